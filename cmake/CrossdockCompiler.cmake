@@ -1,0 +1,35 @@
+# Language level, warnings, sanitizers and the compiler cache; the same for every target of the project.
+# No -march flag: the library runs on any machine of its architecture, and kernels choose their instructions at run time.
+set(CMAKE_CXX_STANDARD 20)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+set(CMAKE_CXX_VISIBILITY_PRESET hidden)
+set(CMAKE_VISIBILITY_INLINES_HIDDEN ON)
+
+if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
+  set(CMAKE_BUILD_TYPE Release)
+endif()
+# RelWithDebInfo is what developers run: optimised, with assertions, so NDEBUG (CMake's default here) stays unset.
+set(CMAKE_CXX_FLAGS_RELWITHDEBINFO "-O2 -g")
+
+find_program(CROSSDOCK_CCACHE ccache)
+mark_as_advanced(CROSSDOCK_CCACHE)
+if(CROSSDOCK_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
+  set(CMAKE_CXX_COMPILER_LAUNCHER "${CROSSDOCK_CCACHE}")
+endif()
+
+if(CROSSDOCK_SANITIZE)
+  add_compile_options(-fsanitize=${CROSSDOCK_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
+  add_link_options(-fsanitize=${CROSSDOCK_SANITIZE})
+endif()
+
+# Warnings are for our own code only: generated and third-party sources do not get them.
+function(crossdock_warnings target scope)
+  set(flags -Wall -Wextra -Wpedantic -Wshadow -Wnon-virtual-dtor -Wextra-semi -Werror=return-type)
+  if(CROSSDOCK_WERROR)
+    list(APPEND flags -Werror)
+  endif()
+  target_compile_options(${target} ${scope} "$<$<COMPILE_LANGUAGE:CXX>:${flags}>")
+endfunction()

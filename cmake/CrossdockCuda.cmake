@@ -1,0 +1,25 @@
+# Looks for the CUDA compiler when the build asks for it. CROSSDOCK_CUDA_BUILDS tells the rooms whether .cu files count.
+set(CROSSDOCK_CUDA_BUILDS OFF)
+if(CROSSDOCK_CUDA)
+  file(GLOB_RECURSE crossdock_cuda_sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/src/*.cu" "${PROJECT_SOURCE_DIR}/bench/*.cu")
+  list(LENGTH crossdock_cuda_sources crossdock_cuda_count)
+  include(CheckLanguage)
+  check_language(CUDA)
+  if(CMAKE_CUDA_COMPILER)
+    # Named architectures only: lists such as "all" go wrong when toolkit and CMake differ in age.
+    if(NOT DEFINED CMAKE_CUDA_ARCHITECTURES)
+      set(CMAKE_CUDA_ARCHITECTURES 90)
+    endif()
+    enable_language(CUDA)
+    set(CMAKE_CUDA_STANDARD 20)
+    set(CMAKE_CUDA_STANDARD_REQUIRED ON)
+    set(CROSSDOCK_CUDA_BUILDS ON)
+    message(STATUS "CUDA: ${CMAKE_CUDA_COMPILER} ${CMAKE_CUDA_COMPILER_VERSION}, sm_${CMAKE_CUDA_ARCHITECTURES}, "
+                   "${crossdock_cuda_count} CUDA sources")
+  elseif(crossdock_cuda_count GREATER 0)
+    message(FATAL_ERROR "CROSSDOCK_CUDA is on and there are ${crossdock_cuda_count} CUDA sources, but no CUDA compiler was "
+                        "found. Put nvcc on the PATH, name it in CUDACXX, or configure without CROSSDOCK_CUDA.")
+  else()
+    message(STATUS "CUDA: no compiler found, and 0 CUDA sources to build")
+  endif()
+endif()

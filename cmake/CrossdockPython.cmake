@@ -1,0 +1,24 @@
+# The Python module crossdock._native and its type stub, installed beside the Python sources of the package.
+# scikit-build-core sets CROSSDOCK_PYTHON and places what is installed here into the wheel.
+find_package(Python 3.10 REQUIRED COMPONENTS Interpreter Development.Module)
+execute_process(COMMAND "${Python_EXECUTABLE}" -m nanobind --cmake_dir
+  OUTPUT_VARIABLE nanobind_ROOT OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
+find_package(nanobind CONFIG REQUIRED)
+
+file(GLOB_RECURSE bindings CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/python/bindings/*.cpp")
+if(NOT bindings)
+  message(STATUS "No Python bindings yet")
+  return()
+endif()
+nanobind_add_module(_native NB_STATIC ${bindings})
+crossdock_warnings(_native PRIVATE)
+target_include_directories(_native PRIVATE "${PROJECT_SOURCE_DIR}/src" "${PROJECT_SOURCE_DIR}/python")
+get_property(rooms GLOBAL PROPERTY CROSSDOCK_ROOMS)
+list(TRANSFORM rooms PREPEND crossdock_)
+target_link_libraries(_native PRIVATE ${rooms})
+target_compile_definitions(_native PRIVATE CROSSDOCK_VERSION="${PROJECT_VERSION}" CROSSDOCK_BUILD_TYPE="$<CONFIG>")
+
+nanobind_add_stub(_native_stub MODULE _native OUTPUT "${PROJECT_BINARY_DIR}/_native.pyi"
+  PYTHON_PATH "$<TARGET_FILE_DIR:_native>" DEPENDS _native)
+install(TARGETS _native LIBRARY DESTINATION crossdock)
+install(FILES "${PROJECT_BINARY_DIR}/_native.pyi" DESTINATION crossdock)
