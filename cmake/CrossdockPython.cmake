@@ -1,5 +1,6 @@
-# The Python module crossdock._native and its type stub, installed beside the Python sources of the package.
-# scikit-build-core sets CROSSDOCK_PYTHON and places what is installed here into the wheel.
+# The Python module crossdock._native, installed beside the Python sources of the package. scikit-build-core sets
+# CROSSDOCK_PYTHON and places what is installed here into the wheel. Its types are written by hand, with their meaning,
+# in python/crossdock/_native.pyi; the checks compare them with the built module (stubtest).
 find_package(Python 3.10 REQUIRED COMPONENTS Interpreter Development.Module)
 execute_process(COMMAND "${Python_EXECUTABLE}" -m nanobind --cmake_dir
   OUTPUT_VARIABLE nanobind_ROOT OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
@@ -18,7 +19,4 @@ list(TRANSFORM rooms PREPEND crossdock_)
 target_link_libraries(_native PRIVATE ${rooms})
 target_compile_definitions(_native PRIVATE CROSSDOCK_VERSION="${PROJECT_VERSION}" CROSSDOCK_BUILD_TYPE="$<CONFIG>")
 
-nanobind_add_stub(_native_stub MODULE _native OUTPUT "${PROJECT_BINARY_DIR}/_native.pyi"
-  PYTHON_PATH "$<TARGET_FILE_DIR:_native>" DEPENDS _native)
 install(TARGETS _native LIBRARY DESTINATION crossdock)
-install(FILES "${PROJECT_BINARY_DIR}/_native.pyi" DESTINATION crossdock)

@@ -1,0 +1,33 @@
+# Every command does its own set-up on Debian 12 with Python 3.11 and make, and says what it installs. `make help` lists them.
+PYTHON ?= python3
+SETUP := $(PYTHON) tools/setup.py
+BIN := .venv/bin
+
+.DEFAULT_GOAL := help
+.PHONY: help run test bench-join lint format clean
+
+help:  ## list the commands
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1|\2/p' Makefile | column -t -s '|'
+
+run:  ## build, make TPC-H tables as Parquet, join them and show the result
+	@$(SETUP) run
+	@$(BIN)/crossdock demo --scale 1 --data build/data
+
+test:  ## run every check and every test
+	@$(SETUP) dev
+	@$(BIN)/python tools/check.py
+
+bench-join:  ## measure the join against DuckDB, Polars and DataFusion
+	@$(SETUP) dev
+	@$(BIN)/python bench/join/run.py
+
+lint:  ## run the checks of text and types only
+	@$(SETUP) tools
+	@$(BIN)/python tools/check.py lint
+
+format:  ## rewrite C++ and Python in the house format
+	@$(SETUP) tools
+	@$(BIN)/python tools/check.py format
+
+clean:  ## remove what was built; the virtual environment stays
+	rm -rf build dist

@@ -1,0 +1,189 @@
+"""Makes this checkout usable: system packages, the virtual environment .venv/, and crossdock inside it.
+
+Run by make, with the system's Python and nothing but the standard library. What is already there is not done again:
+each step leaves a stamp that holds a digest of what it was made from.
+
+    python3 tools/setup.py run     # what `make run` needs: the build tools, and crossdock with its demo data generator
+    python3 tools/setup.py dev     # that, and everything the tests and benchmarks need
+    python3 tools/setup.py tools   # the environment for lint and format; crossdock itself is not built
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import subprocess
+import sys
+import sysconfig
+import tomllib
+from collections.abc import Iterable
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+VENV = ROOT / ".venv"
+VENV_PYTHON = VENV / "bin" / "python"
+OLDEST_PYTHON = (3, 11)
+
+# Debian package -> why it is needed. The words are what the user reads when it is installed.
+BUILD_PACKAGES = {
+    "g++": "the C++ compiler",
+    "cmake": "the build",
+    "ninja-build": "the build",
+    "ccache": "faster rebuilds",
+    "libfmt-dev": "text formatting",
+    "libhwy-dev": "SIMD kernels chosen at run time",
+    "libxxhash-dev": "hashing of strings",
+}
+TEST_PACKAGES = {"libgtest-dev": "the C++ tests", "libgmock-dev": "the C++ tests"}
+
+# What the installed package is made of; a change in any of these files means a rebuild.
+PACKAGE_SOURCES = ["src", "include", "python", "cli", "cmake", "CMakeLists.txt", "pyproject.toml"]
+SOURCE_SUFFIXES = {".cpp", ".hpp", ".cu", ".cuh", ".h", ".py", ".pyi", ".typed", ".cmake", ".in", ".txt", ".toml", ".json"}
+
+
+def say(text: str) -> None:
+    print(f"setup: {text}", file=sys.stderr, flush=True)
+
+
+def fail(text: str) -> None:
+    print(f"setup: error: {text}", file=sys.stderr, flush=True)
+    raise SystemExit(1)
+
+
+def run(command: list[str], **options: object) -> None:
+    result = subprocess.run(command, cwd=ROOT, check=False, **options)  # type: ignore[call-overload]
+    if result.returncode != 0:
+        fail(f"`{' '.join(command)}` ended with status {result.returncode}; its output stands above")
+
+
+def wanted_packages(stage: str) -> dict[str, str]:
+    """The Debian packages for a stage, and for the Python that runs this."""
+    packages: dict[str, str] = {}
+    if stage != "tools":
+        packages |= BUILD_PACKAGES
+    if stage == "dev":
+        packages |= TEST_PACKAGES
+    try:
+        import ensurepip  # noqa: F401, PLC0415  (Debian keeps it in a package of its own)
+    except ImportError:
+        packages["python3-venv"] = "the virtual environment"
+    if stage != "tools" and not Path(sysconfig.get_path("include"), "Python.h").exists():
+        packages["python3-dev"] = "building the Python module"
+    return packages
+
+
+def missing_packages(packages: Iterable[str]) -> list[str]:
+    installed = set()
+    for package in packages:
+        query = ["dpkg-query", "--show", "--showformat=${db:Status-Status}", package]
+        answer = subprocess.run(query, capture_output=True, text=True, check=False)
+        if answer.returncode == 0 and answer.stdout.strip() == "installed":
+            installed.add(package)
+    return [package for package in packages if package not in installed]
+
+
+def install_system_packages(stage: str) -> None:
+    packages = wanted_packages(stage)
+    if shutil.which("dpkg-query") is None:
+        if shutil.which("cmake") is None and stage != "tools":
+            fail("this is no Debian: install the equivalents of " + " ".join(packages) + " by hand, then run again")
+        return
+    missing = missing_packages(packages)
+    if not missing:
+        return
+    install = ["apt-get", "install", "-y", "--no-install-recommends", *missing]
+    prefix: list[str] = []
+    if os.geteuid() != 0:
+        if shutil.which("sudo") is None:
+            fail(f"these Debian packages are missing: {' '.join(missing)}. Ask an administrator to run: {' '.join(install)}")
+        prefix = ["sudo"]
+    for package in missing:
+        say(f"installing the Debian package {package}: {packages[package]}")
+    quiet = {"stdout": subprocess.DEVNULL, "env": os.environ | {"DEBIAN_FRONTEND": "noninteractive"}}
+    run([*prefix, "apt-get", "update", "-qq"], **quiet)
+    run([*prefix, *install], **quiet)
+
+
+def digest(parts: Iterable[bytes]) -> str:
+    state = hashlib.sha256()
+    for part in parts:
+        state.update(len(part).to_bytes(8, "little"))
+        state.update(part)
+    return state.hexdigest()
+
+
+def stamp_says(name: str, value: str) -> bool:
+    stamp = VENV / name
+    return stamp.exists() and stamp.read_text() == value
+
+
+def pip_install(*arguments: str) -> None:
+    run([str(VENV_PYTHON), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *arguments])
+
+
+def make_environment() -> None:
+    """Makes .venv/, anew when the Python it was made with is gone or has changed."""
+    origin = digest([sys.version.encode(), sys.base_prefix.encode()])
+    if VENV_PYTHON.exists() and stamp_says("python.stamp", origin):
+        return
+    say(f"making the virtual environment .venv/ with Python {sys.version.split()[0]}")
+    run([sys.executable, "-m", "venv", "--clear", str(VENV)])
+    (VENV / "python.stamp").write_text(origin)
+
+
+def install_requirements(stage: str) -> None:
+    with (ROOT / "pyproject.toml").open("rb") as file:
+        settings = tomllib.load(file)
+    project = settings["project"]
+    always = [*settings["build-system"]["requires"], *project["dependencies"]]
+    everything = always + project["optional-dependencies"]["dev"]
+    demo = always + project["optional-dependencies"]["demo"]
+    # What the tests need includes what the demo needs, so a full environment serves both.
+    if stamp_says("requirements.stamp", digest(map(str.encode, everything))):
+        return
+    wanted = demo if stage == "run" else everything
+    value = digest(map(str.encode, wanted))
+    if stamp_says("requirements.stamp", value):
+        return
+    say(f"installing {len(wanted)} Python packages named in pyproject.toml into .venv/")
+    pip_install(*wanted)
+    (VENV / "requirements.stamp").write_text(value)
+
+
+def source_digest() -> str:
+    files: list[Path] = []
+    for name in PACKAGE_SOURCES:
+        path = ROOT / name
+        found = path.rglob("*") if path.is_dir() else [path]
+        files += [file for file in found if file.suffix in SOURCE_SUFFIXES and file.is_file()]
+    parts: list[bytes] = []
+    for file in sorted(files):
+        parts += [str(file.relative_to(ROOT)).encode(), file.read_bytes()]
+    return digest(parts)
+
+
+def install_crossdock() -> None:
+    value = source_digest()
+    if stamp_says("crossdock.stamp", value) and (VENV / "bin" / "crossdock").exists():
+        return
+    say("building crossdock and installing it into .venv/ (the first time takes minutes; later only what changed is compiled)")
+    pip_install("--no-build-isolation", "--no-deps", "--force-reinstall", ".")
+    (VENV / "crossdock.stamp").write_text(value)
+
+
+def main() -> None:
+    stage = sys.argv[1] if len(sys.argv) == 2 else ""
+    if stage not in ("run", "dev", "tools"):
+        fail("usage: setup.py run|dev|tools")
+    if sys.version_info < OLDEST_PYTHON:
+        fail(f"Python 3.11 or later is needed, this is {sys.version.split()[0]}; name another with `make PYTHON=...`")
+    install_system_packages(stage)
+    make_environment()
+    install_requirements(stage)
+    if stage != "tools":
+        install_crossdock()
+
+
+if __name__ == "__main__":
+    main()
