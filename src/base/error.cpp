@@ -1,0 +1,65 @@
+// The table of errors and the search for the nearest spelling.
+#include "base/error.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <numeric>
+#include <vector>
+
+namespace crossdock {
+namespace {
+
+constexpr ErrorInfo kErrors[] = {
+    {ErrorCode::kUnknownColumn, "ColumnError", "a column name is not in the schema"},
+    {ErrorCode::kUnsupportedType, "TypeError", "a column has a type Crossdock cannot move"},
+    {ErrorCode::kKeyTypeMismatch, "TypeError", "two key columns cannot be compared"},
+    {ErrorCode::kDuplicateColumn, "ColumnError", "two output columns have the same name"},
+    {ErrorCode::kInvalidArgument, "OptionError", "an option has a value outside its limits"},
+    {ErrorCode::kOutOfMemoryBudget, "CapacityError", "an operator needs more than the budget"},
+    {ErrorCode::kTooManyRows, "CapacityError", "one side has more rows than a reference can name"},
+    {ErrorCode::kMalformedArrow, "DataError", "Arrow data break the rules of their own format"},
+    {ErrorCode::kSourceFailed, "DataError", "a source stopped with an error of its own"},
+    {ErrorCode::kValueOutOfRange, "DataError", "a value does not fit the common key type"},
+    {ErrorCode::kCancelled, "CancelledError", "the run was cancelled"},
+    {ErrorCode::kResidualFailed, "ExpressionError", "the residual predicate raised or misfit"},
+    {ErrorCode::kInternal, "InternalError", "a broken promise inside Crossdock: please report"},
+};
+
+size_t edit_distance(std::string_view a, std::string_view b) {
+  std::vector<size_t> row(b.size() + 1);
+  std::iota(row.begin(), row.end(), size_t{0});
+  for (size_t i = 1; i <= a.size(); ++i) {
+    size_t diagonal = row[0];
+    row[0] = i;
+    for (size_t j = 1; j <= b.size(); ++j) {
+      const size_t substituted = diagonal + (a[i - 1] == b[j - 1] ? 0 : 1);
+      diagonal = row[j];
+      row[j] = std::min({row[j] + 1, row[j - 1] + 1, substituted});
+    }
+  }
+  return row[b.size()];
+}
+
+}  // namespace
+
+std::span<const ErrorInfo> error_table() { return kErrors; }
+
+std::string code_text(ErrorCode code) {
+  return fmt::format("CD-{}", static_cast<int>(code));
+}
+
+std::string nearest_name(std::string_view word, std::span<const std::string> candidates) {
+  std::string best;
+  size_t best_distance = word.size() / 2 + 1;
+  for (const std::string& candidate : candidates) {
+    const size_t distance = edit_distance(word, candidate);
+    if (distance < best_distance) {
+      best_distance = distance;
+      best = candidate;
+    }
+  }
+  return best;
+}
+
+}  // namespace crossdock

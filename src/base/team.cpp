@@ -1,0 +1,73 @@
+// Start, phases and end of a team's threads.
+#include "base/team.hpp"
+
+#include <exception>
+#include <new>
+
+#include "base/check.hpp"
+
+namespace crossdock {
+
+Team::Team(int worker_count) : worker_count_(worker_count), errors_(worker_count) {
+  CD_CHECK(worker_count >= 1, "worker_count {}", worker_count);
+  for (int worker = 1; worker < worker_count; ++worker) {
+    threads_.emplace_back([this, worker] { serve(worker); });
+  }
+}
+
+Team::~Team() {
+  {
+    const std::lock_guard lock(mutex_);
+    stopping_ = true;
+  }
+  start_.notify_all();
+  for (std::thread& thread : threads_) thread.join();
+}
+
+Status Team::run(const std::function<Status(int)>& task) {
+  {
+    const std::lock_guard lock(mutex_);
+    task_ = &task;
+    running_ = worker_count_ - 1;
+    errors_.assign(worker_count_, std::nullopt);
+    ++generation_;
+  }
+  start_.notify_all();
+  const Status own = run_guarded(0);
+  std::unique_lock lock(mutex_);
+  finish_.wait(lock, [this] { return running_ == 0; });
+  task_ = nullptr;
+  if (!own.ok()) return own;
+  for (const std::optional<Error>& error : errors_) {
+    if (error.has_value()) return *error;
+  }
+  return {};
+}
+
+void Team::serve(int worker) {
+  uint64_t served = 0;
+  while (true) {
+    {
+      std::unique_lock lock(mutex_);
+      start_.wait(lock, [&] { return stopping_ || generation_ != served; });
+      if (stopping_) return;
+      served = generation_;
+    }
+    const Status status = run_guarded(worker);
+    const std::lock_guard lock(mutex_);
+    if (!status.ok()) errors_[worker] = status.error();
+    if (--running_ == 0) finish_.notify_one();
+  }
+}
+
+Status Team::run_guarded(int worker) {
+  try {
+    return (*task_)(worker);
+  } catch (const std::bad_alloc&) {
+    return make_error(ErrorCode::kOutOfMemoryBudget, "the system has no more memory to give");
+  } catch (const std::exception& failure) {
+    return make_error(ErrorCode::kInternal, "worker {}: {}", worker, failure.what());
+  }
+}
+
+}  // namespace crossdock

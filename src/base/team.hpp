@@ -1,0 +1,60 @@
+// A team of workers: the threads of one operator's run.
+//
+// A team is made per run and dies with it: a stream that waits for its consumer must never hold
+// threads that another join of the same session needs. The calling thread is worker 0, so a team of
+// one starts no thread at all. Threads wait between phases on a condition variable, not by spinning.
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <thread>
+#include <vector>
+
+#include "base/result.hpp"
+
+namespace crossdock {
+
+// Set once by whoever wants a run to end; read by all workers between morsels.
+class CancelFlag {
+ public:
+  void set() { set_.store(true, std::memory_order_relaxed); }
+  bool is_set() const { return set_.load(std::memory_order_relaxed); }
+
+ private:
+  std::atomic<bool> set_{false};
+};
+
+class Team {
+ public:
+  explicit Team(int worker_count);
+  ~Team();
+  Team(const Team&) = delete;
+  Team& operator=(const Team&) = delete;
+
+  int worker_count() const { return worker_count_; }
+
+  // Runs task(worker) once on every worker and waits for all. Answers the error of the lowest
+  // worker that had one. Exceptions inside a task become kInternal errors. One caller at a time.
+  Status run(const std::function<Status(int worker)>& task);
+
+ private:
+  void serve(int worker);
+  Status run_guarded(int worker);
+
+  const int worker_count_;
+  const std::function<Status(int)>* task_ = nullptr;
+  std::mutex mutex_;
+  std::condition_variable start_;
+  std::condition_variable finish_;
+  uint64_t generation_ = 0;
+  int running_ = 0;
+  bool stopping_ = false;
+  std::vector<std::optional<Error>> errors_;
+  std::vector<std::thread> threads_;
+};
+
+}  // namespace crossdock

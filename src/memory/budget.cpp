@@ -1,0 +1,147 @@
+// Size classes, the cache of mapped blocks, and the reservation that comes before both.
+#include "memory/budget.hpp"
+
+#include <sys/mman.h>
+
+#include <bit>
+#include <cstdlib>
+#include <utility>
+
+#include "base/check.hpp"
+
+namespace crossdock {
+namespace {
+
+constexpr int64_t kHugePageBytes = int64_t{2} << 20;
+constexpr int64_t kLineBytes = 64;
+
+// Rounds up to a size another block is likely to have too, so that the cache is of use: below
+// 2 MiB to cache lines, above to a quarter of the power of two (at most 25 % unused, never touched).
+int64_t size_class(int64_t bytes) {
+  if (bytes < kHugePageBytes) return (std::max<int64_t>(bytes, 1) + kLineBytes - 1) & -kLineBytes;
+  const int64_t power = static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(bytes)));
+  const int64_t step = std::max(power / 4, kHugePageBytes);
+  return (bytes + step - 1) / step * step;
+}
+
+// Maps `bytes` (a multiple of 2 MiB) aligned to 2 MiB, or answers nullptr.
+uint8_t* map_aligned(int64_t bytes) {
+  const int64_t padded = bytes + kHugePageBytes;
+  void* raw = mmap(nullptr, padded, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (raw == MAP_FAILED) return nullptr;
+  const auto begin = reinterpret_cast<uintptr_t>(raw);
+  const uintptr_t aligned = (begin + kHugePageBytes - 1) & -kHugePageBytes;
+  if (aligned > begin) munmap(raw, aligned - begin);
+  const uintptr_t end = begin + padded;
+  if (end > aligned + bytes) {
+    munmap(reinterpret_cast<void*>(aligned + bytes), end - (aligned + bytes));
+  }
+  return reinterpret_cast<uint8_t*>(aligned);
+}
+
+std::string bytes_text(int64_t bytes) {
+  if (bytes < (int64_t{1} << 20)) return fmt::format("{:.1f} KiB", bytes / 1024.0);
+  if (bytes < (int64_t{1} << 30)) return fmt::format("{:.1f} MiB", bytes / 1048576.0);
+  return fmt::format("{:.2f} GiB", bytes / 1073741824.0);
+}
+
+}  // namespace
+
+Block& Block::operator=(Block&& other) noexcept {
+  if (this != &other) {
+    reset();
+    memory_ = std::move(other.memory_);
+    data_ = std::exchange(other.data_, nullptr);
+    bytes_ = std::exchange(other.bytes_, 0);
+  }
+  return *this;
+}
+
+void Block::reset() {
+  if (data_ != nullptr) memory_->put(data_, bytes_);
+  data_ = nullptr;
+  bytes_ = 0;
+  memory_.reset();
+}
+
+std::shared_ptr<Memory> Memory::create(int64_t limit_bytes) {
+  return std::shared_ptr<Memory>(new Memory(limit_bytes));
+}
+
+Memory::~Memory() { trim(); }
+
+bool Memory::reserve(int64_t bytes) {
+  const int64_t now = used_.fetch_add(bytes, std::memory_order_relaxed) + bytes;
+  if (now > limit_) {
+    used_.fetch_sub(bytes, std::memory_order_relaxed);
+    return false;
+  }
+  int64_t peak = peak_.load(std::memory_order_relaxed);
+  while (now > peak && !peak_.compare_exchange_weak(peak, now, std::memory_order_relaxed)) {
+  }
+  return true;
+}
+
+uint8_t* Memory::take_cached(int64_t bytes) {
+  const std::lock_guard lock(mutex_);
+  const auto found = cache_.find(bytes);
+  if (found == cache_.end() || found->second.empty()) return nullptr;
+  uint8_t* data = found->second.back();
+  found->second.pop_back();
+  return data;
+}
+
+Result<Block> Memory::get(int64_t bytes, std::string_view who) {
+  const int64_t size = size_class(bytes);
+  if (!reserve(size)) {
+    return make_error(ErrorCode::kOutOfMemoryBudget,
+                      "{} needs {}, but only {} of the memory budget of {} is free\n"
+                      "  try   a larger budget (memory=, --memory, CROSSDOCK_MEMORY), fewer "
+                      "columns, or a filter",
+                      who, bytes_text(size), bytes_text(std::max<int64_t>(0, limit_ - used_bytes())),
+                      bytes_text(limit_));
+  }
+  Block block;
+  block.memory_ = shared_from_this();
+  block.bytes_ = size;
+  if (size < kHugePageBytes) {
+    block.data_ = static_cast<uint8_t*>(std::aligned_alloc(kLineBytes, size));
+  } else {
+    block.data_ = take_cached(size);
+    if (block.data_ == nullptr) {
+      block.data_ = map_aligned(size);
+      if (block.data_ != nullptr && madvise(block.data_, size, MADV_HUGEPAGE) != 0) {
+        refused_.store(true, std::memory_order_relaxed);
+      }
+    }
+  }
+  if (block.data_ == nullptr) {
+    used_.fetch_sub(size, std::memory_order_relaxed);
+    block.bytes_ = 0;
+    return make_error(ErrorCode::kOutOfMemoryBudget,
+                      "{} needs {}, within the budget of {}, but the system has no more to give\n"
+                      "  try   a smaller budget than the machine's free memory",
+                      who, bytes_text(size), bytes_text(limit_));
+  }
+  return block;
+}
+
+void Memory::put(uint8_t* data, int64_t bytes) {
+  used_.fetch_sub(bytes, std::memory_order_relaxed);
+  if (bytes < kHugePageBytes) {
+    std::free(data);
+    return;
+  }
+  const std::lock_guard lock(mutex_);
+  cache_[bytes].push_back(data);
+}
+
+void Memory::trim() {
+  const std::lock_guard lock(mutex_);
+  for (auto& [bytes, blocks] : cache_) {
+    for (uint8_t* data : blocks) munmap(data, bytes);
+  }
+  cache_.clear();
+}
+
+}  // namespace crossdock

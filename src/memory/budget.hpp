@@ -1,0 +1,79 @@
+// The memory budget and the blocks taken from it. Memory is reserved before it is used; going over
+// is a typed error that names who asked, for how much, and the limit.
+//
+// Blocks of 2 MiB and more are mapped on their own, aligned to 2 MiB and advised to be huge pages
+// (random access over a large table runs about twice as fast on them), and kept for the next user
+// when freed: a fresh page costs a fault and a memset, which is a third of a join's time.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string_view>
+#include <vector>
+
+#include "base/result.hpp"
+
+namespace crossdock {
+
+class Memory;
+
+// Owned bytes, 64-byte aligned, uninitialised. Gives them back to its Memory when destroyed.
+class Block {
+ public:
+  Block() = default;
+  Block(Block&& other) noexcept { *this = std::move(other); }
+  Block& operator=(Block&& other) noexcept;
+  ~Block() { reset(); }
+
+  uint8_t* data() const { return data_; }
+  template <class T>
+  T* as() const {
+    return reinterpret_cast<T*>(data_);
+  }
+  int64_t bytes() const { return bytes_; }  // usable bytes, >= what was asked for
+  void reset();
+
+ private:
+  friend class Memory;
+  std::shared_ptr<Memory> memory_;
+  uint8_t* data_ = nullptr;
+  int64_t bytes_ = 0;
+};
+
+// Thread-safe. Always owned by a shared_ptr: blocks keep it alive.
+class Memory : public std::enable_shared_from_this<Memory> {
+ public:
+  static std::shared_ptr<Memory> create(int64_t limit_bytes);
+  ~Memory();
+
+  // Error kOutOfMemoryBudget: "<who> needs N, M of L are free". Blocks in the cache are freed first.
+  Result<Block> get(int64_t bytes, std::string_view who);
+
+  // Gives all cached blocks back to the system.
+  void trim();
+
+  int64_t limit_bytes() const { return limit_; }
+  int64_t used_bytes() const { return used_.load(std::memory_order_relaxed); }
+  int64_t peak_bytes() const { return peak_.load(std::memory_order_relaxed); }
+  void reset_peak() { peak_.store(used_bytes(), std::memory_order_relaxed); }
+  bool huge_pages_refused() const { return refused_.load(std::memory_order_relaxed); }
+
+ private:
+  friend class Block;
+  explicit Memory(int64_t limit_bytes) : limit_(limit_bytes) {}
+  void put(uint8_t* data, int64_t bytes);
+  bool reserve(int64_t bytes);
+  uint8_t* take_cached(int64_t bytes);
+
+  const int64_t limit_;
+  std::atomic<int64_t> used_{0};
+  std::atomic<int64_t> peak_{0};
+  std::atomic<bool> refused_{false};
+  std::mutex mutex_;  // guards the cache
+  std::map<int64_t, std::vector<uint8_t*>> cache_;
+};
+
+}  // namespace crossdock

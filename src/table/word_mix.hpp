@@ -1,0 +1,42 @@
+// The mix that turns key bits into key words: bijective, so equal words mean equal keys, the key can
+// be computed back from the word, and nothing else needs to be stored or compared.
+//
+// word = ((key * a) ^ (.. >> 32)) * b ^ (.. >> 32) modulo 2^64, with odd a drawn per engine: strided and
+// clustered keys spread over the top bits (partition, then slot), and nobody can prepare keys that
+// collide without knowing the seed.
+#pragma once
+
+#include <cstdint>
+
+namespace crossdock {
+
+struct WordMix {
+  uint64_t multiply_first = 1;   // odd
+  uint64_t multiply_second = 1;  // odd
+  uint64_t inverse_first = 1;    // modulo 2^64
+  uint64_t inverse_second = 1;
+
+  static WordMix from_seed(uint64_t seed);
+
+  uint64_t mix(uint64_t key) const {
+    key *= multiply_first;
+    key ^= key >> 32;
+    key *= multiply_second;
+    return key ^ (key >> 32);
+  }
+  uint64_t unmix(uint64_t word) const {
+    word ^= word >> 32;
+    word *= inverse_second;
+    word ^= word >> 32;
+    return word * inverse_first;
+  }
+};
+
+// In place, with the widest vectors this CPU has (Highway, chosen at run time).
+void mix_words(const WordMix& mix, uint64_t* words, int32_t count);
+void unmix_words(const WordMix& mix, uint64_t* words, int32_t count);
+
+// Name of the instruction set that mix_words runs on, for `crossdock info`.
+const char* simd_target_name();
+
+}  // namespace crossdock
