@@ -1,0 +1,209 @@
+"""Timing: interleaved rounds, disturbance by others, result fingerprints, the memcpy yardstick.
+
+One thread measures; the engines bring their own. Nothing here knows a workload.
+"""
+
+from __future__ import annotations
+
+import gc
+import mmap
+import os
+import resource
+import statistics
+import time
+import zlib
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+from peers import Form
+
+DISTURBED_SHARE = 0.10  # of all cores used by others: above this a sample is set aside
+HOPELESS = 1.5  # a form this much slower than the best peer is not timed again after round one,
+HOPELESS_FLOOR_S = 0.01  # unless it is that quick: a first call of microseconds says little
+TUPLE_BYTES = 16
+CPUS = os.cpu_count() or 1
+TICK_S = 0.01
+STAT, STATUS = Path("/proc/stat"), Path("/proc/self/status")
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    wall_s: float
+    foreign_share: float  # of all cores, used by other processes or stolen by the hypervisor
+
+
+@dataclass(slots=True)
+class Series:
+    """All timed runs of one form."""
+
+    samples: list[Sample] = field(default_factory=list)
+
+    def clean(self) -> list[float]:
+        """Undisturbed times; every time when fewer than three runs went undisturbed."""
+        calm = [s.wall_s for s in self.samples if s.foreign_share <= DISTURBED_SHARE]
+        return calm if len(calm) >= 3 else [s.wall_s for s in self.samples]
+
+    def disturbed(self) -> bool:
+        calm = sum(s.foreign_share <= DISTURBED_SHARE for s in self.samples)
+        return calm < min(3, len(self.samples))
+
+    def median_s(self) -> float:
+        return statistics.median(self.clean())
+
+    def spread(self) -> float:
+        """(slowest - fastest) / median of the runs that count."""
+        times = self.clean()
+        return (max(times) - min(times)) / statistics.median(times)
+
+
+def busy_seconds() -> float:
+    """CPU seconds of the whole machine since boot, stolen time included, idle and I/O wait not."""
+    ticks = [int(number) for number in STAT.read_text().split(maxsplit=9)[1:9]]
+    user, nice, system, _idle, _iowait, irq, softirq, steal = ticks
+    return (user + nice + system + irq + softirq + steal) * TICK_S
+
+
+def own_seconds() -> float:
+    usage = resource.getrusage(resource.RUSAGE_SELF)
+    return usage.ru_utime + usage.ru_stime
+
+
+def timed(run: Callable[[], pa.Table]) -> tuple[pa.Table, Sample]:
+    busy, own = busy_seconds(), own_seconds()
+    start = time.perf_counter()
+    result = run()
+    wall_s = time.perf_counter() - start
+    foreign_s = (busy_seconds() - busy) - (own_seconds() - own)
+    # Ticks are 10 ms: below two ticks the difference says nothing.
+    share = foreign_s / (wall_s * CPUS) if foreign_s > 2 * TICK_S else 0.0
+    return result, Sample(wall_s, share)
+
+
+def wait_until_idle(limit_s: float) -> None:
+    """Let a neighbour's build finish, but never for longer than `limit_s`."""
+    deadline = time.monotonic() + limit_s
+    while time.monotonic() < deadline:
+        busy, start = busy_seconds(), time.monotonic()
+        time.sleep(0.5)
+        if (busy_seconds() - busy) / (time.monotonic() - start) < DISTURBED_SHARE * CPUS:
+            return
+
+
+def as_words(column: pa.ChunkedArray) -> npt.NDArray[np.uint64]:
+    """One 64-bit word per value: an integer as it is, a text by the checksum of its bytes."""
+    if pa.types.is_integer(column.type):
+        numbers: npt.NDArray[np.int64] = column.to_numpy().astype(np.int64)
+        return numbers.view(np.uint64)
+    texts = column.cast(pa.large_string()).combine_chunks().dictionary_encode()
+    checksums = [zlib.crc32(text.encode()) for text in texts.dictionary.to_pylist()]
+    words: npt.NDArray[np.uint64] = np.array(checksums, dtype=np.uint64)
+    indices: npt.NDArray[np.intp] = texts.indices.to_numpy()
+    return words[indices]
+
+
+def fingerprint(result: pa.Table, aggregated: bool) -> tuple[int, ...]:
+    """Equal for equal results, whatever the order of rows and the types of the engine's sums.
+
+    Materialised: row count, the sum of every column, and the sum over the rows of the product of
+    the columns' (odd) words, so a payload beside a wrong key does not go unseen. All modulo 2**64.
+    """
+    if aggregated:
+        return tuple(int(column[0].as_py() or 0) for column in result.columns)
+    product = np.ones(result.num_rows, dtype=np.uint64)
+    sums = []
+    for column in result.columns:
+        words = as_words(column)
+        sums.append(int(words.sum(dtype=np.uint64)))
+        product *= words * np.uint64(2) + np.uint64(1)
+    return (result.num_rows, *sums, int(product.sum(dtype=np.uint64)))
+
+
+class WrongResultError(Exception):
+    """Two engines disagree; no time of theirs means anything."""
+
+
+def warm_up(forms: list[Form], aggregated: bool) -> None:
+    """One untimed run each; raises WrongResultError unless all results are the same."""
+    expected: tuple[str, tuple[int, ...]] | None = None
+    for form in forms:
+        got = fingerprint(form.run(), aggregated)
+        if expected is None:
+            expected = (form.name, got)
+        elif got != expected[1]:
+            raise WrongResultError(f"{form.name} gives {got}, {expected[0]} gives {expected[1]}")
+
+
+def without_hopeless(peers: list[Form], series: dict[str, Series]) -> list[Form]:
+    best = min((series[p.name].median_s() for p in peers), default=0.0)
+    return [p for p in peers if series[p.name].median_s() <= max(HOPELESS * best, HOPELESS_FLOOR_S)]
+
+
+def interleave(
+    ours: Form | None, peers: list[Form], repeat: int, between: Callable[[], None]
+) -> dict[str, Series]:
+    """Round robin: ours, peer 1, ours, peer 2, ... `repeat` times, and `between` before each round.
+
+    While a form has too few undisturbed runs, up to `repeat` more rounds follow (only for
+    `repeat` >= 3). Peers that cannot become the fastest are dropped after the first round.
+    """
+    series = {form.name: Series() for form in [*([ours] if ours else []), *peers]}
+    gc.collect()
+    gc.disable()
+    for turn in range(2 * repeat):
+        settled = repeat < 3 or not any(one.disturbed() for one in series.values())
+        if turn >= repeat and settled:
+            break
+        between()
+        for form in [f for p in peers for f in (ours, p)] or [ours]:
+            if form is None:
+                continue
+            result, sample = timed(form.run)
+            series[form.name].samples.append(sample)
+            del result
+        if turn == 0 and repeat >= 3:
+            peers = without_hopeless(peers, series)
+    gc.enable()
+    return series
+
+
+class Memcpy:
+    """Rate at which `threads` threads copy a big buffer, as 16-byte tuples per second.
+
+    The buffers are touched once and stay; huge pages are asked for, as the engines may do too.
+    """
+
+    def __init__(self, threads: int, buffer_bytes: int) -> None:
+        self.rates: list[float] = []
+        self._pool = ThreadPoolExecutor(threads)
+        source, target = (self._buffer(buffer_bytes) for _ in range(2))
+        self._parts = list(
+            zip(np.array_split(source, threads), np.array_split(target, threads), strict=True)
+        )
+        self._tuples = buffer_bytes / TUPLE_BYTES
+
+    @staticmethod
+    def _buffer(size: int) -> npt.NDArray[np.uint8]:
+        memory = mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+        memory.madvise(mmap.MADV_HUGEPAGE)
+        buffer = np.frombuffer(memory, dtype=np.uint8)
+        buffer.fill(1)
+        return buffer
+
+    def measure(self) -> None:
+        start = time.perf_counter()
+        list(self._pool.map(lambda part: np.copyto(part[1], part[0]), self._parts))
+        self.rates.append(self._tuples / (time.perf_counter() - start))
+
+    def tuples_per_s(self) -> float:
+        return statistics.median(self.rates)
+
+
+def peak_rss_bytes() -> int:
+    """The kernel's high-water mark of this process since its exec."""
+    lines = STATUS.read_text().splitlines()
+    return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("VmHWM:"))
