@@ -4,8 +4,9 @@
     .venv/bin/python tools/check.py lint     # the checks of text and types
     .venv/bin/python tools/check.py format   # rewrite sources in the house format
 
-The last line is always `N passed, N failed`, summed over all runners: a check counts as one test, and the test runners
-report their own cases (as JUnit files in build/reports/). A skipped case counts as neither.
+The last line is always `N passed, N failed`, summed over all runners: a check counts as one test,
+and the test runners report their own cases (as JUnit files in build/reports/). A skipped case
+counts as neither.
 """
 
 from __future__ import annotations
@@ -43,7 +44,9 @@ class Step:
 def call(command: list[str], **environment: str) -> bool:
     """Runs one command with its output shown as it comes; true when it succeeded."""
     print("$ " + shlex.join(command), flush=True)
-    return subprocess.run(command, cwd=ROOT, env=os.environ | environment, check=False).returncode == 0
+    return (
+        subprocess.run(command, cwd=ROOT, env=os.environ | environment, check=False).returncode == 0
+    )
 
 
 def one(*commands: list[str]) -> Outcome:
@@ -57,7 +60,9 @@ def present(names: list[str]) -> list[str]:
 
 def cpp_files() -> list[str]:
     folders = [ROOT / name for name in present(CPP_FOLDERS)]
-    files = {file for folder in folders for file in folder.rglob("*") if file.suffix in CPP_SUFFIXES}
+    files = {
+        file for folder in folders for file in folder.rglob("*") if file.suffix in CPP_SUFFIXES
+    }
     return sorted(str(file.relative_to(ROOT)) for file in files)
 
 
@@ -81,9 +86,11 @@ def counted(report: Path, succeeded: bool) -> Outcome:
 
 
 def cpp_tests(preset: str) -> Outcome:
-    """Configures, builds and runs the C++ tests of a preset; with `dev`, every header is also compiled alone."""
+    """Builds and runs the C++ tests of a preset; with `dev`, each header is also compiled alone."""
     targets = ["all", "all_verify_interface_header_sets"] if preset == "dev" else ["all"]
-    built = call(["cmake", "--preset", preset]) and call(["cmake", "--build", "--preset", preset, "--target", *targets])
+    built = call(["cmake", "--preset", preset]) and call(
+        ["cmake", "--build", "--preset", preset, "--target", *targets]
+    )
     if not built:
         return Outcome(failed=1)
     report = REPORTS / f"cpp-{preset}.xml"
@@ -96,12 +103,14 @@ def python_tests(name: str, *folders: str) -> Outcome:
     report = REPORTS / f"{name}.xml"
     report.unlink(missing_ok=True)
     path = os.pathsep.join([str(BIN), os.environ.get("PATH", "")])
-    succeeded = call(tool("python", "-m", "pytest", "-x", "-q", f"--junitxml={report}", *folders), PATH=path)
+    succeeded = call(
+        tool("python", "-m", "pytest", "-x", "-q", f"--junitxml={report}", *folders), PATH=path
+    )
     return counted(report, succeeded)
 
 
 def cpp_examples() -> Outcome:
-    """Installs the library and builds each example against it, as a user of find_package(crossdock) would."""
+    """Installs the library and builds each example against it, as a user's project would."""
     prefix = ROOT / "build" / "install" / "release"
     prepared = one(
         ["cmake", "--preset", "release"],
@@ -114,8 +123,21 @@ def cpp_examples() -> Outcome:
     for source in sorted(ROOT.glob("examples/*/CMakeLists.txt")):
         folder = source.parent
         build = ROOT / "build" / "examples" / folder.name
-        configure = ["cmake", "-G", "Ninja", "-S", str(folder), "-B", str(build), f"-DCMAKE_PREFIX_PATH={prefix}"]
-        done = one(configure, ["cmake", "--build", str(build)], ["ctest", "--test-dir", str(build), "--output-on-failure"])
+        configure = [
+            "cmake",
+            "-G",
+            "Ninja",
+            "-S",
+            str(folder),
+            "-B",
+            str(build),
+            f"-DCMAKE_PREFIX_PATH={prefix}",
+        ]
+        done = one(
+            configure,
+            ["cmake", "--build", str(build)],
+            ["ctest", "--test-dir", str(build), "--output-on-failure"],
+        )
         outcome.passed += done.passed
         outcome.failed += done.failed
     return outcome
@@ -135,22 +157,35 @@ def lint_steps() -> list[Step]:
     sources = cpp_files()
     return [
         Step("House rules (tidy)", lambda: one(tool("python", "tools/tidy.py"))),
-        Step("Spelling (codespell)", lambda: one(tool("codespell", *present([*PYTHON_FOLDERS, "src", "include"])))),
+        Step(
+            "Spelling (codespell)",
+            lambda: one(tool("codespell", *present([*PYTHON_FOLDERS, "src", "include"]))),
+        ),
         Step("Python style (ruff)", lambda: one(tool("ruff", "check", *python))),
         Step("Python format (ruff)", lambda: one(tool("ruff", "format", "--check", *python))),
         Step("Python types (mypy)", lambda: one(tool("mypy"))),
-        Step("C++ format (clang-format)", lambda: one(tool("clang-format", "--dry-run", "--Werror", *sources))),
+        Step(
+            "C++ format (clang-format)",
+            lambda: one(tool("clang-format", "--dry-run", "--Werror", *sources)),
+        ),
     ]
 
 
 def all_steps() -> list[Step]:
-    fuzz = [Step("Fuzz, a short run", lambda: python_tests("fuzz", "tests/fuzz"))] if (ROOT / "tests/fuzz").exists() else []
+    fuzz = (
+        [Step("Fuzz, a short run", lambda: python_tests("fuzz", "tests/fuzz"))]
+        if (ROOT / "tests/fuzz").exists()
+        else []
+    )
     stubtest = tool("stubtest", "crossdock._native", "--ignore-missing-stub")
     ignored = [f"--ignore={path}" for path in present(["tests/fuzz"])]
     return [
         *lint_steps(),
         Step("C++ tests", lambda: cpp_tests("dev")),
-        Step("C++ tests under the address and undefined-behaviour sanitizers", lambda: cpp_tests("asan")),
+        Step(
+            "C++ tests under the address and undefined-behaviour sanitizers",
+            lambda: cpp_tests("asan"),
+        ),
         Step("Concurrent C++ tests under the thread sanitizer", lambda: cpp_tests("tsan")),
         Step("Types of the native module (stubtest)", lambda: one(stubtest)),
         Step("Python tests", lambda: python_tests("python", "tests", *ignored)),
@@ -168,7 +203,8 @@ def run_steps(steps: list[Step]) -> int:
         outcome = step.act()
         total.passed += outcome.passed
         total.failed += outcome.failed
-        print(f"-- {outcome.passed} passed, {outcome.failed} failed, {time.monotonic() - start:.1f} s", flush=True)
+        took_s = time.monotonic() - start
+        print(f"-- {outcome.passed} passed, {outcome.failed} failed, {took_s:.1f} s", flush=True)
         if outcome.failed:
             print(f"\nStopped: {step.title} failed.", flush=True)
             break

@@ -1,11 +1,11 @@
-"""Makes this checkout usable: system packages, the virtual environment .venv/, and crossdock inside it.
+"""Makes this checkout usable: system packages, the virtual environment .venv/, crossdock inside it.
 
-Run by make, with the system's Python and nothing but the standard library. What is already there is not done again:
-each step leaves a stamp that holds a digest of what it was made from.
+Run by make, with the system's Python and nothing but the standard library. What is already there is
+not done again: each step leaves a stamp that holds a digest of what it was made from.
 
-    python3 tools/setup.py run     # what `make run` needs: the build tools, and crossdock with its demo data generator
+    python3 tools/setup.py run     # crossdock itself, and the generator of the demo's tables
     python3 tools/setup.py dev     # that, and everything the tests and benchmarks need
-    python3 tools/setup.py tools   # the environment for lint and format; crossdock itself is not built
+    python3 tools/setup.py tools   # what lint and format need; crossdock is not built
 """
 
 from __future__ import annotations
@@ -39,7 +39,21 @@ TEST_PACKAGES = {"libgtest-dev": "the C++ tests", "libgmock-dev": "the C++ tests
 
 # What the installed package is made of; a change in any of these files means a rebuild.
 PACKAGE_SOURCES = ["src", "include", "python", "cli", "cmake", "CMakeLists.txt", "pyproject.toml"]
-SOURCE_SUFFIXES = {".cpp", ".hpp", ".cu", ".cuh", ".h", ".py", ".pyi", ".typed", ".cmake", ".in", ".txt", ".toml", ".json"}
+SOURCE_SUFFIXES = {
+    ".cpp",
+    ".hpp",
+    ".cu",
+    ".cuh",
+    ".h",
+    ".py",
+    ".pyi",
+    ".typed",
+    ".cmake",
+    ".in",
+    ".txt",
+    ".toml",
+    ".json",
+}
 
 
 def say(text: str) -> None:
@@ -54,7 +68,9 @@ def fail(text: str) -> None:
 def run(command: list[str], **options: object) -> None:
     result = subprocess.run(command, cwd=ROOT, check=False, **options)  # type: ignore[call-overload]
     if result.returncode != 0:
-        fail(f"`{' '.join(command)}` ended with status {result.returncode}; its output stands above")
+        fail(
+            f"`{' '.join(command)}` ended with status {result.returncode}; its output stands above"
+        )
 
 
 def wanted_packages(stage: str) -> dict[str, str]:
@@ -65,7 +81,7 @@ def wanted_packages(stage: str) -> dict[str, str]:
     if stage == "dev":
         packages |= TEST_PACKAGES
     try:
-        import ensurepip  # noqa: F401, PLC0415  (Debian keeps it in a package of its own)
+        import ensurepip  # noqa: F401  (Debian keeps it in a package of its own)
     except ImportError:
         packages["python3-venv"] = "the virtual environment"
     if stage != "tools" and not Path(sysconfig.get_path("include"), "Python.h").exists():
@@ -87,7 +103,11 @@ def install_system_packages(stage: str) -> None:
     packages = wanted_packages(stage)
     if shutil.which("dpkg-query") is None:
         if shutil.which("cmake") is None and stage != "tools":
-            fail("this is no Debian: install the equivalents of " + " ".join(packages) + " by hand, then run again")
+            fail(
+                "this is no Debian: install the equivalents of "
+                + " ".join(packages)
+                + " by hand, then run again"
+            )
         return
     missing = missing_packages(packages)
     if not missing:
@@ -96,11 +116,17 @@ def install_system_packages(stage: str) -> None:
     prefix: list[str] = []
     if os.geteuid() != 0:
         if shutil.which("sudo") is None:
-            fail(f"these Debian packages are missing: {' '.join(missing)}. Ask an administrator to run: {' '.join(install)}")
+            fail(
+                f"these Debian packages are missing: {' '.join(missing)}. "
+                f"Ask an administrator to run: {' '.join(install)}"
+            )
         prefix = ["sudo"]
     for package in missing:
         say(f"installing the Debian package {package}: {packages[package]}")
-    quiet = {"stdout": subprocess.DEVNULL, "env": os.environ | {"DEBIAN_FRONTEND": "noninteractive"}}
+    quiet = {
+        "stdout": subprocess.DEVNULL,
+        "env": os.environ | {"DEBIAN_FRONTEND": "noninteractive"},
+    }
     run([*prefix, "apt-get", "update", "-qq"], **quiet)
     run([*prefix, *install], **quiet)
 
@@ -119,7 +145,17 @@ def stamp_says(name: str, value: str) -> bool:
 
 
 def pip_install(*arguments: str) -> None:
-    run([str(VENV_PYTHON), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *arguments])
+    run(
+        [
+            str(VENV_PYTHON),
+            "-m",
+            "pip",
+            "install",
+            "--quiet",
+            "--disable-pip-version-check",
+            *arguments,
+        ]
+    )
 
 
 def make_environment() -> None:
@@ -167,7 +203,10 @@ def install_crossdock() -> None:
     value = source_digest()
     if stamp_says("crossdock.stamp", value) and (VENV / "bin" / "crossdock").exists():
         return
-    say("building crossdock and installing it into .venv/ (the first time takes minutes; later only what changed is compiled)")
+    say(
+        "building crossdock and installing it into .venv/ "
+        "(minutes the first time; later only what changed is compiled)"
+    )
     pip_install("--no-build-isolation", "--no-deps", "--force-reinstall", ".")
     (VENV / "crossdock.stamp").write_text(value)
 
@@ -177,7 +216,10 @@ def main() -> None:
     if stage not in ("run", "dev", "tools"):
         fail("usage: setup.py run|dev|tools")
     if sys.version_info < OLDEST_PYTHON:
-        fail(f"Python 3.11 or later is needed, this is {sys.version.split()[0]}; name another with `make PYTHON=...`")
+        fail(
+            f"Python 3.11 or later is needed, this is {sys.version.split()[0]}; "
+            "name another with `make PYTHON=...`"
+        )
     install_system_packages(stage)
     make_environment()
     install_requirements(stage)

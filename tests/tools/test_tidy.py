@@ -1,0 +1,230 @@
+"""tidy.py against small trees: each rule finds what it should, and a clean tree passes."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+TOOLS = Path(__file__).resolve().parents[2] / "tools"
+sys.path.insert(0, str(TOOLS))
+
+import cpp_scan  # noqa: E402  (the tools are scripts, not a package)
+import tidy  # noqa: E402
+from source_tree import Tree  # noqa: E402
+
+LAYERS = """
+[[room]]
+name = "base"
+folder = "src/base"
+level = 0
+may_include = []
+
+[[room]]
+name = "table"
+folder = "src/table"
+level = 2
+may_include = ["base"]
+"""
+
+CLEAN = {
+    "tools/layers.toml": LAYERS,
+    "README.md": "# Clean\n\nSee [the rooms](#the-rooms) and [a source](src/base/check.hpp).\n\n"
+    "## The rooms\n",
+    "src/base/check.hpp": "// Checks.\n#pragma once\nint check(int value);\n",
+    "src/base/check.cpp": '// Checks.\n#include "base/check.hpp"\n'
+    "int check(int value) { return value; }\n",
+    "src/table/row.cpp": '// Rows.\n#include "base/check.hpp"\nint row() { return check(1); }\n',
+    "python/pkg/__init__.py": "",
+}
+
+
+def plant(root: Path, files: dict[str, str]) -> Path:
+    for name, text in (CLEAN | files).items():
+        path = root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    return root
+
+
+def rules(root: Path) -> set[str]:
+    return {finding.rule for finding in tidy.all_findings(Tree.read(root))}
+
+
+def test_a_clean_tree_has_no_findings(tmp_path: Path) -> None:
+    assert tidy.all_findings(Tree.read(plant(tmp_path, {}))) == []
+
+
+MARKER = "TO" + "DO"
+LONG_BODY = "  step();\n" * 70
+SIX = "int a, int b, int c, int d, int e, int g"
+UPWARD_TABLE = LAYERS.replace("may_include = []", 'may_include = ["table"]')
+
+BROKEN = {
+    "an upward include": (
+        {
+            "src/base/check.cpp": '// C.\n#include "table/row.hpp"\n#include "base/check.hpp"\n',
+            "src/table/row.hpp": "// R.\n#pragma once\n",
+        },
+        "layers",
+    ),
+    "a folder that is no room": ({"src/odd/x.cpp": "// X.\n"}, "layers"),
+    "a table that points upwards": ({"tools/layers.toml": UPWARD_TABLE}, "layers"),
+    "a circle": (
+        {
+            "src/base/a.hpp": '// A.\n#include "base/b.hpp"\n',
+            "src/base/b.hpp": '// B.\n#include "base/a.hpp"\n',
+        },
+        "circle",
+    ),
+    "a long file": ({"src/base/long.cpp": "// Long.\n" * 501}, "file-lines"),
+    "a long C++ function": (
+        {"src/base/f.cpp": "// F.\nvoid f() {\n" + LONG_BODY + "}\n"},
+        "function-lines",
+    ),
+    "a long Python function": (
+        {"python/pkg/f.py": '"""F."""\ndef f():\n' + "    step()\n" * 70},
+        "function-lines",
+    ),
+    "many C++ parameters": (
+        {"src/base/f.cpp": f"// F.\nint f({SIX}) {{ return 0; }}\n"},
+        "parameters",
+    ),
+    "many Python parameters": (
+        {"cli/f.py": '"""F."""\ndef f(a, b, c, d, e, g): ...\n'},
+        "parameters",
+    ),
+    "unfinished work": ({"cli/f.py": f'"""F."""\n# {MARKER}: later\n'}, "marker"),
+    "a vague name": ({"src/base/string_utils.cpp": "// S.\n"}, "vague-name"),
+    "printing": ({"src/base/f.cpp": '// F.\nvoid f() { std::printf("x"); }\n'}, "banned"),
+    "standard output": ({"src/base/f.cpp": "// F.\nvoid f() { std::cout << 1; }\n"}, "banned"),
+    "an open namespace": ({"tests/base/f.cpp": "// F.\nusing namespace std;\n"}, "banned"),
+    "a wide line": ({"src/base/f.cpp": "// " + "x" * 118 + "\n"}, "width"),
+    "many conditionals": ({"src/base/f.cpp": "// F.\n" + "#ifdef A\n#endif\n" * 3}, "conditionals"),
+    "a dead header": ({"src/base/dead.hpp": "// Dead.\n"}, "dead-header"),
+    "no head comment": ({"src/base/f.cpp": "int f();\n"}, "head"),
+    "no docstring": ({"cli/f.py": "import os\n"}, "head"),
+    "a broken link": ({"docs/a.md": "[x](../nowhere.md)\n"}, "link"),
+    "a broken anchor": ({"docs/a.md": "[x](../README.md#no-such)\n"}, "link"),
+    "blanks at a line's end": ({"docs/a.md": "x \n"}, "whitespace"),
+    "no newline at the end": ({"docs/a.md": "x"}, "whitespace"),
+    "an empty file": ({"docs/a.md": ""}, "empty"),
+}
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_each_rule_finds_what_breaks_it(tmp_path: Path, name: str) -> None:
+    files, rule = BROKEN[name]
+    assert rules(plant(tmp_path, files)) == {rule}
+
+
+ALLOWED = {
+    "words in comments and literals": {
+        "src/base/f.cpp": '// std::cout and printf(.\nchar const* f() { return "std::cout"; }\n'
+    },
+    "an include in a comment": {
+        "src/base/f.cpp": '// F.\n// #include "table/row.hpp"\n',
+    },
+    "a formatter's method": {"src/base/f.cpp": "// F.\nvoid f(S s) { s.printf(); snprintf(); }\n"},
+    "the SIMD library's protocol": {"src/base/f.cpp": "// F.\n" + "#if HWY_ONCE\n#endif\n" * 9},
+    "options by keyword": {"cli/f.py": '"""F."""\ndef f(a, *, b, c, d, e, g): ...\n'},
+    "a command's options": {"cli/f.py": '"""F."""\n@option("a")\ndef f(a, b, c, d, e, g): ...\n'},
+    "what a program printed": {"tests/cli/golden/help.txt": "x  \n"},
+    "links elsewhere and in code": {
+        "docs/a.md": "[x](https://example.org/y) `[x](y)`\n\n```\n[x](y)\n```\n"
+    },
+    "ignored folders": {"build/x.hpp": "int x", ".venv/lib/y.py": "x "},
+}
+
+
+@pytest.mark.parametrize("name", ALLOWED)
+def test_each_rule_leaves_alone_what_is_fine(tmp_path: Path, name: str) -> None:
+    assert rules(plant(tmp_path, ALLOWED[name])) == set()
+
+
+def test_an_empty_folder_is_found(tmp_path: Path) -> None:
+    (plant(tmp_path, {}) / "src" / "model").mkdir()
+    assert rules(tmp_path) == {"empty"}
+
+
+def test_conditionals_of_a_free_file_do_not_count(tmp_path: Path) -> None:
+    free = LAYERS + '\n[conditionals]\nper_thousand_lines = 2\nfree_files = ["src/base/f.cpp"]\n'
+    files = {"src/base/f.cpp": "// F.\n" + "#ifdef A\n#endif\n" * 9, "tools/layers.toml": free}
+    assert rules(plant(tmp_path, files)) == set()
+
+
+def ratchet_run(root: Path, lines: int, *arguments: str) -> subprocess.CompletedProcess[str]:
+    plant(root, {"src/base/long.cpp": "// Long.\n" * lines})
+    command = [sys.executable, str(TOOLS / "tidy.py"), "--root", str(root), *arguments]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+def test_the_ratchet_lets_todays_worst_be_and_turns_one_way(tmp_path: Path) -> None:
+    (tmp_path / "tools").mkdir()
+    ratchet = tmp_path / "tools" / "tidy_ratchet.toml"
+    ratchet.write_text('[worst]\n"file-lines src/base/long.cpp" = 520\n')
+    assert ratchet_run(tmp_path, 520).returncode == 0
+    assert ratchet_run(tmp_path, 521).returncode == 1
+
+    better = ratchet_run(tmp_path, 510)
+    assert better.returncode == 1
+    assert "lower it to 510" in better.stdout
+    assert ratchet_run(tmp_path, 510, "--tighten").returncode == 0
+    assert '"file-lines src/base/long.cpp" = 510' in ratchet.read_text()
+
+    assert ratchet_run(tmp_path, 490, "--tighten").returncode == 0
+    assert "long.cpp" not in ratchet.read_text()
+    assert ratchet_run(tmp_path, 501).returncode == 1
+
+
+def test_the_drawing_shows_rooms_and_their_includes(tmp_path: Path) -> None:
+    drawing = tmp_path / "rooms.svg"
+    assert ratchet_run(tmp_path, 9, "--graph", str(drawing)).returncode == 0
+    assert "table includes base: 1" in drawing.read_text()
+
+
+FUNCTIONS = {
+    "int f(int a, std::pair<int, int> b,\n      int c = g(1, 2)) {\n  return 1;\n}\n": ("f", 4, 3),
+    "template <typename T, int N = 3>\nvoid f(T a) {\n}\n": ("f", 3, 1),
+    "struct X {\n  X(int a) : a_{a}, b_(2) { int y; }\n};\n": ("X", 1, 1),
+    "struct X : Y<int(int)> {\n  X() : Y<int>{}, b_{2} {}\n};\n": ("X", 1, 0),
+    "struct X {\n  ~X() override { }\n};\n": ("~X", 1, 0),
+    "struct X {\n  bool operator()(int a, int b) const { return true; }\n};\n": (
+        "operator()",
+        1,
+        2,
+    ),
+    "struct X {\n  operator bool() const { return true; }\n};\n": ("operator bool", 1, 0),
+    "namespace a { namespace {\nauto h() -> std::vector<int> { return {}; }\n}}\n": ("h", 1, 0),
+    'extern "C" {\nint f(void) { return 0; }\n}\n': ("f", 1, 0),
+    "int f() { if (a) { return \"}{\"[0]; } auto h = [](int) { return '{'; }; return 1'000; }\n": (
+        "f",
+        1,
+        0,
+    ),
+    'int f() { return R"x({{{)x"[0]; } // {\n': ("f", 1, 0),
+    "std::map<int, std::pair<int, int>> X::k(int a, int b) noexcept(true) { }\n": ("k", 1, 2),
+    "#define M(x) do { x; } while (0)\nint f() { return 0; }\n": ("f", 1, 0),
+}
+
+
+@pytest.mark.parametrize("text", FUNCTIONS)
+def test_the_scanner_measures_functions(text: str) -> None:
+    found = cpp_scan.functions(text)
+    assert [(f.name, f.lines, f.parameters) for f in found] == [FUNCTIONS[text]]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "std::array<int, 2> t = {1, 2};\n",
+        "auto l = [](int a) { return a; };\n",
+        "struct alignas(64) P { int x{0}; std::function<int(int, int)> f; };\n",
+        "enum class E : int { kA, kB };\n",
+        "constexpr int k = f(3);\nint g(int a);\n",
+    ],
+)
+def test_the_scanner_takes_nothing_else_for_a_function(text: str) -> None:
+    assert cpp_scan.functions(text) == []

@@ -1,0 +1,391 @@
+"""The house rules that a machine can check; exit status 1 when one is broken.
+
+    python tools/tidy.py                    # check
+    python tools/tidy.py --graph rooms.svg  # draw which room includes which, as the sources stand
+    python tools/tidy.py --tighten          # lower the ratchet to what the sources reach now
+
+Rules: includes go downwards (tools/layers.toml) and in no circle; files, functions and parameter
+lists stay short; no marker words, no printing from the engine, few conditionals; no dead header;
+every source opens with a comment; relative links in the documents lead somewhere; whitespace is
+clean; no empty folder or file.
+
+The ratchet (tools/tidy_ratchet.toml) names what is over a limit today and by how much: it may
+become better, never worse, and an entry that has become better must be lowered.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import re
+import sys
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+
+import cpp_scan
+import room_graph
+from source_tree import Finding, Tree
+
+FILE_LINES = 500
+FUNCTION_LINES = 70
+PARAMETERS = 5
+CPP_LINE_WIDTH = 120
+
+HEADER_SUFFIXES = {".hpp", ".cuh", ".h"}
+CODE_FOLDERS = {"src", "include", "python", "cli", "tests", "bench", "examples", "tools", "docs"}
+MAY_BE_EMPTY = {"py.typed", "__init__.py"}
+
+# Spelled in parts, so that this file does not break its own rule.
+MARKERS = re.compile(r"\b(?:TO" r"DO|FIX" r"ME|XX" r"X|HA" r"CK)\b")
+VAGUE_NAMES = re.compile(r"(?:^|_)(?:utils?|helpers?|common|managers?|misc)(?:_|$)")
+BANNED_IN_CPP = {
+    re.compile(r"\busing\s+namespace\s+std\b"): "`using namespace std`",
+}
+BANNED_IN_ENGINE = {
+    re.compile(
+        r"(?<![\w.>])(?:std::)?(?:f|v|vf)?printf\s*\("
+    ): "printf: the engine returns text or logs",
+    re.compile(r"\bstd::(?:cout|cerr|clog)\b"): "std::cout: the engine returns text or logs",
+    re.compile(
+        r"\bstd::(?:rand|srand)\s*\(|\bsleep\s*\("
+    ): "hidden time or randomness: take it as a parameter",
+}
+CONDITIONAL = re.compile(r"^[ \t]*#[ \t]*(?:if|ifdef|ifndef|elif)\b(.*)$", re.MULTILINE)
+LINK = re.compile(r"(?<!!)\[[^\]\n]*\]\(([^)\s]+)(?:\s+\"[^\"]*\")?\)|!\[[^\]\n]*\]\(([^)\s]+)\)")
+FENCE = re.compile(r"^(```|~~~).*?^\1", re.MULTILINE | re.DOTALL)
+
+
+def check_table_of_rooms(tree: Tree) -> Iterator[Finding]:
+    seen: set[str] = set()
+    level = 0
+    for room in tree.rooms:
+        if room.level < level:
+            yield Finding(
+                "tools/layers.toml",
+                1,
+                "layers",
+                f"room {room.name} stands above its level {room.level}",
+            )
+        level = max(level, room.level)
+        for name in sorted(room.may_include - seen):
+            yield Finding(
+                "tools/layers.toml",
+                1,
+                "layers",
+                f"room {room.name} names {name}, which is not below it",
+            )
+        seen.add(room.name)
+
+
+def check_layers(tree: Tree) -> Iterator[Finding]:
+    for source in tree.sources:
+        if not source.is_cpp or source.top not in ("src", "include", "python"):
+            continue
+        room = tree.room_of(source.path)
+        if room is None:
+            if source.top == "src":
+                yield Finding(source.path, 1, "layers", "is in no room of tools/layers.toml")
+            continue
+        for path, line in tree.includes(source):
+            target = tree.room_of(path)
+            if target is None or target == room or target.name in room.may_include:
+                continue
+            allowed = ", ".join(sorted(room.may_include)) or "nothing"
+            message = (
+                f"room {room.name} (level {room.level}) includes {path} of room {target.name} "
+                f"(level {target.level}); it may include {allowed}"
+            )
+            yield Finding(source.path, line, "layers", message)
+
+
+def check_circles(tree: Tree) -> Iterator[Finding]:
+    edges = {
+        source.path: sorted({path for path, _ in tree.includes(source)})
+        for source in tree.sources
+        if source.is_cpp
+    }
+    finished: set[str] = set()
+
+    def visit(path: str, trail: list[str]) -> Iterator[Finding]:
+        if path in trail:
+            circle = [*trail[trail.index(path) :], path]
+            yield Finding(path, 1, "circle", "includes itself: " + " -> ".join(circle))
+            return
+        if path in finished:
+            return
+        for target in edges.get(path, []):
+            if target != path:
+                yield from visit(target, [*trail, path])
+        finished.add(path)
+
+    for start in sorted(edges):
+        yield from visit(start, [])
+
+
+def check_lengths(tree: Tree) -> Iterator[Finding]:
+    for source in tree.sources:
+        if source.top not in CODE_FOLDERS or not (
+            source.is_cpp or source.suffix in (".py", ".pyi")
+        ):
+            continue
+        lines = len(source.text.splitlines())
+        if lines > FILE_LINES:
+            message = f"{lines} lines; the limit is {FILE_LINES}"
+            yield Finding(source.path, 1, "file-lines", message, measure=lines)
+        if source.is_cpp:
+            measured = [
+                (f.name, f.line, f.lines, f.parameters) for f in cpp_scan.functions(source.text)
+            ]
+        else:
+            measured = list(python_functions(source.text))
+        for name, line, length, parameters in measured:
+            if length > FUNCTION_LINES:
+                message = f"{name} has {length} lines; the limit is {FUNCTION_LINES}"
+                yield Finding(source.path, line, "function-lines", message, name, length)
+            if parameters > PARAMETERS:
+                message = f"{name} has {parameters} parameters; the limit is {PARAMETERS}"
+                yield Finding(source.path, line, "parameters", message, name, parameters)
+
+
+def python_functions(text: str) -> Iterator[tuple[str, int, int, int]]:
+    """(name, line, lines, parameters); keyword-only ones read well at the call and do not count."""
+    try:
+        module = ast.parse(text)
+    except SyntaxError:
+        return  # ruff and mypy say so better
+    for node in ast.walk(module):
+        if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            continue
+        names = [argument.arg for argument in [*node.args.posonlyargs, *node.args.args]]
+        counted = [name for name in names if name not in ("self", "cls")]
+        # A command's parameters are its options, declared by decorators; a test's are its fixtures.
+        free = bool(node.decorator_list) or node.name.startswith("test_")
+        length = (node.end_lineno or node.lineno) - node.lineno + 1
+        yield node.name, node.lineno, length, 0 if free else len(counted)
+
+
+def check_words(tree: Tree) -> Iterator[Finding]:
+    for source in tree.sources:
+        for match in MARKERS.finditer(source.text):
+            yield Finding(
+                source.path,
+                source.line_of(match.start()),
+                "marker",
+                f"unfinished work: {match.group()}",
+            )
+        stem = Path(source.path).stem
+        if source.top in CODE_FOLDERS and VAGUE_NAMES.search(stem):
+            yield Finding(
+                source.path, 1, "vague-name", f"`{stem}` does not say what the file is for"
+            )
+        if not source.is_cpp:
+            continue
+        banned = BANNED_IN_CPP | (BANNED_IN_ENGINE if source.top in ("src", "include") else {})
+        for pattern, name in banned.items():
+            for match in pattern.finditer(source.code):
+                yield Finding(
+                    source.path, source.line_of(match.start()), "banned", f"banned here: {name}"
+                )
+        for number, line in enumerate(source.text.splitlines(), start=1):
+            if len(line) > CPP_LINE_WIDTH:
+                yield Finding(
+                    source.path,
+                    number,
+                    "width",
+                    f"{len(line)} columns; the limit is {CPP_LINE_WIDTH}",
+                )
+
+
+def check_conditionals(tree: Tree) -> Iterator[Finding]:
+    engine = [source for source in tree.sources if source.is_cpp and source.top == "src"]
+    lines = sum(len(source.text.splitlines()) for source in engine)
+    found = []
+    for source in engine:
+        if source.path in tree.conditionals_free:
+            continue
+        found += [
+            (source.path, source.line_of(match.start()))
+            for match in CONDITIONAL.finditer(source.code)
+            if "HWY_" not in match.group(1)
+        ]
+    limit = max(tree.conditionals_per_thousand, tree.conditionals_per_thousand * lines // 1000)
+    if len(found) > limit:
+        message = (
+            f"src/ has {len(found)} preprocessor conditionals; the limit for {lines} lines is "
+            f"{limit}: absence is a file"
+        )
+        for path, line in found:
+            yield Finding(path, line, "conditionals", message)
+
+
+def check_dead_headers(tree: Tree) -> Iterator[Finding]:
+    used = {path for source in tree.sources if source.is_cpp for path, _ in tree.includes(source)}
+    for source in tree.sources:
+        if source.suffix in HEADER_SUFFIXES and source.top == "src" and source.path not in used:
+            yield Finding(source.path, 1, "dead-header", "no file includes it")
+
+
+def check_heads(tree: Tree) -> Iterator[Finding]:
+    for source in tree.sources:
+        first = source.text.lstrip("\ufeff").splitlines()[0]
+        if source.is_cpp and source.top in CODE_FOLDERS:
+            told = first.startswith(("//", "/*"))
+        elif source.suffix in (".py", ".pyi") and source.top in CODE_FOLDERS:
+            told = first.startswith(("#", '"""', 'r"""'))
+        else:
+            continue
+        if not told:
+            yield Finding(
+                source.path, 1, "head", "the first line does not say what the file is for"
+            )
+
+
+def slug(heading: str) -> str:
+    """The anchor that a heading gets, as code hosts make it."""
+    plain = re.sub(r"[`*]|\[([^\]]*)\]\([^)]*\)", r"\1", heading).strip().lower()
+    return re.sub(r"[^\w\- ]", "", plain).replace(" ", "-")
+
+
+def anchors(text: str) -> set[str]:
+    prose = FENCE.sub("", text)
+    found: set[str] = set()
+    for heading in re.findall(r"^#{1,6}\s+(.*?)\s*#*$", prose, re.MULTILINE):
+        name = slug(heading)
+        number = 0
+        while (name if number == 0 else f"{name}-{number}") in found:
+            number += 1
+        found.add(name if number == 0 else f"{name}-{number}")
+    return found | set(re.findall(r"<a (?:id|name)=\"([^\"]+)\"", prose))
+
+
+def check_links(tree: Tree) -> Iterator[Finding]:
+    for source in tree.sources:
+        if source.suffix != ".md":
+            continue
+        prose = FENCE.sub(lambda match: re.sub(r"[^\n]", " ", match.group()), source.text)
+        for match in LINK.finditer(re.sub(r"`[^`\n]*`", lambda m: " " * len(m.group()), prose)):
+            link = match.group(1) or match.group(2)
+            if re.match(r"[a-z][a-z0-9+.-]*:", link):
+                continue
+            name, _, anchor = link.partition("#")
+            target = (tree.root / source.path).parent / name if name else tree.root / source.path
+            line = source.line_of(match.start())
+            if not target.exists():
+                yield Finding(source.path, line, "link", f"{link} leads nowhere")
+            elif (
+                anchor
+                and target.suffix == ".md"
+                and anchor not in anchors(target.read_text(encoding="utf-8"))
+            ):
+                yield Finding(
+                    source.path, line, "link", f"{name or 'this page'} has no heading #{anchor}"
+                )
+
+
+def check_whitespace(tree: Tree) -> Iterator[Finding]:
+    for source in tree.sources:
+        if "golden" in source.path.split("/"):
+            continue  # what a program printed, kept as it was
+        for number, line in enumerate(source.text.split("\n"), start=1):
+            if line != line.rstrip():
+                yield Finding(
+                    source.path, number, "whitespace", "blank characters at the end of the line"
+                )
+            if "\t" in line and source.suffix not in (".md", ".txt"):
+                yield Finding(source.path, number, "whitespace", "a tab")
+        if not source.text.endswith("\n") or source.text.endswith("\n\n"):
+            yield Finding(
+                source.path,
+                len(source.text.splitlines()),
+                "whitespace",
+                "must end in exactly one newline",
+            )
+
+
+def check_emptiness(tree: Tree) -> Iterator[Finding]:
+    for path in tree.empty:
+        if Path(path).name not in MAY_BE_EMPTY:
+            message = "holds nothing: rooms and files appear when they have something to hold"
+            yield Finding(path, 1, "empty", message)
+
+
+CHECKS = [
+    check_table_of_rooms,
+    check_layers,
+    check_circles,
+    check_lengths,
+    check_words,
+    check_conditionals,
+    check_dead_headers,
+    check_heads,
+    check_links,
+    check_whitespace,
+    check_emptiness,
+]
+
+
+def all_findings(tree: Tree) -> list[Finding]:
+    return sorted({finding for check in CHECKS for finding in check(tree)})
+
+
+def read_ratchet(path: Path) -> dict[str, int]:
+    return tomllib.loads(path.read_text(encoding="utf-8")).get("worst", {}) if path.exists() else {}
+
+
+def apply_ratchet(
+    findings: list[Finding], worst: dict[str, int]
+) -> tuple[list[Finding], dict[str, int]]:
+    """What is left to complain about, and the ratchet as it should stand now."""
+    reached: dict[str, int] = {}
+    for finding in findings:
+        if finding.measure and finding.key in worst:
+            reached[finding.key] = max(reached.get(finding.key, 0), finding.measure)
+    left = [
+        finding
+        for finding in findings
+        if not finding.measure or finding.measure > worst.get(finding.key, 0)
+    ]
+    for key, value in worst.items():
+        now = reached.get(key, 0)
+        if now < value:
+            better = f"lower it to {now}" if now else "remove it"
+            message = f"`{key}` has become better than {value}: {better} (tidy.py --tighten)"
+            left.append(Finding("tools/tidy_ratchet.toml", 1, "ratchet", message))
+    tightened = {key: min(value, reached[key]) for key, value in worst.items() if key in reached}
+    return left, tightened
+
+
+def write_ratchet(path: Path, worst: dict[str, int]) -> None:
+    rows = "".join(f'"{key}" = {value}\n' for key, value in sorted(worst.items()))
+    head = "# What is over a limit of tools/tidy.py today. Values may fall, never rise.\n[worst]\n"
+    path.write_text(head + rows, encoding="utf-8")
+
+
+def main(arguments: list[str]) -> int:
+    parser = argparse.ArgumentParser(description="Check the house rules.")
+    parser.add_argument("--root", type=Path, default=Path(__file__).resolve().parent.parent)
+    parser.add_argument(
+        "--graph", type=Path, metavar="SVG", help="draw the rooms and their includes"
+    )
+    parser.add_argument(
+        "--tighten", action="store_true", help="lower the ratchet to what is reached now"
+    )
+    options = parser.parse_args(arguments)
+    tree = Tree.read(options.root)
+    if options.graph:
+        options.graph.write_text(room_graph.draw(tree), encoding="utf-8")
+        return 0
+    ratchet = options.root / "tools" / "tidy_ratchet.toml"
+    findings, tightened = apply_ratchet(all_findings(tree), read_ratchet(ratchet))
+    if options.tighten:
+        write_ratchet(ratchet, tightened)
+        findings = [finding for finding in findings if finding.rule != "ratchet"]
+    for finding in findings:
+        print(finding)
+    print(f"tidy: {len(tree.sources)} files, {len(findings)} findings")
+    return 1 if findings else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
