@@ -1,6 +1,6 @@
 # The Python module crossdock._native, installed beside the Python sources of the package. scikit-build-core sets
 # CROSSDOCK_PYTHON and places what is installed here into the wheel. Its types are written by hand, with their meaning,
-# in python/crossdock/_native.pyi; the checks compare them with the built module (stubtest).
+# in python/crossdock/_native.pyi, which tests/tools/test_native_stub.py compares with the built module.
 find_package(Python 3.10 REQUIRED COMPONENTS Interpreter Development.Module)
 execute_process(COMMAND "${Python_EXECUTABLE}" -m nanobind --cmake_dir
   OUTPUT_VARIABLE nanobind_ROOT OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)

@@ -177,7 +177,6 @@ def all_steps() -> list[Step]:
         if (ROOT / "tests/fuzz").exists()
         else []
     )
-    stubtest = tool("stubtest", "crossdock._native", "--ignore-missing-stub")
     ignored = [f"--ignore={path}" for path in present(["tests/fuzz"])]
     return [
         *lint_steps(),
@@ -187,7 +186,6 @@ def all_steps() -> list[Step]:
             lambda: cpp_tests("asan"),
         ),
         Step("Concurrent C++ tests under the thread sanitizer", lambda: cpp_tests("tsan")),
-        Step("Types of the native module (stubtest)", lambda: one(stubtest)),
         Step("Python tests", lambda: python_tests("python", "tests", *ignored)),
         *fuzz,
         Step("C++ examples against the installed library", cpp_examples),

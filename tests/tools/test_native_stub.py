@@ -1,0 +1,79 @@
+"""The hand-written types of crossdock._native name what the built module has, and nothing else.
+
+mypy's stubtest does not know nanobind's function objects, so names and parameters are compared
+here, the parameters from the signatures that nanobind keeps with each function.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from pathlib import Path
+
+import pytest
+
+native = pytest.importorskip("crossdock._native")
+STUB = Path(__file__).resolve().parents[2] / "python" / "crossdock" / "_native.pyi"
+
+# Members: name -> the parameters' names, or None for a property or an attribute.
+Members = dict[str, list[str] | None]
+
+
+def is_public(name: str) -> bool:
+    return not name.startswith("_") or name == "__init__" or name.startswith("__arrow_")
+
+
+def of_stub(body: list[ast.stmt]) -> Members:
+    found: Members = {}
+    for node in body:
+        if isinstance(node, ast.FunctionDef) and is_public(node.name):
+            decorators = {getattr(decorator, "id", "") for decorator in node.decorator_list}
+            arguments = [*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs]
+            names = [argument.arg for argument in arguments if argument.arg != "self"]
+            found[node.name] = None if "property" in decorators else names
+        elif isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
+            found[node.target.id] = None
+    return found
+
+
+def parameters(function: object) -> list[str] | None:
+    """The parameters' names of a nanobind function; None for anything else."""
+    signatures = getattr(function, "__nb_signature__", None)
+    if not signatures:
+        return None
+    parsed = ast.parse(re.sub(r"\\\d+", "None", signatures[0][0]) + ": ...").body[0]
+    assert isinstance(parsed, ast.FunctionDef)
+    arguments = [*parsed.args.posonlyargs, *parsed.args.args, *parsed.args.kwonlyargs]
+    return [argument.arg for argument in arguments if argument.arg != "self"]
+
+
+def of_object(holder: object) -> Members:
+    names = [name for name in vars(holder) if is_public(name)]
+    values = {name: getattr(holder, name) for name in names}
+    return {
+        name: parameters(value) for name, value in values.items() if not isinstance(value, type)
+    }
+
+
+def stub_classes() -> dict[str, ast.ClassDef]:
+    module = ast.parse(STUB.read_text(encoding="utf-8"))
+    return {node.name: node for node in module.body if isinstance(node, ast.ClassDef)}
+
+
+def test_the_functions_agree() -> None:
+    module = ast.parse(STUB.read_text(encoding="utf-8"))
+    assert of_stub(module.body) == of_object(native)
+
+
+def test_the_classes_agree() -> None:
+    built = {name for name, value in vars(native).items() if isinstance(value, type)}
+    assert set(stub_classes()) == {name for name in built if is_public(name)}
+
+
+@pytest.mark.parametrize("name", [n for n in stub_classes() if not n.endswith("Error")])
+def test_the_members_agree(name: str) -> None:
+    described = of_stub(stub_classes()[name].body)
+    built = of_object(getattr(native, name))
+    if "__init__" not in described:  # made by the engine only
+        built.pop("__init__", None)
+    assert described == built
