@@ -1,0 +1,121 @@
+"""Crossdock joins tables on every core of a machine: Arrow in, Arrow out.
+
+    import crossdock as xd
+    with xd.connect() as dock:
+        orders = dock.read_parquet("orders.parquet")
+        lines = dock.read_parquet("lineitem.parquet")
+        joined = lines.join(orders, on={"l_orderkey": "o_orderkey"})
+        print(joined.select("l_orderkey", "o_orderpriority").collect())
+
+Names are loaded when they are first used, so that `import crossdock` alone costs nothing.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from crossdock._native import build_info, machine_info
+    from crossdock.aggregates import Aggregate, count, max, min, sum
+    from crossdock.errors import (
+        CancelledError,
+        CapacityError,
+        ClosedError,
+        ColumnError,
+        CrossdockError,
+        DataError,
+        ExpressionError,
+        InternalError,
+        OptionError,
+        PathError,
+        TypeError,
+        error_table,
+    )
+    from crossdock.explain import Plan
+    from crossdock.expressions import Expr, col, lit
+    from crossdock.profile import Profile
+    from crossdock.relation import Relation
+    from crossdock.session import Dock, connect
+    from crossdock.settings import current_settings
+
+    __version__: str
+
+_HOMES: dict[str, tuple[str, ...]] = {
+    "crossdock._native": ("build_info", "machine_info"),
+    "crossdock.aggregates": ("Aggregate", "count", "max", "min", "sum"),
+    "crossdock.errors": (
+        "CancelledError",
+        "CapacityError",
+        "ClosedError",
+        "ColumnError",
+        "CrossdockError",
+        "DataError",
+        "ExpressionError",
+        "InternalError",
+        "OptionError",
+        "PathError",
+        "TypeError",
+        "error_table",
+    ),
+    "crossdock.explain": ("Plan",),
+    "crossdock.expressions": ("Expr", "col", "lit"),
+    "crossdock.profile": ("Profile",),
+    "crossdock.relation": ("Relation",),
+    "crossdock.session": ("Dock", "connect"),
+    "crossdock.settings": ("current_settings",),
+}
+_HOME_OF = {name: module for module, names in _HOMES.items() for name in names}
+
+__all__ = [
+    "Aggregate",
+    "CancelledError",
+    "CapacityError",
+    "ClosedError",
+    "ColumnError",
+    "CrossdockError",
+    "DataError",
+    "Dock",
+    "Expr",
+    "ExpressionError",
+    "InternalError",
+    "OptionError",
+    "PathError",
+    "Plan",
+    "Profile",
+    "Relation",
+    "TypeError",
+    "__version__",
+    "build_info",
+    "col",
+    "connect",
+    "count",
+    "current_settings",
+    "error_table",
+    "lit",
+    "machine_info",
+    "max",
+    "min",
+    "sum",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name == "__version__":
+        return importlib.import_module("crossdock._native").build_info()["version"]
+    if name not in _HOME_OF:
+        raise AttributeError(f"module 'crossdock' has no attribute {name!r}{_hint(name)}")
+    value = getattr(importlib.import_module(_HOME_OF[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return __all__
+
+
+def _hint(name: str) -> str:
+    import difflib
+
+    close = difflib.get_close_matches(name, __all__, n=1)
+    return f"; did you mean {close[0]!r}?" if close else ""

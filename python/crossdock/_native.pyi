@@ -1,0 +1,84 @@
+"""Types of the compiled engine. Each planning error is raised by the `Join` constructor, each run
+error by the method that runs; all are `NativeError`, which `crossdock.errors` turns into public
+classes. Objects may be shared between threads; one `Join` runs in one thread at a time."""
+
+from collections.abc import Callable
+from typing import Any
+
+class NativeError(Exception):
+    """args = (code such as "CD-101", name of the public class, message)."""
+
+def error_table() -> list[tuple[str, str, str]]:
+    """(code, name of the public class, one line) of every error of the engine."""
+
+def settings_table() -> list[tuple[str, str, str]]:
+    """(name, default, one line) of every setting; the environment variable is CROSSDOCK_NAME."""
+
+def build_info() -> dict[str, str]: ...
+def machine_info() -> dict[str, object]: ...
+
+class Engine:
+    """Worker threads and a memory budget in bytes; 0 means all cores and 80 % of the memory."""
+
+    def __init__(self, threads: int = 0, memory_bytes: int = 0) -> None: ...
+    @property
+    def threads(self) -> int: ...
+    @property
+    def memory_limit_bytes(self) -> int: ...
+    @property
+    def memory_used_bytes(self) -> int: ...
+    @property
+    def memory_peak_bytes(self) -> int: ...
+    def trim(self) -> None: ...
+
+class Table:
+    """Immutable columns over imported Arrow data, zero copy."""
+
+    @staticmethod
+    def from_stream(engine: Engine, source: object) -> Table: ...
+    @property
+    def num_rows(self) -> int: ...
+    @property
+    def num_batches(self) -> int: ...
+    @property
+    def num_bytes(self) -> int: ...
+    @property
+    def column_names(self) -> list[str]: ...
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object: ...
+    def __arrow_c_schema__(self) -> object: ...
+
+class ArrowStream:
+    """Whatever exports an Arrow C stream; may be consumed once."""
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object: ...
+
+class Join:
+    """A planned join of two tables."""
+
+    def __init__(
+        self,
+        engine: Engine,
+        left: Table,
+        right: Table,
+        *,
+        on: list[tuple[str, str]],
+        how: str,
+        output: list[tuple[str, str, str]],
+        null_equals_null: bool = False,
+        strategy: str = "auto",
+        build: str = "auto",
+        materialize: str = "auto",
+        filter: str = "auto",
+        partition_bits: int = -1,
+        batch_rows: int = 0,
+        residual: Callable[[Any], object] | None = None,
+        residual_columns: list[tuple[str, str, str]] = ...,
+    ) -> None: ...
+    def plan(self) -> str: ...
+    def count(self) -> int: ...
+    def aggregate(self, items: list[tuple[str, str]]) -> ArrowStream: ...
+    def collect(self) -> ArrowStream: ...
+    def stream(self, queue_batches: int = 8) -> ArrowStream: ...
+    def profile(self) -> str: ...
+    def progress(self) -> tuple[str, int, int]: ...
+    def cancel(self) -> None: ...

@@ -1,0 +1,194 @@
+"""Every error Crossdock raises: a class to catch, a stable code, and a text in five parts.
+
+The text says what happened, then on lines of their own where, which values, whose limit, and the
+next step to try. The engine's codes are declared in the engine; the codes of this front end
+(CD-5xx) are declared here. `error_table()` shows both.
+"""
+
+from __future__ import annotations
+
+import builtins
+import contextlib
+import difflib
+import re
+from collections.abc import Iterable, Iterator, Mapping
+
+from crossdock import _native
+
+_FRONT_END: tuple[tuple[str, str, str], ...] = (
+    ("CD-501", "ClosedError", "a dock was used after it was closed"),
+    ("CD-502", "PathError", "a file, folder or glob has nothing to read"),
+    ("CD-503", "PathError", "a file has a format Crossdock does not read or write"),
+    ("CD-504", "ExpressionError", "an expression does not fit the columns it names"),
+    ("CD-505", "OptionError", "a setting or option has an unknown name"),
+    ("CD-506", "TypeError", "an object does not export Arrow data"),
+)
+
+
+_CODE = re.compile(r"\[?(CD-\d{3})\]?")
+
+
+class CrossdockError(Exception):
+    """Base of all errors; `code` is stable across versions, `text` is the message without it."""
+
+    code: str
+    text: str
+
+    def __init__(self, code: str, text: str) -> None:
+        super().__init__(code, text)
+        self.code = code
+        self.text = text
+
+    def __str__(self) -> str:
+        return f"[{self.code}] {self.text}"
+
+    def report(self) -> str:
+        """The error as the command line prints it: `crossdock.Class [code]: text`."""
+        return f"crossdock.{type(self).__name__} [{self.code}]: {self.text}"
+
+
+class ColumnError(CrossdockError, LookupError):
+    """A column name is unknown, or stands for two columns."""
+
+
+class TypeError(CrossdockError, builtins.TypeError):
+    """A column has a type that cannot be moved, or two keys cannot be compared."""
+
+
+class OptionError(CrossdockError, ValueError):
+    """An option or setting has an unknown name or a value outside its limits."""
+
+
+class CapacityError(CrossdockError, MemoryError):
+    """An operator needs more than the memory budget or more rows than it can number."""
+
+
+class DataError(CrossdockError, ValueError):
+    """The data break the rules of their format, or their source stopped with an error."""
+
+
+class CancelledError(CrossdockError):
+    """The run was cancelled from another thread."""
+
+
+class ExpressionError(CrossdockError, ValueError):
+    """An expression does not fit its columns, or raised while it was evaluated."""
+
+
+class InternalError(CrossdockError, RuntimeError):
+    """A broken promise inside Crossdock: please report it with `crossdock info`."""
+
+
+class ClosedError(CrossdockError, RuntimeError):
+    """A dock, or a relation of it, was used after the dock was closed."""
+
+
+class PathError(CrossdockError, FileNotFoundError):
+    """A path has nothing to read, or a format that is not known."""
+
+    def __str__(self) -> str:
+        return CrossdockError.__str__(self)
+
+
+_CLASSES: dict[str, type[CrossdockError]] = {
+    cls.__name__: cls
+    for cls in (
+        ColumnError,
+        TypeError,
+        OptionError,
+        CapacityError,
+        DataError,
+        CancelledError,
+        ExpressionError,
+        InternalError,
+        ClosedError,
+        PathError,
+    )
+}
+for _cls in (CrossdockError, *_CLASSES.values()):
+    _cls.__module__ = "crossdock"  # users read and catch crossdock.ColumnError
+
+
+def error_table() -> list[tuple[str, str, str]]:
+    """(code, class name, one line) of every error, in ascending order of code. Thread-safe."""
+    return sorted([*_native.error_table(), *_FRONT_END])
+
+
+def make_error(code: str, what: str, **parts: str) -> CrossdockError:
+    """The error `code` with its text: `what`, then one line for each part that is not empty.
+
+    Parts are named by their keyword (where, values, limits, try_ ...), in the order given.
+    """
+    kind = next(kind for known, kind, _ in error_table() if known == code)
+    lines = [what]
+    lines += [f"  {name.rstrip('_'):<8} {text}" for name, text in parts.items() if text]
+    return _CLASSES[kind](code, "\n".join(lines))
+
+
+def from_native(error: _native.NativeError) -> CrossdockError:
+    """The public error that stands for one of the engine."""
+    code, kind, message = error.args
+    return _CLASSES.get(kind, InternalError)(code, message)
+
+
+@contextlib.contextmanager
+def public_errors() -> Iterator[None]:
+    """Turns the engine's errors raised inside into public ones. Thread-safe."""
+    try:
+        yield
+    except _native.NativeError as error:
+        raise from_native(error) from None
+
+
+@contextlib.contextmanager
+def stream_errors() -> Iterator[None]:
+    """Turns what pyarrow raises for a failed Arrow stream into the public error whose code the
+    stream's text carries, or into a DataError where it carries none. Thread-safe."""
+    import pyarrow as pa
+
+    try:
+        yield
+    except (pa.ArrowException, OSError) as error:
+        if isinstance(error, CrossdockError):
+            raise
+        text = str(error)
+        code = _CODE.search(text)
+        kinds = {known: kind for known, kind, _ in error_table()}
+        if code is not None and code[1] in kinds:
+            raise _CLASSES[kinds[code[1]]](code[1], text[code.end() :].lstrip(" :")) from None
+        raise make_error("CD-302", f"a stream stopped: {text}") from error
+
+
+def nearest(word: str, candidates: Iterable[str]) -> str:
+    """The candidate spelled most like `word`, ignoring case; "" when none is near."""
+    by_lower = {candidate.lower(): candidate for candidate in candidates}
+    found = difflib.get_close_matches(word.lower(), by_lower, n=1, cutoff=0.6)
+    return by_lower[found[0]] if found else ""
+
+
+def unknown_column(name: str, columns: Iterable[str], where: str) -> CrossdockError:
+    """ColumnError for `name`, which is none of `columns`; proposes the nearest name."""
+    known = list(columns)
+    close = nearest(name, known)
+    shown = ", ".join(known[:12]) + (f", … {len(known) - 12} more" if len(known) > 12 else "")
+    return make_error(
+        "CD-101",
+        f"no column {name!r} in {where}",
+        columns=shown or "(none)",
+        try_=f"{close!r}" if close else "one of the columns above",
+    )
+
+
+def unknown_choice(
+    option: str, value: object, choices: Iterable[str], synonyms: Mapping[str, str] | None = None
+) -> CrossdockError:
+    """OptionError for an option that takes one of a few words; proposes the nearest, or the one
+    that `synonyms` gives for a word of other tools."""
+    known = list(choices)
+    close = (synonyms or {}).get(str(value), nearest(str(value), known))
+    return make_error(
+        "CD-105",
+        f"{option}={value!r} is not a choice",
+        choices=", ".join(known),
+        try_=f"{option}={close!r}" if close else f"{option}={known[0]!r}",
+    )

@@ -1,0 +1,251 @@
+"""Builds nodes from what users write, and refuses what cannot run as early as it can be known:
+unknown columns, keys that do not compare, ambiguous names, predicates of a wrong type."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, TypeAlias
+
+import pyarrow as pa
+
+from crossdock import _native
+from crossdock.aggregates import Aggregate, aggregate_type
+from crossdock.errors import make_error, public_errors, unknown_choice, unknown_column
+from crossdock.evaluation import not_boolean, result_type
+from crossdock.expressions import Column, Expr
+from crossdock.nodes import (
+    AggregateAll,
+    Filter,
+    Join,
+    JoinOptions,
+    Node,
+    Output,
+    Project,
+    Scan,
+)
+from crossdock.sources import Source
+
+KINDS = ("inner", "left", "right", "full", "semi", "anti", "anti_null_aware")
+LEFT_ONLY = frozenset(("semi", "anti", "anti_null_aware"))
+_CHOICES = {
+    "strategy": ("auto", "radix", "direct", "dense"),
+    "build": ("auto", "left", "right"),
+    "materialize": ("auto", "early", "late"),
+    "filter": ("auto", "bloom", "off"),
+}
+
+Keys: TypeAlias = str | Sequence[str | tuple[str, str]] | Mapping[str, str]
+
+
+def plan_scan(source: Source) -> Scan:
+    """All columns of a source."""
+    return Scan(source, tuple(source.schema.names), source.schema)
+
+
+def plan_filter(node: Node, predicate: Expr) -> Filter:
+    """Rows of `node` where `predicate` holds. ColumnError, ExpressionError."""
+    require_columns(predicate.columns(), node.schema, "filter()")
+    found = result_type(predicate, node.schema)
+    if not pa.types.is_boolean(found):
+        raise not_boolean(predicate, found)
+    return Filter(node, predicate)
+
+
+def plan_project(node: Node, items: Sequence[tuple[str, Expr]], where: str) -> Project:
+    """Named expressions over `node`. ColumnError, ExpressionError."""
+    fields = []
+    for name, item in items:
+        require_columns(sorted(item.columns()), node.schema, where)
+        if isinstance(item, Column):
+            fields.append(node.schema.field(item.name).with_name(name))
+        else:
+            fields.append(pa.field(name, result_type(item, node.schema)))
+    _require_unique([name for name, _ in items], where, "name one of them anew")
+    return Project(node, tuple(items), pa.schema(fields))
+
+
+def plan_aggregate(node: Node, items: Mapping[str, Aggregate]) -> AggregateAll:
+    """Aggregates over all rows of `node`. ColumnError, TypeError, OptionError."""
+    if not items:
+        raise make_error("CD-105", "agg() needs at least one aggregate", try_="agg(n=xd.count())")
+    fields = []
+    for name, item in items.items():
+        if not isinstance(item, Aggregate):
+            raise make_error(
+                "CD-105",
+                f"agg({name}=...) takes an aggregate, not {type(item).__name__}",
+                try_=f'agg({name}=xd.sum("column")) or xd.count, xd.min, xd.max',
+            )
+        if item.column is not None:
+            require_columns([item.column], node.schema, "agg()")
+        fields.append(pa.field(name, aggregate_type(item, node.schema), item.function != "count"))
+    return AggregateAll(node, tuple(items.items()), pa.schema(fields))
+
+
+def plan_join(
+    left: Node,
+    right: Node,
+    keys: tuple[tuple[str, str], ...],
+    how: str,
+    extras: tuple[str, Expr | None, JoinOptions],
+) -> Join:
+    """The join of two nodes; `extras` are the suffix, the residual predicate and the options.
+
+    Errors: ColumnError (unknown key, a result name twice), TypeError (keys that cannot be
+    compared), OptionError (a word that is no choice, no key), ExpressionError (residual).
+    """
+    suffix, residual, options = extras
+    if how not in KINDS:
+        raise unknown_choice("how", how, KINDS, {"outer": "full", "full_outer": "full"})
+    for option, choices in _CHOICES.items():
+        if getattr(options, option) not in choices:
+            raise unknown_choice(option, getattr(options, option), choices)
+    for left_key, right_key in keys:
+        require_columns([left_key], left.schema, "the left side of join()")
+        require_columns([right_key], right.schema, "the right side of join()")
+    _require_comparable(left.schema, right.schema, keys)
+    both, schema = _join_outputs(left.schema, right.schema, keys, (how, suffix))
+    outputs = both
+    if how in LEFT_ONLY:
+        outputs = tuple(item for item in both if item[0] == "left")
+        schema = pa.schema([schema.field(name) for _, _, name in outputs])
+    needed = _residual_outputs(residual, both, left.schema, right.schema)
+    return Join(left, right, keys, how, outputs, schema, residual, needed, options)
+
+
+def key_pairs(on: Keys) -> tuple[tuple[str, str], ...]:
+    """(left, right) column names from "k", ["a", "b"], {"l": "r"} or [("l", "r")]."""
+    if isinstance(on, str):
+        return ((on, on),)
+    pairs: Iterable[Any] = on.items() if isinstance(on, Mapping) else on
+    found = tuple((key, key) if isinstance(key, str) else tuple(key) for key in pairs)
+    if not found or any(len(pair) != 2 for pair in found):
+        raise make_error(
+            "CD-105",
+            f"on={on!r} names no key columns",
+            forms='"k", ["a", "b"], {"left": "right"}, [("left", "right")]',
+        )
+    return found
+
+
+def require_columns(names: Iterable[str], schema: Any, where: str) -> None:
+    """ColumnError for the first of `names` that is not in `schema`."""
+    for name in names:
+        if schema.get_field_index(name) < 0:
+            raise unknown_column(name, schema.names, where)
+
+
+def _join_outputs(
+    left: Any, right: Any, keys: tuple[tuple[str, str], ...], kind: tuple[str, str]
+) -> tuple[tuple[Output, ...], Any]:
+    """Result columns: all of left, then those of right but for keys of the same name."""
+    how, suffix = kind
+    shared = {left_key for left_key, right_key in keys if left_key == right_key}
+    coalesced = shared if how in ("right", "full") else set()
+    outputs: list[Output] = []
+    fields = []
+    for field in left:
+        if field.name in coalesced:
+            partner = right.field(field.name)
+            _require_same_type(field, partner, how)
+            fields.append(field.with_nullable(field.nullable or partner.nullable))
+            outputs.append(("key", field.name, field.name))
+        else:
+            fields.append(field.with_nullable(field.nullable or how in ("right", "full")))
+            outputs.append(("left", field.name, field.name))
+    left_names = set(left.names)
+    for field in right:
+        if field.name in shared:
+            continue
+        name = field.name + suffix if field.name in left_names else field.name
+        nullable = field.nullable or how in ("left", "full")
+        fields.append(field.with_name(name).with_nullable(nullable))
+        outputs.append(("right", field.name, name))
+    _require_unique(
+        [name for _, _, name in outputs],
+        "the join's result",
+        'another suffix=, or rename({"a": "b"})',
+    )
+    return tuple(outputs), pa.schema(fields)
+
+
+def _residual_outputs(
+    residual: Expr | None, both: tuple[Output, ...], left: Any, right: Any
+) -> tuple[Output, ...]:
+    """The columns a residual predicate reads, under the names it uses for them."""
+    if residual is None:
+        return ()
+    # A candidate pair has both keys, so a coalesced key is simply that of the left row.
+    named = {name: ("left" if side == "key" else side, column) for side, column, name in both}
+    for name in sorted(residual.columns()):
+        if name not in named:
+            raise unknown_column(name, named, "residual=")
+    needed = tuple((*named[name], name) for name in named if name in residual.columns())
+    fields = [
+        (left if side == "left" else right).field(column).with_name(name)
+        for side, column, name in needed
+    ]
+    found = result_type(residual, pa.schema(fields))
+    if not pa.types.is_boolean(found):
+        raise not_boolean(residual, found)
+    if not needed:
+        raise make_error("CD-504", f"residual={residual!r} reads no column")
+    return needed
+
+
+def _require_comparable(left: Any, right: Any, keys: tuple[tuple[str, str], ...]) -> None:
+    """Asks the engine, with tables of no rows, whether keys compare; it alone knows the rules."""
+    pairs = [(left.field(left_key), right.field(right_key)) for left_key, right_key in keys]
+    if all(a.type == b.type and _is_plain_key(a.type) for a, b in pairs):
+        return
+    engine = _checking_engine()
+    with public_errors():
+        _native.Join(
+            engine,
+            _native.Table.from_stream(engine, _no_rows(a for a, _ in pairs)),
+            _native.Table.from_stream(engine, _no_rows(b for _, b in pairs)),
+            on=list(keys),
+            how="inner",
+            output=[],
+        )
+
+
+def _is_plain_key(data_type: Any) -> bool:
+    kinds = (pa.types.is_integer, pa.types.is_string, pa.types.is_date32)
+    return any(is_kind(data_type) for is_kind in kinds)
+
+
+def _no_rows(fields: Iterable[Any]) -> Any:
+    unique = {field.name: field for field in fields}
+    return pa.schema(list(unique.values())).empty_table()
+
+
+_checker: _native.Engine | None = None
+
+
+def _checking_engine() -> _native.Engine:
+    global _checker
+    if _checker is None:
+        _checker = _native.Engine(threads=1)
+    return _checker
+
+
+def _require_same_type(left: Any, right: Any, how: str) -> None:
+    if left.type == right.type:
+        return
+    raise make_error(
+        "CD-103",
+        f"key {left.name!r} of a {how} join is one result column, but its sides differ in type",
+        types=f"left {left.type}, right {right.type}",
+        try_=f"rename one side's key, or select(..., {left.name}=xd.col({left.name!r})"
+        f".cast({str(left.type)!r})) on the right",
+    )
+
+
+def _require_unique(names: Sequence[str], where: str, advice: str) -> None:
+    if len(set(names)) == len(names):
+        return
+    twice = sorted({name for name in names if names.count(name) > 1})
+    raise make_error(
+        "CD-104", f"two columns named {', '.join(map(repr, twice))} in {where}", try_=advice
+    )

@@ -1,0 +1,136 @@
+"""Runs a query and shows, step by step and phase by phase, predicted beside measured time."""
+
+from __future__ import annotations
+
+import html
+import json
+import time
+from dataclasses import dataclass
+from typing import Any
+
+from crossdock.display import align, headline
+from crossdock.execution import Execution, Step
+from crossdock.explain import join_line
+from crossdock.nodes import Join, Node
+from crossdock.sizes import format_bytes, format_count, format_seconds
+
+
+@dataclass(frozen=True)
+class Profile:
+    """One run: its result and what it cost.
+
+    `table`: the result. `data`: schema_version, result_rows, total_s, memory_peak_bytes, threads
+    and steps; a step that is a join carries the engine's own profile with its phases. Times are
+    seconds, sizes bytes.
+    """
+
+    table: Any  # pyarrow.Table
+    data: dict[str, Any]
+
+    @property
+    def json(self) -> str:
+        """`data` as JSON text."""
+        return json.dumps(self.data)
+
+    @property
+    def text(self) -> str:
+        """A table with a line per step and per phase."""
+        rows = [("step", "rows", "predicted", "measured", "")]
+        for step in self.data["steps"]:
+            rows += _step_rows(step)
+        lines = align(rows, frozenset((1, 2, 3)))
+        for step in self.data["steps"]:
+            if step["profile"] is not None:
+                lines += ["", f"{step['headline']}: {join_line(step['profile'])}", _rate(step)]
+        lines += ["", _totals(self.data)]
+        return "\n".join(lines)
+
+    def __str__(self) -> str:
+        return self.text
+
+    def __repr__(self) -> str:
+        return self.text
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{html.escape(self.text)}</pre>"
+
+
+def run_profiled(execution: Execution, node: Node) -> Profile:
+    """Runs a narrowed query to its whole result. Errors: those of the run."""
+    start = time.perf_counter()
+    table = execution.table(node)
+    seconds = time.perf_counter() - start
+    steps = [_step_data(step) for step in execution.steps]
+    data = {
+        "schema_version": 1,
+        "result_rows": table.num_rows,
+        "total_s": seconds,
+        "memory_peak_bytes": execution.engine.memory_peak_bytes,
+        "threads": execution.engine.threads,
+        "steps": steps,
+    }
+    return Profile(table, data)
+
+
+def join_rate(profile: dict[str, Any]) -> float:
+    """Input tuples per second of one join: rows of both sides over its whole time."""
+    rows = profile["left"]["rows"] + profile["right"]["rows"]
+    return float(rows / profile["total_s"]) if profile["total_s"] > 0 else 0.0
+
+
+def _step_data(step: Step) -> dict[str, Any]:
+    profile = json.loads(step.profile) if step.profile else None
+    is_join = isinstance(step.node, Join)
+    return {
+        "operator": "hash_join" if is_join else "read",
+        "headline": headline(step.node),
+        "rows": profile["result_rows"] if profile else step.rows,
+        "measured_s": step.seconds,
+        "profile": profile,
+    }
+
+
+def _step_rows(step: dict[str, Any]) -> list[tuple[str, str, str, str, str]]:
+    measured = step["measured_s"]
+    rows = format_count(step["rows"])
+    if step["profile"] is None:
+        return [(f"read {step['headline']}", rows, "", format_seconds(measured), "")]
+    phases = step["profile"]["phases"]
+    predicted = sum(phase["predicted_s"] for phase in phases)
+    named = (step["headline"], rows, format_seconds(predicted), format_seconds(measured))
+    lines = [(*named, _gap(predicted, measured))]
+    lines += [
+        (
+            f"  {phase['name']}",
+            format_count(phase["rows"]),
+            format_seconds(phase["predicted_s"]),
+            format_seconds(phase.get("measured_s", 0.0)),
+            _gap(phase["predicted_s"], phase.get("measured_s", 0.0)),
+        )
+        for phase in phases
+    ]
+    return lines
+
+
+def _gap(predicted_s: float, measured_s: float) -> str:
+    """Marks a prediction that is off by more than half, where the time is worth a look."""
+    if predicted_s <= 0 or measured_s < 1e-3 or 0.67 < measured_s / predicted_s < 1.5:
+        return ""
+    return f"← {measured_s / predicted_s:.1f}×"
+
+
+def _rate(step: dict[str, Any]) -> str:
+    profile = step["profile"]
+    inputs = f"{profile['left']['rows']:,} + {profile['right']['rows']:,} rows in"
+    text = f"{inputs}, {profile['result_rows']:,} out, {format_count(join_rate(profile))} tuples/s"
+    bloom = profile.get("bloom", {})
+    if bloom.get("used"):
+        text += f", Bloom filter passed {bloom['pass_rate']:.0%}"
+    return text
+
+
+def _totals(data: dict[str, Any]) -> str:
+    return (
+        f"total {format_seconds(data['total_s'])}   {data['result_rows']:,} rows   "
+        f"peak memory {format_bytes(data['memory_peak_bytes'])}   {data['threads']} threads"
+    )

@@ -1,0 +1,240 @@
+"""Relations: lazy, immutable descriptions of a result, run when asked for rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from crossdock import planning, pushdown, writers
+from crossdock.aggregates import Aggregate
+from crossdock.errors import make_error
+from crossdock.expressions import Column, Expr, lit
+from crossdock.nodes import JoinOptions, Node
+from crossdock.paths import PathLike
+
+if TYPE_CHECKING:
+    from crossdock.explain import Plan
+    from crossdock.profile import Profile
+    from crossdock.session import Dock
+
+Keys = planning.Keys
+
+
+class Relation:
+    """A table that is not computed yet. Methods give new relations and read no rows, but for
+    `collect`, `count`, `to_batches`, `write_parquet`, `profile`, `show` and Arrow export, which
+    run it (each time anew). The schema is known at once, and so are errors in names and types.
+
+    May be shared between threads.
+    """
+
+    def __init__(self, dock: Dock, node: Node) -> None:
+        self._dock = dock
+        self._node = node
+
+    @property
+    def schema(self) -> Any:
+        """The pyarrow.Schema of the result."""
+        return self._node.schema
+
+    @property
+    def columns(self) -> list[str]:
+        """Column names of the result, in order."""
+        return list(self._node.schema.names)
+
+    def join(
+        self,
+        other: Relation | object,
+        on: Keys,
+        how: str = "inner",
+        *,
+        suffix: str = "_right",
+        residual: Expr | None = None,
+        **options: Any,
+    ) -> Relation:
+        """The join with `other` (a relation, or anything `from_arrow` takes) on equal keys.
+
+        on: "k", ["a", "b"], {"left": "right"} or [("left", "right")].
+        how: inner, left, right, full, semi, anti, or anti_null_aware (SQL's NOT IN).
+        suffix: put after a right column's name that the left side also has.
+        residual: a further condition on both sides' columns, which decides whether a pair matches.
+        options: null_equals_null=False; and, mostly for tests, strategy= auto radix direct dense,
+            build= auto left right, materialize= auto early late, filter= auto bloom off,
+            partition_bits=, batch_rows=.
+
+        The result has all left columns, then the right ones. Keys of the same name are one column:
+        the left value, or in right and full joins the right one where no left row matched. semi
+        and anti joins have the left columns only. Row order is not defined.
+        Errors: ColumnError, TypeError (keys that do not compare), OptionError, ExpressionError.
+        """
+        right = other if isinstance(other, Relation) else self._dock.from_arrow(other)
+        if right._dock is not self._dock:
+            raise make_error(
+                "CD-105", "the two relations belong to different docks", try_="one xd.connect()"
+            )
+        extras = (suffix, residual, _join_options(options))
+        keys = planning.key_pairs(on)
+        return self._with(planning.plan_join(self._node, right._node, keys, how, extras))
+
+    def select(self, *columns: str | Expr, **named: Expr | str) -> Relation:
+        """These columns, in this order; `new=expression` computes one.
+
+        Errors: ColumnError (unknown, or a name twice), ExpressionError.
+        """
+        items = [(_column_name(column), _as_column(column)) for column in columns]
+        items += [(name, _as_column(item)) for name, item in named.items()]
+        if not items:
+            raise make_error("CD-105", "select() needs at least one column", try_=".count()")
+        return self._with(planning.plan_project(self._node, items, "select()"))
+
+    def with_columns(self, **named: Expr) -> Relation:
+        """All columns, with these computed ones replaced or added at the end.
+
+        Errors: ColumnError, ExpressionError.
+        """
+        items: dict[str, Expr] = {name: Column(name) for name in self.columns}
+        items.update({name: lit(item) for name, item in named.items()})
+        plan = planning.plan_project(self._node, list(items.items()), "with_columns()")
+        return self._with(plan)
+
+    def rename(self, names: Mapping[str, str]) -> Relation:
+        """The same columns under new names, {"old": "new"}. ColumnError."""
+        planning.require_columns(names, self.schema, "rename()")
+        items = [(names.get(name, name), Column(name)) for name in self.columns]
+        return self._with(planning.plan_project(self._node, items, "rename()"))
+
+    def filter(self, *predicates: Expr) -> Relation:
+        """The rows for which all predicates are true (NULL is not).
+
+        Simple comparisons reach the readers, through joins too where that changes no result.
+        Errors: ColumnError, ExpressionError (not a boolean, no kernel for the types).
+        """
+        node = self._node
+        for predicate in predicates:
+            node = planning.plan_filter(node, lit(predicate))
+        return self._with(node)
+
+    def agg(self, **aggregates: Aggregate) -> Relation:
+        """One row of aggregates over all rows: `agg(n=xd.count(), total=xd.sum("price"))`.
+
+        A join below is aggregated without building its rows.
+        Errors: ColumnError, TypeError (sum of text), OptionError (no aggregate).
+        """
+        return self._with(planning.plan_aggregate(self._node, aggregates))
+
+    def collect(self) -> Any:
+        """Runs the relation and gives all rows as a pyarrow.Table.
+
+        Errors: CapacityError (over the memory budget), DataError, ExpressionError, ClosedError.
+        Ctrl-C stops the run with KeyboardInterrupt.
+        """
+        return self._dock.execution().table(self.narrowed())
+
+    def count(self) -> int:
+        """Runs the relation and gives the number of rows, passing no column but keys.
+
+        Errors as for `collect`.
+        """
+        return self._dock.execution().count(pushdown.narrow(self._node, frozenset()))
+
+    def to_batches(self) -> Iterator[Any]:
+        """Runs the relation and yields pyarrow.RecordBatches in bounded memory (beside the inputs
+        of joins). Dropping the iterator cancels the run. Errors as for `collect`."""
+        return self._dock.execution().batches(self.narrowed())
+
+    def write_parquet(self, path: PathLike, *, compression: str = "zstd") -> int:
+        """Runs the relation into a Parquet file, in bounded memory; gives the number of rows.
+
+        The file appears under its name when it is complete. compression: zstd, snappy, lz4, gzip,
+        brotli or none. Errors as for `collect`, and PathError.
+        """
+        return writers.write_file(self.to_batches(), self.schema, path, "parquet", compression)
+
+    def write(self, path: PathLike) -> int:
+        """Runs the relation into a .parquet, .arrow or .csv file; gives the number of rows.
+
+        Errors as for `write_parquet`.
+        """
+        return writers.write_file(self.to_batches(), self.schema, path)
+
+    def explain(self, *, read: bool | None = None) -> Plan:
+        """The plan as a tree: what each source must read, and the join's predicted phases.
+
+        Predictions need the inputs' sizes and key ranges. read=True reads the inputs for them (and
+        joins nothing), read=False never does, None does below 1 GiB of files.
+        """
+        from crossdock.explain import explain
+
+        return explain(self._dock.execution(), self.narrowed(), read)
+
+    def profile(self) -> Profile:
+        """Runs the relation and gives predicted beside measured times; `.table` has the result.
+
+        Errors as for `collect`.
+        """
+        from crossdock.profile import run_profiled
+
+        return run_profiled(self._dock.execution(profiling=True), self.narrowed())
+
+    def show(self, rows: int = 10) -> None:
+        """Runs the relation and prints its first and last rows and their number."""
+        from crossdock.display import Preview
+
+        print(Preview.of_batches(self.to_batches(), self.schema, rows).text())  # noqa: T201
+
+    def narrowed(self) -> Node:
+        """The query as it runs: columns and filters pushed down. For modules of this package."""
+        return pushdown.narrow(self._node, frozenset(self.columns))
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        """Runs the relation as an Arrow C stream, in bounded memory. Errors reach the consumer."""
+        reader = pa.RecordBatchReader.from_batches(self.schema, self.to_batches())
+        return reader.__arrow_c_stream__(requested_schema)
+
+    def __arrow_c_schema__(self) -> object:
+        return self.schema.__arrow_c_schema__()
+
+    def __repr__(self) -> str:
+        from crossdock.display import relation_text
+
+        return relation_text(self._node)
+
+    def _repr_html_(self) -> str:
+        from crossdock.display import relation_html
+
+        return relation_html(self._node)
+
+    def _with(self, node: Node) -> Relation:
+        return Relation(self._dock, node)
+
+
+def _join_options(options: Mapping[str, Any]) -> JoinOptions:
+    known = JoinOptions.__dataclass_fields__
+    for name in options:
+        if name not in known:
+            from crossdock.errors import nearest
+
+            close = nearest(name, [*known, "on", "how", "suffix", "residual"])
+            raise make_error(
+                "CD-505",
+                f"join() has no option {name!r}",
+                options="on, how, suffix, residual, " + ", ".join(known),
+                try_=f"{close}=" if close else "",
+            )
+    return JoinOptions(**options)
+
+
+def _column_name(column: str | Expr) -> str:
+    if isinstance(column, str):
+        return column
+    if isinstance(column, Column):
+        return column.name
+    raise make_error(
+        "CD-505", f"the computed column {column!r} has no name", try_=f"select(name={column!r})"
+    )
+
+
+def _as_column(column: str | Expr) -> Expr:
+    return Column(column) if isinstance(column, str) else lit(column)

@@ -1,0 +1,74 @@
+"""Sizes and rates as people write and read them: "8GiB" to bytes, bytes to "8.0 GiB"."""
+
+from __future__ import annotations
+
+import re
+
+from crossdock.errors import make_error
+
+_UNITS = {
+    "": 1,
+    "b": 1,
+    "k": 2**10,
+    "m": 2**20,
+    "g": 2**30,
+    "t": 2**40,
+    "kib": 2**10,
+    "mib": 2**20,
+    "gib": 2**30,
+    "tib": 2**40,
+    "kb": 10**3,
+    "mb": 10**6,
+    "gb": 10**9,
+    "tb": 10**12,
+}
+_FORM = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([a-zA-Z]*)\s*")
+
+
+def parse_bytes(size: str | int, option: str = "memory") -> int:
+    """Bytes in `size`: an integer, or text such as "8GiB", "512MB", "1.5g" (k, m, g, t are powers
+    of 1024, as are the units with an i). OptionError names `option` when it is neither."""
+    if isinstance(size, int) and not isinstance(size, bool) and size >= 0:
+        return size
+    match = _FORM.fullmatch(size) if isinstance(size, str) else None
+    if match is None or match[2].lower() not in _UNITS:
+        raise make_error(
+            "CD-105",
+            f"{option}={size!r} is not a size",
+            form="a number and a unit: B, KiB, MiB, GiB, TiB, KB, MB, GB, TB",
+            try_=f'{option}="8GiB"',
+        )
+    return int(float(match[1]) * _UNITS[match[2].lower()])
+
+
+def format_bytes(size_bytes: float) -> str:
+    """Three digits and a binary unit: "512 B", "1.50 GiB"."""
+    return _scaled(size_bytes, 1024, ("B", "KiB", "MiB", "GiB", "TiB"))
+
+
+def format_count(number: float) -> str:
+    """Three digits and a decimal unit: "950", "6.00 M", "1.20 G"."""
+    return _scaled(number, 1000, ("", "k", "M", "G", "T")).rstrip()
+
+
+def format_seconds(seconds: float) -> str:
+    """Three digits and a unit: "840 µs", "41.2 ms", "3.10 s"."""
+    if seconds >= 1:
+        return f"{seconds:.{_digits(seconds)}f} s"
+    if seconds >= 1e-3:
+        return f"{seconds * 1e3:.{_digits(seconds * 1e3)}f} ms"
+    return f"{seconds * 1e6:.0f} µs"
+
+
+def _scaled(number: float, step: int, units: tuple[str, ...]) -> str:
+    if number < step:
+        return f"{number:.0f} {units[0]}"
+    power = 0
+    while number >= step and power < len(units) - 1:
+        number /= step
+        power += 1
+    return f"{number:.{_digits(number)}f} {units[power]}"
+
+
+def _digits(number: float) -> int:
+    return 2 if number < 10 else 1 if number < 100 else 0

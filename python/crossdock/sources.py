@@ -1,0 +1,255 @@
+"""Where rows come from: Arrow data in memory, and files read through pyarrow.dataset.
+
+A source knows its schema without reading rows, and reads only the columns and rows asked for.
+`pyarrow.dataset` is imported when the first file is opened, not before.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, Protocol
+
+import pyarrow as pa
+
+from crossdock import _native
+from crossdock.errors import CrossdockError, make_error, public_errors
+from crossdock.evaluation import keep_rows, plain_schema, to_pyarrow
+from crossdock.expressions import Expr
+from crossdock.paths import Paths, find_files, is_folder, shown_name
+
+_CACHED_TABLES = 4  # imported column sets kept per in-memory source
+
+
+class Source(Protocol):
+    """One table to read. Instances are immutable and may be used from several threads."""
+
+    schema: Any  # pyarrow.Schema without metadata
+    name: str  # for plans: "orders.parquet"
+    kind: str  # "arrow", "parquet", "ipc" or "csv"
+
+    def table(self, columns: tuple[str, ...], predicate: Expr | None) -> Any:
+        """A pyarrow.Table of `columns` where `predicate` holds. DataError if the data are bad."""
+
+    def reader(self, columns: tuple[str, ...], predicate: Expr | None) -> Any:
+        """The same as a pyarrow.RecordBatchReader, in bounded memory."""
+
+    def native(
+        self, engine: _native.Engine, columns: tuple[str, ...], predicate: Expr | None
+    ) -> _native.Table:
+        """The same as a table of the engine, zero copy."""
+
+    def count_rows(self, predicate: Expr | None) -> int:
+        """Rows for which `predicate` holds; from the footers where it is None."""
+
+    def known_rows(self) -> int | None:
+        """Rows, if that costs no reading of rows."""
+
+    def stored_bytes(self) -> int:
+        """Bytes in memory or on disk, of all columns."""
+
+
+class ArrowSource:
+    """A pyarrow.Table in memory. Its imports into the engine are kept, so that the second join
+    over the same table starts at once."""
+
+    kind = "arrow"
+
+    def __init__(self, table: Any, name: str = "arrow") -> None:
+        found = table.schema
+        self.name = name
+        self.schema = bare_schema(found)
+        bare = self.schema is found
+        self.data = table if bare else pa.Table.from_arrays(table.columns, schema=self.schema)
+        self._imported: dict[tuple[str, ...], _native.Table] = {}
+        self._lock = threading.Lock()
+
+    def table(self, columns: tuple[str, ...], predicate: Expr | None) -> Any:
+        if predicate is None:
+            return self.data.select(columns)
+        wanted = dict.fromkeys((*columns, *sorted(predicate.columns())))
+        return keep_rows(self.data.select(list(wanted)), predicate).select(columns)
+
+    def reader(self, columns: tuple[str, ...], predicate: Expr | None) -> Any:
+        return self.table(columns, predicate).to_reader()
+
+    def native(
+        self, engine: _native.Engine, columns: tuple[str, ...], predicate: Expr | None
+    ) -> _native.Table:
+        if predicate is not None:
+            return _native.Table.from_stream(engine, self.table(columns, predicate))
+        with self._lock:
+            found = self._imported.get(columns)
+            if found is None:
+                found = _native.Table.from_stream(engine, self.data.select(columns))
+                while len(self._imported) >= _CACHED_TABLES:
+                    self._imported.pop(next(iter(self._imported)))
+                self._imported[columns] = found
+        return found
+
+    def count_rows(self, predicate: Expr | None) -> int:
+        if predicate is None:
+            return int(self.data.num_rows)
+        return int(keep_rows(self.data.select(sorted(predicate.columns())), predicate).num_rows)
+
+    def known_rows(self) -> int | None:
+        return int(self.data.num_rows)
+
+    def stored_bytes(self) -> int:
+        return int(self.data.get_total_buffer_size())
+
+
+class FileSource:
+    """Files of one format and schema, read by pyarrow.dataset on all its threads."""
+
+    def __init__(self, paths: Paths, kind: str, dataset_format: Any) -> None:
+        import pyarrow.dataset as dataset
+
+        self.kind = kind
+        self.name = shown_name(paths)
+        self.files = find_files(paths, kind)
+        layout = {"format": dataset_format, "partitioning": "hive" if is_folder(paths) else None}
+        with self._data_errors():
+            self._dataset = dataset.dataset(self.files, **layout)
+            self.schema = bare_schema(self._dataset.schema)
+            # Selection has no kernel for views: filtered scans read plain strings instead.
+            plain = plain_schema(self.schema)
+            self._filterable = self._dataset
+            if plain is not self.schema:
+                self._filterable = dataset.dataset(self.files, schema=plain, **layout)
+
+    def table(self, columns: tuple[str, ...], predicate: Expr | None) -> Any:
+        with self._data_errors():
+            found = self._scanner(columns, predicate).to_table().replace_schema_metadata(None)
+            return found.cast(self._schema_of(columns))
+
+    def reader(self, columns: tuple[str, ...], predicate: Expr | None) -> Any:
+        with self._data_errors():
+            found = self._scanner(columns, predicate).to_reader()
+            wanted = self._schema_of(columns)
+            return found if found.schema == wanted else found.cast(wanted)
+
+    def native(
+        self, engine: _native.Engine, columns: tuple[str, ...], predicate: Expr | None
+    ) -> _native.Table:
+        with self._data_errors(), public_errors():
+            return _native.Table.from_stream(engine, self.reader(columns, predicate))
+
+    def count_rows(self, predicate: Expr | None) -> int:
+        with self._data_errors():
+            if predicate is None:
+                return int(self._dataset.count_rows())
+            return int(self._scanner((), predicate).count_rows())
+
+    def known_rows(self) -> int | None:
+        return self.count_rows(None) if self.kind in ("parquet", "ipc") else None
+
+    def stored_bytes(self) -> int:
+        return sum(Path(name).stat().st_size for name in self.files)
+
+    def _scanner(self, columns: tuple[str, ...], predicate: Expr | None) -> Any:
+        if predicate is None:
+            return self._dataset.scanner(columns=list(columns))
+        condition = to_pyarrow(predicate, self.schema)
+        return self._filterable.scanner(columns=list(columns), filter=condition)
+
+    def _schema_of(self, columns: tuple[str, ...]) -> Any:
+        return pa.schema([self.schema.field(name) for name in columns])
+
+    @contextlib.contextmanager
+    def _data_errors(self) -> Iterator[None]:
+        try:
+            yield
+        except CrossdockError:
+            raise
+        except (pa.ArrowException, OSError) as error:
+            raise make_error(
+                "CD-302",
+                f"{self.kind} source {self.name!r} cannot be read: {_first_line(error)}",
+                where=self.files[0] + (" …" if len(self.files) > 1 else ""),
+            ) from error
+
+
+def open_parquet(paths: Paths) -> Source:
+    """A source over Parquet files. PathError or DataError when there is none to read."""
+    import pyarrow.dataset as dataset
+
+    return FileSource(paths, "parquet", dataset.ParquetFileFormat())
+
+
+def open_ipc(paths: Paths) -> Source:
+    """A source over Arrow IPC files (Feather version 2); a file in the IPC stream format, which
+    cannot be read in parts, is read into memory at once."""
+    import pyarrow.dataset as dataset
+
+    files = find_files(paths, "ipc")
+    if len(files) == 1 and not _is_ipc_file(files[0]):
+        try:
+            with pa.OSFile(files[0], "rb") as file, pa.ipc.open_stream(file) as stream:
+                return ArrowSource(stream.read_all(), shown_name(paths))
+        except (pa.ArrowException, OSError) as error:
+            raise make_error(
+                "CD-302",
+                f"{files[0]!r} is neither an Arrow IPC file nor a stream: {_first_line(error)}",
+            ) from error
+    return FileSource(paths, "ipc", dataset.IpcFileFormat())
+
+
+def open_csv(paths: Paths, delimiter: str | None, types: Mapping[str, Any]) -> Source:
+    """A source over CSV files with a header line; types are inferred from the first block of the
+    first file unless `types` names them. The delimiter is by default "," ("\\t" for .tsv)."""
+    import pyarrow.csv as csv
+    import pyarrow.dataset as dataset
+
+    if delimiter is None:
+        delimiter = "\t" if find_files(paths, "csv")[0].lower().endswith(".tsv") else ","
+    csv_format = dataset.CsvFileFormat(
+        parse_options=csv.ParseOptions(delimiter=delimiter),
+        convert_options=csv.ConvertOptions(column_types=dict(types), strings_can_be_null=True),
+    )
+    return FileSource(paths, "csv", csv_format)
+
+
+def import_arrow(data: object) -> Source:
+    """A source over anything that exports Arrow data: pyarrow, Polars, DuckDB, pandas. Streams
+    (and DuckDB relations) are run and read now; tables are taken without a copy."""
+    name = f"{type(data).__module__.partition('.')[0]}.{type(data).__name__}"
+    if isinstance(data, pa.Table):
+        return ArrowSource(data, name)
+    if isinstance(data, pa.RecordBatch):
+        return ArrowSource(pa.Table.from_batches([data]), name)
+    if hasattr(data, "__arrow_c_stream__") or hasattr(data, "__arrow_c_array__"):
+        try:
+            return ArrowSource(pa.table(data), name)
+        except pa.ArrowException as error:
+            raise make_error("CD-302", f"{name} cannot be read: {_first_line(error)}") from error
+    raise make_error(
+        "CD-506",
+        f"{name} exports no Arrow data (it has no __arrow_c_stream__)",
+        try_=".collect() on it first" if hasattr(data, "collect") else "pyarrow.table(...)",
+    )
+
+
+def bare_schema(schema: Any) -> Any:
+    """`schema` without metadata, which no operator keeps; ColumnError when a name repeats."""
+    names = schema.names
+    if len(set(names)) != len(names):
+        twice = sorted({name for name in names if names.count(name) > 1})
+        raise make_error(
+            "CD-104", f"columns {', '.join(map(repr, twice))} occur more than once in a source"
+        )
+    fields = list(schema)
+    if schema.metadata is None and all(field.metadata is None for field in fields):
+        return schema
+    return pa.schema([field.remove_metadata() for field in fields])
+
+
+def _is_ipc_file(name: str) -> bool:
+    with Path(name).open("rb") as file:
+        return file.read(6) == b"ARROW1"
+
+
+def _first_line(error: BaseException) -> str:
+    return (str(error).splitlines() or [type(error).__name__])[0]
