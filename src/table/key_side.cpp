@@ -1,0 +1,123 @@
+// From types to how their keys are read.
+#include "table/key_side.hpp"
+
+#include <cmath>
+
+#include "base/check.hpp"
+
+namespace crossdock {
+namespace {
+
+constexpr int64_t kSecondsPerDay = 86400;
+constexpr int kMaxExponent = 38;  // 10^38 < 2^127
+
+Stored stored_integer(int32_t bytes, bool is_signed) {
+  switch (bytes) {
+    case 1:
+      return is_signed ? Stored::kInt8 : Stored::kUInt8;
+    case 2:
+      return is_signed ? Stored::kInt16 : Stored::kUInt16;
+    case 4:
+      return is_signed ? Stored::kInt32 : Stored::kUInt32;
+    case 8:
+      return is_signed ? Stored::kInt64 : Stored::kUInt64;
+    default:
+      return Stored::kInt128;
+  }
+}
+
+Stored stored_as(const DataType& type) {
+  switch (layout(type)) {
+    case Layout::kBits:
+      return Stored::kBit;
+    case Layout::kOffsets32:
+      return Stored::kBytes32;
+    case Layout::kOffsets64:
+      return Stored::kBytes64;
+    case Layout::kViews:
+      return Stored::kByteViews;
+    case Layout::kFixed:
+      break;
+  }
+  if (type.id == TypeId::kFloat16) return Stored::kFloat16;
+  if (type.id == TypeId::kFloat32) return Stored::kFloat32;
+  if (type.id == TypeId::kFloat64) return Stored::kFloat64;
+  return stored_integer(fixed_bytes(type), !is_unsigned_integer(type.id));
+}
+
+bool is_unsigned_format(const std::string& format) {
+  return !format.empty() && format[0] >= 'A' && format[0] <= 'Z';  // Arrow: C, S, I, L
+}
+
+void set_decimal_factor(KeySide& side, const DataType& type, int32_t scale) {
+  const int32_t exponent = scale - (type.id == TypeId::kDecimal128 ? type.scale : 0);
+  side.beyond = exponent > kMaxExponent;
+  for (int32_t i = 0; i < exponent && !side.beyond; ++i)
+    side.factor *= 10;
+}
+
+void set_instant_factor(KeySide& side, const DataType& type, int64_t units_per_second) {
+  if (type.id == TypeId::kDate32) {
+    side.factor = kSecondsPerDay * units_per_second;
+  } else if (type.id != TypeId::kDate64) {
+    side.factor = units_per_second / type.units_per_second;
+  } else {
+    side.factor = units_per_second / 1000;
+  }
+}
+
+}  // namespace
+
+int32_t stored_bytes(Stored stored) {
+  switch (stored) {
+    case Stored::kBit:
+      return 0;
+    case Stored::kInt8:
+    case Stored::kUInt8:
+      return 1;
+    case Stored::kInt16:
+    case Stored::kUInt16:
+    case Stored::kFloat16:
+      return 2;
+    case Stored::kInt32:
+    case Stored::kUInt32:
+    case Stored::kFloat32:
+    case Stored::kBytes32:
+      return 4;
+    case Stored::kInt64:
+    case Stored::kUInt64:
+    case Stored::kFloat64:
+    case Stored::kBytes64:
+      return 8;
+    case Stored::kInt128:
+    case Stored::kByteViews:
+      return 16;
+  }
+  return 0;
+}
+
+KeySide make_key_side(const DataType& column_type, const KeyKind& kind) {
+  KeySide side;
+  side.form = kind.form;
+  side.dictionary = column_type.id == TypeId::kDictionary;
+  const DataType& type = side.dictionary ? *column_type.dictionary : column_type;
+  side.stored = stored_as(type);
+  if (side.dictionary) {
+    side.index =
+        stored_integer(fixed_bytes(column_type), !is_unsigned_format(column_type.arrow_format));
+  }
+  if (kind.form == KeyForm::kDecimal) set_decimal_factor(side, type, kind.scale);
+  if (kind.form == KeyForm::kInstant) set_instant_factor(side, type, kind.units_per_second);
+  return side;
+}
+
+double float16_value(uint16_t bits) {
+  const int exponent = (bits >> 10) & 31;
+  const int fraction = bits & 1023;
+  double value =
+      exponent == 0 ? std::ldexp(fraction, -24) : std::ldexp(fraction + 1024, exponent - 25);
+  if (exponent == 31) value = fraction == 0 ? HUGE_VAL : std::nan("");
+  return (bits & 0x8000) != 0 ? -value : value;
+}
+
+}  // namespace crossdock
