@@ -23,8 +23,8 @@ import pyarrow as pa
 from peers import Form
 
 DISTURBED_SHARE = 0.10  # of all cores used by others: above this a sample is set aside
-HOPELESS = 1.5  # a form this much slower than the best peer is not timed again after round one,
-HOPELESS_FLOOR_S = 0.01  # unless it is that quick: a first call of microseconds says little
+HOPELESS = 1.5  # a peer this much slower than the best is not timed again after round two,
+HOPELESS_FLOOR_S = 0.01  # unless it is that quick: two calls of microseconds say little
 TUPLE_BYTES = 16
 CPUS = os.cpu_count() or 1
 TICK_S = 0.01
@@ -139,8 +139,10 @@ def warm_up(forms: list[Form], aggregated: bool) -> None:
 
 
 def without_hopeless(peers: list[Form], series: dict[str, Series]) -> list[Form]:
-    best = min((series[p.name].median_s() for p in peers), default=0.0)
-    return [p for p in peers if series[p.name].median_s() <= max(HOPELESS * best, HOPELESS_FLOOR_S)]
+    """Judged by the fastest run of each, so that one disturbed run does not drop a good form."""
+    fastest = {p.name: min(s.wall_s for s in series[p.name].samples) for p in peers}
+    limit_s = max(HOPELESS * min(fastest.values(), default=0.0), HOPELESS_FLOOR_S)
+    return [p for p in peers if fastest[p.name] <= limit_s]
 
 
 def interleave(
@@ -149,23 +151,23 @@ def interleave(
     """Round robin: ours, peer 1, ours, peer 2, ... `repeat` times, and `between` before each round.
 
     While a form has too few undisturbed runs, up to `repeat` more rounds follow (only for
-    `repeat` >= 3). Peers that cannot become the fastest are dropped after the first round.
+    `repeat` >= 3). Peers that cannot become the fastest are dropped after the second.
     """
-    series = {form.name: Series() for form in [*([ours] if ours else []), *peers]}
+    mine = [ours] if ours else []
+    series = {form.name: Series() for form in [*mine, *peers]}
     gc.collect()
     gc.disable()
     for turn in range(2 * repeat):
-        settled = repeat < 3 or not any(one.disturbed() for one in series.values())
-        if turn >= repeat and settled:
+        if turn >= repeat and (
+            repeat < 3 or not any(series[form.name].disturbed() for form in [*mine, *peers])
+        ):
             break
         between()
-        for form in [f for p in peers for f in (ours, p)] or [ours]:
-            if form is None:
-                continue
+        for form in [form for peer in peers for form in (*mine, peer)] or mine:
             result, sample = timed(form.run)
             series[form.name].samples.append(sample)
             del result
-        if turn == 0 and repeat >= 3:
+        if turn == 1 and repeat >= 3:
             peers = without_hopeless(peers, series)
     gc.enable()
     return series

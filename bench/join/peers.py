@@ -22,11 +22,15 @@ OURS = "crossdock"
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """`run` does the whole timed work. Only counted forms enter the ratio of the bar."""
+    """`run` does the whole timed work. Only counted forms enter the ratio of the bar.
+
+    `phases` runs once more and tells what the engine's own model predicted for each phase.
+    """
 
     name: str
     run: Callable[[], pa.Table]
     counted: bool = True
+    phases: Callable[[], list[dict[str, Any]]] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,23 +147,30 @@ def crossdock(setting: Setting, name: str = OURS) -> Form:
             return [dock.from_arrow(table) for table in setting.inputs.tables()]
         return [dock.read_parquet(str(path)) for path in setting.inputs.paths()]
 
-    def join(left: Any, right: Any) -> pa.Table:
-        joined = left.join(right, on=list(work.on))
+    def joined(sides: list[Any]) -> Any:
+        join = sides[0].join(sides[1], on=list(work.on))
         if work.shape == "collect":
-            return joined.select(*(column for _, column in work.output)).collect()
+            return join.select(*(column for _, column in work.output))
         if work.shape == "count":
-            return pa.table({"n": [joined.count()]})
-        return one_row(joined.agg(n=xd.count(), a=xd.sum(work.sums[0]), b=xd.sum(work.sums[1])))
+            return join
+        return join.agg(n=xd.count(), a=xd.sum(work.sums[0]), b=xd.sum(work.sums[1]))
+
+    def run(relation: Any) -> pa.Table:
+        counted = work.shape == "count"
+        return pa.table({"n": [relation.count()]}) if counted else relation.collect()
 
     if work.kind == "latency" or not isinstance(setting.inputs.left, pa.Table):
-        return Form(name, lambda: join(*relations()))
+        return Form(name, lambda: run(joined(relations())))
     loaded = relations()  # peers have loaded their tables too
-    return Form(name, lambda: join(*loaded))
+    if work.shape == "count":
+        return Form(name, lambda: run(joined(loaded)))
+    return Form(name, lambda: run(joined(loaded)), phases=lambda: join_phases(joined(loaded)))
 
 
-def one_row(result: Any) -> pa.Table:
-    """An aggregate may come as a table or as a mapping of names to numbers."""
-    return result if isinstance(result, pa.Table) else pa.table({k: [v] for k, v in result.items()})
+def join_phases(relation: Any) -> list[dict[str, Any]]:
+    """One more run, with the model's prediction beside the measured time of each phase."""
+    steps = relation.profile().data["steps"]
+    return [phase for step in steps if step["profile"] for phase in step["profile"]["phases"]]
 
 
 MEMORY_FORMS: dict[str, Callable[[Setting], Form]] = {

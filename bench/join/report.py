@@ -16,7 +16,7 @@ SCHEMA_VERSION = 1
 Row = dict[str, Any]
 
 COLUMNS = (
-    ("work", 44), ("ours", 10), ("+-%", 5), ("best peer", 26), ("ratio", 7),
+    ("work", 44), ("ours", 9), ("model", 9), ("+-%", 5), ("best peer", 26), ("ratio", 7),
     ("Mrows/s", 8), ("memcpy", 7), ("bar", 20), ("met", 4),
 )  # fmt: skip
 
@@ -67,6 +67,7 @@ def cells(row: Row) -> list[str]:
     return [
         row["work"],
         amount(row, ours),
+        seconds(row["predicted_s"]),
         "-" if spread is None else f"{spread * 100:.0f}{'!' if row['disturbed'] else ''}",
         "-" if best is None else f"{best[0]} {amount(row, best[1])}",
         "-" if ratio is None else f"{ratio:.2f}x",

@@ -40,7 +40,7 @@ def empty_row(work: Workload, options: Options) -> Row:
     return {
         "work": work.title, "name": work.name, "unit": "s", "bar": work.bar.text(), "met": None,
         "ours_s": None, "ours_spread": None, "peers": {}, "counted": [], "ratio": None,
-        "mrows_per_s": None, "memcpy_fraction": None, "memcpy_mtuples_per_s": None,
+        "predicted_s": None, "mrows_per_s": None, "memcpy_fraction": None, "memcpy_mtuples_per_s": None,
         "disturbed": False, "repeats": options.repeat, "threads": options.threads,
     }  # fmt: skip
 
@@ -58,7 +58,9 @@ def measure_row(work: Workload, options: Options) -> Row:
         else:
             peers = open_peers(setting, options.peers)
         series, memcpy = run_forms(work, ours, peers, options)
-    row = empty_row(work, options)
+        phases = ours.phases() if ours and ours.phases else []
+    row = empty_row(work, options) | {"phases": phases}
+    row["predicted_s"] = sum(phase["predicted_s"] for phase in phases) if phases else None
     row["input_rows"] = [inputs.left_rows, inputs.right_rows]
     fill(row, series, [peer.name for peer in peers if peer.counted], memcpy)
     row["met"] = verdict(work.bar, row)
@@ -90,7 +92,9 @@ def fill(row: Row, series: dict[str, Series], counted: list[str], memcpy: Memcpy
     medians = {name: one.median_s() for name, one in series.items() if one.samples}
     row["samples_s"] = {n: [s.wall_s for s in one.samples][:50] for n, one in series.items()}
     row["spreads"] = {name: one.spread() for name, one in series.items() if one.samples}
-    row["disturbed"] = any(one.disturbed() for one in series.values())
+    best = best_peer({n: s for n, s in medians.items() if n != OURS}, counted)
+    decisive = [OURS, *([best[0]] if best else [])]
+    row["disturbed"] = any(series[name].disturbed() for name in decisive if name in series)
     row["memcpy_mtuples_per_s"] = memcpy.tuples_per_s() / 1e6
     row["peers"] = {name: value for name, value in medians.items() if name != OURS}
     row["counted"] = counted
@@ -101,7 +105,6 @@ def fill(row: Row, series: dict[str, Series], counted: list[str], memcpy: Memcpy
     rows_per_s = sum(row["input_rows"]) / medians[OURS]
     row["mrows_per_s"] = rows_per_s / 1e6
     row["memcpy_fraction"] = rows_per_s / memcpy.tuples_per_s()
-    best = best_peer(row["peers"], counted)
     row["ratio"] = best[1] / medians[OURS] if best else None
 
 
