@@ -7,7 +7,7 @@ BIN := .venv/bin
 .PHONY: help run test bench-join lint format clean
 
 help:  ## list the commands
-	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1|\2/p' Makefile | column -t -s '|'
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1|\2/p' Makefile | awk -F'|' '{ printf "make %-12s %s\n", $$1, $$2 }'
 
 run:  ## build, make TPC-H tables as Parquet, join them and show the result
 	@$(SETUP) run

@@ -30,7 +30,6 @@ BUILD_PACKAGES = {
     "g++": "the C++ compiler",
     "cmake": "the build",
     "ninja-build": "the build",
-    "ccache": "faster rebuilds",
     "libfmt-dev": "text formatting",
     "libhwy-dev": "SIMD kernels chosen at run time",
     "libxxhash-dev": "hashing of strings",
@@ -159,8 +158,8 @@ def pip_install(*arguments: str) -> None:
 
 
 def make_environment() -> None:
-    """Makes .venv/, anew when the Python it was made with is gone or has changed."""
-    origin = digest([sys.version.encode(), sys.base_prefix.encode()])
+    """Makes .venv/, anew when its Python has changed or when the checkout was moved."""
+    origin = digest(map(str.encode, [sys.implementation.cache_tag, sys.base_prefix, str(VENV)]))
     if VENV_PYTHON.exists() and stamp_says("python.stamp", origin):
         return
     say(f"making the virtual environment .venv/ with Python {sys.version.split()[0]}")
