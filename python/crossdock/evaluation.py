@@ -9,6 +9,7 @@ Everything here is pure and thread-safe.
 from __future__ import annotations
 
 import operator
+from decimal import Decimal
 from typing import Any
 
 import pyarrow as pa
@@ -146,7 +147,8 @@ def _evaluate(expression: Expr, rows: Any) -> Any:
 
 
 def _coerced(expression: Call, schema: Any) -> tuple[Expr, ...]:
-    """The arguments, with text compared to a date or time column read as that type."""
+    """The arguments, with a literal that is compared read as what it is compared with: text as a
+    date or time, an integer as a decimal."""
     if expression.function not in COMPARISONS or len(expression.arguments) != 2:
         return expression.arguments
     left, right = expression.arguments
@@ -154,14 +156,21 @@ def _coerced(expression: Call, schema: Any) -> tuple[Expr, ...]:
 
 
 def _as_type_of(literal: Expr, other: Expr, schema: Any) -> Expr:
-    if not (isinstance(literal, Literal) and isinstance(literal.value, str)):
+    if not isinstance(literal, Literal) or isinstance(other, Literal):
         return literal
-    if not isinstance(other, Column):
+    value = literal.value
+    if not isinstance(value, str | int) or isinstance(value, bool):
         return literal
-    wanted = schema.field(other.name).type
-    if not pa.types.is_temporal(wanted):
-        return literal
-    return Literal(pa.scalar(literal.value).cast(wanted))
+    if isinstance(other, Column):
+        wanted = schema.field(other.name).type
+    else:
+        wanted = result_type(other, schema)
+    if isinstance(value, str) and pa.types.is_temporal(wanted):
+        return Literal(pa.scalar(value).cast(wanted))
+    if isinstance(value, int) and pa.types.is_decimal(wanted):
+        # As an int64 it would count as 19 digits, which do not fit beside those of the column.
+        return Literal(pa.scalar(Decimal(value)))
+    return literal
 
 
 def _is_in(subject: Any, values: tuple[Any, ...]) -> Any:

@@ -1,0 +1,1 @@
+"""The `crossdock` command: one file per verb."""

@@ -1,0 +1,111 @@
+"""crossdock demo: makes TPC-H data, joins its two largest tables, shows result and cost."""
+
+from __future__ import annotations
+
+import os
+import resource
+import time
+from pathlib import Path
+from typing import Any
+
+import click
+
+from crossdock_cli import command as verbs
+from crossdock_cli import output
+
+COLUMNS = ("l_orderkey", "l_extendedprice", "o_orderpriority")
+
+
+@click.command(
+    "demo",
+    cls=verbs.Verb,
+    context_settings=verbs.SETTINGS,
+    examples=("crossdock demo", "crossdock demo --scale 10 --data /tmp/tpch"),
+    short_help="Make TPC-H data, join it and show what that costs.",
+)
+@click.option("--scale", type=click.FloatRange(min=0.001), default=1.0, show_default="1",
+              metavar="SF", help="TPC-H scale factor; 1 is 6 million order lines.")  # fmt: skip
+@click.option("--data", "folder", metavar="DIR", envvar=None,
+              help="Where the tables are kept; by default the user's cache folder.")  # fmt: skip
+@click.option("--threads", type=click.IntRange(0), metavar="N",
+              help="Worker threads; 0 means one per core.")  # fmt: skip
+@click.option("--memory", metavar="SIZE", help="Memory budget, such as 8GiB.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON with a schema_version.")
+def command(
+    scale: float, folder: str | None, threads: int | None, memory: str | None, as_json: bool
+) -> None:
+    """Joins TPC-H lineitem with orders on the order key, carrying the order's priority along.
+    Makes both tables as Parquet first, if they are not there."""
+    import crossdock as xd
+
+    from crossdock_cli.progress import progress_bar
+
+    files = _tables(scale, Path(folder) if folder else _cache_folder())
+    with xd.connect(threads=threads, memory=memory) as dock:
+        lines = dock.read_parquet(files["lineitem"])
+        orders = dock.read_parquet(files["orders"])
+        joined = lines.join(orders, on={"l_orderkey": "o_orderkey"}).select(*COLUMNS)
+        output.say(
+            f"join   lineitem with orders on l_orderkey = o_orderkey, {dock.threads} threads"
+        )
+        with progress_bar(dock):
+            profile = joined.profile()
+    facts = _facts(profile.data)
+    if as_json:
+        output.show_json({"scale": scale, **facts, "profile": profile.data})
+    else:
+        _show(profile, facts)
+
+
+def _cache_folder() -> Path:
+    base = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
+    return Path(base).expanduser() / "crossdock"
+
+
+def _tables(scale: float, root: Path) -> dict[str, Path]:
+    from crossdock.sizes import format_bytes, format_seconds
+
+    from crossdock_cli.tpch import find_tables, make_tables
+
+    folder = root / f"tpch-sf{scale:g}"
+    files = find_tables(folder)
+    if files is None:
+        output.say(f"data   make TPC-H lineitem and orders at scale {scale:g} in {folder}")
+        start = time.perf_counter()
+        files = make_tables(scale, folder)
+        output.say(f"data   made in {format_seconds(time.perf_counter() - start)}")
+    size_bytes = sum(file.stat().st_size for file in files.values())
+    output.say(f"data   {folder}: {' and '.join(files)}, {format_bytes(size_bytes)} of Parquet")
+    return files
+
+
+def _facts(data: dict[str, Any]) -> dict[str, Any]:
+    from crossdock.profile import join_rate
+
+    join = next(step for step in data["steps"] if step["profile"] is not None)
+    reading_s = sum(step["measured_s"] for step in data["steps"] if step["profile"] is None)
+    return {
+        "result_rows": data["result_rows"],
+        "join_s": join["profile"]["total_s"],
+        "read_s": reading_s,
+        "tuples_per_s": join_rate(join["profile"]),
+        "memory_peak_bytes": data["memory_peak_bytes"],
+        "process_peak_bytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
+    }
+
+
+def _show(profile: Any, facts: dict[str, Any]) -> None:
+    from crossdock.display import Preview
+    from crossdock.sizes import format_bytes, format_count, format_seconds
+
+    output.show(Preview.of_table(profile.table).text())
+    output.show("")
+    output.show(profile.text)
+    output.show("")
+    rate = format_count(facts["tuples_per_s"])
+    output.show(f"rows          {facts['result_rows']:,}")
+    output.show(f"throughput    {rate} tuples/s joined in {format_seconds(facts['join_s'])}")
+    output.show(f"reading       {format_seconds(facts['read_s'])} for both Parquet files")
+    budget = format_bytes(facts["memory_peak_bytes"])
+    process = format_bytes(facts["process_peak_bytes"])
+    output.show(f"peak memory   {budget} of the join's budget, {process} of the whole process")

@@ -1,0 +1,70 @@
+"""crossdock info: what a bug report needs, in twelve lines."""
+
+from __future__ import annotations
+
+import platform
+from typing import Any
+
+import click
+
+from crossdock_cli import command as verbs
+from crossdock_cli import output
+
+
+@click.command(
+    "info",
+    cls=verbs.Verb,
+    context_settings=verbs.SETTINGS,
+    examples=("crossdock info", "crossdock info --json"),
+    short_help="Print versions and the machine, for bug reports.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print JSON with a schema_version.")
+def command(as_json: bool) -> None:
+    """Prints the version, how it was built, and the machine it sees."""
+    import crossdock as xd
+
+    build, machine = xd.build_info(), xd.machine_info()
+    if as_json:
+        output.show_json({"build": build, "machine": machine, "python": _python()})
+        return
+    from crossdock.display import align
+
+    output.show("\n".join(align(_lines(build, machine))))
+
+
+def _python() -> dict[str, str]:
+    import pyarrow
+
+    return {
+        "version": platform.python_version(),
+        "implementation": platform.python_implementation(),
+        "platform": platform.platform(),
+        "pyarrow": pyarrow.__version__,
+    }
+
+
+def _lines(build: dict[str, str], machine: dict[str, Any]) -> list[tuple[str, str]]:
+    from crossdock.sizes import format_bytes
+
+    def size(name: str) -> str:
+        return format_bytes(machine.get(name) or 0)
+
+    python = _python()
+    libraries = [f"{name} {version}" for name, version in build.items() if name in _LIBRARIES]
+    return [
+        ("crossdock", build["version"]),
+        ("build", f"{build.get('build_type', '')} by {build.get('compiler', '')}"),
+        ("libraries", ", ".join(libraries)),
+        ("simd built", build.get("simd", "")),
+        ("simd used", str(machine.get("simd", ""))),
+        ("cores", str(machine.get("cores", ""))),
+        ("cache", f"L1d {size('l1d_bytes')}, L2 {size('l2_bytes')}, L3 {size('l3_bytes')}"),
+        ("memory", size("memory_bytes")),
+        ("huge pages", str(machine.get("huge_pages", ""))),
+        ("system", python["platform"]),
+        ("python", f"{python['implementation']} {python['version']}"),
+        ("pyarrow", python["pyarrow"]),
+    ]
+
+
+_LIBRARIES = ("fmt", "highway", "xxhash", "arrow")

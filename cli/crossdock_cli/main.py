@@ -1,0 +1,98 @@
+"""Entry of the `crossdock` command: the verbs, and how errors end a run.
+
+Data go to standard output, talk and errors to standard error.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import traceback
+import warnings
+
+import click
+
+from crossdock_cli import command
+
+EXIT_CODES = """Exit codes: 0 done; 1 error in the data or the run; 2 wrong usage; 3 over the memory
+budget; 130 interrupted. CROSSDOCK_DEBUG=1 shows the Python trace-back of an error."""
+
+
+@click.group(
+    cls=command.Verbs,
+    context_settings=command.SETTINGS,
+    epilog=EXIT_CODES,
+    verbs={
+        "join": "crossdock_cli.join",
+        "demo": "crossdock_cli.demo",
+        "info": "crossdock_cli.info",
+        "doctor": "crossdock_cli.doctor",
+        "config": "crossdock_cli.config",
+    },
+    examples=(
+        "crossdock demo",
+        "crossdock join lineitem.parquet orders.parquet --on l_orderkey=o_orderkey",
+        "crossdock join a.csv b.arrow --on id --how left --out joined.parquet",
+    ),
+)
+@click.option("--version", is_flag=True, is_eager=True, expose_value=False,
+              callback=lambda ctx, _, asked: _show_version(ctx) if asked else None,
+              help="Show the version and exit.")  # fmt: skip
+def cli() -> None:
+    """Joins tables on every core of this machine: Arrow in, Arrow out."""
+
+
+def main() -> None:
+    """Runs the command line and ends the process with one of the documented exit codes."""
+    warnings.showwarning = _show_warning
+    sys.exit(run(sys.argv[1:]))
+
+
+def run(arguments: list[str]) -> int:
+    """Runs one command line; gives its exit code. Errors are written to standard error."""
+    try:
+        cli.main(arguments, prog_name="crossdock", standalone_mode=False)
+        sys.stdout.flush()
+    except click.ClickException as error:
+        error.show(sys.stderr)
+        return error.exit_code
+    except (KeyboardInterrupt, click.Abort):
+        click.echo("\ninterrupted", err=True)
+        return 130
+    except BrokenPipeError:
+        # The reader of our output has what it wanted (`| head`); Python must not flush to it again.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except Exception as error:  # noqa: BLE001 - the last place that can explain it
+        return _explain(error)
+    return 0
+
+
+def _explain(error: Exception) -> int:
+    from crossdock.errors import CapacityError, CrossdockError
+    from crossdock.settings import setting
+
+    if setting("debug") not in ("", "0"):
+        traceback.print_exc()
+        return 3 if isinstance(error, MemoryError) else 1
+    if isinstance(error, CrossdockError):
+        click.echo(error.report(), err=True)
+        return 3 if isinstance(error, CapacityError) else 1
+    text = f"{type(error).__name__}: {error}"
+    click.echo(f"crossdock: {text}\n  try      CROSSDOCK_DEBUG=1 for the trace-back", err=True)
+    return 3 if isinstance(error, MemoryError) else 1
+
+
+def _show_version(context: click.Context) -> None:
+    from crossdock import __version__
+
+    click.echo(f"crossdock {__version__}")
+    context.exit()
+
+
+def _show_warning(message: Warning | str, *_: object, **__: object) -> None:
+    click.echo(f"warn     {message}", err=True)
+
+
+if __name__ == "__main__":
+    main()
