@@ -159,12 +159,13 @@ def crossdock(setting: Setting, name: str = OURS) -> Form:
         counted = work.shape == "count"
         return pa.table({"n": [relation.count()]}) if counted else relation.collect()
 
-    if work.kind == "latency" or not isinstance(setting.inputs.left, pa.Table):
-        return Form(name, lambda: run(joined(relations())))
-    loaded = relations()  # peers have loaded their tables too
-    if work.shape == "count":
-        return Form(name, lambda: run(joined(loaded)))
-    return Form(name, lambda: run(joined(loaded)), phases=lambda: join_phases(joined(loaded)))
+    if work.kind != "latency" and isinstance(setting.inputs.left, pa.Table):
+        loaded = relations()  # peers have loaded their tables too
+    else:
+        loaded = None
+    profiled = work.kind != "latency" and work.shape != "count"
+    phases = (lambda: join_phases(joined(loaded or relations()))) if profiled else None
+    return Form(name, lambda: run(joined(loaded or relations())), phases=phases)
 
 
 def join_phases(relation: Any) -> list[dict[str, Any]]:

@@ -144,12 +144,13 @@ def machine() -> dict[str, Any]:
     }
 
 
-def write_json(path: Path, command: list[str], rows: list[Row]) -> None:
+def write_json(path: Path, command: list[str], rows: list[Row], failed: list[str]) -> None:
     document = {
         "schema_version": SCHEMA_VERSION,
         "machine": machine(),
         "command": command,
         "rows": rows,
+        "failed": failed,
     }
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(document, indent=1) + "\n")

@@ -19,6 +19,7 @@ from report import Row, best_peer, verdict
 from workloads import Workload
 
 LATENCY_CALLS = 200
+SERIOUS_SCALE = 0.1  # below this a run checks results; it need not wait for a calm machine
 IDLE_WAIT_S = 10.0
 ONE_THREAD = f"{OURS}-1-thread"
 SIDES = ("left", "right")
@@ -40,7 +41,8 @@ def empty_row(work: Workload, options: Options) -> Row:
     return {
         "work": work.title, "name": work.name, "unit": "s", "bar": work.bar.text(), "met": None,
         "ours_s": None, "ours_spread": None, "peers": {}, "counted": [], "ratio": None,
-        "predicted_s": None, "mrows_per_s": None, "memcpy_fraction": None, "memcpy_mtuples_per_s": None,
+        "predicted_s": None, "mrows_per_s": None, "memcpy_fraction": None,
+        "memcpy_mtuples_per_s": None,
         "disturbed": False, "repeats": options.repeat, "threads": options.threads,
     }  # fmt: skip
 
@@ -75,12 +77,14 @@ def one_thread(setting: Setting) -> Form:
 def run_forms(
     work: Workload, ours: Form | None, peers: list[Form], options: Options
 ) -> tuple[dict[str, Series], Memcpy]:
-    if options.repeat >= 3:
+    if options.repeat >= 3 and options.scale >= SERIOUS_SCALE:
         measure.wait_until_idle(IDLE_WAIT_S)
     measure.warm_up([*([ours] if ours else []), *peers], work.shape != "collect")
     latency = work.kind == "latency"
     full_size = 1 << 30
-    memcpy = Memcpy(options.threads, full_size if options.scale >= 0.1 else full_size >> 6)
+    memcpy = Memcpy(
+        options.threads, full_size if options.scale >= SERIOUS_SCALE else full_size >> 6
+    )
     memcpy.measure()
     repeat = LATENCY_CALLS if latency and options.repeat >= 3 else options.repeat
     between = (lambda: None) if latency else memcpy.measure

@@ -16,10 +16,11 @@ import os
 import subprocess
 import sys
 import tempfile
+from importlib.util import find_spec
 from pathlib import Path
 
 from measure import WrongResultError
-from peers import PEERS
+from peers import OURS, PEERS
 from report import Row, header, machine, print_row, summary, write_json
 from rows import Options, measure_row, report_peak
 from workloads import WORKLOADS, Workload, chosen
@@ -83,6 +84,10 @@ def forwarded(options: argparse.Namespace) -> list[str]:
 
 
 def run_all(options: argparse.Namespace) -> int:
+    if not options.without_ours and find_spec(OURS) is None:
+        print(f"bench: {sys.executable} has no crossdock", file=sys.stderr)
+        print("  try  make bench-join  ·  or --without-ours to measure the peers", file=sys.stderr)
+        return 2
     facts = machine()
     print(f"# join bench: {facts['cpu']}, {facts['cores']} cores, {options.threads} threads")
     print("# " + ", ".join(f"{name} {number}" for name, number in facts["versions"].items()))
@@ -96,9 +101,9 @@ def run_all(options: argparse.Namespace) -> int:
             print_row(rows[-1])
         except (WrongResultError, subprocess.TimeoutExpired) as failure:
             failures.append(work.name)
-            print(f"  {work.title}: WRONG {failure}", flush=True)
+            print(f"  {work.title}: FAILED, {failure}", flush=True)
     print(summary(rows))
-    write_json(options.json, sys.argv, rows)
+    write_json(options.json, sys.argv, rows, failures)
     print(f"# wrote {options.json}")
     if failures:
         print(f"bench: {len(failures)} row(s) failed: {', '.join(failures)}", file=sys.stderr)
