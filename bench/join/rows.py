@@ -65,6 +65,7 @@ def measure_row(work: Workload, options: Options) -> Row:
     row["predicted_s"] = sum(phase["predicted_s"] for phase in phases) if phases else None
     row["input_rows"] = [inputs.left_rows, inputs.right_rows]
     fill(row, series, [peer.name for peer in peers if peer.counted], memcpy)
+    row["process_peak_bytes"] = measure.peak_rss_bytes()  # all engines together
     row["met"] = verdict(work.bar, row)
     return row
 
@@ -81,10 +82,8 @@ def run_forms(
         measure.wait_until_idle(IDLE_WAIT_S)
     measure.warm_up([*([ours] if ours else []), *peers], work.shape != "collect")
     latency = work.kind == "latency"
-    full_size = 1 << 30
-    memcpy = Memcpy(
-        options.threads, full_size if options.scale >= SERIOUS_SCALE else full_size >> 6
-    )
+    buffer_bytes = 1 << (30 if options.scale >= SERIOUS_SCALE else 24)
+    memcpy = Memcpy(options.threads, buffer_bytes)
     memcpy.measure()
     repeat = LATENCY_CALLS if latency and options.repeat >= 3 else options.repeat
     between = (lambda: None) if latency else memcpy.measure
