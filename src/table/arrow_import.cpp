@@ -228,7 +228,7 @@ Result<ColumnView> read_column(const Field& field, const ArrowArray& array, Impo
   return view;
 }
 
-// The struct array itself: as many children as the schema, and no nulls of its own.
+// The struct array itself, but for its nulls: as many children as the schema.
 Status check_struct(const ArrowArray& array, const Schema& schema) {
   CD_TRY(check_extent(array, "table"));
   if (array.n_children != schema.column_count()) {
@@ -246,6 +246,11 @@ Status check_struct(const ArrowArray& array, const Schema& schema) {
                      array.n_buffers,
                      array.buffers == nullptr ? " without a pointer" : "");
   }
+  return {};
+}
+
+// Called once the columns have shown that there are as many rows as the table says.
+Status refuse_own_nulls(const ArrowArray& array) {
   const auto* validity = static_cast<const uint8_t*>(array.buffers[0]);
   int64_t nulls = std::max<int64_t>(array.null_count, 0);
   if (validity != nullptr && array.null_count != 0) {
@@ -291,6 +296,7 @@ Result<Batch> import_batch(ArrowArray* array, const SchemaPtr& schema) {
     }
     batch.columns.push_back(slice(view, top.offset, top.length));
   }
+  CD_TRY(refuse_own_nulls(top));
   batch.owner = std::move(owner);
   return batch;
 }

@@ -7,6 +7,7 @@
 #include <cstring>
 #include <limits>
 #include <type_traits>
+#include <vector>
 
 namespace crossdock {
 namespace {
@@ -70,53 +71,59 @@ Status validate_offsets(const Field& field, const ColumnView& column) {
   return {};
 }
 
-struct Heaps {
-  const int64_t* bytes;
-  uint32_t count;
-};
-
-// 0 if the view is in order. Without a branch, so that a column that mixes short and long strings
-// costs no mispredictions.
-inline uint64_t view_violation(ViewWords view, Heaps heaps) {
-  const uint32_t bytes = static_cast<uint32_t>(view.first);
-  const uint32_t heap = static_cast<uint32_t>(view.second);
-  const uint64_t begin = view.second >> 32;  // a negative one becomes larger than any heap may be
-  const bool is_short = bytes <= kInlineBytes;
-  const uint32_t slot = is_short ? bytes : 0;
-  const uint64_t padding =
-      (view.first & kPadding.first[slot]) | (view.second & kPadding.second[slot]);
-  const bool no_heap = heap >= heaps.count;
-  const int64_t limit = heaps.bytes[no_heap ? 0 : heap];
-  const bool outside = begin + bytes > static_cast<uint64_t>(limit);
-  const bool negative = (bytes | static_cast<uint32_t>(begin)) >> 31;
-  return is_short ? padding : static_cast<uint64_t>(no_heap | outside | negative);
+// How far each variadic buffer may be read, in bytes. Cut at 2^31 - 1, where a view's offset and
+// length end anyway, so that negative ones (read as unsigned) are outside too. One entry of -1 more
+// stands for all buffers that are not there.
+std::vector<int64_t> heap_limits(const ColumnView& column) {
+  std::vector<int64_t> limits;
+  limits.reserve(static_cast<size_t>(column.heap_count) + 1);
+  for (int32_t i = 0; i < column.heap_count; ++i) {
+    limits.push_back(std::min<int64_t>(column.heap_bytes[i], std::numeric_limits<int32_t>::max()));
+  }
+  limits.push_back(-1);
+  return limits;
 }
 
-Error describe_view(const Field& field, int64_t row, ViewWords view, Heaps heaps) {
+// 0 if the view is in order. Masks instead of conditions, so that a column that mixes
+// short and long strings costs no mispredictions (compilers make branches of conditions here).
+inline uint64_t view_violation(ViewWords view, const int64_t* limits, uint32_t heaps) {
+  const uint32_t bytes = static_cast<uint32_t>(view.first);
+  const uint32_t heap = static_cast<uint32_t>(view.second);
+  const uint64_t begin = view.second >> 32;
+  const uint32_t is_short = bytes <= kInlineBytes;
+  const uint32_t slot = bytes & (0 - is_short);
+  const uint64_t padding =
+      (view.first & kPadding.first[slot]) | (view.second & kPadding.second[slot]);
+  const auto spare = static_cast<uint64_t>(limits[std::min(heap, heaps)]) - (begin + bytes);
+  const uint64_t short_mask = 0 - uint64_t{is_short};
+  return (padding & short_mask) | ((spare >> 63) & ~short_mask);
+}
+
+Error describe_view(const Field& field, int64_t row, ViewWords view, const ColumnView& column) {
   const auto bytes = static_cast<int32_t>(view.first);
   const auto heap = static_cast<int32_t>(view.second);
   const auto begin = static_cast<int32_t>(view.second >> 32);
-  if (bytes >= 0 && bytes <= static_cast<int32_t>(kInlineBytes)) {
+  if (static_cast<uint32_t>(bytes) <= kInlineBytes) {
     return malformed_row(
         field, row, fmt::format("a short view of {} bytes is not padded with zeros", bytes));
   }
-  const bool known = heap >= 0 && static_cast<uint32_t>(heap) < heaps.count;
-  return malformed_row(field,
-                       row,
-                       fmt::format("its view is {} bytes at {} of variadic buffer {}; there are {} "
-                                   "buffers{}",
-                                   bytes,
-                                   begin,
-                                   heap,
-                                   heaps.count,
-                                   known ? fmt::format(", this one of {} bytes", heaps.bytes[heap])
-                                         : std::string()));
+  std::string text = fmt::format(
+      "its view is {} bytes at {} of variadic buffer {}; there are {} "
+      "buffers",
+      bytes,
+      begin,
+      heap,
+      column.heap_count);
+  if (heap >= 0 && heap < column.heap_count) {
+    text += fmt::format(", this one of {} bytes", column.heap_bytes[heap]);
+  }
+  return malformed_row(field, row, text);
 }
 
 Status validate_views(const Field& field, const ColumnView& column) {
-  static constexpr int64_t kNoBytes = 0;
-  const Heaps heaps{column.heap_count == 0 ? &kNoBytes : column.heap_bytes,
-                    static_cast<uint32_t>(column.heap_count)};
+  const std::vector<int64_t> all_limits = heap_limits(column);
+  const int64_t* limits = all_limits.data();
+  const auto heaps = static_cast<uint32_t>(column.heap_count);
   const uint8_t* views = column.values + column.offset * 16;
   const auto load = [views](int64_t row) {
     ViewWords view;
@@ -126,12 +133,13 @@ Status validate_views(const Field& field, const ColumnView& column) {
   for (int64_t begin = 0; begin < column.length; begin += kBlockRows) {
     const int64_t end = std::min(begin + kBlockRows, column.length);
     uint64_t violations = 0;
-    for (int64_t row = begin; row < end; ++row)
-      violations |= view_violation(load(row), heaps);
+    for (int64_t row = begin; row < end; ++row) {
+      violations |= view_violation(load(row), limits, heaps);
+    }
     if (violations == 0) continue;
     for (int64_t row = begin; row < end; ++row) {
-      if (view_violation(load(row), heaps) == 0 || !column.is_valid(row)) continue;
-      return describe_view(field, row, load(row), heaps);
+      if (view_violation(load(row), limits, heaps) == 0 || !column.is_valid(row)) continue;
+      return describe_view(field, row, load(row), column);
     }
   }
   return {};
