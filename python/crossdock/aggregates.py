@@ -13,7 +13,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from crossdock.errors import make_error
+from crossdock.errors import CrossdockError, make_error
 from crossdock.evaluation import without_views
 
 
@@ -81,6 +81,23 @@ def fold(aggregates: tuple[Aggregate, ...], schema: Any, batches: Iterable[Any])
     return [state.result() for state in states]
 
 
+def narrowed_sum(total: Any, field: Any) -> Any:
+    """The engine's sum, which is exact in 128 bits, as the type of `field`; DataError if it does
+    not fit."""
+    try:
+        return total.cast(field.type)
+    except pa.ArrowException:
+        raise _too_large(field.name, total[0].as_py(), field.type) from None
+
+
+def _too_large(name: str, total: object, data_type: Any) -> CrossdockError:
+    return make_error(
+        "CD-303",
+        f"the sum {name!r} is {total}, which does not fit {data_type}",
+        try_="the sum of select(x=xd.col(...).cast('float64'))",
+    )
+
+
 class _State:
     """What one aggregate remembers: a Python integer, or one partial value per batch."""
 
@@ -123,11 +140,7 @@ class _State:
         try:
             return pa.scalar(self.total, self.data_type)
         except (pa.ArrowException, OverflowError):
-            raise make_error(
-                "CD-303",
-                f"{self.aggregate!r} is {self.total}, which does not fit {self.data_type}",
-                try_=f"select(x=xd.col({self.aggregate.column!r}).cast('float64')) before the sum",
-            ) from None
+            raise _too_large(repr(self.aggregate), self.total, self.data_type) from None
 
 
 def _partial_type(data_type: Any) -> Any:

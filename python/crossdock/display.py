@@ -52,14 +52,15 @@ class Preview:
                 head_rows += head[-1].num_rows
             tail.append(batch)
             tail_rows += batch.num_rows
-            while tail_rows - tail[0].num_rows >= limit:
+            while tail and tail_rows - tail[0].num_rows >= limit:
                 tail_rows -= tail.pop(0).num_rows
         first = pa.Table.from_batches(head, schema)
         if rows <= limit:
             return Preview(schema, first, first.slice(0, 0), rows)
         half = limit // 2
         last = pa.Table.from_batches(tail, schema)
-        return Preview(schema, first.slice(0, limit - half), last.slice(last.num_rows - half), rows)
+        end = last.slice(last.num_rows - half)
+        return Preview(schema, first.slice(0, limit - half), end, rows)
 
     def text(self, width: int | None = None) -> str:
         """The box, at most `width` characters wide (by default the terminal); columns that do not

@@ -13,7 +13,7 @@ from typing import Any
 import pyarrow as pa
 
 from crossdock import _native
-from crossdock.aggregates import fold
+from crossdock.aggregates import Aggregate, fold, narrowed_sum
 from crossdock.errors import public_errors, stream_errors
 from crossdock.evaluation import evaluate, keep_rows, mask_of
 from crossdock.expressions import Column
@@ -216,20 +216,25 @@ class Execution:
         arrays = []
         for (function, column), field in zip(items, node.schema, strict=True):
             found = row.column(f"{function}_{column}" if column else function)
-            with stream_errors():
-                arrays.append(found if found.type == field.type else found.cast(field.type))
+            arrays.append(found if found.type == field.type else narrowed_sum(found, field))
         return pa.Table.from_arrays(arrays, schema=node.schema)
 
 
 def _engine_can_fold(node: AggregateAll) -> bool:
-    """True where the engine's aggregates take the columns: numbers, dates and times."""
+    """True where the engine takes every aggregate: count of anything, sums of numbers, least and
+    largest of numbers, dates and times."""
     schema = node.input.schema
-    return all(
-        item.column is None
-        or item.function == "count"
-        or pa.types.is_primitive(schema.field(item.column).type)
-        for _, item in node.items
-    )
+
+    def takes(item: Aggregate) -> bool:
+        if item.column is None or item.function == "count":
+            return True
+        column_type = schema.field(item.column).type
+        kinds = [pa.types.is_integer, pa.types.is_decimal128, pa.types.is_float32]
+        kinds += [pa.types.is_float64]
+        kinds += [] if item.function == "sum" else [pa.types.is_date, pa.types.is_timestamp]
+        return any(is_kind(column_type) for is_kind in kinds)
+
+    return all(takes(item) for _, item in node.items)
 
 
 def _project(node: Project, rows: Any) -> Any:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from crossdock import _native, sizes
@@ -69,14 +69,14 @@ class Dock:
         Reads the schema from the footer, no rows. Folders may be partitioned as `name=value/`.
         Errors: PathError, DataError (not Parquet), ClosedError.
         """
-        return self._open(open_parquet(paths))
+        return self._open(open_parquet, paths)
 
     def read_ipc(self, paths: Paths) -> Relation:
         """A relation over Arrow IPC files (.arrow, .feather, .ipc): file, folder, glob or list.
 
         Errors: PathError, DataError, ClosedError.
         """
-        return self._open(open_ipc(paths))
+        return self._open(open_ipc, paths)
 
     def read_csv(
         self, paths: Paths, *, delimiter: str | None = None, types: Mapping[str, Any] | None = None
@@ -87,7 +87,7 @@ class Dock:
         the ones inferred from the first block of the first file are not right.
         Errors: PathError, DataError, ClosedError.
         """
-        return self._open(open_csv(paths, delimiter, types or {}))
+        return self._open(open_csv, paths, delimiter, types or {})
 
     def read(self, path: PathLike) -> Relation:
         """A relation over a file, folder or glob whose format is told by the names' ending.
@@ -104,7 +104,7 @@ class Dock:
         Tables are taken without a copy; streams are read to their end now.
         Errors: TypeError (no Arrow export), ColumnError (a name twice), DataError, ClosedError.
         """
-        return self._open(import_arrow(data))
+        return self._open(import_arrow, data)
 
     @property
     def threads(self) -> int:
@@ -155,6 +155,6 @@ class Dock:
         limit = sizes.format_bytes(self.memory_limit_bytes)
         return f"crossdock.Dock ({self.threads} threads, memory budget {limit})"
 
-    def _open(self, source: Source) -> Relation:
+    def _open(self, opener: Callable[..., Source], *arguments: Any) -> Relation:
         self.engine()
-        return Relation(self, plan_scan(source))
+        return Relation(self, plan_scan(opener(*arguments)))

@@ -15,11 +15,6 @@ from crossdock.errors import make_error, nearest
 
 PREFIX = "CROSSDOCK_"
 
-# Settings of this front end, which the engine never sees.
-_FRONT_END: tuple[tuple[str, str, str], ...] = (
-    ("debug", "0", "1 = the command line shows the Python trace-back of an error"),
-)
-
 
 @dataclass(frozen=True)
 class Setting:
@@ -37,13 +32,6 @@ class Setting:
         return PREFIX + self.name.upper().replace(".", "_")
 
 
-def settings_table() -> list[tuple[str, str, str]]:
-    """(name, default, one line) of every setting. Thread-safe."""
-    engine = _native.settings_table()
-    known = {name for name, _, _ in engine}
-    return engine + [row for row in _FRONT_END if row[0] not in known]
-
-
 def current_settings(
     flags: Mapping[str, str | None] | None = None, environment: Mapping[str, str] | None = None
 ) -> list[Setting]:
@@ -53,7 +41,7 @@ def current_settings(
     """
     given = {name: value for name, value in (flags or {}).items() if value is not None}
     variables = os.environ if environment is None else environment
-    return [_resolve(row, given, variables) for row in settings_table()]
+    return [_resolve(row, given, variables) for row in _native.settings_table()]
 
 
 def setting(name: str, flag: str | None = None) -> str:

@@ -1,0 +1,124 @@
+"""Errors: codes, classes, texts; settings and sizes, whose errors users meet first."""
+
+from __future__ import annotations
+
+import warnings
+
+import crossdock as xd
+import pytest
+from crossdock import errors, settings, sizes
+
+
+def test_every_code_has_a_public_class_and_codes_are_unique() -> None:
+    table = xd.error_table()
+    codes = [code for code, _, _ in table]
+    assert codes == sorted(set(codes))
+    for code, kind, summary in table:
+        assert issubclass(getattr(xd, kind), xd.CrossdockError), code
+        assert summary
+
+
+def test_the_parts_of_an_error() -> None:
+    error = errors.unknown_column("l_shipmod", ["l_shipmode", "l_tax"], "select()")
+    assert error.code == "CD-101"
+    assert error.report().splitlines() == [
+        "crossdock.ColumnError [CD-101]: no column 'l_shipmod' in select()",
+        "  columns  l_shipmode, l_tax",
+        "  try      'l_shipmode'",
+    ]
+    assert str(error) == "[CD-101] " + error.text
+    assert type(error).__module__ == "crossdock"
+
+
+@pytest.mark.parametrize(
+    ("kind", "builtin"),
+    [
+        (xd.ColumnError, LookupError),
+        (xd.TypeError, TypeError),
+        (xd.OptionError, ValueError),
+        (xd.CapacityError, MemoryError),
+        (xd.PathError, FileNotFoundError),
+    ],
+)
+def test_errors_are_also_python_s_own(kind: type[Exception], builtin: type[Exception]) -> None:
+    assert issubclass(kind, builtin)
+
+
+def test_many_columns_are_counted() -> None:
+    names = [f"c{i}" for i in range(30)]
+    assert "… 18 more" in str(errors.unknown_column("zz", names, "select()"))
+
+
+@pytest.mark.parametrize(
+    ("text", "size_bytes"),
+    [("8GiB", 8 << 30), ("512MB", 512_000_000), ("1.5g", 3 << 29), ("64 KiB", 1 << 16), ("0", 0),
+     (1024, 1024), ("10B", 10), ("2T", 2 << 40)],
+)  # fmt: skip
+def test_sizes(text: str | int, size_bytes: int) -> None:
+    assert sizes.parse_bytes(text) == size_bytes
+
+
+@pytest.mark.parametrize("text", ["", "8 gigs", "-1", "GiB", "1e9", True, -5, None])
+def test_bad_sizes(text: str | int) -> None:
+    with pytest.raises(xd.OptionError, match=r'try\s+memory="8GiB"'):
+        sizes.parse_bytes(text)
+
+
+@pytest.mark.parametrize(
+    ("made", "text"),
+    [
+        (sizes.format_bytes(512), "512 B"),
+        (sizes.format_bytes(1536), "1.50 KiB"),
+        (sizes.format_bytes(5 << 40), "5.00 TiB"),
+        (sizes.format_count(950), "950"),
+        (sizes.format_count(6_001_215), "6.00 M"),
+        (sizes.format_count(123_456), "123 k"),
+        (sizes.format_seconds(3.1), "3.10 s"),
+        (sizes.format_seconds(0.0412), "41.2 ms"),
+        (sizes.format_seconds(0.00084), "840 µs"),
+    ],
+)
+def test_numbers_as_text(made: str, text: str) -> None:
+    assert made == text
+
+
+def test_a_flag_wins_over_the_environment_and_that_over_the_default() -> None:
+    def found(flag: str | None, environment: dict[str, str]) -> tuple[str, str]:
+        rows = settings.current_settings({"threads": flag}, environment)
+        one = next(row for row in rows if row.name == "threads")
+        return one.value, one.origin
+
+    assert found("3", {"CROSSDOCK_THREADS": "2"}) == ("3", "flag")
+    assert found(None, {"CROSSDOCK_THREADS": "2"}) == ("2", "env")
+    assert found(None, {})[1] == "default"
+
+
+def test_the_environment_reaches_the_dock(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CROSSDOCK_THREADS", "1")
+    monkeypatch.setenv("CROSSDOCK_MEMORY", "64MiB")
+    with xd.connect() as dock:
+        assert (dock.threads, dock.memory_limit_bytes) == (1, 64 << 20)
+    with xd.connect(threads=2, memory=1 << 30) as dock:
+        assert (dock.threads, dock.memory_limit_bytes) == (2, 1 << 30)
+
+
+def test_misspelled_variables(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CROSSDOCK_THREDS", "1")
+    with pytest.raises(xd.OptionError, match=r"try\s+CROSSDOCK_THREADS"):
+        xd.connect()
+    monkeypatch.delenv("CROSSDOCK_THREDS")
+    monkeypatch.setenv("CROSSDOCK_ZZZ", "1")
+    with pytest.warns(UserWarning, match="CROSSDOCK_ZZZ is ignored"):
+        xd.connect()
+
+
+@pytest.mark.parametrize("threads", [-1, "many"])
+def test_bad_threads(threads: int) -> None:
+    with pytest.raises(xd.OptionError, match="threads"):
+        xd.connect(threads=threads)
+
+
+def test_a_plain_connect_says_nothing() -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        xd.connect().close()

@@ -1,0 +1,74 @@
+"""Plans and profiles as text, JSON and HTML."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import crossdock as xd
+import pyarrow as pa
+import pyarrow.parquet
+import pytest
+
+
+@pytest.fixture
+def joined(dock: xd.Dock, people: pa.Table, visits: pa.Table, tmp_path: Path) -> xd.Relation:
+    pyarrow.parquet.write_table(people, tmp_path / "people.parquet")
+    left = dock.read_parquet(tmp_path / "people.parquet")
+    return left.join(dock.from_arrow(visits), on="id").filter(
+        (xd.col("cost") > 2) & (xd.col("age") + 1 > 3)
+    )
+
+
+def test_a_plan_shows_what_is_read_and_predicted(joined: xd.Relation) -> None:
+    plan = joined.explain()
+    assert isinstance(plan, str)
+    assert repr(plan) == str(plan)
+    lines = plan.splitlines()
+    assert lines[0].startswith("filter (age + 1) > 3")
+    assert lines[1].startswith("└─ hash_join   inner join on id = id   predicted ")
+    assert any("scan parquet people.parquet   5 rows" in line for line in lines)
+    assert any("filter   cost > 2" in line for line in lines)
+    assert any("choice   build " in line for line in lines)
+    data = json.loads(plan.json)
+    assert data["schema_version"] == 1
+    assert data["plan"]["inputs"][0]["plan"]["operator"] == "hash_join"
+    assert plan._repr_html_().startswith("<pre>")
+
+
+def test_a_plan_can_be_made_without_reading(joined: xd.Relation) -> None:
+    plan = joined.explain(read=False)
+    assert "not predicted" in plan
+    assert "predicted " not in plan.replace("not predicted", "")
+
+
+def test_a_plan_of_plain_reading(dock: xd.Dock, people: pa.Table) -> None:
+    plan = dock.from_arrow(people).select("id").agg(n=xd.count("id")).explain()
+    assert plan.splitlines()[0] == "aggregate n=count(id)"
+    assert "columns  id" in plan
+
+
+def test_a_plan_of_joins_of_joins(joined: xd.Relation, visits: pa.Table) -> None:
+    plan = joined.join(visits, on="id", suffix="_2").explain()
+    assert plan.count("hash_join") == 2
+    assert plan.count("not predicted") == 1
+
+
+def test_a_profile_has_result_and_phases(joined: xd.Relation) -> None:
+    profile = joined.profile()
+    assert profile.table.num_rows == 2
+    data = json.loads(profile.json)
+    assert data["schema_version"] == 1
+    assert data["result_rows"] == 2
+    assert [step["operator"] for step in data["steps"]] == ["read", "read", "hash_join"]
+    join = data["steps"][-1]["profile"]
+    assert all({"name", "predicted_s", "measured_s"} <= phase.keys() for phase in join["phases"])
+    assert data["memory_peak_bytes"] > 0
+    text = profile.text
+    assert text.splitlines()[0].split() == ["step", "rows", "predicted", "measured"]
+    for phase in join["phases"]:
+        assert f"  {phase['name']}" in text
+    assert "tuples/s" in text
+    assert "peak memory" in text
+    assert profile._repr_html_().startswith("<pre>")
+    assert repr(profile) == str(profile) == text
