@@ -29,8 +29,7 @@ struct ExportedTree {
 
   static void release(Node* node) {
     auto* tree = static_cast<ExportedTree*>(node->private_data);
-    for (int64_t i = 0; i < node->n_children; ++i)
-      release_if_live(node->children[i]);
+    for (int64_t i = 0; i < node->n_children; ++i) release_if_live(node->children[i]);
     release_if_live(node->dictionary);
     node->release = nullptr;
     if (tree->live.fetch_sub(1, std::memory_order_acq_rel) == 1) delete tree;
@@ -56,8 +55,7 @@ void hand_out(std::unique_ptr<ExportedTree<Node>> tree, Node* out) {
 
 size_t dictionary_count(const Schema& schema) {
   size_t count = 0;
-  for (const Field& field : schema.fields)
-    count += field.type.id == TypeId::kDictionary ? 1 : 0;
+  for (const Field& field : schema.fields) count += field.type.id == TypeId::kDictionary ? 1 : 0;
   return count;
 }
 
@@ -68,8 +66,7 @@ std::unique_ptr<ExportedTree<Node>> make_tree(const Schema& schema) {
   const size_t columns = schema.fields.size();
   tree->nodes.resize(1 + columns + dictionary_count(schema));
   tree->children.resize(columns);
-  for (size_t i = 0; i < columns; ++i)
-    tree->children[i] = &tree->nodes[1 + i];
+  for (size_t i = 0; i < columns; ++i) tree->children[i] = &tree->nodes[1 + i];
   tree->nodes[0].n_children = static_cast<int64_t>(columns);
   tree->nodes[0].children = tree->children.data();
   return tree;
@@ -125,8 +122,7 @@ size_t fill_array(const DataType& type,
       break;
     case Layout::kViews:
       *slots++ = column.values;
-      for (int32_t i = 0; i < column.heap_count; ++i)
-        *slots++ = column.heaps[i];
+      for (int32_t i = 0; i < column.heap_count; ++i) *slots++ = column.heaps[i];
       *slots++ = column.heap_count == 0 ? static_cast<const void*>(kNothing) : column.heap_bytes;
       break;
   }

@@ -311,8 +311,7 @@ std::vector<Positions> merge_all(const std::vector<Batch>& batches, int column, 
     } else if (last == nullptr) {
       merger.start(*dictionary);
       auto unchanged = std::vector<int64_t>(static_cast<size_t>(dictionary->length));
-      for (size_t i = 0; i < unchanged.size(); ++i)
-        unchanged[i] = static_cast<int64_t>(i);
+      for (size_t i = 0; i < unchanged.size(); ++i) unchanged[i] = static_cast<int64_t>(i);
       positions.push_back(std::make_shared<const std::vector<int64_t>>(std::move(unchanged)));
     } else {
       positions.push_back(std::make_shared<const std::vector<int64_t>>(merger.add(*dictionary)));

@@ -39,8 +39,7 @@ Result<int> Schema::find(std::string_view name, std::string_view where) const {
 
   std::vector<std::string> names;
   names.reserve(fields.size());
-  for (const Field& field : fields)
-    names.push_back(field.name);
+  for (const Field& field : fields) names.push_back(field.name);
   const std::string nearest = nearest_name(name, names);
   std::string text =
       fmt::format("no column \"{}\" in the {}\n  has   {}", name, where, list_names(names));

@@ -3,6 +3,7 @@
 //   arrow_import_fuzz SEED ITERATIONS [FIRST]
 //
 // A failure prints the iteration; `SEED 1 ITERATION` replays it alone.
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <cstdlib>

@@ -53,8 +53,7 @@ void fill(const Array& array, Made<ArrowArray>& made, ArrowArray& node) {
   node.null_count = array.null_count;
   node.offset = array.offset;
   std::vector<const void*>& slots = made.buffers.emplace_back();
-  for (const auto& buffer : array.buffers)
-    slots.push_back(buffer ? buffer->data() : nullptr);
+  for (const auto& buffer : array.buffers) slots.push_back(buffer ? buffer->data() : nullptr);
   if (is_view(array.format)) {
     const size_t heaps = array.buffers.size() - 2;
     auto& sizes = made.heap_sizes.emplace_back(std::make_unique<int64_t[]>(heaps));

@@ -64,8 +64,7 @@ Array fixed(const std::string& format, const Optionals<T>& values) {
     if (values[i]) *reinterpret_cast<T*>(bytes.data() + i * sizeof(T)) = *values[i];
   }
   Array array{format, static_cast<int64_t>(values.size()), 0, 0, {}, nullptr};
-  for (const bool is_valid : valid)
-    array.null_count += is_valid ? 0 : 1;
+  for (const bool is_valid : valid) array.null_count += is_valid ? 0 : 1;
   array.buffers = {validity_of(valid), std::move(bytes)};
   return array;
 }

@@ -118,8 +118,7 @@ TEST(ImportBatch, TakesEmptyColumnsWithoutBuffers) {
   Columns columns = {{"n", fixed<int64_t>("l", {})}, {"s", texts("u", {})}, {"v", texts("vu", {})}};
   ArrowArray raw = make_array(columns);
   for (int i = 0; i < 3; ++i) {
-    for (int64_t b = 0; b < raw.children[i]->n_buffers; ++b)
-      raw.children[i]->buffers[b] = nullptr;
+    for (int64_t b = 0; b < raw.children[i]->n_buffers; ++b) raw.children[i]->buffers[b] = nullptr;
   }
   const Result<Batch> batch = import_batch(&raw, make_schema_ptr(columns));
   ASSERT_TRUE(batch.ok()) << batch.error().message;

@@ -35,8 +35,7 @@ Texts dictionary_cells(const Batch& batch) {
 
 TablePtr table_of(const std::vector<Array>& arrays) {
   std::vector<Columns> batches;
-  for (const Array& array : arrays)
-    batches.push_back({{"c", array}});
+  for (const Array& array : arrays) batches.push_back({{"c", array}});
   return arrow_test::make_table(std::move(batches));
 }
 
@@ -67,9 +66,7 @@ TEST_P(MergedTexts, KeepsNullsOfDictionaries) {
   EXPECT_EQ(table->batches[0].columns[0].dictionary->null_count, 1);
 }
 
-INSTANTIATE_TEST_SUITE_P(Formats,
-                         MergedTexts,
-                         ::testing::Values("u", "U", "vu", "z", "Z", "vz"));
+INSTANTIATE_TEST_SUITE_P(Formats, MergedTexts, ::testing::Values("u", "U", "vu", "z", "Z", "vz"));
 
 class MergedIndices : public ::testing::TestWithParam<const char*> {};
 
