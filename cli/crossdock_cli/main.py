@@ -59,9 +59,10 @@ def run(arguments: list[str]) -> int:
     except (KeyboardInterrupt, click.Abort):
         click.echo("\ninterrupted", err=True)
         return 130
-    except BrokenPipeError:
-        # The reader of our output has what it wanted (`| head`); Python must not flush to it again.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except (BrokenPipeError, SystemExit):
+        # The reader of our output has what it wanted (`| head`), which click tells by SystemExit.
+        # Python must not flush to it again at its end.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         return 0
     except Exception as error:  # noqa: BLE001 - the last place that can explain it
         return _explain(error)

@@ -82,7 +82,7 @@ def _one_comparison(left: ast.expr, operation: ast.cmpop, right: ast.expr, text:
     if isinstance(operation, ast.In | ast.NotIn):
         if not isinstance(right, ast.List | ast.Tuple | ast.Set):
             raise _unknown(right, text)
-        values = [ast.literal_eval(element) for element in right.elts]
+        values = [_constant(element, text) for element in right.elts]
         found = subject.is_in(values)
         return found if isinstance(operation, ast.In) else ~found
     if isinstance(operation, ast.Is | ast.IsNot):
@@ -90,6 +90,13 @@ def _one_comparison(left: ast.expr, operation: ast.cmpop, right: ast.expr, text:
             raise _unknown(right, text)
         return subject.is_null() if isinstance(operation, ast.Is) else subject.is_not_null()
     return _COMPARE[type(operation)](subject, _read(right, text))
+
+
+def _constant(node: ast.expr, text: str) -> Any:
+    try:
+        return ast.literal_eval(node)
+    except ValueError:
+        raise _unknown(node, text) from None
 
 
 def _unknown(node: ast.expr, text: str) -> click.UsageError:

@@ -25,6 +25,7 @@ _FRONT_END: tuple[tuple[str, str, str], ...] = (
 )
 
 
+_PART = re.compile(r"\n\s+(\w+)\s{2,}")
 _CODE = re.compile(r"\[?(CD-\d{3})\]?")
 
 
@@ -128,7 +129,12 @@ def make_error(code: str, what: str, **parts: str) -> CrossdockError:
 def from_native(error: _native.NativeError) -> CrossdockError:
     """The public error that stands for one of the engine."""
     code, kind, message = error.args
-    return _CLASSES.get(kind, InternalError)(code, message)
+    return _CLASSES.get(kind, InternalError)(code, _aligned(message))
+
+
+def _aligned(message: str) -> str:
+    """The parts below the first line of a text, in the columns of `make_error`."""
+    return _PART.sub(lambda part: f"\n  {part[1]:<8} ", message)
 
 
 @contextlib.contextmanager
@@ -155,7 +161,8 @@ def stream_errors() -> Iterator[None]:
         code = _CODE.search(text)
         kinds = {known: kind for known, kind, _ in error_table()}
         if code is not None and code[1] in kinds:
-            raise _CLASSES[kinds[code[1]]](code[1], text[code.end() :].lstrip(" :")) from None
+            message = _aligned(text[code.end() :].lstrip(" :"))
+            raise _CLASSES[kinds[code[1]]](code[1], message) from None
         raise make_error("CD-302", f"a stream stopped: {text}") from error
 
 

@@ -18,6 +18,7 @@ from crossdock.errors import public_errors, stream_errors
 from crossdock.evaluation import evaluate, keep_rows, mask_of
 from crossdock.expressions import Column
 from crossdock.nodes import AggregateAll, Filter, Join, Node, Project, Scan
+from crossdock.streaming import interruptible
 
 
 @dataclass(frozen=True)
@@ -92,7 +93,8 @@ class Execution:
             self.tracker.joining(join)
             try:
                 with stream_errors(), public_errors():
-                    yield from pa.RecordBatchReader.from_stream(join.stream())
+                    reader = pa.RecordBatchReader.from_stream(join.stream())
+                    yield from interruptible(reader, join.cancel)
             finally:
                 self.tracker.idle()
         elif isinstance(node, Filter):

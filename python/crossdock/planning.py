@@ -108,7 +108,12 @@ def plan_join(
     outputs = both
     if how in LEFT_ONLY:
         outputs = tuple(item for item in both if item[0] == "left")
-        schema = pa.schema([schema.field(name) for _, _, name in outputs])
+        schema = pa.schema(list(schema)[: len(outputs)])
+    _require_unique(
+        [name for _, _, name in outputs],
+        "the join's result",
+        'another suffix=, or rename({"old": "new"}) on one side',
+    )
     needed = _residual_outputs(residual, both, left.schema, right.schema)
     return Join(left, right, keys, how, outputs, schema, residual, needed, options)
 
@@ -161,11 +166,6 @@ def _join_outputs(
         nullable = field.nullable or how in ("left", "full")
         fields.append(field.with_name(name).with_nullable(nullable))
         outputs.append(("right", field.name, name))
-    _require_unique(
-        [name for _, _, name in outputs],
-        "the join's result",
-        'another suffix=, or rename({"a": "b"})',
-    )
     return tuple(outputs), pa.schema(fields)
 
 
@@ -180,6 +180,8 @@ def _residual_outputs(
     for name in sorted(residual.columns()):
         if name not in named:
             raise unknown_column(name, named, "residual=")
+    used = [name for _, _, name in both if name in residual.columns()]
+    _require_unique(used, "residual=", "another suffix=")
     needed = tuple((*named[name], name) for name in named if name in residual.columns())
     fields = [
         (left if side == "left" else right).field(column).with_name(name)

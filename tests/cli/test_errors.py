@@ -1,0 +1,128 @@
+"""Errors on the command line: texts as golden files, exit codes, and where they are written."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet
+import pytest
+
+JOIN = ("join", "people.parquet", "visits.parquet", "--on", "id=who")
+
+CASES: dict[str, tuple[int, tuple[str, ...]]] = {
+    "verb": (2, ("jion", "a", "b")),
+    "option": (2, ("join", "a", "b", "--onn", "id")),
+    "kind": (2, (*JOIN, "--how", "iner")),
+    "argument": (2, ("join", "people.parquet", "--on", "id")),
+    "key-form": (2, ("join", "people.parquet", "visits.parquet", "--on", "id=")),
+    "two-faces": (2, (*JOIN, "--count", "--explain")),
+    "where-syntax": (2, (*JOIN, "--where", "cost = 2")),
+    "where-call": (2, (*JOIN, "--where", "abs(cost) > 2")),
+    "left-key": (1, ("join", "people.parquet", "visits.parquet", "--on", "idd=who")),
+    "right-key": (1, ("join", "people.parquet", "visits.parquet", "--on", "id=whoo")),
+    "select": (1, (*JOIN, "--select", "id,cots")),
+    "where-column": (1, (*JOIN, "--where", "cots > 2")),
+    "where-type": (1, (*JOIN, "--where", "cost > 'a'")),
+    "path": (1, ("join", "peple.parquet", "visits.parquet", "--on", "id=who")),
+    "format": (1, ("join", "people.xlsx", "visits.parquet", "--on", "id=who")),
+    "out-format": (1, (*JOIN, "--out", "out.txt")),
+    "out-folder": (1, (*JOIN, "--out", "missing/out.parquet")),
+    "memory": (1, (*JOIN, "--memory", "8 gigs")),
+    "config-verb": (2, ("config", "lst")),
+}
+
+
+@pytest.mark.parametrize("name", list(CASES))
+def test_texts(crossdock: Any, folder: Path, golden: Callable[[str, str], None], name: str) -> None:
+    code, words = CASES[name]
+    (folder / "people.xlsx").write_bytes(b"a sheet")
+    ended = crossdock(*words)
+    assert (ended.code, ended.out) == (code, "")
+    golden(f"error-{name}", ended.err.replace(str(folder), "FOLDER"))
+
+
+def test_a_misspelled_variable(
+    crossdock: Any, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CROSSDOCK_THREDS", "2")
+    ended = crossdock(*JOIN)
+    assert ended.code == 1
+    assert "try      CROSSDOCK_THREADS" in ended.err
+
+
+def test_no_trace_back_unless_asked_for(
+    crossdock: Any, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert "Traceback" not in crossdock(*JOIN, "--select", "x").err
+    monkeypatch.setenv("CROSSDOCK_DEBUG", "1")
+    ended = crossdock(*JOIN, "--select", "x")
+    assert ended.code == 1
+    assert "Traceback" in ended.err
+
+
+def test_a_file_that_is_not_parquet(crossdock: Any, folder: Path) -> None:
+    (folder / "bad.parquet").write_bytes(b"not a table at all")
+    ended = crossdock("join", "bad.parquet", "visits.parquet", "--on", "id=who")
+    assert ended.code == 1
+    assert "bad.parquet" in ended.err
+    assert "CD-302" in ended.err
+
+
+def call(*arguments: str, **options: Any) -> subprocess.Popen[str]:
+    program = "from crossdock_cli.main import main; main()"
+    return subprocess.Popen(
+        [sys.executable, "-c", program, *arguments],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **options,
+    )  # fmt: skip
+
+
+@pytest.fixture
+def endless(folder: Path) -> tuple[str, ...]:
+    """A join whose result is far larger than its inputs: every row matches every row."""
+    ones = pa.table({"k": pa.repeat(1, 200_000), "v": pa.array(range(200_000))})
+    pyarrow.parquet.write_table(ones, folder / "ones.parquet")
+    return ("join", "ones.parquet", "ones.parquet", "--on", "k")
+
+
+@pytest.mark.parametrize("extra", [("--out", "out.parquet"), ("--limit", "1")], ids=repr)
+def test_ctrl_c_ends_a_run(folder: Path, endless: tuple[str, ...], extra: tuple[str, ...]) -> None:
+    process = call(*endless, *extra)
+    time.sleep(2.0)
+    assert process.poll() is None, "the join must still be running"
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=20)
+    assert process.returncode == 130, err
+    assert err.strip().splitlines()[-1] == "interrupted"
+    assert not (folder / "out.parquet").exists()
+    assert not list(folder.glob(".*.partial"))
+
+
+def test_over_the_budget_ends_with_three(folder: Path) -> None:
+    rows = 4_000_000
+    keys = pa.table(
+        {"k": pa.array(range(rows), pa.int64()), "v": pa.array(range(rows), pa.int64())}
+    )
+    pyarrow.parquet.write_table(keys, folder / "keys.parquet")
+    words = ("join", "keys.parquet", "keys.parquet", "--on", "k", "--memory", "16MiB", "--profile")
+    process = call(*words, env={**os.environ, "COLUMNS": "100"})
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == 3, err
+    assert "CD-201" in err
+    assert "Traceback" not in err
+
+
+def test_a_closed_reader_is_no_error(folder: Path) -> None:
+    process = call(*JOIN, "--json")
+    assert process.stdout is not None
+    process.stdout.close()
+    assert process.stderr is not None
+    assert "Traceback" not in process.stderr.read()
+    assert process.wait(timeout=20) == 0
