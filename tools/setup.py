@@ -33,6 +33,7 @@ BUILD_PACKAGES = {
     "libfmt-dev": "text formatting",
     "libhwy-dev": "SIMD kernels chosen at run time",
     "libxxhash-dev": "hashing of strings",
+    "nlohmann-json3-dev": "plans and profiles as JSON",
 }
 TEST_PACKAGES = {"libgtest-dev": "the C++ tests", "libgmock-dev": "the C++ tests"}
 

@@ -1,0 +1,103 @@
+// The formulas.
+#include "model/join_cost.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <numeric>
+
+namespace crossdock {
+namespace {
+
+constexpr int64_t kRowBytes = 16;
+// A leaf's rows stand in segments and in the table, and the directory takes 4 to 8 bytes a row more.
+constexpr int64_t kLeafBytesPerRow = 40;
+constexpr int kRadixBitsMax = 11;
+
+double touch_ns(int64_t table_bytes, const Machine& machine, const JoinRates& rates) {
+  if (table_bytes <= machine.l2_bytes) return 0;
+  return table_bytes <= machine.l3_bytes / 2 ? rates.touch_l3 : rates.touch_memory;
+}
+
+double seconds_for(int64_t rows, double ns_per_row, int threads) {
+  return static_cast<double>(rows) * ns_per_row * 1e-9 / threads;
+}
+
+// Emission: every output row is assumed to come from one probe row.
+double emit_ns(const JoinShape& shape, const Machine& machine, const JoinRates& rates,
+               bool probe_in_order) {
+  const double build_touch = touch_ns(shape.build_rows * 8, machine, rates);
+  const double probe_touch = probe_in_order ? 0 : touch_ns(shape.probe_rows * 8, machine, rates);
+  const bool build_in_order = probe_in_order && shape.probe_clustered;
+  return shape.output_columns * rates.emit_row +
+         shape.gathered_build * (build_in_order ? 0 : build_touch) +
+         shape.gathered_probe * probe_touch;
+}
+
+double verify_ns(const JoinShape& shape, const JoinRates& rates) {
+  return shape.hashed ? rates.hash_string : 0;
+}
+
+}  // namespace
+
+double JoinCost::seconds() const {
+  return std::accumulate(phases.begin(), phases.end(), 0.0,
+                         [](double sum, const PhaseCost& phase) { return sum + phase.seconds; });
+}
+
+int radix_bits(int64_t build_rows, const Machine& machine) {
+  const int64_t rows_per_leaf = std::max<int64_t>(1, machine.l2_bytes / kLeafBytesPerRow);
+  const auto parts = static_cast<uint64_t>((build_rows + rows_per_leaf - 1) / rows_per_leaf);
+  return std::clamp(static_cast<int>(std::bit_width(parts)) - (std::has_single_bit(parts) ? 1 : 0),
+                    0, kRadixBitsMax);
+}
+
+JoinCost radix_join_cost(const JoinShape& shape, const Machine& machine, const JoinRates& rates) {
+  const auto side = [&](int64_t rows, bool carries, std::string_view name) {
+    const double ns = (carries ? rates.scatter : rates.scatter_narrow) + verify_ns(shape, rates) / 2;
+    return PhaseCost{name, rows, rows * kRowBytes * 2, seconds_for(rows, ns, shape.threads)};
+  };
+  JoinCost cost;
+  cost.phases.push_back(side(shape.build_rows, shape.build_carries, "partition build side"));
+  cost.phases.push_back(side(shape.probe_rows, shape.probe_carries, "partition probe side"));
+  const int64_t leaf_rows = shape.build_rows >> radix_bits(shape.build_rows, machine);
+  const double miss = touch_ns(leaf_rows * kLeafBytesPerRow, machine, rates);
+  cost.phases.push_back({"build tables", shape.build_rows, shape.build_rows * kRowBytes * 3,
+                         seconds_for(shape.build_rows, rates.build_leaf + miss, shape.threads)});
+  const double probe = rates.probe_leaf + miss + verify_ns(shape, rates) +
+                       emit_ns(shape, machine, rates, false);
+  cost.phases.push_back({"probe and emit", shape.probe_rows,
+                         shape.probe_rows * (kRowBytes + 8 * shape.output_columns),
+                         seconds_for(shape.probe_rows, probe, shape.threads)});
+  return cost;
+}
+
+JoinCost direct_join_cost(const JoinShape& shape, const Machine& machine, const JoinRates& rates) {
+  JoinCost cost;
+  const int64_t table_bytes = shape.build_rows * 24;
+  const double build = rates.scatter + rates.build_leaf + verify_ns(shape, rates) / 2;
+  cost.phases.push_back({"build table", shape.build_rows, shape.build_rows * kRowBytes * 5,
+                         seconds_for(shape.build_rows, build, shape.threads)});
+  // A probe reads the directory, the word and the carried value: three places.
+  const double probe = rates.probe_direct + 3 * touch_ns(table_bytes, machine, rates) +
+                       verify_ns(shape, rates) + emit_ns(shape, machine, rates, true);
+  cost.phases.push_back({"probe and emit", shape.probe_rows,
+                         shape.probe_rows * (8 + 8 * shape.output_columns),
+                         seconds_for(shape.probe_rows, probe, shape.threads)});
+  return cost;
+}
+
+JoinCost dense_join_cost(const JoinShape& shape, const Machine& machine, const JoinRates& rates) {
+  JoinCost cost;
+  const int64_t table_bytes = int64_t{4} << shape.range_bits;
+  const double miss = touch_ns(table_bytes, machine, rates);
+  cost.phases.push_back({"build array", shape.build_rows, shape.build_rows * 12 + table_bytes,
+                         seconds_for(shape.build_rows, rates.build_dense + miss, shape.threads)});
+  const double probe = rates.probe_dense + (shape.probe_clustered ? 0 : miss) +
+                       emit_ns(shape, machine, rates, true);
+  cost.phases.push_back({"probe and emit", shape.probe_rows,
+                         shape.probe_rows * (8 + 8 * shape.output_columns),
+                         seconds_for(shape.probe_rows, probe, shape.threads)});
+  return cost;
+}
+
+}  // namespace crossdock

@@ -1,0 +1,238 @@
+// Lanes written row by row, columns gathered by reference, and sides passed through.
+#include "operators/hash_join/batch_builder.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+#include "base/check.hpp"
+#include "table/gather.hpp"
+
+namespace crossdock {
+namespace {
+
+constexpr int64_t kLine = 64;
+int64_t round_line(int64_t bytes) { return (bytes + kLine - 1) & -kLine; }
+
+template <class Value>
+void narrow(const uint64_t* from, int shift, int32_t rows, uint8_t* to) {
+  auto* out = reinterpret_cast<Value*>(to);
+  for (int32_t i = 0; i < rows; ++i) out[i] = static_cast<Value>(from[i] >> shift);
+}
+
+void narrow_to(int bits, const uint64_t* from, int shift, int32_t rows, uint8_t* to) {
+  switch (bits) {
+    case 1:
+      for (int32_t i = 0; i < rows; ++i) to[i] = (from[i] >> shift) & 1;
+      return;
+    case 8:
+      return narrow<uint8_t>(from, shift, rows, to);
+    case 16:
+      return narrow<uint16_t>(from, shift, rows, to);
+    case 32:
+      return narrow<uint32_t>(from, shift, rows, to);
+    default:
+      return narrow<uint64_t>(from, shift, rows, to);
+  }
+}
+
+int lane_bits(const DataType& type) {
+  return layout(type) == Layout::kBits ? 1 : fixed_bytes(type) * 8;
+}
+
+// Bytes that are 0 or 1 become bits; answers how many were 0.
+int64_t bytes_to_bits(const uint8_t* bytes, int64_t rows, uint8_t* bits) {
+  int64_t ones = 0;
+  for (int64_t i = 0; i < rows; i += 8) {
+    uint8_t packed = 0;
+    const int64_t end = std::min<int64_t>(8, rows - i);
+    for (int64_t j = 0; j < end; ++j) packed |= static_cast<uint8_t>(bytes[i + j] << j);
+    bits[i >> 3] = packed;
+    ones += __builtin_popcount(packed);
+  }
+  return rows - ones;
+}
+
+Side side_of(const OutputField& field) {
+  return field.side == OutputSide::kRight ? Side::kRight : Side::kLeft;
+}
+
+}  // namespace
+
+// Everything a finished batch points into. Sides passed through or shared are kept by their store.
+struct BatchBuilder::BatchMemory {
+  Block block;
+  std::vector<std::shared_ptr<const void>> keep;
+};
+
+bool BatchBuilder::is_present(Side side) const {
+  return presence_ == Presence::kBoth ||
+         presence_ == (side == Side::kLeft ? Presence::kLeftOnly : Presence::kRightOnly);
+}
+
+bool BatchBuilder::is_missing(const OutputField& field) const {
+  return field.side != OutputSide::kKey && !is_present(side_of(field));
+}
+
+bool BatchBuilder::is_written(const OutputField& field) const {
+  return !is_missing(field) && field.source != OutputField::Source::kGathered;
+}
+
+// Gives every written field its place from `base` on (or only counts, if nullptr); answers the bytes.
+int64_t BatchBuilder::lay_out(uint8_t* base) {
+  int64_t used = 0;
+  const int64_t capacity = context_->batch_rows;
+  const auto place = [&](int64_t bytes) {
+    uint8_t* at = base == nullptr ? nullptr : base + used;
+    used += round_line(bytes);
+    return at;
+  };
+  lanes_.assign(context_->plan->fields.size(), Lane{});
+  for (size_t i = 0; i < lanes_.size(); ++i) {
+    const OutputField& field = context_->plan->fields[i];
+    if (!is_written(field)) continue;
+    const int bits = lane_bits(field.field.type);
+    lanes_[i].values = place(capacity * std::max(1, bits / 8));
+    if (bits == 1) lanes_[i].value_bits = place(capacity / 8 + 1);
+    if (field.source == OutputField::Source::kPacked && field.packed.null_shift >= 0) {
+      lanes_[i].valid = place(capacity);
+      lanes_[i].valid_bits = place(capacity / 8 + 1);
+    }
+  }
+  return used;
+}
+
+Status BatchBuilder::open() {
+  batch_ = std::make_shared<BatchMemory>();
+  const int64_t bytes = lay_out(nullptr);
+  if (bytes > 0) {
+    CD_ASSIGN(batch_->block, context_->memory->get(bytes, "hash_join: output batch"));
+    lay_out(batch_->block.data());
+  }
+  for (const Side side : {Side::kLeft, Side::kRight}) {
+    const bool needed = is_present(side) && context_->plan->carry_of(side).has_ref;
+    Block& refs = refs_[static_cast<int>(side)];
+    if (!needed || refs.bytes() > 0) continue;
+    CD_ASSIGN(refs, context_->memory->get(context_->batch_rows * int64_t{sizeof(RowRef)},
+                                          "hash_join: references of an output batch"));
+  }
+  return {};
+}
+
+Status BatchBuilder::append(const RowBlock& block) {
+  CD_CHECK(has_room(block.rows), "rows {} more {} capacity {}", rows_, block.rows,
+           context_->batch_rows);
+  if (batch_ == nullptr) CD_TRY(open());
+  for (const Side side : {Side::kLeft, Side::kRight}) {
+    if (!is_present(side) || !context_->plan->carry_of(side).has_ref) continue;
+    auto* refs = refs_[static_cast<int>(side)].as<RowRef>() + rows_;
+    const uint64_t* carry = block.carry[static_cast<int>(side)];
+    for (int32_t i = 0; i < block.rows; ++i) refs[i] = static_cast<RowRef>(carry[i]);
+  }
+  if (context_->plan->needs_keys) append_keys(block);
+  for (size_t i = 0; i < lanes_.size(); ++i) {
+    const OutputField& field = context_->plan->fields[i];
+    if (lanes_[i].values != nullptr && field.source == OutputField::Source::kPacked) {
+      append_packed(block, field, lanes_[i]);
+    }
+  }
+  rows_ += block.rows;
+  return {};
+}
+
+void BatchBuilder::append_packed(const RowBlock& block, const OutputField& field,
+                                 const Lane& lane) {
+  const uint64_t* carry = block.carry[static_cast<int>(side_of(field))];
+  const int64_t width = std::max(1, field.packed.bits / 8);
+  narrow_to(field.packed.bits, carry, field.packed.shift, block.rows, lane.values + rows_ * width);
+  if (lane.valid != nullptr) {
+    narrow_to(1, carry, field.packed.null_shift, block.rows, lane.valid + rows_);
+  }
+}
+
+void BatchBuilder::append_keys(const RowBlock& block) {
+  uint64_t keys[kBlockRows];
+  std::memcpy(keys, block.words, block.rows * sizeof(uint64_t));
+  context_->keys->words_to_keys(keys, block.rows);
+  for (size_t i = 0; i < lanes_.size(); ++i) {
+    const OutputField& field = context_->plan->fields[i];
+    if (lanes_[i].values == nullptr || field.source != OutputField::Source::kKeyWord) continue;
+    const int bits = lane_bits(field.field.type);
+    narrow_to(bits, keys, field.key_shift, block.rows, lanes_[i].values + rows_ * (bits / 8));
+  }
+}
+
+Result<Batch> BatchBuilder::finish() {
+  if (batch_ == nullptr) CD_TRY(open());
+  Batch out;
+  out.schema = context_->plan->schema;
+  out.rows = rows_;
+  for (size_t i = 0; i < lanes_.size(); ++i) {
+    CD_ASSIGN(ColumnView column, finish_field(context_->plan->fields[i], lanes_[i]));
+    out.columns.push_back(column);
+  }
+  for (const auto& store : context_->stores) batch_->keep.push_back(store);
+  out.owner = std::move(batch_);
+  batch_ = nullptr;
+  rows_ = 0;
+  return out;
+}
+
+Result<ColumnView> BatchBuilder::finish_field(const OutputField& field, const Lane& lane) {
+  if (lane.values != nullptr) return finish_lane(field, lane);
+  if (is_missing(field)) return null_column(field);
+  return finish_gathered(field);
+}
+
+ColumnView BatchBuilder::finish_lane(const OutputField& field, const Lane& lane) {
+  ColumnView column;
+  column.length = rows_;
+  column.values = lane.values;
+  if (layout(field.field.type) == Layout::kBits) {
+    bytes_to_bits(lane.values, rows_, lane.value_bits);
+    column.values = lane.value_bits;
+  }
+  if (lane.valid != nullptr) {
+    column.null_count = bytes_to_bits(lane.valid, rows_, lane.valid_bits);
+    if (column.null_count > 0) column.validity = lane.valid_bits;
+  }
+  return column;
+}
+
+// The batch whose rows [*begin, *begin + rows) are exactly the references of `side`, or nullptr.
+const Batch* BatchBuilder::passed_through(Side side, int64_t* begin) const {
+  const auto* refs = refs_[static_cast<int>(side)].as<RowRef>();
+  if (rows_ == 0 || refs[rows_ - 1] - refs[0] != rows_ - 1) return nullptr;
+  RowRef broken = 0;
+  for (int64_t i = 0; i < rows_; ++i) broken |= refs[i] ^ (refs[0] + static_cast<RowRef>(i));
+  if (broken != 0) return nullptr;
+  const RowStore& store = *context_->stores[static_cast<int>(side)];
+  const Batch* batch = store.batch_of(refs[0], begin);
+  return *begin + rows_ <= batch->rows ? batch : nullptr;
+}
+
+Result<ColumnView> BatchBuilder::finish_gathered(const OutputField& field) {
+  const Side side = field.side == OutputSide::kKey ? key_side() : side_of(field);
+  const int index = field.side == OutputSide::kKey && side == Side::kRight ? field.right_column
+                                                                           : field.column;
+  int64_t begin = 0;
+  if (const Batch* batch = passed_through(side, &begin); batch != nullptr) {
+    return slice(batch->columns[index], begin, rows_);
+  }
+  const auto& store = context_->stores[static_cast<int>(side)];
+  const std::span<const RowRef> refs(refs_[static_cast<int>(side)].as<RowRef>(),
+                                     static_cast<size_t>(rows_));
+  CD_ASSIGN(OwnedColumn column, gather(store->column(index), refs, store, *context_->memory));
+  batch_->keep.push_back(std::move(column.owner));
+  return column.view;
+}
+
+Result<ColumnView> BatchBuilder::null_column(const OutputField& field) {
+  const std::vector<RowRef> refs(static_cast<size_t>(rows_), kNullRef);
+  const auto& store = context_->stores[static_cast<int>(side_of(field))];
+  CD_ASSIGN(OwnedColumn column,
+            gather(store->column(field.column), refs, store, *context_->memory));
+  batch_->keep.push_back(std::move(column.owner));
+  return column.view;
+}
+
+}  // namespace crossdock

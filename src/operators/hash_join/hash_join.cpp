@@ -1,0 +1,308 @@
+// From a request to a plan, and from a plan to a run.
+#include "operators/hash_join/hash_join.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <chrono>
+#include <limits>
+
+#include "base/check.hpp"
+
+namespace crossdock {
+namespace {
+
+constexpr int32_t kMorselRows = 1 << 16;
+constexpr int64_t kBatchRows = 1 << 16;
+constexpr int64_t kRowsPerWorker = 1 << 16;  // fewer rows than this do not pay for a thread
+
+int index_of(Side side) { return static_cast<int>(side); }
+
+std::vector<Morsel> cut_morsels(const RowStore& store, int threads) {
+  const int64_t fair = store.rows() / std::max(1, threads * 4) + 1;
+  const auto rows_max = static_cast<int32_t>(
+      std::clamp<int64_t>((fair + kSorterRows - 1) / kSorterRows * kSorterRows, kSorterRows,
+                          kMorselRows));
+  std::vector<Morsel> morsels;
+  for (size_t b = 0; b < store.batches().size(); ++b) {
+    const Batch& batch = store.batches()[b];
+    for (int64_t begin = 0; begin < batch.rows; begin += rows_max) {
+      const auto rows = static_cast<int32_t>(std::min<int64_t>(rows_max, batch.rows - begin));
+      morsels.push_back({&batch, begin, rows,
+                         store.first_ref(static_cast<int>(b)) + static_cast<RowRef>(begin)});
+    }
+  }
+  return morsels;
+}
+
+Result<std::shared_ptr<const RowStore>> store_table(const Table& table, const char* side) {
+  auto store = std::make_shared<RowStore>(table.schema);
+  for (const Batch& batch : table.batches) {
+    if (auto first = store->add(batch); !first.ok()) {
+      return make_error(first.error().code, "{} side: {}", side, first.error().message);
+    }
+  }
+  store->freeze();
+  return std::shared_ptr<const RowStore>(std::move(store));
+}
+
+Status check_spec(const JoinSpec& spec) {
+  if (spec.kind == JoinKind::kAntiNullAware) {
+    if (spec.keys.size() != 1) {
+      return make_error(ErrorCode::kInvalidArgument,
+                        "a null-aware anti join takes one key pair, got {}\n"
+                        "  try   how='anti', or filter nulls first",
+                        spec.keys.size());
+    }
+    if (spec.residual || spec.null_equals_null) {
+      return make_error(ErrorCode::kInvalidArgument,
+                        "a null-aware anti join cannot be combined with {}\n  try   how='anti'",
+                        spec.residual ? "residual=" : "null_equals_null=True");
+    }
+  }
+  if (spec.partition_bits > kPartitionBitsMax || spec.partition_bits < -1) {
+    return make_error(ErrorCode::kInvalidArgument, "partition_bits is {}, but must be -1 to {}",
+                      spec.partition_bits, kPartitionBitsMax);
+  }
+  constexpr int64_t kBatchRowsMin = kBlockRows;
+  if (spec.batch_rows != 0 && spec.batch_rows < kBatchRowsMin) {
+    return make_error(ErrorCode::kInvalidArgument, "batch_rows is {}, but must be at least {}",
+                      spec.batch_rows, kBatchRowsMin);
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<std::unique_ptr<HashJoin>> HashJoin::create(JoinSpec spec, TablePtr left, TablePtr right,
+                                                   JoinEnvironment environment) {
+  CD_TRY(check_spec(spec));
+  auto join = std::unique_ptr<HashJoin>(new HashJoin);
+  join->spec_ = std::move(spec);
+  join->environment_ = std::move(environment);
+  CD_ASSIGN(join->keys_, plan_keys(join->spec_, *left->schema, *right->schema,
+                                   join->environment_.seed));
+  CD_ASSIGN(join->schema_, output_schema(join->spec_, *left->schema, *right->schema));
+  CD_ASSIGN(join->stores_[0], store_table(*left, "left"));
+  CD_ASSIGN(join->stores_[1], store_table(*right, "right"));
+  CD_TRY(join->prepare());
+  return join;
+}
+
+Status HashJoin::prepare() {
+  auto residual = std::make_shared<Schema>();
+  for (const OutputColumn& column : spec_.residual_columns) {
+    const Side side = column.side == OutputSide::kRight ? Side::kRight : Side::kLeft;
+    Field field = stores_[index_of(side)]->schema()->fields[column.column];
+    field.name = column.name;
+    residual->fields.push_back(std::move(field));
+  }
+  residual_schema_ = std::move(residual);
+  PlannerInput input;
+  input.spec = &spec_;
+  input.keys = &keys_;
+  input.machine = environment_.machine;
+  for (const int side : {0, 1}) {
+    morsels_[side] = cut_morsels(*stores_[side], environment_.threads);
+    input.stores[side] = stores_[side].get();
+    input.morsels[side] = &morsels_[side];
+  }
+  input.threads = worker_count();
+  CD_ASSIGN(choice_, choose_join(input));
+  const int64_t build_rows = rows(choice_.chosen.build);
+  partition_bits_ = spec_.partition_bits >= 0 ? spec_.partition_bits
+                                              : radix_bits(build_rows, environment_.machine);
+  return {};
+}
+
+int HashJoin::worker_count() const {
+  const int64_t rows_all = stores_[0]->rows() + stores_[1]->rows();
+  return static_cast<int>(
+      std::clamp<int64_t>(rows_all / kRowsPerWorker, 1, environment_.threads));
+}
+
+int64_t HashJoin::batch_rows() const {
+  if (spec_.batch_rows > 0) return spec_.batch_rows;
+  // Small joins get small batches: the memory of one is laid out for its full capacity.
+  const int64_t rows_all = stores_[0]->rows() + stores_[1]->rows();
+  return std::clamp<int64_t>((rows_all + kBlockRows) / kBlockRows * kBlockRows, kBlockRows,
+                             kBatchRows);
+}
+
+OutputPlan HashJoin::plan_for(Strategy strategy, const KeyPlan& keys) const {
+  OutputRequest request;
+  request.spec = &spec_;
+  request.keys = &keys;
+  for (const int side : {0, 1}) {
+    request.stores[side] = stores_[side].get();
+    const bool is_build = side == index_of(choice_.chosen.build);
+    request.refs_only[side] = strategy == Strategy::kDense ||
+                              (strategy == Strategy::kDirect && !is_build);
+  }
+  return plan_output(request, schema_);
+}
+
+OutputPlan HashJoin::output_plan() const { return plan_for(choice_.chosen.strategy, keys_); }
+
+bool HashJoin::may_be_dense(Strategy strategy) const {
+  if (strategy == Strategy::kDense) return true;
+  if (strategy != Strategy::kRadix || !keys_.packs_exactly || keys_.parts.size() != 1 ||
+      keys_.parts[0].kind.form != KeyForm::kInteger64) {
+    return false;
+  }
+  const Side build = choice_.chosen.build;
+  const KeySample& sample = choice_.samples[index_of(build)];
+  const int bits = dense_range_bits(sample.min, sample.max, rows(build));
+  return bits > partition_bits_ && (int64_t{1} << bits) <= 4 * rows(build);
+}
+
+// The exact range of the build keys: bits for dense words, or 0 if they do not qualify after all.
+Result<int> HashJoin::scan_key_range(JoinRun& run, KeyPlan& keys) const {
+  struct alignas(64) Range {
+    int64_t min = std::numeric_limits<int64_t>::max();
+    int64_t max = std::numeric_limits<int64_t>::min();
+  };
+  std::vector<Range> ranges(run.team->worker_count());
+  const Side build = run.build();
+  CD_TRY(run.for_morsels("scan key range", build, [&](int worker, const Morsel& morsel) -> Status {
+    KeyEncoder encoder(keys_, *run.schema_of(build), build);
+    uint64_t loaded[kSorterRows];
+    uint8_t live[kSorterRows];
+    Range range = ranges[worker];
+    for (int32_t offset = 0; offset < morsel.rows; offset += kSorterRows) {
+      const int32_t count = std::min(kSorterRows, morsel.rows - offset);
+      encoder.load_keys(*morsel.batch, morsel.begin + offset, count, loaded);
+      std::fill_n(live, count, uint8_t{1});
+      const bool any_null = encoder.clear_nulls(*morsel.batch, morsel.begin + offset, count, live);
+      for (int32_t i = 0; i < count; ++i) {
+        if (any_null && live[i] == 0) continue;
+        range.min = std::min(range.min, static_cast<int64_t>(loaded[i]));
+        range.max = std::max(range.max, static_cast<int64_t>(loaded[i]));
+      }
+    }
+    ranges[worker] = range;
+    return {};
+  }));
+  Range all;
+  for (const Range& range : ranges) {
+    all.min = std::min(all.min, range.min);
+    all.max = std::max(all.max, range.max);
+  }
+  if (all.min > all.max) all = {.min = 0, .max = 0};  // no key at all: any range will do
+  keys.range_min = all.min;
+  return dense_range_bits(all.min, all.max, rows(build));
+}
+
+// NOT IN: with a null among the right keys nothing is certain to be absent; with no right rows at all
+// everything is; and a null on the left is never certain.
+Status HashJoin::emit_null_aware(JoinRun& run, bool& done) const {
+  done = false;
+  if (spec_.kind != JoinKind::kAntiNullAware || stores_[1]->rows() == 0) return {};
+  std::atomic<bool> any_null{false};
+  CD_TRY(run.for_morsels("look for null keys", Side::kRight,
+                         [&](int, const Morsel& morsel) -> Status {
+                           KeyEncoder encoder(keys_, *run.schema_of(Side::kRight), Side::kRight);
+                           uint8_t live[kSorterRows];
+                           for (int32_t at = 0; at < morsel.rows; at += kSorterRows) {
+                             const int32_t rows = std::min(kSorterRows, morsel.rows - at);
+                             std::fill_n(live, rows, uint8_t{1});
+                             if (encoder.clear_nulls(*morsel.batch, morsel.begin + at, rows, live)) {
+                               any_null.store(true);
+                             }
+                           }
+                           return {};
+                         }));
+  done = any_null.load();
+  return {};
+}
+
+Status HashJoin::run_attempt(JoinRun& run, Strategy strategy) const {
+  KeyPlan keys = keys_;
+  if (may_be_dense(strategy)) {
+    CD_ASSIGN(const int bits, scan_key_range(run, keys));
+    const bool narrow = strategy == Strategy::kDense || bits > partition_bits_;
+    if (bits > 0 && narrow) {
+      keys.mode = KeyMode::kDense;
+      keys.range_bits = bits;
+    } else if (strategy == Strategy::kDense) {
+      run.profile->strategy_change = "the key range is wider than the sample showed";
+      return run_attempt(run, Strategy::kRadix);
+    }
+  }
+  const OutputPlan plan = plan_for(strategy, keys);
+  OutputContext output{&plan, &keys, {stores_[0], stores_[1]}, environment_.memory, batch_rows()};
+  std::optional<RowComparer> comparer;
+  if (keys.needs_verification()) {
+    std::vector<KeyColumnPair> pairs;
+    for (const KeyPart& part : keys.parts) {
+      pairs.push_back({&stores_[0]->column(part.left), &stores_[1]->column(part.right), part.kind});
+    }
+    CD_ASSIGN(comparer, RowComparer::create(std::move(pairs), spec_.null_equals_null));
+  }
+  const Side build = choice_.chosen.build;
+  const ProbeContext probe{&spec_, &keys, &output, build, join_roles(spec_.kind, build),
+                           comparer.has_value() ? &*comparer : nullptr, residual_schema_};
+  run.probe = &probe;
+  run.output = &output;
+  run.plan = &plan;
+  run.keys = &keys;
+  run.emitters.clear();
+  run.probers.clear();
+  for (int worker = 0; worker < run.team->worker_count(); ++worker) {
+    run.emitters.push_back(std::make_unique<Emitter>(output, *run.sink, worker));
+    run.probers.push_back(std::make_unique<Prober>(probe, *run.emitters.back()));
+  }
+  return run_strategy(run, strategy);
+}
+
+Status HashJoin::run_strategy(JoinRun& run, Strategy strategy) const {
+  run.profile->strategy = strategy_name(strategy);
+  if (strategy == Strategy::kDense) {
+    CD_ASSIGN(const bool unique, run_dense(run));
+    if (!unique) {
+      run.profile->strategy_change = "the build keys are not unique";
+      return run_attempt(run, Strategy::kRadix);
+    }
+  } else {
+    CD_TRY(strategy == Strategy::kDirect ? run_direct(run) : run_radix(run));
+  }
+  CD_TRY(run.phase("finish batches", 0, [&](int worker) { return run.emitters[worker]->flush(1); }));
+  for (const auto& emitter : run.emitters) run.profile->result_rows += emitter->rows();
+  run.emitters.clear();
+  run.probers.clear();
+  return {};
+}
+
+Status HashJoin::run(JoinSink& sink, const CancelFlag& cancel, JoinProgress& progress,
+                     JoinProfile& profile) const {
+  const auto start = std::chrono::steady_clock::now();
+  Team team(worker_count());
+  JoinRun run;
+  run.spec = &spec_;
+  run.machine = environment_.machine;
+  run.partition_bits = partition_bits_;
+  run.team = &team;
+  run.memory = environment_.memory.get();
+  run.sink = &sink;
+  run.cancel = &cancel;
+  run.progress = &progress;
+  run.profile = &profile;
+  for (const int side : {0, 1}) {
+    run.morsels[side] = morsels_[side];
+    run.rows[side] = stores_[side]->rows();
+  }
+  const ProbeContext sides{&spec_, &keys_, nullptr, choice_.chosen.build, {}, nullptr, nullptr};
+  OutputContext output;
+  output.stores[0] = stores_[0];
+  output.stores[1] = stores_[1];
+  run.probe = &sides;
+  run.output = &output;
+  bool done = false;
+  CD_TRY(emit_null_aware(run, done));
+  if (!done) CD_TRY(run_attempt(run, choice_.chosen.strategy));
+  const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
+  profile.total_seconds = elapsed.count();
+  progress.phase.store("done");
+  return {};
+}
+
+}  // namespace crossdock

@@ -1,0 +1,210 @@
+// Sampling and choosing.
+#include "operators/hash_join/join_planner.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <limits>
+
+namespace crossdock {
+namespace {
+
+constexpr int32_t kRunRows = 64;     // rows of one run of the sample
+constexpr int64_t kRunCount = 64;    // runs over the whole side
+constexpr int64_t kNearKeys = 1024;  // keys this near share a page of an array
+constexpr int64_t kSmallRows = 4096; // below this a plan costs more than it can save
+
+int index_of(Side side) { return static_cast<int>(side); }
+Side opposite(Side side) { return side == Side::kLeft ? Side::kRight : Side::kLeft; }
+
+int64_t rows_of(const PlannerInput& input, Side side) { return input.stores[index_of(side)]->rows(); }
+
+class Sampler {
+ public:
+  Sampler(const PlannerInput& input, Side side)
+      : morsels_(*input.morsels[index_of(side)]),
+        encoder_(*input.keys, *input.stores[index_of(side)]->schema(), side) {}
+
+  KeySample take() {
+    KeySample sample;
+    const size_t stride = std::max<size_t>(1, morsels_.size() / kRunCount);
+    const int64_t runs_each = std::max<int64_t>(1, kRunCount / std::max<int64_t>(1, morsels_.size()));
+    for (size_t m = 0; m < morsels_.size(); m += stride) {
+      for (int64_t run = 0; run < runs_each; ++run) take_run(morsels_[m], run, runs_each);
+    }
+    sample.rows_seen = static_cast<int64_t>(keys_.size());
+    if (keys_.empty()) return sample;
+    const auto [min, max] = std::minmax_element(keys_.begin(), keys_.end());
+    sample.min = *min;
+    sample.max = *max;
+    sample.clustered = near_ * 4 > neighbours_ * 3;
+    std::sort(keys_.begin(), keys_.end());
+    sample.unique = std::adjacent_find(keys_.begin(), keys_.end()) == keys_.end();
+    return sample;
+  }
+
+ private:
+  void take_run(const Morsel& morsel, int64_t run, int64_t runs) {
+    uint64_t keys[kRunRows];
+    uint8_t live[kRunRows];
+    const int64_t begin = morsel.rows * run / runs;
+    const auto rows = static_cast<int32_t>(std::min<int64_t>(kRunRows, morsel.rows - begin));
+    std::fill_n(live, rows, uint8_t{1});
+    encoder_.clear_nulls(*morsel.batch, morsel.begin + begin, rows, live);
+    encoder_.load_keys(*morsel.batch, morsel.begin + begin, rows, keys);
+    bool has_previous = false;
+    int64_t previous = 0;
+    for (int32_t i = 0; i < rows; ++i) {
+      if (live[i] == 0) continue;
+      const auto key = static_cast<int64_t>(keys[i]);
+      keys_.push_back(key);
+      if (has_previous) {
+        ++neighbours_;
+        const uint64_t distance = key > previous ? static_cast<uint64_t>(key) - previous
+                                                 : static_cast<uint64_t>(previous) - key;
+        near_ += distance <= static_cast<uint64_t>(kNearKeys);
+      }
+      previous = key;
+      has_previous = true;
+    }
+  }
+
+  const std::vector<Morsel>& morsels_;
+  KeyEncoder encoder_;
+  std::vector<int64_t> keys_;
+  int64_t neighbours_ = 0;
+  int64_t near_ = 0;
+};
+
+bool dense_is_possible(const PlannerInput& input) {
+  return input.keys->packs_exactly && input.keys->parts.size() == 1 &&
+         input.keys->parts[0].kind.form == KeyForm::kInteger64;
+}
+
+// Columns that have to be fetched by reference from a side, roughly: what is no key and not narrow.
+int gathered_columns(const PlannerInput& input, Side side) {
+  int bits = 0;
+  int columns = 0;
+  const auto wanted = side == Side::kLeft ? OutputSide::kLeft : OutputSide::kRight;
+  for (const OutputColumn& column : input.spec->output) {
+    if (column.side != wanted) continue;
+    const DataType& type = input.stores[index_of(side)]->schema()->fields[column.column].type;
+    bits += layout(type) == Layout::kFixed ? fixed_bytes(type) * 8 : 128;
+    ++columns;
+  }
+  return bits <= 64 ? 0 : columns;
+}
+
+JoinShape shape_for(const PlannerInput& input, const JoinChoice& choice, Side build) {
+  const Side probe = opposite(build);
+  JoinShape shape;
+  shape.build_rows = rows_of(input, build);
+  shape.probe_rows = rows_of(input, probe);
+  shape.threads = input.threads;
+  shape.output_columns = static_cast<int>(input.spec->output.size());
+  shape.gathered_build = gathered_columns(input, build);
+  shape.gathered_probe = gathered_columns(input, probe);
+  shape.build_carries = shape.probe_carries = shape.output_columns > 0;
+  shape.hashed = input.keys->needs_verification();
+  if (input.keys->packs_exactly) {
+    const KeySample& sample = choice.samples[index_of(build)];
+    shape.build_unique = sample.unique;
+    shape.probe_clustered = choice.samples[index_of(probe)].clustered;
+    if (dense_is_possible(input)) {
+      shape.range_bits = dense_range_bits(sample.min, sample.max, shape.build_rows);
+    }
+  }
+  return shape;
+}
+
+void consider_side(const PlannerInput& input, Side build, JoinChoice& choice) {
+  const JoinShape shape = shape_for(input, choice, build);
+  const JoinRates rates;
+  const Strategy forced = input.spec->strategy;
+  const auto wants = [&](Strategy strategy) {
+    return forced == Strategy::kAuto || forced == strategy;
+  };
+  if (wants(Strategy::kRadix)) {
+    choice.considered.push_back(
+        {Strategy::kRadix, build, radix_join_cost(shape, input.machine, rates)});
+  }
+  if (wants(Strategy::kDirect)) {
+    choice.considered.push_back(
+        {Strategy::kDirect, build, direct_join_cost(shape, input.machine, rates)});
+  }
+  const bool dense_fits = shape.range_bits > 0 && (shape.build_unique || forced == Strategy::kDense);
+  if (wants(Strategy::kDense) && dense_fits) {
+    choice.considered.push_back(
+        {Strategy::kDense, build, dense_join_cost(shape, input.machine, rates)});
+  }
+}
+
+std::string why_strategy(const PlannerInput& input, const PlannedStrategy& chosen) {
+  if (input.spec->strategy != Strategy::kAuto) return "forced by strategy=";
+  switch (chosen.strategy) {
+    case Strategy::kDense:
+      return "unique integer keys in a narrow range: an array indexed by the key";
+    case Strategy::kDirect:
+      return "the table fits the caches, or the probe side is in key order: no need to move it";
+    default:
+      return "the table would miss the caches: both sides are partitioned until parts fit";
+  }
+}
+
+std::string why_build(const PlannerInput& input, const JoinChoice& choice) {
+  if (input.spec->build_is_forced) return "forced by build=";
+  const Side build = choice.chosen.build;
+  const int64_t own = rows_of(input, build);
+  const int64_t other = rows_of(input, opposite(build));
+  if (own <= other) return fmt::format("the smaller side, {} of {} rows", own, own + other);
+  return fmt::format("larger ({} against {} rows), but its keys make a cheaper table", own, other);
+}
+
+}  // namespace
+
+int dense_range_bits(int64_t min, int64_t max, int64_t rows) {
+  const uint64_t range = static_cast<uint64_t>(max) - static_cast<uint64_t>(min);
+  const int bits = std::max(1, static_cast<int>(std::bit_width(range)));
+  constexpr int64_t kEntriesPerRow = 16;
+  if (bits > 31 || (int64_t{1} << bits) > std::max<int64_t>(1024, rows * kEntriesPerRow)) return 0;
+  return bits;
+}
+
+KeySample sample_keys(const PlannerInput& input, Side side) { return Sampler(input, side).take(); }
+
+Result<JoinChoice> choose_join(const PlannerInput& input) {
+  JoinChoice choice;
+  if (input.keys->packs_exactly) {
+    for (const Side side : {Side::kLeft, Side::kRight}) {
+      choice.samples[index_of(side)] = sample_keys(input, side);
+    }
+  }
+  if (input.spec->strategy == Strategy::kDense && !dense_is_possible(input)) {
+    return make_error(ErrorCode::kInvalidArgument,
+                      "strategy 'dense' needs one key of an integer, date or time type; this join "
+                      "has {} key column(s) that are compared {}\n  try   strategy='auto'",
+                      input.keys->parts.size(),
+                      input.keys->packs_exactly ? "as packed words" : "by hash");
+  }
+  for (const Side side : {Side::kRight, Side::kLeft}) {
+    if (input.spec->build_is_forced && input.spec->forced_build != side) continue;
+    consider_side(input, side, choice);
+  }
+  if (choice.considered.empty()) {
+    const Side side = input.spec->build_is_forced ? input.spec->forced_build : Side::kRight;
+    const KeySample& sample = choice.samples[index_of(side)];
+    return make_error(ErrorCode::kInvalidArgument,
+                      "strategy 'dense' needs keys of a narrow range: a sample spans {} to {}, but "
+                      "the side has {} rows (limit: 16 times the rows, 2^31 in all)\n"
+                      "  try   strategy='auto'",
+                      sample.min, sample.max, rows_of(input, side));
+  }
+  choice.chosen = *std::min_element(
+      choice.considered.begin(), choice.considered.end(),
+      [](const auto& a, const auto& b) { return a.cost.seconds() < b.cost.seconds(); });
+  choice.strategy_reason = why_strategy(input, choice.chosen);
+  choice.build_reason = why_build(input, choice);
+  return choice;
+}
+
+}  // namespace crossdock

@@ -1,0 +1,57 @@
+// Which side is built, by which strategy, and what that should cost: decided from row counts and a
+// sample of the keys, before any column is read in full.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "model/join_cost.hpp"
+#include "operators/hash_join/key_plan.hpp"
+#include "operators/hash_join/output_plan.hpp"
+#include "operators/hash_join/side_partitioner.hpp"
+
+namespace crossdock {
+
+// What some thousand rows, taken in short runs from all over a side, tell about its keys.
+struct KeySample {
+  int64_t rows_seen = 0;
+  int64_t min = 0;           // of the keys seen, as signed integers
+  int64_t max = 0;
+  bool unique = false;       // no key was seen twice, neighbours included
+  bool clustered = false;    // neighbours mostly have near keys
+};
+
+struct PlannedStrategy {
+  Strategy strategy = Strategy::kRadix;
+  Side build = Side::kRight;
+  JoinCost cost;
+};
+
+struct JoinChoice {
+  PlannedStrategy chosen;
+  std::vector<PlannedStrategy> considered;
+  std::string strategy_reason;
+  std::string build_reason;
+  KeySample samples[2];  // by Side
+};
+
+struct PlannerInput {
+  const JoinSpec* spec = nullptr;
+  const KeyPlan* keys = nullptr;
+  const RowStore* stores[2] = {nullptr, nullptr};
+  const std::vector<Morsel>* morsels[2] = {nullptr, nullptr};
+  Machine machine;
+  int threads = 1;
+};
+
+// Bits of the smallest power-of-two range that covers [min, max], 1..40, or 0 if that is more than
+// `rows` can justify as an array (16 entries per row).
+int dense_range_bits(int64_t min, int64_t max, int64_t rows);
+
+KeySample sample_keys(const PlannerInput& input, Side side);
+
+// Error kInvalidArgument when a forced strategy cannot run (dense on keys that are not one integer).
+Result<JoinChoice> choose_join(const PlannerInput& input);
+
+}  // namespace crossdock

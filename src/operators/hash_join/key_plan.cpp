@@ -1,0 +1,185 @@
+// Packing, mixing and hashing of key columns.
+#include "operators/hash_join/key_plan.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+#include "base/check.hpp"
+
+namespace crossdock {
+namespace {
+
+// Bits in which the values of both sides are told apart, or 64 when in doubt.
+int common_bits(const DataType& left, const DataType& right, const KeyKind& kind) {
+  if (kind.form == KeyForm::kBool) return 1;
+  if (left.id == TypeId::kDictionary || right.id == TypeId::kDictionary) return 64;
+  if (kind.form != KeyForm::kInteger64 || layout(left) != Layout::kFixed) return 64;
+  const int left_bits = fixed_bytes(left) * 8;
+  const int right_bits = fixed_bytes(right) * 8;
+  const bool same_sign = is_unsigned_integer(left.id) == is_unsigned_integer(right.id);
+  return same_sign ? std::max(left_bits, right_bits) : 64;
+}
+
+uint64_t low_bits(int bits) { return bits == 64 ? ~uint64_t{0} : (uint64_t{1} << bits) - 1; }
+
+// clear[i] where row begin + i is null; answers whether any was.
+bool clear_null_rows(const ColumnView& column, int64_t begin, int32_t count, uint8_t* live) {
+  if (column.validity == nullptr) return false;
+  uint8_t all = 1;
+  for (int32_t i = 0; i < count; ++i) {
+    const int64_t bit = column.offset + begin + i;
+    const uint8_t valid = (column.validity[bit >> 3] >> (bit & 7)) & 1;
+    live[i] &= valid;
+    all &= valid;
+  }
+  return all == 0;
+}
+
+// A dictionary may itself hold a null: the row is null if its value is.
+bool clear_null_values(const ColumnView& column, int32_t index_bytes, int64_t begin, int32_t count,
+                       uint8_t* live) {
+  const ColumnView& values = *column.dictionary;
+  if (values.validity == nullptr) return false;
+  bool any = false;
+  for (int32_t i = 0; i < count; ++i) {
+    if (live[i] == 0) continue;
+    uint64_t index = 0;
+    std::memcpy(&index, column.values + (column.offset + begin + i) * index_bytes, index_bytes);
+    if (!values.is_valid(static_cast<int64_t>(index))) {
+      live[i] = 0;
+      any = true;
+    }
+  }
+  return any;
+}
+
+}  // namespace
+
+Result<KeyPlan> plan_keys(const JoinSpec& spec, const Schema& left, const Schema& right,
+                          uint64_t seed) {
+  if (spec.keys.empty()) {
+    return make_error(ErrorCode::kInvalidArgument,
+                      "a join needs at least one pair of key columns, on= is empty");
+  }
+  KeyPlan plan;
+  plan.null_equals_null = spec.null_equals_null;
+  plan.seed = seed;
+  plan.mix = WordMix::from_seed(seed);
+  int used_bits = 0;
+  bool all_exact = true;
+  bool any_nullable = false;
+  for (const auto& [left_column, right_column] : spec.keys) {
+    const Field& left_field = left.fields[left_column];
+    const Field& right_field = right.fields[right_column];
+    auto kind = common_key_kind(left_field.type, right_field.type);
+    if (!kind.ok()) {
+      return make_error(kind.error().code, "cannot join left.{} with right.{}: {}",
+                        left_field.name, right_field.name, kind.error().message);
+    }
+    KeyPart part{left_column, right_column, kind.value(), 64, used_bits};
+    part.bits = common_bits(left_field.type, right_field.type, part.kind);
+    all_exact = all_exact && is_exact64(part.kind);
+    any_nullable = any_nullable || left_field.nullable || right_field.nullable;
+    used_bits += part.bits;
+    plan.parts.push_back(part);
+  }
+  // A null that may match needs a word of its own, which only hashing leaves room for.
+  plan.packs_exactly = all_exact && used_bits <= 64 && !(spec.null_equals_null && any_nullable);
+  plan.mode = plan.packs_exactly ? KeyMode::kExact : KeyMode::kHashed;
+  return plan;
+}
+
+void KeyPlan::words_to_keys(uint64_t* words, int32_t count) const {
+  CD_CHECK(mode != KeyMode::kHashed, "{} words hold hashes", count);
+  if (mode == KeyMode::kExact) return unmix_words(mix, words, count);
+  const int shift = 64 - range_bits;
+  for (int32_t i = 0; i < count; ++i) {
+    words[i] = (words[i] >> shift) + static_cast<uint64_t>(range_min);
+  }
+}
+
+KeyEncoder::KeyEncoder(const KeyPlan& plan, const Schema& schema, Side side)
+    : plan_(&plan), side_(side) {
+  for (const KeyPart& part : plan.parts) {
+    const DataType& type = schema.fields[column_of(part)].type;
+    if (plan.packs_exactly) {
+      loaders_.emplace_back(type, part.kind);
+    } else {
+      hashers_.emplace_back(type, part.kind, plan.seed);
+    }
+  }
+}
+
+void KeyEncoder::load_keys(const Batch& batch, int64_t begin, int32_t count, uint64_t* keys) {
+  CD_CHECK(count <= kMaxKeyRows, "count {} limit {}", count, kMaxKeyRows);
+  loaders_[0].load(batch.columns[column_of(plan_->parts[0])], begin, count, keys);
+  if (plan_->parts.size() == 1) return;
+  const uint64_t first_mask = low_bits(plan_->parts[0].bits);
+  for (int32_t i = 0; i < count; ++i) keys[i] &= first_mask;
+  uint64_t values[kMaxKeyRows];
+  for (size_t p = 1; p < plan_->parts.size(); ++p) {
+    const KeyPart& part = plan_->parts[p];
+    loaders_[p].load(batch.columns[column_of(part)], begin, count, values);
+    const uint64_t mask = low_bits(part.bits);
+    for (int32_t i = 0; i < count; ++i) keys[i] |= (values[i] & mask) << part.shift;
+  }
+}
+
+bool KeyEncoder::clear_nulls(const Batch& batch, int64_t begin, int32_t count,
+                             uint8_t* live) const {
+  bool any = false;
+  for (const KeyPart& part : plan_->parts) {
+    const int index = column_of(part);
+    const ColumnView& column = batch.columns[index];
+    any |= clear_null_rows(column, begin, count, live);
+    if (column.dictionary != nullptr) {
+      any |= clear_null_values(column, fixed_bytes(batch.schema->fields[index].type), begin, count,
+                               live);
+    }
+  }
+  return any;
+}
+
+int32_t KeyEncoder::encode_dense(uint64_t* words, uint8_t* live, int32_t count) const {
+  const auto range_min = static_cast<uint64_t>(plan_->range_min);
+  const uint64_t range_mask = low_bits(plan_->range_bits);
+  const int shift = 64 - plan_->range_bits;
+  uint64_t outside = 0;
+  for (int32_t i = 0; i < count; ++i) {
+    const uint64_t distance = words[i] - range_min;
+    outside |= distance & ~range_mask;
+    words[i] = distance;
+  }
+  int32_t live_count = count;
+  if (outside != 0) {
+    for (int32_t i = 0; i < count; ++i) {
+      live[i] &= (words[i] & ~range_mask) == 0 ? 1 : 0;
+    }
+  }
+  for (int32_t i = 0; i < count; ++i) words[i] <<= shift;
+  if (outside != 0) live_count = static_cast<int32_t>(std::count(live, live + count, uint8_t{1}));
+  return live_count;
+}
+
+int32_t KeyEncoder::encode(const Batch& batch, int64_t begin, int32_t count, uint64_t* words,
+                           uint8_t* live) {
+  std::memset(live, 1, count);
+  const bool nulls_match = plan_->null_equals_null;
+  const bool any_null = !nulls_match && clear_nulls(batch, begin, count, live);
+  if (plan_->mode == KeyMode::kHashed) {
+    for (size_t p = 0; p < plan_->parts.size(); ++p) {
+      hashers_[p].hash(batch.columns[column_of(plan_->parts[p])], begin, count, p > 0, words);
+    }
+  } else {
+    load_keys(batch, begin, count, words);
+    if (plan_->mode == KeyMode::kExact) {
+      mix_words(plan_->mix, words, count);
+    } else {
+      const int32_t live_count = encode_dense(words, live, count);
+      if (!any_null) return live_count;
+    }
+  }
+  return any_null ? static_cast<int32_t>(std::count(live, live + count, uint8_t{1})) : count;
+}
+
+}  // namespace crossdock

@@ -1,0 +1,84 @@
+// Keys as 64-bit words: how the key columns of both sides become words that a scatter can partition
+// and a table can compare.
+//
+//   dense   one integer-like key whose build side spans a narrow range: the word is the distance
+//           from the smallest key, shifted to the top bits. No hashing, perfect slots, and a probe
+//           key outside the range is known to have no partner.
+//   exact   keys that fit 64 bits together: packed, then mixed bijectively. Equal words are equal
+//           keys.
+//   hashed  everything else (strings, decimals, wide composites): the word is a hash, and candidates
+//           are verified against the columns.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "base/result.hpp"
+#include "operators/hash_join/join_spec.hpp"
+#include "table/key_hash.hpp"
+#include "table/key_kind.hpp"
+#include "table/word_mix.hpp"
+
+namespace crossdock {
+
+enum class KeyMode : uint8_t { kDense, kExact, kHashed };
+
+struct KeyPart {
+  int left = 0;
+  int right = 0;
+  KeyKind kind;
+  int bits = 64;   // exact: bits of the value in the packed key
+  int shift = 0;   // exact: where they start
+};
+
+struct KeyPlan {
+  KeyMode mode = KeyMode::kExact;
+  std::vector<KeyPart> parts;
+  bool null_equals_null = false;
+  WordMix mix;
+  uint64_t seed = 0;
+  // Dense: key = range_min + (word >> (64 - range_bits)).
+  int64_t range_min = 0;
+  int range_bits = 0;
+  bool packs_exactly = false;  // parts fit 64 bits: exact or dense words are possible
+
+  bool needs_verification() const { return mode == KeyMode::kHashed; }
+
+  // The packed key bits behind words; only for dense and exact. In place.
+  void words_to_keys(uint64_t* words, int32_t count) const;
+};
+
+// Pairs up the key columns. Errors: kKeyTypeMismatch naming both columns and types; kInvalidArgument
+// for an empty list. The mode is exact if the keys fit, else hashed (the planner may narrow exact to
+// dense once it knows the range).
+Result<KeyPlan> plan_keys(const JoinSpec& spec, const Schema& left, const Schema& right,
+                          uint64_t seed);
+
+// Turns rows of one side into words. One per worker.
+class KeyEncoder {
+ public:
+  KeyEncoder(const KeyPlan& plan, const Schema& schema, Side side);
+
+  // words[i] = word of row begin + i; live[i] = 0 where the row cannot have a partner (a null key, or
+  // outside the dense range), else 1. Answers the number of live rows; `live` is written only if
+  // that is less than `count`. count <= kMaxKeyRows.
+  int32_t encode(const Batch& batch, int64_t begin, int32_t count, uint64_t* words,
+                 uint8_t* live);
+
+  // The packed key bits before mixing (one integer key: its value). Null rows: any value.
+  void load_keys(const Batch& batch, int64_t begin, int32_t count, uint64_t* keys);
+
+  // live[i] &= row has no null key; answers whether any was cleared.
+  bool clear_nulls(const Batch& batch, int64_t begin, int32_t count, uint8_t* live) const;
+
+ private:
+  int column_of(const KeyPart& part) const { return side_ == Side::kLeft ? part.left : part.right; }
+  int32_t encode_dense(uint64_t* words, uint8_t* live, int32_t count) const;
+
+  const KeyPlan* plan_;
+  Side side_;
+  std::vector<KeyLoader> loaders_;
+  std::vector<KeyHasher> hashers_;
+};
+
+}  // namespace crossdock

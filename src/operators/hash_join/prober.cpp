@@ -1,0 +1,204 @@
+// Candidate pairs on their way to the emitter.
+#include "operators/hash_join/prober.hpp"
+
+#include <cstring>
+
+#include "base/check.hpp"
+#include "table/gather.hpp"
+
+namespace crossdock {
+
+// A worker's working arrays, some 150 KiB: in the second-level cache, never on the stack.
+struct Prober::Scratch {
+  PairList pairs;
+  OpenRuns open;
+  RowRef refs[2][kPairRows];  // by Side, for verification and residual
+  uint32_t selected[kPairRows];
+  uint8_t keep[kPairRows];
+  alignas(64) uint64_t words[kPairRows];
+  alignas(64) uint64_t carry[2][kPairRows];  // by Side
+  uint8_t probe_matched[kSorterRows];
+};
+
+Prober::Prober(const ProbeContext& context, Emitter& emitter)
+    : context_(&context), emitter_(&emitter), scratch_(std::make_shared<Scratch>()) {}
+
+Status Prober::probe(const ProbeTarget& target, const ProbeBlock& block) {
+  Scratch& s = *scratch_;
+  CD_CHECK(block.rows <= kSorterRows, "rows {} limit {}", block.rows, kSorterRows);
+  if (context_->roles.tracks_probe()) std::memset(s.probe_matched, 0, block.rows);
+  if (target.dense != nullptr) {
+    find_dense(*target.dense, block, s.pairs);
+    CD_TRY(take_pairs(target, block));
+  } else {
+    find_first(*target.runs, block, target.options, s.pairs, s.open);
+    do {
+      find_rest(*target.runs, block, target.options, s.pairs, s.open);
+      CD_TRY(take_pairs(target, block));
+    } while (s.open.count > 0);
+  }
+  return context_->roles.tracks_probe() ? emit_probe_rows(block) : Status();
+}
+
+Status Prober::take_pairs(const ProbeTarget& target, const ProbeBlock& block) {
+  Scratch& s = *scratch_;
+  if (s.pairs.count == 0) return {};
+  if (context_->comparer != nullptr || context_->spec->residual) {
+    load_refs(target, block);
+    if (context_->comparer != nullptr) CD_TRY(verify());
+    if (context_->spec->residual && s.pairs.count > 0) CD_TRY(apply_residual());
+  }
+  if (context_->roles.tracks_probe()) {
+    for (int32_t i = 0; i < s.pairs.count; ++i) s.probe_matched[s.pairs.rows[i]] = 1;
+  }
+  if (target.matched != nullptr) {
+    // Several workers may mark one row of a shared table; all write the same value.
+    for (int32_t i = 0; i < s.pairs.count; ++i) {
+      std::atomic_ref<uint8_t>(target.matched[s.pairs.positions[i]])
+          .store(1, std::memory_order_relaxed);
+    }
+  }
+  if (context_->roles.emit_pairs) CD_TRY(emit_pairs(target, block));
+  s.pairs.count = 0;
+  return {};
+}
+
+void Prober::load_build_carry(const ProbeTarget& target) {
+  Scratch& s = *scratch_;
+  uint64_t* out = s.carry[static_cast<int>(context_->build)];
+  if (target.dense != nullptr) {
+    const uint32_t* entries = target.dense->entries;
+    for (int32_t i = 0; i < s.pairs.count; ++i) out[i] = entries[s.pairs.positions[i]] - 1;
+  } else if (target.runs->carry != nullptr) {
+    const uint64_t* carry = target.runs->carry;
+    for (int32_t i = 0; i < s.pairs.count; ++i) out[i] = carry[s.pairs.positions[i]];
+  }
+}
+
+void Prober::load_refs(const ProbeTarget& target, const ProbeBlock& block) {
+  Scratch& s = *scratch_;
+  load_build_carry(target);
+  const uint64_t* build_carry = s.carry[static_cast<int>(context_->build)];
+  RowRef* build_refs = s.refs[static_cast<int>(context_->build)];
+  RowRef* probe_refs = s.refs[static_cast<int>(context_->probe())];
+  for (int32_t i = 0; i < s.pairs.count; ++i) {
+    build_refs[i] = static_cast<RowRef>(build_carry[i]);
+    probe_refs[i] = static_cast<RowRef>(block.carry[s.pairs.rows[i]]);
+  }
+}
+
+Status Prober::verify() {
+  Scratch& s = *scratch_;
+  const int32_t kept = context_->comparer->select_equal(s.refs[0], s.refs[1], s.pairs.count,
+                                                        s.selected);
+  if (kept < s.pairs.count) keep_pairs(s.selected, kept);
+  return {};
+}
+
+void Prober::keep_pairs(const uint32_t* selected, int32_t count) {
+  Scratch& s = *scratch_;
+  for (int32_t i = 0; i < count; ++i) {
+    const uint32_t from = selected[i];
+    s.pairs.rows[i] = s.pairs.rows[from];
+    s.pairs.positions[i] = s.pairs.positions[from];
+    s.refs[0][i] = s.refs[0][from];
+    s.refs[1][i] = s.refs[1][from];
+  }
+  s.pairs.count = count;
+}
+
+Status Prober::apply_residual() {
+  Scratch& s = *scratch_;
+  auto owners = std::make_shared<std::vector<std::shared_ptr<const void>>>();
+  Batch pairs;
+  pairs.schema = context_->residual_schema;
+  pairs.rows = s.pairs.count;
+  for (const OutputColumn& column : context_->spec->residual_columns) {
+    const int side = column.side == OutputSide::kRight ? 1 : 0;
+    const auto& store = context_->output->stores[side];
+    const std::span<const RowRef> refs(s.refs[side], static_cast<size_t>(s.pairs.count));
+    CD_ASSIGN(OwnedColumn gathered,
+              gather(store->column(column.column), refs, store, *context_->output->memory));
+    pairs.columns.push_back(gathered.view);
+    owners->push_back(std::move(gathered.owner));
+    owners->push_back(store);
+  }
+  pairs.owner = owners;
+  CD_TRY(context_->spec->residual(pairs, s.keep));
+  int32_t kept = 0;
+  for (int32_t i = 0; i < s.pairs.count; ++i) {
+    s.selected[kept] = static_cast<uint32_t>(i);
+    kept += s.keep[i] != 0;
+  }
+  keep_pairs(s.selected, kept);
+  return {};
+}
+
+Status Prober::emit_pairs(const ProbeTarget& target, const ProbeBlock& block) {
+  Scratch& s = *scratch_;
+  RowBlock out;
+  out.rows = s.pairs.count;
+  if (emitter_->counts_only()) return emitter_->emit(out);
+  load_build_carry(target);
+  const int probe = static_cast<int>(context_->probe());
+  for (int32_t i = 0; i < s.pairs.count; ++i) s.words[i] = block.words[s.pairs.rows[i]];
+  if (block.carry != nullptr) {
+    for (int32_t i = 0; i < s.pairs.count; ++i) {
+      s.carry[probe][i] = block.carry[s.pairs.rows[i]];
+    }
+  }
+  out.words = s.words;
+  out.carry[0] = s.carry[0];
+  out.carry[1] = s.carry[1];
+  return emitter_->emit(out);
+}
+
+Status Prober::emit_probe_rows(const ProbeBlock& block) {
+  Scratch& s = *scratch_;
+  const uint8_t wanted = context_->roles.emit_probe_matched ? 1 : 0;
+  const int probe = static_cast<int>(context_->probe());
+  int32_t rows = 0;
+  for (int32_t i = 0; i < block.rows; ++i) {
+    s.words[rows] = block.words[i];
+    if (block.carry != nullptr) s.carry[probe][rows] = block.carry[i];
+    rows += s.probe_matched[i] == wanted;
+  }
+  return emit_alone(context_->probe(), rows, s.words, s.carry[probe]);
+}
+
+Status Prober::emit_alone(Side side, int32_t rows, const uint64_t* words, const uint64_t* carry) {
+  RowBlock out;
+  out.presence = side == Side::kLeft ? Presence::kLeftOnly : Presence::kRightOnly;
+  out.rows = rows;
+  out.words = words;
+  out.carry[static_cast<int>(side)] = carry;
+  return emitter_->emit(out);
+}
+
+Status Prober::emit_build_rows(const ProbeTarget& target, int64_t begin, int64_t end,
+                               bool matched) {
+  Scratch& s = *scratch_;
+  const uint8_t wanted = matched ? 1 : 0;
+  uint64_t* carry = s.carry[static_cast<int>(context_->build)];
+  int32_t rows = 0;
+  for (int64_t at = begin; at < end; ++at) {
+    bool take = target.matched[at] == wanted;
+    if (target.dense != nullptr) {
+      const uint32_t entry = target.dense->entries[at];
+      s.words[rows] = static_cast<uint64_t>(at) << (64 - target.dense->range_bits);
+      carry[rows] = entry - 1;
+      take = take && entry != 0;
+    } else {
+      s.words[rows] = target.runs->words[at];
+      if (target.runs->carry != nullptr) carry[rows] = target.runs->carry[at];
+    }
+    rows += take;
+    if (rows == kPairRows) {
+      CD_TRY(emit_alone(context_->build, rows, s.words, carry));
+      rows = 0;
+    }
+  }
+  return emit_alone(context_->build, rows, s.words, carry);
+}
+
+}  // namespace crossdock

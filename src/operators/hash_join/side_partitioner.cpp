@@ -1,0 +1,97 @@
+// Encode, filter, scatter: the partition pass of one side.
+#include "operators/hash_join/side_partitioner.hpp"
+
+#include <algorithm>
+
+namespace crossdock {
+namespace {
+
+ScatterOptions scatter_options(const PartitionerOptions& options) {
+  return {options.partition_bits, !options.carry->is_empty(), options.segment_rows,
+          options.side == Side::kLeft ? "hash_join: partitions of the left side"
+                                      : "hash_join: partitions of the right side"};
+}
+
+ScatterOptions unmatchable_options(const PartitionerOptions& options) {
+  ScatterOptions unmatchable = scatter_options(options);
+  unmatchable.partition_bits = 0;
+  unmatchable.has_carry = true;
+  unmatchable.who = "hash_join: rows that cannot match";
+  return unmatchable;
+}
+
+}  // namespace
+
+void SorterBlock::compact(int32_t count, bool keep_dead, bool has_carry) {
+  int32_t kept = 0;
+  int32_t dead = 0;
+  for (int32_t i = 0; i < count; ++i) {
+    const uint8_t is_live = live[i];
+    const uint64_t carried = has_carry ? carry[i] : 0;
+    words[kept] = words[i];
+    if (keep_dead) {
+      dead_carry[dead] = carried;
+      dead += 1 - is_live;
+    }
+    if (has_carry) carry[kept] = carried;
+    kept += is_live;
+  }
+  rows = kept;
+  dead_rows = dead;
+}
+
+SidePartitioner::SidePartitioner(Memory& memory, PartitionerOptions options)
+    : options_(std::move(options)),
+      encoder_(*options_.keys, *options_.schema, options_.side),
+      scatter_(memory, scatter_options(options_)),
+      unmatchable_(memory, unmatchable_options(options_)),
+      block_(std::make_unique<SorterBlock>()) {}
+
+Status SidePartitioner::open() {
+  CD_TRY(scatter_.open());
+  return options_.keep_unmatchable ? unmatchable_.open() : Status();
+}
+
+Status SidePartitioner::put(const Morsel& morsel) {
+  for (int32_t offset = 0; offset < morsel.rows; offset += kSorterRows) {
+    CD_TRY(put_block(morsel, offset, std::min(kSorterRows, morsel.rows - offset)));
+  }
+  return {};
+}
+
+Status SidePartitioner::put_block(const Morsel& morsel, int32_t offset, int32_t rows) {
+  SorterBlock& block = *block_;
+  const int64_t begin = morsel.begin + offset;
+  const bool has_carry = !options_.carry->is_empty();
+  int32_t live = encoder_.encode(*morsel.batch, begin, rows, block.words, block.live);
+  if (has_carry) {
+    options_.carry->pack(*morsel.batch, begin, rows, morsel.first_ref + offset, block.carry);
+  }
+  block.rows = rows;
+  if (live < rows) {
+    keyless_rows_ += rows - live;
+    block.compact(rows, options_.keep_unmatchable, has_carry);
+    if (block.dead_rows > 0) {
+      CD_TRY(unmatchable_.put(block.dead_carry, block.dead_carry, block.dead_rows));
+    }
+  }
+  if (options_.filter != nullptr) {
+    rows = block.rows;
+    live = options_.filter->test(block.words, rows, block.live);
+    if (live < rows) {
+      filtered_rows_ += rows - live;
+      block.compact(rows, options_.keep_unmatchable, has_carry);
+      if (block.dead_rows > 0) {
+        CD_TRY(unmatchable_.put(block.dead_carry, block.dead_carry, block.dead_rows));
+      }
+    }
+  }
+  return scatter_.put(block.words, block.carry, block.rows);
+}
+
+Status SidePartitioner::finish() {
+  CD_TRY(scatter_.finish());
+  return options_.keep_unmatchable ? unmatchable_.finish() : Status();
+}
+
+}  // namespace crossdock

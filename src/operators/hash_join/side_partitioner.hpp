@@ -1,0 +1,79 @@
+// The sorter of one side: takes rows of the input, makes their key words and carried values, drops or
+// sets aside what cannot match, and scatters the rest by partition.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "base/result.hpp"
+#include "data/sorters/radix_scatter.hpp"
+#include "operators/hash_join/key_filter.hpp"
+#include "operators/hash_join/key_plan.hpp"
+#include "operators/hash_join/output_plan.hpp"
+
+namespace crossdock {
+
+constexpr int32_t kSorterRows = 1024;  // rows hashed at a time: their words stay in first-level cache
+
+// A run of rows of one batch: the unit that workers take turns in.
+struct Morsel {
+  const Batch* batch = nullptr;
+  int64_t begin = 0;
+  int32_t rows = 0;
+  RowRef first_ref = 0;  // of row `begin`
+};
+
+struct PartitionerOptions {
+  const KeyPlan* keys = nullptr;
+  const CarryPlan* carry = nullptr;
+  SchemaPtr schema;
+  Side side = Side::kLeft;
+  bool keep_unmatchable = false;      // rows that cannot match are wanted (outer and anti joins)
+  const KeyFilter* filter = nullptr;  // may be nullptr
+  int partition_bits = 0;
+  int32_t segment_rows = 1008;
+};
+
+// Words, carried values and liveness of up to kSorterRows rows: what both strategies start from.
+struct SorterBlock {
+  alignas(64) uint64_t words[kSorterRows];
+  alignas(64) uint64_t carry[kSorterRows];
+  alignas(64) uint64_t dead_carry[kSorterRows];  // of rows that cannot match
+  uint8_t live[kSorterRows];
+  int32_t rows = 0;       // live rows, moved to the front in order
+  int32_t dead_rows = 0;  // filled only if wanted
+  int32_t null_rows = 0;  // rows dropped for a null key or a key outside the range
+
+  // Moves rows with live[i] == 0 out of the first `count` rows.
+  void compact(int32_t count, bool keep_dead, bool has_carry);
+};
+
+// One worker's own; the partitions are read by others after finish().
+class SidePartitioner {
+ public:
+  SidePartitioner(Memory& memory, PartitionerOptions options);
+
+  Status open();
+  Status put(const Morsel& morsel);
+  Status finish();
+
+  const RadixScatter& scatter() const { return scatter_; }
+  // Rows that cannot match, if they were wanted: one list, carried values only are meaningful.
+  const SegmentList& unmatchable() const { return unmatchable_.partition(0); }
+  int64_t unmatchable_rows() const { return unmatchable_.partition_rows(0); }
+  int64_t filtered_rows() const { return filtered_rows_; }
+  int64_t keyless_rows() const { return keyless_rows_; }
+
+ private:
+  Status put_block(const Morsel& morsel, int32_t offset, int32_t rows);
+
+  PartitionerOptions options_;
+  KeyEncoder encoder_;
+  RadixScatter scatter_;
+  RadixScatter unmatchable_;
+  std::unique_ptr<SorterBlock> block_;
+  int64_t filtered_rows_ = 0;
+  int64_t keyless_rows_ = 0;
+};
+
+}  // namespace crossdock

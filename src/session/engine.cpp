@@ -1,0 +1,198 @@
+// Engine, tables, and what the public API tells about itself.
+#include <fmt/format.h>
+#include <hwy/highway.h>
+
+#include <fstream>
+#include <random>
+
+#include "session/state.hpp"
+#include "table/arrow_export.hpp"
+#include "table/arrow_import.hpp"
+#include "table/validate.hpp"
+#include "table/word_mix.hpp"
+
+namespace crossdock {
+namespace {
+
+constexpr double kDefaultMemoryShare = 0.8;
+
+// Every setting of the project: environment variable CROSSDOCK_<NAME>, Python and CLI read this.
+struct Setting {
+  const char* name;
+  const char* default_value;
+  const char* doc;
+};
+constexpr Setting kSettings[] = {
+    {"threads", "0", "worker threads; 0 = every core this process may use"},
+    {"memory", "0", "memory budget such as 8GiB; 0 = 80 % of the machine's memory"},
+    {"debug", "0", "1 = show Python tracebacks of errors on the command line"},
+};
+
+// The sum over all columns of what their rows need, views counted with their heaps.
+int64_t buffer_bytes(const Batch& batch) {
+  int64_t bytes = 0;
+  for (size_t i = 0; i < batch.columns.size(); ++i) {
+    const ColumnView& column = batch.columns[i];
+    const DataType& type = batch.schema->fields[i].type;
+    if (column.validity != nullptr) bytes += (column.length + 7) / 8;
+    switch (layout(type)) {
+      case Layout::kBits:
+        bytes += (column.length + 7) / 8;
+        break;
+      case Layout::kFixed:
+      case Layout::kViews:
+        bytes += column.length * fixed_bytes(type);
+        break;
+      case Layout::kOffsets32: {
+        const auto* offsets = static_cast<const int32_t*>(column.offsets) + column.offset;
+        bytes += (column.length + 1) * 4;
+        if (column.length > 0) bytes += offsets[column.length] - offsets[0];
+        break;
+      }
+      case Layout::kOffsets64: {
+        const auto* offsets = static_cast<const int64_t*>(column.offsets) + column.offset;
+        bytes += (column.length + 1) * 8;
+        if (column.length > 0) bytes += offsets[column.length] - offsets[0];
+        break;
+      }
+    }
+    for (int32_t heap = 0; heap < column.heap_count; ++heap) bytes += column.heap_bytes[heap];
+  }
+  return bytes;
+}
+
+std::string huge_page_mode() {
+  std::ifstream file("/sys/kernel/mm/transparent_hugepage/enabled");
+  std::string word;
+  while (file >> word) {
+    if (word.size() > 2 && word.front() == '[') return word.substr(1, word.size() - 2);
+  }
+  return "unknown";
+}
+
+}  // namespace
+
+void throw_error(const Error& error) {
+  for (const ErrorInfo& info : error_table()) {
+    if (info.code == error.code) {
+      throw Exception(code_text(error.code), std::string(info.kind), error.message);
+    }
+  }
+  throw Exception(code_text(error.code), "InternalError", error.message);
+}
+
+Engine::Engine(EngineOptions options) : state_(std::make_shared<State>()) {
+  constexpr int kThreadsMax = 1024;
+  if (options.threads < 0 || options.threads > kThreadsMax) {
+    throw_error(make_error(ErrorCode::kInvalidArgument, "threads is {}, but must be 0 to {}",
+                           options.threads, kThreadsMax));
+  }
+  constexpr int64_t kMemoryMin = int64_t{16} << 20;
+  if (options.memory_bytes != 0 && options.memory_bytes < kMemoryMin) {
+    throw_error(make_error(ErrorCode::kInvalidArgument,
+                           "memory is {} bytes, but must be at least {} (16 MiB), or 0 for the "
+                           "default",
+                           options.memory_bytes, kMemoryMin));
+  }
+  state_->machine = probe_machine();
+  state_->threads = options.threads > 0 ? options.threads : state_->machine.cores;
+  const auto share = static_cast<int64_t>(
+      kDefaultMemoryShare * static_cast<double>(state_->machine.memory_bytes));
+  state_->memory = Memory::create(options.memory_bytes > 0 ? options.memory_bytes : share);
+  std::random_device random;
+  state_->seed = (uint64_t{random()} << 32) | random();
+}
+
+int Engine::threads() const { return state_->threads; }
+int64_t Engine::memory_limit_bytes() const { return state_->memory->limit_bytes(); }
+int64_t Engine::memory_used_bytes() const { return state_->memory->used_bytes(); }
+int64_t Engine::memory_peak_bytes() const { return state_->memory->peak_bytes(); }
+void Engine::trim() { state_->memory->trim(); }
+
+ArrowTable ArrowTable::from_stream(const Engine&, ArrowArrayStream* stream) {
+  auto state = std::make_shared<State>();
+  state->table = value_or_throw(import_stream(stream));
+  state->validated.assign(state->table->schema->fields.size(), false);
+  ArrowTable table;
+  table.state_ = std::move(state);
+  return table;
+}
+
+int64_t ArrowTable::rows() const { return state_->table->rows; }
+int64_t ArrowTable::batches() const { return static_cast<int64_t>(state_->table->batches.size()); }
+
+int64_t ArrowTable::bytes() const {
+  int64_t bytes = 0;
+  for (const Batch& batch : state_->table->batches) bytes += buffer_bytes(batch);
+  return bytes;
+}
+
+std::vector<std::string> ArrowTable::column_names() const {
+  std::vector<std::string> names;
+  for (const Field& field : state_->table->schema->fields) names.push_back(field.name);
+  return names;
+}
+
+void ArrowTable::export_schema(ArrowSchema* out) const {
+  crossdock::export_schema(*state_->table->schema, out);
+}
+
+void ArrowTable::export_stream(ArrowArrayStream* out) const {
+  const TablePtr table = state_->table;
+  size_t next = 0;
+  crossdock::export_stream(
+      table->schema,
+      [table, next]() mutable -> Result<std::optional<Batch>> {
+        if (next == table->batches.size()) return std::optional<Batch>();
+        return std::optional<Batch>(table->batches[next++]);
+      },
+      out);
+}
+
+Status ensure_valid(const ArrowTable::State& table, const std::vector<int>& columns) {
+  const std::lock_guard lock(table.mutex);
+  for (const int column : columns) {
+    if (table.validated[column]) continue;
+    for (const Batch& batch : table.table->batches) {
+      CD_TRY(validate_column(table.table->schema->fields[column], batch.columns[column]));
+    }
+    table.validated[column] = true;
+  }
+  return {};
+}
+
+std::vector<ErrorDescription> error_descriptions() {
+  std::vector<ErrorDescription> all;
+  for (const ErrorInfo& info : error_table()) {
+    all.push_back({code_text(info.code), std::string(info.kind), std::string(info.summary)});
+  }
+  return all;
+}
+
+std::vector<SettingDescription> setting_descriptions() {
+  std::vector<SettingDescription> all;
+  for (const Setting& setting : kSettings) {
+    all.push_back({setting.name, setting.default_value, setting.doc});
+  }
+  return all;
+}
+
+std::vector<std::pair<std::string, std::string>> build_info() {
+  return {{"version", CROSSDOCK_VERSION},
+          {"compiler", "g++ " __VERSION__},
+          {"build_type", CROSSDOCK_BUILD_TYPE},
+          {"sanitizers", CROSSDOCK_SANITIZERS},
+          {"fmt", fmt::format("{}.{}.{}", FMT_VERSION / 10000, FMT_VERSION / 100 % 100,
+                              FMT_VERSION % 100)},
+          {"highway", fmt::format("{}.{}.{}", HWY_MAJOR, HWY_MINOR, HWY_PATCH)},
+          {"simd", simd_target_name()}};
+}
+
+MachineDescription machine_description() {
+  const Machine machine = probe_machine();
+  return {machine.cores,    machine.l1d_bytes,    machine.l2_bytes,
+          machine.l3_bytes, machine.memory_bytes, huge_page_mode(),
+          simd_target_name()};
+}
+
+}  // namespace crossdock
