@@ -85,9 +85,13 @@ bool Memory::reserve(int64_t bytes) {
 uint8_t* Memory::take_cached(int64_t bytes) {
   const std::lock_guard lock(mutex_);
   const auto found = cache_.find(bytes);
-  if (found == cache_.end() || found->second.empty()) return nullptr;
+  if (found == cache_.end() || found->second.empty()) {
+    if (used_bytes() + cached_ > limit_) trim_locked();
+    return nullptr;
+  }
   uint8_t* data = found->second.back();
   found->second.pop_back();
+  cached_ -= bytes;
   return data;
 }
 
@@ -134,14 +138,20 @@ void Memory::put(uint8_t* data, int64_t bytes) {
   }
   const std::lock_guard lock(mutex_);
   cache_[bytes].push_back(data);
+  cached_ += bytes;
 }
 
 void Memory::trim() {
   const std::lock_guard lock(mutex_);
+  trim_locked();
+}
+
+void Memory::trim_locked() {
   for (auto& [bytes, blocks] : cache_) {
     for (uint8_t* data : blocks) munmap(data, bytes);
   }
   cache_.clear();
+  cached_ = 0;
 }
 
 }  // namespace crossdock

@@ -67,12 +67,14 @@ class Memory : public std::enable_shared_from_this<Memory> {
   void put(uint8_t* data, int64_t bytes);
   bool reserve(int64_t bytes);
   uint8_t* take_cached(int64_t bytes);
+  void trim_locked();
 
   const int64_t limit_;
   std::atomic<int64_t> used_{0};
   std::atomic<int64_t> peak_{0};
   std::atomic<bool> refused_{false};
   std::mutex mutex_;  // guards the cache
+  int64_t cached_ = 0;  // bytes in the cache; used + cached stays within the limit
   std::map<int64_t, std::vector<uint8_t*>> cache_;
 };
 

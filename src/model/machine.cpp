@@ -1,11 +1,13 @@
 // Cores, caches and memory, as this process is allowed to see them.
 #include "model/machine.hpp"
 
+#include <fmt/format.h>
 #include <sched.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <fstream>
+#include <string>
 
 namespace crossdock {
 namespace {
@@ -17,6 +19,25 @@ int allowed_cores() {
   cpu_set_t set;
   if (sched_getaffinity(0, sizeof(set), &set) == 0) return std::max(1, CPU_COUNT(&set));
   return static_cast<int>(positive_or(sysconf(_SC_NPROCESSORS_ONLN), 1));
+}
+
+// Size of the first core's data or unified cache of `level`, or 0. The kernel says it per instance;
+// sysconf has been seen to say ten times as much for a shared third level.
+int64_t cache_bytes(int level) {
+  for (int index = 0; index < 8; ++index) {
+    const std::string folder = fmt::format("/sys/devices/system/cpu/cpu0/cache/index{}/", index);
+    std::ifstream level_file(folder + "level");
+    std::ifstream type_file(folder + "type");
+    std::ifstream size_file(folder + "size");
+    int found_level = 0;
+    std::string type;
+    int64_t size = 0;
+    char unit = 'K';
+    if (!(level_file >> found_level) || !(type_file >> type) || !(size_file >> size >> unit)) break;
+    if (found_level != level || type == "Instruction") continue;
+    return unit == 'M' ? size << 20 : size << 10;
+  }
+  return 0;
 }
 
 int64_t allowed_memory() {
@@ -32,9 +53,9 @@ int64_t allowed_memory() {
 Machine probe_machine() {
   Machine machine;
   machine.cores = allowed_cores();
-  machine.l1d_bytes = positive_or(sysconf(_SC_LEVEL1_DCACHE_SIZE), machine.l1d_bytes);
-  machine.l2_bytes = positive_or(sysconf(_SC_LEVEL2_CACHE_SIZE), machine.l2_bytes);
-  machine.l3_bytes = positive_or(sysconf(_SC_LEVEL3_CACHE_SIZE), machine.l3_bytes);
+  machine.l1d_bytes = positive_or(cache_bytes(1), machine.l1d_bytes);
+  machine.l2_bytes = positive_or(cache_bytes(2), machine.l2_bytes);
+  machine.l3_bytes = positive_or(cache_bytes(3), machine.l3_bytes);
   machine.memory_bytes = positive_or(allowed_memory(), machine.memory_bytes);
   return machine;
 }

@@ -13,7 +13,7 @@ struct Machine {
   int64_t memory_bytes = int64_t{8} << 30;  // of the machine, or of the cgroup if that is less
 };
 
-// Reads sysconf and the cgroup limit. What cannot be read keeps the default above.
+// Reads the kernel's description of the first core and the cgroup limit. What cannot be read keeps the default above.
 Machine probe_machine();
 
 }  // namespace crossdock

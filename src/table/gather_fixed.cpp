@@ -58,21 +58,40 @@ inline uint64_t load_bits(const uint8_t* bits, uint64_t first) {
   return shift == 0 ? low : low | (static_cast<uint64_t>(from[8]) << (64 - shift));
 }
 
+struct BitPlace {
+  const uint8_t* byte;
+  uint32_t shift;
+  uint64_t bit() const { return (*byte >> shift) & 1; }
+};
+
+inline BitPlace bit_place(const ChunkBits* chunks, RowRef ref) {
+  const ChunkBits& chunk = chunks[ref >> kChunkRowBits];
+  const RowRef bit = chunk.shift + (ref & kChunkRowMask);
+  return {chunk.bits + (bit >> 3), bit & 7};
+}
+
 // Bits of `count` <= 64 rows.
 template <bool kNullRefs>
 uint64_t pick_bits(const ChunkBits* chunks, RowRef any_ref, const RowRef* refs, int64_t count) {
-  if (count == kBlockRows && is_run(refs) &&
+  const bool full = count == kBlockRows;
+  if (full && is_run(refs) &&
       refs[0] >> kChunkRowBits == refs[kBlockRows - 1] >> kChunkRowBits) {
     const ChunkBits& chunk = chunks[refs[0] >> kChunkRowBits];
     return load_bits(chunk.bits, chunk.shift + (refs[0] & kChunkRowMask));
   }
   uint64_t word = 0;
-  for (int64_t i = 0; i < count; ++i) {
-    const RowRef ref = readable<kNullRefs>(refs[i], any_ref);
-    const ChunkBits& chunk = chunks[ref >> kChunkRowBits];
-    const RowRef bit = chunk.shift + (ref & kChunkRowMask);
-    word |= static_cast<uint64_t>((chunk.bits[bit >> 3] >> (bit & 7)) & 1) << i;
+  if (!full || is_near(refs)) {
+    for (int64_t i = 0; i < count; ++i) {
+      word |= bit_place(chunks, readable<kNullRefs>(refs[i], any_ref)).bit() << i;
+    }
+    return word;
   }
+  BitPlace places[kBlockRows];
+  for (int64_t i = 0; i < kBlockRows; ++i) {
+    places[i] = bit_place(chunks, readable<kNullRefs>(refs[i], any_ref));
+    __builtin_prefetch(places[i].byte);
+  }
+  for (int64_t i = 0; i < kBlockRows; ++i) word |= places[i].bit() << i;
   return word;
 }
 

@@ -3,9 +3,13 @@
 // All of them go over the refs in blocks of 64 rows: one word of validity, and the unit in which runs
 // of consecutive refs are noticed (a join whose probe side passes through mostly as it came has
 // little else), which are then copied as a whole.
+//
+// Refs that lie far apart miss the cache, and the loops that compute something per row are too long
+// for the core to see many misses ahead. So they first find all 64 addresses and prefetch them.
 #pragma once
 
 #include <cstdint>
+#include <cstdlib>
 #include <cstring>
 #include <span>
 
@@ -68,6 +72,16 @@ inline bool is_run(const RowRef* refs) {
   for (RowRef i = 0; i < kBlockRows; ++i)
     different |= (refs[i] - first) ^ i;
   return different == 0;
+}
+
+// Do 64 refs lie so close together that the cache holds what they name? Judged by two pairs of them:
+// an error costs time only.
+inline bool is_near(const RowRef* refs) {
+  constexpr int32_t kNearRows = 4096;
+  const auto distance = [&](int64_t a, int64_t b) {
+    return std::abs(static_cast<int32_t>(refs[a] - refs[b]));
+  };
+  return distance(0, kBlockRows / 2) < kNearRows && distance(0, kBlockRows - 1) < kNearRows;
 }
 
 template <class T>

@@ -145,7 +145,7 @@ OutputPlan HashJoin::output_plan() const { return plan_for(choice_.chosen.strate
 
 bool HashJoin::may_be_dense(Strategy strategy) const {
   if (strategy == Strategy::kDense) return true;
-  if (strategy != Strategy::kRadix || !keys_.packs_exactly || keys_.parts.size() != 1 ||
+  if (strategy != Strategy::kRadix || spec_.kind == JoinKind::kAntiNullAware || !keys_.packs_exactly || keys_.parts.size() != 1 ||
       keys_.parts[0].kind.form != KeyForm::kInteger64) {
     return false;
   }

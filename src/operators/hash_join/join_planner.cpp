@@ -77,8 +77,10 @@ class Sampler {
 };
 
 bool dense_is_possible(const PlannerInput& input) {
-  return input.keys->packs_exactly && input.keys->parts.size() == 1 &&
-         input.keys->parts[0].kind.form == KeyForm::kInteger64;
+  // Dense words put keys outside the range among those without a partner, where NOT IN must tell
+  // them from nulls.
+  return input.spec->kind != JoinKind::kAntiNullAware && input.keys->packs_exactly &&
+         input.keys->parts.size() == 1 && input.keys->parts[0].kind.form == KeyForm::kInteger64;
 }
 
 // Columns that have to be fetched by reference from a side, roughly: what is no key and not narrow.

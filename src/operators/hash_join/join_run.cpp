@@ -61,6 +61,9 @@ Status JoinRun::for_indices(const char* name, int64_t count, int64_t rows_each,
 }
 
 bool keeps_unmatchable(const JoinRun& run, Side side) {
+  // NOT IN against any rows at all never lets a null key out; there is no other reason to set rows
+  // aside, since such joins run without filter and dense words.
+  if (run.spec->kind == JoinKind::kAntiNullAware && run.rows[1] > 0) return false;
   const JoinRoles& roles = run.probe->roles;
   return side == run.build() ? roles.emit_build_unmatched : roles.emit_probe_unmatched;
 }

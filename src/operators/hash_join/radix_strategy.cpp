@@ -4,11 +4,14 @@
 // small buffers one pass reaches 2,048 parts, enough for builds of some 50 M rows per MiB of L2.
 // A part whose probe side is far above the mean (skewed keys) is probed by all workers together.
 #include <algorithm>
+#include <chrono>
 
 #include "operators/hash_join/join_run.hpp"
 
 namespace crossdock {
 namespace {
+
+constexpr const char* kBuildAndProbe = "build and probe";
 
 using Partitioners = std::vector<std::unique_ptr<SidePartitioner>>;  // by worker
 
@@ -40,6 +43,7 @@ class RadixJoin {
     std::unique_ptr<LeafBuilder> leaves;
     Block matched;
     bool all_unique = true;
+    double build_seconds = 0;
   };
 
   Partitioners& partitioners(Side side) { return partitioners_[run_.side_index(side)]; }
@@ -95,6 +99,8 @@ class RadixJoin {
   // Filter the probe side if the caller says so, or if a sample of it says that few rows match.
   Status make_filter() {
     if (run_.spec->filter == Filter::kOff) return {};
+    // Rows that a filter drops count as "no match", which NOT IN keeps apart from "null key".
+    if (run_.spec->kind == JoinKind::kAntiNullAware) return {};
     const int64_t build_rows = run_.rows[run_.side_index(run_.build())];
     const int64_t probe_rows = run_.rows[run_.side_index(run_.other())];
     if (run_.spec->filter == Filter::kAuto) {
@@ -176,6 +182,7 @@ class RadixJoin {
   // The table of one part. A table that will be probed by many rows is worth a look at whether its
   // words are unique: then a row is finished with its first match.
   Result<ProbeTarget> build_part(int64_t index, Worker& worker, RunTable& table) {
+    const auto start = std::chrono::steady_clock::now();
     const auto lists = part(run_.build(), index);
     int64_t rows = 0;
     for (const SegmentList* list : lists) {
@@ -199,6 +206,8 @@ class RadixJoin {
       target.matched = worker.matched.data();
       std::fill_n(target.matched, table.rows, uint8_t{0});
     }
+    worker.build_seconds +=
+        std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     return target;
   }
 
@@ -236,7 +245,7 @@ class RadixJoin {
       for (const SegmentList* list : part(run_.other(), index)) {
         segments.insert(segments.end(), list->begin(), list->end());
       }
-      CD_TRY(run_.for_indices("build and probe", static_cast<int64_t>(segments.size()), 1008,
+      CD_TRY(run_.for_indices(kBuildAndProbe, static_cast<int64_t>(segments.size()), 1008,
                               [&](int worker, int64_t i) {
                                 return probe_segment(worker, target, *segments[i]);
                               }));
@@ -249,7 +258,7 @@ class RadixJoin {
     CD_TRY(open_workers());
     const int64_t probe_rows = run_.rows[run_.side_index(run_.other())];
     CD_TRY(run_.for_indices(
-        "build and probe", part_count(), probe_rows / part_count(),
+        kBuildAndProbe, part_count(), probe_rows / part_count(),
         [&](int worker, int64_t index) -> Status {
           if (std::binary_search(heavy_.begin(), heavy_.end(), index)) return {};
           if (part_rows(run_.other(), index) == 0 && !run_.probe->roles.tracks_build()) return {};
@@ -265,7 +274,26 @@ class RadixJoin {
         }));
     run_.profile->build_unique = std::all_of(
         scratch_.begin(), scratch_.end(), [](const auto& worker) { return worker->all_unique; });
+    split_times();
     return {};
+  }
+
+  // Building and probing take turns part by part: each one's share of the phase is what the workers
+  // spent on it.
+  void split_times() {
+    double build_seconds = 0;
+    for (const auto& worker : scratch_) build_seconds += worker->build_seconds / workers_;
+    const int64_t build_rows = run_.rows[run_.side_index(run_.build())];
+    auto& phases = run_.profile->phases;
+    for (size_t i = 0; i < phases.size(); ++i) {
+      if (phases[i].name != kBuildAndProbe) continue;
+      phases[i].name = "probe and emit";
+      phases[i].rows = run_.rows[run_.side_index(run_.other())];
+      phases[i].seconds = std::max(0.0, phases[i].seconds - build_seconds);
+      phases.insert(phases.begin() + static_cast<int64_t>(i),
+                    {"build tables", build_rows, build_seconds});
+      return;
+    }
   }
 
   JoinRun& run_;
