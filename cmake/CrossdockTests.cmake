@@ -1,8 +1,10 @@
-# One test program per room: tests/<room's folder>/**/*.cpp. CTest sees every case; a case that runs several threads over
-# the engine has `Concurrent` in its name, and `ctest -R Concurrent` is what the thread sanitizer runs.
+# One test program per room: tests/<room's folder>/**/*_test.cpp; the other sources there are support, a library of
+# their own that the fuzz targets share. CTest sees every case. A case that runs several threads over the engine has
+# `Concurrent` in its name, and `ctest -R Concurrent` is what the thread sanitizer runs.
 find_package(GTest REQUIRED)
 include(GoogleTest)
 
+set(support_targets "")
 get_property(rooms GLOBAL PROPERTY CROSSDOCK_ROOMS)
 foreach(room IN LISTS rooms)
   string(REPLACE "_" "/" folder "${room}")
@@ -10,11 +12,42 @@ foreach(room IN LISTS rooms)
   if(NOT sources)
     continue()
   endif()
+  set(support ${sources})
+  list(FILTER support EXCLUDE REGEX "_test\\.cpp$")
+  list(FILTER sources INCLUDE REGEX "_test\\.cpp$")
   set(target crossdock_${room}_test)
   add_executable(${target} ${sources})
   crossdock_warnings(${target} PRIVATE)
   target_include_directories(${target} PRIVATE "${PROJECT_SOURCE_DIR}/tests")
   target_link_libraries(${target} PRIVATE crossdock_${room} GTest::gmock GTest::gtest_main)
-  gtest_discover_tests(${target} TEST_PREFIX "${room}." DISCOVERY_TIMEOUT 120
-    PROPERTIES LABELS "${room}" TIMEOUT 300 WORKING_DIRECTORY "${PROJECT_SOURCE_DIR}")
+  if(support)
+    add_library(${target}_support STATIC ${support})
+    crossdock_warnings(${target}_support PRIVATE)
+    target_include_directories(${target}_support PUBLIC "${PROJECT_SOURCE_DIR}/tests")
+    target_link_libraries(${target}_support PUBLIC crossdock_${room} GTest::gmock)
+    list(APPEND support_targets ${target}_support)
+  endif()
+endforeach()
+
+foreach(room IN LISTS rooms)
+  set(target crossdock_${room}_test)
+  if(TARGET ${target})
+    target_link_libraries(${target} PRIVATE ${support_targets})
+    gtest_discover_tests(${target} TEST_PREFIX "${room}." DISCOVERY_TIMEOUT 120
+      PROPERTIES LABELS "${room}" TIMEOUT 300 WORKING_DIRECTORY "${PROJECT_SOURCE_DIR}")
+  endif()
+endforeach()
+
+# Fuzz targets follow libFuzzer's interface; fuzz_main.cpp drives them with random inputs from a seed, so that a short run
+# is a test that any compiler can build and that fails the same way everywhere.
+set(fuzz_seed 1)
+set(fuzz_inputs 20000)
+file(GLOB fuzz_targets CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/tests/fuzz/*_fuzz.cpp")
+foreach(source IN LISTS fuzz_targets)
+  cmake_path(GET source STEM target)
+  add_executable(${target} "${source}" "${PROJECT_SOURCE_DIR}/tests/fuzz/fuzz_main.cpp")
+  crossdock_warnings(${target} PRIVATE)
+  target_link_libraries(${target} PRIVATE ${support_targets})
+  add_test(NAME fuzz.${target} COMMAND ${target} ${fuzz_seed} ${fuzz_inputs})
+  set_tests_properties(fuzz.${target} PROPERTIES LABELS fuzz TIMEOUT 300)
 endforeach()

@@ -172,22 +172,12 @@ def lint_steps() -> list[Step]:
 
 
 def all_steps() -> list[Step]:
-    fuzz = (
-        [Step("Fuzz, a short run", lambda: python_tests("fuzz", "tests/fuzz"))]
-        if (ROOT / "tests/fuzz").exists()
-        else []
-    )
-    ignored = [f"--ignore={path}" for path in present(["tests/fuzz"])]
     return [
         *lint_steps(),
-        Step("C++ tests", lambda: cpp_tests("dev")),
-        Step(
-            "C++ tests under the address and undefined-behaviour sanitizers",
-            lambda: cpp_tests("asan"),
-        ),
+        Step("C++ tests and a short fuzz run", lambda: cpp_tests("dev")),
+        Step("The same under address and behaviour sanitizers", lambda: cpp_tests("asan")),
         Step("Concurrent C++ tests under the thread sanitizer", lambda: cpp_tests("tsan")),
-        Step("Python tests", lambda: python_tests("python", "tests", *ignored)),
-        *fuzz,
+        Step("Python tests", lambda: python_tests("python", "tests")),
         Step("C++ examples against the installed library", cpp_examples),
         Step("Python examples", python_examples),
     ]
