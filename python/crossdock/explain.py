@@ -64,6 +64,11 @@ def join_line(plan: dict[str, Any]) -> str:
     return " · ".join(parts)
 
 
+def predicted_seconds(plan: dict[str, Any]) -> float:
+    """The predicted time of a join: of the phases that the model knows."""
+    return float(sum(phase.get("predicted_s", 0.0) for phase in plan["phases"]))
+
+
 def _describe(execution: Execution, node: Node, read: bool) -> dict[str, Any]:
     if isinstance(node, Scan):
         return {
@@ -111,7 +116,7 @@ def _title(tree: dict[str, Any]) -> str:
     if tree["operator"] != "hash_join":
         return str(tree["headline"])
     plan = tree["plan"]
-    cost = "" if plan is None else f"   predicted {format_seconds(_predicted(plan))}"
+    cost = "" if plan is None else f"   predicted {format_seconds(predicted_seconds(plan))}"
     return f"hash_join   {tree['headline']}{cost}"
 
 
@@ -136,13 +141,9 @@ def _details(tree: dict[str, Any]) -> list[str]:
         (
             phase["name"],
             f"{format_count(phase['rows'])} rows",
-            format_bytes(phase["bytes"]),
-            f"predicted {format_seconds(phase['predicted_s'])}",
+            format_bytes(phase["bytes"]) if "bytes" in phase else "",
+            f"predicted {format_seconds(phase['predicted_s'])}" if "predicted_s" in phase else "",
         )
         for phase in plan["phases"]
     ]
     return lines + (align(phases, frozenset((1, 2))) if phases else [])
-
-
-def _predicted(plan: dict[str, Any]) -> float:
-    return float(sum(phase["predicted_s"] for phase in plan["phases"]))

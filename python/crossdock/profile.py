@@ -10,7 +10,7 @@ from typing import Any
 
 from crossdock.display import align, headline
 from crossdock.execution import Execution, Step
-from crossdock.explain import join_line
+from crossdock.explain import join_line, predicted_seconds
 from crossdock.nodes import Join, Node
 from crossdock.sizes import format_bytes, format_count, format_seconds
 
@@ -96,19 +96,14 @@ def _step_rows(step: dict[str, Any]) -> list[tuple[str, str, str, str, str]]:
     if step["profile"] is None:
         return [(f"read {step['headline']}", rows, "", format_seconds(measured), "")]
     phases = step["profile"]["phases"]
-    predicted = sum(phase["predicted_s"] for phase in phases)
+    predicted = predicted_seconds(step["profile"])
     named = (step["headline"], rows, format_seconds(predicted), format_seconds(measured))
     lines = [(*named, _gap(predicted, measured))]
-    lines += [
-        (
-            f"  {phase['name']}",
-            format_count(phase["rows"]),
-            format_seconds(phase["predicted_s"]),
-            format_seconds(phase.get("measured_s", 0.0)),
-            _gap(phase["predicted_s"], phase.get("measured_s", 0.0)),
-        )
-        for phase in phases
-    ]
+    for phase in phases:
+        predicted, measured = phase.get("predicted_s", 0.0), phase.get("measured_s", 0.0)
+        shown = format_seconds(predicted) if predicted else ""
+        numbers = (format_count(phase["rows"]), shown, format_seconds(measured))
+        lines.append((f"  {phase['name']}", *numbers, _gap(predicted, measured)))
     return lines
 
 

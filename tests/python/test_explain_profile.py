@@ -62,7 +62,8 @@ def test_a_profile_has_result_and_phases(joined: xd.Relation) -> None:
     assert data["result_rows"] == 2
     assert [step["operator"] for step in data["steps"]] == ["read", "read", "hash_join"]
     join = data["steps"][-1]["profile"]
-    assert all({"name", "predicted_s", "measured_s"} <= phase.keys() for phase in join["phases"])
+    assert all({"name", "rows", "measured_s"} <= phase.keys() for phase in join["phases"])
+    assert any("predicted_s" in phase for phase in join["phases"])
     assert data["memory_peak_bytes"] > 0
     text = profile.text
     assert text.splitlines()[0].split() == ["step", "rows", "predicted", "measured"]
