@@ -99,7 +99,8 @@ void scramble(Array& array, Choices& choices) {
   if (kind == Layout::kOffsets64) return scramble_offsets<int64_t>(array, choices);
   Bytes& values = *array.buffers[1];
   const auto at = static_cast<size_t>(choices.below(static_cast<int64_t>(values.size())));
-  values[at] = choices.byte();
+  // Small ones half of the time: indices and lengths have their limits there.
+  values[at] = choices.one_in(2) ? static_cast<uint8_t>(choices.below(14)) : choices.byte();
 }
 
 Array random_column(const std::string& format,
