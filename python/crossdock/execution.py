@@ -18,7 +18,7 @@ from crossdock.errors import public_errors, stream_errors
 from crossdock.evaluation import evaluate, keep_rows, mask_of
 from crossdock.expressions import Column
 from crossdock.nodes import AggregateAll, Filter, Join, Node, Project, Scan
-from crossdock.streaming import interruptible
+from crossdock.streaming import interruptible, read_stream
 
 
 @dataclass(frozen=True)
@@ -76,7 +76,7 @@ class Execution:
             self._record(node, start, found.num_rows)
             return found
         if isinstance(node, Join):
-            return self._run_join(node, lambda join: pa.table(join.collect()))
+            return self._run_join(node, lambda join: read_stream(join.collect()))
         if isinstance(node, Filter):
             return keep_rows(self.table(node.input), node.predicate)
         if isinstance(node, Project):
@@ -214,7 +214,7 @@ class Execution:
         """Aggregates in the engine, over pairs of rows that are never built."""
         items = [(item.function, item.column or "") for _, item in node.items]
         once = list(dict.fromkeys(items))
-        row = self._run_join(input_join, lambda join: pa.table(join.aggregate(once)))
+        row = self._run_join(input_join, lambda join: read_stream(join.aggregate(once)))
         arrays = []
         for (function, column), field in zip(items, node.schema, strict=True):
             found = row.column(f"{function}_{column}" if column else function)

@@ -19,6 +19,7 @@ from crossdock.errors import CrossdockError, make_error, public_errors
 from crossdock.evaluation import keep_rows, plain_schema, to_pyarrow
 from crossdock.expressions import Expr
 from crossdock.paths import Paths, find_files, is_folder, shown_name
+from crossdock.streaming import read_stream
 
 _CACHED_TABLES = 4  # imported column sets kept per in-memory source
 
@@ -220,9 +221,9 @@ def import_arrow(data: object) -> Source:
         return ArrowSource(data, name)
     if isinstance(data, pa.RecordBatch):
         return ArrowSource(pa.Table.from_batches([data]), name)
-    if hasattr(data, "__arrow_c_stream__") or hasattr(data, "__arrow_c_array__"):
+    if hasattr(data, "__arrow_c_stream__"):
         try:
-            return ArrowSource(pa.table(data), name)
+            return ArrowSource(read_stream(data), name)
         except pa.ArrowException as error:
             raise make_error("CD-302", f"{name} cannot be read: {_first_line(error)}") from error
     raise make_error(
