@@ -157,10 +157,7 @@ def lint_steps() -> list[Step]:
     sources = cpp_files()
     return [
         Step("House rules (tidy)", lambda: one(tool("python", "tools/tidy.py"))),
-        Step(
-            "Spelling (codespell)",
-            lambda: one(tool("codespell", *present([*PYTHON_FOLDERS, "src", "include"]))),
-        ),
+        Step("Spelling (codespell)", lambda: one(tool("codespell", "."))),
         Step("Python style (ruff)", lambda: one(tool("ruff", "check", *python))),
         Step("Python format (ruff)", lambda: one(tool("ruff", "format", "--check", *python))),
         Step("Python types (mypy)", lambda: one(tool("mypy"))),
