@@ -20,12 +20,13 @@ struct Wide {
 
 template <class T>
 Array random_fixed(const std::string& format, int64_t rows, Choices& choices) {
+  const bool has_nulls = choices.one_in(2);
   Optionals<T> values;
   for (int64_t i = 0; i < rows; ++i) {
     const uint64_t low = choices.word();
     T value{};
     std::memcpy(&value, &low, std::min(sizeof value, sizeof low));
-    values.push_back(choices.one_in(5) ? std::nullopt : std::optional<T>(value));
+    values.push_back(has_nulls && choices.one_in(5) ? std::nullopt : std::optional<T>(value));
   }
   return fixed<T>(format, values);
 }
@@ -46,20 +47,24 @@ Array random_numbers(const std::string& format, int64_t rows, Choices& choices) 
 }
 
 Array random_bools(int64_t rows, Choices& choices) {
+  const bool has_nulls = choices.one_in(2);
   Optionals<bool> values;
   for (int64_t i = 0; i < rows; ++i) {
-    values.push_back(choices.one_in(5) ? std::nullopt : std::optional<bool>(choices.below(2) == 1));
+    values.push_back(has_nulls && choices.one_in(5) ? std::nullopt
+                                                    : std::optional<bool>(choices.below(2) == 1));
   }
   return bools(values);
 }
 
 // Few different texts, so that dictionaries of two batches share some.
 Array random_texts(const std::string& format, int64_t rows, Choices& choices) {
+  const bool has_nulls = choices.one_in(2);
   Optionals<std::string> values;
   for (int64_t i = 0; i < rows; ++i) {
     const auto size = static_cast<size_t>(choices.below(20));
     std::string text(size, static_cast<char>('a' + choices.below(3)));
-    values.push_back(choices.one_in(5) ? std::nullopt : std::optional<std::string>(text));
+    values.push_back(has_nulls && choices.one_in(5) ? std::nullopt
+                                                    : std::optional<std::string>(text));
   }
   return texts(format, values, 1 + choices.below(64));
 }
@@ -115,10 +120,12 @@ Array random_column(const std::string& format,
     array = random_flat(format, all, choices);
   } else {
     const int64_t distinct = 1 + choices.below(6);
+    const bool has_nulls = choices.one_in(2);
     Optionals<int64_t> indices;
     for (int64_t i = 0; i < all; ++i) {
-      indices.push_back(choices.one_in(5) ? std::nullopt
-                                          : std::optional<int64_t>(choices.below(distinct)));
+      indices.push_back(has_nulls && choices.one_in(5)
+                            ? std::nullopt
+                            : std::optional<int64_t>(choices.below(distinct)));
     }
     Array dictionary = random_flat(values, distinct, choices);
     if (choices.one_in(8)) scramble(dictionary, choices);

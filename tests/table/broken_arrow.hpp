@@ -37,7 +37,8 @@ class Choices {
   }
   // 0 <= answer < bound, bound >= 1.
   int64_t below(int64_t bound) {
-    const int64_t value = bound > 255 ? byte() << 8 | byte() : byte();
+    int64_t value = byte();
+    if (bound > 255) value = value << 8 | byte();
     return value % bound;
   }
   bool one_in(int64_t chances) { return below(chances) == 0 && left_ > 0; }
