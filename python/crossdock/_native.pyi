@@ -3,7 +3,7 @@ error by the method that runs; all are `NativeError`, which `crossdock.errors` t
 classes. Objects may be shared between threads; one `Join` runs in one thread at a time."""
 
 from collections.abc import Callable
-from typing import Any
+from typing import Required, TypedDict, Unpack
 
 class NativeError(Exception):
     """args = (code such as "CD-101", name of the public class, message)."""
@@ -52,27 +52,36 @@ class ArrowStream:
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object: ...
 
+class ArrowPairs:
+    """The candidate pairs a residual predicate is asked about; may be consumed once."""
+
+    def __arrow_c_array__(self, requested_schema: object = None) -> tuple[object, object]: ...
+
+# The keyword arguments of Join. Written as a call: the module has no such class.
+_JoinArguments = TypedDict(  # noqa: UP013
+    "_JoinArguments",
+    {
+        "on": Required[list[tuple[str, str]]],
+        "how": Required[str],
+        "output": Required[list[tuple[str, str, str]]],  # side, column, result name
+        "null_equals_null": bool,
+        "strategy": str,
+        "build": str,
+        "materialize": str,
+        "filter": str,
+        "partition_bits": int,
+        "batch_rows": int,
+        "residual": Callable[[ArrowPairs], object] | None,
+        "residual_columns": list[tuple[str, str, str]],
+    },
+    total=False,
+)
+
 class Join:
     """A planned join of two tables."""
 
     def __init__(
-        self,
-        engine: Engine,
-        left: Table,
-        right: Table,
-        *,
-        on: list[tuple[str, str]],
-        how: str,
-        output: list[tuple[str, str, str]],
-        null_equals_null: bool = False,
-        strategy: str = "auto",
-        build: str = "auto",
-        materialize: str = "auto",
-        filter: str = "auto",
-        partition_bits: int = -1,
-        batch_rows: int = 0,
-        residual: Callable[[Any], object] | None = None,
-        residual_columns: list[tuple[str, str, str]] = ...,
+        self, engine: Engine, left: Table, right: Table, **options: Unpack[_JoinArguments]
     ) -> None: ...
     def plan(self) -> str: ...
     def count(self) -> int: ...
