@@ -5,6 +5,7 @@ One `Execution` is one run, used by one thread; another thread may read its `tra
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -14,11 +15,15 @@ import pyarrow as pa
 
 from crossdock import _native
 from crossdock.aggregates import Aggregate, fold, narrowed_sum
-from crossdock.errors import public_errors, stream_errors
+from crossdock.errors import CrossdockError, ExpressionError, public_errors, stream_errors
 from crossdock.evaluation import evaluate, keep_rows, mask_of
 from crossdock.expressions import Column
 from crossdock.nodes import AggregateAll, Filter, Join, Node, Project, Scan
-from crossdock.streaming import interruptible, read_stream
+from crossdock.streaming import call_interruptibly, interruptible, read_stream
+
+# Pairs of rows above which a join gets a thread of its own, so that this one can see Ctrl-C; below,
+# even a result of all pairs is short.
+_LONG_PAIRS = 1 << 28
 
 
 @dataclass(frozen=True)
@@ -66,6 +71,8 @@ class Execution:
         self.tracker = tracker
         self.profiling = profiling
         self.steps: list[Step] = []
+        self._residual_error: CrossdockError | None = None
+        self._may_be_long = False
 
     def table(self, node: Node) -> Any:
         """The whole result as a pyarrow.Table."""
@@ -92,7 +99,7 @@ class Execution:
             join = self.join(node)
             self.tracker.joining(join)
             try:
-                with stream_errors(), public_errors():
+                with self._run_errors():
                     reader = pa.RecordBatchReader.from_stream(join.stream())
                     yield from interruptible(reader, join.cancel)
             finally:
@@ -124,6 +131,7 @@ class Execution:
         """The planned join, its inputs read; nothing joined yet."""
         left, left_names = self.native(node.left)
         right, right_names = self.native(node.right)
+        self._may_be_long = left.num_rows * right.num_rows > _LONG_PAIRS
         options = node.options
 
         def located(outputs: tuple[tuple[str, str, str], ...]) -> list[tuple[str, str, str]]:
@@ -147,7 +155,7 @@ class Execution:
                 filter=options.filter,
                 partition_bits=options.partition_bits,
                 batch_rows=options.batch_rows,
-                residual=_residual(node),
+                residual=self._residual(node),
                 residual_columns=located(node.residual_columns),
             )
 
@@ -183,12 +191,39 @@ class Execution:
         self.tracker.joining(join)
         start = time.perf_counter()
         try:
-            with stream_errors(), public_errors():
-                found = run(join)
+            with self._run_errors():
+                found = call_interruptibly(lambda: run(join), join.cancel, self._may_be_long)
         finally:
             self.tracker.idle()
         self._record(node, start, 0, join)
         return found
+
+    @contextlib.contextmanager
+    def _run_errors(self) -> Iterator[None]:
+        """Public errors of a running join; what a residual predicate raised comes out itself."""
+        try:
+            with stream_errors(), public_errors():
+                yield
+        except ExpressionError:
+            raised, self._residual_error = self._residual_error, None
+            if raised is None:
+                raise
+            raise raised.with_traceback(None) from None
+
+    def _residual(self, node: Join) -> Callable[[Any], object] | None:
+        """The predicate as the engine calls it: a struct of candidate pairs in, booleans out."""
+        predicate = node.residual
+        if predicate is None:
+            return None
+
+        def keep(pairs: Any) -> Any:
+            try:
+                return mask_of(predicate, pa.record_batch(pairs))
+            except CrossdockError as error:
+                self._residual_error = error
+                raise
+
+        return keep
 
     def _record(
         self, node: Node, start: float, rows: int, join: _native.Join | None = None
@@ -246,11 +281,3 @@ def _project(node: Project, rows: Any) -> Any:
         array = rows.column(item.name) if isinstance(item, Column) else evaluate(item, rows)
         arrays.append(array if array.type == field.type else array.cast(field.type))
     return type(rows).from_arrays(arrays, schema=node.schema)
-
-
-def _residual(node: Join) -> Callable[[Any], object] | None:
-    """The predicate as the engine calls it: a struct of candidate pairs in, booleans out."""
-    predicate = node.residual
-    if predicate is None:
-        return None
-    return lambda pairs: mask_of(predicate, pa.record_batch(pairs))

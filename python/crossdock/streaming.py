@@ -1,4 +1,4 @@
-"""Reads Arrow streams: at once, or batch by batch so that Ctrl-C works while one is awaited."""
+"""Reads Arrow streams and runs joins so that Ctrl-C works while they are awaited."""
 
 from __future__ import annotations
 
@@ -17,6 +17,41 @@ def read_stream(source: Any) -> Any:
     return pa.RecordBatchReader.from_stream(source).read_all()
 
 
+def call_interruptibly(
+    work: Callable[[], Any], cancel: Callable[[], None], may_be_long: bool
+) -> Any:
+    """What `work` returns or raises. If it may be long, another thread does it, and this one waits
+    where Ctrl-C reaches it: then `cancel` is called and waited for."""
+    if not may_be_long:
+        return work()
+    result: list[Any] = []
+    failure: list[BaseException] = []
+    # Not Thread.join: interrupted, it takes a thread that still runs for one that has ended.
+    done = threading.Event()
+
+    def attempt() -> None:
+        try:
+            result.append(work())
+        except BaseException as error:  # noqa: BLE001 - it is raised in the thread that waits
+            failure.append(error)
+        finally:
+            done.set()
+
+    threading.Thread(target=attempt, daemon=True).start()
+    try:
+        done.wait()
+        if failure:
+            raise failure[0]
+        return result[0]
+    except BaseException:
+        if not done.is_set():
+            cancel()
+            done.wait()
+        raise
+    finally:
+        failure.clear()  # or the failure and its trace-back would hold each other, and the join
+
+
 def interruptible(reader: Any, cancel: Callable[[], None]) -> Iterator[Any]:
     """The batches of `reader`, which another thread waits for, one ahead.
 
@@ -25,8 +60,8 @@ def interruptible(reader: Any, cancel: Callable[[], None]) -> Iterator[Any]:
     because nobody wants more, `cancel` is called and the other thread has ended.
     """
     ready: queue.Queue[tuple[Any, BaseException | None]] = queue.Queue(1)
-    pump = threading.Thread(target=_pump, args=(reader, ready), daemon=True)
-    pump.start()
+    done = threading.Event()
+    threading.Thread(target=_pump, args=(reader, ready, done), daemon=True).start()
     finished = False
     try:
         while not finished:
@@ -37,15 +72,17 @@ def interruptible(reader: Any, cancel: Callable[[], None]) -> Iterator[Any]:
             if batch is not None:
                 yield batch
     finally:
+        error = None  # or the error and its trace-back would hold each other, and the join
         if not finished:
             cancel()
-        while pump.is_alive():
+        while not done.wait(0.001):
             with contextlib.suppress(queue.Empty):
-                ready.get(timeout=0.01)
-            pump.join(0.001)
+                ready.get_nowait()
 
 
-def _pump(reader: Any, ready: queue.Queue[tuple[Any, BaseException | None]]) -> None:
+def _pump(
+    reader: Any, ready: queue.Queue[tuple[Any, BaseException | None]], done: threading.Event
+) -> None:
     try:
         for batch in reader:
             ready.put((batch, None))
@@ -53,3 +90,5 @@ def _pump(reader: Any, ready: queue.Queue[tuple[Any, BaseException | None]]) -> 
         ready.put((None, error))
     else:
         ready.put((None, None))
+    finally:
+        done.set()

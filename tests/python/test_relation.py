@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import datetime
+import os
+import signal
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable
 from decimal import Decimal
 from typing import Any
@@ -225,3 +228,61 @@ def test_unknown_names_of_the_module() -> None:
     assert set(xd.__all__) <= set(dir(xd))
     for name in xd.__all__:
         assert getattr(xd, name) is not None
+
+
+def endless(dock: xd.Dock, residual: xd.Expr | None = None) -> xd.Relation:
+    """Every row matches every row: 40 thousand million of them."""
+    ones = pa.table({"k": pa.repeat(1, 200_000), "v": pa.array(range(200_000))})
+    return dock.from_arrow(ones).join(ones, on="k", residual=residual)
+
+
+RUNS: dict[str, Callable[[xd.Relation], object]] = {
+    "count": xd.Relation.count,
+    "agg": lambda relation: relation.agg(s=xd.sum("v")).collect(),
+    "batches": lambda relation: [batch.num_rows for batch in relation.to_batches()],
+}
+
+
+@pytest.mark.parametrize("name", list(RUNS))
+def test_ctrl_c_stops_a_run_and_the_dock_works_on(dock: xd.Dock, name: str) -> None:
+    relation = endless(dock)
+    timer = threading.Timer(0.5, lambda: os.kill(os.getpid(), signal.SIGINT))
+    timer.start()
+    start = time.perf_counter()
+    with pytest.raises(KeyboardInterrupt):
+        RUNS[name](relation)
+    assert time.perf_counter() - start < 10
+    assert dock.progress() is None
+    assert relation.select("v").filter(xd.col("v") == 7).count() == 200_000
+
+
+def test_an_iterator_that_is_dropped_ends_its_run(dock: xd.Dock) -> None:
+    batches = endless(dock).to_batches()
+    assert next(batches).num_rows > 0
+    del batches
+    assert dock.progress() is None
+    reader = pa.RecordBatchReader.from_stream(endless(dock))
+    assert reader.read_next_batch().num_rows > 0
+    del reader
+    for _ in range(200):  # the last batch is given back by the thread that waited for it
+        dock.trim()
+        if dock.memory_used_bytes == 0:
+            break
+        time.sleep(0.01)
+    assert dock.memory_used_bytes == 0
+
+
+def test_over_the_budget_is_an_error_that_names_limit_and_next_step(people: pa.Table) -> None:
+    with xd.connect(memory="64MiB") as dock:
+        with pytest.raises(xd.CapacityError, match=r"64.0[0 ]*MiB(.|\n)*try") as caught:
+            endless(dock).collect()
+        assert caught.value.code == "CD-201"
+        assert dock.from_arrow(people).join(people, on="id").count() == 4
+
+
+def test_an_error_in_a_residual_comes_out_as_it_was(dock: xd.Dock) -> None:
+    residual = xd.col("v").cast("int8") > xd.col("v_right")
+    for run in (xd.Relation.count, xd.Relation.collect):
+        with pytest.raises(xd.ExpressionError, match="not in range") as caught:
+            run(endless(dock, residual))
+        assert caught.value.code == "CD-504"
