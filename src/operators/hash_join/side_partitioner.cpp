@@ -27,9 +27,11 @@ void SorterBlock::compact(int32_t count, bool keep_dead, bool has_carry) {
   int32_t dead = 0;
   for (int32_t i = 0; i < count; ++i) {
     const uint8_t is_live = live[i];
+    const uint64_t word = words[i];
     const uint64_t carried = has_carry ? carry[i] : 0;
-    words[kept] = words[i];
+    words[kept] = word;
     if (keep_dead) {
+      dead_words[dead] = word;
       dead_carry[dead] = carried;
       dead += 1 - is_live;
     }
@@ -72,7 +74,7 @@ Status SidePartitioner::put_block(const Morsel& morsel, int32_t offset, int32_t 
     keyless_rows_ += rows - live;
     block.compact(rows, options_.keep_unmatchable, has_carry);
     if (block.dead_rows > 0) {
-      CD_TRY(unmatchable_.put(block.dead_carry, block.dead_carry, block.dead_rows));
+      CD_TRY(unmatchable_.put(block.dead_words, block.dead_carry, block.dead_rows));
     }
   }
   if (options_.filter != nullptr) {
@@ -82,7 +84,7 @@ Status SidePartitioner::put_block(const Morsel& morsel, int32_t offset, int32_t 
       filtered_rows_ += rows - live;
       block.compact(rows, options_.keep_unmatchable, has_carry);
       if (block.dead_rows > 0) {
-        CD_TRY(unmatchable_.put(block.dead_carry, block.dead_carry, block.dead_rows));
+        CD_TRY(unmatchable_.put(block.dead_words, block.dead_carry, block.dead_rows));
       }
     }
   }

@@ -38,7 +38,8 @@ struct PartitionerOptions {
 struct SorterBlock {
   alignas(64) uint64_t words[kSorterRows];
   alignas(64) uint64_t carry[kSorterRows];
-  alignas(64) uint64_t dead_carry[kSorterRows];  // of rows that cannot match
+  alignas(64) uint64_t dead_words[kSorterRows];  // of rows that cannot match
+  alignas(64) uint64_t dead_carry[kSorterRows];
   uint8_t live[kSorterRows];
   int32_t rows = 0;       // live rows, moved to the front in order
   int32_t dead_rows = 0;  // filled only if wanted
@@ -58,7 +59,8 @@ class SidePartitioner {
   Status finish();
 
   const RadixScatter& scatter() const { return scatter_; }
-  // Rows that cannot match, if they were wanted: one list, carried values only are meaningful.
+  // Rows that cannot match, if they were wanted: one list. Their words give back key columns that
+  // hold no nulls.
   const SegmentList& unmatchable() const { return unmatchable_.partition(0); }
   int64_t unmatchable_rows() const { return unmatchable_.partition_rows(0); }
   int64_t filtered_rows() const { return filtered_rows_; }
