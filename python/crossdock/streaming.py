@@ -72,12 +72,20 @@ def interruptible(reader: Any, cancel: Callable[[], None]) -> Iterator[Any]:
             if batch is not None:
                 yield batch
     finally:
-        error = None  # or the error and its trace-back would hold each other, and the join
         if not finished:
             cancel()
         while not done.wait(0.001):
-            with contextlib.suppress(queue.Empty):
-                ready.get_nowait()
+            _empty(ready)
+        # An error left in the queue, or here, would hold its trace-back, and that the queue, the
+        # stream and a batch.
+        _empty(ready)
+        error = None
+
+
+def _empty(ready: queue.Queue[tuple[Any, BaseException | None]]) -> None:
+    with contextlib.suppress(queue.Empty):
+        while True:
+            ready.get_nowait()
 
 
 def _pump(
