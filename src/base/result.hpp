@@ -49,15 +49,16 @@ Error make_error(ErrorCode code, fmt::format_string<Args...> text, Args&&... arg
 
 }  // namespace crossdock
 
-// Leaves the function with the error of `expr`, if it has one.
-#define CD_TRY(expr)                                                  \
-  do {                                                                \
-    if (auto cd_status = (expr); !cd_status.ok()) [[unlikely]]        \
-      return cd_status.error();                                       \
-  } while (false)
-
 #define CD_CONCAT_(a, b) a##b
 #define CD_CONCAT(a, b) CD_CONCAT_(a, b)
+
+// Leaves the function with the error of `expr`, if it has one.
+#define CD_TRY(expr)                                                        \
+  do {                                                                      \
+    if (auto CD_CONCAT(cd_status_, __LINE__) = (expr);                      \
+        !CD_CONCAT(cd_status_, __LINE__).ok()) [[unlikely]]                 \
+      return CD_CONCAT(cd_status_, __LINE__).error();                       \
+  } while (false)
 
 // CD_ASSIGN(auto x, f()): x = the value of f(), or leaves the function with its error.
 #define CD_ASSIGN(declaration, expr)                                  \

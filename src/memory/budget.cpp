@@ -15,12 +15,14 @@ namespace {
 constexpr int64_t kHugePageBytes = int64_t{2} << 20;
 constexpr int64_t kLineBytes = 64;
 
-// Rounds up to a size another block is likely to have too, so that the cache is of use: below
-// 2 MiB to cache lines, above to a quarter of the power of two (at most 25 % unused, never touched).
+constexpr int64_t kCachedBytesMin = int64_t{64} << 10;
+
+// Rounds up to a size another block is likely to have too, so that the cache is of use: small blocks
+// to cache lines, others to a quarter of the power of two (at most 25 % unused, never touched).
 int64_t size_class(int64_t bytes) {
-  if (bytes < kHugePageBytes) return (std::max<int64_t>(bytes, 1) + kLineBytes - 1) & -kLineBytes;
-  const int64_t power = static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(bytes)));
-  const int64_t step = std::max(power / 4, kHugePageBytes);
+  if (bytes < kCachedBytesMin) return (std::max<int64_t>(bytes, 1) + kLineBytes - 1) & -kLineBytes;
+  const auto power = static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(bytes)));
+  const int64_t step = bytes < kHugePageBytes ? power / 4 : std::max(power / 4, kHugePageBytes);
   return (bytes + step - 1) / step * step;
 }
 
@@ -108,17 +110,8 @@ Result<Block> Memory::get(int64_t bytes, std::string_view who) {
   Block block;
   block.memory_ = shared_from_this();
   block.bytes_ = size;
-  if (size < kHugePageBytes) {
-    block.data_ = static_cast<uint8_t*>(std::aligned_alloc(kLineBytes, size));
-  } else {
-    block.data_ = take_cached(size);
-    if (block.data_ == nullptr) {
-      block.data_ = map_aligned(size);
-      if (block.data_ != nullptr && madvise(block.data_, size, MADV_HUGEPAGE) != 0) {
-        refused_.store(true, std::memory_order_relaxed);
-      }
-    }
-  }
+  if (size >= kCachedBytesMin) block.data_ = take_cached(size);
+  if (block.data_ == nullptr) block.data_ = allocate(size);
   if (block.data_ == nullptr) {
     used_.fetch_sub(size, std::memory_order_relaxed);
     block.bytes_ = 0;
@@ -130,9 +123,20 @@ Result<Block> Memory::get(int64_t bytes, std::string_view who) {
   return block;
 }
 
+uint8_t* Memory::allocate(int64_t bytes) {
+  if (bytes < kHugePageBytes) {
+    return static_cast<uint8_t*>(std::aligned_alloc(kLineBytes, static_cast<size_t>(bytes)));
+  }
+  uint8_t* data = map_aligned(bytes);
+  if (data != nullptr && madvise(data, static_cast<size_t>(bytes), MADV_HUGEPAGE) != 0) {
+    refused_.store(true, std::memory_order_relaxed);
+  }
+  return data;
+}
+
 void Memory::put(uint8_t* data, int64_t bytes) {
   used_.fetch_sub(bytes, std::memory_order_relaxed);
-  if (bytes < kHugePageBytes) {
+  if (bytes < kCachedBytesMin) {
     std::free(data);
     return;
   }
@@ -148,7 +152,9 @@ void Memory::trim() {
 
 void Memory::trim_locked() {
   for (auto& [bytes, blocks] : cache_) {
-    for (uint8_t* data : blocks) munmap(data, bytes);
+    for (uint8_t* data : blocks) {
+      bytes < kHugePageBytes ? std::free(data) : static_cast<void>(munmap(data, bytes));
+    }
   }
   cache_.clear();
   cached_ = 0;

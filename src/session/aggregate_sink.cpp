@@ -103,7 +103,7 @@ void fold_column(const DataType& type, const ColumnView& column, Fold fold, Fold
       return is_unsigned ? fold_values<uint64_t>(column, fold, state, state.integer)
                          : fold_values<int64_t>(column, fold, state, state.integer);
     default:
-      return fold_values<__int128>(column, fold, state, state.integer);
+      return fold_values<Int128>(column, fold, state, state.integer);
   }
 }
 
@@ -165,8 +165,8 @@ Result<Fold> parse_fold(const std::string& name) {
                     "aggregate function is '{}', but must be one of count, sum, min, max", name);
 }
 
-bool fits_decimal(__int128 value) {
-  __int128 limit = 1;
+bool fits_decimal(Int128 value) {
+  Int128 limit = 1;
   for (int digit = 0; digit < kDecimalDigits; ++digit) limit *= 10;
   return value < limit && value > -limit;
 }

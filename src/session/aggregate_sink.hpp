@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/int128.hpp"
 #include "base/result.hpp"
 #include "operators/hash_join/join_sinks.hpp"
 
@@ -14,7 +15,7 @@ enum class Fold : uint8_t { kCount, kSum, kMin, kMax };
 
 // An exact total: integers and decimals in 128 bits, floats in double.
 struct FoldState {
-  __int128 integer = 0;
+  Int128 integer = 0;
   double real = 0;
   int64_t values = 0;  // non-null values seen
 };

@@ -3,13 +3,11 @@
 
 #include <cstdint>
 
+#include "base/int128.hpp"
 #include "table/key_kind.hpp"
 #include "table/type.hpp"
 
 namespace crossdock {
-
-__extension__ typedef __int128 Int128;
-__extension__ typedef unsigned __int128 UInt128;
 
 // A stored value, seen as what reads it. Order and names follow the width and sign only.
 enum class Stored : uint8_t {

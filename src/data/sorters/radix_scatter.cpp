@@ -1,26 +1,13 @@
-// The scatter's inner loop and the flush of full buffers.
+// Segments behind the scatter's inner loop.
 #include "data/sorters/radix_scatter.hpp"
 
 #include <hwy/cache_control.h>
-#include <hwy/highway.h>
 
 #include <algorithm>
 
 #include "base/check.hpp"
 
 namespace crossdock {
-namespace {
-
-namespace hn = hwy::HWY_NAMESPACE;
-
-// Copies whole cache lines past the caches. `rows` is rounded up to a line: both ends have room.
-void stream_lane(const uint64_t* from, uint64_t* to, int32_t rows) {
-  const hn::ScalableTag<uint64_t> lane;
-  const auto step = static_cast<int32_t>(hn::Lanes(lane));
-  for (int32_t i = 0; i < rows; i += step) hn::Stream(hn::Load(lane, from + i), lane, to + i);
-}
-
-}  // namespace
 
 RadixScatter::RadixScatter(Memory& memory, ScatterOptions options)
     : options_(std::move(options)), memory_(&memory),
@@ -30,6 +17,7 @@ RadixScatter::RadixScatter(Memory& memory, ScatterOptions options)
   CD_CHECK(options_.segment_rows > 0 && options_.segment_rows % kFlushRows == 0,
            "segment_rows {}", options_.segment_rows);
   fill_.assign(partition_count(), 0);
+  cursors_.resize(partition_count());
   partitions_.resize(partition_count());
 }
 
@@ -40,54 +28,59 @@ Status RadixScatter::open() {
   return {};
 }
 
+ScatterState RadixScatter::state() {
+  return {buffers_.as<uint64_t>(), fill_.data(), cursors_.data(),
+          options_.has_carry ? options_.segment_rows : 0, 63 - options_.partition_bits};
+}
+
 Status RadixScatter::put(const uint64_t* words, const uint64_t* carry, int32_t rows) {
-  // A shift by 64 would be undefined: with one partition, shift twice.
-  const int shift = 63 - options_.partition_bits;
-  auto* const buffers = buffers_.as<uint64_t>();
-  uint8_t* const fill = fill_.data();
-  const bool has_carry = options_.has_carry;
-  const size_t stride = has_carry ? 2 * kFlushRows : kFlushRows;
-  for (int32_t i = 0; i < rows; ++i) {
-    const auto partition = static_cast<uint32_t>(words[i] >> 1 >> shift);
-    uint64_t* const buffer = buffers + partition * stride;
-    const uint8_t at = fill[partition];
-    buffer[at] = words[i];
-    if (has_carry) buffer[kFlushRows + at] = carry[i];
-    fill[partition] = at + 1;
-    if (at + 1 == kFlushRows) [[unlikely]] {
-      CD_TRY(flush(partition, kFlushRows));
-    }
+  const ScatterState state = this->state();
+  const ScatterInput input{words, carry, rows};
+  uint32_t blocked = UINT32_MAX;
+  int32_t done = scatter_rows(state, input, 0, &blocked);
+  while (blocked != UINT32_MAX) {
+    CD_TRY(open_segment(blocked));
+    flush_buffer(state, blocked);
+    blocked = UINT32_MAX;
+    done = scatter_rows(state, input, done, &blocked);
   }
   return {};
 }
 
-Status RadixScatter::flush(uint32_t index, int32_t rows) {
-  Partition& partition = partitions_[index];
-  Segment* segment = partition.open;
-  if (segment == nullptr || segment->rows + kFlushRows > segment->capacity_rows) {
-    CD_ASSIGN(segment, pool_.get());
-    partition.open = segment;
-    partition.segments.push_back(segment);
-  }
-  const int64_t stride = options_.has_carry ? 2 * kFlushRows : kFlushRows;
-  const uint64_t* buffer = buffers_.as<uint64_t>() + index * stride;
-  stream_lane(buffer, segment->words() + segment->rows, kFlushRows);
-  if (options_.has_carry) {
-    stream_lane(buffer + kFlushRows, segment->carry() + segment->rows, kFlushRows);
-  }
-  segment->rows += rows;
-  partition.rows += rows;
-  fill_[index] = 0;
+Status RadixScatter::open_segment(uint32_t partition) {
+  close_segment(partition);
+  CD_ASSIGN(Segment * segment, pool_.get());
+  partitions_[partition].push_back(segment);
+  cursors_[partition] = {segment->words(), segment->capacity_rows};
   return {};
+}
+
+void RadixScatter::close_segment(uint32_t partition) {
+  if (partitions_[partition].empty()) return;
+  Segment* segment = partitions_[partition].back();
+  segment->rows = static_cast<int32_t>(segment->capacity_rows - cursors_[partition].room_rows);
 }
 
 Status RadixScatter::finish() {
-  for (int partition = 0; partition < partition_count(); ++partition) {
-    if (fill_[partition] > 0) CD_TRY(flush(partition, fill_[partition]));
+  const ScatterState state = this->state();
+  for (uint32_t partition = 0; partition < fill_.size(); ++partition) {
+    const int32_t left = fill_[partition];
+    if (left > 0) {
+      if (cursors_[partition].room_rows == 0) CD_TRY(open_segment(partition));
+      flush_buffer(state, partition);
+      cursors_[partition].room_rows += kFlushRows - left;
+    }
+    close_segment(partition);
   }
   hwy::FlushStream();
   buffers_.reset();
   return {};
+}
+
+int64_t RadixScatter::partition_rows(int index) const {
+  int64_t rows = 0;
+  for (const Segment* segment : partitions_[index]) rows += segment->rows;
+  return rows;
 }
 
 }  // namespace crossdock

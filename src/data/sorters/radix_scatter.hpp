@@ -14,13 +14,11 @@
 #include <vector>
 
 #include "base/result.hpp"
+#include "data/sorters/scatter_kernel.hpp"
 #include "data/sorters/segment.hpp"
 
 namespace crossdock {
 
-// Rows a buffer holds per partition: two cache lines per lane. 8 makes partial-line traffic, 32
-// pushes 1,024 partitions out of a 1 MiB L2.
-constexpr int32_t kFlushRows = 16;
 constexpr int kPartitionBitsMax = 12;
 
 struct ScatterOptions {
@@ -45,24 +43,22 @@ class RadixScatter {
   Status finish();
 
   int partition_count() const { return 1 << options_.partition_bits; }
-  const SegmentList& partition(int index) const { return partitions_[index].segments; }
-  int64_t partition_rows(int index) const { return partitions_[index].rows; }
+  const SegmentList& partition(int index) const { return partitions_[index]; }
+  // Rows of a partition. Valid after finish().
+  int64_t partition_rows(int index) const;
 
  private:
-  struct Partition {
-    SegmentList segments;
-    Segment* open = nullptr;
-    int64_t rows = 0;  // flushed rows
-  };
-
-  Status flush(uint32_t partition, int32_t rows);
+  ScatterState state();
+  Status open_segment(uint32_t partition);
+  void close_segment(uint32_t partition);
 
   ScatterOptions options_;
   Memory* memory_;
   SegmentPool pool_;
-  Block buffers_;   // per partition: kFlushRows words, then kFlushRows carried values
-  std::vector<uint8_t> fill_;  // rows in each buffer, 0..kFlushRows-1
-  std::vector<Partition> partitions_;
+  Block buffers_;
+  std::vector<uint8_t> fill_;
+  std::vector<ScatterCursor> cursors_;
+  std::vector<SegmentList> partitions_;
 };
 
 }  // namespace crossdock

@@ -26,7 +26,7 @@ struct alignas(64) Segment {
 static_assert(sizeof(Segment) == 64);
 
 // The rows of one partition: what all workers sorted into it, in the order each received them.
-using SegmentList = std::vector<const Segment*>;
+using SegmentList = std::vector<Segment*>;
 
 // Gives out segments of one size from large blocks. One owner thread.
 class SegmentPool {

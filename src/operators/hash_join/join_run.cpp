@@ -15,10 +15,10 @@ Status JoinRun::check_cancelled() const {
                     progress->phase.load());
 }
 
-Status JoinRun::phase(const char* name, int64_t rows, const std::function<Status(int)>& task) {
+Status JoinRun::phase(const char* name, int64_t row_count, const std::function<Status(int)>& task) {
   progress->phase.store(name);
   progress->rows_done.store(0);
-  progress->rows_total.store(rows);
+  progress->rows_total.store(row_count);
   const auto start = std::chrono::steady_clock::now();
   const Status status = team->run(task);
   const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
@@ -26,7 +26,7 @@ Status JoinRun::phase(const char* name, int64_t rows, const std::function<Status
   const auto known = std::find_if(phases.begin(), phases.end(),
                                   [&](const PhaseTime& phase) { return phase.name == name; });
   if (known == phases.end()) {
-    phases.push_back({name, rows, elapsed.count()});
+    phases.push_back({name, row_count, elapsed.count()});
   } else {
     known->seconds += elapsed.count();
   }

@@ -1,6 +1,8 @@
 // Encode, filter, scatter: the partition pass of one side.
 #include "operators/hash_join/side_partitioner.hpp"
 
+#include <hwy/cache_control.h>
+
 #include <algorithm>
 
 namespace crossdock {
@@ -58,6 +60,8 @@ Status SidePartitioner::put(const Morsel& morsel) {
   for (int32_t offset = 0; offset < morsel.rows; offset += kSorterRows) {
     CD_TRY(put_block(morsel, offset, std::min(kSorterRows, morsel.rows - offset)));
   }
+  // Streaming stores are ordered only by the thread that made them, and another may finish().
+  hwy::FlushStream();
   return {};
 }
 
