@@ -11,8 +11,6 @@ set(CMAKE_VISIBILITY_INLINES_HIDDEN ON)
 if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
   set(CMAKE_BUILD_TYPE Release)
 endif()
-# RelWithDebInfo is what developers run: optimised, with assertions, so NDEBUG (CMake's default here) stays unset.
-set(CMAKE_CXX_FLAGS_RELWITHDEBINFO "-O2 -g")
 
 find_program(CROSSDOCK_CCACHE ccache)
 mark_as_advanced(CROSSDOCK_CCACHE)
