@@ -62,7 +62,7 @@ def measure_row(work: Workload, options: Options) -> Row:
         series, memcpy = run_forms(work, ours, peers, options)
         phases = ours.phases() if ours and ours.phases else []
     row = empty_row(work, options) | {"phases": phases}
-    row["predicted_s"] = sum(phase["predicted_s"] for phase in phases) if phases else None
+    row["predicted_s"] = sum(phase.get("predicted_s", 0.0) for phase in phases) if phases else None
     row["input_rows"] = [inputs.left_rows, inputs.right_rows]
     fill(row, series, [peer.name for peer in peers if peer.counted], memcpy)
     row["process_peak_bytes"] = measure.peak_rss_bytes()  # all engines together

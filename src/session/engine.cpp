@@ -8,7 +8,6 @@
 #include "session/state.hpp"
 #include "table/arrow_export.hpp"
 #include "table/arrow_import.hpp"
-#include "table/validate.hpp"
 #include "table/word_mix.hpp"
 
 namespace crossdock {
@@ -112,7 +111,6 @@ void Engine::trim() { state_->memory->trim(); }
 ArrowTable ArrowTable::from_stream(const Engine&, ArrowArrayStream* stream) {
   auto state = std::make_shared<State>();
   state->table = value_or_throw(import_stream(stream));
-  state->validated.assign(state->table->schema->fields.size(), false);
   ArrowTable table;
   table.state_ = std::move(state);
   return table;
@@ -147,18 +145,6 @@ void ArrowTable::export_stream(ArrowArrayStream* out) const {
         return std::optional<Batch>(table->batches[next++]);
       },
       out);
-}
-
-Status ensure_valid(const ArrowTable::State& table, const std::vector<int>& columns) {
-  const std::lock_guard lock(table.mutex);
-  for (const int column : columns) {
-    if (table.validated[column]) continue;
-    for (const Batch& batch : table.table->batches) {
-      CD_TRY(validate_column(table.table->schema->fields[column], batch.columns[column]));
-    }
-    table.validated[column] = true;
-  }
-  return {};
 }
 
 std::vector<ErrorDescription> error_descriptions() {

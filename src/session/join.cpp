@@ -88,19 +88,6 @@ Result<JoinSpec> make_spec(const JoinOptions& options, const Schema& left, const
   return spec;
 }
 
-// The columns of each side that a run will read.
-void used_columns(const JoinSpec& spec, std::vector<int>& left, std::vector<int>& right) {
-  for (const auto& [left_key, right_key] : spec.keys) {
-    left.push_back(left_key);
-    right.push_back(right_key);
-  }
-  for (const auto* columns : {&spec.output, &spec.residual_columns}) {
-    for (const OutputColumn& column : *columns) {
-      (column.side == OutputSide::kRight ? right : left).push_back(column.column);
-    }
-  }
-}
-
 // A join that runs in the background while its stream is read. Ends with the stream.
 class BackgroundRun {
  public:
@@ -155,11 +142,6 @@ Join::Join(const Engine& engine, const ArrowTable& left, const ArrowTable& right
   const TablePtr& left_table = left.state()->table;
   const TablePtr& right_table = right.state()->table;
   JoinSpec spec = value_or_throw(make_spec(options, *left_table->schema, *right_table->schema));
-  std::vector<int> left_columns;
-  std::vector<int> right_columns;
-  used_columns(spec, left_columns, right_columns);
-  ok_or_throw(ensure_valid(*left.state(), left_columns));
-  ok_or_throw(ensure_valid(*right.state(), right_columns));
   const Engine::State& own = *engine.state();
   state_->join = value_or_throw(HashJoin::create(std::move(spec), left_table, right_table,
                                                  {own.memory, own.threads, own.machine, own.seed}));

@@ -36,12 +36,7 @@ struct Engine::State {
 
 struct ArrowTable::State {
   TablePtr table;
-  mutable std::mutex mutex;            // guards `validated`
-  mutable std::vector<bool> validated;  // by column: contents were checked
 };
-
-// Checks the contents of the named columns once per table (table/validate.hpp).
-Status ensure_valid(const ArrowTable::State& table, const std::vector<int>& columns);
 
 struct Join::State {
   std::shared_ptr<Engine::State> engine;

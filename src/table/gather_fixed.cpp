@@ -32,11 +32,19 @@ void copy_values(const ChunkedColumn& column, const RowRef* refs, int64_t count,
           out + row * kWidth, address<kWidth, kOneOrigin>(origins, block[0]), kBlockRows * kWidth);
       continue;
     }
+    if (is_near(block)) {
+      for (int64_t i = 0; i < kBlockRows; ++i) copy_one(row + i);
+      continue;
+    }
+    const uint8_t* places[kBlockRows];
+    for (int64_t i = 0; i < kBlockRows; ++i) {
+      places[i] = address<kWidth, kOneOrigin>(origins, readable<kNullRefs>(block[i], any_ref));
+      __builtin_prefetch(places[i]);
+    }
     for (int64_t i = 0; i < kBlockRows; ++i)
-      copy_one(row + i);
+      std::memcpy(out + (row + i) * kWidth, places[i], kWidth);
   }
-  for (; row < count; ++row)
-    copy_one(row);
+  for (; row < count; ++row) copy_one(row);
 }
 
 template <int kWidth>
@@ -74,8 +82,7 @@ inline BitPlace bit_place(const ChunkBits* chunks, RowRef ref) {
 template <bool kNullRefs>
 uint64_t pick_bits(const ChunkBits* chunks, RowRef any_ref, const RowRef* refs, int64_t count) {
   const bool full = count == kBlockRows;
-  if (full && is_run(refs) &&
-      refs[0] >> kChunkRowBits == refs[kBlockRows - 1] >> kChunkRowBits) {
+  if (full && is_run(refs) && refs[0] >> kChunkRowBits == refs[kBlockRows - 1] >> kChunkRowBits) {
     const ChunkBits& chunk = chunks[refs[0] >> kChunkRowBits];
     return load_bits(chunk.bits, chunk.shift + (refs[0] & kChunkRowMask));
   }
@@ -97,8 +104,7 @@ uint64_t pick_bits(const ChunkBits* chunks, RowRef any_ref, const RowRef* refs, 
 
 uint64_t present_bits(const RowRef* refs, int64_t count) {
   uint64_t word = 0;
-  for (int64_t i = 0; i < count; ++i)
-    word |= static_cast<uint64_t>(refs[i] != kNullRef) << i;
+  for (int64_t i = 0; i < count; ++i) word |= static_cast<uint64_t>(refs[i] != kNullRef) << i;
   return word;
 }
 
@@ -110,8 +116,7 @@ bool any_null_ref(std::span<const RowRef> refs) {
   for (size_t begin = 0; begin < refs.size(); begin += kSpan) {
     const size_t end = std::min(refs.size(), begin + kSpan);
     uint32_t found = 0;
-    for (size_t i = begin; i < end; ++i)
-      found |= refs[i] == kNullRef ? 1U : 0U;
+    for (size_t i = begin; i < end; ++i) found |= refs[i] == kNullRef ? 1U : 0U;
     if (found != 0) return true;
   }
   return false;

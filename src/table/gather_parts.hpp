@@ -69,8 +69,7 @@ inline bool is_run(const RowRef* refs) {
   if (refs[kBlockRows - 1] - first != kBlockRows - 1) return false;
   if (first >= kNullRef - kBlockRows) return false;
   RowRef different = 0;
-  for (RowRef i = 0; i < kBlockRows; ++i)
-    different |= (refs[i] - first) ^ i;
+  for (RowRef i = 0; i < kBlockRows; ++i) different |= (refs[i] - first) ^ i;
   return different == 0;
 }
 

@@ -3,6 +3,7 @@
 // (8 bytes a row of scratch), so that the second does not miss the cache on the offsets again.
 #include <algorithm>
 #include <limits>
+#include <type_traits>
 
 #include "table/gather_parts.hpp"
 
@@ -15,7 +16,8 @@ constexpr int64_t kAheadRows = 16;  // strings whose first line is requested bef
 enum BlockTrait : uint8_t {
   kPlain = 0,
   kExact = 1,  // a string ends within 16 bytes of its buffer's end: no reading past it
-  kRun = 2,    // consecutive rows
+  kRun = 2,    // consecutive strings of one buffer: only the first has a place in the scratch
+  kFar = 4,    // the strings are not in the cache
 };
 
 struct Scratch {
@@ -23,6 +25,12 @@ struct Scratch {
   const uint8_t** sources;  // per row
   uint8_t* traits;          // per 64 rows
 };
+
+template <class Offset>
+Offset add_wrapping(Offset a, Offset b) {
+  using Bits = std::make_unsigned_t<Offset>;
+  return static_cast<Offset>(static_cast<Bits>(a) + static_cast<Bits>(b));
+}
 
 Result<Scratch> make_scratch(const Request& request) {
   const auto count = static_cast<int64_t>(request.refs.size());
@@ -37,22 +45,57 @@ Result<Scratch> make_scratch(const Request& request) {
 struct MeasureBlock {
   const RowRef* refs;
   int64_t count;
-  uint64_t valid;  // a bit per row; read only if some row of the output is null
+  uint64_t valid;  // a bit per row; all ones if no row is null, which includes missing rows
   const uint8_t** sources;
+
+  bool full() const { return count == kBlockRows; }
+  bool all_valid() const { return valid == ~uint64_t{0}; }
 };
 
-// Writes the places and end offsets of a block, counting from `total`, and answers its traits.
-template <class Offset, bool kMasked, bool kNullRefs>
-uint8_t measure(const ChunkedColumn& column,
-                const MeasureBlock& block,
-                Offset* ends,
-                int64_t& total) {
+inline uintptr_t entry_of(const ChunkStrings& chunk, RowRef ref, size_t offset_bytes) {
+  return chunk.offsets + static_cast<uintptr_t>(ref) * offset_bytes;
+}
+
+template <class Offset>
+void prefetch_entries(const ChunkedColumn& column, const RowRef* refs) {
+  for (int64_t i = 0; i < kBlockRows; ++i) {
+    const RowRef ref = readable<true>(refs[i], column.any_ref);
+    const ChunkStrings& chunk = column.strings[ref >> kChunkRowBits];
+    __builtin_prefetch(reinterpret_cast<const void*>(entry_of(chunk, ref, sizeof(Offset))));
+  }
+}
+
+// The functions below write the end offsets of a block, counting from `total`, and the places of its
+// strings; they answer its traits.
+
+template <class Offset>
+uint8_t measure_run(const ChunkStrings& chunk,
+                    const MeasureBlock& block,
+                    Offset* ends,
+                    int64_t& total) {
+  const auto entries =
+      reinterpret_cast<const uint8_t*>(entry_of(chunk, block.refs[0], sizeof(Offset)));
+  const auto begin = load_unaligned<Offset>(entries);
+  const auto shift = static_cast<Offset>(total - begin);  // wraps only if the total is too large
+  for (int64_t i = 0; i < kBlockRows; ++i) {
+    ends[i] = add_wrapping(load_unaligned<Offset>(entries + (i + 1) * sizeof(Offset)), shift);
+  }
+  total += load_unaligned<Offset>(entries + kBlockRows * sizeof(Offset)) - begin;
+  block.sources[0] = chunk.bytes + begin;
+  return kRun;
+}
+
+template <class Offset, bool kMasked>
+uint8_t measure_rows(const ChunkedColumn& column,
+                     const MeasureBlock& block,
+                     Offset* ends,
+                     int64_t& total) {
   int64_t sum = total;
   uint32_t exact = 0;
   for (int64_t i = 0; i < block.count; ++i) {
-    const RowRef ref = readable<kNullRefs>(block.refs[i], column.any_ref);
+    const RowRef ref = readable<kMasked>(block.refs[i], column.any_ref);
     const ChunkStrings& chunk = column.strings[ref >> kChunkRowBits];
-    const uintptr_t entry = chunk.offsets + static_cast<uintptr_t>(ref) * sizeof(Offset);
+    const uintptr_t entry = entry_of(chunk, ref, sizeof(Offset));
     const auto begin = load_unaligned<Offset>(reinterpret_cast<const void*>(entry));
     const auto end = load_unaligned<Offset>(reinterpret_cast<const void*>(entry + sizeof(Offset)));
     int64_t bytes = end - begin;
@@ -63,8 +106,24 @@ uint8_t measure(const ChunkedColumn& column,
     ends[i] = static_cast<Offset>(sum);
   }
   total = sum;
-  const bool run = block.count == kBlockRows && is_run(block.refs);
-  return static_cast<uint8_t>((exact != 0 ? kExact : kPlain) | (run ? kRun : kPlain));
+  return exact != 0 ? kExact : kPlain;
+}
+
+template <class Offset>
+uint8_t measure(const ChunkedColumn& column,
+                const MeasureBlock& block,
+                Offset* ends,
+                int64_t& total) {
+  if (block.full() && block.all_valid() && is_run(block.refs)) {
+    const ChunkStrings& first = column.strings[block.refs[0] >> kChunkRowBits];
+    const ChunkStrings& last = column.strings[block.refs[kBlockRows - 1] >> kChunkRowBits];
+    if (first.offsets == last.offsets) return measure_run<Offset>(first, block, ends, total);
+  }
+  const bool far = block.full() && !is_near(block.refs);
+  if (far) prefetch_entries<Offset>(column, block.refs);
+  const uint8_t traits = block.all_valid() ? measure_rows<Offset, false>(column, block, ends, total)
+                                           : measure_rows<Offset, true>(column, block, ends, total);
+  return static_cast<uint8_t>(traits | (far ? kFar : kPlain));
 }
 
 // Answers the total bytes; the offsets have wrapped around if it does not fit them.
@@ -74,19 +133,15 @@ int64_t measure_all(const Request& request,
                     const Scratch& scratch,
                     Offset* offsets) {
   const auto count = static_cast<int64_t>(request.refs.size());
-  const bool no_nulls = validity.null_count == 0;  // then there was no null ref either
-  const auto measure_block = no_nulls          ? measure<Offset, false, false>
-                           : request.null_refs ? measure<Offset, true, true>
-                                               : measure<Offset, true, false>;
   int64_t total = 0;
   offsets[0] = 0;
   for (int64_t row = 0; row < count; row += kBlockRows) {
-    const MeasureBlock block{request.refs.data() + row,
-                             std::min(kBlockRows, count - row),
-                             no_nulls ? 0 : validity.words()[row / kBlockRows],
-                             scratch.sources + row};
-    scratch.traits[row / kBlockRows] =
-        measure_block(request.column, block, offsets + row + 1, total);
+    const MeasureBlock block{
+        request.refs.data() + row,
+        std::min(kBlockRows, count - row),
+        validity.null_count == 0 ? ~uint64_t{0} : validity.words()[row / kBlockRows],
+        scratch.sources + row};
+    scratch.traits[row / kBlockRows] = measure(request.column, block, offsets + row + 1, total);
   }
   return total;
 }
@@ -110,14 +165,10 @@ void copy_block(
   const int64_t span = starts[count] - starts[0];
   if (span == 0) return;
   if ((traits & kRun) != 0) {
-    const int64_t last = starts[count] - starts[count - 1];
-    // Fails only if a null slot holds bytes.
-    if (sources[count - 1] + last - sources[0] == span) {
-      std::memcpy(out + starts[0], sources[0], span);
-      return;
-    }
+    std::memcpy(out + starts[0], sources[0], span);
+    return;
   }
-  const int64_t ahead = std::min(count, rows - kAheadRows - begin);
+  const int64_t ahead = (traits & kFar) != 0 ? std::min(count, rows - kAheadRows - begin) : 0;
   for (int64_t i = 0; i < count; ++i) {
     if (i < ahead) __builtin_prefetch(sources[i + kAheadRows]);
     const int64_t bytes = starts[i + 1] - starts[i];

@@ -14,24 +14,33 @@ struct View {
   uint64_t tail;  // text, or buffer number in the low half and position in the high one
 };
 
+inline const void* place_of(const ChunkedColumn& column, RowRef ref) {
+  return reinterpret_cast<const void*>(column.origins[ref >> kChunkRowBits] +
+                                       static_cast<uintptr_t>(ref) * sizeof(View));
+}
+
+void prefetch_views(const ChunkedColumn& column, const RowRef* refs) {
+  for (int64_t i = 0; i < kBlockRows; ++i) {
+    __builtin_prefetch(place_of(column, readable<true>(refs[i], column.any_ref)));
+  }
+}
+
 // Copies up to 64 views; answers whether one of them is long. Rows whose bit in `valid` is not set
 // become empty (kMasked; otherwise all are valid).
-template <bool kMasked, bool kNullRefs>
+template <bool kMasked>
 bool copy_views(
     const ChunkedColumn& column, const RowRef* refs, int64_t count, uint64_t valid, View* out) {
   uint64_t longest = 0;
   for (int64_t i = 0; i < count; ++i) {
-    const RowRef ref = readable<kNullRefs>(refs[i], column.any_ref);
-    const RowRef chunk = ref >> kChunkRowBits;
-    View view = load_unaligned<View>(reinterpret_cast<const void*>(
-        column.origins[chunk] + static_cast<uintptr_t>(ref) * sizeof(View)));
+    const RowRef ref = readable<kMasked>(refs[i], column.any_ref);
+    View view = load_unaligned<View>(place_of(column, ref));
     if constexpr (kMasked) {
       const uint64_t keep = -((valid >> i) & 1);
       view.head &= keep;
       view.tail &= keep;
     }
     const auto bytes = static_cast<uint32_t>(view.head);
-    view.tail += bytes > kInlineBytes ? column.first_heap[chunk] : 0;
+    view.tail += bytes > kInlineBytes ? column.first_heap[ref >> kChunkRowBits] : 0;
     longest |= static_cast<uint64_t>(bytes > kInlineBytes);
     out[i] = view;
   }
@@ -45,17 +54,17 @@ Result<Views> gather_views(const Request& request, const Validity& validity) {
   Views views;
   CD_ASSIGN(views.values,
             request.memory.get(count * static_cast<int64_t>(sizeof(View)), "gather views"));
-  const auto copy_masked = request.null_refs ? copy_views<true, true> : copy_views<true, false>;
   auto* out = views.values.as<View>();
   for (int64_t row = 0; row < count; row += kBlockRows) {
     const RowRef* refs = request.refs.data() + row;
     const int64_t rows = std::min(kBlockRows, count - row);
-    // Without nulls in the output there was no null ref either.
-    views.any_long |=
-        validity.null_count == 0
-            ? copy_views<false, false>(request.column, refs, rows, 0, out + row)
-            : copy_masked(
-                  request.column, refs, rows, validity.words()[row / kBlockRows], out + row);
+    const uint64_t valid =
+        validity.null_count == 0 ? ~uint64_t{0} : validity.words()[row / kBlockRows];
+    if (rows == kBlockRows && !is_near(refs)) prefetch_views(request.column, refs);
+    // A missing row is null too, so where all are valid none is missing.
+    views.any_long |= valid == ~uint64_t{0}
+                        ? copy_views<false>(request.column, refs, rows, valid, out + row)
+                        : copy_views<true>(request.column, refs, rows, valid, out + row);
   }
   return views;
 }

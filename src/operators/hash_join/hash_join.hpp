@@ -25,8 +25,8 @@ struct JoinEnvironment {
 
 class HashJoin {
  public:
-  // Plans. `left` and `right` must hold validated columns (table/validate.hpp). Errors: everything
-  // that is wrong with the request, before any row is read.
+  // Plans. The tables' contents have been checked on import. Errors: everything that is wrong with the
+  // request, before any row is joined.
   static Result<std::unique_ptr<HashJoin>> create(JoinSpec spec, TablePtr left, TablePtr right,
                                                   JoinEnvironment environment);
 
