@@ -127,5 +127,5 @@ def _rate(step: dict[str, Any]) -> str:
 def _totals(data: dict[str, Any]) -> str:
     return (
         f"total {format_seconds(data['total_s'])}   {data['result_rows']:,} rows   "
-        f"peak memory {format_bytes(data['memory_peak_bytes'])}   {data['threads']} threads"
+        f"peak memory {format_bytes(data['memory_peak_bytes'])}   threads {data['threads']}"
     )

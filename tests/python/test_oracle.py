@@ -1,4 +1,5 @@
-"""Joins of generated tables, compared with DuckDB: types, nulls, kinds, sizes, duplicates, skew."""
+"""Joins of relations, compared with DuckDB: how names, keys and types of the two sides come out of
+every kind. (tests/oracle compares the engine itself, below the Python package.)"""
 
 from __future__ import annotations
 
@@ -16,8 +17,6 @@ duckdb = pytest.importorskip("duckdb")
 ORACLE = duckdb.connect()  # one for all cases: opening one costs more than a small join
 
 KINDS = ("inner", "left", "right", "full", "semi", "anti", "anti_null_aware")
-STRATEGIES = ("auto", "radix", "direct", "dense")
-BUILDS = ("auto", "left", "right")
 EPOCH = datetime.datetime(2020, 1, 1)
 
 
@@ -117,7 +116,7 @@ def test_key_types(dock: xd.Dock, kind: str, how: str) -> None:
     check(dock, table(1, 300, 60, (kind,), "string"), table(2, 200, 60, (kind,), "int64"), how)
 
 
-@pytest.mark.parametrize("how", ["inner", "full"])
+@pytest.mark.parametrize("how", ["full"])
 @pytest.mark.parametrize("payload", list(MAKERS))
 @pytest.mark.parametrize("materialize", ["early", "late"])
 def test_payload_types(dock: xd.Dock, payload: str, how: str, materialize: str) -> None:
@@ -138,23 +137,6 @@ def test_several_keys(dock: xd.Dock, kinds: tuple[str, ...], how: str) -> None:
 
 
 @pytest.mark.parametrize("how", KINDS)
-@pytest.mark.parametrize("strategy", STRATEGIES)
-@pytest.mark.parametrize("build", BUILDS)
-@pytest.mark.parametrize("nulls", [False, True])
-def test_strategies(dock: xd.Dock, strategy: str, build: str, how: str, nulls: bool) -> None:
-    if how == "anti_null_aware" and nulls:
-        pytest.skip("NOT IN has no form in which NULL equals NULL")
-    if strategy == "dense" and nulls:
-        pytest.skip("an array indexed by the key has no place for NULL")
-    left, right = (
-        table(1, 3000, 900, ("uint16",), "string"),
-        table(2, 2000, 900, ("uint16",), "date"),
-    )
-    options = {"strategy": strategy, "build": build, "null_equals_null": nulls}
-    check(dock, left, right, how, **options)
-
-
-@pytest.mark.parametrize("how", KINDS)
 @pytest.mark.parametrize(
     "rows", [(0, 0), (0, 5), (5, 0), (1, 1), (1, 2), (2, 1000), (1000, 2)], ids=repr
 )
@@ -163,11 +145,10 @@ def test_sizes(dock: xd.Dock, rows: tuple[int, int], how: str) -> None:
     check(dock, left, table(2, rows[1], 3, ("int64",), "decimal"), how)
 
 
-@pytest.mark.parametrize("how", ["inner", "left", "full", "semi", "anti"])
-@pytest.mark.parametrize("strategy", ["auto", "radix", "direct"])
-def test_more_rows_than_a_batch(dock: xd.Dock, how: str, strategy: str) -> None:
+@pytest.mark.parametrize("how", ["left", "full", "anti"])
+def test_more_rows_than_a_batch(dock: xd.Dock, how: str) -> None:
     left = table(1, 70_000, 30_000, ("int64",), "string")
-    check(dock, left, table(2, 20_000, 30_000, ("int64",), "int32"), how, strategy=strategy)
+    check(dock, left, table(2, 20_000, 30_000, ("int64",), "int32"), how, null_equals_null=True)
 
 
 @pytest.mark.parametrize("how", ["inner", "left", "right", "semi"])
