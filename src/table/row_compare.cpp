@@ -101,8 +101,7 @@ void SideReader::prepare(Comparison comparison) {
 
 void SideReader::read_indices(const RowRef* refs, int32_t count, uint64_t* indices) const {
   keys::read_words(RefRows{column_, refs}, side_.index, count, indices);
-  for (int32_t i = 0; i < count; ++i)
-    indices[i] = indices[i] < value_count_ ? indices[i] : 0;
+  for (int32_t i = 0; i < count; ++i) indices[i] = indices[i] < value_count_ ? indices[i] : 0;
 }
 
 void SideReader::read_valid(const RowRef* refs, int32_t count, uint8_t* valid) const {
@@ -114,8 +113,7 @@ void SideReader::read_valid(const RowRef* refs, int32_t count, uint8_t* valid) c
   if (values_.valid.empty()) return;
   uint64_t indices[kBlockRows];
   read_indices(refs, count, indices);
-  for (int32_t i = 0; i < count; ++i)
-    valid[i] &= values_.valid[indices[i]];
+  for (int32_t i = 0; i < count; ++i) valid[i] &= values_.valid[indices[i]];
 }
 
 void SideReader::read_words(const RowRef* refs, int32_t count, uint64_t* words) const {
@@ -124,8 +122,7 @@ void SideReader::read_words(const RowRef* refs, int32_t count, uint64_t* words) 
     return;
   }
   read_indices(refs, count, words);
-  for (int32_t i = 0; i < count; ++i)
-    words[i] = values_.words[words[i]];
+  for (int32_t i = 0; i < count; ++i) words[i] = values_.words[words[i]];
 }
 
 void SideReader::read_wide(const RowRef* refs,
@@ -154,8 +151,7 @@ void SideReader::read_slices(const RowRef* refs,
   }
   uint64_t indices[kBlockRows];
   read_indices(refs, count, indices);
-  for (int32_t i = 0; i < count; ++i)
-    slices[i] = values_.slices[indices[i]];
+  for (int32_t i = 0; i < count; ++i) slices[i] = values_.slices[indices[i]];
 }
 
 // Candidates that are equal so far, and their positions in the caller's arrays.
@@ -261,8 +257,7 @@ void RowComparer::Column::compare_words(const Candidates& candidates, uint8_t* e
   uint64_t rights[kBlockRows];
   left.read_words(candidates.left, candidates.count, lefts);
   right.read_words(candidates.right, candidates.count, rights);
-  for (int32_t i = 0; i < candidates.count; ++i)
-    equal[i] = lefts[i] == rights[i] ? 1 : 0;
+  for (int32_t i = 0; i < candidates.count; ++i) equal[i] = lefts[i] == rights[i] ? 1 : 0;
 }
 
 void RowComparer::Column::compare_wide(const Candidates& candidates, uint8_t* equal) const {
@@ -284,6 +279,12 @@ void RowComparer::Column::compare_slices(const Candidates& candidates,
   Slice rights[kBlockRows];
   left.read_slices(candidates.left, candidates.count, any_nulls ? valid.left : nullptr, lefts);
   right.read_slices(candidates.right, candidates.count, any_nulls ? valid.right : nullptr, rights);
+  // The bytes are most likely not in the cache, and the comparison below is too long a loop for the
+  // core to reach many of them by itself.
+  for (int32_t i = 0; i < candidates.count; ++i) {
+    __builtin_prefetch(lefts[i].data);
+    __builtin_prefetch(rights[i].data);
+  }
   for (int32_t i = 0; i < candidates.count; ++i)
     equal[i] = equal_bytes(lefts[i], rights[i]) ? 1 : 0;
 }
@@ -354,10 +355,8 @@ int32_t RowComparer::select_equal(const RowRef* left,
     candidates.count = std::min(kBlockRows, count - begin);
     std::copy_n(left + begin, candidates.count, candidates.left);
     std::copy_n(right + begin, candidates.count, candidates.right);
-    for (int32_t i = 0; i < candidates.count; ++i)
-      candidates.position[i] = begin + i;
-    for (const auto& column : columns_)
-      column->select(candidates);
+    for (int32_t i = 0; i < candidates.count; ++i) candidates.position[i] = begin + i;
+    for (const auto& column : columns_) column->select(candidates);
     std::copy_n(candidates.position, candidates.count, selected + found);
     found += candidates.count;
   }
