@@ -108,9 +108,9 @@ Status HashJoin::prepare() {
   }
   input.threads = worker_count();
   CD_ASSIGN(choice_, choose_join(input));
-  const int64_t build_rows = rows(choice_.chosen.build);
-  partition_bits_ = spec_.partition_bits >= 0 ? spec_.partition_bits
-                                              : radix_bits(build_rows, environment_.machine);
+  partition_bits_ = spec_.partition_bits >= 0
+                        ? spec_.partition_bits
+                        : radix_bits(choice_.build_rows_expected, environment_.machine);
   return {};
 }
 
@@ -155,16 +155,15 @@ bool HashJoin::may_be_dense(Strategy strategy) const {
   return bits > partition_bits_ && (int64_t{1} << bits) <= 4 * rows(build);
 }
 
-// The exact range of the build keys: bits for dense words, or 0 if they do not qualify after all.
-Result<int> HashJoin::scan_key_range(JoinRun& run, KeyPlan& keys) const {
+// The exact range of one side's keys.
+Result<KeyLimits> HashJoin::scan_key_range(JoinRun& run, Side side) const {
   struct alignas(64) Range {
     int64_t min = std::numeric_limits<int64_t>::max();
     int64_t max = std::numeric_limits<int64_t>::min();
   };
   std::vector<Range> ranges(run.team->worker_count());
-  const Side build = run.build();
-  CD_TRY(run.for_morsels("scan key range", build, [&](int worker, const Morsel& morsel) -> Status {
-    KeyEncoder encoder(keys_, *run.schema_of(build), build);
+  CD_TRY(run.for_morsels("scan key range", side, [&](int worker, const Morsel& morsel) -> Status {
+    KeyEncoder encoder(keys_, *run.schema_of(side), side);
     uint64_t loaded[kSorterRows];
     uint8_t live[kSorterRows];
     Range range = ranges[worker];
@@ -187,9 +186,25 @@ Result<int> HashJoin::scan_key_range(JoinRun& run, KeyPlan& keys) const {
     all.min = std::min(all.min, range.min);
     all.max = std::max(all.max, range.max);
   }
-  if (all.min > all.max) all = {.min = 0, .max = 0};  // no key at all: any range will do
-  keys.range_min = all.min;
-  return dense_range_bits(all.min, all.max, rows(build));
+  return KeyLimits{true, all.min > all.max, all.min, all.max};
+}
+
+// Scans the ranges that the strategy needs or the samples promise something of, and overlaps them.
+Status HashJoin::find_limits(JoinRun& run, Strategy strategy, KeyLimits& limits) const {
+  for (const Side side : {run.build(), run.other()}) {
+    const Side pruned = side == Side::kLeft ? Side::kRight : Side::kLeft;
+    const bool needed = side == run.build() && may_be_dense(strategy);
+    if (!needed && choice_.overlap[index_of(pruned)] >= kOverlapWorthScan) continue;
+    CD_ASSIGN(const KeyLimits range, scan_key_range(run, side));
+    if (!limits.known) {
+      limits = range;
+      continue;
+    }
+    limits.min = std::max(limits.min, range.min);
+    limits.max = std::min(limits.max, range.max);
+    limits.empty = limits.empty || range.empty || limits.min > limits.max;
+  }
+  return {};
 }
 
 // NOT IN: with a null among the right keys nothing is certain to be absent; with no right rows at all
@@ -217,11 +232,15 @@ Status HashJoin::emit_null_aware(JoinRun& run, bool& done) const {
 
 Status HashJoin::run_attempt(JoinRun& run, Strategy strategy) const {
   KeyPlan keys = keys_;
+  CD_TRY(find_limits(run, strategy, keys.limits));
   if (may_be_dense(strategy)) {
-    CD_ASSIGN(const int bits, scan_key_range(run, keys));
+    // Without any key in common, any range will do: no row passes the limits.
+    const KeyLimits range = keys.limits.empty ? KeyLimits{} : keys.limits;
+    const int bits = dense_range_bits(range.min, range.max, rows(run.build()));
     const bool narrow = strategy == Strategy::kDense || bits > partition_bits_;
     if (bits > 0 && narrow) {
       keys.mode = KeyMode::kDense;
+      keys.range_min = range.min;
       keys.range_bits = bits;
     } else if (strategy == Strategy::kDense) {
       run.profile->strategy_change = "the key range is wider than the sample showed";

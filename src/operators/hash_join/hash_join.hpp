@@ -50,7 +50,8 @@ class HashJoin {
   Status prepare();
   Status run_strategy(JoinRun& run, Strategy strategy) const;
   Status run_attempt(JoinRun& run, Strategy strategy) const;
-  Result<int> scan_key_range(JoinRun& run, KeyPlan& keys) const;
+  Result<KeyLimits> scan_key_range(JoinRun& run, Side side) const;
+  Status find_limits(JoinRun& run, Strategy strategy, KeyLimits& limits) const;
   bool may_be_dense(Strategy strategy) const;
   OutputPlan plan_for(Strategy strategy, const KeyPlan& keys) const;
   int64_t batch_rows() const;

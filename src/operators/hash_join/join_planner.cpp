@@ -34,12 +34,12 @@ class Sampler {
     }
     sample.rows_seen = static_cast<int64_t>(keys_.size());
     if (keys_.empty()) return sample;
-    const auto [min, max] = std::minmax_element(keys_.begin(), keys_.end());
-    sample.min = *min;
-    sample.max = *max;
     sample.clustered = near_ * 4 > neighbours_ * 3;
     std::sort(keys_.begin(), keys_.end());
+    sample.min = keys_.front();
+    sample.max = keys_.back();
     sample.unique = std::adjacent_find(keys_.begin(), keys_.end()) == keys_.end();
+    sample.keys = std::move(keys_);
     return sample;
   }
 
@@ -83,6 +83,21 @@ bool dense_is_possible(const PlannerInput& input) {
          input.keys->parts.size() == 1 && input.keys->parts[0].kind.form == KeyForm::kInteger64;
 }
 
+// Share of the keys seen in `own` that lie where keys of `other` were seen.
+double overlap_of(const KeySample& own, const KeySample& other) {
+  if (own.keys.empty() || other.keys.empty()) return 1;
+  const auto first = std::lower_bound(own.keys.begin(), own.keys.end(), other.min);
+  const auto last = std::upper_bound(own.keys.begin(), own.keys.end(), other.max);
+  return static_cast<double>(last - first) / static_cast<double>(own.keys.size());
+}
+
+// Rows of a side that are expected to be inside the other side's range.
+int64_t expected_rows(const PlannerInput& input, const JoinChoice& choice, Side side) {
+  const double overlap = choice.overlap[index_of(side)];
+  if (overlap >= kOverlapWorthScan) return rows_of(input, side);
+  return 1 + static_cast<int64_t>(overlap * static_cast<double>(rows_of(input, side)));
+}
+
 // Columns that have to be fetched by reference from a side, roughly: what is no key and not narrow.
 int gathered_columns(const PlannerInput& input, Side side) {
   int bits = 0;
@@ -100,8 +115,8 @@ int gathered_columns(const PlannerInput& input, Side side) {
 JoinShape shape_for(const PlannerInput& input, const JoinChoice& choice, Side build) {
   const Side probe = opposite(build);
   JoinShape shape;
-  shape.build_rows = rows_of(input, build);
-  shape.probe_rows = rows_of(input, probe);
+  shape.build_rows = expected_rows(input, choice, build);
+  shape.probe_rows = expected_rows(input, choice, probe);
   shape.threads = input.threads;
   shape.output_columns = static_cast<int>(input.spec->output.size());
   shape.gathered_build = gathered_columns(input, build);
@@ -180,6 +195,10 @@ Result<JoinChoice> choose_join(const PlannerInput& input) {
     for (const Side side : {Side::kLeft, Side::kRight}) {
       choice.samples[index_of(side)] = sample_keys(input, side);
     }
+    if (dense_is_possible(input)) {
+      choice.overlap[0] = overlap_of(choice.samples[0], choice.samples[1]);
+      choice.overlap[1] = overlap_of(choice.samples[1], choice.samples[0]);
+    }
   }
   if (input.spec->strategy == Strategy::kDense && !dense_is_possible(input)) {
     return make_error(ErrorCode::kInvalidArgument,
@@ -204,6 +223,7 @@ Result<JoinChoice> choose_join(const PlannerInput& input) {
   choice.chosen = *std::min_element(
       choice.considered.begin(), choice.considered.end(),
       [](const auto& a, const auto& b) { return a.cost.seconds() < b.cost.seconds(); });
+  choice.build_rows_expected = expected_rows(input, choice, choice.chosen.build);
   choice.strategy_reason = why_strategy(input, choice.chosen);
   choice.build_reason = why_build(input, choice);
   return choice;

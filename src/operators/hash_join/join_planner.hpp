@@ -20,6 +20,7 @@ struct KeySample {
   int64_t max = 0;
   bool unique = false;       // no key was seen twice, neighbours included
   bool clustered = false;    // neighbours mostly have near keys
+  std::vector<int64_t> keys; // ascending
 };
 
 struct PlannedStrategy {
@@ -34,7 +35,12 @@ struct JoinChoice {
   std::string strategy_reason;
   std::string build_reason;
   KeySample samples[2];  // by Side
+  // Share of a side's sampled keys inside the sampled range of the other side. Below a half, the other
+  // side's exact range is worth a scan: rows outside it are dropped before they are moved.
+  double overlap[2] = {1, 1};  // by Side
+  int64_t build_rows_expected = 0;
 };
+constexpr double kOverlapWorthScan = 0.5;
 
 struct PlannerInput {
   const JoinSpec* spec = nullptr;

@@ -1,12 +1,72 @@
-// Filling and testing of the key filter.
+// Filling and testing of the key filter. This file compiles itself once per instruction set, for their
+// shifts.
 #include "operators/hash_join/key_filter.hpp"
 
 #include <algorithm>
 #include <bit>
 #include <cstring>
 
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "operators/hash_join/key_filter.cpp"
+#include <hwy/foreach_target.h>  // IWYU pragma: keep
+#include <hwy/highway.h>
+
+HWY_BEFORE_NAMESPACE();
+namespace crossdock::HWY_NAMESPACE {
+namespace {
+
+struct BloomBits {
+  int shift;
+  uint64_t block(uint64_t word) const { return word >> shift; }
+  uint64_t mask(uint64_t word) const {
+    return uint64_t{1} << (word & 63) | uint64_t{1} << (word >> 6 & 63) |
+           uint64_t{1} << (word >> 12 & 63) | uint64_t{1} << (word >> 18 & 63);
+  }
+};
+
+struct RangeBit {
+  int shift;
+  uint64_t block(uint64_t word) const { return word >> shift >> 6; }
+  uint64_t mask(uint64_t word) const { return uint64_t{1} << (word >> shift & 63); }
+};
+
+template <class Bits>
+void enter(Bits bits, const Segment& segment, uint64_t* blocks) {
+  const uint64_t* words = segment.words();
+  for (int32_t i = 0; i < segment.rows; ++i) blocks[bits.block(words[i])] |= bits.mask(words[i]);
+}
+
+template <class Bits>
+int32_t test(Bits bits, const uint64_t* blocks, const FilterInput& input) {
+  int32_t kept = 0;
+  for (int32_t i = 0; i < input.count; ++i) {
+    const uint64_t mask = bits.mask(input.words[i]);
+    const uint8_t may_match = (blocks[bits.block(input.words[i])] & mask) == mask ? 1 : 0;
+    input.keep[i] = may_match;
+    kept += may_match;
+  }
+  return kept;
+}
+
+}  // namespace
+
+void enter_segment(bool dense, int shift, const Segment& segment, uint64_t* blocks) {
+  dense ? enter(RangeBit{shift}, segment, blocks) : enter(BloomBits{shift}, segment, blocks);
+}
+
+int32_t test_words(bool dense, int shift, const uint64_t* blocks, const FilterInput& input) {
+  return dense ? test(RangeBit{shift}, blocks, input) : test(BloomBits{shift}, blocks, input);
+}
+
+}  // namespace crossdock::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
 namespace crossdock {
 namespace {
+
+HWY_EXPORT(enter_segment);
+HWY_EXPORT(test_words);
 
 // 12 to 24 bits per key after rounding to a power of two: about 2 % false positives at 12.
 constexpr int64_t kBitsPerKey = 12;
@@ -42,24 +102,15 @@ void KeyFilter::fill_partition(int partition, const SegmentList* const* lists, i
   std::memset(blocks + partition * stretch, 0, static_cast<size_t>(stretch) * 8);
   for (int list = 0; list < list_count; ++list) {
     for (const Segment* segment : *lists[list]) {
-      for (int32_t i = 0; i < segment->rows; ++i) {
-        const Probe at = probe(segment->words()[i]);
-        blocks[at.block] |= at.mask;
-      }
+      HWY_DYNAMIC_DISPATCH(enter_segment)(dense_, shift_, *segment, blocks);
     }
   }
 }
 
 int32_t KeyFilter::test(const uint64_t* words, int32_t count, uint8_t* keep) const {
-  const auto* blocks = block_.as<uint64_t>();
-  int32_t kept = 0;
-  for (int32_t i = 0; i < count; ++i) {
-    const Probe at = probe(words[i]);
-    const uint8_t may_match = (blocks[at.block] & at.mask) == at.mask ? 1 : 0;
-    keep[i] = may_match;
-    kept += may_match;
-  }
-  return kept;
+  return HWY_DYNAMIC_DISPATCH(test_words)
+  (dense_, shift_, block_.as<uint64_t>(), {words, count, keep});
 }
 
 }  // namespace crossdock
+#endif

@@ -15,6 +15,12 @@
 
 namespace crossdock {
 
+struct FilterInput {
+  const uint64_t* words = nullptr;
+  int32_t count = 0;
+  uint8_t* keep = nullptr;
+};
+
 class KeyFilter {
  public:
   // Blocks for `rows` keys, all zero after clear_partition of every partition.
@@ -29,20 +35,6 @@ class KeyFilter {
   int32_t test(const uint64_t* words, int32_t count, uint8_t* keep) const;
 
  private:
-  struct Probe {
-    uint64_t block;
-    uint64_t mask;
-  };
-  Probe probe(uint64_t word) const {
-    if (dense_) {
-      const uint64_t bit = word >> shift_;
-      return {bit >> 6, uint64_t{1} << (bit & 63)};
-    }
-    const uint64_t mask = uint64_t{1} << (word & 63) | uint64_t{1} << (word >> 6 & 63) |
-                          uint64_t{1} << (word >> 12 & 63) | uint64_t{1} << (word >> 18 & 63);
-    return {word >> shift_, mask};
-  }
-
   bool dense_ = false;
   int shift_ = 0;  // dense: to the bit; else: to the block
   int partition_bits_ = 0;

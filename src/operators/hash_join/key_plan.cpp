@@ -140,46 +140,45 @@ bool KeyEncoder::clear_nulls(const Batch& batch, int64_t begin, int32_t count,
   return any;
 }
 
-int32_t KeyEncoder::encode_dense(uint64_t* words, uint8_t* live, int32_t count) const {
-  const auto range_min = static_cast<uint64_t>(plan_->range_min);
-  const uint64_t range_mask = low_bits(plan_->range_bits);
-  const int shift = 64 - plan_->range_bits;
-  uint64_t outside = 0;
+bool KeyEncoder::clear_outside(const uint64_t* keys, int32_t count, uint8_t* live) const {
+  const KeyLimits& limits = plan_->limits;
+  if (!limits.known) return false;
+  if (limits.empty) {
+    std::memset(live, 0, count);
+    return true;
+  }
+  const auto min = static_cast<uint64_t>(limits.min);
+  const uint64_t span = static_cast<uint64_t>(limits.max) - min;
+  uint8_t all = 1;
   for (int32_t i = 0; i < count; ++i) {
-    const uint64_t distance = words[i] - range_min;
-    outside |= distance & ~range_mask;
-    words[i] = distance;
+    const uint8_t inside = keys[i] - min <= span ? 1 : 0;
+    live[i] &= inside;
+    all &= inside;
   }
-  int32_t live_count = count;
-  if (outside != 0) {
-    for (int32_t i = 0; i < count; ++i) {
-      live[i] &= (words[i] & ~range_mask) == 0 ? 1 : 0;
-    }
-  }
-  for (int32_t i = 0; i < count; ++i) words[i] <<= shift;
-  if (outside != 0) live_count = static_cast<int32_t>(std::count(live, live + count, uint8_t{1}));
-  return live_count;
+  return all == 0;
+}
+
+void KeyEncoder::keys_to_words(uint64_t* keys, int32_t count) const {
+  if (plan_->mode == KeyMode::kExact) return mix_words(plan_->mix, keys, count);
+  const auto range_min = static_cast<uint64_t>(plan_->range_min);
+  const int shift = 64 - plan_->range_bits;
+  for (int32_t i = 0; i < count; ++i) keys[i] = (keys[i] - range_min) << shift;
 }
 
 int32_t KeyEncoder::encode(const Batch& batch, int64_t begin, int32_t count, uint64_t* words,
                            uint8_t* live) {
   std::memset(live, 1, count);
-  const bool nulls_match = plan_->null_equals_null;
-  const bool any_null = !nulls_match && clear_nulls(batch, begin, count, live);
+  bool any_dead = !plan_->null_equals_null && clear_nulls(batch, begin, count, live);
   if (plan_->mode == KeyMode::kHashed) {
     for (size_t p = 0; p < plan_->parts.size(); ++p) {
       hashers_[p].hash(batch.columns[column_of(plan_->parts[p])], begin, count, p > 0, words);
     }
   } else {
     load_keys(batch, begin, count, words);
-    if (plan_->mode == KeyMode::kExact) {
-      mix_words(plan_->mix, words, count);
-    } else {
-      const int32_t live_count = encode_dense(words, live, count);
-      if (!any_null) return live_count;
-    }
+    any_dead |= clear_outside(words, count, live);
+    keys_to_words(words, count);
   }
-  return any_null ? static_cast<int32_t>(std::count(live, live + count, uint8_t{1})) : count;
+  return any_dead ? static_cast<int32_t>(std::count(live, live + count, uint8_t{1})) : count;
 }
 
 }  // namespace crossdock

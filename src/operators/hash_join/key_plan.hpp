@@ -31,16 +31,25 @@ struct KeyPart {
   int shift = 0;   // exact: where they start
 };
 
+// Where the ranges of both sides' keys overlap: a key outside has no partner. One integer key only.
+struct KeyLimits {
+  bool known = false;
+  bool empty = false;  // the ranges do not overlap
+  int64_t min = 0;
+  int64_t max = 0;
+};
+
 struct KeyPlan {
   KeyMode mode = KeyMode::kExact;
   std::vector<KeyPart> parts;
   bool null_equals_null = false;
   WordMix mix;
   uint64_t seed = 0;
-  // Dense: key = range_min + (word >> (64 - range_bits)).
+  // Dense: key = range_min + (word >> (64 - range_bits)), and the limits lie within the range.
   int64_t range_min = 0;
   int range_bits = 0;
   bool packs_exactly = false;  // parts fit 64 bits: exact or dense words are possible
+  KeyLimits limits;
 
   bool needs_verification() const { return mode == KeyMode::kHashed; }
 
@@ -60,7 +69,7 @@ class KeyEncoder {
   KeyEncoder(const KeyPlan& plan, const Schema& schema, Side side);
 
   // words[i] = word of row begin + i; live[i] = 0 where the row cannot have a partner (a null key, or
-  // outside the dense range), else 1. Answers the number of live rows; `live` is written only if
+  // outside the limits), else 1. Answers the number of live rows; `live` is written only if
   // that is less than `count`. count <= kMaxKeyRows.
   int32_t encode(const Batch& batch, int64_t begin, int32_t count, uint64_t* words,
                  uint8_t* live);
@@ -73,7 +82,8 @@ class KeyEncoder {
 
  private:
   int column_of(const KeyPart& part) const { return side_ == Side::kLeft ? part.left : part.right; }
-  int32_t encode_dense(uint64_t* words, uint8_t* live, int32_t count) const;
+  bool clear_outside(const uint64_t* keys, int32_t count, uint8_t* live) const;
+  void keys_to_words(uint64_t* keys, int32_t count) const;
 
   const KeyPlan* plan_;
   Side side_;

@@ -1,19 +1,20 @@
-// Counting sort of rows by slot.
+// Counting sort of rows by slot. This file compiles itself once per instruction set, for their shifts.
 #include "operators/hash_join/run_table.hpp"
 
 #include <algorithm>
 #include <bit>
 #include <cstring>
 
-#include "base/check.hpp"
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "operators/hash_join/run_table.cpp"
+#include <hwy/foreach_target.h>  // IWYU pragma: keep
+#include <hwy/highway.h>
 
-namespace crossdock {
+HWY_BEFORE_NAMESPACE();
+namespace crossdock::HWY_NAMESPACE {
 namespace {
 
-constexpr int64_t kNarrowRowsMax = 65535;
-constexpr int64_t kLine = 64;
-
-int64_t round_line(int64_t bytes) { return (bytes + kLine - 1) & -kLine; }
+using Lists = std::span<const SegmentList* const>;
 
 struct SlotOf {
   int skip_bits;
@@ -22,7 +23,7 @@ struct SlotOf {
 };
 
 template <class Entry>
-void count_slots(std::span<const SegmentList* const> lists, SlotOf slot, Entry* counts) {
+void count_slots(Lists lists, SlotOf slot, Entry* counts) {
   for (const SegmentList* list : lists) {
     for (const Segment* segment : *list) {
       const uint64_t* words = segment->words();
@@ -42,7 +43,7 @@ void counts_to_ends(Entry* counts, int64_t slots, Entry first) {
 }
 
 template <class Entry, bool kHasCarry>
-void place_rows(std::span<const SegmentList* const> lists, SlotOf slot, Entry* ends,
+void place_rows(Lists lists, SlotOf slot, Entry* ends,
                 uint64_t* words_out, uint64_t* carry_out) {
   for (const SegmentList* list : lists) {
     for (const Segment* segment : *list) {
@@ -58,7 +59,7 @@ void place_rows(std::span<const SegmentList* const> lists, SlotOf slot, Entry* e
 }
 
 template <class Entry>
-void sort_into(std::span<const SegmentList* const> lists, SlotOf slot, Entry* directory,
+void sort_into(Lists lists, SlotOf slot, Entry* directory,
                int64_t slots, const TableStretch& out) {
   std::memset(directory, 0, slots * sizeof(Entry));
   count_slots(lists, slot, directory);
@@ -69,6 +70,33 @@ void sort_into(std::span<const SegmentList* const> lists, SlotOf slot, Entry* di
     place_rows<Entry, false>(lists, slot, directory, out.words, nullptr);
   }
 }
+
+}  // namespace
+
+void sort_wide(Lists lists, uint32_t* directory, const TableStretch& out) {
+  const SlotOf slot{out.skip_bits, 64 - out.slot_bits};
+  sort_into(lists, slot, directory, int64_t{1} << out.slot_bits, out);
+}
+
+void sort_narrow(Lists lists, uint16_t* directory, const TableStretch& out) {
+  const SlotOf slot{out.skip_bits, 64 - out.slot_bits};
+  sort_into(lists, slot, directory, int64_t{1} << out.slot_bits, out);
+}
+
+}  // namespace crossdock::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace crossdock {
+namespace {
+
+HWY_EXPORT(sort_wide);
+HWY_EXPORT(sort_narrow);
+
+constexpr int64_t kNarrowRowsMax = 65535;
+constexpr int64_t kLine = 64;
+
+int64_t round_line(int64_t bytes) { return (bytes + kLine - 1) & -kLine; }
 
 template <class Entry>
 bool runs_are_unique(const RunTable& table) {
@@ -120,23 +148,21 @@ Result<RunTable> LeafBuilder::build(std::span<const SegmentList* const> lists, i
   if (has_carry_) table.carry[table.rows] = 0;
 
   const int64_t slots = int64_t{1} << table.slot_bits;
-  const SlotOf slot{table.skip_bits, 64 - table.slot_bits};
-  const TableStretch out{nullptr, table.words, table.carry, 0, 0, 0};
+  const TableStretch out{nullptr, table.words, table.carry, 0, table.skip_bits, table.slot_bits};
   if (table.wide) {
     auto* entries = reinterpret_cast<uint32_t*>(directory);
-    sort_into(lists, slot, entries, slots, out);
+    HWY_DYNAMIC_DISPATCH(sort_wide)(lists, entries, out);
     entries[slots] = static_cast<uint32_t>(table.rows);
   } else {
     auto* entries = reinterpret_cast<uint16_t*>(directory);
-    sort_into(lists, slot, entries, slots, out);
+    HWY_DYNAMIC_DISPATCH(sort_narrow)(lists, entries, out);
     entries[slots] = static_cast<uint16_t>(table.rows);
   }
   return table;
 }
 
 void build_stretch(const TableStretch& stretch, std::span<const SegmentList* const> lists) {
-  const SlotOf slot{stretch.skip_bits, 64 - stretch.slot_bits};
-  sort_into(lists, slot, stretch.directory, int64_t{1} << stretch.slot_bits, stretch);
+  HWY_DYNAMIC_DISPATCH(sort_wide)(lists, stretch.directory, stretch);
 }
 
 bool words_are_unique(const RunTable& table) {
@@ -144,3 +170,4 @@ bool words_are_unique(const RunTable& table) {
 }
 
 }  // namespace crossdock
+#endif
