@@ -35,7 +35,8 @@ def write_file(
     kind = format_name or format_of(target)
     if not target.parent.is_dir():
         raise make_error("CD-502", f"no folder {str(target.parent)!r} to write {target.name!r} in")
-    partial = target.with_name(f".{target.name}.{os.getpid()}.partial")
+    # Its ending is the target's: the compression of a .csv.gz is told by the name.
+    partial = target.with_name(f".{os.getpid()}.partial.{target.name}")
     # Views are a type for memory; as strings any reader of the file understands them.
     plain = plain_schema(schema)
     rows = 0
@@ -46,6 +47,13 @@ def write_file(
                 writer.write_table(whole)
                 rows += whole.num_rows
         partial.replace(target)
+    except pa.ArrowException as error:
+        reason = str(error).splitlines()[0]
+        raise make_error(
+            "CD-503",
+            f"{target.name!r} cannot hold this result: {reason}",
+            try_="a .parquet file, or select(...) without the column" if kind == "csv" else "",
+        ) from error
     finally:
         partial.unlink(missing_ok=True)
     return rows
@@ -57,7 +65,7 @@ def _writer(path: Path, kind: str, schema: Any, compression: str) -> Iterator[An
     if kind == "csv":
         import pyarrow.csv as csv
 
-        with csv.CSVWriter(name, schema) as writer:
+        with pa.output_stream(name) as stream, csv.CSVWriter(stream, schema) as writer:
             yield writer
     elif kind == "ipc":
         with pa.ipc.new_file(name, schema) as writer:

@@ -16,7 +16,7 @@ TABLE = pa.table(
 )
 
 
-@pytest.mark.parametrize("ending", ["parquet", "arrow", "csv"])
+@pytest.mark.parametrize("ending", ["parquet", "arrow", "csv", "csv.gz"])
 def test_a_result_comes_back(dock: xd.Dock, tmp_path: Path, ending: str) -> None:
     path = tmp_path / f"out.{ending}"
     assert dock.from_arrow(TABLE).write(path) == 1000
@@ -58,3 +58,10 @@ def test_where_nothing_can_be_written(dock: xd.Dock, tmp_path: Path) -> None:
         relation.write_parquet(tmp_path / "missing" / "x.parquet")
     with pytest.raises(xd.PathError, match="CD-503"):
         relation.write(tmp_path / "x.xlsx")
+
+
+def test_what_a_format_cannot_hold(dock: xd.Dock, tmp_path: Path) -> None:
+    nested = dock.from_arrow(pa.table({"x": [[1], [2]]}))
+    with pytest.raises(xd.PathError, match=r"cannot hold this result(.|\n)*parquet"):
+        nested.write(tmp_path / "x.csv")
+    assert list(tmp_path.iterdir()) == []
