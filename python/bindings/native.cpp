@@ -36,6 +36,48 @@ nb::object make_capsule(std::unique_ptr<Struct> owned, const char* name) {
   return nb::steal(capsule);
 }
 
+// Lets go of the GIL, if this thread holds it: who reads or releases a stream may hold it, while a
+// worker of the join needs it for a residual predicate.
+class GilPause {
+ public:
+  GilPause() : state_(Py_IsInitialized() && PyGILState_Check() ? PyEval_SaveThread() : nullptr) {}
+  ~GilPause() {
+    if (state_ != nullptr) PyEval_RestoreThread(state_);
+  }
+  GilPause(const GilPause&) = delete;
+  GilPause& operator=(const GilPause&) = delete;
+
+ private:
+  PyThreadState* state_;
+};
+
+// `inner` as a stream whose calls wait without the GIL.
+std::unique_ptr<ArrowArrayStream> pausing_stream(std::unique_ptr<ArrowArrayStream> inner) {
+  auto outer = std::make_unique<ArrowArrayStream>();
+  outer->private_data = inner.release();
+  outer->get_schema = [](ArrowArrayStream* self, ArrowSchema* out) {
+    auto* stream = static_cast<ArrowArrayStream*>(self->private_data);
+    return stream->get_schema(stream, out);
+  };
+  outer->get_next = [](ArrowArrayStream* self, ArrowArray* out) {
+    const GilPause pause;
+    auto* stream = static_cast<ArrowArrayStream*>(self->private_data);
+    return stream->get_next(stream, out);
+  };
+  outer->get_last_error = [](ArrowArrayStream* self) {
+    auto* stream = static_cast<ArrowArrayStream*>(self->private_data);
+    return stream->get_last_error(stream);
+  };
+  outer->release = [](ArrowArrayStream* self) {
+    const GilPause pause;
+    auto* stream = static_cast<ArrowArrayStream*>(self->private_data);
+    stream->release(stream);
+    delete stream;
+    self->release = nullptr;
+  };
+  return outer;
+}
+
 // What Python calls an Arrow stream: hands out its capsule once.
 class StreamObject {
  public:
@@ -53,7 +95,7 @@ template <class Export>
 StreamObject stream_of(const Export& export_to) {
   auto stream = std::make_unique<ArrowArrayStream>();
   export_to(stream.get());
-  return StreamObject(make_capsule(std::move(stream), kStreamName));
+  return StreamObject(make_capsule(pausing_stream(std::move(stream)), kStreamName));
 }
 
 // Runs `work` without the GIL. Work that may take long goes to a thread of its own, so that this one
@@ -107,6 +149,12 @@ class PairsObject {
     schema->release = nullptr;
     array->release = nullptr;
   }
+  PairsObject(PairsObject&&) = default;
+  ~PairsObject() {
+    if (schema_ != nullptr) schema_->release(schema_.get());
+    if (array_ != nullptr) array_->release(array_.get());
+  }
+
   nb::object take(const nb::object&) {
     if (schema_ == nullptr) throw nb::value_error("these pairs were already consumed");
     nb::object schema = make_capsule(std::move(schema_), kSchemaName);
