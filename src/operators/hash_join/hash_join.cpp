@@ -259,7 +259,8 @@ Status HashJoin::run_attempt(JoinRun& run, Strategy strategy) const {
   }
   const Side build = choice_.chosen.build;
   const ProbeContext probe{&spec_, &keys, &output, build, join_roles(spec_.kind, build),
-                           comparer.has_value() ? &*comparer : nullptr, residual_schema_};
+                           comparer.has_value() ? &*comparer : nullptr, residual_schema_,
+                           run.cancel};
   run.probe = &probe;
   run.output = &output;
   run.plan = &plan;

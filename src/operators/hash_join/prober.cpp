@@ -35,6 +35,10 @@ Status Prober::probe(const ProbeTarget& target, const ProbeBlock& block) {
     do {
       find_rest(*target.runs, block, target.options, s.pairs, s.open);
       CD_TRY(take_pairs(target, block));
+      // With many duplicates on both sides, one block can have millions of pairs.
+      if (context_->cancel->is_set()) {
+        return make_error(ErrorCode::kCancelled, "the join was cancelled while it probed");
+      }
     } while (s.open.count > 0);
   }
   return context_->roles.tracks_probe() ? emit_probe_rows(block) : Status();

@@ -23,6 +23,7 @@ struct ProbeContext {
   JoinRoles roles;
   const RowComparer* comparer = nullptr;  // hashed keys only; left and right of the join
   SchemaPtr residual_schema;              // if spec->residual
+  const CancelFlag* cancel = nullptr;
 
   Side probe() const { return build == Side::kLeft ? Side::kRight : Side::kLeft; }
 };
