@@ -176,6 +176,18 @@ TEST(KeyHasher, SpreadsSequentialKeys) {
   }
 }
 
+TEST(KeyHasher, TheLengthOfATextCounts) {
+  Optionals<std::string> zeros;
+  for (int64_t bytes = 0; bytes <= 40; ++bytes) zeros.push_back(std::string(bytes, '\0'));
+  for (const std::string format : {"z", "Z", "vz"}) {
+    const Batch batch = make_batch({{"k", texts(format, zeros)}});
+    std::vector<uint64_t> hashes(zeros.size());
+    KeyHasher(batch.schema->fields[0].type, KeyKind{KeyForm::kBytes}, kSeed)
+        .hash(batch.columns[0], 0, static_cast<int32_t>(zeros.size()), false, hashes.data());
+    EXPECT_EQ(std::set<uint64_t>(hashes.begin(), hashes.end()).size(), zeros.size()) << format;
+  }
+}
+
 TEST(KeyHasher, NullsInsideADictionaryAreNulls) {
   const Array values = texts("u", {"x", std::nullopt});
   const Batch encoded_batch = make_batch({{"k", encoded("c", {0, 1, std::nullopt}, values)}});

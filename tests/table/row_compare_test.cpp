@@ -2,10 +2,12 @@
 #include "table/row_compare.hpp"
 
 #include <algorithm>
+#include <array>
 
 #include <gtest/gtest.h>
 
 #include "table/key_columns.hpp"
+#include "table/key_side.hpp"
 
 namespace crossdock {
 namespace {
@@ -152,6 +154,36 @@ TEST(RowComparer, NothingToCompareIsNothingEqual) {
   const auto families = key_families(10, 0.0, random);
   const Side side({families[0].columns[0]}, {10});
   EXPECT_EQ(compare(side, side, false).select_equal(nullptr, nullptr, 0, nullptr), 0);
+}
+
+// A decimal column without nulls.
+KeyColumn decimals(const std::string& format, const std::vector<Int128>& values) {
+  KeyColumn column{format, {}, {}};
+  Optionals<std::array<uint64_t, 2>> stored;
+  for (const Int128 value : values) {
+    stored.push_back(__builtin_bit_cast(std::array<uint64_t, 2>, value));
+    column.keys.emplace_back("");
+  }
+  column.array = fixed<std::array<uint64_t, 2>>(format, stored);
+  return column;
+}
+
+TEST(RowComparer, WhatRescalingCannotHoldIsNotEqual) {
+  // 2^126 x 100 is 0 modulo 2^128.
+  const Side whole({decimals("d:38,0", {Int128{1} << 126, 0, 3})}, {3});
+  const Side cents({decimals("d:38,2", {0, 0, 300})}, {3});
+  std::vector<uint32_t> selected(3);
+  ASSERT_EQ(compare(whole, cents, false)
+                .select_equal(whole.refs.data(), cents.refs.data(), 3, selected.data()),
+            2);
+  EXPECT_EQ(selected[0], 1U);
+  // 10^43 has no 128 bits.
+  const Side huge({decimals("d:38,-5", {7, 0, -1})}, {3});
+  const Side tiny({decimals("d:38,38", {7, 0, -1})}, {3});
+  ASSERT_EQ(compare(huge, tiny, false)
+                .select_equal(huge.refs.data(), tiny.refs.data(), 3, selected.data()),
+            1);
+  EXPECT_EQ(selected[0], 1U);
 }
 
 TEST(RowComparer, WrongPlansAreErrors) {
