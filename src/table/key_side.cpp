@@ -1,6 +1,7 @@
 // From types to how their keys are read.
 #include "table/key_side.hpp"
 
+#include <algorithm>
 #include <cmath>
 
 #include "base/check.hpp"
@@ -9,7 +10,7 @@ namespace crossdock {
 namespace {
 
 constexpr int64_t kSecondsPerDay = 86400;
-constexpr int kMaxExponent = 38;  // 10^38 < 2^127
+constexpr int32_t kMaxExponent = 38;  // 10^38 < 2^127
 
 Stored stored_integer(int32_t bytes, bool is_signed) {
   switch (bytes) {
@@ -52,8 +53,7 @@ bool is_unsigned_format(const std::string& format) {
 void set_decimal_factor(KeySide& side, const DataType& type, int32_t scale) {
   const int32_t exponent = scale - (type.id == TypeId::kDecimal128 ? type.scale : 0);
   side.beyond = exponent > kMaxExponent;
-  for (int32_t i = 0; i < exponent && !side.beyond; ++i)
-    side.factor *= 10;
+  for (int32_t i = 0; i < std::min(exponent, kMaxExponent); ++i) side.factor *= 10;
 }
 
 void set_instant_factor(KeySide& side, const DataType& type, int64_t units_per_second) {
