@@ -177,9 +177,11 @@ TEST(RowComparer, WhatRescalingCannotHoldIsNotEqual) {
                 .select_equal(whole.refs.data(), cents.refs.data(), 3, selected.data()),
             2);
   EXPECT_EQ(selected[0], 1U);
-  // 10^43 has no 128 bits.
-  const Side huge({decimals("d:38,-5", {7, 0, -1})}, {3});
-  const Side tiny({decimals("d:38,38", {7, 0, -1})}, {3});
+  // 10^43 has no 128 bits; 10^38 has.
+  Int128 ten_to_38 = 1;
+  for (int i = 0; i < 38; ++i) ten_to_38 *= 10;
+  const Side huge({decimals("d:38,-5", {1, 0, -1})}, {3});
+  const Side tiny({decimals("d:38,38", {ten_to_38, 0, -1})}, {3});
   ASSERT_EQ(compare(huge, tiny, false)
                 .select_equal(huge.refs.data(), tiny.refs.data(), 3, selected.data()),
             1);
