@@ -22,15 +22,17 @@ double seconds_for(int64_t rows, double ns_per_row, int threads) {
   return static_cast<double>(rows) * ns_per_row * 1e-9 / threads;
 }
 
-// Emission: every output row is assumed to come from one probe row.
-double emit_ns(const JoinShape& shape, const Machine& machine, const JoinRates& rates,
-               bool probe_in_order) {
+// Emission. As many output rows are assumed as the larger side has, whichever of the two is built:
+// most joins follow a foreign key.
+double emit_seconds(const JoinShape& shape, const Machine& machine, const JoinRates& rates,
+                    bool probe_in_order) {
   const double build_touch = touch_ns(shape.build_rows * 8, machine, rates);
   const double probe_touch = probe_in_order ? 0 : touch_ns(shape.probe_rows * 8, machine, rates);
   const bool build_in_order = probe_in_order && shape.probe_clustered;
-  return shape.output_columns * rates.emit_row +
-         shape.gathered_build * (build_in_order ? 0 : build_touch) +
-         shape.gathered_probe * probe_touch;
+  const double ns = shape.output_columns * rates.emit_row +
+                    shape.gathered_build * (build_in_order ? rates.emit_row : build_touch) +
+                    shape.gathered_probe * probe_touch;
+  return seconds_for(std::max(shape.build_rows, shape.probe_rows), ns, shape.threads);
 }
 
 double verify_ns(const JoinShape& shape, const JoinRates& rates) {
@@ -63,11 +65,11 @@ JoinCost radix_join_cost(const JoinShape& shape, const Machine& machine, const J
   const double miss = touch_ns(leaf_rows * kLeafBytesPerRow, machine, rates);
   cost.phases.push_back({"build tables", shape.build_rows, shape.build_rows * kRowBytes * 3,
                          seconds_for(shape.build_rows, rates.build_leaf + miss, shape.threads)});
-  const double probe = rates.probe_leaf + miss + verify_ns(shape, rates) +
-                       emit_ns(shape, machine, rates, false);
+  const double probe = rates.probe_leaf + miss + verify_ns(shape, rates);
   cost.phases.push_back({"probe and emit", shape.probe_rows,
                          shape.probe_rows * (kRowBytes + 8 * shape.output_columns),
-                         seconds_for(shape.probe_rows, probe, shape.threads)});
+                         seconds_for(shape.probe_rows, probe, shape.threads) +
+                             emit_seconds(shape, machine, rates, false)});
   return cost;
 }
 
@@ -79,10 +81,11 @@ JoinCost direct_join_cost(const JoinShape& shape, const Machine& machine, const 
                          seconds_for(shape.build_rows, build, shape.threads)});
   // A probe reads the directory, the word and the carried value: three places.
   const double probe = rates.probe_direct + 3 * touch_ns(table_bytes, machine, rates) +
-                       verify_ns(shape, rates) + emit_ns(shape, machine, rates, true);
+                       verify_ns(shape, rates);
   cost.phases.push_back({"probe and emit", shape.probe_rows,
                          shape.probe_rows * (8 + 8 * shape.output_columns),
-                         seconds_for(shape.probe_rows, probe, shape.threads)});
+                         seconds_for(shape.probe_rows, probe, shape.threads) +
+                             emit_seconds(shape, machine, rates, true)});
   return cost;
 }
 
@@ -92,11 +95,11 @@ JoinCost dense_join_cost(const JoinShape& shape, const Machine& machine, const J
   const double miss = touch_ns(table_bytes, machine, rates);
   cost.phases.push_back({"build array", shape.build_rows, shape.build_rows * 12 + table_bytes,
                          seconds_for(shape.build_rows, rates.build_dense + miss, shape.threads)});
-  const double probe = rates.probe_dense + (shape.probe_clustered ? 0 : miss) +
-                       emit_ns(shape, machine, rates, true);
+  const double probe = rates.probe_dense + (shape.probe_clustered ? 0 : miss);
   cost.phases.push_back({"probe and emit", shape.probe_rows,
                          shape.probe_rows * (8 + 8 * shape.output_columns),
-                         seconds_for(shape.probe_rows, probe, shape.threads)});
+                         seconds_for(shape.probe_rows, probe, shape.threads) +
+                             emit_seconds(shape, machine, rates, true)});
   return cost;
 }
 

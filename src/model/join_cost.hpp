@@ -18,10 +18,10 @@ namespace crossdock {
 // choices hold where absolute times do not.
 struct JoinRates {
   double scan_keys = 0.4;
-  double scatter = 3.8;        // encode and scatter, 16-byte rows
+  double scatter = 4.5;        // encode and scatter, 16-byte rows
   double scatter_narrow = 3.0; // words without a carried lane
-  double build_leaf = 5.0;
-  double probe_leaf = 6.0;
+  double build_leaf = 5.5;
+  double probe_leaf = 5.0;
   double probe_dense = 1.2;    // array in cache, or keys in order
   double build_dense = 2.5;
   double probe_direct = 4.0;   // table in the second-level cache

@@ -1,7 +1,7 @@
 // A filter of build keys that probe rows pass before they are moved: rows that cannot match are
 // dropped for the price of one cached load instead of being partitioned.
 //
-// Exact and hashed words: a Bloom filter of 64-bit blocks, four bits of one block per key. Dense words:
+// Exact and hashed words: a Bloom filter of 64-bit blocks, two bits of one block per key. Dense words:
 // a bitmap of the key range, which is exact. In both, the block is picked by the top bits of the
 // word, so partitions own disjoint stretches and fill them in parallel without atomics.
 #pragma once
@@ -21,6 +21,12 @@ struct FilterInput {
   uint8_t* keep = nullptr;
 };
 
+struct FilterRows {
+  uint64_t* words = nullptr;
+  uint64_t* carry = nullptr;  // may be nullptr
+  int32_t count = 0;
+};
+
 class KeyFilter {
  public:
   // Blocks for `rows` keys, all zero after clear_partition of every partition.
@@ -33,6 +39,8 @@ class KeyFilter {
 
   // keep[i] = word may be a build key. Answers how many.
   int32_t test(const uint64_t* words, int32_t count, uint8_t* keep) const;
+  // Moves the rows that may match to the front, in order. Answers how many.
+  int32_t select(const FilterRows& rows) const;
 
  private:
   bool dense_ = false;

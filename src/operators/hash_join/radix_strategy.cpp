@@ -108,7 +108,7 @@ class RadixJoin {
       if (probe_rows < build_rows || bytes > run_.machine.l3_bytes) return {};
       CD_ASSIGN(run_.profile->filter_pass_rate, sample_pass_rate());
       // Below this rate the rows that are not moved pay for testing all of them.
-      constexpr double kPassRateMax = 0.7;
+      constexpr double kPassRateMax = 0.5;
       if (run_.profile->filter_pass_rate < 0 || run_.profile->filter_pass_rate > kPassRateMax) {
         return {};
       }

@@ -69,30 +69,33 @@ Status SidePartitioner::put_block(const Morsel& morsel, int32_t offset, int32_t 
   SorterBlock& block = *block_;
   const int64_t begin = morsel.begin + offset;
   const bool has_carry = !options_.carry->is_empty();
-  int32_t live = encoder_.encode(*morsel.batch, begin, rows, block.words, block.live);
+  const int32_t live = encoder_.encode(*morsel.batch, begin, rows, block.words, block.live);
   if (has_carry) {
     options_.carry->pack(*morsel.batch, begin, rows, morsel.first_ref + offset, block.carry);
   }
   block.rows = rows;
-  if (live < rows) {
-    keyless_rows_ += rows - live;
-    block.compact(rows, options_.keep_unmatchable, has_carry);
-    if (block.dead_rows > 0) {
-      CD_TRY(unmatchable_.put(block.dead_words, block.dead_carry, block.dead_rows));
-    }
-  }
-  if (options_.filter != nullptr) {
-    rows = block.rows;
-    live = options_.filter->test(block.words, rows, block.live);
-    if (live < rows) {
-      filtered_rows_ += rows - live;
-      block.compact(rows, options_.keep_unmatchable, has_carry);
-      if (block.dead_rows > 0) {
-        CD_TRY(unmatchable_.put(block.dead_words, block.dead_carry, block.dead_rows));
-      }
-    }
-  }
+  if (live < rows) CD_TRY(drop_dead(rows));
+  if (options_.filter != nullptr) CD_TRY(apply_filter());
   return scatter_.put(block.words, block.carry, block.rows);
+}
+
+Status SidePartitioner::apply_filter() {
+  SorterBlock& block = *block_;
+  if (options_.keep_unmatchable) {
+    const int32_t rows = block.rows;
+    return options_.filter->test(block.words, rows, block.live) < rows ? drop_dead(rows) : Status();
+  }
+  uint64_t* carry = options_.carry->is_empty() ? nullptr : block.carry;
+  block.rows = options_.filter->select({block.words, carry, block.rows});
+  return {};
+}
+
+// Takes rows that are not live out of the block, and sets them aside if they are wanted.
+Status SidePartitioner::drop_dead(int32_t rows) {
+  SorterBlock& block = *block_;
+  block.compact(rows, options_.keep_unmatchable, !options_.carry->is_empty());
+  if (block.dead_rows == 0) return {};
+  return unmatchable_.put(block.dead_words, block.dead_carry, block.dead_rows);
 }
 
 Status SidePartitioner::finish() {

@@ -62,20 +62,17 @@ class SidePartitioner {
   // Rows that cannot match, if they were wanted: one list. Their words give back key columns that
   // hold no nulls.
   const SegmentList& unmatchable() const { return unmatchable_.partition(0); }
-  int64_t unmatchable_rows() const { return unmatchable_.partition_rows(0); }
-  int64_t filtered_rows() const { return filtered_rows_; }
-  int64_t keyless_rows() const { return keyless_rows_; }
 
  private:
   Status put_block(const Morsel& morsel, int32_t offset, int32_t rows);
+  Status apply_filter();
+  Status drop_dead(int32_t rows);
 
   PartitionerOptions options_;
   KeyEncoder encoder_;
   RadixScatter scatter_;
   RadixScatter unmatchable_;
   std::unique_ptr<SorterBlock> block_;
-  int64_t filtered_rows_ = 0;
-  int64_t keyless_rows_ = 0;
 };
 
 }  // namespace crossdock
