@@ -1,0 +1,312 @@
+"""The documents say what is: their snippets run, their tables and help texts equal the real ones.
+
+GOLDEN_UPDATE=1 writes the help texts of docs/reference-cli.md anew.
+"""
+
+from __future__ import annotations
+
+import builtins
+import contextlib
+import io
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import click
+import crossdock as xd
+import pytest
+from crossdock import _native
+from crossdock_cli import command as verbs
+from crossdock_cli.main import cli
+
+FENCE = re.compile(r"^```(?P<kind>\w*)[^\n]*\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL)
+
+
+@dataclass(frozen=True)
+class Block:
+    """One fenced block: its language, its text, and the line it starts on."""
+
+    kind: str
+    text: str
+    line: int
+
+
+@dataclass(frozen=True)
+class Command:
+    """A line after `$ ` of a console block, and the output shown below it."""
+
+    line: str
+    output: str
+
+
+def blocks(page: Path) -> list[Block]:
+    """All fenced blocks of a page, in order."""
+    text = page.read_text(encoding="utf-8")
+    return [
+        Block(match["kind"], match["text"], text.count("\n", 0, match.start()) + 2)
+        for match in FENCE.finditer(text)
+    ]
+
+
+def commands(block: Block) -> list[Command]:
+    """The commands of a console block."""
+    found = []
+    for part in re.split(r"^\$ ", block.text, flags=re.MULTILINE)[1:]:
+        line, _, output = part.partition("\n")
+        found.append(Command(line, output))
+    return found
+
+
+def matches(shown: str, actual: str) -> bool:
+    """Whether `actual` is what a page shows, where `...` stands for any text, also of several
+    lines. Blanks at the ends of lines do not count."""
+
+    def trimmed(text: str) -> str:
+        return "\n".join(line.rstrip() for line in text.strip("\n").splitlines())
+
+    pattern = ".*".join(re.escape(part) for part in trimmed(shown).split("..."))
+    return re.fullmatch(pattern, trimmed(actual), re.DOTALL) is not None
+
+
+def tables(page: Path) -> list[list[list[str]]]:
+    """The tables of a page: rows of cells, header first, code marks removed."""
+    found: list[list[list[str]]] = []
+    inside = False
+    for line in page.read_text(encoding="utf-8").splitlines():
+        if not line.startswith("|"):
+            inside = False
+            continue
+        cells = [cell.strip() for cell in re.split(r"(?<!\\)\|", line.strip())[1:-1]]
+        if not inside:
+            found.append([])
+            inside = True
+        if not all(re.fullmatch(r":?-+:?", cell) for cell in cells):
+            found[-1].append(cells)
+    return found
+
+
+ROOT = Path(__file__).resolve().parents[2]
+DOCS = ROOT / "docs"
+PAGES = sorted([*ROOT.glob("*.md"), *DOCS.glob("*.md"), *ROOT.glob("examples/*/*.md")])
+SNIPPETS = [page for page in PAGES if any(b.kind != "" for b in blocks(page))]
+BIN = Path(sys.executable).parent
+SOURCE_FOLDERS = ("src", "include", "python/crossdock", "cli", "tools")
+SOURCE_SUFFIXES = {".cpp", ".hpp", ".py", ".toml"}
+
+
+def page_id(page: Path) -> str:
+    return str(page.relative_to(ROOT))
+
+
+@pytest.fixture(scope="session")
+def tpch(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The small TPC-H tables that the pages use, made as the tutorial makes them."""
+    folder = tmp_path_factory.mktemp("tpch")
+    run_shell("crossdock demo --scale 0.01 --data .", folder)
+    return folder / "tpch-sf0.01"
+
+
+@pytest.fixture
+def folder(tpch: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The working folder of a page: holds lineitem.parquet and orders.parquet."""
+    for table in tpch.glob("*.parquet"):
+        shutil.copy(table, tmp_path)
+    monkeypatch.chdir(tmp_path)
+    for name in list(os.environ):
+        if name.startswith("CROSSDOCK_"):
+            monkeypatch.delenv(name)
+    monkeypatch.setenv("COLUMNS", "100")
+    return tmp_path
+
+
+def run_shell(line: str, folder: Path) -> tuple[int, str, str]:
+    """Exit status, output and errors of one line of shell."""
+    path = f"{BIN}{os.pathsep}{os.environ.get('PATH', '')}"
+    ended = subprocess.run(
+        ["/bin/sh", "-c", line],
+        cwd=folder,
+        env=os.environ | {"PATH": path, "LC_ALL": "C.UTF-8"},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+    return ended.returncode, ended.stdout, ended.stderr
+
+
+@pytest.mark.parametrize("page", SNIPPETS, ids=page_id)
+def test_snippets_run_and_show_what_they_print(page: Path, folder: Path) -> None:
+    """Python blocks share one namespace per page; a text block shows the output of the Python
+    block before it. A console block shows standard output, or standard error if it failed."""
+    names: dict[str, object] = {"__name__": page.stem}
+    printed = ""
+    for block in blocks(page):
+        where = f"{page_id(page)}:{block.line}"
+        if block.kind == "python":
+            out = io.StringIO()
+            with contextlib.redirect_stdout(out):
+                exec(compile("\n" * (block.line - 1) + block.text, str(page), "exec"), names)
+            printed = out.getvalue()
+        elif block.kind == "text" and not page.name.startswith("reference-"):
+            assert matches(block.text, printed), f"{where} printed:\n{printed}"
+        elif block.kind == "console":
+            for command in commands(block):
+                code, output, errors = run_shell(command.line, folder)
+                actual = output if code == 0 else errors
+                assert matches(command.output, actual), f"{where} printed:\n{actual}"
+
+
+def test_plain_blocks_name_real_make_targets() -> None:
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    named = set()
+    for page in PAGES:
+        for block in blocks(page):
+            if block.kind == "":
+                named |= set(re.findall(r"^make ([\w-]+)", block.text, re.MULTILINE))
+    assert {"run", "test"} <= named
+    for target in named:
+        assert re.search(rf"^{target}:", makefile, re.MULTILINE), f"make {target}"
+
+
+def help_texts() -> Iterator[tuple[str, str]]:
+    """(command, help text) of the command line and every verb."""
+
+    def walk(
+        command: click.Command, parent: click.Context | None, name: str
+    ) -> Iterator[tuple[str, str]]:
+        context = click.Context(
+            command, parent=parent, info_name=name.split()[-1], **verbs.SETTINGS
+        )
+        yield name, command.get_help(context) + "\n"
+        if isinstance(command, click.Group):
+            for verb in command.list_commands(context):
+                below = command.get_command(context, verb)
+                assert below is not None
+                yield from walk(below, context, f"{name} {verb}")
+
+    yield from walk(cli, None, "crossdock")
+
+
+def test_reference_of_the_command_line_equals_its_help(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "100")
+    page = DOCS / "reference-cli.md"
+    head = page.read_text(encoding="utf-8").partition("\n## ")[0] if page.exists() else ""
+    sections = [f"\n## {name}\n\n```text\n{text}```\n" for name, text in help_texts()]
+    wanted = head + "".join(sections)
+    if os.environ.get("GOLDEN_UPDATE") == "1":
+        page.write_text(wanted, encoding="utf-8")
+    assert page.read_text(encoding="utf-8") == wanted
+
+
+def test_reference_of_errors_equals_the_table() -> None:
+    codes, classes, _ = tables(DOCS / "reference-errors.md")
+    shown = [(code, kind.strip("`"), what) for code, kind, what, _ in codes[1:]]
+    assert shown == xd.error_table()
+    for name, builtin in classes[1:]:
+        found = getattr(xd, name.strip("`"))
+        assert issubclass(found, getattr(builtins, builtin.strip("`"))), name
+
+
+def test_reference_of_settings_equals_the_table() -> None:
+    (table,) = tables(DOCS / "reference-settings.md")
+    shown = [(name.strip("`"), default, doc) for name, _, default, doc in table[1:]]
+    assert shown == _native.settings_table()
+    for setting, row in zip(xd.current_settings(), table[1:], strict=True):
+        assert row[1] == f"`{setting.variable}`"
+
+
+def test_fields_of_a_profile_are_those_of_the_concept_page() -> None:
+    found = tables(DOCS / "concept-hash-join.md")
+    table = next(table for table in found if table[0] == ["field", "meaning"])
+    shown = {name for field, _ in table[1:] for name in re.findall(r"`(\w+)`", field)}
+    with xd.connect() as dock:
+        side = dock.from_arrow(xd_table())
+        data = side.join(side, on="k").profile().data["steps"][-1]["profile"]
+    assert shown - {"strategy_change"} <= data.keys()
+    phase_fields = {name for phase in data["phases"] for name in phase}
+    assert phase_fields == {"name", "rows", "bytes", "predicted_s", "measured_s"}
+
+
+def xd_table() -> object:
+    import pyarrow as pa
+
+    return pa.table({"k": list(range(1000))})
+
+
+@pytest.mark.parametrize("page", PAGES, ids=page_id)
+def test_relative_links_lead_somewhere(page: Path) -> None:
+    prose = FENCE.sub("", page.read_text(encoding="utf-8"))
+    for link in re.findall(r"\]\(([^)\s]+)\)", prose):
+        if not re.match(r"[a-z]+:", link):
+            target = page.parent / link.partition("#")[0]
+            assert target.exists(), f"{page_id(page)}: {link}"
+
+
+def source_words() -> set[str]:
+    words: set[str] = set()
+    for name in SOURCE_FOLDERS:
+        for file in (ROOT / name).rglob("*"):
+            if file.suffix in SOURCE_SUFFIXES:
+                words |= set(re.findall(r"\w+", file.read_text(encoding="utf-8")))
+                words.add(file.name)
+    return words
+
+
+def test_names_of_the_glossary_exist_in_the_sources() -> None:
+    words = source_words()
+    (table,) = tables(ROOT / "GLOSSARY.md")
+    assert len(table) > 30
+    for row in table[1:]:
+        for name in re.findall(r"`([\w.]+)`", row[2]):
+            assert name in words, f"GLOSSARY.md: {row[0]}: {name}"
+
+
+@pytest.mark.parametrize(
+    "page", [ROOT / "ARCHITECTURE.md", *DOCS.glob("concept-*.md")], ids=page_id
+)
+def test_type_names_in_the_text_exist_in_the_sources(page: Path) -> None:
+    words = source_words()
+    prose = FENCE.sub("", page.read_text(encoding="utf-8"))
+    for name in set(re.findall(r"`([A-Za-z]\w*[A-Z_]\w*)`", prose)):
+        assert name in words, f"{page_id(page)}: {name}"
+    for name in set(re.findall(r"`(?:src/)?([\w/]+\.(?:hpp|cpp|toml|py))`", prose)):
+        assert name.rsplit("/", 1)[-1] in words, f"{page_id(page)}: {name}"
+
+
+def test_rooms_of_the_architecture_stand_in_the_order_of_the_layers() -> None:
+    layers = (ROOT / "tools" / "layers.toml").read_text(encoding="utf-8")
+    folders = re.findall(r'^folder = "([^"]+)"', layers, re.MULTILINE)
+    text = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
+    places = [text.find(f"**{folder}") for folder in folders]
+    assert all(place >= 0 for place in places), dict(zip(folders, places, strict=True))
+    assert places == sorted(places)
+
+
+def test_pictures_show_the_sources(tmp_path: Path) -> None:
+    walk = subprocess.run([sys.executable, DOCS / "draw_walk.py", "--check"], check=False)
+    assert walk.returncode == 0, "python docs/draw_walk.py"
+    fresh = tmp_path / "rooms.svg"
+    tidy = [sys.executable, ROOT / "tools" / "tidy.py", "--graph", fresh]
+    subprocess.run(tidy, check=True)
+    drawn = (DOCS / "pictures" / "rooms.svg").read_text(encoding="utf-8")
+    # How often a room includes another changes with every edit; whether it does, seldom.
+    arcs = [
+        set(re.findall(r"<title>(.+ includes .+): \d+</title>", text))
+        for text in (drawn, fresh.read_text(encoding="utf-8"))
+    ]
+    assert arcs[0] == arcs[1], "python tools/tidy.py --graph docs/pictures/rooms.svg"
+
+
+def test_examples_print_what_their_page_shows() -> None:
+    for page in ROOT.glob("examples/*/README.md"):
+        shown = blocks(page)[0].text
+        for script in page.parent.glob("*.py"):
+            ended = subprocess.run(
+                [sys.executable, script], capture_output=True, text=True, check=True
+            )
+            assert matches(shown, ended.stdout), script
