@@ -8,8 +8,8 @@
 //   options.output = {{"left", "l_orderkey", "l_orderkey"}, {"right", "o_orderpriority", "priority"}};
 //   crossdock::Join(engine, lines, orders, options).collect(&result_stream);
 //
-// Tables cross the border as Arrow C streams (struct ArrowArrayStream of the Arrow C Data interface),
-// without copies. Every failure is a crossdock::Exception with a stable code.
+// Tables cross the border as Arrow C streams (<crossdock/arrow_c.hpp>, or the same structs from any
+// Arrow library), without copies. Every failure is a crossdock::Exception with a stable code.
 #pragma once
 
 #include <cstdint>

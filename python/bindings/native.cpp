@@ -12,7 +12,7 @@
 #include <mutex>
 #include <optional>
 
-#include "table/arrow_c.hpp"
+#include <crossdock/arrow_c.hpp>
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -356,6 +356,8 @@ void bind_descriptions(nb::module_& module) {
 }  // namespace
 
 NB_MODULE(_native, module) {
+  // A traceback that a user keeps may keep our objects past the interpreter's end; that is no fault.
+  nb::set_leak_warnings(false);
   static PyObject* native_error =
       PyErr_NewException("crossdock._native.NativeError", PyExc_Exception, nullptr);
   module.attr("NativeError") = nb::borrow(native_error);

@@ -109,7 +109,7 @@ def _step_rows(step: dict[str, Any]) -> list[tuple[str, str, str, str, str]]:
 
 def _gap(predicted_s: float, measured_s: float) -> str:
     """Marks a prediction that is off by more than half, where the time is worth a look."""
-    if predicted_s <= 0 or measured_s < 1e-3 or 0.67 < measured_s / predicted_s < 1.5:
+    if predicted_s < 1e-6 or measured_s < 1e-3 or 0.67 < measured_s / predicted_s < 1.5:
         return ""
     return f"← {measured_s / predicted_s:.1f}×"
 

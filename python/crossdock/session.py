@@ -118,12 +118,12 @@ class Dock:
 
     @property
     def memory_used_bytes(self) -> int:
-        """Bytes reserved from the budget now, kept slabs included."""
+        """Bytes in use now; memory kept for the next run is not counted (see trim)."""
         return self.engine().memory_used_bytes
 
     @property
     def memory_peak_bytes(self) -> int:
-        """The most that was ever reserved from the budget on this dock."""
+        """The most that was in use at once since the last run of this dock began."""
         return self.engine().memory_peak_bytes
 
     def trim(self) -> None:

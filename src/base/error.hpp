@@ -28,7 +28,7 @@ enum class ErrorCode : uint16_t {
 struct ErrorInfo {
   ErrorCode code;
   std::string_view kind;     // name of the Python class, crossdock.<kind>
-  std::string_view summary;  // one line, for docs and `crossdock explain`
+  std::string_view summary;  // one line, for the reference of errors
 };
 
 // Every code, in ascending order. Python, the docs and the tests read this table.

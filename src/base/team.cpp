@@ -10,12 +10,19 @@ namespace crossdock {
 
 Team::Team(int worker_count) : worker_count_(worker_count), errors_(worker_count) {
   CD_CHECK(worker_count >= 1, "worker_count {}", worker_count);
-  for (int worker = 1; worker < worker_count; ++worker) {
-    threads_.emplace_back([this, worker] { serve(worker); });
+  try {
+    for (int worker = 1; worker < worker_count; ++worker) {
+      threads_.emplace_back([this, worker] { serve(worker); });
+    }
+  } catch (...) {
+    stop();
+    throw;
   }
 }
 
-Team::~Team() {
+Team::~Team() { stop(); }
+
+void Team::stop() {
   {
     const std::lock_guard lock(mutex_);
     stopping_ = true;

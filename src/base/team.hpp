@@ -30,6 +30,7 @@ class CancelFlag {
 
 class Team {
  public:
+  // Throws std::system_error if the system refuses to start a thread; none is left then.
   explicit Team(int worker_count);
   ~Team();
   Team(const Team&) = delete;
@@ -43,6 +44,7 @@ class Team {
 
  private:
   void serve(int worker);
+  void stop();
   Status run_guarded(int worker);
 
   const int worker_count_;

@@ -35,8 +35,20 @@ double emit_seconds(const JoinShape& shape, const Machine& machine, const JoinRa
   return seconds_for(std::max(shape.build_rows, shape.probe_rows), ns, shape.threads);
 }
 
-double verify_ns(const JoinShape& shape, const JoinRates& rates) {
+// Making the word of a row, beyond what integers cost.
+double key_ns(const JoinShape& shape, const JoinRates& rates) {
+  if (shape.named) return rates.name_string;
   return shape.hashed ? rates.hash_string : 0;
+}
+
+// Comparing a candidate pair: value, offset and bytes on both sides, unless the probe side is in order.
+double verify_ns(const JoinShape& shape, const Machine& machine, const JoinRates& rates,
+                 bool probe_in_order) {
+  if (!shape.hashed) return 0;
+  constexpr int kPlaces = 3;
+  const double build_touch = touch_ns(shape.build_rows * 16, machine, rates);
+  const double probe_touch = probe_in_order ? 0 : touch_ns(shape.probe_rows * 16, machine, rates);
+  return rates.verify + kPlaces * (build_touch + probe_touch);
 }
 
 }  // namespace
@@ -55,7 +67,7 @@ int radix_bits(int64_t build_rows, const Machine& machine) {
 
 JoinCost radix_join_cost(const JoinShape& shape, const Machine& machine, const JoinRates& rates) {
   const auto side = [&](int64_t rows, bool carries, std::string_view name) {
-    const double ns = (carries ? rates.scatter : rates.scatter_narrow) + verify_ns(shape, rates) / 2;
+    const double ns = (carries ? rates.scatter : rates.scatter_narrow) + key_ns(shape, rates);
     return PhaseCost{name, rows, rows * kRowBytes * 2, seconds_for(rows, ns, shape.threads)};
   };
   JoinCost cost;
@@ -65,7 +77,7 @@ JoinCost radix_join_cost(const JoinShape& shape, const Machine& machine, const J
   const double miss = touch_ns(leaf_rows * kLeafBytesPerRow, machine, rates);
   cost.phases.push_back({"build tables", shape.build_rows, shape.build_rows * kRowBytes * 3,
                          seconds_for(shape.build_rows, rates.build_leaf + miss, shape.threads)});
-  const double probe = rates.probe_leaf + miss + verify_ns(shape, rates);
+  const double probe = rates.probe_leaf + miss + verify_ns(shape, machine, rates, false);
   cost.phases.push_back({"probe and emit", shape.probe_rows,
                          shape.probe_rows * (kRowBytes + 8 * shape.output_columns),
                          seconds_for(shape.probe_rows, probe, shape.threads) +
@@ -76,12 +88,12 @@ JoinCost radix_join_cost(const JoinShape& shape, const Machine& machine, const J
 JoinCost direct_join_cost(const JoinShape& shape, const Machine& machine, const JoinRates& rates) {
   JoinCost cost;
   const int64_t table_bytes = shape.build_rows * 24;
-  const double build = rates.scatter + rates.build_leaf + verify_ns(shape, rates) / 2;
+  const double build = rates.scatter + rates.build_leaf + key_ns(shape, rates);
   cost.phases.push_back({"build table", shape.build_rows, shape.build_rows * kRowBytes * 5,
                          seconds_for(shape.build_rows, build, shape.threads)});
   // A probe reads the directory, the word and the carried value: three places.
   const double probe = rates.probe_direct + 3 * touch_ns(table_bytes, machine, rates) +
-                       verify_ns(shape, rates);
+                       key_ns(shape, rates) + verify_ns(shape, machine, rates, true);
   cost.phases.push_back({"probe and emit", shape.probe_rows,
                          shape.probe_rows * (8 + 8 * shape.output_columns),
                          seconds_for(shape.probe_rows, probe, shape.threads) +

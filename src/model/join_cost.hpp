@@ -25,7 +25,9 @@ struct JoinRates {
   double probe_dense = 1.2;    // array in cache, or keys in order
   double build_dense = 2.5;
   double probe_direct = 4.0;   // table in the second-level cache
-  double hash_string = 8.0;    // hashing and verifying, on top
+  double hash_string = 5.0;    // hashing a row's strings
+  double name_string = 10.0;   // finding the number of a row's string
+  double verify = 8.0;         // comparing the keys of a candidate pair, in cache
   double touch_l3 = 3.0;       // one random access that misses L2, overlapped with others
   double touch_memory = 9.0;   // one that misses all caches
   double emit_row = 0.8;       // per output column of up to 8 bytes, in order
@@ -40,6 +42,7 @@ struct JoinShape {
   bool build_carries = true;
   bool probe_carries = true;
   bool hashed = false;          // keys need verification
+  bool named = false;           // strings are named by numbers
   int output_columns = 0;       // 0 = counted only
   int gathered_build = 0;       // output columns fetched by reference, by side
   int gathered_probe = 0;

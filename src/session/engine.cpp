@@ -119,11 +119,13 @@ ArrowTable ArrowTable::from_stream(const Engine&, ArrowArrayStream* stream) {
 int64_t ArrowTable::rows() const { return state_->table->rows; }
 int64_t ArrowTable::batches() const { return static_cast<int64_t>(state_->table->batches.size()); }
 
-int64_t ArrowTable::bytes() const {
+int64_t table_bytes(const Table& table) {
   int64_t bytes = 0;
-  for (const Batch& batch : state_->table->batches) bytes += buffer_bytes(batch);
+  for (const Batch& batch : table.batches) bytes += buffer_bytes(batch);
   return bytes;
 }
+
+int64_t ArrowTable::bytes() const { return table_bytes(*state_->table); }
 
 std::vector<std::string> ArrowTable::column_names() const {
   std::vector<std::string> names;

@@ -1,4 +1,5 @@
 // Plans and profiles as JSON, schema_version 1.
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "session/state.hpp"
@@ -11,7 +12,11 @@ constexpr int kSchemaVersion = 1;
 
 const char* side_name(Side side) { return side == Side::kLeft ? "left" : "right"; }
 
-const char* key_name(const KeyPlan& keys) { return keys.packs_exactly ? "exact64" : "hashed"; }
+const char* key_name(const HashJoin& join) {
+  if (join.keys().packs_exactly) return "exact64";
+  const auto build = static_cast<int>(join.choice().chosen.build);
+  return join.choice().few_strings[build] ? "named64" : "hashed";
+}
 
 const char* materialize_name(const HashJoin& join) {
   const OutputPlan plan = join.output_plan();
@@ -24,7 +29,8 @@ const char* materialize_name(const HashJoin& join) {
 Json side_json(const HashJoin& join, const ArrowTable::State& table, Side side) {
   return Json{{"rows", join.rows(side)},
               {"columns", table.table->schema->column_count()},
-              {"batches", table.table->batches.size()}};
+              {"batches", table.table->batches.size()},
+              {"bytes", table_bytes(*table.table)}};
 }
 
 Json plan_object(const Join::State& state) {
@@ -38,7 +44,7 @@ Json plan_object(const Join::State& state) {
   plan["build_reason"] = choice.build_reason;
   plan["strategy"] = strategy_name(choice.chosen.strategy);
   plan["strategy_reason"] = choice.strategy_reason;
-  plan["key"] = key_name(join.keys());
+  plan["key"] = key_name(join);
   plan["materialize"] = materialize_name(join);
   const bool is_partitioned = choice.chosen.strategy != Strategy::kDense;
   plan["partitions"] = is_partitioned ? 1 << join.partition_bits() : 1;
@@ -60,20 +66,25 @@ Json plan_object(const Join::State& state) {
   return plan;
 }
 
-// Measured phases beside their predictions; phases only one of both knows stand alone.
-void add_measured(const JoinProfile& profile, Json& phases) {
+// Phases in the order they ran, each with its prediction if the model has one; then those that were
+// predicted but did not run.
+Json merged_phases(const JoinProfile& profile, const Json& predicted) {
+  Json phases = Json::array();
   for (const PhaseTime& measured : profile.phases) {
-    bool known = false;
-    for (Json& phase : phases) {
-      if (phase["name"] != measured.name) continue;
-      phase["measured_s"] = measured.seconds;
-      known = true;
+    Json phase{{"name", measured.name}, {"rows", measured.rows}};
+    for (const Json& known : predicted) {
+      if (known["name"] == measured.name) phase = known;
     }
-    if (!known) {
-      phases.push_back(
-          {{"name", measured.name}, {"rows", measured.rows}, {"measured_s", measured.seconds}});
-    }
+    phase["measured_s"] = measured.seconds;
+    phases.push_back(std::move(phase));
   }
+  for (const Json& known : predicted) {
+    const bool ran = std::any_of(phases.begin(), phases.end(), [&](const Json& phase) {
+      return phase["name"] == known["name"];
+    });
+    if (!ran) phases.push_back(known);
+  }
+  return phases;
 }
 
 }  // namespace
@@ -84,7 +95,8 @@ std::string profile_json(const Join::State& state) {
   const std::lock_guard lock(state.mutex);
   const JoinProfile& profile = state.profile;
   Json json = plan_object(state);
-  add_measured(profile, json["phases"]);
+  json["phases"] = merged_phases(profile, json["phases"]);
+  json["key_ran"] = profile.key_mode;
   json["strategy_ran"] = profile.strategy;
   if (!profile.strategy_change.empty()) json["strategy_change"] = profile.strategy_change;
   json["partitions"] = profile.partitions;

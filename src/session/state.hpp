@@ -52,6 +52,9 @@ struct Join::State {
   Status run(JoinSink& sink);
 };
 
+// Bytes of the buffers that the rows of a table use.
+int64_t table_bytes(const Table& table);
+
 // plan and profile as JSON (session/plan_json.cpp).
 std::string plan_json(const Join::State& state);
 std::string profile_json(const Join::State& state);

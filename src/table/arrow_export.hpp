@@ -7,7 +7,7 @@
 #include <optional>
 
 #include "base/result.hpp"
-#include "table/arrow_c.hpp"
+#include <crossdock/arrow_c.hpp>
 #include "table/column.hpp"
 
 namespace crossdock {

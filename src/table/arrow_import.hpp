@@ -4,7 +4,7 @@
 #include <memory>
 
 #include "base/result.hpp"
-#include "table/arrow_c.hpp"
+#include <crossdock/arrow_c.hpp>
 #include "table/column.hpp"
 
 namespace crossdock {

@@ -5,6 +5,7 @@
 #include <bit>
 #include <chrono>
 #include <limits>
+#include <system_error>
 
 #include "base/check.hpp"
 
@@ -207,6 +208,40 @@ Status HashJoin::find_limits(JoinRun& run, Strategy strategy, KeyLimits& limits)
   return {};
 }
 
+// Numbers the strings of the build keys, if a sample says that they are few. If they are more after
+// all, the keys stay hashed.
+Status HashJoin::name_strings(JoinRun& run, KeyPlan& keys) const {
+  const Side build = run.build();
+  if (!keys.can_name_strings || !choice_.few_strings[index_of(build)]) return {};
+  constexpr uint32_t kNamesMax = 1 << 20;  // some 64 MiB of names, no longer in any cache
+  const Schema& schema = *run.schema_of(build);
+  std::vector<std::shared_ptr<const BytesInterner>> names(keys.parts.size());
+  for (size_t p = 0; p < keys.parts.size(); ++p) {
+    if (keys.parts[p].kind.form != KeyForm::kBytes) continue;
+    const int column = build == Side::kLeft ? keys.parts[p].left : keys.parts[p].right;
+    const DataType& type = schema.fields[column].type;
+    std::vector<BytesInterner> own;  // by worker
+    for (int worker = 0; worker < run.team->worker_count(); ++worker) {
+      own.emplace_back(*environment_.memory, kNamesMax, keys.seed);
+    }
+    CD_TRY(run.for_morsels("name strings", build, [&](int worker, const Morsel& morsel) -> Status {
+      for (int32_t at = 0; at < morsel.rows && !own[worker].is_full(); at += kSorterRows) {
+        const int32_t rows = std::min(kSorterRows, morsel.rows - at);
+        CD_TRY(own[worker].add(type, morsel.batch->columns[column], morsel.begin + at, rows));
+      }
+      return {};
+    }));
+    auto all = std::make_shared<BytesInterner>(std::move(own[0]));
+    for (size_t worker = 1; worker < own.size(); ++worker) CD_TRY(all->add_all(own[worker]));
+    const bool is_full = std::any_of(own.begin() + 1, own.end(),
+                                     [](const BytesInterner& part) { return part.is_full(); });
+    if (all->is_full() || is_full) return {};
+    names[p] = std::move(all);
+  }
+  keys.name_strings(std::move(names));
+  return {};
+}
+
 // NOT IN: with a null among the right keys nothing is certain to be absent; with no right rows at all
 // everything is; and a null on the left is never certain.
 Status HashJoin::emit_null_aware(JoinRun& run, bool& done) const {
@@ -232,6 +267,7 @@ Status HashJoin::emit_null_aware(JoinRun& run, bool& done) const {
 
 Status HashJoin::run_attempt(JoinRun& run, Strategy strategy) const {
   KeyPlan keys = keys_;
+  CD_TRY(name_strings(run, keys));
   CD_TRY(find_limits(run, strategy, keys.limits));
   if (may_be_dense(strategy)) {
     // Without any key in common, any range will do: no row passes the limits.
@@ -247,6 +283,7 @@ Status HashJoin::run_attempt(JoinRun& run, Strategy strategy) const {
       return run_attempt(run, Strategy::kRadix);
     }
   }
+  run.profile->key_mode = key_mode_name(keys.mode);
   const OutputPlan plan = plan_for(strategy, keys);
   OutputContext output{&plan, &keys, {stores_[0], stores_[1]}, environment_.memory, batch_rows()};
   std::optional<RowComparer> comparer;
@@ -295,12 +332,20 @@ Status HashJoin::run_strategy(JoinRun& run, Strategy strategy) const {
 Status HashJoin::run(JoinSink& sink, const CancelFlag& cancel, JoinProgress& progress,
                      JoinProfile& profile) const {
   const auto start = std::chrono::steady_clock::now();
-  Team team(worker_count());
+  std::optional<Team> team;
+  try {
+    team.emplace(worker_count());
+  } catch (const std::system_error& refusal) {
+    return make_error(ErrorCode::kInternal,
+                      "the system refused to start {} worker threads: {}\n  try   fewer threads=, or "
+                      "a higher limit of processes",
+                      worker_count(), refusal.what());
+  }
   JoinRun run;
   run.spec = &spec_;
   run.machine = environment_.machine;
   run.partition_bits = partition_bits_;
-  run.team = &team;
+  run.team = &*team;
   run.memory = environment_.memory.get();
   run.sink = &sink;
   run.cancel = &cancel;

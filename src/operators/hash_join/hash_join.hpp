@@ -53,6 +53,7 @@ class HashJoin {
   Result<KeyLimits> scan_key_range(JoinRun& run, Side side) const;
   Status find_limits(JoinRun& run, Strategy strategy, KeyLimits& limits) const;
   bool may_be_dense(Strategy strategy) const;
+  Status name_strings(JoinRun& run, KeyPlan& keys) const;
   OutputPlan plan_for(Strategy strategy, const KeyPlan& keys) const;
   int64_t batch_rows() const;
   Status emit_null_aware(JoinRun& run, bool& done) const;

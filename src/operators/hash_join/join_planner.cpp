@@ -83,6 +83,34 @@ bool dense_is_possible(const PlannerInput& input) {
          input.keys->parts.size() == 1 && input.keys->parts[0].kind.form == KeyForm::kInteger64;
 }
 
+// Whether each string column of the key repeats itself: at most three values in four rows of a sample
+// of neighbours and strangers.
+bool has_few_strings(const PlannerInput& input, Side side) {
+  constexpr int64_t kRowsMax = int64_t{1} << 16;
+  const std::vector<Morsel>& morsels = *input.morsels[index_of(side)];
+  const Schema& schema = *input.stores[index_of(side)]->schema();
+  const auto rows_each = static_cast<int32_t>(std::clamp<int64_t>(
+      kRowsMax / std::max<int64_t>(1, static_cast<int64_t>(morsels.size())), 1, kMaxKeyRows));
+  for (const KeyPart& part : input.keys->parts) {
+    if (part.kind.form != KeyForm::kBytes) continue;
+    const int column = side == Side::kLeft ? part.left : part.right;
+    KeyHasher hasher(schema.fields[column].type, part.kind, input.keys->seed);
+    std::vector<uint64_t> hashes;
+    for (const Morsel& morsel : morsels) {
+      const int32_t rows = std::min(rows_each, morsel.rows);
+      hashes.resize(hashes.size() + static_cast<size_t>(rows));
+      hasher.hash(morsel.batch->columns[column], morsel.begin, rows, false,
+                  hashes.data() + hashes.size() - rows);
+      if (static_cast<int64_t>(hashes.size()) >= kRowsMax) break;
+    }
+    const auto seen = static_cast<int64_t>(hashes.size());
+    std::sort(hashes.begin(), hashes.end());
+    const auto distinct = std::unique(hashes.begin(), hashes.end()) - hashes.begin();
+    if (distinct * 4 > seen * 3) return false;
+  }
+  return true;
+}
+
 // Share of the keys seen in `own` that lie where keys of `other` were seen.
 double overlap_of(const KeySample& own, const KeySample& other) {
   if (own.keys.empty() || other.keys.empty()) return 1;
@@ -122,7 +150,8 @@ JoinShape shape_for(const PlannerInput& input, const JoinChoice& choice, Side bu
   shape.gathered_build = gathered_columns(input, build);
   shape.gathered_probe = gathered_columns(input, probe);
   shape.build_carries = shape.probe_carries = shape.output_columns > 0;
-  shape.hashed = input.keys->needs_verification();
+  shape.named = choice.few_strings[index_of(build)];
+  shape.hashed = input.keys->needs_verification() && !shape.named;
   if (input.keys->packs_exactly) {
     const KeySample& sample = choice.samples[index_of(build)];
     shape.build_unique = sample.unique;
@@ -173,7 +202,8 @@ std::string why_build(const PlannerInput& input, const JoinChoice& choice) {
   const Side build = choice.chosen.build;
   const int64_t own = rows_of(input, build);
   const int64_t other = rows_of(input, opposite(build));
-  if (own <= other) return fmt::format("the smaller side, {} of {} rows", own, own + other);
+  if (own == other) return fmt::format("both sides have {} rows", own);
+  if (own < other) return fmt::format("the smaller side, {} of {} rows", own, own + other);
   return fmt::format("larger ({} against {} rows), but its keys make a cheaper table", own, other);
 }
 
@@ -198,6 +228,11 @@ Result<JoinChoice> choose_join(const PlannerInput& input) {
     if (dense_is_possible(input)) {
       choice.overlap[0] = overlap_of(choice.samples[0], choice.samples[1]);
       choice.overlap[1] = overlap_of(choice.samples[1], choice.samples[0]);
+    }
+  }
+  if (input.keys->can_name_strings) {
+    for (const Side side : {Side::kLeft, Side::kRight}) {
+      choice.few_strings[index_of(side)] = has_few_strings(input, side);
     }
   }
   if (input.spec->strategy == Strategy::kDense && !dense_is_possible(input)) {

@@ -39,6 +39,8 @@ struct JoinChoice {
   // side's exact range is worth a scan: rows outside it are dropped before they are moved.
   double overlap[2] = {1, 1};  // by Side
   int64_t build_rows_expected = 0;
+  // Whether the strings of a side, if it is built, are few enough to be named by numbers.
+  bool few_strings[2] = {false, false};  // by Side
 };
 constexpr double kOverlapWorthScan = 0.5;
 

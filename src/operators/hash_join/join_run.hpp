@@ -35,9 +35,10 @@ struct JoinProfile {
   double total_seconds = 0;
   std::string strategy;         // that ran; differs from the plan's if data turned out otherwise
   std::string strategy_change;  // why, or empty
+  std::string key_mode;         // dense, exact or hashed words
   bool filter_used = false;
   double filter_pass_rate = -1;  // of the sample; -1 = not looked at
-  bool build_unique = false;
+  bool build_unique = false;     // every build key is known to stand once
   int partitions = 1;
 };
 

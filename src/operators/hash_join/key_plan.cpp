@@ -20,6 +20,8 @@ int common_bits(const DataType& left, const DataType& right, const KeyKind& kind
   return same_sign ? std::max(left_bits, right_bits) : 64;
 }
 
+constexpr int kNameBits = 32;
+
 uint64_t low_bits(int bits) { return bits == 64 ? ~uint64_t{0} : (uint64_t{1} << bits) - 1; }
 
 // clear[i] where row begin + i is null; answers whether any was.
@@ -55,6 +57,17 @@ bool clear_null_values(const ColumnView& column, int32_t index_bytes, int64_t be
 
 }  // namespace
 
+const char* key_mode_name(KeyMode mode) {
+  switch (mode) {
+    case KeyMode::kDense:
+      return "dense";
+    case KeyMode::kExact:
+      return "exact";
+    default:
+      return "hashed";
+  }
+}
+
 Result<KeyPlan> plan_keys(const JoinSpec& spec, const Schema& left, const Schema& right,
                           uint64_t seed) {
   if (spec.keys.empty()) {
@@ -66,7 +79,9 @@ Result<KeyPlan> plan_keys(const JoinSpec& spec, const Schema& left, const Schema
   plan.seed = seed;
   plan.mix = WordMix::from_seed(seed);
   int used_bits = 0;
+  int named_bits = 0;  // the same, with names instead of strings
   bool all_exact = true;
+  bool all_nameable = true;
   bool any_nullable = false;
   for (const auto& [left_column, right_column] : spec.keys) {
     const Field& left_field = left.fields[left_column];
@@ -76,17 +91,35 @@ Result<KeyPlan> plan_keys(const JoinSpec& spec, const Schema& left, const Schema
       return make_error(kind.error().code, "cannot join left.{} with right.{}: {}",
                         left_field.name, right_field.name, kind.error().message);
     }
-    KeyPart part{left_column, right_column, kind.value(), 64, used_bits};
+    KeyPart part{left_column, right_column, kind.value(), 64, used_bits, nullptr};
     part.bits = common_bits(left_field.type, right_field.type, part.kind);
     all_exact = all_exact && is_exact64(part.kind);
     any_nullable = any_nullable || left_field.nullable || right_field.nullable;
+    all_nameable = all_nameable && (is_exact64(part.kind) || part.kind.form == KeyForm::kBytes);
+    named_bits += part.kind.form == KeyForm::kBytes ? kNameBits : part.bits;
     used_bits += part.bits;
-    plan.parts.push_back(part);
+    plan.parts.push_back(std::move(part));
   }
   // A null that may match needs a word of its own, which only hashing leaves room for.
-  plan.packs_exactly = all_exact && used_bits <= 64 && !(spec.null_equals_null && any_nullable);
+  const bool nulls_match = spec.null_equals_null && any_nullable;
+  plan.packs_exactly = all_exact && used_bits <= 64 && !nulls_match;
+  plan.can_name_strings = !all_exact && all_nameable && named_bits <= 64 && !nulls_match;
   plan.mode = plan.packs_exactly ? KeyMode::kExact : KeyMode::kHashed;
   return plan;
+}
+
+void KeyPlan::name_strings(std::vector<std::shared_ptr<const BytesInterner>> names) {
+  CD_CHECK(can_name_strings && names.size() == parts.size(), "names {} parts {}", names.size(),
+           parts.size());
+  int used_bits = 0;
+  for (size_t i = 0; i < parts.size(); ++i) {
+    parts[i].names = std::move(names[i]);
+    if (parts[i].names != nullptr) parts[i].bits = kNameBits;
+    parts[i].shift = used_bits;
+    used_bits += parts[i].bits;
+  }
+  packs_exactly = true;
+  mode = KeyMode::kExact;
 }
 
 void KeyPlan::words_to_keys(uint64_t* words, int32_t count) const {
@@ -102,6 +135,8 @@ KeyEncoder::KeyEncoder(const KeyPlan& plan, const Schema& schema, Side side)
     : plan_(&plan), side_(side) {
   for (const KeyPart& part : plan.parts) {
     const DataType& type = schema.fields[column_of(part)].type;
+    name_scratch_.emplace_back();
+    if (part.names != nullptr) name_scratch_.back().emplace(type);
     if (plan.packs_exactly) {
       loaders_.emplace_back(type, part.kind);
     } else {
@@ -110,16 +145,26 @@ KeyEncoder::KeyEncoder(const KeyPlan& plan, const Schema& schema, Side side)
   }
 }
 
+void KeyEncoder::load_part(size_t part, const Batch& batch, int64_t begin, int32_t count,
+                           uint64_t* values) {
+  const KeyPart& key = plan_->parts[part];
+  const int index = column_of(key);
+  if (key.names == nullptr) return loaders_[part].load(batch.columns[index], begin, count, values);
+  uint32_t names[kMaxKeyRows];
+  key.names->find(batch.columns[index], begin, count, names, *name_scratch_[part]);
+  for (int32_t i = 0; i < count; ++i) values[i] = names[i];
+}
+
 void KeyEncoder::load_keys(const Batch& batch, int64_t begin, int32_t count, uint64_t* keys) {
   CD_CHECK(count <= kMaxKeyRows, "count {} limit {}", count, kMaxKeyRows);
-  loaders_[0].load(batch.columns[column_of(plan_->parts[0])], begin, count, keys);
+  load_part(0, batch, begin, count, keys);
   if (plan_->parts.size() == 1) return;
   const uint64_t first_mask = low_bits(plan_->parts[0].bits);
   for (int32_t i = 0; i < count; ++i) keys[i] &= first_mask;
   uint64_t values[kMaxKeyRows];
   for (size_t p = 1; p < plan_->parts.size(); ++p) {
     const KeyPart& part = plan_->parts[p];
-    loaders_[p].load(batch.columns[column_of(part)], begin, count, values);
+    load_part(p, batch, begin, count, values);
     const uint64_t mask = low_bits(part.bits);
     for (int32_t i = 0; i < count; ++i) keys[i] |= (values[i] & mask) << part.shift;
   }

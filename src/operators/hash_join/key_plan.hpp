@@ -6,15 +6,19 @@
 //           key outside the range is known to have no partner.
 //   exact   keys that fit 64 bits together: packed, then mixed bijectively. Equal words are equal
 //           keys.
+//           Strings of few distinct values are named by small integers first, and then fit too.
 //   hashed  everything else (strings, decimals, wide composites): the word is a hash, and candidates
 //           are verified against the columns.
 #pragma once
 
 #include <cstdint>
+#include <memory>
+#include <optional>
 #include <vector>
 
 #include "base/result.hpp"
 #include "operators/hash_join/join_spec.hpp"
+#include "table/bytes_interner.hpp"
 #include "table/key_hash.hpp"
 #include "table/key_kind.hpp"
 #include "table/word_mix.hpp"
@@ -22,6 +26,7 @@
 namespace crossdock {
 
 enum class KeyMode : uint8_t { kDense, kExact, kHashed };
+const char* key_mode_name(KeyMode mode);
 
 struct KeyPart {
   int left = 0;
@@ -29,6 +34,7 @@ struct KeyPart {
   KeyKind kind;
   int bits = 64;   // exact: bits of the value in the packed key
   int shift = 0;   // exact: where they start
+  std::shared_ptr<const BytesInterner> names;  // strings: their numbers stand for them; or nullptr
 };
 
 // Where the ranges of both sides' keys overlap: a key outside has no partner. One integer key only.
@@ -49,9 +55,14 @@ struct KeyPlan {
   int64_t range_min = 0;
   int range_bits = 0;
   bool packs_exactly = false;  // parts fit 64 bits: exact or dense words are possible
+  bool can_name_strings = false;  // they would fit if strings were named by 32-bit numbers
   KeyLimits limits;
 
   bool needs_verification() const { return mode == KeyMode::kHashed; }
+
+  // Names the strings of part i by names[i] (nullptr for other parts), which makes the words exact.
+  // Strings without a name have no partner. Needs can_name_strings.
+  void name_strings(std::vector<std::shared_ptr<const BytesInterner>> names);
 
   // The packed key bits behind words; only for dense and exact. In place.
   void words_to_keys(uint64_t* words, int32_t count) const;
@@ -82,6 +93,7 @@ class KeyEncoder {
 
  private:
   int column_of(const KeyPart& part) const { return side_ == Side::kLeft ? part.left : part.right; }
+  void load_part(size_t part, const Batch& batch, int64_t begin, int32_t count, uint64_t* values);
   bool clear_outside(const uint64_t* keys, int32_t count, uint8_t* live) const;
   void keys_to_words(uint64_t* keys, int32_t count) const;
 
@@ -89,6 +101,7 @@ class KeyEncoder {
   Side side_;
   std::vector<KeyLoader> loaders_;
   std::vector<KeyHasher> hashers_;
+  std::vector<std::optional<BytesInterner::Scratch>> name_scratch_;  // by part; named ones only
 };
 
 }  // namespace crossdock

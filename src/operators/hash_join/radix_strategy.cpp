@@ -42,7 +42,7 @@ class RadixJoin {
   struct Worker {
     std::unique_ptr<LeafBuilder> leaves;
     Block matched;
-    bool all_unique = true;
+    bool all_unique = true;  // of the parts built so far; one that was not looked at counts as not
     double build_seconds = 0;
   };
 
@@ -195,8 +195,8 @@ class RadixJoin {
     target.runs = &table;
     if (part_rows(run_.other(), index) >= 2 * table.rows) {
       target.options.unique = words_are_unique(table);
-      worker.all_unique = worker.all_unique && target.options.unique;
     }
+    worker.all_unique = worker.all_unique && target.options.unique;
     target.options.prefetch = table.rows * 20 > run_.machine.l2_bytes;
     if (run_.probe->roles.tracks_build()) {
       if (worker.matched.bytes() < table.rows) {
