@@ -1,0 +1,358 @@
+// Joins of four workers: every strategy and kind, skewed sides, slow readers, cancelled and failing runs.
+// The thread sanitizer runs these.
+#include <algorithm>
+#include <chrono>
+#include <thread>
+#include <tuple>
+#include <unordered_map>
+
+#include <gtest/gtest.h>
+
+#include "operators/hash_join/hash_join.hpp"
+#include "table/arrow_builder.hpp"
+
+namespace crossdock {
+namespace {
+
+using namespace arrow_test;
+
+constexpr int kWorkers = 4;
+constexpr int64_t kAbsent = -1;
+constexpr int64_t kNull = std::numeric_limits<int64_t>::min();  // in lists of keys: a null
+
+using Keys = std::vector<int64_t>;
+using RowPairs =
+    std::vector<std::pair<int64_t, int64_t>>;  // rows of left and right, kAbsent for none
+
+TablePtr table_of(const Keys& keys) {
+  constexpr size_t kPieceRows = 50'000;
+  std::vector<Columns> batches;
+  for (size_t begin = 0; begin == 0 || begin < keys.size(); begin += kPieceRows) {
+    Optionals<int64_t> values;
+    Optionals<int64_t> rows;
+    for (size_t i = begin; i < std::min(keys.size(), begin + kPieceRows); ++i) {
+      values.push_back(keys[i] == kNull ? std::nullopt : std::optional<int64_t>(keys[i]));
+      rows.push_back(static_cast<int64_t>(i));
+    }
+    batches.push_back({{"k", fixed<int64_t>("l", values)}, {"row", fixed<int64_t>("l", rows)}});
+  }
+  return make_table(std::move(batches));
+}
+
+// A multiple of an odd number: dense keys become sparse ones.
+int64_t sparse(int64_t key) {
+  return static_cast<int64_t>(static_cast<uint64_t>(key) * 0x9E3779B97F4A7C15U);
+}
+
+struct Sides {
+  Keys left;
+  Keys right;
+};
+
+enum class Shape { kUnique, kSparse, kHeavy, kDuplicates };
+
+// Over 262,144 rows together, so that four workers start.
+Sides make_sides(Shape shape) {
+  Sides sides;
+  for (int64_t i = 0; i < 360'000; ++i) {
+    int64_t key = i * 7 % 60'000;
+    if (shape == Shape::kHeavy && i % 8 != 0) key = 17;
+    if (i % 1'000 == 3) key = kNull;
+    sides.left.push_back(shape == Shape::kSparse && key != kNull ? sparse(key) : key);
+  }
+  for (int64_t i = 0; i < 50'000; ++i) {
+    int64_t key = shape == Shape::kDuplicates ? i * 3 % 20'000 : i * 11 % 50'000;
+    if (shape == Shape::kSparse) key = sparse(key + 10'000);
+    sides.right.push_back(i % 999 == 5 ? kNull : key);
+  }
+  return sides;
+}
+
+RowPairs expected_rows(const Sides& sides, JoinKind kind) {
+  std::unordered_multimap<int64_t, int64_t> places;
+  for (size_t j = 0; j < sides.right.size(); ++j) {
+    if (sides.right[j] != kNull) places.emplace(sides.right[j], j);
+  }
+  RowPairs rows;
+  std::vector<uint8_t> met(sides.right.size(), 0);
+  const bool pairs = kind != JoinKind::kSemi && kind != JoinKind::kAnti;
+  for (size_t i = 0; i < sides.left.size(); ++i) {
+    const auto [begin, end] = places.equal_range(sides.left[i]);
+    for (auto at = begin; at != end; ++at) {
+      met[at->second] = 1;
+      if (pairs) rows.emplace_back(i, at->second);
+    }
+    const bool alone = begin == end;
+    const bool left_alone =
+        kind == JoinKind::kLeft || kind == JoinKind::kFull || kind == JoinKind::kAnti;
+    if (alone ? left_alone : kind == JoinKind::kSemi) rows.emplace_back(i, kAbsent);
+  }
+  for (size_t j = 0; j < met.size(); ++j) {
+    const bool wanted = kind == JoinKind::kRight || kind == JoinKind::kFull;
+    if (wanted && met[j] == 0) rows.emplace_back(kAbsent, j);
+  }
+  std::sort(rows.begin(), rows.end());
+  return rows;
+}
+
+RowPairs rows_of(const std::vector<Batch>& batches) {
+  RowPairs rows;
+  for (const Batch& batch : batches) {
+    const bool has_right = batch.columns.size() > 1;
+    for (int64_t i = 0; i < batch.rows; ++i) {
+      const auto at = [&](int column) {
+        const ColumnView& view = batch.columns[column];
+        return view.is_valid(i) ? view.data<int64_t>()[i] : kAbsent;
+      };
+      rows.emplace_back(at(0), has_right ? at(1) : kAbsent);
+    }
+  }
+  std::sort(rows.begin(), rows.end());
+  return rows;
+}
+
+JoinSpec spec_of(JoinKind kind, Strategy strategy, Side build) {
+  JoinSpec spec;
+  spec.kind = kind;
+  spec.strategy = strategy;
+  spec.build_is_forced = true;
+  spec.forced_build = build;
+  spec.keys = {{0, 0}};
+  spec.output = {{OutputSide::kLeft, 1, "left_row"}};
+  if (kind != JoinKind::kSemi && kind != JoinKind::kAnti) {
+    spec.output.push_back({OutputSide::kRight, 1, "right_row"});
+  }
+  return spec;
+}
+
+// A planned join of two tables and the memory it may use.
+struct Planned {
+  std::shared_ptr<Memory> memory;
+  std::unique_ptr<HashJoin> join;
+
+  Planned(JoinSpec spec, const Sides& sides, int64_t memory_bytes = int64_t{512} << 20)
+      : memory(Memory::create(memory_bytes)) {
+    auto made = HashJoin::create(std::move(spec),
+                                 table_of(sides.left),
+                                 table_of(sides.right),
+                                 {memory, kWorkers, Machine{}, 42});
+    if (!made.ok()) {
+      ADD_FAILURE() << made.error().message;
+      return;
+    }
+    join = std::move(made.value());
+    EXPECT_EQ(join->worker_count(), kWorkers);
+  }
+
+  Status run(JoinSink& sink, const CancelFlag& cancel) const {
+    JoinProgress progress;
+    JoinProfile profile;
+    return join->run(sink, cancel, progress, profile);
+  }
+};
+
+using Kinds = std::tuple<JoinKind, Strategy, Shape, Side>;
+
+class HashJoinConcurrent : public testing::TestWithParam<Kinds> {};
+INSTANTIATE_TEST_SUITE_P(
+    Kinds,
+    HashJoinConcurrent,
+    testing::Combine(testing::Values(JoinKind::kInner,
+                                     JoinKind::kLeft,
+                                     JoinKind::kFull,
+                                     JoinKind::kSemi,
+                                     JoinKind::kAnti),
+                     testing::Values(Strategy::kRadix, Strategy::kDirect),
+                     testing::Values(Shape::kSparse, Shape::kHeavy, Shape::kDuplicates),
+                     testing::Values(Side::kLeft, Side::kRight)));
+INSTANTIATE_TEST_SUITE_P(
+    Dense,
+    HashJoinConcurrent,
+    testing::Combine(testing::Values(JoinKind::kInner, JoinKind::kFull, JoinKind::kAnti),
+                     testing::Values(Strategy::kDense),
+                     testing::Values(Shape::kUnique, Shape::kHeavy, Shape::kDuplicates),
+                     testing::Values(Side::kRight)));
+
+TEST_P(HashJoinConcurrent, GivesEveryRowOnce) {
+  const auto [kind, strategy, shape, build] = GetParam();
+  const Sides sides = make_sides(shape);
+  const Planned planned(spec_of(kind, strategy, build), sides);
+  ASSERT_NE(planned.join, nullptr);
+  CollectSink sink(kWorkers);
+  const Status status = planned.run(sink, CancelFlag());
+  ASSERT_TRUE(status.ok()) << status.error().message;
+  EXPECT_EQ(rows_of(sink.take()), expected_rows(sides, kind));
+  EXPECT_EQ(planned.memory->used_bytes(), 0);
+}
+
+TEST(HashJoinConcurrentFilter, IsFilledByAllWorkers) {
+  const Sides sides = make_sides(Shape::kSparse);
+  for (const JoinKind kind : {JoinKind::kInner, JoinKind::kLeft}) {
+    JoinSpec spec = spec_of(kind, Strategy::kRadix, Side::kRight);
+    spec.filter = Filter::kBloom;
+    const Planned planned(std::move(spec), sides);
+    ASSERT_NE(planned.join, nullptr);
+    CollectSink sink(kWorkers);
+    ASSERT_TRUE(planned.run(sink, CancelFlag()).ok());
+    EXPECT_EQ(rows_of(sink.take()), expected_rows(sides, kind));
+  }
+}
+
+TEST(HashJoinConcurrentResidual, IsAskedByAllWorkersAtOnce) {
+  const Sides sides = make_sides(Shape::kDuplicates);
+  JoinSpec spec = spec_of(JoinKind::kInner, Strategy::kDirect, Side::kRight);
+  spec.residual_columns = {{OutputSide::kLeft, 1, "l"}, {OutputSide::kRight, 1, "r"}};
+  std::atomic<int64_t> asked{0};
+  spec.residual = [&](const Batch& pairs, uint8_t* keep) -> Status {
+    for (int64_t i = 0; i < pairs.rows; ++i) {
+      const int64_t sum = pairs.columns[0].data<int64_t>()[i] + pairs.columns[1].data<int64_t>()[i];
+      keep[i] = sum % 2 == 0 ? 1 : 0;
+    }
+    asked += pairs.rows;
+    return {};
+  };
+  const Planned planned(std::move(spec), sides);
+  ASSERT_NE(planned.join, nullptr);
+  CollectSink sink(kWorkers);
+  ASSERT_TRUE(planned.run(sink, CancelFlag()).ok());
+  RowPairs expected = expected_rows(sides, JoinKind::kInner);
+  EXPECT_EQ(asked.load(), static_cast<int64_t>(expected.size()));
+  std::erase_if(expected, [](const auto& pair) { return (pair.first + pair.second) % 2 != 0; });
+  EXPECT_EQ(rows_of(sink.take()), expected);
+}
+
+TEST(HashJoinConcurrentQueue, ASlowReaderGetsEveryRow) {
+  const Sides sides = make_sides(Shape::kDuplicates);
+  JoinSpec spec = spec_of(JoinKind::kLeft, Strategy::kRadix, Side::kRight);
+  spec.batch_rows = kBlockRows;
+  const Planned planned(std::move(spec), sides);
+  ASSERT_NE(planned.join, nullptr);
+  const CancelFlag cancel;
+  QueueSink sink(2, cancel);
+  std::thread runner([&] { sink.close(planned.run(sink, cancel)); });
+  std::vector<Batch> batches;
+  while (true) {
+    auto batch = sink.next();
+    ASSERT_TRUE(batch.ok());
+    if (!batch.value().has_value()) break;
+    if (batches.size() % 16 == 0) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    batches.push_back(std::move(*batch.value()));
+  }
+  runner.join();
+  EXPECT_EQ(rows_of(batches), expected_rows(sides, JoinKind::kLeft));
+}
+
+TEST(HashJoinConcurrentQueue, CancelWakesEveryWorker) {
+  const Sides sides = make_sides(Shape::kDuplicates);
+  for (const int batches_read : {0, 1, 7}) {
+    JoinSpec spec = spec_of(JoinKind::kInner, Strategy::kDirect, Side::kRight);
+    spec.batch_rows = kBlockRows;
+    const Planned planned(std::move(spec), sides);
+    ASSERT_NE(planned.join, nullptr);
+    CancelFlag cancel;
+    {
+      QueueSink sink(2, cancel);
+      Status ended;
+      std::thread runner([&] { ended = planned.run(sink, cancel); });
+      for (int i = 0; i < batches_read; ++i) ASSERT_TRUE(sink.next().ok());
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+      cancel.set();
+      sink.wake();
+      runner.join();
+      ASSERT_FALSE(ended.ok());
+      EXPECT_EQ(ended.error().code, ErrorCode::kCancelled);
+    }
+    EXPECT_EQ(planned.memory->used_bytes(), 0);
+  }
+}
+
+TEST(HashJoinConcurrentCancel, EndsAJoinOfEndlessPairs) {
+  const Sides sides = {Keys(150'000, 1), Keys(150'000, 1)};
+  for (const Strategy strategy : {Strategy::kRadix, Strategy::kDirect}) {
+    const Planned planned(spec_of(JoinKind::kInner, strategy, Side::kRight), sides);
+    ASSERT_NE(planned.join, nullptr);
+    CancelFlag cancel;
+    std::thread canceller([&] {
+      std::this_thread::sleep_for(std::chrono::milliseconds(50));
+      cancel.set();
+    });
+    CountSink sink;
+    const Status status = planned.run(sink, cancel);
+    canceller.join();
+    ASSERT_FALSE(status.ok());
+    EXPECT_EQ(status.error().code, ErrorCode::kCancelled);
+    EXPECT_EQ(planned.memory->used_bytes(), 0);
+  }
+}
+
+TEST(HashJoinConcurrentBudget, OneWorkersLackOfMemoryEndsAll) {
+  const Sides sides = make_sides(Shape::kDuplicates);
+  int failures = 0;
+  for (const int64_t mebibytes : {1, 3, 6, 10, 14, 18, 24, 60}) {
+    const Planned planned(
+        spec_of(JoinKind::kFull, Strategy::kRadix, Side::kRight), sides, mebibytes << 20);
+    ASSERT_NE(planned.join, nullptr);
+    {
+      CollectSink sink(kWorkers);
+      const Status status = planned.run(sink, CancelFlag());
+      if (!status.ok()) {
+        ++failures;
+        EXPECT_EQ(status.error().code, ErrorCode::kOutOfMemoryBudget) << status.error().message;
+      }
+    }
+    EXPECT_EQ(planned.memory->used_bytes(), 0);
+  }
+  EXPECT_GT(failures, 0);
+  EXPECT_LT(failures, 8);
+}
+
+TEST(HashJoinConcurrentRuns, TwoJoinsShareMemoryAndTables) {
+  const Sides sides = make_sides(Shape::kSparse);
+  const auto memory = Memory::create(int64_t{512} << 20);
+  const TablePtr left = table_of(sides.left);
+  const TablePtr right = table_of(sides.right);
+  const auto expected = static_cast<int64_t>(expected_rows(sides, JoinKind::kInner).size());
+  std::vector<std::thread> threads;
+  for (const Strategy strategy : {Strategy::kRadix, Strategy::kDirect}) {
+    threads.emplace_back([&, strategy] {
+      auto join = HashJoin::create(spec_of(JoinKind::kInner, strategy, Side::kRight),
+                                   left,
+                                   right,
+                                   {memory, kWorkers, Machine{}, 42});
+      ASSERT_TRUE(join.ok());
+      for (int round = 0; round < 3; ++round) {
+        CountSink sink;
+        JoinProgress progress;
+        JoinProfile profile;
+        ASSERT_TRUE(join.value()->run(sink, CancelFlag(), progress, profile).ok());
+        EXPECT_EQ(profile.result_rows, expected);
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(memory->used_bytes(), 0);
+}
+
+TEST(HashJoinConcurrentProgress, IsReadWhileTheJoinRuns) {
+  const Planned planned(spec_of(JoinKind::kInner, Strategy::kRadix, Side::kRight),
+                        make_sides(Shape::kDuplicates));
+  ASSERT_NE(planned.join, nullptr);
+  JoinProgress progress;
+  std::atomic<bool> done{false};
+  std::thread watcher([&] {
+    while (!done.load()) {
+      EXPECT_NE(progress.phase.load(), nullptr);
+      EXPECT_GE(progress.rows_done.load(), 0);
+      std::this_thread::yield();
+    }
+  });
+  CountSink sink;
+  JoinProfile profile;
+  EXPECT_TRUE(planned.join->run(sink, CancelFlag(), progress, profile).ok());
+  done.store(true);
+  watcher.join();
+  EXPECT_STREQ(progress.phase.load(), "done");
+}
+
+}  // namespace
+}  // namespace crossdock
