@@ -5,12 +5,12 @@
 // whoever is done with it calls that once.
 #pragma once
 
-#include <crossdock/arrow_c.hpp>
-
 #include <cstdint>
 #include <string>
 #include <variant>
 #include <vector>
+
+#include <crossdock/arrow_c.hpp>
 
 struct Column {
   std::string name;

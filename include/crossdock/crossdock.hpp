@@ -86,7 +86,7 @@ class ArrowTable {
 };
 
 struct OutputItem {
-  std::string side;    // "left", "right", or "key": the left key, or its partner where left is absent
+  std::string side;  // "left", "right", or "key": the left key, or its partner where left is absent
   std::string column;  // in that side's table ("key": in the left one)
   std::string name;    // in the result
 };
@@ -122,7 +122,9 @@ struct JoinProgressView {
 // time; progress() and cancel() may be called from any thread.
 class Join {
  public:
-  Join(const Engine& engine, const ArrowTable& left, const ArrowTable& right,
+  Join(const Engine& engine,
+       const ArrowTable& left,
+       const ArrowTable& right,
        const JoinOptions& options);
 
   std::string plan() const;     // JSON, schema_version 1

@@ -1,18 +1,18 @@
 // crossdock._native: the public C++ classes for Python. Arrow crosses as PyCapsules, long calls run
 // without the GIL, and Ctrl-C cancels them.
-#include <crossdock/crossdock.hpp>
-#include <nanobind/nanobind.h>
-#include <nanobind/stl/pair.h>
-#include <nanobind/stl/string.h>
-#include <nanobind/stl/vector.h>
-
 #include <chrono>
 #include <future>
 #include <memory>
 #include <mutex>
 #include <optional>
 
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
 #include <crossdock/arrow_c.hpp>
+#include <crossdock/crossdock.hpp>
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -134,8 +134,7 @@ crossdock::ArrowTable table_from(const crossdock::Engine& engine, const nb::obje
     throw nb::type_error("the source has no __arrow_c_stream__ method");
   }
   const nb::object capsule = source.attr("__arrow_c_stream__")();
-  auto* stream =
-      static_cast<ArrowArrayStream*>(PyCapsule_GetPointer(capsule.ptr(), kStreamName));
+  auto* stream = static_cast<ArrowArrayStream*>(PyCapsule_GetPointer(capsule.ptr(), kStreamName));
   if (stream == nullptr) throw nb::python_error();
   nb::gil_scoped_release released;
   return crossdock::ArrowTable::from_stream(engine, stream);
@@ -145,7 +144,8 @@ crossdock::ArrowTable table_from(const crossdock::Engine& engine, const nb::obje
 class PairsObject {
  public:
   PairsObject(ArrowSchema* schema, ArrowArray* array)
-      : schema_(std::make_unique<ArrowSchema>(*schema)), array_(std::make_unique<ArrowArray>(*array)) {
+      : schema_(std::make_unique<ArrowSchema>(*schema)),
+        array_(std::make_unique<ArrowArray>(*array)) {
     schema->release = nullptr;
     array->release = nullptr;
   }
@@ -170,8 +170,10 @@ class PairsObject {
 void read_booleans(const nb::object& result, int64_t rows, uint8_t* keep) {
   const nb::object capsules = result.attr("__arrow_c_array__")();
   const nb::tuple pair = nb::cast<nb::tuple>(capsules);
-  auto* schema = static_cast<ArrowSchema*>(PyCapsule_GetPointer(nb::object(pair[0]).ptr(), kSchemaName));
-  auto* array = static_cast<ArrowArray*>(PyCapsule_GetPointer(nb::object(pair[1]).ptr(), kArrayName));
+  auto* schema =
+      static_cast<ArrowSchema*>(PyCapsule_GetPointer(nb::object(pair[0]).ptr(), kSchemaName));
+  auto* array =
+      static_cast<ArrowArray*>(PyCapsule_GetPointer(nb::object(pair[1]).ptr(), kArrayName));
   if (schema == nullptr || array == nullptr) throw nb::python_error();
   if (std::string(schema->format) != "b" || array->length != rows || array->n_buffers != 2) {
     throw nb::value_error("a residual predicate must give one boolean per pair");
@@ -206,7 +208,8 @@ std::vector<crossdock::OutputItem> items_of(const nb::handle& items) {
   std::vector<crossdock::OutputItem> out;
   for (const nb::handle item : items) {
     const auto triple = nb::cast<nb::tuple>(item);
-    out.push_back({nb::cast<std::string>(triple[0]), nb::cast<std::string>(triple[1]),
+    out.push_back({nb::cast<std::string>(triple[0]),
+                   nb::cast<std::string>(triple[1]),
                    nb::cast<std::string>(triple[2])});
   }
   return out;
@@ -220,11 +223,13 @@ struct JoinObject {
 
 void bind_engine(nb::module_& module) {
   nb::class_<crossdock::Engine>(module, "Engine")
-      .def("__init__",
-           [](crossdock::Engine* self, int threads, int64_t memory_bytes) {
-             new (self) crossdock::Engine(crossdock::EngineOptions{threads, memory_bytes});
-           },
-           "threads"_a = 0, "memory_bytes"_a = 0)
+      .def(
+          "__init__",
+          [](crossdock::Engine* self, int threads, int64_t memory_bytes) {
+            new (self) crossdock::Engine(crossdock::EngineOptions{threads, memory_bytes});
+          },
+          "threads"_a = 0,
+          "memory_bytes"_a = 0)
       .def_prop_ro("threads", &crossdock::Engine::threads)
       .def_prop_ro("memory_limit_bytes", &crossdock::Engine::memory_limit_bytes)
       .def_prop_ro("memory_used_bytes", &crossdock::Engine::memory_used_bytes)
@@ -243,13 +248,14 @@ void bind_tables(nb::module_& module) {
       .def_prop_ro("num_batches", &crossdock::ArrowTable::batches)
       .def_prop_ro("num_bytes", &crossdock::ArrowTable::bytes)
       .def_prop_ro("column_names", &crossdock::ArrowTable::column_names)
-      .def("__arrow_c_stream__",
-           [](const crossdock::ArrowTable& self, const nb::object&) {
-             auto stream = std::make_unique<ArrowArrayStream>();
-             self.export_stream(stream.get());
-             return make_capsule(std::move(stream), kStreamName);
-           },
-           "requested_schema"_a = nb::none())
+      .def(
+          "__arrow_c_stream__",
+          [](const crossdock::ArrowTable& self, const nb::object&) {
+            auto stream = std::make_unique<ArrowArrayStream>();
+            self.export_stream(stream.get());
+            return make_capsule(std::move(stream), kStreamName);
+          },
+          "requested_schema"_a = nb::none())
       .def("__arrow_c_schema__", [](const crossdock::ArrowTable& self) {
         auto schema = std::make_unique<ArrowSchema>();
         self.export_schema(schema.get());
@@ -257,24 +263,40 @@ void bind_tables(nb::module_& module) {
       });
 }
 
-void init_join(JoinObject* self, const crossdock::Engine& engine, const crossdock::ArrowTable& left,
-               const crossdock::ArrowTable& right, const nb::kwargs& arguments) {
+void init_join(JoinObject* self,
+               const crossdock::Engine& engine,
+               const crossdock::ArrowTable& left,
+               const crossdock::ArrowTable& right,
+               const nb::kwargs& arguments) {
   crossdock::JoinOptions options;
   for (const auto& [key, value] : arguments) {
     const auto name = nb::cast<std::string>(key);
-    if (name == "on") options.on = nb::cast<std::vector<std::pair<std::string, std::string>>>(value);
-    else if (name == "how") options.how = nb::cast<std::string>(value);
-    else if (name == "output") options.output = items_of(value);
-    else if (name == "null_equals_null") options.null_equals_null = nb::cast<bool>(value);
-    else if (name == "strategy") options.strategy = nb::cast<std::string>(value);
-    else if (name == "build") options.build = nb::cast<std::string>(value);
-    else if (name == "materialize") options.materialize = nb::cast<std::string>(value);
-    else if (name == "filter") options.filter = nb::cast<std::string>(value);
-    else if (name == "partition_bits") options.partition_bits = nb::cast<int>(value);
-    else if (name == "batch_rows") options.batch_rows = nb::cast<int64_t>(value);
-    else if (name == "residual_columns") options.residual_columns = items_of(value);
-    else if (name != "residual") throw nb::type_error(("Join has no option " + name).c_str());
-    else if (!value.is_none()) options.residual = residual_of(nb::borrow(value));
+    if (name == "on")
+      options.on = nb::cast<std::vector<std::pair<std::string, std::string>>>(value);
+    else if (name == "how")
+      options.how = nb::cast<std::string>(value);
+    else if (name == "output")
+      options.output = items_of(value);
+    else if (name == "null_equals_null")
+      options.null_equals_null = nb::cast<bool>(value);
+    else if (name == "strategy")
+      options.strategy = nb::cast<std::string>(value);
+    else if (name == "build")
+      options.build = nb::cast<std::string>(value);
+    else if (name == "materialize")
+      options.materialize = nb::cast<std::string>(value);
+    else if (name == "filter")
+      options.filter = nb::cast<std::string>(value);
+    else if (name == "partition_bits")
+      options.partition_bits = nb::cast<int>(value);
+    else if (name == "batch_rows")
+      options.batch_rows = nb::cast<int64_t>(value);
+    else if (name == "residual_columns")
+      options.residual_columns = items_of(value);
+    else if (name != "residual")
+      throw nb::type_error(("Join has no option " + name).c_str());
+    else if (!value.is_none())
+      options.residual = residual_of(nb::borrow(value));
   }
   constexpr int64_t kLongRows = 1 << 20;
   const bool is_long = left.rows() + right.rows() > kLongRows;
@@ -293,24 +315,26 @@ void bind_join(nb::module_& module) {
              run_interruptible(self.join, self.is_long, [&] { rows = self.join.count(); });
              return rows;
            })
-      .def("aggregate",
-           [](JoinObject& self, const std::vector<std::pair<std::string, std::string>>& items) {
-             return stream_of([&](ArrowArrayStream* out) {
-               run_interruptible(self.join, self.is_long, [&] { self.join.aggregate(items, out); });
-             });
-           },
-           "items"_a)
+      .def(
+          "aggregate",
+          [](JoinObject& self, const std::vector<std::pair<std::string, std::string>>& items) {
+            return stream_of([&](ArrowArrayStream* out) {
+              run_interruptible(self.join, self.is_long, [&] { self.join.aggregate(items, out); });
+            });
+          },
+          "items"_a)
       .def("collect",
            [](JoinObject& self) {
              return stream_of([&](ArrowArrayStream* out) {
                run_interruptible(self.join, self.is_long, [&] { self.join.collect(out); });
              });
            })
-      .def("stream",
-           [](JoinObject& self, int queue_batches) {
-             return stream_of([&](ArrowArrayStream* out) { self.join.stream(queue_batches, out); });
-           },
-           "queue_batches"_a = 8)
+      .def(
+          "stream",
+          [](JoinObject& self, int queue_batches) {
+            return stream_of([&](ArrowArrayStream* out) { self.join.stream(queue_batches, out); });
+          },
+          "queue_batches"_a = 8)
       .def("progress",
            [](const JoinObject& self) {
              const crossdock::JoinProgressView progress = self.join.progress();

@@ -2,13 +2,15 @@
 // input, so it prints its values and ends the process before wrong rows can leave it.
 #pragma once
 
-#include <fmt/format.h>
-
 #include <string>
+
+#include <fmt/format.h>
 
 namespace crossdock {
 
-[[noreturn]] void fail_check(const char* condition, const char* file, int line,
+[[noreturn]] void fail_check(const char* condition,
+                             const char* file,
+                             int line,
                              const std::string& values);
 
 }  // namespace crossdock

@@ -1,11 +1,11 @@
 // The table of errors and the search for the nearest spelling.
 #include "base/error.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <numeric>
 #include <vector>
+
+#include <fmt/format.h>
 
 namespace crossdock {
 namespace {
@@ -45,9 +45,7 @@ size_t edit_distance(std::string_view a, std::string_view b) {
 
 std::span<const ErrorInfo> error_table() { return kErrors; }
 
-std::string code_text(ErrorCode code) {
-  return fmt::format("CD-{}", static_cast<int>(code));
-}
+std::string code_text(ErrorCode code) { return fmt::format("CD-{}", static_cast<int>(code)); }
 
 std::string nearest_name(std::string_view word, std::span<const std::string> candidates) {
   std::string best;

@@ -2,11 +2,11 @@
 // failure is an ordinary value that the team can collect (exceptions must not cross threads).
 #pragma once
 
-#include <fmt/format.h>
-
 #include <optional>
 #include <utility>
 #include <variant>
+
+#include <fmt/format.h>
 
 #include "base/error.hpp"
 
@@ -53,16 +53,16 @@ Error make_error(ErrorCode code, fmt::format_string<Args...> text, Args&&... arg
 #define CD_CONCAT(a, b) CD_CONCAT_(a, b)
 
 // Leaves the function with the error of `expr`, if it has one.
-#define CD_TRY(expr)                                                        \
-  do {                                                                      \
-    if (auto CD_CONCAT(cd_status_, __LINE__) = (expr);                      \
-        !CD_CONCAT(cd_status_, __LINE__).ok()) [[unlikely]]                 \
-      return CD_CONCAT(cd_status_, __LINE__).error();                       \
+#define CD_TRY(expr)                                                                          \
+  do {                                                                                        \
+    if (auto CD_CONCAT(cd_status_, __LINE__) = (expr); !CD_CONCAT(cd_status_, __LINE__).ok()) \
+        [[unlikely]]                                                                          \
+      return CD_CONCAT(cd_status_, __LINE__).error();                                         \
   } while (false)
 
 // CD_ASSIGN(auto x, f()): x = the value of f(), or leaves the function with its error.
-#define CD_ASSIGN(declaration, expr)                                  \
-  auto CD_CONCAT(cd_result_, __LINE__) = (expr);                      \
-  if (!CD_CONCAT(cd_result_, __LINE__).ok()) [[unlikely]]             \
-    return CD_CONCAT(cd_result_, __LINE__).error();                   \
+#define CD_ASSIGN(declaration, expr)                      \
+  auto CD_CONCAT(cd_result_, __LINE__) = (expr);          \
+  if (!CD_CONCAT(cd_result_, __LINE__).ok()) [[unlikely]] \
+    return CD_CONCAT(cd_result_, __LINE__).error();       \
   declaration = std::move(CD_CONCAT(cd_result_, __LINE__).value())

@@ -1,10 +1,9 @@
 // Size classes, the cache of mapped blocks, and the reservation that comes before both.
 #include "memory/budget.hpp"
 
-#include <sys/mman.h>
-
 #include <bit>
 #include <cstdlib>
+#include <sys/mman.h>
 #include <utility>
 
 #include "base/check.hpp"
@@ -104,7 +103,9 @@ Result<Block> Memory::get(int64_t bytes, std::string_view who) {
                       "{} needs {}, but only {} of the memory budget of {} is free\n"
                       "  try   a larger budget (memory=, --memory, CROSSDOCK_MEMORY), fewer "
                       "columns, or a filter",
-                      who, bytes_text(size), bytes_text(std::max<int64_t>(0, limit_ - used_bytes())),
+                      who,
+                      bytes_text(size),
+                      bytes_text(std::max<int64_t>(0, limit_ - used_bytes())),
                       bytes_text(limit_));
   }
   Block block;
@@ -118,7 +119,9 @@ Result<Block> Memory::get(int64_t bytes, std::string_view who) {
     return make_error(ErrorCode::kOutOfMemoryBudget,
                       "{} needs {}, within the budget of {}, but the system has no more to give\n"
                       "  try   a smaller budget than the machine's free memory",
-                      who, bytes_text(size), bytes_text(limit_));
+                      who,
+                      bytes_text(size),
+                      bytes_text(limit_));
   }
   return block;
 }

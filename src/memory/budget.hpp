@@ -75,7 +75,7 @@ class Memory : public std::enable_shared_from_this<Memory> {
   std::atomic<int64_t> used_{0};
   std::atomic<int64_t> peak_{0};
   std::atomic<bool> refused_{false};
-  std::mutex mutex_;  // guards the cache
+  std::mutex mutex_;    // guards the cache
   int64_t cached_ = 0;  // bytes in the cache; used + cached stays within the limit
   std::map<int64_t, std::vector<uint8_t*>> cache_;
 };

@@ -24,7 +24,9 @@ double seconds_for(int64_t rows, double ns_per_row, int threads) {
 
 // Emission. As many output rows are assumed as the larger side has, whichever of the two is built:
 // most joins follow a foreign key.
-double emit_seconds(const JoinShape& shape, const Machine& machine, const JoinRates& rates,
+double emit_seconds(const JoinShape& shape,
+                    const Machine& machine,
+                    const JoinRates& rates,
                     bool probe_in_order) {
   const double build_touch = touch_ns(shape.build_rows * 8, machine, rates);
   const double probe_touch = probe_in_order ? 0 : touch_ns(shape.probe_rows * 8, machine, rates);
@@ -42,7 +44,9 @@ double key_ns(const JoinShape& shape, const JoinRates& rates) {
 }
 
 // Comparing a candidate pair: value, offset and bytes on both sides, unless the probe side is in order.
-double verify_ns(const JoinShape& shape, const Machine& machine, const JoinRates& rates,
+double verify_ns(const JoinShape& shape,
+                 const Machine& machine,
+                 const JoinRates& rates,
                  bool probe_in_order) {
   if (!shape.hashed) return 0;
   constexpr int kPlaces = 3;
@@ -54,15 +58,17 @@ double verify_ns(const JoinShape& shape, const Machine& machine, const JoinRates
 }  // namespace
 
 double JoinCost::seconds() const {
-  return std::accumulate(phases.begin(), phases.end(), 0.0,
-                         [](double sum, const PhaseCost& phase) { return sum + phase.seconds; });
+  return std::accumulate(phases.begin(), phases.end(), 0.0, [](double sum, const PhaseCost& phase) {
+    return sum + phase.seconds;
+  });
 }
 
 int radix_bits(int64_t build_rows, const Machine& machine) {
   const int64_t rows_per_leaf = std::max<int64_t>(1, machine.l2_bytes / kLeafBytesPerRow);
   const auto parts = static_cast<uint64_t>((build_rows + rows_per_leaf - 1) / rows_per_leaf);
   return std::clamp(static_cast<int>(std::bit_width(parts)) - (std::has_single_bit(parts) ? 1 : 0),
-                    0, kRadixBitsMax);
+                    0,
+                    kRadixBitsMax);
 }
 
 JoinCost radix_join_cost(const JoinShape& shape, const Machine& machine, const JoinRates& rates) {
@@ -75,10 +81,13 @@ JoinCost radix_join_cost(const JoinShape& shape, const Machine& machine, const J
   cost.phases.push_back(side(shape.probe_rows, shape.probe_carries, "partition probe side"));
   const int64_t leaf_rows = shape.build_rows >> radix_bits(shape.build_rows, machine);
   const double miss = touch_ns(leaf_rows * kLeafBytesPerRow, machine, rates);
-  cost.phases.push_back({"build tables", shape.build_rows, shape.build_rows * kRowBytes * 3,
+  cost.phases.push_back({"build tables",
+                         shape.build_rows,
+                         shape.build_rows * kRowBytes * 3,
                          seconds_for(shape.build_rows, rates.build_leaf + miss, shape.threads)});
   const double probe = rates.probe_leaf + miss + verify_ns(shape, machine, rates, false);
-  cost.phases.push_back({"probe and emit", shape.probe_rows,
+  cost.phases.push_back({"probe and emit",
+                         shape.probe_rows,
                          shape.probe_rows * (kRowBytes + 8 * shape.output_columns),
                          seconds_for(shape.probe_rows, probe, shape.threads) +
                              emit_seconds(shape, machine, rates, false)});
@@ -89,12 +98,15 @@ JoinCost direct_join_cost(const JoinShape& shape, const Machine& machine, const 
   JoinCost cost;
   const int64_t table_bytes = shape.build_rows * 24;
   const double build = rates.scatter + rates.build_leaf + key_ns(shape, rates);
-  cost.phases.push_back({"build table", shape.build_rows, shape.build_rows * kRowBytes * 5,
+  cost.phases.push_back({"build table",
+                         shape.build_rows,
+                         shape.build_rows * kRowBytes * 5,
                          seconds_for(shape.build_rows, build, shape.threads)});
   // A probe reads the directory, the word and the carried value: three places.
   const double probe = rates.probe_direct + 3 * touch_ns(table_bytes, machine, rates) +
                        key_ns(shape, rates) + verify_ns(shape, machine, rates, true);
-  cost.phases.push_back({"probe and emit", shape.probe_rows,
+  cost.phases.push_back({"probe and emit",
+                         shape.probe_rows,
                          shape.probe_rows * (8 + 8 * shape.output_columns),
                          seconds_for(shape.probe_rows, probe, shape.threads) +
                              emit_seconds(shape, machine, rates, true)});
@@ -105,10 +117,13 @@ JoinCost dense_join_cost(const JoinShape& shape, const Machine& machine, const J
   JoinCost cost;
   const int64_t table_bytes = int64_t{4} << shape.range_bits;
   const double miss = touch_ns(table_bytes, machine, rates);
-  cost.phases.push_back({"build array", shape.build_rows, shape.build_rows * 12 + table_bytes,
+  cost.phases.push_back({"build array",
+                         shape.build_rows,
+                         shape.build_rows * 12 + table_bytes,
                          seconds_for(shape.build_rows, rates.build_dense + miss, shape.threads)});
   const double probe = rates.probe_dense + (shape.probe_clustered ? 0 : miss);
-  cost.phases.push_back({"probe and emit", shape.probe_rows,
+  cost.phases.push_back({"probe and emit",
+                         shape.probe_rows,
                          shape.probe_rows * (8 + 8 * shape.output_columns),
                          seconds_for(shape.probe_rows, probe, shape.threads) +
                              emit_seconds(shape, machine, rates, true)});

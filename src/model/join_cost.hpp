@@ -18,33 +18,33 @@ namespace crossdock {
 // choices hold where absolute times do not.
 struct JoinRates {
   double scan_keys = 0.4;
-  double scatter = 4.5;        // encode and scatter, 16-byte rows
-  double scatter_narrow = 3.0; // words without a carried lane
+  double scatter = 4.5;         // encode and scatter, 16-byte rows
+  double scatter_narrow = 3.0;  // words without a carried lane
   double build_leaf = 5.5;
   double probe_leaf = 5.0;
-  double probe_dense = 1.2;    // array in cache, or keys in order
+  double probe_dense = 1.2;  // array in cache, or keys in order
   double build_dense = 2.5;
-  double probe_direct = 4.0;   // table in the second-level cache
-  double hash_string = 5.0;    // hashing a row's strings
-  double name_string = 10.0;   // finding the number of a row's string
-  double verify = 8.0;         // comparing the keys of a candidate pair, in cache
-  double touch_l3 = 3.0;       // one random access that misses L2, overlapped with others
-  double touch_memory = 9.0;   // one that misses all caches
-  double emit_row = 0.8;       // per output column of up to 8 bytes, in order
+  double probe_direct = 4.0;  // table in the second-level cache
+  double hash_string = 5.0;   // hashing a row's strings
+  double name_string = 10.0;  // finding the number of a row's string
+  double verify = 8.0;        // comparing the keys of a candidate pair, in cache
+  double touch_l3 = 3.0;      // one random access that misses L2, overlapped with others
+  double touch_memory = 9.0;  // one that misses all caches
+  double emit_row = 0.8;      // per output column of up to 8 bytes, in order
 };
 
 struct JoinShape {
   int64_t build_rows = 0;
   int64_t probe_rows = 0;
-  int range_bits = 0;           // of the build keys; 0 = not dense
-  bool probe_clustered = false; // neighbours in the probe side have near keys
-  bool build_unique = false;    // as far as a sample tells
+  int range_bits = 0;            // of the build keys; 0 = not dense
+  bool probe_clustered = false;  // neighbours in the probe side have near keys
+  bool build_unique = false;     // as far as a sample tells
   bool build_carries = true;
   bool probe_carries = true;
-  bool hashed = false;          // keys need verification
-  bool named = false;           // strings are named by numbers
-  int output_columns = 0;       // 0 = counted only
-  int gathered_build = 0;       // output columns fetched by reference, by side
+  bool hashed = false;     // keys need verification
+  bool named = false;      // strings are named by numbers
+  int output_columns = 0;  // 0 = counted only
+  int gathered_build = 0;  // output columns fetched by reference, by side
   int gathered_probe = 0;
   int threads = 1;
 };
@@ -52,7 +52,7 @@ struct JoinShape {
 struct PhaseCost {
   std::string_view name;
   int64_t rows = 0;
-  int64_t bytes = 0;   // read and written
+  int64_t bytes = 0;  // read and written
   double seconds = 0;
 };
 

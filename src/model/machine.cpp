@@ -1,13 +1,13 @@
 // Cores, caches and memory, as this process is allowed to see them.
 #include "model/machine.hpp"
 
-#include <fmt/format.h>
-#include <sched.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <fstream>
+#include <sched.h>
 #include <string>
+#include <unistd.h>
+
+#include <fmt/format.h>
 
 namespace crossdock {
 namespace {

@@ -8,8 +8,8 @@ namespace crossdock {
 struct Machine {
   int cores = 1;
   int64_t l1d_bytes = 32 << 10;
-  int64_t l2_bytes = 1 << 20;         // of one core
-  int64_t l3_bytes = 32 << 20;        // shared
+  int64_t l2_bytes = 1 << 20;               // of one core
+  int64_t l3_bytes = 32 << 20;              // shared
   int64_t memory_bytes = int64_t{8} << 30;  // of the machine, or of the cgroup if that is less
 };
 

@@ -162,7 +162,8 @@ Result<Fold> parse_fold(const std::string& name) {
   if (name == "min") return Fold::kMin;
   if (name == "max") return Fold::kMax;
   return make_error(ErrorCode::kInvalidArgument,
-                    "aggregate function is '{}', but must be one of count, sum, min, max", name);
+                    "aggregate function is '{}', but must be one of count, sum, min, max",
+                    name);
 }
 
 bool fits_decimal(Int128 value) {
@@ -180,7 +181,8 @@ struct ResultRow {
 }  // namespace
 
 Result<AggregateSink> AggregateSink::create(
-    const std::vector<std::pair<std::string, std::string>>& items, const SchemaPtr& schema,
+    const std::vector<std::pair<std::string, std::string>>& items,
+    const SchemaPtr& schema,
     int worker_count) {
   AggregateSink sink;
   sink.input_ = schema;
@@ -194,8 +196,11 @@ Result<AggregateSink> AggregateSink::create(
       const bool fits =
           item.fold == Fold::kSum ? is_summable(type) : number_of(type) != Number::kNone;
       if (!fits) {
-        return make_error(ErrorCode::kUnsupportedType, "{} does not take column '{}' of type {}",
-                          function, column, type_name(type));
+        return make_error(ErrorCode::kUnsupportedType,
+                          "{} does not take column '{}' of type {}",
+                          function,
+                          column,
+                          type_name(type));
       }
     }
     sink.items_.push_back(std::move(item));
@@ -205,15 +210,17 @@ Result<AggregateSink> AggregateSink::create(
 }
 
 bool AggregateSink::counts_only() const {
-  return std::all_of(items_.begin(), items_.end(),
-                     [](const Item& item) { return item.fold == Fold::kCount; });
+  return std::all_of(
+      items_.begin(), items_.end(), [](const Item& item) { return item.fold == Fold::kCount; });
 }
 
 Status AggregateSink::accept(int worker, Batch batch) {
   for (size_t i = 0; i < items_.size(); ++i) {
     const Item& item = items_[i];
     if (item.fold == Fold::kCount) continue;
-    fold_column(input_->fields[item.column].type, batch.columns[item.column], item.fold,
+    fold_column(input_->fields[item.column].type,
+                batch.columns[item.column],
+                item.fold,
                 states_[worker][i]);
   }
   return {};
@@ -235,8 +242,11 @@ Result<Batch> AggregateSink::finish(int64_t rows) const {
     }
     const DataType type = result_type(item, *input_);
     if (type.id == TypeId::kDecimal128 && !fits_decimal(state.integer)) {
-      return make_error(ErrorCode::kValueOutOfRange, "{} has more than {} digits\n  try   cast '{}' to float64",
-                        item.name, kDecimalDigits, input_->fields[item.column].name);
+      return make_error(ErrorCode::kValueOutOfRange,
+                        "{} has more than {} digits\n  try   cast '{}' to float64",
+                        item.name,
+                        kDecimalDigits,
+                        input_->fields[item.column].name);
     }
     uint8_t* value = row->values[i].data();
     if (type.id == TypeId::kFloat32) {

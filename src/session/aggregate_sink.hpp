@@ -30,9 +30,9 @@ class AggregateSink : public JoinSink {
 
   // Errors: kUnknownColumn, kInvalidArgument (unknown function), kUnsupportedType (a function that
   // does not take the column's type: sum, min and max take numbers; min and max also dates and times).
-  static Result<AggregateSink> create(
-      const std::vector<std::pair<std::string, std::string>>& items, const SchemaPtr& schema,
-      int worker_count);
+  static Result<AggregateSink> create(const std::vector<std::pair<std::string, std::string>>& items,
+                                      const SchemaPtr& schema,
+                                      int worker_count);
 
   bool counts_only() const override;
   Status accept(int worker, Batch batch) override;

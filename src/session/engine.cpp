@@ -1,9 +1,9 @@
 // Engine, tables, and what the public API tells about itself.
-#include <fmt/format.h>
-#include <hwy/highway.h>
-
 #include <fstream>
 #include <random>
+
+#include <fmt/format.h>
+#include <hwy/highway.h>
 
 #include "session/state.hpp"
 #include "table/arrow_export.hpp"
@@ -83,20 +83,23 @@ void throw_error(const Error& error) {
 Engine::Engine(EngineOptions options) : state_(std::make_shared<State>()) {
   constexpr int kThreadsMax = 1024;
   if (options.threads < 0 || options.threads > kThreadsMax) {
-    throw_error(make_error(ErrorCode::kInvalidArgument, "threads is {}, but must be 0 to {}",
-                           options.threads, kThreadsMax));
+    throw_error(make_error(ErrorCode::kInvalidArgument,
+                           "threads is {}, but must be 0 to {}",
+                           options.threads,
+                           kThreadsMax));
   }
   constexpr int64_t kMemoryMin = int64_t{16} << 20;
   if (options.memory_bytes != 0 && options.memory_bytes < kMemoryMin) {
     throw_error(make_error(ErrorCode::kInvalidArgument,
                            "memory is {} bytes, but must be at least {} (16 MiB), or 0 for the "
                            "default",
-                           options.memory_bytes, kMemoryMin));
+                           options.memory_bytes,
+                           kMemoryMin));
   }
   state_->machine = probe_machine();
   state_->threads = options.threads > 0 ? options.threads : state_->machine.cores;
-  const auto share = static_cast<int64_t>(
-      kDefaultMemoryShare * static_cast<double>(state_->machine.memory_bytes));
+  const auto share =
+      static_cast<int64_t>(kDefaultMemoryShare * static_cast<double>(state_->machine.memory_bytes));
   state_->memory = Memory::create(options.memory_bytes > 0 ? options.memory_bytes : share);
   std::random_device random;
   state_->seed = (uint64_t{random()} << 32) | random();
@@ -166,20 +169,25 @@ std::vector<SettingDescription> setting_descriptions() {
 }
 
 std::vector<std::pair<std::string, std::string>> build_info() {
-  return {{"version", CROSSDOCK_VERSION},
-          {"compiler", "g++ " __VERSION__},
-          {"build_type", CROSSDOCK_BUILD_TYPE},
-          {"sanitizers", CROSSDOCK_SANITIZERS},
-          {"fmt", fmt::format("{}.{}.{}", FMT_VERSION / 10000, FMT_VERSION / 100 % 100,
-                              FMT_VERSION % 100)},
-          {"highway", fmt::format("{}.{}.{}", HWY_MAJOR, HWY_MINOR, HWY_PATCH)},
-          {"simd", simd_target_name()}};
+  return {
+      {"version", CROSSDOCK_VERSION},
+      {"compiler", "g++ " __VERSION__},
+      {"build_type", CROSSDOCK_BUILD_TYPE},
+      {"sanitizers", CROSSDOCK_SANITIZERS},
+      {"fmt",
+       fmt::format("{}.{}.{}", FMT_VERSION / 10000, FMT_VERSION / 100 % 100, FMT_VERSION % 100)},
+      {"highway", fmt::format("{}.{}.{}", HWY_MAJOR, HWY_MINOR, HWY_PATCH)},
+      {"simd", simd_target_name()}};
 }
 
 MachineDescription machine_description() {
   const Machine machine = probe_machine();
-  return {machine.cores,    machine.l1d_bytes,    machine.l2_bytes,
-          machine.l3_bytes, machine.memory_bytes, huge_page_mode(),
+  return {machine.cores,
+          machine.l1d_bytes,
+          machine.l2_bytes,
+          machine.l3_bytes,
+          machine.memory_bytes,
+          huge_page_mode(),
           simd_target_name()};
 }
 

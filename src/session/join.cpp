@@ -14,7 +14,8 @@ struct SideNames {
   const char* where;
 };
 
-Result<std::vector<OutputColumn>> resolve(const std::vector<OutputItem>& items, SideNames left,
+Result<std::vector<OutputColumn>> resolve(const std::vector<OutputItem>& items,
+                                          SideNames left,
                                           SideNames right) {
   std::vector<OutputColumn> columns;
   for (const OutputItem& item : items) {
@@ -29,7 +30,8 @@ Result<std::vector<OutputColumn>> resolve(const std::vector<OutputItem>& items, 
     } else {
       return make_error(ErrorCode::kInvalidArgument,
                         "side of output column '{}' is '{}', but must be left, right or key",
-                        item.name, item.side);
+                        item.name,
+                        item.side);
     }
     columns.push_back(std::move(column));
   }
@@ -39,8 +41,8 @@ Result<std::vector<OutputColumn>> resolve(const std::vector<OutputItem>& items, 
 Status resolve_build(const std::string& build, JoinSpec& spec) {
   if (build == "auto") return {};
   if (build != "left" && build != "right") {
-    return make_error(ErrorCode::kInvalidArgument,
-                      "build is '{}', but must be one of auto, left, right", build);
+    return make_error(
+        ErrorCode::kInvalidArgument, "build is '{}', but must be one of auto, left, right", build);
   }
   spec.build_is_forced = true;
   spec.forced_build = build == "left" ? Side::kLeft : Side::kRight;
@@ -58,8 +60,8 @@ ResidualFilter wrap_residual(Residual residual) {
     try {
       residual(&schema, &array, keep);
     } catch (const std::exception& failure) {
-      return make_error(ErrorCode::kResidualFailed, "the residual predicate failed: {}",
-                        failure.what());
+      return make_error(
+          ErrorCode::kResidualFailed, "the residual predicate failed: {}", failure.what());
     }
     return {};
   };
@@ -92,7 +94,9 @@ Result<JoinSpec> make_spec(const JoinOptions& options, const Schema& left, const
 class BackgroundRun {
  public:
   BackgroundRun(std::shared_ptr<Join::State> state, int queue_batches)
-      : state_(std::move(state)), cancel_(state_->cancel), sink_(queue_batches, *cancel_),
+      : state_(std::move(state)),
+        cancel_(state_->cancel),
+        sink_(queue_batches, *cancel_),
         thread_([this] { sink_.close(state_->run(sink_)); }) {}
   ~BackgroundRun() {
     cancel_->set();
@@ -133,7 +137,9 @@ Status Join::State::run(JoinSink& sink) {
   return status;
 }
 
-Join::Join(const Engine& engine, const ArrowTable& left, const ArrowTable& right,
+Join::Join(const Engine& engine,
+           const ArrowTable& left,
+           const ArrowTable& right,
            const JoinOptions& options)
     : state_(std::make_shared<State>()) {
   state_->engine = engine.state();
@@ -143,8 +149,8 @@ Join::Join(const Engine& engine, const ArrowTable& left, const ArrowTable& right
   const TablePtr& right_table = right.state()->table;
   JoinSpec spec = value_or_throw(make_spec(options, *left_table->schema, *right_table->schema));
   const Engine::State& own = *engine.state();
-  state_->join = value_or_throw(HashJoin::create(std::move(spec), left_table, right_table,
-                                                 {own.memory, own.threads, own.machine, own.seed}));
+  state_->join = value_or_throw(HashJoin::create(
+      std::move(spec), left_table, right_table, {own.memory, own.threads, own.machine, own.seed}));
 }
 
 std::string Join::plan() const { return plan_json(*state_); }
@@ -186,12 +192,13 @@ void Join::collect(ArrowArrayStream* out) {
 
 void Join::stream(int queue_batches, ArrowArrayStream* out) {
   if (queue_batches < 1) {
-    throw_error(make_error(ErrorCode::kInvalidArgument,
-                           "queue_batches is {}, but must be at least 1", queue_batches));
+    throw_error(make_error(
+        ErrorCode::kInvalidArgument, "queue_batches is {}, but must be at least 1", queue_batches));
   }
   begin_run(*state_);
   auto run = std::make_shared<BackgroundRun>(state_, queue_batches);
-  export_stream(state_->join->schema(), [run] { return run->next(); }, out);
+  export_stream(
+      state_->join->schema(), [run] { return run->next(); }, out);
 }
 
 JoinProgressView Join::progress() const {

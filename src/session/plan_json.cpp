@@ -1,5 +1,6 @@
 // Plans and profiles as JSON, schema_version 1.
 #include <algorithm>
+
 #include <nlohmann/json.hpp>
 
 #include "session/state.hpp"

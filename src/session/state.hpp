@@ -1,12 +1,12 @@
 // What stands behind the public classes: engine, table and join states.
 #pragma once
 
-#include <crossdock/crossdock.hpp>
-
 #include <memory>
 #include <mutex>
 #include <string>
 #include <vector>
+
+#include <crossdock/crossdock.hpp>
 
 #include "base/result.hpp"
 #include "model/machine.hpp"

@@ -6,8 +6,9 @@
 #include <memory>
 #include <optional>
 
-#include "base/result.hpp"
 #include <crossdock/arrow_c.hpp>
+
+#include "base/result.hpp"
 #include "table/column.hpp"
 
 namespace crossdock {

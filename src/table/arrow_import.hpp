@@ -3,8 +3,9 @@
 
 #include <memory>
 
-#include "base/result.hpp"
 #include <crossdock/arrow_c.hpp>
+
+#include "base/result.hpp"
 #include "table/column.hpp"
 
 namespace crossdock {

@@ -33,8 +33,7 @@ inline ShortWords exact_words(const uint8_t* data, int64_t bytes) {
     return {load<uint32_t>(data) | (tail << (8 * (bytes - 4))), 0};
   }
   uint64_t low = 0;
-  for (int64_t i = 0; i < bytes; ++i)
-    low |= uint64_t{data[i]} << (8 * i);
+  for (int64_t i = 0; i < bytes; ++i) low |= uint64_t{data[i]} << (8 * i);
   return {low, 0};
 }
 

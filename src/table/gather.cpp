@@ -28,8 +28,7 @@ struct Output {
 // A column without rows can only give nulls.
 Result<Output> all_null(const Request& request) {
   const auto count = static_cast<int64_t>(request.refs.size());
-  for (const RowRef ref : request.refs)
-    CD_CHECK(ref == kNullRef, "ref {} of no rows", ref);
+  for (const RowRef ref : request.refs) CD_CHECK(ref == kNullRef, "ref {} of no rows", ref);
   constexpr int64_t kWidest = 16;
   Output output;
   CD_ASSIGN(output.memory.values, request.memory.get(count * kWidest, "gather nulls"));

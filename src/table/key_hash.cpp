@@ -82,8 +82,7 @@ void load_plain(
   const auto factor = static_cast<uint64_t>(side.factor);
   if (factor == 1) return;
   // Modulo 2^64: equal instants stay equal.
-  for (int32_t i = 0; i < count; ++i)
-    words[i] *= factor;
+  for (int32_t i = 0; i < count; ++i) words[i] *= factor;
 }
 
 bool same_dictionary(const ColumnView& a, const ColumnView& b) {
@@ -94,8 +93,7 @@ bool same_dictionary(const ColumnView& a, const ColumnView& b) {
 // Keeps the order of columns apart: (a, b) and (b, a) hash differently.
 void add_words(const uint64_t* words, int32_t count, uint64_t* hashes) {
   constexpr uint64_t kOdd = 0x9E3779B97F4A7C15U;
-  for (int32_t i = 0; i < count; ++i)
-    hashes[i] = hashes[i] * kOdd + words[i];
+  for (int32_t i = 0; i < count; ++i) hashes[i] = hashes[i] * kOdd + words[i];
 }
 
 }  // namespace
@@ -128,8 +126,7 @@ void KeyLoader::load(const ColumnView& column, int64_t begin, int32_t count, uin
   read_dictionary(*column.dictionary);
   keys::read_words(RangeRows{column, begin}, side_.index, count, words);
   const uint64_t size = words_.size();
-  for (int32_t i = 0; i < count; ++i)
-    words[i] = words_[words[i] < size ? words[i] : 0];
+  for (int32_t i = 0; i < count; ++i) words[i] = words_[words[i] < size ? words[i] : 0];
 }
 
 bool KeyLoader::load_valid(const ColumnView& column, int64_t begin, int32_t count, uint8_t* valid) {
@@ -146,8 +143,7 @@ bool KeyLoader::load_valid(const ColumnView& column, int64_t begin, int32_t coun
   uint64_t indices[kMaxKeyRows];
   keys::read_words(rows, side_.index, count, indices);
   const uint64_t size = valid_.size();
-  for (int32_t i = 0; i < count; ++i)
-    valid[i] &= valid_[indices[i] < size ? indices[i] : 0];
+  for (int32_t i = 0; i < count; ++i) valid[i] &= valid_[indices[i] < size ? indices[i] : 0];
   return true;
 }
 
@@ -157,8 +153,7 @@ void KeyHasher::hash(
   uint8_t valid[kMaxKeyRows];
   loader_.load(column, begin, count, words);
   if (loader_.load_valid(column, begin, count, valid)) {
-    for (int32_t i = 0; i < count; ++i)
-      words[i] = valid[i] != 0 ? words[i] : kNullWord;
+    for (int32_t i = 0; i < count; ++i) words[i] = valid[i] != 0 ? words[i] : kNullWord;
   }
   if (combine) {
     add_words(words, count, hashes);

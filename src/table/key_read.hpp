@@ -112,8 +112,7 @@ struct Slice {
 // valid[i] = 1 if row i is not null. Only if rows.any_nulls().
 template <class Rows>
 void read_valid(const Rows& rows, int32_t count, uint8_t* valid) {
-  for (int32_t i = 0; i < count; ++i)
-    valid[i] = rows.valid(i);
+  for (int32_t i = 0; i < count; ++i) valid[i] = rows.valid(i);
 }
 
 // Integers and floats as 64-bit words: sign- or zero-extended, or canonical float64 bits. 128-bit

@@ -83,8 +83,7 @@ ChunkedColumn freeze_column(const Field& field,
                             const std::vector<RowRef>& first_refs) {
   ChunkedColumn column;
   column.field = &field;
-  for (const Batch& batch : batches)
-    column.any_nulls |= batch.columns[index].validity != nullptr;
+  for (const Batch& batch : batches) column.any_nulls |= batch.columns[index].validity != nullptr;
   const Layout lay = layout(field.type);
   auto heaps = std::make_shared<ViewHeaps>();
   for (size_t i = 0; i < batches.size(); ++i) {
@@ -117,15 +116,16 @@ Result<RowRef> RowStore::add(Batch batch) {
   const std::lock_guard lock(mutex_);
   const uint64_t first = next_chunk_ << kChunkRowBits;
   if (first + static_cast<uint64_t>(batch.rows) > kNullRef || first >= kNullRef) {
-    return make_error(ErrorCode::kTooManyRows,
-                      "{} rows in {} batches and {} more rows pass the limit of {} rows (or {} "
-                      "batches) of a join side\n  try   larger batches (of {} rows or more), or a filter",
-                      rows_,
-                      batches_.size(),
-                      batch.rows,
-                      kNullRef,
-                      uint64_t{1} << (32 - kChunkRowBits),
-                      kChunkRows);
+    return make_error(
+        ErrorCode::kTooManyRows,
+        "{} rows in {} batches and {} more rows pass the limit of {} rows (or {} "
+        "batches) of a join side\n  try   larger batches (of {} rows or more), or a filter",
+        rows_,
+        batches_.size(),
+        batch.rows,
+        kNullRef,
+        uint64_t{1} << (32 - kChunkRowBits),
+        kChunkRows);
   }
   next_chunk_ += chunks_of(batch.rows);
   rows_ += batch.rows;

@@ -26,7 +26,8 @@ void mix_words(const WordMix& mix, uint64_t* words, int32_t count) {
   const auto first = hn::Set(lanes, mix.multiply_first);
   const auto second = hn::Set(lanes, mix.multiply_second);
   for_words(
-      words, count,
+      words,
+      count,
       [&](auto key) HWY_ATTR {
         key = hn::Mul(key, first);
         key = hn::Mul(hn::Xor(key, hn::ShiftRight<32>(key)), second);
@@ -40,7 +41,8 @@ void unmix_words(const WordMix& mix, uint64_t* words, int32_t count) {
   const auto first = hn::Set(lanes, mix.inverse_first);
   const auto second = hn::Set(lanes, mix.inverse_second);
   for_words(
-      words, count,
+      words,
+      count,
       [&](auto word) HWY_ATTR {
         word = hn::Mul(hn::Xor(word, hn::ShiftRight<32>(word)), second);
         return hn::Mul(hn::Xor(word, hn::ShiftRight<32>(word)), first);

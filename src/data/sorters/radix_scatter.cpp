@@ -1,21 +1,24 @@
 // Segments behind the scatter's inner loop.
 #include "data/sorters/radix_scatter.hpp"
 
-#include <hwy/cache_control.h>
-
 #include <algorithm>
+
+#include <hwy/cache_control.h>
 
 #include "base/check.hpp"
 
 namespace crossdock {
 
 RadixScatter::RadixScatter(Memory& memory, ScatterOptions options)
-    : options_(std::move(options)), memory_(&memory),
+    : options_(std::move(options)),
+      memory_(&memory),
       pool_(memory, options_.segment_rows, options_.has_carry, options_.who) {
   CD_CHECK(options_.partition_bits >= 0 && options_.partition_bits <= kPartitionBitsMax,
-           "partition_bits {}", options_.partition_bits);
+           "partition_bits {}",
+           options_.partition_bits);
   CD_CHECK(options_.segment_rows > 0 && options_.segment_rows % kFlushRows == 0,
-           "segment_rows {}", options_.segment_rows);
+           "segment_rows {}",
+           options_.segment_rows);
   fill_.assign(partition_count(), 0);
   cursors_.resize(partition_count());
   partitions_.resize(partition_count());
@@ -29,8 +32,11 @@ Status RadixScatter::open() {
 }
 
 ScatterState RadixScatter::state() {
-  return {buffers_.as<uint64_t>(), fill_.data(), cursors_.data(),
-          options_.has_carry ? options_.segment_rows : 0, 63 - options_.partition_bits};
+  return {buffers_.as<uint64_t>(),
+          fill_.data(),
+          cursors_.data(),
+          options_.has_carry ? options_.segment_rows : 0,
+          63 - options_.partition_bits};
 }
 
 Status RadixScatter::put(const uint64_t* words, const uint64_t* carry, int32_t rows) {

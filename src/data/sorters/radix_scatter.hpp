@@ -22,10 +22,10 @@ namespace crossdock {
 constexpr int kPartitionBitsMax = 12;
 
 struct ScatterOptions {
-  int partition_bits = 0;      // 0..kPartitionBitsMax
-  bool has_carry = true;       // rows have a carried value beside the key word
+  int partition_bits = 0;       // 0..kPartitionBitsMax
+  bool has_carry = true;        // rows have a carried value beside the key word
   int32_t segment_rows = 1008;  // multiple of kFlushRows
-  std::string who;             // for budget errors
+  std::string who;              // for budget errors
 };
 
 class RadixScatter {

@@ -31,7 +31,9 @@ HWY_INLINE void flush_into(const ScatterState& state, uint32_t partition) {
 }
 
 template <bool kHasCarry>
-int32_t scatter(const ScatterState& state, const ScatterInput& input, int32_t begin,
+int32_t scatter(const ScatterState& state,
+                const ScatterInput& input,
+                int32_t begin,
                 uint32_t* blocked) {
   constexpr size_t kStride = kHasCarry ? 2 * kFlushRows : kFlushRows;
   uint64_t* const buffers = state.buffers;
@@ -58,15 +60,16 @@ int32_t scatter(const ScatterState& state, const ScatterInput& input, int32_t be
   return rows;
 }
 
-int32_t scatter_rows(const ScatterState& state, const ScatterInput& input, int32_t begin,
+int32_t scatter_rows(const ScatterState& state,
+                     const ScatterInput& input,
+                     int32_t begin,
                      uint32_t* blocked) {
   return state.carry_offset > 0 ? scatter<true>(state, input, begin, blocked)
                                 : scatter<false>(state, input, begin, blocked);
 }
 
 void flush_buffer(const ScatterState& state, uint32_t partition) {
-  state.carry_offset > 0 ? flush_into<true>(state, partition)
-                         : flush_into<false>(state, partition);
+  state.carry_offset > 0 ? flush_into<true>(state, partition) : flush_into<false>(state, partition);
 }
 
 }  // namespace crossdock::HWY_NAMESPACE
@@ -78,7 +81,9 @@ namespace crossdock {
 HWY_EXPORT(scatter_rows);
 HWY_EXPORT(flush_buffer);
 
-int32_t scatter_rows(const ScatterState& state, const ScatterInput& input, int32_t begin,
+int32_t scatter_rows(const ScatterState& state,
+                     const ScatterInput& input,
+                     int32_t begin,
                      uint32_t* blocked) {
   return HWY_DYNAMIC_DISPATCH(scatter_rows)(state, input, begin, blocked);
 }

@@ -13,16 +13,16 @@ constexpr int32_t kFlushRows = 16;
 
 // Where a partition's next full buffer goes.
 struct ScatterCursor {
-  uint64_t* words = nullptr;    // in the open segment; the carry lane lies `carry_offset` further on
-  int64_t room_rows = 0;        // multiple of kFlushRows; 0 = a new segment is needed
+  uint64_t* words = nullptr;  // in the open segment; the carry lane lies `carry_offset` further on
+  int64_t room_rows = 0;      // multiple of kFlushRows; 0 = a new segment is needed
 };
 
 struct ScatterState {
   uint64_t* buffers = nullptr;  // per partition: kFlushRows words, then kFlushRows carried values
   uint8_t* fill = nullptr;      // rows in each buffer, 0..kFlushRows
   ScatterCursor* cursors = nullptr;
-  int64_t carry_offset = 0;     // in words; 0 = rows carry nothing
-  int shift = 63;               // partition = word >> 1 >> shift
+  int64_t carry_offset = 0;  // in words; 0 = rows carry nothing
+  int shift = 63;            // partition = word >> 1 >> shift
 };
 
 struct ScatterInput {
@@ -34,7 +34,9 @@ struct ScatterInput {
 // Sorts rows in from `begin` on. Answers input.rows when all are in; else the first row that is not,
 // because the buffer of `*blocked` is full and its segment too. The caller gives that cursor a new
 // segment, calls flush_buffer and goes on.
-int32_t scatter_rows(const ScatterState& state, const ScatterInput& input, int32_t begin,
+int32_t scatter_rows(const ScatterState& state,
+                     const ScatterInput& input,
+                     int32_t begin,
                      uint32_t* blocked);
 
 // Streams the buffer of one partition (all kFlushRows rows of it) into its segment.

@@ -32,7 +32,9 @@ using SegmentList = std::vector<Segment*>;
 class SegmentPool {
  public:
   SegmentPool(Memory& memory, int32_t capacity_rows, bool has_carry, std::string who)
-      : memory_(&memory), capacity_rows_(capacity_rows), has_carry_(has_carry),
+      : memory_(&memory),
+        capacity_rows_(capacity_rows),
+        has_carry_(has_carry),
         who_(std::move(who)) {}
 
   Result<Segment*> get();

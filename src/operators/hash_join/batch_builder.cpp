@@ -112,15 +112,16 @@ Status BatchBuilder::open() {
     const bool needed = is_present(side) && context_->plan->carry_of(side).has_ref;
     Block& refs = refs_[static_cast<int>(side)];
     if (!needed || refs.bytes() > 0) continue;
-    CD_ASSIGN(refs, context_->memory->get(context_->batch_rows * int64_t{sizeof(RowRef)},
-                                          "hash_join: references of an output batch"));
+    CD_ASSIGN(refs,
+              context_->memory->get(context_->batch_rows * int64_t{sizeof(RowRef)},
+                                    "hash_join: references of an output batch"));
   }
   return {};
 }
 
 Status BatchBuilder::append(const RowBlock& block) {
-  CD_CHECK(has_room(block.rows), "rows {} more {} capacity {}", rows_, block.rows,
-           context_->batch_rows);
+  CD_CHECK(
+      has_room(block.rows), "rows {} more {} capacity {}", rows_, block.rows, context_->batch_rows);
   if (batch_ == nullptr) CD_TRY(open());
   for (const Side side : {Side::kLeft, Side::kRight}) {
     if (!is_present(side) || !context_->plan->carry_of(side).has_ref) continue;
@@ -139,7 +140,8 @@ Status BatchBuilder::append(const RowBlock& block) {
   return {};
 }
 
-void BatchBuilder::append_packed(const RowBlock& block, const OutputField& field,
+void BatchBuilder::append_packed(const RowBlock& block,
+                                 const OutputField& field,
                                  const Lane& lane) {
   const uint64_t* carry = block.carry[static_cast<int>(side_of(field))];
   const int64_t width = std::max(1, field.packed.bits / 8);
@@ -212,8 +214,8 @@ const Batch* BatchBuilder::passed_through(Side side, int64_t* begin) const {
 
 Result<ColumnView> BatchBuilder::finish_gathered(const OutputField& field) {
   const Side side = field.side == OutputSide::kKey ? key_side() : side_of(field);
-  const int index = field.side == OutputSide::kKey && side == Side::kRight ? field.right_column
-                                                                           : field.column;
+  const int index =
+      field.side == OutputSide::kKey && side == Side::kRight ? field.right_column : field.column;
   int64_t begin = 0;
   if (const Batch* batch = passed_through(side, &begin); batch != nullptr) {
     return slice(batch->columns[index], begin, rows_);

@@ -56,9 +56,9 @@ class BatchBuilder {
  private:
   // One field that is written row by row, and its place in the block of the batch.
   struct Lane {
-    uint8_t* values = nullptr;       // nullptr = the field is gathered or missing
-    uint8_t* valid = nullptr;        // a byte per row; nullptr = no nulls
-    uint8_t* value_bits = nullptr;   // bool: where the bytes become bits
+    uint8_t* values = nullptr;      // nullptr = the field is gathered or missing
+    uint8_t* valid = nullptr;       // a byte per row; nullptr = no nulls
+    uint8_t* value_bits = nullptr;  // bool: where the bytes become bits
     uint8_t* valid_bits = nullptr;
   };
   struct BatchMemory;

@@ -52,7 +52,8 @@ Status zero_block(JoinRun& run, const char* name, Block& block) {
   const int64_t turns = (block.bytes() + kBytesPerTurn - 1) / kBytesPerTurn;
   return run.for_indices(name, turns, 0, [&](int, int64_t index) -> Status {
     const int64_t begin = index * kBytesPerTurn;
-    std::memset(block.data() + begin, 0,
+    std::memset(block.data() + begin,
+                0,
                 static_cast<size_t>(std::min(kBytesPerTurn, block.bytes() - begin)));
     return {};
   });
@@ -64,9 +65,8 @@ Status emit_tracked_build(JoinRun& run, const ProbeTarget& target, int64_t posit
   const int64_t turns = (positions + kRowsPerTurn - 1) / kRowsPerTurn;
   return run.for_indices("emit build rows", turns, kRowsPerTurn, [&](int w, int64_t index) {
     const int64_t begin = index * kRowsPerTurn;
-    return run.probers[w]->emit_build_rows(target, begin,
-                                           std::min(positions, begin + kRowsPerTurn),
-                                           roles.emit_build_matched);
+    return run.probers[w]->emit_build_rows(
+        target, begin, std::min(positions, begin + kRowsPerTurn), roles.emit_build_matched);
   });
 }
 
@@ -99,9 +99,14 @@ class DirectJoin {
  private:
   Status partition_build() {
     const Side build = run_.build();
-    const PartitionerOptions options{run_.keys, &run_.plan->carry_of(build), run_.schema_of(build),
-                                     build, keeps_unmatchable(run_, build), nullptr,
-                                     run_.partition_bits, 256};
+    const PartitionerOptions options{run_.keys,
+                                     &run_.plan->carry_of(build),
+                                     run_.schema_of(build),
+                                     build,
+                                     keeps_unmatchable(run_, build),
+                                     nullptr,
+                                     run_.partition_bits,
+                                     256};
     std::vector<std::unique_ptr<SidePartitioner>> all(run_.team->worker_count());
     CD_TRY(run_.for_morsels("build table", build, [&](int w, const Morsel& morsel) -> Status {
       if (all[w] == nullptr) {
@@ -148,12 +153,17 @@ class DirectJoin {
     table_.directory = directory_.data();
     directory_.as<uint32_t>()[slots] = static_cast<uint32_t>(table_.rows);
     const int own_bits = table_.slot_bits - run_.partition_bits;
-    CD_TRY(run_.for_indices("build table", parts, table_.rows / parts, [&](int, int64_t i) -> Status {
-      const TableStretch stretch{directory_.as<uint32_t>() + (i << own_bits), table_.words,
-                                 table_.carry, first_row[i], run_.partition_bits, own_bits};
-      build_stretch(stretch, part(static_cast<int>(i)));
-      return {};
-    }));
+    CD_TRY(
+        run_.for_indices("build table", parts, table_.rows / parts, [&](int, int64_t i) -> Status {
+          const TableStretch stretch{directory_.as<uint32_t>() + (i << own_bits),
+                                     table_.words,
+                                     table_.carry,
+                                     first_row[i],
+                                     run_.partition_bits,
+                                     own_bits};
+          build_stretch(stretch, part(static_cast<int>(i)));
+          return {};
+        }));
     // Knowing that words are unique ends most probes at their first row: worth one pass over the
     // table when the probe side is larger.
     const int64_t probe_rows = run_.rows[run_.side_index(run_.other())];
@@ -177,8 +187,9 @@ class DenseJoin {
   Result<bool> execute() {
     const int range_bits = run_.keys->range_bits;
     const int64_t positions = int64_t{1} << range_bits;
-    CD_ASSIGN(array_, run_.memory->get(positions * int64_t{sizeof(uint32_t)},
-                                       "hash_join: array of the build side"));
+    CD_ASSIGN(array_,
+              run_.memory->get(positions * int64_t{sizeof(uint32_t)},
+                               "hash_join: array of the build side"));
     CD_TRY(zero_block(run_, "build array", array_));
     CD_TRY(build());
     if (duplicate_.load()) return false;
@@ -207,10 +218,10 @@ class DenseJoin {
 
   Result<Worker*> worker(int index) {
     if (workers_[index] == nullptr) {
-      workers_[index].reset(new Worker{
-          {*run_.keys, *run_.schema_of(run_.build()), run_.build()},
-          {},
-          {*run_.memory, {0, true, 1008, "hash_join: build rows without a key"}}});
+      workers_[index].reset(
+          new Worker{{*run_.keys, *run_.schema_of(run_.build()), run_.build()},
+                     {},
+                     {*run_.memory, {0, true, 1008, "hash_join: build rows without a key"}}});
       CD_TRY(workers_[index]->keyless.open());
     }
     return workers_[index].get();
@@ -219,25 +230,31 @@ class DenseJoin {
   Status build() {
     workers_.resize(run_.team->worker_count());
     const bool keep_keyless = keeps_unmatchable(run_, run_.build());
-    CD_TRY(run_.for_morsels("build array", run_.build(), [&](int w, const Morsel& morsel) -> Status {
-      CD_ASSIGN(Worker * own, worker(w));
-      for (int32_t offset = 0; offset < morsel.rows && !duplicate_.load(std::memory_order_relaxed);
-           offset += kSorterRows) {
-        const int32_t rows = std::min(kSorterRows, morsel.rows - offset);
-        SorterBlock& block = own->block;
-        const int32_t live = own->encoder.encode(*morsel.batch, morsel.begin + offset, rows,
-                                                 block.words, block.live);
-        run_.plan->carry_of(run_.build()).pack(*morsel.batch, morsel.begin + offset, rows,
-                                               morsel.first_ref + offset, block.carry);
-        block.rows = rows;
-        if (live < rows) block.compact(rows, keep_keyless, true);
-        if (live < rows && keep_keyless) {
-          CD_TRY(own->keyless.put(block.dead_carry, block.dead_carry, block.dead_rows));
-        }
-        enter(block);
-      }
-      return {};
-    }));
+    CD_TRY(
+        run_.for_morsels("build array", run_.build(), [&](int w, const Morsel& morsel) -> Status {
+          CD_ASSIGN(Worker * own, worker(w));
+          for (int32_t offset = 0;
+               offset < morsel.rows && !duplicate_.load(std::memory_order_relaxed);
+               offset += kSorterRows) {
+            const int32_t rows = std::min(kSorterRows, morsel.rows - offset);
+            SorterBlock& block = own->block;
+            const int32_t live = own->encoder.encode(
+                *morsel.batch, morsel.begin + offset, rows, block.words, block.live);
+            run_.plan->carry_of(run_.build())
+                .pack(*morsel.batch,
+                      morsel.begin + offset,
+                      rows,
+                      morsel.first_ref + offset,
+                      block.carry);
+            block.rows = rows;
+            if (live < rows) block.compact(rows, keep_keyless, true);
+            if (live < rows && keep_keyless) {
+              CD_TRY(own->keyless.put(block.dead_carry, block.dead_carry, block.dead_rows));
+            }
+            enter(block);
+          }
+          return {};
+        }));
     for (auto& own : workers_) {
       if (own != nullptr) CD_TRY(own->keyless.finish());
     }

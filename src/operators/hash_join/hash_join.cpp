@@ -20,16 +20,15 @@ int index_of(Side side) { return static_cast<int>(side); }
 
 std::vector<Morsel> cut_morsels(const RowStore& store, int threads) {
   const int64_t fair = store.rows() / std::max(1, threads * 4) + 1;
-  const auto rows_max = static_cast<int32_t>(
-      std::clamp<int64_t>((fair + kSorterRows - 1) / kSorterRows * kSorterRows, kSorterRows,
-                          kMorselRows));
+  const auto rows_max = static_cast<int32_t>(std::clamp<int64_t>(
+      (fair + kSorterRows - 1) / kSorterRows * kSorterRows, kSorterRows, kMorselRows));
   std::vector<Morsel> morsels;
   for (size_t b = 0; b < store.batches().size(); ++b) {
     const Batch& batch = store.batches()[b];
     for (int64_t begin = 0; begin < batch.rows; begin += rows_max) {
       const auto rows = static_cast<int32_t>(std::min<int64_t>(rows_max, batch.rows - begin));
-      morsels.push_back({&batch, begin, rows,
-                         store.first_ref(static_cast<int>(b)) + static_cast<RowRef>(begin)});
+      morsels.push_back(
+          {&batch, begin, rows, store.first_ref(static_cast<int>(b)) + static_cast<RowRef>(begin)});
     }
   }
   return morsels;
@@ -61,27 +60,33 @@ Status check_spec(const JoinSpec& spec) {
     }
   }
   if (spec.partition_bits > kPartitionBitsMax || spec.partition_bits < -1) {
-    return make_error(ErrorCode::kInvalidArgument, "partition_bits is {}, but must be -1 to {}",
-                      spec.partition_bits, kPartitionBitsMax);
+    return make_error(ErrorCode::kInvalidArgument,
+                      "partition_bits is {}, but must be -1 to {}",
+                      spec.partition_bits,
+                      kPartitionBitsMax);
   }
   constexpr int64_t kBatchRowsMin = kBlockRows;
   if (spec.batch_rows != 0 && spec.batch_rows < kBatchRowsMin) {
-    return make_error(ErrorCode::kInvalidArgument, "batch_rows is {}, but must be at least {}",
-                      spec.batch_rows, kBatchRowsMin);
+    return make_error(ErrorCode::kInvalidArgument,
+                      "batch_rows is {}, but must be at least {}",
+                      spec.batch_rows,
+                      kBatchRowsMin);
   }
   return {};
 }
 
 }  // namespace
 
-Result<std::unique_ptr<HashJoin>> HashJoin::create(JoinSpec spec, TablePtr left, TablePtr right,
+Result<std::unique_ptr<HashJoin>> HashJoin::create(JoinSpec spec,
+                                                   TablePtr left,
+                                                   TablePtr right,
                                                    JoinEnvironment environment) {
   CD_TRY(check_spec(spec));
   auto join = std::unique_ptr<HashJoin>(new HashJoin);
   join->spec_ = std::move(spec);
   join->environment_ = std::move(environment);
-  CD_ASSIGN(join->keys_, plan_keys(join->spec_, *left->schema, *right->schema,
-                                   join->environment_.seed));
+  CD_ASSIGN(join->keys_,
+            plan_keys(join->spec_, *left->schema, *right->schema, join->environment_.seed));
   CD_ASSIGN(join->schema_, output_schema(join->spec_, *left->schema, *right->schema));
   CD_ASSIGN(join->stores_[0], store_table(*left, "left"));
   CD_ASSIGN(join->stores_[1], store_table(*right, "right"));
@@ -110,23 +115,22 @@ Status HashJoin::prepare() {
   input.threads = worker_count();
   CD_ASSIGN(choice_, choose_join(input));
   partition_bits_ = spec_.partition_bits >= 0
-                        ? spec_.partition_bits
-                        : radix_bits(choice_.build_rows_expected, environment_.machine);
+                      ? spec_.partition_bits
+                      : radix_bits(choice_.build_rows_expected, environment_.machine);
   return {};
 }
 
 int HashJoin::worker_count() const {
   const int64_t rows_all = stores_[0]->rows() + stores_[1]->rows();
-  return static_cast<int>(
-      std::clamp<int64_t>(rows_all / kRowsPerWorker, 1, environment_.threads));
+  return static_cast<int>(std::clamp<int64_t>(rows_all / kRowsPerWorker, 1, environment_.threads));
 }
 
 int64_t HashJoin::batch_rows() const {
   if (spec_.batch_rows > 0) return spec_.batch_rows;
   // Small joins get small batches: the memory of one is laid out for its full capacity.
   const int64_t rows_all = stores_[0]->rows() + stores_[1]->rows();
-  return std::clamp<int64_t>((rows_all + kBlockRows) / kBlockRows * kBlockRows, kBlockRows,
-                             kBatchRows);
+  return std::clamp<int64_t>(
+      (rows_all + kBlockRows) / kBlockRows * kBlockRows, kBlockRows, kBatchRows);
 }
 
 OutputPlan HashJoin::plan_for(Strategy strategy, const KeyPlan& keys) const {
@@ -136,8 +140,8 @@ OutputPlan HashJoin::plan_for(Strategy strategy, const KeyPlan& keys) const {
   for (const int side : {0, 1}) {
     request.stores[side] = stores_[side].get();
     const bool is_build = side == index_of(choice_.chosen.build);
-    request.refs_only[side] = strategy == Strategy::kDense ||
-                              (strategy == Strategy::kDirect && !is_build);
+    request.refs_only[side] =
+        strategy == Strategy::kDense || (strategy == Strategy::kDirect && !is_build);
   }
   return plan_output(request, schema_);
 }
@@ -146,7 +150,8 @@ OutputPlan HashJoin::output_plan() const { return plan_for(choice_.chosen.strate
 
 bool HashJoin::may_be_dense(Strategy strategy) const {
   if (strategy == Strategy::kDense) return true;
-  if (strategy != Strategy::kRadix || spec_.kind == JoinKind::kAntiNullAware || !keys_.packs_exactly || keys_.parts.size() != 1 ||
+  if (strategy != Strategy::kRadix || spec_.kind == JoinKind::kAntiNullAware ||
+      !keys_.packs_exactly || keys_.parts.size() != 1 ||
       keys_.parts[0].kind.form != KeyForm::kInteger64) {
     return false;
   }
@@ -233,8 +238,8 @@ Status HashJoin::name_strings(JoinRun& run, KeyPlan& keys) const {
     }));
     auto all = std::make_shared<BytesInterner>(std::move(own[0]));
     for (size_t worker = 1; worker < own.size(); ++worker) CD_TRY(all->add_all(own[worker]));
-    const bool is_full = std::any_of(own.begin() + 1, own.end(),
-                                     [](const BytesInterner& part) { return part.is_full(); });
+    const bool is_full = std::any_of(
+        own.begin() + 1, own.end(), [](const BytesInterner& part) { return part.is_full(); });
     if (all->is_full() || is_full) return {};
     names[p] = std::move(all);
   }
@@ -248,19 +253,19 @@ Status HashJoin::emit_null_aware(JoinRun& run, bool& done) const {
   done = false;
   if (spec_.kind != JoinKind::kAntiNullAware || stores_[1]->rows() == 0) return {};
   std::atomic<bool> any_null{false};
-  CD_TRY(run.for_morsels("look for null keys", Side::kRight,
-                         [&](int, const Morsel& morsel) -> Status {
-                           KeyEncoder encoder(keys_, *run.schema_of(Side::kRight), Side::kRight);
-                           uint8_t live[kSorterRows];
-                           for (int32_t at = 0; at < morsel.rows; at += kSorterRows) {
-                             const int32_t rows = std::min(kSorterRows, morsel.rows - at);
-                             std::fill_n(live, rows, uint8_t{1});
-                             if (encoder.clear_nulls(*morsel.batch, morsel.begin + at, rows, live)) {
-                               any_null.store(true);
-                             }
-                           }
-                           return {};
-                         }));
+  CD_TRY(
+      run.for_morsels("look for null keys", Side::kRight, [&](int, const Morsel& morsel) -> Status {
+        KeyEncoder encoder(keys_, *run.schema_of(Side::kRight), Side::kRight);
+        uint8_t live[kSorterRows];
+        for (int32_t at = 0; at < morsel.rows; at += kSorterRows) {
+          const int32_t rows = std::min(kSorterRows, morsel.rows - at);
+          std::fill_n(live, rows, uint8_t{1});
+          if (encoder.clear_nulls(*morsel.batch, morsel.begin + at, rows, live)) {
+            any_null.store(true);
+          }
+        }
+        return {};
+      }));
   done = any_null.load();
   return {};
 }
@@ -295,8 +300,13 @@ Status HashJoin::run_attempt(JoinRun& run, Strategy strategy) const {
     CD_ASSIGN(comparer, RowComparer::create(std::move(pairs), spec_.null_equals_null));
   }
   const Side build = choice_.chosen.build;
-  const ProbeContext probe{&spec_, &keys, &output, build, join_roles(spec_.kind, build),
-                           comparer.has_value() ? &*comparer : nullptr, residual_schema_,
+  const ProbeContext probe{&spec_,
+                           &keys,
+                           &output,
+                           build,
+                           join_roles(spec_.kind, build),
+                           comparer.has_value() ? &*comparer : nullptr,
+                           residual_schema_,
                            run.cancel};
   run.probe = &probe;
   run.output = &output;
@@ -322,24 +332,29 @@ Status HashJoin::run_strategy(JoinRun& run, Strategy strategy) const {
   } else {
     CD_TRY(strategy == Strategy::kDirect ? run_direct(run) : run_radix(run));
   }
-  CD_TRY(run.phase("finish batches", 0, [&](int worker) { return run.emitters[worker]->flush(1); }));
+  CD_TRY(
+      run.phase("finish batches", 0, [&](int worker) { return run.emitters[worker]->flush(1); }));
   for (const auto& emitter : run.emitters) run.profile->result_rows += emitter->rows();
   run.emitters.clear();
   run.probers.clear();
   return {};
 }
 
-Status HashJoin::run(JoinSink& sink, const CancelFlag& cancel, JoinProgress& progress,
+Status HashJoin::run(JoinSink& sink,
+                     const CancelFlag& cancel,
+                     JoinProgress& progress,
                      JoinProfile& profile) const {
   const auto start = std::chrono::steady_clock::now();
   std::optional<Team> team;
   try {
     team.emplace(worker_count());
   } catch (const std::system_error& refusal) {
-    return make_error(ErrorCode::kInternal,
-                      "the system refused to start {} worker threads: {}\n  try   fewer threads=, or "
-                      "a higher limit of processes",
-                      worker_count(), refusal.what());
+    return make_error(
+        ErrorCode::kInternal,
+        "the system refused to start {} worker threads: {}\n  try   fewer threads=, or "
+        "a higher limit of processes",
+        worker_count(),
+        refusal.what());
   }
   JoinRun run;
   run.spec = &spec_;

@@ -27,7 +27,9 @@ class HashJoin {
  public:
   // Plans. The tables' contents have been checked on import. Errors: everything that is wrong with the
   // request, before any row is joined.
-  static Result<std::unique_ptr<HashJoin>> create(JoinSpec spec, TablePtr left, TablePtr right,
+  static Result<std::unique_ptr<HashJoin>> create(JoinSpec spec,
+                                                  TablePtr left,
+                                                  TablePtr right,
                                                   JoinEnvironment environment);
 
   const SchemaPtr& schema() const { return schema_; }
@@ -42,7 +44,9 @@ class HashJoin {
 
   // Runs to the end. One run at a time per HashJoin; `sink` is called from worker_count() workers,
   // of which the calling thread is one.
-  Status run(JoinSink& sink, const CancelFlag& cancel, JoinProgress& progress,
+  Status run(JoinSink& sink,
+             const CancelFlag& cancel,
+             JoinProgress& progress,
              JoinProfile& profile) const;
 
  private:

@@ -9,15 +9,17 @@
 namespace crossdock {
 namespace {
 
-constexpr int32_t kRunRows = 64;     // rows of one run of the sample
-constexpr int64_t kRunCount = 64;    // runs over the whole side
-constexpr int64_t kNearKeys = 1024;  // keys this near share a page of an array
-constexpr int64_t kSmallRows = 4096; // below this a plan costs more than it can save
+constexpr int32_t kRunRows = 64;      // rows of one run of the sample
+constexpr int64_t kRunCount = 64;     // runs over the whole side
+constexpr int64_t kNearKeys = 1024;   // keys this near share a page of an array
+constexpr int64_t kSmallRows = 4096;  // below this a plan costs more than it can save
 
 int index_of(Side side) { return static_cast<int>(side); }
 Side opposite(Side side) { return side == Side::kLeft ? Side::kRight : Side::kLeft; }
 
-int64_t rows_of(const PlannerInput& input, Side side) { return input.stores[index_of(side)]->rows(); }
+int64_t rows_of(const PlannerInput& input, Side side) {
+  return input.stores[index_of(side)]->rows();
+}
 
 class Sampler {
  public:
@@ -28,7 +30,8 @@ class Sampler {
   KeySample take() {
     KeySample sample;
     const size_t stride = std::max<size_t>(1, morsels_.size() / kRunCount);
-    const int64_t runs_each = std::max<int64_t>(1, kRunCount / std::max<int64_t>(1, morsels_.size()));
+    const int64_t runs_each =
+        std::max<int64_t>(1, kRunCount / std::max<int64_t>(1, morsels_.size()));
     for (size_t m = 0; m < morsels_.size(); m += stride) {
       for (int64_t run = 0; run < runs_each; ++run) take_run(morsels_[m], run, runs_each);
     }
@@ -99,7 +102,10 @@ bool has_few_strings(const PlannerInput& input, Side side) {
     for (const Morsel& morsel : morsels) {
       const int32_t rows = std::min(rows_each, morsel.rows);
       hashes.resize(hashes.size() + static_cast<size_t>(rows));
-      hasher.hash(morsel.batch->columns[column], morsel.begin, rows, false,
+      hasher.hash(morsel.batch->columns[column],
+                  morsel.begin,
+                  rows,
+                  false,
                   hashes.data() + hashes.size() - rows);
       if (static_cast<int64_t>(hashes.size()) >= kRowsMax) break;
     }
@@ -178,7 +184,8 @@ void consider_side(const PlannerInput& input, Side build, JoinChoice& choice) {
     choice.considered.push_back(
         {Strategy::kDirect, build, direct_join_cost(shape, input.machine, rates)});
   }
-  const bool dense_fits = shape.range_bits > 0 && (shape.build_unique || forced == Strategy::kDense);
+  const bool dense_fits =
+      shape.range_bits > 0 && (shape.build_unique || forced == Strategy::kDense);
   if (wants(Strategy::kDense) && dense_fits) {
     choice.considered.push_back(
         {Strategy::kDense, build, dense_join_cost(shape, input.machine, rates)});
@@ -253,11 +260,14 @@ Result<JoinChoice> choose_join(const PlannerInput& input) {
                       "strategy 'dense' needs keys of a narrow range: a sample spans {} to {}, but "
                       "the side has {} rows (limit: 16 times the rows, 2^31 in all)\n"
                       "  try   strategy='auto'",
-                      sample.min, sample.max, rows_of(input, side));
+                      sample.min,
+                      sample.max,
+                      rows_of(input, side));
   }
   choice.chosen = *std::min_element(
-      choice.considered.begin(), choice.considered.end(),
-      [](const auto& a, const auto& b) { return a.cost.seconds() < b.cost.seconds(); });
+      choice.considered.begin(), choice.considered.end(), [](const auto& a, const auto& b) {
+        return a.cost.seconds() < b.cost.seconds();
+      });
   choice.build_rows_expected = expected_rows(input, choice, choice.chosen.build);
   choice.strategy_reason = why_strategy(input, choice.chosen);
   choice.build_reason = why_build(input, choice);

@@ -16,11 +16,11 @@ namespace crossdock {
 // What some thousand rows, taken in short runs from all over a side, tell about its keys.
 struct KeySample {
   int64_t rows_seen = 0;
-  int64_t min = 0;           // of the keys seen, as signed integers
+  int64_t min = 0;  // of the keys seen, as signed integers
   int64_t max = 0;
-  bool unique = false;       // no key was seen twice, neighbours included
-  bool clustered = false;    // neighbours mostly have near keys
-  std::vector<int64_t> keys; // ascending
+  bool unique = false;        // no key was seen twice, neighbours included
+  bool clustered = false;     // neighbours mostly have near keys
+  std::vector<int64_t> keys;  // ascending
 };
 
 struct PlannedStrategy {

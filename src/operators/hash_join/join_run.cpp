@@ -11,8 +11,8 @@ const SchemaPtr& JoinRun::schema_of(Side side) const {
 
 Status JoinRun::check_cancelled() const {
   if (!cancel->is_set()) return {};
-  return make_error(ErrorCode::kCancelled, "the join was cancelled while in phase '{}'",
-                    progress->phase.load());
+  return make_error(
+      ErrorCode::kCancelled, "the join was cancelled while in phase '{}'", progress->phase.load());
 }
 
 Status JoinRun::phase(const char* name, int64_t row_count, const std::function<Status(int)>& task) {
@@ -23,8 +23,8 @@ Status JoinRun::phase(const char* name, int64_t row_count, const std::function<S
   const Status status = team->run(task);
   const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
   auto& phases = profile->phases;
-  const auto known = std::find_if(phases.begin(), phases.end(),
-                                  [&](const PhaseTime& phase) { return phase.name == name; });
+  const auto known = std::find_if(
+      phases.begin(), phases.end(), [&](const PhaseTime& phase) { return phase.name == name; });
   if (known == phases.end()) {
     phases.push_back({name, row_count, elapsed.count()});
   } else {
@@ -33,7 +33,8 @@ Status JoinRun::phase(const char* name, int64_t row_count, const std::function<S
   return status;
 }
 
-Status JoinRun::for_morsels(const char* name, Side side,
+Status JoinRun::for_morsels(const char* name,
+                            Side side,
                             const std::function<Status(int, const Morsel&)>& task) {
   const std::vector<Morsel>& all = morsels[side_index(side)];
   std::atomic<size_t> next{0};
@@ -47,7 +48,9 @@ Status JoinRun::for_morsels(const char* name, Side side,
   });
 }
 
-Status JoinRun::for_indices(const char* name, int64_t count, int64_t rows_each,
+Status JoinRun::for_indices(const char* name,
+                            int64_t count,
+                            int64_t rows_each,
                             const std::function<Status(int, int64_t)>& task) {
   std::atomic<int64_t> next{0};
   return phase(name, count * rows_each, [&](int worker) -> Status {
@@ -72,17 +75,18 @@ Status emit_unmatchable(JoinRun& run, Side side, const std::vector<const Segment
   std::vector<const Segment*> segments;
   for (const SegmentList* list : lists) segments.insert(segments.end(), list->begin(), list->end());
   if (segments.empty()) return {};
-  return run.for_indices(
-      "emit unmatchable rows", static_cast<int64_t>(segments.size()), segments[0]->capacity_rows,
-      [&](int worker, int64_t index) -> Status {
-        const Segment& segment = *segments[index];
-        for (int32_t at = 0; at < segment.rows; at += kSorterRows) {
-          const int32_t rows = std::min(kSorterRows, segment.rows - at);
-          CD_TRY(run.probers[worker]->emit_alone(side, rows, segment.words() + at,
-                                                 segment.carry() + at));
-        }
-        return {};
-      });
+  return run.for_indices("emit unmatchable rows",
+                         static_cast<int64_t>(segments.size()),
+                         segments[0]->capacity_rows,
+                         [&](int worker, int64_t index) -> Status {
+                           const Segment& segment = *segments[index];
+                           for (int32_t at = 0; at < segment.rows; at += kSorterRows) {
+                             const int32_t rows = std::min(kSorterRows, segment.rows - at);
+                             CD_TRY(run.probers[worker]->emit_alone(
+                                 side, rows, segment.words() + at, segment.carry() + at));
+                           }
+                           return {};
+                         });
 }
 
 }  // namespace crossdock

@@ -73,11 +73,14 @@ struct JoinRun {
   Status phase(const char* name, int64_t rows, const std::function<Status(int worker)>& task);
 
   // Lets all workers take turns over the morsels of a side.
-  Status for_morsels(const char* name, Side side,
+  Status for_morsels(const char* name,
+                     Side side,
                      const std::function<Status(int worker, const Morsel&)>& task);
 
   // Lets all workers take turns over [0, count).
-  Status for_indices(const char* name, int64_t count, int64_t rows_each,
+  Status for_indices(const char* name,
+                     int64_t count,
+                     int64_t rows_each,
                      const std::function<Status(int worker, int64_t index)>& task);
 };
 

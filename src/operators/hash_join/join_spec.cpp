@@ -11,8 +11,12 @@ template <class Value>
 using Names = std::span<const std::pair<const char*, Value>>;
 
 constexpr std::pair<const char*, JoinKind> kKinds[] = {
-    {"inner", JoinKind::kInner}, {"left", JoinKind::kLeft}, {"right", JoinKind::kRight},
-    {"full", JoinKind::kFull},   {"semi", JoinKind::kSemi}, {"anti", JoinKind::kAnti},
+    {"inner", JoinKind::kInner},
+    {"left", JoinKind::kLeft},
+    {"right", JoinKind::kRight},
+    {"full", JoinKind::kFull},
+    {"semi", JoinKind::kSemi},
+    {"anti", JoinKind::kAnti},
     {"anti_null_aware", JoinKind::kAntiNullAware},
 };
 constexpr std::pair<const char*, Strategy> kStrategies[] = {
@@ -36,8 +40,12 @@ Result<Value> parse(std::string_view option, std::string_view text, Names<Value>
     list += list.empty() ? name : std::string(", ") + name;
   }
   const std::string near = nearest_name(text, candidates);
-  return make_error(ErrorCode::kInvalidArgument, "{} is '{}', but must be one of {}{}", option,
-                    text, list, near.empty() ? "" : "\n  did you mean '" + near + "'?");
+  return make_error(ErrorCode::kInvalidArgument,
+                    "{} is '{}', but must be one of {}{}",
+                    option,
+                    text,
+                    list,
+                    near.empty() ? "" : "\n  did you mean '" + near + "'?");
 }
 
 template <class Value>

@@ -110,7 +110,9 @@ int64_t KeyFilter::bytes_for(const KeyPlan& keys, int64_t rows, int partition_bi
   return int64_t{8} << block_bits(keys, rows, partition_bits);
 }
 
-Result<KeyFilter> KeyFilter::create(const KeyPlan& keys, int64_t rows, int partition_bits,
+Result<KeyFilter> KeyFilter::create(const KeyPlan& keys,
+                                    int64_t rows,
+                                    int partition_bits,
                                     Memory& memory) {
   KeyFilter filter;
   const int bits = block_bits(keys, rows, partition_bits);
@@ -135,8 +137,8 @@ void KeyFilter::fill_partition(int partition, const SegmentList* const* lists, i
 }
 
 int32_t KeyFilter::test(const uint64_t* words, int32_t count, uint8_t* keep) const {
-  return HWY_DYNAMIC_DISPATCH(test_words)
-  (dense_, shift_, block_.as<uint64_t>(), {words, count, keep});
+  return HWY_DYNAMIC_DISPATCH(test_words)(
+      dense_, shift_, block_.as<uint64_t>(), {words, count, keep});
 }
 
 int32_t KeyFilter::select(const FilterRows& rows) const {

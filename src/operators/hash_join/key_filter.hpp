@@ -30,7 +30,9 @@ struct FilterRows {
 class KeyFilter {
  public:
   // Blocks for `rows` keys, all zero after clear_partition of every partition.
-  static Result<KeyFilter> create(const KeyPlan& keys, int64_t rows, int partition_bits,
+  static Result<KeyFilter> create(const KeyPlan& keys,
+                                  int64_t rows,
+                                  int partition_bits,
                                   Memory& memory);
   static int64_t bytes_for(const KeyPlan& keys, int64_t rows, int partition_bits);
 

@@ -38,8 +38,8 @@ bool clear_null_rows(const ColumnView& column, int64_t begin, int32_t count, uin
 }
 
 // A dictionary may itself hold a null: the row is null if its value is.
-bool clear_null_values(const ColumnView& column, int32_t index_bytes, int64_t begin, int32_t count,
-                       uint8_t* live) {
+bool clear_null_values(
+    const ColumnView& column, int32_t index_bytes, int64_t begin, int32_t count, uint8_t* live) {
   const ColumnView& values = *column.dictionary;
   if (values.validity == nullptr) return false;
   bool any = false;
@@ -68,7 +68,9 @@ const char* key_mode_name(KeyMode mode) {
   }
 }
 
-Result<KeyPlan> plan_keys(const JoinSpec& spec, const Schema& left, const Schema& right,
+Result<KeyPlan> plan_keys(const JoinSpec& spec,
+                          const Schema& left,
+                          const Schema& right,
                           uint64_t seed) {
   if (spec.keys.empty()) {
     return make_error(ErrorCode::kInvalidArgument,
@@ -88,8 +90,11 @@ Result<KeyPlan> plan_keys(const JoinSpec& spec, const Schema& left, const Schema
     const Field& right_field = right.fields[right_column];
     auto kind = common_key_kind(left_field.type, right_field.type);
     if (!kind.ok()) {
-      return make_error(kind.error().code, "cannot join left.{} with right.{}: {}",
-                        left_field.name, right_field.name, kind.error().message);
+      return make_error(kind.error().code,
+                        "cannot join left.{} with right.{}: {}",
+                        left_field.name,
+                        right_field.name,
+                        kind.error().message);
     }
     KeyPart part{left_column, right_column, kind.value(), 64, used_bits, nullptr};
     part.bits = common_bits(left_field.type, right_field.type, part.kind);
@@ -109,7 +114,9 @@ Result<KeyPlan> plan_keys(const JoinSpec& spec, const Schema& left, const Schema
 }
 
 void KeyPlan::name_strings(std::vector<std::shared_ptr<const BytesInterner>> names) {
-  CD_CHECK(can_name_strings && names.size() == parts.size(), "names {} parts {}", names.size(),
+  CD_CHECK(can_name_strings && names.size() == parts.size(),
+           "names {} parts {}",
+           names.size(),
            parts.size());
   int used_bits = 0;
   for (size_t i = 0; i < parts.size(); ++i) {
@@ -145,8 +152,8 @@ KeyEncoder::KeyEncoder(const KeyPlan& plan, const Schema& schema, Side side)
   }
 }
 
-void KeyEncoder::load_part(size_t part, const Batch& batch, int64_t begin, int32_t count,
-                           uint64_t* values) {
+void KeyEncoder::load_part(
+    size_t part, const Batch& batch, int64_t begin, int32_t count, uint64_t* values) {
   const KeyPart& key = plan_->parts[part];
   const int index = column_of(key);
   if (key.names == nullptr) return loaders_[part].load(batch.columns[index], begin, count, values);
@@ -170,7 +177,9 @@ void KeyEncoder::load_keys(const Batch& batch, int64_t begin, int32_t count, uin
   }
 }
 
-bool KeyEncoder::clear_nulls(const Batch& batch, int64_t begin, int32_t count,
+bool KeyEncoder::clear_nulls(const Batch& batch,
+                             int64_t begin,
+                             int32_t count,
                              uint8_t* live) const {
   bool any = false;
   for (const KeyPart& part : plan_->parts) {
@@ -178,8 +187,8 @@ bool KeyEncoder::clear_nulls(const Batch& batch, int64_t begin, int32_t count,
     const ColumnView& column = batch.columns[index];
     any |= clear_null_rows(column, begin, count, live);
     if (column.dictionary != nullptr) {
-      any |= clear_null_values(column, fixed_bytes(batch.schema->fields[index].type), begin, count,
-                               live);
+      any |= clear_null_values(
+          column, fixed_bytes(batch.schema->fields[index].type), begin, count, live);
     }
   }
   return any;
@@ -210,8 +219,8 @@ void KeyEncoder::keys_to_words(uint64_t* keys, int32_t count) const {
   for (int32_t i = 0; i < count; ++i) keys[i] = (keys[i] - range_min) << shift;
 }
 
-int32_t KeyEncoder::encode(const Batch& batch, int64_t begin, int32_t count, uint64_t* words,
-                           uint8_t* live) {
+int32_t KeyEncoder::encode(
+    const Batch& batch, int64_t begin, int32_t count, uint64_t* words, uint8_t* live) {
   std::memset(live, 1, count);
   bool any_dead = !plan_->null_equals_null && clear_nulls(batch, begin, count, live);
   if (plan_->mode == KeyMode::kHashed) {

@@ -32,8 +32,8 @@ struct KeyPart {
   int left = 0;
   int right = 0;
   KeyKind kind;
-  int bits = 64;   // exact: bits of the value in the packed key
-  int shift = 0;   // exact: where they start
+  int bits = 64;                               // exact: bits of the value in the packed key
+  int shift = 0;                               // exact: where they start
   std::shared_ptr<const BytesInterner> names;  // strings: their numbers stand for them; or nullptr
 };
 
@@ -54,7 +54,7 @@ struct KeyPlan {
   // Dense: key = range_min + (word >> (64 - range_bits)), and the limits lie within the range.
   int64_t range_min = 0;
   int range_bits = 0;
-  bool packs_exactly = false;  // parts fit 64 bits: exact or dense words are possible
+  bool packs_exactly = false;     // parts fit 64 bits: exact or dense words are possible
   bool can_name_strings = false;  // they would fit if strings were named by 32-bit numbers
   KeyLimits limits;
 
@@ -71,7 +71,9 @@ struct KeyPlan {
 // Pairs up the key columns. Errors: kKeyTypeMismatch naming both columns and types; kInvalidArgument
 // for an empty list. The mode is exact if the keys fit, else hashed (the planner may narrow exact to
 // dense once it knows the range).
-Result<KeyPlan> plan_keys(const JoinSpec& spec, const Schema& left, const Schema& right,
+Result<KeyPlan> plan_keys(const JoinSpec& spec,
+                          const Schema& left,
+                          const Schema& right,
                           uint64_t seed);
 
 // Turns rows of one side into words. One per worker.
@@ -82,8 +84,7 @@ class KeyEncoder {
   // words[i] = word of row begin + i; live[i] = 0 where the row cannot have a partner (a null key, or
   // outside the limits), else 1. Answers the number of live rows; `live` is written only if
   // that is less than `count`. count <= kMaxKeyRows.
-  int32_t encode(const Batch& batch, int64_t begin, int32_t count, uint64_t* words,
-                 uint8_t* live);
+  int32_t encode(const Batch& batch, int64_t begin, int32_t count, uint64_t* words, uint8_t* live);
 
   // The packed key bits before mixing (one integer key: its value). Null rows: any value.
   void load_keys(const Batch& batch, int64_t begin, int32_t count, uint64_t* keys);

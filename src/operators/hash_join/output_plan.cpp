@@ -151,7 +151,10 @@ void or_bits(const uint8_t* bits, int64_t first_bit, int32_t count, int shift, u
   }
 }
 
-void or_field(const ColumnView& column, const PackedField& field, int64_t begin, int32_t count,
+void or_field(const ColumnView& column,
+              const PackedField& field,
+              int64_t begin,
+              int32_t count,
               uint64_t* lane) {
   switch (field.bits) {
     case 1:
@@ -169,8 +172,8 @@ void or_field(const ColumnView& column, const PackedField& field, int64_t begin,
 
 }  // namespace
 
-void CarryPlan::pack(const Batch& batch, int64_t begin, int32_t count, RowRef first_ref,
-                     uint64_t* lane) const {
+void CarryPlan::pack(
+    const Batch& batch, int64_t begin, int32_t count, RowRef first_ref, uint64_t* lane) const {
   if (has_ref) {
     for (int32_t i = 0; i < count; ++i) lane[i] = first_ref + static_cast<RowRef>(i);
   } else {
@@ -209,7 +212,9 @@ Result<SchemaPtr> output_schema(const JoinSpec& spec, const Schema& left, const 
           return make_error(ErrorCode::kKeyTypeMismatch,
                             "key '{}' is {} on the left and {} on the right, so a {} join cannot "
                             "give one column of both\n  try   cast one side, or keep both columns",
-                            column.name, type_name(field.type), type_name(partner.type),
+                            column.name,
+                            type_name(field.type),
+                            type_name(partner.type),
                             join_kind_name(spec.kind));
         }
         field.nullable = field.nullable || partner.nullable;

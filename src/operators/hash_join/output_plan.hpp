@@ -31,8 +31,8 @@ struct CarryPlan {
   bool is_empty() const { return !has_ref && fields.empty(); }
 
   // lane[i] = carried value of row begin + i, whose ref is first_ref + i.
-  void pack(const Batch& batch, int64_t begin, int32_t count, RowRef first_ref,
-            uint64_t* lane) const;
+  void pack(
+      const Batch& batch, int64_t begin, int32_t count, RowRef first_ref, uint64_t* lane) const;
 };
 
 struct OutputField {
@@ -49,7 +49,7 @@ struct OutputField {
 struct OutputPlan {
   SchemaPtr schema;
   std::vector<OutputField> fields;
-  CarryPlan carry[2];  // by Side
+  CarryPlan carry[2];       // by Side
   bool needs_keys = false;  // some field is kKeyWord
 
   const CarryPlan& carry_of(Side side) const { return carry[static_cast<int>(side)]; }

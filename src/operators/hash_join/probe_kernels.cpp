@@ -111,8 +111,11 @@ void walk_runs(const RunTable& table, const ProbeBlock& block, PairList& pairs, 
 
 }  // namespace
 
-void find_first(const RunTable& table, const ProbeBlock& block, FindOptions options,
-                PairList& pairs, OpenRuns& open) {
+void find_first(const RunTable& table,
+                const ProbeBlock& block,
+                FindOptions options,
+                PairList& pairs,
+                OpenRuns& open) {
   if (table.wide) {
     if (options.prefetch) prefetch_runs<uint32_t>(table, block);
     options.unique ? first_round<uint32_t, true>(table, block, pairs, open)
@@ -124,8 +127,11 @@ void find_first(const RunTable& table, const ProbeBlock& block, FindOptions opti
   }
 }
 
-void find_rest(const RunTable& table, const ProbeBlock& block, FindOptions options,
-               PairList& pairs, OpenRuns& open) {
+void find_rest(const RunTable& table,
+               const ProbeBlock& block,
+               FindOptions options,
+               PairList& pairs,
+               OpenRuns& open) {
   constexpr int32_t kFewRows = 16;
   while (open.count > kFewRows && pairs.count + open.count <= kPairRows) {
     options.unique ? next_round<true>(table, block, pairs, open)
@@ -156,12 +162,18 @@ HWY_EXPORT(find_first);
 HWY_EXPORT(find_rest);
 HWY_EXPORT(find_dense);
 
-void find_first(const RunTable& table, const ProbeBlock& block, FindOptions options,
-                PairList& pairs, OpenRuns& open) {
+void find_first(const RunTable& table,
+                const ProbeBlock& block,
+                FindOptions options,
+                PairList& pairs,
+                OpenRuns& open) {
   HWY_DYNAMIC_DISPATCH(find_first)(table, block, options, pairs, open);
 }
-void find_rest(const RunTable& table, const ProbeBlock& block, FindOptions options,
-               PairList& pairs, OpenRuns& open) {
+void find_rest(const RunTable& table,
+               const ProbeBlock& block,
+               FindOptions options,
+               PairList& pairs,
+               OpenRuns& open) {
   HWY_DYNAMIC_DISPATCH(find_rest)(table, block, options, pairs, open);
 }
 void find_dense(const DenseTable& table, const ProbeBlock& block, PairList& pairs) {

@@ -40,13 +40,19 @@ struct FindOptions {
 };
 
 // First round: enters pairs into `pairs` (which must be empty) and what is left into `open`.
-void find_first(const RunTable& table, const ProbeBlock& block, FindOptions options,
-                PairList& pairs, OpenRuns& open);
+void find_first(const RunTable& table,
+                const ProbeBlock& block,
+                FindOptions options,
+                PairList& pairs,
+                OpenRuns& open);
 
 // Further rounds, until no run is open or `pairs` has no room for another round; call again after
 // emptying it while open.count > 0.
-void find_rest(const RunTable& table, const ProbeBlock& block, FindOptions options,
-               PairList& pairs, OpenRuns& open);
+void find_rest(const RunTable& table,
+               const ProbeBlock& block,
+               FindOptions options,
+               PairList& pairs,
+               OpenRuns& open);
 
 // An array indexed by the dense key: entry = build ref + 1, or 0. Position = index.
 struct DenseTable {

@@ -93,8 +93,8 @@ void Prober::load_refs(const ProbeTarget& target, const ProbeBlock& block) {
 
 Status Prober::verify() {
   Scratch& s = *scratch_;
-  const int32_t kept = context_->comparer->select_equal(s.refs[0], s.refs[1], s.pairs.count,
-                                                        s.selected);
+  const int32_t kept =
+      context_->comparer->select_equal(s.refs[0], s.refs[1], s.pairs.count, s.selected);
   if (kept < s.pairs.count) keep_pairs(s.selected, kept);
   return {};
 }
@@ -179,7 +179,9 @@ Status Prober::emit_alone(Side side, int32_t rows, const uint64_t* words, const 
   return emitter_->emit(out);
 }
 
-Status Prober::emit_build_rows(const ProbeTarget& target, int64_t begin, int64_t end,
+Status Prober::emit_build_rows(const ProbeTarget& target,
+                               int64_t begin,
+                               int64_t end,
                                bool matched) {
   Scratch& s = *scratch_;
   const uint8_t wanted = matched ? 1 : 0;

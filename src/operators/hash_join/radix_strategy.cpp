@@ -52,10 +52,14 @@ class RadixJoin {
     Partitioners& all = partitioners(side);
     all.resize(workers_);
     const int64_t lists = (int64_t{1} << run_.partition_bits) * workers_;
-    const PartitionerOptions options{
-        run_.keys, &run_.plan->carry_of(side), run_.schema_of(side), side,
-        keeps_unmatchable(run_, side), filter, run_.partition_bits,
-        segment_rows_for(run_.rows[run_.side_index(side)], lists)};
+    const PartitionerOptions options{run_.keys,
+                                     &run_.plan->carry_of(side),
+                                     run_.schema_of(side),
+                                     side,
+                                     keeps_unmatchable(run_, side),
+                                     filter,
+                                     run_.partition_bits,
+                                     segment_rows_for(run_.rows[run_.side_index(side)], lists)};
     std::vector<std::atomic<bool>> opened(workers_);
     CD_TRY(run_.for_morsels(name, side, [&](int worker, const Morsel& morsel) -> Status {
       if (!opened[worker].load(std::memory_order_relaxed)) {
@@ -117,13 +121,13 @@ class RadixJoin {
               KeyFilter::create(*run_.keys, build_rows, run_.partition_bits, *run_.memory));
     filter_ = std::make_unique<KeyFilter>(std::move(filter));
     run_.profile->filter_used = true;
-    return run_.for_indices("build filter", part_count(), build_rows / part_count(),
-                            [&](int, int64_t index) -> Status {
-                              const auto lists = part(run_.build(), index);
-                              filter_->fill_partition(static_cast<int>(index), lists.data(),
-                                                      static_cast<int>(lists.size()));
-                              return {};
-                            });
+    return run_.for_indices(
+        "build filter", part_count(), build_rows / part_count(), [&](int, int64_t index) -> Status {
+          const auto lists = part(run_.build(), index);
+          filter_->fill_partition(
+              static_cast<int>(index), lists.data(), static_cast<int>(lists.size()));
+          return {};
+        });
   }
 
   // Probes the rows of one part among blocks spread over the probe side; -1 if too few fall into it.
@@ -131,7 +135,8 @@ class RadixJoin {
     constexpr int64_t kBlocksMax = 256;
     constexpr int64_t kHitsWanted = 64;
     const int64_t sampled_part = part_count() / 2;
-    LeafBuilder leaves(*run_.memory, run_.partition_bits, !run_.plan->carry_of(run_.build()).is_empty());
+    LeafBuilder leaves(
+        *run_.memory, run_.partition_bits, !run_.plan->carry_of(run_.build()).is_empty());
     const auto lists = part(run_.build(), sampled_part);
     CD_ASSIGN(RunTable table, leaves.build(lists, 0));
     KeyEncoder encoder(*run_.keys, *run_.schema_of(run_.other()), run_.other());
@@ -213,7 +218,8 @@ class RadixJoin {
 
   Status probe_segment(int worker, const ProbeTarget& target, const Segment& segment) {
     for (int32_t at = 0; at < segment.rows; at += kSorterRows) {
-      const ProbeBlock block{std::min(kSorterRows, segment.rows - at), segment.words() + at,
+      const ProbeBlock block{std::min(kSorterRows, segment.rows - at),
+                             segment.words() + at,
                              segment.has_carry ? segment.carry() + at : nullptr};
       CD_TRY(run_.probers[worker]->probe(target, block));
     }
@@ -223,8 +229,8 @@ class RadixJoin {
   Status finish_part(int worker, const ProbeTarget& target) {
     const JoinRoles& roles = run_.probe->roles;
     if (!roles.tracks_build()) return {};
-    return run_.probers[worker]->emit_build_rows(target, 0, target.runs->rows,
-                                                 roles.emit_build_matched);
+    return run_.probers[worker]->emit_build_rows(
+        target, 0, target.runs->rows, roles.emit_build_matched);
   }
 
   bool is_heavy(int64_t index) {
@@ -245,10 +251,10 @@ class RadixJoin {
       for (const SegmentList* list : part(run_.other(), index)) {
         segments.insert(segments.end(), list->begin(), list->end());
       }
-      CD_TRY(run_.for_indices(kBuildAndProbe, static_cast<int64_t>(segments.size()), 1008,
-                              [&](int worker, int64_t i) {
-                                return probe_segment(worker, target, *segments[i]);
-                              }));
+      CD_TRY(run_.for_indices(
+          kBuildAndProbe, static_cast<int64_t>(segments.size()), 1008, [&](int worker, int64_t i) {
+            return probe_segment(worker, target, *segments[i]);
+          }));
       CD_TRY(finish_part(0, target));
     }
     return {};
@@ -258,7 +264,9 @@ class RadixJoin {
     CD_TRY(open_workers());
     const int64_t probe_rows = run_.rows[run_.side_index(run_.other())];
     CD_TRY(run_.for_indices(
-        kBuildAndProbe, part_count(), probe_rows / part_count(),
+        kBuildAndProbe,
+        part_count(),
+        probe_rows / part_count(),
         [&](int worker, int64_t index) -> Status {
           if (std::binary_search(heavy_.begin(), heavy_.end(), index)) return {};
           if (part_rows(run_.other(), index) == 0 && !run_.probe->roles.tracks_build()) return {};

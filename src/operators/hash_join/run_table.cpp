@@ -43,8 +43,7 @@ void counts_to_ends(Entry* counts, int64_t slots, Entry first) {
 }
 
 template <class Entry, bool kHasCarry>
-void place_rows(Lists lists, SlotOf slot, Entry* ends,
-                uint64_t* words_out, uint64_t* carry_out) {
+void place_rows(Lists lists, SlotOf slot, Entry* ends, uint64_t* words_out, uint64_t* carry_out) {
   for (const SegmentList* list : lists) {
     for (const Segment* segment : *list) {
       const uint64_t* words = segment->words();
@@ -59,8 +58,7 @@ void place_rows(Lists lists, SlotOf slot, Entry* ends,
 }
 
 template <class Entry>
-void sort_into(Lists lists, SlotOf slot, Entry* directory,
-               int64_t slots, const TableStretch& out) {
+void sort_into(Lists lists, SlotOf slot, Entry* directory, int64_t slots, const TableStretch& out) {
   std::memset(directory, 0, slots * sizeof(Entry));
   count_slots(lists, slot, directory);
   counts_to_ends(directory, slots, static_cast<Entry>(out.first_row));

@@ -1,15 +1,17 @@
 // Encode, filter, scatter: the partition pass of one side.
 #include "operators/hash_join/side_partitioner.hpp"
 
-#include <hwy/cache_control.h>
-
 #include <algorithm>
+
+#include <hwy/cache_control.h>
 
 namespace crossdock {
 namespace {
 
 ScatterOptions scatter_options(const PartitionerOptions& options) {
-  return {options.partition_bits, !options.carry->is_empty(), options.segment_rows,
+  return {options.partition_bits,
+          !options.carry->is_empty(),
+          options.segment_rows,
           options.side == Side::kLeft ? "hash_join: partitions of the left side"
                                       : "hash_join: partitions of the right side"};
 }

@@ -13,7 +13,8 @@
 
 namespace crossdock {
 
-constexpr int32_t kSorterRows = 1024;  // rows hashed at a time: their words stay in first-level cache
+constexpr int32_t kSorterRows =
+    1024;  // rows hashed at a time: their words stay in first-level cache
 
 // A run of rows of one batch: the unit that workers take turns in.
 struct Morsel {
