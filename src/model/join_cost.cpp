@@ -31,8 +31,8 @@ double emit_seconds(const JoinShape& shape,
   const double build_touch = touch_ns(shape.build_rows * 8, machine, rates);
   const double probe_touch = probe_in_order ? 0 : touch_ns(shape.probe_rows * 8, machine, rates);
   const bool build_in_order = probe_in_order && shape.probe_clustered;
-  const double ns = shape.output_columns * rates.emit_row +
-                    shape.gathered_build * (build_in_order ? rates.emit_row : build_touch) +
+  const double ns = shape.output_words * rates.emit_word +
+                    shape.gathered_build * (build_in_order ? rates.emit_word : build_touch) +
                     shape.gathered_probe * probe_touch;
   return seconds_for(std::max(shape.build_rows, shape.probe_rows), ns, shape.threads);
 }
@@ -53,6 +53,15 @@ double verify_ns(const JoinShape& shape,
   const double build_touch = touch_ns(shape.build_rows * 16, machine, rates);
   const double probe_touch = probe_in_order ? 0 : touch_ns(shape.probe_rows * 16, machine, rates);
   return rates.verify + kPlaces * (build_touch + probe_touch);
+}
+
+// Numbering the distinct strings of the build side, before its words can be made.
+void add_naming(const JoinShape& shape, const JoinRates& rates, JoinCost& cost) {
+  if (!shape.named) return;
+  cost.phases.push_back({"name strings",
+                         shape.build_rows,
+                         shape.build_rows * kRowBytes,
+                         seconds_for(shape.build_rows, rates.name_string, shape.threads)});
 }
 
 }  // namespace
@@ -77,6 +86,7 @@ JoinCost radix_join_cost(const JoinShape& shape, const Machine& machine, const J
     return PhaseCost{name, rows, rows * kRowBytes * 2, seconds_for(rows, ns, shape.threads)};
   };
   JoinCost cost;
+  add_naming(shape, rates, cost);
   cost.phases.push_back(side(shape.build_rows, shape.build_carries, "partition build side"));
   cost.phases.push_back(side(shape.probe_rows, shape.probe_carries, "partition probe side"));
   const int64_t leaf_rows = shape.build_rows >> radix_bits(shape.build_rows, machine);
@@ -88,7 +98,7 @@ JoinCost radix_join_cost(const JoinShape& shape, const Machine& machine, const J
   const double probe = rates.probe_leaf + miss + verify_ns(shape, machine, rates, false);
   cost.phases.push_back({"probe and emit",
                          shape.probe_rows,
-                         shape.probe_rows * (kRowBytes + 8 * shape.output_columns),
+                         shape.probe_rows * (kRowBytes + 8 * shape.output_words),
                          seconds_for(shape.probe_rows, probe, shape.threads) +
                              emit_seconds(shape, machine, rates, false)});
   return cost;
@@ -96,6 +106,7 @@ JoinCost radix_join_cost(const JoinShape& shape, const Machine& machine, const J
 
 JoinCost direct_join_cost(const JoinShape& shape, const Machine& machine, const JoinRates& rates) {
   JoinCost cost;
+  add_naming(shape, rates, cost);
   const int64_t table_bytes = shape.build_rows * 24;
   const double build = rates.scatter + rates.build_leaf + key_ns(shape, rates);
   cost.phases.push_back({"build table",
@@ -107,7 +118,7 @@ JoinCost direct_join_cost(const JoinShape& shape, const Machine& machine, const 
                        key_ns(shape, rates) + verify_ns(shape, machine, rates, true);
   cost.phases.push_back({"probe and emit",
                          shape.probe_rows,
-                         shape.probe_rows * (8 + 8 * shape.output_columns),
+                         shape.probe_rows * (8 + 8 * shape.output_words),
                          seconds_for(shape.probe_rows, probe, shape.threads) +
                              emit_seconds(shape, machine, rates, true)});
   return cost;
@@ -117,6 +128,10 @@ JoinCost dense_join_cost(const JoinShape& shape, const Machine& machine, const J
   JoinCost cost;
   const int64_t table_bytes = int64_t{4} << shape.range_bits;
   const double miss = touch_ns(table_bytes, machine, rates);
+  cost.phases.push_back({"scan key range",
+                         shape.build_rows,
+                         shape.build_rows * 8,
+                         seconds_for(shape.build_rows, rates.scan_keys, shape.threads)});
   cost.phases.push_back({"build array",
                          shape.build_rows,
                          shape.build_rows * 12 + table_bytes,
@@ -124,7 +139,7 @@ JoinCost dense_join_cost(const JoinShape& shape, const Machine& machine, const J
   const double probe = rates.probe_dense + (shape.probe_clustered ? 0 : miss);
   cost.phases.push_back({"probe and emit",
                          shape.probe_rows,
-                         shape.probe_rows * (8 + 8 * shape.output_columns),
+                         shape.probe_rows * (8 + 8 * shape.output_words),
                          seconds_for(shape.probe_rows, probe, shape.threads) +
                              emit_seconds(shape, machine, rates, true)});
   return cost;

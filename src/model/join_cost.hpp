@@ -30,7 +30,7 @@ struct JoinRates {
   double verify = 8.0;        // comparing the keys of a candidate pair, in cache
   double touch_l3 = 3.0;      // one random access that misses L2, overlapped with others
   double touch_memory = 9.0;  // one that misses all caches
-  double emit_row = 0.8;      // per output column of up to 8 bytes, in order
+  double emit_word = 0.8;     // 8 bytes of an output row, in order
 };
 
 struct JoinShape {
@@ -43,7 +43,7 @@ struct JoinShape {
   bool probe_carries = true;
   bool hashed = false;     // keys need verification
   bool named = false;      // strings are named by numbers
-  int output_columns = 0;  // 0 = counted only
+  int output_words = 0;    // 8-byte words of an output row; 0 = counted only
   int gathered_build = 0;  // output columns fetched by reference, by side
   int gathered_probe = 0;
   int threads = 1;

@@ -9,10 +9,9 @@
 namespace crossdock {
 namespace {
 
-constexpr int32_t kRunRows = 64;      // rows of one run of the sample
-constexpr int64_t kRunCount = 64;     // runs over the whole side
-constexpr int64_t kNearKeys = 1024;   // keys this near share a page of an array
-constexpr int64_t kSmallRows = 4096;  // below this a plan costs more than it can save
+constexpr int32_t kRunRows = 64;     // rows of one run of the sample
+constexpr int64_t kRunCount = 64;    // runs over the whole side
+constexpr int64_t kNearKeys = 1024;  // keys this near share a page of an array
 
 int index_of(Side side) { return static_cast<int>(side); }
 Side opposite(Side side) { return side == Side::kLeft ? Side::kRight : Side::kLeft; }
@@ -146,16 +145,28 @@ int gathered_columns(const PlannerInput& input, Side side) {
   return bits <= 64 ? 0 : columns;
 }
 
+// Width of an output row; a string is its 16-byte view or, copied, about as much again in bytes.
+int output_words(const PlannerInput& input) {
+  int words = 0;
+  for (const OutputColumn& column : input.spec->output) {
+    const int side = column.side == OutputSide::kRight ? 1 : 0;
+    const DataType& type = input.stores[side]->schema()->fields[column.column].type;
+    const bool is_copied = layout(type) == Layout::kOffsets32 || layout(type) == Layout::kOffsets64;
+    words += is_copied ? 4 : (fixed_bytes(type) + 7) / 8;
+  }
+  return words;
+}
+
 JoinShape shape_for(const PlannerInput& input, const JoinChoice& choice, Side build) {
   const Side probe = opposite(build);
   JoinShape shape;
   shape.build_rows = expected_rows(input, choice, build);
   shape.probe_rows = expected_rows(input, choice, probe);
   shape.threads = input.threads;
-  shape.output_columns = static_cast<int>(input.spec->output.size());
+  shape.output_words = output_words(input);
   shape.gathered_build = gathered_columns(input, build);
   shape.gathered_probe = gathered_columns(input, probe);
-  shape.build_carries = shape.probe_carries = shape.output_columns > 0;
+  shape.build_carries = shape.probe_carries = shape.output_words > 0;
   shape.named = choice.few_strings[index_of(build)];
   shape.hashed = input.keys->needs_verification() && !shape.named;
   if (input.keys->packs_exactly) {
