@@ -8,13 +8,13 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
+SMALL = ["--rows-scale", "0.001", "--repeat", "1"]
 
 
 def test_all_engines_agree(tmp_path: Path) -> None:
     report = tmp_path / "join.json"
     run = subprocess.run(
-        [sys.executable, "bench/join/run.py", "--rows-scale", "0.001", "--repeat", "1"]
-        + ["--json", str(report)],
+        [sys.executable, "bench/join/run.py", *SMALL, "--json", str(report)],
         cwd=ROOT,
         capture_output=True,
         text=True,
