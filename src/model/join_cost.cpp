@@ -22,8 +22,10 @@ double seconds_for(int64_t rows, double ns_per_row, int threads) {
   return static_cast<double>(rows) * ns_per_row * 1e-9 / threads;
 }
 
-// Emission. As many output rows are assumed as the larger side has, whichever of the two is built:
-// most joins follow a foreign key.
+// As many pairs are assumed as the larger side has rows, whichever of the two is built: most joins
+// follow a foreign key.
+int64_t pairs_of(const JoinShape& shape) { return std::max(shape.build_rows, shape.probe_rows); }
+
 double emit_seconds(const JoinShape& shape,
                     const Machine& machine,
                     const JoinRates& rates,
@@ -34,7 +36,7 @@ double emit_seconds(const JoinShape& shape,
   const double ns = shape.output_words * rates.emit_word +
                     shape.gathered_build * (build_in_order ? rates.emit_word : build_touch) +
                     shape.gathered_probe * probe_touch;
-  return seconds_for(std::max(shape.build_rows, shape.probe_rows), ns, shape.threads);
+  return seconds_for(pairs_of(shape), ns, shape.threads);
 }
 
 // Making the word of a row, beyond what integers cost.
@@ -43,16 +45,17 @@ double key_ns(const JoinShape& shape, const JoinRates& rates) {
   return shape.hashed ? rates.hash_string : 0;
 }
 
-// Comparing a candidate pair: value, offset and bytes on both sides, unless the probe side is in order.
-double verify_ns(const JoinShape& shape,
-                 const Machine& machine,
-                 const JoinRates& rates,
-                 bool probe_in_order) {
+// Comparing candidate pairs: value, offset and bytes on both sides, unless the probe side is in order.
+double verify_seconds(const JoinShape& shape,
+                      const Machine& machine,
+                      const JoinRates& rates,
+                      bool probe_in_order) {
   if (!shape.hashed) return 0;
   constexpr int kPlaces = 3;
   const double build_touch = touch_ns(shape.build_rows * 16, machine, rates);
   const double probe_touch = probe_in_order ? 0 : touch_ns(shape.probe_rows * 16, machine, rates);
-  return rates.verify + kPlaces * (build_touch + probe_touch);
+  return seconds_for(
+      pairs_of(shape), rates.verify + kPlaces * (build_touch + probe_touch), shape.threads);
 }
 
 // Numbering the distinct strings of the build side, before its words can be made.
@@ -95,11 +98,12 @@ JoinCost radix_join_cost(const JoinShape& shape, const Machine& machine, const J
                          shape.build_rows,
                          shape.build_rows * kRowBytes * 3,
                          seconds_for(shape.build_rows, rates.build_leaf + miss, shape.threads)});
-  const double probe = rates.probe_leaf + miss + verify_ns(shape, machine, rates, false);
+  const double probe = rates.probe_leaf + miss;
   cost.phases.push_back({"probe and emit",
                          shape.probe_rows,
                          shape.probe_rows * (kRowBytes + 8 * shape.output_words),
                          seconds_for(shape.probe_rows, probe, shape.threads) +
+                             verify_seconds(shape, machine, rates, false) +
                              emit_seconds(shape, machine, rates, false)});
   return cost;
 }
@@ -114,12 +118,13 @@ JoinCost direct_join_cost(const JoinShape& shape, const Machine& machine, const 
                          shape.build_rows * kRowBytes * 5,
                          seconds_for(shape.build_rows, build, shape.threads)});
   // A probe reads the directory, the word and the carried value: three places.
-  const double probe = rates.probe_direct + 3 * touch_ns(table_bytes, machine, rates) +
-                       key_ns(shape, rates) + verify_ns(shape, machine, rates, true);
+  const double probe =
+      rates.probe_direct + 3 * touch_ns(table_bytes, machine, rates) + key_ns(shape, rates);
   cost.phases.push_back({"probe and emit",
                          shape.probe_rows,
                          shape.probe_rows * (8 + 8 * shape.output_words),
                          seconds_for(shape.probe_rows, probe, shape.threads) +
+                             verify_seconds(shape, machine, rates, true) +
                              emit_seconds(shape, machine, rates, true)});
   return cost;
 }
