@@ -191,6 +191,47 @@ void CarryPlan::pack(
   }
 }
 
+namespace {
+
+// The one column that stands for both sides' key.
+Result<Field> key_field(const OutputColumn& column,
+                        const JoinSpec& spec,
+                        const Schema& left,
+                        const Schema& right) {
+  Field field = left.fields[column.column];
+  bool is_key = false;
+  for (const auto& [left_key, right_key] : spec.keys) {
+    if (left_key != column.column) continue;
+    is_key = true;
+    const Field& partner = right.fields[right_key];
+    if (!(partner.type == field.type)) {
+      return make_error(ErrorCode::kKeyTypeMismatch,
+                        "key '{}' is {} on the left and {} on the right, so a {} join cannot "
+                        "give one column of both\n  try   cast one side, or keep both columns",
+                        column.name,
+                        type_name(field.type),
+                        type_name(partner.type),
+                        join_kind_name(spec.kind));
+    }
+    field.nullable = field.nullable || partner.nullable;
+  }
+  if (!is_key) {
+    return make_error(
+        ErrorCode::kInvalidArgument,
+        "output column '{}' asks for the key of both sides, but left column '{}' is no "
+        "key of this join\n  try   side left",
+        column.name,
+        field.name);
+  }
+  return field;
+}
+
+bool gives_left_only(JoinKind kind) {
+  return kind == JoinKind::kSemi || kind == JoinKind::kAnti || kind == JoinKind::kAntiNullAware;
+}
+
+}  // namespace
+
 Result<SchemaPtr> output_schema(const JoinSpec& spec, const Schema& left, const Schema& right) {
   auto schema = std::make_shared<Schema>();
   std::set<std::string> names;
@@ -203,25 +244,19 @@ Result<SchemaPtr> output_schema(const JoinSpec& spec, const Schema& left, const 
     }
     const bool from_right = column.side == OutputSide::kRight;
     Field field = (from_right ? right : left).fields[column.column];
-    field.name = column.name;
+    if (from_right && gives_left_only(spec.kind)) {
+      return make_error(ErrorCode::kInvalidArgument,
+                        "output column '{}' is of the right side, but the {} join gives left rows "
+                        "only\n  try   how='inner' or 'left'",
+                        column.name,
+                        join_kind_name(spec.kind));
+    }
     if (column.side == OutputSide::kKey) {
-      for (const auto& [left_key, right_key] : spec.keys) {
-        if (left_key != column.column) continue;
-        const Field& partner = right.fields[right_key];
-        if (!(partner.type == field.type)) {
-          return make_error(ErrorCode::kKeyTypeMismatch,
-                            "key '{}' is {} on the left and {} on the right, so a {} join cannot "
-                            "give one column of both\n  try   cast one side, or keep both columns",
-                            column.name,
-                            type_name(field.type),
-                            type_name(partner.type),
-                            join_kind_name(spec.kind));
-        }
-        field.nullable = field.nullable || partner.nullable;
-      }
+      CD_ASSIGN(field, key_field(column, spec, left, right));
     } else if (side_can_be_missing(spec.kind, from_right ? Side::kRight : Side::kLeft)) {
       field.nullable = true;
     }
+    field.name = column.name;
     schema->fields.push_back(std::move(field));
   }
   return SchemaPtr(std::move(schema));

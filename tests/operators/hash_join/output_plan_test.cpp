@@ -69,7 +69,6 @@ TEST(OutputSchema, OuterSidesMayBeNull) {
       {JoinKind::kLeft, {false, true, false}},
       {JoinKind::kRight, {true, false, false}},
       {JoinKind::kFull, {true, true, false}},
-      {JoinKind::kSemi, {false, false, false}},
   };
   for (const auto& [kind, nullable] : cases) {
     request.spec.kind = kind;
@@ -90,6 +89,26 @@ TEST(OutputSchema, RefusesTwoColumnsOfOneName) {
   ASSERT_FALSE(schema.ok());
   EXPECT_EQ(schema.error().code, ErrorCode::kDuplicateColumn);
   EXPECT_NE(schema.error().message.find("'l2'"), std::string::npos);
+}
+
+ErrorCode refusal(const Request& request) {
+  const auto schema = output_schema(request.spec, *request.left.schema(), *request.right.schema());
+  return schema.ok() ? ErrorCode::kInternal : schema.error().code;
+}
+
+TEST(OutputSchema, RefusesRightColumnsOfJoinsThatGiveLeftRows) {
+  Request request(side_batch(0.0, true));
+  request.spec.output = {left_column(0), right_column(2)};
+  for (const JoinKind kind : {JoinKind::kSemi, JoinKind::kAnti, JoinKind::kAntiNullAware}) {
+    request.spec.kind = kind;
+    EXPECT_EQ(refusal(request), ErrorCode::kInvalidArgument) << join_kind_name(kind);
+  }
+}
+
+TEST(OutputSchema, RefusesTheKeyOfAColumnThatIsNone) {
+  Request request(side_batch(0.0, true));
+  request.spec.output = {{OutputSide::kKey, 5, "key"}};
+  EXPECT_EQ(refusal(request), ErrorCode::kInvalidArgument);
 }
 
 TEST(OutputSchema, RefusesOneKeyColumnOfTwoTypes) {
