@@ -67,6 +67,8 @@ void fold_values(const ColumnView& column, Fold fold, FoldState& state, Wide& to
         low += static_cast<uint32_t>(value);
       });
       total += static_cast<Wide>(high) * (Wide{1} << 32) + static_cast<Wide>(low);
+    } else if constexpr (std::is_same_v<Value, Int128>) {
+      each([&](Value value) { state.overflow |= __builtin_add_overflow(total, value, &total); });
     } else {
       Wide sum = 0;
       each([&](Value value) { sum += static_cast<Wide>(value); });
@@ -75,11 +77,17 @@ void fold_values(const ColumnView& column, Fold fold, FoldState& state, Wide& to
     return;
   }
   bool first = state.values == 0;
+  if constexpr (std::is_floating_point_v<Value>) {
+    // NaN stands for "no number yet", and remains if there is none.
+    if (first) total = std::numeric_limits<Wide>::quiet_NaN();
+    each([&](Value value) {
+      const Wide wide = static_cast<Wide>(value);
+      if (std::isnan(total) || (fold == Fold::kMin ? wide < total : wide > total)) total = wide;
+    });
+    return;
+  }
   each([&](Value value) {
     const Wide wide = static_cast<Wide>(value);
-    if constexpr (std::is_floating_point_v<Value>) {
-      if (std::isnan(value)) return;
-    }
     if (first || (fold == Fold::kMin ? wide < total : wide > total)) total = wide;
     first = false;
   });
@@ -114,18 +122,19 @@ void merge(const FoldState& from, Fold fold, FoldState& into) {
     return;
   }
   into.values += from.values;
+  into.overflow |= from.overflow;
   switch (fold) {
     case Fold::kSum:
-      into.integer += from.integer;
+      into.overflow |= __builtin_add_overflow(into.integer, from.integer, &into.integer);
       into.real += from.real;
       break;
     case Fold::kMin:
       into.integer = std::min(into.integer, from.integer);
-      into.real = std::min(into.real, from.real);
+      into.real = std::fmin(into.real, from.real);  // a number, if one of both is one
       break;
     case Fold::kMax:
       into.integer = std::max(into.integer, from.integer);
-      into.real = std::max(into.real, from.real);
+      into.real = std::fmax(into.real, from.real);
       break;
     case Fold::kCount:
       break;
@@ -241,7 +250,7 @@ Result<Batch> AggregateSink::finish(int64_t rows) const {
       state.values = 1;
     }
     const DataType type = result_type(item, *input_);
-    if (type.id == TypeId::kDecimal128 && !fits_decimal(state.integer)) {
+    if (type.id == TypeId::kDecimal128 && (state.overflow || !fits_decimal(state.integer))) {
       return make_error(ErrorCode::kValueOutOfRange,
                         "{} has more than {} digits\n  try   cast '{}' to float64",
                         item.name,

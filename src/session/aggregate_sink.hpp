@@ -17,7 +17,8 @@ enum class Fold : uint8_t { kCount, kSum, kMin, kMax };
 struct FoldState {
   Int128 integer = 0;
   double real = 0;
-  int64_t values = 0;  // non-null values seen
+  int64_t values = 0;     // non-null values seen
+  bool overflow = false;  // the sum has no 128 bits
 };
 
 class AggregateSink : public JoinSink {
