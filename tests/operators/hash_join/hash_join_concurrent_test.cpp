@@ -157,14 +157,11 @@ class HashJoinConcurrent : public testing::TestWithParam<Kinds> {};
 INSTANTIATE_TEST_SUITE_P(
     Kinds,
     HashJoinConcurrent,
-    testing::Combine(testing::Values(JoinKind::kInner,
-                                     JoinKind::kLeft,
-                                     JoinKind::kFull,
-                                     JoinKind::kSemi,
-                                     JoinKind::kAnti),
-                     testing::Values(Strategy::kRadix, Strategy::kDirect),
-                     testing::Values(Shape::kSparse, Shape::kHeavy, Shape::kDuplicates),
-                     testing::Values(Side::kLeft, Side::kRight)));
+    testing::Combine(
+        testing::Values(JoinKind::kInner, JoinKind::kFull, JoinKind::kSemi, JoinKind::kAnti),
+        testing::Values(Strategy::kRadix, Strategy::kDirect),
+        testing::Values(Shape::kSparse, Shape::kHeavy, Shape::kDuplicates),
+        testing::Values(Side::kLeft, Side::kRight)));
 INSTANTIATE_TEST_SUITE_P(
     Dense,
     HashJoinConcurrent,
