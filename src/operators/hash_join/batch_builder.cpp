@@ -5,7 +5,6 @@
 #include <cstring>
 
 #include "base/check.hpp"
-#include "table/gather.hpp"
 
 namespace crossdock {
 namespace {
@@ -57,6 +56,16 @@ Side side_of(const OutputField& field) {
 }
 
 }  // namespace
+
+Result<OwnedColumn> gather_rows(const OutputContext& context,
+                                Side side,
+                                int column,
+                                std::span<const RowRef> refs) {
+  const auto& store = context.stores[static_cast<int>(side)];
+  auto gathered = gather(store->column(column), refs, store, *context.memory);
+  if (gathered.ok()) return gathered;
+  return Error{gathered.error().code, "hash_join: " + gathered.error().message};
+}
 
 // Everything a finished batch points into. Sides passed through or shared are kept by their store.
 struct BatchBuilder::BatchMemory {
@@ -220,19 +229,16 @@ Result<ColumnView> BatchBuilder::finish_gathered(const OutputField& field) {
   if (const Batch* batch = passed_through(side, &begin); batch != nullptr) {
     return slice(batch->columns[index], begin, rows_);
   }
-  const auto& store = context_->stores[static_cast<int>(side)];
   const std::span<const RowRef> refs(refs_[static_cast<int>(side)].as<RowRef>(),
                                      static_cast<size_t>(rows_));
-  CD_ASSIGN(OwnedColumn column, gather(store->column(index), refs, store, *context_->memory));
+  CD_ASSIGN(OwnedColumn column, gather_rows(*context_, side, index, refs));
   batch_->keep.push_back(std::move(column.owner));
   return column.view;
 }
 
 Result<ColumnView> BatchBuilder::null_column(const OutputField& field) {
   const std::vector<RowRef> refs(static_cast<size_t>(rows_), kNullRef);
-  const auto& store = context_->stores[static_cast<int>(side_of(field))];
-  CD_ASSIGN(OwnedColumn column,
-            gather(store->column(field.column), refs, store, *context_->memory));
+  CD_ASSIGN(OwnedColumn column, gather_rows(*context_, side_of(field), field.column, refs));
   batch_->keep.push_back(std::move(column.owner));
   return column.view;
 }

@@ -8,10 +8,12 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "memory/budget.hpp"
 #include "operators/hash_join/output_plan.hpp"
+#include "table/gather.hpp"
 
 namespace crossdock {
 
@@ -37,6 +39,12 @@ struct OutputContext {
   std::shared_ptr<Memory> memory;
   int64_t batch_rows = 0;
 };
+
+// Rows of one column of a side, by reference; kNullRef gives a null. Errors name the join.
+Result<OwnedColumn> gather_rows(const OutputContext& context,
+                                Side side,
+                                int column,
+                                std::span<const RowRef> refs);
 
 // One worker's own.
 class BatchBuilder {

@@ -4,7 +4,6 @@
 #include <cstring>
 
 #include "base/check.hpp"
-#include "table/gather.hpp"
 
 namespace crossdock {
 
@@ -118,14 +117,13 @@ Status Prober::apply_residual() {
   pairs.schema = context_->residual_schema;
   pairs.rows = s.pairs.count;
   for (const OutputColumn& column : context_->spec->residual_columns) {
-    const int side = column.side == OutputSide::kRight ? 1 : 0;
-    const auto& store = context_->output->stores[side];
-    const std::span<const RowRef> refs(s.refs[side], static_cast<size_t>(s.pairs.count));
-    CD_ASSIGN(OwnedColumn gathered,
-              gather(store->column(column.column), refs, store, *context_->output->memory));
+    const Side side = column.side == OutputSide::kRight ? Side::kRight : Side::kLeft;
+    const int index = static_cast<int>(side);
+    const std::span<const RowRef> refs(s.refs[index], static_cast<size_t>(s.pairs.count));
+    CD_ASSIGN(OwnedColumn gathered, gather_rows(*context_->output, side, column.column, refs));
     pairs.columns.push_back(gathered.view);
     owners->push_back(std::move(gathered.owner));
-    owners->push_back(store);
+    owners->push_back(context_->output->stores[index]);
   }
   pairs.owner = owners;
   CD_TRY(context_->spec->residual(pairs, s.keep));
