@@ -67,7 +67,7 @@ def test_a_budget_too_small_is_named_and_leaves_nothing(how: str, strategy: str,
             failures += 1
             text = str(error.args)
             assert "CD-201" in text
-            assert re.search(r"hash_join|gather", text), text
+            assert "hash_join" in text, text
             assert re.search(r"needs [\d.]+ [KMG]iB, but only [\d.]+ [KMG]iB of", text), text
             assert f"budget of {mebibytes}.0 MiB" in text
             del error
