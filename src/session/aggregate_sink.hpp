@@ -36,6 +36,7 @@ class AggregateSink : public JoinSink {
                                       int worker_count);
 
   bool counts_only() const override;
+  int64_t batch_rows_wanted() const override { return 1 << 14; }
   Status accept(int worker, Batch batch) override;
 
   // One row: count is int64; sum of integers is decimal128(38, 0), of decimals decimal128(38, scale),

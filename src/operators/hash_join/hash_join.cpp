@@ -125,12 +125,12 @@ int HashJoin::worker_count() const {
   return static_cast<int>(std::clamp<int64_t>(rows_all / kRowsPerWorker, 1, environment_.threads));
 }
 
-int64_t HashJoin::batch_rows() const {
+int64_t HashJoin::batch_rows(const JoinSink& sink) const {
   if (spec_.batch_rows > 0) return spec_.batch_rows;
   // Small joins get small batches: the memory of one is laid out for its full capacity.
   const int64_t rows_all = stores_[0]->rows() + stores_[1]->rows();
-  return std::clamp<int64_t>(
-      (rows_all + kBlockRows) / kBlockRows * kBlockRows, kBlockRows, kBatchRows);
+  const int64_t wanted = sink.batch_rows_wanted() > 0 ? sink.batch_rows_wanted() : kBatchRows;
+  return std::clamp<int64_t>((rows_all + kBlockRows) / kBlockRows * kBlockRows, kBlockRows, wanted);
 }
 
 OutputPlan HashJoin::plan_for(Strategy strategy, const KeyPlan& keys) const {
@@ -290,7 +290,8 @@ Status HashJoin::run_attempt(JoinRun& run, Strategy strategy) const {
   }
   run.profile->key_mode = key_mode_name(keys.mode);
   const OutputPlan plan = plan_for(strategy, keys);
-  OutputContext output{&plan, &keys, {stores_[0], stores_[1]}, environment_.memory, batch_rows()};
+  OutputContext output{
+      &plan, &keys, {stores_[0], stores_[1]}, environment_.memory, batch_rows(*run.sink)};
   std::optional<RowComparer> comparer;
   if (keys.needs_verification()) {
     std::vector<KeyColumnPair> pairs;

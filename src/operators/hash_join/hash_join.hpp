@@ -59,7 +59,7 @@ class HashJoin {
   bool may_be_dense(Strategy strategy) const;
   Status name_strings(JoinRun& run, KeyPlan& keys) const;
   OutputPlan plan_for(Strategy strategy, const KeyPlan& keys) const;
-  int64_t batch_rows() const;
+  int64_t batch_rows(const JoinSink& sink) const;
   Status emit_null_aware(JoinRun& run, bool& done) const;
 
   JoinSpec spec_;

@@ -21,6 +21,8 @@ class JoinSink {
   virtual ~JoinSink() = default;
   // If true, rows are only counted and accept() is never called.
   virtual bool counts_only() const { return false; }
+  // Rows a batch should have at most; 0 = no wish. Sinks that read each batch once want it in cache.
+  virtual int64_t batch_rows_wanted() const { return 0; }
   virtual Status accept(int worker, Batch batch) = 0;
 };
 

@@ -6,6 +6,25 @@
 #include "base/check.hpp"
 
 namespace crossdock {
+namespace {
+
+// Whether the pairs are rows 0, 1, 2 ... of a block of `rows`.
+bool is_identity(const PairList& pairs, int32_t rows) {
+  if (pairs.count != rows) return false;
+  uint16_t differs = 0;
+  for (int32_t i = 0; i < rows; ++i) {
+    differs |= static_cast<uint16_t>(pairs.rows[i] ^ static_cast<uint16_t>(i));
+  }
+  return differs == 0;
+}
+
+bool is_one_word(const ProbeBlock& block) {
+  uint64_t differs = 0;
+  for (int32_t i = 1; i < block.rows; ++i) differs |= block.words[i] ^ block.words[0];
+  return differs == 0;
+}
+
+}  // namespace
 
 // A worker's working arrays, some 150 KiB: in the second-level cache, never on the stack.
 struct Prober::Scratch {
@@ -30,7 +49,7 @@ Status Prober::probe(const ProbeTarget& target, const ProbeBlock& block) {
     find_dense(*target.dense, block, s.pairs);
     CD_TRY(take_pairs(target, block));
   } else {
-    find_first(*target.runs, block, target.options, s.pairs, s.open);
+    find_runs(target, block);
     do {
       find_rest(*target.runs, block, target.options, s.pairs, s.open);
       CD_TRY(take_pairs(target, block));
@@ -41,6 +60,25 @@ Status Prober::probe(const ProbeTarget& target, const ProbeBlock& block) {
     } while (s.open.count > 0);
   }
   return context_->roles.tracks_probe() ? emit_probe_rows(block) : Status();
+}
+
+// The first round. A block of one word (a skewed or sorted probe side) is looked up once: if that gives
+// one match and no open run, all rows have it.
+void Prober::find_runs(const ProbeTarget& target, const ProbeBlock& block) {
+  Scratch& s = *scratch_;
+  if (block.rows > 1 && is_one_word(block)) {
+    find_first(*target.runs, {1, block.words, nullptr}, target.options, s.pairs, s.open);
+    if (s.open.count == 0) {
+      const uint32_t position = s.pairs.positions[0];
+      if (s.pairs.count == 1) s.pairs.count = block.rows;
+      for (int32_t i = 0; i < s.pairs.count; ++i) {
+        s.pairs.rows[i] = static_cast<uint16_t>(i);
+        s.pairs.positions[i] = position;
+      }
+      return;
+    }
+  }
+  find_first(*target.runs, block, target.options, s.pairs, s.open);
 }
 
 Status Prober::take_pairs(const ProbeTarget& target, const ProbeBlock& block) {
@@ -142,16 +180,25 @@ Status Prober::emit_pairs(const ProbeTarget& target, const ProbeBlock& block) {
   out.rows = s.pairs.count;
   if (emitter_->counts_only()) return emitter_->emit(out);
   load_build_carry(target);
+  const int build = static_cast<int>(context_->build);
   const int probe = static_cast<int>(context_->probe());
-  for (int32_t i = 0; i < s.pairs.count; ++i) s.words[i] = block.words[s.pairs.rows[i]];
+  out.carry[build] = s.carry[build];
+  if (is_identity(s.pairs, block.rows)) {
+    // Every row matched once, in order: the block itself is the probe side of the pairs.
+    out.words = block.words;
+    out.carry[probe] = block.carry;
+    return emitter_->emit(out);
+  }
+  out.words = s.words;
+  out.carry[probe] = s.carry[probe];
+  if (context_->output->plan->needs_keys) {
+    for (int32_t i = 0; i < s.pairs.count; ++i) s.words[i] = block.words[s.pairs.rows[i]];
+  }
   if (block.carry != nullptr) {
     for (int32_t i = 0; i < s.pairs.count; ++i) {
       s.carry[probe][i] = block.carry[s.pairs.rows[i]];
     }
   }
-  out.words = s.words;
-  out.carry[0] = s.carry[0];
-  out.carry[1] = s.carry[1];
   return emitter_->emit(out);
 }
 

@@ -55,6 +55,7 @@ class Prober {
  private:
   struct Scratch;
 
+  void find_runs(const ProbeTarget& target, const ProbeBlock& block);
   Status take_pairs(const ProbeTarget& target, const ProbeBlock& block);
   void load_refs(const ProbeTarget& target, const ProbeBlock& block);
   Status verify();

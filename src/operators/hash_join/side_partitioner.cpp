@@ -72,6 +72,7 @@ Status SidePartitioner::put_block(const Morsel& morsel, int32_t offset, int32_t 
   const int64_t begin = morsel.begin + offset;
   const bool has_carry = !options_.carry->is_empty();
   const int32_t live = encoder_.encode(*morsel.batch, begin, rows, block.words, block.live);
+  if (live == 0 && !options_.keep_unmatchable) return {};
   if (has_carry) {
     options_.carry->pack(*morsel.batch, begin, rows, morsel.first_ref + offset, block.carry);
   }
