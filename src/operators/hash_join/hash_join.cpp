@@ -196,12 +196,18 @@ Result<KeyLimits> HashJoin::scan_key_range(JoinRun& run, Side side) const {
 }
 
 // Scans the ranges that the strategy needs or the samples promise something of, and overlaps them.
-Status HashJoin::find_limits(JoinRun& run, Strategy strategy, KeyLimits& limits) const {
+Status HashJoin::find_limits(JoinRun& run, Strategy strategy, KeyPlan& keys) const {
+  KeyLimits& limits = keys.limits;
   for (const Side side : {run.build(), run.other()}) {
     const Side pruned = side == Side::kLeft ? Side::kRight : Side::kLeft;
     const bool needed = side == run.build() && may_be_dense(strategy);
     if (!needed && choice_.overlap[index_of(pruned)] >= kOverlapWorthScan) continue;
     CD_ASSIGN(const KeyLimits range, scan_key_range(run, side));
+    const KeyPart& part = keys.parts[0];
+    const int column = side == Side::kLeft ? part.left : part.right;
+    if (range.min == range.max && !stores_[index_of(side)]->column(column).any_nulls) {
+      keys.only_key[index_of(side)] = range.min;
+    }
     if (!limits.known) {
       limits = range;
       continue;
@@ -273,7 +279,7 @@ Status HashJoin::emit_null_aware(JoinRun& run, bool& done) const {
 Status HashJoin::run_attempt(JoinRun& run, Strategy strategy) const {
   KeyPlan keys = keys_;
   CD_TRY(name_strings(run, keys));
-  CD_TRY(find_limits(run, strategy, keys.limits));
+  CD_TRY(find_limits(run, strategy, keys));
   if (may_be_dense(strategy)) {
     // Without any key in common, any range will do: no row passes the limits.
     const KeyLimits range = keys.limits.empty ? KeyLimits{} : keys.limits;

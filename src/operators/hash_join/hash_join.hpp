@@ -55,7 +55,7 @@ class HashJoin {
   Status run_strategy(JoinRun& run, Strategy strategy) const;
   Status run_attempt(JoinRun& run, Strategy strategy) const;
   Result<KeyLimits> scan_key_range(JoinRun& run, Side side) const;
-  Status find_limits(JoinRun& run, Strategy strategy, KeyLimits& limits) const;
+  Status find_limits(JoinRun& run, Strategy strategy, KeyPlan& keys) const;
   bool may_be_dense(Strategy strategy) const;
   Status name_strings(JoinRun& run, KeyPlan& keys) const;
   OutputPlan plan_for(Strategy strategy, const KeyPlan& keys) const;

@@ -227,6 +227,15 @@ int32_t KeyEncoder::encode(
     for (size_t p = 0; p < plan_->parts.size(); ++p) {
       hashers_[p].hash(batch.columns[column_of(plan_->parts[p])], begin, count, p > 0, words);
     }
+  } else if (plan_->only_key[static_cast<int>(side_)].has_value()) {
+    uint64_t word = static_cast<uint64_t>(*plan_->only_key[static_cast<int>(side_)]);
+    uint8_t is_live = 1;
+    if (clear_outside(&word, 1, &is_live)) {
+      std::memset(live, 0, count);
+      return 0;
+    }
+    keys_to_words(&word, 1);
+    std::fill_n(words, count, word);
   } else {
     load_keys(batch, begin, count, words);
     any_dead |= clear_outside(words, count, live);

@@ -57,6 +57,7 @@ struct KeyPlan {
   bool packs_exactly = false;     // parts fit 64 bits: exact or dense words are possible
   bool can_name_strings = false;  // they would fit if strings were named by 32-bit numbers
   KeyLimits limits;
+  std::optional<int64_t> only_key[2];  // by Side: every row has this key, so none needs to be read
 
   bool needs_verification() const { return mode == KeyMode::kHashed; }
 
