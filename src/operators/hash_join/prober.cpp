@@ -39,7 +39,17 @@ struct Prober::Scratch {
 };
 
 Prober::Prober(const ProbeContext& context, Emitter& emitter)
-    : context_(&context), emitter_(&emitter), scratch_(std::make_shared<Scratch>()) {}
+    : context_(&context), emitter_(&emitter), scratch_(std::make_shared<Scratch>()) {
+  const JoinRoles& roles = context.roles;
+  const bool pairs_are_certain = context.comparer == nullptr && !context.spec->residual;
+  first_match_suffices_ = pairs_are_certain && !roles.emit_pairs && !roles.tracks_build();
+}
+
+FindOptions Prober::options_for(const ProbeTarget& target) const {
+  FindOptions options = target.options;
+  options.unique = options.unique || first_match_suffices_;
+  return options;
+}
 
 Status Prober::probe(const ProbeTarget& target, const ProbeBlock& block) {
   Scratch& s = *scratch_;
@@ -51,7 +61,7 @@ Status Prober::probe(const ProbeTarget& target, const ProbeBlock& block) {
   } else {
     find_runs(target, block);
     do {
-      find_rest(*target.runs, block, target.options, s.pairs, s.open);
+      find_rest(*target.runs, block, options_for(target), s.pairs, s.open);
       CD_TRY(take_pairs(target, block));
       // With many duplicates on both sides, one block can have millions of pairs.
       if (context_->cancel->is_set()) {
@@ -67,7 +77,7 @@ Status Prober::probe(const ProbeTarget& target, const ProbeBlock& block) {
 void Prober::find_runs(const ProbeTarget& target, const ProbeBlock& block) {
   Scratch& s = *scratch_;
   if (block.rows > 1 && is_one_word(block)) {
-    find_first(*target.runs, {1, block.words, nullptr}, target.options, s.pairs, s.open);
+    find_first(*target.runs, {1, block.words, nullptr}, options_for(target), s.pairs, s.open);
     if (s.open.count == 0) {
       const uint32_t position = s.pairs.positions[0];
       if (s.pairs.count == 1) s.pairs.count = block.rows;
@@ -78,7 +88,7 @@ void Prober::find_runs(const ProbeTarget& target, const ProbeBlock& block) {
       return;
     }
   }
-  find_first(*target.runs, block, target.options, s.pairs, s.open);
+  find_first(*target.runs, block, options_for(target), s.pairs, s.open);
 }
 
 Status Prober::take_pairs(const ProbeTarget& target, const ProbeBlock& block) {

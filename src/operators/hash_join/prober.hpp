@@ -55,6 +55,7 @@ class Prober {
  private:
   struct Scratch;
 
+  FindOptions options_for(const ProbeTarget& target) const;
   void find_runs(const ProbeTarget& target, const ProbeBlock& block);
   Status take_pairs(const ProbeTarget& target, const ProbeBlock& block);
   void load_refs(const ProbeTarget& target, const ProbeBlock& block);
@@ -67,6 +68,7 @@ class Prober {
 
   const ProbeContext* context_;
   Emitter* emitter_;
+  bool first_match_suffices_ = false;  // semi and anti joins: whether a row matches, not how often
   std::shared_ptr<Scratch> scratch_;
 };
 
