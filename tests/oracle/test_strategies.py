@@ -109,3 +109,20 @@ def test_dense_needs_one_integer_key(engine_of: EngineOf) -> None:
 
 def test_semi_gives_left_columns_only() -> None:
     assert set(LEFT_ONLY) == set(KINDS[4:])
+
+
+@pytest.mark.parametrize("name", ["int64", "utf8"])
+@pytest.mark.parametrize("how", KINDS[:-1])
+def test_nulls_of_columns_declared_without_any(engine_of: EngineOf, how: str, name: str) -> None:
+    """What a column holds counts, not what its schema says."""
+    case = Case(seed=1, keys=((name, name),), how=how, nulls="some", nulls_equal=True)
+    sides = make_sides(case)
+
+    def declared(table: pa.Table) -> pa.Table:
+        fields = [f.with_nullable(f.name != "k0") for f in table.schema]
+        return pa.Table.from_arrays(table.columns, schema=pa.schema(fields))
+
+    declared_sides = replace(sides, left=declared(sides.left), right=declared(sides.right))
+    output = outputs(case, sides)
+    found = result_of(make_join(engine_of(1), case, declared_sides, output), "collect")
+    assert_same_rows(expected_columns(sides, output, expected_rows(case, sides)), found)

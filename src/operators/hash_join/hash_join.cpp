@@ -45,6 +45,19 @@ Result<std::shared_ptr<const RowStore>> store_table(const Table& table, const ch
   return std::shared_ptr<const RowStore>(std::move(store));
 }
 
+// The schema with a field nullable where its column may hold nulls, however it was declared: most
+// columns are declared nullable and hold none, and some are declared without nulls and hold some.
+Schema with_seen_nulls(const RowStore& store) {
+  Schema seen = *store.schema();
+  for (int i = 0; i < seen.column_count(); ++i) {
+    const ChunkedColumn& column = store.column(i);
+    const bool in_dictionary =
+        column.dictionary != nullptr && column.dictionary->validity != nullptr;
+    seen.fields[i].nullable = column.any_nulls || in_dictionary;
+  }
+  return seen;
+}
+
 Status check_spec(const JoinSpec& spec) {
   if (spec.kind == JoinKind::kAntiNullAware) {
     if (spec.keys.size() != 1) {
@@ -85,11 +98,14 @@ Result<std::unique_ptr<HashJoin>> HashJoin::create(JoinSpec spec,
   auto join = std::unique_ptr<HashJoin>(new HashJoin);
   join->spec_ = std::move(spec);
   join->environment_ = std::move(environment);
-  CD_ASSIGN(join->keys_,
-            plan_keys(join->spec_, *left->schema, *right->schema, join->environment_.seed));
-  CD_ASSIGN(join->schema_, output_schema(join->spec_, *left->schema, *right->schema));
   CD_ASSIGN(join->stores_[0], store_table(*left, "left"));
   CD_ASSIGN(join->stores_[1], store_table(*right, "right"));
+  CD_ASSIGN(join->keys_,
+            plan_keys(join->spec_,
+                      with_seen_nulls(*join->stores_[0]),
+                      with_seen_nulls(*join->stores_[1]),
+                      join->environment_.seed));
+  CD_ASSIGN(join->schema_, output_schema(join->spec_, *left->schema, *right->schema));
   CD_TRY(join->prepare());
   return join;
 }
