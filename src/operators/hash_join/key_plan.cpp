@@ -230,12 +230,13 @@ int32_t KeyEncoder::encode(
   } else if (plan_->only_key[static_cast<int>(side_)].has_value()) {
     uint64_t word = static_cast<uint64_t>(*plan_->only_key[static_cast<int>(side_)]);
     uint8_t is_live = 1;
-    if (clear_outside(&word, 1, &is_live)) {
+    const bool is_outside = clear_outside(&word, 1, &is_live);
+    keys_to_words(&word, 1);
+    std::fill_n(words, count, word);  // of dead rows too: unmatched rows get their key back from it
+    if (is_outside) {
       std::memset(live, 0, count);
       return 0;
     }
-    keys_to_words(&word, 1);
-    std::fill_n(words, count, word);
   } else {
     load_keys(batch, begin, count, words);
     any_dead |= clear_outside(words, count, live);
