@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from itertools import product
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -33,13 +34,21 @@ CHOICES = [
 ]
 
 
+SHAPES: dict[str, dict[str, Any]] = {
+    "mixed": {"sizes": (3000, 700), "chunks": "chunked"},
+    "apart": {"sizes": (900, 500), "match": "none"},
+    "one key": {"sizes": (1500, 300), "match": "none", "skew": "equal"},
+}
+
+
 @pytest.mark.parametrize("how", KINDS)
 @pytest.mark.parametrize("nulls", ["none", "some"])
+@pytest.mark.parametrize("shape", list(SHAPES))
 @pytest.mark.parametrize("keys", list(KEYS))
-def test_every_choice(engine_of: EngineOf, keys: str, nulls: str, how: str) -> None:
+def test_every_choice(engine_of: EngineOf, keys: str, shape: str, nulls: str, how: str) -> None:
     seed = list(KEYS).index(keys) * 10 + KINDS.index(how)
     columns = KEYS[keys][:1] if how == "anti_null_aware" else KEYS[keys]
-    case = Case(seed=seed, keys=columns, how=how, sizes=(3000, 700), nulls=nulls, chunks="chunked")
+    case = Case(seed=seed, keys=columns, how=how, nulls=nulls, **SHAPES[shape])
     for residual in (False, True) if how != "anti_null_aware" else (False,):
         case = replace(case, residual=residual)
         sides = make_sides(case)
