@@ -73,6 +73,8 @@ class Emitter {
   bool counts_only() const { return counts_only_; }
   int64_t rows() const { return rows_; }
 
+  // Counts rows that nobody looks at; only if counts_only().
+  void count(int64_t rows) { rows_ += rows; }
   Status emit(const RowBlock& block);
   // Passes on batches of at least `rows_min` rows (1 = all that hold anything).
   Status flush(int64_t rows_min);

@@ -1,6 +1,7 @@
 // Candidate pairs on their way to the emitter.
 #include "operators/hash_join/prober.hpp"
 
+#include <algorithm>
 #include <cstring>
 
 #include "base/check.hpp"
@@ -43,6 +44,7 @@ Prober::Prober(const ProbeContext& context, Emitter& emitter)
   const JoinRoles& roles = context.roles;
   const bool pairs_are_certain = context.comparer == nullptr && !context.spec->residual;
   first_match_suffices_ = pairs_are_certain && !roles.emit_pairs && !roles.tracks_build();
+  counts_by_word_ = pairs_are_certain && emitter.counts_only();
 }
 
 FindOptions Prober::options_for(const ProbeTarget& target) const {
@@ -58,18 +60,35 @@ Status Prober::probe(const ProbeTarget& target, const ProbeBlock& block) {
   if (target.dense != nullptr) {
     find_dense(*target.dense, block, s.pairs);
     CD_TRY(take_pairs(target, block));
+  } else if (counts_by_word_ && block.rows > 1 && is_one_word(block)) {
+    CD_TRY(count_one_word(target, block));
   } else {
-    find_runs(target, block);
-    do {
-      find_rest(*target.runs, block, options_for(target), s.pairs, s.open);
-      CD_TRY(take_pairs(target, block));
-      // With many duplicates on both sides, one block can have millions of pairs.
-      if (context_->cancel->is_set()) {
-        return make_error(ErrorCode::kCancelled, "the join was cancelled while it probed");
-      }
-    } while (s.open.count > 0);
+    CD_TRY(probe_runs(target, block));
   }
   return context_->roles.tracks_probe() ? emit_probe_rows(block) : Status();
+}
+
+Status Prober::probe_runs(const ProbeTarget& target, const ProbeBlock& block) {
+  Scratch& s = *scratch_;
+  find_runs(target, block);
+  do {
+    find_rest(*target.runs, block, options_for(target), s.pairs, s.open);
+    CD_TRY(take_pairs(target, block));
+    // With many duplicates on both sides, one block can have millions of pairs.
+    if (context_->cancel->is_set()) {
+      return make_error(ErrorCode::kCancelled, "the join was cancelled while it probed");
+    }
+  } while (s.open.count > 0);
+  return {};
+}
+
+// Rows of one word have the same partners: the first row stands for all.
+Status Prober::count_one_word(const ProbeTarget& target, const ProbeBlock& block) {
+  const int64_t before = emitter_->rows();
+  CD_TRY(probe_runs(target, {1, block.words, block.carry}));
+  emitter_->count((emitter_->rows() - before) * (block.rows - 1));
+  std::fill_n(scratch_->probe_matched, block.rows, scratch_->probe_matched[0]);
+  return {};
 }
 
 // The first round. A block of one word (a skewed or sorted probe side) is looked up once: if that gives

@@ -56,6 +56,8 @@ class Prober {
   struct Scratch;
 
   FindOptions options_for(const ProbeTarget& target) const;
+  Status probe_runs(const ProbeTarget& target, const ProbeBlock& block);
+  Status count_one_word(const ProbeTarget& target, const ProbeBlock& block);
   void find_runs(const ProbeTarget& target, const ProbeBlock& block);
   Status take_pairs(const ProbeTarget& target, const ProbeBlock& block);
   void load_refs(const ProbeTarget& target, const ProbeBlock& block);
@@ -69,6 +71,7 @@ class Prober {
   const ProbeContext* context_;
   Emitter* emitter_;
   bool first_match_suffices_ = false;  // semi and anti joins: whether a row matches, not how often
+  bool counts_by_word_ = false;        // rows are only counted, and equal words are equal keys
   std::shared_ptr<Scratch> scratch_;
 };
 
