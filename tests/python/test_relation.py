@@ -230,8 +230,9 @@ def test_unknown_names_of_the_module() -> None:
 
 
 def endless(dock: xd.Dock, residual: xd.Expr | None = None) -> xd.Relation:
-    """Every row matches every row: 40 thousand million of them."""
-    ones = pa.table({"k": pa.repeat(1, 200_000), "v": pa.array(range(200_000))})
+    """Every row matches every row: 40 thousand million of them, each verified."""
+    one = pa.scalar(Decimal(1), pa.decimal128(9))
+    ones = pa.table({"k": pa.repeat(one, 200_000), "v": pa.array(range(200_000))})
     return dock.from_arrow(ones).join(ones, on="k", residual=residual)
 
 
