@@ -6,12 +6,12 @@ A case is made of plain words and one seed; the same case always gives the same 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from join_values import Pool, Random, column_of, make_pool, shared_pools
+from made_tables import MadeColumn, assemble
+from value_pools import Pool, Random, make_pool, shared_pools
 
 Names = tuple[str, ...]
 KeyColumns = tuple[tuple[str, str], ...]  # (type on the left, type on the right)
@@ -196,46 +196,6 @@ def _limited(
         rows[larger] //= 2
 
 
-def _cuts(case: Case, rows: int, random: Random) -> list[tuple[int, int]]:
-    """Where the chunks of a table begin and end."""
-    if case.chunks in ("one", "sliced"):
-        return [(0, rows)]
-    cuts = sorted(int(cut) for cut in random.integers(0, rows + 1, 5))
-    if case.chunks == "empty":
-        cuts = sorted([0, 0, *cuts, cuts[0], rows, rows])
-    bounds = [0, *cuts, rows]
-    return list(pairwise(bounds))
-
-
-@dataclass(frozen=True)
-class _Column:
-    name: str
-    type_name: str
-    pool: Pool
-    codes: np.ndarray
-    nulls: np.ndarray
-
-    def piece(self, begin: int, end: int, padding: int, random: Random) -> pa.Array:
-        """Rows [begin, end), as a slice of a longer array where there is padding."""
-        count = end - begin + 2 * padding
-        codes = random.integers(0, len(self.pool), count)
-        nulls = random.random(count) < 0.5 * self.nulls.any()
-        codes[padding : padding + end - begin] = self.codes[begin:end]
-        nulls[padding : padding + end - begin] = self.nulls[begin:end]
-        return column_of(self.pool, self.type_name, codes, nulls).slice(padding, end - begin)
-
-
-def _assemble(case: Case, columns: list[_Column], rows: int, random: Random) -> pa.Table:
-    batches = []
-    for begin, end in _cuts(case, rows, random):
-        arrays = []
-        for column in columns:
-            padding = 0 if case.chunks == "one" else int(random.integers(1, 20))
-            arrays.append(column.piece(begin, end, padding, random))
-        batches.append(pa.record_batch(arrays, names=[column.name for column in columns]))
-    return pa.Table.from_batches(batches)
-
-
 def make_sides(case: Case) -> Sides:
     """The tables of a case."""
     random = np.random.default_rng(case.seed)
@@ -253,7 +213,7 @@ def make_sides(case: Case) -> Sides:
     payloads = tuple(PAYLOADS[name] for name in case.payload)
     for side in (0, 1):
         columns = [
-            _Column(f"k{i}", types[i][side], pools[i][side], codes[side][i], nulls[side][i])
+            MadeColumn(f"k{i}", types[i][side], pools[i][side], codes[side][i], nulls[side][i])
             for i in range(len(types))
         ]
         named = [("pq"[side], "int32")]
@@ -262,8 +222,8 @@ def make_sides(case: Case) -> Sides:
             pool = make_pool(type_name, 50, random)
             at = random.integers(0, len(pool), len(tuples[side]))
             absent = random.random(len(at)) < (0.0, 0.2, 1.0)[i % 3]
-            columns.append(_Column(name, type_name, pool, at, absent))
-        tables.append(_assemble(case, columns, rows[side], random))
+            columns.append(MadeColumn(name, type_name, pool, at, absent))
+        tables.append(assemble(case.chunks, columns, rows[side], random))
     return Sides(tables[0], tables[1], (payloads[0], payloads[1]))
 
 

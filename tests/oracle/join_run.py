@@ -10,7 +10,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from crossdock import _native
 from join_cases import Case, Sides, make_sides, run_options
-from join_oracle import LEFT_ONLY, Rows, assert_same_rows, expected_rows, taken
+from join_oracle import LEFT_ONLY, Rows, expected_rows
+from same_rows import assert_same_rows, taken
 
 Output = list[tuple[str, str, str]]
 

@@ -14,7 +14,8 @@ from conftest import EngineOf
 from crossdock import _native
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from join_oracle import LEFT_ONLY, assert_same_rows, plain
+from join_oracle import LEFT_ONLY
+from same_rows import assert_same_rows, plain
 
 KINDS = ("inner", "left", "right", "full", "semi", "anti")
 LEFT_SCHEMA = pa.schema([("k", pa.int64()), ("t", pa.utf8()), ("a", pa.int32())])

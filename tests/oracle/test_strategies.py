@@ -13,8 +13,9 @@ import pytest
 from conftest import EngineOf
 from crossdock import _native
 from join_cases import Case, KeyColumns, Sides, make_sides
-from join_oracle import LEFT_ONLY, assert_same_rows, expected_rows
+from join_oracle import LEFT_ONLY, expected_rows
 from join_run import expected_columns, make_join, outputs, result_of
+from same_rows import assert_same_rows
 
 KINDS = ("inner", "left", "right", "full", "semi", "anti", "anti_null_aware")
 SPARSE: KeyColumns = (("int64", "int64"),)

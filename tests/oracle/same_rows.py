@@ -1,0 +1,68 @@
+"""Comparison of results: columns in a form that compares bit by bit, and rows as multisets."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+
+
+def plain(column: pa.ChunkedArray | pa.Array) -> pa.Array:
+    """The column as an array whose values compare bit by bit: dictionaries decoded, views as
+    offsets, floats as integers (any NaN alike), times as integers."""
+    array = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+    if isinstance(array, pa.ChunkedArray):
+        array = pa.concat_arrays(array.chunks) if array.num_chunks else pa.array([], array.type)
+    kind = array.type
+    if pa.types.is_dictionary(kind):
+        return array.cast(kind.value_type)
+    if kind in (pa.string_view(), pa.binary_view(), pa.large_utf8(), pa.large_binary()):
+        text = kind in (pa.string_view(), pa.large_utf8())
+        return array.cast(pa.utf8() if text else pa.binary())
+    if pa.types.is_floating(kind):
+        bits = pa.int32() if kind == pa.float32() else pa.int64()
+        valid = array.is_valid().to_numpy(zero_copy_only=False)
+        nans = array.is_nan().fill_null(False).to_numpy(zero_copy_only=False)
+        values = array.view(bits).fill_null(0).to_numpy().copy()
+        values[nans] = -1
+        return pa.array(values, mask=~valid)
+    if pa.types.is_temporal(kind):
+        return array.view(pa.int32() if kind.bit_width == 32 else pa.int64())
+    return array
+
+
+def taken(column: pa.ChunkedArray, rows: np.ndarray) -> pa.Array:
+    """column[rows], null where the row is -1, in plain form."""
+    return plain(column).take(pa.array(rows, mask=rows < 0))
+
+
+def assert_same_rows(expected: list[pa.Array], found: pa.Table) -> None:
+    """Both hold the same rows, as multisets; otherwise shows some that only one has."""
+    rows = len(expected[0])
+    assert found.num_rows == rows, f"{found.num_rows} rows, expected {rows}"
+    if rows == 0:
+        return
+    codes: list[list[np.ndarray]] = [[], []]
+    for want, column in zip(expected, found.columns, strict=True):
+        have = plain(column)
+        assert have.type == want.type
+        indices = pa.concat_arrays([want, have]).dictionary_encode("encode").indices.to_numpy()
+        codes[0].append(indices[:rows])
+        codes[1].append(indices[rows:])
+    ordered = []
+    orders = []
+    for side in codes:
+        stacked = np.stack(side)
+        orders.append(np.lexsort(stacked))
+        ordered.append(stacked[:, orders[-1]])
+    wrong = np.flatnonzero((ordered[0] != ordered[1]).any(axis=0))
+    if len(wrong):
+        shown = [
+            [column[int(orders[side][wrong[0]])] for column in columns]
+            for side, columns in enumerate([expected, [plain(c) for c in found.columns]])
+        ]
+        names = found.column_names
+        raise AssertionError(
+            f"{len(wrong)} of {rows} rows differ after sorting; first, by {names}:\n"
+            f"  expected {[value.as_py() for value in shown[0]]}\n"
+            f"  found    {[value.as_py() for value in shown[1]]}"
+        )
