@@ -39,9 +39,8 @@ ScatterState RadixScatter::state() {
           63 - options_.partition_bits};
 }
 
-Status RadixScatter::put(const uint64_t* words, const uint64_t* carry, int32_t rows) {
+Status RadixScatter::put(const ScatterInput& input) {
   const ScatterState state = this->state();
-  const ScatterInput input{words, carry, rows};
   uint32_t blocked = UINT32_MAX;
   int32_t done = scatter_rows(state, input, 0, &blocked);
   while (blocked != UINT32_MAX) {

@@ -1,5 +1,6 @@
-// The radix scatter: sorts rows by the top bits of their key word into one list of segments per
-// partition, in one pass and without a histogram (segments grow as rows come).
+// The radix scatter: sorts rows by the top bits of their key word, or by partitions that the caller
+// names (ranges, splitters.hpp), into one list of segments per partition, in one pass and without a
+// histogram (segments grow as rows come).
 //
 // Rows collect in a small buffer per partition (software write-combining, seed of all fast
 // partitioners since Balkesen et al., ICDE 2013) and leave it 16 at a time by streaming stores, so a
@@ -36,7 +37,11 @@ class RadixScatter {
   Status open();
 
   // Sorts `rows` rows in. `carry` is read only when has_carry.
-  Status put(const uint64_t* words, const uint64_t* carry, int32_t rows);
+  Status put(const uint64_t* words, const uint64_t* carry, int32_t rows) {
+    return put({words, carry, rows, nullptr});
+  }
+  // The same; named partitions must be below partition_count().
+  Status put(const ScatterInput& input);
 
   // Empties the buffers; afterwards the segments hold every row and other threads may read them
   // (the caller's barrier orders the streaming stores, which finish() has fenced).

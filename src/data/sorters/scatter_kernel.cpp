@@ -30,7 +30,7 @@ HWY_INLINE void flush_into(const ScatterState& state, uint32_t partition) {
   state.fill[partition] = 0;
 }
 
-template <bool kHasCarry>
+template <bool kHasCarry, bool kIsNamed>
 int32_t scatter(const ScatterState& state,
                 const ScatterInput& input,
                 int32_t begin,
@@ -40,10 +40,12 @@ int32_t scatter(const ScatterState& state,
   uint8_t* const fill = state.fill;
   const uint64_t* const words = input.words;
   const uint64_t* const carry = input.carry;
+  const uint16_t* const partitions = input.partitions;
   const int shift = state.shift;
   const int32_t rows = input.rows;
   for (int32_t i = begin; i < rows; ++i) {
-    const auto partition = static_cast<uint32_t>(words[i] >> 1 >> shift);
+    const auto partition =
+        kIsNamed ? uint32_t{partitions[i]} : static_cast<uint32_t>(words[i] >> 1 >> shift);
     uint64_t* const buffer = buffers + partition * kStride;
     const uint32_t at = fill[partition];
     buffer[at] = words[i];
@@ -64,8 +66,12 @@ int32_t scatter_rows(const ScatterState& state,
                      const ScatterInput& input,
                      int32_t begin,
                      uint32_t* blocked) {
-  return state.carry_offset > 0 ? scatter<true>(state, input, begin, blocked)
-                                : scatter<false>(state, input, begin, blocked);
+  if (input.partitions != nullptr) {
+    return state.carry_offset > 0 ? scatter<true, true>(state, input, begin, blocked)
+                                  : scatter<false, true>(state, input, begin, blocked);
+  }
+  return state.carry_offset > 0 ? scatter<true, false>(state, input, begin, blocked)
+                                : scatter<false, false>(state, input, begin, blocked);
 }
 
 void flush_buffer(const ScatterState& state, uint32_t partition) {

@@ -29,6 +29,7 @@ struct ScatterInput {
   const uint64_t* words = nullptr;
   const uint64_t* carry = nullptr;
   int32_t rows = 0;
+  const uint16_t* partitions = nullptr;  // of each row; nullptr = the top bits of its word
 };
 
 // Sorts rows in from `begin` on. Answers input.rows when all are in; else the first row that is not,
