@@ -1,107 +1,362 @@
-"""Reads the text of --where into an expression: Python's syntax for comparisons, nothing that runs.
+"""Reads expressions from the command line (--where and its like): SQL's words or Python's, the same
+meaning. Nothing in the text is run.
 
-l_quantity > 10 and o_orderpriority == '1-URGENT'
-o_orderdate >= '1995-01-01' and l_shipmode in ['AIR', 'RAIL'] and l_comment is not None
+l_quantity > 10 and o_orderpriority = '1-URGENT'
+o_orderdate between '1995-01-01' and '1995-12-31' and l_shipmode in ('AIR', 'RAIL')
+year(o_orderdate) == 1995 and not l_comment like '%special%' and price * (1 - discount) > 100
+case when flag is null then 0 else cast(size as float64) end >= 2
+
+From weak to strong: or, and, not, comparisons (which chain: 1 < a <= 3), + -, * / // %, minus.
+`names with spaces` stand between backquotes, texts between ' or ".
 """
 
 from __future__ import annotations
 
-import ast
+import difflib
 import operator
-from typing import Any
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any, NoReturn
 
 import click
 import crossdock as xd
 
-_COMPARE: dict[type[ast.cmpop], Any] = {
-    ast.Eq: operator.eq,
-    ast.NotEq: operator.ne,
-    ast.Lt: operator.lt,
-    ast.LtE: operator.le,
-    ast.Gt: operator.gt,
-    ast.GtE: operator.ge,
+_TOKEN = re.compile(
+    r"""\s*(?:
+      (?P<number>(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?)
+    | (?P<text>'(?:[^']|'')*'|"(?:[^"]|"")*")
+    | (?P<name>[^\W\d]\w*)
+    | (?P<quoted>`[^`]+`)
+    | (?P<sign><=|>=|==|!=|<>|//|[-+*/%<>=(),\[\]])
+    )""",
+    re.VERBOSE,
+)
+_COMPARE: dict[str, Callable[[Any, Any], Any]] = {
+    "=": operator.eq,
+    "==": operator.eq,
+    "!=": operator.ne,
+    "<>": operator.ne,
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
 }
-_ARITHMETIC: dict[type[ast.operator], Any] = {
-    ast.Add: operator.add,
-    ast.Sub: operator.sub,
-    ast.Mult: operator.mul,
-    ast.Div: operator.truediv,
+_SUMS: dict[str, Callable[[Any, Any], Any]] = {"+": operator.add, "-": operator.sub}
+_PRODUCTS: dict[str, Callable[[Any, Any], Any]] = {
+    "*": operator.mul,
+    "/": operator.truediv,
+    "//": operator.floordiv,
+    "%": operator.mod,
 }
+_CONSTANTS = {"null": None, "none": None, "true": True, "false": False}
+_RESERVED = frozenset(
+    ("and", "or", "not", "in", "is", "like", "between", "case", "when", "then", "else", "end", "as")
+) | frozenset(_CONSTANTS)
+# Methods of an expression: without arguments, and with one constant (of these types).
+_METHODS = ("abs", "lower", "upper", "length", "strip", "date",
+            "year", "month", "day", "weekday", "hour", "minute", "second")  # fmt: skip
+_SYNONYMS = {"trim": "strip", "len": "length"}
+_WITH_CONSTANT: dict[str, type] = {
+    "round": int,
+    "starts_with": str,
+    "ends_with": str,
+    "contains": str,
+    "strip": str,
+}
+_FUNCTIONS = sorted({*_METHODS, *_WITH_CONSTANT, *_SYNONYMS, "coalesce", "cast"})
 
 
 def parse_predicate(text: str) -> xd.Expr:
-    """The expression that `text` says; click.UsageError with the reason where it says none."""
+    """The expression that `text` says; click.UsageError with place and reason where it says
+    none."""
+    return parse_expression(text, "--where")
+
+
+def parse_expression(text: str, option: str) -> xd.Expr:
+    """The same for the value of another option, which the errors name."""
+    parser = _Parser(text, option)
+    found = parser.expression()
+    parser.require_end()
+    return xd.lit(found)
+
+
+@dataclass(frozen=True)
+class _Token:
+    kind: str  # number, text, name, quoted, sign, end
+    text: str
+    at: int
+
+    @property
+    def word(self) -> str:
+        """The token as a keyword or sign, in lower case; "" when it can be none."""
+        return self.text.lower() if self.kind in ("name", "sign") else ""
+
+
+class _Parser:
+    """One function per level of the grammar; each leaves the token after what it has read."""
+
+    def __init__(self, text: str, option: str) -> None:
+        self.text = text
+        self.option = option
+        self.tokens = list(self._tokens())
+        self.next = 0
+
+    def expression(self) -> Any:
+        found = self._conjunction()
+        while self._take("or"):
+            found = found | self._conjunction()
+        return found
+
+    def require_end(self) -> None:
+        token = self._peek()
+        if token.kind != "end":
+            self._fail(token, f"{token.text!r} does not continue the expression")
+
+    def _tokens(self) -> Iterator[_Token]:
+        at, end = 0, len(self.text.rstrip())
+        while at < end:
+            match = _TOKEN.match(self.text, at)
+            if match is None:
+                start = at + len(self.text[at:]) - len(self.text[at:].lstrip())
+                letter = self.text[start]
+                what = "this text has no end" if letter in "'\"`" else f"{letter!r} has no meaning"
+                self._fail(_Token("end", letter, start), what)
+            kind = str(match.lastgroup)
+            yield _Token(kind, match[kind], match.start(kind))
+            at = match.end()
+        yield _Token("end", "", end)
+
+    def _peek(self) -> _Token:
+        return self.tokens[self.next]
+
+    def _advance(self) -> _Token:
+        token = self.tokens[self.next]
+        self.next = min(self.next + 1, len(self.tokens) - 1)
+        return token
+
+    def _take(self, *words: str) -> bool:
+        """Passes `words` if they come next."""
+        coming = [token.word for token in self.tokens[self.next : self.next + len(words)]]
+        if coming != list(words):
+            return False
+        self.next += len(words)
+        return True
+
+    def _require(self, word: str, after: str) -> None:
+        if not self._take(word):
+            token = self._peek()
+            found = repr(token.text) if token.text else "the end"
+            self._fail(token, f"{word!r} is missing {after}; there is {found}")
+
+    def _fail(self, token: _Token, what: str) -> NoReturn:
+        line = self.text.replace("\n", " ").replace("\t", " ")
+        mark = " " * token.at + "^" * max(1, len(token.text))
+        raise click.UsageError(f"{self.option}: {what}\n  {line}\n  {mark}")
+
+    def _conjunction(self) -> Any:
+        found = self._negation()
+        while self._take("and"):
+            found = found & self._negation()
+        return found
+
+    def _negation(self) -> Any:
+        return ~self._negation() if self._take("not") else self._comparison()
+
+    def _comparison(self) -> Any:
+        left = self._sum()
+        negated = self._take("not")
+        word = self._peek().word
+        if word in ("in", "between", "like"):
+            self._advance()
+            found = self._membership(word, left)
+            return ~found if negated else found
+        if negated:
+            self._fail(self._peek(), "in, between or like is missing after 'not'")
+        if self._take("is"):
+            negated = self._take("not")
+            if not (self._take("null") or self._take("none")):
+                self._fail(self._peek(), "'null' is missing after 'is'")
+            return left.is_not_null() if negated else left.is_null()
+        whole: Any = None
+        while self._peek().word in _COMPARE:
+            compare = _COMPARE[self._advance().word]
+            right = self._sum()
+            part = compare(left, right)
+            whole = part if whole is None else whole & part
+            left = right
+        return left if whole is None else whole
+
+    def _membership(self, word: str, subject: Any) -> Any:
+        if word == "between":
+            low = self._sum()
+            self._require("and", "after the lower bound of 'between'")
+            return subject.between(low, self._sum())
+        if word == "like":
+            return subject.like(self._constant("like", str))
+        closing = {"(": ")", "[": "]"}.get(self._peek().word)
+        if closing is None:
+            self._fail(self._peek(), "'in' takes a list of values: in ('a', 'b')")
+        self._advance()
+        values: list[Any] = []
+        while not self._take(closing):
+            if values:
+                self._require(",", "in the list")
+                if self._take(closing):
+                    break
+            values.append(self._constant("in", object))
+        return subject.is_in(values)
+
+    def _sum(self) -> Any:
+        return self._chain(_SUMS, self._product)
+
+    def _product(self) -> Any:
+        return self._chain(_PRODUCTS, self._signed)
+
+    def _chain(self, signs: dict[str, Callable[[Any, Any], Any]], part: Callable[[], Any]) -> Any:
+        found = part()
+        while self._peek().word in signs:
+            apply = signs[self._advance().word]
+            found = apply(found, part())
+        return found
+
+    def _signed(self) -> Any:
+        if not self._take("-"):
+            return self._primary()
+        if self._peek().kind == "number":
+            return xd.lit(-_number(self._advance().text))
+        return -self._signed()
+
+    def _primary(self) -> Any:
+        token = self._advance()
+        word = token.word
+        if token.kind == "number":
+            return xd.lit(_number(token.text))
+        if token.kind == "text":
+            return xd.lit(_unquoted(token.text))
+        if token.kind == "quoted":
+            return xd.col(token.text[1:-1])
+        if word == "(":
+            found = self.expression()
+            self._require(")", "after the bracket")
+            return found
+        if word in _CONSTANTS:
+            return xd.lit(_CONSTANTS[word])
+        if word == "case":
+            return self._case()
+        if token.kind == "name" and word not in _RESERVED:
+            if self._peek().word == "(":
+                return self._call(token)
+            if word in ("date", "timestamp") and self._peek().kind == "text":
+                return xd.lit(_unquoted(self._advance().text))
+            return xd.col(token.text)
+        return self._fail(
+            token,
+            "a column, a number, a 'text' or a function is missing before "
+            + (repr(token.text) if token.text else "the end"),
+        )
+
+    def _case(self) -> Any:
+        cases: Any = xd
+        if self._peek().word != "when":
+            self._fail(self._peek(), "'when' is missing after 'case'")
+        while self._take("when"):
+            condition = self.expression()
+            self._require("then", "after the condition")
+            cases = cases.when(condition).then(self.expression())
+        if self._take("else"):
+            cases = cases.otherwise(self.expression())
+        self._require("end", "after the last value of 'case'")
+        return cases
+
+    def _call(self, name: _Token) -> Any:
+        function = _SYNONYMS.get(name.word, name.word)
+        if name.word not in _FUNCTIONS:
+            close = difflib.get_close_matches(name.word, _FUNCTIONS, n=1)
+            advice = f"did you mean {close[0]}?" if close else "there are " + ", ".join(_FUNCTIONS)
+            self._fail(name, f"no function {name.text!r}; {advice}")
+        self._advance()
+        subject = self.expression()
+        if function == "cast":
+            return self._cast(subject)
+        others: list[Any] = []
+        while self._take(","):
+            constant = _WITH_CONSTANT.get(function)
+            taken = self._constant(function, constant) if constant else self.expression()
+            others.append(taken)
+        self._require(")", f"after the arguments of {name.text}")
+        if function == "coalesce":
+            return xd.coalesce(subject, *others)
+        wanted = len(others) <= (function in _WITH_CONSTANT)
+        if not wanted or (not others and function not in (*_METHODS, "round")):
+            self._fail(name, f"{name.text} takes {_arguments(function)}")
+        return getattr(subject, function)(*others)
+
+    def _cast(self, subject: Any) -> Any:
+        self._require("as", "after the value of cast")
+        token = self._advance()
+        spelled = _unquoted(token.text) if token.kind == "text" else token.text
+        if token.word == "decimal" or token.word == "decimal128":
+            self._require("(", "after decimal, as in decimal(15, 2)")
+            precision = self._constant("decimal", int)
+            scale = self._constant("decimal", int) if self._take(",") else 0
+            self._require(")", "after the digits of decimal")
+            found = _decimal_type(precision, scale)
+        else:
+            found = _type_named(spelled)
+        if found is None:
+            self._fail(token, f"no type {spelled!r}; such as int64, float64, string, date32")
+        self._require(")", "after the type of cast")
+        return subject.cast(found)
+
+    def _constant(self, function: str, kind: type) -> Any:
+        token = self._peek()
+        found = self._signed()
+        value = getattr(found, "value", found)
+        if isinstance(value, xd.Expr) or not isinstance(value, kind):
+            shown = {str: "a 'text'", int: "a whole number"}.get(kind, "a constant")
+            self._fail(token, f"{function} takes {shown} here")
+        return value
+
+
+def _number(text: str) -> int | float | Decimal:
+    if text.isdigit():
+        return int(text)
+    value = float(text)
+    # Digits that a float would lose belong to a decimal.
+    return value if "e" in text.lower() or Decimal(repr(value)) == Decimal(text) else Decimal(text)
+
+
+def _unquoted(text: str) -> str:
+    mark = text[0]
+    return text[1:-1].replace(mark * 2, mark)
+
+
+def _arguments(function: str) -> str:
+    if function not in _WITH_CONSTANT:
+        return "one argument"
+    constant = {str: "'text'", int: "digits"}[_WITH_CONSTANT[function]]
+    optional = function in ("round", "strip")
+    return f"(value[, {constant}])" if optional else f"(value, {constant})"
+
+
+def _type_named(name: str) -> Any:
+    import pyarrow as pa
+
+    synonyms = {"bigint": "int64", "int": "int32", "integer": "int32", "double": "float64",
+                "real": "float32", "varchar": "string", "text": "string", "date": "date32",
+                "timestamp": "timestamp[us]", "boolean": "bool"}  # fmt: skip
     try:
-        tree = ast.parse(text.strip(), mode="eval")
-    except SyntaxError as error:
-        hint = " Equality is ==." if "=" in text and "==" not in text else ""
-        raise click.UsageError(f"--where {text!r}: {error.msg}.{hint}") from None
-    return xd.lit(_read(tree.body, text))
-
-
-def _read(node: ast.expr, text: str) -> Any:
-    if isinstance(node, ast.Name):
-        return xd.col(node.id)
-    if isinstance(node, ast.Constant):
-        return xd.lit(node.value)
-    if isinstance(node, ast.Compare):
-        return _comparison(node, text)
-    if isinstance(node, ast.BoolOp):
-        parts = [_read(value, text) for value in node.values]
-        join = operator.and_ if isinstance(node.op, ast.And) else operator.or_
-        whole = parts[0]
-        for part in parts[1:]:
-            whole = join(whole, part)
-        return whole
-    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
-        return ~_read(node.operand, text)
-    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
-        return _negative(_read(node.operand, text), node)
-    if isinstance(node, ast.BinOp) and type(node.op) in _ARITHMETIC:
-        return _ARITHMETIC[type(node.op)](_read(node.left, text), _read(node.right, text))
-    raise _unknown(node, text)
-
-
-def _negative(value: Any, node: ast.UnaryOp) -> Any:
-    if isinstance(node.operand, ast.Constant):
-        return xd.lit(-node.operand.value)  # type: ignore[operator]
-    return -value
-
-
-def _comparison(node: ast.Compare, text: str) -> Any:
-    sides = [node.left, *node.comparators]
-    whole: Any = None
-    for left, operation, right in zip(sides, node.ops, sides[1:], strict=False):
-        part = _one_comparison(left, operation, right, text)
-        whole = part if whole is None else whole & part
-    return whole
-
-
-def _one_comparison(left: ast.expr, operation: ast.cmpop, right: ast.expr, text: str) -> Any:
-    subject = _read(left, text)
-    if isinstance(operation, ast.In | ast.NotIn):
-        if not isinstance(right, ast.List | ast.Tuple | ast.Set):
-            raise _unknown(right, text)
-        values = [_constant(element, text) for element in right.elts]
-        found = subject.is_in(values)
-        return found if isinstance(operation, ast.In) else ~found
-    if isinstance(operation, ast.Is | ast.IsNot):
-        if not (isinstance(right, ast.Constant) and right.value is None):
-            raise _unknown(right, text)
-        return subject.is_null() if isinstance(operation, ast.Is) else subject.is_not_null()
-    return _COMPARE[type(operation)](subject, _read(right, text))
-
-
-def _constant(node: ast.expr, text: str) -> Any:
-    try:
-        return ast.literal_eval(node)
+        return pa.type_for_alias(synonyms.get(name.lower(), name.lower()))
     except ValueError:
-        raise _unknown(node, text) from None
+        return None
 
 
-def _unknown(node: ast.expr, text: str) -> click.UsageError:
-    part = ast.get_source_segment(text.strip(), node) or text
-    return click.UsageError(
-        f"--where does not take {part!r}. It takes columns, numbers, 'text', "
-        "== != < <= > >=, + - * /, in [...], is None, and, or, not."
-    )
+def _decimal_type(precision: int, scale: int) -> Any:
+    import pyarrow as pa
+
+    try:
+        return pa.decimal128(precision, scale)
+    except ValueError:
+        return None

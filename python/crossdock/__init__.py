@@ -33,7 +33,7 @@ if TYPE_CHECKING:
         error_table,
     )
     from crossdock.explain import Plan
-    from crossdock.expressions import Expr, col, lit
+    from crossdock.expressions import Expr, coalesce, col, lit, when
     from crossdock.profile import Profile
     from crossdock.relation import Relation
     from crossdock.session import Dock, connect
@@ -59,7 +59,7 @@ _HOMES: dict[str, tuple[str, ...]] = {
         "error_table",
     ),
     "crossdock.explain": ("Plan",),
-    "crossdock.expressions": ("Expr", "col", "lit"),
+    "crossdock.expressions": ("Expr", "coalesce", "col", "lit", "when"),
     "crossdock.profile": ("Profile",),
     "crossdock.relation": ("Relation",),
     "crossdock.session": ("Dock", "connect"),
@@ -87,6 +87,7 @@ __all__ = [
     "TypeError",
     "__version__",
     "build_info",
+    "coalesce",
     "col",
     "connect",
     "count",
@@ -97,6 +98,7 @@ __all__ = [
     "max",
     "min",
     "sum",
+    "when",
 ]
 
 

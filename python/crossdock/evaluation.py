@@ -9,14 +9,27 @@ Everything here is pure and thread-safe.
 from __future__ import annotations
 
 import operator
-from decimal import Decimal
+from collections.abc import Callable
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from crossdock.arithmetic import arithmetic, common_type, compare, comparison_type, fit_literal
+from crossdock.choices import choose, choose_lazily
 from crossdock.errors import CrossdockError, make_error
-from crossdock.expressions import COMPARISONS, Call, Column, Expr, Literal
+from crossdock.expressions import (
+    ARITHMETIC,
+    COMPARISONS,
+    DATE_PARTS,
+    Call,
+    Column,
+    Expr,
+    Literal,
+    conjunction,
+    conjuncts,
+    may_raise,
+)
 
 _OPERATORS = {
     "equal": operator.eq,
@@ -25,14 +38,17 @@ _OPERATORS = {
     "less_equal": operator.le,
     "greater": operator.gt,
     "greater_equal": operator.ge,
+}
+# What readers take beside comparisons, in-lists and functions of texts.
+_AS_FILTER: dict[str, Callable[..., Any]] = {
     "and_kleene": operator.and_,
     "or_kleene": operator.or_,
-}
-_CHECKED = {
-    "add": pc.add_checked,
-    "subtract": pc.subtract_checked,
-    "multiply": pc.multiply_checked,
-    "negate": pc.negate_checked,
+    "invert": operator.invert,
+    "is_null": lambda part: part.is_null(),
+    "is_valid": lambda part: part.is_valid(),
+    "coalesce": pc.coalesce,
+    "weekday": pc.day_of_week,
+    **{part: getattr(pc, part) for part in DATE_PARTS - {"weekday"}},
 }
 
 
@@ -41,8 +57,10 @@ def evaluate(expression: Expr, rows: Any) -> Any:
     ChunkedArray of as many rows. ExpressionError when a kernel refuses or a value does not fit."""
     try:
         value = _evaluate(expression, rows)
-    except pa.ArrowException as error:
+    except (pa.ArrowException, OverflowError) as error:
         raise _refused(expression, rows.schema, error) from None
+    except CrossdockError as error:
+        raise _inside(expression, error) from None
     if isinstance(value, pa.Scalar):
         return pa.repeat(value, rows.num_rows)
     return value
@@ -71,9 +89,17 @@ def not_boolean(predicate: Expr, found: Any) -> CrossdockError:
 
 
 def keep_rows(rows: Any, predicate: Expr) -> Any:
-    """The rows of a Table or RecordBatch for which `predicate` is true; the schema stays."""
+    """The rows of a Table or RecordBatch for which `predicate` is true; the schema stays.
+
+    Parts of a conjunction that can raise see only rows for which the parts before them, and all
+    that cannot raise, are true."""
     schema = rows.schema
-    kept = without_views(rows).filter(mask_of(predicate, rows))
+    kept = without_views(rows)
+    parts = conjuncts(predicate)
+    safe = conjunction([part for part in parts if not may_raise(part)])
+    for part in (safe, *(part for part in parts if may_raise(part))):
+        if part is not None:
+            kept = kept.filter(mask_of(part, kept))
     return kept if kept.schema == schema else kept.cast(schema)
 
 
@@ -107,92 +133,182 @@ def _to_pyarrow(expression: Expr, schema: Any, views: frozenset[str], exact: boo
         # there is no kernel; they look for statistics of bare fields only.
         return pc.coalesce(field) if expression.name in views else field
     if isinstance(expression, Literal):
-        return pc.scalar(expression.value)
+        return pc.scalar(fit_literal(expression.value, pa.null()))
     assert isinstance(expression, Call)
-    function = expression.function
+    function, option = expression.function, expression.option
     exact = exact or function == "invert"
-    arguments = _coerced(expression, schema)
-    left, *rest = (_to_pyarrow(part, schema, views, exact) for part in arguments)
+    types = [_static_type(argument, schema) for argument in expression.arguments]
+    parts = [
+        pc.scalar(fit_literal(argument.value, wanted))
+        if isinstance(argument, Literal)
+        else _to_pyarrow(argument, schema, views, exact)
+        for argument, wanted in zip(
+            expression.arguments, _types_beside(expression, types), strict=True
+        )
+    ]
     if function == "is_in":
-        subject = expression.arguments[0]
-        found = left.isin(_value_set(expression.option, result_type(subject, schema)))
+        found = parts[0].isin(_value_set(option, types[0]))
         null = pc.scalar(pa.scalar(None, pa.bool_()))
-        return pc.if_else(left.is_valid(), found, null) if exact else found
-    if function == "invert":
-        return ~left
-    if function == "is_null":
-        return left.is_null()
-    if function == "is_valid":
-        return left.is_valid()
-    return _OPERATORS[function](left, rest[0])
+        return pc.if_else(parts[0].is_valid(), found, null) if exact else found
+    if function in COMPARISONS:
+        parts = _comparable(expression, parts, schema)
+        return _OPERATORS[function](*parts)
+    if function in _OF_TEXTS:
+        plain = result_type(expression.arguments[0], schema)
+        subject = parts[0].cast(plain.value_type) if pa.types.is_dictionary(plain) else parts[0]
+        if function == "length":
+            return pc.utf8_length(subject).cast(pa.int64())
+        return _OF_TEXTS[function](subject, option)
+    return _AS_FILTER[function](*parts)
+
+
+def _static_type(argument: Expr, schema: Any) -> Any:
+    return None if isinstance(argument, Literal) else result_type(argument, schema)
+
+
+def _comparable(expression: Call, parts: list[Any], schema: Any) -> list[Any]:
+    """Both sides of a comparison in the type that holds all their values."""
+    if any(isinstance(argument, Literal) for argument in expression.arguments):
+        values = _evaluated(expression, schema.empty_table())
+        types = [value.type for value in values]
+    else:
+        types = [result_type(argument, schema) for argument in expression.arguments]
+    wide = comparison_type(*types)
+    return parts if wide is None else [part.cast(wide, safe=False) for part in parts]
 
 
 def _evaluate(expression: Expr, rows: Any) -> Any:
     if isinstance(expression, Column):
         return _plain(rows.column(expression.name))
     if isinstance(expression, Literal):
-        return _scalar(expression.value)
+        return fit_literal(expression.value, pa.null())
     assert isinstance(expression, Call)
-    arguments = [_evaluate(argument, rows) for argument in _coerced(expression, rows.schema)]
-    function = expression.function
+    lazy = expression.function in ("case", "coalesce")
+    if lazy and expression.columns() and any(map(may_raise, expression.arguments[1:])):
+        return choose_lazily(expression, rows, _evaluate)
+    arguments = _evaluated(expression, rows)
+    try:
+        return _applied(expression, arguments)
+    except (pa.ArrowException, OverflowError) as error:
+        raise _refused(expression, rows.schema, error) from None
+
+
+def _evaluated(expression: Call, rows: Any) -> list[Any]:
+    """The values of the arguments; literals take the type that fits those they stand beside."""
+    values = [
+        None if isinstance(argument, Literal) else _evaluate(argument, rows)
+        for argument in expression.arguments
+    ]
+    beside = _types_beside(expression, [None if v is None else v.type for v in values])
+    return [
+        fit_literal(argument.value, wanted) if isinstance(argument, Literal) else value
+        for argument, value, wanted in zip(expression.arguments, values, beside, strict=True)
+    ]
+
+
+def _types_beside(expression: Call, types: list[Any]) -> list[Any]:
+    """Per argument, the type that a literal in its place should fit; `types` has None for those
+    that are literals."""
+    results = range(len(types))
+    if expression.function == "case":
+        results = range(1, len(types), 2)
+        results = sorted({*results, len(types) - 1})  # type: ignore[assignment]
+    elif expression.function in ("and_kleene", "or_kleene", "invert"):
+        return [pa.bool_()] * len(types)
+    elif expression.function not in COMPARISONS | ARITHMETIC | {"coalesce"}:
+        return [pa.null()] * len(types)
+    known = [types[i] for i in results if types[i] is not None and not pa.types.is_null(types[i])]
+    wanted = known[0] if known else pa.null()
+    return [wanted if i in results else pa.null() for i in range(len(types))]
+
+
+def _applied(expression: Call, values: list[Any]) -> Any:
+    """The function of `expression`, of the values of its arguments."""
+    function, option = expression.function, expression.option
+    if function in COMPARISONS:
+        return compare(function, *values)
+    if function in ARITHMETIC:
+        return arithmetic(function, *values)
+    if function == "case":
+        return choose(values)
+    if function == "coalesce":
+        both = common_type([value.type for value in values])
+        return pc.coalesce(*(pc.cast(value, both) for value in values))
     if function == "is_in":
-        return _is_in(arguments[0], expression.option)
-    if function == "cast":
-        return pc.cast(arguments[0], expression.option)
-    if function == "divide":
-        return _divide(*arguments)
-    if function in _CHECKED:
-        return _CHECKED[function](*arguments)
-    return pc.call_function(function, arguments)
-
-
-def _coerced(expression: Call, schema: Any) -> tuple[Expr, ...]:
-    """The arguments, with a literal that is compared read as what it is compared with: text as a
-    date or time, an integer as a decimal."""
-    if expression.function not in COMPARISONS or len(expression.arguments) != 2:
-        return expression.arguments
-    left, right = expression.arguments
-    return (_as_type_of(left, right, schema), _as_type_of(right, left, schema))
-
-
-def _as_type_of(literal: Expr, other: Expr, schema: Any) -> Expr:
-    if not isinstance(literal, Literal) or isinstance(other, Literal):
-        return literal
-    value = literal.value
-    if not isinstance(value, str | int) or isinstance(value, bool):
-        return literal
-    if isinstance(other, Column):
-        wanted = schema.field(other.name).type
-    else:
-        wanted = result_type(other, schema)
-    if isinstance(value, str) and pa.types.is_temporal(wanted):
-        return Literal(pa.scalar(value).cast(wanted))
-    if isinstance(value, int) and pa.types.is_decimal(wanted):
-        # As an int64 it would count as 19 digits, which do not fit beside those of the column.
-        return Literal(pa.scalar(Decimal(value)))
-    return literal
+        return _is_in(values[0], option)
+    if function in _OF_TEXTS:
+        return _OF_TEXTS[function](_decoded(values[0]), option)
+    if function in _OF_VALUES:
+        return _OF_VALUES[function](values[0], option)
+    return pc.call_function(function, values)
 
 
 def _is_in(subject: Any, values: tuple[Any, ...]) -> Any:
-    if isinstance(subject, pa.Scalar):
-        subject = pa.array([subject.as_py()], subject.type)
     found = pc.is_in(subject, value_set=_value_set(values, subject.type))
     return pc.if_else(pc.is_valid(subject), found, pa.scalar(None, pa.bool_()))
 
 
 def _value_set(values: tuple[Any, ...], wanted: Any) -> Any:
-    value_type = wanted.value_type if pa.types.is_dictionary(wanted) else wanted
-    return pa.array([value for value in values if value is not None], value_type)
+    """`values` as an array of the type `wanted`, without NULL and without numbers that no value of
+    the type equals."""
+    plain = wanted.value_type if pa.types.is_dictionary(wanted) else wanted
+    if pa.types.is_null(plain):
+        return pa.nulls(0)
+    fitting = []
+    for value in values:
+        literal = fit_literal(value, plain)
+        if not literal.is_valid:
+            continue
+        try:
+            fitting.append(literal.cast(plain))
+        except pa.ArrowInvalid:
+            if not _is_number(literal.type) or not _is_number(plain):
+                raise
+    return pa.array(fitting, plain)
 
 
-def _divide(left: Any, right: Any) -> Any:
-    if pa.types.is_integer(left.type) and pa.types.is_integer(right.type):
-        left = pc.cast(left, pa.float64())
-    return pc.divide(left, right)
+def _is_number(data_type: Any) -> bool:
+    kinds = (pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal)
+    return any(is_kind(data_type) for is_kind in kinds)
 
 
-def _scalar(value: Any) -> Any:
-    return value if isinstance(value, pa.Scalar) else pa.scalar(value)
+def _decoded(value: Any) -> Any:
+    if pa.types.is_dictionary(value.type):
+        return pc.cast(value, value.type.value_type)
+    return value
+
+
+def _length(texts: Any, _: Any) -> Any:
+    binary = pa.types.is_binary(texts.type) or pa.types.is_large_binary(texts.type)
+    return pc.cast((pc.binary_length if binary else pc.utf8_length)(texts), pa.int64())
+
+
+def _strip(texts: Any, characters: str | None) -> Any:
+    if characters is None:
+        return pc.utf8_trim_whitespace(texts)
+    return pc.utf8_trim(texts, characters=characters)
+
+
+# Functions of one value and an option. Those of texts get dictionaries decoded, and are handed to
+# the readers as they stand, so they take pyarrow's expressions too.
+_OF_TEXTS: dict[str, Callable[[Any, Any], Any]] = {
+    "starts_with": lambda value, text: pc.starts_with(value, pattern=text),
+    "ends_with": lambda value, text: pc.ends_with(value, pattern=text),
+    "contains": lambda value, text: pc.match_substring(value, pattern=text),
+    "like": lambda value, pattern: pc.match_like(value, pattern=pattern),
+    "lower": lambda value, _: pc.utf8_lower(value),
+    "upper": lambda value, _: pc.utf8_upper(value),
+    "strip": _strip,
+    "length": _length,
+}
+_OF_VALUES: dict[str, Callable[[Any, Any], Any]] = {
+    "cast": lambda value, data_type: pc.cast(value, data_type),
+    "negate": lambda value, _: pc.negate_checked(value),
+    "abs": lambda value, _: pc.abs_checked(value),
+    "round": lambda value, digits: pc.round(value, digits, round_mode="half_towards_infinity"),
+    "date": lambda value, _: pc.cast(value, pa.date32()),
+    "weekday": lambda value, _: pc.day_of_week(value),
+}
 
 
 def _plain(column: Any) -> Any:
@@ -222,3 +338,14 @@ def _refused(expression: Expr, schema: Any, error: Exception) -> CrossdockError:
         columns=types,
         try_="xd.col(...).cast(...) on one side of the operator" if types else "",
     )
+
+
+def _inside(expression: Expr, error: CrossdockError) -> CrossdockError:
+    """The error of a part of `expression`, with the whole beside it."""
+    whole = repr(expression)
+    if error.code != "CD-504" or whole in error.text:
+        return error
+    first, *rest = error.text.splitlines()
+    error.text = "\n".join([first, f"  in       {whole}", *rest])
+    error.args = (error.code, error.text)
+    return error

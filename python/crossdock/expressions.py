@@ -26,15 +26,31 @@ _SYMBOLS = {
     "subtract": "-",
     "multiply": "*",
     "divide": "/",
+    "floor_divide": "//",
+    "remainder": "%",
 }
 COMPARISONS = frozenset(("equal", "not_equal", "less", "less_equal", "greater", "greater_equal"))
+ARITHMETIC = frozenset(("add", "subtract", "multiply", "divide", "floor_divide", "remainder"))
+TEXT_TESTS = frozenset(("starts_with", "ends_with", "contains", "like"))
+TEXT_CHANGES = frozenset(("lower", "upper", "strip"))
+DATE_PARTS = frozenset(("year", "month", "day", "weekday", "hour", "minute", "second"))
 _BOOLEAN = frozenset(("and_kleene", "or_kleene", "invert"))
+_TESTS = COMPARISONS | TEXT_TESTS | _BOOLEAN | {"is_null", "is_valid", "is_in"}
+_TOTAL = _TESTS | TEXT_CHANGES | DATE_PARTS | {"length", "coalesce"}
 
 
 class Expr:
     """A value per row. NULL follows SQL: a comparison with NULL is NULL, and a filter drops it.
 
-    Integer arithmetic that overflows is an error, never a wrap; `/` of two integers is a float64.
+    Integer arithmetic that overflows is an error, never a wrap. `/` of integers and of decimals is
+    a float64; `//` and `%` round towards minus infinity, as in Python, and a divisor of 0 is an
+    error (of floats, an infinity or NaN). + - * of decimals are exact: the result has all their
+    digits after the point and up to 38 in all, and a value with more is an error.
+
+    Python literals take the type that fits what they meet: beside a decimal, 1 and 0.05 are the
+    decimals of these digits, beside a float32 they are float32; beside a date or time,
+    '1995-01-01' is one.
+
     Instances are immutable and may be shared between threads.
     """
 
@@ -97,8 +113,36 @@ class Expr:
     def __rtruediv__(self, other: object) -> Expr:
         return Call("divide", (lit(other), self))
 
+    def __floordiv__(self, other: object) -> Expr:
+        return Call("floor_divide", (self, lit(other)))
+
+    def __rfloordiv__(self, other: object) -> Expr:
+        return Call("floor_divide", (lit(other), self))
+
+    def __mod__(self, other: object) -> Expr:
+        return Call("remainder", (self, lit(other)))
+
+    def __rmod__(self, other: object) -> Expr:
+        return Call("remainder", (lit(other), self))
+
     def __neg__(self) -> Expr:
         return Call("negate", (self,))
+
+    def __abs__(self) -> Expr:
+        return Call("abs", (self,))
+
+    def abs(self) -> Expr:
+        """The value without its sign."""
+        return Call("abs", (self,))
+
+    def round(self, digits: int = 0) -> Expr:
+        """The nearest value with `digits` after the point (before it, if negative); halves are
+        rounded away from zero. The type stays."""
+        return Call("round", (self,), digits)
+
+    def between(self, low: object, high: object) -> Expr:
+        """True where low <= value <= high."""
+        return (self >= low) & (self <= high)
 
     def is_null(self) -> Expr:
         """True where the value is NULL; never NULL itself."""
@@ -119,6 +163,71 @@ class Expr:
         """
         return Call("cast", (self,), pa.type_for_alias(data_type) if isinstance(data_type, str)
                     else data_type)  # fmt: skip
+
+    def starts_with(self, text: str) -> Expr:
+        """True where a text begins with `text`."""
+        return Call("starts_with", (self,), text)
+
+    def ends_with(self, text: str) -> Expr:
+        """True where a text ends with `text`."""
+        return Call("ends_with", (self,), text)
+
+    def contains(self, text: str) -> Expr:
+        """True where a text has `text` somewhere in it."""
+        return Call("contains", (self,), text)
+
+    def like(self, pattern: str) -> Expr:
+        """True where the whole text fits SQL's `pattern`: % is any text, _ any one character, and
+        a backslash takes the character after it as it is."""
+        return Call("like", (self,), pattern)
+
+    def lower(self) -> Expr:
+        """The text in lower case."""
+        return Call("lower", (self,))
+
+    def upper(self) -> Expr:
+        """The text in upper case."""
+        return Call("upper", (self,))
+
+    def strip(self, characters: str | None = None) -> Expr:
+        """The text without white space, or without `characters`, at its ends."""
+        return Call("strip", (self,), characters)
+
+    def length(self) -> Expr:
+        """Number of characters of a text, of bytes of a binary: int64."""
+        return Call("length", (self,))
+
+    def year(self) -> Expr:
+        """The year of a date or timestamp: int64. Timestamps with a zone count in that zone."""
+        return Call("year", (self,))
+
+    def month(self) -> Expr:
+        """The month of a date or timestamp, 1 to 12."""
+        return Call("month", (self,))
+
+    def day(self) -> Expr:
+        """The day of the month of a date or timestamp, 1 to 31."""
+        return Call("day", (self,))
+
+    def weekday(self) -> Expr:
+        """The day of the week of a date or timestamp, Monday = 0 to Sunday = 6."""
+        return Call("weekday", (self,))
+
+    def hour(self) -> Expr:
+        """The hour of a time or timestamp, 0 to 23."""
+        return Call("hour", (self,))
+
+    def minute(self) -> Expr:
+        """The minute of a time or timestamp, 0 to 59."""
+        return Call("minute", (self,))
+
+    def second(self) -> Expr:
+        """The whole second of a time or timestamp, 0 to 59."""
+        return Call("second", (self,))
+
+    def date(self) -> Expr:
+        """The date of a timestamp: date32."""
+        return Call("date", (self,))
 
     def columns(self) -> frozenset[str]:
         """Names of the columns the expression reads."""
@@ -166,8 +275,11 @@ class Literal(Expr):
 
 
 class Call(Expr):
-    """A function of other expressions; `function` is a name of pyarrow.compute, `option` the
-    values of is_in or the type of cast."""
+    """A function of other expressions. `function` is one of the names in this module; `option` has
+    what is no expression: the values of is_in, the type of cast, a pattern.
+
+    The arguments of "case" are condition, value, condition, value, ..., and the value otherwise.
+    """
 
     __slots__ = ("arguments", "function", "option")
 
@@ -177,9 +289,13 @@ class Call(Expr):
         self.option = option
 
     def columns(self) -> frozenset[str]:
-        return frozenset().union(*(argument.columns() for argument in self.arguments))
+        return frozenset[str]().union(*(argument.columns() for argument in self.arguments))
 
     def __repr__(self) -> str:
+        if self.function == "case":
+            return _case_text(self.arguments)
+        if self.function == "coalesce":
+            return f"coalesce({', '.join(map(repr, self.arguments))})"
         shown = [
             f"({argument!r})" if isinstance(argument, Call) else repr(argument)
             for argument in self.arguments
@@ -190,8 +306,46 @@ class Call(Expr):
             return f"~{shown[0]}"
         if self.function == "negate":
             return f"-{shown[0]}"
-        option = "" if self.option is None else str(self.option)
+        shows = repr if isinstance(self.option, str) else str
+        option = "" if self.option is None else shows(self.option)
         return f"{shown[0]}.{self.function}({option})"
+
+
+def _case_text(arguments: tuple[Expr, ...]) -> str:
+    pairs = zip(arguments[::2], arguments[1::2], strict=False)
+    cases = ".".join(f"when({condition!r}).then({value!r})" for condition, value in pairs)
+    return f"{cases}.otherwise({arguments[-1]!r})"
+
+
+class When:
+    """A condition that waits for its value: `xd.when(condition).then(value)`."""
+
+    __slots__ = ("_condition", "_earlier")
+
+    def __init__(self, condition: Expr, earlier: tuple[Expr, ...] = ()) -> None:
+        self._condition = condition
+        self._earlier = earlier
+
+    def then(self, value: object) -> Then:
+        """The value of the rows on which this condition is the first that is true."""
+        return Then((*self._earlier, self._condition, lit(value)))
+
+
+class Then(Call):
+    """Conditions and their values so far; NULL where none is true, unless `otherwise` is given."""
+
+    __slots__ = ()
+
+    def __init__(self, cases: tuple[Expr, ...]) -> None:
+        super().__init__("case", (*cases, Literal(None)))
+
+    def when(self, condition: object) -> When:
+        """A further condition, for the rows on which none so far is true."""
+        return When(lit(condition), self.arguments[:-1])
+
+    def otherwise(self, value: object) -> Expr:
+        """The value of the rows on which no condition is true."""
+        return Call("case", (*self.arguments[:-1], lit(value)))
 
 
 def col(name: str) -> Expr:
@@ -202,6 +356,20 @@ def col(name: str) -> Expr:
 def lit(value: Any) -> Expr:
     """`value` on every row: a Python or pyarrow scalar, or None for NULL. An Expr passes as is."""
     return value if isinstance(value, Expr) else Literal(value)
+
+
+def when(condition: object) -> When:
+    """Starts a choice by conditions, `xd.when(c).then(x).when(d).then(y).otherwise(z)`: SQL's CASE.
+    A value is computed only on the rows that take it."""
+    return When(lit(condition))
+
+
+def coalesce(*values: object) -> Expr:
+    """The first of `values` that is not NULL. A later one is computed only on the rows that need
+    it."""
+    if not values:
+        raise make_error("CD-504", "coalesce() needs a value", try_="coalesce(xd.col('a'), 0)")
+    return Call("coalesce", tuple(lit(value) for value in values))
 
 
 def conjuncts(expression: Expr) -> tuple[Expr, ...]:
@@ -220,14 +388,31 @@ def conjunction(parts: Collection[Expr]) -> Expr | None:
 
 
 def is_simple(expression: Expr) -> bool:
-    """True for comparisons of columns and literals, NULL tests, is_in, and what & | ~ make of
-    them. These cannot raise on a row, so they may be evaluated earlier than where they stand."""
+    """True for conditions that cannot raise on a row, so that they may be evaluated earlier than
+    where they stand: comparisons, NULL tests, in-lists and tests of texts, on columns, literals,
+    date parts and changed texts, and what & | ~ make of them."""
+    return (
+        isinstance(expression, Call)
+        and expression.function in _TESTS
+        and not _has_case(expression)
+        and not may_raise(expression)
+    )
+
+
+def may_raise(expression: Expr) -> bool:
+    """Whether some value of its columns can make the expression an error, such as an overflow."""
     if not isinstance(expression, Call):
         return False
-    if expression.function in _BOOLEAN:
-        return all(is_simple(argument) for argument in expression.arguments)
-    leaves = all(isinstance(argument, Column | Literal) for argument in expression.arguments)
-    return leaves and expression.function in COMPARISONS | {"is_null", "is_valid", "is_in"}
+    if expression.function not in _TOTAL and expression.function != "case":
+        return True
+    return any(may_raise(argument) for argument in expression.arguments)
+
+
+def _has_case(expression: Expr) -> bool:
+    """The readers take no choices."""
+    return isinstance(expression, Call) and (
+        expression.function == "case" or any(map(_has_case, expression.arguments))
+    )
 
 
 def rename_columns(expression: Expr, names: dict[str, str]) -> Expr:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import datetime
 from decimal import Decimal
+from pathlib import Path
 
 import crossdock as xd
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from crossdock.evaluation import evaluate, keep_rows, result_type
 from crossdock.expressions import conjuncts, is_simple, rename_columns
@@ -79,6 +81,18 @@ def test_values(expression: xd.Expr, expected: list[object]) -> None:
         (~(col("a").is_null()), "~(a.is_null())"),
         (col("a").is_in(["x"]) & (col("b") <= "y"), "(a.is_in(('x',))) & (b <= 'y')"),
         (-col("a").cast("int64"), "-(a.cast(int64))"),
+        (col("a") // 2 % 3, "(a // 2) % 3"),
+        (col("a").between(1, 2), "(a >= 1) & (a <= 2)"),
+        (col("a").like("x%"), "a.like('x%')"),
+        (col("a").strip().length(), "(a.strip()).length()"),
+        (col("a").year() == 1995, "(a.year()) == 1995"),
+        (abs(col("a")).round(2), "(a.abs()).round(2)"),
+        (xd.coalesce(col("a"), 0), "coalesce(a, 0)"),
+        (
+            xd.when(col("a") > 1).then("x").when(col("b")).then("y").otherwise(None),
+            "when(a > 1).then('x').when(b).then('y').otherwise(None)",
+        ),
+        (xd.when(col("a")).then(1), "when(a).then(1).otherwise(None)"),
     ],
 )
 def test_text(expression: xd.Expr, text: str) -> None:
@@ -115,6 +129,17 @@ def test_a_refused_expression_names_columns_and_types() -> None:
         (col("a") + 1 > 3, False),
         (col("a"), False),
         (col("a").cast("int64") == 1, False),
+        (col("a").like("x%"), True),
+        (~col("a").lower().contains("x"), True),
+        (col("a").year() == 1995, True),
+        (col("a").between(1, 2), True),
+        (xd.coalesce(col("a"), 0) > 1, True),
+        (col("a").length() > 3, True),
+        (col("a").lower(), False),
+        (xd.when(col("a") > 1).then(True).otherwise(False), False),
+        (xd.when(col("a") > 1).then(1) == 1, False),
+        (abs(col("a")) > 1, False),
+        (col("a").date() == "2020-01-01", False),
     ],
 )
 def test_what_is_simple(expression: xd.Expr, simple: bool) -> None:
@@ -133,3 +158,125 @@ def test_keep_rows_keeps_types() -> None:
     assert kept.schema == ROWS.schema
     assert kept["v"].to_pylist() == ["b", "d"]
     assert kept["e"].to_pylist() == ["b", "d"]
+
+
+WIDE = pa.table(
+    {
+        "d": pa.array([Decimal("9" * 38), Decimal(1), None], pa.decimal128(38, 0)),
+        "one": pa.array([Decimal(1), Decimal(-1), Decimal(2)], pa.decimal128(38, 0)),
+        "p": pa.array([Decimal("1.05"), None, Decimal("-9.99")], pa.decimal128(15, 2)),
+    }
+)
+
+
+def test_a_decimal_is_as_wide_as_its_value_needs() -> None:
+    product = evaluate(col("d") * col("one"), WIDE)
+    assert product.type == pa.decimal128(38, 0)
+    assert product.to_pylist() == [Decimal("9" * 38), Decimal(-1), None]
+    assert evaluate(col("d") - col("one"), WIDE)[0].as_py() == Decimal("9" * 37 + "8")
+    with pytest.raises(xd.ExpressionError, match="does not fit in precision 38"):
+        evaluate(col("d") + col("one"), WIDE)
+    with pytest.raises(xd.ExpressionError, match=r"d \* 10 cannot be evaluated"):
+        evaluate(col("d") * 10, WIDE)
+    assert evaluate(col("p") * (1 - col("p")) * (1 + col("p")), WIDE).type == pa.decimal128(38, 6)
+
+
+def test_more_than_38_digits_after_the_point_are_refused() -> None:
+    small = pa.table({"s": pa.array([Decimal("0.1")], pa.decimal128(30, 25))})
+    with pytest.raises(xd.ExpressionError, match="50 digits after the point"):
+        result_type(col("s") * col("s"), small.schema)
+
+
+def test_whole_division_by_zero_is_an_error_and_minus_one_is_not() -> None:
+    rows = pa.table({"x": pa.array([-(2**63), 7], pa.int64()), "z": pa.array([-1, 0])})
+    with pytest.raises(xd.ExpressionError, match="divide by zero"):
+        evaluate(col("x") // col("z"), rows)
+    with pytest.raises(xd.ExpressionError, match="divide by zero"):
+        evaluate(col("x") % col("z"), rows)
+    assert evaluate(col("x") % -1, rows).to_pylist() == [0, 0]
+    with pytest.raises(xd.ExpressionError, match="overflow"):
+        evaluate(col("x") // -1, rows)
+    with pytest.raises(xd.ExpressionError, match="no meaning for decimals"):
+        evaluate(col("p") // 2, WIDE)
+
+
+def test_literals_take_the_type_they_meet() -> None:
+    rows = pa.table(
+        {
+            "f": pa.array([0.1], pa.float32()),
+            "u": pa.array([2**64 - 2], pa.uint64()),
+            "z": pa.array([datetime.datetime(2020, 1, 1, 12)], pa.timestamp("us", "Asia/Tokyo")),
+        }
+    )
+    assert evaluate(col("f") == 0.1, rows).to_pylist() == [True]
+    assert evaluate(col("f") * 2, rows).type == pa.float32()
+    assert evaluate(col("u") + 1, rows).to_pylist() == [2**64 - 1]
+    assert evaluate(col("u") > 2**70, rows).to_pylist() == [False]
+    assert evaluate(col("z") == "2020-01-01 21:00:00", rows).to_pylist() == [True]
+    assert evaluate(col("z").hour(), rows).to_pylist() == [21]
+    assert evaluate(col("z").date() == "2020-01-01", rows).to_pylist() == [True]
+
+
+@pytest.mark.parametrize(
+    ("expression", "reason"),
+    [
+        (col("s") + 1, "add_checked"),
+        (col("i").starts_with("a"), "int64"),
+        (col("s").year(), "year"),
+        (col("b") + 1, "bool"),
+        (xd.when(col("i")).then(1), "type int64, not bool"),
+        (xd.when(col("b")).then(1).otherwise("a"), "no type in common"),
+        (col("t") == "yesterday", "yesterday"),
+        (col("i").is_in(["a"]), "a"),
+    ],
+    ids=repr,
+)
+def test_what_does_not_fit_is_named_before_it_runs(expression: xd.Expr, reason: str) -> None:
+    with pytest.raises(xd.ExpressionError, match=reason):
+        result_type(expression, ROWS.schema)
+
+
+def test_the_part_that_failed_is_named_and_the_whole() -> None:
+    with pytest.raises(xd.ExpressionError) as caught:
+        evaluate((col("i") * 2**62 > 1) & col("b"), ROWS)
+    assert caught.value.text.splitlines()[:2] == [
+        "i * 4611686018427387904 cannot be evaluated: overflow",
+        "  in       ((i * 4611686018427387904) > 1) & b",
+    ]
+
+
+def test_filters_guard_what_stands_behind_them() -> None:
+    rows = pa.table({"a": [10, 20, 30], "b": [0, 5, 0]})
+    kept = keep_rows(rows, (100 // col("b") == 20) & (col("b") != 0))
+    assert kept.to_pylist() == [{"a": 20, "b": 5}]
+
+
+@pytest.mark.parametrize(
+    "predicate",
+    [
+        col("s").like("%p%"),
+        col("e").starts_with("a"),
+        ~col("v").contains("b"),
+        col("v").lower().is_in(["a", "d"]),
+        col("s").length() == 1,
+        col("t").month() == 1,
+        col("t").weekday() >= 3,
+        xd.coalesce(col("i"), 2) == 2,
+        col("d").between(1.1, 2.2),
+        col("d") == Decimal("1.1" + "0" * 36),
+        col("i") >= col("j"),
+        (col("i") > 1) | col("s").is_null(),
+    ],
+    ids=repr,
+)
+def test_readers_and_evaluation_agree(predicate: xd.Expr, dock: xd.Dock, tmp_path: Path) -> None:
+    assert is_simple(predicate)
+    pq.write_table(ROWS, tmp_path / "rows.parquet")
+    read = dock.read_parquet(tmp_path / "rows.parquet").filter(predicate)
+    assert (
+        read.select("t").collect()["t"].to_pylist() == keep_rows(ROWS, predicate)["t"].to_pylist()
+    )
+    kept = dock.from_arrow(ROWS).filter(predicate)
+    assert (
+        kept.select("t").collect()["t"].to_pylist() == keep_rows(ROWS, predicate)["t"].to_pylist()
+    )
