@@ -111,40 +111,46 @@ struct JoinOptions {
   int64_t batch_rows = 0;            // of an output batch; 0 = default (65,536)
 };
 
-struct JoinProgressView {
+struct ProgressView {
   std::string phase;
   int64_t rows_done = 0;
   int64_t rows_total = 0;
 };
 
-// A planned join. Planning errors are thrown by the constructor: CD-101, CD-102, CD-103, CD-104,
-// CD-105, CD-301. Running errors by the call that runs: CD-201, CD-303, CD-401, CD-402. One run at a
-// time; progress() and cancel() may be called from any thread.
-class Join {
+// A planned operation on tables. Planning errors are thrown by the constructors of the classes below:
+// CD-101, CD-102, CD-103, CD-104, CD-105, CD-301. Running errors by the call that runs: CD-201,
+// CD-303, CD-401, CD-402. One run at a time; progress() and cancel() may be called from any thread.
+class Operation {
+ public:
+  std::string plan() const;     // JSON, schema_version 1
+  std::string profile() const;  // JSON of the last run: the plan, and what was measured
+
+  int64_t count();  // rows of the result
+  void collect(ArrowArrayStream* out);
+  // Runs in the background, at most `queue_batches` ahead of the reader; releasing the stream cancels.
+  void stream(int queue_batches, ArrowArrayStream* out);
+
+  ProgressView progress() const;
+  void cancel();
+
+  struct State;
+
+ protected:
+  Operation() = default;
+  ~Operation() = default;
+  std::shared_ptr<State> state_;
+};
+
+class Join : public Operation {
  public:
   Join(const Engine& engine,
        const ArrowTable& left,
        const ArrowTable& right,
        const JoinOptions& options);
 
-  std::string plan() const;     // JSON, schema_version 1
-  std::string profile() const;  // JSON of the last run: the plan, and what was measured
-
-  int64_t count();
   // One row: "count", or "<function>_<column>" for sum, min, max over an output column.
   void aggregate(const std::vector<std::pair<std::string, std::string>>& items,
                  ArrowArrayStream* out);
-  void collect(ArrowArrayStream* out);
-  // Runs in the background, at most `queue_batches` ahead of the reader; releasing the stream cancels.
-  void stream(int queue_batches, ArrowArrayStream* out);
-
-  JoinProgressView progress() const;
-  void cancel();
-
-  struct State;
-
- private:
-  std::shared_ptr<State> state_;
 };
 
 struct ErrorDescription {

@@ -6,10 +6,10 @@
 #pragma once
 
 #include <cstdint>
-#include <string_view>
 #include <vector>
 
 #include "model/machine.hpp"
+#include "model/phase_cost.hpp"
 
 namespace crossdock {
 
@@ -47,13 +47,6 @@ struct JoinShape {
   int gathered_build = 0;  // output columns fetched by reference, by side
   int gathered_probe = 0;
   int threads = 1;
-};
-
-struct PhaseCost {
-  std::string_view name;
-  int64_t rows = 0;
-  int64_t bytes = 0;  // read and written
-  double seconds = 0;
 };
 
 struct JoinCost {

@@ -7,7 +7,7 @@
 
 #include "base/int128.hpp"
 #include "base/result.hpp"
-#include "operators/hash_join/join_sinks.hpp"
+#include "operators/hash_join/emitter.hpp"
 
 namespace crossdock {
 
@@ -21,7 +21,7 @@ struct FoldState {
   bool overflow = false;  // the sum has no 128 bits
 };
 
-class AggregateSink : public JoinSink {
+class AggregateSink : public RowSink {
  public:
   struct Item {
     Fold fold = Fold::kCount;

@@ -27,39 +27,6 @@ constexpr Setting kSettings[] = {
     {"debug", "0", "1 = show Python tracebacks of errors on the command line"},
 };
 
-// The sum over all columns of what their rows need, views counted with their heaps.
-int64_t buffer_bytes(const Batch& batch) {
-  int64_t bytes = 0;
-  for (size_t i = 0; i < batch.columns.size(); ++i) {
-    const ColumnView& column = batch.columns[i];
-    const DataType& type = batch.schema->fields[i].type;
-    if (column.validity != nullptr) bytes += (column.length + 7) / 8;
-    switch (layout(type)) {
-      case Layout::kBits:
-        bytes += (column.length + 7) / 8;
-        break;
-      case Layout::kFixed:
-      case Layout::kViews:
-        bytes += column.length * fixed_bytes(type);
-        break;
-      case Layout::kOffsets32: {
-        const auto* offsets = static_cast<const int32_t*>(column.offsets) + column.offset;
-        bytes += (column.length + 1) * 4;
-        if (column.length > 0) bytes += offsets[column.length] - offsets[0];
-        break;
-      }
-      case Layout::kOffsets64: {
-        const auto* offsets = static_cast<const int64_t*>(column.offsets) + column.offset;
-        bytes += (column.length + 1) * 8;
-        if (column.length > 0) bytes += offsets[column.length] - offsets[0];
-        break;
-      }
-    }
-    for (int32_t heap = 0; heap < column.heap_count; ++heap) bytes += column.heap_bytes[heap];
-  }
-  return bytes;
-}
-
 std::string huge_page_mode() {
   std::ifstream file("/sys/kernel/mm/transparent_hugepage/enabled");
   std::string word;
@@ -122,13 +89,11 @@ ArrowTable ArrowTable::from_stream(const Engine&, ArrowArrayStream* stream) {
 int64_t ArrowTable::rows() const { return state_->table->rows; }
 int64_t ArrowTable::batches() const { return static_cast<int64_t>(state_->table->batches.size()); }
 
-int64_t table_bytes(const Table& table) {
+int64_t ArrowTable::bytes() const {
   int64_t bytes = 0;
-  for (const Batch& batch : table.batches) bytes += buffer_bytes(batch);
+  for (const Batch& batch : state_->table->batches) bytes += buffer_bytes(batch);
   return bytes;
 }
-
-int64_t ArrowTable::bytes() const { return table_bytes(*state_->table); }
 
 std::vector<std::string> ArrowTable::column_names() const {
   std::vector<std::string> names;

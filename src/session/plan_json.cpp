@@ -11,65 +11,50 @@ namespace {
 using Json = nlohmann::ordered_json;
 constexpr int kSchemaVersion = 1;
 
-const char* side_name(Side side) { return side == Side::kLeft ? "left" : "right"; }
+Json object_of(const Facts& facts);
 
-const char* key_name(const HashJoin& join) {
-  if (join.keys().packs_exactly) return "exact64";
-  const auto build = static_cast<int>(join.choice().chosen.build);
-  return join.choice().few_strings[build] ? "named64" : "hashed";
+Json value_of(const Fact& fact) {
+  return std::visit(
+      [](const auto& value) -> Json {
+        if constexpr (std::is_same_v<std::decay_t<decltype(value)>, Facts>) {
+          return object_of(value);
+        } else {
+          return value;
+        }
+      },
+      fact.value);
 }
 
-const char* materialize_name(const HashJoin& join) {
-  const OutputPlan plan = join.output_plan();
-  for (const OutputField& field : plan.fields) {
-    if (field.source == OutputField::Source::kGathered) return "late";
-  }
-  return "early";
+Json object_of(const Facts& facts) {
+  Json object = Json::object();
+  for (const Fact& fact : facts) object[fact.name] = value_of(fact);
+  return object;
 }
 
-Json side_json(const HashJoin& join, const ArrowTable::State& table, Side side) {
-  return Json{{"rows", join.rows(side)},
-              {"columns", table.table->schema->column_count()},
-              {"batches", table.table->batches.size()},
-              {"bytes", table_bytes(*table.table)}};
-}
-
-Json plan_object(const Join::State& state) {
-  const HashJoin& join = *state.join;
-  const JoinChoice& choice = join.choice();
+Json plan_object(const Operation::State& state) {
+  const OperatorPlan described = state.planned->describe();
   Json plan;
   plan["schema_version"] = kSchemaVersion;
-  plan["operator"] = "hash_join";
-  plan["how"] = join_kind_name(join.spec().kind);
-  plan["build"] = side_name(choice.chosen.build);
-  plan["build_reason"] = choice.build_reason;
-  plan["strategy"] = strategy_name(choice.chosen.strategy);
-  plan["strategy_reason"] = choice.strategy_reason;
-  plan["key"] = key_name(join);
-  plan["materialize"] = materialize_name(join);
-  const bool is_partitioned = choice.chosen.strategy != Strategy::kDense;
-  plan["partitions"] = is_partitioned ? 1 << join.partition_bits() : 1;
-  plan["threads"] = join.worker_count();
+  plan["operator"] = described.name;
+  for (const Fact& fact : described.facts) plan[fact.name] = value_of(fact);
   plan["seed"] = state.engine->seed;
-  plan["left"] = side_json(join, *state.left, Side::kLeft);
-  plan["right"] = side_json(join, *state.right, Side::kRight);
-  for (const PhaseCost& phase : choice.chosen.cost.phases) {
+  plan["phases"] = Json::array();
+  for (const PhaseCost& phase : described.phases) {
     plan["phases"].push_back({{"name", phase.name},
                               {"rows", phase.rows},
                               {"bytes", phase.bytes},
                               {"predicted_s", phase.seconds}});
   }
-  for (const PlannedStrategy& strategy : choice.considered) {
-    plan["considered"].push_back({{"strategy", strategy_name(strategy.strategy)},
-                                  {"build", side_name(strategy.build)},
-                                  {"predicted_s", strategy.cost.seconds()}});
+  plan["considered"] = Json::array();
+  for (const Facts& alternative : described.considered) {
+    plan["considered"].push_back(object_of(alternative));
   }
   return plan;
 }
 
 // Phases in the order they ran, each with its prediction if the model has one; then those that were
 // predicted but did not run.
-Json merged_phases(const JoinProfile& profile, const Json& predicted) {
+Json merged_phases(const RunProfile& profile, const Json& predicted) {
   Json phases = Json::array();
   for (const PhaseTime& measured : profile.phases) {
     Json phase{{"name", measured.name}, {"rows", measured.rows}};
@@ -90,22 +75,17 @@ Json merged_phases(const JoinProfile& profile, const Json& predicted) {
 
 }  // namespace
 
-std::string plan_json(const Join::State& state) { return plan_object(state).dump(); }
+std::string plan_json(const Operation::State& state) { return plan_object(state).dump(); }
 
-std::string profile_json(const Join::State& state) {
+std::string profile_json(const Operation::State& state) {
   const std::lock_guard lock(state.mutex);
-  const JoinProfile& profile = state.profile;
+  const RunProfile& profile = state.profile;
   Json json = plan_object(state);
   json["phases"] = merged_phases(profile, json["phases"]);
-  json["key_ran"] = profile.key_mode;
-  json["strategy_ran"] = profile.strategy;
-  if (!profile.strategy_change.empty()) json["strategy_change"] = profile.strategy_change;
-  json["partitions"] = profile.partitions;
+  for (const Fact& fact : profile.facts) json[fact.name] = value_of(fact);
   json["result_rows"] = profile.result_rows;
   json["total_s"] = profile.total_seconds;
   json["memory_peak_bytes"] = state.engine->memory->peak_bytes();
-  json["bloom"] = {{"used", profile.filter_used}, {"pass_rate", profile.filter_pass_rate}};
-  json["unique_build"] = profile.build_unique;
   return json.dump();
 }
 

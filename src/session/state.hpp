@@ -1,4 +1,4 @@
-// What stands behind the public classes: engine, table and join states.
+// What stands behind the public classes: engine, table and operation states.
 #pragma once
 
 #include <memory>
@@ -10,7 +10,7 @@
 
 #include "base/result.hpp"
 #include "model/machine.hpp"
-#include "operators/hash_join/hash_join.hpp"
+#include "operators/run/operator.hpp"
 #include "table/column.hpp"
 
 namespace crossdock {
@@ -38,25 +38,32 @@ struct ArrowTable::State {
   TablePtr table;
 };
 
-struct Join::State {
+// Behind every operation: the planned operator, and its last run.
+struct Operation::State {
   std::shared_ptr<Engine::State> engine;
-  std::shared_ptr<const ArrowTable::State> left;
-  std::shared_ptr<const ArrowTable::State> right;
-  std::unique_ptr<HashJoin> join;
-  JoinProgress progress;
-  JoinProfile profile;
+  std::unique_ptr<Operator> planned;
+  RunProgress progress;
+  RunProfile profile;
   std::shared_ptr<CancelFlag> cancel = std::make_shared<CancelFlag>();
   mutable std::mutex mutex;  // guards `cancel`'s replacement and `profile`
 
-  // Runs the join into `sink` on this thread's team; notes the profile.
-  Status run(JoinSink& sink);
+  // Each run starts uncancelled; a cancel that comes before it is for the run before.
+  void begin_run();
+  // Runs the operator into `sink` on this thread's team; notes the profile.
+  Status run(RowSink& sink);
 };
 
-// Bytes of the buffers that the rows of a table use.
-int64_t table_bytes(const Table& table);
+RunEnvironment run_environment(const Engine& engine);
+
+// A planned operator as a public operation.
+std::shared_ptr<Operation::State> operation_state(const Engine& engine,
+                                                  std::unique_ptr<Operator> planned);
+
+// Hands batches that are there already out as a stream.
+void export_batches(SchemaPtr schema, std::vector<Batch> batches, ArrowArrayStream* out);
 
 // plan and profile as JSON (session/plan_json.cpp).
-std::string plan_json(const Join::State& state);
-std::string profile_json(const Join::State& state);
+std::string plan_json(const Operation::State& state);
+std::string profile_json(const Operation::State& state);
 
 }  // namespace crossdock

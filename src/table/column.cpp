@@ -30,4 +30,36 @@ bool same_memory(const ColumnView& a, const ColumnView& b) {
          std::equal(a.heap_bytes, a.heap_bytes + a.heap_count, b.heap_bytes);
 }
 
+int64_t buffer_bytes(const Batch& batch) {
+  int64_t bytes = 0;
+  for (size_t i = 0; i < batch.columns.size(); ++i) {
+    const ColumnView& column = batch.columns[i];
+    const DataType& type = batch.schema->fields[i].type;
+    if (column.validity != nullptr) bytes += (column.length + 7) / 8;
+    switch (layout(type)) {
+      case Layout::kBits:
+        bytes += (column.length + 7) / 8;
+        break;
+      case Layout::kFixed:
+      case Layout::kViews:
+        bytes += column.length * fixed_bytes(type);
+        break;
+      case Layout::kOffsets32: {
+        const auto* offsets = static_cast<const int32_t*>(column.offsets) + column.offset;
+        bytes += (column.length + 1) * 4;
+        if (column.length > 0) bytes += offsets[column.length] - offsets[0];
+        break;
+      }
+      case Layout::kOffsets64: {
+        const auto* offsets = static_cast<const int64_t*>(column.offsets) + column.offset;
+        bytes += (column.length + 1) * 8;
+        if (column.length > 0) bytes += offsets[column.length] - offsets[0];
+        break;
+      }
+    }
+    for (int32_t heap = 0; heap < column.heap_count; ++heap) bytes += column.heap_bytes[heap];
+  }
+  return bytes;
+}
+
 }  // namespace crossdock

@@ -51,6 +51,9 @@ ColumnView slice(const ColumnView& column, int64_t begin, int64_t count);
 // Whether two columns of one type are the same elements of the same memory (dictionaries aside).
 bool same_memory(const ColumnView& a, const ColumnView& b);
 
+// Bytes of the buffers that the rows of a batch use; views are counted with their heaps.
+int64_t buffer_bytes(const Batch& batch);
+
 // An immutable table: batches of one schema. Thread-safe to read.
 struct Table {
   SchemaPtr schema;

@@ -18,7 +18,7 @@ Status probe_in_order(JoinRun& run, const ProbeTarget& target) {
   std::vector<std::unique_ptr<Worker>> workers(run.team->worker_count());
   const CarryPlan& carry = run.plan->carry_of(run.other());
   const bool keep_dead = keeps_unmatchable(run, run.other());
-  return run.for_morsels("probe and emit", run.other(), [&](int w, const Morsel& morsel) -> Status {
+  return run.for_side("probe and emit", run.other(), [&](int w, const Morsel& morsel) -> Status {
     if (workers[w] == nullptr) {
       workers[w].reset(new Worker{{*run.keys, *run.schema_of(run.other()), run.other()}, {}});
     }
@@ -108,7 +108,7 @@ class DirectJoin {
                                      run_.partition_bits,
                                      256};
     std::vector<std::unique_ptr<SidePartitioner>> all(run_.team->worker_count());
-    CD_TRY(run_.for_morsels("build table", build, [&](int w, const Morsel& morsel) -> Status {
+    CD_TRY(run_.for_side("build table", build, [&](int w, const Morsel& morsel) -> Status {
       if (all[w] == nullptr) {
         all[w] = std::make_unique<SidePartitioner>(*run_.memory, options);
         CD_TRY(all[w]->open());
@@ -168,7 +168,7 @@ class DirectJoin {
     // table when the probe side is larger.
     const int64_t probe_rows = run_.rows[run_.side_index(run_.other())];
     unique_ = probe_rows >= 2 * table_.rows && words_are_unique(table_);
-    run_.profile->build_unique = unique_;
+    run_.findings.build_unique = unique_;
     return {};
   }
 
@@ -193,7 +193,7 @@ class DenseJoin {
     CD_TRY(zero_block(run_, "build array", array_));
     CD_TRY(build());
     if (duplicate_.load()) return false;
-    run_.profile->build_unique = true;
+    run_.findings.build_unique = true;
     const DenseTable dense{array_.as<uint32_t>(), range_bits};
     ProbeTarget target;
     target.dense = &dense;
@@ -231,7 +231,7 @@ class DenseJoin {
     workers_.resize(run_.team->worker_count());
     const bool keep_keyless = keeps_unmatchable(run_, run_.build());
     CD_TRY(
-        run_.for_morsels("build array", run_.build(), [&](int w, const Morsel& morsel) -> Status {
+        run_.for_side("build array", run_.build(), [&](int w, const Morsel& morsel) -> Status {
           CD_ASSIGN(Worker * own, worker(w));
           for (int32_t offset = 0;
                offset < morsel.rows && !duplicate_.load(std::memory_order_relaxed);
@@ -297,7 +297,7 @@ class DenseJoin {
 }  // namespace
 
 Status run_direct(JoinRun& run) {
-  run.profile->partitions = 1 << run.partition_bits;
+  run.findings.partitions = 1 << run.partition_bits;
   return DirectJoin(run).execute();
 }
 

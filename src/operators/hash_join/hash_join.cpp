@@ -12,51 +12,9 @@
 namespace crossdock {
 namespace {
 
-constexpr int32_t kMorselRows = 1 << 16;
 constexpr int64_t kBatchRows = 1 << 16;
-constexpr int64_t kRowsPerWorker = 1 << 16;  // fewer rows than this do not pay for a thread
 
 int index_of(Side side) { return static_cast<int>(side); }
-
-std::vector<Morsel> cut_morsels(const RowStore& store, int threads) {
-  const int64_t fair = store.rows() / std::max(1, threads * 4) + 1;
-  const auto rows_max = static_cast<int32_t>(std::clamp<int64_t>(
-      (fair + kSorterRows - 1) / kSorterRows * kSorterRows, kSorterRows, kMorselRows));
-  std::vector<Morsel> morsels;
-  for (size_t b = 0; b < store.batches().size(); ++b) {
-    const Batch& batch = store.batches()[b];
-    for (int64_t begin = 0; begin < batch.rows; begin += rows_max) {
-      const auto rows = static_cast<int32_t>(std::min<int64_t>(rows_max, batch.rows - begin));
-      morsels.push_back(
-          {&batch, begin, rows, store.first_ref(static_cast<int>(b)) + static_cast<RowRef>(begin)});
-    }
-  }
-  return morsels;
-}
-
-Result<std::shared_ptr<const RowStore>> store_table(const Table& table, const char* side) {
-  auto store = std::make_shared<RowStore>(table.schema);
-  for (const Batch& batch : table.batches) {
-    if (auto first = store->add(batch); !first.ok()) {
-      return make_error(first.error().code, "{} side: {}", side, first.error().message);
-    }
-  }
-  store->freeze();
-  return std::shared_ptr<const RowStore>(std::move(store));
-}
-
-// The schema with a field nullable where its column may hold nulls, however it was declared: most
-// columns are declared nullable and hold none, and some are declared without nulls and hold some.
-Schema with_seen_nulls(const RowStore& store) {
-  Schema seen = *store.schema();
-  for (int i = 0; i < seen.column_count(); ++i) {
-    const ChunkedColumn& column = store.column(i);
-    const bool in_dictionary =
-        column.dictionary != nullptr && column.dictionary->validity != nullptr;
-    seen.fields[i].nullable = column.any_nulls || in_dictionary;
-  }
-  return seen;
-}
 
 Status check_spec(const JoinSpec& spec) {
   if (spec.kind == JoinKind::kAntiNullAware) {
@@ -93,13 +51,13 @@ Status check_spec(const JoinSpec& spec) {
 Result<std::unique_ptr<HashJoin>> HashJoin::create(JoinSpec spec,
                                                    TablePtr left,
                                                    TablePtr right,
-                                                   JoinEnvironment environment) {
+                                                   RunEnvironment environment) {
   CD_TRY(check_spec(spec));
   auto join = std::unique_ptr<HashJoin>(new HashJoin);
   join->spec_ = std::move(spec);
   join->environment_ = std::move(environment);
-  CD_ASSIGN(join->stores_[0], store_table(*left, "left"));
-  CD_ASSIGN(join->stores_[1], store_table(*right, "right"));
+  CD_ASSIGN(join->stores_[0], store_rows(*left, "left side"));
+  CD_ASSIGN(join->stores_[1], store_rows(*right, "right side"));
   CD_ASSIGN(join->keys_,
             plan_keys(join->spec_,
                       with_seen_nulls(*join->stores_[0]),
@@ -137,11 +95,10 @@ Status HashJoin::prepare() {
 }
 
 int HashJoin::worker_count() const {
-  const int64_t rows_all = stores_[0]->rows() + stores_[1]->rows();
-  return static_cast<int>(std::clamp<int64_t>(rows_all / kRowsPerWorker, 1, environment_.threads));
+  return workers_for(stores_[0]->rows() + stores_[1]->rows(), environment_.threads);
 }
 
-int64_t HashJoin::batch_rows(const JoinSink& sink) const {
+int64_t HashJoin::batch_rows(const RowSink& sink) const {
   if (spec_.batch_rows > 0) return spec_.batch_rows;
   // Small joins get small batches: the memory of one is laid out for its full capacity.
   const int64_t rows_all = stores_[0]->rows() + stores_[1]->rows();
@@ -161,8 +118,6 @@ OutputPlan HashJoin::plan_for(Strategy strategy, const KeyPlan& keys) const {
   }
   return plan_output(request, schema_);
 }
-
-OutputPlan HashJoin::output_plan() const { return plan_for(choice_.chosen.strategy, keys_); }
 
 bool HashJoin::may_be_dense(Strategy strategy) const {
   if (strategy == Strategy::kDense) return true;
@@ -184,7 +139,7 @@ Result<KeyLimits> HashJoin::scan_key_range(JoinRun& run, Side side) const {
     int64_t max = std::numeric_limits<int64_t>::min();
   };
   std::vector<Range> ranges(run.team->worker_count());
-  CD_TRY(run.for_morsels("scan key range", side, [&](int worker, const Morsel& morsel) -> Status {
+  CD_TRY(run.for_side("scan key range", side, [&](int worker, const Morsel& morsel) -> Status {
     KeyEncoder encoder(keys_, *run.schema_of(side), side);
     uint64_t loaded[kSorterRows];
     uint8_t live[kSorterRows];
@@ -251,7 +206,7 @@ Status HashJoin::name_strings(JoinRun& run, KeyPlan& keys) const {
     for (int worker = 0; worker < run.team->worker_count(); ++worker) {
       own.emplace_back(*environment_.memory, kNamesMax, keys.seed);
     }
-    CD_TRY(run.for_morsels("name strings", build, [&](int worker, const Morsel& morsel) -> Status {
+    CD_TRY(run.for_side("name strings", build, [&](int worker, const Morsel& morsel) -> Status {
       for (int32_t at = 0; at < morsel.rows && !own[worker].is_full(); at += kSorterRows) {
         const int32_t rows = std::min(kSorterRows, morsel.rows - at);
         CD_TRY(own[worker].add(type, morsel.batch->columns[column], morsel.begin + at, rows));
@@ -275,19 +230,18 @@ Status HashJoin::emit_null_aware(JoinRun& run, bool& done) const {
   done = false;
   if (spec_.kind != JoinKind::kAntiNullAware || stores_[1]->rows() == 0) return {};
   std::atomic<bool> any_null{false};
-  CD_TRY(
-      run.for_morsels("look for null keys", Side::kRight, [&](int, const Morsel& morsel) -> Status {
-        KeyEncoder encoder(keys_, *run.schema_of(Side::kRight), Side::kRight);
-        uint8_t live[kSorterRows];
-        for (int32_t at = 0; at < morsel.rows; at += kSorterRows) {
-          const int32_t rows = std::min(kSorterRows, morsel.rows - at);
-          std::fill_n(live, rows, uint8_t{1});
-          if (encoder.clear_nulls(*morsel.batch, morsel.begin + at, rows, live)) {
-            any_null.store(true);
-          }
-        }
-        return {};
-      }));
+  CD_TRY(run.for_side("look for null keys", Side::kRight, [&](int, const Morsel& morsel) -> Status {
+    KeyEncoder encoder(keys_, *run.schema_of(Side::kRight), Side::kRight);
+    uint8_t live[kSorterRows];
+    for (int32_t at = 0; at < morsel.rows; at += kSorterRows) {
+      const int32_t rows = std::min(kSorterRows, morsel.rows - at);
+      std::fill_n(live, rows, uint8_t{1});
+      if (encoder.clear_nulls(*morsel.batch, morsel.begin + at, rows, live)) {
+        any_null.store(true);
+      }
+    }
+    return {};
+  }));
   done = any_null.load();
   return {};
 }
@@ -306,11 +260,11 @@ Status HashJoin::run_attempt(JoinRun& run, Strategy strategy) const {
       keys.range_min = range.min;
       keys.range_bits = bits;
     } else if (strategy == Strategy::kDense) {
-      run.profile->strategy_change = "the key range is wider than the sample showed";
+      run.findings.strategy_change = "the key range is wider than the sample showed";
       return run_attempt(run, Strategy::kRadix);
     }
   }
-  run.profile->key_mode = key_mode_name(keys.mode);
+  run.findings.key_mode = key_mode_name(keys.mode);
   const OutputPlan plan = plan_for(strategy, keys);
   OutputContext output{
       &plan, &keys, {stores_[0], stores_[1]}, environment_.memory, batch_rows(*run.sink)};
@@ -345,11 +299,11 @@ Status HashJoin::run_attempt(JoinRun& run, Strategy strategy) const {
 }
 
 Status HashJoin::run_strategy(JoinRun& run, Strategy strategy) const {
-  run.profile->strategy = strategy_name(strategy);
+  run.findings.strategy = strategy_name(strategy);
   if (strategy == Strategy::kDense) {
     CD_ASSIGN(const bool unique, run_dense(run));
     if (!unique) {
-      run.profile->strategy_change = "the build keys are not unique";
+      run.findings.strategy_change = "the build keys are not unique";
       return run_attempt(run, Strategy::kRadix);
     }
   } else {
@@ -363,32 +317,24 @@ Status HashJoin::run_strategy(JoinRun& run, Strategy strategy) const {
   return {};
 }
 
-Status HashJoin::run(JoinSink& sink,
+Status HashJoin::run(RowSink& sink,
                      const CancelFlag& cancel,
-                     JoinProgress& progress,
-                     JoinProfile& profile) const {
+                     RunProgress& progress,
+                     RunProfile& profile) const {
   const auto start = std::chrono::steady_clock::now();
   std::optional<Team> team;
-  try {
-    team.emplace(worker_count());
-  } catch (const std::system_error& refusal) {
-    return make_error(
-        ErrorCode::kInternal,
-        "the system refused to start {} worker threads: {}\n  try   fewer threads=, or "
-        "a higher limit of processes",
-        worker_count(),
-        refusal.what());
-  }
+  CD_TRY(start_team(worker_count(), team));
   JoinRun run;
-  run.spec = &spec_;
-  run.machine = environment_.machine;
-  run.partition_bits = partition_bits_;
+  run.what = "the join";
   run.team = &*team;
   run.memory = environment_.memory.get();
   run.sink = &sink;
   run.cancel = &cancel;
   run.progress = &progress;
   run.profile = &profile;
+  run.spec = &spec_;
+  run.machine = environment_.machine;
+  run.partition_bits = partition_bits_;
   for (const int side : {0, 1}) {
     run.morsels[side] = morsels_[side];
     run.rows[side] = stores_[side]->rows();
@@ -404,6 +350,7 @@ Status HashJoin::run(JoinSink& sink,
   if (!done) CD_TRY(run_attempt(run, choice_.chosen.strategy));
   const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
   profile.total_seconds = elapsed.count();
+  profile.facts = findings_as_facts(run.findings);
   progress.phase.store("done");
   return {};
 }

@@ -1,38 +1,20 @@
-// What one run of a join shares among its phases and workers.
+// What one run of a join shares among its phases and workers, beyond what all operators do.
 #pragma once
 
-#include <atomic>
-#include <chrono>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <vector>
 
-#include "base/team.hpp"
-#include "model/join_cost.hpp"
-#include "operators/hash_join/join_sinks.hpp"
+#include "model/machine.hpp"
+#include "operators/hash_join/emitter.hpp"
 #include "operators/hash_join/prober.hpp"
+#include "operators/run/operator_run.hpp"
 
 namespace crossdock {
 
-// Read by other threads while the join runs.
-struct JoinProgress {
-  std::atomic<const char*> phase{"waiting"};
-  std::atomic<int64_t> rows_done{0};
-  std::atomic<int64_t> rows_total{0};
-};
-
-struct PhaseTime {
-  std::string name;
-  int64_t rows = 0;
-  double seconds = 0;
-};
-
-struct JoinProfile {
-  std::vector<PhaseTime> phases;
-  int64_t result_rows = 0;
-  double total_seconds = 0;
+// What a run found out beyond its times; becomes facts of the profile.
+struct JoinFindings {
   std::string strategy;         // that ran; differs from the plan's if data turned out otherwise
   std::string strategy_change;  // why, or empty
   std::string key_mode;         // dense, exact or hashed words
@@ -42,8 +24,10 @@ struct JoinProfile {
   int partitions = 1;
 };
 
+Facts findings_as_facts(const JoinFindings& findings);
+
 // Everything a strategy works with. Owned by HashJoin::run; workers get references.
-struct JoinRun {
+struct JoinRun : OperatorRun {
   const ProbeContext* probe = nullptr;
   const OutputContext* output = nullptr;
   const OutputPlan* plan = nullptr;
@@ -53,12 +37,7 @@ struct JoinRun {
   int64_t rows[2] = {0, 0};        // by Side
   Machine machine;
   int partition_bits = 0;
-  Team* team = nullptr;
-  Memory* memory = nullptr;
-  JoinSink* sink = nullptr;
-  const CancelFlag* cancel = nullptr;
-  JoinProgress* progress = nullptr;
-  JoinProfile* profile = nullptr;
+  JoinFindings findings;
   std::vector<std::unique_ptr<Prober>> probers;    // by worker
   std::vector<std::unique_ptr<Emitter>> emitters;  // by worker
 
@@ -67,21 +46,12 @@ struct JoinRun {
   int side_index(Side side) const { return static_cast<int>(side); }
   const SchemaPtr& schema_of(Side side) const;
 
-  Status check_cancelled() const;
-
-  // Runs `task` on all workers as a named phase and notes its time.
-  Status phase(const char* name, int64_t rows, const std::function<Status(int worker)>& task);
-
   // Lets all workers take turns over the morsels of a side.
-  Status for_morsels(const char* name,
-                     Side side,
-                     const std::function<Status(int worker, const Morsel&)>& task);
-
-  // Lets all workers take turns over [0, count).
-  Status for_indices(const char* name,
-                     int64_t count,
-                     int64_t rows_each,
-                     const std::function<Status(int worker, int64_t index)>& task);
+  Status for_side(const char* name,
+                  Side side,
+                  const std::function<Status(int worker, const Morsel&)>& task) {
+    return for_morsels(name, morsels[side_index(side)], task);
+  }
 };
 
 // Whether rows of `side` that cannot match are part of the result.

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/result.hpp"
-#include "operators/hash_join/join_sinks.hpp"
+#include "operators/hash_join/emitter.hpp"
 #include "operators/hash_join/probe_kernels.hpp"
 #include "table/row_compare.hpp"
 

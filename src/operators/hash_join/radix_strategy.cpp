@@ -61,7 +61,7 @@ class RadixJoin {
                                      run_.partition_bits,
                                      segment_rows_for(run_.rows[run_.side_index(side)], lists)};
     std::vector<std::atomic<bool>> opened(workers_);
-    CD_TRY(run_.for_morsels(name, side, [&](int worker, const Morsel& morsel) -> Status {
+    CD_TRY(run_.for_side(name, side, [&](int worker, const Morsel& morsel) -> Status {
       if (!opened[worker].load(std::memory_order_relaxed)) {
         all[worker] = std::make_unique<SidePartitioner>(*run_.memory, options);
         CD_TRY(all[worker]->open());
@@ -110,17 +110,17 @@ class RadixJoin {
     if (run_.spec->filter == Filter::kAuto) {
       const int64_t bytes = KeyFilter::bytes_for(*run_.keys, build_rows, run_.partition_bits);
       if (probe_rows < build_rows || bytes > run_.machine.l3_bytes) return {};
-      CD_ASSIGN(run_.profile->filter_pass_rate, sample_pass_rate());
+      CD_ASSIGN(run_.findings.filter_pass_rate, sample_pass_rate());
       // Below this rate the rows that are not moved pay for testing all of them.
       constexpr double kPassRateMax = 0.5;
-      if (run_.profile->filter_pass_rate < 0 || run_.profile->filter_pass_rate > kPassRateMax) {
+      if (run_.findings.filter_pass_rate < 0 || run_.findings.filter_pass_rate > kPassRateMax) {
         return {};
       }
     }
     CD_ASSIGN(KeyFilter filter,
               KeyFilter::create(*run_.keys, build_rows, run_.partition_bits, *run_.memory));
     filter_ = std::make_unique<KeyFilter>(std::move(filter));
-    run_.profile->filter_used = true;
+    run_.findings.filter_used = true;
     return run_.for_indices(
         "build filter", part_count(), build_rows / part_count(), [&](int, int64_t index) -> Status {
           const auto lists = part(run_.build(), index);
@@ -280,7 +280,7 @@ class RadixJoin {
           }
           return finish_part(worker, target);
         }));
-    run_.profile->build_unique = std::all_of(
+    run_.findings.build_unique = std::all_of(
         scratch_.begin(), scratch_.end(), [](const auto& worker) { return worker->all_unique; });
     split_times();
     return {};
@@ -315,7 +315,7 @@ class RadixJoin {
 }  // namespace
 
 Status run_radix(JoinRun& run) {
-  run.profile->partitions = 1 << run.partition_bits;
+  run.findings.partitions = 1 << run.partition_bits;
   return RadixJoin(run).execute();
 }
 

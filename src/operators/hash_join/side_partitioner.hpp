@@ -10,19 +10,12 @@
 #include "operators/hash_join/key_filter.hpp"
 #include "operators/hash_join/key_plan.hpp"
 #include "operators/hash_join/output_plan.hpp"
+#include "operators/run/morsel.hpp"
 
 namespace crossdock {
 
 constexpr int32_t kSorterRows =
     1024;  // rows hashed at a time: their words stay in first-level cache
-
-// A run of rows of one batch: the unit that workers take turns in.
-struct Morsel {
-  const Batch* batch = nullptr;
-  int64_t begin = 0;
-  int32_t rows = 0;
-  RowRef first_ref = 0;  // of row `begin`
-};
 
 struct PartitionerOptions {
   const KeyPlan* keys = nullptr;

@@ -144,9 +144,9 @@ struct Planned {
     EXPECT_EQ(join->worker_count(), kWorkers);
   }
 
-  Status run(JoinSink& sink, const CancelFlag& cancel) const {
-    JoinProgress progress;
-    JoinProfile profile;
+  Status run(RowSink& sink, const CancelFlag& cancel) const {
+    RunProgress progress;
+    RunProfile profile;
     return join->run(sink, cancel, progress, profile);
   }
 };
@@ -270,15 +270,15 @@ TEST(HashJoinConcurrentCount, RowsOfOneKeyAreCountedWithoutWalkingTheirPairs) {
     const Planned planned(spec_of(kind, Strategy::kRadix, Side::kRight), sides);
     ASSERT_NE(planned.join, nullptr);
     CountSink sink;
-    JoinProgress progress;
-    JoinProfile profile;
+    RunProgress progress;
+    RunProfile profile;
     ASSERT_TRUE(planned.join->run(sink, CancelFlag(), progress, profile).ok());
     EXPECT_EQ(profile.result_rows, kRows * kRows);
   }
 }
 
 // Has every batch built, and keeps none.
-class DroppingSink : public JoinSink {
+class DroppingSink : public RowSink {
  public:
   Status accept(int, Batch) override { return {}; }
 };
@@ -339,8 +339,8 @@ TEST(HashJoinConcurrentRuns, TwoJoinsShareMemoryAndTables) {
       ASSERT_TRUE(join.ok());
       for (int round = 0; round < 3; ++round) {
         CountSink sink;
-        JoinProgress progress;
-        JoinProfile profile;
+        RunProgress progress;
+        RunProfile profile;
         ASSERT_TRUE(join.value()->run(sink, CancelFlag(), progress, profile).ok());
         EXPECT_EQ(profile.result_rows, expected);
       }
@@ -354,7 +354,7 @@ TEST(HashJoinConcurrentProgress, IsReadWhileTheJoinRuns) {
   const Planned planned(spec_of(JoinKind::kInner, Strategy::kRadix, Side::kRight),
                         make_sides(Shape::kDuplicates));
   ASSERT_NE(planned.join, nullptr);
-  JoinProgress progress;
+  RunProgress progress;
   std::atomic<bool> done{false};
   std::thread watcher([&] {
     while (!done.load()) {
@@ -364,7 +364,7 @@ TEST(HashJoinConcurrentProgress, IsReadWhileTheJoinRuns) {
     }
   });
   CountSink sink;
-  JoinProfile profile;
+  RunProfile profile;
   EXPECT_TRUE(planned.join->run(sink, CancelFlag(), progress, profile).ok());
   done.store(true);
   watcher.join();

@@ -1,5 +1,5 @@
-// Where the rows of a join go: a count, one row of aggregates, a list of batches, or a bounded queue
-// that somebody reads while the join runs.
+// Where the rows of an operator go: a count, a list of batches, or a bounded queue that somebody reads
+// while the operator runs.
 #pragma once
 
 #include <condition_variable>
@@ -11,14 +11,15 @@
 
 #include "base/result.hpp"
 #include "base/team.hpp"
-#include "operators/hash_join/batch_builder.hpp"
+#include "table/column.hpp"
 
 namespace crossdock {
 
-// Called from all workers at once, each with its own number.
-class JoinSink {
+// Called from all workers at once, each with its own number. Operators whose rows have an order call it
+// as worker 0, one batch after the other (ordered_emitter.hpp).
+class RowSink {
  public:
-  virtual ~JoinSink() = default;
+  virtual ~RowSink() = default;
   // If true, rows are only counted and accept() is never called.
   virtual bool counts_only() const { return false; }
   // Rows a batch should have at most; 0 = no wish. Sinks that read each batch once want it in cache.
@@ -26,19 +27,20 @@ class JoinSink {
   virtual Status accept(int worker, Batch batch) = 0;
 };
 
-class CountSink : public JoinSink {
+class CountSink : public RowSink {
  public:
   bool counts_only() const override { return true; }
   Status accept(int, Batch) override { return {}; }
 };
 
-class CollectSink : public JoinSink {
+class CollectSink : public RowSink {
  public:
   explicit CollectSink(int worker_count) : batches_(worker_count) {}
   Status accept(int worker, Batch batch) override {
     batches_[worker].push_back(std::move(batch));
     return {};
   }
+  // In order of arrival where an operator's rows have an order.
   std::vector<Batch> take();
 
  private:
@@ -46,14 +48,14 @@ class CollectSink : public JoinSink {
 };
 
 // Holds at most `capacity` batches; accept() waits for room, next() for a batch or the end.
-class QueueSink : public JoinSink {
+class QueueSink : public RowSink {
  public:
   QueueSink(int capacity, const CancelFlag& cancel) : capacity_(capacity), cancel_(&cancel) {}
   Status accept(int worker, Batch batch) override;
 
-  // The next batch, nothing at the end, or the error the join ended with.
+  // The next batch, nothing at the end, or the error the run ended with.
   Result<std::optional<Batch>> next();
-  void close(Status end);  // by the join, once
+  void close(Status end);  // by the run, once
   void wake();             // after the cancel flag was set
 
  private:
@@ -63,30 +65,6 @@ class QueueSink : public JoinSink {
   std::condition_variable changed_;
   std::deque<Batch> batches_;
   std::optional<Status> end_;
-};
-
-// One worker's way to the sink: a batch under construction for each presence.
-class Emitter {
- public:
-  Emitter(const OutputContext& context, JoinSink& sink, int worker);
-
-  bool counts_only() const { return counts_only_; }
-  int64_t rows() const { return rows_; }
-
-  // Counts rows that nobody looks at; only if counts_only().
-  void count(int64_t rows) { rows_ += rows; }
-  Status emit(const RowBlock& block);
-  // Passes on batches of at least `rows_min` rows (1 = all that hold anything).
-  Status flush(int64_t rows_min);
-
- private:
-  Status pass_on(BatchBuilder& builder);
-
-  JoinSink* sink_;
-  int worker_;
-  bool counts_only_;
-  int64_t rows_ = 0;
-  std::vector<BatchBuilder> builders_;  // by Presence
 };
 
 }  // namespace crossdock

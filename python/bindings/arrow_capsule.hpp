@@ -1,0 +1,51 @@
+// Arrow C structs as PyCapsules.
+#pragma once
+
+#include <memory>
+
+#include <nanobind/nanobind.h>
+
+#include <crossdock/arrow_c.hpp>
+
+namespace crossdock::python {
+
+namespace nb = nanobind;
+
+inline constexpr const char* kStreamName = "arrow_array_stream";
+inline constexpr const char* kSchemaName = "arrow_schema";
+inline constexpr const char* kArrayName = "arrow_array";
+
+// A capsule that owns a C struct: released when nobody took it over.
+template <class Struct>
+nb::object make_capsule(std::unique_ptr<Struct> owned, const char* name) {
+  PyObject* capsule = PyCapsule_New(owned.get(), name, [](PyObject* object) {
+    auto* inner = static_cast<Struct*>(PyCapsule_GetPointer(object, PyCapsule_GetName(object)));
+    if (inner->release != nullptr) inner->release(inner);
+    delete inner;
+  });
+  if (capsule == nullptr) throw nb::python_error();
+  owned.release();
+  return nb::steal(capsule);
+}
+
+// What Python calls an Arrow stream: hands out its capsule once. The stream's calls wait without the GIL.
+class StreamObject {
+ public:
+  explicit StreamObject(std::unique_ptr<ArrowArrayStream> stream);
+  nb::object take(const nb::object&) {
+    if (!capsule_.is_valid()) throw nb::value_error("this Arrow stream was already consumed");
+    return std::move(capsule_);
+  }
+
+ private:
+  nb::object capsule_;
+};
+
+template <class Export>
+StreamObject stream_of(const Export& export_to) {
+  auto stream = std::make_unique<ArrowArrayStream>();
+  export_to(stream.get());
+  return StreamObject(std::move(stream));
+}
+
+}  // namespace crossdock::python

@@ -1,0 +1,101 @@
+// What every operation looks like in Python: its methods are bound here once.
+#pragma once
+
+#include <chrono>
+#include <future>
+
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
+#include <nanobind/stl/vector.h>
+
+#include <crossdock/crossdock.hpp>
+
+#include "bindings/arrow_capsule.hpp"
+
+namespace crossdock::python {
+
+using namespace nb::literals;
+
+// An operation and what its calls need to know of it.
+template <class Operation>
+struct OperationObject {
+  Operation operation;
+  bool is_long;  // worth a thread of its own and signal polling
+};
+
+inline bool is_long_run(int64_t input_rows) { return input_rows > int64_t{1} << 20; }
+
+// Runs `work` without the GIL. Work that may take long goes to a thread of its own, so that this one
+// can look for signals: the first Ctrl-C cancels the operation and raises KeyboardInterrupt.
+template <class Work>
+void run_interruptible(crossdock::Operation& operation, bool is_long, const Work& work) {
+  if (!is_long) {
+    nb::gil_scoped_release released;
+    work();
+    return;
+  }
+  constexpr auto kPollInterval = std::chrono::milliseconds(50);
+  std::future<void> running;
+  bool interrupted = false;
+  {
+    nb::gil_scoped_release released;
+    running = std::async(std::launch::async, work);
+    while (running.wait_for(kPollInterval) != std::future_status::ready) {
+      nb::gil_scoped_acquire held;
+      if (!interrupted && PyErr_CheckSignals() != 0) {
+        interrupted = true;
+        PyErr_Clear();
+        operation.cancel();
+      }
+    }
+  }
+  if (interrupted) {
+    PyErr_SetNone(PyExc_KeyboardInterrupt);
+    throw nb::python_error();
+  }
+  running.get();
+}
+
+// The class `name` with the methods of crossdock::Operation; the caller adds __init__ and its own.
+template <class Operation>
+nb::class_<OperationObject<Operation>> bind_operation(nb::module_& module, const char* name) {
+  using Object = OperationObject<Operation>;
+  nb::class_<Object> bound(module, name);
+  bound.def("plan", [](const Object& self) { return self.operation.plan(); })
+      .def("profile", [](const Object& self) { return self.operation.profile(); })
+      .def("count",
+           [](Object& self) {
+             int64_t rows = 0;
+             run_interruptible(
+                 self.operation, self.is_long, [&] { rows = self.operation.count(); });
+             return rows;
+           })
+      .def("collect",
+           [](Object& self) {
+             return stream_of([&](ArrowArrayStream* out) {
+               run_interruptible(
+                   self.operation, self.is_long, [&] { self.operation.collect(out); });
+             });
+           })
+      .def(
+          "stream",
+          [](Object& self, int queue_batches) {
+            return stream_of(
+                [&](ArrowArrayStream* out) { self.operation.stream(queue_batches, out); });
+          },
+          "queue_batches"_a = 8)
+      .def("progress",
+           [](const Object& self) {
+             const crossdock::ProgressView progress = self.operation.progress();
+             return nb::make_tuple(progress.phase, progress.rows_done, progress.rows_total);
+           })
+      .def("cancel", [](Object& self) { self.operation.cancel(); });
+  return bound;
+}
+
+// One per class, in the file of its name.
+void bind_join(nb::module_& module);
+
+}  // namespace crossdock::python

@@ -1,0 +1,66 @@
+// A planned hash join, and what a run of it found out, as facts.
+#include "operators/hash_join/hash_join.hpp"
+
+namespace crossdock {
+namespace {
+
+const char* side_name(Side side) { return side == Side::kLeft ? "left" : "right"; }
+
+Facts side_facts(const RowStore& store) {
+  int64_t bytes = 0;
+  for (const Batch& batch : store.batches()) bytes += buffer_bytes(batch);
+  return {{"rows", store.rows()},
+          {"columns", int64_t{store.schema()->column_count()}},
+          {"batches", static_cast<int64_t>(store.batches().size())},
+          {"bytes", bytes}};
+}
+
+bool gathers_any(const OutputPlan& plan) {
+  for (const OutputField& field : plan.fields) {
+    if (field.source == OutputField::Source::kGathered) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+OperatorPlan HashJoin::describe() const {
+  const PlannedStrategy& chosen = choice_.chosen;
+  const bool named = choice_.few_strings[static_cast<int>(chosen.build)];
+  const bool late = gathers_any(plan_for(chosen.strategy, keys_));
+  const bool is_partitioned = chosen.strategy != Strategy::kDense;
+  OperatorPlan plan;
+  plan.name = "hash_join";
+  plan.facts = {{"how", join_kind_name(spec_.kind)},
+                {"build", side_name(chosen.build)},
+                {"build_reason", choice_.build_reason},
+                {"strategy", strategy_name(chosen.strategy)},
+                {"strategy_reason", choice_.strategy_reason},
+                {"key", keys_.packs_exactly ? "exact64" : (named ? "named64" : "hashed")},
+                {"materialize", late ? "late" : "early"},
+                {"partitions", is_partitioned ? int64_t{1} << partition_bits_ : int64_t{1}},
+                {"threads", int64_t{worker_count()}},
+                {"left", side_facts(*stores_[0])},
+                {"right", side_facts(*stores_[1])}};
+  plan.phases = chosen.cost.phases;
+  for (const PlannedStrategy& strategy : choice_.considered) {
+    plan.considered.push_back({{"strategy", strategy_name(strategy.strategy)},
+                               {"build", side_name(strategy.build)},
+                               {"predicted_s", strategy.cost.seconds()}});
+  }
+  return plan;
+}
+
+Facts findings_as_facts(const JoinFindings& findings) {
+  Facts facts = {{"key_ran", findings.key_mode}, {"strategy_ran", findings.strategy}};
+  if (!findings.strategy_change.empty()) {
+    facts.push_back({"strategy_change", findings.strategy_change});
+  }
+  facts.push_back({"partitions", int64_t{findings.partitions}});
+  facts.push_back(
+      {"bloom", Facts{{"used", findings.filter_used}, {"pass_rate", findings.filter_pass_rate}}});
+  facts.push_back({"unique_build", findings.build_unique});
+  return facts;
+}
+
+}  // namespace crossdock

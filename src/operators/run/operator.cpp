@@ -1,0 +1,32 @@
+// Teams of a fitting size.
+#include "operators/run/operator.hpp"
+
+#include <algorithm>
+#include <system_error>
+
+namespace crossdock {
+namespace {
+
+constexpr int64_t kRowsPerWorker = 1 << 16;  // fewer rows than this do not pay for a thread
+
+}  // namespace
+
+Status start_team(int worker_count, std::optional<Team>& team) {
+  try {
+    team.emplace(worker_count);
+  } catch (const std::system_error& refusal) {
+    return make_error(
+        ErrorCode::kInternal,
+        "the system refused to start {} worker threads: {}\n  try   fewer threads=, or "
+        "a higher limit of processes",
+        worker_count,
+        refusal.what());
+  }
+  return {};
+}
+
+int workers_for(int64_t rows, int threads) {
+  return static_cast<int>(std::clamp<int64_t>(rows / kRowsPerWorker, 1, threads));
+}
+
+}  // namespace crossdock

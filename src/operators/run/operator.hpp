@@ -1,0 +1,53 @@
+// What all operators have in common: planned once from their inputs, run as often as wanted, described
+// by facts and predicted phases.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "model/machine.hpp"
+#include "model/phase_cost.hpp"
+#include "operators/run/operator_run.hpp"
+
+namespace crossdock {
+
+struct RunEnvironment {
+  std::shared_ptr<Memory> memory;
+  int threads = 1;
+  Machine machine;
+  uint64_t seed = 0;  // of hashes; results do not depend on it
+};
+
+// For `explain`. Pure description: nothing is decided by it.
+struct OperatorPlan {
+  std::string name;               // "hash_join", "group_by", ...
+  Facts facts;                    // strategy, strategy_reason, threads and what else a reader wants
+  std::vector<PhaseCost> phases;  // predicted
+  std::vector<Facts> considered;  // the alternatives, each with predicted_s
+};
+
+class Operator {
+ public:
+  virtual ~Operator() = default;
+
+  virtual const SchemaPtr& schema() const = 0;  // of the result
+  virtual int worker_count() const = 0;
+  virtual OperatorPlan describe() const = 0;
+
+  // Runs to the end and fills `profile`. One run at a time per operator; `sink` is called from
+  // worker_count() workers, of which the calling thread is one.
+  virtual Status run(RowSink& sink,
+                     const CancelFlag& cancel,
+                     RunProgress& progress,
+                     RunProfile& profile) const = 0;
+};
+
+// Starts the threads of a run. Error kInternal, with advice, when the system refuses them.
+Status start_team(int worker_count, std::optional<Team>& team);
+
+// Workers that pay for `rows` rows: one thread per 2^16 of them, at most `threads`.
+int workers_for(int64_t rows, int threads);
+
+}  // namespace crossdock
