@@ -4,10 +4,10 @@ SETUP := $(PYTHON) tools/setup.py
 BIN := .venv/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help run test bench-join lint format clean
+.PHONY: help run test bench-join bench-operators lint format clean
 
 help:  ## list the commands
-	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1|\2/p' Makefile | awk -F'|' '{ printf "make %-12s %s\n", $$1, $$2 }'
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1|\2/p' Makefile | awk -F'|' '{ printf "make %-15s %s\n", $$1, $$2 }'
 
 run:  ## build, make TPC-H tables as Parquet, join them and show the result
 	@$(SETUP) run
@@ -19,7 +19,11 @@ test:  ## run every check and every test
 
 bench-join:  ## measure the join against DuckDB, Polars and DataFusion
 	@$(SETUP) dev
-	@$(BIN)/python bench/join/run.py
+	@$(BIN)/python bench join
+
+bench-operators:  ## measure group-by, sort and merge join against five engines
+	@$(SETUP) dev
+	@$(BIN)/python bench operators
 
 lint:  ## run the checks of text and types only
 	@$(SETUP) tools

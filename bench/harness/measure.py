@@ -1,6 +1,6 @@
-"""Timing: interleaved rounds, disturbance by others, result fingerprints, the memcpy yardstick.
+"""Timing: interleaved rounds, disturbance by others, the memcpy yardstick.
 
-One thread measures; the engines bring their own. Nothing here knows a workload.
+One thread measures; the engines bring their own. Nothing here knows what is measured.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ import os
 import resource
 import statistics
 import time
-import zlib
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -20,7 +19,10 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-from peers import Form
+
+from harness.engines import Form
+from harness.results import Fingerprint, WrongResultError, same
+from harness.work import Work
 
 DISTURBED_SHARE = 0.10  # of all cores used by others: above this a sample is set aside
 HOPELESS = 1.5  # a peer this much slower than the best is not timed again after round two,
@@ -94,47 +96,14 @@ def wait_until_idle(limit_s: float) -> None:
             return
 
 
-def as_words(column: pa.ChunkedArray) -> npt.NDArray[np.uint64]:
-    """One 64-bit word per value: an integer as it is, a text by the checksum of its bytes."""
-    if pa.types.is_integer(column.type):
-        numbers: npt.NDArray[np.int64] = column.to_numpy().astype(np.int64)
-        return numbers.view(np.uint64)
-    texts = column.cast(pa.large_string()).combine_chunks().dictionary_encode()
-    checksums = [zlib.crc32(text.encode()) for text in texts.dictionary.to_pylist()]
-    words: npt.NDArray[np.uint64] = np.array(checksums, dtype=np.uint64)
-    indices: npt.NDArray[np.intp] = texts.indices.to_numpy()
-    return words[indices]
-
-
-def fingerprint(result: pa.Table, aggregated: bool) -> tuple[int, ...]:
-    """Equal for equal results, whatever the order of rows and the types of the engine's sums.
-
-    Materialised: row count, the sum of every column, and the sum over the rows of the product of
-    the columns' (odd) words, so a payload beside a wrong key does not go unseen. All modulo 2**64.
-    """
-    if aggregated:
-        return tuple(int(column[0].as_py() or 0) for column in result.columns)
-    product = np.ones(result.num_rows, dtype=np.uint64)
-    sums = []
-    for column in result.columns:
-        words = as_words(column)
-        sums.append(int(words.sum(dtype=np.uint64)))
-        product *= words * np.uint64(2) + np.uint64(1)
-    return (result.num_rows, *sums, int(product.sum(dtype=np.uint64)))
-
-
-class WrongResultError(Exception):
-    """Two engines disagree; no time of theirs means anything."""
-
-
-def warm_up(forms: list[Form], aggregated: bool) -> None:
+def warm_up(work: Work, forms: list[Form]) -> None:
     """One untimed run each; raises WrongResultError unless all results are the same."""
-    expected: tuple[str, tuple[int, ...]] | None = None
+    expected: tuple[str, Fingerprint] | None = None
     for form in forms:
-        got = fingerprint(form.run(), aggregated)
+        got = work.fingerprint(form.run())
         if expected is None:
             expected = (form.name, got)
-        elif got != expected[1]:
+        elif not same(got, expected[1]):
             raise WrongResultError(f"{form.name} gives {got}, {expected[0]} gives {expected[1]}")
 
 
@@ -205,7 +174,15 @@ class Memcpy:
         return statistics.median(self.rates)
 
 
+def resident_bytes(field: str) -> int:
+    lines = STATUS.read_text().splitlines()
+    return next(int(line.split()[1]) * 1024 for line in lines if line.startswith(field))
+
+
 def peak_rss_bytes() -> int:
     """The kernel's high-water mark of this process since its exec."""
-    lines = STATUS.read_text().splitlines()
-    return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("VmHWM:"))
+    return resident_bytes("VmHWM:")
+
+
+def rss_bytes() -> int:
+    return resident_bytes("VmRSS:")

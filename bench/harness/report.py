@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 import os
 import platform
+import sys
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-from peers import OURS
-from workloads import Bar
+from harness.engines import OURS
+from harness.work import Bar
 
 SCHEMA_VERSION = 1
 Row = dict[str, Any]
@@ -33,6 +34,8 @@ def verdict(bar: Bar, row: Row) -> bool | None:
         held.append((row["memcpy_fraction"] or 0.0) >= bar.memcpy_fraction)
     if bar.at_most_s is not None:
         held.append(row["ours_s"] < bar.at_most_s)
+    if bar.of_input is not None:
+        held.append(row["ours_added_bytes"] <= bar.of_input * row["input_bytes"])
     return all(held)
 
 
@@ -144,11 +147,12 @@ def machine() -> dict[str, Any]:
     }
 
 
-def write_json(path: Path, command: list[str], rows: list[Row], failed: list[str]) -> None:
+def write_json(path: Path, bench: str, rows: list[Row], failed: list[str]) -> None:
     document = {
         "schema_version": SCHEMA_VERSION,
+        "bench": bench,
         "machine": machine(),
-        "command": command,
+        "command": sys.argv,
         "rows": rows,
         "failed": failed,
     }
