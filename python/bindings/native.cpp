@@ -114,5 +114,6 @@ NB_MODULE(_native, module) {
   bind_engine(module);
   bind_tables(module);
   bind_join(module);
+  bind_partition(module);
   bind_descriptions(module);
 }

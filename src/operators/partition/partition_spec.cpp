@@ -1,0 +1,49 @@
+// Names and bounds of partitionings.
+#include "operators/partition/partition_spec.hpp"
+
+namespace crossdock {
+
+const char* partition_by_name(PartitionBy by) {
+  switch (by) {
+    case PartitionBy::kHash:
+      return "hash";
+    case PartitionBy::kRange:
+      return "range";
+    case PartitionBy::kExplicit:
+      return "explicit";
+  }
+  return "";
+}
+
+Result<PartitionBy> parse_partition_by(std::string_view text) {
+  for (const PartitionBy by : {PartitionBy::kHash, PartitionBy::kRange, PartitionBy::kExplicit}) {
+    if (text == partition_by_name(by)) return by;
+  }
+  return make_error(
+      ErrorCode::kInvalidArgument, "by is '{}', but must be one of hash, range, explicit", text);
+}
+
+Status check_partition_spec(const PartitionSpec& spec) {
+  if (spec.partitions < 1 || spec.partitions > kPartitionsMax) {
+    return make_error(ErrorCode::kInvalidArgument,
+                      "partitions is {}, but must be 1 to {}",
+                      spec.partitions,
+                      kPartitionsMax);
+  }
+  if (spec.keys.empty()) {
+    return make_error(ErrorCode::kInvalidArgument, "partitioning needs at least one key column");
+  }
+  if (spec.by == PartitionBy::kExplicit && spec.keys.size() != 1) {
+    return make_error(ErrorCode::kInvalidArgument,
+                      "by='explicit' takes one column of partition numbers, got {} columns\n"
+                      "  try   by='hash'",
+                      spec.keys.size());
+  }
+  if (spec.batch_rows < 0) {
+    return make_error(
+        ErrorCode::kInvalidArgument, "batch_rows is {}, but must be at least 0", spec.batch_rows);
+  }
+  return {};
+}
+
+}  // namespace crossdock

@@ -1,0 +1,29 @@
+// Which partition a row belongs to.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "base/result.hpp"
+#include "operators/partition/partition_spec.hpp"
+#include "operators/run/operator_run.hpp"
+
+namespace crossdock {
+
+constexpr int32_t kNumberedRows = 1024;  // rows of one call
+
+class RowNumberer {
+ public:
+  virtual ~RowNumberer() = default;
+  // numbers[i] = the partition of row begin + i. count <= kNumberedRows. Thread-safe per worker.
+  virtual Status number(
+      int worker, const Batch& batch, int64_t begin, int32_t count, uint16_t* numbers) = 0;
+};
+
+// Makes the numberer of a partitioning. Ranges are cut here, from a sample of the keys, which `run`
+// reads. Errors: kUnsupportedType (numbers that are no integers), and those of the run.
+Result<std::unique_ptr<RowNumberer>> make_numberer(const PartitionSpec& spec,
+                                                   const RowStore& store,
+                                                   OperatorRun& run);
+
+}  // namespace crossdock

@@ -1,0 +1,188 @@
+// Numbers, places, rows.
+#include "operators/partition/table_partition.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <numeric>
+
+#include "operators/partition/row_numberer.hpp"
+#include "operators/run/ordered_emitter.hpp"
+#include "table/gather.hpp"
+
+namespace crossdock {
+namespace {
+
+constexpr int64_t kBatchRows = 1 << 16;
+constexpr int kChunksPerWorker = 4;    // to even out what the machine does besides
+constexpr int64_t kHeldPerWorker = 4;  // batches that wait for their turn
+
+// Columns of a batch, kept alive together with what they share with the table.
+struct GatheredRows {
+  std::vector<OwnedColumn> columns;
+};
+
+}  // namespace
+
+// A chunk is a run of consecutive morsels; its rows lie side by side in `numbers`.
+struct TablePartition::Places {
+  std::vector<Morsel> morsels;
+  std::vector<size_t> chunk_begin;       // by chunk: its first morsel; one more at the end
+  std::vector<int64_t> morsel_row;       // by morsel: its first row, counted over the table
+  std::vector<std::vector<int64_t>> at;  // by chunk, partition: counts, then places
+  Block numbers;                         // uint16_t by row
+  Block refs;                            // RowRef by place
+
+  int64_t chunk_count() const { return static_cast<int64_t>(chunk_begin.size()) - 1; }
+  void cut(const RowStore& store, int workers);
+};
+
+void TablePartition::Places::cut(const RowStore& store, int workers) {
+  morsels = cut_morsels(store, workers);
+  int64_t row = 0;
+  for (const Morsel& morsel : morsels) {
+    morsel_row.push_back(row);
+    row += morsel.rows;
+  }
+  const size_t chunks = std::min<size_t>(morsels.size(), size_t(workers) * kChunksPerWorker);
+  for (size_t c = 0; c < chunks; ++c) chunk_begin.push_back(morsels.size() * c / chunks);
+  chunk_begin.push_back(morsels.size());
+}
+
+Result<std::unique_ptr<TablePartition>> TablePartition::create(PartitionSpec spec,
+                                                               TablePtr table,
+                                                               RunEnvironment environment) {
+  CD_TRY(check_partition_spec(spec));
+  auto made = std::unique_ptr<TablePartition>(new TablePartition);
+  made->spec_ = std::move(spec);
+  made->environment_ = std::move(environment);
+  CD_ASSIGN(made->store_, store_rows(*table, "the table"));
+  auto schema = std::make_shared<Schema>();
+  for (const int column : made->spec_.output)
+    schema->fields.push_back(table->schema->fields[column]);
+  made->schema_ = std::move(schema);
+  return made;
+}
+
+int TablePartition::worker_count() const {
+  return workers_for(store_->rows(), environment_.threads);
+}
+
+OperatorPlan TablePartition::describe() const {
+  OperatorPlan plan;
+  plan.name = "partition";
+  plan.facts = {{"by", partition_by_name(spec_.by)},
+                {"partitions", int64_t{spec_.partitions}},
+                {"threads", int64_t{worker_count()}},
+                {"rows", store_->rows()}};
+  return plan;
+}
+
+Status TablePartition::number_rows(OperatorRun& run, Places& places) const {
+  CD_ASSIGN(const std::unique_ptr<RowNumberer> numberer, make_numberer(spec_, *store_, run));
+  places.cut(*store_, run.team->worker_count());
+  CD_ASSIGN(places.numbers, run.memory->get(store_->rows() * 2, "partition numbers"));
+  places.at.assign(places.chunk_count(), {});
+  return run.for_indices(
+      "number rows", places.chunk_count(), 0, [&](int worker, int64_t chunk) -> Status {
+        std::vector<int64_t>& counts = places.at[chunk];
+        counts.assign(spec_.partitions, 0);
+        for (size_t m = places.chunk_begin[chunk]; m < places.chunk_begin[chunk + 1]; ++m) {
+          CD_TRY(run.check_cancelled());
+          const Morsel& morsel = places.morsels[m];
+          auto* numbers = places.numbers.as<uint16_t>() + places.morsel_row[m];
+          for (int32_t at = 0; at < morsel.rows; at += kNumberedRows) {
+            const int32_t rows = std::min(kNumberedRows, morsel.rows - at);
+            CD_TRY(numberer->number(worker, *morsel.batch, morsel.begin + at, rows, numbers + at));
+            for (int32_t i = 0; i < rows; ++i) ++counts[numbers[at + i]];
+          }
+          run.progress->rows_done += morsel.rows;
+        }
+        return {};
+      });
+}
+
+// Counts become places: partition by partition, and within one chunk after chunk.
+Status TablePartition::place_rows(OperatorRun& run, Places& places) const {
+  int64_t place = 0;
+  partition_rows_.assign(spec_.partitions, 0);
+  for (int p = 0; p < spec_.partitions; ++p) {
+    for (auto& chunk : places.at) {
+      partition_rows_[p] += chunk[p];
+      place += std::exchange(chunk[p], place);
+    }
+  }
+  CD_ASSIGN(places.refs, run.memory->get(store_->rows() * int64_t{sizeof(RowRef)}, "row places"));
+  auto* refs = places.refs.as<RowRef>();
+  return run.for_indices("place rows", places.chunk_count(), 0, [&](int, int64_t chunk) -> Status {
+    int64_t* next = places.at[chunk].data();
+    for (size_t m = places.chunk_begin[chunk]; m < places.chunk_begin[chunk + 1]; ++m) {
+      CD_TRY(run.check_cancelled());
+      const Morsel& morsel = places.morsels[m];
+      const auto* numbers = places.numbers.as<const uint16_t>() + places.morsel_row[m];
+      for (int32_t i = 0; i < morsel.rows; ++i) {
+        refs[next[numbers[i]]++] = morsel.first_ref + static_cast<RowRef>(i);
+      }
+      run.progress->rows_done += morsel.rows;
+    }
+    return {};
+  });
+}
+
+Result<Batch> TablePartition::gather_batch(std::span<const RowRef> refs) const {
+  auto gathered = std::make_shared<GatheredRows>();
+  Batch batch;
+  batch.schema = schema_;
+  batch.rows = static_cast<int64_t>(refs.size());
+  for (const int column : spec_.output) {
+    CD_ASSIGN(OwnedColumn made, gather(store_->column(column), refs, store_, *environment_.memory));
+    batch.columns.push_back(made.view);
+    gathered->columns.push_back(std::move(made));
+  }
+  batch.owner = std::move(gathered);
+  return batch;
+}
+
+Status TablePartition::emit_rows(OperatorRun& run, const Places& places) const {
+  const int64_t rows = store_->rows();
+  const int64_t batch_rows = spec_.batch_rows > 0 ? spec_.batch_rows : kBatchRows;
+  const auto* refs = places.refs.as<const RowRef>();
+  const int64_t batches = (rows + batch_rows - 1) / batch_rows;
+  OrderedEmitter emitter(*run.sink, *run.cancel, run.team->worker_count() * kHeldPerWorker);
+  return for_ordered_parts(
+      run,
+      "gather partitions",
+      batches,
+      emitter,
+      [&](int, int64_t part, OrderedEmitter& out) -> Status {
+        const int64_t begin = part * batch_rows;
+        const int64_t count = std::min(batch_rows, rows - begin);
+        CD_ASSIGN(Batch batch, gather_batch({refs + begin, static_cast<size_t>(count)}));
+        run.progress->rows_done += count;
+        return out.put(part, std::move(batch));
+      });
+}
+
+Status TablePartition::run(RowSink& sink,
+                           const CancelFlag& cancel,
+                           RunProgress& progress,
+                           RunProfile& profile) const {
+  const auto start = std::chrono::steady_clock::now();
+  std::optional<Team> team;
+  CD_TRY(start_team(worker_count(), team));
+  OperatorRun run{
+      "the partitioning", &*team, environment_.memory.get(), &sink, &cancel, &progress, &profile};
+  Places places;
+  CD_TRY(number_rows(run, places));
+  CD_TRY(place_rows(run, places));
+  places.numbers.reset();
+  if (!sink.counts_only()) CD_TRY(emit_rows(run, places));
+  profile.result_rows = store_->rows();
+  const int64_t largest = *std::max_element(partition_rows_.begin(), partition_rows_.end());
+  profile.facts = {{"largest_partition_rows", largest}};
+  const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
+  profile.total_seconds = elapsed.count();
+  progress.phase.store("done");
+  return {};
+}
+
+}  // namespace crossdock
