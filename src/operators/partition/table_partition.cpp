@@ -80,7 +80,7 @@ OperatorPlan TablePartition::describe() const {
 Status TablePartition::number_rows(OperatorRun& run, Places& places) const {
   CD_ASSIGN(const std::unique_ptr<RowNumberer> numberer, make_numberer(spec_, *store_, run));
   places.cut(*store_, run.team->worker_count());
-  CD_ASSIGN(places.numbers, run.memory->get(store_->rows() * 2, "partition numbers"));
+  CD_ASSIGN(places.numbers, run.memory->get(store_->rows() * 2, "partition: numbers of rows"));
   places.at.assign(places.chunk_count(), {});
   return run.for_indices(
       "number rows", places.chunk_count(), 0, [&](int worker, int64_t chunk) -> Status {
@@ -111,7 +111,8 @@ Status TablePartition::place_rows(OperatorRun& run, Places& places) const {
       place += std::exchange(chunk[p], place);
     }
   }
-  CD_ASSIGN(places.refs, run.memory->get(store_->rows() * int64_t{sizeof(RowRef)}, "row places"));
+  CD_ASSIGN(places.refs,
+            run.memory->get(store_->rows() * int64_t{sizeof(RowRef)}, "partition: places of rows"));
   auto* refs = places.refs.as<RowRef>();
   return run.for_indices("place rows", places.chunk_count(), 0, [&](int, int64_t chunk) -> Status {
     int64_t* next = places.at[chunk].data();
@@ -134,9 +135,10 @@ Result<Batch> TablePartition::gather_batch(std::span<const RowRef> refs) const {
   batch.schema = schema_;
   batch.rows = static_cast<int64_t>(refs.size());
   for (const int column : spec_.output) {
-    CD_ASSIGN(OwnedColumn made, gather(store_->column(column), refs, store_, *environment_.memory));
-    batch.columns.push_back(made.view);
-    gathered->columns.push_back(std::move(made));
+    Result<OwnedColumn> made = gather(store_->column(column), refs, store_, *environment_.memory);
+    if (!made.ok()) return Error{made.error().code, "partition: " + made.error().message};
+    batch.columns.push_back(made.value().view);
+    gathered->columns.push_back(std::move(made).value());
   }
   batch.owner = std::move(gathered);
   return batch;
