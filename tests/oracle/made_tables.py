@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
@@ -31,6 +31,11 @@ class MadeColumn:
         codes[padding : padding + end - begin] = self.codes[begin:end]
         nulls[padding : padding + end - begin] = self.nulls[begin:end]
         return column_of(self.pool, self.type_name, codes, nulls).slice(padding, end - begin)
+
+
+def in_order(column: MadeColumn, order: np.ndarray) -> MadeColumn:
+    """The column with its rows in another order."""
+    return replace(column, codes=column.codes[order], nulls=column.nulls[order])
 
 
 def cuts(chunks: str, rows: int, random: Random) -> list[tuple[int, int]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 
 def plain(column: pa.ChunkedArray | pa.Array) -> pa.Array:
@@ -30,9 +31,25 @@ def plain(column: pa.ChunkedArray | pa.Array) -> pa.Array:
     return array
 
 
+def plain_keys(column: pa.ChunkedArray | pa.Array) -> pa.Array:
+    """As plain, and the zeros of floats alike: equal values are equal keys."""
+    values = plain(column)
+    if not pa.types.is_floating(column.type):
+        return values
+    negative_zero = pa.scalar(-(2 ** (column.type.bit_width - 1)), values.type)
+    return pc.if_else(pc.equal(values, negative_zero), pa.scalar(0, values.type), values)
+
+
 def taken(column: pa.ChunkedArray, rows: np.ndarray) -> pa.Array:
     """column[rows], null where the row is -1, in plain form."""
     return plain(column).take(pa.array(rows, mask=rows < 0))
+
+
+def codes_of(one: pa.Array, other: pa.Array) -> tuple[np.ndarray, np.ndarray]:
+    """Numbers for the values of two plain columns: equal values, and nulls, have equal numbers."""
+    assert one.type == other.type, (one.type, other.type)
+    indices = pa.concat_arrays([one, other]).dictionary_encode("encode").indices.to_numpy()
+    return indices[: len(one)], indices[len(one) :]
 
 
 def assert_same_rows(expected: list[pa.Array], found: pa.Table) -> None:
@@ -43,11 +60,8 @@ def assert_same_rows(expected: list[pa.Array], found: pa.Table) -> None:
         return
     codes: list[list[np.ndarray]] = [[], []]
     for want, column in zip(expected, found.columns, strict=True):
-        have = plain(column)
-        assert have.type == want.type
-        indices = pa.concat_arrays([want, have]).dictionary_encode("encode").indices.to_numpy()
-        codes[0].append(indices[:rows])
-        codes[1].append(indices[rows:])
+        for side, numbers in zip(codes, codes_of(want, plain(column)), strict=True):
+            side.append(numbers)
     ordered = []
     orders = []
     for side in codes:

@@ -7,7 +7,6 @@ import os
 import signal
 import subprocess
 import sys
-import threading
 import time
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -16,6 +15,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
+from background import Ended
 from crossdock import _native
 
 EQUAL_ROWS = 100_000  # on both sides, all of one key: 10^10 pairs
@@ -48,27 +48,6 @@ def make_join(
         on=[("k", "k")],
         **{"how": "inner", "output": [("left", "v", "a"), ("right", "v", "b")], **options},
     )
-
-
-class Ended:
-    """How a call in another thread ended, and how long ago it was asked to."""
-
-    def __init__(self, call: Callable[[], Any]) -> None:
-        self.error: BaseException | None = None
-        self.result: Any = None
-        self._call = call
-        self._thread = threading.Thread(target=self._run, daemon=True)
-        self._thread.start()
-
-    def _run(self) -> None:
-        try:
-            self.result = self._call()
-        except BaseException as error:  # noqa: BLE001 - it is what the test looks at
-            self.error = error
-
-    def wait(self, seconds: float) -> bool:
-        self._thread.join(seconds)
-        return not self._thread.is_alive()
 
 
 @pytest.mark.parametrize("strategy", ["radix", "direct"])

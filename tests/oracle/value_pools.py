@@ -25,6 +25,8 @@ def type_of(name: str) -> pa.DataType:
         "dict32": pa.dictionary(pa.int32(), pa.utf8()),
         "decimal": pa.decimal128(38, 3),
         "decimal_wide": pa.decimal128(38, 6),
+        "decimal_full": pa.decimal128(38, 0),
+        "decimal_small": pa.decimal128(12, 2),
         "string_view": pa.string_view(),
         "binary_view": pa.binary_view(),
         "bool": pa.bool_(),
@@ -60,11 +62,20 @@ def floats(target: pa.DataType, size: int, random: Random) -> Pool:
 
 
 def decimals(target: pa.DataType, size: int, random: Random) -> Pool:
-    unscaled = [0, 1, -1, 10**20, -(10**20), 2**64, 2**63]
+    """Values at 10^-3, or at the type's own scale where it is another than the joins' types have:
+    then the largest numbers of so many digits are among them."""
+    unscaled = [0, 1, -1]
+    scale = 3
+    if target.scale in (3, 6):
+        unscaled += [10**20, -(10**20), 2**64, 2**63]
+    else:
+        scale = target.scale
+        largest = 10**target.precision - 1
+        unscaled += [largest, -largest, largest - 1, 1 - largest]
     unscaled += [int(value) for value in random.integers(-(10**9), 10**9, size)]
     with decimal.localcontext() as context:
         context.prec = 60
-        values = [decimal.Decimal(value).scaleb(-3) for value in unscaled]
+        values = [decimal.Decimal(value).scaleb(-scale) for value in dict.fromkeys(unscaled)]
     return pa.array(values, target)
 
 
