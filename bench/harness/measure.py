@@ -27,6 +27,8 @@ from harness.work import Work
 DISTURBED_SHARE = 0.10  # of all cores used by others: above this a sample is set aside
 HOPELESS = 1.5  # a peer this much slower than the best is not timed again after round two,
 HOPELESS_FLOOR_S = 0.01  # unless it is that quick: two calls of microseconds say little
+FAR_BEHIND = 4.0  # a peer this much slower in its first run is not run again,
+FAR_BEHIND_FLOOR_S = 2.0  # unless it is that quick: first runs pay for fresh memory
 TUPLE_BYTES = 16
 CPUS = os.cpu_count() or 1
 TICK_S = 0.01
@@ -96,15 +98,26 @@ def wait_until_idle(limit_s: float) -> None:
             return
 
 
-def warm_up(work: Work, forms: list[Form]) -> None:
-    """One untimed run each; raises WrongResultError unless all results are the same."""
+def warm_up(work: Work, forms: list[Form]) -> dict[str, Sample]:
+    """The first run of each; raises WrongResultError unless all results are the same."""
     expected: tuple[str, Fingerprint] | None = None
+    samples = {}
     for form in forms:
-        got = work.fingerprint(form.run())
+        result, samples[form.name] = timed(form.run)
+        got = work.fingerprint(result)
+        del result
         if expected is None:
             expected = (form.name, got)
         elif not same(got, expected[1]):
             raise WrongResultError(f"{form.name} gives {got}, {expected[0]} gives {expected[1]}")
+    return samples
+
+
+def far_behind(peers: list[Form], first: dict[str, Sample]) -> list[Form]:
+    """Peers whose first run took so long that minutes of further runs would tell nothing new."""
+    fastest_s = min((first[peer.name].wall_s for peer in peers), default=0.0)
+    limit_s = max(FAR_BEHIND * fastest_s, FAR_BEHIND_FLOOR_S)
+    return [peer for peer in peers if first[peer.name].wall_s > limit_s]
 
 
 def without_hopeless(peers: list[Form], series: dict[str, Series]) -> list[Form]:

@@ -61,14 +61,17 @@ def run_forms(
 ) -> tuple[dict[str, Series], Memcpy]:
     if options.repeat >= 3 and options.scale >= SERIOUS_SCALE:
         measure.wait_until_idle(IDLE_WAIT_S)
-    measure.warm_up(setting.work, [*([ours] if ours else []), *peers])
+    first = measure.warm_up(setting.work, [*([ours] if ours else []), *peers])
+    behind = measure.far_behind(peers, first)
     latency = setting.work.kind == "latency"
     buffer_bytes = 1 << (30 if options.scale >= SERIOUS_SCALE else 24)
     memcpy = Memcpy(setting.threads, buffer_bytes)
     memcpy.measure()
     repeat = LATENCY_CALLS if latency and options.repeat >= 3 else options.repeat
     between = (lambda: None) if latency else memcpy.measure
-    return measure.interleave(ours, peers, repeat, between), memcpy
+    repeated = [peer for peer in peers if peer not in behind]
+    series = measure.interleave(ours, repeated, repeat, between)
+    return series | {peer.name: Series([first[peer.name]]) for peer in behind}, memcpy
 
 
 def fill(row: Row, series: dict[str, Series], counted: list[str], memcpy: Memcpy) -> None:
