@@ -57,16 +57,8 @@ def test_generated_partitions(engine_of: EngineOf, case: PartitionCase) -> None:
     assert engine.memory_used_bytes == 0
 
 
-@pytest.mark.parametrize(
-    ("keys", "by"),
-    [
-        (("int64",), "hash"),
-        (("utf8",), "hash"),
-        (("float64", "int32"), "hash"),
-        (("int64",), "range"),
-        (("float64", "int32"), "range"),
-    ],
-)
+@pytest.mark.parametrize("by", ["hash", "range"])
+@pytest.mark.parametrize("keys", [("int64",), ("utf8",), ("float64", "int32"), ("bool", "utf8")])
 def test_many_different_keys_spread_evenly(
     engine_of: EngineOf, keys: tuple[str, ...], by: str
 ) -> None:

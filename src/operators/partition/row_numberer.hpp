@@ -15,9 +15,8 @@ constexpr int32_t kNumberedRows = 1024;  // rows of one call
 class RowNumberer {
  public:
   virtual ~RowNumberer() = default;
-  // numbers[i] = the partition of row begin + i. count <= kNumberedRows. Thread-safe per worker.
-  virtual Status number(
-      int worker, const Batch& batch, int64_t begin, int32_t count, uint16_t* numbers) = 0;
+  // numbers[i] = the partition of the morsel's row i, of at most kNumberedRows. Thread-safe per worker.
+  virtual Status number(int worker, const Morsel& morsel, uint16_t* numbers) = 0;
 };
 
 // Makes the numberer of a partitioning. Ranges are cut here, from a sample of the keys, which `run`

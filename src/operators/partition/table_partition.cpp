@@ -91,9 +91,12 @@ Status TablePartition::number_rows(OperatorRun& run, Places& places) const {
           const Morsel& morsel = places.morsels[m];
           auto* numbers = places.numbers.as<uint16_t>() + places.morsel_row[m];
           for (int32_t at = 0; at < morsel.rows; at += kNumberedRows) {
-            const int32_t rows = std::min(kNumberedRows, morsel.rows - at);
-            CD_TRY(numberer->number(worker, *morsel.batch, morsel.begin + at, rows, numbers + at));
-            for (int32_t i = 0; i < rows; ++i) ++counts[numbers[at + i]];
+            Morsel block = morsel;
+            block.begin += at;
+            block.rows = std::min(kNumberedRows, morsel.rows - at);
+            block.first_ref += static_cast<RowRef>(at);
+            CD_TRY(numberer->number(worker, block, numbers + at));
+            for (int32_t i = 0; i < block.rows; ++i) ++counts[numbers[at + i]];
           }
           run.progress->rows_done += morsel.rows;
         }
