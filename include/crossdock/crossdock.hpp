@@ -16,6 +16,7 @@
 #include <crossdock/join.hpp>
 #include <crossdock/operation.hpp>
 #include <crossdock/partition.hpp>
+#include <crossdock/sort.hpp>
 
 namespace crossdock {
 

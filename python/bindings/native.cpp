@@ -115,5 +115,6 @@ NB_MODULE(_native, module) {
   bind_tables(module);
   bind_join(module);
   bind_partition(module);
+  bind_sort(module);
   bind_descriptions(module);
 }

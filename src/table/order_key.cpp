@@ -171,8 +171,8 @@ OrderRanges OrderKeyPlan::any_ranges() const {
   for (size_t p = 0; p < parts_.size(); ++p) {
     OrderRange& range = ranges[p];
     range.any_value = true;
-    range.loses_bits = true;
-    range.beyond = true;
+    range.loses_bits = readers_[0][p].is_floating();
+    range.beyond = readers_.size() > 1;
     range.min_word = 0;
     range.max_word = UINT64_MAX;
     range.min_wide = 0;

@@ -27,6 +27,7 @@ class OrderReader {
   OrderReader(const ChunkedColumn& column, const KeyKind& kind, bool unsigned_words);
 
   OrderForm form() const { return form_; }
+  bool is_floating() const { return floating_; }
   bool is_dictionary() const { return side_.dictionary; }
   bool any_nulls() const { return column_->any_nulls || !values_.valid.empty(); }
   const ChunkedColumn& column() const { return *column_; }

@@ -1,0 +1,114 @@
+// Sums over passes.
+#include "model/sort_cost.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace crossdock {
+namespace {
+
+constexpr double kNanosecond = 1e-9;
+
+void add(SortCost& cost, const SortShape& shape, PhaseCost phase, double ns_per_row) {
+  phase.seconds =
+      static_cast<double>(phase.rows) * ns_per_row * kNanosecond / std::max(1, shape.threads);
+  cost.phases.push_back(phase);
+}
+
+double make_words_ns(const SortShape& shape, const SortRates& rates) {
+  return (shape.keys - shape.text_keys) * rates.make_word + shape.text_keys * rates.make_text_word;
+}
+
+void add_scan(SortCost& cost, const SortShape& shape, const SortRates& rates) {
+  const double ns =
+      (shape.keys - shape.text_keys) * rates.scan_key + shape.text_keys * rates.scan_text;
+  add(cost, shape, {"scan keys", shape.rows, shape.rows * 8 * shape.keys}, ns);
+}
+
+double gather_ns(const SortShape& shape, const Machine& machine, const SortRates& rates) {
+  return shape.input_bytes > machine.l3_bytes ? rates.gather : rates.gather_near;
+}
+
+}  // namespace
+
+double SortCost::seconds() const {
+  double sum = 0;
+  for (const PhaseCost& phase : phases) sum += phase.seconds;
+  return sum;
+}
+
+SortCost presorted_cost(const SortShape& shape, const SortRates& rates) {
+  SortCost cost;
+  const double check_ns = make_words_ns(shape, rates) + (shape.is_exact ? 0 : rates.read_tie);
+  add(cost, shape, {"check order", shape.rows, shape.rows * 8 * shape.keys}, check_ns);
+  add(cost, shape, {"hand out rows", shape.wanted_rows, 0}, rates.pass_through);
+  return cost;
+}
+
+SortCost msd_sort_cost(const SortShape& shape, const Machine& machine, const SortRates& rates) {
+  SortCost cost;
+  add_scan(cost, shape, rates);
+  const double words_ns = make_words_ns(shape, rates) + rates.find_range;
+  const int64_t lane_bytes = shape.rows * 8 * shape.lanes;
+  add(cost, shape, {"count ranges", shape.rows, shape.rows * 8}, words_ns);
+  add(cost,
+      shape,
+      {"move to ranges", shape.rows, 2 * lane_bytes},
+      words_ns + shape.lanes * rates.move_lane);
+  const bool alone = shape.lanes == 1;
+  const int permuted = shape.lanes > 2 ? shape.lanes - 1 : 0;
+  const double sort_ns = (alone ? rates.sort_word : rates.sort_pair) +
+                         permuted * rates.permute_lane + (shape.is_exact ? 0 : rates.read_tie) +
+                         shape.gathered * gather_ns(shape, machine, rates);
+  add(cost, shape, {"sort ranges", shape.rows, 2 * lane_bytes}, sort_ns);
+  return cost;
+}
+
+SortCost lsd_sort_cost(const SortShape& shape, const Machine& machine, const SortRates& rates) {
+  SortCost cost;
+  add_scan(cost, shape, rates);
+  add(cost, shape, {"make words", shape.rows, shape.rows * 20}, make_words_ns(shape, rates));
+  const int passes = (shape.word_bits + shape.digit_bits - 1) / shape.digit_bits;
+  add(cost, shape, {"count digits", shape.rows, shape.rows * 8 * passes}, passes * rates.scan_key);
+  add(cost,
+      shape,
+      {"move digits", shape.rows, shape.rows * 24 * passes},
+      passes * rates.move_digit);
+  const double out_ns =
+      (shape.is_exact ? 0 : rates.read_tie) +
+      std::max(0, shape.columns - (shape.lanes == 1 ? 1 : 0)) * gather_ns(shape, machine, rates);
+  add(cost,
+      shape,
+      {"hand out rows", shape.wanted_rows, shape.wanted_rows * 8 * shape.columns},
+      out_ns);
+  return cost;
+}
+
+SortCost topk_cost(const SortShape& shape, const Machine& machine, const SortRates& rates) {
+  SortCost cost;
+  if (shape.keys > 1) add_scan(cost, shape, rates);
+  const auto rows = static_cast<double>(std::max<int64_t>(1, shape.rows));
+  const auto wanted = static_cast<double>(std::max<int64_t>(1, shape.wanted_rows));
+  // Rows that pass the bound, if they come in random order, cost a share of a selection each.
+  const double passing =
+      std::min(1.0, wanted * (1 + std::log(std::max(1.0, rows / wanted))) / rows);
+  add(cost,
+      shape,
+      {"select rows", shape.rows, shape.rows * 8 * shape.keys},
+      make_words_ns(shape, rates) + rates.select +
+          passing * (10 + (shape.is_exact ? 0 : 4 * rates.read_tie)));
+  SortShape alone = shape;  // one worker sorts what is left
+  alone.threads = 1;
+  const double compare_ns = shape.is_exact ? 2.0 : 2.0 * rates.read_tie;
+  add(cost,
+      alone,
+      {"sort selected rows", shape.wanted_rows, shape.wanted_rows * 16},
+      compare_ns * std::log2(wanted + 1));
+  add(cost,
+      shape,
+      {"hand out rows", shape.wanted_rows, shape.wanted_rows * 8 * shape.columns},
+      shape.columns * gather_ns(shape, machine, rates));
+  return cost;
+}
+
+}  // namespace crossdock

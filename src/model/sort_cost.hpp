@@ -1,0 +1,58 @@
+// What a sort should cost: one formula per strategy, in the form of join_cost.hpp: a sum over passes of
+// rows times the time a row takes, divided by the workers. Pure functions.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "model/machine.hpp"
+#include "model/phase_cost.hpp"
+
+namespace crossdock {
+
+// Nanoseconds per row and core, measured on one Zen 4 core.
+struct SortRates {
+  double scan_key = 0.5;   // one key column, 8 bytes
+  double make_word = 0.6;  // one key column
+  double scan_text = 4.0;  // one text column: lengths and shared bytes
+  double make_text_word = 4.0;
+  double find_range = 1.2;
+  double move_lane = 2.2;  // one lane into some 1,000 ranges by streaming stores
+  double sort_word = 3.0;  // in cache
+  double sort_pair = 4.8;
+  double permute_lane = 1.5;
+  double read_tie = 30.0;    // the next word of a row that is equal so far
+  double move_digit = 3.5;   // one pass of the LSD sort over a word and its reference
+  double gather = 12.0;      // one column of one row, from anywhere in memory
+  double gather_near = 2.0;  // the same within the caches
+  double select = 1.0;       // testing a word against a bound
+  double pass_through = 0.01;
+};
+
+struct SortShape {
+  int64_t rows = 0;
+  int64_t wanted_rows = 0;  // rows of the result and before it
+  int keys = 1;
+  int text_keys = 0;
+  int word_bits = 64;
+  bool is_exact = true;
+  int lanes = 1;     // words included
+  int gathered = 0;  // columns fetched by reference
+  int columns = 1;   // of the result
+  int digit_bits = 11;
+  int64_t input_bytes = 0;  // of the gathered columns
+  int threads = 1;
+};
+
+struct SortCost {
+  std::vector<PhaseCost> phases;
+  double seconds() const;
+};
+
+SortCost presorted_cost(const SortShape& shape, const SortRates& rates);
+SortCost msd_sort_cost(const SortShape& shape, const Machine& machine, const SortRates& rates);
+SortCost lsd_sort_cost(const SortShape& shape, const Machine& machine, const SortRates& rates);
+// Needs wanted_rows of the order only.
+SortCost topk_cost(const SortShape& shape, const Machine& machine, const SortRates& rates);
+
+}  // namespace crossdock

@@ -1,0 +1,246 @@
+// Whole columns once, batches as slices of them.
+#include "operators/sort/sorted_output.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+
+#include "base/check.hpp"
+
+namespace crossdock {
+namespace {
+
+constexpr int64_t kDecodeRows = 1024;
+
+// Bytes that are 0 or 1 become bits; answers how many were 1. `bits` has room for whole words.
+int64_t pack_bits(const uint8_t* bytes, int64_t rows, uint8_t* bits) {
+  int64_t ones = 0;
+  int64_t row = 0;
+  for (; row + 8 <= rows; row += 8) {
+    uint64_t eight;
+    std::memcpy(&eight, bytes + row, sizeof(eight));
+    // Byte i of the word ends up as bit 56 + i of the product.
+    const auto packed = static_cast<uint8_t>(eight * 0x0102040810204080U >> 56);
+    bits[row >> 3] = packed;
+    ones += std::popcount(packed);
+  }
+  if (row == rows) return ones;
+  uint8_t packed = 0;
+  for (int64_t i = row; i < rows; ++i) packed |= static_cast<uint8_t>(bytes[i] << (i - row));
+  bits[row >> 3] = packed;
+  return ones + std::popcount(packed);
+}
+
+template <class Value>
+void narrow(const uint64_t* from, int64_t count, uint8_t* to) {
+  for (int64_t i = 0; i < count; ++i) {
+    const auto value = static_cast<Value>(from[i]);
+    std::memcpy(to + i * sizeof(Value), &value, sizeof(Value));
+  }
+}
+
+void narrow_to(int width, const uint64_t* from, int64_t count, uint8_t* to) {
+  switch (width) {
+    case 1:
+      return narrow<uint8_t>(from, count, to);
+    case 2:
+      return narrow<uint16_t>(from, count, to);
+    case 4:
+      return narrow<uint32_t>(from, count, to);
+    default:
+      return narrow<uint64_t>(from, count, to);
+  }
+}
+
+bool is_bits(const Field& field) { return layout(field.type) == Layout::kBits; }
+
+}  // namespace
+
+SortedOutput::SortedOutput(const SortRun& sort, const SortLayout& layout)
+    : sort_(&sort), layout_(&layout) {
+  int64_t row = 0;
+  const std::vector<Batch>& batches = sort.store->batches();
+  for (size_t b = 0; b < batches.size(); ++b) {
+    const RowRef chunk = sort.store->first_ref(static_cast<int>(b)) >> kChunkRowBits;
+    CD_CHECK(chunk == chunk_rows_.size(), "chunk {} after {}", chunk, chunk_rows_.size());
+    int64_t begin = 0;
+    do {
+      chunk_rows_.push_back(row + begin);
+      begin += int64_t{1} << kChunkRowBits;
+    } while (begin < batches[b].rows);
+    row += batches[b].rows;
+  }
+  for (size_t i = 0; i < layout.columns.size() && in_place_ < 0; ++i) {
+    const SortColumn& column = layout.columns[i];
+    const bool is_word = column.source == SortColumn::Source::kWord;
+    if (is_word && !is_bits(column.field) && fixed_bytes(column.field.type) == 8) {
+      in_place_ = static_cast<int>(i);
+    }
+  }
+}
+
+Result<Block> SortedOutput::get(int64_t bytes) const {
+  return sort_->memory->get(bytes, "sort: columns of the result");
+}
+
+Result<ColumnView> SortedOutput::lane_column(const SortColumn& column,
+                                             const SortedRows& rows,
+                                             Owners& owners) const {
+  ColumnView view;
+  view.length = rows.rows;
+  view.values = rows.lanes[column.lane];
+  view.dictionary = sort_->store->column(column.column).dictionary;
+  const auto pack = [&](int lane, int64_t* ones) -> Result<const uint8_t*> {
+    CD_ASSIGN(Block bits, get((rows.rows + 63) / 64 * 8));
+    *ones = pack_bits(rows.lanes[lane], rows.rows, bits.data());
+    const uint8_t* data = bits.data();
+    owners.push_back(std::make_shared<Block>(std::move(bits)));
+    return data;
+  };
+  int64_t ones = 0;
+  if (is_bits(column.field)) {
+    CD_ASSIGN(view.values, pack(column.lane, &ones));
+  }
+  if (column.valid_lane >= 0) {
+    CD_ASSIGN(view.validity, pack(column.valid_lane, &ones));
+    view.null_count = rows.rows - ones;
+    if (view.null_count == 0) view.validity = nullptr;
+  }
+  return view;
+}
+
+Result<ColumnView> SortedOutput::word_column(const SortColumn& column,
+                                             const SortedRows& rows,
+                                             bool in_place,
+                                             Owners& owners) const {
+  const OrderKeyPlan& keys = sort_->keys;
+  const bool bits = is_bits(column.field);
+  const int width = bits ? 1 : fixed_bytes(column.field.type);
+  ColumnView view;
+  view.length = rows.rows;
+  Block values;
+  if (!in_place) {
+    CD_ASSIGN(values, get(rows.rows * width));
+  }
+  uint8_t* const out = in_place ? reinterpret_cast<uint8_t*>(rows.words) : values.data();
+  Block valid;
+  if (keys.has_nulls(column.part)) {
+    CD_ASSIGN(valid, get(rows.rows));
+  }
+  uint64_t decoded[kDecodeRows];
+  for (int64_t at = 0; at < rows.rows; at += kDecodeRows) {
+    const int64_t count = std::min(kDecodeRows, rows.rows - at);
+    const uint64_t* words = rows.words + at;
+    if (valid.bytes() > 0) keys.decode_valid(column.part, words, count, valid.data() + at);
+    if (keys.decodes_wide(column.part)) {
+      keys.decode_wide(column.part, words, count, reinterpret_cast<Int128*>(out) + at);
+    } else {
+      keys.decode(column.part, words, count, decoded);
+      narrow_to(width, decoded, count, out + at * width);
+    }
+  }
+  view.values = out;
+  const auto keep_bits = [&](const uint8_t* bytes, int64_t* ones) -> Result<const uint8_t*> {
+    CD_ASSIGN(Block packed, get((rows.rows + 63) / 64 * 8));
+    *ones = pack_bits(bytes, rows.rows, packed.data());
+    const uint8_t* data = packed.data();
+    owners.push_back(std::make_shared<Block>(std::move(packed)));
+    return data;
+  };
+  int64_t ones = 0;
+  if (bits) {
+    CD_ASSIGN(view.values, keep_bits(out, &ones));
+  }
+  if (valid.bytes() > 0) {
+    CD_ASSIGN(view.validity, keep_bits(valid.data(), &ones));
+    view.null_count = rows.rows - ones;
+    if (view.null_count == 0) view.validity = nullptr;
+  }
+  if (!bits && !in_place) owners.push_back(std::make_shared<Block>(std::move(values)));
+  return view;
+}
+
+Result<ColumnView> SortedOutput::gathered_column(const SortColumn& column,
+                                                 const RowRef* refs,
+                                                 int64_t count,
+                                                 Owners& owners) const {
+  const ChunkedColumn& input = sort_->store->column(column.column);
+  auto gathered = gather(input, {refs, static_cast<size_t>(count)}, sort_->store, *sort_->memory);
+  if (!gathered.ok()) {
+    return Error{gathered.error().code, "sort: " + gathered.error().message};
+  }
+  owners.push_back(std::move(gathered.value().owner));
+  return gathered.value().view;
+}
+
+Result<ColumnView> SortedOutput::index_column(const RowRef* refs,
+                                              int64_t count,
+                                              Owners& owners) const {
+  CD_ASSIGN(Block values, get(count * int64_t{sizeof(int64_t)}));
+  auto* out = values.as<int64_t>();
+  const int64_t* chunk_rows = chunk_rows_.data();
+  for (int64_t i = 0; i < count; ++i) {
+    out[i] = chunk_rows[refs[i] >> kChunkRowBits] + (refs[i] & kChunkRowMask);
+  }
+  ColumnView view;
+  view.length = count;
+  view.values = values.data();
+  owners.push_back(std::make_shared<Block>(std::move(values)));
+  return view;
+}
+
+Result<std::vector<ColumnView>> SortedOutput::whole_columns(const SortedRows& rows,
+                                                            Owners& owners) const {
+  std::vector<ColumnView> columns(layout_->columns.size());
+  // The column that overwrites the words comes after all others that read them.
+  const int last = rows.owns_words ? in_place_ : -1;
+  for (int i = 0; i < static_cast<int>(columns.size()); ++i) {
+    const SortColumn& column = layout_->columns[i];
+    if (column.source == SortColumn::Source::kLane) {
+      CD_ASSIGN(columns[i], lane_column(column, rows, owners));
+    } else if (column.source == SortColumn::Source::kWord && i != last) {
+      CD_ASSIGN(columns[i], word_column(column, rows, false, owners));
+    }
+  }
+  if (last >= 0) {
+    CD_ASSIGN(columns[last], word_column(layout_->columns[last], rows, true, owners));
+  }
+  return columns;
+}
+
+Status SortedOutput::emit(
+    SortedRows& rows, int64_t begin, int64_t end, int64_t part, OrderedEmitter& out) const {
+  struct Owner {
+    Owners shared;
+    std::shared_ptr<const void> lanes;
+    std::shared_ptr<const RowStore> store;
+  };
+  auto shared = std::make_shared<Owner>();
+  shared->lanes = rows.owner;
+  shared->store = sort_->store;  // dictionaries
+  CD_ASSIGN(const std::vector<ColumnView> whole, whole_columns(rows, shared->shared));
+  for (int64_t at = begin; at < end; at += sort_->batch_rows) {
+    const int64_t count = std::min(sort_->batch_rows, end - at);
+    Owners owners{shared};
+    Batch batch;
+    batch.schema = layout_->schema;
+    batch.rows = count;
+    for (size_t i = 0; i < whole.size(); ++i) {
+      const SortColumn& column = layout_->columns[i];
+      ColumnView view;
+      if (column.source == SortColumn::Source::kGathered) {
+        CD_ASSIGN(view, gathered_column(column, rows.refs + at, count, owners));
+      } else if (column.source == SortColumn::Source::kRowIndex) {
+        CD_ASSIGN(view, index_column(rows.refs + at, count, owners));
+      } else {
+        view = slice(whole[i], at, count);
+      }
+      batch.columns.push_back(view);
+    }
+    batch.owner = std::make_shared<Owners>(std::move(owners));
+    CD_TRY(out.put(part, std::move(batch)));
+  }
+  return {};
+}
+
+}  // namespace crossdock

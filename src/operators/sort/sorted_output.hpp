@@ -1,0 +1,57 @@
+// Makes batches of rows that are in order: values out of words, lanes as they are, text by reference.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "operators/sort/sort_run.hpp"
+#include "table/gather.hpp"
+
+namespace crossdock {
+
+// Rows in order. `owner` keeps the lanes; columns of the result may be made of them.
+struct SortedRows {
+  int64_t rows = 0;
+  uint64_t* words = nullptr;     // lane 0; nullptr if no column comes from it
+  bool owns_words = false;       // they may be overwritten, and kept by the result
+  const RowRef* refs = nullptr;  // nullptr if no column needs them
+  std::vector<uint8_t*> lanes;   // by lane of the layout
+  std::shared_ptr<const void> owner;
+};
+
+// Thread-safe to use. The run and the layout must outlive it.
+class SortedOutput {
+ public:
+  SortedOutput(const SortRun& sort, const SortLayout& layout);
+
+  // Emits rows [begin, end) of `rows` as batches of one part.
+  Status emit(
+      SortedRows& rows, int64_t begin, int64_t end, int64_t part, OrderedEmitter& out) const;
+
+ private:
+  using Owners = std::vector<std::shared_ptr<const void>>;
+
+  Result<ColumnView> lane_column(const SortColumn& column,
+                                 const SortedRows& rows,
+                                 Owners& owners) const;
+  Result<ColumnView> word_column(const SortColumn& column,
+                                 const SortedRows& rows,
+                                 bool in_place,
+                                 Owners& owners) const;
+  Result<ColumnView> gathered_column(const SortColumn& column,
+                                     const RowRef* refs,
+                                     int64_t count,
+                                     Owners& owners) const;
+  Result<ColumnView> index_column(const RowRef* refs, int64_t count, Owners& owners) const;
+  // Columns that are made for all rows at once; the others stay empty.
+  Result<std::vector<ColumnView>> whole_columns(const SortedRows& rows, Owners& owners) const;
+  Result<Block> get(int64_t bytes) const;
+
+  const SortRun* sort_;
+  const SortLayout* layout_;
+  std::vector<int64_t> chunk_rows_;  // position in the input of each chunk's first row
+  int in_place_ = -1;                // column whose values may take the words' place
+};
+
+}  // namespace crossdock

@@ -1,0 +1,37 @@
+// The public sort: names become columns.
+#include "operators/sort/table_sort.hpp"
+#include "session/state.hpp"
+
+namespace crossdock {
+namespace {
+
+Result<SortSpec> make_spec(const SortOptions& options, const Schema& schema) {
+  SortSpec spec;
+  CD_ASSIGN(spec.strategy, parse_sort_strategy(options.strategy));
+  for (const OrderItem& key : options.keys) {
+    CD_ASSIGN(const int column, schema.find(key.column, "table"));
+    spec.keys.push_back({column, key.descending, key.nulls_first});
+  }
+  for (const auto& [name, result_name] : options.output) {
+    CD_ASSIGN(const int column, schema.find(name, "table"));
+    spec.output.push_back({column, result_name});
+  }
+  spec.limit = options.limit;
+  spec.offset = options.offset;
+  spec.stable = options.stable;
+  spec.row_index = options.row_index;
+  spec.batch_rows = options.batch_rows;
+  spec.digit_bits = options.digit_bits;
+  return spec;
+}
+
+}  // namespace
+
+Sort::Sort(const Engine& engine, const ArrowTable& table, const SortOptions& options) {
+  const TablePtr& rows = table.state()->table;
+  SortSpec spec = value_or_throw(make_spec(options, *rows->schema));
+  state_ = operation_state(
+      engine, value_or_throw(TableSort::create(std::move(spec), rows, run_environment(engine))));
+}
+
+}  // namespace crossdock
