@@ -57,6 +57,7 @@ class SortCase:
     stable: bool = False
     row_index: bool = False
     strategy: str = "auto"
+    digit_bits: int = 0  # of strategy lsd; 0: the default
     batch_rows: int = 0
     threads: int = 1
     run: str = "collect"
@@ -136,7 +137,10 @@ def run_options(case: SortCase) -> dict[str, Any]:
         "offset": absolute(case.offset, case.rows),
         "stable": case.stable,
         "row_index": "position" if case.row_index else "",
+        "strategy": case.strategy,
     }
+    if case.digit_bits:
+        options["digit_bits"] = case.digit_bits
     if case.batch_rows:
         options["batch_rows"] = case.batch_rows
     return options
