@@ -25,10 +25,14 @@ struct JoinOptions {
   Residual residual;
   std::vector<OutputItem> residual_columns;
 
-  std::string strategy = "auto";     // auto radix direct dense
+  std::string strategy = "auto";     // auto radix direct dense merge
   std::string build = "auto";        // auto left right
   std::string materialize = "auto";  // auto early late
   std::string filter = "auto";       // auto bloom off
+  // Whether a side is sorted by its key: detect declared no. Only the merge join makes use of it. A
+  // wrong declaration is an error of the run (CD-105).
+  std::string sorted_left = "detect";
+  std::string sorted_right = "detect";
   int partition_bits = -1;           // 0 to 12; -1 = by the planner
   int64_t batch_rows = 0;            // of an output batch; 0 = default (65,536)
 };

@@ -105,6 +105,10 @@ void init_join(JoinObject* self,
       options.build = nb::cast<std::string>(value);
     else if (name == "materialize")
       options.materialize = nb::cast<std::string>(value);
+    else if (name == "sorted_left")
+      options.sorted_left = nb::cast<std::string>(value);
+    else if (name == "sorted_right")
+      options.sorted_right = nb::cast<std::string>(value);
     else if (name == "filter")
       options.filter = nb::cast<std::string>(value);
     else if (name == "partition_bits")

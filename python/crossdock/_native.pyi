@@ -69,6 +69,8 @@ _JoinArguments = TypedDict(  # noqa: UP013
         "build": str,
         "materialize": str,
         "filter": str,
+        "sorted_left": str,
+        "sorted_right": str,
         "partition_bits": int,
         "batch_rows": int,
         "residual": Callable[[ArrowPairs], object] | None,

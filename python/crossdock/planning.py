@@ -28,7 +28,7 @@ from crossdock.sources import Source
 KINDS = ("inner", "left", "right", "full", "semi", "anti", "anti_null_aware")
 LEFT_ONLY = frozenset(("semi", "anti", "anti_null_aware"))
 _CHOICES = {
-    "strategy": ("auto", "radix", "direct", "dense"),
+    "strategy": ("auto", "radix", "direct", "dense", "merge"),
     "build": ("auto", "left", "right"),
     "materialize": ("auto", "early", "late"),
     "filter": ("auto", "bloom", "off"),

@@ -36,6 +36,7 @@ class AggregateSink : public RowSink {
                                       int worker_count);
 
   bool counts_only() const override;
+  bool wants_order() const override { return false; }
   int64_t batch_rows_wanted() const override { return 1 << 14; }
   Status accept(int worker, Batch batch) override;
 

@@ -73,6 +73,8 @@ Result<JoinSpec> make_spec(const JoinOptions& options, const Schema& left, const
   CD_ASSIGN(spec.strategy, parse_strategy(options.strategy));
   CD_ASSIGN(spec.materialize, parse_materialize(options.materialize));
   CD_ASSIGN(spec.filter, parse_filter(options.filter));
+  CD_ASSIGN(spec.sorted[0], parse_sortedness("sorted_left", options.sorted_left));
+  CD_ASSIGN(spec.sorted[1], parse_sortedness("sorted_right", options.sorted_right));
   CD_TRY(resolve_build(options.build, spec));
   for (const auto& [left_name, right_name] : options.on) {
     CD_ASSIGN(const int left_column, left.find(left_name, left_names.where));

@@ -9,6 +9,12 @@
 
 namespace crossdock {
 
+int32_t segment_rows_for(int64_t rows, int64_t lists) {
+  const int64_t half = rows / std::max<int64_t>(1, lists) / 2;
+  const int64_t rounded = (half + kFlushRows - 1) / kFlushRows * kFlushRows;
+  return static_cast<int32_t>(std::clamp<int64_t>(rounded, 64, 1008));
+}
+
 RadixScatter::RadixScatter(Memory& memory, ScatterOptions options)
     : options_(std::move(options)),
       memory_(&memory),

@@ -29,6 +29,10 @@ struct ScatterOptions {
   std::string who;              // for budget errors
 };
 
+// Rows of a segment such that rows spread evenly over `lists` partitions take two of them each: 1,008
+// (16 KiB) at most, so that little of the last one stays empty.
+int32_t segment_rows_for(int64_t rows, int64_t lists);
+
 class RadixScatter {
  public:
   RadixScatter(Memory& memory, ScatterOptions options);

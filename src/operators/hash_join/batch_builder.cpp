@@ -74,12 +74,18 @@ struct BatchBuilder::BatchMemory {
 };
 
 bool BatchBuilder::is_present(Side side) const {
-  return presence_ == Presence::kBoth ||
+  return presence_ == Presence::kBoth || presence_ == Presence::kMixed ||
          presence_ == (side == Side::kLeft ? Presence::kLeftOnly : Presence::kRightOnly);
 }
 
 bool BatchBuilder::is_missing(const OutputField& field) const {
   return field.side != OutputSide::kKey && !is_present(side_of(field));
+}
+
+// Whether some rows of the batch may lack the field's side.
+bool BatchBuilder::may_miss(const OutputField& field) const {
+  return presence_ == Presence::kMixed && field.side != OutputSide::kKey &&
+         context_->may_miss[static_cast<int>(side_of(field))];
 }
 
 bool BatchBuilder::is_written(const OutputField& field) const {
@@ -102,7 +108,9 @@ int64_t BatchBuilder::lay_out(uint8_t* base) {
     const int bits = lane_bits(field.field.type);
     lanes_[i].values = place(capacity * std::max(1, bits / 8));
     if (bits == 1) lanes_[i].value_bits = place(capacity / 8 + 1);
-    if (field.source == OutputField::Source::kPacked && field.packed.null_shift >= 0) {
+    const bool packs_null =
+        field.source == OutputField::Source::kPacked && field.packed.null_shift >= 0;
+    if (packs_null || may_miss(field)) {
       lanes_[i].valid = place(capacity);
       lanes_[i].valid_bits = place(capacity / 8 + 1);
     }
@@ -133,10 +141,7 @@ Status BatchBuilder::append(const RowBlock& block) {
       has_room(block.rows), "rows {} more {} capacity {}", rows_, block.rows, context_->batch_rows);
   if (batch_ == nullptr) CD_TRY(open());
   for (const Side side : {Side::kLeft, Side::kRight}) {
-    if (!is_present(side) || !context_->plan->carry_of(side).has_ref) continue;
-    auto* refs = refs_[static_cast<int>(side)].as<RowRef>() + rows_;
-    const uint64_t* carry = block.carry[static_cast<int>(side)];
-    for (int32_t i = 0; i < block.rows; ++i) refs[i] = static_cast<RowRef>(carry[i]);
+    if (is_present(side) && context_->plan->carry_of(side).has_ref) append_refs(block, side);
   }
   if (context_->plan->needs_keys) append_keys(block);
   for (size_t i = 0; i < lanes_.size(); ++i) {
@@ -149,26 +154,55 @@ Status BatchBuilder::append(const RowBlock& block) {
   return {};
 }
 
+void BatchBuilder::append_refs(const RowBlock& block, Side side) {
+  auto* refs = refs_[static_cast<int>(side)].as<RowRef>() + rows_;
+  const uint64_t* carry = block.carry[static_cast<int>(side)];
+  const uint8_t* present = block.present[static_cast<int>(side)];
+  if (present == nullptr) {
+    for (int32_t i = 0; i < block.rows; ++i) refs[i] = static_cast<RowRef>(carry[i]);
+  } else {
+    for (int32_t i = 0; i < block.rows; ++i) {
+      refs[i] = static_cast<RowRef>(carry[i]) | (present[i] - RowRef{1});  // absent: kNullRef
+    }
+  }
+}
+
+// Writes which rows have the side, or (unless `only`) clears the marks of those that do not.
+void BatchBuilder::append_presence(const RowBlock& block, Side side, bool only, const Lane& lane) {
+  uint8_t* valid = lane.valid + rows_;
+  const uint8_t* present = block.present[static_cast<int>(side)];
+  if (only) std::memset(valid, 1, block.rows);
+  if (present == nullptr) return;
+  for (int32_t i = 0; i < block.rows; ++i) valid[i] &= present[i];
+}
+
 void BatchBuilder::append_packed(const RowBlock& block,
                                  const OutputField& field,
                                  const Lane& lane) {
   const uint64_t* carry = block.carry[static_cast<int>(side_of(field))];
   const int64_t width = std::max(1, field.packed.bits / 8);
   narrow_to(field.packed.bits, carry, field.packed.shift, block.rows, lane.values + rows_ * width);
-  if (lane.valid != nullptr) {
-    narrow_to(1, carry, field.packed.null_shift, block.rows, lane.valid + rows_);
-  }
+  if (lane.valid == nullptr) return;
+  const bool packs_null = field.packed.null_shift >= 0;
+  if (packs_null) narrow_to(1, carry, field.packed.null_shift, block.rows, lane.valid + rows_);
+  if (may_miss(field)) append_presence(block, side_of(field), !packs_null, lane);
 }
 
 void BatchBuilder::append_keys(const RowBlock& block) {
   uint64_t keys[kBlockRows];
-  std::memcpy(keys, block.words, block.rows * sizeof(uint64_t));
-  context_->keys->words_to_keys(keys, block.rows);
+  const bool is_ordered = context_->keys->mode == KeyMode::kOrdered;
+  if (!is_ordered) {
+    std::memcpy(keys, block.words, block.rows * sizeof(uint64_t));
+    context_->keys->words_to_keys(keys, block.rows);
+  }
   for (size_t i = 0; i < lanes_.size(); ++i) {
     const OutputField& field = context_->plan->fields[i];
     if (lanes_[i].values == nullptr || field.source != OutputField::Source::kKeyWord) continue;
     const int bits = lane_bits(field.field.type);
-    narrow_to(bits, keys, field.key_shift, block.rows, lanes_[i].values + rows_ * (bits / 8));
+    const int shift = is_ordered ? 0 : field.key_shift;
+    if (is_ordered) context_->keys->order->decode(field.key_part, block.words, block.rows, keys);
+    narrow_to(bits, keys, shift, block.rows, lanes_[i].values + rows_ * (bits / 8));
+    if (lanes_[i].valid != nullptr) append_presence(block, side_of(field), true, lanes_[i]);
   }
 }
 
@@ -178,7 +212,7 @@ Result<Batch> BatchBuilder::finish() {
   out.schema = context_->plan->schema;
   out.rows = rows_;
   for (size_t i = 0; i < lanes_.size(); ++i) {
-    CD_ASSIGN(ColumnView column, finish_field(context_->plan->fields[i], lanes_[i]));
+    CD_ASSIGN(ColumnView column, finish_field(i));
     out.columns.push_back(column);
   }
   for (const auto& store : context_->stores) batch_->keep.push_back(store);
@@ -188,9 +222,13 @@ Result<Batch> BatchBuilder::finish() {
   return out;
 }
 
-Result<ColumnView> BatchBuilder::finish_field(const OutputField& field, const Lane& lane) {
-  if (lane.values != nullptr) return finish_lane(field, lane);
+Result<ColumnView> BatchBuilder::finish_field(size_t index) {
+  const OutputField& field = context_->plan->fields[index];
+  if (lanes_[index].values != nullptr) return finish_lane(field, lanes_[index]);
   if (is_missing(field)) return null_column(field);
+  if (presence_ == Presence::kMixed && field.side == OutputSide::kKey) {
+    return finish_mixed_keys(index);
+  }
   return finish_gathered(field);
 }
 
@@ -213,6 +251,7 @@ ColumnView BatchBuilder::finish_lane(const OutputField& field, const Lane& lane)
 const Batch* BatchBuilder::passed_through(Side side, int64_t* begin) const {
   const auto* refs = refs_[static_cast<int>(side)].as<RowRef>();
   if (rows_ == 0 || refs[rows_ - 1] - refs[0] != rows_ - 1) return nullptr;
+  if (refs[rows_ - 1] == kNullRef) return nullptr;
   RowRef broken = 0;
   for (int64_t i = 0; i < rows_; ++i) broken |= refs[i] ^ (refs[0] + static_cast<RowRef>(i));
   if (broken != 0) return nullptr;
@@ -234,6 +273,22 @@ Result<ColumnView> BatchBuilder::finish_gathered(const OutputField& field) {
   CD_ASSIGN(OwnedColumn column, gather_rows(*context_, side, index, refs));
   batch_->keep.push_back(std::move(column.owner));
   return column.view;
+}
+
+// The left key where the row has one, else its partner's.
+Result<ColumnView> BatchBuilder::finish_mixed_keys(size_t field) {
+  const BothKeys& keys = *context_->both_keys;
+  const auto* lefts = refs_[0].as<RowRef>();
+  const auto* rights = refs_[1].as<RowRef>();
+  std::vector<RowRef> refs(static_cast<size_t>(rows_));
+  for (int64_t i = 0; i < rows_; ++i) {
+    refs[i] = lefts[i] != kNullRef ? lefts[i] : rights[i] + keys.first_right;
+  }
+  const ChunkedColumn& column = keys.store->column(keys.columns[field]);
+  CD_ASSIGN(OwnedColumn gathered, gather(column, refs, keys.store, *context_->memory));
+  batch_->keep.push_back(std::move(gathered.owner));
+  batch_->keep.push_back(keys.store);
+  return gathered.view;
 }
 
 Result<ColumnView> BatchBuilder::null_column(const OutputField& field) {

@@ -12,15 +12,16 @@
 #include <vector>
 
 #include "memory/budget.hpp"
+#include "operators/hash_join/both_keys.hpp"
 #include "operators/hash_join/output_plan.hpp"
 #include "table/gather.hpp"
 
 namespace crossdock {
 
-// Which sides the rows of a block have. Batches are of one kind throughout, so a missing side is
-// a column of nulls and needs no per-row marks.
-enum class Presence : uint8_t { kBoth, kLeftOnly, kRightOnly };
-constexpr int kPresenceCount = 3;
+// Which sides the rows of a batch have. Where order does not matter, batches are of one kind throughout,
+// so a missing side is a column of nulls and needs no per-row marks. In a mixed one each row says it.
+enum class Presence : uint8_t { kBoth, kLeftOnly, kRightOnly, kMixed };
+constexpr int kPresenceCount = 4;
 
 // Rows on their way out, at most kBlockRows. Lanes of a missing side may be nullptr.
 constexpr int32_t kBlockRows = 4096;
@@ -29,6 +30,9 @@ struct RowBlock {
   int32_t rows = 0;
   const uint64_t* words = nullptr;
   const uint64_t* carry[2] = {nullptr, nullptr};  // by Side
+  // By Side, kMixed only: present[side][i] is 1 if row i has the side; nullptr = all rows have it.
+  // The carried value of a row that lacks the side is read and may be anything.
+  const uint8_t* present[2] = {nullptr, nullptr};
 };
 
 // What builders of one join share. Must outlive them.
@@ -38,6 +42,8 @@ struct OutputContext {
   std::shared_ptr<const RowStore> stores[2];  // by Side
   std::shared_ptr<Memory> memory;
   int64_t batch_rows = 0;
+  bool may_miss[2] = {false, false};    // by Side: rows of a mixed batch may lack it
+  const BothKeys* both_keys = nullptr;  // mixed batches with a gathered kKey field need it
 };
 
 // Rows of one column of a side, by reference; kNullRef gives a null. Errors name the join.
@@ -75,13 +81,17 @@ class BatchBuilder {
   Side key_side() const { return presence_ == Presence::kRightOnly ? Side::kRight : Side::kLeft; }
   bool is_missing(const OutputField& field) const;
   bool is_written(const OutputField& field) const;
+  bool may_miss(const OutputField& field) const;
   Status open();
   int64_t lay_out(uint8_t* base);
+  void append_refs(const RowBlock& block, Side side);
   void append_packed(const RowBlock& block, const OutputField& field, const Lane& lane);
   void append_keys(const RowBlock& block);
-  Result<ColumnView> finish_field(const OutputField& field, const Lane& lane);
+  void append_presence(const RowBlock& block, Side side, bool only, const Lane& lane);
+  Result<ColumnView> finish_field(size_t index);
   ColumnView finish_lane(const OutputField& field, const Lane& lane);
   Result<ColumnView> finish_gathered(const OutputField& field);
+  Result<ColumnView> finish_mixed_keys(size_t field);
   Result<ColumnView> null_column(const OutputField& field);
   const Batch* passed_through(Side side, int64_t* begin) const;
 

@@ -60,6 +60,10 @@ Facts findings_as_facts(const JoinFindings& findings) {
   facts.push_back(
       {"bloom", Facts{{"used", findings.filter_used}, {"pass_rate", findings.filter_pass_rate}}});
   facts.push_back({"unique_build", findings.build_unique});
+  for (const int side : {0, 1}) {
+    if (findings.order[side].empty()) continue;
+    facts.push_back({side == 0 ? "left_order_ran" : "right_order_ran", findings.order[side]});
+  }
   return facts;
 }
 

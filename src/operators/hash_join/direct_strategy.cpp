@@ -230,31 +230,26 @@ class DenseJoin {
   Status build() {
     workers_.resize(run_.team->worker_count());
     const bool keep_keyless = keeps_unmatchable(run_, run_.build());
-    CD_TRY(
-        run_.for_side("build array", run_.build(), [&](int w, const Morsel& morsel) -> Status {
-          CD_ASSIGN(Worker * own, worker(w));
-          for (int32_t offset = 0;
-               offset < morsel.rows && !duplicate_.load(std::memory_order_relaxed);
-               offset += kSorterRows) {
-            const int32_t rows = std::min(kSorterRows, morsel.rows - offset);
-            SorterBlock& block = own->block;
-            const int32_t live = own->encoder.encode(
-                *morsel.batch, morsel.begin + offset, rows, block.words, block.live);
-            run_.plan->carry_of(run_.build())
-                .pack(*morsel.batch,
-                      morsel.begin + offset,
-                      rows,
-                      morsel.first_ref + offset,
-                      block.carry);
-            block.rows = rows;
-            if (live < rows) block.compact(rows, keep_keyless, true);
-            if (live < rows && keep_keyless) {
-              CD_TRY(own->keyless.put(block.dead_carry, block.dead_carry, block.dead_rows));
-            }
-            enter(block);
-          }
-          return {};
-        }));
+    CD_TRY(run_.for_side("build array", run_.build(), [&](int w, const Morsel& morsel) -> Status {
+      CD_ASSIGN(Worker * own, worker(w));
+      for (int32_t offset = 0; offset < morsel.rows && !duplicate_.load(std::memory_order_relaxed);
+           offset += kSorterRows) {
+        const int32_t rows = std::min(kSorterRows, morsel.rows - offset);
+        SorterBlock& block = own->block;
+        const int32_t live = own->encoder.encode(
+            *morsel.batch, morsel.begin + offset, rows, block.words, block.live);
+        run_.plan->carry_of(run_.build())
+            .pack(
+                *morsel.batch, morsel.begin + offset, rows, morsel.first_ref + offset, block.carry);
+        block.rows = rows;
+        if (live < rows) block.compact(rows, keep_keyless, true);
+        if (live < rows && keep_keyless) {
+          CD_TRY(own->keyless.put(block.dead_carry, block.dead_carry, block.dead_rows));
+        }
+        enter(block);
+      }
+      return {};
+    }));
     for (auto& own : workers_) {
       if (own != nullptr) CD_TRY(own->keyless.finish());
     }

@@ -8,6 +8,7 @@
 #include <system_error>
 
 #include "base/check.hpp"
+#include "operators/merge_join/merge_strategy.hpp"
 
 namespace crossdock {
 namespace {
@@ -247,6 +248,10 @@ Status HashJoin::emit_null_aware(JoinRun& run, bool& done) const {
 }
 
 Status HashJoin::run_attempt(JoinRun& run, Strategy strategy) const {
+  if (strategy == Strategy::kMerge) {
+    return run_merge(
+        run, {&keys_, schema_, residual_schema_, batch_rows(*run.sink), environment_.memory});
+  }
   KeyPlan keys = keys_;
   CD_TRY(name_strings(run, keys));
   CD_TRY(find_limits(run, strategy, keys));
@@ -277,13 +282,14 @@ Status HashJoin::run_attempt(JoinRun& run, Strategy strategy) const {
     CD_ASSIGN(comparer, RowComparer::create(std::move(pairs), spec_.null_equals_null));
   }
   const Side build = choice_.chosen.build;
+  const ResidualCheck residual(spec_, residual_schema_, output);
   const ProbeContext probe{&spec_,
                            &keys,
                            &output,
                            build,
                            join_roles(spec_.kind, build),
                            comparer.has_value() ? &*comparer : nullptr,
-                           residual_schema_,
+                           spec_.residual ? &residual : nullptr,
                            run.cancel};
   run.probe = &probe;
   run.output = &output;

@@ -6,6 +6,8 @@
 #include <cmath>
 #include <limits>
 
+#include "model/merge_cost.hpp"
+
 namespace crossdock {
 namespace {
 
@@ -37,6 +39,7 @@ class Sampler {
     sample.rows_seen = static_cast<int64_t>(keys_.size());
     if (keys_.empty()) return sample;
     sample.clustered = near_ * 4 > neighbours_ * 3;
+    sample.sorted = std::is_sorted(keys_.begin(), keys_.end());
     std::sort(keys_.begin(), keys_.end());
     sample.min = keys_.front();
     sample.max = keys_.back();
@@ -157,6 +160,13 @@ int output_words(const PlannerInput& input) {
   return words;
 }
 
+// Whether a side is sorted, as the caller says or a sample does.
+bool seems_sorted(const PlannerInput& input, const JoinChoice& choice, Side side) {
+  const Sortedness known = input.spec->sorted[index_of(side)];
+  if (known == Sortedness::kDetect) return choice.samples[index_of(side)].sorted;
+  return known == Sortedness::kDeclared;
+}
+
 JoinShape shape_for(const PlannerInput& input, const JoinChoice& choice, Side build) {
   const Side probe = opposite(build);
   JoinShape shape;
@@ -180,6 +190,23 @@ JoinShape shape_for(const PlannerInput& input, const JoinChoice& choice, Side bu
   return shape;
 }
 
+JoinCost merge_cost_of(const PlannerInput& input, const JoinChoice& choice) {
+  MergeShape shape;
+  for (const Side side : {Side::kLeft, Side::kRight}) {
+    const int index = index_of(side);
+    shape.rows[index] = rows_of(input, side);
+    shape.sorted[index] = seems_sorted(input, choice, side);
+    shape.checked[index] = shape.sorted[index] && input.spec->sorted[index] == Sortedness::kDetect;
+    shape.gathered[index] = gathered_columns(input, side);
+  }
+  shape.threads = input.threads;
+  shape.output_words = output_words(input);
+  shape.carries = shape.output_words > 0;
+  shape.one_word = input.keys->parts.size() == 1 && is_exact64(input.keys->parts[0].kind);
+  shape.exact = input.keys->packs_exactly;
+  return merge_join_cost(shape, input.machine, JoinRates(), MergeRates());
+}
+
 void consider_side(const PlannerInput& input, Side build, JoinChoice& choice) {
   const JoinShape shape = shape_for(input, choice, build);
   const JoinRates rates;
@@ -195,6 +222,9 @@ void consider_side(const PlannerInput& input, Side build, JoinChoice& choice) {
     choice.considered.push_back(
         {Strategy::kDirect, build, direct_join_cost(shape, input.machine, rates)});
   }
+  if (forced == Strategy::kMerge) {
+    choice.considered.push_back({Strategy::kMerge, build, merge_cost_of(input, choice)});
+  }
   const bool dense_fits =
       shape.range_bits > 0 && (shape.build_unique || forced == Strategy::kDense);
   if (wants(Strategy::kDense) && dense_fits) {
@@ -208,6 +238,8 @@ std::string why_strategy(const PlannerInput& input, const PlannedStrategy& chose
   switch (chosen.strategy) {
     case Strategy::kDense:
       return "unique integer keys in a narrow range: an array indexed by the key";
+    case Strategy::kMerge:
+      return "both sides are in key order already: nothing has to be moved";
     case Strategy::kDirect:
       return "the table fits the caches, or the probe side is in key order: no need to move it";
     default:

@@ -20,6 +20,7 @@ struct KeySample {
   int64_t max = 0;
   bool unique = false;        // no key was seen twice, neighbours included
   bool clustered = false;     // neighbours mostly have near keys
+  bool sorted = false;        // the keys seen ascend
   std::vector<int64_t> keys;  // ascending
 };
 

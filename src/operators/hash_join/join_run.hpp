@@ -22,6 +22,7 @@ struct JoinFindings {
   double filter_pass_rate = -1;  // of the sample; -1 = not looked at
   bool build_unique = false;     // every build key is known to stand once
   int partitions = 1;
+  std::string order[2];  // by Side, of a merge join: "sorted (detected)", "unsorted" ...
 };
 
 Facts findings_as_facts(const JoinFindings& findings);

@@ -24,11 +24,14 @@ constexpr std::pair<const char*, Strategy> kStrategies[] = {
     {"radix", Strategy::kRadix},
     {"direct", Strategy::kDirect},
     {"dense", Strategy::kDense},
+    {"merge", Strategy::kMerge},
 };
 constexpr std::pair<const char*, Materialize> kMaterializes[] = {
     {"auto", Materialize::kAuto}, {"early", Materialize::kEarly}, {"late", Materialize::kLate}};
 constexpr std::pair<const char*, Filter> kFilters[] = {
     {"auto", Filter::kAuto}, {"bloom", Filter::kBloom}, {"off", Filter::kOff}};
+constexpr std::pair<const char*, Sortedness> kSortednesses[] = {
+    {"detect", Sortedness::kDetect}, {"declared", Sortedness::kDeclared}, {"no", Sortedness::kNo}};
 
 template <class Value>
 Result<Value> parse(std::string_view option, std::string_view text, Names<Value> names) {
@@ -72,6 +75,10 @@ Result<Materialize> parse_materialize(std::string_view text) {
 }
 Result<Filter> parse_filter(std::string_view text) {
   return parse<Filter>("filter", text, kFilters);
+}
+
+Result<Sortedness> parse_sortedness(std::string_view option, std::string_view text) {
+  return parse<Sortedness>(option, text, kSortednesses);
 }
 
 JoinRoles join_roles(JoinKind kind, Side build) {

@@ -18,6 +18,13 @@ enum class Strategy : uint8_t {
   kRadix,   // both sides partitioned into cache-sized parts, then joined part by part
   kDirect,  // one table over the whole build side, probed in the order of the probe side
   kDense,   // as direct, but an array indexed by the key itself: unique keys of a narrow range
+  kMerge,  // both sides brought into key order, then matched in one pass; the result is in key order
+};
+// What the caller knows of the order of a side. Only the merge join makes use of it.
+enum class Sortedness : uint8_t {
+  kDetect,    // a sorted side is found out
+  kDeclared,  // ascending by the key, nulls at either end; an error if it is not
+  kNo,        // not looked at
 };
 enum class Materialize : uint8_t {
   kAuto,
@@ -50,6 +57,7 @@ struct JoinSpec {
   Strategy strategy = Strategy::kAuto;
   Materialize materialize = Materialize::kAuto;
   Filter filter = Filter::kAuto;
+  Sortedness sorted[2] = {Sortedness::kDetect, Sortedness::kDetect};  // by Side
   bool build_is_forced = false;
   Side forced_build = Side::kRight;
   int partition_bits = -1;  // -1 = by the planner
@@ -62,6 +70,8 @@ Result<JoinKind> parse_join_kind(std::string_view text);
 Result<Strategy> parse_strategy(std::string_view text);
 Result<Materialize> parse_materialize(std::string_view text);
 Result<Filter> parse_filter(std::string_view text);
+// `option` is the name of the option in errors.
+Result<Sortedness> parse_sortedness(std::string_view option, std::string_view text);
 
 // Which rows a kind lets out, seen from the build and the probe side.
 struct JoinRoles {

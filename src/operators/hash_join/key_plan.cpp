@@ -63,6 +63,8 @@ const char* key_mode_name(KeyMode mode) {
       return "dense";
     case KeyMode::kExact:
       return "exact";
+    case KeyMode::kOrdered:
+      return "ordered";
     default:
       return "hashed";
   }
@@ -130,7 +132,7 @@ void KeyPlan::name_strings(std::vector<std::shared_ptr<const BytesInterner>> nam
 }
 
 void KeyPlan::words_to_keys(uint64_t* words, int32_t count) const {
-  CD_CHECK(mode != KeyMode::kHashed, "{} words hold hashes", count);
+  CD_CHECK(mode == KeyMode::kExact || mode == KeyMode::kDense, "{} words hold no keys", count);
   if (mode == KeyMode::kExact) return unmix_words(mix, words, count);
   const int shift = 64 - range_bits;
   for (int32_t i = 0; i < count; ++i) {

@@ -9,6 +9,7 @@
 //           Strings of few distinct values are named by small integers first, and then fit too.
 //   hashed  everything else (strings, decimals, wide composites): the word is a hash, and candidates
 //           are verified against the columns.
+//   ordered merge joins: words whose order is that of the keys (table/order_key.hpp), exact or a prefix.
 #pragma once
 
 #include <cstdint>
@@ -21,11 +22,12 @@
 #include "table/bytes_interner.hpp"
 #include "table/key_hash.hpp"
 #include "table/key_kind.hpp"
+#include "table/order_key.hpp"
 #include "table/word_mix.hpp"
 
 namespace crossdock {
 
-enum class KeyMode : uint8_t { kDense, kExact, kHashed };
+enum class KeyMode : uint8_t { kDense, kExact, kHashed, kOrdered };
 const char* key_mode_name(KeyMode mode);
 
 struct KeyPart {
@@ -59,13 +61,19 @@ struct KeyPlan {
   KeyLimits limits;
   std::optional<int64_t> only_key[2];  // by Side: every row has this key, so none needs to be read
 
-  bool needs_verification() const { return mode == KeyMode::kHashed; }
+  std::shared_ptr<const OrderKeyPlan> order;  // ordered: what made the words
+
+  // Whether keys that have equal words must be compared.
+  bool needs_verification() const {
+    return mode == KeyMode::kHashed || (mode == KeyMode::kOrdered && !packs_exactly);
+  }
 
   // Names the strings of part i by names[i] (nullptr for other parts), which makes the words exact.
   // Strings without a name have no partner. Needs can_name_strings.
   void name_strings(std::vector<std::shared_ptr<const BytesInterner>> names);
 
-  // The packed key bits behind words; only for dense and exact. In place.
+  // The packed key bits behind words; only for dense and exact. In place. (Ordered words are given back
+  // by `order`, part by part.)
   void words_to_keys(uint64_t* words, int32_t count) const;
 };
 

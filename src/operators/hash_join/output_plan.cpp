@@ -60,9 +60,29 @@ class Planner {
     return request_.stores[static_cast<int>(side)]->column(index);
   }
 
-  // Dense words of rows outside the range mean nothing, so only pairs have words that give keys.
-  bool words_are_kept(const JoinSpec& spec) const {
-    return request_.keys->mode == KeyMode::kExact || spec.kind == JoinKind::kInner;
+  bool words_give_keys(const JoinSpec& spec, const KeyPart& part) const {
+    const KeyPlan& keys = *request_.keys;
+    switch (keys.mode) {
+      case KeyMode::kHashed:
+        return false;
+      case KeyMode::kDense:
+        // Words of rows outside the range mean nothing, so only pairs have words that give keys.
+        return spec.kind == JoinKind::kInner;
+      case KeyMode::kExact:
+        return true;
+      case KeyMode::kOrdered:
+        return keys.packs_exactly && ordered_word_gives(keys, part);
+    }
+    return false;
+  }
+
+  // Ordered words give back what the left side stores; and nulls that match each other are no values.
+  bool ordered_word_gives(const KeyPlan& keys, const KeyPart& part) const {
+    const ChunkedColumn& left = column(Side::kLeft, part.left);
+    const ChunkedColumn& right = column(Side::kRight, part.right);
+    const bool nulls_match = keys.null_equals_null && (left.any_nulls || right.any_nulls);
+    return !nulls_match && left.field->type.id != TypeId::kDictionary &&
+           fixed_bytes(left.field->type) == fixed_bytes(right.field->type);
   }
 
   void place_key_word(size_t i) {
@@ -73,8 +93,9 @@ class Planner {
     if (part == nullptr) return;
     out.right_column = part->right;
     out.key_shift = part->shift;
+    out.key_part = static_cast<int>(part - request_.keys->parts.data());
     if (request_.refs_only[0] || request_.refs_only[1]) return;
-    if (request_.keys->mode == KeyMode::kHashed || !words_are_kept(spec)) return;
+    if (!words_give_keys(spec, *part)) return;
     if (!word_gives_value(out.field.type, *part)) return;
     if (key_may_be_null(spec, column(side, out.column))) return;
     if (out.side == OutputSide::kKey && key_may_be_null(spec, column(Side::kRight, part->right))) {

@@ -43,6 +43,7 @@ struct OutputField {
   int column = 0;        // in the schema of its side (kKey: of the left side)
   int right_column = 0;  // kKey: the partner
   int key_shift = 0;     // kKeyWord: where the value starts in the packed key
+  int key_part = 0;      // kKeyWord: which part of the key it is
   PackedField packed;    // kPacked
 };
 

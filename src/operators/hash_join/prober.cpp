@@ -42,7 +42,7 @@ struct Prober::Scratch {
 Prober::Prober(const ProbeContext& context, Emitter& emitter)
     : context_(&context), emitter_(&emitter), scratch_(std::make_shared<Scratch>()) {
   const JoinRoles& roles = context.roles;
-  const bool pairs_are_certain = context.comparer == nullptr && !context.spec->residual;
+  const bool pairs_are_certain = context.comparer == nullptr && context.residual == nullptr;
   first_match_suffices_ = pairs_are_certain && !roles.emit_pairs && !roles.tracks_build();
   counts_by_word_ = pairs_are_certain && emitter.counts_only();
 }
@@ -113,10 +113,10 @@ void Prober::find_runs(const ProbeTarget& target, const ProbeBlock& block) {
 Status Prober::take_pairs(const ProbeTarget& target, const ProbeBlock& block) {
   Scratch& s = *scratch_;
   if (s.pairs.count == 0) return {};
-  if (context_->comparer != nullptr || context_->spec->residual) {
+  if (context_->comparer != nullptr || context_->residual != nullptr) {
     load_refs(target, block);
     if (context_->comparer != nullptr) CD_TRY(verify());
-    if (context_->spec->residual && s.pairs.count > 0) CD_TRY(apply_residual());
+    if (context_->residual != nullptr && s.pairs.count > 0) CD_TRY(apply_residual());
   }
   if (context_->roles.tracks_probe()) {
     for (int32_t i = 0; i < s.pairs.count; ++i) s.probe_matched[s.pairs.rows[i]] = 1;
@@ -179,21 +179,7 @@ void Prober::keep_pairs(const uint32_t* selected, int32_t count) {
 
 Status Prober::apply_residual() {
   Scratch& s = *scratch_;
-  auto owners = std::make_shared<std::vector<std::shared_ptr<const void>>>();
-  Batch pairs;
-  pairs.schema = context_->residual_schema;
-  pairs.rows = s.pairs.count;
-  for (const OutputColumn& column : context_->spec->residual_columns) {
-    const Side side = column.side == OutputSide::kRight ? Side::kRight : Side::kLeft;
-    const int index = static_cast<int>(side);
-    const std::span<const RowRef> refs(s.refs[index], static_cast<size_t>(s.pairs.count));
-    CD_ASSIGN(OwnedColumn gathered, gather_rows(*context_->output, side, column.column, refs));
-    pairs.columns.push_back(gathered.view);
-    owners->push_back(std::move(gathered.owner));
-    owners->push_back(context_->output->stores[index]);
-  }
-  pairs.owner = owners;
-  CD_TRY(context_->spec->residual(pairs, s.keep));
+  CD_TRY(context_->residual->decide(s.refs[0], s.refs[1], s.pairs.count, s.keep));
   int32_t kept = 0;
   for (int32_t i = 0; i < s.pairs.count; ++i) {
     s.selected[kept] = static_cast<uint32_t>(i);

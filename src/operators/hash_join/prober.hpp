@@ -10,6 +10,7 @@
 #include "base/result.hpp"
 #include "operators/hash_join/emitter.hpp"
 #include "operators/hash_join/probe_kernels.hpp"
+#include "operators/hash_join/residual.hpp"
 #include "table/row_compare.hpp"
 
 namespace crossdock {
@@ -21,8 +22,8 @@ struct ProbeContext {
   const OutputContext* output = nullptr;
   Side build = Side::kRight;
   JoinRoles roles;
-  const RowComparer* comparer = nullptr;  // hashed keys only; left and right of the join
-  SchemaPtr residual_schema;              // if spec->residual
+  const RowComparer* comparer = nullptr;    // hashed keys only; left and right of the join
+  const ResidualCheck* residual = nullptr;  // nullptr = none
   const CancelFlag* cancel = nullptr;
 
   Side probe() const { return build == Side::kLeft ? Side::kRight : Side::kLeft; }

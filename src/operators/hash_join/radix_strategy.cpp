@@ -15,13 +15,6 @@ constexpr const char* kBuildAndProbe = "build and probe";
 
 using Partitioners = std::vector<std::unique_ptr<SidePartitioner>>;  // by worker
 
-int32_t segment_rows_for(int64_t rows, int64_t lists) {
-  // Two segments per part and worker when rows spread evenly, 1,008 rows at most (16 KiB).
-  const int64_t half = rows / std::max<int64_t>(1, lists) / 2;
-  const int64_t rounded = (half + kFlushRows - 1) / kFlushRows * kFlushRows;
-  return static_cast<int32_t>(std::clamp<int64_t>(rounded, 64, 1008));
-}
-
 class RadixJoin {
  public:
   explicit RadixJoin(JoinRun& run) : run_(run), workers_(run.team->worker_count()) {}

@@ -22,6 +22,8 @@ class RowSink {
   virtual ~RowSink() = default;
   // If true, rows are only counted and accept() is never called.
   virtual bool counts_only() const { return false; }
+  // Whether the order of an ordered result matters to it; if not, batches come from all workers.
+  virtual bool wants_order() const { return true; }
   // Rows a batch should have at most; 0 = no wish. Sinks that read each batch once want it in cache.
   virtual int64_t batch_rows_wanted() const { return 0; }
   virtual Status accept(int worker, Batch batch) = 0;
@@ -30,6 +32,7 @@ class RowSink {
 class CountSink : public RowSink {
  public:
   bool counts_only() const override { return true; }
+  bool wants_order() const override { return false; }
   Status accept(int, Batch) override { return {}; }
 };
 

@@ -1,0 +1,53 @@
+// Keys of a merge join: words whose order is the order of the keys, on both sides alike.
+//
+// Rows that cannot match (a null in some key column, unless nulls equal nulls) get no word. The others
+// have words as table/order_key.hpp lays them out: exact if the columns fit 64 bits after their ranges
+// are known, else a prefix whose ties are told apart by comparing rows.
+#pragma once
+
+#include <memory>
+
+#include "operators/hash_join/join_run.hpp"
+#include "operators/hash_join/key_plan.hpp"
+#include "table/order_key.hpp"
+#include "table/row_order.hpp"
+
+namespace crossdock {
+
+class MergeKeys {
+ public:
+  // Lays words out; scans the key columns of both sides unless one integer-like column makes the key.
+  static Result<MergeKeys> create(JoinRun& run, const KeyPlan& keys);
+
+  const std::shared_ptr<const OrderKeyPlan>& order() const { return order_; }
+  bool is_exact() const { return order_->is_exact(); }
+  // Whether rows of the side may be without a word.
+  bool may_lack_words(Side side) const { return lacks_words_[static_cast<int>(side)]; }
+  // The plan that output columns are made by: words give keys if they are exact.
+  KeyPlan output_keys(const KeyPlan& keys) const;
+
+ private:
+  static Result<OrderKeyPlan> plan_order(const JoinRun& run, const KeyPlan& keys);
+
+  std::shared_ptr<const OrderKeyPlan> order_;
+  bool lacks_words_[2] = {false, false};
+};
+
+// Words of one side, block by block. One per worker.
+class MergeEncoder {
+ public:
+  MergeEncoder(const MergeKeys& keys, const KeyPlan& plan, const Schema& schema, Side side)
+      : keys_(&keys), nulls_(plan, schema, side), side_(side) {}
+
+  // words[i] = word of row begin + i; live[i] = 0 where the row has none (its word is then anything),
+  // else 1. Answers the number of live rows; `live` is written only if that is less than `count`.
+  // count <= kSorterRows.
+  int32_t encode(const Batch& batch, int64_t begin, int32_t count, uint64_t* words, uint8_t* live);
+
+ private:
+  const MergeKeys* keys_;
+  KeyEncoder nulls_;
+  Side side_;
+};
+
+}  // namespace crossdock

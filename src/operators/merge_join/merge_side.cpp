@@ -1,0 +1,165 @@
+// Segments and sorted tables, read alike.
+#include "operators/merge_join/merge_side.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+namespace crossdock {
+namespace {
+
+// Rows [begin, begin + count) of a chain of segments: copy(segment, first row in it, rows).
+template <class Copy>
+void for_segments(const std::vector<const SegmentList*>& lists,
+                  int64_t begin,
+                  int64_t count,
+                  const Copy& copy) {
+  for (const SegmentList* list : lists) {
+    for (const Segment* segment : *list) {
+      if (count == 0) return;
+      if (begin >= segment->rows) {
+        begin -= segment->rows;
+        continue;
+      }
+      const int64_t rows = std::min(segment->rows - begin, count);
+      copy(*segment, begin, rows);
+      count -= rows;
+      begin = 0;
+    }
+  }
+}
+
+size_t bytes_of(int64_t words) { return static_cast<size_t>(words) * sizeof(uint64_t); }
+
+}  // namespace
+
+ScatteredSide::ScatteredSide(std::vector<std::unique_ptr<RangePartitioner>> partitioners,
+                             int ranges)
+    : partitioners_(std::move(partitioners)), rows_(ranges) {
+  for (const auto& partitioner : partitioners_) {
+    for (int range = 0; range < ranges; ++range) {
+      for (const Segment* segment : partitioner->range(range)) rows_[range] += segment->rows;
+    }
+    for (const Segment* segment : partitioner->without_word()) rows_without_word_ += segment->rows;
+  }
+}
+
+Status ScatteredSide::load(int range, int64_t begin, int64_t count, const PairLanes& to) const {
+  std::vector<const SegmentList*> lists;
+  for (const auto& partitioner : partitioners_) lists.push_back(&partitioner->range(range));
+  int64_t at = 0;
+  for_segments(lists, begin, count, [&](const Segment& segment, int64_t first, int64_t rows) {
+    std::memcpy(to.words + at, segment.words() + first, bytes_of(rows));
+    if (to.carry != nullptr) std::memcpy(to.carry + at, segment.carry() + first, bytes_of(rows));
+    at += rows;
+  });
+  return {};
+}
+
+void ScatteredSide::load_without_word(int64_t begin, int64_t count, uint64_t* carry) const {
+  std::vector<const SegmentList*> lists;
+  for (const auto& partitioner : partitioners_) lists.push_back(&partitioner->without_word());
+  for_segments(lists, begin, count, [&](const Segment& segment, int64_t first, int64_t rows) {
+    std::memcpy(carry, segment.carry() + first, bytes_of(rows));
+    carry += rows;
+  });
+}
+
+SortedSide::SortedSide(SortedSource source, RowWindow window)
+    : source_(source), window_(std::move(window)) {
+  const int ranges = source_.ranges->range_count();
+  borders_.push_back(0);
+  for (int range = 1; range < ranges; ++range) {
+    // Never before the last border, even if the side is not sorted after all.
+    borders_.push_back(
+        std::max(borders_.back(), first_not_below(source_.ranges->splitter(range).word)));
+  }
+  borders_.push_back(window_.rows());
+}
+
+uint64_t SortedSide::word_at(int64_t position) const {
+  const RowRef ref = window_.ref_of(position);
+  uint64_t word = 0;
+  source_.keys->order()->encode(static_cast<int>(source_.side), &ref, 1, &word);
+  return word;
+}
+
+int64_t SortedSide::first_not_below(uint64_t word) const {
+  int64_t begin = borders_.back();
+  int64_t end = window_.rows();
+  while (begin < end) {
+    const int64_t middle = begin + (end - begin) / 2;
+    if (word_at(middle) < word) {
+      begin = middle + 1;
+    } else {
+      end = middle;
+    }
+  }
+  return begin;
+}
+
+Status SortedSide::load(int range, int64_t begin, int64_t count, const PairLanes& to) const {
+  const OrderKeyPlan& order = *source_.keys->order();
+  const int side = static_cast<int>(source_.side);
+  int64_t at = 0;
+  window_.for_pieces(
+      borders_[range] + begin, count, kSorterRows, [&](const RowWindow::Piece& piece) {
+        order.encode(side, *piece.batch, piece.begin, piece.rows, to.words + at);
+        if (to.carry != nullptr) {
+          source_.carry->pack(
+              *piece.batch, piece.begin, piece.rows, piece.first_ref, to.carry + at);
+        }
+        at += piece.rows;
+      });
+  return source_.is_checked ? Status() : check_order(range, begin, count, to.words);
+}
+
+Error SortedSide::unsorted(int64_t position) const {
+  const char* side = source_.side == Side::kLeft ? "left" : "right";
+  return make_error(ErrorCode::kInvalidArgument,
+                    "the {} side was declared sorted by its key, but row {} comes before the row "
+                    "ahead of it\n  try   sorted_{}='detect'",
+                    side,
+                    window_.begin() + position,
+                    side);
+}
+
+// Rows of a range must ascend and lie between its splitters. Over all ranges that checks every row.
+Status SortedSide::check_order(int range,
+                               int64_t begin,
+                               int64_t count,
+                               const uint64_t* words) const {
+  const RangeMap& ranges = *source_.ranges;
+  const int64_t first = borders_[range] + begin;
+  if (count > 0 && words[0] < ranges.splitter(range).word) return unsorted(first);
+  int64_t descents = 0;
+  for (int64_t i = 1; i < count; ++i) descents += words[i] < words[i - 1] ? 1 : 0;
+  const bool is_last = range + 1 == ranges.range_count();
+  if (descents == 0 && count > 0 && !is_last &&
+      words[count - 1] >= ranges.splitter(range + 1).word) {
+    return unsorted(first + count);
+  }
+  if (descents > 0) {
+    int64_t at = 1;
+    while (words[at] >= words[at - 1]) ++at;
+    return unsorted(first + at);
+  }
+  if (source_.keys->is_exact()) return {};
+  const OrderComparer comparer(
+      *source_.keys->order(), static_cast<int>(source_.side), static_cast<int>(source_.side));
+  for (int64_t i = 1; i < count; ++i) {
+    if (words[i] != words[i - 1]) continue;
+    if (comparer.compare(window_.ref_of(first + i - 1), window_.ref_of(first + i)) > 0) {
+      return unsorted(first + i);
+    }
+  }
+  return {};
+}
+
+void SortedSide::load_without_word(int64_t begin, int64_t count, uint64_t* carry) const {
+  window_.for_pieces_outside(begin, count, kSorterRows, [&](const RowWindow::Piece& piece) {
+    source_.carry->pack(*piece.batch, piece.begin, piece.rows, piece.first_ref, carry);
+    carry += piece.rows;
+  });
+}
+
+}  // namespace crossdock

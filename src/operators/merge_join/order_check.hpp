@@ -1,0 +1,18 @@
+// Is a side sorted by its key already? A scan that ends at the first row that is not in order, so an
+// unsorted side costs next to nothing, and a sorted one a nanosecond a row.
+#pragma once
+
+#include "operators/merge_join/merge_keys.hpp"
+
+namespace crossdock {
+
+struct OrderFound {
+  bool is_sorted = false;
+  // Rows [begin, end) have words and ascend; rows before and behind have a null key.
+  int64_t begin = 0;
+  int64_t end = 0;
+};
+
+Result<OrderFound> find_order(JoinRun& run, const MergeKeys& keys, const KeyPlan& plan, Side side);
+
+}  // namespace crossdock

@@ -1,0 +1,74 @@
+// Encode, find the range, scatter.
+#include "operators/merge_join/range_partitioner.hpp"
+
+#include <algorithm>
+#include <bit>
+
+#include <hwy/cache_control.h>
+
+namespace crossdock {
+namespace {
+
+ScatterOptions range_options(const RangeOptions& options) {
+  const auto ranges = static_cast<uint32_t>(options.ranges->range_count());
+  return {static_cast<int>(std::bit_width(ranges - 1)),
+          !options.carry->is_empty(),
+          options.segment_rows,
+          options.side == Side::kLeft ? "merge_join: ranges of the left side"
+                                      : "merge_join: ranges of the right side"};
+}
+
+ScatterOptions without_word_options(const RangeOptions& options) {
+  return {0, true, options.segment_rows, "merge_join: rows with a null key"};
+}
+
+}  // namespace
+
+RangePartitioner::RangePartitioner(Memory& memory, RangeOptions options)
+    : options_(std::move(options)),
+      encoder_(*options_.keys, *options_.key_plan, *options_.schema, options_.side),
+      scatter_(memory, range_options(options_)),
+      without_word_(memory, without_word_options(options_)),
+      block_(std::make_unique<SorterBlock>()) {}
+
+Status RangePartitioner::open() {
+  CD_TRY(scatter_.open());
+  return options_.keep_without_word ? without_word_.open() : Status();
+}
+
+Status RangePartitioner::put(const Morsel& morsel) {
+  for (int32_t offset = 0; offset < morsel.rows; offset += kSorterRows) {
+    CD_TRY(put_block(morsel, offset, std::min(kSorterRows, morsel.rows - offset)));
+  }
+  // Streaming stores are ordered only by the thread that made them, and another may finish().
+  hwy::FlushStream();
+  return {};
+}
+
+Status RangePartitioner::put_block(const Morsel& morsel, int32_t offset, int32_t rows) {
+  SorterBlock& block = *block_;
+  const int64_t begin = morsel.begin + offset;
+  const bool has_carry = !options_.carry->is_empty();
+  const int32_t live = encoder_.encode(*morsel.batch, begin, rows, block.words, block.live);
+  if (live == 0 && !options_.keep_without_word) return {};
+  if (has_carry) {
+    options_.carry->pack(*morsel.batch, begin, rows, morsel.first_ref + offset, block.carry);
+  }
+  block.rows = rows;
+  if (live < rows) {
+    block.compact(rows, options_.keep_without_word, has_carry);
+    if (block.dead_rows > 0) {
+      CD_TRY(without_word_.put(block.dead_words, block.dead_carry, block.dead_rows));
+    }
+  }
+  uint16_t ranges[kSorterRows];
+  options_.ranges->find(block.words, block.rows, ranges);
+  return scatter_.put({block.words, block.carry, block.rows, ranges});
+}
+
+Status RangePartitioner::finish() {
+  CD_TRY(scatter_.finish());
+  return options_.keep_without_word ? without_word_.finish() : Status();
+}
+
+}  // namespace crossdock

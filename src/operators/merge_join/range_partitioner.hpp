@@ -1,0 +1,47 @@
+// The sorter of one unsorted side of a merge join: makes the words of its rows and scatters them by
+// range. Rows without a word are dropped, or set aside if the kind of join lets them out.
+#pragma once
+
+#include <memory>
+
+#include "data/sorters/radix_scatter.hpp"
+#include "data/sorters/splitters.hpp"
+#include "operators/hash_join/side_partitioner.hpp"
+#include "operators/merge_join/merge_keys.hpp"
+
+namespace crossdock {
+
+struct RangeOptions {
+  const MergeKeys* keys = nullptr;
+  const KeyPlan* key_plan = nullptr;
+  const CarryPlan* carry = nullptr;
+  SchemaPtr schema;
+  Side side = Side::kLeft;
+  const RangeMap* ranges = nullptr;
+  bool keep_without_word = false;
+  int32_t segment_rows = 1008;
+};
+
+// One worker's own; the ranges are read by others after finish().
+class RangePartitioner {
+ public:
+  RangePartitioner(Memory& memory, RangeOptions options);
+
+  Status open();
+  Status put(const Morsel& morsel);
+  Status finish();
+
+  const SegmentList& range(int index) const { return scatter_.partition(index); }
+  const SegmentList& without_word() const { return without_word_.partition(0); }
+
+ private:
+  Status put_block(const Morsel& morsel, int32_t offset, int32_t rows);
+
+  RangeOptions options_;
+  MergeEncoder encoder_;
+  RadixScatter scatter_;
+  RadixScatter without_word_;
+  std::unique_ptr<SorterBlock> block_;
+};
+
+}  // namespace crossdock

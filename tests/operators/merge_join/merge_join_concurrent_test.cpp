@@ -1,0 +1,406 @@
+// Merge joins of four workers: every kind on sides that lie in any order, in key order across all batches;
+// wrong declarations, slow readers, cancelled runs and small budgets. The thread sanitizer runs these.
+#include <algorithm>
+#include <chrono>
+#include <map>
+#include <thread>
+#include <tuple>
+
+#include <gtest/gtest.h>
+
+#include "operators/hash_join/hash_join.hpp"
+#include "table/arrow_builder.hpp"
+
+namespace crossdock {
+namespace {
+
+using namespace arrow_test;
+
+constexpr int kWorkers = 4;
+constexpr int64_t kAbsent = -1;
+constexpr int64_t kNull = std::numeric_limits<int64_t>::max();  // a null key; it comes last
+
+using Keys = std::vector<int64_t>;
+
+TablePtr table_of(const Keys& keys) {
+  constexpr size_t kPieceRows = 50'000;
+  std::vector<Columns> batches;
+  for (size_t begin = 0; begin == 0 || begin < keys.size(); begin += kPieceRows) {
+    Optionals<int64_t> values;
+    Optionals<int64_t> rows;
+    for (size_t i = begin; i < std::min(keys.size(), begin + kPieceRows); ++i) {
+      values.push_back(keys[i] == kNull ? std::nullopt : std::optional<int64_t>(keys[i]));
+      rows.push_back(static_cast<int64_t>(i));
+    }
+    batches.push_back({{"k", fixed<int64_t>("l", values)}, {"row", fixed<int64_t>("l", rows)}});
+  }
+  return make_table(std::move(batches));
+}
+
+struct Sides {
+  Keys left;
+  Keys right;
+};
+
+enum class Shape { kUnique, kHeavy, kDuplicates, kSorted, kSortedNulls };
+
+Sides make_sides(Shape shape) {
+  Sides sides;
+  for (int64_t i = 0; i < 300'000; ++i) {
+    int64_t key = i * 7 % 60'000 * 1'000'003;
+    if (shape == Shape::kUnique) key = i * 104'729 % 300'000 - 150'000;
+    if (shape == Shape::kHeavy && i % 8 != 0) key = 17'000'051;
+    if (i % 1'000 == 3) key = kNull;
+    sides.left.push_back(key);
+  }
+  for (int64_t i = 0; i < 50'000; ++i) {
+    int64_t key = i * 3 % 20'000 * 1'000'003;
+    if (shape == Shape::kUnique) key = i * 7'919 % 50'000 * 8 - 150'000;
+    if (shape == Shape::kHeavy) key = i * 1'000'003;
+    sides.right.push_back(i % 999 == 5 ? kNull : key);
+  }
+  if (shape == Shape::kSorted || shape == Shape::kSortedNulls) {
+    for (Keys* keys : {&sides.left, &sides.right}) {
+      if (shape == Shape::kSorted) std::erase(*keys, kNull);
+      std::sort(keys->begin(), keys->end());
+    }
+  }
+  return sides;
+}
+
+struct Row {
+  int64_t key = 0;
+  int64_t left = kAbsent;
+  int64_t right = kAbsent;
+  friend auto operator<=>(const Row&, const Row&) = default;
+};
+using Rows = std::vector<Row>;
+
+// In order of the key; null keys last, left rows before right ones.
+Rows expected_rows(const Sides& sides, JoinKind kind) {
+  std::map<int64_t, std::pair<Keys, Keys>> groups;
+  for (size_t i = 0; i < sides.left.size(); ++i) {
+    groups[sides.left[i]].first.push_back(static_cast<int64_t>(i));
+  }
+  for (size_t j = 0; j < sides.right.size(); ++j) {
+    groups[sides.right[j]].second.push_back(static_cast<int64_t>(j));
+  }
+  const bool pairs = kind != JoinKind::kSemi && kind != JoinKind::kAnti;
+  const bool left_alone =
+      kind == JoinKind::kLeft || kind == JoinKind::kFull || kind == JoinKind::kAnti;
+  const bool right_alone = kind == JoinKind::kRight || kind == JoinKind::kFull;
+  Rows rows;
+  for (const auto& [key, group] : groups) {
+    const bool match = key != kNull && !group.first.empty() && !group.second.empty();
+    for (const int64_t left : group.first) {
+      if (match && !pairs && kind == JoinKind::kSemi) rows.push_back({key, left, kAbsent});
+      if (!match && left_alone) rows.push_back({key, left, kAbsent});
+      if (!match || !pairs) continue;
+      for (const int64_t right : group.second) rows.push_back({key, left, right});
+    }
+    for (const int64_t right : group.second) {
+      if (!match && right_alone) rows.push_back({key, kAbsent, right});
+    }
+  }
+  return rows;
+}
+
+// The key is the third column where both sides are in the result, else the second.
+Rows rows_of(const std::vector<Batch>& batches) {
+  Rows rows;
+  for (const Batch& batch : batches) {
+    const bool has_right = batch.columns.size() > 2;
+    for (int64_t i = 0; i < batch.rows; ++i) {
+      const auto at = [&](size_t column, int64_t absent) {
+        const ColumnView& view = batch.columns[column];
+        return view.is_valid(i) ? view.data<int64_t>()[i] : absent;
+      };
+      rows.push_back(
+          {at(has_right ? 2 : 1, kNull), at(0, kAbsent), has_right ? at(1, kAbsent) : kAbsent});
+    }
+  }
+  return rows;
+}
+
+bool ascend(const Rows& rows) {
+  return std::is_sorted(
+      rows.begin(), rows.end(), [](const Row& a, const Row& b) { return a.key < b.key; });
+}
+
+JoinSpec spec_of(JoinKind kind) {
+  JoinSpec spec;
+  spec.kind = kind;
+  spec.strategy = Strategy::kMerge;
+  spec.keys = {{0, 0}};
+  spec.output = {{OutputSide::kLeft, 1, "left_row"}};
+  if (kind != JoinKind::kSemi && kind != JoinKind::kAnti) {
+    spec.output.push_back({OutputSide::kRight, 1, "right_row"});
+  }
+  spec.output.push_back({OutputSide::kKey, 0, "k"});
+  return spec;
+}
+
+struct Planned {
+  std::shared_ptr<Memory> memory;
+  std::unique_ptr<HashJoin> join;
+
+  Planned(JoinSpec spec, const Sides& sides, int64_t memory_bytes = int64_t{512} << 20)
+      : memory(Memory::create(memory_bytes)) {
+    auto made = HashJoin::create(std::move(spec),
+                                 table_of(sides.left),
+                                 table_of(sides.right),
+                                 {memory, kWorkers, Machine{}, 42});
+    if (!made.ok()) {
+      ADD_FAILURE() << made.error().message;
+      return;
+    }
+    join = std::move(made.value());
+  }
+
+  Status run(RowSink& sink, const CancelFlag& cancel) const {
+    RunProgress progress;
+    RunProfile profile;
+    return join->run(sink, cancel, progress, profile);
+  }
+};
+
+using Kinds = std::tuple<JoinKind, Shape, Sortedness>;
+class MergeJoinConcurrent : public testing::TestWithParam<Kinds> {};
+INSTANTIATE_TEST_SUITE_P(
+    Kinds,
+    MergeJoinConcurrent,
+    testing::Combine(testing::Values(JoinKind::kInner,
+                                     JoinKind::kLeft,
+                                     JoinKind::kRight,
+                                     JoinKind::kFull,
+                                     JoinKind::kSemi,
+                                     JoinKind::kAnti),
+                     testing::Values(Shape::kUnique, Shape::kHeavy, Shape::kDuplicates),
+                     testing::Values(Sortedness::kDetect)));
+INSTANTIATE_TEST_SUITE_P(
+    Sorted,
+    MergeJoinConcurrent,
+    testing::Combine(testing::Values(JoinKind::kInner,
+                                     JoinKind::kLeft,
+                                     JoinKind::kRight,
+                                     JoinKind::kFull,
+                                     JoinKind::kSemi,
+                                     JoinKind::kAnti),
+                     testing::Values(Shape::kSorted, Shape::kSortedNulls),
+                     testing::Values(Sortedness::kDetect, Sortedness::kDeclared, Sortedness::kNo)));
+
+TEST_P(MergeJoinConcurrent, GivesEveryRowOnceInOrder) {
+  const auto [kind, shape, sorted] = GetParam();
+  const Sides sides = make_sides(shape);
+  JoinSpec spec = spec_of(kind);
+  spec.sorted[0] = spec.sorted[1] = sorted;
+  const Planned planned(spec, sides);
+  ASSERT_NE(planned.join, nullptr);
+  Rows wanted = expected_rows(sides, kind);
+  {
+    CollectSink sink(kWorkers);
+    const Status status = planned.run(sink, CancelFlag());
+    ASSERT_TRUE(status.ok()) << status.error().message;
+    Rows rows = rows_of(sink.take());
+    EXPECT_TRUE(ascend(rows));
+    ASSERT_EQ(rows.size(), wanted.size());
+    std::sort(rows.begin(), rows.end());
+    std::sort(wanted.begin(), wanted.end());
+    EXPECT_TRUE(rows == wanted);
+  }
+  CountSink sink;
+  RunProgress progress;
+  RunProfile profile;
+  ASSERT_TRUE(planned.join->run(sink, CancelFlag(), progress, profile).ok());
+  EXPECT_EQ(profile.result_rows, static_cast<int64_t>(wanted.size()));
+  EXPECT_STREQ(progress.phase.load(), "done");
+  EXPECT_EQ(planned.memory->used_bytes(), 0);
+}
+
+TEST(MergeJoinConcurrentOrder, OneSortedSideMeetsOneThatIsNot) {
+  Sides sides = make_sides(Shape::kDuplicates);
+  std::erase(sides.right, kNull);
+  std::sort(sides.right.begin(), sides.right.end());
+  for (const JoinKind kind : {JoinKind::kInner, JoinKind::kFull}) {
+    JoinSpec spec = spec_of(kind);
+    spec.sorted[1] = Sortedness::kDeclared;
+    const Planned planned(spec, sides);
+    ASSERT_NE(planned.join, nullptr);
+    CollectSink sink(kWorkers);
+    ASSERT_TRUE(planned.run(sink, CancelFlag()).ok());
+    Rows rows = rows_of(sink.take());
+    EXPECT_TRUE(ascend(rows));
+    Rows wanted = expected_rows(sides, kind);
+    std::sort(rows.begin(), rows.end());
+    std::sort(wanted.begin(), wanted.end());
+    EXPECT_TRUE(rows == wanted);
+  }
+}
+
+TEST(MergeJoinConcurrentOrder, AWrongDeclarationIsFoundWhereverItIs) {
+  const Sides sorted = make_sides(Shape::kSorted);
+  const auto rows = static_cast<int64_t>(sorted.left.size());
+  for (const JoinKind kind : {JoinKind::kInner, JoinKind::kFull, JoinKind::kSemi}) {
+    for (const bool counted : {false, true}) {
+      for (const int64_t at : {int64_t{0}, rows / 3, rows - 1}) {
+        Sides sides = sorted;
+        sides.left[at] = at == 0 ? sorted.left.back() + 1 : sorted.left.front() - 1;
+        JoinSpec spec = spec_of(kind);
+        spec.sorted[0] = Sortedness::kDeclared;
+        const Planned planned(spec, sides);
+        ASSERT_NE(planned.join, nullptr);
+        CountSink count;
+        CollectSink collect(kWorkers);
+        const Status status =
+            planned.run(counted ? static_cast<RowSink&>(count) : collect, CancelFlag());
+        ASSERT_FALSE(status.ok()) << at;
+        EXPECT_EQ(status.error().code, ErrorCode::kInvalidArgument);
+        EXPECT_NE(status.error().message.find("sorted_left='detect'"), std::string::npos);
+        collect.take();
+        EXPECT_EQ(planned.memory->used_bytes(), 0);
+      }
+    }
+  }
+}
+
+TEST(MergeJoinConcurrentQueue, ASlowReaderGetsEveryRowInOrder) {
+  const Sides sides = make_sides(Shape::kDuplicates);
+  JoinSpec spec = spec_of(JoinKind::kFull);
+  spec.batch_rows = kBlockRows;
+  const Planned planned(std::move(spec), sides);
+  ASSERT_NE(planned.join, nullptr);
+  const CancelFlag cancel;
+  QueueSink sink(2, cancel);
+  std::thread runner([&] { sink.close(planned.run(sink, cancel)); });
+  std::vector<Batch> batches;
+  while (true) {
+    auto batch = sink.next();
+    ASSERT_TRUE(batch.ok());
+    if (!batch.value().has_value()) break;
+    if (batches.size() % 16 == 0) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    batches.push_back(std::move(*batch.value()));
+  }
+  runner.join();
+  Rows rows = rows_of(batches);
+  EXPECT_TRUE(ascend(rows));
+  EXPECT_EQ(rows.size(), expected_rows(sides, JoinKind::kFull).size());
+}
+
+TEST(MergeJoinConcurrentQueue, CancelWakesEveryWorker) {
+  const Sides sides = make_sides(Shape::kDuplicates);
+  for (const int batches_read : {0, 1, 7}) {
+    JoinSpec spec = spec_of(JoinKind::kInner);
+    spec.batch_rows = kBlockRows;
+    const Planned planned(std::move(spec), sides);
+    ASSERT_NE(planned.join, nullptr);
+    CancelFlag cancel;
+    {
+      QueueSink sink(2, cancel);
+      Status ended;
+      std::thread runner([&] { ended = planned.run(sink, cancel); });
+      for (int i = 0; i < batches_read; ++i) ASSERT_TRUE(sink.next().ok());
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+      cancel.set();
+      sink.wake();
+      runner.join();
+      ASSERT_FALSE(ended.ok());
+      EXPECT_EQ(ended.error().code, ErrorCode::kCancelled);
+    }
+    EXPECT_EQ(planned.memory->used_bytes(), 0);
+  }
+}
+
+TEST(MergeJoinConcurrentCancel, EndsAJoinOfEndlessPairs) {
+  class DroppingSink : public RowSink {
+   public:
+    Status accept(int, Batch) override { return {}; }
+  };
+  const Sides sides = {Keys(150'000, 1), Keys(150'000, 1)};
+  const Planned planned(spec_of(JoinKind::kInner), sides);
+  ASSERT_NE(planned.join, nullptr);
+  CancelFlag cancel;
+  std::thread canceller([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    cancel.set();
+  });
+  DroppingSink sink;
+  const Status status = planned.run(sink, cancel);
+  canceller.join();
+  ASSERT_FALSE(status.ok());
+  EXPECT_EQ(status.error().code, ErrorCode::kCancelled);
+  EXPECT_EQ(planned.memory->used_bytes(), 0);
+}
+
+TEST(MergeJoinConcurrentCount, RowsOfOneKeyAreCountedWithoutWalkingTheirPairs) {
+  constexpr int64_t kRows = 150'000;
+  const Sides sides = {Keys(kRows, 1), Keys(kRows, 1)};
+  for (const JoinKind kind : {JoinKind::kInner, JoinKind::kLeft, JoinKind::kFull}) {
+    for (const Sortedness sorted : {Sortedness::kNo, Sortedness::kDeclared}) {
+      JoinSpec spec = spec_of(kind);
+      spec.sorted[0] = spec.sorted[1] = sorted;
+      const Planned planned(spec, sides);
+      ASSERT_NE(planned.join, nullptr);
+      CountSink sink;
+      RunProgress progress;
+      RunProfile profile;
+      ASSERT_TRUE(planned.join->run(sink, CancelFlag(), progress, profile).ok());
+      EXPECT_EQ(profile.result_rows, kRows * kRows);
+    }
+  }
+}
+
+TEST(MergeJoinConcurrentResidual, DecidesInOrderToo) {
+  const Sides sides = make_sides(Shape::kDuplicates);
+  JoinSpec spec = spec_of(JoinKind::kFull);
+  spec.residual_columns = {{OutputSide::kLeft, 1, "l"}, {OutputSide::kRight, 1, "r"}};
+  spec.residual = [](const Batch& pairs, uint8_t* keep) -> Status {
+    for (int64_t i = 0; i < pairs.rows; ++i) {
+      const int64_t sum = pairs.columns[0].data<int64_t>()[i] + pairs.columns[1].data<int64_t>()[i];
+      keep[i] = sum % 3 == 0 ? 1 : 0;
+    }
+    return {};
+  };
+  const Planned planned(std::move(spec), sides);
+  ASSERT_NE(planned.join, nullptr);
+  CollectSink sink(kWorkers);
+  ASSERT_TRUE(planned.run(sink, CancelFlag()).ok());
+  Rows rows = rows_of(sink.take());
+  EXPECT_TRUE(ascend(rows));
+  std::vector<uint8_t> left(sides.left.size());
+  std::vector<uint8_t> right(sides.right.size());
+  Rows wanted = expected_rows(sides, JoinKind::kInner);
+  std::erase_if(wanted, [](const Row& row) { return (row.left + row.right) % 3 != 0; });
+  for (const Row& row : wanted) left[row.left] = right[row.right] = 1;
+  for (size_t i = 0; i < left.size(); ++i) {
+    if (left[i] == 0) wanted.push_back({sides.left[i], static_cast<int64_t>(i), kAbsent});
+  }
+  for (size_t j = 0; j < right.size(); ++j) {
+    if (right[j] == 0) wanted.push_back({sides.right[j], kAbsent, static_cast<int64_t>(j)});
+  }
+  std::sort(rows.begin(), rows.end());
+  std::sort(wanted.begin(), wanted.end());
+  EXPECT_TRUE(rows == wanted);
+}
+
+TEST(MergeJoinConcurrentBudget, OneWorkersLackOfMemoryEndsAll) {
+  const Sides sides = make_sides(Shape::kDuplicates);
+  int failures = 0;
+  for (const int64_t mebibytes : {1, 3, 6, 10, 14, 18, 24, 60, 120}) {
+    const Planned planned(spec_of(JoinKind::kFull), sides, mebibytes << 20);
+    ASSERT_NE(planned.join, nullptr);
+    {
+      CollectSink sink(kWorkers);
+      const Status status = planned.run(sink, CancelFlag());
+      if (!status.ok()) {
+        ++failures;
+        EXPECT_EQ(status.error().code, ErrorCode::kOutOfMemoryBudget) << status.error().message;
+      }
+    }
+    EXPECT_EQ(planned.memory->used_bytes(), 0);
+  }
+  EXPECT_GT(failures, 0);
+  EXPECT_LT(failures, 9);
+}
+
+}  // namespace
+}  // namespace crossdock
