@@ -32,7 +32,7 @@ def fold(engine: _native.Engine, values: pa.Array, items: list[str], **options: 
     return [row[f"{item}_x"] for item in items]
 
 
-@pytest.mark.parametrize("strategy", ["radix", "direct"])
+@pytest.mark.parametrize("strategy", ["radix", "direct", "merge"])
 @pytest.mark.parametrize("name", INTEGERS)
 def test_integers_are_summed_exactly(engine_of: EngineOf, name: str, strategy: str) -> None:
     limits = np.iinfo(name)

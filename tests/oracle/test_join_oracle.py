@@ -32,7 +32,7 @@ PARAMETERS: dict[str, list[Any]] = {
     "match": ["none", "some", "all"],
     "chunks": ["one", "sliced", "chunked", "empty"],
     "payload": [(a, b) for a in PAYLOADS for b in PAYLOADS if a == b or "none" in (a, b)],
-    "strategy": ["auto", "radix", "direct", "dense"],
+    "strategy": ["auto", "radix", "direct", "dense", "merge"],
     "build": ["auto", "left", "right"],
     "materialize": ["auto", "early", "late"],
     "filter": ["auto", "bloom", "off"],
@@ -65,6 +65,8 @@ def test_generated_join(engine_of: EngineOf, case: Case) -> None:
 
 INT32, INT64, TEXT = (((name, name),) for name in ("int32", "int64", "utf8"))
 LARGE = [
+    Case(keys=INT64, how="full", sizes=(700_000, 500_000), strategy="merge"),
+    Case(keys=TEXT, how="left", sizes=(300_000, 400_000), strategy="merge", nulls="some"),
     Case(keys=INT64, how="inner", sizes=(1_000_000, 500_000), strategy="radix"),
     Case(keys=INT64, how="left", sizes=(1_000_000, 200_000), nulls="none", filter="bloom"),
     Case(keys=INT32, how="full", sizes=(1_000_000, 1_000_000), chunks="chunked"),
@@ -82,9 +84,10 @@ LARGE = [
 @pytest.mark.parametrize("case", [pytest.param(case, id=case.label()) for case in LARGE])
 def test_large_join_of_two_workers(engine_of: EngineOf, case: Case) -> None:
     at = LARGE.index(case)
-    forced = {} if case.strategy != "auto" else {"strategy": ("radix", "direct")[at % 2]}
+    forced = {} if case.strategy != "auto" else {"strategy": ("radix", "direct", "merge")[at % 3]}
     if case.skew != "uniform":
-        forced = {"strategy": "radix", "build": "right", "duplicates": "none", "match": "all"}
+        skewed = ("radix", "merge")[at % 2]
+        forced = {"strategy": skewed, "build": "right", "duplicates": "none", "match": "all"}
     case = replace(
         case, seed=at, threads=2, pairs_max=2_000_000, payload=("one word", "narrow"), **forced
     )

@@ -51,7 +51,7 @@ def sparse(numbers: np.ndarray) -> np.ndarray:
 
 
 @pytest.mark.parametrize("run", list(RUNS))
-@pytest.mark.parametrize("strategy", ["radix", "direct", "dense"])
+@pytest.mark.parametrize("strategy", ["radix", "direct", "dense", "merge"])
 @pytest.mark.parametrize("how", ["inner", "full"])
 def test_a_budget_too_small_is_named_and_leaves_nothing(how: str, strategy: str, run: str) -> None:
     """The budget grows until the join fits: every smaller one fails in another place."""
@@ -67,7 +67,7 @@ def test_a_budget_too_small_is_named_and_leaves_nothing(how: str, strategy: str,
             failures += 1
             text = str(error.args)
             assert "CD-201" in text
-            assert "hash_join" in text, text
+            assert "hash_join" in text or "merge_join" in text, text
             assert re.search(r"needs [\d.]+ [KMG]iB, but only [\d.]+ [KMG]iB of", text), text
             assert f"budget of {mebibytes}.0 MiB" in text
             del error
@@ -102,7 +102,7 @@ def test_a_result_larger_than_the_budget_streams() -> None:
     assert engine.memory_used_bytes == 0
 
 
-@pytest.mark.parametrize("strategy", ["radix", "direct"])
+@pytest.mark.parametrize("strategy", ["radix", "direct", "merge"])
 @pytest.mark.parametrize("batches", [0, 1, 5])
 def test_a_stream_dropped_half_way_frees_everything(strategy: str, batches: int) -> None:
     engine = _native.Engine(threads=2, memory_bytes=256 * MIB)

@@ -47,7 +47,7 @@ runs = st.builds(
     right_cuts=cut_lists,
     options=st.fixed_dictionaries(
         {
-            "strategy": st.sampled_from(["auto", "radix", "direct"]),
+            "strategy": st.sampled_from(["auto", "radix", "direct", "merge"]),
             "build": st.sampled_from(["auto", "left", "right"]),
             "materialize": st.sampled_from(["auto", "early", "late"]),
             "filter": st.sampled_from(["auto", "bloom", "off"]),
@@ -217,7 +217,7 @@ def test_the_number_of_threads_does_not_show(engine_of: EngineOf, how: str, key:
         output += [("right", "b", "b"), ("right", "t", "t")]
     found = []
     for threads in (1, 2, 4):
-        for strategy in ("radix", "direct"):
+        for strategy in ("radix", "direct", "merge"):
             engine = engine_of(threads)
             join = _native.Join(
                 engine,

@@ -50,7 +50,7 @@ def make_join(
     )
 
 
-@pytest.mark.parametrize("strategy", ["radix", "direct"])
+@pytest.mark.parametrize("strategy", ["radix", "direct", "merge"])
 @pytest.mark.parametrize("how", ["inner", "full", "left"])
 @pytest.mark.parametrize("run", ["collect", "aggregate"])
 def test_cancel_ends_a_long_join_within_a_second(
@@ -89,7 +89,7 @@ def test_a_stream_reader_is_told_of_cancel(engine: _native.Engine) -> None:
 
 
 @pytest.mark.parametrize("how", ["inner", "full", "semi", "anti"])
-@pytest.mark.parametrize("strategy", ["radix", "direct"])
+@pytest.mark.parametrize("strategy", ["radix", "direct", "merge"])
 def test_ten_thousand_million_pairs_are_counted(
     engine: _native.Engine, strategy: str, how: str
 ) -> None:
@@ -103,7 +103,7 @@ def test_ten_thousand_million_pairs_are_counted(
     assert time.monotonic() - start < 5
 
 
-@pytest.mark.parametrize("strategy", ["radix", "direct"])
+@pytest.mark.parametrize("strategy", ["radix", "direct", "merge"])
 def test_a_thousand_million_pairs_of_mixed_keys_are_counted(
     engine: _native.Engine, strategy: str
 ) -> None:

@@ -32,6 +32,9 @@ CHOICES = [
         ("radix", "direct"), ("left", "right"), ("early", "late"), ("bloom", "off"), (0, 4)
     )
     if strategy == "radix" or (keep == "off" and bits == 4)
+] + [
+    {"strategy": "merge", "materialize": materialize, "bits": bits}
+    for materialize, bits in product(("early", "late"), (-1, 0, 4))
 ]
 
 

@@ -78,7 +78,7 @@ def nested_loops(left: list[Row], right: list[Row], how: str) -> Counter[Row]:
     cuts=st.lists(st.integers(0, 100), max_size=4),
     run=st.fixed_dictionaries(
         {
-            "strategy": st.sampled_from(["auto", "radix", "direct"]),
+            "strategy": st.sampled_from(["auto", "radix", "direct", "merge"]),
             "build": st.sampled_from(["auto", "left", "right"]),
             "materialize": st.sampled_from(["auto", "early", "late"]),
             "filter": st.sampled_from(["auto", "bloom", "off"]),
