@@ -13,10 +13,6 @@ namespace {
 
 constexpr int kHeldPerWorker = 64;  // batches that wait for their turn
 
-struct GroupMemory {
-  std::vector<Block> lanes;
-};
-
 // Takes the lanes that the result may be made of, sorts them, and hands them out.
 class GroupFinisher {
  public:
@@ -37,15 +33,14 @@ class GroupFinisher {
       CD_TRY(sort_->run->check_cancelled());
       CD_TRY(leaves_[worker].sort(partitions_->leaf(group, range)));
     }
-    auto memory = std::make_shared<GroupMemory>();
-    memory->lanes = std::move(group.lanes);
     SortedRows rows;
     rows.rows = group.rows;
-    rows.owns_words = true;
-    for (const Block& lane : memory->lanes) rows.lanes.push_back(lane.data());
-    rows.words = memory->lanes[0].as<uint64_t>();
-    if (layout_->needs_refs()) rows.refs = memory->lanes[layout_->ref_lane].as<const RowRef>();
-    rows.owner = memory;
+    rows.blocks = std::make_shared<std::vector<Block>>(std::move(group.lanes));
+    for (const Block& lane : *rows.blocks) rows.lanes.push_back(lane.data());
+    rows.words = reinterpret_cast<uint64_t*>(rows.lanes[0]);
+    if (layout_->needs_refs()) {
+      rows.refs = reinterpret_cast<const RowRef*>(rows.lanes[layout_->ref_lane]);
+    }
     return output_.emit(rows, begin, end, part, out);
   }
 

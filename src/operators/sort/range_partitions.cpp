@@ -2,6 +2,7 @@
 #include "operators/sort/range_partitions.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
 
 #include "base/check.hpp"
@@ -14,7 +15,7 @@ constexpr int64_t kTaskRows =
 constexpr int64_t kRangeRows = 1 << 15;  // wanted in a range: 24 bytes each fit a 1 MiB L2
 constexpr int kRangesMax = 2048;         // the buffers of one lane take 256 KiB, of two half an L2
 constexpr int kSamplePerRange = 16;
-constexpr int64_t kGroupRowsMax = 1 << 20;
+constexpr int64_t kGroupRowsMax = 1 << 19;
 constexpr int64_t kGroupRowsMin = 1 << 16;
 constexpr int kGroupsPerWorker = 8;
 
@@ -142,10 +143,12 @@ Status RangePartitions::lay_out() {
     range_begin_[range + 1] = range_begin_[range] + sum;
   }
   const int64_t fair = sort_->store->rows() / (sort_->workers() * kGroupsPerWorker);
-  const int64_t wanted = std::clamp(fair, kGroupRowsMin, kGroupRowsMax);
+  // A power of two, as are the sizes that blocks are rounded up to: nothing is lost to rounding.
+  const auto rows_max = static_cast<int64_t>(
+      std::bit_floor(static_cast<uint64_t>(std::clamp(fair, kGroupRowsMin, kGroupRowsMax))));
   group_of_.resize(ranges);
   for (int range = 0; range < ranges; ++range) {
-    if (groups_.empty() || groups_.back().rows >= wanted) {
+    if (groups_.empty() || range_begin_[range + 1] - groups_.back().first_row > rows_max) {
       groups_.push_back({range, range, range_begin_[range], 0, {}});
     }
     RangeGroup& group = groups_.back();

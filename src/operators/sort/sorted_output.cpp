@@ -189,11 +189,32 @@ Result<ColumnView> SortedOutput::index_column(const RowRef* refs,
   return view;
 }
 
-Result<std::vector<ColumnView>> SortedOutput::whole_columns(const SortedRows& rows,
+Status SortedOutput::add_referenced(const SortedRows& rows,
+                                    std::vector<ColumnView>& columns,
+                                    Owners& owners) const {
+  for (size_t i = 0; i < columns.size(); ++i) {
+    const SortColumn& column = layout_->columns[i];
+    if (column.source == SortColumn::Source::kRowIndex) {
+      CD_ASSIGN(columns[i], index_column(rows.refs, rows.rows, owners));
+    } else if (column.source == SortColumn::Source::kGathered) {
+      auto gathered = gathered_column(column, rows.refs, rows.rows, owners);
+      if (gathered.ok()) {
+        columns[i] = gathered.value();
+      } else if (gathered.error().code != ErrorCode::kValueOutOfRange) {
+        return gathered.error();
+      }
+    }
+  }
+  return {};
+}
+
+// The blocks of lanes are given back as soon as they are not needed: those of the words are what text
+// is then gathered into.
+Result<std::vector<ColumnView>> SortedOutput::whole_columns(SortedRows& rows,
                                                             Owners& owners) const {
   std::vector<ColumnView> columns(layout_->columns.size());
   // The column that overwrites the words comes after all others that read them.
-  const int last = rows.owns_words ? in_place_ : -1;
+  const int last = rows.blocks != nullptr ? in_place_ : -1;
   for (int i = 0; i < static_cast<int>(columns.size()); ++i) {
     const SortColumn& column = layout_->columns[i];
     if (column.source == SortColumn::Source::kLane) {
@@ -204,7 +225,10 @@ Result<std::vector<ColumnView>> SortedOutput::whole_columns(const SortedRows& ro
   }
   if (last >= 0) {
     CD_ASSIGN(columns[last], word_column(layout_->columns[last], rows, true, owners));
+  } else if (rows.blocks != nullptr) {
+    (*rows.blocks)[0].reset();
   }
+  CD_TRY(add_referenced(rows, columns, owners));
   return columns;
 }
 
@@ -212,28 +236,31 @@ Status SortedOutput::emit(
     SortedRows& rows, int64_t begin, int64_t end, int64_t part, OrderedEmitter& out) const {
   struct Owner {
     Owners shared;
-    std::shared_ptr<const void> lanes;
+    std::shared_ptr<std::vector<Block>> blocks;
     std::shared_ptr<const RowStore> store;
   };
   auto shared = std::make_shared<Owner>();
-  shared->lanes = rows.owner;
+  shared->blocks = rows.blocks;
   shared->store = sort_->store;  // dictionaries
   CD_ASSIGN(const std::vector<ColumnView> whole, whole_columns(rows, shared->shared));
+  bool all_whole = true;
+  for (const ColumnView& column : whole) all_whole &= column.values != nullptr;
+  if (all_whole && rows.blocks != nullptr && layout_->needs_refs()) {
+    (*rows.blocks)[layout_->ref_lane].reset();
+  }
   for (int64_t at = begin; at < end; at += sort_->batch_rows) {
+    CD_TRY(sort_->run->check_cancelled());
     const int64_t count = std::min(sort_->batch_rows, end - at);
     Owners owners{shared};
     Batch batch;
     batch.schema = layout_->schema;
     batch.rows = count;
     for (size_t i = 0; i < whole.size(); ++i) {
-      const SortColumn& column = layout_->columns[i];
       ColumnView view;
-      if (column.source == SortColumn::Source::kGathered) {
-        CD_ASSIGN(view, gathered_column(column, rows.refs + at, count, owners));
-      } else if (column.source == SortColumn::Source::kRowIndex) {
-        CD_ASSIGN(view, index_column(rows.refs + at, count, owners));
-      } else {
+      if (whole[i].values != nullptr) {
         view = slice(whole[i], at, count);
+      } else {
+        CD_ASSIGN(view, gathered_column(layout_->columns[i], rows.refs + at, count, owners));
       }
       batch.columns.push_back(view);
     }

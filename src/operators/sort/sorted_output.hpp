@@ -10,14 +10,14 @@
 
 namespace crossdock {
 
-// Rows in order. `owner` keeps the lanes; columns of the result may be made of them.
+// Rows in order. Columns of the result may be made of the lanes, if they come with their blocks.
 struct SortedRows {
   int64_t rows = 0;
   uint64_t* words = nullptr;     // lane 0; nullptr if no column comes from it
-  bool owns_words = false;       // they may be overwritten, and kept by the result
   const RowRef* refs = nullptr;  // nullptr if no column needs them
   std::vector<uint8_t*> lanes;   // by lane of the layout
-  std::shared_ptr<const void> owner;
+  std::shared_ptr<std::vector<Block>>
+      blocks;  // of the lanes; those the result does not use are freed
 };
 
 // Thread-safe to use. The run and the layout must outlive it.
@@ -44,8 +44,11 @@ class SortedOutput {
                                      int64_t count,
                                      Owners& owners) const;
   Result<ColumnView> index_column(const RowRef* refs, int64_t count, Owners& owners) const;
-  // Columns that are made for all rows at once; the others stay empty.
-  Result<std::vector<ColumnView>> whole_columns(const SortedRows& rows, Owners& owners) const;
+  // Columns of all rows at once, except those with too much text for one column, which stay empty.
+  Result<std::vector<ColumnView>> whole_columns(SortedRows& rows, Owners& owners) const;
+  Status add_referenced(const SortedRows& rows,
+                        std::vector<ColumnView>& columns,
+                        Owners& owners) const;
   Result<Block> get(int64_t bytes) const;
 
   const SortRun* sort_;

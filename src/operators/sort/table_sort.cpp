@@ -116,7 +116,7 @@ void TableSort::choose() {
   reason_ = "lowest predicted time";
   if (chosen_ == SortStrategy::kPresorted) {
     reason_ = "a sample of the rows is in order; all are checked before the first is handed out";
-  } else if (input_order_ == SortStrategy::kReversed && chosen_ == SortStrategy::kMsd) {
+  } else if (input_order_ == SortStrategy::kReversed && chosen_ != SortStrategy::kTopK) {
     reason_ = "lowest predicted time; a sample is in the opposite order, which is checked first";
   }
 }
@@ -171,7 +171,7 @@ Status TableSort::settle_keys(SortRun& sort, bool scan) const {
 Result<bool> TableSort::run_if_in_order(SortRun& sort) const {
   const bool asked = spec_.strategy == SortStrategy::kPresorted;
   const SortStrategy order = asked ? SortStrategy::kPresorted : input_order_;
-  const bool may_be = chosen_ == SortStrategy::kPresorted || chosen_ == SortStrategy::kMsd;
+  const bool may_be = chosen_ != SortStrategy::kTopK;
   if (!asked &&
       (spec_.strategy != SortStrategy::kAuto || order == SortStrategy::kAuto || !may_be)) {
     return false;

@@ -1,0 +1,213 @@
+// Sorts of several workers over many ranges: every strategy, skewed keys, small budgets, cancelled runs.
+// The thread sanitizer runs these.
+#include <algorithm>
+#include <random>
+#include <thread>
+
+#include <gtest/gtest.h>
+
+#include "operators/sort/sorting.hpp"
+
+namespace crossdock {
+namespace {
+
+using namespace arrow_test;
+
+constexpr int64_t kRows = 200'000;  // three workers, six ranges
+constexpr int kWorkers = 3;
+
+enum class Shape { kSpread, kFew, kSkewed, kExponential };
+
+int64_t key_of(Shape shape, std::mt19937_64& random) {
+  switch (shape) {
+    case Shape::kSpread:
+      return static_cast<int64_t>(random());
+    case Shape::kFew:
+      return static_cast<int64_t>(random() % 5);
+    case Shape::kSkewed:
+      return random() % 3 == 0 ? static_cast<int64_t>(random()) : 42;
+    case Shape::kExponential:
+      return static_cast<int64_t>(random() >> random() % 64);
+  }
+  return 0;
+}
+
+SortCase integers_and_text(Shape shape) {
+  std::mt19937_64 random(3);
+  SortCase sorted;
+  Optionals<int64_t> keys;
+  Optionals<int16_t> small;
+  Optionals<std::string> names;
+  OrderedColumn key_column{"k", {}, {}};
+  OrderedColumn text_column{"s", {}, {}};
+  OrderedColumn small_column{"v", {}, std::vector<std::optional<PlainKey>>(kRows)};
+  for (int64_t i = 0; i < kRows; ++i) {
+    const int64_t key = key_of(shape, random);
+    keys.push_back(key);
+    key_column.keys.push_back(PlainKey{.number = key});
+    names.push_back("a shared beginning/" + std::to_string(key % 1000) + "/and a shared middle/" +
+                    std::to_string(random() % 100));
+    text_column.keys.push_back(PlainKey{.text = *names.back()});
+    small.push_back(i % 9 == 0 ? std::nullopt : std::optional<int16_t>(static_cast<int16_t>(i)));
+  }
+  key_column.array = fixed<int64_t>("l", keys);
+  text_column.array = texts("u", names);
+  small_column.array = fixed<int16_t>("s", small);
+  sorted.columns = {key_column, text_column, small_column};
+  sorted.keys = {{0, false, false}};
+  sorted.cuts = {1000, 80'000};
+  return sorted;
+}
+
+SortSpec keys_only(const SortCase& sorted) {
+  SortSpec spec = spec_of(sorted);
+  spec.output.resize(1);
+  return spec;
+}
+
+TEST(TableSortConcurrent, EveryStrategyOverManyRanges) {
+  for (const Shape shape : {Shape::kFew, Shape::kSkewed, Shape::kExponential}) {
+    const SortCase sorted = integers_and_text(shape);
+    const TablePtr table = table_of(sorted);
+    const std::vector<int64_t> expected = expected_order(sorted);
+    for (const SortStrategy strategy :
+         {SortStrategy::kMsd, SortStrategy::kLsd, SortStrategy::kTopK}) {
+      SortSpec spec = spec_of(sorted);
+      spec.strategy = strategy;
+      spec.limit = strategy == SortStrategy::kTopK ? 1000 : -1;
+      spec.offset = strategy == SortStrategy::kTopK ? 50 : 0;
+      const auto result = run_sort(spec, table, kWorkers);
+      ASSERT_TRUE(result.ok()) << result.error().message;
+      const std::vector<int64_t> wanted(
+          expected.begin() + spec.offset,
+          spec.limit < 0 ? expected.end() : expected.begin() + spec.offset + spec.limit);
+      ASSERT_EQ(result.value().rows, wanted) << sort_strategy_name(strategy);
+      if (shape == Shape::kSkewed) expect_values(table, spec, result.value());
+    }
+  }
+}
+
+TEST(TableSortConcurrent, KeysAloneAndKeysWithOneValue) {
+  const SortCase sorted = integers_and_text(Shape::kExponential);
+  const TablePtr table = table_of(sorted);
+  const std::vector<int64_t> expected = expected_order(sorted);
+  SortSpec spec = keys_only(sorted);
+  spec.row_index.clear();
+  auto alone = run_sort(spec, table, kWorkers);
+  alone.value().rows = expected;
+  expect_values(table, spec, alone.value());
+  spec.output.push_back({2, "v"});
+  auto with_value = run_sort(spec, table, kWorkers);
+  with_value.value().rows = expected;
+  expect_values(table, spec, with_value.value());
+}
+
+TEST(TableSortConcurrent, TextOverManyRanges) {
+  SortCase sorted = integers_and_text(Shape::kSpread);
+  std::swap(sorted.columns[0], sorted.columns[1]);
+  const TablePtr table = table_of(sorted);
+  for (const bool only_key : {true, false}) {
+    const SortSpec spec = only_key ? keys_only(sorted) : spec_of(sorted);
+    const auto result = run_sort(spec, table, kWorkers);
+    ASSERT_TRUE(result.ok()) << result.error().message;
+    ASSERT_EQ(result.value().rows, expected_order(sorted));
+    expect_values(table, spec, result.value());
+  }
+}
+
+TEST(TableSortConcurrent, TheNumberOfThreadsChangesNothing) {
+  const SortCase sorted = integers_and_text(Shape::kSkewed);
+  const TablePtr table = table_of(sorted);
+  const std::vector<int64_t> expected = expected_order(sorted);
+  for (const int threads : {1, 2}) {
+    ASSERT_EQ(run_sort(keys_only(sorted), table, threads).value().rows, expected);
+  }
+}
+
+TEST(TableSortConcurrent, RowsInOrderOrTheOpposite) {
+  SortCase sorted = integers_and_text(Shape::kSpread);
+  Optionals<int64_t> keys;
+  for (int64_t i = 0; i < kRows; ++i) {
+    keys.push_back(i * 3);
+    sorted.columns[0].keys[i] = PlainKey{.number = i * 3};
+  }
+  sorted.columns[0].array = fixed<int64_t>("l", keys);
+  const TablePtr table = table_of(sorted);
+  for (const bool descending : {false, true}) {
+    sorted.keys[0].descending = descending;
+    SortSpec spec = spec_of(sorted);
+    const auto result = run_sort(spec, table, kWorkers);
+    EXPECT_EQ(fact_text(result.value().profile.facts, "strategy"),
+              descending ? "reversed" : "presorted");
+    ASSERT_EQ(result.value().rows, expected_order(sorted));
+  }
+}
+
+TEST(TableSortConcurrent, GivesEverythingBackWhenTheBudgetEnds) {
+  const SortCase sorted = integers_and_text(Shape::kSpread);
+  const TablePtr table = table_of(sorted);
+  for (const SortStrategy strategy :
+       {SortStrategy::kMsd, SortStrategy::kLsd, SortStrategy::kTopK}) {
+    int refused = 0;
+    for (int64_t budget = 1 << 16; budget < (int64_t{1} << 26); budget = budget * 3 / 2) {
+      SortSpec spec = spec_of(sorted);
+      spec.strategy = strategy;
+      spec.limit = strategy == SortStrategy::kTopK ? 100'000 : -1;
+      RunEnvironment environment;
+      environment.memory = Memory::create(budget);
+      environment.threads = kWorkers;
+      const auto sort = TableSort::create(spec, table, environment);
+      CollectSink sink(kWorkers);
+      const CancelFlag cancel;
+      RunProgress progress;
+      RunProfile profile;
+      const Status status = sort.value()->run(sink, cancel, progress, profile);
+      (void)sink.take();
+      EXPECT_EQ(environment.memory->used_bytes(), 0) << budget;
+      if (status.ok()) continue;
+      ++refused;
+      EXPECT_EQ(status.error().code, ErrorCode::kOutOfMemoryBudget);
+      EXPECT_EQ(status.error().message.find("sort: "), 0U) << status.error().message;
+    }
+    EXPECT_GT(refused, 3);
+  }
+}
+
+// Cancels from within the sink, after some batches.
+class CancellingSink : public RowSink {
+ public:
+  CancellingSink(CancelFlag& cancel, int after) : cancel_(&cancel), after_(after) {}
+  Status accept(int, Batch) override {
+    if (--after_ == 0) cancel_->set();
+    return {};
+  }
+
+ private:
+  CancelFlag* cancel_;
+  int after_;
+};
+
+TEST(TableSortConcurrent, EndsSoonWhenCancelled) {
+  const SortCase sorted = integers_and_text(Shape::kSpread);
+  const TablePtr table = table_of(sorted);
+  for (const SortStrategy strategy : {SortStrategy::kMsd, SortStrategy::kLsd}) {
+    SortSpec spec = spec_of(sorted);
+    spec.strategy = strategy;
+    spec.batch_rows = 1000;
+    RunEnvironment environment;
+    environment.memory = Memory::create(int64_t{1} << 30);
+    environment.threads = kWorkers;
+    const auto sort = TableSort::create(spec, table, environment);
+    CancelFlag cancel;
+    CancellingSink sink(cancel, 2);
+    RunProgress progress;
+    RunProfile profile;
+    const Status status = sort.value()->run(sink, cancel, progress, profile);
+    ASSERT_FALSE(status.ok());
+    EXPECT_EQ(status.error().code, ErrorCode::kCancelled);
+    EXPECT_EQ(environment.memory->used_bytes(), 0);
+  }
+}
+
+}  // namespace
+}  // namespace crossdock
