@@ -1,7 +1,9 @@
 """Peak resident memory: a fresh process per engine, all reading the same Arrow files.
 
-The whole process counts (`VmHWM`): interpreter, libraries, input, result. What the run added is
-told too: the peak less what the process held with the engine's library loaded and no input yet.
+The whole process counts (`VmHWM`): interpreter, libraries, input, result. What the work itself
+needs is told too: the bytes of the input, and by how much the peak passed what the process held
+when the input was loaded and the engine had not seen it. Libraries and the slack of the
+allocator that loaded the input are in neither.
 """
 
 from __future__ import annotations
@@ -63,9 +65,9 @@ def check(work: Work, told: dict[str, Row]) -> None:
 
 
 def fill(row: Row, told: dict[str, Row]) -> None:
-    row["added_bytes"] = {engine: answer["added_bytes"] for engine, answer in told.items()}
+    row["needed_bytes"] = {engine: answer["needed_bytes"] for engine, answer in told.items()}
     peaks = {engine: answer["peak_bytes"] for engine, answer in told.items()}
-    row["ours_added_bytes"] = row["added_bytes"].get(OURS)
+    row["ours_needed_bytes"] = row["needed_bytes"].get(OURS)
     row["ours_bytes"] = peaks.pop(OURS, None)
     row["peer_bytes"], row["counted"] = peaks, list(peaks)
     best = best_peer({name: float(peak) for name, peak in peaks.items()}, list(peaks))
@@ -76,9 +78,11 @@ def report_peak(work: Work, engine: str, folder: Path, threads: int) -> None:
     """Body of the fresh process: load, run once, note the peak, only then look at the result."""
     limit_threads(threads)
     import_module(engine.split("-", maxsplit=1)[0])  # forms are named engine-form
-    empty = measure.rss_bytes()
+    inputs = loaded(folder)
+    ready, input_bytes = measure.rss_bytes(), inputs.bytes
     with ExitStack() as stack:
-        setting = Setting(work, loaded(folder), threads, stack)
+        setting = Setting(work, inputs, threads, stack)
+        del inputs
         forms = [crossdock(setting)] if engine == OURS else open_peers(setting, [engine])
         if not forms:
             print("{}")
@@ -87,7 +91,7 @@ def report_peak(work: Work, engine: str, folder: Path, threads: int) -> None:
             del setting
         result = forms[0].run()
         peak = measure.peak_rss_bytes()
-        answer = {"peak_bytes": peak, "added_bytes": peak - empty}
+        answer = {"peak_bytes": peak, "needed_bytes": peak - ready + input_bytes}
         print(json.dumps(answer | {"fingerprint": work.fingerprint(result)}))
 
 

@@ -35,7 +35,7 @@ def verdict(bar: Bar, row: Row) -> bool | None:
     if bar.at_most_s is not None:
         held.append(row["ours_s"] < bar.at_most_s)
     if bar.of_input is not None:
-        held.append(row["ours_added_bytes"] <= bar.of_input * row["input_bytes"])
+        held.append(row["ours_needed_bytes"] <= bar.of_input * row["input_bytes"])
     return all(held)
 
 

@@ -29,7 +29,7 @@ class Bar:
     strictly: bool = False  # the ratio must be exceeded, not only reached
     memcpy_fraction: float | None = None  # of the memcpy rate of 16-byte tuples, same threads
     at_most_s: float | None = None  # a time of our own, whatever the peers need
-    of_input: float | None = None  # memory: what the run added to the process / bytes of the input
+    of_input: float | None = None  # memory: input and what the run added / input
 
     def text(self) -> str:
         parts = []

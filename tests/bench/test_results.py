@@ -65,7 +65,7 @@ def test_groups_are_compared_within_a_tolerance() -> None:
 
 
 def test_every_part_of_a_bar_must_hold() -> None:
-    row = {"ours_s": None, "ours_bytes": 300, "ratio": 1.1, "ours_added_bytes": 230}
+    row = {"ours_s": None, "ours_bytes": 300, "ratio": 1.1, "ours_needed_bytes": 230}
     bar = Bar(ratio=1.0, of_input=2.2)
     assert bar.text() == ">= 1x, <= 2.2 inputs"
     assert verdict(bar, row | {"input_bytes": 100}) is False
