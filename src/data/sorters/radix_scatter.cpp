@@ -18,7 +18,7 @@ int32_t segment_rows_for(int64_t rows, int64_t lists) {
 RadixScatter::RadixScatter(Memory& memory, ScatterOptions options)
     : options_(std::move(options)),
       memory_(&memory),
-      pool_(memory, options_.segment_rows, options_.has_carry, options_.who) {
+      pool_(memory, options_.segment_rows, options_.carried_lanes, options_.who) {
   CD_CHECK(options_.partition_bits >= 0 && options_.partition_bits <= kPartitionBitsMax,
            "partition_bits {}",
            options_.partition_bits);
@@ -31,7 +31,7 @@ RadixScatter::RadixScatter(Memory& memory, ScatterOptions options)
 }
 
 Status RadixScatter::open() {
-  const int64_t lanes = options_.has_carry ? 2 : 1;
+  const int64_t lanes = 1 + options_.carried_lanes;
   const int64_t bytes = int64_t{partition_count()} * kFlushRows * lanes * 8;
   CD_ASSIGN(buffers_, memory_->get(bytes, options_.who));
   return {};
@@ -41,7 +41,8 @@ ScatterState RadixScatter::state() {
   return {buffers_.as<uint64_t>(),
           fill_.data(),
           cursors_.data(),
-          options_.has_carry ? options_.segment_rows : 0,
+          options_.carried_lanes,
+          options_.segment_rows,
           63 - options_.partition_bits};
 }
 

@@ -18,64 +18,94 @@ HWY_INLINE void stream_lane(const uint64_t* HWY_RESTRICT from, uint64_t* HWY_RES
   }
 }
 
-template <bool kHasCarry>
+// kCarried: lanes that a row carries; -1 = as many as the state says (rows of many lanes).
+template <int kCarried>
+HWY_INLINE int32_t lanes_of(const ScatterState& state) {
+  return kCarried >= 0 ? kCarried : state.carried_lanes;
+}
+
+template <int kCarried>
 HWY_INLINE void flush_into(const ScatterState& state, uint32_t partition) {
-  constexpr size_t kStride = kHasCarry ? 2 * kFlushRows : kFlushRows;
-  const uint64_t* buffer = state.buffers + partition * kStride;
+  const int32_t carried = lanes_of<kCarried>(state);
+  const uint64_t* buffer = state.buffers + size_t{partition} * (carried + 1) * kFlushRows;
   ScatterCursor& cursor = state.cursors[partition];
-  stream_lane(buffer, cursor.words);
-  if (kHasCarry) stream_lane(buffer + kFlushRows, cursor.words + state.carry_offset);
+  for (int32_t lane = 0; lane <= carried; ++lane) {
+    stream_lane(buffer + lane * kFlushRows, cursor.words + lane * state.lane_offset);
+  }
   cursor.words += kFlushRows;
   cursor.room_rows -= kFlushRows;
   state.fill[partition] = 0;
 }
 
-template <bool kHasCarry, bool kIsNamed>
+template <int kCarried, bool kIsNamed>
 int32_t scatter(const ScatterState& state,
                 const ScatterInput& input,
                 int32_t begin,
                 uint32_t* blocked) {
-  constexpr size_t kStride = kHasCarry ? 2 * kFlushRows : kFlushRows;
+  const int32_t lanes = lanes_of<kCarried>(state);
+  const size_t stride = size_t{kFlushRows} * (lanes + 1);
   uint64_t* const buffers = state.buffers;
   uint8_t* const fill = state.fill;
   const uint64_t* const words = input.words;
-  const uint64_t* const carry = input.carry;
+  // Few lanes keep their pointers in registers: writes of `fill` could change them in memory.
+  const uint64_t* kept[kCarried > 0 ? kCarried : 1];
+  for (int32_t lane = 0; lane < kCarried; ++lane) {
+    kept[lane] = input.carried != nullptr ? input.carried[lane] : input.carry;
+  }
+  const uint64_t* const* const carried = kCarried > 0 ? kept : input.carried;
   const uint16_t* const partitions = input.partitions;
   const int shift = state.shift;
   const int32_t rows = input.rows;
   for (int32_t i = begin; i < rows; ++i) {
     const auto partition =
         kIsNamed ? uint32_t{partitions[i]} : static_cast<uint32_t>(words[i] >> 1 >> shift);
-    uint64_t* const buffer = buffers + partition * kStride;
+    uint64_t* const buffer = buffers + partition * stride;
     const uint32_t at = fill[partition];
     buffer[at] = words[i];
-    if (kHasCarry) buffer[kFlushRows + at] = carry[i];
+    for (int32_t lane = 0; lane < lanes; ++lane) {
+      buffer[(lane + 1) * kFlushRows + at] = carried[lane][i];
+    }
     fill[partition] = static_cast<uint8_t>(at + 1);
     if (HWY_UNLIKELY(at + 1 == kFlushRows)) {
       if (HWY_UNLIKELY(state.cursors[partition].room_rows == 0)) {
         *blocked = partition;
         return i + 1;
       }
-      flush_into<kHasCarry>(state, partition);
+      flush_into<kCarried>(state, partition);
     }
   }
   return rows;
+}
+
+template <bool kIsNamed>
+int32_t scatter_as(const ScatterState& state,
+                   const ScatterInput& input,
+                   int32_t begin,
+                   uint32_t* blocked) {
+  switch (state.carried_lanes) {
+    case 0:
+      return scatter<0, kIsNamed>(state, input, begin, blocked);
+    case 1:
+      return scatter<1, kIsNamed>(state, input, begin, blocked);
+    case 2:
+      return scatter<2, kIsNamed>(state, input, begin, blocked);
+    case 3:
+      return scatter<3, kIsNamed>(state, input, begin, blocked);
+    default:
+      return scatter<-1, kIsNamed>(state, input, begin, blocked);
+  }
 }
 
 int32_t scatter_rows(const ScatterState& state,
                      const ScatterInput& input,
                      int32_t begin,
                      uint32_t* blocked) {
-  if (input.partitions != nullptr) {
-    return state.carry_offset > 0 ? scatter<true, true>(state, input, begin, blocked)
-                                  : scatter<false, true>(state, input, begin, blocked);
-  }
-  return state.carry_offset > 0 ? scatter<true, false>(state, input, begin, blocked)
-                                : scatter<false, false>(state, input, begin, blocked);
+  if (input.partitions != nullptr) return scatter_as<true>(state, input, begin, blocked);
+  return scatter_as<false>(state, input, begin, blocked);
 }
 
 void flush_buffer(const ScatterState& state, uint32_t partition) {
-  state.carry_offset > 0 ? flush_into<true>(state, partition) : flush_into<false>(state, partition);
+  flush_into<-1>(state, partition);
 }
 
 }  // namespace crossdock::HWY_NAMESPACE

@@ -13,23 +13,26 @@ constexpr int32_t kFlushRows = 16;
 
 // Where a partition's next full buffer goes.
 struct ScatterCursor {
-  uint64_t* words = nullptr;  // in the open segment; the carry lane lies `carry_offset` further on
+  uint64_t* words = nullptr;  // in the open segment; carried lanes lie `lane_offset` apart after it
   int64_t room_rows = 0;      // multiple of kFlushRows; 0 = a new segment is needed
 };
 
 struct ScatterState {
-  uint64_t* buffers = nullptr;  // per partition: kFlushRows words, then kFlushRows carried values
-  uint8_t* fill = nullptr;      // rows in each buffer, 0..kFlushRows
+  uint64_t* buffers =
+      nullptr;              // per partition: kFlushRows words, then as many of each carried lane
+  uint8_t* fill = nullptr;  // rows in each buffer, 0..kFlushRows
   ScatterCursor* cursors = nullptr;
-  int64_t carry_offset = 0;  // in words; 0 = rows carry nothing
-  int shift = 63;            // partition = word >> 1 >> shift
+  int32_t carried_lanes = 0;
+  int64_t lane_offset = 0;  // from one lane of a segment to the next, in words
+  int shift = 63;           // partition = word >> 1 >> shift
 };
 
 struct ScatterInput {
   const uint64_t* words = nullptr;
-  const uint64_t* carry = nullptr;
+  const uint64_t* carry = nullptr;  // the carried lane, if there is one
   int32_t rows = 0;
-  const uint16_t* partitions = nullptr;  // of each row; nullptr = the top bits of its word
+  const uint16_t* partitions = nullptr;      // of each row; nullptr = the top bits of its word
+  const uint64_t* const* carried = nullptr;  // by lane, if there are more
 };
 
 // Sorts rows in from `begin` on. Answers input.rows when all are in; else the first row that is not,

@@ -23,7 +23,8 @@ Result<Segment*> SegmentPool::get() {
   }
   auto* segment = new (blocks_.back().data() + used_bytes_) Segment;
   segment->capacity_rows = capacity_rows_;
-  segment->has_carry = has_carry_;
+  segment->carried_lanes = carried_lanes_;
+  segment->has_carry = carried_lanes_ > 0;
   used_bytes_ += segment_bytes();
   return segment;
 }

@@ -1,5 +1,5 @@
 // Segments: the unit in which sorted rows move. A segment holds rows of one partition, column by
-// column: a lane of key words and, unless the rows carry nothing, a lane of carried values.
+// column: a lane of key words and the lanes of values that the rows carry, if any.
 //
 // On one machine a full segment is handed over by its pointer (loopback); the lanes are 64-byte
 // aligned so that they can be written with streaming stores and read as columns.
@@ -15,13 +15,14 @@ namespace crossdock {
 struct alignas(64) Segment {
   int32_t rows = 0;
   int32_t capacity_rows = 0;  // a multiple of kFlushRows
-  bool has_carry = false;
+  bool has_carry = false;     // carried_lanes > 0
+  int32_t carried_lanes = 0;
 
   uint64_t* words() { return reinterpret_cast<uint64_t*>(this + 1); }
   const uint64_t* words() const { return reinterpret_cast<const uint64_t*>(this + 1); }
-  // Lane of carried values; only when has_carry.
-  uint64_t* carry() { return words() + capacity_rows; }
-  const uint64_t* carry() const { return words() + capacity_rows; }
+  // A lane of carried values; lane < carried_lanes.
+  uint64_t* carry(int lane = 0) { return words() + int64_t{lane + 1} * capacity_rows; }
+  const uint64_t* carry(int lane = 0) const { return words() + int64_t{lane + 1} * capacity_rows; }
 };
 static_assert(sizeof(Segment) == 64);
 
@@ -31,24 +32,23 @@ using SegmentList = std::vector<Segment*>;
 // Gives out segments of one size from large blocks. One owner thread.
 class SegmentPool {
  public:
-  SegmentPool(Memory& memory, int32_t capacity_rows, bool has_carry, std::string who)
+  SegmentPool(Memory& memory, int32_t capacity_rows, int32_t carried_lanes, std::string who)
       : memory_(&memory),
         capacity_rows_(capacity_rows),
-        has_carry_(has_carry),
+        carried_lanes_(carried_lanes),
         who_(std::move(who)) {}
 
   Result<Segment*> get();
   int32_t capacity_rows() const { return capacity_rows_; }
-  bool has_carry() const { return has_carry_; }
   // Bytes a segment takes, header included.
   int64_t segment_bytes() const {
-    return sizeof(Segment) + int64_t{capacity_rows_} * (has_carry_ ? 16 : 8);
+    return sizeof(Segment) + int64_t{capacity_rows_} * 8 * (1 + carried_lanes_);
   }
 
  private:
   Memory* memory_;
   int32_t capacity_rows_;
-  bool has_carry_;
+  int32_t carried_lanes_;
   std::string who_;
   std::vector<Block> blocks_;
   int64_t used_bytes_ = 0;

@@ -19,7 +19,7 @@ ScatterOptions scatter_options(const PartitionerOptions& options) {
 ScatterOptions unmatchable_options(const PartitionerOptions& options) {
   ScatterOptions unmatchable = scatter_options(options);
   unmatchable.partition_bits = 0;
-  unmatchable.has_carry = true;
+  unmatchable.carried_lanes = 1;
   unmatchable.who = "hash_join: rows that cannot match";
   return unmatchable;
 }
