@@ -114,6 +114,7 @@ NB_MODULE(_native, module) {
   bind_engine(module);
   bind_tables(module);
   bind_join(module);
+  bind_group_by(module);
   bind_partition(module);
   bind_sort(module);
   bind_descriptions(module);

@@ -94,6 +94,33 @@ class Join:
     def progress(self) -> tuple[str, int, int]: ...
     def cancel(self) -> None: ...
 
+# The keyword arguments of GroupBy. Written as a call: the module has no such class.
+_GroupByArguments = TypedDict(  # noqa: UP013
+    "_GroupByArguments",
+    {
+        "keys": Required[list[str]],
+        # function, column ("" = rows), filter column ("" = none), result name, options
+        "aggregates": Required[list[tuple[str, str, str, str, dict[str, object]]]],
+        "strategy": str,  # auto, table, radix, adaptive, dense or sorted
+        "batch_rows": int,
+    },
+    total=False,
+)
+
+class GroupBy:
+    """One row per distinct combination of keys; one row for the whole table without keys."""
+
+    def __init__(
+        self, engine: Engine, table: Table, **options: Unpack[_GroupByArguments]
+    ) -> None: ...
+    def plan(self) -> str: ...
+    def count(self) -> int: ...
+    def collect(self) -> ArrowStream: ...
+    def stream(self, queue_batches: int = 8) -> ArrowStream: ...
+    def profile(self) -> str: ...
+    def progress(self) -> tuple[str, int, int]: ...
+    def cancel(self) -> None: ...
+
 # The keyword arguments of Partition. Written as a call: the module has no such class.
 _PartitionArguments = TypedDict(  # noqa: UP013
     "_PartitionArguments",

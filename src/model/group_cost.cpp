@@ -1,0 +1,154 @@
+// Formulas of the strategies.
+#include "model/group_cost.hpp"
+
+#include <algorithm>
+#include <bit>
+
+namespace crossdock {
+namespace {
+
+constexpr double kNanosecond = 1e-9;
+constexpr int kPartitionBitsMax =
+    11;  // beyond, the buffers of one value leave the second-level cache
+constexpr int64_t kBufferBytes = 128;  // of a partition and lane
+
+// One random access into `bytes` of a worker's own.
+double touch(int64_t bytes,
+             const GroupShape& shape,
+             const Machine& machine,
+             const GroupRates& rates) {
+  if (bytes <= machine.l2_bytes) return 0;
+  if (bytes * shape.threads <= machine.l3_bytes) return rates.touch_l3;
+  return rates.touch_memory;
+}
+
+class CostSum {
+ public:
+  explicit CostSum(int threads) : threads_(std::max(1, threads)) {}
+  void add(std::string_view name, int64_t rows, int64_t row_bytes, double row_ns) {
+    const double seconds = static_cast<double>(rows) * row_ns * kNanosecond / threads_;
+    cost_.phases.push_back({name, rows, rows * row_bytes, seconds});
+  }
+  GroupCost take() { return std::move(cost_); }
+
+ private:
+  int threads_;
+  GroupCost cost_;
+};
+
+double encode_ns(const GroupShape& shape, const GroupRates& rates) {
+  return shape.hashed ? rates.hash : rates.encode;
+}
+double update_ns(const GroupShape& shape, const GroupRates& rates) {
+  return rates.update * shape.accumulators + (shape.hashed ? rates.verify : 0);
+}
+double emit_ns(const GroupShape& shape, const GroupRates& rates) {
+  return rates.emit_word * shape.output_words;
+}
+double scatter_ns(const GroupShape& shape, const GroupRates& rates) {
+  return rates.scatter + rates.scatter_lane * shape.lanes;
+}
+
+}  // namespace
+
+double GroupCost::seconds() const {
+  double sum = 0;
+  for (const PhaseCost& phase : phases) sum += phase.seconds;
+  return sum;
+}
+
+GroupCost table_group_cost(const GroupShape& shape,
+                           const Machine& machine,
+                           const GroupRates& rates) {
+  CostSum sum(shape.threads);
+  const int64_t bytes = shape.groups * shape.group_bytes;
+  const double far = touch(bytes, shape, machine, rates);
+  // A row touches its place, its word and each state.
+  const double row = encode_ns(shape, rates) + rates.lookup + update_ns(shape, rates) +
+                     far * (2 + shape.accumulators);
+  sum.add("aggregate", shape.rows, 8 * (1 + shape.lanes), row);
+  const int64_t merged = shape.threads > 1 ? shape.groups * shape.threads : 0;
+  sum.add("merge", merged, shape.group_bytes, rates.merge + far);
+  sum.add("emit", shape.groups, 8 * shape.output_words, emit_ns(shape, rates) + rates.insert);
+  return sum.take();
+}
+
+GroupCost dense_group_cost(const GroupShape& shape,
+                           const Machine& machine,
+                           const GroupRates& rates) {
+  CostSum sum(shape.threads);
+  const int64_t range = int64_t{1} << std::min(shape.range_bits, 40);
+  const double far = touch(range * (shape.state_bytes + 1), shape, machine, rates);
+  sum.add("scan key ranges", shape.rows, 8, rates.scan_keys);
+  const double row =
+      rates.encode + rates.lookup_dense + update_ns(shape, rates) + far * (1 + shape.accumulators);
+  sum.add("aggregate", shape.rows, 8 * (1 + shape.lanes), row);
+  sum.add("merge", range * shape.threads, shape.state_bytes, 1.0);
+  sum.add("emit", shape.groups, 8 * shape.output_words, emit_ns(shape, rates));
+  return sum.take();
+}
+
+GroupCost radix_group_cost(const GroupShape& shape,
+                           const Machine& machine,
+                           const GroupRates& rates) {
+  CostSum sum(shape.threads);
+  const int64_t parts = int64_t{1} << group_partition_bits(shape, machine);
+  const double far = touch(shape.groups / parts * shape.group_bytes, shape, machine, rates);
+  const int64_t row_bytes = 8 * (1 + shape.lanes);
+  if (shape.range_bits > 0) sum.add("scan key ranges", shape.rows, 8, rates.scan_keys);
+  sum.add("scatter", shape.rows, 2 * row_bytes, encode_ns(shape, rates) + scatter_ns(shape, rates));
+  const double found = shape.range_bits > 0 ? rates.lookup_dense : rates.lookup;
+  sum.add("aggregate partitions",
+          shape.rows,
+          row_bytes,
+          found + update_ns(shape, rates) + far * (1 + shape.accumulators));
+  const double made = shape.range_bits > 0 ? 0 : rates.insert;
+  sum.add("emit", shape.groups, 8 * shape.output_words, emit_ns(shape, rates) + made);
+  return sum.take();
+}
+
+GroupCost adaptive_group_cost(const GroupShape& shape,
+                              const Machine& machine,
+                              const GroupRates& rates) {
+  GroupShape rest = shape;
+  rest.range_bits = 0;
+  rest.rows = static_cast<int64_t>(static_cast<double>(shape.rows) * (1 - shape.heavy_share));
+  GroupCost cost = radix_group_cost(rest, machine, rates);
+  CostSum sum(shape.threads);
+  const auto heavy = shape.rows - rest.rows;
+  sum.add("look up", rest.rows, 0, rates.lookup);
+  sum.add("aggregate heavy keys",
+          heavy,
+          8 * (1 + shape.lanes),
+          encode_ns(shape, rates) + rates.lookup + update_ns(shape, rates));
+  const GroupCost more = sum.take();
+  cost.phases.insert(cost.phases.begin(), more.phases.begin(), more.phases.end());
+  return cost;
+}
+
+GroupCost sorted_group_cost(const GroupShape& shape, const Machine&, const GroupRates& rates) {
+  CostSum sum(shape.threads);
+  sum.add("check order", shape.rows, 8, rates.scan_keys);
+  sum.add("aggregate runs",
+          shape.rows,
+          8 * (1 + shape.lanes),
+          rates.encode + rates.run + rates.update * shape.accumulators);
+  sum.add("emit", shape.groups, 8 * shape.output_words, emit_ns(shape, rates));
+  return sum.take();
+}
+
+int64_t cached_groups(const GroupShape& shape, const Machine& machine) {
+  return std::max<int64_t>(256, machine.l2_bytes / 2 / std::max<int64_t>(1, shape.group_bytes));
+}
+
+int group_partition_bits(const GroupShape& shape, const Machine& machine) {
+  const int64_t parts = shape.groups / cached_groups(shape, machine) + 1;
+  const int wanted = static_cast<int>(std::bit_width(static_cast<uint64_t>(parts - 1)));
+  const int64_t buffers = machine.l2_bytes / 2 / (kBufferBytes * (1 + shape.lanes));
+  const int room =
+      static_cast<int>(std::bit_width(static_cast<uint64_t>(std::max<int64_t>(2, buffers)))) - 1;
+  // Enough parts for all workers to have something to do to the end.
+  return std::clamp(wanted, std::min(5, room), std::max(room, std::min(wanted, kPartitionBitsMax)));
+}
+
+}  // namespace crossdock

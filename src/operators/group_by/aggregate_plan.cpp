@@ -1,0 +1,192 @@
+// Lanes, masks and accumulators, each made once.
+#include "operators/group_by/aggregate_plan.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/check.hpp"
+
+namespace crossdock {
+namespace {
+
+constexpr int kNarrowDecimalDigits = 18;  // 10^18 < 2^63
+
+template <class T>
+int index_of(std::vector<T>& all, const T& wanted) {
+  const auto found = std::find(all.begin(), all.end(), wanted);
+  if (found != all.end()) return static_cast<int>(found - all.begin());
+  all.push_back(wanted);
+  return static_cast<int>(all.size()) - 1;
+}
+
+class AggregatePlanner {
+ public:
+  AggregatePlanner(const GroupSpec& spec, const RowStore& store) : spec_(spec), store_(store) {}
+
+  Result<AggregatePlan> plan() {
+    for (const AggregateSpec& aggregate : spec_.aggregates) {
+      PlannedAggregate planned;
+      planned.spec = aggregate;
+      CD_ASSIGN(planned.type, aggregate_type(aggregate, *store_.schema()));
+      if (aggregate.column >= 0) planned.input_type = value_type(aggregate.column);
+      CD_TRY(plan_one(planned));
+      plan_.aggregates.push_back(std::move(planned));
+    }
+    return std::move(plan_);
+  }
+
+ private:
+  const DataType& column_type(int column) const { return store_.schema()->fields[column].type; }
+  const DataType& value_type(int column) const {
+    const DataType& type = column_type(column);
+    return type.id == TypeId::kDictionary ? *type.dictionary : type;
+  }
+
+  bool may_be_null(int column) const {
+    const ChunkedColumn& chunks = store_.column(column);
+    return chunks.any_nulls ||
+           (chunks.dictionary != nullptr && chunks.dictionary->validity != nullptr);
+  }
+
+  int mask_of(const AggregateSpec& aggregate) {
+    const bool nulls = aggregate.column >= 0 && may_be_null(aggregate.column);
+    if (!nulls && aggregate.filter < 0) return -1;
+    return index_of(plan_.masks, InputMask{nulls ? aggregate.column : -1, aggregate.filter});
+  }
+
+  int value_lane(int column, bool hashed) {
+    ValueLane lane;
+    lane.column = column;
+    lane.hashed = hashed;
+    lane.form = hashed ? ValueForm::kUnsigned : value_form(column_type(column));
+    const bool narrow = value_type(column).precision <= kNarrowDecimalDigits;
+    lane.has_high = lane.form == ValueForm::kWide && !narrow;
+    return index_of(plan_.lanes, lane);
+  }
+
+  int accumulator(AccumulatorKind kind, int input, const PlannedAggregate& planned) {
+    PlannedAccumulator wanted;
+    wanted.spec.kind = kind;
+    wanted.spec.input = input;
+    if (input >= 0 && plan_.inputs[input].lane >= 0) {
+      wanted.spec.form = plan_.lanes[plan_.inputs[input].lane].form;
+    }
+    if (planned.input_type.id == TypeId::kDecimal128 && kind != AccumulatorKind::kCount) {
+      wanted.spec.unit = std::pow(10.0, planned.input_type.scale);
+    }
+    if (kind == AccumulatorKind::kMinRef || kind == AccumulatorKind::kMaxRef) {
+      wanted.column = planned.spec.column;
+    }
+    return index_of(plan_.accumulators, wanted);
+  }
+
+  // The number of values, if groups without any are possible.
+  void count_values(PlannedAggregate& planned, int mask) {
+    if (mask >= 0 || spec_.keys.empty()) count_all(planned, mask);
+  }
+  void count_all(PlannedAggregate& planned, int mask) {
+    const int input = mask < 0 ? -1 : index_of(plan_.inputs, AggregateInput{-1, mask});
+    planned.count = accumulator(AccumulatorKind::kCount, input, planned);
+  }
+
+  Status plan_one(PlannedAggregate& planned) {
+    const AggregateSpec& spec = planned.spec;
+    const int mask = mask_of(spec);
+    switch (spec.function) {
+      case AggregateFunction::kCountDistinct:
+        CD_CHECK(false, "'{}' is for the plan of distinct counts", spec.name);
+        return {};
+      case AggregateFunction::kCount:
+        count_all(planned, mask);
+        return {};
+      case AggregateFunction::kFirst:
+      case AggregateFunction::kAny:
+        plan_.needs_refs = true;
+        planned.main = accumulator(AccumulatorKind::kFirstRef,
+                                   mask < 0 ? -1 : index_of(plan_.inputs, AggregateInput{-1, mask}),
+                                   planned);
+        return {};
+      case AggregateFunction::kMin:
+      case AggregateFunction::kMax:
+        return plan_extreme(planned, mask);
+      default:
+        return plan_number(planned, mask);
+    }
+  }
+
+  Status plan_extreme(PlannedAggregate& planned, int mask) {
+    const AggregateSpec& spec = planned.spec;
+    const bool is_min = spec.function == AggregateFunction::kMin;
+    if (value_form(column_type(spec.column)) == ValueForm::kBytes) {
+      plan_.needs_refs = true;
+      planned.main = accumulator(is_min ? AccumulatorKind::kMinRef : AccumulatorKind::kMaxRef,
+                                 index_of(plan_.inputs, AggregateInput{-1, mask}),
+                                 planned);
+      return {};
+    }
+    if (column_type(spec.column).id == TypeId::kDictionary) {
+      const Field& field = store_.schema()->fields[spec.column];
+      return make_error(ErrorCode::kUnsupportedType,
+                        "{} of column '{}' is not supported: it is {}\n"
+                        "  try   a cast to {}",
+                        function_name(spec.function),
+                        field.name,
+                        type_name(field.type),
+                        type_name(*field.type.dictionary));
+    }
+    const int input = index_of(plan_.inputs, AggregateInput{value_lane(spec.column, false), mask});
+    planned.main =
+        accumulator(is_min ? AccumulatorKind::kMin : AccumulatorKind::kMax, input, planned);
+    count_values(planned, mask);
+    return {};
+  }
+
+  Status plan_number(PlannedAggregate& planned, int mask) {
+    const AggregateSpec& spec = planned.spec;
+    const bool hashed = spec.function == AggregateFunction::kApproxDistinct;
+    const int lane = value_lane(spec.column, hashed);
+    const int input = index_of(plan_.inputs, AggregateInput{lane, mask});
+    const bool is_real = is_floating(planned.input_type.id);
+    switch (spec.function) {
+      case AggregateFunction::kSum:
+      case AggregateFunction::kMean: {
+        const auto real = spec.floats == FloatSums::kExact ? AccumulatorKind::kExactRealSum
+                                                           : AccumulatorKind::kRealSum;
+        planned.main = accumulator(is_real ? real : AccumulatorKind::kIntegerSum, input, planned);
+        spec.function == AggregateFunction::kMean ? count_all(planned, mask)
+                                                  : count_values(planned, mask);
+        return {};
+      }
+      case AggregateFunction::kBoolAnd:
+      case AggregateFunction::kBoolOr:
+        planned.main =
+            accumulator(spec.function == AggregateFunction::kBoolAnd ? AccumulatorKind::kMin
+                                                                     : AccumulatorKind::kMax,
+                        input,
+                        planned);
+        count_values(planned, mask);
+        return {};
+      case AggregateFunction::kApproxDistinct:
+        planned.main = accumulator(AccumulatorKind::kDistinctSketch, input, planned);
+        return {};
+      case AggregateFunction::kQuantile:
+        planned.main = accumulator(AccumulatorKind::kQuantileSketch, input, planned);
+        return {};
+      default:
+        planned.main = accumulator(AccumulatorKind::kMoments, input, planned);
+        return {};
+    }
+  }
+
+  const GroupSpec& spec_;
+  const RowStore& store_;
+  AggregatePlan plan_;
+};
+
+}  // namespace
+
+Result<AggregatePlan> plan_aggregates(const GroupSpec& spec, const RowStore& store) {
+  return AggregatePlanner(spec, store).plan();
+}
+
+}  // namespace crossdock

@@ -1,0 +1,267 @@
+// Group-bys of group-bys.
+#include "operators/group_by/distinct_counts.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+
+#include "operators/group_by/column_builder.hpp"
+
+namespace crossdock {
+namespace {
+
+bool is_distinct(const AggregateSpec& aggregate) {
+  return aggregate.function == AggregateFunction::kCountDistinct;
+}
+
+// The columns of a table, by number and under names that are their places: no two are alike.
+TablePtr pick_columns(const Table& table, const std::vector<int>& columns) {
+  auto schema = std::make_shared<Schema>();
+  for (size_t i = 0; i < columns.size(); ++i) {
+    Field field = table.schema->fields[columns[i]];
+    field.name = std::to_string(i);
+    schema->fields.push_back(std::move(field));
+  }
+  auto picked = std::make_shared<Table>();
+  picked->schema = schema;
+  picked->rows = table.rows;
+  for (const Batch& batch : table.batches) {
+    Batch narrow{schema, batch.rows, {}, batch.owner};
+    for (const int column : columns) narrow.columns.push_back(batch.columns[column]);
+    picked->batches.push_back(std::move(narrow));
+  }
+  return picked;
+}
+
+std::vector<int> first_columns(size_t count) {
+  std::vector<int> columns;
+  for (size_t i = 0; i < count; ++i) columns.push_back(static_cast<int>(i));
+  return columns;
+}
+
+TablePtr table_of(SchemaPtr schema, std::vector<Batch> batches) {
+  auto table = std::make_shared<Table>();
+  table->schema = std::move(schema);
+  for (const Batch& batch : batches) table->rows += batch.rows;
+  table->batches = std::move(batches);
+  return table;
+}
+
+// Gives batches the names of the result.
+class RenamingSink : public RowSink {
+ public:
+  RenamingSink(RowSink& sink, SchemaPtr schema) : sink_(&sink), schema_(std::move(schema)) {}
+  bool counts_only() const override { return sink_->counts_only(); }
+  int64_t batch_rows_wanted() const override { return sink_->batch_rows_wanted(); }
+  Status accept(int worker, Batch batch) override {
+    batch.schema = schema_;
+    return sink_->accept(worker, std::move(batch));
+  }
+
+ private:
+  RowSink* sink_;
+  SchemaPtr schema_;
+};
+
+// `rows` rows without a value, or with the value 0.
+Result<ColumnView> zero_column(const DataType& type,
+                               int64_t rows,
+                               bool is_null,
+                               BatchMemory& memory) {
+  ColumnView column;
+  column.length = rows;
+  const int64_t bytes = (rows + 1) * 16;
+  CD_ASSIGN(uint8_t * zeros, memory.get(bytes));
+  std::memset(zeros, 0, static_cast<size_t>(bytes));
+  column.values = zeros;
+  if (layout(type) == Layout::kOffsets32 || layout(type) == Layout::kOffsets64) {
+    column.offsets = zeros;
+  }
+  if (is_null) {
+    column.validity = zeros;
+    column.null_count = rows;
+  }
+  return column;
+}
+
+}  // namespace
+
+// What the runs within one run share.
+struct DistinctGroupBy::Stage {
+  const CancelFlag* cancel;
+  RunProgress* progress;
+  RunProfile* profile;
+
+  // Runs `operation` into `sink` and adds its phases, named after the stage, to the profile.
+  Status run(const Operator& operation, const std::string& name, RowSink& sink) const {
+    RunProfile own;
+    const Status status = operation.run(sink, *cancel, *progress, own);
+    for (PhaseTime& phase : own.phases) {
+      phase.name = name + ": " + phase.name;
+      profile->phases.push_back(std::move(phase));
+    }
+    profile->result_rows = own.result_rows;
+    return status;
+  }
+  Result<TablePtr> collect(const Operator& operation, const std::string& name) const {
+    CollectSink sink(operation.worker_count());
+    CD_TRY(run(operation, name, sink));
+    return table_of(operation.schema(), sink.take());
+  }
+};
+
+Result<std::unique_ptr<Operator>> plan_group_by(GroupSpec spec,
+                                                TablePtr table,
+                                                RunEnvironment environment) {
+  if (std::any_of(spec.aggregates.begin(), spec.aggregates.end(), is_distinct)) {
+    CD_ASSIGN(auto distinct,
+              DistinctGroupBy::create(std::move(spec), std::move(table), std::move(environment)));
+    return std::unique_ptr<Operator>(std::move(distinct));
+  }
+  CD_ASSIGN(auto plain,
+            TableGroupBy::create(std::move(spec), std::move(table), std::move(environment)));
+  return std::unique_ptr<Operator>(std::move(plain));
+}
+
+Result<std::unique_ptr<DistinctGroupBy>> DistinctGroupBy::create(GroupSpec spec,
+                                                                 TablePtr table,
+                                                                 RunEnvironment environment) {
+  auto group = std::unique_ptr<DistinctGroupBy>(new DistinctGroupBy);
+  CD_ASSIGN(group->schema_, group_schema(spec, *table->schema));
+  GroupSpec main = spec;
+  main.aggregates.clear();
+  for (size_t i = 0; i < spec.aggregates.size(); ++i) {
+    const AggregateSpec& aggregate = spec.aggregates[i];
+    if (!is_distinct(aggregate)) {
+      group->others_.push_back(static_cast<int>(i));
+      main.aggregates.push_back(aggregate);
+      continue;
+    }
+    const DistinctColumn distinct{aggregate.column, aggregate.filter};
+    auto& all = group->distincts_;
+    if (std::find(all.begin(), all.end(), distinct) == all.end()) all.push_back(distinct);
+  }
+  CD_ASSIGN(group->main_, TableGroupBy::create(std::move(main), table, environment));
+  group->spec_ = std::move(spec);
+  group->table_ = std::move(table);
+  group->environment_ = std::move(environment);
+  return group;
+}
+
+OperatorPlan DistinctGroupBy::describe() const {
+  OperatorPlan plan = main_->describe();
+  plan.facts.push_back({"distinct_counts", static_cast<int64_t>(distincts_.size())});
+  return plan;
+}
+
+// Keys and the number of distinct values of one column.
+Result<TablePtr> DistinctGroupBy::count_values(const DistinctColumn& distinct,
+                                               const Stage& stage) const {
+  const size_t key_count = spec_.keys.size();
+  std::vector<int> columns = spec_.keys;
+  columns.push_back(distinct.column);
+  GroupSpec pairs;
+  pairs.keys = first_columns(key_count + 1);
+  if (distinct.filter >= 0) {
+    pairs.row_filter = static_cast<int>(columns.size());
+    columns.push_back(distinct.filter);
+  }
+  CD_ASSIGN(auto inner, TableGroupBy::create(pairs, pick_columns(*table_, columns), environment_));
+  CD_ASSIGN(const TablePtr values, stage.collect(*inner, "distinct values"));
+  GroupSpec counts;
+  counts.keys = first_columns(key_count);
+  counts.aggregates.resize(1);
+  counts.aggregates[0].column = static_cast<int>(key_count);
+  counts.aggregates[0].name = "count";
+  CD_ASSIGN(auto outer, TableGroupBy::create(counts, values, environment_));
+  return stage.collect(*outer, "count values");
+}
+
+// Rows of all tables, side by side: keys, then each aggregate. Of an aggregate that a table does not
+// have, the other aggregates are null and distinct counts are 0, which changes no maximum.
+Result<TablePtr> DistinctGroupBy::unite(const Table& main,
+                                        const std::vector<TablePtr>& counts) const {
+  const size_t key_count = spec_.keys.size();
+  auto schema = std::make_shared<Schema>(*schema_);
+  for (size_t i = 0; i < schema->fields.size(); ++i) {
+    schema->fields[i].name = std::to_string(i);
+    schema->fields[i].nullable = true;
+  }
+  auto united = std::make_shared<Table>();
+  united->schema = schema;
+  std::vector<const Table*> tables = {&main};
+  for (const TablePtr& table : counts) tables.push_back(table.get());
+  for (size_t t = 0; t < tables.size(); ++t) {
+    for (const Batch& batch : tables[t]->batches) {
+      auto memory = std::make_shared<BatchMemory>(environment_.memory);
+      memory->keep(batch.owner);
+      Batch wide{schema, batch.rows, {}, nullptr};
+      for (size_t k = 0; k < key_count; ++k) wide.columns.push_back(batch.columns[k]);
+      size_t next_other = key_count;
+      for (size_t a = 0; a < spec_.aggregates.size(); ++a) {
+        const AggregateSpec& aggregate = spec_.aggregates[a];
+        const DataType& type = schema_->fields[key_count + a].type;
+        const DistinctColumn distinct{aggregate.column, aggregate.filter};
+        const bool has = is_distinct(aggregate) ? t > 0 && distincts_[t - 1] == distinct : t == 0;
+        if (has) {
+          wide.columns.push_back(batch.columns[is_distinct(aggregate) ? key_count : next_other]);
+        } else {
+          CD_ASSIGN(ColumnView zeros,
+                    zero_column(type, batch.rows, !is_distinct(aggregate), *memory));
+          if (type.id == TypeId::kDictionary) {
+            zeros.dictionary = table_->batches.front().columns[aggregate.column].dictionary;
+          }
+          wide.columns.push_back(zeros);
+        }
+        next_other += is_distinct(aggregate) ? 0 : 1;
+      }
+      wide.owner = std::move(memory);
+      united->rows += batch.rows;
+      united->batches.push_back(std::move(wide));
+    }
+  }
+  return TablePtr(std::move(united));
+}
+
+GroupSpec DistinctGroupBy::final_spec() const {
+  const size_t key_count = spec_.keys.size();
+  GroupSpec spec;
+  spec.keys = first_columns(key_count);
+  spec.batch_rows = spec_.batch_rows;
+  for (size_t a = 0; a < spec_.aggregates.size(); ++a) {
+    AggregateSpec aggregate;
+    aggregate.function =
+        is_distinct(spec_.aggregates[a]) ? AggregateFunction::kMax : AggregateFunction::kAny;
+    aggregate.column = static_cast<int>(key_count + a);
+    aggregate.name = "a" + std::to_string(a);
+    spec.aggregates.push_back(std::move(aggregate));
+  }
+  return spec;
+}
+
+Status DistinctGroupBy::run(RowSink& sink,
+                            const CancelFlag& cancel,
+                            RunProgress& progress,
+                            RunProfile& profile) const {
+  const auto start = std::chrono::steady_clock::now();
+  const Stage stage{&cancel, &progress, &profile};
+  std::vector<TablePtr> counts;
+  for (const DistinctColumn& distinct : distincts_) {
+    CD_ASSIGN(TablePtr table, count_values(distinct, stage));
+    counts.push_back(std::move(table));
+  }
+  CD_ASSIGN(const TablePtr main, stage.collect(*main_, "other aggregates"));
+  CD_ASSIGN(TablePtr united, unite(*main, counts));
+  // The sink knows no more workers than those of the first input.
+  RunEnvironment environment = environment_;
+  environment.threads = worker_count();
+  CD_ASSIGN(auto last, TableGroupBy::create(final_spec(), std::move(united), environment));
+  RenamingSink renaming(sink, schema_);
+  CD_TRY(stage.run(*last, "bring together", renaming));
+  const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
+  profile.total_seconds = elapsed.count();
+  progress.phase.store("done");
+  return {};
+}
+
+}  // namespace crossdock

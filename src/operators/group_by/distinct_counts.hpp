@@ -1,0 +1,54 @@
+// Exact counts of distinct values, made of group-bys: the distinct (keys, value) pairs first, which
+// spread over all workers even where there is one group, then their number per group. The other
+// aggregates are grouped on their own, and a last group-by by key brings all columns together.
+#pragma once
+
+#include <memory>
+
+#include "operators/group_by/group_by.hpp"
+
+namespace crossdock {
+
+// The operator that answers `spec`: a TableGroupBy, or one with distinct counts around several.
+Result<std::unique_ptr<Operator>> plan_group_by(GroupSpec spec,
+                                                TablePtr table,
+                                                RunEnvironment environment);
+
+class DistinctGroupBy final : public Operator {
+ public:
+  // `spec` has a kCountDistinct.
+  static Result<std::unique_ptr<DistinctGroupBy>> create(GroupSpec spec,
+                                                         TablePtr table,
+                                                         RunEnvironment environment);
+
+  const SchemaPtr& schema() const override { return schema_; }
+  int worker_count() const override { return main_->worker_count(); }
+  OperatorPlan describe() const override;
+  Status run(RowSink& sink,
+             const CancelFlag& cancel,
+             RunProgress& progress,
+             RunProfile& profile) const override;
+
+ private:
+  struct Stage;
+  struct DistinctColumn {
+    int column;
+    int filter;
+    friend bool operator==(const DistinctColumn&, const DistinctColumn&) = default;
+  };
+
+  DistinctGroupBy() = default;
+  Result<TablePtr> count_values(const DistinctColumn& distinct, const Stage& stage) const;
+  Result<TablePtr> unite(const Table& main, const std::vector<TablePtr>& counts) const;
+  GroupSpec final_spec() const;
+
+  GroupSpec spec_;
+  TablePtr table_;
+  RunEnvironment environment_;
+  SchemaPtr schema_;
+  std::vector<DistinctColumn> distincts_;
+  std::vector<int> others_;             // aggregates that are no distinct counts
+  std::unique_ptr<TableGroupBy> main_;  // keys and the other aggregates
+};
+
+}  // namespace crossdock

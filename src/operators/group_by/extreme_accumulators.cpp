@@ -1,0 +1,202 @@
+// Minima, maxima and firsts.
+#include <cmath>
+#include <limits>
+
+#include "operators/group_by/accumulator.hpp"
+
+namespace crossdock {
+namespace {
+
+constexpr Int128 kWideMax = static_cast<Int128>(~static_cast<UInt128>(0) >> 1);
+
+// Whether `value` takes the place of `held`. Reals start as NaN, which every number replaces.
+template <bool kIsMin, class T>
+inline bool replaces(T value, T held) {
+  const bool better = kIsMin ? value < held : held < value;
+  if constexpr (std::is_floating_point_v<T>) return better || held != held;
+  return better;
+}
+
+template <bool kIsMin, class T>
+void take_in(const GroupBlock& block, const InputLane& lane, T* held) {
+  const auto* values = reinterpret_cast<const T*>(lane.words);
+  if (lane.valid == nullptr) {
+    for (int32_t i = 0; i < block.rows; ++i) {
+      T& best = held[block.groups[i]];
+      best = replaces<kIsMin>(values[i], best) ? values[i] : best;
+    }
+    return;
+  }
+  for (int32_t i = 0; i < block.rows; ++i) {
+    T& best = held[block.groups[i]];
+    best = lane.valid[i] != 0 && replaces<kIsMin>(values[i], best) ? values[i] : best;
+  }
+}
+
+template <bool kIsMin, class T>
+void merge_states(const GroupPairs& pairs, const T* from, T* to) {
+  for (int32_t i = 0; i < pairs.count; ++i) {
+    const T value = from[pairs.from[i]];
+    T& best = to[pairs.to[i]];
+    best = replaces<kIsMin>(value, best) ? value : best;
+  }
+}
+
+// Calls call.operator()<is_min, type>() for the form's type.
+template <class Call>
+void with_type(ValueForm form, bool is_min, Call call) {
+  if (form == ValueForm::kReal) {
+    is_min ? call.template operator()<true, double>() : call.template operator()<false, double>();
+  } else if (form == ValueForm::kUnsigned) {
+    is_min ? call.template operator()<true, uint64_t>()
+           : call.template operator()<false, uint64_t>();
+  } else {
+    is_min ? call.template operator()<true, int64_t>() : call.template operator()<false, int64_t>();
+  }
+}
+
+uint64_t empty_word(ValueForm form, bool is_min) {
+  if (form == ValueForm::kReal) {
+    return __builtin_bit_cast(uint64_t, std::numeric_limits<double>::quiet_NaN());
+  }
+  if (form == ValueForm::kUnsigned) return is_min ? ~uint64_t{0} : 0;
+  return static_cast<uint64_t>(is_min ? std::numeric_limits<int64_t>::max()
+                                      : std::numeric_limits<int64_t>::min());
+}
+
+class FirstRefAccumulator : public RefAccumulator {
+ public:
+  FirstRefAccumulator(Memory& memory, int input) : RefAccumulator(memory), input_(input) {}
+  Status update(const GroupBlock& block) override {
+    const uint8_t* valid = input_ >= 0 ? block.inputs[input_].valid : nullptr;
+    for (int32_t i = 0; i < block.rows; ++i) {
+      // References ascend with the position of the row.
+      RowRef& first = refs_[block.groups[i]];
+      const bool counts = valid == nullptr || valid[i] != 0;
+      first = counts && block.refs[i] < first ? block.refs[i] : first;
+    }
+    return {};
+  }
+  Status merge(const Accumulator& from, const GroupPairs& pairs) override {
+    const auto& other = static_cast<const FirstRefAccumulator&>(from);
+    for (int32_t i = 0; i < pairs.count; ++i) {
+      refs_[pairs.to[i]] = std::min(refs_[pairs.to[i]], other.refs_[pairs.from[i]]);
+    }
+    return {};
+  }
+
+ private:
+  int input_;
+};
+
+// Least or greatest text, bytewise; the row of it, of equal ones any.
+class TextExtremeAccumulator : public RefAccumulator {
+ public:
+  TextExtremeAccumulator(const AccumulatorContext& context, int input, bool is_min)
+      : RefAccumulator(*context.memory),
+        texts_(*context.memory),
+        reader_(*context.column),
+        input_(input),
+        is_min_(is_min) {}
+  Status resize(int64_t groups) override {
+    CD_TRY(texts_.grow(groups, TextSlice{}));
+    return RefAccumulator::resize(groups);
+  }
+  void clear() override {
+    texts_.clear();
+    RefAccumulator::clear();
+  }
+  Status update(const GroupBlock& block) override {
+    TextSlice slices[kGroupRows];
+    const uint8_t* valid = block.inputs[input_].valid;
+    reader_.read(block.refs, block.rows, valid, slices);
+    for (int32_t i = 0; i < block.rows; ++i) {
+      if (valid == nullptr || valid[i] != 0) offer(block.groups[i], block.refs[i], slices[i]);
+    }
+    return {};
+  }
+  Status merge(const Accumulator& from, const GroupPairs& pairs) override {
+    const auto& other = static_cast<const TextExtremeAccumulator&>(from);
+    for (int32_t i = 0; i < pairs.count; ++i) {
+      const uint32_t group = pairs.from[i];
+      if (other.refs_[group] != kNullRef)
+        offer(pairs.to[i], other.refs_[group], other.texts_[group]);
+    }
+    return {};
+  }
+
+ private:
+  void offer(uint32_t group, RowRef ref, const TextSlice& text) {
+    if (refs_[group] != kNullRef) {
+      const int order = compare_texts(text, texts_[group]);
+      if (is_min_ ? order >= 0 : order <= 0) return;
+    }
+    refs_[group] = ref;
+    texts_[group] = text;
+  }
+
+  StateArray<TextSlice> texts_;
+  TextReader reader_;
+  int input_;
+  bool is_min_;
+};
+
+}  // namespace
+
+ExtremeAccumulator::ExtremeAccumulator(Memory& memory, int input, ValueForm form, bool is_min)
+    : words_(memory), wides_(memory), input_(input), form_(form), is_min_(is_min) {}
+
+Status ExtremeAccumulator::resize(int64_t groups) {
+  if (form_ == ValueForm::kWide) return wides_.grow(groups, is_min_ ? kWideMax : -kWideMax - 1);
+  return words_.grow(groups, empty_word(form_, is_min_));
+}
+
+void ExtremeAccumulator::clear() {
+  words_.clear();
+  wides_.clear();
+}
+
+Status ExtremeAccumulator::update(const GroupBlock& block) {
+  const InputLane& lane = block.inputs[input_];
+  if (form_ != ValueForm::kWide) {
+    with_type(form_, is_min_, [&]<bool kIsMin, class T>() {
+      take_in<kIsMin>(block, lane, reinterpret_cast<T*>(words_.data()));
+    });
+    return {};
+  }
+  for (int32_t i = 0; i < block.rows; ++i) {
+    if (lane.valid != nullptr && lane.valid[i] == 0) continue;
+    const auto low = static_cast<int64_t>(lane.words[i]);
+    const uint64_t high = lane.high != nullptr ? lane.high[i] : static_cast<uint64_t>(low >> 63);
+    const auto value = static_cast<Int128>(static_cast<UInt128>(high) << 64 | lane.words[i]);
+    Int128& best = wides_[block.groups[i]];
+    best = (is_min_ ? value < best : best < value) ? value : best;
+  }
+  return {};
+}
+
+Status ExtremeAccumulator::merge(const Accumulator& from, const GroupPairs& pairs) {
+  const auto& other = static_cast<const ExtremeAccumulator&>(from);
+  if (form_ == ValueForm::kWide) {
+    is_min_ ? merge_states<true>(pairs, other.wides_.data(), wides_.data())
+            : merge_states<false>(pairs, other.wides_.data(), wides_.data());
+    return {};
+  }
+  with_type(form_, is_min_, [&]<bool kIsMin, class T>() {
+    merge_states<kIsMin>(pairs,
+                         reinterpret_cast<const T*>(other.words_.data()),
+                         reinterpret_cast<T*>(words_.data()));
+  });
+  return {};
+}
+
+std::unique_ptr<Accumulator> make_ref_accumulator(const AccumulatorSpec& spec,
+                                                  const AccumulatorContext& context) {
+  if (spec.kind == AccumulatorKind::kFirstRef) {
+    return std::make_unique<FirstRefAccumulator>(*context.memory, spec.input);
+  }
+  return std::make_unique<TextExtremeAccumulator>(
+      context, spec.input, spec.kind == AccumulatorKind::kMinRef);
+}
+
+}  // namespace crossdock

@@ -1,0 +1,221 @@
+// From a request to a plan, and from a plan to a run.
+#include "operators/group_by/group_by.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <limits>
+#include <optional>
+
+#include "base/check.hpp"
+#include "operators/group_by/word_scan.hpp"
+
+namespace crossdock {
+namespace {
+
+constexpr int64_t kBatchRows = 1 << 16;
+constexpr int64_t kBatchRowsMin = 1 << 10;
+
+Result<std::optional<RowComparer>> make_comparer(const GroupKeyPlan& keys, const RowStore& store) {
+  if (!keys.needs_refs()) return std::optional<RowComparer>();
+  std::vector<KeyColumnPair> pairs;
+  for (const GroupKeyPart& part : keys.parts) {
+    const ChunkedColumn& column = store.column(part.column);
+    CD_ASSIGN(const KeyKind kind, common_key_kind(column.field->type, column.field->type));
+    pairs.push_back({&column, &column, kind});
+  }
+  CD_ASSIGN(RowComparer comparer, RowComparer::create(std::move(pairs), true));
+  return std::optional<RowComparer>(std::move(comparer));
+}
+
+bool is_instant(const DataType& type) {
+  return type.units_per_second > 0 || type.id == TypeId::kDate32 || type.id == TypeId::kDate64;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<TableGroupBy>> TableGroupBy::create(GroupSpec spec,
+                                                           TablePtr table,
+                                                           RunEnvironment environment) {
+  if (spec.batch_rows != 0 && spec.batch_rows < kBatchRowsMin) {
+    return make_error(ErrorCode::kInvalidArgument,
+                      "batch_rows is {}, but must be at least {}",
+                      spec.batch_rows,
+                      kBatchRowsMin);
+  }
+  auto group = std::unique_ptr<TableGroupBy>(new TableGroupBy);
+  group->spec_ = std::move(spec);
+  group->environment_ = std::move(environment);
+  CD_ASSIGN(group->store_, store_rows(*table, "table"));
+  CD_ASSIGN(group->schema_, group_schema(group->spec_, *table->schema));
+  CD_ASSIGN(group->aggregates_, plan_aggregates(group->spec_, *group->store_));
+  group->morsels_ = cut_morsels(*group->store_, group->environment_.threads);
+  const GroupPlannerInput input{&group->spec_,
+                                group->store_.get(),
+                                &group->aggregates_,
+                                &group->morsels_,
+                                &group->environment_,
+                                group->worker_count()};
+  CD_ASSIGN(group->sample_, sample_keys(input));
+  CD_ASSIGN(group->choice_, choose_group_strategy(input, group->sample_));
+  return group;
+}
+
+int TableGroupBy::worker_count() const { return workers_for(store_->rows(), environment_.threads); }
+
+OperatorPlan TableGroupBy::describe() const {
+  OperatorPlan plan;
+  plan.name = "group_by";
+  plan.facts = {{"strategy", strategy_name(choice_.strategy)},
+                {"strategy_reason", choice_.reason},
+                {"groups_expected", sample_.groups},
+                {"threads", int64_t{worker_count()}}};
+  plan.phases = choice_.cost.phases;
+  for (const auto& considered : choice_.considered) {
+    plan.considered.push_back(
+        {{"strategy", considered.strategy}, {"predicted_s", considered.seconds}});
+  }
+  return plan;
+}
+
+int64_t TableGroupBy::batch_rows(const RowSink& sink) const {
+  if (spec_.batch_rows > 0) return spec_.batch_rows;
+  return sink.batch_rows_wanted() > 0 ? sink.batch_rows_wanted() : kBatchRows;
+}
+
+// The exact range of every key column.
+Result<std::vector<KeyColumnRange>> TableGroupBy::scan_ranges(GroupRun& run) const {
+  std::vector<std::vector<KeyColumnRange>> own(run.workers());
+  for (auto& ranges : own) ranges.resize(spec_.keys.size());
+  CD_TRY(run.for_morsels("scan key ranges", morsels_, [&](int worker, const Morsel& morsel) {
+    for (size_t k = 0; k < spec_.keys.size(); ++k) {
+      KeyColumnRange range = own[worker][k];
+      KeyRangeScanner scanner(store_->schema()->fields[spec_.keys[k]].type, &range);
+      for (int32_t at = 0; at < morsel.rows; at += kGroupRows) {
+        scanner.scan(morsel.batch->columns[spec_.keys[k]],
+                     morsel.begin + at,
+                     std::min(kGroupRows, morsel.rows - at));
+      }
+      own[worker][k] = range;
+    }
+    return Status();
+  }));
+  std::vector<KeyColumnRange> ranges(spec_.keys.size());
+  for (size_t k = 0; k < ranges.size(); ++k) {
+    for (const auto& part : own) merge_ranges(part[k], ranges[k]);
+    ranges[k].known = true;
+  }
+  return ranges;
+}
+
+Result<GroupKeyPlan> TableGroupBy::plan_keys(GroupRun& run) const {
+  std::vector<KeyColumnRange> ranges(spec_.keys.size());
+  if (!spec_.keys.empty() && (choice_.try_dense || !sample_.packs)) {
+    CD_ASSIGN(ranges, scan_ranges(run));
+  }
+  CD_ASSIGN(GroupKeyPlan keys, plan_group_keys(spec_.keys, *store_, ranges, environment_.seed));
+  const bool narrow =
+      keys.mode == GroupKeyMode::kExact && keys.packed_bits <= dense_bits_max(sample_.groups);
+  if (choice_.try_dense && narrow) make_dense(keys);
+  return keys;
+}
+
+// Quantiles of instants are taken as distances from the smallest.
+Status TableGroupBy::find_quantile_bases(GroupRun& run, AggregatePlan& plan) const {
+  for (PlannedAccumulator& planned : plan.accumulators) {
+    if (planned.spec.kind != AccumulatorKind::kQuantileSketch) continue;
+    const int column = plan.lanes[plan.inputs[planned.spec.input].lane].column;
+    const DataType& type = store_->schema()->fields[column].type;
+    if (!is_instant(type)) continue;
+    std::vector<KeyColumnRange> own(run.workers());
+    CD_TRY(run.for_morsels("scan instants", morsels_, [&](int worker, const Morsel& morsel) {
+      KeyColumnRange range = own[worker];
+      KeyRangeScanner scanner(type, &range);
+      for (int32_t at = 0; at < morsel.rows; at += kGroupRows) {
+        scanner.scan(morsel.batch->columns[column],
+                     morsel.begin + at,
+                     std::min(kGroupRows, morsel.rows - at));
+      }
+      own[worker] = range;
+      return Status();
+    }));
+    KeyColumnRange all;
+    for (const KeyColumnRange& range : own) merge_ranges(range, all);
+    planned.spec.base = static_cast<int64_t>(all.min);
+  }
+  return {};
+}
+
+GroupCourse TableGroupBy::plan_course(const GroupKeyPlan& keys) const {
+  GroupCourse course;
+  course.strategy = choice_.strategy;
+  if (course.strategy == GroupStrategy::kDense || course.strategy == GroupStrategy::kSorted) {
+    course.strategy = GroupStrategy::kTable;
+  }
+  course.groups_expected = sample_.groups;
+  course.table_groups_max = cached_groups(choice_.shape, environment_.machine);
+  course.partition_bits = group_partition_bits(choice_.shape, environment_.machine);
+  if (keys.mode == GroupKeyMode::kDense) {
+    course.partition_bits = std::min(course.partition_bits, keys.packed_bits);
+  }
+  return course;
+}
+
+Status TableGroupBy::run_groups(GroupRun& run) const {
+  AggregatePlan aggregates = aggregates_;
+  CD_TRY(find_quantile_bases(run, aggregates));
+  CD_ASSIGN(const GroupKeyPlan keys, plan_keys(run));
+  CD_ASSIGN(const std::optional<RowComparer> comparer, make_comparer(keys, *store_));
+  run.comparer = comparer.has_value() ? &*comparer : nullptr;
+  run.blocks = {&keys, &aggregates, store_.get(), spec_.row_filter};
+  run.output = {schema_, &keys, &aggregates, store_, environment_.memory, batch_rows(*run.sink)};
+  run.course = plan_course(keys);
+  run.profile->facts.push_back({"key_mode", group_key_mode_name(keys.mode)});
+  if (choice_.try_sorted) {
+    CD_ASSIGN(const bool in_order, keys_are_in_order(run));
+    if (in_order) {
+      run.profile->facts.push_back({"strategy_ran", "sorted"});
+      return run_sorted(run);
+    }
+    run.profile->facts.push_back(
+        {"strategy_change", "the input is not in order of the keys throughout"});
+  }
+  const bool is_dense = keys.mode == GroupKeyMode::kDense;
+  const bool fell = choice_.strategy == GroupStrategy::kDense && !is_dense;
+  if (fell) {
+    run.profile->facts.push_back(
+        {"strategy_change", "the key range is wider than the sample showed"});
+    if (plan_carried_lanes(run.blocks).has_value()) run.course.strategy = GroupStrategy::kAdaptive;
+  }
+  const bool direct = choice_.strategy == GroupStrategy::kDense && is_dense;
+  run.profile->facts.push_back(
+      {"strategy_ran", direct ? "dense" : strategy_name(run.course.strategy)});
+  return run_two_phases(run);
+}
+
+Status TableGroupBy::run(RowSink& sink,
+                         const CancelFlag& cancel,
+                         RunProgress& progress,
+                         RunProfile& profile) const {
+  const auto start = std::chrono::steady_clock::now();
+  std::optional<Team> team;
+  CD_TRY(start_team(worker_count(), team));
+  GroupRun run;
+  run.what = "the group-by";
+  run.team = &*team;
+  run.memory = environment_.memory.get();
+  run.sink = &sink;
+  run.cancel = &cancel;
+  run.progress = &progress;
+  run.profile = &profile;
+  run.morsels = &morsels_;
+  run.rows = store_->rows();
+  run.machine = environment_.machine;
+  run.keyless = spec_.keys.empty();
+  CD_TRY(run_groups(run));
+  const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
+  profile.total_seconds = elapsed.count();
+  progress.phase.store("done");
+  return {};
+}
+
+}  // namespace crossdock

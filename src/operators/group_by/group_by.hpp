@@ -1,0 +1,54 @@
+// Grouping a table in memory: plan once, run as often as wanted.
+//
+// Two-phase aggregation as in Leis et al. (SIGMOD 2014) and the radix partitioning of the join: see
+// group_run.hpp. Integer sums never wrap and decimals are exact; what depends on the order of rows or
+// on threads says so (sums of floats in "fast" mode, variances in their last bits, the row that `any`
+// picks).
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "base/result.hpp"
+#include "operators/group_by/group_planner.hpp"
+#include "operators/group_by/group_run.hpp"
+#include "operators/group_by/group_spec.hpp"
+#include "operators/run/operator.hpp"
+
+namespace crossdock {
+
+class TableGroupBy final : public Operator {
+ public:
+  // Plans. Errors: everything that is wrong with the request, before any row is read.
+  static Result<std::unique_ptr<TableGroupBy>> create(GroupSpec spec,
+                                                      TablePtr table,
+                                                      RunEnvironment environment);
+
+  const SchemaPtr& schema() const override { return schema_; }
+  int worker_count() const override;
+  OperatorPlan describe() const override;
+  Status run(RowSink& sink,
+             const CancelFlag& cancel,
+             RunProgress& progress,
+             RunProfile& profile) const override;
+
+ private:
+  TableGroupBy() = default;
+  Result<std::vector<KeyColumnRange>> scan_ranges(GroupRun& run) const;
+  Result<GroupKeyPlan> plan_keys(GroupRun& run) const;
+  Status find_quantile_bases(GroupRun& run, AggregatePlan& plan) const;
+  GroupCourse plan_course(const GroupKeyPlan& keys) const;
+  Status run_groups(GroupRun& run) const;
+  int64_t batch_rows(const RowSink& sink) const;
+
+  GroupSpec spec_;
+  RunEnvironment environment_;
+  std::shared_ptr<const RowStore> store_;
+  std::vector<Morsel> morsels_;
+  SchemaPtr schema_;
+  AggregatePlan aggregates_;
+  GroupSample sample_;
+  GroupChoice choice_;
+};
+
+}  // namespace crossdock

@@ -1,0 +1,71 @@
+// What a group-by is asked for: key columns, aggregates, and how to go about it.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.hpp"
+#include "table/schema.hpp"
+
+namespace crossdock {
+
+enum class AggregateFunction : uint8_t {
+  kCount,  // of rows without a column, of values with one
+  kSum,
+  kMin,
+  kMax,
+  kMean,
+  kVar,
+  kStddev,
+  kFirst,  // the value of the lowest row position that has one
+  kAny,    // some value, if there is one
+  kBoolAnd,
+  kBoolOr,
+  kCountDistinct,
+  kApproxDistinct,
+  kQuantile,
+};
+
+// How sums of floats are made. Fast: one addition per value in the order of arrival, so the last bits
+// depend on threads and batches. Exact: the correctly rounded sum of the values as they are, whatever
+// their order.
+enum class FloatSums : uint8_t { kFast, kExact };
+
+struct AggregateSpec {
+  AggregateFunction function = AggregateFunction::kCount;
+  int column = -1;  // -1: count of rows
+  int filter = -1;  // a bool column; rows where it is not true do not count
+  std::string name;
+  bool wide = false;  // sums of integers as decimal128(38, 0)
+  FloatSums floats = FloatSums::kFast;
+  int ddof = 1;           // var, stddev: the divisor is n - ddof
+  double quantile = 0.5;  // 0 to 1
+};
+
+enum class GroupStrategy : uint8_t { kAuto, kTable, kRadix, kAdaptive, kDense, kSorted };
+
+struct GroupSpec {
+  std::vector<int> keys;  // columns; none: the whole table is one group
+  std::vector<AggregateSpec> aggregates;
+  GroupStrategy strategy = GroupStrategy::kAuto;
+  int64_t batch_rows = 0;  // of an output batch; 0 = default
+  int row_filter = -1;     // a bool column; rows where it is not true are left out altogether
+};
+
+const char* function_name(AggregateFunction function);
+const char* strategy_name(GroupStrategy strategy);
+
+// Errors kInvalidArgument propose the nearest name and list all.
+Result<AggregateFunction> parse_aggregate_function(std::string_view name);
+Result<GroupStrategy> parse_group_strategy(std::string_view name);
+
+// Type of an aggregate's column. Error kUnsupportedType: the function has no meaning for the type.
+Result<DataType> aggregate_type(const AggregateSpec& aggregate, const Schema& schema);
+
+// Keys in order, then aggregates. Errors: kDuplicateColumn, kInvalidArgument for options out of
+// range or filters that are no bool column, and those of aggregate_type.
+Result<SchemaPtr> group_schema(const GroupSpec& spec, const Schema& schema);
+
+}  // namespace crossdock

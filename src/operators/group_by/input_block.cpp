@@ -1,0 +1,259 @@
+// Reading blocks from batches and from segments.
+#include "operators/group_by/input_block.hpp"
+
+#include <algorithm>
+
+#include "base/check.hpp"
+
+namespace crossdock {
+namespace {
+
+KeyHasher value_hasher(const DataType& type, uint64_t seed) {
+  const auto kind = common_key_kind(type, type);
+  CD_CHECK(kind.ok(), "type {}", type_name(type));
+  return {type, kind.value(), seed};
+}
+
+template <class T>
+void compact(const T* from, const uint8_t* keep, int32_t rows, T* to) {
+  int32_t kept = 0;
+  for (int32_t i = 0; i < rows; ++i) {
+    to[kept] = from[i];
+    kept += keep[i];
+  }
+}
+
+}  // namespace
+
+std::optional<CarriedLanes> plan_carried_lanes(const BlockPlan& plan) {
+  CarriedLanes lanes;
+  if (plan.aggregates->masks.size() > kCarriedMasksMax) return std::nullopt;
+  if (plan.keys->has_tail()) lanes.tail = lanes.count++;
+  if (plan.needs_refs() || !plan.aggregates->masks.empty()) lanes.meta = lanes.count++;
+  for (const ValueLane& lane : plan.aggregates->lanes) {
+    lanes.low.push_back(lanes.count++);
+    lanes.high.push_back(lane.has_high ? lanes.count++ : -1);
+  }
+  if (lanes.count > kCarriedLanesMax) return std::nullopt;
+  return lanes;
+}
+
+InputBlock::InputBlock(const BlockPlan& plan)
+    : plan_(plan), encoder_(*plan.keys, *plan.store->schema()) {
+  const Schema& schema = *plan.store->schema();
+  for (const Field& field : schema.fields) readers_.emplace_back(field.type);
+  for (const ValueLane& lane : plan.aggregates->lanes) {
+    lanes_.push_back(std::make_unique<Lane>());
+    const DataType& type = schema.fields[lane.column].type;
+    if (lane.hashed) {
+      lanes_.back()->hasher.emplace(value_hasher(type, plan.keys->seed));
+    } else {
+      lanes_.back()->reader.emplace(type);
+    }
+  }
+  for (size_t i = 0; i < plan.aggregates->masks.size(); ++i) {
+    masks_.push_back(std::make_unique<Mask>());
+  }
+  low_.assign(lanes_.size(), nullptr);
+  high_.assign(lanes_.size(), nullptr);
+  inputs_.resize(plan.aggregates->inputs.size());
+}
+
+Status InputBlock::load_lane(size_t l, const Batch& batch, int64_t begin, int32_t rows) {
+  const ValueLane& planned = plan_.aggregates->lanes[l];
+  const ColumnView& column = batch.columns[planned.column];
+  Lane& lane = *lanes_[l];
+  high_[l] = nullptr;
+  low_[l] = lane.low;
+  if (planned.hashed) {
+    lane.hasher->hash(column, begin, rows, false, lane.low);
+    return {};
+  }
+  if (planned.form != ValueForm::kWide) {
+    low_[l] = lane.reader->words(column, begin, rows, lane.low);
+    return {};
+  }
+  if (lane.reader->wide(column, begin, rows, lane.low, lane.high)) return {};
+  if (planned.has_high) {
+    high_[l] = lane.high;
+    return {};
+  }
+  uint8_t valid[kGroupRows];
+  const bool any_null = lane.reader->valid(column, begin, rows, valid);
+  for (int32_t i = 0; i < rows; ++i) {
+    const auto sign = static_cast<uint64_t>(static_cast<int64_t>(lane.low[i]) >> 63);
+    if (lane.high[i] == sign || (any_null && valid[i] == 0)) continue;
+    const Field& field = plan_.store->schema()->fields[planned.column];
+    return make_error(ErrorCode::kValueOutOfRange,
+                      "column '{}' is {}, but a value of it has more than 18 digits\n"
+                      "  try   a cast to the decimal type that its values need",
+                      field.name,
+                      type_name(field.type));
+  }
+  return {};
+}
+
+// is_true[i] = 1 where the bool column is true: neither false nor null. Answers whether any is not.
+bool InputBlock::read_true(
+    int column, const Batch& batch, int64_t begin, int32_t rows, uint8_t* is_true) {
+  uint64_t values[kGroupRows];
+  uint8_t valid[kGroupRows];
+  const ColumnView& view = batch.columns[column];
+  const uint64_t* words = readers_[column].words(view, begin, rows, values);
+  const bool any_null = readers_[column].valid(view, begin, rows, valid);
+  uint8_t all = 1;
+  for (int32_t i = 0; i < rows; ++i) {
+    is_true[i] = static_cast<uint8_t>(words[i]) & (any_null ? valid[i] : 1);
+    all &= is_true[i];
+  }
+  return all == 0;
+}
+
+void InputBlock::load_mask(size_t m, const Batch& batch, int64_t begin, int32_t rows) {
+  const InputMask& planned = plan_.aggregates->masks[m];
+  Mask& mask = *masks_[m];
+  mask.partial = false;
+  if (planned.column >= 0) {
+    mask.partial =
+        readers_[planned.column].valid(batch.columns[planned.column], begin, rows, mask.valid);
+  }
+  if (planned.filter < 0) return;
+  if (!mask.partial) {
+    mask.partial = read_true(planned.filter, batch, begin, rows, mask.valid);
+    return;
+  }
+  uint8_t is_true[kGroupRows];
+  if (!read_true(planned.filter, batch, begin, rows, is_true)) return;
+  for (int32_t i = 0; i < rows; ++i) mask.valid[i] &= is_true[i];
+}
+
+void InputBlock::drop_filtered(const Batch& batch, int64_t begin) {
+  uint8_t keep[kGroupRows];
+  if (!read_true(plan_.row_filter, batch, begin, rows_, keep)) return;
+  compact(words_, keep, rows_, words_);
+  compact(tails_, keep, rows_, tails_);
+  compact(refs_, keep, rows_, refs_);
+  for (size_t l = 0; l < lanes_.size(); ++l) {
+    compact(low_[l], keep, rows_, lanes_[l]->low);
+    low_[l] = lanes_[l]->low;
+    if (high_[l] != nullptr) compact(high_[l], keep, rows_, lanes_[l]->high);
+  }
+  for (const auto& mask : masks_) {
+    if (mask->partial) compact(mask->valid, keep, rows_, mask->valid);
+  }
+  rows_ = static_cast<int32_t>(std::count(keep, keep + rows_, uint8_t{1}));
+}
+
+void InputBlock::fill_inputs() {
+  for (size_t i = 0; i < inputs_.size(); ++i) {
+    const AggregateInput& planned = plan_.aggregates->inputs[i];
+    inputs_[i] = {};
+    if (planned.lane >= 0) {
+      inputs_[i].words = low_[planned.lane];
+      inputs_[i].high = high_[planned.lane];
+    }
+    if (planned.mask >= 0 && masks_[planned.mask]->partial) {
+      inputs_[i].valid = masks_[planned.mask]->valid;
+    }
+  }
+}
+
+Status InputBlock::load(const Morsel& morsel, int32_t offset, int32_t rows) {
+  const Batch& batch = *morsel.batch;
+  const int64_t begin = morsel.begin + offset;
+  rows_ = rows;
+  encoder_.encode(batch, begin, rows, words_, tails_);
+  word_at_ = words_;
+  tail_at_ = tails_;
+  for (size_t l = 0; l < lanes_.size(); ++l) CD_TRY(load_lane(l, batch, begin, rows));
+  for (size_t m = 0; m < masks_.size(); ++m) load_mask(m, batch, begin, rows);
+  if (plan_.needs_refs()) {
+    const RowRef first = morsel.first_ref + static_cast<RowRef>(offset);
+    for (int32_t i = 0; i < rows; ++i) refs_[i] = first + static_cast<RowRef>(i);
+  }
+  if (plan_.row_filter >= 0) drop_filtered(batch, begin);
+  fill_inputs();
+  return {};
+}
+
+void InputBlock::load_segment(const Segment& segment,
+                              int32_t offset,
+                              int32_t rows,
+                              const CarriedLanes& lanes) {
+  rows_ = rows;
+  word_at_ = segment.words() + offset;
+  if (lanes.tail >= 0) tail_at_ = segment.carry(lanes.tail) + offset;
+  for (size_t l = 0; l < low_.size(); ++l) {
+    low_[l] = segment.carry(lanes.low[l]) + offset;
+    high_[l] = lanes.high[l] < 0 ? nullptr : segment.carry(lanes.high[l]) + offset;
+  }
+  if (lanes.meta >= 0) {
+    const uint64_t* meta = segment.carry(lanes.meta) + offset;
+    for (int32_t i = 0; i < rows; ++i) refs_[i] = static_cast<RowRef>(meta[i]);
+    for (size_t m = 0; m < masks_.size(); ++m) {
+      masks_[m]->partial = true;
+      const int shift = 32 + static_cast<int>(m);
+      for (int32_t i = 0; i < rows; ++i) masks_[m]->valid[i] = (meta[i] >> shift) & 1;
+    }
+  }
+  fill_inputs();
+}
+
+KeyBlock InputBlock::keys() const { return {rows_, word_at_, tail_at_, refs_}; }
+
+GroupBlock InputBlock::values(const uint32_t* groups) const {
+  return {rows_, groups, refs_, inputs_.data()};
+}
+
+void InputBlock::pack_meta() {
+  const bool refs = plan_.needs_refs();
+  for (int32_t i = 0; i < rows_; ++i) meta_[i] = refs ? refs_[i] : 0;
+  for (size_t m = 0; m < masks_.size(); ++m) {
+    const int shift = 32 + static_cast<int>(m);
+    const Mask& mask = *masks_[m];
+    for (int32_t i = 0; i < rows_; ++i) {
+      meta_[i] |= uint64_t{mask.partial ? mask.valid[i] : uint8_t{1}} << shift;
+    }
+  }
+}
+
+void InputBlock::carry(const CarriedLanes& lanes, const uint64_t** carried) {
+  if (lanes.tail >= 0) carried[lanes.tail] = tail_at_;
+  if (lanes.meta >= 0) {
+    pack_meta();
+    carried[lanes.meta] = meta_;
+  }
+  for (size_t l = 0; l < low_.size(); ++l) {
+    carried[lanes.low[l]] = low_[l];
+    if (lanes.high[l] < 0) continue;
+    if (high_[l] == nullptr) {
+      uint64_t* high = lanes_[l]->high;
+      for (int32_t i = 0; i < rows_; ++i) {
+        high[i] = static_cast<uint64_t>(static_cast<int64_t>(low_[l][i]) >> 63);
+      }
+      carried[lanes.high[l]] = high;
+    } else {
+      carried[lanes.high[l]] = high_[l];
+    }
+  }
+}
+
+InputBlock::Selected InputBlock::carry_selected(const CarriedLanes& lanes,
+                                                const uint32_t* selected,
+                                                int32_t count,
+                                                const uint64_t** carried) {
+  carry(lanes, carried);
+  while (selected_.size() < static_cast<size_t>(lanes.count) + 1) {
+    selected_.push_back(std::make_unique<Words[]>(1));
+  }
+  for (int lane = 0; lane < lanes.count; ++lane) {
+    uint64_t* to = selected_[lane][0];
+    for (int32_t i = 0; i < count; ++i) to[i] = carried[lane][selected[i]];
+    carried[lane] = to;
+  }
+  uint64_t* words = selected_[lanes.count][0];
+  for (int32_t i = 0; i < count; ++i) words[i] = word_at_[selected[i]];
+  return {words, count};
+}
+
+}  // namespace crossdock

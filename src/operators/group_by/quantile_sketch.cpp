@@ -1,0 +1,184 @@
+// A logarithmic histogram per group.
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+#include "operators/group_by/sketches.hpp"
+
+namespace crossdock {
+namespace {
+
+constexpr uint64_t kSignBit = uint64_t{1} << 63;
+constexpr int kDroppedBits = 52 - QuantileSketchAccumulator::kMantissaBits;
+constexpr int32_t kBucketsMin = 128;
+
+uint64_t ordered_bits(double value) {
+  const auto bits = __builtin_bit_cast(uint64_t, value + 0.0);
+  return bits ^ (static_cast<uint64_t>(static_cast<int64_t>(bits) >> 63) | kSignBit);
+}
+double ordered_value(uint64_t ordered) {
+  const uint64_t bits =
+      ordered ^ (static_cast<uint64_t>(~static_cast<int64_t>(ordered) >> 63) | kSignBit);
+  return __builtin_bit_cast(double, bits);
+}
+
+int64_t bucket_of(double value) {
+  return static_cast<int64_t>(ordered_bits(value) >> kDroppedBits);
+}
+
+double middle_of(int64_t number) {
+  const uint64_t first = static_cast<uint64_t>(number) << kDroppedBits;
+  return ordered_value(first + (uint64_t{1} << (kDroppedBits - 1)));
+}
+
+size_t place_of(int64_t number, int32_t capacity) {
+  return static_cast<uint64_t>(number) * 0x9E3779B97F4A7C15U >> 32 &
+         static_cast<uint64_t>(capacity - 1);
+}
+
+}  // namespace
+
+void QuantileSketchAccumulator::clear() {
+  sketches_.clear();
+  heap_.clear();
+}
+
+Status QuantileSketchAccumulator::make_buckets(Sketch& sketch) {
+  const int32_t old_capacity = sketch.buckets == nullptr ? 0 : sketch.capacity;
+  const Bucket* old = sketch.buckets;
+  sketch.capacity = std::max(kBucketsMin, old_capacity * 2);
+  CD_ASSIGN(uint8_t * data, heap_.get(sketch.capacity * static_cast<int64_t>(sizeof(Bucket))));
+  sketch.buckets = reinterpret_cast<Bucket*>(data);
+  const int32_t values = old == nullptr ? sketch.size : 0;
+  sketch.size = 0;
+  for (int32_t i = 0; i < values; ++i) {
+    CD_TRY(add_to_bucket(sketch, bucket_of(sketch.values[i]), 1));
+  }
+  for (int32_t i = 0; i < old_capacity; ++i) {
+    if (old[i].count > 0) CD_TRY(add_to_bucket(sketch, old[i].number, old[i].count));
+  }
+  return {};
+}
+
+Status QuantileSketchAccumulator::add_to_bucket(Sketch& sketch, int64_t number, int64_t count) {
+  if (sketch.size * 2 >= sketch.capacity) CD_TRY(make_buckets(sketch));
+  size_t at = place_of(number, sketch.capacity);
+  while (sketch.buckets[at].count > 0 && sketch.buckets[at].number != number) {
+    at = (at + 1) & static_cast<size_t>(sketch.capacity - 1);
+  }
+  Bucket& bucket = sketch.buckets[at];
+  if (bucket.count == 0) ++sketch.size;
+  bucket.number = number;
+  bucket.count += count;
+  return {};
+}
+
+Status QuantileSketchAccumulator::add(Sketch& sketch, double value) {
+  if (std::isnan(value)) return {};
+  sketch.least = sketch.count == 0 ? value : std::min(sketch.least, value);
+  sketch.greatest = sketch.count == 0 ? value : std::max(sketch.greatest, value);
+  ++sketch.count;
+  if (sketch.buckets == nullptr) {
+    if (sketch.size < kExactValues) {
+      if (sketch.size == sketch.capacity) {
+        const int32_t capacity = std::max(4, sketch.capacity * 4);
+        CD_ASSIGN(uint8_t * data, heap_.get(capacity * 8));
+        if (sketch.size > 0) {
+          std::memcpy(data, sketch.values, static_cast<size_t>(sketch.size) * 8);
+        }
+        sketch.values = reinterpret_cast<double*>(data);
+        sketch.capacity = capacity;
+      }
+      sketch.values[sketch.size++] = value;
+      return {};
+    }
+    CD_TRY(make_buckets(sketch));
+  }
+  return add_to_bucket(sketch, bucket_of(value), 1);
+}
+
+Status QuantileSketchAccumulator::add_all(Sketch& sketch, const Sketch& other) {
+  if (other.count == 0) return {};
+  if (other.buckets == nullptr) {
+    for (int32_t i = 0; i < other.size; ++i) CD_TRY(add(sketch, other.values[i]));
+    return {};
+  }
+  sketch.least = sketch.count == 0 ? other.least : std::min(sketch.least, other.least);
+  sketch.greatest = sketch.count == 0 ? other.greatest : std::max(sketch.greatest, other.greatest);
+  sketch.count += other.count;
+  if (sketch.buckets == nullptr) CD_TRY(make_buckets(sketch));
+  for (int32_t i = 0; i < other.capacity; ++i) {
+    const Bucket& bucket = other.buckets[i];
+    if (bucket.count > 0) CD_TRY(add_to_bucket(sketch, bucket.number, bucket.count));
+  }
+  return {};
+}
+
+Status QuantileSketchAccumulator::update(const GroupBlock& block) {
+  const InputLane& lane = block.inputs[spec_.input];
+  for (int32_t i = 0; i < block.rows; ++i) {
+    if (lane.valid != nullptr && lane.valid[i] == 0) continue;
+    const double value = spec_.base == 0
+                           ? lane_number(lane, i, spec_.form, spec_.unit)
+                           : static_cast<double>(static_cast<int64_t>(lane.words[i]) - spec_.base);
+    CD_TRY(add(sketches_[block.groups[i]], value));
+  }
+  return {};
+}
+
+Status QuantileSketchAccumulator::merge(const Accumulator& from, const GroupPairs& pairs) {
+  const auto& other = static_cast<const QuantileSketchAccumulator&>(from);
+  for (int32_t i = 0; i < pairs.count; ++i) {
+    CD_TRY(add_all(sketches_[pairs.to[i]], other.sketches_[pairs.from[i]]));
+  }
+  return {};
+}
+
+double QuantileSketchAccumulator::value_at(const Sketch& sketch,
+                                           const std::vector<Bucket>& ordered,
+                                           int64_t rank) {
+  if (rank == 0) return sketch.least;
+  if (rank >= sketch.count - 1) return sketch.greatest;
+  int64_t below = 0;
+  for (const Bucket& bucket : ordered) {
+    below += bucket.count;
+    if (rank < below) {
+      return std::clamp(middle_of(bucket.number), sketch.least, sketch.greatest);
+    }
+  }
+  return sketch.greatest;
+}
+
+double QuantileSketchAccumulator::quantile(uint32_t group, double q) const {
+  const Sketch& sketch = sketches_[group];
+  if (sketch.count == 0) return 0;
+  const double place = q * static_cast<double>(sketch.count - 1);
+  const auto rank = static_cast<int64_t>(place);
+  const int64_t next = std::min(rank + 1, sketch.count - 1);
+  double low = 0;
+  double high = 0;
+  if (sketch.buckets == nullptr) {
+    std::vector<double> values(sketch.values, sketch.values + sketch.size);
+    std::sort(values.begin(), values.end());
+    low = values[rank];
+    high = values[next];
+  } else {
+    std::vector<Bucket> ordered;
+    for (int32_t i = 0; i < sketch.capacity; ++i) {
+      if (sketch.buckets[i].count > 0) ordered.push_back(sketch.buckets[i]);
+    }
+    std::sort(ordered.begin(), ordered.end(), [](const Bucket& a, const Bucket& b) {
+      return a.number < b.number;
+    });
+    low = value_at(sketch, ordered, rank);
+    high = value_at(sketch, ordered, next);
+  }
+  // Infinite neighbours have no distance.
+  return low == high ? low : low + (high - low) * (place - static_cast<double>(rank));
+}
+
+int64_t QuantileSketchAccumulator::instant(double quantile) const {
+  return std::llround(quantile) + spec_.base;
+}
+
+}  // namespace crossdock

@@ -1,0 +1,131 @@
+// Accumulators whose states are larger than a few words: approximate distinct counts, quantiles, and
+// exact sums of floats. All three depend on which values came, not on their order, the threads or how
+// partial states were merged.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "operators/group_by/accumulator.hpp"
+
+namespace crossdock {
+
+// Memory that sketches of many groups grow in; given back all at once.
+class SketchHeap {
+ public:
+  explicit SketchHeap(Memory& memory) : memory_(&memory) {}
+  Result<uint8_t*> get(int64_t bytes);  // 8-byte aligned, zeros
+  void clear();
+
+ private:
+  Memory* memory_;
+  std::vector<Block> blocks_;
+  int64_t used_ = 0;  // of the last block
+};
+
+// HyperLogLog (Flajolet et al., AofA 2007) of 2^12 registers with Ertl's estimator (arXiv 1702.01284):
+// standard error 1.04 / sqrt(2^12) = 1.6 %. Up to kSparseHashes different hashes are kept as they are,
+// so small counts are exact.
+class DistinctSketchAccumulator : public Accumulator {  // kDistinctSketch
+ public:
+  static constexpr int kIndexBits = 12;
+  static constexpr int kSparseHashes = 64;
+
+  DistinctSketchAccumulator(Memory& memory, int input)
+      : sketches_(memory), heap_(memory), input_(input) {}
+  Status resize(int64_t groups) override { return sketches_.grow(groups, {}); }
+  void clear() override;
+  Status update(const GroupBlock& block) override;
+  Status merge(const Accumulator& from, const GroupPairs& pairs) override;
+  int64_t count(uint32_t group) const;
+
+ private:
+  struct Sketch {
+    uint64_t* hashes = nullptr;    // sparse
+    uint8_t* registers = nullptr;  // dense
+    int32_t size = 0;              // of the hashes
+    int32_t capacity = 0;
+  };
+  Status add(Sketch& sketch, uint64_t hash);
+  Status make_dense(Sketch& sketch);
+
+  StateArray<Sketch> sketches_;
+  SketchHeap heap_;
+  int input_;
+};
+
+// Counts of values per bucket of 2^-9 of the value's own power of two (the logarithmic histogram of
+// HdrHistogram and DDSketch). The value at a rank is off by at most 2^-10 (0.1 %) of itself, or, with a
+// base, of its distance from there. Up to kExactValues values are kept as they are. NaN is left out.
+class QuantileSketchAccumulator : public Accumulator {  // kQuantileSketch
+ public:
+  static constexpr int kMantissaBits = 9;
+  static constexpr int kExactValues = 64;
+
+  QuantileSketchAccumulator(Memory& memory, const AccumulatorSpec& spec)
+      : sketches_(memory), heap_(memory), spec_(spec) {}
+  Status resize(int64_t groups) override { return sketches_.grow(groups, {}); }
+  void clear() override;
+  Status update(const GroupBlock& block) override;
+  Status merge(const Accumulator& from, const GroupPairs& pairs) override;
+  int64_t count(uint32_t group) const { return sketches_[group].count; }
+  // Between the two values next to rank q * (n - 1), by distance. Needs count > 0.
+  double quantile(uint32_t group, double q) const;
+  // A quantile of instants as their integer.
+  int64_t instant(double quantile) const;
+
+ private:
+  struct Bucket {
+    int64_t count = 0;  // 0: free
+    int64_t number = 0;
+  };
+  struct Sketch {
+    double* values = nullptr;   // the first ones
+    Bucket* buckets = nullptr;  // open addressing, once there are more
+    int64_t count = 0;
+    int32_t size = 0;  // of the values, or the buckets in use
+    int32_t capacity = 0;
+    double least = 0;
+    double greatest = 0;
+  };
+  Status add(Sketch& sketch, double value);
+  Status add_to_bucket(Sketch& sketch, int64_t number, int64_t count);
+  Status add_all(Sketch& sketch, const Sketch& other);
+  Status make_buckets(Sketch& sketch);
+  static double value_at(const Sketch& sketch, const std::vector<Bucket>& ordered, int64_t rank);
+
+  StateArray<Sketch> sketches_;
+  SketchHeap heap_;
+  AccumulatorSpec spec_;
+};
+
+// The exact sum of doubles as one long fixed-point number, rounded once at the end (Kulisch's long
+// accumulator, in 32-bit limbs with room for carries).
+class ExactSumAccumulator : public Accumulator {  // kExactRealSum
+ public:
+  ExactSumAccumulator(Memory& memory, int input) : sums_(memory), input_(input) {}
+  Status resize(int64_t groups) override { return sums_.grow(groups, {}); }
+  void clear() override { sums_.clear(); }
+  Status update(const GroupBlock& block) override;
+  Status merge(const Accumulator& from, const GroupPairs& pairs) override;
+  double sum(uint32_t group) const;
+
+ private:
+  // Limb i holds a multiple of 2^(32 i - 1074). Doubles reach bit 2097; the rest is room for sums.
+  static constexpr int kLimbs = 68;
+  struct LongSum {
+    int64_t limbs[kLimbs] = {};
+    int64_t additions = 0;  // since carries were last moved up
+    bool positive_infinity = false;
+    bool negative_infinity = false;
+    bool nan = false;
+  };
+  static void add(LongSum& sum, double value);
+  static void carry(LongSum& sum);
+  static double round(LongSum sum);
+
+  StateArray<LongSum> sums_;
+  int input_;
+};
+
+}  // namespace crossdock

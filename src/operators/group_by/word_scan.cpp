@@ -1,0 +1,145 @@
+// Reductions over words in vectors.
+#include "operators/group_by/word_scan.hpp"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "operators/group_by/word_scan.cpp"
+#include <hwy/foreach_target.h>  // IWYU pragma: keep
+#include <hwy/highway.h>
+
+HWY_BEFORE_NAMESPACE();
+namespace crossdock::HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+
+WordRange word_range(const uint64_t* words, int32_t count) {
+  const hn::ScalableTag<int64_t> lanes;
+  const auto width = static_cast<int32_t>(hn::Lanes(lanes));
+  const auto* from = reinterpret_cast<const int64_t*>(words);
+  WordRange range;
+  int32_t i = 0;
+  if (count >= width) {
+    auto low = hn::LoadU(lanes, from);
+    auto high = low;
+    for (i = width; i + width <= count; i += width) {
+      const auto value = hn::LoadU(lanes, from + i);
+      low = hn::Min(low, value);
+      high = hn::Max(high, value);
+    }
+    range.min = hn::GetLane(hn::MinOfLanes(lanes, low));
+    range.max = hn::GetLane(hn::MaxOfLanes(lanes, high));
+  }
+  for (; i < count; ++i) {
+    range.min = from[i] < range.min ? from[i] : range.min;
+    range.max = from[i] > range.max ? from[i] : range.max;
+  }
+  return range;
+}
+
+uint64_t word_magnitude(const uint64_t* words, int32_t count) {
+  // The union of v ^ (v >> 63) is at most twice the largest: good enough for a bound.
+  const hn::ScalableTag<int64_t> lanes;
+  const auto width = static_cast<int32_t>(hn::Lanes(lanes));
+  const auto* from = reinterpret_cast<const int64_t*>(words);
+  auto all = hn::Zero(lanes);
+  int32_t i = 0;
+  for (; i + width <= count; i += width) {
+    const auto value = hn::LoadU(lanes, from + i);
+    all = hn::Or(all, hn::Xor(value, hn::BroadcastSignBit(value)));
+  }
+  alignas(64) int64_t parts[HWY_MAX_BYTES / 8];
+  hn::Store(all, lanes, parts);
+  uint64_t result = 0;
+  for (int32_t k = 0; k < width; ++k) result |= static_cast<uint64_t>(parts[k]);
+  for (; i < count; ++i) result |= static_cast<uint64_t>(from[i] ^ (from[i] >> 63));
+  return result;
+}
+
+uint64_t word_union(const uint64_t* words, int32_t count) {
+  const hn::ScalableTag<uint64_t> lanes;
+  const auto width = static_cast<int32_t>(hn::Lanes(lanes));
+  auto all = hn::Zero(lanes);
+  int32_t i = 0;
+  for (; i + width <= count; i += width) all = hn::Or(all, hn::LoadU(lanes, words + i));
+  alignas(64) uint64_t parts[HWY_MAX_BYTES / 8];
+  hn::Store(all, lanes, parts);
+  uint64_t result = 0;
+  for (int32_t k = 0; k < width; ++k) result |= parts[k];
+  for (; i < count; ++i) result |= words[i];
+  return result;
+}
+
+// kSign 1: ascending, -1: descending.
+template <int kSign>
+bool in_order(const uint64_t* words, int32_t count, int64_t previous) {
+  const hn::ScalableTag<int64_t> lanes;
+  const auto width = static_cast<int32_t>(hn::Lanes(lanes));
+  const auto* from = reinterpret_cast<const int64_t*>(words);
+  if (count == 0) return true;
+  if (kSign > 0 ? from[0] < previous : from[0] > previous) return false;
+  int32_t i = 1;
+  for (; i + width <= count; i += width) {
+    const auto before = hn::LoadU(lanes, from + i - 1);
+    const auto value = hn::LoadU(lanes, from + i);
+    const auto wrong = kSign > 0 ? hn::Lt(value, before) : hn::Lt(before, value);
+    if (!hn::AllFalse(lanes, wrong)) return false;
+  }
+  for (; i < count; ++i) {
+    if (kSign > 0 ? from[i] < from[i - 1] : from[i] > from[i - 1]) return false;
+  }
+  return true;
+}
+
+bool words_ascend(const uint64_t* words, int32_t count, int64_t previous) {
+  return in_order<1>(words, count, previous);
+}
+bool words_descend(const uint64_t* words, int32_t count, int64_t previous) {
+  return in_order<-1>(words, count, previous);
+}
+
+uint64_t word_sum(const uint64_t* words, int32_t count) {
+  const hn::ScalableTag<uint64_t> lanes;
+  const auto width = static_cast<int32_t>(hn::Lanes(lanes));
+  auto all = hn::Zero(lanes);
+  int32_t i = 0;
+  for (; i + width <= count; i += width) all = hn::Add(all, hn::LoadU(lanes, words + i));
+  uint64_t result = hn::GetLane(hn::SumOfLanes(lanes, all));
+  for (; i < count; ++i) result += words[i];
+  return result;
+}
+
+}  // namespace crossdock::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace crossdock {
+namespace {
+
+HWY_EXPORT(word_range);
+HWY_EXPORT(word_magnitude);
+HWY_EXPORT(word_union);
+HWY_EXPORT(words_ascend);
+HWY_EXPORT(words_descend);
+HWY_EXPORT(word_sum);
+
+}  // namespace
+
+WordRange word_range(const uint64_t* words, int32_t count) {
+  return HWY_DYNAMIC_DISPATCH(word_range)(words, count);
+}
+uint64_t word_magnitude(const uint64_t* words, int32_t count) {
+  return HWY_DYNAMIC_DISPATCH(word_magnitude)(words, count);
+}
+uint64_t word_union(const uint64_t* words, int32_t count) {
+  return HWY_DYNAMIC_DISPATCH(word_union)(words, count);
+}
+bool words_ascend(const uint64_t* words, int32_t count, int64_t previous) {
+  return HWY_DYNAMIC_DISPATCH(words_ascend)(words, count, previous);
+}
+bool words_descend(const uint64_t* words, int32_t count, int64_t previous) {
+  return HWY_DYNAMIC_DISPATCH(words_descend)(words, count, previous);
+}
+uint64_t word_sum(const uint64_t* words, int32_t count) {
+  return HWY_DYNAMIC_DISPATCH(word_sum)(words, count);
+}
+
+}  // namespace crossdock
+#endif

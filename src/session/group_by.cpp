@@ -1,0 +1,55 @@
+// The public group-by: names become columns.
+#include "operators/group_by/distinct_counts.hpp"
+#include "session/state.hpp"
+
+namespace crossdock {
+namespace {
+
+Result<AggregateSpec> make_aggregate(const AggregateItem& item, const Schema& schema) {
+  AggregateSpec aggregate;
+  CD_ASSIGN(aggregate.function, parse_aggregate_function(item.function));
+  if (!item.column.empty()) {
+    CD_ASSIGN(aggregate.column, schema.find(item.column, "table"));
+  }
+  if (!item.filter.empty()) {
+    CD_ASSIGN(aggregate.filter, schema.find(item.filter, "table"));
+  }
+  if (item.floats != "fast" && item.floats != "exact") {
+    return make_error(ErrorCode::kInvalidArgument,
+                      "floats of '{}' is '{}', but must be fast or exact",
+                      item.name,
+                      item.floats);
+  }
+  aggregate.floats = item.floats == "exact" ? FloatSums::kExact : FloatSums::kFast;
+  aggregate.name = item.name;
+  aggregate.wide = item.wide;
+  aggregate.ddof = item.ddof;
+  aggregate.quantile = item.quantile;
+  return aggregate;
+}
+
+Result<GroupSpec> make_spec(const GroupByOptions& options, const Schema& schema) {
+  GroupSpec spec;
+  CD_ASSIGN(spec.strategy, parse_group_strategy(options.strategy));
+  for (const std::string& name : options.keys) {
+    CD_ASSIGN(const int column, schema.find(name, "table"));
+    spec.keys.push_back(column);
+  }
+  for (const AggregateItem& item : options.aggregates) {
+    CD_ASSIGN(AggregateSpec aggregate, make_aggregate(item, schema));
+    spec.aggregates.push_back(std::move(aggregate));
+  }
+  spec.batch_rows = options.batch_rows;
+  return spec;
+}
+
+}  // namespace
+
+GroupBy::GroupBy(const Engine& engine, const ArrowTable& table, const GroupByOptions& options) {
+  const TablePtr& rows = table.state()->table;
+  GroupSpec spec = value_or_throw(make_spec(options, *rows->schema));
+  state_ = operation_state(
+      engine, value_or_throw(plan_group_by(std::move(spec), rows, run_environment(engine))));
+}
+
+}  // namespace crossdock

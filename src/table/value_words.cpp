@@ -1,0 +1,254 @@
+// Plain columns by one loop per stored type; dictionaries by looking up values that were read once.
+#include "table/value_words.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+#include "base/check.hpp"
+#include "table/byte_hash.hpp"
+#include "table/key_read.hpp"
+
+namespace crossdock {
+namespace {
+
+using keys::RangeRows;
+using keys::Slice;
+
+KeyForm key_form(ValueForm form) {
+  switch (form) {
+    case ValueForm::kReal:
+      return KeyForm::kFloat;
+    case ValueForm::kBytes:
+      return KeyForm::kBytes;
+    default:
+      return KeyForm::kInteger64;
+  }
+}
+
+const uint8_t* readable_end(const ColumnView& column, Stored stored) {
+  const int64_t last = column.offset + column.length;
+  if (stored == Stored::kByteViews) return column.values + last * 16;
+  if (stored == Stored::kBytes32) {
+    return column.values + static_cast<const int32_t*>(column.offsets)[last];
+  }
+  return column.values + static_cast<const int64_t*>(column.offsets)[last];
+}
+
+template <class Offset>
+int64_t longest_of(const void* offsets, int64_t first, int32_t count) {
+  const Offset* at = static_cast<const Offset*>(offsets) + first;
+  Offset longest = 0;
+  for (int32_t i = 0; i < count; ++i) longest = std::max<Offset>(longest, at[i + 1] - at[i]);
+  return longest;
+}
+
+// Expands bits into bytes of 0 or 1.
+void expand_bits(const uint8_t* bits, int64_t first, int32_t count, uint8_t* bytes) {
+  int32_t i = 0;
+  for (; i < count && ((first + i) & 7) != 0; ++i) {
+    bytes[i] = (bits[(first + i) >> 3] >> ((first + i) & 7)) & 1;
+  }
+  for (; i + 8 <= count; i += 8) {
+    // Bit k of the byte moves to byte k: the multiplication puts copies 7 bits apart.
+    const uint64_t all = bits[(first + i) >> 3];
+    const uint64_t low = ((all & 0x0F) * 0x00204081U) & 0x01010101U;
+    const uint64_t high = ((all >> 4) * 0x00204081U) & 0x01010101U;
+    const uint64_t spread = low | high << 32;
+    std::memcpy(bytes + i, &spread, 8);
+  }
+  for (; i < count; ++i) bytes[i] = (bits[(first + i) >> 3] >> ((first + i) & 7)) & 1;
+}
+
+}  // namespace
+
+ValueForm value_form(const DataType& column_type) {
+  const DataType& type =
+      column_type.id == TypeId::kDictionary ? *column_type.dictionary : column_type;
+  if (type.id == TypeId::kDecimal128) return ValueForm::kWide;
+  if (is_floating(type.id)) return ValueForm::kReal;
+  if (layout(type) != Layout::kFixed && layout(type) != Layout::kBits) return ValueForm::kBytes;
+  return is_unsigned_integer(type.id) ? ValueForm::kUnsigned : ValueForm::kSigned;
+}
+
+ValueReader::ValueReader(const DataType& type) : form_(value_form(type)) {
+  side_ = make_key_side(type, KeyKind{key_form(form_), 0, 0});
+  direct_ =
+      !side_.dictionary && (side_.stored == Stored::kInt64 || side_.stored == Stored::kUInt64);
+}
+
+void ValueReader::read_plain(const ColumnView& column,
+                             int64_t begin,
+                             int32_t count,
+                             uint64_t* words) const {
+  keys::read_words(RangeRows{column, begin}, side_.stored, count, words);
+}
+
+void ValueReader::read_dictionary(const ColumnView& dictionary) {
+  if (!low_.empty() && same_memory(dictionary, known_)) return;
+  known_ = dictionary;
+  const size_t size = static_cast<size_t>(std::max<int64_t>(dictionary.length, 1));
+  low_.assign(size, 0);
+  high_.assign(form_ == ValueForm::kWide ? size : 0, 0);
+  valid_.assign(dictionary.validity == nullptr ? 0 : size, 1);
+  for (int64_t i = 0; i < dictionary.length; ++i) {
+    if (form_ == ValueForm::kWide) {
+      const uint8_t* at = dictionary.values + (dictionary.offset + i) * 16;
+      std::memcpy(&low_[i], at, 8);
+      std::memcpy(&high_[i], at + 8, 8);
+    } else if (form_ != ValueForm::kBytes) {
+      read_plain(dictionary, i, 1, &low_[i]);
+    }
+    if (!valid_.empty()) valid_[i] = dictionary.is_valid(i);
+  }
+}
+
+const uint64_t* ValueReader::words(const ColumnView& column,
+                                   int64_t begin,
+                                   int32_t count,
+                                   uint64_t* scratch) {
+  CD_CHECK(count <= kMaxValueRows, "rows {}", count);
+  if (direct_) return column.data<uint64_t>() + begin;
+  if (!side_.dictionary) {
+    read_plain(column, begin, count, scratch);
+    return scratch;
+  }
+  read_dictionary(*column.dictionary);
+  keys::read_words(RangeRows{column, begin}, side_.index, count, scratch);
+  const uint64_t size = low_.size();
+  for (int32_t i = 0; i < count; ++i) scratch[i] = low_[scratch[i] < size ? scratch[i] : 0];
+  return scratch;
+}
+
+bool ValueReader::wide(
+    const ColumnView& column, int64_t begin, int32_t count, uint64_t* low, uint64_t* high) {
+  CD_CHECK(count <= kMaxValueRows, "rows {}", count);
+  uint64_t beyond = 0;
+  if (side_.dictionary) {
+    read_dictionary(*column.dictionary);
+    keys::read_words(RangeRows{column, begin}, side_.index, count, low);
+    const uint64_t size = low_.size();
+    for (int32_t i = 0; i < count; ++i) {
+      const uint64_t at = low[i] < size ? low[i] : 0;
+      low[i] = low_[at];
+      high[i] = high_[at];
+      beyond |= high[i] ^ static_cast<uint64_t>(static_cast<int64_t>(low[i]) >> 63);
+    }
+    return beyond == 0;
+  }
+  const uint8_t* from = column.values + (column.offset + begin) * 16;
+  for (int32_t i = 0; i < count; ++i) {
+    low[i] = keys::load<uint64_t>(from + int64_t{i} * 16);
+    high[i] = keys::load<uint64_t>(from + int64_t{i} * 16 + 8);
+    beyond |= high[i] ^ static_cast<uint64_t>(static_cast<int64_t>(low[i]) >> 63);
+  }
+  return beyond == 0;
+}
+
+bool ValueReader::valid(const ColumnView& column, int64_t begin, int32_t count, uint8_t* valid) {
+  if (side_.dictionary) read_dictionary(*column.dictionary);
+  if (column.validity == nullptr && valid_.empty()) return false;
+  if (column.validity == nullptr) {
+    std::fill_n(valid, count, uint8_t{1});
+  } else {
+    expand_bits(column.validity, column.offset + begin, count, valid);
+  }
+  if (valid_.empty()) return true;
+  uint64_t indices[kMaxValueRows];
+  keys::read_words(RangeRows{column, begin}, side_.index, count, indices);
+  const uint64_t size = valid_.size();
+  for (int32_t i = 0; i < count; ++i) valid[i] &= valid_[indices[i] < size ? indices[i] : 0];
+  return true;
+}
+
+void ValueReader::indices(const ColumnView& column,
+                          int64_t begin,
+                          int32_t count,
+                          uint64_t* indices) const {
+  keys::read_words(RangeRows{column, begin}, side_.index, count, indices);
+  const auto size = static_cast<uint64_t>(column.dictionary->length);
+  for (int32_t i = 0; i < count; ++i) indices[i] = indices[i] < size ? indices[i] : 0;
+}
+
+int64_t ValueReader::longest_text(const ColumnView& column, int64_t begin, int32_t count) const {
+  const int64_t first = column.offset + begin;
+  if (side_.stored == Stored::kBytes32) return longest_of<int32_t>(column.offsets, first, count);
+  if (side_.stored == Stored::kBytes64) return longest_of<int64_t>(column.offsets, first, count);
+  int64_t longest = 0;
+  for (int32_t i = 0; i < count; ++i) {
+    if (!column.is_valid(begin + i)) continue;
+    longest = std::max<int64_t>(longest, keys::load<uint32_t>(column.values + (first + i) * 16));
+  }
+  return longest;
+}
+
+void ValueReader::texts(const ColumnView& column,
+                        int64_t begin,
+                        int32_t count,
+                        TextNumbers out) const {
+  const auto [bytes_max, low, high] = out;
+  CD_CHECK(bytes_max >= 1 && bytes_max <= kMaxTextKeyBytes, "bytes {}", bytes_max);
+  constexpr int32_t kPart = 256;
+  Slice slices[kPart];
+  uint8_t valid[kPart];
+  const uint8_t* end = readable_end(column, side_.stored);
+  const int64_t inside = side_.stored == Stored::kByteViews ? keys::kInlineBytes : bytes_max;
+  for (int32_t done = 0; done < count; done += kPart) {
+    const RangeRows rows{column, begin + done};
+    const int32_t part = std::min(kPart, count - done);
+    if (rows.any_nulls()) keys::read_valid(rows, part, valid);
+    keys::read_slices(rows, side_.stored, rows.any_nulls() ? valid : nullptr, part, slices);
+    for (int32_t i = 0; i < part; ++i) {
+      const Slice& slice = slices[i];
+      const bool readable = slice.bytes <= inside && end - slice.data >= keys::kShortBytes;
+      const keys::ShortWords words = readable ? keys::masked_words(slice.data, slice.bytes)
+                                              : keys::exact_words(slice.data, slice.bytes);
+      const uint64_t first = __builtin_bswap64(words.low);
+      const auto length = static_cast<uint64_t>(slice.bytes);
+      if (high == nullptr) {
+        low[done + i] = (first >> (64 - 8 * bytes_max)) << 4 | length;
+        continue;
+      }
+      UInt128 text = static_cast<UInt128>(first) << 64 | __builtin_bswap64(words.high);
+      text = (text >> (128 - 8 * bytes_max)) << 4 | length;
+      low[done + i] = static_cast<uint64_t>(text);
+      high[done + i] = static_cast<uint64_t>(text >> 64);
+    }
+  }
+}
+
+int compare_texts(const TextSlice& left, const TextSlice& right) {
+  const int64_t bytes = std::min(left.bytes, right.bytes);
+  const int order = bytes == 0 ? 0 : std::memcmp(left.data, right.data, static_cast<size_t>(bytes));
+  if (order != 0) return order;
+  return left.bytes < right.bytes ? -1 : left.bytes > right.bytes ? 1 : 0;
+}
+
+TextReader::TextReader(const ChunkedColumn& column)
+    : column_(&column), side_(make_key_side(column.field->type, {KeyForm::kBytes, 0, 0})) {}
+
+void TextReader::read(const RowRef* refs,
+                      int32_t count,
+                      const uint8_t* valid,
+                      TextSlice* texts) const {
+  CD_CHECK(count <= kMaxValueRows, "rows {}", count);
+  const keys::RefRows rows{*column_, refs};
+  if (!side_.dictionary) {
+    Slice slices[kMaxValueRows];
+    keys::read_slices(rows, side_.stored, valid, count, slices);
+    for (int32_t i = 0; i < count; ++i) texts[i] = {slices[i].data, slices[i].bytes};
+    return;
+  }
+  uint64_t indices[kMaxValueRows];
+  keys::read_words(rows, side_.index, count, indices);
+  const ColumnView& dictionary = *column_->dictionary;
+  for (int32_t i = 0; i < count; ++i) {
+    texts[i] = {};
+    if (valid != nullptr && valid[i] == 0) continue;
+    Slice slice;
+    const RangeRows value{dictionary, static_cast<int64_t>(indices[i])};
+    keys::read_slices(value, side_.stored, nullptr, 1, &slice);
+    texts[i] = {slice.data, slice.bytes};
+  }
+}
+
+}  // namespace crossdock
