@@ -13,6 +13,7 @@
 #pragma once
 
 #include <crossdock/engine.hpp>
+#include <crossdock/expressions.hpp>
 #include <crossdock/group_by.hpp>
 #include <crossdock/join.hpp>
 #include <crossdock/operation.hpp>

@@ -67,6 +67,7 @@ class ArrowTable {
   void export_schema(ArrowSchema* out) const;
 
   struct State;
+  explicit ArrowTable(std::shared_ptr<const State> state = nullptr) : state_(std::move(state)) {}
   const std::shared_ptr<const State>& state() const { return state_; }
 
  private:

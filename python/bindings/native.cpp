@@ -113,6 +113,7 @@ NB_MODULE(_native, module) {
   });
   bind_engine(module);
   bind_tables(module);
+  bind_expressions(module);
   bind_join(module);
   bind_group_by(module);
   bind_partition(module);

@@ -96,6 +96,7 @@ nb::class_<OperationObject<Operation>> bind_operation(nb::module_& module, const
 }
 
 // One per class, in the file of its name.
+void bind_expressions(nb::module_& module);
 void bind_join(nb::module_& module);
 void bind_group_by(nb::module_& module);
 void bind_partition(nb::module_& module);

@@ -47,6 +47,17 @@ class Table:
     def __arrow_c_stream__(self, requested_schema: object = None) -> object: ...
     def __arrow_c_schema__(self) -> object: ...
 
+def compute_columns(
+    engine: Engine,
+    table: Table,
+    columns: list[tuple[str, str]],
+    *,
+    where: str = "",
+    mask: str = "",
+) -> Table:
+    """The table with computed columns (name, expression as JSON; see crossdock/expressions.hpp)
+    behind its own, and a bool column `mask` that says which rows the conditions `where` keep."""
+
 class ArrowStream:
     """Whatever exports an Arrow C stream; may be consumed once."""
 

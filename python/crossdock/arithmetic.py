@@ -46,7 +46,7 @@ def compare(function: str, left: Any, right: Any) -> Any:
     """A comparison of two values, exact for all integers and decimals."""
     wide = comparison_type(left.type, right.type)
     if wide is not None:
-        left, right = pc.cast(left, wide, safe=False), pc.cast(right, wide, safe=False)
+        left, right = _cast_anyhow(left, wide), _cast_anyhow(right, wide)
     return pc.call_function(function, [left, right])
 
 
@@ -62,7 +62,7 @@ def comparison_type(left: Any, right: Any) -> Any:
         return None
     if not all(pa.types.is_decimal128(t) or pa.types.is_integer(t) for t in (left, right)):
         return None
-    (p1, s1), (p2, s2) = _digits(left), _digits(right)
+    (p1, s1), (p2, s2) = decimal_digits(left), decimal_digits(right)
     scale = max(s1, s2)
     precision = max(p1 - s1, p2 - s2) + scale
     return None if precision <= DIGITS else pa.decimal256(precision, scale)
@@ -92,6 +92,16 @@ def fit_literal(value: Any, wanted: Any) -> Any:
 
 def _plain_null(wanted: Any) -> Any:
     return wanted.value_type if pa.types.is_dictionary(wanted) else wanted
+
+
+def cast(value: Any, data_type: Any) -> Any:
+    """The value as another type. Decimals become the nearest float64, where pyarrow multiplies by
+    an inexact power of ten: 0.07 would become 0.07000000000000001."""
+    source = value.type
+    if not (pa.types.is_decimal128(source) and data_type == pa.float64() and source.scale > 0):
+        return pc.cast(value, data_type)
+    unscaled = pc.cast(_relabelled(value, pa.decimal128(source.precision, 0)), data_type)
+    return pc.divide(unscaled, pa.scalar(float(10**source.scale)))
 
 
 def common_type(types: Sequence[Any]) -> Any:
@@ -124,13 +134,13 @@ def _common_number(a: Any, b: Any) -> Any:
     if pa.types.is_floating(a) != pa.types.is_floating(b):
         return _common_float(a, b)
     if pa.types.is_decimal128(a) or pa.types.is_decimal128(b):
-        (p1, s1), (p2, s2) = _digits(a), _digits(b)
+        (p1, s1), (p2, s2) = decimal_digits(a), decimal_digits(b)
         scale = max(s1, s2)
         return pa.decimal128(min(DIGITS, max(p1 - s1, p2 - s2) + scale), scale)
     return pc.add(pa.nulls(0, a), pa.nulls(0, b)).type
 
 
-def _digits(data_type: Any) -> tuple[int, int]:
+def decimal_digits(data_type: Any) -> tuple[int, int]:
     """(precision, scale) of a decimal, or of an integer type read as one."""
     if pa.types.is_decimal(data_type):
         return data_type.precision, data_type.scale
@@ -153,7 +163,14 @@ def _as_floats(left: Any, right: Any) -> tuple[Any, Any]:
     both = _common_float(left.type, right.type)
     if both is None:
         return left, right
-    return pc.cast(left, both, safe=False), pc.cast(right, both, safe=False)
+    return _cast_anyhow(left, both), _cast_anyhow(right, both)
+
+
+def _cast_anyhow(value: Any, data_type: Any) -> Any:
+    """The value as another type, rounded where it must be."""
+    if pa.types.is_decimal128(value.type) and pa.types.is_float64(data_type):
+        return cast(value, data_type)
+    return pc.cast(value, data_type, safe=False)
 
 
 def _as_decimals(left: Any, right: Any) -> tuple[Any, Any] | None:
@@ -165,13 +182,13 @@ def _as_decimals(left: Any, right: Any) -> tuple[Any, Any] | None:
         return None
     as_decimal = [
         value if pa.types.is_decimal128(value.type) else pc.cast(value, pa.decimal128(digits, 0))
-        for value, digits in zip((left, right), (_digits(t)[0] for t in types), strict=True)
+        for value, digits in zip((left, right), (decimal_digits(t)[0] for t in types), strict=True)
     ]
     return as_decimal[0], as_decimal[1]
 
 
 def _decimal_arithmetic(function: str, left: Any, right: Any) -> Any:
-    (p1, s1), (p2, s2) = _digits(left.type), _digits(right.type)
+    (p1, s1), (p2, s2) = decimal_digits(left.type), decimal_digits(right.type)
     if function == "multiply":
         precision, scale = p1 + p2 + 1, s1 + s2
     else:
@@ -210,9 +227,9 @@ def _relabelled(value: Any, data_type: Any) -> Any:
 def _divide(left: Any, right: Any) -> Any:
     inexact = (pa.types.is_integer, pa.types.is_decimal)
     if any(is_kind(left.type) for is_kind in inexact):
-        left = pc.cast(left, pa.float64(), safe=False)
+        left = _cast_anyhow(left, pa.float64())
     if any(is_kind(right.type) for is_kind in inexact):
-        right = pc.cast(right, pa.float64(), safe=False)
+        right = _cast_anyhow(right, pa.float64())
     return pc.divide(left, right)
 
 

@@ -12,7 +12,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from crossdock.arithmetic import common_type, fit_literal
+from crossdock.arithmetic import cast, common_type, fit_literal
 from crossdock.expressions import Call, Expr, Literal
 
 Evaluate = Callable[[Expr, Any], Any]
@@ -26,10 +26,10 @@ def choose(values: list[Any]) -> Any:
         if not (pa.types.is_boolean(condition.type) or pa.types.is_null(condition.type)):
             raise pa.ArrowTypeError(f"a condition is of type {condition.type}, not bool")
     both = common_type([result.type for result in results])
-    chosen = pc.cast(results[-1], both)
+    chosen = cast(results[-1], both)
     for condition, result in reversed(list(zip(conditions, results, strict=False))):
         true = pc.fill_null(pc.cast(condition, pa.bool_()), False)
-        chosen = pc.if_else(true, pc.cast(result, both), chosen)
+        chosen = pc.if_else(true, cast(result, both), chosen)
     return chosen
 
 
@@ -50,7 +50,7 @@ def choose_lazily(expression: Call, rows: Any, evaluate: Evaluate) -> Any:
     def take(position: int, taken: Any, at: Any) -> None:
         literal = literals[position]
         value = evaluate(results[position], taken) if literal is None else literal
-        found.extend(_chunks(pc.cast(value, both), len(at)))
+        found.extend(_chunks(cast(value, both), len(at)))
         found_at.append(at)
 
     for position, (condition, _) in enumerate(cases):

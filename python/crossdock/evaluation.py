@@ -9,13 +9,20 @@ Everything here is pure and thread-safe.
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from crossdock.arithmetic import arithmetic, common_type, compare, comparison_type, fit_literal
+from crossdock.arithmetic import (
+    arithmetic,
+    cast,
+    common_type,
+    compare,
+    comparison_type,
+    fit_literal,
+)
 from crossdock.choices import choose, choose_lazily
 from crossdock.errors import CrossdockError, make_error
 from crossdock.expressions import (
@@ -112,15 +119,15 @@ def without_views(rows: Any) -> Any:
 
 def plain_schema(schema: Any) -> Any:
     """`schema` with string_view as string and binary_view as binary."""
-    if not any(_plain_type(field.type) is not field.type for field in schema):
+    if not any(plain_type(field.type) is not field.type for field in schema):
         return schema
-    return pa.schema([field.with_type(_plain_type(field.type)) for field in schema])
+    return pa.schema([field.with_type(plain_type(field.type)) for field in schema])
 
 
 def to_pyarrow(expression: Expr, schema: Any) -> Any:
     """A simple expression (expressions.is_simple) as a filter for a dataset that is read with
     plain_schema(schema), where `schema` is that of its files."""
-    views = frozenset(f.name for f in schema if _plain_type(f.type) is not f.type)
+    views = frozenset(f.name for f in schema if plain_type(f.type) is not f.type)
     return _to_pyarrow(expression, plain_schema(schema), views, exact=False)
 
 
@@ -143,11 +150,11 @@ def _to_pyarrow(expression: Expr, schema: Any, views: frozenset[str], exact: boo
         if isinstance(argument, Literal)
         else _to_pyarrow(argument, schema, views, exact)
         for argument, wanted in zip(
-            expression.arguments, _types_beside(expression, types), strict=True
+            expression.arguments, literal_types(expression, types), strict=True
         )
     ]
     if function == "is_in":
-        found = parts[0].isin(_value_set(option, types[0]))
+        found = parts[0].isin(value_set(option, types[0]))
         null = pc.scalar(pa.scalar(None, pa.bool_()))
         return pc.if_else(parts[0].is_valid(), found, null) if exact else found
     if function in COMPARISONS:
@@ -199,14 +206,14 @@ def _evaluated(expression: Call, rows: Any) -> list[Any]:
         None if isinstance(argument, Literal) else _evaluate(argument, rows)
         for argument in expression.arguments
     ]
-    beside = _types_beside(expression, [None if v is None else v.type for v in values])
+    beside = literal_types(expression, [None if v is None else v.type for v in values])
     return [
         fit_literal(argument.value, wanted) if isinstance(argument, Literal) else value
         for argument, value, wanted in zip(expression.arguments, values, beside, strict=True)
     ]
 
 
-def _types_beside(expression: Call, types: list[Any]) -> list[Any]:
+def literal_types(expression: Call, types: Sequence[Any]) -> list[Any]:
     """Per argument, the type that a literal in its place should fit; `types` has None for those
     that are literals."""
     results = range(len(types))
@@ -233,7 +240,7 @@ def _applied(expression: Call, values: list[Any]) -> Any:
         return choose(values)
     if function == "coalesce":
         both = common_type([value.type for value in values])
-        return pc.coalesce(*(pc.cast(value, both) for value in values))
+        return pc.coalesce(*(cast(value, both) for value in values))
     if function == "is_in":
         return _is_in(values[0], option)
     if function in _OF_TEXTS:
@@ -244,11 +251,11 @@ def _applied(expression: Call, values: list[Any]) -> Any:
 
 
 def _is_in(subject: Any, values: tuple[Any, ...]) -> Any:
-    found = pc.is_in(subject, value_set=_value_set(values, subject.type))
+    found = pc.is_in(subject, value_set=value_set(values, subject.type))
     return pc.if_else(pc.is_valid(subject), found, pa.scalar(None, pa.bool_()))
 
 
-def _value_set(values: tuple[Any, ...], wanted: Any) -> Any:
+def value_set(values: tuple[Any, ...], wanted: Any) -> Any:
     """`values` as an array of the type `wanted`, without NULL and without numbers that no value of
     the type equals."""
     plain = wanted.value_type if pa.types.is_dictionary(wanted) else wanted
@@ -302,7 +309,7 @@ _OF_TEXTS: dict[str, Callable[[Any, Any], Any]] = {
     "length": _length,
 }
 _OF_VALUES: dict[str, Callable[[Any, Any], Any]] = {
-    "cast": lambda value, data_type: pc.cast(value, data_type),
+    "cast": cast,
     "negate": lambda value, _: pc.negate_checked(value),
     "abs": lambda value, _: pc.abs_checked(value),
     "round": lambda value, digits: pc.round(value, digits, round_mode="half_towards_infinity"),
@@ -312,17 +319,18 @@ _OF_VALUES: dict[str, Callable[[Any, Any], Any]] = {
 
 
 def _plain(column: Any) -> Any:
-    plain = _plain_type(column.type)
+    plain = plain_type(column.type)
     return column if plain is column.type else column.cast(plain)
 
 
-def _plain_type(data_type: Any) -> Any:
+def plain_type(data_type: Any) -> Any:
+    """The type that values of `data_type` have in kernels: string for string_view, and so on."""
     if data_type == pa.string_view():
         return pa.string()
     if data_type == pa.binary_view():
         return pa.binary()
     if pa.types.is_dictionary(data_type):
-        values = _plain_type(data_type.value_type)
+        values = plain_type(data_type.value_type)
         if values is not data_type.value_type:
             return pa.dictionary(data_type.index_type, values, data_type.ordered)
     return data_type

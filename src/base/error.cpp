@@ -21,6 +21,7 @@ constexpr ErrorInfo kErrors[] = {
     {ErrorCode::kMalformedArrow, "DataError", "Arrow data break the rules of their own format"},
     {ErrorCode::kSourceFailed, "DataError", "a source stopped with an error of its own"},
     {ErrorCode::kValueOutOfRange, "DataError", "a value does not fit the common key type"},
+    {ErrorCode::kExpressionFailed, "ExpressionError", "a row has no value for an expression"},
     {ErrorCode::kCancelled, "CancelledError", "the run was cancelled"},
     {ErrorCode::kResidualFailed, "ExpressionError", "the residual predicate raised or misfit"},
     {ErrorCode::kInternal, "InternalError", "a broken promise inside Crossdock: please report"},

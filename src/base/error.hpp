@@ -20,6 +20,7 @@ enum class ErrorCode : uint16_t {
   kMalformedArrow = 301,
   kSourceFailed = 302,
   kValueOutOfRange = 303,
+  kExpressionFailed = 304,
   kCancelled = 401,
   kResidualFailed = 402,
   kInternal = 901,

@@ -1,0 +1,219 @@
+// Drives the steps, and hands out what they computed.
+#include "expressions/block_evaluator.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <limits>
+
+#include "base/check.hpp"
+#include "expressions/lane_kernels.hpp"
+#include "expressions/step_frame.hpp"
+
+namespace crossdock {
+namespace {
+
+static_assert(kMaxEvaluatedRows == steps::kBlockRows);
+
+void run_step(const steps::Frame& frame, int32_t index) {
+  const Expression& expression = *frame.step(index).expression;
+  switch (expression.op) {
+    case ExpressionOp::kColumn:
+      return steps::load_column(frame, index);
+    case ExpressionOp::kLiteral:
+      return;  // written once
+    case ExpressionOp::kEqual:
+    case ExpressionOp::kNotEqual:
+    case ExpressionOp::kLess:
+    case ExpressionOp::kLessEqual:
+    case ExpressionOp::kGreater:
+    case ExpressionOp::kGreaterEqual:
+      if (expression.arguments[0]->domain() == ValueDomain::kText) {
+        return steps::run_text_test(frame, index);
+      }
+      return steps::run_comparison(frame, index);
+    case ExpressionOp::kAnd:
+    case ExpressionOp::kOr:
+    case ExpressionOp::kNot:
+    case ExpressionOp::kIsNull:
+    case ExpressionOp::kIsValid:
+      return steps::run_logic(frame, index);
+    case ExpressionOp::kIsIn:
+      if (expression.arguments[0]->domain() == ValueDomain::kText) {
+        return steps::run_text_test(frame, index);
+      }
+      return steps::run_membership(frame, index);
+    case ExpressionOp::kStartsWith:
+    case ExpressionOp::kEndsWith:
+    case ExpressionOp::kContains:
+      return steps::run_text_test(frame, index);
+    case ExpressionOp::kCase:
+    case ExpressionOp::kCoalesce:
+      return steps::run_choice(frame, index);
+    case ExpressionOp::kYear:
+    case ExpressionOp::kMonth:
+    case ExpressionOp::kDay:
+    case ExpressionOp::kWeekday:
+    case ExpressionOp::kHour:
+    case ExpressionOp::kMinute:
+    case ExpressionOp::kSecond:
+    case ExpressionOp::kToDate:
+      return steps::run_date_part(frame, index);
+    default:
+      if (expression.domain() == ValueDomain::kReal) return steps::run_reals(frame, index);
+      return steps::run_integers(frame, index);
+  }
+}
+
+// Why a step can fail.
+std::string failure_text(const Expression& expression) {
+  const std::string text = expression_text(expression);
+  if (expression.op == ExpressionOp::kFloorDivide || expression.op == ExpressionOp::kRemainder) {
+    return fmt::format("{} divides by zero, or overflows {}", text, type_name(expression.type));
+  }
+  return fmt::format("{} does not fit {}", text, type_name(expression.type));
+}
+
+}  // namespace
+
+struct BlockEvaluator::State {
+  Block memory;
+  Block kept;     // bytes
+  Block scratch;  // words of outputs that are not words yet, by output
+  std::vector<steps::Value> values;
+  steps::Frame frame;
+};
+
+Result<BlockEvaluator> BlockEvaluator::create(std::shared_ptr<const Program> program,
+                                              Memory& memory) {
+  BlockEvaluator made;
+  made.state_ = std::make_shared<State>();
+  State& state = *made.state_;
+  const auto outputs = static_cast<int64_t>(program->outputs().size());
+  CD_ASSIGN(state.memory,
+            memory.get(std::max<int64_t>(program->slot_count(), 1) * steps::kSlotBytes,
+                       "the expressions of a worker"));
+  CD_ASSIGN(state.kept, memory.get(2 * steps::kBlockRows, "the expressions of a worker"));
+  CD_ASSIGN(state.scratch,
+            memory.get(std::max<int64_t>(outputs, 1) * steps::kBlockRows * 8,
+                       "the expressions of a worker"));
+  state.values.resize(program->steps().size());
+  state.frame.program = program.get();
+  state.frame.values = state.values.data();
+  state.frame.memory = state.memory.data();
+  for (size_t i = 0; i < program->steps().size(); ++i) {
+    if (program->steps()[i].expression->op != ExpressionOp::kLiteral) continue;
+    steps::fill_literal(state.frame, static_cast<int32_t>(i));
+  }
+  made.program_ = std::move(program);
+  return made;
+}
+
+Status BlockEvaluator::run(int32_t begin, int32_t end) {
+  for (int32_t i = begin; i < end; ++i) run_step(state_->frame, i);
+  return {};
+}
+
+Status BlockEvaluator::check_poison(int32_t step) const {
+  const uint16_t* poison = state_->values[step].poison;
+  if (poison == nullptr) return {};
+  const uint8_t* wanted = kept();
+  for (int32_t i = 0; i < count_; ++i) {
+    if (poison[i] == 0 || (wanted != nullptr && wanted[i] == 0)) continue;
+    const Step& failed = program_->steps()[poison[i] - 1];
+    return make_error(ErrorCode::kExpressionFailed,
+                      "{}\n  row      {} of a batch of {}\n  try      a wider type, by a cast of "
+                      "one side",
+                      failure_text(*failed.expression),
+                      state_->frame.begin + i,
+                      state_->frame.batch->rows);
+  }
+  return {};
+}
+
+Result<int32_t> BlockEvaluator::filter(const Batch& batch, int64_t begin, int32_t count) {
+  CD_CHECK(count <= kMaxEvaluatedRows && begin >= 0 && begin + count <= batch.rows,
+           "rows [{}, +{}) of {}",
+           begin,
+           count,
+           batch.rows);
+  State& state = *state_;
+  state.frame.batch = &batch;
+  state.frame.begin = begin;
+  state.frame.count = count;
+  count_ = kept_count_ = count;
+  CD_TRY(run(0, program_->filter_steps()));
+  uint8_t* kept = state.kept.data();
+  uint8_t* spare = kept + steps::kBlockRows;
+  for (const int32_t step : program_->filters()) {
+    CD_TRY(check_poison(step));
+    const steps::Value& value = state.values[step];
+    const uint8_t* before = kept_count_ == count ? value.bytes : kept;
+    lanes::and_bytes(value.bytes, before, count, spare);
+    std::swap(kept, spare);
+    if (value.valid != nullptr) {
+      lanes::and_bytes(kept, value.valid, count, spare);
+      std::swap(kept, spare);
+    }
+    kept_ = kept;
+    kept_count_ = lanes::count_bytes(kept, count);
+  }
+  return kept_count_;
+}
+
+Status BlockEvaluator::compute() {
+  CD_TRY(run(program_->filter_steps(), static_cast<int32_t>(program_->steps().size())));
+  for (const int32_t step : program_->outputs()) CD_TRY(check_poison(step));
+  return {};
+}
+
+const uint8_t* BlockEvaluator::valid(int32_t output) const {
+  return state_->values[program_->outputs()[output]].valid;
+}
+
+ExpressionLane BlockEvaluator::lane(int32_t output) {
+  const int32_t step = program_->outputs()[output];
+  const steps::Value& value = state_->values[step];
+  uint64_t* scratch = state_->scratch.as<uint64_t>() + output * steps::kBlockRows;
+  switch (program_->steps()[step].expression->domain()) {
+    case ValueDomain::kBool:
+      lanes::extend_unsigned(value.bytes, 1, count_, scratch);
+      return {scratch, nullptr, value.valid};
+    case ValueDomain::kReal:
+      for (int32_t i = 0; i < count_; ++i) {
+        const double real = value.real[i] + 0.0;
+        scratch[i] = __builtin_bit_cast(
+            uint64_t, real == real ? real : std::numeric_limits<double>::quiet_NaN());
+      }
+      return {scratch, nullptr, value.valid};
+    default:
+      return {value.low, value.high, value.valid};
+  }
+}
+
+void BlockEvaluator::write_values(int32_t output, void* to) const {
+  const int32_t step = program_->outputs()[output];
+  const steps::Value& value = state_->values[step];
+  const DataType& type = program_->output_type(output);
+  const ValueDomain domain = program_->steps()[step].expression->domain();
+  if (domain == ValueDomain::kBool) {
+    std::memcpy(to, value.bytes, static_cast<size_t>(count_));
+  } else if (domain == ValueDomain::kReal) {
+    if (type.id == TypeId::kFloat64) {
+      std::memcpy(to, value.real, static_cast<size_t>(count_) * 8);
+    } else {
+      std::copy_n(value.real, count_, static_cast<float*>(to));
+    }
+  } else if (type.id == TypeId::kDecimal128) {
+    lanes::store_wide(value.low, value.high, count_, to);
+  } else if (fixed_bytes(type) == 8) {
+    std::memcpy(to, value.low, static_cast<size_t>(count_) * 8);
+  } else if (fixed_bytes(type) == 4) {
+    std::copy_n(value.low, count_, static_cast<uint32_t*>(to));
+  } else if (fixed_bytes(type) == 2) {
+    std::copy_n(value.low, count_, static_cast<uint16_t*>(to));
+  } else {
+    std::copy_n(value.low, count_, static_cast<uint8_t*>(to));
+  }
+}
+
+}  // namespace crossdock

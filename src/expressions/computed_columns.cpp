@@ -1,0 +1,196 @@
+// Writes the outputs of block evaluators into columns.
+#include "expressions/computed_columns.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+
+#include "expressions/block_evaluator.hpp"
+#include "expressions/lane_kernels.hpp"
+
+namespace crossdock {
+namespace {
+
+// Rows of a piece: a multiple of what is evaluated at once, so pieces share no byte of a bitmap.
+constexpr int64_t kPieceRows = 16 * kMaxEvaluatedRows;
+constexpr const char* kWho = "computed columns";
+
+struct ComputedColumn {
+  Block values;
+  Block validity;
+  std::atomic<bool> any_null{false};
+};
+
+// A batch under construction; becomes the owner of what it computed and of what it passes on.
+struct ComputedBatch {
+  std::shared_ptr<const void> passed;
+  std::vector<std::unique_ptr<ComputedColumn>> columns;
+};
+
+struct Piece {
+  size_t batch;
+  int64_t begin;
+  int64_t rows;
+};
+
+bool is_bits(const DataType& type) { return layout(type) == Layout::kBits; }
+
+Result<SchemaPtr> extended_schema(const Schema& schema, const ComputedColumns& columns) {
+  auto extended = std::make_shared<Schema>(schema);
+  const auto add = [&](const std::string& name, const DataType& type) {
+    extended->fields.push_back({name, type, true, ""});
+  };
+  for (size_t i = 0; i < columns.names.size(); ++i) {
+    add(columns.names[i], columns.program->output_type(static_cast<int32_t>(i)));
+  }
+  if (!columns.mask.empty()) add(columns.mask, parse_arrow_format("b").value());
+  for (auto field = extended->fields.begin(); field != extended->fields.end(); ++field) {
+    const auto same = [&](const Field& other) { return other.name == field->name; };
+    if (std::none_of(extended->fields.begin(), field, same)) continue;
+    return make_error(
+        ErrorCode::kDuplicateColumn, "two columns named '{}' with the computed ones", field->name);
+  }
+  return SchemaPtr(std::move(extended));
+}
+
+class ColumnComputer {
+ public:
+  ColumnComputer(const Table& table, const ComputedColumns& columns, Memory& memory)
+      : table_(table), columns_(columns), memory_(memory) {}
+
+  Status open() {
+    CD_ASSIGN(schema_, extended_schema(*table_.schema, columns_));
+    const auto first = static_cast<size_t>(table_.schema->column_count());
+    for (size_t b = 0; b < table_.batches.size(); ++b) {
+      const Batch& batch = table_.batches[b];
+      auto made = std::make_shared<ComputedBatch>();
+      made->passed = batch.owner;
+      for (size_t c = first; c < schema_->fields.size(); ++c) {
+        auto column = std::make_unique<ComputedColumn>();
+        const DataType& type = schema_->fields[c].type;
+        const int64_t bitmap = (batch.rows + 7) / 8 + 8;
+        const int64_t bytes = is_bits(type) ? bitmap : batch.rows * fixed_bytes(type) + 8;
+        CD_ASSIGN(column->values, memory_.get(bytes, kWho));
+        CD_ASSIGN(column->validity, memory_.get(bitmap, kWho));
+        made->columns.push_back(std::move(column));
+      }
+      made_.push_back(std::move(made));
+      for (int64_t at = 0; at < batch.rows; at += kPieceRows) {
+        pieces_.push_back({b, at, std::min(kPieceRows, batch.rows - at)});
+      }
+    }
+    return {};
+  }
+
+  // One worker: takes pieces until there are none.
+  Status work(const CancelFlag& cancel) {
+    CD_ASSIGN(BlockEvaluator evaluator, BlockEvaluator::create(columns_.program, memory_));
+    while (true) {
+      const size_t next = next_.fetch_add(1, std::memory_order_relaxed);
+      if (next >= pieces_.size()) return {};
+      if (cancel.is_set()) {
+        return make_error(ErrorCode::kCancelled, "computing columns was cancelled");
+      }
+      const Piece& piece = pieces_[next];
+      for (int64_t at = 0; at < piece.rows; at += kMaxEvaluatedRows) {
+        const int64_t rows = std::min<int64_t>(kMaxEvaluatedRows, piece.rows - at);
+        const Batch& batch = table_.batches[piece.batch];
+        CD_TRY(compute_block(
+            evaluator, batch, *made_[piece.batch], piece.begin + at, static_cast<int32_t>(rows)));
+      }
+    }
+  }
+
+  TablePtr table() const {
+    auto table = std::make_shared<Table>();
+    table->schema = schema_;
+    table->rows = table_.rows;
+    for (size_t b = 0; b < made_.size(); ++b) table->batches.push_back(finished(b));
+    return table;
+  }
+
+ private:
+  Status compute_block(BlockEvaluator& evaluator,
+                       const Batch& batch,
+                       ComputedBatch& made,
+                       int64_t begin,
+                       int32_t rows) {
+    CD_ASSIGN(const int32_t kept, evaluator.filter(batch, begin, rows));
+    CD_TRY(evaluator.compute());
+    const auto outputs = static_cast<int32_t>(columns_.names.size());
+    uint8_t bytes[kMaxEvaluatedRows];
+    for (int32_t i = 0; i < outputs; ++i) {
+      ComputedColumn& column = *made.columns[i];
+      const DataType& type = columns_.program->output_type(i);
+      if (is_bits(type)) {
+        evaluator.write_values(i, bytes);
+        lanes::pack_bits(bytes, rows, column.values.data() + begin / 8);
+      } else {
+        evaluator.write_values(i, column.values.data() + begin * fixed_bytes(type));
+      }
+      write_validity(column, evaluator.valid(i), begin, rows);
+    }
+    if (columns_.mask.empty()) return {};
+    ComputedColumn& mask = *made.columns[outputs];
+    if (kept == rows) {
+      std::fill_n(bytes, rows, uint8_t{1});
+    } else {
+      std::copy_n(evaluator.kept(), rows, bytes);
+    }
+    lanes::pack_bits(bytes, rows, mask.values.data() + begin / 8);
+    write_validity(mask, nullptr, begin, rows);
+    return {};
+  }
+
+  static void write_validity(ComputedColumn& column,
+                             const uint8_t* valid,
+                             int64_t begin,
+                             int32_t rows) {
+    uint8_t* bits = column.validity.data() + begin / 8;
+    if (valid == nullptr) {
+      std::memset(bits, 0xFF, static_cast<size_t>(rows + 7) / 8);
+      return;
+    }
+    lanes::pack_bits(valid, rows, bits);
+    column.any_null.store(true, std::memory_order_relaxed);
+  }
+
+  Batch finished(size_t b) const {
+    Batch batch = table_.batches[b];
+    batch.schema = schema_;
+    batch.owner = made_[b];
+    for (const auto& column : made_[b]->columns) {
+      ColumnView view;
+      view.length = batch.rows;
+      view.values = column->values.data();
+      const bool any_null = column->any_null.load(std::memory_order_relaxed);
+      view.null_count = any_null ? -1 : 0;
+      view.validity = any_null ? column->validity.data() : nullptr;
+      batch.columns.push_back(view);
+    }
+    return batch;
+  }
+
+  const Table& table_;
+  const ComputedColumns& columns_;
+  Memory& memory_;
+  SchemaPtr schema_;
+  std::vector<std::shared_ptr<ComputedBatch>> made_;
+  std::vector<Piece> pieces_;
+  std::atomic<size_t> next_{0};
+};
+
+}  // namespace
+
+Result<TablePtr> compute_columns(const Table& table,
+                                 const ComputedColumns& columns,
+                                 Team& team,
+                                 Memory& memory,
+                                 const CancelFlag& cancel) {
+  ColumnComputer computer(table, columns, memory);
+  CD_TRY(computer.open());
+  CD_TRY(team.run([&](int) { return computer.work(cancel); }));
+  return computer.table();
+}
+
+}  // namespace crossdock

@@ -1,0 +1,31 @@
+// Tables with computed columns: every output of a program written out as a column of its own.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/team.hpp"
+#include "expressions/program.hpp"
+#include "memory/budget.hpp"
+#include "table/column.hpp"
+
+namespace crossdock {
+
+struct ComputedColumns {
+  std::shared_ptr<const Program> program;
+  std::vector<std::string> names;  // one per output of the program
+  std::string mask;  // name of a bool column that says which rows the filters keep; "" = none
+};
+
+// The columns of the table, unchanged and shared, the computed ones behind them, and the mask last.
+// Rows that the filters drop stay, with anything in their computed columns. The team's workers take
+// turns over pieces of batches. Errors: kDuplicateColumn, kExpressionFailed, kOutOfMemoryBudget,
+// kCancelled.
+Result<TablePtr> compute_columns(const Table& table,
+                                 const ComputedColumns& columns,
+                                 Team& team,
+                                 Memory& memory,
+                                 const CancelFlag& cancel);
+
+}  // namespace crossdock

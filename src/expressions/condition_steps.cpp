@@ -1,0 +1,265 @@
+// Comparisons, in-lists, logic of three values, and choices.
+#include <algorithm>
+#include <cstring>
+#include <vector>
+
+#include "base/check.hpp"
+#include "expressions/step_frame.hpp"
+
+namespace crossdock::steps {
+namespace {
+
+lanes::CompareOp compare_op(ExpressionOp op) {
+  return static_cast<lanes::CompareOp>(static_cast<int>(op) -
+                                       static_cast<int>(ExpressionOp::kEqual));
+}
+static_assert(static_cast<int>(lanes::CompareOp::kGreaterEqual) ==
+              static_cast<int>(ExpressionOp::kGreaterEqual) -
+                  static_cast<int>(ExpressionOp::kEqual));
+
+// a op b is b turned(op) a.
+lanes::CompareOp turned(lanes::CompareOp op) {
+  switch (op) {
+    case lanes::CompareOp::kLess:
+      return lanes::CompareOp::kGreater;
+    case lanes::CompareOp::kLessEqual:
+      return lanes::CompareOp::kGreaterEqual;
+    case lanes::CompareOp::kGreater:
+      return lanes::CompareOp::kLess;
+    case lanes::CompareOp::kGreaterEqual:
+      return lanes::CompareOp::kLessEqual;
+    default:
+      return op;
+  }
+}
+
+template <class T>
+bool holds(lanes::CompareOp op, T a, T b) {
+  switch (op) {
+    case lanes::CompareOp::kEqual:
+      return a == b;
+    case lanes::CompareOp::kNotEqual:
+      return a != b;
+    case lanes::CompareOp::kLess:
+      return a < b;
+    case lanes::CompareOp::kLessEqual:
+      return a <= b;
+    case lanes::CompareOp::kGreater:
+      return a > b;
+    default:
+      return a >= b;
+  }
+}
+
+// Both sides of a comparison, a constant last.
+struct Sides {
+  const Value* a;
+  const Value* b;
+  lanes::CompareOp op;
+};
+
+Sides ordered_sides(const Frame& frame, int32_t index) {
+  const Value& a = frame.argument(index, 0);
+  const Value& b = frame.argument(index, 1);
+  const lanes::CompareOp op = compare_op(frame.step(index).expression->op);
+  if (a.constant && !b.constant) return {&b, &a, turned(op)};
+  return {&a, &b, op};
+}
+
+// Copies the values of the rows that are taken.
+void take_rows(
+    const Value& from, const uint8_t* taken, int32_t count, ValueDomain domain, const Slot& to) {
+  switch (domain) {
+    case ValueDomain::kBool:
+      for (int32_t i = 0; i < count; ++i) to.bytes()[i] = taken[i] ? from.bytes[i] : to.bytes()[i];
+      return;
+    case ValueDomain::kReal:
+      for (int32_t i = 0; i < count; ++i) to.real()[i] = taken[i] ? from.real[i] : to.real()[i];
+      return;
+    default:
+      for (int32_t i = 0; i < count; ++i) to.low[i] = taken[i] ? from.low[i] : to.low[i];
+  }
+}
+
+// Builds the result of a choice row by row: the last taker of a row wins.
+class Chooser {
+ public:
+  Chooser(const Frame& frame, int32_t index)
+      : frame_(frame),
+        slot_(frame.slot(index)),
+        out_(frame.values[index]),
+        domain_(frame.step(index).expression->domain()) {
+    out_ = {};
+    out_.bits = 0;
+    any_null_ = any_poison_ = any_wide_ = false;
+    for (const int32_t argument : frame.step(index).arguments) {
+      const Value& value = frame.values[argument];
+      any_null_ |= value.valid != nullptr;
+      any_poison_ |= value.poison != nullptr;
+      any_wide_ |= value.high != nullptr;
+    }
+  }
+
+  void take(Value& from, const uint8_t* taken) {
+    const int32_t count = frame_.count;
+    take_rows(from, taken, count, domain_, slot_);
+    if (domain_ == ValueDomain::kInteger) {
+      out_.bits = std::max(out_.bits, known_bits(from, count));
+      for (int32_t i = 0; any_wide_ && i < count; ++i) {
+        if (taken[i] != 0) slot_.high[i] = static_cast<uint64_t>(integer_at(from, i) >> 64);
+      }
+    }
+    for (int32_t i = 0; any_null_ && i < count; ++i) {
+      if (taken[i] != 0) slot_.valid[i] = from.valid == nullptr ? 1 : from.valid[i];
+    }
+    for (int32_t i = 0; any_poison_ && i < count; ++i) {
+      if (taken[i] != 0) slot_.poison[i] = from.poison == nullptr ? 0 : from.poison[i];
+    }
+  }
+
+  // Rows whose condition could not be computed cannot be chosen for.
+  void spoil(const Value& condition) {
+    if (condition.poison == nullptr) return;
+    for (int32_t i = 0; i < frame_.count; ++i) {
+      if (condition.poison[i] == 0) continue;
+      slot_.poison[i] = condition.poison[i];
+      if (any_null_) slot_.valid[i] = 1;
+    }
+  }
+
+  void finish() {
+    if (domain_ == ValueDomain::kBool) out_.bytes = slot_.bytes();
+    if (domain_ == ValueDomain::kReal) out_.real = slot_.real();
+    if (domain_ == ValueDomain::kInteger) {
+      out_.low = slot_.low;
+      out_.high = any_wide_ ? slot_.high : nullptr;
+    }
+    out_.valid = any_null_ ? slot_.valid : nullptr;
+    out_.poison = any_poison_ ? slot_.poison : nullptr;
+  }
+
+ private:
+  const Frame& frame_;
+  Slot slot_;
+  Value& out_;
+  ValueDomain domain_;
+  bool any_null_;
+  bool any_poison_;
+  bool any_wide_;
+};
+
+}  // namespace
+
+void run_comparison(const Frame& frame, int32_t index) {
+  const Sides sides = ordered_sides(frame, index);
+  const Value& a = *sides.a;
+  const Value& b = *sides.b;
+  Value& out = frame.values[index];
+  uint8_t* to = frame.slot(index).bytes();
+  const int32_t count = frame.count;
+  out = {};
+  frame.merge_marks(index, out);
+  out.bytes = to;
+  if (a.real != nullptr) {
+    const lanes::RealPair pair{a.real, b.constant ? nullptr : b.real, b.real[0]};
+    return lanes::compare_reals(sides.op, pair, count, to);
+  }
+  if (a.bytes != nullptr) {
+    for (int32_t i = 0; i < count; ++i) to[i] = holds<int>(sides.op, a.bytes[i], b.bytes[i]);
+    return;
+  }
+  if (a.high == nullptr && b.high == nullptr) {
+    const lanes::WordPair pair{a.low, b.constant ? nullptr : b.low, b.low[0]};
+    return lanes::compare_words(sides.op, pair, count, to);
+  }
+  for (int32_t i = 0; i < count; ++i) to[i] = holds(sides.op, integer_at(a, i), integer_at(b, i));
+}
+
+void run_membership(const Frame& frame, int32_t index) {
+  const Expression& expression = *frame.step(index).expression;
+  const Value& a = frame.argument(index, 0);
+  Value& out = frame.values[index];
+  uint8_t* to = frame.slot(index).bytes();
+  out = {};
+  frame.merge_marks(index, out);
+  out.bytes = to;
+  std::fill_n(to, frame.count, uint8_t{0});
+  uint8_t same[kBlockRows];
+  for (const LiteralValue& value : expression.values) {
+    if (a.high != nullptr) {
+      for (int32_t i = 0; i < frame.count; ++i) to[i] |= integer_at(a, i) == value.integer;
+      continue;
+    }
+    const auto word = static_cast<int64_t>(value.integer);
+    if (word != value.integer) continue;  // no word equals it
+    lanes::compare_words(
+        lanes::CompareOp::kEqual, {a.low, nullptr, static_cast<uint64_t>(word)}, frame.count, same);
+    for (int32_t i = 0; i < frame.count; ++i) to[i] |= same[i];
+  }
+}
+
+void run_logic(const Frame& frame, int32_t index) {
+  const ExpressionOp op = frame.step(index).expression->op;
+  const Value& a = frame.argument(index, 0);
+  Value& out = frame.values[index];
+  const Slot slot = frame.slot(index);
+  uint8_t* to = slot.bytes();
+  const int32_t count = frame.count;
+  out = {};
+  frame.merge_marks(index, out);
+  out.bytes = to;
+  if (op == ExpressionOp::kIsNull || op == ExpressionOp::kIsValid) {
+    const uint8_t wanted = op == ExpressionOp::kIsValid ? 1 : 0;
+    for (int32_t i = 0; i < count; ++i) to[i] = (a.valid == nullptr || a.valid[i] != 0) == wanted;
+    out.valid = nullptr;
+    return;
+  }
+  if (op == ExpressionOp::kNot) {
+    for (int32_t i = 0; i < count; ++i) to[i] = a.bytes[i] ^ 1;
+    return;
+  }
+  const Value& b = frame.argument(index, 1);
+  // What decides alone, whatever the other side is: false for and, true for or.
+  const uint8_t decides = op == ExpressionOp::kAnd ? 0 : 1;
+  if (op == ExpressionOp::kAnd) {
+    for (int32_t i = 0; i < count; ++i) to[i] = a.bytes[i] & b.bytes[i];
+  } else {
+    for (int32_t i = 0; i < count; ++i) to[i] = a.bytes[i] | b.bytes[i];
+  }
+  if (out.valid == nullptr) return;
+  for (int32_t i = 0; i < count; ++i) {
+    const uint8_t a_valid = a.valid == nullptr ? 1 : a.valid[i];
+    const uint8_t b_valid = b.valid == nullptr ? 1 : b.valid[i];
+    const bool by_a = a_valid != 0 && a.bytes[i] == decides;
+    const bool by_b = b_valid != 0 && b.bytes[i] == decides;
+    slot.valid[i] = (a_valid & b_valid) | by_a | by_b;
+    if (by_a || by_b) to[i] = decides;
+  }
+}
+
+void run_choice(const Frame& frame, int32_t index) {
+  uint8_t taken[kBlockRows];
+  const auto count = static_cast<int32_t>(frame.step(index).arguments.size());
+  Chooser chooser(frame, index);
+  std::fill_n(taken, frame.count, uint8_t{1});
+  chooser.take(frame.argument(index, count - 1), taken);
+  if (frame.step(index).expression->op == ExpressionOp::kCoalesce) {
+    Value& first = frame.argument(index, 0);
+    if (first.valid != nullptr) std::copy_n(first.valid, frame.count, taken);
+    chooser.take(first, taken);
+    return chooser.finish();
+  }
+  // Backwards, so that the first condition that is true has the last word.
+  for (int32_t i = count - 3; i >= 0; i -= 2) {
+    const Value& condition = frame.argument(index, i);
+    std::copy_n(condition.bytes, frame.count, taken);
+    if (condition.valid != nullptr) {
+      for (int32_t row = 0; row < frame.count; ++row) taken[row] &= condition.valid[row];
+    }
+    chooser.take(frame.argument(index, i + 1), taken);
+    chooser.spoil(condition);
+  }
+  chooser.finish();
+}
+
+}  // namespace crossdock::steps

@@ -1,0 +1,169 @@
+// Domains, constructors and texts of expressions.
+#include "expressions/expression.hpp"
+
+#include <algorithm>
+
+#include "base/check.hpp"
+
+namespace crossdock {
+namespace {
+
+struct OpName {
+  ExpressionOp op;
+  const char* name;
+  const char* sign;  // between two arguments in texts; nullptr: written as a function
+};
+
+constexpr OpName kOpNames[] = {
+    {ExpressionOp::kAdd, "add", "+"},
+    {ExpressionOp::kSubtract, "subtract", "-"},
+    {ExpressionOp::kMultiply, "multiply", "*"},
+    {ExpressionOp::kDivide, "divide", "/"},
+    {ExpressionOp::kFloorDivide, "floor_divide", "//"},
+    {ExpressionOp::kRemainder, "remainder", "%"},
+    {ExpressionOp::kNegate, "negate", nullptr},
+    {ExpressionOp::kAbs, "abs", nullptr},
+    {ExpressionOp::kEqual, "equal", "=="},
+    {ExpressionOp::kNotEqual, "not_equal", "!="},
+    {ExpressionOp::kLess, "less", "<"},
+    {ExpressionOp::kLessEqual, "less_equal", "<="},
+    {ExpressionOp::kGreater, "greater", ">"},
+    {ExpressionOp::kGreaterEqual, "greater_equal", ">="},
+    {ExpressionOp::kAnd, "and_kleene", "&"},
+    {ExpressionOp::kOr, "or_kleene", "|"},
+    {ExpressionOp::kNot, "invert", nullptr},
+    {ExpressionOp::kIsNull, "is_null", nullptr},
+    {ExpressionOp::kIsValid, "is_valid", nullptr},
+    {ExpressionOp::kIsIn, "is_in", nullptr},
+    {ExpressionOp::kStartsWith, "starts_with", nullptr},
+    {ExpressionOp::kEndsWith, "ends_with", nullptr},
+    {ExpressionOp::kContains, "contains", nullptr},
+    {ExpressionOp::kCase, "case", nullptr},
+    {ExpressionOp::kCoalesce, "coalesce", nullptr},
+    {ExpressionOp::kYear, "year", nullptr},
+    {ExpressionOp::kMonth, "month", nullptr},
+    {ExpressionOp::kDay, "day", nullptr},
+    {ExpressionOp::kWeekday, "weekday", nullptr},
+    {ExpressionOp::kHour, "hour", nullptr},
+    {ExpressionOp::kMinute, "minute", nullptr},
+    {ExpressionOp::kSecond, "second", nullptr},
+    {ExpressionOp::kToDate, "date", nullptr},
+    {ExpressionOp::kToInteger, "to_integer", nullptr},
+    {ExpressionOp::kToScale, "to_decimal", nullptr},
+    {ExpressionOp::kToReal, "to_real", nullptr},
+};
+
+const OpName* find_op(ExpressionOp op) {
+  const auto* found = std::find_if(
+      std::begin(kOpNames), std::end(kOpNames), [op](const OpName& n) { return n.op == op; });
+  return found == std::end(kOpNames) ? nullptr : found;
+}
+
+std::string integer_text(Int128 value, int32_t scale) {
+  const bool negative = value < 0;
+  UInt128 rest = negative ? -static_cast<UInt128>(value) : static_cast<UInt128>(value);
+  std::string digits;
+  while (rest != 0 || static_cast<int32_t>(digits.size()) <= scale) {
+    digits.insert(digits.begin(), static_cast<char>('0' + static_cast<int>(rest % 10)));
+    rest /= 10;
+  }
+  if (scale > 0) digits.insert(digits.end() - scale, '.');
+  return negative ? "-" + digits : digits;
+}
+
+std::string literal_text(const DataType& type, const LiteralValue& value) {
+  if (value.null) return "null";
+  switch (value_domain(type).value()) {
+    case ValueDomain::kText:
+      return fmt::format("'{}'", value.text);
+    case ValueDomain::kReal:
+      return fmt::format("{}", value.real);
+    case ValueDomain::kBool:
+      return value.integer != 0 ? "true" : "false";
+    default:
+      return integer_text(value.integer, type.id == TypeId::kDecimal128 ? type.scale : 0);
+  }
+}
+
+// An argument inside another call, in brackets if it is one with a sign.
+std::string inner_text(const Expression& expression) {
+  const OpName* name = find_op(expression.op);
+  std::string text = expression_text(expression);
+  return name != nullptr && name->sign != nullptr ? "(" + text + ")" : text;
+}
+
+bool is_conversion(ExpressionOp op) {
+  return op == ExpressionOp::kToInteger || op == ExpressionOp::kToScale ||
+         op == ExpressionOp::kToReal;
+}
+
+}  // namespace
+
+const char* op_name(ExpressionOp op) {
+  const OpName* found = find_op(op);
+  return found == nullptr ? nullptr : found->name;
+}
+
+Result<ValueDomain> value_domain(const DataType& type) {
+  if (type.id == TypeId::kDictionary) {
+    if (is_string(type.dictionary->id)) return ValueDomain::kText;
+  } else if (type.id == TypeId::kBool) {
+    return ValueDomain::kBool;
+  } else if (type.id == TypeId::kFloat32 || type.id == TypeId::kFloat64) {
+    return ValueDomain::kReal;
+  } else if (is_string(type.id)) {
+    return ValueDomain::kText;
+  } else if (type.id != TypeId::kFloat16 && layout(type) == Layout::kFixed && type.scale >= 0) {
+    return ValueDomain::kInteger;
+  }
+  return make_error(
+      ErrorCode::kUnsupportedType, "expressions do not compute with {}", type_name(type));
+}
+
+ValueDomain Expression::domain() const {
+  const Result<ValueDomain> found = value_domain(type);
+  CD_CHECK(found.ok(), "{}", type_name(type));
+  return found.value();
+}
+
+ExpressionPtr make_column(const Schema& schema, int column) {
+  auto made = std::make_shared<Expression>();
+  made->op = ExpressionOp::kColumn;
+  made->type = schema.fields[column].type;
+  made->column = column;
+  made->name = schema.fields[column].name;
+  return made;
+}
+
+ExpressionPtr make_literal(DataType type, LiteralValue value) {
+  auto made = std::make_shared<Expression>();
+  made->op = ExpressionOp::kLiteral;
+  made->type = std::move(type);
+  made->values.push_back(std::move(value));
+  return made;
+}
+
+std::string expression_text(const Expression& expression) {
+  if (expression.op == ExpressionOp::kColumn) return expression.name;
+  if (expression.op == ExpressionOp::kLiteral) {
+    return literal_text(expression.type, expression.values[0]);
+  }
+  const OpName* name = find_op(expression.op);
+  if (name->sign != nullptr) {
+    return fmt::format("{} {} {}",
+                       inner_text(*expression.arguments[0]),
+                       name->sign,
+                       inner_text(*expression.arguments[1]));
+  }
+  std::string inside;
+  for (const ExpressionPtr& argument : expression.arguments) {
+    inside += (inside.empty() ? "" : ", ") + expression_text(*argument);
+  }
+  for (const LiteralValue& value : expression.values) {
+    inside += ", " + literal_text(expression.arguments[0]->type, value);
+  }
+  if (is_conversion(expression.op)) inside += ", " + type_name(expression.type);
+  return fmt::format("{}({})", name->name, inside);
+}
+
+}  // namespace crossdock

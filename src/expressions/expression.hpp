@@ -1,0 +1,125 @@
+// Expressions over the columns of a table: typed, immutable trees. `parse_expression` reads them from
+// JSON (expression_json.cpp has its form), `Program` makes them executable.
+//
+// Types follow what the Python front end computes with pyarrow: integers keep the type of the wider
+// side, decimals are exact (precision up to 38, scale kept), `/` gives a float64, float32 stays one
+// among itself and small integers. Conversions are nodes of their own, put in by make_call, so that
+// what runs a tree never has to reconcile two types.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/int128.hpp"
+#include "base/result.hpp"
+#include "table/schema.hpp"
+
+namespace crossdock {
+
+enum class ExpressionOp : uint8_t {
+  kColumn,
+  kLiteral,
+  kAdd,
+  kSubtract,
+  kMultiply,
+  kDivide,       // of reals
+  kFloorDivide,  // of integers, towards minus infinity
+  kRemainder,    // of integers, with the sign of the divisor
+  kNegate,
+  kAbs,
+  kEqual,
+  kNotEqual,
+  kLess,
+  kLessEqual,
+  kGreater,
+  kGreaterEqual,
+  kAnd,  // SQL's three-valued logic
+  kOr,
+  kNot,
+  kIsNull,
+  kIsValid,
+  kIsIn,        // NULL of NULL
+  kStartsWith,  // texts, against `values[0]`
+  kEndsWith,
+  kContains,
+  kCase,      // condition, value, condition, value, ..., otherwise
+  kCoalesce,  // of two
+  kYear,      // of a date32 or a timestamp without zone: int64
+  kMonth,
+  kDay,
+  kWeekday,  // Monday = 0
+  kHour,
+  kMinute,
+  kSecond,
+  kToDate,     // timestamp without zone -> date32
+  kToInteger,  // to an integer type, checked
+  kToScale,    // to a decimal; digits that would be cut are an error
+  kToReal,     // to float64, or float32
+};
+
+// What values look like while they are computed with.
+enum class ValueDomain : uint8_t {
+  kInteger,  // integers, decimals, dates, times
+  kReal,
+  kBool,
+  kText,  // columns and literals only
+};
+
+struct LiteralValue {
+  bool null = false;
+  Int128 integer = 0;  // kInteger: a decimal's unscaled value; kBool: 0 or 1
+  double real = 0;
+  std::string text;
+};
+
+struct Expression;
+using ExpressionPtr = std::shared_ptr<const Expression>;
+
+struct Expression {
+  ExpressionOp op = ExpressionOp::kLiteral;
+  DataType type;
+  int column = -1;                   // kColumn: position in the schema
+  std::string name;                  // kColumn
+  std::vector<LiteralValue> values;  // kLiteral: one; kIsIn: all; tests of texts: one
+  std::vector<ExpressionPtr> arguments;
+
+  ValueDomain domain() const;
+};
+
+// Error kUnsupportedType for what has no domain: float16, binary, times with a zone where it matters.
+Result<ValueDomain> value_domain(const DataType& type);
+
+ExpressionPtr make_column(const Schema& schema, int column);
+ExpressionPtr make_literal(DataType type, LiteralValue value);
+
+// A call with its type, and conversions of its arguments where their types differ. `type` is that of
+// a cast (kToInteger, kToScale, kToReal), else not read; `values` are those of kIsIn and tests of
+// texts, in the type of the first argument. Error kUnsupportedType names the function and the types.
+struct CallParts {
+  ExpressionOp op = ExpressionOp::kAdd;
+  std::vector<ExpressionPtr> arguments;
+  std::vector<LiteralValue> values;
+  DataType type;
+};
+Result<ExpressionPtr> make_call(CallParts parts);
+
+// "price * (1 - discount)": what errors name.
+std::string expression_text(const Expression& expression);
+
+// Name of a function in JSON and in errors; nullptr for columns and literals.
+const char* op_name(ExpressionOp op);
+
+constexpr int32_t kMaxExpressionDepth = 100;
+constexpr int32_t kMaxExpressionNodes = 10'000;
+
+// Reads an expression over the columns of `schema`. Errors: kInvalidArgument (not JSON, not of the
+// form, too deep), kUnknownColumn, kUnsupportedType.
+Result<ExpressionPtr> parse_expression(std::string_view json, const Schema& schema);
+
+// The same for a JSON list of expressions.
+Result<std::vector<ExpressionPtr>> parse_expressions(std::string_view json, const Schema& schema);
+
+}  // namespace crossdock

@@ -1,0 +1,352 @@
+// The types of calls, and the conversions between what arguments are and what a function computes with.
+#include <algorithm>
+#include <optional>
+
+#include "base/check.hpp"
+#include "expressions/expression.hpp"
+#include "expressions/powers.hpp"
+
+namespace crossdock {
+namespace {
+
+constexpr int32_t kDecimalDigits = 38;
+
+DataType type_of(std::string_view format) {
+  Result<DataType> parsed = parse_arrow_format(format);
+  CD_CHECK(parsed.ok(), "{}", format);
+  return parsed.value();
+}
+
+DataType decimal_type(int32_t precision, int32_t scale) {
+  return type_of(fmt::format("d:{},{}", precision, scale));
+}
+
+bool is_integer(const DataType& type) {
+  return is_signed_integer(type.id) || is_unsigned_integer(type.id);
+}
+bool is_decimal(const DataType& type) { return type.id == TypeId::kDecimal128; }
+bool is_real(const DataType& type) {
+  return type.id == TypeId::kFloat32 || type.id == TypeId::kFloat64;
+}
+bool is_number(const DataType& type) {
+  return is_integer(type) || is_decimal(type) || is_real(type);
+}
+bool is_text(const DataType& type) {
+  return is_string(type.id) || (type.id == TypeId::kDictionary && is_string(type.dictionary->id));
+}
+bool is_instant(const DataType& type) {
+  return type.id == TypeId::kDate32 || (type.id == TypeId::kTimestamp && type.timezone.empty());
+}
+
+// Precision and scale of a decimal, or of an integer read as one.
+struct Digits {
+  int32_t precision;
+  int32_t scale;
+};
+Digits digits_of(const DataType& type) {
+  if (is_decimal(type)) return {type.precision, type.scale};
+  if (type.id == TypeId::kUInt64) return {20, 0};
+  constexpr int32_t kOfBytes[] = {0, 3, 5, 0, 10, 0, 0, 0, 19};
+  return {kOfBytes[fixed_bytes(type)], 0};
+}
+
+Error refuse(const CallParts& parts) {
+  std::string types;
+  for (const ExpressionPtr& argument : parts.arguments) {
+    types += (types.empty() ? "" : ", ") + type_name(argument->type);
+  }
+  return make_error(
+      ErrorCode::kUnsupportedType, "{} does not compute with {}", op_name(parts.op), types);
+}
+
+DataType integer_type(bool is_signed, int32_t bytes) {
+  constexpr std::string_view kSigned[] = {"", "c", "s", "", "i", "", "", "", "l"};
+  constexpr std::string_view kUnsigned[] = {"", "C", "S", "", "I", "", "", "", "L"};
+  return type_of(is_signed ? kSigned[bytes] : kUnsigned[bytes]);
+}
+
+// None for uint64 with a signed type: no integer type has all values of both.
+std::optional<DataType> common_integer(const DataType& a, const DataType& b) {
+  const bool a_signed = is_signed_integer(a.id);
+  const bool b_signed = is_signed_integer(b.id);
+  const int32_t a_bytes = fixed_bytes(a);
+  const int32_t b_bytes = fixed_bytes(b);
+  if (a_signed == b_signed) return integer_type(a_signed, std::max(a_bytes, b_bytes));
+  const int32_t of_signed = a_signed ? a_bytes : b_bytes;
+  const int32_t of_unsigned = a_signed ? b_bytes : a_bytes;
+  if (of_unsigned == 8) return std::nullopt;
+  return integer_type(true, std::max(of_signed, 2 * of_unsigned));
+}
+
+// For a float and another number.
+DataType common_real(const DataType& a, const DataType& b) {
+  const auto narrow = [](const DataType& type) {
+    return type.id == TypeId::kFloat32 || (is_integer(type) && fixed_bytes(type) <= 2);
+  };
+  return type_of(narrow(a) && narrow(b) ? "f" : "g");
+}
+
+// The type in which values of both stand side by side: of comparisons and choices.
+std::optional<DataType> common_type(const DataType& a, const DataType& b) {
+  if (a == b) return a;
+  if (!is_number(a) || !is_number(b)) return std::nullopt;
+  if (is_real(a) || is_real(b)) return common_real(a, b);
+  if (!is_decimal(a) && !is_decimal(b)) return common_integer(a, b);
+  const Digits x = digits_of(a);
+  const Digits y = digits_of(b);
+  const int32_t scale = std::max(x.scale, y.scale);
+  const int32_t precision = std::max(x.precision - x.scale, y.precision - y.scale) + scale;
+  if (precision > kDecimalDigits) return std::nullopt;
+  return decimal_type(precision, scale);
+}
+
+ExpressionPtr node(CallParts parts, DataType type) {
+  auto made = std::make_shared<Expression>();
+  made->op = parts.op;
+  made->type = std::move(type);
+  made->values = std::move(parts.values);
+  made->arguments = std::move(parts.arguments);
+  return made;
+}
+
+double real_of(const Expression& literal, const DataType& type) {
+  const LiteralValue& value = literal.values[0];
+  if (is_real(literal.type)) return value.real;
+  double real = integer_to_real(value.integer);
+  if (is_decimal(literal.type)) real /= real_power_of_ten(literal.type.scale);
+  return type.id == TypeId::kFloat32 ? static_cast<float>(real) : real;
+}
+
+// A literal converted at once; nullptr if its value does not fit and must fail where it is computed.
+ExpressionPtr converted_literal(const Expression& literal, const DataType& type) {
+  LiteralValue value = literal.values[0];
+  if (value.null) return make_literal(type, value);
+  if (is_real(type)) {
+    value.real = real_of(literal, type);
+    return make_literal(type, value);
+  }
+  const int32_t from = is_decimal(literal.type) ? literal.type.scale : 0;
+  const int32_t to = is_decimal(type) ? type.scale : 0;
+  if (is_real(literal.type) || to < from || to - from > kDecimalDigits) return nullptr;
+  if (__builtin_mul_overflow(value.integer, power_of_ten(to - from), &value.integer))
+    return nullptr;
+  return make_literal(type, value);
+}
+
+// `value` in a type that holds all its values.
+ExpressionPtr converted(const ExpressionPtr& value, const DataType& type) {
+  if (value->type == type || is_text(type)) return value;
+  if (value->op == ExpressionOp::kLiteral) {
+    if (ExpressionPtr literal = converted_literal(*value, type)) return literal;
+  }
+  CallParts parts;
+  parts.op = is_real(type)    ? ExpressionOp::kToReal
+           : is_decimal(type) ? ExpressionOp::kToScale
+                              : ExpressionOp::kToInteger;
+  parts.arguments = {value};
+  return node(std::move(parts), type);
+}
+
+Result<ExpressionPtr> decimal_arithmetic(CallParts parts) {
+  Digits x = digits_of(parts.arguments[0]->type);
+  Digits y = digits_of(parts.arguments[1]->type);
+  int32_t scale = x.scale + y.scale;
+  int32_t precision = x.precision + y.precision + 1;
+  if (parts.op != ExpressionOp::kMultiply) {
+    scale = std::max(x.scale, y.scale);
+    precision = std::max(x.precision - x.scale, y.precision - y.scale) + scale + 1;
+  }
+  if (scale > kDecimalDigits || x.scale < 0 || y.scale < 0) return refuse(parts);
+  const bool aligned = parts.op != ExpressionOp::kMultiply;
+  for (ExpressionPtr& argument : parts.arguments) {
+    const Digits own = digits_of(argument->type);
+    const int32_t to = aligned ? scale : own.scale;
+    const int32_t wide = std::min(kDecimalDigits, own.precision + to - own.scale);
+    argument = converted(argument, decimal_type(wide, to));
+  }
+  return node(std::move(parts), decimal_type(std::min(precision, kDecimalDigits), scale));
+}
+
+Result<ExpressionPtr> arithmetic(CallParts parts) {
+  if (parts.arguments.size() != 2) return refuse(parts);
+  const DataType a = parts.arguments[0]->type;
+  const DataType b = parts.arguments[1]->type;
+  if (!is_number(a) || !is_number(b)) return refuse(parts);
+  const bool whole = parts.op == ExpressionOp::kFloorDivide || parts.op == ExpressionOp::kRemainder;
+  std::optional<DataType> type;
+  if (parts.op == ExpressionOp::kDivide) {
+    const bool both_narrow = a.id == TypeId::kFloat32 && b.id == TypeId::kFloat32;
+    type = type_of(both_narrow ? "f" : "g");
+  } else if (is_real(a) || is_real(b)) {
+    if (!whole) type = common_real(a, b);
+  } else if (is_decimal(a) || is_decimal(b)) {
+    if (!whole) return decimal_arithmetic(std::move(parts));
+  } else {
+    type = common_integer(a, b);
+  }
+  if (!type) return refuse(parts);
+  for (ExpressionPtr& argument : parts.arguments) argument = converted(argument, *type);
+  return node(std::move(parts), *type);
+}
+
+Result<ExpressionPtr> comparison(CallParts parts) {
+  if (parts.arguments.size() != 2) return refuse(parts);
+  const DataType& a = parts.arguments[0]->type;
+  const DataType& b = parts.arguments[1]->type;
+  if (is_text(a) && is_text(b)) {
+    const bool with_literal = parts.arguments[1]->op == ExpressionOp::kLiteral &&
+                              parts.arguments[0]->op == ExpressionOp::kColumn;
+    if (!with_literal) return refuse(parts);
+  } else {
+    const std::optional<DataType> type = common_type(a, b);
+    if (!type) return refuse(parts);
+    for (ExpressionPtr& argument : parts.arguments) argument = converted(argument, *type);
+  }
+  return node(std::move(parts), type_of("b"));
+}
+
+// The values of the arguments at `positions` in one type, which is the call's.
+Result<ExpressionPtr> choice(CallParts parts, const std::vector<size_t>& positions) {
+  DataType type = parts.arguments[positions[0]]->type;
+  for (const size_t i : positions) {
+    const std::optional<DataType> both = common_type(type, parts.arguments[i]->type);
+    if (!both || is_text(*both)) return refuse(parts);
+    type = *both;
+  }
+  for (const size_t i : positions) parts.arguments[i] = converted(parts.arguments[i], type);
+  return node(std::move(parts), type);
+}
+
+Result<ExpressionPtr> case_call(CallParts parts) {
+  const size_t count = parts.arguments.size();
+  if (count < 3 || count % 2 == 0) return refuse(parts);
+  std::vector<size_t> positions;
+  for (size_t i = 0; i + 1 < count; i += 2) {
+    if (parts.arguments[i]->type.id != TypeId::kBool) return refuse(parts);
+    positions.push_back(i + 1);
+  }
+  positions.push_back(count - 1);
+  return choice(std::move(parts), positions);
+}
+
+// Coalescing of many is nested, so that what runs knows two only.
+Result<ExpressionPtr> coalesce_call(CallParts parts) {
+  if (parts.arguments.empty()) return refuse(parts);
+  std::vector<size_t> positions(parts.arguments.size());
+  for (size_t i = 0; i < positions.size(); ++i) positions[i] = i;
+  CD_ASSIGN(const ExpressionPtr all, choice(parts, positions));
+  ExpressionPtr whole = all->arguments.back();
+  for (size_t i = all->arguments.size() - 1; i-- > 0;) {
+    whole = node({ExpressionOp::kCoalesce, {all->arguments[i], whole}, {}, {}}, all->type);
+  }
+  return whole;
+}
+
+Result<ExpressionPtr> text_test(CallParts parts) {
+  const bool fits = parts.arguments.size() == 1 && is_text(parts.arguments[0]->type) &&
+                    parts.arguments[0]->op == ExpressionOp::kColumn && parts.values.size() == 1;
+  if (!fits) return refuse(parts);
+  return node(std::move(parts), type_of("b"));
+}
+
+Result<ExpressionPtr> membership(CallParts parts) {
+  if (parts.arguments.size() != 1) return refuse(parts);
+  const ExpressionPtr& subject = parts.arguments[0];
+  const ValueDomain domain = subject->domain();
+  const bool column_of_text = domain == ValueDomain::kText && subject->op == ExpressionOp::kColumn;
+  if (!column_of_text && domain != ValueDomain::kInteger) return refuse(parts);
+  return node(std::move(parts), type_of("b"));
+}
+
+Result<ExpressionPtr> cast(CallParts parts) {
+  if (parts.arguments.size() != 1) return refuse(parts);
+  const DataType from = parts.arguments[0]->type;
+  const DataType to = parts.type;
+  if (from == to) return parts.arguments[0];
+  bool fits = is_number(from);
+  if (parts.op == ExpressionOp::kToReal) fits = fits && is_real(to);
+  if (parts.op == ExpressionOp::kToInteger) fits = is_integer(from) && is_integer(to);
+  if (parts.op == ExpressionOp::kToScale) {
+    fits = (is_integer(from) || is_decimal(from)) && is_decimal(to) && to.scale >= 0 &&
+           digits_of(from).scale >= 0;
+  }
+  if (!fits) return refuse(parts);
+  return node(std::move(parts), to);
+}
+
+Result<ExpressionPtr> of_one(CallParts parts) {
+  if (parts.arguments.size() != 1) return refuse(parts);
+  const DataType& type = parts.arguments[0]->type;
+  switch (parts.op) {
+    case ExpressionOp::kNegate:
+      if (!is_number(type) || is_unsigned_integer(type.id)) return refuse(parts);
+      return node(parts, type);
+    case ExpressionOp::kAbs:
+      return is_number(type) ? Result<ExpressionPtr>(node(parts, type)) : refuse(parts);
+    case ExpressionOp::kIsNull:
+    case ExpressionOp::kIsValid:
+      return node(parts, type_of("b"));
+    case ExpressionOp::kYear:
+    case ExpressionOp::kMonth:
+    case ExpressionOp::kDay:
+    case ExpressionOp::kWeekday:
+      return is_instant(type) ? Result<ExpressionPtr>(node(parts, type_of("l"))) : refuse(parts);
+    case ExpressionOp::kHour:
+    case ExpressionOp::kMinute:
+    case ExpressionOp::kSecond: {
+      const bool fits = is_instant(type) && type.id == TypeId::kTimestamp;
+      return fits ? Result<ExpressionPtr>(node(parts, type_of("l"))) : refuse(parts);
+    }
+    default:  // kToDate
+      if (type.id == TypeId::kDate32) return parts.arguments[0];
+      return is_instant(type) ? Result<ExpressionPtr>(node(parts, type_of("tdD"))) : refuse(parts);
+  }
+}
+
+}  // namespace
+
+Result<ExpressionPtr> make_call(CallParts parts) {
+  switch (parts.op) {
+    case ExpressionOp::kAdd:
+    case ExpressionOp::kSubtract:
+    case ExpressionOp::kMultiply:
+    case ExpressionOp::kDivide:
+    case ExpressionOp::kFloorDivide:
+    case ExpressionOp::kRemainder:
+      return arithmetic(std::move(parts));
+    case ExpressionOp::kEqual:
+    case ExpressionOp::kNotEqual:
+    case ExpressionOp::kLess:
+    case ExpressionOp::kLessEqual:
+    case ExpressionOp::kGreater:
+    case ExpressionOp::kGreaterEqual:
+      return comparison(std::move(parts));
+    case ExpressionOp::kAnd:
+    case ExpressionOp::kOr:
+    case ExpressionOp::kNot: {
+      const size_t wanted = parts.op == ExpressionOp::kNot ? 1 : 2;
+      bool fits = parts.arguments.size() == wanted;
+      for (const ExpressionPtr& each : parts.arguments) fits &= each->type.id == TypeId::kBool;
+      if (!fits) return refuse(parts);
+      return node(std::move(parts), type_of("b"));
+    }
+    case ExpressionOp::kIsIn:
+      return membership(std::move(parts));
+    case ExpressionOp::kStartsWith:
+    case ExpressionOp::kEndsWith:
+    case ExpressionOp::kContains:
+      return text_test(std::move(parts));
+    case ExpressionOp::kCase:
+      return case_call(std::move(parts));
+    case ExpressionOp::kCoalesce:
+      return coalesce_call(std::move(parts));
+    case ExpressionOp::kToInteger:
+    case ExpressionOp::kToScale:
+    case ExpressionOp::kToReal:
+      return cast(std::move(parts));
+    default:
+      return of_one(std::move(parts));
+  }
+}
+
+}  // namespace crossdock

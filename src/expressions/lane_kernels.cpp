@@ -1,0 +1,384 @@
+// Plain loops that the compiler turns into vectors, once per instruction set.
+#include "expressions/lane_kernels.hpp"
+
+#include <cstring>
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "expressions/lane_kernels.cpp"
+#include <hwy/foreach_target.h>  // IWYU pragma: keep
+#include <hwy/highway.h>
+
+HWY_BEFORE_NAMESPACE();
+namespace crossdock::lanes::HWY_NAMESPACE {
+
+struct Add {
+  template <class T>
+  static HWY_INLINE T of(T a, T b) {
+    return a + b;
+  }
+};
+struct Subtract {
+  template <class T>
+  static HWY_INLINE T of(T a, T b) {
+    return a - b;
+  }
+};
+struct SubtractFrom {
+  template <class T>
+  static HWY_INLINE T of(T a, T b) {
+    return b - a;
+  }
+};
+struct Multiply {
+  template <class T>
+  static HWY_INLINE T of(T a, T b) {
+    return a * b;
+  }
+};
+struct Divide {
+  static HWY_INLINE double of(double a, double b) { return a / b; }
+};
+struct DivideInto {
+  static HWY_INLINE double of(double a, double b) { return b / a; }
+};
+struct Equal {
+  template <class T>
+  static HWY_INLINE bool of(T a, T b) {
+    return a == b;
+  }
+};
+struct NotEqual {
+  template <class T>
+  static HWY_INLINE bool of(T a, T b) {
+    return a != b;
+  }
+};
+struct Less {
+  template <class T>
+  static HWY_INLINE bool of(T a, T b) {
+    return a < b;
+  }
+};
+struct LessEqual {
+  template <class T>
+  static HWY_INLINE bool of(T a, T b) {
+    return a <= b;
+  }
+};
+struct Greater {
+  template <class T>
+  static HWY_INLINE bool of(T a, T b) {
+    return a > b;
+  }
+};
+struct GreaterEqual {
+  template <class T>
+  static HWY_INLINE bool of(T a, T b) {
+    return a >= b;
+  }
+};
+
+// out[i] = Op(a[i], b[i]), or of a[i] and the constant.
+template <class Op, class T, class Out>
+HWY_INLINE void map_two(const T* HWY_RESTRICT a,
+                        const T* HWY_RESTRICT b,
+                        T constant,
+                        int32_t count,
+                        Out* HWY_RESTRICT out) {
+  if (b == nullptr) {
+    for (int32_t i = 0; i < count; ++i) out[i] = static_cast<Out>(Op::of(a[i], constant));
+  } else {
+    for (int32_t i = 0; i < count; ++i) out[i] = static_cast<Out>(Op::of(a[i], b[i]));
+  }
+}
+
+void combine_words(WordOp op, const WordPair& from, int32_t count, uint64_t* out) {
+  switch (op) {
+    case WordOp::kAdd:
+      return map_two<Add>(from.a, from.b, from.constant, count, out);
+    case WordOp::kSubtract:
+      return map_two<Subtract>(from.a, from.b, from.constant, count, out);
+    case WordOp::kSubtractFrom:
+      return map_two<SubtractFrom>(from.a, from.b, from.constant, count, out);
+    case WordOp::kMultiply:
+      return map_two<Multiply>(from.a, from.b, from.constant, count, out);
+  }
+}
+
+void combine_reals(RealOp op, const RealPair& from, int32_t count, double* out) {
+  switch (op) {
+    case RealOp::kAdd:
+      return map_two<Add>(from.a, from.b, from.constant, count, out);
+    case RealOp::kSubtract:
+      return map_two<Subtract>(from.a, from.b, from.constant, count, out);
+    case RealOp::kSubtractFrom:
+      return map_two<SubtractFrom>(from.a, from.b, from.constant, count, out);
+    case RealOp::kMultiply:
+      return map_two<Multiply>(from.a, from.b, from.constant, count, out);
+    case RealOp::kDivide:
+      return map_two<Divide>(from.a, from.b, from.constant, count, out);
+    case RealOp::kDivideInto:
+      return map_two<DivideInto>(from.a, from.b, from.constant, count, out);
+  }
+}
+
+template <class T>
+struct Compared {
+  const T* a;
+  const T* b;
+  T constant;
+};
+
+template <class T>
+HWY_INLINE void compare(CompareOp op, const Compared<T>& from, int32_t count, uint8_t* out) {
+  switch (op) {
+    case CompareOp::kEqual:
+      return map_two<Equal>(from.a, from.b, from.constant, count, out);
+    case CompareOp::kNotEqual:
+      return map_two<NotEqual>(from.a, from.b, from.constant, count, out);
+    case CompareOp::kLess:
+      return map_two<Less>(from.a, from.b, from.constant, count, out);
+    case CompareOp::kLessEqual:
+      return map_two<LessEqual>(from.a, from.b, from.constant, count, out);
+    case CompareOp::kGreater:
+      return map_two<Greater>(from.a, from.b, from.constant, count, out);
+    case CompareOp::kGreaterEqual:
+      return map_two<GreaterEqual>(from.a, from.b, from.constant, count, out);
+  }
+}
+
+void compare_words(CompareOp op, const WordPair& from, int32_t count, uint8_t* out) {
+  compare(op,
+          Compared<int64_t>{reinterpret_cast<const int64_t*>(from.a),
+                            reinterpret_cast<const int64_t*>(from.b),
+                            static_cast<int64_t>(from.constant)},
+          count,
+          out);
+}
+
+void compare_reals(CompareOp op, const RealPair& from, int32_t count, uint8_t* out) {
+  compare(op, Compared<double>{from.a, from.b, from.constant}, count, out);
+}
+
+uint64_t magnitude(const uint64_t* HWY_RESTRICT words, int32_t count) {
+  uint64_t all = 0;
+  for (int32_t i = 0; i < count; ++i) {
+    all |= words[i] ^ static_cast<uint64_t>(static_cast<int64_t>(words[i]) >> 63);
+  }
+  return all;
+}
+
+uint64_t union_of(const uint64_t* HWY_RESTRICT words, int32_t count) {
+  uint64_t all = 0;
+  for (int32_t i = 0; i < count; ++i) all |= words[i];
+  return all;
+}
+
+template <class T>
+HWY_INLINE void extend(const void* from, int32_t count, uint64_t* HWY_RESTRICT out) {
+  const T* HWY_RESTRICT values = static_cast<const T*>(from);
+  for (int32_t i = 0; i < count; ++i) out[i] = static_cast<uint64_t>(int64_t{values[i]});
+}
+
+void extend_signed(const void* from, int32_t bytes, int32_t count, uint64_t* out) {
+  if (bytes == 1) return extend<int8_t>(from, count, out);
+  if (bytes == 2) return extend<int16_t>(from, count, out);
+  extend<int32_t>(from, count, out);
+}
+
+void extend_unsigned(const void* from, int32_t bytes, int32_t count, uint64_t* out) {
+  if (bytes == 1) return extend<uint8_t>(from, count, out);
+  if (bytes == 2) return extend<uint16_t>(from, count, out);
+  extend<uint32_t>(from, count, out);
+}
+
+bool load_low_words(const void* from,
+                    int32_t count,
+                    uint64_t* HWY_RESTRICT low,
+                    uint64_t* HWY_RESTRICT magnitude) {
+  const uint64_t* HWY_RESTRICT words = static_cast<const uint64_t*>(from);
+  uint64_t beyond = 0;
+  uint64_t all = 0;
+  for (int32_t i = 0; i < count; ++i) {
+    const uint64_t word = words[2 * i];
+    const uint64_t sign = static_cast<uint64_t>(static_cast<int64_t>(word) >> 63);
+    beyond |= words[2 * i + 1] ^ sign;
+    all |= word ^ sign;
+    low[i] = word;
+  }
+  *magnitude = all;
+  return beyond == 0;
+}
+
+void load_high_words(const void* from, int32_t count, uint64_t* HWY_RESTRICT high) {
+  const uint64_t* HWY_RESTRICT words = static_cast<const uint64_t*>(from);
+  for (int32_t i = 0; i < count; ++i) high[i] = words[2 * i + 1];
+}
+
+void store_wide(const uint64_t* HWY_RESTRICT low,
+                const uint64_t* HWY_RESTRICT high,
+                int32_t count,
+                void* to) {
+  uint64_t* HWY_RESTRICT words = static_cast<uint64_t*>(to);
+  for (int32_t i = 0; i < count; ++i) {
+    words[2 * i] = low[i];
+    words[2 * i + 1] =
+        high != nullptr ? high[i] : static_cast<uint64_t>(static_cast<int64_t>(low[i]) >> 63);
+  }
+}
+
+void extend_floats(const float* HWY_RESTRICT from, int32_t count, double* HWY_RESTRICT out) {
+  for (int32_t i = 0; i < count; ++i) out[i] = from[i];
+}
+
+void round_to_floats(double* HWY_RESTRICT values, int32_t count) {
+  for (int32_t i = 0; i < count; ++i) values[i] = static_cast<float>(values[i]);
+}
+
+void words_to_reals(const uint64_t* HWY_RESTRICT words,
+                    double divisor,
+                    int32_t count,
+                    double* HWY_RESTRICT out) {
+  for (int32_t i = 0; i < count; ++i) {
+    out[i] = static_cast<double>(static_cast<int64_t>(words[i])) / divisor;
+  }
+}
+
+HWY_INLINE uint8_t bit(const uint8_t* bits, int64_t at) { return (bits[at >> 3] >> (at & 7)) & 1; }
+
+void expand_bits(const uint8_t* bits, int64_t first, int32_t count, uint8_t* bytes) {
+  int32_t i = 0;
+  for (; i < count && ((first + i) & 7) != 0; ++i) bytes[i] = bit(bits, first + i);
+  for (; i + 8 <= count; i += 8) {
+    // Copies of the byte 7 bits apart put bit k of it at the bottom of byte k.
+    const uint64_t all = bits[(first + i) >> 3];
+    const uint64_t low = (all & 0x0F) * 0x00204081U & 0x01010101U;
+    const uint64_t high = (all >> 4) * 0x00204081U & 0x01010101U;
+    const uint64_t spread = low | high << 32;
+    std::memcpy(bytes + i, &spread, 8);
+  }
+  for (; i < count; ++i) bytes[i] = bit(bits, first + i);
+}
+
+void pack_bits(const uint8_t* bytes, int32_t count, uint8_t* bits) {
+  int32_t i = 0;
+  for (; i + 8 <= count; i += 8) {
+    uint64_t spread;
+    std::memcpy(&spread, bytes + i, 8);
+    // Byte k, which is 0 or 1, moves to bit 56 + k; no two sums of the product meet in the top byte.
+    bits[i >> 3] = static_cast<uint8_t>(spread * 0x0102040810204080U >> 56);
+  }
+  if (i == count) return;
+  uint8_t last = 0;
+  for (int32_t k = i; k < count; ++k) last = static_cast<uint8_t>(last | bytes[k] << (k - i));
+  bits[i >> 3] = last;
+}
+
+void and_bytes(const uint8_t* HWY_RESTRICT a,
+               const uint8_t* HWY_RESTRICT b,
+               int32_t count,
+               uint8_t* HWY_RESTRICT out) {
+  for (int32_t i = 0; i < count; ++i) out[i] = a[i] & b[i];
+}
+
+int32_t count_bytes(const uint8_t* HWY_RESTRICT bytes, int32_t count) {
+  int32_t total = 0;
+  for (int32_t i = 0; i < count; ++i) total += bytes[i];
+  return total;
+}
+
+int32_t positions_of(const uint8_t* bytes, int32_t count, uint16_t* rows) {
+  int32_t found = 0;
+  for (int32_t i = 0; i < count; ++i) {
+    rows[found] = static_cast<uint16_t>(i);
+    found += bytes[i];
+  }
+  return found;
+}
+
+}  // namespace crossdock::lanes::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace crossdock::lanes {
+
+HWY_EXPORT(combine_words);
+HWY_EXPORT(compare_words);
+HWY_EXPORT(combine_reals);
+HWY_EXPORT(compare_reals);
+HWY_EXPORT(magnitude);
+HWY_EXPORT(union_of);
+HWY_EXPORT(extend_signed);
+HWY_EXPORT(extend_unsigned);
+HWY_EXPORT(load_low_words);
+HWY_EXPORT(load_high_words);
+HWY_EXPORT(store_wide);
+HWY_EXPORT(extend_floats);
+HWY_EXPORT(round_to_floats);
+HWY_EXPORT(words_to_reals);
+HWY_EXPORT(expand_bits);
+HWY_EXPORT(pack_bits);
+HWY_EXPORT(and_bytes);
+HWY_EXPORT(count_bytes);
+HWY_EXPORT(positions_of);
+
+void combine_words(WordOp op, const WordPair& from, int32_t count, uint64_t* out) {
+  HWY_DYNAMIC_DISPATCH(combine_words)(op, from, count, out);
+}
+void compare_words(CompareOp op, const WordPair& from, int32_t count, uint8_t* out) {
+  HWY_DYNAMIC_DISPATCH(compare_words)(op, from, count, out);
+}
+void combine_reals(RealOp op, const RealPair& from, int32_t count, double* out) {
+  HWY_DYNAMIC_DISPATCH(combine_reals)(op, from, count, out);
+}
+void compare_reals(CompareOp op, const RealPair& from, int32_t count, uint8_t* out) {
+  HWY_DYNAMIC_DISPATCH(compare_reals)(op, from, count, out);
+}
+uint64_t magnitude(const uint64_t* words, int32_t count) {
+  return HWY_DYNAMIC_DISPATCH(magnitude)(words, count);
+}
+uint64_t union_of(const uint64_t* words, int32_t count) {
+  return HWY_DYNAMIC_DISPATCH(union_of)(words, count);
+}
+void extend_signed(const void* from, int32_t bytes, int32_t count, uint64_t* out) {
+  HWY_DYNAMIC_DISPATCH(extend_signed)(from, bytes, count, out);
+}
+void extend_unsigned(const void* from, int32_t bytes, int32_t count, uint64_t* out) {
+  HWY_DYNAMIC_DISPATCH(extend_unsigned)(from, bytes, count, out);
+}
+bool load_low_words(const void* from, int32_t count, uint64_t* low, uint64_t* magnitude) {
+  return HWY_DYNAMIC_DISPATCH(load_low_words)(from, count, low, magnitude);
+}
+void load_high_words(const void* from, int32_t count, uint64_t* high) {
+  HWY_DYNAMIC_DISPATCH(load_high_words)(from, count, high);
+}
+void store_wide(const uint64_t* low, const uint64_t* high, int32_t count, void* to) {
+  HWY_DYNAMIC_DISPATCH(store_wide)(low, high, count, to);
+}
+void extend_floats(const float* from, int32_t count, double* out) {
+  HWY_DYNAMIC_DISPATCH(extend_floats)(from, count, out);
+}
+void round_to_floats(double* values, int32_t count) {
+  HWY_DYNAMIC_DISPATCH(round_to_floats)(values, count);
+}
+void words_to_reals(const uint64_t* words, double divisor, int32_t count, double* out) {
+  HWY_DYNAMIC_DISPATCH(words_to_reals)(words, divisor, count, out);
+}
+void expand_bits(const uint8_t* bits, int64_t first, int32_t count, uint8_t* bytes) {
+  HWY_DYNAMIC_DISPATCH(expand_bits)(bits, first, count, bytes);
+}
+void pack_bits(const uint8_t* bytes, int32_t count, uint8_t* bits) {
+  HWY_DYNAMIC_DISPATCH(pack_bits)(bytes, count, bits);
+}
+void and_bytes(const uint8_t* a, const uint8_t* b, int32_t count, uint8_t* out) {
+  HWY_DYNAMIC_DISPATCH(and_bytes)(a, b, count, out);
+}
+int32_t count_bytes(const uint8_t* bytes, int32_t count) {
+  return HWY_DYNAMIC_DISPATCH(count_bytes)(bytes, count);
+}
+int32_t positions_of(const uint8_t* bytes, int32_t count, uint16_t* rows) {
+  return HWY_DYNAMIC_DISPATCH(positions_of)(bytes, count, rows);
+}
+
+}  // namespace crossdock::lanes
+#endif

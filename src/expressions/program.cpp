@@ -1,0 +1,114 @@
+// Flattens trees into steps.
+#include "expressions/program.hpp"
+
+#include <algorithm>
+#include <map>
+#include <string>
+
+namespace crossdock {
+namespace {
+
+constexpr size_t kMaxSteps = 60'000;  // a step is named by 16 bits
+
+// What makes two steps the same: function, type, own values, arguments.
+std::string identity(const Expression& expression, const std::vector<int32_t>& arguments) {
+  std::string key = fmt::format(
+      "{}|{}|{}", static_cast<int>(expression.op), expression.type.arrow_format, expression.column);
+  for (const LiteralValue& value : expression.values) {
+    key += fmt::format("|{}.{:x}.{:x}.{:x}.{}:",
+                       value.null,
+                       static_cast<uint64_t>(value.integer),
+                       static_cast<uint64_t>(value.integer >> 64),
+                       __builtin_bit_cast(uint64_t, value.real),
+                       value.text.size());
+    key += value.text;
+  }
+  for (const int32_t argument : arguments) key += fmt::format(",{}", argument);
+  return key;
+}
+
+}  // namespace
+
+class Program::Builder {
+ public:
+  int32_t add(const ExpressionPtr& expression) {
+    std::vector<int32_t> arguments;
+    for (const ExpressionPtr& argument : expression->arguments) {
+      arguments.push_back(add(argument));
+    }
+    const auto [at, is_new] =
+        known_.try_emplace(identity(*expression, arguments), static_cast<int32_t>(steps_.size()));
+    if (is_new) steps_.push_back({expression, std::move(arguments), 0});
+    return at->second;
+  }
+
+  // A slot is free once its last reader has run. The result of a step never lies where its arguments
+  // do. `kept` are read from outside. Literals are written once, so they have slots of their own.
+  int32_t assign_slots(const std::vector<int32_t>& kept) {
+    const auto count = static_cast<int32_t>(steps_.size());
+    std::vector<int32_t> last_reader(steps_.size(), 0);
+    for (int32_t i = 0; i < count; ++i) {
+      for (const int32_t argument : steps_[i].arguments) last_reader[argument] = i;
+    }
+    int32_t slots = 0;
+    for (int32_t i = 0; i < count; ++i) {
+      if (is_literal(i)) steps_[i].slot = slots++;
+      if (is_literal(i)) last_reader[i] = count;
+    }
+    for (const int32_t step : kept) last_reader[step] = count;
+    std::vector<int32_t> free;
+    for (int32_t i = 0; i < count; ++i) {
+      if (is_literal(i)) continue;
+      if (free.empty()) free.push_back(slots++);
+      steps_[i].slot = free.back();
+      free.pop_back();
+      std::vector<int32_t> done = steps_[i].arguments;
+      std::sort(done.begin(), done.end());
+      done.erase(std::unique(done.begin(), done.end()), done.end());
+      for (const int32_t argument : done) {
+        if (last_reader[argument] == i) free.push_back(steps_[argument].slot);
+      }
+    }
+    return slots;
+  }
+
+  std::vector<Step>& steps() { return steps_; }
+
+ private:
+  bool is_literal(int32_t step) const {
+    return steps_[step].expression->op == ExpressionOp::kLiteral;
+  }
+
+  std::vector<Step> steps_;
+  std::map<std::string, int32_t> known_;
+};
+
+Result<std::shared_ptr<const Program>> Program::create(std::vector<ExpressionPtr> filters,
+                                                       std::vector<ExpressionPtr> outputs) {
+  auto program = std::make_shared<Program>();
+  Builder builder;
+  for (const ExpressionPtr& filter : filters) {
+    if (filter->type.id != TypeId::kBool) {
+      return make_error(ErrorCode::kInvalidArgument,
+                        "the filter {} is of type {}, not bool",
+                        expression_text(*filter),
+                        type_name(filter->type));
+    }
+    program->filters_.push_back(builder.add(filter));
+  }
+  program->filter_steps_ = static_cast<int32_t>(builder.steps().size());
+  for (const ExpressionPtr& output : outputs) program->outputs_.push_back(builder.add(output));
+  if (builder.steps().size() > kMaxSteps) {
+    return make_error(ErrorCode::kInvalidArgument,
+                      "expressions of {} steps, {} are the most",
+                      builder.steps().size(),
+                      kMaxSteps);
+  }
+  std::vector<int32_t> kept = program->filters_;
+  kept.insert(kept.end(), program->outputs_.begin(), program->outputs_.end());
+  program->slot_count_ = builder.assign_slots(kept);
+  program->steps_ = std::move(builder.steps());
+  return std::shared_ptr<const Program>(std::move(program));
+}
+
+}  // namespace crossdock

@@ -1,0 +1,104 @@
+// What the steps of a program share while they compute one block. Internal to the room.
+//
+// Integers, decimals and times are signed words, with upper words beside them only where a value of
+// the block needs more than 64 bits; `bits` bounds all words, so that most arithmetic needs no check.
+// A row that cannot be computed is poisoned, not refused: whether it matters is known only where a
+// filter or a choice has decided that the row is wanted.
+#pragma once
+
+#include <cstdint>
+
+#include "base/int128.hpp"
+#include "expressions/lane_kernels.hpp"
+#include "expressions/program.hpp"
+#include "table/column.hpp"
+
+namespace crossdock::steps {
+
+constexpr int32_t kBlockRows = 1024;
+
+// Lanes of one step's result. Which of low, real and bytes is set follows from the domain; texts have
+// `valid` only.
+struct Value {
+  const uint64_t* low = nullptr;
+  const uint64_t* high = nullptr;  // nullptr: the signs of the lower words
+  const double* real = nullptr;
+  const uint8_t* bytes = nullptr;    // bools, 0 or 1
+  const uint8_t* valid = nullptr;    // 0 or 1; nullptr: all are. Rows without value hold anything.
+  const uint16_t* poison = nullptr;  // 1 + the step that failed, 0 = none; nullptr: none
+  int32_t bits = 63;                 // all integers are in [-2^bits, 2^bits)
+  bool bits_known = true;            // false: nobody has looked yet
+  bool constant = false;             // the same on every row
+};
+
+// The memory of one slot.
+struct Slot {
+  uint64_t* low;
+  uint64_t* high;
+  uint8_t* valid;
+  uint16_t* poison;
+  double* real() const { return reinterpret_cast<double*>(low); }
+  uint8_t* bytes() const { return reinterpret_cast<uint8_t*>(low); }
+};
+
+// An odd number of cache lines, so that the same row of several slots lies in different sets.
+constexpr int64_t kSlotBytes = int64_t{kBlockRows} * (8 + 8 + 1 + 2) + 64;
+
+struct Frame {
+  const Program* program = nullptr;
+  const Batch* batch = nullptr;
+  int64_t begin = 0;
+  int32_t count = 0;
+  Value* values = nullptr;  // one per step
+  uint8_t* memory = nullptr;
+
+  const Step& step(int32_t index) const { return program->steps()[index]; }
+  Slot slot(int32_t index) const {
+    uint8_t* at = memory + step(index).slot * kSlotBytes;
+    return {reinterpret_cast<uint64_t*>(at),
+            reinterpret_cast<uint64_t*>(at + kBlockRows * 8),
+            at + kBlockRows * 18,
+            reinterpret_cast<uint16_t*>(at + kBlockRows * 16)};
+  }
+  Value& argument(int32_t index, int32_t position) const {
+    return values[step(index).arguments[position]];
+  }
+
+  // The row's value is valid where those of all arguments are, and poisoned where one of theirs is.
+  void merge_marks(int32_t index, Value& out) const;
+  // Notes that the row cannot be computed, if it is valid and not poisoned yet.
+  void poison(int32_t index, Value& out, int32_t row) const;
+};
+
+inline Int128 join_words(uint64_t low, uint64_t high) {
+  return static_cast<Int128>(static_cast<UInt128>(high) << 64 | low);
+}
+
+inline Int128 integer_at(const Value& value, int32_t row) {
+  if (value.high == nullptr) return static_cast<int64_t>(value.low[row]);
+  return join_words(value.low[row], value.high[row]);
+}
+
+// The bound of the value's words, looked for if nobody has.
+int32_t known_bits(Value& value, int32_t count);
+
+// What integers of a type may be.
+struct IntegerRange {
+  Int128 min;
+  Int128 max;
+};
+IntegerRange integer_range(const DataType& type);
+
+// One function per family; each computes values[index] from the step's arguments.
+void load_column(const Frame& frame, int32_t index);
+void fill_literal(const Frame& frame, int32_t index);
+void run_integers(const Frame& frame, int32_t index);  // kAdd ... kAbs, kToInteger, kToScale
+void run_reals(const Frame& frame, int32_t index);     // kAdd ... kAbs, kToReal
+void run_comparison(const Frame& frame, int32_t index);
+void run_logic(const Frame& frame, int32_t index);  // kAnd, kOr, kNot, kIsNull, kIsValid
+void run_choice(const Frame& frame, int32_t index);
+void run_membership(const Frame& frame, int32_t index);  // integers
+void run_text_test(const Frame& frame, int32_t index);   // comparisons too
+void run_date_part(const Frame& frame, int32_t index);
+
+}  // namespace crossdock::steps

@@ -1,0 +1,46 @@
+// The public computed columns: JSON becomes a program.
+#include "session/expressions.hpp"
+
+#include "base/team.hpp"
+#include "expressions/computed_columns.hpp"
+#include "session/state.hpp"
+
+namespace crossdock {
+
+Result<ComputedColumns> make_computed(const ComputeOptions& options, const Schema& schema) {
+  ComputedColumns computed;
+  std::vector<ExpressionPtr> filters;
+  if (!options.where.empty()) {
+    CD_ASSIGN(filters, parse_expressions(options.where, schema));
+  }
+  std::vector<ExpressionPtr> outputs;
+  for (const ComputedColumn& column : options.columns) {
+    CD_ASSIGN(outputs.emplace_back(), parse_expression(column.expression, schema));
+    computed.names.push_back(column.name);
+    if (layout(outputs.back()->type) == Layout::kFixed ||
+        layout(outputs.back()->type) == Layout::kBits) {
+      if (outputs.back()->type.id != TypeId::kDictionary) continue;
+    }
+    return make_error(ErrorCode::kUnsupportedType,
+                      "the computed column '{}' is {}; texts can be tested, not computed",
+                      column.name,
+                      type_name(outputs.back()->type));
+  }
+  CD_ASSIGN(computed.program, Program::create(std::move(filters), std::move(outputs)));
+  computed.mask = options.mask;
+  return computed;
+}
+
+ArrowTable compute_columns(const Engine& engine,
+                           const ArrowTable& table,
+                           const ComputeOptions& options) {
+  const Engine::State& state = *engine.state();
+  const Table& rows = *table.state()->table;
+  const ComputedColumns computed = value_or_throw(make_computed(options, *rows.schema));
+  Team team(state.threads);
+  auto made = std::make_shared<ArrowTable::State>();
+  made->table = value_or_throw(compute_columns(rows, computed, team, *state.memory, CancelFlag()));
+  return ArrowTable(std::move(made));
+}
+
+}  // namespace crossdock

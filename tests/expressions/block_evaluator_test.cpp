@@ -1,0 +1,211 @@
+// Blocks of rows through programs: values in words, in 128 bits and at their limits, NULLs, rows that
+// cannot be computed, and columns written out.
+#include "expressions/block_evaluator.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "expressions/computed_columns.hpp"
+#include "table/arrow_builder.hpp"
+
+namespace crossdock {
+namespace {
+
+using arrow_test::Columns;
+using arrow_test::fixed;
+using arrow_test::Optionals;
+using arrow_test::Texts;
+
+constexpr Int128 kHuge = static_cast<Int128>(1) << 100;
+
+std::string column(const std::string& name) { return R"({"column": ")" + name + R"("})"; }
+
+std::string call(const std::string& function, const std::string& of, const std::string& more = "") {
+  return R"({"call": ")" + function + R"(", "of": [)" + of + "]" + more + "}";
+}
+
+std::string literal(const std::string& value, const std::string& type) {
+  return R"({"literal": )" + value + R"(, "type": ")" + type + R"("})";
+}
+
+Result<ComputedColumns> computed(const Columns& columns,
+                                 const std::string& output,
+                                 const std::string& where) {
+  const SchemaPtr schema = arrow_test::make_schema_ptr(columns);
+  CD_ASSIGN(std::vector<ExpressionPtr> filters, parse_expressions(where, *schema));
+  CD_ASSIGN(ExpressionPtr expression, parse_expression(output, *schema));
+  ComputedColumns made;
+  CD_ASSIGN(made.program, Program::create(std::move(filters), {expression}));
+  made.names = {"out"};
+  made.mask = "kept";
+  return made;
+}
+
+// The computed values as text, bools as 1 and 0; or the error's code and message.
+Texts run(const Columns& columns, const std::string& output, const std::string& where = "[]") {
+  const Result<ComputedColumns> made = computed(columns, output, where);
+  EXPECT_TRUE(made.ok()) << made.error().message;
+  const TablePtr table = arrow_test::make_table({columns});
+  Team team(1);
+  const auto memory = Memory::create(int64_t{1} << 30);
+  const CancelFlag cancel;
+  const Result<TablePtr> result = compute_columns(*table, made.value(), team, *memory, cancel);
+  if (!result.ok()) return {code_text(result.error().code), result.error().message};
+  const int out = static_cast<int>(columns.size());
+  Texts cells = arrow_test::cells(*result.value(), out);
+  for (std::string& cell : cells) {
+    if (cell == "true") cell = "1";
+    if (cell == "false") cell = "0";
+  }
+  return cells;
+}
+
+TEST(BlockEvaluator, DecimalsBeyondWordsAreExact) {
+  const Columns columns = {
+      {"d", fixed<Int128>("d:38,0", {kHuge, -kHuge, std::nullopt, Int128{7}})},
+      {"e", fixed<Int128>("d:38,0", {Int128{3}, Int128{5}, Int128{1}, Int128{-7}})}};
+  const Columns expected = {
+      {"x", fixed<Int128>("d:38,0", {kHuge * 3, -kHuge * 5, std::nullopt, Int128{-49}})}};
+  EXPECT_EQ(run(columns, call("multiply", column("d") + "," + column("e"))),
+            arrow_test::cells(*arrow_test::make_table({expected}), 0));
+}
+
+TEST(BlockEvaluator, OverflowNamesThePartAndTheRow) {
+  const Columns columns = {{"a", fixed<int8_t>("c", {1, 100, std::nullopt})},
+                           {"b", fixed<int8_t>("c", {1, 28, 100})}};
+  const Texts found = run(columns, call("abs", call("add", column("a") + "," + column("b"))));
+  EXPECT_EQ(found[0], "CD-304");
+  EXPECT_THAT(found[1], testing::HasSubstr("a + b does not fit int8"));
+  EXPECT_THAT(found[1], testing::HasSubstr("row      1 of a batch of 3"));
+  EXPECT_EQ(run(columns,
+                call("add", column("a") + "," + column("b")),
+                "[" + call("less", column("a") + "," + literal("50", "c")) + "]")[0],
+            "2");
+}
+
+TEST(BlockEvaluator, ErrorsCountOnlyWhereTheRowIsWanted) {
+  const Columns columns = {{"a", fixed<int64_t>("l", {10, 20, -7, std::nullopt})},
+                           {"b", fixed<int64_t>("l", {0, 3, 2, 0})}};
+  const std::string quotient = call("floor_divide", column("a") + "," + column("b"));
+  EXPECT_EQ(run(columns, quotient)[0], "CD-304");
+  const std::string guarded = call("case",
+                                   call("not_equal", column("b") + "," + literal("0", "l")) + "," +
+                                       quotient + "," + literal("-1", "l"));
+  EXPECT_EQ(run(columns, guarded), (Texts{"-1", "6", "-4", "-1"}));
+  // A later filter sees only what an earlier one left.
+  const std::string where = "[" + call("not_equal", column("b") + "," + literal("0", "l")) + "," +
+                            call("greater", quotient + "," + literal("0", "l")) + "]";
+  EXPECT_EQ(run(columns, column("a"), where)[1], "20");
+}
+
+TEST(BlockEvaluator, RemaindersFollowTheDivisor) {
+  const Columns columns = {
+      {"a", fixed<int64_t>("l", {7, -7, 7, -7, INT64_MIN, std::nullopt})},
+      {"b", fixed<int64_t>("l", {3, 3, -3, -3, -1, 0})},
+  };
+  EXPECT_EQ(run(columns, call("remainder", column("a") + "," + column("b"))),
+            (Texts{"1", "2", "-2", "-1", "0", "null"}));
+}
+
+TEST(BlockEvaluator, UnsignedNumbersUseAllTheirBits) {
+  const Columns columns = {{"u", fixed<uint64_t>("L", {UINT64_MAX, 1, std::nullopt})}};
+  EXPECT_EQ(run(columns, call("subtract", column("u") + "," + literal("1", "L"))),
+            (Texts{"18446744073709551614", "0", "null"}));
+  EXPECT_EQ(run(columns, call("add", column("u") + "," + literal("1", "L")))[0], "CD-304");
+  EXPECT_EQ(run(columns, call("greater", column("u") + "," + literal("5", "L"))),
+            (Texts{"1", "0", "null"}));
+  EXPECT_EQ(run(columns, call("subtract", literal("0", "L") + "," + column("u")))[0], "CD-304");
+}
+
+TEST(BlockEvaluator, LogicHasThreeValues) {
+  Optionals<bool> a;
+  Optionals<bool> b;
+  const Optionals<bool> values = {true, false, std::nullopt};
+  for (const auto& x : values) {
+    for (const auto& y : values) {
+      a.push_back(x);
+      b.push_back(y);
+    }
+  }
+  const Columns columns = {{"a", arrow_test::bools(a)}, {"b", arrow_test::bools(b)}};
+  const std::string both = column("a") + "," + column("b");
+  EXPECT_EQ(run(columns, call("and_kleene", both)),
+            (Texts{"1", "0", "null", "0", "0", "0", "null", "0", "null"}));
+  EXPECT_EQ(run(columns, call("or_kleene", both)),
+            (Texts{"1", "1", "1", "1", "0", "null", "1", "null", "null"}));
+  EXPECT_EQ(run(columns, call("invert", column("a")))[6], "null");
+  EXPECT_EQ(run(columns, call("is_null", column("b"))),
+            (Texts{"0", "0", "1", "0", "0", "1", "0", "0", "1"}));
+}
+
+TEST(BlockEvaluator, TextsOfEveryLayoutAreTested) {
+  const Optionals<std::string> names = {
+      "air", "a longer text than a view", std::nullopt, "", "rail"};
+  for (const char* format : {"u", "U", "vu"}) {
+    const Columns columns = {{"s", arrow_test::texts(format, names)}};
+    EXPECT_EQ(run(columns, call("equal", column("s") + "," + literal(R"("rail")", "u"))),
+              (Texts{"0", "0", "null", "0", "1"}));
+    EXPECT_EQ(run(columns, call("is_in", column("s"), R"(, "values": ["", "air"])")),
+              (Texts{"1", "0", "null", "1", "0"}));
+    EXPECT_EQ(run(columns, call("ends_with", column("s"), R"(, "values": ["view"])")),
+              (Texts{"0", "1", "null", "0", "0"}));
+  }
+  const Columns encoded = {
+      {"s",
+       arrow_test::encoded("c",
+                           {1, 0, std::nullopt, 2, 1, 1},
+                           arrow_test::texts("u", {"x", "air", std::nullopt}))}};
+  EXPECT_EQ(run(encoded, call("equal", column("s") + "," + literal(R"("air")", "u"))),
+            (Texts{"1", "0", "null", "null", "1", "1"}));
+}
+
+TEST(BlockEvaluator, BlocksAndPiecesJoinWithoutSeams) {
+  Optionals<int32_t> values;
+  Texts expected;
+  for (int32_t i = 0; i < 40'007; ++i) {
+    values.push_back(i % 7 == 3 ? std::optional<int32_t>() : i);
+    expected.push_back(i % 7 == 3 ? "null" : i % 2 == 0 ? "1" : "0");
+  }
+  const Columns columns = {{"i", fixed<int32_t>("i", values)}};
+  EXPECT_EQ(
+      run(columns,
+          call("equal",
+               call("remainder", column("i") + "," + literal("2", "i")) + "," + literal("0", "i"))),
+      expected);
+}
+
+TEST(BlockEvaluator, SlicesBeginAnywhere) {
+  const Columns whole = {
+      {"i", fixed<int16_t>("s", {1, std::nullopt, 3, 4, 5})},
+      {"b", arrow_test::bools({true, false, std::nullopt, true, false})},
+  };
+  Columns columns = whole;
+  for (auto& each : columns) each.array = arrow_test::sliced(each.array, 1, 4);
+  EXPECT_EQ(run(columns, call("case", column("b") + "," + column("i") + "," + literal("-1", "s"))),
+            (Texts{"-1", "-1", "4", "-1"}));
+}
+
+TEST(BlockEvaluator, SharedPartsAreComputedOnce) {
+  const SchemaPtr schema = arrow_test::make_schema_ptr(
+      {{"a", fixed<int64_t>("l", {1})}, {"b", fixed<int64_t>("l", {1})}});
+  const std::string sum = call("add", column("a") + "," + column("b"));
+  const ExpressionPtr one = parse_expression(sum, *schema).value();
+  const ExpressionPtr two = parse_expression(call("multiply", sum + "," + sum), *schema).value();
+  const auto program = Program::create({}, {one, two});
+  ASSERT_TRUE(program.ok());
+  EXPECT_EQ(program.value()->steps().size(), 4u);
+  EXPECT_FALSE(Program::create({one}, {}).ok());
+}
+
+TEST(BlockEvaluator, MemoryIsReserved) {
+  const Columns columns = {{"a", fixed<int64_t>("l", {1})}};
+  const Result<ComputedColumns> made = computed(columns, column("a"), "[]");
+  const auto memory = Memory::create(1000);
+  const auto evaluator = BlockEvaluator::create(made.value().program, *memory);
+  ASSERT_FALSE(evaluator.ok());
+  EXPECT_EQ(evaluator.error().code, ErrorCode::kOutOfMemoryBudget);
+  EXPECT_EQ(memory->used_bytes(), 0);
+}
+
+}  // namespace
+}  // namespace crossdock

@@ -1,0 +1,153 @@
+// What is an expression and what is not, and which types calls have.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "expressions/expression.hpp"
+
+namespace crossdock {
+namespace {
+
+Schema make_schema() {
+  Schema schema;
+  const auto add = [&](const char* name, const char* format) {
+    schema.fields.push_back({name, parse_arrow_format(format).value(), true, ""});
+  };
+  add("i8", "c");
+  add("i64", "l");
+  add("u32", "I");
+  add("u64", "L");
+  add("f32", "f");
+  add("price", "d:15,2");
+  add("wide", "d:38,4");
+  add("day", "tdD");
+  add("zoned", "tsu:Asia/Tokyo");
+  add("flag", "b");
+  add("name", "u");
+  add("bytes", "z");
+  return schema;
+}
+
+std::string parsed(const std::string& json) {
+  const Result<ExpressionPtr> found = parse_expression(json, make_schema());
+  if (!found.ok()) return code_text(found.error().code) + " " + found.error().message;
+  return expression_text(*found.value()) + " : " + type_name(found.value()->type);
+}
+
+std::string call(const std::string& function, const std::string& of, const std::string& more = "") {
+  return R"({"call": ")" + function + R"(", "of": [)" + of + "]" + more + "}";
+}
+
+std::string column(const std::string& name) { return R"({"column": ")" + name + R"("})"; }
+
+TEST(ExpressionJson, TypesFollowTheArguments) {
+  EXPECT_EQ(parsed(column("price")), "price : decimal128(15, 2)");
+  EXPECT_EQ(parsed(call("add", column("i8") + "," + column("i64"))),
+            "to_integer(i8, int64) + i64 : int64");
+  EXPECT_EQ(parsed(call("add", column("i8") + "," + column("u32"))),
+            "to_integer(i8, int64) + to_integer(u32, int64) : int64");
+  EXPECT_EQ(parsed(call("multiply", column("price") + "," + column("price"))),
+            "price * price : decimal128(31, 4)");
+  EXPECT_EQ(parsed(call("multiply", column("wide") + "," + column("price"))),
+            "wide * price : decimal128(38, 6)");
+  EXPECT_EQ(parsed(call("subtract", R"({"literal": "1", "type": "d:1,0"},)" + column("price"))),
+            "1.00 - price : decimal128(16, 2)");
+  EXPECT_EQ(parsed(call("divide", column("price") + "," + column("i64"))),
+            "to_real(price, float64) / to_real(i64, float64) : float64");
+  EXPECT_EQ(parsed(call("multiply", column("f32") + "," + column("i8"))),
+            "f32 * to_real(i8, float32) : float32");
+  EXPECT_EQ(parsed(call("less", column("day") + R"(,{"literal": 3, "type": "tdD"})")),
+            "day < 3 : bool");
+  EXPECT_EQ(parsed(call("is_in", column("name"), R"(, "values": ["a", "b"])")),
+            "is_in(name, 'a', 'b') : bool");
+  EXPECT_EQ(parsed(call("cast", column("i8"), R"(, "type": "d:9,2")")),
+            "to_decimal(i8, decimal128(9, 2)) : decimal128(9, 2)");
+  EXPECT_EQ(
+      parsed(
+          call("case", column("flag") + "," + column("i8") + R"(,{"literal": null, "type": "l"})")),
+      "case(flag, to_integer(i8, int64), null) : int64");
+  EXPECT_EQ(parsed(call("coalesce", column("i8") + "," + column("i8") + "," + column("i8"))),
+            "coalesce(i8, coalesce(i8, i8)) : int8");
+  EXPECT_EQ(parsed(call("year", column("day"))), "year(day) : int64");
+}
+
+TEST(ExpressionJson, WhatHasNoTypeIsRefused) {
+  for (const std::string& json : {
+           call("add", column("i64") + "," + column("u64")),
+           call("add", column("flag") + "," + column("i64")),
+           call("add", column("i64")),
+           call("remainder", column("f32") + "," + column("f32")),
+           call("floor_divide", column("price") + "," + column("i8")),
+           call("negate", column("u32")),
+           call("less", column("wide") + R"(,{"literal": "1", "type": "d:38,38"})"),
+           call("less", column("name") + "," + column("name")),
+           call("less", column("day") + "," + column("i64")),
+           call("and_kleene", column("flag") + "," + column("i8")),
+           call("case", column("i8") + "," + column("i8") + "," + column("i8")),
+           call("case", column("flag") + "," + column("i8")),
+           call("coalesce", ""),
+           call("year", column("zoned")),
+           call("hour", column("day")),
+           call("starts_with", column("i8"), R"(, "values": [1])"),
+           call("starts_with", column("name")),
+           call("is_in", column("f32"), R"(, "values": [1])"),
+           call("cast", column("price"), R"(, "type": "l")"),
+           call("cast", column("name"), R"(, "type": "l")"),
+           column("bytes"),
+       }) {
+    EXPECT_THAT(parsed(json), testing::StartsWith("CD-102")) << json;
+  }
+}
+
+TEST(ExpressionJson, WhatIsNotOfTheFormIsRefused) {
+  for (const std::string& json : std::vector<std::string>{
+           "",
+           "{",
+           "[]",
+           "3",
+           "{}",
+           R"({"column": 3})",
+           R"({"literal": 3})",
+           R"({"literal": 3, "type": 4})",
+           R"({"literal": "x", "type": "l"})",
+           R"({"literal": 1.5, "type": "l"})",
+           R"({"literal": 300, "type": "c"})",
+           R"({"literal": -1, "type": "L"})",
+           R"({"literal": "1000", "type": "d:3,1"})",
+           R"({"literal": "x", "type": "g"})",
+           R"({"literal": 1, "type": "b"})",
+           R"({"literal": 1, "type": "u"})",
+           R"({"call": "add"})",
+           R"({"call": "plus", "of": []})",
+           R"({"call": "cast", "of": []})",
+           R"({"call": "is_in", "of": [{"column": "i8"}], "values": 3})",
+           R"({"call": "is_in", "of": [{"column": "i8"}], "values": [null]})",
+           R"({"call": "is_in", "of": [], "values": [1]})",
+       }) {
+    EXPECT_THAT(parsed(json), testing::StartsWith("CD-105")) << json;
+  }
+  EXPECT_THAT(parsed(column("nome")), testing::StartsWith("CD-101"));
+  EXPECT_THAT(parsed(R"({"literal": 1, "type": "+l"})"), testing::StartsWith("CD-102"));
+}
+
+TEST(ExpressionJson, DepthAndSizeAreBounded) {
+  std::string deep = column("i8");
+  for (int i = 0; i <= kMaxExpressionDepth; ++i) deep = call("negate", deep);
+  EXPECT_THAT(parsed(deep), testing::HasSubstr("deep"));
+  std::string brackets(200'000, '[');
+  EXPECT_THAT(parsed(brackets), testing::StartsWith("CD-105"));
+  std::string many = column("i8");
+  for (int i = 0; i < kMaxExpressionNodes; ++i) many += "," + column("i8");
+  EXPECT_THAT(parsed(call("coalesce", many)), testing::HasSubstr("parts"));
+}
+
+TEST(ExpressionJson, ListsAreReadInOrder) {
+  const Schema schema = make_schema();
+  const auto found = parse_expressions("[" + column("i8") + "," + column("flag") + "]", schema);
+  ASSERT_TRUE(found.ok());
+  ASSERT_EQ(found.value().size(), 2u);
+  EXPECT_EQ(found.value()[1]->name, "flag");
+  EXPECT_FALSE(parse_expressions(column("i8"), schema).ok());
+}
+
+}  // namespace
+}  // namespace crossdock

@@ -1,0 +1,306 @@
+"""Fused expressions give what pyarrow gives: the same values, types and refusals."""
+
+from __future__ import annotations
+
+import datetime
+import json
+import math
+from decimal import Context, Decimal
+from typing import Any
+
+import crossdock as xd
+import pyarrow as pa
+import pytest
+from crossdock import _native
+from crossdock.evaluation import evaluate
+from crossdock.expressions import Call, Expr, lit
+from crossdock.fusion import Fused, compile_expression, fuse
+from crossdock.nodes import Node
+
+hypothesis = pytest.importorskip("hypothesis")
+from hypothesis import given, settings  # noqa: E402
+from hypothesis import strategies as st  # noqa: E402
+
+col = xd.col
+SCHEMA = pa.schema(
+    {
+        "i8": pa.int8(), "i16": pa.int16(), "i32": pa.int32(), "i64": pa.int64(),
+        "u8": pa.uint8(), "u16": pa.uint16(), "u32": pa.uint32(), "u64": pa.uint64(),
+        "f32": pa.float32(), "f64": pa.float64(),
+        "d2": pa.decimal128(15, 2), "d9": pa.decimal128(20, 9), "d38": pa.decimal128(38, 4),
+        "b": pa.bool_(), "day": pa.date32(), "us": pa.timestamp("us"), "ms": pa.timestamp("ms"),
+        "s": pa.string(), "ls": pa.large_string(), "v": pa.string_view(),
+        "e": pa.dictionary(pa.int8(), pa.string()),
+    }
+)  # fmt: skip
+INTEGERS = {"i8": (-128, 127), "i16": (-(2**15), 2**15 - 1), "i32": (-(2**31), 2**31 - 1),
+            "i64": (-(2**63), 2**63 - 1), "u8": (0, 255), "u16": (0, 2**16 - 1),
+            "u32": (0, 2**32 - 1), "u64": (0, 2**64 - 1)}  # fmt: skip
+DECIMALS = {"d2": (13, 2), "d9": (11, 9), "d38": (34, 4)}
+CONTEXT = Context(prec=60)
+NUMBERS = [*INTEGERS, "f32", "f64", *DECIMALS]
+TEXTS = ["", "a", "ab", "abc", "b%", "ü", "a longer text than fits a view"]
+
+
+def values_of(name: str) -> st.SearchStrategy[Any]:
+    if name in INTEGERS:
+        low, high = INTEGERS[name]
+        near = st.integers(max(low, -5), min(high, 20))
+        return st.one_of(near, near, st.integers(low, high), st.sampled_from([low, high]))
+    if name in DECIMALS:
+        whole, scale = DECIMALS[name]
+        most = 10 ** (whole + scale) - 1
+        unscaled = st.one_of(st.integers(-500, 2000), st.integers(-most, most))
+        return unscaled.map(lambda u: Decimal(u).scaleb(-scale, CONTEXT))
+    return {
+        "f32": st.floats(width=32),
+        "f64": st.one_of(st.floats(-100, 100), st.floats()),
+        "b": st.booleans(),
+        "day": st.dates(),
+        "us": st.datetimes(datetime.datetime(1, 1, 2), datetime.datetime(9999, 12, 30)),
+        "ms": st.datetimes().map(lambda t: t.replace(microsecond=0)),
+    }.get(name, st.sampled_from(TEXTS))
+
+
+@st.composite
+def tables(draw: Any) -> Any:
+    rows = draw(st.integers(0, 12))
+    nulls = draw(st.sampled_from([0, 0, 3]))
+    columns = {}
+    for field in SCHEMA:
+        value = st.one_of(*[st.none()] * (nulls > 0), values_of(field.name))
+        drawn = draw(st.lists(value, min_size=rows, max_size=rows))
+        columns[field.name] = pa.array(drawn, field.type)
+    table = pa.table(columns, schema=SCHEMA)
+    cut = draw(st.integers(0, rows))
+    return table.slice(cut)
+
+
+def literals() -> st.SearchStrategy[Expr]:
+    numbers = st.one_of(
+        st.integers(-3, 12),
+        st.integers(-(2**62), 2**62),
+        st.sampled_from([0.05, 1.5, -2.0, 1e10, Decimal("0.07"), Decimal("-12.345")]),
+        st.none(),
+    )
+    return numbers.map(lit)
+
+
+def numbers(depth: int) -> st.SearchStrategy[Expr]:
+    columns = st.sampled_from(NUMBERS).map(col)
+    if depth == 0:
+        return st.one_of(columns, columns, literals())
+    inner = numbers(depth - 1)
+    sign = st.sampled_from(
+        ["add", "subtract", "multiply", "multiply", "divide", "floor_divide", "remainder"]
+    )
+    types = st.sampled_from(
+        [pa.int8(), pa.int32(), pa.int64(), pa.uint16(), pa.float64(), pa.decimal128(20, 3),
+         pa.decimal128(38, 10), pa.decimal128(5, 0)]
+    )  # fmt: skip
+    part = st.sampled_from(["year", "month", "day", "weekday"])
+    return st.one_of(
+        columns,
+        st.builds(lambda f, a, b: Call(f, (a, b)), sign, inner, inner),
+        st.builds(lambda f, a, b: Call(f, (a, b)), sign, columns, st.one_of(columns, literals())),
+        st.builds(lambda f, a: Call(f, (a,)), st.sampled_from(["negate", "abs"]), inner),
+        st.builds(lambda a, t: a.cast(t), inner, types),
+        st.builds(lambda c, a, b: xd.when(c).then(a).otherwise(b), conditions(0), inner, inner),
+        st.builds(lambda a, b: xd.coalesce(a, b), inner, inner),
+        st.builds(lambda f, a: Call(f, (col(a),)), part, st.sampled_from(["day", "us", "ms"])),
+        st.builds(
+            lambda f, a: Call(f, (col(a),)),
+            st.sampled_from(["hour", "minute", "second"]),
+            st.sampled_from(["us", "ms"]),
+        ),
+    )
+
+
+def conditions(depth: int) -> st.SearchStrategy[Expr]:
+    compare = st.sampled_from(
+        ["equal", "not_equal", "less", "less_equal", "greater", "greater_equal"]
+    )
+    texts = st.sampled_from(["s", "ls", "v", "e"]).map(col)
+    moments = st.sampled_from(["day", "us", "ms"]).map(col)
+    of_numbers = numbers(max(0, depth - 1))
+    leaves = st.one_of(
+        col_strategy("b"),
+        st.builds(lambda f, a, b: Call(f, (a, b)), compare, of_numbers, of_numbers),
+        st.builds(lambda f, a, t: Call(f, (a, lit(t))), compare, texts, st.sampled_from(TEXTS)),
+        st.builds(lambda f, a, t: Call(f, (lit(t), a)), compare, texts, st.sampled_from(TEXTS)),
+        st.builds(lambda a, ts: a.is_in(ts), texts, st.lists(st.sampled_from([*TEXTS, None]))),
+        st.builds(
+            lambda f, a, t: Call(f, (a,), t),
+            st.sampled_from(["starts_with", "ends_with", "contains"]),
+            texts,
+            st.sampled_from(TEXTS),
+        ),
+        st.builds(
+            lambda a, p: a.like(p),
+            texts,
+            st.sampled_from(["a%", "%b%", "%c", "abc", "_b", "%", ""]),
+        ),
+        st.builds(
+            lambda f, a, d: Call(f, (a, lit(d))),
+            compare,
+            moments,
+            st.one_of(st.dates(), st.sampled_from(["1995-01-01", "2020-02-29"])),
+        ),
+        st.builds(lambda f, a: Call(f, (a, a.date())), compare, moments),
+        st.builds(
+            lambda n, vs: col(n).is_in(vs),
+            st.sampled_from(NUMBERS),
+            st.lists(
+                st.one_of(st.integers(-5, 300), st.sampled_from([0.05, 1.5, None])), max_size=5
+            ),
+        ),
+        st.sampled_from(SCHEMA.names).map(lambda n: col(n).is_null()),
+        st.builds(lambda a: a.is_not_null(), of_numbers),
+    )
+    if depth == 0:
+        return leaves
+    inner = conditions(depth - 1)
+    return st.one_of(
+        leaves,
+        st.builds(lambda f, a, b: Call(f, (a, b)), st.sampled_from(["and_kleene", "or_kleene"]),
+                  inner, inner),
+        inner.map(lambda a: ~a),
+        st.builds(lambda c, a, b: xd.when(c).then(a).otherwise(b), inner, inner, inner),
+    )  # fmt: skip
+
+
+def col_strategy(name: str) -> st.SearchStrategy[Expr]:
+    return st.just(col(name))
+
+
+@pytest.fixture(scope="module")
+def engine() -> _native.Engine:
+    return _native.Engine(threads=2, memory_bytes=1 << 28)
+
+
+def same(a: Any, b: Any) -> bool:
+    if isinstance(a, float) and isinstance(b, float):
+        return a == b or (math.isnan(a) and math.isnan(b))
+    return type(a) is type(b) and bool(a == b)
+
+
+def check(engine: _native.Engine, expression: Expr, table: Any) -> None:
+    try:
+        compiled = compile_expression(expression, table.schema)
+    except xd.ExpressionError:
+        return  # refused when it is planned
+    hypothesis.event("fused" if compiled else "left to pyarrow")
+    if compiled is None:
+        return
+    given_table = _native.Table.from_stream(engine, table)
+    try:
+        expected = evaluate(expression, table)
+    except xd.ExpressionError:
+        with pytest.raises(_native.NativeError) as caught:
+            _native.compute_columns(engine, given_table, [("x", compiled)])
+        assert caught.value.args[0] == "CD-304"
+        return
+    found = pa.table(_native.compute_columns(engine, given_table, [("x", compiled)]))["x"]
+    found.validate(full=True)
+    assert found.type == expected.type
+    pairs = list(zip(found.to_pylist(), expected.to_pylist(), strict=True))
+    assert all(same(a, b) for a, b in pairs), (repr(expression), pairs)
+
+
+@given(expression=st.one_of(numbers(1), numbers(2), conditions(1), conditions(2)), table=tables())
+@settings(max_examples=150, deadline=None)
+def test_fused_is_what_pyarrow_gives(engine: _native.Engine, expression: Expr, table: Any) -> None:
+    check(engine, expression, table)
+
+
+ORDERS = pa.table(
+    {
+        "k": ["a", "b", "a", None],
+        "price": pa.array([Decimal("1.50"), Decimal("2.00"), None, Decimal("3.25")],
+                          pa.decimal128(15, 2)),
+        "n": pa.array([1, 0, 3, 4], pa.int64()),
+        "day": pa.array([0, 1, 2, 3], pa.date32()),
+    }
+)  # fmt: skip
+
+
+def fused_rows(engine: _native.Engine, dock: xd.Dock, fused: Fused) -> list[dict[str, Any]]:
+    """What the engine gives for the fused node, row by row."""
+    table = dock.execution().table(fused.table)
+    native = _native.Table.from_stream(engine, table)
+    made = pa.table(
+        _native.compute_columns(engine, native, list(fused.computed), where=fused.where, mask=" ")
+    )
+    kept = made.filter(made[" "])
+    return [{name: row[of] for name, of in fused.names.items()} for row in kept.to_pylist()]
+
+
+def check_node(engine: _native.Engine, dock: xd.Dock, node: Node) -> Fused:
+    fused = fuse(node)
+    assert fused_rows(engine, dock, fused) == dock.execution().table(node).to_pylist()
+    return fused
+
+
+def test_layers_become_one(engine: _native.Engine, dock: xd.Dock) -> None:
+    relation = (
+        dock.from_arrow(ORDERS)
+        .with_columns(taxed=col("price") * (1 + col("price")))
+        .filter(col("day") <= "1970-01-03")
+        .select("k", double=col("taxed") * 2, again=col("taxed"), key=col("k"))
+        .filter(col("double").is_not_null())
+    )
+    fused = check_node(engine, dock, relation._node)
+    assert fused.table.schema.names == ORDERS.column_names
+    assert [name for name, _ in fused.computed] == ["double", "again"]
+    assert fused.names["key"] == "k"
+    assert len(json.loads(fused.where)) == 2
+
+
+def test_a_filter_pushed_into_a_table_in_memory_comes_back(
+    engine: _native.Engine, dock: xd.Dock
+) -> None:
+    narrowed = dock.from_arrow(ORDERS).filter(col("day") < "1970-01-03").select("k", "n")
+    fused = check_node(engine, dock, narrowed.narrowed())
+    assert fused.where
+    assert fused.table.schema.names == ["k", "n", "day"]
+
+
+def test_what_the_engine_cannot_compute_stays_below(engine: _native.Engine, dock: xd.Dock) -> None:
+    relation = (
+        dock.from_arrow(ORDERS).with_columns(u=col("k").upper()).filter(col("u").is_in(["A"]))
+    )
+    fused = check_node(engine, dock, relation._node)
+    assert "u" in fused.table.schema.names
+    assert not fused.computed
+    assert fused.where
+    assert not fuse(dock.from_arrow(ORDERS)._node).is_fused
+
+
+def test_a_filter_guards_what_is_computed_above_it(engine: _native.Engine, dock: xd.Dock) -> None:
+    relation = (
+        dock.from_arrow(ORDERS).filter(col("n") != 0).select(q=12 // col("n"))
+        .filter(100 // col("q") > 1)
+    )  # fmt: skip
+    fused = check_node(engine, dock, relation._node)
+    assert fused.table.schema.names == ORDERS.column_names
+    zero = fuse(dock.from_arrow(ORDERS).select(q=12 // col("n"))._node)
+    with pytest.raises(_native.NativeError) as caught:
+        fused_rows(engine, dock, zero)
+    assert caught.value.args[:2] == ("CD-304", "ExpressionError")
+    assert "12 // n divides by zero" in caught.value.args[2]
+
+
+def test_names_of_computed_columns_do_not_meet_those_of_the_table(
+    engine: _native.Engine, dock: xd.Dock
+) -> None:
+    fused = check_node(engine, dock, dock.from_arrow(ORDERS).with_columns(n=col("n") + 1)._node)
+    assert fused.names["n"] == "n'"
+
+
+def test_expressions_that_grow_without_end_are_not_fused(dock: xd.Dock) -> None:
+    relation = dock.from_arrow(ORDERS).select(x=col("n") * 1)
+    for _ in range(14):
+        relation = relation.select(x=col("x") + col("x"))
+    fused = fuse(relation._node)
+    assert fused.table.schema.names == ["x"]
+    assert fused.is_fused
