@@ -1,4 +1,7 @@
 // A planned hash join, and what a run of it found out, as facts.
+#include <algorithm>
+
+#include "model/merge_cost.hpp"
 #include "operators/hash_join/hash_join.hpp"
 
 namespace crossdock {
@@ -22,31 +25,60 @@ bool gathers_any(const OutputPlan& plan) {
   return false;
 }
 
+const char* order_text(SeenOrder order) {
+  switch (order) {
+    case SeenOrder::kDeclared:
+      return "sorted (declared)";
+    case SeenOrder::kSampled:
+      return "sorted (detected in a sample)";
+    case SeenOrder::kUnsorted:
+      return "unsorted";
+    default:
+      return "looked at when it runs";
+  }
+}
+
 }  // namespace
+
+int64_t HashJoin::planned_ranges() const {
+  const int wanted = spec_.partition_bits >= 0
+                       ? 1 << spec_.partition_bits
+                       : merge_ranges(rows(Side::kLeft) + rows(Side::kRight), environment_.machine);
+  return std::min(wanted, kMergeRangesMax);
+}
 
 OperatorPlan HashJoin::describe() const {
   const PlannedStrategy& chosen = choice_.chosen;
   const bool named = choice_.few_strings[static_cast<int>(chosen.build)];
   const bool late = gathers_any(plan_for(chosen.strategy, keys_));
-  const bool is_partitioned = chosen.strategy != Strategy::kDense;
+  const bool is_merge = chosen.strategy == Strategy::kMerge;
+  const char* key = keys_.packs_exactly ? "exact64" : (named ? "named64" : "hashed");
+  int64_t partitions = int64_t{1} << partition_bits_;
+  if (chosen.strategy == Strategy::kDense) partitions = 1;
+  if (is_merge) partitions = planned_ranges();
   OperatorPlan plan;
-  plan.name = "hash_join";
+  plan.name = is_merge ? "merge_join" : "hash_join";
   plan.facts = {{"how", join_kind_name(spec_.kind)},
-                {"build", side_name(chosen.build)},
+                {"build", is_merge ? "none" : side_name(chosen.build)},
                 {"build_reason", choice_.build_reason},
                 {"strategy", strategy_name(chosen.strategy)},
                 {"strategy_reason", choice_.strategy_reason},
-                {"key", keys_.packs_exactly ? "exact64" : (named ? "named64" : "hashed")},
+                {"key", is_merge ? "ordered" : key},
                 {"materialize", late ? "late" : "early"},
-                {"partitions", is_partitioned ? int64_t{1} << partition_bits_ : int64_t{1}},
+                {"partitions", partitions},
                 {"threads", int64_t{worker_count()}},
                 {"left", side_facts(*stores_[0])},
                 {"right", side_facts(*stores_[1])}};
+  if (is_merge) {
+    plan.facts.push_back({"left_order", order_text(choice_.order[0])});
+    plan.facts.push_back({"right_order", order_text(choice_.order[1])});
+  }
   plan.phases = chosen.cost.phases;
   for (const PlannedStrategy& strategy : choice_.considered) {
-    plan.considered.push_back({{"strategy", strategy_name(strategy.strategy)},
-                               {"build", side_name(strategy.build)},
-                               {"predicted_s", strategy.cost.seconds()}});
+    plan.considered.push_back(
+        {{"strategy", strategy_name(strategy.strategy)},
+         {"build", strategy.strategy == Strategy::kMerge ? "none" : side_name(strategy.build)},
+         {"predicted_s", strategy.cost.seconds()}});
   }
   return plan;
 }
@@ -62,7 +94,7 @@ Facts findings_as_facts(const JoinFindings& findings) {
   facts.push_back({"unique_build", findings.build_unique});
   for (const int side : {0, 1}) {
     if (findings.order[side].empty()) continue;
-    facts.push_back({side == 0 ? "left_order_ran" : "right_order_ran", findings.order[side]});
+    facts.push_back({side == 0 ? "left_order" : "right_order", findings.order[side]});
   }
   return facts;
 }

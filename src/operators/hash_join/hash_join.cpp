@@ -249,8 +249,13 @@ Status HashJoin::emit_null_aware(JoinRun& run, bool& done) const {
 
 Status HashJoin::run_attempt(JoinRun& run, Strategy strategy) const {
   if (strategy == Strategy::kMerge) {
-    return run_merge(
-        run, {&keys_, schema_, residual_schema_, batch_rows(*run.sink), environment_.memory});
+    return run_merge(run,
+                     {&keys_,
+                      schema_,
+                      residual_schema_,
+                      batch_rows(*run.sink),
+                      static_cast<int>(planned_ranges()),
+                      environment_.memory});
   }
   KeyPlan keys = keys_;
   CD_TRY(name_strings(run, keys));
@@ -356,6 +361,11 @@ Status HashJoin::run(RowSink& sink,
   if (!done) CD_TRY(run_attempt(run, choice_.chosen.strategy));
   const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
   profile.total_seconds = elapsed.count();
+  for (const int side : {0, 1}) {
+    if (choice_.order[side] == SeenOrder::kSampled && run.findings.order[side] == "unsorted") {
+      run.findings.strategy_change = "a side is not sorted, though its sample was";
+    }
+  }
   profile.facts = findings_as_facts(run.findings);
   progress.phase.store("done");
   return {};

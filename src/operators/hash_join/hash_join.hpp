@@ -46,6 +46,7 @@ class HashJoin : public Operator {
   Status name_strings(JoinRun& run, KeyPlan& keys) const;
   OutputPlan plan_for(Strategy strategy, const KeyPlan& keys) const;
   int64_t batch_rows(const RowSink& sink) const;
+  int64_t planned_ranges() const;  // of a merge join
   Status emit_null_aware(JoinRun& run, bool& done) const;
 
   JoinSpec spec_;

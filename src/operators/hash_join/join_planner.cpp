@@ -160,11 +160,20 @@ int output_words(const PlannerInput& input) {
   return words;
 }
 
-// Whether a side is sorted, as the caller says or a sample does.
-bool seems_sorted(const PlannerInput& input, const JoinChoice& choice, Side side) {
+// Whether a side is sorted, as the caller says or a sample does. The sample reads keys as signed numbers.
+SeenOrder seen_order(const PlannerInput& input, const JoinChoice& choice, Side side) {
   const Sortedness known = input.spec->sorted[index_of(side)];
-  if (known == Sortedness::kDetect) return choice.samples[index_of(side)].sorted;
-  return known == Sortedness::kDeclared;
+  if (known == Sortedness::kDeclared) return SeenOrder::kDeclared;
+  const KeyPart& part = input.keys->parts[0];
+  const int column = side == Side::kLeft ? part.left : part.right;
+  const DataType& type = input.stores[index_of(side)]->schema()->fields[column].type;
+  const bool sample_tells = input.keys->packs_exactly && input.keys->parts.size() == 1 &&
+                            part.kind.form == KeyForm::kInteger64 && type.id != TypeId::kUInt64 &&
+                            type.id != TypeId::kDictionary;
+  if (known == Sortedness::kNo) return SeenOrder::kUnsorted;
+  if (!sample_tells) return SeenOrder::kUnknown;
+  const KeySample& sample = choice.samples[index_of(side)];
+  return sample.sorted ? SeenOrder::kSampled : SeenOrder::kUnsorted;
 }
 
 JoinShape shape_for(const PlannerInput& input, const JoinChoice& choice, Side build) {
@@ -195,8 +204,8 @@ JoinCost merge_cost_of(const PlannerInput& input, const JoinChoice& choice) {
   for (const Side side : {Side::kLeft, Side::kRight}) {
     const int index = index_of(side);
     shape.rows[index] = rows_of(input, side);
-    shape.sorted[index] = seems_sorted(input, choice, side);
-    shape.checked[index] = shape.sorted[index] && input.spec->sorted[index] == Sortedness::kDetect;
+    shape.sorted[index] = is_sorted(choice.order[index]);
+    shape.checked[index] = choice.order[index] == SeenOrder::kSampled;
     shape.gathered[index] = gathered_columns(input, side);
   }
   shape.threads = input.threads;
@@ -222,15 +231,25 @@ void consider_side(const PlannerInput& input, Side build, JoinChoice& choice) {
     choice.considered.push_back(
         {Strategy::kDirect, build, direct_join_cost(shape, input.machine, rates)});
   }
-  if (forced == Strategy::kMerge) {
-    choice.considered.push_back({Strategy::kMerge, build, merge_cost_of(input, choice)});
-  }
   const bool dense_fits =
       shape.range_bits > 0 && (shape.build_unique || forced == Strategy::kDense);
   if (wants(Strategy::kDense) && dense_fits) {
     choice.considered.push_back(
         {Strategy::kDense, build, dense_join_cost(shape, input.machine, rates)});
   }
+}
+
+// Unsorted sides are never cheaper to sort than to partition, so merging is considered if both sides are
+// sorted, and nobody asked for what only tables have.
+void consider_merge(const PlannerInput& input, JoinChoice& choice) {
+  const JoinSpec& spec = *input.spec;
+  if (spec.strategy != Strategy::kMerge) {
+    const bool is_asked_for_table = spec.build_is_forced || spec.filter == Filter::kBloom;
+    if (spec.strategy != Strategy::kAuto || is_asked_for_table) return;
+    if (!is_sorted(choice.order[0]) || !is_sorted(choice.order[1])) return;
+  }
+  const Side side = spec.build_is_forced ? spec.forced_build : Side::kRight;
+  choice.considered.push_back({Strategy::kMerge, side, merge_cost_of(input, choice)});
 }
 
 std::string why_strategy(const PlannerInput& input, const PlannedStrategy& chosen) {
@@ -248,6 +267,7 @@ std::string why_strategy(const PlannerInput& input, const PlannedStrategy& chose
 }
 
 std::string why_build(const PlannerInput& input, const JoinChoice& choice) {
+  if (choice.chosen.strategy == Strategy::kMerge) return "a merge join builds no table";
   if (input.spec->build_is_forced) return "forced by build=";
   const Side build = choice.chosen.build;
   const int64_t own = rows_of(input, build);
@@ -285,6 +305,9 @@ Result<JoinChoice> choose_join(const PlannerInput& input) {
       choice.few_strings[index_of(side)] = has_few_strings(input, side);
     }
   }
+  for (const Side side : {Side::kLeft, Side::kRight}) {
+    choice.order[index_of(side)] = seen_order(input, choice, side);
+  }
   if (input.spec->strategy == Strategy::kDense && !dense_is_possible(input)) {
     return make_error(ErrorCode::kInvalidArgument,
                       "strategy 'dense' needs one key of an integer, date or time type; this join "
@@ -296,6 +319,7 @@ Result<JoinChoice> choose_join(const PlannerInput& input) {
     if (input.spec->build_is_forced && input.spec->forced_build != side) continue;
     consider_side(input, side, choice);
   }
+  consider_merge(input, choice);
   if (choice.considered.empty()) {
     const Side side = input.spec->build_is_forced ? input.spec->forced_build : Side::kRight;
     const KeySample& sample = choice.samples[index_of(side)];

@@ -24,6 +24,10 @@ struct KeySample {
   std::vector<int64_t> keys;  // ascending
 };
 
+// What is known of the order of a side before it is read in full.
+enum class SeenOrder : uint8_t { kUnknown, kUnsorted, kSampled, kDeclared };
+inline bool is_sorted(SeenOrder order) { return order >= SeenOrder::kSampled; }
+
 struct PlannedStrategy {
   Strategy strategy = Strategy::kRadix;
   Side build = Side::kRight;
@@ -41,7 +45,8 @@ struct JoinChoice {
   double overlap[2] = {1, 1};  // by Side
   int64_t build_rows_expected = 0;
   // Whether the strings of a side, if it is built, are few enough to be named by numbers.
-  bool few_strings[2] = {false, false};  // by Side
+  bool few_strings[2] = {false, false};                             // by Side
+  SeenOrder order[2] = {SeenOrder::kUnknown, SeenOrder::kUnknown};  // by Side
 };
 constexpr double kOverlapWorthScan = 0.5;
 

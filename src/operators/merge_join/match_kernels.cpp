@@ -1,12 +1,28 @@
-// Linear passes over two sorted ranges.
+// Linear passes over two sorted ranges, compiled once per instruction set: the plain loops among them
+// are then as wide as the machine allows.
 #include "operators/merge_join/match_kernels.hpp"
 
 #include <algorithm>
 
 #include "base/check.hpp"
 
-namespace crossdock {
-namespace {
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "operators/merge_join/match_kernels.cpp"
+#include <hwy/foreach_target.h>  // IWYU pragma: keep
+#include <hwy/highway.h>
+
+HWY_BEFORE_NAMESPACE();
+namespace crossdock::HWY_NAMESPACE {
+
+// Rows that are compared at once where both sides have the same words for a while.
+constexpr int64_t kStretch = 16;
+
+// Whether the next kStretch words of both sides are the same.
+HWY_INLINE bool is_same_stretch(const uint64_t* left, const uint64_t* right) {
+  uint64_t differs = 0;
+  for (int64_t k = 0; k < kStretch; ++k) differs |= left[k] ^ right[k];
+  return differs == 0;
+}
 
 // End of the run of equal words that starts at `begin`.
 int64_t run_end(const SortedRows& side, int64_t begin) {
@@ -22,11 +38,20 @@ MatchCounts count_one_to_one(const SortedRows& left, const SortedRows& right) {
   int64_t j = 0;
   int64_t pairs = 0;
   while (i < left.rows && j < right.rows) {
-    const uint64_t a = lefts[i];
-    const uint64_t b = rights[j];
-    pairs += a == b ? 1 : 0;
-    i += a <= b ? 1 : 0;
-    j += b <= a ? 1 : 0;
+    if (left.rows - i >= kStretch && right.rows - j >= kStretch &&
+        is_same_stretch(lefts + i, rights + j)) {
+      pairs += kStretch;
+      i += kStretch;
+      j += kStretch;
+      continue;
+    }
+    for (int step = 0; step < kStretch && i < left.rows && j < right.rows; ++step) {
+      const uint64_t a = lefts[i];
+      const uint64_t b = rights[j];
+      pairs += a == b ? 1 : 0;
+      i += a <= b ? 1 : 0;
+      j += b <= a ? 1 : 0;
+    }
   }
   return {pairs, pairs, pairs};
 }
@@ -90,15 +115,30 @@ void match_one_to_one(const SortedRows& left,
   int64_t j = cursor.right;
   int32_t count = list.count;
   while (i < left.rows && j < right.rows && count < kMatchRows) {
-    const uint64_t a = lefts[i];
-    const uint64_t b = rights[j];
-    const int less = a < b ? 1 : 0;
-    const int more = a > b ? 1 : 0;
-    list.left[count] = static_cast<uint32_t>(i) | (0U - static_cast<uint32_t>(more));
-    list.right[count] = static_cast<uint32_t>(j) | (0U - static_cast<uint32_t>(less));
-    count += ((less | more) ^ 1) | (less & left_alone) | (more & right_alone);
-    i += more ^ 1;
-    j += less ^ 1;
+    const int64_t room =
+        std::min(std::min(left.rows - i, right.rows - j), int64_t{kMatchRows} - count);
+    if (room >= kStretch && is_same_stretch(lefts + i, rights + j)) {
+      for (int64_t k = 0; k < kStretch; ++k) {
+        list.left[count + k] = static_cast<uint32_t>(i + k);
+        list.right[count + k] = static_cast<uint32_t>(j + k);
+      }
+      i += kStretch;
+      j += kStretch;
+      count += kStretch;
+      continue;
+    }
+    const int64_t steps = std::min(room, kStretch);
+    for (int64_t step = 0; step < steps; ++step) {
+      const uint64_t a = lefts[i];
+      const uint64_t b = rights[j];
+      const int less = a < b ? 1 : 0;
+      const int more = a > b ? 1 : 0;
+      list.left[count] = static_cast<uint32_t>(i) | (0U - static_cast<uint32_t>(more));
+      list.right[count] = static_cast<uint32_t>(j) | (0U - static_cast<uint32_t>(less));
+      count += ((less | more) ^ 1) | (less & left_alone) | (more & right_alone);
+      i += more ^ 1;
+      j += less ^ 1;
+    }
   }
   cursor.left = i;
   cursor.right = j;
@@ -208,9 +248,7 @@ void append_rest(
   count += taken;
 }
 
-}  // namespace
-
-bool words_are_unique(const SortedRows& side) {
+bool has_unique_words(const SortedRows& side) {
   constexpr int64_t kBlock = 1024;
   for (int64_t begin = 1; begin < side.rows; begin += kBlock) {
     const int64_t end = std::min(side.rows, begin + kBlock);
@@ -221,14 +259,11 @@ bool words_are_unique(const SortedRows& side) {
   return true;
 }
 
-MatchShape match_shape(bool left_unique, bool right_unique) {
-  if (left_unique) return right_unique ? MatchShape::kOneToOne : MatchShape::kOneToMany;
-  return right_unique ? MatchShape::kManyToOne : MatchShape::kManyToMany;
-}
-
 MatchCounts count_matches(const SortedRows& left, const SortedRows& right) {
   if (left.rows == 0 || right.rows == 0) return {};
-  switch (match_shape(words_are_unique(left), words_are_unique(right))) {
+  const bool left_unique = left.is_unique || has_unique_words(left);
+  const bool right_unique = right.is_unique || has_unique_words(right);
+  switch (match_shape(left_unique, right_unique)) {
     case MatchShape::kOneToOne:
       return count_one_to_one(left, right);
     case MatchShape::kOneToMany:
@@ -302,4 +337,68 @@ bool next_left_rows(const SortedRows& left,
   return cursor.left < left.rows;
 }
 
+void pick(const uint64_t* lane, const uint32_t* positions, int32_t count, uint64_t* out) {
+  for (int32_t i = 0; i < count; ++i) out[i] = lane[positions[i]];
+}
+
+void pick_present(const uint64_t* lane, const PickList& list, uint64_t* out) {
+  for (int32_t i = 0; i < list.count; ++i) {
+    out[i] = lane[list.positions[i] & (0U - uint32_t{list.present[i]})];
+  }
+}
+
+bool find_absent(const uint32_t* positions, int32_t count, uint8_t* present) {
+  uint8_t all = 1;
+  for (int32_t i = 0; i < count; ++i) {
+    present[i] = positions[i] != kAlone ? 1 : 0;
+    all &= present[i];
+  }
+  return all == 0;
+}
+
+}  // namespace crossdock::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace crossdock {
+
+HWY_EXPORT(has_unique_words);
+HWY_EXPORT(count_matches);
+HWY_EXPORT(next_matches);
+HWY_EXPORT(next_left_rows);
+HWY_EXPORT(pick);
+HWY_EXPORT(pick_present);
+HWY_EXPORT(find_absent);
+
+MatchShape match_shape(bool left_unique, bool right_unique) {
+  if (left_unique) return right_unique ? MatchShape::kOneToOne : MatchShape::kOneToMany;
+  return right_unique ? MatchShape::kManyToOne : MatchShape::kManyToMany;
+}
+bool words_are_unique(const SortedRows& side) {
+  return side.is_unique || HWY_DYNAMIC_DISPATCH(has_unique_words)(side);
+}
+MatchCounts count_matches(const SortedRows& left, const SortedRows& right) {
+  return HWY_DYNAMIC_DISPATCH(count_matches)(left, right);
+}
+bool next_matches(const MatchInput& input, MatchCursor& cursor, MatchList& list) {
+  return HWY_DYNAMIC_DISPATCH(next_matches)(input, cursor, list);
+}
+bool next_left_rows(const SortedRows& left,
+                    const SortedRows& right,
+                    bool matched,
+                    MatchCursor& cursor,
+                    MatchList& list) {
+  return HWY_DYNAMIC_DISPATCH(next_left_rows)(left, right, matched, cursor, list);
+}
+void pick(const uint64_t* lane, const uint32_t* positions, int32_t count, uint64_t* out) {
+  HWY_DYNAMIC_DISPATCH(pick)(lane, positions, count, out);
+}
+void pick_present(const uint64_t* lane, const PickList& list, uint64_t* out) {
+  HWY_DYNAMIC_DISPATCH(pick_present)(lane, list, out);
+}
+bool find_absent(const uint32_t* positions, int32_t count, uint8_t* present) {
+  return HWY_DYNAMIC_DISPATCH(find_absent)(positions, count, present);
+}
+
 }  // namespace crossdock
+#endif

@@ -18,6 +18,7 @@ struct SortedRows {
   int64_t rows = 0;
   const uint64_t* words = nullptr;
   const uint64_t* carry = nullptr;
+  bool is_unique = false;  // known to have no word twice; else it is looked at
 };
 
 // Whether no two rows have the same word. Stops soon if two of the first rows do.
@@ -78,5 +79,19 @@ bool next_left_rows(const SortedRows& left,
                     bool matched,
                     MatchCursor& cursor,
                     MatchList& list);
+
+// out[i] = lane[positions[i]].
+void pick(const uint64_t* lane, const uint32_t* positions, int32_t count, uint64_t* out);
+
+// The same where present[i] is 1; elsewhere lane[0].
+struct PickList {
+  const uint32_t* positions = nullptr;
+  const uint8_t* present = nullptr;
+  int32_t count = 0;
+};
+void pick_present(const uint64_t* lane, const PickList& list, uint64_t* out);
+
+// present[i] = 1 unless positions[i] is kAlone; answers whether any is.
+bool find_absent(const uint32_t* positions, int32_t count, uint8_t* present);
 
 }  // namespace crossdock

@@ -65,9 +65,32 @@ Result<MergeKeys> MergeKeys::create(JoinRun& run, const KeyPlan& keys) {
       if (order.reader(0, p).form() != OrderForm::kBytes) ranges[p].any_null = false;
     }
   }
+  for (const Side side : {Side::kLeft, Side::kRight}) {
+    merge.direct_[static_cast<int>(side)] = direct_for(keys, *run.schema_of(side), side);
+  }
   order.settle(ranges);
   merge.order_ = std::make_shared<const OrderKeyPlan>(std::move(order));
   return merge;
+}
+
+MergeKeys::Direct MergeKeys::direct_for(const KeyPlan& keys, const Schema& schema, Side side) {
+  if (keys.parts.size() != 1 || keys.null_equals_null) return {};
+  const KeyPart& part = keys.parts[0];
+  const DataType& type = schema.fields[column_of(part, side)].type;
+  const bool is_plain = part.kind.form == KeyForm::kInteger64 && type.id != TypeId::kDictionary &&
+                        layout(type) == Layout::kFixed && fixed_bytes(type) == 8;
+  constexpr uint64_t kSign = uint64_t{1} << 63;
+  return {is_plain, column_of(part, side), type.id == TypeId::kUInt64 ? 0 : kSign};
+}
+
+void MergeKeys::encode(
+    Side side, const Batch& batch, int64_t begin, int32_t count, uint64_t* words) const {
+  const Direct& direct = direct_[static_cast<int>(side)];
+  if (!direct.is_possible) {
+    return order_->encode(static_cast<int>(side), batch, begin, count, words);
+  }
+  const uint64_t* values = batch.columns[direct.column].data<uint64_t>() + begin;
+  for (int32_t i = 0; i < count; ++i) words[i] = values[i] ^ direct.flip;
 }
 
 KeyPlan MergeKeys::output_keys(const KeyPlan& keys) const {
@@ -80,7 +103,7 @@ KeyPlan MergeKeys::output_keys(const KeyPlan& keys) const {
 
 int32_t MergeEncoder::encode(
     const Batch& batch, int64_t begin, int32_t count, uint64_t* words, uint8_t* live) {
-  keys_->order()->encode(static_cast<int>(side_), batch, begin, count, words);
+  keys_->encode(side_, batch, begin, count, words);
   if (!keys_->may_lack_words(side_)) return count;
   std::fill_n(live, count, uint8_t{1});
   if (!nulls_.clear_nulls(batch, begin, count, live)) return count;

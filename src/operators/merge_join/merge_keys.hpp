@@ -21,6 +21,8 @@ class MergeKeys {
 
   const std::shared_ptr<const OrderKeyPlan>& order() const { return order_; }
   bool is_exact() const { return order_->is_exact(); }
+  // words[i] = word of row begin + i; of a row without one, anything. count <= kSorterRows.
+  void encode(Side side, const Batch& batch, int64_t begin, int32_t count, uint64_t* words) const;
   // Whether rows of the side may be without a word.
   bool may_lack_words(Side side) const { return lacks_words_[static_cast<int>(side)]; }
   // The plan that output columns are made by: words give keys if they are exact.
@@ -30,7 +32,16 @@ class MergeKeys {
   static Result<OrderKeyPlan> plan_order(const JoinRun& run, const KeyPlan& keys);
 
   std::shared_ptr<const OrderKeyPlan> order_;
+  // A 64-bit integer column by itself: its values and this bit are the words.
+  struct Direct {
+    bool is_possible = false;
+    int column = 0;
+    uint64_t flip = 0;
+  };
+  static Direct direct_for(const KeyPlan& keys, const Schema& schema, Side side);
+
   bool lacks_words_[2] = {false, false};
+  Direct direct_[2];  // by Side
 };
 
 // Words of one side, block by block. One per worker.

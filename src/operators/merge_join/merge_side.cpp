@@ -66,14 +66,22 @@ void ScatteredSide::load_without_word(int64_t begin, int64_t count, uint64_t* ca
 
 SortedSide::SortedSide(SortedSource source, RowWindow window)
     : source_(source), window_(std::move(window)) {
-  const int ranges = source_.ranges->range_count();
-  borders_.push_back(0);
-  for (int range = 1; range < ranges; ++range) {
-    // Never before the last border, even if the side is not sorted after all.
-    borders_.push_back(
-        std::max(borders_.back(), first_not_below(source_.ranges->splitter(range).word)));
+  borders_.assign(source_.ranges->range_count() + 1, 0);
+  borders_.back() = window_.rows();
+}
+
+void SortedSide::find_borders(int first, int step) {
+  for (int range = first; range < source_.ranges->range_count(); range += step) {
+    if (range > 0) borders_[range] = first_not_below(source_.ranges->splitter(range).word);
   }
-  borders_.push_back(window_.rows());
+}
+
+// A side that is not sorted after all gives borders in any order; the rows between them are still its
+// rows, and are found out when they are read.
+void SortedSide::settle_borders() {
+  for (size_t i = 1; i < borders_.size(); ++i) {
+    borders_[i] = std::max(borders_[i], borders_[i - 1]);
+  }
 }
 
 uint64_t SortedSide::word_at(int64_t position) const {
@@ -84,7 +92,7 @@ uint64_t SortedSide::word_at(int64_t position) const {
 }
 
 int64_t SortedSide::first_not_below(uint64_t word) const {
-  int64_t begin = borders_.back();
+  int64_t begin = 0;
   int64_t end = window_.rows();
   while (begin < end) {
     const int64_t middle = begin + (end - begin) / 2;
@@ -98,12 +106,10 @@ int64_t SortedSide::first_not_below(uint64_t word) const {
 }
 
 Status SortedSide::load(int range, int64_t begin, int64_t count, const PairLanes& to) const {
-  const OrderKeyPlan& order = *source_.keys->order();
-  const int side = static_cast<int>(source_.side);
   int64_t at = 0;
   window_.for_pieces(
       borders_[range] + begin, count, kSorterRows, [&](const RowWindow::Piece& piece) {
-        order.encode(side, *piece.batch, piece.begin, piece.rows, to.words + at);
+        source_.keys->encode(source_.side, *piece.batch, piece.begin, piece.rows, to.words + at);
         if (to.carry != nullptr) {
           source_.carry->pack(
               *piece.batch, piece.begin, piece.rows, piece.first_ref, to.carry + at);

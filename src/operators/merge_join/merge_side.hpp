@@ -17,6 +17,8 @@ class MergeSide {
   virtual ~MergeSide() = default;
 
   virtual bool is_sorted() const = 0;
+  // Whether no word is known to stand twice.
+  virtual bool is_unique() const { return false; }
   // Whether every range must be loaded, wanted or not, because loading is what checks its order.
   virtual bool must_be_read() const { return false; }
   virtual int64_t rows(int range) const = 0;
@@ -52,14 +54,21 @@ struct SortedSource {
   const RangeMap* ranges = nullptr;
   Side side = Side::kLeft;
   bool is_checked = false;  // known to be sorted: not checked again while it is read
+  bool is_unique = false;   // known to have no word twice
 };
 
 class SortedSide : public MergeSide {
  public:
-  // `window` holds the rows with words. The borders of ranges are found by binary search.
+  // `window` holds the rows with words.
   SortedSide(SortedSource source, RowWindow window);
 
+  // Finds the borders of ranges first, first + step ... by binary search; several callers may take
+  // different ones. Then settle_borders(), once.
+  void find_borders(int first, int step);
+  void settle_borders();
+
   bool is_sorted() const override { return true; }
+  bool is_unique() const override { return source_.is_unique; }
   bool must_be_read() const override { return !source_.is_checked; }
   int64_t rows(int range) const override { return borders_[range + 1] - borders_[range]; }
   // Error kInvalidArgument if the rows turn out not to be sorted.

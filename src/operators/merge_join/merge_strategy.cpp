@@ -45,11 +45,7 @@ class MergeJoin {
     CD_TRY(find_orders());
     CD_TRY(find_ranges());
     for (const Side side : {Side::kLeft, Side::kRight}) {
-      if (is_sorted_[index(side)]) {
-        make_sorted(side);
-      } else {
-        CD_TRY(scatter(side));
-      }
+      CD_TRY(is_sorted_[index(side)] ? make_sorted(side) : scatter(side));
     }
     return match_parts();
   }
@@ -118,6 +114,7 @@ class MergeJoin {
   Status check_order(Side side, bool is_declared) {
     CD_ASSIGN(const OrderFound found, find_order(run_, keys_, *request_.keys, side));
     is_sorted_[index(side)] = found.is_sorted;
+    is_unique_[index(side)] = found.is_unique;
     if (found.is_sorted) windows_[index(side)]->set(found.begin, found.end);
     if (found.is_sorted || !is_declared) return {};
     return make_error(ErrorCode::kInvalidArgument,
@@ -156,12 +153,8 @@ class MergeJoin {
   }
 
   Status find_ranges() {
-    constexpr int kRangesMax = 2047;  // and as many heavy ones: within the partitions of a scatter
     constexpr int64_t kSampledEach = 32;
-    const int bits = run_.spec->partition_bits;
-    const int wanted = bits >= 0 ? std::min(1 << bits, kRangesMax)
-                                 : merge_ranges(run_.rows[0] + run_.rows[1], run_.machine);
-    const int count = std::min(wanted, kRangesMax);
+    const int count = request_.ranges;
     return run_.phase("choose ranges", 0, [&](int worker) -> Status {
       if (worker != 0) return {};
       std::vector<uint64_t> sample;
@@ -172,10 +165,21 @@ class MergeJoin {
     });
   }
 
-  void make_sorted(Side side) {
-    const SortedSource source{
-        &keys_, &plan_.carry_of(side), ranges_.get(), side, is_checked_[index(side)]};
-    sides_[index(side)] = std::make_unique<SortedSide>(source, std::move(*windows_[index(side)]));
+  Status make_sorted(Side side) {
+    const SortedSource source{&keys_,
+                              &plan_.carry_of(side),
+                              ranges_.get(),
+                              side,
+                              is_checked_[index(side)],
+                              is_unique_[index(side)]};
+    auto sorted = std::make_unique<SortedSide>(source, std::move(*windows_[index(side)]));
+    CD_TRY(run_.phase("find ranges", 0, [&](int worker) -> Status {
+      sorted->find_borders(worker, run_.team->worker_count());
+      return {};
+    }));
+    sorted->settle_borders();
+    sides_[index(side)] = std::move(sorted);
+    return {};
   }
 
   Status scatter(Side side) {
@@ -338,6 +342,7 @@ class MergeJoin {
   MatchContext match_;
   bool is_sorted_[2] = {false, false};               // by Side
   bool is_checked_[2] = {false, false};              // by Side
+  bool is_unique_[2] = {false, false};               // by Side
   std::array<std::optional<RowWindow>, 2> windows_;  // by Side
   std::unique_ptr<RangeMap> ranges_;
   std::unique_ptr<MergeSide> sides_[2];  // by Side

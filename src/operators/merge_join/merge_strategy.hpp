@@ -27,6 +27,7 @@ struct MergeRequest {
   SchemaPtr schema;           // of the result
   SchemaPtr residual_schema;  // if the spec has a residual
   int64_t batch_rows = 0;
+  int ranges = 1;
   std::shared_ptr<Memory> memory;
 };
 

@@ -9,6 +9,7 @@ namespace {
 // What one morsel tells. Rows are counted within it.
 struct MorselOrder {
   bool is_sorted = true;
+  bool is_unique = true;
   int32_t live_begin = 0;  // live rows are [live_begin, live_end)
   int32_t live_end = 0;
   uint64_t first_word = 0;
@@ -88,6 +89,8 @@ class OrderChecker {
       repeats += words[i] == words[i - 1] ? 1 : 0;
     }
     if (descents > 0) return false;
+    const bool goes_on_equal = !is_first && found.last_word == words[0];
+    found.is_unique = found.is_unique && repeats == 0 && !goes_on_equal;
     for (int32_t i = 1; i < count && repeats > 0 && !keys_.is_exact(); ++i) {
       if (!in_order(words[i - 1], first_ref + i - 1, words[i], first_ref + i)) return false;
     }
@@ -99,6 +102,7 @@ class OrderChecker {
 
   OrderFound join_morsels() const {
     OrderFound all;
+    all.is_unique = true;
     const MorselOrder* last = nullptr;
     int64_t row = 0;
     for (size_t m = 0; m < found_.size(); ++m) {
@@ -110,6 +114,8 @@ class OrderChecker {
                    !in_order(last->last_word, last->last_ref, found.first_word, found.first_ref)) {
           return {};
         }
+        all.is_unique = all.is_unique && found.is_unique &&
+                        (last == nullptr || last->last_word != found.first_word);
         all.end = row + found.live_end;
         last = &found;
       }

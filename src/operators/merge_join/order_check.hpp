@@ -8,6 +8,7 @@ namespace crossdock {
 
 struct OrderFound {
   bool is_sorted = false;
+  bool is_unique = false;  // and no word stands twice
   // Rows [begin, end) have words and ascend; rows before and behind have a null key.
   int64_t begin = 0;
   int64_t end = 0;

@@ -10,30 +10,9 @@ namespace {
 
 int side_index(Side side) { return static_cast<int>(side); }
 
-// out[i] = lane[positions[i]]; of an absent row, lane[0].
-void pick(const uint64_t* lane, const uint32_t* positions, int32_t count, uint64_t* out) {
-  for (int32_t i = 0; i < count; ++i) out[i] = lane[positions[i]];
-}
-
-void pick_present(const uint64_t* lane,
-                  const uint32_t* positions,
-                  const uint8_t* present,
-                  int32_t count,
-                  uint64_t* out) {
-  for (int32_t i = 0; i < count; ++i) {
-    const uint32_t at = positions[i] & (0U - uint32_t{present[i]});
-    out[i] = lane[at];
-  }
-}
-
-// present[i] = 1 unless the row is absent; answers whether any is absent.
-bool find_absent(const uint32_t* positions, int32_t count, uint8_t* present) {
-  uint8_t all = 1;
-  for (int32_t i = 0; i < count; ++i) {
-    present[i] = positions[i] != kAlone ? 1 : 0;
-    all &= present[i];
-  }
-  return all == 0;
+// Whether positions that ascend, each above the last, have no gap.
+bool is_run(const uint32_t* positions, int32_t count) {
+  return positions[count - 1] - positions[0] == static_cast<uint32_t>(count - 1);
 }
 
 }  // namespace
@@ -119,6 +98,8 @@ Status RangeMatcher::match_pairs() {
                          sides_[1],
                          match_shape(words_are_unique(sides_[0]), words_are_unique(sides_[1])),
                          {context_->roles.left_alone, context_->roles.right_alone}};
+  ascends_[0] = input.shape == MatchShape::kOneToOne || input.shape == MatchShape::kManyToOne;
+  ascends_[1] = input.shape == MatchShape::kOneToOne || input.shape == MatchShape::kOneToMany;
   MatchCursor cursor;
   bool goes_on = true;
   while (goes_on) {
@@ -158,10 +139,12 @@ Status RangeMatcher::emit_list() {
     if (any_absent) block.present[side] = s.present[side];
     if (context_->output->plan->carry[side].is_empty()) continue;
     block.carry[side] = s.carry[side];  // read even where the side has no row at all
-    if (!any_absent) {
+    if (!any_absent && ascends_[side] && is_run(positions[side], count)) {
+      block.carry[side] = sides_[side].carry + positions[side][0];
+    } else if (!any_absent) {
       pick(sides_[side].carry, positions[side], count, s.carry[side]);
     } else if (sides_[side].rows > 0) {
-      pick_present(sides_[side].carry, positions[side], s.present[side], count, s.carry[side]);
+      pick_present(sides_[side].carry, {positions[side], s.present[side], count}, s.carry[side]);
     }
   }
   if (context_->output->plan->needs_keys) {
@@ -208,6 +191,7 @@ RangeMatcher::Group RangeMatcher::next_group(int64_t left, int64_t right) const 
 // Group by group: candidates collect until there are enough to ask about.
 Status RangeMatcher::match_with_residual() {
   Scratch& s = *scratch_;
+  ascends_[0] = ascends_[1] = false;
   s.groups.clear();
   s.candidates = 0;
   s.list.count = 0;

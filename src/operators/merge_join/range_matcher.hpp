@@ -73,6 +73,7 @@ class RangeMatcher {
   const MatchContext* context_;
   Emitter* emitter_;
   SortedRows sides_[2];
+  bool ascends_[2] = {false, false};  // every position that is put stands above the last one put
   std::shared_ptr<Scratch> scratch_;
 };
 

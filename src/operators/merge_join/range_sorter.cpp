@@ -31,7 +31,7 @@ Status RangeSorter::load(Side side, int range, int64_t begin, int64_t count) {
   const bool has_carry = sides_.has_carry[index];
   CD_TRY(reserve(lanes_[index], count, has_carry));
   const PairLanes lanes = pairs(lanes_[index], has_carry);
-  rows_[index] = {count, lanes.words, lanes.carry};
+  rows_[index] = {count, lanes.words, lanes.carry, sides_.rows[index]->is_unique()};
   return sides_.rows[index]->load(range, begin, count, lanes);
 }
 
@@ -39,7 +39,7 @@ Status RangeSorter::load_without_word(Side side, int64_t begin, int64_t count) {
   const int index = static_cast<int>(side);
   CD_TRY(reserve(lanes_[index], count, true));
   const PairLanes lanes = pairs(lanes_[index], true);
-  rows_[index] = {count, lanes.words, lanes.carry};
+  rows_[index] = {count, lanes.words, lanes.carry, false};
   std::fill_n(lanes.words, count, uint64_t{0});
   sides_.rows[index]->load_without_word(begin, count, lanes.carry);
   return {};
