@@ -1,4 +1,4 @@
-"""Crossdock joins tables on every core of a machine: Arrow in, Arrow out.
+"""Crossdock joins, groups and sorts tables on every core of a machine: Arrow in, Arrow out.
 
     import crossdock as xd
     with xd.connect() as dock:
@@ -17,7 +17,24 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from crossdock._native import build_info, machine_info
-    from crossdock.aggregates import Aggregate, count, max, min, sum
+    from crossdock.aggregates import (
+        Aggregate,
+        any,
+        approx_distinct,
+        bool_and,
+        bool_or,
+        count,
+        count_distinct,
+        first,
+        max,
+        mean,
+        median,
+        min,
+        quantile,
+        stddev,
+        sum,
+        var,
+    )
     from crossdock.errors import (
         CancelledError,
         CapacityError,
@@ -34,6 +51,9 @@ if TYPE_CHECKING:
     )
     from crossdock.explain import Plan
     from crossdock.expressions import Expr, coalesce, col, lit, when
+    from crossdock.grouping import Grouping
+    from crossdock.orders import Order, asc, desc
+    from crossdock.partitions import Partitions
     from crossdock.profile import Profile
     from crossdock.relation import Relation
     from crossdock.session import Dock, connect
@@ -43,7 +63,24 @@ if TYPE_CHECKING:
 
 _HOMES: dict[str, tuple[str, ...]] = {
     "crossdock._native": ("build_info", "machine_info"),
-    "crossdock.aggregates": ("Aggregate", "count", "max", "min", "sum"),
+    "crossdock.aggregates": (
+        "Aggregate",
+        "any",
+        "approx_distinct",
+        "bool_and",
+        "bool_or",
+        "count",
+        "count_distinct",
+        "first",
+        "max",
+        "mean",
+        "median",
+        "min",
+        "quantile",
+        "stddev",
+        "sum",
+        "var",
+    ),
     "crossdock.errors": (
         "CancelledError",
         "CapacityError",
@@ -60,6 +97,9 @@ _HOMES: dict[str, tuple[str, ...]] = {
     ),
     "crossdock.explain": ("Plan",),
     "crossdock.expressions": ("Expr", "coalesce", "col", "lit", "when"),
+    "crossdock.grouping": ("Grouping",),
+    "crossdock.orders": ("Order", "asc", "desc"),
+    "crossdock.partitions": ("Partitions",),
     "crossdock.profile": ("Profile",),
     "crossdock.relation": ("Relation",),
     "crossdock.session": ("Dock", "connect"),
@@ -78,26 +118,42 @@ __all__ = [
     "Dock",
     "Expr",
     "ExpressionError",
+    "Grouping",
     "InternalError",
     "OptionError",
+    "Order",
+    "Partitions",
     "PathError",
     "Plan",
     "Profile",
     "Relation",
     "TypeError",
     "__version__",
+    "any",
+    "approx_distinct",
+    "asc",
+    "bool_and",
+    "bool_or",
     "build_info",
     "coalesce",
     "col",
     "connect",
     "count",
+    "count_distinct",
     "current_settings",
+    "desc",
     "error_table",
+    "first",
     "lit",
     "machine_info",
     "max",
+    "mean",
+    "median",
     "min",
+    "quantile",
+    "stddev",
     "sum",
+    "var",
     "when",
 ]
 

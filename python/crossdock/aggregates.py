@@ -1,159 +1,226 @@
-"""Aggregates without keys: what `agg` takes, their result types, and how batches are folded.
-
-Joins are aggregated by the engine without building their rows; everything else is folded here,
-batch by batch, in bounded memory.
-"""
+"""Aggregates: what `agg` takes, and the type each one gives. The engine computes them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
-from crossdock.errors import CrossdockError, make_error
-from crossdock.evaluation import without_views
+from crossdock.errors import CrossdockError, make_error, unknown_choice
+from crossdock.expressions import Column, Expr, lit
+
+# Functions that give a number of rows: never NULL.
+COUNTS = frozenset(("count", "count_distinct", "approx_distinct"))
+_SAME_TYPE = frozenset(("first", "any", "min", "max"))
+_FLOAT_SUMS = ("fast", "exact")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Aggregate:
-    """`function` (count, sum, min or max) of a column; count of no column counts rows."""
+    """`function` of the values of `argument` on the rows for which `condition` is true; count of
+    no argument counts rows. `options` are those of the function that differ from its defaults."""
 
     function: str
-    column: str | None
+    argument: Expr | None
+    options: tuple[tuple[str, Any], ...] = ()
+    condition: Expr | None = None
+
+    def where(self, condition: Expr) -> Aggregate:
+        """The same over the rows for which `condition` is true (NULL is not), and all earlier
+        conditions: `xd.sum("price").where(xd.col("mode") == "AIR")`."""
+        added = lit(condition)
+        whole = added if self.condition is None else self.condition & added
+        return replace(self, condition=whole)
+
+    def columns(self) -> frozenset[str]:
+        """Names of the columns it reads."""
+        return frozenset().union(*(part.columns() for part in self.expressions()))
+
+    def expressions(self) -> tuple[Expr, ...]:
+        """The argument and the condition, where there are any."""
+        return tuple(part for part in (self.argument, self.condition) if part is not None)
+
+    def rewritten(self, change: Callable[[Expr], Expr]) -> Aggregate:
+        """The same aggregate with `change` applied to its argument and its condition."""
+        argument = None if self.argument is None else change(self.argument)
+        condition = None if self.condition is None else change(self.condition)
+        return replace(self, argument=argument, condition=condition)
 
     def __repr__(self) -> str:
-        return f"{self.function}({self.column or ''})"
+        shown = [] if self.argument is None else [repr(self.argument)]
+        shown += [f"{name}={value!r}" for name, value in self.options]
+        condition = "" if self.condition is None else f".where({self.condition!r})"
+        return f"{self.function}({', '.join(shown)}){condition}"
 
 
-def count(column: str | None = None) -> Aggregate:
-    """Number of rows, or of values of `column` that are not NULL: int64."""
-    return Aggregate("count", column)
+def count(column: str | Expr | None = None) -> Aggregate:
+    """Number of rows, or of values of `column` that are not NULL: int64, 0 where there is none."""
+    return Aggregate("count", None if column is None else _argument(column))
 
 
-def sum(column: str) -> Aggregate:
-    """Sum of the values that are not NULL; NULL when there is none. Integers give int64 or uint64
-    (an overflow is a DataError, never a wrap), floats float64, decimals precision 38."""
-    return Aggregate("sum", column)
+def sum(column: str | Expr, *, wide: bool = False, floats: str = "fast") -> Aggregate:
+    """Sum of the values that are not NULL; NULL when there is none.
+
+    Integers and booleans give int64, unsigned integers uint64, exact or a DataError, never a wrap;
+    wide=True gives decimal128(38, 0) instead. Decimals are exact, at precision 38. Floats give
+    float64: floats="fast" adds in an order that varies with threads and batches, so the last digits
+    may too; "exact" adds without rounding and rounds once.
+    """
+    options = _given(wide=bool(wide)) if wide else ()
+    return Aggregate("sum", _argument(column), options + _float_options(floats))
 
 
-def min(column: str) -> Aggregate:
+def min(column: str | Expr) -> Aggregate:
     """Smallest value that is not NULL, of the column's type; NULL when there is none."""
-    return Aggregate("min", column)
+    return Aggregate("min", _argument(column))
 
 
-def max(column: str) -> Aggregate:
-    """Largest value that is not NULL, of the column's type; NULL when there is none."""
-    return Aggregate("max", column)
+def max(column: str | Expr) -> Aggregate:
+    """Largest value that is not NULL, of the column's type; NULL when there is none. NaN is larger
+    than every number."""
+    return Aggregate("max", _argument(column))
 
 
-def aggregate_type(aggregate: Aggregate, schema: Any) -> Any:
-    """The Arrow type of the result; TypeError when the column has none for this function."""
-    if aggregate.function == "count":
+def mean(column: str | Expr, *, floats: str = "fast") -> Aggregate:
+    """Mean of the values that are not NULL: float64; NULL when there is none. `floats` as in
+    sum."""
+    return Aggregate("mean", _argument(column), _float_options(floats))
+
+
+def var(column: str | Expr, ddof: int = 1) -> Aggregate:
+    """Variance over n - ddof of the n values that are not NULL: float64; NULL when n <= ddof."""
+    return Aggregate("var", _argument(column), _ddof_options("var", ddof))
+
+
+def stddev(column: str | Expr, ddof: int = 1) -> Aggregate:
+    """Square root of `var`: float64; NULL when there are no more than `ddof` values."""
+    return Aggregate("stddev", _argument(column), _ddof_options("stddev", ddof))
+
+
+def first(column: str | Expr) -> Aggregate:
+    """The first value that is not NULL in the order of the input; NULL when there is none."""
+    return Aggregate("first", _argument(column))
+
+
+def any(column: str | Expr) -> Aggregate:
+    """Some value that is not NULL, whichever is found first; NULL when there is none."""
+    return Aggregate("any", _argument(column))
+
+
+def bool_and(column: str | Expr) -> Aggregate:
+    """True where all values that are not NULL are; NULL when there is none."""
+    return Aggregate("bool_and", _argument(column))
+
+
+def bool_or(column: str | Expr) -> Aggregate:
+    """True where one value is; NULL when all values are NULL."""
+    return Aggregate("bool_or", _argument(column))
+
+
+def count_distinct(column: str | Expr) -> Aggregate:
+    """Number of different values that are not NULL: int64. -0.0 is 0.0, and all NaN are one."""
+    return Aggregate("count_distinct", _argument(column))
+
+
+def approx_distinct(column: str | Expr) -> Aggregate:
+    """About `count_distinct`, in little memory: int64, by HyperLogLog."""
+    return Aggregate("approx_distinct", _argument(column))
+
+
+def quantile(column: str | Expr, q: float) -> Aggregate:
+    """About the value below which the share `q` of the values that are not NULL lies, by a sketch
+    of bounded size. Numbers give float64, dates and timestamps their own type."""
+    if isinstance(q, bool) or not isinstance(q, int | float) or not 0 <= q <= 1:
+        raise make_error(
+            "CD-105", f"quantile(q={q!r}) is not a share", limits="0 to 1", try_="q=0.5, the median"
+        )
+    return Aggregate("quantile", _argument(column), _given(q=float(q)))
+
+
+def median(column: str | Expr) -> Aggregate:
+    """`quantile` at 0.5."""
+    return quantile(column, 0.5)
+
+
+def aggregate_type(aggregate: Aggregate, argument_type: Any) -> Any:
+    """The Arrow type of the result over an argument of this type (None: no argument); TypeError
+    when the function does not take it."""
+    function = aggregate.function
+    if function in COUNTS:
         return pa.int64()
-    column_type = schema.field(aggregate.column).type
-    if aggregate.function in ("min", "max"):
-        return column_type
-    if pa.types.is_signed_integer(column_type):
-        return pa.int64()
-    if pa.types.is_unsigned_integer(column_type) or pa.types.is_boolean(column_type):
-        return pa.uint64()
-    if pa.types.is_floating(column_type):
+    if function in _SAME_TYPE:
+        return argument_type
+    if function in ("bool_and", "bool_or"):
+        if pa.types.is_boolean(argument_type):
+            return argument_type
+        raise _not_taken(aggregate, argument_type, "a boolean", "a comparison, such as x > 0")
+    if function == "quantile" and _is_moment(argument_type):
+        return argument_type
+    if not _is_number(argument_type):
+        raise _not_taken(aggregate, argument_type, "a number", "xd.count, xd.min or xd.max of it")
+    if function == "sum":
+        return _sum_type(aggregate, argument_type)
+    return pa.float64()
+
+
+def _sum_type(aggregate: Aggregate, argument_type: Any) -> Any:
+    if pa.types.is_floating(argument_type):
         return pa.float64()
-    if pa.types.is_decimal128(column_type):
-        return pa.decimal128(38, column_type.scale)
-    raise make_error(
-        "CD-102",
-        f"{aggregate!r} needs a number, column {aggregate.column!r} is {column_type}",
-        try_=f"xd.count({aggregate.column!r}), xd.min or xd.max",
-    )
+    if pa.types.is_decimal(argument_type):
+        return pa.decimal128(38, argument_type.scale)
+    if ("wide", True) in aggregate.options:
+        return pa.decimal128(38, 0)
+    return pa.uint64() if pa.types.is_unsigned_integer(argument_type) else pa.int64()
 
 
-def fold(aggregates: tuple[Aggregate, ...], schema: Any, batches: Iterable[Any]) -> list[Any]:
-    """One pyarrow scalar per aggregate, of `aggregate_type`, over RecordBatches of `schema`."""
-    states = [_State(item, aggregate_type(item, schema)) for item in aggregates]
-    for batch in batches:
-        plain = without_views(batch)
-        for state in states:
-            state.add(plain)
-    return [state.result() for state in states]
+def _is_number(data_type: Any) -> bool:
+    kinds = (pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal, pa.types.is_boolean)
+    return True in (is_kind(data_type) for is_kind in kinds)
 
 
-def narrowed_sum(total: Any, field: Any) -> Any:
-    """The engine's sum, which is exact in 128 bits, as the type of `field`; DataError if it does
-    not fit."""
-    try:
-        return total.cast(field.type)
-    except pa.ArrowException:
-        raise _too_large(field.name, total[0].as_py(), field.type) from None
+def _is_moment(data_type: Any) -> bool:
+    return bool(pa.types.is_date(data_type) or pa.types.is_timestamp(data_type))
 
 
-def _too_large(name: str, total: object, data_type: Any) -> CrossdockError:
+def _not_taken(aggregate: Aggregate, found: Any, wanted: str, advice: str) -> CrossdockError:
+    shown = aggregate.argument
+    what = f"column {shown.name!r}" if isinstance(shown, Column) else f"{shown!r}"
     return make_error(
-        "CD-303",
-        f"the sum {name!r} is {total}, which does not fit {data_type}",
-        try_="the sum of select(x=xd.col(...).cast('float64'))",
+        "CD-102",
+        f"{Aggregate(aggregate.function, shown)!r} needs {wanted}, {what} is {found}",
+        try_=advice,
     )
 
 
-class _State:
-    """What one aggregate remembers: a Python integer, or one partial value per batch."""
-
-    def __init__(self, aggregate: Aggregate, data_type: Any) -> None:
-        self.aggregate = aggregate
-        self.data_type = data_type
-        self.total = 0
-        self.seen = False
-        self.partials: list[Any] = []
-
-    def add(self, batch: Any) -> None:
-        function, name = self.aggregate.function, self.aggregate.column
-        if name is None:
-            self.total += batch.num_rows
-            return
-        column = batch.column(name)
-        if pa.types.is_dictionary(column.type):
-            column = column.dictionary_decode()
-        values = len(column) - column.null_count
-        if function == "count":
-            self.total += values
-        elif values and function == "sum" and pa.types.is_integer(self.data_type):
-            self.seen = True
-            self.total += _exact_sum(column)
-        elif values:
-            partial = pc.sum(column) if function == "sum" else pc.min_max(column)[function]
-            self.partials.append(partial.cast(_partial_type(self.data_type)))
-
-    def result(self) -> Any:
-        function = self.aggregate.function
-        if function == "count" or self.seen:
-            return self._integer()
-        if not self.partials:
-            return pa.scalar(None, self.data_type)
-        values = pa.array(self.partials, _partial_type(self.data_type))
-        whole = pc.sum(values) if function == "sum" else pc.min_max(values)[function]
-        return whole.cast(self.data_type)
-
-    def _integer(self) -> Any:
-        try:
-            return pa.scalar(self.total, self.data_type)
-        except (pa.ArrowException, OverflowError):
-            raise _too_large(repr(self.aggregate), self.total, self.data_type) from None
+def _argument(column: str | Expr) -> Expr:
+    if isinstance(column, str):
+        return Column(column)
+    if isinstance(column, Expr):
+        return column
+    raise make_error(
+        "CD-105",
+        f"an aggregate takes a column's name or an expression, not {type(column).__name__}",
+        values=repr(column),
+        try_='xd.sum("price") or xd.sum(xd.col("price") * 2)',
+    )
 
 
-def _partial_type(data_type: Any) -> Any:
-    plain = data_type.value_type if pa.types.is_dictionary(data_type) else data_type
-    if plain == pa.string_view():
-        return pa.string()
-    return pa.binary() if plain == pa.binary_view() else plain
+def _given(**options: Any) -> tuple[tuple[str, Any], ...]:
+    return tuple(options.items())
 
 
-def _exact_sum(column: Any) -> int:
-    """The sum as a Python integer: halves are added apart, so that no 64-bit total wraps."""
-    if column.type.bit_width < 64:
-        return int(pc.sum(column).as_py())
-    low = pc.bit_wise_and(column, pa.scalar(2**32 - 1, column.type))
-    high = pc.shift_right(column, pa.scalar(32, column.type))
-    return (int(pc.sum(high).as_py()) << 32) + int(pc.sum(low).as_py())
+def _float_options(floats: str) -> tuple[tuple[str, Any], ...]:
+    if floats not in _FLOAT_SUMS:
+        raise unknown_choice("floats", floats, _FLOAT_SUMS)
+    return () if floats == "fast" else _given(floats=floats)
+
+
+def _ddof_options(function: str, ddof: int) -> tuple[tuple[str, Any], ...]:
+    if isinstance(ddof, bool) or not isinstance(ddof, int) or ddof < 0:
+        raise make_error(
+            "CD-105", f"{function}(ddof={ddof!r}) is not a number of degrees of freedom",
+            limits="0 or more", try_="ddof=1 for a sample, ddof=0 for all values",
+        )  # fmt: skip
+    return () if ddof == 1 else _given(ddof=ddof)

@@ -15,7 +15,21 @@ from typing import Any
 
 import pyarrow as pa
 
-from crossdock.nodes import AggregateAll, Filter, Join, Node, Project, Scan
+from crossdock.nodes import (
+    AssumeSorted,
+    Filter,
+    GroupBy,
+    Join,
+    Limit,
+    Node,
+    Partition,
+    Project,
+    Sample,
+    Scan,
+    Sort,
+    Union,
+)
+from crossdock.orders import Order
 
 _CELL_WIDTH = 32
 _NULL = "NULL"
@@ -175,8 +189,40 @@ def headline(node: Node) -> str:
         return "select " + shorten(
             [name if repr(item) == name else f"{name}={item!r}" for name, item in node.items]
         )
-    assert isinstance(node, AggregateAll)
-    return "aggregate " + ", ".join(f"{name}={item!r}" for name, item in node.items)
+    if isinstance(node, GroupBy):
+        return _group_headline(node)
+    if isinstance(node, Sort):
+        return _sort_headline(node)
+    if isinstance(node, Limit):
+        return f"limit {node.rows:,}" + (f" after {node.offset:,}" if node.offset else "")
+    if isinstance(node, Sample):
+        share = f"{node.rows:,} rows" if node.rows is not None else f"{node.fraction:g} of the rows"
+        return f"sample {share}, seed {node.seed}"
+    if isinstance(node, Union):
+        return f"union of {len(node.inputs)} relations"
+    if isinstance(node, AssumeSorted):
+        return f"assume_sorted by {_shown_orders(node.orders)}"
+    assert isinstance(node, Partition)
+    return f"partition by {node.by} of {', '.join(node.keys)} into {node.partitions:,}"
+
+
+def _group_headline(node: GroupBy) -> str:
+    items = shorten([f"{name}={item!r}" for name, item in node.items])
+    keys = shorten([name if repr(key) == name else f"{name}={key!r}" for name, key in node.keys])
+    if not node.keys:
+        return f"aggregate {items}"
+    return f"group_by {keys}: {items}" if items else f"distinct {keys}"
+
+
+def _sort_headline(node: Sort) -> str:
+    text = f"{'arg_sort' if node.index else 'sort'} by {_shown_orders(node.orders)}"
+    text += ", stable" if node.stable else ""
+    text += "" if node.limit is None else f", limit {node.limit:,}"
+    return text + (f" after {node.offset:,}" if node.offset else "")
+
+
+def _shown_orders(orders: Sequence[Order]) -> str:
+    return ", ".join(map(repr, orders))
 
 
 def shorten(names: Sequence[str], limit: int = 8) -> str:

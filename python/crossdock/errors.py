@@ -22,6 +22,7 @@ _FRONT_END: tuple[tuple[str, str, str], ...] = (
     ("CD-504", "ExpressionError", "an expression does not fit the columns it names"),
     ("CD-505", "OptionError", "a setting or option has an unknown name"),
     ("CD-506", "TypeError", "an object does not export Arrow data"),
+    ("CD-507", "TypeError", "relations to be united have columns of different types"),
 )
 
 

@@ -1,4 +1,4 @@
-"""Runs a narrowed query: joins in the engine, the little around them with pyarrow.
+"""Runs a narrowed query: its operators in the engine, the little around them with pyarrow.
 
 One `Execution` is one run, used by one thread; another thread may read its `tracker`.
 """
@@ -14,52 +14,84 @@ from typing import Any
 import pyarrow as pa
 
 from crossdock import _native
-from crossdock.aggregates import Aggregate, fold, narrowed_sum
-from crossdock.errors import CrossdockError, ExpressionError, public_errors, stream_errors
+from crossdock.errors import (
+    CrossdockError,
+    ExpressionError,
+    make_error,
+    public_errors,
+    stream_errors,
+)
 from crossdock.evaluation import evaluate, keep_rows, mask_of
-from crossdock.expressions import Column
-from crossdock.nodes import AggregateAll, Filter, Join, Node, Project, Scan
+from crossdock.expressions import Column, Expr
+from crossdock.lowering import lower_group
+from crossdock.nodes import (
+    AssumeSorted,
+    Filter,
+    GroupBy,
+    Join,
+    Limit,
+    Node,
+    Operated,
+    Partition,
+    Project,
+    Sample,
+    Scan,
+    Sort,
+    Union,
+)
+from crossdock.operations import (
+    Named,
+    Operation,
+    plan_native_group,
+    plan_native_join,
+    plan_native_partition,
+    plan_native_sort,
+    renamed,
+)
+from crossdock.sampling import sample_fraction, sample_rows
 from crossdock.streaming import call_interruptibly, interruptible, read_stream
 
 # Pairs of rows above which a join gets a thread of its own, so that this one can see Ctrl-C; below,
-# even a result of all pairs is short.
+# even a result of all pairs is short. Other operators look at each row a few times at most.
 _LONG_PAIRS = 1 << 28
+_LONG_ROWS = 1 << 20
 
 
 @dataclass(frozen=True)
 class Step:
-    """One measured step of a run: a scan, a join, a filter ..."""
+    """One measured step of a run: a table read or made for the engine, or an operator of it."""
 
     node: Node
     seconds: float
     rows: int
-    profile: str = ""  # JSON of the engine, for joins
+    profile: str = ""  # JSON of the engine, for operators
+    input_rows: int = 0  # of an operator: of all its inputs
 
 
 class Tracker:
     """What runs now, for progress bars. Written by the running thread, read by any."""
 
     def __init__(self) -> None:
-        self._join: _native.Join | None = None
+        self._operation: Operation | None = None
         self._reading: tuple[str, int] | None = None
 
     def reading(self, name: str, rows: int) -> None:
         """A source is being read; `rows` is 0 where the number is not known."""
-        self._reading, self._join = (name, rows), None
+        self._reading, self._operation = (name, rows), None
 
-    def joining(self, join: _native.Join) -> None:
-        """A join runs."""
-        self._reading, self._join = None, join
+    def running(self, operation: Operation) -> None:
+        """An operator runs."""
+        self._reading, self._operation = None, operation
 
     def idle(self) -> None:
         """Nothing runs."""
-        self._reading = self._join = None
+        self._reading = self._operation = None
 
     def progress(self) -> tuple[str, int, int] | None:
         """(phase, rows done, rows in all; 0 = not known), or None when nothing runs."""
-        join, reading = self._join, self._reading
-        if join is not None:
-            return join.progress()
+        operation, reading = self._operation, self._reading
+        if operation is not None:
+            return operation.progress()
         return (f"read {reading[0]}", 0, reading[1]) if reading is not None else None
 
 
@@ -73,6 +105,7 @@ class Execution:
         self.steps: list[Step] = []
         self._residual_error: CrossdockError | None = None
         self._may_be_long = False
+        self._input_rows = 0
 
     def table(self, node: Node) -> Any:
         """The whole result as a pyarrow.Table."""
@@ -82,28 +115,32 @@ class Execution:
             found = node.source.table(node.columns, node.predicate)
             self._record(node, start, found.num_rows)
             return found
-        if isinstance(node, Join):
-            return self._run_join(node, lambda join: read_stream(join.collect()))
+        if isinstance(node, GroupBy) and not node.keys:
+            row = self._row_without_groups(node)
+            if row is not None:
+                return row
+        if isinstance(node, Operated):
+            return self._run(node, lambda found: renamed(read_stream(found.collect()), node.schema))
         if isinstance(node, Filter):
             return keep_rows(self.table(node.input), node.predicate)
         if isinstance(node, Project):
             return _project(node, self.table(node.input))
-        return self._aggregate(node)
+        if isinstance(node, Union):
+            tables = [self.table(below).select(node.schema.names) for below in node.inputs]
+            return pa.concat_tables([renamed(table, node.schema) for table in tables])
+        if isinstance(node, AssumeSorted):
+            return self.table(node.input)
+        return pa.Table.from_batches(self.batches(node), node.schema)
 
     def batches(self, node: Node) -> Iterator[Any]:
-        """The result as RecordBatches, in bounded memory beside the inputs of joins."""
+        """The result as RecordBatches, in bounded memory beside the inputs of operators."""
         if isinstance(node, Scan):
             with stream_errors():
                 yield from node.source.reader(node.columns, node.predicate)
-        elif isinstance(node, Join):
-            join = self.join(node)
-            self.tracker.joining(join)
-            try:
-                with self._run_errors():
-                    reader = pa.RecordBatchReader.from_stream(join.stream())
-                    yield from interruptible(reader, join.cancel)
-            finally:
-                self.tracker.idle()
+        elif isinstance(node, GroupBy) and not node.keys:
+            yield from self.table(node).to_batches()
+        elif isinstance(node, Operated):
+            yield from self._stream(node)
         elif isinstance(node, Filter):
             for batch in self.batches(node.input):
                 kept = keep_rows(batch, node.predicate)
@@ -112,95 +149,146 @@ class Execution:
         elif isinstance(node, Project):
             for batch in self.batches(node.input):
                 yield _project(node, batch)
+        elif isinstance(node, Limit):
+            yield from limited_batches(self.batches(node.input), node.rows, node.offset)
+        elif isinstance(node, Sample):
+            yield from self._sampled(node)
+        elif isinstance(node, Union):
+            for below in node.inputs:
+                for batch in self.batches(below):
+                    yield renamed(batch.select(node.schema.names), node.schema)
         else:
-            yield from self._aggregate(node).to_batches()
+            yield from self.batches(node.input)
 
     def count(self, node: Node) -> int:
         """Number of result rows, without building them where a node can tell."""
         if isinstance(node, Scan):
             return node.source.count_rows(node.predicate)
-        if isinstance(node, Join):
-            return int(self._run_join(node, _native.Join.count))
-        if isinstance(node, Project):
-            return self.count(node.input)
-        if isinstance(node, AggregateAll):
+        if isinstance(node, GroupBy) and not node.keys:
             return 1
+        if isinstance(node, Join | GroupBy):
+            return int(self._run(node, lambda operation: operation.count()))
+        if isinstance(node, Project | AssumeSorted | Partition):
+            return self.count(node.input)
+        if isinstance(node, Union):
+            return sum(self.count(below) for below in node.inputs)
+        if isinstance(node, Limit | Sort):
+            rows = max(0, self.count(node.input) - node.offset)
+            most = node.rows if isinstance(node, Limit) else node.limit
+            return rows if most is None else min(rows, most)
+        if isinstance(node, Sample) and node.rows is not None:
+            return min(node.rows, self.count(node.input))
         return sum(batch.num_rows for batch in self.batches(node))
+
+    def operation(self, node: Operated) -> Operation:
+        """The planned operator, its inputs read; nothing run yet."""
+        if isinstance(node, Join):
+            return self.join(node)
+        if isinstance(node, GroupBy):
+            lowered = lower_group(node)
+            table = self.native(lowered.input)
+            with public_errors():
+                return plan_native_group(self.engine, lowered, self._sized(table))
+        table = self.native(node.input)
+        with public_errors():
+            if isinstance(node, Sort):
+                return plan_native_sort(self.engine, node, self._sized(table))
+            return plan_native_partition(self.engine, node, self._sized(table))
 
     def join(self, node: Join) -> _native.Join:
         """The planned join, its inputs read; nothing joined yet."""
-        left, left_names = self.native(node.left)
-        right, right_names = self.native(node.right)
-        self._may_be_long = left.num_rows * right.num_rows > _LONG_PAIRS
-        options = node.options
-
-        def located(outputs: tuple[tuple[str, str, str], ...]) -> list[tuple[str, str, str]]:
-            return [
-                (side, (right_names if side == "right" else left_names)[column], name)
-                for side, column, name in outputs
-            ]
-
+        left, right = self.native(node.left), self.native(node.right)
+        left_rows, right_rows = left[0].num_rows, right[0].num_rows
+        self._input_rows = left_rows + right_rows
+        self._may_be_long = left_rows * right_rows > _LONG_PAIRS
         with public_errors():
-            return _native.Join(
-                self.engine,
-                left,
-                right,
-                on=[(left_names[a], right_names[b]) for a, b in node.on],
-                how=node.how,
-                output=located(node.outputs),
-                null_equals_null=options.null_equals_null,
-                strategy=options.strategy,
-                build=options.build,
-                materialize=options.materialize,
-                filter=options.filter,
-                partition_bits=options.partition_bits,
-                batch_rows=options.batch_rows,
-                residual=self._residual(node),
-                residual_columns=located(node.residual_columns),
-            )
+            return plan_native_join(self.engine, node, (left, right), self._residual(node))
 
-    def native(self, node: Node) -> tuple[_native.Table, dict[str, str]]:
+    def partitions(self, node: Partition) -> tuple[Any, list[int]]:
+        """The rows of all partitions as a pyarrow.Table, one partition after the other, and the
+        number of rows of each."""
+        found: list[_native.Partition] = []
+
+        def run(operation: Any) -> Any:
+            found.append(operation)
+            return renamed(read_stream(operation.collect()), node.schema)
+
+        return self._run(node, run), found[0].counts()
+
+    def native(self, node: Node) -> Named:
         """The result as a table of the engine, and node column -> column of that table."""
+        if isinstance(node, AssumeSorted):
+            return self.native(node.input)
         if isinstance(node, Project):
             renames = node.renames()
             if renames is not None:
                 found, names = self.native(node.input)
                 return found, {name: names[source] for name, source in renames.items()}
+        if isinstance(node, Operated):
+            return self._native_result(node)
         start = time.perf_counter()
         if isinstance(node, Scan):
             self.tracker.reading(node.source.name, 0)
             with public_errors():
                 found = node.source.native(self.engine, node.columns, node.predicate)
-        elif isinstance(node, Join):
-            found = self._run_join(
-                node, lambda join: _native.Table.from_stream(self.engine, join.collect())
-            )
         else:
             reader = pa.RecordBatchReader.from_batches(node.schema, self.batches(node))
-            found = self._from_stream(reader)
-        if not isinstance(node, Join):
-            self._record(node, start, found.num_rows)
+            with public_errors():
+                found = _native.Table.from_stream(self.engine, reader)
+        self._record(node, start, found.num_rows)
         return found, {name: name for name in node.schema.names}
 
-    def _from_stream(self, source: object) -> _native.Table:
-        with public_errors():
-            return _native.Table.from_stream(self.engine, source)
+    def _native_result(self, node: Operated) -> Named:
+        if isinstance(node, GroupBy) and not node.keys:
+            with public_errors():
+                found = _native.Table.from_stream(self.engine, self.table(node))
+        else:
+            found = self._run(
+                node, lambda run: _native.Table.from_stream(self.engine, run.collect())
+            )
+        return found, dict(zip(node.schema.names, found.column_names, strict=True))
 
-    def _run_join(self, node: Join, run: Callable[[_native.Join], Any]) -> Any:
-        join = self.join(node)
-        self.tracker.joining(join)
+    def _sized(self, table: Named) -> Named:
+        self._input_rows = table[0].num_rows
+        self._may_be_long = self._input_rows > _LONG_ROWS
+        return table
+
+    def _run(self, node: Operated, run: Callable[[Any], Any]) -> Any:
+        operation = self.operation(node)
+        self.tracker.running(operation)
         start = time.perf_counter()
         try:
             with self._run_errors():
-                found = call_interruptibly(lambda: run(join), join.cancel, self._may_be_long)
+                found = call_interruptibly(
+                    lambda: run(operation), operation.cancel, self._may_be_long
+                )
         finally:
             self.tracker.idle()
-        self._record(node, start, 0, join)
+        self._record(node, start, 0, operation)
         return found
+
+    def _stream(self, node: Operated) -> Iterator[Any]:
+        operation = self.operation(node)
+        self.tracker.running(operation)
+        try:
+            with self._run_errors():
+                reader = pa.RecordBatchReader.from_stream(operation.stream())
+                for batch in interruptible(reader, operation.cancel):
+                    yield renamed(batch, node.schema)
+        finally:
+            self.tracker.idle()
+
+    def _sampled(self, node: Sample) -> Iterator[Any]:
+        batches = self.batches(node.input)
+        if node.rows is not None:
+            return sample_rows(batches, node.rows, node.seed)
+        assert node.fraction is not None
+        return sample_fraction(batches, node.fraction, node.seed)
 
     @contextlib.contextmanager
     def _run_errors(self) -> Iterator[None]:
-        """Public errors of a running join; what a residual predicate raised comes out itself."""
+        """Public errors of a running operator; what a residual predicate raised comes out as
+        it was."""
         try:
             with stream_errors(), public_errors():
                 yield
@@ -226,52 +314,96 @@ class Execution:
         return keep
 
     def _record(
-        self, node: Node, start: float, rows: int, join: _native.Join | None = None
+        self, node: Node, start: float, rows: int, operation: Operation | None = None
     ) -> None:
         if self.profiling:
             seconds = time.perf_counter() - start
-            self.steps.append(Step(node, seconds, rows, join.profile() if join else ""))
+            profile = operation.profile() if operation else ""
+            self.steps.append(Step(node, seconds, rows, profile, self._input_rows))
 
-    def _aggregate(self, node: AggregateAll) -> Any:
-        aggregates = tuple(item for _, item in node.items)
-        columns = {item.column for item in aggregates if item.column is not None}
-        if not columns:
+    def _row_without_groups(self, node: GroupBy) -> Any:
+        """The row of aggregates that need no grouping: counts of rows, and what a join adds up over
+        pairs of rows that are never built. None where the input must be gone through."""
+        if not needs_no_groups(node):
+            return None
+        items = [item for _, item in node.items]
+        if not isinstance(node.input, Join) or _counts_rows(node):
             rows = self.count(node.input)
-            values = [pa.scalar(rows, pa.int64()) for _ in aggregates]
-        elif isinstance(node.input, Join) and _engine_can_fold(node):
-            return self._aggregate_join(node, node.input)
-        else:
-            values = fold(aggregates, node.input.schema, self.batches(node.input))
-        arrays = [pa.array([v], f.type) for v, f in zip(values, node.schema, strict=True)]
-        return pa.Table.from_arrays(arrays, schema=node.schema)
-
-    def _aggregate_join(self, node: AggregateAll, input_join: Join) -> Any:
-        """Aggregates in the engine, over pairs of rows that are never built."""
-        items = [(item.function, item.column or "") for _, item in node.items]
-        once = list(dict.fromkeys(items))
-        row = self._run_join(input_join, lambda join: read_stream(join.aggregate(once)))
-        arrays = []
-        for (function, column), field in zip(items, node.schema, strict=True):
-            found = row.column(f"{function}_{column}" if column else function)
-            arrays.append(found if found.type == field.type else narrowed_sum(found, field))
-        return pa.Table.from_arrays(arrays, schema=node.schema)
+            return pa.Table.from_arrays([pa.array([rows])] * len(items), schema=node.schema)
+        asked = [(item.function, _column_of(item.argument)) for item in items]
+        once = list(dict.fromkeys(asked))
+        row = self._run(node.input, lambda join: read_stream(join.aggregate(once)))
+        found = [row.column(f"{f}_{column}" if column else f) for f, column in asked]
+        fields = zip(found, node.schema, strict=True)
+        return pa.Table.from_arrays([_narrowed(a, f) for a, f in fields], schema=node.schema)
 
 
-def _engine_can_fold(node: AggregateAll) -> bool:
-    """True where the engine takes every aggregate: count of anything, sums of numbers, least and
-    largest of numbers, dates and times."""
+def needs_no_groups(node: Node) -> bool:
+    """True for aggregates over all rows that are no work of their own: numbers of rows, and what
+    the join below adds up as it goes."""
+    if not isinstance(node, GroupBy) or node.keys:
+        return False
+    return _counts_rows(node) or (isinstance(node.input, Join) and _join_can_fold(node))
+
+
+def _counts_rows(node: GroupBy) -> bool:
+    return all(item.argument is None and item.condition is None for _, item in node.items)
+
+
+def _join_can_fold(node: GroupBy) -> bool:
+    """True where a join takes every aggregate: count of anything, sums of numbers, least and
+    largest of numbers, dates and times; of columns, without conditions and options."""
     schema = node.input.schema
+    for _, item in node.items:
+        if item.condition is not None or item.options:
+            return False
+        if not isinstance(item.argument, Column | None):
+            return False
+        if item.function == "count" or item.argument is None:
+            continue
+        found = schema.field(item.argument.name).type
+        kinds = [pa.types.is_integer, pa.types.is_decimal128]
+        kinds += [pa.types.is_float32, pa.types.is_float64]
+        if item.function in ("min", "max"):
+            kinds += [pa.types.is_date, pa.types.is_timestamp]
+        elif item.function != "sum":
+            return False
+        if not any(is_kind(found) for is_kind in kinds):
+            return False
+    return True
 
-    def takes(item: Aggregate) -> bool:
-        if item.column is None or item.function == "count":
-            return True
-        column_type = schema.field(item.column).type
-        kinds = [pa.types.is_integer, pa.types.is_decimal128, pa.types.is_float32]
-        kinds += [pa.types.is_float64]
-        kinds += [] if item.function == "sum" else [pa.types.is_date, pa.types.is_timestamp]
-        return any(is_kind(column_type) for is_kind in kinds)
 
-    return all(takes(item) for _, item in node.items)
+def _column_of(argument: Expr | None) -> str:
+    return argument.name if isinstance(argument, Column) else ""
+
+
+def _narrowed(total: Any, field: Any) -> Any:
+    """What a join added up in 128 bits, as the type of `field`; DataError if it does not fit."""
+    if total.type == field.type:
+        return total
+    try:
+        return total.cast(field.type)
+    except pa.ArrowException:
+        raise make_error(
+            "CD-303",
+            f"the sum {field.name!r} is {total[0].as_py()}, which does not fit an {field.type}",
+            try_="wide=True, which sums into decimal128(38, 0)",
+        ) from None
+
+
+def limited_batches(batches: Iterator[Any], rows: int, offset: int) -> Iterator[Any]:
+    """`rows` rows after the first `offset`. Nothing is read after the last of them; what runs below
+    ends when its iterator is dropped, with this one."""
+    skip, left = offset, rows
+    while left > 0:
+        batch = next(batches, None)
+        if batch is None:
+            return
+        kept = batch.slice(min(skip, batch.num_rows), left)
+        skip -= min(skip, batch.num_rows)
+        left -= kept.num_rows
+        if kept.num_rows:
+            yield kept
 
 
 def _project(node: Project, rows: Any) -> Any:

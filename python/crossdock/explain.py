@@ -1,4 +1,5 @@
-"""The plan of a query as a tree of text: what is read, how it is joined, what it should cost."""
+"""The plan of a query as a tree of text: what is read, what runs on it and how, what it should
+cost."""
 
 from __future__ import annotations
 
@@ -7,12 +8,14 @@ import json
 from typing import Any
 
 from crossdock.display import align, headline, shorten
-from crossdock.execution import Execution
-from crossdock.nodes import Join, Node, Scan
+from crossdock.execution import Execution, needs_no_groups
+from crossdock.nodes import GroupBy, Join, Node, Operated, Scan, Sort, inputs_of
 from crossdock.sizes import format_bytes, format_count, format_seconds
 
 _READ_BELOW_BYTES = 1 << 30
-_UNPREDICTED = "cost     not predicted: an input is itself a join, or not read (explain(read=True))"
+_UNPREDICTED = (
+    "cost     not predicted: the inputs are not read (explain(read=True)) or are results themselves"
+)
 
 
 class Plan(str):
@@ -50,22 +53,34 @@ def stored_bytes(node: Node) -> int:
     """Bytes of the files below `node`; data in memory count as nothing, they are read already."""
     if isinstance(node, Scan):
         return 0 if node.source.kind == "arrow" else node.source.stored_bytes()
+    return sum(stored_bytes(below) for below in inputs_of(node))
+
+
+def operator_name(node: Operated) -> str:
+    """What the engine calls the operator that runs a node."""
     if isinstance(node, Join):
-        return stored_bytes(node.left) + stored_bytes(node.right)
-    return stored_bytes(node.input)
+        return "merge_join" if node.options.strategy == "merge" else "hash_join"
+    if isinstance(node, GroupBy):
+        return "group_by"
+    return "sort" if isinstance(node, Sort) else "partition"
 
 
-def join_line(plan: dict[str, Any]) -> str:
-    """The decisions of the engine for one join, in one line."""
-    parts = [f"build {plan['build']}", f"{plan['strategy']} strategy", f"{plan['key']} key"]
+def plan_line(plan: dict[str, Any]) -> str:
+    """The decisions of the engine for one operator, in one line."""
+    parts = [f"build {plan['build']}"] if "build" in plan else []
+    parts += [f"{plan['strategy']} strategy"] if "strategy" in plan else []
+    parts += [f"{plan['key']} key"] if "key" in plan else []
+    parts += [str(plan["key_form"])] if "key_form" in plan else []
+    if plan.get("groups_expected"):
+        parts.append(f"about {format_count(plan['groups_expected'])} groups")
     if plan.get("partitions", 1) > 1:
         parts.append(f"{plan['partitions']} partitions")
-    parts.append(f"{plan['materialize']} materialization")
+    parts += [f"{plan['materialize']} materialization"] if "materialize" in plan else []
     return " · ".join(parts)
 
 
 def predicted_seconds(plan: dict[str, Any]) -> float:
-    """The predicted time of a join: of the phases that the model knows."""
+    """The predicted time of an operator: of the phases that the model knows."""
     return float(sum(phase.get("predicted_s", 0.0) for phase in plan["phases"]))
 
 
@@ -79,23 +94,23 @@ def _describe(execution: Execution, node: Node, read: bool) -> dict[str, Any]:
             "filter": None if node.predicate is None else repr(node.predicate),
             "rows": node.source.known_rows(),
         }
-    if isinstance(node, Join):
-        plan = None
-        if read and not (_has_join(node.left) or _has_join(node.right)):
-            plan = json.loads(execution.join(node).plan())
-            execution.tracker.idle()
-        inputs = [_describe(execution, side, read) for side in (node.left, node.right)]
-        found = {"operator": "hash_join", "headline": headline(node), "plan": plan}
-        return {**found, "columns": list(node.schema.names), "inputs": inputs}
-    kind = headline(node).partition(" ")[0]
-    inputs = [_describe(execution, node.input, read)]
-    return {"operator": kind, "headline": headline(node), "inputs": inputs}
+    inputs = [_describe(execution, below, read) for below in inputs_of(node)]
+    if not isinstance(node, Operated) or needs_no_groups(node):
+        kind = headline(node).partition(" ")[0]
+        return {"operator": kind, "headline": headline(node), "inputs": inputs}
+    plan = None
+    if read and not any(_is_result(below) for below in inputs_of(node)):
+        plan = json.loads(execution.operation(node).plan())
+        execution.tracker.idle()
+    found = {"operator": operator_name(node), "headline": headline(node), "plan": plan}
+    return {**found, "columns": list(node.schema.names), "inputs": inputs}
 
 
-def _has_join(node: Node) -> bool:
-    if isinstance(node, Join):
+def _is_result(node: Node) -> bool:
+    """True for rows that an operator must be run for."""
+    if isinstance(node, Operated):
         return True
-    return False if isinstance(node, Scan) else _has_join(node.input)
+    return any(_is_result(below) for below in inputs_of(node))
 
 
 def _lines(tree: dict[str, Any], first: str, rest: str) -> list[str]:
@@ -113,27 +128,28 @@ def _title(tree: dict[str, Any]) -> str:
     if tree["operator"] == "scan":
         rows = "" if tree["rows"] is None else f"   {format_count(tree['rows'])} rows"
         return f"scan {tree['kind']} {tree['source']}{rows}"
-    if tree["operator"] != "hash_join":
+    if "plan" not in tree:
         return str(tree["headline"])
     plan = tree["plan"]
-    cost = "" if plan is None else f"   predicted {format_seconds(predicted_seconds(plan))}"
-    return f"hash_join   {tree['headline']}{cost}"
+    predicted = 0.0 if plan is None else predicted_seconds(plan)
+    cost = f"   predicted {format_seconds(predicted)}" if predicted else ""
+    # The headline of a join says its kind and keys; others begin with what they do.
+    named = f"{tree['operator']}   " if tree["operator"].endswith("join") else ""
+    return f"{named}{tree['headline']}{cost}"
 
 
 def _details(tree: dict[str, Any]) -> list[str]:
     if tree["operator"] == "scan":
         lines = ["columns  " + (shorten(tree["columns"]) or "(none)")]
         return lines + ([f"filter   {tree['filter']}"] if tree["filter"] else [])
-    if tree["operator"] != "hash_join":
+    if "plan" not in tree:
         return []
     plan = tree["plan"]
     result = "result   " + (shorten(tree["columns"]) or "(row count only)")
     if plan is None:
-        return [
-            result,
-            "cost     not predicted: the inputs are not read (explain(read=True)) or joins",
-        ]
-    lines = [result, "choice   " + join_line(plan)]
+        return [result, _UNPREDICTED]
+    choice = plan_line(plan)
+    lines = [result] + (["choice   " + choice] if choice else [])
     lines += [
         f"because  {plan[key]}" for key in ("build_reason", "strategy_reason") if plan.get(key)
     ]

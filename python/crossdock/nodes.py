@@ -7,6 +7,7 @@ from typing import Any, TypeAlias
 
 from crossdock.aggregates import Aggregate
 from crossdock.expressions import Column, Expr
+from crossdock.orders import Order
 from crossdock.sources import Source
 
 Output: TypeAlias = tuple[str, str, str]  # side ("left", "right", "key"), column, result name
@@ -77,12 +78,118 @@ class Join:
 
 
 @dataclass(frozen=True, eq=False)
-class AggregateAll:
-    """One row: an aggregate over all rows of `input` per result column."""
+class GroupBy:
+    """One row per distinct combination of `keys`, and its aggregates: a key or an aggregate over
+    columns of `input` per result column. No keys: one row over all; no items: the keys alone."""
 
     input: Node
+    keys: tuple[tuple[str, Expr], ...]
     items: tuple[tuple[str, Aggregate], ...]
     schema: Any
 
 
-Node: TypeAlias = Scan | Filter | Project | Join | AggregateAll
+@dataclass(frozen=True, eq=False)
+class Sort:
+    """The rows of `input` in order, from `offset` on and at most `limit` of them."""
+
+    input: Node
+    orders: tuple[Order, ...]
+    outputs: tuple[tuple[str, str], ...]  # column, result name
+    schema: Any
+    limit: int | None = None
+    offset: int = 0
+    stable: bool = False
+    index: str = ""  # an extra last column: the row's position in the input
+
+    @property
+    def keeps_all_rows(self) -> bool:
+        """False where a limit or an offset cuts rows off."""
+        return self.limit is None and self.offset == 0
+
+
+@dataclass(frozen=True, eq=False)
+class Limit:
+    """`rows` rows of `input`, after the first `offset`."""
+
+    input: Node
+    rows: int
+    offset: int = 0
+
+    @property
+    def schema(self) -> Any:
+        return self.input.schema
+
+
+@dataclass(frozen=True, eq=False)
+class Sample:
+    """Rows of `input` drawn at random: each with probability `fraction`, or exactly `rows`."""
+
+    input: Node
+    fraction: float | None
+    rows: int | None
+    seed: int
+
+    @property
+    def schema(self) -> Any:
+        return self.input.schema
+
+
+@dataclass(frozen=True, eq=False)
+class Union:
+    """The rows of all inputs, duplicates included, one input after the other. Inputs have at least
+    the columns of `schema`, in any order."""
+
+    inputs: tuple[Node, ...]
+    schema: Any
+
+
+@dataclass(frozen=True, eq=False)
+class AssumeSorted:
+    """The rows of `input`, which the user declares to be in this order."""
+
+    input: Node
+    orders: tuple[Order, ...]
+
+    @property
+    def schema(self) -> Any:
+        return self.input.schema
+
+
+@dataclass(frozen=True, eq=False)
+class Partition:
+    """The rows of `input`, those of the same partition side by side."""
+
+    input: Node
+    keys: tuple[str, ...]
+    partitions: int
+    by: str
+
+    @property
+    def schema(self) -> Any:
+        return self.input.schema
+
+
+Node: TypeAlias = (
+    Scan
+    | Filter
+    | Project
+    | Join
+    | GroupBy
+    | Sort
+    | Limit
+    | Sample
+    | Union
+    | AssumeSorted
+    | Partition
+)
+# What the engine runs; everything else is a stream of batches around it.
+Operated: TypeAlias = Join | GroupBy | Sort | Partition
+
+
+def inputs_of(node: Node) -> tuple[Node, ...]:
+    """The nodes directly below."""
+    if isinstance(node, Scan):
+        return ()
+    if isinstance(node, Join):
+        return (node.left, node.right)
+    return node.inputs if isinstance(node, Union) else (node.input,)

@@ -8,22 +8,12 @@ from typing import Any, TypeAlias
 
 import pyarrow as pa
 
-from crossdock import _native
-from crossdock.aggregates import Aggregate, aggregate_type
-from crossdock.errors import make_error, public_errors, unknown_choice, unknown_column
+from crossdock.errors import make_error, unknown_choice, unknown_column
 from crossdock.evaluation import not_boolean, result_type
 from crossdock.expressions import Column, Expr
-from crossdock.nodes import (
-    AggregateAll,
-    Filter,
-    Join,
-    JoinOptions,
-    Node,
-    Output,
-    Project,
-    Scan,
-)
+from crossdock.nodes import Filter, Join, JoinOptions, Node, Output, Project, Scan
 from crossdock.sources import Source
+from crossdock.type_checks import require_comparable
 
 KINDS = ("inner", "left", "right", "full", "semi", "anti", "anti_null_aware")
 LEFT_ONLY = frozenset(("semi", "anti", "anti_null_aware"))
@@ -60,26 +50,8 @@ def plan_project(node: Node, items: Sequence[tuple[str, Expr]], where: str) -> P
             fields.append(node.schema.field(item.name).with_name(name))
         else:
             fields.append(pa.field(name, result_type(item, node.schema)))
-    _require_unique([name for name, _ in items], where, "name one of them anew")
+    require_unique([name for name, _ in items], where, "name one of them anew")
     return Project(node, tuple(items), pa.schema(fields))
-
-
-def plan_aggregate(node: Node, items: Mapping[str, Aggregate]) -> AggregateAll:
-    """Aggregates over all rows of `node`. ColumnError, TypeError, OptionError."""
-    if not items:
-        raise make_error("CD-105", "agg() needs at least one aggregate", try_="agg(n=xd.count())")
-    fields = []
-    for name, item in items.items():
-        if not isinstance(item, Aggregate):
-            raise make_error(
-                "CD-105",
-                f"agg({name}=...) takes an aggregate, not {type(item).__name__}",
-                try_=f'agg({name}=xd.sum("column")) or xd.count, xd.min, xd.max',
-            )
-        if item.column is not None:
-            require_columns([item.column], node.schema, "agg()")
-        fields.append(pa.field(name, aggregate_type(item, node.schema), item.function != "count"))
-    return AggregateAll(node, tuple(items.items()), pa.schema(fields))
 
 
 def plan_join(
@@ -103,13 +75,13 @@ def plan_join(
     for left_key, right_key in keys:
         require_columns([left_key], left.schema, "the left side of join()")
         require_columns([right_key], right.schema, "the right side of join()")
-    _require_comparable(left.schema, right.schema, keys)
+    require_comparable(left.schema, right.schema, keys)
     both, schema = _join_outputs(left.schema, right.schema, keys, (how, suffix))
     outputs = both
     if how in LEFT_ONLY:
         outputs = tuple(item for item in both if item[0] == "left")
         schema = pa.schema(list(schema)[: len(outputs)])
-    _require_unique(
+    require_unique(
         [name for _, _, name in outputs],
         "the join's result",
         'another suffix=, or rename({"old": "new"}) on one side',
@@ -181,7 +153,7 @@ def _residual_outputs(
         if name not in named:
             raise unknown_column(name, named, "residual=")
     used = [name for _, _, name in both if name in residual.columns()]
-    _require_unique(used, "residual=", "another suffix=")
+    require_unique(used, "residual=", "another suffix=")
     needed = tuple((*named[name], name) for name in named if name in residual.columns())
     fields = [
         (left if side == "left" else right).field(column).with_name(name)
@@ -193,43 +165,6 @@ def _residual_outputs(
     if not needed:
         raise make_error("CD-504", f"residual={residual!r} reads no column")
     return needed
-
-
-def _require_comparable(left: Any, right: Any, keys: tuple[tuple[str, str], ...]) -> None:
-    """Asks the engine, with tables of no rows, whether keys compare; it alone knows the rules."""
-    pairs = [(left.field(left_key), right.field(right_key)) for left_key, right_key in keys]
-    if all(a.type == b.type and _is_plain_key(a.type) for a, b in pairs):
-        return
-    engine = _checking_engine()
-    with public_errors():
-        _native.Join(
-            engine,
-            _native.Table.from_stream(engine, _no_rows(a for a, _ in pairs)),
-            _native.Table.from_stream(engine, _no_rows(b for _, b in pairs)),
-            on=list(keys),
-            how="inner",
-            output=[],
-        )
-
-
-def _is_plain_key(data_type: Any) -> bool:
-    kinds = (pa.types.is_integer, pa.types.is_string, pa.types.is_date32)
-    return any(is_kind(data_type) for is_kind in kinds)
-
-
-def _no_rows(fields: Iterable[Any]) -> Any:
-    unique = {field.name: field for field in fields}
-    return pa.schema(list(unique.values())).empty_table()
-
-
-_checker: _native.Engine | None = None
-
-
-def _checking_engine() -> _native.Engine:
-    global _checker
-    if _checker is None:
-        _checker = _native.Engine(threads=1)
-    return _checker
 
 
 def _require_same_type(left: Any, right: Any, how: str) -> None:
@@ -244,7 +179,8 @@ def _require_same_type(left: Any, right: Any, how: str) -> None:
     )
 
 
-def _require_unique(names: Sequence[str], where: str, advice: str) -> None:
+def require_unique(names: Sequence[str], where: str, advice: str) -> None:
+    """ColumnError for names that occur more than once in `names`."""
     if len(set(names)) == len(names):
         return
     twice = sorted({name for name in names if names.count(name) > 1})

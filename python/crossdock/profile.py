@@ -5,13 +5,14 @@ from __future__ import annotations
 import html
 import json
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 from crossdock.display import align, headline
 from crossdock.execution import Execution, Step
-from crossdock.explain import join_line, predicted_seconds
-from crossdock.nodes import Join, Node
+from crossdock.explain import operator_name, plan_line, predicted_seconds
+from crossdock.nodes import Node, Operated
 from crossdock.sizes import format_bytes, format_count, format_seconds
 
 
@@ -20,8 +21,8 @@ class Profile:
     """One run: its result and what it cost.
 
     `table`: the result. `data`: schema_version, result_rows, total_s, memory_peak_bytes, threads
-    and steps; a step that is a join carries the engine's own profile with its phases. Times are
-    seconds, sizes bytes.
+    and steps; a step that is an operator carries the engine's own profile with its phases. Times
+    are seconds, sizes bytes.
     """
 
     table: Any  # pyarrow.Table
@@ -41,7 +42,7 @@ class Profile:
         lines = align(rows, frozenset((1, 2, 3)))
         for step in self.data["steps"]:
             if step["profile"] is not None:
-                lines += ["", f"{step['headline']}: {join_line(step['profile'])}", _rate(step)]
+                lines += ["", f"{step['headline']}: {plan_line(step['profile'])}", _rate(step)]
         lines += ["", _totals(self.data)]
         return "\n".join(lines)
 
@@ -57,8 +58,13 @@ class Profile:
 
 def run_profiled(execution: Execution, node: Node) -> Profile:
     """Runs a narrowed query to its whole result. Errors: those of the run."""
+    return profiled(execution, lambda: execution.table(node))
+
+
+def profiled(execution: Execution, work: Callable[[], Any]) -> Profile:
+    """What `work` does with `execution`, measured; it gives a table. Errors: those of `work`."""
     start = time.perf_counter()
-    table = execution.table(node)
+    table = work()
     seconds = time.perf_counter() - start
     steps = [_step_data(step) for step in execution.steps]
     data = {
@@ -80,11 +86,12 @@ def join_rate(profile: dict[str, Any]) -> float:
 
 def _step_data(step: Step) -> dict[str, Any]:
     profile = json.loads(step.profile) if step.profile else None
-    is_join = isinstance(step.node, Join)
+    node = step.node
     return {
-        "operator": "hash_join" if is_join else "read",
-        "headline": headline(step.node),
+        "operator": operator_name(node) if isinstance(node, Operated) else "read",
+        "headline": headline(node),
         "rows": profile["result_rows"] if profile else step.rows,
+        "input_rows": step.input_rows if profile else None,
         "measured_s": step.seconds,
         "profile": profile,
     }
@@ -97,7 +104,8 @@ def _step_rows(step: dict[str, Any]) -> list[tuple[str, str, str, str, str]]:
         return [(f"read {step['headline']}", rows, "", format_seconds(measured), "")]
     phases = step["profile"]["phases"]
     predicted = predicted_seconds(step["profile"])
-    named = (step["headline"], rows, format_seconds(predicted), format_seconds(measured))
+    shown = format_seconds(predicted) if predicted else ""
+    named = (step["headline"], rows, shown, format_seconds(measured))
     lines = [(*named, _gap(predicted, measured))]
     for phase in phases:
         predicted, measured = phase.get("predicted_s", 0.0), phase.get("measured_s", 0.0)
@@ -116,6 +124,10 @@ def _gap(predicted_s: float, measured_s: float) -> str:
 
 def _rate(step: dict[str, Any]) -> str:
     profile = step["profile"]
+    if "left" not in profile:
+        rate = step["input_rows"] / profile["total_s"] if profile["total_s"] > 0 else 0.0
+        counts = f"{step['input_rows']:,} rows in, {profile['result_rows']:,} out"
+        return f"{counts}, {format_count(rate)} rows/s"
     inputs = f"{profile['left']['rows']:,} + {profile['right']['rows']:,} rows in"
     text = f"{inputs}, {profile['result_rows']:,} out, {format_count(join_rate(profile))} tuples/s"
     bloom = profile.get("bloom", {})

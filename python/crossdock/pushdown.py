@@ -7,10 +7,15 @@ side when each row it drops there could only have led to rows it would drop from
     inner  either side            left  left side           right  right side
     semi, anti  left side         full  stays above the join
     a key  also the other side (equal values), except under full and null-aware anti
+
+Through a sort and a union every filter moves, and through group_by comparisons of keys; through
+limit, sample and a sort that cuts rows off or numbers them none does, since it would change which
+rows are left.
 """
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import replace
 
 import pyarrow as pa
@@ -23,8 +28,21 @@ from crossdock.expressions import (
     is_simple,
     rename_columns,
 )
-from crossdock.nodes import AggregateAll, Filter, Join, Node, Project, Scan
+from crossdock.nodes import (
+    AssumeSorted,
+    Filter,
+    GroupBy,
+    Join,
+    Limit,
+    Node,
+    Partition,
+    Project,
+    Scan,
+    Sort,
+    Union,
+)
 
+_UNLIMITED = (1 << 63) - 1  # rows of a limit that only leaves out the first ones
 _LEFT = frozenset(("inner", "left", "semi", "anti", "anti_null_aware"))
 _RIGHT = frozenset(("inner", "right"))
 _KEY_TO_LEFT = frozenset(("inner", "left", "right", "semi", "anti", "anti_null_aware"))
@@ -40,10 +58,23 @@ def narrow(node: Node, needed: frozenset[str], predicates: tuple[Expr, ...] = ()
         return _narrow_project(node, needed, predicates)
     if isinstance(node, Join):
         return _narrow_join(node, needed, predicates)
-    if isinstance(node, AggregateAll):
-        columns = frozenset(item.column for _, item in node.items if item.column is not None)
-        return _kept_above(replace(node, input=narrow(node.input, columns)), predicates)
-    return _narrow_scan(node, needed, predicates)
+    if isinstance(node, Scan):
+        return _narrow_scan(node, needed, predicates)
+    if isinstance(node, GroupBy):
+        return _narrow_group(node, needed, predicates)
+    if isinstance(node, Sort):
+        return _narrow_sort(node, needed, predicates)
+    if isinstance(node, Union):
+        return _narrow_union(node, needed, predicates)
+    if isinstance(node, AssumeSorted):
+        return _narrow_assumption(node, needed, predicates)
+    wanted = needed.union(*(part.columns() for part in predicates))
+    if isinstance(node, Limit):
+        below = narrow(node.input, wanted)
+        return _kept_above(_limited(below, node.rows, node.offset), predicates)
+    if isinstance(node, Partition):
+        wanted = wanted.union(node.keys)
+    return _kept_above(replace(node, input=narrow(node.input, wanted)), predicates)
 
 
 def _narrow_scan(node: Scan, needed: frozenset[str], predicates: tuple[Expr, ...]) -> Node:
@@ -73,7 +104,8 @@ def _narrow_project(node: Project, needed: frozenset[str], predicates: tuple[Exp
 
 
 def _fold(node: Project) -> Node:
-    """A projection that only picks and renames becomes part of the join or projection below."""
+    """A projection that only picks and renames becomes part of the join, sort, scan or projection
+    below; one that changes nothing goes."""
     renames = node.renames()
     below = node.input
     if renames is None:
@@ -82,6 +114,10 @@ def _fold(node: Project) -> Node:
         produced = {name: (side, column) for side, column, name in below.outputs}
         outputs = tuple((*produced[source], name) for name, source in renames.items())
         return replace(below, outputs=outputs, schema=node.schema)
+    if isinstance(below, Sort) and not below.index:
+        columns = {name: column for column, name in below.outputs}
+        picked = tuple((columns[source], name) for name, source in renames.items())
+        return replace(below, outputs=picked, schema=node.schema)
     if isinstance(below, Project):
         made = dict(below.items)
         return Project(
@@ -89,9 +125,96 @@ def _fold(node: Project) -> Node:
             tuple((name, made[source]) for name, source in renames.items()),
             node.schema,
         )
-    if isinstance(below, Scan) and all(name == source for name, source in renames.items()):
-        return replace(below, columns=tuple(renames), schema=node.schema)
+    if all(name == source for name, source in renames.items()):
+        if isinstance(below, Scan):
+            return replace(below, columns=tuple(renames), schema=node.schema)
+        if below.schema.names == list(renames):
+            return below
     return node
+
+
+def _narrow_group(node: GroupBy, needed: frozenset[str], predicates: tuple[Expr, ...]) -> Node:
+    keys = {name: item.name for name, item in node.keys if isinstance(item, Column)}
+    pushed: list[Expr] = []
+    rest: list[Expr] = []
+    for part in predicates:
+        on_keys = is_simple(part) and bool(part.columns()) and part.columns() <= keys.keys()
+        (pushed if on_keys else rest).append(part)
+    wanted = needed.union(*(part.columns() for part in rest))
+    items = tuple((name, item) for name, item in node.items if name in wanted)
+    if not items and not node.keys:
+        items = node.items[:1]  # a result of one row, whatever is in it
+    names = [name for name, _ in (*node.keys, *items)]
+    below = frozenset[str]().union(
+        *(item.columns() for _, item in node.keys), *(item.columns() for _, item in items)
+    )
+    input_node = narrow(node.input, below, tuple(rename_columns(part, keys) for part in pushed))
+    if not any(item.function == "first" for _, item in items):
+        input_node = without_order(input_node)
+    schema = pa.schema([node.schema.field(name) for name in names])
+    return _kept_above(replace(node, input=input_node, items=items, schema=schema), tuple(rest))
+
+
+def without_order(node: Node) -> Node:
+    """`node` without sorts that decide on nothing but the order of its rows."""
+    if isinstance(node, Filter | Project):
+        return replace(node, input=without_order(node.input))
+    if not isinstance(node, Sort) or node.index or not node.keeps_all_rows:
+        return node
+    items = tuple((name, Column(column)) for column, name in node.outputs)
+    picked = Project(without_order(node.input), items, node.schema)
+    return narrow(picked, frozenset(node.schema.names))
+
+
+def _narrow_sort(node: Sort, needed: frozenset[str], predicates: tuple[Expr, ...]) -> Node:
+    columns = {name: column for column, name in node.outputs}
+    moves = node.keeps_all_rows and not node.index
+    pushed, rest = (predicates, ()) if moves else ((), predicates)
+    wanted = needed.union(*(part.columns() for part in rest))
+    outputs = tuple(item for item in node.outputs if item[1] in wanted)
+    below = frozenset(column for column, _ in outputs)
+    moved = tuple(rename_columns(part, columns) for part in pushed)
+    if not outputs and not node.index:
+        # Nobody sees the order of rows that have no columns.
+        kept = node.input
+        if not node.keeps_all_rows:
+            kept = Limit(kept, _UNLIMITED if node.limit is None else node.limit, node.offset)
+        return _kept_above(narrow(kept, frozenset(), moved), rest)
+    keys = frozenset(order.column for order in node.orders)
+    input_node = narrow(node.input, below | keys, moved)
+    if not node.stable and not node.index:
+        input_node = without_order(input_node)
+    names = [name for _, name in outputs] + ([node.index] if node.index else [])
+    schema = pa.schema([node.schema.field(name) for name in names])
+    sort = replace(node, input=input_node, outputs=outputs, schema=schema)
+    return _kept_above(sort, rest)
+
+
+def _limited(node: Node, rows: int, offset: int) -> Node:
+    """The first rows of `node`: below projections, by the limit below, or by a sort's own."""
+    if isinstance(node, Project):
+        return replace(node, input=_limited(node.input, rows, offset))
+    if isinstance(node, Limit):
+        left = max(0, node.rows - offset)
+        return Limit(node.input, min(rows, left), node.offset + offset)
+    if isinstance(node, Sort):
+        left = rows if node.limit is None else max(0, node.limit - offset)
+        return replace(node, limit=min(rows, left), offset=node.offset + offset)
+    return Limit(node, rows, offset)
+
+
+def _narrow_union(node: Union, needed: frozenset[str], predicates: tuple[Expr, ...]) -> Node:
+    inputs = tuple(narrow(below, needed, predicates) for below in node.inputs)
+    return Union(inputs, pa.schema([field for field in node.schema if field.name in needed]))
+
+
+def _narrow_assumption(
+    node: AssumeSorted, needed: frozenset[str], predicates: tuple[Expr, ...]
+) -> Node:
+    """A declaration holds as far as its columns are still there."""
+    below = narrow(node.input, needed, predicates)
+    kept = list(itertools.takewhile(lambda order: order.column in needed, node.orders))
+    return AssumeSorted(below, tuple(kept)) if kept else below
 
 
 def _narrow_join(node: Join, needed: frozenset[str], predicates: tuple[Expr, ...]) -> Node:

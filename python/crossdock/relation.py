@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from crossdock import planning, pushdown, writers
+from crossdock import grouping, planning, pushdown, row_planning, writers
 from crossdock.aggregates import Aggregate
 from crossdock.errors import make_error
 from crossdock.expressions import Column, Expr, lit
 from crossdock.nodes import JoinOptions, Node
+from crossdock.orders import Order, orders_of
+from crossdock.partitions import Partitions
 from crossdock.paths import PathLike
 
 if TYPE_CHECKING:
@@ -60,20 +62,17 @@ class Relation:
         how: inner, left, right, full, semi, anti, or anti_null_aware (SQL's NOT IN).
         suffix: put after a right column's name that the left side also has.
         residual: a further condition on both sides' columns, which decides whether a pair matches.
-        options: null_equals_null=False; and, mostly for tests, strategy= auto radix direct dense,
-            build= auto left right, materialize= auto early late, filter= auto bloom off,
-            partition_bits=, batch_rows=.
+        options: null_equals_null=False; strategy="merge" for a sort-merge join, whose result is
+            sorted by the keys; and, mostly for tests, strategy= auto radix direct dense, build=
+            auto left right, materialize= auto early late, filter= auto bloom off, partition_bits=,
+            batch_rows=.
 
         The result has all left columns, then the right ones. Keys of the same name are one column:
         the left value, or in right and full joins the right one where no left row matched. semi
-        and anti joins have the left columns only. Row order is not defined.
+        and anti joins have the left columns only. Row order is not defined but for "merge".
         Errors: ColumnError, TypeError (keys that do not compare), OptionError, ExpressionError.
         """
-        right = other if isinstance(other, Relation) else self._dock.from_arrow(other)
-        if right._dock is not self._dock:
-            raise make_error(
-                "CD-105", "the two relations belong to different docks", try_="one xd.connect()"
-            )
+        right = self._other(other)
         extras = (suffix, residual, _join_options(options))
         keys = planning.key_pairs(on)
         return self._with(planning.plan_join(self._node, right._node, keys, how, extras))
@@ -116,13 +115,115 @@ class Relation:
             node = planning.plan_filter(node, lit(predicate))
         return self._with(node)
 
+    def group_by(self, *keys: str, **computed: Expr) -> grouping.Grouping:
+        """The rows by the values of these columns, for `.agg(...)`: one row per combination.
+
+        computed: keys from expressions: `group_by("city", year=xd.col("day").year())`.
+        NULL is a value like others here; -0.0 and 0.0 are one key, and so are all NaN.
+        Errors: ColumnError (unknown, or a name twice), OptionError (no key).
+        """
+        return grouping.Grouping(
+            self, grouping.group_keys(keys, computed, self.schema, "group_by()")
+        )
+
     def agg(self, **aggregates: Aggregate) -> Relation:
         """One row of aggregates over all rows: `agg(n=xd.count(), total=xd.sum("price"))`.
 
-        A join below is aggregated without building its rows.
-        Errors: ColumnError, TypeError (sum of text), OptionError (no aggregate).
+        A join below is aggregated without building its rows where the aggregates are plain.
+        Errors: ColumnError, TypeError (sum of text), OptionError (no aggregate), ExpressionError.
         """
-        return self._with(planning.plan_aggregate(self._node, aggregates))
+        if not aggregates:
+            raise make_error(
+                "CD-105", "agg() needs at least one aggregate", try_="agg(n=xd.count())"
+            )
+        return self.grouped((), aggregates)
+
+    def grouped(
+        self, keys: tuple[grouping.Key, ...], aggregates: Mapping[str, Aggregate]
+    ) -> Relation:
+        """Aggregates per combination of keys. For modules of this package."""
+        return self._with(grouping.plan_group(self._node, keys, aggregates))
+
+    def distinct(self, *columns: str) -> Relation:
+        """Each combination of these columns (all, if none are named) once, as SELECT DISTINCT.
+
+        Row order is not defined. Errors: ColumnError, TypeError (a nested column).
+        """
+        names = columns or self.columns
+        return self.grouped(grouping.group_keys(names, {}, self.schema, "distinct()"), {})
+
+    def sort(
+        self, *by: str | Expr | Order, limit: int | None = None, stable: bool = False
+    ) -> Relation:
+        """The rows in order: `sort("city", xd.desc("price"))`. NULLs come last unless the order
+        says otherwise, in both directions.
+
+        limit: only so many rows, without sorting the rest.
+        stable: rows that are equal keep the order of the input.
+        Errors: ColumnError, TypeError (nothing to order by), OptionError, ExpressionError.
+        """
+        orders = orders_of(by, "sort")
+        return self._with(row_planning.plan_sort(self._node, orders, limit, stable, "sort"))
+
+    def top_k(self, k: int, *by: str | Expr | Order) -> Relation:
+        """The first `k` rows of the sort by these orders, largest first for plain names:
+        `top_k(10, "price", xd.asc("name"))`. Errors as for `sort`."""
+        row_planning.require_rows(k, "top_k(k)")
+        orders = orders_of(by, "top_k", descending=True)
+        return self._with(row_planning.plan_sort(self._node, orders, k, False, "top_k"))
+
+    def arg_sort(self, *by: str | Expr | Order, stable: bool = False) -> Relation:
+        """Positions of rows in the order of `sort`: one int64 column "index", counted from 0.
+
+        Errors as for `sort`.
+        """
+        orders = orders_of(by, "arg_sort")
+        return self._with(row_planning.plan_arg_sort(self._node, orders, stable))
+
+    def assume_sorted(self, *by: str | Order) -> Relation:
+        """The same rows, declared to be in this order already. Sorts and merge joins use that, and
+        check it while they run: a wrong declaration is an OptionError, never a wrong result.
+
+        Errors: ColumnError, TypeError, OptionError.
+        """
+        orders = orders_of(by, "assume_sorted")
+        return self._with(row_planning.plan_assume_sorted(self._node, orders))
+
+    def limit(self, n: int, offset: int = 0) -> Relation:
+        """`n` rows, after the first `offset`. Which ones is defined only if the order of rows is;
+        after `sort` no more is sorted than needed. Errors: OptionError."""
+        return self._with(row_planning.plan_limit(self._node, n, offset))
+
+    def sample(
+        self, n: int | None = None, *, fraction: float | None = None, seed: int | None = None
+    ) -> Relation:
+        """Random rows, in the order of the input: exactly `n` (all, if there are no more), or each
+        with probability `fraction`.
+
+        The same seed draws the same rows of the same input; without one it is drawn now, and the
+        relation keeps it. Errors: OptionError.
+        """
+        return self._with(row_planning.plan_sample(self._node, n, fraction, seed))
+
+    def union(self, *others: Relation | object) -> Relation:
+        """The rows of this relation and of the others, duplicates included, columns matched by
+        name. `.distinct()` after it drops duplicates.
+
+        Errors: ColumnError (a column that not all have), TypeError (types that differ).
+        """
+        nodes = [self._node, *(self._other(other)._node for other in others)]
+        return self._with(row_planning.plan_union(nodes))
+
+    def partition_by(self, *keys: str, partitions: int = 64, by: str = "hash") -> Partitions:
+        """The rows in `partitions` parts; rows with equal keys are in one part, in the order of the
+        input.
+
+        by: "hash" spreads keys evenly; "range" gives each part a range of keys, in ascending order;
+            "explicit" takes the value of the one integer key as the number of the part.
+        Nothing runs before parts are asked for. Errors: ColumnError, TypeError, OptionError.
+        """
+        node = row_planning.plan_partition(self._node, keys, partitions, by)
+        return Partitions(self._dock, node)
 
     def collect(self) -> Any:
         """Runs the relation and gives all rows as a pyarrow.Table.
@@ -141,7 +242,7 @@ class Relation:
 
     def to_batches(self) -> Iterator[Any]:
         """Runs the relation and yields pyarrow.RecordBatches in bounded memory (beside the inputs
-        of joins). Dropping the iterator cancels the run. Errors as for `collect`."""
+        of operators). Dropping the iterator cancels the run. Errors as for `collect`."""
         return self._dock.execution().batches(self.narrowed())
 
     def write_parquet(self, path: PathLike, *, compression: str = "zstd") -> int:
@@ -160,10 +261,10 @@ class Relation:
         return writers.write_file(self.to_batches(), self.schema, path)
 
     def explain(self, *, read: bool | None = None) -> Plan:
-        """The plan as a tree: what each source must read, and the join's predicted phases.
+        """The plan as a tree: what each source must read, and the operators' predicted phases.
 
         Predictions need the inputs' sizes and key ranges. read=True reads the inputs for them (and
-        joins nothing), read=False never does, None does below 1 GiB of files.
+        runs nothing), read=False never does, None does below 1 GiB of files.
         """
         from crossdock.explain import explain
 
@@ -205,6 +306,15 @@ class Relation:
         from crossdock.display import relation_html
 
         return relation_html(self._node)
+
+    def _other(self, other: Relation | object) -> Relation:
+        """Another relation of this dock, or Arrow data opened as one."""
+        found = other if isinstance(other, Relation) else self._dock.from_arrow(other)
+        if found._dock is not self._dock:
+            raise make_error(
+                "CD-105", "the two relations belong to different docks", try_="one xd.connect()"
+            )
+        return found
 
     def _with(self, node: Node) -> Relation:
         return Relation(self._dock, node)

@@ -44,7 +44,7 @@ def test_a_plan_can_be_made_without_reading(joined: xd.Relation) -> None:
 
 def test_a_plan_of_plain_reading(dock: xd.Dock, people: pa.Table) -> None:
     plan = dock.from_arrow(people).select("id").agg(n=xd.count("id")).explain()
-    assert plan.splitlines()[0] == "aggregate n=count(id)"
+    assert plan.splitlines()[0].startswith("aggregate n=count(id)")
     assert "columns  id" in plan
 
 

@@ -153,7 +153,7 @@ def test_aggregates_with_filters_and_expressions(joined: xd.Relation) -> None:
 
 def test_sums_do_not_wrap(dock: xd.Dock) -> None:
     big = dock.from_arrow(pa.table({"x": pa.array([2**62, 2**62], pa.int64())}))
-    with pytest.raises(xd.DataError, match="does not fit int64"):
+    with pytest.raises(xd.DataError, match="does not fit an int64"):
         big.agg(s=xd.sum("x")).collect()
     near = dock.from_arrow(pa.table({"x": pa.array([2**62, 2**62 - 1, -5], pa.int64())}))
     assert near.agg(s=xd.sum("x")).collect()["s"].to_pylist() == [2**63 - 6]

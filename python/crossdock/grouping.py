@@ -1,0 +1,120 @@
+"""Groups: what `group_by` gives, and how groups, aggregates and distinct rows are planned."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from crossdock.aggregates import COUNTS, Aggregate, aggregate_type
+from crossdock.errors import make_error
+from crossdock.evaluation import not_boolean, result_type
+from crossdock.expressions import Column, Expr, lit
+from crossdock.nodes import GroupBy, Node
+from crossdock.planning import require_columns, require_unique
+from crossdock.type_checks import require_aggregable, require_groupable
+
+if TYPE_CHECKING:
+    from crossdock.relation import Relation
+
+Key = tuple[str, Expr]
+
+
+class Grouping:
+    """Rows of a relation by their keys, as `group_by` gives it; `agg` says what to compute."""
+
+    def __init__(self, relation: Relation, keys: tuple[Key, ...]) -> None:
+        self._relation = relation
+        self._keys = keys
+
+    def agg(self, **aggregates: Aggregate) -> Relation:
+        """One row per group: the keys, then these aggregates. Row order is not defined.
+
+        Errors: ColumnError (unknown, or a name twice), TypeError (sum of text), OptionError (no
+        aggregate), ExpressionError.
+        """
+        if not aggregates:
+            names = ", ".join(repr(name) for name, _ in self._keys)
+            raise make_error(
+                "CD-105", "agg() needs at least one aggregate",
+                try_=f"agg(n=xd.count()), or distinct({names}) for the groups alone",
+            )  # fmt: skip
+        return self._relation.grouped(self._keys, aggregates)
+
+    def __repr__(self) -> str:
+        shown = ", ".join(_shown(key) for key in self._keys)
+        return f"crossdock.Grouping by {shown}: .agg(name=xd.count(), ...) gives a relation"
+
+
+def group_keys(
+    names: Sequence[object], computed: Mapping[str, object], schema: Any, where: str
+) -> tuple[Key, ...]:
+    """The keys of group_by() or distinct(). ColumnError, OptionError (none, or not a name),
+    ExpressionError."""
+    keys: list[Key] = []
+    for name in names:
+        if not isinstance(name, str | Column):
+            raise make_error(
+                "CD-105",
+                f"{where} takes names of columns, not {type(name).__name__}",
+                values=repr(name),
+                try_=f"group_by(name={name!r})" if isinstance(name, Expr) else '"a"',
+            )
+        column = Column(name) if isinstance(name, str) else name
+        keys.append((column.name, column))
+    keys += [(name, lit(item)) for name, item in computed.items()]
+    if not keys:
+        raise make_error(
+            "CD-105", "group_by() needs at least one key", try_=".agg(...) for one row over all"
+        )
+    for _, item in keys:
+        require_columns(sorted(item.columns()), schema, where)
+    require_unique([name for name, _ in keys], where, "each key once")
+    return tuple(keys)
+
+
+def plan_group(node: Node, keys: tuple[Key, ...], items: Mapping[str, Aggregate]) -> GroupBy:
+    """Aggregates of `node` per combination of keys. ColumnError, TypeError, OptionError,
+    ExpressionError."""
+    where = "agg()" if keys == () or items else "distinct()"
+    key_fields = [_field(name, item, node.schema) for name, item in keys]
+    fields = list(key_fields)
+    asked = []
+    for name, item in items.items():
+        if not isinstance(item, Aggregate):
+            raise make_error(
+                "CD-105",
+                f"agg({name}=...) takes an aggregate, not {type(item).__name__}",
+                values=repr(item),
+                try_=f"{name}=xd.sum('price'), xd.count(), xd.min(...) or xd.max(...)",
+            )
+        require_columns(sorted(item.columns()), node.schema, f"agg({name}={item!r})")
+        _require_condition(item, node.schema)
+        found = None if item.argument is None else result_type(item.argument, node.schema)
+        nullable = item.function not in COUNTS
+        fields.append(pa.field(name, aggregate_type(item, found), nullable))
+        if found is not None:
+            asked.append((item.function, dict(item.options), pa.field("value", found)))
+    require_unique([field.name for field in fields], where, "another name for the aggregate")
+    require_groupable(key_fields)
+    require_aggregable(asked)
+    return GroupBy(node, keys, tuple(items.items()), pa.schema(fields))
+
+
+def _field(name: str, item: Expr, schema: Any) -> Any:
+    if isinstance(item, Column):
+        return schema.field(item.name).with_name(name)
+    return pa.field(name, result_type(item, schema))
+
+
+def _require_condition(item: Aggregate, schema: Any) -> None:
+    if item.condition is not None:
+        found = result_type(item.condition, schema)
+        if not pa.types.is_boolean(found):
+            raise not_boolean(item.condition, found)
+
+
+def _shown(key: Key) -> str:
+    name, item = key
+    return name if repr(item) == name else f"{name}={item!r}"

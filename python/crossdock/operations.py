@@ -1,0 +1,156 @@
+"""Plans operators in the engine: nodes and their input tables become `_native` objects."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Protocol
+
+from crossdock import _native
+from crossdock.expressions import Column
+from crossdock.lowering import Lowered
+from crossdock.nodes import AssumeSorted, Filter, Join, Limit, Node, Partition, Project, Sort
+from crossdock.orders import Order
+
+# A table of the engine, and node column -> column of that table.
+Named = tuple[_native.Table, Mapping[str, str]]
+
+
+class Operation(Protocol):
+    """What all operators of the engine have; one runs in one thread at a time."""
+
+    def plan(self) -> str: ...
+    def profile(self) -> str: ...
+    def count(self) -> int: ...
+    def collect(self) -> _native.ArrowStream: ...
+    def stream(self, queue_batches: int = 8) -> _native.ArrowStream: ...
+    def progress(self) -> tuple[str, int, int]: ...
+    def cancel(self) -> None: ...
+
+
+def plan_native_join(
+    engine: _native.Engine,
+    node: Join,
+    sides: tuple[Named, Named],
+    residual: Callable[[Any], object] | None,
+) -> _native.Join:
+    """The join of two tables. Errors: NativeError."""
+    (left, left_names), (right, right_names) = sides
+    options = node.options
+
+    def located(outputs: tuple[tuple[str, str, str], ...]) -> list[tuple[str, str, str]]:
+        return [
+            (side, (right_names if side == "right" else left_names)[column], name)
+            for side, column, name in outputs
+        ]
+
+    return _native.Join(
+        engine,
+        left,
+        right,
+        on=[(left_names[a], right_names[b]) for a, b in node.on],
+        how=node.how,
+        output=located(node.outputs),
+        null_equals_null=options.null_equals_null,
+        strategy=options.strategy,
+        build=options.build,
+        materialize=options.materialize,
+        filter=options.filter,
+        partition_bits=options.partition_bits,
+        batch_rows=options.batch_rows,
+        residual=residual,
+        residual_columns=located(node.residual_columns),
+        **_declared_sides(node),
+    )
+
+
+def plan_native_group(engine: _native.Engine, lowered: Lowered, table: Named) -> _native.GroupBy:
+    """The grouping of the table of `lowered.input`. Errors: NativeError."""
+    rows, names = table
+    keys = [names[key] for key in lowered.keys]
+    taken = set(keys)
+    aggregates = []
+    for function, column, condition, name, options in lowered.items:
+        # Result columns are named by position; here an aggregate only must not be named as a key.
+        while name in taken:
+            name += "'"
+        taken.add(name)
+        filter_column = names[condition] if condition else ""
+        aggregates.append((function, names[column] if column else "", filter_column, name, options))
+    return _native.GroupBy(engine, rows, keys=keys, aggregates=aggregates)
+
+
+def plan_native_sort(engine: _native.Engine, node: Sort, table: Named) -> _native.Sort:
+    """The sort of a table. Errors: NativeError."""
+    rows, names = table
+    return _native.Sort(
+        engine,
+        rows,
+        keys=[(names[o.column], o.descending, o.nulls_first) for o in node.orders],
+        output=[(names[column], name) for column, name in node.outputs],
+        limit=-1 if node.limit is None else node.limit,
+        offset=node.offset,
+        stable=node.stable,
+        strategy="presorted" if _is_declared(node.input, node.orders) else "auto",
+        row_index=node.index,
+    )
+
+
+def plan_native_partition(
+    engine: _native.Engine, node: Partition, table: Named
+) -> _native.Partition:
+    """The partitions of a table. Errors: NativeError."""
+    rows, names = table
+    return _native.Partition(
+        engine,
+        rows,
+        keys=[names[key] for key in node.keys],
+        partitions=node.partitions,
+        by=node.by,
+        output=[names[name] for name in node.schema.names],
+    )
+
+
+def declared_order(node: Node) -> tuple[Order, ...]:
+    """The order of the rows of `node` that the user declared, in its column names."""
+    if isinstance(node, AssumeSorted):
+        return node.orders
+    if isinstance(node, Filter | Limit):
+        return declared_order(node.input)
+    if not isinstance(node, Project):
+        return ()
+    names = {item.name: name for name, item in reversed(node.items) if isinstance(item, Column)}
+    found: list[Order] = []
+    for order in declared_order(node.input):
+        if order.column not in names:
+            break
+        found.append(Order(Column(names[order.column]), order.descending, order.nulls_first))
+    return tuple(found)
+
+
+def renamed(rows: Any, schema: Any) -> Any:
+    """A Table or RecordBatch of the engine with the names, and types, of `schema`."""
+    if rows.schema == schema:
+        return rows
+    columns = [
+        column if column.type == field.type else column.cast(field.type)
+        for column, field in zip(rows.columns, schema, strict=True)
+    ]
+    return type(rows).from_arrays(columns, schema=schema)
+
+
+def _is_declared(node: Node, orders: tuple[Order, ...]) -> bool:
+    declared = [order.key for order in declared_order(node)]
+    return declared[: len(orders)] == [order.key for order in orders]
+
+
+def _declared_sides(node: Join) -> dict[str, Any]:
+    """A merge join is told which sides are declared to be in the order of its keys."""
+    if node.options.strategy != "merge":
+        return {}
+    sides = {"sorted_left": (node.left, 0), "sorted_right": (node.right, 1)}
+    found = {}
+    for option, (below, side) in sides.items():
+        keys = tuple(Order(Column(pair[side])) for pair in node.on)
+        if _is_declared(below, keys):
+            found[option] = "declared"
+    return found

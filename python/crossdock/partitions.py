@@ -1,0 +1,135 @@
+"""Partitions of a relation: what `partition_by` gives."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from crossdock import pushdown
+from crossdock.errors import make_error, unknown_choice
+from crossdock.nodes import Partition
+from crossdock.paths import PathLike
+from crossdock.writers import write_file
+
+if TYPE_CHECKING:
+    from crossdock.explain import Plan
+    from crossdock.profile import Profile
+    from crossdock.session import Dock
+
+_FORMATS = {"parquet": "parquet", "arrow": "ipc", "csv": "csv"}
+
+
+class Partitions:
+    """The rows of a relation in parts. `len()` is their number, `[i]` and iteration give parts as
+    pyarrow Tables. The relation runs once, when parts are first asked for, and its rows are kept.
+
+    May be shared between threads.
+    """
+
+    def __init__(self, dock: Dock, node: Partition) -> None:
+        self._dock = dock
+        self._node = node
+        self._lock = threading.Lock()
+        self._found: tuple[Any, list[int]] | None = None
+
+    @property
+    def schema(self) -> Any:
+        """The pyarrow.Schema of every part."""
+        return self._node.schema
+
+    @property
+    def rows(self) -> list[int]:
+        """Number of rows of each part. Runs the relation."""
+        return list(self._run()[1])
+
+    def __len__(self) -> int:
+        return self._node.partitions
+
+    def __getitem__(self, part: int) -> Any:
+        """Part number `part` as a pyarrow.Table, zero copy. Runs the relation. IndexError."""
+        number = part + len(self) if part < 0 else part
+        if not 0 <= number < len(self):
+            raise IndexError(f"part {part} of {len(self)}")
+        table, rows = self._run()
+        return table.slice(sum(rows[:number]), rows[number])
+
+    def __iter__(self) -> Iterator[Any]:
+        table, rows = self._run()
+        begin = 0
+        for count in rows:
+            yield table.slice(begin, count)
+            begin += count
+
+    def write(self, folder: PathLike, format: str = "parquet") -> list[Path]:
+        """Writes one file per part, part-00000.parquet and so on, also for parts without rows.
+
+        The folder appears under its name when it is complete; it must not exist, or be empty.
+        format: parquet, arrow or csv. Gives the paths, by number of the part.
+        Errors: PathError, OptionError, and those of running the relation.
+        """
+        if format not in _FORMATS:
+            raise unknown_choice("format", format, _FORMATS, {"ipc": "arrow", "feather": "arrow"})
+        target = Path(folder).expanduser()
+        _require_free(target)
+        partial = target.with_name(f".{os.getpid()}.partial.{target.name}")
+        names = [f"part-{number:05d}.{format}" for number in range(len(self))]
+        try:
+            partial.mkdir()
+            for name, part in zip(names, self, strict=True):
+                write_file(part.to_batches(), self.schema, partial / name, _FORMATS[format])
+            partial.replace(target)
+        finally:
+            shutil.rmtree(partial, ignore_errors=True)
+        return [target / name for name in names]
+
+    def explain(self, *, read: bool | None = None) -> Plan:
+        """The plan, as Relation.explain gives it."""
+        from crossdock.explain import explain
+
+        return explain(self._dock.execution(), self._narrowed(), read)
+
+    def profile(self) -> Profile:
+        """Runs the relation anew, keeps its rows, and gives predicted beside measured times;
+        `.table` has the parts one after the other."""
+        from crossdock.profile import profiled
+
+        execution = self._dock.execution(profiling=True)
+
+        def run() -> Any:
+            with self._lock:
+                self._found = execution.partitions(self._narrowed())
+                return self._found[0]
+
+        return profiled(execution, run)
+
+    def __repr__(self) -> str:
+        from crossdock.display import headline
+
+        state = "not run yet" if self._found is None else f"{sum(self._found[1]):,} rows"
+        return f"crossdock.Partitions: {headline(self._node)} ({state})"
+
+    def _run(self) -> tuple[Any, list[int]]:
+        with self._lock:
+            if self._found is None:
+                node = self._narrowed()
+                self._found = self._dock.execution().partitions(node)
+            return self._found
+
+    def _narrowed(self) -> Partition:
+        found = pushdown.narrow(self._node, frozenset(self._node.schema.names))
+        assert isinstance(found, Partition)
+        return found
+
+
+def _require_free(folder: Path) -> None:
+    if not folder.parent.is_dir():
+        raise make_error("CD-502", f"no folder {str(folder.parent)!r} to write {folder.name!r} in")
+    if folder.exists() and (not folder.is_dir() or next(folder.iterdir(), None) is not None):
+        raise make_error(
+            "CD-502", f"{str(folder)!r} is there already, and is not an empty folder",
+            try_="the name of a new folder",
+        )  # fmt: skip

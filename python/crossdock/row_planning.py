@@ -1,0 +1,175 @@
+"""Plans the nodes that order rows, cut them off, draw some, or put relations below each other."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from crossdock.errors import CrossdockError, make_error, unknown_choice
+from crossdock.expressions import Column, Expr
+from crossdock.nodes import AssumeSorted, Limit, Node, Partition, Sample, Sort, Union
+from crossdock.orders import Order
+from crossdock.planning import plan_project, require_columns, require_unique
+from crossdock.type_checks import require_partitionable, require_sortable
+
+PARTITIONS_MOST = 1 << 16
+_PARTITION_BY = ("hash", "range", "explicit")
+
+
+def plan_sort(
+    node: Node, orders: tuple[Order, ...], limit: int | None, stable: bool, method: str
+) -> Sort:
+    """The rows of `node` in order; computed orders become columns below that the result has not.
+
+    Errors: ColumnError, TypeError (rows cannot be ordered by it), OptionError, ExpressionError.
+    """
+    if limit is not None:
+        require_rows(limit, f"{method}(limit=...)")
+    below, plain = _resolved(node, orders, method)
+    outputs = tuple((name, name) for name in node.schema.names)
+    return Sort(below, plain, outputs, node.schema, limit, stable=stable)
+
+
+def plan_arg_sort(node: Node, orders: tuple[Order, ...], stable: bool) -> Sort:
+    """Where in `node` the rows of its sorted self stand: one int64 column "index". As plan_sort."""
+    below, plain = _resolved(node, orders, "arg_sort")
+    schema = pa.schema([pa.field("index", pa.int64(), nullable=False)])
+    return Sort(below, plain, (), schema, stable=stable, index="index")
+
+
+def plan_limit(node: Node, rows: int, offset: int) -> Limit:
+    """`rows` rows of `node` after the first `offset`. OptionError."""
+    require_rows(rows, "limit(n)")
+    require_rows(offset, "limit(offset=...)")
+    return Limit(node, rows, offset)
+
+
+def plan_sample(node: Node, rows: int | None, fraction: float | None, seed: int | None) -> Sample:
+    """Random rows of `node`. The seed is drawn here if none is given, so that a relation means the
+    same rows at every run. OptionError."""
+    if (rows is None) == (fraction is None):
+        raise make_error(
+            "CD-105", "sample() takes either a number of rows or a fraction",
+            values=f"n={rows}, fraction={fraction}",
+            try_="sample(n=1000) or sample(fraction=0.01)",
+        )  # fmt: skip
+    if rows is not None:
+        require_rows(rows, "sample(n=...)")
+    elif (
+        isinstance(fraction, bool)
+        or not isinstance(fraction, int | float)
+        or not 0 <= fraction <= 1
+    ):
+        raise make_error(
+            "CD-105", f"sample(fraction={fraction!r}) is not a share of the rows",
+            limits="0 to 1", try_="fraction=0.01",
+        )  # fmt: skip
+    if seed is None:
+        seed = secrets.randbits(32)
+    if isinstance(seed, bool) or not isinstance(seed, int) or not 0 <= seed < 1 << 63:
+        raise make_error(
+            "CD-105", f"sample(seed={seed!r}) is no seed", limits="0 to 2^63 - 1", try_="seed=1"
+        )
+    return Sample(node, None if fraction is None else float(fraction), rows, seed)
+
+
+def plan_union(nodes: Sequence[Node]) -> Union:
+    """The rows of all nodes, columns matched by name. ColumnError, TypeError (types differ)."""
+    first = nodes[0].schema
+    fields = list(first)
+    for number, node in enumerate(nodes[1:], 2):
+        where = f"relation {number} of union()"
+        require_columns(first.names, node.schema, where)
+        require_columns(node.schema.names, first, "the first relation of union()")
+        for i, field in enumerate(fields):
+            other = node.schema.field(field.name)
+            if other.type != field.type:
+                raise _differing(field, other, where)
+            fields[i] = field.with_nullable(field.nullable or other.nullable)
+    return Union(tuple(nodes), pa.schema(fields))
+
+
+def plan_assume_sorted(node: Node, orders: tuple[Order, ...]) -> AssumeSorted:
+    """`node`, declared to be in order. ColumnError, TypeError, OptionError (a computed order)."""
+    for order in orders:
+        if not isinstance(order.by, Column):
+            raise make_error(
+                "CD-105", f"assume_sorted() takes columns, not {order.by!r}",
+                try_=f"with_columns(name={order.by!r}).assume_sorted('name')",
+            )  # fmt: skip
+    require_columns((order.column for order in orders), node.schema, "assume_sorted()")
+    require_sortable(node.schema.field(order.column) for order in orders)
+    return AssumeSorted(node, orders)
+
+
+def plan_partition(node: Node, keys: Sequence[str], partitions: int, by: str) -> Partition:
+    """The rows of `node` by partition. ColumnError, TypeError, OptionError."""
+    if not keys:
+        raise make_error(
+            "CD-105", "partition_by() needs at least one key", try_='partition_by("k")'
+        )
+    require_columns(keys, node.schema, "partition_by()")
+    require_unique(list(keys), "partition_by()", "each key once")
+    if isinstance(partitions, bool) or not isinstance(partitions, int) or not (
+        1 <= partitions <= PARTITIONS_MOST
+    ):  # fmt: skip
+        raise make_error(
+            "CD-105", f"partition_by(partitions={partitions!r}) is not a number of partitions",
+            limits=f"1 to {PARTITIONS_MOST:,}", try_="partitions=64",
+        )  # fmt: skip
+    if by not in _PARTITION_BY:
+        raise unknown_choice("by", by, _PARTITION_BY)
+    if by == "explicit":
+        _require_number(keys, node.schema)
+    require_partitionable((node.schema.field(key) for key in keys), by)
+    return Partition(node, tuple(keys), partitions, by)
+
+
+def require_rows(rows: object, what: str) -> None:
+    """OptionError when `rows` is not a number of rows."""
+    if isinstance(rows, bool) or not isinstance(rows, int) or rows < 0 or rows >= 1 << 63:
+        raise make_error(
+            "CD-105", f"{what} takes a number of rows, not {rows!r}", limits="0 or more", try_="10"
+        )
+
+
+def _resolved(node: Node, orders: tuple[Order, ...], method: str) -> tuple[Node, tuple[Order, ...]]:
+    """`node` with a column for each computed order, and the orders by columns alone. What a column
+    has ordered already, it cannot order again."""
+    named: dict[str, Expr] = {name: Column(name) for name in node.schema.names}
+    plain: dict[str, Order] = {}
+    for order in orders:
+        require_columns(sorted(order.by.columns()), node.schema, f"{method}()")
+        name = order.column
+        if not isinstance(order.by, Column):
+            while name in named and named[name] is not order.by:
+                name += "'"
+            named[name] = order.by
+        plain.setdefault(name, Order(Column(name), order.descending, order.nulls_first))
+    below = node
+    if len(named) > len(node.schema.names):
+        below = plan_project(node, list(named.items()), f"{method}()")
+    require_sortable(below.schema.field(name) for name in plain)
+    return below, tuple(plain.values())
+
+
+def _require_number(keys: Sequence[str], schema: Any) -> None:
+    found = [schema.field(key).type for key in keys]
+    if len(found) != 1 or not pa.types.is_integer(found[0]):
+        shown = ", ".join(f"{key}: {kind}" for key, kind in zip(keys, found, strict=True))
+        raise make_error(
+            "CD-102", "partition_by(by='explicit') takes one integer column, the part's number",
+            types=shown, try_="by='hash'",
+        )  # fmt: skip
+
+
+def _differing(field: Any, other: Any, where: str) -> CrossdockError:
+    return make_error(
+        "CD-507",
+        f"column {field.name!r} of {where} has another type than in the first",
+        types=f"first {field.type}, here {other.type}",
+        try_=f"with_columns({field.name}=xd.col({field.name!r}).cast({str(field.type)!r}))",
+    )

@@ -1,0 +1,138 @@
+"""Operators that are stopped or have too little memory: clear errors, and nothing left behind."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+import time
+from collections.abc import Callable
+
+import crossdock as xd
+import pyarrow as pa
+import pyarrow.compute as pc
+import pytest
+
+ROWS = 2_000_000
+
+
+@pytest.fixture(scope="module")
+def scattered() -> pa.Table:
+    """Keys that are all different and in no order."""
+    keys = pc.random(ROWS, initializer=7)
+    return pa.table({"k": pc.cast(pc.multiply(keys, 2.0**62), pa.int64(), safe=False),
+                     "v": pa.array(range(ROWS), pa.int64())})  # fmt: skip
+
+
+RUNS: dict[str, Callable[[xd.Relation], object]] = {
+    "group_by": lambda rows: rows.group_by("k").agg(s=xd.sum("v")).count(),
+    "distinct": lambda rows: rows.distinct("k").collect(),
+    "sort": lambda rows: rows.sort("k").collect(),
+    "sorted batches": lambda rows: [b.num_rows for b in rows.sort("k", "v").to_batches()],
+    "arg_sort": lambda rows: rows.arg_sort(xd.desc("k")).collect(),
+    "merge_join": lambda rows: rows.join(rows, on="k", strategy="merge").collect(),
+    "partition_by": lambda rows: rows.partition_by("k").rows,
+}
+
+
+def wait_until_free(dock: xd.Dock) -> int:
+    """Bytes in use once threads that end have ended."""
+    for _ in range(300):
+        dock.trim()
+        if dock.memory_used_bytes == 0:
+            break
+        time.sleep(0.01)
+    return dock.memory_used_bytes
+
+
+@pytest.mark.parametrize("name", list(RUNS))
+def test_over_the_budget_is_an_error_and_gives_all_memory_back(
+    scattered: pa.Table, name: str
+) -> None:
+    with xd.connect(threads=2, memory="16MiB") as dock:
+        with pytest.raises(xd.CapacityError, match=r"16.0[0 ]*MiB(.|\n)*try") as caught:
+            RUNS[name](dock.from_arrow(scattered))
+        assert caught.value.code == "CD-201"
+        del caught
+        assert wait_until_free(dock) == 0
+        few = dock.from_arrow(scattered.slice(0, 100))
+        assert few.group_by("k").agg(s=xd.sum("v")).sort("k").count() == 100
+
+
+@pytest.mark.parametrize("name", list(RUNS))
+def test_ctrl_c_stops_a_run_and_the_dock_works_on(scattered: pa.Table, name: str) -> None:
+    with xd.connect(threads=2, memory="2GiB") as dock:
+        rows = dock.from_arrow(scattered)
+        timer = threading.Timer(0.1, lambda: os.kill(os.getpid(), signal.SIGINT))
+        timer.start()
+        start = time.perf_counter()
+
+        def run_again_and_again() -> None:
+            while time.perf_counter() - start < 10:
+                RUNS[name](rows)
+
+        try:
+            with pytest.raises(KeyboardInterrupt):
+                run_again_and_again()
+        finally:
+            timer.cancel()
+        assert time.perf_counter() - start < 5
+        assert dock.progress() is None
+        assert rows.limit(100).sort("v", limit=2).count() == 2
+
+
+@pytest.mark.parametrize("name", ["group_by", "sort"])
+def test_an_iterator_that_is_dropped_ends_its_run(scattered: pa.Table, name: str) -> None:
+    with xd.connect(threads=2, memory="1GiB") as dock:
+        rows = dock.from_arrow(scattered)
+        relation = rows.sort("k") if name == "sort" else rows.group_by("k").agg(n=xd.count())
+        batches = relation.to_batches()
+        assert next(batches).num_rows > 0
+        del batches
+        assert dock.progress() is None
+        reader = pa.RecordBatchReader.from_stream(relation)
+        assert reader.read_next_batch().num_rows > 0
+        del reader, rows, relation
+        assert wait_until_free(dock) == 0
+
+
+def test_progress_names_a_phase(scattered: pa.Table) -> None:
+    with xd.connect(threads=1) as dock:
+        seen: set[str] = set()
+        done = threading.Event()
+
+        def watch() -> None:
+            while not done.is_set():
+                state = dock.progress()
+                if state is not None:
+                    seen.add(state[0])
+                    assert state[1] >= 0
+                time.sleep(0.001)
+
+        watcher = threading.Thread(target=watch)
+        watcher.start()
+        try:
+            dock.from_arrow(scattered).sort("k", "v").collect()
+        finally:
+            done.set()
+            watcher.join()
+        assert len(seen - {"waiting"}) >= 2
+
+
+def test_threads_may_share_a_dock(scattered: pa.Table) -> None:
+    with xd.connect(threads=2, memory="2GiB") as dock:
+        rows = dock.from_arrow(scattered.slice(0, 50_000))
+        found: list[int] = []
+
+        def work() -> None:
+            for _ in range(5):
+                found.append(rows.group_by("k").agg(n=xd.count()).count())
+                found.append(rows.sort("k").collect().num_rows)
+                found.append(sum(rows.partition_by("k").rows))
+
+        threads = [threading.Thread(target=work) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert found == [50_000] * 60
