@@ -24,6 +24,9 @@ budget; 130 interrupted. CROSSDOCK_DEBUG=1 shows the Python trace-back of an err
     epilog=EXIT_CODES,
     verbs={
         "join": "crossdock_cli.join",
+        "groupby": "crossdock_cli.groupby",
+        "sort": "crossdock_cli.sort",
+        "partition": "crossdock_cli.partition",
         "demo": "crossdock_cli.demo",
         "info": "crossdock_cli.info",
         "doctor": "crossdock_cli.doctor",
@@ -32,14 +35,15 @@ budget; 130 interrupted. CROSSDOCK_DEBUG=1 shows the Python trace-back of an err
     examples=(
         "crossdock demo",
         "crossdock join lineitem.parquet orders.parquet --on l_orderkey=o_orderkey",
-        "crossdock join a.csv b.arrow --on id --how left --out joined.parquet",
+        'crossdock groupby lineitem.parquet --by l_shipmode --agg "n=count(*), q=sum(l_quantity)"',
+        'crossdock sort sales.csv --by "city, price desc" --out sorted.parquet',
     ),
 )
 @click.option("--version", is_flag=True, is_eager=True, expose_value=False,
               callback=lambda ctx, _, asked: _show_version(ctx) if asked else None,
               help="Show the version and exit.")  # fmt: skip
 def cli() -> None:
-    """Joins tables on every core of this machine: Arrow in, Arrow out."""
+    """Joins, groups and sorts tables on every core of this machine: Arrow in, Arrow out."""
 
 
 def main() -> None:

@@ -76,14 +76,14 @@ def parse_predicate(text: str) -> xd.Expr:
 
 def parse_expression(text: str, option: str) -> xd.Expr:
     """The same for the value of another option, which the errors name."""
-    parser = _Parser(text, option)
+    parser = Parser(text, option)
     found = parser.expression()
     parser.require_end()
     return xd.lit(found)
 
 
 @dataclass(frozen=True)
-class _Token:
+class Token:
     kind: str  # number, text, name, quoted, sign, end
     text: str
     at: int
@@ -94,7 +94,7 @@ class _Token:
         return self.text.lower() if self.kind in ("name", "sign") else ""
 
 
-class _Parser:
+class Parser:
     """One function per level of the grammar; each leaves the token after what it has read."""
 
     def __init__(self, text: str, option: str) -> None:
@@ -114,7 +114,7 @@ class _Parser:
         if token.kind != "end":
             self._fail(token, f"{token.text!r} does not continue the expression")
 
-    def _tokens(self) -> Iterator[_Token]:
+    def _tokens(self) -> Iterator[Token]:
         at, end = 0, len(self.text.rstrip())
         while at < end:
             match = _TOKEN.match(self.text, at)
@@ -122,16 +122,16 @@ class _Parser:
                 start = at + len(self.text[at:]) - len(self.text[at:].lstrip())
                 letter = self.text[start]
                 what = "this text has no end" if letter in "'\"`" else f"{letter!r} has no meaning"
-                self._fail(_Token("end", letter, start), what)
+                self._fail(Token("end", letter, start), what)
             kind = str(match.lastgroup)
-            yield _Token(kind, match[kind], match.start(kind))
+            yield Token(kind, match[kind], match.start(kind))
             at = match.end()
-        yield _Token("end", "", end)
+        yield Token("end", "", end)
 
-    def _peek(self) -> _Token:
+    def _peek(self) -> Token:
         return self.tokens[self.next]
 
-    def _advance(self) -> _Token:
+    def _advance(self) -> Token:
         token = self.tokens[self.next]
         self.next = min(self.next + 1, len(self.tokens) - 1)
         return token
@@ -150,7 +150,7 @@ class _Parser:
             found = repr(token.text) if token.text else "the end"
             self._fail(token, f"{word!r} is missing {after}; there is {found}")
 
-    def _fail(self, token: _Token, what: str) -> NoReturn:
+    def _fail(self, token: Token, what: str) -> NoReturn:
         line = self.text.replace("\n", " ").replace("\t", " ")
         mark = " " * token.at + "^" * max(1, len(token.text))
         raise click.UsageError(f"{self.option}: {what}\n  {line}\n  {mark}")
@@ -270,7 +270,7 @@ class _Parser:
         self._require("end", "after the last value of 'case'")
         return cases
 
-    def _call(self, name: _Token) -> Any:
+    def _call(self, name: Token) -> Any:
         function = _SYNONYMS.get(name.word, name.word)
         if name.word not in _FUNCTIONS:
             close = difflib.get_close_matches(name.word, _FUNCTIONS, n=1)

@@ -37,6 +37,18 @@ CASES: dict[str, tuple[int, tuple[str, ...]]] = {
     "out-folder": (1, (*JOIN, "--out", "missing/out.parquet")),
     "memory": (1, (*JOIN, "--memory", "8 gigs")),
     "config-verb": (2, ("config", "lst")),
+    "groupby-nothing": (2, ("groupby", "visits.parquet")),
+    "groupby-function": (2, ("groupby", "visits.parquet", "--agg", "n=count(*), s=smu(cost)")),
+    "groupby-key": (1, ("groupby", "visits.parquet", "--by", "woh", "--agg", "n=count(*)")),
+    "groupby-type": (1, ("groupby", "visits.parquet", "--agg", "s=sum(name)")),
+    "sort-word": (2, ("sort", "visits.parquet", "--by", "who dsc")),
+    "sort-nulls": (2, ("sort", "visits.parquet", "--by", "who nulls")),
+    "sort-column": (1, ("sort", "visits.parquet", "--by", "cots desc")),
+    "sort-select": (2, ("sort", "visits.parquet", "--by", "cost", "--select", "a b")),
+    "partition-key": (1, ("partition", "visits.parquet", "--by", "woh")),
+    "partition-how": (2, ("partition", "visits.parquet", "--by", "who", "--how", "hsh")),
+    "partition-faces": (2, ("partition", "parts", "--by", "who", "--explain", "--profile")),
+    "partition-many": (1, ("partition", "visits.parquet", "--by", "who", "--into", "100000")),
 }
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import subprocess
 import sys
 from collections.abc import Callable
@@ -9,7 +10,7 @@ from typing import Any
 
 import pytest
 
-VERBS = ("join", "demo", "info", "doctor", "config", "config list")
+VERBS = ("join", "groupby", "sort", "partition", "demo", "info", "doctor", "config", "config list")
 
 
 @pytest.mark.parametrize("verb", ["", *VERBS])
@@ -25,15 +26,15 @@ def test_no_verb_shows_help(crossdock: Any) -> None:
     assert "crossdock demo" in ended.out + ended.err
 
 
-def test_the_examples_of_join_are_understood(crossdock: Any, folder: Any) -> None:
+@pytest.mark.parametrize("verb", ["join", "groupby", "sort", "partition"])
+def test_the_examples_are_understood(crossdock: Any, folder: Any, verb: str) -> None:
     lines = [
-        line.strip() for line in crossdock("join", "--help").out.splitlines()
+        line.strip() for line in crossdock(verb, "--help").out.splitlines()
         if line.strip().startswith("crossdock ")
     ]  # fmt: skip
     assert len(lines) == 3
     for line in lines:
-        words = line.replace("'", "").split()[1:]
-        ended = crossdock(*words)
+        ended = crossdock(*shlex.split(line)[1:])
         assert ended.code == 1, ended.err  # the files are not there, the usage is right
         assert "CD-502" in ended.err
 

@@ -1,0 +1,61 @@
+"""crossdock groupby: aggregates of a file, folder or glob."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from crossdock_cli import command as verbs
+from crossdock_cli import results
+
+FUNCTIONS = (
+    "count, count_distinct, approx_distinct, sum, min, max, mean, var, stddev, median, quantile, "
+    "first, any, bool_and, bool_or"
+)
+
+
+@click.command(
+    "groupby",
+    cls=verbs.Verb,
+    context_settings=verbs.SETTINGS,
+    examples=(
+        'crossdock groupby lineitem.parquet --by l_shipmode --agg "n=count(*), q=sum(l_quantity)"',
+        'crossdock groupby sales.csv --by "city, year=year(day)" --agg "mean(price)" --sort city',
+        'crossdock groupby log.parquet --agg "n=count(*), p99=quantile(ms, 0.99) where ok" --json',
+    ),
+    short_help="Aggregate the rows of a file by keys.",
+    epilog=results.EXIT_CODES,
+)
+@click.argument("file")
+@click.option("--by", metavar="A,B", help='Keys: columns, or name=expression: "city, y=year(day)".')
+@click.option("--agg", metavar="N=F(X)", help=f"Aggregates, with commas: {FUNCTIONS}.")
+@click.option("--where", metavar="EXPR", help="Rows to take: \"qty > 10 and mode = 'AIR'\".")
+@click.option("--sort", metavar="A,B", help='Order of the result: "n desc, city".')
+@results.result_options("group nothing")
+def command(file: str, threads: int | None, memory: str | None, **options: Any) -> None:
+    """Groups the rows of FILE by the values of keys and prints a row of aggregates for each group:
+    a Parquet file, a folder or 'glob' of them, Arrow IPC (.arrow, .feather, .ipc) or CSV.
+
+    Without --by there is one row over all rows; without --agg each combination of keys is shown
+    once. An aggregate may have a condition of its own: sum(x) where y > 0. NULL keys are a group.
+    """
+    import crossdock as xd
+
+    from crossdock_cli import listings
+
+    if not options["by"] and not options["agg"]:
+        raise click.UsageError("--by or --agg is missing.")
+    keys = listings.parse_group_keys(options["by"]) if options["by"] else {}
+    items = listings.parse_aggregates(options["agg"]) if options["agg"] else {}
+    orders = listings.parse_orders(options["sort"], "--sort") if options["sort"] else []
+    wanted = results.Wanted.from_options(options)
+    with xd.connect(threads=threads, memory=memory) as dock:
+        relation = results.filtered(dock.read(file), options["where"])
+        if not items:
+            relation = relation.select(**keys).distinct()
+        else:
+            relation = relation.group_by(**keys).agg(**items) if keys else relation.agg(**items)
+        if orders:
+            relation = relation.sort(*orders)
+        results.run(dock, relation, wanted, "read, grouped and shown")

@@ -1,0 +1,212 @@
+"""Reads the lists of the command line: aggregates, orders and keys, made of the same expressions as
+--where. Nothing in the text is run.
+
+--agg  n=count(*), s=sum(price * (1 - discount)), q=quantile(x, 0.9) where x > 0
+--by   a, b desc, c desc nulls first             (sort)
+--by   city, year=year(day)                      (groupby)
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import crossdock as xd
+from crossdock.expressions import Column
+
+from crossdock_cli.predicates import Parser, Token
+
+# Functions of a value, and what other tools call them.
+_FUNCTIONS: dict[str, Callable[..., xd.Aggregate]] = {
+    "count": xd.count,
+    "count_distinct": xd.count_distinct,
+    "approx_distinct": xd.approx_distinct,
+    "sum": xd.sum,
+    "min": xd.min,
+    "max": xd.max,
+    "mean": xd.mean,
+    "var": xd.var,
+    "stddev": xd.stddev,
+    "median": xd.median,
+    "quantile": xd.quantile,
+    "first": xd.first,
+    "any": xd.any,
+    "bool_and": xd.bool_and,
+    "bool_or": xd.bool_or,
+}
+_SYNONYMS = {
+    "avg": "mean",
+    "average": "mean",
+    "std": "stddev",
+    "variance": "var",
+    "any_value": "any",
+    "every": "bool_and",
+    "some": "bool_or",
+    "approx_count_distinct": "approx_distinct",
+}
+_WITH_NUMBER = {"quantile": "q", "var": "ddof", "stddev": "ddof"}
+
+Item = TypeVar("Item")
+
+
+def parse_aggregates(text: str, option: str = "--agg") -> dict[str, xd.Aggregate]:
+    """Result name -> aggregate; click.UsageError with the place where the text says none."""
+    parser = _ListParser(text, option)
+    return dict(parser.distinctly_named(parser.aggregate))
+
+
+def parse_orders(text: str, option: str = "--by") -> list[xd.Order]:
+    """The orders of a sort. click.UsageError as for parse_aggregates."""
+    parser = _ListParser(text, option)
+    return [order for _, order in parser.items(parser.order)]
+
+
+def parse_group_keys(text: str, option: str = "--by") -> dict[str, xd.Expr]:
+    """Key name -> expression. click.UsageError as for parse_aggregates."""
+    parser = _ListParser(text, option)
+    return dict(parser.distinctly_named(parser.key))
+
+
+def parse_names(text: str, option: str) -> list[str]:
+    """Names of columns. click.UsageError as for parse_aggregates."""
+    parser = _ListParser(text, option)
+    return [name for name, _ in parser.distinctly_named(parser.name)]
+
+
+class _ListParser(Parser):
+    """Items with commas between them; one function per kind of item."""
+
+    def items(self, item: Callable[[], Item]) -> list[tuple[Token, Item]]:
+        """The items to the end of the text, each with its first token; there must be one."""
+        found = []
+        while True:
+            start = self._peek()
+            found.append((start, item()))
+            if not self._take(","):
+                break
+        token = self._peek()
+        if token.kind != "end":
+            self._fail(token, f"a comma is missing before {token.text!r}")
+        return found
+
+    def distinctly_named(self, item: Callable[[], tuple[str, Item]]) -> list[tuple[str, Item]]:
+        """The items, whose names must differ."""
+        found: dict[str, Item] = {}
+        for token, (name, value) in self.items(item):
+            if name in found:
+                self._fail(token, f"{name!r} is there twice")
+            found[name] = value
+        return list(found.items())
+
+    def aggregate(self) -> tuple[str, xd.Aggregate]:
+        given = self._given_name()
+        token = self._peek()
+        function = self._function()
+        found, default = self._arguments(token, function)
+        if self._take("where"):
+            found = found.where(xd.lit(self.expression()))
+            default = ""
+        if not given and not default:
+            self._fail(token, f"a name is missing: name={token.text}(...)")
+        return given or default, found
+
+    def order(self) -> xd.Order:
+        subject = self._value("an order")
+        descending = self._take("desc")
+        if not descending:
+            self._take("asc")
+        nulls = "last"
+        if self._take("nulls"):
+            nulls = "first" if self._take("first") else "last"
+            if nulls == "last" and not self._take("last"):
+                self._fail(self._peek(), "first or last is missing after 'nulls'")
+        token = self._peek()
+        if token.kind == "name":
+            words = ["asc", "desc"] * (nulls == "last") + ["nulls"]
+            close = difflib.get_close_matches(token.word, words, n=1)
+            advice = f"; did you mean {close[0]}?" if close else ", and a comma ends an order"
+            self._fail(token, f"{token.text!r} is not asc, desc, nulls first or nulls last{advice}")
+        return (xd.desc if descending else xd.asc)(subject, nulls)
+
+    def key(self) -> tuple[str, xd.Expr]:
+        given = self._given_name()
+        token = self._peek()
+        subject = self._value("a key")
+        if given or isinstance(subject, Column):
+            return given or _name_of(subject), subject
+        return self._fail(token, f"a name is missing: name={self.text[token.at :]}")
+
+    def name(self) -> tuple[str, None]:
+        token = self._advance()
+        if token.kind not in ("name", "quoted"):
+            self._fail(token, f"a column is missing before {_shown(token)}")
+        return _plain(token), None
+
+    def _given_name(self) -> str:
+        """The name before "=", if there is one."""
+        token, sign = self._peek(), self.tokens[min(self.next + 1, len(self.tokens) - 1)]
+        if token.kind not in ("name", "quoted") or sign.word != "=":
+            return ""
+        self.next += 2
+        return _plain(token)
+
+    def _value(self, what: str) -> xd.Expr:
+        if self._peek().kind == "end":
+            self._fail(self._peek(), f"{what} is missing at the end")
+        return xd.lit(self.expression())
+
+    def _function(self) -> str:
+        token = self._advance()
+        if token.kind != "name":
+            self._fail(token, f"an aggregate is missing before {_shown(token)}")
+        function = _SYNONYMS.get(token.word, token.word)
+        if function not in _FUNCTIONS:
+            close = difflib.get_close_matches(token.word, [*_FUNCTIONS, *_SYNONYMS], n=1)
+            advice = f"did you mean {close[0]}?" if close else "there are " + ", ".join(_FUNCTIONS)
+            self._fail(token, f"no aggregate {token.text!r}; {advice}")
+        self._require("(", f"after {token.text}")
+        return function
+
+    def _arguments(self, token: Token, function: str) -> tuple[xd.Aggregate, str]:
+        """The aggregate up to its closing bracket, and the name it has if none is given."""
+        if function == "count" and (self._take("*") or self._peek().word == ")"):
+            self._require(")", "after count(*")
+            return xd.count(), "count"
+        if function == "count" and self._take("distinct"):
+            function = "count_distinct"
+        subject = self._value(f"the argument of {token.text}")
+        options = {}
+        if function in _WITH_NUMBER and self._take(","):
+            at = self._peek()
+            options[_WITH_NUMBER[function]] = self._constant(function, object)
+            self._require(")", f"after the arguments of {token.text}")
+            return self._made(at, function, subject, options), _default_name(function, subject)
+        if function == "quantile":
+            self._fail(self._peek(), f"the share is missing: {token.text}(x, 0.5) is the median")
+        self._require(")", f"after the argument of {token.text}")
+        return self._made(token, function, subject, {}), _default_name(function, subject)
+
+    def _made(
+        self, token: Token, function: str, subject: xd.Expr, options: dict[str, Any]
+    ) -> xd.Aggregate:
+        try:
+            return _FUNCTIONS[function](subject, **options)
+        except xd.OptionError as error:
+            return self._fail(token, error.text.splitlines()[0])
+
+
+def _default_name(function: str, subject: xd.Expr) -> str:
+    return f"{function}_{subject.name}" if isinstance(subject, Column) else ""
+
+
+def _name_of(subject: xd.Expr) -> str:
+    return subject.name if isinstance(subject, Column) else ""
+
+
+def _plain(token: Token) -> str:
+    return token.text[1:-1] if token.kind == "quoted" else token.text
+
+
+def _shown(token: Token) -> str:
+    return repr(token.text) if token.text else "the end"

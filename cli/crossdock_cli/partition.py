@@ -1,0 +1,111 @@
+"""crossdock partition: the rows of a file, folder or glob in parts, one file per part."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import click
+
+from crossdock_cli import command as verbs
+from crossdock_cli import output, results
+
+HOW = ("hash", "range", "explicit")
+FORMATS = ("parquet", "arrow", "csv")
+
+
+@click.command(
+    "partition",
+    cls=verbs.Verb,
+    context_settings=verbs.SETTINGS,
+    examples=(
+        "crossdock partition lineitem.parquet --by l_orderkey --into 64 --out parts",
+        "crossdock partition sales.csv --by day --into 8 --how range --out by_day --format csv",
+        "crossdock partition 'log/*.parquet' --by user,day --into 16 --json",
+    ),
+    short_help="Part the rows of a file by keys.",
+    epilog=results.EXIT_CODES,
+)
+@click.argument("file")
+@click.option("--by", required=True, metavar="A,B", help="Columns whose values name the part.")
+@click.option("--into", type=click.IntRange(1), default=64, show_default=True, metavar="N",
+              help="Number of parts.")  # fmt: skip
+@click.option("--how", type=verbs.Word(HOW), default="hash", show_default=True, metavar="WAY",
+              help="hash: spread evenly; range: ascending ranges of keys; explicit: the key is the "
+              "part's number.")  # fmt: skip
+@click.option("--out", metavar="FOLDER", help="Write part-00000.parquet and so on to a new folder.")
+@click.option("--format", type=verbs.Word(FORMATS), default="parquet", show_default=True,
+              metavar="FORM", help=f"Files to write: {', '.join(FORMATS)}.")  # fmt: skip
+@click.option("--select", metavar="A,B", help="Columns of the parts, in this order.")
+@click.option("--where", metavar="EXPR", help="Rows to take: \"qty > 10 and mode = 'AIR'\".")
+@click.option("--limit", type=click.IntRange(0), default=10, show_default=True, metavar="N",
+              help="Parts to show.")  # fmt: skip
+@results.plan_options("part nothing")
+def command(file: str, threads: int | None, memory: str | None, **options: Any) -> None:
+    """Parts the rows of FILE so that rows with equal keys are in one part, and prints the number of
+    rows of each part: a Parquet file, a folder or 'glob' of them, Arrow IPC (.arrow, .feather,
+    .ipc) or CSV. With --out the parts are written, one file each, in the order of the input.
+    """
+    import crossdock as xd
+
+    from crossdock_cli import listings
+
+    if options["explain"] and (options["out"] or options["profile"]):
+        other = "out" if options["out"] else "profile"
+        raise click.UsageError(f"--explain and --{other} cannot go together.")
+    keys = listings.parse_names(options["by"], "--by")
+    names = listings.parse_names(options["select"], "--select") if options["select"] else []
+    with xd.connect(threads=threads, memory=memory) as dock:
+        relation = results.filtered(dock.read(file), options["where"])
+        if names:
+            relation = relation.select(*names)
+        parts = relation.partition_by(*keys, partitions=options["into"], by=options["how"])
+        if options["explain"]:
+            results.show_plan(parts.explain(read=True), options["json"])
+            return
+        _run(dock, parts, options)
+
+
+def _run(dock: Any, parts: Any, options: dict[str, Any]) -> None:
+    from crossdock_cli.progress import progress_bar
+
+    start = time.perf_counter()
+    paths: list[Any] = []
+    with progress_bar(dock):
+        profile = parts.profile() if options["profile"] else None
+        rows = parts.rows
+        if options["out"]:
+            paths = parts.write(options["out"], format=options["format"])
+    seconds = time.perf_counter() - start
+    if options["json"]:
+        _show_json(rows, paths, profile, seconds)
+    else:
+        _show(rows, profile, options, seconds)
+
+
+def _show_json(rows: list[int], paths: list[Any], profile: Any, seconds: float) -> None:
+    parts: list[dict[str, Any]] = [{"part": i, "rows": count} for i, count in enumerate(rows)]
+    for part, path in zip(parts, paths, strict=False):
+        part["file"] = str(path)
+    found: dict[str, Any] = {"rows": sum(rows), "parts": parts, "seconds": seconds}
+    if profile is not None:
+        found["profile"] = profile.data
+    output.show_json(found)
+
+
+def _show(rows: list[int], profile: Any, options: dict[str, Any], seconds: float) -> None:
+    import pyarrow as pa
+    from crossdock.display import Preview
+    from crossdock.sizes import format_seconds
+
+    if not options["out"]:
+        table = pa.table({"part": range(len(rows)), "rows": rows})
+        output.show(Preview.of_table(table, options["limit"]).text())
+    if profile is not None:
+        output.show(profile.text)
+    shown = format_seconds(seconds)
+    if options["out"]:
+        files = f"{len(rows):,} files of {options['out']}"
+        output.say(f"wrote {sum(rows):,} rows to {files} in {shown}")
+    else:
+        output.say(f"read, parted and counted in {shown}")

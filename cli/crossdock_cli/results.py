@@ -1,0 +1,158 @@
+"""What all verbs that make a table have in common: the options that say what to do with it, and
+doing that."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import click
+
+from crossdock_cli import output
+
+Decorated = TypeVar("Decorated", bound=Callable[..., Any])
+
+EXIT_CODES = (
+    "Exit codes: 0 done, 1 error, 2 wrong usage, 3 over the memory budget, 130 interrupted."
+)
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What the command line asks for, besides the relation itself."""
+
+    out: str | None
+    limit: int
+    count: bool
+    explain: bool
+    profile: bool
+    json: bool
+
+    @staticmethod
+    def from_options(options: dict[str, Any]) -> Wanted:
+        """The part of a verb's options that is named here; click.UsageError for two that cannot go
+        together."""
+        wanted = Wanted(*(options[name] for name in Wanted.__dataclass_fields__))
+        asked = [name for name in ("explain", "count", "out") if getattr(wanted, name)]
+        if len(asked) > 1:
+            raise click.UsageError(f"--{asked[0]} and --{asked[1]} cannot go together.")
+        if wanted.profile and asked and asked[0] != "out":
+            raise click.UsageError(f"--profile and --{asked[0]} cannot go together.")
+        return wanted
+
+
+def result_options(instead: str) -> Callable[[Decorated], Decorated]:
+    """The options of `Wanted` and of the dock; `instead` says what --explain does not do."""
+    options = (
+        click.option("--out", metavar="FILE", help="Write the result to .parquet, .arrow or .csv."),
+        click.option("--limit", type=click.IntRange(0), default=10, show_default=True,
+                     metavar="N", help="Rows to show."),
+        click.option("--count", is_flag=True, help="Print only the number of rows."),
+    )  # fmt: skip
+    return _all_of(options, plan_options(instead))
+
+
+def plan_options(instead: str) -> Callable[[Decorated], Decorated]:
+    """--explain, --profile, and the options of the dock."""
+    options = (
+        click.option("--explain", is_flag=True,
+                     help=f"Print the plan with predicted times; {instead}."),
+        click.option("--profile", is_flag=True,
+                     help="Print predicted beside measured times as well."),
+        click.option("--threads", type=click.IntRange(0), metavar="N",
+                     help="Worker threads; 0 means one per core."),
+        click.option("--memory", metavar="SIZE", help="Memory budget, such as 8GiB."),
+        click.option("--json", is_flag=True, help="Print JSON with a schema_version."),
+    )  # fmt: skip
+    return _all_of(options)
+
+
+def _all_of(
+    options: tuple[Callable[[Any], Any], ...], first: Callable[[Any], Any] | None = None
+) -> Callable[[Decorated], Decorated]:
+    """Decorators as one; click lists options in the reverse of the order they are applied in."""
+
+    def decorate(function: Decorated) -> Decorated:
+        found: Any = function if first is None else first(function)
+        for option in reversed(options):
+            found = option(found)
+        return found  # type: ignore[no-any-return]
+
+    return decorate
+
+
+def filtered(relation: Any, where: str | None) -> Any:
+    """The rows that --where keeps."""
+    if not where:
+        return relation
+    from crossdock_cli.predicates import parse_predicate
+
+    return relation.filter(parse_predicate(where))
+
+
+def run(dock: Any, relation: Any, wanted: Wanted, done: str) -> None:
+    """Runs the relation and prints or writes what is wanted; `done` says so at the end."""
+    from crossdock_cli.progress import progress_bar
+
+    if wanted.explain:
+        show_plan(relation.explain(read=True), wanted.json)
+        return
+    start = time.perf_counter()
+    with progress_bar(dock):
+        found = _produce(relation, wanted)
+    found["seconds"] = time.perf_counter() - start
+    if wanted.json:
+        preview, profile = found.pop("preview", None), found.pop("profile", None)
+        if preview is not None:
+            found["columns"] = [{"name": f.name, "type": str(f.type)} for f in relation.schema]
+            found["preview"] = preview.records()
+        if profile is not None:
+            found["profile"] = profile.data
+        output.show_json(found)
+    else:
+        _show(found, wanted, done)
+
+
+def show_plan(plan: Any, as_json: bool) -> None:
+    """A plan as text or JSON."""
+    output.show_json(plan.data) if as_json else output.show(plan)
+
+
+def _produce(relation: Any, wanted: Wanted) -> dict[str, Any]:
+    """Runs the relation: rows, and what else was asked for."""
+    from crossdock.display import Preview
+    from crossdock.writers import write_file
+
+    if wanted.count:
+        return {"rows": relation.count()}
+    if wanted.profile:
+        profile = relation.profile()
+        table = profile.table
+        found = {"rows": table.num_rows, "profile": profile}
+        if wanted.out:
+            write_file(table.to_batches(), table.schema, wanted.out)
+            return {**found, "out": wanted.out}
+        return {**found, "preview": Preview.of_table(table, wanted.limit)}
+    if wanted.out:
+        return {"rows": relation.write(wanted.out), "out": wanted.out}
+    preview = Preview.of_batches(relation.to_batches(), relation.schema, wanted.limit)
+    return {"rows": preview.rows, "preview": preview}
+
+
+def _show(found: dict[str, Any], wanted: Wanted, done: str) -> None:
+    from crossdock.sizes import format_seconds
+
+    seconds = format_seconds(found["seconds"])
+    if wanted.count:
+        output.show(str(found["rows"]))
+        return
+    if "preview" in found:
+        output.show(found["preview"].text())
+    if "profile" in found:
+        output.show(("\n" if "preview" in found else "") + found["profile"].text)
+    if wanted.out:
+        output.say(f"wrote {found['rows']:,} rows to {wanted.out} in {seconds}")
+    else:
+        output.say(f"{done} in {seconds}")

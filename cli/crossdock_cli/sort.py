@@ -1,0 +1,52 @@
+"""crossdock sort: the rows of a file, folder or glob in order."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from crossdock_cli import command as verbs
+from crossdock_cli import results
+
+
+@click.command(
+    "sort",
+    cls=verbs.Verb,
+    context_settings=verbs.SETTINGS,
+    examples=(
+        'crossdock sort lineitem.parquet --by "l_shipdate, l_orderkey desc" --out by_day.parquet',
+        'crossdock sort sales.csv --by "price desc nulls first" --top 10 --select city,price',
+        'crossdock sort a.arrow --by "lower(name)" --where "age > 30" --explain',
+    ),
+    short_help="Sort the rows of a file.",
+    epilog=results.EXIT_CODES,
+)
+@click.argument("file")
+@click.option("--by", required=True, metavar="A,B",
+              help='Orders: "a, b desc, c nulls first"; NULLs are last otherwise.')  # fmt: skip
+@click.option("--top", type=click.IntRange(0), metavar="K",
+              help="Only the first K rows, without sorting the rest.")  # fmt: skip
+@click.option("--stable", is_flag=True, help="Keep the input's order among equal rows.")
+@click.option("--select", metavar="A,B", help="Columns of the result, in this order.")
+@click.option("--where", metavar="EXPR", help="Rows to take: \"qty > 10 and mode = 'AIR'\".")
+@results.result_options("sort nothing")
+def command(file: str, threads: int | None, memory: str | None, **options: Any) -> None:
+    """Sorts the rows of FILE and prints the first and last of them, or writes them: a Parquet file,
+    a folder or 'glob' of them, Arrow IPC (.arrow, .feather, .ipc) or CSV.
+
+    An order is a column or an expression, then asc or desc, then nulls first or nulls last.
+    """
+    import crossdock as xd
+
+    from crossdock_cli import listings
+
+    orders = listings.parse_orders(options["by"])
+    names = listings.parse_names(options["select"], "--select") if options["select"] else []
+    wanted = results.Wanted.from_options(options)
+    with xd.connect(threads=threads, memory=memory) as dock:
+        relation = results.filtered(dock.read(file), options["where"])
+        relation = relation.sort(*orders, limit=options["top"], stable=options["stable"])
+        if names:
+            relation = relation.select(*names)
+        results.run(dock, relation, wanted, "read, sorted and shown")

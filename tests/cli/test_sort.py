@@ -1,0 +1,68 @@
+"""crossdock sort: what it prints, writes and reads."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet
+import pytest
+
+BY_NAME = ("sort", "people.parquet", "--by", "name desc nulls first")
+
+
+def test_a_preview_on_standard_output_and_talk_on_standard_error(
+    crossdock: Any, folder: Path
+) -> None:
+    ended = crossdock(*BY_NAME)
+    assert ended.code == 0
+    assert ended.out.splitlines() == [
+        "┌───────┬────────────┐",
+        "│  id   │    name    │",
+        "│ int64 │   string   │",
+        "├───────┼────────────┤",
+        "│     3 │ NULL       │",
+        "│     2 │ bob        │",
+        "│     1 │ ann        │",
+        "├───────┴────────────┤",
+        "│ 3 rows   2 columns │",
+        "└────────────────────┘",
+    ]
+    assert ended.err.startswith("read, sorted and shown in ")
+
+
+def ids(crossdock: Any, *words: str) -> list[str]:
+    ended = crossdock("sort", *words, "--json")
+    assert ended.code == 0, ended.err
+    return [row["id"] for row in json.loads(ended.out)["preview"]]
+
+
+@pytest.mark.parametrize("name", ["people.parquet", "people.arrow", "people.csv"])
+def test_every_input(crossdock: Any, folder: Path, name: str) -> None:
+    assert ids(crossdock, name, "--by", "id desc") == ["3", "2", "1"]
+
+
+def test_expressions_top_select_and_where(crossdock: Any, folder: Path) -> None:
+    assert ids(crossdock, "people.csv", "--by", "id % 3, id desc") == ["3", "1", "2"]
+    assert ids(crossdock, "people.csv", "--by", "-id", "--top", "2") == ["3", "2"]
+    assert ids(crossdock, "people.csv", "--by", "id desc", "--where", "id < 3") == ["2", "1"]
+    assert ids(crossdock, "people.csv", "--by", "name", "--select", "id", "--stable") == [
+        "1", "2", "3",
+    ]  # fmt: skip
+    assert crossdock("sort", "parts", "--by", "cost", "--top", "4", "--count").out == "4\n"
+
+
+def test_a_written_result_is_in_order(crossdock: Any, folder: Path) -> None:
+    ended = crossdock(*BY_NAME, "--out", "out.parquet")
+    assert ended.err.startswith("wrote 3 rows to out.parquet in ")
+    assert pyarrow.parquet.read_table(folder / "out.parquet")["id"].to_pylist() == [3, 2, 1]
+
+
+def test_explain_profile_and_json(crossdock: Any, folder: Path) -> None:
+    assert crossdock(*BY_NAME, "--explain").out.startswith("sort by name desc nulls first")
+    data = json.loads(crossdock(*BY_NAME, "--explain", "--json").out)
+    assert data["plan"]["operator"] == "sort"
+    assert "measured" in crossdock(*BY_NAME, "--profile").out
+    found = json.loads(crossdock(*BY_NAME, "--json", "--limit", "2").out)
+    assert (found["rows"], len(found["preview"])) == (3, 2)
