@@ -79,7 +79,7 @@ Status run_msd(SortRun& sort) {
   sort.note("ranges", int64_t{partitions.range_count()});
   sort.note("largest_range_rows", partitions.largest_range());
   sort.note("groups", groups);
-  sort.note("passes", int64_t{1});
+  sort.note("passes", int64_t{partitions.only_counted() ? 0 : 1});
   sort.note("tied_rows", finisher.tied_rows());
   return {};
 }

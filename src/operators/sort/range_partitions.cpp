@@ -62,7 +62,32 @@ Status RangePartitions::fill(OperatorRun& run) {
   streams_ = sort_->store->rows() * layout_->row_bytes() > sort_->machine.l3_bytes / 2;
   CD_TRY(count(run));
   CD_TRY(lay_out());
-  return move(run);
+  only_counted_ = layout_->lanes.size() == 1 && sort_->keys.is_exact() && all_equal_in_ranges();
+  if (!only_counted_) return move(run);
+  return run.for_indices("repeat words",
+                         static_cast<int64_t>(groups_.size()),
+                         kGroupRowsMax,
+                         [&](int, int64_t index) -> Status {
+                           fill_group(groups_[index]);
+                           return {};
+                         });
+}
+
+bool RangePartitions::all_equal_in_ranges() const {
+  for (int range = 0; range < range_count(); ++range) {
+    const bool is_empty = range_begin_[range + 1] == range_begin_[range];
+    if (!is_empty && !map_->splitter(range).is_heavy) return false;
+  }
+  return true;
+}
+
+void RangePartitions::fill_group(const RangeGroup& group) {
+  auto* words = group.lanes[0].as<uint64_t>();
+  for (int range = group.first_range; range < group.end_range; ++range) {
+    const int64_t rows = range_begin_[range + 1] - range_begin_[range];
+    std::fill_n(words, rows, map_->splitter(range).word);
+    words += rows;
+  }
 }
 
 void RangePartitions::cut_tasks() {
@@ -113,21 +138,32 @@ Status RangePartitions::count(OperatorRun& run) {
                          static_cast<int64_t>(tasks_.size()),
                          kTaskRows,
                          [&](int, int64_t task) -> Status {
-                           uint32_t* const counts = counts_of(static_cast<size_t>(task));
-                           uint64_t words[kLaneBlockRows];
-                           uint16_t found[kLaneBlockRows];
-                           for (size_t m = tasks_[task].first_morsel; m < tasks_[task].end_morsel;
-                                ++m) {
-                             const Morsel& morsel = (*sort_->morsels)[m];
-                             for (int32_t at = 0; at < morsel.rows; at += kLaneBlockRows) {
-                               const int32_t rows = std::min(kLaneBlockRows, morsel.rows - at);
-                               sort_->keys.encode(0, *morsel.batch, morsel.begin + at, rows, words);
-                               map_->find(words, rows, found);
-                               for (int32_t i = 0; i < rows; ++i) ++counts[found[i]];
-                             }
-                           }
+                           count_task(static_cast<size_t>(task));
                            return {};
                          });
+}
+
+// Into two arrays in turns: a frequent range would otherwise wait for its own last count.
+void RangePartitions::count_task(size_t task) {
+  uint32_t* const counts = counts_of(task);
+  std::vector<uint32_t> others(static_cast<size_t>(range_count()));
+  uint64_t words[kLaneBlockRows];
+  uint16_t found[kLaneBlockRows];
+  for (size_t m = tasks_[task].first_morsel; m < tasks_[task].end_morsel; ++m) {
+    const Morsel& morsel = (*sort_->morsels)[m];
+    for (int32_t at = 0; at < morsel.rows; at += kLaneBlockRows) {
+      const int32_t rows = std::min(kLaneBlockRows, morsel.rows - at);
+      sort_->keys.encode(0, *morsel.batch, morsel.begin + at, rows, words);
+      map_->find(words, rows, found);
+      int32_t i = 0;
+      for (; i + 2 <= rows; i += 2) {
+        ++counts[found[i]];
+        ++others[found[i + 1]];
+      }
+      if (i < rows) ++counts[found[i]];
+    }
+  }
+  for (size_t range = 0; range < others.size(); ++range) counts[range] += others[range];
 }
 
 // Counts become places; groups get their memory.

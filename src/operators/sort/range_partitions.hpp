@@ -38,6 +38,9 @@ class RangePartitions {
 
   int range_count() const { return map_->range_count(); }
   int64_t largest_range() const;
+  // The keys are so few that every row is in a range of equal words: nothing had to be moved, and
+  // the groups hold the words as often as they were counted.
+  bool only_counted() const { return only_counted_; }
   std::vector<RangeGroup>& groups() { return groups_; }
   // The rows of a range, in the blocks of its group.
   Leaf leaf(const RangeGroup& group, int range) const;
@@ -54,8 +57,11 @@ class RangePartitions {
   void cut_tasks();
   void choose_ranges();
   Status count(OperatorRun& run);
+  void count_task(size_t task);
   Status lay_out();
   Status move(OperatorRun& run);
+  bool all_equal_in_ranges() const;
+  void fill_group(const RangeGroup& group);
   Status move_task(size_t task, Scratch& scratch);
   Status move_lanes(size_t task, int first_lane, int end_lane, Scratch& scratch);
   void start_lane(size_t task, int lane, LaneScatter& scatter) const;
@@ -73,6 +79,7 @@ class RangePartitions {
   std::vector<int> group_of_;         // by range
   std::vector<RangeGroup> groups_;
   bool streams_ = false;
+  bool only_counted_ = false;
 };
 
 }  // namespace crossdock
