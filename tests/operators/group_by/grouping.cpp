@@ -1,0 +1,49 @@
+// Runs group-bys and reads what they give.
+#include "operators/group_by/grouping.hpp"
+
+#include <algorithm>
+
+namespace crossdock::group_test {
+
+AggregateSpec aggregate(AggregateFunction function, int column, int filter) {
+  AggregateSpec spec;
+  spec.function = function;
+  spec.column = column;
+  spec.filter = filter;
+  spec.name =
+      std::string(function_name(function)) + std::to_string(column) + "_" + std::to_string(filter);
+  return spec;
+}
+
+Outcome group(const TablePtr& table, GroupSpec spec, Setting& setting) {
+  Outcome outcome;
+  auto made =
+      plan_group_by(std::move(spec), table, {setting.memory, setting.threads, Machine{}, 42});
+  if (!made.ok()) {
+    outcome.status = made.error();
+    return outcome;
+  }
+  const Operator& planned = *made.value();
+  CollectSink sink(planned.worker_count());
+  RunProgress progress;
+  outcome.status = planned.run(sink, setting.cancel, progress, outcome.profile);
+  outcome.batches = sink.take();
+  return outcome;
+}
+
+std::vector<arrow_test::Texts> sorted_rows(const Outcome& outcome) {
+  std::vector<arrow_test::Texts> rows;
+  for (const Batch& batch : outcome.batches) {
+    for (int64_t i = 0; i < batch.rows; ++i) {
+      arrow_test::Texts row;
+      for (size_t c = 0; c < batch.columns.size(); ++c) {
+        row.push_back(arrow_test::cell(batch.schema->fields[c].type, batch.columns[c], i));
+      }
+      rows.push_back(std::move(row));
+    }
+  }
+  std::sort(rows.begin(), rows.end());
+  return rows;
+}
+
+}  // namespace crossdock::group_test

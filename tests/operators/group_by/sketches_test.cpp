@@ -1,0 +1,126 @@
+// Errors of sketches, and that neither order nor merging changes them.
+#include "operators/group_by/sketches.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <random>
+
+#include <gtest/gtest.h>
+
+namespace crossdock {
+namespace {
+
+using Words = std::vector<uint64_t>;
+using Reals = std::vector<double>;
+
+// Feeds values to one group, block by block.
+void feed(Accumulator& state, const Words& words) {
+  ASSERT_TRUE(state.resize(1).ok());
+  const std::vector<uint32_t> groups(kGroupRows, 0);
+  for (size_t at = 0; at < words.size(); at += kGroupRows) {
+    const InputLane lane{words.data() + at, nullptr, nullptr};
+    const auto rows = static_cast<int32_t>(std::min<size_t>(kGroupRows, words.size() - at));
+    ASSERT_TRUE(state.update({rows, groups.data(), nullptr, &lane}).ok());
+  }
+}
+
+void merge_one(Accumulator& into, const Accumulator& from) {
+  const uint32_t group = 0;
+  ASSERT_TRUE(into.resize(1).ok());
+  ASSERT_TRUE(into.merge(from, {1, &group, &group}).ok());
+}
+
+Words words_of(const Reals& values) {
+  Words words;
+  for (const double value : values) words.push_back(__builtin_bit_cast(uint64_t, value));
+  return words;
+}
+
+TEST(DistinctSketch, EstimatesWithinFourStandardErrors) {
+  const auto memory = Memory::create(int64_t{64} << 20);
+  std::mt19937_64 random(3);
+  for (const int64_t distinct : {0, 1, 64, 65, 1'000, 20'000, 300'000}) {
+    Words hashes;
+    for (int64_t i = 0; i < distinct; ++i) hashes.push_back(random());
+    DistinctSketchAccumulator one(*memory, 0);
+    feed(one, hashes);
+    const double bound = distinct <= 64 ? 0 : 4 * 0.016 * static_cast<double>(distinct);
+    EXPECT_NEAR(static_cast<double>(one.count(0)), static_cast<double>(distinct), bound);
+    DistinctSketchAccumulator left(*memory, 0);
+    DistinctSketchAccumulator right(*memory, 0);
+    feed(left, Words(hashes.begin(), hashes.begin() + distinct / 3));
+    feed(right, Words(hashes.begin() + distinct / 4, hashes.end()));
+    merge_one(right, left);
+    EXPECT_EQ(right.count(0), one.count(0));
+  }
+}
+
+TEST(QuantileSketch, StaysWithinItsErrorAndTheSameWhenMerged) {
+  const auto memory = Memory::create(int64_t{64} << 20);
+  const AccumulatorSpec spec{AccumulatorKind::kQuantileSketch, 0, ValueForm::kReal, 1, 0};
+  std::mt19937_64 random(4);
+  for (const int64_t count : {1, 2, 64, 65, 50'000}) {
+    Reals values;
+    for (int64_t i = 0; i < count; ++i) {
+      values.push_back(std::exp(static_cast<double>(random() % 2'000) / 100.0 - 10));
+    }
+    QuantileSketchAccumulator one(*memory, spec);
+    feed(one, words_of(values));
+    QuantileSketchAccumulator left(*memory, spec);
+    QuantileSketchAccumulator right(*memory, spec);
+    feed(left, words_of(Reals(values.begin(), values.begin() + count / 5)));
+    feed(right, words_of(Reals(values.begin() + count / 5, values.end())));
+    merge_one(left, right);
+    std::sort(values.begin(), values.end());
+    for (const double q : {0.0, 0.01, 0.5, 0.9, 1.0}) {
+      const double place = q * static_cast<double>(count - 1);
+      const auto rank = static_cast<int64_t>(place);
+      const double low = values[rank];
+      const double high = values[std::min(rank + 1, count - 1)];
+      const double exact = low + (high - low) * (place - static_cast<double>(rank));
+      EXPECT_NEAR(one.quantile(0, q), exact, exact / 1024 + 1e-300) << count << " " << q;
+      EXPECT_EQ(one.quantile(0, q), left.quantile(0, q));
+    }
+  }
+}
+
+TEST(ExactSum, IsTheRoundedSumInAnyOrder) {
+  const auto memory = Memory::create(int64_t{64} << 20);
+  std::mt19937_64 random(5);
+  Reals values = {5e-324, 5e-324, -5e-324, 1e-310, 1.7e308, -1.7e308};
+  for (int i = 0; i < 3'000; ++i) {
+    const auto exponent = static_cast<int>(random() % 600) - 300;
+    const double value = std::ldexp(static_cast<double>(random()), exponent);
+    values.push_back(value);
+    values.push_back(-value);
+  }
+  values.push_back(0.1);
+  for (int round = 0; round < 3; ++round) {
+    std::shuffle(values.begin(), values.end(), random);
+    ExactSumAccumulator sum(*memory, 0);
+    feed(sum, words_of(values));
+    EXPECT_EQ(sum.sum(0), 0.1);  // what is left beside it is too small to matter
+  }
+  ExactSumAccumulator infinite(*memory, 0);
+  feed(infinite, words_of({HUGE_VAL, 1.0}));
+  EXPECT_EQ(infinite.sum(0), HUGE_VAL);
+  feed(infinite, words_of({-HUGE_VAL}));
+  EXPECT_TRUE(std::isnan(infinite.sum(0)));
+}
+
+TEST(ExactSum, RoundsToEven) {
+  const auto memory = Memory::create(int64_t{1} << 20);
+  const double ulp = std::ldexp(1.0, -52);
+  for (const auto& [rest, expected] :
+       {std::pair(ulp / 2, 1.0), std::pair(ulp * 0.75, 1.0 + ulp), std::pair(-ulp / 8, 1.0)}) {
+    ExactSumAccumulator sum(*memory, 0);
+    feed(sum, words_of({1.0, rest}));
+    EXPECT_EQ(sum.sum(0), expected);
+    ExactSumAccumulator negative(*memory, 0);
+    feed(negative, words_of({-rest, -1.0}));
+    EXPECT_EQ(negative.sum(0), -expected);
+  }
+}
+
+}  // namespace
+}  // namespace crossdock
