@@ -45,6 +45,7 @@ class Station:
 
 
 HASH_JOIN = "src/operators/hash_join"
+RUN = "src/operators/run"
 STATIONS = (
     *(
         station
@@ -84,10 +85,10 @@ STATIONS = (
 )
 # Where finished batches go.
 SINKS = (
-    ("CountSink", f"{HASH_JOIN}/join_sinks.hpp"),
+    ("CountSink", f"{RUN}/row_sink.hpp"),
     ("AggregateSink", "src/session/aggregate_sink.hpp"),
-    ("CollectSink", f"{HASH_JOIN}/join_sinks.hpp"),
-    ("QueueSink", f"{HASH_JOIN}/join_sinks.hpp"),
+    ("CollectSink", f"{RUN}/row_sink.hpp"),
+    ("QueueSink", f"{RUN}/row_sink.hpp"),
 )
 STYLE = """
 text { font: 13px sans-serif; fill: #24292f; }
