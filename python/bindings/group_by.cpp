@@ -41,6 +41,8 @@ void init_group_by(GroupByObject* self,
       options.keys = nb::cast<std::vector<std::string>>(value);
     } else if (name == "aggregates") {
       for (const nb::handle entry : value) options.aggregates.push_back(aggregate_of(entry));
+    } else if (name == "where") {
+      options.where = nb::cast<std::string>(value);
     } else if (name == "strategy") {
       options.strategy = nb::cast<std::string>(value);
     } else if (name == "batch_rows") {

@@ -23,7 +23,8 @@ from crossdock.errors import (
 )
 from crossdock.evaluation import evaluate, keep_rows, mask_of
 from crossdock.expressions import Column, Expr
-from crossdock.lowering import lower_group
+from crossdock.fusion import fuse
+from crossdock.lowering import lower_group, unused_name
 from crossdock.nodes import (
     AssumeSorted,
     Filter,
@@ -186,9 +187,9 @@ class Execution:
             return self.join(node)
         if isinstance(node, GroupBy):
             lowered = lower_group(node)
-            table = self.native(lowered.input)
+            table, mask = self._computed(lowered.input, lowered.takes_mask)
             with public_errors():
-                return plan_native_group(self.engine, lowered, self._sized(table))
+                return plan_native_group(self.engine, lowered, self._sized(table), mask)
         table = self.native(node.input)
         with public_errors():
             if isinstance(node, Sort):
@@ -224,6 +225,10 @@ class Execution:
             if renames is not None:
                 found, names = self.native(node.input)
                 return found, {name: names[source] for name, source in renames.items()}
+            return self._computed(node, takes_mask=False)[0]
+        return self._native_rows(node)
+
+    def _native_rows(self, node: Node) -> Named:
         if isinstance(node, Operated):
             return self._native_result(node)
         start = time.perf_counter()
@@ -237,6 +242,26 @@ class Execution:
                 found = _native.Table.from_stream(self.engine, reader)
         self._record(node, start, found.num_rows)
         return found, {name: name for name in node.schema.names}
+
+    def _computed(self, node: Node, takes_mask: bool) -> tuple[Named, str]:
+        """The same for a node with filters and projections at its top, which the engine computes if
+        it can: columns into new ones, and filters, if they may, into a bool column that says which
+        rows they keep; its name, or "" where rows that are not kept are not there."""
+        fused = fuse(node)
+        if not fused.is_fused or (fused.where and not takes_mask):
+            return self._native_rows(node), ""
+        table, names = self.native(fused.table)
+        if any(column != name for name, column in names.items()):
+            return self._native_rows(node), ""
+        start = time.perf_counter()
+        taken = {*table.column_names, *(name for name, _ in fused.computed)}
+        mask = unused_name("kept", taken) if fused.where else ""
+        with public_errors():
+            found = _native.compute_columns(
+                self.engine, table, list(fused.computed), where=fused.where, mask=mask
+            )
+        self._record(node, start, found.num_rows)
+        return (found, fused.names), mask
 
     def _native_result(self, node: Operated) -> Named:
         if isinstance(node, GroupBy) and not node.keys:

@@ -6,6 +6,7 @@ once however often it is used.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -27,6 +28,12 @@ class Lowered:
     keys: tuple[str, ...]
     items: tuple[Item, ...]
 
+    @property
+    def takes_mask(self) -> bool:
+        """False where rows cannot be left out by a bool column: the engine counts the distinct
+        values of a column under one condition."""
+        return not any(item[0] == "count_distinct" and item[2] for item in self.items)
+
 
 def lower_group(node: GroupBy) -> Lowered:
     """`node` over columns alone. The result's columns are to be named by position: a column that
@@ -46,6 +53,13 @@ def lower_group(node: GroupBy) -> Lowered:
     return Lowered(columns.input_node(), keys, items)
 
 
+def unused_name(name: str, taken: Collection[str]) -> str:
+    """`name`, or one like it that is not taken."""
+    while name in taken:
+        name += "'"
+    return name
+
+
 class _Columns:
     """The columns that a grouping reads: those of its input, and computed ones."""
 
@@ -60,9 +74,7 @@ class _Columns:
             return expression.name
         known = _identity(expression)
         if known not in self._names:
-            name = repr(expression)
-            while name in self._items or name in self._node.schema.names:
-                name += "'"
+            name = unused_name(repr(expression), {*self._items, *self._node.schema.names})
             self._names[known] = name
             self._items[name] = expression
         return self._names[known]

@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 from crossdock import _native
 from crossdock.expressions import Column
-from crossdock.lowering import Lowered
+from crossdock.lowering import Lowered, unused_name
 from crossdock.nodes import AssumeSorted, Filter, Join, Limit, Node, Partition, Project, Sort
 from crossdock.orders import Order
 
@@ -63,20 +63,22 @@ def plan_native_join(
     )
 
 
-def plan_native_group(engine: _native.Engine, lowered: Lowered, table: Named) -> _native.GroupBy:
-    """The grouping of the table of `lowered.input`. Errors: NativeError."""
+def plan_native_group(
+    engine: _native.Engine, lowered: Lowered, table: Named, mask: str
+) -> _native.GroupBy:
+    """The grouping of the table of `lowered.input`, or of its rows for which the column `mask` is
+    true. Errors: NativeError."""
     rows, names = table
     keys = [names[key] for key in lowered.keys]
     taken = set(keys)
     aggregates = []
     for function, column, condition, name, options in lowered.items:
         # Result columns are named by position; here an aggregate only must not be named as a key.
-        while name in taken:
-            name += "'"
-        taken.add(name)
-        filter_column = names[condition] if condition else ""
-        aggregates.append((function, names[column] if column else "", filter_column, name, options))
-    return _native.GroupBy(engine, rows, keys=keys, aggregates=aggregates)
+        result = unused_name(name, taken)
+        taken.add(result)
+        columns = (names[column] if column else "", names[condition] if condition else "")
+        aggregates.append((function, *columns, result, options))
+    return _native.GroupBy(engine, rows, keys=keys, aggregates=aggregates, where=mask)
 
 
 def plan_native_sort(engine: _native.Engine, node: Sort, table: Named) -> _native.Sort:

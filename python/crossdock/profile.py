@@ -12,7 +12,7 @@ from typing import Any
 from crossdock.display import align, headline
 from crossdock.execution import Execution, Step
 from crossdock.explain import operator_name, plan_line, predicted_seconds
-from crossdock.nodes import Node, Operated
+from crossdock.nodes import Filter, Node, Operated, Project
 from crossdock.sizes import format_bytes, format_count, format_seconds
 
 
@@ -88,7 +88,7 @@ def _step_data(step: Step) -> dict[str, Any]:
     profile = json.loads(step.profile) if step.profile else None
     node = step.node
     return {
-        "operator": operator_name(node) if isinstance(node, Operated) else "read",
+        "operator": _operator(node),
         "headline": headline(node),
         "rows": profile["result_rows"] if profile else step.rows,
         "input_rows": step.input_rows if profile else None,
@@ -97,11 +97,17 @@ def _step_data(step: Step) -> dict[str, Any]:
     }
 
 
+def _operator(node: Node) -> str:
+    if isinstance(node, Operated):
+        return operator_name(node)
+    return "compute" if isinstance(node, Filter | Project) else "read"
+
+
 def _step_rows(step: dict[str, Any]) -> list[tuple[str, str, str, str, str]]:
     measured = step["measured_s"]
     rows = format_count(step["rows"])
     if step["profile"] is None:
-        return [(f"read {step['headline']}", rows, "", format_seconds(measured), "")]
+        return [(f"{step['operator']} {step['headline']}", rows, "", format_seconds(measured), "")]
     phases = step["profile"]["phases"]
     predicted = predicted_seconds(step["profile"])
     shown = format_seconds(predicted) if predicted else ""

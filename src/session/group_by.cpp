@@ -28,6 +28,27 @@ Result<AggregateSpec> make_aggregate(const AggregateItem& item, const Schema& sc
   return aggregate;
 }
 
+// Leaves rows out altogether. Distinct values are counted by a grouping of their own, which has one
+// filter.
+Status add_row_filter(const std::string& where, const Schema& schema, GroupSpec& spec) {
+  CD_ASSIGN(spec.row_filter, schema.find(where, "table"));
+  if (schema.fields[spec.row_filter].type.id != TypeId::kBool) {
+    return make_error(ErrorCode::kInvalidArgument, "where='{}' is no bool column", where);
+  }
+  for (AggregateSpec& aggregate : spec.aggregates) {
+    if (aggregate.function != AggregateFunction::kCountDistinct) continue;
+    if (aggregate.filter >= 0) {
+      return make_error(ErrorCode::kInvalidArgument,
+                        "count_distinct '{}' has a filter, and where='{}' is another\n"
+                        "  try   one column that says both",
+                        aggregate.name,
+                        where);
+    }
+    aggregate.filter = spec.row_filter;
+  }
+  return {};
+}
+
 Result<GroupSpec> make_spec(const GroupByOptions& options, const Schema& schema) {
   GroupSpec spec;
   CD_ASSIGN(spec.strategy, parse_group_strategy(options.strategy));
@@ -39,6 +60,7 @@ Result<GroupSpec> make_spec(const GroupByOptions& options, const Schema& schema)
     CD_ASSIGN(AggregateSpec aggregate, make_aggregate(item, schema));
     spec.aggregates.push_back(std::move(aggregate));
   }
+  if (!options.where.empty()) CD_TRY(add_row_filter(options.where, schema, spec));
   spec.batch_rows = options.batch_rows;
   return spec;
 }

@@ -344,7 +344,8 @@ def test_plans_and_profiles(rows: xd.Relation) -> None:
     assert (data["operator"], data["plan"]["operator"]) == ("group_by", "group_by")
     assert "not predicted" in grouped.explain(read=False)
     profile = grouped.profile()
-    assert [step["operator"] for step in profile.data["steps"]] == ["read", "group_by"]
+    steps = [step["operator"] for step in profile.data["steps"]]
+    assert steps == ["read", "compute", "group_by"]
     assert profile.data["steps"][-1]["rows"] == 3
     assert "group_by city" in profile.text
     assert profile.table.num_rows == 2
