@@ -34,8 +34,8 @@ def test_join(tmp_path: Path) -> None:
 
 
 def test_operators(tmp_path: Path) -> None:
-    rows = small_run(tmp_path / "operators.json", "operators", "--without-ours")
-    assert rows.keys() >= {"group-10m-sparse", "q1", "sort-pairs", "sort-urls", "memory-sort"}
+    rows = small_run(tmp_path / "operators.json", "operators")
+    assert rows.keys() >= {"group-10m-sparse", "q1", "sort-urls", "merge-sorted", "memory-sort"}
     assert {"duckdb", "polars", "datafusion", "pyarrow"} <= rows["sort-lineitem"]["peers"].keys()
 
 
