@@ -216,6 +216,38 @@ void ValueReader::texts(const ColumnView& column,
   }
 }
 
+void ValueReader::text_images(const ColumnView& column,
+                              int64_t begin,
+                              int32_t count,
+                              uint64_t* const* words) const {
+  constexpr int32_t kPart = 256;
+  Slice slices[kPart];
+  uint8_t valid[kPart];
+  const uint8_t* end = readable_end(column, side_.stored);
+  const bool views = side_.stored == Stored::kByteViews;
+  for (int32_t done = 0; done < count; done += kPart) {
+    const RangeRows rows{column, begin + done};
+    const int32_t part = std::min(kPart, count - done);
+    if (rows.any_nulls()) keys::read_valid(rows, part, valid);
+    keys::read_slices(rows, side_.stored, rows.any_nulls() ? valid : nullptr, part, slices);
+    for (int32_t i = 0; i < part; ++i) {
+      const Slice& slice = slices[i];
+      const int64_t head = std::min(slice.bytes, keys::kShortBytes);
+      const bool readable =
+          (!views || slice.bytes <= keys::kInlineBytes) && end - slice.data >= keys::kShortBytes;
+      const keys::ShortWords low =
+          readable ? keys::masked_words(slice.data, head) : keys::exact_words(slice.data, head);
+      uint64_t rest = 0;
+      if (slice.bytes > head) {
+        std::memcpy(&rest, slice.data + head, static_cast<size_t>(slice.bytes - head));
+      }
+      words[0][done + i] = low.low;
+      words[1][done + i] = low.high;
+      words[2][done + i] = rest | static_cast<uint64_t>(slice.bytes) << 56;
+    }
+  }
+}
+
 int compare_texts(const TextSlice& left, const TextSlice& right) {
   const int64_t bytes = std::min(left.bytes, right.bytes);
   const int order = bytes == 0 ? 0 : std::memcmp(left.data, right.data, static_cast<size_t>(bytes));

@@ -24,8 +24,9 @@ enum class ValueForm : uint8_t {
 // Of a dictionary: of its values.
 ValueForm value_form(const DataType& type);
 
-constexpr int32_t kMaxValueRows = 2048;   // rows of one call
-constexpr int32_t kMaxTextKeyBytes = 15;  // texts up to this length are exact as numbers
+constexpr int32_t kMaxValueRows = 2048;     // rows of one call
+constexpr int32_t kMaxTextKeyBytes = 15;    // texts up to this length are exact as numbers
+constexpr int32_t kMaxTextImageBytes = 23;  // and up to this, as three words
 
 // One per thread and column. Dictionaries given to one reader must be the same or outlive it.
 class ValueReader {
@@ -61,6 +62,13 @@ class ValueReader {
     uint64_t* high;
   };
   void texts(const ColumnView& column, int64_t begin, int32_t count, TextNumbers out) const;
+
+  // Texts of at most kMaxTextImageBytes bytes as three words: the bytes, padded with zeros, then the
+  // length in the top byte of the last. For kBytes; not for dictionaries.
+  void text_images(const ColumnView& column,
+                   int64_t begin,
+                   int32_t count,
+                   uint64_t* const* words) const;
 
  private:
   void read_plain(const ColumnView& column, int64_t begin, int32_t count, uint64_t* words) const;

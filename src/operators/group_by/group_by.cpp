@@ -16,7 +16,7 @@ constexpr int64_t kBatchRows = 1 << 16;
 constexpr int64_t kBatchRowsMin = 1 << 10;
 
 Result<std::optional<RowComparer>> make_comparer(const GroupKeyPlan& keys, const RowStore& store) {
-  if (!keys.needs_refs()) return std::optional<RowComparer>();
+  if (keys.mode != GroupKeyMode::kHashed) return std::optional<RowComparer>();
   std::vector<KeyColumnPair> pairs;
   for (const GroupKeyPart& part : keys.parts) {
     const ChunkedColumn& column = store.column(part.column);

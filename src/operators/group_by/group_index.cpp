@@ -25,21 +25,23 @@ int slot_bits_for(int64_t groups) {
 HashIndex::HashIndex(Memory& memory, const GroupKeyPlan& plan, const RowComparer* comparer)
     : memory_(&memory),
       comparer_(comparer),
-      has_tails_(plan.has_tail()),
+      tail_count_(plan.tail_count()),
       has_refs_(plan.needs_refs()),
       words_(memory),
-      tails_(memory),
+      tails_{StateArray<uint64_t>(memory), StateArray<uint64_t>(memory)},
       refs_(memory) {}
 
 Status HashIndex::open(int skip_bits, uint64_t, int64_t groups_expected) {
   skip_bits_ = skip_bits;
   zero_seen_ = false;
   words_.clear();
-  tails_.clear();
+  for (auto& tails : tails_) tails.clear();
   refs_.clear();
   const int64_t reserved = kOverflowGroup + 1;
   CD_TRY(words_.grow(reserved, 0));
-  if (has_tails_) CD_TRY(tails_.grow(reserved, 0));
+  // Places without a group compare with number 0. No image ends in a length like this.
+  constexpr uint64_t kNoLength = uint64_t{0xFE} << 56;
+  for (int t = 0; t < tail_count_; ++t) CD_TRY(tails_[t].grow(reserved, t == 0 ? 0 : kNoLength));
   if (has_refs_) CD_TRY(refs_.grow(reserved, kNullRef));
   return make_slots(slot_bits_for(groups_expected));
 }
@@ -65,11 +67,12 @@ Status HashIndex::make_slots(int bits) {
 }
 
 // groups[i] = the candidate at row i's place; answers the rows that have another key.
-template <bool kHasTails>
+template <int kTails>
 int32_t HashIndex::find_first(const KeyBlock& block, uint32_t* groups, uint32_t* open_rows) {
   const auto* slots = slots_.as<uint32_t>();
   const uint64_t* words = words_.data();
-  const uint64_t* tails = tails_.data();
+  const uint64_t* first_tails = tails_[0].data();
+  const uint64_t* second_tails = tails_[1].data();
   const int skip = skip_bits_;
   const int shift = slot_shift_;
   int32_t open = 0;
@@ -79,7 +82,8 @@ int32_t HashIndex::find_first(const KeyBlock& block, uint32_t* groups, uint32_t*
     groups[i] = group;
     open_rows[open] = static_cast<uint32_t>(i);
     bool differs = words[group] != word;
-    if (kHasTails) differs |= tails[group] != block.tails[i];
+    if (kTails > 0) differs |= first_tails[group] != block.tails[0][i];
+    if (kTails > 1) differs |= second_tails[group] != block.tails[1][i];
     open += differs;
   }
   return open;
@@ -119,8 +123,10 @@ int32_t HashIndex::verify(const KeyBlock& block,
 
 bool HashIndex::is_same(const KeyBlock& block, uint32_t row, uint32_t group) const {
   if (words_[group] != block.words[row]) return false;
-  if (has_tails_) return tails_[group] == block.tails[row];
-  if (!has_refs_) return true;
+  for (int t = 0; t < tail_count_; ++t) {
+    if (tails_[t][group] != block.tails[t][row]) return false;
+  }
+  if (comparer_ == nullptr) return true;
   uint32_t selected = 0;
   return comparer_->select_equal(&block.refs[row], &refs_[group], 1, &selected) == 1;
 }
@@ -128,7 +134,7 @@ bool HashIndex::is_same(const KeyBlock& block, uint32_t row, uint32_t group) con
 Result<uint32_t> HashIndex::add(const KeyBlock& block, uint32_t row) {
   const auto group = static_cast<uint32_t>(words_.size());
   CD_TRY(words_.grow(group + 1, block.words[row]));
-  if (has_tails_) CD_TRY(tails_.grow(group + 1, block.tails[row]));
+  for (int t = 0; t < tail_count_; ++t) CD_TRY(tails_[t].grow(group + 1, block.tails[t][row]));
   if (has_refs_) CD_TRY(refs_.grow(group + 1, block.refs[row]));
   return group;
 }
@@ -138,7 +144,7 @@ Status HashIndex::find_rest(const KeyBlock& block,
                             uint32_t* group,
                             MissedRows* missed) {
   const uint64_t word = block.words[row];
-  if (word == 0 && !has_refs_ && (!has_tails_ || block.tails[row] == 0)) {
+  if (word == 0 && !has_refs_ && (tail_count_ == 0 || block.tails[0][row] == 0)) {
     *group = kZeroGroup;
     return {};
   }
@@ -165,9 +171,10 @@ Status HashIndex::find_rest(const KeyBlock& block,
 
 Status HashIndex::assign(const KeyBlock& block, uint32_t* groups, MissedRows* missed) {
   uint32_t open_rows[kGroupRows];
-  int32_t open = has_tails_ ? find_first<true>(block, groups, open_rows)
-                            : find_first<false>(block, groups, open_rows);
-  if (has_refs_ && open < block.rows) open = verify(block, groups, open, open_rows);
+  int32_t open = tail_count_ == 0 ? find_first<0>(block, groups, open_rows)
+               : tail_count_ == 1 ? find_first<1>(block, groups, open_rows)
+                                  : find_first<2>(block, groups, open_rows);
+  if (comparer_ != nullptr && open < block.rows) open = verify(block, groups, open, open_rows);
   if (missed != nullptr) missed->count = 0;
   for (int32_t k = 0; k < open; ++k) {
     CD_TRY(find_rest(block, open_rows[k], &groups[open_rows[k]], missed));
@@ -187,14 +194,13 @@ int64_t HashIndex::list(uint32_t* out) const {
   return count;
 }
 
-void HashIndex::keys(
-    const uint32_t* groups, int32_t count, uint64_t* words, uint64_t* tails, RowRef* refs) const {
-  for (int32_t i = 0; i < count; ++i) words[i] = words_[groups[i]];
-  if (has_tails_) {
-    for (int32_t i = 0; i < count; ++i) tails[i] = tails_[groups[i]];
+void HashIndex::keys(const uint32_t* groups, int32_t count, Keys out) const {
+  for (int32_t i = 0; i < count; ++i) out.words[i] = words_[groups[i]];
+  for (int t = 0; t < tail_count_ && out.tails[t] != nullptr; ++t) {
+    for (int32_t i = 0; i < count; ++i) out.tails[t][i] = tails_[t][groups[i]];
   }
-  if (has_refs_) {
-    for (int32_t i = 0; i < count; ++i) refs[i] = refs_[groups[i]];
+  if (has_refs_ && out.refs != nullptr) {
+    for (int32_t i = 0; i < count; ++i) out.refs[i] = refs_[groups[i]];
   }
 }
 
@@ -234,8 +240,8 @@ int64_t DenseIndex::list(uint32_t* out) const {
   return count;
 }
 
-void DenseIndex::keys(
-    const uint32_t* groups, int32_t count, uint64_t* words, uint64_t*, RowRef*) const {
+void DenseIndex::keys(const uint32_t* groups, int32_t count, Keys out) const {
+  uint64_t* const words = out.words;
   if (packed_bits_ == 0) return std::fill_n(words, count, uint64_t{0}), void();
   const uint64_t first = partition_ << (packed_bits_ - skip_bits_);
   const int shift = 64 - packed_bits_;

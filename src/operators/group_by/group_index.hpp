@@ -38,12 +38,13 @@ class GroupIndex {
   // Writes the groups that rows fell into, ascending; answers how many. `out` has room for bound().
   virtual int64_t list(uint32_t* out) const = 0;
 
-  // Keys of groups. Tails are written only in exact2 mode, references only in hashed mode.
-  virtual void keys(const uint32_t* groups,
-                    int32_t count,
-                    uint64_t* words,
-                    uint64_t* tails,
-                    RowRef* refs) const = 0;
+  // Keys of groups: words, and the tails and references that their mode has.
+  struct Keys {
+    uint64_t* words = nullptr;
+    uint64_t* tails[2] = {nullptr, nullptr};
+    RowRef* refs = nullptr;
+  };
+  virtual void keys(const uint32_t* groups, int32_t count, Keys out) const = 0;
 };
 
 // A table of words. In the states, number 0 belongs to word 0 (which is what empty places compare
@@ -64,15 +65,11 @@ class HashIndex : public GroupIndex {
   Status assign(const KeyBlock& block, uint32_t* groups, MissedRows* missed) override;
   int64_t bound() const override { return words_.size(); }
   int64_t list(uint32_t* out) const override;
-  void keys(const uint32_t* groups,
-            int32_t count,
-            uint64_t* words,
-            uint64_t* tails,
-            RowRef* refs) const override;
+  void keys(const uint32_t* groups, int32_t count, Keys out) const override;
 
  private:
   uint64_t place(uint64_t word) const { return (word << skip_bits_) >> slot_shift_; }
-  template <bool kHasTails>
+  template <int kTails>
   int32_t find_first(const KeyBlock& block, uint32_t* groups, uint32_t* open_rows);
   int32_t verify(const KeyBlock& block, uint32_t* groups, int32_t open, uint32_t* open_rows) const;
   Status find_rest(const KeyBlock& block, uint32_t row, uint32_t* group, MissedRows* missed);
@@ -82,7 +79,7 @@ class HashIndex : public GroupIndex {
 
   Memory* memory_;
   const RowComparer* comparer_;
-  bool has_tails_;
+  int tail_count_;
   bool has_refs_;
   int skip_bits_ = 0;
   int slot_bits_ = 0;
@@ -91,7 +88,7 @@ class HashIndex : public GroupIndex {
   bool zero_seen_ = false;
   Block slots_;  // uint32: the number of the group at a place, 0 = empty
   StateArray<uint64_t> words_;
-  StateArray<uint64_t> tails_;
+  StateArray<uint64_t> tails_[2];
   StateArray<RowRef> refs_;
 };
 
@@ -105,11 +102,7 @@ class DenseIndex : public GroupIndex {
   Status assign(const KeyBlock& block, uint32_t* groups, MissedRows* missed) override;
   int64_t bound() const override { return seen_.size(); }
   int64_t list(uint32_t* out) const override;
-  void keys(const uint32_t* groups,
-            int32_t count,
-            uint64_t* words,
-            uint64_t* tails,
-            RowRef* refs) const override;
+  void keys(const uint32_t* groups, int32_t count, Keys out) const override;
 
  private:
   int packed_bits_;

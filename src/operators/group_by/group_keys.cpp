@@ -12,6 +12,7 @@ namespace crossdock {
 namespace {
 
 constexpr uint64_t kSignBit = uint64_t{1} << 63;
+constexpr uint64_t kNullLength = uint64_t{0xFF} << 56;  // in the last word of an image
 constexpr uint64_t kTailSalt = 0x9E3779B97F4A7C15U;  // keeps the mix of a zero tail from being zero
 
 int bits_of(UInt128 span) {
@@ -115,7 +116,8 @@ void set_bits(const DataType& type, const KeyColumnRange& range, GroupKeyPart& p
     part.dropped_bits = dropped_bits(type.id);
     part.value_bits = 64 - part.dropped_bits;
   } else if (part.form == GroupKeyForm::kText) {
-    part.text_bytes = static_cast<int32_t>(std::clamp<int64_t>(range.text_bytes, 1, 16));
+    part.text_bytes =
+        static_cast<int32_t>(std::clamp<int64_t>(range.text_bytes, 1, kMaxTextImageBytes + 1));
     const bool fits = range.known && part.text_bytes <= kMaxTextKeyBytes;
     part.value_bits = fits ? 8 * part.text_bytes + 4 : -1;
   } else if (range.known) {
@@ -135,7 +137,7 @@ void set_bits(const DataType& type, const KeyColumnRange& range, GroupKeyPart& p
 }  // namespace
 
 const char* group_key_mode_name(GroupKeyMode mode) {
-  constexpr const char* kNames[] = {"dense", "exact", "exact2", "hashed"};
+  constexpr const char* kNames[] = {"dense", "exact", "exact2", "image", "hashed"};
   return kNames[static_cast<int>(mode)];
 }
 
@@ -175,7 +177,13 @@ Result<GroupKeyPlan> plan_group_keys(const std::vector<int>& keys,
     all_numbers = all_numbers && part.value_bits >= 0;
     plan.parts.push_back(std::move(part));
   }
-  if (!all_numbers) return plan;
+  if (!all_numbers) {
+    const GroupKeyPart& first = plan.parts[0];
+    const bool is_image = plan.parts.size() == 1 && first.form == GroupKeyForm::kText &&
+                          ranges[0].known && first.text_bytes <= kMaxTextImageBytes;
+    if (is_image) plan.mode = GroupKeyMode::kImage;
+    return plan;
+  }
   for (size_t i = plan.parts.size(); i-- > 0;) {
     plan.parts[i].shift = plan.packed_bits;
     plan.packed_bits += plan.parts[i].bits();
@@ -325,9 +333,28 @@ void GroupKeyEncoder::pack_wide(
   }
 }
 
-void GroupKeyEncoder::encode(
-    const Batch& batch, int64_t begin, int32_t count, uint64_t* words, uint64_t* tails) {
+// Nulls have a length that no text has.
+void GroupKeyEncoder::encode_images(const Batch& batch, int64_t begin, int32_t count, Words out) {
+  const GroupKeyPart& part = plan_->parts[0];
+  const ColumnView& column = batch.columns[part.column];
+  uint64_t* const images[3] = {out.words, out.tails[0], out.tails[1]};
+  readers_[0].text_images(column, begin, count, images);
+  uint8_t valid[kGroupRows];
+  if (part.nullable && readers_[0].valid(column, begin, count, valid)) {
+    for (int32_t i = 0; i < count; ++i) out.tails[1][i] |= valid[i] != 0 ? 0 : kNullLength;
+  }
+  for (int32_t i = 0; i < count; ++i) low_[i] = out.tails[1][i] ^ kTailSalt;
+  mix_words(plan_->mix, low_, count);
+  for (int32_t i = 0; i < count; ++i) low_[i] ^= out.tails[0][i];
+  mix_words(plan_->mix, low_, count);
+  for (int32_t i = 0; i < count; ++i) out.words[i] ^= low_[i];
+  mix_words(plan_->mix, out.words, count);
+}
+
+void GroupKeyEncoder::encode(const Batch& batch, int64_t begin, int32_t count, Words out) {
   CD_CHECK(count <= kGroupRows, "rows {}", count);
+  uint64_t* const words = out.words;
+  uint64_t* const tails = out.tails[0];
   switch (plan_->mode) {
     case GroupKeyMode::kDense: {
       pack(batch, begin, count, words);
@@ -346,6 +373,8 @@ void GroupKeyEncoder::encode(
       for (int32_t i = 0; i < count; ++i) words[i] ^= low_[i];
       return mix_words(plan_->mix, words, count);
     }
+    case GroupKeyMode::kImage:
+      return encode_images(batch, begin, count, out);
     case GroupKeyMode::kHashed:
       for (size_t p = 0; p < hashers_.size(); ++p) {
         hashers_[p].hash(batch.columns[plan_->parts[p].column], begin, count, p > 0, words);
@@ -359,7 +388,7 @@ void words_to_packed(const GroupKeyPlan& plan,
                      uint64_t* words,
                      const uint64_t* tails,
                      int32_t count) {
-  CD_CHECK(plan.mode != GroupKeyMode::kHashed, "{} words hold hashes", count);
+  CD_CHECK(plan.is_packed(), "{} words hold no packed keys", count);
   if (plan.mode == GroupKeyMode::kDense) {
     const int shift = 64 - plan.packed_bits;
     for (int32_t i = 0; i < count; ++i) words[i] = shift == 64 ? 0 : words[i] >> shift;

@@ -9,6 +9,8 @@
 //   exact    up to 64 bits: the packed key, mixed bijectively. Equal words are equal keys.
 //   exact2   up to 128 bits: the lower half mixed together with the upper one, which goes along as the
 //            row's tail. Equal words and tails are equal keys.
+//   image    one text of up to 23 bytes: three words, the first mixed with the other two, which go along
+//            as tails. All three equal are equal keys; columns come from the first row of a group.
 //   hashed   the rest: a hash; a row is compared with the first row of its group.
 #pragma once
 
@@ -27,7 +29,7 @@
 
 namespace crossdock {
 
-enum class GroupKeyMode : uint8_t { kDense, kExact, kExact2, kHashed };
+enum class GroupKeyMode : uint8_t { kDense, kExact, kExact2, kImage, kHashed };
 const char* group_key_mode_name(GroupKeyMode mode);
 
 enum class GroupKeyForm : uint8_t { kNumber, kReal, kWide, kText, kDictionary };
@@ -66,8 +68,12 @@ struct GroupKeyPlan {
   WordMix mix;
   uint64_t seed = 0;
 
-  bool has_tail() const { return mode == GroupKeyMode::kExact2; }
-  bool needs_refs() const { return mode == GroupKeyMode::kHashed; }
+  int tail_count() const {
+    return mode == GroupKeyMode::kImage ? 2 : mode == GroupKeyMode::kExact2 ? 1 : 0;
+  }
+  bool has_tail() const { return tail_count() > 0; }
+  bool is_packed() const { return mode <= GroupKeyMode::kExact2; }
+  bool needs_refs() const { return !is_packed(); }
 };
 
 // Whether the declared types alone make packed keys of 64 bits; if not, ranges are worth a scan.
@@ -101,8 +107,8 @@ void merge_ranges(const KeyColumnRange& from, KeyColumnRange& into);
 struct KeyBlock {
   int32_t rows = 0;
   const uint64_t* words = nullptr;
-  const uint64_t* tails = nullptr;  // kExact2
-  const RowRef* refs = nullptr;     // kHashed
+  const uint64_t* tails[2] = {nullptr, nullptr};  // kExact2: one, kImage: both
+  const RowRef* refs = nullptr;                   // kImage, kHashed
 };
 
 // One per worker.
@@ -110,14 +116,19 @@ class GroupKeyEncoder {
  public:
   GroupKeyEncoder(const GroupKeyPlan& plan, const Schema& schema);
 
-  // Writes words, and tails in exact2 mode. count <= kGroupRows.
-  void encode(const Batch& batch, int64_t begin, int32_t count, uint64_t* words, uint64_t* tails);
+  // Writes words, and as many tails as the plan has. count <= kGroupRows.
+  struct Words {
+    uint64_t* words;
+    uint64_t* tails[2];
+  };
+  void encode(const Batch& batch, int64_t begin, int32_t count, Words out);
 
   // Packed keys of at most 64 bits, before they are mixed.
   void pack(const Batch& batch, int64_t begin, int32_t count, uint64_t* packed);
 
  private:
   void pack_part(size_t part, const Batch& batch, int64_t begin, int32_t count);
+  void encode_images(const Batch& batch, int64_t begin, int32_t count, Words out);
   void pack_wide(const Batch& batch, int64_t begin, int32_t count, uint64_t* low, uint64_t* high);
 
   const GroupKeyPlan* plan_;

@@ -9,7 +9,7 @@
 namespace crossdock {
 namespace {
 
-// Keys of hashed words lie with the first row of each group.
+// Keys that are not packed lie with the first row of each group.
 Status gather_keys(const GroupOutput& output,
                    const GroupList& list,
                    BatchMemory& memory,
@@ -19,7 +19,7 @@ Status gather_keys(const GroupOutput& output,
   uint64_t words[kGroupRows];
   for (int64_t at = 0; at < list.count; at += kGroupRows) {
     const auto rows = static_cast<int32_t>(std::min<int64_t>(kGroupRows, list.count - at));
-    list.table->index().keys(list.groups + at, rows, words, nullptr, refs + at);
+    list.table->index().keys(list.groups + at, rows, {words, {nullptr, nullptr}, refs + at});
   }
   for (const GroupKeyPart& part : output.keys->parts) {
     CD_ASSIGN(OwnedColumn column,
@@ -113,7 +113,7 @@ Status write_keys(const GroupOutput& output,
                   BatchMemory& memory,
                   Batch& batch) {
   const GroupKeyPlan& plan = *output.keys;
-  if (plan.mode == GroupKeyMode::kHashed) return gather_keys(output, list, memory, batch);
+  if (!plan.is_packed()) return gather_keys(output, list, memory, batch);
   BatchMemory scratch(output.memory);
   std::vector<PartRows> parts;
   for (size_t p = 0; p < plan.parts.size(); ++p) {
@@ -128,7 +128,7 @@ Status write_keys(const GroupOutput& output,
   uint64_t high[kGroupRows];
   for (int64_t at = 0; at < list.count; at += kGroupRows) {
     const auto rows = static_cast<int32_t>(std::min<int64_t>(kGroupRows, list.count - at));
-    list.table->index().keys(list.groups + at, rows, words, tails, nullptr);
+    list.table->index().keys(list.groups + at, rows, {words, {tails, nullptr}, nullptr});
     words_to_packed(plan, words, tails, rows);
     const PackedKeys packed{words, plan.has_tail() ? tails : nullptr};
     for (PartRows& part : parts) {

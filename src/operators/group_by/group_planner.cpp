@@ -152,7 +152,7 @@ Result<GroupSample> sample_keys(const GroupPlannerInput& input) {
       const auto rows = static_cast<int32_t>(std::min<int64_t>(kGroupRows, end - first));
       if (rows <= 0) continue;
       uint64_t words[kGroupRows];
-      hasher->encode(*morsel.batch, morsel.begin + first, rows, words, nullptr);
+      hasher->encode(*morsel.batch, morsel.begin + first, rows, {words, {nullptr, nullptr}});
       if (keys.empty()) std::fill_n(words, rows, uint64_t{0});
       counter.add(words, rows);
       for (size_t k = 0; k < keys.size(); ++k) {
@@ -188,7 +188,7 @@ Result<GroupChoice> choose_group_strategy(const GroupPlannerInput& input,
       !keyless && (sample.ascends || sample.descends) && sample.packs && input.spec->row_filter < 0;
   BlockPlan blocks;
   GroupKeyPlan widest;
-  widest.mode = GroupKeyMode::kExact2;
+  widest.mode = GroupKeyMode::kImage;
   blocks.keys = &widest;
   blocks.aggregates = input.aggregates;
   const bool scatters = plan_carried_lanes(blocks).has_value();

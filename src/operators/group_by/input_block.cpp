@@ -28,7 +28,7 @@ void compact(const T* from, const uint8_t* keep, int32_t rows, T* to) {
 std::optional<CarriedLanes> plan_carried_lanes(const BlockPlan& plan) {
   CarriedLanes lanes;
   if (plan.aggregates->masks.size() > kCarriedMasksMax) return std::nullopt;
-  if (plan.keys->has_tail()) lanes.tail = lanes.count++;
+  for (int t = 0; t < plan.keys->tail_count(); ++t) lanes.tails[t] = lanes.count++;
   if (plan.needs_refs() || !plan.aggregates->masks.empty()) lanes.meta = lanes.count++;
   for (const ValueLane& lane : plan.aggregates->lanes) {
     lanes.low.push_back(lanes.count++);
@@ -131,7 +131,7 @@ void InputBlock::drop_filtered(const Batch& batch, int64_t begin) {
   uint8_t keep[kGroupRows];
   if (!read_true(plan_.row_filter, batch, begin, rows_, keep)) return;
   compact(words_, keep, rows_, words_);
-  compact(tails_, keep, rows_, tails_);
+  for (Words& tails : tails_) compact(tails, keep, rows_, tails);
   compact(refs_, keep, rows_, refs_);
   for (size_t l = 0; l < lanes_.size(); ++l) {
     compact(low_[l], keep, rows_, lanes_[l]->low);
@@ -162,9 +162,10 @@ Status InputBlock::load(const Morsel& morsel, int32_t offset, int32_t rows) {
   const Batch& batch = *morsel.batch;
   const int64_t begin = morsel.begin + offset;
   rows_ = rows;
-  encoder_.encode(batch, begin, rows, words_, tails_);
+  encoder_.encode(batch, begin, rows, {words_, {tails_[0], tails_[1]}});
   word_at_ = words_;
-  tail_at_ = tails_;
+  tail_at_[0] = tails_[0];
+  tail_at_[1] = tails_[1];
   for (size_t l = 0; l < lanes_.size(); ++l) CD_TRY(load_lane(l, batch, begin, rows));
   for (size_t m = 0; m < masks_.size(); ++m) load_mask(m, batch, begin, rows);
   if (plan_.needs_refs()) {
@@ -182,7 +183,9 @@ void InputBlock::load_segment(const Segment& segment,
                               const CarriedLanes& lanes) {
   rows_ = rows;
   word_at_ = segment.words() + offset;
-  if (lanes.tail >= 0) tail_at_ = segment.carry(lanes.tail) + offset;
+  for (int t = 0; t < 2 && lanes.tails[t] >= 0; ++t) {
+    tail_at_[t] = segment.carry(lanes.tails[t]) + offset;
+  }
   for (size_t l = 0; l < low_.size(); ++l) {
     low_[l] = segment.carry(lanes.low[l]) + offset;
     high_[l] = lanes.high[l] < 0 ? nullptr : segment.carry(lanes.high[l]) + offset;
@@ -199,7 +202,7 @@ void InputBlock::load_segment(const Segment& segment,
   fill_inputs();
 }
 
-KeyBlock InputBlock::keys() const { return {rows_, word_at_, tail_at_, refs_}; }
+KeyBlock InputBlock::keys() const { return {rows_, word_at_, {tail_at_[0], tail_at_[1]}, refs_}; }
 
 GroupBlock InputBlock::values(const uint32_t* groups) const {
   return {rows_, groups, refs_, inputs_.data()};
@@ -218,7 +221,7 @@ void InputBlock::pack_meta() {
 }
 
 void InputBlock::carry(const CarriedLanes& lanes, const uint64_t** carried) {
-  if (lanes.tail >= 0) carried[lanes.tail] = tail_at_;
+  for (int t = 0; t < 2 && lanes.tails[t] >= 0; ++t) carried[lanes.tails[t]] = tail_at_[t];
   if (lanes.meta >= 0) {
     pack_meta();
     carried[lanes.meta] = meta_;

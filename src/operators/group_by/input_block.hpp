@@ -28,7 +28,7 @@ struct BlockPlan {
 // Which carried lane of a scattered row holds what. References and masks share one lane: 32 bits each.
 struct CarriedLanes {
   int count = 0;
-  int tail = -1;
+  int tails[2] = {-1, -1};
   int meta = -1;
   std::vector<int> low;   // by value lane
   std::vector<int> high;  // by value lane; -1: none
@@ -100,9 +100,9 @@ class InputBlock {
   std::vector<InputLane> inputs_;
   int32_t rows_ = 0;
   const uint64_t* word_at_ = nullptr;
-  const uint64_t* tail_at_ = nullptr;
+  const uint64_t* tail_at_[2] = {nullptr, nullptr};
   alignas(64) Words words_;
-  alignas(64) Words tails_;
+  alignas(64) Words tails_[2];
   alignas(64) Words meta_;
   alignas(64) RowRef refs_[kGroupRows];
   std::vector<std::unique_ptr<Words[]>> selected_;  // by carried lane, the words last

@@ -32,10 +32,12 @@ class RunIndex : public GroupIndex {
       words[runs++] = block.words[0];
       groups[i++] = 0;
     }
+    uint64_t previous = runs > 0 ? words[runs - 1] : 0;
     for (; i < block.rows; ++i) {
       const uint64_t word = block.words[i];
       words[runs] = word;
-      runs += words[runs - 1] != word;
+      runs += word != previous;
+      previous = word;
       groups[i] = static_cast<uint32_t>(runs - 1);
     }
     words_.set_size(runs);
@@ -46,9 +48,8 @@ class RunIndex : public GroupIndex {
     for (int64_t i = 0; i < words_.size(); ++i) out[i] = static_cast<uint32_t>(i);
     return words_.size();
   }
-  void keys(
-      const uint32_t* groups, int32_t count, uint64_t* words, uint64_t*, RowRef*) const override {
-    for (int32_t i = 0; i < count; ++i) words[i] = words_[groups[i]];
+  void keys(const uint32_t* groups, int32_t count, Keys out) const override {
+    for (int32_t i = 0; i < count; ++i) out.words[i] = words_[groups[i]];
   }
 
  private:

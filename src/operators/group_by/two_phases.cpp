@@ -46,11 +46,9 @@ Result<PartitionedGroups> partition_groups(const GroupTable& table, int bits, Me
   CD_ASSIGN(Block words_block, memory.get(std::max<int64_t>(1, count) * 8, kWho));
   auto* words = words_block.as<uint64_t>();
   const auto* all = listed.as<uint32_t>();
-  uint64_t tails[kGroupRows];
-  RowRef refs[kGroupRows];
   for (int64_t at = 0; at < count; at += kGroupRows) {
     const auto rows = static_cast<int32_t>(std::min<int64_t>(kGroupRows, count - at));
-    table.index().keys(all + at, rows, words + at, tails, refs);
+    table.index().keys(all + at, rows, {words + at, {nullptr, nullptr}, nullptr});
     for (int32_t i = 0; i < rows; ++i) ++result.starts[(words[at + i] >> (64 - bits)) + 1];
   }
   for (int64_t p = 0; p < partitions; ++p) result.starts[p + 1] += result.starts[p];
