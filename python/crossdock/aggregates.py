@@ -131,7 +131,7 @@ def approx_distinct(column: str | Expr) -> Aggregate:
 
 def quantile(column: str | Expr, q: float) -> Aggregate:
     """About the value below which the share `q` of the values that are not NULL lies, by a sketch
-    of bounded size. Numbers give float64, dates and timestamps their own type."""
+    of bounded size. Numbers give float64, dates, times and timestamps their own type."""
     if isinstance(q, bool) or not isinstance(q, int | float) or not 0 <= q <= 1:
         raise make_error(
             "CD-105", f"quantile(q={q!r}) is not a share", limits="0 to 1", try_="q=0.5, the median"
@@ -181,7 +181,8 @@ def _is_number(data_type: Any) -> bool:
 
 
 def _is_moment(data_type: Any) -> bool:
-    return bool(pa.types.is_date(data_type) or pa.types.is_timestamp(data_type))
+    kinds = (pa.types.is_date, pa.types.is_timestamp, pa.types.is_time)
+    return True in (is_kind(data_type) for is_kind in kinds)
 
 
 def _not_taken(aggregate: Aggregate, found: Any, wanted: str, advice: str) -> CrossdockError:

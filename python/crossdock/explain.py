@@ -67,9 +67,11 @@ def operator_name(node: Operated) -> str:
 
 def plan_line(plan: dict[str, Any]) -> str:
     """The decisions of the engine for one operator, in one line."""
-    parts = [f"build {plan['build']}"] if "build" in plan else []
+    builds = plan.get("build", "none") != "none"
+    parts = [f"build {plan['build']}"] if builds else []
     parts += [f"{plan['strategy']} strategy"] if "strategy" in plan else []
     parts += [f"{plan['key']} key"] if "key" in plan else []
+    parts += [f"{s} {plan[f'{s}_order']}" for s in ("left", "right") if f"{s}_order" in plan]
     parts += [str(plan["key_form"])] if "key_form" in plan else []
     if plan.get("groups_expected"):
         parts.append(f"about {format_count(plan['groups_expected'])} groups")
@@ -150,9 +152,10 @@ def _details(tree: dict[str, Any]) -> list[str]:
         return [result, _UNPREDICTED]
     choice = plan_line(plan)
     lines = [result] + (["choice   " + choice] if choice else [])
-    lines += [
-        f"because  {plan[key]}" for key in ("build_reason", "strategy_reason") if plan.get(key)
-    ]
+    reasons = (
+        ["strategy_reason"] if plan.get("build") == "none" else ["build_reason", "strategy_reason"]
+    )
+    lines += [f"because  {plan[key]}" for key in reasons if plan.get(key)]
     phases = [
         (
             phase["name"],

@@ -160,6 +160,9 @@ EVERY_TYPE = pa.table(
         "label": pa.array(["a", None, "c"]).dictionary_encode(),
         "day": pa.array([datetime.date(2020, 1, 1), None, datetime.date(2021, 1, 1)]),
         "time": pa.array([0, None, 7], pa.timestamp("us", "UTC")),
+        "hour": pa.array([0, None, 7], pa.time32("s")),
+        "span": pa.array([0, None, 7], pa.duration("ms")),
+        "half": pa.array([1.5, None, 2.5], pa.float16()),
     }
 )
 FUNCTIONS: dict[str, Callable[[str], xd.Aggregate]] = {
@@ -180,10 +183,10 @@ FUNCTIONS: dict[str, Callable[[str], xd.Aggregate]] = {
     "approx_distinct": xd.approx_distinct,
     "quantile": lambda name: xd.quantile(name, 0.5),
 }
-NUMBERS = frozenset(("i8", "i64", "u16", "u64", "f32", "f64", "dec"))
+NUMBERS = frozenset(("i8", "i64", "u16", "u64", "half", "f32", "f64", "dec"))
 TAKEN = {
     **dict.fromkeys(("sum", "wide", "exact", "mean", "var", "stddev"), NUMBERS | {"flag"}),
-    "quantile": NUMBERS | {"flag", "day", "time"},
+    "quantile": NUMBERS | {"flag", "day", "time", "hour"},
     "bool_and": frozenset(("flag",)),
     "bool_or": frozenset(("flag",)),
 }

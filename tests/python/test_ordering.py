@@ -192,6 +192,15 @@ def test_declared_orders(dock: xd.Dock, rows: xd.Relation) -> None:
     assert declared.sort(desc("k")).collect()["k"].to_pylist() == [5, 2, 2, 1]
 
 
+def test_a_merge_join_says_what_it_takes_as_sorted(dock: xd.Dock) -> None:
+    left = dock.from_arrow(pa.table({"k": [1, 2, 2, 5]})).assume_sorted("k")
+    joined = left.join(pa.table({"k": [5, 2, 1]}), on="k", strategy="merge")
+    plan = joined.explain()
+    assert plan.splitlines()[0].startswith("merge_join   inner join on k = k")
+    assert "merge strategy · ordered key · left sorted (declared) · right unsorted" in plan
+    assert joined.collect()["k"].to_pylist() == [1, 2, 2, 5]
+
+
 @pytest.mark.parametrize("rows_in_all", [3, 100_000])
 def test_a_wrong_declaration_is_an_error(dock: xd.Dock, rows_in_all: int) -> None:
     numbers = list(range(rows_in_all))
