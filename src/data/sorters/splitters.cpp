@@ -50,8 +50,7 @@ RangeMap::RangeMap(std::vector<Splitter> splitters) : splitters_(std::move(split
            "splitters {}",
            splitters_.size());
   if (splitters_.size() > 1) {
-    // Every word below the second splitter is in range 0, as is the one just before it.
-    min_ = splitters_[1].word - 1;
+    min_ = splitters_[1].word;
     max_ = splitters_.back().word;
   }
   shift_ = std::max(0, static_cast<int>(std::bit_width(max_ - min_)) - kCellBits);
@@ -80,6 +79,7 @@ void RangeMap::fill_cells() {
   };
   const uint64_t in_cell = (uint64_t{1} << shift_) - 1;
   uint64_t inside_max = 0;
+  first_.push_back(0);  // words below all cells
   for (uint64_t cell = 0; cell <= (max_ - min_) >> shift_; ++cell) {
     const uint64_t word = min_ + (cell << shift_);
     const uint64_t last_word = max_ - word < in_cell ? max_ : word + in_cell;
@@ -95,7 +95,8 @@ void RangeMap::find(const uint64_t* words, int32_t count, uint16_t* ranges) cons
   const uint64_t max = max_;
   const int shift = shift_;
   for (int32_t i = 0; i < count; ++i) {
-    ranges[i] = first[(std::clamp(words[i], min, max) - min) >> shift];
+    const uint64_t is_in_cells = words[i] >= min ? 1 : 0;
+    ranges[i] = first[((std::clamp(words[i], min, max) - min) >> shift) + is_in_cells];
   }
   const uint64_t* const starts = words_.data();
   const auto end = static_cast<uint32_t>(words_.size());

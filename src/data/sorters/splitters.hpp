@@ -45,7 +45,8 @@ class RangeMap {
 
   std::vector<Splitter> splitters_;
   std::vector<uint64_t> words_;  // of the splitters
-  std::vector<uint16_t> first_;  // by cell: the range of its first word
+  std::vector<uint16_t>
+      first_;         // of words below all cells, then by cell: the range of its first word
   uint64_t min_ = 0;  // cells cover [min_, max_]; words outside are in the first range or the last
   uint64_t max_ = 0;
   int shift_ = 0;
