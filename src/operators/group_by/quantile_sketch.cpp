@@ -28,6 +28,7 @@ int64_t bucket_of(double value) {
 
 double middle_of(int64_t number) {
   const uint64_t first = static_cast<uint64_t>(number) << kDroppedBits;
+  if (first == kSignBit) return 0;  // zeros, and what is too small for a share of it to matter
   return ordered_value(first + (uint64_t{1} << (kDroppedBits - 1)));
 }
 
@@ -173,12 +174,15 @@ double QuantileSketchAccumulator::quantile(uint32_t group, double q) const {
     low = value_at(sketch, ordered, rank);
     high = value_at(sketch, ordered, next);
   }
+  const double share = place - static_cast<double>(rank);
+  if (share == 0 || low == high) return low;
   // Infinite neighbours have no distance.
-  return low == high ? low : low + (high - low) * (place - static_cast<double>(rank));
+  if (std::isinf(low) || std::isinf(high)) return share < 0.5 ? low : high;
+  return low + (high - low) * share;
 }
 
-int64_t QuantileSketchAccumulator::instant(double quantile) const {
-  return std::llround(quantile) + spec_.base;
+int64_t QuantileSketchAccumulator::instant(double quantile, int64_t unit) const {
+  return std::llround(quantile / static_cast<double>(unit)) * unit + spec_.base;
 }
 
 }  // namespace crossdock

@@ -71,8 +71,8 @@ class QuantileSketchAccumulator : public Accumulator {  // kQuantileSketch
   int64_t count(uint32_t group) const { return sketches_[group].count; }
   // Between the two values next to rank q * (n - 1), by distance. Needs count > 0.
   double quantile(uint32_t group, double q) const;
-  // A quantile of instants as their integer.
-  int64_t instant(double quantile) const;
+  // A quantile of instants as their integer, a multiple of `unit` from the base.
+  int64_t instant(double quantile, int64_t unit) const;
 
  private:
   struct Bucket {
