@@ -29,9 +29,11 @@ Error malformed(fmt::format_string<Args...> text, Args&&... args) {
                     fmt::format(text, std::forward<Args>(args)...));
 }
 
-// JSON texts are made of what a caller gave; errors show the beginning.
+// JSON texts are made of what a caller gave; errors show the beginning. Lists and objects may be nested
+// deeper than the stack can follow, and are named only.
 std::string shown(const Json& json) {
   constexpr size_t kShownBytes = 80;
+  if (json.is_structured()) return json.type_name();
   return json.dump(-1, ' ', true, Json::error_handler_t::replace).substr(0, kShownBytes);
 }
 

@@ -202,7 +202,10 @@ void rescale(const Frame& frame, int32_t index) {
   const uint64_t word = static_cast<uint64_t>(power);
   factor.low = &word;
   factor.bits = bits_of(static_cast<UInt128>(power));
-  if (shift > 0 && factor.bits <= kWordBits) return combine<MultiplyOp>(frame, index, a, factor);
+  // `factor` has a value for one row only, which narrow loops alone content themselves with.
+  const bool narrow = shift > 0 && a.high == nullptr && factor.bits <= kWordBits &&
+                      MultiplyOp::bits(known_bits(a, frame.count), factor.bits) <= kWordBits;
+  if (narrow) return combine<MultiplyOp>(frame, index, a, factor);
   Value& out = frame.values[index];
   out = {};
   frame.merge_marks(index, out);
