@@ -22,8 +22,9 @@ from group_by_cases import FLOAT, Aggregate, GroupCase, aggregates, key_names
 from same_rows import plain, plain_keys
 
 EPSILON = 2.0**-52
-DISTINCT_ERROR = 0.04  # of approx_distinct, relative
-RANK_ERROR = 0.01  # of quantile, in shares of the values
+DISTINCT_ERROR = 0.016  # of approx_distinct: one standard deviation, relative
+QUANTILE_ERROR = 0.001  # of quantile, relative to the value
+EXACT_VALUES = 64  # up to so many values both are exact
 
 
 @dataclass(frozen=True)
@@ -191,7 +192,7 @@ def answered(table: pa.Table, groups: Groups, item: Aggregate) -> Expected:
 
 def approx_distinct(table: pa.Table, groups: Groups, item: Aggregate) -> Expected:
     exact = duckdb_rows.numbers_of(groups.answers.column(item.name))
-    slack = np.ceil(exact * DISTINCT_ERROR)
+    slack = np.where(exact <= EXACT_VALUES, 0, np.ceil(exact * 5 * DISTINCT_ERROR))
     return Between(exact - slack, exact + slack, np.zeros(len(exact), bool))
 
 
@@ -289,21 +290,32 @@ def spreads(values: Values, item: Aggregate) -> Expected:
 
 
 def quantiles(values: Values, item: Aggregate) -> Expected:
-    """Any number between the values whose ranks are `RANK_ERROR` below and above the asked one."""
+    """Between the two values around the asked rank, with the stated error: a share of the value,
+    or for moments of the distance from the column's earliest, and for days half a day. NaN is left
+    out."""
     q = item.options["q"]
     column = values.column
+    origin = 0.0
     if pa.types.is_temporal(column.type):
         column = pa.chunked_array([plain(column)])
-    members = Values(values.groups, column).floats()
+        origin = pc.min(column).as_py() or 0
+    day = 86_400_000 if pa.types.is_date64(values.column.type) else 1
+    rounded = day / 2 if pa.types.is_temporal(values.column.type) else 0
+    members = [one[~np.isnan(one)] for one in Values(values.groups, column).floats()]
     low, high = np.zeros(len(members)), np.zeros(len(members))
     for at, one in enumerate(members):
         if len(one) == 0:
             continue
         ordered = np.sort(one)
-        last = len(one) - 1
-        low[at] = ordered[max(0, math.floor((q - RANK_ERROR) * last))]
-        high[at] = ordered[min(last, math.ceil((q + RANK_ERROR) * last))]
-    return Between(low, high, values.counts() == 0)
+        rank = q * (len(one) - 1)
+        share = 0 if len(one) <= EXACT_VALUES else QUANTILE_ERROR
+        below, above = ordered[math.floor(rank)], ordered[math.ceil(rank)]
+        low[at], high[at] = below, above
+        if math.isfinite(below):
+            low[at] -= share * abs(below - origin) + rounded
+        if math.isfinite(above):
+            high[at] += share * abs(above - origin) + rounded
+    return Between(low, high, np.array([len(one) == 0 for one in members], bool))
 
 
 def firsts(values: Values, item: Aggregate) -> Expected:

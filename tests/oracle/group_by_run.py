@@ -42,7 +42,7 @@ def make_group_by(
     try:
         return _native.GroupBy(engine, imported, strategy=case.strategy, **arguments)
     except _native.NativeError as error:
-        if f"strategy '{case.strategy}' needs" not in error.args[2]:
+        if f"strategy '{case.strategy}' cannot group this" not in error.args[2]:
             raise
         return _native.GroupBy(engine, imported, strategy="auto", **arguments)
 
@@ -105,7 +105,8 @@ def wrong_numbers(
     have = np.asarray(whole.cast(pa.float64(), safe=False).fill_null(np.nan))
     if isinstance(want, Between):
         low, high = want.low[numbers], want.high[numbers]
-        slack = 4 * np.finfo(np.float64).eps * np.maximum(np.abs(low), np.abs(high))
+        widest = np.maximum(np.abs(low), np.abs(high))
+        slack = np.where(np.isfinite(widest), 4 * np.finfo(np.float64).eps * widest, 0)
         right = (have >= low - slack) & (have <= high + slack) | (np.isnan(have) & np.isnan(high))
         wrong = np.flatnonzero(~right)
         return wrong, f"[{low[wrong[0]]}, {high[wrong[0]]}]" if len(wrong) else ""
