@@ -39,7 +39,7 @@ double SortCost::seconds() const {
 
 SortCost presorted_cost(const SortShape& shape, const SortRates& rates) {
   SortCost cost;
-  const double check_ns = make_words_ns(shape, rates) + (shape.is_exact ? 0 : rates.read_tie);
+  const double check_ns = make_words_ns(shape, rates) + rates.check_order;
   add(cost, shape, {"check order", shape.rows, shape.rows * 8 * shape.keys}, check_ns);
   add(cost, shape, {"hand out rows", shape.wanted_rows, 0}, rates.pass_through);
   return cost;
@@ -58,7 +58,7 @@ SortCost msd_sort_cost(const SortShape& shape, const Machine& machine, const Sor
   const bool alone = shape.lanes == 1;
   const int permuted = shape.lanes > 2 ? shape.lanes - 1 : 0;
   const double sort_ns = (alone ? rates.sort_word : rates.sort_pair) +
-                         permuted * rates.permute_lane + (shape.is_exact ? 0 : rates.read_tie) +
+                         permuted * rates.permute_lane +
                          shape.gathered * gather_ns(shape, machine, rates);
   add(cost, shape, {"sort ranges", shape.rows, 2 * lane_bytes}, sort_ns);
   return cost;
@@ -68,14 +68,17 @@ SortCost lsd_sort_cost(const SortShape& shape, const Machine& machine, const Sor
   SortCost cost;
   add_scan(cost, shape, rates);
   add(cost, shape, {"make words", shape.rows, shape.rows * 20}, make_words_ns(shape, rates));
+  const int lanes = shape.lanes == 1 ? 1 : 2;  // words, and references if there is more
   const int passes = (shape.word_bits + shape.digit_bits - 1) / shape.digit_bits;
-  add(cost, shape, {"count digits", shape.rows, shape.rows * 8 * passes}, passes * rates.scan_key);
+  add(cost,
+      shape,
+      {"count digits", shape.rows, shape.rows * 8 * passes},
+      passes * rates.count_digit);
   add(cost,
       shape,
       {"move digits", shape.rows, shape.rows * 24 * passes},
-      passes * rates.move_digit);
+      passes * lanes * rates.move_digit);
   const double out_ns =
-      (shape.is_exact ? 0 : rates.read_tie) +
       std::max(0, shape.columns - (shape.lanes == 1 ? 1 : 0)) * gather_ns(shape, machine, rates);
   add(cost,
       shape,
@@ -95,15 +98,13 @@ SortCost topk_cost(const SortShape& shape, const Machine& machine, const SortRat
   add(cost,
       shape,
       {"select rows", shape.rows, shape.rows * 8 * shape.keys},
-      make_words_ns(shape, rates) + rates.select +
-          passing * (10 + (shape.is_exact ? 0 : 4 * rates.read_tie)));
+      make_words_ns(shape, rates) + rates.select + passing * rates.keep);
   SortShape alone = shape;  // one worker sorts what is left
   alone.threads = 1;
-  const double compare_ns = shape.is_exact ? 2.0 : 2.0 * rates.read_tie;
   add(cost,
       alone,
       {"sort selected rows", shape.wanted_rows, shape.wanted_rows * 16},
-      compare_ns * std::log2(wanted + 1));
+      rates.compare * std::log2(wanted + 1));
   add(cost,
       shape,
       {"hand out rows", shape.wanted_rows, shape.wanted_rows * 8 * shape.columns},
