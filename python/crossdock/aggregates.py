@@ -125,13 +125,16 @@ def count_distinct(column: str | Expr) -> Aggregate:
 
 
 def approx_distinct(column: str | Expr) -> Aggregate:
-    """About `count_distinct`, in little memory: int64, by HyperLogLog."""
+    """About `count_distinct`, in little memory: int64, by HyperLogLog, with a standard error of
+    1.6 %; exact up to 64 different values."""
     return Aggregate("approx_distinct", _argument(column))
 
 
 def quantile(column: str | Expr, q: float) -> Aggregate:
     """About the value below which the share `q` of the values that are not NULL lies, by a sketch
-    of bounded size. Numbers give float64, dates, times and timestamps their own type."""
+    of bounded size: within 0.1 % of it, of dates and times within 0.1 % of its distance from the
+    earliest; exact up to 64 values. Numbers give float64, dates, times and timestamps their own
+    type."""
     if isinstance(q, bool) or not isinstance(q, int | float) or not 0 <= q <= 1:
         raise make_error(
             "CD-105", f"quantile(q={q!r}) is not a share", limits="0 to 1", try_="q=0.5, the median"

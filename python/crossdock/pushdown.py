@@ -17,10 +17,12 @@ from __future__ import annotations
 
 import itertools
 from dataclasses import replace
+from typing import Any
 
 import pyarrow as pa
 
 from crossdock.expressions import (
+    Call,
     Column,
     Expr,
     conjunction,
@@ -139,6 +141,7 @@ def _narrow_group(node: GroupBy, needed: frozenset[str], predicates: tuple[Expr,
     rest: list[Expr] = []
     for part in predicates:
         on_keys = is_simple(part) and bool(part.columns()) and part.columns() <= keys.keys()
+        on_keys = on_keys and not _parts_equal_keys(part, node.schema)
         (pushed if on_keys else rest).append(part)
     wanted = needed.union(*(part.columns() for part in rest))
     items = tuple((name, item) for name, item in node.items if name in wanted)
@@ -257,7 +260,8 @@ def _split_by_side(
         columns = part.columns()
         on_left = columns <= left_names.keys()
         on_right = columns <= right_names.keys()
-        if not is_simple(part) or not columns or not (on_left or on_right):
+        movable = is_simple(part) and not _parts_equal_keys(part, node.schema)
+        if not movable or not columns or not (on_left or on_right):
             rest.append(part)
             continue
         key = (on_left and columns <= keys_left) and (on_right and columns <= keys_right)
@@ -290,6 +294,21 @@ def _names_by_side(node: Join) -> tuple[dict[str, str], dict[str, str]]:
         if column in to_right and (side == "key" or node.how in _LEFT):
             right[name] = to_right[column]
     return left, right
+
+
+def _parts_equal_keys(part: Expr, schema: Any) -> bool:
+    """True for a list of floats, which has 0.0 without -0.0, while as keys the two are equal."""
+    if not isinstance(part, Call):
+        return False
+    if part.function == "is_in":
+        (subject,) = part.arguments
+        return isinstance(subject, Column) and _is_real(schema.field(subject.name).type)
+    return any(_parts_equal_keys(argument, schema) for argument in part.arguments)
+
+
+def _is_real(data_type: Any) -> bool:
+    plain = data_type.value_type if pa.types.is_dictionary(data_type) else data_type
+    return bool(pa.types.is_floating(plain))
 
 
 def _kept_above(node: Node, predicates: tuple[Expr, ...]) -> Node:

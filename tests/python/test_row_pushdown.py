@@ -97,6 +97,18 @@ def test_filters_on_keys_go_below_a_group(
     assert (Filter in kinds(filtered)) == left
 
 
+def test_a_list_of_floats_does_not_part_equal_keys(dock: xd.Dock) -> None:
+    """-0.0 and 0.0 are one key, of which a list may have one only."""
+    zeros = dock.from_arrow(pa.table({"r": [-0.0, 0.0, 1.0], "v": [1, 2, 3]}))
+    counts = zeros.group_by("r").agg(n=xd.count())
+    chosen = col("r").is_in([0.0, -0.0]) & (col("r") < 5)
+    assert counts.filter(chosen).collect()["n"].to_pylist() == [2]
+    assert asked(counts.filter(chosen)) == [(("r",), "r < 5")]
+    joined = zeros.join(pa.table({"r": [0.0, -0.0]}), on="r")
+    whole = dock.from_arrow(joined.collect()).filter(col("r").is_in([0.0]))
+    assert joined.filter(col("r").is_in([0.0])).count() == whole.count() == 2
+
+
 def test_filters_on_computed_keys_stay(rows: xd.Relation) -> None:
     filtered = rows.group_by(a=col("a") % 2).agg(n=xd.count()).filter(col("a") == 1)
     assert asked(filtered) == [(("a",), "")]
