@@ -47,6 +47,13 @@ void init_group_by(GroupByObject* self,
       options.strategy = nb::cast<std::string>(value);
     } else if (name == "batch_rows") {
       options.batch_rows = nb::cast<int64_t>(value);
+    } else if (name == "filters") {
+      options.filters = nb::cast<std::string>(value);
+    } else if (name == "computed") {
+      for (const auto& [column, expression] :
+           nb::cast<std::vector<std::pair<std::string, std::string>>>(value)) {
+        options.computed.push_back({column, expression});
+      }
     } else {
       throw nb::type_error(("GroupBy has no option " + name).c_str());
     }

@@ -115,6 +115,9 @@ _GroupByArguments = TypedDict(  # noqa: UP013
         "where": str,  # a bool column: rows where it is not true are left out
         "strategy": str,  # auto, table, radix, adaptive, dense or sorted
         "batch_rows": int,
+        # JSON as for compute_columns: conditions, and further columns (name, expression)
+        "filters": str,
+        "computed": list[tuple[str, str]],
     },
     total=False,
 )

@@ -23,7 +23,7 @@ from crossdock.errors import (
 )
 from crossdock.evaluation import evaluate, keep_rows, mask_of
 from crossdock.expressions import Column, Expr
-from crossdock.fusion import fuse
+from crossdock.fusion import fuse, unfused
 from crossdock.lowering import lower_group, unused_name
 from crossdock.nodes import (
     AssumeSorted,
@@ -187,9 +187,12 @@ class Execution:
             return self.join(node)
         if isinstance(node, GroupBy):
             lowered = lower_group(node)
-            table, mask = self._computed(lowered.input, lowered.takes_mask)
+            fused = fuse(lowered.input)
+            if fused.where and not lowered.takes_mask:
+                fused = unfused(lowered.input)
+            table = self.native(fused.table)
             with public_errors():
-                return plan_native_group(self.engine, lowered, self._sized(table), mask)
+                return plan_native_group(self.engine, lowered, fused, self._sized(table))
         table = self.native(node.input)
         with public_errors():
             if isinstance(node, Sort):

@@ -78,6 +78,7 @@ def plan_line(plan: dict[str, Any]) -> str:
     if plan.get("partitions", 1) > 1:
         parts.append(f"{plan['partitions']} partitions")
     parts += [f"{plan['materialize']} materialization"] if "materialize" in plan else []
+    parts += ["fused with filters and expressions below"] if plan.get("fused") else []
     return " · ".join(parts)
 
 

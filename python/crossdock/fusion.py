@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -64,6 +64,19 @@ class Fused:
         """Whether anything is left to the engine."""
         return bool(self.where or self.computed)
 
+    def located(self, places: Mapping[str, str]) -> Fused:
+        """The same over a table whose columns have the names that `places` gives."""
+        taken = set(places.values())
+        names = {name: places[of] for name, of in self.names.items() if of in places}
+        computed = []
+        for name, text in self.computed:
+            found = _unused(name, taken)
+            taken.add(found)
+            computed.append((found, json.dumps(_located(json.loads(text), places))))
+            names.update({column: found for column, of in self.names.items() if of == name})
+        where = json.dumps(_located(json.loads(self.where), places)) if self.where else ""
+        return Fused(self.table, where, tuple(computed), names)
+
 
 def fuse(node: Node) -> Fused:
     """`node` with the filters and projections at its top compiled, as far down as the engine can
@@ -78,6 +91,11 @@ def fuse(node: Node) -> Fused:
         if not fusing.put(layer):
             fusing = _Fusing(layer)
     return fusing.result()
+
+
+def unfused(node: Node) -> Fused:
+    """`node` as a table, with nothing computed over it."""
+    return Fused(node, "", (), {name: name for name in node.schema.names})
 
 
 def compile_expression(expression: Expr, schema: Any) -> str | None:
@@ -145,6 +163,16 @@ class _Fusing:
         self.table = replace(scan, columns=columns, schema=schema, predicate=None)
         self.schema = schema
         self.where = parts
+
+
+def _located(item: Any, places: Mapping[str, str]) -> Any:
+    if isinstance(item, list):
+        return [_located(part, places) for part in item]
+    if not isinstance(item, dict):
+        return item
+    if "column" in item:
+        return {"column": places[item["column"]]}
+    return {**item, "of": _located(item["of"], places)} if "of" in item else item
 
 
 def _in_order(predicate: Expr) -> list[Expr]:

@@ -7,6 +7,7 @@ from typing import Any, Protocol
 
 from crossdock import _native
 from crossdock.expressions import Column
+from crossdock.fusion import Fused
 from crossdock.lowering import Lowered, unused_name
 from crossdock.nodes import AssumeSorted, Filter, Join, Limit, Node, Partition, Project, Sort
 from crossdock.orders import Order
@@ -64,11 +65,13 @@ def plan_native_join(
 
 
 def plan_native_group(
-    engine: _native.Engine, lowered: Lowered, table: Named, mask: str
+    engine: _native.Engine, lowered: Lowered, fused: Fused, table: Named
 ) -> _native.GroupBy:
-    """The grouping of the table of `lowered.input`, or of its rows for which the column `mask` is
-    true. Errors: NativeError."""
-    rows, names = table
+    """The grouping of `lowered`, whose input is `fused`, over the table of `fused.table`. Errors:
+    NativeError."""
+    rows, places = table
+    fused = fused.located(places)
+    names = fused.names
     keys = [names[key] for key in lowered.keys]
     taken = set(keys)
     aggregates = []
@@ -78,7 +81,14 @@ def plan_native_group(
         taken.add(result)
         columns = (names[column] if column else "", names[condition] if condition else "")
         aggregates.append((function, *columns, result, options))
-    return _native.GroupBy(engine, rows, keys=keys, aggregates=aggregates, where=mask)
+    return _native.GroupBy(
+        engine,
+        rows,
+        keys=keys,
+        aggregates=aggregates,
+        filters=fused.where,
+        computed=list(fused.computed),
+    )
 
 
 def plan_native_sort(engine: _native.Engine, node: Sort, table: Named) -> _native.Sort:

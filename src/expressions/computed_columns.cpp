@@ -53,6 +53,23 @@ Result<SchemaPtr> extended_schema(const Schema& schema, const ComputedColumns& c
   return SchemaPtr(std::move(extended));
 }
 
+// `nulls`: by column, whether it has any.
+bool may_be_null(const Expression& expression, const std::vector<bool>& nulls) {
+  switch (expression.op) {
+    case ExpressionOp::kColumn:
+      return nulls[expression.column];
+    case ExpressionOp::kLiteral:
+      return expression.values[0].null;
+    case ExpressionOp::kIsNull:
+    case ExpressionOp::kIsValid:
+      return false;
+    default:
+      return std::any_of(expression.arguments.begin(),
+                         expression.arguments.end(),
+                         [&](const ExpressionPtr& each) { return may_be_null(*each, nulls); });
+  }
+}
+
 class ColumnComputer {
  public:
   ColumnComputer(const Table& table, const ComputedColumns& columns, Memory& memory)
@@ -191,6 +208,36 @@ Result<TablePtr> compute_columns(const Table& table,
   CD_TRY(computer.open());
   CD_TRY(team.run([&](int) { return computer.work(cancel); }));
   return computer.table();
+}
+
+TablePtr with_places(const Table& table, const ComputedColumns& columns) {
+  static const uint8_t kNowhere[16] = {};
+  std::vector<bool> nulls(table.schema->fields.size(), false);
+  for (const Batch& batch : table.batches) {
+    for (size_t i = 0; i < nulls.size(); ++i) {
+      const ColumnView& column = batch.columns[i];
+      const bool in_values = column.dictionary != nullptr && column.dictionary->validity != nullptr;
+      if (column.validity != nullptr || in_values) nulls[i] = true;
+    }
+  }
+  auto made = std::make_shared<Table>(table);
+  auto schema = std::make_shared<Schema>(*table.schema);
+  for (size_t i = 0; i < columns.names.size(); ++i) {
+    const auto& step = columns.program->steps()[columns.program->outputs()[i]];
+    const bool nullable = may_be_null(*step.expression, nulls);
+    schema->fields.push_back({columns.names[i], step.expression->type, nullable, ""});
+    for (Batch& batch : made->batches) {
+      ColumnView place;
+      place.length = batch.rows;
+      place.values = kNowhere;
+      place.validity = nullable ? kNowhere : nullptr;
+      place.null_count = nullable ? -1 : 0;
+      batch.columns.push_back(place);
+    }
+  }
+  made->schema = schema;
+  for (Batch& batch : made->batches) batch.schema = schema;
+  return made;
 }
 
 }  // namespace crossdock

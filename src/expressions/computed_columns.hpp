@@ -28,4 +28,8 @@ Result<TablePtr> compute_columns(const Table& table,
                                  Memory& memory,
                                  const CancelFlag& cancel);
 
+// The table with places for the computed columns that have no memory: for operators that compute them
+// while they read the others. A place has a validity exactly where the column may have nulls.
+TablePtr with_places(const Table& table, const ComputedColumns& columns);
+
 }  // namespace crossdock

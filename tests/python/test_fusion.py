@@ -304,3 +304,35 @@ def test_expressions_that_grow_without_end_are_not_fused(dock: xd.Dock) -> None:
     fused = fuse(relation._node)
     assert fused.table.schema.names == ["x"]
     assert fused.is_fused
+
+
+def test_a_grouping_computes_what_it_reads(dock: xd.Dock) -> None:
+    relation = (
+        dock.from_arrow(ORDERS)
+        .filter(col("day") <= "1970-01-03")
+        .select("k", "n", taxed=col("price") * (1 + col("price")))
+        .group_by("k")
+        .agg(
+            total=xd.sum("taxed"),
+            most=xd.max(col("n") * 2),
+            some=xd.count().where(col("n") > 0),
+        )
+    )
+    rows = sorted(relation.collect().to_pylist(), key=lambda row: row["k"])
+    assert rows == [
+        {"k": "a", "total": Decimal("3.7500"), "most": 6, "some": 2},
+        {"k": "b", "total": Decimal("6.0000"), "most": 0, "some": 0},
+    ]
+    assert "fused with filters" in str(relation.explain())
+    by_year = dock.from_arrow(ORDERS).group_by(year=col("day").year()).agg(n=xd.count())
+    assert by_year.collect().to_pylist() == [{"year": 1970, "n": 4}]
+    counted = (
+        dock.from_arrow(ORDERS)
+        .filter(col("day") <= "1970-01-03")
+        .group_by("k")
+        .agg(n=xd.count_distinct(col("n") % 2))
+    )
+    assert sorted(counted.collect()["n"].to_pylist()) == [1, 1]
+    failing = dock.from_arrow(ORDERS).group_by("k").agg(x=xd.sum(12 // col("n")))
+    with pytest.raises(xd.ExpressionError, match="divides by zero"):
+        failing.collect()

@@ -69,6 +69,7 @@ OperatorPlan TableGroupBy::describe() const {
                 {"strategy_reason", choice_.reason},
                 {"groups_expected", sample_.groups},
                 {"threads", int64_t{worker_count()}}};
+  if (spec_.program != nullptr) plan.facts.push_back({"fused", true});
   plan.phases = choice_.cost.phases;
   for (const auto& considered : choice_.considered) {
     plan.considered.push_back(
@@ -166,7 +167,13 @@ Status TableGroupBy::run_groups(GroupRun& run) const {
   CD_ASSIGN(const GroupKeyPlan keys, plan_keys(run));
   CD_ASSIGN(const std::optional<RowComparer> comparer, make_comparer(keys, *store_));
   run.comparer = comparer.has_value() ? &*comparer : nullptr;
-  run.blocks = {&keys, &aggregates, store_.get(), spec_.row_filter};
+  run.blocks = {&keys,
+                &aggregates,
+                store_.get(),
+                spec_.row_filter,
+                spec_.program,
+                spec_.first_computed,
+                environment_.memory.get()};
   run.output = {schema_, &keys, &aggregates, store_, environment_.memory, batch_rows(*run.sink)};
   run.course = plan_course(keys);
   run.profile->facts.push_back({"key_mode", group_key_mode_name(keys.mode)});

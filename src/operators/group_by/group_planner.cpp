@@ -184,8 +184,8 @@ Result<GroupChoice> choose_group_strategy(const GroupPlannerInput& input,
   const GroupStrategy forced = input.spec->strategy;
   const bool keyless = input.spec->keys.empty();
   const bool narrow = sample.range_bits > 0 && sample.range_bits <= dense_bits_max(sample.groups);
-  const bool in_order =
-      !keyless && (sample.ascends || sample.descends) && sample.packs && input.spec->row_filter < 0;
+  const bool in_order = !keyless && (sample.ascends || sample.descends) && sample.packs &&
+                        !input.spec->leaves_rows_out();
   BlockPlan blocks;
   GroupKeyPlan widest;
   widest.mode = GroupKeyMode::kImage;

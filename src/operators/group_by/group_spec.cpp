@@ -216,4 +216,23 @@ Result<SchemaPtr> group_schema(const GroupSpec& spec, const Schema& schema) {
   return SchemaPtr(std::move(result));
 }
 
+bool reads_computed_as_numbers(const GroupSpec& spec, int first_computed) {
+  const auto is_computed = [&](int column) { return column >= first_computed; };
+  if (std::any_of(spec.keys.begin(), spec.keys.end(), is_computed)) return false;
+  return std::all_of(
+      spec.aggregates.begin(), spec.aggregates.end(), [&](const AggregateSpec& aggregate) {
+        switch (aggregate.function) {
+          case AggregateFunction::kCountDistinct:
+            return false;  // made of other group-bys, which have these columns as keys
+          case AggregateFunction::kFirst:
+          case AggregateFunction::kAny:
+          case AggregateFunction::kApproxDistinct:
+          case AggregateFunction::kQuantile:
+            return !is_computed(aggregate.column);
+          default:
+            return true;
+        }
+      });
+}
+
 }  // namespace crossdock

@@ -2,11 +2,13 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "base/result.hpp"
+#include "expressions/program.hpp"
 #include "table/schema.hpp"
 
 namespace crossdock {
@@ -52,7 +54,21 @@ struct GroupSpec {
   GroupStrategy strategy = GroupStrategy::kAuto;
   int64_t batch_rows = 0;  // of an output batch; 0 = default
   int row_filter = -1;     // a bool column; rows where it is not true are left out altogether
+
+  // Filters, which leave rows out altogether, and columns that are computed while rows are read: the
+  // outputs are the columns from first_computed on, and have no memory in the table. They are read as
+  // numbers only: not as keys, not by reference, not by hash.
+  std::shared_ptr<const Program> program;
+  int first_computed = 0;
+
+  bool leaves_rows_out() const {
+    return row_filter >= 0 || (program != nullptr && !program->filters().empty());
+  }
 };
+
+// Whether what `spec` does with the columns from `first_computed` on can be done while they are
+// computed; if not, they must be columns of the table.
+bool reads_computed_as_numbers(const GroupSpec& spec, int first_computed);
 
 const char* function_name(AggregateFunction function);
 const char* strategy_name(GroupStrategy strategy);

@@ -63,6 +63,13 @@ Status InputBlock::load_lane(size_t l, const Batch& batch, int64_t begin, int32_
   const ValueLane& planned = plan_.aggregates->lanes[l];
   const ColumnView& column = batch.columns[planned.column];
   Lane& lane = *lanes_[l];
+  if (plan_.is_computed(planned.column)) {
+    const ExpressionLane& values = computed(planned.column);
+    low_[l] = values.words;
+    high_[l] = planned.form == ValueForm::kWide ? values.high : nullptr;
+    if (high_[l] == nullptr || planned.has_high) return {};
+    return check_digits(l, values.valid, rows);
+  }
   high_[l] = nullptr;
   low_[l] = lane.low;
   if (planned.hashed) {
@@ -74,16 +81,21 @@ Status InputBlock::load_lane(size_t l, const Batch& batch, int64_t begin, int32_
     return {};
   }
   if (lane.reader->wide(column, begin, rows, lane.low, lane.high)) return {};
-  if (planned.has_high) {
-    high_[l] = lane.high;
-    return {};
-  }
+  high_[l] = lane.high;
+  if (planned.has_high) return {};
   uint8_t valid[kGroupRows];
   const bool any_null = lane.reader->valid(column, begin, rows, valid);
+  return check_digits(l, any_null ? valid : nullptr, rows);
+}
+
+// A lane planned as one word per value has two: an error, unless only null rows need them.
+Status InputBlock::check_digits(size_t l, const uint8_t* valid, int32_t rows) {
+  const uint64_t* high = high_[l];
+  high_[l] = nullptr;
   for (int32_t i = 0; i < rows; ++i) {
-    const auto sign = static_cast<uint64_t>(static_cast<int64_t>(lane.low[i]) >> 63);
-    if (lane.high[i] == sign || (any_null && valid[i] == 0)) continue;
-    const Field& field = plan_.store->schema()->fields[planned.column];
+    const auto sign = static_cast<uint64_t>(static_cast<int64_t>(low_[l][i]) >> 63);
+    if (high[i] == sign || (valid != nullptr && valid[i] == 0)) continue;
+    const Field& field = plan_.store->schema()->fields[plan_.aggregates->lanes[l].column];
     return make_error(ErrorCode::kValueOutOfRange,
                       "column '{}' is {}, but a value of it has more than 18 digits\n"
                       "  try   a cast to the decimal type that its values need",
@@ -98,12 +110,19 @@ bool InputBlock::read_true(
     int column, const Batch& batch, int64_t begin, int32_t rows, uint8_t* is_true) {
   uint64_t values[kGroupRows];
   uint8_t valid[kGroupRows];
-  const ColumnView& view = batch.columns[column];
-  const uint64_t* words = readers_[column].words(view, begin, rows, values);
-  const bool any_null = readers_[column].valid(view, begin, rows, valid);
+  const uint64_t* words = nullptr;
+  const uint8_t* valid_at = nullptr;
+  if (plan_.is_computed(column)) {
+    words = computed(column).words;
+    valid_at = computed(column).valid;
+  } else {
+    const ColumnView& view = batch.columns[column];
+    words = readers_[column].words(view, begin, rows, values);
+    if (readers_[column].valid(view, begin, rows, valid)) valid_at = valid;
+  }
   uint8_t all = 1;
   for (int32_t i = 0; i < rows; ++i) {
-    is_true[i] = static_cast<uint8_t>(words[i]) & (any_null ? valid[i] : 1);
+    is_true[i] = static_cast<uint8_t>(words[i]) & (valid_at != nullptr ? valid_at[i] : 1);
     all &= is_true[i];
   }
   return all == 0;
@@ -113,7 +132,11 @@ void InputBlock::load_mask(size_t m, const Batch& batch, int64_t begin, int32_t 
   const InputMask& planned = plan_.aggregates->masks[m];
   Mask& mask = *masks_[m];
   mask.partial = false;
-  if (planned.column >= 0) {
+  if (plan_.is_computed(planned.column)) {
+    const uint8_t* valid = computed(planned.column).valid;
+    mask.partial = valid != nullptr;
+    if (mask.partial) std::copy_n(valid, rows, mask.valid);
+  } else if (planned.column >= 0) {
     mask.partial =
         readers_[planned.column].valid(batch.columns[planned.column], begin, rows, mask.valid);
   }
@@ -127,12 +150,25 @@ void InputBlock::load_mask(size_t m, const Batch& batch, int64_t begin, int32_t 
   for (int32_t i = 0; i < rows; ++i) mask.valid[i] &= is_true[i];
 }
 
-void InputBlock::drop_filtered(const Batch& batch, int64_t begin) {
-  uint8_t keep[kGroupRows];
-  if (!read_true(plan_.row_filter, batch, begin, rows_, keep)) return;
+// Filters and computed columns of the block.
+Status InputBlock::evaluate(const Batch& batch, int64_t begin, int32_t rows) {
+  if (!evaluator_.has_value()) {
+    CD_ASSIGN(evaluator_, BlockEvaluator::create(plan_.program, *plan_.memory));
+    computed_.resize(plan_.program->outputs().size());
+  }
+  CD_ASSIGN(rows_, evaluator_->filter(batch, begin, rows));
+  if (rows_ == 0) return {};
+  CD_TRY(evaluator_->compute());
+  for (size_t i = 0; i < computed_.size(); ++i) {
+    computed_[i] = evaluator_->lane(static_cast<int32_t>(i));
+  }
+  return {};
+}
+
+void InputBlock::drop_rows(const uint8_t* keep) {
   compact(words_, keep, rows_, words_);
   for (Words& tails : tails_) compact(tails, keep, rows_, tails);
-  compact(refs_, keep, rows_, refs_);
+  if (plan_.needs_refs()) compact(refs_, keep, rows_, refs_);
   for (size_t l = 0; l < lanes_.size(); ++l) {
     compact(low_[l], keep, rows_, lanes_[l]->low);
     low_[l] = lanes_[l]->low;
@@ -161,6 +197,10 @@ void InputBlock::fill_inputs() {
 Status InputBlock::load(const Morsel& morsel, int32_t offset, int32_t rows) {
   const Batch& batch = *morsel.batch;
   const int64_t begin = morsel.begin + offset;
+  if (plan_.program != nullptr) {
+    CD_TRY(evaluate(batch, begin, rows));
+    if (rows_ == 0) return {};
+  }
   rows_ = rows;
   encoder_.encode(batch, begin, rows, {words_, {tails_[0], tails_[1]}});
   word_at_ = words_;
@@ -172,7 +212,11 @@ Status InputBlock::load(const Morsel& morsel, int32_t offset, int32_t rows) {
     const RowRef first = morsel.first_ref + static_cast<RowRef>(offset);
     for (int32_t i = 0; i < rows; ++i) refs_[i] = first + static_cast<RowRef>(i);
   }
-  if (plan_.row_filter >= 0) drop_filtered(batch, begin);
+  if (plan_.program != nullptr && evaluator_->kept() != nullptr) drop_rows(evaluator_->kept());
+  uint8_t keep[kGroupRows];
+  if (plan_.row_filter >= 0 && read_true(plan_.row_filter, batch, begin, rows, keep)) {
+    drop_rows(keep);
+  }
   fill_inputs();
   return {};
 }

@@ -9,6 +9,7 @@
 
 #include "base/result.hpp"
 #include "data/sorters/segment.hpp"
+#include "expressions/block_evaluator.hpp"
 #include "operators/group_by/aggregate_plan.hpp"
 #include "operators/group_by/group_keys.hpp"
 #include "operators/run/morsel.hpp"
@@ -21,7 +22,11 @@ struct BlockPlan {
   const AggregatePlan* aggregates = nullptr;
   const RowStore* store = nullptr;
   int row_filter = -1;
+  std::shared_ptr<const Program> program;  // may be none; see GroupSpec
+  int first_computed = 0;
+  Memory* memory = nullptr;  // of the program's values
 
+  bool is_computed(int column) const { return program != nullptr && column >= first_computed; }
   bool needs_refs() const { return keys->needs_refs() || aggregates->needs_refs; }
 };
 
@@ -45,7 +50,8 @@ class InputBlock {
   explicit InputBlock(const BlockPlan& plan);
 
   // Rows [offset, offset + rows) of the morsel, those that the row filter drops left out.
-  // rows <= kGroupRows. Error kValueOutOfRange: a decimal has more digits than its type says.
+  // rows <= kGroupRows. Errors: kValueOutOfRange: a decimal has more digits than its type says;
+  // kExpressionFailed, kOutOfMemoryBudget.
   Status load(const Morsel& morsel, int32_t offset, int32_t rows);
 
   // Rows of a segment that was scattered with the lanes.
@@ -85,7 +91,12 @@ class InputBlock {
 
   Status load_lane(size_t lane, const Batch& batch, int64_t begin, int32_t rows);
   void load_mask(size_t mask, const Batch& batch, int64_t begin, int32_t rows);
-  void drop_filtered(const Batch& batch, int64_t begin);
+  Status evaluate(const Batch& batch, int64_t begin, int32_t rows);
+  const ExpressionLane& computed(int column) const {
+    return computed_[column - plan_.first_computed];
+  }
+  Status check_digits(size_t lane, const uint8_t* valid, int32_t rows);
+  void drop_rows(const uint8_t* keep);
   void fill_inputs();
   void pack_meta();
   bool read_true(int column, const Batch& batch, int64_t begin, int32_t rows, uint8_t* is_true);
@@ -98,6 +109,8 @@ class InputBlock {
   std::vector<const uint64_t*> low_;   // by value lane: where its words are
   std::vector<const uint64_t*> high_;  // nullptr: the signs of the low ones
   std::vector<InputLane> inputs_;
+  std::optional<BlockEvaluator> evaluator_;  // from the first load on, if there is a program
+  std::vector<ExpressionLane> computed_;     // by output of the program
   int32_t rows_ = 0;
   const uint64_t* word_at_ = nullptr;
   const uint64_t* tail_at_[2] = {nullptr, nullptr};
