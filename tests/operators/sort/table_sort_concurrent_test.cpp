@@ -13,8 +13,8 @@ namespace {
 
 using namespace arrow_test;
 
-constexpr int64_t kRows = 200'000;  // three workers, six ranges
-constexpr int kWorkers = 3;
+constexpr int64_t kRows = 140'000;  // two workers, four ranges
+constexpr int kWorkers = 2;
 
 enum class Shape { kSpread, kFew, kSkewed, kExponential };
 
@@ -23,7 +23,7 @@ int64_t key_of(Shape shape, std::mt19937_64& random) {
     case Shape::kSpread:
       return static_cast<int64_t>(random());
     case Shape::kFew:
-      return static_cast<int64_t>(random() % 3);
+      return static_cast<int64_t>(random() % 2);
     case Shape::kSkewed:
       return random() % 3 == 0 ? static_cast<int64_t>(random()) : 42;
     case Shape::kExponential:
@@ -66,7 +66,7 @@ SortSpec keys_only(const SortCase& sorted) {
 }
 
 TEST(TableSortConcurrent, EveryStrategyOverManyRanges) {
-  for (const Shape shape : {Shape::kFew, Shape::kSkewed, Shape::kExponential}) {
+  for (const Shape shape : {Shape::kSkewed, Shape::kExponential}) {
     const SortCase sorted = integers_and_text(shape);
     const TablePtr table = table_of(sorted);
     const std::vector<int64_t> expected = expected_order(sorted);
