@@ -26,8 +26,12 @@ class CostSum {
  public:
   explicit CostSum(int threads) : threads_(std::max(1, threads)) {}
   void add(std::string_view name, int64_t rows, int64_t row_bytes, double row_ns) {
-    const double seconds = static_cast<double>(rows) * row_ns * kNanosecond / threads_;
-    cost_.phases.push_back({name, rows, rows * row_bytes, seconds});
+    cost_.phases.push_back({name, rows, rows * row_bytes, 0});
+    also(rows, row_ns);
+  }
+  // More work in the phase added last.
+  void also(int64_t rows, double row_ns) {
+    cost_.phases.back().seconds += static_cast<double>(rows) * row_ns * kNanosecond / threads_;
   }
   GroupCost take() { return std::move(cost_); }
 
@@ -61,15 +65,14 @@ GroupCost table_group_cost(const GroupShape& shape,
                            const Machine& machine,
                            const GroupRates& rates) {
   CostSum sum(shape.threads);
-  const int64_t bytes = shape.groups * shape.group_bytes;
-  const double far = touch(bytes, shape, machine, rates);
+  const double far = touch(shape.groups * shape.group_bytes, shape, machine, rates);
   // A row touches its place, its word and each state.
   const double row = encode_ns(shape, rates) + rates.lookup + update_ns(shape, rates) +
                      far * (2 + shape.accumulators);
   sum.add("aggregate", shape.rows, 8 * (1 + shape.lanes), row);
-  const int64_t merged = shape.threads > 1 ? shape.groups * shape.threads : 0;
-  sum.add("merge", merged, shape.group_bytes, rates.merge + far);
-  sum.add("emit", shape.groups, 8 * shape.output_words, emit_ns(shape, rates) + rates.insert);
+  sum.also(shape.groups * shape.threads, rates.insert);
+  sum.add("merge", shape.groups, 8 * shape.output_words, emit_ns(shape, rates));
+  if (shape.threads > 1) sum.also(shape.groups * shape.threads, rates.merge + far);
   return sum.take();
 }
 
@@ -83,8 +86,8 @@ GroupCost dense_group_cost(const GroupShape& shape,
   const double row =
       rates.encode + rates.lookup_dense + update_ns(shape, rates) + far * (1 + shape.accumulators);
   sum.add("aggregate", shape.rows, 8 * (1 + shape.lanes), row);
-  sum.add("merge", range * shape.threads, shape.state_bytes, 1.0);
-  sum.add("emit", shape.groups, 8 * shape.output_words, emit_ns(shape, rates));
+  sum.add("merge", shape.groups, 8 * shape.output_words, emit_ns(shape, rates));
+  sum.also(range * shape.threads, 1.0);
   return sum.take();
 }
 
@@ -95,35 +98,41 @@ GroupCost radix_group_cost(const GroupShape& shape,
   const int64_t parts = int64_t{1} << group_partition_bits(shape, machine);
   const double far = touch(shape.groups / parts * shape.group_bytes, shape, machine, rates);
   const int64_t row_bytes = 8 * (1 + shape.lanes);
-  if (shape.range_bits > 0) sum.add("scan key ranges", shape.rows, 8, rates.scan_keys);
+  const bool dense = shape.range_bits > 0;
+  if (dense) sum.add("scan key ranges", shape.rows, 8, rates.scan_keys);
   sum.add("scatter", shape.rows, 2 * row_bytes, encode_ns(shape, rates) + scatter_ns(shape, rates));
-  const double found = shape.range_bits > 0 ? rates.lookup_dense : rates.lookup;
   sum.add("aggregate partitions",
           shape.rows,
           row_bytes,
-          found + update_ns(shape, rates) + far * (1 + shape.accumulators));
-  const double made = shape.range_bits > 0 ? 0 : rates.insert;
-  sum.add("emit", shape.groups, 8 * shape.output_words, emit_ns(shape, rates) + made);
+          (dense ? rates.lookup_dense : rates.lookup) + update_ns(shape, rates) +
+              far * (1 + shape.accumulators));
+  sum.also(shape.groups, emit_ns(shape, rates) + (dense ? 0 : rates.insert));
   return sum.take();
 }
 
 GroupCost adaptive_group_cost(const GroupShape& shape,
                               const Machine& machine,
                               const GroupRates& rates) {
-  GroupShape rest = shape;
-  rest.range_bits = 0;
-  rest.rows = static_cast<int64_t>(static_cast<double>(shape.rows) * (1 - shape.heavy_share));
-  GroupCost cost = radix_group_cost(rest, machine, rates);
+  const auto rest = static_cast<int64_t>(static_cast<double>(shape.rows) * (1 - shape.heavy_share));
+  const int64_t parts = int64_t{1} << group_partition_bits(shape, machine);
+  const double far = touch(shape.groups / parts * shape.group_bytes, shape, machine, rates);
+  const int64_t row_bytes = 8 * (1 + shape.lanes);
   CostSum sum(shape.threads);
-  const auto heavy = shape.rows - rest.rows;
-  sum.add("look up", rest.rows, 0, rates.lookup);
-  sum.add("aggregate heavy keys",
-          heavy,
-          8 * (1 + shape.lanes),
+  // Rows without a group in the table are looked up, copied aside and scattered.
+  sum.add("aggregate and scatter",
+          shape.rows,
+          row_bytes,
           encode_ns(shape, rates) + rates.lookup + update_ns(shape, rates));
-  const GroupCost more = sum.take();
-  cost.phases.insert(cost.phases.begin(), more.phases.begin(), more.phases.end());
-  return cost;
+  sum.also(rest, scatter_ns(shape, rates) + rates.update * (1 + shape.lanes));
+  sum.add("aggregate partitions",
+          rest,
+          row_bytes,
+          rates.lookup + update_ns(shape, rates) + far * (1 + shape.accumulators));
+  sum.also(shape.groups, emit_ns(shape, rates) + rates.insert);
+  // Tables and scatter are set up for nothing if there is nothing to scatter: then a table alone is
+  // the same work and says more clearly what is done.
+  sum.also(cached_groups(shape, machine) * shape.threads, rates.merge);
+  return sum.take();
 }
 
 GroupCost sorted_group_cost(const GroupShape& shape, const Machine&, const GroupRates& rates) {
@@ -133,7 +142,7 @@ GroupCost sorted_group_cost(const GroupShape& shape, const Machine&, const Group
           shape.rows,
           8 * (1 + shape.lanes),
           rates.encode + rates.run + rates.update * shape.accumulators);
-  sum.add("emit", shape.groups, 8 * shape.output_words, emit_ns(shape, rates));
+  sum.also(shape.groups, emit_ns(shape, rates));
   return sum.take();
 }
 

@@ -1,0 +1,68 @@
+// Which strategy the formulas prefer where, and that they know their bounds.
+#include "model/group_cost.hpp"
+
+#include <gtest/gtest.h>
+
+namespace crossdock {
+namespace {
+
+GroupShape shape_of(int64_t groups) {
+  GroupShape shape;
+  shape.rows = 50'000'000;
+  shape.groups = groups;
+  shape.group_bytes = 40;
+  shape.threads = 2;
+  return shape;
+}
+
+double table_s(const GroupShape& shape) {
+  return table_group_cost(shape, Machine{}, GroupRates{}).seconds();
+}
+double radix_s(const GroupShape& shape) {
+  return radix_group_cost(shape, Machine{}, GroupRates{}).seconds();
+}
+
+TEST(GroupCost, PrefersTablesForFewGroupsAndPartitionsForMany) {
+  EXPECT_LT(table_s(shape_of(100)), radix_s(shape_of(100)));
+  EXPECT_LT(table_s(shape_of(10'000)), radix_s(shape_of(10'000)));
+  EXPECT_GT(table_s(shape_of(1'000'000)), radix_s(shape_of(1'000'000)));
+  EXPECT_GT(table_s(shape_of(10'000'000)), radix_s(shape_of(10'000'000)));
+}
+
+TEST(GroupCost, PrefersArraysWhereKeysAreDense) {
+  GroupShape shape = shape_of(10'000);
+  shape.range_bits = 14;
+  EXPECT_LT(dense_group_cost(shape, Machine{}, GroupRates{}).seconds(), table_s(shape));
+}
+
+TEST(GroupCost, PrefersTheHeavyTableWhereFewKeysHaveMostRows) {
+  GroupShape shape = shape_of(5'000'000);
+  const auto adaptive_s = [&] {
+    return adaptive_group_cost(shape, Machine{}, GroupRates{}).seconds();
+  };
+  EXPECT_GT(adaptive_s(), radix_s(shape));
+  shape.heavy_share = 0.9;
+  EXPECT_LT(adaptive_s(), radix_s(shape));
+}
+
+TEST(GroupCost, PrefersTableToHeavyTableWhereOneHoldsAll) {
+  GroupShape shape = shape_of(100);
+  shape.heavy_share = 1;
+  EXPECT_LT(table_s(shape), adaptive_group_cost(shape, Machine{}, GroupRates{}).seconds());
+}
+
+TEST(GroupCost, MakesPartitionsThatFitTheCache) {
+  const Machine machine;
+  for (const int64_t groups : {1, 1'000, 100'000, 10'000'000, 1'000'000'000}) {
+    const GroupShape shape = shape_of(groups);
+    const int bits = group_partition_bits(shape, machine);
+    EXPECT_GE(bits, 1);
+    EXPECT_LE(bits, 11);
+    if (groups <= 10'000'000) {
+      EXPECT_LE((groups >> bits) * shape.group_bytes, machine.l2_bytes / 2);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace crossdock
