@@ -5,7 +5,6 @@
 #include "base/check.hpp"
 #include "operators/group_by/group_output.hpp"
 #include "operators/group_by/sketches.hpp"
-#include "table/gather.hpp"
 
 namespace crossdock {
 namespace {
@@ -194,11 +193,7 @@ class AggregateWriter {
     CD_ASSIGN(uint8_t * bytes, memory_.get(list_.count * static_cast<int64_t>(sizeof(RowRef))));
     auto* refs = reinterpret_cast<RowRef*>(bytes);
     for (int64_t i = 0; i < list_.count; ++i) refs[i] = state.ref(list_.groups[i]);
-    CD_ASSIGN(OwnedColumn column,
-              gather(output_.store->column(planned_.spec.column),
-                     {refs, static_cast<size_t>(list_.count)},
-                     output_.store,
-                     *output_.memory));
+    CD_ASSIGN(OwnedColumn column, gather_groups(output_, planned_.spec.column, refs, list_.count));
     memory_.keep(std::move(column.owner));
     return column.view;
   }

@@ -4,8 +4,6 @@
 #include <algorithm>
 #include <cstring>
 
-#include "table/gather.hpp"
-
 namespace crossdock {
 namespace {
 
@@ -22,11 +20,7 @@ Status gather_keys(const GroupOutput& output,
     list.table->index().keys(list.groups + at, rows, {words, {nullptr, nullptr}, refs + at});
   }
   for (const GroupKeyPart& part : output.keys->parts) {
-    CD_ASSIGN(OwnedColumn column,
-              gather(output.store->column(part.column),
-                     {refs, static_cast<size_t>(list.count)},
-                     output.store,
-                     *output.memory));
+    CD_ASSIGN(OwnedColumn column, gather_groups(output, part.column, refs, list.count));
     memory.keep(std::move(column.owner));
     batch.columns.push_back(column.view);
   }
@@ -107,6 +101,18 @@ Status close_part(PartRows& rows, int64_t count, BatchMemory& memory) {
 }
 
 }  // namespace
+
+Result<OwnedColumn> gather_groups(const GroupOutput& output,
+                                  int column,
+                                  const RowRef* refs,
+                                  int64_t count) {
+  auto gathered = gather(output.store->column(column),
+                         {refs, static_cast<size_t>(count)},
+                         output.store,
+                         *output.memory);
+  if (gathered.ok()) return gathered;
+  return Error{gathered.error().code, "group_by: " + gathered.error().message};
+}
 
 Status write_keys(const GroupOutput& output,
                   const GroupList& list,

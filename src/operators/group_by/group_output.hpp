@@ -7,6 +7,7 @@
 #include "operators/group_by/column_builder.hpp"
 #include "operators/group_by/group_table.hpp"
 #include "operators/run/row_sink.hpp"
+#include "table/gather.hpp"
 
 namespace crossdock {
 
@@ -26,6 +27,12 @@ struct GroupList {
   const uint32_t* groups = nullptr;
   int64_t count = 0;
 };
+
+// `count` rows of a column of the input. An error names the group-by.
+Result<OwnedColumn> gather_groups(const GroupOutput& output,
+                                  int column,
+                                  const RowRef* refs,
+                                  int64_t count);
 
 // Key columns of the groups, appended to batch.columns.
 Status write_keys(const GroupOutput& output,
