@@ -141,7 +141,7 @@ def test_progress_ends_at_its_total(engine: _native.Engine) -> None:
 
 
 SCRIPT = """
-import numpy as np, pyarrow as pa, crossdock as xd
+import gc, numpy as np, pyarrow as pa, crossdock as xd
 numbers = np.arange(4_000_000)
 keys = (numbers * 2654435761) % 3_999_971
 table = pa.table({{"k": keys, "v": numbers, "t": pa.array(keys).cast(pa.utf8())}})
@@ -152,10 +152,9 @@ with xd.connect(threads=2, memory="2GiB") as dock:
         while True:
             {run}
     except KeyboardInterrupt:
-        import gc
-        gc.collect()
-        print(f"used {{dock.memory_used_bytes}}", flush=True)
-        raise
+        interrupted = True  # what the interrupted frames hold is theirs until here
+    gc.collect()
+    print(f"interrupted {{interrupted}}, used {{dock.memory_used_bytes}}", flush=True)
 """
 RUNS = {
     "group_by": "rows.group_by('k').agg(n=xd.count(), s=xd.sum('v'), t=xd.max('t')).collect()",
@@ -186,5 +185,4 @@ def test_ctrl_c_ends_an_operation(name: str) -> None:
     finally:
         process.kill()
     assert time.monotonic() - start < 2
-    assert errors.rstrip().endswith("KeyboardInterrupt")
-    assert output == "used 0\n"
+    assert output == "interrupted True, used 0\n", errors
