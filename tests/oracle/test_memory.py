@@ -56,7 +56,10 @@ def sparse(numbers: np.ndarray) -> np.ndarray:
 def test_a_budget_too_small_is_named_and_leaves_nothing(how: str, strategy: str, run: str) -> None:
     """The budget grows until the join fits: every smaller one fails in another place."""
     key_of = np.random.default_rng(1).permutation if strategy == "dense" else sparse
-    left, right = table("a", 300_000, key_of), table("b", 500_000, key_of)
+    # Rows that are only counted carry nothing and take least; three times as many of them do not fit
+    # the smallest budget, whichever worker took most of them.
+    left_rows, right_rows = (900_000, 1_500_000) if run == "count" else (300_000, 500_000)
+    left, right = table("a", left_rows, key_of), table("b", right_rows, key_of)
     failures = 0
     for mebibytes in [16, 18, 20, 23, 26, 30, 36, 48, 64, 96, 160]:
         engine = _native.Engine(threads=2, memory_bytes=mebibytes * MIB)
@@ -73,7 +76,7 @@ def test_a_budget_too_small_is_named_and_leaves_nothing(how: str, strategy: str,
             del error
         else:
             rows = result if run == "count" else result.num_rows
-            assert rows == {"inner": 300_000, "full": 500_000}[how] or run == "aggregate"
+            assert rows == {"inner": left_rows, "full": right_rows}[how] or run == "aggregate"
             del result
         gc.collect()
         assert engine.memory_used_bytes == 0
