@@ -233,7 +233,7 @@ GroupSpec DistinctGroupBy::final_spec() const {
     aggregate.function =
         is_distinct(spec_.aggregates[a]) ? AggregateFunction::kMax : AggregateFunction::kAny;
     aggregate.column = static_cast<int>(key_count + a);
-    aggregate.name = "a" + std::to_string(a);
+    aggregate.name = fmt::format("a{}", a);
     spec.aggregates.push_back(std::move(aggregate));
   }
   return spec;
