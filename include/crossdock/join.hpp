@@ -33,8 +33,8 @@ struct JoinOptions {
   // wrong declaration is an error of the run (CD-105).
   std::string sorted_left = "detect";
   std::string sorted_right = "detect";
-  int partition_bits = -1;           // 0 to 12; -1 = by the planner
-  int64_t batch_rows = 0;            // of an output batch; 0 = default (65,536)
+  int partition_bits = -1;  // 0 to 12; -1 = by the planner
+  int64_t batch_rows = 0;   // of an output batch; 0 = default (65,536)
 };
 
 class Join : public Operation {

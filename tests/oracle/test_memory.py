@@ -56,8 +56,8 @@ def sparse(numbers: np.ndarray) -> np.ndarray:
 def test_a_budget_too_small_is_named_and_leaves_nothing(how: str, strategy: str, run: str) -> None:
     """The budget grows until the join fits: every smaller one fails in another place."""
     key_of = np.random.default_rng(1).permutation if strategy == "dense" else sparse
-    # Rows that are only counted carry nothing and take least; three times as many of them do not fit
-    # the smallest budget, whichever worker took most of them.
+    # Rows that are only counted carry nothing and take least; three times as many of them do not
+    # fit the smallest budget, whichever worker took most of them.
     left_rows, right_rows = (900_000, 1_500_000) if run == "count" else (300_000, 500_000)
     left, right = table("a", left_rows, key_of), table("b", right_rows, key_of)
     failures = 0

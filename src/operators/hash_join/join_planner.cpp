@@ -170,7 +170,7 @@ SeenOrder seen_order(const PlannerInput& input, const JoinChoice& choice, Side s
   const bool sample_tells = input.keys->packs_exactly && input.keys->parts.size() == 1 &&
                             part.kind.form == KeyForm::kInteger64 && type.id != TypeId::kUInt64 &&
                             type.id != TypeId::kDictionary;
-  if (known == Sortedness::kNo) return SeenOrder::kUnsorted;
+  if (known == Sortedness::kUnsorted) return SeenOrder::kUnsorted;
   if (!sample_tells) return SeenOrder::kUnknown;
   const KeySample& sample = choice.samples[index_of(side)];
   return sample.sorted ? SeenOrder::kSampled : SeenOrder::kUnsorted;

@@ -30,8 +30,9 @@ constexpr std::pair<const char*, Materialize> kMaterializes[] = {
     {"auto", Materialize::kAuto}, {"early", Materialize::kEarly}, {"late", Materialize::kLate}};
 constexpr std::pair<const char*, Filter> kFilters[] = {
     {"auto", Filter::kAuto}, {"bloom", Filter::kBloom}, {"off", Filter::kOff}};
-constexpr std::pair<const char*, Sortedness> kSortednesses[] = {
-    {"detect", Sortedness::kDetect}, {"declared", Sortedness::kDeclared}, {"no", Sortedness::kNo}};
+constexpr std::pair<const char*, Sortedness> kSortednesses[] = {{"detect", Sortedness::kDetect},
+                                                                {"declared", Sortedness::kDeclared},
+                                                                {"no", Sortedness::kUnsorted}};
 
 template <class Value>
 Result<Value> parse(std::string_view option, std::string_view text, Names<Value> names) {

@@ -24,7 +24,7 @@ enum class Strategy : uint8_t {
 enum class Sortedness : uint8_t {
   kDetect,    // a sorted side is found out
   kDeclared,  // ascending by the key, nulls at either end; an error if it is not
-  kNo,        // not looked at
+  kUnsorted,  // not looked at
 };
 enum class Materialize : uint8_t {
   kAuto,

@@ -99,7 +99,7 @@ class MergeJoin {
       const Sortedness wanted = run_.spec->sorted[index(side)];
       std::string& order = run_.findings.order[index(side)];
       order = "unsorted";
-      if (wanted == Sortedness::kNo) continue;
+      if (wanted == Sortedness::kUnsorted) continue;
       windows_.at(index(side)).emplace(store(side));
       const bool is_declared = wanted == Sortedness::kDeclared;
       // A declared side is checked as it is read, unless its nulls must be found first.

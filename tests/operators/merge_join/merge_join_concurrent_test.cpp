@@ -177,17 +177,18 @@ INSTANTIATE_TEST_SUITE_P(
                                      JoinKind::kAnti),
                      testing::Values(Shape::kUnique, Shape::kHeavy, Shape::kDuplicates),
                      testing::Values(Sortedness::kDetect)));
-INSTANTIATE_TEST_SUITE_P(
-    Sorted,
-    MergeJoinConcurrent,
-    testing::Combine(testing::Values(JoinKind::kInner,
-                                     JoinKind::kLeft,
-                                     JoinKind::kRight,
-                                     JoinKind::kFull,
-                                     JoinKind::kSemi,
-                                     JoinKind::kAnti),
-                     testing::Values(Shape::kSorted, Shape::kSortedNulls),
-                     testing::Values(Sortedness::kDetect, Sortedness::kDeclared, Sortedness::kNo)));
+INSTANTIATE_TEST_SUITE_P(Sorted,
+                         MergeJoinConcurrent,
+                         testing::Combine(testing::Values(JoinKind::kInner,
+                                                          JoinKind::kLeft,
+                                                          JoinKind::kRight,
+                                                          JoinKind::kFull,
+                                                          JoinKind::kSemi,
+                                                          JoinKind::kAnti),
+                                          testing::Values(Shape::kSorted, Shape::kSortedNulls),
+                                          testing::Values(Sortedness::kDetect,
+                                                          Sortedness::kDeclared,
+                                                          Sortedness::kUnsorted)));
 
 TEST_P(MergeJoinConcurrent, GivesEveryRowOnceInOrder) {
   const auto [kind, shape, sorted] = GetParam();
@@ -335,7 +336,7 @@ TEST(MergeJoinConcurrentCount, RowsOfOneKeyAreCountedWithoutWalkingTheirPairs) {
   constexpr int64_t kRows = 150'000;
   const Sides sides = {Keys(kRows, 1), Keys(kRows, 1)};
   for (const JoinKind kind : {JoinKind::kInner, JoinKind::kLeft, JoinKind::kFull}) {
-    for (const Sortedness sorted : {Sortedness::kNo, Sortedness::kDeclared}) {
+    for (const Sortedness sorted : {Sortedness::kUnsorted, Sortedness::kDeclared}) {
       JoinSpec spec = spec_of(kind);
       spec.sorted[0] = spec.sorted[1] = sorted;
       const Planned planned(spec, sides);
