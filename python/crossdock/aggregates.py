@@ -73,13 +73,14 @@ def sum(column: str | Expr, *, wide: bool = False, floats: str = "fast") -> Aggr
 
 
 def min(column: str | Expr) -> Aggregate:
-    """Smallest value that is not NULL, of the column's type; NULL when there is none."""
+    """Smallest value that is not NULL, of the column's type; NULL when there is none. NaN counts
+    only where there is nothing else."""
     return Aggregate("min", _argument(column))
 
 
 def max(column: str | Expr) -> Aggregate:
-    """Largest value that is not NULL, of the column's type; NULL when there is none. NaN is larger
-    than every number."""
+    """Largest value that is not NULL, of the column's type; NULL when there is none. NaN counts
+    only where there is nothing else."""
     return Aggregate("max", _argument(column))
 
 
