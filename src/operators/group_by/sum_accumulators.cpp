@@ -19,15 +19,37 @@ Int128 lane_integer(const InputLane& lane, int32_t i, ValueForm form) {
   return static_cast<int64_t>(lane.words[i]);
 }
 
+// Adds value(i) to the total of each row's group. Where groups are few, neighbouring rows are mostly of
+// one group, and each addition would wait for the store of the one before it; four copies of the
+// totals in turns let four of them be under way.
+constexpr int64_t kFewGroups = 16;
+template <class Value>
+void add_by_group(const GroupBlock& block, int64_t groups, uint64_t* totals, const Value& value) {
+  if (groups > kFewGroups) {
+    for (int32_t i = 0; i < block.rows; ++i) totals[block.groups[i]] += value(i);
+    return;
+  }
+  constexpr int32_t kCopies = 4;
+  uint64_t copies[kCopies][kFewGroups] = {};
+  int32_t i = 0;
+  for (; i + kCopies <= block.rows; i += kCopies) {
+    for (int32_t c = 0; c < kCopies; ++c) copies[c][block.groups[i + c]] += value(i + c);
+  }
+  for (; i < block.rows; ++i) copies[0][block.groups[i]] += value(i);
+  for (int64_t group = 0; group < groups; ++group) {
+    for (int32_t c = 0; c < kCopies; ++c) totals[group] += copies[c][group];
+  }
+}
+
 }  // namespace
 
 Status CountAccumulator::update(const GroupBlock& block) {
-  int64_t* counts = counts_.data();
+  auto* counts = reinterpret_cast<uint64_t*>(counts_.data());
   const uint8_t* valid = input_ >= 0 ? block.inputs[input_].valid : nullptr;
   if (valid == nullptr) {
-    for (int32_t i = 0; i < block.rows; ++i) ++counts[block.groups[i]];
+    add_by_group(block, counts_.size(), counts, [](int32_t) { return uint64_t{1}; });
   } else {
-    for (int32_t i = 0; i < block.rows; ++i) counts[block.groups[i]] += valid[i];
+    add_by_group(block, counts_.size(), counts, [valid](int32_t i) { return uint64_t{valid[i]}; });
   }
   return {};
 }
@@ -76,12 +98,14 @@ Status IntegerSumAccumulator::flush_narrow() {
 void IntegerSumAccumulator::update_narrow(const GroupBlock& block, const InputLane& lane) {
   // Unsigned, so that values of rows that do not count may overflow on their way to being masked.
   auto* sums = reinterpret_cast<uint64_t*>(narrow_.data());
-  if (lane.valid == nullptr) {
-    for (int32_t i = 0; i < block.rows; ++i) sums[block.groups[i]] += lane.words[i];
+  const uint64_t* words = lane.words;
+  const uint8_t* valid = lane.valid;
+  if (valid == nullptr) {
+    add_by_group(block, narrow_.size(), sums, [words](int32_t i) { return words[i]; });
   } else {
-    for (int32_t i = 0; i < block.rows; ++i) {
-      sums[block.groups[i]] += lane.words[i] & (0 - uint64_t{lane.valid[i]});
-    }
+    add_by_group(block, narrow_.size(), sums, [words, valid](int32_t i) {
+      return words[i] & (0 - uint64_t{valid[i]});
+    });
   }
 }
 
