@@ -72,7 +72,7 @@ void expect_scattered(int ranges, int width, int32_t rows, bool streams) {
     }
   }
   for (LaneScatter& scatter : scatters) scatter.finish();
-  ASSERT_EQ(std::memcmp(out.data() + margin, all.data(), all.size()), 0) << ranges << " " << width;
+  ASSERT_TRUE(std::equal(all.begin(), all.end(), out.data() + margin)) << ranges << " " << width;
   for (int64_t i = 0; i < margin; ++i) {
     ASSERT_EQ(out.data()[i], 0xEE);
     ASSERT_EQ(out.data()[margin + static_cast<int64_t>(all.size()) + i], 0xEE);
