@@ -14,19 +14,12 @@ crossdock::AggregateItem aggregate_of(const nb::handle& entry) {
   item.column = nb::cast<std::string>(fields[1]);
   item.filter = nb::cast<std::string>(fields[2]);
   item.name = nb::cast<std::string>(fields[3]);
-  for (const auto& [key, value] : nb::cast<nb::dict>(fields[4])) {
-    const auto name = nb::cast<std::string>(key);
-    if (name == "wide")
-      item.wide = nb::cast<bool>(value);
-    else if (name == "floats")
-      item.floats = nb::cast<std::string>(value);
-    else if (name == "ddof")
-      item.ddof = nb::cast<int>(value);
-    else if (name == "q")
-      item.quantile = nb::cast<double>(value);
-    else
-      throw nb::type_error(("an aggregate has no option " + name).c_str());
-  }
+  OptionReader given("an aggregate", nb::cast<nb::dict>(fields[4]));
+  given.read("wide", item.wide);
+  given.read("floats", item.floats);
+  given.read("ddof", item.ddof);
+  given.read("q", item.quantile);
+  given.finish();
   return item;
 }
 
@@ -35,29 +28,21 @@ void init_group_by(GroupByObject* self,
                    const crossdock::ArrowTable& table,
                    const nb::kwargs& arguments) {
   crossdock::GroupByOptions options;
-  for (const auto& [key, value] : arguments) {
-    const auto name = nb::cast<std::string>(key);
-    if (name == "keys") {
-      options.keys = nb::cast<std::vector<std::string>>(value);
-    } else if (name == "aggregates") {
-      for (const nb::handle entry : value) options.aggregates.push_back(aggregate_of(entry));
-    } else if (name == "where") {
-      options.where = nb::cast<std::string>(value);
-    } else if (name == "strategy") {
-      options.strategy = nb::cast<std::string>(value);
-    } else if (name == "batch_rows") {
-      options.batch_rows = nb::cast<int64_t>(value);
-    } else if (name == "filters") {
-      options.filters = nb::cast<std::string>(value);
-    } else if (name == "computed") {
-      for (const auto& [column, expression] :
-           nb::cast<std::vector<std::pair<std::string, std::string>>>(value)) {
-        options.computed.push_back({column, expression});
-      }
-    } else {
-      throw nb::type_error(("GroupBy has no option " + name).c_str());
-    }
+  OptionReader given("GroupBy", arguments);
+  given.read("keys", options.keys);
+  if (const nb::object aggregates = given.take("aggregates"); aggregates.is_valid()) {
+    for (const nb::handle entry : aggregates) options.aggregates.push_back(aggregate_of(entry));
   }
+  given.read("where", options.where);
+  given.read("strategy", options.strategy);
+  given.read("batch_rows", options.batch_rows);
+  given.read("filters", options.filters);
+  std::vector<std::pair<std::string, std::string>> computed;
+  given.read("computed", computed);
+  for (const auto& [column, expression] : computed) {
+    options.computed.push_back({column, expression});
+  }
+  given.finish();
   nb::gil_scoped_release released;
   new (self) GroupByObject{crossdock::GroupBy(engine, table, options), is_long_run(table.rows())};
 }

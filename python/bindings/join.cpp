@@ -70,8 +70,9 @@ crossdock::Residual residual_of(nb::object callable) {
 
 using Items = std::vector<std::tuple<std::string, std::string, std::string>>;
 
-std::vector<crossdock::OutputItem> items_of(const nb::handle& items) {
+std::vector<crossdock::OutputItem> items_of(const nb::object& items) {
   std::vector<crossdock::OutputItem> out;
+  if (!items.is_valid()) return out;
   for (const nb::handle item : items) {
     const auto triple = nb::cast<nb::tuple>(item);
     out.push_back({nb::cast<std::string>(triple[0]),
@@ -79,6 +80,13 @@ std::vector<crossdock::OutputItem> items_of(const nb::handle& items) {
                    nb::cast<std::string>(triple[2])});
   }
   return out;
+}
+
+// Few rows with equal keys have many pairs.
+bool is_long_join(int64_t left_rows, int64_t right_rows) {
+  constexpr double kManyPairs = 1 << 28;
+  return is_long_run(left_rows + right_rows) ||
+         static_cast<double>(left_rows) * static_cast<double>(right_rows) > kManyPairs;
 }
 
 using JoinObject = OperationObject<crossdock::Join>;
@@ -89,40 +97,24 @@ void init_join(JoinObject* self,
                const crossdock::ArrowTable& right,
                const nb::kwargs& arguments) {
   crossdock::JoinOptions options;
-  for (const auto& [key, value] : arguments) {
-    const auto name = nb::cast<std::string>(key);
-    if (name == "on")
-      options.on = nb::cast<std::vector<std::pair<std::string, std::string>>>(value);
-    else if (name == "how")
-      options.how = nb::cast<std::string>(value);
-    else if (name == "output")
-      options.output = items_of(value);
-    else if (name == "null_equals_null")
-      options.null_equals_null = nb::cast<bool>(value);
-    else if (name == "strategy")
-      options.strategy = nb::cast<std::string>(value);
-    else if (name == "build")
-      options.build = nb::cast<std::string>(value);
-    else if (name == "materialize")
-      options.materialize = nb::cast<std::string>(value);
-    else if (name == "sorted_left")
-      options.sorted_left = nb::cast<std::string>(value);
-    else if (name == "sorted_right")
-      options.sorted_right = nb::cast<std::string>(value);
-    else if (name == "filter")
-      options.filter = nb::cast<std::string>(value);
-    else if (name == "partition_bits")
-      options.partition_bits = nb::cast<int>(value);
-    else if (name == "batch_rows")
-      options.batch_rows = nb::cast<int64_t>(value);
-    else if (name == "residual_columns")
-      options.residual_columns = items_of(value);
-    else if (name != "residual")
-      throw nb::type_error(("Join has no option " + name).c_str());
-    else if (!value.is_none())
-      options.residual = residual_of(nb::borrow(value));
-  }
-  const bool is_long = is_long_run(left.rows() + right.rows());
+  OptionReader given("Join", arguments);
+  given.read("on", options.on);
+  given.read("how", options.how);
+  options.output = items_of(given.take("output"));
+  given.read("null_equals_null", options.null_equals_null);
+  given.read("strategy", options.strategy);
+  given.read("build", options.build);
+  given.read("materialize", options.materialize);
+  given.read("sorted_left", options.sorted_left);
+  given.read("sorted_right", options.sorted_right);
+  given.read("filter", options.filter);
+  given.read("partition_bits", options.partition_bits);
+  given.read("batch_rows", options.batch_rows);
+  options.residual_columns = items_of(given.take("residual_columns"));
+  const nb::object residual = given.take("residual");
+  if (residual.is_valid() && !residual.is_none()) options.residual = residual_of(residual);
+  given.finish();
+  const bool is_long = is_long_join(left.rows(), right.rows());
   nb::gil_scoped_release released;
   new (self) JoinObject{crossdock::Join(engine, left, right, options), is_long};
 }

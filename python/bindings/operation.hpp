@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <future>
+#include <optional>
 
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/pair.h>
@@ -13,6 +14,7 @@
 #include <crossdock/crossdock.hpp>
 
 #include "bindings/arrow_capsule.hpp"
+#include "bindings/options.hpp"
 
 namespace crossdock::python {
 
@@ -28,7 +30,8 @@ struct OperationObject {
 inline bool is_long_run(int64_t input_rows) { return input_rows > int64_t{1} << 20; }
 
 // Runs `work` without the GIL. Work that may take long goes to a thread of its own, so that this one
-// can look for signals: the first Ctrl-C cancels the operation and raises KeyboardInterrupt.
+// can look for signals: what the first one raises (KeyboardInterrupt for Ctrl-C) cancels the
+// operation, and is raised once it has ended.
 template <class Work>
 void run_interruptible(crossdock::Operation& operation, bool is_long, const Work& work) {
   if (!is_long) {
@@ -38,23 +41,20 @@ void run_interruptible(crossdock::Operation& operation, bool is_long, const Work
   }
   constexpr auto kPollInterval = std::chrono::milliseconds(50);
   std::future<void> running;
-  bool interrupted = false;
+  std::optional<nb::python_error> interruption;
   {
     nb::gil_scoped_release released;
     running = std::async(std::launch::async, work);
     while (running.wait_for(kPollInterval) != std::future_status::ready) {
-      nb::gil_scoped_acquire held;
-      if (!interrupted && PyErr_CheckSignals() != 0) {
-        interrupted = true;
-        PyErr_Clear();
-        operation.cancel();
+      if (!interruption.has_value()) {
+        nb::gil_scoped_acquire held;
+        if (PyErr_CheckSignals() != 0) interruption.emplace();
       }
+      // More than once: a cancel before the run has begun says nothing to it.
+      if (interruption.has_value()) operation.cancel();
     }
   }
-  if (interrupted) {
-    PyErr_SetNone(PyExc_KeyboardInterrupt);
-    throw nb::python_error();
-  }
+  if (interruption.has_value()) throw std::move(*interruption);
   running.get();
 }
 

@@ -11,21 +11,13 @@ void init_partition(PartitionObject* self,
                     const crossdock::ArrowTable& table,
                     const nb::kwargs& arguments) {
   crossdock::PartitionOptions options;
-  for (const auto& [key, value] : arguments) {
-    const auto name = nb::cast<std::string>(key);
-    if (name == "keys")
-      options.keys = nb::cast<std::vector<std::string>>(value);
-    else if (name == "partitions")
-      options.partitions = nb::cast<int>(value);
-    else if (name == "by")
-      options.by = nb::cast<std::string>(value);
-    else if (name == "output")
-      options.output = nb::cast<std::vector<std::string>>(value);
-    else if (name == "batch_rows")
-      options.batch_rows = nb::cast<int64_t>(value);
-    else
-      throw nb::type_error(("Partition has no option " + name).c_str());
-  }
+  OptionReader given("Partition", arguments);
+  given.read("keys", options.keys);
+  given.read("partitions", options.partitions);
+  given.read("by", options.by);
+  given.read("output", options.output);
+  given.read("batch_rows", options.batch_rows);
+  given.finish();
   nb::gil_scoped_release released;
   new (self)
       PartitionObject{crossdock::Partition(engine, table, options), is_long_run(table.rows())};

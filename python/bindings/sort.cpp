@@ -11,32 +11,21 @@ void init_sort(SortObject* self,
                const crossdock::ArrowTable& table,
                const nb::kwargs& arguments) {
   crossdock::SortOptions options;
-  for (const auto& [key, value] : arguments) {
-    const auto name = nb::cast<std::string>(key);
-    if (name == "keys")
-      for (const auto& [column, descending, nulls_first] :
-           nb::cast<std::vector<std::tuple<std::string, bool, bool>>>(value)) {
-        options.keys.push_back({column, descending, nulls_first});
-      }
-    else if (name == "output")
-      options.output = nb::cast<std::vector<std::pair<std::string, std::string>>>(value);
-    else if (name == "limit")
-      options.limit = nb::cast<int64_t>(value);
-    else if (name == "offset")
-      options.offset = nb::cast<int64_t>(value);
-    else if (name == "stable")
-      options.stable = nb::cast<bool>(value);
-    else if (name == "strategy")
-      options.strategy = nb::cast<std::string>(value);
-    else if (name == "row_index")
-      options.row_index = nb::cast<std::string>(value);
-    else if (name == "batch_rows")
-      options.batch_rows = nb::cast<int64_t>(value);
-    else if (name == "digit_bits")
-      options.digit_bits = nb::cast<int>(value);
-    else
-      throw nb::type_error(("Sort has no option " + name).c_str());
+  OptionReader given("Sort", arguments);
+  std::vector<std::tuple<std::string, bool, bool>> keys;
+  given.read("keys", keys);
+  for (const auto& [column, descending, nulls_first] : keys) {
+    options.keys.push_back({column, descending, nulls_first});
   }
+  given.read("output", options.output);
+  given.read("limit", options.limit);
+  given.read("offset", options.offset);
+  given.read("stable", options.stable);
+  given.read("strategy", options.strategy);
+  given.read("row_index", options.row_index);
+  given.read("batch_rows", options.batch_rows);
+  given.read("digit_bits", options.digit_bits);
+  given.finish();
   nb::gil_scoped_release released;
   new (self) SortObject{crossdock::Sort(engine, table, options), is_long_run(table.rows())};
 }

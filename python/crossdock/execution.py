@@ -50,12 +50,7 @@ from crossdock.operations import (
     renamed,
 )
 from crossdock.sampling import sample_fraction, sample_rows
-from crossdock.streaming import call_interruptibly, interruptible, read_stream
-
-# Pairs of rows above which a join gets a thread of its own, so that this one can see Ctrl-C; below,
-# even a result of all pairs is short. Other operators look at each row a few times at most.
-_LONG_PAIRS = 1 << 28
-_LONG_ROWS = 1 << 20
+from crossdock.streaming import interruptible, read_stream
 
 
 @dataclass(frozen=True)
@@ -74,26 +69,32 @@ class Tracker:
 
     def __init__(self) -> None:
         self._operation: Operation | None = None
-        self._reading: tuple[str, int] | None = None
+        self._reading: str | None = None
 
-    def reading(self, name: str, rows: int) -> None:
-        """A source is being read; `rows` is 0 where the number is not known."""
-        self._reading, self._operation = (name, rows), None
+    @contextlib.contextmanager
+    def reading(self, name: str) -> Iterator[None]:
+        """While a source is read."""
+        self._reading = name
+        try:
+            yield
+        finally:
+            self._reading = None
 
-    def running(self, operation: Operation) -> None:
-        """An operator runs."""
-        self._reading, self._operation = None, operation
-
-    def idle(self) -> None:
-        """Nothing runs."""
-        self._reading = self._operation = None
+    @contextlib.contextmanager
+    def running(self, operation: Operation) -> Iterator[None]:
+        """While an operator runs."""
+        self._operation = operation
+        try:
+            yield
+        finally:
+            self._operation = None
 
     def progress(self) -> tuple[str, int, int] | None:
         """(phase, rows done, rows in all; 0 = not known), or None when nothing runs."""
         operation, reading = self._operation, self._reading
         if operation is not None:
             return operation.progress()
-        return (f"read {reading[0]}", 0, reading[1]) if reading is not None else None
+        return (f"read {reading}", 0, 0) if reading is not None else None
 
 
 class Execution:
@@ -105,15 +106,14 @@ class Execution:
         self.profiling = profiling
         self.steps: list[Step] = []
         self._residual_error: CrossdockError | None = None
-        self._may_be_long = False
         self._input_rows = 0
 
     def table(self, node: Node) -> Any:
         """The whole result as a pyarrow.Table."""
         if isinstance(node, Scan):
-            self.tracker.reading(node.source.name, 0)
             start = time.perf_counter()
-            found = node.source.table(node.columns, node.predicate)
+            with self.tracker.reading(node.source.name):
+                found = node.source.table(node.columns, node.predicate)
             self._record(node, start, found.num_rows)
             return found
         if isinstance(node, GroupBy) and not node.keys:
@@ -204,7 +204,6 @@ class Execution:
         left, right = self.native(node.left), self.native(node.right)
         left_rows, right_rows = left[0].num_rows, right[0].num_rows
         self._input_rows = left_rows + right_rows
-        self._may_be_long = left_rows * right_rows > _LONG_PAIRS
         with public_errors():
             return plan_native_join(self.engine, node, (left, right), self._residual(node))
 
@@ -236,8 +235,7 @@ class Execution:
             return self._native_result(node)
         start = time.perf_counter()
         if isinstance(node, Scan):
-            self.tracker.reading(node.source.name, 0)
-            with public_errors():
+            with self.tracker.reading(node.source.name), public_errors():
                 found = node.source.native(self.engine, node.columns, node.predicate)
         else:
             reader = pa.RecordBatchReader.from_batches(node.schema, self.batches(node))
@@ -278,33 +276,22 @@ class Execution:
 
     def _sized(self, table: Named) -> Named:
         self._input_rows = table[0].num_rows
-        self._may_be_long = self._input_rows > _LONG_ROWS
         return table
 
     def _run(self, node: Operated, run: Callable[[Any], Any]) -> Any:
         operation = self.operation(node)
-        self.tracker.running(operation)
         start = time.perf_counter()
-        try:
-            with self._run_errors():
-                found = call_interruptibly(
-                    lambda: run(operation), operation.cancel, self._may_be_long
-                )
-        finally:
-            self.tracker.idle()
+        with self.tracker.running(operation), self._run_errors():
+            found = run(operation)
         self._record(node, start, 0, operation)
         return found
 
     def _stream(self, node: Operated) -> Iterator[Any]:
         operation = self.operation(node)
-        self.tracker.running(operation)
-        try:
-            with self._run_errors():
-                reader = pa.RecordBatchReader.from_stream(operation.stream())
-                for batch in interruptible(reader, operation.cancel):
-                    yield renamed(batch, node.schema)
-        finally:
-            self.tracker.idle()
+        with self.tracker.running(operation), self._run_errors():
+            reader = pa.RecordBatchReader.from_stream(operation.stream())
+            for batch in interruptible(reader, operation.cancel):
+                yield renamed(batch, node.schema)
 
     def _sampled(self, node: Sample) -> Iterator[Any]:
         batches = self.batches(node.input)

@@ -104,7 +104,6 @@ def _describe(execution: Execution, node: Node, read: bool) -> dict[str, Any]:
     plan = None
     if read and not any(_is_result(below) for below in inputs_of(node)):
         plan = json.loads(execution.operation(node).plan())
-        execution.tracker.idle()
     found = {"operator": operator_name(node), "headline": headline(node), "plan": plan}
     return {**found, "columns": list(node.schema.names), "inputs": inputs}
 

@@ -1,10 +1,13 @@
-"""Reads Arrow streams and runs joins so that Ctrl-C works while they are awaited."""
+"""Reads Arrow streams, so that Ctrl-C works while they are awaited."""
 
 from __future__ import annotations
 
+import _thread
+import atexit
 import contextlib
 import queue
-import threading
+import time
+import weakref
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -17,41 +20,6 @@ def read_stream(source: Any) -> Any:
     return pa.RecordBatchReader.from_stream(source).read_all()
 
 
-def call_interruptibly(
-    work: Callable[[], Any], cancel: Callable[[], None], may_be_long: bool
-) -> Any:
-    """What `work` returns or raises. If it may be long, another thread does it, and this one waits
-    where Ctrl-C reaches it: then `cancel` is called and waited for."""
-    if not may_be_long:
-        return work()
-    result: list[Any] = []
-    failure: list[BaseException] = []
-    # Not Thread.join: interrupted, it takes a thread that still runs for one that has ended.
-    done = threading.Event()
-
-    def attempt() -> None:
-        try:
-            result.append(work())
-        except BaseException as error:  # noqa: BLE001 - it is raised in the thread that waits
-            failure.append(error)
-        finally:
-            done.set()
-
-    threading.Thread(target=attempt, daemon=True).start()
-    try:
-        done.wait()
-        if failure:
-            raise failure[0]
-        return result[0]
-    except BaseException:
-        if not done.is_set():
-            cancel()
-            done.wait()
-        raise
-    finally:
-        failure.clear()  # or the failure and its trace-back would hold each other, and the join
-
-
 def interruptible(reader: Any, cancel: Callable[[], None]) -> Iterator[Any]:
     """The batches of `reader`, which another thread waits for, one ahead.
 
@@ -59,44 +27,83 @@ def interruptible(reader: Any, cancel: Callable[[], None]) -> Iterator[Any]:
     take seconds; a queue of Python does look. When this iterator is left early, by an error or
     because nobody wants more, `cancel` is called and the other thread has ended.
     """
-    ready: queue.Queue[tuple[Any, BaseException | None]] = queue.Queue(1)
-    done = threading.Event()
-    threading.Thread(target=_pump, args=(reader, ready, done), daemon=True).start()
-    finished = False
+    pump = _Pump(reader, cancel)
     try:
-        while not finished:
-            batch, error = ready.get()
-            finished = batch is None
-            if error is not None:
-                raise error
-            if batch is not None:
-                yield batch
+        pump.start()
+        yield from pump.batches()
     finally:
-        if not finished:
-            cancel()
-        while not done.wait(0.001):
-            _empty(ready)
-        # An error left in the queue, or here, would hold its trace-back, and that the queue, the
-        # stream and a batch.
-        _empty(ready)
-        error = None
+        pump.end()
 
 
-def _empty(ready: queue.Queue[tuple[Any, BaseException | None]]) -> None:
-    with contextlib.suppress(queue.Empty):
+class _Pump:
+    """A thread that reads batches, one ahead of who takes them. Whatever interrupts its making or
+    its use, `end` leaves no thread behind: nothing here waits but in calls that a signal cannot
+    leave half done, as it can those of queue.Queue, threading.Event and threading.Thread."""
+
+    def __init__(self, reader: Any, cancel: Callable[[], None]) -> None:
+        self._reader = reader
+        self._cancel = cancel
+        self._wanted: queue.SimpleQueue[bool] = queue.SimpleQueue()  # one True a batch
+        self._ready: queue.SimpleQueue[tuple[Any, BaseException | None]] = queue.SimpleQueue()
+        # Who takes the token decides: the thread, that it reads, or `end`, that it never will. Who
+        # is interrupted in `start` cannot know whether there is a thread already.
+        self._token = [True]
+        self._ended = False
+        _pumps.add(self)
+
+    def start(self) -> None:
+        self._wanted.put(True)
+        _thread.start_new_thread(self._run, ())
+
+    def batches(self) -> Iterator[Any]:
         while True:
-            ready.get_nowait()
+            self._wanted.put(True)
+            batch, error = self._ready.get()
+            if error is not None:
+                try:
+                    raise error
+                finally:
+                    error = None  # or it and its trace-back would hold each other, and the stream
+            if batch is None:
+                return
+            yield batch
+
+    def end(self) -> None:
+        """Waits until nothing reads, and nothing will. May be called twice."""
+        if self._take_token():
+            self._ended = True
+        while not self._ended:
+            self._wanted.put(False)
+            self._cancel()
+            time.sleep(0.001)
+        with contextlib.suppress(queue.Empty):  # an error in it would hold the stream
+            while True:
+                self._ready.get_nowait()
+
+    def _take_token(self) -> bool:
+        with contextlib.suppress(IndexError):
+            return self._token.pop()
+        return False
+
+    def _run(self) -> None:
+        if not self._take_token():
+            return
+        try:
+            while self._wanted.get() and (batch := next(self._reader, None)) is not None:
+                self._ready.put((batch, None))
+            self._ready.put((None, None))
+        except BaseException as error:  # noqa: BLE001 - it is raised in the thread that waits
+            self._ready.put((None, error))
+        finally:
+            self._ended = True
 
 
-def _pump(
-    reader: Any, ready: queue.Queue[tuple[Any, BaseException | None]], done: threading.Event
-) -> None:
-    try:
-        for batch in reader:
-            ready.put((batch, None))
-    except BaseException as error:  # noqa: BLE001 - it is raised in the thread that waits
-        ready.put((None, error))
-    else:
-        ready.put((None, None))
-    finally:
-        done.set()
+# Iterators still open when the interpreter ends: its end would stop their threads in the middle of
+# the engine, and then wait for them.
+_pumps: weakref.WeakSet[_Pump] = weakref.WeakSet()
+
+
+@atexit.register
+def _end_pumps() -> None:
+    for pump in list(_pumps):
+        pump.end()

@@ -1,8 +1,13 @@
-"""Calls in threads of their own, for tests that do something to a run meanwhile."""
+"""Calls in threads and interpreters of their own, for tests that act on a run meanwhile."""
 
 from __future__ import annotations
 
+import os
+import signal
+import subprocess
+import sys
 import threading
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -26,3 +31,35 @@ class Ended:
     def wait(self, seconds: float) -> bool:
         self._thread.join(seconds)
         return not self._thread.is_alive()
+
+
+def run_python(script: str, seconds: float) -> subprocess.CompletedProcess[str]:
+    """A script in an interpreter of its own."""
+    return subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, timeout=seconds, check=False
+    )
+
+
+def interrupt_python(script: str) -> tuple[str, str]:
+    """What a script prints, and its errors, that gets Ctrl-C half a second after it has printed
+    "started", and has to end within two seconds."""
+    process = subprocess.Popen(
+        [sys.executable, "-c", script],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=os.environ | {"PYTHONUNBUFFERED": "1"},
+        # Started by a shell in the background, it would inherit that Ctrl-C is ignored.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+    )
+    try:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "started\n"
+        time.sleep(0.5)
+        process.send_signal(signal.SIGINT)
+        start = time.monotonic()
+        output, errors = process.communicate(timeout=20)
+    finally:
+        process.kill()
+    assert time.monotonic() - start < 2
+    return output, errors

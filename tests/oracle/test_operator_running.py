@@ -4,17 +4,13 @@ dropped half way. Whatever happens, no memory stays behind."""
 from __future__ import annotations
 
 import gc
-import os
-import signal
-import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from typing import Any
 
 import pyarrow as pa
 import pytest
-from background import Ended
+from background import Ended, interrupt_python, run_python
 from crossdock import _native
 from operator_calls import OPERATIONS, spread_table
 
@@ -168,21 +164,22 @@ RUNS = {
 
 @pytest.mark.parametrize("name", list(RUNS))
 def test_ctrl_c_ends_an_operation(name: str) -> None:
-    process = subprocess.Popen(
-        [sys.executable, "-c", SCRIPT.format(run=RUNS[name])],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        env=os.environ | {"PYTHONUNBUFFERED": "1"},
-    )
-    try:
-        assert process.stdout is not None
-        assert process.stdout.readline() == "started\n"
-        time.sleep(0.6)
-        process.send_signal(signal.SIGINT)
-        start = time.monotonic()
-        output, errors = process.communicate(timeout=20)
-    finally:
-        process.kill()
-    assert time.monotonic() - start < 2
+    output, errors = interrupt_python(SCRIPT.format(run=RUNS[name]))
     assert output == "interrupted True, used 0\n", errors
+
+
+def test_an_iterator_left_open_does_not_hold_up_the_end_of_the_interpreter() -> None:
+    ended = run_python(
+        """
+import numpy as np, pyarrow as pa, crossdock as xd
+keys = (np.arange(1_500_000) * 2654435761) % 999_983
+table = pa.table({"k": keys, "t": pa.array(keys).cast(pa.utf8())})
+rows = xd.connect(threads=2).from_arrow(table)
+batches = [rows.sort("t").to_batches(), rows.join(rows, on="k", suffix="_b").to_batches()]
+for each in batches:
+    next(each)
+print("left open")
+""",
+        30,
+    )
+    assert (ended.returncode, ended.stdout) == (0, "left open\n"), ended.stderr

@@ -3,10 +3,6 @@
 from __future__ import annotations
 
 import gc
-import os
-import signal
-import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -15,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
-from background import Ended
+from background import Ended, interrupt_python, run_python
 from crossdock import _native
 
 EQUAL_ROWS = 100_000  # on both sides, all of one key: 10^10 pairs
@@ -186,12 +182,6 @@ def test_a_residual_must_answer_one_boolean_a_pair(
     assert raised.value.args[1] == "ExpressionError"
 
 
-def run_python(script: str, seconds: float) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-c", script], capture_output=True, text=True, timeout=seconds, check=False
-    )
-
-
 def test_a_dropped_stream_does_not_wait_for_a_residual() -> None:
     """The predicate needs the interpreter's lock, which the one who drops the stream holds."""
     ended = run_python(
@@ -244,24 +234,7 @@ with xd.connect(threads=2, memory="512MiB") as dock:
     ids=["count", "agg", "to_batches"],
 )
 def test_ctrl_c_ends_a_long_join(run: str, rows: int) -> None:
-    script = LONG_JOIN.format(rows=rows, run=run)
-    process = subprocess.Popen(
-        [sys.executable, "-c", script],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        env=os.environ | {"PYTHONUNBUFFERED": "1"},
-    )
-    try:
-        assert process.stdout is not None
-        assert process.stdout.readline() == "started\n"
-        time.sleep(0.5)
-        process.send_signal(signal.SIGINT)
-        start = time.monotonic()
-        _, errors = process.communicate(timeout=20)
-    finally:
-        process.kill()
-    assert time.monotonic() - start < 2
+    _, errors = interrupt_python(LONG_JOIN.format(rows=rows, run=run))
     assert errors.rstrip().endswith("KeyboardInterrupt")
 
 

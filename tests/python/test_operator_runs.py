@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import _thread
 import os
 import signal
 import threading
@@ -79,6 +80,47 @@ def test_ctrl_c_stops_a_run_and_the_dock_works_on(scattered: pa.Table, name: str
         assert time.perf_counter() - start < 5
         assert dock.progress() is None
         assert rows.limit(100).sort("v", limit=2).count() == 2
+
+
+def running_threads() -> int:
+    """The number of Python's threads, once those that end have ended."""
+    for _ in range(300):
+        if _thread._count() == 0:
+            break
+        time.sleep(0.01)
+    return _thread._count() + 1
+
+
+def raise_interrupt(signum: int, frame: object) -> None:
+    raise KeyboardInterrupt
+
+
+def interrupted_after(seconds: float, run: Callable[[], object]) -> bool:
+    try:
+        signal.setitimer(signal.ITIMER_REAL, seconds)
+        run()
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        time.sleep(0)  # where a signal that came before this is seen
+    except KeyboardInterrupt:
+        return True
+    return False
+
+
+@pytest.mark.parametrize("name", ["distinct", "sorted batches"])
+def test_an_interrupt_at_any_moment_leaves_nothing_behind(name: str) -> None:
+    values = pa.array(range(1_200_000), pa.int64())
+    before = signal.signal(signal.SIGALRM, raise_interrupt)
+    try:
+        with xd.connect(threads=2) as dock:
+            rows = dock.from_arrow(pa.table({"k": values, "v": values}))
+            interrupted = 0
+            for step in range(60):
+                interrupted += interrupted_after(0.0003 * (step + 1), lambda: RUNS[name](rows))
+                assert wait_until_free(dock) == 0
+                assert running_threads() == 1
+            assert interrupted > 0
+    finally:
+        signal.signal(signal.SIGALRM, before)
 
 
 @pytest.mark.parametrize("name", ["group_by", "sort"])
