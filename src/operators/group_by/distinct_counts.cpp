@@ -2,7 +2,6 @@
 #include "operators/group_by/distinct_counts.hpp"
 
 #include <algorithm>
-#include <chrono>
 #include <cstring>
 
 #include "operators/group_by/column_builder.hpp"
@@ -88,19 +87,17 @@ Result<ColumnView> zero_column(const DataType& type,
 
 // What the runs within one run share.
 struct DistinctGroupBy::Stage {
-  const CancelFlag* cancel;
-  RunProgress* progress;
-  RunProfile* profile;
+  OperatorRun* whole;
 
   // Runs `operation` into `sink` and adds its phases, named after the stage, to the profile.
   Status run(const Operator& operation, const std::string& name, RowSink& sink) const {
     RunProfile own;
-    const Status status = operation.run(sink, *cancel, *progress, own);
+    const Status status = operation.run(sink, *whole->cancel, *whole->progress, own);
     for (PhaseTime& phase : own.phases) {
       phase.name = name + ": " + phase.name;
-      profile->phases.push_back(std::move(phase));
+      whole->profile->phases.push_back(std::move(phase));
     }
-    profile->result_rows = own.result_rows;
+    whole->profile->result_rows = own.result_rows;
     return status;
   }
   Result<TablePtr> collect(const Operator& operation, const std::string& name) const {
@@ -239,12 +236,8 @@ GroupSpec DistinctGroupBy::final_spec() const {
   return spec;
 }
 
-Status DistinctGroupBy::run(RowSink& sink,
-                            const CancelFlag& cancel,
-                            RunProgress& progress,
-                            RunProfile& profile) const {
-  const auto start = std::chrono::steady_clock::now();
-  const Stage stage{&cancel, &progress, &profile};
+Status DistinctGroupBy::run_phases(OperatorRun& run) const {
+  const Stage stage{&run};
   std::vector<TablePtr> counts;
   for (const DistinctColumn& distinct : distincts_) {
     CD_ASSIGN(TablePtr table, count_values(distinct, stage));
@@ -256,12 +249,8 @@ Status DistinctGroupBy::run(RowSink& sink,
   RunEnvironment environment = environment_;
   environment.threads = worker_count();
   CD_ASSIGN(auto last, TableGroupBy::create(final_spec(), std::move(united), environment));
-  RenamingSink renaming(sink, schema_);
-  CD_TRY(stage.run(*last, "bring together", renaming));
-  const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
-  profile.total_seconds = elapsed.count();
-  progress.phase.store("done");
-  return {};
+  RenamingSink renaming(*run.sink, schema_);
+  return stage.run(*last, "bring together", renaming);
 }
 
 }  // namespace crossdock

@@ -24,12 +24,14 @@ class DistinctGroupBy final : public Operator {
   const SchemaPtr& schema() const override { return schema_; }
   int worker_count() const override { return main_->worker_count(); }
   OperatorPlan describe() const override;
-  Status run(RowSink& sink,
-             const CancelFlag& cancel,
-             RunProgress& progress,
-             RunProfile& profile) const override;
 
  private:
+  const char* what() const override { return "the group-by"; }
+  const RunEnvironment& environment() const override { return environment_; }
+  // The runs within this one have teams of their own.
+  int team_size(const RowSink&) const override { return 1; }
+  Status run_phases(OperatorRun& run) const override;
+
   struct Stage;
   struct DistinctColumn {
     int column;

@@ -2,7 +2,6 @@
 #include "operators/group_by/group_by.hpp"
 
 #include <algorithm>
-#include <chrono>
 #include <limits>
 #include <optional>
 
@@ -199,30 +198,13 @@ Status TableGroupBy::run_groups(GroupRun& run) const {
   return run_two_phases(run);
 }
 
-Status TableGroupBy::run(RowSink& sink,
-                         const CancelFlag& cancel,
-                         RunProgress& progress,
-                         RunProfile& profile) const {
-  const auto start = std::chrono::steady_clock::now();
-  std::optional<Team> team;
-  CD_TRY(start_team(worker_count(), team));
-  GroupRun run;
-  run.what = "the group-by";
-  run.team = &*team;
-  run.memory = environment_.memory.get();
-  run.sink = &sink;
-  run.cancel = &cancel;
-  run.progress = &progress;
-  run.profile = &profile;
+Status TableGroupBy::run_phases(OperatorRun& shared) const {
+  GroupRun run(shared);
   run.morsels = &morsels_;
   run.rows = store_->rows();
   run.machine = environment_.machine;
   run.keyless = spec_.keys.empty();
-  CD_TRY(run_groups(run));
-  const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
-  profile.total_seconds = elapsed.count();
-  progress.phase.store("done");
-  return {};
+  return run_groups(run);
 }
 
 }  // namespace crossdock

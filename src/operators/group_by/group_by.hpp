@@ -27,12 +27,12 @@ class TableGroupBy final : public Operator {
   const SchemaPtr& schema() const override { return schema_; }
   int worker_count() const override;
   OperatorPlan describe() const override;
-  Status run(RowSink& sink,
-             const CancelFlag& cancel,
-             RunProgress& progress,
-             RunProfile& profile) const override;
 
  private:
+  const char* what() const override { return "the group-by"; }
+  const RunEnvironment& environment() const override { return environment_; }
+  Status run_phases(OperatorRun& run) const override;
+
   TableGroupBy() = default;
   Result<std::vector<KeyColumnRange>> scan_ranges(GroupRun& run) const;
   Result<GroupKeyPlan> plan_keys(GroupRun& run) const;

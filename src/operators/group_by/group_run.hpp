@@ -27,6 +27,8 @@ struct GroupCourse {
 };
 
 struct GroupRun : OperatorRun {
+  explicit GroupRun(const OperatorRun& shared) : OperatorRun(shared) {}
+
   const std::vector<Morsel>* morsels = nullptr;
   int64_t rows = 0;
   Machine machine;

@@ -3,9 +3,7 @@
 
 #include <algorithm>
 #include <bit>
-#include <chrono>
 #include <limits>
-#include <system_error>
 
 #include "base/check.hpp"
 #include "operators/merge_join/merge_strategy.hpp"
@@ -328,21 +326,8 @@ Status HashJoin::run_strategy(JoinRun& run, Strategy strategy) const {
   return {};
 }
 
-Status HashJoin::run(RowSink& sink,
-                     const CancelFlag& cancel,
-                     RunProgress& progress,
-                     RunProfile& profile) const {
-  const auto start = std::chrono::steady_clock::now();
-  std::optional<Team> team;
-  CD_TRY(start_team(worker_count(), team));
-  JoinRun run;
-  run.what = "the join";
-  run.team = &*team;
-  run.memory = environment_.memory.get();
-  run.sink = &sink;
-  run.cancel = &cancel;
-  run.progress = &progress;
-  run.profile = &profile;
+Status HashJoin::run_phases(OperatorRun& shared) const {
+  JoinRun run(shared);
   run.spec = &spec_;
   run.machine = environment_.machine;
   run.partition_bits = partition_bits_;
@@ -359,15 +344,12 @@ Status HashJoin::run(RowSink& sink,
   bool done = false;
   CD_TRY(emit_null_aware(run, done));
   if (!done) CD_TRY(run_attempt(run, choice_.chosen.strategy));
-  const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
-  profile.total_seconds = elapsed.count();
   for (const int side : {0, 1}) {
     if (choice_.order[side] == SeenOrder::kSampled && run.findings.order[side] == "unsorted") {
       run.findings.strategy_change = "a side is not sorted, though its sample was";
     }
   }
-  profile.facts = findings_as_facts(run.findings);
-  progress.phase.store("done");
+  run.profile->facts = findings_as_facts(run.findings);
   return {};
 }
 

@@ -29,12 +29,12 @@ class HashJoin : public Operator {
   const SchemaPtr& schema() const override { return schema_; }
   int worker_count() const override;
   OperatorPlan describe() const override;
-  Status run(RowSink& sink,
-             const CancelFlag& cancel,
-             RunProgress& progress,
-             RunProfile& profile) const override;
 
  private:
+  const char* what() const override { return "the join"; }
+  const RunEnvironment& environment() const override { return environment_; }
+  Status run_phases(OperatorRun& run) const override;
+
   HashJoin() = default;
   Status prepare();
   int64_t rows(Side side) const { return stores_[static_cast<int>(side)]->rows(); }

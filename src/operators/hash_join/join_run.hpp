@@ -27,8 +27,10 @@ struct JoinFindings {
 
 Facts findings_as_facts(const JoinFindings& findings);
 
-// Everything a strategy works with. Owned by HashJoin::run; workers get references.
+// Everything a strategy works with. Owned by HashJoin::run_phases; workers get references.
 struct JoinRun : OperatorRun {
+  explicit JoinRun(const OperatorRun& shared) : OperatorRun(shared) {}
+
   const ProbeContext* probe = nullptr;
   const OutputContext* output = nullptr;
   const OutputPlan* plan = nullptr;

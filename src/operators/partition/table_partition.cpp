@@ -2,7 +2,6 @@
 #include "operators/partition/table_partition.hpp"
 
 #include <algorithm>
-#include <chrono>
 #include <numeric>
 
 #include "operators/partition/row_numberer.hpp"
@@ -167,26 +166,15 @@ Status TablePartition::emit_rows(OperatorRun& run, const Places& places) const {
       });
 }
 
-Status TablePartition::run(RowSink& sink,
-                           const CancelFlag& cancel,
-                           RunProgress& progress,
-                           RunProfile& profile) const {
-  const auto start = std::chrono::steady_clock::now();
-  std::optional<Team> team;
-  CD_TRY(start_team(worker_count(), team));
-  OperatorRun run{
-      "the partitioning", &*team, environment_.memory.get(), &sink, &cancel, &progress, &profile};
+Status TablePartition::run_phases(OperatorRun& run) const {
   Places places;
   CD_TRY(number_rows(run, places));
   CD_TRY(place_rows(run, places));
   places.numbers.reset();
-  if (!sink.counts_only()) CD_TRY(emit_rows(run, places));
-  profile.result_rows = store_->rows();
+  if (!run.sink->counts_only()) CD_TRY(emit_rows(run, places));
+  run.profile->result_rows = store_->rows();
   const int64_t largest = *std::max_element(partition_rows_.begin(), partition_rows_.end());
-  profile.facts = {{"largest_partition_rows", largest}};
-  const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
-  profile.total_seconds = elapsed.count();
-  progress.phase.store("done");
+  run.profile->facts = {{"largest_partition_rows", largest}};
   return {};
 }
 

@@ -26,15 +26,15 @@ class TablePartition : public Operator {
   const SchemaPtr& schema() const override { return schema_; }
   int worker_count() const override;
   OperatorPlan describe() const override;
-  Status run(RowSink& sink,
-             const CancelFlag& cancel,
-             RunProgress& progress,
-             RunProfile& profile) const override;
 
   // Rows of each partition, in the order of the result. Of the last run that succeeded.
   const std::vector<int64_t>& partition_rows() const { return partition_rows_; }
 
  private:
+  const char* what() const override { return "the partitioning"; }
+  const RunEnvironment& environment() const override { return environment_; }
+  Status run_phases(OperatorRun& run) const override;
+
   struct Places;
   TablePartition() = default;
   Status number_rows(OperatorRun& run, Places& places) const;

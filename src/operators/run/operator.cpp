@@ -1,7 +1,8 @@
-// Teams of a fitting size.
+// Teams of a fitting size, and the frame of every run.
 #include "operators/run/operator.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <system_error>
 
 namespace crossdock {
@@ -10,6 +11,21 @@ namespace {
 constexpr int64_t kRowsPerWorker = 1 << 16;  // fewer rows than this do not pay for a thread
 
 }  // namespace
+
+Status Operator::run(RowSink& sink,
+                     const CancelFlag& cancel,
+                     RunProgress& progress,
+                     RunProfile& profile) const {
+  const auto start = std::chrono::steady_clock::now();
+  std::optional<Team> team;
+  CD_TRY(start_team(team_size(sink), team));
+  OperatorRun run{what(), &*team, environment().memory.get(), &sink, &cancel, &progress, &profile};
+  CD_TRY(run_phases(run));
+  const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
+  profile.total_seconds = elapsed.count();
+  progress.phase.store("done");
+  return {};
+}
 
 Status start_team(int worker_count, std::optional<Team>& team) {
   try {

@@ -38,10 +38,18 @@ class Operator {
 
   // Runs to the end and fills `profile`. One run at a time per operator; `sink` is called from
   // worker_count() workers, of which the calling thread is one.
-  virtual Status run(RowSink& sink,
-                     const CancelFlag& cancel,
-                     RunProgress& progress,
-                     RunProfile& profile) const = 0;
+  Status run(RowSink& sink,
+             const CancelFlag& cancel,
+             RunProgress& progress,
+             RunProfile& profile) const;
+
+ private:
+  virtual const char* what() const = 0;  // in errors: "the join"
+  virtual const RunEnvironment& environment() const = 0;
+  // Workers that the phases of a run into `sink` keep busy, at most worker_count().
+  virtual int team_size(const RowSink& /*sink*/) const { return worker_count(); }
+  // The run itself. Everything in `run` is set; what takes time is a phase of it.
+  virtual Status run_phases(OperatorRun& run) const = 0;
 };
 
 // Starts the threads of a run. Error kInternal, with advice, when the system refuses them.

@@ -12,7 +12,7 @@
 
 namespace crossdock {
 
-// Owned by TableSort::run; strategies get references.
+// Owned by TableSort::run_phases; strategies get references.
 struct SortRun {
   OperatorRun* run = nullptr;
   const SortSpec* spec = nullptr;

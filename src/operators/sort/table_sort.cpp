@@ -2,7 +2,6 @@
 #include "operators/sort/table_sort.hpp"
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 
 namespace crossdock {
@@ -210,20 +209,20 @@ Status TableSort::run_strategy(SortRun& sort) const {
   return strategy == SortStrategy::kLsd ? run_lsd(sort) : run_msd(sort);
 }
 
-Status TableSort::run(RowSink& sink,
-                      const CancelFlag& cancel,
-                      RunProgress& progress,
-                      RunProfile& profile) const {
-  const auto start = std::chrono::steady_clock::now();
-  if (sink.counts_only() && spec_.strategy != SortStrategy::kPresorted) {
-    profile.result_rows = end_row() - first_row();  // no order changes a count
-    progress.phase.store("done");
+// No order changes a count; a sort that is to check the order still does.
+bool TableSort::knows_count(const RowSink& sink) const {
+  return sink.counts_only() && spec_.strategy != SortStrategy::kPresorted;
+}
+
+int TableSort::team_size(const RowSink& sink) const {
+  return knows_count(sink) ? 1 : worker_count();
+}
+
+Status TableSort::run_phases(OperatorRun& run) const {
+  if (knows_count(*run.sink)) {
+    run.profile->result_rows = end_row() - first_row();
     return {};
   }
-  std::optional<Team> team;
-  CD_TRY(start_team(worker_count(), team));
-  OperatorRun run{
-      "the sort", &*team, environment_.memory.get(), &sink, &cancel, &progress, &profile};
   SortRun sort;
   sort.run = &run;
   sort.spec = &spec_;
@@ -235,15 +234,12 @@ Status TableSort::run(RowSink& sink,
   sort.schema = schema_;
   sort.first_row = first_row();
   sort.end_row = end_row();
-  sort.batch_rows = batch_rows(sink);
+  sort.batch_rows = batch_rows(*run.sink);
   sort.seed = environment_.seed;
   CD_TRY(run_strategy(sort));
   sort.note("key_form",
             std::string(sort.keys.is_exact() ? "exact words" : "prefix words and ties"));
   sort.note("word_bits", int64_t{sort.keys.word_bits()});
-  const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
-  profile.total_seconds = elapsed.count();
-  progress.phase.store("done");
   return {};
 }
 

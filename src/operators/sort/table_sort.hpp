@@ -32,12 +32,13 @@ class TableSort final : public Operator {
   OperatorPlan describe() const override;
   // Errors while running: CD-201; CD-303 for a result batch with too much text; CD-401; CD-105 if
   // the rows turn out not to be in the order that strategy kPresorted was asked for.
-  Status run(RowSink& sink,
-             const CancelFlag& cancel,
-             RunProgress& progress,
-             RunProfile& profile) const override;
 
  private:
+  const char* what() const override { return "the sort"; }
+  const RunEnvironment& environment() const override { return environment_; }
+  int team_size(const RowSink& sink) const override;
+  Status run_phases(OperatorRun& run) const override;
+
   struct Considered {
     SortStrategy strategy;
     SortCost cost;
@@ -50,6 +51,7 @@ class TableSort final : public Operator {
   int64_t first_row() const;
   int64_t end_row() const;
   int64_t batch_rows(const RowSink& sink) const;
+  bool knows_count(const RowSink& sink) const;
   bool is_one_word() const;
   Status settle_keys(SortRun& sort, bool scan) const;
   Status run_strategy(SortRun& sort) const;
