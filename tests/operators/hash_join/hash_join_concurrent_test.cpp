@@ -1,53 +1,26 @@
 // Joins of four workers: every strategy and kind, skewed sides, slow readers, cancelled and failing runs.
 // The thread sanitizer runs these.
 #include <algorithm>
-#include <chrono>
 #include <thread>
 #include <tuple>
 #include <unordered_map>
 
 #include <gtest/gtest.h>
 
-#include "operators/hash_join/hash_join.hpp"
-#include "table/arrow_builder.hpp"
+#include "operators/hash_join/planned_join.hpp"
 
 namespace crossdock {
 namespace {
 
-using namespace arrow_test;
+using namespace join_test;
 
-constexpr int kWorkers = 4;
-constexpr int64_t kAbsent = -1;
-constexpr int64_t kNull = std::numeric_limits<int64_t>::min();  // in lists of keys: a null
-
-using Keys = std::vector<int64_t>;
 using RowPairs =
     std::vector<std::pair<int64_t, int64_t>>;  // rows of left and right, kAbsent for none
-
-TablePtr table_of(const Keys& keys) {
-  constexpr size_t kPieceRows = 50'000;
-  std::vector<Columns> batches;
-  for (size_t begin = 0; begin == 0 || begin < keys.size(); begin += kPieceRows) {
-    Optionals<int64_t> values;
-    Optionals<int64_t> rows;
-    for (size_t i = begin; i < std::min(keys.size(), begin + kPieceRows); ++i) {
-      values.push_back(keys[i] == kNull ? std::nullopt : std::optional<int64_t>(keys[i]));
-      rows.push_back(static_cast<int64_t>(i));
-    }
-    batches.push_back({{"k", fixed<int64_t>("l", values)}, {"row", fixed<int64_t>("l", rows)}});
-  }
-  return make_table(std::move(batches));
-}
 
 // A multiple of an odd number: dense keys become sparse ones.
 int64_t sparse(int64_t key) {
   return static_cast<int64_t>(static_cast<uint64_t>(key) * 0x9E3779B97F4A7C15U);
 }
-
-struct Sides {
-  Keys left;
-  Keys right;
-};
 
 enum class Shape { kUnique, kSparse, kHeavy, kDuplicates };
 
@@ -125,32 +98,6 @@ JoinSpec spec_of(JoinKind kind, Strategy strategy, Side build) {
   return spec;
 }
 
-// A planned join of two tables and the memory it may use.
-struct Planned {
-  std::shared_ptr<Memory> memory;
-  std::unique_ptr<HashJoin> join;
-
-  Planned(JoinSpec spec, const Sides& sides, int64_t memory_bytes = int64_t{512} << 20)
-      : memory(Memory::create(memory_bytes)) {
-    auto made = HashJoin::create(std::move(spec),
-                                 table_of(sides.left),
-                                 table_of(sides.right),
-                                 {memory, kWorkers, Machine{}, 42});
-    if (!made.ok()) {
-      ADD_FAILURE() << made.error().message;
-      return;
-    }
-    join = std::move(made.value());
-    EXPECT_EQ(join->worker_count(), kWorkers);
-  }
-
-  Status run(RowSink& sink, const CancelFlag& cancel) const {
-    RunProgress progress;
-    RunProfile profile;
-    return join->run(sink, cancel, progress, profile);
-  }
-};
-
 using Kinds = std::tuple<JoinKind, Strategy, Shape, Side>;
 
 class HashJoinConcurrent : public testing::TestWithParam<Kinds> {};
@@ -224,43 +171,13 @@ TEST(HashJoinConcurrentQueue, ASlowReaderGetsEveryRow) {
   spec.batch_rows = kBlockRows;
   const Planned planned(std::move(spec), sides);
   ASSERT_NE(planned.join, nullptr);
-  const CancelFlag cancel;
-  QueueSink sink(2, cancel);
-  std::thread runner([&] { sink.close(planned.run(sink, cancel)); });
-  std::vector<Batch> batches;
-  while (true) {
-    auto batch = sink.next();
-    ASSERT_TRUE(batch.ok());
-    if (!batch.value().has_value()) break;
-    if (batches.size() % 16 == 0) std::this_thread::sleep_for(std::chrono::milliseconds(1));
-    batches.push_back(std::move(*batch.value()));
-  }
-  runner.join();
-  EXPECT_EQ(rows_of(batches), expected_rows(sides, JoinKind::kLeft));
+  EXPECT_EQ(rows_of(read_slowly(planned)), expected_rows(sides, JoinKind::kLeft));
 }
 
 TEST(HashJoinConcurrentQueue, CancelWakesEveryWorker) {
-  const Sides sides = make_sides(Shape::kDuplicates);
-  for (const int batches_read : {0, 1, 7}) {
-    JoinSpec spec = spec_of(JoinKind::kInner, Strategy::kDirect, Side::kRight);
-    spec.batch_rows = kBlockRows;
-    const Planned planned(std::move(spec), sides);
-    ASSERT_NE(planned.join, nullptr);
-    CancelFlag cancel;
-    {
-      QueueSink sink(2, cancel);
-      Status ended;
-      std::thread runner([&] { ended = planned.run(sink, cancel); });
-      for (int i = 0; i < batches_read; ++i) ASSERT_TRUE(sink.next().ok());
-      std::this_thread::sleep_for(std::chrono::milliseconds(5));
-      cancel.set();
-      sink.wake();
-      runner.join();
-      ASSERT_FALSE(ended.ok());
-      EXPECT_EQ(ended.error().code, ErrorCode::kCancelled);
-    }
-    EXPECT_EQ(planned.memory->used_bytes(), 0);
-  }
+  JoinSpec spec = spec_of(JoinKind::kInner, Strategy::kDirect, Side::kRight);
+  spec.batch_rows = kBlockRows;
+  expect_cancel_wakes_every_worker(spec, make_sides(Shape::kDuplicates));
 }
 
 TEST(HashJoinConcurrentCount, RowsOfOneKeyAreCountedWithoutWalkingTheirPairs) {
@@ -269,56 +186,23 @@ TEST(HashJoinConcurrentCount, RowsOfOneKeyAreCountedWithoutWalkingTheirPairs) {
   for (const JoinKind kind : {JoinKind::kInner, JoinKind::kLeft, JoinKind::kFull}) {
     const Planned planned(spec_of(kind, Strategy::kRadix, Side::kRight), sides);
     ASSERT_NE(planned.join, nullptr);
-    CountSink sink;
-    RunProgress progress;
-    RunProfile profile;
-    ASSERT_TRUE(planned.join->run(sink, CancelFlag(), progress, profile).ok());
-    EXPECT_EQ(profile.result_rows, kRows * kRows);
+    EXPECT_EQ(count_rows(planned), kRows * kRows);
   }
 }
-
-// Has every batch built, and keeps none.
-class DroppingSink : public RowSink {
- public:
-  Status accept(int, Batch) override { return {}; }
-};
 
 TEST(HashJoinConcurrentCancel, EndsAJoinOfEndlessPairs) {
   const Sides sides = {Keys(150'000, 1), Keys(150'000, 1)};
   for (const Strategy strategy : {Strategy::kRadix, Strategy::kDirect}) {
-    const Planned planned(spec_of(JoinKind::kInner, strategy, Side::kRight), sides);
-    ASSERT_NE(planned.join, nullptr);
-    CancelFlag cancel;
-    std::thread canceller([&] {
-      std::this_thread::sleep_for(std::chrono::milliseconds(50));
-      cancel.set();
-    });
-    DroppingSink sink;
-    const Status status = planned.run(sink, cancel);
-    canceller.join();
-    ASSERT_FALSE(status.ok());
-    EXPECT_EQ(status.error().code, ErrorCode::kCancelled);
-    EXPECT_EQ(planned.memory->used_bytes(), 0);
+    expect_cancel_ends(Planned(spec_of(JoinKind::kInner, strategy, Side::kRight), sides));
   }
 }
 
 TEST(HashJoinConcurrentBudget, OneWorkersLackOfMemoryEndsAll) {
-  const Sides sides = make_sides(Shape::kDuplicates);
-  int failures = 0;
-  for (const int64_t mebibytes : {1, 3, 6, 10, 14, 18, 24, 60}) {
-    const Planned planned(
-        spec_of(JoinKind::kFull, Strategy::kRadix, Side::kRight), sides, mebibytes << 20);
-    ASSERT_NE(planned.join, nullptr);
-    {
-      CollectSink sink(kWorkers);
-      const Status status = planned.run(sink, CancelFlag());
-      if (!status.ok()) {
-        ++failures;
-        EXPECT_EQ(status.error().code, ErrorCode::kOutOfMemoryBudget) << status.error().message;
-      }
-    }
-    EXPECT_EQ(planned.memory->used_bytes(), 0);
-  }
+  const std::vector<int64_t> budgets_mebibytes = {1, 3, 6, 10, 14, 18, 24, 60};
+  const int failures =
+      count_budgets_too_small(spec_of(JoinKind::kFull, Strategy::kRadix, Side::kRight),
+                              make_sides(Shape::kDuplicates),
+                              budgets_mebibytes);
   EXPECT_GT(failures, 0);
   EXPECT_LT(failures, 8);
 }

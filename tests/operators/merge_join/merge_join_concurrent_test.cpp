@@ -1,46 +1,17 @@
 // Merge joins of four workers: every kind on sides that lie in any order, in key order across all batches;
 // wrong declarations, slow readers, cancelled runs and small budgets. The thread sanitizer runs these.
 #include <algorithm>
-#include <chrono>
 #include <map>
-#include <thread>
 #include <tuple>
 
 #include <gtest/gtest.h>
 
-#include "operators/hash_join/hash_join.hpp"
-#include "table/arrow_builder.hpp"
+#include "operators/hash_join/planned_join.hpp"
 
 namespace crossdock {
 namespace {
 
-using namespace arrow_test;
-
-constexpr int kWorkers = 4;
-constexpr int64_t kAbsent = -1;
-constexpr int64_t kNull = std::numeric_limits<int64_t>::max();  // a null key; it comes last
-
-using Keys = std::vector<int64_t>;
-
-TablePtr table_of(const Keys& keys) {
-  constexpr size_t kPieceRows = 50'000;
-  std::vector<Columns> batches;
-  for (size_t begin = 0; begin == 0 || begin < keys.size(); begin += kPieceRows) {
-    Optionals<int64_t> values;
-    Optionals<int64_t> rows;
-    for (size_t i = begin; i < std::min(keys.size(), begin + kPieceRows); ++i) {
-      values.push_back(keys[i] == kNull ? std::nullopt : std::optional<int64_t>(keys[i]));
-      rows.push_back(static_cast<int64_t>(i));
-    }
-    batches.push_back({{"k", fixed<int64_t>("l", values)}, {"row", fixed<int64_t>("l", rows)}});
-  }
-  return make_table(std::move(batches));
-}
-
-struct Sides {
-  Keys left;
-  Keys right;
-};
+using namespace join_test;
 
 enum class Shape { kUnique, kHeavy, kDuplicates, kSorted, kSortedNulls };
 
@@ -139,30 +110,6 @@ JoinSpec spec_of(JoinKind kind) {
   spec.output.push_back({OutputSide::kKey, 0, "k"});
   return spec;
 }
-
-struct Planned {
-  std::shared_ptr<Memory> memory;
-  std::unique_ptr<HashJoin> join;
-
-  Planned(JoinSpec spec, const Sides& sides, int64_t memory_bytes = int64_t{512} << 20)
-      : memory(Memory::create(memory_bytes)) {
-    auto made = HashJoin::create(std::move(spec),
-                                 table_of(sides.left),
-                                 table_of(sides.right),
-                                 {memory, kWorkers, Machine{}, 42});
-    if (!made.ok()) {
-      ADD_FAILURE() << made.error().message;
-      return;
-    }
-    join = std::move(made.value());
-  }
-
-  Status run(RowSink& sink, const CancelFlag& cancel) const {
-    RunProgress progress;
-    RunProfile profile;
-    return join->run(sink, cancel, progress, profile);
-  }
-};
 
 using Kinds = std::tuple<JoinKind, Shape, Sortedness>;
 class MergeJoinConcurrent : public testing::TestWithParam<Kinds> {};
@@ -270,66 +217,20 @@ TEST(MergeJoinConcurrentQueue, ASlowReaderGetsEveryRowInOrder) {
   spec.batch_rows = kBlockRows;
   const Planned planned(std::move(spec), sides);
   ASSERT_NE(planned.join, nullptr);
-  const CancelFlag cancel;
-  QueueSink sink(2, cancel);
-  std::thread runner([&] { sink.close(planned.run(sink, cancel)); });
-  std::vector<Batch> batches;
-  while (true) {
-    auto batch = sink.next();
-    ASSERT_TRUE(batch.ok());
-    if (!batch.value().has_value()) break;
-    if (batches.size() % 16 == 0) std::this_thread::sleep_for(std::chrono::milliseconds(1));
-    batches.push_back(std::move(*batch.value()));
-  }
-  runner.join();
-  Rows rows = rows_of(batches);
+  Rows rows = rows_of(read_slowly(planned));
   EXPECT_TRUE(ascend(rows));
   EXPECT_EQ(rows.size(), expected_rows(sides, JoinKind::kFull).size());
 }
 
 TEST(MergeJoinConcurrentQueue, CancelWakesEveryWorker) {
-  const Sides sides = make_sides(Shape::kDuplicates);
-  for (const int batches_read : {0, 1, 7}) {
-    JoinSpec spec = spec_of(JoinKind::kInner);
-    spec.batch_rows = kBlockRows;
-    const Planned planned(std::move(spec), sides);
-    ASSERT_NE(planned.join, nullptr);
-    CancelFlag cancel;
-    {
-      QueueSink sink(2, cancel);
-      Status ended;
-      std::thread runner([&] { ended = planned.run(sink, cancel); });
-      for (int i = 0; i < batches_read; ++i) ASSERT_TRUE(sink.next().ok());
-      std::this_thread::sleep_for(std::chrono::milliseconds(5));
-      cancel.set();
-      sink.wake();
-      runner.join();
-      ASSERT_FALSE(ended.ok());
-      EXPECT_EQ(ended.error().code, ErrorCode::kCancelled);
-    }
-    EXPECT_EQ(planned.memory->used_bytes(), 0);
-  }
+  JoinSpec spec = spec_of(JoinKind::kInner);
+  spec.batch_rows = kBlockRows;
+  expect_cancel_wakes_every_worker(spec, make_sides(Shape::kDuplicates));
 }
 
 TEST(MergeJoinConcurrentCancel, EndsAJoinOfEndlessPairs) {
-  class DroppingSink : public RowSink {
-   public:
-    Status accept(int, Batch) override { return {}; }
-  };
   const Sides sides = {Keys(150'000, 1), Keys(150'000, 1)};
-  const Planned planned(spec_of(JoinKind::kInner), sides);
-  ASSERT_NE(planned.join, nullptr);
-  CancelFlag cancel;
-  std::thread canceller([&] {
-    std::this_thread::sleep_for(std::chrono::milliseconds(50));
-    cancel.set();
-  });
-  DroppingSink sink;
-  const Status status = planned.run(sink, cancel);
-  canceller.join();
-  ASSERT_FALSE(status.ok());
-  EXPECT_EQ(status.error().code, ErrorCode::kCancelled);
-  EXPECT_EQ(planned.memory->used_bytes(), 0);
+  expect_cancel_ends(Planned(spec_of(JoinKind::kInner), sides));
 }
 
 TEST(MergeJoinConcurrentCount, RowsOfOneKeyAreCountedWithoutWalkingTheirPairs) {
@@ -341,11 +242,7 @@ TEST(MergeJoinConcurrentCount, RowsOfOneKeyAreCountedWithoutWalkingTheirPairs) {
       spec.sorted[0] = spec.sorted[1] = sorted;
       const Planned planned(spec, sides);
       ASSERT_NE(planned.join, nullptr);
-      CountSink sink;
-      RunProgress progress;
-      RunProfile profile;
-      ASSERT_TRUE(planned.join->run(sink, CancelFlag(), progress, profile).ok());
-      EXPECT_EQ(profile.result_rows, kRows * kRows);
+      EXPECT_EQ(count_rows(planned), kRows * kRows);
     }
   }
 }
@@ -384,21 +281,9 @@ TEST(MergeJoinConcurrentResidual, DecidesInOrderToo) {
 }
 
 TEST(MergeJoinConcurrentBudget, OneWorkersLackOfMemoryEndsAll) {
-  const Sides sides = make_sides(Shape::kDuplicates);
-  int failures = 0;
-  for (const int64_t mebibytes : {1, 3, 6, 10, 14, 18, 24, 60, 120}) {
-    const Planned planned(spec_of(JoinKind::kFull), sides, mebibytes << 20);
-    ASSERT_NE(planned.join, nullptr);
-    {
-      CollectSink sink(kWorkers);
-      const Status status = planned.run(sink, CancelFlag());
-      if (!status.ok()) {
-        ++failures;
-        EXPECT_EQ(status.error().code, ErrorCode::kOutOfMemoryBudget) << status.error().message;
-      }
-    }
-    EXPECT_EQ(planned.memory->used_bytes(), 0);
-  }
+  const std::vector<int64_t> budgets_mebibytes = {1, 3, 6, 10, 14, 18, 24, 60, 120};
+  const int failures = count_budgets_too_small(
+      spec_of(JoinKind::kFull), make_sides(Shape::kDuplicates), budgets_mebibytes);
   EXPECT_GT(failures, 0);
   EXPECT_LT(failures, 9);
 }
