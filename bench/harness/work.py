@@ -6,6 +6,7 @@ engine; a method that returns None says that the engine has no form of it.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -48,7 +49,7 @@ NOT_SLOWER = Bar(ratio=1.0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Work:
+class Work(ABC):
     """`name` is for the command line, `title` for the table."""
 
     name: str
@@ -61,13 +62,13 @@ class Work:
     not_counted: frozenset[str] = frozenset()  # forms that are shown and do not enter the ratio
     has_plan: bool = True  # ours can be profiled phase by phase
 
+    @abstractmethod
     def sql(self, sides: Mapping[str, str]) -> str:
         """The work over named table expressions; DuckDB and DataFusion read the same text."""
-        raise NotImplementedError
 
+    @abstractmethod
     def polars(self, frames: Mapping[str, Any]) -> Any:
         """A lazy query over named lazy frames."""
-        raise NotImplementedError
 
     def polars_series(self, frames: Mapping[str, Any]) -> Run | None:
         """For work on one column, which Polars does faster outside of a data frame."""
@@ -84,9 +85,9 @@ class Work:
         del tables
         return None
 
+    @abstractmethod
     def ours(self, relations: Mapping[str, Any]) -> Any:
         """The relation whose result is asked for."""
-        raise NotImplementedError
 
     def own(self, relations: Mapping[str, Any]) -> dict[str, Any]:
         """For kind "own": other relations with the same result, by the name of the form."""
@@ -96,6 +97,6 @@ class Work:
     def run_ours(self, relation: Any) -> pa.Table:
         return relation.collect()
 
+    @abstractmethod
     def fingerprint(self, result: pa.Table) -> Fingerprint:
         """What must be the same for every engine."""
-        raise NotImplementedError
