@@ -261,11 +261,14 @@ void OrderKeyPlan::load_part(
   const bool down = part.term.descending;
   const int cut = part.full_bits - part.bits;
   if (part.form == OrderForm::kWord) {
-    reader.read_words(rows, count, values);
-    const uint64_t base = part.base;
+    // Words are stored integers with the sign bit flipped, if they have one; to flip it is to add it,
+    // which the base can do.
+    const uint64_t base = reader.is_stored() ? part.base ^ reader.flip() : part.base;
+    reader.is_stored() ? reader.read_stored(rows, count, values)
+                       : reader.read_words(rows, count, values);
     if (down) {
       for (int32_t i = 0; i < count; ++i) values[i] = base - values[i];
-    } else {
+    } else if (base != 0) {
       for (int32_t i = 0; i < count; ++i) values[i] -= base;
     }
     if (cut > 0) {

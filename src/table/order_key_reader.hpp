@@ -39,6 +39,13 @@ class OrderReader {
   void read_valid(const Rows& rows, int32_t count, uint8_t* valid) const;
   template <class Rows>
   void read_words(const Rows& rows, int32_t count, uint64_t* words) const;
+  // Whether a word is what is stored ^ flip(): of integers, and not through dictionaries.
+  bool is_stored() const { return form_ == OrderForm::kWord && !floating_ && !side_.dictionary; }
+  uint64_t flip() const { return flip_; }
+  template <class Rows>
+  void read_stored(const Rows& rows, int32_t count, uint64_t* values) const {
+    keys::read_words(rows, side_.stored, count, values);
+  }
   // Values beyond 128 bits (a decimal brought to the other side's scale) become the extreme of their
   // sign; answers whether there was one.
   template <class Rows>

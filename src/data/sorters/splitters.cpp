@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
 
 #include "base/check.hpp"
 
@@ -12,11 +13,42 @@ namespace {
 constexpr int kCellBits = 14;
 constexpr uint64_t kCells = uint64_t{1} << kCellBits;
 
+// Equally wide ranges, if the sample lies so evenly that none of them has much more than its share.
+// With less than kEvenShare words to a range, the sample says too little.
+constexpr int64_t kEvenShare = 8;
+
+std::vector<Splitter> even_splitters(std::span<const uint64_t> sample, int ranges) {
+  const auto count = static_cast<int64_t>(sample.size());
+  const int64_t share = count / ranges;
+  if (ranges < 3 || share < kEvenShare) return {};
+  const uint64_t width =
+      even_width((sample.back() - sample.front()) / static_cast<uint64_t>(ranges) + 1);
+  if (width == 0 || width > UINT64_MAX - sample.front()) return {};
+  // Of evenly spread words, one range in a million has so many.
+  const auto most = share + static_cast<int64_t>(5 * std::sqrt(static_cast<double>(share)));
+  std::vector<Splitter> splitters = {{0, false}};
+  uint64_t word =
+      sample.front();  // where the last range would start, were it as wide as the others
+  for (int64_t begin = 0; begin < count;) {
+    const bool is_last = word > UINT64_MAX - width;
+    const auto end = is_last ? sample.end()
+                             : std::lower_bound(sample.begin() + begin, sample.end(), word + width);
+    const int64_t rows = end - sample.begin() - begin;
+    if (rows > most) return {};
+    begin += rows;
+    word += width;
+    if (begin < count) splitters.push_back({word, false});
+  }
+  return splitters;
+}
+
 }  // namespace
 
 std::vector<Splitter> choose_splitters(std::span<const uint64_t> sample, int ranges) {
   CD_CHECK(ranges >= 1 && ranges <= UINT16_MAX / 4, "ranges {}", ranges);
-  std::vector<Splitter> splitters = {{0, false}};
+  std::vector<Splitter> splitters = even_splitters(sample, ranges);
+  if (!splitters.empty()) return splitters;
+  splitters = {{0, false}};
   const auto count = static_cast<int64_t>(sample.size());
   const int64_t share = std::max<int64_t>(1, count / ranges);
   const auto start_range = [&](uint64_t word, bool is_heavy) {
@@ -53,9 +85,12 @@ RangeMap::RangeMap(std::vector<Splitter> splitters) : splitters_(std::move(split
     min_ = splitters_[1].word;
     max_ = splitters_.back().word;
   }
+  for (const Splitter& splitter : splitters_) words_.push_back(splitter.word);
+  even_ = EvenRanges::of(words_);
+  if (even_.has_value()) return;
   shift_ = std::max(0, static_cast<int>(std::bit_width(max_ - min_)) - kCellBits);
   move_to_borders();
-  for (const Splitter& splitter : splitters_) words_.push_back(splitter.word);
+  for (size_t i = 0; i < splitters_.size(); ++i) words_[i] = splitters_[i].word;
   fill_cells();
 }
 
@@ -90,6 +125,7 @@ void RangeMap::fill_cells() {
 }
 
 void RangeMap::find(const uint64_t* words, int32_t count, uint16_t* ranges) const {
+  if (even_.has_value()) return even_->find(words, count, ranges);
   const uint16_t* const first = first_.data();
   const uint64_t min = min_;
   const uint64_t max = max_;

@@ -6,15 +6,19 @@
 // which its reader need not sort. The lookup starts at one of 2^14 equal cells of the words' span (the
 // table stays in the first-level cache); only words of cells with splitters inside go on with a binary
 // search, all rows of a block in step, so nothing branches on the data. Splitters are moved to the
-// nearest cell border where that leaves ranges even: evenly spread words are never searched.
+// nearest cell border where that leaves ranges even: evenly spread words are never searched. Where the
+// sample itself is evenly spread, ranges are equally wide and found without the table (EvenRanges).
 //
-// Cost: about a nanosecond a row for spread words, and half as much again per level of search.
+// Cost: 1.3 ns a row through the table, half a nanosecond more per level of search, 0.3 without it.
 // Immutable after construction, thread-safe to use.
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
+
+#include "data/sorters/even_ranges.hpp"
 
 namespace crossdock {
 
@@ -44,7 +48,8 @@ class RangeMap {
   void fill_cells();
 
   std::vector<Splitter> splitters_;
-  std::vector<uint64_t> words_;  // of the splitters
+  std::vector<uint64_t> words_;     // of the splitters
+  std::optional<EvenRanges> even_;  // if so, the rest is not used
   std::vector<uint16_t>
       first_;         // of words below all cells, then by cell: the range of its first word
   uint64_t min_ = 0;  // cells cover [min_, max_]; words outside are in the first range or the last
