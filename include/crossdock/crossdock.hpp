@@ -1,4 +1,5 @@
-// Crossdock for C++: joins tables that any Arrow library made, and gives back Arrow.
+// Crossdock for C++: joins, groups, sorts and partitions tables that any Arrow library made, and gives
+// back Arrow.
 //
 //   crossdock::Engine engine;
 //   auto orders = crossdock::ArrowTable::from_stream(engine, &orders_stream);

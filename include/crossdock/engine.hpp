@@ -34,7 +34,7 @@ struct EngineOptions {
 };
 
 // Worker count, memory budget and the memory kept for the next run. Thread-safe; cheap to copy (copies
-// share). Joins of one engine may run at the same time.
+// share). Operations of one engine may run at the same time.
 class Engine {
  public:
   explicit Engine(EngineOptions options = {});
