@@ -11,29 +11,33 @@ namespace crossdock::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
 template <class Step, class Rest>
-void for_words(uint64_t* words, int32_t count, const Step& step, const Rest& rest) {
+void for_words(
+    const uint64_t* from, int32_t count, uint64_t* to, const Step& step, const Rest& rest) {
   const hn::ScalableTag<uint64_t> lanes;
   const auto width = static_cast<int32_t>(hn::Lanes(lanes));
   int32_t i = 0;
   for (; i + width <= count; i += width) {
-    hn::StoreU(step(hn::LoadU(lanes, words + i)), lanes, words + i);
+    hn::StoreU(step(hn::LoadU(lanes, from + i)), lanes, to + i);
   }
-  for (; i < count; ++i) words[i] = rest(words[i]);
+  for (; i < count; ++i) to[i] = rest(from[i]);
 }
 
-void mix_words(const WordMix& mix, uint64_t* words, int32_t count) {
+void mix_distances(
+    const WordMix& mix, const uint64_t* from, uint64_t base, int32_t count, uint64_t* to) {
   const hn::ScalableTag<uint64_t> lanes;
   const auto first = hn::Set(lanes, mix.multiply_first);
   const auto second = hn::Set(lanes, mix.multiply_second);
+  const auto start = hn::Set(lanes, base);
   for_words(
-      words,
+      from,
       count,
+      to,
       [&](auto key) HWY_ATTR {
-        key = hn::Mul(key, first);
+        key = hn::Mul(hn::Sub(key, start), first);
         key = hn::Mul(hn::Xor(key, hn::ShiftRight<32>(key)), second);
         return hn::Xor(key, hn::ShiftRight<32>(key));
       },
-      [&](uint64_t key) { return mix.mix(key); });
+      [&](uint64_t key) { return mix.mix(key - base); });
 }
 
 void unmix_words(const WordMix& mix, uint64_t* words, int32_t count) {
@@ -43,6 +47,7 @@ void unmix_words(const WordMix& mix, uint64_t* words, int32_t count) {
   for_words(
       words,
       count,
+      words,
       [&](auto word) HWY_ATTR {
         word = hn::Mul(hn::Xor(word, hn::ShiftRight<32>(word)), second);
         return hn::Mul(hn::Xor(word, hn::ShiftRight<32>(word)), first);
@@ -75,7 +80,7 @@ uint64_t next_random(uint64_t& state) {
   return word ^ (word >> 31);
 }
 
-HWY_EXPORT(mix_words);
+HWY_EXPORT(mix_distances);
 HWY_EXPORT(unmix_words);
 HWY_EXPORT(simd_target_name);
 
@@ -91,7 +96,11 @@ WordMix WordMix::from_seed(uint64_t seed) {
 }
 
 void mix_words(const WordMix& mix, uint64_t* words, int32_t count) {
-  HWY_DYNAMIC_DISPATCH(mix_words)(mix, words, count);
+  HWY_DYNAMIC_DISPATCH(mix_distances)(mix, words, 0, count, words);
+}
+void mix_distances(
+    const WordMix& mix, const uint64_t* from, uint64_t base, int32_t count, uint64_t* to) {
+  HWY_DYNAMIC_DISPATCH(mix_distances)(mix, from, base, count, to);
 }
 void unmix_words(const WordMix& mix, uint64_t* words, int32_t count) {
   HWY_DYNAMIC_DISPATCH(unmix_words)(mix, words, count);

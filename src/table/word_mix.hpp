@@ -36,6 +36,10 @@ struct WordMix {
 void mix_words(const WordMix& mix, uint64_t* words, int32_t count);
 void unmix_words(const WordMix& mix, uint64_t* words, int32_t count);
 
+// to[i] = mix(from[i] - base) modulo 2^64, in one pass. `to` may be `from`.
+void mix_distances(
+    const WordMix& mix, const uint64_t* from, uint64_t base, int32_t count, uint64_t* to);
+
 // Name of the instruction set that mix_words runs on, for `crossdock info`.
 const char* simd_target_name();
 

@@ -6,14 +6,18 @@
 #include <cstring>
 
 #include "base/check.hpp"
+#include "operators/group_by/word_scan.hpp"
 
 namespace crossdock {
 namespace {
 
 // Places per group when a table is full: with 1 in 4 taken, about 1 row in 8 meets another key first.
 constexpr int64_t kPlacesPerGroup = 4;
-constexpr int kSlotBitsMin = 6;
+constexpr int kSlotBitsMin = 12;  // 16 KiB: few groups touch little of it, and seldom meet
 constexpr int kSlotBitsMax = 32;
+// Up to here it is tried to give every group a place that no other group's rows look at. Of two hundred
+// groups among 4,096 places one choice of bits in a hundred does so, and there are 53 to choose from.
+constexpr int64_t kApartGroupsMax = 256;
 
 int slot_bits_for(int64_t groups) {
   const auto places = static_cast<uint64_t>(std::max<int64_t>(groups, 1) * kPlacesPerGroup);
@@ -32,8 +36,9 @@ HashIndex::HashIndex(Memory& memory, const GroupKeyPlan& plan, const RowComparer
       refs_(memory) {}
 
 Status HashIndex::open(int skip_bits, uint64_t, int64_t groups_expected) {
-  skip_bits_ = skip_bits;
+  opened_skip_ = skip_bits;
   zero_seen_ = false;
+  tried_groups_ = 0;
   words_.clear();
   for (auto& tails : tails_) tails.clear();
   refs_.clear();
@@ -43,27 +48,66 @@ Status HashIndex::open(int skip_bits, uint64_t, int64_t groups_expected) {
   constexpr uint64_t kNoLength = uint64_t{0xFE} << 56;
   for (int t = 0; t < tail_count_; ++t) CD_TRY(tails_[t].grow(reserved, t == 0 ? 0 : kNoLength));
   if (has_refs_) CD_TRY(refs_.grow(reserved, kNullRef));
+  skip_bits_ = opened_skip_;
   return make_slots(slot_bits_for(groups_expected));
 }
 
-// Puts all groups into 2^bits fresh places.
+// Puts all groups into 2^bits fresh places. They are apart until one is put elsewhere than it belongs.
 Status HashIndex::make_slots(int bits) {
   const int64_t bytes = (int64_t{1} << bits) * static_cast<int64_t>(sizeof(uint32_t));
   if (slots_.bytes() < bytes) {
     slots_.reset();
     CD_ASSIGN(slots_, memory_->get(bytes, "group_by: table of groups"));
   }
+  if (bits > kSlotBitsMin) skip_bits_ = opened_skip_;
   slot_bits_ = bits;
   slot_shift_ = 64 - bits;
   auto* slots = slots_.as<uint32_t>();
   std::memset(slots, 0, static_cast<size_t>(bytes));
   const uint64_t mask = (uint64_t{1} << bits) - 1;
+  apart_ = true;
   for (int64_t group = kOverflowGroup + 1; group < words_.size(); ++group) {
     uint64_t at = place(words_[group]);
+    apart_ &= slots[at] == 0;
     while (slots[at] != 0) at = (at + 1) & mask;
     slots[at] = static_cast<uint32_t>(group);
   }
   return {};
+}
+
+// Looks for bits of the words that tell all groups apart. Words are mixed: any of their bits will do.
+Status HashIndex::move_apart() {
+  tried_groups_ = words_.size();
+  uint64_t taken[(1 << kSlotBitsMin) / 64];
+  for (int skip = opened_skip_; skip <= 64 - kSlotBitsMin; ++skip) {
+    std::memset(taken, 0, sizeof(taken));
+    uint64_t met = 0;
+    for (int64_t group = kOverflowGroup + 1; group < words_.size(); ++group) {
+      const uint64_t at = (words_[group] << skip) >> (64 - kSlotBitsMin);
+      met |= (taken[at / 64] >> (at % 64)) & 1;
+      taken[at / 64] |= uint64_t{1} << (at % 64);
+    }
+    if (met != 0) continue;
+    skip_bits_ = skip;
+    return make_slots(kSlotBitsMin);
+  }
+  return {};
+}
+
+// groups[i] = the candidate at row i's place; answers whether all rows have the keys of theirs.
+bool HashIndex::find_all(const KeyBlock& block, uint32_t* groups) const {
+  const auto* slots = slots_.as<uint32_t>();
+  const uint64_t* words = words_.data();
+  const int skip = skip_bits_;
+  const int shift = slot_shift_;
+  uint64_t differing = 0;
+  for (int32_t i = 0; i < block.rows; ++i) {
+    const uint64_t word = block.words[i];
+    const uint32_t group = slots[(word << skip) >> shift];
+    groups[i] = group;
+    differing |= words[group] ^ word;
+  }
+  return differing == 0;
 }
 
 // groups[i] = the candidate at row i's place; answers the rows that have another key.
@@ -165,23 +209,28 @@ Status HashIndex::find_rest(const KeyBlock& block,
   }
   CD_ASSIGN(*group, add(block, row));
   slots[at] = *group;
+  apart_ &= at == place(word);
   const bool crowded = words_.size() * kPlacesPerGroup > (int64_t{1} << slot_bits_);
   return crowded && slot_bits_ < kSlotBitsMax ? make_slots(slot_bits_ + 1) : Status();
 }
 
 Status HashIndex::assign(const KeyBlock& block, uint32_t* groups, MissedRows* missed) {
+  if (missed != nullptr) missed->count = 0;
+  const bool may_be_apart = tail_count_ == 0 && !has_refs_ && words_.size() <= kApartGroupsMax;
+  if (may_be_apart && apart_ && find_all(block, groups)) {
+    zero_seen_ = zero_seen_ || any_is_zero(groups, block.rows);
+    return {};
+  }
   uint32_t open_rows[kGroupRows];
   int32_t open = tail_count_ == 0 ? find_first<0>(block, groups, open_rows)
                : tail_count_ == 1 ? find_first<1>(block, groups, open_rows)
                                   : find_first<2>(block, groups, open_rows);
   if (comparer_ != nullptr && open < block.rows) open = verify(block, groups, open, open_rows);
-  if (missed != nullptr) missed->count = 0;
   for (int32_t k = 0; k < open; ++k) {
     CD_TRY(find_rest(block, open_rows[k], &groups[open_rows[k]], missed));
   }
-  if (!zero_seen_ && !has_refs_) {
-    zero_seen_ = std::find(groups, groups + block.rows, kZeroGroup) != groups + block.rows;
-  }
+  if (!zero_seen_ && !has_refs_) zero_seen_ = any_is_zero(groups, block.rows);
+  if (may_be_apart && !apart_ && words_.size() != tried_groups_) return move_apart();
   return {};
 }
 

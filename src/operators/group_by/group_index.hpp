@@ -69,6 +69,7 @@ class HashIndex : public GroupIndex {
 
  private:
   uint64_t place(uint64_t word) const { return (word << skip_bits_) >> slot_shift_; }
+  bool find_all(const KeyBlock& block, uint32_t* groups) const;
   template <int kTails>
   int32_t find_first(const KeyBlock& block, uint32_t* groups, uint32_t* open_rows);
   int32_t verify(const KeyBlock& block, uint32_t* groups, int32_t open, uint32_t* open_rows) const;
@@ -76,17 +77,21 @@ class HashIndex : public GroupIndex {
   bool is_same(const KeyBlock& block, uint32_t row, uint32_t group) const;
   Result<uint32_t> add(const KeyBlock& block, uint32_t row);
   Status make_slots(int bits);
+  Status move_apart();
 
   Memory* memory_;
   const RowComparer* comparer_;
   int tail_count_;
   bool has_refs_;
-  int skip_bits_ = 0;
+  int opened_skip_ = 0;  // top bits in which all words agree
+  int skip_bits_ = 0;    // those that the place leaves out; more where that keeps groups apart
   int slot_bits_ = 0;
   int slot_shift_ = 63;
   int64_t groups_max_ = INT64_MAX;
   bool zero_seen_ = false;
-  Block slots_;  // uint32: the number of the group at a place, 0 = empty
+  bool apart_ = false;        // every group lies where its word says
+  int64_t tried_groups_ = 0;  // there were as many when move_apart() looked last
+  Block slots_;               // uint32: the number of the group at a place, 0 = empty
   StateArray<uint64_t> words_;
   StateArray<uint64_t> tails_[2];
   StateArray<RowRef> refs_;

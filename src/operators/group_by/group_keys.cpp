@@ -351,12 +351,32 @@ void GroupKeyEncoder::encode_images(const Batch& batch, int64_t begin, int32_t c
   mix_words(plan_->mix, out.words, count);
 }
 
+// One number without nulls is a distance, and is read, subtracted and mixed or shifted in one pass.
+bool GroupKeyEncoder::encode_number(const Batch& batch,
+                                    int64_t begin,
+                                    int32_t count,
+                                    uint64_t* words) {
+  if (plan_->parts.size() != 1) return false;
+  const GroupKeyPart& part = plan_->parts[0];
+  if (part.form != GroupKeyForm::kNumber || part.nullable || plan_->packed_bits == 0) return false;
+  const uint64_t* values = readers_[0].words(batch.columns[part.column], begin, count, low_);
+  if (values != low_) fetch_words(values + count, count);
+  const auto base = static_cast<uint64_t>(part.base);
+  if (plan_->mode == GroupKeyMode::kDense) {
+    shift_distances(values, base, 64 - plan_->packed_bits, count, words);
+  } else {
+    mix_distances(plan_->mix, values, base, count, words);
+  }
+  return true;
+}
+
 void GroupKeyEncoder::encode(const Batch& batch, int64_t begin, int32_t count, Words out) {
   CD_CHECK(count <= kGroupRows, "rows {}", count);
   uint64_t* const words = out.words;
   uint64_t* const tails = out.tails[0];
   switch (plan_->mode) {
     case GroupKeyMode::kDense: {
+      if (encode_number(batch, begin, count, words)) return;
       pack(batch, begin, count, words);
       const int shift = 64 - plan_->packed_bits;
       if (shift == 64) return std::fill_n(words, count, uint64_t{0}), void();
@@ -364,6 +384,7 @@ void GroupKeyEncoder::encode(const Batch& batch, int64_t begin, int32_t count, W
       return;
     }
     case GroupKeyMode::kExact:
+      if (encode_number(batch, begin, count, words)) return;
       pack(batch, begin, count, words);
       return mix_words(plan_->mix, words, count);
     case GroupKeyMode::kExact2: {

@@ -128,6 +128,7 @@ class GroupKeyEncoder {
 
  private:
   void pack_part(size_t part, const Batch& batch, int64_t begin, int32_t count);
+  bool encode_number(const Batch& batch, int64_t begin, int32_t count, uint64_t* words);
   void encode_images(const Batch& batch, int64_t begin, int32_t count, Words out);
   void pack_wide(const Batch& batch, int64_t begin, int32_t count, uint64_t* low, uint64_t* high);
 

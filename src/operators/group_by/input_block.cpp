@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "base/check.hpp"
+#include "operators/group_by/word_scan.hpp"
 
 namespace crossdock {
 namespace {
@@ -78,6 +79,7 @@ Status InputBlock::load_lane(size_t l, const Batch& batch, int64_t begin, int32_
   }
   if (planned.form != ValueForm::kWide) {
     low_[l] = lane.reader->words(column, begin, rows, lane.low);
+    if (low_[l] != lane.low) fetch_words(low_[l] + rows, rows);
     return {};
   }
   if (lane.reader->wide(column, begin, rows, lane.low, lane.high)) return {};

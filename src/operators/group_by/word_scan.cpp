@@ -106,6 +106,35 @@ uint64_t word_sum(const uint64_t* words, int32_t count) {
   return result;
 }
 
+bool any_is_zero(const uint32_t* numbers, int32_t count) {
+  const hn::ScalableTag<uint32_t> lanes;
+  const auto width = static_cast<int32_t>(hn::Lanes(lanes));
+  int32_t i = 0;
+  if (count >= width) {
+    auto least = hn::LoadU(lanes, numbers);
+    for (i = width; i + width <= count; i += width) {
+      least = hn::Min(least, hn::LoadU(lanes, numbers + i));
+    }
+    if (hn::GetLane(hn::MinOfLanes(lanes, least)) == 0) return true;
+  }
+  for (; i < count; ++i) {
+    if (numbers[i] == 0) return true;
+  }
+  return false;
+}
+
+void shift_distances(const uint64_t* from, uint64_t base, int shift, int32_t count, uint64_t* to) {
+  const hn::ScalableTag<uint64_t> lanes;
+  const auto width = static_cast<int32_t>(hn::Lanes(lanes));
+  const auto start = hn::Set(lanes, base);
+  int32_t i = 0;
+  for (; i + width <= count; i += width) {
+    const auto distance = hn::Sub(hn::LoadU(lanes, from + i), start);
+    hn::StoreU(hn::ShiftLeftSame(distance, shift), lanes, to + i);
+  }
+  for (; i < count; ++i) to[i] = (from[i] - base) << shift;
+}
+
 }  // namespace crossdock::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
@@ -119,6 +148,8 @@ HWY_EXPORT(word_union);
 HWY_EXPORT(words_ascend);
 HWY_EXPORT(words_descend);
 HWY_EXPORT(word_sum);
+HWY_EXPORT(any_is_zero);
+HWY_EXPORT(shift_distances);
 
 }  // namespace
 
@@ -139,6 +170,12 @@ bool words_descend(const uint64_t* words, int32_t count, int64_t previous) {
 }
 uint64_t word_sum(const uint64_t* words, int32_t count) {
   return HWY_DYNAMIC_DISPATCH(word_sum)(words, count);
+}
+bool any_is_zero(const uint32_t* numbers, int32_t count) {
+  return HWY_DYNAMIC_DISPATCH(any_is_zero)(numbers, count);
+}
+void shift_distances(const uint64_t* from, uint64_t base, int shift, int32_t count, uint64_t* to) {
+  HWY_DYNAMIC_DISPATCH(shift_distances)(from, base, shift, count, to);
 }
 
 }  // namespace crossdock

@@ -1,4 +1,5 @@
-// What a block of words looks like as a whole: range, magnitude, order. Compiled per instruction set.
+// What a block of words looks like as a whole: range, magnitude, order; and words as distances from the
+// smallest. Compiled per instruction set.
 #pragma once
 
 #include <cstdint>
@@ -24,5 +25,18 @@ bool words_descend(const uint64_t* words, int32_t count, int64_t previous);
 
 // Sums modulo 2^64, of all words.
 uint64_t word_sum(const uint64_t* words, int32_t count);
+
+// Whether any of the numbers is 0.
+bool any_is_zero(const uint32_t* numbers, int32_t count);
+
+// to[i] = (from[i] - base) << shift, shift < 64.
+void shift_distances(const uint64_t* from, uint64_t base, int shift, int32_t count, uint64_t* to);
+
+// Asks for words that will be read soon. They need not exist. The passes over one block are too short for
+// the hardware to see where the next begins; asked for, it arrives while this one is looked up.
+inline void fetch_words(const uint64_t* words, int32_t count) {
+  constexpr int32_t kLineWords = 8;
+  for (int32_t i = 0; i < count; i += kLineWords) __builtin_prefetch(words + i, 0, 2);
+}
 
 }  // namespace crossdock
