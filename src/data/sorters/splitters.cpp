@@ -24,8 +24,8 @@ std::vector<Splitter> even_splitters(std::span<const uint64_t> sample, int range
   const uint64_t width =
       even_width((sample.back() - sample.front()) / static_cast<uint64_t>(ranges) + 1);
   if (width == 0 || width > UINT64_MAX - sample.front()) return {};
-  // Of evenly spread words, one range in a million has so many.
-  const auto most = share + static_cast<int64_t>(5 * std::sqrt(static_cast<double>(share)));
+  // Of evenly spread words, one range in millions has so many.
+  const auto most = share + static_cast<int64_t>(6 * std::sqrt(static_cast<double>(share)));
   std::vector<Splitter> splitters = {{0, false}};
   uint64_t word =
       sample.front();  // where the last range would start, were it as wide as the others
