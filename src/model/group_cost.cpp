@@ -7,7 +7,6 @@
 namespace crossdock {
 namespace {
 
-constexpr double kNanosecond = 1e-9;
 constexpr int kPartitionBitsMax =
     11;  // beyond, the buffers of one value leave the second-level cache
 constexpr int64_t kBufferBytes = 128;  // of a partition and lane
@@ -31,7 +30,7 @@ class CostSum {
   }
   // More work in the phase added last.
   void also(int64_t rows, double row_ns) {
-    cost_.phases.back().seconds += static_cast<double>(rows) * row_ns * kNanosecond / threads_;
+    cost_.phases.back().seconds += seconds_for(rows, row_ns, threads_);
   }
   GroupCost take() { return std::move(cost_); }
 
@@ -54,12 +53,6 @@ double scatter_ns(const GroupShape& shape, const GroupRates& rates) {
 }
 
 }  // namespace
-
-double GroupCost::seconds() const {
-  double sum = 0;
-  for (const PhaseCost& phase : phases) sum += phase.seconds;
-  return sum;
-}
 
 GroupCost table_group_cost(const GroupShape& shape,
                            const Machine& machine,

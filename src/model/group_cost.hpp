@@ -6,7 +6,6 @@
 #pragma once
 
 #include <cstdint>
-#include <vector>
 
 #include "model/machine.hpp"
 #include "model/phase_cost.hpp"
@@ -48,10 +47,7 @@ struct GroupShape {
   int threads = 1;
 };
 
-struct GroupCost {
-  std::vector<PhaseCost> phases;
-  double seconds() const;
-};
+using GroupCost = PredictedCost;
 
 GroupCost table_group_cost(const GroupShape& shape,
                            const Machine& machine,

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <numeric>
 
 namespace crossdock {
 namespace {
@@ -16,10 +15,6 @@ constexpr int kRadixBitsMax = 11;
 double touch_ns(int64_t table_bytes, const Machine& machine, const JoinRates& rates) {
   if (table_bytes <= machine.l2_bytes) return 0;
   return table_bytes <= machine.l3_bytes / 2 ? rates.touch_l3 : rates.touch_memory;
-}
-
-double seconds_for(int64_t rows, double ns_per_row, int threads) {
-  return static_cast<double>(rows) * ns_per_row * 1e-9 / threads;
 }
 
 // As many pairs are assumed as the larger side has rows, whichever of the two is built: most joins
@@ -68,12 +63,6 @@ void add_naming(const JoinShape& shape, const JoinRates& rates, JoinCost& cost) 
 }
 
 }  // namespace
-
-double JoinCost::seconds() const {
-  return std::accumulate(phases.begin(), phases.end(), 0.0, [](double sum, const PhaseCost& phase) {
-    return sum + phase.seconds;
-  });
-}
 
 int radix_bits(int64_t build_rows, const Machine& machine) {
   const int64_t rows_per_leaf = std::max<int64_t>(1, machine.l2_bytes / kLeafBytesPerRow);

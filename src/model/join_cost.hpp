@@ -6,7 +6,6 @@
 #pragma once
 
 #include <cstdint>
-#include <vector>
 
 #include "model/machine.hpp"
 #include "model/phase_cost.hpp"
@@ -49,10 +48,7 @@ struct JoinShape {
   int threads = 1;
 };
 
-struct JoinCost {
-  std::vector<PhaseCost> phases;
-  double seconds() const;
-};
+using JoinCost = PredictedCost;
 
 JoinCost radix_join_cost(const JoinShape& shape, const Machine& machine, const JoinRates& rates);
 JoinCost direct_join_cost(const JoinShape& shape, const Machine& machine, const JoinRates& rates);

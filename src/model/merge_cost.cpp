@@ -10,10 +10,6 @@ constexpr int64_t kRowBytes = 16;
 // Of a row of either side: itself, and half a row of scratch.
 constexpr int64_t kRangeBytesPerRow = 24;
 
-double seconds_for(int64_t rows, double ns_per_row, int threads) {
-  return static_cast<double>(rows) * ns_per_row * 1e-9 / threads;
-}
-
 double emit_ns(const MergeShape& shape, const Machine& machine, const JoinRates& rates) {
   double ns = shape.output_words * rates.emit_word;
   for (const int side : {0, 1}) {

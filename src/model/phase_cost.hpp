@@ -1,8 +1,9 @@
-// What a model says of one phase of an operator.
+// What a model says of an operator, phase by phase.
 #pragma once
 
 #include <cstdint>
 #include <string_view>
+#include <vector>
 
 namespace crossdock {
 
@@ -12,5 +13,20 @@ struct PhaseCost {
   int64_t bytes = 0;  // read and written
   double seconds = 0;
 };
+
+struct PredictedCost {
+  std::vector<PhaseCost> phases;
+
+  double seconds() const {
+    double sum = 0;
+    for (const PhaseCost& phase : phases) sum += phase.seconds;
+    return sum;
+  }
+};
+
+// What `rows` rows take that each cost one core `row_ns`.
+inline double seconds_for(int64_t rows, double row_ns, int threads) {
+  return static_cast<double>(rows) * row_ns * 1e-9 / threads;
+}
 
 }  // namespace crossdock

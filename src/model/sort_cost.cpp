@@ -7,11 +7,8 @@
 namespace crossdock {
 namespace {
 
-constexpr double kNanosecond = 1e-9;
-
 void add(SortCost& cost, const SortShape& shape, PhaseCost phase, double ns_per_row) {
-  phase.seconds =
-      static_cast<double>(phase.rows) * ns_per_row * kNanosecond / std::max(1, shape.threads);
+  phase.seconds = seconds_for(phase.rows, ns_per_row, std::max(1, shape.threads));
   cost.phases.push_back(phase);
 }
 
@@ -30,12 +27,6 @@ double gather_ns(const SortShape& shape, const Machine& machine, const SortRates
 }
 
 }  // namespace
-
-double SortCost::seconds() const {
-  double sum = 0;
-  for (const PhaseCost& phase : phases) sum += phase.seconds;
-  return sum;
-}
 
 SortCost presorted_cost(const SortShape& shape, const SortRates& rates) {
   SortCost cost;

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cstdint>
-#include <vector>
 
 #include "model/machine.hpp"
 #include "model/phase_cost.hpp"
@@ -48,10 +47,7 @@ struct SortShape {
   int threads = 1;
 };
 
-struct SortCost {
-  std::vector<PhaseCost> phases;
-  double seconds() const;
-};
+using SortCost = PredictedCost;
 
 SortCost presorted_cost(const SortShape& shape, const SortRates& rates);
 SortCost msd_sort_cost(const SortShape& shape, const Machine& machine, const SortRates& rates);
