@@ -61,7 +61,7 @@ Result<OwnedColumn> gather_rows(const OutputContext& context,
                                 Side side,
                                 int column,
                                 std::span<const RowRef> refs) {
-  const auto& store = context.stores[static_cast<int>(side)];
+  const auto& store = context.stores[index_of(side)];
   auto gathered = gather(store->column(column), refs, store, *context.memory);
   if (gathered.ok()) return gathered;
   return Error{gathered.error().code, "hash_join: " + gathered.error().message};
@@ -127,7 +127,7 @@ Status BatchBuilder::open() {
   }
   for (const Side side : {Side::kLeft, Side::kRight}) {
     const bool needed = is_present(side) && context_->plan->carry_of(side).has_ref;
-    Block& refs = refs_[static_cast<int>(side)];
+    Block& refs = refs_[index_of(side)];
     if (!needed || refs.bytes() > 0) continue;
     CD_ASSIGN(refs,
               context_->memory->get(context_->batch_rows * int64_t{sizeof(RowRef)},
@@ -155,9 +155,9 @@ Status BatchBuilder::append(const RowBlock& block) {
 }
 
 void BatchBuilder::append_refs(const RowBlock& block, Side side) {
-  auto* refs = refs_[static_cast<int>(side)].as<RowRef>() + rows_;
-  const uint64_t* carry = block.carry[static_cast<int>(side)];
-  const uint8_t* present = block.present[static_cast<int>(side)];
+  auto* refs = refs_[index_of(side)].as<RowRef>() + rows_;
+  const uint64_t* carry = block.carry[index_of(side)];
+  const uint8_t* present = block.present[index_of(side)];
   if (present == nullptr) {
     for (int32_t i = 0; i < block.rows; ++i) refs[i] = static_cast<RowRef>(carry[i]);
   } else {
@@ -170,7 +170,7 @@ void BatchBuilder::append_refs(const RowBlock& block, Side side) {
 // Writes which rows have the side, or (unless `only`) clears the marks of those that do not.
 void BatchBuilder::append_presence(const RowBlock& block, Side side, bool only, const Lane& lane) {
   uint8_t* valid = lane.valid + rows_;
-  const uint8_t* present = block.present[static_cast<int>(side)];
+  const uint8_t* present = block.present[index_of(side)];
   if (only) std::memset(valid, 1, block.rows);
   if (present == nullptr) return;
   for (int32_t i = 0; i < block.rows; ++i) valid[i] &= present[i];
@@ -249,13 +249,13 @@ ColumnView BatchBuilder::finish_lane(const OutputField& field, const Lane& lane)
 
 // The batch whose rows [*begin, *begin + rows) are exactly the references of `side`, or nullptr.
 const Batch* BatchBuilder::passed_through(Side side, int64_t* begin) const {
-  const auto* refs = refs_[static_cast<int>(side)].as<RowRef>();
+  const auto* refs = refs_[index_of(side)].as<RowRef>();
   if (rows_ == 0 || refs[rows_ - 1] - refs[0] != rows_ - 1) return nullptr;
   if (refs[rows_ - 1] == kNullRef) return nullptr;
   RowRef broken = 0;
   for (int64_t i = 0; i < rows_; ++i) broken |= refs[i] ^ (refs[0] + static_cast<RowRef>(i));
   if (broken != 0) return nullptr;
-  const RowStore& store = *context_->stores[static_cast<int>(side)];
+  const RowStore& store = *context_->stores[index_of(side)];
   const Batch* batch = store.batch_of(refs[0], begin);
   return *begin + rows_ <= batch->rows ? batch : nullptr;
 }
@@ -268,7 +268,7 @@ Result<ColumnView> BatchBuilder::finish_gathered(const OutputField& field) {
   if (const Batch* batch = passed_through(side, &begin); batch != nullptr) {
     return slice(batch->columns[index], begin, rows_);
   }
-  const std::span<const RowRef> refs(refs_[static_cast<int>(side)].as<RowRef>(),
+  const std::span<const RowRef> refs(refs_[index_of(side)].as<RowRef>(),
                                      static_cast<size_t>(rows_));
   CD_ASSIGN(OwnedColumn column, gather_rows(*context_, side, index, refs));
   batch_->keep.push_back(std::move(column.owner));

@@ -49,7 +49,7 @@ int64_t HashJoin::planned_ranges() const {
 
 OperatorPlan HashJoin::describe() const {
   const PlannedStrategy& chosen = choice_.chosen;
-  const bool named = choice_.few_strings[static_cast<int>(chosen.build)];
+  const bool named = choice_.few_strings[index_of(chosen.build)];
   const bool late = gathers_any(plan_for(chosen.strategy, keys_));
   const bool is_merge = chosen.strategy == Strategy::kMerge;
   const char* key = keys_.packs_exactly ? "exact64" : (named ? "named64" : "hashed");

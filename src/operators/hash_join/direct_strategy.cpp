@@ -166,7 +166,7 @@ class DirectJoin {
         }));
     // Knowing that words are unique ends most probes at their first row: worth one pass over the
     // table when the probe side is larger.
-    const int64_t probe_rows = run_.rows[run_.side_index(run_.other())];
+    const int64_t probe_rows = run_.rows[index_of(run_.other())];
     unique_ = probe_rows >= 2 * table_.rows && words_are_unique(table_);
     run_.findings.build_unique = unique_;
     return {};

@@ -13,8 +13,6 @@ namespace {
 
 constexpr int64_t kBatchRows = 1 << 16;
 
-int index_of(Side side) { return static_cast<int>(side); }
-
 Status check_spec(const JoinSpec& spec) {
   if (spec.kind == JoinKind::kAntiNullAware) {
     if (spec.keys.size() != 1) {
@@ -169,7 +167,7 @@ Result<KeyLimits> HashJoin::scan_key_range(JoinRun& run, Side side) const {
 Status HashJoin::find_limits(JoinRun& run, Strategy strategy, KeyPlan& keys) const {
   KeyLimits& limits = keys.limits;
   for (const Side side : {run.build(), run.other()}) {
-    const Side pruned = side == Side::kLeft ? Side::kRight : Side::kLeft;
+    const Side pruned = opposite(side);
     const bool needed = side == run.build() && may_be_dense(strategy);
     if (!needed && choice_.overlap[index_of(pruned)] >= kOverlapWorthScan) continue;
     CD_ASSIGN(const KeyLimits range, scan_key_range(run, side));

@@ -37,7 +37,7 @@ class HashJoin : public Operator {
 
   HashJoin() = default;
   Status prepare();
-  int64_t rows(Side side) const { return stores_[static_cast<int>(side)]->rows(); }
+  int64_t rows(Side side) const { return stores_[index_of(side)]->rows(); }
   Status run_strategy(JoinRun& run, Strategy strategy) const;
   Status run_attempt(JoinRun& run, Strategy strategy) const;
   Result<KeyLimits> scan_key_range(JoinRun& run, Side side) const;

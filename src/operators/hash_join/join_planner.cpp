@@ -15,9 +15,6 @@ constexpr int32_t kRunRows = 64;     // rows of one run of the sample
 constexpr int64_t kRunCount = 64;    // runs over the whole side
 constexpr int64_t kNearKeys = 1024;  // keys this near share a page of an array
 
-int index_of(Side side) { return static_cast<int>(side); }
-Side opposite(Side side) { return side == Side::kLeft ? Side::kRight : Side::kLeft; }
-
 int64_t rows_of(const PlannerInput& input, Side side) {
   return input.stores[index_of(side)]->rows();
 }

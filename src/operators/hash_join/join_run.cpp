@@ -6,7 +6,7 @@
 namespace crossdock {
 
 const SchemaPtr& JoinRun::schema_of(Side side) const {
-  return output->stores[static_cast<int>(side)]->schema();
+  return output->stores[index_of(side)]->schema();
 }
 
 bool keeps_unmatchable(const JoinRun& run, Side side) {

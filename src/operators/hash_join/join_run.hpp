@@ -46,14 +46,13 @@ struct JoinRun : OperatorRun {
 
   Side build() const { return probe->build; }
   Side other() const { return probe->probe(); }
-  int side_index(Side side) const { return static_cast<int>(side); }
   const SchemaPtr& schema_of(Side side) const;
 
   // Lets all workers take turns over the morsels of a side.
   Status for_side(const char* name,
                   Side side,
                   const std::function<Status(int worker, const Morsel&)>& task) {
-    return for_morsels(name, morsels[side_index(side)], task);
+    return for_morsels(name, morsels[index_of(side)], task);
   }
 };
 

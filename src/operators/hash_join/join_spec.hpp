@@ -13,6 +13,9 @@ namespace crossdock {
 
 enum class JoinKind : uint8_t { kInner, kLeft, kRight, kFull, kSemi, kAnti, kAntiNullAware };
 enum class Side : uint8_t { kLeft, kRight };
+constexpr int index_of(Side side) { return static_cast<int>(side); }  // where arrays go "by Side"
+constexpr Side opposite(Side side) { return side == Side::kLeft ? Side::kRight : Side::kLeft; }
+
 enum class Strategy : uint8_t {
   kAuto,
   kRadix,   // both sides partitioned into cache-sized parts, then joined part by part

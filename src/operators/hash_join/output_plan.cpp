@@ -57,7 +57,7 @@ class Planner {
 
  private:
   const ChunkedColumn& column(Side side, int index) const {
-    return request_.stores[static_cast<int>(side)]->column(index);
+    return request_.stores[index_of(side)]->column(index);
   }
 
   bool words_give_keys(const JoinSpec& spec, const KeyPart& part) const {
@@ -112,7 +112,7 @@ class Planner {
 
   bool must_have_ref(Side side) const {
     const JoinSpec& spec = *request_.spec;
-    if (request_.refs_only[static_cast<int>(side)]) return true;
+    if (request_.refs_only[index_of(side)]) return true;
     if (request_.keys->needs_verification() || spec.residual) return true;
     return std::any_of(plan_.fields.begin(), plan_.fields.end(), [&](const OutputField& field) {
       return field.side == OutputSide::kKey && touches(field, side);
@@ -125,7 +125,7 @@ class Planner {
   }
 
   void place_side(Side side) {
-    CarryPlan& carry = plan_.carry[static_cast<int>(side)];
+    CarryPlan& carry = plan_.carry[index_of(side)];
     std::vector<OutputField*> wanted;
     int total_bits = 0;
     bool all_fit = true;
@@ -138,7 +138,7 @@ class Planner {
     }
     const bool late = request_.spec->materialize == Materialize::kLate && !wanted.empty();
     carry.has_ref = must_have_ref(side) || late || !all_fit || total_bits > kLaneBits;
-    if (late || request_.refs_only[static_cast<int>(side)]) return;
+    if (late || request_.refs_only[index_of(side)]) return;
     int used = carry.has_ref ? kRefBits : 0;
     for (OutputField* field : wanted) {
       const int bits = bits_with_null(side, *field);
@@ -152,7 +152,7 @@ class Planner {
     if (column(side, field.column).any_nulls) packed.null_shift = used++;
     field.source = OutputField::Source::kPacked;
     field.packed = packed;
-    plan_.carry[static_cast<int>(side)].fields.push_back(packed);
+    plan_.carry[index_of(side)].fields.push_back(packed);
   }
 
   const OutputRequest& request_;

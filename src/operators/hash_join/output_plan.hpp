@@ -53,7 +53,7 @@ struct OutputPlan {
   CarryPlan carry[2];       // by Side
   bool needs_keys = false;  // some field is kKeyWord
 
-  const CarryPlan& carry_of(Side side) const { return carry[static_cast<int>(side)]; }
+  const CarryPlan& carry_of(Side side) const { return carry[index_of(side)]; }
 };
 
 struct OutputRequest {

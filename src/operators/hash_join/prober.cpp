@@ -135,7 +135,7 @@ Status Prober::take_pairs(const ProbeTarget& target, const ProbeBlock& block) {
 
 void Prober::load_build_carry(const ProbeTarget& target) {
   Scratch& s = *scratch_;
-  uint64_t* out = s.carry[static_cast<int>(context_->build)];
+  uint64_t* out = s.carry[index_of(context_->build)];
   if (target.dense != nullptr) {
     const uint32_t* entries = target.dense->entries;
     for (int32_t i = 0; i < s.pairs.count; ++i) out[i] = entries[s.pairs.positions[i]] - 1;
@@ -148,8 +148,8 @@ void Prober::load_build_carry(const ProbeTarget& target) {
 void Prober::load_refs(const ProbeTarget& target, const ProbeBlock& block) {
   Scratch& s = *scratch_;
   load_build_carry(target);
-  const uint64_t* build_carry = s.carry[static_cast<int>(context_->build)];
-  RowRef* build_refs = s.refs[static_cast<int>(context_->build)];
+  const uint64_t* build_carry = s.carry[index_of(context_->build)];
+  RowRef* build_refs = s.refs[index_of(context_->build)];
   RowRef* probe_refs = s.refs[static_cast<int>(context_->probe())];
   for (int32_t i = 0; i < s.pairs.count; ++i) {
     build_refs[i] = static_cast<RowRef>(build_carry[i]);
@@ -195,7 +195,7 @@ Status Prober::emit_pairs(const ProbeTarget& target, const ProbeBlock& block) {
   out.rows = s.pairs.count;
   if (emitter_->counts_only()) return emitter_->emit(out);
   load_build_carry(target);
-  const int build = static_cast<int>(context_->build);
+  const int build = index_of(context_->build);
   const int probe = static_cast<int>(context_->probe());
   out.carry[build] = s.carry[build];
   if (is_identity(s.pairs, block.rows)) {
@@ -235,7 +235,7 @@ Status Prober::emit_alone(Side side, int32_t rows, const uint64_t* words, const 
   out.presence = side == Side::kLeft ? Presence::kLeftOnly : Presence::kRightOnly;
   out.rows = rows;
   out.words = words;
-  out.carry[static_cast<int>(side)] = carry;
+  out.carry[index_of(side)] = carry;
   return emitter_->emit(out);
 }
 
@@ -245,7 +245,7 @@ Status Prober::emit_build_rows(const ProbeTarget& target,
                                bool matched) {
   Scratch& s = *scratch_;
   const uint8_t wanted = matched ? 1 : 0;
-  uint64_t* carry = s.carry[static_cast<int>(context_->build)];
+  uint64_t* carry = s.carry[index_of(context_->build)];
   int32_t rows = 0;
   for (int64_t at = begin; at < end; ++at) {
     bool take = target.matched[at] == wanted;

@@ -26,7 +26,7 @@ struct ProbeContext {
   const ResidualCheck* residual = nullptr;  // nullptr = none
   const CancelFlag* cancel = nullptr;
 
-  Side probe() const { return build == Side::kLeft ? Side::kRight : Side::kLeft; }
+  Side probe() const { return opposite(build); }
 };
 
 // The table a block is probed against; exactly one of the two is set.

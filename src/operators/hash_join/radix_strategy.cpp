@@ -39,7 +39,7 @@ class RadixJoin {
     double build_seconds = 0;
   };
 
-  Partitioners& partitioners(Side side) { return partitioners_[run_.side_index(side)]; }
+  Partitioners& partitioners(Side side) { return partitioners_[index_of(side)]; }
 
   Status partition(Side side, const char* name, const KeyFilter* filter) {
     Partitioners& all = partitioners(side);
@@ -52,7 +52,7 @@ class RadixJoin {
                                      keeps_unmatchable(run_, side),
                                      filter,
                                      run_.partition_bits,
-                                     segment_rows_for(run_.rows[run_.side_index(side)], lists)};
+                                     segment_rows_for(run_.rows[index_of(side)], lists)};
     std::vector<std::atomic<bool>> opened(workers_);
     CD_TRY(run_.for_side(name, side, [&](int worker, const Morsel& morsel) -> Status {
       if (!opened[worker].load(std::memory_order_relaxed)) {
@@ -63,7 +63,7 @@ class RadixJoin {
       return all[worker]->put(morsel);
     }));
     std::erase_if(all, [](const auto& partitioner) { return partitioner == nullptr; });
-    return run_.phase(name, run_.rows[run_.side_index(side)], [&](int worker) -> Status {
+    return run_.phase(name, run_.rows[index_of(side)], [&](int worker) -> Status {
       for (size_t i = worker; i < all.size(); i += workers_) CD_TRY(all[i]->finish());
       return {};
     });
@@ -98,8 +98,8 @@ class RadixJoin {
     if (run_.spec->filter == Filter::kOff) return {};
     // Rows that a filter drops count as "no match", which NOT IN keeps apart from "null key".
     if (run_.spec->kind == JoinKind::kAntiNullAware) return {};
-    const int64_t build_rows = run_.rows[run_.side_index(run_.build())];
-    const int64_t probe_rows = run_.rows[run_.side_index(run_.other())];
+    const int64_t build_rows = run_.rows[index_of(run_.build())];
+    const int64_t probe_rows = run_.rows[index_of(run_.other())];
     if (run_.spec->filter == Filter::kAuto) {
       const int64_t bytes = KeyFilter::bytes_for(*run_.keys, build_rows, run_.partition_bits);
       if (probe_rows < build_rows || bytes > run_.machine.l3_bytes) return {};
@@ -136,7 +136,7 @@ class RadixJoin {
     auto block = std::make_unique<SorterBlock>();
     auto pairs = std::make_unique<PairList>();
     auto open = std::make_unique<OpenRuns>();
-    const auto& morsels = run_.morsels[run_.side_index(run_.other())];
+    const auto& morsels = run_.morsels[index_of(run_.other())];
     const size_t stride = std::max<size_t>(1, morsels.size() / kBlocksMax);
     int64_t seen = 0;
     int64_t matched = 0;
@@ -229,7 +229,7 @@ class RadixJoin {
   bool is_heavy(int64_t index) {
     constexpr int64_t kHeavyRowsMin = int64_t{1} << 18;
     const int64_t rows = part_rows(run_.other(), index);
-    const int64_t fair = run_.rows[run_.side_index(run_.other())] / (int64_t{4} * workers_);
+    const int64_t fair = run_.rows[index_of(run_.other())] / (int64_t{4} * workers_);
     return workers_ > 1 && rows > kHeavyRowsMin && rows > fair;
   }
 
@@ -255,7 +255,7 @@ class RadixJoin {
 
   Status join_parts() {
     CD_TRY(open_workers());
-    const int64_t probe_rows = run_.rows[run_.side_index(run_.other())];
+    const int64_t probe_rows = run_.rows[index_of(run_.other())];
     CD_TRY(run_.for_indices(
         kBuildAndProbe,
         part_count(),
@@ -284,12 +284,12 @@ class RadixJoin {
   void split_times() {
     double build_seconds = 0;
     for (const auto& worker : scratch_) build_seconds += worker->build_seconds / workers_;
-    const int64_t build_rows = run_.rows[run_.side_index(run_.build())];
+    const int64_t build_rows = run_.rows[index_of(run_.build())];
     auto& phases = run_.profile->phases;
     for (size_t i = 0; i < phases.size(); ++i) {
       if (phases[i].name != kBuildAndProbe) continue;
       phases[i].name = "probe and emit";
-      phases[i].rows = run_.rows[run_.side_index(run_.other())];
+      phases[i].rows = run_.rows[index_of(run_.other())];
       phases[i].seconds = std::max(0.0, phases[i].seconds - build_seconds);
       phases.insert(phases.begin() + static_cast<int64_t>(i),
                     {"build tables", build_rows, build_seconds});

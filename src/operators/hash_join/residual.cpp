@@ -18,7 +18,7 @@ Status ResidualCheck::decide(const RowRef* left,
     CD_ASSIGN(OwnedColumn gathered, gather_rows(*output_, side, column.column, refs));
     pairs.columns.push_back(gathered.view);
     owners->push_back(std::move(gathered.owner));
-    owners->push_back(output_->stores[static_cast<int>(side)]);
+    owners->push_back(output_->stores[index_of(side)]);
   }
   pairs.owner = owners;
   return spec_->residual(pairs, keep);

@@ -24,7 +24,7 @@ Result<OrderRanges> scan_ranges(JoinRun& run, const OrderKeyPlan& order) {
   std::vector<OrderRanges> ranges(run.team->worker_count(), order.make_ranges());
   for (const Side side : {Side::kLeft, Side::kRight}) {
     CD_TRY(run.for_side("scan key ranges", side, [&](int worker, const Morsel& morsel) -> Status {
-      order.scan(static_cast<int>(side), *morsel.batch, morsel.begin, morsel.rows, ranges[worker]);
+      order.scan(index_of(side), *morsel.batch, morsel.begin, morsel.rows, ranges[worker]);
       return {};
     }));
   }
@@ -40,12 +40,12 @@ Result<OrderKeyPlan> MergeKeys::plan_order(const JoinRun& run, const KeyPlan& ke
   std::vector<OrderTerm> terms;
   std::vector<OrderSide> sides(2);
   for (const Side side : {Side::kLeft, Side::kRight}) {
-    sides[static_cast<int>(side)].store = run.output->stores[static_cast<int>(side)].get();
+    sides[index_of(side)].store = run.output->stores[index_of(side)].get();
   }
   for (const KeyPart& part : keys.parts) {
     terms.push_back({part.kind, false, false});
     for (const Side side : {Side::kLeft, Side::kRight}) {
-      sides[static_cast<int>(side)].columns.push_back(column_of(part, side));
+      sides[index_of(side)].columns.push_back(column_of(part, side));
     }
   }
   return OrderKeyPlan::create(std::move(terms), std::move(sides));
@@ -66,7 +66,7 @@ Result<MergeKeys> MergeKeys::create(JoinRun& run, const KeyPlan& keys) {
     }
   }
   for (const Side side : {Side::kLeft, Side::kRight}) {
-    merge.direct_[static_cast<int>(side)] = direct_for(keys, *run.schema_of(side), side);
+    merge.direct_[index_of(side)] = direct_for(keys, *run.schema_of(side), side);
   }
   order.settle(ranges);
   merge.order_ = std::make_shared<const OrderKeyPlan>(std::move(order));
@@ -85,9 +85,9 @@ MergeKeys::Direct MergeKeys::direct_for(const KeyPlan& keys, const Schema& schem
 
 void MergeKeys::encode(
     Side side, const Batch& batch, int64_t begin, int32_t count, uint64_t* words) const {
-  const Direct& direct = direct_[static_cast<int>(side)];
+  const Direct& direct = direct_[index_of(side)];
   if (!direct.is_possible) {
-    return order_->encode(static_cast<int>(side), batch, begin, count, words);
+    return order_->encode(index_of(side), batch, begin, count, words);
   }
   const uint64_t* values = batch.columns[direct.column].data<uint64_t>() + begin;
   for (int32_t i = 0; i < count; ++i) words[i] = values[i] ^ direct.flip;

@@ -24,7 +24,7 @@ class MergeKeys {
   // words[i] = word of row begin + i; of a row without one, anything. count <= kSorterRows.
   void encode(Side side, const Batch& batch, int64_t begin, int32_t count, uint64_t* words) const;
   // Whether rows of the side may be without a word.
-  bool may_lack_words(Side side) const { return lacks_words_[static_cast<int>(side)]; }
+  bool may_lack_words(Side side) const { return lacks_words_[index_of(side)]; }
   // The plan that output columns are made by: words give keys if they are exact.
   KeyPlan output_keys(const KeyPlan& keys) const;
 

@@ -20,14 +20,14 @@ class PartCutter {
       }
     }
     for (const Side side : {Side::kLeft, Side::kRight}) {
-      if (!request_.keeps_without_word[static_cast<int>(side)]) continue;
+      if (!request_.keeps_without_word[index_of(side)]) continue;
       cut_rows(MergePart::Kind::kWithoutWord, side, 0, rows_of(side).rows_without_word());
     }
     return std::move(parts_);
   }
 
  private:
-  const MergeSide& rows_of(Side side) const { return *request_.sides[static_cast<int>(side)]; }
+  const MergeSide& rows_of(Side side) const { return *request_.sides[index_of(side)]; }
 
   // Whether rows can come out of a range, or its rows must be seen in any case.
   bool matters(int range) const {

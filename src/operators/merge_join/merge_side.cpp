@@ -87,7 +87,7 @@ void SortedSide::settle_borders() {
 uint64_t SortedSide::word_at(int64_t position) const {
   const RowRef ref = window_.ref_of(position);
   uint64_t word = 0;
-  source_.keys->order()->encode(static_cast<int>(source_.side), &ref, 1, &word);
+  source_.keys->order()->encode(index_of(source_.side), &ref, 1, &word);
   return word;
 }
 
@@ -151,7 +151,7 @@ Status SortedSide::check_order(int range,
   }
   if (source_.keys->is_exact()) return {};
   const OrderComparer comparer(
-      *source_.keys->order(), static_cast<int>(source_.side), static_cast<int>(source_.side));
+      *source_.keys->order(), index_of(source_.side), index_of(source_.side));
   for (int64_t i = 1; i < count; ++i) {
     if (words[i] != words[i - 1]) continue;
     if (comparer.compare(window_.ref_of(first + i - 1), window_.ref_of(first + i)) > 0) {

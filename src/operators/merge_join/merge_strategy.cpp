@@ -45,7 +45,7 @@ class MergeJoin {
     CD_TRY(find_orders());
     CD_TRY(find_ranges());
     for (const Side side : {Side::kLeft, Side::kRight}) {
-      CD_TRY(is_sorted_[index(side)] ? make_sorted(side) : scatter(side));
+      CD_TRY(is_sorted_[index_of(side)] ? make_sorted(side) : scatter(side));
     }
     return match_parts();
   }
@@ -57,10 +57,9 @@ class MergeJoin {
     std::unique_ptr<RangeMatcher> matcher;
   };
 
-  static int index(Side side) { return static_cast<int>(side); }
   const char* side_name(Side side) const { return side == Side::kLeft ? "left" : "right"; }
   const std::shared_ptr<const RowStore>& store(Side side) const {
-    return run_.output->stores[index(side)];
+    return run_.output->stores[index_of(side)];
   }
 
   bool keeps_without_word(Side side) const {
@@ -96,26 +95,27 @@ class MergeJoin {
 
   Status find_orders() {
     for (const Side side : {Side::kLeft, Side::kRight}) {
-      const Sortedness wanted = run_.spec->sorted[index(side)];
-      std::string& order = run_.findings.order[index(side)];
+      const Sortedness wanted = run_.spec->sorted[index_of(side)];
+      std::string& order = run_.findings.order[index_of(side)];
       order = "unsorted";
       if (wanted == Sortedness::kUnsorted) continue;
-      windows_.at(index(side)).emplace(store(side));
+      windows_.at(index_of(side)).emplace(store(side));
       const bool is_declared = wanted == Sortedness::kDeclared;
       // A declared side is checked as it is read, unless its nulls must be found first.
-      is_checked_[index(side)] = !is_declared || keys_.may_lack_words(side);
-      is_sorted_[index(side)] = true;
-      if (is_checked_[index(side)]) CD_TRY(check_order(side, is_declared));
-      if (is_sorted_[index(side)]) order = is_declared ? "sorted (declared)" : "sorted (detected)";
+      is_checked_[index_of(side)] = !is_declared || keys_.may_lack_words(side);
+      is_sorted_[index_of(side)] = true;
+      if (is_checked_[index_of(side)]) CD_TRY(check_order(side, is_declared));
+      if (is_sorted_[index_of(side)])
+        order = is_declared ? "sorted (declared)" : "sorted (detected)";
     }
     return {};
   }
 
   Status check_order(Side side, bool is_declared) {
     CD_ASSIGN(const OrderFound found, find_order(run_, keys_, *request_.keys, side));
-    is_sorted_[index(side)] = found.is_sorted;
-    is_unique_[index(side)] = found.is_unique;
-    if (found.is_sorted) windows_[index(side)]->set(found.begin, found.end);
+    is_sorted_[index_of(side)] = found.is_sorted;
+    is_unique_[index_of(side)] = found.is_unique;
+    if (found.is_sorted) windows_[index_of(side)]->set(found.begin, found.end);
     if (found.is_sorted || !is_declared) return {};
     return make_error(ErrorCode::kInvalidArgument,
                       "the {} side was declared sorted by its key, but it is not\n"
@@ -133,7 +133,7 @@ class MergeJoin {
     for (const Side side : {Side::kLeft, Side::kRight}) {
       MergeEncoder encoder(keys_, *request_.keys, *run_.schema_of(side), side);
       int64_t skip = 0;
-      for (const Morsel& morsel : run_.morsels[index(side)]) {
+      for (const Morsel& morsel : run_.morsels[index_of(side)]) {
         for (; skip < morsel.rows; skip += stride) {
           uint64_t words[kRunRows];
           uint8_t live[kRunRows];
@@ -170,15 +170,15 @@ class MergeJoin {
                               &plan_.carry_of(side),
                               ranges_.get(),
                               side,
-                              is_checked_[index(side)],
-                              is_unique_[index(side)]};
-    auto sorted = std::make_unique<SortedSide>(source, std::move(*windows_[index(side)]));
+                              is_checked_[index_of(side)],
+                              is_unique_[index_of(side)]};
+    auto sorted = std::make_unique<SortedSide>(source, std::move(*windows_[index_of(side)]));
     CD_TRY(run_.phase("find ranges", 0, [&](int worker) -> Status {
       sorted->find_borders(worker, run_.team->worker_count());
       return {};
     }));
     sorted->settle_borders();
-    sides_[index(side)] = std::move(sorted);
+    sides_[index_of(side)] = std::move(sorted);
     return {};
   }
 
@@ -193,7 +193,7 @@ class MergeJoin {
                          ranges_.get(),
                          keeps_without_word(side)};
     options.segment_rows =
-        segment_rows_for(run_.rows[index(side)], int64_t{ranges_->range_count()} * workers);
+        segment_rows_for(run_.rows[index_of(side)], int64_t{ranges_->range_count()} * workers);
     const char* name = side == Side::kLeft ? "scatter left side" : "scatter right side";
     CD_TRY(run_.for_side(name, side, [&](int worker, const Morsel& morsel) -> Status {
       if (all[worker] == nullptr) {
@@ -202,11 +202,12 @@ class MergeJoin {
       }
       return all[worker]->put(morsel);
     }));
-    CD_TRY(run_.phase(name, run_.rows[index(side)], [&](int worker) -> Status {
+    CD_TRY(run_.phase(name, run_.rows[index_of(side)], [&](int worker) -> Status {
       return all[worker] != nullptr ? all[worker]->finish() : Status();
     }));
     std::erase_if(all, [](const auto& partitioner) { return partitioner == nullptr; });
-    sides_[index(side)] = std::make_unique<ScatteredSide>(std::move(all), ranges_->range_count());
+    sides_[index_of(side)] =
+        std::make_unique<ScatteredSide>(std::move(all), ranges_->range_count());
     return {};
   }
 
@@ -215,8 +216,8 @@ class MergeJoin {
     request.ranges = ranges_.get();
     request.roles = roles_;
     for (const Side side : {Side::kLeft, Side::kRight}) {
-      request.sides[index(side)] = sides_[index(side)].get();
-      request.keeps_without_word[index(side)] = keeps_without_word(side);
+      request.sides[index_of(side)] = sides_[index_of(side)].get();
+      request.keeps_without_word[index_of(side)] = keeps_without_word(side);
     }
     // The words of one range are one key only if equal words are; and a predicate must be asked about
     // all partners of a row in one place.
@@ -256,8 +257,8 @@ class MergeJoin {
   void make_workers(RowSink& sink) {
     RangeSorter::Sides sides;
     for (const Side side : {Side::kLeft, Side::kRight}) {
-      sides.rows[index(side)] = sides_[index(side)].get();
-      sides.has_carry[index(side)] = !plan_.carry_of(side).is_empty();
+      sides.rows[index_of(side)] = sides_[index_of(side)].get();
+      sides.has_carry[index_of(side)] = !plan_.carry_of(side).is_empty();
     }
     for (int worker = 0; worker < run_.team->worker_count(); ++worker) {
       Worker made;
@@ -322,7 +323,7 @@ class MergeJoin {
 
   // Loads rows whose order is checked only by loading them.
   Status read_through(Side side, int range, Worker& worker) {
-    const MergeSide& rows = *sides_[index(side)];
+    const MergeSide& rows = *sides_[index_of(side)];
     for (int64_t at = 0; rows.must_be_read() && at < rows.rows(range); at += kProductRows) {
       const int64_t count = std::min<int64_t>(kProductRows, rows.rows(range) - at);
       CD_TRY(worker.sorter->load(side, range, at, count));

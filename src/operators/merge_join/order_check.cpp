@@ -25,7 +25,7 @@ class OrderChecker {
         keys_(keys),
         plan_(plan),
         side_(side),
-        comparer_(*keys.order(), static_cast<int>(side), static_cast<int>(side)),
+        comparer_(*keys.order(), index_of(side), index_of(side)),
         found_(morsels().size()) {}
 
   Result<OrderFound> check() {
@@ -42,7 +42,7 @@ class OrderChecker {
   }
 
  private:
-  const std::vector<Morsel>& morsels() const { return run_.morsels[run_.side_index(side_)]; }
+  const std::vector<Morsel>& morsels() const { return run_.morsels[index_of(side_)]; }
 
   bool in_order(uint64_t word, RowRef ref, uint64_t next_word, RowRef next_ref) const {
     if (word != next_word || keys_.is_exact()) return word <= next_word;

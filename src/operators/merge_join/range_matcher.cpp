@@ -8,8 +8,6 @@
 namespace crossdock {
 namespace {
 
-int side_index(Side side) { return static_cast<int>(side); }
-
 // Whether positions that ascend, each above the last, have no gap.
 bool is_run(const uint32_t* positions, int32_t count) {
   return positions[count - 1] - positions[0] == static_cast<uint32_t>(count - 1);
@@ -167,7 +165,7 @@ Status RangeMatcher::emit_alone(Side side, const SortedRows& rows) {
     block.presence = side == Side::kLeft ? Presence::kLeftOnly : Presence::kRightOnly;
     block.rows = static_cast<int32_t>(std::min<int64_t>(kMatchRows, rows.rows - at));
     block.words = rows.words + at;
-    block.carry[side_index(side)] = rows.carry == nullptr ? nullptr : rows.carry + at;
+    block.carry[index_of(side)] = rows.carry == nullptr ? nullptr : rows.carry + at;
     CD_TRY(emitter_->emit(block));
     CD_TRY(check_cancelled());
   }

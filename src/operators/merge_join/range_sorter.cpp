@@ -27,7 +27,7 @@ PairLanes RangeSorter::pairs(const Lanes& lanes, bool has_carry) const {
 }
 
 Status RangeSorter::load(Side side, int range, int64_t begin, int64_t count) {
-  const int index = static_cast<int>(side);
+  const int index = index_of(side);
   const bool has_carry = sides_.has_carry[index];
   CD_TRY(reserve(lanes_[index], count, has_carry));
   const PairLanes lanes = pairs(lanes_[index], has_carry);
@@ -36,7 +36,7 @@ Status RangeSorter::load(Side side, int range, int64_t begin, int64_t count) {
 }
 
 Status RangeSorter::load_without_word(Side side, int64_t begin, int64_t count) {
-  const int index = static_cast<int>(side);
+  const int index = index_of(side);
   CD_TRY(reserve(lanes_[index], count, true));
   const PairLanes lanes = pairs(lanes_[index], true);
   rows_[index] = {count, lanes.words, lanes.carry, false};
@@ -49,14 +49,14 @@ Status RangeSorter::sort(int range) {
   for (const Side side : {Side::kLeft, Side::kRight}) CD_TRY(sort_side(side, range));
   if (keys_->is_exact()) return {};
   for (const Side side : {Side::kLeft, Side::kRight}) {
-    if (!sides_.rows[static_cast<int>(side)]->is_sorted()) sort_ties(side);
+    if (!sides_.rows[index_of(side)]->is_sorted()) sort_ties(side);
   }
   rank_rows();
   return {};
 }
 
 Status RangeSorter::sort_side(Side side, int range) {
-  const int index = static_cast<int>(side);
+  const int index = index_of(side);
   const MergeSide& rows = *sides_.rows[index];
   const bool has_carry = sides_.has_carry[index];
   const int64_t count = rows.rows(range);
@@ -74,7 +74,7 @@ Status RangeSorter::sort_side(Side side, int range) {
 
 // Rows of equal words, in the order of their keys.
 void RangeSorter::sort_ties(Side side) {
-  const int index = static_cast<int>(side);
+  const int index = index_of(side);
   const OrderComparer comparer(*keys_->order(), index, index);
   const SortedRows& rows = rows_[index];
   auto* carry = lanes_[index].carry.as<uint64_t>();

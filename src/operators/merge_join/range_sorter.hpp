@@ -28,7 +28,7 @@ class RangeSorter {
   Status load_without_word(Side side, int64_t begin, int64_t count);
 
   // What was loaded last, valid until the side is loaded again.
-  const SortedRows& rows(Side side) const { return rows_[static_cast<int>(side)]; }
+  const SortedRows& rows(Side side) const { return rows_[index_of(side)]; }
 
  private:
   struct Lanes {
