@@ -11,7 +11,6 @@
 namespace crossdock {
 namespace {
 
-constexpr int64_t kBatchRows = 1 << 16;
 constexpr int64_t kBatchRowsMin = 1 << 10;
 
 Result<std::optional<RowComparer>> make_comparer(const GroupKeyPlan& keys, const RowStore& store) {
@@ -79,7 +78,7 @@ OperatorPlan TableGroupBy::describe() const {
 
 int64_t TableGroupBy::batch_rows(const RowSink& sink) const {
   if (spec_.batch_rows > 0) return spec_.batch_rows;
-  return sink.batch_rows_wanted() > 0 ? sink.batch_rows_wanted() : kBatchRows;
+  return sink.batch_rows_wanted() > 0 ? sink.batch_rows_wanted() : kResultBatchRows;
 }
 
 // The exact range of every key column.

@@ -11,8 +11,6 @@
 namespace crossdock {
 namespace {
 
-constexpr int64_t kBatchRows = 1 << 16;
-
 Status check_spec(const JoinSpec& spec) {
   if (spec.kind == JoinKind::kAntiNullAware) {
     if (spec.keys.size() != 1) {
@@ -99,7 +97,7 @@ int64_t HashJoin::batch_rows(const RowSink& sink) const {
   if (spec_.batch_rows > 0) return spec_.batch_rows;
   // Small joins get small batches: the memory of one is laid out for its full capacity.
   const int64_t rows_all = stores_[0]->rows() + stores_[1]->rows();
-  const int64_t wanted = sink.batch_rows_wanted() > 0 ? sink.batch_rows_wanted() : kBatchRows;
+  const int64_t wanted = sink.batch_rows_wanted() > 0 ? sink.batch_rows_wanted() : kResultBatchRows;
   return std::clamp<int64_t>((rows_all + kBlockRows) / kBlockRows * kBlockRows, kBlockRows, wanted);
 }
 

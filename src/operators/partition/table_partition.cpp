@@ -11,7 +11,6 @@
 namespace crossdock {
 namespace {
 
-constexpr int64_t kBatchRows = 1 << 16;
 constexpr int kChunksPerWorker = 4;    // to even out what the machine does besides
 constexpr int64_t kHeldPerWorker = 4;  // batches that wait for their turn
 
@@ -148,7 +147,7 @@ Result<Batch> TablePartition::gather_batch(std::span<const RowRef> refs) const {
 
 Status TablePartition::emit_rows(OperatorRun& run, const Places& places) const {
   const int64_t rows = store_->rows();
-  const int64_t batch_rows = spec_.batch_rows > 0 ? spec_.batch_rows : kBatchRows;
+  const int64_t batch_rows = spec_.batch_rows > 0 ? spec_.batch_rows : kResultBatchRows;
   const auto* refs = places.refs.as<const RowRef>();
   const int64_t batches = (rows + batch_rows - 1) / batch_rows;
   OrderedEmitter emitter(*run.sink, *run.cancel, run.team->worker_count() * kHeldPerWorker);

@@ -15,6 +15,8 @@
 
 namespace crossdock {
 
+constexpr int64_t kResultBatchRows = 1 << 16;  // where neither the caller nor the sink has a wish
+
 // Called from all workers at once, each with its own number. Operators whose rows have an order call it
 // as worker 0, one batch after the other (ordered_emitter.hpp).
 class RowSink {

@@ -7,7 +7,6 @@
 namespace crossdock {
 namespace {
 
-constexpr int64_t kBatchRows = 1 << 16;
 constexpr int kSamplePlaces = 64;
 constexpr int64_t kTopKRowsMax = 1 << 20;  // selected rows are sorted by one worker
 // Keys whose sample spans this many bits would gain nothing from the exact range.
@@ -53,7 +52,7 @@ int64_t TableSort::end_row() const {
 
 int64_t TableSort::batch_rows(const RowSink& sink) const {
   const int64_t wanted = sink.batch_rows_wanted();
-  const int64_t asked = spec_.batch_rows > 0 ? spec_.batch_rows : kBatchRows;
+  const int64_t asked = spec_.batch_rows > 0 ? spec_.batch_rows : kResultBatchRows;
   return wanted > 0 ? std::min(wanted, asked) : asked;
 }
 
