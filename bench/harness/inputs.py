@@ -93,6 +93,16 @@ def chunked(columns: dict[str, npt.NDArray[np.generic]]) -> pa.Table:
     return pa.table(arrays, names=list(columns))
 
 
+def sides(left: pa.Table, right: pa.Table) -> Inputs:
+    """The two sides of a join, under the names that all forms of it use."""
+    return in_memory(l=left, r=right)
+
+
+def keyed(keys: Int64, payload: str) -> pa.Table:
+    """Key column `k` and an int64 payload that numbers the rows."""
+    return chunked({"k": keys, payload: np.arange(len(keys), dtype=np.int64)})
+
+
 def tpch_file(table: str, scale: float) -> Path:
     """A table of TPC-H scale factor 5 (times `scale`); made once, kept under build/data."""
     factor = max(0.001, 5.0 * scale)

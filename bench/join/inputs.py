@@ -12,23 +12,14 @@ from harness.inputs import (
     Inputs,
     Int64,
     chunk_starts,
-    chunked,
-    in_memory,
+    keyed,
     scaled,
     scatter,
+    sides,
     tpch_file,
     tpch_table,
     zipf_ranks,
 )
-
-
-def sides(left: pa.Table, right: pa.Table) -> Inputs:
-    return in_memory(l=left, r=right)
-
-
-def keyed(keys: Int64, payload: str) -> pa.Table:
-    """Key column `k` and an int64 payload that numbers the rows."""
-    return chunked({"k": keys, payload: np.arange(len(keys), dtype=np.int64)})
 
 
 def unique_keys(rows: int, key_of: Callable[[Int64], Int64]) -> Inputs:

@@ -14,12 +14,13 @@ from harness.inputs import (
     chunk_starts,
     chunked,
     in_memory,
+    keyed,
     scaled,
     scatter,
+    sides,
     tpch_table,
     zipf_ranks,
 )
-from join.inputs import keyed, sides
 
 ROWS = 50_000_000
 TEXT_ROWS = 20_000_000
