@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, Protocol
+from typing import Any, TypeAlias
 
 from crossdock import _native
 from crossdock.expressions import Column
@@ -15,17 +15,8 @@ from crossdock.orders import Order
 # A table of the engine, and node column -> column of that table.
 Named = tuple[_native.Table, Mapping[str, str]]
 
-
-class Operation(Protocol):
-    """What all operators of the engine have; one runs in one thread at a time."""
-
-    def plan(self) -> str: ...
-    def profile(self) -> str: ...
-    def count(self) -> int: ...
-    def collect(self) -> _native.ArrowStream: ...
-    def stream(self, queue_batches: int = 8) -> _native.ArrowStream: ...
-    def progress(self) -> tuple[str, int, int]: ...
-    def cancel(self) -> None: ...
+# What the engine runs; one runs in one thread at a time.
+Operation: TypeAlias = _native.Join | _native.GroupBy | _native.Partition | _native.Sort
 
 
 def plan_native_join(
