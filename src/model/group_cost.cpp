@@ -9,6 +9,7 @@ namespace {
 
 constexpr int kPartitionBitsMax =
     11;  // beyond, the buffers of one value leave the second-level cache
+constexpr int64_t kGroupsApart = 200;  // up to here a table finds places that no two groups share
 constexpr int64_t kBufferBytes = 128;  // of a partition and lane
 
 // One random access into `bytes` of a worker's own.
@@ -59,9 +60,11 @@ GroupCost table_group_cost(const GroupShape& shape,
                            const GroupRates& rates) {
   CostSum sum(shape.threads);
   const double far = touch(shape.groups * shape.group_bytes, shape, machine, rates);
+  const bool apart = shape.packs && !shape.hashed && shape.groups <= kGroupsApart;
+  if (!shape.packs) sum.add("scan key ranges", shape.rows, 8, rates.scan_keys);
   // A row touches its place, its word and each state.
-  const double row = encode_ns(shape, rates) + rates.lookup + update_ns(shape, rates) +
-                     far * (2 + shape.accumulators);
+  const double row = encode_ns(shape, rates) + (apart ? rates.lookup_apart : rates.lookup) +
+                     update_ns(shape, rates) + far * (2 + shape.accumulators);
   sum.add("aggregate", shape.rows, 8 * (1 + shape.lanes), row);
   sum.also(shape.groups * shape.threads, rates.insert);
   sum.add("merge", shape.groups, 8 * shape.output_words, emit_ns(shape, rates));
@@ -92,7 +95,7 @@ GroupCost radix_group_cost(const GroupShape& shape,
   const double far = touch(shape.groups / parts * shape.group_bytes, shape, machine, rates);
   const int64_t row_bytes = 8 * (1 + shape.lanes);
   const bool dense = shape.range_bits > 0;
-  if (dense) sum.add("scan key ranges", shape.rows, 8, rates.scan_keys);
+  if (dense || !shape.packs) sum.add("scan key ranges", shape.rows, 8, rates.scan_keys);
   sum.add("scatter", shape.rows, 2 * row_bytes, encode_ns(shape, rates) + scatter_ns(shape, rates));
   sum.add("aggregate partitions",
           shape.rows,
@@ -111,6 +114,7 @@ GroupCost adaptive_group_cost(const GroupShape& shape,
   const double far = touch(shape.groups / parts * shape.group_bytes, shape, machine, rates);
   const int64_t row_bytes = 8 * (1 + shape.lanes);
   CostSum sum(shape.threads);
+  if (!shape.packs) sum.add("scan key ranges", shape.rows, 8, rates.scan_keys);
   // Rows without a group in the table are looked up, copied aside and scattered.
   sum.add("aggregate and scatter",
           shape.rows,

@@ -20,7 +20,8 @@ struct GroupRates {
   double encode = 0.6;        // key words
   double hash = 5.0;          // words of texts, per row
   double lookup = 3.3;        // in a table in the second-level cache
-  double lookup_dense = 1.4;  // in an array there
+  double lookup_apart = 1.2;  // where no two groups share a place
+  double lookup_dense = 0.9;  // in an array there
   double run = 2.0;           // telling a row from its neighbour
   double update = 0.8;        // one accumulator
   double verify = 8.0;        // comparing a row with the first of its group, in cache
@@ -43,6 +44,7 @@ struct GroupShape {
   int64_t state_bytes = 8;   // of its states alone
   double heavy_share = 0;    // rows of keys that are frequent in the sample
   bool hashed = false;       // keys need comparing
+  bool packs = true;         // into 64 bits without a look at their ranges
   int output_words = 2;      // 8-byte words of a result row
   int threads = 1;
 };

@@ -35,6 +35,16 @@ TEST(GroupCost, PrefersArraysWhereKeysAreDense) {
   EXPECT_LT(dense_group_cost(shape, Machine{}, GroupRates{}).seconds(), table_s(shape));
 }
 
+TEST(GroupCost, PrefersTablesToArraysWhereGroupsLieApart) {
+  GroupShape shape = shape_of(100);
+  shape.range_bits = 7;
+  const auto dense_s = [&] { return dense_group_cost(shape, Machine{}, GroupRates{}).seconds(); };
+  EXPECT_LT(table_s(shape), dense_s());
+  // Both need the ranges: an array is the quicker lookup.
+  shape.packs = false;
+  EXPECT_GT(table_s(shape), dense_s());
+}
+
 TEST(GroupCost, PrefersTheHeavyTableWhereFewKeysHaveMostRows) {
   GroupShape shape = shape_of(5'000'000);
   const auto adaptive_s = [&] {

@@ -91,6 +91,7 @@ GroupShape make_shape(const GroupPlannerInput& input, const GroupSample& sample)
   }
   shape.group_bytes = kIndexBytes + shape.state_bytes;
   shape.heavy_share = sample.heavy_share;
+  shape.packs = sample.packs || input.spec->keys.empty();
   for (const int key : input.spec->keys) {
     const DataType& type = input.store->schema()->fields[key].type;
     shape.hashed = shape.hashed || value_form(type) == ValueForm::kBytes;
