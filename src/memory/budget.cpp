@@ -96,6 +96,11 @@ uint8_t* Memory::take_cached(int64_t bytes) {
   return data;
 }
 
+int64_t Memory::cached_bytes() {
+  const std::lock_guard lock(mutex_);
+  return cached_;
+}
+
 Result<Block> Memory::get(int64_t bytes, std::string_view who) {
   const int64_t size = size_class(bytes);
   if (!reserve(size)) {

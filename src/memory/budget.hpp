@@ -53,6 +53,8 @@ class Memory : public std::enable_shared_from_this<Memory> {
   // Error kOutOfMemoryBudget: "<who> needs N, M of L are free". Blocks in the cache are freed first.
   Result<Block> get(int64_t bytes, std::string_view who);
 
+  // Bytes of freed blocks that wait for their next use.
+  int64_t cached_bytes();
   // Gives all cached blocks back to the system.
   void trim();
 

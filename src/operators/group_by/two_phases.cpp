@@ -17,6 +17,8 @@ constexpr int64_t kMergedAloneMax = int64_t{1} << 14;
 // up takes some 2.5 ns a row, a row that is found is spared some 9 ns (scatter, second lookup).
 constexpr double kHitRateMin = 0.3;
 constexpr int64_t kStretchRows = int64_t{1} << 16;
+// Scatters below this are not worth a second look at the input.
+constexpr int64_t kTurnBytesMin = int64_t{64} << 20;
 
 // The groups of one table by partition: those of p are groups[starts[p]] to groups[starts[p + 1]].
 struct PartitionedGroups {
@@ -79,6 +81,32 @@ class TwoPhases {
       CD_CHECK(lanes.has_value(), "{} masks", run_.blocks.aggregates->masks.size());
       lanes_ = *lanes;
     }
+    turn_bits_ = in_two_turns() ? 1 : 0;
+    for (turn_ = 0; turn_ < (uint64_t{1} << turn_bits_); ++turn_) {
+      CD_TRY(execute_turn());
+      workers_.clear();
+    }
+    run_.profile->facts.push_back({"partitions", int64_t{1} << bits_});
+    run_.profile->facts.push_back({"scattered_rows", scattered_rows_});
+    if (turn_bits_ > 0) run_.profile->facts.push_back({"turns", int64_t{2}});
+    return {};
+  }
+
+ private:
+  // A first touch of fresh memory costs more than reading the keys once more. Where the freed blocks of
+  // earlier runs do not hold half of what the scatter needs, the lower half of the partitions is
+  // scattered and aggregated first, and the upper half in the memory of the lower. Whoever runs again
+  // finds half of the memory there, and then takes one turn.
+  bool in_two_turns() const {
+    const bool is_cheap_to_read = (run_.blocks.keys->mode == GroupKeyMode::kDense ||
+                                   run_.blocks.keys->mode == GroupKeyMode::kExact) &&
+                                  run_.blocks.program == nullptr && run_.blocks.row_filter < 0;
+    if (!scatters_ || tables_ || !is_cheap_to_read || run_.course.partition_bits < 1) return false;
+    const int64_t bytes = run_.rows * 8 * (1 + lanes_.count);
+    return bytes >= kTurnBytesMin && run_.memory->cached_bytes() < bytes / 2;
+  }
+
+  Status execute_turn() {
     workers_.resize(run_.workers());
     CD_TRY(
         run_.for_morsels(scatters_ ? (tables_ ? "aggregate and scatter" : "scatter") : "aggregate",
@@ -87,13 +115,9 @@ class TwoPhases {
     std::erase_if(workers_, [](const auto& worker) { return worker == nullptr; });
     if (scatters_) CD_TRY(finish_scatters());
     CD_TRY(partition_tables());
-    CD_TRY(merge_partitions());
-    run_.profile->facts.push_back({"partitions", int64_t{1} << bits_});
-    run_.profile->facts.push_back({"scattered_rows", scattered_rows_});
-    return {};
+    return merge_partitions();
   }
 
- private:
   struct Worker {
     explicit Worker(const BlockPlan& plan) : block(plan) {}
     InputBlock block;
@@ -154,9 +178,26 @@ class TwoPhases {
           worker.block.carry_selected(lanes_, worker.missed.rows, worker.missed.count, carried);
       return worker.scatter->put({some.words, nullptr, some.rows, nullptr, carried});
     }
+    if (turn_bits_ > 0) {
+      select_turn(worker);
+      const InputBlock::Selected some =
+          worker.block.carry_selected(lanes_, worker.missed.rows, worker.missed.count, carried);
+      return worker.scatter->put({some.words, nullptr, some.rows, nullptr, carried});
+    }
     worker.block.carry(lanes_, carried);
     return worker.scatter->put(
         {worker.block.keys().words, nullptr, worker.block.rows(), nullptr, carried});
+  }
+
+  // Rows of the partitions whose turn it is.
+  void select_turn(Worker& worker) const {
+    const KeyBlock keys = worker.block.keys();
+    int32_t count = 0;
+    for (int32_t i = 0; i < keys.rows; ++i) {
+      worker.missed.rows[count] = static_cast<uint32_t>(i);
+      count += static_cast<int32_t>(keys.words[i] >> (64 - turn_bits_) == turn_);
+    }
+    worker.missed.count = count;
   }
 
   void judge(Worker& worker) {
@@ -221,13 +262,14 @@ class TwoPhases {
       mergers[i].table = run_.make_table(run_.make_index());
       mergers[i].writer = std::make_unique<GroupWriter>(run_.output, *run_.sink, i);
     }
-    const int64_t partitions = int64_t{1} << bits_;
-    const int64_t rows_each = std::max<int64_t>(1, scattered_rows_ / partitions);
+    const int64_t partitions = int64_t{1} << (bits_ - turn_bits_);
+    const int64_t first = static_cast<int64_t>(turn_) * partitions;
+    const int64_t rows_each = std::max<int64_t>(1, scattered_rows_ / (first + partitions));
     CD_TRY(run_.for_indices(
         scatters_ ? "aggregate partitions" : "merge",
         partitions,
         rows_each,
-        [&](int worker, int64_t p) { return merge_partition(mergers[worker], p); }));
+        [&](int worker, int64_t p) { return merge_partition(mergers[worker], first + p); }));
     for (const Merger& merger : mergers) run_.profile->result_rows += merger.writer->rows();
     return {};
   }
@@ -292,6 +334,8 @@ class TwoPhases {
   CarriedLanes lanes_;
   std::vector<std::unique_ptr<Worker>> workers_;
   int bits_ = 0;
+  int turn_bits_ = 0;  // top bits of the partitions that are not of this turn
+  uint64_t turn_ = 0;
   int64_t scattered_rows_ = 0;
 };
 

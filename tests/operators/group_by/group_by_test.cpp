@@ -1,4 +1,5 @@
 // What group-bys promise of types, nulls and limits, on small tables.
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <map>
@@ -95,6 +96,46 @@ TEST(GroupBy, KeepsKeysOfEveryTextLength) {
       std::vector<Texts> rows;
       for (const auto& [key, times] : expected) rows.push_back({key, std::to_string(times)});
       EXPECT_EQ(sorted_rows(outcome), rows) << format << count;
+    }
+  }
+}
+
+bool took_turns(const Outcome& outcome) {
+  const auto& facts = outcome.profile.facts;
+  return std::any_of(
+      facts.begin(), facts.end(), [](const auto& fact) { return fact.name == "turns"; });
+}
+
+// The first run scatters half of the partitions at a time, the second finds memory for all of them.
+TEST(GroupBy, GroupsTheSameInOneTurnAndInTwo) {
+  constexpr int64_t kRows = (int64_t{1} << 22) + 77;
+  constexpr uint64_t kGroups = 5000;
+  for (const uint64_t spread : {uint64_t{1}, uint64_t{0x9E3779B97F4A7C15}}) {
+    Optionals<int64_t> keys;
+    Optionals<int64_t> values;
+    std::map<std::string, int64_t> sums;
+    for (int64_t i = 0; i < kRows; ++i) {
+      const auto key = static_cast<int64_t>(static_cast<uint64_t>(i) * 31 % kGroups * spread);
+      keys.emplace_back(key);
+      values.emplace_back(i - kRows / 2);
+    }
+    for (int64_t i = 0; i < kRows; ++i) {
+      sums[std::to_string(keys[static_cast<size_t>(i)].value())] += i - kRows / 2;
+    }
+    std::vector<Texts> expected;
+    for (const auto& [key, sum] : sums) expected.push_back({key, std::to_string(sum)});
+    const TablePtr table =
+        make_table({{{"k", fixed<int64_t>("l", keys)}, {"v", fixed<int64_t>("l", values)}}});
+    Setting setting;
+    for (const bool is_first : {true, false}) {
+      GroupSpec spec;
+      spec.keys = {0};
+      spec.aggregates = {aggregate(AggregateFunction::kSum, 1)};
+      spec.strategy = GroupStrategy::kRadix;
+      const Outcome outcome = group(table, std::move(spec), setting);
+      ASSERT_TRUE(outcome.status.ok()) << outcome.status.error().message;
+      EXPECT_EQ(took_turns(outcome), is_first) << spread;
+      EXPECT_EQ(sorted_rows(outcome), expected) << spread;
     }
   }
 }
