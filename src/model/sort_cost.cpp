@@ -41,7 +41,11 @@ SortCost msd_sort_cost(const SortShape& shape, const Machine& machine, const Sor
   add_scan(cost, shape, rates);
   const double words_ns = make_words_ns(shape, rates) + rates.find_range;
   const int64_t lane_bytes = shape.rows * 8 * shape.lanes;
-  add(cost, shape, {"count ranges", shape.rows, shape.rows * 8}, words_ns);
+  if (shape.is_sampled) {
+    add(cost, shape, {"sample ranges", shape.rows, shape.rows}, rates.sample_range);
+  } else {
+    add(cost, shape, {"count ranges", shape.rows, shape.rows * 8}, words_ns);
+  }
   add(cost,
       shape,
       {"move to ranges", shape.rows, 2 * lane_bytes},

@@ -17,9 +17,10 @@ struct SortRates {
   double scan_text = 3.5;  // one text column: lengths and shared bytes
   double make_text_word = 8.0;
   double check_order = 1.0;
-  double find_range = 1.0;  // of evenly spread words; a nanosecond more through the table
-  double move_lane = 2.5;   // one lane into some 1,500 ranges by streaming stores
-  double sort_word = 4.5;   // a range of 32 K rows in cache, values made of the words
+  double find_range = 1.0;    // of evenly spread words; a nanosecond more through the table
+  double sample_range = 0.4;  // an eighth of the rows, its share of each
+  double move_lane = 2.5;     // one lane into some 1,500 ranges by streaming stores
+  double sort_word = 4.5;     // a range of 32 K rows in cache, values made of the words
   double sort_pair = 6.4;
   double permute_lane = 1.5;
   double count_digit = 0.7;  // one pass of the LSD sort
@@ -39,9 +40,10 @@ struct SortShape {
   int text_keys = 0;
   int word_bits = 64;
   bool is_exact = true;
-  int lanes = 1;     // words included
-  int gathered = 0;  // columns fetched by reference
-  int columns = 1;   // of the result
+  int lanes = 1;            // words included
+  bool is_sampled = false;  // ranges get their memory by a sample, not by counting
+  int gathered = 0;         // columns fetched by reference
+  int columns = 1;          // of the result
   int digit_bits = 11;
   int64_t input_bytes = 0;  // of the gathered columns
   int threads = 1;

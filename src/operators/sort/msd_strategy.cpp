@@ -6,32 +6,31 @@
 #include <algorithm>
 
 #include "operators/sort/range_partitions.hpp"
+#include "operators/sort/sampled_ranges.hpp"
 #include "operators/sort/sorted_output.hpp"
+#include "operators/sort/word_stretches.hpp"
 
 namespace crossdock {
 namespace {
 
 constexpr int kHeldPerWorker = 64;  // batches that wait for their turn
 
-// Takes the lanes that the result may be made of, sorts them, and hands them out.
+// Sorts a group's ranges and hands them out together: its lanes become the result's columns.
 class GroupFinisher {
  public:
   GroupFinisher(SortRun& sort, const SortLayout& layout, RangePartitions& partitions)
-      : sort_(&sort), layout_(&layout), partitions_(&partitions), output_(sort, layout) {
-    for (int worker = 0; worker < sort.workers(); ++worker) leaves_.emplace_back(sort, layout);
-  }
+      : sort_(&sort), layout_(&layout), partitions_(&partitions), output_(sort, layout) {}
 
-  Status finish(int worker, int64_t part, OrderedEmitter& out) {
+  Status finish(LeafSorter& sorter, int64_t part, OrderedEmitter& out) {
     RangeGroup& group = partitions_->groups()[part];
-    const int64_t begin = std::max(sort_->first_row, group.first_row) - group.first_row;
-    const int64_t end = std::min(sort_->end_row, group.first_row + group.rows) - group.first_row;
-    if (begin >= end) {
+    const RowSpan wanted = sort_->wanted_of(group.first_row, group.rows);
+    if (wanted.is_empty()) {
       group.lanes.clear();
       return {};
     }
     for (int range = group.first_range; range < group.end_range; ++range) {
       CD_TRY(sort_->run->check_cancelled());
-      CD_TRY(leaves_[worker].sort(partitions_->leaf(group, range)));
+      CD_TRY(sorter.sort(partitions_->leaf(group, range)));
     }
     SortedRows rows;
     rows.rows = group.rows;
@@ -41,13 +40,7 @@ class GroupFinisher {
     if (layout_->needs_refs()) {
       rows.refs = reinterpret_cast<const RowRef*>(rows.lanes[layout_->ref_lane]);
     }
-    return output_.emit(rows, begin, end, part, out);
-  }
-
-  int64_t tied_rows() const {
-    int64_t rows = 0;
-    for (const LeafSorter& leaf : leaves_) rows += leaf.tied_rows();
-    return rows;
+    return output_.emit(rows, wanted.begin, wanted.end, part, out);
   }
 
  private:
@@ -55,33 +48,89 @@ class GroupFinisher {
   const SortLayout* layout_;
   RangePartitions* partitions_;
   SortedOutput output_;
-  std::vector<LeafSorter> leaves_;  // by worker
 };
 
-}  // namespace
+// Sorts stretches of words and hands each out by itself, while it is in cache: its words become the
+// result's column where they lie.
+class StretchFinisher {
+ public:
+  StretchFinisher(SortRun& sort, const SortLayout& layout, WordStretches& stretches)
+      : sort_(&sort), stretches_(&stretches), output_(sort, layout) {}
 
-Status run_msd(SortRun& sort) {
-  const SortLayout layout = plan_layout({sort.spec, sort.store.get(), &sort.keys}, sort.schema);
-  RangePartitions partitions(sort, layout);
-  CD_TRY(partitions.fill(*sort.run));
-  GroupFinisher finisher(sort, layout, partitions);
+  Status finish(LeafSorter& sorter, int64_t part, OrderedEmitter& out) {
+    RangeGroup& group = stretches_->groups()[part];
+    const auto blocks = std::make_shared<std::vector<Block>>(std::move(group.lanes));
+    int64_t first_row = group.first_row;
+    for (int range = group.first_range; range < group.end_range; ++range) {
+      CD_TRY(sort_->run->check_cancelled());
+      const int64_t count = stretches_->rows(range);
+      const RowSpan wanted = sort_->wanted_of(first_row, count);
+      first_row += count;
+      if (wanted.is_empty()) continue;
+      const Leaf leaf = stretches_->leaf(range);
+      CD_TRY(sorter.sort(leaf));
+      SortedRows rows;
+      rows.rows = count;
+      rows.lanes = leaf.lanes;
+      rows.words = reinterpret_cast<uint64_t*>(leaf.lanes[0]);
+      // The other ranges still need a block that no column takes over.
+      if (output_.takes_words()) rows.blocks = blocks;
+      CD_TRY(output_.emit(rows, wanted.begin, wanted.end, part, out));
+    }
+    return {};
+  }
+
+ private:
+  SortRun* sort_;
+  WordStretches* stretches_;
+  SortedOutput output_;
+};
+
+template <class Finisher, class Ranges>
+Status sort_ranges(SortRun& sort, const SortLayout& layout, Ranges& ranges) {
+  Finisher finisher(sort, layout, ranges);
+  std::vector<LeafSorter> sorters;  // by worker
+  for (int worker = 0; worker < sort.workers(); ++worker) sorters.emplace_back(sort, layout);
   OrderedEmitter emitter(*sort.run->sink, *sort.run->cancel, sort.workers() * kHeldPerWorker);
-  const auto groups = static_cast<int64_t>(partitions.groups().size());
+  const auto groups = static_cast<int64_t>(ranges.groups().size());
   CD_TRY(for_ordered_parts(*sort.run,
                            "sort ranges",
                            groups,
                            emitter,
                            [&](int worker, int64_t part, OrderedEmitter& out) {
-                             return finisher.finish(worker, part, out);
+                             return finisher.finish(sorters[worker], part, out);
                            }));
   sort.run->profile->result_rows = emitter.rows();
+  int64_t tied_rows = 0;
+  for (const LeafSorter& sorter : sorters) tied_rows += sorter.tied_rows();
   sort.note("lanes", static_cast<int64_t>(layout.lanes.size()));
-  sort.note("ranges", int64_t{partitions.range_count()});
-  sort.note("largest_range_rows", partitions.largest_range());
+  sort.note("ranges", int64_t{ranges.range_count()});
+  sort.note("largest_range_rows", ranges.largest_range());
   sort.note("groups", groups);
-  sort.note("passes", int64_t{partitions.only_counted() ? 0 : 1});
-  sort.note("tied_rows", finisher.tied_rows());
+  sort.note("tied_rows", tied_rows);
   return {};
+}
+
+}  // namespace
+
+Status run_msd(SortRun& sort) {
+  const SortLayout layout = plan_layout({sort.spec, sort.store.get(), &sort.keys}, sort.schema);
+  RangeMap map = sampled_ranges(sort);
+  if (WordStretches::suit(sort.store->rows(), layout, sort.keys) && WordStretches::suit(map)) {
+    WordStretches stretches(sort, map);
+    CD_ASSIGN(const bool fits, stretches.fill(*sort.run));
+    sort.note("ranges_sized", std::string(fits ? "by a sample" : "by counting: a sample deceived"));
+    if (fits) {
+      sort.note("passes", int64_t{1});
+      return sort_ranges<StretchFinisher>(sort, layout, stretches);
+    }
+  } else {
+    sort.note("ranges_sized", std::string("by counting"));
+  }
+  RangePartitions partitions(sort, layout, std::move(map));
+  CD_TRY(partitions.fill(*sort.run));
+  sort.note("passes", int64_t{partitions.only_counted() ? 0 : 1});
+  return sort_ranges<GroupFinisher>(sort, layout, partitions);
 }
 
 }  // namespace crossdock

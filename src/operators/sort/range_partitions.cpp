@@ -2,7 +2,6 @@
 #include "operators/sort/range_partitions.hpp"
 
 #include <algorithm>
-#include <bit>
 #include <cstring>
 
 #include "base/check.hpp"
@@ -13,20 +12,6 @@ namespace {
 // Rows a worker moves at a time. Every task writes the ends of its stretch of every range by themselves,
 // two lines shared with its neighbours: 1,000 rows of each of 2,048 ranges make that little.
 constexpr int64_t kTaskRows = 1 << 21;
-constexpr int64_t kRangeRows = 1 << 15;  // wanted in a range: 24 bytes each fit a 1 MiB L2
-constexpr int kRangesMax = 2048;         // the buffers of one lane take 256 KiB, of two half an L2
-constexpr int kSamplePerRange = 16;
-constexpr int64_t kGroupRowsMax = 1 << 19;
-constexpr int64_t kGroupRowsMin = 1 << 16;
-constexpr int kGroupsPerWorker = 8;
-
-// A generator for the positions of a sample: splitmix64.
-uint64_t next_random(uint64_t& state) {
-  uint64_t z = state += 0x9E3779B97F4A7C15U;
-  z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9U;
-  z = (z ^ (z >> 27)) * 0x94D049BB133111EBU;
-  return z ^ (z >> 31);
-}
 
 }  // namespace
 
@@ -39,7 +24,7 @@ struct RangePartitions::Scratch {
 Leaf RangePartitions::leaf(const RangeGroup& group, int range) const {
   Leaf leaf;
   leaf.rows = range_begin_[range + 1] - range_begin_[range];
-  leaf.is_equal = map_->splitter(range).is_heavy;
+  leaf.is_equal = map_.splitter(range).is_heavy;
   const int64_t offset = range_begin_[range] - group.first_row;
   for (size_t lane = 0; lane < layout_->lanes.size(); ++lane) {
     leaf.lanes.push_back(group.lanes[lane].data() + offset * layout_->lanes[lane].width);
@@ -50,7 +35,7 @@ Leaf RangePartitions::leaf(const RangeGroup& group, int range) const {
 int64_t RangePartitions::largest_range() const {
   int64_t rows = 0;
   for (int range = 0; range < range_count(); ++range) {
-    if (!map_->splitter(range).is_heavy) {
+    if (!map_.splitter(range).is_heavy) {
       rows = std::max(rows, range_begin_[range + 1] - range_begin_[range]);
     }
   }
@@ -59,7 +44,6 @@ int64_t RangePartitions::largest_range() const {
 
 Status RangePartitions::fill(OperatorRun& run) {
   cut_tasks();
-  choose_ranges();
   streams_ = sort_->store->rows() * layout_->row_bytes() > sort_->machine.l3_bytes / 2;
   CD_TRY(count(run));
   CD_TRY(lay_out());
@@ -67,7 +51,7 @@ Status RangePartitions::fill(OperatorRun& run) {
   if (!only_counted_) return move(run);
   return run.for_indices("repeat words",
                          static_cast<int64_t>(groups_.size()),
-                         kGroupRowsMax,
+                         group_rows_max(*sort_),
                          [&](int, int64_t index) -> Status {
                            fill_group(groups_[index]);
                            return {};
@@ -77,7 +61,7 @@ Status RangePartitions::fill(OperatorRun& run) {
 bool RangePartitions::all_equal_in_ranges() const {
   for (int range = 0; range < range_count(); ++range) {
     const bool is_empty = range_begin_[range + 1] == range_begin_[range];
-    if (!is_empty && !map_->splitter(range).is_heavy) return false;
+    if (!is_empty && !map_.splitter(range).is_heavy) return false;
   }
   return true;
 }
@@ -86,7 +70,7 @@ void RangePartitions::fill_group(const RangeGroup& group) {
   auto* words = group.lanes[0].as<uint64_t>();
   for (int range = group.first_range; range < group.end_range; ++range) {
     const int64_t rows = range_begin_[range + 1] - range_begin_[range];
-    std::fill_n(words, rows, map_->splitter(range).word);
+    std::fill_n(words, rows, map_.splitter(range).word);
     words += rows;
   }
 }
@@ -102,27 +86,6 @@ void RangePartitions::cut_tasks() {
     tasks_.back().end_morsel = m + 1;
     tasks_.back().rows += morsels[m].rows;
   }
-}
-
-void RangePartitions::choose_ranges() {
-  const int64_t rows = sort_->store->rows();
-  const auto ranges = static_cast<int>(std::clamp<int64_t>(rows / kRangeRows, 1, kRangesMax));
-  std::vector<uint64_t> sample;
-  if (ranges > 1) {
-    const std::vector<Morsel>& morsels = *sort_->morsels;
-    std::vector<RowRef> refs;
-    uint64_t state = sort_->seed;
-    for (int64_t i = 0; i < int64_t{ranges} * kSamplePerRange; ++i) {
-      // Morsels differ in size only at the ends of batches, so every row is about as likely.
-      const Morsel& morsel = morsels[next_random(state) % morsels.size()];
-      const auto row = static_cast<RowRef>(next_random(state) % static_cast<uint64_t>(morsel.rows));
-      refs.push_back(morsel.first_ref + row);
-    }
-    sample.resize(refs.size());
-    sort_->keys.encode(0, refs.data(), static_cast<int64_t>(refs.size()), sample.data());
-    std::sort(sample.begin(), sample.end());
-  }
-  map_.emplace(choose_splitters(sample, ranges));
 }
 
 Status RangePartitions::count(OperatorRun& run) {
@@ -155,7 +118,7 @@ void RangePartitions::count_task(size_t task) {
     for (int32_t at = 0; at < morsel.rows; at += kLaneBlockRows) {
       const int32_t rows = std::min(kLaneBlockRows, morsel.rows - at);
       sort_->keys.encode(0, *morsel.batch, morsel.begin + at, rows, words);
-      map_->find(words, rows, found);
+      map_.find(words, rows, found);
       int32_t i = 0;
       for (; i + 2 <= rows; i += 2) {
         ++counts[found[i]];
@@ -179,10 +142,7 @@ Status RangePartitions::lay_out() {
     }
     range_begin_[range + 1] = range_begin_[range] + sum;
   }
-  const int64_t fair = sort_->store->rows() / (sort_->workers() * kGroupsPerWorker);
-  // A power of two, as are the sizes that blocks are rounded up to: nothing is lost to rounding.
-  const auto rows_max = static_cast<int64_t>(
-      std::bit_floor(static_cast<uint64_t>(std::clamp(fair, kGroupRowsMin, kGroupRowsMax))));
+  const int64_t rows_max = group_rows_max(*sort_);
   group_of_.resize(ranges);
   for (int range = 0; range < ranges; ++range) {
     if (groups_.empty() || range_begin_[range + 1] - groups_.back().first_row > rows_max) {
@@ -256,7 +216,7 @@ Status RangePartitions::move_lanes(size_t task, int first_lane, int end_lane, Sc
         const uint8_t* values = reinterpret_cast<const uint8_t*>(scratch.words);
         if (lane == 0) {
           sort_->keys.encode(0, *morsel.batch, morsel.begin + at, rows, scratch.words);
-          map_->find(scratch.words, rows, ranges);
+          map_.find(scratch.words, rows, ranges);
         } else {
           values = lane_values(layout_->lanes[lane], morsel, at, rows, scratch.values);
         }

@@ -10,33 +10,22 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
-#include <optional>
 #include <vector>
 
 #include "data/sorters/range_scatter.hpp"
-#include "data/sorters/splitters.hpp"
-#include "operators/sort/leaf_sorter.hpp"
-#include "operators/sort/sort_run.hpp"
+#include "operators/sort/range_groups.hpp"
 
 namespace crossdock {
 
-struct RangeGroup {
-  int first_range = 0;
-  int end_range = 0;
-  int64_t first_row = 0;  // in the order
-  int64_t rows = 0;
-  std::vector<Block> lanes;  // empty after they were taken
-};
-
 class RangePartitions {
  public:
-  RangePartitions(const SortRun& sort, const SortLayout& layout) : sort_(&sort), layout_(&layout) {}
+  RangePartitions(const SortRun& sort, const SortLayout& layout, RangeMap map)
+      : sort_(&sort), layout_(&layout), map_(std::move(map)) {}
 
   // The two phases. Afterwards the groups hold all rows.
   Status fill(OperatorRun& run);
 
-  int range_count() const { return map_->range_count(); }
+  int range_count() const { return map_.range_count(); }
   int64_t largest_range() const;
   // The keys are so few that every row is in a range of equal words: nothing had to be moved, and
   // the groups hold the words as often as they were counted.
@@ -55,7 +44,6 @@ class RangePartitions {
   struct Scratch;
 
   void cut_tasks();
-  void choose_ranges();
   Status count(OperatorRun& run);
   void count_task(size_t task);
   Status lay_out();
@@ -73,7 +61,7 @@ class RangePartitions {
   const SortRun* sort_;
   const SortLayout* layout_;
   std::vector<Task> tasks_;
-  std::optional<RangeMap> map_;
+  RangeMap map_;
   Block counts_;                      // by task and range; after lay_out() where they start
   std::vector<int64_t> range_begin_;  // first row of each range in the order, and the end
   std::vector<int> group_of_;         // by range

@@ -1,6 +1,7 @@
 // What one run of a sort shares among its phases and workers, and the strategies.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <vector>
@@ -11,6 +12,14 @@
 #include "operators/sort/sort_layout.hpp"
 
 namespace crossdock {
+
+// Rows [begin, end) of some.
+struct RowSpan {
+  int64_t begin = 0;
+  int64_t end = 0;
+
+  bool is_empty() const { return begin >= end; }
+};
 
 // Owned by TableSort::run_phases; strategies get references.
 struct SortRun {
@@ -27,6 +36,10 @@ struct SortRun {
   int64_t batch_rows = 0;
   uint64_t seed = 0;
 
+  // Of `rows` rows in order, the first of which is `first`, those that the result has.
+  RowSpan wanted_of(int64_t first, int64_t rows) const {
+    return {std::max(first_row, first) - first, std::min(end_row, first + rows) - first};
+  }
   int workers() const { return run->team->worker_count(); }
   void note(const char* name, decltype(Fact::value) value) const;
 };

@@ -25,6 +25,9 @@ class SortedOutput {
  public:
   SortedOutput(const SortRun& sort, const SortLayout& layout);
 
+  // Whether a column takes the words' place, if their blocks are given.
+  bool takes_words() const { return in_place_ >= 0; }
+
   // Emits rows [begin, end) of `rows` as batches of one part.
   Status emit(
       SortedRows& rows, int64_t begin, int64_t end, int64_t part, OrderedEmitter& out) const;

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "operators/sort/word_stretches.hpp"
+
 namespace crossdock {
 namespace {
 
@@ -80,6 +82,7 @@ SortShape TableSort::shape() const {
   shape.word_bits = keys_.word_bits();
   shape.is_exact = keys_.is_exact();
   shape.lanes = static_cast<int>(layout.lanes.size());
+  shape.is_sampled = WordStretches::suit(shape.rows, layout, keys_);
   for (const SortColumn& column : layout.columns) {
     shape.gathered += column.source == SortColumn::Source::kGathered ? 1 : 0;
   }

@@ -1,6 +1,7 @@
 // Sorts of several workers over many ranges: every strategy, skewed keys, small budgets, cancelled runs.
 // The thread sanitizer runs these.
 #include <algorithm>
+#include <functional>
 #include <random>
 #include <thread>
 
@@ -100,6 +101,71 @@ TEST(TableSortConcurrent, KeysAloneAndKeysWithOneValue) {
   auto with_value = run_sort(spec, table, kWorkers);
   with_value.value().rows = expected;
   expect_values(table, spec, with_value.value());
+}
+
+// One column of keys, which the result consists of, and the order they should come in.
+struct Words {
+  TablePtr table;
+  Optionals<int64_t> in_order;
+};
+
+Words words_of(const std::function<int64_t(int64_t row, std::mt19937_64&)>& key_at) {
+  constexpr int64_t kManyRows = 400'000;  // enough for ranges sized by a sample
+  std::mt19937_64 random(5);
+  SortCase sorted;
+  Words words;
+  for (int64_t i = 0; i < kManyRows; ++i) words.in_order.push_back(key_at(i, random));
+  sorted.columns = {
+      {"k", fixed<int64_t>("l", words.in_order), std::vector<std::optional<PlainKey>>(kManyRows)}};
+  sorted.cuts = {70'001, 70'003};
+  words.table = table_of(sorted);
+  std::sort(words.in_order.begin(), words.in_order.end());
+  return words;
+}
+
+// The result of a sort of the words alone is [offset, offset + limit) of their order.
+RunProfile expect_words(const Words& words, int64_t offset, int64_t limit) {
+  SortSpec spec;
+  spec.keys = {{0, false, false}};
+  spec.output = {{0, "k"}};
+  spec.offset = offset;
+  spec.limit = limit;
+  spec.strategy = SortStrategy::kMsd;
+  const auto result = run_sort(spec, words.table, kWorkers);
+  EXPECT_TRUE(result.ok());
+  auto expected = words.in_order.begin() + offset;
+  for (const Batch& batch : result.value().batches) {
+    const auto* values = reinterpret_cast<const int64_t*>(batch.columns[0].values);
+    const auto* first = values + batch.columns[0].offset;
+    EXPECT_TRUE(std::equal(first, first + batch.rows, expected))
+        << expected - words.in_order.begin();
+    expected += batch.rows;
+  }
+  const auto all = static_cast<int64_t>(words.in_order.size());
+  EXPECT_EQ(expected - words.in_order.begin(), limit < 0 ? all : offset + limit);
+  return result.value().profile;
+}
+
+TEST(TableSortConcurrent, WordsAloneGoToRangesSizedByASample) {
+  const Words even = words_of([](int64_t, auto& random) { return static_cast<int64_t>(random()); });
+  const Words uneven = words_of(
+      [](int64_t, auto& random) { return static_cast<int64_t>(random() >> random() % 20); });
+  for (const Words* words : {&even, &uneven}) {
+    const RunProfile whole = expect_words(*words, 0, -1);
+    EXPECT_EQ(fact_text(whole.facts, "ranges_sized"), "by a sample");
+    expect_words(*words, 150'001, 120'000);
+  }
+}
+
+TEST(TableSortConcurrent, CountsRangesWhereASampleDeceived) {
+  // Rows of one range lie together, for as long as the sample looks at once: ranges whose rows it
+  // happened to miss have more than it says.
+  const Words clustered = words_of([](int64_t row, auto& random) {
+    std::mt19937_64 place(static_cast<uint64_t>(row / 256));
+    return static_cast<int64_t>((place() & ~0xFFFFFU) | (random() & 0xFFFFFU));
+  });
+  const RunProfile profile = expect_words(clustered, 0, -1);
+  EXPECT_EQ(fact_text(profile.facts, "ranges_sized"), "by counting: a sample deceived");
 }
 
 TEST(TableSortConcurrent, FewKeysAloneAreOnlyCounted) {

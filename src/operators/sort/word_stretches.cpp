@@ -1,0 +1,180 @@
+// Sample, lay out, move, bring together.
+#include "operators/sort/word_stretches.hpp"
+
+#include <atomic>
+#include <cmath>
+#include <cstring>
+
+#include <hwy/cache_control.h>
+
+#include "operators/sort/sampled_ranges.hpp"
+
+namespace crossdock {
+namespace {
+
+constexpr int32_t kPieceRows = 256;    // rows that are near in memory are read fast
+constexpr int32_t kWindowRows = 2048;  // of which one piece is looked at
+constexpr double kDeviations = 6;
+
+}  // namespace
+
+bool WordStretches::suit(int64_t rows, const SortLayout& layout, const OrderKeyPlan& keys) {
+  return rows >= kRowsMin && layout.lanes.size() == 1 && keys.is_exact();
+}
+
+bool WordStretches::suit(const RangeMap& map) {
+  const std::vector<Splitter>& splitters = map.splitters();
+  return std::none_of(
+      splitters.begin(), splitters.end(), [](const Splitter& range) { return range.is_heavy; });
+}
+
+WordStretches::WordStretches(const SortRun& sort, const RangeMap& map)
+    : sort_(&sort), map_(&map), ranges_(map.range_count()) {}
+
+Result<bool> WordStretches::fill(OperatorRun& run) {
+  CD_TRY(sample(run));
+  CD_TRY(lay_out());
+  CD_ASSIGN(const bool fits, move(run));
+  if (fits) count_rows();
+  return fits;
+}
+
+Status WordStretches::sample(OperatorRun& run) {
+  struct Own {
+    std::vector<uint32_t> found;
+    int64_t rows = 0;
+  };
+  std::vector<Own> own(sort_->workers(), Own{std::vector<uint32_t>(ranges_.size()), 0});
+  CD_TRY(run.for_morsels(
+      "sample ranges", *sort_->morsels, [&](int worker, const Morsel& morsel) -> Status {
+        uint64_t words[kPieceRows];
+        uint16_t ranges[kPieceRows];
+        uint64_t state = sort_->seed + morsel.first_ref;
+        for (int32_t at = 0; at < morsel.rows; at += kWindowRows) {
+          // Somewhere in the window, so that no pattern of the rows is always met or always missed.
+          const int32_t window = std::min(kWindowRows, morsel.rows - at);
+          const int32_t rows = std::max(1, window / (kWindowRows / kPieceRows));
+          const auto skip =
+              static_cast<int32_t>(next_random(state) % static_cast<uint64_t>(window - rows + 1));
+          sort_->keys.encode(0, *morsel.batch, morsel.begin + at + skip, rows, words);
+          map_->find(words, rows, ranges);
+          for (int32_t i = 0; i < rows; ++i) ++own[worker].found[ranges[i]];
+          own[worker].rows += rows;
+        }
+        return {};
+      }));
+  for (size_t worker = 1; worker < own.size(); ++worker) {
+    own[0].rows += own[worker].rows;
+    for (size_t range = 0; range < ranges_.size(); ++range) {
+      own[0].found[range] += own[worker].found[range];
+    }
+  }
+  set_capacities(own[0].found, own[0].rows);
+  return {};
+}
+
+void WordStretches::set_capacities(const std::vector<uint32_t>& found, int64_t sampled_rows) {
+  const double each = static_cast<double>(sort_->store->rows()) / static_cast<double>(sampled_rows);
+  for (size_t range = 0; range < ranges_.size(); ++range) {
+    const double rows = found[range];
+    const auto wanted = static_cast<int64_t>((rows + kDeviations * std::sqrt(rows + 1)) * each);
+    // The gap that every worker may leave, and the rounding.
+    ranges_[range].capacity_rows = (wanted / kChunkRows + 1 + sort_->workers()) * kChunkRows;
+  }
+}
+
+Status WordStretches::lay_out() {
+  const int64_t rows_max = group_rows_max(*sort_);
+  std::vector<int64_t> group_rows;
+  for (int range = 0; range < range_count(); ++range) {
+    const int64_t capacity = ranges_[range].capacity_rows;
+    if (groups_.empty() || group_rows.back() + capacity > rows_max) {
+      groups_.push_back({range, range, 0, 0, {}});
+      group_rows.push_back(0);
+    }
+    ranges_[range].offset = group_rows.back();
+    group_rows.back() += capacity;
+    groups_.back().end_range = range + 1;
+  }
+  for (size_t group = 0; group < groups_.size(); ++group) {
+    CD_ASSIGN(Block block, sort_->memory->get(group_rows[group] * 8, "sort: ranges of rows"));
+    for (int range = groups_[group].first_range; range < groups_[group].end_range; ++range) {
+      stretches_.add(block.as<uint64_t>() + ranges_[range].offset, ranges_[range].capacity_rows);
+    }
+    groups_[group].lanes.push_back(std::move(block));
+  }
+  return {};
+}
+
+Result<bool> WordStretches::move(OperatorRun& run) {
+  for (int worker = 0; worker < sort_->workers(); ++worker) {
+    scatters_.emplace_back(stretches_);
+    CD_TRY(scatters_.back().open(*sort_->memory, "sort: buffers of ranges"));
+  }
+  std::atomic<bool> fits{true};
+  CD_TRY(run.for_morsels(
+      "move to ranges", *sort_->morsels, [&](int worker, const Morsel& morsel) -> Status {
+        uint64_t words[kLaneBlockRows];
+        uint16_t ranges[kLaneBlockRows];
+        for (int32_t at = 0; at < morsel.rows && fits.load(std::memory_order_relaxed);
+             at += kLaneBlockRows) {
+          const int32_t rows = std::min(kLaneBlockRows, morsel.rows - at);
+          sort_->keys.encode(0, *morsel.batch, morsel.begin + at, rows, words);
+          map_->find(words, rows, ranges);
+          if (!scatters_[worker].put(words, ranges, rows))
+            fits.store(false, std::memory_order_relaxed);
+        }
+        // Streaming stores are ordered only by the thread that made them, and another finishes.
+        hwy::FlushStream();
+        return {};
+      }));
+  for (StretchScatter& scatter : scatters_) {
+    if (!fits.load(std::memory_order_relaxed)) return false;
+    fits.store(scatter.finish(), std::memory_order_relaxed);
+  }
+  return fits.load(std::memory_order_relaxed);
+}
+
+void WordStretches::count_rows() {
+  int64_t first_row = 0;
+  for (RangeGroup& group : groups_) {
+    group.first_row = first_row;
+    for (int index = group.first_range; index < group.end_range; ++index) {
+      Range& range = ranges_[index];
+      range.rows = stretches_.taken_rows(index);
+      for (const WordGap& gap : gaps_of(index)) range.rows -= gap.end - gap.begin;
+      first_row += range.rows;
+    }
+    group.rows = first_row - group.first_row;
+  }
+}
+
+int64_t WordStretches::largest_range() const {
+  int64_t rows = 0;
+  for (const Range& range : ranges_) rows = std::max(rows, range.rows);
+  return rows;
+}
+
+Leaf WordStretches::leaf(int index) const {
+  uint64_t* const words = stretches_.words(index);
+  close_gaps(words, ranges_[index].rows, gaps_of(index));
+  Leaf leaf;
+  leaf.rows = ranges_[index].rows;
+  leaf.lanes.push_back(reinterpret_cast<uint8_t*>(words));
+  return leaf;
+}
+
+// Ascending: chunks are taken in any order.
+std::vector<WordGap> WordStretches::gaps_of(int index) const {
+  std::vector<WordGap> gaps;
+  for (const StretchScatter& scatter : scatters_) {
+    const WordGap gap = scatter.gap(index);
+    if (gap.begin != gap.end) gaps.push_back(gap);
+  }
+  std::sort(gaps.begin(), gaps.end(), [](const WordGap& a, const WordGap& b) {
+    return a.begin < b.begin;
+  });
+  return gaps;
+}
+
+}  // namespace crossdock
