@@ -188,6 +188,10 @@ Result<GroupKeyPlan> plan_group_keys(const std::vector<int>& keys,
     plan.parts[i].shift = plan.packed_bits;
     plan.packed_bits += plan.parts[i].bits();
   }
+  const bool is_range = plan.parts.size() == 1 && ranges[0].known && !ranges[0].empty;
+  if (is_range && plan.parts[0].form == GroupKeyForm::kNumber && !plan.parts[0].nullable) {
+    plan.largest = static_cast<uint64_t>(ranges[0].max - ranges[0].min);
+  }
   if (plan.packed_bits <= 64) plan.mode = GroupKeyMode::kExact;
   if (plan.packed_bits > 64 && plan.packed_bits <= 128) plan.mode = GroupKeyMode::kExact2;
   return plan;

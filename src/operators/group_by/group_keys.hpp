@@ -65,6 +65,7 @@ struct GroupKeyPlan {
   GroupKeyMode mode = GroupKeyMode::kHashed;
   std::vector<GroupKeyPart> parts;
   int packed_bits = 0;
+  uint64_t largest = UINT64_MAX;  // no packed key is above it
   WordMix mix;
   uint64_t seed = 0;
 

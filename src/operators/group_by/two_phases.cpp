@@ -60,13 +60,6 @@ Result<PartitionedGroups> partition_groups(const GroupTable& table, int bits, Me
   return result;
 }
 
-int32_t segment_rows_for(int64_t rows, int64_t lists) {
-  // Two segments per partition and worker when rows spread evenly, 1,008 rows at most.
-  const int64_t half = rows / std::max<int64_t>(1, lists) / 2;
-  const int64_t rounded = (half + kFlushRows - 1) / kFlushRows * kFlushRows;
-  return static_cast<int32_t>(std::clamp<int64_t>(rounded, 64, 1008));
-}
-
 class TwoPhases {
  public:
   explicit TwoPhases(GroupRun& run)
@@ -81,14 +74,15 @@ class TwoPhases {
       CD_CHECK(lanes.has_value(), "{} masks", run_.blocks.aggregates->masks.size());
       lanes_ = *lanes;
     }
-    turn_bits_ = in_two_turns() ? 1 : 0;
-    for (turn_ = 0; turn_ < (uint64_t{1} << turn_bits_); ++turn_) {
+    second_turn_ = in_two_turns() ? middle_partition() : 0;
+    CD_TRY(execute_turn());
+    if (second_turn_ > 0) {
+      is_second_turn_ = true;
       CD_TRY(execute_turn());
-      workers_.clear();
     }
     run_.profile->facts.push_back({"partitions", int64_t{1} << bits_});
     run_.profile->facts.push_back({"scattered_rows", scattered_rows_});
-    if (turn_bits_ > 0) run_.profile->facts.push_back({"turns", int64_t{2}});
+    if (second_turn_ > 0) run_.profile->facts.push_back({"turns", int64_t{2}});
     return {};
   }
 
@@ -106,7 +100,20 @@ class TwoPhases {
     return bytes >= kTurnBytesMin && run_.memory->cached_bytes() < bytes / 2;
   }
 
+  // The partition below which about half of the keys are: mixed keys are in all partitions, dense ones
+  // up to that of the largest key.
+  int64_t middle_partition() const {
+    const GroupKeyPlan& keys = *run_.blocks.keys;
+    int64_t used = int64_t{1} << run_.course.partition_bits;
+    if (keys.mode == GroupKeyMode::kDense && keys.largest != UINT64_MAX) {
+      used =
+          static_cast<int64_t>(keys.largest >> (keys.packed_bits - run_.course.partition_bits)) + 1;
+    }
+    return (used + 1) / 2;
+  }
+
   Status execute_turn() {
+    workers_.clear();
     workers_.resize(run_.workers());
     CD_TRY(
         run_.for_morsels(scatters_ ? (tables_ ? "aggregate and scatter" : "scatter") : "aggregate",
@@ -178,7 +185,7 @@ class TwoPhases {
           worker.block.carry_selected(lanes_, worker.missed.rows, worker.missed.count, carried);
       return worker.scatter->put({some.words, nullptr, some.rows, nullptr, carried});
     }
-    if (turn_bits_ > 0) {
+    if (second_turn_ > 0) {
       select_turn(worker);
       const InputBlock::Selected some =
           worker.block.carry_selected(lanes_, worker.missed.rows, worker.missed.count, carried);
@@ -192,10 +199,12 @@ class TwoPhases {
   // Rows of the partitions whose turn it is.
   void select_turn(Worker& worker) const {
     const KeyBlock keys = worker.block.keys();
+    const uint64_t middle = static_cast<uint64_t>(second_turn_)
+                         << (64 - run_.course.partition_bits);
     int32_t count = 0;
     for (int32_t i = 0; i < keys.rows; ++i) {
       worker.missed.rows[count] = static_cast<uint32_t>(i);
-      count += static_cast<int32_t>(keys.words[i] >> (64 - turn_bits_) == turn_);
+      count += static_cast<int32_t>((keys.words[i] >= middle) == is_second_turn_);
     }
     worker.missed.count = count;
   }
@@ -262,8 +271,9 @@ class TwoPhases {
       mergers[i].table = run_.make_table(run_.make_index());
       mergers[i].writer = std::make_unique<GroupWriter>(run_.output, *run_.sink, i);
     }
-    const int64_t partitions = int64_t{1} << (bits_ - turn_bits_);
-    const int64_t first = static_cast<int64_t>(turn_) * partitions;
+    const int64_t all = int64_t{1} << bits_;
+    const int64_t first = is_second_turn_ ? second_turn_ : 0;
+    const int64_t partitions = (second_turn_ > 0 && !is_second_turn_ ? second_turn_ : all) - first;
     const int64_t rows_each = std::max<int64_t>(1, scattered_rows_ / (first + partitions));
     CD_TRY(run_.for_indices(
         scatters_ ? "aggregate partitions" : "merge",
@@ -334,8 +344,8 @@ class TwoPhases {
   CarriedLanes lanes_;
   std::vector<std::unique_ptr<Worker>> workers_;
   int bits_ = 0;
-  int turn_bits_ = 0;  // top bits of the partitions that are not of this turn
-  uint64_t turn_ = 0;
+  int64_t second_turn_ = 0;  // the first partition of the second turn; 0 = all are in one
+  bool is_second_turn_ = false;
   int64_t scattered_rows_ = 0;
 };
 
