@@ -27,7 +27,9 @@ struct OperationObject {
   bool is_long;  // worth a thread of its own and signal polling
 };
 
-inline bool is_long_run(int64_t input_rows) { return input_rows > int64_t{1} << 20; }
+// A thread costs some 50 microseconds, as much as one column of so many rows; forty aggregates of a
+// million rows take seconds.
+inline bool is_long_run(int64_t input_rows) { return input_rows > int64_t{1} << 14; }
 
 // Runs `work` without the GIL. Work that may take long goes to a thread of its own, so that this one
 // can look for signals: what the first one raises (KeyboardInterrupt for Ctrl-C) cancels the

@@ -25,7 +25,11 @@ class OptionReader {
   template <class Value>
   void read(const char* name, Value& option) {
     const nb::object value = take(name);
-    if (value.is_valid()) option = nb::cast<Value>(value);
+    if (!value.is_valid()) return;
+    if (!nb::try_cast<Value>(value, option)) {
+      const std::string given = nb::cast<std::string>(nb::repr(value));
+      throw nb::type_error((std::string(owner_) + " takes no " + given + " as " + name).c_str());
+    }
   }
 
   // After the last option.

@@ -34,7 +34,8 @@ def choose(values: list[Any]) -> Any:
 
 
 def choose_lazily(expression: Call, rows: Any, evaluate: Evaluate) -> Any:
-    """The same for an expression, "case" or "coalesce", that must not compute values in vain."""
+    """The same for an expression, "case" or "coalesce", that must not compute values in vain.
+    `rows` have its columns alone, none of a view type: pyarrow cannot filter those."""
     arguments = expression.arguments
     cases: list[tuple[Expr, Expr]]
     if expression.function == "coalesce":
@@ -43,8 +44,7 @@ def choose_lazily(expression: Call, rows: Any, evaluate: Evaluate) -> Any:
         cases = list(zip(arguments[:-1:2], arguments[1:-1:2], strict=True))
     results = [*(value for _, value in cases), arguments[-1]]
     literals, both = _result_types(results, rows.schema.empty_table(), evaluate)
-    left = rows.select(sorted(expression.columns())) if rows.num_columns else rows
-    indices = pa.array(range(rows.num_rows), pa.int64())
+    left, indices = rows, pa.array(range(rows.num_rows), pa.int64())
     found, found_at = [], []
 
     def take(position: int, taken: Any, at: Any) -> None:

@@ -192,7 +192,8 @@ def _evaluate(expression: Expr, rows: Any) -> Any:
     assert isinstance(expression, Call)
     lazy = expression.function in ("case", "coalesce")
     if lazy and expression.columns() and any(map(may_raise, expression.arguments[1:])):
-        return choose_lazily(expression, rows, _evaluate)
+        needed = without_views(rows.select(sorted(expression.columns())))
+        return choose_lazily(expression, needed, _evaluate)
     arguments = _evaluated(expression, rows)
     try:
         return _applied(expression, arguments)

@@ -238,11 +238,30 @@ class Execution:
             with self.tracker.reading(node.source.name), public_errors():
                 found = node.source.native(self.engine, node.columns, node.predicate)
         else:
-            reader = pa.RecordBatchReader.from_batches(node.schema, self.batches(node))
-            with public_errors():
-                found = _native.Table.from_stream(self.engine, reader)
+            found = self._streamed(node)
         self._record(node, start, found.num_rows)
         return found, {name: name for name in node.schema.names}
+
+    def _streamed(self, node: Node) -> _native.Table:
+        """The batches of a node as a table of the engine. What making one raises, Ctrl-C too, comes
+        out as it was, not as the text that an Arrow stream makes of it."""
+        raised: list[BaseException] = []
+
+        def batches() -> Iterator[Any]:
+            try:
+                yield from self.batches(node)
+            except BaseException as error:
+                raised.append(error)
+                raise
+
+        reader = pa.RecordBatchReader.from_batches(node.schema, batches())
+        try:
+            with public_errors():
+                return _native.Table.from_stream(self.engine, reader)
+        except CrossdockError:
+            if not raised or isinstance(raised[0], GeneratorExit):
+                raise
+            raise raised.pop().with_traceback(None) from None
 
     def _computed(self, node: Node, takes_mask: bool) -> tuple[Named, str]:
         """The same for a node with filters and projections at its top, which the engine computes if

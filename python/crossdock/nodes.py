@@ -100,6 +100,7 @@ class Sort:
     offset: int = 0
     stable: bool = False
     index: str = ""  # an extra last column: the row's position in the input
+    strategy: str = "auto"
 
     @property
     def keeps_all_rows(self) -> bool:

@@ -85,6 +85,9 @@ def plan_native_group(
 def plan_native_sort(engine: _native.Engine, node: Sort, table: Named) -> _native.Sort:
     """The sort of a table. Errors: NativeError."""
     rows, names = table
+    strategy = node.strategy
+    if strategy == "auto" and _is_declared(node.input, node.orders):
+        strategy = "presorted"
     return _native.Sort(
         engine,
         rows,
@@ -93,7 +96,7 @@ def plan_native_sort(engine: _native.Engine, node: Sort, table: Named) -> _nativ
         limit=-1 if node.limit is None else node.limit,
         offset=node.offset,
         stable=node.stable,
-        strategy="presorted" if _is_declared(node.input, node.orders) else "auto",
+        strategy=strategy,
         row_index=node.index,
     )
 

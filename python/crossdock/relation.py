@@ -153,24 +153,31 @@ class Relation:
         return self.grouped(grouping.group_keys(names, {}, self.schema, "distinct()"), {})
 
     def sort(
-        self, *by: str | Expr | Order, limit: int | None = None, stable: bool = False
+        self,
+        *by: str | Expr | Order,
+        limit: int | None = None,
+        stable: bool = False,
+        strategy: str = "auto",
     ) -> Relation:
         """The rows in order: `sort("city", xd.desc("price"))`. NULLs come last unless the order
         says otherwise, in both directions.
 
         limit: only so many rows, without sorting the rest.
         stable: rows that are equal keep the order of the input.
+        strategy: "auto"; or "msd" (ranges of the keys, each sorted in cache) or "lsd" (counting
+            passes over all rows, from the last digit to the first), for comparison.
         Errors: ColumnError, TypeError (nothing to order by), OptionError, ExpressionError.
         """
         orders = orders_of(by, "sort")
-        return self._with(row_planning.plan_sort(self._node, orders, limit, stable, "sort"))
+        options = row_planning.SortOptions(limit, stable, strategy)
+        return self._with(row_planning.plan_sort(self._node, orders, options, "sort"))
 
     def top_k(self, k: int, *by: str | Expr | Order) -> Relation:
         """The first `k` rows of the sort by these orders, largest first for plain names:
         `top_k(10, "price", xd.asc("name"))`. Errors as for `sort`."""
-        row_planning.require_rows(k, "top_k(k)")
+        options = row_planning.SortOptions(row_planning.require_rows(k, "top_k(k)"))
         orders = orders_of(by, "top_k", descending=True)
-        return self._with(row_planning.plan_sort(self._node, orders, k, False, "top_k"))
+        return self._with(row_planning.plan_sort(self._node, orders, options, "top_k"))
 
     def arg_sort(self, *by: str | Expr | Order, stable: bool = False) -> Relation:
         """Positions of rows in the order of `sort`: one int64 column "index", counted from 0.
@@ -214,9 +221,11 @@ class Relation:
         nodes = [self._node, *(self._other(other)._node for other in others)]
         return self._with(row_planning.plan_union(nodes))
 
-    def partition_by(self, *keys: str, partitions: int = 64, by: str = "hash") -> Partitions:
-        """The rows in `partitions` parts; rows with equal keys are in one part, in the order of the
-        input.
+    def partition_by(
+        self, *keys: str | int, partitions: int | None = None, by: str = "hash"
+    ) -> Partitions:
+        """The rows in so many parts: `partition_by("shop", 64)`, or partitions=64, which is the
+        number where none is given. Rows with equal keys are in one part, in the order of the input.
 
         by: "hash" spreads keys evenly; "range" gives each part a range of keys, in ascending order;
             "explicit" takes the value of the one integer key as the number of the part.

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import operator
 import secrets
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
@@ -16,21 +18,35 @@ from crossdock.planning import plan_project, require_columns, require_unique
 from crossdock.type_checks import require_partitionable, require_sortable
 
 PARTITIONS_MOST = 1 << 16
+_SORT_STRATEGIES = ("auto", "msd", "lsd")
 _PARTITION_BY = ("hash", "range", "explicit")
 
 
-def plan_sort(
-    node: Node, orders: tuple[Order, ...], limit: int | None, stable: bool, method: str
-) -> Sort:
+@dataclass(frozen=True)
+class SortOptions:
+    """What a sort may be asked for beside its orders."""
+
+    limit: int | None = None
+    stable: bool = False
+    strategy: str = "auto"
+
+
+def plan_sort(node: Node, orders: tuple[Order, ...], options: SortOptions, method: str) -> Sort:
     """The rows of `node` in order; computed orders become columns below that the result has not.
 
     Errors: ColumnError, TypeError (rows cannot be ordered by it), OptionError, ExpressionError.
     """
+    limit = options.limit
     if limit is not None:
-        require_rows(limit, f"{method}(limit=...)")
+        limit = require_rows(limit, f"{method}(limit=...)")
+    if options.strategy not in _SORT_STRATEGIES:
+        raise unknown_choice("strategy", options.strategy, _SORT_STRATEGIES)
     below, plain = _resolved(node, orders, method)
     outputs = tuple((name, name) for name in node.schema.names)
-    return Sort(below, plain, outputs, node.schema, limit, stable=stable)
+    return Sort(
+        below, plain, outputs, node.schema, limit,
+        stable=options.stable, strategy=options.strategy,
+    )  # fmt: skip
 
 
 def plan_arg_sort(node: Node, orders: tuple[Order, ...], stable: bool) -> Sort:
@@ -42,9 +58,7 @@ def plan_arg_sort(node: Node, orders: tuple[Order, ...], stable: bool) -> Sort:
 
 def plan_limit(node: Node, rows: int, offset: int) -> Limit:
     """`rows` rows of `node` after the first `offset`. OptionError."""
-    require_rows(rows, "limit(n)")
-    require_rows(offset, "limit(offset=...)")
-    return Limit(node, rows, offset)
+    return Limit(node, require_rows(rows, "limit(n)"), require_rows(offset, "limit(offset=...)"))
 
 
 def plan_sample(node: Node, rows: int | None, fraction: float | None, seed: int | None) -> Sample:
@@ -57,7 +71,7 @@ def plan_sample(node: Node, rows: int | None, fraction: float | None, seed: int 
             try_="sample(n=1000) or sample(fraction=0.01)",
         )  # fmt: skip
     if rows is not None:
-        require_rows(rows, "sample(n=...)")
+        rows = require_rows(rows, "sample(n=...)")
     elif (
         isinstance(fraction, bool)
         or not isinstance(fraction, int | float)
@@ -105,17 +119,28 @@ def plan_assume_sorted(node: Node, orders: tuple[Order, ...]) -> AssumeSorted:
     return AssumeSorted(node, orders)
 
 
-def plan_partition(node: Node, keys: Sequence[str], partitions: int, by: str) -> Partition:
-    """The rows of `node` by partition. ColumnError, TypeError, OptionError."""
+def plan_partition(node: Node, keys: Sequence[object], partitions: object, by: str) -> Partition:
+    """The rows of `node` by partition; their number is `partitions`, or the last of the keys, or
+    64. ColumnError, TypeError, OptionError."""
+    if partitions is None:
+        partitions = 64
+        if keys and _integer(keys[-1]) is not None:
+            *keys, partitions = keys
     if not keys:
         raise make_error(
             "CD-105", "partition_by() needs at least one key", try_='partition_by("k")'
         )
-    require_columns(keys, node.schema, "partition_by()")
-    require_unique(list(keys), "partition_by()", "each key once")
-    if isinstance(partitions, bool) or not isinstance(partitions, int) or not (
-        1 <= partitions <= PARTITIONS_MOST
-    ):  # fmt: skip
+    names = [key for key in keys if isinstance(key, str)]
+    for key in keys:
+        if not isinstance(key, str):
+            raise make_error(
+                "CD-105", f"partition_by() takes names of columns, not {key!r}",
+                try_='.with_columns(k=...).partition_by("k", 64)',
+            )  # fmt: skip
+    require_columns(names, node.schema, "partition_by()")
+    require_unique(names, "partition_by()", "each key once")
+    number = _integer(partitions)
+    if number is None or not 1 <= number <= PARTITIONS_MOST:
         raise make_error(
             "CD-105", f"partition_by(partitions={partitions!r}) is not a number of partitions",
             limits=f"1 to {PARTITIONS_MOST:,}", try_="partitions=64",
@@ -123,17 +148,26 @@ def plan_partition(node: Node, keys: Sequence[str], partitions: int, by: str) ->
     if by not in _PARTITION_BY:
         raise unknown_choice("by", by, _PARTITION_BY)
     if by == "explicit":
-        _require_number(keys, node.schema)
-    require_partitionable((node.schema.field(key) for key in keys), by)
-    return Partition(node, tuple(keys), partitions, by)
+        _require_number(names, node.schema)
+    require_partitionable((node.schema.field(name) for name in names), by)
+    return Partition(node, tuple(names), number, by)
 
 
-def require_rows(rows: object, what: str) -> None:
-    """OptionError when `rows` is not a number of rows."""
-    if isinstance(rows, bool) or not isinstance(rows, int) or rows < 0 or rows >= 1 << 63:
+def require_rows(rows: object, what: str) -> int:
+    """`rows` as a number of rows, whatever kind of integer it is. OptionError if it is none."""
+    found = _integer(rows)
+    if found is None or not 0 <= found < 1 << 63:
         raise make_error(
-            "CD-105", f"{what} takes a number of rows, not {rows!r}", limits="0 or more", try_="10"
-        )
+            "CD-105", f"{what} takes a number of rows, not {rows!r}",
+            limits="0 to 2^63 - 1", try_="10",
+        )  # fmt: skip
+    return found
+
+
+def _integer(number: object) -> int | None:
+    if isinstance(number, bool) or not hasattr(number, "__index__"):
+        return None
+    return operator.index(number)
 
 
 def _resolved(node: Node, orders: tuple[Order, ...], method: str) -> tuple[Node, tuple[Order, ...]]:

@@ -72,10 +72,16 @@ class _Pump:
         """Waits until nothing reads, and nothing will. May be called twice."""
         if self._take_token():
             self._ended = True
+        interruption: BaseException | None = None
         while not self._ended:
-            self._wanted.put(False)
-            self._cancel()
-            time.sleep(0.001)
+            try:
+                self._wanted.put(False)
+                self._cancel()
+                time.sleep(0.001)
+            except BaseException as error:  # noqa: BLE001 - a signal; raised when all is ended
+                interruption = error
+        if interruption is not None:
+            raise interruption
         with contextlib.suppress(queue.Empty):  # an error in it would hold the stream
             while True:
                 self._ready.get_nowait()

@@ -71,7 +71,12 @@ uint64_t inverse_of_odd(uint64_t odd) {
   return inverse;
 }
 
-// SplitMix64, to draw well-spread multipliers from any seed.
+HWY_EXPORT(mix_distances);
+HWY_EXPORT(unmix_words);
+HWY_EXPORT(simd_target_name);
+
+}  // namespace
+
 uint64_t next_random(uint64_t& state) {
   state += 0x9E3779B97F4A7C15ull;
   uint64_t word = state;
@@ -79,12 +84,6 @@ uint64_t next_random(uint64_t& state) {
   word = (word ^ (word >> 27)) * 0x94D049BB133111EBull;
   return word ^ (word >> 31);
 }
-
-HWY_EXPORT(mix_distances);
-HWY_EXPORT(unmix_words);
-HWY_EXPORT(simd_target_name);
-
-}  // namespace
 
 WordMix WordMix::from_seed(uint64_t seed) {
   WordMix mix;

@@ -40,6 +40,9 @@ void unmix_words(const WordMix& mix, uint64_t* words, int32_t count);
 void mix_distances(
     const WordMix& mix, const uint64_t* from, uint64_t base, int32_t count, uint64_t* to);
 
+// The next number of a generator that is seeded by its state: splitmix64 (Steele, Lea and Flood 2014).
+uint64_t next_random(uint64_t& state);
+
 // Name of the instruction set that mix_words runs on, for `crossdock info`.
 const char* simd_target_name();
 

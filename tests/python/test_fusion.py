@@ -184,6 +184,12 @@ def same(a: Any, b: Any) -> bool:
     return type(a) is type(b) and bool(a == b)
 
 
+def test_a_choice_that_may_raise_looks_at_views_too() -> None:
+    rows = pa.table({"n": [1, 0], "v": pa.array(["a", None], pa.string_view())})
+    choice = xd.when(col("n") == 0).then(col("v").is_null()).otherwise((4 // col("n")) == 4)
+    assert evaluate(choice, rows).to_pylist() == [True, True]
+
+
 def check(engine: _native.Engine, expression: Expr, table: Any) -> None:
     try:
         compiled = compile_expression(expression, table.schema)

@@ -178,3 +178,33 @@ def test_threads_may_share_a_dock(scattered: pa.Table) -> None:
         for thread in threads:
             thread.join()
         assert found == [50_000] * 60
+
+
+def test_what_an_expression_raises_comes_out_of_the_operator_above(dock: xd.Dock) -> None:
+    rows = dock.from_arrow(pa.table({"t": ["1", "x"], "v": [1, 2]}))
+    number = rows.select(n=xd.col("t").cast("int64"), v="v")
+    for run in (number, number.sort("n"), number.group_by("n").agg(s=xd.sum("v"))):
+        with pytest.raises(xd.ExpressionError) as caught:
+            run.collect()
+        assert "Traceback" not in str(caught.value)
+
+
+def test_ctrl_c_reaches_a_run_of_few_rows(dock: xd.Dock) -> None:
+    few = pa.array(range(400_000), pa.int64())
+    rows = dock.from_arrow(pa.table({"k": few, "v": few}))
+    many = {f"q{i}": xd.quantile("v", i / 40) for i in range(40)}
+    began: list[float] = []
+
+    def run_again_and_again() -> None:
+        for _ in range(1000):
+            began.append(time.perf_counter())
+            rows.group_by("k").agg(**many).collect()
+
+    timer = threading.Timer(0.1, lambda: os.kill(os.getpid(), signal.SIGINT))
+    timer.start()
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            run_again_and_again()
+    finally:
+        timer.cancel()
+    assert time.perf_counter() - began[-1] < 2

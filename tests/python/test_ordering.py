@@ -250,3 +250,33 @@ def test_how_sorts_look(rows: xd.Relation) -> None:
     assert [step["operator"] for step in profile.data["steps"]] == ["read", "sort"]
     assert profile.data["steps"][-1]["rows"] == 5
     assert "sort by a" in profile.text
+
+
+def test_the_strategies_that_may_be_asked_for(dock: xd.Dock) -> None:
+    numbers = pa.array([(i * 7919) % 5003 for i in range(5000)], pa.int64())
+    rows = dock.from_arrow(pa.table({"k": numbers, "v": range(5000)}))
+    wanted = rows.sort("k").collect()
+    for strategy in ("msd", "lsd"):
+        asked = rows.sort("k", strategy=strategy)
+        assert asked.collect().equals(wanted)
+        assert f"{strategy} strategy" in str(asked.profile())
+    with pytest.raises(xd.OptionError, match=r"strategy(.|\n)*'lsd'"):
+        rows.sort("k", strategy="lds")
+
+
+def test_a_declared_order_with_nulls_inside_is_sorted_again(dock: xd.Dock) -> None:
+    """The engine's own order of two keys puts rows with a null in the second one between others."""
+    left = pa.table({"a": [1, 1, 2, 2], "b": [1, None, 1, 2], "v": [1, 2, 3, 4]})
+    rows = dock.from_arrow(left).sort("a", "b").assume_sorted("a", "b")
+    joined = rows.join(dock.from_arrow(left), on=["a", "b"], strategy="merge", suffix="_r")
+    assert joined.select("v", "v_r").collect().to_pylist() == [
+        {"v": v, "v_r": v} for v in (1, 3, 4)
+    ]
+
+
+def test_numbers_of_rows_may_be_of_any_integer_type(rows: xd.Relation) -> None:
+    numpy = pytest.importorskip("numpy")
+    assert rows.limit(numpy.int64(3)).count() == 3
+    assert rows.top_k(numpy.uint8(2), "c").collect()["c"].to_pylist() == [5, 4]
+    with pytest.raises(xd.OptionError, match=r"limits\s+0 to 2\^63"):
+        rows.limit(1 << 70)

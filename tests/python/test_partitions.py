@@ -72,6 +72,12 @@ def test_explicit_parts(dock: xd.Dock) -> None:
         beyond.rows  # noqa: B018
 
 
+def test_the_number_of_parts_may_follow_the_keys(rows: xd.Relation) -> None:
+    assert len(rows.partition_by("k", 5)) == 5
+    assert rows.partition_by("k", 5).rows == rows.partition_by("k", partitions=5).rows
+    assert len(rows.partition_by("k")) == 64
+
+
 @pytest.mark.parametrize("form", ["parquet", "arrow", "csv"])
 def test_parts_as_files(dock: xd.Dock, rows: xd.Relation, tmp_path: Path, form: str) -> None:
     parts = rows.partition_by("k", partitions=7)
@@ -138,6 +144,10 @@ def test_where_parts_are_not_written(rows: xd.Relation, tmp_path: Path) -> None:
         (lambda r: r.partition_by("kk"), xd.ColumnError, r"try\s+'k'"),
         (lambda r: r.partition_by("k", "k"), xd.ColumnError, r"two columns named 'k'"),
         (lambda r: r.partition_by("k", partitions=0), xd.OptionError, r"partitions=0(.|\n)*limits"),
+        (lambda r: r.partition_by("k", 0), xd.OptionError, r"partitions=0(.|\n)*limits"),
+        (lambda r: r.partition_by(64), xd.OptionError, r"at least one key"),
+        (lambda r: r.partition_by(7, "k"), xd.OptionError, r"names of columns, not 7"),
+        (lambda r: r.partition_by(xd.col("k") + 1), xd.OptionError, r"names of columns"),
         (lambda r: r.partition_by("k", partitions=True), xd.OptionError, r"partitions=True"),
         (lambda r: r.partition_by("k", by="hsh"), xd.OptionError, r"by='hash'"),
         (lambda r: r.partition_by("name", by="explicit"), xd.TypeError, r"name: string"),

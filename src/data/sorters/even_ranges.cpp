@@ -72,7 +72,7 @@ uint64_t even_width(uint64_t width) {
 std::optional<EvenRanges> EvenRanges::of(std::span<const uint64_t> starts) {
   if (starts.size() < 3 || starts.size() > size_t{1} << kRangeBitsMax) return std::nullopt;
   const uint64_t width = starts[2] - starts[1];
-  if (even_width(width) != width || starts[1] < width) return std::nullopt;
+  if (width == 0 || even_width(width) != width || starts[1] < width) return std::nullopt;
   for (size_t i = 3; i < starts.size(); ++i) {
     if (starts[i] - starts[i - 1] != width) return std::nullopt;
   }

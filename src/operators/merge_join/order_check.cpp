@@ -10,6 +10,7 @@ namespace {
 struct MorselOrder {
   bool is_sorted = true;
   bool is_unique = true;
+  bool has_nulls_between = false;
   int32_t live_begin = 0;  // live rows are [live_begin, live_end)
   int32_t live_end = 0;
   uint64_t first_word = 0;
@@ -37,8 +38,10 @@ class OrderChecker {
       if (!found.is_sorted) broken.store(true, std::memory_order_relaxed);
       return {};
     }));
-    if (broken.load()) return OrderFound{};
-    return join_morsels();
+    if (!broken.load()) return join_morsels();
+    OrderFound all;
+    for (const MorselOrder& found : found_) all.has_nulls_between |= found.has_nulls_between;
+    return all;
   }
 
  private:
@@ -62,6 +65,7 @@ class OrderChecker {
       const bool is_gapless =
           count == rows || std::count(live + skipped, live + skipped + count, 1) == count;
       const RowRef first_ref = morsel.first_ref + static_cast<RowRef>(at + skipped);
+      found.has_nulls_between = !is_gapless;
       found.is_sorted =
           is_gapless && append(found, at + skipped, count, words + skipped, first_ref);
     }
@@ -78,8 +82,10 @@ class OrderChecker {
       found.live_begin = begin;
       found.first_word = words[0];
       found.first_ref = first_ref;
-    } else if (begin != found.live_end ||
-               !in_order(found.last_word, found.last_ref, words[0], first_ref)) {
+    } else if (begin != found.live_end) {
+      found.has_nulls_between = true;
+      return false;
+    } else if (!in_order(found.last_word, found.last_ref, words[0], first_ref)) {
       return false;
     }
     int32_t descents = 0;
@@ -110,8 +116,11 @@ class OrderChecker {
       if (found.live_end > 0) {
         if (last == nullptr) {
           all.begin = row + found.live_begin;
-        } else if (row + found.live_begin != all.end ||
-                   !in_order(last->last_word, last->last_ref, found.first_word, found.first_ref)) {
+        } else if (row + found.live_begin != all.end) {
+          OrderFound interrupted;
+          interrupted.has_nulls_between = true;
+          return interrupted;
+        } else if (!in_order(last->last_word, last->last_ref, found.first_word, found.first_ref)) {
           return {};
         }
         all.is_unique = all.is_unique && found.is_unique &&

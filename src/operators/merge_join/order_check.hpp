@@ -9,6 +9,9 @@ namespace crossdock {
 struct OrderFound {
   bool is_sorted = false;
   bool is_unique = false;  // and no word stands twice
+  // Rows with a null key lie between the others, as they may where a key has several columns: the
+  // rows may be in order, but have to move.
+  bool has_nulls_between = false;
   // Rows [begin, end) have words and ascend; rows before and behind have a null key.
   int64_t begin = 0;
   int64_t end = 0;

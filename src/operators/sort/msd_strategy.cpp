@@ -116,7 +116,8 @@ Status sort_ranges(SortRun& sort, const SortLayout& layout, Ranges& ranges) {
 Status run_msd(SortRun& sort) {
   const SortLayout layout = plan_layout({sort.spec, sort.store.get(), &sort.keys}, sort.schema);
   RangeMap map = sampled_ranges(sort);
-  if (WordStretches::suit(sort.store->rows(), layout, sort.keys) && WordStretches::suit(map)) {
+  if (WordStretches::suit(layout, sort.keys, sort.store->rows(), sort.workers()) &&
+      WordStretches::suit(map)) {
     WordStretches stretches(sort, map);
     CD_ASSIGN(const bool fits, stretches.fill(*sort.run));
     sort.note("ranges_sized", std::string(fits ? "by a sample" : "by counting: a sample deceived"));

@@ -75,6 +75,10 @@ void RangePartitions::fill_group(const RangeGroup& group) {
   }
 }
 
+int64_t RangePartitions::rows_of_task() const {
+  return sort_->store->rows() / std::max<int64_t>(1, static_cast<int64_t>(tasks_.size()));
+}
+
 void RangePartitions::cut_tasks() {
   const std::vector<Morsel>& morsels = *sort_->morsels;
   const int64_t fair = sort_->store->rows() / (sort_->workers() * 4) + 1;
@@ -100,7 +104,7 @@ Status RangePartitions::count(OperatorRun& run) {
   }
   return run.for_indices("count ranges",
                          static_cast<int64_t>(tasks_.size()),
-                         kTaskRows,
+                         rows_of_task(),
                          [&](int, int64_t task) -> Status {
                            count_task(static_cast<size_t>(task));
                            return {};
@@ -166,7 +170,7 @@ Status RangePartitions::move(OperatorRun& run) {
   std::vector<std::unique_ptr<Scratch>> scratch(sort_->workers());
   return run.for_indices("move to ranges",
                          static_cast<int64_t>(tasks_.size()),
-                         kTaskRows,
+                         rows_of_task(),
                          [&](int worker, int64_t task) -> Status {
                            if (scratch[worker] == nullptr) {
                              scratch[worker] = std::make_unique<Scratch>();

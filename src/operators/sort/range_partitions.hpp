@@ -44,6 +44,7 @@ class RangePartitions {
   struct Scratch;
 
   void cut_tasks();
+  int64_t rows_of_task() const;  // about
   Status count(OperatorRun& run);
   void count_task(size_t task);
   Status lay_out();

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "table/word_mix.hpp"
+
 namespace crossdock {
 namespace {
 
@@ -12,26 +14,22 @@ constexpr int kSamplePerRange = 16;
 
 }  // namespace
 
-uint64_t next_random(uint64_t& state) {
-  uint64_t z = state += 0x9E3779B97F4A7C15U;
-  z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9U;
-  z = (z ^ (z >> 27)) * 0x94D049BB133111EBU;
-  return z ^ (z >> 31);
-}
-
 RangeMap sampled_ranges(const SortRun& sort) {
   const int64_t rows = sort.store->rows();
   const auto ranges = static_cast<int>(std::clamp<int64_t>(rows / kRangeRows, 1, kRangesMax));
   std::vector<uint64_t> sample;
   if (ranges > 1) {
     const std::vector<Morsel>& morsels = *sort.morsels;
+    std::vector<int64_t> ends;  // of the morsels, in rows of the table
+    for (const Morsel& morsel : morsels)
+      ends.push_back((ends.empty() ? 0 : ends.back()) + morsel.rows);
     std::vector<RowRef> refs;
     uint64_t state = sort.seed;
     for (int64_t i = 0; i < int64_t{ranges} * kSamplePerRange; ++i) {
-      // Morsels differ in size only at the ends of batches, so every row is about as likely.
-      const Morsel& morsel = morsels[next_random(state) % morsels.size()];
-      const auto row = static_cast<RowRef>(next_random(state) % static_cast<uint64_t>(morsel.rows));
-      refs.push_back(morsel.first_ref + row);
+      const auto row = static_cast<int64_t>(next_random(state) % static_cast<uint64_t>(rows));
+      const size_t m = std::upper_bound(ends.begin(), ends.end(), row) - ends.begin();
+      const int64_t behind = ends[m] - row;  // from the end of the morsel
+      refs.push_back(morsels[m].first_ref + static_cast<RowRef>(morsels[m].rows - behind));
     }
     sample.resize(refs.size());
     sort.keys.encode(0, refs.data(), static_cast<int64_t>(refs.size()), sample.data());

@@ -9,7 +9,4 @@ namespace crossdock {
 // Few enough for the buffers of a scatter, and for a range to fit a second-level cache.
 RangeMap sampled_ranges(const SortRun& sort);
 
-// A generator for the positions of samples: splitmix64.
-uint64_t next_random(uint64_t& state);
-
 }  // namespace crossdock

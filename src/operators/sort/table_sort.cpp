@@ -82,7 +82,7 @@ SortShape TableSort::shape() const {
   shape.word_bits = keys_.word_bits();
   shape.is_exact = keys_.is_exact();
   shape.lanes = static_cast<int>(layout.lanes.size());
-  shape.is_sampled = WordStretches::suit(shape.rows, layout, keys_);
+  shape.is_sampled = WordStretches::suit(layout, keys_, shape.rows, worker_count());
   for (const SortColumn& column : layout.columns) {
     shape.gathered += column.source == SortColumn::Source::kGathered ? 1 : 0;
   }
@@ -187,7 +187,7 @@ Result<bool> TableSort::run_if_in_order(SortRun& sort) const {
   if (!holds && asked) {
     return make_error(ErrorCode::kInvalidArgument,
                       "the rows are not in the order that the sort was told they are in\n"
-                      "  try   strategy='auto', or leave the declaration of the order out");
+                      "  try   the same without the declaration (assume_sorted)");
   }
   if (!holds) {
     sort.note("strategy_change", std::string("the rows are not all in the order of the sample"));

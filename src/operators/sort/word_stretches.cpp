@@ -7,7 +7,7 @@
 
 #include <hwy/cache_control.h>
 
-#include "operators/sort/sampled_ranges.hpp"
+#include "table/word_mix.hpp"
 
 namespace crossdock {
 namespace {
@@ -15,11 +15,15 @@ namespace {
 constexpr int32_t kPieceRows = 256;    // rows that are near in memory are read fast
 constexpr int32_t kWindowRows = 2048;  // of which one piece is looked at
 constexpr double kDeviations = 6;
+constexpr int kWorkersMax = 6;  // whose chunks take a tenth of a range of 32 K rows
 
 }  // namespace
 
-bool WordStretches::suit(int64_t rows, const SortLayout& layout, const OrderKeyPlan& keys) {
-  return rows >= kRowsMin && layout.lanes.size() == 1 && keys.is_exact();
+bool WordStretches::suit(const SortLayout& layout,
+                         const OrderKeyPlan& keys,
+                         int64_t rows,
+                         int workers) {
+  return rows >= kRowsMin && workers <= kWorkersMax && layout.lanes.size() == 1 && keys.is_exact();
 }
 
 bool WordStretches::suit(const RangeMap& map) {

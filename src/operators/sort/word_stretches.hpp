@@ -20,8 +20,9 @@ class WordStretches {
  public:
   static constexpr int64_t kRowsMin = 1 << 18;  // fewer are counted in no time
 
-  // Whether rows are enough and nothing but exact words.
-  static bool suit(int64_t rows, const SortLayout& layout, const OrderKeyPlan& keys);
+  // Whether there are rows enough, nothing but exact words, and so few workers that the chunks they
+  // leave half empty in every range are little beside its rows.
+  static bool suit(const SortLayout& layout, const OrderKeyPlan& keys, int64_t rows, int workers);
   // Whether no word has a range of its own: where those are all, rows need not move at all.
   static bool suit(const RangeMap& map);
 
