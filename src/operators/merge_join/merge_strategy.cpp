@@ -116,10 +116,12 @@ class MergeJoin {
     is_sorted_[index_of(side)] = found.is_sorted;
     is_unique_[index_of(side)] = found.is_unique;
     if (found.is_sorted) windows_[index_of(side)]->set(found.begin, found.end);
-    if (found.has_nulls_between) {
+    // One column has its nulls at an end; of several, a later one has them anywhere.
+    const bool must_move = found.has_nulls_between && run_.spec->keys.size() > 1;
+    if (must_move) {
       run_.findings.order[index_of(side)] = "unsorted (rows with a null key between the others)";
     }
-    if (found.is_sorted || !is_declared || found.has_nulls_between) return {};
+    if (found.is_sorted || !is_declared || must_move) return {};
     return make_error(ErrorCode::kInvalidArgument,
                       "the {} side was declared sorted by its key, but it is not\n"
                       "  try   sorted_{}='detect'",
