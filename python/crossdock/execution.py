@@ -68,33 +68,23 @@ class Tracker:
     """What runs now, for progress bars. Written by the running thread, read by any."""
 
     def __init__(self) -> None:
-        self._operation: Operation | None = None
-        self._reading: str | None = None
+        self._now: Operation | str | None = None
 
     @contextlib.contextmanager
-    def reading(self, name: str) -> Iterator[None]:
-        """While a source is read."""
-        self._reading = name
+    def during(self, now: Operation | str) -> Iterator[None]:
+        """While an operator runs, or a source of that name is read."""
+        self._now = now
         try:
             yield
         finally:
-            self._reading = None
-
-    @contextlib.contextmanager
-    def running(self, operation: Operation) -> Iterator[None]:
-        """While an operator runs."""
-        self._operation = operation
-        try:
-            yield
-        finally:
-            self._operation = None
+            self._now = None
 
     def progress(self) -> tuple[str, int, int] | None:
         """(phase, rows done, rows in all; 0 = not known), or None when nothing runs."""
-        operation, reading = self._operation, self._reading
-        if operation is not None:
-            return operation.progress()
-        return (f"read {reading}", 0, 0) if reading is not None else None
+        now = self._now
+        if now is None:
+            return None
+        return (f"read {now}", 0, 0) if isinstance(now, str) else now.progress()
 
 
 class Execution:
@@ -112,7 +102,7 @@ class Execution:
         """The whole result as a pyarrow.Table."""
         if isinstance(node, Scan):
             start = time.perf_counter()
-            with self.tracker.reading(node.source.name):
+            with self.tracker.during(node.source.name):
                 found = node.source.table(node.columns, node.predicate)
             self._record(node, start, found.num_rows)
             return found
@@ -235,7 +225,7 @@ class Execution:
             return self._native_result(node)
         start = time.perf_counter()
         if isinstance(node, Scan):
-            with self.tracker.reading(node.source.name), public_errors():
+            with self.tracker.during(node.source.name), public_errors():
                 found = node.source.native(self.engine, node.columns, node.predicate)
         else:
             found = self._streamed(node)
@@ -300,14 +290,14 @@ class Execution:
     def _run(self, node: Operated, run: Callable[[Any], Any]) -> Any:
         operation = self.operation(node)
         start = time.perf_counter()
-        with self.tracker.running(operation), self._run_errors():
+        with self.tracker.during(operation), self._run_errors():
             found = run(operation)
         self._record(node, start, 0, operation)
         return found
 
     def _stream(self, node: Operated) -> Iterator[Any]:
         operation = self.operation(node)
-        with self.tracker.running(operation), self._run_errors():
+        with self.tracker.during(operation), self._run_errors():
             reader = pa.RecordBatchReader.from_stream(operation.stream())
             for batch in interruptible(reader, operation.cancel):
                 yield renamed(batch, node.schema)
