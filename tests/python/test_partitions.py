@@ -179,3 +179,22 @@ def test_plans_and_profiles_of_parts(rows: xd.Relation) -> None:
     assert profile.table.num_rows == ROWS
     assert [step["operator"] for step in profile.data["steps"]] == ["read", "partition"]
     assert "10,000 rows" in repr(parts)
+
+
+@pytest.mark.parametrize(
+    ("by", "first"), [("hash", []), ("range", ["scan key range"]), ("explicit", [])]
+)
+def test_plans_and_profiles_predict_every_phase(dock: xd.Dock, by: str, first: list[str]) -> None:
+    rows = dock.from_arrow(pa.table({"k": [i * 7 % 64 for i in range(ROWS)], "n": range(ROWS)}))
+    parts = rows.partition_by("k", partitions=64, by=by)
+    phases = [*first, "number rows", "place rows", "gather partitions"]
+    plan = parts.explain()
+    assert plan.splitlines()[0].startswith(f"partition by {by} of k into 64   predicted ")
+    assert all(f"    {name}  " in plan for name in phases)
+    profile = parts.profile()
+    found = profile.data["steps"][-1]["profile"]["phases"]
+    assert [phase["name"] for phase in found] == phases
+    for phase in found:
+        assert phase["rows"] == ROWS, phase
+        assert phase["predicted_s"] > 0, phase
+        assert phase["measured_s"] > 0, phase

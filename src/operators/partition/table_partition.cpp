@@ -14,6 +14,10 @@ namespace {
 constexpr int kChunksPerWorker = 4;    // to even out what the machine does besides
 constexpr int64_t kHeldPerWorker = 4;  // batches that wait for their turn
 
+// By PartitionBy: what the model calls it.
+constexpr PartitionShape::By kModelled[] = {
+    PartitionShape::By::kHash, PartitionShape::By::kRange, PartitionShape::By::kExplicit};
+
 // Columns of a batch, kept alive together with what they share with the table.
 struct GatheredRows {
   std::vector<OwnedColumn> columns;
@@ -72,7 +76,31 @@ OperatorPlan TablePartition::describe() const {
                 {"partitions", int64_t{spec_.partitions}},
                 {"threads", int64_t{worker_count()}},
                 {"rows", store_->rows()}};
+  plan.phases = partition_cost(shape(), environment_.machine, PartitionRates()).phases;
   return plan;
+}
+
+PartitionShape TablePartition::shape() const {
+  const auto type_of = [&](int column) -> const DataType& {
+    return store_->schema()->fields[column].type;
+  };
+  PartitionShape shape;
+  shape.by = kModelled[static_cast<size_t>(spec_.by)];
+  shape.rows = store_->rows();
+  shape.partitions = spec_.partitions;
+  shape.keys = static_cast<int>(spec_.keys.size());
+  for (const int column : spec_.keys) {
+    const TypeId id = type_of(column).id;
+    shape.text_keys += is_string(id) || is_binary(id) ? 1 : 0;
+  }
+  shape.columns = static_cast<int>(spec_.output.size());
+  for (const int column : spec_.output) {
+    const Layout form = layout(type_of(column));
+    shape.text_columns += form == Layout::kOffsets32 || form == Layout::kOffsets64 ? 1 : 0;
+  }
+  for (const Batch& batch : store_->batches()) shape.table_bytes += buffer_bytes(batch);
+  shape.threads = worker_count();
+  return shape;
 }
 
 Status TablePartition::number_rows(OperatorRun& run, Places& places) const {

@@ -11,6 +11,7 @@
 #include <span>
 #include <vector>
 
+#include "model/partition_cost.hpp"
 #include "operators/partition/partition_spec.hpp"
 #include "operators/run/operator.hpp"
 
@@ -37,6 +38,7 @@ class TablePartition : public Operator {
 
   struct Places;
   TablePartition() = default;
+  PartitionShape shape() const;
   Status number_rows(OperatorRun& run, Places& places) const;
   Status place_rows(OperatorRun& run, Places& places) const;
   Status emit_rows(OperatorRun& run, const Places& places) const;
