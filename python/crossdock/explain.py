@@ -9,6 +9,7 @@ from typing import Any
 
 from crossdock.display import align, headline, shorten
 from crossdock.execution import Execution, needs_no_groups
+from crossdock.known_orders import known_plan
 from crossdock.nodes import GroupBy, Join, Node, Operated, Scan, Sort, inputs_of
 from crossdock.sizes import format_bytes, format_count, format_seconds
 
@@ -57,7 +58,7 @@ def stored_bytes(node: Node) -> int:
 
 
 def operator_name(node: Operated) -> str:
-    """What the engine calls the operator that runs a node."""
+    """What the engine calls the operator that runs a node, as far as the node alone tells."""
     if isinstance(node, Join):
         return "merge_join" if node.options.strategy == "merge" else "hash_join"
     if isinstance(node, GroupBy):
@@ -102,9 +103,17 @@ def _describe(execution: Execution, node: Node, read: bool) -> dict[str, Any]:
         kind = headline(node).partition(" ")[0]
         return {"operator": kind, "headline": headline(node), "inputs": inputs}
     plan = None
+    known: dict[str, Any] = {}
     if read and not any(_is_result(below) for below in inputs_of(node)):
         plan = json.loads(execution.operation(node).plan())
-    found = {"operator": operator_name(node), "headline": headline(node), "plan": plan}
+    else:
+        known = known_plan(node)
+    found = {
+        "operator": operator_name(node),
+        "headline": headline(node),
+        "plan": plan,
+        "known": known,
+    }
     return {**found, "columns": list(node.schema.names), "inputs": inputs}
 
 
@@ -149,13 +158,8 @@ def _details(tree: dict[str, Any]) -> list[str]:
     plan = tree["plan"]
     result = "result   " + (shorten(tree["columns"]) or "(row count only)")
     if plan is None:
-        return [result, _UNPREDICTED]
-    choice = plan_line(plan)
-    lines = [result] + (["choice   " + choice] if choice else [])
-    reasons = (
-        ["strategy_reason"] if plan.get("build") == "none" else ["build_reason", "strategy_reason"]
-    )
-    lines += [f"because  {plan[key]}" for key in reasons if plan.get(key)]
+        return [result, *_choices(tree["known"]), _UNPREDICTED]
+    lines = [result, *_choices(plan)]
     phases = [
         (
             phase["name"],
@@ -166,3 +170,13 @@ def _details(tree: dict[str, Any]) -> list[str]:
         for phase in plan["phases"]
     ]
     return lines + (align(phases, frozenset((1, 2))) if phases else [])
+
+
+def _choices(plan: dict[str, Any]) -> list[str]:
+    """What the engine chose, or will, and why."""
+    choice = plan_line(plan)
+    reasons = (
+        ["strategy_reason"] if plan.get("build") == "none" else ["build_reason", "strategy_reason"]
+    )
+    lines = ["choice   " + choice] if choice else []
+    return lines + [f"because  {plan[key]}" for key in reasons if plan.get(key)]

@@ -6,11 +6,10 @@ from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias
 
 from crossdock import _native
-from crossdock.expressions import Column
 from crossdock.fusion import Fused
+from crossdock.known_orders import known_sides, sort_is_done
 from crossdock.lowering import Lowered, unused_name
-from crossdock.nodes import AssumeSorted, Filter, Join, Limit, Node, Partition, Project, Sort
-from crossdock.orders import Order
+from crossdock.nodes import Join, Partition, Sort
 
 # A table of the engine, and node column -> column of that table.
 Named = tuple[_native.Table, Mapping[str, str]]
@@ -86,7 +85,7 @@ def plan_native_sort(engine: _native.Engine, node: Sort, table: Named) -> _nativ
     """The sort of a table. Errors: NativeError."""
     rows, names = table
     strategy = node.strategy
-    if strategy == "auto" and _is_declared(node.input, node.orders):
+    if strategy == "auto" and sort_is_done(node):
         strategy = "presorted"
     return _native.Sort(
         engine,
@@ -116,23 +115,6 @@ def plan_native_partition(
     )
 
 
-def declared_order(node: Node) -> tuple[Order, ...]:
-    """The order of the rows of `node` that the user declared, in its column names."""
-    if isinstance(node, AssumeSorted):
-        return node.orders
-    if isinstance(node, Filter | Limit):
-        return declared_order(node.input)
-    if not isinstance(node, Project):
-        return ()
-    names = {item.name: name for name, item in reversed(node.items) if isinstance(item, Column)}
-    found: list[Order] = []
-    for order in declared_order(node.input):
-        if order.column not in names:
-            break
-        found.append(Order(Column(names[order.column]), order.descending, order.nulls_first))
-    return tuple(found)
-
-
 def renamed(rows: Any, schema: Any) -> Any:
     """A Table or RecordBatch of the engine with the names, and types, of `schema`."""
     if rows.schema == schema:
@@ -144,19 +126,6 @@ def renamed(rows: Any, schema: Any) -> Any:
     return type(rows).from_arrays(columns, schema=schema)
 
 
-def _is_declared(node: Node, orders: tuple[Order, ...]) -> bool:
-    declared = [order.key for order in declared_order(node)]
-    return declared[: len(orders)] == [order.key for order in orders]
-
-
-def _declared_sides(node: Join) -> dict[str, Any]:
-    """A merge join is told which sides are declared to be in the order of its keys."""
-    if node.options.strategy != "merge":
-        return {}
-    sides = {"sorted_left": (node.left, 0), "sorted_right": (node.right, 1)}
-    found = {}
-    for option, (below, side) in sides.items():
-        keys = tuple(Order(Column(pair[side])) for pair in node.on)
-        if _is_declared(below, keys):
-            found[option] = "declared"
-    return found
+def _declared_sides(node: Join) -> dict[str, str]:
+    """The sides that are known to be in the order of the keys, as options of the engine."""
+    return {f"sorted_{side}": "declared" for side in known_sides(node)}

@@ -12,6 +12,7 @@ from typing import Any
 from crossdock.display import align, headline
 from crossdock.execution import Execution, Step
 from crossdock.explain import operator_name, plan_line, predicted_seconds
+from crossdock.known_orders import with_origins
 from crossdock.nodes import Filter, Node, Operated, Project
 from crossdock.sizes import format_bytes, format_count, format_seconds
 
@@ -85,10 +86,10 @@ def join_rate(profile: dict[str, Any]) -> float:
 
 
 def _step_data(step: Step) -> dict[str, Any]:
-    profile = json.loads(step.profile) if step.profile else None
     node = step.node
+    profile = with_origins(node, json.loads(step.profile)) if step.profile else None
     return {
-        "operator": _operator(node),
+        "operator": profile["operator"] if profile else _operator(node),
         "headline": headline(node),
         "rows": profile["result_rows"] if profile else step.rows,
         "input_rows": step.input_rows if profile else None,
