@@ -46,6 +46,7 @@ if TYPE_CHECKING:
         InternalError,
         OptionError,
         PathError,
+        TopologyError,
         TypeError,
         error_table,
     )
@@ -92,6 +93,7 @@ _HOMES: dict[str, tuple[str, ...]] = {
         "InternalError",
         "OptionError",
         "PathError",
+        "TopologyError",
         "TypeError",
         "error_table",
     ),
@@ -127,6 +129,7 @@ __all__ = [
     "Plan",
     "Profile",
     "Relation",
+    "TopologyError",
     "TypeError",
     "__version__",
     "any",

@@ -77,6 +77,10 @@ class ExpressionError(CrossdockError, ValueError):
     """An expression does not fit its columns, or raised while it was evaluated."""
 
 
+class TopologyError(CrossdockError, ValueError):
+    """A description of machines breaks its rules, or names a machine that nobody knows."""
+
+
 class InternalError(CrossdockError, RuntimeError):
     """A broken promise inside Crossdock: please report it with `crossdock info`."""
 
@@ -102,6 +106,7 @@ _CLASSES: dict[str, type[CrossdockError]] = {
         DataError,
         CancelledError,
         ExpressionError,
+        TopologyError,
         InternalError,
         ClosedError,
         PathError,

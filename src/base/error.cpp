@@ -24,6 +24,7 @@ constexpr ErrorInfo kErrors[] = {
     {ErrorCode::kExpressionFailed, "ExpressionError", "a row has no value for an expression"},
     {ErrorCode::kCancelled, "CancelledError", "the run was cancelled"},
     {ErrorCode::kResidualFailed, "ExpressionError", "the residual predicate raised or misfit"},
+    {ErrorCode::kInvalidTopology, "TopologyError", "a description of machines breaks its rules"},
     {ErrorCode::kInternal, "InternalError", "a broken promise inside Crossdock: please report"},
 };
 

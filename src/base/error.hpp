@@ -23,6 +23,7 @@ enum class ErrorCode : uint16_t {
   kExpressionFailed = 304,
   kCancelled = 401,
   kResidualFailed = 402,
+  kInvalidTopology = 601,
   kInternal = 901,
 };
 
