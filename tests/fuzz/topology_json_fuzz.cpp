@@ -1,0 +1,96 @@
+// Topology files of random bytes, and topology files with a few bytes changed: reading answers a graph or an error of
+// its kind, and a graph that was read is written and read again as the same graph.
+//
+// Core of libFuzzer's making: link it with -fsanitize=fuzzer, or with fuzz_main.cpp for random bytes.
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/check.hpp"
+#include "topology/catalogue.hpp"
+#include "topology/graph_json.hpp"
+
+namespace crossdock {
+namespace {
+
+const std::vector<std::string>& known_texts() {
+  static const std::vector<std::string> texts = [] {
+    std::vector<std::string> made;
+    for (const char* name : {"gh200", "figure-2a", "figure-2i", "dgx-1v"}) {
+      made.push_back(graph_to_json(make_machine(name).value()));
+    }
+    return made;
+  }();
+  return texts;
+}
+
+// Pieces that a reader trips over more likely than over bytes.
+constexpr std::string_view kPieces[] = {"null",
+                                        "-1",
+                                        "1e308",
+                                        "1e-320",
+                                        "0",
+                                        "\"gpu0\"",
+                                        "\"network\"",
+                                        "[]",
+                                        "{}",
+                                        "true",
+                                        "18446744073709551616",
+                                        "\"\\ud800\"",
+                                        ",",
+                                        "\"name\":\"gpu0\",",
+                                        "[[[[[[[[[[[[[[[[[[",
+                                        "4294967296",
+                                        "\"nvswitch\""};
+
+// Three bytes make a change: which kind, where, and with what.
+std::string changed(std::string text, const uint8_t* data, size_t size) {
+  for (size_t i = 0; i + 3 < size && i < 24; i += 4) {
+    const size_t at = (size_t{data[i + 1]} << 8 | data[i + 2]) % text.size();
+    const uint8_t what = data[i + 3];
+    switch (data[i] % 4) {
+      case 0:
+        text[at] = static_cast<char>(what);
+        break;
+      case 1:
+        text.erase(at, what % 32);
+        break;
+      case 2:
+        text.insert(at, kPieces[what % std::size(kPieces)]);
+        break;
+      default:
+        text.insert(at, text.substr(at / 2, what));
+        break;
+    }
+    if (text.empty()) break;
+  }
+  return text;
+}
+
+void read(std::string_view text) {
+  const Result<InfrastructureGraph> graph = graph_from_json(text);
+  if (!graph.ok()) {
+    CD_CHECK(graph.error().code == ErrorCode::kInvalidTopology, "{}", graph.error().message);
+    CD_CHECK(!graph.error().message.empty(), "an error without words");
+    return;
+  }
+  const std::string written = graph_to_json(graph.value());
+  const Result<InfrastructureGraph> again = graph_from_json(written);
+  CD_CHECK(again.ok(), "{} of {}", again.error().message, written);
+  CD_CHECK(graph_to_json(again.value()) == written, "{}", written);
+}
+
+}  // namespace
+}  // namespace crossdock
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  using namespace crossdock;
+  if (size == 0) return 0;
+  if (data[0] % 8 == 0) {
+    read({reinterpret_cast<const char*>(data), size});
+  } else {
+    read(changed(known_texts()[data[0] % known_texts().size()], data + 1, size - 1));
+  }
+  return 0;
+}
