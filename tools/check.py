@@ -95,7 +95,9 @@ def cpp_tests(preset: str) -> Outcome:
         return Outcome(failed=1)
     report = REPORTS / f"cpp-{preset}.xml"
     report.unlink(missing_ok=True)
-    succeeded = call(["ctest", "--preset", preset, "--output-junit", str(report)])
+    # A process per case, most of them with one thread.
+    parallel = ["--parallel", str(len(os.sched_getaffinity(0)))]
+    succeeded = call(["ctest", "--preset", preset, *parallel, "--output-junit", str(report)])
     return counted(report, succeeded)
 
 

@@ -92,7 +92,9 @@ def call(*arguments: str, **options: Any) -> subprocess.Popen[str]:
     program = "from crossdock_cli.main import main; main()"
     return subprocess.Popen(
         [sys.executable, "-c", program, *arguments],
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **options,
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        # Started by a shell in the background, it would inherit that Ctrl-C is ignored.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL), **options,
     )  # fmt: skip
 
 
@@ -106,12 +108,15 @@ def endless(folder: Path) -> tuple[str, ...]:
 
 def test_ctrl_c_ends_a_run(folder: Path, endless: tuple[str, ...]) -> None:
     process = call(*endless, "--out", "out.parquet")
-    while not list(folder.glob(".*.partial.*")):
-        assert process.poll() is None, "the join must run until it is stopped"
-        time.sleep(0.05)
-    time.sleep(0.5)
-    process.send_signal(signal.SIGINT)
-    _, err = process.communicate(timeout=20)
+    try:
+        while not list(folder.glob(".*.partial.*")):
+            assert process.poll() is None, "the join must run until it is stopped"
+            time.sleep(0.05)
+        time.sleep(0.5)
+        process.send_signal(signal.SIGINT)
+        _, err = process.communicate(timeout=20)
+    finally:
+        process.kill()
     assert process.returncode == 130, err
     assert err.strip().splitlines()[-1] == "interrupted"
     assert not (folder / "out.parquet").exists()
