@@ -35,7 +35,11 @@ BUILD_PACKAGES = {
     "libxxhash-dev": "hashing of strings",
     "nlohmann-json3-dev": "plans and profiles as JSON",
 }
-TEST_PACKAGES = {"libgtest-dev": "the C++ tests", "libgmock-dev": "the C++ tests"}
+TEST_PACKAGES = {
+    "libgtest-dev": "the C++ tests",
+    "libgmock-dev": "the C++ tests",
+    "libboost-graph-dev": "maximum flows that the optimizer's are compared with",
+}
 
 # What the installed package is made of; a change in any of these files means a rebuild.
 PACKAGE_SOURCES = ["src", "include", "python", "cli", "cmake", "CMakeLists.txt", "pyproject.toml"]

@@ -25,6 +25,7 @@ constexpr ErrorInfo kErrors[] = {
     {ErrorCode::kCancelled, "CancelledError", "the run was cancelled"},
     {ErrorCode::kResidualFailed, "ExpressionError", "the residual predicate raised or misfit"},
     {ErrorCode::kInvalidTopology, "TopologyError", "a description of machines breaks its rules"},
+    {ErrorCode::kNoPath, "TopologyError", "nothing connects two endpoints of a channel"},
     {ErrorCode::kInternal, "InternalError", "a broken promise inside Crossdock: please report"},
 };
 

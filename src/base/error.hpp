@@ -24,6 +24,7 @@ enum class ErrorCode : uint16_t {
   kCancelled = 401,
   kResidualFailed = 402,
   kInvalidTopology = 601,
+  kNoPath = 602,
   kInternal = 901,
 };
 

@@ -58,9 +58,12 @@ void ForwardingTable::add(DestinationKey destination, PlacedVertex next, HopPath
       });
   const bool is_known_hop = hop != hops.end() && hop->next == next;
   std::vector<HopPath>& paths = is_known_hop ? hop->paths : hops.insert(hop, {next, {}})->paths;
-  const bool is_there = std::ranges::any_of(
-      paths, [&](const HopPath& known) { return known.between == path.between; });
-  if (!is_there) paths.push_back(std::move(path));
+  const auto known = std::ranges::find(paths, path.between, &HopPath::between);
+  if (known == paths.end()) {
+    paths.push_back(std::move(path));
+  } else {
+    known->hops_left = std::min(known->hops_left, path.hops_left);
+  }
 }
 
 const ForwardingTable::Entry* ForwardingTable::find(DestinationKey destination) const {

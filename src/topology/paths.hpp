@@ -63,6 +63,9 @@ struct HopPath {
   std::vector<PlacedVertex> between;
   double bytes_per_s = 0;
   double latency_s = 0;
+  // Managed vertices from the next hop to the destination, both included, on the shortest way that begins like this.
+  // Rows that arrived with n hops left go on with fewer than n, so they never go round in a circle.
+  int32_t hops_left = 1;
 
   bool operator==(const HopPath&) const = default;
 };
@@ -95,7 +98,8 @@ class ForwardingTable {
     bool operator==(const Entry&) const = default;
   };
 
-  // Merges a path into the table; one that is there already stays single. O(log entries) to find its place.
+  // Merges a path into the table; one that is there already stays single, with the fewer hops left. O(log entries) to
+  // find its place.
   void add(DestinationKey destination, PlacedVertex next, HopPath path);
 
   // Null where the table has no entry, as for the vertex that it belongs to.

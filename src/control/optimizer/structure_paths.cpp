@@ -1,0 +1,79 @@
+// Flows become sets of paths, once.
+#include "control/optimizer/structure_paths.hpp"
+
+#include <algorithm>
+#include <numeric>
+#include <utility>
+
+namespace crossdock {
+
+double StretchPaths::total_bytes_per_s() const {
+  return std::accumulate(flow_bytes_per_s.begin(), flow_bytes_per_s.end(), 0.0);
+}
+
+void StretchPaths::add(const ServerShape& shape, const FlowPath& path, double flow) {
+  paths.add(shape, path.vertices);
+  flow_bytes_per_s.push_back(flow);
+}
+
+bool StretchPaths::has(std::span<const VertexIndex> vertices) const {
+  for (int i = 0; i < paths.size(); ++i) {
+    if (std::ranges::equal(paths[i].vertices, vertices)) return true;
+  }
+  return false;
+}
+
+int64_t StretchPaths::memory_bytes() const {
+  const auto flows = static_cast<int64_t>(flow_bytes_per_s.capacity() * sizeof(double));
+  return static_cast<int64_t>(sizeof *this) + flows + paths.memory_bytes();
+}
+
+StructurePaths::StructurePaths(std::shared_ptr<const ServerShape> shape, int relays_max)
+    : shape_(std::move(shape)), relays_max_(relays_max) {}
+
+FlowSolver& StructurePaths::solver(Stretch stretch) {
+  std::optional<FlowSolver>& place = solvers_[static_cast<size_t>(stretch)];
+  if (!place) place.emplace(*shape_, stretch, relays_max_);
+  return *place;
+}
+
+std::vector<FlowPath> StructurePaths::joint(Stretch stretch,
+                                            std::span<const VertexIndex> from,
+                                            std::span<const VertexIndex> to) {
+  return solver(stretch).solve(from, to);
+}
+
+StretchPathsPtr StructurePaths::find(Stretch stretch, VertexIndex from, VertexIndex to) {
+  StretchPathsPtr& place = found_[static_cast<uint32_t>(from) << 16 | to];
+  if (place) return place;
+  auto made = std::make_shared<StretchPaths>();
+  for (const FlowPath& path : joint(stretch, std::span(&from, 1), std::span(&to, 1))) {
+    made->add(*shape_, path, path.flow_bytes_per_s);
+  }
+  place = std::move(made);
+  return place;
+}
+
+StretchPathsPtr StructurePaths::inside(VertexIndex from, VertexIndex to) {
+  return find(Stretch::kInside, from, to);
+}
+
+StretchPathsPtr StructurePaths::to_network(VertexIndex from) {
+  const std::optional<VertexIndex> network = shape_->network();
+  if (!network) return std::make_shared<StretchPaths>();
+  return find(Stretch::kToNetwork, from, *network);
+}
+
+StretchPathsPtr StructurePaths::from_network(VertexIndex to) {
+  const std::optional<VertexIndex> network = shape_->network();
+  if (!network) return std::make_shared<StretchPaths>();
+  return find(Stretch::kFromNetwork, *network, to);
+}
+
+int64_t StructurePaths::memory_bytes() const {
+  auto bytes = static_cast<int64_t>(sizeof *this);
+  for (const auto& [ends, paths] : found_) bytes += 64 + paths->memory_bytes();  // 64: a node of it
+  return bytes;
+}
+
+}  // namespace crossdock

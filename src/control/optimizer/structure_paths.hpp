@@ -1,0 +1,65 @@
+// The paths of one structure, found when they are first asked for and kept: between two vertices of a server, and
+// between a vertex and the network (MGI, Figure 6). Capacities are total bandwidth, so nothing here depends on a
+// channel or on what runs, and every server of the structure uses the same paths.
+//
+// Memory: at most one set of paths per ordered pair of managed vertices, and two per managed vertex.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <unordered_map>
+#include <vector>
+
+#include "control/optimizer/flow.hpp"
+#include "topology/graph.hpp"
+#include "topology/paths.hpp"
+
+namespace crossdock {
+
+// Paths of one stretch between two ends, and what a maximum flow between these two alone puts on each.
+struct StretchPaths {
+  PathSet paths;
+  // Per path; 0 for one that is there because a flow between more ends than these needs it.
+  std::vector<double> flow_bytes_per_s;
+
+  double total_bytes_per_s() const;
+  void add(const ServerShape& shape, const FlowPath& path, double flow);
+  bool has(std::span<const VertexIndex> vertices) const;
+  int64_t memory_bytes() const;
+};
+
+using StretchPathsPtr = std::shared_ptr<const StretchPaths>;
+
+// Not thread-safe; what it hands out is immutable and may be shared.
+class StructurePaths {
+ public:
+  StructurePaths(std::shared_ptr<const ServerShape> shape, int relays_max);
+
+  const std::shared_ptr<const ServerShape>& shape() const { return shape_; }
+
+  // Empty sets where there is no path with so few relays.
+  StretchPathsPtr inside(VertexIndex from, VertexIndex to);
+  StretchPathsPtr to_network(VertexIndex from);
+  StretchPathsPtr from_network(VertexIndex to);
+
+  // The paths of a maximum flow from all of `from` to all of `to`; the network stands for itself.
+  std::vector<FlowPath> joint(Stretch stretch,
+                              std::span<const VertexIndex> from,
+                              std::span<const VertexIndex> to);
+
+  int64_t memory_bytes() const;
+
+ private:
+  StretchPathsPtr find(Stretch stretch, VertexIndex from, VertexIndex to);
+  FlowSolver& solver(Stretch stretch);
+
+  std::shared_ptr<const ServerShape> shape_;
+  int relays_max_;
+  std::array<std::optional<FlowSolver>, kStretches> solvers_;
+  std::unordered_map<uint32_t, StretchPathsPtr> found_;  // by (from, to)
+};
+
+}  // namespace crossdock
