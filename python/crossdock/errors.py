@@ -17,7 +17,7 @@ from crossdock import _native
 
 _FRONT_END: tuple[tuple[str, str, str], ...] = (
     ("CD-501", "ClosedError", "a dock was used after it was closed"),
-    ("CD-502", "PathError", "a file, folder or glob has nothing to read"),
+    ("CD-502", "PathError", "a path has nothing to read, or cannot be written"),
     ("CD-503", "PathError", "a file has a format Crossdock does not read or write"),
     ("CD-504", "ExpressionError", "an expression does not fit the columns it names"),
     ("CD-505", "OptionError", "a setting or option has an unknown name"),
@@ -54,7 +54,7 @@ class ColumnError(CrossdockError, LookupError):
 
 
 class TypeError(CrossdockError, builtins.TypeError):
-    """A column has a type that cannot be moved, or two keys cannot be compared."""
+    """A column has a type that is not taken where it stands, or two keys cannot be compared."""
 
 
 class OptionError(CrossdockError, ValueError):
@@ -62,7 +62,7 @@ class OptionError(CrossdockError, ValueError):
 
 
 class CapacityError(CrossdockError, MemoryError):
-    """An operator needs more than the memory budget or more rows than it can number."""
+    """An operator needs more than the memory budget, or there are more rows than it can number."""
 
 
 class DataError(CrossdockError, ValueError):
@@ -90,7 +90,7 @@ class ClosedError(CrossdockError, RuntimeError):
 
 
 class PathError(CrossdockError, FileNotFoundError):
-    """A path has nothing to read, or a format that is not known."""
+    """A path has nothing to read, cannot be written, or has a format that is not known."""
 
     def __str__(self) -> str:
         return CrossdockError.__str__(self)

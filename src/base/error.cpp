@@ -12,15 +12,15 @@ namespace {
 
 constexpr ErrorInfo kErrors[] = {
     {ErrorCode::kUnknownColumn, "ColumnError", "a column name is not in the schema"},
-    {ErrorCode::kUnsupportedType, "TypeError", "a column has a type Crossdock cannot move"},
+    {ErrorCode::kUnsupportedType, "TypeError", "a column has a type that is not taken there"},
     {ErrorCode::kKeyTypeMismatch, "TypeError", "two key columns cannot be compared"},
     {ErrorCode::kDuplicateColumn, "ColumnError", "two output columns have the same name"},
     {ErrorCode::kInvalidArgument, "OptionError", "an option has a value outside its limits"},
     {ErrorCode::kOutOfMemoryBudget, "CapacityError", "an operator needs more than the budget"},
-    {ErrorCode::kTooManyRows, "CapacityError", "one side has more rows than a reference can name"},
+    {ErrorCode::kTooManyRows, "CapacityError", "there are more rows than can be numbered"},
     {ErrorCode::kMalformedArrow, "DataError", "Arrow data break the rules of their own format"},
     {ErrorCode::kSourceFailed, "DataError", "a source stopped with an error of its own"},
-    {ErrorCode::kValueOutOfRange, "DataError", "a value does not fit the common key type"},
+    {ErrorCode::kValueOutOfRange, "DataError", "a value or a sum does not fit its type or limit"},
     {ErrorCode::kExpressionFailed, "ExpressionError", "a row has no value for an expression"},
     {ErrorCode::kCancelled, "CancelledError", "the run was cancelled"},
     {ErrorCode::kResidualFailed, "ExpressionError", "the residual predicate raised or misfit"},
