@@ -13,6 +13,7 @@ FUNCTIONS = (
     "count, count_distinct, approx_distinct, sum, min, max, mean, var, stddev, median, quantile, "
     "first, any, bool_and, bool_or"
 )
+OPTIONS = "sum(x, wide=true), sum(x, floats=exact), mean(x, floats=exact), var(x, ddof=0)"
 
 
 @click.command(
@@ -25,11 +26,12 @@ FUNCTIONS = (
         'crossdock groupby log.parquet --agg "n=count(*), p99=quantile(ms, 0.99) where ok" --json',
     ),
     short_help="Aggregate the rows of a file by keys.",
-    epilog=results.EXIT_CODES,
+    epilog=results.EPILOG,
 )
 @click.argument("file")
 @click.option("--by", metavar="A,B", help='Keys: columns, or name=expression: "city, y=year(day)".')
-@click.option("--agg", metavar="N=F(X)", help=f"Aggregates, with commas: {FUNCTIONS}.")
+@click.option("--agg", metavar="N=F(X)",
+              help=f"Aggregates, with commas: {FUNCTIONS}. Options: {OPTIONS}.")  # fmt: skip
 @click.option("--where", metavar="EXPR", help="Rows to take: \"qty > 10 and mode = 'AIR'\".")
 @click.option("--sort", metavar="A,B", help='Order of the result: "n desc, city".')
 @results.result_options("group nothing")
@@ -53,7 +55,7 @@ def command(file: str, threads: int | None, memory: str | None, **options: Any) 
     with xd.connect(threads=threads, memory=memory) as dock:
         relation = results.filtered(dock.read(file), options["where"])
         if not items:
-            relation = relation.select(**keys).distinct()
+            relation = relation.distinct(**keys)
         else:
             relation = relation.group_by(**keys).agg(**items) if keys else relation.agg(**items)
         if orders:

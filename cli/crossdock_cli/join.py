@@ -22,7 +22,7 @@ KINDS = ("inner", "left", "right", "full", "semi", "anti", "anti_null_aware")
         "crossdock join a.arrow b.arrow --on id,day=date --how anti --count",
     ),
     short_help="Join two files, folders or globs.",
-    epilog=results.EXIT_CODES,
+    epilog=results.EPILOG,
 )
 @click.argument("left")
 @click.argument("right")
@@ -48,27 +48,16 @@ def command(
     """
     import crossdock as xd
 
+    from crossdock_cli import listings
+
+    pairs = [pair for text in keys for pair in listings.parse_key_pairs(text)]
+    names = listings.parse_names(options["select"], "--select") if options["select"] else []
     wanted = results.Wanted.from_options(options)
     with xd.connect(threads=threads, memory=memory) as dock:
         relation = dock.read(left).join(
-            dock.read(right), on=parse_keys(keys), how=options["how"], suffix=options["suffix"]
+            dock.read(right), on=pairs, how=options["how"], suffix=options["suffix"]
         )
         relation = results.filtered(relation, options["where"])
-        if options["select"]:
-            relation = relation.select(*_names(options["select"]))
+        if names:
+            relation = relation.select(*names)
         results.run(dock, relation, wanted, "read, joined and shown")
-
-
-def parse_keys(texts: tuple[str, ...]) -> list[tuple[str, str]]:
-    """(left, right) names from texts like "a=b,c"; click.UsageError for an empty name."""
-    pairs = []
-    for part in ",".join(texts).split(","):
-        left, _, right = (text.strip() for text in part.partition("="))
-        if not left or ("=" in part and not right):
-            raise click.UsageError(f"--on {','.join(texts)!r}: {part!r} is not NAME or LEFT=RIGHT.")
-        pairs.append((left, right or left))
-    return pairs
-
-
-def _names(text: str) -> list[str]:
-    return [name.strip() for name in text.split(",") if name.strip()]

@@ -3,19 +3,23 @@
 
 --agg  n=count(*), s=sum(price * (1 - discount)), q=quantile(x, 0.9) where x > 0
 --by   a, b desc, c desc nulls first             (sort)
---by   city, year=year(day)                      (groupby)
+--by   city, year=year(day)                      (groupby, partition)
+--on   id, day=date                              (join)
+
+Names with spaces stand between backquotes, as in predicates.py.
 """
 
 from __future__ import annotations
 
 import difflib
+import inspect
 from collections.abc import Callable
 from typing import Any, TypeVar
 
 import crossdock as xd
 from crossdock.expressions import Column
 
-from crossdock_cli.predicates import Parser, Token
+from crossdock_cli.predicates import CONSTANTS, Parser, Token
 
 # Functions of a value, and what other tools call them.
 _FUNCTIONS: dict[str, Callable[..., xd.Aggregate]] = {
@@ -45,7 +49,6 @@ _SYNONYMS = {
     "some": "bool_or",
     "approx_count_distinct": "approx_distinct",
 }
-_WITH_NUMBER = {"quantile": "q", "var": "ddof", "stddev": "ddof"}
 
 Item = TypeVar("Item")
 
@@ -72,6 +75,12 @@ def parse_names(text: str, option: str) -> list[str]:
     """Names of columns. click.UsageError as for parse_aggregates."""
     parser = _ListParser(text, option)
     return [name for name, _ in parser.distinctly_named(parser.name)]
+
+
+def parse_key_pairs(text: str, option: str = "--on") -> list[tuple[str, str]]:
+    """(left, right) names of the keys of a join. click.UsageError as for parse_aggregates."""
+    parser = _ListParser(text, option)
+    return [pair for _, pair in parser.items(parser.pair)]
 
 
 class _ListParser(Parser):
@@ -139,17 +148,21 @@ class _ListParser(Parser):
 
     def name(self) -> tuple[str, None]:
         token = self._advance()
-        if token.kind not in ("name", "quoted"):
+        if not token.column:
             self._fail(token, f"a column is missing before {_shown(token)}")
-        return _plain(token), None
+        return token.column, None
+
+    def pair(self) -> tuple[str, str]:
+        left, _ = self.name()
+        return left, self.name()[0] if self._take("=") else left
 
     def _given_name(self) -> str:
         """The name before "=", if there is one."""
         token, sign = self._peek(), self.tokens[min(self.next + 1, len(self.tokens) - 1)]
-        if token.kind not in ("name", "quoted") or sign.word != "=":
+        if not token.column or sign.word != "=":
             return ""
         self.next += 2
-        return _plain(token)
+        return token.column
 
     def _value(self, what: str) -> xd.Expr:
         if self._peek().kind == "end":
@@ -176,16 +189,48 @@ class _ListParser(Parser):
         if function == "count" and self._take("distinct"):
             function = "count_distinct"
         subject = self._value(f"the argument of {token.text}")
-        options = {}
-        if function in _WITH_NUMBER and self._take(","):
-            at = self._peek()
-            options[_WITH_NUMBER[function]] = self._constant(function, object)
-            self._require(")", f"after the arguments of {token.text}")
-            return self._made(at, function, subject, options), _default_name(function, subject)
-        if function == "quantile":
+        options = self._options(token, function, subject)
+        if function == "quantile" and not options:
             self._fail(self._peek(), f"the share is missing: {token.text}(x, 0.5) is the median")
         self._require(")", f"after the argument of {token.text}")
-        return self._made(token, function, subject, {}), _default_name(function, subject)
+        return self._made(token, function, subject, options), _default_name(function, subject)
+
+    def _options(self, token: Token, function: str, subject: xd.Expr) -> dict[str, Any]:
+        """What stands behind the argument: wide=true, floats=exact, or the share of a quantile.
+        Each is tried alone, so that the error of a wrong one points at it."""
+        found: dict[str, Any] = {}
+        while self._take(","):
+            at = self._peek()
+            name = self._given_name()
+            if name:
+                self._require_option(at, name, function, found)
+                word = self._peek()
+                bare = word.kind == "name" and word.word not in CONSTANTS
+                found[name] = self._advance().text if bare else self._constant(name, object)
+            else:
+                name = self._next_option(at, token, function, found)
+                found[name] = self._constant(function, object)
+            self._made(at, function, subject, {name: found[name]})
+        return found
+
+    def _require_option(self, at: Token, name: str, function: str, found: dict[str, Any]) -> None:
+        known = _options_of(function)
+        if name in found:
+            self._fail(at, f"{name}= is there twice")
+        if name not in known:
+            close = difflib.get_close_matches(name, known, n=1)
+            advice = f"did you mean {close[0]}=?" if close else _takes(function)
+            self._fail(at, f"{function} has no option {name!r}; {advice}")
+
+    def _next_option(self, at: Token, token: Token, function: str, found: dict[str, Any]) -> str:
+        """The option that a value without a name is for."""
+        known = _options_of(function)
+        unnamed = [
+            name for name, kind in known.items() if kind is not inspect.Parameter.KEYWORD_ONLY
+        ]
+        if len(found) >= len(unnamed):
+            self._fail(at, f"{token.text} takes one argument; {_takes(function)}")
+        return unnamed[len(found)]
 
     def _made(
         self, token: Token, function: str, subject: xd.Expr, options: dict[str, Any]
@@ -193,7 +238,19 @@ class _ListParser(Parser):
         try:
             return _FUNCTIONS[function](subject, **options)
         except xd.OptionError as error:
-            return self._fail(token, error.text.splitlines()[0])
+            parts = [" ".join(line.split()) for line in error.text.splitlines()]
+            return self._fail(token, "; ".join(parts))
+
+
+def _options_of(function: str) -> dict[str, Any]:
+    """Names of an aggregate's options, with the kind of parameter that Python says they are."""
+    parameters = list(inspect.signature(_FUNCTIONS[function]).parameters.values())[1:]
+    return {parameter.name: parameter.kind for parameter in parameters}
+
+
+def _takes(function: str) -> str:
+    names = ", ".join(f"{name}=" for name in _options_of(function))
+    return f"its options are {names}" if names else "it has no options"
 
 
 def _default_name(function: str, subject: xd.Expr) -> str:
@@ -202,10 +259,6 @@ def _default_name(function: str, subject: xd.Expr) -> str:
 
 def _name_of(subject: xd.Expr) -> str:
     return subject.name if isinstance(subject, Column) else ""
-
-
-def _plain(token: Token) -> str:
-    return token.text[1:-1] if token.kind == "quoted" else token.text
 
 
 def _shown(token: Token) -> str:

@@ -22,4 +22,5 @@ def show(text: str) -> None:
 
 def show_json(value: dict[str, Any]) -> None:
     """A result as one JSON object with its schema_version, on standard output."""
-    click.echo(json.dumps({"schema_version": SCHEMA_VERSION, **value}, indent=2, default=str))
+    whole = {"schema_version": SCHEMA_VERSION, **value}
+    click.echo(json.dumps(whole, indent=2, default=str, allow_nan=False))

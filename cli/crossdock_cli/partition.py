@@ -24,10 +24,11 @@ FORMATS = ("parquet", "arrow", "csv")
         "crossdock partition 'log/*.parquet' --by user,day --into 16 --json",
     ),
     short_help="Part the rows of a file by keys.",
-    epilog=results.EXIT_CODES,
+    epilog=results.EPILOG,
 )
 @click.argument("file")
-@click.option("--by", required=True, metavar="A,B", help="Columns whose values name the part.")
+@click.option("--by", required=True, metavar="A,B",
+              help='Keys: columns, or name=expression: "user, h=id % 7".')  # fmt: skip
 @click.option("--into", type=click.IntRange(1), default=64, show_default=True, metavar="N",
               help="Number of parts.")  # fmt: skip
 @click.option("--how", type=verbs.Word(HOW), default="hash", show_default=True, metavar="WAY",
@@ -53,22 +54,43 @@ def command(file: str, threads: int | None, memory: str | None, **options: Any) 
     if options["explain"] and (options["out"] or options["profile"]):
         other = "out" if options["out"] else "profile"
         raise click.UsageError(f"--explain and --{other} cannot go together.")
-    keys = listings.parse_names(options["by"], "--by")
+    keys, computed = _keys(options["by"])
     names = listings.parse_names(options["select"], "--select") if options["select"] else []
     with xd.connect(threads=threads, memory=memory) as dock:
         relation = results.filtered(dock.read(file), options["where"])
         if names:
             relation = relation.select(*names)
-        parts = relation.partition_by(*keys, partitions=options["into"], by=options["how"])
+        parts = relation.partition_by(
+            *keys, partitions=options["into"], by=options["how"], **computed
+        )
         if options["explain"]:
             results.show_plan(parts.explain(read=True), options["json"])
             return
         _run(dock, parts, options)
 
 
+def _keys(text: str) -> tuple[list[str], dict[str, Any]]:
+    """Keys that are columns, and computed ones by name."""
+    from crossdock.expressions import Column
+
+    from crossdock_cli import listings
+
+    keys = listings.parse_group_keys(text)
+    plain = [key.name for key in keys.values() if isinstance(key, Column)]
+    computed = {name: key for name, key in keys.items() if not isinstance(key, Column)}
+    for name in ("partitions", "by"):
+        if name in computed:
+            raise click.UsageError(f"--by: a computed key cannot be named {name!r}.")
+    return plain, computed
+
+
 def _run(dock: Any, parts: Any, options: dict[str, Any]) -> None:
+    from crossdock.partitions import require_free_folder
+
     from crossdock_cli.progress import progress_bar
 
+    if options["out"]:
+        require_free_folder(options["out"])
     start = time.perf_counter()
     paths: list[Any] = []
     with progress_bar(dock):

@@ -7,7 +7,8 @@ year(o_orderdate) == 1995 and not l_comment like '%special%' and price * (1 - di
 case when flag is null then 0 else cast(size as float64) end >= 2
 
 From weak to strong: or, and, not, comparisons (which chain: 1 < a <= 3), + -, * / // %, minus.
-`names with spaces` stand between backquotes, texts between ' or ".
+`names with spaces` stand between backquotes (a backquote in one is written twice), texts between
+' or ".
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ _TOKEN = re.compile(
       (?P<number>(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?)
     | (?P<text>'(?:[^']|'')*'|"(?:[^"]|"")*")
     | (?P<name>[^\W\d]\w*)
-    | (?P<quoted>`[^`]+`)
+    | (?P<quoted>`(?:[^`]|``)+`)
     | (?P<sign><=|>=|==|!=|<>|//|[-+*/%<>=(),\[\]])
     )""",
     re.VERBOSE,
@@ -50,10 +51,11 @@ _PRODUCTS: dict[str, Callable[[Any, Any], Any]] = {
     "//": operator.floordiv,
     "%": operator.mod,
 }
-_CONSTANTS = {"null": None, "none": None, "true": True, "false": False}
+_QUOTING = "a name with spaces or signs stands in backquotes: `{}`"
+CONSTANTS = {"null": None, "none": None, "true": True, "false": False}
 _RESERVED = frozenset(
     ("and", "or", "not", "in", "is", "like", "between", "case", "when", "then", "else", "end", "as")
-) | frozenset(_CONSTANTS)
+) | frozenset(CONSTANTS)
 # Methods of an expression: without arguments, and with one constant (of these types).
 _METHODS = ("abs", "lower", "upper", "length", "strip", "date",
             "year", "month", "day", "weekday", "hour", "minute", "second")  # fmt: skip
@@ -93,6 +95,13 @@ class Token:
         """The token as a keyword or sign, in lower case; "" when it can be none."""
         return self.text.lower() if self.kind in ("name", "sign") else ""
 
+    @property
+    def column(self) -> str:
+        """The name that the token stands for; "" when it is none."""
+        if self.kind == "quoted":
+            return _unquoted(self.text)
+        return self.text if self.kind == "name" else ""
+
 
 class Parser:
     """One function per level of the grammar; each leaves the token after what it has read."""
@@ -100,6 +109,7 @@ class Parser:
     def __init__(self, text: str, option: str) -> None:
         self.text = text
         self.option = option
+        self.tokens: list[Token] = []
         self.tokens = list(self._tokens())
         self.next = 0
 
@@ -121,7 +131,9 @@ class Parser:
             if match is None:
                 start = at + len(self.text[at:]) - len(self.text[at:].lstrip())
                 letter = self.text[start]
-                what = "this text has no end" if letter in "'\"`" else f"{letter!r} has no meaning"
+                what = f"{letter!r} has no meaning; {_QUOTING.format('a b')}"
+                if letter in "'\"`":
+                    what = "this text has no end"
                 self._fail(Token("end", letter, start), what)
             kind = str(match.lastgroup)
             yield Token(kind, match[kind], match.start(kind))
@@ -151,9 +163,25 @@ class Parser:
             self._fail(token, f"{word!r} is missing {after}; there is {found}")
 
     def _fail(self, token: Token, what: str) -> NoReturn:
+        name = self._name_in_two(token)
+        if name and "did you mean" not in what:
+            what += "; " + _QUOTING.format(name)
         line = self.text.replace("\n", " ").replace("\t", " ")
         mark = " " * token.at + "^" * max(1, len(token.text))
         raise click.UsageError(f"{self.option}: {what}\n  {line}\n  {mark}")
+
+    def _name_in_two(self, token: Token) -> str:
+        """The name that the user may have meant, where the text cannot go on at `token`: this one
+        and the one before it with a space between, or what stands at both sides of a sign."""
+        at = next((at for at, known in enumerate(self.tokens) if known is token), 0)
+        before = self.tokens[at - 1] if at else token
+        if before.kind != "name" or before.word in _RESERVED:
+            return ""
+        if token.kind == "name":
+            return self.text[before.at : token.at] + token.text
+        behind = self.tokens[min(at + 1, len(self.tokens) - 1)]
+        signed = token.word in (*_SUMS, *_PRODUCTS) and behind.kind in ("name", "number")
+        return self.text[before.at : behind.at] + behind.text if signed else ""
 
     def _conjunction(self) -> Any:
         found = self._negation()
@@ -236,13 +264,13 @@ class Parser:
         if token.kind == "text":
             return xd.lit(_unquoted(token.text))
         if token.kind == "quoted":
-            return xd.col(token.text[1:-1])
+            return xd.col(token.column)
         if word == "(":
             found = self.expression()
             self._require(")", "after the bracket")
             return found
-        if word in _CONSTANTS:
-            return xd.lit(_CONSTANTS[word])
+        if word in CONSTANTS:
+            return xd.lit(CONSTANTS[word])
         if word == "case":
             return self._case()
         if token.kind == "name" and word not in _RESERVED:

@@ -14,9 +14,10 @@ from crossdock_cli import output
 
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 
-EXIT_CODES = (
-    "Exit codes: 0 done, 1 error, 2 wrong usage, 3 over the memory budget, 130 interrupted."
-)
+EPILOG = """Names of columns with spaces or signs stand in backquotes, and these in single quotes,
+or the shell would run them: --select '`unit price`, city'.
+
+Exit codes: 0 done, 1 error, 2 wrong usage, 3 over the memory budget, 130 interrupted."""
 
 
 @dataclass(frozen=True)
@@ -24,6 +25,7 @@ class Wanted:
     """What the command line asks for, besides the relation itself."""
 
     out: str | None
+    overwrite: bool
     limit: int
     count: bool
     explain: bool
@@ -38,6 +40,8 @@ class Wanted:
         asked = [name for name in ("explain", "count", "out") if getattr(wanted, name)]
         if len(asked) > 1:
             raise click.UsageError(f"--{asked[0]} and --{asked[1]} cannot go together.")
+        if wanted.overwrite and not wanted.out:
+            raise click.UsageError("--overwrite goes with --out FILE.")
         if wanted.profile and asked and asked[0] != "out":
             raise click.UsageError(f"--profile and --{asked[0]} cannot go together.")
         return wanted
@@ -46,7 +50,11 @@ class Wanted:
 def result_options(instead: str) -> Callable[[Decorated], Decorated]:
     """The options of `Wanted` and of the dock; `instead` says what --explain does not do."""
     options = (
-        click.option("--out", metavar="FILE", help="Write the result to .parquet, .arrow or .csv."),
+        click.option("--out", metavar="FILE",
+                     help="Write the result to .parquet, .arrow or .csv, in place of a file that "
+                     "is there; not of an input."),
+        click.option("--overwrite", is_flag=True,
+                     help="Let --out replace an input, once the result is complete."),
         click.option("--limit", type=click.IntRange(0), default=10, show_default=True,
                      metavar="N", help="Rows to show."),
         click.option("--count", is_flag=True, help="Print only the number of rows."),
@@ -123,8 +131,12 @@ def show_plan(plan: Any, as_json: bool) -> None:
 def _produce(relation: Any, wanted: Wanted) -> dict[str, Any]:
     """Runs the relation: rows, and what else was asked for."""
     from crossdock.display import Preview
-    from crossdock.writers import write_file
+    from crossdock.paths import format_of
+    from crossdock.writers import require_target, write_file
 
+    if wanted.out:
+        format_of(wanted.out)
+        require_target(wanted.out, relation.files(), wanted.overwrite)
     if wanted.count:
         return {"rows": relation.count()}
     if wanted.profile:
@@ -136,7 +148,8 @@ def _produce(relation: Any, wanted: Wanted) -> dict[str, Any]:
             return {**found, "out": wanted.out}
         return {**found, "preview": Preview.of_table(table, wanted.limit)}
     if wanted.out:
-        return {"rows": relation.write(wanted.out), "out": wanted.out}
+        rows = relation.write(wanted.out, overwrite=wanted.overwrite)
+        return {"rows": rows, "out": wanted.out}
     preview = Preview.of_batches(relation.to_batches(), relation.schema, wanted.limit)
     return {"rows": preview.rows, "preview": preview}
 

@@ -20,13 +20,15 @@ from crossdock_cli import results
         'crossdock sort a.arrow --by "lower(name)" --where "age > 30" --explain',
     ),
     short_help="Sort the rows of a file.",
-    epilog=results.EXIT_CODES,
+    epilog=results.EPILOG,
 )
 @click.argument("file")
 @click.option("--by", required=True, metavar="A,B",
               help='Orders: "a, b desc, c nulls first"; NULLs are last otherwise.')  # fmt: skip
 @click.option("--top", type=click.IntRange(0), metavar="K",
               help="Only the first K rows, without sorting the rest.")  # fmt: skip
+@click.option("--offset", type=click.IntRange(0), default=0, metavar="N",
+              help="Leave out the first N rows; --top counts from there.")  # fmt: skip
 @click.option("--stable", is_flag=True, help="Keep the input's order among equal rows.")
 @click.option("--select", metavar="A,B", help="Columns of the result, in this order.")
 @click.option("--where", metavar="EXPR", help="Rows to take: \"qty > 10 and mode = 'AIR'\".")
@@ -46,7 +48,8 @@ def command(file: str, threads: int | None, memory: str | None, **options: Any) 
     wanted = results.Wanted.from_options(options)
     with xd.connect(threads=threads, memory=memory) as dock:
         relation = results.filtered(dock.read(file), options["where"])
-        relation = relation.sort(*orders, limit=options["top"], stable=options["stable"])
+        cut = {"limit": options["top"], "offset": options["offset"]}
+        relation = relation.sort(*orders, **cut, stable=options["stable"])
         if names:
             relation = relation.select(*names)
         results.run(dock, relation, wanted, "read, sorted and shown")

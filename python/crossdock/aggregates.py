@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from crossdock.errors import CrossdockError, make_error, unknown_choice
 from crossdock.expressions import Column, Expr, lit
+from crossdock.option_checks import integer_of, require_flag
 
 # Functions that give a number of rows: never NULL.
 COUNTS = frozenset(("count", "count_distinct", "approx_distinct"))
@@ -68,7 +69,7 @@ def sum(column: str | Expr, *, wide: bool = False, floats: str = "fast") -> Aggr
     float64: floats="fast" adds in an order that varies with threads and batches, so the last digits
     may too; "exact" adds without rounding and rounds once.
     """
-    options = _given(wide=bool(wide)) if wide else ()
+    options = _given(wide=True) if require_flag(wide, "wide", "sum") else ()
     return Aggregate("sum", _argument(column), options + _float_options(floats))
 
 
@@ -91,7 +92,10 @@ def mean(column: str | Expr, *, floats: str = "fast") -> Aggregate:
 
 
 def var(column: str | Expr, ddof: int = 1) -> Aggregate:
-    """Variance over n - ddof of the n values that are not NULL: float64; NULL when n <= ddof."""
+    """Variance over n - ddof of the n values that are not NULL: float64; NULL when n <= ddof.
+
+    Computed in float64: of integers and decimals beyond 2^53, the digits that a float64 has not
+    are rounded away before."""
     return Aggregate("var", _argument(column), _ddof_options("var", ddof))
 
 
@@ -170,11 +174,14 @@ def aggregate_type(aggregate: Aggregate, argument_type: Any) -> Any:
 
 
 def _sum_type(aggregate: Aggregate, argument_type: Any) -> Any:
+    wide = ("wide", True) in aggregate.options
     if pa.types.is_floating(argument_type):
+        if wide:
+            raise _not_taken(aggregate, argument_type, "integers", "floats='exact' for no rounding")
         return pa.float64()
     if pa.types.is_decimal(argument_type):
         return pa.decimal128(38, argument_type.scale)
-    if ("wide", True) in aggregate.options:
+    if wide:
         return pa.decimal128(38, 0)
     return pa.uint64() if pa.types.is_unsigned_integer(argument_type) else pa.int64()
 
@@ -194,7 +201,7 @@ def _not_taken(aggregate: Aggregate, found: Any, wanted: str, advice: str) -> Cr
     what = f"column {shown.name!r}" if isinstance(shown, Column) else f"{shown!r}"
     return make_error(
         "CD-102",
-        f"{Aggregate(aggregate.function, shown)!r} needs {wanted}, {what} is {found}",
+        f"{replace(aggregate, condition=None)!r} needs {wanted}, {what} is {found}",
         try_=advice,
     )
 
@@ -223,9 +230,10 @@ def _float_options(floats: str) -> tuple[tuple[str, Any], ...]:
 
 
 def _ddof_options(function: str, ddof: int) -> tuple[tuple[str, Any], ...]:
-    if isinstance(ddof, bool) or not isinstance(ddof, int) or ddof < 0:
+    found = integer_of(ddof)
+    if found is None or not 0 <= found < 1 << 63:
         raise make_error(
             "CD-105", f"{function}(ddof={ddof!r}) is not a number of degrees of freedom",
-            limits="0 or more", try_="ddof=1 for a sample, ddof=0 for all values",
+            limits="0 to 2^63 - 1", try_="ddof=1 for a sample, ddof=0 for all values",
         )  # fmt: skip
-    return () if ddof == 1 else _given(ddof=ddof)
+    return () if found == 1 else _given(ddof=found)

@@ -7,11 +7,12 @@ rows shown.
 from __future__ import annotations
 
 import html
+import math
 import shutil
 import unicodedata
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import pyarrow as pa
 
@@ -30,6 +31,8 @@ from crossdock.nodes import (
     Union,
 )
 from crossdock.orders import Order
+
+JsonValue: TypeAlias = bool | int | float | str | None
 
 _CELL_WIDTH = 32
 _NULL = "NULL"
@@ -99,13 +102,16 @@ class Preview:
         table = f"<table><thead><tr>{heads}</tr></thead><tbody>{body}</tbody></table>"
         return f"{table}<small>{html.escape(self._summary())}</small>"
 
-    def records(self) -> list[dict[str, str | None]]:
-        """The rows shown, as texts by column name; None is NULL. For JSON."""
-        texts = [
-            [*_texts(self.head.column(i)), *_texts(self.tail.column(i))]
+    def records(self) -> list[dict[str, JsonValue]]:
+        """The rows shown, by column name, as JSON has values: None is NULL, booleans, integers and
+        floats are themselves, with all their digits; NaN and infinities, which JSON has not, and
+        everything else are texts."""
+        columns = [
+            [_json_value(value) for part in (self.head, self.tail) for value in part.column(i)]
             for i in range(len(self.schema))
         ]
-        return [dict(zip(self.schema.names, row, strict=True)) for row in zip(*texts, strict=True)]
+        rows = zip(*columns, strict=True)
+        return [dict(zip(self.schema.names, row, strict=True)) for row in rows]
 
     def _columns(self) -> list[_Cells]:
         return [
@@ -233,6 +239,19 @@ def shorten(names: Sequence[str], limit: int = 8) -> str:
 
 def _texts(column: Any) -> list[str | None]:
     return [_value_text(value) for value in column]
+
+
+def _json_value(value: Any) -> JsonValue:
+    found = value.as_py() if _is_number(value.type) else None
+    if isinstance(found, float) and not math.isfinite(found):
+        return "NaN" if math.isnan(found) else "Infinity" if found > 0 else "-Infinity"
+    return _value_text(value) if found is None else found
+
+
+def _is_number(data_type: Any) -> bool:
+    plain = data_type.value_type if pa.types.is_dictionary(data_type) else data_type
+    kinds = (pa.types.is_boolean, pa.types.is_integer, pa.types.is_floating)
+    return any(is_kind(plain) for is_kind in kinds)
 
 
 def _value_text(value: Any) -> str | None:

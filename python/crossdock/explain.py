@@ -11,6 +11,7 @@ from crossdock.display import align, headline, shorten
 from crossdock.execution import Execution, needs_no_groups
 from crossdock.known_orders import known_plan
 from crossdock.nodes import GroupBy, Join, Node, Operated, Scan, Sort, inputs_of
+from crossdock.option_checks import require_flag
 from crossdock.sizes import format_bytes, format_count, format_seconds
 
 _READ_BELOW_BYTES = 1 << 30
@@ -44,7 +45,9 @@ class Plan(str):
 
 def explain(execution: Execution, node: Node, read: bool | None) -> Plan:
     """The plan of a narrowed query. `read` as for Relation.explain. Errors: those of reading."""
-    if read is None:
+    if read is not None:
+        require_flag(read, "read", "explain")
+    else:
         read = stored_bytes(node) <= _READ_BELOW_BYTES
     tree = _describe(execution, node, read)
     return Plan("\n".join(_lines(tree, "", "")), {"schema_version": 1, "plan": tree})

@@ -9,9 +9,13 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Any
 
-import pyarrow as pa
-
 from crossdock.errors import make_error
+from crossdock.option_checks import (
+    require_integer,
+    require_text,
+    require_type,
+    require_values,
+)
 
 _SYMBOLS = {
     "equal": "==",
@@ -138,7 +142,8 @@ class Expr:
     def round(self, digits: int = 0) -> Expr:
         """The nearest value with `digits` after the point (before it, if negative); halves are
         rounded away from zero. The type stays."""
-        return Call("round", (self,), digits)
+        found = require_integer(digits, "round() takes a number of digits", "round(2)")
+        return Call("round", (self,), found)
 
     def between(self, low: object, high: object) -> Expr:
         """True where low <= value <= high."""
@@ -154,32 +159,38 @@ class Expr:
 
     def is_in(self, values: Collection[Any]) -> Expr:
         """True where the value is one of `values`; NULL values are in no list."""
-        return Call("is_in", (self,), tuple(values))
+        found = require_values(values, "is_in()")
+        for value in found:
+            if isinstance(value, Expr):
+                raise make_error(
+                    "CD-504", f"is_in() takes values, not the expression {value!r}",
+                    try_="(a == b) | (a == c)",
+                )  # fmt: skip
+        return Call("is_in", (self,), found)
 
     def cast(self, data_type: Any) -> Expr:
         """The value as another Arrow type (a pyarrow.DataType or its name, such as "int64").
 
         A value that does not fit is an ExpressionError when the expression is evaluated.
         """
-        return Call("cast", (self,), pa.type_for_alias(data_type) if isinstance(data_type, str)
-                    else data_type)  # fmt: skip
+        return Call("cast", (self,), require_type(data_type, "cast()"))
 
     def starts_with(self, text: str) -> Expr:
         """True where a text begins with `text`."""
-        return Call("starts_with", (self,), text)
+        return Call("starts_with", (self,), require_text(text, "starts_with()", "'abc'"))
 
     def ends_with(self, text: str) -> Expr:
         """True where a text ends with `text`."""
-        return Call("ends_with", (self,), text)
+        return Call("ends_with", (self,), require_text(text, "ends_with()", "'abc'"))
 
     def contains(self, text: str) -> Expr:
         """True where a text has `text` somewhere in it."""
-        return Call("contains", (self,), text)
+        return Call("contains", (self,), require_text(text, "contains()", "'abc'"))
 
     def like(self, pattern: str) -> Expr:
         """True where the whole text fits SQL's `pattern`: % is any text, _ any one character, and
         a backslash takes the character after it as it is."""
-        return Call("like", (self,), pattern)
+        return Call("like", (self,), require_text(pattern, "like()", "'abc%'"))
 
     def lower(self) -> Expr:
         """The text in lower case."""
@@ -191,6 +202,8 @@ class Expr:
 
     def strip(self, characters: str | None = None) -> Expr:
         """The text without white space, or without `characters`, at its ends."""
+        if characters is not None:
+            require_text(characters, "strip()", "strip('-')")
         return Call("strip", (self,), characters)
 
     def length(self) -> Expr:
@@ -350,12 +363,18 @@ class Then(Call):
 
 def col(name: str) -> Expr:
     """The column `name` of the relation in which the expression is used."""
-    return Column(name)
+    return Column(require_text(name, "col()", "the name of a column; xd.lit(...) is a value"))
 
 
 def lit(value: Any) -> Expr:
     """`value` on every row: a Python or pyarrow scalar, or None for NULL. An Expr passes as is."""
     return value if isinstance(value, Expr) else Literal(value)
+
+
+def as_column(item: Any) -> Expr:
+    """What a text stands for where columns are computed: the column of that name. Other values
+    stand for themselves."""
+    return Column(item) if isinstance(item, str) else lit(item)
 
 
 def when(condition: object) -> When:

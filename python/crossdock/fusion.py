@@ -205,7 +205,7 @@ def _unused(name: str, taken: Iterable[str]) -> str:
 def _compiled(expressions: Sequence[Expr], schema: Any) -> list[Json] | None:
     """All of `expressions`, or None if the engine does not compute one of them as pyarrow does."""
     compiler = _Compiler(schema)
-    found = [compiler.compile(expression) for expression in expressions]
+    found = [compiler.compile_whole(expression) for expression in expressions]
     if any(item is None for item in found) or not compiler.agrees():
         return None
     return [item for item in found if item is not None]
@@ -217,6 +217,14 @@ class _Compiler:
     def __init__(self, schema: Any) -> None:
         self.schema = schema
         self.calls: list[tuple[Json, Any]] = []
+
+    def compile_whole(self, expression: Expr) -> Json | None:
+        """A whole condition or column. A literal is asked about here, too: the engine compares with
+        texts, but makes no columns of them."""
+        found = self.compile(expression)
+        if found is not None and isinstance(expression, Literal):
+            self.calls.append((found, result_type(expression, self.schema)))
+        return found
 
     def compile(self, expression: Expr) -> Json | None:
         if isinstance(expression, Column):

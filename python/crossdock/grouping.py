@@ -10,7 +10,7 @@ import pyarrow as pa
 from crossdock.aggregates import COUNTS, Aggregate, aggregate_type
 from crossdock.errors import make_error
 from crossdock.evaluation import not_boolean, result_type
-from crossdock.expressions import Column, Expr, lit
+from crossdock.expressions import Column, Expr, as_column
 from crossdock.nodes import GroupBy, Node
 from crossdock.planning import require_columns, require_unique
 from crossdock.type_checks import require_aggregable, require_groupable
@@ -59,14 +59,14 @@ def group_keys(
                 "CD-105",
                 f"{where} takes names of columns, not {type(name).__name__}",
                 values=repr(name),
-                try_=f"group_by(name={name!r})" if isinstance(name, Expr) else '"a"',
+                try_=f"{where[:-1]}name={name!r})" if isinstance(name, Expr) else '"a"',
             )
         column = Column(name) if isinstance(name, str) else name
         keys.append((column.name, column))
-    keys += [(name, lit(item)) for name, item in computed.items()]
+    keys += [(name, as_column(item)) for name, item in computed.items()]
     if not keys:
         raise make_error(
-            "CD-105", "group_by() needs at least one key", try_=".agg(...) for one row over all"
+            "CD-105", f"{where} needs at least one key", try_=".agg(...) for one row over all"
         )
     for _, item in keys:
         require_columns(sorted(item.columns()), schema, where)
@@ -95,7 +95,8 @@ def plan_group(node: Node, keys: tuple[Key, ...], items: Mapping[str, Aggregate]
         nullable = item.function not in COUNTS
         fields.append(pa.field(name, aggregate_type(item, found), nullable))
         if found is not None:
-            asked.append((item.function, dict(item.options), pa.field("value", found)))
+            named = pa.field(repr(item.argument), found)
+            asked.append((item.function, dict(item.options), named))
     require_unique([field.name for field in fields], where, "another name for the aggregate")
     require_groupable(key_fields)
     require_aggregable(asked)

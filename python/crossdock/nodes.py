@@ -158,16 +158,14 @@ class AssumeSorted:
 
 @dataclass(frozen=True, eq=False)
 class Partition:
-    """The rows of `input`, those of the same partition side by side."""
+    """The rows of `input`, those of the same partition side by side, with the columns of `schema`:
+    keys that were computed for it are none of them."""
 
     input: Node
     keys: tuple[str, ...]
     partitions: int
     by: str
-
-    @property
-    def schema(self) -> Any:
-        return self.input.schema
+    schema: Any
 
 
 Node: TypeAlias = (
@@ -185,6 +183,13 @@ Node: TypeAlias = (
 )
 # What the engine runs; everything else is a stream of batches around it.
 Operated: TypeAlias = Join | GroupBy | Sort | Partition
+
+
+def files_of(node: Node) -> list[str]:
+    """Paths of the files that running the node reads."""
+    if isinstance(node, Scan):
+        return node.source.files
+    return [name for below in inputs_of(node) for name in files_of(below)]
 
 
 def inputs_of(node: Node) -> tuple[Node, ...]:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import shutil
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,7 +11,7 @@ from crossdock import pushdown
 from crossdock.errors import make_error, unknown_choice
 from crossdock.nodes import Partition
 from crossdock.paths import PathLike
-from crossdock.writers import write_file
+from crossdock.writers import replacing, write_file
 
 if TYPE_CHECKING:
     from crossdock.explain import Plan
@@ -74,16 +72,12 @@ class Partitions:
         if format not in _FORMATS:
             raise unknown_choice("format", format, _FORMATS, {"ipc": "arrow", "feather": "arrow"})
         target = Path(folder).expanduser()
-        _require_free(target)
-        partial = target.with_name(f".{os.getpid()}.partial.{target.name}")
+        require_free_folder(target)
         names = [f"part-{number:05d}.{format}" for number in range(len(self))]
-        try:
+        with replacing(target) as partial:
             partial.mkdir()
             for name, part in zip(names, self, strict=True):
                 write_file(part.to_batches(), self.schema, partial / name, _FORMATS[format])
-            partial.replace(target)
-        finally:
-            shutil.rmtree(partial, ignore_errors=True)
         return [target / name for name in names]
 
     def explain(self, *, read: bool | None = None) -> Plan:
@@ -125,9 +119,14 @@ class Partitions:
         return found
 
 
-def _require_free(folder: Path) -> None:
+def require_free_folder(path: PathLike) -> None:
+    """PathError for a folder that parts cannot be written to: it must not exist, or be empty."""
+    folder = Path(path).expanduser()
     if not folder.parent.is_dir():
-        raise make_error("CD-502", f"no folder {str(folder.parent)!r} to write {folder.name!r} in")
+        raise make_error(
+            "CD-502", f"no folder {str(folder.parent)!r} to write {folder.name!r} in",
+            try_="mkdir, or another folder",
+        )  # fmt: skip
     if folder.exists() and (not folder.is_dir() or next(folder.iterdir(), None) is not None):
         raise make_error(
             "CD-502", f"{str(folder)!r} is there already, and is not an empty folder",

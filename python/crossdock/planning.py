@@ -95,14 +95,21 @@ def key_pairs(on: Keys) -> tuple[tuple[str, str], ...]:
     if isinstance(on, str):
         return ((on, on),)
     pairs: Iterable[Any] = on.items() if isinstance(on, Mapping) else on
-    found = tuple((key, key) if isinstance(key, str) else tuple(key) for key in pairs)
-    if not found or any(len(pair) != 2 for pair in found):
+    found: tuple[tuple[Any, ...], ...] = ()
+    if isinstance(pairs, Iterable):
+        found = tuple((key, key) if isinstance(key, str) else _as_tuple(key) for key in pairs)
+    named = all(len(pair) == 2 and all(isinstance(key, str) for key in pair) for pair in found)
+    if not found or not named:
         raise make_error(
             "CD-105",
             f"on={on!r} names no key columns",
             forms='"k", ["a", "b"], {"left": "right"}, [("left", "right")]',
         )
     return found
+
+
+def _as_tuple(key: object) -> tuple[Any, ...]:
+    return tuple(key) if isinstance(key, Iterable) else (key,)
 
 
 def require_columns(names: Iterable[str], schema: Any, where: str) -> None:

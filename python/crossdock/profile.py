@@ -16,6 +16,8 @@ from crossdock.known_orders import with_origins
 from crossdock.nodes import Filter, Node, Operated, Project
 from crossdock.sizes import format_bytes, format_count, format_seconds
 
+_NEVER_RAN = "–"  # in place of a time: the engine's profile has none for such a phase
+
 
 @dataclass(frozen=True)
 class Profile:
@@ -23,7 +25,7 @@ class Profile:
 
     `table`: the result. `data`: schema_version, result_rows, total_s, memory_peak_bytes, threads
     and steps; a step that is an operator carries the engine's own profile with its phases. Times
-    are seconds, sizes bytes.
+    are seconds, sizes bytes. A phase that was predicted but never ran has no measured_s.
     """
 
     table: Any  # pyarrow.Table
@@ -115,10 +117,11 @@ def _step_rows(step: dict[str, Any]) -> list[tuple[str, str, str, str, str]]:
     named = (step["headline"], rows, shown, format_seconds(measured))
     lines = [(*named, _gap(predicted, measured))]
     for phase in phases:
-        predicted, measured = phase.get("predicted_s", 0.0), phase.get("measured_s", 0.0)
+        predicted, measured = phase.get("predicted_s", 0.0), phase.get("measured_s")
         shown = format_seconds(predicted) if predicted else ""
-        numbers = (format_count(phase["rows"]), shown, format_seconds(measured))
-        lines.append((f"  {phase['name']}", *numbers, _gap(predicted, measured)))
+        spent = _NEVER_RAN if measured is None else format_seconds(measured)
+        numbers = (format_count(phase["rows"]), shown, spent)
+        lines.append((f"  {phase['name']}", *numbers, _gap(predicted, measured or 0.0)))
     return lines
 
 

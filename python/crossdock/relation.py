@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -10,8 +11,9 @@ import pyarrow as pa
 from crossdock import grouping, planning, pushdown, row_planning, writers
 from crossdock.aggregates import Aggregate
 from crossdock.errors import make_error
-from crossdock.expressions import Column, Expr, lit
-from crossdock.nodes import JoinOptions, Node
+from crossdock.expressions import Column, Expr, as_column, lit
+from crossdock.nodes import JoinOptions, Node, files_of
+from crossdock.option_checks import require_flag, require_integer, require_rows, require_text
 from crossdock.orders import Order, orders_of
 from crossdock.partitions import Partitions
 from crossdock.paths import PathLike
@@ -73,22 +75,24 @@ class Relation:
         Errors: ColumnError, TypeError (keys that do not compare), OptionError, ExpressionError.
         """
         right = self._other(other)
-        extras = (suffix, residual, _join_options(options))
+        require_text(suffix, "join(suffix=...)", "suffix='_2'")
+        condition = None if residual is None else lit(residual)
+        extras = (suffix, condition, _join_options(options))
         keys = planning.key_pairs(on)
         return self._with(planning.plan_join(self._node, right._node, keys, how, extras))
 
-    def select(self, *columns: str | Expr, **named: Expr | str) -> Relation:
+    def select(self, /, *columns: str | Expr, **named: Expr | str) -> Relation:
         """These columns, in this order; `new=expression` computes one.
 
         Errors: ColumnError (unknown, or a name twice), ExpressionError.
         """
-        items = [(_column_name(column), _as_column(column)) for column in columns]
-        items += [(name, _as_column(item)) for name, item in named.items()]
+        items = [(_column_name(column), as_column(column)) for column in columns]
+        items += [(name, as_column(item)) for name, item in named.items()]
         if not items:
             raise make_error("CD-105", "select() needs at least one column", try_=".count()")
         return self._with(planning.plan_project(self._node, items, "select()"))
 
-    def with_columns(self, **named: Expr) -> Relation:
+    def with_columns(self, /, **named: Expr) -> Relation:
         """All columns, with these computed ones replaced or added at the end.
 
         Errors: ColumnError, ExpressionError.
@@ -101,6 +105,8 @@ class Relation:
     def rename(self, names: Mapping[str, str]) -> Relation:
         """The same columns under new names, {"old": "new"}. ColumnError."""
         planning.require_columns(names, self.schema, "rename()")
+        for name in names.values():
+            require_text(name, "rename()", 'rename({"old": "new"})')
         items = [(names.get(name, name), Column(name)) for name in self.columns]
         return self._with(planning.plan_project(self._node, items, "rename()"))
 
@@ -115,18 +121,19 @@ class Relation:
             node = planning.plan_filter(node, lit(predicate))
         return self._with(node)
 
-    def group_by(self, *keys: str, **computed: Expr) -> grouping.Grouping:
+    def group_by(self, /, *keys: str, **computed: Expr | str) -> grouping.Grouping:
         """The rows by the values of these columns, for `.agg(...)`: one row per combination.
 
         computed: keys from expressions: `group_by("city", year=xd.col("day").year())`.
+            A text is the name of a column, as in `select`; xd.lit("x") is the text.
         NULL is a value like others here; -0.0 and 0.0 are one key, and so are all NaN.
-        Errors: ColumnError (unknown, or a name twice), OptionError (no key).
+        Errors: ColumnError (unknown, or a name twice), OptionError (no key), ExpressionError.
         """
         return grouping.Grouping(
             self, grouping.group_keys(keys, computed, self.schema, "group_by()")
         )
 
-    def agg(self, **aggregates: Aggregate) -> Relation:
+    def agg(self, /, **aggregates: Aggregate) -> Relation:
         """One row of aggregates over all rows: `agg(n=xd.count(), total=xd.sum("price"))`.
 
         A join below is aggregated without building its rows where the aggregates are plain.
@@ -144,18 +151,20 @@ class Relation:
         """Aggregates per combination of keys. For modules of this package."""
         return self._with(grouping.plan_group(self._node, keys, aggregates))
 
-    def distinct(self, *columns: str) -> Relation:
+    def distinct(self, /, *columns: str, **computed: Expr | str) -> Relation:
         """Each combination of these columns (all, if none are named) once, as SELECT DISTINCT.
 
-        Row order is not defined. Errors: ColumnError, TypeError (a nested column).
+        computed: columns from expressions, as in `group_by`: `distinct(year=xd.col("day").year())`.
+        Row order is not defined. Errors: ColumnError, TypeError (a nested column), ExpressionError.
         """
-        names = columns or self.columns
-        return self.grouped(grouping.group_keys(names, {}, self.schema, "distinct()"), {})
+        names = columns if columns or computed else self.columns
+        return self.grouped(grouping.group_keys(names, computed, self.schema, "distinct()"), {})
 
     def sort(
         self,
         *by: str | Expr | Order,
         limit: int | None = None,
+        offset: int = 0,
         stable: bool = False,
         strategy: str = "auto",
     ) -> Relation:
@@ -163,19 +172,20 @@ class Relation:
         says otherwise, in both directions.
 
         limit: only so many rows, without sorting the rest.
+        offset: leaves out the first rows of the order; `limit` counts from there.
         stable: rows that are equal keep the order of the input.
         strategy: "auto"; or "msd" (ranges of the keys, each sorted in cache) or "lsd" (counting
             passes over all rows, from the last digit to the first), for comparison.
         Errors: ColumnError, TypeError (nothing to order by), OptionError, ExpressionError.
         """
         orders = orders_of(by, "sort")
-        options = row_planning.SortOptions(limit, stable, strategy)
+        options = row_planning.SortOptions(limit, offset, stable, strategy)
         return self._with(row_planning.plan_sort(self._node, orders, options, "sort"))
 
     def top_k(self, k: int, *by: str | Expr | Order) -> Relation:
         """The first `k` rows of the sort by these orders, largest first for plain names:
         `top_k(10, "price", xd.asc("name"))`. Errors as for `sort`."""
-        options = row_planning.SortOptions(row_planning.require_rows(k, "top_k(k)"))
+        options = row_planning.SortOptions(require_rows(k, "top_k(k)"))
         orders = orders_of(by, "top_k", descending=True)
         return self._with(row_planning.plan_sort(self._node, orders, options, "top_k"))
 
@@ -222,16 +232,25 @@ class Relation:
         return self._with(row_planning.plan_union(nodes))
 
     def partition_by(
-        self, *keys: str | int, partitions: int | None = None, by: str = "hash"
+        self,
+        /,
+        *keys: str | int,
+        partitions: int | None = None,
+        by: str = "hash",
+        **computed: Expr | str,
     ) -> Partitions:
         """The rows in so many parts: `partition_by("shop", 64)`, or partitions=64, which is the
         number where none is given. Rows with equal keys are in one part, in the order of the input.
 
+        computed: keys from expressions, as in `group_by`: `partition_by(h=xd.col("id") % 7)`. They
+            are no columns of the parts, which have those of the relation.
+
         by: "hash" spreads keys evenly; "range" gives each part a range of keys, in ascending order;
             "explicit" takes the value of the one integer key as the number of the part.
-        Nothing runs before parts are asked for. Errors: ColumnError, TypeError, OptionError.
+        Nothing runs before parts are asked for. Errors: ColumnError, TypeError, OptionError,
+        ExpressionError.
         """
-        node = row_planning.plan_partition(self._node, keys, partitions, by)
+        node = row_planning.plan_partition(self._node, keys, computed, partitions, by)
         return Partitions(self._dock, node)
 
     def collect(self) -> Any:
@@ -254,20 +273,29 @@ class Relation:
         of operators). Dropping the iterator cancels the run. Errors as for `collect`."""
         return self._dock.execution().batches(self.narrowed())
 
-    def write_parquet(self, path: PathLike, *, compression: str = "zstd") -> int:
+    def write_parquet(
+        self, path: PathLike, *, compression: str = "zstd", overwrite: bool = False
+    ) -> int:
         """Runs the relation into a Parquet file, in bounded memory; gives the number of rows.
 
-        The file appears under its name when it is complete. compression: zstd, snappy, lz4, gzip,
-        brotli or none. Errors as for `collect`, and PathError.
+        The file appears under its name when it is complete, in place of one that is there. A file
+        that the relation reads, by its own name or by a link, is only replaced if overwrite=True.
+        compression: zstd, snappy, lz4, gzip, brotli or none. Errors as for `collect`, PathError.
         """
+        writers.require_target(path, self.files(), overwrite)
         return writers.write_file(self.to_batches(), self.schema, path, "parquet", compression)
 
-    def write(self, path: PathLike) -> int:
+    def write(self, path: PathLike, *, overwrite: bool = False) -> int:
         """Runs the relation into a .parquet, .arrow or .csv file; gives the number of rows.
 
-        Errors as for `write_parquet`.
+        Overwrites, and errors, as for `write_parquet`.
         """
+        writers.require_target(path, self.files(), overwrite)
         return writers.write_file(self.to_batches(), self.schema, path)
+
+    def files(self) -> list[str]:
+        """Paths of the files that the relation reads."""
+        return files_of(self._node)
 
     def explain(self, *, read: bool | None = None) -> Plan:
         """The plan as a tree: what each source must read, and the operators' predicted phases.
@@ -292,6 +320,7 @@ class Relation:
         """Runs the relation and prints its first and last rows and their number."""
         from crossdock.display import Preview
 
+        require_rows(rows, "show(rows)")
         print(Preview.of_batches(self.to_batches(), self.schema, rows).text())  # noqa: T201
 
     def narrowed(self) -> Node:
@@ -342,7 +371,12 @@ def _join_options(options: Mapping[str, Any]) -> JoinOptions:
                 options="on, how, suffix, residual, " + ", ".join(known),
                 try_=f"{close}=" if close else "",
             )
-    return JoinOptions(**options)
+    found = JoinOptions(**options)
+    require_flag(found.null_equals_null, "null_equals_null", "join")
+    what = "join(partition_bits=...) takes a number of bits"
+    bits = require_integer(found.partition_bits, what, "-1, the default")
+    rows = require_rows(found.batch_rows, "join(batch_rows=...)")
+    return replace(found, partition_bits=bits, batch_rows=rows)
 
 
 def _column_name(column: str | Expr) -> str:
@@ -353,7 +387,3 @@ def _column_name(column: str | Expr) -> str:
     raise make_error(
         "CD-505", f"the computed column {column!r} has no name", try_=f"select(name={column!r})"
     )
-
-
-def _as_column(column: str | Expr) -> Expr:
-    return Column(column) if isinstance(column, str) else lit(column)

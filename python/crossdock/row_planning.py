@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-import operator
 import secrets
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
 
 from crossdock.errors import CrossdockError, make_error, unknown_choice
-from crossdock.expressions import Column, Expr
+from crossdock.expressions import Column, Expr, as_column
+from crossdock.lowering import unused_name
 from crossdock.nodes import AssumeSorted, Limit, Node, Partition, Sample, Sort, Union
+from crossdock.option_checks import integer_of, require_flag, require_rows
 from crossdock.orders import Order
 from crossdock.planning import plan_project, require_columns, require_unique
 from crossdock.type_checks import require_partitionable, require_sortable
@@ -27,6 +28,7 @@ class SortOptions:
     """What a sort may be asked for beside its orders."""
 
     limit: int | None = None
+    offset: int = 0
     stable: bool = False
     strategy: str = "auto"
 
@@ -39,18 +41,21 @@ def plan_sort(node: Node, orders: tuple[Order, ...], options: SortOptions, metho
     limit = options.limit
     if limit is not None:
         limit = require_rows(limit, f"{method}(limit=...)")
+    offset = require_rows(options.offset, f"{method}(offset=...)")
+    require_flag(options.stable, "stable", method)
     if options.strategy not in _SORT_STRATEGIES:
         raise unknown_choice("strategy", options.strategy, _SORT_STRATEGIES)
     below, plain = _resolved(node, orders, method)
     outputs = tuple((name, name) for name in node.schema.names)
     return Sort(
-        below, plain, outputs, node.schema, limit,
+        below, plain, outputs, node.schema, limit, offset,
         stable=options.stable, strategy=options.strategy,
     )  # fmt: skip
 
 
 def plan_arg_sort(node: Node, orders: tuple[Order, ...], stable: bool) -> Sort:
     """Where in `node` the rows of its sorted self stand: one int64 column "index". As plan_sort."""
+    require_flag(stable, "stable", "arg_sort")
     below, plain = _resolved(node, orders, "arg_sort")
     schema = pa.schema([pa.field("index", pa.int64(), nullable=False)])
     return Sort(below, plain, (), schema, stable=stable, index="index")
@@ -119,14 +124,17 @@ def plan_assume_sorted(node: Node, orders: tuple[Order, ...]) -> AssumeSorted:
     return AssumeSorted(node, orders)
 
 
-def plan_partition(node: Node, keys: Sequence[object], partitions: object, by: str) -> Partition:
+def plan_partition(
+    node: Node, keys: Sequence[object], computed: Mapping[str, Any], partitions: object, by: str
+) -> Partition:
     """The rows of `node` by partition; their number is `partitions`, or the last of the keys, or
-    64. ColumnError, TypeError, OptionError."""
+    64. Computed keys become columns below that the parts have not. ColumnError, TypeError,
+    OptionError, ExpressionError."""
     if partitions is None:
         partitions = 64
-        if keys and _integer(keys[-1]) is not None:
+        if keys and integer_of(keys[-1]) is not None:
             *keys, partitions = keys
-    if not keys:
+    if not keys and not computed:
         raise make_error(
             "CD-105", "partition_by() needs at least one key", try_='partition_by("k")'
         )
@@ -135,11 +143,11 @@ def plan_partition(node: Node, keys: Sequence[object], partitions: object, by: s
         if not isinstance(key, str):
             raise make_error(
                 "CD-105", f"partition_by() takes names of columns, not {key!r}",
-                try_='.with_columns(k=...).partition_by("k", 64)',
+                try_=f"partition_by(name={key!r})" if isinstance(key, Expr) else '"k"',
             )  # fmt: skip
     require_columns(names, node.schema, "partition_by()")
-    require_unique(names, "partition_by()", "each key once")
-    number = _integer(partitions)
+    require_unique([*names, *computed], "partition_by()", "each key once")
+    number = integer_of(partitions)
     if number is None or not 1 <= number <= PARTITIONS_MOST:
         raise make_error(
             "CD-105", f"partition_by(partitions={partitions!r}) is not a number of partitions",
@@ -147,27 +155,24 @@ def plan_partition(node: Node, keys: Sequence[object], partitions: object, by: s
         )  # fmt: skip
     if by not in _PARTITION_BY:
         raise unknown_choice("by", by, _PARTITION_BY)
+    below, added = _with_keys(node, computed)
+    names += added
     if by == "explicit":
-        _require_number(names, node.schema)
-    require_partitionable((node.schema.field(name) for name in names), by)
-    return Partition(node, tuple(names), number, by)
+        _require_number(names, below.schema)
+    require_partitionable((below.schema.field(name) for name in names), by)
+    return Partition(below, tuple(names), number, by, node.schema)
 
 
-def require_rows(rows: object, what: str) -> int:
-    """`rows` as a number of rows, whatever kind of integer it is. OptionError if it is none."""
-    found = _integer(rows)
-    if found is None or not 0 <= found < 1 << 63:
-        raise make_error(
-            "CD-105", f"{what} takes a number of rows, not {rows!r}",
-            limits="0 to 2^63 - 1", try_="10",
-        )  # fmt: skip
-    return found
-
-
-def _integer(number: object) -> int | None:
-    if isinstance(number, bool) or not hasattr(number, "__index__"):
-        return None
-    return operator.index(number)
+def _with_keys(node: Node, computed: Mapping[str, Any]) -> tuple[Node, list[str]]:
+    """`node` with a column for each computed key, and the names that these columns have."""
+    items: dict[str, Expr] = {name: Column(name) for name in node.schema.names}
+    added = []
+    for name, item in computed.items():
+        added.append(unused_name(name, items))
+        items[added[-1]] = as_column(item)
+    if not added:
+        return node, added
+    return plan_project(node, list(items.items()), "partition_by()"), added
 
 
 def _resolved(node: Node, orders: tuple[Order, ...], method: str) -> tuple[Node, tuple[Order, ...]]:

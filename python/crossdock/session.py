@@ -85,7 +85,7 @@ class Dock:
 
         delimiter: by default "," and for .tsv a tab. types: Arrow types of columns by name, where
         the ones inferred from the first block of the first file are not right.
-        Errors: PathError, DataError, ClosedError.
+        Errors: PathError, DataError, ColumnError (a type for no column), OptionError, ClosedError.
         """
         return self._open(open_csv, paths, delimiter, types or {})
 

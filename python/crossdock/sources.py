@@ -8,16 +8,17 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
 import pyarrow as pa
 
 from crossdock import _native
-from crossdock.errors import CrossdockError, make_error, public_errors
+from crossdock.errors import CrossdockError, make_error, public_errors, unknown_column
 from crossdock.evaluation import keep_rows, plain_schema, to_pyarrow
 from crossdock.expressions import Expr
+from crossdock.option_checks import require_type
 from crossdock.paths import Paths, find_files, is_folder, shown_name
 from crossdock.streaming import read_stream
 
@@ -30,6 +31,7 @@ class Source(Protocol):
     schema: Any  # pyarrow.Schema without metadata
     name: str  # for plans: "orders.parquet"
     kind: str  # "arrow", "parquet", "ipc" or "csv"
+    files: list[str]  # paths of what it reads; none for data in memory
 
     def table(self, columns: tuple[str, ...], predicate: Expr | None) -> Any:
         """A pyarrow.Table of `columns` where `predicate` holds. DataError if the data are bad."""
@@ -58,9 +60,10 @@ class ArrowSource:
 
     kind = "arrow"
 
-    def __init__(self, table: Any, name: str = "arrow") -> None:
+    def __init__(self, table: Any, name: str = "arrow", files: Sequence[str] = ()) -> None:
         found = table.schema
         self.name = name
+        self.files = list(files)
         self.schema = bare_schema(found)
         bare = self.schema is found
         self.data = table if bare else pa.Table.from_arrays(table.columns, schema=self.schema)
@@ -189,7 +192,7 @@ def open_ipc(paths: Paths) -> Source:
     if len(files) == 1 and not _is_ipc_file(files[0]):
         try:
             with pa.OSFile(files[0], "rb") as file, pa.ipc.open_stream(file) as stream:
-                return ArrowSource(stream.read_all(), shown_name(paths))
+                return ArrowSource(stream.read_all(), shown_name(paths), files)
         except (pa.ArrowException, OSError) as error:
             raise make_error(
                 "CD-302",
@@ -200,17 +203,28 @@ def open_ipc(paths: Paths) -> Source:
 
 def open_csv(paths: Paths, delimiter: str | None, types: Mapping[str, Any]) -> Source:
     """A source over CSV files with a header line; types are inferred from the first block of the
-    first file unless `types` names them. The delimiter is by default "," ("\\t" for .tsv)."""
+    first file unless `types` names them. The delimiter is by default "," ("\\t" for .tsv).
+    Errors: as open_parquet; ColumnError (a type for no column), OptionError."""
     import pyarrow.csv as csv
     import pyarrow.dataset as dataset
 
     if delimiter is None:
         delimiter = "\t" if find_files(paths, "csv")[0].lower().endswith(".tsv") else ","
+    if not isinstance(delimiter, str) or len(delimiter.encode()) != 1:
+        raise make_error(
+            "CD-105", f"read_csv(delimiter={delimiter!r}) is not one ASCII character",
+            try_="delimiter=';'",
+        )  # fmt: skip
+    wanted = {name: require_type(found, f"types[{name!r}]") for name, found in types.items()}
     csv_format = dataset.CsvFileFormat(
         parse_options=csv.ParseOptions(delimiter=delimiter),
-        convert_options=csv.ConvertOptions(column_types=dict(types), strings_can_be_null=True),
+        convert_options=csv.ConvertOptions(column_types=wanted, strings_can_be_null=True),
     )
-    return FileSource(paths, "csv", csv_format)
+    source = FileSource(paths, "csv", csv_format)
+    for name in types:
+        if name not in source.schema.names:
+            raise unknown_column(name, source.schema.names, "types=")
+    return source
 
 
 def import_arrow(data: object) -> Source:

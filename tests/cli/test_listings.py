@@ -10,7 +10,13 @@ from typing import Any
 import click
 import crossdock as xd
 import pytest
-from crossdock_cli.listings import parse_aggregates, parse_group_keys, parse_names, parse_orders
+from crossdock_cli.listings import (
+    parse_aggregates,
+    parse_group_keys,
+    parse_key_pairs,
+    parse_names,
+    parse_orders,
+)
 
 hypothesis = pytest.importorskip("hypothesis")
 from hypothesis import given, settings  # noqa: E402
@@ -20,6 +26,7 @@ PARSERS: tuple[Callable[[str, str], Any], ...] = (
     parse_aggregates,
     parse_orders,
     parse_group_keys,
+    parse_key_pairs,
     parse_names,
 )
 
@@ -41,6 +48,14 @@ PARSERS: tuple[Callable[[str, str], Any], ...] = (
          {"s": "sum(p * (1 - d)).where((q > 2) & (m.is_in(('a,b', 'c)'))))",
           "n": "count().where(ok)"}),
         ("`the sum`=sum(x)", {"the sum": "sum(x)"}),
+        ("s=sum(x, wide=true), t=sum(x, wide = False)",
+         {"s": "sum(x, wide=True)", "t": "sum(x)"}),
+        ("s=sum(x, floats=exact), m=mean(x, floats='exact'), f=sum(x, wide=true, floats=exact)",
+         {"s": "sum(x, floats='exact')", "m": "mean(x, floats='exact')",
+          "f": "sum(x, wide=True, floats='exact')"}),
+        ("v=var(x, ddof=0), q=quantile(x, q=0.25)",
+         {"v": "var(x, ddof=0)", "q": "quantile(x, q=0.25)"}),
+        ("b=bool_and(x = 1)", {"b": "bool_and(x == 1)"}),
         ("m=median(x)", {"m": "quantile(x, q=0.5)"}),
         ("count=count(*), sum=sum(sum)", {"count": "count()", "sum": "sum(sum)"}),
     ],
@@ -70,7 +85,8 @@ def test_keys_and_names() -> None:
     assert {name: repr(key) for name, key in found.items()} == {
         "city": "city", "y": "day.year()", "a b": "a b",
     }  # fmt: skip
-    assert parse_names("a, `b c`,d", "--select") == ["a", "b c", "d"]
+    assert parse_names("a, `b c`,d, `e ``f```", "--select") == ["a", "b c", "d", "e `f`"]
+    assert parse_key_pairs("a, `b c`=d,e=`f`") == [("a", "a"), ("b c", "d"), ("e", "f")]
 
 
 @pytest.mark.parametrize(
@@ -82,6 +98,16 @@ def test_keys_and_names() -> None:
         (parse_aggregates, "q=quantile(x)", 12, "the share is missing"),
         (parse_aggregates, "q=quantile(x, y)", 14, "a constant"),
         (parse_aggregates, "v=var(x, -1)", 9, "degrees of freedom"),
+        (parse_aggregates, "s=sum(x, wdie=true)", 9, "no option 'wdie'; did you mean wide=?"),
+        (parse_aggregates, "s=sum(x, q=1)", 9, "its options are wide=, floats="),
+        (parse_aggregates, "m=min(x, q=1)", 9, "it has no options"),
+        (parse_aggregates, "m=min(x, 1)", 9, "takes one argument; it has no options"),
+        (parse_aggregates, "s=sum(x, true)", 9, "takes one argument; its options are wide=, f"),
+        (parse_aggregates, "s=sum(x, wide=1)", 9, "neither True nor False; try wide=True"),
+        (parse_aggregates, "s=sum(x, floats=exct)", 9, "choices fast, exact; try floats='exact'"),
+        (parse_aggregates, "s=sum(x, wide=true, wide=true)", 20, "wide= is there twice"),
+        (parse_aggregates, "s=sum(x, wide=)", 14, "before ')'"),
+        (parse_aggregates, "s=sum(x y)", 8, "stands in backquotes: `x y`"),
         (parse_aggregates, "", 0, "an aggregate is missing"),
         (parse_aggregates, "n=count(*),", 11, "before the end"),
         (parse_aggregates, "n=count(*), n=sum(a)", 12, "'n' is there twice"),
@@ -102,7 +128,14 @@ def test_keys_and_names() -> None:
         (parse_group_keys, "a, year(d)", 3, "name=year(d)"),
         (parse_group_keys, "a, b, a", 6, "'a' is there twice"),
         (parse_group_keys, "", 0, "a key is missing"),
-        (parse_names, "a b", 2, "a comma is missing"),
+        (parse_names, "a b", 2, "a comma is missing before 'b'; a name with spaces or signs"),
+        (parse_names, "unit-price", 4, "stands in backquotes: `unit-price`"),
+        (parse_names, "2x", 0, "a column is missing"),
+        (parse_names, "a, $b", 3, "'$' has no meaning; a name with spaces or signs stands in"),
+        (parse_group_keys, "unit price", 5, "stands in backquotes: `unit price`"),
+        (parse_orders, "unit price desc", 5, "stands in backquotes: `unit price`"),
+        (parse_key_pairs, "a=", 2, "a column is missing"),
+        (parse_key_pairs, "a=b c", 4, "stands in backquotes: `b c`"),
         (parse_names, "a, 3", 3, "a column is missing"),
     ],
 )

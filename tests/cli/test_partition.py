@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pyarrow.parquet
 import pytest
 
 BY_WHO = ("partition", "visits.parquet", "--by", "who", "--into", "3")
@@ -41,6 +42,23 @@ def test_json(crossdock: Any, folder: Path) -> None:
     assert all((folder / part["file"]).is_file() for part in found["parts"])
     profile = json.loads(crossdock(*BY_WHO, "--json", "--profile").out)["profile"]
     assert profile["steps"][-1]["operator"] == "partition"
+
+
+def test_computed_keys(crossdock: Any, folder: Path) -> None:
+    words = ("partition", "visits.parquet", "--by", "part=who % 2", "--into", "2")
+    ended = crossdock(*words, "--how", "explicit", "--out", "out")
+    assert ended.code == 0, ended.err
+    found = [pyarrow.parquet.read_table(folder / "out" / f"part-0000{i}.parquet") for i in (0, 1)]
+    assert [part["who"].to_pylist() for part in found] == [[2], [3, 3]]
+    assert found[0].column_names == ["who", "cost", "name"]
+    unnamed = crossdock("partition", "visits.parquet", "--by", "who % 2")
+    assert (unnamed.code, "name=who % 2" in unnamed.err) == (2, True)
+
+
+def test_a_folder_in_the_way_is_seen_before_the_work(crossdock: Any, folder: Path) -> None:
+    ended = crossdock(*BY_WHO, "--out", "parts", "--profile")
+    assert (ended.code, ended.out) == (1, "")
+    assert "is there already" in ended.err
 
 
 def test_explain_and_profile(crossdock: Any, folder: Path) -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import datetime
+import json
+import math
 from decimal import Decimal
 
 import crossdock as xd
@@ -82,6 +84,32 @@ def test_values_of_every_type() -> None:
         "a string",
     ):
         assert part in text
+
+
+def test_records_have_json_values() -> None:
+    table = pa.table(
+        {
+            "large": pa.array([2**53 + 1, None], pa.int64()),
+            "float": [0.1 + 0.2, math.nan],
+            "small": pa.array([-math.inf, math.inf], pa.float32()),
+            "flag": [True, None],
+            "coded": pa.array([7, 7]).dictionary_encode(),
+            "money": [Decimal("12.30"), None],
+            "day": [datetime.date(2026, 1, 2), None],
+            "text": ["1", "NaN"],
+        }
+    )
+    found = Preview.of_table(table).records()
+    assert found == [
+        {"large": 2**53 + 1, "float": 0.1 + 0.2, "small": "-Infinity", "flag": True, "coded": 7,
+         "money": "12.30", "day": "2026-01-02", "text": "1"},
+        {"large": None, "float": "NaN", "small": "Infinity", "flag": None, "coded": 7,
+         "money": None, "day": None, "text": "NaN"},
+    ]  # fmt: skip
+    assert json.loads(json.dumps(found, allow_nan=False)) == found
+    assert [type(value) for value in found[0].values()] == [
+        int, float, str, bool, int, str, str, str,
+    ]  # fmt: skip
 
 
 def test_empty_results() -> None:

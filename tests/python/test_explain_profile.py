@@ -54,6 +54,18 @@ def test_a_plan_of_joins_of_joins(joined: xd.Relation, visits: pa.Table) -> None
     assert plan.count("not predicted") == 1
 
 
+def test_a_phase_that_never_ran_has_no_time(dock: xd.Dock) -> None:
+    """count(distinct) runs phases of its own in place of those that were predicted."""
+    rows = dock.from_arrow(pa.table({"a": [i % 7 for i in range(10_000)], "k": range(10_000)}))
+    profile = rows.group_by("a").agg(n=xd.count_distinct("k")).profile()
+    phases = profile.data["steps"][-1]["profile"]["phases"]
+    never = {phase["name"] for phase in phases if "measured_s" not in phase}
+    assert 0 < len(never) < len(phases)
+    for line in profile.text.splitlines():
+        if line.startswith("  ") and line.split("  ")[1] in {phase["name"] for phase in phases}:
+            assert line.endswith(" –") == (line.split("  ")[1] in never), line
+
+
 def test_a_profile_has_result_and_phases(joined: xd.Relation) -> None:
     profile = joined.profile()
     assert profile.table.num_rows == 2

@@ -185,7 +185,8 @@ FUNCTIONS: dict[str, Callable[[str], xd.Aggregate]] = {
 }
 NUMBERS = frozenset(("i8", "i64", "u16", "u64", "half", "f32", "f64", "dec"))
 TAKEN = {
-    **dict.fromkeys(("sum", "wide", "exact", "mean", "var", "stddev"), NUMBERS | {"flag"}),
+    **dict.fromkeys(("sum", "exact", "mean", "var", "stddev"), NUMBERS | {"flag"}),
+    "wide": NUMBERS - {"half", "f32", "f64"} | {"flag"},
     "quantile": NUMBERS | {"flag", "day", "time", "hour"},
     "bool_and": frozenset(("flag",)),
     "bool_or": frozenset(("flag",)),
@@ -352,3 +353,35 @@ def test_plans_and_profiles(rows: xd.Relation) -> None:
     assert profile.data["steps"][-1]["rows"] == 3
     assert "group_by city" in profile.text
     assert profile.table.num_rows == 2
+
+
+def test_literals_as_keys(dock: xd.Dock) -> None:
+    rows = dock.from_arrow(pa.table({"a": [1, 2], "t": ["x", "y"]}))
+    for value in ("all", 7, 2.5, True, datetime.date(2026, 1, 1)):
+        found = rows.group_by(k=xd.lit(value)).agg(n=xd.count()).collect()
+        assert found.to_pylist() == [{"k": value, "n": 2}]
+    both = rows.with_columns(k=xd.lit("all")).group_by("k", odd=col("a") % 2).agg(s=xd.sum("a"))
+    assert both.sort("odd").collect().to_pylist() == [
+        {"k": "all", "odd": 0, "s": 2}, {"k": "all", "odd": 1, "s": 1},
+    ]  # fmt: skip
+    assert rows.with_columns(k=xd.lit("all")).sort("k", xd.desc("a")).collect()["a"][0].as_py() == 2
+    with pytest.raises(xd.TypeError, match=r'column "k": type null(.|\n)*try'):
+        rows.group_by(k=xd.lit(None)).agg(n=xd.count())
+
+
+def test_a_text_as_a_computed_key_names_a_column(dock: xd.Dock) -> None:
+    rows = dock.from_arrow(pa.table({"a": [1, 2], "self": ["x", "x"]}))
+    found = rows.group_by(k="self").agg(n=xd.count())
+    assert found.collect().to_pylist() == [{"k": "x", "n": 2}]
+    assert rows.group_by(self="a").agg(self_=xd.count()).columns == ["self", "self_"]
+    with pytest.raises(xd.ColumnError, match=r"no column 'selv'(.|\n)*'self'"):
+        rows.group_by(k="selv")
+
+
+def test_errors_name_the_users_column(dock: xd.Dock) -> None:
+    rows = dock.from_arrow(pa.table({"tags": [[1], [2]]}))
+    for make in (xd.min, xd.count_distinct, xd.first):
+        with pytest.raises(xd.TypeError, match='column "tags": type list'):
+            rows.agg(x=make("tags"))
+    with pytest.raises(xd.TypeError, match=r'column "coalesce\(tags, tags\)": type list'):
+        rows.agg(x=xd.min(xd.coalesce(col("tags"), col("tags"))))

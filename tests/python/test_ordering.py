@@ -280,3 +280,20 @@ def test_numbers_of_rows_may_be_of_any_integer_type(rows: xd.Relation) -> None:
     assert rows.top_k(numpy.uint8(2), "c").collect()["c"].to_pylist() == [5, 4]
     with pytest.raises(xd.OptionError, match=r"limits\s+0 to 2\^63"):
         rows.limit(1 << 70)
+
+
+@pytest.mark.parametrize("limit", [None, 0, 1, 3, 10])
+@pytest.mark.parametrize("offset", [0, 1, 4, 5, 9])
+def test_an_offset_leaves_out_the_first_rows(
+    rows: xd.Relation, limit: int | None, offset: int
+) -> None:
+    wanted = [5, 4, 3, 2, 1][offset:][:limit]
+    cut = rows.sort(desc("c"), limit=limit, offset=offset)
+    assert cut.collect()["c"].to_pylist() == wanted
+    assert cut.count() == len(wanted)
+    assert [c for b in cut.to_batches() for c in b["c"].to_pylist()] == wanted
+    assert cut.limit(2, 1).collect()["c"].to_pylist() == wanted[1:3]
+    assert rows.sort(desc("c"), offset=offset).filter(col("c") < 3).count() == len(
+        [c for c in [5, 4, 3, 2, 1][offset:] if c < 3]
+    )
+    assert (f"after {offset}" in str(cut.explain())) == (offset > 0)

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import crossdock as xd
 import pyarrow as pa
+import pyarrow.parquet
 import pytest
 
 ROWS = 10_000
@@ -147,7 +148,10 @@ def test_where_parts_are_not_written(rows: xd.Relation, tmp_path: Path) -> None:
         (lambda r: r.partition_by("k", 0), xd.OptionError, r"partitions=0(.|\n)*limits"),
         (lambda r: r.partition_by(64), xd.OptionError, r"at least one key"),
         (lambda r: r.partition_by(7, "k"), xd.OptionError, r"names of columns, not 7"),
-        (lambda r: r.partition_by(xd.col("k") + 1), xd.OptionError, r"names of columns"),
+        (lambda r: r.partition_by(xd.col("k") + 1), xd.OptionError, r"partition_by\(name=k \+ 1"),
+        (lambda r: r.partition_by("k", k=xd.col("n")), xd.ColumnError, r"two columns named 'k'"),
+        (lambda r: r.partition_by(h=xd.col("kk")), xd.ColumnError, r"try\s+'k'"),
+        (lambda r: r.partition_by(h=xd.col("name") + 1), xd.ExpressionError, r"name \+ 1"),
         (lambda r: r.partition_by("k", partitions=True), xd.OptionError, r"partitions=True"),
         (lambda r: r.partition_by("k", by="hsh"), xd.OptionError, r"by='hash'"),
         (lambda r: r.partition_by("name", by="explicit"), xd.TypeError, r"name: string"),
@@ -168,6 +172,31 @@ def test_parts_run_once_and_late(rows: xd.Relation) -> None:
         parts[0].column("n").chunk(0).buffers()[1].address
     )
     assert "100 rows" in repr(parts)
+
+
+def test_computed_keys(rows: xd.Relation, tmp_path: Path) -> None:
+    """Rows with the same value of the expression are in one part; the parts have no more columns
+    than the relation, whatever the key is called."""
+    for name in ("h", "k"):
+        parts = rows.partition_by(partitions=4, **{name: xd.col("k") % 7})
+        assert parts.schema == rows.schema
+        assert sum(parts.rows) == ROWS
+        homes: dict[int, set[int]] = {}
+        for number, part in enumerate(parts):
+            assert part.schema == rows.schema
+            for key in part["k"].to_pylist():
+                homes.setdefault(-1 if key is None else key % 7, set()).add(number)
+        assert all(len(found) == 1 for found in homes.values())
+    added = rows.with_columns(h=xd.col("k") % 7).partition_by("h", 4)
+    assert added.rows == rows.partition_by(h=xd.col("k") % 7, partitions=4).rows
+    explicit = rows.filter(xd.col("k").is_not_null())
+    numbered = explicit.partition_by(p=xd.col("k") % 3, partitions=3, by="explicit")
+    for number, part in enumerate(numbered):
+        assert {key % 3 for key in part["k"].to_pylist()} == {number}
+    assert "select" in str(numbered.explain())
+    assert rows.partition_by(name_="name", partitions=2).rows == rows.partition_by("name", 2).rows
+    paths = rows.partition_by("name", odd=xd.col("n") % 2, partitions=2).write(tmp_path / "parts")
+    assert pyarrow.parquet.read_schema(paths[0]).names == rows.columns
 
 
 def test_plans_and_profiles_of_parts(rows: xd.Relation) -> None:

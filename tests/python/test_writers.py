@@ -65,3 +65,64 @@ def test_what_a_format_cannot_hold(dock: xd.Dock, tmp_path: Path) -> None:
     with pytest.raises(xd.PathError, match=r"cannot hold this result(.|\n)*parquet"):
         nested.write(tmp_path / "x.csv")
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("name", ["/proc/x.parquet", "/proc/x.csv", "/proc/x.arrow"])
+def test_where_the_system_refuses(dock: xd.Dock, name: str) -> None:
+    with pytest.raises(
+        xd.PathError, match=rf"CD-502\] '{name}' cannot be written: (.|\n)*try"
+    ) as e:
+        dock.from_arrow(TABLE).write(name)
+    assert "partial" not in str(e.value)
+
+
+def test_a_folder_and_a_long_name_in_the_way(dock: xd.Dock, tmp_path: Path) -> None:
+    (tmp_path / "x.parquet").mkdir()
+    with pytest.raises(xd.PathError, match=r"it is a folder(.|\n)*try"):
+        dock.from_arrow(TABLE).write(tmp_path / "x.parquet")
+    with pytest.raises(xd.PathError, match=r"too long(.|\n)*a shorter name"):
+        dock.from_arrow(TABLE).write(tmp_path / ("x" * 300 + ".parquet"))
+    with pytest.raises(xd.PathError, match=r"'/proc/x' cannot be written(.|\n)*try"):
+        dock.from_arrow(TABLE).partition_by("k", 2).write("/proc/x")
+
+
+@pytest.fixture
+def stored(tmp_path: Path) -> Path:
+    """A file that is read, in a folder, and two links to it."""
+    (tmp_path / "in").mkdir()
+    path = tmp_path / "in" / "k.parquet"
+    pyarrow.parquet.write_table(pa.table({"k": [2, 1]}), path)
+    (tmp_path / "soft.parquet").symlink_to(path)
+    (tmp_path / "hard.parquet").hardlink_to(path)
+    return path
+
+
+@pytest.mark.parametrize("out", ["in/k.parquet", "in/../in/k.parquet", "soft.parquet",
+                                 "hard.parquet"])  # fmt: skip
+@pytest.mark.parametrize("read", ["in/k.parquet", "in", "in/*.parquet", "soft.parquet"])
+def test_an_input_is_not_replaced_unawares(
+    dock: xd.Dock, tmp_path: Path, stored: Path, read: str, out: str
+) -> None:
+    relation = dock.read(tmp_path / read).sort("k")
+    for write in (relation.write, relation.write_parquet):
+        with pytest.raises(xd.PathError, match=r"is an input of this result(.|\n)*overwrite=True"):
+            write(tmp_path / out)
+    assert pyarrow.parquet.read_table(stored)["k"].to_pylist() == [2, 1]
+    assert relation.write(tmp_path / out, overwrite=True) == 2
+    assert pyarrow.parquet.read_table(tmp_path / out)["k"].to_pylist() == [1, 2]
+
+
+def test_a_link_stays_one_and_other_files_are_replaced(
+    dock: xd.Dock, tmp_path: Path, stored: Path
+) -> None:
+    dock.from_arrow(TABLE).write(tmp_path / "soft.parquet")
+    assert (tmp_path / "soft.parquet").is_symlink()
+    assert pyarrow.parquet.read_table(stored).num_rows == 1000
+    joined = dock.read(stored).join(dock.from_arrow(TABLE), on="k")
+    joined.write(tmp_path / "new.parquet")
+    assert joined.union(joined).files() == [str(stored)] * 2
+    joined.write(tmp_path / "new.parquet")
+    assert sorted(entry.name for entry in tmp_path.iterdir()) == [
+        "hard.parquet", "in", "new.parquet", "soft.parquet",
+    ]  # fmt: skip
+    assert [entry.name for entry in (tmp_path / "in").iterdir()] == ["k.parquet"]

@@ -1,0 +1,83 @@
+"""Refuses what an option cannot be where it is written: a value of another type is an error, and
+never taken for something it does not say. All functions are pure and raise OptionError."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Iterable
+from typing import Any
+
+from crossdock.errors import make_error, nearest
+
+# Names to propose for a misspelled type; pyarrow knows more.
+_TYPES = ("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64",
+          "float32", "float64", "string", "binary", "date32", "timestamp[us]")  # fmt: skip
+
+
+def require_flag(value: object, option: str, method: str) -> bool:
+    """`value`, which must be True or False: a text such as "no" would count as true."""
+    if isinstance(value, bool):
+        return value
+    raise make_error(
+        "CD-105", f"{method}({option}={value!r}) is neither True nor False", try_=f"{option}=True"
+    )
+
+
+def require_text(value: object, what: str, example: str) -> str:
+    """`value`, which must be a text."""
+    if isinstance(value, str):
+        return value
+    raise make_error("CD-105", f"{what} takes a text, not {value!r}", try_=example)
+
+
+def require_integer(value: object, what: str, example: str) -> int:
+    """`value` as an integer of 32 bits, whatever kind of integer it is; closer limits are those of
+    whoever uses it."""
+    found = integer_of(value)
+    if found is not None and -(1 << 31) <= found < 1 << 31:
+        return found
+    raise make_error("CD-105", f"{what}, not {value!r}", try_=example)
+
+
+def require_rows(rows: object, what: str) -> int:
+    """`rows` as a number of rows, whatever kind of integer it is."""
+    found = integer_of(rows)
+    if found is not None and 0 <= found < 1 << 63:
+        return found
+    raise make_error(
+        "CD-105", f"{what} takes a number of rows, not {rows!r}",
+        limits="0 to 2^63 - 1", try_="10",
+    )  # fmt: skip
+
+
+def require_type(data_type: Any, what: str) -> Any:
+    """`data_type` as a pyarrow.DataType, of which it may be the name."""
+    import pyarrow as pa
+
+    if isinstance(data_type, pa.DataType):
+        return data_type
+    if isinstance(data_type, str):
+        try:
+            return pa.type_for_alias(data_type)
+        except ValueError:
+            pass
+    close = nearest(data_type, _TYPES) if isinstance(data_type, str) else ""
+    raise make_error(
+        "CD-105", f"{what} takes an Arrow type, not {data_type!r}", try_=repr(close or "int64")
+    )
+
+
+def require_values(values: Any, what: str) -> tuple[Any, ...]:
+    """`values` as a tuple; a text is no list of its letters."""
+    if isinstance(values, Iterable) and not isinstance(values, str | bytes):
+        return tuple(values)
+    raise make_error(
+        "CD-105", f"{what} takes a list of values, not {values!r}", try_=f"[{values!r}]"
+    )
+
+
+def integer_of(number: object) -> int | None:
+    """`number` as an int; None if it is no integer (True and False are none)."""
+    if isinstance(number, bool) or not hasattr(number, "__index__"):
+        return None
+    return operator.index(number)
