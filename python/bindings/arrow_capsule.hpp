@@ -41,10 +41,17 @@ class StreamObject {
   nb::object capsule_;
 };
 
+// What `export_to` has made is released if it throws all the same: a signal may come to a run that has
+// its result already.
 template <class Export>
 StreamObject stream_of(const Export& export_to) {
   auto stream = std::make_unique<ArrowArrayStream>();
-  export_to(stream.get());
+  try {
+    export_to(stream.get());
+  } catch (...) {
+    if (stream->release != nullptr) stream->release(stream.get());
+    throw;
+  }
   return StreamObject(std::move(stream));
 }
 
