@@ -190,6 +190,11 @@ ExpressionLane BlockEvaluator::lane(int32_t output) {
   }
 }
 
+ExpressionLane BlockEvaluator::decimals(int32_t step) const {
+  const steps::Value& value = state_->values[step];
+  return {value.low, value.high, value.valid};
+}
+
 void BlockEvaluator::write_values(int32_t output, void* to) const {
   const int32_t step = program_->outputs()[output];
   const steps::Value& value = state_->values[step];

@@ -44,6 +44,8 @@ class BlockEvaluator {
   Status compute();
   // After compute().
   ExpressionLane lane(int32_t output);
+  // After compute(): of a Program::decimal_step.
+  ExpressionLane decimals(int32_t step) const;
   // Writes the lane as the Arrow values of output_type, packed; `to` has room for them. Bools are
   // written as bytes. All rows, kept or not.
   void write_values(int32_t output, void* to) const;

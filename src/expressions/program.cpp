@@ -27,6 +27,11 @@ std::string identity(const Expression& expression, const std::vector<int32_t>& a
   return key;
 }
 
+bool reads_decimals(const Step& step) {
+  return step.expression->op == ExpressionOp::kColumn &&
+         step.expression->type.id == TypeId::kDecimal128;
+}
+
 }  // namespace
 
 class Program::Builder {
@@ -106,9 +111,19 @@ Result<std::shared_ptr<const Program>> Program::create(std::vector<ExpressionPtr
   }
   std::vector<int32_t> kept = program->filters_;
   kept.insert(kept.end(), program->outputs_.begin(), program->outputs_.end());
+  for (size_t i = 0; i < builder.steps().size(); ++i) {
+    if (reads_decimals(builder.steps()[i])) kept.push_back(static_cast<int32_t>(i));
+  }
   program->slot_count_ = builder.assign_slots(kept);
   program->steps_ = std::move(builder.steps());
   return std::shared_ptr<const Program>(std::move(program));
+}
+
+int32_t Program::decimal_step(int column) const {
+  const auto found = std::find_if(steps_.begin(), steps_.end(), [&](const Step& step) {
+    return reads_decimals(step) && step.expression->column == column;
+  });
+  return found == steps_.end() ? -1 : static_cast<int32_t>(found - steps_.begin());
 }
 
 }  // namespace crossdock

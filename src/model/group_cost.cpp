@@ -49,6 +49,9 @@ double update_ns(const GroupShape& shape, const GroupRates& rates) {
 double emit_ns(const GroupShape& shape, const GroupRates& rates) {
   return rates.emit_word * shape.output_words;
 }
+bool scans_ranges(const GroupShape& shape, bool dense) {
+  return !shape.ranges_known && (dense || !shape.packs);
+}
 double scatter_ns(const GroupShape& shape, const GroupRates& rates) {
   return rates.scatter + rates.scatter_lane * shape.lanes;
 }
@@ -61,7 +64,7 @@ GroupCost table_group_cost(const GroupShape& shape,
   CostSum sum(shape.threads);
   const double far = touch(shape.groups * shape.group_bytes, shape, machine, rates);
   const bool apart = shape.packs && !shape.hashed && shape.groups <= kGroupsApart;
-  if (!shape.packs) sum.add("scan key ranges", shape.rows, 8, rates.scan_keys);
+  if (scans_ranges(shape, false)) sum.add("scan key ranges", shape.rows, 8, rates.scan_keys);
   // A row touches its place, its word and each state.
   const double row = encode_ns(shape, rates) + (apart ? rates.lookup_apart : rates.lookup) +
                      update_ns(shape, rates) + far * (2 + shape.accumulators);
@@ -78,7 +81,7 @@ GroupCost dense_group_cost(const GroupShape& shape,
   CostSum sum(shape.threads);
   const int64_t range = int64_t{1} << std::min(shape.range_bits, 40);
   const double far = touch(range * (shape.state_bytes + 1), shape, machine, rates);
-  sum.add("scan key ranges", shape.rows, 8, rates.scan_keys);
+  if (scans_ranges(shape, true)) sum.add("scan key ranges", shape.rows, 8, rates.scan_keys);
   const double row =
       rates.encode + rates.lookup_dense + update_ns(shape, rates) + far * (1 + shape.accumulators);
   sum.add("aggregate", shape.rows, 8 * (1 + shape.lanes), row);
@@ -95,7 +98,7 @@ GroupCost radix_group_cost(const GroupShape& shape,
   const double far = touch(shape.groups / parts * shape.group_bytes, shape, machine, rates);
   const int64_t row_bytes = 8 * (1 + shape.lanes);
   const bool dense = shape.range_bits > 0;
-  if (dense || !shape.packs) sum.add("scan key ranges", shape.rows, 8, rates.scan_keys);
+  if (scans_ranges(shape, dense)) sum.add("scan key ranges", shape.rows, 8, rates.scan_keys);
   sum.add("scatter", shape.rows, 2 * row_bytes, encode_ns(shape, rates) + scatter_ns(shape, rates));
   sum.add("aggregate partitions",
           shape.rows,
@@ -114,7 +117,7 @@ GroupCost adaptive_group_cost(const GroupShape& shape,
   const double far = touch(shape.groups / parts * shape.group_bytes, shape, machine, rates);
   const int64_t row_bytes = 8 * (1 + shape.lanes);
   CostSum sum(shape.threads);
-  if (!shape.packs) sum.add("scan key ranges", shape.rows, 8, rates.scan_keys);
+  if (scans_ranges(shape, false)) sum.add("scan key ranges", shape.rows, 8, rates.scan_keys);
   // Rows without a group in the table are looked up, copied aside and scattered.
   sum.add("aggregate and scatter",
           shape.rows,

@@ -40,12 +40,13 @@ struct GroupShape {
   int range_bits = 0;  // of the packed keys, if they are dense; 0 = they are not
   int lanes = 1;       // values that go along with a scattered row
   int accumulators = 1;
-  int64_t group_bytes = 32;  // of a group in a table: place, word and states
-  int64_t state_bytes = 8;   // of its states alone
-  double heavy_share = 0;    // rows of keys that are frequent in the sample
-  bool hashed = false;       // keys need comparing
-  bool packs = true;         // into 64 bits without a look at their ranges
-  int output_words = 2;      // 8-byte words of a result row
+  int64_t group_bytes = 32;   // of a group in a table: place, word and states
+  int64_t state_bytes = 8;    // of its states alone
+  double heavy_share = 0;     // rows of keys that are frequent in the sample
+  bool hashed = false;        // keys need comparing
+  bool packs = true;          // into 64 bits without a look at their ranges
+  bool ranges_known = false;  // those of all keys, without a scan
+  int output_words = 2;       // 8-byte words of a result row
   int threads = 1;
 };
 

@@ -41,10 +41,11 @@ Result<SchemaPtr> pull_schema(StreamGuard& guard) {
 }
 
 // Checks the contents of one batch. A dictionary that the batch before had too is not read again.
-Status validate_batch(const Batch& batch, const Batch* previous) {
+Status validate_batch(Batch& batch, const Batch* previous) {
   for (size_t i = 0; i < batch.columns.size(); ++i) {
+    ColumnView& column = batch.columns[i];
     const ColumnView* known = previous == nullptr ? nullptr : previous->columns[i].dictionary;
-    CD_TRY(validate_column(batch.schema->fields[i], batch.columns[i], known));
+    CD_ASSIGN(column.longest_text, validate_column(batch.schema->fields[i], column, known));
   }
   return {};
 }

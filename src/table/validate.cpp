@@ -46,9 +46,10 @@ Error malformed_row(const Field& field, int64_t row, const std::string& what) {
 // If no offset is negative, next - last cannot overflow, and its sign says whether they ascend; a
 // negative one shows its own sign.
 template <class Offset>
-Status validate_offsets(const Field& field, const ColumnView& column) {
+Result<int64_t> validate_offsets(const Field& field, const ColumnView& column) {
   using Word = std::make_unsigned_t<Offset>;
   const Offset* offsets = static_cast<const Offset*>(column.offsets) + column.offset;
+  Word longest = 0;
   for (int64_t begin = 0; begin < column.length; begin += kBlockRows) {
     const int64_t end = std::min(begin + kBlockRows, column.length);
     Word violations = 0;
@@ -56,6 +57,7 @@ Status validate_offsets(const Field& field, const ColumnView& column) {
       const Word low = static_cast<Word>(offsets[row]);
       const Word high = static_cast<Word>(offsets[row + 1]);
       violations |= low | high | (high - low);
+      longest = std::max<Word>(longest, high - low);
     }
     if (static_cast<Offset>(violations) >= 0) continue;
     for (int64_t row = begin; row < end; ++row) {
@@ -68,7 +70,7 @@ Status validate_offsets(const Field& field, const ColumnView& column) {
                                        offsets[row + 1]));
     }
   }
-  return {};
+  return static_cast<int64_t>(longest);
 }
 
 // How far each variadic buffer may be read, in bytes. Cut at 2^31 - 1, where a view's offset and
@@ -120,7 +122,7 @@ Error describe_view(const Field& field, int64_t row, ViewWords view, const Colum
   return malformed_row(field, row, text);
 }
 
-Status validate_views(const Field& field, const ColumnView& column) {
+Result<int64_t> validate_views(const Field& field, const ColumnView& column) {
   const std::vector<int64_t> all_limits = heap_limits(column);
   const int64_t* limits = all_limits.data();
   const auto heaps = static_cast<uint32_t>(column.heap_count);
@@ -130,11 +132,14 @@ Status validate_views(const Field& field, const ColumnView& column) {
     std::memcpy(&view, views + row * 16, sizeof view);
     return view;
   };
+  uint32_t longest = 0;
   for (int64_t begin = 0; begin < column.length; begin += kBlockRows) {
     const int64_t end = std::min(begin + kBlockRows, column.length);
     uint64_t violations = 0;
     for (int64_t row = begin; row < end; ++row) {
-      violations |= view_violation(load(row), limits, heaps);
+      const ViewWords view = load(row);
+      violations |= view_violation(view, limits, heaps);
+      longest = std::max(longest, static_cast<uint32_t>(view.first));
     }
     if (violations == 0) continue;
     for (int64_t row = begin; row < end; ++row) {
@@ -142,7 +147,7 @@ Status validate_views(const Field& field, const ColumnView& column) {
       return describe_view(field, row, load(row), column);
     }
   }
-  return {};
+  return column.validity == nullptr ? int64_t{longest} : -1;
 }
 
 // Indices below 0 are, as unsigned numbers, above every limit that the signed type can reach.
@@ -196,13 +201,16 @@ Status validate_dictionary_column(const Field& field, const ColumnView& column) 
 
 }  // namespace
 
-Status validate_column(const Field& field, const ColumnView& column, const ColumnView* known) {
+Result<int64_t> validate_column(const Field& field,
+                                const ColumnView& column,
+                                const ColumnView* known) {
   if (field.type.id == TypeId::kDictionary) {
     if (known == nullptr || !same_memory(*known, *column.dictionary)) {
       const Field inner{"dictionary of " + field.name, *field.type.dictionary, true, ""};
       CD_TRY(validate_column(inner, *column.dictionary));
     }
-    return validate_dictionary_column(field, column);
+    CD_TRY(validate_dictionary_column(field, column));
+    return -1;
   }
   switch (layout(field.type)) {
     case Layout::kOffsets32:
@@ -212,7 +220,7 @@ Status validate_column(const Field& field, const ColumnView& column, const Colum
     case Layout::kViews:
       return validate_views(field, column);
     default:
-      return {};
+      return -1;
   }
 }
 

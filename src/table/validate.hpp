@@ -9,13 +9,15 @@
 
 namespace crossdock {
 
+// Answers the bytes of the longest text, which the pass learns anyway: for ColumnView::longest_text, -1
+// if it is none of text or its null slots may hold any length.
 // Error kMalformedArrow names column, row, value and limit. Fixed-width columns pass at once.
 // Null slots may hold anything in views and indices; offsets must ascend through nulls too. Short
 // views are padded with zeros, so equal short strings are equal in all 16 bytes.
 // `known`: a dictionary that passed before and still lives; the column's own is not read again if it
 // is that memory.
-Status validate_column(const Field& field,
-                       const ColumnView& column,
-                       const ColumnView* known = nullptr);
+Result<int64_t> validate_column(const Field& field,
+                                const ColumnView& column,
+                                const ColumnView* known = nullptr);
 
 }  // namespace crossdock

@@ -42,6 +42,19 @@ int64_t longest_of(const void* offsets, int64_t first, int32_t count) {
   return longest;
 }
 
+// Texts of at most 7 bytes lie in their views, padded with zeros: length, 4 bytes, the other 8.
+void view_numbers(
+    const ColumnView& column, int64_t begin, int32_t count, int32_t bytes_max, uint64_t* numbers) {
+  const uint8_t* views = column.values + (column.offset + begin) * 16;
+  const int shift = 64 - 8 * bytes_max;
+  for (int32_t i = 0; i < count; ++i) {
+    const auto first = keys::load<uint64_t>(views + int64_t{i} * 16);
+    const auto second = keys::load<uint64_t>(views + int64_t{i} * 16 + 8);
+    const uint64_t text = __builtin_bswap64(first >> 32 | second << 32) >> shift;
+    numbers[i] = text << 4 | static_cast<uint32_t>(first);
+  }
+}
+
 // Expands bits into bytes of 0 or 1.
 void expand_bits(const uint8_t* bits, int64_t first, int32_t count, uint8_t* bytes) {
   int32_t i = 0;
@@ -171,6 +184,7 @@ void ValueReader::indices(const ColumnView& column,
 
 int64_t ValueReader::longest_text(const ColumnView& column, int64_t begin, int32_t count) const {
   const int64_t first = column.offset + begin;
+  if (column.longest_text >= 0) return column.longest_text;
   if (side_.stored == Stored::kBytes32) return longest_of<int32_t>(column.offsets, first, count);
   if (side_.stored == Stored::kBytes64) return longest_of<int64_t>(column.offsets, first, count);
   int64_t longest = 0;
@@ -187,6 +201,9 @@ void ValueReader::texts(const ColumnView& column,
                         TextNumbers out) const {
   const auto [bytes_max, low, high] = out;
   CD_CHECK(bytes_max >= 1 && bytes_max <= kMaxTextKeyBytes, "bytes {}", bytes_max);
+  if (side_.stored == Stored::kByteViews && high == nullptr) {
+    return view_numbers(column, begin, count, bytes_max, low);
+  }
   constexpr int32_t kPart = 256;
   Slice slices[kPart];
   uint8_t valid[kPart];

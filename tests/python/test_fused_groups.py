@@ -32,6 +32,8 @@ def rows(dock: xd.Dock) -> xd.Relation:
             "f": [draw.uniform(-1, 1) for _ in range(count)],
             "price": pa.array([Decimal(draw.randrange(10**6)).scaleb(-2) for _ in range(count)],
                               pa.decimal128(15, 2)),
+            "huge": pa.array([draw.choice([None, Decimal(draw.randrange(-(10**20), 10**20))])
+                              for _ in range(count)], pa.decimal128(20, 0)),
             "flag": [draw.choice([None, True, False]) for _ in range(count)],
         }
     )  # fmt: skip
@@ -46,6 +48,8 @@ QUERIES: dict[str, Callable[[xd.Relation], xd.Relation]] = {
                                                                        s=xd.sum("x")),
     "computed": lambda r: r.group_by("t").agg(
         s=xd.sum(col("price") * (1 - col("x")) * 2), m=xd.max(col("x") * col("x"))),
+    "beyond 64 bits": lambda r: r.filter(col("x") > 3).group_by("t").agg(
+        s=xd.sum(col("huge") * col("price")), h=xd.sum("huge"), m=xd.max(-col("huge"))),
     "computed keys": lambda r: r.group_by(odd=col("x") % 2, big=col("price") > 5000).agg(
         n=xd.count()),
     "conditions": lambda r: r.filter(col("flag")).group_by("t").agg(

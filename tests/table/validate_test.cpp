@@ -25,7 +25,7 @@ constexpr int64_t kRows = 10'000;  // more than two of the blocks that are check
 
 std::string error_of(const Array& array) {
   const Batch batch = make_batch({{"c", array}});
-  const Status status = validate_column(batch.schema->fields[0], batch.columns[0]);
+  const auto status = validate_column(batch.schema->fields[0], batch.columns[0]);
   if (status.ok()) return "";
   EXPECT_EQ(status.error().code, ErrorCode::kMalformedArrow);
   return status.error().message;
@@ -53,6 +53,26 @@ TEST_P(EveryTextFormat, PassesWellFormedColumns) {
   EXPECT_EQ(error_of(many_texts(GetParam(), true)), "");
   EXPECT_EQ(error_of(sliced(many_texts(GetParam(), true), 4095, 17)), "");
   EXPECT_EQ(error_of(texts(GetParam(), {})), "");
+}
+
+int64_t longest_of(const Array& array) {
+  const Batch batch = make_batch({{"c", array}});
+  const auto longest = validate_column(batch.schema->fields[0], batch.columns[0]);
+  EXPECT_TRUE(longest.ok());
+  return longest.value();
+}
+
+TEST_P(EveryTextFormat, AnswersTheLongestText) {
+  const bool views = GetParam()[0] == 'v';
+  EXPECT_EQ(longest_of(many_texts(GetParam())), 29);
+  // A null view may have any length in its slot.
+  EXPECT_EQ(longest_of(many_texts(GetParam(), true)), views ? -1 : 29);
+  EXPECT_EQ(longest_of(sliced(texts(GetParam(), {"a", "bb", "dddd", "ccc"}), 0, 2)), 2);
+  EXPECT_EQ(longest_of(texts(GetParam(), {})), 0);
+}
+
+TEST(ValidateColumn, AnswersNoLengthOfWhatIsNoText) {
+  EXPECT_EQ(longest_of(encoded("i", {0, 1}, texts("u", {"a", "bb"}))), -1);
 }
 
 INSTANTIATE_TEST_SUITE_P(Formats,
@@ -182,7 +202,7 @@ TEST(ValidateDictionary, ChecksItsValuesUnlessKnown) {
   words<int32_t>(values, 1)[1] = 9;
   const Batch batch = make_batch({{"c", encoded("i", {0}, values)}});
   const Field& field = batch.schema->fields[0];
-  const Status status = validate_column(field, batch.columns[0]);
+  const auto status = validate_column(field, batch.columns[0]);
   ASSERT_FALSE(status.ok());
   EXPECT_THAT(status.error().message, StartsWith("column \"dictionary of c\", row 1"));
   EXPECT_TRUE(validate_column(field, batch.columns[0], batch.columns[0].dictionary).ok());

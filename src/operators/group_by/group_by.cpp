@@ -81,12 +81,23 @@ int64_t TableGroupBy::batch_rows(const RowSink& sink) const {
   return sink.batch_rows_wanted() > 0 ? sink.batch_rows_wanted() : kResultBatchRows;
 }
 
-// The exact range of every key column.
+// The range of every key column; only columns whose range nobody knows are read.
 Result<std::vector<KeyColumnRange>> TableGroupBy::scan_ranges(GroupRun& run) const {
+  std::vector<KeyColumnRange> ranges(spec_.keys.size());
+  std::vector<size_t> unknown;
+  for (size_t k = 0; k < spec_.keys.size(); ++k) {
+    const auto range = range_without_scan(store_->column(spec_.keys[k]));
+    if (range.has_value()) {
+      ranges[k] = *range;
+    } else {
+      unknown.push_back(k);
+    }
+  }
+  if (unknown.empty()) return ranges;
   std::vector<std::vector<KeyColumnRange>> own(run.workers());
-  for (auto& ranges : own) ranges.resize(spec_.keys.size());
+  for (auto& of_worker : own) of_worker.resize(spec_.keys.size());
   CD_TRY(run.for_morsels("scan key ranges", morsels_, [&](int worker, const Morsel& morsel) {
-    for (size_t k = 0; k < spec_.keys.size(); ++k) {
+    for (const size_t k : unknown) {
       KeyColumnRange range = own[worker][k];
       KeyRangeScanner scanner(store_->schema()->fields[spec_.keys[k]].type, &range);
       for (int32_t at = 0; at < morsel.rows; at += kGroupRows) {
@@ -98,9 +109,8 @@ Result<std::vector<KeyColumnRange>> TableGroupBy::scan_ranges(GroupRun& run) con
     }
     return Status();
   }));
-  std::vector<KeyColumnRange> ranges(spec_.keys.size());
-  for (size_t k = 0; k < ranges.size(); ++k) {
-    for (const auto& part : own) merge_ranges(part[k], ranges[k]);
+  for (const size_t k : unknown) {
+    for (const auto& of_worker : own) merge_ranges(of_worker[k], ranges[k]);
     ranges[k].known = true;
   }
   return ranges;

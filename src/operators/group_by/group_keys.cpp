@@ -255,6 +255,24 @@ void merge_ranges(const KeyColumnRange& from, KeyColumnRange& into) {
   into.empty = false;
 }
 
+std::optional<KeyColumnRange> range_without_scan(const ChunkedColumn& column) {
+  KeyColumnRange range;
+  range.known = true;
+  switch (part_form(column.field->type)) {
+    case GroupKeyForm::kText:
+      for (const ColumnView& chunk : column.chunks) {
+        if (chunk.longest_text < 0) return std::nullopt;
+        range.text_bytes = std::max(range.text_bytes, chunk.longest_text);
+      }
+      return range;
+    case GroupKeyForm::kDictionary:
+    case GroupKeyForm::kReal:
+      return range;
+    default:
+      return std::nullopt;
+  }
+}
+
 GroupKeyEncoder::GroupKeyEncoder(const GroupKeyPlan& plan, const Schema& schema) : plan_(&plan) {
   for (const GroupKeyPart& part : plan.parts) {
     const DataType& type = schema.fields[part.column].type;

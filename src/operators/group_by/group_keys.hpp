@@ -104,6 +104,10 @@ class KeyRangeScanner {
 };
 void merge_ranges(const KeyColumnRange& from, KeyColumnRange& into);
 
+// The range of a column as far as it counts for keys, where that is known without a scan: imported texts
+// know their longest, and of dictionaries and floats no range is used.
+std::optional<KeyColumnRange> range_without_scan(const ChunkedColumn& column);
+
 // Key words of a block of rows.
 struct KeyBlock {
   int32_t rows = 0;

@@ -92,7 +92,10 @@ GroupShape make_shape(const GroupPlannerInput& input, const GroupSample& sample)
   shape.group_bytes = kIndexBytes + shape.state_bytes;
   shape.heavy_share = sample.heavy_share;
   shape.packs = sample.packs || input.spec->keys.empty();
+  shape.ranges_known = true;
   for (const int key : input.spec->keys) {
+    shape.ranges_known =
+        shape.ranges_known && range_without_scan(input.store->column(key)).has_value();
     const DataType& type = input.store->schema()->fields[key].type;
     shape.hashed = shape.hashed || value_form(type) == ValueForm::kBytes;
   }

@@ -16,10 +16,10 @@ KeyHasher value_hasher(const DataType& type, uint64_t seed) {
 }
 
 template <class T>
-void compact(const T* from, const uint8_t* keep, int32_t rows, T* to) {
+void compact(T* values, const uint8_t* keep, int32_t rows) {
   int32_t kept = 0;
   for (int32_t i = 0; i < rows; ++i) {
-    to[kept] = from[i];
+    values[kept] = values[i];
     kept += keep[i];
   }
 }
@@ -50,6 +50,7 @@ InputBlock::InputBlock(const BlockPlan& plan)
       lanes_.back()->hasher.emplace(value_hasher(type, plan.keys->seed));
     } else {
       lanes_.back()->reader.emplace(type);
+      if (plan.program != nullptr) lanes_.back()->step = plan.program->decimal_step(lane.column);
     }
   }
   for (size_t i = 0; i < plan.aggregates->masks.size(); ++i) {
@@ -60,17 +61,21 @@ InputBlock::InputBlock(const BlockPlan& plan)
   inputs_.resize(plan.aggregates->inputs.size());
 }
 
+// What the program has read or computed.
+Status InputBlock::take_lane(size_t l, const ExpressionLane& values, int32_t rows) {
+  const ValueLane& planned = plan_.aggregates->lanes[l];
+  low_[l] = values.words;
+  high_[l] = planned.form == ValueForm::kWide ? values.high : nullptr;
+  if (high_[l] == nullptr || planned.has_high) return {};
+  return check_digits(l, values.valid, rows);
+}
+
 Status InputBlock::load_lane(size_t l, const Batch& batch, int64_t begin, int32_t rows) {
   const ValueLane& planned = plan_.aggregates->lanes[l];
   const ColumnView& column = batch.columns[planned.column];
   Lane& lane = *lanes_[l];
-  if (plan_.is_computed(planned.column)) {
-    const ExpressionLane& values = computed(planned.column);
-    low_[l] = values.words;
-    high_[l] = planned.form == ValueForm::kWide ? values.high : nullptr;
-    if (high_[l] == nullptr || planned.has_high) return {};
-    return check_digits(l, values.valid, rows);
-  }
+  if (plan_.is_computed(planned.column)) return take_lane(l, computed(planned.column), rows);
+  if (lane.step >= 0) return take_lane(l, evaluator_->decimals(lane.step), rows);
   high_[l] = nullptr;
   low_[l] = lane.low;
   if (planned.hashed) {
@@ -168,16 +173,20 @@ Status InputBlock::evaluate(const Batch& batch, int64_t begin, int32_t rows) {
 }
 
 void InputBlock::drop_rows(const uint8_t* keep) {
-  compact(words_, keep, rows_, words_);
-  for (Words& tails : tails_) compact(tails, keep, rows_, tails);
-  if (plan_.needs_refs()) compact(refs_, keep, rows_, refs_);
+  compact_words(words_, keep, rows_, words_);
+  for (int t = 0; t < plan_.keys->tail_count(); ++t) {
+    compact_words(tails_[t], keep, rows_, tails_[t]);
+  }
+  if (plan_.needs_refs()) compact(refs_, keep, rows_);
   for (size_t l = 0; l < lanes_.size(); ++l) {
-    compact(low_[l], keep, rows_, lanes_[l]->low);
+    compact_words(low_[l], keep, rows_, lanes_[l]->low);
     low_[l] = lanes_[l]->low;
-    if (high_[l] != nullptr) compact(high_[l], keep, rows_, lanes_[l]->high);
+    if (high_[l] == nullptr) continue;
+    compact_words(high_[l], keep, rows_, lanes_[l]->high);
+    high_[l] = lanes_[l]->high;
   }
   for (const auto& mask : masks_) {
-    if (mask->partial) compact(mask->valid, keep, rows_, mask->valid);
+    if (mask->partial) compact(mask->valid, keep, rows_);
   }
   rows_ = static_cast<int32_t>(std::count(keep, keep + rows_, uint8_t{1}));
 }

@@ -81,6 +81,7 @@ class InputBlock {
   struct Lane {
     std::optional<ValueReader> reader;
     std::optional<KeyHasher> hasher;
+    int32_t step = -1;  // of the program: it reads the same decimals
     alignas(64) Words low;
     alignas(64) Words high;
   };
@@ -90,6 +91,7 @@ class InputBlock {
   };
 
   Status load_lane(size_t lane, const Batch& batch, int64_t begin, int32_t rows);
+  Status take_lane(size_t lane, const ExpressionLane& values, int32_t rows);
   void load_mask(size_t mask, const Batch& batch, int64_t begin, int32_t rows);
   Status evaluate(const Batch& batch, int64_t begin, int32_t rows);
   const ExpressionLane& computed(int column) const {

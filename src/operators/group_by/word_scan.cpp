@@ -1,5 +1,9 @@
-// Reductions over words in vectors.
+// Reductions over words in vectors, and maps of words to words.
 #include "operators/group_by/word_scan.hpp"
+
+#include <array>
+#include <bit>
+#include <cstring>
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "operators/group_by/word_scan.cpp"
@@ -135,6 +139,45 @@ void shift_distances(const uint64_t* from, uint64_t base, int shift, int32_t cou
   for (; i < count; ++i) to[i] = (from[i] - base) << shift;
 }
 
+// By a mask of up to eight lanes: the numbers of its set bits, then those of the others, 4 bits each.
+constexpr auto kKeptFirst = [] {
+  std::array<uint64_t, 256> orders{};
+  for (uint32_t mask = 0; mask < orders.size(); ++mask) {
+    uint32_t at = 0;
+    for (const uint32_t wanted : {1U, 0U}) {
+      for (uint64_t lane = 0; lane < 8; ++lane) {
+        if (((mask >> lane) & 1) == wanted) orders[mask] |= lane << (4 * at++);
+      }
+    }
+  }
+  return orders;
+}();
+
+// Vectors are ordered in a register and stored whole: a store of the kept lanes alone takes some
+// hundred cycles on Zen 4. What a store has too many, the next one overwrites.
+void compact_words(const uint64_t* from, const uint8_t* keep, int32_t count, uint64_t* to) {
+  const hn::CappedTag<uint64_t, 8> lanes;
+  const auto width = static_cast<int32_t>(hn::Lanes(lanes));
+  constexpr uint64_t kGatherBits = 0x0102040810204080;  // byte i, which is 0 or 1, to bit 56 + i
+  const auto shifts = hn::ShiftLeft<2>(hn::Iota(lanes, 0));
+  const auto lane_bits = hn::Set(lanes, static_cast<uint64_t>(width - 1));
+  int32_t kept = 0;
+  int32_t i = 0;
+  for (; i + width <= count; i += width) {
+    uint64_t bytes = 0;
+    std::memcpy(&bytes, keep + i, static_cast<size_t>(width));
+    const uint64_t mask = (bytes * kGatherBits) >> 56;
+    const auto order = hn::And(hn::Shr(hn::Set(lanes, kKeptFirst[mask]), shifts), lane_bits);
+    const auto words = hn::LoadU(lanes, from + i);
+    hn::StoreU(hn::TableLookupLanes(words, hn::IndicesFromVec(lanes, order)), lanes, to + kept);
+    kept += std::popcount(mask);
+  }
+  for (; i < count; ++i) {
+    to[kept] = from[i];
+    kept += keep[i];
+  }
+}
+
 }  // namespace crossdock::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
@@ -150,6 +193,7 @@ HWY_EXPORT(words_descend);
 HWY_EXPORT(word_sum);
 HWY_EXPORT(any_is_zero);
 HWY_EXPORT(shift_distances);
+HWY_EXPORT(compact_words);
 
 }  // namespace
 
@@ -176,6 +220,9 @@ bool any_is_zero(const uint32_t* numbers, int32_t count) {
 }
 void shift_distances(const uint64_t* from, uint64_t base, int shift, int32_t count, uint64_t* to) {
   HWY_DYNAMIC_DISPATCH(shift_distances)(from, base, shift, count, to);
+}
+void compact_words(const uint64_t* from, const uint8_t* keep, int32_t count, uint64_t* to) {
+  HWY_DYNAMIC_DISPATCH(compact_words)(from, keep, count, to);
 }
 
 }  // namespace crossdock

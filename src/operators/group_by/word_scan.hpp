@@ -1,5 +1,5 @@
 // What a block of words looks like as a whole: range, magnitude, order; and words as distances from the
-// smallest. Compiled per instruction set.
+// smallest, or without those that are left out. Compiled per instruction set.
 #pragma once
 
 #include <cstdint>
@@ -31,6 +31,10 @@ bool any_is_zero(const uint32_t* numbers, int32_t count);
 
 // to[i] = (from[i] - base) << shift, shift < 64.
 void shift_distances(const uint64_t* from, uint64_t base, int shift, int32_t count, uint64_t* to);
+
+// The words whose byte in `keep` is 1 (others are 0), in their order. `to` may be `from`, and has room for
+// `count`: what follows the kept ones there is anything.
+void compact_words(const uint64_t* from, const uint8_t* keep, int32_t count, uint64_t* to);
 
 // Asks for words that will be read soon. They need not exist. The passes over one block are too short for
 // the hardware to see where the next begins; asked for, it arrives while this one is looked up.
