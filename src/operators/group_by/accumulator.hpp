@@ -19,8 +19,8 @@
 
 namespace crossdock {
 
-constexpr int32_t kGroupRows =
-    1024;  // rows of a block: words, groups and values stay in first-level cache
+// Rows of a block: words, groups and values stay in the first-level cache.
+constexpr int32_t kGroupRows = 1024;
 
 // Values of an aggregate's argument for the rows of a block.
 struct InputLane {

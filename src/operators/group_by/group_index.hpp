@@ -29,7 +29,7 @@ class GroupIndex {
 
   // groups[i] = the number of row i's key, new keys getting new numbers. If `missed` is given and
   // there is no room for new keys, rows without a group go there, and their groups[i] is
-  // overflow_group(). block.rows <= kGroupRows.
+  // HashIndex::kOverflowGroup. block.rows <= kGroupRows.
   virtual Status assign(const KeyBlock& block, uint32_t* groups, MissedRows* missed) = 0;
 
   // All numbers given so far are below.

@@ -1,9 +1,10 @@
-// What the phases of one run share, and the two-phase run itself.
+// What the phases of one run share, and the two ways to run: in two phases, or over sorted input.
 //
 // Phase one: every worker takes morsels. Rows go into the worker's own table, into its scatter, or into
 // the table as far as it holds them and from there into the scatter. Phase two: partition by partition,
 // what the tables hold of it and what was scattered into it come together in one table within the
-// second-level cache, whose groups leave as result rows.
+// second-level cache, whose groups leave as result rows. A large scatter into fresh memory does both
+// for the lower half of the partitions first, then for the upper one.
 #pragma once
 
 #include <memory>
@@ -44,12 +45,11 @@ struct GroupRun : OperatorRun {
   std::unique_ptr<GroupIndex> make_index() const;
 };
 
-// Both emit every group and set profile->result_rows.
-Status run_two_phases(GroupRun& run);
 // Whether packed keys ascend, or descend, from row to row of the whole input. Stops at the first that
 // does neither. Needs packed keys of 64 bits.
 Result<bool> keys_are_in_order(GroupRun& run);
-// Needs keys in order.
-Status run_sorted(GroupRun& run);
+// Both emit every group and set profile->result_rows.
+Status run_two_phases(GroupRun& run);
+Status run_sorted(GroupRun& run);  // needs keys in order
 
 }  // namespace crossdock

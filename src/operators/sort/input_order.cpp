@@ -13,7 +13,6 @@ namespace {
 constexpr int kPlaces = 64;  // looked at before anything is read in full
 constexpr int32_t kPlaceRows = 16;
 constexpr int32_t kCheckRows = 1024;
-constexpr int kHeldPerWorker = 64;
 
 // The last row of the morsel before `index`.
 RowRef row_before(const std::vector<Morsel>& morsels, size_t index) {
@@ -122,16 +121,15 @@ Result<bool> check_order(SortRun& sort, SortStrategy order) {
 
 namespace {
 
-// Rows [begin, end) of a morsel as slices of the input.
+// The wanted rows of a morsel as slices of the input.
 Status pass_through(const SortRun& sort,
                     const Morsel& morsel,
-                    int64_t begin,
-                    int64_t end,
+                    RowSpan wanted,
                     const std::function<Status(Batch)>& put) {
-  for (int64_t at = begin; at < end; at += sort.batch_rows) {
+  for (int64_t at = wanted.begin; at < wanted.end; at += sort.batch_rows) {
     Batch batch;
     batch.schema = sort.schema;
-    batch.rows = std::min(sort.batch_rows, end - at);
+    batch.rows = std::min(sort.batch_rows, wanted.end - at);
     batch.owner = sort.store;
     for (const SortOutput& output : sort.spec->output) {
       const ColumnView& column = morsel.batch->columns[output.column];
@@ -169,13 +167,11 @@ Status run_in_order(SortRun& sort, SortStrategy order) {
       [&](int, int64_t part, OrderedEmitter& out) -> Status {
         const auto index = static_cast<size_t>(reversed ? count - 1 - part : part);
         const Morsel& morsel = morsels[index];
-        const int64_t begin = std::max<int64_t>(0, sort.first_row - first_row[index]);
-        const int64_t end = std::min<int64_t>(morsel.rows, sort.end_row - first_row[index]);
-        if (begin >= end) return {};
+        const RowSpan wanted = sort.wanted_of(first_row[index], morsel.rows);
+        if (wanted.is_empty()) return {};
         if (passes) {
-          return pass_through(sort, morsel, begin, end, [&](Batch batch) {
-            return out.put(part, std::move(batch));
-          });
+          return pass_through(
+              sort, morsel, wanted, [&](Batch batch) { return out.put(part, std::move(batch)); });
         }
         std::vector<RowRef> refs(static_cast<size_t>(morsel.rows));
         for (int32_t i = 0; i < morsel.rows; ++i) {
@@ -184,7 +180,7 @@ Status run_in_order(SortRun& sort, SortStrategy order) {
         SortedRows rows;
         rows.rows = morsel.rows;
         rows.refs = refs.data();
-        return output.emit(rows, begin, end, part, out);
+        return output.emit(rows, wanted.begin, wanted.end, part, out);
       }));
   sort.run->profile->result_rows = emitter.rows();
   sort.note("passes", int64_t{0});

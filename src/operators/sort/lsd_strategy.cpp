@@ -18,7 +18,6 @@ namespace crossdock {
 namespace {
 
 constexpr int64_t kPartRows = 1 << 18;
-constexpr int kHeldPerWorker = 64;
 constexpr int32_t kBlockRows = kLaneBlockRows;
 
 struct Lanes {
@@ -223,9 +222,8 @@ Status run_lsd(SortRun& sort) {
                              SortedRows rows;
                              rows.rows = ends[part] - first;
                              rows.words = lsd.words() + first;
-                             const int64_t begin = std::max<int64_t>(0, sort.first_row - first);
-                             const int64_t end = std::min(rows.rows, sort.end_row - first);
-                             if (begin >= end) return {};
+                             const RowSpan wanted = sort.wanted_of(first, rows.rows);
+                             if (wanted.is_empty()) return {};
                              if (!only_words) {
                                RowRef* const refs = lsd.refs() + first;
                                if (!sort.keys.is_exact()) {
@@ -234,7 +232,7 @@ Status run_lsd(SortRun& sort) {
                                }
                                rows.refs = refs;
                              }
-                             return output.emit(rows, begin, end, part, out);
+                             return output.emit(rows, wanted.begin, wanted.end, part, out);
                            }));
   sort.run->profile->result_rows = emitter.rows();
   lsd.note();

@@ -13,8 +13,6 @@
 namespace crossdock {
 namespace {
 
-constexpr int kHeldPerWorker = 64;  // batches that wait for their turn
-
 // Sorts a group's ranges and hands them out together: its lanes become the result's columns.
 class GroupFinisher {
  public:

@@ -13,6 +13,8 @@
 
 namespace crossdock {
 
+constexpr int kHeldPerWorker = 64;  // batches that wait for their turn
+
 // Rows [begin, end) of some.
 struct RowSpan {
   int64_t begin = 0;

@@ -83,6 +83,26 @@ Result<Block> SortedOutput::get(int64_t bytes) const {
   return sort_->memory->get(bytes, "sort: columns of the result");
 }
 
+// Bytes that are 0 or 1 as bits, which `owners` keep; *ones = how many are 1.
+Result<const uint8_t*> SortedOutput::pack(const uint8_t* bytes,
+                                          int64_t rows,
+                                          Owners& owners,
+                                          int64_t* ones) const {
+  CD_ASSIGN(Block bits, get((rows + 63) / 64 * 8));
+  *ones = pack_bits(bytes, rows, bits.data());
+  const uint8_t* data = bits.data();
+  owners.push_back(std::make_shared<Block>(std::move(bits)));
+  return data;
+}
+
+Status SortedOutput::set_validity(ColumnView& column, const uint8_t* valid, Owners& owners) const {
+  int64_t ones = 0;
+  CD_ASSIGN(column.validity, pack(valid, column.length, owners, &ones));
+  column.null_count = column.length - ones;
+  if (column.null_count == 0) column.validity = nullptr;
+  return {};
+}
+
 Result<ColumnView> SortedOutput::lane_column(const SortColumn& column,
                                              const SortedRows& rows,
                                              Owners& owners) const {
@@ -90,21 +110,12 @@ Result<ColumnView> SortedOutput::lane_column(const SortColumn& column,
   view.length = rows.rows;
   view.values = rows.lanes[column.lane];
   view.dictionary = sort_->store->column(column.column).dictionary;
-  const auto pack = [&](int lane, int64_t* ones) -> Result<const uint8_t*> {
-    CD_ASSIGN(Block bits, get((rows.rows + 63) / 64 * 8));
-    *ones = pack_bits(rows.lanes[lane], rows.rows, bits.data());
-    const uint8_t* data = bits.data();
-    owners.push_back(std::make_shared<Block>(std::move(bits)));
-    return data;
-  };
   int64_t ones = 0;
   if (is_bits(column.field)) {
-    CD_ASSIGN(view.values, pack(column.lane, &ones));
+    CD_ASSIGN(view.values, pack(rows.lanes[column.lane], rows.rows, owners, &ones));
   }
   if (column.valid_lane >= 0) {
-    CD_ASSIGN(view.validity, pack(column.valid_lane, &ones));
-    view.null_count = rows.rows - ones;
-    if (view.null_count == 0) view.validity = nullptr;
+    CD_TRY(set_validity(view, rows.lanes[column.valid_lane], owners));
   }
   return view;
 }
@@ -140,22 +151,11 @@ Result<ColumnView> SortedOutput::word_column(const SortColumn& column,
     }
   }
   view.values = out;
-  const auto keep_bits = [&](const uint8_t* bytes, int64_t* ones) -> Result<const uint8_t*> {
-    CD_ASSIGN(Block packed, get((rows.rows + 63) / 64 * 8));
-    *ones = pack_bits(bytes, rows.rows, packed.data());
-    const uint8_t* data = packed.data();
-    owners.push_back(std::make_shared<Block>(std::move(packed)));
-    return data;
-  };
   int64_t ones = 0;
   if (bits) {
-    CD_ASSIGN(view.values, keep_bits(out, &ones));
+    CD_ASSIGN(view.values, pack(out, rows.rows, owners, &ones));
   }
-  if (valid.bytes() > 0) {
-    CD_ASSIGN(view.validity, keep_bits(valid.data(), &ones));
-    view.null_count = rows.rows - ones;
-    if (view.null_count == 0) view.validity = nullptr;
-  }
+  if (valid.bytes() > 0) CD_TRY(set_validity(view, valid.data(), owners));
   if (!bits && !in_place) owners.push_back(std::make_shared<Block>(std::move(values)));
   return view;
 }

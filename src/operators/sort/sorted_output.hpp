@@ -16,8 +16,8 @@ struct SortedRows {
   uint64_t* words = nullptr;     // lane 0; nullptr if no column comes from it
   const RowRef* refs = nullptr;  // nullptr if no column needs them
   std::vector<uint8_t*> lanes;   // by lane of the layout
-  std::shared_ptr<std::vector<Block>>
-      blocks;  // of the lanes; those the result does not use are freed
+  // Of the lanes; those that the result does not use are freed.
+  std::shared_ptr<std::vector<Block>> blocks;
 };
 
 // Thread-safe to use. The run and the layout must outlive it.
@@ -53,6 +53,11 @@ class SortedOutput {
                         std::vector<ColumnView>& columns,
                         Owners& owners) const;
   Result<Block> get(int64_t bytes) const;
+  Result<const uint8_t*> pack(const uint8_t* bytes,
+                              int64_t rows,
+                              Owners& owners,
+                              int64_t* ones) const;
+  Status set_validity(ColumnView& column, const uint8_t* valid, Owners& owners) const;
 
   const SortRun* sort_;
   const SortLayout* layout_;
