@@ -23,8 +23,8 @@ std::string graph_to_json(const InfrastructureGraph& graph, int indent = -1);
 
 // The reverse. What a file says is simplified and validated like anything else (make_shape), so parallel links and
 // several NVSwitches may be written as they are.
-// Error kInvalidTopology, with the place ("shapes[0].edges[3].bytes_per_s"): no JSON; another format or version; a field
-// that is missing, unknown (with the nearest name), twice there, or of another type; a name that no vertex has; a
+// Error kInvalidTopology, with the place ("shapes[0].edges[3].bytes_per_s"): no JSON; another format or version; a
+// field that is missing, unknown (with the nearest name), twice there, or of another type; a name that no vertex has; a
 // shape without a server; more than kGraphTextBytesMax bytes; whatever make_shape and add_server refuse.
 Result<InfrastructureGraph> graph_from_json(std::string_view text);
 
