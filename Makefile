@@ -4,7 +4,7 @@ SETUP := $(PYTHON) tools/setup.py
 BIN := .venv/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help run test bench-join bench-operators lint format clean
+.PHONY: help run test bench-join bench-operators bench-control lint format clean
 
 help:  ## list the commands
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1|\2/p' Makefile | awk -F'|' '{ printf "make %-15s %s\n", $$1, $$2 }'
@@ -24,6 +24,10 @@ bench-join:  ## measure the join against DuckDB, Polars and DataFusion
 bench-operators:  ## measure group-by, sort and merge join against five engines
 	@$(SETUP) dev
 	@$(BIN)/python bench operators
+
+bench-control:  ## measure how long the planning of channels takes
+	@$(SETUP) dev
+	@$(BIN)/python bench control
 
 lint:  ## run the checks of text and types only
 	@$(SETUP) tools

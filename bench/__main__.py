@@ -1,4 +1,4 @@
-"""The benches: `python bench join` and `python bench operators`; then `--help`.
+"""The benches: `python bench join`, `operators` or `control`; then `--help`.
 
 Exit status: 0 all results agree (whether or not the bars are met), 1 two engines disagree or a row
 died, 2 wrong usage.
@@ -11,16 +11,21 @@ from importlib import import_module
 
 from harness.command import Bench, main
 
-BENCHES = ("join", "operators")
+BENCHES = ("join", "operators")  # engines beside engines
+PLANNING = "control"  # ours beside plain algorithms
 
 
-def opened(arguments: list[str]) -> Bench:
-    if not arguments or arguments[0] not in BENCHES:
+def run(arguments: list[str]) -> int:
+    if not arguments or arguments[0] not in (*BENCHES, PLANNING):
         print(__doc__)
-        raise SystemExit(0 if arguments in (["--help"], ["-h"]) else 2)
-    bench: Bench = import_module(f"{arguments[0]}.workloads").BENCH
-    return bench
+        return 0 if arguments in (["--help"], ["-h"]) else 2
+    workloads = import_module(f"{arguments[0]}.workloads")
+    if arguments[0] == PLANNING:
+        status: int = workloads.main(arguments[1:])
+        return status
+    bench: Bench = workloads.BENCH
+    return main(bench, arguments[1:])
 
 
 if __name__ == "__main__":
-    sys.exit(main(opened(sys.argv[1:]), sys.argv[2:]))
+    sys.exit(run(sys.argv[1:]))

@@ -1,10 +1,13 @@
-# One program per bench/**/*_bench.cpp, linked with every room; run them from a release build only.
+# One program per bench/<room's folder>/*_bench.cpp, linked with that room and what it stands on; run them from a release
+# build only.
 get_property(rooms GLOBAL PROPERTY CROSSDOCK_ROOMS)
-list(TRANSFORM rooms PREPEND crossdock_)
-file(GLOB_RECURSE programs CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/bench/*_bench.cpp")
-foreach(program IN LISTS programs)
-  cmake_path(GET program STEM target)
-  add_executable(${target} "${program}")
-  crossdock_warnings(${target} PRIVATE)
-  target_link_libraries(${target} PRIVATE ${rooms})
+foreach(room IN LISTS rooms)
+  string(REPLACE "_" "/" folder "${room}")
+  file(GLOB programs CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/bench/${folder}/*_bench.cpp")
+  foreach(program IN LISTS programs)
+    cmake_path(GET program STEM target)
+    add_executable(${target} "${program}")
+    crossdock_warnings(${target} PRIVATE)
+    target_link_libraries(${target} PRIVATE crossdock_${room})
+  endforeach()
 endforeach()

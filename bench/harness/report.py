@@ -51,13 +51,17 @@ def best_peer(peers: dict[str, float], counted: list[str]) -> tuple[str, float] 
 def seconds(value: float | None) -> str:
     if value is None:
         return "-"
+    if value < 1e-4:
+        return f"{value * 1e6:.1f} us"
     return f"{value * 1e3:.2f} ms" if value < 0.1 else f"{value:.3f} s"
 
 
 def amount(row: Row, value: float | None) -> str:
     if row["unit"] == "s":
         return seconds(value)
-    return "-" if value is None else f"{value / 2**30:.2f} GiB"
+    if value is None:
+        return "-"
+    return f"{value / 2**30:.2f} GiB" if value >= 2**27 else f"{value / 2**10:.0f} KiB"
 
 
 def cells(row: Row) -> list[str]:

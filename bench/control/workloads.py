@@ -1,0 +1,254 @@
+"""The rows of the control bench: channels among all GPUs of machines from the catalogue.
+
+The work is done by a C++ program, bench/control/optimizer/planning_bench.cpp, which is built first
+and started once per row. Adding a row is adding an entry to `WORKS`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import resource
+import subprocess
+import sys
+import time
+from dataclasses import dataclass
+from fnmatch import fnmatch
+from pathlib import Path
+from typing import Any
+
+from harness import measure
+from harness.engines import OURS
+from harness.measure import Sample, Series
+from harness.report import Row, best_peer, header, machine, print_row, summary, verdict, write_json
+from harness.work import Bar
+
+ROOT = Path(__file__).resolve().parents[2]
+PROGRAM = "planning_bench"
+IDLE_WAIT_S = 10.0
+ROW_LIMIT_S = 300
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlanningWork:
+    """A channel from each of `endpoints` GPUs to each of them.
+
+    `what` is a first channel, with an optimizer that knows nothing, or a second one over the same
+    endpoints. `baselines` are forms of plain Edmonds-Karp on the whole graph, run once if they are
+    `slow`. `memory_of` makes it a row of bytes: at most in proportion to that many endpoints.
+    """
+
+    name: str
+    title: str
+    machine: str
+    endpoints: int
+    bar: Bar
+    what: str = "first"
+    baselines: tuple[str, ...] = ()
+    slow: bool = False
+    memory_of: tuple[str, int] | None = None
+
+
+WORKS = (
+    PlanningWork(
+        name="first-100",
+        title="channel among 100 GPUs, 13 DGX A100",
+        machine="dgx-a100:13",
+        endpoints=100,
+        bar=Bar(at_most_s=1e-3),
+        baselines=("joint", "pairs"),
+        slow=True,
+    ),
+    PlanningWork(
+        name="first-1024",
+        title="channel among 1,024 GPUs, 128 HGX H100",
+        machine="superpod-h100:128",
+        endpoints=1024,
+        bar=Bar(at_most_s=10e-3),
+        baselines=("joint",),
+        slow=True,
+    ),
+    PlanningWork(
+        name="first-16384",
+        title="channel among 16,384 GPUs, 2,048 HGX H100",
+        machine="superpod-h100:2048",
+        endpoints=16384,
+        bar=Bar(at_most_s=150e-3),
+    ),
+    PlanningWork(
+        name="second-100",
+        title="same 100 GPUs again, beside the first",
+        machine="dgx-a100:13",
+        endpoints=100,
+        bar=Bar(ratio=10.0),
+        what="second",
+    ),
+    PlanningWork(
+        name="second-16384",
+        title="same 16,384 GPUs again, beside the first",
+        machine="superpod-h100:2048",
+        endpoints=16384,
+        bar=Bar(ratio=10.0),
+        what="second",
+    ),
+    PlanningWork(
+        name="memory-16384",
+        title="plan for 16,384 GPUs, beside 16 for 1,024",
+        machine="superpod-h100:2048",
+        endpoints=16384,
+        bar=Bar(ratio=1.0),
+        memory_of=("superpod-h100:128", 1024),
+    ),
+)
+
+
+class ProgramError(Exception):
+    """The C++ program could not be built, or ended with an error."""
+
+
+def build() -> Path:
+    """The program, from the release build; a later call compiles only what has changed."""
+    commands = (
+        ["cmake", "--preset", "release"],
+        ["cmake", "--build", "--preset", "release", "--target", PROGRAM],
+    )
+    for command in commands:
+        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+        if done.returncode != 0:
+            raise ProgramError(f"`{' '.join(command)}` failed:\n{done.stdout}{done.stderr}")
+    return ROOT / "build" / "release" / PROGRAM
+
+
+def children_seconds() -> float:
+    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return usage.ru_utime + usage.ru_stime
+
+
+def call(program: Path, *arguments: object) -> tuple[dict[str, Any], float]:
+    """What the program says, and the share of all cores that others used meanwhile."""
+    busy, own, start = measure.busy_seconds(), children_seconds(), time.monotonic()
+    command = [str(program), *map(str, arguments)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=ROW_LIMIT_S)
+    wall_s = time.monotonic() - start
+    if done.returncode != 0:
+        raise ProgramError(done.stderr.strip() or f"exit status {done.returncode}")
+    foreign_s = (measure.busy_seconds() - busy) - (children_seconds() - own)
+    # Ticks are 10 ms: below two ticks the difference says nothing.
+    share = foreign_s / (wall_s * measure.CPUS) if foreign_s > 2 * measure.TICK_S else 0.0
+    said: dict[str, Any] = json.loads(done.stdout)
+    return said, share
+
+
+def empty_row(work: PlanningWork, repeat: int) -> Row:
+    return {
+        "work": work.title, "name": work.name, "unit": "s", "bar": work.bar.text(), "met": None,
+        "ours_s": None, "ours_spread": None, "peers": {}, "counted": [], "ratio": None,
+        "predicted_s": None, "mrows_per_s": None, "memcpy_fraction": None, "disturbed": False,
+        "repeats": repeat, "threads": 1,
+    }  # fmt: skip
+
+
+def time_row(program: Path, work: PlanningWork, repeat: int) -> Row:
+    machine_name, endpoints = work.machine, work.endpoints
+    samples: dict[str, list[Sample]] = {}
+    said: dict[str, Any] = {}
+    baselines = ",".join(work.baselines) or "none"
+    # Quick baselines run in every round; slow ones once, and ours alone again for its median.
+    rounds = [(1, baselines), (repeat, "none")] if work.slow else [(repeat, baselines)]
+    for count, which in rounds:
+        said, share = call(program, machine_name, endpoints, work.what, count, which)
+        for form, times in said["samples_s"].items():
+            samples.setdefault(form, []).extend(Sample(wall_s, share) for wall_s in times)
+    series = {form: Series(times) for form, times in samples.items()}
+    row = empty_row(work, repeat)
+    row["peers"] = {form: one.median_s() for form, one in series.items() if form != OURS}
+    # One joint flow names only some of the pairs, so its time is shown and not compared with.
+    row["counted"] = [form for form in row["peers"] if not form.endswith("-joint")]
+    row["ours_s"], row["ours_spread"] = series[OURS].median_s(), series[OURS].spread()
+    best = best_peer(row["peers"], row["counted"])
+    row["ratio"] = best[1] / row["ours_s"] if best else None
+    row["disturbed"] = series[OURS].disturbed()
+    row["samples_s"] = {form: [one.wall_s for one in times] for form, times in samples.items()}
+    return row | {key: value for key, value in said.items() if key != "samples_s"}
+
+
+def memory_row(program: Path, work: PlanningWork) -> Row:
+    assert work.memory_of is not None
+    large, _ = call(program, work.machine, work.endpoints, "first", 1, "none")
+    small, _ = call(program, *work.memory_of, "first", 1, "none")
+    times = work.endpoints / work.memory_of[1]
+    in_proportion = times * small["plan_bytes"]
+    row = empty_row(work, 1) | {
+        "unit": "bytes",
+        "ours_bytes": large["plan_bytes"],
+        "peer_bytes": {f"{times:g} x {work.memory_of[1]:,} GPUs": in_proportion},
+        "ratio": in_proportion / large["plan_bytes"],
+    }
+    return row | {key: value for key, value in large.items() if key != "samples_s"}
+
+
+def print_sizes(row: Row) -> None:
+    per_endpoint = row["plan_bytes"] / row["endpoints"]
+    print(
+        f"      plan {row['plan_bytes']:,} bytes, {per_endpoint:.1f} per endpoint; tables of all "
+        f"different servers {row['table_bytes']:,} bytes"
+    )
+
+
+def parse(arguments: list[str]) -> argparse.Namespace:
+    names = [work.name for work in WORKS]
+    parser = argparse.ArgumentParser(
+        prog="python bench control",
+        description="Planning of channels, beside plain Edmonds-Karp on the whole graph",
+        epilog="rows: " + ", ".join(names),
+    )
+    parser.add_argument("--repeat", type=int, default=21, help="timed rounds (default 21)")
+    parser.add_argument(
+        "--only", action="append", default=[], metavar="NAME", help="row or pattern"
+    )
+    default = ROOT / "build" / "bench" / "control.json"
+    parser.add_argument("--json", type=Path, default=default, help="report to write")
+    options = parser.parse_args(arguments)
+    if options.repeat < 1:
+        parser.error("--repeat must be positive")
+    for pattern in options.only:
+        if not any(fnmatch(name, pattern) for name in names):
+            parser.error(f"no row named {pattern!r}; rows: {', '.join(names)}")
+    return options
+
+
+def main(arguments: list[str]) -> int:
+    options = parse(arguments)
+    rows: list[Row] = []
+    failed: list[str] = []
+    facts = machine()
+    print(f"# control bench: {facts['cpu']}, {os.cpu_count()} cores, 1 thread")
+    print(header(), flush=True)
+    try:
+        program = build()
+    except ProgramError as failure:
+        print(f"bench: {failure}", file=sys.stderr)
+        return 1
+    for work in WORKS:
+        if options.only and not any(fnmatch(work.name, pattern) for pattern in options.only):
+            continue
+        if options.repeat >= 3:
+            measure.wait_until_idle(IDLE_WAIT_S)
+        try:
+            is_memory = work.memory_of is not None
+            row = (
+                memory_row(program, work) if is_memory else time_row(program, work, options.repeat)
+            )
+        except (ProgramError, subprocess.TimeoutExpired) as failure:
+            failed.append(work.name)
+            print(f"  {work.title}: FAILED, {failure}", flush=True)
+            continue
+        row["met"] = verdict(work.bar, row)
+        rows.append(row)
+        print_row(row)
+        print_sizes(row)
+    print(summary(rows))
+    write_json(options.json, "control", rows, failed)
+    print(f"# wrote {options.json}")
+    return 1 if failed else 0
