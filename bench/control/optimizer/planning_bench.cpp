@@ -3,8 +3,9 @@
 //   planning_bench MACHINE ENDPOINTS first|second ROUNDS none|joint|pairs|joint,pairs
 //
 // first: an optimizer that knows nothing plans a channel and makes the forwarding tables of every server plan. joint
-// and pairs time plain Edmonds-Karp on the whole graph beside it: one flow from all sources to all destinations, or a flow
-// for each pair. second: the same channel once more, beside the first. Exit status 1: a flow differs, or bad arguments.
+// and pairs time plain Edmonds-Karp on the whole graph beside it: one flow from all sources to all destinations, or a
+// flow for each pair. second: the same channel once more, beside the first. Exit status 1: a flow differs, or bad
+// arguments.
 #include <chrono>
 #include <cmath>
 #include <cstdio>

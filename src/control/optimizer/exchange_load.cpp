@@ -1,0 +1,137 @@
+// One server at a time: bytes inside it, bytes that leave it, bytes that come in.
+#include "control/optimizer/exchange_load.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <unordered_set>
+#include <vector>
+
+namespace crossdock {
+namespace {
+
+constexpr int kShares = 24;  // of the bytes of a pair
+constexpr int kRounds = 6;
+
+// Bytes that may take any of several paths, each a list of edges.
+struct Traffic {
+  double bytes = 0;
+  std::vector<std::vector<uint32_t>> paths;
+  std::vector<size_t> path_of_share;
+};
+
+class ServerLoad {
+ public:
+  explicit ServerLoad(const ServerShape& shape) : shape_(shape), load_(shape.edges().size(), 0.0) {}
+
+  void add(const StretchPaths& stretches, double bytes) {
+    if (bytes <= 0) return;
+    Traffic& traffic = traffic_.emplace_back();
+    traffic.bytes = bytes;
+    for (int i = 0; i < stretches.paths.size(); ++i) {
+      traffic.paths.push_back(edges_of(stretches.paths[i].vertices));
+    }
+  }
+
+  void spread() {
+    for (int round = 0; round < kRounds; ++round) {
+      for (Traffic& traffic : traffic_) place(traffic);
+    }
+  }
+
+  // The edge that takes longest.
+  uint32_t fullest() const {
+    uint32_t worst = 0;
+    for (uint32_t edge = 1; edge < load_.size(); ++edge) {
+      if (seconds(edge) > seconds(worst)) worst = edge;
+    }
+    return worst;
+  }
+
+  double seconds(uint32_t edge) const { return load_[edge] / shape_.edges()[edge].bytes_per_s; }
+
+ private:
+  std::vector<uint32_t> edges_of(std::span<const VertexIndex> vertices) const {
+    std::vector<uint32_t> edges;
+    for (size_t i = 1; i < vertices.size(); ++i) {
+      const Edge* edge = shape_.find_edge(vertices[i - 1], vertices[i]);
+      edges.push_back(static_cast<uint32_t>(edge - shape_.edges().data()));
+    }
+    return edges;
+  }
+
+  double cost_of(const std::vector<uint32_t>& path, double bytes) const {
+    double cost = 0;
+    for (const uint32_t edge : path) {
+      const double rate = shape_.edges()[edge].bytes_per_s;
+      cost += std::pow((load_[edge] + bytes) / rate, 8) - std::pow(load_[edge] / rate, 8);
+    }
+    return cost;
+  }
+
+  void place(Traffic& traffic) {
+    const double share = traffic.bytes / kShares;
+    const bool is_first = traffic.path_of_share.empty();
+    traffic.path_of_share.resize(kShares, 0);
+    for (size_t& place : traffic.path_of_share) {
+      if (!is_first) shift(traffic.paths[place], -share);
+      double best = std::numeric_limits<double>::infinity();
+      for (size_t path = 0; path < traffic.paths.size(); ++path) {
+        const double cost = cost_of(traffic.paths[path], share);
+        if (cost >= best) continue;
+        best = cost;
+        place = path;
+      }
+      shift(traffic.paths[place], share);
+    }
+  }
+
+  void shift(const std::vector<uint32_t>& path, double bytes) {
+    for (const uint32_t edge : path) load_[edge] = std::max(0.0, load_[edge] + bytes);
+  }
+
+  const ServerShape& shape_;
+  std::vector<double> load_;  // per edge, bytes
+  std::vector<Traffic> traffic_;
+};
+
+void add_inside(ServerLoad& load, const ServerPlan& plan) {
+  for (const StretchPathsPtr& paths : plan.inside) {
+    if (paths) load.add(*paths, 1);
+  }
+}
+
+}  // namespace
+
+ExchangeLoad exchange_load(const ChannelPlan& plan) {
+  ExchangeLoad result;
+  std::unordered_set<const ServerPlan*> seen;
+  for (int i = 0; i < static_cast<int>(plan.servers().size()); ++i) {
+    const ServerPlan& server = plan.server_plan(i);
+    if (!seen.insert(&server).second) continue;
+    ServerLoad inside(*server.shape);
+    add_inside(inside, server);
+    inside.spread();
+    result.inside_seconds_per_byte =
+        std::max(result.inside_seconds_per_byte, inside.seconds(inside.fullest()));
+
+    ServerLoad all(*server.shape);
+    add_inside(all, server);
+    const auto remote_to =
+        static_cast<double>(plan.destinations().size() - server.destinations.size());
+    const auto remote_from = static_cast<double>(plan.sources().size() - server.sources.size());
+    for (const StretchPathsPtr& paths : server.to_network) all.add(*paths, remote_to);
+    for (const StretchPathsPtr& paths : server.from_network) all.add(*paths, remote_from);
+    all.spread();
+    const uint32_t fullest = all.fullest();
+    if (all.seconds(fullest) <= result.seconds_per_byte) continue;
+    const Edge& edge = server.shape->edges()[fullest];
+    result.seconds_per_byte = all.seconds(fullest);
+    result.from = {plan.servers()[i], edge.from};
+    result.to = {plan.servers()[i], edge.to};
+    result.edge_bytes_per_s = edge.bytes_per_s;
+  }
+  return result;
+}
+
+}  // namespace crossdock

@@ -1,0 +1,28 @@
+// How long an exchange takes on the links that a channel may use: every source sends the same number of bytes to every
+// destination, and the bytes of a pair may be split over its paths.
+//
+// The best split is a linear program (maximum concurrent flow). Here shares of each pair are put, one by one, where
+// they cost least, and moved again for a few rounds; cost grows with the eighth power of a link's load, so that the
+// fullest link counts most. It is what a data plane that looks at queues comes to, and no exact optimum.
+#pragma once
+
+#include <cstdint>
+
+#include "control/optimizer/channel_plan.hpp"
+
+namespace crossdock {
+
+// The fullest link, and what it means for the whole exchange.
+struct ExchangeLoad {
+  double seconds_per_byte =
+      0;          // per byte that every source sends to every destination other than itself
+  Location from;  // the edge that is full first
+  Location to;
+  double edge_bytes_per_s = 0;         // its capacity
+  double inside_seconds_per_byte = 0;  // the same, of bytes between endpoints of one server alone
+};
+
+// O(different server plans x pairs in a server). All zero for a channel from one vertex to itself.
+ExchangeLoad exchange_load(const ChannelPlan& plan);
+
+}  // namespace crossdock
