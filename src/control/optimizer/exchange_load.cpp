@@ -108,7 +108,7 @@ ExchangeLoad exchange_load(const ChannelPlan& plan) {
   std::unordered_set<const ServerPlan*> seen;
   for (int i = 0; i < static_cast<int>(plan.servers().size()); ++i) {
     const ServerPlan& server = plan.server_plan(i);
-    if (!seen.insert(&server).second) continue;
+    if (!seen.insert(&server).second || server.shape->edges().empty()) continue;
     ServerLoad inside(*server.shape);
     add_inside(inside, server);
     inside.spread();

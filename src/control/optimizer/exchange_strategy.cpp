@@ -94,8 +94,9 @@ const ExchangeForm* fastest(const std::vector<ExchangeForm>& forms, auto&& fits)
 
 std::string reason_for_mode(const ExchangeChoice& choice, const ExchangeTask& task) {
   const ExchangeForm& chosen = choice.chosen;
-  const ExchangeForm* other =
-      fastest(choice.considered, [&](const ExchangeForm& f) { return f.mode != chosen.mode; });
+  const ExchangeForm* other = fastest(choice.considered, [&](const ExchangeForm& form) {
+    return form.mode != chosen.mode && form.levels == chosen.levels;
+  });
   if (other == nullptr) {
     return task.is_counted ? "streaming, as there is no room for all rows at a destination"
                            : "streaming, as rows are still coming and cannot be counted";
@@ -111,8 +112,9 @@ std::string reason_for_mode(const ExchangeChoice& choice, const ExchangeTask& ta
 
 std::string reason_for_levels(const ExchangeChoice& choice, const Shape& shape) {
   const ExchangeForm& chosen = choice.chosen;
-  const ExchangeForm* other =
-      fastest(choice.considered, [&](const ExchangeForm& f) { return f.levels != chosen.levels; });
+  const ExchangeForm* other = fastest(choice.considered, [&](const ExchangeForm& form) {
+    return form.levels != chosen.levels && form.mode == chosen.mode;
+  });
   if (other == nullptr) {
     return shape.servers > 1 ? "one level, as no server has two destinations"
                              : "one level, as there is one server";

@@ -239,14 +239,19 @@ Status TransferOptimizer::check_endpoints(Endpoints sorted, const char* what) co
     const auto [server, vertex] = sorted[i];
     if (server >= servers || vertex >= managed_count(graph_->shape(server))) {
       const bool exists = server < servers && vertex < graph_->shape(server).vertex_count();
-      return make_error(
-          ErrorCode::kInvalidArgument,
-          "{} {} of server {} {}; endpoints are the CPUs and GPUs of {} servers",
-          what,
-          exists ? graph_->shape(server).vertex(vertex).name : fmt::format("vertex {}", vertex),
-          server,
-          exists ? "cannot hold data" : "does not exist",
-          servers);
+      if (!exists) {
+        return make_error(ErrorCode::kInvalidArgument,
+                          "{} vertex {} of server {} does not exist; there are {} servers",
+                          what,
+                          vertex,
+                          server,
+                          servers);
+      }
+      return make_error(ErrorCode::kInvalidArgument,
+                        "{} {} cannot hold data, being a {}; take a CPU or a GPU",
+                        what,
+                        graph_->full_name(sorted[i]),
+                        kind_name(graph_->shape(server).kind(vertex)));
     }
     if (i > 0 && sorted[i] == sorted[i - 1]) {
       return make_error(ErrorCode::kInvalidArgument,

@@ -53,10 +53,14 @@ TEST(ExchangeLoad, IsBoundByTheNicsBetweenServers) {
 }
 
 TEST(ExchangeLoad, IsNothingForAVertexAlone) {
-  const auto graph = servers_of(figure_5a(), 1);
-  TransferOptimizer optimizer(graph);
-  const std::vector<Location> gpu = {at(*graph, "gpu0")};
-  EXPECT_EQ(exchange_load(*optimizer.plan(gpu, gpu).value()).seconds_per_byte, 0);
+  ServerParts one_cpu;
+  one_cpu.add(VertexKind::kCpu, "cpu0");
+  for (const ServerParts& parts : {figure_5a(), one_cpu}) {
+    const auto graph = servers_of(parts, 1);
+    TransferOptimizer optimizer(graph);
+    const std::vector<Location> cpu = {at(*graph, "cpu0")};
+    EXPECT_EQ(exchange_load(*optimizer.plan(cpu, cpu).value()).seconds_per_byte, 0);
+  }
 }
 
 ExchangeChoice choice_of(const ChannelPlan& plan, const ExchangeTask& task) {

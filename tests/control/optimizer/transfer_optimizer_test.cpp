@@ -212,7 +212,8 @@ TEST(TransferOptimizer, SaysWhatIsWrongWithEndpoints) {
   EXPECT_THAT(error_of(optimizer, {}, {gpu}), HasSubstr("CD-105 a channel with 0 sources"));
   EXPECT_THAT(error_of(optimizer, {gpu}, gpus), HasSubstr("4 destinations: it needs 1 to 2"));
   EXPECT_THAT(error_of(optimizer, {gpu, gpu}, {gpu}), HasSubstr("node1/gpu1 is named twice"));
-  EXPECT_THAT(error_of(optimizer, {nic}, {gpu}), HasSubstr("nic0 of server 1 cannot hold data"));
+  EXPECT_THAT(error_of(optimizer, {nic}, {gpu}),
+              HasSubstr("node1/nic0 cannot hold data, being a nic;"));
   EXPECT_THAT(error_of(optimizer, {{9, 0}}, {gpu}),
               HasSubstr("vertex 0 of server 9 does not exist"));
   EXPECT_THAT(error_of(optimizer, {{0, 99}}, {gpu}), HasSubstr("vertex 99 of server 0 does not"));
