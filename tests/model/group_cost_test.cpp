@@ -45,6 +45,22 @@ TEST(GroupCost, PrefersTablesToArraysWhereGroupsLieApart) {
   EXPECT_GT(table_s(shape), dense_s());
 }
 
+TEST(GroupCost, ChargesAScanOnlyForRangesThatNobodyKnows) {
+  const auto scans = [](const GroupCost& cost) { return cost.phases[0].name == "scan key ranges"; };
+  GroupShape shape = shape_of(100);
+  shape.range_bits = 7;
+  for (const bool known : {false, true}) {
+    shape.ranges_known = known;
+    shape.packs = false;
+    EXPECT_EQ(scans(table_group_cost(shape, Machine{}, GroupRates{})), !known);
+    EXPECT_EQ(scans(dense_group_cost(shape, Machine{}, GroupRates{})), !known);
+    EXPECT_EQ(scans(radix_group_cost(shape, Machine{}, GroupRates{})), !known);
+    shape.packs = true;
+    EXPECT_FALSE(scans(table_group_cost(shape, Machine{}, GroupRates{})));
+    EXPECT_EQ(scans(dense_group_cost(shape, Machine{}, GroupRates{})), !known);
+  }
+}
+
 TEST(GroupCost, PrefersTheHeavyTableWhereFewKeysHaveMostRows) {
   GroupShape shape = shape_of(5'000'000);
   const auto adaptive_s = [&] {
