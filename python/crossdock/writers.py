@@ -73,7 +73,7 @@ def write_file(
     require_target(path, ())
     target = Path(path).expanduser()
     rows = 0
-    with _path_errors(target), replacing(target) as partial:
+    with replacing(target) as partial:
         try:
             # Views are a type for memory; as strings any reader of the file understands them.
             plain = plain_schema(schema)

@@ -34,6 +34,12 @@ class ServerPlan {
     const VertexIndex center = parts.add(VertexKind::kNvswitch, "nvswitch");
     for (const VertexIndex vertex : gpu) parts.connect(vertex, center, per_gpu);
   }
+  // Every pair of GPUs.
+  void mesh(const Edge& link) {
+    for (size_t a = 0; a < gpu.size(); ++a) {
+      for (size_t b = a + 1; b < gpu.size(); ++b) parts.connect(gpu[a], gpu[b], link);
+    }
+  }
   void attach(VertexIndex parent, VertexIndex child, const Edge& link) {
     parts.connect(parent, child, link);
     Vertex& device = parts.vertices[child];
@@ -201,11 +207,7 @@ ServerParts h100_mesh(int gpus, int nics) {
     plan.attach(plan.cpu[0], plan.nic[i], lanes);
     for (const VertexIndex gpu : plan.gpu) plan.direct(plan.nic[i], gpu, lanes);
   }
-  for (size_t a = 0; a < plan.gpu.size(); ++a) {
-    for (size_t b = a + 1; b < plan.gpu.size(); ++b) {
-      plan.parts.connect(plan.gpu[a], plan.gpu[b], nvlink_link(4, 6));
-    }
-  }
+  plan.mesh(nvlink_link(4, 6));
   return std::move(plan.parts);
 }
 
@@ -224,10 +226,7 @@ ServerParts nvlink_mesh_server() {
   plan.gpus(4, "NVIDIA A100", 0);
   plan.switches(2);
   plan.pcie_tree(pcie_link(4, 16), false);
-  for (size_t a = 0; a < 4; ++a) {
-    for (size_t b = a + 1; b < 4; ++b)
-      plan.parts.connect(plan.gpu[a], plan.gpu[b], nvlink_link(3, 2));
-  }
+  plan.mesh(nvlink_link(3, 2));
   return std::move(plan.parts);
 }
 

@@ -2,6 +2,7 @@
 #include "control/optimizer/transfer_optimizer.hpp"
 
 #include <algorithm>
+#include <map>
 #include <unordered_map>
 #include <utility>
 

@@ -81,45 +81,56 @@ int64_t TableGroupBy::batch_rows(const RowSink& sink) const {
   return sink.batch_rows_wanted() > 0 ? sink.batch_rows_wanted() : kResultBatchRows;
 }
 
+// The exact ranges of columns, by one pass over their rows.
+Result<std::vector<KeyColumnRange>> TableGroupBy::scan_columns(
+    GroupRun& run, const char* phase, const std::vector<int>& columns) const {
+  std::vector<std::vector<KeyColumnRange>> own(run.workers());
+  for (auto& of_worker : own) of_worker.resize(columns.size());
+  CD_TRY(run.for_morsels(phase, morsels_, [&](int worker, const Morsel& morsel) {
+    for (size_t c = 0; c < columns.size(); ++c) {
+      KeyColumnRange range = own[worker][c];
+      KeyRangeScanner scanner(store_->schema()->fields[columns[c]].type, &range);
+      for (int32_t at = 0; at < morsel.rows; at += kGroupRows) {
+        scanner.scan(morsel.batch->columns[columns[c]],
+                     morsel.begin + at,
+                     std::min(kGroupRows, morsel.rows - at));
+      }
+      own[worker][c] = range;
+    }
+    return Status();
+  }));
+  std::vector<KeyColumnRange> ranges(columns.size());
+  for (size_t c = 0; c < columns.size(); ++c) {
+    for (const auto& of_worker : own) merge_ranges(of_worker[c], ranges[c]);
+    ranges[c].known = true;
+  }
+  return ranges;
+}
+
 // The range of every key column; only columns whose range nobody knows are read.
-Result<std::vector<KeyColumnRange>> TableGroupBy::scan_ranges(GroupRun& run) const {
+Result<std::vector<KeyColumnRange>> TableGroupBy::key_ranges(GroupRun& run) const {
   std::vector<KeyColumnRange> ranges(spec_.keys.size());
   std::vector<size_t> unknown;
+  std::vector<int> columns;
   for (size_t k = 0; k < spec_.keys.size(); ++k) {
     const auto range = range_without_scan(store_->column(spec_.keys[k]));
     if (range.has_value()) {
       ranges[k] = *range;
     } else {
       unknown.push_back(k);
+      columns.push_back(spec_.keys[k]);
     }
   }
   if (unknown.empty()) return ranges;
-  std::vector<std::vector<KeyColumnRange>> own(run.workers());
-  for (auto& of_worker : own) of_worker.resize(spec_.keys.size());
-  CD_TRY(run.for_morsels("scan key ranges", morsels_, [&](int worker, const Morsel& morsel) {
-    for (const size_t k : unknown) {
-      KeyColumnRange range = own[worker][k];
-      KeyRangeScanner scanner(store_->schema()->fields[spec_.keys[k]].type, &range);
-      for (int32_t at = 0; at < morsel.rows; at += kGroupRows) {
-        scanner.scan(morsel.batch->columns[spec_.keys[k]],
-                     morsel.begin + at,
-                     std::min(kGroupRows, morsel.rows - at));
-      }
-      own[worker][k] = range;
-    }
-    return Status();
-  }));
-  for (const size_t k : unknown) {
-    for (const auto& of_worker : own) merge_ranges(of_worker[k], ranges[k]);
-    ranges[k].known = true;
-  }
+  CD_ASSIGN(const auto scanned, scan_columns(run, "scan key ranges", columns));
+  for (size_t i = 0; i < unknown.size(); ++i) ranges[unknown[i]] = scanned[i];
   return ranges;
 }
 
 Result<GroupKeyPlan> TableGroupBy::plan_keys(GroupRun& run) const {
   std::vector<KeyColumnRange> ranges(spec_.keys.size());
   if (!spec_.keys.empty() && (choice_.try_dense || !sample_.packs)) {
-    CD_ASSIGN(ranges, scan_ranges(run));
+    CD_ASSIGN(ranges, key_ranges(run));
   }
   CD_ASSIGN(GroupKeyPlan keys, plan_group_keys(spec_.keys, *store_, ranges, environment_.seed));
   const bool narrow =
@@ -133,23 +144,9 @@ Status TableGroupBy::find_quantile_bases(GroupRun& run, AggregatePlan& plan) con
   for (PlannedAccumulator& planned : plan.accumulators) {
     if (planned.spec.kind != AccumulatorKind::kQuantileSketch) continue;
     const int column = plan.lanes[plan.inputs[planned.spec.input].lane].column;
-    const DataType& type = store_->schema()->fields[column].type;
-    if (!is_instant(type)) continue;
-    std::vector<KeyColumnRange> own(run.workers());
-    CD_TRY(run.for_morsels("scan instants", morsels_, [&](int worker, const Morsel& morsel) {
-      KeyColumnRange range = own[worker];
-      KeyRangeScanner scanner(type, &range);
-      for (int32_t at = 0; at < morsel.rows; at += kGroupRows) {
-        scanner.scan(morsel.batch->columns[column],
-                     morsel.begin + at,
-                     std::min(kGroupRows, morsel.rows - at));
-      }
-      own[worker] = range;
-      return Status();
-    }));
-    KeyColumnRange all;
-    for (const KeyColumnRange& range : own) merge_ranges(range, all);
-    planned.spec.base = static_cast<int64_t>(all.min);
+    if (!is_instant(store_->schema()->fields[column].type)) continue;
+    CD_ASSIGN(const auto ranges, scan_columns(run, "scan instants", {column}));
+    planned.spec.base = static_cast<int64_t>(ranges[0].min);
   }
   return {};
 }

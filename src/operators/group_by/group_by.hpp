@@ -34,7 +34,10 @@ class TableGroupBy final : public Operator {
   Status run_phases(OperatorRun& run) const override;
 
   TableGroupBy() = default;
-  Result<std::vector<KeyColumnRange>> scan_ranges(GroupRun& run) const;
+  Result<std::vector<KeyColumnRange>> scan_columns(GroupRun& run,
+                                                   const char* phase,
+                                                   const std::vector<int>& columns) const;
+  Result<std::vector<KeyColumnRange>> key_ranges(GroupRun& run) const;
   Result<GroupKeyPlan> plan_keys(GroupRun& run) const;
   Status find_quantile_bases(GroupRun& run, AggregatePlan& plan) const;
   GroupCourse plan_course(const GroupKeyPlan& keys) const;
