@@ -38,6 +38,7 @@ BUILD_PACKAGES = {
 TEST_PACKAGES = {
     "libgtest-dev": "the C++ tests",
     "libgmock-dev": "the C++ tests",
+    "iproute2": "hosts made of network namespaces (tools/hosts.py)",
     "libboost-graph-dev": "maximum flows that the optimizer's are compared with",
 }
 
