@@ -32,6 +32,7 @@ BUILD_PACKAGES = {
     "ninja-build": "the build",
     "libfmt-dev": "text formatting",
     "libhwy-dev": "SIMD kernels chosen at run time",
+    "libhwloc-dev": "finding CPUs, GPUs, NICs and the PCIe tree",
     "libxxhash-dev": "hashing of strings",
     "nlohmann-json3-dev": "plans and profiles as JSON",
 }

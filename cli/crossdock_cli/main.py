@@ -27,6 +27,7 @@ budget; 130 interrupted. CROSSDOCK_DEBUG=1 shows the Python trace-back of an err
         "groupby": "crossdock_cli.groupby",
         "sort": "crossdock_cli.sort",
         "partition": "crossdock_cli.partition",
+        "topo": "crossdock_cli.topo",
         "demo": "crossdock_cli.demo",
         "info": "crossdock_cli.info",
         "doctor": "crossdock_cli.doctor",

@@ -118,5 +118,6 @@ NB_MODULE(_native, module) {
   bind_group_by(module);
   bind_partition(module);
   bind_sort(module);
+  bind_topology(module);
   bind_descriptions(module);
 }

@@ -59,6 +59,7 @@ if TYPE_CHECKING:
     from crossdock.relation import Relation
     from crossdock.session import Dock, connect
     from crossdock.settings import current_settings
+    from crossdock.topology import Topology
 
     __version__: str
 
@@ -106,6 +107,7 @@ _HOMES: dict[str, tuple[str, ...]] = {
     "crossdock.relation": ("Relation",),
     "crossdock.session": ("Dock", "connect"),
     "crossdock.settings": ("current_settings",),
+    "crossdock.topology": ("Topology",),
 }
 _HOME_OF = {name: module for module, names in _HOMES.items() for name in names}
 
@@ -129,6 +131,7 @@ __all__ = [
     "Plan",
     "Profile",
     "Relation",
+    "Topology",
     "TopologyError",
     "TypeError",
     "__version__",

@@ -16,6 +16,20 @@ def settings_table() -> list[tuple[str, str, str]]:
 
 def build_info() -> dict[str, str]: ...
 def machine_info() -> dict[str, object]: ...
+def topology_machines() -> list[tuple[str, str, str, str, int, bool]]:
+    """(name, summary, source, what was assumed, servers, has a network) of the catalogue."""
+
+def topology_of_machine(name: str) -> str:
+    """The graph of "dgx-a100" or "dgx-a100:13" as JSON (docs/topology.schema.json)."""
+
+def topology_from_json(text: str) -> str:
+    """The same text in its normal form, checked."""
+
+def topology_from_hwloc(xml: str, server: str) -> tuple[str, list[tuple[str, str]]]:
+    """A graph of one server, and (probe, what it did not tell)."""
+
+def topology_of_host(server: str) -> tuple[str, list[tuple[str, str]]]:
+    """The same for this machine."""
 
 class Engine:
     """Worker threads and a memory budget in bytes; 0 means all cores and 80 % of the memory."""

@@ -26,6 +26,7 @@ constexpr ErrorInfo kErrors[] = {
     {ErrorCode::kResidualFailed, "ExpressionError", "the residual predicate raised or misfit"},
     {ErrorCode::kInvalidTopology, "TopologyError", "a description of machines breaks its rules"},
     {ErrorCode::kNoPath, "TopologyError", "nothing connects two endpoints of a channel"},
+    {ErrorCode::kProbeFailed, "TopologyError", "this machine cannot be looked at"},
     {ErrorCode::kInternal, "InternalError", "a broken promise inside Crossdock: please report"},
 };
 

@@ -25,6 +25,7 @@ enum class ErrorCode : uint16_t {
   kResidualFailed = 402,
   kInvalidTopology = 601,
   kNoPath = 602,
+  kProbeFailed = 603,
   kInternal = 901,
 };
 

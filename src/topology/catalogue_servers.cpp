@@ -88,7 +88,12 @@ class ServerPlan {
   }
 };
 
-Edge socket_link(double bytes_per_s) { return plain_link(LinkKind::kSocket, bytes_per_s); }
+// What sockets carry is links times the rate of one; how many links a product uses is hardly ever published.
+Edge socket_link(double bytes_per_s) {
+  Edge edge = plain_link(LinkKind::kSocket, bytes_per_s);
+  edge.is_assumed = true;
+  return edge;
+}
 
 struct NvlinkPair {
   int a;

@@ -83,10 +83,11 @@ struct Edge {
   VertexIndex from = 0;
   VertexIndex to = 0;
   LinkKind kind = LinkKind::kPcie;
-  int32_t width = 0;       // PCIe lanes or parallel NVLinks in use; 0 where unknown
-  int32_t full_width = 0;  // what both ends could use; 0 where unknown
-  double bytes_per_s = 0;  // in this direction
-  double latency_s = 0;    // 0 where unknown
+  int32_t width = 0;        // PCIe lanes or parallel NVLinks in use; 0 where unknown
+  int32_t full_width = 0;   // what both ends could use; 0 where unknown
+  double bytes_per_s = 0;   // in this direction
+  double latency_s = 0;     // 0 where unknown
+  bool is_assumed = false;  // the capacity was assumed, since no probe or document told it
 
   bool operator==(const Edge&) const = default;
 };

@@ -54,6 +54,7 @@ OrderedJson edges_to_json(const ServerShape& shape) {
     if (edge.latency_s > 0) json["latency_s"] = edge.latency_s;
     if (edge.width > 0) json["width"] = edge.width;
     if (edge.full_width > 0) json["full_width"] = edge.full_width;
+    if (edge.is_assumed) json["assumed"] = true;
     json["both_ways"] = is_both;
     edges.push_back(std::move(json));
   }
@@ -100,8 +101,15 @@ Result<VertexIndex> read_end(const JsonFields& fields,
 // Adds the edge to `parts`, or both directions of it.
 Status read_edge(const Json& json, std::string place, const NameTable& names, ServerParts& parts) {
   const JsonFields fields(json, std::move(place));
-  CD_TRY(fields.allow(
-      {"from", "to", "kind", "bytes_per_s", "latency_s", "width", "full_width", "both_ways"}));
+  CD_TRY(fields.allow({"from",
+                       "to",
+                       "kind",
+                       "bytes_per_s",
+                       "latency_s",
+                       "width",
+                       "full_width",
+                       "assumed",
+                       "both_ways"}));
   Edge edge;
   CD_ASSIGN(edge.from, read_end(fields, "from", names));
   CD_ASSIGN(edge.to, read_end(fields, "to", names));
@@ -115,6 +123,7 @@ Status read_edge(const Json& json, std::string place, const NameTable& names, Se
   CD_ASSIGN(const int64_t full_width, fields.integer_or("full_width", 0, 0, kServerEdgesMax));
   edge.width = static_cast<int32_t>(width);
   edge.full_width = static_cast<int32_t>(full_width);
+  CD_ASSIGN(edge.is_assumed, fields.flag_or("assumed", false));
   CD_ASSIGN(const bool is_both, fields.flag_or("both_ways", false));
   if (is_both)
     parts.connect(edge.from, edge.to, edge);

@@ -200,6 +200,7 @@ void merge_edge(Edge& edge, const Edge& parallel) {
   edge.width = has_width ? edge.width + parallel.width : 0;
   edge.full_width = has_full ? edge.full_width + parallel.full_width : 0;
   edge.bytes_per_s += parallel.bytes_per_s;
+  edge.is_assumed = edge.is_assumed || parallel.is_assumed;
   edge.latency_s = std::min(edge.latency_s, parallel.latency_s);
 }
 
@@ -208,7 +209,8 @@ void merge_edge(Edge& edge, const Edge& parallel) {
 std::vector<Edge> merge_edges(std::vector<Edge> edges) {
   std::ranges::sort(edges, [](const Edge& a, const Edge& b) {
     const auto key = [](const Edge& e) {
-      return std::tuple(e.from, e.to, -e.bytes_per_s, e.kind, e.latency_s, e.width, e.full_width);
+      return std::tuple(
+          e.from, e.to, -e.bytes_per_s, e.kind, e.latency_s, e.width, e.full_width, e.is_assumed);
     };
     return key(a) < key(b);
   });
@@ -258,6 +260,7 @@ uint64_t hash_details(uint64_t hash,
   for (const Edge& edge : edges) {
     hash = mix(hash, static_cast<uint64_t>(edge.width));
     hash = mix(hash, static_cast<uint64_t>(edge.full_width));
+    hash = mix(hash, edge.is_assumed ? 1 : 0);
   }
   return hash;
 }

@@ -10,7 +10,18 @@ from typing import Any
 
 import pytest
 
-VERBS = ("join", "groupby", "sort", "partition", "demo", "info", "doctor", "config", "config list")
+VERBS = (
+    "join",
+    "groupby",
+    "sort",
+    "partition",
+    "topo",
+    "demo",
+    "info",
+    "doctor",
+    "config",
+    "config list",
+)
 
 
 @pytest.mark.parametrize("verb", ["", *VERBS])

@@ -50,6 +50,7 @@ TEST(GraphJson, DirectionsMayDiffer) {
   ServerParts parts = two_socket_parts();
   parts.edges[0].bytes_per_s = 1;
   parts.edges[1].latency_s = 3e-7;
+  parts.edges[2].is_assumed = true;
   parts.edges.pop_back();  // from the network back to nic1
   InfrastructureGraph graph;
   add(graph, "one", shape_of(std::move(parts)));

@@ -1,0 +1,81 @@
+// crossdock._native.topology_*: graphs cross as JSON, the same text that files hold.
+#include <optional>
+
+#include "bindings/operation.hpp"
+#include "topology/catalogue.hpp"
+#include "topology/discovery.hpp"
+#include "topology/graph_json.hpp"
+
+namespace crossdock::python {
+namespace {
+
+[[noreturn]] void raise(const Error& error) {
+  for (const ErrorInfo& info : error_table()) {
+    if (info.code == error.code)
+      throw Exception(code_text(error.code), std::string(info.kind), error.message);
+  }
+  throw Exception(code_text(error.code), "InternalError", error.message);
+}
+
+template <class T>
+T value_or_raise(Result<T> result) {
+  if (!result.ok()) raise(result.error());
+  return std::move(result.value());
+}
+
+nb::list machines() {
+  nb::list rows;
+  for (const CatalogueEntry& entry : catalogue()) {
+    rows.append(nb::make_tuple(nb::str(entry.name.data(), entry.name.size()),
+                               nb::str(entry.summary.data(), entry.summary.size()),
+                               nb::str(entry.source.data(), entry.source.size()),
+                               nb::str(entry.assumed.data(), entry.assumed.size()),
+                               entry.servers,
+                               entry.has_network));
+  }
+  return rows;
+}
+
+using Notes = std::vector<std::pair<std::string, std::string>>;
+
+// A discovered server as a graph of one, named `server`.
+std::pair<std::string, Notes> described(Result<Discovery> discovery, const std::string& server) {
+  Discovery found = value_or_raise(std::move(discovery));
+  Notes notes;
+  for (const ProbeNote& note : found.notes) notes.emplace_back(note.probe, note.what);
+  InfrastructureGraph graph;
+  auto shape =
+      std::make_shared<const ServerShape>(value_or_raise(make_shape(std::move(found.parts))));
+  value_or_raise(graph.add_server(server, std::move(shape)));
+  return {graph_to_json(graph), notes};
+}
+
+}  // namespace
+
+void bind_topology(nb::module_& module) {
+  module.def("topology_machines", &machines);
+  module.def(
+      "topology_of_machine",
+      [](const std::string& name) { return graph_to_json(value_or_raise(make_machine(name))); },
+      "name"_a);
+  module.def(
+      "topology_from_json",
+      [](const std::string& text) { return graph_to_json(value_or_raise(graph_from_json(text))); },
+      "text"_a);
+  module.def(
+      "topology_from_hwloc",
+      [](const std::string& xml, const std::string& server) {
+        return described(discover_from_hwloc_xml(xml), server);
+      },
+      "xml"_a,
+      "server"_a);
+  module.def(
+      "topology_of_host",
+      [](const std::string& server) {
+        nb::gil_scoped_release released;
+        return described(discover_host("/sys"), server);
+      },
+      "server"_a);
+}
+
+}  // namespace crossdock::python

@@ -1,0 +1,191 @@
+"""Machines as graphs: which devices there are, what joins them, and how much each link carries.
+
+    topology = Topology.machine("dgx-a100")      # from the catalogue; Topology.machines() lists it
+    topology = Topology.host()                   # this machine, as far as it can be asked
+    print(topology.text())
+    Path("machine.svg").write_text(topology.svg())
+
+Rates are bytes per second in each direction, by specification: what a link could carry, not what
+is free. `notes` say what could not be found out. Values are immutable; safe from any thread.
+"""
+
+from __future__ import annotations
+
+import json
+import platform
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from crossdock import _native
+from crossdock.errors import from_native, make_error
+
+if TYPE_CHECKING:
+    from crossdock.topology_advice import Warning
+
+
+@dataclass(frozen=True)
+class Machine:
+    """An entry of the catalogue. `has_network`: "name:13" stands for 13 of them."""
+
+    name: str
+    summary: str
+    source: str
+    assumed: str
+    servers: int
+    has_network: bool
+
+
+@dataclass(frozen=True)
+class Vertex:
+    """A device. Unknown texts are "", unknown numbers None."""
+
+    name: str
+    kind: str  # cpu, gpu, nic, pcie_switch, nvswitch, drive, network
+    model: str = ""
+    bus_id: str = ""
+    numa_node: int | None = None
+    rail: int | None = None
+    memory_bytes: int | None = None
+
+
+@dataclass(frozen=True)
+class Link:
+    """What joins two devices. One way only if `both_ways` is false."""
+
+    start: str
+    end: str
+    kind: str  # pcie, nvlink, c2c, socket, nic_direct, network
+    bytes_per_s: float
+    latency_s: float | None = None
+    width: int | None = None
+    full_width: int | None = None
+    assumed: bool = False
+    both_ways: bool = True
+
+    def other(self, name: str) -> str:
+        return self.end if name == self.start else self.start
+
+
+@dataclass(frozen=True)
+class Shape:
+    """The inside of a server; servers that look alike share one."""
+
+    vertices: tuple[Vertex, ...]
+    links: tuple[Link, ...]
+
+    def of_kind(self, *kinds: str) -> list[Vertex]:
+        return [vertex for vertex in self.vertices if vertex.kind in kinds]
+
+    def links_of(self, name: str, *kinds: str) -> list[Link]:
+        return [
+            link
+            for link in self.links
+            if name in (link.start, link.end) and (not kinds or link.kind in kinds)
+        ]
+
+    def counts(self) -> Counter[str]:
+        return Counter(vertex.kind for vertex in self.vertices)
+
+
+class Topology:
+    """Servers and the network that joins them."""
+
+    def __init__(self, text: str, title: str, notes: tuple[tuple[str, str], ...] = ()) -> None:
+        """`text` is what the engine wrote; use the class methods."""
+        parsed: dict[str, Any] = json.loads(text)
+        self._parsed = parsed
+        self._knows_nic_direct = True
+        self.title = title
+        self.notes = notes  # (probe, what it could not tell)
+        self.shapes = tuple(_shape(shape) for shape in parsed["shapes"])
+        self.servers: tuple[tuple[str, Shape], ...] = tuple(
+            (server["name"], self.shapes[server["shape"]]) for server in parsed["servers"]
+        )
+
+    @staticmethod
+    def machines() -> list[Machine]:
+        """The catalogue."""
+        return [Machine(*row) for row in _native.topology_machines()]
+
+    @classmethod
+    def machine(cls, name: str) -> Topology:
+        """A machine of the catalogue: "dgx-a100", or "dgx-a100:13" for 13 of them on one network.
+
+        Errors: TopologyError (not in the catalogue; a count that cannot be)."""
+        text = _engine(_native.topology_of_machine, name)
+        entry = next(m for m in cls.machines() if m.name == name.split(":")[0])
+        notes = (("catalogue", f"assumed: {entry.assumed}"),) if entry.assumed else ()
+        return cls(text, f"{name}: {entry.summary}", notes)
+
+    @classmethod
+    def file(cls, path: str | Path) -> Topology:
+        """What a JSON file describes; docs/topology.schema.json says how.
+
+        Errors: PathError (cannot be read), TopologyError (with the place in the file)."""
+        return cls(_engine(_native.topology_from_json, _read(path)), str(path))
+
+    @classmethod
+    def hwloc(cls, path: str | Path) -> Topology:
+        """A machine by what `lstopo --of xml` wrote on it.
+
+        Errors: PathError (cannot be read), TopologyError (no hwloc XML)."""
+        text, notes = _engine(_native.topology_from_hwloc, _read(path), "node0")
+        topology = cls(text, str(path), tuple(notes))
+        topology._knows_nic_direct = False  # the kernel's files are on the other machine
+        return topology
+
+    @classmethod
+    def host(cls) -> Topology:
+        """This machine: hwloc for NUMA nodes and the PCIe tree, the kernel's files for links.
+
+        Errors: TopologyError (hwloc does not start)."""
+        name = platform.node().replace("/", "-")[:64] or "host"
+        text, notes = _engine(_native.topology_of_host, name)
+        return cls(text, f"{name}, this machine", tuple(notes))
+
+    def to_dict(self) -> dict[str, Any]:
+        """The graph as its JSON file holds it; `Topology.file` reads it."""
+        return dict(self._parsed)
+
+    def warnings(self, shape: Shape) -> list[Warning]:
+        """What of one kind of server will be slow, and the fix; the gravest first."""
+        from crossdock.topology_advice import warnings_of
+
+        found = warnings_of(shape)
+        return [w for w in found if self._knows_nic_direct or w.code != "no_nic_direct"]
+
+    def text(self) -> str:
+        """A tree of each kind of server, its links, warnings and notes."""
+        from crossdock.topology_text import describe
+
+        return describe(self)
+
+    def svg(self) -> str:
+        """A picture of the first server and, if there are more, of what joins them."""
+        from crossdock.topology_picture import draw
+
+        return draw(self)
+
+
+def _engine(call: Any, *arguments: str) -> Any:
+    try:
+        return call(*arguments)
+    except _native.NativeError as error:
+        raise from_native(error) from None
+
+
+def _read(path: str | Path) -> str:
+    try:
+        return Path(path).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise make_error("CD-502", f"{str(path)!r} cannot be read: {error}") from None
+
+
+def _shape(parsed: dict[str, Any]) -> Shape:
+    links = tuple(
+        Link(edge["from"], edge["to"], **{k: v for k, v in edge.items() if k not in ("from", "to")})
+        for edge in parsed["edges"]
+    )
+    return Shape(tuple(Vertex(**vertex) for vertex in parsed["vertices"]), links)

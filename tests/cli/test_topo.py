@@ -1,0 +1,60 @@
+"""crossdock topo."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+
+def test_a_machine_as_text(crossdock: Any, golden: Callable[[str, str], None]) -> None:
+    ended = crossdock("topo", "--machine", "figure-2i")
+    assert (ended.code, ended.err) == (0, "")
+    golden("topo-figure-2i", ended.out)
+
+
+def test_json_is_what_file_reads(crossdock: Any, tmp_path: Path) -> None:
+    ended = crossdock("topo", "--machine", "gh200:3", "--json")
+    graph = json.loads(ended.out)
+    assert (ended.code, graph["schema_version"], len(graph["servers"])) == (0, 1, 3)
+    path = tmp_path / "three.json"
+    path.write_text(ended.out, encoding="utf-8")
+    again = crossdock("topo", "--file", str(path), "--json")
+    assert json.loads(again.out) == graph
+
+
+def test_pictures_are_written(crossdock: Any, tmp_path: Path) -> None:
+    path = tmp_path / "machine.svg"
+    ended = crossdock("topo", "--machine", "topo-5", "--svg", str(path))
+    assert ended.code == 0
+    assert path.read_text(encoding="utf-8").startswith("<svg")
+    assert str(path) in ended.err
+    ended = crossdock("topo", "--machine", "topo-5", "--svg", str(tmp_path / "no" / "a.svg"))
+    assert (ended.code, "cannot be written" in ended.err) == (1, True)
+
+
+def test_the_catalogue_is_listed(crossdock: Any) -> None:
+    ended = crossdock("topo", "--list")
+    assert "dgx-a100" in ended.out
+    machines = json.loads(crossdock("topo", "--list", "--json").out)["machines"]
+    assert all(machine["source"] for machine in machines)
+
+
+def test_this_machine(crossdock: Any) -> None:
+    ended = crossdock("topo")
+    assert ended.code == 0
+    assert "cpu0" in ended.out
+
+
+def test_errors(crossdock: Any, tmp_path: Path) -> None:
+    ended = crossdock("topo", "--machine", "dgx2")
+    assert (ended.code, "did you mean 'dgx-2'" in ended.err) == (1, True)
+    ended = crossdock("topo", "--machine", "dgx-2", "--list")
+    assert (ended.code, "exclude each other" in ended.err) == (2, True)
+    bad = tmp_path / "bad.json"
+    bad.write_text('{"format": "crossdock-topology", "schema_version": 9}', encoding="utf-8")
+    ended = crossdock("topo", "--file", str(bad))
+    assert (ended.code, "schema_version is 9" in ended.err) == (1, True)
+    ended = crossdock("topo", "--hwloc", str(bad))
+    assert (ended.code, "no hwloc XML" in ended.err) == (1, True)

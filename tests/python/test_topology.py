@@ -1,0 +1,160 @@
+"""Topologies in Python: what they hold, say, warn of and draw, and that files keep all of it."""
+
+from __future__ import annotations
+
+import json
+import xml.etree.ElementTree as ElementTree
+from pathlib import Path
+from typing import Any
+
+import crossdock as xd
+import pytest
+from crossdock.topology import Link, Shape, Vertex
+from crossdock.topology_advice import warnings_of
+from crossdock.topology_text import compress, parents_of
+
+ROOT = Path(__file__).resolve().parents[2]
+SCHEMA = json.loads((ROOT / "docs" / "topology.schema.json").read_text(encoding="utf-8"))
+TWO_SOCKETS = ROOT / "tests" / "topology" / "data" / "two-sockets.hwloc.xml"
+NAMES = [machine.name for machine in xd.Topology.machines()]
+DRAWN = {
+    "topology-dgx-a100.svg": "dgx-a100",
+    "topology-dgx-1v.svg": "dgx-1v",
+    "topology-figure-2i.svg": "figure-2i",
+}
+
+
+def fits(value: Any, schema: dict[str, Any]) -> None:
+    """As much of JSON Schema as ours uses."""
+    if "$ref" in schema:
+        schema = SCHEMA["$defs"][schema["$ref"].rsplit("/", 1)[1]]
+    if "const" in schema:
+        assert value == schema["const"]
+    if "enum" in schema:
+        assert value in schema["enum"]
+    if schema.get("type") == "object":
+        assert set(schema["required"]) <= set(value) <= set(schema["properties"])
+        for name, part in value.items():
+            fits(part, schema["properties"][name])
+    if schema.get("type") == "array":
+        for part in value:
+            fits(part, schema["items"])
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_machine_is_described_drawn_and_kept_in_files(name: str, tmp_path: Path) -> None:
+    topology = xd.Topology.machine(name)
+    fits(topology.to_dict(), SCHEMA)
+    path = tmp_path / "machine.json"
+    path.write_text(json.dumps(topology.to_dict()), encoding="utf-8")
+    again = xd.Topology.file(path)
+    assert again.to_dict() == topology.to_dict()
+    shape = topology.shapes[0]
+    text = topology.text()
+    assert all(vertex.name in text for vertex in shape.of_kind("cpu", "pcie_switch"))
+    picture = ElementTree.fromstring(topology.svg())
+    titles = "\n".join(element.text or "" for element in picture.iter() if "title" in element.tag)
+    assert all(vertex.name in titles for vertex in shape.vertices)
+    assert all(f"{link.start} and {link.end}:" in titles for link in shape.links)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_boxes_stand_apart_and_on_the_picture(name: str) -> None:
+    picture = ElementTree.fromstring(xd.Topology.machine(name).svg())
+    width, height = float(picture.attrib["width"]), float(picture.attrib["height"])
+    boxes = []
+    for group in picture.iter("{http://www.w3.org/2000/svg}g"):
+        box = group.find("{http://www.w3.org/2000/svg}rect")
+        if box is not None:
+            boxes.append([float(box.attrib[part]) for part in ("x", "y", "width", "height")])
+    assert boxes
+    for index, (x, y, w, h) in enumerate(boxes):
+        assert min(x, y, width - x - w, height - y - h) >= 0
+        for x2, y2, w2, h2 in boxes[:index]:
+            assert x + w <= x2 or x2 + w2 <= x or y + h <= y2 or y2 + h2 <= y
+
+
+@pytest.mark.parametrize("picture", DRAWN)
+def test_pictures_of_the_documents_are_what_the_tool_draws(picture: str) -> None:
+    drawn = (ROOT / "docs" / "pictures" / picture).read_text(encoding="utf-8")
+    command = f"crossdock topo --machine {DRAWN[picture]} --svg docs/pictures/{picture}"
+    assert drawn == xd.Topology.machine(DRAWN[picture]).svg(), command
+
+
+def test_hwloc_files_say_what_they_do_not_tell() -> None:
+    topology = xd.Topology.hwloc(TWO_SOCKETS)
+    shape = topology.shapes[0]
+    assert [v.name for v in shape.of_kind("gpu")] == ["gpu0", "gpu1", "gpu2"]
+    assert any("NVLinks are not told" in what for _, what in topology.notes)
+    assert topology.warnings(shape) == []
+
+
+def test_this_machine_has_a_cpu() -> None:
+    topology = xd.Topology.host()
+    assert topology.shapes[0].of_kind("cpu")
+    assert "cpu0" in topology.text()
+
+
+def test_errors_name_the_place() -> None:
+    with pytest.raises(xd.TopologyError, match="did you mean 'dgx-a100'"):
+        xd.Topology.machine("dgx-a10")
+    with pytest.raises(xd.PathError, match="cannot be read"):
+        xd.Topology.file("no/such.json")
+
+
+def server(*extra: Link, gpu_node: int = 1) -> Shape:
+    """Two CPUs, a NIC at the first, a GPU at one of them."""
+    vertices = (
+        Vertex("cpu0", "cpu", numa_node=0),
+        Vertex("cpu1", "cpu", numa_node=1),
+        Vertex("gpu0", "gpu", numa_node=gpu_node),
+        Vertex("nic0", "nic", numa_node=0),
+        Vertex("network", "network"),
+    )
+    links = (
+        Link("cpu0", "cpu1", "socket", 20e9, assumed=True),
+        Link(f"cpu{gpu_node}", "gpu0", "pcie", 31.5e9, width=16, full_width=16),
+        Link("nic0", "network", "network", 12.5e9),
+    )
+    return Shape(vertices, (*links, *extra))
+
+
+def codes(shape: Shape) -> list[str]:
+    return [warning.code for warning in warnings_of(shape)]
+
+
+def test_warnings_name_what_is_slow_and_the_fix() -> None:
+    nic = Link("cpu0", "nic0", "pcie", 31.5e9, width=16, full_width=16)
+    far = warnings_of(server(nic))
+    assert [(w.code, w.where) for w in far] == [
+        ("gpu_far_from_nic", "gpu0"),
+        ("no_nic_direct", "gpu0"),
+    ]
+    assert "20 GB/s, assumed" in far[0].what
+    assert "node 1" in far[0].fix
+    near = server(nic, Link("nic0", "gpu0", "nic_direct", 31.5e9), gpu_node=0)
+    assert codes(near) == ["node_without_nic"]
+    half = Link("cpu0", "nic0", "pcie", 15.75e9, width=8, full_width=16)
+    narrow = warnings_of(server(half))[0]
+    assert (narrow.code, narrow.where) == ("narrow_link", "nic0")
+    assert "8 of 16 PCIe lanes: 15.8 GB/s where 31.5 GB/s" in narrow.what
+    starved = Link("cpu0", "nic0", "pcie", 8e9, width=8, full_width=8)
+    assert codes(server(starved))[0] == "starved_nic"
+
+
+def test_catalogue_machines_are_free_of_warnings_that_they_cannot_mend() -> None:
+    for name in ("dgx-1v", "dgx-2", "dgx-a100", "hgx-h100", "gh200"):
+        assert warnings_of(xd.Topology.machine(name).shapes[0]) == [], name
+
+
+def test_names_are_compressed() -> None:
+    assert compress(["gpu0", "gpu1", "gpu2", "gpu5", "eth"]) == "gpu0-2, gpu5, eth"
+    assert compress([]) == ""
+
+
+def test_the_tree_hangs_devices_on_their_cpu() -> None:
+    parents = parents_of(xd.Topology.machine("dgx-2").shapes[0])
+    path = ["gpu15"]
+    while path[-1] in parents:
+        path.append(parents[path[-1]].other(path[-1]))
+    assert path == ["gpu15", "pcie11", "pcie3", "cpu1"]
