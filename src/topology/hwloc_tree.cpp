@@ -68,6 +68,10 @@ struct Device {
 std::optional<Device> device_of(hwloc_obj_t object) {
   if (object->type != HWLOC_OBJ_PCI_DEVICE) return std::nullopt;
   const PciAttributes& pci = object->attr->pcidev;
+  // hwloc's NVML plugin names NVSwitches, also those whose PCI class cannot be read.
+  if (object->subtype != nullptr && std::string_view(object->subtype) == "NVSwitch") {
+    return Device{VertexKind::kNvswitch, ""};
+  }
   const bool is_gpu_vendor = pci.vendor_id == kVendorNvidia || pci.vendor_id == kVendorAmd;
   if (pci.class_id == kClass3d || (pci.class_id == kClassVga && is_gpu_vendor)) {
     return Device{VertexKind::kGpu, ""};
