@@ -81,6 +81,10 @@ class TopologyError(CrossdockError, ValueError):
     """A description of machines breaks its rules, or names a machine that nobody knows."""
 
 
+class ControlError(CrossdockError, RuntimeError):
+    """The controller, an agent or a channel of theirs cannot do what was asked of it."""
+
+
 class InternalError(CrossdockError, RuntimeError):
     """A broken promise inside Crossdock: please report it with `crossdock info`."""
 
@@ -107,6 +111,7 @@ _CLASSES: dict[str, type[CrossdockError]] = {
         CancelledError,
         ExpressionError,
         TopologyError,
+        ControlError,
         InternalError,
         ClosedError,
         PathError,

@@ -27,6 +27,14 @@ constexpr ErrorInfo kErrors[] = {
     {ErrorCode::kInvalidTopology, "TopologyError", "a description of machines breaks its rules"},
     {ErrorCode::kNoPath, "TopologyError", "nothing connects two endpoints of a channel"},
     {ErrorCode::kProbeFailed, "TopologyError", "this machine cannot be looked at"},
+    {ErrorCode::kControllerUnreachable, "ControlError", "a controller or agent is out of reach"},
+    {ErrorCode::kNotAllowed, "ControlError", "a token or a certificate is missing or refused"},
+    {ErrorCode::kMalformedMessage, "ControlError", "a control message breaks the protocol's rules"},
+    {ErrorCode::kUnknownId, "ControlError", "there is no such agent, endpoint or channel"},
+    {ErrorCode::kNameTaken, "ControlError", "another agent has joined under the same name"},
+    {ErrorCode::kControlLimit, "ControlError", "the controller holds as many as it may"},
+    {ErrorCode::kAgentLost, "ControlError", "an agent ended, or was silent for too long"},
+    {ErrorCode::kChannelClosed, "ControlError", "a channel was closed before its end"},
     {ErrorCode::kInternal, "InternalError", "a broken promise inside Crossdock: please report"},
 };
 

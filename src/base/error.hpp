@@ -26,6 +26,14 @@ enum class ErrorCode : uint16_t {
   kInvalidTopology = 601,
   kNoPath = 602,
   kProbeFailed = 603,
+  kControllerUnreachable = 611,
+  kNotAllowed = 612,
+  kMalformedMessage = 613,
+  kUnknownId = 614,
+  kNameTaken = 615,
+  kControlLimit = 616,
+  kAgentLost = 617,
+  kChannelClosed = 618,
   kInternal = 901,
 };
 
