@@ -261,7 +261,7 @@ class TreeReader {
     const PciAttributes& pci = object->attr->pcidev;
     std::string name = device.name;
     if (device.kind == VertexKind::kGpu) name = fmt::format("gpu{}", gpus_++);
-    if (device.kind == VertexKind::kNvswitch) name = fmt::format("nvswitch-{}", bus_id_of(pci));
+    if (device.kind == VertexKind::kNvswitch) name = "nvswitch";
     if (name.empty() || names_.contains(name))
       name = fmt::format("{}-{}", kind_name(device.kind), bus_id_of(pci));
     names_.emplace(name, above);

@@ -27,6 +27,7 @@ std::string file_text(const std::string& path) {
 }
 
 const char* const kTwoSockets = "tests/topology/data/two-sockets.hwloc.xml";
+const char* const kTwoNvswitches = "tests/topology/data/two-nvswitches.hwloc.xml";
 
 struct Found {
   Discovery discovery;
@@ -89,6 +90,17 @@ TEST(HwlocXml, SaysWhatIsNotTold) {
   EXPECT_TRUE(found.edge("cpu0", "cpu1")->is_assumed);
   EXPECT_TRUE(found.edge("eth0", "network")->is_assumed);
   EXPECT_FALSE(found.edge("pcie0", "gpu0")->is_assumed);
+}
+
+// Taken for a bridge, it would hand its links on to the CPU.
+TEST(HwlocXml, NvswitchesWithoutPciClassAreNvswitches) {
+  const Found found = found_in(file_text(kTwoNvswitches));
+  EXPECT_EQ(found.shape.of_kind(VertexKind::kNvswitch).count, 1);
+  for (const char* gpu : {"gpu0", "gpu1"}) {
+    EXPECT_DOUBLE_EQ(found.edge(gpu, "nvswitch")->bytes_per_s, 100e9) << gpu;
+    EXPECT_EQ(found.edge(gpu, "cpu0"), nullptr) << gpu;
+  }
+  EXPECT_EQ(found.shape.out_edges(found.shape.find_vertex("cpu0").value()).size(), 1U);
 }
 
 TEST(HwlocXml, RefusesOtherTexts) {
