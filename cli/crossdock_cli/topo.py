@@ -18,6 +18,7 @@ from crossdock_cli import output
         "crossdock topo",
         "crossdock topo --machine dgx-a100:13 --svg dgx.svg",
         "crossdock topo --hwloc lstopo.xml --json",
+        "nvidia-smi topo -m > matrix.txt && crossdock topo --nvidia-smi matrix.txt",
     ),
     short_help="Show CPUs, GPUs, NICs and links of a machine.",
 )
@@ -26,6 +27,12 @@ from crossdock_cli import output
 )
 @click.option("--file", "path", metavar="JSON", help="A topology that --json wrote, or your own.")
 @click.option("--hwloc", "xml", metavar="XML", help="A machine that `lstopo --of xml` looked at.")
+@click.option(
+    "--nvidia-smi",
+    "matrix",
+    metavar="TEXT",
+    help="A machine by what `nvidia-smi topo -m` printed.",
+)
 @click.option("--list", "as_list", is_flag=True, help="List the catalogue with its sources.")
 @click.option(
     "--json", "as_json", is_flag=True, help="Print the graph as JSON, as --file reads it."
@@ -35,6 +42,7 @@ def command(
     machine: str | None,
     path: str | None,
     xml: str | None,
+    matrix: str | None,
     as_list: bool,
     as_json: bool,
     svg: str | None,
@@ -47,8 +55,10 @@ def command(
     """
     from crossdock.topology import Topology
 
-    if sum(value is not None for value in (machine, path, xml)) + as_list > 1:
-        raise click.UsageError("--machine, --file, --hwloc and --list exclude each other.")
+    if sum(value is not None for value in (machine, path, xml, matrix)) + as_list > 1:
+        raise click.UsageError(
+            "--machine, --file, --hwloc, --nvidia-smi and --list exclude each other."
+        )
     if as_list:
         _list_machines(as_json)
         return
@@ -58,6 +68,8 @@ def command(
         topology = Topology.file(path)
     elif xml is not None:
         topology = Topology.hwloc(xml)
+    elif matrix is not None:
+        topology = Topology.nvidia_smi(matrix)
     else:
         topology = Topology.host()
     if svg is not None:

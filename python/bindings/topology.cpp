@@ -70,6 +70,13 @@ void bind_topology(nb::module_& module) {
       "xml"_a,
       "server"_a);
   module.def(
+      "topology_from_nvidia_smi",
+      [](const std::string& text, const std::string& server) {
+        return described(discover_from_nvidia_smi(text), server);
+      },
+      "text"_a,
+      "server"_a);
+  module.def(
       "topology_of_host",
       [](const std::string& server) {
         nb::gil_scoped_release released;

@@ -28,6 +28,9 @@ def topology_from_json(text: str) -> str:
 def topology_from_hwloc(xml: str, server: str) -> tuple[str, list[tuple[str, str]]]:
     """A graph of one server, and (probe, what it did not tell)."""
 
+def topology_from_nvidia_smi(text: str, server: str) -> tuple[str, list[tuple[str, str]]]:
+    """The graph and the notes of a machine by its `nvidia-smi topo -m`."""
+
 def topology_of_host(server: str) -> tuple[str, list[tuple[str, str]]]:
     """The same for this machine."""
 

@@ -131,7 +131,19 @@ class Topology:
         """A machine by what `lstopo --of xml` wrote on it.
 
         Errors: PathError (cannot be read), TopologyError (no hwloc XML)."""
-        text, notes = _engine(_native.topology_from_hwloc, _read(path), "node0")
+        return cls._elsewhere(_native.topology_from_hwloc, path)
+
+    @classmethod
+    def nvidia_smi(cls, path: str | Path) -> Topology:
+        """A machine by what `nvidia-smi topo -m` printed on it: hardly any rates, so most links
+        are assumed. Lines of `nvidia-smi -L` before it tell the generation of NVLinks.
+
+        Errors: PathError (cannot be read), TopologyError (with line and column)."""
+        return cls._elsewhere(_native.topology_from_nvidia_smi, path)
+
+    @classmethod
+    def _elsewhere(cls, reader: Any, path: str | Path) -> Topology:
+        text, notes = _engine(reader, _read(path), "node0")
         topology = cls(text, str(path), tuple(notes))
         topology._knows_nic_direct = False  # the kernel's files are on the other machine
         return topology

@@ -315,8 +315,8 @@ def _legend(shape: Shape, kinds: list[str], top: float) -> list[str]:
     parts = []
     for index, kind in enumerate(kinds):
         links = [link for link in shape.links if link.kind == kind]
-        rates = sorted({round(link.bytes_per_s / 1e8) / 10 for link in links}, reverse=True)
-        texts = [rate_text(rate * 1e9) for rate in rates[:4]]
+        rates = sorted({link.bytes_per_s for link in links}, reverse=True)
+        texts = list(dict.fromkeys(rate_text(rate) for rate in rates))[:4]
         widths = compress([f"x{w}" for w in sorted({link.width for link in links if link.width})])
         y = top + 20 * index
         assumed = "; dashed: assumed" if any(link.assumed for link in links) else ""

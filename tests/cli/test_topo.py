@@ -41,6 +41,13 @@ def test_the_catalogue_is_listed(crossdock: Any) -> None:
     assert all(machine["source"] for machine in machines)
 
 
+def test_a_matrix_of_nvidia_smi(crossdock: Any, golden: Callable[[str, str], None]) -> None:
+    data = Path(__file__).resolve().parents[1] / "topology" / "data"
+    ended = crossdock("topo", "--nvidia-smi", str(data / "dgx-1v.topo.txt"))
+    assert (ended.code, ended.err) == (0, "")
+    golden("topo-nvidia-smi", ended.out.replace(str(data) + "/", ""))
+
+
 def test_this_machine(crossdock: Any) -> None:
     ended = crossdock("topo")
     assert ended.code == 0
@@ -56,5 +63,7 @@ def test_errors(crossdock: Any, tmp_path: Path) -> None:
     bad.write_text('{"format": "crossdock-topology", "schema_version": 9}', encoding="utf-8")
     ended = crossdock("topo", "--file", str(bad))
     assert (ended.code, "schema_version is 9" in ended.err) == (1, True)
+    ended = crossdock("topo", "--nvidia-smi", str(bad))
+    assert (ended.code, "is the header of a matrix" in ended.err) == (1, True)
     ended = crossdock("topo", "--hwloc", str(bad))
     assert (ended.code, "no hwloc XML" in ended.err) == (1, True)

@@ -15,7 +15,8 @@ from crossdock.topology_text import compress, parents_of
 
 ROOT = Path(__file__).resolve().parents[2]
 SCHEMA = json.loads((ROOT / "docs" / "topology.schema.json").read_text(encoding="utf-8"))
-TWO_SOCKETS = ROOT / "tests" / "topology" / "data" / "two-sockets.hwloc.xml"
+DATA = ROOT / "tests" / "topology" / "data"
+TWO_SOCKETS = DATA / "two-sockets.hwloc.xml"
 NAMES = [machine.name for machine in xd.Topology.machines()]
 DRAWN = {
     "topology-dgx-a100.svg": "dgx-a100",
@@ -87,6 +88,19 @@ def test_hwloc_files_say_what_they_do_not_tell() -> None:
     assert [v.name for v in shape.of_kind("gpu")] == ["gpu0", "gpu1", "gpu2"]
     assert any("NVLinks are not told" in what for _, what in topology.notes)
     assert topology.warnings(shape) == []
+
+
+def test_matrices_of_nvidia_smi_tell_nvlinks() -> None:
+    topology = xd.Topology.nvidia_smi(DATA / "dgx-a100.topo.txt")
+    shape = topology.shapes[0]
+    links = [link for link in shape.links if link.kind == "nvlink"]
+    assert {(link.end, link.bytes_per_s, link.assumed) for link in links} == {
+        ("nvswitch", 300e9, False)
+    }
+    assert all(link.assumed for link in shape.links if link.kind != "nvlink")
+    assert "no_nic_direct" not in {warning.code for warning in topology.warnings(shape)}
+    fits(topology.to_dict(), SCHEMA)
+    ElementTree.fromstring(topology.svg())
 
 
 def test_this_machine_has_a_cpu() -> None:
