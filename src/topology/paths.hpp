@@ -64,7 +64,8 @@ struct HopPath {
   double bytes_per_s = 0;
   double latency_s = 0;
   // Managed vertices from the next hop to the destination, both included, on the shortest way that begins like this.
-  // Rows that arrived with n hops left go on with fewer than n, so they never go round in a circle.
+  // Rows set out with the hops of their longest way. Those that may make n more take any path with hops_left <= n, and
+  // may make n - 1 after it: every way can be taken, from every vertex one leads on, and no row goes round for ever.
   int32_t hops_left = 1;
 
   bool operator==(const HopPath&) const = default;
