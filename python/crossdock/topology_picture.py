@@ -176,13 +176,13 @@ def draw(topology: Topology) -> str:
     height = layout.bottom + 34 + 20 * len(kinds)
     many = f", {len(topology.servers)} such servers" if len(topology.servers) > 1 else ""
     parts = [
-        _document(width, height),
-        _text(LEFT, 34, topology.title, size=17, weight=600),
-        _text(LEFT, 58, f"{name}: {summary(shape)}{many}", fill=FAINT),
+        document(width, height),
+        text(LEFT, 34, topology.title, size=17, weight=600),
+        text(LEFT, 58, f"{name}: {summary(shape)}{many}", fill=FAINT),
     ]
-    parts += [_panel(cpu, box) for cpu, box in layout.panels]
+    parts += [panel(cpu, box) for cpu, box in layout.panels]
     parts += [_link(link, layout) for link in sorted(shape.links, key=_order)]
-    parts += [_device(vertex, layout.boxes[vertex.name]) for vertex in shape.vertices
+    parts += [device(vertex, layout.boxes[vertex.name]) for vertex in shape.vertices
               if vertex.name in layout.boxes]  # fmt: skip
     parts += _legend(shape, kinds, layout.bottom + 26)
     return "\n".join([*parts, "</svg>", ""])
@@ -192,7 +192,7 @@ def _order(link: Link) -> int:
     return list(COLOURS).index(link.kind)
 
 
-def _document(width: float, height: float) -> str:
+def document(width: float, height: float) -> str:
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:.0f} {height:.0f}" '
         f'width="{width:.0f}" height="{height:.0f}" '
@@ -204,30 +204,30 @@ def _document(width: float, height: float) -> str:
 def _plain(topology: Topology, shape: Shape) -> str:
     """For servers without a CPU, which no machine is but a file may describe."""
     lines = [topology.title, f"{summary(shape)}; no CPU to draw them around"]
-    texts = [_text(LEFT, 34 + 24 * i, line) for i, line in enumerate(lines)]
-    return "\n".join([_document(640, 90), *texts, "</svg>", ""])
+    texts = [text(LEFT, 34 + 24 * i, line) for i, line in enumerate(lines)]
+    return "\n".join([document(640, 90), *texts, "</svg>", ""])
 
 
-def _text(x: float, y: float, text: str, **style: object) -> str:
+def text(x: float, y: float, words: str, **style: object) -> str:
     size, fill = style.get("size", 13), style.get("fill", INK)
     anchor, weight = style.get("anchor", "start"), style.get("weight", 400)
     return (
         f'<text x="{x:.1f}" y="{y:.1f}" font-size="{size}" fill="{fill}" '
-        f'text-anchor="{anchor}" font-weight="{weight}">{escape(text)}</text>'
+        f'text-anchor="{anchor}" font-weight="{weight}">{escape(words)}</text>'
     )
 
 
-def _panel(cpu: Vertex, box: Box) -> str:
+def panel(cpu: Vertex, box: Box) -> str:
     node = f"NUMA node {cpu.numa_node}" if cpu.numa_node is not None else cpu.name
     label = f"{node}: {cpu.model}" if cpu.model else node
     return (
         f'<rect x="{box.x:.1f}" y="{box.y:.1f}" width="{box.width:.1f}" '
         f'height="{box.height:.1f}" rx="10" fill="{PANEL}"/>'
-        + _text(box.right - 14, box.y + 30, label, size=12, fill=FAINT, anchor="end")
+        + text(box.right - 14, box.y + 30, label, size=12, fill=FAINT, anchor="end")
     )
 
 
-def _device(vertex: Vertex, box: Box) -> str:
+def device(vertex: Vertex, box: Box) -> str:
     fill = FILLS[vertex.kind]
     title = ", ".join(part for part in (vertex.name, vertex.model, vertex.bus_id) if part)
     shown = vertex.name if len(vertex.name) <= 16 else vertex.name[:15] + "…"
@@ -236,19 +236,34 @@ def _device(vertex: Vertex, box: Box) -> str:
         f'width="{box.width:.1f}" height="{box.height:.1f}" rx="5" fill="{fill}"/>'
     )
     if box.height <= BOX_HEIGHT:
-        label = _text(box.centre, box.middle + 4.5, shown, fill="white", anchor="middle")
+        label = text(box.centre, box.middle + 4.5, shown, fill="white", anchor="middle")
         return f"{rect}{label}</g>"
     turned = f'transform="rotate(-90 {box.centre:.1f} {box.middle:.1f})"'
-    label = _text(box.centre, box.middle + 4.5, vertex.name, fill="white", anchor="middle")
+    label = text(box.centre, box.middle + 4.5, vertex.name, fill="white", anchor="middle")
     return f"{rect}<g {turned}>{label}</g></g>"
 
 
-def _thickness(bytes_per_s: float) -> float:
+def thickness(bytes_per_s: float) -> float:
     """By the root of the rate, so that double links show: 25 GB/s 2.5 pixels, 300 GB/s 8.7."""
     return min(9.0, max(1.0, 0.5 * math.sqrt(bytes_per_s / 1e9)))
 
 
 def _link(link: Link, layout: Layout) -> str:
+    path = link_path(link, layout)
+    if not path:
+        return ""
+    dashes = ' stroke-dasharray="5 4"' if link.assumed else ""
+    title = f"{link.start} and {link.end}: {LINKS[link.kind]}, {rate_text(link.bytes_per_s)}"
+    return (
+        f'<path d="{path}" fill="none" stroke="{COLOURS[link.kind]}" stroke-opacity="0.75" '
+        f'stroke-width="{thickness(link.bytes_per_s):.1f}"{dashes}><title>{escape(title)}</title>'
+        "</path>"
+    )
+
+
+def link_path(link: Link, layout: Layout) -> str:
+    """The line of a link, from the end on the left or above, of M, H, V and C; "" if an end has no
+    place on the picture."""
     if link.start not in layout.boxes or link.end not in layout.boxes:
         return ""
     a, b = layout.boxes[link.start], layout.boxes[link.end]
@@ -256,26 +271,46 @@ def _link(link: Link, layout: Layout) -> str:
         a, b = b, a
     kinds = {v.name: v.kind for v in layout.shape.vertices}
     if abs(a.x - b.x) < 1:
-        path = _between_sockets(a, b) if link.kind == "socket" else _bow(a, b)
-    elif "cpu" in (kinds[link.start], kinds[link.end]):
+        return _between_sockets(a, b) if link.kind == "socket" else _bow(a, b)
+    if "cpu" in (kinds[link.start], kinds[link.end]):
         is_first = layout.boxes[link.start] in _cpu_boxes(layout)
-        path = _hanging(*((link.start, link.end) if is_first else (link.end, link.start)), layout)
-    elif a.height > BOX_HEIGHT:
-        path = f"M{a.right:.1f},{b.middle:.1f} H{b.x:.1f}"
-    elif b.height > BOX_HEIGHT:
-        path = f"M{a.right:.1f},{a.middle:.1f} H{b.x:.1f}"
-    else:
-        half = (b.x - a.right) / 2
-        path = (
-            f"M{a.right:.1f},{a.middle:.1f} C{a.right + half:.1f},{a.middle:.1f} "
-            f"{b.x - half:.1f},{b.middle:.1f} {b.x:.1f},{b.middle:.1f}"
-        )
-    dashes = ' stroke-dasharray="5 4"' if link.assumed else ""
-    title = f"{link.start} and {link.end}: {LINKS[link.kind]}, {rate_text(link.bytes_per_s)}"
+        return _hanging(*((link.start, link.end) if is_first else (link.end, link.start)), layout)
+    if a.height > BOX_HEIGHT:
+        return f"M{a.right:.1f},{b.middle:.1f} H{b.x:.1f}"
+    if b.height > BOX_HEIGHT:
+        return f"M{a.right:.1f},{a.middle:.1f} H{b.x:.1f}"
+    return _around(a, b, layout) if link.kind == "nic_direct" else _curve(a, b)
+
+
+def _curve(a: Box, b: Box) -> str:
+    half = (b.x - a.right) / 2
     return (
-        f'<path d="{path}" fill="none" stroke="{COLOURS[link.kind]}" stroke-opacity="0.75" '
-        f'stroke-width="{_thickness(link.bytes_per_s):.1f}"{dashes}><title>{escape(title)}</title>'
-        "</path>"
+        f"M{a.right:.1f},{a.middle:.1f} C{a.right + half:.1f},{a.middle:.1f} "
+        f"{b.x - half:.1f},{b.middle:.1f} {b.x:.1f},{b.middle:.1f}"
+    )
+
+
+def _around(a: Box, b: Box, layout: Layout) -> str:
+    """Past the switches that stand between: a NIC-direct edge does not lead through them."""
+    between = [layout.boxes[v.name] for v in layout.shape.of_kind("pcie_switch")]
+    between = [box for box in between if a.right <= box.x and box.right <= b.x]
+    if not between:
+        return _curve(a, b)
+    heights = [a.middle, b.middle]
+    heights += sorted(
+        (edge for box in between for edge in (box.y - 6, box.y + box.height + 6)),
+        key=lambda y: abs(y - a.middle) + abs(y - b.middle),
+    )
+    free = (
+        y for y in heights if not any(box.y - 4 < y < box.y + box.height + 4 for box in between)
+    )
+    y = next(free, a.middle)
+    left, right = min(box.x for box in between), max(box.right for box in between)
+    first, second = (left - a.right) / 2, (b.x - right) / 2
+    return (
+        f"M{a.right:.1f},{a.middle:.1f} C{a.right + first:.1f},{a.middle:.1f} "
+        f"{left - first:.1f},{y:.1f} {left:.1f},{y:.1f} H{right:.1f} "
+        f"C{right + second:.1f},{y:.1f} {b.x - second:.1f},{b.middle:.1f} {b.x:.1f},{b.middle:.1f}"
     )
 
 
@@ -303,7 +338,7 @@ def _between_sockets(a: Box, b: Box) -> str:
 
 def _bow(a: Box, b: Box) -> str:
     """Between two boxes of one column: a bow to their right, the further apart the wider."""
-    far = a.right + min(130.0, 22 + 0.3 * (b.middle - a.middle))
+    far = a.right + min(170.0, 40 + 0.6 * (b.middle - a.middle))
     return (
         f"M{a.right:.1f},{a.middle:.1f} C{far:.1f},{a.middle:.1f} "
         f"{far:.1f},{b.middle:.1f} {a.right:.1f},{b.middle:.1f}"
@@ -323,9 +358,9 @@ def _legend(shape: Shape, kinds: list[str], top: float) -> list[str]:
         words = (
             f"{LINKS[kind]}{' ' + widths if widths else ''}: {', '.join(texts)} each way{assumed}"
         )
-        stroke = _thickness(max(link.bytes_per_s for link in links))
+        stroke = thickness(max(link.bytes_per_s for link in links))
         parts.append(
             f'<path d="M{LEFT},{y - 4:.1f} h36" stroke="{COLOURS[kind]}" '
-            f'stroke-width="{stroke:.1f}"/>' + _text(LEFT + 46, y, words, size=12)
+            f'stroke-width="{stroke:.1f}"/>' + text(LEFT + 46, y, words, size=12)
         )
     return parts
