@@ -28,6 +28,7 @@ budget; 130 interrupted. CROSSDOCK_DEBUG=1 shows the Python trace-back of an err
         "sort": "crossdock_cli.sort",
         "partition": "crossdock_cli.partition",
         "topo": "crossdock_cli.topo",
+        "plan": "crossdock_cli.plan",
         "demo": "crossdock_cli.demo",
         "info": "crossdock_cli.info",
         "doctor": "crossdock_cli.doctor",

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import click
 
 from crossdock_cli import command as verbs
-from crossdock_cli import output
+from crossdock_cli import machines, output
 
 
 @click.command(
@@ -22,27 +20,14 @@ from crossdock_cli import output
     ),
     short_help="Show CPUs, GPUs, NICs and links of a machine.",
 )
-@click.option(
-    "--machine", metavar="NAME[:N]", help="A machine of the catalogue, or N on one network."
-)
-@click.option("--file", "path", metavar="JSON", help="A topology that --json wrote, or your own.")
-@click.option("--hwloc", "xml", metavar="XML", help="A machine that `lstopo --of xml` looked at.")
-@click.option(
-    "--nvidia-smi",
-    "matrix",
-    metavar="TEXT",
-    help="A machine by what `nvidia-smi topo -m` printed.",
-)
+@machines.options
 @click.option("--list", "as_list", is_flag=True, help="List the catalogue with its sources.")
 @click.option(
     "--json", "as_json", is_flag=True, help="Print the graph as JSON, as --file reads it."
 )
 @click.option("--svg", metavar="FILE", help="Draw the machine into FILE.")
 def command(
-    machine: str | None,
-    path: str | None,
-    xml: str | None,
-    matrix: str | None,
+    named: machines.Named,
     as_list: bool,
     as_json: bool,
     svg: str | None,
@@ -53,27 +38,14 @@ def command(
     Rates are those of the specifications, each way. What no probe tells is said, and marked as
     assumed where the graph needs a number.
     """
-    from crossdock.topology import Topology
-
-    if sum(value is not None for value in (machine, path, xml, matrix)) + as_list > 1:
-        raise click.UsageError(
-            "--machine, --file, --hwloc, --nvidia-smi and --list exclude each other."
-        )
+    if as_list and named.count:
+        raise click.UsageError("--list and options that name a machine exclude each other.")
     if as_list:
         _list_machines(as_json)
         return
-    if machine is not None:
-        topology = Topology.machine(machine)
-    elif path is not None:
-        topology = Topology.file(path)
-    elif xml is not None:
-        topology = Topology.hwloc(xml)
-    elif matrix is not None:
-        topology = Topology.nvidia_smi(matrix)
-    else:
-        topology = Topology.host()
+    topology = named.topology()
     if svg is not None:
-        _write(Path(svg), topology.svg())
+        machines.write_picture(svg, topology.svg())
     if as_json:
         output.show_json(topology.to_dict())
         for probe, what in topology.notes:
@@ -88,18 +60,8 @@ def _list_machines(as_json: bool) -> None:
     from crossdock.display import align
     from crossdock.topology import Topology
 
-    machines = Topology.machines()
+    known = Topology.machines()
     if as_json:
-        output.show_json({"machines": [asdict(machine) for machine in machines]})
+        output.show_json({"machines": [asdict(machine) for machine in known]})
         return
-    output.show("\n".join(align([(machine.name, machine.summary) for machine in machines])))
-
-
-def _write(path: Path, text: str) -> None:
-    from crossdock.errors import make_error
-
-    try:
-        path.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise make_error("CD-502", f"{str(path)!r} cannot be written: {error}") from None
-    output.say(f"wrote    {path}")
+    output.show("\n".join(align([(machine.name, machine.summary) for machine in known])))

@@ -119,5 +119,6 @@ NB_MODULE(_native, module) {
   bind_partition(module);
   bind_sort(module);
   bind_topology(module);
+  bind_transfers(module);
   bind_descriptions(module);
 }

@@ -104,5 +104,6 @@ void bind_group_by(nb::module_& module);
 void bind_partition(nb::module_& module);
 void bind_sort(nb::module_& module);
 void bind_topology(nb::module_& module);
+void bind_transfers(nb::module_& module);
 
 }  // namespace crossdock::python

@@ -2,26 +2,13 @@
 #include <optional>
 
 #include "bindings/operation.hpp"
+#include "bindings/results.hpp"
 #include "topology/catalogue.hpp"
 #include "topology/discovery.hpp"
 #include "topology/graph_json.hpp"
 
 namespace crossdock::python {
 namespace {
-
-[[noreturn]] void raise(const Error& error) {
-  for (const ErrorInfo& info : error_table()) {
-    if (info.code == error.code)
-      throw Exception(code_text(error.code), std::string(info.kind), error.message);
-  }
-  throw Exception(code_text(error.code), "InternalError", error.message);
-}
-
-template <class T>
-T value_or_raise(Result<T> result) {
-  if (!result.ok()) raise(result.error());
-  return std::move(result.value());
-}
 
 nb::list machines() {
   nb::list rows;

@@ -34,6 +34,24 @@ def topology_from_nvidia_smi(text: str, server: str) -> tuple[str, list[tuple[st
 def topology_of_host(server: str) -> tuple[str, list[tuple[str, str]]]:
     """The same for this machine."""
 
+class ChannelPlan:
+    """A planned channel over a topology (JSON). Every method gives JSON; immutable."""
+
+    @staticmethod
+    def between(topology: str, source: str, destination: str) -> ChannelPlan: ...
+    @staticmethod
+    def among_all(topology: str) -> ChannelPlan:
+        """Among all GPUs, or all CPUs where there is no GPU."""
+
+    def transfer(self, bytes: float) -> str:
+        """From the one source to the one destination: ways, bottlenecks, time."""
+
+    def exchange(self, bytes_per_source: float) -> str:
+        """The form of an exchange, its time, and how busy the links are."""
+
+    def tables(self, server: str) -> str:
+        """The forwarding tables of a server by its name."""
+
 class Engine:
     """Worker threads and a memory budget in bytes; 0 means all cores and 80 % of the memory."""
 

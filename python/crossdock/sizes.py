@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from math import isfinite, nan
 
 from crossdock.errors import make_error
 
@@ -31,14 +32,15 @@ def parse_bytes(size: str | int, option: str = "memory") -> int:
     if isinstance(size, int) and not isinstance(size, bool) and size >= 0:
         return size
     match = _FORM.fullmatch(size) if isinstance(size, str) else None
-    if match is None or match[2].lower() not in _UNITS:
+    size_bytes = float(match[1]) * _UNITS.get(match[2].lower(), nan) if match else nan
+    if not isfinite(size_bytes):
         raise make_error(
             "CD-105",
             f"{option}={size!r} is not a size",
             form="a number and a unit: B, KiB, MiB, GiB, TiB, KB, MB, GB, TB",
             try_=f'{option}="8GiB"',
         )
-    return int(float(match[1]) * _UNITS[match[2].lower()])
+    return int(size_bytes)
 
 
 def format_bytes(size_bytes: float) -> str:

@@ -23,6 +23,7 @@ from crossdock.errors import from_native, make_error
 
 if TYPE_CHECKING:
     from crossdock.topology_advice import Warning
+    from crossdock.transfers import ExchangePlan, TransferPlan
 
 
 @dataclass(frozen=True)
@@ -160,6 +161,25 @@ class Topology:
     def to_dict(self) -> dict[str, Any]:
         """The graph as its JSON file holds it; `Topology.file` reads it."""
         return dict(self._parsed)
+
+    def plan(self, source: str, destination: str, size: str | int = "1GiB") -> TransferPlan:
+        """How data go from `source` to `destination` ("gpu0", or "node0/gpu0" of several servers):
+        all ways, what bounds them, and the seconds for `size` (bytes, or text such as "64GiB").
+
+        Errors: TopologyError (no such vertex, with the nearest name; no path), OptionError (a
+        vertex that holds no data, one named twice, no size)."""
+        from crossdock.transfers import plan_transfer
+
+        return plan_transfer(self, source, destination, size)
+
+    def plan_exchange(self, size: str | int = "1GiB") -> ExchangePlan:
+        """Every GPU sends `size`, spread evenly over all GPUs; CPUs where there is no GPU.
+
+        Errors: TopologyError (no path between two of them), OptionError (fewer than two; no
+        size)."""
+        from crossdock.transfers import plan_exchange
+
+        return plan_exchange(self, size)
 
     def warnings(self, shape: Shape) -> list[Warning]:
         """What of one kind of server will be slow, and the fix; the gravest first."""

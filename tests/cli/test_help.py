@@ -16,6 +16,7 @@ VERBS = (
     "sort",
     "partition",
     "topo",
+    "plan",
     "demo",
     "info",
     "doctor",

@@ -50,6 +50,12 @@ class ServerLoad {
 
   double seconds(uint32_t edge) const { return load_[edge] / shape_.edges()[edge].bytes_per_s; }
 
+  std::vector<double> seconds() const {
+    std::vector<double> all(load_.size());
+    for (uint32_t edge = 0; edge < load_.size(); ++edge) all[edge] = seconds(edge);
+    return all;
+  }
+
  private:
   std::vector<uint32_t> edges_of(std::span<const VertexIndex> vertices) const {
     std::vector<uint32_t> edges;
@@ -130,6 +136,7 @@ ExchangeLoad exchange_load(const ChannelPlan& plan) {
     result.from = {plan.servers()[i], edge.from};
     result.to = {plan.servers()[i], edge.to};
     result.edge_bytes_per_s = edge.bytes_per_s;
+    result.edge_seconds_per_byte = all.seconds();
   }
   return result;
 }

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "control/optimizer/channel_plan.hpp"
 
@@ -20,6 +21,8 @@ struct ExchangeLoad {
   Location to;
   double edge_bytes_per_s = 0;         // its capacity
   double inside_seconds_per_byte = 0;  // the same, of bytes between endpoints of one server alone
+  // The same of every edge of the server of `from`, in the order of its shape's edges.
+  std::vector<double> edge_seconds_per_byte;
 };
 
 // O(different server plans x pairs in a server). All zero for a channel from one vertex to itself.

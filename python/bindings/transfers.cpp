@@ -1,0 +1,113 @@
+// crossdock._native.ChannelPlan: a channel over a machine, planned and described as JSON text.
+#include "bindings/operation.hpp"
+#include "bindings/results.hpp"
+#include "control/optimizer/channel_json.hpp"
+#include "control/optimizer/transfer_optimizer.hpp"
+#include "topology/graph_json.hpp"
+
+namespace crossdock::python {
+namespace {
+
+using PlanPtr = std::shared_ptr<const ChannelPlan>;
+
+struct PlannedChannel {
+  PlanPtr plan;
+};
+
+std::shared_ptr<const InfrastructureGraph> graph_of(const std::string& topology) {
+  return std::make_shared<const InfrastructureGraph>(value_or_raise(graph_from_json(topology)));
+}
+
+PlanPtr plan_between(const std::string& topology,
+                     const std::string& source,
+                     const std::string& destination) {
+  const auto graph = graph_of(topology);
+  const Location from = value_or_raise(graph->find(source));
+  const Location to = value_or_raise(graph->find(destination));
+  if (from == to) {
+    raise_error(make_error(ErrorCode::kInvalidArgument,
+                           "from {} to {}: the same vertex, whose data need no link; name two",
+                           source,
+                           destination));
+  }
+  TransferOptimizer optimizer(graph);
+  return value_or_raise(optimizer.plan(std::span(&from, 1), std::span(&to, 1)));
+}
+
+// Every GPU to every GPU; every CPU to every CPU where there is no GPU.
+PlanPtr plan_among_all(const std::string& topology) {
+  const auto graph = graph_of(topology);
+  const bool has_gpus = graph->count_of(VertexKind::kGpu) > 0;
+  const VertexKind kind = has_gpus ? VertexKind::kGpu : VertexKind::kCpu;
+  std::vector<Location> endpoints;
+  for (ServerIndex server = 0; server < static_cast<ServerIndex>(graph->server_count()); ++server) {
+    const VertexRange range = graph->shape(server).of_kind(kind);
+    for (int i = 0; i < range.count; ++i) {
+      endpoints.push_back({server, static_cast<VertexIndex>(range.first + i)});
+    }
+  }
+  if (endpoints.size() < 2) {
+    raise_error(make_error(ErrorCode::kInvalidArgument,
+                           "an exchange among {} {}: it needs two; plan a transfer instead",
+                           endpoints.size(),
+                           kind_name(kind)));
+  }
+  TransferOptimizer optimizer(graph);
+  return value_or_raise(optimizer.plan(endpoints, endpoints));
+}
+
+std::string tables_of(const ChannelPlan& plan, const std::string& server) {
+  const auto index = plan.graph().find_server(server);
+  if (!index) {
+    raise_error(make_error(ErrorCode::kInvalidTopology,
+                           "there is no server '{}'; the first of {} is called '{}'",
+                           server,
+                           plan.graph().server_count(),
+                           plan.graph().server_name(0)));
+  }
+  return value_or_raise(tables_json(plan, *index));
+}
+
+}  // namespace
+
+void bind_transfers(nb::module_& module) {
+  using Self = const PlannedChannel&;
+  nb::class_<PlannedChannel>(module, "ChannelPlan")
+      .def_static(
+          "between",
+          [](const std::string& topology, const std::string& from, const std::string& to) {
+            return PlannedChannel{plan_between(topology, from, to)};
+          },
+          "topology"_a,
+          "source"_a,
+          "destination"_a)
+      .def_static(
+          "among_all",
+          [](const std::string& topology) {
+            nb::gil_scoped_release released;
+            return PlannedChannel{plan_among_all(topology)};
+          },
+          "topology"_a)
+      .def(
+          "transfer",
+          [](Self self, double bytes) {
+            const ChannelPlan& plan = *self.plan;
+            return value_or_raise(
+                transfer_json(plan, plan.sources()[0], plan.destinations()[0], bytes));
+          },
+          "bytes"_a)
+      .def(
+          "exchange",
+          [](Self self, double bytes_per_source) {
+            ExchangeTask task;
+            task.bytes_per_source = bytes_per_source;
+            return value_or_raise(exchange_json(*self.plan, task, TransferRates{}));
+          },
+          "bytes_per_source"_a)
+      .def(
+          "tables",
+          [](Self self, const std::string& server) { return tables_of(*self.plan, server); },
+          "server"_a);
+}
+
+}  // namespace crossdock::python
