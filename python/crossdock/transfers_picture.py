@@ -21,6 +21,7 @@ from crossdock.topology_picture import FAINT, LEFT, document, text, thickness
 from crossdock.transfer_stage import QUIET, Lane, Point, Side, lane_of, pill
 from crossdock.transfers import ExchangePlan, TransferPlan, Way, server_of
 from crossdock.transfers_text import (
+    edges_text,
     exchange_headline,
     headline,
     size_text,
@@ -112,7 +113,7 @@ def draw_exchange(plan: ExchangePlan) -> str:
 
 def _width_for(right: float, title: str, below: str) -> float:
     """Room for the legend and both lines, in the widest fonts that browsers fall back to."""
-    return max(right, 860, 2 * LEFT + 11 * len(title), 2 * LEFT + 8.2 * len(below))
+    return max(right, 860, 2 * LEFT + 11 * len(title), 2 * LEFT + 7.9 * len(below))
 
 
 def _sides(topology: Topology, servers: Sequence[str]) -> list[Side]:
@@ -253,11 +254,12 @@ def _ways_legend(plan: TransferPlan, top: float) -> list[str]:
             + text(LEFT + 66, y, f"{share}{relays}:  {' '.join(wrapped(way.vertices))}", size=12)
         )
         y += 20
-    words = (
-        "the wider a line, the more of the bytes it takes; red: full, so it must become wider for "
-        "anything to be faster"
-    )
-    return [*parts, text(LEFT, y, words, size=12, fill=FAINT)]
+    words = "the wider a line, the more of the bytes it takes; full links must become wider for"
+    full = [f"full: {line}" for line in edges_text(plan.bottlenecks)]
+    for line in (f"{words} anything to be faster", *full):
+        parts.append(text(LEFT, y, line, size=12, fill=FAINT))
+        y += 20
+    return parts
 
 
 def busy_colour(part: float) -> str:

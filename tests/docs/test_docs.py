@@ -232,6 +232,17 @@ def test_fields_of_a_profile_are_those_of_the_concept_page() -> None:
     assert phase_fields == {"name", "rows", "bytes", "predicted_s", "measured_s"}
 
 
+def test_rates_of_the_planner_page_are_the_planners() -> None:
+    table = next(t for t in tables(DOCS / "concept-planner.md") if "together" in t[0])
+    assert len(table) == 6
+    for machine, source, destination, ways, rate, time in table[1:]:
+        plan = xd.Topology.machine(machine.strip("`")).plan(
+            source.strip("`"), destination.strip("`")
+        )
+        shown = f"{rate} over {ways} way{'' if ways == '1' else 's'}; 1.00 GiB in {time})"
+        assert repr(plan).endswith(shown)
+
+
 def xd_table() -> object:
     import pyarrow as pa
 
