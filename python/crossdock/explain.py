@@ -61,9 +61,11 @@ def stored_bytes(node: Node) -> int:
 
 
 def operator_name(node: Operated) -> str:
-    """What the engine calls the operator that runs a node, as far as the node alone tells."""
+    """What the engine calls the operator that runs a node, as far as the node alone tells: a join
+    whose strategy is still to be chosen is a "join"."""
     if isinstance(node, Join):
-        return "merge_join" if node.options.strategy == "merge" else "hash_join"
+        named = {"merge": "merge_join", "auto": "join"}
+        return named.get(node.options.strategy, "hash_join")
     if isinstance(node, GroupBy):
         return "group_by"
     return "sort" if isinstance(node, Sort) else "partition"
@@ -112,7 +114,7 @@ def _describe(execution: Execution, node: Node, read: bool) -> dict[str, Any]:
     else:
         known = known_plan(node)
     found = {
-        "operator": operator_name(node),
+        "operator": operator_name(node) if plan is None else plan["operator"],
         "headline": headline(node),
         "plan": plan,
         "known": known,
@@ -148,7 +150,8 @@ def _title(tree: dict[str, Any]) -> str:
     predicted = 0.0 if plan is None else predicted_seconds(plan)
     cost = f"   predicted {format_seconds(predicted)}" if predicted else ""
     # The headline of a join says its kind and keys; others begin with what they do.
-    named = f"{tree['operator']}   " if tree["operator"].endswith("join") else ""
+    operator = "join (auto)" if tree["operator"] == "join" else tree["operator"]
+    named = f"{operator}   " if tree["operator"].endswith("join") else ""
     return f"{named}{tree['headline']}{cost}"
 
 

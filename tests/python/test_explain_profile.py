@@ -40,6 +40,8 @@ def test_a_plan_can_be_made_without_reading(joined: xd.Relation) -> None:
     plan = joined.explain(read=False)
     assert "not predicted" in plan
     assert "predicted " not in plan.replace("not predicted", "")
+    assert "└─ join (auto)   inner join on id = id\n" in plan
+    assert json.loads(plan.json)["plan"]["inputs"][0]["operator"] == "join"
 
 
 def test_a_plan_of_plain_reading(dock: xd.Dock, people: pa.Table) -> None:
@@ -50,7 +52,8 @@ def test_a_plan_of_plain_reading(dock: xd.Dock, people: pa.Table) -> None:
 
 def test_a_plan_of_joins_of_joins(joined: xd.Relation, visits: pa.Table) -> None:
     plan = joined.join(visits, on="id", suffix="_2").explain()
-    assert plan.count("hash_join") == 2
+    assert plan.startswith("join (auto)   inner join on id = id\n")  # its left side is not made yet
+    assert plan.count("hash_join") == 1
     assert plan.count("not predicted") == 1
 
 
