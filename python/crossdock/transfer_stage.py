@@ -82,6 +82,8 @@ class Side:
         self.turned = turned
         self.shift = 0.0
         self.layout = Layout(shape)
+        self.network = next((v.name for v in shape.of_kind("network")), "")
+        self.network_of_all = self.network  # a way calls it as the source's server does
         self.bars = [v.name for v in shape.of_kind("network", "nvswitch")]
         self.bottom = self.layout.bottom
 
@@ -91,14 +93,18 @@ class Side:
 
     def full(self, name: str) -> str:
         """The name by which a plan calls a vertex."""
-        return f"{self.server}/{name}" if self.server and name != "network" else name
+        if name == self.network:
+            return self.network_of_all
+        return f"{self.server}/{name}" if self.server else name
 
     def box(self, name: str) -> Box:
         box = self.layout.boxes[name]
         return replace(box, x=self._x(box.right) if self.turned else self._x(box.x))
 
-    def bar_x(self, name: str) -> float:
-        return self.box(name).x
+    def join(self, first: Side) -> None:
+        """Moves this server to the right of another, so that both have one network."""
+        self.network_of_all = first.network
+        self.shift = first.box(first.network).x - self.box(self.network).x
 
     def _x(self, x: float) -> float:
         return (self.layout.right - x if self.turned else x) + self.shift
@@ -162,10 +168,11 @@ class Side:
         """The network or the NVSwitches, light, with its name above: ways run along it."""
         box = self.box(name)
         ink = FAINT if self.full(name) in used else _IDLE_WORDS
+        shown = self.network_of_all if name == self.network else name
         return (
             f'<g><title>{escape(self.full(name))}</title><rect x="{box.x:.1f}" y="{box.y:.1f}" '
             f'width="{box.width:.1f}" height="{box.height:.1f}" rx="5" fill="{_IDLE_BOX}"/>'
-            + text(box.centre, box.y - 6, name, size=12, fill=ink, anchor="middle")
+            + text(box.centre, box.y - 6, shown, size=12, fill=ink, anchor="middle")
             + "</g>"
         )
 
@@ -202,6 +209,7 @@ def lane_of(sides: list[Side], start: str, end: str) -> Lane | None:
     """The line between two vertices of a plan, by their full names."""
     for side in sides:
         names = {side.full(vertex.name): vertex.name for vertex in side.shape.vertices}
+        names |= {side.network: side.network}  # an edge calls it as its own server does
         if start in names and end in names:
             lane = side.lane(names[start], names[end])
             if lane is not None:

@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Any
 from crossdock import _native
 from crossdock.errors import make_error, nearest, public_errors
 from crossdock.sizes import format_bytes, format_seconds, parse_bytes
-from crossdock.topology_advice import rate_text
 
 if TYPE_CHECKING:
     from crossdock.topology import Topology
@@ -127,11 +126,10 @@ class TransferPlan(_Planned):
     ways: tuple[Way, ...]
 
     def __repr__(self) -> str:
-        ways = f"{len(self.ways)} way{'' if len(self.ways) == 1 else 's'}"
-        return (
-            f"TransferPlan({self.source} to {self.destination}: {rate_text(self.bytes_per_s)} over "
-            f"{ways}; {format_bytes(self.size_bytes)} in {format_seconds(self.predicted_s)})"
-        )
+        from crossdock.transfers_text import headline
+
+        time = format_seconds(self.predicted_s)
+        return f"TransferPlan({headline(self)}; {format_bytes(self.size_bytes)} in {time})"
 
     def tables(self) -> list[ForwardingTable]:
         """The forwarding tables of all vertices that send or relay, from the source's server on."""

@@ -49,16 +49,20 @@ _BUSY = ((0.0, "#b9c6d3"), (0.25, "#7fb2d0"), (0.5, "#e9b949"), (0.8, "#e8762c")
 
 def draw_transfer(plan: TransferPlan) -> str:
     """The ways of a transfer, numbered as in its text."""
-    sides = _sides(plan.topology, [server_of(plan.topology, plan.source),
-                                   server_of(plan.topology, plan.destination)])  # fmt: skip
+    servers = [server_of(plan.topology, end) for end in (plan.source, plan.destination)]
+    if not _have_cpus(plan.topology, servers):
+        return _listed(plan.text())
+    sides = _sides(plan.topology, servers)
     visited = {vertex for way in plan.ways for vertex in way.vertices}
     ends = {plan.source: "from", plan.destination: "to"}
     bottom = max(side.bottom for side in sides)
     legend = _ways_legend(plan, bottom + 30)
     title = headline(plan)
     below = f"{time_text(plan.size_bytes, plan.predicted_s)}; {plan.topology.title}"
+    longest = max(len("".join(wrapped(way.vertices))) for way in plan.ways)
+    width = max(_width_for(sides[-1].right, title, below), 2 * LEFT + 230 + 7.2 * longest)
     parts = [
-        document(_width_for(sides[-1].right, title, below), bottom + 30 + 20 * (len(legend) + 1)),
+        document(width, bottom + 30 + 20 * (len(legend) + 1)),
         text(LEFT, 32, title, size=18, weight=600),
         text(LEFT, 54, below, fill=FAINT),
     ]
@@ -80,6 +84,8 @@ def draw_exchange(plan: ExchangePlan) -> str:
     several = len(topology.servers) > 1
     server = server_of(topology, plan.bottleneck.start if "/" in plan.bottleneck.start
                        else plan.bottleneck.end)  # fmt: skip
+    if not _have_cpus(topology, [server]):
+        return _listed(plan.text())
     (side,) = _sides(topology, [server])
     busy: defaultdict[frozenset[str], float] = defaultdict(float)
     for load in plan.loads:
@@ -116,6 +122,19 @@ def _width_for(right: float, title: str, below: str) -> float:
     return max(right, 860, 2 * LEFT + 11 * len(title), 2 * LEFT + 7.9 * len(below))
 
 
+def _have_cpus(topology: Topology, servers: Sequence[str]) -> bool:
+    """Layouts go from CPU to CPU; a file may describe servers without one."""
+    shapes = dict(topology.servers)
+    return all(shapes[server].of_kind("cpu") for server in servers)
+
+
+def _listed(words: str) -> str:
+    """The plan in words, where no machine can be drawn."""
+    lines = words.splitlines()
+    texts = [text(LEFT, 34 + 20 * i, line) for i, line in enumerate(lines)]
+    return "\n".join([document(860, 48 + 20 * len(lines)), *texts, "</svg>", ""])
+
+
 def _sides(topology: Topology, servers: Sequence[str]) -> list[Side]:
     """One side for one server; two, joined at the network, for two."""
     shapes = dict(topology.servers)
@@ -125,17 +144,19 @@ def _sides(topology: Topology, servers: Sequence[str]) -> list[Side]:
     if len(names) == 1:
         return [first]
     second = Side(names[1], shapes[names[1]])
-    second.shift = first.bar_x("network") - second.bar_x("network")
+    second.join(first)
     return [first, second]
 
 
 def _bars(sides: list[Side], visited: set[str]) -> list[str]:
     """Networks and NVSwitches; the network that two sides share once, as tall as the taller."""
-    parts = [side.bar(name, visited) for side in sides for name in side.bars if name != "network"]
-    joined = [side for side in sides if "network" in side.bars]
-    if joined:
-        parts.append(max(joined, key=lambda side: side.bottom).bar("network", visited))
-    return parts
+    tallest = max(sides, key=lambda side: side.bottom)
+    return [
+        side.bar(name, visited)
+        for side in sides
+        for name in side.bars
+        if name != side.network or side is tallest
+    ]
 
 
 def _width(way: Way, plan: TransferPlan) -> float:
@@ -256,6 +277,8 @@ def _ways_legend(plan: TransferPlan, top: float) -> list[str]:
         y += 20
     words = "the wider a line, the more of the bytes it takes; full links must become wider for"
     full = [f"full: {line}" for line in edges_text(plan.bottlenecks)]
+    if not all(way.flow_bytes_per_s for way in plan.ways):
+        full.append("dashed: spare, for bytes that find the other ways busy")
     for line in (f"{words} anything to be faster", *full):
         parts.append(text(LEFT, y, line, size=12, fill=FAINT))
         y += 20

@@ -34,8 +34,16 @@ def describe_transfer(plan: TransferPlan) -> str:
 
 def headline(plan: TransferPlan) -> str:
     """ "gpu0 to gpu5: 332 GB/s over 2 ways"."""
-    ways = count_text(len(plan.ways), "way")
-    return f"{plan.source} to {plan.destination}: {rate_text(plan.bytes_per_s)} over {ways}"
+    return (
+        f"{plan.source} to {plan.destination}: {rate_text(plan.bytes_per_s)} over {ways_text(plan)}"
+    )
+
+
+def ways_text(plan: TransferPlan) -> str:
+    """ "2 ways", "2 ways, 7 spare"."""
+    used = sum(way.flow_bytes_per_s > 0 for way in plan.ways)
+    spare = f", {len(plan.ways) - used} spare" if used < len(plan.ways) else ""
+    return count_text(used, "way") + spare
 
 
 def time_text(size_bytes: int, seconds: float) -> str:

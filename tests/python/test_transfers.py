@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import xml.etree.ElementTree as ElementTree
 from collections import Counter
@@ -158,6 +159,49 @@ def test_pictures_of_transfers_show_every_way(name: str) -> None:
     for rect in picture.iter(f"{SVG}rect"):
         x, y, w, h = (float(rect.attrib.get(part, 0)) for part in ("x", "y", "width", "height"))
         assert min(x, y, width - x - w, height - y - h) >= 0
+
+
+def described(tmp_path: Path, graph: dict[str, Any]) -> xd.Topology:
+    path = tmp_path / "machine.json"
+    path.write_text(json.dumps(graph), encoding="utf-8")
+    return xd.Topology.file(path)
+
+
+def test_two_servers_that_differ_are_joined_at_one_network(tmp_path: Path) -> None:
+    graph = xd.Topology.machine("figure-2i").to_dict()
+    text = json.dumps(xd.Topology.machine("dgx-a100:2").to_dict()).replace('"network"', '"fabric"')
+    graph["shapes"] += json.loads(text.replace('"kind": "fabric"', '"kind": "network"'))["shapes"]
+    graph["servers"][1]["shape"] = 1
+    plan = described(tmp_path, graph).plan("node0/gpu0", "node1/gpu7")
+    assert repr(plan).endswith("25 GB/s over 2 ways, 7 spare; 1.00 GiB in 42.9 ms)")
+    words = [text.text for text in ElementTree.fromstring(plan.svg()).iter(f"{SVG}text")]
+    assert (words.count("network"), words.count("fabric")) == (1, 0)  # as ways call it
+    assert "dashed: spare, for bytes that find the other ways busy" in words
+    assert plan.svg().count("stroke-dasharray") == 2 * 7  # on the picture and in the legend
+    exchange = described(tmp_path, graph).plan_exchange()
+    assert [(alike.first, alike.servers) for alike in exchange.server_plans] == [
+        ("node0", 1),
+        ("node1", 1),
+    ]
+    assert "shown: node0, one of 2" in exchange.svg()
+
+
+def test_servers_without_a_cpu_are_planned_and_listed(tmp_path: Path) -> None:
+    graph = xd.Topology.machine("topo-1").to_dict()
+    (shape,) = graph["shapes"]
+    shape["vertices"] = [vertex for vertex in shape["vertices"] if vertex["kind"] == "gpu"]
+    shape["edges"] = [edge for edge in shape["edges"] if edge["kind"] == "nvlink"]
+    topology = described(tmp_path, graph)
+    for plan in (topology.plan("gpu0", "gpu1"), topology.plan_exchange()):
+        words = [text.text or "" for text in ElementTree.fromstring(plan.svg()).iter(f"{SVG}text")]
+        assert words[0] == plan.text().splitlines()[0]
+
+
+def test_a_server_of_several_is_drawn_alone() -> None:
+    plan = xd.Topology.machine("dgx-a100:3").plan("node1/gpu0", "node1/gpu5")
+    words = [text.text for text in ElementTree.fromstring(plan.svg()).iter(f"{SVG}text")]
+    assert ("node1" in words, "node0" in words, words.count("cpu0")) == (True, False, 1)
+    assert {table.vertex.partition("/")[0] for table in plan.tables()} == {"node1"}
 
 
 def test_pictures_of_exchanges_mark_what_is_full() -> None:
