@@ -57,6 +57,17 @@ foreach(room IN LISTS rooms)
   endif()
 endforeach()
 
+# A library in NVML's place, which tests of the topology load by its path.
+if(TARGET crossdock_topology_test)
+  add_library(crossdock_fake_nvml MODULE "${PROJECT_SOURCE_DIR}/tests/nvml/fake_nvml.cpp")
+  crossdock_warnings(crossdock_fake_nvml PRIVATE)
+  target_include_directories(crossdock_fake_nvml PRIVATE "${PROJECT_SOURCE_DIR}/src")
+  target_link_libraries(crossdock_fake_nvml PRIVATE fmt::fmt)
+  add_dependencies(crossdock_topology_test crossdock_fake_nvml)
+  target_compile_definitions(crossdock_topology_test
+    PRIVATE CROSSDOCK_FAKE_NVML="$<TARGET_FILE:crossdock_fake_nvml>")
+endif()
+
 # Fuzz targets follow libFuzzer's interface; fuzz_main.cpp drives them with random inputs from a seed, so that a short run
 # is a test that any compiler can build and that fails the same way everywhere.
 set(fuzz_seed 1)

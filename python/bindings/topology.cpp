@@ -65,11 +65,12 @@ void bind_topology(nb::module_& module) {
       "server"_a);
   module.def(
       "topology_of_host",
-      [](const std::string& server) {
+      [](const std::string& server, const std::string& nvml) {
         nb::gil_scoped_release released;
-        return described(discover_host("/sys"), server);
+        return described(discover_host("/sys", nvml), server);
       },
-      "server"_a);
+      "server"_a,
+      "nvml"_a);
 }
 
 }  // namespace crossdock::python

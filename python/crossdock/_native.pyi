@@ -31,7 +31,7 @@ def topology_from_hwloc(xml: str, server: str) -> tuple[str, list[tuple[str, str
 def topology_from_nvidia_smi(text: str, server: str) -> tuple[str, list[tuple[str, str]]]:
     """The graph and the notes of a machine by its `nvidia-smi topo -m`."""
 
-def topology_of_host(server: str) -> tuple[str, list[tuple[str, str]]]:
+def topology_of_host(server: str, nvml: str) -> tuple[str, list[tuple[str, str]]]:
     """The same for this machine."""
 
 class ChannelPlan:

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from crossdock import _native
 from crossdock.errors import from_native, make_error
+from crossdock.settings import setting
 
 if TYPE_CHECKING:
     from crossdock.topology_advice import Warning
@@ -151,11 +152,12 @@ class Topology:
 
     @classmethod
     def host(cls) -> Topology:
-        """This machine: hwloc for NUMA nodes and the PCIe tree, the kernel's files for links.
+        """This machine: hwloc for NUMA nodes and the PCIe tree, the kernel's files for links, NVML
+        for GPUs and NVLinks (CROSSDOCK_NVML names the library; empty for none).
 
         Errors: TopologyError (hwloc does not start)."""
         name = platform.node().replace("/", "-")[:64] or "host"
-        text, notes = _engine(_native.topology_of_host, name)
+        text, notes = _engine(_native.topology_of_host, name, setting("nvml"))
         return cls(text, f"{name}, this machine", tuple(notes))
 
     def to_dict(self) -> dict[str, Any]:

@@ -24,6 +24,7 @@ struct Setting {
 constexpr Setting kSettings[] = {
     {"threads", "0", "worker threads; 0 = every core this process may use"},
     {"memory", "0", "memory budget such as 8GiB; 0 = 80 % of the machine's memory"},
+    {"nvml", "libnvidia-ml.so.1", "library to ask about GPUs; empty = none"},
     {"debug", "0", "1 = show Python tracebacks of errors on the command line"},
 };
 

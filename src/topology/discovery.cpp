@@ -30,7 +30,7 @@ Result<Topology> new_topology() {
 
 }  // namespace
 
-Result<Discovery> discover_host(const std::string& sysfs) {
+Result<Discovery> discover_host(const std::string& sysfs, const std::string& nvml) {
   CD_ASSIGN(const Topology topology, new_topology());
   if (hwloc_topology_load(topology.get()) != 0) {
     return make_error(ErrorCode::kProbeFailed,
@@ -41,6 +41,9 @@ Result<Discovery> discover_host(const std::string& sysfs) {
   facts.lanes = [&](const std::string& bus_id) { return read_pci_lanes(sysfs, bus_id); };
   facts.port = [&](const std::string& device) { return read_port(sysfs, device); };
   facts.has_gpu_peer_memory = has_gpu_peer_memory(sysfs);
+  std::optional<NvmlAnswer> answer;
+  if (!nvml.empty()) answer = ask_nvml_library(nvml);
+  facts.nvml = answer ? &*answer : nullptr;
   return parts_of_hwloc(topology.get(), facts);
 }
 

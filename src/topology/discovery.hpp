@@ -1,6 +1,6 @@
-// What machines are made of, found by asking them: this host through hwloc and the kernel's files, another one through
-// its hwloc XML or the matrix of its nvidia-smi. What a probe could not tell is said in a note; where the graph needs a
-// number nevertheless, the edge is marked as assumed.
+// What machines are made of, found by asking them: this host through hwloc, NVML and the kernel's files, another one
+// through its hwloc XML or the matrix of its nvidia-smi. What a probe could not tell is said in a note; where the graph
+// needs a number nevertheless, the edge is marked as assumed.
 #pragma once
 
 #include <string>
@@ -17,7 +17,7 @@ inline constexpr double kAssumedLinkBytesPerS = 10e9;
 inline constexpr double kAssumedNetworkBytesPerS = 1.25e9;
 
 struct ProbeNote {
-  std::string probe;  // "hwloc", "sysfs", "nvidia-smi"
+  std::string probe;  // "hwloc", "sysfs", "nvml", "nvidia-smi"
   std::string what;   // what it did not tell, and what was done about it
 
   bool operator==(const ProbeNote&) const = default;
@@ -28,9 +28,12 @@ struct Discovery {
   std::vector<ProbeNote> notes;
 };
 
-// This host. `sysfs` is where the kernel's files are, "/sys". Takes some 10 ms, most of it hwloc's.
+inline constexpr const char* kNvmlLibrary = "libnvidia-ml.so.1";
+
+// This host. `sysfs` is where the kernel's files are, "/sys". `nvml` is the library that is asked about NVIDIA's GPUs
+// (nvml_library.hpp), "" for none; that it is not there is a note. Takes some 10 ms, most of it hwloc's.
 // Error kProbeFailed: hwloc cannot be started.
-Result<Discovery> discover_host(const std::string& sysfs);
+Result<Discovery> discover_host(const std::string& sysfs, const std::string& nvml = kNvmlLibrary);
 
 // A machine from what `lstopo --of xml` wrote on it. hwloc reads the text with a parser of its own that is not
 // hardened, so files should come from where programs may come from.

@@ -110,6 +110,10 @@ class TreeReader {
       if (is_host) walk(bridge, cpu_near(bridge), Lanes(), 0);
     }
     add_nvlinks();
+    if (facts_.nvml != nullptr) {
+      merge_nvml(*facts_.nvml, !has_nvlinks_, found_);
+      has_nvlinks_ = has_nvlinks_ || facts_.nvml->tells_nvlinks;
+    }
     drop_lonely_nvswitches();
     connect_nics();
     say_what_is_missing();
@@ -400,7 +404,7 @@ class TreeReader {
     }
     if (gpus_ > 0 && !has_nvlinks_)
       note("hwloc", "NVLinks are not told; GPUs are joined by PCIe alone");
-    if (dropped_nvswitches_ > 0) {
+    if (dropped_nvswitches_ > 0 && !has_nvlinks_) {
       note("hwloc",
            fmt::format("{} NVSwitches have no known links and are left out", dropped_nvswitches_));
     }

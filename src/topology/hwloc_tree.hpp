@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "topology/discovery.hpp"
+#include "topology/nvml_probe.hpp"
 #include "topology/pci_link_files.hpp"
 
 namespace crossdock {
@@ -15,6 +16,7 @@ struct DeviceFacts {
   std::function<std::optional<PciLanes>(const std::string& bus_id)> lanes;
   std::function<std::optional<PortState>(const std::string& device)> port;
   bool has_gpu_peer_memory = false;
+  const NvmlAnswer* nvml = nullptr;  // null where NVML is not asked
 };
 
 // Error kInvalidTopology: no NUMA node with cores.

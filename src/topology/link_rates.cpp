@@ -1,6 +1,7 @@
 // Rates by specification. Sources stand beside the numbers.
 #include "topology/link_rates.hpp"
 
+#include <algorithm>
 #include <array>
 
 #include "base/check.hpp"
@@ -41,6 +42,29 @@ Edge nvlink_link(int generation, int links) {
   edge.width = links;
   edge.full_width = links;
   return edge;
+}
+
+const NvlinkProduct* nvlink_product(std::string_view gpu_model) {
+  constexpr std::string_view kBetween = " -_/";
+  static constexpr std::array<NvlinkProduct, 12> kProducts = {{{"P100", 1, 4},
+                                                               {"V100", 2, 6},
+                                                               {"A100", 3, 12},
+                                                               {"A800", 3, 8},
+                                                               {"H100", 4, 18},
+                                                               {"H200", 4, 18},
+                                                               {"H800", 4, 8},
+                                                               {"H20", 4, 18},
+                                                               {"GH200", 4, 18},
+                                                               {"B100", 5, 18},
+                                                               {"B200", 5, 18},
+                                                               {"GB200", 5, 18}}};
+  while (!gpu_model.empty()) {
+    const size_t end = std::min(gpu_model.find_first_of(kBetween), gpu_model.size());
+    const auto found = std::ranges::find(kProducts, gpu_model.substr(0, end), &NvlinkProduct::word);
+    if (found != kProducts.end()) return &*found;
+    gpu_model.remove_prefix(std::min(end + 1, gpu_model.size()));
+  }
+  return nullptr;
 }
 
 Edge plain_link(LinkKind kind, double bytes_per_s) {

@@ -2,6 +2,8 @@
 // headers and flow control take a further part, which only a measurement tells.
 #pragma once
 
+#include <string_view>
+
 #include "topology/graph.hpp"
 
 namespace crossdock {
@@ -19,6 +21,15 @@ Edge pcie_link(int generation, int lanes);
 // NVLink of a generation from 1 to 5, per link and direction: 20, 25, 25, 25 and 50 GB/s.
 double nvlink_bytes_per_s(int generation);
 Edge nvlink_link(int generation, int links);
+
+// What a name says of a GPU's NVLinks by its data sheet: their generation, and how many it has.
+struct NvlinkProduct {
+  std::string_view word;  // in the names of GPUs
+  int generation;
+  int links;
+};
+// Of "NVIDIA A100-SXM4-80GB"; null for GPUs that are not in the table.
+const NvlinkProduct* nvlink_product(std::string_view gpu_model);
 
 // What is known by its rate alone.
 Edge plain_link(LinkKind kind, double bytes_per_s);

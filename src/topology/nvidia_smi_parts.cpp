@@ -5,7 +5,6 @@
 // above them, and the NUMA nodes. Between GPUs with NVLinks the matrix says nothing of PCIe; what it says of them and
 // their NICs mostly tells it.
 #include <algorithm>
-#include <array>
 #include <map>
 #include <numeric>
 #include <optional>
@@ -24,37 +23,6 @@ namespace {
 constexpr double kC2cBytesPerS = 450e9;
 // No GPU has more NVLinks than H100 and B200.
 constexpr int kGpuNvlinksMax = 18;
-
-// What a word in the name of a GPU says of its NVLinks: their generation and number, by the data sheets.
-struct NvlinkProduct {
-  std::string_view word;
-  int generation;
-  int links;
-};
-constexpr std::array<NvlinkProduct, 12> kNvlinkProducts = {{{"P100", 1, 4},
-                                                            {"V100", 2, 6},
-                                                            {"A100", 3, 12},
-                                                            {"A800", 3, 8},
-                                                            {"H100", 4, 18},
-                                                            {"H200", 4, 18},
-                                                            {"H800", 4, 8},
-                                                            {"H20", 4, 18},
-                                                            {"GH200", 4, 18},
-                                                            {"B100", 5, 18},
-                                                            {"B200", 5, 18},
-                                                            {"GB200", 5, 18}}};
-
-const NvlinkProduct* product_of(std::string_view model) {
-  constexpr std::string_view kBetween = " -_/";
-  while (!model.empty()) {
-    const size_t end = std::min(model.find_first_of(kBetween), model.size());
-    const auto found =
-        std::ranges::find(kNvlinkProducts, model.substr(0, end), &NvlinkProduct::word);
-    if (found != kNvlinkProducts.end()) return &*found;
-    model.remove_prefix(std::min(end + 1, model.size()));
-  }
-  return nullptr;
-}
 
 // Devices that are joined, directly or through others, by relations that `joins` accepts; groups by their first member.
 template <class Joins>
@@ -246,7 +214,7 @@ class SmiServer {
         links += matrix_.pair(gpu, other).nvlinks;
         pairs += matrix_.pair(gpu, other).nvlinks > 0 ? 1 : 0;
       }
-      const NvlinkProduct* product = product_of(matrix_.devices[gpu].model);
+      const NvlinkProduct* product = nvlink_product(matrix_.devices[gpu].model);
       is_switched = is_switched || links > (product == nullptr ? kGpuNvlinksMax : product->links);
     }
     if (is_switched) {
@@ -276,13 +244,13 @@ class SmiServer {
   }
 
   Edge nvlink(size_t a, size_t b, int links) {
-    const NvlinkProduct* one = product_of(matrix_.devices[a].model);
-    const NvlinkProduct* other = product_of(matrix_.devices[b].model);
+    const NvlinkProduct* one = nvlink_product(matrix_.devices[a].model);
+    const NvlinkProduct* other = nvlink_product(matrix_.devices[b].model);
     const bool is_known =
         one != nullptr && other != nullptr && one->generation == other->generation;
     if (is_known) return nvlink_link(one->generation, links);
     for (const size_t gpu : {a, b}) {
-      if (product_of(matrix_.devices[gpu].model) == nullptr) unknown_gpus_.emplace(gpu);
+      if (nvlink_product(matrix_.devices[gpu].model) == nullptr) unknown_gpus_.emplace(gpu);
     }
     Edge edge = nvlink_link(kAssumedNvlinkGeneration, links);
     edge.is_assumed = true;

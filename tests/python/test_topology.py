@@ -109,6 +109,13 @@ def test_this_machine_has_a_cpu() -> None:
     assert "cpu0" in topology.text()
 
 
+def test_a_library_that_is_not_there_is_a_note(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CROSSDOCK_NVML", "/no/such/libnvidia-ml.so")
+    assert any("/no/such/libnvidia-ml.so" in what for _, what in xd.Topology.host().notes)
+    monkeypatch.setenv("CROSSDOCK_NVML", "")
+    assert "nvml" not in {probe for probe, _ in xd.Topology.host().notes}
+
+
 def test_errors_name_the_place() -> None:
     with pytest.raises(xd.TopologyError, match="did you mean 'dgx-a100'"):
         xd.Topology.machine("dgx-a10")
