@@ -185,7 +185,8 @@ class ExchangePlan(_Planned):
     """Every endpoint sends to every other: the form, why, and what the links have to carry.
 
     `links_s` is how long the fullest edge, the bottleneck, is busy; `predicted_s` of the chosen
-    form adds what messages and arranging rows cost. `loads` are of the server with that edge.
+    form adds what messages and arranging rows cost. `loads` are of the server with that edge,
+    for rows sent directly: what two levels hand to a neighbour first comes on top.
     """
 
     endpoint_kind: str  # "gpu" or "cpu"

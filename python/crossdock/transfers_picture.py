@@ -318,10 +318,12 @@ def _busy_legend(plan: ExchangePlan, top: float) -> list[str]:
         f'fill="{busy_colour(step)}"/>'
         for i, step in enumerate(steps)
     )
+    two = plan.chosen.levels == "two levels"
+    direct = "; what is handed to a neighbour first is not counted" if two else ""
     words = [
         f"colour: how long a link is busy, from none to the {format_seconds(plan.links_s)} of the "
         "fullest",
-        "the wider a line, the more it carries per second; thin grey: not used",
+        "the wider a line, the more it carries per second; thin grey: not used" + direct,
         f"mode: {plan.mode_reason}",
         f"levels: {plan.levels_reason}",
     ]

@@ -243,6 +243,23 @@ def test_rates_of_the_planner_page_are_the_planners() -> None:
         assert repr(plan).endswith(shown)
 
 
+def test_fields_of_a_plan_are_those_of_the_planner_page() -> None:
+    found = {table[0][0]: table for table in tables(DOCS / "concept-planner.md")}
+    topology = xd.Topology.machine("figure-2i")
+    plans = {
+        "field of a transfer": topology.plan("node0/gpu0", "node1/gpu0").to_dict(),
+        "field of an exchange": topology.plan_exchange().to_dict(),
+    }
+    page = (DOCS / "concept-planner.md").read_text(encoding="utf-8")
+    for name, data in plans.items():
+        shown = [field for row in found[name][1:] for field in re.findall(r"`(\w+)`", row[0])]
+        assert set(shown) == set(data)
+        inner = [value for value in data.values() if isinstance(value, list | dict)]
+        for part in inner:
+            first = part[0] if isinstance(part, list) else part
+            assert all(f"`{field}`" in page for field in first if field != "first")
+
+
 def xd_table() -> object:
     import pyarrow as pa
 
