@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from math import isfinite, nan
+from math import nan
 
 from crossdock.errors import make_error
 
@@ -23,21 +23,24 @@ _UNITS = {
     "gb": 10**9,
     "tb": 10**12,
 }
+_BYTES_MAX = 2**63 - 1
 _FORM = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([a-zA-Z]*)\s*")
 
 
 def parse_bytes(size: str | int, option: str = "memory") -> int:
     """Bytes in `size`: an integer, or text such as "8GiB", "512MB", "1.5g" (k, m, g, t are powers
-    of 1024, as are the units with an i). OptionError names `option` when it is neither."""
-    if isinstance(size, int) and not isinstance(size, bool) and size >= 0:
+    of 1024, as are the units with an i). OptionError names `option` when it is neither, or is 8 EiB
+    or more, which the engine does not count to."""
+    if isinstance(size, int) and not isinstance(size, bool) and 0 <= size <= _BYTES_MAX:
         return size
     match = _FORM.fullmatch(size) if isinstance(size, str) else None
     size_bytes = float(match[1]) * _UNITS.get(match[2].lower(), nan) if match else nan
-    if not isfinite(size_bytes):
+    if not size_bytes < _BYTES_MAX:
         raise make_error(
             "CD-105",
             f"{option}={size!r} is not a size",
             form="a number and a unit: B, KiB, MiB, GiB, TiB, KB, MB, GB, TB",
+            limit="below 8 EiB",
             try_=f'{option}="8GiB"',
         )
     return int(size_bytes)

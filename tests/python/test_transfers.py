@@ -234,5 +234,7 @@ def test_errors_are_public_ones() -> None:
         topology.plan("gpu0", "gpu0")
     with pytest.raises(xd.OptionError, match="bytes=-1 is not a size"):
         topology.plan("gpu0", "gpu1", -1)
+    with pytest.raises(xd.OptionError, match="limit    below 8 EiB"):
+        topology.plan_exchange(10**400)
     with pytest.raises(xd.TopologyError, match="has no forwarding table"):
         topology.plan("gpu0", "gpu1").table("gpu1")
