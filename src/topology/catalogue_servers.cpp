@@ -196,7 +196,7 @@ ServerParts gh200() {
   plan.parts.vertices[plan.cpu[0]].memory_bytes = 480 * kGiB;
   plan.gpus(1, "NVIDIA GH200 96GB", 96 * kGiB);
   plan.nics(1, "ConnectX-7 NDR", 400);
-  plan.attach(plan.cpu[0], plan.gpu[0], plain_link(LinkKind::kC2c, 450e9));
+  plan.attach(plan.cpu[0], plan.gpu[0], plain_link(LinkKind::kC2c, kC2cBytesPerS));
   plan.attach(plan.cpu[0], plan.nic[0], pcie_link(5, 16));
   return std::move(plan.parts);
 }

@@ -25,6 +25,11 @@ Result<Topology> new_topology() {
   }
   Topology topology(started);
   hwloc_topology_set_io_types_filter(started, HWLOC_TYPE_FILTER_KEEP_IMPORTANT);
+  // Looking at a machine must not start its GPUs' runtimes or connect to a display, and nothing of what these would
+  // tell is used.
+  for (const char* part : {"cuda", "opencl", "levelzero", "gl"}) {
+    hwloc_topology_set_components(started, HWLOC_TOPOLOGY_COMPONENTS_FLAG_BLACKLIST, part);
+  }
   return topology;
 }
 

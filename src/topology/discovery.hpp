@@ -31,7 +31,7 @@ struct Discovery {
 inline constexpr const char* kNvmlLibrary = "libnvidia-ml.so.1";
 
 // This host. `sysfs` is where the kernel's files are, "/sys". `nvml` is the library that is asked about NVIDIA's GPUs
-// (nvml_library.hpp), "" for none; that it is not there is a note. Takes some 10 ms, most of it hwloc's.
+// (nvml_library.hpp), "" for none; that it is not there is a note. Takes some 50 ms, most of it hwloc's.
 // Error kProbeFailed: hwloc cannot be started.
 Result<Discovery> discover_host(const std::string& sysfs, const std::string& nvml = kNvmlLibrary);
 

@@ -22,6 +22,9 @@ Edge pcie_link(int generation, int lanes);
 double nvlink_bytes_per_s(int generation);
 Edge nvlink_link(int generation, int links);
 
+// NVLink-C2C between a Grace CPU and its GPU, by the data sheet of GH200 (900 GB/s both ways).
+inline constexpr double kC2cBytesPerS = 450e9;
+
 // What a name says of a GPU's NVLinks by its data sheet: their generation, and how many it has.
 struct NvlinkProduct {
   std::string_view word;  // in the names of GPUs

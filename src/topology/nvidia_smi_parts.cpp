@@ -19,8 +19,6 @@
 namespace crossdock {
 namespace {
 
-// Of NVLink-C2C between a Grace CPU and its GPUs, by the data sheet of GH200 (900 GB/s both ways).
-constexpr double kC2cBytesPerS = 450e9;
 // No GPU has more NVLinks than H100 and B200.
 constexpr int kGpuNvlinksMax = 18;
 

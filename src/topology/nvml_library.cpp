@@ -36,6 +36,7 @@ Result<NvmlLibrary> NvmlLibrary::open(const std::string& path) {
   find("nvmlDeviceGetNvLinkVersion", calls.link_version);
   find("nvmlDeviceGetNvLinkRemotePciInfo_v2", calls.link_peer);
   find("nvmlDeviceGetNvLinkRemoteDeviceType", calls.link_peer_kind);
+  find("nvmlDeviceGetC2cModeInfoV", calls.c2c);
   find("nvmlDeviceGetP2PStatus", calls.peer_access);
   return opened;
 }

@@ -60,6 +60,7 @@ struct NvmlCalls {
   int (*link_version)(NvmlDevice, unsigned, unsigned*) = nullptr;    // ...GetNvLinkVersion
   int (*link_peer)(NvmlDevice, unsigned, NvmlPciInfo*) = nullptr;    // ...RemotePciInfo_v2
   int (*link_peer_kind)(NvmlDevice, unsigned, unsigned*) = nullptr;  // ...RemoteDeviceType
+  int (*c2c)(NvmlDevice, unsigned*) = nullptr;                       // ...GetC2cModeInfoV
   int (*peer_access)(NvmlDevice, NvmlDevice, unsigned, unsigned*) = nullptr;  // ...GetP2PStatus
 };
 

@@ -60,6 +60,25 @@ class NvmlMerger {
           edge.kind == LinkKind::kPcie && (edge.from == place->second || edge.to == place->second);
       if (is_link) set_lanes(gpu, edge);
     }
+    if (gpu.has_c2c) connect_c2c(gpu, place->second);
+  }
+
+  // In place of PCIe to the same CPU, over which nothing goes then.
+  void connect_c2c(const NvmlGpu& gpu, VertexIndex place) {
+    const auto cpu = cpu_of_node_.find(parts().vertices[place].numa_node);
+    if (cpu == cpu_of_node_.end()) {
+      note(fmt::format("GPU {} has NVLink-C2C, but to which CPU is not told; it is left out",
+                       gpu.index));
+      return;
+    }
+    std::erase_if(parts().edges, [&](const Edge& edge) {
+      return edge.kind == LinkKind::kPcie && ((edge.from == place && edge.to == cpu->second) ||
+                                              (edge.to == place && edge.from == cpu->second));
+    });
+    Edge edge = plain_link(LinkKind::kC2c, kC2cBytesPerS);
+    edge.is_assumed = gpu.name.find("GH200") == std::string::npos;
+    assumed_c2c_ += edge.is_assumed ? 1 : 0;
+    parts().connect(cpu->second, place, edge);
   }
 
   static void set_lanes(const NvmlGpu& gpu, Edge& edge) {
@@ -157,6 +176,13 @@ class NvmlMerger {
           "{} are no PCI devices that hwloc shows; they are placed at the first NUMA node",
           fmt::join(added_, ", ")));
     }
+    if (assumed_c2c_ > 0) {
+      note(
+          fmt::format("what NVLink-C2C of {} GPUs carries is not told; the {:g} GB/s of GH200 are "
+                      "assumed",
+                      assumed_c2c_,
+                      kC2cBytesPerS / 1e9));
+    }
     if (unknown_peers_ > 0) {
       note(fmt::format("{} NVLinks lead to what is not known, and are left out", unknown_peers_));
     }
@@ -174,6 +200,7 @@ class NvmlMerger {
   std::map<int32_t, VertexIndex> cpu_of_node_;
   std::map<std::pair<VertexIndex, VertexIndex>, Bundle> bundles_;
   std::vector<std::string> added_;
+  int assumed_c2c_ = 0;
   int unknown_peers_ = 0;
   int unknown_generations_ = 0;
 };

@@ -107,6 +107,10 @@ class NvmlReader {
           static_cast<int64_t>(std::min<unsigned long long>(memory.total_bytes, INT64_MAX));
     }
     read_pcie(device, gpu);
+    unsigned has_c2c = 0;
+    const int code = calls_.c2c ? calls_.c2c(device, &has_c2c) : kNvmlNotSupported;
+    gpu.has_c2c = code != kNvmlNotSupported && is_told("nvmlDeviceGetC2cModeInfoV", index, code) &&
+                  has_c2c != 0;
     read_links(device, gpu);
     answer_.gpus.push_back(std::move(gpu));
     devices_.push_back(device);

@@ -27,6 +27,7 @@ struct NvmlGpu {
   int pcie_generation = 0;  // the most that GPU and slot can do: an idle GPU slows its link down
   int lanes = 0;            // in use
   int full_lanes = 0;       // what GPU and slot can do
+  bool has_c2c = false;     // NVLink-C2C joins it to its CPU
   std::vector<NvmlLink> links;  // those in use
 };
 

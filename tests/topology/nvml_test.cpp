@@ -114,6 +114,11 @@ NvmlCalls calls_of(FakeMachine& fake) {
     set_bus(found.peer_bus, found.peer_kind == kNvmlPeerIbmNpu ? 0x04ea1014 : 0x1af110de, pci);
     return failure_of("link_peer", device);
   };
+  calls.c2c = [](NvmlDevice device, unsigned* is_enabled) {
+    *is_enabled = gpu_of(device).name.find("GB200") != std::string::npos ||
+                  gpu_of(device).name.find("GH200") != std::string::npos;
+    return failure_of("c2c", device);
+  };
   calls.peer_access = [](NvmlDevice, NvmlDevice, unsigned, unsigned* status) {
     *status = machine->peer_access;
     return kNvmlSuccess;
@@ -289,6 +294,20 @@ TEST(Nvml, LinksMayLeadToTheCpuOrNowhere) {
   EXPECT_EQ(found.edge("gpu0", "cpu0")->kind, LinkKind::kNvlink);
   EXPECT_THAT(found.notes, say("2 NVLinks lead to what is not known"));
   EXPECT_THAT(found.notes, say("nvmlDeviceGetNvLinkRemotePciInfo of GPU 1, 1"));
+}
+
+TEST(Nvml, SuperchipsAreJoinedByC2c) {
+  FakeMachine fake;
+  fake.gpus = {{1, "NVIDIA GH200 480GB", {}}, {2, "NVIDIA GB200", {}}, {3, "NVIDIA A100-PCIE", {}}};
+  fake.failures[{"c2c", 2}] = kNvmlNotSupported;
+  const Found found = merged(fake, idle_gpus(3));
+  EXPECT_EQ(found.edge("cpu0", "gpu0")->kind, LinkKind::kC2c);
+  EXPECT_EQ(found.edge("gpu0", "cpu0")->bytes_per_s, 450e9);
+  EXPECT_FALSE(found.edge("cpu0", "gpu0")->is_assumed);
+  EXPECT_TRUE(found.edge("cpu0", "gpu1")->is_assumed);
+  EXPECT_EQ(found.edge("cpu0", "gpu2")->kind, LinkKind::kPcie);
+  EXPECT_THAT(found.notes, say("what NVLink-C2C of 1 GPUs carries is not told"));
+  EXPECT_EQ(found.notes.size(), 1U);
 }
 
 TEST(Nvml, SaysWhichGpusCannotReadEachOther) {
