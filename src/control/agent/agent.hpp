@@ -1,0 +1,60 @@
+// The agent: what Crossdock is on one server. It reports the server's graph, sets up and takes down its part of each
+// channel, and keeps what it holds when the controller goes away (MGI, sections 3.2 and 4.2).
+//
+// A state machine like the controller: no threads, clocks or sockets. While there is no controller, open channels stay
+// open; when one is there again, the agent joins with a report of what it holds.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/result.hpp"
+#include "control/protocol/messages.hpp"
+
+namespace crossdock {
+
+// What sets up buffers and executors: the data plane. Called by one agent, from the thread that drives it.
+class ChannelHost {
+ public:
+  virtual ~ChannelHost() = default;
+
+  // Ready to send and receive when it returns; an error leaves nothing behind. Never called twice for one channel
+  // without a close() between.
+  virtual Status open(std::shared_ptr<const ServerPart> part) = 0;
+  // Gives everything back. Whoever sends or receives on the channel gets `cause`.
+  virtual void close(ChannelId channel, const Error& cause) = 0;
+};
+
+struct AgentSettings {
+  std::string
+      name;  // the server's name in the graph: unique among agents, at most kNameBytesMax bytes
+  AgentInstance instance;
+};
+
+// Not thread-safe. Times as in Controller. A link is the one connection to the controller, if there is one.
+class Agent {
+ public:
+  // `host` must outlive the agent.
+  Agent(AgentSettings settings, std::shared_ptr<const ServerShape> shape, ChannelHost& host);
+  ~Agent();
+
+  void on_link_open(double now_s);  // the outbox then starts with Join
+  void on_link_closed(double now_s);
+  void on_message(ControllerMessage message, double now_s);
+  void on_tick(double now_s);  // at least ten times per heartbeat
+
+  std::vector<AgentMessage> take_outbox();
+
+  // Why the controller ended the last link, until the next Welcome; kNameTaken is final until somebody intervenes.
+  const Error* refusal() const;
+  bool is_joined() const;
+  std::vector<HeldEndpoint> endpoints() const;
+  std::vector<std::shared_ptr<const ServerPart>> channels() const;  // that are open here, by id
+
+ private:
+  class State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace crossdock

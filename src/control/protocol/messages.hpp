@@ -1,0 +1,207 @@
+// What applications, agents and the controller say to each other (MGI, Figure 7), as plain values: control/rpc carries
+// them over gRPC, and in one process they are handed over as they are.
+//
+//   application -> agent or controller   Request   each is answered by one Reply
+//   agent -> controller                  AgentMessage, in order
+//   controller -> agent                  ControllerMessage, in order
+//
+// Nothing in a message is a time of day, so clocks of different servers need not agree.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "base/error.hpp"
+#include "control/protocol/ids.hpp"
+#include "topology/graph.hpp"
+#include "topology/paths.hpp"
+
+namespace crossdock {
+
+inline constexpr uint32_t kProtocolVersion = 1;
+
+// ---- requests --------------------------------------------------------------------------------------------------------
+
+// Registers a managed vertex for communication. One vertex can have any number of endpoints.
+struct CreateEndpoint {
+  RequestId request;
+  std::string agent;   // name of the agent, which is the server's name in the graph
+  std::string vertex;  // "gpu0"
+};
+struct DeleteEndpoint {
+  EndpointId endpoint;  // that no open channel has
+};
+
+// Schema and key of the rows; the control plane hands them on to the agents unread.
+struct ChannelRows {
+  std::string schema;                   // an Arrow IPC schema message; "" for rows without a schema
+  std::vector<uint32_t> partition_key;  // columns of the schema; none: rows go to every destination
+
+  bool operator==(const ChannelRows&) const = default;
+};
+
+struct CreateChannel {
+  RequestId request;
+  std::vector<EndpointId> sources;
+  std::vector<EndpointId> destinations;
+  ChannelRows rows;
+};
+struct DeleteChannel {
+  ChannelId channel;
+};
+struct AskStatus {};
+
+using Request =
+    std::variant<CreateEndpoint, DeleteEndpoint, CreateChannel, DeleteChannel, AskStatus>;
+
+// ---- replies ---------------------------------------------------------------------------------------------------------
+
+struct EndpointCreated {
+  EndpointId endpoint;
+};
+struct ChannelOpen {  // every agent involved has buffers and executors ready
+  ChannelId channel;
+};
+struct Done {};  // of both deletions; also when what was to be deleted is gone already
+
+enum class AgentState : uint8_t {
+  kJoined,
+  kAway,  // its connection broke; what it holds is kept for a while
+};
+enum class ChannelState : uint8_t {
+  kOpening,  // agents are setting it up
+  kOpen,
+  kRecovering,  // known from some of its agents after a restart of the controller; others have not come back yet
+  kClosing,
+};
+std::string_view name_of(AgentState state);
+std::string_view name_of(ChannelState state);
+
+struct AgentStatus {
+  std::string name;
+  AgentState state = AgentState::kJoined;
+  uint32_t gpus = 0;
+  uint32_t nics = 0;
+  uint32_t endpoints = 0;
+  uint32_t channels = 0;
+  double silent_s = 0;  // since its last message
+};
+struct ChannelStatus {
+  ChannelId channel;
+  ChannelState state = ChannelState::kOpening;
+  uint32_t sources = 0;
+  uint32_t destinations = 0;
+  uint32_t agents = 0;
+};
+// Agents by name; channels by id, the newest kStatusChannelsMax of them.
+struct ControlStatus {
+  Epoch epoch = 0;
+  double up_s = 0;
+  std::vector<AgentStatus> agents;
+  std::vector<ChannelStatus> channels;
+  uint64_t endpoints = 0;
+  uint64_t open_channels = 0;
+  uint64_t channels_created = 0;  // in this epoch
+  uint64_t channels_closed = 0;   // likewise, whatever the cause
+};
+inline constexpr int kStatusChannelsMax = 1000;
+
+using Reply = std::variant<Error, EndpointCreated, ChannelOpen, Done, ControlStatus>;
+
+// ---- agent and controller --------------------------------------------------------------------------------------------
+
+// An endpoint as a plan names it: enough to look it up in a forwarding table of any other server.
+struct PlannedEndpoint {
+  EndpointId endpoint;
+  DestinationKey key;   // seen from the server that the plan is for
+  uint32_t server = 0;  // index in ServerPart::servers
+
+  bool operator==(const PlannedEndpoint&) const = default;
+};
+
+// What one agent has to set up for a channel: its part of the plan.
+struct ServerPart {
+  ChannelId channel;
+  RequestId
+      request;  // of the application; reported on a rejoin, so that repetitions are recognised after a restart
+  ChannelRows rows;
+  uint32_t server = 0;                        // the agent's own, in `servers`
+  std::vector<std::string> servers;           // names of all servers that take part, ascending
+  std::vector<PlannedEndpoint> sources;       // of the whole channel, by id
+  std::vector<PlannedEndpoint> destinations;  // likewise
+  struct VertexTable {
+    std::string vertex;  // managed, of the agent's server
+    ForwardingTable table;
+
+    bool operator==(const VertexTable&) const = default;
+  };
+  std::vector<VertexTable> tables;  // of vertices that have something to forward
+
+  bool operator==(const ServerPart&) const = default;
+};
+
+struct HeldEndpoint {
+  EndpointId endpoint;
+  RequestId request;
+  std::string vertex;
+
+  bool operator==(const HeldEndpoint&) const = default;
+};
+struct HeldChannel {
+  ChannelId channel;
+  RequestId request;
+  std::vector<EndpointId> sources;  // all of the channel's, not only the agent's
+  std::vector<EndpointId> destinations;
+  std::vector<std::string> servers;
+  ChannelRows rows;
+
+  bool operator==(const HeldChannel&) const = default;
+};
+
+// The first message of a connection. A report of everything the agent holds, from which a controller that was started
+// anew rebuilds what it knew.
+struct Join {
+  uint32_t protocol_version = kProtocolVersion;
+  std::string name;
+  AgentInstance instance;
+  std::shared_ptr<const ServerShape> shape;
+  std::vector<HeldEndpoint> endpoints;
+  std::vector<HeldChannel> channels;
+};
+struct Heartbeat {};
+struct Applied {  // the part is set up
+  ChannelId channel;
+};
+struct Refused {  // it cannot be; nothing of it is left
+  ChannelId channel;
+  Error error;
+};
+struct Closed {  // buffers and executors of the part are gone
+  ChannelId channel;
+};
+using AgentMessage = std::variant<Join, Heartbeat, Applied, Refused, Closed>;
+
+struct Welcome {
+  Epoch epoch = 0;
+  double heartbeat_s = 0;   // say something at least this often
+  double lost_after_s = 0;  // after so long a silence the agent's channels are closed everywhere
+};
+struct Hold {  // the agent has a new endpoint, or (`vertex` empty) has one no longer
+  HeldEndpoint endpoint;
+};
+struct Apply {
+  std::shared_ptr<const ServerPart> part;
+};
+struct Close {
+  ChannelId channel;
+  Error cause;
+};
+struct Leave {  // the connection ends: a refused join, or an agent that was given up as lost
+  Error cause;
+};
+using ControllerMessage = std::variant<Welcome, Hold, Apply, Close, Leave>;
+
+}  // namespace crossdock
