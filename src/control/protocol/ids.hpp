@@ -44,6 +44,11 @@ struct AgentInstance {
   auto operator<=>(const AgentInstance&) const = default;
 };
 
+// The epoch in which an id was given.
+constexpr Epoch epoch_of(uint64_t id) { return static_cast<Epoch>(id >> 32); }
+constexpr Epoch epoch_of(EndpointId id) { return epoch_of(id.value); }
+constexpr Epoch epoch_of(ChannelId id) { return epoch_of(id.value); }
+
 // "e7f3a1c2-12": epoch in hexadecimal digits, then the number in it. The spelling of status and of errors.
 std::string text_of(EndpointId id);
 std::string text_of(ChannelId id);

@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <variant>
 #include <vector>
 
@@ -23,7 +24,7 @@ namespace crossdock {
 
 inline constexpr uint32_t kProtocolVersion = 1;
 
-// ---- requests --------------------------------------------------------------------------------------------------------
+// ---- requests -----------------------------------------------------------------------------------------------------
 
 // Registers a managed vertex for communication. One vertex can have any number of endpoints.
 struct CreateEndpoint {
@@ -57,7 +58,7 @@ struct AskStatus {};
 using Request =
     std::variant<CreateEndpoint, DeleteEndpoint, CreateChannel, DeleteChannel, AskStatus>;
 
-// ---- replies ---------------------------------------------------------------------------------------------------------
+// ---- replies ------------------------------------------------------------------------------------------------------
 
 struct EndpointCreated {
   EndpointId endpoint;
@@ -111,36 +112,52 @@ inline constexpr int kStatusChannelsMax = 1000;
 
 using Reply = std::variant<Error, EndpointCreated, ChannelOpen, Done, ControlStatus>;
 
-// ---- agent and controller --------------------------------------------------------------------------------------------
+// ---- agent and controller -----------------------------------------------------------------------------------------
 
-// An endpoint as a plan names it: enough to look it up in a forwarding table of any other server.
+// A channel as a whole: the same for all its agents, so that their parts share it.
+struct PlannedServer {
+  std::string name;
+  ShapeIndex structure = 0;  // as tables name it; equal for servers that paths cannot tell apart
+
+  bool operator==(const PlannedServer&) const = default;
+};
 struct PlannedEndpoint {
   EndpointId endpoint;
-  DestinationKey key;   // seen from the server that the plan is for
-  uint32_t server = 0;  // index in ServerPart::servers
+  uint32_t server = 0;  // in ChannelOutline::servers
+  VertexIndex vertex = 0;
 
   bool operator==(const PlannedEndpoint&) const = default;
+};
+struct ChannelOutline {
+  ChannelId channel;
+  // Of the application; reported on a rejoin, so that repetitions are recognised after a restart.
+  RequestId request;
+  ChannelRows rows;
+  std::vector<PlannedServer> servers;         // that take part, by ascending name
+  std::vector<PlannedEndpoint> sources;       // by id
+  std::vector<PlannedEndpoint> destinations;  // likewise
+
+  bool operator==(const ChannelOutline&) const = default;
+};
+
+// What a managed vertex of a server has to forward.
+struct NamedTable {
+  std::string vertex;
+  ForwardingTable table;
+
+  bool operator==(const NamedTable&) const = default;
 };
 
 // What one agent has to set up for a channel: its part of the plan.
 struct ServerPart {
-  ChannelId channel;
-  RequestId
-      request;  // of the application; reported on a rejoin, so that repetitions are recognised after a restart
-  ChannelRows rows;
-  uint32_t server = 0;                        // the agent's own, in `servers`
-  std::vector<std::string> servers;           // names of all servers that take part, ascending
-  std::vector<PlannedEndpoint> sources;       // of the whole channel, by id
-  std::vector<PlannedEndpoint> destinations;  // likewise
-  struct VertexTable {
-    std::string vertex;  // managed, of the agent's server
-    ForwardingTable table;
+  std::shared_ptr<const ChannelOutline> outline;
+  uint32_t server = 0;  // the agent's own, in ChannelOutline::servers
+  // Of vertices that have something to forward; shared by servers that take part alike.
+  std::shared_ptr<const std::vector<NamedTable>> tables;
 
-    bool operator==(const VertexTable&) const = default;
-  };
-  std::vector<VertexTable> tables;  // of vertices that have something to forward
-
-  bool operator==(const ServerPart&) const = default;
+  // How the tables here name an endpoint. The part must have been checked (control/protocol/check.hpp).
+  DestinationKey key_of(const PlannedEndpoint& endpoint) const;
+  bool operator==(const ServerPart& other) const;  // of values, not of pointers
 };
 
 struct HeldEndpoint {
@@ -182,7 +199,11 @@ struct Refused {  // it cannot be; nothing of it is left
 struct Closed {  // buffers and executors of the part are gone
   ChannelId channel;
 };
-using AgentMessage = std::variant<Join, Heartbeat, Applied, Refused, Closed>;
+struct Held {  // what a Hold asked for is done
+  EndpointId endpoint;
+  bool is_gone = false;  // it asked for an end
+};
+using AgentMessage = std::variant<Join, Heartbeat, Applied, Refused, Closed, Held>;
 
 struct Welcome {
   Epoch epoch = 0;
