@@ -2,7 +2,9 @@
 // channel, and keeps what it holds when the controller goes away (MGI, sections 3.2 and 4.2).
 //
 // A state machine like the controller: no threads, clocks or sockets. While there is no controller, open channels stay
-// open; when one is there again, the agent joins with a report of what it holds.
+// open; when one is there again, the agent joins with a report of what it holds. An agent that is told to leave closes
+// everything first: the controller has given it up, and others have closed their parts. It does the same when it finds
+// that it was asleep for longer than the controller waits. After that it may join again.
 #pragma once
 
 #include <memory>
@@ -37,6 +39,7 @@ class Agent {
  public:
   // `host` must outlive the agent.
   Agent(AgentSettings settings, std::shared_ptr<const ServerShape> shape, ChannelHost& host);
+  // Closes what is open.
   ~Agent();
 
   void on_link_open(double now_s);  // the outbox then starts with Join
@@ -46,7 +49,9 @@ class Agent {
 
   std::vector<AgentMessage> take_outbox();
 
-  // Why the controller ended the last link, until the next Welcome; kNameTaken is final until somebody intervenes.
+  // Why the last link is over although nobody closed it: the controller said Leave, or something that makes no sense,
+  // or the agent overslept. The link is then to be closed. Null again from the next on_link_open; kNameTaken is final
+  // until somebody intervenes.
   const Error* refusal() const;
   bool is_joined() const;
   std::vector<HeldEndpoint> endpoints() const;

@@ -1,0 +1,69 @@
+// Who has joined, and the infrastructure graph that all of them make together.
+//
+// Agents that are away for a moment stay in it. The graph is put together when somebody plans after a change,
+// O(agents): servers stand in the order of their names, so plans do not hang on who joined first. Equal shapes are
+// kept once. Not thread-safe.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "base/result.hpp"
+#include "control/controller/controller.hpp"
+#include "control/optimizer/transfer_optimizer.hpp"
+
+namespace crossdock {
+
+struct AgentRecord {
+  std::string name;
+  AgentInstance instance;
+  std::shared_ptr<const ServerShape> shape;
+  std::optional<LinkId> link;  // none: away
+  double heard_s = 0;          // when its last message came, on the controller's own clock
+  std::set<EndpointId> endpoints;
+  std::set<ChannelId> channels;  // that it takes part in, in whatever state
+  ServerIndex server = 0;        // in the graph; valid after optimizer()
+};
+
+class AgentRegistry {
+ public:
+  explicit AgentRegistry(uint32_t agents_max) : agents_max_(agents_max) {}
+
+  using Agents = std::map<std::string, std::unique_ptr<AgentRecord>, std::less<>>;
+  const Agents& all() const { return agents_; }
+  AgentRecord* find(std::string_view name) const;  // null if there is none
+  AgentRecord* find_link(LinkId link) const;       // likewise
+
+  // Errors: kControlLimit: as many as there may be. kInvalidTopology: one of several servers has no network.
+  Result<AgentRecord*> add(const Join& join);
+  void remove(AgentRecord& agent);
+  void attach(AgentRecord& agent, LinkId link);
+  void detach(AgentRecord& agent);
+
+  // For the graph of today, of which AgentRecord::server speaks.
+  TransferOptimizer& optimizer();
+  const InfrastructureGraph& graph() const { return *graph_; }  // valid after optimizer()
+
+  // The name most like this one, or "".
+  std::string nearest(std::string_view name) const;
+
+ private:
+  std::shared_ptr<const ServerShape> interned(std::shared_ptr<const ServerShape> shape);
+
+  uint32_t agents_max_;
+  Agents agents_;
+  std::unordered_map<LinkId, AgentRecord*> agent_of_link_;
+  std::unordered_map<uint64_t, std::weak_ptr<const ServerShape>> shapes_;  // by identity_hash
+  uint32_t without_network_ = 0;
+  bool is_changed_ = true;
+  std::shared_ptr<const InfrastructureGraph> graph_;
+  std::unique_ptr<TransferOptimizer> optimizer_;
+};
+
+}  // namespace crossdock

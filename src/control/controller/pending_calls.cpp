@@ -1,0 +1,56 @@
+// Calls by topic, and topics by call.
+#include "control/controller/pending_calls.hpp"
+
+#include <algorithm>
+
+#include "base/check.hpp"
+
+namespace crossdock {
+
+void PendingCalls::begin(CallId call) {
+  const bool is_new = topic_of_.emplace(call, Topic()).second;
+  CD_CHECK(is_new, "call {}", call);
+}
+
+void PendingCalls::leave_topic(CallId call, Topic topic) {
+  const auto [first, last] = waiting_.equal_range(topic);
+  const auto found = std::find_if(first, last, [&](const auto& one) { return one.second == call; });
+  if (found != last) waiting_.erase(found);
+}
+
+void PendingCalls::abandon(CallId call) {
+  const auto found = topic_of_.find(call);
+  if (found == topic_of_.end()) return;
+  leave_topic(call, found->second);
+  topic_of_.erase(found);
+}
+
+void PendingCalls::wait(Caller caller, Topic topic) {
+  if (!caller || !is_pending(*caller)) return;
+  Topic& current = topic_of_[*caller];
+  leave_topic(*caller, current);
+  current = topic;
+  waiting_.emplace(topic, *caller);
+}
+
+void PendingCalls::reply(Caller caller, Reply reply) {
+  if (!caller || !is_pending(*caller)) return;
+  abandon(*caller);
+  replies_.emplace_back(*caller, std::move(reply));
+}
+
+void PendingCalls::answer(Topic topic, const Reply& reply) {
+  const auto [first, last] = waiting_.equal_range(topic);
+  const size_t before = replies_.size();
+  for (auto one = first; one != last; ++one) {
+    topic_of_.erase(one->second);
+    replies_.emplace_back(one->second, reply);
+  }
+  waiting_.erase(first, last);
+  // In the order in which they came, whatever the hash table made of it.
+  std::sort(replies_.begin() + static_cast<std::ptrdiff_t>(before),
+            replies_.end(),
+            [](const auto& a, const auto& b) { return a.first < b.first; });
+}
+
+}  // namespace crossdock

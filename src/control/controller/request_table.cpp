@@ -1,0 +1,27 @@
+// Outcomes by request.
+#include "control/controller/request_table.hpp"
+
+#include <utility>
+
+namespace crossdock {
+
+const RequestTable::Outcome* RequestTable::find(RequestId request) const {
+  const auto found = outcomes_.find(request);
+  return found == outcomes_.end() ? nullptr : &found->second;
+}
+
+void RequestTable::begin(RequestId request, Outcome outcome) {
+  if (request != RequestId()) outcomes_.insert_or_assign(request, std::move(outcome));
+}
+
+void RequestTable::finish(RequestId request, Error why_gone) {
+  if (request == RequestId()) return;
+  outcomes_.insert_or_assign(request, std::move(why_gone));
+  finished_.push_back(request);
+  if (finished_.size() > kFinishedRequestsMax) {
+    outcomes_.erase(finished_.front());
+    finished_.pop_front();
+  }
+}
+
+}  // namespace crossdock

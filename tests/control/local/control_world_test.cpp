@@ -1,0 +1,65 @@
+// The control plane under everything that goes wrong, from hundreds of seeds.
+#include "control/local/control_world.hpp"
+
+#include <gtest/gtest.h>
+
+namespace crossdock {
+namespace {
+
+constexpr uint64_t kSeeds = 300;
+constexpr int kSteps = 1500;
+
+// Seeds that see hardly any channel would pass without having tested anything.
+struct Totals {
+  size_t acknowledged = 0;
+  size_t open = 0;
+};
+
+void run_seed(WorldOptions options, Totals& totals) {
+  SCOPED_TRACE(options.seed);
+  options.servers = 2 + static_cast<int>(options.seed % 3);
+  ControlWorld world(options);
+  world.run(kSteps);
+  world.settle();
+  totals.acknowledged += world.acknowledged();
+  totals.open += world.open();
+}
+
+TEST(ControlWorld, NothingIsLostOrDoubledWhenFaultsAreShort) {
+  Totals totals;
+  for (uint64_t seed = 1; seed <= kSeeds && !HasFailure(); ++seed) {
+    WorldOptions options;
+    options.seed = seed;
+    options.is_gentle = true;
+    run_seed(options, totals);
+  }
+  EXPECT_GT(totals.acknowledged, 20 * kSeeds);
+  EXPECT_GT(totals.open, 5 * kSeeds);
+}
+
+TEST(ControlWorld, ChannelsAreOpenEverywhereOrClosedEverywhereWhateverHappens) {
+  Totals totals;
+  for (uint64_t seed = 1; seed <= kSeeds && !HasFailure(); ++seed) {
+    WorldOptions options;
+    options.seed = seed;
+    run_seed(options, totals);
+  }
+  EXPECT_GT(totals.acknowledged, 20 * kSeeds);
+  EXPECT_GT(totals.open, kSeeds);
+}
+
+TEST(ControlWorld, LimitsHoldWhateverHappens) {
+  Totals totals;
+  for (uint64_t seed = 1; seed <= kSeeds / 3 && !HasFailure(); ++seed) {
+    WorldOptions options;
+    options.seed = seed;
+    options.settings.endpoints_max = 6;
+    options.settings.channels_max = 3;
+    options.settings.calls_max = 4;
+    run_seed(options, totals);
+  }
+  EXPECT_GT(totals.acknowledged, kSeeds);
+}
+
+}  // namespace
+}  // namespace crossdock
