@@ -1,0 +1,29 @@
+// Actors: producers, sorters, movers, receivers, as things that never wait.
+//
+// A step does some bounded work and answers. Whoever drives actors decides when: threads (thread_driver.hpp), one
+// thread in an order that a seed or a test chooses (scheduled_driver.hpp), or a kernel that stays on the GPU
+// (kernel_driver.cuh). An actor does not know which.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace crossdock {
+
+enum class Step : uint8_t {
+  kProgress,  // something changed
+  kIdle,      // nothing could be done and nothing was changed; another actor has to move first
+  kDone,      // nothing will ever be left to do; not called again
+};
+
+// On the host. An actor is stepped by one thread at a time, not always the same.
+class Actor {
+ public:
+  virtual ~Actor() = default;
+  virtual Step step() = 0;
+  // Who this is and what it waits for, with the state of its rings, for the error of a run that got stuck. Called
+  // while nobody steps.
+  virtual std::string state() const = 0;
+};
+
+}  // namespace crossdock

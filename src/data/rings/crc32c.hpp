@@ -1,0 +1,14 @@
+// CRC-32C (Castagnoli), the checksum of whatever leaves the process.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+namespace crossdock {
+
+// Of `bytes`, going on from the checksum of what came before them: crc32c(b, crc32c(a)) is that of a and b together.
+// Eight bytes per step from tables of 8 KiB; safe from any thread.
+uint32_t crc32c(std::span<const std::byte> bytes, uint32_t before = 0);
+
+}  // namespace crossdock

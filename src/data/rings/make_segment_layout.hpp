@@ -1,0 +1,23 @@
+// Lays out the columns of a segment.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "base/result.hpp"
+#include "data/rings/segment_layout.hpp"
+
+namespace crossdock {
+
+inline constexpr uint32_t kSegmentAlignment = 64;
+inline constexpr uint64_t kSegmentBytesMax = uint64_t{1} << 30;
+
+struct LaneShape {
+  uint16_t width_bytes = 8;  // 1, 2, 4, 8 or 16; 0 for one bit per row
+  bool nullable = false;
+};
+
+// CD-105 if a width is none of the above, or a count or the bytes of a segment are over their limit, with both.
+Result<SegmentLayout> make_segment_layout(std::span<const LaneShape> lanes, uint32_t rows_max);
+
+}  // namespace crossdock

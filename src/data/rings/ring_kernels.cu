@@ -1,0 +1,130 @@
+// Rings inside a kernel: blocks that append rows of one 8-byte column, and a block that folds them. They are what a GPU
+// is tried with, and they instantiate the whole protocol for the device, so that a change of it that no kernel can
+// compile fails here.
+#include <cstdint>
+
+#include "data/rings/block_coop.cuh"
+#include "data/rings/kernel_driver.cuh"
+#include "data/rings/ring_consumer.hpp"
+#include "data/rings/ring_producer.hpp"
+#include "data/rings/segment_bits.hpp"
+#include "data/rings/segment_layout.hpp"
+#include "data/rings/window_writer.hpp"
+
+namespace crossdock {
+namespace {
+
+static_assert(Coop<BlockCoop>);
+
+// Appends the numbers first, first + 1, … of one block; odd ones are NULL if the lane has validity.
+template <class Traits>
+struct AppendActor {
+  RingProducer<Traits> producer;
+  const SegmentLayout* layout;
+  uint64_t next;
+  uint64_t end;
+  uint32_t batch_rows;
+  bool sealed = false;
+
+  template <Coop C>
+  __device__ Step step(const C& coop) {
+    if (next == end) return finish(coop);
+    const uint64_t left = end - next;
+    const Ticket ticket =
+        producer.reserve(left < batch_rows ? static_cast<uint32_t>(left) : batch_rows, 1, coop);
+    if (ticket.rows == 0) return Step::kIdle;
+    std::byte* segment = producer.segment(ticket);
+    auto* values = layout->lane<uint64_t>(segment, 0);
+    uint64_t* validity = layout->validity(segment, 0);
+    for (uint32_t row = coop.rank(); row < ticket.rows; row += coop.size()) {
+      values[ticket.first + row] = next + row;
+      if (validity != nullptr)
+        or_bits<Traits>(validity, ticket.first + row, 1, (next + row + 1) & 1);
+    }
+    producer.commit(ticket, coop);
+    next += ticket.rows;
+    return Step::kProgress;
+  }
+
+  template <Coop C>
+  __device__ Step finish(const C& coop) {
+    if (sealed) return Step::kDone;
+    producer.seal(coop);
+    sealed = true;
+    return Step::kProgress;
+  }
+};
+
+// Adds up the values of all rows until there were as many as are expected.
+template <class Traits>
+struct FoldActor {
+  RingConsumer<Traits> consumer;
+  const SegmentLayout* layout;
+  uint64_t expected_rows;
+  uint64_t sum = 0;
+  uint64_t rows = 0;
+
+  template <Coop C>
+  __device__ Step step(const C& coop) {
+    if (rows == expected_rows) return Step::kDone;
+    if (!consumer.try_lock(coop)) return Step::kIdle;
+    const std::byte* segment = consumer.front(0, coop);
+    if (segment != nullptr) fold(segment, coop);
+    consumer.unlock(coop);
+    return segment != nullptr ? Step::kProgress : Step::kIdle;
+  }
+
+  template <Coop C>
+  __device__ void fold(const std::byte* segment, const C& coop) {
+    const uint32_t found = reinterpret_cast<const SegmentHeader*>(segment)->rows;
+    const auto* values = layout->lane<uint64_t>(segment, 0);
+    uint64_t mine = 0;
+    for (uint32_t row = coop.rank(); row < found; row += coop.size()) mine += values[row];
+    sum += coop.sum(mine);
+    rows += found;
+    consumer.recycle(1, coop);
+  }
+};
+
+struct AppendAndFold {
+  Ring ring;
+  SegmentLayout layout;
+  uint64_t rows_per_block;
+  uint32_t batch_rows;
+  KernelDriveLimits limits;
+  uint64_t* sum;   // of all values, written at the end
+  uint32_t* ends;  // KernelEnd per block
+};
+
+}  // namespace
+
+// Block 0 folds, all others append.
+template <class Traits>
+__global__ void append_and_fold(const __grid_constant__ AppendAndFold work) {
+  const BlockCoop coop;
+  KernelEnd end;
+  if (blockIdx.x == 0) {
+    const uint64_t expected = work.rows_per_block * (gridDim.x - 1);
+    FoldActor<Traits> actor{RingConsumer<Traits>(work.ring), &work.layout, expected};
+    end = drive_block(actor, work.limits, coop);
+    if (coop.rank() == 0) *work.sum = actor.sum;
+  } else {
+    const uint64_t first = work.rows_per_block * (blockIdx.x - 1);
+    AppendActor<Traits> actor{RingProducer<Traits>(work.ring),
+                              &work.layout,
+                              first,
+                              first + work.rows_per_block,
+                              work.batch_rows};
+    end = drive_block(actor, work.limits, coop);
+  }
+  if (coop.rank() == 0) work.ends[blockIdx.x] = static_cast<uint32_t>(end);
+}
+
+template __global__ void append_and_fold<CudaRingTraits>(const __grid_constant__ AppendAndFold);
+template __global__ void append_and_fold<CudaStageRingTraits>(
+    const __grid_constant__ AppendAndFold);
+template class RingProducer<CudaRingTraits>;
+template class RingConsumer<CudaRingTraits>;
+template class WindowWriter<CudaRingTraits>;
+
+}  // namespace crossdock

@@ -1,0 +1,20 @@
+// The state of a ring as text, for errors of runs that got stuck and for people who watch.
+#pragma once
+
+#include <string>
+
+#include "data/rings/ring.hpp"
+
+namespace crossdock {
+
+// The widths of a segment word, for rings that were compiled with other ones.
+struct WordWidths {
+  int generation_bits = 23;
+  int row_bits = 20;
+};
+
+// "tail 3 head 1 lock 0 | slot 0: open gen 2 reserved 5 committed 4 ready 1 | …", from the oldest segment on. Reads
+// every word once, relaxed: of a ring in use it is a blurred picture. Prints 16 slots and says how many it left out.
+std::string ring_state(const Ring& ring, const WordWidths& widths = {});
+
+}  // namespace crossdock

@@ -1,0 +1,94 @@
+// Headers from wires: every field against its limit, then the checksum.
+#include "data/rings/wire_segment.hpp"
+
+#include <bit>
+#include <cstring>
+
+#include "data/rings/crc32c.hpp"
+
+namespace crossdock {
+namespace {
+
+static_assert(std::endian::native == std::endian::little, "headers are copied as they lie");
+
+uint32_t checksum_of(const SegmentHeader& header, std::span<const std::byte> payload) {
+  SegmentHeader blank = header;
+  blank.checksum = 0;
+  return crc32c(payload, crc32c(std::as_bytes(std::span(&blank, 1))));
+}
+
+Error malformed(const char* field, uint64_t value, const char* relation, uint64_t limit) {
+  return make_error(ErrorCode::kMalformedMessage,
+                    "a segment's {} is {}, and must be {} {}; the peer speaks another version or "
+                    "sends damaged data",
+                    field,
+                    value,
+                    relation,
+                    limit);
+}
+
+Status check_below(const char* field, uint64_t value, uint64_t limit) {
+  if (value >= limit) return malformed(field, value, "below", limit);
+  return {};
+}
+
+Status check_at_most(const char* field, uint64_t value, uint64_t limit) {
+  if (value > limit) return malformed(field, value, "at most", limit);
+  return {};
+}
+
+Status check_equal(const char* field, uint64_t value, uint64_t wanted) {
+  if (value != wanted) return malformed(field, value, "exactly", wanted);
+  return {};
+}
+
+Status check_names(const SegmentHeader& header, const SegmentLimits& limits) {
+  CD_TRY(check_below("channel", header.channel, limits.channels));
+  CD_TRY(check_below("source", header.source, limits.endpoints));
+  const bool has_lane = (header.flags & kHasDestinations) != 0;
+  if (has_lane) {
+    CD_TRY(check_equal("destination", header.destination, kManyDestinations));
+  } else {
+    CD_TRY(check_below("destination", header.destination, limits.endpoints));
+  }
+  CD_TRY(check_below("virtual channel", header.virtual_channel, limits.virtual_channels));
+  return check_below("hop", header.hop, limits.hops);
+}
+
+Status check_sizes(const SegmentHeader& header,
+                   uint64_t payload_bytes,
+                   const SegmentLimits& limits) {
+  CD_TRY(check_at_most("row count", header.rows, limits.rows_max));
+  CD_TRY(check_equal("payload length", header.bytes, payload_bytes));
+  CD_TRY(check_at_most("decoded length", header.raw_bytes, limits.raw_bytes_max));
+  CD_TRY(check_below("codec", header.codec, limits.codecs));
+  // A codec is used only where it saves bytes, so what travels is never more than what is decoded.
+  CD_TRY(check_at_most("payload length", header.bytes, header.raw_bytes));
+  if (header.codec == 0) CD_TRY(check_equal("decoded length", header.raw_bytes, header.bytes));
+  return {};
+}
+
+}  // namespace
+
+void stamp(SegmentHeader& header, std::span<const std::byte> payload) {
+  header.magic = kSegmentMagic;
+  header.bytes = payload.size();
+  header.checksum = checksum_of(header, payload);
+}
+
+Result<SegmentHeader> read_segment(std::span<const std::byte> bytes, const SegmentLimits& limits) {
+  SegmentHeader header;
+  if (bytes.size() < sizeof(header))
+    return malformed("length", bytes.size(), "at least", sizeof(header));
+  std::memcpy(&header, bytes.data(), sizeof(header));
+  const auto payload = bytes.subspan(sizeof(header));
+  CD_TRY(check_equal("magic number", header.magic, kSegmentMagic));
+  CD_TRY(check_equal("unknown flags", header.flags & ~kSegmentFlags, 0));
+  CD_TRY(check_equal("spare field", header.spare[0] | header.spare[1], 0));
+  CD_TRY(check_names(header, limits));
+  CD_TRY(check_sizes(header, payload.size(), limits));
+  CD_TRY(check_equal("checksum", header.checksum, checksum_of(header, payload)));
+  return header;
+}
+
+}  // namespace crossdock

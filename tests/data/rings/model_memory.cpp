@@ -1,0 +1,163 @@
+// The model of memory: histories of stores and vector clocks.
+#include "data/rings/model_memory.hpp"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+namespace crossdock {
+namespace {
+
+bool acquires(Order order) { return order == Order::kAcquire || order == Order::kAcquireRelease; }
+bool releases(Order order) { return order == Order::kRelease || order == Order::kAcquireRelease; }
+
+void join(ModelClock& clock, const ModelClock& other) {
+  for (size_t thread = 0; thread < clock.size(); ++thread)
+    clock[thread] = std::max(clock[thread], other[thread]);
+}
+
+}  // namespace
+
+ModelMemory::ModelMemory(int threads, int stale_loads, std::function<size_t(size_t)> choose)
+    : threads_(static_cast<size_t>(threads)), choose_(std::move(choose)) {
+  for (int thread = 0; thread < threads; ++thread) {
+    threads_[thread].clock[thread] = 1;
+    threads_[thread].stale_loads_left = stale_loads;
+  }
+}
+
+ModelMemory::History& ModelMemory::history(const uint64_t* word) {
+  History& found = words_[word];
+  if (found.stores.empty())
+    found.stores.push_back({.value = *word, .thread = -1, .when = 0, .released = {}});
+  return found;
+}
+
+bool ModelMemory::happens_before(int writer, uint32_t when, int thread) const {
+  return writer < 0 || writer == thread || threads_[thread].clock[writer] >= when;
+}
+
+size_t ModelMemory::oldest_visible(const History& history, int thread) const {
+  size_t at = history.stores.size() - 1;
+  while (at > history.seen[thread] &&
+         !happens_before(history.stores[at].thread, history.stores[at].when, thread)) {
+    --at;
+  }
+  return at;
+}
+
+uint64_t ModelMemory::load(int thread, const uint64_t* word, Order order) {
+  check_atomic(thread, word, /*changes=*/false);
+  History& words = history(word);
+  Thread& self = threads_[thread];
+  size_t at = words.stores.size() - 1;
+  const size_t choices = at - oldest_visible(words, thread) + 1;
+  if (choices > 1 && self.stale_loads_left > 0) {
+    const size_t back = choose_(choices);
+    self.stale_loads_left -= back > 0;
+    at -= back;
+  }
+  words.seen[thread] = std::max(words.seen[thread], at);
+  const Store& read = words.stores[at];
+  if (acquires(order)) join(self.clock, read.released);
+  self.read_in_step.insert({word, read.value});
+  return read.value;
+}
+
+void ModelMemory::append(int thread, uint64_t* word, uint64_t value, ModelClock released) {
+  History& words = history(word);
+  Thread& self = threads_[thread];
+  words.stores.push_back(
+      {.value = value, .thread = thread, .when = self.clock[thread], .released = released});
+  words.seen[thread] = words.stores.size() - 1;
+  ++self.clock[thread];
+  *word = value;
+}
+
+void ModelMemory::store(int thread, uint64_t* word, uint64_t value, Order order) {
+  check_atomic(thread, word, /*changes=*/true);
+  history(word);
+  append(thread, word, value, releases(order) ? threads_[thread].clock : ModelClock{});
+}
+
+uint64_t ModelMemory::modify(int thread,
+                             uint64_t* word,
+                             Order order,
+                             const std::function<uint64_t(uint64_t)>& change) {
+  check_atomic(thread, word, /*changes=*/true);
+  const Store read = history(word).stores.back();
+  Thread& self = threads_[thread];
+  self.read_in_step.insert({word, read.value});
+  if (acquires(order)) join(self.clock, read.released);
+  // A read-modify-write goes on the release sequence of what it read, whatever its own order.
+  ModelClock released = read.released;
+  if (releases(order)) join(released, self.clock);
+  append(thread, word, change(read.value), released);
+  return read.value;
+}
+
+bool ModelMemory::compare_exchange(
+    int thread, uint64_t* word, uint64_t& expected, uint64_t desired, Order success) {
+  History& words = history(word);
+  const uint64_t value = words.stores.back().value;
+  if (value == expected) {
+    modify(thread, word, success, [desired](uint64_t) { return desired; });
+    return true;
+  }
+  words.seen[thread] = words.stores.size() - 1;
+  threads_[thread].read_in_step.insert({word, value});
+  expected = value;
+  return false;
+}
+
+void ModelMemory::require_after(int thread, const ModelClock& accesses, const char* what) const {
+  for (int other = 0; other < static_cast<int>(threads_.size()); ++other) {
+    if (accesses[other] == 0 || happens_before(other, accesses[other], thread)) continue;
+    throw ModelFailure(fmt::format("data race: thread {} {} thread {}", thread, what, other));
+  }
+}
+
+void ModelMemory::require_after_writer(int thread, const Plain& access, const char* what) const {
+  if (happens_before(access.writer, access.written, thread)) return;
+  throw ModelFailure(fmt::format("data race: thread {} {} thread {}", thread, what, access.writer));
+}
+
+void ModelMemory::plain_read(int thread, const void* place) {
+  Plain& access = plain_[place];
+  require_after_writer(thread, access, "reads what is written by");
+  require_after(thread, access.changed, "reads what is changed by");
+  access.read[thread] = threads_[thread].clock[thread];
+}
+
+void ModelMemory::plain_write(int thread, const void* place) {
+  Plain& access = plain_[place];
+  require_after_writer(thread, access, "writes what is written by");
+  require_after(thread, access.changed, "writes what is changed by");
+  require_after(thread, access.read, "writes what is read by");
+  access.writer = thread;
+  access.written = threads_[thread].clock[thread];
+}
+
+void ModelMemory::plain_written(int thread, uint64_t* word) {
+  if (words_.contains(word)) append(thread, word, *word, ModelClock{});
+}
+
+void ModelMemory::check_atomic(int thread, const uint64_t* word, bool changes) {
+  const auto found = plain_.find(word);
+  if (found == plain_.end() && !changes) return;
+  Plain& access = found == plain_.end() ? plain_[word] : found->second;
+  require_after_writer(thread, access, "accesses what is written by");
+  if (!changes) return;
+  require_after(thread, access.read, "changes what is read by");
+  access.changed[thread] = threads_[thread].clock[thread];
+}
+
+void ModelMemory::begin_step(int thread) { threads_[thread].read_in_step.clear(); }
+
+bool ModelMemory::sees_change(int thread) const {
+  const auto& read = threads_[thread].read_in_step;
+  return std::any_of(
+      read.begin(), read.end(), [](const auto& entry) { return *entry.first != entry.second; });
+}
+
+}  // namespace crossdock

@@ -1,0 +1,182 @@
+// A ring in one thread: what each call answers.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "data/rings/cpu_ring_traits.hpp"
+#include "data/rings/ring_actors.hpp"
+#include "data/rings/window_writer.hpp"
+
+namespace crossdock {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+using Producer = RingProducer<CpuRingTraits>;
+using Consumer = RingConsumer<CpuRingTraits>;
+
+void append(const TestRing& ring, Producer& producer, std::vector<uint64_t> values) {
+  const Ticket ticket = producer.reserve(static_cast<uint32_t>(values.size()));
+  ASSERT_EQ(ticket.rows, values.size());
+  for (uint32_t row = 0; row < ticket.rows; ++row)
+    ring.value(ticket.slot, ticket.first + row) = values[row];
+  producer.commit(ticket);
+}
+
+// The rows of the oldest published segment, which is recycled; none if there is none.
+std::vector<uint64_t> take(const TestRing& ring, Consumer& consumer) {
+  const std::byte* segment = consumer.front();
+  if (segment == nullptr) return {};
+  const auto* values = ring.layout().lane<uint64_t>(segment, 0);
+  std::vector<uint64_t> rows(values,
+                             values + reinterpret_cast<const SegmentHeader*>(segment)->rows);
+  consumer.recycle();
+  return rows;
+}
+
+TEST(Ring, a_full_ring_answers_0_until_a_segment_is_recycled) {
+  const TestRing ring(0, 2);
+  Producer producer(ring.ring());
+  Consumer consumer(ring.ring());
+  append(ring, producer, {1, 2});
+  EXPECT_EQ(producer.reserve(1).rows, 0U);
+  EXPECT_EQ(producer.reserve(1).rows, 0U);
+  EXPECT_THAT(take(ring, consumer), ElementsAre(1, 2));
+  append(ring, producer, {3});
+  EXPECT_EQ(consumer.front(), nullptr) << "an open segment is nobody's to read";
+}
+
+TEST(Ring, a_batch_is_cut_at_the_end_of_a_segment) {
+  const TestRing ring(1, 4);
+  Producer producer(ring.ring());
+  append(ring, producer, {1, 2, 3});
+  const Ticket cut = producer.reserve(3);
+  EXPECT_EQ(cut.first, 3U);
+  EXPECT_EQ(cut.rows, 1U);
+}
+
+TEST(Ring, a_batch_that_must_not_be_cut_sends_the_segment_early) {
+  const TestRing ring(1, 4);
+  Producer producer(ring.ring());
+  Consumer consumer(ring.ring());
+  append(ring, producer, {1, 2, 3});
+  const Ticket whole = producer.reserve(3, /*at_least=*/3);
+  EXPECT_EQ(whole.rows, 3U);
+  EXPECT_EQ(whole.first, 0U);
+  EXPECT_THAT(take(ring, consumer), ElementsAre(1, 2, 3));
+}
+
+TEST(Ring, seal_publishes_what_is_there_and_keeps_empty_segments) {
+  const TestRing ring(1, 4);
+  Producer producer(ring.ring());
+  Consumer consumer(ring.ring());
+  EXPECT_EQ(producer.seal(), Seal::kNothing);
+  append(ring, producer, {1});
+  EXPECT_EQ(producer.seal(), Seal::kPublished);
+  EXPECT_EQ(producer.seal(), Seal::kNothing) << "it is closed already";
+  EXPECT_THAT(take(ring, consumer), ElementsAre(1));
+  EXPECT_EQ(consumer.front(), nullptr);
+}
+
+TEST(Ring, a_sealed_segment_leaves_with_the_last_commit) {
+  const TestRing ring(1, 4);
+  Producer one(ring.ring());
+  Producer other(ring.ring());
+  Consumer consumer(ring.ring());
+  const Ticket first = one.reserve(1);
+  const Ticket second = other.reserve(1);
+  EXPECT_EQ(other.seal(), Seal::kClosed);
+  EXPECT_FALSE(other.commit(second));
+  EXPECT_EQ(consumer.front(), nullptr);
+  EXPECT_TRUE(one.commit(first));
+  EXPECT_NE(consumer.front(), nullptr);
+}
+
+TEST(Ring, segments_are_numbered_and_seen_ahead) {
+  const TestRing ring(2, 1);
+  Producer producer(ring.ring());
+  Consumer consumer(ring.ring());
+  for (uint64_t value = 0; value < 3; ++value) append(ring, producer, {value});
+  for (uint64_t ahead = 0; ahead < 3; ++ahead) {
+    const std::byte* segment = consumer.front(ahead);
+    ASSERT_NE(segment, nullptr);
+    EXPECT_EQ(reinterpret_cast<const SegmentHeader*>(segment)->sequence, ahead);
+  }
+  EXPECT_EQ(consumer.front(3), nullptr);
+  EXPECT_EQ(consumer.front(4), nullptr) << "a whole lap ahead is the oldest one again";
+  consumer.recycle(2);
+  EXPECT_EQ(reinterpret_cast<const SegmentHeader*>(consumer.front())->sequence, 2U);
+}
+
+struct NarrowTraits : CpuRingTraits {
+  using Word = SegmentWord<1, 4>;
+};
+
+TEST(Ring, generations_may_wrap_every_second_lap) {
+  for (const int slot_bits : {0, 1, 2}) {
+    const TestRing ring(slot_bits, 3);
+    Collected collected{.expected_rows = 500, .values = {}, .sequences = {}, .wrong = {}};
+    std::vector<uint64_t> values(500);
+    for (size_t at = 0; at < values.size(); ++at) values[at] = at;
+    AppendActor<NarrowTraits> append_actor(ring, values, 2);
+    CollectActor<NarrowTraits> collect_actor(ring, collected);
+    for (int step = 0; step < 2000; ++step) {
+      append_actor.step();
+      collect_actor.step();
+    }
+    EXPECT_EQ(verdict_of(collected, values), "") << "slots 2^" << slot_bits;
+    EXPECT_EQ(collected.values, values) << "one producer's rows stay in order";
+  }
+}
+
+TEST(Ring, the_lock_is_for_one_consumer_at_a_time) {
+  const TestRing ring(0, 1);
+  Consumer one(ring.ring());
+  Consumer other(ring.ring());
+  EXPECT_TRUE(one.try_lock());
+  EXPECT_FALSE(other.try_lock());
+  one.unlock();
+  EXPECT_TRUE(other.try_lock());
+}
+
+TEST(Ring, its_state_can_be_read) {
+  const TestRing ring(5, 4);
+  Producer producer(ring.ring());
+  append(ring, producer, {1, 2, 3});
+  const std::string state = ring_state(ring.ring());
+  EXPECT_THAT(
+      state, HasSubstr("tail 1 head 0 lock 0 | slot 0: open gen 1 reserved 3 committed 3 ready 0"));
+  EXPECT_THAT(state, HasSubstr("16 more slots"));
+}
+
+TEST(RingDeath, a_reservation_that_can_never_fit_is_refused) {
+  const TestRing ring(0, 2);
+  Producer producer(ring.ring());
+  EXPECT_DEATH(producer.reserve(3, 3), "broke the contract");
+}
+
+TEST(WindowWriter, publishes_in_order_and_stops_when_the_window_is_full) {
+  const TestRing ring(1, 2);
+  WindowWriter<CpuRingTraits> writer(ring.ring());
+  Consumer consumer(ring.ring());
+  for (uint64_t lap = 0; lap < 5; ++lap) {
+    std::byte* first = writer.claim();
+    std::byte* second = writer.claim();
+    ASSERT_NE(first, nullptr);
+    ASSERT_NE(second, nullptr);
+    EXPECT_NE(first, second);
+    EXPECT_EQ(writer.claim(), nullptr);
+    EXPECT_EQ(consumer.front(), nullptr);
+    writer.publish();
+    EXPECT_EQ(writer.outstanding(), 1U);
+    EXPECT_EQ(consumer.front(), first);
+    EXPECT_EQ(consumer.front(1), nullptr);
+    writer.publish();
+    EXPECT_EQ(consumer.front(1), second);
+    consumer.recycle(2);
+    EXPECT_EQ(consumer.front(), nullptr);
+  }
+}
+
+}  // namespace
+}  // namespace crossdock

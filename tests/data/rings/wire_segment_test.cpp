@@ -1,0 +1,130 @@
+// Segments from wires: what is whole is read, and nothing else.
+#include "data/rings/wire_segment.hpp"
+
+#include <cstring>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "data/rings/crc32c.hpp"
+
+namespace crossdock {
+namespace {
+
+using ::testing::HasSubstr;
+
+const SegmentLimits kLimits{.channels = 4,
+                            .endpoints = 8,
+                            .virtual_channels = 2,
+                            .hops = 2,
+                            .codecs = 2,
+                            .rows_max = 100,
+                            .raw_bytes_max = 4096};
+
+SegmentHeader good_header() {
+  SegmentHeader header;
+  header.channel = 3;
+  header.source = 7;
+  header.destination = 1;
+  header.virtual_channel = 1;
+  header.hop = 1;
+  header.rows = 5;
+  header.sequence = 12;
+  header.raw_bytes = 40;
+  return header;
+}
+
+// The header, stamped, with its payload behind it.
+std::vector<std::byte> wire_bytes(SegmentHeader header, size_t payload_bytes = 40) {
+  std::vector<std::byte> bytes(sizeof(header) + payload_bytes, std::byte{0x5A});
+  stamp(header, std::span(bytes).subspan(sizeof(header)));
+  std::memcpy(bytes.data(), &header, sizeof(header));
+  return bytes;
+}
+
+std::string fault_of(const SegmentHeader& header) {
+  const auto read = read_segment(wire_bytes(header), kLimits);
+  if (read.ok()) return "";
+  EXPECT_EQ(read.error().code, ErrorCode::kMalformedMessage);
+  return read.error().message;
+}
+
+TEST(Crc32c, gives_the_values_of_the_standard) {
+  const auto of = [](std::string_view text) {
+    return crc32c(std::as_bytes(std::span(text.data(), text.size())));
+  };
+  EXPECT_EQ(of("123456789"), 0xE3069283U);
+  EXPECT_EQ(of(std::string(32, '\0')), 0x8A9136AAU);  // RFC 3720, B.4
+  EXPECT_EQ(of(std::string(32, '\xFF')), 0x62A8AB43U);
+  EXPECT_EQ(of(""), 0U);
+}
+
+TEST(Crc32c, goes_on_from_what_came_before) {
+  const std::string text = "the quick brown fox jumps over the lazy dog";
+  const auto bytes = std::as_bytes(std::span(text.data(), text.size()));
+  for (size_t cut = 0; cut <= text.size(); ++cut) {
+    EXPECT_EQ(crc32c(bytes.subspan(cut), crc32c(bytes.first(cut))), crc32c(bytes));
+  }
+}
+
+TEST(WireSegment, a_whole_one_is_read) {
+  const auto bytes = wire_bytes(good_header());
+  const auto read = read_segment(bytes, kLimits);
+  ASSERT_TRUE(read.ok()) << read.error().message;
+  EXPECT_EQ(read.value().sequence, 12U);
+  EXPECT_EQ(read.value().bytes, 40U);
+}
+
+TEST(WireSegment, every_changed_bit_is_noticed) {
+  const auto good = wire_bytes(good_header());
+  for (size_t bit = 0; bit < good.size() * 8; ++bit) {
+    auto bytes = good;
+    bytes[bit / 8] ^= std::byte{1} << bit % 8;
+    EXPECT_FALSE(read_segment(bytes, kLimits).ok()) << "bit " << bit;
+  }
+}
+
+TEST(WireSegment, a_part_of_one_is_refused) {
+  const auto good = wire_bytes(good_header());
+  for (size_t length = 0; length < good.size(); ++length) {
+    EXPECT_FALSE(read_segment(std::span(good).first(length), kLimits).ok()) << length;
+  }
+}
+
+// A peer that stamps what it likes: the checksum holds, the fields do not.
+TEST(WireSegment, every_field_has_its_limit) {
+  const auto with = [](auto change) {
+    SegmentHeader header = good_header();
+    change(header);
+    return fault_of(header);
+  };
+  EXPECT_EQ(with([](SegmentHeader&) {}), "");
+  EXPECT_THAT(with([](SegmentHeader& h) { h.channel = 4; }),
+              HasSubstr("channel is 4, and must be below 4"));
+  EXPECT_THAT(with([](SegmentHeader& h) { h.source = 8; }), HasSubstr("source is 8"));
+  EXPECT_THAT(with([](SegmentHeader& h) { h.destination = 8; }), HasSubstr("destination is 8"));
+  EXPECT_THAT(with([](SegmentHeader& h) { h.flags = kHasDestinations; }),
+              HasSubstr("destination is 1"));
+  EXPECT_THAT(with([](SegmentHeader& h) { h.virtual_channel = 2; }),
+              HasSubstr("virtual channel is 2"));
+  EXPECT_THAT(with([](SegmentHeader& h) { h.hop = 2; }), HasSubstr("hop is 2"));
+  EXPECT_THAT(with([](SegmentHeader& h) { h.rows = 101; }),
+              HasSubstr("row count is 101, and must be at most 100"));
+  EXPECT_THAT(with([](SegmentHeader& h) { h.raw_bytes = 41; }), HasSubstr("decoded length is 41"));
+  EXPECT_THAT(with([](SegmentHeader& h) { h.raw_bytes = 4097; }), HasSubstr("4096"));
+  EXPECT_THAT(with([](SegmentHeader& h) { h.codec = 2; }), HasSubstr("codec is 2"));
+  EXPECT_THAT(with([](SegmentHeader& h) { h.codec = 1, h.raw_bytes = 39; }),
+              HasSubstr("payload length is 40"));
+  EXPECT_THAT(with([](SegmentHeader& h) { h.flags = 4; }), HasSubstr("unknown flags"));
+  EXPECT_THAT(with([](SegmentHeader& h) { h.spare[1] = 1; }), HasSubstr("spare"));
+}
+
+TEST(WireSegment, a_segment_for_many_says_so) {
+  SegmentHeader header = good_header();
+  header.flags = kHasDestinations;
+  header.destination = kManyDestinations;
+  EXPECT_EQ(fault_of(header), "");
+}
+
+}  // namespace
+}  // namespace crossdock
