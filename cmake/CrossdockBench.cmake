@@ -1,6 +1,8 @@
 # One program per bench/<room's folder>/*_bench.cpp, linked with that room and what it stands on; run them from a release
 # build only.
 get_property(rooms GLOBAL PROPERTY CROSSDOCK_ROOMS)
+get_property(rooms_apart GLOBAL PROPERTY CROSSDOCK_ROOMS_APART)
+list(APPEND rooms ${rooms_apart})
 foreach(room IN LISTS rooms)
   string(REPLACE "_" "/" folder "${room}")
   file(GLOB programs CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/bench/${folder}/*_bench.cpp")

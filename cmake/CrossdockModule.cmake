@@ -8,13 +8,14 @@ function(crossdock_public_headers)
   set_target_properties(crossdock_public PROPERTIES VERIFY_INTERFACE_HEADER_SETS ON)
 endfunction()
 
-# crossdock_module(<name> DIR <folder> [DEPS <rooms>...] [LINK <targets>...] [ROOMS <sub-folders>...])
+# crossdock_module(<name> DIR <folder> [DEPS <rooms>...] [LINK <targets>...] [ROOMS <sub-folders>...] [APART])
 #
 # Makes the static library crossdock_<name> of every .cpp and .hpp below DIR. Sub-folders that are rooms of their own
 # are named in ROOMS and left out. Variants are chosen by file: `x_cuda.cu` is built with CUDA, `x_nocuda.cpp` without.
 # Each header is also compiled alone (target all_verify_interface_header_sets), which catches a missing include.
+# APART: neither the library crossdock nor the module _native has the room, since it needs heavy system parts.
 function(crossdock_module name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "DIR" "DEPS;LINK;ROOMS")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "APART" "DIR" "DEPS;LINK;ROOMS")
   set(folder "${PROJECT_SOURCE_DIR}/${arg_DIR}")
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS "${folder}/*.cpp")
   file(GLOB_RECURSE headers CONFIGURE_DEPENDS "${folder}/*.hpp" "${folder}/*.cuh")
@@ -41,7 +42,9 @@ function(crossdock_module name)
     crossdock_warnings(${target} PRIVATE)
     target_compile_definitions(${target} PRIVATE
       CROSSDOCK_VERSION="${PROJECT_VERSION}" CROSSDOCK_BUILD_TYPE="$<CONFIG>" CROSSDOCK_SANITIZERS="${CROSSDOCK_SANITIZE}")
-    set_property(GLOBAL APPEND PROPERTY CROSSDOCK_BUILT_ROOMS ${target})
+    if(NOT arg_APART)
+      set_property(GLOBAL APPEND PROPERTY CROSSDOCK_BUILT_ROOMS ${target})
+    endif()
   else()
     set(scope INTERFACE)
     add_library(${target} INTERFACE)
@@ -56,6 +59,10 @@ function(crossdock_module name)
     endif()
   endforeach()
   set_target_properties(${target} PROPERTIES VERIFY_INTERFACE_HEADER_SETS ON)
+  if(arg_APART)
+    set_property(GLOBAL APPEND PROPERTY CROSSDOCK_ROOMS_APART ${name})
+    return()
+  endif()
   set_property(GLOBAL APPEND PROPERTY CROSSDOCK_LINKED ${arg_LINK})
   set_property(GLOBAL APPEND PROPERTY CROSSDOCK_ROOMS ${name})
 endfunction()

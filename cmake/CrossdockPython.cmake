@@ -1,6 +1,7 @@
 # The Python module crossdock._native, installed beside the Python sources of the package. scikit-build-core sets
 # CROSSDOCK_PYTHON and places what is installed here into the wheel. Its types are written by hand, with their meaning,
-# in python/crossdock/_native.pyi, which tests/tools/test_native_stub.py compares with the built module.
+# in python/crossdock/_native.pyi, which tests/tools/test_native_stub.py compares with the built module. Likewise
+# crossdock._control.
 find_package(Python 3.10 REQUIRED COMPONENTS Interpreter Development.Module)
 execute_process(COMMAND "${Python_EXECUTABLE}" -m nanobind --cmake_dir
   OUTPUT_VARIABLE nanobind_ROOT OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
@@ -20,3 +21,12 @@ target_link_libraries(_native PRIVATE ${rooms})
 target_compile_definitions(_native PRIVATE CROSSDOCK_VERSION="${PROJECT_VERSION}" CROSSDOCK_BUILD_TYPE="$<CONFIG>")
 
 install(TARGETS _native LIBRARY DESTINATION crossdock)
+
+# crossdock._control, where the room control/rpc was built.
+if(TARGET crossdock_control_rpc)
+  file(GLOB_RECURSE control_bindings CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/python/control_bindings/*.cpp")
+  nanobind_add_module(_control NB_STATIC ${control_bindings})
+  crossdock_warnings(_control PRIVATE)
+  target_link_libraries(_control PRIVATE crossdock_control_rpc)
+  install(TARGETS _control LIBRARY DESTINATION crossdock)
+endif()

@@ -35,6 +35,10 @@ BUILD_PACKAGES = {
     "libhwloc-dev": "finding CPUs, GPUs, NICs and the PCIe tree",
     "libxxhash-dev": "hashing of strings",
     "nlohmann-json3-dev": "plans and profiles as JSON",
+    "libgrpc++-dev": "the controller and its agents",
+    "libprotobuf-dev": "their messages",
+    "protobuf-compiler": "their messages",
+    "protobuf-compiler-grpc": "their services",
 }
 TEST_PACKAGES = {
     "libgtest-dev": "the C++ tests",
@@ -59,6 +63,7 @@ SOURCE_SUFFIXES = {
     ".txt",
     ".toml",
     ".json",
+    ".proto",
 }
 
 

@@ -1,7 +1,9 @@
-"""The rows of the control bench: channels among all GPUs of machines from the catalogue.
+"""The rows of the control bench: channels among all GPUs of machines from the catalogue, planned
+here, and channels created through gRPC (rpc_work.py).
 
-The work is done by a C++ program, bench/control/optimizer/planning_bench.cpp, which is built first
-and started once per row. Adding a row is adding an entry to `WORKS`.
+The work is done by C++ programs, bench/control/optimizer/planning_bench.cpp and
+bench/control/rpc/rpc_bench.cpp, which are built first and started once per row. Adding a row is
+adding an entry to `WORKS`.
 """
 
 from __future__ import annotations
@@ -11,7 +13,6 @@ import json
 import os
 import resource
 import subprocess
-import sys
 import time
 from dataclasses import dataclass
 from fnmatch import fnmatch
@@ -23,6 +24,9 @@ from harness.engines import OURS
 from harness.measure import Sample, Series
 from harness.report import Row, best_peer, header, machine, print_row, summary, verdict, write_json
 from harness.work import Bar
+
+from control import rpc_work
+from control.rpc_work import RpcWork
 
 ROOT = Path(__file__).resolve().parents[2]
 PROGRAM = "planning_bench"
@@ -102,22 +106,24 @@ WORKS = (
     ),
 )
 
+ALL_WORKS: tuple[PlanningWork | RpcWork, ...] = (*WORKS, *rpc_work.WORKS)
+
 
 class ProgramError(Exception):
     """The C++ program could not be built, or ended with an error."""
 
 
-def build() -> Path:
+def build(program: str) -> Path:
     """The program, from the release build; a later call compiles only what has changed."""
     commands = (
         ["cmake", "--preset", "release"],
-        ["cmake", "--build", "--preset", "release", "--target", PROGRAM],
+        ["cmake", "--build", "--preset", "release", "--target", program],
     )
     for command in commands:
         done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
         if done.returncode != 0:
             raise ProgramError(f"`{' '.join(command)}` failed:\n{done.stdout}{done.stderr}")
-    return ROOT / "build" / "release" / PROGRAM
+    return ROOT / "build" / "release" / program
 
 
 def children_seconds() -> float:
@@ -140,7 +146,7 @@ def call(program: Path, *arguments: object) -> tuple[dict[str, Any], float]:
     return said, share
 
 
-def empty_row(work: PlanningWork, repeat: int) -> Row:
+def empty_row(work: PlanningWork | RpcWork, repeat: int) -> Row:
     return {
         "work": work.title, "name": work.name, "unit": "s", "bar": work.bar.text(), "met": None,
         "ours_s": None, "ours_spread": None, "peers": {}, "counted": [], "ratio": None,
@@ -188,6 +194,13 @@ def memory_row(program: Path, work: PlanningWork) -> Row:
     return row | {key: value for key, value in large.items() if key != "samples_s"}
 
 
+def measured(work: PlanningWork | RpcWork, repeat: int) -> Row:
+    if isinstance(work, RpcWork):
+        return rpc_work.rpc_row(call, build(rpc_work.PROGRAM), work, empty_row(work, repeat))
+    program = build(PROGRAM)
+    return memory_row(program, work) if work.memory_of else time_row(program, work, repeat)
+
+
 def print_sizes(row: Row) -> None:
     per_endpoint = row["plan_bytes"] / row["endpoints"]
     print(
@@ -197,10 +210,11 @@ def print_sizes(row: Row) -> None:
 
 
 def parse(arguments: list[str]) -> argparse.Namespace:
-    names = [work.name for work in WORKS]
+    names = [work.name for work in ALL_WORKS]
     parser = argparse.ArgumentParser(
         prog="python bench control",
-        description="Planning of channels, beside plain Edmonds-Karp on the whole graph",
+        description="Planning of channels, beside plain Edmonds-Karp on the whole graph, and their "
+        "creation through gRPC",
         epilog="rows: " + ", ".join(names),
     )
     parser.add_argument("--repeat", type=int, default=21, help="timed rounds (default 21)")
@@ -225,29 +239,24 @@ def main(arguments: list[str]) -> int:
     facts = machine()
     print(f"# control bench: {facts['cpu']}, {os.cpu_count()} cores, 1 thread")
     print(header(), flush=True)
-    try:
-        program = build()
-    except ProgramError as failure:
-        print(f"bench: {failure}", file=sys.stderr)
-        return 1
-    for work in WORKS:
+    for work in ALL_WORKS:
         if options.only and not any(fnmatch(work.name, pattern) for pattern in options.only):
             continue
         if options.repeat >= 3:
             measure.wait_until_idle(IDLE_WAIT_S)
         try:
-            is_memory = work.memory_of is not None
-            row = (
-                memory_row(program, work) if is_memory else time_row(program, work, options.repeat)
-            )
+            row = measured(work, options.repeat)
         except (ProgramError, subprocess.TimeoutExpired) as failure:
             failed.append(work.name)
             print(f"  {work.title}: FAILED, {failure}", flush=True)
             continue
-        row["met"] = verdict(work.bar, row)
+        row["met"] = verdict(work.bar, row) if row["bar"] else None
         rows.append(row)
         print_row(row)
-        print_sizes(row)
+        if isinstance(work, RpcWork):
+            rpc_work.print_rates(row)
+        else:
+            print_sizes(row)
     print(summary(rows))
     write_json(options.json, "control", rows, failed)
     print(f"# wrote {options.json}")

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import asdict
+from typing import TYPE_CHECKING
 
 import click
 
 from crossdock_cli import command as verbs
 from crossdock_cli import output
+
+if TYPE_CHECKING:
+    from crossdock.settings import Setting
 
 
 @click.group(
@@ -39,7 +43,8 @@ def list_settings(changed: bool, as_json: bool) -> None:
     check_environment()
     found = [s for s in current_settings() if not changed or s.origin != "default"]
     if as_json:
-        output.show_json({"settings": [{**asdict(s), "variable": s.variable} for s in found]})
+        listed = [{**asdict(s), "value": _shown(s), "variable": s.variable} for s in found]
+        output.show_json({"settings": listed})
         return
     if not found:
         output.say("every setting has its default value")
@@ -47,5 +52,10 @@ def list_settings(changed: bool, as_json: bool) -> None:
     rows = [("setting", "value", "from", "default", "what it does")]
     for s in found:
         origin = f"env {s.variable}" if s.origin == "env" else s.origin
-        rows.append((s.name, s.value, origin, s.default, s.doc))
+        rows.append((s.name, _shown(s), origin, s.default, s.doc))
     output.show("\n".join(align(rows)))
+
+
+def _shown(setting: Setting) -> str:
+    """The value, unless it is a secret."""
+    return "(hidden)" if setting.name.endswith("token") and setting.value else setting.value

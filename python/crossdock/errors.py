@@ -23,6 +23,7 @@ _FRONT_END: tuple[tuple[str, str, str], ...] = (
     ("CD-505", "OptionError", "a setting or option has an unknown name"),
     ("CD-506", "TypeError", "an object does not export Arrow data"),
     ("CD-507", "TypeError", "relations to be united have columns of different types"),
+    ("CD-508", "ControlError", "this installation lacks gRPC, which the control plane needs"),
 )
 
 
@@ -137,7 +138,7 @@ def make_error(code: str, what: str, **parts: str) -> CrossdockError:
     return _CLASSES[kind](code, "\n".join(lines))
 
 
-def from_native(error: _native.NativeError) -> CrossdockError:
+def from_native(error: Exception) -> CrossdockError:
     """The public error that stands for one of the engine."""
     code, kind, message = error.args
     return _CLASSES.get(kind, InternalError)(code, _aligned(message))

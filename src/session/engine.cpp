@@ -26,6 +26,7 @@ constexpr Setting kSettings[] = {
     {"memory", "0", "memory budget such as 8GiB; 0 = 80 % of the machine's memory"},
     {"nvml", "libnvidia-ml.so.1", "library to ask about GPUs; empty = none"},
     {"debug", "0", "1 = show Python tracebacks of errors on the command line"},
+    {"control_token", "", "token that calls to a controller or agent carry; never shown"},
 };
 
 std::string huge_page_mode() {

@@ -23,6 +23,8 @@ def test_every_row_runs(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
     rows = {row["name"]: row for row in json.loads(report.read_text())["rows"]}
     assert rows.keys() >= {"first-100", "first-1024", "first-16384", "second-100", "memory-16384"}
+    assert rows.keys() >= {"rpc-one-2", "rpc-one-64", "rpc-many-2", "rpc-many-64"}
+    assert rows["rpc-many-2"]["channels_per_s"] > 0
     assert rows["first-100"]["peers"].keys() == {"edmonds-karp-joint", "edmonds-karp-pairs"}
     assert rows["memory-16384"]["met"]
     assert rows["first-16384"]["plan_bytes"] < 16 * rows["first-1024"]["plan_bytes"]

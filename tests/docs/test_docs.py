@@ -11,6 +11,7 @@ import io
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -112,7 +113,7 @@ def tpch(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def folder(tpch: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def folder(tpch: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """The working folder of a page: holds lineitem.parquet and orders.parquet."""
     for table in tpch.glob("*.parquet"):
         shutil.copy(table, tmp_path)
@@ -121,7 +122,12 @@ def folder(tpch: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         if name.startswith("CROSSDOCK_"):
             monkeypatch.delenv(name)
     monkeypatch.setenv("COLUMNS", "100")
-    return tmp_path
+    yield tmp_path
+    # What a page started and, because it failed, did not end.
+    if (tmp_path / "pids").exists():
+        for pid in (tmp_path / "pids").read_text().split():
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(int(pid), signal.SIGKILL)
 
 
 def run_shell(line: str, folder: Path) -> tuple[int, str, str]:

@@ -1,4 +1,4 @@
-"""The hand-written types of crossdock._native name what the built module has, and nothing else.
+"""The hand-written types of the compiled modules name what these have, and nothing else.
 
 mypy's stubtest does not know nanobind's function objects, so names and parameters are compared
 here, the parameters from the signatures that nanobind keeps with each function.
@@ -7,14 +7,18 @@ here, the parameters from the signatures that nanobind keeps with each function.
 from __future__ import annotations
 
 import ast
+import importlib
 import re
 from collections import ChainMap
+from functools import cache
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
-native = pytest.importorskip("crossdock._native")
-STUB = Path(__file__).resolve().parents[2] / "python" / "crossdock" / "_native.pyi"
+pytest.importorskip("crossdock._native")
+FOLDER = Path(__file__).resolve().parents[2] / "python" / "crossdock"
+MODULES = ("_native", "_control")
 
 # Members: name -> the parameters' names, or None for a property or an attribute.
 Members = dict[str, list[str] | None]
@@ -56,37 +60,53 @@ def of_object(holder: object) -> Members:
     }
 
 
-def stub_classes() -> dict[str, ast.ClassDef]:
-    module = ast.parse(STUB.read_text(encoding="utf-8"))
-    return {node.name: node for node in module.body if isinstance(node, ast.ClassDef)}
+@cache
+def stub(module: str) -> ast.Module:
+    return ast.parse((FOLDER / f"{module}.pyi").read_text(encoding="utf-8"))
 
 
-def of_class(name: str) -> Members:
+def stub_classes(module: str) -> dict[str, ast.ClassDef]:
+    return {node.name: node for node in stub(module).body if isinstance(node, ast.ClassDef)}
+
+
+def of_class(module: str, name: str) -> Members:
     """The members of a class and of the private classes it is derived from."""
-    described = stub_classes()[name]
+    described = stub_classes(module)[name]
     bases = [base.id for base in described.bases if isinstance(base, ast.Name)]
-    inherited = [of_class(base) for base in bases if not is_public(base)]
+    inherited = [of_class(module, base) for base in bases if not is_public(base)]
     return dict(ChainMap(of_stub(described.body), *inherited))
 
 
-def public_classes() -> list[str]:
-    return [name for name in stub_classes() if is_public(name)]
+def public_classes(module: str) -> list[str]:
+    return [name for name in stub_classes(module) if is_public(name)]
 
 
-def test_the_functions_agree() -> None:
-    module = ast.parse(STUB.read_text(encoding="utf-8"))
-    assert of_stub(module.body) == of_object(native)
+def built_module(name: str) -> ModuleType:
+    try:
+        return importlib.import_module(f"crossdock.{name}")
+    except ModuleNotFoundError:
+        pytest.skip(f"crossdock.{name} was not built")
 
 
-def test_the_classes_agree() -> None:
-    built = {name for name, value in vars(native).items() if isinstance(value, type)}
-    assert set(public_classes()) == {name for name in built if is_public(name)}
+@pytest.mark.parametrize("module", MODULES)
+def test_the_functions_agree(module: str) -> None:
+    assert of_stub(stub(module).body) == of_object(built_module(module))
 
 
-@pytest.mark.parametrize("name", [n for n in public_classes() if not n.endswith("Error")])
-def test_the_members_agree(name: str) -> None:
-    described = of_class(name)
-    built = of_object(getattr(native, name))
+@pytest.mark.parametrize("module", MODULES)
+def test_the_classes_agree(module: str) -> None:
+    members = vars(built_module(module)).items()
+    built = {name for name, value in members if isinstance(value, type)}
+    assert set(public_classes(module)) == {name for name in built if is_public(name)}
+
+
+@pytest.mark.parametrize(
+    ("module", "name"),
+    [(m, n) for m in MODULES for n in public_classes(m) if not n.endswith("Error")],
+)
+def test_the_members_agree(module: str, name: str) -> None:
+    described = of_class(module, name)
+    built = of_object(getattr(built_module(module), name))
     if "__init__" not in described:  # made by the engine only
         built.pop("__init__", None)
     assert described == built

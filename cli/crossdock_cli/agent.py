@@ -1,0 +1,146 @@
+"""crossdock agent: Crossdock on one server of a cluster."""
+
+from __future__ import annotations
+
+import json
+import platform
+import threading
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from crossdock_cli import command as verbs
+from crossdock_cli import control_options, output
+
+if TYPE_CHECKING:
+    from crossdock import _control
+
+LOOK_S = 0.05
+FINAL = ("CD-612", "CD-615")  # trying again is of no use before somebody has done something
+
+
+@click.command(
+    "agent",
+    cls=verbs.Verb,
+    context_settings=verbs.SETTINGS,
+    examples=(
+        "crossdock agent",
+        "crossdock agent --at head:7613 --ca ca.pem --token-file token",
+        "crossdock agent --name node1 --machine dgx-a100 --listen 127.0.0.1:7614",
+    ),
+    short_help="Attach this server to a controller.",
+    epilog="Ends on Ctrl-C (exit code 130) and on SIGTERM (0). The controller waits a while for it "
+    "to come back, then closes its channels everywhere.",
+)
+@control_options.at_option
+@click.option("--name", help="Name of this server, unlike any other's.  [default: its host name]")
+@click.option("--machine", metavar="NAME", help="Be a machine of the catalogue, not this one.")
+@click.option(
+    "--file",
+    "path",
+    metavar="JSON",
+    help="Be what `crossdock topo --json` wrote; of several servers the one of --name.",
+)
+@click.option(
+    "--listen",
+    metavar="HOST:PORT",
+    help="Also serve this machine's applications, and pass on what they ask.",
+)
+@control_options.caller_options
+@control_options.message_limit_option
+def command(**options: Any) -> None:
+    """Attaches this server to a controller and keeps it attached: reports its graph, and holds its
+    part of the plan of every channel.
+
+    It moves no data yet: plans are kept in a ledger, and who asks for a channel gets one through
+    which nothing can be sent.
+    """
+    from crossdock import control
+
+    if options["machine"] is not None and options["path"] is not None:
+        raise click.UsageError("--machine and --file exclude each other.")
+    name = options["name"] or platform.node() or "host"
+    topology = _topology(name, options["machine"], options["path"])
+    settings = _settings(options)
+    with control_options.until_stopped() as stopped:
+        agent = control.native(lambda: control.module().Agent(name, topology, settings))
+        try:
+            if options["listen"] is not None:
+                server = _local_server(options["listen"], settings)
+                address = control.native(lambda: agent.listen(server))
+                output.say(f"ready    {name} serves applications at {address}")
+            _watch(agent, name, settings, stopped)
+        finally:
+            agent.stop()
+    output.say("stopped  by SIGTERM")
+
+
+def _watch(
+    agent: _control.Agent, name: str, settings: _control.ClientSettings, stopped: threading.Event
+) -> None:
+    """Says what changes, until it is stopped. Errors: ControlError that ends the agent."""
+    from crossdock import control
+    from crossdock.errors import from_native
+
+    said, joins_said = "", 0
+    while not stopped.wait(LOOK_S):
+        is_joined, trouble, joins, endpoints, channels = agent.state()
+        if is_joined and joins != joins_said:
+            output.say(
+                f"ready    {name} has joined {settings.address}: {endpoints} endpoints, "
+                f"{channels} channels; it keeps plans and moves no data"
+            )
+            said, joins_said = "", joins
+        elif trouble is not None and trouble[2] != said:
+            said = trouble[2]
+            error = control.explained(from_native(Exception(*trouble)), settings)
+            if error.code in FINAL and joins_said == 0:
+                raise error
+            output.say(f"warn     {error.report()}")
+            stay = "; open channels stay" if error.code == "CD-611" else ""
+            output.say(f"         trying again{stay}")
+
+
+def _topology(name: str, machine: str | None, path: str | None) -> str:
+    """JSON of one server, which is called `name`."""
+    from crossdock.errors import make_error
+    from crossdock.topology import Topology
+
+    if machine is not None:
+        # Of several, since only then the catalogue gives a server its way to the network.
+        entry = next((m for m in Topology.machines() if m.name == machine), None)
+        networked = entry is not None and entry.has_network and entry.servers == 1
+        topology = Topology.machine(f"{machine}:2" if networked else machine)
+    else:
+        topology = Topology.host() if path is None else Topology.file(path)
+    graph = topology.to_dict()
+    servers = {server["name"]: server["shape"] for server in graph["servers"]}
+    shape = servers.get(name, next(iter(servers.values())))
+    if path is not None and len(servers) > 1 and name not in servers:
+        raise make_error(
+            "CD-601",
+            f"{path!r} has {len(servers)} servers, and none is called {name!r}",
+            servers=", ".join(list(servers)[:12]),
+            try_="--name",
+        )
+    one = {"shapes": [graph["shapes"][shape]], "servers": [{"name": name, "shape": 0}]}
+    return json.dumps({**graph, **one})
+
+
+def _settings(options: dict[str, Any]) -> _control.ClientSettings:
+    from crossdock.sizes import parse_bytes
+
+    settings = control_options.caller_settings(options["address"], options)
+    settings.message_bytes_max = parse_bytes(options["message_limit"], "--message-limit")
+    return settings
+
+
+def _local_server(listen: str, caller: _control.ClientSettings) -> _control.ServerSettings:
+    """Applications need the same token as the agent, which would else lend them its own."""
+    from crossdock import control
+
+    server: _control.ServerSettings = control.module().ServerSettings()
+    server.listen = listen
+    server.security.token = caller.security.token
+    server.message_bytes_max = caller.message_bytes_max
+    return server

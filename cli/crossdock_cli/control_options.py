@@ -1,0 +1,93 @@
+"""Options that the verbs of the control plane share, and how their processes wait and end."""
+
+from __future__ import annotations
+
+import signal
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+if TYPE_CHECKING:
+    from crossdock import _control
+
+ADDRESS = "127.0.0.1:7613"
+
+Decorated = Callable[..., Any]
+
+
+def at_option(function: Decorated) -> Decorated:
+    """Where the controller is."""
+    return click.option(
+        "--at", "address", metavar="HOST:PORT", default=ADDRESS, show_default=True,
+        help="Where the controller listens.",
+    )(function)  # fmt: skip
+
+
+def caller_options(function: Decorated) -> Decorated:
+    """What a call to the controller needs."""
+    for option in (
+        click.option("--insecure", is_flag=True, help="Let the token travel in the clear."),
+        click.option("--key", metavar="FILE", help="The key of --cert, as PEM."),
+        click.option("--cert", metavar="FILE", help="Our own certificate, where one is wanted."),
+        click.option("--ca", metavar="FILE",
+                     help="Authority of the controller's certificate, as PEM; means --tls."),
+        click.option("--tls", is_flag=True, help="Speak TLS."),
+        token_file_option,
+    ):  # fmt: skip
+        function = option(function)
+    return function
+
+
+def token_file_option(function: Decorated) -> Decorated:
+    return click.option(
+        "--token-file", metavar="FILE",
+        help="File that holds the token of all calls, else CROSSDOCK_CONTROL_TOKEN.",
+    )(function)  # fmt: skip
+
+
+def message_limit_option(function: Decorated) -> Decorated:
+    return click.option(
+        "--message-limit", metavar="SIZE", default="64MiB", show_default=True,
+        help="Largest message that is taken.",
+    )(function)  # fmt: skip
+
+
+def token_of(path: str | None) -> str | None:
+    """The token in a file; None for none, so that the environment decides. Errors: PathError."""
+    from crossdock.errors import make_error
+
+    if path is None:
+        return None
+    try:
+        return Path(path).read_text(encoding="utf-8").strip()
+    except (OSError, UnicodeDecodeError) as error:
+        raise make_error("CD-502", f"{path!r} cannot be read: {error}") from None
+
+
+def caller_settings(address: str, options: dict[str, Any]) -> _control.ClientSettings:
+    """Of a call, made of what `caller_options` took."""
+    from crossdock import control
+
+    files = control.Tls(options["ca"], options["cert"], options["key"])
+    wants_tls = options["tls"] or options["ca"] is not None or options["cert"] is not None
+    return control.client_settings(
+        address,
+        token=token_of(options["token_file"]),
+        tls=files if wants_tls else False,
+        insecure=options["insecure"],
+    )
+
+
+@contextmanager
+def until_stopped() -> Iterator[threading.Event]:
+    """An event that SIGTERM sets. Ctrl-C raises KeyboardInterrupt as ever."""
+    stopped = threading.Event()
+    before = signal.signal(signal.SIGTERM, lambda *_: stopped.set())
+    try:
+        yield stopped
+    finally:
+        signal.signal(signal.SIGTERM, before)

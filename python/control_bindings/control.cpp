@@ -1,0 +1,363 @@
+// crossdock._control: the control plane over gRPC for Python, apart from _native since it links gRPC.
+//
+// Ids cross as their texts, topologies as JSON, everything else as plain values. Calls that wait release the GIL, and
+// Ctrl-C ends them.
+#include <charconv>
+#include <optional>
+
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
+#include <nanobind/stl/vector.h>
+
+#include "control/rpc/agent_link.hpp"
+#include "control/rpc/control_client.hpp"
+#include "control/rpc/control_server.hpp"
+#include "control/rpc/plan_ledger.hpp"
+#include "topology/graph_json.hpp"
+
+namespace nb = nanobind;
+using namespace nb::literals;
+
+namespace crossdock::python {
+namespace {
+
+struct Failure {
+  Error error;
+};
+
+template <class T>
+T value_or_raise(Result<T> result) {
+  if (!result.ok()) throw Failure{result.error()};
+  return std::move(result.value());
+}
+
+void raise_unless(const Status& status) {
+  if (!status.ok()) throw Failure{status.error()};
+}
+
+std::string_view kind_of(ErrorCode code) {
+  for (const ErrorInfo& info : error_table()) {
+    if (info.code == code) return info.kind;
+  }
+  return "InternalError";
+}
+
+nb::object described(const Error& error) {
+  const std::string_view kind = kind_of(error.code);
+  return nb::make_tuple(code_text(error.code), nb::str(kind.data(), kind.size()), error.message);
+}
+
+// The reverse of text_of.
+template <class Id>
+Id id_of(const std::string& text) {
+  uint32_t epoch = 0;
+  uint32_t number = 0;
+  const char* end = text.data() + text.size();
+  const auto [dash, first] = std::from_chars(text.data(), end, epoch, 16);
+  if (first == std::errc() && dash != end && *dash == '-') {
+    const auto [last, second] = std::from_chars(dash + 1, end, number);
+    if (second == std::errc() && last == end) return Id{(uint64_t{epoch} << 32) | number};
+  }
+  throw Failure{make_error(
+      ErrorCode::kInvalidArgument, "{:?} is no id\n  try      an id such as e7f3a1c2-12", text)};
+}
+
+template <class Id>
+std::vector<Id> ids_of(const std::vector<std::string>& texts) {
+  std::vector<Id> ids;
+  ids.reserve(texts.size());
+  for (const std::string& text : texts) ids.push_back(id_of<Id>(text));
+  return ids;
+}
+
+RequestId request_id_of(const std::string& text) {
+  RequestId id;
+  const char* middle = text.data() + 16;
+  const char* end = text.data() + text.size();
+  if (text.size() == 32 && std::from_chars(text.data(), middle, id.high, 16).ptr == middle &&
+      std::from_chars(middle, end, id.low, 16).ptr == end) {
+    return id;
+  }
+  throw Failure{make_error(
+      ErrorCode::kInvalidArgument, "{:?} is no request id of 32 hexadecimal digits", text)};
+}
+
+// ---- applications ---------------------------------------------------------------------------------------------------
+
+class Client {
+ public:
+  explicit Client(const ClientSettings& settings)
+      : client_(value_or_raise(ControlClient::make(settings))) {}
+
+  template <class Expected>
+  Expected call(const Request& request, double within_s) {
+    std::optional<nb::python_error> interruption;
+    const auto is_interrupted = [&] {
+      if (interruption.has_value()) return true;
+      const nb::gil_scoped_acquire held;
+      if (PyErr_CheckSignals() != 0) interruption.emplace();
+      return interruption.has_value();
+    };
+    std::optional<Result<Reply>> reply;
+    {
+      const nb::gil_scoped_release released;
+      reply.emplace(client_->call(request, within_s, is_interrupted));
+    }
+    if (interruption.has_value()) throw std::move(*interruption);
+    return std::get<Expected>(value_or_raise(std::move(*reply)));
+  }
+
+ private:
+  std::unique_ptr<ControlClient> client_;
+};
+
+nb::str text(std::string_view view) { return nb::str(view.data(), view.size()); }
+
+nb::dict status_of(Client& client, double within_s) {
+  const auto status = client.call<ControlStatus>(AskStatus{}, within_s);
+  nb::list agents;
+  for (const AgentStatus& agent : status.agents) {
+    nb::dict row;
+    row["name"] = agent.name;
+    row["state"] = text(name_of(agent.state));
+    row["gpus"] = agent.gpus;
+    row["nics"] = agent.nics;
+    row["endpoints"] = agent.endpoints;
+    row["channels"] = agent.channels;
+    row["silent_s"] = agent.silent_s;
+    agents.append(row);
+  }
+  nb::list channels;
+  for (const ChannelStatus& channel : status.channels) {
+    nb::dict row;
+    row["id"] = text_of(channel.channel);
+    row["state"] = text(name_of(channel.state));
+    row["sources"] = channel.sources;
+    row["destinations"] = channel.destinations;
+    row["agents"] = channel.agents;
+    channels.append(row);
+  }
+  nb::dict all;
+  all["epoch"] = fmt::format("{:08x}", status.epoch);
+  all["up_s"] = status.up_s;
+  all["endpoints"] = status.endpoints;
+  all["open_channels"] = status.open_channels;
+  all["channels_created"] = status.channels_created;
+  all["channels_closed"] = status.channels_closed;
+  all["agents"] = agents;
+  all["channels"] = channels;
+  return all;
+}
+
+using Texts = std::vector<std::string>;
+
+void bind_client(nb::module_& module) {
+  module.def("make_request_id", [] { return text_of(make_request_id()); });
+  nb::class_<Client>(module, "Client")
+      .def(nb::init<const ClientSettings&>(), "settings"_a)
+      .def(
+          "create_endpoint",
+          [](Client& self,
+             const std::string& agent,
+             const std::string& vertex,
+             const std::string& request,
+             double within_s) {
+            const CreateEndpoint asked{request_id_of(request), agent, vertex};
+            return text_of(self.call<EndpointCreated>(asked, within_s).endpoint);
+          },
+          "agent"_a,
+          "vertex"_a,
+          "request"_a,
+          "within_s"_a)
+      .def(
+          "delete_endpoint",
+          [](Client& self, const std::string& endpoint, double within_s) {
+            self.call<Done>(DeleteEndpoint{id_of<EndpointId>(endpoint)}, within_s);
+          },
+          "endpoint"_a,
+          "within_s"_a)
+      .def(
+          "create_channel",
+          [](Client& self,
+             const std::tuple<Texts, Texts>& ends,
+             const std::tuple<nb::bytes, std::vector<uint32_t>>& rows,
+             const std::string& request,
+             double within_s) {
+            const auto& [schema, key] = rows;
+            const CreateChannel asked{request_id_of(request),
+                                      ids_of<EndpointId>(std::get<0>(ends)),
+                                      ids_of<EndpointId>(std::get<1>(ends)),
+                                      {std::string(schema.c_str(), schema.size()), key}};
+            return text_of(self.call<ChannelOpen>(asked, within_s).channel);
+          },
+          "ends"_a,
+          "rows"_a,
+          "request"_a,
+          "within_s"_a)
+      .def(
+          "delete_channel",
+          [](Client& self, const std::string& channel, double within_s) {
+            self.call<Done>(DeleteChannel{id_of<ChannelId>(channel)}, within_s);
+          },
+          "channel"_a,
+          "within_s"_a)
+      .def("status", &status_of, "within_s"_a);
+}
+
+// ---- servers --------------------------------------------------------------------------------------------------------
+
+Epoch random_epoch() {
+  const auto epoch = static_cast<Epoch>(make_request_id().high);
+  return epoch == 0 ? 1 : epoch;
+}
+
+// A controller and its port, until it is stopped.
+class ControllerProcess {
+ public:
+  ControllerProcess(const ServerSettings& server, const ControllerSettings& controller) {
+    raise_unless(check(server));
+    raise_unless(check(controller));
+    const nb::gil_scoped_release released;
+    host_ = std::make_unique<ControllerHost>(controller, random_epoch());
+    server_ = value_or_raise(ControlServer::start(server, *host_));
+  }
+  ~ControllerProcess() { stop(); }
+
+  std::string address() const { return server_ == nullptr ? "" : server_->address(); }
+  void stop() {
+    const nb::gil_scoped_release released;
+    server_.reset();
+    host_.reset();
+  }
+
+ private:
+  std::unique_ptr<ControllerHost> host_;
+  std::unique_ptr<ControlServer> server_;
+};
+
+// An agent that keeps its parts of channels in a ledger.
+class LedgerAgent {
+ public:
+  LedgerAgent(const std::string& name,
+              const std::string& topology,
+              const ClientSettings& controller)
+      : controller_(controller) {
+    const InfrastructureGraph graph = value_or_raise(graph_from_json(topology));
+    if (graph.server_count() != 1) {
+      throw Failure{make_error(ErrorCode::kInvalidTopology,
+                               "an agent is one server, the topology has {}",
+                               graph.server_count())};
+    }
+    InfrastructureGraph named;  // refuses a name that cannot be
+    value_or_raise(named.add_server(name, graph.shape_at(0)));
+    const nb::gil_scoped_release released;
+    link_ = value_or_raise(
+        AgentLink::start(controller, {name, make_agent_instance()}, graph.shape_at(0), ledger_));
+  }
+  ~LedgerAgent() { stop(); }
+
+  std::string listen(const ServerSettings& server) {
+    const nb::gil_scoped_release released;
+    client_ = value_or_raise(ControlClient::make(controller_));
+    server_ = value_or_raise(ControlServer::start(server, *client_));
+    return server_->address();
+  }
+
+  // (joined, why not, joins so far, endpoints, channels)
+  nb::tuple state() const {
+    const AgentLinkState state = link_ == nullptr ? AgentLinkState{} : link_->state();
+    const nb::object trouble =
+        state.trouble.has_value() ? described(*state.trouble) : nb::object(nb::none());
+    return nb::make_tuple(state.is_joined, trouble, state.joins, state.endpoints, state.channels);
+  }
+
+  void stop() {
+    const nb::gil_scoped_release released;
+    server_.reset();
+    client_.reset();
+    link_.reset();
+  }
+
+ private:
+  const ClientSettings controller_;
+  PlanLedger ledger_;
+  std::unique_ptr<AgentLink> link_;
+  std::unique_ptr<ControlClient> client_;
+  std::unique_ptr<ControlServer> server_;
+};
+
+void bind_servers(nb::module_& module) {
+  nb::class_<ControllerProcess>(module, "Controller")
+      .def(nb::init<const ServerSettings&, const ControllerSettings&>(), "server"_a, "controller"_a)
+      .def_prop_ro("address", &ControllerProcess::address)
+      .def("stop", &ControllerProcess::stop);
+  nb::class_<LedgerAgent>(module, "Agent")
+      .def(nb::init<const std::string&, const std::string&, const ClientSettings&>(),
+           "name"_a,
+           "topology"_a,
+           "controller"_a)
+      .def("listen", &LedgerAgent::listen, "server"_a)
+      .def("state", &LedgerAgent::state)
+      .def("stop", &LedgerAgent::stop);
+}
+
+void bind_settings(nb::module_& module) {
+  nb::class_<ServerSecurity>(module, "ServerSecurity")
+      .def(nb::init<>())
+      .def_rw("certificate_pem", &ServerSecurity::certificate_pem)
+      .def_rw("key_pem", &ServerSecurity::key_pem)
+      .def_rw("client_ca_pem", &ServerSecurity::client_ca_pem)
+      .def_rw("token", &ServerSecurity::token)
+      .def_rw("is_insecure", &ServerSecurity::is_insecure);
+  nb::class_<ServerSettings>(module, "ServerSettings")
+      .def(nb::init<>())
+      .def_rw("listen", &ServerSettings::listen)
+      .def_rw("security", &ServerSettings::security)
+      .def_rw("message_bytes_max", &ServerSettings::message_bytes_max);
+  nb::class_<ClientSecurity>(module, "ClientSecurity")
+      .def(nb::init<>())
+      .def_rw("uses_tls", &ClientSecurity::uses_tls)
+      .def_rw("ca_pem", &ClientSecurity::ca_pem)
+      .def_rw("certificate_pem", &ClientSecurity::certificate_pem)
+      .def_rw("key_pem", &ClientSecurity::key_pem)
+      .def_rw("token", &ClientSecurity::token)
+      .def_rw("is_insecure", &ClientSecurity::is_insecure);
+  nb::class_<ClientSettings>(module, "ClientSettings")
+      .def(nb::init<>())
+      .def_rw("address", &ClientSettings::address)
+      .def_rw("security", &ClientSettings::security)
+      .def_rw("message_bytes_max", &ClientSettings::message_bytes_max);
+  nb::class_<ControllerSettings>(module, "ControllerSettings")
+      .def(nb::init<>())
+      .def_rw("heartbeat_s", &ControllerSettings::heartbeat_s)
+      .def_rw("lost_after_s", &ControllerSettings::lost_after_s)
+      .def_rw("apply_within_s", &ControllerSettings::apply_within_s)
+      .def_rw("recover_within_s", &ControllerSettings::recover_within_s)
+      .def_rw("agents_max", &ControllerSettings::agents_max)
+      .def_rw("endpoints_max", &ControllerSettings::endpoints_max)
+      .def_rw("channels_max", &ControllerSettings::channels_max);
+}
+
+}  // namespace
+}  // namespace crossdock::python
+
+NB_MODULE(_control, module) {
+  using namespace crossdock::python;
+  // A traceback that a user keeps may keep our objects past the interpreter's end; that is no fault.
+  nb::set_leak_warnings(false);
+  static PyObject* native_error =
+      PyErr_NewException("crossdock._control.NativeError", PyExc_Exception, nullptr);
+  module.attr("NativeError") = nb::borrow(native_error);
+  nb::register_exception_translator([](const std::exception_ptr& raised, void*) {
+    try {
+      std::rethrow_exception(raised);
+    } catch (const Failure& failure) {
+      PyErr_SetObject(native_error, described(failure.error).ptr());
+    }
+  });
+  bind_settings(module);
+  bind_client(module);
+  bind_servers(module);
+}

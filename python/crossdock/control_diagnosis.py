@@ -1,0 +1,130 @@
+"""Why a controller cannot be reached: gRPC says only that it could not connect, so the same
+handshake is made once more by hand, with words for what goes wrong.
+
+Nothing is sent but a TLS greeting. Takes up to four seconds, and is done after a call has failed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+import ssl
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+from crossdock.errors import CrossdockError, make_error
+
+_WAIT_S = 1.0
+
+
+def diagnose(
+    address: str, ca_pem: str, own: tuple[str, str], uses_tls: bool
+) -> CrossdockError | None:
+    """The error to show; None if the port is closed or nothing is known better. `own` are our
+    certificate and key, or two empty texts."""
+    if address.startswith("unix:"):
+        return None
+    host, _, port = address.rpartition(":")
+    host = host.strip("[]")
+    with contextlib.suppress(OSError, ValueError):
+        return (
+            _of_tls(address, (host, int(port)), ca_pem, own)
+            if uses_tls
+            else _of_plain(address, (host, int(port)))
+        )
+    return None
+
+
+def _of_tls(
+    address: str, where: tuple[str, int], ca_pem: str, own: tuple[str, str]
+) -> CrossdockError | None:
+    try:
+        with _context(ca_pem, own) as context, _connected(where, context) as stream:
+            # A server that wants another certificate of ours hangs up only after the handshake.
+            greeted = stream.recv(1)
+    except TimeoutError:
+        return None
+    except ssl.SSLCertVerificationError as error:
+        return make_error(
+            "CD-612",
+            f"the certificate of {address} is refused: {error.verify_message}",
+            try_=_advice(error.verify_message),
+        )
+    except (ssl.SSLEOFError, ConnectionResetError):
+        greeted = b""
+    except ssl.SSLError as error:
+        return _of_alert(address, str(error.reason or error))
+    return None if greeted else _of_hanging_up(address, own)
+
+
+def _of_hanging_up(address: str, own: tuple[str, str]) -> CrossdockError:
+    if not own[0]:
+        return make_error(
+            "CD-612", f"{address} wants a certificate of the caller", try_="--cert and --key"
+        )
+    return make_error(
+        "CD-612",
+        f"{address} refuses the certificate of the caller",
+        try_="one that is valid now and was signed by the authority of the controller",
+    )
+
+
+def _of_plain(address: str, where: tuple[str, int]) -> CrossdockError | None:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname = False
+    context.verify_mode = ssl.CERT_NONE
+    context.set_alpn_protocols(["h2"])
+    try:
+        with _connected(where, context):
+            pass
+    except (ssl.SSLError, TimeoutError):
+        return None
+    return make_error(
+        "CD-612", f"{address} speaks TLS, and the call came in the clear", try_="--tls, and --ca"
+    )
+
+
+def _of_alert(address: str, reason: str) -> CrossdockError | None:
+    words = reason.lower()
+    if "wrong_version" in words or "record_layer" in words:
+        return make_error("CD-612", f"{address} does not speak TLS", try_="the call without --tls")
+    if "certificate_required" in words:
+        return _of_hanging_up(address, ("", ""))
+    if "unknown_ca" in words or "bad_certificate" in words or "expired" in words:
+        return _of_hanging_up(address, (reason, reason))
+    return make_error("CD-612", f"{address} and this side agree on no TLS: {reason}")
+
+
+def _advice(message: str) -> str:
+    if "expired" in message:
+        return "a certificate that is valid now, on the controller"
+    if "mismatch" in message or "doesn't match" in message or "not valid for" in message:
+        return "the name that the certificate was made for, or a certificate with this one"
+    return "--ca with the authority that signed it"
+
+
+@contextlib.contextmanager
+def _context(ca_pem: str, own: tuple[str, str]) -> Iterator[ssl.SSLContext]:
+    context = ssl.create_default_context(cadata=ca_pem or None)
+    context.set_alpn_protocols(["h2"])
+    certificate, key = own
+    if not certificate:
+        yield context
+        return
+    # The ssl module takes these from files only.
+    with tempfile.TemporaryDirectory() as folder:
+        pair = Path(folder) / "pair.pem"
+        pair.touch(mode=0o600)
+        pair.write_text(certificate + "\n" + key, encoding="ascii")
+        context.load_cert_chain(pair)
+        yield context
+
+
+@contextlib.contextmanager
+def _connected(where: tuple[str, int], context: ssl.SSLContext) -> Iterator[ssl.SSLSocket]:
+    with (
+        socket.create_connection(where, timeout=_WAIT_S) as plain,
+        context.wrap_socket(plain, server_hostname=where[0]) as stream,
+    ):
+        yield stream

@@ -1,0 +1,421 @@
+// The services as gRPC's callback API wants them. Methods are raw: bytes are decoded here, so that a message that
+// breaks the protocol gets an error with words.
+//
+// Who ends what: a reactor lives until OnDone, holds itself until then, and counts as a call of the server. A unary
+// call is finished once, by its answer or by its cancellation, whichever comes first. A stream is finished when its
+// queue has ended and nobody writes.
+#include "control/rpc/control_server.hpp"
+
+#include <chrono>
+#include <mutex>
+#include <optional>
+
+#include <grpcpp/ext/proto_server_reflection_plugin.h>
+#include <grpcpp/grpcpp.h>
+#include <grpcpp/health_check_service_interface.h>
+#include <grpcpp/resource_quota.h>
+
+#include "control/rpc/control.grpc.pb.h"
+#include "control/rpc/grpc_bytes.hpp"
+#include "control/rpc/live_calls.hpp"
+#include "control/rpc/message_queue.hpp"
+
+namespace crossdock {
+namespace {
+
+namespace pb = ::crossdock::control::v1;
+using grpc::ByteBuffer;
+using grpc::CallbackServerContext;
+
+constexpr auto kShutdownGrace = std::chrono::milliseconds(200);
+constexpr int kPingIntervalMinMs = 2'000;  // agents ping every ten seconds
+
+Status check_token(const CallbackServerContext& context, const std::string& token) {
+  if (token.empty()) return {};
+  const auto found = context.client_metadata().find(kTokenKey);
+  if (found == context.client_metadata().end()) {
+    return make_error(ErrorCode::kNotAllowed,
+                      "a token is wanted, and the call carries none\n"
+                      "  try      --token-file  \u00b7  CROSSDOCK_CONTROL_TOKEN");
+  }
+  const std::string_view given(found->second.data(), found->second.size());
+  if (given.starts_with(kTokenScheme) && is_token(token, given.substr(kTokenScheme.size())))
+    return {};
+  return make_error(ErrorCode::kNotAllowed,
+                    "the token is not the one that is wanted\n"
+                    "  try      the token file that the controller was started with");
+}
+
+void tell(CallbackServerContext& context, const Error& error) {
+  context.AddTrailingMetadata(kErrorKey, code_text(error.code));
+}
+
+double seconds_left(const CallbackServerContext& context) {
+  const auto left = context.deadline() - std::chrono::system_clock::now();
+  return std::chrono::duration<double>(left).count();
+}
+
+// ---- requests -------------------------------------------------------------------------------------------------------
+
+class RequestReactor final : public grpc::ServerUnaryReactor {
+ public:
+  RequestReactor(CallbackServerContext& context,
+                 ByteBuffer& response,
+                 size_t kind,
+                 LiveCalls& calls)
+      : context_(context), response_(response), kind_(kind), calls_(calls) {
+    calls_.begin();
+  }
+
+  void ask(RequestTarget& target, Request request) {
+    const auto self = self_;
+    const RequestTarget::Ticket ticket = target.ask(
+        std::move(request), seconds_left(context_), [self](Reply reply) { self->answer(reply); });
+    {
+      const std::lock_guard held(mutex_);
+      target_ = &target;
+      ticket_ = ticket;
+      if (!is_cancelled_) return;
+    }
+    target.abandon(ticket);
+  }
+
+  void fail(const Error& error) {
+    if (!takes_end()) return;
+    tell(context_, error);
+    Finish(status_of(error));
+  }
+
+  std::shared_ptr<RequestReactor> self_;  // until OnDone
+
+ private:
+  void answer(const Reply& reply) {
+    if (const Error* error = std::get_if<Error>(&reply)) return fail(*error);
+    if (!takes_end()) return;
+    response_ = buffer_of(encode_reply(kind_, reply));
+    Finish(grpc::Status::OK);
+  }
+
+  // True for the one who ends the call.
+  bool takes_end() {
+    const std::lock_guard held(mutex_);
+    return !std::exchange(is_finished_, true);
+  }
+
+  void OnCancel() override {
+    RequestTarget* target = nullptr;
+    {
+      const std::lock_guard held(mutex_);
+      is_cancelled_ = true;
+      if (is_finished_) return;
+      is_finished_ = true;
+      target = target_;
+    }
+    if (target != nullptr) target->abandon(ticket_);
+    Finish(grpc::Status(grpc::StatusCode::CANCELLED, "nobody waits for the answer"));
+  }
+
+  void OnDone() override {
+    LiveCalls& calls = calls_;
+    const auto last = std::move(self_);
+    calls.end();
+  }
+
+  CallbackServerContext& context_;
+  ByteBuffer& response_;
+  const size_t kind_;
+  LiveCalls& calls_;
+  std::mutex mutex_;
+  RequestTarget* target_ = nullptr;
+  RequestTarget::Ticket ticket_ = 0;
+  bool is_finished_ = false;
+  bool is_cancelled_ = false;
+};
+
+template <class Base>
+using RawMethods = pb::Control::WithRawCallbackMethod_CreateEndpoint<
+    pb::Control::WithRawCallbackMethod_DeleteEndpoint<
+        pb::Control::WithRawCallbackMethod_CreateChannel<
+            pb::Control::WithRawCallbackMethod_DeleteChannel<
+                pb::Control::WithRawCallbackMethod_Status<Base>>>>>;
+
+class ControlService final : public RawMethods<pb::Control::Service> {
+ public:
+  ControlService(RequestTarget& target, std::string token, LiveCalls& calls)
+      : target_(target), token_(std::move(token)), calls_(calls) {}
+
+ private:
+  using Reactor = grpc::ServerUnaryReactor;
+
+  Reactor* CreateEndpoint(CallbackServerContext* c,
+                          const ByteBuffer* in,
+                          ByteBuffer* out) override {
+    return begin(0, *c, *in, *out);
+  }
+  Reactor* DeleteEndpoint(CallbackServerContext* c,
+                          const ByteBuffer* in,
+                          ByteBuffer* out) override {
+    return begin(1, *c, *in, *out);
+  }
+  Reactor* CreateChannel(CallbackServerContext* c, const ByteBuffer* in, ByteBuffer* out) override {
+    return begin(2, *c, *in, *out);
+  }
+  Reactor* DeleteChannel(CallbackServerContext* c, const ByteBuffer* in, ByteBuffer* out) override {
+    return begin(3, *c, *in, *out);
+  }
+  Reactor* Status(CallbackServerContext* c, const ByteBuffer* in, ByteBuffer* out) override {
+    return begin(4, *c, *in, *out);
+  }
+
+  Reactor* begin(size_t kind,
+                 CallbackServerContext& context,
+                 const ByteBuffer& in,
+                 ByteBuffer& out) {
+    auto reactor = std::make_shared<RequestReactor>(context, out, kind, calls_);
+    reactor->self_ = reactor;
+    const crossdock::Status allowed = check_token(context, token_);
+    if (!allowed.ok()) {
+      reactor->fail(allowed.error());
+      return reactor.get();
+    }
+    Result<Request> request = decode_request(kind, ReceivedBytes(in).view());
+    if (request.ok()) {
+      reactor->ask(target_, std::move(request.value()));
+    } else {
+      reactor->fail(request.error());
+    }
+    return reactor.get();
+  }
+
+  RequestTarget& target_;
+  const std::string token_;
+  LiveCalls& calls_;
+};
+
+// ---- agents ---------------------------------------------------------------------------------------------------------
+
+class AttendReactor final : public grpc::ServerBidiReactor<ByteBuffer, ByteBuffer>,
+                            public AgentConnection {
+ public:
+  AttendReactor(CallbackServerContext& context, ControllerHost& host, LiveCalls& calls)
+      : context_(context), host_(host), calls_(calls) {
+    calls_.begin();
+  }
+
+  void begin(const std::shared_ptr<AttendReactor>& self) {
+    self_ = self;
+    link_ = host_.open(self);
+    StartRead(&incoming_);
+  }
+
+  void refuse(const std::shared_ptr<AttendReactor>& self, const Error& error) {
+    self_ = self;
+    tell(context_, error);
+    Finish(status_of(error));
+  }
+
+  bool put(ControllerMessage message) override { return queue_.put(std::move(message)); }
+  void end() override { queue_.end(false); }
+  void write() override { turn(queue_.begin(bytes_)); }
+  void break_off() override {
+    {
+      // What was under way may end here and now, OnDone included.
+      const std::lock_guard held(done_mutex_);
+      if (is_done_) return;
+      context_.TryCancel();
+    }
+    end_with(make_error(ErrorCode::kAgentLost, "the agent does not read what it is told"));
+  }
+
+ private:
+  using Next = MessageQueue<ControllerMessage>::Next;
+
+  void turn(Next next) {
+    if (next == Next::kWrite) {
+      outgoing_ = buffer_of(bytes_);
+      StartWrite(&outgoing_);
+    } else if (next == Next::kFinish) {
+      std::optional<Error> cause;
+      {
+        const std::lock_guard held(mutex_);
+        cause = cause_;
+      }
+      if (cause.has_value()) tell(context_, *cause);
+      Finish(cause.has_value() ? status_of(*cause) : grpc::Status::OK);
+    }
+  }
+
+  // Everything that still waits is dropped; the stream ends with the first cause that was given.
+  void end_with(std::optional<Error> cause) {
+    {
+      const std::lock_guard held(mutex_);
+      if (!cause_.has_value()) cause_ = std::move(cause);
+    }
+    queue_.end(true);
+    write();
+  }
+
+  void OnReadDone(bool ok) override {
+    if (!ok) {
+      host_.on_closed(link_);
+      end_with(std::nullopt);
+      return;
+    }
+    Result<std::vector<AgentMessage>> messages =
+        decode_agent_messages(ReceivedBytes(incoming_).view());
+    if (!messages.ok()) {
+      host_.on_closed(link_);
+      end_with(messages.error());
+      return;
+    }
+    host_.on_messages(link_, std::move(messages.value()));
+    StartRead(&incoming_);
+  }
+
+  void OnWriteDone(bool ok) override {
+    if (!ok) queue_.end(true);
+    turn(queue_.advance(bytes_));
+  }
+
+  void OnCancel() override {
+    host_.on_closed(link_);
+    end_with(std::nullopt);
+  }
+
+  void OnDone() override {
+    host_.on_closed(link_);
+    {
+      const std::lock_guard held(done_mutex_);
+      is_done_ = true;
+    }
+    LiveCalls& calls = calls_;
+    const auto last = std::move(self_);
+    calls.end();
+  }
+
+  CallbackServerContext& context_;
+  ControllerHost& host_;
+  LiveCalls& calls_;
+  LinkId link_ = 0;
+  MessageQueue<ControllerMessage> queue_;
+  ByteBuffer incoming_;
+  std::string bytes_;    // of whoever has the turn to write
+  ByteBuffer outgoing_;  // likewise
+  std::mutex mutex_;
+  std::optional<Error> cause_;
+  std::recursive_mutex done_mutex_;
+  bool is_done_ = false;
+  std::shared_ptr<AttendReactor> self_;
+};
+
+class AttendanceService final
+    : public pb::Attendance::WithRawCallbackMethod_Attend<pb::Attendance::Service> {
+ public:
+  AttendanceService(ControllerHost& host, std::string token, LiveCalls& calls)
+      : host_(host), token_(std::move(token)), calls_(calls) {}
+
+ private:
+  grpc::ServerBidiReactor<ByteBuffer, ByteBuffer>* Attend(CallbackServerContext* context) override {
+    const auto reactor = std::make_shared<AttendReactor>(*context, host_, calls_);
+    const crossdock::Status allowed = check_token(*context, token_);
+    if (allowed.ok()) {
+      reactor->begin(reactor);
+    } else {
+      reactor->refuse(reactor, allowed.error());
+    }
+    return reactor.get();
+  }
+
+  ControllerHost& host_;
+  const std::string token_;
+  LiveCalls& calls_;
+};
+
+std::shared_ptr<grpc::ServerCredentials> credentials_of(const ServerSecurity& security) {
+  if (security.certificate_pem.empty()) return grpc::InsecureServerCredentials();
+  grpc::SslServerCredentialsOptions options(
+      security.client_ca_pem.empty() ? GRPC_SSL_DONT_REQUEST_CLIENT_CERTIFICATE
+                                     : GRPC_SSL_REQUEST_AND_REQUIRE_CLIENT_CERTIFICATE_AND_VERIFY);
+  options.pem_root_certs = security.client_ca_pem;
+  options.pem_key_cert_pairs.push_back({security.key_pem, security.certificate_pem});
+  return grpc::SslServerCredentials(options);
+}
+
+}  // namespace
+
+class ControlServer::State {
+ public:
+  Status start(const ServerSettings& settings, RequestTarget& target, ControllerHost* host) {
+    CD_TRY(check(settings));
+    quiet_grpc_log();
+    grpc::EnableDefaultHealthCheckService(true);
+    grpc::reflection::InitProtoReflectionServerBuilderPlugin();
+    const std::string& token = settings.security.token;
+    control_ = std::make_unique<ControlService>(target, token, calls_);
+    grpc::ServerBuilder builder;
+    int port = 0;
+    builder.AddListeningPort(settings.listen, credentials_of(settings.security), &port);
+    builder.RegisterService(control_.get());
+    if (host != nullptr) {
+      attendance_ = std::make_unique<AttendanceService>(*host, token, calls_);
+      builder.RegisterService(attendance_.get());
+    }
+    builder.SetMaxReceiveMessageSize(static_cast<int>(settings.message_bytes_max));
+    builder.SetMaxSendMessageSize(-1);
+    grpc::ResourceQuota quota("crossdock-control");
+    quota.Resize(static_cast<size_t>(settings.memory_bytes)).SetMaxThreads(settings.threads_max);
+    builder.SetResourceQuota(quota);
+    // Otherwise a second controller would share the port with the first, each with half of the agents.
+    builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
+    builder.AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS,
+                               kPingIntervalMinMs);
+    server_ = builder.BuildAndStart();
+    if (server_ == nullptr || (port == 0 && !settings.listen.starts_with("unix:"))) {
+      return make_error(
+          ErrorCode::kControllerUnreachable,
+          "cannot listen on {}: the port is taken, the address is not of this machine, "
+          "or certificate and key do not fit",
+          settings.listen);
+    }
+    address_ = settings.listen;
+    if (port > 0 && !address_.starts_with("unix:")) {
+      address_ = fmt::format("{}:{}", address_.substr(0, address_.rfind(':')), port);
+    }
+    return {};
+  }
+
+  ~State() {
+    if (server_ == nullptr) return;
+    server_->Shutdown(std::chrono::system_clock::now() + kShutdownGrace);
+    calls_.wait_for_none();
+  }
+
+  const std::string& address() const { return address_; }
+
+ private:
+  LiveCalls calls_;
+  std::unique_ptr<ControlService> control_;
+  std::unique_ptr<AttendanceService> attendance_;
+  std::unique_ptr<grpc::Server> server_;
+  std::string address_;
+};
+
+Result<std::unique_ptr<ControlServer>> ControlServer::start(ServerSettings settings,
+                                                            ControllerHost& host) {
+  auto state = std::make_unique<State>();
+  CD_TRY(state->start(settings, host, &host));
+  return std::unique_ptr<ControlServer>(new ControlServer(std::move(state)));
+}
+
+Result<std::unique_ptr<ControlServer>> ControlServer::start(ServerSettings settings,
+                                                            RequestTarget& target) {
+  auto state = std::make_unique<State>();
+  CD_TRY(state->start(settings, target, nullptr));
+  return std::unique_ptr<ControlServer>(new ControlServer(std::move(state)));
+}
+
+ControlServer::ControlServer(std::unique_ptr<State> state) : state_(std::move(state)) {}
+ControlServer::~ControlServer() = default;
+const std::string& ControlServer::address() const { return state_->address(); }
+
+}  // namespace crossdock

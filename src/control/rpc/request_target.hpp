@@ -1,0 +1,26 @@
+// Where requests of applications go: to the controller itself, or through an agent to its controller.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+
+#include "control/protocol/messages.hpp"
+
+namespace crossdock {
+
+// Thread-safe.
+class RequestTarget {
+ public:
+  using Answer = std::function<void(Reply)>;
+  using Ticket = uint64_t;  // never 0
+
+  virtual ~RequestTarget() = default;
+
+  // Calls `answer` once, from any thread, perhaps before it returns; not after abandon() has returned. What is not
+  // answered within `within_s` need not be answered at all.
+  virtual Ticket ask(Request request, double within_s, Answer answer) = 0;
+  // Nobody waits for the answer any more.
+  virtual void abandon(Ticket ticket) = 0;
+};
+
+}  // namespace crossdock

@@ -1,0 +1,67 @@
+// How a server listens and how a client connects, and what of it is refused. Without gRPC.
+//
+// A port is open to this machine alone unless it asks for TLS and a token, or somebody says that he knows better
+// (`is_insecure`).
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "base/result.hpp"
+#include "control/rpc/control_wire.hpp"
+
+namespace crossdock {
+
+inline constexpr int kControlPort = 7613;
+inline constexpr std::string_view kControlAddress = "127.0.0.1:7613";
+
+inline constexpr int kTokenBytesMin = 16;
+inline constexpr int kTokenBytesMax = 4096;
+
+struct ServerSecurity {
+  std::string certificate_pem;  // the chain, the server's own first; "" for no TLS
+  std::string key_pem;
+  std::string client_ca_pem;  // clients must have a certificate that it signed; "": they need none
+  std::string token;          // that every call must carry; "": none
+  bool is_insecure = false;   // whoever can reach the port may use it
+};
+
+struct ServerSettings {
+  std::string listen =
+      std::string(kControlAddress);  // "host:port", port 0 for any; or "unix:/path"
+  ServerSecurity security;
+  int64_t message_bytes_max = kMessageBytesDefault;  // of a message that comes in
+  int64_t memory_bytes = int64_t{1} << 30;           // of all transports' buffers together
+  int32_t threads_max = 32;
+};
+
+struct ClientSecurity {
+  bool uses_tls = false;
+  std::string ca_pem;           // that signed the server's certificate; "": those of the system
+  std::string certificate_pem;  // our own, where the server asks for one
+  std::string key_pem;
+  std::string token;
+  bool is_insecure = false;  // the token may travel in the clear
+};
+
+struct ClientSettings {
+  std::string address = std::string(kControlAddress);
+  ClientSecurity security;
+  int64_t message_bytes_max = kMessageBytesDefault;
+};
+
+// "127.0.0.1:7613", "localhost:7613", "[::1]:7613" and "unix:..." reach this machine alone.
+bool is_loopback(std::string_view address);
+
+// Error kNotAllowed: an address that others can reach, without TLS or without a token. kInvalidArgument: an address
+// without a port; one of certificate and key without the other; a token that is too short, too long or has signs that
+// no header can carry.
+Status check(const ServerSettings& settings);
+// Error kNotAllowed: a token would travel in the clear to another machine. kInvalidArgument as above.
+Status check(const ClientSettings& settings);
+
+// Whether `given` is the token. The time it takes tells the length of `given` and nothing else.
+bool is_token(std::string_view token, std::string_view given);
+
+}  // namespace crossdock

@@ -1,0 +1,177 @@
+"""What is refused, and with which words: tokens, certificates, messages, limits."""
+
+from __future__ import annotations
+
+import os
+import socket
+from pathlib import Path
+from typing import Any
+
+import pytest
+from crossdock import control
+from crossdock.errors import ControlError, CrossdockError
+
+TOKEN = "0123456789abcdef0123456789abcdef"
+
+
+def refusal(address: str, **options: Any) -> str:
+    """The error of a first call."""
+    with pytest.raises(CrossdockError) as raised:
+        control.connect(address, timeout_s=5, **options).status()
+    return str(raised.value)
+
+
+@pytest.fixture
+def token_file(tmp_path: Path) -> str:
+    path = tmp_path / "token"
+    path.write_text(TOKEN + "\n")
+    return str(path)
+
+
+def test_nobody_answers() -> None:
+    with socket.socket() as unused:
+        unused.bind(("127.0.0.1", 0))
+        address = f"127.0.0.1:{unused.getsockname()[1]}"
+        with pytest.raises(ControlError) as raised:
+            control.connect(address, timeout_s=0.5).status()
+    assert raised.value.code == "CD-611"
+    assert address in raised.value.text
+    assert "waited 0." in raised.value.text
+
+
+def test_tokens(cluster: Any, token_file: str) -> None:
+    cluster.controller("--token-file", token_file)
+    assert control.connect(cluster.address, token=TOKEN).status().agents == ()
+    assert "[CD-612] a token is wanted" in refusal(cluster.address)
+    assert "[CD-612] the token is not the one" in refusal(cluster.address, token=TOKEN[::-1])
+    assert "[CD-612] the token is not the one" in refusal(cluster.address, token=TOKEN + "0")
+    stranger = cluster.agent("stranger")
+    assert stranger.ended() == 1
+    stranger.wait_for(r"\[CD-612\]: a token is wanted")
+    cluster.agent("node0", "--token-file", token_file, "--listen", "127.0.0.1:0")
+
+
+def test_a_token_of_the_environment(cluster: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    cluster.controller(environment={"CROSSDOCK_CONTROL_TOKEN": TOKEN})
+    assert "[CD-612]" in refusal(cluster.address)
+    monkeypatch.setenv("CROSSDOCK_CONTROL_TOKEN", TOKEN)
+    assert control.connect(cluster.address).status().agents == ()
+    assert "[CD-105] the token has 3 bytes" in refusal(cluster.address, token="abc")
+
+
+def test_an_open_port_wants_tls_and_a_token(cluster: Any, authority: Any, token_file: str) -> None:
+    tls = ("--tls-cert", authority.path("server.pem"), "--tls-key", authority.path("server.key"))
+    bare = cluster.start("controller", "--listen", "0.0.0.0:0")
+    assert bare.ended() == 1
+    bare.wait_for(r"\[CD-612\]: 0.0.0.0:0 can be reached from other machines, and there is no TLS")
+    no_token = cluster.start("controller", "--listen", "0.0.0.0:0", *tls)
+    assert no_token.ended() == 1
+    no_token.wait_for("there is no token")
+    warned = cluster.start("controller", "--listen", "0.0.0.0:0", "--insecure")
+    warned.wait_for("^ready ")
+    warned.wait_for("^warn .*--insecure")
+    cluster.start("controller", "--listen", "0.0.0.0:0", *tls, "--token-file", token_file).wait_for(
+        "^ready "
+    )
+    assert "[CD-612] the token would travel in the clear" in refusal("head:7613", token=TOKEN)
+
+
+def test_tls(cluster: Any, authority: Any, token_file: str) -> None:
+    cluster.controller("--tls-cert", authority.path("server.pem"),
+                       "--tls-key", authority.path("server.key"),
+                       "--token-file", token_file)  # fmt: skip
+    good = control.Tls(ca=authority.path("ca.pem"))
+    assert control.connect(cluster.address, tls=good, token=TOKEN).status().agents == ()
+    assert "[CD-612] a token is wanted" in refusal(cluster.address, tls=good)
+    assert f"[CD-612] {cluster.address} speaks TLS" in refusal(cluster.address)
+    assert "[CD-612] the certificate of" in refusal(cluster.address, tls=True, token=TOKEN)
+    agent = cluster.agent("node0", "--ca", authority.path("ca.pem"), "--token-file", token_file)
+    agent.wait_for("has joined")
+    astray = cluster.agent("node1")
+    assert astray.ended() == 1
+    astray.wait_for("speaks TLS")
+
+
+def test_an_expired_certificate(cluster: Any, authority: Any) -> None:
+    cluster.controller("--tls-cert", authority.path("expired.pem"),
+                       "--tls-key", authority.path("expired.key"))  # fmt: skip
+    said = refusal(cluster.address, tls=control.Tls(ca=authority.path("ca.pem")))
+    assert "[CD-612]" in said
+    assert "certificate has expired" in said
+    agent = cluster.agent("node0", "--ca", authority.path("ca.pem"))
+    assert agent.ended() == 1
+    agent.wait_for("certificate has expired")
+
+
+def test_certificates_of_callers(cluster: Any, authority: Any) -> None:
+    cluster.controller("--tls-cert", authority.path("server.pem"),
+                       "--tls-key", authority.path("server.key"),
+                       "--client-ca", authority.path("ca.pem"))  # fmt: skip
+    ca = authority.path("ca.pem")
+    known = control.Tls(ca, authority.path("caller.pem"), authority.path("caller.key"))
+    assert control.connect(cluster.address, tls=known).status().agents == ()
+    assert "wants a certificate of the caller" in refusal(cluster.address, tls=control.Tls(ca))
+    over = control.Tls(ca, authority.path("expired.pem"), authority.path("expired.key"))
+    assert "refuses the certificate of the caller" in refusal(cluster.address, tls=over)
+
+
+def test_tls_to_a_port_without(cluster: Any, authority: Any) -> None:
+    cluster.controller()
+    said = refusal(cluster.address, tls=control.Tls(ca=authority.path("ca.pem")))
+    assert f"[CD-612] {cluster.address} does not speak TLS" in said
+
+
+def test_messages_above_the_limit(cluster: Any) -> None:
+    cluster.controller("--message-limit", "100KiB")
+    plane = control.connect(cluster.address)
+    many = [f"00000001-{i}" for i in range(1, 20_000)]
+    with pytest.raises(ControlError, match=r"(?s)CD-613.*above the limit.*102400.*--message-limit"):
+        plane.create_channel(many, many)
+    # An agent whose report is too large is told so, and not left in silence.
+    cluster.controller("--message-limit", "2KiB")
+    cluster.agent("node0").wait_for("CD-613.*above the limit")
+
+
+def test_bytes_that_are_no_message(cluster: Any) -> None:
+    cluster.controller()
+    host, port = cluster.address.split(":")
+    for junk in (
+        os.urandom(4096),
+        b"GET / HTTP/1.1\r\n\r\n",
+        b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + b"\xff" * 64,
+    ):
+        with socket.create_connection((host, int(port)), timeout=10) as stream:
+            stream.sendall(junk)
+            while stream.recv(4096):  # the server answers what it likes, and hangs up
+                pass
+    assert control.connect(cluster.address).status().agents == ()
+
+
+def test_limits(cluster: Any) -> None:
+    cluster.controller("--channels-max", "2", "--endpoints-max", "3", "--agents-max", "1")
+    cluster.agents(1)
+    plane = control.connect(cluster.address)
+    ends = [plane.create_endpoint("node0", f"gpu{i}") for i in range(3)]
+    with pytest.raises(ControlError, match=r"CD-616.*3"):
+        plane.create_endpoint("node0", "gpu4")
+    channels = [plane.create_channel(ends, ends) for _ in range(2)]
+    with pytest.raises(ControlError, match=r"CD-616.*2"):
+        plane.create_channel(ends, ends)
+    plane.delete_channel(channels[0])
+    plane.create_channel(ends, ends)
+    cluster.agent("node1").wait_for("CD-616")
+
+
+def test_unknown_names_and_ids(cluster: Any) -> None:
+    cluster.controller("--recover-within", "0")
+    cluster.agents(1)
+    plane = control.connect(cluster.address)
+    with pytest.raises(ControlError, match="CD-614"):
+        plane.create_endpoint("node7", "gpu0")
+    with pytest.raises(ControlError, match="CD-614"):
+        plane.create_endpoint("node0", "gpu99")
+    end = plane.create_endpoint("node0", "gpu0")
+    with pytest.raises(CrossdockError, match="CD-105"):
+        plane.create_channel([end], ["nonsense"])
+    with pytest.raises(CrossdockError, match="CD-105"):
+        plane.create_endpoint("node0", "gpu0", request="short")
