@@ -4,6 +4,7 @@
 
 #include "base/check.hpp"
 #include "control/controller/controller_state.hpp"
+#include "control/protocol/check.hpp"
 
 namespace crossdock {
 
@@ -180,11 +181,11 @@ void Controller::State::on_message(AgentRecord& agent, const Refused& message) {
   if (!part) return;
   if (part->state() == PartState::kEnding) return part_ended(*part);
   part_lost(*part,
-            make_error(message.error.code,
-                       "agent '{}' could not set up its part of channel {}: {}",
-                       agent.name,
-                       text_of(message.channel),
-                       message.error.message));
+            sendable(make_error(message.error.code,
+                                "agent '{}' could not set up its part of channel {}: {}",
+                                agent.name,
+                                text_of(message.channel),
+                                message.error.message)));
 }
 
 void Controller::State::on_message(AgentRecord& agent, const Closed& message) {

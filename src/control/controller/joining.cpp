@@ -32,9 +32,10 @@ Result<AgentRecord*> Controller::State::admit(const Join& join) {
   if (known && known->instance != join.instance && known->link) {
     return make_error(ErrorCode::kNameTaken,
                       "an agent called '{}' has joined already and spoke {:.1f} s ago; give this "
-                      "one another name, or end the other",
+                      "one another name, end the other, or try again in {} s if it is no more",
                       join.name,
-                      listened_s_ - known->heard_s);
+                      listened_s_ - known->heard_s,
+                      settings_.lost_after_s);
   }
   if (known && known->instance != join.instance) {
     give_up(*known,

@@ -5,6 +5,17 @@
 #include <utility>
 
 namespace crossdock {
+namespace {
+
+bool names_these(const std::vector<EndpointId>& sorted, const std::vector<EndpointId>& ids) {
+  if (sorted.size() != ids.size()) return false;
+  if (sorted == ids) return true;
+  std::vector<EndpointId> copy = ids;
+  std::ranges::sort(copy);
+  return sorted == copy;
+}
+
+}  // namespace
 
 std::optional<size_t> ChannelRecord::find_server(std::string_view name) const {
   const auto found = std::ranges::lower_bound(servers, name);
@@ -13,6 +24,9 @@ std::optional<size_t> ChannelRecord::find_server(std::string_view name) const {
 }
 
 void ChannelRecord::set_ends(std::vector<EndpointId> from, std::vector<EndpointId> to) {
+  // Reports name them by id, so requests must be kept like that to be recognised after a restart.
+  if (!std::ranges::is_sorted(from)) std::ranges::sort(from);
+  if (!std::ranges::is_sorted(to)) std::ranges::sort(to);
   const bool are_equal = from == to;
   sources = std::make_shared<const std::vector<EndpointId>>(std::move(from));
   destinations =
@@ -21,7 +35,7 @@ void ChannelRecord::set_ends(std::vector<EndpointId> from, std::vector<EndpointI
 
 bool ChannelRecord::has_ends(const std::vector<EndpointId>& from,
                              const std::vector<EndpointId>& to) const {
-  return *sources == from && *destinations == to;
+  return names_these(*sources, from) && names_these(*destinations, to);
 }
 
 }  // namespace crossdock

@@ -39,7 +39,7 @@ enum class PartState : uint8_t {
 struct ChannelRecord {
   ChannelState state = ChannelState::kOpening;
   RequestId request;
-  // One list if sources and destinations are the same.
+  // Ascending; one list if sources and destinations are the same.
   std::shared_ptr<const std::vector<EndpointId>> sources, destinations;
   std::vector<std::string> servers;                         // ascending
   std::vector<PartState> parts;                             // per server
@@ -52,6 +52,7 @@ struct ChannelRecord {
   // Its place in `servers`; none if the server takes no part.
   std::optional<size_t> find_server(std::string_view name) const;
   void set_ends(std::vector<EndpointId> from, std::vector<EndpointId> to);
+  // In whatever order they are named.
   bool has_ends(const std::vector<EndpointId>& from, const std::vector<EndpointId>& to) const;
 };
 

@@ -6,6 +6,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "control/protocol/check.hpp"
 #include "topology/small_servers.hpp"
 
 namespace crossdock {
@@ -158,6 +159,13 @@ TEST_F(ControllerTest, ClosesTheOthersWhenOneRefuses) {
   EXPECT_EQ(error_of(again).code, ErrorCode::kOutOfMemoryBudget) << "answered like the first";
 }
 
+TEST_F(ControllerTest, PassesOnARefusalThatIsAsLongAsItMayBe) {
+  start();
+  const ChannelId channel = half_open();
+  tell(2, Refused{channel, {ErrorCode::kOutOfMemoryBudget, std::string(kErrorTextBytesMax, 'x')}});
+  EXPECT_TRUE(check(ControllerMessage(only<Close>(1)), two_sockets()).ok());
+}
+
 TEST_F(ControllerTest, ClosesTheOthersWhenOneIsSilentOrLate) {
   start();
   const ChannelId channel = half_open();
@@ -283,6 +291,12 @@ TEST_F(ControllerTest, EndsLinksThatMakeNoSense) {
   old.protocol_version = 99;
   tell(3, old);
   EXPECT_THAT(only<Leave>(3).cause.message, HasSubstr("version 99 of the protocol"));
+  tell(6, join_of("node6", 60));
+  sent.clear();
+  tell(6, Applied{});
+  EXPECT_THAT(only<Leave>(6).cause.message, HasSubstr("Applied.channel is 0"));
+  EXPECT_EQ(status().agents.size(), 0) << "given up, both of them";
+  EXPECT_THAT(error_of(ask(DeleteChannel{})).message, HasSubstr("DeleteChannel.channel is 0"));
   tell(4, join_of("node0", 10));
   sent.clear();
   Join changed = join_of("node0", 10);
@@ -400,6 +414,31 @@ TEST_F(RecoveryTest, DeletesWhatItDoesNotKnowYet) {
   EXPECT_FALSE(replies.contains(unknown));
   pass(31);
   EXPECT_TRUE(std::holds_alternative<Done>(replies.at(unknown)));
+}
+
+TEST_F(RecoveryTest, DoesNotTakeBackWhatEndedWhileItRecovered) {
+  for (Join* join : {&first, &second}) {
+    join->channels[0].servers = {join->name};
+    join->channels[0].sources = join->channels[0].destinations = {join->endpoints[0].endpoint};
+  }
+  second.channels.clear();
+  tell(1, first);
+  tell(2, second);
+  EXPECT_EQ(status().open_channels, 1);
+  controller->on_link_closed(1, now_s);
+  controller->on_link_closed(2, now_s);
+  pass(6);
+  EXPECT_EQ(status().agents.size(), 0);
+  EXPECT_TRUE(std::holds_alternative<Done>(replies.at(ask(DeleteChannel{channel}))));
+  EXPECT_TRUE(std::holds_alternative<Done>(replies.at(ask(DeleteEndpoint{{102}}))));
+  tell(3, first);
+  tell(4, second);
+  ASSERT_EQ(sent[3].size(), 3);
+  EXPECT_EQ(std::get<Hold>(sent[3][1]).endpoint.vertex, "");
+  EXPECT_EQ(std::get<Close>(sent[3][2]).channel, channel);
+  ASSERT_EQ(sent[4].size(), 2);
+  EXPECT_EQ(std::get<Hold>(sent[4][1]).endpoint.vertex, "");
+  EXPECT_EQ(status().endpoints, 0);
 }
 
 TEST_F(RecoveryTest, ClosesAChannelOfWhichAgentsReportDifferentEnds) {
