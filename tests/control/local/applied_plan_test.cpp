@@ -214,5 +214,32 @@ TEST(AppliedPlan, IsThatOfTheOptimizerOnUnlikeServers) {
   }
 }
 
+// Memory is linear in the endpoints: what is alike is there once, whatever the number of servers.
+TEST(AppliedPlan, SharesItsOutlineAndTheTablesOfServersThatAreAlike) {
+  std::mt19937_64 random(13);
+  const auto made = make_machine("dgx-a100:12");
+  ASSERT_TRUE(made.ok()) << made.error().message;
+  Cluster cluster(made.value(), random);
+  std::vector<EndpointId> all;
+  for (ServerIndex i = 0; i < 12; ++i) {
+    for (int gpu = 0; gpu < 8; ++gpu) {
+      const Reply reply = cluster.ask(CreateEndpoint{
+          {random(), random()}, made.value().server_name(i), fmt::format("gpu{}", gpu)});
+      all.push_back(std::get<EndpointCreated>(reply).endpoint);
+    }
+  }
+  for (int round = 0; round < 2; ++round) {
+    const Reply reply = cluster.ask(CreateChannel{{random(), random()}, all, all, {}});
+    ASSERT_TRUE(std::holds_alternative<ChannelOpen>(reply)) << std::get<Error>(reply).message;
+  }
+  const auto& first = cluster.hosts[0]->parts;
+  for (const auto& host : cluster.hosts) {
+    ASSERT_EQ(host->parts.size(), 2);
+    EXPECT_EQ(host->parts[0]->outline, first[0]->outline);
+    EXPECT_EQ(host->parts[0]->tables, first[0]->tables);
+    EXPECT_EQ(host->parts[1]->tables, first[0]->tables) << "the second channel has the same plan";
+  }
+}
+
 }  // namespace
 }  // namespace crossdock
