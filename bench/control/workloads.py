@@ -1,5 +1,5 @@
 """The rows of the control bench: channels among all GPUs of machines from the catalogue, planned
-here, and channels created through gRPC (rpc_work.py).
+here, and channels created in one process (creation_work.py) and through gRPC (rpc_work.py).
 
 The work is done by C++ programs, bench/control/optimizer/planning_bench.cpp and
 bench/control/rpc/rpc_bench.cpp, which are built first and started once per row. Adding a row is
@@ -25,7 +25,8 @@ from harness.measure import Sample, Series
 from harness.report import Row, best_peer, header, machine, print_row, summary, verdict, write_json
 from harness.work import Bar
 
-from control import rpc_work
+from control import creation_work, rpc_work
+from control.creation_work import CreationWork
 from control.rpc_work import RpcWork
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -106,7 +107,9 @@ WORKS = (
     ),
 )
 
-ALL_WORKS: tuple[PlanningWork | RpcWork, ...] = (*WORKS, *rpc_work.WORKS)
+AnyWork = PlanningWork | CreationWork | RpcWork
+
+ALL_WORKS: tuple[AnyWork, ...] = (*WORKS, *creation_work.WORKS, *rpc_work.WORKS)
 
 
 class ProgramError(Exception):
@@ -146,7 +149,7 @@ def call(program: Path, *arguments: object) -> tuple[dict[str, Any], float]:
     return said, share
 
 
-def empty_row(work: PlanningWork | RpcWork, repeat: int) -> Row:
+def empty_row(work: AnyWork, repeat: int) -> Row:
     return {
         "work": work.title, "name": work.name, "unit": "s", "bar": work.bar.text(), "met": None,
         "ours_s": None, "ours_spread": None, "peers": {}, "counted": [], "ratio": None,
@@ -194,9 +197,12 @@ def memory_row(program: Path, work: PlanningWork) -> Row:
     return row | {key: value for key, value in large.items() if key != "samples_s"}
 
 
-def measured(work: PlanningWork | RpcWork, repeat: int) -> Row:
+def measured(work: AnyWork, repeat: int) -> Row:
     if isinstance(work, RpcWork):
         return rpc_work.rpc_row(call, build(rpc_work.PROGRAM), work, empty_row(work, repeat))
+    if isinstance(work, CreationWork):
+        program, row = build(creation_work.PROGRAM), empty_row(work, repeat)
+        return creation_work.creation_row(call, program, work, row)
     program = build(PROGRAM)
     return memory_row(program, work) if work.memory_of else time_row(program, work, repeat)
 
@@ -255,6 +261,8 @@ def main(arguments: list[str]) -> int:
         print_row(row)
         if isinstance(work, RpcWork):
             rpc_work.print_rates(row)
+        elif isinstance(work, CreationWork):
+            creation_work.print_creations(row)
         else:
             print_sizes(row)
     print(summary(rows))

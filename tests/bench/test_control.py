@@ -24,6 +24,8 @@ def test_every_row_runs(tmp_path: Path) -> None:
     rows = {row["name"]: row for row in json.loads(report.read_text())["rows"]}
     assert rows.keys() >= {"first-100", "first-1024", "first-16384", "second-100", "memory-16384"}
     assert rows.keys() >= {"rpc-one-2", "rpc-one-64", "rpc-many-2", "rpc-many-64"}
+    assert rows["create-2"]["endpoints"] == 2
+    assert rows["create-512"]["endpoints"] == 512
     assert rows["rpc-many-2"]["channels_per_s"] > 0
     assert rows["first-100"]["peers"].keys() == {"edmonds-karp-joint", "edmonds-karp-pairs"}
     assert rows["memory-16384"]["met"]
