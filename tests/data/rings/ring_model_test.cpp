@@ -86,7 +86,7 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"one_slot", kOneProducer, 2},
         Case{"two_slots", kTwoSlots, 1},
         Case{"batches", {.rows_max = 2, .values = {{1, 2, 3, 4, 5}}, .batch_rows = 3}, 2},
-        Case{"validity", {.rows_max = 2, .values = {{1, 3, 2}}, .nullable = true}, 1},
+        Case{"validity", {.rows_max = 2, .values = {{1, 2, 3}}, .nullable = true}, 1},
         Case{"two_producers_in_one_segment", kOneSegment},
         Case{"two_producers_in_one_slot", kTwoLaps},
         Case{"two_producers_in_two_slots", {.slot_bits = 1, .values = {{1}, {2}}}},
