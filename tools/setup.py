@@ -222,6 +222,15 @@ def install_crossdock() -> None:
     (VENV / "crossdock.stamp").write_text(value)
 
 
+def require_all_parts() -> None:
+    """Tests skip a part that was not built, as on a machine without gRPC; here it must be there."""
+    for part in ("_native", "_control"):
+        command = [str(VENV_PYTHON), "-c", f"import crossdock.{part}"]
+        answer = subprocess.run(command, cwd=VENV, capture_output=True, text=True, check=False)
+        if answer.returncode != 0:
+            fail(f"crossdock.{part} was not built or does not load: {answer.stderr.strip()}")
+
+
 def main() -> None:
     stage = sys.argv[1] if len(sys.argv) == 2 else ""
     if stage not in ("run", "dev", "tools"):
@@ -236,6 +245,8 @@ def main() -> None:
     install_requirements(stage)
     if stage != "tools":
         install_crossdock()
+    if stage == "dev":
+        require_all_parts()
 
 
 if __name__ == "__main__":
