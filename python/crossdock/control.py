@@ -14,6 +14,7 @@ is made twice. Ids are texts. A connection may be shared between threads.
 from __future__ import annotations
 
 import importlib
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -34,6 +35,7 @@ Value = TypeVar("Value")
 
 # Longer than a connection takes; then it is found out why there is none.
 _FIRST_TRY_S = 1.5
+_WAITED = re.compile(r"waited [0-9.]+ s")
 
 
 @dataclass(frozen=True)
@@ -196,7 +198,13 @@ class Connection:
             found = explained(error, self._settings)
             if found is not error or first_s == self._timeout_s:
                 raise found from None
-        return native(lambda: act(self._timeout_s - first_s))
+        try:
+            return native(lambda: act(self._timeout_s - first_s))
+        except ControlError as error:
+            if error.code != "CD-611":
+                raise
+            waited = f"waited {self._timeout_s:.1f} s"
+            raise ControlError(error.code, _WAITED.sub(waited, error.text)) from None
 
 
 def explained(error: CrossdockError, settings: _control.ClientSettings) -> CrossdockError:

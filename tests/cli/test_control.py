@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from crossdock import control
+from crossdock_cli import control_options
 
 STATUS = control.ControlStatus(
     epoch="e7f3a1c2",
@@ -75,6 +76,12 @@ def test_wrong_usage(crossdock: Any, tmp_path: Path) -> None:
     two.write_text(crossdock("topo", "--machine", "gh200:2", "--json").out, encoding="utf-8")
     ended = crossdock("agent", "--file", str(two), "--name", "other")
     assert (ended.code, "none is called 'other'" in ended.err) == (1, True)
+
+
+def test_the_default_address_is_that_of_the_engine() -> None:
+    native = pytest.importorskip("crossdock._control")
+    assert native.ClientSettings().address == control_options.ADDRESS
+    assert native.ServerSettings().listen == control_options.ADDRESS
 
 
 def test_the_token_is_not_shown(crossdock: Any, monkeypatch: pytest.MonkeyPatch) -> None:

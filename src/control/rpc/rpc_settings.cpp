@@ -6,6 +6,9 @@
 namespace crossdock {
 namespace {
 
+constexpr int64_t kMessageBytesLeast = 1 << 10;
+constexpr int64_t kMessageBytesMost = 1 << 30;  // gRPC counts in 32 bits
+
 Status check_address(std::string_view address) {
   if (address.starts_with("unix:")) return {};
   const size_t colon = address.rfind(':');
@@ -35,6 +38,15 @@ Status check_token(std::string_view token) {
                     "  try      openssl rand -hex 32");
 }
 
+Status check_limit(int64_t message_bytes_max) {
+  if (message_bytes_max >= kMessageBytesLeast && message_bytes_max <= kMessageBytesMost) return {};
+  return make_error(ErrorCode::kInvalidArgument,
+                    "the limit of a message is {} bytes; it must be {} to {}",
+                    message_bytes_max,
+                    kMessageBytesLeast,
+                    kMessageBytesMost);
+}
+
 Status check_pair(std::string_view certificate, std::string_view key) {
   if (certificate.empty() == key.empty()) return {};
   return make_error(ErrorCode::kInvalidArgument,
@@ -54,6 +66,7 @@ bool is_loopback(std::string_view address) {
 Status check(const ServerSettings& settings) {
   const ServerSecurity& security = settings.security;
   CD_TRY(check_address(settings.listen));
+  CD_TRY(check_limit(settings.message_bytes_max));
   CD_TRY(check_token(security.token));
   CD_TRY(check_pair(security.certificate_pem, security.key_pem));
   const bool has_tls = !security.certificate_pem.empty();
@@ -75,6 +88,7 @@ Status check(const ServerSettings& settings) {
 Status check(const ClientSettings& settings) {
   const ClientSecurity& security = settings.security;
   CD_TRY(check_address(settings.address));
+  CD_TRY(check_limit(settings.message_bytes_max));
   CD_TRY(check_token(security.token));
   CD_TRY(check_pair(security.certificate_pem, security.key_pem));
   if (security.token.empty() || security.uses_tls || security.is_insecure ||

@@ -33,7 +33,7 @@ struct ServerSettings {
   ServerSecurity security;
   int64_t message_bytes_max = kMessageBytesDefault;  // of a message that comes in
   int64_t memory_bytes = int64_t{1} << 30;           // of all transports' buffers together
-  int32_t threads_max = 32;
+  int32_t threads_max = 32;  // of health and reflection; ours run in gRPC's own 2 to 16
 };
 
 struct ClientSecurity {
@@ -56,7 +56,7 @@ bool is_loopback(std::string_view address);
 
 // Error kNotAllowed: an address that others can reach, without TLS or without a token. kInvalidArgument: an address
 // without a port; one of certificate and key without the other; a token that is too short, too long or has signs that
-// no header can carry.
+// no header can carry; a limit of messages below 1 KiB or above 1 GiB.
 Status check(const ServerSettings& settings);
 // Error kNotAllowed: a token would travel in the clear to another machine. kInvalidArgument as above.
 Status check(const ClientSettings& settings);

@@ -214,6 +214,9 @@ TEST(RpcSettings, AreLoopbackOrSafe) {
   settings.security = {};
   settings.security.is_insecure = true;
   EXPECT_EQ(code_of(settings), 0);
+  settings.message_bytes_max = int64_t{1} << 31;
+  EXPECT_EQ(code_of(settings), 105);
+  settings.message_bytes_max = kMessageBytesDefault;
   settings.security.token = "short";
   EXPECT_EQ(code_of(settings), 105);
   settings.security.token = "no blanks in a token!";

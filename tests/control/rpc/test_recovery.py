@@ -8,9 +8,10 @@ from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from crossdock import control
-from crossdock.errors import ControlError
+from crossdock.errors import ColumnError, ControlError
 
 GPUS = [f"gpu{i}" for i in range(2)]
 
@@ -25,6 +26,11 @@ def test_channels_among_agents(cluster: Any, comes_true: Any) -> None:
     plane = control.connect(cluster.address)
     ends = endpoints_of(plane, 3)
     channel = plane.create_channel(ends[:4], ends[2:])
+    schema = pa.schema([("id", pa.int64()), ("name", pa.string())])
+    keyed = plane.create_channel(ends[:1], ends, schema=schema, partition_key=["id"])
+    with pytest.raises(ColumnError, match="'no' is not one column"):
+        plane.create_channel(ends[:1], ends, schema=schema, partition_key=["no"])
+    plane.delete_channel(keyed)
     status = plane.status()
     assert [agent.name for agent in status.agents] == ["node0", "node1", "node2"]
     assert {(agent.gpus, agent.endpoints, agent.channels) for agent in status.agents} == {(8, 2, 1)}
