@@ -44,6 +44,7 @@ TEST_PACKAGES = {
     "libgtest-dev": "the C++ tests",
     "libgmock-dev": "the C++ tests",
     "iproute2": "hosts made of network namespaces (tools/hosts.py)",
+    "libfaketime": "servers whose clocks disagree",
     "libboost-graph-dev": "maximum flows that the optimizer's are compared with",
 }
 
