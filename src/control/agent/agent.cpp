@@ -49,6 +49,7 @@ class Agent::State {
   const std::shared_ptr<const ServerShape> shape_;
   ChannelHost& host_;
   bool is_linked_ = false;
+  uint64_t connections_ = 0;  // until now
   double now_s_ = 0;
   double said_s_ = 0;  // when something was said last
   bool is_joined_ = false;
@@ -88,6 +89,7 @@ void Agent::State::refuse(ChannelId channel, Error error) {
 void Agent::State::on_link_open(double now_s) {
   has_overslept(now_s);
   is_linked_ = true;
+  ++connections_;
   is_joined_ = false;
   refusal_.reset();
   outbox_.clear();
@@ -111,6 +113,7 @@ Join Agent::State::report() const {
   Join join;
   join.name = settings_.name;
   join.instance = settings_.instance;
+  join.connection = connections_;
   join.shape = shape_;
   join.endpoints = endpoints();
   join.channels.reserve(channels_.size());

@@ -23,6 +23,7 @@ namespace crossdock {
 struct AgentRecord {
   std::string name;
   AgentInstance instance;
+  uint64_t connection = 0;  // of its instance, the newest that joined
   std::shared_ptr<const ServerShape> shape;
   std::optional<LinkId> link;  // none: away
   double heard_s = 0;          // when its last message came, on the controller's own clock

@@ -8,11 +8,17 @@
 namespace crossdock {
 
 void Controller::State::join(LinkId link, Join join) {
+  const AgentRecord* const known = agents_.find(join.name);
+  if (known && known->instance == join.instance && join.connection <= known->connection) {
+    // Read late, off a connection that the agent has left for the one whose report we have.
+    return closing_.push_back(link);
+  }
   auto admitted = admit(join);
   if (!admitted.ok()) return refuse_link(link, admitted.error());
   AgentRecord& agent = *admitted.value();
   if (agent.link) closing_.push_back(*agent.link);  // broken, and nobody has noticed yet
   agents_.attach(agent, link);
+  agent.connection = join.connection;
   agent.heard_s = listened_s_;
   send(agent, Welcome{epoch_, settings_.heartbeat_s, settings_.lost_after_s});
   reconcile_endpoints(agent, join);

@@ -172,6 +172,7 @@ Status check_message(const Join& join) {
   if (join.protocol_version != kProtocolVersion) return {};
   CD_TRY(check_name("Join.name", join.name));
   CD_TRY(check_id("Join.instance", join.instance.value));
+  if (join.connection == 0) return malformed("Join.connection is 0; connections count from 1");
   if (!join.shape) return malformed("Join.shape is missing; an agent reports its server's graph");
   CD_TRY(check_size("Join.endpoints", join.endpoints.size(), kHeldEndpointsMax));
   CD_TRY(check_size("Join.channels", join.channels.size(), kHeldChannelsMax));

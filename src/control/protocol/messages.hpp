@@ -184,6 +184,8 @@ struct Join {
   uint32_t protocol_version = kProtocolVersion;
   std::string name;
   AgentInstance instance;
+  // Counts the connections of this life of the agent, from 1: what an older one still brings is no news.
+  uint64_t connection = 1;
   std::shared_ptr<const ServerShape> shape;
   std::vector<HeldEndpoint> endpoints;
   std::vector<HeldChannel> channels;

@@ -61,6 +61,7 @@ static void put(const Join& join, pb::Join& out) {
   out.set_protocol_version(join.protocol_version);
   out.set_name(join.name);
   out.set_instance(join.instance.value);
+  out.set_connection(join.connection);
   out.set_topology(topology_text(join.name, join.shape));
   for (const HeldEndpoint& endpoint : join.endpoints) put(endpoint, *out.add_endpoints());
   for (const HeldChannel& channel : join.channels) put(channel, *out.add_channels());
@@ -71,6 +72,7 @@ static Result<AgentMessage> taken(const pb::Join& in) {
   out.protocol_version = in.protocol_version();
   out.name = in.name();
   out.instance = {in.instance()};
+  out.connection = in.connection();
   CD_ASSIGN(out.shape, shape_of(in.name(), in.topology()));
   for (const pb::HeldEndpoint& endpoint : in.endpoints()) out.endpoints.push_back(taken(endpoint));
   for (const pb::HeldChannel& channel : in.channels()) out.channels.push_back(taken(channel));

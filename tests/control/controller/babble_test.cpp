@@ -83,6 +83,7 @@ class Babble {
     Join join;
     join.name = name();
     join.instance = {1 + pick(2)};
+    join.connection = 1 + pick(20);
     join.shape = shape_;
     for (size_t i = pick(4); i > 0; --i) join.endpoints.push_back({{id()}, request_id(), "gpu0"});
     for (size_t i = pick(4); i > 0; --i) {

@@ -224,6 +224,7 @@ TEST_F(ControllerTest, TellsAnAgentThatComesBackWhatItMissed) {
   EXPECT_EQ(status().agents[1].state, AgentState::kAway);
   sent.clear();
   Join join = join_of("node1", 20);
+  join.connection = 2;
   join.endpoints = {{to, {99, 2}, "gpu1"}};
   tell(3, join);
   ASSERT_EQ(sent[3].size(), 3);
@@ -234,6 +235,25 @@ TEST_F(ControllerTest, TellsAnAgentThatComesBackWhatItMissed) {
   EXPECT_TRUE(std::holds_alternative<EndpointCreated>(replies.at(more)));
   tell(3, Applied{channel});
   EXPECT_TRUE(std::holds_alternative<ChannelOpen>(replies.at(open_call)));
+}
+
+TEST_F(ControllerTest, TakesNoReportFromAConnectionThatWasLeft) {
+  start();
+  const ChannelId channel = half_open();
+  tell(2, Applied{channel});
+  Join newer = join_of("node1", 20);
+  newer.connection = 3;
+  newer.endpoints = {{to, {99, 2}, "gpu1"}};
+  newer.channels = {{channel, {5, 5}, {from}, {to}, {"node0", "node1"}, {}}};
+  tell(4, newer);
+  sent.clear();
+  closed.clear();
+  Join older = join_of("node1", 20);
+  older.connection = 2;
+  tell(3, older);
+  EXPECT_EQ(closed, std::vector<LinkId>{3});
+  EXPECT_TRUE(sent.empty());
+  EXPECT_EQ(status().open_channels, 1);
 }
 
 TEST_F(ControllerTest, KeepsANameForTheOneThatIsConnected) {
@@ -300,6 +320,7 @@ TEST_F(ControllerTest, EndsLinksThatMakeNoSense) {
   tell(4, join_of("node0", 10));
   sent.clear();
   Join changed = join_of("node0", 10);
+  changed.connection = 2;
   changed.shape = std::make_shared<const ServerShape>(shape_of(without_network()));
   tell(5, changed);
   EXPECT_EQ(only<Leave>(5).cause.code, ErrorCode::kMalformedMessage);

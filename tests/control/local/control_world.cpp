@@ -164,6 +164,10 @@ bool ControlWorld::deliver_down(uint64_t id) {
   if (const auto* leave = std::get_if<Leave>(&message)) {
     note(fmt::format("{} is told to leave: {}", server.name, leave->cause.message));
   }
+  if (const auto* close = std::get_if<Close>(&message)) {
+    note(fmt::format(
+        "{} closes {}: {}", server.name, text_of(close->channel), close->cause.message));
+  }
   server.agent->on_message(std::move(message), now_s_);
   pump_agent(server);
   heed_refusal(server);

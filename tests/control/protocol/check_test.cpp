@@ -100,6 +100,7 @@ TEST(Check, RefusesListsThatAreTooLongOrNameTwice) {
 TEST(Check, RefusesReportsThatDoNotFitTogether) {
   EXPECT_THAT(join_refusal([](Join& join) { join.shape.reset(); }), HasSubstr("Join.shape"));
   EXPECT_THAT(join_refusal([](Join& join) { join.instance = {}; }), HasSubstr("Join.instance"));
+  EXPECT_THAT(join_refusal([](Join& join) { join.connection = 0; }), HasSubstr("Join.connection"));
   EXPECT_THAT(join_refusal([](Join& join) { join.name = "a/b"; }), HasSubstr("Join.name"));
   EXPECT_THAT(join_refusal([](Join& join) { join.endpoints[0].vertex = "nic0"; }),
               HasSubstr("'nic0', which is no CPU or GPU"));

@@ -36,6 +36,7 @@ std::vector<AgentMessage> known_agent_messages() {
   Join join;
   join.name = "node0";
   join.instance = {7};
+  join.connection = 3;
   join.shape = shape;
   join.endpoints = {{kHere, kRequest, vertex}};
   join.channels = {

@@ -27,6 +27,7 @@ TEST(ControlWire, AgentMessagesComeBackAsTheyWere) {
   const Join& join = std::get<Join>(received.value()[0]);
   EXPECT_EQ(join.name, was.name);
   EXPECT_EQ(join.instance, was.instance);
+  EXPECT_EQ(join.connection, was.connection);
   EXPECT_EQ(*join.shape, *was.shape);
   EXPECT_EQ(join.endpoints, was.endpoints);
   EXPECT_EQ(join.channels, was.channels);
