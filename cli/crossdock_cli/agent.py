@@ -67,7 +67,7 @@ def command(**options: Any) -> None:
         try:
             if options["listen"] is not None:
                 server = _local_server(options["listen"], settings)
-                address = control.native(lambda: agent.listen(server))
+                address = control.listening(lambda: agent.listen(server), server)
                 output.say(f"ready    {name} serves applications at {address}")
             _watch(agent, name, settings, stopped)
         finally:
@@ -128,10 +128,8 @@ def _topology(name: str, machine: str | None, path: str | None) -> str:
 
 
 def _settings(options: dict[str, Any]) -> _control.ClientSettings:
-    from crossdock.sizes import parse_bytes
-
     settings = control_options.caller_settings(options["address"], options)
-    settings.message_bytes_max = parse_bytes(options["message_limit"], "--message-limit")
+    settings.message_bytes_max = control_options.message_bytes_of(options["message_limit"])
     return settings
 
 

@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     from crossdock import _control
 
 ADDRESS = "127.0.0.1:7613"
+MESSAGE_LIMIT = "64MiB"
+MESSAGE_BYTES_LEAST = 2**10  # as the engine has it
+MESSAGE_BYTES_MOST = 2**30
 
 Decorated = Callable[..., Any]
 
@@ -51,21 +54,46 @@ def token_file_option(function: Decorated) -> Decorated:
 
 def message_limit_option(function: Decorated) -> Decorated:
     return click.option(
-        "--message-limit", metavar="SIZE", default="64MiB", show_default=True,
+        "--message-limit", metavar="SIZE", default=MESSAGE_LIMIT, show_default=True,
         help="Largest message that is taken.",
     )(function)  # fmt: skip
 
 
 def token_of(path: str | None) -> str | None:
-    """The token in a file; None for none, so that the environment decides. Errors: PathError."""
+    """The token in a file; None without a file, so that the environment decides. Errors: PathError,
+    OptionError (a file that holds none: calls would else go unchecked)."""
     from crossdock.errors import make_error
 
     if path is None:
         return None
     try:
-        return Path(path).read_text(encoding="utf-8").strip()
-    except (OSError, UnicodeDecodeError) as error:
+        token = Path(path).read_text(encoding="utf-8").strip()
+    except (OSError, ValueError) as error:
         raise make_error("CD-502", f"{path!r} cannot be read: {error}") from None
+    if not token:
+        raise make_error(
+            "CD-105",
+            f"--token-file {path!r} holds no token",
+            limits="16 to 4096 bytes",
+            try_=f"openssl rand -hex 32 > {path}",
+        )
+    return token
+
+
+def message_bytes_of(size: str) -> int:
+    """What --message-limit says. Errors: OptionError (no size; one that gRPC does not take)."""
+    from crossdock.errors import make_error
+    from crossdock.sizes import parse_bytes
+
+    size_bytes = parse_bytes(size, "--message-limit", MESSAGE_LIMIT)
+    if MESSAGE_BYTES_LEAST <= size_bytes <= MESSAGE_BYTES_MOST:
+        return size_bytes
+    raise make_error(
+        "CD-105",
+        f"--message-limit is {size}, or {size_bytes} bytes",
+        limits="1KiB to 1GiB",
+        try_=f"--message-limit {MESSAGE_LIMIT}",
+    )
 
 
 def caller_settings(address: str, options: dict[str, Any]) -> _control.ClientSettings:

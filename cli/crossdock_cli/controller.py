@@ -65,16 +65,24 @@ def command(**options: Any) -> None:
     Answers gRPC's health service and reflection beside its own.
     """
     from crossdock import control
+    from crossdock.errors import make_error
 
     native = control.module()
     server, limits = _server_settings(options), native.ControllerSettings()
     limits.heartbeat_s, limits.lost_after_s = options["heartbeat"], options["lost_after"]
+    if limits.lost_after_s < 2 * limits.heartbeat_s:
+        raise make_error(
+            "CD-105",
+            f"--lost-after is {limits.lost_after_s:g} s, and --heartbeat {limits.heartbeat_s:g} s",
+            limits="--lost-after is at least twice --heartbeat",
+            try_=f"--lost-after {2 * limits.heartbeat_s:g}",
+        )
     limits.recover_within_s = options["recover_within"]
     limits.agents_max = options["agents_max"]
     limits.endpoints_max = options["endpoints_max"]
     limits.channels_max = options["channels_max"]
     with control_options.until_stopped() as stopped:
-        process = control.native(lambda: native.Controller(server, limits))
+        process = control.listening(lambda: native.Controller(server, limits), server)
         try:
             if options["insecure"]:
                 output.say("warn     --insecure: whoever reaches the port may use it")
@@ -89,7 +97,6 @@ def command(**options: Any) -> None:
 def _server_settings(options: dict[str, Any]) -> Any:
     from crossdock import control
     from crossdock.settings import setting
-    from crossdock.sizes import parse_bytes
 
     settings = control.module().ServerSettings()
     settings.listen = options["listen"]
@@ -99,5 +106,5 @@ def _server_settings(options: dict[str, Any]) -> Any:
     security.client_ca_pem = control.read_pem(options["client_ca"])
     security.token = setting("control_token", control_options.token_of(options["token_file"]))
     security.is_insecure = options["insecure"]
-    settings.message_bytes_max = parse_bytes(options["message_limit"], "--message-limit")
+    settings.message_bytes_max = control_options.message_bytes_of(options["message_limit"])
     return settings

@@ -14,13 +14,14 @@ is made twice. Ids are texts. A connection may be shared between threads.
 from __future__ import annotations
 
 import importlib
+import math
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from crossdock.control_diagnosis import diagnose
+from crossdock.control_diagnosis import diagnose, why_not_listening
 from crossdock.errors import ControlError, CrossdockError, from_native, make_error
 from crossdock.settings import setting
 
@@ -99,8 +100,8 @@ def connect(
 
     `token` is CROSSDOCK_CONTROL_TOKEN where it is None. `insecure` lets it travel in the clear. A
     call waits up to `timeout_s`. Errors: ControlError (no gRPC; a token that would travel in the
-    clear), OptionError (an address or token that is none), PathError (a file of `tls`). Does not
-    connect before the first call.
+    clear), OptionError (an address, token or time that is none), PathError (a file of `tls`). Does
+    not connect before the first call.
     """
     settings = client_settings(address, token=token, tls=tls, insecure=insecure)
     if message_limit_bytes is not None:
@@ -131,6 +132,14 @@ class Connection:
 
     def __init__(self, settings: _control.ClientSettings, timeout_s: float) -> None:
         """Use `connect`."""
+        # Written so that NaN, which is above nothing, is refused too.
+        if not 0 < timeout_s < math.inf:
+            raise make_error(
+                "CD-105",
+                f"timeout_s={timeout_s!r} is no time to wait",
+                limits="above 0 s, and finite",
+                try_="timeout_s=10",
+            )
         self._settings = settings
         self._timeout_s = timeout_s
         self._native: _control.Client = native(lambda: module().Client(settings))
@@ -214,6 +223,18 @@ def explained(error: CrossdockError, settings: _control.ClientSettings) -> Cross
         return error
     own = (security.certificate_pem, security.key_pem)
     return diagnose(settings.address, security.ca_pem, own, security.uses_tls) or error
+
+
+def listening(act: Callable[[], Value], server: _control.ServerSettings) -> Value:
+    """Acts; if it cannot listen as `server` says, the error says why."""
+    try:
+        return native(act)
+    except ControlError as error:
+        if error.code != "CD-611":
+            raise
+        security = server.security
+        pair = (security.certificate_pem, security.key_pem)
+        raise why_not_listening(server.listen, pair, security.client_ca_pem) or error from None
 
 
 def native(act: Callable[[], Value]) -> Value:

@@ -1,5 +1,5 @@
-"""Why a controller cannot be reached: gRPC says only that it could not connect, so the same
-handshake is made once more by hand, with words for what goes wrong.
+"""Why a controller cannot be reached, or cannot listen: gRPC says only that it could not, so the
+same is tried once more by hand, with words for what goes wrong.
 
 Nothing is sent but a TLS greeting. Takes up to four seconds, and is done after a call has failed.
 """
@@ -7,6 +7,7 @@ Nothing is sent but a TLS greeting. Takes up to four seconds, and is done after 
 from __future__ import annotations
 
 import contextlib
+import errno
 import socket
 import ssl
 import tempfile
@@ -16,6 +17,20 @@ from pathlib import Path
 from crossdock.errors import CrossdockError, make_error
 
 _WAIT_S = 1.0
+_REASONS = {
+    errno.EADDRINUSE: (
+        "another process has the port",
+        "--listen 127.0.0.1:0 for a free port  ·  crossdock status, if a controller runs already",
+    ),
+    errno.EADDRNOTAVAIL: (
+        "the address is not one of this machine",
+        "--listen 127.0.0.1:0, or 0.0.0.0 for all addresses of this machine",
+    ),
+    errno.EACCES: (
+        "this user may not take the port",
+        "a port from 1024 on  ·  --listen 127.0.0.1:0 for a free one",
+    ),
+}
 
 
 def diagnose(
@@ -34,6 +49,75 @@ def diagnose(
             else _of_plain(address, (host, int(port)))
         )
     return None
+
+
+def why_not_listening(
+    address: str, own: tuple[str, str], client_ca_pem: str
+) -> CrossdockError | None:
+    """The error to show after a server could not listen at `address`; None if nothing is known
+    better. `own` are its certificate and key, or two empty texts. Errors: none."""
+    return _of_files(address, own, client_ca_pem) or _of_address(address)
+
+
+def _of_files(address: str, own: tuple[str, str], client_ca_pem: str) -> CrossdockError | None:
+    try:
+        with _pair(own) as pair:
+            if pair is not None:
+                ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(pair, password="")
+    except ssl.SSLError as error:
+        fits = "MISMATCH" not in (error.reason or "")
+        return make_error(
+            "CD-611",
+            f"cannot listen on {address}: "
+            + (
+                "certificate and key cannot be read"
+                if fits
+                else "the key is of another certificate"
+            ),
+            values=str(error.reason or error),
+            try_="PEM files: --tls-cert with the server's certificate first, --tls-key its key",
+        )
+    try:
+        if client_ca_pem:
+            ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_verify_locations(cadata=client_ca_pem)
+    except (ssl.SSLError, ValueError) as error:
+        return make_error(
+            "CD-611",
+            f"cannot listen on {address}: the authority of the callers cannot be read",
+            values=str(error),
+            try_="--client-ca with a certificate in PEM",
+        )
+    return None
+
+
+def _of_address(address: str) -> CrossdockError | None:
+    try:
+        _bind(address)
+    except UnicodeError:  # of a host that cannot be a name
+        return None
+    except socket.gaierror as error:
+        reason, advice = f"nobody knows the host: {error.strerror}", "--listen 127.0.0.1:0"
+    except OSError as error:
+        reason, advice = _REASONS.get(
+            error.errno or 0, (str(error.strerror or error), "--listen 127.0.0.1:0")
+        )
+    else:
+        return None
+    return make_error("CD-611", f"cannot listen on {address}: {reason}", try_=advice)
+
+
+def _bind(address: str) -> None:
+    """Takes the address for a moment. Error: OSError."""
+    if address.startswith("unix:"):
+        return
+    host, _, port = address.rpartition(":")
+    found = socket.getaddrinfo(host.strip("[]"), int(port), type=socket.SOCK_STREAM)
+    for family, kind, protocol, _, where in found[:1]:
+        with socket.socket(family, kind, protocol) as taken:
+            # As servers do: connections of the last one that still fade away are no obstacle.
+            taken.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            taken.bind(where)
+            taken.listen(1)
 
 
 def _of_tls(
@@ -108,17 +192,25 @@ def _advice(message: str) -> str:
 def _context(ca_pem: str, own: tuple[str, str]) -> Iterator[ssl.SSLContext]:
     context = ssl.create_default_context(cadata=ca_pem or None)
     context.set_alpn_protocols(["h2"])
+    with _pair(own) as pair:
+        if pair is not None:
+            context.load_cert_chain(pair, password="")
+        yield context
+
+
+@contextlib.contextmanager
+def _pair(own: tuple[str, str]) -> Iterator[Path | None]:
+    """A file with certificate and key, since the ssl module takes them from files only; None for
+    two empty texts. Load it with a password, or an encrypted key asks for one on the terminal."""
     certificate, key = own
     if not certificate:
-        yield context
+        yield None
         return
-    # The ssl module takes these from files only.
     with tempfile.TemporaryDirectory() as folder:
         pair = Path(folder) / "pair.pem"
         pair.touch(mode=0o600)
         pair.write_text(certificate + "\n" + key, encoding="ascii")
-        context.load_cert_chain(pair)
-        yield context
+        yield pair
 
 
 @contextlib.contextmanager

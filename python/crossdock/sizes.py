@@ -27,10 +27,10 @@ _BYTES_MAX = 2**63 - 1
 _FORM = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([a-zA-Z]*)\s*")
 
 
-def parse_bytes(size: str | int, option: str = "memory") -> int:
+def parse_bytes(size: str | int, option: str = "memory", example: str = "8GiB") -> int:
     """Bytes in `size`: an integer, or text such as "8GiB", "512MB", "1.5g" (k, m, g, t are powers
     of 1024, as are the units with an i). OptionError names `option` when it is neither, or is 8 EiB
-    or more, which the engine does not count to."""
+    or more, which the engine does not count to; it proposes `example`."""
     if isinstance(size, int) and not isinstance(size, bool) and 0 <= size <= _BYTES_MAX:
         return size
     match = _FORM.fullmatch(size) if isinstance(size, str) else None
@@ -41,7 +41,7 @@ def parse_bytes(size: str | int, option: str = "memory") -> int:
             f"{option}={size!r} is not a size",
             form="a number and a unit: B, KiB, MiB, GiB, TiB, KB, MB, GB, TB",
             limit="below 8 EiB",
-            try_=f'{option}="8GiB"',
+            try_=f'{option}="{example}"',
         )
     return int(size_bytes)
 

@@ -97,7 +97,7 @@ class Topology:
     def __init__(self, text: str, title: str, notes: tuple[tuple[str, str], ...] = ()) -> None:
         """`text` is what the engine wrote; use the class methods."""
         parsed: dict[str, Any] = json.loads(text)
-        self._parsed = parsed
+        self._text = text
         self._knows_nic_direct = True
         self.title = title
         self.notes = notes  # (probe, what it could not tell)
@@ -162,7 +162,21 @@ class Topology:
 
     def to_dict(self) -> dict[str, Any]:
         """The graph as its JSON file holds it; `Topology.file` reads it."""
-        return dict(self._parsed)
+        graph: dict[str, Any] = json.loads(self._text)
+        return graph
+
+    def to_json(self) -> str:
+        """The same as text."""
+        return self._text
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Topology) and self._identity() == other._identity()
+
+    def __hash__(self) -> int:
+        return hash(self._identity())
+
+    def _identity(self) -> tuple[object, ...]:
+        return self._text, self.title, self.notes, self._knows_nic_direct
 
     def plan(self, source: str, destination: str, size: str | int = "1GiB") -> TransferPlan:
         """How data go from `source` to `destination` ("gpu0", or "node0/gpu0" of several servers):

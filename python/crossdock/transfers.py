@@ -10,6 +10,7 @@ now. Nothing is moved. Values are immutable; safe from any thread.
 
 from __future__ import annotations
 
+import copy
 import json
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -90,15 +91,16 @@ class ForwardingTable:
 
 @dataclass(frozen=True)
 class _Planned:
-    """What every plan has; `data` is the plan as plain values."""
+    """What every plan has; `data` is the plan as plain values. Plans are equal that say the same
+    about equal topologies."""
 
     topology: Topology = field(repr=False)
-    data: dict[str, Any] = field(repr=False)
-    _channel: _native.ChannelPlan = field(repr=False)
+    data: dict[str, Any] = field(repr=False, compare=False)  # the fields below hold it all
+    _channel: _native.ChannelPlan = field(repr=False, compare=False)
 
     def to_dict(self) -> dict[str, Any]:
         """The plan as `crossdock plan --json` prints it, without the schema_version."""
-        return dict(self.data)
+        return copy.deepcopy(self.data)
 
     def _tables_of(self, server: str) -> list[ForwardingTable]:
         with public_errors():
@@ -236,8 +238,7 @@ def plan_transfer(
     """See Topology.plan."""
     size_bytes = parse_bytes(size, "bytes")
     with public_errors():
-        text = json.dumps(topology.to_dict())
-        channel = _native.ChannelPlan.between(text, source, destination)
+        channel = _native.ChannelPlan.between(topology.to_json(), source, destination)
         data: dict[str, Any] = json.loads(channel.transfer(float(size_bytes)))
     return TransferPlan(
         topology,
@@ -258,7 +259,7 @@ def plan_exchange(topology: Topology, size: str | int) -> ExchangePlan:
     """See Topology.plan_exchange."""
     size_bytes = parse_bytes(size, "bytes")
     with public_errors():
-        channel = _native.ChannelPlan.among_all(json.dumps(topology.to_dict()))
+        channel = _native.ChannelPlan.among_all(topology.to_json())
         data: dict[str, Any] = json.loads(channel.exchange(float(size_bytes)))
     return ExchangePlan(
         topology,

@@ -78,6 +78,54 @@ def test_wrong_usage(crossdock: Any, tmp_path: Path) -> None:
     assert (ended.code, "none is called 'other'" in ended.err) == (1, True)
 
 
+@pytest.mark.parametrize("verb", ["controller", "agent", "status"])
+@pytest.mark.parametrize("held", ["", " \n"])
+def test_a_token_file_without_a_token_does_not_switch_the_check_off(
+    crossdock: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, verb: str, held: str
+) -> None:
+    pytest.importorskip("crossdock._control")
+    path = tmp_path / "token"
+    path.write_text(held, encoding="utf-8")
+    for variable in (None, "0123456789abcdef"):
+        if variable is not None:
+            monkeypatch.setenv("CROSSDOCK_CONTROL_TOKEN", variable)
+        ended = crossdock(verb, "--token-file", str(path))
+        assert ended.code == 1
+        assert "[CD-105]: --token-file" in ended.err
+        assert "holds no token" in ended.err
+        assert "limits   16 to 4096 bytes" in ended.err
+
+
+def test_times_and_sizes_that_cannot_be(crossdock: Any) -> None:
+    pytest.importorskip("crossdock._control")
+    ended = crossdock("status", "--timeout", "nan")
+    assert (ended.code, "timeout_s=nan is no time to wait" in ended.err) == (1, True)
+    ended = crossdock("controller", "--heartbeat", "60")
+    assert (ended.code, "--lost-after is at least twice --heartbeat" in ended.err) == (1, True)
+    assert "try      --lost-after 120" in ended.err
+    for verb in ("controller", "agent"):
+        ended = crossdock(verb, "--message-limit", "lots")
+        assert (ended.code, 'try      --message-limit="64MiB"' in ended.err) == (1, True)
+        for size in ("8GiB", "1"):
+            ended = crossdock(verb, "--message-limit", size)
+            assert (ended.code, f"--message-limit is {size}" in ended.err) == (1, True)
+            assert "limits   1KiB to 1GiB" in ended.err
+
+
+@pytest.mark.parametrize("address", ["http://head:7613", "node 1:80"])
+def test_what_cannot_be_a_host_is_not_looked_up(crossdock: Any, address: str) -> None:
+    pytest.importorskip("crossdock._control")
+    ended = crossdock("status", "--at", address)
+    assert (ended.code, f'"{address}" is no address' in ended.err) == (1, True)
+
+
+def test_a_status_that_fails_does_not_advise_itself(crossdock: Any) -> None:
+    pytest.importorskip("crossdock._control")
+    ended = crossdock("status", "--at", "127.0.0.1:1", "--timeout", "0.3")
+    assert (ended.code, "CD-611" in ended.err) == (1, True)
+    assert "crossdock status" not in ended.err
+
+
 def test_the_default_address_is_that_of_the_engine() -> None:
     native = pytest.importorskip("crossdock._control")
     assert native.ClientSettings().address == control_options.ADDRESS

@@ -116,6 +116,27 @@ def test_a_library_that_is_not_there_is_a_note(monkeypatch: pytest.MonkeyPatch) 
     assert "nvml" not in {probe for probe, _ in xd.Topology.host().notes}
 
 
+def test_what_is_given_out_is_a_copy() -> None:
+    topology = xd.Topology.machine("dgx-a100:2")
+    graph = topology.to_dict()
+    graph["servers"][0]["name"] = "other"
+    assert topology.to_dict()["servers"][0]["name"] == "node0"
+    plan = topology.plan("node0/gpu0", "node1/gpu0")
+    plan.to_dict()["ways"].clear()
+    assert plan.to_dict()["ways"]
+
+
+def test_equal_topologies_and_plans_are_equal() -> None:
+    first, second = (xd.Topology.machine("dgx-a100:2") for _ in range(2))
+    other = xd.Topology.machine("dgx-a100:3")
+    assert (first == second, first == other, len({first, second, other})) == (True, False, 2)
+    ends = ("node0/gpu0", "node1/gpu0")
+    plans = [machine.plan(*ends) for machine in (first, second, other)]
+    assert (plans[0] == plans[1], plans[0] == plans[2], len(set(plans))) == (True, False, 2)
+    exchanges = {machine.plan_exchange() for machine in (first, second, other)}
+    assert len(exchanges) == 2
+
+
 def test_errors_name_the_place() -> None:
     with pytest.raises(xd.TopologyError, match="did you mean 'dgx-a100'"):
         xd.Topology.machine("dgx-a10")

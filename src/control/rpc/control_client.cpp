@@ -34,11 +34,12 @@ const std::string& method_of(size_t kind) {
 }
 
 Error out_of_time(const Error& last, double within_s) {
-  return make_error(ErrorCode::kControllerUnreachable,
-                    "{}\n  limits   waited {:.1f} s\n"
-                    "  try      crossdock status  \u00b7  whether crossdock controller runs there",
-                    last.message,
-                    within_s);
+  return make_error(
+      ErrorCode::kControllerUnreachable,
+      "{}\n  limits   waited {:.1f} s\n"
+      "  try      whether crossdock controller runs there, and listens at this address",
+      last.message,
+      within_s);
 }
 
 }  // namespace

@@ -15,7 +15,11 @@ Status check_address(std::string_view address) {
   const std::string_view port = colon == std::string_view::npos ? "" : address.substr(colon + 1);
   const bool is_number = !port.empty() && port.size() <= 5 &&
                          std::ranges::all_of(port, [](char c) { return c >= '0' && c <= '9'; });
-  if (is_number && colon > 0 && std::stoi(std::string(port)) <= 65535) return {};
+  // No host has these signs: a URL or a slip, which would else wait for a name server.
+  const bool is_host = std::ranges::none_of(address.substr(0, is_number ? colon : 0), [](char c) {
+    return static_cast<uint8_t>(c) <= ' ' || c == '/';
+  });
+  if (is_number && is_host && colon > 0 && std::stoi(std::string(port)) <= 65535) return {};
   return make_error(ErrorCode::kInvalidArgument,
                     "{:?} is no address\n  try      host:port, such as {}",
                     address,

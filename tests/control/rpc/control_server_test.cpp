@@ -199,7 +199,8 @@ TEST(RpcSettings, AreLoopbackOrSafe) {
     settings.listen = address;
     EXPECT_EQ(code_of(settings), 0) << address;
   }
-  for (const char* address : {"", "127.0.0.1", "127.0.0.1:", ":80", "127.0.0.1:65536", "h:8x"}) {
+  for (const char* address :
+       {"", "127.0.0.1", "127.0.0.1:", ":80", "127.0.0.1:65536", "h:8x", "http://h:80", "h 1:80"}) {
     settings.listen = address;
     EXPECT_EQ(code_of(settings), 105) << address;
   }

@@ -40,6 +40,35 @@ def test_nobody_answers() -> None:
             assert waited in raised.value.text
 
 
+@pytest.mark.parametrize("timeout_s", [float("nan"), float("inf"), 0, -1])
+def test_times_that_are_none(timeout_s: float) -> None:
+    with pytest.raises(CrossdockError, match=r"CD-105.*timeout_s="):
+        control.connect("127.0.0.1:1", timeout_s=timeout_s)
+
+
+def unheard(cluster: Any, address: str, *options: str) -> str:
+    """What a controller says that cannot listen."""
+    process = cluster.start("controller", "--listen", address, *options)
+    assert process.ended() == 1
+    return str(process.wait_for(r"CD-611.*cannot listen on"))
+
+
+def test_why_it_cannot_listen(cluster: Any, authority: Any, tmp_path: Path) -> None:
+    cluster.controller()
+    assert "another process has the port" in unheard(cluster, cluster.address)
+    elsewhere = unheard(cluster, "192.0.2.1:7613", "--insecure")  # of no machine: RFC 5737
+    assert "the address is not one of this machine" in elsewhere
+    pair = ("--tls-cert", authority.path("server.pem"), "--tls-key", authority.path("caller.key"))
+    assert "the key is of another certificate" in unheard(cluster, "127.0.0.1:0", *pair)
+    bad = tmp_path / "bad.pem"
+    bad.write_text("no certificate", encoding="ascii")
+    pair = ("--tls-cert", str(bad), "--tls-key", authority.path("server.key"))
+    assert "certificate and key cannot be read" in unheard(cluster, "127.0.0.1:0", *pair)
+    good = ("--tls-cert", authority.path("server.pem"), "--tls-key", authority.path("server.key"))
+    said = unheard(cluster, "127.0.0.1:0", *good, "--client-ca", str(bad))
+    assert "the authority of the callers cannot be read" in said
+
+
 def test_tokens(cluster: Any, token_file: str) -> None:
     cluster.controller("--token-file", token_file)
     assert control.connect(cluster.address, token=TOKEN).status().agents == ()
