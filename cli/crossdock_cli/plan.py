@@ -55,7 +55,11 @@ def command(
     Nothing is moved. Rates are those of the specifications: what links carry, not what is free. At
     most two CPUs or GPUs relay data on a server. Without a machine named it is about this one.
     """
-    if all_to_all == (source is not None or destination is not None):
+    if all_to_all and (source is not None or destination is not None):
+        raise click.UsageError("--all-to-all and --from or --to exclude each other.")
+    if all_tables and vertices:
+        raise click.UsageError("--tables shows all tables already: leave --table out.")
+    if not all_to_all and source is None and destination is None:
         raise click.UsageError("Say what to plan: --from and --to, or --all-to-all.")
     topology = named.topology()
     planned: TransferPlan | ExchangePlan

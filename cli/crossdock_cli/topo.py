@@ -21,7 +21,9 @@ from crossdock_cli import machines, output
     short_help="Show CPUs, GPUs, NICs and links of a machine.",
 )
 @machines.options
-@click.option("--list", "as_list", is_flag=True, help="List the catalogue with its sources.")
+@click.option(
+    "--list", "as_list", is_flag=True, help="List the catalogue; with --json also its sources."
+)
 @click.option(
     "--json", "as_json", is_flag=True, help="Print the graph as JSON, as --file reads it."
 )
@@ -40,6 +42,8 @@ def command(
     """
     if as_list and named.count:
         raise click.UsageError("--list and options that name a machine exclude each other.")
+    if as_list and svg is not None:
+        raise click.UsageError("--list draws nothing: --svg wants a machine.")
     if as_list:
         _list_machines(as_json)
         return

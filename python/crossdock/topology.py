@@ -19,12 +19,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from crossdock import _native
-from crossdock.errors import from_native, make_error
+from crossdock.errors import TopologyError, from_native, make_error
 from crossdock.settings import setting
+from crossdock.sizes import format_bytes
 
 if TYPE_CHECKING:
     from crossdock.topology_advice import Warning
     from crossdock.transfers import ExchangePlan, TransferPlan
+
+# As the engine has them.
+_GRAPH_BYTES_MAX = 64 << 20
+_XML_BYTES_MAX = 64 << 20
+_MATRIX_BYTES_MAX = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -126,14 +132,21 @@ class Topology:
         """What a JSON file describes; docs/topology.schema.json says how.
 
         Errors: PathError (cannot be read), TopologyError (with the place in the file)."""
-        return cls(_engine(_native.topology_from_json, _read(path)), str(path))
+        text = _read(path, _GRAPH_BYTES_MAX)
+        if not text.strip():
+            raise make_error(
+                "CD-601",
+                f"{str(path)!r} is empty",
+                try_="crossdock topo --machine dgx-a100 --json, which prints an example",
+            )
+        return cls(_engine_on(path, _native.topology_from_json, text), str(path))
 
     @classmethod
     def hwloc(cls, path: str | Path) -> Topology:
         """A machine by what `lstopo --of xml` wrote on it.
 
         Errors: PathError (cannot be read), TopologyError (no hwloc XML)."""
-        return cls._elsewhere(_native.topology_from_hwloc, path)
+        return cls._elsewhere(_native.topology_from_hwloc, path, _XML_BYTES_MAX)
 
     @classmethod
     def nvidia_smi(cls, path: str | Path) -> Topology:
@@ -141,11 +154,11 @@ class Topology:
         are assumed. Lines of `nvidia-smi -L` before it tell the generation of NVLinks.
 
         Errors: PathError (cannot be read), TopologyError (with line and column)."""
-        return cls._elsewhere(_native.topology_from_nvidia_smi, path)
+        return cls._elsewhere(_native.topology_from_nvidia_smi, path, _MATRIX_BYTES_MAX)
 
     @classmethod
-    def _elsewhere(cls, reader: Any, path: str | Path) -> Topology:
-        text, notes = _engine(reader, _read(path), "node0")
+    def _elsewhere(cls, reader: Any, path: str | Path, bytes_max: int) -> Topology:
+        text, notes = _engine_on(path, reader, _read(path, bytes_max), "node0")
         topology = cls(text, str(path), tuple(notes))
         topology._knows_nic_direct = False  # the kernel's files are on the other machine
         return topology
@@ -224,9 +237,25 @@ def _engine(call: Any, *arguments: str) -> Any:
         raise from_native(error) from None
 
 
-def _read(path: str | Path) -> str:
+def _engine_on(path: str | Path, call: Any, *arguments: str) -> Any:
+    """As `_engine`; errors are about what the file says, and begin with its name."""
     try:
-        return Path(path).read_text(encoding="utf-8")
+        return _engine(call, *arguments)
+    except TopologyError as error:
+        raise TopologyError(error.code, f"{str(path)!r}: {error.text}") from None
+
+
+def _read(path: str | Path, bytes_max: int) -> str:
+    """The text of a file, of which no more is read than the engine takes. Errors: PathError,
+    TopologyError (a file that is larger)."""
+    if "\0" in str(path):
+        raise make_error("CD-502", f"{str(path)!r} cannot be read: no path has a NUL")
+    try:
+        with Path(path).open("rb") as file:
+            read = file.read(bytes_max + 1)
+        if len(read) > bytes_max:
+            raise make_error("CD-601", f"{str(path)!r} is larger than {format_bytes(bytes_max)}")
+        return read.decode("utf-8-sig")  # editors may put a mark of the byte order first
     except (OSError, UnicodeDecodeError) as error:
         raise make_error("CD-502", f"{str(path)!r} cannot be read: {error}") from None
 

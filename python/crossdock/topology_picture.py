@@ -25,6 +25,7 @@ BAR = 30
 BOX_WIDTH = 112
 COLUMN_GAP = 74
 
+DASHES = 'stroke-dasharray="5 4"'  # of links whose rate is assumed
 INK = "#1f2933"
 FAINT = "#66727f"
 PANEL = "#f3f5f8"
@@ -81,9 +82,10 @@ class Layout:
         self.levels = max(depths, default=1)
         step = BOX_WIDTH + COLUMN_GAP
         self.nic_x = LEFT + BAR + 60.0 if shape.of_kind("network") else float(LEFT)
-        # CPUs stand above and between NICs and switches, so that their lines fall into the gap.
-        self.cpu_x = self.nic_x + step / 2
-        self.switch_x = self.nic_x + step
+        # CPUs stand above and between NICs and switches, so that their lines fall into the gap; a
+        # server with nothing on its left has no column there.
+        self.cpu_x = self.nic_x + (step / 2 if shape.of_kind("nic", "drive") else 0)
+        self.switch_x = self.cpu_x + step / 2
         self.gpu_x = self.switch_x + step * self.levels
         self.panel_right = self.gpu_x + BOX_WIDTH + 16
         self._place_nodes()
@@ -252,7 +254,7 @@ def _link(link: Link, layout: Layout) -> str:
     path = link_path(link, layout)
     if not path:
         return ""
-    dashes = ' stroke-dasharray="5 4"' if link.assumed else ""
+    dashes = f" {DASHES}" if link.assumed else ""
     title = f"{link.start} and {link.end}: {LINKS[link.kind]}, {rate_text(link.bytes_per_s)}"
     return (
         f'<path d="{path}" fill="none" stroke="{COLOURS[link.kind]}" stroke-opacity="0.75" '
@@ -291,7 +293,8 @@ def _curve(a: Box, b: Box) -> str:
 
 
 def _around(a: Box, b: Box, layout: Layout) -> str:
-    """Past the switches that stand between: a NIC-direct edge does not lead through them."""
+    """Past the switches that stand between: a NIC-direct edge does not lead through them. Of gaps
+    that are about as near it takes the upper one, as its neighbours do, so that none meet."""
     between = [layout.boxes[v.name] for v in layout.shape.of_kind("pcie_switch")]
     between = [box for box in between if a.right <= box.x and box.right <= b.x]
     if not between:
@@ -299,7 +302,7 @@ def _around(a: Box, b: Box, layout: Layout) -> str:
     heights = [a.middle, b.middle]
     heights += sorted(
         (edge for box in between for edge in (box.y - 6, box.y + box.height + 6)),
-        key=lambda y: abs(y - a.middle) + abs(y - b.middle),
+        key=lambda y: ((abs(y - a.middle) + abs(y - b.middle)) // 8, y),
     )
     free = (
         y for y in heights if not any(box.y - 4 < y < box.y + box.height + 4 for box in between)
@@ -359,8 +362,17 @@ def _legend(shape: Shape, kinds: list[str], top: float) -> list[str]:
             f"{LINKS[kind]}{' ' + widths if widths else ''}: {', '.join(texts)} each way{assumed}"
         )
         stroke = thickness(max(link.bytes_per_s for link in links))
-        parts.append(
-            f'<path d="M{LEFT},{y - 4:.1f} h36" stroke="{COLOURS[kind]}" '
-            f'stroke-width="{stroke:.1f}"/>' + text(LEFT + 46, y, words, size=12)
-        )
+        style = f'stroke="{COLOURS[kind]}" stroke-width="{stroke:.1f}"'
+        parts.append(_swatch(links, y - 4, style) + text(LEFT + 46, y, words, size=12))
     return parts
+
+
+def _swatch(links: list[Link], y: float, style: str) -> str:
+    """A piece of line as the picture has them: solid, dashed, or one half of each."""
+    assumed = {link.assumed for link in links}
+    if len(assumed) > 1:
+        return (
+            f'<path d="M{LEFT},{y:.1f} h18" {style}/>'
+            f'<path d="M{LEFT + 22},{y:.1f} h14" {style} {DASHES}/>'
+        )
+    return f'<path d="M{LEFT},{y:.1f} h36" {style}{" " + DASHES if True in assumed else ""}/>'

@@ -30,7 +30,7 @@ LINKS = {
     "network": "network",
 }
 _WIDTH = 100
-_NUMBERED = re.compile(r"(.*?)(\d+)")
+_NUMBERED = re.compile(r"(.*?)([0-9]+)")
 
 
 def describe(topology: Topology) -> str:
@@ -73,23 +73,30 @@ def summary(shape: Shape) -> str:
 
 
 def compress(names: Sequence[str]) -> str:
-    """ "gpu0-7" for gpu0 to gpu7; others as they are, with commas between."""
-    runs: list[tuple[str, int, int] | str] = []
+    """ "gpu0-7" for gpu0 to gpu7, "node08-11" for node08 to node11; others as they are,
+    with commas between. No name is changed: leading zeros need numbers of one length."""
+    runs: list[tuple[str, str, str] | str] = []
     for name in names:
         match = _NUMBERED.fullmatch(name)
         if match is None:
             runs.append(name)
             continue
-        stem, number = match[1], int(match[2])
+        stem, digits = match.groups()
         last = runs[-1] if runs else None
-        if isinstance(last, tuple) and last[0] == stem and last[2] + 1 == number:
-            runs[-1] = (stem, last[1], number)
+        if isinstance(last, tuple) and last[0] == stem and _continues(last[1], last[2], digits):
+            runs[-1] = (stem, last[1], digits)
         else:
-            runs.append((stem, number, number))
+            runs.append((stem, digits, digits))
     return ", ".join(
-        run if isinstance(run, str) else f"{run[0]}{run[1]}" + (f"-{run[2]}" * (run[2] > run[1]))
+        run if isinstance(run, str) else f"{run[0]}{run[1]}" + (f"-{run[2]}" * (run[2] != run[1]))
         for run in runs
     )
+
+
+def _continues(first: str, last: str, digits: str) -> bool:
+    """Whether digits come next in the run from `first` to `last`, written as these are."""
+    is_padded = any(len(number) > 1 and number[0] == "0" for number in (first, digits))
+    return int(last) + 1 == int(digits) and (not is_padded or len(first) == len(digits))
 
 
 def parents_of(shape: Shape) -> dict[str, Link]:

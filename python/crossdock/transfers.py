@@ -141,7 +141,7 @@ class TransferPlan(_Planned):
 
     def table(self, vertex: str) -> ForwardingTable:
         """The table of one of them. Error: TopologyError (it forwards nothing)."""
-        return _named(self.tables(), vertex)
+        return _named(self.topology, self.tables(), vertex)
 
     def text(self) -> str:
         from crossdock.transfers_text import describe_transfer
@@ -218,7 +218,8 @@ class ExchangePlan(_Planned):
 
     def table(self, vertex: str) -> ForwardingTable:
         """The table of any vertex. Error: TopologyError (it forwards nothing)."""
-        return _named(self._tables_of(server_of(self.topology, vertex)), vertex)
+        tables = self._tables_of(server_of(self.topology, vertex))
+        return _named(self.topology, tables, vertex)
 
     def text(self) -> str:
         from crossdock.transfers_text import describe_exchange
@@ -301,15 +302,20 @@ def _entry(entry: dict[str, Any]) -> TableEntry:
     return TableEntry(entry["destination"], entry["servers"], tuple(hops))
 
 
-def _named(tables: list[ForwardingTable], vertex: str) -> ForwardingTable:
+def _named(topology: Topology, tables: list[ForwardingTable], vertex: str) -> ForwardingTable:
     for table in tables:
         if table.vertex == vertex:
             return table
     names = [table.vertex for table in tables]
     close = nearest(vertex, names)
+    shape = dict(topology.servers).get(server_of(topology, vertex))
+    name = vertex.rpartition("/")[2]
+    is_there = shape is not None and any(known.name == name for known in shape.vertices)
     raise make_error(
         "CD-601",
-        f"{vertex!r} has no forwarding table: it sends and relays nothing in this plan",
+        f"{vertex!r} has no forwarding table: it sends and relays nothing in this plan"
+        if is_there
+        else f"there is no vertex {vertex!r}",
         tables=", ".join(names),
         try_=repr(close) if close else "one of the vertices above",
     )

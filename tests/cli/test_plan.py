@@ -107,7 +107,14 @@ def test_this_machine_without_an_option(crossdock: Any) -> None:
     [
         (("--machine", "figure-2a"), "Say what to plan"),
         (("--machine", "figure-2a", "--from", "gpu0"), "--from and --to belong together"),
-        (("--machine", "figure-2a", "--all-to-all", "--to", "gpu0"), "Say what to plan"),
+        (
+            ("--machine", "figure-2a", "--all-to-all", "--to", "gpu0"),
+            "--all-to-all and --from or --to exclude each other",
+        ),
+        (
+            ("--machine", "figure-2a", "--all-to-all", "--tables", "--table", "gpu0"),
+            "--tables shows all tables already",
+        ),
         (("--machine", "a", "--file", "b", "--all-to-all"), "exclude each other"),
     ],
 )
@@ -129,6 +136,8 @@ def test_wrong_usage(crossdock: Any, options: tuple[str, ...], words: str) -> No
         (("--all-to-all", "--bytes=-1"), "bytes='-1' is not a size"),
         (("--all-to-all", "--bytes", "9" * 400), "limit    below 8 EiB"),
         (("--from", "gpu0", "--to", "gpu1", "--table", "gpu1"), "'gpu1' has no forwarding table"),
+        (("--from", "gpu0", "--to", "gpu1", "--table", "nope"), "there is no vertex 'nope'"),
+        (("--all-to-all", "--table", "gpu8"), "there is no vertex 'gpu8'"),
         (
             ("--all-to-all", "--table", "nod0/gpu1"),
             "there is no server 'nod0'; the first of 1 is called 'node0'",

@@ -59,6 +59,8 @@ def test_errors(crossdock: Any, tmp_path: Path) -> None:
     assert (ended.code, "did you mean 'dgx-2'" in ended.err) == (1, True)
     ended = crossdock("topo", "--machine", "dgx-2", "--list")
     assert (ended.code, "exclude each other" in ended.err) == (2, True)
+    ended = crossdock("topo", "--list", "--svg", str(tmp_path / "a.svg"))
+    assert (ended.code, "--list draws nothing" in ended.err) == (2, True)
     bad = tmp_path / "bad.json"
     bad.write_text('{"format": "crossdock-topology", "schema_version": 9}', encoding="utf-8")
     ended = crossdock("topo", "--file", str(bad))
@@ -67,3 +69,32 @@ def test_errors(crossdock: Any, tmp_path: Path) -> None:
     assert (ended.code, "is the header of a matrix" in ended.err) == (1, True)
     ended = crossdock("topo", "--hwloc", str(bad))
     assert (ended.code, "no hwloc XML" in ended.err) == (1, True)
+
+
+def test_files_that_hold_no_machine(crossdock: Any, tmp_path: Path) -> None:
+    path = tmp_path / "some.json"
+    for option, text in (
+        ("--file", '{"format": "other"}'),
+        ("--hwloc", "no XML"),
+        ("--nvidia-smi", "none"),
+    ):
+        path.write_text(text, encoding="utf-8")
+        ended = crossdock("topo", option, str(path))
+        assert (ended.code, f"[CD-601]: {str(path)!r}: " in ended.err) == (1, True)
+    for text in ("", " \n"):
+        path.write_text(text, encoding="utf-8")
+        ended = crossdock("topo", "--file", str(path))
+        assert (ended.code, f"{str(path)!r} is empty" in ended.err) == (1, True)
+        assert "--json, which prints an example" in ended.err
+    for option, most in (("--file", "64.0 MiB"), ("--hwloc", "64.0 MiB"), ("--nvidia-smi", "1.00")):
+        ended = crossdock("topo", option, "/dev/zero")
+        assert (ended.code, f"'/dev/zero' is larger than {most}" in ended.err) == (1, True)
+        ended = crossdock("topo", option, "a\0b")
+        assert (ended.code, "[CD-502]: 'a\\x00b' cannot be read" in ended.err) == (1, True)
+
+
+def test_a_mark_of_the_byte_order_is_none_of_the_text(crossdock: Any, tmp_path: Path) -> None:
+    described = crossdock("topo", "--machine", "figure-2a", "--json").out
+    path = tmp_path / "marked.json"
+    path.write_text(described, encoding="utf-8-sig")
+    assert crossdock("topo", "--file", str(path), "--json").out == described

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ import crossdock as xd
 import pytest
 from crossdock.topology import Link, Shape, Vertex
 from crossdock.topology_advice import warnings_of
+from crossdock.topology_picture import COLOURS, Layout, link_path
 from crossdock.topology_text import compress, parents_of
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -73,6 +75,32 @@ def test_boxes_stand_apart_and_on_the_picture(name: str) -> None:
         assert min(x, y, width - x - w, height - y - h) >= 0
         for x2, y2, w2, h2 in boxes[:index]:
             assert x + w <= x2 or x2 + w2 <= x or y + h <= y2 or y2 + h2 <= y
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_lines_past_switches_stay_apart(name: str) -> None:
+    """Those of one NIC or GPU may run together and part at its end."""
+    shape = xd.Topology.machine(name).shapes[0]
+    layout = Layout(shape)
+    heights = []
+    for link in shape.links:
+        level = re.search(r",([0-9.]+) H", link_path(link, layout))
+        if link.kind == "nic_direct" and level is not None:
+            heights.append((float(level[1]), {link.start, link.end}))
+    for index, (height, ends) in enumerate(heights):
+        for other, other_ends in heights[:index]:
+            assert abs(height - other) >= 5 or ends & other_ends
+
+
+def test_pictures_have_no_empty_column_and_legends_as_their_lines() -> None:
+    bare = Layout(xd.Topology.machine("topo-1").shapes[0])
+    assert bare.cpu_x == bare.nic_x  # nothing stands on its left
+    picture = ElementTree.fromstring(xd.Topology.machine("figure-2i").svg())
+    lines = [
+        (line.attrib["stroke"], "stroke-dasharray" in line.attrib)
+        for line in picture.iter("{http://www.w3.org/2000/svg}path")
+    ]
+    assert all(is_dashed for stroke, is_dashed in lines if stroke == COLOURS["socket"])
 
 
 @pytest.mark.parametrize("picture", DRAWN)
@@ -192,6 +220,23 @@ def test_catalogue_machines_are_free_of_warnings_that_they_cannot_mend() -> None
 def test_names_are_compressed() -> None:
     assert compress(["gpu0", "gpu1", "gpu2", "gpu5", "eth"]) == "gpu0-2, gpu5, eth"
     assert compress([]) == ""
+    assert compress([f"gpu{i}" for i in range(12)]) == "gpu0-11"
+
+
+@pytest.mark.parametrize(
+    ("names", "shown"),
+    [
+        (["node09", "node10"], "node09-10"),
+        (["n007", "n008"], "n007-008"),
+        (["n0", "n00"], "n0, n00"),
+        (["n9", "n10", "n011"], "n9-10, n011"),
+        (["n98", "n099"], "n98, n099"),
+        (["n09", "n10", "n11"], "n09-11"),
+        (["n٣", "n٤"], "n٣, n٤"),
+    ],
+)
+def test_no_name_is_changed(names: list[str], shown: str) -> None:
+    assert compress(names) == shown
 
 
 def test_the_tree_hangs_devices_on_their_cpu() -> None:
