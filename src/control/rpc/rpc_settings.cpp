@@ -64,7 +64,10 @@ Status check_pair(std::string_view certificate, std::string_view key) {
 bool is_loopback(std::string_view address) {
   if (address.starts_with("unix:")) return true;
   const std::string_view host = address.substr(0, address.rfind(':'));
-  return host == "localhost" || host == "[::1]" || host.starts_with("127.");
+  // 127.example.com is a name like any other.
+  const bool is_number =
+      std::ranges::all_of(host, [](char c) { return c == '.' || (c >= '0' && c <= '9'); });
+  return host == "localhost" || host == "[::1]" || (is_number && host.starts_with("127."));
 }
 
 Status check(const ServerSettings& settings) {

@@ -204,6 +204,8 @@ TEST(RpcSettings, AreLoopbackOrSafe) {
     settings.listen = address;
     EXPECT_EQ(code_of(settings), 105) << address;
   }
+  settings.listen = "127.example.com:7613";
+  EXPECT_EQ(code_of(settings), 612);
   settings.listen = "0.0.0.0:7613";
   EXPECT_EQ(code_of(settings), 612);
   settings.security.token = "0123456789abcdef";
