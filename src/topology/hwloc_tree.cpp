@@ -27,9 +27,13 @@ constexpr unsigned kClassEthernet = 0x0200;
 constexpr unsigned kClassNvme = 0x0108;
 constexpr unsigned kClassVga = 0x0300;
 constexpr unsigned kClass3d = 0x0302;
+constexpr unsigned kClassDisplay = 0x0380;      // AMD's Instinct up to MI250
+constexpr unsigned kClassAccelerator = 0x1200;  // and from MI300 on
 constexpr unsigned kClassBridgeOther = 0x0680;
 constexpr unsigned kVendorNvidia = 0x10de;
 constexpr unsigned kVendorAmd = 0x1002;
+// What servers show their console with: of the vendor of GPUs, and none. Rage XL, RV100 and two ES1000.
+constexpr unsigned short kConsoleDisplays[] = {0x4752, 0x5159, 0x515e, 0x5969};
 
 std::string bus_id_of(const PciAttributes& pci) {
   return fmt::format("{:04x}:{:02x}:{:02x}.{:01x}", pci.domain, pci.bus, pci.dev, pci.func);
@@ -58,6 +62,15 @@ hwloc_obj_t os_device(hwloc_obj_t pci, std::initializer_list<hwloc_obj_osdev_typ
   return nullptr;
 }
 
+bool is_gpu(const PciAttributes& pci) {
+  const unsigned kind = pci.class_id;
+  if (kind == kClass3d) return true;
+  if (pci.vendor_id == kVendorNvidia) return kind == kClassVga;
+  if (pci.vendor_id != kVendorAmd || std::ranges::count(kConsoleDisplays, pci.device_id) > 0)
+    return false;
+  return kind == kClassVga || kind == kClassDisplay || kind == kClassAccelerator;
+}
+
 struct Device {
   VertexKind kind;
   std::string name;  // of the operating system; "" where it has none
@@ -72,10 +85,7 @@ std::optional<Device> device_of(hwloc_obj_t object) {
   if (object->subtype != nullptr && std::string_view(object->subtype) == "NVSwitch") {
     return Device{VertexKind::kNvswitch, ""};
   }
-  const bool is_gpu_vendor = pci.vendor_id == kVendorNvidia || pci.vendor_id == kVendorAmd;
-  if (pci.class_id == kClass3d || (pci.class_id == kClassVga && is_gpu_vendor)) {
-    return Device{VertexKind::kGpu, ""};
-  }
+  if (is_gpu(pci)) return Device{VertexKind::kGpu, ""};
   if (pci.class_id >> 8 == kClassEthernet >> 8) {
     const hwloc_obj_t port =
         os_device(object, {HWLOC_OBJ_OSDEV_OPENFABRICS, HWLOC_OBJ_OSDEV_NETWORK});
