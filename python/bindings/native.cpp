@@ -107,7 +107,11 @@ NB_MODULE(_native, module) {
     try {
       std::rethrow_exception(raised);
     } catch (const crossdock::Exception& error) {
-      const nb::object arguments = nb::make_tuple(error.code(), error.kind(), error.what());
+      // A text may quote bytes of a file that are no UTF-8; it is told nevertheless.
+      const std::string_view words = error.what();
+      const auto size = static_cast<Py_ssize_t>(words.size());
+      const nb::object message = nb::steal(PyUnicode_DecodeUTF8(words.data(), size, "replace"));
+      const nb::object arguments = nb::make_tuple(error.code(), error.kind(), message);
       PyErr_SetObject(native_error, arguments.ptr());
     }
   });

@@ -46,7 +46,10 @@ std::string_view kind_of(ErrorCode code) {
 
 nb::object described(const Error& error) {
   const std::string_view kind = kind_of(error.code);
-  return nb::make_tuple(code_text(error.code), nb::str(kind.data(), kind.size()), error.message);
+  // A text may quote bytes that are no UTF-8; it is told nevertheless.
+  const auto size = static_cast<Py_ssize_t>(error.message.size());
+  const nb::object message = nb::steal(PyUnicode_DecodeUTF8(error.message.data(), size, "replace"));
+  return nb::make_tuple(code_text(error.code), nb::str(kind.data(), kind.size()), message);
 }
 
 // The reverse of text_of.

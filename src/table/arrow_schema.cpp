@@ -2,6 +2,7 @@
 // the one dictionary it may have has no dictionary of its own.
 #include <cstring>
 
+#include "base/text_cut.hpp"
 #include "table/arrow_import.hpp"
 
 namespace crossdock {
@@ -112,7 +113,7 @@ Result<SchemaPtr> import_schema(const ArrowSchema& schema) {
     const std::string_view format = schema.format == nullptr ? "none" : schema.format;
     return malformed("table",
                      fmt::format("a table's schema is a struct (format \"+s\"), not \"{}\"",
-                                 format.substr(0, kMaxFormatBytes)));
+                                 first_characters(format, kMaxFormatBytes)));
   }
   if (schema.n_children < 0 || schema.n_children > kMaxColumns) {
     return malformed(

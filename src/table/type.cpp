@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "base/check.hpp"
+#include "base/text_cut.hpp"
 
 namespace crossdock {
 namespace {
@@ -122,7 +123,7 @@ Error refuse(std::string_view format) {
   return make_error(ErrorCode::kUnsupportedType,
                     "type {} (Arrow format \"{}\") is not supported",
                     name,
-                    format.substr(0, kShownBytes));
+                    first_characters(format, kShownBytes));
 }
 
 DataType plain(TypeId id, std::string_view format) {

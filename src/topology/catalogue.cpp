@@ -10,6 +10,7 @@
 
 #include <fmt/ranges.h>
 
+#include "base/text_cut.hpp"
 #include "topology/catalogue_servers.hpp"
 
 namespace crossdock {
@@ -235,7 +236,7 @@ Result<int> count_of(const CatalogueEntry& entry, std::string_view text) {
                       "'{}:{}' does not say how many servers there are; write {}:{} or another "
                       "number from 1 to {}",
                       entry.name,
-                      text.substr(0, 40),
+                      first_characters(text, 40),
                       entry.name,
                       entry.servers,
                       kServersMax);
@@ -267,7 +268,7 @@ Result<InfrastructureGraph> make_machine(std::string_view name) {
     const std::string near = nearest_name(name.substr(0, std::min(colon, size_t{64})), names);
     return make_error(kCode,
                       "the catalogue has no machine '{}': {}",
-                      name.substr(0, 64),
+                      first_characters(name, 64),
                       near.empty() ? fmt::format("it has {}", fmt::join(names, ", "))
                                    : fmt::format("did you mean '{}'?", near));
   }

@@ -5,6 +5,7 @@
 #include <array>
 
 #include "base/check.hpp"
+#include "base/text_cut.hpp"
 
 namespace crossdock {
 namespace {
@@ -138,7 +139,7 @@ Result<ServerIndex> InfrastructureGraph::add_server(std::string name,
   if (name.empty() || name.size() > kNameBytesMax || name.find('/') != std::string::npos) {
     return make_error(kCode,
                       "a server cannot be called '{}': names have 1 to {} bytes and no '/'",
-                      name.substr(0, kNameBytesMax),
+                      first_characters(name, kNameBytesMax),
                       kNameBytesMax);
   }
   if (server_count() >= kServersMax) {

@@ -8,99 +8,23 @@
 #include <algorithm>
 #include <limits>
 #include <map>
+#include <set>
 
 #include <fmt/ranges.h>
 
+#include "base/check.hpp"
+#include "base/text_cut.hpp"
+#include "topology/hwloc_devices.hpp"
 #include "topology/link_rates.hpp"
 
 namespace crossdock {
 namespace {
-
-using PciAttributes = hwloc_obj_attr_u::hwloc_pcidev_attr_s;
 
 static_assert(HWLOC_API_VERSION >= 0x00020100,
               "hwloc 2.1 has distances by name and the Bridge objects used here");
 
 constexpr int kPciDepthMax =
     64;  // PCI buses are numbered in a byte, and bridges seldom nest beyond eight
-constexpr unsigned kClassEthernet = 0x0200;
-constexpr unsigned kClassNvme = 0x0108;
-constexpr unsigned kClassVga = 0x0300;
-constexpr unsigned kClass3d = 0x0302;
-constexpr unsigned kClassDisplay = 0x0380;      // AMD's Instinct up to MI250
-constexpr unsigned kClassAccelerator = 0x1200;  // and from MI300 on
-constexpr unsigned kClassBridgeOther = 0x0680;
-constexpr unsigned kVendorNvidia = 0x10de;
-constexpr unsigned kVendorAmd = 0x1002;
-// What servers show their console with: of the vendor of GPUs, and none. Rage XL, RV100 and two ES1000.
-constexpr unsigned short kConsoleDisplays[] = {0x4752, 0x5159, 0x515e, 0x5969};
-
-std::string bus_id_of(const PciAttributes& pci) {
-  return fmt::format("{:04x}:{:02x}:{:02x}.{:01x}", pci.domain, pci.bus, pci.dev, pci.func);
-}
-
-const PciAttributes* pci_of(hwloc_obj_t object) {
-  if (object->type == HWLOC_OBJ_PCI_DEVICE) return &object->attr->pcidev;
-  const bool is_pci_bridge = object->type == HWLOC_OBJ_BRIDGE &&
-                             object->attr->bridge.upstream_type == HWLOC_OBJ_BRIDGE_PCI;
-  return is_pci_bridge ? &object->attr->bridge.upstream.pci : nullptr;
-}
-
-std::string info_of(hwloc_obj_t object, const char* name) {
-  const char* value = hwloc_obj_get_info_by_name(object, name);
-  return value == nullptr ? "" : std::string(value).substr(0, kNameBytesMax);
-}
-
-// The operating system's device of one of these types below a PCI device, or null.
-hwloc_obj_t os_device(hwloc_obj_t pci, std::initializer_list<hwloc_obj_osdev_type_t> types) {
-  for (const hwloc_obj_osdev_type_t type : types) {
-    for (hwloc_obj_t child = pci->io_first_child; child != nullptr; child = child->next_sibling) {
-      if (child->type == HWLOC_OBJ_OS_DEVICE && child->attr->osdev.type == type && child->name)
-        return child;
-    }
-  }
-  return nullptr;
-}
-
-bool is_gpu(const PciAttributes& pci) {
-  const unsigned kind = pci.class_id;
-  if (kind == kClass3d) return true;
-  if (pci.vendor_id == kVendorNvidia) return kind == kClassVga;
-  if (pci.vendor_id != kVendorAmd || std::ranges::count(kConsoleDisplays, pci.device_id) > 0)
-    return false;
-  return kind == kClassVga || kind == kClassDisplay || kind == kClassAccelerator;
-}
-
-struct Device {
-  VertexKind kind;
-  std::string name;  // of the operating system; "" where it has none
-};
-
-// What a PCI device is in the graph; nothing for devices that move no data of ours, and for NICs without a driver, such
-// as virtual functions that were handed to a guest.
-std::optional<Device> device_of(hwloc_obj_t object) {
-  if (object->type != HWLOC_OBJ_PCI_DEVICE) return std::nullopt;
-  const PciAttributes& pci = object->attr->pcidev;
-  // hwloc's NVML plugin names NVSwitches, also those whose PCI class cannot be read.
-  if (object->subtype != nullptr && std::string_view(object->subtype) == "NVSwitch") {
-    return Device{VertexKind::kNvswitch, ""};
-  }
-  if (is_gpu(pci)) return Device{VertexKind::kGpu, ""};
-  if (pci.class_id >> 8 == kClassEthernet >> 8) {
-    const hwloc_obj_t port =
-        os_device(object, {HWLOC_OBJ_OSDEV_OPENFABRICS, HWLOC_OBJ_OSDEV_NETWORK});
-    if (port == nullptr) return std::nullopt;
-    return Device{VertexKind::kNic, port->name};
-  }
-  if (pci.class_id == kClassNvme) {
-    const hwloc_obj_t block = os_device(object, {HWLOC_OBJ_OSDEV_BLOCK});
-    return Device{VertexKind::kDrive, block == nullptr ? "" : block->name};
-  }
-  if (pci.class_id == kClassBridgeOther && pci.vendor_id == kVendorNvidia) {
-    return Device{VertexKind::kNvswitch, ""};
-  }
-  return std::nullopt;
-}
 
 class TreeReader {
  public:
@@ -123,6 +47,7 @@ class TreeReader {
     if (facts_.nvml != nullptr) {
       merge_nvml(*facts_.nvml, !has_nvlinks_, found_);
       has_nvlinks_ = has_nvlinks_ || facts_.nvml->tells_nvlinks;
+      keep_narrowest();
     }
     drop_lonely_nvswitches();
     connect_nics();
@@ -134,6 +59,8 @@ class TreeReader {
   // What is known of a chain of PCIe links.
   struct Lanes {
     double bytes_per_s = std::numeric_limits<double>::infinity();
+    double top_bytes_per_s = bytes_per_s;  // at the highest speeds, where they are told
+    bool is_top_told = true;
     int width = 0;
     int full_width = 0;
   };
@@ -225,7 +152,13 @@ class TreeReader {
     std::optional<PciLanes> told;
     if (facts_.lanes) told = facts_.lanes(bus_id_of(*pci));
     const double bytes_per_s = told ? told->bytes_per_s : pci->linkspeed * 1e9;
-    if (bytes_per_s > 0) lanes.bytes_per_s = std::min(lanes.bytes_per_s, bytes_per_s);
+    const bool is_top_told = told && told->top_bytes_per_s > 0;
+    const double top = is_top_told ? told->top_bytes_per_s : bytes_per_s;
+    if (bytes_per_s > 0) {
+      lanes.bytes_per_s = std::min(lanes.bytes_per_s, bytes_per_s);
+      lanes.top_bytes_per_s = std::min(lanes.top_bytes_per_s, top);
+      lanes.is_top_told = lanes.is_top_told && is_top_told;
+    }
     const auto least = [](int a, int b) {
       return a > 0 && b > 0 ? std::min(a, b) : std::max(a, b);
     };
@@ -244,6 +177,28 @@ class TreeReader {
     }
     found_.parts.connect(above, below, edge);
     found_.parts.vertices[below].numa_node = found_.parts.vertices[above].numa_node;
+  }
+
+  // An idle GPU slows its link down, so what the link can do counts.
+  void connect_gpu(VertexIndex above, VertexIndex gpu, Lanes lanes) {
+    constexpr double kIdleBytesPerS = 4.01e9;  // 16 lanes at 2.5 GT/s
+    if (lanes.is_top_told)
+      top_of_gpu_.emplace(gpu, lanes.top_bytes_per_s);
+    else if (lanes.top_bytes_per_s < kIdleBytesPerS)
+      ++slow_gpus_;
+    lanes.bytes_per_s = lanes.top_bytes_per_s;
+    connect_pcie(above, gpu, lanes);
+  }
+
+  // NVML tells of the GPU and its slot, but not of bridges above that are slower.
+  void keep_narrowest() {
+    for (Edge& edge : found_.parts.edges) {
+      if (edge.kind != LinkKind::kPcie) continue;
+      for (const VertexIndex end : {edge.from, edge.to}) {
+        const auto top = top_of_gpu_.find(end);
+        if (top != top_of_gpu_.end()) edge.bytes_per_s = std::min(edge.bytes_per_s, top->second);
+      }
+    }
   }
 
   // Everything below `object`, which hangs on `above` by `lanes`.
@@ -273,18 +228,22 @@ class TreeReader {
 
   void add_device(hwloc_obj_t object, const Device& device, VertexIndex above, const Lanes& lanes) {
     const PciAttributes& pci = object->attr->pcidev;
-    std::string name = device.name;
+    // A name that a vertex of ours may have, or that no vertex may have, is given up for the kind and the address.
+    std::string name(first_characters(device.name, kNameBytesMax));
+    if (is_own_name(name) || name.find('/') != std::string::npos) name.clear();
     if (device.kind == VertexKind::kGpu) name = fmt::format("gpu{}", gpus_++);
     if (device.kind == VertexKind::kNvswitch) name = "nvswitch";
-    if (name.empty() || names_.contains(name))
+    if (name.empty() || !names_.insert(name).second)
       name = fmt::format("{}-{}", kind_name(device.kind), bus_id_of(pci));
-    names_.emplace(name, above);
-    const VertexIndex vertex = add_vertex(device.kind, name.substr(0, kNameBytesMax), &pci);
+    const VertexIndex vertex = add_vertex(device.kind, name, &pci);
     found_.parts.vertices[vertex].model = info_of(object, "PCIDevice");
     vertex_of_.emplace(object, vertex);
     above_.emplace(vertex, above);
-    if (device.kind != VertexKind::kNvswitch) connect_pcie(above, vertex, lanes);
-    if (device.kind == VertexKind::kNic) nics_.push_back({vertex, object, lanes});
+    if (device.kind == VertexKind::kGpu)
+      connect_gpu(above, vertex, lanes);
+    else if (device.kind != VertexKind::kNvswitch)
+      connect_pcie(above, vertex, lanes);
+    if (device.kind == VertexKind::kNic) nics_.push_back({vertex, object, device.name});
   }
 
   // NVLinks as hwloc's NVML plugin found them: MB/s from one object to another.
@@ -354,7 +313,7 @@ class TreeReader {
   struct Nic {
     VertexIndex vertex;
     hwloc_obj_t object;
-    Lanes lanes;
+    std::string device;  // of the operating system
   };
 
   void connect_nics() {
@@ -363,7 +322,7 @@ class TreeReader {
     for (const Nic& nic : nics_) {
       const std::string name = found_.parts.vertices[nic.vertex].name;
       std::optional<PortState> port;
-      if (facts_.port) port = facts_.port(name);
+      if (facts_.port) port = facts_.port(nic.device);
       if (port && !port->is_up) {
         note("sysfs", fmt::format("{} is down and has no link to the network", name));
         continue;
@@ -379,6 +338,15 @@ class TreeReader {
     }
   }
 
+  // The PCIe link that walk() laid, with what NVML corrected.
+  Edge link_between(VertexIndex above, VertexIndex below) const {
+    const auto found = std::ranges::find_if(found_.parts.edges, [&](const Edge& edge) {
+      return edge.kind == LinkKind::kPcie && edge.from == above && edge.to == below;
+    });
+    CD_CHECK(found != found_.parts.edges.end(), "no link from {} to {}", above, below);
+    return *found;
+  }
+
   // To the GPUs under the same switch, where peer traffic need not pass the CPU.
   void connect_directly(const Nic& nic) {
     if (os_device(nic.object, {HWLOC_OBJ_OSDEV_OPENFABRICS}) == nullptr) return;
@@ -386,14 +354,18 @@ class TreeReader {
     if (kind(above) != VertexKind::kPcieSwitch) return;
     for (const auto& [gpu, parent] : above_) {
       if (parent != above || kind(gpu) != VertexKind::kGpu) continue;
-      Edge edge = nic.lanes.bytes_per_s < std::numeric_limits<double>::infinity()
-                    ? plain_link(LinkKind::kNicDirect, nic.lanes.bytes_per_s)
-                    : assumed(LinkKind::kNicDirect, kAssumedLinkBytesPerS);
+      const Edge to_nic = link_between(above, nic.vertex);
+      const Edge to_gpu = link_between(above, gpu);
+      const Edge& narrowest = to_gpu.bytes_per_s < to_nic.bytes_per_s ? to_gpu : to_nic;
+      Edge edge = plain_link(LinkKind::kNicDirect, narrowest.bytes_per_s);
+      edge.is_assumed = narrowest.is_assumed;
       found_.parts.connect(nic.vertex, gpu, edge);
     }
   }
 
   void say_what_is_missing() {
+    // What sysfs was not asked for, hwloc is what did not tell it.
+    const char* const kernel = facts_.lanes || facts_.port ? "sysfs" : "hwloc";
     if (unplaced_bridges_ > 0) {
       note("hwloc",
            fmt::format("{} PCIe host bridges belong to no NUMA node in particular; they are placed "
@@ -401,13 +373,19 @@ class TreeReader {
                        unplaced_bridges_));
     }
     if (unknown_lanes_ > 0) {
-      note("sysfs",
+      note(kernel,
            fmt::format("{} PCIe links tell no speed, as in virtual machines; {:g} GB/s are assumed",
                        unknown_lanes_,
                        kAssumedLinkBytesPerS / 1e9));
     }
+    if (slow_gpus_ > 0 && (facts_.nvml == nullptr || facts_.nvml->gpus.empty())) {
+      note(kernel,
+           fmt::format("the PCIe links of {} GPUs tell 4 GB/s or less, as links of idle GPUs do at "
+                       "generation 1; look again while they work, or correct it in a file",
+                       slow_gpus_));
+    }
     if (!unknown_ports_.empty()) {
-      note("sysfs",
+      note(kernel,
            fmt::format("the speed of {} is not told; {:g} Gb/s are assumed",
                        fmt::join(unknown_ports_, ", "),
                        kAssumedNetworkBytesPerS * 8 / 1e9));
@@ -419,7 +397,7 @@ class TreeReader {
            fmt::format("{} NVSwitches have no known links and are left out", dropped_nvswitches_));
     }
     if (gpus_ > 0 && !nics_.empty() && !facts_.has_gpu_peer_memory) {
-      note("sysfs",
+      note(kernel,
            facts_.port
                ? "nvidia_peermem is not loaded, so NICs are taken not to access GPU memory; load "
                  "it for NIC-direct"
@@ -433,11 +411,13 @@ class TreeReader {
   std::map<unsigned, VertexIndex> cpu_of_node_;
   std::map<hwloc_obj_t, VertexIndex> vertex_of_;
   std::map<VertexIndex, VertexIndex> above_;  // of devices: what they hang on
-  std::map<std::string, VertexIndex> names_;
+  std::set<std::string> names_;               // of devices
   std::vector<Nic> nics_;
+  std::map<VertexIndex, double> top_of_gpu_;  // bytes/s of the chain to it, at the highest speeds
   std::vector<std::string> unknown_ports_;
   int switches_ = 0;
   int gpus_ = 0;
+  int slow_gpus_ = 0;
   int unplaced_bridges_ = 0;
   int unknown_lanes_ = 0;
   int dropped_nvswitches_ = 0;

@@ -6,6 +6,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/text_cut.hpp"
+
 namespace crossdock {
 namespace {
 
@@ -60,7 +62,7 @@ Result<Json> parse_strict_json(std::string_view text, std::string_view what, int
           kCode,
           "{} is not JSON: {}",
           what,
-          words.substr(prefix == std::string_view::npos ? 0 : prefix + 2).substr(0, 200));
+          first_characters(words.substr(prefix == std::string_view::npos ? 0 : prefix + 2), 200));
     }
   }
   return make_error(kCode, "{} cannot be read: {}", what, watch.problem);

@@ -10,6 +10,8 @@
 
 #include <fmt/ranges.h>
 
+#include "base/text_cut.hpp"
+
 namespace crossdock {
 namespace {
 
@@ -367,7 +369,7 @@ class MatrixReader {
       words.push_back(line.words[i].text);
     }
     matrix_.devices[place->second].model =
-        fmt::format("{}", fmt::join(words, " ")).substr(0, kShownBytesMax * 2);
+        first_characters(fmt::format("{}", fmt::join(words, " ")), kShownBytesMax * 2);
   }
 
   // "NIC0: mlx5_0".

@@ -14,6 +14,9 @@ namespace {
 
 constexpr unsigned kVendorNvidia = 0x10de;
 constexpr unsigned kVendorIbm = 0x1014;
+// The smaller of two numbers of lanes, of which 0 is not told.
+int least_told(int a, int b) { return a > 0 && b > 0 ? std::min(a, b) : std::max(a, b); }
+
 constexpr double kUnknownNvlinkBytesPerS = 25e9;  // V100, A100 and H100
 
 class NvmlMerger {
@@ -82,11 +85,12 @@ class NvmlMerger {
   }
 
   static void set_lanes(const NvmlGpu& gpu, Edge& edge) {
-    const int lanes = gpu.lanes > 0 ? gpu.lanes : edge.width;
+    // A link that leads through bridges is as narrow as its narrowest piece, which need not be the GPU's own.
+    const int lanes = least_told(gpu.lanes, edge.width);
     if (gpu.pcie_generation == 0 || lanes == 0) return;
     edge.bytes_per_s = pcie_bytes_per_s(pcie_transfers_per_s(gpu.pcie_generation), lanes);
     edge.width = lanes;
-    if (gpu.full_lanes > 0) edge.full_width = gpu.full_lanes;
+    edge.full_width = least_told(gpu.full_lanes, edge.full_width);
     edge.is_assumed = false;
   }
 

@@ -1,6 +1,7 @@
 // See pci_link_files.hpp.
 #include "topology/pci_link_files.hpp"
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 
@@ -44,6 +45,9 @@ std::optional<PciLanes> read_pci_lanes(const std::string& sysfs, const std::stri
   PciLanes lanes;
   lanes.width = *width;
   lanes.bytes_per_s = pcie_bytes_per_s(*gigatransfers * 1e9, *width);
+  const double top = read_value<double>(folder + "max_link_speed").value_or(0);
+  if (top > 0)
+    lanes.top_bytes_per_s = pcie_bytes_per_s(std::max(top, *gigatransfers) * 1e9, *width);
   const int full_width = read_value<int>(folder + "max_link_width").value_or(0);
   lanes.full_width = full_width > 0 && full_width <= 32 ? full_width : 0;
   return lanes;
@@ -62,7 +66,10 @@ std::optional<PortState> read_port(const std::string& sysfs, const std::string& 
   }
   const std::string net = sysfs + "/class/net/" + device + "/";
   if (!exists(net)) return std::nullopt;
-  state.is_up = read_value<std::string>(net + "operstate").value_or("") == "up";
+  // A driver that does not keep the state leaves it "unknown", which by the kernel's operstates.rst is to be used; an
+  // interface that was taken down is "down" nevertheless.
+  const std::string phase = read_value<std::string>(net + "operstate").value_or("");
+  state.is_up = phase == "up" || phase == "unknown";
   const double megabits =
       read_value<double>(net + "speed").value_or(0);  // -1 where a driver does not know
   if (megabits > 0) state.bytes_per_s = gigabits_per_s(megabits / 1000);

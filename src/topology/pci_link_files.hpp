@@ -8,6 +8,8 @@ namespace crossdock {
 
 struct PciLanes {
   double bytes_per_s = 0;  // at the width and speed in use
+  double top_bytes_per_s =
+      0;  // at the width in use and the highest speed of this end; 0 where not told
   int width = 0;
   int full_width = 0;  // the most that this end can do
 };
@@ -17,7 +19,7 @@ struct PciLanes {
 std::optional<PciLanes> read_pci_lanes(const std::string& sysfs, const std::string& bus_id);
 
 struct PortState {
-  bool is_up = false;
+  bool is_up = false;      // or of a driver that does not tell, as some of bonds and tunnels
   double bytes_per_s = 0;  // 0 where the kernel does not say
 };
 

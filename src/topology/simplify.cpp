@@ -5,6 +5,7 @@
 #include <numeric>
 #include <unordered_set>
 
+#include "base/text_cut.hpp"
 #include "topology/graph.hpp"
 
 namespace crossdock {
@@ -91,7 +92,7 @@ Status check_vertices(std::span<const Vertex> vertices) {
       return make_error(kCode,
                         "a {} cannot be called '{}': names have 1 to {} bytes and no '/'",
                         kind_name(vertex.kind),
-                        vertex.name.substr(0, kNameBytesMax),
+                        first_characters(vertex.name, kNameBytesMax),
                         kNameBytesMax);
     }
     if (!names.insert(vertex.name).second) {

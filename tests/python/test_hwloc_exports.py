@@ -21,7 +21,7 @@ SOURCES = Path("/etc/apt/sources.list.d/debian.sources")
 
 # GPUs cannot be told from displays of a server's console by a rule as short as the other two.
 GPUS = {
-    "24em64t-2n6c2t-pci.xml": 4,
+    "24em64t-2n6c2t-pci.xml": 3,
     "32em64t-2n8c2t-pci-normalio.xml": 4,
     "32em64t-2n8c2t-pci-wholeio.xml": 4,
     "64intel64-3g2n+2n-irregulargroups+pci.xml": 2,

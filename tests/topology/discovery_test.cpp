@@ -148,6 +148,9 @@ TEST_F(SysfsFolder, TellsLanes) {
   EXPECT_EQ(lanes.width, 8);
   EXPECT_EQ(lanes.full_width, 16);
   EXPECT_NEAR(lanes.bytes_per_s, 15.754e9, 1e6);
+  EXPECT_EQ(lanes.top_bytes_per_s, 0);
+  put(folder + "max_link_speed", "32.0 GT/s PCIe");
+  EXPECT_NEAR(read_pci_lanes(root(), "0000:07:00.0")->top_bytes_per_s, 31.508e9, 1e6);
   EXPECT_FALSE(read_pci_lanes(root(), "0000:08:00.0"));
   put(folder + "current_link_speed", "Unknown");
   EXPECT_FALSE(read_pci_lanes(root(), "0000:07:00.0"));
@@ -164,12 +167,14 @@ TEST_F(SysfsFolder, TellsPorts) {
   put("class/net/eth0/operstate", "up");
   put("class/net/eth0/speed", "25000");
   put("class/net/eth1/operstate", "down");
+  put("class/net/bond0/operstate", "unknown");
   put("class/net/eth2/operstate", "up");
   put("class/net/eth2/speed", "-1");
   EXPECT_DOUBLE_EQ(read_port(root(), "mlx5_0")->bytes_per_s, 25e9);
   EXPECT_FALSE(read_port(root(), "mlx5_1")->is_up);
   EXPECT_DOUBLE_EQ(read_port(root(), "eth0")->bytes_per_s, 3.125e9);
   EXPECT_FALSE(read_port(root(), "eth1")->is_up);
+  EXPECT_TRUE(read_port(root(), "bond0")->is_up);  // its driver does not tell, and it is used
   EXPECT_EQ(read_port(root(), "eth2")->bytes_per_s, 0);
   EXPECT_FALSE(read_port(root(), "eth3"));
   EXPECT_FALSE(has_gpu_peer_memory(root()));

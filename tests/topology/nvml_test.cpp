@@ -230,6 +230,16 @@ TEST(Nvml, IdleLinksHaveTheSpeedTheyCanHave) {
   EXPECT_EQ(found.edge("cpu0", "gpu2")->full_width, 16);
 }
 
+TEST(Nvml, AChainOfLinksStaysAsNarrowAsItsNarrowest) {
+  FakeMachine fake = like_dgx_a100();
+  Discovery found = idle_gpus(8);
+  for (Edge& edge : found.parts.edges) edge.width = edge.full_width = 8;
+  const Found told = merged(fake, std::move(found));
+  EXPECT_EQ(told.edge("cpu0", "gpu1")->width, 8);
+  EXPECT_EQ(told.edge("cpu0", "gpu1")->full_width, 8);
+  EXPECT_NEAR(told.edge("cpu0", "gpu1")->bytes_per_s, 15.75e9, 1e8);
+}
+
 TEST(Nvml, OneGpuThatFailsIsLeftToItself) {
   FakeMachine fake = like_dgx_1v();
   fake.failures[{"pci", 3}] = kGpuIsLost;

@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "base/result.hpp"
+#include "base/text_cut.hpp"
 
 namespace crossdock {
 namespace {
@@ -217,7 +218,7 @@ Status check_message(const Hold& message, const ServerShape& shape) {
   CD_TRY(check_id("Hold.endpoint", held.endpoint.value));
   if (held.vertex.empty() || is_managed_vertex(shape, held.vertex)) return {};
   return malformed("Hold.vertex is '{}', which is no CPU or GPU of this server",
-                   std::string_view(held.vertex).substr(0, kNameBytesMax));
+                   first_characters(held.vertex, kNameBytesMax));
 }
 
 Status check_planned(std::string_view field,
@@ -262,7 +263,7 @@ Status check_placed(const PlacedVertex& placed, const ServerShape& shape) {
 Status check_table(const NamedTable& named, const ServerShape& shape) {
   if (!is_managed_vertex(shape, named.vertex)) {
     return malformed("Apply.tables.vertex is '{}', which is no CPU or GPU of this server",
-                     std::string_view(named.vertex).substr(0, kNameBytesMax));
+                     first_characters(named.vertex, kNameBytesMax));
   }
   for (const ForwardingTable::Entry& entry : named.table.entries()) {
     const bool is_own = entry.destination.structure == DestinationKey::kOwnServer;
