@@ -10,6 +10,7 @@
 
 #include <grpcpp/generic/generic_stub.h>
 
+#include "control/protocol/check.hpp"
 #include "control/rpc/grpc_bytes.hpp"
 #include "control/rpc/grpc_channel.hpp"
 #include "control/rpc/live_calls.hpp"
@@ -34,11 +35,12 @@ class Attendance final : public grpc::ClientBidiReactor<grpc::ByteBuffer, grpc::
   struct Listener {
     virtual ~Listener() = default;
     virtual void on_received(const Attendance* from, std::vector<ControllerMessage> messages) = 0;
-    virtual void on_ended(const Attendance* from, Error error) = 0;
+    // `is_refused`: what was said is not to be said again, since it is too large or not understood.
+    virtual void on_ended(const Attendance* from, Error error, bool is_refused) = 0;
   };
 
   Attendance(const ClientSettings& settings, Listener& listener, LiveCalls& calls)
-      : live_(calls), settings_(settings), listener_(listener) {
+      : live_(calls), settings_(settings), listener_(listener), queue_(settings.message_bytes_max) {
     add_token(settings_, context_);
   }
 
@@ -114,7 +116,10 @@ class Attendance final : public grpc::ClientBidiReactor<grpc::ByteBuffer, grpc::
     } else if (!status.ok()) {
       error = error_of(status, context_, settings_);
     }
-    listener_.on_ended(this, std::move(error));
+    // Who implements nothing of ours is no controller, whose refusal would count.
+    const bool is_refused = !broken.has_value() && error.code == ErrorCode::kMalformedMessage &&
+                            status.error_code() != grpc::StatusCode::UNIMPLEMENTED;
+    listener_.on_ended(this, std::move(error), is_refused);
     const auto last = std::move(self_);
   }
 
@@ -184,22 +189,28 @@ class AgentLink::Keeper final : public Attendance::Listener {
 
  private:
   void on_received(const Attendance* from, std::vector<ControllerMessage> messages) override {
-    drive([&] {
-      if (from != stream_.get()) return;
-      for (ControllerMessage& message : messages) {
-        if (const auto* welcome = std::get_if<Welcome>(&message)) {
-          ++joins_;
-          backoff_s_ = kBackoffFirstS;
-          tick_s_ = std::clamp(welcome->heartbeat_s / 10, kTickLeastS, kTickMostS);
-        }
-        agent_.on_message(std::move(message), now_s());
-      }
-    });
+    // Each by itself, and its answer sent: a host may take long to open a channel, and silence costs all others.
+    for (ControllerMessage& message : messages) {
+      drive([&] {
+        if (from == stream_.get()) receive(std::move(message));
+      });
+    }
   }
 
-  void on_ended(const Attendance* from, Error error) override {
+  void receive(ControllerMessage message) {
+    if (const auto* welcome = std::get_if<Welcome>(&message)) {
+      ++joins_;
+      backoff_s_ = kBackoffFirstS;
+      tick_s_ = std::clamp(welcome->heartbeat_s / 10, kTickLeastS, kTickMostS);
+    }
+    agent_.on_message(std::move(message), now_s());
+  }
+
+  void on_ended(const Attendance* from, Error error, bool is_refused) override {
     drive([&] {
       if (from != stream_.get()) return;
+      // The report of what it holds would be refused for ever. So it holds nothing from now on.
+      if (is_refused && !agent_.is_joined()) agent_.on_message(Leave{sendable(error)}, now_s());
       if (!is_refused_) trouble_ = std::move(error);
       agent_.on_link_closed(now_s());
       stream_ = nullptr;

@@ -24,6 +24,11 @@ constexpr double kBackoffMostS = 1.0;
 constexpr double kLongestS = 1e6;  // of a deadline: longer is as good as none
 constexpr auto kPollInterval = std::chrono::milliseconds(50);
 
+// A span that clocks can count: what is no number is none, and too long is as good as for ever.
+std::chrono::duration<double> span_of(double seconds) {
+  return std::chrono::duration<double>(seconds > 0 ? std::min(seconds, kLongestS) : 0);
+}
+
 double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
@@ -62,10 +67,9 @@ class ControlClient::State {
     attempt->kind = request.index();
     attempt->answer = std::move(answer);
     attempt->sent = buffer_of(encode_request(request));
-    const auto within = std::chrono::duration<double>(std::min(within_s, kLongestS));
     attempt->context.set_deadline(
         std::chrono::system_clock::now() +
-        std::chrono::duration_cast<std::chrono::system_clock::duration>(within));
+        std::chrono::duration_cast<std::chrono::system_clock::duration>(span_of(within_s)));
     add_token(settings_, attempt->context);
     Ticket ticket = 0;
     {
@@ -166,9 +170,14 @@ struct Waiting {
 
   template <class Condition>
   void wait_until(Clock::time_point until, const Condition& is_interrupted) {
-    std::unique_lock held(mutex);
-    while (!reply.has_value() && Clock::now() < until && !is_interrupted()) {
-      arrived.wait_until(held, std::min(until, Clock::now() + kPollInterval));
+    // Asked without the lock: it may wait for a lock of its own, whose holder waits for the answer to be put here.
+    while (Clock::now() < until && !is_interrupted()) {
+      std::unique_lock held(mutex);
+      if (arrived.wait_until(held, std::min(until, Clock::now() + kPollInterval), [this] {
+            return reply.has_value();
+          })) {
+        return;
+      }
     }
   }
 };
@@ -181,8 +190,7 @@ Result<Reply> ControlClient::call(const Request& request,
   const auto start = Clock::now();
   const auto interrupted = [&] { return is_interrupted && is_interrupted(); };
   const auto until = [&](double seconds) {
-    return Clock::now() + std::chrono::duration_cast<Clock::duration>(
-                              std::chrono::duration<double>(std::min(seconds, kLongestS)));
+    return Clock::now() + std::chrono::duration_cast<Clock::duration>(span_of(seconds));
   };
   std::minstd_rand random(std::random_device{}());
   double backoff_s = kBackoffFirstS;
@@ -209,7 +217,7 @@ Result<Reply> ControlClient::call(const Request& request,
     if (error->code != ErrorCode::kControllerUnreachable) return *error;
     const double pause_s = backoff_s * std::uniform_real_distribution<double>(0.5, 1.5)(random);
     backoff_s = std::min(2 * backoff_s, kBackoffMostS);
-    if (seconds_since(start) + pause_s >= within_s)
+    if (!(seconds_since(start) + pause_s < within_s))
       return out_of_time(*error, seconds_since(start));
     Waiting pause;
     pause.wait_until(until(pause_s), interrupted);

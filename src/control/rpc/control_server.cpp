@@ -29,6 +29,9 @@ using grpc::CallbackServerContext;
 
 constexpr auto kShutdownGrace = std::chrono::milliseconds(200);
 constexpr int kPingIntervalMinMs = 2'000;  // agents ping every ten seconds
+// A caller whose machine is gone is noticed within their sum, whether or not a call is under way.
+constexpr int kPingAfterMs = 30'000;
+constexpr int kPingWithinMs = 10'000;
 
 Status check_token(const CallbackServerContext& context, const std::string& token) {
   if (token.empty()) return {};
@@ -71,13 +74,9 @@ class RequestReactor final : public grpc::ServerUnaryReactor {
     const auto self = self_;
     const RequestTarget::Ticket ticket = target.ask(
         std::move(request), seconds_left(context_), [self](Reply reply) { self->answer(reply); });
-    {
-      const std::lock_guard held(mutex_);
-      target_ = &target;
-      ticket_ = ticket;
-      if (!is_cancelled_) return;
-    }
-    target.abandon(ticket);
+    const std::lock_guard held(mutex_);
+    target_ = &target;
+    ticket_ = ticket;
   }
 
   void fail(const Error& error) {
@@ -102,11 +101,11 @@ class RequestReactor final : public grpc::ServerUnaryReactor {
     return !std::exchange(is_finished_, true);
   }
 
+  // Not before the method has returned, and so after ask().
   void OnCancel() override {
     RequestTarget* target = nullptr;
     {
       const std::lock_guard held(mutex_);
-      is_cancelled_ = true;
       if (is_finished_) return;
       is_finished_ = true;
       target = target_;
@@ -129,7 +128,6 @@ class RequestReactor final : public grpc::ServerUnaryReactor {
   RequestTarget* target_ = nullptr;
   RequestTarget::Ticket ticket_ = 0;
   bool is_finished_ = false;
-  bool is_cancelled_ = false;
 };
 
 template <class Base>
@@ -197,8 +195,11 @@ class ControlService final : public RawMethods<pb::Control::Service> {
 class AttendReactor final : public grpc::ServerBidiReactor<ByteBuffer, ByteBuffer>,
                             public AgentConnection {
  public:
-  AttendReactor(CallbackServerContext& context, ControllerHost& host, LiveCalls& calls)
-      : context_(context), host_(host), calls_(calls) {
+  AttendReactor(CallbackServerContext& context,
+                ControllerHost& host,
+                LiveCalls& calls,
+                int64_t message_bytes_max)
+      : context_(context), host_(host), calls_(calls), queue_(message_bytes_max) {
     calls_.begin();
   }
 
@@ -210,8 +211,8 @@ class AttendReactor final : public grpc::ServerBidiReactor<ByteBuffer, ByteBuffe
 
   void refuse(const std::shared_ptr<AttendReactor>& self, const Error& error) {
     self_ = self;
-    tell(context_, error);
-    Finish(status_of(error));
+    // By the queue, which ends once: the caller may cancel at the same time.
+    end_with(error);
   }
 
   bool put(ControllerMessage message) override { return queue_.put(std::move(message)); }
@@ -311,12 +312,16 @@ class AttendReactor final : public grpc::ServerBidiReactor<ByteBuffer, ByteBuffe
 class AttendanceService final
     : public pb::Attendance::WithRawCallbackMethod_Attend<pb::Attendance::Service> {
  public:
-  AttendanceService(ControllerHost& host, std::string token, LiveCalls& calls)
-      : host_(host), token_(std::move(token)), calls_(calls) {}
+  AttendanceService(ControllerHost& host, const ServerSettings& settings, LiveCalls& calls)
+      : host_(host),
+        token_(settings.security.token),
+        message_bytes_max_(settings.message_bytes_max),
+        calls_(calls) {}
 
  private:
   grpc::ServerBidiReactor<ByteBuffer, ByteBuffer>* Attend(CallbackServerContext* context) override {
-    const auto reactor = std::make_shared<AttendReactor>(*context, host_, calls_);
+    const auto reactor =
+        std::make_shared<AttendReactor>(*context, host_, calls_, message_bytes_max_);
     const crossdock::Status allowed = check_token(*context, token_);
     if (allowed.ok()) {
       reactor->begin(reactor);
@@ -328,6 +333,7 @@ class AttendanceService final
 
   ControllerHost& host_;
   const std::string token_;
+  const int64_t message_bytes_max_;
   LiveCalls& calls_;
 };
 
@@ -357,7 +363,7 @@ class ControlServer::State {
     builder.AddListeningPort(settings.listen, credentials_of(settings.security), &port);
     builder.RegisterService(control_.get());
     if (host != nullptr) {
-      attendance_ = std::make_unique<AttendanceService>(*host, token, calls_);
+      attendance_ = std::make_unique<AttendanceService>(*host, settings, calls_);
       builder.RegisterService(attendance_.get());
     }
     builder.SetMaxReceiveMessageSize(static_cast<int>(settings.message_bytes_max));
@@ -369,6 +375,10 @@ class ControlServer::State {
     builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
     builder.AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS,
                                kPingIntervalMinMs);
+    builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, kPingAfterMs);
+    builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, kPingWithinMs);
+    builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
+    builder.AddChannelArgument(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);  // any number
     server_ = builder.BuildAndStart();
     if (server_ == nullptr || (port == 0 && !settings.listen.starts_with("unix:"))) {
       return make_error(

@@ -17,7 +17,7 @@ namespace crossdock {
 class ControlServer {
  public:
   // For a controller; `host` must outlive the server. Errors of check(ServerSettings); kControllerUnreachable when the
-  // address cannot be listened on; kNotAllowed when certificate and key are no good.
+  // address cannot be listened on, or certificate and key are no good.
   static Result<std::unique_ptr<ControlServer>> start(ServerSettings settings,
                                                       ControllerHost& host);
   // For an agent: without Attendance.

@@ -19,6 +19,9 @@ namespace crossdock {
 // What a wire message may hold in bytes unless settings say otherwise. A channel among 65,536 endpoints takes 2.1 MB.
 inline constexpr int64_t kMessageBytesDefault = int64_t{64} << 20;
 
+// Of a batch. Ours have 256 KiB unless a message is larger, and a message takes four bytes at least.
+inline constexpr uint64_t kBatchMessagesMax = 131'072;
+
 // In the order of Request's alternatives.
 inline constexpr std::string_view kMethodPaths[] = {
     "/crossdock.control.v1.Control/CreateEndpoint",

@@ -1,6 +1,8 @@
 // Channels and their errors.
 #include "control/rpc/grpc_channel.hpp"
 
+#include <optional>
+
 #include <grpcpp/create_channel.h>
 #include <grpcpp/security/credentials.h>
 #include <grpcpp/support/channel_arguments.h>
@@ -14,22 +16,26 @@ constexpr int kReconnectFirstMs = 100;
 constexpr int kReconnectMostMs = 2'000;
 constexpr int kPingAfterMs = 10'000;
 constexpr int kPingWithinMs = 10'000;
+// The text of an error is metadata, in which each byte beyond ASCII takes three.
+constexpr int kMetadataBytesMax = 64 << 10;
+// What gRPC says of a message above the limit; a server that is short of memory gives the same status.
+constexpr std::string_view kTooLarge = "larger than max";
 
 std::shared_ptr<grpc::ChannelCredentials> credentials_of(const ClientSecurity& security) {
   if (!security.uses_tls) return grpc::InsecureChannelCredentials();
   return grpc::SslCredentials({security.ca_pem, security.key_pem, security.certificate_pem});
 }
 
-// What the other side put beside the status; kInternal if it put nothing that we know.
-ErrorCode told_code(const grpc::ClientContext& context) {
+// What the other side put beside the status; none if it put nothing that we know.
+std::optional<ErrorCode> told_code(const grpc::ClientContext& context) {
   const auto& metadata = context.GetServerTrailingMetadata();
   const auto found = metadata.find(kErrorKey);
-  if (found == metadata.end()) return ErrorCode::kInternal;
+  if (found == metadata.end()) return std::nullopt;
   const std::string_view text(found->second.data(), found->second.size());
   for (const ErrorInfo& info : error_table()) {
     if (code_text(info.code) == text) return info.code;
   }
-  return ErrorCode::kInternal;
+  return std::nullopt;
 }
 
 }  // namespace
@@ -44,6 +50,7 @@ std::shared_ptr<grpc::Channel> make_channel(const ClientSettings& settings) {
   arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, kReconnectMostMs);
   arguments.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS, kPingAfterMs);
   arguments.SetInt(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, kPingWithinMs);
+  arguments.SetInt(GRPC_ARG_MAX_METADATA_SIZE, kMetadataBytesMax);
   // Its own socket, although another channel of the process may lead to the same address.
   arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
   arguments.SetInt(GRPC_ARG_ENABLE_RETRIES, 0);  // ours know request ids
@@ -60,8 +67,8 @@ void add_token(const ClientSettings& settings, grpc::ClientContext& context) {
 Error error_of(const grpc::Status& status,
                const grpc::ClientContext& context,
                const ClientSettings& settings) {
-  const ErrorCode told = told_code(context);
-  if (told != ErrorCode::kInternal) return {told, status.error_message()};
+  const std::optional<ErrorCode> told = told_code(context);
+  if (told.has_value()) return {*told, status.error_message()};
   const std::string& address = settings.address;
   const std::string& text = status.error_message();
   switch (status.error_code()) {
@@ -77,6 +84,12 @@ Error error_of(const grpc::Status& status,
     case grpc::StatusCode::PERMISSION_DENIED:
       return make_error(ErrorCode::kNotAllowed, "{} refuses the call: {}", address, text);
     case grpc::StatusCode::RESOURCE_EXHAUSTED:
+      if (text.find(kTooLarge) == std::string::npos) {
+        return make_error(ErrorCode::kControllerUnreachable,
+                          "{} has no room for the call now: {}",
+                          address,
+                          text);
+      }
       return make_error(ErrorCode::kMalformedMessage,
                         "a message to or from {} is above the limit: {}\n"
                         "  limits   --message-limit of both sides",

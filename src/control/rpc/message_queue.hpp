@@ -1,27 +1,32 @@
 // Messages that wait to be written to one connection: bounded, in order, and joined into one wire message for all that
-// wait while the one before is written.
+// wait while the one before is written. A wire message above the size of a batch holds a single message.
 //
 // Any thread puts; at most one at a time has the turn to write, which it takes with begin() and keeps until advance()
 // says that there is nothing more. Encoding is done by whoever has the turn, outside of the lock.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <deque>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <utility>
-#include <vector>
 
 #include "control/rpc/control_wire.hpp"
 
 namespace crossdock {
 
-inline constexpr size_t kQueuedMessagesMax = 131'072;     // that wait for one connection
-inline constexpr size_t kBatchBytes = size_t{256} << 10;  // a batch that has reached it is sent
+inline constexpr size_t kQueuedMessagesMax = 131'072;       // that wait for one connection
+inline constexpr int64_t kBatchBytes = int64_t{256} << 10;  // that messages are joined up to
 
 template <class Message>
 class MessageQueue {
  public:
+  // `message_bytes_max` is what a wire message may hold, where that is less than a batch.
+  explicit MessageQueue(int64_t message_bytes_max)
+      : batch_bytes_(static_cast<size_t>(std::min(kBatchBytes, message_bytes_max))) {}
+
   enum class Next : uint8_t {
     kNothing,  // the turn is given back, or was not to be had
     kWrite,    // `bytes` are to be written, then advance() is to be called
@@ -41,7 +46,9 @@ class MessageQueue {
   void end(bool at_once) {
     const std::lock_guard held(mutex_);
     is_ended_ = true;
-    if (at_once) waiting_.clear();
+    if (!at_once) return;
+    is_cut_ = true;
+    waiting_.clear();
   }
 
   Next begin(std::string& bytes) {
@@ -54,11 +61,13 @@ class MessageQueue {
   }
 
   Next advance(std::string& bytes) {
-    std::vector<Message> taken;
     bytes.clear();
-    while (bytes.size() < kBatchBytes) {
+    bytes.swap(carried_);
+    while (true) {
+      std::optional<Message> taken;
       {
         const std::lock_guard held(mutex_);
+        if (is_cut_) bytes.clear();
         if (waiting_.empty()) {
           if (!bytes.empty()) return Next::kWrite;
           is_writing_ = false;
@@ -66,26 +75,28 @@ class MessageQueue {
           is_finished_ = true;
           return Next::kFinish;
         }
-        const size_t count = std::min<size_t>(waiting_.size(), kTakenAtOnce);
-        taken.clear();
-        for (size_t i = 0; i < count; ++i) {
-          taken.push_back(std::move(waiting_.front()));
-          waiting_.pop_front();
-        }
+        if (bytes.size() >= batch_bytes_) return Next::kWrite;
+        taken.emplace(std::move(waiting_.front()));
+        waiting_.pop_front();
       }
-      for (const Message& message : taken) append_message(message, bytes);
+      const size_t before = bytes.size();
+      append_message(*taken, bytes);
+      if (before > 0 && bytes.size() > batch_bytes_) {
+        carried_.assign(bytes, before);
+        bytes.resize(before);
+        return Next::kWrite;
+      }
     }
-    return Next::kWrite;
   }
 
  private:
-  // Few, so that a batch of large messages passes its size by little.
-  static constexpr size_t kTakenAtOnce = 8;
-
+  const size_t batch_bytes_;
+  std::string carried_;  // encoded already, for the next batch; of whoever has the turn
   std::mutex mutex_;
   std::deque<Message> waiting_;
   bool is_writing_ = false;
   bool is_ended_ = false;
+  bool is_cut_ = false;  // ended at once
   bool is_finished_ = false;
 };
 

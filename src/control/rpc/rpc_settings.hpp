@@ -1,7 +1,7 @@
 // How a server listens and how a client connects, and what of it is refused. Without gRPC.
 //
-// A port is open to this machine alone unless it asks for TLS and a token, or somebody says that he knows better
-// (`is_insecure`).
+// A port is open to this machine alone unless it has TLS and knows its callers, by a token or by their certificates, or
+// somebody says that he knows better (`is_insecure`).
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,6 @@
 
 namespace crossdock {
 
-inline constexpr int kControlPort = 7613;
 inline constexpr std::string_view kControlAddress = "127.0.0.1:7613";
 
 inline constexpr int kTokenBytesMin = 16;
@@ -54,9 +53,9 @@ struct ClientSettings {
 // "127.0.0.1:7613", "localhost:7613", "[::1]:7613" and "unix:..." reach this machine alone.
 bool is_loopback(std::string_view address);
 
-// Error kNotAllowed: an address that others can reach, without TLS or without a token. kInvalidArgument: an address
-// without a port; one of certificate and key without the other; a token that is too short, too long or has signs that
-// no header can carry; a limit of messages below 1 KiB or above 1 GiB.
+// Error kNotAllowed: an address that others can reach, without TLS, or with neither a token nor `client_ca_pem`.
+// kInvalidArgument: an address without a port; one of certificate and key without the other; a token that is too short,
+// too long or has signs that no header can carry; a limit of messages below 1 KiB or above 1 GiB.
 Status check(const ServerSettings& settings);
 // Error kNotAllowed: a token would travel in the clear to another machine. kInvalidArgument as above.
 Status check(const ClientSettings& settings);

@@ -1,7 +1,12 @@
 // What agents and the controller say, as bytes and back.
+#include <limits>
+
 #include <google/protobuf/arena.h>
+#include <google/protobuf/io/coded_stream.h>
+#include <google/protobuf/wire_format_lite.h>
 
 #include "base/check.hpp"
+#include "control/protocol/check.hpp"
 #include "control/rpc/control_wire.hpp"
 #include "control/rpc/wire_fields.hpp"
 #include "topology/graph_json.hpp"
@@ -62,9 +67,14 @@ static void put(const Join& join, pb::Join& out) {
   out.set_name(join.name);
   out.set_instance(join.instance.value);
   out.set_connection(join.connection);
-  out.set_topology(topology_text(join.name, join.shape));
+  if (join.shape != nullptr) out.set_topology(topology_text(join.name, join.shape));
   for (const HeldEndpoint& endpoint : join.endpoints) put(endpoint, *out.add_endpoints());
   for (const HeldChannel& channel : join.channels) put(channel, *out.add_channels());
+}
+
+template <class Repeated>
+static uint64_t count_of(const Repeated& field) {
+  return static_cast<uint64_t>(field.size());
 }
 
 static Result<AgentMessage> taken(const pb::Join& in) {
@@ -73,6 +83,10 @@ static Result<AgentMessage> taken(const pb::Join& in) {
   out.name = in.name();
   out.instance = {in.instance()};
   out.connection = in.connection();
+  // Refused for its version then, and not for what another version writes differently.
+  if (out.protocol_version != kProtocolVersion) return AgentMessage(std::move(out));
+  CD_TRY(check_at_most("Join.endpoints", count_of(in.endpoints()), kHeldEndpointsMax));
+  CD_TRY(check_at_most("Join.channels", count_of(in.channels()), kHeldChannelsMax));
   CD_ASSIGN(out.shape, shape_of(in.name(), in.topology()));
   for (const pb::HeldEndpoint& endpoint : in.endpoints()) out.endpoints.push_back(taken(endpoint));
   for (const pb::HeldChannel& channel : in.channels()) out.channels.push_back(taken(channel));
@@ -131,8 +145,21 @@ static Result<ControllerMessage> taken(const pb::ControllerMessage& in) {
   return malformed("ControllerMessage.kind", "is none that this version knows");
 }
 
+// Before they are parsed: a message of two bytes takes hundreds once it is decoded.
+static Status check_count(std::string_view batch) {
+  google::protobuf::io::CodedInputStream in(reinterpret_cast<const uint8_t*>(batch.data()),
+                                            static_cast<int>(batch.size()));
+  uint64_t count = 0;
+  while (const uint32_t tag = in.ReadTag()) {
+    if (!google::protobuf::internal::WireFormatLite::SkipField(&in, tag)) break;  // parse() tells
+    CD_TRY(check_at_most("messages", ++count, kBatchMessagesMax));
+  }
+  return {};
+}
+
 template <class Wire, class Message>
 static Result<std::vector<Message>> decoded(std::string_view batch) {
+  if (batch.size() <= std::numeric_limits<int>::max()) CD_TRY(check_count(batch));
   google::protobuf::Arena arena;
   auto& in = *google::protobuf::Arena::CreateMessage<Wire>(&arena);
   CD_TRY(parse(batch, in));

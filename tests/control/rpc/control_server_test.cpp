@@ -1,5 +1,6 @@
 // Controller, agents and applications over real sockets.
 #include <atomic>
+#include <cmath>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -178,6 +179,16 @@ TEST(ControlClient, SaysHowLongItWaitedForWhom) {
   EXPECT_THAT(reply.error().message, HasSubstr("waited 0."));
 }
 
+TEST(ControlClient, DoesNotWaitForWhatIsNoTime) {
+  ClientSettings settings;
+  settings.address = "127.0.0.1:1";
+  for (const double within_s : {std::nan(""), -1.0, 0.0}) {
+    const auto reply = ControlClient::make(settings).value()->call(AskStatus{}, within_s);
+    ASSERT_FALSE(reply.ok());
+    EXPECT_EQ(reply.error().code, ErrorCode::kControllerUnreachable);
+  }
+}
+
 TEST(ControlClient, IsInterrupted) {
   ClientSettings settings;
   settings.address = "127.0.0.1:1";
@@ -204,10 +215,11 @@ TEST(RpcSettings, AreLoopbackOrSafe) {
     settings.listen = address;
     EXPECT_EQ(code_of(settings), 105) << address;
   }
-  settings.listen = "127.example.com:7613";
-  EXPECT_EQ(code_of(settings), 612);
-  settings.listen = "0.0.0.0:7613";
-  EXPECT_EQ(code_of(settings), 612);
+  for (const char* address :
+       {"0.0.0.0:7613", "127.0.0.1.example.org:7613", "127.example.org:1", "[::]:1"}) {
+    settings.listen = address;
+    EXPECT_EQ(code_of(settings), 612) << address;
+  }
   settings.security.token = "0123456789abcdef";
   EXPECT_EQ(code_of(settings), 612);
   settings.security.certificate_pem = "c";

@@ -34,6 +34,8 @@ class ControlSite {
 
   void stop_controller();
   void start_controller();  // on the same port, in another epoch
+  // Of the next one. Agents keep theirs.
+  void limit_messages(int64_t bytes) { server_settings_.message_bytes_max = bytes; }
   void add_agent(const std::string& name);
   void drop_agent(size_t index);
   AgentLinkState state(size_t index) const { return agents_[index].link->state(); }

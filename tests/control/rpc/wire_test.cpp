@@ -71,6 +71,31 @@ TEST(ControlWire, RequestsAndRepliesComeBackAsTheyWere) {
   }
 }
 
+TEST(ControlWire, BatchesAreBounded) {
+  std::string heartbeat;
+  append_message(AgentMessage(Heartbeat{}), heartbeat);
+  std::string batch;
+  for (uint64_t i = 0; i < kBatchMessagesMax; ++i) batch += heartbeat;
+  EXPECT_TRUE(decode_agent_messages(batch).ok());
+  const auto received = decode_agent_messages(batch + heartbeat);
+  ASSERT_FALSE(received.ok());
+  EXPECT_THAT(received.error().message, HasSubstr("messages is 131073, the limit is 131072"));
+}
+
+TEST(ControlWire, ReportsOfAnotherVersionAreNotLookedInto) {
+  Join join = std::get<Join>(known_agent_messages()[0]);
+  join.protocol_version = kProtocolVersion + 1;
+  std::string batch = batch_of<AgentMessage>({join});
+  batch[batch.find("gpu0")] = 'x';
+  const auto received = decode_agent_messages(batch);
+  ASSERT_TRUE(received.ok()) << received.error().message;
+  const Join& read = std::get<Join>(received.value()[0]);
+  EXPECT_EQ(read.protocol_version, kProtocolVersion + 1);
+  EXPECT_EQ(read.name, join.name);
+  EXPECT_TRUE(check(received.value()[0]).ok());
+  EXPECT_FALSE(batch_of(received.value()).empty());
+}
+
 // Times of day would tie the clocks of servers together. Encodings of equal messages are equal whenever they are made.
 TEST(ControlWire, EncodingsDoNotDependOnTheTimeOfDay) {
   EXPECT_EQ(batch_of(known_agent_messages()), batch_of(known_agent_messages()));
