@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import platform
+import re
 import threading
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
     from crossdock import _control
 
 LOOK_S = 0.05
+# "node0 spoke 0.3 s ago" is no news when it has said 0.1 s before.
+_SPAN = re.compile(r"[0-9.]+ s\b")
 FINAL = ("CD-612", "CD-615")  # trying again is of no use before somebody has done something
 
 
@@ -67,7 +70,7 @@ def command(**options: Any) -> None:
         try:
             if options["listen"] is not None:
                 server = _local_server(options["listen"], settings)
-                address = control.listening(lambda: agent.listen(server), server)
+                address = _listen(agent, server)
                 output.say(f"ready    {name} serves applications at {address}")
             _watch(agent, name, settings, stopped)
         finally:
@@ -82,7 +85,8 @@ def _watch(
     from crossdock import control
     from crossdock.errors import from_native
 
-    said, joins_said = "", 0
+    said: tuple[str, str] | None = None
+    joins_said = 0
     while not stopped.wait(LOOK_S):
         is_joined, trouble, joins, endpoints, channels = agent.state()
         if is_joined and joins != joins_said:
@@ -90,9 +94,9 @@ def _watch(
                 f"ready    {name} has joined {settings.address}: {endpoints} endpoints, "
                 f"{channels} channels; it keeps plans and moves no data"
             )
-            said, joins_said = "", joins
-        elif trouble is not None and trouble[2] != said:
-            said = trouble[2]
+            said, joins_said = None, joins
+        elif trouble is not None and (news := (trouble[0], _SPAN.sub("", trouble[2]))) != said:
+            said = news
             error = control.explained(from_native(Exception(*trouble)), settings)
             if error.code in FINAL and joins_said == 0:
                 raise error
@@ -134,11 +138,37 @@ def _settings(options: dict[str, Any]) -> _control.ClientSettings:
 
 
 def _local_server(listen: str, caller: _control.ClientSettings) -> _control.ServerSettings:
-    """Applications need the same token as the agent, which would else lend them its own."""
+    """Applications need the same token as the agent, which would else lend them its own. Errors:
+    ControlError (it would lend them its certificate)."""
     from crossdock import control
+    from crossdock.errors import make_error
 
+    if caller.security.certificate_pem and not caller.security.token:
+        raise make_error(
+            "CD-612",
+            f"whoever reaches {listen} would speak to the controller with the certificate of this "
+            "agent",
+            try_="--token-file, which callers then need too",
+        )
     server: _control.ServerSettings = control.module().ServerSettings()
     server.listen = listen
     server.security.token = caller.security.token
     server.message_bytes_max = caller.message_bytes_max
     return server
+
+
+def _listen(agent: _control.Agent, server: _control.ServerSettings) -> str:
+    """The address it serves at. Errors: ControlError."""
+    from crossdock import control
+    from crossdock.errors import ControlError, make_error
+
+    try:
+        return control.listening(lambda: agent.listen(server), server)
+    except ControlError as error:
+        if error.code != "CD-612":
+            raise
+        raise make_error(
+            "CD-612",
+            f"{server.listen} can be reached from other machines, and an agent serves its own",
+            try_="127.0.0.1:7614  \u00b7  unix:/path",
+        ) from None

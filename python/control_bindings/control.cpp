@@ -93,6 +93,13 @@ class Client {
  public:
   explicit Client(const ClientSettings& settings)
       : client_(value_or_raise(ControlClient::make(settings))) {}
+  // It waits for calls that are under way, which may want the lock of the interpreter.
+  ~Client() {
+    const nb::gil_scoped_release released;
+    client_.reset();
+  }
+  Client(const Client&) = delete;
+  Client& operator=(const Client&) = delete;
 
   template <class Expected>
   Expected call(const Request& request, double within_s) {
@@ -263,6 +270,7 @@ class LedgerAgent {
 
   std::string listen(const ServerSettings& server) {
     const nb::gil_scoped_release released;
+    server_.reset();  // which asks the client there is
     client_ = value_or_raise(ControlClient::make(controller_));
     server_ = value_or_raise(ControlServer::start(server, *client_));
     return server_->address();

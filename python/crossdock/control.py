@@ -16,6 +16,7 @@ from __future__ import annotations
 import importlib
 import math
 import re
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -198,17 +199,20 @@ class Connection:
 
     def _call(self, act: Callable[[float], Value]) -> Value:
         """Acts within the time there is; if nobody answers at first, finds out why."""
-        first_s = min(_FIRST_TRY_S, self._timeout_s)
+        deadline_s = time.monotonic() + self._timeout_s
+        first_s = min(_FIRST_TRY_S, self._timeout_s / 2)
         try:
             return native(lambda: act(first_s))
         except ControlError as error:
             if error.code != "CD-611":
                 raise
-            found = explained(error, self._settings)
-            if found is not error or first_s == self._timeout_s:
+            # Of what is left at most half: the controller may only be slow, and answer yet.
+            left_s = (deadline_s - time.monotonic()) / 2
+            found = explained(error, self._settings, within_s=left_s)
+            if found is not error:
                 raise found from None
         try:
-            return native(lambda: act(self._timeout_s - first_s))
+            return native(lambda: act(deadline_s - time.monotonic()))
         except ControlError as error:
             if error.code != "CD-611":
                 raise
@@ -216,13 +220,13 @@ class Connection:
             raise ControlError(error.code, _WAITED.sub(waited, error.text)) from None
 
 
-def explained(error: CrossdockError, settings: _control.ClientSettings) -> CrossdockError:
+def explained(
+    error: CrossdockError, settings: _control.ClientSettings, *, within_s: float = 4.0
+) -> CrossdockError:
     """The error that says why nobody could be reached, if that can be found out; else `error`."""
-    security = settings.security
-    if error.code != "CD-611":
+    if error.code != "CD-611" or within_s <= 0:
         return error
-    own = (security.certificate_pem, security.key_pem)
-    return diagnose(settings.address, security.ca_pem, own, security.uses_tls) or error
+    return diagnose(settings.address, settings.security, within_s) or error
 
 
 def listening(act: Callable[[], Value], server: _control.ServerSettings) -> Value:
@@ -269,8 +273,9 @@ def read_pem(path: str | Path | None) -> str:
     if path is None:
         return ""
     try:
-        return Path(path).read_text(encoding="ascii")
-    except (OSError, UnicodeDecodeError) as error:
+        # What stands beside certificates is remarks, in whatever encoding.
+        return Path(path).read_text(encoding="ascii", errors="ignore")
+    except OSError as error:
         raise make_error("CD-502", f"{str(path)!r} cannot be read: {error}") from None
 
 

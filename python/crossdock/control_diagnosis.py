@@ -1,7 +1,7 @@
 """Why a controller cannot be reached, or cannot listen: gRPC says only that it could not, so the
 same is tried once more by hand, with words for what goes wrong.
 
-Nothing is sent but a TLS greeting. Takes up to four seconds, and is done after a call has failed.
+Nothing is sent but a TLS greeting. Done after a call has failed, within the time it still has.
 """
 
 from __future__ import annotations
@@ -11,12 +11,18 @@ import errno
 import socket
 import ssl
 import tempfile
+import time
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from crossdock.errors import CrossdockError, make_error
 
-_WAIT_S = 1.0
+if TYPE_CHECKING:
+    from crossdock import _control
+
+_WAIT_S = 1.0  # at most, for each step
 _REASONS = {
     errno.EADDRINUSE: (
         "another process has the port",
@@ -33,21 +39,35 @@ _REASONS = {
 }
 
 
+@dataclass(frozen=True)
+class _Place:
+    """Where to connect, and until when."""
+
+    host: str
+    port: int
+    deadline_s: float
+
+    def wait_s(self) -> float:
+        """Of the next step. Errors: TimeoutError."""
+        left_s = self.deadline_s - time.monotonic()
+        if left_s <= 0:
+            raise TimeoutError
+        return min(_WAIT_S, left_s)
+
+
 def diagnose(
-    address: str, ca_pem: str, own: tuple[str, str], uses_tls: bool
+    address: str, security: _control.ClientSecurity, within_s: float
 ) -> CrossdockError | None:
-    """The error to show; None if the port is closed or nothing is known better. `own` are our
-    certificate and key, or two empty texts."""
+    """The error to show; None if the port is closed, time is over, or nothing is known better."""
     if address.startswith("unix:"):
         return None
     host, _, port = address.rpartition(":")
-    host = host.strip("[]")
     with contextlib.suppress(OSError, ValueError):
-        return (
-            _of_tls(address, (host, int(port)), ca_pem, own)
-            if uses_tls
-            else _of_plain(address, (host, int(port)))
-        )
+        where = _Place(host.strip("[]"), int(port), time.monotonic() + within_s)
+        if not security.uses_tls:
+            return _of_plain(address, where)
+        own = (security.certificate_pem, security.key_pem)
+        return _of_tls(address, where, security.ca_pem, own)
     return None
 
 
@@ -121,11 +141,12 @@ def _bind(address: str) -> None:
 
 
 def _of_tls(
-    address: str, where: tuple[str, int], ca_pem: str, own: tuple[str, str]
+    address: str, where: _Place, ca_pem: str, own: tuple[str, str]
 ) -> CrossdockError | None:
     try:
         with _context(ca_pem, own) as context, _connected(where, context) as stream:
             # A server that wants another certificate of ours hangs up only after the handshake.
+            stream.settimeout(where.wait_s())
             greeted = stream.recv(1)
     except TimeoutError:
         return None
@@ -154,7 +175,7 @@ def _of_hanging_up(address: str, own: tuple[str, str]) -> CrossdockError:
     )
 
 
-def _of_plain(address: str, where: tuple[str, int]) -> CrossdockError | None:
+def _of_plain(address: str, where: _Place) -> CrossdockError | None:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname = False
     context.verify_mode = ssl.CERT_NONE
@@ -214,9 +235,8 @@ def _pair(own: tuple[str, str]) -> Iterator[Path | None]:
 
 
 @contextlib.contextmanager
-def _connected(where: tuple[str, int], context: ssl.SSLContext) -> Iterator[ssl.SSLSocket]:
-    with (
-        socket.create_connection(where, timeout=_WAIT_S) as plain,
-        context.wrap_socket(plain, server_hostname=where[0]) as stream,
-    ):
-        yield stream
+def _connected(where: _Place, context: ssl.SSLContext) -> Iterator[ssl.SSLSocket]:
+    with socket.create_connection((where.host, where.port), timeout=where.wait_s()) as plain:
+        plain.settimeout(where.wait_s())
+        with context.wrap_socket(plain, server_hostname=where.host) as stream:
+            yield stream

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import socket
+import time
 from pathlib import Path
 from typing import Any
 
@@ -69,6 +70,18 @@ def test_why_it_cannot_listen(cluster: Any, authority: Any, tmp_path: Path) -> N
     assert "the authority of the callers cannot be read" in said
 
 
+def test_a_call_ends_in_time() -> None:
+    # It takes connections and says nothing: a diagnosis would wait for it.
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        address = f"127.0.0.1:{silent.getsockname()[1]}"
+        for timeout_s in (0.5, 2.0):
+            for tls in (False, True):
+                start_s = time.monotonic()
+                with pytest.raises(ControlError, match="CD-611"):
+                    control.connect(address, timeout_s=timeout_s, tls=tls).status()
+                assert time.monotonic() - start_s < timeout_s + 0.4
+
+
 def test_tokens(cluster: Any, token_file: str) -> None:
     cluster.controller("--token-file", token_file)
     assert control.connect(cluster.address, token=TOKEN).status().agents == ()
@@ -121,6 +134,25 @@ def test_tls(cluster: Any, authority: Any, token_file: str) -> None:
     astray = cluster.agent("node1")
     assert astray.ended() == 1
     astray.wait_for("speaks TLS")
+
+
+def test_an_agent_serves_its_own_machine(cluster: Any, authority: Any) -> None:
+    cluster.controller("--recover-within", "0")
+    open_port = cluster.agent("node0", "--listen", "0.0.0.0:0")
+    assert open_port.ended() == 1
+    open_port.wait_for(r"\[CD-612\]: 0.0.0.0:0 can be reached from other machines, and an agent")
+    open_port.wait_for("try .*127.0.0.1:7614")
+    assert not [line for line in open_port.said if "--insecure" in line]
+    certificate = ("--cert", authority.path("caller.pem"), "--key", authority.path("caller.key"))
+    lender = cluster.agent("node1", "--listen", "127.0.0.1:0", *certificate)
+    assert lender.ended() == 1
+    lender.wait_for(r"\[CD-612\]: whoever reaches 127.0.0.1:0 would speak .* certificate")
+
+
+def test_remarks_beside_a_certificate(tmp_path: Path) -> None:
+    remarked = tmp_path / "ca.pem"
+    remarked.write_bytes(b"# Z\xfcrich\n-----BEGIN CERTIFICATE-----\n")
+    assert control.read_pem(remarked) == "# Zrich\n-----BEGIN CERTIFICATE-----\n"
 
 
 def test_an_expired_certificate(cluster: Any, authority: Any) -> None:
