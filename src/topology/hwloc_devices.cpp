@@ -84,11 +84,4 @@ std::optional<Device> device_of(hwloc_obj_t object) {
   return std::nullopt;
 }
 
-bool is_own_name(std::string_view name) {
-  if (name == "network" || name == "nvswitch") return true;
-  const size_t end = name.find_last_not_of("0123456789") + 1;
-  const std::string_view stem = name.substr(0, end);
-  return end < name.size() && (stem == "cpu" || stem == "gpu" || stem == "pcie");
-}
-
 }  // namespace crossdock

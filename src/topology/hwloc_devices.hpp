@@ -35,8 +35,4 @@ hwloc_obj_t os_device(hwloc_obj_t pci, std::initializer_list<hwloc_obj_osdev_typ
 // as virtual functions that were handed to a guest.
 std::optional<Device> device_of(hwloc_obj_t object);
 
-// Whether probes call vertices of their own like this ("cpu0", "gpu1", "pcie2", "nvswitch", "network"), so that no
-// device of the operating system may be called so.
-bool is_own_name(std::string_view name);
-
 }  // namespace crossdock

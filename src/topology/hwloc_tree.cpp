@@ -16,6 +16,7 @@
 #include "base/text_cut.hpp"
 #include "topology/hwloc_devices.hpp"
 #include "topology/link_rates.hpp"
+#include "topology/vertex_names.hpp"
 
 namespace crossdock {
 namespace {
@@ -75,14 +76,19 @@ class TreeReader {
     if (pci != nullptr) vertex.bus_id = bus_id_of(*pci);
     return found_.parts.add(std::move(vertex));
   }
-  bool is_full() const { return found_.parts.vertices.size() >= kServerVerticesMax; }
+  // But for the network.
+  bool is_full() const { return found_.parts.vertices.size() + 1 >= kServerVerticesMax; }
 
   void add_numa_nodes() {
     hwloc_obj_t node = nullptr;
     int without_cores = 0;
     while ((node = hwloc_get_next_obj_by_type(topology_, HWLOC_OBJ_NUMANODE, node)) != nullptr) {
-      if (node->cpuset == nullptr || hwloc_bitmap_iszero(node->cpuset) || is_full()) {
+      if (node->cpuset == nullptr || hwloc_bitmap_iszero(node->cpuset)) {
         ++without_cores;  // memory of a GPU, or memory alone
+        continue;
+      }
+      if (is_full()) {
+        ++left_out_;
         continue;
       }
       const VertexIndex cpu =
@@ -203,10 +209,13 @@ class TreeReader {
 
   // Everything below `object`, which hangs on `above` by `lanes`.
   void walk(hwloc_obj_t object, VertexIndex above, Lanes lanes, int depth) {
-    if (depth > kPciDepthMax || is_full()) return;
+    if (depth > kPciDepthMax) return;
     lanes = narrowed(lanes, object);
     if (const std::optional<Device> device = device_of(object)) {
-      add_device(object, *device, above, lanes);
+      if (is_full())
+        ++left_out_;
+      else
+        add_device(object, *device, above, lanes);
       return;
     }
     std::vector<hwloc_obj_t> children;
@@ -216,7 +225,7 @@ class TreeReader {
     }
     // Ports of a host bridge lead into the CPU, each by itself.
     const bool is_host = pci_of(object) == nullptr;
-    if (children.size() > 1 && !is_host) {
+    if (children.size() > 1 && !is_host && !is_full()) {
       const VertexIndex hub =
           add_vertex(VertexKind::kPcieSwitch, fmt::format("pcie{}", switches_++), pci_of(object));
       connect_pcie(above, hub, lanes);
@@ -317,7 +326,6 @@ class TreeReader {
   };
 
   void connect_nics() {
-    if (nics_.empty() || is_full()) return;
     std::optional<VertexIndex> network;
     for (const Nic& nic : nics_) {
       const std::string name = found_.parts.vertices[nic.vertex].name;
@@ -366,6 +374,12 @@ class TreeReader {
   void say_what_is_missing() {
     // What sysfs was not asked for, hwloc is what did not tell it.
     const char* const kernel = facts_.lanes || facts_.port ? "sysfs" : "hwloc";
+    if (left_out_ > 0) {
+      note("hwloc",
+           fmt::format("a server has at most {} vertices; {} NUMA nodes and devices are left out",
+                       kServerVerticesMax,
+                       left_out_));
+    }
     if (unplaced_bridges_ > 0) {
       note("hwloc",
            fmt::format("{} PCIe host bridges belong to no NUMA node in particular; they are placed "
@@ -418,6 +432,7 @@ class TreeReader {
   int switches_ = 0;
   int gpus_ = 0;
   int slow_gpus_ = 0;
+  int left_out_ = 0;
   int unplaced_bridges_ = 0;
   int unknown_lanes_ = 0;
   int dropped_nvswitches_ = 0;

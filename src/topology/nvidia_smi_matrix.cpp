@@ -11,6 +11,8 @@
 #include <fmt/ranges.h>
 
 #include "base/text_cut.hpp"
+#include "topology/graph.hpp"
+#include "topology/vertex_names.hpp"
 
 namespace crossdock {
 namespace {
@@ -159,6 +161,7 @@ class MatrixReader {
     CD_TRY(check_pairs());
     for (size_t i = 0; i < first; ++i) read_model(lines_[i]);
     for (size_t i = first; i < lines_.size(); ++i) read_legend(lines_[i]);
+    CD_TRY(check_names());
     return std::move(matrix_);
   }
 
@@ -216,6 +219,7 @@ class MatrixReader {
                 : nic ? fmt::format("nic{}", *nic)
                       : std::string(word.text);
     matrix_.devices.push_back(std::move(device));
+    named_at_.emplace_back(header_, word.column);
     return {};
   }
 
@@ -271,6 +275,13 @@ class MatrixReader {
       }
       const Word& word = line.words[i + 1];
       const std::optional<SmiPair> pair = pair_of(word.text);
+      if (!pair && numbered(word.text, "NV")) {
+        return misfit(line,
+                      word.column,
+                      "'{}' is out of range: a pair has 1 to {} NVLinks",
+                      shown(word.text),
+                      kSmiNvlinksMax);
+      }
       if (!pair) {
         return misfit(line,
                       word.column,
@@ -379,12 +390,47 @@ class MatrixReader {
     const auto place = place_of_.find(name.substr(0, name.size() - 1));
     if (place == place_of_.end() || matrix_.devices[place->second].is_gpu) return;
     matrix_.devices[place->second].name = line.words[1].text;
+    named_at_[place->second] = {&line, line.words[1].column};
+  }
+
+  // Names are those of vertices: each once, and none that a vertex of ours has.
+  Status check_names() const {
+    std::map<std::string_view, size_t> first;
+    for (size_t i = 0; i < matrix_.devices.size(); ++i) {
+      const SmiDevice& device = matrix_.devices[i];
+      const auto& [line, column] = named_at_[i];
+      const auto [known, is_new] = first.emplace(device.name, i);
+      if (!is_new) {
+        return misfit(*line,
+                      column,
+                      "two devices are called '{}', the other in line {}, column {}",
+                      shown(device.name),
+                      named_at_[known->second].first->number,
+                      named_at_[known->second].second);
+      }
+      if (!device.is_gpu && is_own_name(device.name)) {
+        return misfit(*line,
+                      column,
+                      "a NIC cannot be called '{}', as CPUs, GPUs, switches and networks are",
+                      shown(device.name));
+      }
+      if (device.name.size() > kNameBytesMax || device.name.find('/') != std::string::npos) {
+        return misfit(*line,
+                      column,
+                      "a NIC cannot be called '{}': names have 1 to {} bytes and no '/'",
+                      shown(device.name),
+                      kNameBytesMax);
+      }
+    }
+    return {};
   }
 
   std::vector<Line> lines_;
   const Line* header_ = nullptr;
   std::vector<Column> affinities_;
   std::map<std::string, size_t, std::less<>> place_of_;
+  std::vector<std::pair<const Line*, size_t>>
+      named_at_;                   // by device: the line and column of its name
   std::vector<const Line*> seen_;  // by device: its row
   std::vector<size_t> columns_;    // by pair: where it stands in its line
   SmiMatrix matrix_;

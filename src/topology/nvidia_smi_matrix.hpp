@@ -53,8 +53,8 @@ struct SmiMatrix {
 // Takes the text as it stands in a file or was copied from a terminal: with tabs or spaces, with terminal codes, with
 // other lines before and after, with or without NICs, NUMA Affinity and GPU NUMA ID.
 // Error kInvalidTopology, with line and column (counted from 1, in bytes): no header; a row or cell that is missing, is
-// twice there or makes no sense; a pair whose two cells contradict each other; more than kSmiTextBytesMax bytes or
-// kSmiDevicesMax devices.
+// twice there or makes no sense; two devices of one name, or a NIC that is called as a vertex of ours; a pair whose two
+// cells contradict each other; more than kSmiTextBytesMax bytes or kSmiDevicesMax devices.
 Result<SmiMatrix> read_smi_matrix(std::string_view text);
 
 }  // namespace crossdock

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import xml.etree.ElementTree as ElementTree
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -245,3 +246,20 @@ def test_the_tree_hangs_devices_on_their_cpu() -> None:
     while path[-1] in parents:
         path.append(parents[path[-1]].other(path[-1]))
     assert path == ["gpu15", "pcie11", "pcie3", "cpu1"]
+
+
+def test_errors_are_cut_between_characters(tmp_path: Path) -> None:
+    long = "a" + "é" * 100
+    text = json.dumps(xd.Topology.machine("figure-2a").to_dict(), ensure_ascii=False)
+    files = {
+        "name.json": text.replace('"node0"', f'"{long}"').encode(),
+        "format.json": f'{{"format": "{long}"}}'.encode(),
+        "cut.json": ('{"' + "é" * 300).encode(),
+    }
+    calls = [lambda: xd.Topology.machine(long), lambda: xd.Topology.machine(f"dgx-a100:{long}")]
+    for name, content in files.items():
+        (tmp_path / name).write_bytes(content)
+        calls.append(partial(xd.Topology.file, tmp_path / name))
+    for call in calls:
+        with pytest.raises(xd.TopologyError):
+            call()

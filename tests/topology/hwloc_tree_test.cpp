@@ -167,6 +167,24 @@ TEST(HwlocTree, LongNamesAreCutBetweenCharacters) {
   EXPECT_TRUE(found.shape.find_vertex(name.substr(0, 127)));
 }
 
+TEST(HwlocTree, SaysHowManyDevicesAreTooMany) {
+  std::string drives;
+  for (int i = 0; i < kServerVerticesMax; ++i) {
+    drives += fmt::format(
+        "<object type=\"PCIDev\" gp_index=\"{}\" pci_busid=\"{:04x}:{:02x}:00.0\" pci_type=\"0108 "
+        "[144d:a80a] [144d:a80a] a1 00\" pci_link_speed=\"1.0\"/>",
+        1000 + i,
+        1 + i / 256,
+        i % 256);
+  }
+  const std::string at = "<object type=\"PCIDev\" gp_index=\"125\"";
+  const Found found = found_in(machine_with(at, drives + at), DeviceFacts());
+  EXPECT_EQ(found.shape.vertex_count(), kServerVerticesMax);
+  EXPECT_TRUE(found.shape.network());
+  EXPECT_THAT(found.notes,
+              say("a server has at most 4096 vertices; 12 NUMA nodes and devices are left out"));
+}
+
 TEST(HwlocTree, NotesNameTheProbeThatWasAsked) {
   EXPECT_THAT(found_in(kMachine, DeviceFacts()).notes, Each(Field(&ProbeNote::probe, "hwloc")));
   DeviceFacts facts;

@@ -228,7 +228,9 @@ TEST(NvidiaSmi, SaysWhereDamageIs) {
   EXPECT_THAT(with("GPU1\tSYS", "GPU1\tSYSSYS"),
               HasSubstr("line 3, column 6: 'SYSSYS' is none of X"));
   EXPECT_THAT(with("GPU1\tSYS", "GPU1\tOK"), HasSubstr("line 3, column 6: 'OK' is none of X"));
-  EXPECT_THAT(with("GPU1\tSYS", "GPU1\tNV0"), HasSubstr("'NV0' is none of"));
+  EXPECT_THAT(with("GPU1\tSYS", "GPU1\tNV0"), HasSubstr("'NV0' is out of range"));
+  EXPECT_THAT(with("GPU1\tSYS", "GPU1\tNV99"),
+              HasSubstr("line 3, column 6: 'NV99' is out of range: a pair has 1 to 64 NVLinks"));
   EXPECT_THAT(with("GPU1\tSYS", "GPU1\t X "), HasSubstr("'X' stands where gpu1 meets gpu0"));
   EXPECT_THAT(with("GPU1\tSYS", "GPU1\tPIX"),
               AllOf(HasSubstr("line 3, column 6: gpu1 and gpu0 are joined by 'PIX' here"),
@@ -242,6 +244,28 @@ TEST(NvidiaSmi, SaysWhereDamageIs) {
               HasSubstr("'GPU7' is none of the devices in the header (line 1)"));
   EXPECT_THAT(with("\tGPU1\tGPU2", "\tGPU1GPU2"), HasSubstr("'GPU1GPU2' is no column"));
   EXPECT_THAT(with("\tGPU1\tGPU2", "\tGPU1\tGPU1"), HasSubstr("'GPU1' is twice in the header"));
+}
+
+TEST(NvidiaSmi, SaysWhichNamesNoVertexMayHave) {
+  const auto called = [](const std::string& first, const std::string& second) {
+    return refusal(
+        "\tGPU0\tNIC0\tNIC1\nGPU0\t X \tSYS\tSYS\nNIC0\tSYS\t X \tSYS\nNIC1\tSYS\tSYS\t X \n\n  "
+        "NIC0: " +
+        first + "\n  NIC1: " + second + "\n");
+  };
+  EXPECT_THAT(
+      called("mlx5_0", "mlx5_0"),
+      HasSubstr(
+          "line 7, column 9: two devices are called 'mlx5_0', the other in line 6, column 9"));
+  for (const char* name : {"cpu0", "gpu7", "pcie0", "network", "nvswitch"}) {
+    EXPECT_THAT(called("mlx5_0", name),
+                HasSubstr(fmt::format("line 7, column 9: a NIC cannot be called '{}'", name)));
+  }
+  EXPECT_THAT(called("a/b", "mlx5_0"), HasSubstr("line 6, column 9: a NIC cannot be called 'a/b'"));
+  EXPECT_THAT(called(std::string(129, 'x'), "mlx5_0"), HasSubstr("names have 1 to 128 bytes"));
+  EXPECT_THAT(
+      refusal("\tGPU0\tGPU00\nGPU0\t X \tSYS\nGPU00\tSYS\t X \n"),
+      HasSubstr("line 1, column 7: two devices are called 'gpu0', the other in line 1, column 2"));
 }
 
 TEST(NvidiaSmi, SaysWhichAffinitiesMakeNoSense) {

@@ -23,6 +23,24 @@ std::string bytes_text(double bytes) {
   return fmt::format("{:.3g} {}", bytes, kUnits[unit]);
 }
 
+// "41.2 ms", with the digits and units of Python's format_seconds.
+std::string seconds_text(double seconds) {
+  const auto scaled = [](double value) {
+    return fmt::format("{:.{}f}", value, value < 10 ? 2 : value < 100 ? 1 : 0);
+  };
+  if (seconds >= 1) return scaled(seconds) + " s";
+  if (seconds >= 1e-3) return scaled(seconds * 1e3) + " ms";
+  return fmt::format("{:.0f} µs", seconds * 1e6);
+}
+
+// "bulk, 22.4 ms against 40.4 ms". Times that are written alike are called so.
+std::string comparison(std::string_view chosen, double seconds, double other_seconds) {
+  const std::string own = seconds_text(seconds);
+  const std::string other = seconds_text(other_seconds);
+  return own == other ? fmt::format("{}, {} either way", chosen, own)
+                      : fmt::format("{}, {} against {}", chosen, own, other);
+}
+
 Status check_size(double value, std::string_view what) {
   if (std::isfinite(value) && value >= 0) return {};
   return make_error(
@@ -101,8 +119,7 @@ std::string reason_for_mode(const ExchangeChoice& choice, const ExchangeTask& ta
     return task.is_counted ? "streaming, as there is no room for all rows at a destination"
                            : "streaming, as rows are still coming and cannot be counted";
   }
-  const std::string both = fmt::format(
-      "{}, {:.3g} s against {:.3g} s", name_of(chosen.mode), chosen.seconds, other->seconds);
+  const std::string both = comparison(name_of(chosen.mode), chosen.seconds, other->seconds);
   if (chosen.mode == ExchangeMode::kStreaming)
     return both + ": rows travel while others are arranged";
   return both + fmt::format(": messages of {} instead of {} use the links better",
@@ -119,8 +136,7 @@ std::string reason_for_levels(const ExchangeChoice& choice, const Shape& shape) 
     return shape.servers > 1 ? "one level, as no server has two destinations"
                              : "one level, as there is one server";
   }
-  const std::string both = fmt::format(
-      "{}, {:.3g} s against {:.3g} s", name_of(chosen.levels), chosen.seconds, other->seconds);
+  const std::string both = comparison(name_of(chosen.levels), chosen.seconds, other->seconds);
   if (chosen.levels == ExchangeLevels::kOne) {
     return both +
            fmt::format(": messages of {} are large enough", bytes_text(chosen.message_bytes));

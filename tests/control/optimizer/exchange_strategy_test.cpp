@@ -14,6 +14,7 @@
 namespace crossdock {
 namespace {
 
+using testing::ContainsRegex;
 using testing::HasSubstr;
 using testing::StartsWith;
 
@@ -79,6 +80,17 @@ TEST(ExchangeStrategy, StreamsWhatIsLarge) {
   EXPECT_THAT(choice.mode_reason, StartsWith("streaming, 1.33 s against "));
   EXPECT_EQ(choice.levels_reason, "one level, as there is one server");
   EXPECT_EQ(choice.chosen.message_bytes, 16 << 20);
+}
+
+TEST(ExchangeStrategy, WritesTimesAsTheRestDoes) {
+  const auto plan = all_to_all(servers_of(figure_5b_with_nics(), 4));
+  ExchangeTask task;
+  task.bytes_per_source = 1e9;
+  EXPECT_THAT(choice_of(*plan, task).mode_reason, ContainsRegex("^[a-z]+, [0-9.]+ ms "));
+  task.bytes_per_source = 1e4;
+  EXPECT_THAT(choice_of(*plan, task).mode_reason, ContainsRegex("^[a-z]+, [0-9]+ µs "));
+  task.bytes_per_source = 0;
+  EXPECT_THAT(choice_of(*plan, task).mode_reason, HasSubstr(", 0 µs either way: "));
 }
 
 TEST(ExchangeStrategy, WritesInBulkWhereSegmentsWouldBeSmall) {
