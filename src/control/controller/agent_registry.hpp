@@ -26,7 +26,8 @@ struct AgentRecord {
   uint64_t connection = 0;  // of its instance, the newest that joined
   std::shared_ptr<const ServerShape> shape;
   std::optional<LinkId> link;  // none: away
-  double heard_s = 0;          // when its last message came, on the controller's own clock
+  double attached_s = 0;       // when it joined on its link, on the controller's own clock
+  double heard_s = 0;          // when its last message came, likewise
   std::set<EndpointId> endpoints;
   std::set<ChannelId> channels;  // that it takes part in, in whatever state
   ServerIndex server = 0;        // in the graph; valid after optimizer()

@@ -74,6 +74,8 @@ void Controller::State::refuse_link(LinkId link, Error cause) {
 void Controller::State::on_message(LinkId link, AgentMessage message, double now_s) {
   advance(now_s);
   AgentRecord* const agent = agents_.find_link(link);
+  // What came behind the message for which the link ends. One answer is enough, however many there are.
+  if (!agent && std::ranges::find(closing_, link) != closing_.end()) return;
   Status status = check(message);
   if (status.ok() && (agent != nullptr) == std::holds_alternative<Join>(message)) {
     status = make_error(ErrorCode::kMalformedMessage,

@@ -60,7 +60,7 @@ class Controller::State {
   void advance(double now_s);
   void send(const AgentRecord& agent, ControllerMessage message);
   void refuse_link(LinkId link, Error cause);
-  void set_deadline(Deadline::Kind kind, uint64_t id);
+  double set_deadline(Deadline::Kind kind, uint64_t id);  // when it is due
 
   // ---- requests (controller.cpp, endpoints.cpp, channels.cpp)
   void serve(Caller caller, Request request);
@@ -119,7 +119,13 @@ class Controller::State {
   void give_up(AgentRecord& agent, const Error& cause);
   void find_silent();
   void find_overdue();
+  // What is overdue: adds agents to `stuck` that are to be given up for it.
+  void on_overdue(const Deadline& due, std::vector<std::string>& stuck);
+  void on_overdue_hold(EndpointId id, double due_s, std::vector<std::string>& stuck);
   void on_overdue_apply(Channels::iterator place);
+  void on_overdue_close(Channels::iterator place, std::vector<std::string>& stuck);
+  // Whether the agent was connected for as long as it may take, so that it is its own fault.
+  bool had_its_time(const AgentRecord& agent) const;
 
   const ControllerSettings settings_;
   const Epoch epoch_;

@@ -9,8 +9,9 @@
 
 namespace crossdock {
 
-void Controller::State::set_deadline(Deadline::Kind kind, uint64_t id) {
+double Controller::State::set_deadline(Deadline::Kind kind, uint64_t id) {
   deadlines_.push_back({listened_s_ + settings_.apply_within_s, kind, id});
+  return deadlines_.back().at_s;
 }
 
 void Controller::State::on_tick(double now_s) {
@@ -60,28 +61,53 @@ void Controller::State::on_overdue_apply(Channels::iterator place) {
                          count > kNamed ? ", ..." : ""));
 }
 
+// One that is away, or came back a moment ago, has not had the time that it is given: how long it may be away is what
+// lost_after_s says.
+bool Controller::State::had_its_time(const AgentRecord& agent) const {
+  return agent.link && listened_s_ >= agent.attached_s + settings_.apply_within_s;
+}
+
+void Controller::State::on_overdue_hold(EndpointId id,
+                                        double due_s,
+                                        std::vector<std::string>& stuck) {
+  const auto known = endpoints_.find(id);
+  if (known == endpoints_.end() || known->second.state == EndpointRecord::State::kHeld) return;
+  EndpointRecord& record = known->second;
+  if (due_s < record.due_s) return;
+  if (had_its_time(*record.agent)) return stuck.push_back(record.agent->name);
+  record.due_s = set_deadline(Deadline::Kind::kHold, id.value);
+}
+
+void Controller::State::on_overdue_close(Channels::iterator place,
+                                         std::vector<std::string>& stuck) {
+  const ChannelRecord& record = place->second;
+  bool is_another_due = false;
+  for (size_t i = 0; i < record.parts.size(); ++i) {
+    if (record.parts[i] == PartState::kGone) continue;
+    const AgentRecord* const agent = agents_.find(record.servers[i]);
+    if (record.parts[i] == PartState::kEnding && agent && had_its_time(*agent)) {
+      stuck.push_back(agent->name);
+    } else {
+      is_another_due = true;
+    }
+  }
+  if (is_another_due) set_deadline(Deadline::Kind::kClose, place->first.value);
+}
+
+void Controller::State::on_overdue(const Deadline& due, std::vector<std::string>& stuck) {
+  if (due.kind == Deadline::Kind::kHold) return on_overdue_hold({due.id}, due.at_s, stuck);
+  const auto known = channels_.find({due.id});
+  if (known == channels_.end()) return;
+  if (due.kind == Deadline::Kind::kClose) return on_overdue_close(known, stuck);
+  if (known->second.state == ChannelState::kOpening) on_overdue_apply(known);
+}
+
 void Controller::State::find_overdue() {
   std::vector<std::string> stuck;
   while (!deadlines_.empty() && deadlines_.front().at_s <= listened_s_) {
     const Deadline due = deadlines_.front();
     deadlines_.pop_front();
-    if (due.kind == Deadline::Kind::kHold) {
-      const auto known = endpoints_.find({due.id});
-      const bool is_held =
-          known == endpoints_.end() || known->second.state == EndpointRecord::State::kHeld;
-      if (!is_held) stuck.push_back(known->second.agent->name);
-      continue;
-    }
-    const auto known = channels_.find({due.id});
-    if (known == channels_.end()) continue;
-    const ChannelRecord& record = known->second;
-    if (due.kind == Deadline::Kind::kApply) {
-      if (record.state == ChannelState::kOpening) on_overdue_apply(known);
-      continue;
-    }
-    for (size_t i = 0; i < record.parts.size(); ++i) {
-      if (record.parts[i] == PartState::kEnding) stuck.push_back(record.servers[i]);
-    }
+    on_overdue(due, stuck);
   }
   // Nobody can wait for ever for an agent that speaks and does nothing.
   for (const std::string& name : stuck) {

@@ -80,12 +80,12 @@ void Controller::State::serve(Caller caller, CreateEndpoint& request) {
                    UINT32_MAX));
   }
   const EndpointId id{uint64_t{epoch_} << 32 | ++last_endpoint_};
-  endpoints_[id] = {agent, *vertex, EndpointRecord::State::kPlacing, request.request, 0};
+  const double due_s = set_deadline(Deadline::Kind::kHold, id.value);
+  endpoints_[id] = {agent, *vertex, EndpointRecord::State::kPlacing, request.request, 0, due_s};
   agent->endpoints.insert(id);
   requests_.begin(request.request, id);
   calls_.wait(caller, {Event::kEndpointHeld, id.value});
   send(*agent, Hold{{id, request.request, request.vertex}});
-  set_deadline(Deadline::Kind::kHold, id.value);
 }
 
 void Controller::State::serve(Caller caller, DeleteEndpoint& request) {
@@ -111,7 +111,7 @@ void Controller::State::serve(Caller caller, DeleteEndpoint& request) {
       make_error(
           ErrorCode::kUnknownId, "endpoint {} was deleted before it was placed", text_of(id)));
   send(*record.agent, Hold{{id, record.request, ""}});
-  set_deadline(Deadline::Kind::kHold, id.value);
+  record.due_s = set_deadline(Deadline::Kind::kHold, id.value);
 }
 
 void Controller::State::on_message(AgentRecord& agent, const Held& message) {

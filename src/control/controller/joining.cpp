@@ -19,7 +19,7 @@ void Controller::State::join(LinkId link, Join join) {
   if (agent.link) closing_.push_back(*agent.link);  // broken, and nobody has noticed yet
   agents_.attach(agent, link);
   agent.connection = join.connection;
-  agent.heard_s = listened_s_;
+  agent.attached_s = agent.heard_s = listened_s_;
   send(agent, Welcome{epoch_, settings_.heartbeat_s, settings_.lost_after_s});
   reconcile_endpoints(agent, join);
   reconcile_channels(agent, join);

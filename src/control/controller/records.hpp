@@ -25,6 +25,8 @@ struct EndpointRecord {
   State state = State::kPlacing;
   RequestId request;
   uint32_t uses = 0;  // lists of channels that name it
+  // By when it is to be held or gone. A deadline that is due before that was set for something older.
+  double due_s = 0;
 };
 
 // What a channel's part is on one agent, as far as the controller knows.

@@ -37,6 +37,20 @@ TEST(ControlWorld, NothingIsLostOrDoubledWhenFaultsAreShort) {
   EXPECT_GT(totals.open, 5 * kSeeds);
 }
 
+// Agents are away for longer than they are given for what they are told, and not for so long that they are lost.
+TEST(ControlWorld, NothingIsLostWhenAgentsAreAwayLongerThanTheyAreGiven) {
+  Totals totals;
+  for (uint64_t seed = 1; seed <= kSeeds / 3 && !HasFailure(); ++seed) {
+    WorldOptions options;
+    options.seed = seed;
+    options.is_gentle = true;
+    options.settings.lost_after_s = 20;
+    options.settings.apply_within_s = 1.5;
+    run_seed(options, totals);
+  }
+  EXPECT_GT(totals.acknowledged, 2 * kSeeds);
+}
+
 TEST(ControlWorld, ChannelsAreOpenEverywhereOrClosedEverywhereWhateverHappens) {
   Totals totals;
   for (uint64_t seed = 1; seed <= kSeeds && !HasFailure(); ++seed) {
