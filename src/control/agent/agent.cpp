@@ -10,6 +10,26 @@
 #include "control/protocol/check.hpp"
 
 namespace crossdock {
+namespace {
+
+// What an element of a report takes beside its texts and ids: tags, lengths, the request's id.
+constexpr size_t kElementBytes = 64;
+
+// At least what the report of an endpoint takes as a message.
+size_t report_bytes(const HeldEndpoint& held) { return kElementBytes + held.vertex.size(); }
+
+// Likewise of a channel: every agent of it reports all its ends and servers.
+size_t report_bytes(const ChannelOutline& outline) {
+  constexpr size_t kColumnBytes = 5;
+  constexpr size_t kLengthBytes = 4;
+  size_t bytes = kElementBytes + outline.rows.schema.size();
+  bytes += kColumnBytes * outline.rows.partition_key.size();
+  bytes += sizeof(EndpointId) * (outline.sources.size() + outline.destinations.size());
+  for (const PlannedServer& server : outline.servers) bytes += kLengthBytes + server.name.size();
+  return bytes;
+}
+
+}  // namespace
 
 class Agent::State {
  public:
@@ -39,6 +59,8 @@ class Agent::State {
   void refuse(ChannelId channel, Error error);
   void end_link(std::optional<Error> why);
   Join report() const;
+  // Whether there is room for it in the report.
+  Status check_room(const ChannelOutline& outline) const;
   void receive(const Welcome& message);
   void receive(const Hold& message);
   void receive(const Apply& message);
@@ -58,6 +80,7 @@ class Agent::State {
   std::optional<Error> refusal_;
   std::map<EndpointId, HeldEndpoint> endpoints_;
   std::map<ChannelId, std::shared_ptr<const ServerPart>> channels_;
+  size_t report_bytes_ = 0;  // of both
   std::vector<AgentMessage> outbox_;
 };
 
@@ -153,12 +176,34 @@ void Agent::State::receive(const Welcome& message) {
 void Agent::State::receive(const Hold& message) {
   const HeldEndpoint& held = message.endpoint;
   const bool is_gone = held.vertex.empty();
-  if (is_gone) {
-    endpoints_.erase(held.endpoint);
-  } else {
-    endpoints_.insert_or_assign(held.endpoint, held);
+  if (const auto known = endpoints_.find(held.endpoint); known != endpoints_.end()) {
+    report_bytes_ -= report_bytes(known->second);
+    endpoints_.erase(known);
+  }
+  if (!is_gone) {
+    endpoints_.emplace(held.endpoint, held);
+    report_bytes_ += report_bytes(held);
   }
   say(Held{held.endpoint, is_gone});
+}
+
+Status Agent::State::check_room(const ChannelOutline& outline) const {
+  if (channels_.size() >= kHeldChannelsMax) {
+    return make_error(ErrorCode::kControlLimit,
+                      "agent '{}' has {} channels, its limit; delete some",
+                      settings_.name,
+                      channels_.size());
+  }
+  const size_t bytes = report_bytes_ + report_bytes(outline);
+  if (bytes <= settings_.report_bytes_max) return {};
+  return make_error(ErrorCode::kControlLimit,
+                    "what agent '{}' reports when it joins would grow to {} bytes with channel {}; "
+                    "the limit is {}, half of what a message may hold: delete channels, or allow "
+                    "agents and the controller longer messages",
+                    settings_.name,
+                    bytes,
+                    text_of(outline.channel),
+                    settings_.report_bytes_max);
 }
 
 void Agent::State::receive(const Apply& message) {
@@ -173,22 +218,21 @@ void Agent::State::receive(const Apply& message) {
                              server,
                              settings_.name));
   }
-  if (channels_.size() >= kHeldChannelsMax) {
-    return refuse(id,
-                  make_error(ErrorCode::kControlLimit,
-                             "agent '{}' has {} channels, its limit; delete some",
-                             settings_.name,
-                             channels_.size()));
-  }
+  if (const Status status = check_room(outline); !status.ok()) return refuse(id, status.error());
   if (const Status status = host_.open(message.part); !status.ok()) {
     return refuse(id, status.error());
   }
   channels_.emplace(id, message.part);
+  report_bytes_ += report_bytes(outline);
   say(Applied{id});
 }
 
 void Agent::State::receive(const Close& message) {
-  if (channels_.erase(message.channel) > 0) host_.close(message.channel, message.cause);
+  if (const auto known = channels_.find(message.channel); known != channels_.end()) {
+    report_bytes_ -= report_bytes(*known->second->outline);
+    channels_.erase(known);
+    host_.close(message.channel, message.cause);
+  }
   say(Closed{message.channel});
 }
 
@@ -197,6 +241,7 @@ void Agent::State::receive(const Leave& message) { leave(message.cause); }
 void Agent::State::leave(const Error& cause) {
   close_all(cause);
   endpoints_.clear();
+  report_bytes_ = 0;
   end_link(cause);
 }
 

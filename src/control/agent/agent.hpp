@@ -7,6 +7,7 @@
 // that it was asleep for longer than the controller waits. After that it may join again.
 #pragma once
 
+#include <cstddef>
 #include <memory>
 #include <string>
 #include <vector>
@@ -22,7 +23,9 @@ class ChannelHost {
   virtual ~ChannelHost() = default;
 
   // Ready to send and receive when it returns; an error leaves nothing behind. Never called twice for one channel
-  // without a close() between.
+  // without a close() between. Whoever drives the agent waits for it and says nothing meanwhile: what it takes
+  // counts as sleep, and an agent that sleeps for nearly lost_after_s leaves. So it should take a small part of a
+  // heartbeat, also for many channels at once.
   virtual Status open(std::shared_ptr<const ServerPart> part) = 0;
   // Gives everything back. Whoever sends or receives on the channel gets `cause`.
   virtual void close(ChannelId channel, const Error& cause) = 0;
@@ -32,6 +35,9 @@ struct AgentSettings {
   std::string
       name;  // the server's name in the graph: unique among agents, at most kNameBytesMax bytes
   AgentInstance instance;
+  // About what a report of endpoints and channels may take: a channel beyond it is refused with kControlLimit. An agent
+  // whose report no message can hold could never join again, so this is at most half of what one may hold.
+  size_t report_bytes_max = size_t{32} << 20;
 };
 
 // Not thread-safe. Times as in Controller. A link is the one connection to the controller, if there is one.

@@ -1,7 +1,7 @@
 // Requests that wait for their reply, by what they wait for.
 //
-// Each call gets one reply, and none after it was abandoned. Not thread-safe; every operation is O(1), answer() per
-// call answered.
+// Each call gets one reply, and none after it was abandoned. Not thread-safe; every operation is O(1), but answer() per
+// call answered, and abandon() looks through the calls that wait for the same.
 #pragma once
 
 #include <cstddef>

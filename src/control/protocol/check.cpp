@@ -253,6 +253,22 @@ Status check_outline(const ChannelOutline& outline) {
   return check_planned("Apply.destinations", outline.destinations, outline.servers.size());
 }
 
+// Endpoints of server number `own`, whose shape is known, can be looked up there.
+Status check_own(std::string_view field,
+                 const std::vector<PlannedEndpoint>& planned,
+                 uint32_t own,
+                 const ServerShape& shape) {
+  for (const PlannedEndpoint& one : planned) {
+    if (one.server != own) continue;
+    if (one.vertex < shape.vertices().size() && is_managed(shape.kind(one.vertex))) continue;
+    return malformed("{} is vertex {} of this server, which is no CPU or GPU of its {} vertices",
+                     field,
+                     one.vertex,
+                     shape.vertices().size());
+  }
+  return {};
+}
+
 Status check_placed(const PlacedVertex& placed, const ServerShape& shape) {
   const size_t vertices = placed.place == Place::kHere ? shape.vertices().size()
                                                        : static_cast<size_t>(kServerVerticesMax);
@@ -288,6 +304,8 @@ Status check_message(const Apply& message, const ServerShape& shape) {
     return malformed(
         "Apply.server is {}; there are {} servers", part.server, part.outline->servers.size());
   }
+  CD_TRY(check_own("Apply.sources", part.outline->sources, part.server, shape));
+  CD_TRY(check_own("Apply.destinations", part.outline->destinations, part.server, shape));
   CD_TRY(check_size("Apply.tables", part.tables->size(), shape.vertices().size()));
   for (const NamedTable& named : *part.tables) CD_TRY(check_table(named, shape));
   return {};

@@ -26,8 +26,9 @@ Status check(const Request& request);
 // protocol version passes unseen: it is to be refused for that, and not for what it may mean by its fields.
 Status check(const AgentMessage& message);
 
-// An Apply is checked against `shape`, the agent's own: tables belong to its managed vertices, and what they name as
-// "here" exists. What they name as "there" lies in a shape that the agent does not have.
+// An Apply is checked against `shape`, the agent's own: tables belong to its managed vertices, its endpoints on that
+// server are such vertices, and what tables name as "here" exists. What they name as "there" lies in a shape that the
+// agent does not have.
 Status check(const ControllerMessage& message, const ServerShape& shape);
 
 // `error` as it may be sent: with a text cut to kErrorTextBytesMax, which then says so.

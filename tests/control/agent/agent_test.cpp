@@ -118,6 +118,41 @@ TEST_F(AgentTest, RefusesAPartOfAnotherServer) {
   EXPECT_EQ(host.opened, 0);
 }
 
+TEST_F(AgentTest, RefusesWhatItCouldNotReport) {
+  Agent small({"here", {43}, 400}, std::make_shared<const ServerShape>(two_sockets()), host);
+  small.on_link_open(0);
+  small.on_message(Welcome{7, 1, 5}, 0);
+  small.on_message(Hold{{{5}, {9, 9}, "gpu0"}}, 0);
+  small.take_outbox();
+  const auto applied = [&](uint64_t channel) {
+    small.on_message(Apply{part_of(channel, "here")}, 0);
+    return small.take_outbox().at(0);
+  };
+  uint64_t last = 11;
+  while (std::holds_alternative<Applied>(applied(last))) ++last;
+  EXPECT_EQ(small.channels().size(), 3);
+  EXPECT_EQ(host.opened, 3);
+  const auto refused = std::get<Refused>(applied(last));
+  EXPECT_EQ(refused.error.code, ErrorCode::kControlLimit);
+  EXPECT_THAT(refused.error.message, HasSubstr("the limit is 400"));
+  // Whatever goes makes room for what comes.
+  for (int i = 0; i < 100; ++i) {
+    small.on_message(Close{{11}, {ErrorCode::kChannelClosed, "enough"}}, 0);
+    small.take_outbox();
+    EXPECT_TRUE(std::holds_alternative<Applied>(applied(11)));
+    EXPECT_TRUE(std::holds_alternative<Refused>(applied(last)));
+    small.on_message(Hold{{{5}, {9, 9}, "gpu0"}}, 0);
+    small.take_outbox();
+  }
+  small.on_message(Leave{{ErrorCode::kAgentLost, "silent for too long"}}, 0);
+  small.on_link_open(1);
+  small.on_message(Welcome{7, 1, 5}, 1);
+  small.take_outbox();
+  last = 21;
+  while (std::holds_alternative<Applied>(applied(last))) ++last;
+  EXPECT_EQ(small.channels().size(), 4) << "the endpoint went too";
+}
+
 TEST_F(AgentTest, ClosesEverythingBeforeItLeaves) {
   agent.on_message(Hold{{{5}, {9, 9}, "gpu0"}}, 0);
   agent.on_message(Apply{part_of(11, "here")}, 0);

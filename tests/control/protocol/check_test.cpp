@@ -134,6 +134,13 @@ TEST(Check, RefusesPartsThatPointNowhere) {
               HasSubstr("Apply.server is 2; there are 2 servers"));
   EXPECT_THAT(refused([](ServerPart&, ChannelOutline& outline) { outline.sources[0].server = 2; }),
               HasSubstr("Apply.sources is vertex 2 of server 2"));
+  EXPECT_THAT(refused([](ServerPart&, ChannelOutline& outline) { outline.sources[0].vertex = 9; }),
+              HasSubstr("Apply.sources is vertex 9 of this server"));
+  EXPECT_THAT(refused([](ServerPart& one, ChannelOutline& outline) {
+                one.server = 1;
+                outline.destinations[0].vertex = 8;
+              }),
+              HasSubstr("Apply.destinations is vertex 8 of this server, which is no CPU or GPU"));
   EXPECT_THAT(refused([](ServerPart&, ChannelOutline& outline) { outline.servers[1].name = "a"; }),
               HasSubstr("ascending"));
   EXPECT_THAT(refused([](ServerPart& one, ChannelOutline&) { one.tables.reset(); }),
