@@ -290,6 +290,9 @@ Result<std::unique_ptr<AgentLink>> AgentLink::start(ClientSettings controller,
                                                     std::shared_ptr<const ServerShape> shape,
                                                     ChannelHost& host) {
   CD_TRY(check(controller));
+  // The other half is for the server's graph.
+  const auto half = static_cast<size_t>(controller.message_bytes_max / 2);
+  agent.report_bytes_max = std::min(agent.report_bytes_max, half);
   auto keeper =
       std::make_unique<Keeper>(std::move(controller), std::move(agent), std::move(shape), host);
   keeper->start();

@@ -2,8 +2,7 @@
 // takes long.
 #include <atomic>
 #include <chrono>
-#include <condition_variable>
-#include <mutex>
+#include <optional>
 #include <thread>
 
 #include <gmock/gmock.h>
@@ -141,6 +140,38 @@ TEST(AgentLink, SaysOfEachChannelThatItIsOpen) {
   EXPECT_TRUE(comes_true([&] { return open == 4; }));
   EXPECT_EQ(host.closed(), 0);
   EXPECT_EQ(link.value()->state().joins, 1u);
+}
+
+TEST(AgentLink, HoldsNoMoreThanItCanReport) {
+  ServerSettings settings;
+  settings.message_bytes_max = 100'000;
+  ControlSite site(0, settings);
+  ClientSettings caller = site.client_settings();
+  caller.message_bytes_max = settings.message_bytes_max;
+  PlanLedger ledger;
+  const auto link = AgentLink::start(caller, {"node0", make_agent_instance()}, dgx_shape(), ledger);
+  ASSERT_TRUE(link.ok());
+  ASSERT_TRUE(comes_true([&] { return link.value()->state().is_joined; }));
+  const auto client = site.client();
+  const std::vector<EndpointId> ends = {site.create_endpoint(*client, "node0", "gpu0").value()};
+  const ChannelRows rows = {std::string(10'000, 'x'), {}};
+  std::optional<Error> refusal;
+  size_t open = 0;
+  while (!refusal.has_value() && open < 20) {
+    const auto reply = client->call(CreateChannel{make_request_id(), ends, ends, rows}, 10);
+    if (reply.ok()) {
+      ++open;
+    } else {
+      refusal = reply.error();
+    }
+  }
+  ASSERT_TRUE(refusal.has_value());
+  EXPECT_EQ(refusal->code, ErrorCode::kControlLimit) << refusal->message;
+  site.stop_controller();
+  site.start_controller();
+  EXPECT_TRUE(comes_true([&] { return link.value()->state().joins == 2; }));
+  EXPECT_EQ(ledger.parts().size(), open);
+  EXPECT_EQ(site.status(*client).open_channels, open);
 }
 
 // It could otherwise never join again.
