@@ -10,6 +10,7 @@
 #include "control/protocol/check.hpp"
 #include "control/rpc/control_wire.hpp"
 #include "control/rpc/known_messages.hpp"
+#include "fuzz/text_changes.hpp"
 
 namespace crossdock {
 namespace {
@@ -64,30 +65,6 @@ void read_reply(size_t kind, std::string_view bytes) {
   CD_CHECK(encode_reply(kind, decode_reply(kind, again).value()) == again, "another reply");
 }
 
-// Four bytes make a change: which kind, where (two), and with what.
-std::string changed(std::string text, const uint8_t* data, size_t size) {
-  for (size_t i = 0; i + 3 < size && i < 16; i += 4) {
-    if (text.empty()) break;
-    const size_t at = (size_t{data[i + 1]} << 8 | data[i + 2]) % text.size();
-    const uint8_t what = data[i + 3];
-    switch (data[i] % 4) {
-      case 0:
-        text[at] = static_cast<char>(what);
-        break;
-      case 1:
-        text.erase(at, what % 16);
-        break;
-      case 2:
-        text.insert(at, 1 + what % 4, static_cast<char>(what));
-        break;
-      default:
-        text.insert(at, text.substr(at / 2, what));
-        break;
-    }
-  }
-  return text;
-}
-
 struct Known {
   std::string agent = batch_of(known_agent_messages());
   std::string controller = batch_of(known_controller_messages());
@@ -105,7 +82,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const size_t kind = data[1] % known.requests.size();
   const auto given = [&](const std::string& text) {
     if (data[0] % 8 == 0) return std::string(reinterpret_cast<const char*>(data + 2), size - 2);
-    return changed(text, data + 2, size - 2);
+    return changed(text, {data + 2, size - 2});
   };
   switch (data[1] / 64) {
     case 0:

@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "base/check.hpp"
+#include "fuzz/text_changes.hpp"
 #include "topology/discovery.hpp"
 
 namespace crossdock {
@@ -34,28 +35,6 @@ constexpr std::string_view kPieces[] = {
     "NIC0", "NIC0: gpu0",   "SYS",      "PIX",     "Legend:",       "N/A", "65536",
     ",-",   "CPU Affinity", "GPU NUMA", "network", "cpu0",          "a/b", "\nGPU1\tSYS\t X \t"};
 
-std::string changed(std::string text, const uint8_t* data, size_t size) {
-  for (size_t i = 0; i + 3 < size && i < 24 && !text.empty(); i += 4) {
-    const size_t at = (size_t{data[i + 1]} << 8 | data[i + 2]) % text.size();
-    const uint8_t what = data[i + 3];
-    switch (data[i] % 4) {
-      case 0:
-        text[at] = static_cast<char>(what);
-        break;
-      case 1:
-        text.erase(at, what % 16);
-        break;
-      case 2:
-        text.insert(at, kPieces[what % std::size(kPieces)]);
-        break;
-      default:
-        text.replace(at, what % 8, kPieces[what % std::size(kPieces)]);
-        break;
-    }
-  }
-  return text;
-}
-
 void read(std::string_view text) {
   const Result<Discovery> found = discover_from_nvidia_smi(text);
   if (!found.ok()) {
@@ -78,7 +57,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (data[0] % 8 == 0) {
     read({reinterpret_cast<const char*>(data), size});
   } else {
-    read(changed(std::string(kKnown[data[0] % std::size(kKnown)]), data + 1, size - 1));
+    read(changed(std::string(kKnown[data[0] % std::size(kKnown)]), {data + 1, size - 1}, kPieces));
   }
   return 0;
 }

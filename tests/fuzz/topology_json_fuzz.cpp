@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/check.hpp"
+#include "fuzz/text_changes.hpp"
 #include "topology/catalogue.hpp"
 #include "topology/graph_json.hpp"
 
@@ -44,30 +45,6 @@ constexpr std::string_view kPieces[] = {"null",
                                         "4294967296",
                                         "\"nvswitch\""};
 
-// Three bytes make a change: which kind, where, and with what.
-std::string changed(std::string text, const uint8_t* data, size_t size) {
-  for (size_t i = 0; i + 3 < size && i < 24; i += 4) {
-    const size_t at = (size_t{data[i + 1]} << 8 | data[i + 2]) % text.size();
-    const uint8_t what = data[i + 3];
-    switch (data[i] % 4) {
-      case 0:
-        text[at] = static_cast<char>(what);
-        break;
-      case 1:
-        text.erase(at, what % 32);
-        break;
-      case 2:
-        text.insert(at, kPieces[what % std::size(kPieces)]);
-        break;
-      default:
-        text.insert(at, text.substr(at / 2, what));
-        break;
-    }
-    if (text.empty()) break;
-  }
-  return text;
-}
-
 void read(std::string_view text) {
   const Result<InfrastructureGraph> graph = graph_from_json(text);
   if (!graph.ok()) {
@@ -90,7 +67,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (data[0] % 8 == 0) {
     read({reinterpret_cast<const char*>(data), size});
   } else {
-    read(changed(known_texts()[data[0] % known_texts().size()], data + 1, size - 1));
+    read(changed(known_texts()[data[0] % known_texts().size()], {data + 1, size - 1}, kPieces));
   }
   return 0;
 }
