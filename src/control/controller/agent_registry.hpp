@@ -50,7 +50,6 @@ class AgentRegistry {
 
   // For the graph of today, of which AgentRecord::server speaks.
   TransferOptimizer& optimizer();
-  const InfrastructureGraph& graph() const { return *graph_; }  // valid after optimizer()
 
   // The name most like this one, or "".
   std::string nearest(std::string_view name) const;

@@ -8,17 +8,18 @@
 
 namespace crossdock {
 
-bool Controller::State::repeat_channel(Caller caller, const CreateChannel& request) {
+bool Controller::State::repeat_channel(CallId call, const CreateChannel& request) {
   const RequestTable::Outcome* const outcome = requests_.find(request.request);
   if (!outcome) return false;
   if (const auto* error = std::get_if<Error>(outcome)) {
-    calls_.reply(caller, *error);
+    calls_.reply(call, *error);
     return true;
   }
   const auto* id = std::get_if<ChannelId>(outcome);
   const auto known = id ? channels_.find(*id) : channels_.end();
-  if (known == channels_.end() || !known->second.has_ends(request.sources, request.destinations)) {
-    calls_.reply(caller,
+  if (known == channels_.end() ||
+      !known->second.is_for(request.rows, request.sources, request.destinations)) {
+    calls_.reply(call,
                  make_error(ErrorCode::kInvalidArgument,
                             "request id {} was used for something else before; draw a new one for "
                             "every new request",
@@ -28,19 +29,20 @@ bool Controller::State::repeat_channel(Caller caller, const CreateChannel& reque
   const ChannelRecord& record = known->second;
   switch (record.state) {
     case ChannelState::kOpening:
-      calls_.wait(caller, {Event::kChannelOpen, id->value});
+      calls_.wait(call, {Event::kChannelOpen, id->value});
       break;
     case ChannelState::kOpen:
-      calls_.reply(caller, ChannelOpen{*id});
+      calls_.reply(call, ChannelOpen{*id});
       break;
     case ChannelState::kRecovering:
-      hold_back(caller, request, "channel " + text_of(*id));
+      calls_.reply(call, ask_again(fmt::format("channel {} is not whole yet", text_of(*id))));
       break;
     case ChannelState::kClosing:
       if (record.is_half_made) {
-        hold_back(caller, request, "channel " + text_of(*id));
+        calls_.reply(
+            call, ask_again(fmt::format("channel {}, half made, is being closed", text_of(*id))));
       } else {
-        calls_.reply(caller, record.cause);
+        calls_.reply(call, record.cause);
       }
       break;
   }
@@ -79,21 +81,21 @@ std::vector<Location> locations_of(const std::vector<PlacedEndpoint>& placed) {
 
 }  // namespace
 
-void Controller::State::serve(Caller caller, CreateChannel& request) {
-  if (repeat_channel(caller, request)) return;
+void Controller::State::serve(CallId call, CreateChannel& request) {
+  if (repeat_channel(call, request)) return;
   for (const auto* list : {&request.sources, &request.destinations}) {
     for (const EndpointId id : *list) {
       if (!is_recovering_) break;
       if (endpoints_.contains(id) || !may_come_back(id, gone_endpoints_)) continue;
-      return hold_back(caller, std::move(request), "endpoint " + text_of(id));
+      return calls_.reply(call, ask_again(fmt::format("endpoint {} is not known", text_of(id))));
     }
   }
-  if (const Status status = plan_and_open(caller, request); !status.ok()) {
-    calls_.reply(caller, status.error());
+  if (const Status status = plan_and_open(call, request); !status.ok()) {
+    calls_.reply(call, status.error());
   }
 }
 
-Status Controller::State::plan_and_open(Caller caller, CreateChannel& request) {
+Status Controller::State::plan_and_open(CallId call, CreateChannel& request) {
   if (channels_.size() >= settings_.channels_max || last_channel_ == UINT32_MAX) {
     return make_error(ErrorCode::kControlLimit,
                       "there are {} channels, of which the controller holds at most {}, and {} "
@@ -112,6 +114,7 @@ Status Controller::State::plan_and_open(Caller caller, CreateChannel& request) {
   const ChannelId id{uint64_t{epoch_} << 32 | ++last_channel_};
   ChannelRecord record;
   record.request = request.request;
+  record.rows_hash = hash_of(request.rows);
   record.to_apply = parts_.make(
       plan, {id, request.request, std::move(request.rows), {}, {}, {}}, sources, destinations);
   record.set_ends(std::move(request.sources), std::move(request.destinations));
@@ -122,7 +125,7 @@ Status Controller::State::plan_and_open(Caller caller, CreateChannel& request) {
   record.pending = static_cast<uint32_t>(record.servers.size());
   count_uses(record, +1);
   requests_.begin(record.request, id);
-  calls_.wait(caller, {Event::kChannelOpen, id.value});
+  calls_.wait(call, {Event::kChannelOpen, id.value});
   const ChannelRecord& kept = channels_.emplace(id, std::move(record)).first->second;
   for (size_t i = 0; i < kept.servers.size(); ++i) {
     AgentRecord* const agent = agents_.find(kept.servers[i]);
@@ -133,14 +136,14 @@ Status Controller::State::plan_and_open(Caller caller, CreateChannel& request) {
   return {};
 }
 
-void Controller::State::serve(Caller caller, DeleteChannel& request) {
+void Controller::State::serve(CallId call, DeleteChannel& request) {
   const ChannelId id = request.channel;
   const auto known = channels_.find(id);
   if (known == channels_.end()) {
-    if (!may_come_back(id, gone_channels_)) return calls_.reply(caller, Done{});
-    return hold_back(caller, request, "channel " + text_of(id));
+    if (!may_come_back(id, gone_channels_)) return calls_.reply(call, Done{});
+    return calls_.reply(call, ask_again(fmt::format("channel {} is not known", text_of(id))));
   }
-  calls_.wait(caller, {Event::kChannelGone, id.value});
+  calls_.wait(call, {Event::kChannelGone, id.value});
   // Somebody wants it gone for good, so what a former controller began is not made anew.
   known->second.is_half_made = false;
   begin_close(known,
@@ -250,7 +253,6 @@ void Controller::State::end_channel(Channels::iterator place) {
   }
   if (is_recovering_ && epoch_of(id) != epoch_) gone_channels_.insert(id);
   calls_.answer({Event::kChannelGone, id.value}, Done{});
-  release("channel ", id);
 }
 
 }  // namespace crossdock

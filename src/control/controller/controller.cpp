@@ -94,7 +94,6 @@ void Controller::State::on_message(LinkId link, AgentMessage message, double now
     if (const auto* closed = std::get_if<Closed>(&message)) on_message(*agent, *closed);
     if (const auto* held = std::get_if<Held>(&message)) on_message(*agent, *held);
   }
-  serve_released();
 }
 
 void Controller::State::on_link_closed(LinkId link, double now_s) {
@@ -115,39 +114,21 @@ void Controller::State::on_request(CallId call, Request request, double now_s) {
                             "one with the same request id in a second",
                             settings_.calls_max));
   } else {
-    serve(call, std::move(request));
-  }
-  serve_released();
-}
-
-void Controller::State::serve(Caller caller, Request request) {
-  std::visit([&](auto& one) { serve(caller, one); }, request);
-}
-
-void Controller::State::hold_back(Caller caller, Request request, std::string key) {
-  // Requests whose applications have gone stay here too, so calls_ alone is no bound.
-  if (held_back_.size() >= settings_.calls_max) {
-    calls_.reply(caller,
-                 make_error(ErrorCode::kControlLimit,
-                            "{} requests wait until agents have come back after a restart of the "
-                            "controller, its limit; repeat this one in {} s",
-                            held_back_.size(),
-                            settings_.recover_within_s));
-    return;
-  }
-  held_back_.emplace(std::move(key), HeldBack{caller, std::move(request)});
-}
-
-// At the end of whatever came in, when no list of agents or channels is half-way through.
-void Controller::State::serve_released() {
-  while (!released_.empty()) {
-    HeldBack one = std::move(released_.front());
-    released_.pop_front();
-    serve(one.caller, std::move(one.request));
+    std::visit([&](auto& one) { serve(call, one); }, request);
   }
 }
 
-void Controller::State::serve(Caller caller, AskStatus&) {
+Error Controller::State::ask_again(std::string_view what, std::string_view hint) const {
+  return make_error(ErrorCode::kControllerUnreachable,
+                    "{}, {:.1f} s after the controller was started; agents have {} s to come back: "
+                    "repeat the request until then{}",
+                    what,
+                    listened_s_,
+                    settings_.recover_within_s,
+                    hint);
+}
+
+void Controller::State::serve(CallId call, AskStatus&) {
   ControlStatus status;
   status.epoch = epoch_;
   status.up_s = clock_s_ - started_s_;
@@ -181,7 +162,7 @@ void Controller::State::serve(Caller caller, AskStatus&) {
   status.open_channels = open_channels_;
   status.channels_created = channels_created_;
   status.channels_closed = channels_closed_;
-  calls_.reply(caller, std::move(status));
+  calls_.reply(call, std::move(status));
 }
 
 ControllerOutbox Controller::State::take_outbox() {

@@ -51,8 +51,8 @@ struct ControllerOutbox {
 // Not thread-safe. Times are seconds of a steady clock that never goes back; its zero is anywhere.
 //
 // Cost: a creation takes time in proportion to its endpoints and its servers, and a logarithm of all channels; the
-// graph is put together again, in proportion to all servers, when agents came or went since the last creation; a tick
-// looks at every agent once. Memory is linear in agents, in endpoints, and in the ends of channels.
+// graph is put together again, in proportion to all servers, when agents came or went since the last creation; a tick,
+// a status and a request that names an agent who is not there look at every agent once. Memory is linear in agents, in endpoints, and in the ends of channels.
 class Controller {
  public:
   // CD_CHECK: settings that check() refuses; an epoch of 0.
@@ -65,7 +65,8 @@ class Controller {
   void on_link_closed(LinkId link, double now_s);
 
   // Exactly one reply per call, now or later. A call whose application is gone may be forgotten; what it asked for
-  // happens nevertheless.
+  // happens nevertheless. kControllerUnreachable: agents that may know more have not come back since a restart; the
+  // request did nothing, and is to be repeated.
   void on_request(CallId call, Request request, double now_s);
   void on_call_abandoned(CallId call);
 

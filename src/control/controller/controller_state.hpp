@@ -8,6 +8,7 @@
 #include <map>
 #include <set>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 #include <unordered_set>
 #include <utility>
@@ -45,10 +46,6 @@ class Controller::State {
     Kind kind = Kind::kHold;
     uint64_t id = 0;
   };
-  struct HeldBack {
-    Caller caller;
-    Request request;
-  };
   // A channel's part on one agent.
   struct PartPlace {
     Channels::iterator channel;
@@ -63,34 +60,30 @@ class Controller::State {
   double set_deadline(Deadline::Kind kind, uint64_t id);  // when it is due
 
   // ---- requests (controller.cpp, endpoints.cpp, channels.cpp)
-  void serve(Caller caller, Request request);
-  void serve(Caller caller, CreateEndpoint& request);
-  void serve(Caller caller, DeleteEndpoint& request);
-  void serve(Caller caller, CreateChannel& request);
-  void serve(Caller caller, DeleteChannel& request);
-  void serve(Caller caller, AskStatus& request);
-  // After a restart: serves the request again when `key` has come back, or when no more is waited for.
-  void hold_back(Caller caller, Request request, std::string key);
-  template <class Id>
-  void release(const char* what, const Id& id);
-  void serve_released();
+  void serve(CallId call, CreateEndpoint& request);
+  void serve(CallId call, DeleteEndpoint& request);
+  void serve(CallId call, CreateChannel& request);
+  void serve(CallId call, DeleteChannel& request);
+  void serve(CallId call, AskStatus& request);
+  // The answer to what cannot be said before agents have come back after a restart: to be asked again later.
+  Error ask_again(std::string_view what, std::string_view hint = "") const;
   // True if agents may still report what was given this id, so that "unknown" says nothing yet.
   template <class Id>
   bool may_come_back(Id id, const std::unordered_set<Id>& gone) const;
 
   // ---- endpoints (endpoints.cpp)
   // Answers a request for an endpoint that is known already; false if it is not.
-  bool repeat_endpoint(Caller caller, const CreateEndpoint& request);
+  bool repeat_endpoint(CallId call, const CreateEndpoint& request);
   void on_message(AgentRecord& agent, const Held& message);
   void end_endpoint(Endpoints::iterator place, Error why_gone);
   void count_use(EndpointId endpoint, int change);
   void count_uses(const ChannelRecord& record, int change);
 
   // ---- channels (channels.cpp)
-  bool repeat_channel(Caller caller, const CreateChannel& request);
+  bool repeat_channel(CallId call, const CreateChannel& request);
   Result<std::vector<PlacedEndpoint>> place(const std::vector<EndpointId>& endpoints,
                                             const char* what) const;
-  Status plan_and_open(Caller caller, CreateChannel& request);
+  Status plan_and_open(CallId call, CreateChannel& request);
   std::optional<PartPlace> find_part(const AgentRecord& agent, ChannelId channel);
   void on_message(AgentRecord& agent, const Applied& message);
   void on_message(AgentRecord& agent, const Refused& message);
@@ -144,28 +137,16 @@ class Controller::State {
   PartMaker parts_;
   std::deque<Deadline> deadlines_;
 
-  // While recovering: channels by the agents that are to come back, uses of endpoints that are, ids of former epochs
-  // that ended meanwhile, and requests that wait for what may come back.
+  // While recovering: channels by the agents that are to come back, uses of endpoints that are, and ids of former
+  // epochs that ended meanwhile.
   std::map<std::string, std::set<ChannelId>, std::less<>> unseen_;
   std::unordered_map<EndpointId, uint32_t> unseen_uses_;
   std::unordered_set<EndpointId> gone_endpoints_;
   std::unordered_set<ChannelId> gone_channels_;
-  std::multimap<std::string, HeldBack> held_back_;
-  std::deque<HeldBack> released_;  // of those, the ones to be served when what goes on now is over
 
   std::vector<std::pair<LinkId, ControllerMessage>> messages_;
   std::vector<LinkId> closing_;
 };
-
-inline const std::string& text_of(const std::string& name) { return name; }
-
-template <class Id>
-void Controller::State::release(const char* what, const Id& id) {
-  if (held_back_.empty()) return;
-  const auto [first, last] = held_back_.equal_range(what + text_of(id));
-  for (auto one = first; one != last; ++one) released_.push_back(std::move(one->second));
-  held_back_.erase(first, last);
-}
 
 template <class Id>
 bool Controller::State::may_come_back(Id id, const std::unordered_set<Id>& gone) const {

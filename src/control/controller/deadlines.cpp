@@ -19,7 +19,6 @@ void Controller::State::on_tick(double now_s) {
   find_silent();
   find_overdue();
   if (is_recovering_ && listened_s_ >= settings_.recover_within_s) end_recovery();
-  serve_released();
 }
 
 void Controller::State::find_silent() {

@@ -5,18 +5,18 @@
 
 namespace crossdock {
 
-bool Controller::State::repeat_endpoint(Caller caller, const CreateEndpoint& request) {
+bool Controller::State::repeat_endpoint(CallId call, const CreateEndpoint& request) {
   const RequestTable::Outcome* const outcome = requests_.find(request.request);
   if (!outcome) return false;
   if (const auto* error = std::get_if<Error>(outcome)) {
-    calls_.reply(caller, *error);
+    calls_.reply(call, *error);
     return true;
   }
   const auto* id = std::get_if<EndpointId>(outcome);
   const auto known = id ? endpoints_.find(*id) : endpoints_.end();
   if (known == endpoints_.end() || known->second.agent->name != request.agent ||
       known->second.agent->shape->vertex(known->second.vertex).name != request.vertex) {
-    calls_.reply(caller,
+    calls_.reply(call,
                  make_error(ErrorCode::kInvalidArgument,
                             "request id {} was used for something else before; draw a new one for "
                             "every new request",
@@ -25,13 +25,13 @@ bool Controller::State::repeat_endpoint(Caller caller, const CreateEndpoint& req
   }
   switch (known->second.state) {
     case EndpointRecord::State::kPlacing:
-      calls_.wait(caller, {Event::kEndpointHeld, id->value});
+      calls_.wait(call, {Event::kEndpointHeld, id->value});
       break;
     case EndpointRecord::State::kHeld:
-      calls_.reply(caller, EndpointCreated{*id});
+      calls_.reply(call, EndpointCreated{*id});
       break;
     case EndpointRecord::State::kRemoving:
-      calls_.reply(caller,
+      calls_.reply(call,
                    make_error(ErrorCode::kUnknownId,
                               "endpoint {} of this request is being deleted; send a new request "
                               "with a new id for another",
@@ -41,26 +41,25 @@ bool Controller::State::repeat_endpoint(Caller caller, const CreateEndpoint& req
   return true;
 }
 
-void Controller::State::serve(Caller caller, CreateEndpoint& request) {
-  if (repeat_endpoint(caller, request)) return;
+void Controller::State::serve(CallId call, CreateEndpoint& request) {
+  if (repeat_endpoint(call, request)) return;
   AgentRecord* const agent = agents_.find(request.agent);
   if (!agent) {
-    if (is_recovering_) {
-      std::string key = "agent " + request.agent;
-      return hold_back(caller, std::move(request), std::move(key));
-    }
     const std::string near = agents_.nearest(request.agent);
+    const std::string hint = near.empty() ? "" : "; did you mean '" + near + "'?";
     return calls_.reply(
-        caller,
-        make_error(ErrorCode::kUnknownId,
-                   "no agent is called '{}' among {}: {}",
-                   request.agent,
-                   agents_.all().size(),
-                   near.empty() ? "start one on that server" : "did you mean '" + near + "'?"));
+        call,
+        is_recovering_
+            ? ask_again(fmt::format("no agent called '{}' has joined", request.agent), hint)
+            : make_error(ErrorCode::kUnknownId,
+                         "no agent is called '{}' among {}{}",
+                         request.agent,
+                         agents_.all().size(),
+                         near.empty() ? ": start one on that server" : hint));
   }
   const auto vertex = agent->shape->find_vertex(request.vertex);
   if (!vertex || !is_managed(agent->shape->kind(*vertex))) {
-    return calls_.reply(caller,
+    return calls_.reply(call,
                         make_error(vertex ? ErrorCode::kInvalidArgument : ErrorCode::kUnknownId,
                                    "'{}' of agent '{}' {}; take one of its CPUs or GPUs, as "
                                    "crossdock topo names them",
@@ -70,7 +69,7 @@ void Controller::State::serve(Caller caller, CreateEndpoint& request) {
   }
   if (endpoints_.size() >= settings_.endpoints_max || last_endpoint_ == UINT32_MAX) {
     return calls_.reply(
-        caller,
+        call,
         make_error(ErrorCode::kControlLimit,
                    "there are {} endpoints, of which the controller holds at most {}, and {} were "
                    "numbered since it was started, of at most {}; delete some, or start it anew",
@@ -84,26 +83,26 @@ void Controller::State::serve(Caller caller, CreateEndpoint& request) {
   endpoints_[id] = {agent, *vertex, EndpointRecord::State::kPlacing, request.request, 0, due_s};
   agent->endpoints.insert(id);
   requests_.begin(request.request, id);
-  calls_.wait(caller, {Event::kEndpointHeld, id.value});
+  calls_.wait(call, {Event::kEndpointHeld, id.value});
   send(*agent, Hold{{id, request.request, request.vertex}});
 }
 
-void Controller::State::serve(Caller caller, DeleteEndpoint& request) {
+void Controller::State::serve(CallId call, DeleteEndpoint& request) {
   const EndpointId id = request.endpoint;
   const auto known = endpoints_.find(id);
   if (known == endpoints_.end()) {
-    if (!may_come_back(id, gone_endpoints_)) return calls_.reply(caller, Done{});
-    return hold_back(caller, request, "endpoint " + text_of(id));
+    if (!may_come_back(id, gone_endpoints_)) return calls_.reply(call, Done{});
+    return calls_.reply(call, ask_again(fmt::format("endpoint {} is not known", text_of(id))));
   }
   EndpointRecord& record = known->second;
   if (record.uses > 0) {
-    return calls_.reply(caller,
+    return calls_.reply(call,
                         make_error(ErrorCode::kInvalidArgument,
                                    "endpoint {} is named {} times by channels; delete those first",
                                    text_of(id),
                                    record.uses));
   }
-  calls_.wait(caller, {Event::kEndpointGone, id.value});
+  calls_.wait(call, {Event::kEndpointGone, id.value});
   if (record.state == EndpointRecord::State::kRemoving) return;
   record.state = EndpointRecord::State::kRemoving;
   calls_.answer(

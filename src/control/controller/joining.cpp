@@ -23,7 +23,6 @@ void Controller::State::join(LinkId link, Join join) {
   send(agent, Welcome{epoch_, settings_.heartbeat_s, settings_.lost_after_s});
   reconcile_endpoints(agent, join);
   reconcile_channels(agent, join);
-  release("agent ", agent.name);
 }
 
 Result<AgentRecord*> Controller::State::admit(const Join& join) {
@@ -138,7 +137,6 @@ void Controller::State::recover_endpoint(AgentRecord& agent, const HeldEndpoint&
   endpoints_.emplace(id, record);
   agent.endpoints.insert(id);
   requests_.begin(held.request, id);
-  release("endpoint ", id);
 }
 
 // ---- channels ------------------------------------------------------------------------------------------------------
@@ -181,13 +179,14 @@ void Controller::State::part_reported(PartPlace part, const HeldChannel& held) {
   }
   part.state() = PartState::kApplied;
   if (held.request != record.request || held.servers != record.servers ||
-      !record.has_ends(held.sources, held.destinations)) {
-    return begin_close(part.channel,
-                       make_error(ErrorCode::kMalformedMessage,
-                                  "agent '{}' reports channel {} with other ends than other "
-                                  "agents do; create it again",
-                                  agent.name,
-                                  text_of(id)));
+      !record.is_for(held.rows, held.sources, held.destinations)) {
+    return begin_close(
+        part.channel,
+        make_error(ErrorCode::kMalformedMessage,
+                   "agent '{}' reports channel {} with other ends or rows than other "
+                   "agents do; create it again",
+                   agent.name,
+                   text_of(id)));
   }
   if (--record.pending > 0) return;
   if (Error fault = recovery_fault(record); !fault.message.empty()) {
@@ -195,7 +194,6 @@ void Controller::State::part_reported(PartPlace part, const HeldChannel& held) {
   }
   record.state = ChannelState::kOpen;
   ++open_channels_;
-  release("channel ", id);
 }
 
 // The agent takes part in a channel, as far as the controller knows, and has nothing of it.
@@ -236,6 +234,7 @@ void Controller::State::recover_channel(AgentRecord& agent, HeldChannel& held) {
   ChannelRecord record;
   record.state = ChannelState::kRecovering;
   record.request = held.request;
+  record.rows_hash = hash_of(held.rows);
   record.set_ends(std::move(held.sources), std::move(held.destinations));
   record.servers = std::move(held.servers);
   std::string without;
@@ -256,7 +255,6 @@ void Controller::State::recover_channel(AgentRecord& agent, HeldChannel& held) {
   requests_.begin(record.request, id);
   count_uses(record, +1);
   const auto place = channels_.emplace(id, std::move(record)).first;
-  release("channel ", id);
   if (!without.empty()) {
     place->second.is_half_made = true;
     return begin_close(place,
@@ -307,7 +305,6 @@ void Controller::State::end_recovery() {
   unseen_uses_.clear();
   gone_endpoints_.clear();
   gone_channels_.clear();
-  for (auto& [key, one] : std::exchange(held_back_, {})) released_.push_back(std::move(one));
 }
 
 }  // namespace crossdock

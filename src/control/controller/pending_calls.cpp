@@ -25,18 +25,18 @@ void PendingCalls::abandon(CallId call) {
   topic_of_.erase(found);
 }
 
-void PendingCalls::wait(Caller caller, Topic topic) {
-  if (!caller || !is_pending(*caller)) return;
-  Topic& current = topic_of_[*caller];
-  leave_topic(*caller, current);
+void PendingCalls::wait(CallId call, Topic topic) {
+  if (!is_pending(call)) return;
+  Topic& current = topic_of_[call];
+  leave_topic(call, current);
   current = topic;
-  waiting_.emplace(topic, *caller);
+  waiting_.emplace(topic, call);
 }
 
-void PendingCalls::reply(Caller caller, Reply reply) {
-  if (!caller || !is_pending(*caller)) return;
-  abandon(*caller);
-  replies_.emplace_back(*caller, std::move(reply));
+void PendingCalls::reply(CallId call, Reply reply) {
+  if (!is_pending(call)) return;
+  abandon(call);
+  replies_.emplace_back(call, std::move(reply));
 }
 
 void PendingCalls::answer(Topic topic, const Reply& reply) {

@@ -6,7 +6,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <optional>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -15,10 +14,10 @@
 
 namespace crossdock {
 
-// What a call waits for: an endpoint to be held or gone, a channel to be open or gone, or its turn.
+// What a call waits for: an endpoint to be held or gone, a channel to be open or gone; at first, to be served.
 struct Topic {
-  enum class Event : uint8_t { kTurn, kEndpointHeld, kEndpointGone, kChannelOpen, kChannelGone };
-  Event event = Event::kTurn;
+  enum class Event : uint8_t { kServed, kEndpointHeld, kEndpointGone, kChannelOpen, kChannelGone };
+  Event event = Event::kServed;
   uint64_t id = 0;
 
   bool operator==(const Topic&) const = default;
@@ -30,9 +29,6 @@ struct TopicHash {
   }
 };
 
-// A call, or nobody, where a request goes on although its application has gone.
-using Caller = std::optional<CallId>;
-
 class PendingCalls {
  public:
   size_t size() const { return topic_of_.size(); }
@@ -43,8 +39,8 @@ class PendingCalls {
   bool is_pending(CallId call) const { return topic_of_.contains(call); }
 
   // The call now waits for `topic` and nothing else.
-  void wait(Caller caller, Topic topic);
-  void reply(Caller caller, Reply reply);
+  void wait(CallId call, Topic topic);
+  void reply(CallId call, Reply reply);
   // Answers all that wait for `topic`.
   void answer(Topic topic, const Reply& reply);
 

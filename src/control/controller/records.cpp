@@ -2,6 +2,7 @@
 #include "control/controller/records.hpp"
 
 #include <algorithm>
+#include <functional>
 #include <utility>
 
 namespace crossdock {
@@ -33,9 +34,19 @@ void ChannelRecord::set_ends(std::vector<EndpointId> from, std::vector<EndpointI
       are_equal ? sources : std::make_shared<const std::vector<EndpointId>>(std::move(to));
 }
 
-bool ChannelRecord::has_ends(const std::vector<EndpointId>& from,
-                             const std::vector<EndpointId>& to) const {
-  return names_these(*sources, from) && names_these(*destinations, to);
+bool ChannelRecord::is_for(const ChannelRows& rows,
+                           const std::vector<EndpointId>& from,
+                           const std::vector<EndpointId>& to) const {
+  return rows_hash == hash_of(rows) && names_these(*sources, from) &&
+         names_these(*destinations, to);
+}
+
+uint64_t hash_of(const ChannelRows& rows) {
+  uint64_t hash = std::hash<std::string>()(rows.schema);
+  for (const uint32_t column : rows.partition_key) {
+    hash = std::hash<uint64_t>()((hash ^ column) * 0x9e3779b97f4a7c15u + (hash >> 32));
+  }
+  return hash;
 }
 
 }  // namespace crossdock

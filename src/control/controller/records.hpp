@@ -48,14 +48,20 @@ struct ChannelRecord {
   uint32_t pending = 0;                                     // parts that the state waits for
   std::vector<std::shared_ptr<const ServerPart>> to_apply;  // per server; only while opening
   Error cause;                                              // only while closing
+  uint64_t rows_hash = 0;  // within this process; rows themselves may be a megabyte
   bool is_half_made =
       false;  // its making ended with a former controller, and its request may be made anew
 
   // Its place in `servers`; none if the server takes no part.
   std::optional<size_t> find_server(std::string_view name) const;
   void set_ends(std::vector<EndpointId> from, std::vector<EndpointId> to);
-  // In whatever order they are named.
-  bool has_ends(const std::vector<EndpointId>& from, const std::vector<EndpointId>& to) const;
+  // Whether the channel is for these rows between these ends, in whatever order they are named.
+  bool is_for(const ChannelRows& rows,
+              const std::vector<EndpointId>& from,
+              const std::vector<EndpointId>& to) const;
 };
+
+// Equal for equal rows, in one process.
+uint64_t hash_of(const ChannelRows& rows);
 
 }  // namespace crossdock

@@ -31,10 +31,10 @@ class RecoveryTest : public ControllerTest {
 TEST_F(RecoveryTest, FindsAChannelThatAllReport) {
   tell(1, first);
   EXPECT_EQ(status().channels.at(0).state, ChannelState::kRecovering);
-  const CallId repeated = ask(CreateChannel{{5, 5}, {{101}}, {{102}}, {}});
-  EXPECT_FALSE(replies.contains(repeated));
+  const CreateChannel repeated{{5, 5}, {{101}}, {{102}}, {}};
+  EXPECT_EQ(error_of(ask(repeated)).code, ErrorCode::kControllerUnreachable);
   tell(2, second);
-  EXPECT_EQ(std::get<ChannelOpen>(replies.at(repeated)).channel, channel);
+  EXPECT_EQ(std::get<ChannelOpen>(replies.at(ask(repeated))).channel, channel);
   EXPECT_EQ(status().channels.at(0).state, ChannelState::kOpen);
   EXPECT_EQ(
       std::get<EndpointCreated>(replies.at(ask(CreateEndpoint{{9, 1}, "node0", "gpu0"}))).endpoint,
@@ -47,17 +47,19 @@ TEST_F(RecoveryTest, ClosesAChannelThatOneCameBackWithoutAndMakesItAnewOnRequest
   second.channels.clear();
   tell(1, first);
   sent.clear();
-  const CallId repeated = ask(CreateChannel{{5, 5}, {{101}}, {{102}}, {}});
-  EXPECT_FALSE(replies.contains(repeated)) << "endpoint 102 may come back";
+  const CreateChannel repeated{{5, 5}, {{101}}, {{102}}, {}};
+  EXPECT_EQ(error_of(ask(repeated)).code, ErrorCode::kControllerUnreachable);
   tell(2, second);
   EXPECT_THAT(only<Close>(1).cause.message, HasSubstr("'node1' came back without"));
+  EXPECT_EQ(error_of(ask(repeated)).code, ErrorCode::kControllerUnreachable) << "half closed";
   sent.clear();
   tell(1, Closed{channel});
+  const CallId call = ask(repeated);
   const ChannelId fresh = only<Apply>(1).part->outline->channel;
   EXPECT_NE(fresh, channel);
   tell(1, Applied{fresh});
   tell(2, Applied{fresh});
-  EXPECT_EQ(std::get<ChannelOpen>(replies.at(repeated)).channel, fresh);
+  EXPECT_EQ(std::get<ChannelOpen>(replies.at(call)).channel, fresh);
 }
 
 TEST_F(RecoveryTest, ClosesAChannelWhoseAgentsDoNotComeBackInTime) {
@@ -79,22 +81,27 @@ TEST_F(RecoveryTest, ClosesAChannelWhoseAgentsDoNotComeBackInTime) {
 }
 
 TEST_F(RecoveryTest, DeletesWhatItDoesNotKnowYet) {
-  const CallId call = ask(DeleteChannel{channel});
-  const CallId endpoint_call = ask(DeleteEndpoint{{102}});
-  EXPECT_FALSE(replies.contains(call));
+  for (const Request& request : {Request(DeleteChannel{channel}),
+                                 Request(DeleteEndpoint{{102}}),
+                                 Request(CreateChannel{{7, 7}, {{101}}, {{102}}, {}})}) {
+    const Error error = error_of(ask(request));
+    EXPECT_EQ(error.code, ErrorCode::kControllerUnreachable);
+    EXPECT_THAT(error.message, HasSubstr("is not known"));
+  }
   tell(1, first);
-  ASSERT_EQ(sent[1].size(), 2);
-  EXPECT_EQ(std::get<Close>(sent[1][1]).channel, channel);
+  sent.clear();
+  const CallId call = ask(DeleteChannel{channel});
+  EXPECT_EQ(only<Close>(1).channel, channel);
   tell(1, Closed{channel});
   EXPECT_FALSE(replies.contains(call)) << "the other agent may have its part";
   tell(2, second);
-  EXPECT_THAT(error_of(endpoint_call).message, HasSubstr("named 1 times by channels"));
+  EXPECT_THAT(error_of(ask(DeleteEndpoint{{102}})).message, HasSubstr("named 1 times by channels"));
   tell(2, Closed{channel});
   EXPECT_TRUE(std::holds_alternative<Done>(replies.at(call)));
-  const CallId unknown = ask(DeleteChannel{{uint64_t{0x11} << 32 | 9}});
-  EXPECT_FALSE(replies.contains(unknown));
+  const DeleteChannel unknown{{uint64_t{0x11} << 32 | 9}};
+  EXPECT_EQ(error_of(ask(unknown)).code, ErrorCode::kControllerUnreachable);
   pass(31);
-  EXPECT_TRUE(std::holds_alternative<Done>(replies.at(unknown)));
+  EXPECT_TRUE(std::holds_alternative<Done>(replies.at(ask(unknown))));
 }
 
 TEST_F(RecoveryTest, GivesAnAgentThatComesBackItsTimeToCloseAChannel) {
@@ -151,7 +158,22 @@ TEST_F(RecoveryTest, ClosesAChannelOfWhichAgentsReportDifferentEnds) {
   tell(1, first);
   sent.clear();
   tell(2, second);
-  EXPECT_THAT(only<Close>(1).cause.message, HasSubstr("with other ends"));
+  EXPECT_THAT(only<Close>(1).cause.message, HasSubstr("with other ends or rows"));
+}
+
+TEST_F(RecoveryTest, ClosesAChannelOfWhichAgentsReportDifferentRows) {
+  second.channels[0].rows = {"schema", {0}};
+  tell(1, first);
+  sent.clear();
+  tell(2, second);
+  EXPECT_THAT(only<Close>(1).cause.message, HasSubstr("with other ends or rows"));
+}
+
+TEST_F(RecoveryTest, MakesNothingForAnApplicationThatLeft) {
+  controller->on_call_abandoned(ask(CreateEndpoint{{7, 7}, "node0", "gpu0"}));
+  tell(1, first);
+  EXPECT_EQ(sent[1].size(), 1) << "nothing but the welcome";
+  EXPECT_EQ(status().endpoints, 1) << "the one that it reported";
 }
 
 }  // namespace
