@@ -9,38 +9,32 @@
 namespace crossdock {
 
 bool Controller::State::repeat_channel(CallId call, const CreateChannel& request) {
-  const RequestTable::Outcome* const outcome = requests_.find(request.request);
-  if (!outcome) return false;
-  if (const auto* error = std::get_if<Error>(outcome)) {
-    calls_.reply(call, *error);
+  const auto earlier = requests_.find<ChannelId>(request.request);
+  if (!earlier) return false;
+  if (!earlier->ok()) {
+    calls_.reply(call, earlier->error());
     return true;
   }
-  const auto* id = std::get_if<ChannelId>(outcome);
-  const auto known = id ? channels_.find(*id) : channels_.end();
-  if (known == channels_.end() ||
-      !known->second.is_for(request.rows, request.sources, request.destinations)) {
-    calls_.reply(call,
-                 make_error(ErrorCode::kInvalidArgument,
-                            "request id {} was used for something else before; draw a new one for "
-                            "every new request",
-                            text_of(request.request)));
+  const ChannelId id = earlier->value();
+  const ChannelRecord& record = channels_.at(id);
+  if (!record.is_for(request.rows, request.sources, request.destinations)) {
+    calls_.reply(call, RequestTable::used_before(request.request));
     return true;
   }
-  const ChannelRecord& record = known->second;
   switch (record.state) {
     case ChannelState::kOpening:
-      calls_.wait(call, {Event::kChannelOpen, id->value});
+      calls_.wait(call, {Event::kChannelOpen, id.value});
       break;
     case ChannelState::kOpen:
-      calls_.reply(call, ChannelOpen{*id});
+      calls_.reply(call, ChannelOpen{id});
       break;
     case ChannelState::kRecovering:
-      calls_.reply(call, ask_again(fmt::format("channel {} is not whole yet", text_of(*id))));
+      calls_.reply(call, ask_again(fmt::format("channel {} is not whole yet", text_of(id))));
       break;
     case ChannelState::kClosing:
       if (record.is_half_made) {
-        calls_.reply(
-            call, ask_again(fmt::format("channel {}, half made, is being closed", text_of(*id))));
+        calls_.reply(call,
+                     ask_again(fmt::format("channel {}, half made, is being closed", text_of(id))));
       } else {
         calls_.reply(call, record.cause);
       }

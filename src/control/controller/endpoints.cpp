@@ -6,36 +6,32 @@
 namespace crossdock {
 
 bool Controller::State::repeat_endpoint(CallId call, const CreateEndpoint& request) {
-  const RequestTable::Outcome* const outcome = requests_.find(request.request);
-  if (!outcome) return false;
-  if (const auto* error = std::get_if<Error>(outcome)) {
-    calls_.reply(call, *error);
+  const auto earlier = requests_.find<EndpointId>(request.request);
+  if (!earlier) return false;
+  if (!earlier->ok()) {
+    calls_.reply(call, earlier->error());
     return true;
   }
-  const auto* id = std::get_if<EndpointId>(outcome);
-  const auto known = id ? endpoints_.find(*id) : endpoints_.end();
-  if (known == endpoints_.end() || known->second.agent->name != request.agent ||
-      known->second.agent->shape->vertex(known->second.vertex).name != request.vertex) {
-    calls_.reply(call,
-                 make_error(ErrorCode::kInvalidArgument,
-                            "request id {} was used for something else before; draw a new one for "
-                            "every new request",
-                            text_of(request.request)));
+  const EndpointId id = earlier->value();
+  const EndpointRecord& record = endpoints_.at(id);
+  if (record.agent->name != request.agent ||
+      record.agent->shape->vertex(record.vertex).name != request.vertex) {
+    calls_.reply(call, RequestTable::used_before(request.request));
     return true;
   }
-  switch (known->second.state) {
+  switch (record.state) {
     case EndpointRecord::State::kPlacing:
-      calls_.wait(call, {Event::kEndpointHeld, id->value});
+      calls_.wait(call, {Event::kEndpointHeld, id.value});
       break;
     case EndpointRecord::State::kHeld:
-      calls_.reply(call, EndpointCreated{*id});
+      calls_.reply(call, EndpointCreated{id});
       break;
     case EndpointRecord::State::kRemoving:
       calls_.reply(call,
                    make_error(ErrorCode::kUnknownId,
                               "endpoint {} of this request is being deleted; send a new request "
                               "with a new id for another",
-                              text_of(*id)));
+                              text_of(id)));
       break;
   }
   return true;

@@ -122,7 +122,7 @@ void Controller::State::reconcile_endpoints(AgentRecord& agent, const Join& repo
 
 void Controller::State::recover_endpoint(AgentRecord& agent, const HeldEndpoint& held) {
   const EndpointId id = held.endpoint;
-  if (!may_come_back(id, gone_endpoints_) || requests_.find(held.request)) {
+  if (!may_come_back(id, gone_endpoints_) || requests_.knows(held.request)) {
     return send(agent, Hold{{id, held.request, ""}});
   }
   EndpointRecord record;
@@ -223,7 +223,7 @@ void Controller::State::part_missing(AgentRecord& agent, PartPlace part) {
 void Controller::State::recover_channel(AgentRecord& agent, HeldChannel& held) {
   const ChannelId id = held.channel;
   if (channels_.contains(id) || !may_come_back(id, gone_channels_) ||
-      requests_.find(held.request)) {
+      requests_.knows(held.request)) {
     return send(agent,
                 Close{id,
                       make_error(ErrorCode::kChannelClosed,

@@ -5,9 +5,11 @@
 
 namespace crossdock {
 
-const RequestTable::Outcome* RequestTable::find(RequestId request) const {
-  const auto found = outcomes_.find(request);
-  return found == outcomes_.end() ? nullptr : &found->second;
+Error RequestTable::used_before(RequestId request) {
+  return make_error(
+      ErrorCode::kInvalidArgument,
+      "request id {} was used for something else before; draw a new one for every request",
+      text_of(request));
 }
 
 void RequestTable::begin(RequestId request, Outcome outcome) {

@@ -9,9 +9,11 @@
 
 #include <cstddef>
 #include <deque>
+#include <optional>
 #include <unordered_map>
 #include <variant>
 
+#include "base/result.hpp"
 #include "control/protocol/messages.hpp"
 
 namespace crossdock {
@@ -23,8 +25,14 @@ class RequestTable {
   // What a request led to: something that is there, or why it is not there any more.
   using Outcome = std::variant<EndpointId, ChannelId, Error>;
 
-  // Null if the request is not known.
-  const Outcome* find(RequestId request) const;
+  bool knows(RequestId request) const { return outcomes_.contains(request); }
+  // The endpoint or channel that the request led to, or the error that a repetition is answered with. Nothing for a
+  // request that is not known.
+  template <class Id>
+  std::optional<Result<Id>> find(RequestId request) const;
+  // For a repetition that asks for something else than the first.
+  static Error used_before(RequestId request);
+
   // Requests that are none are not entered.
   void begin(RequestId request, Outcome outcome);
   void finish(RequestId request, Error why_gone);
@@ -34,5 +42,14 @@ class RequestTable {
   std::unordered_map<RequestId, Outcome> outcomes_;
   std::deque<RequestId> finished_;  // in the order in which they came to an end
 };
+
+template <class Id>
+std::optional<Result<Id>> RequestTable::find(RequestId request) const {
+  const auto found = outcomes_.find(request);
+  if (found == outcomes_.end()) return std::nullopt;
+  if (const auto* error = std::get_if<Error>(&found->second)) return *error;
+  if (const auto* id = std::get_if<Id>(&found->second)) return *id;
+  return used_before(request);
+}
 
 }  // namespace crossdock

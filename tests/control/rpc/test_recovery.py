@@ -129,6 +129,17 @@ def test_an_agent_is_frozen(cluster: Any, comes_true: Any) -> None:
     plane.create_channel(fresh, fresh)
 
 
+def test_a_name_that_nobody_has_is_told_while_agents_may_come_back(cluster: Any) -> None:
+    cluster.controller("--recover-within", "60")
+    cluster.agents(1)
+    plane = control.connect(cluster.address, timeout_s=1)
+    with pytest.raises(ControlError, match="did you mean 'node0'") as raised:
+        plane.create_endpoint("nod0", "gpu0")
+    assert raised.value.code == "CD-611"
+    assert "agents have 60 s to come back" in str(raised.value)
+    plane.create_endpoint("node0", "gpu0")
+
+
 def test_two_agents_with_one_name(cluster: Any) -> None:
     cluster.controller()
     cluster.agents(1)
