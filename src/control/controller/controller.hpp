@@ -52,7 +52,8 @@ struct ControllerOutbox {
 //
 // Cost: a creation takes time in proportion to its endpoints and its servers, and a logarithm of all channels; the
 // graph is put together again, in proportion to all servers, when agents came or went since the last creation; a tick,
-// a status and a request that names an agent who is not there look at every agent once. Memory is linear in agents, in endpoints, and in the ends of channels.
+// a status and a request that names an agent who is not there look at every agent once. Memory is linear in agents,
+// in endpoints, and in the ends of channels.
 class Controller {
  public:
   // CD_CHECK: settings that check() refuses; an epoch of 0.
