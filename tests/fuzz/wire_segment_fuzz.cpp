@@ -14,32 +14,39 @@
 namespace crossdock {
 namespace {
 
-constexpr SegmentLimits kLimits{.channels = 4,
-                                .endpoints = 8,
-                                .virtual_channels = 2,
+constexpr SegmentLimits kLimits{.sources = 8,
+                                .outlets = 4,
+                                .ranks = 3,
                                 .hops = 2,
                                 .codecs = 2,
                                 .rows_max = 100,
+                                .heap_bytes_max = 64,
                                 .raw_bytes_max = 4096};
 
-void read(std::span<const std::byte> bytes) {
-  const Result<SegmentHeader> read = read_segment(bytes, kLimits);
-  if (!read.ok()) {
-    CD_CHECK(read.error().code == ErrorCode::kMalformedMessage, "{}", read.error().message);
-    CD_CHECK(!read.error().message.empty(), "an error without words");
-    return;
-  }
-  const SegmentHeader& header = read.value();
-  const bool goes_to_one = header.destination < kLimits.endpoints;
-  CD_CHECK(header.channel < kLimits.channels, "channel {}", header.channel);
-  CD_CHECK(header.source < kLimits.endpoints, "source {}", header.source);
-  CD_CHECK(goes_to_one || header.destination == kManyDestinations, "to {}", header.destination);
-  CD_CHECK(header.virtual_channel < kLimits.virtual_channels, "{}", header.virtual_channel);
+Status check(const SegmentHeader& header, std::span<const std::byte> payload) {
+  CD_TRY(check_header(header, kLimits));
+  CD_CHECK(header.source < kLimits.sources, "source {}", header.source);
+  CD_CHECK(header.outlet < kLimits.outlets, "outlet {}", header.outlet);
+  CD_CHECK(header.from_rank < kLimits.ranks, "from {}", header.from_rank);
+  CD_CHECK(header.to_rank < kLimits.ranks, "to {}", header.to_rank);
   CD_CHECK(header.hop < kLimits.hops, "hop {}", header.hop);
   CD_CHECK(header.codec < kLimits.codecs, "codec {}", header.codec);
   CD_CHECK(header.rows <= kLimits.rows_max, "rows {}", header.rows);
+  CD_CHECK(header.heap_bytes <= kLimits.heap_bytes_max, "heap {}", header.heap_bytes);
   CD_CHECK(header.raw_bytes <= kLimits.raw_bytes_max, "raw bytes {}", header.raw_bytes);
-  CD_CHECK(header.bytes == bytes.size() - sizeof(header), "bytes {}", header.bytes);
+  CD_TRY(check_payload(header, payload));
+  CD_CHECK(header.bytes == payload.size(), "bytes {}", header.bytes);
+  return {};
+}
+
+void read(std::span<const std::byte> bytes) {
+  SegmentHeader header;
+  if (bytes.size() < sizeof(header)) return;
+  std::memcpy(&header, bytes.data(), sizeof(header));
+  const Status checked = check(header, bytes.subspan(sizeof(header)));
+  if (checked.ok()) return;
+  CD_CHECK(checked.error().code == ErrorCode::kMalformedMessage, "{}", checked.error().message);
+  CD_CHECK(!checked.error().message.empty(), "an error without words");
 }
 
 // A header that is within all limits but for what the input changes, with the rest of the input as its payload.
@@ -47,7 +54,7 @@ void read_stamped(const uint8_t* data, size_t size) {
   SegmentHeader header;
   header.channel = 3;
   header.source = 7;
-  header.destination = 1;
+  header.outlet = 1;
   header.rows = 5;
   std::byte fields[sizeof(header)];
   std::memcpy(fields, &header, sizeof(header));
@@ -57,7 +64,7 @@ void read_stamped(const uint8_t* data, size_t size) {
   }
   std::memcpy(&header, fields, sizeof(header));
   const std::span payload = std::as_bytes(std::span(data, size).subspan(2 * changes));
-  header.raw_bytes += payload.size();
+  header.raw_bytes += static_cast<uint32_t>(payload.size());
   stamp(header, payload);
   std::vector<std::byte> bytes(sizeof(header) + payload.size());
   std::memcpy(bytes.data(), &header, sizeof(header));

@@ -2,8 +2,10 @@
 // 64-byte boundary on. Rows of a lane lie side by side, so sorters write runs, codecs see columns, and the lanes and
 // bitmaps of a received segment are Arrow's buffers as they stand.
 //
-// A plain value: a kernel takes it as an argument. Columns of variable width (text) have no lanes yet; a segment holds
-// columns of fixed width, booleans as bits, and the validity of each that may be NULL.
+// A text is an Arrow view, 16 bytes: its length, and either the text (up to 12 bytes) or its first 4 bytes, a 0, and
+// where it begins in the heap, which lies behind the lanes and is shared by all columns of the segment.
+//
+// A plain value: a kernel takes it as an argument.
 #pragma once
 
 #include <cstddef>
@@ -26,6 +28,9 @@ struct SegmentLayout {
   uint32_t lane_offset[kSegmentLanesMax] = {};
   uint32_t validity_offset[kSegmentLanesMax] = {};  // kNone: no row is NULL
   uint16_t width_bytes[kSegmentLanesMax] = {};
+  uint32_t heap_offset = 0;                         // from the segment's begin
+  uint32_t heap_bytes = 0;                          // 0: no column has texts
+  uint64_t text_lanes[kSegmentLanesMax / 64] = {};  // bit per lane: it holds views
 
   // The values of a column of width sizeof(T). `lane` < lane_count.
   template <class T>

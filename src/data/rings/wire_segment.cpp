@@ -43,23 +43,16 @@ Status check_equal(const char* field, uint64_t value, uint64_t wanted) {
 }
 
 Status check_names(const SegmentHeader& header, const SegmentLimits& limits) {
-  CD_TRY(check_below("channel", header.channel, limits.channels));
-  CD_TRY(check_below("source", header.source, limits.endpoints));
-  const bool has_lane = (header.flags & kHasDestinations) != 0;
-  if (has_lane) {
-    CD_TRY(check_equal("destination", header.destination, kManyDestinations));
-  } else {
-    CD_TRY(check_below("destination", header.destination, limits.endpoints));
-  }
-  CD_TRY(check_below("virtual channel", header.virtual_channel, limits.virtual_channels));
+  CD_TRY(check_below("source", header.source, limits.sources));
+  CD_TRY(check_below("outlet", header.outlet, limits.outlets));
+  CD_TRY(check_below("sending rank", header.from_rank, limits.ranks));
+  CD_TRY(check_below("receiving rank", header.to_rank, limits.ranks));
   return check_below("hop", header.hop, limits.hops);
 }
 
-Status check_sizes(const SegmentHeader& header,
-                   uint64_t payload_bytes,
-                   const SegmentLimits& limits) {
+Status check_sizes(const SegmentHeader& header, const SegmentLimits& limits) {
   CD_TRY(check_at_most("row count", header.rows, limits.rows_max));
-  CD_TRY(check_equal("payload length", header.bytes, payload_bytes));
+  CD_TRY(check_at_most("heap", header.heap_bytes, limits.heap_bytes_max));
   CD_TRY(check_at_most("decoded length", header.raw_bytes, limits.raw_bytes_max));
   CD_TRY(check_below("codec", header.codec, limits.codecs));
   // A codec is used only where it saves bytes, so what travels is never more than what is decoded.
@@ -72,23 +65,21 @@ Status check_sizes(const SegmentHeader& header,
 
 void stamp(SegmentHeader& header, std::span<const std::byte> payload) {
   header.magic = kSegmentMagic;
-  header.bytes = payload.size();
+  header.bytes = static_cast<uint32_t>(payload.size());
   header.checksum = checksum_of(header, payload);
 }
 
-Result<SegmentHeader> read_segment(std::span<const std::byte> bytes, const SegmentLimits& limits) {
-  SegmentHeader header;
-  if (bytes.size() < sizeof(header))
-    return malformed("length", bytes.size(), "at least", sizeof(header));
-  std::memcpy(&header, bytes.data(), sizeof(header));
-  const auto payload = bytes.subspan(sizeof(header));
+Status check_header(const SegmentHeader& header, const SegmentLimits& limits) {
   CD_TRY(check_equal("magic number", header.magic, kSegmentMagic));
   CD_TRY(check_equal("unknown flags", header.flags & ~kSegmentFlags, 0));
-  CD_TRY(check_equal("spare field", header.spare[0] | header.spare[1], 0));
+  CD_TRY(check_equal("spare field", header.spare | header.spare_16 | header.spare_64, 0));
   CD_TRY(check_names(header, limits));
-  CD_TRY(check_sizes(header, payload.size(), limits));
-  CD_TRY(check_equal("checksum", header.checksum, checksum_of(header, payload)));
-  return header;
+  return check_sizes(header, limits);
+}
+
+Status check_payload(const SegmentHeader& header, std::span<const std::byte> payload) {
+  CD_TRY(check_equal("payload length", payload.size(), header.bytes));
+  return check_equal("checksum", header.checksum, checksum_of(header, payload));
 }
 
 }  // namespace crossdock

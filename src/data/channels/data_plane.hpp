@@ -1,0 +1,38 @@
+// The data plane of a process: its channels, the processes it works with, and its mover.
+//
+// Alone it has no threads and opens nothing. In a group it has one mover thread, which sleeps while nothing moves.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/result.hpp"
+#include "data/channels/channel.hpp"
+#include "data/ranks/rank_group.hpp"
+#include "memory/budget.hpp"
+
+namespace crossdock {
+
+struct DataPlaneSettings {
+  std::string transports =
+      "auto";           // "auto", or of "shm,ucx": which links between processes may be used
+  std::string devices;  // network devices for links, "eth0,eth1"; "": all that have an address
+  double open_within_s = 30;  // all ranks open a channel, or it is an error
+  bool checksums = true;
+};
+
+class DataPlane {
+ public:
+  // `group` may be null: a process alone. All ranks call it.
+  static Result<std::unique_ptr<DataPlane>> open(std::shared_ptr<Memory> memory,
+                                                 std::shared_ptr<RankGroup> group,
+                                                 DataPlaneSettings settings);
+  virtual ~DataPlane() = default;
+  virtual int rank() const = 0;
+  virtual int ranks() const = 0;
+  // All ranks of the group call it in the same order with the same spec. One thread.
+  virtual Result<std::shared_ptr<Channel>> create_channel(const ChannelSpec& spec) = 0;
+};
+
+}  // namespace crossdock

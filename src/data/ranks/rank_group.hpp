@@ -1,0 +1,39 @@
+// The processes that work together, and how they find each other before anything else can be sent.
+//
+// A group is started by somebody else: mpirun or srun (PMIx), or a program that names a folder all can see. It is used
+// to tell all ranks a few bytes, when ranks meet and when channels open; rows never pass through it.
+#pragma once
+
+#include <chrono>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/result.hpp"
+
+namespace crossdock {
+
+// One thread at a time.
+class RankGroup {
+ public:
+  virtual ~RankGroup() = default;
+  virtual int rank() const = 0;
+  virtual int size() const = 0;
+  // What every rank passed, by rank. All ranks call in the same order. CD-617 with the ranks that did not come when
+  // at_most is over.
+  virtual Result<std::vector<std::string>> gather(const std::string& mine,
+                                                  std::chrono::milliseconds at_most) = 0;
+};
+
+// A process alone.
+std::unique_ptr<RankGroup> make_single_rank();
+// Ranks that meet in a folder; each passes the same `job`, a name no other use of the folder has.
+Result<std::unique_ptr<RankGroup>> join_folder(const std::string& folder,
+                                               const std::string& job,
+                                               int rank,
+                                               int size);
+// What started this process: PMIx (mpirun, srun --mpi=pmix), or CROSSDOCK_RANK, CROSSDOCK_RANKS and CROSSDOCK_MEET (a
+// folder). CD-105 if nothing did, with what to do.
+Result<std::unique_ptr<RankGroup>> join_environment();
+
+}  // namespace crossdock

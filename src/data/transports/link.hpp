@@ -1,0 +1,71 @@
+// Links: one way to another process, through one NIC or one socket, and the transports that drive them.
+//
+// A link carries frames (a segment for a flow) and notes (a few bytes about flows) in the order they were put in, but
+// promises no arrival: flows number their segments and ask again, over another link if one is lost. All calls come from
+// one thread, the mover's; nothing here blocks.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/result.hpp"
+#include "data/rings/actor.hpp"
+#include "data/rings/segment_header.hpp"
+
+namespace crossdock {
+
+using PeerIndex = uint32_t;  // a process: its rank in the group
+using LinkIndex = uint32_t;  // of a transport's link, given in order
+inline constexpr size_t kNoteBytesMax = 1024;
+
+// Where what arrives goes; the mover. Called from within progress().
+class LinkEvents {
+ public:
+  virtual ~LinkEvents() = default;
+  // Where the header.bytes bytes of a frame's payload are to be written, or null if it is not wanted (then the bytes
+  // are taken off the wire and dropped). Header fields may be anything.
+  virtual std::byte* place(LinkIndex link, const SegmentHeader& header) = 0;
+  // They are there.
+  virtual void placed(LinkIndex link, const SegmentHeader& header, std::byte* payload) = 0;
+  virtual void noted(LinkIndex link, std::span<const std::byte> note) = 0;
+  // The bytes of a put are no longer needed. It says nothing about arrival.
+  virtual void sent(LinkIndex link, uint64_t token) = 0;
+  // The link is over; puts that were under way will not be told of any more.
+  virtual void lost(LinkIndex link, const Error& cause) = 0;
+};
+
+class Link {
+ public:
+  virtual ~Link() = default;
+  virtual PeerIndex peer() const = 0;
+  virtual std::string name() const = 0;         // "eth0 to rank 3": for traces and errors
+  virtual double rate_bytes_per_s() const = 0;  // as the path is planned; 0: unknown
+  // Starts to send; header and payload stay until sent(token). False: not now.
+  virtual bool put(const SegmentHeader& header,
+                   std::span<const std::byte> payload,
+                   uint64_t token) = 0;
+  // Copies. False: not now. note.size() <= kNoteBytesMax.
+  virtual bool tell(std::span<const std::byte> note) = 0;
+};
+
+class Transport {
+ public:
+  virtual ~Transport() = default;
+  // Some bounded work; events are told to `events`.
+  virtual Step progress(LinkEvents& events) = 0;
+  // Makes ready for sleep: true if nothing has come meanwhile, and wait_fd() will be readable when something does.
+  virtual bool arm() = 0;
+  virtual int wait_fd() const = 0;         // -1: none, is to be polled
+  virtual std::vector<Link*> links() = 0;  // all to all peers; indices are places in this
+  // What other ranks need to reach this one. Opaque.
+  virtual std::string address() const = 0;
+  // Connects to ranks by what their address() answered, addresses[rank]; "" for those not wanted and for oneself.
+  // Returns when links exist; they may still be shaking hands.
+  virtual Status connect(std::span<const std::string> addresses) = 0;
+};
+
+}  // namespace crossdock
