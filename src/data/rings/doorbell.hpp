@@ -2,7 +2,8 @@
 // so it works between threads and between processes of one host (a futex on `rings`).
 //
 // To wait: note = look(); look at the rings once more; if still nothing, wait(note). A ring between look and wait makes
-// wait return at once. Ringing costs a load while nobody sleeps. Any number of threads on both sides.
+// wait return at once. Ringing costs an exchange while nobody sleeps; it is meant for segments, not for rows. Any
+// number of threads on both sides.
 #pragma once
 
 #include <chrono>
@@ -13,17 +14,20 @@
 namespace crossdock {
 
 struct DoorbellWords {
-  alignas(kRingLineBytes) uint32_t rings = 0;  // counts; wraps
-  uint32_t sleepers = 0;
+  // Bit 0: somebody may sleep. The rest counts rings, and wraps.
+  alignas(kRingLineBytes) uint32_t rings = 0;
 };
+static_assert(sizeof(DoorbellWords) == kRingLineBytes);
 
 class Doorbell {
  public:
+  // The words are aligned as they say, cleared before their first use, and outlive the doorbell.
   explicit Doorbell(DoorbellWords* words) : words_(words) {}
 
   uint32_t look() const;
+  // Returns after a ring, after the time, or now and then without either.
   void wait(uint32_t note, std::chrono::microseconds at_most) const;
-  // What was written before is seen by who wakes.
+  // What was written before is seen by who looks, or returns from wait, afterwards.
   void ring() const;
 
  private:

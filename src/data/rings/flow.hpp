@@ -38,6 +38,8 @@ Result<Flow> place_flow(const RingShape& shape, std::span<std::byte> memory);
 // Says that the source is through: nothing will be committed after the segments that the ring has counted until now.
 // By one thread, after all blocks of the source have sealed and their commits are done.
 void end_flow(const Flow& flow, uint64_t rows);
+// The same at the other end of a mirrored flow, where a mover knows the numbers from the source's process.
+void end_flow_after(const Flow& flow, uint64_t segments, uint64_t rows);
 
 struct FlowTotal {
   bool is_known = false;
@@ -46,9 +48,9 @@ struct FlowTotal {
 };
 FlowTotal total_of(const Flow& flow);
 
-// The first failure stays.
+// Any thread of any process. The first failure stays.
 void fail_flow(const Flow& flow, ErrorCode code);
-// 0, or why the flow is over before its end.
+// 0, or the ErrorCode of why the flow is over before its end.
 uint16_t failure_of(const Flow& flow);
 
 }  // namespace crossdock
