@@ -1,0 +1,103 @@
+// Tables written by hand, over the server with two NICs of the paper's Figure 5c.
+#include "data/movers/table_paths.hpp"
+
+#include <string>
+#include <utility>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "topology/small_servers.hpp"
+
+namespace crossdock {
+namespace {
+
+using testing::HasSubstr;
+
+class NamedLink : public Link {
+ public:
+  NamedLink(PeerIndex peer, std::string device) : peer_(peer), device_(std::move(device)) {}
+  PeerIndex peer() const override { return peer_; }
+  std::string name() const override { return device_; }
+  std::string device() const override { return device_; }
+  double rate_bytes_per_s() const override { return 0; }
+  bool put(const SegmentHeader&, std::span<const std::byte>, uint64_t) override { return false; }
+  bool tell(std::span<const std::byte>) override { return false; }
+
+ private:
+  PeerIndex peer_;
+  std::string device_;
+};
+
+class TablePaths : public testing::Test {
+ protected:
+  VertexIndex index(const char* name) const { return *shape_.find_vertex(name); }
+  DestinationKey there(const char* name) const { return {.structure = 0, .vertex = index(name)}; }
+
+  // Rows for `destination` on other servers leave by `nic`.
+  void lead(ForwardingTable& table, const char* destination, const char* nic) const {
+    HopPath path;
+    path.between = {
+        {Place::kHere, index(nic)}, {Place::kHere, *shape_.network()}, {Place::kThere, index(nic)}};
+    table.add(there(destination), {Place::kThere, index(destination)}, path);
+  }
+
+  std::vector<LinkIndex> links_to(PeerIndex peer, const std::vector<PathTo>& paths) const {
+    std::vector<LinkIndex> links;
+    for (const PathTo& path : paths) {
+      if (path.peer == peer) links.push_back(path.first);
+    }
+    return links;
+  }
+
+  const ServerShape shape_ = two_sockets();
+  NamedLink a_{1, "nic0"}, b_{1, "nic1"}, c_{2, "nic0"}, d_{2, "nic1"};
+  std::vector<Link*> links_ = {&a_, &b_, &c_, &d_};
+};
+
+TEST_F(TablePaths, UseTheLinksOfPlannedNicsOnly) {
+  std::vector<ForwardingTable> tables(2);
+  lead(tables[0], "cpu0", "nic0");
+  lead(tables[1], "cpu0", "nic1");  // after a relay inside the server
+  lead(tables[0], "cpu1", "nic1");
+  const std::vector<PeerDestinations> peers = {{.peer = 1, .destinations = {there("cpu0")}},
+                                               {.peer = 2, .destinations = {there("cpu1")}}};
+  const auto paths = table_paths(shape_, tables, peers, links_);
+  ASSERT_TRUE(paths.ok()) << paths.error().message;
+  EXPECT_THAT(links_to(1, paths.value()), testing::ElementsAre(0, 1));
+  EXPECT_THAT(links_to(2, paths.value()), testing::ElementsAre(3));
+}
+
+TEST_F(TablePaths, UseALinkWithoutADeviceForAnyNic) {
+  std::vector<ForwardingTable> tables(1);
+  lead(tables[0], "cpu0", "nic1");
+  NamedLink nameless(1, "");
+  std::vector<Link*> links = {&a_, &nameless};
+  const std::vector<PeerDestinations> peers = {{.peer = 1, .destinations = {there("cpu0")}}};
+  const auto paths = table_paths(shape_, tables, peers, links);
+  ASSERT_TRUE(paths.ok()) << paths.error().message;
+  EXPECT_THAT(links_to(1, paths.value()), testing::ElementsAre(1));
+}
+
+TEST_F(TablePaths, NameThePeerThatNoTableLeadsTo) {
+  std::vector<ForwardingTable> tables(1);
+  lead(tables[0], "cpu0", "nic0");
+  const std::vector<PeerDestinations> peers = {{.peer = 2, .destinations = {there("gpu1")}}};
+  const auto paths = table_paths(shape_, tables, peers, links_);
+  ASSERT_FALSE(paths.ok());
+  EXPECT_EQ(paths.error().code, ErrorCode::kNoPath);
+  EXPECT_THAT(paths.error().message, HasSubstr("rank 2"));
+}
+
+TEST_F(TablePaths, NameTheNicsThatHaveNoLink) {
+  std::vector<ForwardingTable> tables(1);
+  lead(tables[0], "cpu0", "nic1");
+  std::vector<Link*> links = {&a_, &d_};
+  const std::vector<PeerDestinations> peers = {{.peer = 1, .destinations = {there("cpu0")}}};
+  const auto paths = table_paths(shape_, tables, peers, links);
+  ASSERT_FALSE(paths.ok());
+  EXPECT_THAT(paths.error().message, HasSubstr("rank 1 are planned over nic1"));
+}
+
+}  // namespace
+}  // namespace crossdock
