@@ -1,21 +1,26 @@
 // The mover of a process: mirrors flows to and from other processes over links.
 //
 // Outgoing: of each flow that has published segments and credit (segment n may leave once the other end has recycled
-// n - slots), the next goes over the path that has room, the widest first; a flow without credit stands back for the
+// n - slots), the next goes over the path that will be through with it first; a flow without credit stands back for the
 // next (MGI, section 5.4). A slot is given back when the other end has said that the segment arrived, so what a lost
 // link had under way goes again over the others; the other end knows by the number what it has already. Incoming: the
-// number says in which slot a segment goes. Bounds: `outstanding` frames per link, `slots` segments per flow.
+// number says in which slot a segment goes. docs/concept-movers.md says why each rule is as it is.
 //
-// Everything is done in step() by one thread; the rest may be called by any.
+// Bounds: `outstanding` frames per link and as many passed on for others, `slots` segments per flow, a buffer of a
+// segment per frame under way that is packed, `transit` frames held per link for others. Cost of a step: a look at each
+// flow, and at most kFramesPerStep frames.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "base/result.hpp"
+#include "data/movers/flow_id.hpp"
 #include "data/rings/actor.hpp"
 #include "data/rings/doorbell.hpp"
 #include "data/rings/flow.hpp"
@@ -24,21 +29,14 @@
 
 namespace crossdock {
 
-struct FlowId {
-  uint64_t channel = 0;
-  uint16_t source = 0;
-  uint16_t outlet = 0;
-
-  auto operator<=>(const FlowId&) const = default;
-};
-
 // One end of a flow whose other end is in another process.
 struct MovedFlow {
   FlowId id;
   PeerIndex peer = 0;
   Flow flow;
   std::shared_ptr<const RowLayout> layout;
-  // Rung when the mover has done something here: recycled a slot (outgoing), published a segment or the end (incoming).
+  // Rung when the mover has done something here: recycled a slot (outgoing), published a segment or the end (incoming),
+  // or when the flow failed.
   std::vector<Doorbell> doorbells;
   std::shared_ptr<const void> keep;  // owns the memory of all that
 };
@@ -46,51 +44,77 @@ struct MovedFlow {
 // A way to a process: straight, or with one process in the middle that passes frames on.
 struct PathTo {
   PeerIndex peer = 0;
-  LinkIndex first = 0;      // among the links of all transports, in order
-  bool is_relayed = false;  // the link ends at another process, which knows the rest
+  LinkIndex first = 0;  // among the links of all transports, in order
+  bool is_relayed =
+      false;  // the link ends at another process, which has a straight path to the peer
+  double rate_bytes_per_s = 0;  // of the whole path; 0: that of the link
 };
 
+// The same in all ranks of a group.
 struct MoverSettings {
   int outstanding = 4;          // frames under way per link
   double lost_after_s = 10;     // without a word from a peer
-  double resend_after_s = 0.5;  // a frame not acknowledged while others of its flow were
+  double resend_after_s = 0.5;  // at least: a frame not acknowledged while others were
   double keepalive_s = 1;
   bool checksums = true;
+  int transit = 8;  // frames per link that are on their way through the process at its other end
+  // Every segment of a flow goes over one path, chosen by the flow's name: what choosing by occupancy is compared with.
+  bool is_static = false;
 };
 
 struct LinkCounters {
   std::string name;
+  // Everything put on the link and taken from it, also what was resent or is passed on for others.
   uint64_t frames_sent = 0, bytes_sent = 0, frames_received = 0, bytes_received = 0;
-  uint64_t notes_sent = 0, notes_received = 0, resent = 0, duplicates = 0, relayed = 0;
+  uint64_t notes_sent = 0, notes_received = 0;
+  uint64_t resent = 0;         // of frames_sent: segments that had been sent before
+  uint64_t duplicates = 0;     // of frames_received: segments that were there already
+  uint64_t relayed = 0;        // of frames_sent: segments of others, passed on
+  uint64_t notes_relayed = 0;  // of notes_sent: notes of others, passed on
+  uint64_t dropped = 0;  // of frames_received: without a place here, or not for anybody known here
+  uint64_t malformed = 0;                                 // frames and notes that cannot be read
   uint64_t stalled_no_credit = 0, stalled_link_full = 0;  // turns in which that kept a flow back
   bool is_lost = false;
 };
 
 class Mover : public Actor {
  public:
-  // `now_s`: a steady clock. Transports live as long as the mover. on_failure: told once per channel, from step().
-  Mover(int rank,
-        std::vector<Transport*> transports,
-        std::vector<PathTo> paths,
-        MoverSettings settings,
-        std::function<double()> now_s,
-        std::function<void(uint64_t channel, const Error& cause)> on_failure);
+  struct Parts {
+    int rank = 0;
+    std::vector<Transport*> transports;  // connected; they outlive the mover
+    std::vector<PathTo> paths;
+    MoverSettings settings;
+    std::function<double()> now_s;  // a steady clock
+    // Told once per channel that failed here or elsewhere, but for one's own fail(); from step(), which then holds no
+    // lock, so any call below may be made in it.
+    std::function<void(uint64_t channel, const Error& cause)> on_failure;
+  };
+
+  explicit Mover(Parts parts);
   ~Mover() override;
 
+  // Any thread. Both ends have flows of one shape; the incoming end is added before the outgoing one may have segments.
+  // Before the first segment comes, the ring is empty.
   void add_outgoing(MovedFlow flow);
   void add_incoming(MovedFlow flow);
-  // The flows of a channel are no longer touched when it returns.
+  // The flows of a channel are no longer touched when it returns; bytes that a link is still sending, or still writing,
+  // stay where they are by the flow's `keep`. A channel that was not through is over for all its peers (CD-618).
   void remove(uint64_t channel);
-  // Tells all peers of the channel that it is over, with the cause; remove() comes later.
+  // Tells all processes that the channel is over, with the cause, and fails its flows here; remove() comes later.
   void fail(uint64_t channel, const Error& cause);
-  // An outgoing flow has news: segments, or its end.
+  // A flow has news: an outgoing one segments or its end, an incoming one free slots. Cheap while the mover is awake.
   void wake();
 
-  Step step() override;  // kDone never
+  // kDone never; kIdle: nothing can be done before something arrives, somebody calls, or it is next_due_s().
+  Step step() override;
   std::string state() const override;
-  // Sleeps until something arrives, somebody wakes it, or the time is over. By the thread that steps.
-  void wait(std::chrono::microseconds at_most);
+  // When step() has something to do though nothing has happened, on the clock of now_s. By the thread that steps.
+  double next_due_s() const;
+  // Sleeps until something arrives, somebody wakes it, one of also_fds is readable, or the time is over. By the thread
+  // that steps.
+  void wait(std::chrono::microseconds at_most, std::span<const int> also_fds = {});
 
+  // Any thread; by link, in order.
   std::vector<LinkCounters> counters() const;
 
  private:

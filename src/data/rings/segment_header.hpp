@@ -25,7 +25,7 @@ struct SegmentHeader {
   uint32_t heap_bytes = 0;  // of the heap that are used
   uint32_t bytes = 0;       // of the payload behind the header, as it travels
   uint32_t raw_bytes = 0;   // of the payload when it is decoded; equals `bytes` with codec 0
-  uint32_t checksum = 0;    // CRC-32C of the header with this field 0, and of the payload
+  uint32_t checksum = 0;    // CRC-32C of the header with this field and `hop` 0, and of the payload
   uint16_t codec = 0;       // 0: as it is
   uint16_t spare_16 = 0;    // 0
   uint64_t spare_64 = 0;    // 0

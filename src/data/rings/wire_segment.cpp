@@ -14,6 +14,7 @@ static_assert(std::endian::native == std::endian::little, "headers are copied as
 uint32_t checksum_of(const SegmentHeader& header, std::span<const std::byte> payload) {
   SegmentHeader blank = header;
   blank.checksum = 0;
+  blank.hop = 0;  // changes on the way; the rest is as it left the source
   return crc32c(payload, crc32c(std::as_bytes(std::span(&blank, 1))));
 }
 

@@ -25,7 +25,8 @@ struct SegmentLimits {
   uint64_t raw_bytes_max = 0;
 };
 
-// Fills in the magic, the payload's length and the checksum of a header whose other fields are final.
+// Fills in the magic, the payload's length and the checksum of a header whose other fields are final. The hop is not
+// summed: processes in the middle count it up.
 void stamp(SegmentHeader& header, std::span<const std::byte> payload);
 
 // Whether a header that a wire delivered holds to its limits; else CD-613 with the field, its value and the limit. Any

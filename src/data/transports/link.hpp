@@ -29,12 +29,13 @@ class LinkEvents {
   // Where the header.bytes bytes of a frame's payload are to be written, or null if it is not wanted (then the bytes
   // are taken off the wire and dropped). Header fields may be anything.
   virtual std::byte* place(LinkIndex link, const SegmentHeader& header) = 0;
-  // They are there.
+  // They are there. Frames may be told in another order than they were placed in.
   virtual void placed(LinkIndex link, const SegmentHeader& header, std::byte* payload) = 0;
   virtual void noted(LinkIndex link, std::span<const std::byte> note) = 0;
-  // The bytes of a put are no longer needed. It says nothing about arrival.
+  // The bytes of a put are no longer read. It says nothing about arrival.
   virtual void sent(LinkIndex link, uint64_t token) = 0;
-  // The link is over; puts that were under way will not be told of any more.
+  // The link is over: from now on the bytes of its puts are not read, nor places written that it was given, and nothing
+  // more is told about them. Told once.
   virtual void lost(LinkIndex link, const Error& cause) = 0;
 };
 
@@ -47,12 +48,19 @@ class Link {
   virtual std::string device() const { return ""; }
   virtual std::string peer_device() const { return ""; }
   virtual double rate_bytes_per_s() const = 0;  // as the path is planned; 0: unknown
-  // Starts to send; header and payload stay until sent(token). False: not now.
+  // The NIC here and the one there, as their kernels name them ("eth0", "mlx5_0"); "": unknown.
+  virtual std::string device() const { return ""; }
+  virtual std::string peer_device() const { return ""; }
+  // Starts to send; header and payload stay until sent(token). False: not now, and nothing is told of it. Tells no
+  // events itself.
   virtual bool put(const SegmentHeader& header,
                    std::span<const std::byte> payload,
                    uint64_t token) = 0;
   // Copies. False: not now. note.size() <= kNoteBytesMax.
   virtual bool tell(std::span<const std::byte> note) = 0;
+  // Nothing has come back over the link for too long: ends it, so that lost() is told by a later progress(). A link
+  // that has ways of its own to find out may leave it at those; until lost() the bytes of its puts stay.
+  virtual void abandon() {}
 };
 
 class Transport {

@@ -1,6 +1,7 @@
 // Segments from wires: what is whole is read, and nothing else.
 #include "data/rings/wire_segment.hpp"
 
+#include <cstddef>
 #include <cstring>
 
 #include <gmock/gmock.h>
@@ -88,10 +89,21 @@ TEST(WireSegment, a_whole_one_is_read) {
 TEST(WireSegment, every_changed_bit_is_noticed) {
   const auto good = wire_bytes(good_header());
   for (size_t bit = 0; bit < good.size() * 8; ++bit) {
+    if (bit / 8 == offsetof(SegmentHeader, hop)) continue;  // may change on the way
     auto bytes = good;
     bytes[bit / 8] ^= std::byte{1} << bit % 8;
     EXPECT_FALSE(read_segment(bytes).ok()) << "bit " << bit;
   }
+}
+
+TEST(WireSegment, a_process_in_the_middle_may_count_the_hop) {
+  SegmentHeader header = good_header();
+  header.hop = 0;
+  auto bytes = wire_bytes(header);
+  bytes[offsetof(SegmentHeader, hop)] = std::byte{1};
+  const auto read = read_segment(bytes);
+  ASSERT_TRUE(read.ok()) << read.error().message;
+  EXPECT_EQ(read.value().hop, 1);
 }
 
 TEST(WireSegment, a_part_of_one_is_refused) {
