@@ -7,6 +7,11 @@ include(CMakePackageConfigHelpers)
 set(package_folder "${CMAKE_INSTALL_LIBDIR}/cmake/crossdock")
 install(TARGETS crossdock EXPORT crossdock-targets
   ARCHIVE DESTINATION "${CMAKE_INSTALL_LIBDIR}" FILE_SET HEADERS DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}")
+# A program finds its plugins beside itself, where the system looks for libraries, or in $CROSSDOCK_PLUGINS.
+get_property(plugins GLOBAL PROPERTY CROSSDOCK_PLUGINS)
+foreach(plugin IN LISTS plugins)
+  install(TARGETS ${plugin} LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}")
+endforeach()
 install(EXPORT crossdock-targets NAMESPACE crossdock:: DESTINATION "${package_folder}")
 configure_package_config_file(cmake/crossdock-config.cmake.in "${PROJECT_BINARY_DIR}/crossdock-config.cmake"
   INSTALL_DESTINATION "${package_folder}")

@@ -22,6 +22,12 @@ target_compile_definitions(_native PRIVATE CROSSDOCK_VERSION="${PROJECT_VERSION}
 
 install(TARGETS _native LIBRARY DESTINATION crossdock)
 
+# Plugins lie beside it, where it looks for them.
+get_property(plugins GLOBAL PROPERTY CROSSDOCK_PLUGINS)
+foreach(plugin IN LISTS plugins)
+  install(TARGETS ${plugin} LIBRARY DESTINATION crossdock)
+endforeach()
+
 # crossdock._control, where the room control/rpc was built.
 if(TARGET crossdock_control_rpc)
   file(GLOB_RECURSE control_bindings CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/python/control_bindings/*.cpp")

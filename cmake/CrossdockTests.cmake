@@ -23,6 +23,12 @@ list(APPEND rooms ${rooms_apart})
 foreach(room IN LISTS rooms)
   string(REPLACE "_" "/" folder "${room}")
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/tests/${folder}/*.cpp")
+  foreach(inner IN LISTS rooms)  # a room in a room has tests of its own
+    string(REPLACE "_" "/" inner_folder "${inner}")
+    if(inner_folder MATCHES "^${folder}/")
+      list(FILTER sources EXCLUDE REGEX "^${PROJECT_SOURCE_DIR}/tests/${inner_folder}/")
+    endif()
+  endforeach()
   if(NOT sources)
     continue()
   endif()
@@ -74,6 +80,15 @@ if(TARGET crossdock_topology_test)
   add_dependencies(crossdock_topology_test crossdock_fake_nvml)
   target_compile_definitions(crossdock_topology_test
     PRIVATE CROSSDOCK_FAKE_NVML="$<TARGET_FILE:crossdock_fake_nvml>")
+endif()
+
+# Plugins for the tests of the loader: one that fits, one of another build.
+if(TARGET crossdock_data_plugins_test)
+  foreach(name sample stranger)
+    add_library(crossdock_${name} MODULE "${PROJECT_SOURCE_DIR}/tests/plugins/${name}_plugin.cpp")
+    crossdock_warnings(crossdock_${name} PRIVATE)
+    add_dependencies(crossdock_data_plugins_test crossdock_${name})
+  endforeach()
 endif()
 
 # Fuzz targets follow libFuzzer's interface; fuzz_main.cpp drives them with random inputs from a seed, so that a short run
