@@ -43,10 +43,7 @@ class Link {
  public:
   virtual ~Link() = default;
   virtual PeerIndex peer() const = 0;
-  virtual std::string name() const = 0;  // "eth0 to rank 3": for traces and errors
-  // The NICs at its two ends, as their kernels name them: "eth0", "mlx5_0"; "": unknown.
-  virtual std::string device() const { return ""; }
-  virtual std::string peer_device() const { return ""; }
+  virtual std::string name() const = 0;         // "eth0 to rank 3": for traces and errors
   virtual double rate_bytes_per_s() const = 0;  // as the path is planned; 0: unknown
   // The NIC here and the one there, as their kernels name them ("eth0", "mlx5_0"); "": unknown.
   virtual std::string device() const { return ""; }
