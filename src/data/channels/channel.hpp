@@ -1,15 +1,16 @@
 // Channels: rows from sources to destinations, by send, flush and recv (MGI, section 3.1).
 //
 // A source sends through one Sender per block (a worker thread), a destination takes through Receivers, of which
-// several share the work. Nothing waits unless it is called wait or has a deadline: send answers 0 when there is no
+// several share the work. Nothing waits unless it is called wait or takes a drain: send answers 0 when there is no
 // room, recv answers kNothing when nothing is there. What was accepted arrives once, or every end of the channel gets
-// the cause.
+// the cause. docs/concept-channels.md says who may wait for whom.
 #pragma once
 
 #include <chrono>
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -20,38 +21,52 @@
 
 namespace crossdock {
 
+inline constexpr int kChannelEndpointsMax = 65'536;  // sources, and destinations
+
 struct ChannelSpec {
   uint64_t id = 0;  // the same in all processes, and never used again
   SchemaPtr schema;
-  // Which rank has which endpoint; an endpoint may be source and destination. Up to 65,536 each.
+  // Which rank has which endpoint; an endpoint may be source and destination.
   std::vector<int> source_ranks;
   std::vector<int> destination_ranks;
+  // The rules of send: by the key, where the caller says, or to all.
   enum class Sends : uint8_t { kRouted, kNamed, kBroadcast } sends = Sends::kRouted;
-  RouteSpec route;             // kRouted; its `destinations` is set by the channel
+  RouteSpec route;  // kRouted; its `destinations` is set by the channel
+  // kNamed: per source the destinations that it may send to, ascending. Flows are made for these pairs alone. Empty:
+  // each source to all.
+  std::vector<std::vector<uint16_t>> reach;
   int senders_per_source = 1;  // blocks; the source ends when all have flushed
   RowLayoutOptions segment;
   int slot_bits = 3;  // 2^slot_bits segments per flow
-  int64_t memory_bytes_max = int64_t{1}
-                          << 30;  // of the flows of one process; CD-201 if they would take more
+  // Of the flows of one process; CD-201 if they would take more.
+  int64_t memory_bytes_max = int64_t{1} << 30;
 };
 
 struct Received {
   enum class Kind : uint8_t { kNothing, kRows, kEnd } kind = Kind::kNothing;
-  Batch
-      rows;  // of the channel's received_schema(); lies in the segment, which is given back when its owner is dropped
-  int source = 0;  // whose they are
+  // Of the layout's received_schema(). They lie in the segment, which the source can fill again when `rows.owner` and
+  // all its copies are dropped: whoever keeps many keeps the source waiting. Copies may outlive the channel.
+  Batch rows;
+  int source = 0;                     // whose they are
+  std::span<const uint16_t> carried;  // the hidden lane, if the layout has one; lives as `rows`
 };
 
-// One thread at a time. Outlives its channel safely: then every call answers the cause.
+// One thread at a time. Outlives its channel safely: then every call answers the cause. Dropped before its flush is
+// done, it closes the channel, since the destinations could never know the end.
 class Sender {
  public:
   virtual ~Sender() = default;
   // Takes the whole batch (kept until its rows are in rings) and answers its rows, or 0 if rows of the one before are
-  // still waiting; each call moves those on. Errors: of RowRouter and SegmentFiller (nothing of the batch is sent); the
-  // cause if the channel is over; CD-105 after flush_begin.
+  // still waiting; each call moves those on. A batch without rows is taken at any time. Best are some 10,000 rows: a
+  // sender keeps 8 bytes for each row of the batch. Errors: of RowRouter and SegmentFiller (nothing of the batch is
+  // sent); the cause if the channel is over; CD-105 after flush_begin, and where the channel wants names.
   virtual Result<int64_t> send(const Batch& rows) = 0;
-  // Sends::kNamed: to one destination.
+  // All to one destination, whatever the key (not on a broadcast). CD-105: no destination that this source reaches.
   virtual Result<int64_t> send_to(const Batch& rows, int destination) = 0;
+  // Row i to destinations[i]. `carried` fills the hidden lane of a layout that has one; without, the destinations do.
+  virtual Result<int64_t> send_each(const Batch& rows,
+                                    std::span<const uint16_t> destinations,
+                                    std::span<const uint16_t> carried) = 0;
   // This block is through. flush_done: all its rows are where the destinations can take them; each call moves rows on.
   virtual Status flush_begin() = 0;
   virtual Result<bool> flush_done() = 0;
@@ -64,34 +79,46 @@ class Sender {
   Status send_all(const Batch& rows, const std::function<Status()>& drain = {});
 };
 
-// One thread at a time; several receivers of one destination share its rows.
+// One thread at a time; several receivers of one destination share its rows. If the last one is dropped before the end,
+// that closes the channel, since the sources could wait forever.
 class Receiver {
  public:
   virtual ~Receiver() = default;
   // kEnd once all sources have ended and everything was taken (by all receivers of the destination together); again
   // whenever asked. Error: the cause if the channel is over; CD-901 with source and counts if rows are missing.
   virtual Result<Received> recv() = 0;
+  // Sleeps until there may be rows. Answers early now and then.
   virtual void wait(std::chrono::microseconds at_most) = 0;
 };
 
 struct FlowCounters {
-  int source = 0, outlet = 0;
-  uint64_t segments = 0, rows = 0, recycled = 0;  // as far as this process knows
-  uint64_t full = 0;                              // times a sender found no room
+  int source = 0, outlet = 0;  // the destination; of a broadcast the process, in the order of ranks
+  uint64_t opened = 0;         // segments that the source has begun to fill
+  uint64_t recycled = 0;       // segments that the outlet has given back
+  uint64_t rows_sent = 0;      // by senders that have flushed
+  uint64_t rows_taken = 0;     // by receivers of this process; a broadcast counts each of them
 };
 
+struct ChannelCounters {
+  std::vector<FlowCounters> flows;  // with an end in this process
+  uint64_t refused = 0;             // sends that were answered with 0, for want of room
+};
+
+// Thread-safe. Dropping the last pointer closes the channel with CD-618 for whoever still uses it.
 class Channel {
  public:
   virtual ~Channel() = default;
   virtual uint64_t id() const = 0;
   virtual const RowLayout& layout() const = 0;
+  // Whether all processes have their part; until then send answers 0 and recv kNothing. Error: the cause if it is over.
+  virtual Result<bool> is_ready() const = 0;
   // CD-105: not of this rank, or all senders of the source are open.
   virtual Result<std::unique_ptr<Sender>> open_sender(int source) = 0;
   virtual Result<std::unique_ptr<Receiver>> open_receiver(int destination) = 0;
-  // Ends it for everybody, with the cause; whoever sends or receives gets it. Buffers go when the last batch is
-  // dropped.
+  // Ends it for everybody, with the cause; whoever sends, receives or sleeps gets it. The first cause stays. Buffers go
+  // when the channel, its senders and receivers, and the last batch are dropped.
   virtual void close(const Error& cause) = 0;
-  virtual std::vector<FlowCounters> counters() const = 0;
+  virtual ChannelCounters counters() const = 0;
   virtual int64_t memory_bytes() const = 0;  // of its flows in this process
 };
 

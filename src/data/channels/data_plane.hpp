@@ -1,6 +1,6 @@
 // The data plane of a process: its channels, the processes it works with, and its mover.
 //
-// Alone it has no threads and opens nothing. In a group it has one mover thread, which sleeps while nothing moves.
+// Alone it has no threads and opens nothing. In a group it has one thread, which sleeps while nothing moves.
 #pragma once
 
 #include <memory>
@@ -31,8 +31,12 @@ class DataPlane {
   virtual ~DataPlane() = default;
   virtual int rank() const = 0;
   virtual int ranks() const = 0;
-  // All ranks of the group call it in the same order with the same spec. One thread.
+  // All ranks of the group call it in the same order with the same spec. One thread. CD-105, CD-102, CD-201 with the
+  // rank that refused; CD-617 if a rank did not come in time.
   virtual Result<std::shared_ptr<Channel>> create_channel(const ChannelSpec& spec) = 0;
+  // This process's part of a channel, without a word to the others: somebody else sees to it that all ranks open it
+  // with the same spec. It is_ready() once it has met the parts of the others. Thread-safe.
+  virtual Result<std::shared_ptr<Channel>> open_part(const ChannelSpec& spec) = 0;
 };
 
 }  // namespace crossdock

@@ -1,0 +1,253 @@
+// Places the ends of a process, attaches those of its neighbours, ends and closes flows.
+#include "data/channels/channel_core.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <map>
+#include <utility>
+
+#include "base/check.hpp"
+
+namespace crossdock {
+namespace {
+
+Doorbell bell_at(std::span<std::byte> memory, uint64_t offset) {
+  return Doorbell(reinterpret_cast<DoorbellWords*>(memory.data() + offset));
+}
+
+Result<Flow> flow_at(const ChannelPlan& plan, std::span<std::byte> memory, uint64_t offset) {
+  return place_flow(plan.ring(), memory.subspan(offset, flow_bytes(plan.ring())));
+}
+
+// Segments stay as they are: whoever opens one writes what is read of it.
+void clear_words(const Flow& flow) {
+  *flow.words = {};
+  *flow.ring.tail = *flow.ring.head = *flow.ring.lock = 0;
+  for (uint64_t slot = 0; slot < flow.ring.slots(); ++slot) {
+    flow.ring.word(slot) = flow.ring.ready_word(slot) = 0;
+  }
+}
+
+template <class End, class Number>
+End* find_end(const std::vector<uint16_t>& numbers,
+              const std::vector<std::unique_ptr<End>>& ends,
+              Number number) {
+  const auto at = std::lower_bound(numbers.begin(), numbers.end(), number);
+  if (at == numbers.end() || *at != number) return nullptr;
+  return ends[static_cast<size_t>(at - numbers.begin())].get();
+}
+
+}  // namespace
+
+Result<std::shared_ptr<ChannelCore>> ChannelCore::make(std::shared_ptr<const ChannelPlan> plan,
+                                                       int rank,
+                                                       PartMemory memory) {
+  auto core = std::shared_ptr<ChannelCore>(new ChannelCore);
+  core->plan_ = std::move(plan);
+  core->part_ = core->plan_->part_of(rank);
+  core->find_peers();
+  if (!memory.is_fresh) {
+    const PartPlan& part = core->part_;
+    std::memset(memory.bytes.data(), 0, part.outlet_bell(part.outlets.size()));
+    for (const auto* flows : {&part.incoming, &part.outgoing}) {
+      for (const PlacedFlow& placed : *flows) {
+        CD_ASSIGN(const Flow flow, flow_at(*core->plan_, memory.bytes, placed.offset));
+        clear_words(flow);
+      }
+    }
+  }
+  CD_TRY(core->place_ends(memory.bytes));
+  CD_TRY(core->attach(rank, std::move(memory)));
+  return core;
+}
+
+void ChannelCore::find_peers() {
+  std::vector<bool> is_peer(static_cast<size_t>(plan_->ranks()));
+  for (const PlacedFlow& flow : part_.incoming) {
+    is_peer[static_cast<size_t>(plan_->spec().source_ranks[flow.source])] = true;
+  }
+  for (const uint16_t source : part_.sources) {
+    for (const uint16_t outlet : plan_->outlets_from(source)) {
+      is_peer[static_cast<size_t>(plan_->outlets()[outlet].rank)] = true;
+    }
+  }
+  for (int peer = 0; peer < plan_->ranks(); ++peer) {
+    if (!is_peer[static_cast<size_t>(peer)] && peer != rank()) continue;
+    if (peer != rank()) peers_.push_back(peer);
+    if (plan_->host_of(peer) == plan_->host_of(rank())) missing_.push_back(peer);
+  }
+}
+
+Status ChannelCore::place_ends(std::span<std::byte> memory) {
+  for (size_t at = 0; at < part_.outlets.size(); ++at) {
+    auto end = std::make_unique<OutletEnd>();
+    end->outlet = part_.outlets[at];
+    end->bell = bell_at(memory, part_.outlet_bell(at));
+    end->receivers =
+        std::vector<std::atomic<int>>(plan_->outlets()[end->outlet].destinations.size());
+    outlets_.push_back(std::move(end));
+  }
+  for (const PlacedFlow& placed : part_.incoming) {
+    OutletEnd& end = *find_end(part_.outlets, outlets_, placed.outlet);
+    CD_ASSIGN(const Flow flow, flow_at(*plan_, memory, placed.offset));
+    auto in = std::make_unique<InFlow>(placed.source, flow, static_cast<int>(end.receivers.size()));
+    const int from = plan_->spec().source_ranks[placed.source];
+    in->is_moved = plan_->host_of(from) != plan_->host_of(rank());
+    end.flows.push_back(std::move(in));
+  }
+  for (size_t at = 0; at < part_.sources.size(); ++at) {
+    auto end = std::make_unique<SourceEnd>();
+    end->source = part_.sources[at];
+    end->bell = bell_at(memory, part_.source_bell(at));
+    for (const uint16_t outlet : plan_->outlets_from(end->source)) {
+      auto out = std::make_unique<OutFlow>();
+      out->outlet = outlet;
+      out->is_moved = plan_->host_of(plan_->outlets()[outlet].rank) != plan_->host_of(rank());
+      end->flows.push_back(std::move(out));
+    }
+    sources_.push_back(std::move(end));
+  }
+  for (const PlacedFlow& placed : part_.outgoing) {
+    SourceEnd& end = *find_end(part_.sources, sources_, placed.source);
+    CD_ASSIGN(end.flow_to(placed.outlet)->flow, flow_at(*plan_, memory, placed.offset));
+  }
+  return {};
+}
+
+OutFlow* SourceEnd::flow_to(uint16_t outlet) const {
+  const auto at =
+      std::lower_bound(flows.begin(), flows.end(), outlet, [](const auto& flow, uint16_t wanted) {
+        return flow->outlet < wanted;
+      });
+  return at == flows.end() || (*at)->outlet != outlet ? nullptr : at->get();
+}
+
+SourceEnd* ChannelCore::source(int source) const {
+  return find_end(part_.sources, sources_, source);
+}
+
+OutletEnd* ChannelCore::outlet_of(int destination) const {
+  return find_end(part_.outlets, outlets_, plan_->outlet_of(destination));
+}
+
+int ChannelCore::cursor_of(int destination) const {
+  const auto& shared = plan_->outlets()[plan_->outlet_of(destination)].destinations;
+  return static_cast<int>(std::lower_bound(shared.begin(), shared.end(), destination) -
+                          shared.begin());
+}
+
+Status ChannelCore::attach(int peer, PartMemory memory) {
+  const PartPlan part = plan_->part_of(peer);
+  const std::span<std::byte> bytes = memory.bytes;
+  if (bytes.size() < part.bytes) {
+    return make_error(ErrorCode::kMalformedMessage,
+                      "channel {}: rank {} passed {} bytes as its part, which has {}",
+                      plan_->spec().id,
+                      peer,
+                      bytes.size(),
+                      part.bytes);
+  }
+  for (const auto& source : sources_) {
+    for (const auto& out : source->flows) {
+      if (plan_->outlets()[out->outlet].rank != peer) continue;
+      const auto number = static_cast<uint16_t>(source->source);
+      CD_ASSIGN(out->flow, flow_at(*plan_, bytes, part.incoming_offset(number, out->outlet)));
+      const auto place = std::lower_bound(part.outlets.begin(), part.outlets.end(), out->outlet);
+      out->outlet_bell =
+          bell_at(bytes, part.outlet_bell(static_cast<size_t>(place - part.outlets.begin())));
+    }
+  }
+  for (const auto& outlet : outlets_) {
+    for (const auto& in : outlet->flows) {
+      if (plan_->spec().source_ranks[static_cast<size_t>(in->source)] != peer) continue;
+      const auto place = std::lower_bound(part.sources.begin(), part.sources.end(), in->source);
+      in->source_bell =
+          bell_at(bytes, part.source_bell(static_cast<size_t>(place - part.sources.begin())));
+    }
+  }
+  {
+    const std::lock_guard lock(mutex_);
+    keep_.push_back(std::move(memory.keep));
+    std::erase(missing_, peer);
+    if (missing_.empty()) is_attached_.store(true, std::memory_order_release);
+  }
+  if (is_attached()) ring_own_bells();
+  return {};
+}
+
+std::vector<int> ChannelCore::missing_neighbours() const {
+  const std::lock_guard lock(mutex_);
+  return missing_;
+}
+
+void ChannelCore::close(const Error& cause) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (is_over()) return;
+    cause_ = cause;
+    is_over_.store(true, std::memory_order_release);
+  }
+  ring_own_bells();
+  if (on_close_) on_close_(cause);
+}
+
+// Senders and receivers of this process sleep on its own doorbells only.
+void ChannelCore::ring_own_bells() const {
+  for (const auto& source : sources_) source->bell.ring();
+  for (const auto& outlet : outlets_) outlet->bell.ring();
+}
+
+Status ChannelCore::check() const {
+  if (!is_over()) return {};
+  const std::lock_guard lock(mutex_);
+  return cause_;
+}
+
+void ChannelCore::end_block(SourceEnd& end, std::span<const uint64_t> rows) {
+  for (size_t at = 0; at < end.flows.size(); ++at) {
+    end.flows[at]->rows.fetch_add(rows[at], std::memory_order_relaxed);
+  }
+  const int through = end.senders_through.fetch_add(1, std::memory_order_acq_rel) + 1;
+  if (through != plan_->spec().senders_per_source) return;
+  bool is_moved = false;
+  for (const auto& out : end.flows) {
+    end_flow(out->flow, out->rows.load(std::memory_order_relaxed));
+    is_moved |= out->is_moved;
+    if (!out->is_moved) out->outlet_bell.ring();
+  }
+  if (is_moved) wake_mover();
+}
+
+ChannelCounters ChannelCore::counters() const {
+  using Word = StdAtomic<uint64_t, Scope::kSystem>;
+  std::map<std::pair<int, int>, FlowCounters> rows;
+  const auto row_of = [&rows](int source, int outlet, const Flow& flow) -> FlowCounters& {
+    FlowCounters& row = rows[{source, outlet}];
+    row.source = source;
+    row.outlet = outlet;
+    row.opened = Word(*flow.ring.tail).load(Relaxed{});
+    row.recycled = Word(*flow.ring.head).load(Relaxed{});
+    return row;
+  };
+  ChannelCounters counters;
+  if (!is_attached()) return counters;  // no row has moved
+  for (const auto& source : sources_) {
+    counters.refused += source->refused.load(std::memory_order_relaxed);
+    for (const auto& out : source->flows) {
+      row_of(source->source, out->outlet, out->flow).rows_sent =
+          out->rows.load(std::memory_order_relaxed);
+    }
+  }
+  for (const auto& outlet : outlets_) {
+    for (const auto& in : outlet->flows) {
+      FlowCounters& row = row_of(in->source, outlet->outlet, in->flow);
+      for (const TakenSoFar& taken : in->taken) {
+        row.rows_taken += taken.rows.load(std::memory_order_relaxed);
+      }
+    }
+  }
+  for (const auto& [flow, row] : rows) counters.flows.push_back(row);
+  return counters;
+}
+
+}  // namespace crossdock

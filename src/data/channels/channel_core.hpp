@@ -1,0 +1,142 @@
+// What the senders, receivers and leases of a channel share in one process: the flows' ends, the doorbells, the memory
+// under them, and why the channel is over if it is.
+//
+// Owned by the channel, its senders and receivers and every batch that is still held, so memory goes when the last of
+// them does. Ends of a process are fixed when it is made; only the near ends of flows to neighbours are filled in
+// later, before is_attached(). Cost: 200 bytes per flow beside its segments.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <vector>
+
+#include "base/result.hpp"
+#include "data/channels/channel_plan.hpp"
+#include "data/channels/flow_taker.hpp"
+#include "data/rings/doorbell.hpp"
+#include "data/rings/flow.hpp"
+
+namespace crossdock {
+
+// One flow, as the source sees it.
+struct OutFlow {
+  uint16_t outlet = 0;
+  bool is_moved = false;  // its other end is on another host: the mover is told, not a doorbell
+  Flow flow;
+  Doorbell outlet_bell{nullptr};
+  std::atomic<uint64_t> rows{0};  // of the senders that are through
+};
+
+struct SourceEnd {
+  int source = 0;
+  Doorbell bell{nullptr};
+  std::vector<std::unique_ptr<OutFlow>> flows;  // by outlet, ascending
+  std::atomic<int> senders_opened{0};
+  std::atomic<int> senders_through{0};
+  std::atomic<uint64_t> refused{0};
+
+  // Null if the source does not reach it.
+  OutFlow* flow_to(uint16_t outlet) const;
+};
+
+// One flow, as one destination sees it.
+struct TakenSoFar {
+  std::atomic<uint64_t> rows{0};
+  std::atomic<uint64_t> segments{0};  // whose rows are counted
+};
+
+struct InFlow {
+  InFlow(int source_number, const Flow& placed, int cursors)
+      : source(source_number), flow(placed), taker(placed.ring, cursors), taken(cursors) {}
+
+  int source;
+  bool is_moved = false;
+  Flow flow;
+  FlowTaker taker;                // a cursor per destination of the outlet
+  std::vector<TakenSoFar> taken;  // per cursor
+  Doorbell source_bell{nullptr};
+};
+
+struct OutletEnd {
+  uint16_t outlet = 0;
+  Doorbell bell{nullptr};
+  std::vector<std::unique_ptr<InFlow>> flows;
+  std::vector<std::atomic<int>> receivers;  // open ones, per cursor
+};
+
+// Where the part of a rank lies.
+struct PartMemory {
+  std::span<std::byte> bytes;  // aligned to 128
+  std::shared_ptr<const void> keep;
+  bool is_fresh = true;  // cleared; if not, the words of flows are
+};
+
+class ChannelCore : public std::enable_shared_from_this<ChannelCore> {
+ public:
+  // `memory` has the bytes of the rank's part. Near ends of flows to ranks of this host are attached later.
+  static Result<std::shared_ptr<ChannelCore>> make(std::shared_ptr<const ChannelPlan> plan,
+                                                   int rank,
+                                                   PartMemory memory);
+
+  const ChannelPlan& plan() const { return *plan_; }
+  const PartPlan& part() const { return part_; }
+  int rank() const { return part_.rank; }
+
+  // Null if the endpoint is not of this rank.
+  SourceEnd* source(int source) const;
+  OutletEnd* outlet_of(int destination) const;
+  // Which of the outlet's cursors a destination has.
+  int cursor_of(int destination) const;
+
+  // The part of a neighbour is there: flows into its outlets, and the doorbells of its sources. By one thread.
+  Status attach(int peer, PartMemory memory);
+  // All neighbours' parts that this rank's ends need are there.
+  bool is_attached() const { return is_attached_.load(std::memory_order_acquire); }
+  std::vector<int> missing_neighbours() const;
+  // Ranks that have an end of a flow that this rank has the other end of, itself left out.
+  const std::vector<int>& peers() const { return peers_; }
+
+  // Told to whoever moves flows to other hosts, when one has news. Set before the core is used by others.
+  void set_wake_mover(std::function<void()> wake) { wake_mover_ = std::move(wake); }
+  void wake_mover() const {
+    if (wake_mover_) wake_mover_();
+  }
+
+  // The first cause stays, and is passed to `on_close` once (set before the core is used by others).
+  void close(const Error& cause);
+  void set_on_close(std::function<void(const Error&)> told) { on_close_ = std::move(told); }
+  bool is_over() const { return is_over_.load(std::memory_order_acquire); }
+  // The cause, if the channel is over.
+  Status check() const;
+
+  // A block of a source is through, with rows[i] rows put into flow i: the last one ends the flows.
+  void end_block(SourceEnd& end, std::span<const uint64_t> rows);
+
+  ChannelCounters counters() const;
+
+ private:
+  ChannelCore() = default;
+  void find_peers();
+  Status place_ends(std::span<std::byte> memory);
+  void ring_own_bells() const;
+
+  std::shared_ptr<const ChannelPlan> plan_;
+  PartPlan part_;
+  std::vector<std::unique_ptr<SourceEnd>> sources_;  // as in part_
+  std::vector<std::unique_ptr<OutletEnd>> outlets_;
+  std::vector<int> peers_;
+  std::vector<int> missing_;  // neighbours whose part is not there yet
+  std::vector<std::shared_ptr<const void>> keep_;
+  std::function<void()> wake_mover_;
+  std::function<void(const Error&)> on_close_;
+  std::atomic<bool> is_attached_{false};
+  std::atomic<bool> is_over_{false};
+  mutable std::mutex mutex_;  // guards cause_ and missing_
+  Error cause_;
+};
+
+}  // namespace crossdock

@@ -1,0 +1,268 @@
+// Checks a spec, and works out which flows it means and where they lie.
+#include "data/channels/channel_plan.hpp"
+
+#include <algorithm>
+#include <iterator>
+#include <limits>
+#include <string>
+
+#include "base/check.hpp"
+#include "data/rings/flow.hpp"
+#include "data/rings/place_ring.hpp"
+
+namespace crossdock {
+namespace {
+
+constexpr uint64_t kBellBytes = kRingLineBytes;
+constexpr int kSendersMax = 65'536;
+
+Status check_ranks(const std::vector<int>& of, int ranks, std::string_view which, uint64_t id) {
+  if (of.empty() || of.size() > static_cast<size_t>(kChannelEndpointsMax)) {
+    return make_error(ErrorCode::kInvalidArgument,
+                      "channel {} has {} {}s, but must have 1 to {}",
+                      id,
+                      of.size(),
+                      which,
+                      kChannelEndpointsMax);
+  }
+  for (size_t at = 0; at < of.size(); ++at) {
+    if (of[at] >= 0 && of[at] < ranks) continue;
+    return make_error(ErrorCode::kInvalidArgument,
+                      "channel {}: {} {} is on rank {}, but there are ranks 0 to {}",
+                      id,
+                      which,
+                      at,
+                      of[at],
+                      ranks - 1);
+  }
+  return {};
+}
+
+Status check_reach_of(const ChannelSpec& spec, size_t source) {
+  const std::vector<uint16_t>& reach = spec.reach[source];
+  for (size_t at = 0; at < reach.size(); ++at) {
+    if (reach[at] >= spec.destination_ranks.size()) {
+      return make_error(ErrorCode::kInvalidArgument,
+                        "channel {}: source {} is to reach destination {}, but there are {}",
+                        spec.id,
+                        source,
+                        reach[at],
+                        spec.destination_ranks.size());
+    }
+    if (at > 0 && reach[at] <= reach[at - 1]) {
+      return make_error(ErrorCode::kInvalidArgument,
+                        "channel {}: source {} is to reach destination {} after {}; list each once,"
+                        " in ascending order",
+                        spec.id,
+                        source,
+                        reach[at],
+                        reach[at - 1]);
+    }
+  }
+  return {};
+}
+
+Status check_reach(const ChannelSpec& spec) {
+  if (spec.reach.empty()) return {};
+  if (spec.sends != ChannelSpec::Sends::kNamed) {
+    return make_error(ErrorCode::kInvalidArgument,
+                      "channel {}: `reach` leaves destinations out, which only a channel whose "
+                      "senders name the destination can have",
+                      spec.id);
+  }
+  if (spec.reach.size() != spec.source_ranks.size()) {
+    return make_error(ErrorCode::kInvalidArgument,
+                      "channel {}: `reach` has {} lists for {} sources",
+                      spec.id,
+                      spec.reach.size(),
+                      spec.source_ranks.size());
+  }
+  for (size_t source = 0; source < spec.reach.size(); ++source) {
+    CD_TRY(check_reach_of(spec, source));
+  }
+  return {};
+}
+
+Status check_spec(const ChannelSpec& spec, int ranks) {
+  if (spec.schema == nullptr) {
+    return make_error(ErrorCode::kInvalidArgument, "channel {} has no schema", spec.id);
+  }
+  CD_TRY(check_ranks(spec.source_ranks, ranks, "source", spec.id));
+  CD_TRY(check_ranks(spec.destination_ranks, ranks, "destination", spec.id));
+  CD_TRY(check_reach(spec));
+  if (spec.senders_per_source < 1 || spec.senders_per_source > kSendersMax) {
+    return make_error(ErrorCode::kInvalidArgument,
+                      "channel {}: senders_per_source is {}, but must be 1 to {}",
+                      spec.id,
+                      spec.senders_per_source,
+                      kSendersMax);
+  }
+  if (spec.sends == ChannelSpec::Sends::kBroadcast && spec.segment.has_destinations) {
+    return make_error(ErrorCode::kInvalidArgument,
+                      "channel {}: rows of a broadcast go to all, and carry no destination",
+                      spec.id);
+  }
+  return {};
+}
+
+// Text that is the same for equal specs, value after value.
+std::string fingerprint(const ChannelSpec& spec) {
+  std::string text;
+  const auto add = [&text](const auto& value) { text += fmt::format("{};", value); };
+  const auto add_all = [&text, &add](const auto& values) {
+    add(values.size());
+    for (const auto& value : values) add(value);
+  };
+  add(spec.id);
+  for (const Field& field : spec.schema->fields) {
+    add_all(field.name);
+    add(type_name(field.type));
+    add(field.nullable);
+  }
+  add_all(spec.source_ranks);
+  add_all(spec.destination_ranks);
+  add(static_cast<int>(spec.sends));
+  add(static_cast<int>(spec.route.by));
+  add_all(spec.route.keys);
+  add_all(spec.route.assignment);
+  add(spec.route.bounds.rows);
+  add(spec.reach.size());
+  for (const auto& reach : spec.reach) add_all(reach);
+  add(spec.senders_per_source);
+  add(spec.segment.segment_bytes);
+  add(spec.segment.text_bytes);
+  add(spec.segment.has_destinations);
+  add(spec.slot_bits);
+  return text;
+}
+
+}  // namespace
+
+uint64_t PartPlan::source_bell(size_t place) const { return place * kBellBytes; }
+
+uint64_t PartPlan::outlet_bell(size_t place) const { return (sources.size() + place) * kBellBytes; }
+
+uint64_t PartPlan::incoming_offset(uint16_t source, uint16_t outlet) const {
+  const auto before = [](const PlacedFlow& flow, const std::pair<uint16_t, uint16_t>& wanted) {
+    return std::pair(flow.outlet, flow.source) < wanted;
+  };
+  const auto at =
+      std::lower_bound(incoming.begin(), incoming.end(), std::pair(outlet, source), before);
+  CD_CHECK(at != incoming.end() && at->outlet == outlet && at->source == source,
+           "no flow from source {} into outlet {} on rank {}",
+           source,
+           outlet,
+           rank);
+  return at->offset;
+}
+
+Result<std::shared_ptr<const ChannelPlan>> ChannelPlan::make(const ChannelSpec& spec,
+                                                             std::vector<int> host_of_rank) {
+  CD_TRY(check_spec(spec, static_cast<int>(host_of_rank.size())));
+  auto plan = std::shared_ptr<ChannelPlan>(new ChannelPlan);
+  plan->spec_ = spec;
+  plan->spec_.route.destinations = plan->destinations();
+  plan->host_of_rank_ = std::move(host_of_rank);
+  if (spec.sends == ChannelSpec::Sends::kRouted) {
+    // Every sender makes its own; this one tells now what would be wrong with it.
+    CD_TRY(RowRouter::make(spec.schema, plan->spec_.route));
+  }
+  CD_ASSIGN(plan->layout_, RowLayout::make(spec.schema, spec.segment));
+  CD_TRY(make_ring_shape(plan->layout_->segments(), spec.slot_bits));
+  plan->ring_ = plan->layout_->ring_shape(spec.slot_bits);
+  plan->make_outlets();
+  return std::shared_ptr<const ChannelPlan>(std::move(plan));
+}
+
+void ChannelPlan::make_outlets() {
+  outlet_of_.resize(spec_.destination_ranks.size());
+  if (spec_.sends != ChannelSpec::Sends::kBroadcast) {
+    for (size_t at = 0; at < outlet_of_.size(); ++at) {
+      outlet_of_[at] = static_cast<uint16_t>(at);
+      outlets_.push_back({spec_.destination_ranks[at], {static_cast<uint16_t>(at)}});
+    }
+    return;
+  }
+  std::vector<std::vector<uint16_t>> on_rank(host_of_rank_.size());
+  for (size_t at = 0; at < outlet_of_.size(); ++at) {
+    on_rank[static_cast<size_t>(spec_.destination_ranks[at])].push_back(static_cast<uint16_t>(at));
+  }
+  for (size_t rank = 0; rank < on_rank.size(); ++rank) {
+    if (on_rank[rank].empty()) continue;
+    for (const uint16_t at : on_rank[rank]) outlet_of_[at] = static_cast<uint16_t>(outlets_.size());
+    outlets_.push_back({static_cast<int>(rank), std::move(on_rank[rank])});
+  }
+}
+
+std::vector<uint16_t> ChannelPlan::outlets_from(int source) const {
+  if (!spec_.reach.empty()) return spec_.reach[static_cast<size_t>(source)];
+  std::vector<uint16_t> all(outlets_.size());
+  for (size_t at = 0; at < all.size(); ++at) all[at] = static_cast<uint16_t>(at);
+  return all;
+}
+
+std::vector<uint16_t> ChannelPlan::sources_into(int outlet) const {
+  std::vector<uint16_t> into;
+  for (size_t source = 0; source < spec_.source_ranks.size(); ++source) {
+    if (!spec_.reach.empty() &&
+        !std::binary_search(spec_.reach[source].begin(), spec_.reach[source].end(), outlet)) {
+      continue;
+    }
+    into.push_back(static_cast<uint16_t>(source));
+  }
+  return into;
+}
+
+PartPlan ChannelPlan::part_of(int rank) const {
+  PartPlan part;
+  part.rank = rank;
+  for (size_t at = 0; at < spec_.source_ranks.size(); ++at) {
+    if (spec_.source_ranks[at] == rank) part.sources.push_back(static_cast<uint16_t>(at));
+  }
+  for (size_t at = 0; at < outlets_.size(); ++at) {
+    if (outlets_[at].rank == rank) part.outlets.push_back(static_cast<uint16_t>(at));
+  }
+  part.bytes = (part.sources.size() + part.outlets.size()) * kBellBytes;
+  const auto place = [&part, bytes = flow_bytes(ring_)](uint16_t source, uint16_t outlet) {
+    const PlacedFlow placed{source, outlet, part.bytes};
+    part.bytes += bytes;
+    return placed;
+  };
+  for (const uint16_t outlet : part.outlets) {
+    for (const uint16_t source : sources_into(outlet))
+      part.incoming.push_back(place(source, outlet));
+  }
+  for (const uint16_t source : part.sources) {
+    for (const uint16_t outlet : outlets_from(source)) {
+      if (host_of(outlets_[outlet].rank) == host_of(rank)) continue;
+      part.outgoing.push_back(place(source, outlet));
+    }
+  }
+  return part;
+}
+
+Status ChannelPlan::check_memory(const PartPlan& part) const {
+  const auto limit = static_cast<uint64_t>(std::max<int64_t>(0, spec_.memory_bytes_max));
+  if (part.bytes <= limit) return {};
+  return make_error(ErrorCode::kOutOfMemoryBudget,
+                    "channel {} needs {} bytes on rank {}, for {} flows of {} segments of {} bytes,"
+                    " and may take {}; ask for fewer slots (slot_bits), smaller segments "
+                    "(segment_bytes), or raise memory_bytes_max",
+                    spec_.id,
+                    part.bytes,
+                    part.rank,
+                    part.incoming.size() + part.outgoing.size(),
+                    uint64_t{1} << spec_.slot_bits,
+                    ring_.segment_bytes,
+                    limit);
+}
+
+uint64_t ChannelPlan::digest() const {
+  uint64_t hash = 0xcbf29ce484222325;  // FNV-1a, 64 bits
+  for (const char byte : fingerprint(spec_)) {
+    hash = (hash ^ static_cast<uint8_t>(byte)) * 0x100000001b3;
+  }
+  return hash;
+}
+
+}  // namespace crossdock

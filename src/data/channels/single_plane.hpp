@@ -1,0 +1,48 @@
+// The data plane of a process alone: channels are memory, and calls of those who use them. No threads, no descriptors.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <mutex>
+
+#include "data/channels/channel_core.hpp"
+#include "data/channels/data_plane.hpp"
+#include "memory/budget.hpp"
+
+namespace crossdock {
+
+// Ids of the channels of a process that still are there, so that none is used twice at a time. Thread-safe.
+class ChannelRegister {
+ public:
+  // CD-105 if a channel of this id is open.
+  Status add(const std::shared_ptr<ChannelCore>& core);
+  std::shared_ptr<ChannelCore> find(uint64_t channel) const;
+  // Those that are not over.
+  std::vector<std::shared_ptr<ChannelCore>> open_ones() const;
+
+ private:
+  mutable std::mutex mutex_;
+  std::map<uint64_t, std::weak_ptr<ChannelCore>> cores_;
+};
+
+// A core whose flows lie in a block of the budget. CD-201 before anything is taken.
+Result<std::shared_ptr<ChannelCore>> make_single_core(Memory& memory,
+                                                      std::shared_ptr<const ChannelPlan> plan);
+
+class SinglePlane : public DataPlane {
+ public:
+  explicit SinglePlane(std::shared_ptr<Memory> memory) : memory_(std::move(memory)) {}
+
+  int rank() const override { return 0; }
+  int ranks() const override { return 1; }
+  Result<std::shared_ptr<Channel>> create_channel(const ChannelSpec& spec) override {
+    return open_part(spec);
+  }
+  Result<std::shared_ptr<Channel>> open_part(const ChannelSpec& spec) override;
+
+ private:
+  std::shared_ptr<Memory> memory_;
+  ChannelRegister channels_;
+};
+
+}  // namespace crossdock
