@@ -1,4 +1,7 @@
 // Memory that several processes of one host map: anonymous (memfd), so nothing of it is left behind however they end.
+//
+// Its size is sealed, so that whoever maps it cannot be made to fault by a process that cuts it short. What lies in it
+// is another matter: it may change under the reader's hands.
 #pragma once
 
 #include <cstddef>
@@ -12,15 +15,17 @@ namespace crossdock {
 
 class SharedRegion {
  public:
-  // Cleared; pages appear when they are touched. CD-201 with the system's reason.
+  // Cleared; pages appear when they are touched, small ones or, where the system permits it for shared memory, huge
+  // ones. CD-105 for 0 bytes or fewer; CD-201 or CD-603 with the system's reason.
   static Result<std::unique_ptr<SharedRegion>> create(int64_t bytes);
-  // Takes the descriptor over. CD-613 if it is not a sealed region of exactly that many bytes.
+  // Takes the descriptor over, also if it fails. CD-613 if it is not a sealed, writable region of exactly that many
+  // bytes; CD-201 if there is no room to map it.
   static Result<std::unique_ptr<SharedRegion>> map(int fd, int64_t bytes);
   ~SharedRegion();
   SharedRegion(const SharedRegion&) = delete;
   SharedRegion& operator=(const SharedRegion&) = delete;
 
-  std::span<std::byte> bytes() const { return bytes_; }
+  std::span<std::byte> bytes() const { return bytes_; }  // aligned to a page
   int fd() const { return fd_; }
 
  private:

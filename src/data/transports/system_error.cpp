@@ -1,0 +1,54 @@
+// The reasons of the system, and what helps against each.
+#include "data/transports/system_error.hpp"
+
+#include <cerrno>
+#include <system_error>
+
+#include "base/result.hpp"
+
+namespace crossdock {
+namespace {
+
+struct Advice {
+  ErrorCode code = ErrorCode::kProbeFailed;
+  std::string_view text;
+};
+
+Advice advice_for(int number) {
+  switch (number) {
+    case EMFILE:
+    case ETOOMANYREFS:
+      return {ErrorCode::kOutOfMemoryBudget,
+              "the process may not hold more descriptors: raise `ulimit -n`, or keep fewer "
+              "channels open"};
+    case ENFILE:
+      return {ErrorCode::kOutOfMemoryBudget,
+              "the machine may not hold more open files: raise fs.file-max"};
+    case ENOMEM:
+    case ENOBUFS:
+    case ENOSPC:
+    case EFBIG:
+      return {ErrorCode::kOutOfMemoryBudget,
+              "use smaller segments, fewer slots per flow or fewer endpoints, or raise what the "
+              "process may map (`ulimit -v`, the memory limit of its control group)"};
+    case ENOSYS:
+      return {ErrorCode::kProbeFailed,
+              "the kernel is too old for it: Linux 5.4 or newer is needed"};
+    case EPERM:
+    case EACCES:
+      return {ErrorCode::kProbeFailed,
+              "a rule of the system forbids it: look at the container's seccomp profile"};
+    default:
+      return {ErrorCode::kProbeFailed, "processes of this host cannot share memory without it"};
+  }
+}
+
+}  // namespace
+
+Error system_error(std::string_view what, int number) {
+  const Advice advice = advice_for(number);
+  return make_error(
+      advice.code, "{}: {}; {}", what, std::generic_category().message(number), advice.text);
+}
+
+}  // namespace crossdock
