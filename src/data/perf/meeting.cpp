@@ -1,0 +1,89 @@
+// Words as texts of the group.
+#include "data/perf/meeting.hpp"
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <string>
+
+namespace crossdock {
+namespace {
+
+// Between two meetings of one measurement lie some seconds of work at most.
+constexpr std::chrono::milliseconds kMeetWithin = std::chrono::minutes(2);
+// Later than the slowest rank comes out of the meeting that agrees on it.
+constexpr std::chrono::milliseconds kStartAfter{20};
+
+std::string boot_of_this_machine() {
+  std::ifstream file("/proc/sys/kernel/random/boot_id");
+  std::string boot;
+  file >> boot;
+  return boot;
+}
+
+}  // namespace
+
+Result<std::vector<std::string>> Meeting::gather_texts(const std::string& mine) {
+  if (group_ == nullptr) return std::vector<std::string>{mine};
+  return group_->gather(mine, kMeetWithin);
+}
+
+Result<Meeting> Meeting::make(RankGroup* group) {
+  Meeting meeting;
+  if (group == nullptr) return meeting;
+  meeting.group_ = group;
+  meeting.rank_ = group->rank();
+  meeting.size_ = group->size();
+  const std::string mine = boot_of_this_machine();
+  CD_ASSIGN(const std::vector<std::string> boots, meeting.gather_texts(mine));
+  meeting.ranks_here_ = static_cast<int>(std::count(boots.begin(), boots.end(), mine));
+  meeting.has_one_clock_ = !mine.empty() && meeting.ranks_here_ == meeting.size_;
+  return meeting;
+}
+
+Result<std::vector<Words>> Meeting::gather(std::span<const uint64_t> mine) {
+  const std::string text(reinterpret_cast<const char*>(mine.data()), mine.size_bytes());
+  CD_ASSIGN(const std::vector<std::string> texts, gather_texts(text));
+  std::vector<Words> all;
+  for (size_t rank = 0; rank < texts.size(); ++rank) {
+    if (texts[rank].size() != text.size()) {
+      return make_error(ErrorCode::kInternal,
+                        "rank {} passed {} bytes to a meeting, and rank {} {}: they do not run the "
+                        "same measurement",
+                        rank,
+                        texts[rank].size(),
+                        rank_,
+                        text.size());
+    }
+    all.emplace_back(mine.size());
+    std::memcpy(all.back().data(), texts[rank].data(), text.size());
+  }
+  return all;
+}
+
+Status Meeting::agree(const Status& mine) {
+  const std::string text =
+      mine.ok() ? ""
+                : fmt::format("{} {}", static_cast<int>(mine.error().code), mine.error().message);
+  CD_ASSIGN(const std::vector<std::string> texts, gather_texts(text));
+  if (!mine.ok() && group_ == nullptr) return mine;
+  for (size_t rank = 0; rank < texts.size(); ++rank) {
+    if (texts[rank].empty()) continue;
+    const size_t blank = texts[rank].find(' ');
+    const long code = std::strtol(texts[rank].c_str(), nullptr, 10);
+    return Error{static_cast<ErrorCode>(code), texts[rank].substr(blank + 1)};
+  }
+  return {};
+}
+
+Result<Meeting::Clock::time_point> Meeting::start() {
+  const auto now = static_cast<uint64_t>(Clock::now().time_since_epoch().count());
+  CD_ASSIGN(const std::vector<Words> times, gather(std::span(&now, 1)));
+  if (!has_one_clock_ || size_ == 1) return Clock::now();
+  uint64_t latest = 0;
+  for (const Words& words : times) latest = std::max(latest, words[0]);
+  return Clock::time_point(Clock::duration(latest)) + kStartAfter;
+}
+
+}  // namespace crossdock

@@ -1,0 +1,51 @@
+// How the ranks of a measurement meet: words from all to all, a common start, and a failure that everybody hears of.
+//
+// What starts a group may take milliseconds to bring ranks together, which is more than small runs take. So where all
+// ranks read the same clock they agree on a time to start at.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "base/result.hpp"
+#include "data/ranks/rank_group.hpp"
+
+namespace crossdock {
+
+using Words = std::vector<uint64_t>;
+
+// One thread at a time. All ranks make the same calls in the same order.
+class Meeting {
+ public:
+  using Clock = std::chrono::steady_clock;
+
+  // `group` may be null: a process alone. CD-617 if a rank does not come, here and below.
+  static Result<Meeting> make(RankGroup* group);
+
+  int rank() const { return rank_; }
+  int size() const { return size_; }
+  // Whether all ranks read one clock: they run on one machine since it was started.
+  bool has_one_clock() const { return has_one_clock_; }
+  // Ranks of this machine, this one included.
+  int ranks_here() const { return ranks_here_; }
+
+  // What every rank passed, by rank; CD-901 if they passed different numbers of words.
+  Result<std::vector<Words>> gather(std::span<const uint64_t> mine);
+  // The same error for all, if some have one: that of the lowest rank.
+  Status agree(const Status& mine);
+  // When all may begin: a moment from now.
+  Result<Clock::time_point> start();
+
+ private:
+  Result<std::vector<std::string>> gather_texts(const std::string& mine);
+
+  RankGroup* group_ = nullptr;
+  int rank_ = 0;
+  int size_ = 1;
+  bool has_one_clock_ = true;
+  int ranks_here_ = 1;
+};
+
+}  // namespace crossdock

@@ -1,0 +1,66 @@
+// The table of patterns.
+#include "data/perf/pattern.hpp"
+
+#include <array>
+#include <numeric>
+#include <string>
+
+namespace crossdock {
+namespace {
+
+// In the order of Pattern.
+constexpr std::array<std::string_view, 6> kNames = {
+    "exchange", "gather", "scatter", "p2p", "broadcast", "loopback"};
+
+std::vector<int> numbers(int begin, int end) {
+  std::vector<int> all(static_cast<size_t>(end - begin));
+  std::iota(all.begin(), all.end(), begin);
+  return all;
+}
+
+}  // namespace
+
+Result<Pattern> parse_pattern(std::string_view name) {
+  for (size_t i = 0; i < kNames.size(); ++i) {
+    if (kNames[i] == name) return static_cast<Pattern>(i);
+  }
+  const std::vector<std::string> known(kNames.begin(), kNames.end());
+  const std::string close = nearest_name(name, known);
+  return make_error(ErrorCode::kInvalidArgument,
+                    "{:?} is not a pattern\n  choices  {}\n  try      {}",
+                    name,
+                    fmt::join(kNames, ", "),
+                    close.empty() ? known.front() : close);
+}
+
+std::string_view pattern_name(Pattern pattern) { return kNames[static_cast<size_t>(pattern)]; }
+
+PatternEnds ends_of(Pattern pattern, int endpoints) {
+  using Sends = ChannelSpec::Sends;
+  const std::vector<int> all = numbers(0, endpoints);
+  const std::vector<int> others = endpoints == 1 ? all : numbers(1, endpoints);
+  switch (pattern) {
+    case Pattern::kExchange:
+      return {all, all, Sends::kRouted};
+    case Pattern::kGather:
+      return {others, {0}, Sends::kRouted};
+    case Pattern::kScatter:
+      return {{0}, others, Sends::kRouted};
+    case Pattern::kP2p:
+      return {{0}, {endpoints - 1}, Sends::kRouted};
+    case Pattern::kBroadcast:
+      return {{0}, others, Sends::kBroadcast};
+    case Pattern::kLoopback:
+      return {all, all, Sends::kNamed};
+  }
+  return {};
+}
+
+PatternFactors factors_of(Pattern pattern, int endpoints) {
+  if (endpoints == 1 || pattern == Pattern::kLoopback) return {1, 0};
+  const double others = endpoints - 1;
+  if (pattern == Pattern::kExchange) return {1, others / endpoints};
+  return {pattern == Pattern::kGather ? others : 1, 1};
+}
+
+}  // namespace crossdock

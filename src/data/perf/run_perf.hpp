@@ -1,0 +1,74 @@
+// One measurement of a pattern: rows are made, copying is measured, and then a channel is opened, used and checked as
+// often as wanted. What `crossdock perf` and the benches run.
+//
+// Per endpoint there are `blocks` threads, which send and receive in turn. The first run looks at every row and is not
+// timed; the timed ones read every value once and compare sums, as long as no other checks are wanted. A run lasts from
+// the common start (Meeting) to when the last rank has sent, delivered and received everything.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/result.hpp"
+#include "base/team.hpp"
+#include "data/channels/data_plane.hpp"
+#include "data/perf/pattern.hpp"
+#include "data/perf/row_tally.hpp"
+#include "data/ranks/rank_group.hpp"
+#include "memory/budget.hpp"
+
+namespace crossdock {
+
+struct PerfOptions {
+  Pattern pattern = Pattern::kExchange;
+  int64_t bytes_per_source = int64_t{64} << 20;
+  int columns = 2;             // of 8 bytes each
+  double zipf_theta = 0;       // of the keys
+  int endpoints_per_rank = 1;  // threads of one process as sources and destinations
+  int blocks = 1;              // threads per endpoint
+  int64_t segment_bytes = int64_t{256} << 10;
+  int slot_bits = 3;
+  int64_t batch_rows = int64_t{1} << 16;  // per send
+  int repeats = 5;
+  Checks checks = Checks::kSums;  // of the timed runs
+  uint64_t seed = 1;
+};
+
+// What a measurement works with. One at a time.
+struct PerfContext {
+  DataPlane* plane = nullptr;
+  RankGroup* group = nullptr;  // that of the plane; null: a process alone
+  std::shared_ptr<Memory> memory;
+  uint64_t* next_channel_id = nullptr;  // the same in all ranks
+  const CancelFlag* cancel = nullptr;
+};
+
+// The same in all ranks.
+struct PerfReport {
+  int endpoints = 0;
+  int sources = 0;
+  int destinations = 0;
+  int64_t row_bytes = 0;
+  int64_t rows_per_source = 0;
+  std::vector<double> seconds;  // per timed run: of the slowest rank
+  uint64_t wrong_rows = 0;      // in all runs
+  double predicted_s = 0;
+  std::string bound;
+  double copy_bytes_per_s = 0;  // of one thread, while all copy
+  double read_bytes_per_s = 0;
+  // Of all timed runs together.
+  uint64_t segments = 0;
+  uint64_t rows = 0;              // put into flows
+  uint64_t refused = 0;           // sends for which there was no room
+  double waited_share = 0;        // of the threads' time that they slept
+  int64_t channel_bytes = 0;      // flows of one channel, of the process that has most
+  int64_t memory_peak_bytes = 0;  // likewise
+};
+
+// All ranks call it with the same options. CD-105 for an option outside its limits; CD-201; errors of channels and of
+// the group, in all ranks alike; CD-401 where `cancel` was set.
+Result<PerfReport> run_perf(const PerfContext& context, const PerfOptions& options);
+
+}  // namespace crossdock

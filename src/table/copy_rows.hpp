@@ -1,0 +1,16 @@
+// A batch of its own memory, for rows that must leave the place where they lie.
+#pragma once
+
+#include "base/result.hpp"
+#include "memory/budget.hpp"
+#include "table/column.hpp"
+
+namespace crossdock {
+
+// The rows of `batch` as columns of `wanted`, in one block of `memory`. Types are the same, but that texts and binaries
+// may have any layout of theirs on both sides: views become offsets in passing. NULL texts take no bytes.
+// Errors: CD-102 for a dictionary, or a type that is another; CD-303 if the texts of a column with 32-bit offsets take
+// 2^31 bytes and more; CD-201.
+Result<Batch> copy_rows(const Batch& batch, const SchemaPtr& wanted, Memory& memory);
+
+}  // namespace crossdock

@@ -1,0 +1,55 @@
+// Patterns: their ends, their names, and what they are multiplied by.
+#include "data/perf/pattern.hpp"
+
+#include <gtest/gtest.h>
+
+#include "data/perf/copy_rates.hpp"
+
+namespace crossdock {
+namespace {
+
+using Numbers = std::vector<int>;
+
+TEST(Pattern, NamesAreUnderstood) {
+  for (const Pattern pattern : {Pattern::kExchange,
+                                Pattern::kGather,
+                                Pattern::kScatter,
+                                Pattern::kP2p,
+                                Pattern::kBroadcast,
+                                Pattern::kLoopback}) {
+    EXPECT_EQ(parse_pattern(pattern_name(pattern)).value(), pattern);
+  }
+  const auto found = parse_pattern("exchagne");
+  ASSERT_FALSE(found.ok());
+  EXPECT_EQ(found.error().code, ErrorCode::kInvalidArgument);
+  EXPECT_NE(found.error().message.find("try      exchange"), std::string::npos);
+}
+
+TEST(Pattern, EndsAreThoseOfTheirName) {
+  EXPECT_EQ(ends_of(Pattern::kExchange, 3).sources, (Numbers{0, 1, 2}));
+  EXPECT_EQ(ends_of(Pattern::kGather, 3).sources, (Numbers{1, 2}));
+  EXPECT_EQ(ends_of(Pattern::kGather, 3).destinations, (Numbers{0}));
+  EXPECT_EQ(ends_of(Pattern::kScatter, 3).destinations, (Numbers{1, 2}));
+  EXPECT_EQ(ends_of(Pattern::kP2p, 3).destinations, (Numbers{2}));
+  EXPECT_EQ(ends_of(Pattern::kBroadcast, 1).destinations, (Numbers{0}));
+  EXPECT_EQ(ends_of(Pattern::kBroadcast, 2).sends, ChannelSpec::Sends::kBroadcast);
+}
+
+TEST(Pattern, FactorsCountWhatTheBusiestEndpointMoves) {
+  EXPECT_EQ(factors_of(Pattern::kExchange, 4).bus, 0.75);
+  EXPECT_EQ(factors_of(Pattern::kGather, 4).algorithm, 3);
+  EXPECT_EQ(factors_of(Pattern::kScatter, 4).algorithm, 1);
+  EXPECT_EQ(factors_of(Pattern::kLoopback, 4).bus, 0);
+  EXPECT_EQ(factors_of(Pattern::kP2p, 1).bus, 0);
+}
+
+TEST(Prediction, IsTheSumWhereThreadsTakeTurnsAndElseTheLonger) {
+  const CopyRates rates{100, 200};
+  EXPECT_EQ(predict(rates, {100, 100, true}).seconds, 1.5);
+  EXPECT_EQ(predict(rates, {100, 100, false}).seconds, 1);
+  EXPECT_STREQ(predict(rates, {100, 100, true}).bound, "copying");
+  EXPECT_STREQ(predict(rates, {100, 400, false}).bound, "reading");
+}
+
+}  // namespace
+}  // namespace crossdock
