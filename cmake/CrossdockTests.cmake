@@ -82,6 +82,14 @@ if(TARGET crossdock_topology_test)
     PRIVATE CROSSDOCK_FAKE_NVML="$<TARGET_FILE:crossdock_fake_nvml>")
 endif()
 
+# Processes that the tests of links start, as two ranks.
+if(TARGET crossdock_ucx AND NOT CROSSDOCK_SANITIZE STREQUAL "thread")
+  add_executable(crossdock_link_driver "${PROJECT_SOURCE_DIR}/tests/links/link_driver.cpp")
+  crossdock_warnings(crossdock_link_driver PRIVATE)
+  target_link_libraries(crossdock_link_driver PRIVATE crossdock_data_transports)
+  add_dependencies(crossdock_link_driver crossdock_ucx)
+endif()
+
 # Plugins for the tests of the loader: one that fits, one of another build.
 if(TARGET crossdock_data_plugins_test)
   foreach(name sample stranger)

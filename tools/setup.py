@@ -39,6 +39,7 @@ BUILD_PACKAGES = {
     "libprotobuf-dev": "their messages",
     "protobuf-compiler": "their messages",
     "protobuf-compiler-grpc": "their services",
+    "libucx-dev": "the plugin that moves rows between hosts",
 }
 TEST_PACKAGES = {
     "libgtest-dev": "the C++ tests",

@@ -1,0 +1,178 @@
+// See ucx_address.hpp. The text: a line for the process and one per device, fields parted by a blank, bytes in hex.
+#include "data/transports/ucx/ucx_address.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <optional>
+#include <string_view>
+#include <utility>
+
+namespace crossdock {
+namespace {
+
+constexpr std::string_view kVersion = "crossdock-ucx-1";
+constexpr size_t kFieldsOfDevice = 6;
+
+// "-" stands for no bytes, so that every field has characters.
+std::string hex_of(std::string_view bytes) {
+  std::string text;
+  for (const char byte : bytes) text += fmt::format("{:02x}", static_cast<unsigned char>(byte));
+  return text.empty() ? "-" : text;
+}
+
+std::optional<std::string> from_hex(std::string_view text) {
+  std::string bytes;
+  if (text == "-") return bytes;
+  if (text.size() % 2 != 0) return std::nullopt;
+  for (size_t i = 0; i < text.size(); i += 2) {
+    unsigned value = 0;
+    const auto end = std::from_chars(&text[i], &text[i] + 2, value, 16);
+    if (end.ec != std::errc() || end.ptr != &text[i] + 2) return std::nullopt;
+    bytes += static_cast<char>(value);
+  }
+  return bytes;
+}
+
+std::vector<std::string_view> split(std::string_view text, char at) {
+  std::vector<std::string_view> parts;
+  for (size_t from = 0; from <= text.size();) {
+    const size_t to = std::min(text.find(at, from), text.size());
+    parts.push_back(text.substr(from, to - from));
+    from = to + 1;
+  }
+  return parts;
+}
+
+Error malformed(std::string_view what, std::string_view text) {
+  return make_error(ErrorCode::kMalformedMessage,
+                    "this is no address of a rank's UCX transport: {} \"{}\". All ranks must run "
+                    "one version of Crossdock",
+                    what,
+                    text.substr(0, 80));
+}
+
+Result<UcxAddress::Device> parse_device(std::string_view line) {
+  const auto fields = split(line, ' ');
+  if (fields.size() != kFieldsOfDevice) return malformed("a device with other fields:", line);
+  UcxAddress::Device device;
+  device.name = fields[0];
+  device.is_rdma = fields[1] == "rdma";
+  device.is_loopback = fields[2] == "loopback";
+  const auto ip = from_hex(fields[3]);
+  const auto worker = from_hex(fields[5]);
+  const auto end =
+      std::from_chars(fields[4].data(), fields[4].data() + fields[4].size(), device.prefix_bits);
+  const bool has_prefix = end.ec == std::errc() && end.ptr == fields[4].data() + fields[4].size();
+  if (!ip || (!ip->empty() && ip->size() != 4 && ip->size() != 16))
+    return malformed("an IP address", fields[3]);
+  if (!has_prefix || device.prefix_bits < 0 ||
+      device.prefix_bits > static_cast<int>(ip->size() * 8)) {
+    return malformed("a prefix", fields[4]);
+  }
+  if (!worker || worker->empty()) return malformed("a worker", fields[5]);
+  device.ip = *ip;
+  device.worker = *worker;
+  return device;
+}
+
+bool is_same_network(const UcxAddress::Device& a, const UcxAddress::Device& b) {
+  if (a.ip.empty() || a.ip.size() != b.ip.size() || a.prefix_bits != b.prefix_bits) return false;
+  for (int bit = 0; bit < a.prefix_bits; ++bit) {
+    const int mask = 0x80 >> (bit % 8);
+    if (((a.ip[bit / 8] ^ b.ip[bit / 8]) & mask) != 0) return false;
+  }
+  return true;
+}
+
+bool may_talk(const UcxAddress::Device& a, const UcxAddress::Device& b, bool is_one_host) {
+  return a.is_rdma == b.is_rdma && a.is_loopback == b.is_loopback &&
+         (is_one_host || !a.is_loopback);
+}
+
+bool is_neighbour(const UcxAddress::Device& a, const UcxAddress::Device& b, bool is_one_host) {
+  if (is_one_host) return a.name == b.name;
+  // Two hosts with the same address have each a network of their own under it, as bridges for containers do.
+  return is_same_network(a, b) && a.ip != b.ip;
+}
+
+std::vector<DevicePair> pair_in_order(const UcxAddress& first, const UcxAddress& second) {
+  const bool is_one_host = first.host == second.host;
+  std::vector<DevicePair> pairs;
+  std::vector<bool> taken(second.devices.size());
+  const auto pair_if = [&](auto&& fits) {
+    for (size_t i = 0; i < first.devices.size(); ++i) {
+      for (size_t j = 0; j < second.devices.size(); ++j) {
+        const auto& a = first.devices[i];
+        const auto& b = second.devices[j];
+        if (taken[j] || !may_talk(a, b, is_one_host) || !fits(a, b)) continue;
+        taken[j] = true;
+        pairs.push_back({i, j});
+        break;
+      }
+    }
+  };
+  pair_if([&](const auto& a, const auto& b) { return is_neighbour(a, b, is_one_host); });
+  if (pairs.empty()) pair_if([](const auto&, const auto&) { return true; });
+  return pairs;
+}
+
+uint64_t mixed(uint64_t word) {  // the finaliser of SplitMix64
+  word += 0x9E37'79B9'7F4A'7C15;
+  word = (word ^ (word >> 30)) * 0xBF58'476D'1CE4'E5B9;
+  word = (word ^ (word >> 27)) * 0x94D0'49BB'1331'11EB;
+  return word ^ (word >> 31);
+}
+
+}  // namespace
+
+std::string text_of(const UcxAddress& address) {
+  std::string text = fmt::format("{} {:016x} {}", kVersion, address.secret, hex_of(address.host));
+  for (const UcxAddress::Device& device : address.devices) {
+    text += fmt::format("\n{} {} {} {} {} {}",
+                        device.name,
+                        device.is_rdma ? "rdma" : "tcp",
+                        device.is_loopback ? "loopback" : "wire",
+                        hex_of(device.ip),
+                        device.prefix_bits,
+                        hex_of(device.worker));
+  }
+  return text;
+}
+
+Result<UcxAddress> parse_address(const std::string& text) {
+  const auto lines = split(text, '\n');
+  const auto head = split(lines[0], ' ');
+  if (head.size() != 3 || head[0] != kVersion) return malformed("it begins with", lines[0]);
+  if (lines.size() - 1 > kUcxDevicesMax) {
+    return malformed(fmt::format("{} devices, the limit is {}:", lines.size() - 1, kUcxDevicesMax),
+                     lines[1]);
+  }
+  UcxAddress address;
+  const auto end =
+      std::from_chars(head[1].data(), head[1].data() + head[1].size(), address.secret, 16);
+  const auto host = from_hex(head[2]);
+  if (end.ec != std::errc() || end.ptr != head[1].data() + head[1].size() || !host) {
+    return malformed("it begins with", lines[0]);
+  }
+  address.host = *host;
+  for (size_t i = 1; i < lines.size(); ++i) {
+    CD_ASSIGN(address.devices.emplace_back(), parse_device(lines[i]));
+  }
+  return address;
+}
+
+uint64_t frame_key(const UcxAddress& from, size_t device, const UcxAddress& to) {
+  return mixed(mixed(mixed(from.secret) + to.secret) + device);
+}
+
+std::vector<DevicePair> pair_devices(const UcxAddress& mine, const UcxAddress& theirs) {
+  if (mine.secret <= theirs.secret) return pair_in_order(mine, theirs);
+  std::vector<DevicePair> pairs = pair_in_order(theirs, mine);
+  for (DevicePair& pair : pairs) std::swap(pair.mine, pair.theirs);
+  std::sort(pairs.begin(), pairs.end(), [](const DevicePair& a, const DevicePair& b) {
+    return a.mine < b.mine;
+  });
+  return pairs;
+}
+
+}  // namespace crossdock

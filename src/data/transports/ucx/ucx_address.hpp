@@ -1,0 +1,49 @@
+// What ranks tell each other to connect over UCX, and which NIC of one talks to which NIC of the other.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/result.hpp"
+
+namespace crossdock {
+
+inline constexpr size_t kUcxDevicesMax = 64;
+
+struct UcxAddress {
+  struct Device {
+    std::string name;  // of the NIC, as its kernel names it
+    std::string ip;    // 4 or 16 bytes, or ""
+    int prefix_bits = 0;
+    bool is_rdma = false;
+    bool is_loopback = false;
+    std::string worker;  // UCX's address of the worker that has this NIC
+  };
+  uint64_t secret =
+      0;  // random, of this process; who does not know it cannot make a frame that is taken
+  std::string host;  // the same for processes that see the same network interfaces
+  std::vector<Device> devices;
+};
+
+// Printable. parse_address(text_of(a)) == a; CD-613 with what is wrong: any bytes are safe.
+std::string text_of(const UcxAddress& address);
+Result<UcxAddress> parse_address(const std::string& text);
+
+// What marks frames from a device of `from` to `to`. Both ends work it out; it is on the wire, but says nothing about
+// the secrets.
+uint64_t frame_key(const UcxAddress& from, size_t device, const UcxAddress& to);
+
+struct DevicePair {
+  size_t mine = 0;
+  size_t theirs = 0;
+
+  bool operator==(const DevicePair&) const = default;
+};
+
+// Which devices talk to each other, each at most once: those on one network (an address in the same subnet; on one
+// host the same NIC); if there is no such pair, the first with the first and so on, which a router must then connect.
+// Both sides find the same pairs. Empty if nothing fits.
+std::vector<DevicePair> pair_devices(const UcxAddress& mine, const UcxAddress& theirs);
+
+}  // namespace crossdock

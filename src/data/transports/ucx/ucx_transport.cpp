@@ -1,0 +1,246 @@
+// The transport over UCX, and what the plugin exports.
+#include "data/transports/ucx_transport.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <functional>
+#include <sys/epoll.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "data/transports/ucx/link_news.hpp"
+#include "data/transports/ucx/network_devices.hpp"
+#include "data/transports/ucx/ucx_address.hpp"
+#include "data/transports/ucx/ucx_link.hpp"
+#include "data/transports/ucx/ucx_worker.hpp"
+
+namespace crossdock {
+namespace {
+
+constexpr int kTurnsOfProgress = 8;  // of a worker, before it is another's turn
+// A peer that is well takes what was sent in much less; one that is not would keep us for ever.
+constexpr std::chrono::seconds kFarewell{1};
+
+// Processes that see the same interfaces: one boot of one kernel, one network namespace.
+std::string host_identity() {
+  std::ifstream in("/proc/sys/kernel/random/boot_id");
+  std::string boot;
+  std::getline(in, boot);
+  struct stat space = {};
+  stat("/proc/self/ns/net", &space);
+  return fmt::format("{} {}:{}", boot, space.st_dev, space.st_ino);
+}
+
+Result<uint64_t> random_secret() {
+  uint64_t secret = 0;
+  if (getrandom(&secret, sizeof secret, 0) != sizeof secret) {
+    return make_error(
+        ErrorCode::kProbeFailed, "the system gives no random bytes: {}", std::strerror(errno));
+  }
+  return secret;
+}
+
+// The settings' devices, or those that the user told UCX to use.
+std::vector<std::string> wanted_devices(const UcxSettings& settings) {
+  const char* const told = std::getenv("UCX_NET_DEVICES");
+  if (!settings.devices.empty() || told == nullptr || std::strcmp(told, "all") == 0)
+    return settings.devices;
+  std::vector<std::string> names;
+  std::string name;
+  for (const char* at = told;; ++at) {
+    if (*at != ',' && *at != '\0') {
+      name += *at;
+      continue;
+    }
+    if (!name.empty()) names.push_back(std::move(name));
+    name.clear();
+    if (*at == '\0') return names;
+  }
+}
+
+class UcxTransport : public Transport {
+ public:
+  explicit UcxTransport(const UcxSettings& settings) : settings_(settings) {}
+  ~UcxTransport() override;
+  Status open();
+
+  Step progress(LinkEvents& events) override;
+  bool arm() override;
+  int wait_fd() const override { return wait_fd_; }
+  std::vector<Link*> links() override;
+  std::string address() const override { return text_of(self_); }
+  Status connect(std::span<const std::string> addresses) override;
+
+ private:
+  Status connect_to(PeerIndex peer, const UcxAddress& address);
+  bool settle_links(LinkEvents* events);
+  void progress_until(const std::function<bool()>& is_done);
+
+  UcxSettings settings_;
+  UcxAddress self_;
+  int wait_fd_ = -1;
+  LinkNews news_;
+  std::vector<std::unique_ptr<UcxLink>> links_;  // what UCX works on lies in them, so they go after
+  std::vector<std::unique_ptr<UcxWorker>> workers_;  // these
+};
+
+Status UcxTransport::open() {
+  CD_ASSIGN(std::vector<NetworkDevice> interfaces, list_interfaces());
+  CD_ASSIGN(const std::vector<NetworkDevice> devices,
+            choose_devices(std::move(interfaces), wanted_devices(settings_), "/sys"));
+  if (devices.size() > kUcxDevicesMax) {
+    return make_error(
+        ErrorCode::kInvalidArgument,
+        "there are {} network devices to use, the limit is {}. Name those that matter",
+        devices.size(),
+        kUcxDevicesMax);
+  }
+  CD_ASSIGN(self_.secret, random_secret());
+  self_.host = host_identity();
+  wait_fd_ = epoll_create1(EPOLL_CLOEXEC);
+  for (const NetworkDevice& device : devices) {
+    CD_ASSIGN(std::unique_ptr<UcxWorker> worker, UcxWorker::open(device));
+    self_.devices.push_back({device.kernel_name(),
+                             device.ip,
+                             device.prefix_bits,
+                             device.is_rdma,
+                             device.is_loopback,
+                             worker->address()});
+    epoll_event readable = {};
+    readable.events = EPOLLIN;
+    if (wait_fd_ < 0 || epoll_ctl(wait_fd_, EPOLL_CTL_ADD, worker->event_fd(), &readable) != 0) {
+      return make_error(ErrorCode::kProbeFailed,
+                        "the links cannot be waited for: epoll says \"{}\"",
+                        std::strerror(errno));
+    }
+    workers_.push_back(std::move(worker));
+  }
+  return {};
+}
+
+Status UcxTransport::connect(std::span<const std::string> addresses) {
+  for (size_t peer = 0; peer < addresses.size(); ++peer) {
+    if (addresses[peer].empty()) continue;
+    const Result<UcxAddress> address = parse_address(addresses[peer]);
+    if (!address.ok()) {
+      return make_error(address.error().code, "rank {}: {}", peer, address.error().message);
+    }
+    CD_TRY(connect_to(static_cast<PeerIndex>(peer), address.value()));
+  }
+  return {};
+}
+
+Status UcxTransport::connect_to(PeerIndex peer, const UcxAddress& address) {
+  const std::vector<DevicePair> pairs = pair_devices(self_, address);
+  if (pairs.empty()) {
+    std::string mine, theirs;
+    for (const auto& device : self_.devices) mine += " " + device.name;
+    for (const auto& device : address.devices) theirs += " " + device.name;
+    return make_error(ErrorCode::kNoPath,
+                      "no network device of this process ({} ) can talk to one of rank {} ({} ). "
+                      "Name devices of one "
+                      "kind that are on a network of both hosts",
+                      mine,
+                      peer,
+                      theirs);
+  }
+  for (const DevicePair& pair : pairs) {
+    UcxLinkSpec spec;
+    spec.index = static_cast<LinkIndex>(links_.size());
+    spec.peer = peer;
+    spec.peer_device = address.devices[pair.theirs].name;
+    spec.key = frame_key(self_, pair.mine, address);
+    spec.bytes_under_way = settings_.link_bytes_under_way;
+    UcxWorker& worker = *workers_[pair.mine];
+    auto& link = links_.emplace_back(std::make_unique<UcxLink>(worker, news_, std::move(spec)));
+    worker.listen(frame_key(address, pair.theirs, self_), link.get());
+    CD_TRY(link->connect(address.devices[pair.theirs].worker));
+  }
+  return {};
+}
+
+std::vector<Link*> UcxTransport::links() {
+  std::vector<Link*> all;
+  for (const auto& link : links_) all.push_back(link.get());
+  return all;
+}
+
+Step UcxTransport::progress(LinkEvents& events) {
+  bool moved = false;
+  for (const auto& worker : workers_) {
+    for (int turn = 0; turn < kTurnsOfProgress && worker->progress(&events); ++turn) moved = true;
+  }
+  moved |= news_.tell(events);
+  moved |= settle_links(&events);
+  return moved ? Step::kProgress : Step::kIdle;
+}
+
+bool UcxTransport::settle_links(LinkEvents* events) {
+  bool any = false;
+  for (const auto& link : links_) {
+    if (!link->is_failing()) continue;
+    link->settle(events);
+    any = true;
+  }
+  return any;
+}
+
+bool UcxTransport::arm() {
+  if (!news_.is_empty()) return false;
+  for (const auto& link : links_) {
+    if (link->is_failing()) return false;
+  }
+  return std::all_of(
+      workers_.begin(), workers_.end(), [](const auto& worker) { return worker->arm(); });
+}
+
+void UcxTransport::progress_until(const std::function<bool()>& is_done) {
+  const auto deadline = std::chrono::steady_clock::now() + kFarewell;
+  while (!is_done() && std::chrono::steady_clock::now() < deadline) {
+    for (const auto& worker : workers_) worker->progress(nullptr);
+  }
+}
+
+// What was told last, such as that all has arrived, still leaves; then the endpoints close, and what a peer that does
+// not answer keeps under way goes with the workers.
+UcxTransport::~UcxTransport() {
+  std::vector<ucs_status_ptr_t> flushes;
+  for (const auto& link : links_) {
+    if (const ucs_status_ptr_t flush = link->flush(); flush != nullptr) flushes.push_back(flush);
+  }
+  progress_until([&] {
+    return std::none_of(flushes.begin(), flushes.end(), [](ucs_status_ptr_t flush) {
+      return ucp_request_check_status(flush) == UCS_INPROGRESS;
+    });
+  });
+  for (const auto& link : links_) link->close();
+  progress_until([&] { return !settle_links(nullptr); });
+  for (const ucs_status_ptr_t flush : flushes) ucp_request_free(flush);
+  workers_.clear();
+  if (wait_fd_ >= 0) ::close(wait_fd_);
+}
+
+}  // namespace
+}  // namespace crossdock
+
+extern "C" {
+[[gnu::visibility("default")]] extern const char crossdock_ucx_interface[];
+const char crossdock_ucx_interface[] = CROSSDOCK_UCX_INTERFACE;
+
+[[gnu::visibility("default")]] void crossdock_open_ucx(
+    const crossdock::UcxSettings& settings,
+    crossdock::Result<std::unique_ptr<crossdock::Transport>>* answer) {
+  auto transport = std::make_unique<crossdock::UcxTransport>(settings);
+  const crossdock::Status opened = transport->open();
+  if (opened.ok()) {
+    *answer = std::unique_ptr<crossdock::Transport>(std::move(transport));
+  } else {
+    *answer = opened.error();
+  }
+}
+}
