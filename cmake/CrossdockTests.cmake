@@ -90,6 +90,11 @@ if(TARGET crossdock_ucx AND NOT CROSSDOCK_SANITIZE STREQUAL "thread")
   add_dependencies(crossdock_link_driver crossdock_ucx)
 endif()
 
+# Loaded by ranks under mpirun, from beside the test.
+if(TARGET crossdock_data_ranks_test AND TARGET crossdock_pmix)
+  add_dependencies(crossdock_data_ranks_test crossdock_pmix)
+endif()
+
 # Plugins for the tests of the loader: one that fits, one of another build.
 if(TARGET crossdock_data_plugins_test)
   foreach(name sample stranger)

@@ -32,6 +32,8 @@ BUILD_PACKAGES = {
     "ninja-build": "the build",
     "libfmt-dev": "text formatting",
     "libhwy-dev": "SIMD kernels chosen at run time",
+    "libpmix-dev": "ranks that mpirun or srun has started",
+    "pkg-config": "finding PMIx",
     "libhwloc-dev": "finding CPUs, GPUs, NICs and the PCIe tree",
     "libxxhash-dev": "hashing of strings",
     "nlohmann-json3-dev": "plans and profiles as JSON",

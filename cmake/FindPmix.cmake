@@ -1,0 +1,10 @@
+# Finds PMIx, which ships no CMake package, through pkg-config: the target Pmix::Pmix.
+find_package(PkgConfig QUIET)
+if(PkgConfig_FOUND)
+  pkg_check_modules(PMIX QUIET IMPORTED_TARGET pmix)
+endif()
+include(FindPackageHandleStandardArgs)
+find_package_handle_standard_args(Pmix REQUIRED_VARS PMIX_LINK_LIBRARIES VERSION_VAR PMIX_VERSION)
+if(Pmix_FOUND AND NOT TARGET Pmix::Pmix)
+  add_library(Pmix::Pmix ALIAS PkgConfig::PMIX)
+endif()

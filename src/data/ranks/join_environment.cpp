@@ -1,0 +1,77 @@
+// Who started this process, by what it left in the environment.
+#include <cerrno>
+#include <charconv>
+#include <cstdlib>
+#include <optional>
+#include <string_view>
+
+#include "data/plugins/plugin.hpp"
+#include "data/ranks/pmix_entry.hpp"
+#include "data/ranks/rank_group.hpp"
+
+namespace crossdock {
+namespace {
+
+constexpr const char* kRank = "CROSSDOCK_RANK";
+constexpr const char* kRanks = "CROSSDOCK_RANKS";
+constexpr const char* kMeet = "CROSSDOCK_MEET";
+constexpr const char* kJob = "CROSSDOCK_JOB";
+
+Result<std::string> text_of(const char* name) {
+  const char* const value = std::getenv(name);
+  if (value != nullptr && *value != '\0') return std::string(value);
+  return make_error(ErrorCode::kInvalidArgument,
+                    "{} is not set, but another of {}, {} and {} is; a rank needs all three: its "
+                    "number, how many there are, and a folder that all see",
+                    name,
+                    kRank,
+                    kRanks,
+                    kMeet);
+}
+
+Result<int> number_of(const char* name) {
+  CD_ASSIGN(const std::string text, text_of(name));
+  int number = 0;
+  const char* const end = text.data() + text.size();
+  const auto [at, problem] = std::from_chars(text.data(), end, number);
+  if (problem == std::errc() && at == end) return number;
+  return make_error(ErrorCode::kInvalidArgument, "{}={}: it must be a whole number", name, text);
+}
+
+Result<std::unique_ptr<RankGroup>> join_named_folder() {
+  CD_ASSIGN(const int rank, number_of(kRank));
+  CD_ASSIGN(const int ranks, number_of(kRanks));
+  CD_ASSIGN(const std::string folder, text_of(kMeet));
+  const char* const job = std::getenv(kJob);
+  return join_folder(folder, job == nullptr || *job == '\0' ? "crossdock" : job, rank, ranks);
+}
+
+Result<std::unique_ptr<RankGroup>> join_pmix() {
+  CD_ASSIGN(void* const entry,
+            load_plugin({"pmix",
+                         "crossdock_join_pmix",
+                         CROSSDOCK_PMIX_INTERFACE,
+                         "PMIx (Debian: libpmix2), or set CROSSDOCK_RANK, CROSSDOCK_RANKS and "
+                         "CROSSDOCK_MEET instead"}));
+  Error error;
+  std::unique_ptr<RankGroup> group(reinterpret_cast<JoinPmix*>(entry)(&error));
+  if (group == nullptr) return error;
+  return group;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<RankGroup>> join_environment() {
+  for (const char* name : {kRank, kRanks, kMeet}) {
+    if (std::getenv(name) != nullptr) return join_named_folder();
+  }
+  if (std::getenv("PMIX_RANK") != nullptr) return join_pmix();
+  return make_error(ErrorCode::kInvalidArgument,
+                    "nothing says which rank this process is: start it with mpirun or `srun "
+                    "--mpi=pmix`, or set {}, {} and {} (a folder that all ranks see)",
+                    kRank,
+                    kRanks,
+                    kMeet);
+}
+
+}  // namespace crossdock

@@ -1,0 +1,144 @@
+// What the environment says about ranks, and mpirun itself.
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <thread>
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "data/ranks/rank_group.hpp"
+
+namespace crossdock {
+namespace {
+
+using std::chrono::seconds;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+constexpr const char* kNames[] = {
+    "CROSSDOCK_RANK", "CROSSDOCK_RANKS", "CROSSDOCK_MEET", "CROSSDOCK_JOB", "PMIX_RANK"};
+
+class JoinEnvironment : public testing::Test {
+ protected:
+  void SetUp() override {
+    for (const char* name : kNames) ::unsetenv(name);
+  }
+  void TearDown() override { SetUp(); }
+
+  static void set(const char* name, const std::string& value) { ::setenv(name, value.c_str(), 1); }
+  static std::string refusal() {
+    const auto group = join_environment();
+    EXPECT_FALSE(group.ok());
+    if (group.ok()) return "";
+    EXPECT_EQ(group.error().code, ErrorCode::kInvalidArgument);
+    return group.error().message;
+  }
+};
+
+TEST_F(JoinEnvironment, NothingSaysWhatToDo) {
+  EXPECT_THAT(refusal(), HasSubstr("start it with mpirun or `srun --mpi=pmix`, or set "));
+}
+
+TEST_F(JoinEnvironment, AFolderAndNumbers) {
+  set("CROSSDOCK_RANK", "0");
+  EXPECT_THAT(refusal(), HasSubstr("CROSSDOCK_RANKS is not set"));
+  set("CROSSDOCK_RANKS", "1x");
+  EXPECT_THAT(refusal(), HasSubstr("CROSSDOCK_RANKS=1x: it must be a whole number"));
+  set("CROSSDOCK_RANKS", "1");
+  EXPECT_THAT(refusal(), HasSubstr("CROSSDOCK_MEET is not set"));
+  set("CROSSDOCK_MEET", "/nowhere");
+  EXPECT_THAT(refusal(), HasSubstr("\"/nowhere\" is no folder"));
+  set("CROSSDOCK_MEET", testing::TempDir());
+  set("CROSSDOCK_JOB", "join/environment");
+  EXPECT_THAT(refusal(), HasSubstr("cannot be a job's name"));
+  set("CROSSDOCK_JOB", "join_environment");
+  const auto group = join_environment();
+  ASSERT_TRUE(group.ok()) << group.error().message;
+  EXPECT_THAT(group.value()->gather("x", seconds(20)).value(), ElementsAre("x"));
+}
+
+TEST_F(JoinEnvironment, PmixThatCannotBeLoadedSaysWhatToInstall) {
+  set("PMIX_RANK", "0");
+  set("CROSSDOCK_PLUGINS", "/nowhere");
+  EXPECT_THAT(refusal(), HasSubstr("Install PMIx (Debian: libpmix2), or set CROSSDOCK_RANK"));
+  ::unsetenv("CROSSDOCK_PLUGINS");
+}
+
+struct Ran {
+  int status = -1;
+  std::string output;
+};
+
+// This program's case `name`, on three ranks.
+Ran run_under_mpirun(const std::string& name) {
+  const std::string self = std::filesystem::read_symlink("/proc/self/exe").string();
+  const std::string command = fmt::format(
+      "mpirun --allow-run-as-root --oversubscribe -n 3 {} --gtest_also_run_disabled_tests "
+      "--gtest_filter={} 2>&1",
+      self,
+      name);
+  Ran ran;
+  std::FILE* const pipe = ::popen(command.c_str(), "r");
+  char text[4096];
+  for (size_t count = 0; (count = std::fread(text, 1, sizeof text, pipe)) > 0;) {
+    ran.output.append(text, count);
+  }
+  ran.status = ::pclose(pipe);
+  return ran;
+}
+
+bool can_run_mpi() {
+  const auto beside = std::filesystem::read_symlink("/proc/self/exe").parent_path();
+  return std::system("command -v mpirun >/dev/null") == 0 &&
+         std::filesystem::exists(beside / "libcrossdock_pmix.so");
+}
+
+TEST_F(JoinEnvironment, RanksOfMpirunGather) {
+  if (!can_run_mpi()) GTEST_SKIP() << "no mpirun here, or the plugin pmix was not built";
+  const Ran ran = run_under_mpirun("UnderMpirun.DISABLED_Gathers");
+  EXPECT_EQ(ran.status, 0) << ran.output;
+  EXPECT_THAT(ran.output, HasSubstr("rank 2 of 3 has met all"));
+}
+
+TEST_F(JoinEnvironment, RanksOfMpirunAreMissed) {
+  if (!can_run_mpi()) GTEST_SKIP() << "no mpirun here, or the plugin pmix was not built";
+  const Ran ran = run_under_mpirun("UnderMpirun.DISABLED_MissesOne");
+  EXPECT_EQ(ran.status, 0) << ran.output;
+  EXPECT_THAT(ran.output, HasSubstr("perhaps not: 2;"));
+}
+
+// The two below run in the ranks that the two above start.
+
+TEST(UnderMpirun, DISABLED_Gathers) {
+  auto group = join_environment();
+  ASSERT_TRUE(group.ok()) << group.error().message;
+  for (int round = 0; round < 5; ++round) {
+    const auto text = [&](int rank) {
+      return std::string(1 + 10'000 * rank, static_cast<char>('a' + round));
+    };
+    const auto all = group.value()->gather(text(group.value()->rank()), seconds(20));
+    ASSERT_TRUE(all.ok()) << all.error().message;
+    EXPECT_THAT(all.value(), ElementsAre(text(0), text(1), text(2)));
+  }
+  EXPECT_THAT(group.value()->gather("", seconds(20)).value(), ElementsAre("", "", ""));
+  std::printf("rank %d of %d has met all\n", group.value()->rank(), group.value()->size());
+}
+
+TEST(UnderMpirun, DISABLED_MissesOne) {
+  auto group = join_environment();
+  ASSERT_TRUE(group.ok()) << group.error().message;
+  ASSERT_TRUE(group.value()->gather("", seconds(20)).ok());
+  if (group.value()->rank() == 2) {
+    std::this_thread::sleep_for(seconds(4));
+    return;
+  }
+  const auto all = group.value()->gather("", std::chrono::milliseconds(500));
+  ASSERT_FALSE(all.ok());
+  EXPECT_EQ(all.error().code, ErrorCode::kAgentLost);
+  std::printf("%s\n", all.error().message.c_str());
+}
+
+}  // namespace
+}  // namespace crossdock
