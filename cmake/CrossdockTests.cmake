@@ -16,6 +16,9 @@ function(crossdock_concurrent_only list_name)
   set(${list_name} "${kept}" PARENT_SCOPE)
 endfunction()
 
+# What has to be built to run the tests: not the rooms that none of them needs.
+add_custom_target(crossdock_tests)
+
 set(support_targets "")
 get_property(rooms GLOBAL PROPERTY CROSSDOCK_ROOMS)
 get_property(rooms_apart GLOBAL PROPERTY CROSSDOCK_ROOMS_APART)
@@ -57,6 +60,7 @@ foreach(room IN LISTS rooms)
   crossdock_warnings(${target} PRIVATE)
   target_include_directories(${target} PRIVATE "${PROJECT_SOURCE_DIR}/tests")
   target_link_libraries(${target} PRIVATE crossdock_${room} GTest::gmock GTest::gtest_main)
+  add_dependencies(crossdock_tests ${target})
 endforeach()
 
 foreach(room IN LISTS rooms)
@@ -88,6 +92,7 @@ if(TARGET crossdock_ucx AND NOT CROSSDOCK_SANITIZE STREQUAL "thread")
   crossdock_warnings(crossdock_link_driver PRIVATE)
   target_link_libraries(crossdock_link_driver PRIVATE crossdock_data_transports)
   add_dependencies(crossdock_link_driver crossdock_ucx)
+  add_dependencies(crossdock_tests crossdock_link_driver)
 endif()
 
 # Loaded by ranks under mpirun, from beside the test.
@@ -123,6 +128,7 @@ foreach(source IN LISTS fuzz_targets)
   if(target STREQUAL "control_message_fuzz")
     target_link_libraries(${target} PRIVATE crossdock_control_rpc_test_support)
   endif()
+  add_dependencies(crossdock_tests ${target})
   add_test(NAME fuzz.${target} COMMAND ${target} ${fuzz_seed} ${fuzz_inputs})
   set_tests_properties(fuzz.${target} PROPERTIES LABELS fuzz TIMEOUT 300)
 endforeach()

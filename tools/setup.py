@@ -46,6 +46,7 @@ BUILD_PACKAGES = {
 TEST_PACKAGES = {
     "libgtest-dev": "the C++ tests",
     "libgmock-dev": "the C++ tests",
+    "ccache": "the library that examples link is compiled with the Python module already",
     "iproute2": "hosts made of network namespaces (tools/hosts.py)",
     "libfaketime": "servers whose clocks disagree",
     "libboost-graph-dev": "maximum flows that the optimizer's are compared with",
