@@ -29,10 +29,19 @@ Result<RingShape> make_ring_shape(const SegmentLayout& layout, int slot_bits) {
                       layout.rows_max,
                       RingDefaults::Word::kRowsMax);
   }
+  constexpr uint64_t kHeapBytesMax = RingDefaults::Word::kHeapUnitsMax * kHeapUnitBytes;
+  if (layout.heap_bytes > kHeapBytesMax) {
+    return make_error(ErrorCode::kInvalidArgument,
+                      "segments with {} bytes of texts are wanted, and a ring counts up to {}; ask "
+                      "for a smaller heap per segment",
+                      layout.heap_bytes,
+                      kHeapBytesMax);
+  }
   return RingShape{.slot_bits = slot_bits,
                    .rows_max = layout.rows_max,
                    .segment_bytes = static_cast<uint32_t>(layout.bytes),
-                   .bitmaps_end = layout.bitmaps_end};
+                   .bitmaps_end = layout.bitmaps_end,
+                   .heap_bytes = layout.heap_bytes};
 }
 
 uint64_t ring_bytes(const RingShape& shape) {

@@ -13,7 +13,8 @@ namespace crossdock {
 
 inline constexpr int kRingSlotBitsMax = 20;
 
-// The shape of a ring of segments of this layout. CD-105 if slot_bits or the rows are over their limits, with both.
+// The shape of a ring of segments of this layout. CD-105 if slot_bits, rows or heap are over their limits, with
+// both.
 Result<RingShape> make_ring_shape(const SegmentLayout& layout, int slot_bits);
 
 // Bytes of a ring of one block of memory, and the ring in such a block: aligned to 128, cleared, and left alone while

@@ -24,6 +24,7 @@ struct RingShape {
   uint32_t segment_bytes = 0;  // header included; a multiple of 64
   uint32_t bitmaps_end =
       0;  // bytes of a segment from the header's end to here are cleared when it is opened
+  uint32_t heap_bytes = 0;  // of a segment, at its end; a multiple of kHeapUnitBytes
 };
 
 struct Ring {

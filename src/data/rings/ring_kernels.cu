@@ -1,4 +1,5 @@
-// Rings inside a kernel: blocks that append rows of one 8-byte column, and a block that folds them. They are what a GPU
+// Rings inside a kernel: blocks that append rows of one 8-byte column (and a column of texts, if the segments have a
+// heap), and a block that folds them. They are what a GPU
 // is tried with, and they instantiate the whole protocol for the device, so that a change of it that no kernel can
 // compile fails here.
 #include <cstdint>
@@ -16,7 +17,10 @@ namespace {
 
 static_assert(Coop<BlockCoop>);
 
-// Appends the numbers first, first + 1, … of one block; odd ones are NULL if the lane has validity.
+constexpr uint32_t kTextLane = 1;
+
+// Appends the numbers first, first + 1, … of one block; odd ones are NULL if the lane has validity. A text is one unit
+// of the heap, which says the number twice.
 template <class Traits>
 struct AppendActor {
   RingProducer<Traits> producer;
@@ -31,7 +35,7 @@ struct AppendActor {
     if (next == end) return finish(coop);
     const uint64_t left = end - next;
     const Ticket ticket =
-        producer.reserve(left < batch_rows ? static_cast<uint32_t>(left) : batch_rows, 1, coop);
+        reserve(left < batch_rows ? static_cast<uint32_t>(left) : batch_rows, coop);
     if (ticket.rows == 0) return Step::kIdle;
     std::byte* segment = producer.segment(ticket);
     auto* values = layout->lane<uint64_t>(segment, 0);
@@ -40,10 +44,35 @@ struct AppendActor {
       values[ticket.first + row] = next + row;
       if (validity != nullptr)
         or_bits<Traits>(validity, ticket.first + row, 1, (next + row + 1) & 1);
+      if (layout->heap_bytes != 0) write_text(segment, ticket, row);
     }
     producer.commit(ticket, coop);
     next += ticket.rows;
     return Step::kProgress;
+  }
+
+  template <Coop C>
+  __device__ Ticket reserve(uint32_t rows, const C& coop) {
+    if (layout->heap_bytes == 0) return producer.reserve(rows, 1, coop);
+    const Room room = producer.offer(coop);
+    if (room.rows == 0) return {};
+    const uint64_t texts = room.heap_bytes / kHeapUnitBytes;
+    if (texts == 0) {
+      producer.pass_on(1, kHeapUnitBytes, coop);
+      return {};
+    }
+    if (rows > room.rows) rows = room.rows;
+    if (rows > texts) rows = static_cast<uint32_t>(texts);
+    return producer.take(rows, rows * uint64_t{kHeapUnitBytes}, coop);
+  }
+
+  __device__ void write_text(std::byte* segment, const Ticket& ticket, uint32_t row) const {
+    const uint32_t from = ticket.heap_first + row * kHeapUnitBytes;
+    auto* text = reinterpret_cast<uint64_t*>(segment + layout->heap_offset + from);
+    text[0] = text[1] = next + row;
+    const auto prefix = static_cast<uint32_t>(next + row);
+    layout->lane<uint4>(segment, kTextLane)[ticket.first + row] =
+        make_uint4(kHeapUnitBytes, prefix, 0, from);
   }
 
   template <Coop C>
@@ -79,10 +108,19 @@ struct FoldActor {
     const uint32_t found = reinterpret_cast<const SegmentHeader*>(segment)->rows;
     const auto* values = layout->lane<uint64_t>(segment, 0);
     uint64_t mine = 0;
-    for (uint32_t row = coop.rank(); row < found; row += coop.size()) mine += values[row];
+    for (uint32_t row = coop.rank(); row < found; row += coop.size()) {
+      mine += values[row];
+      if (layout->heap_bytes != 0) check_text(segment, row, values[row]);
+    }
     sum += coop.sum(mine);
     rows += found;
     consumer.recycle(1, coop);
+  }
+
+  __device__ void check_text(const std::byte* segment, uint32_t row, uint64_t value) const {
+    const uint4 view = layout->lane<uint4>(segment, kTextLane)[row];
+    const auto* text = reinterpret_cast<const uint64_t*>(segment + layout->heap_offset + view.w);
+    Traits::require(view.x == kHeapUnitBytes && text[0] == value && text[1] == value);
   }
 };
 
@@ -95,6 +133,8 @@ struct AppendAndFold {
   uint64_t* sum;   // of all values, written at the end
   uint32_t* ends;  // KernelEnd per block
 };
+
+static_assert(sizeof(AppendAndFold) <= 4096, "what a launch can pass");
 
 }  // namespace
 

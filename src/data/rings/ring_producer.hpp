@@ -1,5 +1,8 @@
 // The producers' side of a ring: reserve rows, write them, commit; or seal what there is, for a flush.
 //
+// Rows whose texts need a heap go another way: look at what the segment being filled has left (offer), choose rows that
+// fit, and take exactly that much of both; or pass the segment on, if the next row does not fit.
+//
 // Any number of blocks of one device produce into one ring, each through a RingProducer of its own (it remembers a
 // head). Nothing here waits: a full ring answers with a ticket of 0 rows, and a producer never holds a ticket that has
 // no slot. Between reserve and commit there must be nothing that waits, since it would hold the whole segment.
@@ -22,6 +25,14 @@ struct Ticket {
   uint32_t slot = 0;
   uint32_t first = 0;
   uint32_t rows = 0;
+  uint32_t heap_first =
+      0;  // of what was taken of the heap: bytes from the heap's begin, a multiple of a unit
+};
+
+// What a segment has left.
+struct Room {
+  uint32_t rows = 0;
+  uint64_t heap_bytes = 0;
 };
 
 enum class Seal : uint8_t {
@@ -43,6 +54,40 @@ class RingProducer {
     uint64_t packed = 0;
     if (coop.rank() == 0) packed = pack(reserve_alone(rows, at_least));
     return unpack(from_leader(coop, packed));
+  }
+
+  // What the segment being filled has left, after opening one if the last is closed. 0 rows mean that the ring is full,
+  // or that others are at the very point of opening a segment: try again later.
+  template <Coop C = SoloCoop>
+  CD_HOST_DEVICE Room offer(const C& coop = C()) {
+    uint64_t packed = 0;
+    if (coop.rank() == 0) packed = offer_alone();
+    packed = from_leader(coop, packed);
+    return {static_cast<uint32_t>(packed & kRoomRowsMask),
+            (packed >> kRoomRowBits) * kHeapUnitBytes};
+  }
+
+  // Exactly so many rows, and so many bytes of heap (in whole units, at ticket.heap_first), of the segment being
+  // filled; or a ticket of 0 rows, if it has not that much, since others took it: ask for another offer. 1 <= rows <=
+  // rows_max, heap_bytes <= those of a segment.
+  template <Coop C = SoloCoop>
+  CD_HOST_DEVICE Ticket take(uint32_t rows, uint64_t heap_bytes, const C& coop = C()) {
+    Ticket taken;
+    if (coop.rank() == 0) taken = take_alone(rows, heap_bytes);
+    Ticket ticket = unpack(from_leader(coop, pack(taken)));
+    if (heap_bytes != 0)
+      ticket.heap_first = static_cast<uint32_t>(from_leader(coop, taken.heap_first));
+    return ticket;
+  }
+
+  // Closes the segment being filled if it has less room than that, so that the next offer opens another one. Bounds as
+  // in take(), so that an empty segment, which has room for everything, is never closed. Who decides this late, when
+  // others have passed the segment on already, does not close the one after it.
+  template <Coop C = SoloCoop>
+  CD_HOST_DEVICE Seal pass_on(uint32_t rows, uint64_t heap_bytes, const C& coop = C()) {
+    uint64_t answer = 0;
+    if (coop.rank() == 0) answer = static_cast<uint64_t>(pass_on_alone(rows, heap_bytes));
+    return static_cast<Seal>(from_leader(coop, answer));
   }
 
   // The rows of a ticket are written, by whichever threads of the group. Answers whether the segment was published.
@@ -78,6 +123,23 @@ class RingProducer {
 
   enum class Opening : uint8_t { kOpened, kFull, kLost };
 
+  static constexpr int kRoomRowBits = 32;
+  static constexpr uint64_t kRoomRowsMask = (uint64_t{1} << kRoomRowBits) - 1;
+
+  enum class State : uint8_t {
+    kOpen,
+    kClosed,    // or there was none yet: the next one is to be opened
+    kUnopened,  // somebody has counted it, and is about to initialise its word
+  };
+
+  // The last segment, as a guess that an exchange has to confirm.
+  struct Last {
+    State state = State::kClosed;
+    uint64_t tail = 0;
+    uint64_t slot = 0;
+    uint64_t word = 0;
+  };
+
   CD_HOST_DEVICE static uint64_t pack(const Ticket& ticket) {
     return uint64_t{ticket.slot} << 40 | uint64_t{ticket.first} << 20 | ticket.rows;
   }
@@ -85,40 +147,95 @@ class RingProducer {
     constexpr uint64_t kMask = (1 << 20) - 1;
     return {static_cast<uint32_t>(packed >> 40),
             static_cast<uint32_t>(packed >> 20 & kMask),
-            static_cast<uint32_t>(packed & kMask)};
+            static_cast<uint32_t>(packed & kMask),
+            0};
+  }
+
+  CD_HOST_DEVICE Last find_last() {
+    Last last;
+    last.tail = Shared(*ring_.tail).load(typename Orders::ReadTail{});
+    if (last.tail == 0) return last;
+    last.slot = ring_.slot_of(last.tail - 1);
+    last.word = Shared(ring_.word(last.slot)).load(Relaxed{});
+    last.state = state_of(last);
+    return last;
+  }
+
+  CD_HOST_DEVICE State state_of(const Last& last) const {
+    if (Word::generation(last.word) != Word::generation_at(last.tail - 1, ring_.shape.slot_bits))
+      return State::kUnopened;
+    return Word::is_closed(last.word) ? State::kClosed : State::kOpen;
+  }
+
+  CD_HOST_DEVICE uint64_t rows_left(uint64_t word) const {
+    return ring_.shape.rows_max - Word::reserved(word);
+  }
+  CD_HOST_DEVICE uint64_t units_left(uint64_t word) const {
+    return ring_.shape.heap_bytes / kHeapUnitBytes - Word::heap_units(word);
+  }
+  CD_HOST_DEVICE bool has_room(uint64_t word, uint64_t rows, uint64_t heap_units) const {
+    return rows_left(word) >= rows && units_left(word) >= heap_units;
+  }
+
+  CD_HOST_DEVICE uint64_t units_of(uint32_t rows, uint64_t heap_bytes) const {
+    Traits::require(rows >= 1 && rows <= ring_.shape.rows_max &&
+                    heap_bytes <= ring_.shape.heap_bytes);
+    return (heap_bytes + kHeapUnitBytes - 1) / kHeapUnitBytes;
+  }
+
+  // Heap units and rows, packed.
+  CD_HOST_DEVICE uint64_t offer_alone() {
+    for (int attempt = 0; attempt < kAttempts; ++attempt) {
+      const Last last = find_last();
+      if (last.state == State::kOpen)
+        return units_left(last.word) << kRoomRowBits | rows_left(last.word);
+      if (last.state == State::kUnopened || open(last.tail) == Opening::kFull) return 0;
+    }
+    return 0;
+  }
+
+  CD_HOST_DEVICE Ticket take_alone(uint32_t rows, uint64_t heap_bytes) {
+    const uint64_t heap_units = units_of(rows, heap_bytes);
+    for (int attempt = 0; attempt < kAttempts; ++attempt) {
+      const Last last = find_last();
+      if (last.state != State::kOpen || !has_room(last.word, rows, heap_units)) return {};
+      const Ticket ticket = exchange(last, rows, heap_units);
+      if (ticket.rows != 0) return ticket;
+    }
+    return {};
+  }
+
+  // 0 rows if the word is another one by now.
+  CD_HOST_DEVICE Ticket exchange(const Last& last, uint64_t rows, uint64_t heap_units) {
+    uint64_t wanted = Word::reserve(last.word, rows, heap_units);
+    // Nobody can reserve more: the last commit publishes. A heap without room closes nothing, for rows without texts
+    // may still come.
+    if (rows == rows_left(last.word)) wanted |= Word::kClosed;
+    uint64_t word = last.word;
+    if (!Shared(ring_.word(last.slot)).compare_exchange(word, wanted, typename Orders::Reserve{}))
+      return {};
+    return {static_cast<uint32_t>(last.slot),
+            static_cast<uint32_t>(Word::reserved(word)),
+            static_cast<uint32_t>(rows),
+            static_cast<uint32_t>(Word::heap_units(word) * kHeapUnitBytes)};
   }
 
   CD_HOST_DEVICE Ticket reserve_alone(uint32_t rows, uint32_t at_least) {
     Traits::require(at_least >= 1 && at_least <= rows && at_least <= ring_.shape.rows_max);
     for (int attempt = 0; attempt < kAttempts; ++attempt) {
-      const uint64_t tail = Shared(*ring_.tail).load(typename Orders::ReadTail{});
-      if (tail == 0) {
-        if (open(tail) == Opening::kFull) return {};
+      Last last = find_last();
+      if (last.state == State::kUnopened) return {};
+      if (last.state == State::kClosed) {
+        if (open(last.tail) == Opening::kFull) return {};
         continue;
       }
-      const uint64_t slot = ring_.slot_of(tail - 1);
-      uint64_t word = Shared(ring_.word(slot)).load(Relaxed{});
-      // The opener has counted the segment, and is about to initialise its word.
-      if (Word::generation(word) != Word::generation_at(tail - 1, ring_.shape.slot_bits)) return {};
-      if (Word::is_closed(word)) {
-        if (open(tail) == Opening::kFull) return {};
-        continue;
-      }
-      const uint64_t first = Word::reserved(word);
-      const uint64_t left = ring_.shape.rows_max - first;
+      const uint64_t left = rows_left(last.word);
       if (left < at_least) {
-        close(slot, word);
+        close(last.slot, last.word);
         continue;
       }
-      const uint64_t taken = left < rows ? left : rows;
-      uint64_t wanted = Word::reserve(word, taken);
-      if (taken == left)
-        wanted |= Word::kClosed;  // nobody can reserve more: the last commit publishes
-      if (Shared(ring_.word(slot)).compare_exchange(word, wanted, typename Orders::Reserve{})) {
-        return {static_cast<uint32_t>(slot),
-                static_cast<uint32_t>(first),
-                static_cast<uint32_t>(taken)};
-      }
+      const Ticket ticket = exchange(last, left < rows ? left : rows, 0);
+      if (ticket.rows != 0) return ticket;
     }
     return {};
   }
@@ -129,17 +246,19 @@ class RingProducer {
     return publish_if_complete(ticket.slot, before + ticket.rows);
   }
 
+  // An empty segment alone has room for all rows.
+  CD_HOST_DEVICE Seal seal_alone() { return close_without_room(ring_.shape.rows_max, 0); }
+  CD_HOST_DEVICE Seal pass_on_alone(uint32_t rows, uint64_t heap_bytes) {
+    return close_without_room(rows, units_of(rows, heap_bytes));
+  }
+
   // Ends: while the segment stays open each turn is one more reserve or commit of others, of which it holds few.
-  CD_HOST_DEVICE Seal seal_alone() {
-    const uint64_t tail = Shared(*ring_.tail).load(typename Orders::ReadTail{});
-    if (tail == 0) return Seal::kNothing;
-    const uint64_t slot = ring_.slot_of(tail - 1);
-    const uint64_t generation = Word::generation_at(tail - 1, ring_.shape.slot_bits);
-    uint64_t word = Shared(ring_.word(slot)).load(Relaxed{});
-    while (Word::generation(word) == generation && !Word::is_closed(word) &&
-           Word::reserved(word) != 0) {
-      const Seal answer = close(slot, word);
+  CD_HOST_DEVICE Seal close_without_room(uint64_t rows, uint64_t heap_units) {
+    Last last = find_last();
+    while (last.state == State::kOpen && !has_room(last.word, rows, heap_units)) {
+      const Seal answer = close(last.slot, last.word);
       if (answer != Seal::kNothing) return answer;
+      last.state = state_of(last);
     }
     return Seal::kNothing;
   }
@@ -156,7 +275,10 @@ class RingProducer {
   // `word` is what the caller's own operation made. It is complete for exactly one operation of a segment's life.
   CD_HOST_DEVICE bool publish_if_complete(uint64_t slot, uint64_t word) {
     if (!Word::is_complete(word)) return false;
-    Traits::write(ring_.header(slot).rows, static_cast<uint32_t>(Word::reserved(word)));
+    SegmentHeader& header = ring_.header(slot);
+    Traits::write(header.rows, static_cast<uint32_t>(Word::reserved(word)));
+    Traits::write(header.heap_bytes,
+                  static_cast<uint32_t>(Word::heap_units(word) * kHeapUnitBytes));
     HandOver(ring_.ready_word(slot)).store(Word::generation(word), typename Orders::Publish{});
     return true;
   }

@@ -12,8 +12,10 @@ namespace crossdock {
 namespace {
 
 constexpr uint64_t kSlotsPrinted = 16;
-static_assert(std::is_same_v<RingDefaults::Word,
-                             SegmentWord<WordWidths{}.generation_bits, WordWidths{}.row_bits>>);
+static_assert(
+    std::is_same_v<
+        RingDefaults::Word,
+        SegmentWord<WordWidths{}.generation_bits, WordWidths{}.heap_bits, WordWidths{}.row_bits>>);
 
 uint64_t peek(uint64_t& word) { return StdAtomic<uint64_t, Scope::kSystem>(word).load(Relaxed{}); }
 
@@ -23,12 +25,14 @@ uint64_t bits_of(uint64_t word, int from, int count) {
 
 std::string slot_state(const Ring& ring, uint64_t slot, const WordWidths& widths) {
   const uint64_t word = peek(ring.word(slot));
-  const int generation_from = 2 * widths.row_bits;
+  const int heap_from = 2 * widths.row_bits;
+  const int generation_from = heap_from + widths.heap_bits;
   return fmt::format(
-      " | slot {}: {} gen {} reserved {} committed {} ready {}",
+      " | slot {}: {} gen {} heap {} reserved {} committed {} ready {}",
       slot,
       bits_of(word, generation_from + widths.generation_bits, 1) != 0 ? "closed" : "open",
       bits_of(word, generation_from, widths.generation_bits),
+      bits_of(word, heap_from, widths.heap_bits),
       bits_of(word, widths.row_bits, widths.row_bits),
       bits_of(word, 0, widths.row_bits),
       peek(ring.ready_word(slot)));

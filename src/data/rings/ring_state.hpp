@@ -9,12 +9,14 @@ namespace crossdock {
 
 // The widths of a segment word, for rings that were compiled with other ones.
 struct WordWidths {
-  int generation_bits = 23;
-  int row_bits = 20;
+  int generation_bits = 3;
+  int heap_bits = 24;
+  int row_bits = 18;
 };
 
-// "tail 3 head 1 lock 0 | slot 0: open gen 2 reserved 5 committed 4 ready 1 | …", from the oldest segment on. Reads
-// every word once, relaxed: of a ring in use it is a blurred picture. Prints 16 slots and says how many it left out.
+// "tail 3 head 1 lock 0 | slot 0: open gen 2 heap 9 reserved 5 committed 4 ready 1 | …", from the oldest
+// segment on; the heap in units. Reads every word once, relaxed: of a ring in use it is a blurred picture. Prints 16
+// slots and says how many it left out.
 std::string ring_state(const Ring& ring, const WordWidths& widths = {});
 
 }  // namespace crossdock

@@ -28,7 +28,7 @@ struct RingOrders {
 
 struct RingDefaults {
   using Orders = RingOrders;
-  using Word = SegmentWord<23, 20>;
+  using Word = SegmentWord<3, 24, 18>;
   static constexpr Scope kProducers = Scope::kDevice;  // among those who reserve
   static constexpr Scope kHandOver = Scope::kSystem;   // from producers to consumer and back
   static constexpr Scope kConsumers = Scope::kDevice;  // among those who take turns as the consumer

@@ -22,7 +22,7 @@ struct SegmentHeader {
   uint64_t channel = 0;   // its id, never used twice
   uint64_t sequence = 0;  // which segment of its flow, from 0; grows by 1
   uint32_t rows = 0;
-  uint32_t heap_bytes = 0;  // of the heap that are used
+  uint32_t heap_bytes = 0;  // of the heap that are used, in whole units
   uint32_t bytes = 0;       // of the payload behind the header, as it travels
   uint32_t raw_bytes = 0;   // of the payload when it is decoded; equals `bytes` with codec 0
   uint32_t checksum = 0;    // CRC-32C of the header with this field and `hop` 0, and of the payload
@@ -31,6 +31,9 @@ struct SegmentHeader {
   uint64_t spare_64 = 0;    // 0
 };
 static_assert(sizeof(SegmentHeader) == 64 && std::is_trivially_copyable_v<SegmentHeader>);
+
+// Heaps are given out in units of this many bytes, so that a segment's word can count them.
+inline constexpr uint32_t kHeapUnitBytes = 16;
 
 inline constexpr uint32_t kSegmentMagic = 0x3153'4458;  // "XDS1"
 enum SegmentFlag : uint16_t {

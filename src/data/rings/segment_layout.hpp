@@ -16,7 +16,7 @@
 
 namespace crossdock {
 
-inline constexpr uint32_t kSegmentLanesMax = 64;
+inline constexpr uint32_t kSegmentLanesMax = 256;
 
 struct SegmentLayout {
   static constexpr uint32_t kNone = 0;  // where no lane can lie: the header is there
@@ -28,10 +28,13 @@ struct SegmentLayout {
   uint32_t lane_offset[kSegmentLanesMax] = {};
   uint32_t validity_offset[kSegmentLanesMax] = {};  // kNone: no row is NULL
   uint16_t width_bytes[kSegmentLanesMax] = {};
-  uint32_t heap_offset = 0;                         // from the segment's begin
-  uint32_t heap_bytes = 0;                          // 0: no column has texts
+  uint32_t heap_offset = 0;  // from the segment's begin; 64-byte aligned
+  uint32_t heap_bytes = 0;   // a multiple of kHeapUnitBytes; 0: no text is longer than a view
   uint64_t text_lanes[kSegmentLanesMax / 64] = {};  // bit per lane: it holds views
 
+  CD_HOST_DEVICE bool is_text(uint32_t lane) const {
+    return (text_lanes[lane / 64] >> lane % 64 & 1) != 0;
+  }
   // The values of a column of width sizeof(T). `lane` < lane_count.
   template <class T>
   CD_HOST_DEVICE T* lane(std::byte* segment, uint32_t lane) const {

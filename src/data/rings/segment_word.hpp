@@ -1,8 +1,9 @@
-// The word that the producers of a segment share: closed | generation | reserved | committed, in 64 bits.
+// The word that the producers of a segment share: closed | generation | heap | reserved | committed, in 64 bits.
 //
-// Rows are reserved, written, committed. A segment leaves when it is closed and everything reserved is committed, and
-// since all four are one word, exactly one operation makes that true. (MGI, section 5.3, has a counter per segment,
-// STail, which suits producers that move in step; here any number of producers may be at work, each at its own pace.)
+// Rows are reserved, with what their texts take of the heap, then written, then committed. A segment leaves when it is
+// closed and everything reserved is committed, and since all is one word, exactly one operation makes that true. (MGI,
+// section 5.3, has a counter per segment, STail, which suits producers that move in step; here any number of producers
+// may be at work, each at its own pace.)
 #pragma once
 
 #include <cstdint>
@@ -12,14 +13,17 @@
 namespace crossdock {
 
 // kGenerationBits count the laps of a slot and wrap; one bit is enough for the protocol (docs/concept-rings.md), more
-// make printed states readable. kRowBits bound the rows of a segment.
-template <int kGenerationBits, int kRowBits>
+// make printed states readable. kHeapBits bound the heap of a segment, in units of kHeapUnitBytes; kRowBits its rows.
+template <int kGenerationBits, int kHeapBits, int kRowBits>
 struct SegmentWord {
-  static_assert(kGenerationBits >= 1 && kRowBits >= 1 && 1 + kGenerationBits + 2 * kRowBits <= 64);
+  static_assert(kGenerationBits >= 1 && kHeapBits >= 0 && kRowBits >= 1 &&
+                1 + kGenerationBits + kHeapBits + 2 * kRowBits <= 64);
 
+  static constexpr uint64_t kHeapUnitsMax = (uint64_t{1} << kHeapBits) - 1;
   static constexpr uint64_t kRowsMax = (uint64_t{1} << kRowBits) - 1;
   static constexpr uint64_t kGenerationMask = (uint64_t{1} << kGenerationBits) - 1;
-  static constexpr int kGenerationShift = 2 * kRowBits;
+  static constexpr int kHeapShift = 2 * kRowBits;
+  static constexpr int kGenerationShift = kHeapShift + kHeapBits;
   static constexpr uint64_t kClosed = uint64_t{1} << (kGenerationShift + kGenerationBits);
 
   // An open segment without rows.
@@ -30,6 +34,9 @@ struct SegmentWord {
   CD_HOST_DEVICE static constexpr uint64_t generation(uint64_t word) {
     return word >> kGenerationShift & kGenerationMask;
   }
+  CD_HOST_DEVICE static constexpr uint64_t heap_units(uint64_t word) {
+    return word >> kHeapShift & kHeapUnitsMax;
+  }
   CD_HOST_DEVICE static constexpr uint64_t reserved(uint64_t word) {
     return word >> kRowBits & kRowsMax;
   }
@@ -37,8 +44,10 @@ struct SegmentWord {
   CD_HOST_DEVICE static constexpr bool is_complete(uint64_t word) {
     return is_closed(word) && reserved(word) == committed(word);
   }
-  CD_HOST_DEVICE static constexpr uint64_t reserve(uint64_t word, uint64_t rows) {
-    return word + (rows << kRowBits);
+  CD_HOST_DEVICE static constexpr uint64_t reserve(uint64_t word,
+                                                   uint64_t rows,
+                                                   uint64_t heap_units = 0) {
+    return word + (rows << kRowBits) + (heap_units << kHeapShift);
   }
 
   // The generation of the segment that is opened as number `position` in a ring of 2^slot_bits slots. The first lap has

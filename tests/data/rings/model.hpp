@@ -91,7 +91,7 @@ class ModelAtomic {
 template <class Changed = RingOrders>
 struct ModelRingTraits : RingDefaults {
   using Orders = Changed;
-  using Word = SegmentWord<1, 8>;
+  using Word = SegmentWord<1, 8, 8>;
 
   template <class T, Scope kScope>
   using Atomic = ModelAtomic<T, kScope>;

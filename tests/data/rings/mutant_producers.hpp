@@ -19,6 +19,8 @@ class Mutant : public RingProducer<Traits> {
 
   void publish(uint64_t slot, uint64_t word) {
     Traits::write(ring_.header(slot).rows, static_cast<uint32_t>(Word::reserved(word)));
+    Traits::write(ring_.header(slot).heap_bytes,
+                  static_cast<uint32_t>(Word::heap_units(word) * kHeapUnitBytes));
     HandOver(ring_.ready_word(slot)).store(Word::generation(word), Release{});
   }
   uint64_t open_position() { return Shared(*ring_.tail).load(Acquire{}); }

@@ -37,7 +37,10 @@ TEST(PlaceRing, refuses_what_has_no_room) {
   EXPECT_THAT(make_ring_shape(layout, 21).error().message, HasSubstr("from 0 to 20"));
   EXPECT_FALSE(make_ring_shape(layout, -1).ok());
   const auto big = make_segment_layout({&lane, 1}, 1 << 20).value();
-  EXPECT_THAT(make_ring_shape(big, 0).error().message, HasSubstr("1048575"));
+  EXPECT_THAT(make_ring_shape(big, 0).error().message, HasSubstr("262143"));
+  const LaneShape text{.width_bytes = 16, .is_text = true};
+  const auto heavy = make_segment_layout({&text, 1}, 8, 1 << 29).value();
+  EXPECT_THAT(make_ring_shape(heavy, 0).error().message, HasSubstr("268435440"));
   const RingShape shape = make_ring_shape(layout, 1).value();
   alignas(128) std::byte memory[4096];
   EXPECT_THAT(place_ring(shape, {memory, ring_bytes(shape) - 1}).error().message,

@@ -23,12 +23,13 @@
 
 namespace crossdock {
 
-// A ring of segments with one 8-byte column, and its memory.
+// A ring of segments with one 8-byte column, and one of texts if there is a heap; and its memory.
 class TestRing {
  public:
-  TestRing(int slot_bits, uint32_t rows_max, bool nullable = false) {
-    const LaneShape lane{.width_bytes = 8, .nullable = nullable};
-    layout_ = make_segment_layout({&lane, 1}, rows_max).value();
+  TestRing(int slot_bits, uint32_t rows_max, bool nullable = false, uint64_t heap_bytes = 0) {
+    std::vector<LaneShape> lanes = {{.width_bytes = 8, .nullable = nullable}};
+    if (heap_bytes != 0) lanes.push_back({.width_bytes = 16, .is_text = true});
+    layout_ = make_segment_layout(lanes, rows_max, heap_bytes).value();
     const RingShape shape = make_ring_shape(layout_, slot_bits).value();
     const size_t bytes = ring_bytes(shape);
     memory_.reset(
@@ -59,10 +60,11 @@ inline bool is_valid(uint64_t value) { return value % 3 != 0; }
 
 template <class Traits>
 std::string state_of(const TestRing& ring) {
-  constexpr int kGenerationBits = std::popcount(Traits::Word::kGenerationMask);
-  return ring_state(
-      ring.ring(),
-      {.generation_bits = kGenerationBits, .row_bits = Traits::Word::kGenerationShift / 2});
+  using Word = typename Traits::Word;
+  return ring_state(ring.ring(),
+                    {.generation_bits = std::popcount(Word::kGenerationMask),
+                     .heap_bits = std::popcount(Word::kHeapUnitsMax),
+                     .row_bits = std::popcount(Word::kRowsMax)});
 }
 
 // Appends `values`, at most batch_rows at a time, and seals; then it is done.

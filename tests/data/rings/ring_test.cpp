@@ -108,8 +108,71 @@ TEST(Ring, segments_are_numbered_and_seen_ahead) {
   EXPECT_EQ(reinterpret_cast<const SegmentHeader*>(consumer.front())->sequence, 2U);
 }
 
+// Rows and heap bytes of an offer.
+std::pair<uint32_t, uint64_t> offered(Producer& producer) {
+  const Room room = producer.offer();
+  return {room.rows, room.heap_bytes};
+}
+
+const SegmentHeader& header_of(const std::byte* segment) {
+  return *reinterpret_cast<const SegmentHeader*>(segment);
+}
+
+TEST(RingHeap, takes_exactly_what_is_offered) {
+  const TestRing ring(0, 4, /*nullable=*/false, /*heap_bytes=*/64);
+  Producer producer(ring.ring());
+  Consumer consumer(ring.ring());
+  EXPECT_EQ(offered(producer), std::pair(4U, uint64_t{64}));
+  const Ticket first = producer.take(2, 33);
+  EXPECT_EQ(first.rows, 2U);
+  EXPECT_EQ(first.heap_first, 0U);
+  EXPECT_EQ(offered(producer), std::pair(2U, uint64_t{16})) << "whole units";
+  EXPECT_EQ(producer.take(1, 17).rows, 0U);
+  EXPECT_EQ(producer.take(3, 0).rows, 0U);
+  const Ticket second = producer.take(1, 16);
+  EXPECT_EQ(second.first, 2U);
+  EXPECT_EQ(second.heap_first, 48U);
+  EXPECT_EQ(offered(producer), std::pair(1U, uint64_t{0})) << "open for rows without texts";
+  const Ticket last = producer.take(1, 0);
+  EXPECT_EQ(last.rows, 1U);
+  EXPECT_EQ(offered(producer), std::pair(0U, uint64_t{0})) << "the only slot is taken";
+  for (const Ticket& ticket : {first, second, last}) producer.commit(ticket);
+  ASSERT_NE(consumer.front(), nullptr);
+  EXPECT_EQ(header_of(consumer.front()).rows, 4U);
+  EXPECT_EQ(header_of(consumer.front()).heap_bytes, 64U);
+}
+
+TEST(RingHeap, a_segment_that_the_next_row_does_not_fit_is_passed_on) {
+  const TestRing ring(1, 4, /*nullable=*/false, /*heap_bytes=*/64);
+  Producer producer(ring.ring());
+  Consumer consumer(ring.ring());
+  EXPECT_EQ(producer.pass_on(1, 64), Seal::kNothing) << "there is none";
+  producer.offer();
+  EXPECT_EQ(producer.pass_on(4, 64), Seal::kNothing) << "it is empty";
+  producer.commit(producer.take(1, 48));
+  EXPECT_EQ(producer.pass_on(1, 16), Seal::kNothing) << "it has that room";
+  const Ticket under_way = producer.take(1, 0);
+  EXPECT_EQ(producer.pass_on(1, 32), Seal::kClosed);
+  EXPECT_EQ(producer.pass_on(1, 32), Seal::kNothing);
+  EXPECT_EQ(offered(producer), std::pair(4U, uint64_t{64})) << "the next segment";
+  EXPECT_EQ(producer.pass_on(1, 32), Seal::kNothing) << "who comes late closes no fresh one";
+  EXPECT_EQ(consumer.front(), nullptr);
+  EXPECT_TRUE(producer.commit(under_way));
+  EXPECT_EQ(header_of(consumer.front()).rows, 2U);
+  EXPECT_EQ(header_of(consumer.front()).heap_bytes, 48U);
+  producer.commit(producer.take(1, 64));
+  EXPECT_EQ(producer.pass_on(1, 16), Seal::kPublished);
+}
+
+TEST(RingHeapDeath, a_text_that_can_never_fit_is_refused) {
+  const TestRing ring(0, 2, /*nullable=*/false, /*heap_bytes=*/64);
+  Producer producer(ring.ring());
+  EXPECT_DEATH(producer.take(1, 65), "broke the contract");
+  EXPECT_DEATH(producer.pass_on(3, 0), "broke the contract");
+}
+
 struct NarrowTraits : CpuRingTraits {
-  using Word = SegmentWord<1, 4>;
+  using Word = SegmentWord<1, 4, 4>;
 };
 
 TEST(Ring, generations_may_wrap_every_second_lap) {
@@ -145,7 +208,8 @@ TEST(Ring, its_state_can_be_read) {
   append(ring, producer, {1, 2, 3});
   const std::string state = ring_state(ring.ring());
   EXPECT_THAT(
-      state, HasSubstr("tail 1 head 0 lock 0 | slot 0: open gen 1 reserved 3 committed 3 ready 0"));
+      state,
+      HasSubstr("tail 1 head 0 lock 0 | slot 0: open gen 1 heap 0 reserved 3 committed 3 ready 0"));
   EXPECT_THAT(state, HasSubstr("16 more slots"));
 }
 

@@ -50,11 +50,41 @@ TEST(SegmentLayout, refuses_what_no_segment_can_be) {
   EXPECT_THAT(make_segment_layout({&odd, 1}, 8).error().message, HasSubstr("3 bytes"));
   const LaneShape wide{.width_bytes = 32};
   EXPECT_FALSE(make_segment_layout({&wide, 1}, 8).ok());
-  const std::vector<LaneShape> many(65);
-  EXPECT_THAT(make_segment_layout(many, 8).error().message, HasSubstr("room for 64"));
+  const std::vector<LaneShape> many(257);
+  EXPECT_THAT(make_segment_layout(many, 8).error().message, HasSubstr("room for 256"));
   const LaneShape lane{.width_bytes = 16};
   EXPECT_FALSE(make_segment_layout({&lane, 1}, 0).ok());
   EXPECT_THAT(make_segment_layout({&lane, 1}, 1U << 30).error().message, HasSubstr("fewer rows"));
+  EXPECT_THAT(make_segment_layout({&lane, 1}, 8, 64).error().message, HasSubstr("without texts"));
+  const LaneShape short_view{.width_bytes = 8, .is_text = true};
+  EXPECT_THAT(make_segment_layout({&short_view, 1}, 8).error().message,
+              HasSubstr("their views have 16"));
+  const LaneShape text{.width_bytes = 16, .is_text = true};
+  EXPECT_THAT(make_segment_layout({&text, 1}, 8, kSegmentBytesMax).error().message,
+              HasSubstr("smaller heap"));
+}
+
+TEST(SegmentLayout, the_heap_lies_behind_the_lanes) {
+  const std::vector<LaneShape> lanes = {{8, true}, {16, true, true}, {0, false}, {16, false, true}};
+  const SegmentLayout layout = make_segment_layout(lanes, 100, 1001).value();
+  EXPECT_EQ(layout.heap_bytes, 1008U) << "whole units";
+  EXPECT_EQ(layout.heap_offset % kSegmentAlignment, 0U);
+  EXPECT_GE(layout.heap_offset, layout.lane_offset[3] + 100 * 16);
+  EXPECT_GE(layout.bytes, layout.heap_offset + layout.heap_bytes);
+  EXPECT_LT(layout.bytes, layout.heap_offset + layout.heap_bytes + kSegmentAlignment);
+  for (uint32_t lane = 0; lane < lanes.size(); ++lane)
+    EXPECT_EQ(layout.is_text(lane), lanes[lane].is_text);
+  const SegmentLayout packed = make_segment_layout(lanes, 3).value();
+  EXPECT_EQ(packed.heap_bytes, 0U) << "texts may all lie in their views";
+}
+
+TEST(SegmentLayout, the_last_of_many_lanes_is_like_the_others) {
+  std::vector<LaneShape> lanes(kSegmentLanesMax, {.width_bytes = 1});
+  lanes.back() = {.width_bytes = 16, .nullable = true, .is_text = true};
+  const SegmentLayout layout = make_segment_layout(lanes, 10, 160).value();
+  EXPECT_TRUE(layout.is_text(kSegmentLanesMax - 1));
+  EXPECT_FALSE(layout.is_text(kSegmentLanesMax - 2));
+  EXPECT_GE(layout.heap_offset, layout.lane_offset[kSegmentLanesMax - 1] + 160);
 }
 
 TEST(SegmentBits, sets_its_rows_and_no_others) {
