@@ -58,6 +58,7 @@ struct MoverSettings {
   double keepalive_s = 1;
   bool checksums = true;
   int transit = 8;  // frames per link that are on their way through the process at its other end
+  uint32_t transit_bytes_max = 16 << 20;  // a longer frame is not passed on
   // Every segment of a flow goes over one path, chosen by the flow's name: what choosing by occupancy is compared with.
   bool is_static = false;
 };
@@ -114,6 +115,9 @@ class Mover : public Actor {
   // that steps.
   void wait(std::chrono::microseconds at_most, std::span<const int> also_fds = {});
 
+  // Any thread. Whether all that the peers have to know was told and acknowledged: the totals of flows that are through
+  // and the failures. A process that leaves before takes the end of a channel for others with it.
+  bool is_settled() const;
   // Any thread; by link, in order.
   std::vector<LinkCounters> counters() const;
 

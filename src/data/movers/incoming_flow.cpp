@@ -1,0 +1,166 @@
+// Segments into their slots, and credit back.
+#include "data/movers/incoming_flow.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <limits>
+
+#include "base/check.hpp"
+#include "data/rings/wire_segment.hpp"
+#include "data/segments/segment_rows.hpp"
+
+namespace crossdock {
+namespace {
+
+// How long what could be told waits for company, while the mover has other things to do.
+constexpr double kTellWithinS = 0.001;
+constexpr int kBitsBeyond = 64;
+
+}  // namespace
+
+IncomingFlow::IncomingFlow(MovedFlow moved, const MoverSettings& settings)
+    : moved_(std::move(moved)),
+      checks_(settings.checksums),
+      window_(moved_.flow.ring),
+      is_written_(moved_.flow.ring.slots(), false) {
+  told_ = credit();
+}
+
+Status IncomingFlow::check(const SegmentHeader& header, uint32_t ranks) const {
+  const SegmentLayout& layout = moved_.layout->segments();
+  SegmentLimits limits;
+  limits.sources = uint32_t{moved_.id.source} + 1;
+  limits.outlets = uint32_t{moved_.id.outlet} + 1;
+  limits.ranks = ranks;
+  limits.hops = 2;
+  limits.rows_max = layout.rows_max;
+  limits.heap_bytes_max = layout.heap_bytes;
+  limits.raw_bytes_max = moved_.flow.ring.shape.segment_bytes - sizeof(SegmentHeader);
+  CD_TRY(check_header(header, limits));
+  const auto wrong = [](const char* what, uint64_t value, uint64_t wanted) {
+    return make_error(ErrorCode::kMalformedMessage,
+                      "a segment's {} is {}, and the flow's is {}; the peer speaks another version "
+                      "or sends damaged data",
+                      what,
+                      value,
+                      wanted);
+  };
+  if (header.from_rank != moved_.peer) return wrong("sending rank", header.from_rank, moved_.peer);
+  // Credit was given up to here; what is below the head has come before.
+  const uint64_t limit = head() + slots();
+  if (header.sequence >= limit) return wrong("number", header.sequence, limit - 1);
+  if (is_ended_ && header.sequence >= segments_)
+    return wrong("number", header.sequence, segments_ - 1);
+  return {};
+}
+
+std::byte* IncomingFlow::place(const SegmentHeader& header) {
+  const uint64_t slot = moved_.flow.ring.slot_of(header.sequence);
+  if (is_closed_) return nullptr;
+  std::byte* segment = window_.place(header.sequence);
+  if (segment == nullptr) {
+    is_asked_ = true;
+    return nullptr;
+  }
+  if (is_written_[slot]) return nullptr;
+  is_written_[slot] = true;
+  return segment + sizeof(SegmentHeader);
+}
+
+void IncomingFlow::unplace(uint64_t sequence) {
+  is_written_[moved_.flow.ring.slot_of(sequence)] = false;
+}
+
+Status IncomingFlow::placed(const SegmentHeader& header) {
+  unplace(header.sequence);
+  if (is_closed_) return {};
+  std::byte* segment = moved_.flow.ring.segment(moved_.flow.ring.slot_of(header.sequence));
+  const std::span<const std::byte> payload(segment + sizeof(header), header.bytes);
+  if (checks_) CD_TRY(check_payload(header, payload));
+  std::memcpy(segment, &header, sizeof(header));
+  CD_TRY(check_rows(*moved_.layout, segment, sizeof(header) + header.bytes));
+  window_.publish(header.sequence);
+  end_ = std::max(end_, header.sequence + 1);
+  return {};
+}
+
+Status IncomingFlow::end(uint64_t segments, uint64_t rows) {
+  if (is_ended_ && segments == segments_ && rows == rows_) return {};
+  if (is_ended_ || segments < end_) {
+    return make_error(ErrorCode::kMalformedMessage,
+                      "a source ended after {} segments and {} rows, but before it said {} "
+                      "segments and {} rows, and {} came",
+                      segments,
+                      rows,
+                      segments_,
+                      rows_,
+                      end_);
+  }
+  is_ended_ = true;
+  segments_ = segments;
+  rows_ = rows;
+  end_flow_after(moved_.flow, segments, rows);
+  return {};
+}
+
+uint64_t IncomingFlow::head() const {
+  using Word = CpuRingTraits::Atomic<uint64_t, CpuRingTraits::kHandOver>;
+  return Word(*moved_.flow.ring.head).load(CpuRingTraits::Orders::ReadHead{});
+}
+
+NoteEntry IncomingFlow::credit() const {
+  NoteEntry entry;
+  entry.kind = NoteKind::kCredit;
+  entry.flow = moved_.id;
+  entry.head = head();
+  entry.arrived = window_.contiguous();
+  CD_CHECK(entry.head <= entry.arrived, "head {} arrived {}", entry.head, entry.arrived);
+  for (int bit = 0; bit < kBitsBeyond; ++bit) {
+    const uint64_t sequence = entry.arrived + 1 + static_cast<uint64_t>(bit);
+    if (sequence >= end_) break;
+    if (window_.has(sequence)) entry.beyond |= uint64_t{1} << bit;
+  }
+  return entry;
+}
+
+// Half a window is told of at once, so that the sender always has the other half; less is told when there is nothing
+// better to do, or with the next note to the same process.
+IncomingFlow::Owes IncomingFlow::owes(double now) {
+  const NoteEntry entry = credit();
+  if (is_asked_) return Owes::kNow;
+  if (entry == told_) {
+    owes_since_ = -1;
+    return Owes::kNothing;
+  }
+  const uint64_t half = std::max<uint64_t>(1, slots() / 2);
+  if (entry.arrived - told_.arrived >= half || entry.head - told_.head >= half) return Owes::kNow;
+  if (owes_since_ < 0) owes_since_ = now;
+  return now >= owes_since_ + kTellWithinS ? Owes::kNow : Owes::kSometime;
+}
+
+void IncomingFlow::told(const NoteEntry& credit) {
+  told_ = credit;
+  is_asked_ = false;
+  owes_since_ = -1;
+}
+
+double IncomingFlow::next_due_s() const {
+  return owes_since_ < 0 ? std::numeric_limits<double>::infinity() : owes_since_ + kTellWithinS;
+}
+
+std::string IncomingFlow::state() const {
+  const NoteEntry entry = credit();
+  return fmt::format("in {}:{}:{} from rank {}: arrived {} head {} told {}/{} beyond {:x}{}",
+                     moved_.id.channel,
+                     moved_.id.source,
+                     moved_.id.outlet,
+                     moved_.peer,
+                     entry.arrived,
+                     entry.head,
+                     told_.arrived,
+                     told_.head,
+                     entry.beyond,
+                     is_ended_ ? fmt::format(" of {}", segments_) : std::string());
+}
+
+}  // namespace crossdock

@@ -1,0 +1,71 @@
+// The receiving end of a flow: where a segment goes, whether it is what it says, and what the other end is to know.
+//
+// A segment's number names its slot. While one link writes there, the same segment from another link is refused, for
+// the memory can have one writer; if the first link is lost, the sender's next try gets the place. One thread, the
+// mover's; the ring's consumer may be any.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "base/result.hpp"
+#include "data/movers/mover.hpp"
+#include "data/movers/notes.hpp"
+#include "data/rings/cpu_ring_traits.hpp"
+#include "data/rings/sequence_window.hpp"
+
+namespace crossdock {
+
+class IncomingFlow {
+ public:
+  IncomingFlow(MovedFlow moved, const MoverSettings& settings);
+
+  const MovedFlow& moved() const { return moved_; }
+
+  // Whether a frame's header is one that may come: CD-613 if not. Any bytes are safe.
+  Status check(const SegmentHeader& header, uint32_t ranks) const;
+  // Where the payload goes, or null if the segment is there already or is being written. `header` has passed check().
+  std::byte* place(const SegmentHeader& header);
+  // What place() has answered for this header is written, or will never be.
+  Status placed(const SegmentHeader& header);
+  void unplace(uint64_t sequence);
+
+  // The source has ended. CD-613 if that is not what it said before, or less than came.
+  Status end(uint64_t segments, uint64_t rows);
+
+  // How things stand, and whether and how soon the other end should be told.
+  NoteEntry credit() const;
+  enum class Owes : uint8_t { kNothing, kSometime, kNow };
+  Owes owes(double now);
+  void told(const NoteEntry& credit);
+  // The other end seems to have missed a note.
+  void answer() { is_asked_ = true; }
+  bool is_asked() const { return is_asked_; }
+  double next_due_s() const;  // when what is owed sometime is owed now
+
+  bool has_arrived() const { return is_ended_ && window_.contiguous() == segments_; }
+  uint64_t segments() const { return segments_; }
+  void close() { is_closed_ = true; }
+  bool is_closed() const { return is_closed_; }
+  std::string state() const;
+
+ private:
+  uint64_t slots() const { return moved_.flow.ring.slots(); }
+  uint64_t head() const;
+
+  MovedFlow moved_;
+  bool checks_;
+  SequenceWindow<CpuRingTraits> window_;
+  std::vector<bool> is_written_;  // by slot: a link writes there
+  uint64_t end_ = 0;              // 1 + the highest number that came
+  uint64_t segments_ = 0;
+  uint64_t rows_ = 0;
+  bool is_ended_ = false;
+  bool is_closed_ = false;
+  bool is_asked_ = false;
+  NoteEntry told_;
+  double owes_since_ = -1;
+};
+
+}  // namespace crossdock

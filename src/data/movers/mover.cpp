@@ -1,0 +1,193 @@
+// The mover's turns: commands, links, frames, notes, and what is due.
+#include "data/movers/mover.hpp"
+
+#include <algorithm>
+#include <thread>
+
+#include "base/check.hpp"
+#include "data/movers/mover_state.hpp"
+
+namespace crossdock {
+namespace {
+
+std::vector<LinkUse> links_of(std::span<Transport* const> transports) {
+  std::vector<LinkUse> uses;
+  for (Transport* transport : transports) {
+    for (Link* link : transport->links()) {
+      LinkUse use;
+      use.link = link;
+      use.counters.name = link->name();
+      uses.push_back(use);
+    }
+  }
+  return uses;
+}
+
+PeerIndex count_ranks(int rank,
+                      const std::vector<PathTo>& paths,
+                      const std::vector<LinkUse>& links) {
+  PeerIndex highest = static_cast<PeerIndex>(rank);
+  for (const PathTo& path : paths) highest = std::max(highest, path.peer);
+  for (const LinkUse& use : links) highest = std::max(highest, use.link->peer());
+  return highest + 1;
+}
+
+}  // namespace
+
+// Tells a transport's events by the place of a link among those of all transports.
+class Mover::State::TransportEvents : public LinkEvents {
+ public:
+  TransportEvents(State& state, LinkIndex first) : state_(state), first_(first) {}
+  std::byte* place(LinkIndex link, const SegmentHeader& header) override {
+    return state_.place(first_ + link, header);
+  }
+  void placed(LinkIndex link, const SegmentHeader&, std::byte* payload) override {
+    state_.placed(first_ + link, payload);
+  }
+  void noted(LinkIndex link, std::span<const std::byte> note) override {
+    state_.noted(first_ + link, note);
+  }
+  void sent(LinkIndex link, uint64_t token) override { state_.sent(first_ + link, token); }
+  void lost(LinkIndex link, const Error& cause) override { state_.lost(first_ + link, cause); }
+
+ private:
+  State& state_;
+  LinkIndex first_;
+};
+
+Mover::State::State(Parts parts)
+    : parts_(std::move(parts)),
+      links_(links_of(parts_.transports)),
+      paths_(links_, parts_.paths, parts_.settings),
+      ranks_(count_ranks(parts_.rank, parts_.paths, links_)),
+      peers_(ranks_),
+      transit_(links_.size(), parts_.settings.transit, parts_.settings.transit_bytes_max) {
+  LinkIndex first = 0;
+  for (Transport* transport : parts_.transports) {
+    first_link_.push_back(first);
+    first += static_cast<LinkIndex>(transport->links().size());
+  }
+}
+
+Step Mover::State::step() {
+  std::vector<Failed> to_report;
+  Step answer = Step::kIdle;
+  {
+    // Those who wait for the lock go first; a mutex alone would let a busy mover take it again and again.
+    for (int turn = 0; turn < 64 && waiting_.load() > 0; ++turn) std::this_thread::yield();
+    const std::lock_guard lock(step_mutex_);
+    gate_.take_news();
+    now_ = parts_.now_s();
+    for (LinkUse& use : links_) use.is_full = false;
+    bool has_moved = drain();
+    for (size_t i = 0; i < parts_.transports.size(); ++i) {
+      TransportEvents events(*this, first_link_[i]);
+      has_moved |= parts_.transports[i]->progress(events) == Step::kProgress;
+    }
+    has_moved |= pass_on();
+    has_moved |= send_frames();
+    if (now_ >= look_at_) look_around();
+    tell_failures();
+    tell_last_totals();
+    has_moved |= pass_notes();
+    has_moved |= send_notes(!has_moved);
+    if (has_moved) {
+      next_due_s_ = now_;
+    } else {
+      find_next_due();
+    }
+    answer = has_moved || !to_report_.empty() ? Step::kProgress : Step::kIdle;
+    to_report.swap(to_report_);
+  }
+  for (const auto& [channel, cause] : to_report) parts_.on_failure(channel, cause);
+  return answer;
+}
+
+void Mover::State::find_next_due() {
+  next_due_s_ = look_at_;
+  for (const auto& [id, flow] : outgoing_) next_due_s_ = std::min(next_due_s_, flow->next_due_s());
+  for (const auto& [id, flow] : incoming_) next_due_s_ = std::min(next_due_s_, flow->next_due_s());
+  for (const LastTotal& last : last_totals_) next_due_s_ = std::min(next_due_s_, last.tell_at);
+  for (const auto& [channel, failure] : failures_) {
+    if (!failure.untold.empty()) next_due_s_ = std::min(next_due_s_, failure.tell_at);
+  }
+}
+
+void Mover::State::wait(std::chrono::microseconds at_most, std::span<const int> also_fds) {
+  const double until_due_s = std::max(0.0, next_due_s_ - parts_.now_s());
+  const double at_most_s = std::chrono::duration<double>(at_most).count();
+  const double time_s = std::min(until_due_s, at_most_s);
+  gate_.wait(parts_.transports,
+             also_fds,
+             std::chrono::ceil<std::chrono::microseconds>(std::chrono::duration<double>(time_s)));
+}
+
+std::string Mover::State::text() const {
+  std::string text = fmt::format("mover of rank {}: {} frames under way, {} in transit",
+                                 parts_.rank,
+                                 under_way_.count(),
+                                 transit_.held());
+  for (const LinkUse& use : links_) {
+    text += fmt::format("\n    {}: own {} passed {} in transit {} bytes {}{}{}",
+                        use.counters.name,
+                        use.own_frames,
+                        use.passed_frames,
+                        use.in_transit,
+                        use.bytes_under_way,
+                        use.is_lost ? " lost" : "",
+                        use.is_given_up ? " given up" : "");
+  }
+  constexpr int kFlowsMax = 32;
+  int shown = 0;
+  for (const auto& [id, flow] : outgoing_) {
+    if (!flow->is_through() && shown++ < kFlowsMax) text += "\n    " + flow->state();
+  }
+  for (const auto& [id, flow] : incoming_) {
+    if (!flow->has_arrived() && shown++ < kFlowsMax) text += "\n    " + flow->state();
+  }
+  if (shown > kFlowsMax) text += fmt::format("\n    and {} flows more", shown - kFlowsMax);
+  return text;
+}
+
+std::vector<LinkCounters> Mover::State::counters() {
+  const auto lock = lock_between_steps();
+  std::vector<LinkCounters> all;
+  for (const LinkUse& use : links_) all.push_back(use.counters);
+  return all;
+}
+
+bool Mover::State::is_settled() {
+  const auto lock = lock_between_steps();
+  drain();
+  const auto is_told = [](const auto& entry) { return entry.second.untold.empty(); };
+  const auto is_quiet = [](const Peer& peer) {
+    return peer.answers.empty() && peer.passing.empty();
+  };
+  return last_totals_.empty() && std::ranges::all_of(failures_, is_told) &&
+         std::ranges::all_of(peers_, is_quiet) && under_way_.count() == 0;
+}
+
+Mover::Mover(Parts parts) : state_(std::make_unique<State>(std::move(parts))) {}
+Mover::~Mover() = default;
+
+void Mover::add_outgoing(MovedFlow flow) {
+  state_->command(AddFlow{.flow = std::move(flow), .is_outgoing = true});
+}
+void Mover::add_incoming(MovedFlow flow) {
+  state_->command(AddFlow{.flow = std::move(flow), .is_outgoing = false});
+}
+void Mover::remove(uint64_t channel) { state_->remove(channel); }
+void Mover::fail(uint64_t channel, const Error& cause) {
+  state_->command(FailChannel{.channel = channel, .cause = cause});
+}
+void Mover::wake() { state_->gate().wake(); }
+Step Mover::step() { return state_->step(); }
+std::string Mover::state() const { return state_->text(); }
+double Mover::next_due_s() const { return state_->next_due_s(); }
+void Mover::wait(std::chrono::microseconds at_most, std::span<const int> also_fds) {
+  state_->wait(at_most, also_fds);
+}
+std::vector<LinkCounters> Mover::counters() const { return state_->counters(); }
+bool Mover::is_settled() const { return state_->is_settled(); }
+
+}  // namespace crossdock

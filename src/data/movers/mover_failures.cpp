@@ -1,0 +1,221 @@
+// What is over: lost links, processes that say nothing, and channels that cannot go on.
+#include <algorithm>
+#include <cmath>
+
+#include "base/check.hpp"
+#include "data/movers/mover_state.hpp"
+
+namespace crossdock {
+namespace {
+
+constexpr size_t kFailuresMax = 1024;
+constexpr int kDoublingsMax = 6;
+
+ErrorCode known_code(uint16_t code) {
+  const auto table = error_table();
+  const bool is_known = std::ranges::any_of(
+      table, [&](const ErrorInfo& info) { return static_cast<uint16_t>(info.code) == code; });
+  return is_known ? static_cast<ErrorCode>(code) : ErrorCode::kInternal;
+}
+
+}  // namespace
+
+std::string Mover::State::over_link(LinkIndex link, PeerIndex from) const {
+  return fmt::format(
+      "; rank {} had it from rank {} over link {}", parts_.rank, from, links_[link].counters.name);
+}
+
+// Every process is told, by each that learns of it: one that has no flow with those who failed may have others.
+void Mover::State::fail(uint64_t channel, const Error& cause, bool is_own) {
+  const auto [at, is_new] = failures_.try_emplace(channel);
+  if (!is_new) return;
+  Failure& failure = at->second;
+  failure.code = cause.code;
+  failure.text = cause.message;
+  failure.since = failure.tell_at = now_;
+  for (PeerIndex rank = 0; rank < ranks_; ++rank) {
+    if (paths_.has_path(rank)) failure.untold.insert(rank);
+  }
+  failures_in_order_.push_back(channel);
+  if (failures_in_order_.size() > kFailuresMax) {
+    failures_.erase(failures_in_order_.front());
+    failures_in_order_.pop_front();
+  }
+  detach(channel, cause.code);
+  if (!is_own) to_report_.emplace_back(channel, cause);
+}
+
+void Mover::State::take_failed(PeerIndex from, const NoteEntry& entry) {
+  NoteEntry seen;
+  seen.kind = NoteKind::kFailedSeen;
+  seen.flow = entry.flow;
+  answer(from, seen);
+  fail(entry.flow.channel, Error{known_code(entry.code), std::string(entry.text)}, false);
+  const auto found = failures_.find(entry.flow.channel);
+  if (found != failures_.end()) found->second.untold.erase(from);
+}
+
+void Mover::State::tell_failures() {
+  for (auto& [channel, failure] : failures_) {
+    if (failure.untold.empty() || now_ < failure.tell_at) continue;
+    std::erase_if(failure.untold, [&](PeerIndex rank) { return !paths_.has_path(rank); });
+    // Who has not answered by then is not there.
+    if (now_ - failure.since > 2 * parts_.settings.lost_after_s) failure.untold.clear();
+    NoteEntry entry;
+    entry.kind = NoteKind::kFailed;
+    entry.flow.channel = channel;
+    entry.code = static_cast<uint16_t>(failure.code);
+    for (const PeerIndex rank : failure.untold) {
+      if (failure.times > 0) ++peers_[rank].note_turn;
+      answer(rank, entry, failure.text);
+    }
+    failure.tell_at =
+        now_ + std::ldexp(parts_.settings.resend_after_s, std::min(failure.times, kDoublingsMax));
+    ++failure.times;
+  }
+}
+
+void Mover::State::tell_last_totals() {
+  for (LastTotal& last : last_totals_) {
+    if (now_ < last.tell_at) continue;
+    answer(last.peer, last.entry);
+    ++peers_[last.peer].note_turn;
+    last.tell_at = now_ + parts_.settings.resend_after_s;
+  }
+  std::erase_if(last_totals_, [&](const LastTotal& last) {
+    return !paths_.has_path(last.peer) || now_ - last.since > 2 * parts_.settings.lost_after_s;
+  });
+}
+
+void Mover::State::fail_all_with(PeerIndex rank, const std::string& why) {
+  std::set<uint64_t> channels;
+  for (const auto& flow : peers_[rank].outgoing) {
+    if (!flow->is_through()) channels.insert(flow->moved().id.channel);
+  }
+  for (const auto& flow : peers_[rank].incoming) {
+    if (!flow->has_arrived()) channels.insert(flow->moved().id.channel);
+  }
+  for (const uint64_t channel : channels) {
+    fail(channel, make_error(ErrorCode::kAgentLost, "{}", why), false);
+  }
+}
+
+// Now and then: who has been silent for how long, and on which link.
+void Mover::State::look_around() {
+  std::vector<bool> needs_link(links_.size(), false);
+  bool needs_any = false;
+  for (PeerIndex rank = 0; rank < ranks_; ++rank) {
+    Peer& peer = peers_[rank];
+    const bool was_needed = peer.is_needed;
+    peer.is_needed =
+        std::ranges::any_of(peer.outgoing, [](const auto& flow) { return !flow->is_through(); }) ||
+        std::ranges::any_of(peer.incoming, [](const auto& flow) { return !flow->has_arrived(); });
+    if (!peer.is_needed) continue;
+    if (!was_needed) peer.needed_since = now_;
+    look_at_peer(rank, needs_link);
+    needs_any = true;
+  }
+  for (LinkIndex link = 0; link < links_.size(); ++link) look_at_link(link, needs_link[link]);
+  const double every_s = std::min(parts_.settings.keepalive_s, parts_.settings.resend_after_s) / 4;
+  look_at_ = needs_any ? now_ + every_s : kNeverDue;
+}
+
+void Mover::State::look_at_peer(PeerIndex rank, std::vector<bool>& needs_link) {
+  const Peer& peer = peers_[rank];
+  const double silent_s = now_ - std::max(peer.heard_at, peer.needed_since);
+  if (silent_s > parts_.settings.lost_after_s) {
+    std::string links;
+    for (const PathIndex path : paths_.of(rank)) {
+      links += (links.empty() ? "" : ", ") + paths_.link_of(path).counters.name;
+    }
+    fail_all_with(rank,
+                  fmt::format("rank {} has heard nothing from rank {} for {:.1f} s (limit {} s), "
+                              "over {}; see whether that process runs",
+                              parts_.rank,
+                              rank,
+                              silent_s,
+                              parts_.settings.lost_after_s,
+                              links));
+    return;
+  }
+  for (const PathIndex index : paths_.of(rank)) {
+    Path& path = paths_.at(index);
+    if (paths_.is_lost(index)) continue;
+    needs_link[path.to.first] = true;
+    if (path.is_suspect && now_ >= path.suspect_until && path.answered_at > path.suspect_since)
+      path.is_suspect = false;
+    const bool is_silent = now_ - path.heard_at >= parts_.settings.keepalive_s;
+    const double every_s =
+        path.is_suspect ? parts_.settings.resend_after_s : parts_.settings.keepalive_s;
+    if ((is_silent || path.is_suspect) && now_ - path.asked_at >= every_s) {
+      if (tell_on(path.to.first, rank, NoteEntry{})) path.asked_at = now_;
+    }
+  }
+}
+
+// A link through which flows go to a third process is asked for an answer of the process at its end, so that the link's
+// silence can be told from that of the third.
+void Mover::State::look_at_link(LinkIndex link, bool is_needed) {
+  LinkUse& use = links_[link];
+  if (!is_needed || use.is_lost) {
+    use.watched_since = now_;
+    return;
+  }
+  const double silent_s = now_ - std::max(use.heard_at, use.watched_since);
+  if (silent_s >= parts_.settings.keepalive_s &&
+      now_ - use.asked_at >= parts_.settings.keepalive_s) {
+    if (tell_on(link, use.link->peer(), NoteEntry{})) use.asked_at = now_;
+  }
+  if (silent_s > parts_.settings.lost_after_s && !use.is_given_up) give_up(link);
+}
+
+void Mover::State::give_up(LinkIndex link) {
+  LinkUse& use = links_[link];
+  use.is_given_up = true;
+  use.link->abandon();
+  drop_paths(link,
+             fmt::format("link {} of rank {} was silent for {} s",
+                         use.counters.name,
+                         parts_.rank,
+                         parts_.settings.lost_after_s));
+}
+
+void Mover::State::lost(LinkIndex link, const Error& cause) {
+  LinkUse& use = links_[link];
+  if (use.is_lost) return;
+  use.is_lost = use.counters.is_lost = true;
+  for (const uint64_t token : under_way_.on_link(link)) {
+    FrameUnderWay& frame = under_way_.at(token);
+    if (frame.passed_on) {
+      ++links_[frame.passed_on->from].counters.dropped;
+      transit_.release(std::move(frame.passed_on));
+    } else {
+      frame.flow->sent(frame.header.sequence);
+      if (frame.flow->take_recycled()) ring(frame.flow->moved());
+    }
+    under_way_.close(token);
+  }
+  use.own_frames = use.passed_frames = 0;
+  use.bytes_under_way = 0;
+  transit_.lost(link);
+  for (const Placement& placement : placements_) {
+    if (placement.link == link) placement.flow->unplace(placement.header.sequence);
+  }
+  std::erase_if(placements_, [&](const Placement& placement) { return placement.link == link; });
+  drop_paths(
+      link, fmt::format("rank {} lost link {}: {}", parts_.rank, use.counters.name, cause.message));
+}
+
+// What was under way on the paths goes again over others; where there are none, the channels are over.
+void Mover::State::drop_paths(LinkIndex link, const std::string& why) {
+  for (PeerIndex rank = 0; rank < ranks_; ++rank) {
+    const PathIndex path = paths_.find(rank, link);
+    if (path == kNoPath) continue;
+    for (const auto& flow : peers_[rank].outgoing) flow->path_lost(path);
+    if (paths_.has_path(rank)) continue;
+    fail_all_with(
+        rank, fmt::format("rank {} has no link to rank {} any more: {}", parts_.rank, rank, why));
+  }
+}
+
+}  // namespace crossdock

@@ -1,0 +1,251 @@
+// Frames: own ones leave, those of others pass, and what arrives gets its place.
+#include <algorithm>
+
+#include "base/check.hpp"
+#include "data/movers/mover_state.hpp"
+#include "data/movers/outgoing_frame.hpp"
+
+namespace crossdock {
+namespace {
+
+constexpr int kFramesPerStep = 64;
+
+}  // namespace
+
+void Mover::State::heard(LinkIndex link, PeerIndex from) {
+  links_[link].heard_at = now_;
+  if (from >= ranks_) return;
+  peers_[from].heard_at = now_;
+  paths_.heard(from, link, now_);
+}
+
+// Turns go around peers and their flows, a frame each, so that no flow waits for another that has more to send.
+bool Mover::State::send_frames() {
+  int sent = 0;
+  bool has_sent = true;
+  while (has_sent && sent < kFramesPerStep) {
+    has_sent = false;
+    for (PeerIndex i = 0; i < ranks_ && sent < kFramesPerStep; ++i) {
+      Peer& peer = peers_[(next_peer_ + i) % ranks_];
+      const size_t flows = peer.outgoing.size();
+      for (size_t turn = 0; turn < flows && sent < kFramesPerStep; ++turn) {
+        const std::shared_ptr<OutgoingFlow> flow = peer.outgoing[peer.next_outgoing % flows];
+        ++peer.next_outgoing;
+        const std::optional<uint64_t> again = flow->again(now_);
+        const bool went = (again && send_again(flow, *again)) || send_fresh(flow);
+        if (!went) continue;
+        has_sent = true;
+        ++sent;
+      }
+    }
+    next_peer_ = (next_peer_ + 1) % ranks_;
+  }
+  return sent > 0;
+}
+
+bool Mover::State::send_fresh(const std::shared_ptr<OutgoingFlow>& flow) {
+  const PeerIndex to = flow->moved().peer;
+  const std::byte* segment = flow->fresh();
+  if (segment == nullptr) {
+    const auto paths = paths_.of(to);
+    if (!paths.empty() && flow->is_held_back())
+      ++paths_.link_of(paths.front()).counters.stalled_no_credit;
+    return false;
+  }
+  FrameWanted wanted;
+  wanted.peer = to;
+  wanted.flow = flow->moved().id;
+  wanted.bytes = frame_bytes(*flow->moved().layout, segment, flow->moved().flow.ring.shape);
+  const PathIndex path = paths_.choose(wanted);
+  if (path != kNoPath) return send(flow, flow->next(), path);
+  const auto paths = paths_.of(to);
+  if (!paths.empty()) ++paths_.link_of(paths.front()).counters.stalled_link_full;
+  return false;
+}
+
+// Another path is tried; the same one only if there is no other and its link has let go of the frame.
+bool Mover::State::send_again(const std::shared_ptr<OutgoingFlow>& flow, uint64_t sequence) {
+  const Flight before = flow->flight(sequence);
+  FrameWanted wanted;
+  wanted.peer = flow->moved().peer;
+  wanted.flow = flow->moved().id;
+  wanted.bytes = before.bytes;
+  wanted.avoid = before.path;
+  PathIndex path = paths_.choose(wanted);
+  const bool is_late = !paths_.is_lost(before.path) && !paths_.link_of(before.path).is_given_up;
+  if (path == kNoPath) {
+    if (before.puts > 0 || !is_late || paths_.has_path(wanted.peer, before.path)) return false;
+    wanted.avoid = kNoPath;
+    path = paths_.choose(wanted);
+    if (path == kNoPath) return false;
+  }
+  if (!send(flow, sequence, path)) return false;
+  forget(before);
+  ++paths_.link_of(path).counters.resent;
+  // A peer that says nothing at all is no reason to mistrust the path.
+  if (is_late && peers_[wanted.peer].heard_at > before.sent_at) paths_.suspect(before.path, now_);
+  return true;
+}
+
+bool Mover::State::send(const std::shared_ptr<OutgoingFlow>& flow,
+                        uint64_t sequence,
+                        PathIndex path) {
+  LinkUse& use = paths_.link_of(path);
+  uint64_t token = 0;
+  FrameUnderWay& frame = under_way_.open(token);
+  const std::span<const std::byte> payload = fill_frame(frame, *flow, sequence);
+  frame.header.from_rank = static_cast<uint16_t>(parts_.rank);
+  finish_frame(frame.header, payload, parts_.settings.checksums);
+  if (!use.link->put(frame.header, payload, token)) {
+    use.is_full = true;
+    under_way_.close(token);
+    return false;
+  }
+  frame.flow = flow;
+  frame.link = paths_.at(path).to.first;
+  Flight flight;
+  flight.sent_at = now_;
+  flight.timeout_s = paths_.resend_after_s(path);
+  flight.bytes = frame.header.bytes;
+  flight.path = path;
+  flow->put(sequence, flight);
+  ++use.own_frames;
+  use.bytes_under_way += frame.header.bytes;
+  ++use.counters.frames_sent;
+  use.counters.bytes_sent += sizeof(SegmentHeader) + frame.header.bytes;
+  paths_.at(path).unacked_bytes += frame.header.bytes;
+  if (paths_.at(path).to.is_relayed) ++use.in_transit;
+  return true;
+}
+
+// A flight is over, or another one takes its place.
+void Mover::State::forget(const Flight& flight) {
+  paths_.at(flight.path).unacked_bytes -= flight.bytes;
+  if (paths_.at(flight.path).to.is_relayed) --paths_.link_of(flight.path).in_transit;
+}
+
+bool Mover::State::pass_on() {
+  std::vector<PeerIndex> ranks;
+  for (const auto& [rank, frames] : transit_.waiting()) ranks.push_back(rank);
+  bool has_passed = false;
+  for (const PeerIndex rank : ranks) {
+    while (transit_.waiting().contains(rank) && pass_one(rank)) has_passed = true;
+  }
+  return has_passed;
+}
+
+bool Mover::State::pass_one(PeerIndex to) {
+  const TransitFrame& next = *transit_.waiting().at(to).front();
+  if (!paths_.has_straight_path(to)) {
+    ++links_[next.from].counters.dropped;
+    transit_.release(transit_.take(to));
+    return true;
+  }
+  FrameWanted wanted;
+  wanted.peer = to;
+  wanted.bytes = next.header.bytes;
+  wanted.is_passed_on = true;
+  const PathIndex path = paths_.choose(wanted);
+  if (path == kNoPath) return false;
+  LinkUse& use = paths_.link_of(path);
+  uint64_t token = 0;
+  FrameUnderWay& frame = under_way_.open(token);
+  frame.header = next.header;
+  if (!use.link->put(frame.header, std::span(next.payload.get(), next.header.bytes), token)) {
+    use.is_full = true;
+    under_way_.close(token);
+    return false;
+  }
+  frame.link = paths_.at(path).to.first;
+  frame.passed_on = transit_.take(to);
+  ++use.passed_frames;
+  use.bytes_under_way += frame.header.bytes;
+  ++use.counters.frames_sent;
+  ++use.counters.relayed;
+  use.counters.bytes_sent += sizeof(SegmentHeader) + frame.header.bytes;
+  return true;
+}
+
+void Mover::State::sent(LinkIndex link, uint64_t token) {
+  FrameUnderWay& frame = under_way_.at(token);
+  CD_CHECK(frame.link == link, "link {} tells of a frame on link {}", link, frame.link);
+  LinkUse& use = links_[link];
+  use.bytes_under_way -= frame.header.bytes;
+  if (frame.passed_on) {
+    --use.passed_frames;
+    transit_.release(std::move(frame.passed_on));
+  } else {
+    --use.own_frames;
+    frame.flow->sent(frame.header.sequence);
+    if (frame.flow->take_recycled()) ring(frame.flow->moved());
+  }
+  under_way_.close(token);
+}
+
+std::byte* Mover::State::place(LinkIndex link, const SegmentHeader& header) {
+  LinkCounters& counters = links_[link].counters;
+  ++counters.frames_received;
+  counters.bytes_received += sizeof(SegmentHeader) + header.bytes;
+  if (header.magic != kSegmentMagic || header.from_rank >= ranks_ || header.to_rank >= ranks_) {
+    ++counters.malformed;
+    return nullptr;
+  }
+  heard(link, header.from_rank);
+  if (header.to_rank == parts_.rank) return place_own(link, header);
+  std::byte* payload = nullptr;
+  if (header.hop == 0 && paths_.has_straight_path(header.to_rank))
+    payload = transit_.place(link, header);
+  if (payload == nullptr) ++counters.dropped;
+  return payload;
+}
+
+std::byte* Mover::State::place_own(LinkIndex link, const SegmentHeader& header) {
+  LinkCounters& counters = links_[link].counters;
+  const FlowId id{.channel = header.channel, .source = header.source, .outlet = header.outlet};
+  auto found = incoming_.find(id);
+  if (found == incoming_.end() && drain()) found = incoming_.find(id);
+  if (found == incoming_.end()) {
+    ++(finished_.contains(id) ? counters.duplicates : counters.dropped);
+    answer_stray(id, header.from_rank, NoteKind::kAsk);
+    return nullptr;
+  }
+  const std::shared_ptr<IncomingFlow> flow = found->second;
+  const Status checked = flow->check(header, ranks_);
+  if (!checked.ok()) {
+    ++counters.malformed;
+    fail(id.channel,
+         Error{checked.error().code, checked.error().message + over_link(link, flow->moved().peer)},
+         false);
+    return nullptr;
+  }
+  std::byte* payload = flow->place(header);
+  if (payload == nullptr) {
+    ++counters.duplicates;
+    return nullptr;
+  }
+  placements_.push_back({.link = link, .header = header, .payload = payload, .flow = flow});
+  return payload;
+}
+
+void Mover::State::placed(LinkIndex link, std::byte* payload) {
+  if (transit_.placed(link, payload)) return;
+  const auto found = std::ranges::find_if(placements_, [&](const Placement& placement) {
+    return placement.link == link && placement.payload == payload;
+  });
+  CD_CHECK(found != placements_.end(), "link {} wrote where it had no place", link);
+  const Placement placement = std::move(*found);
+  placements_.erase(found);
+  const Status checked = placement.flow->placed(placement.header);
+  const MovedFlow& moved = placement.flow->moved();
+  if (placement.flow->is_closed()) return;
+  if (checked.ok()) {
+    ring(moved);
+    return;
+  }
+  ++links_[link].counters.malformed;
+  fail(moved.id.channel,
+       Error{checked.error().code, checked.error().message + over_link(link, moved.peer)},
+       false);
+}
+
+}  // namespace crossdock

@@ -1,0 +1,286 @@
+// Notes: collected for a peer, several entries at a time, and taken apart.
+#include <algorithm>
+#include <array>
+
+#include "base/check.hpp"
+#include "data/movers/mover_state.hpp"
+
+namespace crossdock {
+namespace {
+
+// What a peer asks more than that before it is answered, it will ask again.
+constexpr size_t kAnswersMax = 4096;
+constexpr size_t kPassingMax = 64;
+
+}  // namespace
+
+bool Mover::State::send_notes(bool is_idle) {
+  bool has_told = false;
+  for (PeerIndex rank = 0; rank < ranks_; ++rank) {
+    Peer& peer = peers_[rank];
+    if (peer.outgoing.empty() && peer.incoming.empty() && peer.answers.empty()) continue;
+    if (collect(peer, is_idle)) has_told |= tell(rank, peer);
+  }
+  return has_told;
+}
+
+// What could be told is collected; true if some of it should be now.
+bool Mover::State::collect(Peer& peer, bool is_idle) {
+  items_.clear();
+  bool is_urgent = !peer.answers.empty();
+  bool is_repeated = false;
+  for (const auto& flow : peer.incoming) {
+    const IncomingFlow::Owes owes = flow->owes(now_);
+    if (owes == IncomingFlow::Owes::kNothing) continue;
+    is_urgent |= owes == IncomingFlow::Owes::kNow || is_idle;
+    is_repeated |= flow->is_asked();
+    items_.push_back({.entry = flow->credit(), .incoming = flow.get(), .outgoing = nullptr});
+  }
+  for (const auto& flow : peer.outgoing) {
+    const std::optional<NoteEntry> entry = flow->to_tell(now_);
+    if (!entry) continue;
+    is_urgent = true;
+    items_.push_back({.entry = *entry, .incoming = nullptr, .outgoing = flow.get()});
+  }
+  if (is_repeated) ++peer.note_turn;
+  return is_urgent;
+}
+
+bool Mover::State::tell(PeerIndex to, Peer& peer) {
+  size_t next = 0;
+  bool has_told = false;
+  while (next < items_.size() || !peer.answers.empty()) {
+    const PathIndex path = paths_.choose_for_note(to, peer.note_turn, now_);
+    if (path == kNoPath) {
+      peer.answers.clear();
+      return has_told;
+    }
+    NoteWriter writer(static_cast<uint16_t>(parts_.rank), static_cast<uint16_t>(to));
+    size_t answers = 0;
+    for (bool has_room = true; has_room && answers < peer.answers.size();) {
+      NoteEntry entry = peer.answers[answers].entry;
+      entry.text = peer.answers[answers].text;
+      has_room = writer.add(entry);
+      if (has_room) ++answers;
+    }
+    size_t end = next;
+    while (answers == peer.answers.size() && end < items_.size() && writer.add(items_[end].entry)) {
+      ++end;
+    }
+    if (!tell_bytes(paths_.at(path).to.first, writer.finish())) return has_told;
+    peer.answers.erase(peer.answers.begin(),
+                       peer.answers.begin() + static_cast<ptrdiff_t>(answers));
+    for (; next < end; ++next) {
+      const Item& item = items_[next];
+      if (item.incoming != nullptr) item.incoming->told(item.entry);
+      if (item.outgoing != nullptr) item.outgoing->told(item.entry.kind, now_);
+    }
+    has_told = true;
+  }
+  return has_told;
+}
+
+bool Mover::State::tell_bytes(LinkIndex link, std::span<const std::byte> note) {
+  LinkUse& use = links_[link];
+  if (use.is_lost || !use.link->tell(note)) return false;
+  ++use.counters.notes_sent;
+  return true;
+}
+
+bool Mover::State::tell_on(LinkIndex link, PeerIndex to, const NoteEntry& entry) {
+  NoteWriter writer(static_cast<uint16_t>(parts_.rank), static_cast<uint16_t>(to));
+  writer.add(entry);
+  return tell_bytes(link, writer.finish());
+}
+
+// Notes of others wait in a short queue where a link is busy; what is dropped is told again by who said it.
+void Mover::State::pass_note(LinkIndex link,
+                             const NoteHead& head,
+                             std::span<const std::byte> note) {
+  Peer* peer = head.to_rank < ranks_ ? &peers_[head.to_rank] : nullptr;
+  if (peer == nullptr || head.hop != 0 || !paths_.has_straight_path(head.to_rank) ||
+      peer->passing.size() >= kPassingMax) {
+    ++links_[link].counters.dropped;
+    return;
+  }
+  std::vector<std::byte> copy(note.size());
+  copy_note_for_next_hop(note, copy);
+  peer->passing.push_back(std::move(copy));
+  has_passing_ = true;
+}
+
+bool Mover::State::pass_notes() {
+  if (!has_passing_) return false;
+  has_passing_ = false;
+  bool has_passed = false;
+  for (PeerIndex rank = 0; rank < ranks_; ++rank) {
+    Peer& peer = peers_[rank];
+    while (!peer.passing.empty()) {
+      const PathIndex path = paths_.choose_for_note(rank, peer.note_turn, now_);
+      if (path == kNoPath || paths_.at(path).to.is_relayed) {
+        peer.passing.clear();
+        break;
+      }
+      const LinkIndex link = paths_.at(path).to.first;
+      if (!tell_bytes(link, peer.passing.front())) break;
+      ++links_[link].counters.notes_relayed;
+      peer.passing.pop_front();
+      has_passed = true;
+    }
+    has_passing_ |= !peer.passing.empty();
+  }
+  return has_passed;
+}
+
+void Mover::State::answer(PeerIndex to, const NoteEntry& entry, std::string text) {
+  std::deque<Answer>& answers = peers_[to].answers;
+  const auto is_same = [&](const Answer& other) { return other.entry == entry; };
+  if (std::ranges::any_of(answers, is_same) || answers.size() >= kAnswersMax) return;
+  answers.push_back({.entry = entry, .text = std::move(text)});
+}
+
+// Somebody speaks of a flow that is not here: it has ended, or failed, or never was.
+void Mover::State::answer_stray(const FlowId& flow, PeerIndex from, NoteKind kind) {
+  NoteEntry entry;
+  entry.flow = flow;
+  const auto finished = finished_.find(flow);
+  const auto failed = failures_.find(flow.channel);
+  if (finished != finished_.end()) {
+    entry.kind = kind == NoteKind::kTotal ? NoteKind::kTotalSeen : NoteKind::kCredit;
+    if (entry.kind == NoteKind::kCredit) entry.arrived = entry.head = finished->second;
+    answer(from, entry);
+    return;
+  }
+  if (failed != failures_.end()) {
+    entry.kind = NoteKind::kFailed;
+    entry.flow = {.channel = flow.channel};
+    entry.code = static_cast<uint16_t>(failed->second.code);
+    answer(from, entry, failed->second.text);
+    return;
+  }
+  entry.kind = NoteKind::kUnknown;
+  answer(from, entry);
+}
+
+void Mover::State::noted(LinkIndex link, std::span<const std::byte> note) {
+  LinkCounters& counters = links_[link].counters;
+  ++counters.notes_received;
+  Result<NoteReader> read = NoteReader::read(note);
+  if (!read.ok() || read.value().head().from_rank >= ranks_ ||
+      read.value().head().from_rank == parts_.rank) {
+    ++counters.malformed;
+    return;
+  }
+  NoteReader& reader = read.value();
+  const NoteHead head = reader.head();
+  heard(link, head.from_rank);
+  if (head.to_rank != parts_.rank) {
+    pass_note(link, head, note);
+    return;
+  }
+  NoteEntry entry;
+  while (reader.next(entry)) take(link, head.from_rank, entry);
+}
+
+void Mover::State::take(LinkIndex link, PeerIndex from, const NoteEntry& entry) {
+  switch (entry.kind) {
+    case NoteKind::kCredit:
+      return take_credit(link, from, entry);
+    case NoteKind::kTotal:
+    case NoteKind::kAsk:
+      return take_total(link, from, entry);
+    case NoteKind::kTotalSeen:
+      return take_total_seen(from, entry);
+    case NoteKind::kUnknown:
+      return take_unknown(from, entry);
+    case NoteKind::kFailed:
+      return take_failed(from, entry);
+    case NoteKind::kFailedSeen: {
+      const auto found = failures_.find(entry.flow.channel);
+      if (found != failures_.end()) found->second.untold.erase(from);
+      return;
+    }
+    case NoteKind::kKeepalive: {
+      NoteEntry seen;
+      seen.kind = NoteKind::kKeepaliveSeen;
+      tell_on(link, from, seen);
+      return;
+    }
+    case NoteKind::kKeepaliveSeen: {
+      const PathIndex path = paths_.find(from, link);
+      if (path != kNoPath) paths_.at(path).answered_at = now_;
+      return;
+    }
+  }
+}
+
+void Mover::State::take_credit(LinkIndex link, PeerIndex from, const NoteEntry& entry) {
+  const auto found = outgoing_.find(entry.flow);
+  if (found == outgoing_.end() || found->second->moved().peer != from) return;
+  const std::shared_ptr<OutgoingFlow> flow = found->second;
+  arrived_.clear();
+  const Status taken = flow->acknowledge(entry, now_, arrived_);
+  for (const Flight& flight : arrived_) {
+    forget(flight);
+    if (flight.sends == 1) paths_.measured(flight.path, now_ - flight.sent_at);
+  }
+  if (flow->take_recycled()) ring(flow->moved());
+  if (taken.ok()) return;
+  ++links_[link].counters.malformed;
+  fail(entry.flow.channel,
+       Error{taken.error().code, taken.error().message + over_link(link, from)},
+       false);
+}
+
+// A total, or a question about credit; both are answered with how things stand.
+void Mover::State::take_total(LinkIndex link, PeerIndex from, const NoteEntry& entry) {
+  auto found = incoming_.find(entry.flow);
+  if (found == incoming_.end() && drain()) found = incoming_.find(entry.flow);
+  if (found == incoming_.end()) {
+    answer_stray(entry.flow, from, entry.kind);
+    return;
+  }
+  const std::shared_ptr<IncomingFlow> flow = found->second;
+  if (flow->moved().peer != from) return;
+  flow->answer();
+  if (entry.kind == NoteKind::kAsk) return;
+  const Status ended = flow->end(entry.segments, entry.rows);
+  if (!ended.ok()) {
+    ++links_[link].counters.malformed;
+    fail(entry.flow.channel,
+         Error{ended.error().code, ended.error().message + over_link(link, from)},
+         false);
+    return;
+  }
+  ring(flow->moved());
+  NoteEntry seen;
+  seen.kind = NoteKind::kTotalSeen;
+  seen.flow = entry.flow;
+  answer(from, seen);
+}
+
+void Mover::State::take_total_seen(PeerIndex from, const NoteEntry& entry) {
+  const auto found = outgoing_.find(entry.flow);
+  if (found != outgoing_.end() && found->second->moved().peer == from) found->second->total_seen();
+  std::erase_if(last_totals_, [&](const LastTotal& last) {
+    return last.peer == from && last.entry.flow == entry.flow;
+  });
+}
+
+// It may still be about to add the flow. If it goes on saying so, it has removed it, too long ago to remember how.
+void Mover::State::take_unknown(PeerIndex from, const NoteEntry& entry) {
+  const auto found = outgoing_.find(entry.flow);
+  if (found == outgoing_.end() || found->second->moved().peer != from) return;
+  const double since = found->second->unknown_since(now_);
+  if (now_ - since < parts_.settings.lost_after_s) return;
+  fail(entry.flow.channel,
+       make_error(ErrorCode::kChannelClosed,
+                  "rank {} has not known channel {} for {:.1f} s, to which rank {} sends",
+                  from,
+                  entry.flow.channel,
+                  now_ - since,
+                  parts_.rank),
+       false);
+}
+
+}  // namespace crossdock

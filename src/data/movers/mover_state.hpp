@@ -1,0 +1,202 @@
+// What a mover knows, for the files that make up the mover.
+#pragma once
+
+#include <atomic>
+#include <deque>
+#include <limits>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "data/movers/frames_under_way.hpp"
+#include "data/movers/incoming_flow.hpp"
+#include "data/movers/mover.hpp"
+#include "data/movers/notes.hpp"
+#include "data/movers/outgoing_flow.hpp"
+#include "data/movers/path_choice.hpp"
+#include "data/movers/transit.hpp"
+#include "data/movers/wake_gate.hpp"
+
+namespace crossdock {
+
+inline constexpr double kNeverDue = std::numeric_limits<double>::infinity();
+
+// An entry for a peer that belongs to no flow here any more, or answers it.
+struct Answer {
+  NoteEntry entry;
+  std::string text;
+};
+
+// Another process, and the flows with it.
+struct Peer {
+  std::vector<std::shared_ptr<OutgoingFlow>> outgoing;
+  std::vector<std::shared_ptr<IncomingFlow>> incoming;
+  size_t next_outgoing = 0;  // whose turn it is to send
+  uint64_t note_turn = 0;    // which path a note goes over, when earlier ones seem lost
+  std::deque<Answer> answers;
+  std::deque<std::vector<std::byte>> passing;  // notes of others for it
+  double heard_at = 0;
+  bool is_needed = false;  // a flow with it is not through
+  double needed_since = 0;
+};
+
+// A channel that is over before its end. Kept after remove(), to answer who still sends.
+struct Failure {
+  ErrorCode code;
+  std::string text;
+  std::set<PeerIndex> untold;  // who has not acknowledged it
+  double since = 0;
+  double tell_at = 0;
+  int times = 0;
+};
+
+// The total of an outgoing flow that was removed, all of which has arrived; told until it is acknowledged.
+struct LastTotal {
+  PeerIndex peer = 0;
+  NoteEntry entry;
+  double since = 0;
+  double tell_at = 0;
+};
+
+struct AddFlow {
+  MovedFlow flow;
+  bool is_outgoing;
+};
+struct FailChannel {
+  uint64_t channel;
+  Error cause;
+};
+using Command = std::variant<AddFlow, FailChannel>;
+
+class Mover::State {
+ public:
+  explicit State(Parts parts);
+
+  // Any thread.
+  void command(Command command);
+  void remove(uint64_t channel);
+  std::vector<LinkCounters> counters();
+  bool is_settled();
+
+  Step step();
+  std::string text() const;
+  double next_due_s() const { return next_due_s_; }
+  void wait(std::chrono::microseconds at_most, std::span<const int> also_fds);
+  WakeGate& gate() { return gate_; }
+
+  // What links tell (LinkEvents), by the link's place among all.
+  std::byte* place(LinkIndex link, const SegmentHeader& header);
+  void placed(LinkIndex link, std::byte* payload);
+  void noted(LinkIndex link, std::span<const std::byte> note);
+  void sent(LinkIndex link, uint64_t token);
+  void lost(LinkIndex link, const Error& cause);
+
+ private:
+  class TransportEvents;
+  using Failed = std::pair<uint64_t, Error>;
+  struct Placement {
+    LinkIndex link;
+    SegmentHeader header;
+    std::byte* payload;
+    std::shared_ptr<IncomingFlow> flow;
+  };
+  struct Item {
+    NoteEntry entry;
+    IncomingFlow* incoming;
+    OutgoingFlow* outgoing;
+  };
+
+  // mover_flows.cpp: flows come and go.
+  std::unique_lock<std::mutex> lock_between_steps();
+  bool drain();
+  void add(AddFlow add);
+  void remove_now(uint64_t channel);
+  void remove_incoming(IncomingFlow& flow);
+  void remove_outgoing(OutgoingFlow& flow);
+  void detach(uint64_t channel, ErrorCode why);
+  std::vector<std::shared_ptr<OutgoingFlow>> outgoing_of(uint64_t channel) const;
+  std::vector<std::shared_ptr<IncomingFlow>> incoming_of(uint64_t channel) const;
+  static void ring(const MovedFlow& flow);
+
+  // mover_frames.cpp: frames leave and arrive.
+  bool send_frames();
+  bool send(const std::shared_ptr<OutgoingFlow>& flow, uint64_t sequence, PathIndex path);
+  bool send_again(const std::shared_ptr<OutgoingFlow>& flow, uint64_t sequence);
+  bool send_fresh(const std::shared_ptr<OutgoingFlow>& flow);
+  bool pass_on();
+  bool pass_one(PeerIndex to);
+  void forget(const Flight& flight);
+  std::byte* place_own(LinkIndex link, const SegmentHeader& header);
+  void answer_stray(const FlowId& flow, PeerIndex from, NoteKind kind);
+
+  // mover_notes.cpp: notes leave and arrive.
+  bool send_notes(bool is_idle);
+  bool collect(Peer& peer, bool is_idle);
+  bool tell(PeerIndex to, Peer& peer);
+  bool tell_on(LinkIndex link, PeerIndex to, const NoteEntry& entry);
+  bool tell_bytes(LinkIndex link, std::span<const std::byte> note);
+  bool pass_notes();
+  void pass_note(LinkIndex link, const NoteHead& head, std::span<const std::byte> note);
+  void answer(PeerIndex to, const NoteEntry& entry, std::string text = {});
+  void take(LinkIndex link, PeerIndex from, const NoteEntry& entry);
+  void take_credit(LinkIndex link, PeerIndex from, const NoteEntry& entry);
+  void take_total(LinkIndex link, PeerIndex from, const NoteEntry& entry);
+  void take_total_seen(PeerIndex from, const NoteEntry& entry);
+  void take_unknown(PeerIndex from, const NoteEntry& entry);
+  void take_failed(PeerIndex from, const NoteEntry& entry);
+
+  // mover_failures.cpp: what is over, and how it is noticed.
+  void fail(uint64_t channel, const Error& cause, bool is_own);
+  void fail_all_with(PeerIndex peer, const std::string& why);
+  void tell_failures();
+  void tell_last_totals();
+  void look_around();
+  void look_at_peer(PeerIndex rank, std::vector<bool>& needs_link);
+  void look_at_link(LinkIndex link, bool is_needed);
+  void give_up(LinkIndex link);
+  void drop_paths(LinkIndex link, const std::string& why);
+  std::string over_link(LinkIndex link, PeerIndex from) const;
+
+  void find_next_due();
+  void heard(LinkIndex link, PeerIndex from);
+
+  Parts parts_;
+  WakeGate gate_;
+  std::vector<LinkUse> links_;
+  std::vector<LinkIndex> first_link_;  // of each transport
+  PathChoice paths_;
+  PeerIndex ranks_ = 0;
+  std::vector<Peer> peers_;  // by rank
+  std::map<FlowId, std::shared_ptr<OutgoingFlow>> outgoing_;
+  std::map<FlowId, std::shared_ptr<IncomingFlow>> incoming_;
+  FramesUnderWay under_way_;
+  Transit transit_;
+  std::vector<Placement> placements_;
+  std::map<uint64_t, Failure> failures_;
+  std::deque<uint64_t> failures_in_order_;
+  std::vector<LastTotal> last_totals_;
+  std::map<FlowId, uint64_t>
+      finished_;  // incoming flows that were removed after their end: segments
+  std::deque<FlowId> finished_in_order_;
+  std::vector<Item> items_;      // of the notes that are being written
+  std::vector<Flight> arrived_;  // what a note said
+  std::vector<Failed> to_report_;
+  bool has_passing_ = false;  // notes of others
+  double now_ = 0;
+  double next_due_s_ = 0;
+  double look_at_ = 0;
+  PeerIndex next_peer_ = 0;
+
+  std::mutex step_mutex_;
+  std::atomic<int> waiting_{0};  // threads that want step_mutex_
+  std::mutex command_mutex_;
+  std::vector<Command> commands_;
+  std::atomic<bool> has_commands_{false};
+};
+
+}  // namespace crossdock

@@ -1,0 +1,256 @@
+// What leaves, what goes again, and what is given back.
+#include "data/movers/outgoing_flow.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <limits>
+#include <utility>
+
+#include "base/check.hpp"
+
+namespace crossdock {
+namespace {
+
+constexpr double kNever = std::numeric_limits<double>::infinity();
+constexpr int kDoublingsMax = 6;
+constexpr uint8_t kSendsMax = std::numeric_limits<uint8_t>::max();
+constexpr int kBitsBeyond = 64;
+
+}  // namespace
+
+OutgoingFlow::OutgoingFlow(MovedFlow moved, const MoverSettings& settings)
+    : moved_(std::move(moved)),
+      settings_(settings),
+      consumer_(moved_.flow.ring),
+      flights_(moved_.flow.ring.slots()),
+      look_at_(kNever) {}
+
+const std::byte* OutgoingFlow::segment(uint64_t sequence) const {
+  return moved_.flow.ring.segment(slot_of(sequence));
+}
+
+const std::byte* OutgoingFlow::fresh() {
+  if (next_ >= remote_head_ + slots()) return nullptr;
+  return consumer_.front(next_ - recycled_);
+}
+
+bool OutgoingFlow::is_held_back() {
+  return next_ >= remote_head_ + slots() && consumer_.front(next_ - recycled_) != nullptr;
+}
+
+// A frame is overdue once its time is over and a later one of the flow has arrived; without that only the oldest is, at
+// twice its time, and what is answered to it tells about the others.
+void OutgoingFlow::look_for_due(double now) {
+  look_at_ = kNever;
+  bool is_oldest = true;
+  for (uint64_t sequence = arrived_; sequence < next_; ++sequence) {
+    const Flight& flight = flights_[slot_of(sequence)];
+    if (flight.has_arrived) continue;
+    const bool is_overtaken = flight.sent_at < arrived_sent_at_;
+    const double factor = is_overtaken ? 1 : 2;
+    if (!flight.goes_again && (is_overtaken || is_oldest)) {
+      const double doubled =
+          std::ldexp(flight.timeout_s, std::min(flight.sends - 1, kDoublingsMax));
+      const double due = flight.sent_at + factor * doubled;
+      if (due <= now) {
+        send_again(sequence);
+      } else {
+        look_at_ = std::min(look_at_, due);
+      }
+    }
+    is_oldest = false;
+  }
+}
+
+std::optional<uint64_t> OutgoingFlow::again(double now) {
+  if (now >= look_at_) look_for_due(now);
+  if (again_ == 0) return std::nullopt;
+  for (uint64_t sequence = arrived_; sequence < next_; ++sequence) {
+    const Flight& flight = flights_[slot_of(sequence)];
+    if (flight.goes_again && !flight.has_arrived) return sequence;
+  }
+  return std::nullopt;
+}
+
+void OutgoingFlow::send_again(uint64_t sequence) {
+  Flight& flight = flights_[slot_of(sequence)];
+  if (flight.goes_again || flight.has_arrived) return;
+  flight.goes_again = true;
+  ++again_;
+}
+
+void OutgoingFlow::put(uint64_t sequence, const Flight& flight) {
+  Flight& kept = flights_[slot_of(sequence)];
+  if (sequence == next_) {
+    kept = flight;
+    kept.sends = 1;
+    kept.puts = 1;
+    kept.has_arrived = kept.goes_again = false;
+    ++next_;
+  } else {
+    CD_CHECK(kept.goes_again, "segment {} of {}", sequence, next_);
+    const uint16_t puts = kept.puts;
+    const uint8_t sends = kept.sends;
+    kept = flight;
+    kept.puts = static_cast<uint16_t>(puts + 1);
+    kept.sends = static_cast<uint8_t>(std::min<int>(sends + 1, kSendsMax));
+    kept.has_arrived = kept.goes_again = false;
+    --again_;
+  }
+  look_at_ = std::min(look_at_, kept.sent_at + kept.timeout_s);
+}
+
+void OutgoingFlow::sent(uint64_t sequence) {
+  if (is_closed_) return;
+  Flight& flight = flights_[slot_of(sequence)];
+  CD_CHECK(sequence >= recycled_ && sequence < next_ && flight.puts > 0,
+           "segment {} of [{}, {}), puts {}",
+           sequence,
+           recycled_,
+           next_,
+           flight.puts);
+  --flight.puts;
+  recycle();
+}
+
+void OutgoingFlow::path_lost(PathIndex path) {
+  for (uint64_t sequence = arrived_; sequence < next_; ++sequence) {
+    if (flights_[slot_of(sequence)].path == path) send_again(sequence);
+  }
+}
+
+bool OutgoingFlow::arrive(uint64_t sequence, std::vector<Flight>& arrived) {
+  Flight& flight = flights_[slot_of(sequence)];
+  if (flight.has_arrived) return false;
+  flight.has_arrived = true;
+  if (flight.goes_again) --again_;
+  flight.goes_again = false;
+  arrived_sent_at_ = std::max(arrived_sent_at_, flight.sent_at);
+  arrived.push_back(flight);
+  return true;
+}
+
+Status OutgoingFlow::acknowledge(const NoteEntry& credit,
+                                 double now,
+                                 std::vector<Flight>& arrived) {
+  const uint64_t beyond_last =
+      credit.beyond == 0 ? credit.arrived
+                         : credit.arrived + 1 +
+                               static_cast<uint64_t>(kBitsBeyond - std::countl_zero(credit.beyond));
+  if (credit.head > credit.arrived || credit.arrived > next_ || beyond_last > next_) {
+    return make_error(ErrorCode::kMalformedMessage,
+                      "a mover's note says that {} segments arrived of flow {} (up to {}) and {} "
+                      "were recycled, of {} that were sent",
+                      credit.arrived,
+                      moved_.id.source,
+                      beyond_last,
+                      credit.head,
+                      next_);
+  }
+  const size_t before = arrived.size();
+  for (uint64_t sequence = arrived_; sequence < credit.arrived; ++sequence) {
+    arrive(sequence, arrived);
+  }
+  arrived_ = std::max(arrived_, credit.arrived);
+  for (int bit = 0; bit < kBitsBeyond; ++bit) {
+    const uint64_t sequence = credit.arrived + 1 + static_cast<uint64_t>(bit);
+    if ((credit.beyond >> bit & 1) != 0 && sequence >= arrived_) arrive(sequence, arrived);
+  }
+  if (credit.head > remote_head_) {
+    remote_head_ = credit.head;
+    is_asking_ = false;
+  }
+  unknown_since_ = -1;
+  if (arrived.size() != before && arrived_ != next_) look_at_ = now;
+  recycle();
+  return {};
+}
+
+void OutgoingFlow::recycle() {
+  uint64_t count = 0;
+  while (recycled_ + count < arrived_ && flights_[slot_of(recycled_ + count)].puts == 0) ++count;
+  if (count == 0) return;
+  consumer_.recycle(count);
+  recycled_ += count;
+  has_recycled_ = true;
+}
+
+std::vector<Flight> OutgoingFlow::unacknowledged() const {
+  std::vector<Flight> flights;
+  for (uint64_t sequence = arrived_; sequence < next_; ++sequence) {
+    const Flight& flight = flights_[slot_of(sequence)];
+    if (!flight.has_arrived) flights.push_back(flight);
+  }
+  return flights;
+}
+
+bool OutgoingFlow::take_recycled() { return std::exchange(has_recycled_, false); }
+
+bool OutgoingFlow::has_arrived() const {
+  const FlowTotal total = total_of(moved_.flow);
+  return total.is_known && total.segments == arrived_;
+}
+
+std::optional<NoteEntry> OutgoingFlow::to_tell(double now) {
+  NoteEntry entry;
+  entry.flow = moved_.id;
+  const FlowTotal total = total_of(moved_.flow);
+  if (total.is_known && !is_total_seen_) {
+    if (totals_ > 0 && now < total_at_) return std::nullopt;
+    entry.kind = NoteKind::kTotal;
+    entry.segments = total.segments;
+    entry.rows = total.rows;
+    return entry;
+  }
+  // Everything has arrived, more is there, and no credit comes: the note that gave it may be lost.
+  if (arrived_ != next_ || !is_held_back()) {
+    is_asking_ = false;
+    return std::nullopt;
+  }
+  if (!is_asking_) {
+    is_asking_ = true;
+    ask_at_ = now + settings_.resend_after_s;
+    asks_ = 0;
+  }
+  if (now < ask_at_) return std::nullopt;
+  entry.kind = NoteKind::kAsk;
+  return entry;
+}
+
+// Repeated less and less often: who does not answer may be slow, or have nothing new to say.
+void OutgoingFlow::told(NoteKind kind, double now) {
+  int& times = kind == NoteKind::kTotal ? totals_ : asks_;
+  double& at = kind == NoteKind::kTotal ? total_at_ : ask_at_;
+  at = now + std::ldexp(settings_.resend_after_s, std::min(times, kDoublingsMax));
+  ++times;
+}
+
+double OutgoingFlow::unknown_since(double now) {
+  if (unknown_since_ < 0) unknown_since_ = now;
+  return unknown_since_;
+}
+
+double OutgoingFlow::next_due_s() const {
+  const double total_at = totals_ > 0 && !is_total_seen_ ? total_at_ : kNever;
+  return std::min({look_at_, total_at, is_asking_ ? ask_at_ : kNever});
+}
+
+std::string OutgoingFlow::state() const {
+  const FlowTotal total = total_of(moved_.flow);
+  return fmt::format(
+      "out {}:{}:{} to rank {}: next {} arrived {} recycled {} remote head {} again {}{}",
+      moved_.id.channel,
+      moved_.id.source,
+      moved_.id.outlet,
+      moved_.peer,
+      next_,
+      arrived_,
+      recycled_,
+      remote_head_,
+      again_,
+      total.is_known ? fmt::format(" of {}{}", total.segments, is_total_seen_ ? " (seen)" : "")
+                     : std::string());
+}
+
+}  // namespace crossdock

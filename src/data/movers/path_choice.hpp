@@ -1,0 +1,107 @@
+// Which link a segment leaves over: what each has under way, how long answers take, and which ones answer at all.
+//
+// A path is judged by when it would be through with one more frame: what its link has under way and the frame, at its
+// rate. Since every path stops at a few frames, wide ones are asked for the next frame more often, and shares settle at
+// what links really do, whatever rates were planned (seen in tests with rates of 4 to 1).
+//
+// One thread, the mover's. Cost of a choice: a look at each path of the peer.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <span>
+#include <vector>
+
+#include "data/movers/flow_id.hpp"
+#include "data/movers/mover.hpp"
+#include "data/transports/link.hpp"
+
+namespace crossdock {
+
+using PathIndex = uint32_t;
+inline constexpr PathIndex kNoPath = std::numeric_limits<PathIndex>::max();
+
+// A link and what the mover has on it.
+struct LinkUse {
+  Link* link = nullptr;
+  double rate_bytes_per_s = 1;  // never 0
+  int own_frames = 0;           // put and not told to be sent
+  int passed_frames = 0;        // the same, of other processes
+  uint64_t bytes_under_way = 0;
+  int in_transit = 0;    // own frames that another process is to pass on, not acknowledged
+  bool is_full = false;  // refused a put in this step
+  bool is_lost = false;
+  bool is_given_up = false;
+  double heard_at = 0;       // anything came
+  double asked_at = 0;       // a keepalive went
+  double watched_since = 0;  // flows have needed it without a break
+  LinkCounters counters;
+};
+
+struct Path {
+  PathTo to;
+  double rate_bytes_per_s = 1;
+  uint64_t unacked_bytes = 0;
+  // The round trip from a put to its acknowledgement, smoothed, and how far it varies; 0: not measured.
+  double trip_s = 0;
+  double trip_varies_s = 0;
+  int doublings = 0;  // of the time to resend, since a measurement
+  // Frames were not acknowledged though the peer was heard. Used last until it has answered a keepalive and the time is
+  // over, which doubles from one suspicion to the next.
+  bool is_suspect = false;
+  double suspect_since = 0;
+  double suspect_until = 0;
+  double suspect_for_s = 0;
+  double heard_at = 0;     // from the peer, over this path
+  double asked_at = 0;     // a keepalive went over it
+  double answered_at = 0;  // and was answered
+};
+
+struct FrameWanted {
+  PeerIndex peer = 0;
+  FlowId flow;
+  uint64_t bytes = 0;
+  PathIndex avoid = kNoPath;
+  bool is_passed_on = false;  // of another process: straight paths only
+};
+
+class PathChoice {
+ public:
+  PathChoice(std::vector<LinkUse>& links, std::span<const PathTo> paths, MoverSettings settings);
+
+  // The path for a frame, or kNoPath if none has room now.
+  PathIndex choose(const FrameWanted& frame) const;
+  // The path for a note: any that answers, straight ones and short ones first. `turn` goes on to others.
+  PathIndex choose_for_note(PeerIndex peer, uint64_t turn, double now) const;
+  // Whether any path to the peer is left; `except` does not count.
+  bool has_path(PeerIndex peer, PathIndex except = kNoPath) const;
+  bool has_straight_path(PeerIndex peer) const;
+  // The path to `peer` that begins with `link`, or kNoPath.
+  PathIndex find(PeerIndex peer, LinkIndex link) const;
+
+  std::span<const PathIndex> of(PeerIndex peer) const;
+  Path& at(PathIndex path) { return paths_[path]; }
+  const Path& at(PathIndex path) const { return paths_[path]; }
+  LinkUse& link_of(PathIndex path) const { return links_[paths_[path].to.first]; }
+  size_t size() const { return paths_.size(); }
+  bool is_lost(PathIndex path) const { return link_of(path).is_lost; }
+
+  // How long to wait for the acknowledgement of a frame that is put now.
+  double resend_after_s(PathIndex path) const;
+  void measured(PathIndex path, double trip_s);
+  // Frames of the path were given up waiting for, and sent over others.
+  void suspect(PathIndex path, double now);
+  void heard(PeerIndex peer, LinkIndex link, double now);
+
+ private:
+  bool has_room(const Path& path, const FrameWanted& frame) const;
+  double through_s(const Path& path, uint64_t bytes) const;
+  PathIndex choose_static(const FrameWanted& frame) const;
+
+  std::vector<LinkUse>& links_;
+  std::vector<Path> paths_;
+  std::vector<std::vector<PathIndex>> of_peer_;
+  MoverSettings settings_;
+};
+
+}  // namespace crossdock
