@@ -17,8 +17,10 @@
 
 namespace crossdock {
 
+inline constexpr uint32_t kSegmentRowsMin = 64;  // of a full segment; fewer are not worth a header
+
 struct RowLayoutOptions {
-  int64_t segment_bytes = int64_t{256} << 10;  // about; header, bitmaps, lanes and heap together
+  int64_t segment_bytes = int64_t{256} << 10;  // at most; header, bitmaps, lanes and heap together
   // Of what a text takes in the heap, on average; says how the segment is shared between lanes and heap.
   int64_t text_bytes = 32;
   // Rows carry the 16-bit number of their destination in a last, hidden lane.
@@ -28,22 +30,26 @@ struct RowLayoutOptions {
 // Immutable; const access from any number of threads.
 class RowLayout {
  public:
-  // CD-102: a column of a type that cannot travel; CD-105: too many columns, a segment too small for 64 rows or too
-  // large, with the limit.
+  // CD-105: no columns or too many, a segment too small for kSegmentRowsMin rows or too large, with the limit. Every
+  // type that a schema can have travels.
   static Result<std::shared_ptr<const RowLayout>> make(SchemaPtr schema, RowLayoutOptions options);
 
   const SchemaPtr& schema() const { return schema_; }  // of what is sent
-  // Of what is received: texts as views, dictionaries as their values; the hidden lane is not in it.
+  // Of what is received: texts as views, dictionaries as their values; the hidden lane is not in it. A dictionary may
+  // hold NULLs, so its column is nullable here, whatever it was.
   const SchemaPtr& received_schema() const { return received_schema_; }
   const SegmentLayout& segments() const { return segments_; }
+  // 0 <= slot_bits <= kRingSlotBitsMax.
   RingShape ring_shape(int slot_bits) const;
-  // A text of more bytes cannot travel on this channel.
+  // The texts of a row together; those of 12 bytes or less do not count.
   int64_t text_bytes_max() const { return static_cast<int64_t>(segments_.heap_bytes); }
   bool has_texts() const { return segments_.heap_bytes != 0; }
+  bool is_text(int column) const { return lanes_[column].is_text; }
+  bool is_nullable(int column) const { return lanes_[column].nullable; }
   int destination_lane() const { return destination_lane_; }  // -1: none
 
   // The same lanes for a segment of `rows` rows and `heap_bytes` of heap, one right behind the other: how a segment
-  // that is not full travels on a wire (SegmentFlag::kPacked).
+  // that is not full travels on a wire (SegmentFlag::kPacked). Neither is over its maximum.
   SegmentLayout packed(uint32_t rows, uint64_t heap_bytes) const;
 
  private:

@@ -13,47 +13,73 @@
 
 namespace crossdock {
 
-// Writes rows of batches of one schema into segments. One per thread; the batch is given first.
+namespace filling {
+
+struct PlainColumn {
+  ColumnView view;
+  Layout layout;  // of its values, or of its dictionary's
+};
+
+struct FilledColumn {
+  PlainColumn plain;
+  const DataType* dictionary;  // its type if it is one; else null
+};
+
+}  // namespace filling
+
+// Writes rows of batches of one schema into segments: column by column, and within one in the order of the rows. One
+// per thread; the batch is given first. Memory: 4 bytes per row of the batch if there are texts.
 class SegmentFiller {
  public:
   explicit SegmentFiller(std::shared_ptr<const RowLayout> layout);
 
-  // From now on rows are those of `batch`, which is not copied and must live. CD-101/102 if its schema is not the
-  // layout's (dictionaries stand for their values); CD-105 if a text is over text_bytes_max(), with column, row and
-  // both.
-  Status set_batch(const Batch& batch);
+  // From now on rows are those of `batch`, which is not copied and must live, as must `destinations`: by row of the
+  // batch, what the hidden lane gets; empty without one. The batch may have its texts in other layouts than the schema
+  // says, and dictionaries where it has their values. On error the batch before it stays.
+  //
+  // CD-101: other columns than the layout's; CD-102: another type; CD-105: a row's texts are over text_bytes_max(),
+  // with row and both, or there are not as many destinations as rows; CD-202: over 2^32 - 1 rows; CD-301: a NULL in a
+  // column that has none.
+  Status set_batch(const Batch& batch, std::span<const uint16_t> destinations = {});
 
-  // Bytes of heap that a row takes, in whole units; 0 if all its texts lie in their views. Only if has_texts().
-  uint32_t heap_bytes_of(uint32_t row) const;
+  // Bytes of heap that a row takes, 0 if all its texts lie in their views; a ticket takes the sum of its rows'. Only if
+  // has_texts().
+  uint32_t heap_bytes_of(uint32_t row) const { return heap_bytes_[row]; }
 
-  // Row rows[i] of the batch becomes row ticket.first + i of the segment; rows.size() == ticket.rows. `destinations`
-  // has the same length, or is empty without a hidden lane.
-  void fill(std::byte* segment,
-            const Ticket& ticket,
-            std::span<const uint32_t> rows,
-            std::span<const uint16_t> destinations);
+  // Row rows[i] of the batch becomes row ticket.first + i of the segment; rows.size() == ticket.rows. The ticket has
+  // the heap of its rows, rounded up to kHeapUnitBytes.
+  void fill(std::byte* segment, const Ticket& ticket, std::span<const uint32_t> rows) const;
+  // The same of rows first_row, first_row + 1, …
+  void fill_run(std::byte* segment, const Ticket& ticket, uint32_t first_row) const;
 
  private:
-  class State;
-  std::shared_ptr<State> state_;
+  template <class Rows>
+  void fill_rows(std::byte* segment, const Ticket& ticket, const Rows& rows) const;
+
+  std::shared_ptr<const RowLayout> layout_;
+  SchemaPtr checked_;  // the schema that fitted last
+  std::vector<filling::FilledColumn> columns_;
+  std::span<const uint16_t> destinations_;
+  std::vector<uint32_t> heap_bytes_;  // by row
 };
 
 // The rows of a published segment as a batch of received_schema(), without a copy; `owner` is what keeps the segment
-// where it is (a lease that gives it back when it is dropped). The header must be from a producer of this process or
-// have passed check_rows.
+// where it is (a lease that gives it back when it is dropped). NULLs are counted, so that columns without any say so.
+// The header must be from a producer of this process or have passed check_rows.
 Batch segment_batch(const RowLayout& layout,
                     const std::byte* segment,
                     std::shared_ptr<const void> owner);
-// The hidden lane of the same rows.
+// The hidden lane of the same rows. Nobody has checked its numbers.
 std::span<const uint16_t> segment_destinations(const RowLayout& layout, const std::byte* segment);
 
-// Whether a segment from a wire, whose header passed read_segment, can be read as rows of this layout: its lanes and
-// heap have the bytes they should have, and every view lies in the heap. CD-613 with the row and the value. Any bytes
-// are safe.
+// Whether a segment from a wire, whose header passed check_header, can be read as rows of this layout: its lanes and
+// heap have the bytes they should have, and every view lies in the heap and starts with its prefix. CD-613 with the row
+// and the value. Any bytes are safe; nothing beyond segment_bytes (header included) is read.
 Status check_rows(const RowLayout& layout, const std::byte* segment, uint64_t segment_bytes);
 
-// A segment that is not full, packed into `out` (as large as the segment): header, lanes and heap close up. Answers its
-// bytes, header included. A full one stays as it is.
+// What a segment travels as, written to `out` (as large as the segment): one that is not full with kPacked and its
+// lanes and heap closed up, a full one as it is. No byte is of rows that are not in it. Answers the bytes, header
+// included; the header's own lengths and checksum are the sender's to set.
 uint64_t pack_segment(const RowLayout& layout, const std::byte* segment, std::byte* out);
 
 }  // namespace crossdock

@@ -1,7 +1,10 @@
 // A block's rows on their way into sort rings: counts them by outlet, then writes them run by run, column by column.
 //
-// The batch is the side pool: rows whose ring is full stay where they are, those of other outlets go on, and nothing is
-// copied twice. Memory: six bytes per row of the batch that is pending.
+// Rows are counted and listed by outlet in blocks that stay in the cache, and a block's rows leave before the next one
+// is looked at. The batch is the side pool: rows whose ring is full stay where they are (their numbers are kept, 4
+// bytes each), those of other outlets go on, and nothing is copied twice. Rows of an outlet keep their order.
+//
+// Memory: 2 bytes per row of the batch, 6 per row of a block, 4 per row that waits; with texts 4 per row more.
 #pragma once
 
 #include <cstdint>
@@ -19,34 +22,52 @@ namespace crossdock {
 // One thread.
 class RowSorter {
  public:
-  // rings[o] is the ring of outlet o, of this layout's shape; several sorters may feed one ring.
+  // rings[o] is the ring of outlet o, of this layout's shape; several sorters may feed one ring. 1 to 65,536 rings.
   RowSorter(std::shared_ptr<const RowLayout> layout, std::span<const Ring> rings);
+  RowSorter(RowSorter&&) noexcept;
+  ~RowSorter();
 
-  // Takes a batch; only when nothing is pending. outlets[i] < rings is that of row i; empty: every row goes to every
-  // outlet. `destinations` fills the hidden lane, if there is one. Errors: those of SegmentFiller::set_batch, and then
-  // nothing was taken.
+  // Takes a batch, which it keeps; only when nothing is pending. outlets[i] < rings is that of row i; empty: every row
+  // goes to every outlet. `destinations` fills the hidden lane, if there is one. Both are copied. Errors: those of
+  // SegmentFiller::set_batch; CD-105 if there are not as many outlets as rows. Then nothing was taken.
   Status accept(Batch batch,
                 std::span<const uint16_t> outlets,
                 std::span<const uint16_t> destinations = {});
 
   // Puts pending rows into rings as far as these have room. Answers whether any row moved; outlets of which a segment
-  // was published are appended to `published`.
+  // was published are appended to `published`, for each segment once.
   bool push(std::vector<uint16_t>& published);
 
   int64_t pending_rows() const { return pending_rows_; }  // over all outlets
   // Closes the segments that are being filled; published ones are appended.
   void seal(std::vector<uint16_t>& published);
-  // Rows and segments ever put in, per outlet.
+  // Rows that this sorter ever put in.
   uint64_t rows_of(int outlet) const { return rows_of_[outlet]; }
 
  private:
-  class Pending;
+  class Listing;
+  struct Rows;
+  void move_waiting(std::vector<uint16_t>& published);
+  void move_block(std::vector<uint16_t>& published);
+  void move_copies(std::vector<uint16_t>& published);
+  uint32_t move(uint16_t outlet, const Rows& rows, std::vector<uint16_t>& published);
+  uint32_t move_some(uint16_t outlet, const Rows& rows, std::vector<uint16_t>& published);
+  Ticket take_texts(uint16_t outlet, const Rows& rows, std::vector<uint16_t>& published);
+  void forget_batch();
+
   std::shared_ptr<const RowLayout> layout_;
   SegmentFiller filler_;
   std::vector<RingProducer<CpuRingTraits>> producers_;
   std::vector<uint64_t> rows_of_;
-  std::shared_ptr<Pending> pending_;
+
+  Batch batch_;
+  std::vector<uint16_t> outlets_;
+  std::vector<uint16_t> destinations_;
+  bool is_broadcast_ = false;
   int64_t pending_rows_ = 0;
+  int64_t next_row_ = 0;        // rows from here on are not listed yet
+  std::vector<uint32_t> sent_;  // broadcast, by outlet: rows that are in
+  std::unique_ptr<Listing> listing_;
 };
 
 }  // namespace crossdock

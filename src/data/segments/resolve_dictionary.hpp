@@ -1,0 +1,68 @@
+// Which rows of its values a dictionary column stands for. Internal to the room.
+#pragma once
+
+#include <cstdint>
+#include <type_traits>
+
+#include "data/segments/fill_lanes.hpp"
+#include "table/column.hpp"
+#include "table/type.hpp"
+
+namespace crossdock::filling {
+
+inline constexpr uint32_t kResolvedRows = 512;  // of one call
+
+struct ResolvedRows {
+  uint32_t rows[kResolvedRows];  // of the values; of a NULL 0
+  uint64_t valid[kResolvedRows / 64];
+
+  bool operator()(uint32_t i) const { return (valid[i / 64] >> (i % 64)) & 1; }
+};
+
+template <class Index, class Rows>
+void resolve_as(const ColumnView& column, const Rows& rows, uint32_t count, ResolvedRows& out) {
+  const auto* indices = column.data<Index>();
+  for (uint32_t begin = 0; begin < count; begin += 64) {
+    const uint32_t part = std::min<uint32_t>(64, count - begin);
+    uint64_t valid = 0;
+    for (uint32_t i = 0; i < part; ++i) {
+      const uint32_t row = rows[begin + i];
+      const auto value =
+          static_cast<uint64_t>(static_cast<std::make_unsigned_t<Index>>(indices[row]));
+      const bool is_value =
+          column.is_valid(row) && column.dictionary->is_valid(static_cast<int64_t>(value));
+      out.rows[begin + i] = is_value ? static_cast<uint32_t>(value) : 0;
+      valid |= uint64_t{is_value} << i;
+    }
+    out.valid[begin / 64] = valid;
+  }
+}
+
+// count <= kResolvedRows. A dictionary of no values has only NULLs.
+template <class Rows>
+void resolve(const DataType& type,
+             const ColumnView& column,
+             const Rows& rows,
+             uint32_t count,
+             ResolvedRows& out) {
+  switch (dictionary_index(type)) {
+    case TypeId::kInt8:
+      return resolve_as<int8_t>(column, rows, count, out);
+    case TypeId::kInt16:
+      return resolve_as<int16_t>(column, rows, count, out);
+    case TypeId::kInt32:
+      return resolve_as<int32_t>(column, rows, count, out);
+    case TypeId::kInt64:
+      return resolve_as<int64_t>(column, rows, count, out);
+    case TypeId::kUInt8:
+      return resolve_as<uint8_t>(column, rows, count, out);
+    case TypeId::kUInt16:
+      return resolve_as<uint16_t>(column, rows, count, out);
+    case TypeId::kUInt32:
+      return resolve_as<uint32_t>(column, rows, count, out);
+    default:
+      return resolve_as<uint64_t>(column, rows, count, out);
+  }
+}
+
+}  // namespace crossdock::filling

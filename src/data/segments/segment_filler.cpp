@@ -1,0 +1,309 @@
+// What fits a layout, and the walk over its lanes.
+#include <algorithm>
+
+#include "base/check.hpp"
+#include "data/segments/fill_lanes.hpp"
+#include "data/segments/fill_texts.hpp"
+#include "data/segments/resolve_dictionary.hpp"
+#include "data/segments/segment_rows.hpp"
+
+namespace crossdock {
+namespace {
+
+using namespace filling;
+
+const DataType& value_type(const DataType& type) {
+  return type.id == TypeId::kDictionary ? *type.dictionary : type;
+}
+
+// Whether values of one type can lie in the lane that was made for another.
+bool is_same_lane(const DataType& sent, const DataType& wanted) {
+  const DataType& one = value_type(sent);
+  const DataType& other = value_type(wanted);
+  if (is_string(one.id)) return is_string(other.id);
+  if (is_binary(one.id)) return is_binary(other.id);
+  return one == other;
+}
+
+Status check_schema(const Schema& sent, const Schema& wanted) {
+  if (sent.fields.size() != wanted.fields.size()) {
+    return make_error(ErrorCode::kUnknownColumn,
+                      "the batch has {} columns, and the channel takes {}; send what it was made "
+                      "for",
+                      sent.fields.size(),
+                      wanted.fields.size());
+  }
+  for (size_t i = 0; i < sent.fields.size(); ++i) {
+    const Field& field = sent.fields[i];
+    if (field.name != wanted.fields[i].name) {
+      return make_error(ErrorCode::kUnknownColumn,
+                        "column {} of the batch is \"{}\", and the channel takes \"{}\" there; "
+                        "select the columns in its order",
+                        i,
+                        field.name,
+                        wanted.fields[i].name);
+    }
+    if (!is_same_lane(field.type, wanted.fields[i].type)) {
+      return make_error(ErrorCode::kUnsupportedType,
+                        "column \"{}\" is of type {}, and the channel takes {}; cast it",
+                        field.name,
+                        type_name(field.type),
+                        type_name(wanted.fields[i].type));
+    }
+  }
+  return {};
+}
+
+Status check_counts(const RowLayout& layout,
+                    const Batch& batch,
+                    std::span<const uint16_t> destinations) {
+  if (batch.rows > int64_t{UINT32_MAX}) {
+    return make_error(ErrorCode::kTooManyRows,
+                      "a batch of {} rows is sent, and one has at most {}; cut it",
+                      batch.rows,
+                      UINT32_MAX);
+  }
+  const auto wanted = layout.destination_lane() < 0 ? 0 : static_cast<size_t>(batch.rows);
+  if (destinations.size() != wanted) {
+    return make_error(ErrorCode::kInvalidArgument,
+                      "{} destinations come with {} rows, and this layout takes {}",
+                      destinations.size(),
+                      batch.rows,
+                      wanted);
+  }
+  return {};
+}
+
+// Calls `call(begin, count, resolved)` for a dictionary column, block by block.
+template <class Rows, class Call>
+void in_resolved_blocks(const DataType& type,
+                        const ColumnView& column,
+                        const Rows& rows,
+                        uint32_t count,
+                        const Call& call) {
+  ResolvedRows resolved;
+  for (uint32_t begin = 0; begin < count; begin += kResolvedRows) {
+    const uint32_t part = std::min(kResolvedRows, count - begin);
+    resolve(type, column, rows.from(begin), part, resolved);
+    call(begin, part, resolved);
+  }
+}
+
+Status check_no_nulls(const Field& field, const ColumnView& column) {
+  int64_t null_row = -1;
+  const auto rows = static_cast<uint32_t>(column.length);
+  if (field.type.id == TypeId::kDictionary) {
+    in_resolved_blocks(
+        field.type, column, RowRun{0}, rows, [&](uint32_t begin, uint32_t count, const auto& some) {
+          for (uint32_t i = 0; i < count; ++i) {
+            if (!some(i) && null_row < 0) null_row = begin + i;
+          }
+        });
+  } else if (column.validity != nullptr) {
+    for (int64_t row = 0; row < column.length && null_row < 0; ++row) {
+      if (!column.is_valid(row)) null_row = row;
+    }
+  }
+  if (null_row < 0) return {};
+  return make_error(ErrorCode::kMalformedArrow,
+                    "row {} of column \"{}\" is NULL, and the channel's schema says that none is; "
+                    "make the column nullable there",
+                    null_row,
+                    field.name);
+}
+
+// Adds what the texts of a column take in the heap, each cut to `limit`.
+void add_heap_bytes(const Field& field,
+                    const ColumnView& column,
+                    uint64_t limit,
+                    std::vector<uint32_t>& heap_bytes) {
+  const auto rows = static_cast<uint32_t>(heap_bytes.size());
+  // No sum overflows: limits are far below 2^32.
+  const auto add = [limit, &heap_bytes](uint32_t row, uint64_t bytes) {
+    const uint64_t more = bytes <= kInlineBytes ? 0 : std::min(bytes, limit);
+    heap_bytes[row] = static_cast<uint32_t>(std::min(heap_bytes[row] + more, limit));
+  };
+  if (field.type.id == TypeId::kDictionary) {
+    const auto add_block = [&](uint32_t begin, uint32_t count, const ResolvedRows& some) {
+      with_texts(layout(*field.type.dictionary), *column.dictionary, [&](const auto& texts) {
+        for (uint32_t i = 0; i < count; ++i) {
+          if (some(i)) add(begin + i, texts.size(some.rows[i]));
+        }
+      });
+    };
+    in_resolved_blocks(field.type, column, RowRun{0}, rows, add_block);
+    return;
+  }
+  with_texts(layout(field.type), column, [&](const auto& texts) {
+    if (column.validity == nullptr) {
+      for (uint32_t row = 0; row < rows; ++row) add(row, texts.size(row));
+      return;
+    }
+    for (uint32_t row = 0; row < rows; ++row) {
+      if (column.is_valid(row)) add(row, texts.size(row));
+    }
+  });
+}
+
+Result<std::vector<uint32_t>> measure_texts(const RowLayout& layout, const Batch& batch) {
+  std::vector<uint32_t> heap_bytes(static_cast<size_t>(batch.rows), 0);
+  // One more than may be is enough to see that a row is too long.
+  const auto limit = static_cast<uint64_t>(layout.text_bytes_max()) + 1;
+  for (size_t i = 0; i < batch.columns.size(); ++i) {
+    if (!layout.is_text(static_cast<int>(i))) continue;
+    add_heap_bytes(batch.schema->fields[i], batch.columns[i], limit, heap_bytes);
+  }
+  const auto longest = std::max_element(heap_bytes.begin(), heap_bytes.end());
+  if (longest == heap_bytes.end() || *longest < limit) return heap_bytes;
+  return make_error(ErrorCode::kInvalidArgument,
+                    "the texts of row {} have {} bytes or more, and a segment of this channel has "
+                    "room for {}; make its segments larger (segment_bytes)",
+                    longest - heap_bytes.begin(),
+                    *longest,
+                    limit - 1);
+}
+
+// Where rows of a ticket go in one lane, and their texts in the heap.
+struct Target {
+  const SegmentLayout& layout;
+  std::byte* segment;
+  uint32_t lane;
+  uint32_t first;
+  uint32_t& heap_at;  // moves on behind each text
+
+  Target behind(uint32_t rows) const { return {layout, segment, lane, first + rows, heap_at}; }
+  uint64_t* validity() const { return layout.validity(segment, lane); }
+  uint64_t* bits() const { return layout.lane<uint64_t>(segment, lane); }
+  std::byte* values() const {
+    return layout.lane<std::byte>(segment, lane) + size_t{first} * layout.width_bytes[lane];
+  }
+};
+
+// The values of a plain column, NULL or not.
+template <class Rows, class IsValue>
+void fill_values(const PlainColumn& from,
+                 const Rows& rows,
+                 uint32_t count,
+                 const IsValue& is_value,
+                 const Target& to) {
+  const ColumnView& column = from.view;
+  if (from.layout == Layout::kBits) {
+    const BitSource bits{column.values, static_cast<uint64_t>(column.offset)};
+    put_bits_of(to.bits(), to.first, count, bits, rows);
+  } else if (from.layout == Layout::kFixed) {
+    const uint32_t width = to.layout.width_bytes[to.lane];
+    copy_fixed(width, column.values + column.offset * width, rows, count, to.values());
+  } else {
+    TextLane lane{
+        reinterpret_cast<ViewWords*>(to.values()), to.segment + to.layout.heap_offset, to.heap_at};
+    with_texts(from.layout, column, [&](const auto& texts) {
+      copy_texts(texts, rows, count, is_value, lane);
+    });
+    to.heap_at = lane.heap_at;
+  }
+}
+
+template <class Rows>
+void fill_plain(const PlainColumn& from, const Rows& rows, uint32_t count, const Target& to) {
+  const ColumnView& column = from.view;
+  if (column.validity == nullptr) {
+    fill_values(
+        from, rows, count, [](uint32_t) { return true; }, to);
+    if (to.validity() != nullptr) put_ones(to.validity(), to.first, count);
+    return;
+  }
+  const BitSource valid{column.validity, static_cast<uint64_t>(column.offset)};
+  fill_values(
+      from, rows, count, [&](uint32_t i) { return valid(rows[i]); }, to);
+  if (to.validity() != nullptr) put_bits_of(to.validity(), to.first, count, valid, rows);
+}
+
+// A block of a dictionary column's rows.
+void fill_resolved(const PlainColumn& values,
+                   const ResolvedRows& resolved,
+                   uint32_t count,
+                   const Target& to) {
+  if (values.view.length == 0) {  // all are NULL, and no value can be read in their place
+    const size_t bytes = size_t{count} * to.layout.width_bytes[to.lane];
+    if (bytes != 0) std::memset(to.values(), 0, bytes);
+    return;
+  }
+  fill_values(values, RowList{resolved.rows}, count, resolved, to);
+  if (to.validity() == nullptr) return;
+  put_bits(to.validity(), to.first, count, [&](uint32_t begin, uint32_t part) {
+    const uint64_t low = resolved.valid[begin / 64] >> (begin % 64);
+    const uint32_t left = 64 - begin % 64;
+    return part <= left ? low : low | resolved.valid[begin / 64 + 1] << left;
+  });
+}
+
+template <class Rows>
+void fill_column(const FilledColumn& from, const Rows& rows, uint32_t count, const Target& to) {
+  if (from.dictionary == nullptr) return fill_plain(from.plain, rows, count, to);
+  in_resolved_blocks(*from.dictionary,
+                     from.plain.view,
+                     rows,
+                     count,
+                     [&](uint32_t begin, uint32_t part, const ResolvedRows& resolved) {
+                       const PlainColumn values{*from.plain.view.dictionary, from.plain.layout};
+                       fill_resolved(values, resolved, part, to.behind(begin));
+                     });
+}
+
+}  // namespace
+
+SegmentFiller::SegmentFiller(std::shared_ptr<const RowLayout> layout)
+    : layout_(std::move(layout)) {}
+
+Status SegmentFiller::set_batch(const Batch& batch, std::span<const uint16_t> destinations) {
+  CD_TRY(check_counts(*layout_, batch, destinations));
+  if (batch.schema != checked_) CD_TRY(check_schema(*batch.schema, *layout_->schema()));
+  for (size_t i = 0; i < batch.columns.size(); ++i) {
+    if (layout_->is_nullable(static_cast<int>(i))) continue;
+    CD_TRY(check_no_nulls(batch.schema->fields[i], batch.columns[i]));
+  }
+  if (layout_->has_texts()) {
+    CD_ASSIGN(heap_bytes_, measure_texts(*layout_, batch));
+  }
+  checked_ = batch.schema;
+  columns_.clear();
+  for (size_t i = 0; i < batch.columns.size(); ++i) {
+    const DataType& type = checked_->fields[i].type;
+    const bool is_dictionary = type.id == TypeId::kDictionary;
+    columns_.push_back(
+        {{batch.columns[i], crossdock::layout(value_type(type))}, is_dictionary ? &type : nullptr});
+  }
+  destinations_ = destinations;
+  return {};
+}
+
+template <class Rows>
+void SegmentFiller::fill_rows(std::byte* segment, const Ticket& ticket, const Rows& rows) const {
+  const SegmentLayout& lanes = layout_->segments();
+  uint32_t heap_at = ticket.heap_first;
+  uint32_t lane = 0;
+  for (const FilledColumn& column : columns_) {
+    fill_column(column, rows, ticket.rows, {lanes, segment, lane++, ticket.first, heap_at});
+  }
+  if (layout_->destination_lane() >= 0) {
+    const auto* from = reinterpret_cast<const uint8_t*>(destinations_.data());
+    const Target to{lanes, segment, lane, ticket.first, heap_at};
+    copy_values<uint16_t>(from, rows, ticket.rows, to.values());
+  }
+  // What rounding up adds to the ticket's heap is nobody's, and may not show what lay there before.
+  const uint32_t beyond = (kHeapUnitBytes - heap_at % kHeapUnitBytes) % kHeapUnitBytes;
+  if (beyond != 0) std::memset(segment + lanes.heap_offset + heap_at, 0, beyond);
+}
+
+void SegmentFiller::fill(std::byte* segment,
+                         const Ticket& ticket,
+                         std::span<const uint32_t> rows) const {
+  CD_CHECK(rows.size() == ticket.rows, "{} rows, {} places", rows.size(), ticket.rows);
+  fill_rows(segment, ticket, RowList{rows.data()});
+}
+
+void SegmentFiller::fill_run(std::byte* segment, const Ticket& ticket, uint32_t first_row) const {
+  fill_rows(segment, ticket, RowRun{first_row});
+}
+
+}  // namespace crossdock
