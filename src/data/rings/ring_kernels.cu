@@ -10,7 +10,7 @@
 #include "data/rings/ring_producer.hpp"
 #include "data/rings/segment_bits.hpp"
 #include "data/rings/segment_layout.hpp"
-#include "data/rings/window_writer.hpp"
+#include "data/rings/sequence_window.hpp"
 
 namespace crossdock {
 namespace {
@@ -165,6 +165,6 @@ template __global__ void append_and_fold<CudaStageRingTraits>(
     const __grid_constant__ AppendAndFold);
 template class RingProducer<CudaRingTraits>;
 template class RingConsumer<CudaRingTraits>;
-template class WindowWriter<CudaRingTraits>;
+template class SequenceWindow<CudaRingTraits>;
 
 }  // namespace crossdock

@@ -1,5 +1,7 @@
-// The only producer of a ring whose segments arrive by number and in any order: a mover that mirrors a flow over
-// several links. Segment n lies in slot n mod slots, so a number says where a segment goes and whether it came before.
+// The only producer of a ring whose segments come by number, in any order and perhaps twice: a mover that mirrors the
+// flow of another process over several links. Segment number n goes into slot n mod slots, so its number says where it
+// goes, whether the place is free, and whether it has come before. Tail and segment words are not used; the consumer is
+// that of every ring, and takes segments in the order of their numbers.
 #pragma once
 
 #include <cstddef>
@@ -11,13 +13,15 @@
 
 namespace crossdock {
 
-// One thread; the consumer is that of every ring.
+// One thread. All it remembers is a count: what has come is read from the ready words, which nobody else writes.
+// Numbers may be anything that a wire delivers.
 template <class Traits>
 class SequenceWindow {
  public:
   CD_HOST_DEVICE explicit SequenceWindow(const Ring& ring) : ring_(ring) {}
 
-  // Where segment n is to be written, or null: it was published before, or its slot is not free yet.
+  // Where segment n goes, the same place until it is published; or null, if it has come before (has), or if its slot is
+  // not free yet: then nobody has given credit for n.
   CD_HOST_DEVICE std::byte* place(uint64_t n) {
     if (has(n)) return nullptr;
     if (n >= head_seen_ + ring_.slots()) {
@@ -27,24 +31,25 @@ class SequenceWindow {
     return ring_.segment(ring_.slot_of(n));
   }
 
-  // Segment n, which place() has answered, is complete, header included.
+  // Segment n is in the place that place() answers for it, header included, and may be read.
   CD_HOST_DEVICE void publish(uint64_t n) {
-    Traits::require(!has(n));
+    Traits::require(place(n) != nullptr);
     HandOver(ring_.ready_word(ring_.slot_of(n)))
         .store(Word::generation_at(n, ring_.shape.slot_bits), typename Orders::Publish{});
+    // Ends: in a full window at the slot of the oldest segment, which shows the lap before.
     while (has(contiguous_)) ++contiguous_;
   }
 
-  // Whether segment n was published; n < the head + 2 * slots.
   CD_HOST_DEVICE bool has(uint64_t n) const {
     if (n < contiguous_) return true;
-    // Slots below contiguous_ may hold any lap; those from there on hold the lap before until they are published.
+    // A slot whose next number is n shows the lap of n or the one before, which one bit tells apart; the consumer, who
+    // takes in order, cannot have given away anything beyond contiguous_.
     return n < contiguous_ + ring_.slots() &&
            HandOver(ring_.ready_word(ring_.slot_of(n))).load(Relaxed{}) ==
                Word::generation_at(n, ring_.shape.slot_bits);
   }
 
-  // Segments 0 ... contiguous() - 1 were published.
+  // All segments below this number have been published.
   CD_HOST_DEVICE uint64_t contiguous() const { return contiguous_; }
 
  private:
@@ -54,7 +59,7 @@ class SequenceWindow {
 
   Ring ring_;
   uint64_t contiguous_ = 0;
-  uint64_t head_seen_ = 0;
+  uint64_t head_seen_ = 0;  // never ahead of the head, so what is free stays free
 };
 
 }  // namespace crossdock

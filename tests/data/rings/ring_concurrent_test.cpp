@@ -10,7 +10,6 @@
 #include "data/rings/text_actors.hpp"
 #include "data/rings/thread_coop.hpp"
 #include "data/rings/thread_driver.hpp"
-#include "data/rings/window_writer.hpp"
 
 namespace crossdock {
 namespace {
@@ -206,35 +205,6 @@ TEST(RingGroupsConcurrent, the_threads_of_a_group_take_heap_as_one) {
     consumer.recycle();
   }
   for (std::thread& thread : threads) thread.join();
-}
-
-TEST(WindowConcurrent, whole_segments_arrive_in_order) {
-  constexpr uint64_t kSegments = 3000;
-  const TestRing ring(1, 4);
-  std::thread writer([&ring] {
-    WindowWriter<NarrowTraits> window(ring.ring());
-    for (uint64_t sent = 0; sent < kSegments;) {
-      std::byte* segment = window.claim();
-      if (segment == nullptr) {
-        std::this_thread::yield();
-        continue;
-      }
-      reinterpret_cast<SegmentHeader*>(segment)->rows = 1;
-      *ring.layout().lane<uint64_t>(segment, 0) = sent++;
-      window.publish();
-    }
-  });
-  RingConsumer<NarrowTraits> consumer(ring.ring());
-  for (uint64_t taken = 0; taken < kSegments;) {
-    std::byte* segment = consumer.front();
-    if (segment == nullptr) {
-      std::this_thread::yield();
-      continue;
-    }
-    ASSERT_EQ(*ring.layout().lane<uint64_t>(segment, 0), taken++);
-    consumer.recycle();
-  }
-  writer.join();
 }
 
 class Waiting : public Actor {

@@ -4,7 +4,6 @@
 
 #include "data/rings/cpu_ring_traits.hpp"
 #include "data/rings/ring_actors.hpp"
-#include "data/rings/window_writer.hpp"
 
 namespace crossdock {
 namespace {
@@ -217,29 +216,6 @@ TEST(RingDeath, a_reservation_that_can_never_fit_is_refused) {
   const TestRing ring(0, 2);
   Producer producer(ring.ring());
   EXPECT_DEATH(producer.reserve(3, 3), "broke the contract");
-}
-
-TEST(WindowWriter, publishes_in_order_and_stops_when_the_window_is_full) {
-  const TestRing ring(1, 2);
-  WindowWriter<CpuRingTraits> writer(ring.ring());
-  Consumer consumer(ring.ring());
-  for (uint64_t lap = 0; lap < 5; ++lap) {
-    std::byte* first = writer.claim();
-    std::byte* second = writer.claim();
-    ASSERT_NE(first, nullptr);
-    ASSERT_NE(second, nullptr);
-    EXPECT_NE(first, second);
-    EXPECT_EQ(writer.claim(), nullptr);
-    EXPECT_EQ(consumer.front(), nullptr);
-    writer.publish();
-    EXPECT_EQ(writer.outstanding(), 1U);
-    EXPECT_EQ(consumer.front(), first);
-    EXPECT_EQ(consumer.front(1), nullptr);
-    writer.publish();
-    EXPECT_EQ(consumer.front(1), second);
-    consumer.recycle(2);
-    EXPECT_EQ(consumer.front(), nullptr);
-  }
 }
 
 }  // namespace
