@@ -101,18 +101,30 @@ int64_t Memory::cached_bytes() {
   return cached_;
 }
 
+Error Memory::over_budget(int64_t bytes, std::string_view who) const {
+  return make_error(ErrorCode::kOutOfMemoryBudget,
+                    "{} needs {}, but only {} of the memory budget of {} is free\n"
+                    "  try   a larger budget (memory=, --memory, CROSSDOCK_MEMORY), fewer "
+                    "columns, or a filter",
+                    who,
+                    bytes_text(bytes),
+                    bytes_text(std::max<int64_t>(0, limit_ - used_bytes())),
+                    bytes_text(limit_));
+}
+
+Result<std::shared_ptr<const void>> Memory::charge(int64_t bytes, std::string_view who) {
+  if (!reserve(bytes)) return over_budget(bytes, who);
+  auto give_back = [bytes](Memory* memory) {
+    memory->used_.fetch_sub(bytes, std::memory_order_relaxed);
+  };
+  // A deleter with a copy of the owner: the budget lives as long as what is taken from it.
+  return std::shared_ptr<const void>(
+      this, [owner = shared_from_this(), give_back](const void*) { give_back(owner.get()); });
+}
+
 Result<Block> Memory::get(int64_t bytes, std::string_view who) {
   const int64_t size = size_class(bytes);
-  if (!reserve(size)) {
-    return make_error(ErrorCode::kOutOfMemoryBudget,
-                      "{} needs {}, but only {} of the memory budget of {} is free\n"
-                      "  try   a larger budget (memory=, --memory, CROSSDOCK_MEMORY), fewer "
-                      "columns, or a filter",
-                      who,
-                      bytes_text(size),
-                      bytes_text(std::max<int64_t>(0, limit_ - used_bytes())),
-                      bytes_text(limit_));
-  }
+  if (!reserve(size)) return over_budget(size, who);
   Block block;
   block.memory_ = shared_from_this();
   block.bytes_ = size;

@@ -53,6 +53,10 @@ class Memory : public std::enable_shared_from_this<Memory> {
   // Error kOutOfMemoryBudget: "<who> needs N, M of L are free". Blocks in the cache are freed first.
   Result<Block> get(int64_t bytes, std::string_view who);
 
+  // Takes bytes of the budget for memory that somebody else maps (shared with other processes, say); given back when
+  // the last copy is dropped. The same error.
+  Result<std::shared_ptr<const void>> charge(int64_t bytes, std::string_view who);
+
   // Bytes of freed blocks that wait for their next use.
   int64_t cached_bytes();
   // Gives all cached blocks back to the system.
@@ -70,6 +74,7 @@ class Memory : public std::enable_shared_from_this<Memory> {
   uint8_t* allocate(int64_t bytes);
   void put(uint8_t* data, int64_t bytes);
   bool reserve(int64_t bytes);
+  Error over_budget(int64_t bytes, std::string_view who) const;
   uint8_t* take_cached(int64_t bytes);
   void trim_locked();
 

@@ -19,12 +19,14 @@ Result<Flow> flow_at(const ChannelPlan& plan, std::span<std::byte> memory, uint6
   return place_flow(plan.ring(), memory.subspan(offset, flow_bytes(plan.ring())));
 }
 
-// Segments stay as they are: whoever opens one writes what is read of it.
+// Rows stay as they are: whoever opens a segment clears its bitmaps, and fills what is read of it. Of its header,
+// producers write what changes.
 void clear_words(const Flow& flow) {
   *flow.words = {};
   *flow.ring.tail = *flow.ring.head = *flow.ring.lock = 0;
   for (uint64_t slot = 0; slot < flow.ring.slots(); ++slot) {
     flow.ring.word(slot) = flow.ring.ready_word(slot) = 0;
+    flow.ring.header(slot) = {};
   }
 }
 
@@ -180,7 +182,7 @@ std::vector<int> ChannelCore::missing_neighbours() const {
   return missing_;
 }
 
-void ChannelCore::close(const Error& cause) {
+void ChannelCore::close(const Error& cause, bool is_news) {
   {
     const std::lock_guard lock(mutex_);
     if (is_over()) return;
@@ -188,7 +190,7 @@ void ChannelCore::close(const Error& cause) {
     is_over_.store(true, std::memory_order_release);
   }
   ring_own_bells();
-  if (on_close_) on_close_(cause);
+  if (is_news && on_close_) on_close_(cause);
 }
 
 // Senders and receivers of this process sleep on its own doorbells only.
@@ -216,6 +218,45 @@ void ChannelCore::end_block(SourceEnd& end, std::span<const uint64_t> rows) {
     if (!out->is_moved) out->outlet_bell.ring();
   }
   if (is_moved) wake_mover();
+}
+
+// Everything was put in, taken and given back.
+bool ChannelCore::has_passed(const Flow& flow) const {
+  const FlowTotal total = total_of(flow);
+  if (!total.is_known) return false;
+  return StdAtomic<uint64_t, Scope::kSystem>(*flow.ring.head).load(Acquire{}) == total.segments;
+}
+
+bool ChannelCore::is_through() const {
+  if (!is_attached()) return false;
+  for (const auto& source : sources_) {
+    for (const auto& out : source->flows) {
+      if (!total_of(out->flow).is_known) return false;
+      if (out->is_moved && !has_passed(out->flow)) return false;
+    }
+  }
+  for (const auto& outlet : outlets_) {
+    for (const auto& in : outlet->flows) {
+      if (!has_passed(in->flow)) return false;
+    }
+  }
+  return true;
+}
+
+bool ChannelCore::is_through_with(int peer) const {
+  if (!is_attached()) return std::find(peers_.begin(), peers_.end(), peer) == peers_.end();
+  for (const auto& source : sources_) {
+    for (const auto& out : source->flows) {
+      if (plan_->outlets()[out->outlet].rank == peer && !has_passed(out->flow)) return false;
+    }
+  }
+  for (const auto& outlet : outlets_) {
+    for (const auto& in : outlet->flows) {
+      if (plan_->spec().source_ranks[static_cast<size_t>(in->source)] != peer) continue;
+      if (!total_of(in->flow).is_known) return false;
+    }
+  }
+  return true;
 }
 
 ChannelCounters ChannelCore::counters() const {

@@ -106,15 +106,27 @@ class ChannelCore : public std::enable_shared_from_this<ChannelCore> {
     if (wake_mover_) wake_mover_();
   }
 
-  // The first cause stays, and is passed to `on_close` once (set before the core is used by others).
-  void close(const Error& cause);
+  // The first cause stays. Whoever has to tell the other processes is told once (set before the core is used by
+  // others), unless the cause came from one of them.
+  void close(const Error& cause, bool is_news = true);
   void set_on_close(std::function<void(const Error&)> told) { on_close_ = std::move(told); }
+  // The channel is dropped here: whoever moves its flows lets go of them.
+  void retire() const {
+    if (on_retire_) on_retire_();
+  }
+  void set_on_retire(std::function<void()> told) { on_retire_ = std::move(told); }
   bool is_over() const { return is_over_.load(std::memory_order_acquire); }
   // The cause, if the channel is over.
   Status check() const;
 
   // A block of a source is through, with rows[i] rows put into flow i: the last one ends the flows.
   void end_block(SourceEnd& end, std::span<const uint64_t> rows);
+
+  // This process is needed no more: its sources have ended, their rows are where they should be, and its destinations
+  // have taken and given back all that is theirs. It may go, and the others will not miss it.
+  bool is_through() const;
+  // What passes between this rank and `peer` has passed, and the peer may go.
+  bool is_through_with(int peer) const;
 
   ChannelCounters counters() const;
 
@@ -123,6 +135,7 @@ class ChannelCore : public std::enable_shared_from_this<ChannelCore> {
   void find_peers();
   Status place_ends(std::span<std::byte> memory);
   void ring_own_bells() const;
+  bool has_passed(const Flow& flow) const;
 
   std::shared_ptr<const ChannelPlan> plan_;
   PartPlan part_;
@@ -133,6 +146,7 @@ class ChannelCore : public std::enable_shared_from_this<ChannelCore> {
   std::vector<std::shared_ptr<const void>> keep_;
   std::function<void()> wake_mover_;
   std::function<void(const Error&)> on_close_;
+  std::function<void()> on_retire_;
   std::atomic<bool> is_attached_{false};
   std::atomic<bool> is_over_{false};
   mutable std::mutex mutex_;  // guards cause_ and missing_

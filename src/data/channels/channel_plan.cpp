@@ -213,6 +213,13 @@ std::vector<uint16_t> ChannelPlan::sources_into(int outlet) const {
   return into;
 }
 
+bool ChannelPlan::has_end(int rank) const {
+  const auto has = [rank](const std::vector<int>& ranks) {
+    return std::find(ranks.begin(), ranks.end(), rank) != ranks.end();
+  };
+  return has(spec_.source_ranks) || has(spec_.destination_ranks);
+}
+
 PartPlan ChannelPlan::part_of(int rank) const {
   PartPlan part;
   part.rank = rank;

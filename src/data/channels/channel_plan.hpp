@@ -63,6 +63,7 @@ class ChannelPlan {
   std::vector<uint16_t> outlets_from(int source) const;
   std::vector<uint16_t> sources_into(int outlet) const;
 
+  bool has_end(int rank) const;  // a source or a destination
   PartPlan part_of(int rank) const;
   // CD-201 if the part would take more than memory_bytes_max, with what to change.
   Status check_memory(const PartPlan& part) const;

@@ -27,6 +27,9 @@ class ChannelSender : public Sender {
   Result<bool> flush_done() override;
   void wait(std::chrono::microseconds at_most) override;
 
+  // Taken, and not yet in the flows, counted once per outlet that they go to.
+  int64_t pending_rows() const { return sorter_ == nullptr ? 0 : sorter_->pending_rows(); }
+
  private:
   ChannelSender(std::shared_ptr<ChannelCore> core, SourceEnd& end) : core_(core), end_(end) {}
   bool is_broadcast() const;

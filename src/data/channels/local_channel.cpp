@@ -7,7 +7,13 @@
 namespace crossdock {
 
 LocalChannel::~LocalChannel() {
-  core_->close(make_error(ErrorCode::kChannelClosed, "channel {} was deleted", id()));
+  const bool is_news = !core_->is_through();
+  core_->close(make_error(ErrorCode::kChannelClosed,
+                          "channel {} was deleted on rank {} before all its rows were taken",
+                          id(),
+                          core_->rank()),
+               is_news);
+  core_->retire();
 }
 
 Result<bool> LocalChannel::is_ready() const {

@@ -1,0 +1,59 @@
+// Errors and values of ranks as text.
+#include "data/channels/agreement.hpp"
+
+#include <charconv>
+
+#include "base/error.hpp"
+
+namespace crossdock {
+namespace {
+
+constexpr char kCan = '+';
+constexpr char kCannot = '-';
+
+}  // namespace
+
+std::string error_text(const Error& error, size_t bytes_max) {
+  std::string text = fmt::format("{} {}", static_cast<int>(error.code), error.message);
+  if (text.size() <= bytes_max) return text;
+  // Not in the middle of a character.
+  size_t end = bytes_max;
+  while (end > 0 && (static_cast<uint8_t>(text[end]) & 0xC0) == 0x80) --end;
+  text.resize(end);
+  return text;
+}
+
+Error error_of_text(const std::string& text) {
+  int number = 0;
+  const auto [rest, failure] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (failure == std::errc() && *rest == ' ') {
+    for (const ErrorInfo& info : error_table()) {
+      if (static_cast<int>(info.code) == number) {
+        return {info.code, std::string(rest + 1, text.data() + text.size())};
+      }
+    }
+  }
+  return make_error(ErrorCode::kMalformedMessage, "another rank told an error as '{}'", text);
+}
+
+Result<std::vector<std::string>> agree(RankGroup& group,
+                                       const Result<std::string>& mine,
+                                       std::chrono::milliseconds at_most) {
+  constexpr size_t kErrorBytesMax = 4000;
+  const std::string passed =
+      mine.ok() ? kCan + mine.value() : kCannot + error_text(mine.error(), kErrorBytesMax);
+  CD_ASSIGN(std::vector<std::string> all, group.gather(passed, at_most));
+  if (!mine.ok()) return mine.error();  // one's own has the most to say
+  for (size_t rank = 0; rank < all.size(); ++rank) {
+    std::string& said = all[rank];
+    if (!said.empty() && said.front() == kCan) {
+      said.erase(0, 1);
+      continue;
+    }
+    const Error theirs = error_of_text(said.empty() ? said : said.substr(1));
+    return Error{theirs.code, fmt::format("rank {}: {}", rank, theirs.message)};
+  }
+  return all;
+}
+
+}  // namespace crossdock

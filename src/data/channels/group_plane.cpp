@@ -1,0 +1,286 @@
+// Meets the other ranks, opens parts of channels with them, and misses those that end.
+#include "data/channels/group_plane.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "data/channels/agreement.hpp"
+#include "data/channels/local_channel.hpp"
+#include "data/channels/part_notes.hpp"
+
+namespace crossdock {
+namespace {
+
+using std::chrono::milliseconds;
+
+// Parts of channels that this process may yet open; the oldest go first.
+constexpr size_t kEarlyPartsMax = 4096;
+
+}  // namespace
+
+GroupPlane::GroupPlane(std::shared_ptr<Memory> memory,
+                       std::shared_ptr<RankGroup> group,
+                       DataPlaneSettings settings)
+    : memory_(std::move(memory)), group_(std::move(group)), settings_(std::move(settings)) {
+  voice_->plane = this;
+}
+
+milliseconds GroupPlane::open_within() const {
+  return milliseconds(static_cast<int64_t>(settings_.open_within_s * 1000));
+}
+
+Result<std::unique_ptr<DataPlane>> GroupPlane::open(std::shared_ptr<Memory> memory,
+                                                    std::shared_ptr<RankGroup> group,
+                                                    DataPlaneSettings settings) {
+  auto plane = std::unique_ptr<GroupPlane>(
+      new GroupPlane(std::move(memory), std::move(group), std::move(settings)));
+  CD_TRY(plane->meet());
+  CD_TRY(plane->start_watching());
+  return std::unique_ptr<DataPlane>(std::move(plane));
+}
+
+// Every rank takes part in every gather, also one that cannot go on.
+Status GroupPlane::meet() {
+  Result<std::string> address = std::string();
+  auto listening = Neighbours::listen(rank());
+  if (listening.ok()) {
+    neighbours_ = std::move(listening.value());
+    address = neighbours_->address();
+  } else {
+    address = listening.error();
+  }
+  CD_ASSIGN(const std::vector<std::string> addresses, agree(*group_, address, open_within()));
+  const auto beside = neighbours_->connect(addresses, open_within());
+  // A host is known by the first of its ranks.
+  Result<std::string> host = std::string();
+  if (beside.ok()) {
+    int first = rank();
+    for (const PeerIndex peer : beside.value()) first = std::min(first, static_cast<int>(peer));
+    host = fmt::format("{}", first);
+  } else {
+    host = beside.error();
+  }
+  CD_ASSIGN(const std::vector<std::string> hosts, agree(*group_, host, open_within()));
+  for (const std::string& of_rank : hosts) host_of_rank_.push_back(std::atoi(of_rank.c_str()));
+  return {};
+}
+
+Status GroupPlane::start_watching() {
+  stop_fd_ = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+  if (stop_fd_ < 0) {
+    return make_error(
+        ErrorCode::kProbeFailed, "the system gives no eventfd: {}", std::strerror(errno));
+  }
+  watcher_ = std::thread([this] { watch(); });
+  return {};
+}
+
+GroupPlane::~GroupPlane() {
+  for (const auto& core : channels_.open_ones()) {
+    if (core->is_through()) continue;
+    core->close(make_error(ErrorCode::kChannelClosed,
+                           "rank {} closed its data plane before channel {} was through",
+                           rank(),
+                           core->plan().spec().id));
+  }
+  {
+    const std::lock_guard lock(voice_->mutex);
+    voice_->plane = nullptr;
+  }
+  if (watcher_.joinable()) {
+    {
+      const std::lock_guard lock(mutex_);
+      is_stopping_ = true;
+    }
+    ::eventfd_write(stop_fd_, 1);
+    watcher_.join();
+  }
+  if (stop_fd_ >= 0) ::close(stop_fd_);
+}
+
+void GroupPlane::watch() {
+  pollfd ready[] = {{neighbours_->wait_fd(), POLLIN, 0}, {stop_fd_, POLLIN, 0}};
+  while (true) {
+    neighbours_->progress(*this);
+    {
+      const std::lock_guard lock(mutex_);
+      if (is_stopping_) return;
+    }
+    ::poll(ready, 2, -1);
+  }
+}
+
+Result<GroupPlane::OwnPart> GroupPlane::make_part(const ChannelSpec& spec) {
+  CD_ASSIGN(auto plan, ChannelPlan::make(spec, host_of_rank_));
+  const PartPlan part = plan->part_of(rank());
+  CD_TRY(plan->check_memory(part));
+  const auto bytes = static_cast<int64_t>(std::max(part.bytes, kRingLineBytes));
+  CD_ASSIGN(auto charge, memory_->charge(bytes, fmt::format("channel {}", spec.id)));
+  CD_ASSIGN(auto created, SharedRegion::create(bytes));
+  const std::shared_ptr<SharedRegion> region = std::move(created);
+  using Owners = std::pair<std::shared_ptr<const void>, std::shared_ptr<SharedRegion>>;
+  const PartMemory memory{.bytes = region->bytes(),
+                          .keep = std::make_shared<Owners>(std::move(charge), region),
+                          .is_fresh = true};
+  CD_ASSIGN(auto core, ChannelCore::make(plan, rank(), memory));
+  core->set_on_close([voice = voice_, plan](const Error& cause) {
+    const std::lock_guard lock(voice->mutex);
+    if (voice->plane != nullptr) voice->plane->tell_over(*plan, cause);
+  });
+  return OwnPart{std::move(core), region};
+}
+
+// From here on the others can reach the part.
+Status GroupPlane::publish_part(const OwnPart& part) {
+  const uint64_t id = part.core->plan().spec().id;
+  std::vector<EarlyPart> early;
+  std::map<int, Error> gone;
+  {
+    const std::lock_guard lock(
+        mutex_);  // what comes goes to the core from now on, and what came is found here
+    CD_TRY(channels_.add(part.core));
+    std::erase_if(early_, [&early, id](EarlyPart& one) {
+      if (one.channel != id) return false;
+      early.push_back(std::move(one));
+      return true;
+    });
+    gone = gone_;
+  }
+  for (EarlyPart& one : early) {
+    if (one.region == nullptr) {
+      part.core->close(one.cause, false);
+    } else {
+      attach(part.core, one.peer, std::move(one.region));
+    }
+  }
+  for (const int peer : part.core->peers()) {
+    if (gone.contains(peer)) {
+      part.core->close(gone.at(peer));
+      return gone.at(peer);
+    }
+    if (host_of_rank_[static_cast<size_t>(peer)] != host_of_rank_[static_cast<size_t>(rank())]) {
+      continue;
+    }
+    const Status said = neighbours_->say(static_cast<PeerIndex>(peer),
+                                         note_text({PartNote::Kind::kPart, id, {}}),
+                                         part.region.get());
+    if (said.ok()) continue;
+    part.core->close(said.error());
+    return said.error();
+  }
+  return {};
+}
+
+Result<std::shared_ptr<Channel>> GroupPlane::open_part(const ChannelSpec& spec) {
+  CD_ASSIGN(const OwnPart part, make_part(spec));
+  CD_TRY(publish_part(part));
+  return std::shared_ptr<Channel>(std::make_shared<LocalChannel>(part.core));
+}
+
+Result<std::shared_ptr<Channel>> GroupPlane::create_channel(const ChannelSpec& spec) {
+  const Result<OwnPart> part = make_part(spec);
+  Result<std::string> digest = std::string();
+  if (part.ok()) {
+    digest = fmt::format("{}", part.value().core->plan().digest());
+  } else {
+    digest = part.error();
+  }
+  CD_ASSIGN(const std::vector<std::string> digests, agree(*group_, digest, open_within()));
+  for (size_t other = 0; other < digests.size(); ++other) {
+    if (digests[other] == digest.value()) continue;
+    return make_error(ErrorCode::kInvalidArgument,
+                      "channel {} is another one on rank {} than on rank {}; all ranks have to "
+                      "create the same channels in the same order",
+                      spec.id,
+                      other,
+                      rank());
+  }
+  Status opened = publish_part(part.value());
+  auto channel = std::make_shared<LocalChannel>(part.value().core);
+  if (opened.ok()) opened = wait_until_attached(*part.value().core);
+  Result<std::string> ready = std::string("ready");
+  if (!opened.ok()) ready = opened.error();
+  CD_TRY(agree(*group_, ready, open_within()));
+  return std::shared_ptr<Channel>(std::move(channel));
+}
+
+Status GroupPlane::wait_until_attached(const ChannelCore& core) {
+  std::unique_lock lock(mutex_);
+  const auto is_decided = [&core] { return core.is_attached() || core.is_over(); };
+  if (!attached_.wait_for(lock, open_within(), is_decided)) {
+    return make_error(ErrorCode::kAgentLost,
+                      "channel {}: ranks {} have not passed their parts within {} s",
+                      core.plan().spec().id,
+                      fmt::join(core.missing_neighbours(), ", "),
+                      settings_.open_within_s);
+  }
+  lock.unlock();
+  return core.check();
+}
+
+void GroupPlane::attach(const std::shared_ptr<ChannelCore>& core,
+                        int peer,
+                        std::shared_ptr<SharedRegion> region) {
+  const std::span<std::byte> bytes = region->bytes();
+  const Status attached =
+      core->attach(peer, {.bytes = bytes, .keep = std::move(region), .is_fresh = true});
+  if (!attached.ok()) core->close(attached.error());
+  const std::lock_guard lock(mutex_);
+  attached_.notify_all();
+}
+
+void GroupPlane::received(PeerIndex peer,
+                          const std::string& text,
+                          std::unique_ptr<SharedRegion> region) {
+  const auto note = parse_note(text);
+  if (!note || (note->kind == PartNote::Kind::kPart) != (region != nullptr)) return;
+  std::shared_ptr<ChannelCore> core;
+  {
+    const std::lock_guard lock(mutex_);
+    core = channels_.find(note->channel);
+    if (core == nullptr) {
+      early_.push_back({note->channel, static_cast<int>(peer), std::move(region), note->cause});
+      if (early_.size() > kEarlyPartsMax) early_.pop_front();
+      return;
+    }
+  }
+  if (region != nullptr) {
+    attach(core, static_cast<int>(peer), std::move(region));
+    return;
+  }
+  core->close(note->cause, false);
+  const std::lock_guard lock(mutex_);
+  attached_.notify_all();
+}
+
+void GroupPlane::gone(PeerIndex peer, const Error& cause) {
+  const int rank_gone = static_cast<int>(peer);
+  {
+    const std::lock_guard lock(mutex_);
+    gone_.emplace(rank_gone, cause);
+    std::erase_if(early_, [rank_gone](const EarlyPart& one) { return one.peer == rank_gone; });
+  }
+  for (const auto& core : channels_.open_ones()) {
+    if (core->is_through_with(rank_gone)) continue;
+    core->close(cause);
+  }
+  const std::lock_guard lock(mutex_);
+  attached_.notify_all();
+}
+
+void GroupPlane::tell_over(const ChannelPlan& plan, const Error& cause) {
+  const std::string note = note_text({PartNote::Kind::kOver, plan.spec().id, cause});
+  for (int peer = 0; peer < ranks(); ++peer) {
+    const bool is_neighbour = peer != rank() && host_of_rank_[static_cast<size_t>(peer)] ==
+                                                    host_of_rank_[static_cast<size_t>(rank())];
+    if (!is_neighbour || !plan.has_end(peer)) continue;
+    // One that is gone needs no telling.
+    (void)neighbours_->say(static_cast<PeerIndex>(peer), note, nullptr);
+  }
+}
+
+}  // namespace crossdock

@@ -1,0 +1,91 @@
+// The data plane of a process among others: parts of channels in memory that the processes of a host share.
+//
+// One thread listens to the neighbours and sleeps while they say nothing. What neighbours write into shared memory is
+// trusted as if it came from this process: they are of the same user, and the kernel has checked that.
+#pragma once
+
+#include <condition_variable>
+#include <deque>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "data/channels/channel_core.hpp"
+#include "data/channels/data_plane.hpp"
+#include "data/channels/single_plane.hpp"
+#include "data/transports/neighbours.hpp"
+
+namespace crossdock {
+
+class GroupPlane : public DataPlane, private NeighbourEvents {
+ public:
+  static Result<std::unique_ptr<DataPlane>> open(std::shared_ptr<Memory> memory,
+                                                 std::shared_ptr<RankGroup> group,
+                                                 DataPlaneSettings settings);
+  // Channels that are not through are over then, for all ranks.
+  ~GroupPlane() override;
+
+  int rank() const override { return group_->rank(); }
+  int ranks() const override { return group_->size(); }
+  Result<std::shared_ptr<Channel>> create_channel(const ChannelSpec& spec) override;
+  Result<std::shared_ptr<Channel>> open_part(const ChannelSpec& spec) override;
+
+ private:
+  // A part that came before this process had opened the channel, or why the channel is over already.
+  struct EarlyPart {
+    uint64_t channel = 0;
+    int peer = 0;
+    std::shared_ptr<SharedRegion> region;  // null: the channel is over
+    Error cause;
+  };
+  // Channels outlive the plane and tell others through this while it lives.
+  struct Voice {
+    std::mutex mutex;
+    GroupPlane* plane = nullptr;
+  };
+
+  GroupPlane(std::shared_ptr<Memory> memory,
+             std::shared_ptr<RankGroup> group,
+             DataPlaneSettings settings);
+  Status meet();
+  Status start_watching();
+  void watch();
+  std::chrono::milliseconds open_within() const;
+
+  struct OwnPart {
+    std::shared_ptr<ChannelCore> core;
+    std::shared_ptr<SharedRegion> region;
+  };
+  Result<OwnPart> make_part(const ChannelSpec& spec);
+  Status publish_part(const OwnPart& part);
+  Status wait_until_attached(const ChannelCore& core);
+  void attach(const std::shared_ptr<ChannelCore>& core,
+              int peer,
+              std::shared_ptr<SharedRegion> region);
+  void tell_over(const ChannelPlan& plan, const Error& cause);
+
+  void received(PeerIndex peer,
+                const std::string& note,
+                std::unique_ptr<SharedRegion> region) override;
+  void gone(PeerIndex peer, const Error& cause) override;
+
+  const std::shared_ptr<Memory> memory_;
+  const std::shared_ptr<RankGroup> group_;
+  const DataPlaneSettings settings_;
+  std::vector<int> host_of_rank_;
+  std::unique_ptr<Neighbours> neighbours_;
+  const std::shared_ptr<Voice> voice_ = std::make_shared<Voice>();
+  ChannelRegister channels_;
+
+  std::mutex mutex_;  // guards the next ones; not held while a core is called
+  std::condition_variable attached_;
+  std::deque<EarlyPart> early_;
+  std::map<int, Error> gone_;
+  bool is_stopping_ = false;
+  int stop_fd_ = -1;
+  std::thread watcher_;
+};
+
+}  // namespace crossdock
