@@ -7,8 +7,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "data/rings/crc32c.hpp"
-
 namespace crossdock {
 namespace {
 
@@ -58,24 +56,6 @@ std::string fault_of(const SegmentHeader& header) {
   if (read.ok()) return "";
   EXPECT_EQ(read.error().code, ErrorCode::kMalformedMessage);
   return read.error().message;
-}
-
-TEST(Crc32c, gives_the_values_of_the_standard) {
-  const auto of = [](std::string_view text) {
-    return crc32c(std::as_bytes(std::span(text.data(), text.size())));
-  };
-  EXPECT_EQ(of("123456789"), 0xE3069283U);
-  EXPECT_EQ(of(std::string(32, '\0')), 0x8A9136AAU);  // RFC 3720, B.4
-  EXPECT_EQ(of(std::string(32, '\xFF')), 0x62A8AB43U);
-  EXPECT_EQ(of(""), 0U);
-}
-
-TEST(Crc32c, goes_on_from_what_came_before) {
-  const std::string text = "the quick brown fox jumps over the lazy dog";
-  const auto bytes = std::as_bytes(std::span(text.data(), text.size()));
-  for (size_t cut = 0; cut <= text.size(); ++cut) {
-    EXPECT_EQ(crc32c(bytes.subspan(cut), crc32c(bytes.first(cut))), crc32c(bytes));
-  }
 }
 
 TEST(WireSegment, a_whole_one_is_read) {
