@@ -87,12 +87,15 @@ if(TARGET crossdock_topology_test)
 endif()
 
 # Processes that the tests of links start, as two ranks.
-if(TARGET crossdock_ucx AND NOT CROSSDOCK_SANITIZE STREQUAL "thread")
+if(TARGET crossdock_ucx)
   add_executable(crossdock_link_driver "${PROJECT_SOURCE_DIR}/tests/links/link_driver.cpp")
   crossdock_warnings(crossdock_link_driver PRIVATE)
   target_link_libraries(crossdock_link_driver PRIVATE crossdock_data_transports)
   add_dependencies(crossdock_link_driver crossdock_ucx)
   add_dependencies(crossdock_tests crossdock_link_driver)
+  add_dependencies(crossdock_data_transports_ucx_test crossdock_ucx crossdock_link_driver)
+  target_compile_definitions(crossdock_data_transports_ucx_test PRIVATE
+    CROSSDOCK_LINK_DRIVER="$<TARGET_FILE:crossdock_link_driver>" CROSSDOCK_HOSTS="${PROJECT_SOURCE_DIR}/tools/hosts.py")
 endif()
 
 # Loaded by ranks under mpirun, from beside the test.

@@ -33,6 +33,7 @@ struct Options {
   uint64_t frames = 0, bytes = 0, slots = 64, notes = 0, note_bytes = 64;
   bool both = false, check = true, until_lost = false, spin = false;
   double idle_s = 0;
+  double abandon_s = 0;  // gives a link up from which nothing has come for that long; 0: never
   uint64_t stop_reading_after = 0;  // frames; 0: never
   int64_t under_way = int64_t{8} << 20;
 };
@@ -91,6 +92,7 @@ class Driver : public LinkEvents {
     is_up_.assign(links_.size(), true);
     placed_by_link_.resize(links_.size());
     next_note_.resize(links_.size());
+    heard_s_.assign(links_.size(), now_s());
     for (Link* link : links_) {
       std::printf("link %s %s %s\n",
                   link->name().c_str(),
@@ -105,6 +107,7 @@ class Driver : public LinkEvents {
     const double from_s = now_s(), cpu_from_s = cpu_s();
     bool is_started = false;
     while (!is_through()) {
+      if (options_.abandon_s > 0) watch_links();
       const bool sent = send_some();
       if (transport_->progress(*this) == Step::kProgress || sent) {
         is_started = true;
@@ -122,6 +125,9 @@ class Driver : public LinkEvents {
     for (size_t i = 0; i < links_.size(); ++i)
       std::printf(
           "placed_by_link_%zu %llu\n", i, static_cast<unsigned long long>(placed_by_link_[i]));
+    std::printf("sleeps %llu not_armed %llu\n",
+                static_cast<unsigned long long>(sleeps_),
+                static_cast<unsigned long long>(not_armed_));
     std::printf("refused %llu\nnotes_received %llu\n",
                 static_cast<unsigned long long>(refused_),
                 static_cast<unsigned long long>(notes_received_));
@@ -161,6 +167,7 @@ class Driver : public LinkEvents {
   }
 
   void noted(LinkIndex link, std::span<const std::byte> bytes) override {
+    heard_s_[link] = now_s();
     DriverNote note;
     if (bytes.size() < sizeof note) give_up("noted: bytes");
     std::memcpy(&note, bytes.data(), sizeof note);
@@ -217,7 +224,11 @@ class Driver : public LinkEvents {
   }
 
   void sleep() {
-    if (!transport_->arm()) return;
+    if (!transport_->arm()) {
+      ++not_armed_;
+      return;
+    }
+    ++sleeps_;
     pollfd waited = {transport_->wait_fd(), POLLIN, 0};
     poll(&waited, 1, 200);
   }
@@ -243,6 +254,21 @@ class Driver : public LinkEvents {
     while (sent_ < to_send_ && sent_ < credit_ + options_.slots && put_one()) any = true;
     if (!told_through_ && own_work_is_done() && tell({1, 0}, 0)) told_through_ = any = true;
     return any;
+  }
+
+  // As the mover does: says every now and then that it is there, and gives up whoever does not.
+  void watch_links() {
+    const double at_s = now_s();
+    if (at_s < next_beat_s_) return;
+    next_beat_s_ = at_s + 0.1;
+    DriverNote beat = {3, 0};
+    for (size_t i = 0; i < links_.size(); ++i) {
+      if (is_up_[i]) links_[i]->tell(std::as_bytes(std::span(&beat, 1)));
+      if (!is_up_[i] || at_s < heard_s_[i] + options_.abandon_s) continue;
+      std::printf("abandon %zu %.4f\n", i, at_s);
+      heard_s_[i] = at_s + 3600;
+      links_[i]->abandon();
+    }
   }
 
   bool put_one() {
@@ -286,13 +312,15 @@ class Driver : public LinkEvents {
   uint64_t to_send_ = 0, to_receive_ = 0;
   std::unique_ptr<Transport> transport_;
   std::vector<std::string> addresses_;
+  std::vector<double> heard_s_;
+  double next_beat_s_ = 0;
   std::vector<Link*> links_;
   std::vector<bool> is_up_, arrived_;
   std::vector<std::vector<uint64_t>> places_, outgoing_;
   std::vector<uint64_t> placed_by_link_, next_note_;
   uint64_t sent_ = 0, told_sent_ = 0, filled_ = 0, credit_ = 0, emptied_ = 0, told_emptied_ = 0,
            told_notes_ = 0;
-  uint64_t notes_received_ = 0, numbered_notes_ = 0, refused_ = 0;
+  uint64_t notes_received_ = 0, sleeps_ = 0, not_armed_ = 0, numbered_notes_ = 0, refused_ = 0;
   size_t next_link_ = 0, next_teller_ = 0;
   bool told_through_ = false, peer_is_through_ = false;
 };
@@ -331,6 +359,7 @@ Options parse(int count, char** words) {
   options.until_lost = number("until_lost", 0) != 0;
   options.spin = number("spin", 0) != 0;
   options.idle_s = static_cast<double>(number("idle_s", 0));
+  options.abandon_s = static_cast<double>(number("abandon_s", 0));
   options.stop_reading_after = number("stop_reading_after", 0);
   options.under_way =
       static_cast<int64_t>(number("under_way", static_cast<uint64_t>(options.under_way)));

@@ -20,7 +20,7 @@ UcxLink::UcxLink(UcxWorker& worker, LinkNews& news, UcxLinkSpec spec)
 
 std::string UcxLink::name() const { return fmt::format("{} to rank {}", device(), spec_.peer); }
 
-Status UcxLink::connect(const std::string& peer_worker) {
+void UcxLink::connect(const std::string& peer_worker) {
   ucp_ep_params_t params = {};
   params.field_mask = UCP_EP_PARAM_FIELD_REMOTE_ADDRESS | UCP_EP_PARAM_FIELD_ERR_HANDLING_MODE |
                       UCP_EP_PARAM_FIELD_ERR_HANDLER;
@@ -31,15 +31,10 @@ Status UcxLink::connect(const std::string& peer_worker) {
   const ucs_status_t status = ucp_ep_create(worker_.handle(), &params, &endpoint_);
   if (status != UCS_OK) {
     endpoint_ = nullptr;
-    return make_error(
-        ErrorCode::kAgentLost,
-        "{} cannot be connected: UCX says \"{}\". Look whether the hosts reach each other on these "
-        "networks, and whether both have UCX of the same release",
-        name(),
-        ucs_status_string(status));
+    fail(status);
+    return;
   }
   send_note(kUcxHello, {});
-  return {};
 }
 
 bool UcxLink::put(const SegmentHeader& header, std::span<const std::byte> payload, uint64_t token) {
@@ -138,6 +133,11 @@ ucs_status_t UcxLink::fetch_frame(const SegmentHeader& header,
 
 void UcxLink::take_note(std::span<const std::byte> note) {
   if (failure_ == UCS_OK) news_.add_noted(spec_.index, note);
+}
+
+void UcxLink::abandon() {
+  say_goodbye();
+  fail(UCS_ERR_TIMED_OUT);
 }
 
 void UcxLink::fail(ucs_status_t status) {

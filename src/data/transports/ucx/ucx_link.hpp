@@ -33,8 +33,8 @@ class UcxLink : public Link {
  public:
   UcxLink(UcxWorker& worker, LinkNews& news, UcxLinkSpec spec);
 
-  // `peer_worker`: UCX's address of it. CD-617 with UCX's words.
-  Status connect(const std::string& peer_worker);
+  // `peer_worker`: UCX's address of it. A link that cannot be connected is a lost one, since another may do.
+  void connect(const std::string& peer_worker);
 
   PeerIndex peer() const override { return spec_.peer; }
   std::string name() const override;
@@ -45,17 +45,21 @@ class UcxLink : public Link {
            std::span<const std::byte> payload,
            uint64_t token) override;
   bool tell(std::span<const std::byte> note) override;
-  void abandon() override { fail(UCS_ERR_TIMED_OUT); }
+  void abandon() override;
 
   // From the worker's callbacks.
   void take_frame(const SegmentHeader& header, const std::byte* payload, LinkEvents& events);
   ucs_status_t fetch_frame(const SegmentHeader& header, void* descriptor, LinkEvents& events);
   void take_note(std::span<const std::byte> note);
+  void take_goodbye() { fail(UCS_ERR_CONNECTION_RESET); }
 
   bool is_failing() const { return failure_ != UCS_OK && !is_lost_; }
   // Of a failing link: gets rid of what is under way, a bit at a time; tells lost() when nothing is left. `events`
   // null: nobody is left to tell.
   void settle(LinkEvents* events);
+  // Tells the peer, if that can be done at once, that the link is over here. UCX keeps a connection that both sides
+  // made until both have closed it, so that the peer would only find out by silence.
+  void say_goodbye() { send_note(kUcxGoodbye, {}); }
   // Asks that all that was put or told leaves; null if there is nothing to wait for. To be freed by the caller.
   ucs_status_ptr_t flush();
   void close() { fail(UCS_ERR_CANCELED); }

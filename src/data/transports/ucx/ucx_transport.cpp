@@ -159,7 +159,7 @@ Status UcxTransport::connect_to(PeerIndex peer, const UcxAddress& address) {
     UcxWorker& worker = *workers_[pair.mine];
     auto& link = links_.emplace_back(std::make_unique<UcxLink>(worker, news_, std::move(spec)));
     worker.listen(frame_key(address, pair.theirs, self_), link.get());
-    CD_TRY(link->connect(address.devices[pair.theirs].worker));
+    link->connect(address.devices[pair.theirs].worker);
   }
   return {};
 }
@@ -211,6 +211,7 @@ void UcxTransport::progress_until(const std::function<bool()>& is_done) {
 UcxTransport::~UcxTransport() {
   std::vector<ucs_status_ptr_t> flushes;
   for (const auto& link : links_) {
+    link->say_goodbye();
     if (const ucs_status_ptr_t flush = link->flush(); flush != nullptr) flushes.push_back(flush);
   }
   progress_until([&] {

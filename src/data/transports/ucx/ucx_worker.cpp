@@ -97,7 +97,8 @@ Status UcxWorker::start() {
   ucp_worker_release_address(worker_, address);
   CD_TRY((set_handler<kUcxFrame, &UcxWorker::take_frame>()));
   CD_TRY((set_handler<kUcxNote, &UcxWorker::take_note>()));
-  return set_handler<kUcxHello, &UcxWorker::take_hello>();
+  CD_TRY((set_handler<kUcxHello, &UcxWorker::take_hello>()));
+  return set_handler<kUcxGoodbye, &UcxWorker::take_goodbye>();
 }
 
 Status UcxWorker::make_context(ucp_config_t* config) {
@@ -176,6 +177,12 @@ ucs_status_t UcxWorker::take_note(const Arrived& message) {
   // A note is sent at once and whole; what is not comes from somebody who does not keep to the rules.
   if (link == nullptr || message.bytes > kNoteBytesMax || message.is_rendezvous) return UCS_OK;
   link->take_note({static_cast<const std::byte*>(message.data), message.bytes});
+  return UCS_OK;
+}
+
+ucs_status_t UcxWorker::take_goodbye(const Arrived& message) {
+  if (UcxLink* const link = link_of(message, sizeof(UcxNoteHead)); link != nullptr)
+    link->take_goodbye();
   return UCS_OK;
 }
 

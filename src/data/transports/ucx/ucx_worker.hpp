@@ -29,7 +29,7 @@ struct UcxFrameHead {
 };
 static_assert(sizeof(UcxFrameHead) == 72);
 
-enum UcxMessage : unsigned { kUcxFrame = 1, kUcxNote = 2, kUcxHello = 3 };
+enum UcxMessage : unsigned { kUcxFrame = 1, kUcxNote = 2, kUcxHello = 3, kUcxGoodbye = 4 };
 
 // One thread at a time.
 class UcxWorker {
@@ -73,6 +73,7 @@ class UcxWorker {
   ucs_status_t take_note(const Arrived& message);
   // It only has the connection made, so that a peer that cannot be reached is known before there is anything to send.
   ucs_status_t take_hello(const Arrived&) { return UCS_OK; }
+  ucs_status_t take_goodbye(const Arrived& message);
 
   NetworkDevice device_;
   ucp_context_h context_ = nullptr;

@@ -1,0 +1,140 @@
+// Addresses as text and back, any bytes as an address, and which devices are paired.
+#include "data/transports/ucx/ucx_address.hpp"
+
+#include <random>
+
+#include <gmock/gmock.h>
+
+namespace crossdock {
+namespace {
+
+using testing::ElementsAre;
+using testing::IsEmpty;
+
+UcxAddress::Device tcp(const std::string& name, const std::string& ip, int prefix_bits = 24) {
+  return {name, ip, prefix_bits, false, name == "lo", "worker of " + name};
+}
+
+UcxAddress::Device rdma(const std::string& name) {
+  return {name, "", 0, true, false, "worker of " + name};
+}
+
+std::string ip(int c, int d) { return {10, 0, static_cast<char>(c), static_cast<char>(d)}; }
+
+UcxAddress address(uint64_t secret,
+                   const std::string& host,
+                   std::vector<UcxAddress::Device> devices) {
+  return {secret, host, std::move(devices)};
+}
+
+// From both sides.
+std::vector<DevicePair> pairs(const UcxAddress& a, const UcxAddress& b) {
+  const auto there = pair_devices(a, b);
+  auto back = pair_devices(b, a);
+  EXPECT_EQ(there.size(), back.size());
+  for (const DevicePair& pair : there) {
+    EXPECT_THAT(back, testing::Contains(DevicePair{pair.theirs, pair.mine}));
+  }
+  return there;
+}
+
+TEST(UcxAddress, ComesBackFromItsText) {
+  const UcxAddress there =
+      address(0xFEED'0000'0000'0001,
+              "boot 4:4026531840",
+              {tcp("eth0", ip(1, 2)), rdma("mlx5_0"), tcp("lo", {127, 0, 0, 1}, 8)});
+  const auto back = parse_address(text_of(there));
+  ASSERT_TRUE(back.ok()) << back.error().message;
+  EXPECT_EQ(text_of(back.value()), text_of(there));
+  ASSERT_EQ(back.value().devices.size(), 3U);
+  EXPECT_EQ(back.value().secret, there.secret);
+  EXPECT_EQ(back.value().host, there.host);
+  EXPECT_EQ(back.value().devices[0].worker, "worker of eth0");
+  EXPECT_EQ(back.value().devices[0].ip, ip(1, 2));
+  EXPECT_TRUE(back.value().devices[1].is_rdma);
+  EXPECT_TRUE(back.value().devices[2].is_loopback);
+}
+
+TEST(UcxAddress, AnyBytesAreSafe) {
+  const std::string good = text_of(address(7, "host", {tcp("eth0", ip(1, 2)), rdma("mlx5_0")}));
+  std::mt19937 random(1);
+  int refused = 0;
+  for (int i = 0; i < 20000; ++i) {
+    std::string text = good;
+    for (int change = 0; change < 3; ++change) {
+      const size_t at = random() % text.size();
+      if (random() % 3 == 0) {
+        text.erase(at, random() % 9);
+        if (text.empty()) text = " ";
+      } else {
+        text[at] = static_cast<char>(random());
+      }
+    }
+    const auto parsed = parse_address(text);
+    if (parsed.ok()) {
+      for (const auto& device : parsed.value().devices) {
+        EXPECT_LE(device.prefix_bits, static_cast<int>(device.ip.size() * 8));
+      }
+      continue;
+    }
+    ++refused;
+    EXPECT_EQ(parsed.error().code, ErrorCode::kMalformedMessage);
+  }
+  EXPECT_GT(refused, 10000);
+  EXPECT_FALSE(parse_address("").ok());
+  std::string many = "crossdock-ucx-1 7 -";
+  for (size_t i = 0; i <= kUcxDevicesMax; ++i) many += "\neth0 tcp wire - 0 00";
+  EXPECT_FALSE(parse_address(many).ok());
+}
+
+TEST(UcxPairs, ByNetworkWhateverTheOrder) {
+  const auto a =
+      address(1, "a", {tcp("eth0", ip(1, 1)), tcp("eth1", ip(2, 1)), tcp("eth2", ip(3, 1))});
+  const auto b = address(2, "b", {tcp("p0", ip(2, 2)), tcp("p1", ip(9, 2)), tcp("p2", ip(1, 2))});
+  EXPECT_THAT(pairs(a, b), ElementsAre(DevicePair{0, 2}, DevicePair{1, 0}));
+  EXPECT_THAT(pairs(b, a), ElementsAre(DevicePair{0, 1}, DevicePair{2, 0}));
+}
+
+TEST(UcxPairs, SeveralDevicesOfOneNetworkEachOnce) {
+  const auto a = address(5, "a", {tcp("eth0", ip(1, 1)), tcp("eth1", ip(1, 2))});
+  const auto b =
+      address(2, "b", {tcp("eth0", ip(1, 3)), tcp("eth1", ip(1, 4)), tcp("eth2", ip(1, 5))});
+  EXPECT_THAT(pairs(a, b), ElementsAre(DevicePair{0, 0}, DevicePair{1, 1}));
+}
+
+TEST(UcxPairs, BridgesForContainersAreNoWayBetweenHosts) {
+  const auto a = address(
+      1, "a", {tcp("docker0", "\xAC\x11" + std::string({0, 1}), 16), tcp("eth0", ip(1, 1))});
+  const auto b = address(
+      2, "b", {tcp("docker0", "\xAC\x11" + std::string({0, 1}), 16), tcp("eth0", ip(1, 2))});
+  EXPECT_THAT(pairs(a, b), ElementsAre(DevicePair{1, 1}));
+}
+
+TEST(UcxPairs, ByPlaceIfNoNetworkIsShared) {
+  const auto a = address(1, "a", {tcp("eth0", ip(1, 1)), rdma("mlx5_0"), rdma("mlx5_1")});
+  const auto b = address(2, "b", {rdma("mlx5_0"), rdma("mlx5_1"), tcp("eth0", ip(2, 1))});
+  EXPECT_THAT(pairs(a, b), ElementsAre(DevicePair{0, 2}, DevicePair{1, 0}, DevicePair{2, 1}));
+  EXPECT_THAT(pairs(address(1, "a", {rdma("mlx5_0")}), address(2, "b", {tcp("eth0", ip(1, 1))})),
+              IsEmpty());
+}
+
+TEST(UcxPairs, OnOneHostTheSameNic) {
+  const auto a =
+      address(1, "a", {tcp("lo", {127, 0, 0, 1}, 8), tcp("eth0", ip(1, 1)), tcp("eth1", ip(1, 7))});
+  EXPECT_THAT(pairs(a, address(2, "a", {tcp("eth1", ip(1, 7)), tcp("lo", {127, 0, 0, 1}, 8)})),
+              ElementsAre(DevicePair{0, 1}, DevicePair{2, 0}));
+  // Loopback leads nowhere else.
+  EXPECT_THAT(pairs(a, address(2, "b", {tcp("lo", {127, 0, 0, 1}, 8)})), IsEmpty());
+}
+
+TEST(UcxKeys, DifferByDirectionAndDevice) {
+  const auto a = address(1, "a", {});
+  const auto b = address(2, "b", {});
+  EXPECT_EQ(frame_key(a, 0, b), frame_key(a, 0, b));
+  EXPECT_NE(frame_key(a, 0, b), frame_key(b, 0, a));
+  EXPECT_NE(frame_key(a, 0, b), frame_key(a, 1, b));
+  EXPECT_NE(frame_key(a, 0, b), frame_key(address(3, "a", {}), 0, b));
+}
+
+}  // namespace
+}  // namespace crossdock
