@@ -1,0 +1,277 @@
+// What the calls of a channel promise, one by one: what is refused, what is counted, what is over when.
+#include "data/channels/channel.hpp"
+
+#include <fstream>
+#include <unistd.h>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "data/channels/channel_core.hpp"
+#include "data/channels/channel_rows.hpp"
+#include "data/channels/data_plane.hpp"
+#include "data/channels/local_channel.hpp"
+#include "data/channels/single_plane.hpp"
+
+namespace crossdock {
+namespace {
+
+using Kind = Received::Kind;
+using Sends = ChannelSpec::Sends;
+using testing::HasSubstr;
+
+ChannelSpec spec_of(int sources, int destinations) {
+  ChannelSpec spec;
+  spec.id = 7;
+  spec.schema = rows_schema(RowKind::kKeys);
+  spec.source_ranks.assign(static_cast<size_t>(sources), 0);
+  spec.destination_ranks.assign(static_cast<size_t>(destinations), 0);
+  spec.route.keys = {0};
+  spec.segment.segment_bytes = 1024;
+  spec.slot_bits = 0;
+  return spec;
+}
+
+Batch keys(int64_t count, int64_t step = 1) {
+  std::vector<int64_t> all;
+  for (int64_t at = 0; at < count; ++at) all.push_back(at * step);
+  return make_rows(RowKind::kKeys, all);
+}
+
+template <class T>
+T must(Result<T> result) {
+  EXPECT_TRUE(result.ok()) << result.error().message;
+  return std::move(result.value());
+}
+
+template <class T>
+void expect_error(const Result<T>& result, ErrorCode code, const char* text) {
+  ASSERT_FALSE(result.ok());
+  EXPECT_EQ(result.error().code, code);
+  EXPECT_THAT(result.error().message, HasSubstr(text));
+}
+
+class ChannelCalls : public testing::Test {
+ protected:
+  std::shared_ptr<Channel> create(const ChannelSpec& spec) {
+    return must(plane_->create_channel(spec));
+  }
+
+  std::shared_ptr<Memory> memory_ = Memory::create(int64_t{64} << 20);
+  std::unique_ptr<DataPlane> plane_ = must(DataPlane::open(memory_, nullptr, {}));
+};
+
+TEST_F(ChannelCalls, EndComesOnceAllHaveFlushedAndIsAnsweredAgain) {
+  const auto channel = create(spec_of(2, 1));
+  auto first = must(channel->open_sender(0));
+  auto second = must(channel->open_sender(1));
+  auto receiver = must(channel->open_receiver(0));
+  EXPECT_EQ(must(first->send(keys(10))), 10);
+  EXPECT_EQ(must(receiver->recv()).kind, Kind::kNothing);  // the segment is not full
+  ASSERT_TRUE(first->flush().ok());
+  const Received rows = must(receiver->recv());
+  EXPECT_EQ(rows.kind, Kind::kRows);
+  EXPECT_EQ(rows.source, 0);
+  EXPECT_EQ(rows.rows.rows, 10);
+  EXPECT_EQ(must(receiver->recv()).kind, Kind::kNothing);
+  ASSERT_TRUE(second->flush().ok());
+  EXPECT_EQ(must(receiver->recv()).kind, Kind::kEnd);
+  EXPECT_EQ(must(receiver->recv()).kind, Kind::kEnd);
+  EXPECT_TRUE(must(second->flush_done()));
+}
+
+TEST_F(ChannelCalls, SendAnswersNothingWhileRowsWaitAndABatchWithoutRowsIsTaken) {
+  const auto channel = create(spec_of(1, 1));
+  auto sender = must(channel->open_sender(0));
+  auto receiver = must(channel->open_receiver(0));
+  EXPECT_EQ(must(sender->send(keys(0))), 0);
+  EXPECT_EQ(must(sender->send(keys(1000))), 1000);
+  EXPECT_EQ(must(sender->send(keys(1000))), 0);
+  EXPECT_EQ(channel->counters().refused, 1);
+  ASSERT_TRUE(sender
+                  ->flush([&receiver]() -> Status {
+                    while (must(receiver->recv()).kind == Kind::kRows) {
+                    }
+                    return {};
+                  })
+                  .ok());
+  ASSERT_EQ(channel->counters().flows.size(), 1);
+  EXPECT_EQ(channel->counters().flows[0].rows_sent, 1000);
+}
+
+TEST_F(ChannelCalls, WhatCannotBeIsRefused) {
+  ChannelSpec spec = spec_of(1, 2);
+  const auto channel = create(spec);
+  auto sender = must(channel->open_sender(0));
+  expect_error(channel->open_sender(0), ErrorCode::kInvalidArgument, "all were opened");
+  expect_error(channel->open_sender(1), ErrorCode::kInvalidArgument, "sources 0 to 0");
+  expect_error(channel->open_receiver(-1), ErrorCode::kInvalidArgument, "destinations 0 to 1");
+  expect_error(sender->send_to(keys(1), 2), ErrorCode::kInvalidArgument, "destination 2");
+  const std::vector<uint16_t> one{0};
+  expect_error(sender->send_each(keys(2), one, {}), ErrorCode::kInvalidArgument, "1 destinations");
+  expect_error(sender->flush_done(), ErrorCode::kInvalidArgument, "before flush_begin");
+  ASSERT_TRUE(sender->flush_begin().ok());
+  expect_error(sender->send(keys(1)), ErrorCode::kInvalidArgument, "after its flush began");
+  expect_error(plane_->create_channel(spec), ErrorCode::kInvalidArgument, "channel 7 is open");
+}
+
+TEST_F(ChannelCalls, SpecsThatCannotBeAreRefused) {
+  ChannelSpec spec = spec_of(1, 2);
+  spec.destination_ranks[1] = 1;
+  expect_error(
+      plane_->create_channel(spec), ErrorCode::kInvalidArgument, "destination 1 is on rank 1");
+  spec = spec_of(1, 2);
+  spec.reach = {{0}};
+  expect_error(plane_->create_channel(spec), ErrorCode::kInvalidArgument, "reach");
+  spec.sends = Sends::kNamed;
+  spec.reach = {{1, 0}};
+  expect_error(plane_->create_channel(spec), ErrorCode::kInvalidArgument, "ascending");
+  spec.reach = {{0, 2}};
+  expect_error(plane_->create_channel(spec), ErrorCode::kInvalidArgument, "destination 2");
+  spec = spec_of(0, 2);
+  expect_error(plane_->create_channel(spec), ErrorCode::kInvalidArgument, "0 sources");
+  spec = spec_of(1, 1);
+  spec.slot_bits = 30;
+  expect_error(plane_->create_channel(spec), ErrorCode::kInvalidArgument, "2^30");
+}
+
+TEST_F(ChannelCalls, MemoryIsCheckedBeforeItIsTaken) {
+  ChannelSpec spec = spec_of(64, 64);
+  spec.memory_bytes_max = 1 << 20;
+  const auto refused = plane_->create_channel(spec);
+  expect_error(refused, ErrorCode::kOutOfMemoryBudget, "4096 flows of 1 segments");
+  EXPECT_THAT(refused.error().message, HasSubstr("memory_bytes_max"));
+  spec.memory_bytes_max = int64_t{1} << 40;
+  spec.slot_bits = 6;
+  expect_error(plane_->create_channel(spec), ErrorCode::kOutOfMemoryBudget, "channel 7 needs");
+  EXPECT_EQ(memory_->used_bytes(), 0);
+}
+
+TEST_F(ChannelCalls, NamedDestinationsAreReachedOrRefused) {
+  ChannelSpec spec = spec_of(1, 3);
+  spec.sends = Sends::kNamed;
+  spec.reach = {{0, 2}};
+  spec.segment.has_destinations = true;
+  const auto channel = create(spec);
+  auto sender = must(channel->open_sender(0));
+  expect_error(sender->send(keys(1)), ErrorCode::kInvalidArgument, "name the destination");
+  expect_error(sender->send_to(keys(1), 1), ErrorCode::kInvalidArgument, "destination 1");
+  const std::vector<uint16_t> to{2, 0, 2};
+  const std::vector<uint16_t> carried{500, 501, 502};
+  EXPECT_EQ(must(sender->send_each(keys(3), to, carried)), 3);
+  ASSERT_TRUE(sender->flush().ok());
+  auto receiver = must(channel->open_receiver(2));
+  const Received rows = must(receiver->recv());
+  ASSERT_EQ(rows.rows.rows, 2);
+  EXPECT_THAT(rows.carried, testing::ElementsAre(500, 502));
+  auto unreached = must(channel->open_receiver(1));
+  EXPECT_EQ(must(unreached->recv()).kind, Kind::kEnd);
+}
+
+TEST_F(ChannelCalls, CloseReachesEveryEndAndBatchesOutliveIt) {
+  ChannelSpec spec = spec_of(1, 2);
+  auto channel = create(spec);
+  auto sender = must(channel->open_sender(0));
+  auto receiver = must(channel->open_receiver(0));
+  EXPECT_EQ(must(sender->send(keys(1000))), 1000);
+  Received held = must(receiver->recv());
+  ASSERT_EQ(held.kind, Kind::kRows);
+  const int64_t first = held.rows.columns[0].data<int64_t>()[0];
+  channel->close({ErrorCode::kCancelled, "the query was stopped"});
+  channel->close({ErrorCode::kInternal, "a later cause"});
+  expect_error(sender->send(keys(1)), ErrorCode::kCancelled, "stopped");
+  expect_error(sender->flush_begin(), ErrorCode::kCancelled, "stopped");
+  expect_error(receiver->recv(), ErrorCode::kCancelled, "stopped");
+  expect_error(channel->open_receiver(1), ErrorCode::kCancelled, "stopped");
+  expect_error(channel->is_ready(), ErrorCode::kCancelled, "stopped");
+  channel.reset();
+  expect_error(receiver->recv(), ErrorCode::kCancelled, "stopped");
+  sender.reset();
+  receiver.reset();
+  EXPECT_GT(memory_->used_bytes(), 0);
+  EXPECT_EQ(held.rows.columns[0].data<int64_t>()[0], first);
+  held = {};
+  EXPECT_EQ(memory_->used_bytes(), 0);
+}
+
+TEST_F(ChannelCalls, ChannelsThatAreDroppedInUseAreOver) {
+  auto channel = create(spec_of(1, 1));
+  auto sender = must(channel->open_sender(0));
+  auto receiver = must(channel->open_receiver(0));
+  channel.reset();
+  expect_error(sender->send(keys(1)), ErrorCode::kChannelClosed, "deleted");
+  expect_error(receiver->recv(), ErrorCode::kChannelClosed, "deleted");
+}
+
+TEST_F(ChannelCalls, EndsThatAreDroppedEarlyEndTheChannel) {
+  auto channel = create(spec_of(1, 1));
+  auto sender = must(channel->open_sender(0));
+  auto receiver = must(channel->open_receiver(0));
+  sender.reset();
+  expect_error(receiver->recv(), ErrorCode::kChannelClosed, "sender of source 0");
+  ChannelSpec spec = spec_of(1, 1);
+  spec.id = 8;
+  channel = create(spec);
+  sender = must(channel->open_sender(0));
+  {
+    auto one = must(channel->open_receiver(0));
+    const auto other = must(channel->open_receiver(0));
+    one.reset();
+    EXPECT_TRUE(sender->send(keys(1)).ok());
+  }
+  expect_error(sender->send(keys(1)), ErrorCode::kChannelClosed, "receiver of destination 0");
+}
+
+TEST_F(ChannelCalls, SendersThatNeverFlushHoldNobodyUpButTheEnd) {
+  const auto channel = create(spec_of(2, 1));
+  auto flushes = must(channel->open_sender(0));
+  auto never = must(channel->open_sender(1));
+  auto receiver = must(channel->open_receiver(0));
+  ASSERT_TRUE(flushes->send_all(keys(5)).ok());
+  ASSERT_TRUE(never->send_all(keys(5)).ok());
+  ASSERT_TRUE(flushes->flush().ok());
+  EXPECT_EQ(must(receiver->recv()).rows.rows, 5);
+  for (int turn = 0; turn < 10; ++turn) EXPECT_EQ(must(receiver->recv()).kind, Kind::kNothing);
+}
+
+// A source whose totals are wrong, as after a fault of memory or of this code.
+TEST_F(ChannelCalls, RowsThatAreMissingAreAnErrorWithBothCounts) {
+  const ChannelSpec spec = spec_of(1, 1);
+  auto plan = must(ChannelPlan::make(spec, {0}));
+  auto core = must(make_single_core(*memory_, plan));
+  LocalChannel channel(core);
+  auto sender = must(channel.open_sender(0));
+  auto receiver = must(channel.open_receiver(0));
+  ASSERT_TRUE(sender->send_all(keys(5)).ok());
+  ASSERT_TRUE(sender->flush().ok());
+  end_flow(core->source(0)->flows[0]->flow, 6);
+  EXPECT_EQ(must(receiver->recv()).rows.rows, 5);
+  expect_error(receiver->recv(), ErrorCode::kInternal, "source 0 says that it sent 6 rows");
+  expect_error(receiver->recv(), ErrorCode::kInternal, "where 5 rows in 1 segments arrived");
+}
+
+int64_t resident_bytes() {
+  std::ifstream file("/proc/self/statm");
+  int64_t total = 0, resident = 0;
+  file >> total >> resident;
+  return resident * ::sysconf(_SC_PAGESIZE);
+}
+
+TEST_F(ChannelCalls, AThousandChannelsOf64EndpointsLeaveNothing) {
+  ChannelSpec spec = spec_of(64, 64);
+  int64_t after_some = 0;
+  for (int number = 0; number < 1024; ++number) {
+    spec.id = static_cast<uint64_t>(100 + number);
+    const auto channel = create(spec);
+    auto sender = must(channel->open_sender(number % 64));
+    auto receiver = must(channel->open_receiver(number % 64));
+    ASSERT_TRUE(sender->send(keys(64)).ok());
+    ASSERT_TRUE(receiver->recv().ok());
+    if (number == 63) after_some = resident_bytes();
+  }
+  EXPECT_EQ(memory_->used_bytes(), 0);
+  EXPECT_LT(resident_bytes() - after_some, int64_t{4} << 20);
+}
+
+}  // namespace
+}  // namespace crossdock
