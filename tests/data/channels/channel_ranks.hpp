@@ -1,0 +1,51 @@
+// Ranks of a test as a group, and what one of them does with a channel.
+#pragma once
+
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "data/channels/channel.hpp"
+#include "data/ranks/rank_group.hpp"
+#include "data/transports/forked_ranks.hpp"
+
+namespace crossdock {
+
+// The board of forked processes as a group.
+class BoardGroup : public RankGroup {
+ public:
+  BoardGroup(int rank, int size, ForkedRanks::Meeting& meeting)
+      : rank_(rank), size_(size), meeting_(meeting) {}
+  int rank() const override { return rank_; }
+  int size() const override { return size_; }
+  Result<std::vector<std::string>> gather(const std::string& mine,
+                                          std::chrono::milliseconds) override {
+    return meeting_.gather(mine);
+  }
+
+ private:
+  int rank_;
+  int size_;
+  ForkedRanks::Meeting& meeting_;
+};
+
+// Keys of 8 bytes; endpoint i is source and destination i, on rank ranks[i].
+ChannelSpec endpoints_on(const std::vector<int>& ranks);
+
+struct Tally {
+  int64_t rows = 0;
+  uint64_t key_sum = 0;
+  bool operator==(const Tally&) const = default;
+};
+
+// All of one endpoint: sends `batches` of 1,000 keys each (number, number + 1, …), takes in between, flushes, takes to
+// the end. batches < 0: without end.
+Status use_endpoint(Channel& channel, int endpoint, int batches, Tally& taken);
+// What destination `endpoint` of a routed channel gets from `sources` that send `batches` each.
+Tally expected_tally(int sources, int destinations, int endpoint, int batches, bool is_broadcast);
+
+// What /proc/self/fd leads to: "socket", "anon_inode:[eventfd]", …
+std::multiset<std::string> open_descriptors();
+
+}  // namespace crossdock

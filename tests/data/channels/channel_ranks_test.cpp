@@ -1,0 +1,233 @@
+// Channels among processes of one host, and what is left when one of them is killed.
+#include "data/channels/channel_ranks.hpp"
+
+#include <atomic>
+#include <csignal>
+#include <filesystem>
+#include <random>
+#include <sys/mman.h>
+#include <thread>
+#include <unistd.h>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "data/channels/data_plane.hpp"
+
+namespace crossdock {
+namespace {
+
+using Meeting = ForkedRanks::Meeting;
+using testing::HasSubstr;
+constexpr int64_t kBudgetBytes = int64_t{64} << 20;
+
+int64_t now_ns() { return std::chrono::steady_clock::now().time_since_epoch().count(); }
+
+// A data plane of a rank, and the budget under it.
+struct Rank {
+  std::shared_ptr<Memory> memory = Memory::create(kBudgetBytes);
+  std::unique_ptr<DataPlane> plane;
+};
+
+Rank open_rank(int rank, int ranks, Meeting& meeting) {
+  Rank opened;
+  auto group = std::make_shared<BoardGroup>(rank, ranks, meeting);
+  auto plane = DataPlane::open(opened.memory, std::move(group), {});
+  EXPECT_TRUE(plane.ok()) << plane.error().message;
+  if (!plane.ok()) ::_exit(2);
+  opened.plane = std::move(plane.value());
+  return opened;
+}
+
+// All endpoints of this rank, each on a thread.
+void use_endpoints(Channel& channel, const ChannelSpec& spec, int rank, int batches) {
+  std::vector<std::thread> threads;
+  for (int endpoint = 0; endpoint < static_cast<int>(spec.source_ranks.size()); ++endpoint) {
+    if (spec.source_ranks[static_cast<size_t>(endpoint)] != rank) continue;
+    threads.emplace_back([&channel, &spec, endpoint, batches] {
+      Tally taken;
+      const Status used = use_endpoint(channel, endpoint, batches, taken);
+      EXPECT_TRUE(used.ok()) << used.error().message;
+      const auto count = static_cast<int>(spec.source_ranks.size());
+      const bool is_broadcast = spec.sends == ChannelSpec::Sends::kBroadcast;
+      EXPECT_EQ(taken, expected_tally(count, count, endpoint, batches, is_broadcast));
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+}
+
+void shuffle_among(const std::vector<int>& ranks_of_endpoints,
+                   int ranks,
+                   ChannelSpec::Sends sends) {
+  ForkedRanks forked(ranks, [&](int rank, Meeting& meeting) {
+    const auto before = open_descriptors();
+    {
+      const Rank self = open_rank(rank, ranks, meeting);
+      for (uint64_t id = 1; id <= 3; ++id) {
+        ChannelSpec spec = endpoints_on(ranks_of_endpoints);
+        spec.id = id;
+        spec.sends = sends;
+        auto channel = self.plane->create_channel(spec);
+        ASSERT_TRUE(channel.ok()) << channel.error().message;
+        use_endpoints(*channel.value(), spec, rank, 20);
+        channel.value().reset();
+        EXPECT_EQ(self.memory->used_bytes(), 0);
+      }
+    }
+    EXPECT_EQ(open_descriptors(), before);
+  });
+  EXPECT_TRUE(forked.all_are_well());
+}
+
+TEST(ChannelRanks, ShuffleAmongProcesses) {
+  shuffle_among({0, 1, 2, 0}, 3, ChannelSpec::Sends::kRouted);
+}
+
+TEST(ChannelRanks, BroadcastAmongProcesses) {
+  shuffle_among({0, 1, 1, 2}, 3, ChannelSpec::Sends::kBroadcast);
+}
+
+TEST(ChannelRanks, RanksWithoutAnEndOpenAndLeave) {
+  shuffle_among({2, 2}, 3, ChannelSpec::Sends::kRouted);
+}
+
+TEST(ChannelRanks, WhatOneRankRefusesIsAnErrorOfAll) {
+  ForkedRanks forked(2, [](int rank, Meeting& meeting) {
+    const Rank self = open_rank(rank, 2, meeting);
+    ChannelSpec spec = endpoints_on({0, 1});
+    if (rank == 1) spec.memory_bytes_max = 100;
+    const auto refused = self.plane->create_channel(spec);
+    ASSERT_FALSE(refused.ok());
+    EXPECT_EQ(refused.error().code, ErrorCode::kOutOfMemoryBudget);
+    if (rank == 0) {
+      EXPECT_THAT(refused.error().message, HasSubstr("rank 1: channel 1 needs"));
+    }
+    spec = endpoints_on({0, 1});
+    spec.slot_bits = rank;
+    const auto differs = self.plane->create_channel(spec);
+    ASSERT_FALSE(differs.ok());
+    EXPECT_THAT(differs.error().message, HasSubstr("another one on rank"));
+    EXPECT_EQ(self.memory->used_bytes(), 0);
+    // Neither is in the way of the next one.
+    const auto channel = self.plane->create_channel(endpoints_on({0, 1}));
+    ASSERT_TRUE(channel.ok()) << channel.error().message;
+    use_endpoints(*channel.value(), endpoints_on({0, 1}), rank, 3);
+  });
+  EXPECT_TRUE(forked.all_are_well());
+}
+
+TEST(ChannelRanks, PartsThatAreOpenedAtDifferentTimesMeet) {
+  ForkedRanks forked(2, [](int rank, Meeting& meeting) {
+    const Rank self = open_rank(rank, 2, meeting);
+    if (rank == 1) std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    const ChannelSpec spec = endpoints_on({0, 1});
+    const auto channel = self.plane->open_part(spec);
+    ASSERT_TRUE(channel.ok()) << channel.error().message;
+    use_endpoints(*channel.value(), spec, rank, 5);
+    EXPECT_TRUE(channel.value()->is_ready().value());
+    meeting.barrier();
+  });
+  EXPECT_TRUE(forked.all_are_well());
+}
+
+// A rank that is through goes while the others still take what it sent.
+TEST(ChannelRanks, WhoIsThroughMayGo) {
+  ForkedRanks forked(2, [](int rank, Meeting& meeting) {
+    ChannelSpec spec = endpoints_on({0});
+    spec.destination_ranks = {1};
+    spec.slot_bits = 6;
+    const Rank self = open_rank(rank, 2, meeting);
+    auto channel = self.plane->create_channel(spec);
+    ASSERT_TRUE(channel.ok()) << channel.error().message;
+    if (rank == 0) {
+      const auto sender = std::move(channel.value()->open_sender(0).value());
+      ASSERT_TRUE(sender->flush().ok());
+      return;
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    const auto receiver = std::move(channel.value()->open_receiver(0).value());
+    Received got;
+    while (got.kind != Received::Kind::kEnd) {
+      auto next = receiver->recv();
+      ASSERT_TRUE(next.ok()) << next.error().message;
+      got = std::move(next.value());
+    }
+  });
+  EXPECT_TRUE(forked.all_are_well());
+}
+
+TEST(ChannelRanks, ClosingReachesAllRanks) {
+  ForkedRanks forked(3, [](int rank, Meeting& meeting) {
+    const Rank self = open_rank(rank, 3, meeting);
+    const ChannelSpec spec = endpoints_on({0, 1, 2});
+    const auto channel = self.plane->create_channel(spec);
+    ASSERT_TRUE(channel.ok()) << channel.error().message;
+    std::thread closer;
+    if (rank == 1) {
+      closer = std::thread([&] {
+        std::this_thread::sleep_for(std::chrono::milliseconds(50));
+        channel.value()->close({ErrorCode::kCancelled, "the query was stopped on rank 1"});
+      });
+    }
+    Tally taken;
+    const Status used = use_endpoint(*channel.value(), rank, -1, taken);
+    ASSERT_FALSE(used.ok());
+    EXPECT_EQ(used.error().code, ErrorCode::kCancelled);
+    EXPECT_THAT(used.error().message, HasSubstr("stopped on rank 1"));
+    if (closer.joinable()) closer.join();
+    meeting.barrier();
+  });
+  EXPECT_TRUE(forked.all_are_well());
+}
+
+size_t files_in_shared_memory() {
+  return static_cast<size_t>(std::distance(std::filesystem::directory_iterator("/dev/shm"), {}));
+}
+
+// Rank `victim` kills itself somewhere on its way; the others hear of it, name it, and give everything back.
+void kill_one_of_three(int victim, uint64_t seed) {
+  void* const page =
+      ::mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  auto* const killed_at_ns = new (page) std::atomic<int64_t>(0);
+  ForkedRanks forked(3, [&](int rank, Meeting& meeting) {
+    const auto before = open_descriptors();
+    {
+      const Rank self = open_rank(rank, 3, meeting);
+      const auto channel = self.plane->create_channel(endpoints_on({0, 1, 2}));
+      ASSERT_TRUE(channel.ok()) << channel.error().message;
+      std::thread killer;
+      if (rank == victim) {
+        killer = std::thread([&] {
+          std::mt19937_64 random(seed);
+          std::this_thread::sleep_for(std::chrono::microseconds(random() % 20'000));
+          killed_at_ns->store(now_ns());
+          ::kill(::getpid(), SIGKILL);
+        });
+      }
+      Tally taken;
+      const Status used = use_endpoint(*channel.value(), rank, -1, taken);
+      if (killer.joinable()) killer.join();
+      EXPECT_LT(now_ns() - killed_at_ns->load(), 1'000'000'000);
+      ASSERT_FALSE(used.ok());
+      EXPECT_EQ(used.error().code, ErrorCode::kAgentLost);
+      EXPECT_THAT(used.error().message, HasSubstr(fmt::format("rank {}", victim)));
+      EXPECT_GT(self.memory->used_bytes(), 0);
+    }
+    EXPECT_EQ(open_descriptors(), before);
+  });
+  for (int rank = 0; rank < 3; ++rank) {
+    EXPECT_EQ(forked.status(rank), rank == victim ? -SIGKILL : 0) << "rank " << rank;
+  }
+  ::munmap(page, 4096);
+}
+
+TEST(ChannelRanks, RanksThatAreKilledAreMissedAtOnceAndLeaveNothing) {
+  const size_t files = files_in_shared_memory();
+  for (uint64_t seed = 1; seed <= 9; ++seed) {
+    kill_one_of_three(static_cast<int>(seed % 3), seed);
+  }
+  EXPECT_EQ(files_in_shared_memory(), files);
+}
+
+}  // namespace
+}  // namespace crossdock
