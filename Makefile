@@ -4,7 +4,7 @@ SETUP := $(PYTHON) tools/setup.py
 BIN := .venv/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help run test bench-join bench-operators bench-control lint format clean
+.PHONY: help run test bench-join bench-operators bench-control bench-channels lint format clean
 
 help:  ## list the commands
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1|\2/p' Makefile | awk -F'|' '{ printf "make %-15s %s\n", $$1, $$2 }'
@@ -28,6 +28,10 @@ bench-operators:  ## measure group-by, sort and merge join against five engines
 bench-control:  ## measure how long the planning of channels takes
 	@$(SETUP) dev
 	@$(BIN)/python bench control
+
+bench-channels:  ## measure channels against memcpy, Open MPI, UCX and iperf3
+	@$(SETUP) dev
+	@$(BIN)/python bench channels
 
 lint:  ## run the checks of text and types only
 	@$(SETUP) tools

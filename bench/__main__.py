@@ -1,4 +1,4 @@
-"""The benches: `python bench join`, `operators` or `control`; then `--help`.
+"""The benches: `python bench join`, `operators`, `control` or `channels`; then `--help`.
 
 Exit status: 0 all results agree (whether or not the bars are met), 1 two engines disagree or a row
 died, 2 wrong usage.
@@ -12,15 +12,15 @@ from importlib import import_module
 from harness.command import Bench, main
 
 BENCHES = ("join", "operators")  # engines beside engines
-PLANNING = "control"  # ours beside plain algorithms
+PROGRAMS = ("control", "channels")  # C++ programs beside plain algorithms and other programs
 
 
 def run(arguments: list[str]) -> int:
-    if not arguments or arguments[0] not in (*BENCHES, PLANNING):
+    if not arguments or arguments[0] not in (*BENCHES, *PROGRAMS):
         print(__doc__)
         return 0 if arguments in (["--help"], ["-h"]) else 2
     workloads = import_module(f"{arguments[0]}.workloads")
-    if arguments[0] == PLANNING:
+    if arguments[0] in PROGRAMS:
         status: int = workloads.main(arguments[1:])
         return status
     bench: Bench = workloads.BENCH

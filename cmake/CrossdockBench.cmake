@@ -13,3 +13,11 @@ foreach(room IN LISTS rooms)
     target_link_libraries(${target} PRIVATE crossdock_${room})
   endforeach()
 endforeach()
+
+# What the channels bench compares with.
+find_package(MPI QUIET COMPONENTS CXX)
+if(MPI_CXX_FOUND)
+  add_executable(mpi_peer "${PROJECT_SOURCE_DIR}/bench/channels/mpi_peer.cpp")
+  crossdock_warnings(mpi_peer PRIVATE)
+  target_link_libraries(mpi_peer PRIVATE MPI::MPI_CXX)
+endif()

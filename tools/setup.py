@@ -48,6 +48,10 @@ TEST_PACKAGES = {
     "libgmock-dev": "the C++ tests",
     "ccache": "the library that examples link is compiled with the Python module already",
     "iproute2": "hosts made of network namespaces (tools/hosts.py)",
+    "libopenmpi-dev": "what channels are measured against",
+    "openmpi-bin": "ranks that mpirun has started",
+    "ucx-utils": "what channels are measured against",
+    "iperf3": "the rate of a link, for the channels bench",
     "libfaketime": "servers whose clocks disagree",
     "libboost-graph-dev": "maximum flows that the optimizer's are compared with",
 }

@@ -9,11 +9,8 @@ adding an entry to `WORKS`.
 from __future__ import annotations
 
 import argparse
-import json
 import os
-import resource
 import subprocess
-import time
 from dataclasses import dataclass
 from fnmatch import fnmatch
 from pathlib import Path
@@ -22,6 +19,7 @@ from typing import Any
 from harness import measure
 from harness.engines import OURS
 from harness.measure import Sample, Series
+from harness.programs import ProgramError, build, call
 from harness.report import Row, best_peer, header, machine, print_row, summary, verdict, write_json
 from harness.work import Bar
 
@@ -32,7 +30,6 @@ from control.rpc_work import RpcWork
 ROOT = Path(__file__).resolve().parents[2]
 PROGRAM = "planning_bench"
 IDLE_WAIT_S = 10.0
-ROW_LIMIT_S = 300
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,43 +107,6 @@ WORKS = (
 AnyWork = PlanningWork | CreationWork | RpcWork
 
 ALL_WORKS: tuple[AnyWork, ...] = (*WORKS, *creation_work.WORKS, *rpc_work.WORKS)
-
-
-class ProgramError(Exception):
-    """The C++ program could not be built, or ended with an error."""
-
-
-def build(program: str) -> Path:
-    """The program, from the release build; a later call compiles only what has changed."""
-    commands = (
-        ["cmake", "--preset", "release"],
-        ["cmake", "--build", "--preset", "release", "--target", program],
-    )
-    for command in commands:
-        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
-        if done.returncode != 0:
-            raise ProgramError(f"`{' '.join(command)}` failed:\n{done.stdout}{done.stderr}")
-    return ROOT / "build" / "release" / program
-
-
-def children_seconds() -> float:
-    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return usage.ru_utime + usage.ru_stime
-
-
-def call(program: Path, *arguments: object) -> tuple[dict[str, Any], float]:
-    """What the program says, and the share of all cores that others used meanwhile."""
-    busy, own, start = measure.busy_seconds(), children_seconds(), time.monotonic()
-    command = [str(program), *map(str, arguments)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=ROW_LIMIT_S)
-    wall_s = time.monotonic() - start
-    if done.returncode != 0:
-        raise ProgramError(done.stderr.strip() or f"exit status {done.returncode}")
-    foreign_s = (measure.busy_seconds() - busy) - (children_seconds() - own)
-    # Ticks are 10 ms: below two ticks the difference says nothing.
-    share = foreign_s / (wall_s * measure.CPUS) if foreign_s > 2 * measure.TICK_S else 0.0
-    said: dict[str, Any] = json.loads(done.stdout)
-    return said, share
 
 
 def empty_row(work: AnyWork, repeat: int) -> Row:

@@ -1,0 +1,145 @@
+"""Where a row runs: one process, processes of this machine, or hosts made of network namespaces.
+
+A program says one JSON object on the standard output of its rank 0. Hosts need root.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from harness.programs import ROOT, ROW_LIMIT_S, ProgramError, output_of
+
+HOSTS = ROOT / "tools" / "hosts.py"
+ON_HOST = ROOT / "bench" / "channels" / "on_host.sh"
+MPIRUN = ("mpirun", "--allow-run-as-root", "--oversubscribe")
+LISTEN_LIMIT_S = 10
+LINES_SHOWN = 4  # of a failure
+
+Said = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """`rates`: of each link of every host, as tools/hosts.py takes them; none: one machine."""
+
+    ranks: int = 1
+    rates: tuple[str, ...] = ()
+
+    def text(self) -> str:
+        if self.rates:
+            return f"{self.ranks} hosts, {'+'.join(self.rates)}"
+        return "1 process" if self.ranks == 1 else f"{self.ranks} processes"
+
+
+def said_in(text: str) -> Said:
+    said: Said = json.loads(text)
+    return said
+
+
+def failure(texts: list[str]) -> ProgramError:
+    return ProgramError(" | ".join(text.strip() for text in texts if text.strip()) or "no output")
+
+
+def on_processes(ranks: int, command: list[str]) -> Said:
+    """Ranks that meet in a folder; one alone gets no rank."""
+    if ranks == 1:
+        return said_in(output_of(command))
+    with tempfile.TemporaryDirectory() as folder:
+        started = []
+        for rank in range(ranks):
+            told = {"CROSSDOCK_RANK": str(rank), "CROSSDOCK_RANKS": str(ranks)}
+            started.append(
+                subprocess.Popen(
+                    command,
+                    env=os.environ | told | {"CROSSDOCK_MEET": folder},
+                    stdout=subprocess.PIPE,
+                    stderr=subprocess.PIPE,
+                    text=True,
+                )
+            )
+        try:
+            ended = [process.communicate(timeout=ROW_LIMIT_S) for process in started]
+        finally:
+            for process in started:
+                process.kill()
+                process.wait()
+        if any(process.returncode != 0 for process in started):
+            raise failure([stderr for _, stderr in ended])
+        return said_in(ended[0][0])
+
+
+def on_hosts(place: Place, script: str) -> dict[str, str]:
+    """Runs a shell script on every host; $OUT is a folder that all see. Answers its files."""
+    with tempfile.TemporaryDirectory() as folder:
+        command = [sys.executable, str(HOSTS), "--hosts", str(place.ranks)]
+        command += ["--links", str(len(place.rates)), "--rate", ",".join(place.rates), "--"]
+        script = f"OUT={shlex.quote(folder)}\n{script}"
+        done = subprocess.run(
+            [*command, "sh", "-ec", script],
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=ROW_LIMIT_S,
+        )
+        if done.returncode != 0:
+            # What the programs have said is on its standard output, each line behind its host.
+            raise failure((done.stdout.strip() or done.stderr).splitlines()[-LINES_SHOWN:])
+        return {file.name: file.read_text() for file in Path(folder).iterdir() if file.is_file()}
+
+
+def ours(place: Place, command: list[str]) -> Said:
+    if not place.rates:
+        return on_processes(place.ranks, command)
+    files = on_hosts(
+        place,
+        f"mkdir -p $OUT/meet\n"
+        f"export CROSSDOCK_RANK=$CROSSDOCK_HOST CROSSDOCK_RANKS={place.ranks}\n"
+        f"CROSSDOCK_MEET=$OUT/meet {shlex.join(command)} > $OUT/rank$CROSSDOCK_HOST",
+    )
+    return said_in(files["rank0"])
+
+
+def by_mpi(place: Place, command: list[str], options: tuple[str, ...] = ()) -> Said:
+    """Under Open MPI's mpirun, with its own choice of everything that `options` leaves open."""
+    mpirun = [*MPIRUN, *options, "-n", str(place.ranks)]
+    if not place.rates:
+        return said_in(output_of([*mpirun, *command]))
+    hosts = ",".join(f"host{host}" for host in range(place.ranks))
+    mpirun += ["--mca", "plm_rsh_agent", str(ON_HOST), "-H", hosts]
+    files = on_hosts(
+        place,
+        f"if [ $CROSSDOCK_HOST = 0 ]; then\n"
+        f"  trap 'touch $OUT/over' EXIT\n"
+        f"  {shlex.join([*mpirun, *command])} > $OUT/rank0\n"
+        f"else\n"
+        f"  while [ ! -e $OUT/over ]; do sleep 0.1; done\n"
+        f"fi",
+    )
+    return said_in(files["rank0"])
+
+
+def server_and_client(place: Place, server: str, client: str) -> str:
+    """A shell command on host 0, and one on host 1 once it listens on port 5201; what that says."""
+    waits = f"timeout {LISTEN_LIMIT_S} sh -c 'until [ -e $OUT/listens ]; do sleep 0.05; done'"
+    files = on_hosts(
+        place,
+        f"if [ $CROSSDOCK_HOST = 0 ]; then\n"
+        f"  ({server}) > /dev/null &\n"
+        f'  timeout {LISTEN_LIMIT_S} sh -c "until ss -tln | grep -q :5201; do sleep 0.05; done"\n'
+        f"  touch $OUT/listens\n"
+        f"  wait\n"
+        f"else\n"
+        f"  export OUT\n"
+        f"  {waits}\n"
+        f"  ({client}) > $OUT/client\n"
+        f"fi",
+    )
+    return files["client"]

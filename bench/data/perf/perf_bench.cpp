@@ -1,0 +1,119 @@
+// One measurement of a pattern over channels; one JSON object on the standard output of rank 0, for bench/channels.
+//
+//   perf_bench PATTERN [bytes=N] [endpoints=N] [blocks=N] [segment=N] [slots=BITS] [columns=N] [zipf=THETA] [repeats=N]
+//              [transports=LIST] [batch=ROWS] [memory=BYTES]
+//
+// Ranks find each other by what started them (CROSSDOCK_RANK, CROSSDOCK_RANKS, CROSSDOCK_MEET); without that it is one
+// process alone. Exit status 1: bad arguments, an error of the data plane, or a wrong row.
+#include <charconv>
+#include <cstdio>
+#include <cstdlib>
+#include <map>
+#include <string>
+#include <string_view>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "data/channels/data_plane.hpp"
+#include "data/perf/run_perf.hpp"
+
+namespace crossdock {
+namespace {
+
+constexpr int64_t kMemoryBytes = int64_t{8} << 30;
+constexpr uint64_t kFirstChannel = 1;
+
+struct Arguments {
+  PerfOptions options;
+  DataPlaneSettings settings;
+  int64_t memory_bytes = kMemoryBytes;
+};
+
+Error bad(std::string_view argument) {
+  return make_error(
+      ErrorCode::kInvalidArgument, "{}: see the head of perf_bench.cpp for arguments", argument);
+}
+
+template <class T>
+Status read(std::string_view argument, T& number) {
+  const std::string_view text = argument.substr(argument.find('=') + 1);
+  const char* const end = text.data() + text.size();
+  const auto [at, problem] = std::from_chars(text.data(), end, number);
+  if (problem != std::errc() || at != end) return bad(argument);
+  return {};
+}
+
+Status read_argument(std::string_view argument, Arguments& into) {
+  const std::string_view name = argument.substr(0, argument.find('='));
+  PerfOptions& options = into.options;
+  if (name == "bytes") return read(argument, options.bytes_per_source);
+  if (name == "endpoints") return read(argument, options.endpoints_per_rank);
+  if (name == "blocks") return read(argument, options.blocks);
+  if (name == "segment") return read(argument, options.segment_bytes);
+  if (name == "slots") return read(argument, options.slot_bits);
+  if (name == "columns") return read(argument, options.columns);
+  if (name == "zipf") return read(argument, options.zipf_theta);
+  if (name == "repeats") return read(argument, options.repeats);
+  if (name == "batch") return read(argument, options.batch_rows);
+  if (name == "memory") return read(argument, into.memory_bytes);
+  if (name == "transports") {
+    into.settings.transports = argument.substr(argument.find('=') + 1);
+    return {};
+  }
+  return bad(argument);
+}
+
+void print(const PerfReport& report) {
+  fmt::print(
+      "{{\"samples_s\": [{}], \"wrong_rows\": {}, \"endpoints\": {}, \"row_bytes\": {}, "
+      "\"rows_per_source\": {}, \"segments\": {}, \"refused\": {}, \"waited_share\": {}, "
+      "\"channel_bytes\": {}, \"memory_peak_bytes\": {}, \"predicted_s\": {}, \"bound\": \"{}\", "
+      "\"copy_bytes_per_s\": {}}}\n",
+      fmt::join(report.seconds, ", "),
+      report.wrong_rows,
+      report.endpoints,
+      report.row_bytes,
+      report.rows_per_source,
+      report.segments,
+      report.refused,
+      report.waited_share,
+      report.channel_bytes,
+      report.memory_peak_bytes,
+      report.predicted_s,
+      report.bound,
+      report.copy_bytes_per_s);
+}
+
+Status run(int count, char** words) {
+  if (count < 2) return bad("no pattern");
+  Arguments arguments;
+  CD_ASSIGN(arguments.options.pattern, parse_pattern(words[1]));
+  for (int i = 2; i < count; ++i) CD_TRY(read_argument(words[i], arguments));
+  std::shared_ptr<RankGroup> group;
+  if (std::getenv("CROSSDOCK_RANK") != nullptr || std::getenv("PMIX_RANK") != nullptr) {
+    CD_ASSIGN(group, join_environment());
+  }
+  const auto memory = Memory::create(arguments.memory_bytes);
+  CD_ASSIGN(const auto plane, DataPlane::open(memory, group, arguments.settings));
+  uint64_t next_channel = kFirstChannel;
+  const CancelFlag cancel;
+  const PerfContext context{plane.get(), group.get(), memory, &next_channel, &cancel};
+  CD_ASSIGN(const PerfReport report, run_perf(context, arguments.options));
+  if (plane->rank() == 0) print(report);
+  if (report.wrong_rows == 0) return {};
+  return make_error(ErrorCode::kInternal, "{} rows are wrong", report.wrong_rows);
+}
+
+}  // namespace
+}  // namespace crossdock
+
+int main(int count, char** words) {
+  const crossdock::Status status = crossdock::run(count, words);
+  if (status.ok()) return 0;
+  fmt::print(stderr,
+             "perf_bench: {} {}\n",
+             crossdock::code_text(status.error().code),
+             status.error().message);
+  return 1;
+}
