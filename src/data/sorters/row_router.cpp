@@ -415,6 +415,15 @@ Status check_spec(const Schema& schema, const RouteSpec& spec) {
   return check_assignment(spec);
 }
 
+// There is no choice, so no key is read.
+class OneDestination : public RowRouter {
+ public:
+  Status route(const Batch&, int64_t, std::span<uint16_t> destinations) override {
+    std::fill(destinations.begin(), destinations.end(), uint16_t{0});
+    return {};
+  }
+};
+
 }  // namespace
 
 Result<std::unique_ptr<RowRouter>> RowRouter::make(SchemaPtr schema, RouteSpec spec) {
@@ -425,6 +434,8 @@ Result<std::unique_ptr<RowRouter>> RowRouter::make(SchemaPtr schema, RouteSpec s
   if (spec.by == RouteBy::kRange) return make_range_router(std::move(schema), std::move(spec));
   if (spec.by == RouteBy::kExplicit) {
     made = std::make_unique<NumberRouter>(*schema, spec);
+  } else if (spec.destinations == 1) {
+    made = std::make_unique<OneDestination>();
   } else if (spec.by == RouteBy::kKey && is_one && is_integer(first)) {
     made = std::make_unique<IntegerRouter>(*schema, spec);
   } else if (spec.by == RouteBy::kKey && is_one && is_decimal(first)) {

@@ -28,6 +28,18 @@ uint32_t block_rows_of(const RowLayout& layout, size_t outlets) {
   return static_cast<uint32_t>(std::min(rows, kBlockRowsMax));
 }
 
+// All rows have the same outlet; there is one at least. Ends at the first that has another.
+bool go_together(const std::vector<uint16_t>& outlets) {
+  constexpr size_t kStretch = 1024;  // compared without branches
+  for (size_t begin = 0; begin < outlets.size(); begin += kStretch) {
+    const size_t end = std::min(begin + kStretch, outlets.size());
+    uint16_t difference = 0;
+    for (size_t i = begin; i < end; ++i) difference |= outlets[i] ^ outlets.front();
+    if (difference != 0) return false;
+  }
+  return !outlets.empty();
+}
+
 }  // namespace
 
 struct RowSorter::Rows {
@@ -85,8 +97,8 @@ Status RowSorter::accept(Batch batch,
                          std::span<const uint16_t> outlets,
                          std::span<const uint16_t> destinations) {
   CD_CHECK(pending_rows_ == 0, "a batch is given while {} rows are pending", pending_rows_);
-  is_broadcast_ = outlets.empty();
-  if (!is_broadcast_ && outlets.size() != static_cast<size_t>(batch.rows)) {
+  const bool is_broadcast = outlets.empty();
+  if (!is_broadcast && outlets.size() != static_cast<size_t>(batch.rows)) {
     return make_error(ErrorCode::kInvalidArgument,
                       "{} outlets are given for {} rows; every row has one",
                       outlets.size(),
@@ -98,10 +110,12 @@ Status RowSorter::accept(Batch batch,
   batch_ = std::move(batch);
   next_row_ = 0;
   std::fill(sent_.begin(), sent_.end(), 0);
-  const auto copies = is_broadcast_ ? static_cast<int64_t>(producers_.size()) : 1;
-  pending_rows_ = batch_.rows * copies;
+  const bool is_whole = is_broadcast || go_together(outlets_);
+  whole_begin_ = is_broadcast || !is_whole ? 0 : outlets_.front();
+  whole_end_ = is_broadcast ? producers_.size() : whole_begin_ + (is_whole ? 1 : 0);
+  pending_rows_ = batch_.rows * (is_whole ? static_cast<int64_t>(whole_end_ - whole_begin_) : 1);
   if (pending_rows_ == 0) forget_batch();
-  if (!is_broadcast_ && listing_ == nullptr) {
+  if (!is_whole && listing_ == nullptr) {
     listing_ =
         std::make_unique<Listing>(block_rows_of(*layout_, producers_.size()), producers_.size());
   }
@@ -116,8 +130,8 @@ void RowSorter::forget_batch() {
 bool RowSorter::push(std::vector<uint16_t>& published) {
   if (pending_rows_ == 0) return false;
   const int64_t before = pending_rows_;
-  if (is_broadcast_) {
-    move_copies(published);
+  if (whole_begin_ != whole_end_) {
+    move_whole(published);
   } else {
     move_waiting(published);
     // Once every ring is full, the rest is listed when there is room: while it is read it is in the cache then.
@@ -130,9 +144,9 @@ bool RowSorter::push(std::vector<uint16_t>& published) {
   return has_moved;
 }
 
-void RowSorter::move_copies(std::vector<uint16_t>& published) {
+void RowSorter::move_whole(std::vector<uint16_t>& published) {
   const auto rows = static_cast<uint32_t>(batch_.rows);
-  for (size_t outlet = 0; outlet < producers_.size(); ++outlet) {
+  for (size_t outlet = whole_begin_; outlet < whole_end_; ++outlet) {
     const uint32_t sent = sent_[outlet];
     sent_[outlet] += move(static_cast<uint16_t>(outlet), {nullptr, sent, rows - sent}, published);
   }

@@ -49,7 +49,7 @@ class RowSorter {
   struct Rows;
   void move_waiting(std::vector<uint16_t>& published);
   void move_block(std::vector<uint16_t>& published);
-  void move_copies(std::vector<uint16_t>& published);
+  void move_whole(std::vector<uint16_t>& published);
   uint32_t move(uint16_t outlet, const Rows& rows, std::vector<uint16_t>& published);
   uint32_t move_some(uint16_t outlet, const Rows& rows, std::vector<uint16_t>& published);
   Ticket take_texts(uint16_t outlet, const Rows& rows, std::vector<uint16_t>& published);
@@ -63,10 +63,12 @@ class RowSorter {
   Batch batch_;
   std::vector<uint16_t> outlets_;
   std::vector<uint16_t> destinations_;
-  bool is_broadcast_ = false;
+  // Outlets to which the whole batch goes, as a run of rows; none: rows have outlets of their own.
+  size_t whole_begin_ = 0;
+  size_t whole_end_ = 0;
   int64_t pending_rows_ = 0;
   int64_t next_row_ = 0;        // rows from here on are not listed yet
-  std::vector<uint32_t> sent_;  // broadcast, by outlet: rows that are in
+  std::vector<uint32_t> sent_;  // of a whole batch, by outlet: rows that are in
   std::unique_ptr<Listing> listing_;
 };
 

@@ -197,6 +197,13 @@ TEST(RowRouter, partitions_are_assigned_to_destinations) {
   EXPECT_THAT(route(texts("u", {"a", "b", "c"}), spec), Each(1));
 }
 
+TEST(RowRouter, one_destination_gets_all) {
+  for (const RouteBy by : {RouteBy::kKey, RouteBy::kHash}) {
+    const RouteSpec spec{.by = by, .keys = {0}, .destinations = 1};
+    EXPECT_THAT(route(fixed<int32_t>("i", {0, -1, 7}), spec), Each(0));
+  }
+}
+
 TEST(RowRouter, rows_name_their_destination) {
   const RouteSpec spec{.by = RouteBy::kExplicit, .keys = {0}, .destinations = 3};
   EXPECT_THAT(route(fixed<int8_t>("c", {2, 0, 1}), spec), ElementsAre(2, 0, 1));

@@ -102,10 +102,13 @@ void expect_conserved(Random& random, int64_t rows_max) {
     const Batch batch = slice_rows(whole, begin, whole.rows - begin);
     const bool is_broadcast = random() % 4 == 0;
     const bool is_skewed = random() % 3 == 0;
+    const bool go_together = random() % 4 == 0;
+    const auto together = static_cast<uint16_t>(random() % count);
     std::vector<uint16_t> numbers;
     std::vector<uint16_t> carried;
     for (int64_t row = 0; row < batch.rows; ++row) {
-      const auto outlet = static_cast<uint16_t>(is_skewed && row % 8 != 0 ? 0 : random() % count);
+      const auto spread = static_cast<uint16_t>(is_skewed && row % 8 != 0 ? 0 : random() % count);
+      const uint16_t outlet = go_together ? together : spread;
       carried.push_back(static_cast<uint16_t>(random()));
       if (!is_broadcast) numbers.push_back(outlet);
       for (size_t o = 0; o < count; ++o) {
