@@ -67,6 +67,8 @@ class Sender {
   virtual Result<int64_t> send_each(const Batch& rows,
                                     std::span<const uint16_t> destinations,
                                     std::span<const uint16_t> carried) = 0;
+  // Moves rows that wait on, as each of the calls above does first; true when none wait, so that a batch can be taken.
+  virtual Result<bool> advance() = 0;
   // This block is through. flush_done: all its rows are where the destinations can take them; each call moves rows on.
   virtual Status flush_begin() = 0;
   virtual Result<bool> flush_done() = 0;
@@ -92,6 +94,7 @@ class Receiver {
 };
 
 struct FlowCounters {
+  int level = 1;               // of a shuffle in two levels, 1 or 2
   int source = 0, outlet = 0;  // the destination; of a broadcast the process, in the order of ranks
   uint64_t opened = 0;         // segments that the source has begun to fill
   uint64_t recycled = 0;       // segments that the outlet has given back

@@ -186,6 +186,12 @@ void ChannelSender::tell_published() {
   if (is_moved) core_->wake_mover();
 }
 
+Result<bool> ChannelSender::advance() {
+  CD_TRY(core_->check());
+  note_ = end_.bell.look();
+  return push();
+}
+
 Status ChannelSender::flush_begin() {
   CD_TRY(core_->check());
   is_flushing_ = true;

@@ -23,6 +23,7 @@ class ChannelSender : public Sender {
   Result<int64_t> send_each(const Batch& rows,
                             std::span<const uint16_t> destinations,
                             std::span<const uint16_t> carried) override;
+  Result<bool> advance() override;
   Status flush_begin() override;
   Result<bool> flush_done() override;
   void wait(std::chrono::microseconds at_most) override;

@@ -1,0 +1,251 @@
+// Shuffles in two levels: every row arrives once where it belongs, in as many messages as the plan says, in any order
+// of steps.
+#include "data/channels/two_level.hpp"
+
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "data/rings/actor.hpp"
+#include "data/rings/schedule.hpp"
+#include "data/rings/scheduled_driver.hpp"
+#include "table/arrow_builder.hpp"
+
+namespace crossdock {
+namespace {
+
+using testing::HasSubstr;
+
+// Rows whose key says where they go and from where they come: destination + destinations * (source + sources * number).
+struct Numbering {
+  int64_t sources = 1;
+  int64_t destinations = 1;
+
+  int64_t key(int64_t source, int64_t destination, int64_t number) const {
+    return destination + destinations * (source + sources * number);
+  }
+};
+
+Batch batch_of(const std::vector<int64_t>& keys) {
+  const arrow_test::Optionals<int64_t> values(keys.begin(), keys.end());
+  return arrow_test::make_batch(
+      {{.name = "key", .array = arrow_test::fixed<int64_t>("l", values)}});
+}
+
+class SendActor : public Actor {
+ public:
+  SendActor(std::unique_ptr<Sender> sender, Batch rows, bool is_named, int named)
+      : sender_(std::move(sender)), rows_(std::move(rows)), is_named_(is_named), named_(named) {}
+
+  // A step that did not take rows may have moved others on, so it counts as progress; a run that does not end is told
+  // by its number of steps.
+  Step step() override {
+    if (!is_sent_) {
+      const auto taken = is_named_ ? sender_->send_to(rows_, named_) : sender_->send(rows_);
+      EXPECT_TRUE(taken.ok()) << taken.error().message;
+      is_sent_ = taken.ok() && (taken.value() == rows_.rows);
+      if (is_sent_) {
+        EXPECT_TRUE(sender_->flush_begin().ok());
+      }
+      return Step::kProgress;
+    }
+    const auto done = sender_->flush_done();
+    EXPECT_TRUE(done.ok()) << done.error().message;
+    return done.ok() && done.value() ? Step::kDone : Step::kProgress;
+  }
+  std::string state() const override { return is_sent_ ? "flushes" : "sends"; }
+
+ private:
+  std::unique_ptr<Sender> sender_;
+  Batch rows_;
+  bool is_named_;
+  int named_;
+  bool is_sent_ = false;
+};
+
+class TakeActor : public Actor {
+ public:
+  explicit TakeActor(std::unique_ptr<Receiver> receiver) : receiver_(std::move(receiver)) {}
+
+  Step step() override {
+    const auto received = receiver_->recv();
+    EXPECT_TRUE(received.ok()) << received.error().message;
+    if (!received.ok() || received.value().kind == Received::Kind::kEnd) return Step::kDone;
+    const Batch& rows = received.value().rows;
+    if (received.value().kind == Received::Kind::kRows) {
+      const auto* values = rows.columns[0].data<int64_t>();
+      keys_.insert(keys_.end(), values, values + rows.rows);
+    }
+    return Step::kProgress;
+  }
+  std::string state() const override { return std::to_string(keys_.size()) + " rows"; }
+
+  std::vector<int64_t> sorted_keys() const {
+    std::vector<int64_t> keys = keys_;
+    std::ranges::sort(keys);
+    return keys;
+  }
+
+ private:
+  std::unique_ptr<Receiver> receiver_;
+  std::vector<int64_t> keys_;
+};
+
+struct World {
+  std::shared_ptr<Memory> memory = Memory::create(int64_t{4} << 30);
+  std::unique_ptr<DataPlane> plane = std::move(DataPlane::open(memory, nullptr, {}).value());
+};
+
+ChannelSpec spec_for(const NodePlacement& placement) {
+  ChannelSpec spec;
+  spec.id = 1;
+  spec.schema = batch_of({}).schema;
+  spec.source_ranks.assign(placement.of_source.size(), 0);
+  spec.destination_ranks.assign(placement.of_destination.size(), 0);
+  spec.route.keys = {0};
+  spec.segment.segment_bytes = 1 << 10;
+  spec.slot_bits = 0;
+  return spec;
+}
+
+NodePlacement square(int nodes, int endpoints) {
+  NodePlacement placement;
+  for (int node = 0; node < nodes; ++node) {
+    placement.of_source.insert(placement.of_source.end(), endpoints, node);
+  }
+  placement.of_destination = placement.of_source;
+  return placement;
+}
+
+// Every source sends `each` rows to every destination; answers the channel, through which all have gone.
+std::shared_ptr<Channel> shuffle(World& world,
+                                 const NodePlacement& placement,
+                                 int64_t each,
+                                 uint64_t seed) {
+  const auto made = create_two_level(*world.plane, spec_for(placement), placement);
+  EXPECT_TRUE(made.ok()) << made.error().message;
+  const Numbering numbering{.sources = static_cast<int64_t>(placement.of_source.size()),
+                            .destinations = static_cast<int64_t>(placement.of_destination.size())};
+  std::vector<std::unique_ptr<SendActor>> senders;
+  std::vector<std::unique_ptr<TakeActor>> takers;
+  std::vector<Actor*> actors;
+  for (int source = 0; source < numbering.sources; ++source) {
+    std::vector<int64_t> keys;
+    for (int64_t number = 0; number < each; ++number) {
+      for (int64_t to = 0; to < numbering.destinations; ++to) {
+        keys.push_back(numbering.key(source, to, number));
+      }
+    }
+    senders.push_back(std::make_unique<SendActor>(
+        std::move(made.value()->open_sender(source).value()), batch_of(keys), false, 0));
+    actors.push_back(senders.back().get());
+  }
+  for (int destination = 0; destination < numbering.destinations; ++destination) {
+    takers.push_back(
+        std::make_unique<TakeActor>(std::move(made.value()->open_receiver(destination).value())));
+    actors.push_back(takers.back().get());
+  }
+  SeededSchedule schedule(seed);
+  const Status ran = run_scheduled(actors, schedule, 20'000'000);
+  EXPECT_TRUE(ran.ok()) << ran.error().message;
+  for (int destination = 0; destination < numbering.destinations; ++destination) {
+    std::vector<int64_t> expected;
+    for (int64_t number = 0; number < each; ++number) {
+      for (int64_t source = 0; source < numbering.sources; ++source) {
+        expected.push_back(numbering.key(source, destination, number));
+      }
+    }
+    std::ranges::sort(expected);
+    EXPECT_EQ(takers[destination]->sorted_keys(), expected) << "destination " << destination;
+  }
+  return made.value();
+}
+
+// Segments that went from one endpoint to another, by whether these are on one node.
+MessageCount count_messages(const Channel& channel, const std::vector<int>& node_of) {
+  MessageCount count;
+  for (const FlowCounters& flow : channel.counters().flows) {
+    if (flow.source == flow.outlet) continue;
+    const bool inside = node_of[flow.source] == node_of[flow.outlet];
+    (inside ? count.inside_nodes : count.between_nodes) += flow.opened;
+  }
+  return count;
+}
+
+TEST(TwoLevel, the_messages_of_64_nodes_with_8_endpoints_are_those_of_the_plan) {
+  World world;
+  const NodePlacement placement = square(64, 8);
+  const auto channel = shuffle(world, placement, 1, 7);
+  EXPECT_EQ(count_messages(*channel, placement.of_source), two_level_messages(64, 8));
+}
+
+TEST(TwoLevel, every_row_arrives_once_whatever_the_nodes) {
+  std::vector<NodePlacement> placements = {square(1, 1), square(1, 3), square(3, 1), square(3, 3)};
+  placements.push_back({.of_source = {0, 0, 0, 1, 2}, .of_destination = {1, 0, 1, 3, 1}});
+  placements.push_back({.of_source = {5}, .of_destination = {4, 5, 5, 5}});
+  placements.push_back({.of_source = {1, 1, 1}, .of_destination = {2}});
+  for (const NodePlacement& placement : placements) {
+    for (uint64_t seed = 0; seed < 4; ++seed) {
+      World world;
+      shuffle(world, placement, 300, seed);  // several segments of a row each way
+    }
+  }
+}
+
+TEST(TwoLevel, rows_are_sent_to_a_named_destination_through_its_relay) {
+  World world;
+  const NodePlacement placement = square(2, 2);
+  const auto channel = create_two_level(*world.plane, spec_for(placement), placement).value();
+  std::vector<std::unique_ptr<Actor>> owned;
+  std::vector<TakeActor*> takers;
+  for (int i = 0; i < 4; ++i) {
+    owned.push_back(std::make_unique<SendActor>(
+        std::move(channel->open_sender(i).value()), batch_of({10 * i, 10 * i + 1}), true, 3 - i));
+    auto taker = std::make_unique<TakeActor>(std::move(channel->open_receiver(i).value()));
+    takers.push_back(taker.get());
+    owned.push_back(std::move(taker));
+  }
+  std::vector<Actor*> actors;
+  for (const auto& actor : owned) actors.push_back(actor.get());
+  SeededSchedule schedule(3);
+  ASSERT_TRUE(run_scheduled(actors, schedule, 1'000'000).ok());
+  for (int i = 0; i < 4; ++i) {
+    EXPECT_THAT(takers[i]->sorted_keys(), testing::ElementsAre(10 * (3 - i), 10 * (3 - i) + 1));
+  }
+}
+
+TEST(TwoLevel, a_closed_one_tells_its_cause_and_gives_its_memory_back) {
+  World world;
+  const int64_t before = world.memory->used_bytes();
+  {
+    const NodePlacement placement = square(2, 2);
+    const auto channel = create_two_level(*world.plane, spec_for(placement), placement).value();
+    const auto sender = std::move(channel->open_sender(0).value());
+    const auto receiver = std::move(channel->open_receiver(1).value());
+    EXPECT_GT(channel->memory_bytes(), 0);
+    channel->close(make_error(ErrorCode::kAgentLost, "rank 3 is gone"));
+    EXPECT_THAT(sender->send(batch_of({1})).error().message, HasSubstr("rank 3 is gone"));
+    EXPECT_THAT(receiver->recv().error().message, HasSubstr("rank 3 is gone"));
+  }
+  EXPECT_EQ(world.memory->used_bytes(), before);
+}
+
+TEST(TwoLevel, a_broadcast_is_refused) {
+  World world;
+  const NodePlacement placement = square(2, 2);
+  ChannelSpec spec = spec_for(placement);
+  spec.sends = ChannelSpec::Sends::kBroadcast;
+  const auto made = create_two_level(*world.plane, spec, placement);
+  ASSERT_FALSE(made.ok());
+  EXPECT_EQ(made.error().code, ErrorCode::kInvalidArgument);
+}
+
+}  // namespace
+}  // namespace crossdock
