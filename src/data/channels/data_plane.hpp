@@ -31,6 +31,8 @@ class DataPlane {
   virtual ~DataPlane() = default;
   virtual int rank() const = 0;
   virtual int ranks() const = 0;
+  // Any number that ranks of one host share: the nodes of a shuffle in two levels.
+  virtual std::vector<int> host_of_rank() const = 0;
   // All ranks of the group call it in the same order with the same spec. One thread. CD-105, CD-102, CD-201 with the
   // rank that refused; CD-617 if a rank did not come in time.
   virtual Result<std::shared_ptr<Channel>> create_channel(const ChannelSpec& spec) = 0;

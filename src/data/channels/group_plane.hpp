@@ -29,6 +29,7 @@ class GroupPlane : public DataPlane, private NeighbourEvents {
 
   int rank() const override { return group_->rank(); }
   int ranks() const override { return group_->size(); }
+  std::vector<int> host_of_rank() const override { return host_of_rank_; }
   Result<std::shared_ptr<Channel>> create_channel(const ChannelSpec& spec) override;
   Result<std::shared_ptr<Channel>> open_part(const ChannelSpec& spec) override;
 

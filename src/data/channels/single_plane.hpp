@@ -35,6 +35,7 @@ class SinglePlane : public DataPlane {
 
   int rank() const override { return 0; }
   int ranks() const override { return 1; }
+  std::vector<int> host_of_rank() const override { return {0}; }
   Result<std::shared_ptr<Channel>> create_channel(const ChannelSpec& spec) override {
     return open_part(spec);
   }
