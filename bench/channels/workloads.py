@@ -28,7 +28,7 @@ from channels.places import Place
 PROGRAMS = ("perf_bench", "scatter_bench", "mapping_copy_bench", "mpi_peer", "crossdock_ucx")
 IDLE_WAIT_S = 10.0
 GBIT = "1gbit"
-LARGE_SEGMENTS = {"segment": MIB}
+LARGE_SEGMENTS = {"segment": MIB, "slots": 2, "batch": 1 << 14}  # four slots stay in the cache
 OVER_LINKS = 48 * MIB  # 0.4 s over one link of 1 Gbit
 COLLECTIVE = 24 * MIB
 HOSTS_4 = Place(4, (GBIT, GBIT))

@@ -42,6 +42,14 @@ ChannelSender::~ChannelSender() {
 
 bool ChannelSender::is_broadcast() const { return core_->plan().spec().sends == Sends::kBroadcast; }
 
+// All rows go the same way, whatever their keys are. (Numbers of destinations are looked at all the same: they may be
+// wrong.)
+bool ChannelSender::has_one_way() const {
+  const ChannelSpec& spec = core_->plan().spec();
+  return end_.flows.size() == 1 && spec.route.by != RouteBy::kExplicit &&
+         !spec.segment.has_destinations;
+}
+
 // Whether a batch can be taken now; false: not yet.
 Result<bool> ChannelSender::begin_send(const Batch& rows) {
   CD_TRY(core_->check());
@@ -69,7 +77,7 @@ Result<int64_t> ChannelSender::send(const Batch& rows) {
                       core_->plan().spec().id);
   }
   outlets_.clear();
-  if (is_broadcast()) return accept(rows, {});
+  if (is_broadcast() || has_one_way()) return accept(rows, {});
   outlets_.resize(static_cast<size_t>(rows.rows));
   CD_TRY(router_->route(rows, 0, outlets_));
   return accept(rows, outlets_);

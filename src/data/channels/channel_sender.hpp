@@ -34,6 +34,7 @@ class ChannelSender : public Sender {
  private:
   ChannelSender(std::shared_ptr<ChannelCore> core, SourceEnd& end) : core_(core), end_(end) {}
   bool is_broadcast() const;
+  bool has_one_way() const;
   Result<bool> begin_send(const Batch& rows);
   Result<int64_t> accept(const Batch& rows, std::span<const uint16_t> carried);
   Status name_outlets(std::span<const uint16_t> destinations);
