@@ -1,5 +1,6 @@
 // What fits a layout, and the walk over its lanes.
 #include <algorithm>
+#include <utility>
 
 #include "base/check.hpp"
 #include "data/segments/fill_lanes.hpp"
@@ -112,49 +113,54 @@ Status check_no_nulls(const Field& field, const ColumnView& column) {
                     field.name);
 }
 
-// Adds what the texts of a column take in the heap, each cut to `limit`.
-void add_heap_bytes(const Field& field,
-                    const ColumnView& column,
-                    uint64_t limit,
-                    std::vector<uint32_t>& heap_bytes) {
+// Adds what the texts of a column take in the heap; sums end at `limit`, which is far below 2^32.
+void add_heap_bytes(const FilledColumn& from, uint32_t limit, std::vector<uint32_t>& heap_bytes) {
+  const ColumnView& column = from.plain.view;
   const auto rows = static_cast<uint32_t>(heap_bytes.size());
-  // No sum overflows: limits are far below 2^32.
-  const auto add = [limit, &heap_bytes](uint32_t row, uint64_t bytes) {
-    const uint64_t more = bytes <= kInlineBytes ? 0 : std::min(bytes, limit);
-    heap_bytes[row] = static_cast<uint32_t>(std::min(heap_bytes[row] + more, limit));
+  uint32_t* const sums = heap_bytes.data();
+  const auto add = [sums, limit](uint32_t row, uint32_t bytes) {
+    sums[row] = std::min(sums[row] + (bytes <= kInlineBytes ? 0 : bytes), limit);
   };
-  if (field.type.id == TypeId::kDictionary) {
+  if (from.dictionary != nullptr) {
     const auto add_block = [&](uint32_t begin, uint32_t count, const ResolvedRows& some) {
-      with_texts(layout(*field.type.dictionary), *column.dictionary, [&](const auto& texts) {
+      with_texts(from.plain.layout, *column.dictionary, [&](const auto& texts) {
         for (uint32_t i = 0; i < count; ++i) {
-          if (some(i)) add(begin + i, texts.size(some.rows[i]));
+          if (some(i)) add(begin + i, texts.size_up_to(some.rows[i], limit));
         }
       });
     };
-    in_resolved_blocks(field.type, column, RowRun{0}, rows, add_block);
+    in_resolved_blocks(*from.dictionary, column, RowRun{0}, rows, add_block);
     return;
   }
-  with_texts(layout(field.type), column, [&](const auto& texts) {
+  with_texts(from.plain.layout, column, [&](const auto& texts) {
     if (column.validity == nullptr) {
-      for (uint32_t row = 0; row < rows; ++row) add(row, texts.size(row));
+      for (uint32_t row = 0; row < rows; ++row) add(row, texts.size_up_to(row, limit));
       return;
     }
     for (uint32_t row = 0; row < rows; ++row) {
-      if (column.is_valid(row)) add(row, texts.size(row));
+      if (column.is_valid(row)) add(row, texts.size_up_to(row, limit));
     }
   });
 }
 
-Result<std::vector<uint32_t>> measure_texts(const RowLayout& layout, const Batch& batch) {
-  std::vector<uint32_t> heap_bytes(static_cast<size_t>(batch.rows), 0);
+FilledColumn filled_column(const DataType& type, const ColumnView& column) {
+  return {{column, layout(value_type(type))}, type.id == TypeId::kDictionary ? &type : nullptr};
+}
+
+// heap_bytes[row] = what the texts of a row take.
+Status measure_texts(const RowLayout& layout,
+                     const Batch& batch,
+                     std::vector<uint32_t>& heap_bytes) {
+  heap_bytes.assign(static_cast<size_t>(batch.rows), 0);
   // One more than may be is enough to see that a row is too long.
-  const auto limit = static_cast<uint64_t>(layout.text_bytes_max()) + 1;
+  const auto limit = static_cast<uint32_t>(layout.text_bytes_max()) + 1;
   for (size_t i = 0; i < batch.columns.size(); ++i) {
     if (!layout.is_text(static_cast<int>(i))) continue;
-    add_heap_bytes(batch.schema->fields[i], batch.columns[i], limit, heap_bytes);
+    add_heap_bytes(
+        filled_column(batch.schema->fields[i].type, batch.columns[i]), limit, heap_bytes);
   }
   const auto longest = std::max_element(heap_bytes.begin(), heap_bytes.end());
-  if (longest == heap_bytes.end() || *longest < limit) return heap_bytes;
+  if (longest == heap_bytes.end() || *longest < limit) return {};
   return make_error(ErrorCode::kInvalidArgument,
                     "the texts of row {} have {} bytes or more, and a segment of this channel has "
                     "room for {}; make its segments larger (segment_bytes)",
@@ -263,15 +269,13 @@ Status SegmentFiller::set_batch(const Batch& batch, std::span<const uint16_t> de
     CD_TRY(check_no_nulls(batch.schema->fields[i], batch.columns[i]));
   }
   if (layout_->has_texts()) {
-    CD_ASSIGN(heap_bytes_, measure_texts(*layout_, batch));
+    CD_TRY(measure_texts(*layout_, batch, measured_));
+    std::swap(heap_bytes_, measured_);
   }
   checked_ = batch.schema;
   columns_.clear();
   for (size_t i = 0; i < batch.columns.size(); ++i) {
-    const DataType& type = checked_->fields[i].type;
-    const bool is_dictionary = type.id == TypeId::kDictionary;
-    columns_.push_back(
-        {{batch.columns[i], crossdock::layout(value_type(type))}, is_dictionary ? &type : nullptr});
+    columns_.push_back(filled_column(checked_->fields[i].type, batch.columns[i]));
   }
   destinations_ = destinations;
   return {};

@@ -28,7 +28,7 @@ struct FilledColumn {
 }  // namespace filling
 
 // Writes rows of batches of one schema into segments: column by column, and within one in the order of the rows. One
-// per thread; the batch is given first. Memory: 4 bytes per row of the batch if there are texts.
+// per thread; the batch is given first. Memory: 8 bytes per row of the largest batch if there are texts.
 class SegmentFiller {
  public:
   explicit SegmentFiller(std::shared_ptr<const RowLayout> layout);
@@ -61,6 +61,7 @@ class SegmentFiller {
   std::vector<filling::FilledColumn> columns_;
   std::span<const uint16_t> destinations_;
   std::vector<uint32_t> heap_bytes_;  // by row
+  std::vector<uint32_t> measured_;    // of the next batch, until all else is well
 };
 
 // The rows of a published segment as a batch of received_schema(), without a copy; `owner` is what keeps the segment

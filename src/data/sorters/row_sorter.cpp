@@ -10,8 +10,8 @@
 namespace crossdock {
 namespace {
 
-// A block's columns and lists share half a megabyte, about half of a second-level cache.
-constexpr uint64_t kBlockBytes = uint64_t{512} << 10;
+// A block's columns and lists share a quarter of a megabyte, and leave the rest of a second-level cache to segments.
+constexpr uint64_t kBlockBytes = uint64_t{256} << 10;
 constexpr uint64_t kBlockRowsMin = 4096;
 constexpr uint64_t kBlockRowsMax = 65536;
 // Of a block and an outlet, on average: a run pays for a few atomics and for calls per column.
@@ -19,14 +19,6 @@ constexpr uint64_t kRunRowsMin = 64;
 
 // Each failed attempt is the success of another sorter.
 constexpr int kAttempts = 64;
-
-uint32_t block_rows_of(const RowLayout& layout, size_t outlets) {
-  const SegmentLayout& segments = layout.segments();
-  const uint64_t row_bytes =
-      segments.bytes / segments.rows_max + sizeof(uint32_t) + sizeof(uint16_t);
-  const uint64_t rows = std::max({kBlockBytes / row_bytes, kBlockRowsMin, outlets * kRunRowsMin});
-  return static_cast<uint32_t>(std::min(rows, kBlockRowsMax));
-}
 
 // All rows have the same outlet; there is one at least. Ends at the first that has another.
 bool go_together(const std::vector<uint16_t>& outlets) {
@@ -81,6 +73,14 @@ class RowSorter::Listing {
   }
 };
 
+uint32_t RowSorter::block_rows(const RowLayout& layout, size_t outlets) {
+  const SegmentLayout& segments = layout.segments();
+  const uint64_t row_bytes =
+      segments.bytes / segments.rows_max + sizeof(uint32_t) + sizeof(uint16_t);
+  const uint64_t rows = std::max({kBlockBytes / row_bytes, kBlockRowsMin, outlets * kRunRowsMin});
+  return static_cast<uint32_t>(std::min(rows, kBlockRowsMax));
+}
+
 RowSorter::RowSorter(std::shared_ptr<const RowLayout> layout, std::span<const Ring> rings)
     : layout_(std::move(layout)),
       filler_(layout_),
@@ -113,11 +113,12 @@ Status RowSorter::accept(Batch batch,
   const bool is_whole = is_broadcast || go_together(outlets_);
   whole_begin_ = is_broadcast || !is_whole ? 0 : outlets_.front();
   whole_end_ = is_broadcast ? producers_.size() : whole_begin_ + (is_whole ? 1 : 0);
+  CD_CHECK(whole_end_ <= producers_.size(), "outlet {} of {}", whole_begin_, producers_.size());
   pending_rows_ = batch_.rows * (is_whole ? static_cast<int64_t>(whole_end_ - whole_begin_) : 1);
   if (pending_rows_ == 0) forget_batch();
   if (!is_whole && listing_ == nullptr) {
     listing_ =
-        std::make_unique<Listing>(block_rows_of(*layout_, producers_.size()), producers_.size());
+        std::make_unique<Listing>(block_rows(*layout_, producers_.size()), producers_.size());
   }
   return {};
 }

@@ -38,6 +38,9 @@ class RowSorter {
   // was published are appended to `published`, for each segment once.
   bool push(std::vector<uint16_t>& published);
 
+  // How many rows are listed at a time.
+  static uint32_t block_rows(const RowLayout& layout, size_t outlets);
+
   int64_t pending_rows() const { return pending_rows_; }  // over all outlets
   // Closes the segments that are being filled; published ones are appended.
   void seal(std::vector<uint16_t>& published);

@@ -1,0 +1,139 @@
+// Segments of random bytes, and good ones with a few bytes changed, packed and not: check_rows answers an error of its
+// kind, or the segment reads as rows that pass the engine's own validation, byte by byte within its memory.
+//
+// Core of libFuzzer's making: link it with -fsanitize=fuzzer, or with fuzz_main.cpp for random bytes.
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/check.hpp"
+#include "data/segments/row_ring.hpp"
+#include "data/segments/segment_rows.hpp"
+#include "table/validate.hpp"
+
+namespace crossdock {
+namespace {
+
+using arrow_test::Columns;
+
+// Of texts, bits, widths of all sizes, with NULLs and destinations.
+Columns columns() {
+  arrow_test::Random random(1);
+  Columns made;
+  for (const std::string format : {"u", "b", "z", "d:12,2", "s"}) {
+    made.push_back({format.substr(0, 1), arrow_test::random_array(format, 40, 0.2, random)});
+  }
+  return made;
+}
+
+struct Known {
+  std::shared_ptr<const RowLayout> layout;
+  std::vector<std::byte> packed;
+  std::vector<std::byte> whole;  // as it lies in a ring
+};
+
+Known make_known() {
+  Known known;
+  const Batch batch = arrow_test::make_batch(columns());
+  known.layout =
+      RowLayout::make(batch.schema,
+                      {.segment_bytes = 8192, .text_bytes = 16, .has_destinations = true})
+          .value();
+  const RowRing memory(*known.layout, 0);
+  RingProducer<CpuRingTraits> producer(memory.ring());
+  SegmentFiller filler(known.layout);
+  const std::vector<uint16_t> destinations(static_cast<size_t>(batch.rows), 3);
+  CD_CHECK(filler.set_batch(batch, destinations).ok(), "a batch");
+  uint64_t heap_bytes = 0;
+  for (uint32_t row = 0; row < 40; ++row) heap_bytes += filler.heap_bytes_of(row);
+  CD_CHECK(producer.offer().rows >= 40, "room");
+  const Ticket ticket = producer.take(40, heap_bytes);
+  CD_CHECK(ticket.rows == 40, "room");
+  filler.fill_run(producer.segment(ticket), ticket, 0);
+  producer.commit(ticket);
+  producer.seal();
+  const uint64_t bytes = known.layout->segments().bytes;
+  const std::byte* segment = memory.ring().segment(0);
+  known.whole.assign(segment, segment + bytes);
+  known.packed.resize(bytes);
+  known.packed.resize(pack_segment(*known.layout, segment, known.packed.data()));
+  return known;
+}
+
+const Known& known() {
+  static const Known one = make_known();
+  return one;
+}
+
+void read_texts(const Batch& batch, size_t column) {
+  const ColumnView& view = batch.columns[column];
+  uint64_t sum = 0;
+  for (int64_t row = 0; row < batch.rows; ++row) {
+    const std::string text = arrow_test::cell(batch.schema->fields[column].type, view, row);
+    for (const char one : text) sum += static_cast<uint8_t>(one);
+  }
+  CD_CHECK(sum < UINT64_MAX, "read");
+}
+
+// `bytes` are copied to a block of exactly their size, so that the address sanitizer sees a read beyond it.
+void read(std::span<const std::byte> bytes) {
+  struct Free {
+    void operator()(std::byte* memory) const {
+      ::operator delete (memory, std::align_val_t{kRingLineBytes});
+    }
+  };
+  const std::unique_ptr<std::byte, Free> memory(static_cast<std::byte*>(
+      ::operator new (std::max<size_t>(bytes.size(), 1), std::align_val_t{kRingLineBytes})));
+  std::copy(bytes.begin(), bytes.end(), memory.get());
+  const RowLayout& layout = *known().layout;
+  const Status checked = check_rows(layout, memory.get(), bytes.size());
+  if (!checked.ok()) {
+    CD_CHECK(checked.error().code == ErrorCode::kMalformedMessage, "{}", checked.error().message);
+    CD_CHECK(!checked.error().message.empty(), "an error without words");
+    return;
+  }
+  const Batch batch = segment_batch(layout, memory.get(), nullptr);
+  CD_CHECK(batch.rows <= layout.segments().rows_max, "{} rows", batch.rows);
+  CD_CHECK(static_cast<int64_t>(segment_destinations(layout, memory.get()).size()) == batch.rows,
+           "destinations");
+  for (size_t i = 0; i < batch.columns.size(); ++i) {
+    const auto valid = validate_column(batch.schema->fields[i], batch.columns[i]);
+    CD_CHECK(valid.ok(), "{}", valid.error().message);
+    read_texts(batch, i);
+  }
+  // What can be read can be packed, and then reads again.
+  std::vector<std::byte> packed(layout.segments().bytes);
+  const uint64_t packed_bytes = pack_segment(layout, memory.get(), packed.data());
+  const Status again = check_rows(layout, packed.data(), packed_bytes);
+  CD_CHECK(again.ok(), "{}", again.error().message);
+}
+
+// A few bytes of a good segment changed, most of them in front, where header and views are.
+void read_changed(const uint8_t* data, size_t size) {
+  std::vector<std::byte> bytes = data[0] % 2 == 0 ? known().packed : known().whole;
+  for (size_t at = 1; at + 3 <= std::min<size_t>(size, 13); at += 3) {
+    const size_t place = data[at] % 4 == 0 ? data[at + 1] % sizeof(SegmentHeader)
+                                           : size_t{data[at + 1]} * 256 + data[at];
+    bytes[place % bytes.size()] = std::byte{data[at + 2]};
+  }
+  if (data[0] % 16 == 3) bytes.resize(bytes.size() - std::min<size_t>(bytes.size(), data[0]));
+  read(bytes);
+}
+
+}  // namespace
+}  // namespace crossdock
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  using namespace crossdock;
+  if (size == 0) return 0;
+  if (data[0] % 8 == 7) {
+    read(std::as_bytes(std::span(data, size)));
+  } else {
+    read_changed(data, size);
+  }
+  return 0;
+}
