@@ -29,6 +29,7 @@ budget; 130 interrupted. CROSSDOCK_DEBUG=1 shows the Python trace-back of an err
         "partition": "crossdock_cli.partition",
         "topo": "crossdock_cli.topo",
         "plan": "crossdock_cli.plan",
+        "perf": "crossdock_cli.perf",
         "controller": "crossdock_cli.controller",
         "agent": "crossdock_cli.agent",
         "status": "crossdock_cli.status",
@@ -60,8 +61,10 @@ def main() -> None:
 def run(arguments: list[str]) -> int:
     """Runs one command line; gives its exit code. Errors are written to standard error."""
     try:
-        cli.main(arguments, prog_name="crossdock", standalone_mode=False)
+        ended = cli.main(arguments, prog_name="crossdock", standalone_mode=False)
         sys.stdout.flush()
+        # A verb that ends its context with a code has said all there is to say.
+        return ended if isinstance(ended, int) else 0
     except click.ClickException as error:
         error.show(sys.stderr)
         return error.exit_code
@@ -75,7 +78,6 @@ def run(arguments: list[str]) -> int:
         return 0
     except Exception as error:  # noqa: BLE001 - the last place that can explain it
         return _explain(error)
-    return 0
 
 
 def _explain(error: Exception) -> int:

@@ -124,5 +124,6 @@ NB_MODULE(_native, module) {
   bind_sort(module);
   bind_topology(module);
   bind_transfers(module);
+  bind_channels(module);
   bind_descriptions(module);
 }

@@ -105,5 +105,6 @@ void bind_partition(nb::module_& module);
 void bind_sort(nb::module_& module);
 void bind_topology(nb::module_& module);
 void bind_transfers(nb::module_& module);
+void bind_channels(nb::module_& module);
 
 }  // namespace crossdock::python

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
         sum,
         var,
     )
+    from crossdock.channel import Channel
     from crossdock.errors import (
         CancelledError,
         CapacityError,
@@ -53,6 +54,7 @@ if TYPE_CHECKING:
     )
     from crossdock.explain import Plan
     from crossdock.expressions import Expr, coalesce, col, lit, when
+    from crossdock.group import Group, join_group
     from crossdock.grouping import Grouping
     from crossdock.orders import Order, asc, desc
     from crossdock.partitions import Partitions
@@ -84,6 +86,7 @@ _HOMES: dict[str, tuple[str, ...]] = {
         "sum",
         "var",
     ),
+    "crossdock.channel": ("Channel",),
     "crossdock.errors": (
         "CancelledError",
         "CapacityError",
@@ -102,6 +105,7 @@ _HOMES: dict[str, tuple[str, ...]] = {
     ),
     "crossdock.explain": ("Plan",),
     "crossdock.expressions": ("Expr", "coalesce", "col", "lit", "when"),
+    "crossdock.group": ("Group", "join_group"),
     "crossdock.grouping": ("Grouping",),
     "crossdock.orders": ("Order", "asc", "desc"),
     "crossdock.partitions": ("Partitions",),
@@ -117,6 +121,7 @@ __all__ = [
     "Aggregate",
     "CancelledError",
     "CapacityError",
+    "Channel",
     "ClosedError",
     "ColumnError",
     "ControlError",
@@ -125,6 +130,7 @@ __all__ = [
     "Dock",
     "Expr",
     "ExpressionError",
+    "Group",
     "Grouping",
     "InternalError",
     "OptionError",
@@ -153,6 +159,7 @@ __all__ = [
     "desc",
     "error_table",
     "first",
+    "join_group",
     "lit",
     "machine_info",
     "max",

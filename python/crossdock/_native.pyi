@@ -3,7 +3,7 @@ each run error by the method that runs; all are `NativeError`, which `crossdock.
 public classes. Objects may be shared between threads; an operation runs in one thread at a time."""
 
 from collections.abc import Callable
-from typing import Required, TypedDict, Unpack
+from typing import Any, Required, TypedDict, Unpack
 
 class NativeError(Exception):
     """args = (code such as "CD-101", name of the public class, message)."""
@@ -51,6 +51,57 @@ class ChannelPlan:
 
     def tables(self, server: str) -> str:
         """The forwarding tables of a server by its name."""
+
+class ReceivedRows:
+    """Rows that came through a channel; may be consumed once."""
+
+    @property
+    def source(self) -> int: ...
+    def __arrow_c_array__(self, requested_schema: object = None) -> tuple[object, object]: ...
+
+class Channel:
+    """One rank's ends of a channel; see crossdock.channel. Thread-safe; calls take turns."""
+
+    def send(self, rows: object, to: int = -1) -> None: ...
+    def try_send(self, rows: object, to: int = -1) -> bool: ...
+    def flush(self) -> None: ...
+    def recv(self, wait_s: float) -> ReceivedRows | None:
+        """Below 0 it waits as long as it takes."""
+
+    def close(self, cause: str) -> None: ...
+    @property
+    def is_source(self) -> bool: ...
+    @property
+    def is_destination(self) -> bool: ...
+    @property
+    def is_flushed(self) -> bool: ...
+    @property
+    def is_ended(self) -> bool: ...
+    @property
+    def memory_bytes(self) -> int: ...
+    def counters(self) -> dict[str, object]: ...
+
+class Group:
+    """The ranks of a job; see crossdock.group. One thread at a time."""
+
+    @staticmethod
+    def join(memory_bytes: int, **options: object) -> Group:
+        """how: "alone", "environment" or "folder" with folder, job, rank, ranks; transports,
+        devices, open_within_s."""
+
+    @property
+    def rank(self) -> int: ...
+    @property
+    def size(self) -> int: ...
+    @property
+    def memory_used_bytes(self) -> int: ...
+    def gather(self, mine: bytes, at_most_s: float) -> list[bytes]: ...
+    def channel(self, schema: object, **options: object) -> Channel:
+        """sends: "routed" with by ("key", "hash", "explicit") and keys, "named", "broadcast";
+        sources, destinations, segment_bytes, text_bytes, slot_bits, memory_bytes."""
+
+    def perf(self, **options: object) -> dict[str, Any]:
+        """pattern, and the options of PerfOptions by their names."""
 
 class Engine:
     """Worker threads and a memory budget in bytes; 0 means all cores and 80 % of the memory."""

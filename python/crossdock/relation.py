@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +20,7 @@ from crossdock.paths import PathLike
 
 if TYPE_CHECKING:
     from crossdock.explain import Plan
+    from crossdock.group import Group
     from crossdock.profile import Profile
     from crossdock.session import Dock
 
@@ -28,8 +29,9 @@ Keys = planning.Keys
 
 class Relation:
     """A table that is not computed yet. Methods give new relations and read no rows, but for
-    `collect`, `count`, `to_batches`, `write_parquet`, `profile`, `show` and Arrow export, which
-    run it (each time anew). The schema is known at once, and so are errors in names and types.
+    `collect`, `count`, `to_batches`, `write_parquet`, `profile`, `show`, `exchange` and Arrow
+    export, which run it (each time anew). The schema is known at once, and so are errors in names
+    and types.
 
     May be shared between threads.
     """
@@ -252,6 +254,15 @@ class Relation:
         """
         node = row_planning.plan_partition(self._node, keys, computed, partitions, by)
         return Partitions(self._dock, node)
+
+    def exchange(self, group: Group, by: str | Sequence[str], **options: Any) -> Relation:
+        """Runs the relation in all ranks of `group`, and gives the rows of all of them that belong
+        to this one: those with the same values of the columns `by` are in one rank. So a group-by
+        or join on these columns is complete in each rank, for its share of the values.
+
+        It runs now, since all ranks must take part. options, errors: those of `Group.exchange`.
+        """
+        return self._other(group.exchange(self, by=by, **options))
 
     def collect(self) -> Any:
         """Runs the relation and gives all rows as a pyarrow.Table.

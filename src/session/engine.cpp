@@ -25,6 +25,11 @@ constexpr Setting kSettings[] = {
     {"threads", "0", "worker threads; 0 = every core this process may use"},
     {"memory", "0", "memory budget such as 8GiB; 0 = 80 % of the machine's memory"},
     {"nvml", "libnvidia-ml.so.1", "library to ask about GPUs; empty = none"},
+    {"rank", "", "number of this process in a group that no launcher started"},
+    {"ranks", "", "how many processes that group has"},
+    {"meet", "", "folder where they meet; all can write to it"},
+    {"job", "", "name under which they meet, which no other use of the folder has"},
+    {"plugins", "", "folder of the parts that need system libraries; empty = beside the program"},
     {"debug", "0", "1 = show Python tracebacks of errors on the command line"},
     {"control_token", "", "token that calls to a controller or agent carry; never shown"},
 };

@@ -17,6 +17,7 @@ VERBS = (
     "partition",
     "topo",
     "plan",
+    "perf",
     "controller",
     "agent",
     "status",

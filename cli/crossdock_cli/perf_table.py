@@ -1,0 +1,84 @@
+"""The lines that `crossdock perf` prints, in the manner of nccl-tests."""
+
+from __future__ import annotations
+
+import statistics
+from typing import Any
+
+COLUMNS = ("size", "rows", "type", "time", "algbw", "busbw", "#wrong", "predicted", "efficiency",
+           "noise", "bound by")  # fmt: skip
+UNITS = ("", "", "", "", "GB/s", "GB/s", "", "", "", "", "")
+WIDTHS = (10, 12, 8, 9, 8, 8, 8, 10, 11, 7, 9)
+
+
+def line_of(report: dict[str, Any]) -> dict[str, Any]:
+    """What is printed of one size, and what more is known of it."""
+    seconds = report["seconds"]
+    time_s = statistics.median(seconds)
+    size_bytes = report["rows_per_source"] * report["row_bytes"]
+    algorithm = size_bytes * report["algorithm_factor"] / time_s
+    return {
+        "bytes_per_source": size_bytes,
+        "rows_per_source": report["rows_per_source"],
+        "time_s": time_s,
+        "algbw_bytes_per_s": algorithm,
+        "busbw_bytes_per_s": algorithm * report["bus_factor"],
+        "wrong_rows": report["wrong_rows"],
+        "predicted_s": report["predicted_s"],
+        "efficiency": report["predicted_s"] / time_s,
+        "noise": (max(seconds) - min(seconds)) / time_s,
+        "bound": report["bound"],
+        "columns": report["row_bytes"] // 8,
+    } | {
+        name: report[name]
+        for name in ("seconds", "copy_bytes_per_s", "read_bytes_per_s", "segments", "rows",
+                     "refused", "waited_share", "channel_bytes", "memory_peak_bytes")
+    }  # fmt: skip
+
+
+def head(setting: dict[str, Any], report: dict[str, Any], processes: int, transport: str) -> str:
+    """What is measured, and the columns."""
+    from crossdock.sizes import format_bytes
+
+    who = f"{report['endpoints']} ranks, threads of one process"
+    if processes > 1 or transport != "threads":
+        who = f"{processes} {'process' if processes == 1 else 'processes'}, transport {transport}"
+    blocks = setting["blocks"]
+    keys = f"Zipf {setting['zipf_theta']:g}" if setting["zipf_theta"] else "random"
+    slots = 1 << setting["slot_bits"]
+    lines = [
+        f"# {setting['pattern']}: {who}; {blocks} thread{'s' if blocks > 1 else ''} each",
+        f"# rows of {report['row_bytes']} bytes, keys {keys}; "
+        f"{slots} segments of {format_bytes(setting['segment_bytes'])} per flow; "
+        f"{setting['repeats']} timed runs, the median is shown",
+        f"# predicted: copying at {report['copy_bytes_per_s'] / 1e9:.2f} GB/s and reading at "
+        f"{report['read_bytes_per_s'] / 1e9:.2f} GB/s per thread, as measured before",
+        _joined(COLUMNS),
+        _joined(UNITS),
+    ]
+    return "\n".join(lines)
+
+
+def text_of(line: dict[str, Any]) -> str:
+    """One line of the table."""
+    from crossdock.sizes import format_bytes, format_seconds
+
+    return _joined(
+        (
+            format_bytes(line["bytes_per_source"]),
+            f"{line['rows_per_source']:,}",
+            f"{line['columns']}xint64",
+            format_seconds(line["time_s"]),
+            f"{line['algbw_bytes_per_s'] / 1e9:.2f}",
+            f"{line['busbw_bytes_per_s'] / 1e9:.2f}",
+            f"{line['wrong_rows']:,}",
+            format_seconds(line["predicted_s"]),
+            f"{line['efficiency']:.0%}",
+            f"{line['noise']:.0%}",
+            line["bound"],
+        )
+    )
+
+
+def _joined(cells: tuple[str, ...]) -> str:
+    return " ".join(cell.rjust(width) for cell, width in zip(cells, WIDTHS, strict=True)).rstrip()

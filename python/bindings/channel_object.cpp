@@ -1,0 +1,211 @@
+// Sends, flushes and receives that wait, without the GIL and with an eye on signals.
+#include <algorithm>
+#include <utility>
+
+#include "bindings/channels.hpp"
+#include "bindings/results.hpp"
+#include "data/segments/row_layout.hpp"
+#include "table/copy_rows.hpp"
+
+namespace crossdock::python {
+namespace {
+
+constexpr std::chrono::milliseconds kSignalsEvery{50};
+constexpr std::chrono::microseconds kNap{5000};
+// While a sender waits for room and a receiver for rows, one bell is slept on and the other looked at.
+constexpr std::chrono::microseconds kShortNap{200};
+// Rows of one send: a sender needs memory for each row of a batch that it has taken.
+constexpr int64_t kRowsPerSend = int64_t{1} << 16;
+
+SchemaPtr without_dictionaries(const SchemaPtr& schema) {
+  auto plain = std::make_shared<Schema>(*schema);
+  for (Field& field : plain->fields) {
+    if (field.type.dictionary != nullptr) field.type = DataType(*field.type.dictionary);
+  }
+  return plain;
+}
+
+void raise_if(const Status& status) {
+  if (!status.ok()) raise_error(status.error());
+}
+
+Batch part_of(const Batch& rows, int64_t begin) {
+  Batch part;
+  part.schema = rows.schema;
+  part.rows = std::min(kRowsPerSend, rows.rows - begin);
+  for (const ColumnView& column : rows.columns) {
+    part.columns.push_back(slice(column, begin, part.rows));
+    if (column.null_count == 0) part.columns.back().null_count = 0;
+  }
+  part.owner = rows.owner;
+  return part;
+}
+
+}  // namespace
+
+ChannelObject::ChannelObject(std::shared_ptr<GroupObject> group,
+                             std::shared_ptr<Channel> channel,
+                             std::unique_ptr<Sender> sender,
+                             std::unique_ptr<Receiver> receiver)
+    : group_(std::move(group)),
+      schema_(channel->layout().schema()),
+      received_(without_dictionaries(schema_)),
+      channel_(std::move(channel)),
+      sender_(std::move(sender)),
+      receiver_(std::move(receiver)),
+      is_source_(sender_ != nullptr),
+      is_destination_(receiver_ != nullptr) {}
+
+ChannelObject::~ChannelObject() {
+  // Buffers of Python may be released here: their owners take the GIL for that.
+  const nb::gil_scoped_release released;
+  sender_.reset();
+  receiver_.reset();
+  channel_.reset();
+}
+
+// Acts in this object's turn. The GIL is given up before the lock is taken, or who has the lock could wait for it.
+template <class Value, class Act>
+Value ChannelObject::alone(const Act& act) {
+  const nb::gil_scoped_release released;
+  const std::scoped_lock lock(mutex_);
+  return act();
+}
+
+void ChannelObject::require_open() const {
+  if (channel_ != nullptr) return;
+  raise_error(make_error(ErrorCode::kChannelClosed,
+                         "this end of the channel is closed\n  try      another channel"));
+}
+
+bool ChannelObject::move_on() {
+  if (is_source_ && is_flushing_ && !is_flushed_)
+    is_flushed_ = value_or_raise(sender_->flush_done());
+  if (!is_destination_ || is_ended_) return false;
+  const Received received = value_or_raise(receiver_->recv());
+  if (received.kind == Received::Kind::kEnd) is_ended_ = true;
+  if (received.kind != Received::Kind::kRows) return is_ended_;
+  Batch rows = value_or_raise(copy_rows(received.rows, received_, *group_->memory));
+  kept_.push_back({std::move(rows), received.source});
+  return true;
+}
+
+// Moves on until it is done; called without the GIL. A signal raises what its handler does.
+void ChannelObject::wait_until(const std::function<bool()>& is_done) {
+  Clock::time_point next_look = Clock::now() + kSignalsEvery;
+  while (!is_done()) {
+    if (!move_on() && !is_done()) {
+      const bool sends = is_source_ && !is_flushed_;
+      if (is_destination_ && !is_ended_) {
+        receiver_->wait(sends ? kShortNap : kNap);
+      } else if (sends) {
+        sender_->wait(kNap);
+      }
+    }
+    if (Clock::now() < next_look) continue;
+    next_look = Clock::now() + kSignalsEvery;
+    std::optional<nb::python_error> interruption;
+    {
+      const nb::gil_scoped_acquire held;
+      if (PyErr_CheckSignals() != 0) interruption.emplace();
+    }
+    if (interruption.has_value()) throw std::move(*interruption);
+  }
+}
+
+bool ChannelObject::offer(const Batch& rows, int to) {
+  const int64_t taken = value_or_raise(to >= 0 ? sender_->send_to(rows, to) : sender_->send(rows));
+  return taken > 0 || rows.rows == 0;
+}
+
+void ChannelObject::send(const Batch& rows, int to) {
+  alone<void>([&] {
+    require_open();
+    for (int64_t begin = 0; begin < rows.rows; begin += kRowsPerSend) {
+      const Batch part = part_of(rows, begin);
+      bool is_taken = false;
+      wait_until([&] {
+        is_taken = is_taken || offer(part, to);
+        return is_taken;
+      });
+    }
+  });
+}
+
+bool ChannelObject::try_send(const Batch& rows, int to) {
+  return alone<bool>([&] {
+    require_open();
+    return offer(rows, to);
+  });
+}
+
+bool ChannelObject::has_flushed() {
+  if (!is_source_) return true;
+  if (!is_flushing_) {
+    raise_if(sender_->flush_begin());
+    is_flushing_ = true;
+  }
+  return is_flushed_;
+}
+
+void ChannelObject::flush() {
+  alone<void>([&] {
+    require_open();
+    wait_until([this] { return has_flushed(); });
+  });
+}
+
+std::optional<KeptRows> ChannelObject::recv(double wait_s) {
+  return alone<std::optional<KeptRows>>([&]() -> std::optional<KeptRows> {
+    require_open();
+    const bool is_endless = wait_s < 0;
+    // Longer than a year is for ever, and would not fit the clock.
+    const auto at_most = std::chrono::duration<double>(std::clamp(wait_s, 0.0, 3e7));
+    const auto end = Clock::now() + std::chrono::duration_cast<Clock::duration>(at_most);
+    if (kept_.empty() && !is_ended_) move_on();
+    if (wait_s != 0) {
+      wait_until(
+          [&] { return !kept_.empty() || is_ended_ || (!is_endless && Clock::now() >= end); });
+    }
+    if (kept_.empty()) return std::nullopt;
+    KeptRows rows = std::move(kept_.front());
+    kept_.pop_front();
+    return rows;
+  });
+}
+
+void ChannelObject::close(const std::string& cause) {
+  alone<void>([&] {
+    if (channel_ == nullptr) return;
+    const bool is_through = (!is_source_ || is_flushed_) && (!is_destination_ || is_ended_);
+    if (!is_through) channel_->close(Error{ErrorCode::kChannelClosed, cause});
+    sender_.reset();
+    receiver_.reset();
+    channel_.reset();
+    kept_.clear();
+  });
+}
+
+bool ChannelObject::is_flushed() {
+  return alone<bool>([this] { return !is_source_ || is_flushed_; });
+}
+
+bool ChannelObject::is_ended() {
+  return alone<bool>([this] { return is_ended_ && kept_.empty(); });
+}
+
+int64_t ChannelObject::memory_bytes() {
+  return alone<int64_t>([this] {
+    require_open();
+    return channel_->memory_bytes();
+  });
+}
+
+ChannelCounters ChannelObject::counters() {
+  return alone<ChannelCounters>([this] {
+    require_open();
+    return channel_->counters();
+  });
+}
+
+}  // namespace crossdock::python

@@ -1,0 +1,240 @@
+// crossdock._native.Group, Channel and ReceivedRows: processes that work together, and rows between them.
+#include "bindings/channels.hpp"
+
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/shared_ptr.h>
+
+#include "bindings/operation.hpp"
+#include "bindings/results.hpp"
+#include "table/arrow_export.hpp"
+#include "table/arrow_import.hpp"
+#include "table/validate.hpp"
+
+namespace crossdock::python {
+namespace {
+
+// Received rows as Python sees them; hands them out once.
+class RowsObject {
+ public:
+  explicit RowsObject(KeptRows kept) : source_(kept.source) {
+    auto schema = std::make_unique<ArrowSchema>();
+    export_schema(*kept.rows.schema, schema.get());
+    schema_ = make_capsule(std::move(schema), kSchemaName);
+    auto array = std::make_unique<ArrowArray>();
+    export_batch(kept.rows, array.get());
+    array_ = make_capsule(std::move(array), kArrayName);
+  }
+  nb::object take(const nb::object&) {
+    if (!array_.is_valid()) throw nb::value_error("these rows were already consumed");
+    return nb::make_tuple(std::move(schema_), std::move(array_));
+  }
+  int source() const { return source_; }
+
+ private:
+  nb::object schema_;
+  nb::object array_;
+  int source_;
+};
+
+template <class Struct>
+Struct* struct_of(const nb::handle& capsule, const char* name) {
+  auto* found = static_cast<Struct*>(PyCapsule_GetPointer(capsule.ptr(), name));
+  if (found == nullptr) throw nb::python_error();
+  return found;
+}
+
+Batch batch_of(const nb::object& rows) {
+  if (!nb::hasattr(rows, "__arrow_c_array__")) {
+    throw nb::type_error("the rows have no __arrow_c_array__ method");
+  }
+  const nb::object capsules = rows.attr("__arrow_c_array__")();
+  const SchemaPtr schema =
+      value_or_raise(import_schema(*struct_of<ArrowSchema>(capsules[0], kSchemaName)));
+  Batch batch =
+      value_or_raise(import_batch(struct_of<ArrowArray>(capsules[1], kArrayName), schema));
+  for (size_t i = 0; i < batch.columns.size(); ++i) {
+    ColumnView& column = batch.columns[i];
+    column.longest_text = value_or_raise(validate_column(schema->fields[i], column));
+  }
+  return batch;
+}
+
+SchemaPtr schema_of(const nb::object& schema) {
+  const nb::object capsule = schema.attr("__arrow_c_schema__")();
+  return value_or_raise(import_schema(*struct_of<ArrowSchema>(capsule, kSchemaName)));
+}
+
+struct JoinOptions {
+  std::string how = "alone";  // or "environment" or "folder"
+  std::string folder;
+  std::string job;
+  int rank = 0;
+  int ranks = 1;
+};
+
+Result<std::shared_ptr<RankGroup>> join(const JoinOptions& options) {
+  if (options.how == "alone") return std::shared_ptr<RankGroup>();
+  auto joined = options.how == "folder"
+                  ? join_folder(options.folder, options.job, options.rank, options.ranks)
+                  : join_environment();
+  if (!joined.ok()) return joined.error();
+  return std::shared_ptr<RankGroup>(std::move(joined.value()));
+}
+
+std::shared_ptr<GroupObject> join_group(int64_t memory_bytes, const nb::kwargs& arguments) {
+  JoinOptions options;
+  DataPlaneSettings settings;
+  OptionReader given("Group", arguments);
+  given.read("how", options.how);
+  given.read("folder", options.folder);
+  given.read("job", options.job);
+  given.read("rank", options.rank);
+  given.read("ranks", options.ranks);
+  given.read("transports", settings.transports);
+  given.read("devices", settings.devices);
+  given.read("open_within_s", settings.open_within_s);
+  given.finish();
+  // Says what an engine with these options would say of the memory, and finds out how much 0 is.
+  const crossdock::Engine engine(crossdock::EngineOptions{1, memory_bytes});
+  const nb::gil_scoped_release released;
+  auto group = std::make_shared<GroupObject>();
+  group->memory = Memory::create(engine.memory_limit_bytes());
+  group->group = value_or_raise(join(options));
+  group->plane = value_or_raise(DataPlane::open(group->memory, group->group, settings));
+  return group;
+}
+
+std::vector<nb::bytes> gather(GroupObject& self, const nb::bytes& mine, double at_most_s) {
+  const std::string text(mine.c_str(), mine.size());
+  std::vector<std::string> texts{text};
+  if (self.group != nullptr) {
+    const auto at_most = std::chrono::milliseconds(static_cast<int64_t>(at_most_s * 1000));
+    const nb::gil_scoped_release released;
+    texts = value_or_raise(self.group->gather(text, at_most));
+  }
+  std::vector<nb::bytes> all;
+  for (const std::string& found : texts) all.emplace_back(found.data(), found.size());
+  return all;
+}
+
+RouteBy route_by(const std::string& name) {
+  if (name == "hash") return RouteBy::kHash;
+  if (name == "explicit") return RouteBy::kExplicit;
+  return RouteBy::kKey;
+}
+
+int place_of(const std::vector<int>& ranks, int rank) {
+  for (size_t i = 0; i < ranks.size(); ++i) {
+    if (ranks[i] == rank) return static_cast<int>(i);
+  }
+  return -1;
+}
+
+std::shared_ptr<ChannelObject> open_channel(const std::shared_ptr<GroupObject>& self,
+                                            const nb::object& schema,
+                                            const nb::kwargs& arguments) {
+  ChannelSpec spec;
+  std::string sends;
+  std::string by;
+  OptionReader given("channel", arguments);
+  given.read("sends", sends);
+  given.read("by", by);
+  given.read("keys", spec.route.keys);
+  given.read("sources", spec.source_ranks);
+  given.read("destinations", spec.destination_ranks);
+  given.read("segment_bytes", spec.segment.segment_bytes);
+  given.read("text_bytes", spec.segment.text_bytes);
+  given.read("slot_bits", spec.slot_bits);
+  given.read("memory_bytes", spec.memory_bytes_max);
+  given.finish();
+  spec.schema = schema_of(schema);
+  spec.sends = sends == "broadcast" ? ChannelSpec::Sends::kBroadcast
+             : sends == "named"     ? ChannelSpec::Sends::kNamed
+                                    : ChannelSpec::Sends::kRouted;
+  spec.route.by = route_by(by);
+  const nb::gil_scoped_release released;
+  spec.id = self->next_channel_id++;
+  std::shared_ptr<Channel> channel = value_or_raise(self->plane->create_channel(spec));
+  const int rank = self->plane->rank();
+  const int source = place_of(spec.source_ranks, rank);
+  const int destination = place_of(spec.destination_ranks, rank);
+  std::unique_ptr<Sender> sender;
+  std::unique_ptr<Receiver> receiver;
+  if (source >= 0) sender = value_or_raise(channel->open_sender(source));
+  if (destination >= 0) receiver = value_or_raise(channel->open_receiver(destination));
+  return std::make_shared<ChannelObject>(
+      self, std::move(channel), std::move(sender), std::move(receiver));
+}
+
+nb::dict counters_of(ChannelObject& self) {
+  const ChannelCounters counters = self.counters();
+  nb::list flows;
+  for (const FlowCounters& flow : counters.flows) {
+    nb::dict row;
+    row["source"] = flow.source;
+    row["outlet"] = flow.outlet;
+    row["segments"] = flow.opened;
+    row["recycled"] = flow.recycled;
+    row["rows_sent"] = flow.rows_sent;
+    row["rows_taken"] = flow.rows_taken;
+    flows.append(row);
+  }
+  nb::dict found;
+  found["flows"] = flows;
+  found["refused"] = counters.refused;
+  return found;
+}
+
+void bind_channel(nb::module_& module) {
+  nb::class_<RowsObject>(module, "ReceivedRows")
+      .def_prop_ro("source", &RowsObject::source)
+      .def("__arrow_c_array__", &RowsObject::take, "requested_schema"_a = nb::none());
+  nb::class_<ChannelObject>(module, "Channel")
+      .def(
+          "send",
+          [](ChannelObject& self, const nb::object& rows, int to) {
+            self.send(batch_of(rows), to);
+          },
+          "rows"_a,
+          "to"_a = -1)
+      .def(
+          "try_send",
+          [](ChannelObject& self, const nb::object& rows, int to) {
+            return self.try_send(batch_of(rows), to);
+          },
+          "rows"_a,
+          "to"_a = -1)
+      .def("flush", &ChannelObject::flush)
+      .def(
+          "recv",
+          [](ChannelObject& self, double wait_s) -> std::optional<RowsObject> {
+            std::optional<KeptRows> kept = self.recv(wait_s);
+            if (!kept.has_value()) return std::nullopt;
+            return RowsObject(std::move(*kept));
+          },
+          "wait_s"_a)
+      .def("close", &ChannelObject::close, "cause"_a)
+      .def_prop_ro("is_source", &ChannelObject::is_source)
+      .def_prop_ro("is_destination", &ChannelObject::is_destination)
+      .def_prop_ro("is_flushed", &ChannelObject::is_flushed)
+      .def_prop_ro("is_ended", &ChannelObject::is_ended)
+      .def_prop_ro("memory_bytes", &ChannelObject::memory_bytes)
+      .def("counters", &counters_of);
+}
+
+}  // namespace
+
+void bind_channels(nb::module_& module) {
+  bind_channel(module);
+  nb::class_<GroupObject> group(module, "Group");
+  group.def_static("join", &join_group, "memory_bytes"_a, "options"_a)
+      .def_prop_ro("rank", [](const GroupObject& self) { return self.plane->rank(); })
+      .def_prop_ro("size", [](const GroupObject& self) { return self.plane->ranks(); })
+      .def_prop_ro("memory_used_bytes",
+                   [](const GroupObject& self) { return self.memory->used_bytes(); })
+      .def("gather", &gather, "mine"_a, "at_most_s"_a)
+      .def("channel", &open_channel, "schema"_a, "options"_a);
+  bind_perf(group);
+}
+
+}  // namespace crossdock::python

@@ -1,0 +1,102 @@
+// What the group and the channels of Python hold, for the files that bind their methods.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+
+#include <nanobind/nanobind.h>
+
+#include "data/channels/data_plane.hpp"
+#include "data/ranks/rank_group.hpp"
+#include "memory/budget.hpp"
+
+namespace crossdock::python {
+
+namespace nb = nanobind;
+
+// Calls come from one thread at a time, which Python code sees to by a lock of its own.
+struct GroupObject {
+  std::shared_ptr<Memory> memory;
+  std::shared_ptr<RankGroup> group;  // null: a process alone
+  std::shared_ptr<DataPlane> plane;
+  uint64_t next_channel_id = 1;  // the same in all ranks, since all make the same channels
+
+  GroupObject() = default;
+  GroupObject(const GroupObject&) = delete;
+  GroupObject& operator=(const GroupObject&) = delete;
+  // By Python, with the GIL, which it gives up: ranks part together.
+  ~GroupObject() {
+    const nb::gil_scoped_release released;
+    plane.reset();
+    group.reset();
+  }
+};
+
+// Received rows, out of the segment in which they came.
+struct KeptRows {
+  Batch rows;
+  int source = 0;
+};
+
+// One rank's ends of a channel. A call that waits for room takes what has arrived meanwhile, copies it out of its
+// segments and keeps it for recv: so ranks that all send before they receive never wait for each other, and what they
+// keep counts against the memory budget. Thread-safe; calls take turns.
+class ChannelObject {
+ public:
+  ChannelObject(std::shared_ptr<GroupObject> group,
+                std::shared_ptr<Channel> channel,
+                std::unique_ptr<Sender> sender,
+                std::unique_ptr<Receiver> receiver);
+  ~ChannelObject();
+
+  // `to` is the number of a destination, or -1. All raise the errors of the channel, and what a signal raises.
+  void send(const Batch& rows, int to);
+  bool try_send(const Batch& rows, int to);
+  void flush();
+  // The next rows; nothing at the end, or when wait_s is over. Below 0: waits as long as it takes.
+  std::optional<KeptRows> recv(double wait_s);
+  // Ends it for all, if it has not ended, with this cause. Nothing can be called afterwards, and close() again.
+  void close(const std::string& cause);
+
+  const SchemaPtr& schema() const { return schema_; }
+  bool is_source() const { return is_source_; }
+  bool is_destination() const { return is_destination_; }
+  bool is_flushed();
+  bool is_ended();
+  int64_t memory_bytes();
+  ChannelCounters counters();
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  template <class Value, class Act>
+  Value alone(const Act& act);
+  void wait_until(const std::function<bool()>& is_done);
+  bool offer(const Batch& rows, int to);
+  bool move_on();  // sends what waits, takes what came; whether anything came
+  bool has_flushed();
+  void require_open() const;
+
+  std::shared_ptr<GroupObject> group_;
+  SchemaPtr schema_;    // of what is sent
+  SchemaPtr received_;  // the same, with dictionaries as their values
+  std::mutex mutex_;    // taken without the GIL
+  std::shared_ptr<Channel> channel_;
+  std::unique_ptr<Sender> sender_;
+  std::unique_ptr<Receiver> receiver_;
+  std::deque<KeptRows> kept_;
+  bool is_source_;
+  bool is_destination_;
+  bool is_flushing_ = false;
+  bool is_flushed_ = false;
+  bool is_ended_ = false;
+};
+
+void bind_perf(nb::class_<GroupObject>& group);
+
+}  // namespace crossdock::python

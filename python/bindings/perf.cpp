@@ -1,0 +1,99 @@
+// Group.perf: measurements of patterns over channels.
+#include <future>
+#include <optional>
+#include <string>
+
+#include "bindings/channels.hpp"
+#include "bindings/operation.hpp"
+#include "bindings/results.hpp"
+#include "data/perf/run_perf.hpp"
+
+namespace crossdock::python {
+namespace {
+
+// Measures in a thread of its own, so that this one can look for signals: the first one ends the measurement.
+PerfReport run_until_signal(const PerfContext& context,
+                            const PerfOptions& options,
+                            CancelFlag& cancel) {
+  constexpr auto kPollInterval = std::chrono::milliseconds(50);
+  std::optional<nb::python_error> interruption;
+  std::future<Result<PerfReport>> running;
+  {
+    const nb::gil_scoped_release released;
+    running = std::async(std::launch::async, [&] { return run_perf(context, options); });
+    while (running.wait_for(kPollInterval) != std::future_status::ready) {
+      if (interruption.has_value()) continue;
+      const nb::gil_scoped_acquire held;
+      if (PyErr_CheckSignals() == 0) continue;
+      interruption.emplace();
+      cancel.set();
+    }
+  }
+  if (interruption.has_value()) throw std::move(*interruption);
+  return value_or_raise(running.get());
+}
+
+PerfOptions options_of(const nb::kwargs& arguments) {
+  PerfOptions options;
+  std::string pattern = "exchange";
+  bool checks_rows = false;
+  OptionReader given("perf", arguments);
+  given.read("pattern", pattern);
+  given.read("bytes_per_source", options.bytes_per_source);
+  given.read("columns", options.columns);
+  given.read("zipf_theta", options.zipf_theta);
+  given.read("endpoints_per_rank", options.endpoints_per_rank);
+  given.read("blocks", options.blocks);
+  given.read("segment_bytes", options.segment_bytes);
+  given.read("slot_bits", options.slot_bits);
+  given.read("batch_rows", options.batch_rows);
+  given.read("repeats", options.repeats);
+  given.read("checks_rows", checks_rows);
+  given.read("seed", options.seed);
+  given.finish();
+  options.pattern = value_or_raise(parse_pattern(pattern));
+  options.checks = checks_rows ? Checks::kRows : Checks::kSums;
+  return options;
+}
+
+nb::dict dict_of(const PerfReport& report, const PerfOptions& options) {
+  const PatternFactors factors = factors_of(options.pattern, report.endpoints);
+  nb::dict found;
+  found["endpoints"] = report.endpoints;
+  found["sources"] = report.sources;
+  found["destinations"] = report.destinations;
+  found["row_bytes"] = report.row_bytes;
+  found["rows_per_source"] = report.rows_per_source;
+  found["algorithm_factor"] = factors.algorithm;
+  found["bus_factor"] = factors.bus;
+  found["seconds"] = report.seconds;
+  found["wrong_rows"] = report.wrong_rows;
+  found["predicted_s"] = report.predicted_s;
+  found["bound"] = report.bound;
+  found["copy_bytes_per_s"] = report.copy_bytes_per_s;
+  found["read_bytes_per_s"] = report.read_bytes_per_s;
+  found["segments"] = report.segments;
+  found["rows"] = report.rows;
+  found["refused"] = report.refused;
+  found["waited_share"] = report.waited_share;
+  found["channel_bytes"] = report.channel_bytes;
+  found["memory_peak_bytes"] = report.memory_peak_bytes;
+  return found;
+}
+
+}  // namespace
+
+void bind_perf(nb::class_<GroupObject>& group) {
+  group.def(
+      "perf",
+      [](GroupObject& self, const nb::kwargs& arguments) {
+        const PerfOptions options = options_of(arguments);
+        CancelFlag cancel;
+        const PerfContext context{
+            self.plane.get(), self.group.get(), self.memory, &self.next_channel_id, &cancel};
+        return dict_of(run_until_signal(context, options, cancel), options);
+      },
+      "options"_a);
+}
+
+}  // namespace crossdock::python

@@ -1,0 +1,289 @@
+"""Groups: processes that work together, and what they send each other.
+
+    import crossdock as xd
+    with xd.join_group() as group:                      # mpirun -n 4 python program.py
+        mine = group.exchange(table, by="customer")     # all rows of some customers
+
+All ranks make the same calls in the same order. A process that nothing else started is a group of
+one, so that a program runs alone as it does among many.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from crossdock import _native, sizes
+from crossdock.channel import Channel, opened_rows
+from crossdock.errors import make_error, public_errors, unknown_column
+from crossdock.option_checks import require_integer
+from crossdock.settings import check_environment, setting
+from crossdock.sources import bare_schema
+
+# Variables by which launchers tell a process that it is one of several.
+_LAUNCHED = ("CROSSDOCK_RANK", "CROSSDOCK_RANKS", "CROSSDOCK_MEET", "PMIX_RANK")
+_SIZES = ("OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_NTASKS")
+_MEET_S = 120.0
+
+
+def join_group(
+    *,
+    rank: int | None = None,
+    ranks: int | None = None,
+    meet: str | os.PathLike[str] | None = None,
+    job: str | None = None,
+    memory: str | int | None = None,
+    transports: str = "auto",
+    devices: Sequence[str] = (),
+) -> Group:
+    """Joins the processes that were started together with this one.
+
+    By itself: under mpirun or `srun --mpi=pmix` these say who takes part; CROSSDOCK_RANK,
+    CROSSDOCK_RANKS and CROSSDOCK_MEET do it elsewhere; a process that nobody said anything to is a
+    group of one. Or as `rank` of `ranks` that meet in the folder `meet`, which all can write to,
+    under the name `job`, which no other use of the folder has.
+
+    memory: budget of channels and of rows that are kept for `recv`, as for `connect`.
+    transports: "auto", or of "shm" and "ucx" those that may be used, as in "shm,ucx".
+    devices: network devices to use; none means all that have an address.
+    Returns when all ranks are there. Errors: OptionError, ControlError (CD-617: ranks that did not
+    come in time).
+    """
+    check_environment()
+    options: dict[str, Any] = {"how": _how(rank, ranks, meet)}
+    if options["how"] == "folder":
+        options |= {
+            "rank": require_integer(rank, "join_group(rank=...) takes a number", "rank=0"),
+            "ranks": require_integer(ranks, "join_group(ranks=...) takes a number", "ranks=2"),
+            "folder": os.fspath(meet or ""),
+            "job": job or "crossdock",
+        }
+    wanted = setting("memory", None if memory is None else str(memory))
+    with public_errors():
+        native = _native.Group.join(
+            sizes.parse_bytes(wanted), transports=transports, devices=",".join(devices), **options
+        )
+    return Group(native)
+
+
+class Group:
+    """The ranks of a job. Use it in a `with` statement. One thread at a time."""
+
+    def __init__(self, native: _native.Group) -> None:
+        """Use `join_group`."""
+        self._native: _native.Group | None = native
+
+    @property
+    def rank(self) -> int:
+        """The number of this process, from 0."""
+        return self.native().rank
+
+    @property
+    def size(self) -> int:
+        """How many there are."""
+        return self.native().size
+
+    def channel(
+        self,
+        schema: Any,
+        *,
+        by: str | Sequence[str] | None = None,
+        to: str | None = None,
+        broadcast: bool = False,
+        sources: Iterable[int] | None = None,
+        destinations: Iterable[int] | None = None,
+        segment_bytes: str | int = "256KiB",
+        slots: int = 8,
+        memory: str | int = "1GiB",
+    ) -> Channel:
+        """Opens a channel for rows of `schema` (a pyarrow.Schema, or what has one). All ranks call
+        it alike, in the same order as other calls that concern all.
+
+        Where rows go: `by` names columns, and rows of equal values go to one destination (of one
+        integer column: its value modulo the number of destinations); `to` names an integer column
+        that holds the destination's number; broadcast=True sends all rows to all; none of these
+        leaves it to `send(rows, to=...)`.
+        sources, destinations: ranks; None means all. A destination's number is its place in
+            `destinations`: its rank, if that is all of them.
+        segment_bytes, slots: rows travel in segments of about this size, of which each pair of
+            ranks has `slots`, a power of two. memory: what they may take in one process.
+        Errors: ColumnError, TypeError (a type that cannot travel), OptionError, CapacityError,
+        ControlError (a rank that did not come).
+        """
+        rows = _schema_of(schema)
+        options = _routing(rows, by, to, broadcast)
+        options["sources"] = self._ranks(sources, "sources")
+        options["destinations"] = self._ranks(destinations, "destinations")
+        options["segment_bytes"] = sizes.parse_bytes(segment_bytes, "segment_bytes", "256KiB")
+        options["slot_bits"] = _slot_bits(slots)
+        options["memory_bytes"] = sizes.parse_bytes(memory, "memory", "1GiB")
+        with public_errors():
+            native = self.native().channel(rows, **options)
+        return Channel(native, rows, self.rank, is_named=options["sends"] == "named")
+
+    def exchange(self, rows: Any, *, by: str | Sequence[str], **options: Any) -> pa.Table:
+        """The rows of all ranks that belong to this one, as a pyarrow.Table: rows whose columns
+        `by` are equal come to one rank. Dictionaries arrive as their values; the order of rows is
+        not defined.
+
+        `rows` is a table or anything else that exports Arrow data, of the same schema everywhere; a
+        relation runs while its rows are sent. options: those of `channel`.
+        """
+        rows = opened_rows(rows)
+        schema = _schema_of(rows)
+        with self.channel(schema, by=by, **options) as channel:
+            if channel.is_source:
+                channel.send(rows)
+            received = list(channel) if channel.is_destination else []
+        return pa.Table.from_batches(received, _received_schema(schema))
+
+    def broadcast(
+        self, rows: Any, *, root: int = 0, schema: Any = None, **options: Any
+    ) -> pa.Table:
+        """The rows of rank `root`, in all ranks, as a pyarrow.Table. Others pass rows=None, with
+        the `schema` of what they will get. options: those of `channel`."""
+        rows = None if rows is None else opened_rows(rows)
+        found = _schema_of(rows if schema is None else schema)
+        with self.channel(found, broadcast=True, sources=[root], **options) as channel:
+            if channel.is_source:
+                channel.send(rows)
+            received = list(channel)
+        return pa.Table.from_batches(received, _received_schema(found))
+
+    def collect(self, rows: Any, *, root: int = 0, **options: Any) -> pa.Table | None:
+        """The rows of all ranks, in rank `root`, as a pyarrow.Table; None in the others. Their
+        order is not defined. options: those of `channel`."""
+        rows = opened_rows(rows)
+        schema = _schema_of(rows)
+        with self.channel(schema, destinations=[root], **options) as channel:
+            channel.send(rows, to=0)
+            received = list(channel) if channel.is_destination else []
+        if self.rank != root:
+            return None
+        return pa.Table.from_batches(received, _received_schema(schema))
+
+    def gather(self, note: bytes = b"", *, at_most_s: float = _MEET_S) -> list[bytes]:
+        """A few bytes of each rank, by rank, in all of them; also a barrier. Rows do not go this
+        way. Errors: ControlError (CD-617: ranks that did not come in time)."""
+        with public_errors():
+            return self.native().gather(note, at_most_s)
+
+    def perf(self, pattern: str = "exchange", **options: Any) -> dict[str, Any]:
+        """What `crossdock perf` measures, once; for modules of this project."""
+        with public_errors():
+            return self.native().perf(pattern=pattern, **options)
+
+    def native(self) -> _native.Group:
+        """The group of the engine, for modules of this package. ClosedError after `close()`."""
+        if self._native is None:
+            raise make_error(
+                "CD-501", "the group is closed", try_="work inside `with xd.join_group()`"
+            )
+        return self._native
+
+    def close(self) -> None:
+        """Leaves the group. Received rows stay valid. May be called twice."""
+        self._native = None
+
+    def __enter__(self) -> Group:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        if self._native is None:
+            return "crossdock.Group (closed)"
+        return f"crossdock.Group (rank {self.rank} of {self.size})"
+
+    def _ranks(self, ranks: Iterable[int] | None, option: str) -> list[int]:
+        if ranks is None:
+            return list(range(self.size))
+        found = [
+            require_integer(rank, f"channel({option}=...) takes ranks", f"{option}=[0]")
+            for rank in ranks
+        ]
+        if not found or len(set(found)) != len(found) or not set(found) <= set(range(self.size)):
+            raise make_error(
+                "CD-105",
+                f"channel({option}={found}) are not ranks of the group",
+                limits=f"different ones of 0 to {self.size - 1}, at least one",
+                try_=f"{option}=[0]",
+            )
+        return found
+
+
+def _how(rank: int | None, ranks: int | None, meet: object) -> str:
+    given = [value is not None for value in (rank, ranks, meet)]
+    if all(given):
+        return "folder"
+    if any(given):
+        raise make_error(
+            "CD-105",
+            "join_group() needs all of rank, ranks and meet, or none of them",
+            try_='join_group(rank=0, ranks=2, meet="/tmp/job-1")',
+        )
+    several = any(os.environ.get(name, "1") not in ("", "1") for name in _SIZES)
+    launched = several or any(name in os.environ for name in _LAUNCHED)
+    return "environment" if launched else "alone"
+
+
+def _schema_of(rows: Any) -> Any:
+    """The schema of what is sent, without metadata."""
+    found = rows if isinstance(rows, pa.Schema) else getattr(rows, "schema", None)
+    if isinstance(found, pa.Schema):
+        return bare_schema(found)
+    if hasattr(rows, "__arrow_c_schema__"):
+        return bare_schema(pa.schema(rows))
+    raise make_error(
+        "CD-506",
+        f"{type(rows).__name__} has no Arrow schema",
+        try_='pyarrow.schema([("k", "int64")]), or a pyarrow.Table',
+    )
+
+
+def _received_schema(schema: Any) -> Any:
+    """Dictionaries arrive as their values."""
+    fields = [
+        field.with_type(field.type.value_type) if pa.types.is_dictionary(field.type) else field
+        for field in schema
+    ]
+    return pa.schema(fields)
+
+
+def _routing(
+    schema: Any, by: str | Sequence[str] | None, to: str | None, broadcast: bool
+) -> dict[str, Any]:
+    """The rule of a channel, as options of the engine."""
+    rules = {"by": by is not None, "to": to is not None, "broadcast": broadcast}
+    given = [name for name, is_given in rules.items() if is_given]
+    if len(given) > 1:
+        raise make_error(
+            "CD-105", f"channel() takes one of {' and '.join(given)}", try_=f"{given[0]}= alone"
+        )
+    if broadcast:
+        return {"sends": "broadcast"}
+    if not given:
+        return {"sends": "named"}
+    names = [to] if to is not None else [by] if isinstance(by, str) else list(by or ())
+    if not names:
+        raise make_error("CD-105", "channel(by=[]) names no column", try_='by="k"')
+    keys = []
+    for name in names:
+        if name not in schema.names:
+            raise unknown_column(str(name), schema.names, "the schema of the channel")
+        keys.append(schema.names.index(name))
+    return {"sends": "routed", "by": "explicit" if to is not None else "key", "keys": keys}
+
+
+def _slot_bits(slots: int) -> int:
+    found = require_integer(slots, "channel(slots=...) takes a power of two", "slots=8")
+    if found < 1 or found & (found - 1):
+        raise make_error(
+            "CD-105", f"channel(slots={slots!r}) is no power of two", limits="1 to 65,536",
+            try_="slots=8",
+        )  # fmt: skip
+    return found.bit_length() - 1

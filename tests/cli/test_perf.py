@@ -1,0 +1,75 @@
+"""crossdock perf: what it measures, prints and refuses."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+SMALL = ("--size", "256KiB", "--repeat", "2", "--memory", "512MiB")
+
+
+@pytest.mark.parametrize(
+    "pattern", ["exchange", "gather", "scatter", "p2p", "broadcast", "loopback"]
+)
+def test_threads_of_one_process(crossdock: Any, pattern: str) -> None:
+    ended = crossdock("perf", pattern, "--transport", "threads", "--ranks", "3", *SMALL, "--json")
+    assert (ended.code, ended.err) == (0, "")
+    found = json.loads(ended.out)
+    assert (found["pattern"], found["ranks"], found["processes"]) == (pattern, 3, 1)
+    (line,) = found["lines"]
+    assert line["wrong_rows"] == 0
+    assert line["rows_per_source"] == 16_384
+    assert len(line["seconds"]) == 2
+    assert line["predicted_s"] > 0
+    assert line["bound"] in ("copying", "reading")
+    sources = {"exchange": 3, "gather": 2, "loopback": 3}.get(pattern, 1)
+    assert line["rows"] == 2 * sources * 16_384
+
+
+def test_processes_print_a_table(crossdock: Any) -> None:
+    ended = crossdock("perf", "exchange", "--ranks", "3", *SMALL[:1], "64KiB,256KiB", *SMALL[2:])
+    assert (ended.code, ended.err) == (0, "")
+    lines = ended.out.splitlines()
+    assert lines[0] == "# exchange: 3 processes, transport auto; 1 thread each"
+    assert lines[3].split()[:7] == ["size", "rows", "type", "time", "algbw", "busbw", "#wrong"]
+    cells = [line.split() for line in lines[5:]]
+    assert [row[:4] for row in cells] == [
+        ["64.0", "KiB", "4,096", "2xint64"],
+        ["256", "KiB", "16,384", "2xint64"],
+    ]
+    assert all(row[8] == "0" for row in cells)
+
+
+def test_one_process_needs_no_launcher(crossdock: Any) -> None:
+    ended = crossdock("perf", "p2p", "--ranks", "1", *SMALL, "--zipf", "1.2", "--width", "40")
+    assert ended.code == 0
+    assert "rows of 40 bytes, keys Zipf 1.2;" in ended.out
+    assert "5xint64" in ended.out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "words"),
+    [
+        (("exchagne",), 2, "Did you mean 'exchange'?"),
+        (("exchange", "--width", "17"), 2, "columns have 8 bytes"),
+        (("exchange", "--slots", "6"), 2, "no power of two"),
+        (("exchange", "--size", "lots"), 1, "CD-105"),
+        (("exchange", "--ranks", "1", "--segment", "128B"), 1, "CD-105"),
+        (("exchange", "--ranks", "1", "--memory", "16MiB"), 3, "CD-201"),
+        (("exchange", "--ranks", "2", "--memory", "16MiB"), 3, "CD-201"),
+    ],
+)
+def test_refused(crossdock: Any, arguments: tuple[str, ...], code: int, words: str) -> None:
+    ended = crossdock("perf", *arguments)
+    assert ended.code == code, ended.err
+    assert words in ended.err
+    assert ended.err.count("CD-") <= 1
+
+
+def test_threads_are_of_one_process(crossdock: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CROSSDOCK_RANK", "0")
+    ended = crossdock("perf", "exchange", "--transport", "threads")
+    assert ended.code == 2
+    assert "one process" in ended.err

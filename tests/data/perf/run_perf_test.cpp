@@ -1,0 +1,114 @@
+// Whole measurements in one process: every pattern, with several endpoints and blocks, has no wrong row.
+#include "data/perf/run_perf.hpp"
+
+#include <gtest/gtest.h>
+
+namespace crossdock {
+namespace {
+
+struct Alone {
+  std::shared_ptr<Memory> memory = Memory::create(int64_t{1} << 30);
+  std::unique_ptr<DataPlane> plane = std::move(DataPlane::open(memory, nullptr, {}).value());
+  uint64_t next_channel_id = 1;
+  CancelFlag cancel;
+
+  Result<PerfReport> run(const PerfOptions& options) {
+    return run_perf({plane.get(), nullptr, memory, &next_channel_id, &cancel}, options);
+  }
+};
+
+PerfOptions small() {
+  PerfOptions options;
+  options.bytes_per_source = int64_t{1} << 20;
+  options.segment_bytes = int64_t{16} << 10;
+  options.slot_bits = 1;
+  options.batch_rows = 3000;
+  options.repeats = 2;
+  options.checks = Checks::kRows;
+  return options;
+}
+
+TEST(RunPerf, ConcurrentPatternsHaveNoWrongRow) {
+  Alone alone;
+  for (const Pattern pattern : {Pattern::kExchange,
+                                Pattern::kGather,
+                                Pattern::kScatter,
+                                Pattern::kP2p,
+                                Pattern::kBroadcast,
+                                Pattern::kLoopback}) {
+    for (const int endpoints : {1, 3}) {
+      PerfOptions options = small();
+      options.pattern = pattern;
+      options.endpoints_per_rank = endpoints;
+      options.blocks = 2;
+      const auto report = alone.run(options);
+      ASSERT_TRUE(report.ok()) << pattern_name(pattern) << ": " << report.error().message;
+      EXPECT_EQ(report.value().wrong_rows, 0u) << pattern_name(pattern);
+      EXPECT_EQ(report.value().seconds.size(), 2u);
+      const auto sent =
+          static_cast<uint64_t>(report.value().rows_per_source * report.value().sources * 2);
+      EXPECT_EQ(report.value().rows, sent) << pattern_name(pattern);
+      EXPECT_GT(report.value().predicted_s, 0);
+      EXPECT_GT(report.value().channel_bytes, 0);
+      EXPECT_GT(report.value().memory_peak_bytes, options.bytes_per_source);
+    }
+  }
+  alone.memory->trim();
+  EXPECT_EQ(alone.memory->used_bytes(), 0);
+}
+
+TEST(RunPerf, ConcurrentSkewedAndWideRowsArriveToo) {
+  Alone alone;
+  PerfOptions options = small();
+  options.endpoints_per_rank = 4;
+  options.columns = 9;
+  options.zipf_theta = 1.5;
+  const auto report = alone.run(options);
+  ASSERT_TRUE(report.ok()) << report.error().message;
+  EXPECT_EQ(report.value().wrong_rows, 0u);
+  EXPECT_EQ(report.value().row_bytes, 72);
+}
+
+TEST(RunPerf, SendsATableMoreThanOnce) {
+  Alone alone;
+  PerfOptions options = small();
+  options.columns = 64;
+  options.bytes_per_source = int64_t{150} << 20;  // of a table of 64 MiB
+  options.segment_bytes = int64_t{256} << 10;
+  options.checks = Checks::kSums;
+  options.repeats = 1;
+  const auto report = alone.run(options);
+  ASSERT_TRUE(report.ok()) << report.error().message;
+  EXPECT_EQ(report.value().wrong_rows, 0u);
+}
+
+TEST(RunPerf, RefusesWhatIsOutsideItsLimits) {
+  Alone alone;
+  const auto code_of = [&](const PerfOptions& options) {
+    const auto report = alone.run(options);
+    return report.ok() ? ErrorCode::kInternal : report.error().code;
+  };
+  PerfOptions options = small();
+  options.repeats = 0;
+  EXPECT_EQ(code_of(options), ErrorCode::kInvalidArgument);
+  options = small();
+  options.blocks = 100'000;
+  EXPECT_EQ(code_of(options), ErrorCode::kInvalidArgument);
+  options = small();
+  options.columns = 1;
+  EXPECT_EQ(code_of(options), ErrorCode::kInvalidArgument);
+  options = small();
+  options.segment_bytes = 64;
+  EXPECT_EQ(code_of(options), ErrorCode::kInvalidArgument);
+}
+
+TEST(RunPerf, IsCancelled) {
+  Alone alone;
+  alone.cancel.set();
+  const auto report = alone.run(small());
+  ASSERT_FALSE(report.ok());
+  EXPECT_EQ(report.error().code, ErrorCode::kCancelled);
+}
+
+}  // namespace
+}  // namespace crossdock
