@@ -123,8 +123,9 @@ NoteEntry IncomingFlow::credit() const {
   return entry;
 }
 
-// Half a window is told of at once, so that the sender always has the other half; less is told when there is nothing
-// better to do, or with the next note to the same process.
+// Half a window is told of at once, so that the sender always has the other half. Less is told when there is nothing
+// better to do, or with the next note to the same process; if it is only that slots are free again, after a while, for
+// more are about to be.
 IncomingFlow::Owes IncomingFlow::owes(double now) {
   const NoteEntry entry = credit();
   if (is_asked_) return Owes::kNow;
@@ -135,7 +136,9 @@ IncomingFlow::Owes IncomingFlow::owes(double now) {
   const uint64_t half = std::max<uint64_t>(1, slots() / 2);
   if (entry.arrived - told_.arrived >= half || entry.head - told_.head >= half) return Owes::kNow;
   if (owes_since_ < 0) owes_since_ = now;
-  return now >= owes_since_ + kTellWithinS ? Owes::kNow : Owes::kSometime;
+  if (now >= owes_since_ + kTellWithinS) return Owes::kNow;
+  return entry.arrived == told_.arrived && entry.beyond == told_.beyond ? Owes::kLater
+                                                                        : Owes::kWhenIdle;
 }
 
 void IncomingFlow::told(const NoteEntry& credit) {

@@ -36,13 +36,13 @@ class IncomingFlow {
 
   // How things stand, and whether and how soon the other end should be told.
   NoteEntry credit() const;
-  enum class Owes : uint8_t { kNothing, kSometime, kNow };
+  enum class Owes : uint8_t { kNothing, kLater, kWhenIdle, kNow };
   Owes owes(double now);
   void told(const NoteEntry& credit);
   // The other end seems to have missed a note.
   void answer() { is_asked_ = true; }
   bool is_asked() const { return is_asked_; }
-  double next_due_s() const;  // when what is owed sometime is owed now
+  double next_due_s() const;  // when what is owed is owed now
 
   bool has_arrived() const { return is_ended_ && window_.contiguous() == segments_; }
   uint64_t segments() const { return segments_; }

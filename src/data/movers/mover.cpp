@@ -10,6 +10,9 @@
 namespace crossdock {
 namespace {
 
+// A link that takes nothing tells when it has sent something; in case that it does not, it is asked again.
+constexpr double kTryAgainS = 1e-4;
+
 std::vector<LinkUse> links_of(std::span<Transport* const> transports) {
   std::vector<LinkUse> uses;
   for (Transport* transport : transports) {
@@ -79,6 +82,7 @@ Step Mover::State::step() {
     gate_.take_news();
     now_ = parts_.now_s();
     for (LinkUse& use : links_) use.is_full = false;
+    was_refused_ = false;
     bool has_moved = drain();
     for (size_t i = 0; i < parts_.transports.size(); ++i) {
       TransportEvents events(*this, first_link_[i]);
@@ -104,6 +108,10 @@ Step Mover::State::step() {
 }
 
 void Mover::State::find_next_due() {
+  if (was_refused_) {
+    next_due_s_ = now_ + kTryAgainS;
+    return;
+  }
   next_due_s_ = look_at_;
   for (const auto& [id, flow] : outgoing_) next_due_s_ = std::min(next_due_s_, flow->next_due_s());
   for (const auto& [id, flow] : incoming_) next_due_s_ = std::min(next_due_s_, flow->next_due_s());

@@ -66,7 +66,7 @@ void Mover::State::tell_failures() {
     entry.flow.channel = channel;
     entry.code = static_cast<uint16_t>(failure.code);
     for (const PeerIndex rank : failure.untold) {
-      if (failure.times > 0) ++peers_[rank].note_turn;
+      if (failure.times > 0) peers_[rank].is_repeating = true;
       answer(rank, entry, failure.text);
     }
     failure.tell_at =
@@ -79,7 +79,7 @@ void Mover::State::tell_last_totals() {
   for (LastTotal& last : last_totals_) {
     if (now_ < last.tell_at) continue;
     answer(last.peer, last.entry);
-    ++peers_[last.peer].note_turn;
+    peers_[last.peer].is_repeating = true;
     last.tell_at = now_ + parts_.settings.resend_after_s;
   }
   std::erase_if(last_totals_, [&](const LastTotal& last) {
@@ -115,7 +115,15 @@ void Mover::State::look_around() {
     look_at_peer(rank, needs_link);
     needs_any = true;
   }
-  for (LinkIndex link = 0; link < links_.size(); ++link) look_at_link(link, needs_link[link]);
+  for (LinkIndex link = 0; link < links_.size(); ++link) {
+    // Nor does a link go unwatched that has not let go of all its frames, or that passes what others send: that is not
+    // acknowledged here.
+    const LinkUse& use = links_[link];
+    const bool is_busy = use.own_frames + use.passed_frames > 0 ||
+                         now_ - use.passed_at < parts_.settings.lost_after_s;
+    needs_any |= is_busy && !use.is_lost;
+    look_at_link(link, needs_link[link] || is_busy);
+  }
   const double every_s = std::min(parts_.settings.keepalive_s, parts_.settings.resend_after_s) / 4;
   look_at_ = needs_any ? now_ + every_s : kNeverDue;
 }
@@ -140,7 +148,7 @@ void Mover::State::look_at_peer(PeerIndex rank, std::vector<bool>& needs_link) {
   }
   for (const PathIndex index : paths_.of(rank)) {
     Path& path = paths_.at(index);
-    if (paths_.is_lost(index)) continue;
+    if (!paths_.is_usable(index)) continue;
     needs_link[path.to.first] = true;
     if (path.is_suspect && now_ >= path.suspect_until && path.answered_at > path.suspect_since)
       path.is_suspect = false;
@@ -162,9 +170,14 @@ void Mover::State::look_at_link(LinkIndex link, bool is_needed) {
     return;
   }
   const double silent_s = now_ - std::max(use.heard_at, use.watched_since);
+  use.is_silent = use.unanswered_since > use.heard_at &&
+                  now_ - use.unanswered_since >= parts_.settings.resend_after_s;
   if (silent_s >= parts_.settings.keepalive_s &&
       now_ - use.asked_at >= parts_.settings.keepalive_s) {
-    if (tell_on(link, use.link->peer(), NoteEntry{})) use.asked_at = now_;
+    if (tell_on(link, use.link->peer(), NoteEntry{})) {
+      if (use.unanswered_since <= use.heard_at) use.unanswered_since = now_;
+      use.asked_at = now_;
+    }
   }
   if (silent_s > parts_.settings.lost_after_s && !use.is_given_up) give_up(link);
 }
@@ -211,7 +224,11 @@ void Mover::State::drop_paths(LinkIndex link, const std::string& why) {
   for (PeerIndex rank = 0; rank < ranks_; ++rank) {
     const PathIndex path = paths_.find(rank, link);
     if (path == kNoPath) continue;
-    for (const auto& flow : peers_[rank].outgoing) flow->path_lost(path);
+    for (const auto& flow : peers_[rank].outgoing) {
+      flow->path_lost(path);
+      flow->tell_again();
+    }
+    for (const auto& flow : peers_[rank].incoming) flow->answer();
     if (paths_.has_path(rank)) continue;
     fail_all_with(
         rank, fmt::format("rank {} has no link to rank {} any more: {}", parts_.rank, rank, why));

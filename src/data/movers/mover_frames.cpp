@@ -31,7 +31,7 @@ bool Mover::State::send_frames() {
       for (size_t turn = 0; turn < flows && sent < kFramesPerStep; ++turn) {
         const std::shared_ptr<OutgoingFlow> flow = peer.outgoing[peer.next_outgoing % flows];
         ++peer.next_outgoing;
-        const std::optional<uint64_t> again = flow->again(now_);
+        const std::optional<uint64_t> again = flow->again(now_, peer.overtaken_at);
         const bool went = (again && send_again(flow, *again)) || send_fresh(flow);
         if (!went) continue;
         has_sent = true;
@@ -63,28 +63,34 @@ bool Mover::State::send_fresh(const std::shared_ptr<OutgoingFlow>& flow) {
   return false;
 }
 
-// Another path is tried; the same one only if there is no other and its link has let go of the frame.
+// Takes the place of what it was before, also in transit: or frames that were lost there would keep each other out.
 bool Mover::State::send_again(const std::shared_ptr<OutgoingFlow>& flow, uint64_t sequence) {
   const Flight before = flow->flight(sequence);
+  forget(before);
+  const PathIndex path = choose_again(*flow, before);
+  if (path == kNoPath || !send(flow, sequence, path)) {
+    remember(before);
+    return false;
+  }
+  ++paths_.link_of(path).counters.resent;
+  // A peer from which nothing comes back is no reason to mistrust the path.
+  if (paths_.is_usable(before.path) && peers_[flow->moved().peer].overtaken_at > before.sent_at)
+    paths_.suspect(before.path, now_);
+  return true;
+}
+
+// Another path; the same one only if there is no other and its link has let go of the frame.
+PathIndex Mover::State::choose_again(const OutgoingFlow& flow, const Flight& before) {
   FrameWanted wanted;
-  wanted.peer = flow->moved().peer;
-  wanted.flow = flow->moved().id;
+  wanted.peer = flow.moved().peer;
+  wanted.flow = flow.moved().id;
   wanted.bytes = before.bytes;
   wanted.avoid = before.path;
-  PathIndex path = paths_.choose(wanted);
-  const bool is_late = !paths_.is_lost(before.path) && !paths_.link_of(before.path).is_given_up;
-  if (path == kNoPath) {
-    if (before.puts > 0 || !is_late || paths_.has_path(wanted.peer, before.path)) return false;
-    wanted.avoid = kNoPath;
-    path = paths_.choose(wanted);
-    if (path == kNoPath) return false;
-  }
-  if (!send(flow, sequence, path)) return false;
-  forget(before);
-  ++paths_.link_of(path).counters.resent;
-  // A peer that says nothing at all is no reason to mistrust the path.
-  if (is_late && peers_[wanted.peer].heard_at > before.sent_at) paths_.suspect(before.path, now_);
-  return true;
+  const PathIndex other = paths_.choose(wanted);
+  if (other != kNoPath || paths_.has_path(wanted.peer, before.path) || before.puts > 0)
+    return other;
+  wanted.avoid = kNoPath;
+  return paths_.choose(wanted);
 }
 
 bool Mover::State::send(const std::shared_ptr<OutgoingFlow>& flow,
@@ -97,7 +103,7 @@ bool Mover::State::send(const std::shared_ptr<OutgoingFlow>& flow,
   frame.header.from_rank = static_cast<uint16_t>(parts_.rank);
   finish_frame(frame.header, payload, parts_.settings.checksums);
   if (!use.link->put(frame.header, payload, token)) {
-    use.is_full = true;
+    use.is_full = was_refused_ = true;
     under_way_.close(token);
     return false;
   }
@@ -113,9 +119,13 @@ bool Mover::State::send(const std::shared_ptr<OutgoingFlow>& flow,
   use.bytes_under_way += frame.header.bytes;
   ++use.counters.frames_sent;
   use.counters.bytes_sent += sizeof(SegmentHeader) + frame.header.bytes;
-  paths_.at(path).unacked_bytes += frame.header.bytes;
-  if (paths_.at(path).to.is_relayed) ++use.in_transit;
+  remember(flight);
   return true;
+}
+
+void Mover::State::remember(const Flight& flight) {
+  paths_.at(flight.path).unacked_bytes += flight.bytes;
+  if (paths_.at(flight.path).to.is_relayed) ++paths_.link_of(flight.path).in_transit;
 }
 
 // A flight is over, or another one takes its place.
@@ -152,12 +162,14 @@ bool Mover::State::pass_one(PeerIndex to) {
   FrameUnderWay& frame = under_way_.open(token);
   frame.header = next.header;
   if (!use.link->put(frame.header, std::span(next.payload.get(), next.header.bytes), token)) {
-    use.is_full = true;
+    use.is_full = was_refused_ = true;
     under_way_.close(token);
     return false;
   }
   frame.link = paths_.at(path).to.first;
   frame.passed_on = transit_.take(to);
+  use.passed_at = now_;
+  if (look_at_ == kNeverDue) look_at_ = now_;
   ++use.passed_frames;
   use.bytes_under_way += frame.header.bytes;
   ++use.counters.frames_sent;

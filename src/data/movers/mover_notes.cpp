@@ -28,11 +28,12 @@ bool Mover::State::send_notes(bool is_idle) {
 bool Mover::State::collect(Peer& peer, bool is_idle) {
   items_.clear();
   bool is_urgent = !peer.answers.empty();
-  bool is_repeated = false;
+  bool is_repeated = std::exchange(peer.is_repeating, false);
   for (const auto& flow : peer.incoming) {
     const IncomingFlow::Owes owes = flow->owes(now_);
     if (owes == IncomingFlow::Owes::kNothing) continue;
-    is_urgent |= owes == IncomingFlow::Owes::kNow || is_idle;
+    is_urgent |=
+        owes == IncomingFlow::Owes::kNow || (is_idle && owes == IncomingFlow::Owes::kWhenIdle);
     is_repeated |= flow->is_asked();
     items_.push_back({.entry = flow->credit(), .incoming = flow.get(), .outgoing = nullptr});
   }
@@ -40,9 +41,10 @@ bool Mover::State::collect(Peer& peer, bool is_idle) {
     const std::optional<NoteEntry> entry = flow->to_tell(now_);
     if (!entry) continue;
     is_urgent = true;
+    is_repeated |= flow->has_told(entry->kind);
     items_.push_back({.entry = *entry, .incoming = nullptr, .outgoing = flow.get()});
   }
-  if (is_repeated) ++peer.note_turn;
+  peer.skips_paths = is_repeated ? peer.note_turn++ : 0;
   return is_urgent;
 }
 
@@ -50,7 +52,7 @@ bool Mover::State::tell(PeerIndex to, Peer& peer) {
   size_t next = 0;
   bool has_told = false;
   while (next < items_.size() || !peer.answers.empty()) {
-    const PathIndex path = paths_.choose_for_note(to, peer.note_turn, now_);
+    const PathIndex path = paths_.choose_for_note(to, peer.skips_paths);
     if (path == kNoPath) {
       peer.answers.clear();
       return has_told;
@@ -82,7 +84,11 @@ bool Mover::State::tell(PeerIndex to, Peer& peer) {
 
 bool Mover::State::tell_bytes(LinkIndex link, std::span<const std::byte> note) {
   LinkUse& use = links_[link];
-  if (use.is_lost || !use.link->tell(note)) return false;
+  if (use.is_lost) return false;
+  if (!use.link->tell(note)) {
+    was_refused_ = true;
+    return false;
+  }
   ++use.counters.notes_sent;
   return true;
 }
@@ -116,13 +122,14 @@ bool Mover::State::pass_notes() {
   for (PeerIndex rank = 0; rank < ranks_; ++rank) {
     Peer& peer = peers_[rank];
     while (!peer.passing.empty()) {
-      const PathIndex path = paths_.choose_for_note(rank, peer.note_turn, now_);
+      const PathIndex path = paths_.choose_for_note(rank, 0);
       if (path == kNoPath || paths_.at(path).to.is_relayed) {
         peer.passing.clear();
         break;
       }
       const LinkIndex link = paths_.at(path).to.first;
       if (!tell_bytes(link, peer.passing.front())) break;
+      links_[link].passed_at = now_;
       ++links_[link].counters.notes_relayed;
       peer.passing.pop_front();
       has_passed = true;
@@ -222,6 +229,7 @@ void Mover::State::take_credit(LinkIndex link, PeerIndex from, const NoteEntry& 
   const Status taken = flow->acknowledge(entry, now_, arrived_);
   for (const Flight& flight : arrived_) {
     forget(flight);
+    peers_[from].overtaken_at = std::max(peers_[from].overtaken_at, flight.sent_at);
     if (flight.sends == 1) paths_.measured(flight.path, now_ - flight.sent_at);
   }
   if (flow->take_recycled()) ring(flow->moved());

@@ -36,12 +36,15 @@ struct Answer {
 struct Peer {
   std::vector<std::shared_ptr<OutgoingFlow>> outgoing;
   std::vector<std::shared_ptr<IncomingFlow>> incoming;
-  size_t next_outgoing = 0;  // whose turn it is to send
-  uint64_t note_turn = 0;    // which path a note goes over, when earlier ones seem lost
+  size_t next_outgoing = 0;   // whose turn it is to send
+  bool is_repeating = false;  // a note that was not answered is told again: over another path
+  uint64_t note_turn = 0;     // which
+  uint64_t skips_paths = 0;   // of the note that is being written
   std::deque<Answer> answers;
   std::deque<std::vector<std::byte>> passing;  // notes of others for it
   double heard_at = 0;
-  bool is_needed = false;  // a flow with it is not through
+  double overtaken_at = 0;  // the latest put of a frame to it that has arrived
+  bool is_needed = false;   // a flow with it is not through
   double needed_since = 0;
 };
 
@@ -130,6 +133,8 @@ class Mover::State {
   bool send_fresh(const std::shared_ptr<OutgoingFlow>& flow);
   bool pass_on();
   bool pass_one(PeerIndex to);
+  PathIndex choose_again(const OutgoingFlow& flow, const Flight& before);
+  void remember(const Flight& flight);
   void forget(const Flight& flight);
   std::byte* place_own(LinkIndex link, const SegmentHeader& header);
   void answer_stray(const FlowId& flow, PeerIndex from, NoteKind kind);
@@ -186,6 +191,7 @@ class Mover::State {
   std::vector<Item> items_;      // of the notes that are being written
   std::vector<Flight> arrived_;  // what a note said
   std::vector<Failed> to_report_;
+  bool was_refused_ = false;  // in this step, by a link
   bool has_passing_ = false;  // notes of others
   double now_ = 0;
   double next_due_s_ = 0;

@@ -39,15 +39,16 @@ bool OutgoingFlow::is_held_back() {
   return next_ >= remote_head_ + slots() && consumer_.front(next_ - recycled_) != nullptr;
 }
 
-// A frame is overdue once its time is over and a later one of the flow has arrived; without that only the oldest is, at
-// twice its time, and what is answered to it tells about the others.
-void OutgoingFlow::look_for_due(double now) {
+// A frame is overdue once its time is over and a later one has arrived, whichever flow and path it was of; without that
+// only the oldest is, at twice its time, and what is answered to it tells about the others.
+void OutgoingFlow::look_for_due(double now, double overtaken_at) {
   look_at_ = kNever;
+  overtaken_at_ = overtaken_at;
   bool is_oldest = true;
   for (uint64_t sequence = arrived_; sequence < next_; ++sequence) {
     const Flight& flight = flights_[slot_of(sequence)];
     if (flight.has_arrived) continue;
-    const bool is_overtaken = flight.sent_at < arrived_sent_at_;
+    const bool is_overtaken = flight.sent_at < overtaken_at;
     const double factor = is_overtaken ? 1 : 2;
     if (!flight.goes_again && (is_overtaken || is_oldest)) {
       const double doubled =
@@ -63,8 +64,10 @@ void OutgoingFlow::look_for_due(double now) {
   }
 }
 
-std::optional<uint64_t> OutgoingFlow::again(double now) {
-  if (now >= look_at_) look_for_due(now);
+std::optional<uint64_t> OutgoingFlow::again(double now, double overtaken_at) {
+  // Looked up again when others have overtaken, if that is late enough to matter.
+  const bool is_overtaken = overtaken_at > overtaken_at_ + settings_.resend_after_s / 4;
+  if (now >= look_at_ || (is_overtaken && arrived_ != next_)) look_for_due(now, overtaken_at);
   if (again_ == 0) return std::nullopt;
   for (uint64_t sequence = arrived_; sequence < next_; ++sequence) {
     const Flight& flight = flights_[slot_of(sequence)];
@@ -126,7 +129,6 @@ bool OutgoingFlow::arrive(uint64_t sequence, std::vector<Flight>& arrived) {
   flight.has_arrived = true;
   if (flight.goes_again) --again_;
   flight.goes_again = false;
-  arrived_sent_at_ = std::max(arrived_sent_at_, flight.sent_at);
   arrived.push_back(flight);
   return true;
 }
@@ -162,7 +164,7 @@ Status OutgoingFlow::acknowledge(const NoteEntry& credit,
     is_asking_ = false;
   }
   unknown_since_ = -1;
-  if (arrived.size() != before && arrived_ != next_) look_at_ = now;
+  if (arrived.size() != before && arrived_ != next_) look_at_ = now;  // another is the oldest
   recycle();
   return {};
 }
@@ -197,6 +199,7 @@ std::optional<NoteEntry> OutgoingFlow::to_tell(double now) {
   entry.flow = moved_.id;
   const FlowTotal total = total_of(moved_.flow);
   if (total.is_known && !is_total_seen_) {
+    is_asking_ = false;  // the answer to a total says how things stand, too
     if (totals_ > 0 && now < total_at_) return std::nullopt;
     entry.kind = NoteKind::kTotal;
     entry.segments = total.segments;

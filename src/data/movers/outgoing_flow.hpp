@@ -40,8 +40,9 @@ class OutgoingFlow {
   const std::byte* fresh();
   bool is_held_back();
   uint64_t next() const { return next_; }
-  // A segment that has to go again, if any: due, or lost with its link.
-  std::optional<uint64_t> again(double now);
+  // A segment that has to go again, if any: due, or lost with its link. `overtaken_at`: a frame to the same process
+  // that was put then has arrived.
+  std::optional<uint64_t> again(double now, double overtaken_at);
   const std::byte* segment(uint64_t sequence) const;
   const Flight& flight(uint64_t sequence) const { return flights_[slot_of(sequence)]; }
 
@@ -59,7 +60,9 @@ class OutgoingFlow {
 
   // The entry that is to be told now, if any: the total, or a question.
   std::optional<NoteEntry> to_tell(double now);
+  bool has_told(NoteKind kind) const { return (kind == NoteKind::kTotal ? totals_ : asks_) > 0; }
   void told(NoteKind kind, double now);
+  void tell_again() { totals_ = 0; }  // a link that notes went over is lost
   void total_seen() { is_total_seen_ = true; }
   // The other end does not know the flow. Answers since when it says so.
   double unknown_since(double now);
@@ -80,7 +83,7 @@ class OutgoingFlow {
   bool arrive(uint64_t sequence, std::vector<Flight>& arrived);
   void recycle();
   void send_again(uint64_t sequence);
-  void look_for_due(double now);
+  void look_for_due(double now, double overtaken_at);
 
   MovedFlow moved_;
   MoverSettings settings_;
@@ -90,9 +93,9 @@ class OutgoingFlow {
   uint64_t arrived_ = 0;
   uint64_t next_ = 0;
   uint64_t remote_head_ = 0;
-  int again_ = 0;               // flights that go again
-  double look_at_;              // when one may be due
-  double arrived_sent_at_ = 0;  // the latest put whose frame has arrived
+  int again_ = 0;            // flights that go again
+  double look_at_;           // when one may be due
+  double overtaken_at_ = 0;  // as it was when look_at_ was found
   bool has_recycled_ = false;
   bool is_total_seen_ = false;
   bool is_closed_ = false;

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
+#include <tuple>
 
 #include "base/check.hpp"
 
@@ -82,12 +84,11 @@ PathIndex PathChoice::choose(const FrameWanted& frame) const {
   PathIndex best = kNoPath, best_suspect = kNoPath;
   for (const PathIndex index : of(frame.peer)) {
     const Path& path = paths_[index];
-    const LinkUse& use = links_[path.to.first];
-    if (use.is_lost || use.is_given_up || index == frame.avoid) continue;
+    if (!is_usable(index) || index == frame.avoid) continue;
     if (frame.is_passed_on && path.to.is_relayed) continue;
-    if (!path.is_suspect) has_sound = true;
+    if (is_sound(path)) has_sound = true;
     if (!has_room(path, frame)) continue;
-    PathIndex& kept = path.is_suspect ? best_suspect : best;
+    PathIndex& kept = is_sound(path) ? best : best_suspect;
     if (kept == kNoPath) {
       kept = index;
       continue;
@@ -103,41 +104,38 @@ PathIndex PathChoice::choose(const FrameWanted& frame) const {
 PathIndex PathChoice::choose_static(const FrameWanted& frame) const {
   std::vector<PathIndex> left;
   for (const PathIndex index : of(frame.peer)) {
-    if (!is_lost(index) && !link_of(index).is_given_up && index != frame.avoid)
-      left.push_back(index);
+    if (is_usable(index) && index != frame.avoid) left.push_back(index);
   }
   if (left.empty()) return kNoPath;
   const PathIndex chosen = left[FlowIdHash()(frame.flow) % left.size()];
   return has_room(paths_[chosen], frame) ? chosen : kNoPath;
 }
 
-PathIndex PathChoice::choose_for_note(PeerIndex peer, uint64_t turn, double now) const {
-  // Fewer points are better; among equals the turn decides.
-  const auto points = [&](PathIndex index) {
-    const Path& path = paths_[index];
-    const bool is_quiet = now - link_of(index).heard_at > 3 * settings_.keepalive_s;
-    return (path.is_suspect || is_quiet ? 2 : 0) + (path.to.is_relayed ? 1 : 0);
-  };
-  const auto all = of(peer);
-  PathIndex best = kNoPath;
-  for (size_t i = 0; i < all.size(); ++i) {
-    const PathIndex index = all[(i + turn) % all.size()];
-    if (is_lost(index) || link_of(index).is_given_up) continue;
-    if (best == kNoPath || points(index) < points(best)) best = index;
+// The link that something came over last is the one most likely to be whole: who only receives has no frames of its own
+// to find out with.
+PathIndex PathChoice::choose_for_note(PeerIndex peer, uint64_t skip) const {
+  std::vector<PathIndex> left;
+  for (const PathIndex index : of(peer)) {
+    if (is_usable(index)) left.push_back(index);
   }
-  return best;
+  if (left.empty()) return kNoPath;
+  const auto rank = [&](PathIndex index) {
+    const Path& path = paths_[index];
+    return std::tuple(!is_sound(path), path.to.is_relayed, -link_of(index).heard_at, index);
+  };
+  const auto wanted = left.begin() + static_cast<ptrdiff_t>(skip % left.size());
+  std::ranges::nth_element(left, wanted, std::less(), rank);
+  return *wanted;
 }
 
 bool PathChoice::has_path(PeerIndex peer, PathIndex except) const {
-  return std::ranges::any_of(of(peer), [&](PathIndex path) {
-    return path != except && !is_lost(path) && !link_of(path).is_given_up;
-  });
+  return std::ranges::any_of(of(peer),
+                             [&](PathIndex path) { return path != except && is_usable(path); });
 }
 
 bool PathChoice::has_straight_path(PeerIndex peer) const {
-  return std::ranges::any_of(of(peer), [&](PathIndex path) {
-    return !paths_[path].to.is_relayed && !is_lost(path) && !link_of(path).is_given_up;
-  });
+  return std::ranges::any_of(
+      of(peer), [&](PathIndex path) { return !paths_[path].to.is_relayed && is_usable(path); });
 }
 
 PathIndex PathChoice::find(PeerIndex peer, LinkIndex link) const {
@@ -154,7 +152,10 @@ double PathChoice::resend_after_s(PathIndex index) const {
   const double planned = 2 *
                          static_cast<double>(std::max(use.bytes_under_way, path.unacked_bytes)) /
                          std::min(use.rate_bytes_per_s, path.rate_bytes_per_s);
-  return std::ldexp(std::max({settings_.resend_after_s, measured, planned}), path.doublings);
+  const double wanted = std::max({settings_.resend_after_s, measured, planned});
+  // Acknowledgements that come late because notes were lost are measured too, so there is an end to patience.
+  return std::min(std::ldexp(wanted, path.doublings),
+                  std::max(settings_.resend_after_s, settings_.lost_after_s / 4));
 }
 
 // Van Jacobson, "Congestion Avoidance and Control" (SIGCOMM 1988), appendix A; only frames that were sent once are

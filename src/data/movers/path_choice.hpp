@@ -21,6 +21,8 @@ namespace crossdock {
 using PathIndex = uint32_t;
 inline constexpr PathIndex kNoPath = std::numeric_limits<PathIndex>::max();
 
+inline constexpr double kLongAgoS = 1e9;
+
 // A link and what the mover has on it.
 struct LinkUse {
   Link* link = nullptr;
@@ -32,9 +34,12 @@ struct LinkUse {
   bool is_full = false;  // refused a put in this step
   bool is_lost = false;
   bool is_given_up = false;
-  double heard_at = 0;       // anything came
-  double asked_at = 0;       // a keepalive went
-  double watched_since = 0;  // flows have needed it without a break
+  double heard_at = 0;                   // anything came
+  double asked_at = 0;                   // a keepalive went
+  double unanswered_since = -kLongAgoS;  // the first of those that were not answered
+  bool is_silent = false;                // that is a while ago
+  double passed_at = -kLongAgoS;         // something of other processes went over it
+  double watched_since = 0;              // flows have needed it without a break
   LinkCounters counters;
 };
 
@@ -71,8 +76,8 @@ class PathChoice {
 
   // The path for a frame, or kNoPath if none has room now.
   PathIndex choose(const FrameWanted& frame) const;
-  // The path for a note: any that answers, straight ones and short ones first. `turn` goes on to others.
-  PathIndex choose_for_note(PeerIndex peer, uint64_t turn, double now) const;
+  // The path for a note, straight ones first; `skip` goes on to others.
+  PathIndex choose_for_note(PeerIndex peer, uint64_t skip) const;
   // Whether any path to the peer is left; `except` does not count.
   bool has_path(PeerIndex peer, PathIndex except = kNoPath) const;
   bool has_straight_path(PeerIndex peer) const;
@@ -84,7 +89,9 @@ class PathChoice {
   const Path& at(PathIndex path) const { return paths_[path]; }
   LinkUse& link_of(PathIndex path) const { return links_[paths_[path].to.first]; }
   size_t size() const { return paths_.size(); }
-  bool is_lost(PathIndex path) const { return link_of(path).is_lost; }
+  bool is_usable(PathIndex path) const {
+    return !link_of(path).is_lost && !link_of(path).is_given_up;
+  }
 
   // How long to wait for the acknowledgement of a frame that is put now.
   double resend_after_s(PathIndex path) const;
@@ -94,6 +101,9 @@ class PathChoice {
   void heard(PeerIndex peer, LinkIndex link, double now);
 
  private:
+  bool is_sound(const Path& path) const {
+    return !path.is_suspect && !links_[path.to.first].is_silent;
+  }
   bool has_room(const Path& path, const FrameWanted& frame) const;
   double through_s(const Path& path, uint64_t bytes) const;
   PathIndex choose_static(const FrameWanted& frame) const;

@@ -1,0 +1,231 @@
+// Movers over links that do what they should.
+#include "data/movers/mover.hpp"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "data/movers/sim_world.hpp"
+
+namespace crossdock {
+namespace {
+
+using mover_test::SimFlow;
+using mover_test::SimLinkSpec;
+using mover_test::SimWorld;
+
+TEST(Mover, mirrors_a_flow) {
+  SimWorld world(2, {{.a = 0, .b = 1}}, {}, 1);
+  world.add_flow({.id = {.channel = 7}, .from = 0, .to = 1, .segments = 100});
+  const Status run = world.run(60);
+  ASSERT_TRUE(run.ok()) << run.error().message;
+  EXPECT_EQ(world.counters(0, 0).frames_sent, 100U);
+  EXPECT_EQ(world.counters(0, 1).frames_received, 100U);
+  EXPECT_EQ(world.counters(0, 0).notes_sent, world.counters(0, 1).notes_received);
+  EXPECT_EQ(world.counters(0, 1).notes_sent, world.counters(0, 0).notes_received);
+  EXPECT_EQ(world.sum(&LinkCounters::resent), 0U);
+  EXPECT_EQ(world.sum(&LinkCounters::duplicates), 0U);
+}
+
+TEST(Mover, ends_a_flow_without_segments) {
+  SimWorld world(2, {{.a = 0, .b = 1}}, {}, 2);
+  world.add_flow({.id = {.channel = 7}, .from = 0, .to = 1, .segments = 0});
+  const Status run = world.run(60);
+  ASSERT_TRUE(run.ok()) << run.error().message;
+  EXPECT_EQ(world.counters(0, 0).frames_sent, 0U);
+}
+
+TEST(Mover, moves_both_ways_with_one_slot) {
+  SimWorld world(2, {{.a = 0, .b = 1}}, {}, 3);
+  world.add_flow({.id = {.channel = 7}, .from = 0, .to = 1, .segments = 50, .slot_bits = 0});
+  world.add_flow(
+      {.id = {.channel = 7, .source = 1}, .from = 1, .to = 0, .segments = 50, .slot_bits = 0});
+  const Status run = world.run(60);
+  ASSERT_TRUE(run.ok()) << run.error().message;
+  EXPECT_EQ(world.sum(&LinkCounters::frames_sent), 100U);
+}
+
+double share(SimWorld& world, size_t link) {
+  return static_cast<double>(world.counters(link, 0).frames_sent);
+}
+
+TEST(Mover, shares_unequal_links_in_proportion) {
+  for (const double planned : {-1.0, 0.0, 1e7}) {  // the truth, nothing, and as if they were equal
+    SimWorld world(2,
+                   {{.a = 0, .b = 1, .rate = 4e7, .planned = planned},
+                    {.a = 0, .b = 1, .rate = 1e7, .planned = planned}},
+                   {},
+                   4);
+    for (uint16_t source = 0; source < 4; ++source) {
+      world.add_flow({.id = {.channel = 7, .source = source},
+                      .from = 0,
+                      .to = 1,
+                      .segments = 1000,
+                      .slot_bits = 3,
+                      .is_full = true});
+    }
+    const Status run = world.run(600);
+    ASSERT_TRUE(run.ok()) << run.error().message;
+    EXPECT_NEAR(share(world, 0) / share(world, 1), 4, 0.4) << "planned " << planned;
+    EXPECT_EQ(world.sum(&LinkCounters::resent), 0U);
+  }
+}
+
+// One flow has nearly all of the segments; its name does not choose its path.
+TEST(Mover, spreads_skewed_flows_over_all_paths) {
+  for (const bool is_static : {false, true}) {
+    MoverSettings settings;
+    settings.is_static = is_static;
+    SimWorld world(2, std::vector<SimLinkSpec>(4, {.a = 0, .b = 1, .rate = 1e7}), settings, 5);
+    for (uint16_t source = 0; source < 8; ++source) {
+      world.add_flow({.id = {.channel = 7, .source = source},
+                      .from = 0,
+                      .to = 1,
+                      .segments = 4000U / (uint64_t{source + 1U} * (source + 1U)),
+                      .slot_bits = 4,
+                      .is_full = true});
+    }
+    const Status run = world.run(600);
+    ASSERT_TRUE(run.ok()) << run.error().message;
+    double least = share(world, 0), most = least;
+    for (size_t link = 1; link < 4; ++link) {
+      least = std::min(least, share(world, link));
+      most = std::max(most, share(world, link));
+    }
+    if (is_static) {
+      EXPECT_GT(most, 2 * least) << "else the comparison says nothing";
+    } else {
+      EXPECT_LT(most, 1.1 * least);
+    }
+  }
+}
+
+TEST(Mover, a_slow_sink_does_not_hold_other_flows_up) {
+  SimWorld world(2, {{.a = 0, .b = 1, .rate = 1e7}}, {}, 6);
+  world.add_flow({.id = {.channel = 7}, .from = 0, .to = 1, .segments = 20, .sink_pace_s = 1});
+  world.add_flow({.id = {.channel = 7, .source = 1}, .from = 0, .to = 1, .segments = 1000});
+  world.run_until(2);
+  EXPECT_TRUE(world.flows()[1]->has_end) << world.states();
+  EXPECT_FALSE(world.flows()[0]->has_end);
+  const Status run = world.run(60);
+  ASSERT_TRUE(run.ok()) << run.error().message;
+  EXPECT_EQ(world.sum(&LinkCounters::resent), 0U);
+  EXPECT_GT(world.sum(&LinkCounters::stalled_no_credit), 0U);
+}
+
+TEST(Mover, credit_notes_stay_few) {
+  SimWorld world(2, {{.a = 0, .b = 1, .rate = 1e8}}, {}, 7);
+  for (uint16_t source = 0; source < 16; ++source) {
+    world.add_flow({.id = {.channel = 7, .source = source},
+                    .from = 0,
+                    .to = 1,
+                    .segments = 400,
+                    .slot_bits = 4,
+                    .is_full = true});
+  }
+  const Status run = world.run(60);
+  ASSERT_TRUE(run.ok()) << run.error().message;
+  EXPECT_LT(world.counters(0, 1).notes_sent, world.counters(0, 0).frames_sent * 11 / 10);
+}
+
+// Ranks 0 and 2 have no link to each other; rank 1 passes on, both ways, and has flows of its own.
+TEST(Mover, passes_frames_on_in_both_directions_at_once_under_full_load) {
+  MoverSettings settings;
+  settings.transit = 4;
+  SimWorld world(3,
+                 {{.a = 0, .b = 1, .rate = 1e7, .delay_s = 1e-3},
+                  {.a = 1, .b = 2, .rate = 5e6, .delay_s = 1e-3}},
+                 settings,
+                 8);
+  world.add_path(0, 1, 0);
+  world.add_path(1, 0, 0);
+  world.add_path(1, 2, 1);
+  world.add_path(2, 1, 1);
+  world.add_path(0, 2, 0);
+  world.add_path(2, 0, 1);
+  uint16_t source = 0;
+  uint64_t relayed = 0;
+  for (const auto& [from, to] : {std::pair(0, 2), {2, 0}, {0, 1}, {1, 2}, {2, 1}, {1, 0}}) {
+    for (int i = 0; i < 4; ++i) {
+      world.add_flow({.id = {.channel = 7, .source = source++},
+                      .from = from,
+                      .to = to,
+                      .segments = 300,
+                      .is_full = true});
+      if (from != 1 && to != 1) relayed += 300;
+    }
+  }
+  const Status run = world.run(600);
+  ASSERT_TRUE(run.ok()) << run.error().message;
+  EXPECT_EQ(world.sum(&LinkCounters::dropped), 0U);
+  EXPECT_EQ(world.sum(&LinkCounters::resent), 0U);
+  EXPECT_EQ(world.sum(&LinkCounters::relayed), relayed);
+  EXPECT_EQ(world.sum(&LinkCounters::frames_sent), 24U * 300 + relayed);
+  EXPECT_EQ(world.sum(&LinkCounters::frames_received), world.sum(&LinkCounters::frames_sent));
+}
+
+TEST(Mover, uses_a_relayed_path_beside_a_straight_one) {
+  SimWorld world(
+      3,
+      {{.a = 0, .b = 2, .rate = 1e7}, {.a = 0, .b = 1, .rate = 1e7}, {.a = 1, .b = 2, .rate = 1e7}},
+      {},
+      9);
+  world.add_path(0, 2, 0);
+  world.add_path(0, 2, 1);
+  world.add_path(2, 0, 0);
+  world.add_path(1, 2, 2);
+  world.add_path(1, 0, 1);
+  for (uint16_t source = 0; source < 4; ++source) {
+    world.add_flow({.id = {.channel = 7, .source = source},
+                    .from = 0,
+                    .to = 2,
+                    .segments = 500,
+                    .slot_bits = 4,
+                    .is_full = true});
+  }
+  const Status run = world.run(600);
+  ASSERT_TRUE(run.ok()) << run.error().message;
+  EXPECT_GT(world.counters(1, 0).frames_sent, 600U);
+  EXPECT_GT(world.counters(0, 0).frames_sent, 600U);
+  EXPECT_EQ(world.sum(&LinkCounters::dropped), 0U);
+}
+
+TEST(Mover, remembers_flows_that_are_gone_until_all_know) {
+  for (uint64_t seed = 0; seed < 50; ++seed) {
+    SimWorld world(2, {{.a = 0, .b = 1, .note_loss = 0.2}}, {}, seed);
+    world.add_flow({.id = {.channel = 7}, .from = 0, .to = 1, .segments = 20});
+    const Status run = world.run(600);
+    ASSERT_TRUE(run.ok()) << run.error().message;
+    world.process(static_cast<int>(seed % 2)).mover->remove(7);
+    world.run_until(world.net().now() + 0.1);
+    world.process(static_cast<int>(1 - seed % 2)).mover->remove(7);
+    const Status settled = world.settle(world.net().now() + 15);
+    ASSERT_TRUE(settled.ok()) << settled.error().message;
+    for (const int rank : {0, 1})
+      EXPECT_TRUE(world.process(rank).failures.empty()) << "seed " << seed;
+  }
+}
+
+TEST(Mover, tells_peers_of_a_channel_that_is_removed_too_early) {
+  SimWorld world(3, {{.a = 0, .b = 1}, {.a = 0, .b = 2}, {.a = 1, .b = 2}}, {}, 10);
+  world.add_flow({.id = {.channel = 7}, .from = 0, .to = 1, .segments = 1000, .sink_pace_s = 1});
+  world.run_until(3);
+  world.process(1).mover->remove(7);
+  EXPECT_EQ(world.flows()[0]->in.use_count(), 1) << "the memory is still held";
+  world.run_until(4);
+  EXPECT_FALSE(world.process(1).failures.contains(7)) << "its own doing";
+  for (const int rank : {0, 2}) {
+    ASSERT_TRUE(world.process(rank).failures.contains(7));
+    EXPECT_EQ(world.process(rank).failures.at(7).code, ErrorCode::kChannelClosed);
+  }
+  EXPECT_EQ(failure_of(world.flows()[0]->out->flow),
+            static_cast<uint16_t>(ErrorCode::kChannelClosed));
+  const Status settled = world.settle(10);
+  EXPECT_TRUE(settled.ok()) << settled.error().message;
+}
+
+}  // namespace
+}  // namespace crossdock
