@@ -4,7 +4,7 @@ SETUP := $(PYTHON) tools/setup.py
 BIN := .venv/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help run test bench-join bench-operators bench-control bench-channels lint format clean
+.PHONY: help run test bench-join bench-operators bench-control bench-channels soak lint format clean
 
 help:  ## list the commands
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1|\2/p' Makefile | awk -F'|' '{ printf "make %-15s %s\n", $$1, $$2 }'
@@ -32,6 +32,11 @@ bench-control:  ## measure how long the planning of channels takes
 bench-channels:  ## measure channels against memcpy, Open MPI, UCX and iperf3
 	@$(SETUP) dev
 	@$(BIN)/python bench channels
+
+soak:  ## open, use and close random channels among processes for ten minutes
+	@$(SETUP) dev
+	@cmake --preset dev && cmake --build --preset dev --target crossdock_channel_soak
+	@build/dev/crossdock_channel_soak 10
 
 lint:  ## run the checks of text and types only
 	@$(SETUP) tools

@@ -112,6 +112,15 @@ if(TARGET crossdock_data_plugins_test)
   endforeach()
 endif()
 
+# Runs as long as it is asked to (make soak), so it is no test of CTest; built with the tests, or it would rot.
+if(TARGET crossdock_data_channels_test AND NOT CROSSDOCK_SANITIZE STREQUAL "thread")
+  add_executable(crossdock_channel_soak "${PROJECT_SOURCE_DIR}/tests/soak/channel_soak.cpp")
+  crossdock_warnings(crossdock_channel_soak PRIVATE)
+  target_include_directories(crossdock_channel_soak PRIVATE "${PROJECT_SOURCE_DIR}/tests")
+  target_link_libraries(crossdock_channel_soak PRIVATE crossdock_data_channels GTest::gmock ${support_targets})
+  add_dependencies(crossdock_tests crossdock_channel_soak)
+endif()
+
 # Fuzz targets follow libFuzzer's interface; fuzz_main.cpp drives them with random inputs from a seed, so that a short run
 # is a test that any compiler can build and that fails the same way everywhere.
 set(fuzz_seed 1)
