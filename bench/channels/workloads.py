@@ -22,6 +22,7 @@ from harness.programs import ROOT, ProgramError, build_all, watched
 from harness.report import Row, cells, header, line, machine, seconds, summary, write_json
 
 from channels import places
+from channels.growth_work import GrowthWork, growth_row, print_growth
 from channels.peers import MIB, ChannelWork, Peers
 from channels.places import Place
 
@@ -127,6 +128,23 @@ WORKS = (
     ),
 )
 
+GROWTH = GrowthWork(
+    name="growth",
+    title="1,024 channels of 64 endpoints, one by one",
+    channel=ChannelWork(
+        name="growth",
+        title="",
+        pattern="exchange",
+        place=Place(),
+        threads=64,
+        bytes=1 << 14,
+        options={"segment": 1 << 12, "slots": 0},
+        bars={},
+    ),
+    channels=128,
+    rounds=8,
+)
+
 
 @dataclass(slots=True)
 class Taken:
@@ -163,21 +181,30 @@ def take(work: ChannelWork, peers: Peers, options: argparse.Namespace) -> Taken:
     return taken
 
 
-def bar_text(work: ChannelWork) -> str:
+def bar_text(work: ChannelWork | GrowthWork) -> str:
     least, *others = sorted(set(work.bars.values()))
     return f">= {least:.3g}x" + "".join(f", {other:.3g}x" for other in others)
+
+
+def empty_row(work: ChannelWork | GrowthWork) -> Row:
+    return {
+        "work": work.title, "name": work.name, "unit": "s", "bar": bar_text(work), "met": None,
+        "ours_s": None, "ours_spread": None, "peers": {}, "counted": [], "ratio": None,
+        "predicted_s": None, "mrows_per_s": None, "memcpy_fraction": None, "disturbed": False,
+        "repeats": 0, "bars": dict(work.bars), "failures": {},
+    }  # fmt: skip
 
 
 def filled_row(work: ChannelWork, taken: Taken) -> Row:
     medians = {form: series.median_s() for form, series in taken.series.items()}
     ours_s = medians.pop(OURS, None)
-    row: Row = {
-        "work": work.title, "name": work.name, "unit": "s", "bar": bar_text(work), "met": None,
-        "ours_s": ours_s, "ours_spread": None, "peers": medians, "counted": [], "ratio": None,
-        "predicted_s": None, "mrows_per_s": None, "memcpy_fraction": None, "disturbed": False,
-        "repeats": 0, "threads": work.threads, "bars": dict(work.bars), "failures": taken.failures,
+    row = empty_row(work) | {
+        "ours_s": ours_s,
+        "peers": medians,
+        "threads": work.threads,
+        "failures": taken.failures,
         "samples_s": {f: [s.wall_s for s in one.samples] for f, one in taken.series.items()},
-    }  # fmt: skip
+    }
     if ours_s is None:
         return row
     series = taken.series[OURS]
@@ -213,7 +240,7 @@ def print_details(work: ChannelWork, row: Row) -> None:
 
 
 def parse(arguments: list[str]) -> argparse.Namespace:
-    names = [work.name for work in WORKS]
+    names = [work.name for work in (*WORKS, GROWTH)]
     parser = argparse.ArgumentParser(
         prog="python bench channels",
         description="Bytes between threads, processes and hosts (network namespaces, which need "
@@ -235,25 +262,42 @@ def parse(arguments: list[str]) -> argparse.Namespace:
     return options
 
 
+def measured(work: ChannelWork, peers: Peers, options: argparse.Namespace) -> Row:
+    if options.repeat >= 3:
+        measure.wait_until_idle(IDLE_WAIT_S)
+    scaled = max(round(work.bytes * options.bytes_scale / MIB), 1) * MIB
+    row = filled_row(work, take(replace(work, bytes=scaled), peers, options))
+    print("  " + line(cells(row)))
+    print_details(replace(work, bytes=scaled), row)
+    return row
+
+
+def measured_growth(peers: Peers) -> Row:
+    row = empty_row(GROWTH)
+    try:
+        row = growth_row(GROWTH, peers, row)
+    except (ProgramError, subprocess.TimeoutExpired) as failure:
+        row["failures"] = {OURS: str(failure)}
+        print(f"  {GROWTH.title}: FAILED, {failure}", flush=True)
+        return row
+    print("  " + line(cells(row)))
+    print_growth(GROWTH, row)
+    return row
+
+
 def main(arguments: list[str]) -> int:
     options = parse(arguments)
+
+    def is_wanted(name: str) -> bool:
+        return not options.only or any(fnmatch(name, pattern) for pattern in options.only)
+
     peers = Peers(build_all(*PROGRAMS))
     print(f"# channels bench: {machine()['cpu']}, {os.cpu_count()} cores")
     print(header(), flush=True)
-    rows, failed = [], []
-    for full in WORKS:
-        scaled = max(round(full.bytes * options.bytes_scale / MIB), 1) * MIB
-        work = replace(full, bytes=scaled)
-        if options.only and not any(fnmatch(work.name, pattern) for pattern in options.only):
-            continue
-        if options.repeat >= 3:
-            measure.wait_until_idle(IDLE_WAIT_S)
-        row = filled_row(work, take(work, peers, options))
-        rows.append(row)
-        print("  " + line(cells(row)))
-        print_details(work, row)
-        if OURS in row["failures"]:
-            failed.append(work.name)
+    rows = [measured(work, peers, options) for work in WORKS if is_wanted(work.name)]
+    if is_wanted(GROWTH.name) and not options.without_ours:
+        rows.append(measured_growth(peers))
+    failed = [row["name"] for row in rows if OURS in row["failures"]]
     print(summary(rows))
     write_json(options.json, "channels", rows, failed)
     print(f"# wrote {options.json}")

@@ -1,16 +1,21 @@
 // One measurement of a pattern over channels; one JSON object on the standard output of rank 0, for bench/channels.
 //
 //   perf_bench PATTERN [bytes=N] [endpoints=N] [blocks=N] [segment=N] [slots=BITS] [columns=N] [zipf=THETA] [repeats=N]
-//              [transports=LIST] [batch=ROWS] [memory=BYTES]
+//              [transports=LIST] [batch=ROWS] [memory=BYTES] [rounds=N]
+//
+// Each repeat opens a channel, uses it and closes it. With several rounds all of that is done again, and the report is
+// that of the last; resident_bytes are those of rank 0 after each round.
 //
 // Ranks find each other by what started them (CROSSDOCK_RANK, CROSSDOCK_RANKS, CROSSDOCK_MEET); without that it is one
 // process alone. Exit status 1: bad arguments, an error of the data plane, or a wrong row.
 #include <charconv>
 #include <cstdio>
 #include <cstdlib>
-#include <map>
+#include <fstream>
 #include <string>
 #include <string_view>
+#include <unistd.h>
+#include <vector>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -28,6 +33,7 @@ struct Arguments {
   PerfOptions options;
   DataPlaneSettings settings;
   int64_t memory_bytes = kMemoryBytes;
+  int rounds = 1;
 };
 
 Error bad(std::string_view argument) {
@@ -57,6 +63,7 @@ Status read_argument(std::string_view argument, Arguments& into) {
   if (name == "repeats") return read(argument, options.repeats);
   if (name == "batch") return read(argument, options.batch_rows);
   if (name == "memory") return read(argument, into.memory_bytes);
+  if (name == "rounds") return read(argument, into.rounds);
   if (name == "transports") {
     into.settings.transports = argument.substr(argument.find('=') + 1);
     return {};
@@ -64,12 +71,19 @@ Status read_argument(std::string_view argument, Arguments& into) {
   return bad(argument);
 }
 
-void print(const PerfReport& report) {
+int64_t resident_bytes() {
+  std::ifstream file("/proc/self/statm");
+  int64_t pages = 0, resident = 0;
+  file >> pages >> resident;
+  return resident * ::sysconf(_SC_PAGESIZE);
+}
+
+void print(const PerfReport& report, const std::vector<int64_t>& resident) {
   fmt::print(
       "{{\"samples_s\": [{}], \"wrong_rows\": {}, \"endpoints\": {}, \"row_bytes\": {}, "
       "\"rows_per_source\": {}, \"segments\": {}, \"refused\": {}, \"waited_share\": {}, "
       "\"channel_bytes\": {}, \"memory_peak_bytes\": {}, \"predicted_s\": {}, \"bound\": \"{}\", "
-      "\"copy_bytes_per_s\": {}}}\n",
+      "\"copy_bytes_per_s\": {}, \"resident_bytes\": [{}]}}\n",
       fmt::join(report.seconds, ", "),
       report.wrong_rows,
       report.endpoints,
@@ -82,7 +96,8 @@ void print(const PerfReport& report) {
       report.memory_peak_bytes,
       report.predicted_s,
       report.bound,
-      report.copy_bytes_per_s);
+      report.copy_bytes_per_s,
+      fmt::join(resident, ", "));
 }
 
 Status run(int count, char** words) {
@@ -99,10 +114,16 @@ Status run(int count, char** words) {
   uint64_t next_channel = kFirstChannel;
   const CancelFlag cancel;
   const PerfContext context{plane.get(), group.get(), memory, &next_channel, &cancel};
-  CD_ASSIGN(const PerfReport report, run_perf(context, arguments.options));
-  if (plane->rank() == 0) print(report);
-  if (report.wrong_rows == 0) return {};
-  return make_error(ErrorCode::kInternal, "{} rows are wrong", report.wrong_rows);
+  PerfReport report;
+  std::vector<int64_t> resident;
+  for (int round = 0; round < arguments.rounds; ++round) {
+    CD_ASSIGN(report, run_perf(context, arguments.options));
+    resident.push_back(resident_bytes());
+    if (report.wrong_rows == 0) continue;
+    return make_error(ErrorCode::kInternal, "{} rows are wrong", report.wrong_rows);
+  }
+  if (plane->rank() == 0) print(report, resident);
+  return {};
 }
 
 }  // namespace
