@@ -12,6 +12,8 @@ namespace {
 constexpr size_t kRendezvousFromBytes = size_t{16} << 10;
 constexpr size_t kPutsMax = 1024;
 constexpr size_t kNotesMax = 1024;  // under way; 1 MiB
+// What a goodbye may take to leave behind what is under way: a few frames, on a link of 1 Gbit or more.
+constexpr std::chrono::milliseconds kLinger{200};
 
 }  // namespace
 
@@ -136,7 +138,9 @@ void UcxLink::take_note(std::span<const std::byte> note) {
 }
 
 void UcxLink::abandon() {
+  if (failure_ != UCS_OK) return;
   say_goodbye();
+  lingers_until_ = std::chrono::steady_clock::now() + kLinger;
   fail(UCS_ERR_TIMED_OUT);
 }
 
@@ -147,6 +151,7 @@ void UcxLink::fail(ucs_status_t status) {
 void UcxLink::settle(LinkEvents* events) {
   if (!is_failing()) return;
   if (endpoint_ != nullptr) {
+    if (notes_.busy() != 0 && std::chrono::steady_clock::now() < lingers_until_) return;
     ucp_request_param_t params = {};
     params.op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS;
     params.flags = UCP_EP_CLOSE_FLAG_FORCE;
@@ -221,7 +226,9 @@ void UcxLink::on_fetch_done(void* request, ucs_status_t status, size_t, void* re
 }
 
 void UcxLink::on_error(void* self, ucp_ep_h, ucs_status_t status) {
-  static_cast<UcxLink*>(self)->fail(status);
+  auto* const link = static_cast<UcxLink*>(self);
+  link->lingers_until_ = {};
+  link->fail(status);
 }
 
 }  // namespace crossdock

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <array>
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -114,6 +115,7 @@ class UcxLink : public Link {
   ucs_status_ptr_t closing_ = nullptr;
   ucs_status_t failure_ = UCS_OK;  // the first
   bool is_lost_ = false;
+  std::chrono::steady_clock::time_point lingers_until_;  // before it closes, for the goodbye
   int64_t bytes_under_way_ = 0;
   Pool<Put> puts_;
   Pool<Note> notes_;
