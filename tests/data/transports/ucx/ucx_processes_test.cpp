@@ -89,6 +89,11 @@ class UcxProcesses : public testing::Test {
  protected:
   UcxProcesses() : folder_(testing::TempDir() + "/ucx_processes." + std::to_string(getpid())) {
     std::filesystem::create_directory(folder_);
+    // The leak checker's own walk over the threads crashes now and then in a process where a thread of UCX has just
+    // ended. The leaks of transports are looked for in this process, which opens and closes as many.
+    const char* const told = std::getenv("ASAN_OPTIONS");
+    setenv(
+        "ASAN_OPTIONS", (std::string(told == nullptr ? "" : told) + ":detect_leaks=0").c_str(), 1);
   }
   ~UcxProcesses() override { std::filesystem::remove_all(folder_); }
 
