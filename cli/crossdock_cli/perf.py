@@ -42,6 +42,10 @@ TRANSPORTS = ("auto", "shm", "ucx", "threads")
               help="Bytes of the segments that rows travel in.")  # fmt: skip
 @click.option("--slots", type=click.IntRange(1, 65536), default=8, show_default=True, metavar="N",
               help="Segments of each source for each destination; a power of two.")  # fmt: skip
+@click.option("--levels", type=click.IntRange(1, 2), default=1, show_default=True, metavar="N",
+              help="2: an exchange between nodes first, then inside each.")  # fmt: skip
+@click.option("--nodes", type=click.IntRange(0), default=0, show_default="hosts", metavar="N",
+              help="Nodes that the ranks are spread over, for --levels 2.")  # fmt: skip
 @click.option("--repeat", type=click.IntRange(1, 1000), default=5, show_default=True, metavar="N",
               help="Timed runs, after one that looks at every row.")  # fmt: skip
 @click.option("--check-rows", is_flag=True, help="Look at every row in the timed runs too.")
@@ -83,6 +87,8 @@ def perf_settings(pattern: str, options: dict[str, Any]) -> list[dict[str, Any]]
         "blocks": options["blocks"],
         "segment_bytes": parse_bytes(options["segment"], "--segment", "256KiB"),
         "slot_bits": options["slots"].bit_length() - 1,
+        "levels": options["levels"],
+        "nodes": options["nodes"],
         "repeats": options["repeat"],
         "checks_rows": options["check_rows"],
     }

@@ -6,9 +6,9 @@ import statistics
 from typing import Any
 
 COLUMNS = ("size", "rows", "type", "time", "algbw", "busbw", "#wrong", "predicted", "efficiency",
-           "noise", "bound by")  # fmt: skip
-UNITS = ("", "", "", "", "GB/s", "GB/s", "", "", "", "", "")
-WIDTHS = (10, 12, 8, 9, 8, 8, 8, 10, 11, 7, 9)
+           "noise", "bound by", "messages")  # fmt: skip
+UNITS = ("", "", "", "", "GB/s", "GB/s", "", "", "", "", "", "")
+WIDTHS = (10, 12, 8, 9, 8, 8, 8, 10, 11, 7, 9, 13)
 
 
 def line_of(report: dict[str, Any]) -> dict[str, Any]:
@@ -31,8 +31,9 @@ def line_of(report: dict[str, Any]) -> dict[str, Any]:
         "columns": report["row_bytes"] // 8,
     } | {
         name: report[name]
-        for name in ("seconds", "copy_bytes_per_s", "read_bytes_per_s", "segments", "rows",
-                     "refused", "waited_share", "channel_bytes", "memory_peak_bytes")
+        for name in ("seconds", "copy_bytes_per_s", "read_bytes_per_s", "segments", "messages",
+                     "messages_second_level", "rows", "refused", "waited_share", "channel_bytes",
+                     "memory_peak_bytes")
     }  # fmt: skip
 
 
@@ -40,6 +41,8 @@ def head(setting: dict[str, Any], report: dict[str, Any], processes: int, transp
     """What is measured, and the columns."""
     from crossdock.sizes import format_bytes
 
+    nodes = f" over {setting['nodes']} nodes" if setting["nodes"] else ""
+    levels = f"; 2 levels{nodes}" if setting["levels"] == 2 else ""
     who = f"{report['endpoints']} ranks, threads of one process"
     if processes > 1 or transport != "threads":
         who = f"{processes} {'process' if processes == 1 else 'processes'}, transport {transport}"
@@ -47,7 +50,7 @@ def head(setting: dict[str, Any], report: dict[str, Any], processes: int, transp
     keys = f"Zipf {setting['zipf_theta']:g}" if setting["zipf_theta"] else "random"
     slots = 1 << setting["slot_bits"]
     lines = [
-        f"# {setting['pattern']}: {who}; {blocks} thread{'s' if blocks > 1 else ''} each",
+        f"# {setting['pattern']}: {who}; {blocks} thread{'s' if blocks > 1 else ''} each{levels}",
         f"# rows of {report['row_bytes']} bytes, keys {keys}; "
         f"{slots} segments of {format_bytes(setting['segment_bytes'])} per flow; "
         f"{setting['repeats']} timed runs, the median is shown",
@@ -76,8 +79,17 @@ def text_of(line: dict[str, Any]) -> str:
             f"{line['efficiency']:.0%}",
             f"{line['noise']:.0%}",
             line["bound"],
+            _messages(line),
         )
     )
+
+
+def _messages(line: dict[str, Any]) -> str:
+    """Segments of a run that went from an endpoint to another; by level, if there are two."""
+    runs = len(line["seconds"])
+    second = line["messages_second_level"] // runs
+    first = line["messages"] // runs - second
+    return f"{first:,} + {second:,}" if second else f"{first:,}"
 
 
 def _joined(cells: tuple[str, ...]) -> str:

@@ -79,6 +79,7 @@ void ChannelObject::require_open() const {
 }
 
 bool ChannelObject::move_on() {
+  if (is_source_ && !is_flushing_) value_or_raise(sender_->advance());
   if (is_source_ && is_flushing_ && !is_flushed_)
     is_flushed_ = value_or_raise(sender_->flush_done());
   if (!is_destination_ || is_ended_) return false;

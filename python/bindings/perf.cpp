@@ -47,6 +47,8 @@ PerfOptions options_of(const nb::kwargs& arguments) {
   given.read("segment_bytes", options.segment_bytes);
   given.read("slot_bits", options.slot_bits);
   given.read("batch_rows", options.batch_rows);
+  given.read("levels", options.levels);
+  given.read("nodes", options.nodes);
   given.read("repeats", options.repeats);
   given.read("checks_rows", checks_rows);
   given.read("seed", options.seed);
@@ -73,6 +75,8 @@ nb::dict dict_of(const PerfReport& report, const PerfOptions& options) {
   found["copy_bytes_per_s"] = report.copy_bytes_per_s;
   found["read_bytes_per_s"] = report.read_bytes_per_s;
   found["segments"] = report.segments;
+  found["messages"] = report.messages;
+  found["messages_second_level"] = report.messages_second_level;
   found["rows"] = report.rows;
   found["refused"] = report.refused;
   found["waited_share"] = report.waited_share;

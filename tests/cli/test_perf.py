@@ -49,6 +49,18 @@ def test_one_process_needs_no_launcher(crossdock: Any) -> None:
     assert "5xint64" in ended.out
 
 
+def test_an_exchange_in_two_levels_counts_messages_by_level(crossdock: Any) -> None:
+    who = ("--transport", "threads", "--ranks", "4", "--levels", "2", "--nodes", "2")
+    ended = crossdock("perf", "exchange", *who, *SMALL, "--json")
+    assert (ended.code, ended.err) == (0, "")
+    (line,) = json.loads(ended.out)["lines"]
+    assert line["wrong_rows"] == 0
+    assert 0 < line["messages_second_level"] < line["messages"]
+    ended = crossdock("perf", "gather", *who, *SMALL)
+    assert ended.code == 1
+    assert "no second level" in ended.err
+
+
 @pytest.mark.parametrize(
     ("arguments", "code", "words"),
     [

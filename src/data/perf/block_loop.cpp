@@ -89,6 +89,10 @@ Result<bool> BlockLoop::receive_some() {
       return true;
     }
     if (received.kind == Received::Kind::kNothing) return i > 0;
+    if (received_.made_by.empty()) {
+      received_.tally->take(received.rows, 0, RowTally::kAnySource, received_.checks);
+      continue;
+    }
     const auto source = static_cast<size_t>(received.source);
     const int made_by = source < received_.made_by.size() ? received_.made_by[source] : -1;
     received_.tally->take(received.rows, received.source, made_by, received_.checks);

@@ -23,7 +23,9 @@ struct SentRows {
 
 struct ReceivedRows {
   RowTally* tally = nullptr;
-  std::span<const int> made_by;  // per source of the channel: the endpoint whose rows it sends
+  // Per source of the channel: the endpoint whose rows it sends. Empty: rows come by relays, and are tallied as if from
+  // one source.
+  std::span<const int> made_by;
   Checks checks = Checks::kSums;
 };
 

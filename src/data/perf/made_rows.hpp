@@ -47,6 +47,7 @@ class MadeRows {
   uint64_t value(int source, uint64_t row, int column) const;
   // The number that stands in column 1 of that row, and back: its upper bits are the source.
   static uint64_t row_word(int source, uint64_t row) { return uint64_t(source) << 40 | row; }
+  static int source_of(uint64_t row_word) { return static_cast<int>(row_word >> 40); }
 
   Result<Batch> table(int source, Memory& memory) const;
   // Of the first `rows` rows that a source sends, which is the table over and over: those with key mod destinations

@@ -8,6 +8,8 @@
 #include <system_error>
 #include <thread>
 
+#include "data/channels/two_level.hpp"
+
 namespace crossdock {
 namespace {
 
@@ -117,7 +119,8 @@ Status PerfSide::expect(Meeting& meeting) {
         RowTotals part{words[at],
                        {words.begin() + static_cast<int64_t>(at) + 1,
                         words.begin() + static_cast<int64_t>(at + columns + 1)}};
-        expected_[destination][source].add(part);
+        // By a relay rows come as if from one source.
+        expected_[destination][options_.levels == 1 ? source : 0].add(part);
       }
     }
   }
@@ -212,6 +215,37 @@ ChannelSpec PerfSide::channel_spec(uint64_t id) const {
   return spec;
 }
 
+NodePlacement PerfSide::placement() const {
+  const std::vector<int> hosts = context_.plane->host_of_rank();
+  const auto node_of = [&](int endpoint) {
+    if (options_.nodes == 0) return hosts[static_cast<size_t>(endpoint_rank(endpoint))];
+    return endpoint * options_.nodes / endpoints_;
+  };
+  NodePlacement placement;
+  for (const int endpoint : ends_.sources) placement.of_source.push_back(node_of(endpoint));
+  for (const int endpoint : ends_.destinations) {
+    placement.of_destination.push_back(node_of(endpoint));
+  }
+  return placement;
+}
+
+Result<std::shared_ptr<Channel>> PerfSide::open_channel(uint64_t id) const {
+  if (options_.levels == 1) return context_.plane->create_channel(channel_spec(id));
+  return create_two_level(*context_.plane, channel_spec(id), placement());
+}
+
+bool PerfSide::begins_here(const FlowCounters& flow) const {
+  const std::vector<int>& ends = flow.level == 1 ? ends_.sources : ends_.destinations;
+  return endpoint_rank(ends[static_cast<size_t>(flow.source)]) == rank_;
+}
+
+bool PerfSide::leaves_its_endpoint(const FlowCounters& flow) const {
+  if (ends_.sends == ChannelSpec::Sends::kBroadcast) return true;
+  const std::vector<int>& from = flow.level == 1 ? ends_.sources : ends_.destinations;
+  return from[static_cast<size_t>(flow.source)] !=
+         ends_.destinations[static_cast<size_t>(flow.outlet)];
+}
+
 Status PerfSide::open(Channel& channel, Checks checks) {
   tallies_.assign(blocks_.size(), RowTally(made_, static_cast<int>(tables_.size())));
   loops_.clear();
@@ -231,7 +265,8 @@ Status PerfSide::open(Channel& channel, Checks checks) {
     if (block.destination >= 0) {
       CD_ASSIGN(receiver, channel.open_receiver(block.destination));
     }
-    const ReceivedRows received{&tallies_[loops_.size()], ends_.sources, checks};
+    ReceivedRows received{&tallies_[loops_.size()], {}, checks};
+    if (options_.levels == 1) received.made_by = ends_.sources;
     loops_.push_back(
         std::make_unique<BlockLoop>(std::move(sender), sent, std::move(receiver), received));
   }

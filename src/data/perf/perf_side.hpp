@@ -6,6 +6,7 @@
 #include <memory>
 #include <vector>
 
+#include "data/channels/levels.hpp"
 #include "data/perf/block_loop.hpp"
 #include "data/perf/copy_rates.hpp"
 #include "data/perf/meeting.hpp"
@@ -37,7 +38,8 @@ class PerfSide {
   // What the busiest thread of all ranks has to do.
   PredictedWork work(const Meeting& meeting) const;
 
-  ChannelSpec channel_spec(uint64_t id) const;
+  // All ranks.
+  Result<std::shared_ptr<Channel>> open_channel(uint64_t id) const;
   // Opens what the blocks of this process need.
   Status open(Channel& channel, Checks checks);
   // Runs what was opened, from `start` on. An error of a block has closed the channel for the others.
@@ -49,9 +51,15 @@ class PerfSide {
   const PatternEnds& ends() const { return ends_; }
   int64_t rows_per_source() const { return rows_per_source_; }
   bool is_source_here(int source) const;
+  // Whether the flow's begin is in this process: at a source, or at a relay of the second level.
+  bool begins_here(const FlowCounters& flow) const;
+  // Whether it leads from an endpoint to another. Those of a broadcast lead to processes, and all count.
+  bool leaves_its_endpoint(const FlowCounters& flow) const;
 
  private:
   PerfSide() = default;
+  ChannelSpec channel_spec(uint64_t id) const;
+  NodePlacement placement() const;
   Status make_tables();
   Status make_blocks();
   Result<double> timed(Meeting& meeting,

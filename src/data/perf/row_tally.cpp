@@ -37,11 +37,12 @@ void RowTally::check_rows(const Batch& batch, int made_by) {
   const auto* words = batch.columns[1].data<uint64_t>();
   const auto table_rows = static_cast<uint64_t>(rows_->spec().table_rows);
   for (int64_t i = 0; i < batch.rows; ++i) {
-    const uint64_t row = words[i] - MadeRows::row_word(made_by, 0);
+    const int maker = made_by == kAnySource ? MadeRows::source_of(words[i]) : made_by;
+    const uint64_t row = words[i] - MadeRows::row_word(maker, 0);
     bool is_right = row < table_rows;
     for (int column = 0; is_right && column < rows_->spec().columns; ++column) {
       const uint64_t found = batch.columns[static_cast<size_t>(column)].data<uint64_t>()[i];
-      is_right = found == rows_->value(made_by, row, column);
+      is_right = found == rows_->value(maker, row, column);
     }
     wrong_rows_ += is_right ? 0 : 1;
   }

@@ -20,7 +20,9 @@ class RowTally {
  public:
   RowTally(std::shared_ptr<const MadeRows> rows, int sources);
 
-  // `made_by`: the number under which the source of these rows makes its table.
+  // `made_by`: the number under which the source of these rows makes its table; kAnySource: what the rows themselves
+  // say, where they have come by a relay.
+  static constexpr int kAnySource = -1;
   void take(const Batch& batch, int source, int made_by, Checks checks);
   void add(const RowTally& other);
 

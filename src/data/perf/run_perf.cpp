@@ -38,11 +38,18 @@ Status check_options(const PerfOptions& options) {
       // Before windows of so many bytes are asked for; the channel has closer limits.
       {"segment_bytes", options.segment_bytes, 64, int64_t{1} << 31},
       {"slot_bits", options.slot_bits, 0, 16},
+      {"levels", options.levels, 1, 2},
+      {"nodes", options.nodes, 0, 65'536},
   };
   for (const Limit& limit : limits) {
     if (limit.value < limit.least || limit.value > limit.most) {
       return outside(limit.name, limit.value, limit.least, limit.most);
     }
+  }
+  if (options.levels == 2 && options.pattern != Pattern::kExchange) {
+    return make_error(ErrorCode::kInvalidArgument,
+                      "the pattern {} has no second level\n  try      exchange, or levels=1",
+                      pattern_name(options.pattern));
   }
   return {};
 }
@@ -56,6 +63,8 @@ struct RankRun {
   uint64_t rows = 0;
   uint64_t refused = 0;
   uint64_t channel_bytes = 0;
+  uint64_t messages = 0;
+  uint64_t messages_second_level = 0;
 
   Words words() const {
     return {std::bit_cast<uint64_t>(seconds),
@@ -64,7 +73,9 @@ struct RankRun {
             segments,
             rows,
             refused,
-            channel_bytes};
+            channel_bytes,
+            messages,
+            messages_second_level};
   }
 };
 
@@ -80,9 +91,15 @@ RankRun run_of(const PerfSide& side, const Channel& channel, Meeting::Clock::tim
   run.refused = counters.refused;
   for (const FlowCounters& flow : counters.flows) {
     // Both ends of a flow may be known here, and one is enough.
-    if (!side.is_source_here(flow.source)) continue;
+    if (!side.begins_here(flow)) continue;
+    const uint64_t messages = side.leaves_its_endpoint(flow) ? flow.opened : 0;
     run.segments += flow.opened;
-    run.rows += flow.rows_sent;
+    run.messages += messages;
+    if (flow.level == 1) {
+      run.rows += flow.rows_sent;
+    } else {
+      run.messages_second_level += messages;
+    }
   }
   run.channel_bytes = static_cast<uint64_t>(channel.memory_bytes());
   return run;
@@ -100,6 +117,8 @@ void add_run(PerfReport& report, std::span<const Words> ranks, bool is_timed, do
     report.segments += words[3];
     report.rows += words[4];
     report.refused += words[5];
+    report.messages += words[7];
+    report.messages_second_level += words[8];
   }
   if (!is_timed) return;
   // The mean over runs, in step with their number.
@@ -123,8 +142,7 @@ Status run_once(Measurement& measurement, Checks checks, bool is_timed) {
   PerfSide& side = measurement.side;
   std::shared_ptr<Channel> channel;
   const auto open = [&]() -> Status {
-    const ChannelSpec spec = side.channel_spec((*context.next_channel_id)++);
-    CD_ASSIGN(channel, context.plane->create_channel(spec));
+    CD_ASSIGN(channel, side.open_channel((*context.next_channel_id)++));
     return side.open(*channel, checks);
   };
   CD_TRY(meeting.agree(open()));

@@ -31,6 +31,8 @@ struct PerfOptions {
   int64_t segment_bytes = int64_t{256} << 10;
   int slot_bits = 3;
   int64_t batch_rows = int64_t{1} << 16;  // per send
+  int levels = 1;  // 2: an exchange between nodes first, then inside each (two_level.hpp)
+  int nodes = 0;   // that the endpoints are spread over, in order; 0: the hosts are the nodes
   int repeats = 5;
   Checks checks = Checks::kSums;  // of the timed runs
   uint64_t seed = 1;
@@ -59,12 +61,14 @@ struct PerfReport {
   double copy_bytes_per_s = 0;  // of one thread, while all copy
   double read_bytes_per_s = 0;
   // Of all timed runs together.
-  uint64_t segments = 0;
-  uint64_t rows = 0;              // put into flows
-  uint64_t refused = 0;           // sends for which there was no room
-  double waited_share = 0;        // of the threads' time that they slept
-  int64_t channel_bytes = 0;      // flows of one channel, of the process that has most
-  int64_t memory_peak_bytes = 0;  // likewise
+  uint64_t segments = 0;               // put into flows, from an endpoint to another or itself
+  uint64_t messages = 0;               // segments of these from an endpoint to another
+  uint64_t messages_second_level = 0;  // of these, inside nodes
+  uint64_t rows = 0;                   // put into flows
+  uint64_t refused = 0;                // sends for which there was no room
+  double waited_share = 0;             // of the threads' time that they slept
+  int64_t channel_bytes = 0;           // flows of one channel, of the process that has most
+  int64_t memory_peak_bytes = 0;       // likewise
 };
 
 // All ranks call it with the same options. CD-105 for an option outside its limits; CD-201; errors of channels and of

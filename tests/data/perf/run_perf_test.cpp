@@ -48,6 +48,8 @@ TEST(RunPerf, ConcurrentPatternsHaveNoWrongRow) {
       const auto sent =
           static_cast<uint64_t>(report.value().rows_per_source * report.value().sources * 2);
       EXPECT_EQ(report.value().rows, sent) << pattern_name(pattern);
+      const bool stays = endpoints == 1 || pattern == Pattern::kLoopback;
+      EXPECT_EQ(report.value().messages == 0, stays && pattern != Pattern::kBroadcast);
       EXPECT_GT(report.value().predicted_s, 0);
       EXPECT_GT(report.value().channel_bytes, 0);
       EXPECT_GT(report.value().memory_peak_bytes, options.bytes_per_source);
@@ -67,6 +69,25 @@ TEST(RunPerf, ConcurrentSkewedAndWideRowsArriveToo) {
   ASSERT_TRUE(report.ok()) << report.error().message;
   EXPECT_EQ(report.value().wrong_rows, 0u);
   EXPECT_EQ(report.value().row_bytes, 72);
+}
+
+TEST(RunPerf, ConcurrentExchangesInTwoLevelsHaveNoWrongRow) {
+  Alone alone;
+  for (const int nodes : {1, 2, 4}) {
+    PerfOptions options = small();
+    options.endpoints_per_rank = 4;
+    options.levels = 2;
+    options.nodes = nodes;
+    const auto report = alone.run(options);
+    ASSERT_TRUE(report.ok()) << report.error().message;
+    EXPECT_EQ(report.value().wrong_rows, 0u) << nodes;
+    EXPECT_EQ(report.value().rows, 2u * 4 * 65'536);
+    EXPECT_EQ(report.value().messages_second_level == 0, nodes == 4);
+  }
+  PerfOptions options = small();
+  options.pattern = Pattern::kGather;
+  options.levels = 2;
+  EXPECT_EQ(alone.run(options).error().code, ErrorCode::kInvalidArgument);
 }
 
 TEST(RunPerf, SendsATableMoreThanOnce) {
