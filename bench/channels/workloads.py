@@ -33,6 +33,7 @@ LARGE_SEGMENTS = {"segment": MIB, "slots": 2, "batch": 1 << 14}  # four slots st
 OVER_LINKS = 48 * MIB  # 0.4 s over one link of 1 Gbit
 COLLECTIVE = 24 * MIB
 HOSTS_4 = Place(4, (GBIT, GBIT))
+DEEP = {"slots": 5}  # 32 segments of 256 KiB: four links have 16 under way, and as many wait
 FASTER = {"max-flow": 0.9, "openmpi": 1.0, "openmpi-ucx": 1.0}
 
 
@@ -94,6 +95,7 @@ WORKS = (
         pattern="p2p",
         place=Place(2, (GBIT,) * 2),
         bytes=2 * OVER_LINKS,
+        options=DEEP,
         bars={"1-link": 1.95},
         peers=("iperf3", "openmpi", "ucx"),
     ),
@@ -103,6 +105,7 @@ WORKS = (
         pattern="p2p",
         place=Place(2, (GBIT,) * 4),
         bytes=4 * OVER_LINKS,
+        options=DEEP,
         bars={"1-link": 3.8},
         peers=("iperf3", "openmpi", "ucx"),
     ),
@@ -112,6 +115,7 @@ WORKS = (
         pattern="p2p",
         place=Place(2, (GBIT, "250mbit")),
         bytes=2 * OVER_LINKS,
+        options=DEEP,
         bars={"iperf3": 0.92},
         peers=("openmpi", "ucx"),
     ),
