@@ -166,8 +166,14 @@ void Mover::State::look_at_peer(PeerIndex rank, std::vector<bool>& needs_link) {
 void Mover::State::look_at_link(LinkIndex link, bool is_needed) {
   LinkUse& use = links_[link];
   if (!is_needed || use.is_lost) {
-    use.watched_since = now_;
+    use.is_watched = use.is_silent = false;
     return;
+  }
+  // What was not heard while nobody listened for it is no silence.
+  if (!use.is_watched) {
+    use.is_watched = true;
+    use.watched_since = now_;
+    use.unanswered_since = -kLongAgoS;
   }
   const double silent_s = now_ - std::max(use.heard_at, use.watched_since);
   use.is_silent = use.unanswered_since > use.heard_at &&

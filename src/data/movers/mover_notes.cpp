@@ -130,6 +130,7 @@ bool Mover::State::pass_notes() {
       const LinkIndex link = paths_.at(path).to.first;
       if (!tell_bytes(link, peer.passing.front())) break;
       links_[link].passed_at = now_;
+      if (look_at_ == kNeverDue) look_at_ = now_;
       ++links_[link].counters.notes_relayed;
       peer.passing.pop_front();
       has_passed = true;

@@ -39,7 +39,8 @@ struct LinkUse {
   double unanswered_since = -kLongAgoS;  // the first of those that were not answered
   bool is_silent = false;                // that is a while ago
   double passed_at = -kLongAgoS;         // something of other processes went over it
-  double watched_since = 0;              // flows have needed it without a break
+  bool is_watched = false;
+  double watched_since = 0;  // flows have needed it without a break
   LinkCounters counters;
 };
 

@@ -209,6 +209,22 @@ TEST(Mover, remembers_flows_that_are_gone_until_all_know) {
   }
 }
 
+// Links say nothing while no flow needs them, and that is no silence.
+TEST(Mover, goes_on_after_a_long_rest) {
+  SimWorld world(2, {{.a = 0, .b = 1}, {.a = 0, .b = 1}}, {}, 11);
+  for (uint64_t channel = 1; channel < 4; ++channel) {
+    world.add_flow({.id = {.channel = channel}, .from = 0, .to = 1, .segments = 100});
+    const Status run = world.run(world.net().now() + 60);
+    ASSERT_TRUE(run.ok()) << run.error().message;
+    for (const int rank : {0, 1}) world.process(rank).mover->remove(channel);
+    const uint64_t notes = world.sum(&LinkCounters::notes_sent);
+    world.run_until(world.net().now() + 3600);
+    EXPECT_LT(world.sum(&LinkCounters::notes_sent), notes + 10) << "nobody needs keepalives";
+  }
+  for (const size_t link : {0, 1}) EXPECT_FALSE(world.counters(link, 0).is_lost);
+  EXPECT_EQ(world.sum(&LinkCounters::resent), 0U);
+}
+
 TEST(Mover, tells_peers_of_a_channel_that_is_removed_too_early) {
   SimWorld world(3, {{.a = 0, .b = 1}, {.a = 0, .b = 2}, {.a = 1, .b = 2}}, {}, 10);
   world.add_flow({.id = {.channel = 7}, .from = 0, .to = 1, .segments = 1000, .sink_pace_s = 1});

@@ -55,7 +55,7 @@ class SimWorld {
  public:
   SimWorld(int ranks, std::vector<SimLinkSpec> links, MoverSettings settings, uint64_t seed);
 
-  // Before the first run. Paths to a peer: its links, if add_path() was never called.
+  // Before the first run: paths to a peer. Its links, if it was never called.
   void add_path(int from, int to, size_t link);
   SimFlow& add_flow(SimFlow flow);
 
@@ -77,6 +77,7 @@ class SimWorld {
 
  private:
   void open();
+  void join(const SimFlow& flow);
   bool move(size_t actor);
   bool move_source(SimFlow& flow);
   bool move_sink(SimFlow& flow);
