@@ -62,7 +62,7 @@ ModelReport explore_shape(const Shape& shape, const ModelOptions& options = {.st
 }
 
 // With a heap of two units: value v takes v mod 3 of them.
-const Shape kOneProducer{.values = {{1, 2, 4, 3, 5}}};
+const Shape kOneProducer{.values = {{1, 2, 4, 3}}};
 const Shape kOneSegment{.rows_max = 2, .values = {{1}, {4}}};
 const Shape kThreeUnits{.values = {{1}, {2}}};
 const Shape kPassOn{.slot_bits = 1, .values = {{2}, {5}}};
@@ -89,8 +89,7 @@ INSTANTIATE_TEST_SUITE_P(
     ::testing::Values(Case{"one_slot", kOneProducer, 1},
                       Case{"two_slots", {.slot_bits = 1, .values = {{2, 1, 4, 2}}}, 1},
                       Case{"batches", {.values = {{1, 4, 3, 2, 5}}, .batch_rows = 3}, 2},
-                      Case{"two_producers_in_one_segment", kOneSegment},
-                      Case{"two_producers_in_two_slots", kPassOn}),
+                      Case{"two_producers_in_one_segment", kOneSegment}),
     [](const auto& param) { return param.param.name; });
 
 // Too large for all interleavings: some, by seeds.
@@ -108,6 +107,7 @@ INSTANTIATE_TEST_SUITE_P(
     ::testing::Values(
         Case{"two_producers_in_one_segment", kOneSegment, 2},
         Case{"two_producers_and_a_heap_for_one", kThreeUnits, 2},
+        Case{"two_producers_in_two_slots", kPassOn, 2},
         Case{"three_producers_in_one_slot", {.values = {{1, 2}, {2, 3}, {5, 4}}}, 3},
         Case{"three_producers_in_two_slots",
              {.slot_bits = 1, .heap_units = 4, .values = {{1, 2, 3}, {4, 7, 6}, {9, 8}}},
