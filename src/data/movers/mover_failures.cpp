@@ -153,8 +153,10 @@ void Mover::State::look_at_peer(PeerIndex rank, std::vector<bool>& needs_link) {
     if (path.is_suspect && now_ >= path.suspect_until && path.answered_at > path.suspect_since)
       path.is_suspect = false;
     const bool is_silent = now_ - path.heard_at >= parts_.settings.keepalive_s;
+    // Notes may be lost; before a process counts as lost it is asked more often.
+    const bool is_pressing = path.is_suspect || silent_s > parts_.settings.lost_after_s / 2;
     const double every_s =
-        path.is_suspect ? parts_.settings.resend_after_s : parts_.settings.keepalive_s;
+        is_pressing ? parts_.settings.resend_after_s : parts_.settings.keepalive_s;
     if ((is_silent || path.is_suspect) && now_ - path.asked_at >= every_s) {
       if (tell_on(path.to.first, rank, NoteEntry{})) path.asked_at = now_;
     }

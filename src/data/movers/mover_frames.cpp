@@ -79,7 +79,8 @@ bool Mover::State::send_again(const std::shared_ptr<OutgoingFlow>& flow, uint64_
   return true;
 }
 
-// Another path; the same one only if there is no other and its link has let go of the frame.
+// Another path; the same one only if its link has let go of the frame, and no other will have room by itself: what is
+// in transit there may be lost as well, and wait for this very frame to be acknowledged.
 PathIndex Mover::State::choose_again(const OutgoingFlow& flow, const Flight& before) {
   FrameWanted wanted;
   wanted.peer = flow.moved().peer;
@@ -87,10 +88,9 @@ PathIndex Mover::State::choose_again(const OutgoingFlow& flow, const Flight& bef
   wanted.bytes = before.bytes;
   wanted.avoid = before.path;
   const PathIndex other = paths_.choose(wanted);
-  if (other != kNoPath || paths_.has_path(wanted.peer, before.path) || before.puts > 0)
+  if (other != kNoPath || before.puts > 0 || paths_.is_sending(wanted.peer, before.path))
     return other;
-  wanted.avoid = kNoPath;
-  return paths_.choose(wanted);
+  return paths_.has_room(before.path, wanted) ? before.path : kNoPath;
 }
 
 bool Mover::State::send(const std::shared_ptr<OutgoingFlow>& flow,

@@ -211,7 +211,7 @@ void Mover::State::take(LinkIndex link, PeerIndex from, const NoteEntry& entry) 
     case NoteKind::kKeepalive: {
       NoteEntry seen;
       seen.kind = NoteKind::kKeepaliveSeen;
-      tell_on(link, from, seen);
+      if (!tell_on(link, from, seen)) answer(from, seen);
       return;
     }
     case NoteKind::kKeepaliveSeen: {

@@ -133,6 +133,12 @@ bool PathChoice::has_path(PeerIndex peer, PathIndex except) const {
                              [&](PathIndex path) { return path != except && is_usable(path); });
 }
 
+bool PathChoice::is_sending(PeerIndex peer, PathIndex except) const {
+  return std::ranges::any_of(of(peer), [&](PathIndex path) {
+    return path != except && is_usable(path) && link_of(path).own_frames > 0;
+  });
+}
+
 bool PathChoice::has_straight_path(PeerIndex peer) const {
   return std::ranges::any_of(
       of(peer), [&](PathIndex path) { return !paths_[path].to.is_relayed && is_usable(path); });

@@ -82,6 +82,11 @@ class PathChoice {
   // Whether any path to the peer is left; `except` does not count.
   bool has_path(PeerIndex peer, PathIndex except = kNoPath) const;
   bool has_straight_path(PeerIndex peer) const;
+  // Whether the link of any other path to the peer has own frames under way.
+  bool is_sending(PeerIndex peer, PathIndex except) const;
+  bool has_room(PathIndex path, const FrameWanted& frame) const {
+    return has_room(paths_[path], frame);
+  }
   // The path to `peer` that begins with `link`, or kNoPath.
   PathIndex find(PeerIndex peer, LinkIndex link) const;
 

@@ -132,7 +132,7 @@ void run_worlds(uint64_t seeds, const Faults& faults) {
       world.net().cut(static_cast<size_t>(random.spare_link()), static_cast<Cut>(seed % 3));
     }
     const Status run = world.run(2000);
-    ASSERT_TRUE(run.ok()) << "seed " << seed << ": " << run.error().message;
+    ASSERT_TRUE(run.ok()) << "seed " << seed << ": " << run.error().message << world.states();
     for (int rank = 0; rank < random.ranks(); ++rank) {
       for (const uint64_t channel : {1, 2, 3}) world.process(rank).mover->remove(channel);
     }
