@@ -96,6 +96,9 @@ if(TARGET crossdock_ucx)
   add_dependencies(crossdock_data_transports_ucx_test crossdock_ucx crossdock_link_driver)
   target_compile_definitions(crossdock_data_transports_ucx_test PRIVATE
     CROSSDOCK_LINK_DRIVER="$<TARGET_FILE:crossdock_link_driver>" CROSSDOCK_HOSTS="${PROJECT_SOURCE_DIR}/tools/hosts.py")
+  if(TARGET crossdock_data_channels_test)
+    add_dependencies(crossdock_data_channels_test crossdock_ucx)
+  endif()
 endif()
 
 # Loaded by ranks under mpirun, from beside the test.

@@ -124,12 +124,24 @@ OutFlow* SourceEnd::flow_to(uint16_t outlet) const {
   return at == flows.end() || (*at)->outlet != outlet ? nullptr : at->get();
 }
 
+InFlow* OutletEnd::flow_from(uint16_t source) const {
+  const auto at =
+      std::lower_bound(flows.begin(), flows.end(), source, [](const auto& flow, uint16_t wanted) {
+        return flow->source < wanted;
+      });
+  return at == flows.end() || (*at)->source != source ? nullptr : at->get();
+}
+
 SourceEnd* ChannelCore::source(int source) const {
   return find_end(part_.sources, sources_, source);
 }
 
+OutletEnd* ChannelCore::outlet_end(uint16_t outlet) const {
+  return find_end(part_.outlets, outlets_, outlet);
+}
+
 OutletEnd* ChannelCore::outlet_of(int destination) const {
-  return find_end(part_.outlets, outlets_, plan_->outlet_of(destination));
+  return outlet_end(plan_->outlet_of(destination));
 }
 
 int ChannelCore::cursor_of(int destination) const {

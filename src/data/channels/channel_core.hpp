@@ -66,6 +66,9 @@ struct OutletEnd {
   Doorbell bell{nullptr};
   std::vector<std::unique_ptr<InFlow>> flows;
   std::vector<std::atomic<int>> receivers;  // open ones, per cursor
+
+  // Null if the source does not reach it.
+  InFlow* flow_from(uint16_t source) const;
 };
 
 // Where the part of a rank lies.
@@ -88,6 +91,7 @@ class ChannelCore : public std::enable_shared_from_this<ChannelCore> {
 
   // Null if the endpoint is not of this rank.
   SourceEnd* source(int source) const;
+  OutletEnd* outlet_end(uint16_t outlet) const;
   OutletEnd* outlet_of(int destination) const;
   // Which of the outlet's cursors a destination has.
   int cursor_of(int destination) const;

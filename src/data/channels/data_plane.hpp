@@ -9,6 +9,7 @@
 
 #include "base/result.hpp"
 #include "data/channels/channel.hpp"
+#include "data/movers/mover.hpp"
 #include "data/ranks/rank_group.hpp"
 #include "memory/budget.hpp"
 
@@ -39,6 +40,8 @@ class DataPlane {
   // This process's part of a channel, without a word to the others: somebody else sees to it that all ranks open it
   // with the same spec. It is_ready() once it has met the parts of the others. Thread-safe.
   virtual Result<std::shared_ptr<Channel>> open_part(const ChannelSpec& spec) = 0;
+  // Of the links to other hosts; none alone or on one host. Thread-safe.
+  virtual std::vector<LinkCounters> links() const { return {}; }
 };
 
 }  // namespace crossdock

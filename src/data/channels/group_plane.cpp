@@ -43,8 +43,33 @@ Result<std::unique_ptr<DataPlane>> GroupPlane::open(std::shared_ptr<Memory> memo
   return std::unique_ptr<DataPlane>(std::move(plane));
 }
 
+bool GroupPlane::is_neighbour(int other) const {
+  return other != rank() &&
+         host_of_rank_[static_cast<size_t>(other)] == host_of_rank_[static_cast<size_t>(rank())];
+}
+
 // Every rank takes part in every gather, also one that cannot go on.
 Status GroupPlane::meet() {
+  const auto choice = TransportChoice::parse(settings_.transports);
+  const Result<std::string> chosen =
+      choice.ok() ? Result<std::string>(settings_.transports) : choice.error();
+  CD_TRY(agree(*group_, chosen, open_within()));
+  if (choice.value().shm) {
+    CD_TRY(meet_neighbours());
+  } else {
+    for (int other = 0; other < ranks(); ++other) host_of_rank_.push_back(other);
+  }
+  const bool is_one_host =
+      std::count(host_of_rank_.begin(), host_of_rank_.end(), host_of_rank_.front()) == ranks();
+  if (is_one_host) return {};
+  if (choice.value().ucx) return meet_hosts();
+  return make_error(ErrorCode::kInvalidArgument,
+                    "{} ranks are on several hosts, and the transport 'shm' joins those of one; "
+                    "allow 'ucx', or say 'auto'",
+                    ranks());
+}
+
+Status GroupPlane::meet_neighbours() {
   Result<std::string> address = std::string();
   auto listening = Neighbours::listen(rank());
   if (listening.ok()) {
@@ -69,6 +94,17 @@ Status GroupPlane::meet() {
   return {};
 }
 
+Status GroupPlane::meet_hosts() {
+  const auto on_failure = [this](uint64_t channel, const Error& cause) {
+    if (const auto core = channels_.find(channel)) core->close(cause);
+    const std::lock_guard lock(mutex_);
+    has_lost_rank_ |= cause.code == ErrorCode::kAgentLost;
+    attached_.notify_all();
+  };
+  CD_ASSIGN(host_links_, HostLinks::open(*group_, settings_, host_of_rank_, on_failure));
+  return {};
+}
+
 Status GroupPlane::start_watching() {
   stop_fd_ = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
   if (stop_fd_ < 0) {
@@ -87,6 +123,7 @@ GroupPlane::~GroupPlane() {
                            rank(),
                            core->plan().spec().id));
   }
+  if (host_links_ != nullptr && watcher_.joinable()) settle();
   {
     const std::lock_guard lock(voice_->mutex);
     voice_->plane = nullptr;
@@ -102,15 +139,38 @@ GroupPlane::~GroupPlane() {
   if (stop_fd_ >= 0) ::close(stop_fd_);
 }
 
+// What the peers have to know is told and acknowledged before links end, within limits: a peer that misses the end of a
+// channel would see a lost link instead. By then all channels are through or over.
+void GroupPlane::settle() {
+  constexpr auto kAtMost = milliseconds(2000);
+  const auto until = std::chrono::steady_clock::now() + kAtMost;
+  while (!host_links_->mover().is_settled() && std::chrono::steady_clock::now() < until) {
+    std::this_thread::sleep_for(milliseconds(1));
+  }
+  {
+    const std::lock_guard lock(mutex_);
+    if (!gone_.empty() || has_lost_rank_) return;  // not all would come
+  }
+  // Who does not come is late or dead, and is not waited for any longer.
+  (void)group_->gather("", kAtMost);
+}
+
 void GroupPlane::watch() {
-  pollfd ready[] = {{neighbours_->wait_fd(), POLLIN, 0}, {stop_fd_, POLLIN, 0}};
+  std::vector<int> fds{stop_fd_};
+  if (neighbours_ != nullptr) fds.push_back(neighbours_->wait_fd());
+  std::vector<pollfd> ready;
+  for (const int fd : fds) ready.push_back({fd, POLLIN, 0});
   while (true) {
-    neighbours_->progress(*this);
+    if (neighbours_ != nullptr) neighbours_->progress(*this);
     {
       const std::lock_guard lock(mutex_);
       if (is_stopping_) return;
     }
-    ::poll(ready, 2, -1);
+    if (host_links_ != nullptr) {
+      host_links_->turn(fds);
+    } else {
+      ::poll(ready.data(), ready.size(), -1);
+    }
   }
 }
 
@@ -131,7 +191,11 @@ Result<GroupPlane::OwnPart> GroupPlane::make_part(const ChannelSpec& spec) {
     const std::lock_guard lock(voice->mutex);
     if (voice->plane != nullptr) voice->plane->tell_over(*plan, cause);
   });
-  return OwnPart{std::move(core), region};
+  if (host_links_ != nullptr) {
+    core->set_wake_mover([links = host_links_] { links->mover().wake(); });
+    core->set_on_retire([links = host_links_, id = spec.id] { links->mover().remove(id); });
+  }
+  return OwnPart{std::move(core), region, memory};
 }
 
 // From here on the others can reach the part.
@@ -150,6 +214,7 @@ Status GroupPlane::publish_part(const OwnPart& part) {
     });
     gone = gone_;
   }
+  if (host_links_ != nullptr) host_links_->add_flows(*part.core, part.memory);
   for (EarlyPart& one : early) {
     if (one.region == nullptr) {
       part.core->close(one.cause, false);
@@ -162,9 +227,7 @@ Status GroupPlane::publish_part(const OwnPart& part) {
       part.core->close(gone.at(peer));
       return gone.at(peer);
     }
-    if (host_of_rank_[static_cast<size_t>(peer)] != host_of_rank_[static_cast<size_t>(rank())]) {
-      continue;
-    }
+    if (!is_neighbour(peer)) continue;
     const Status said = neighbours_->say(static_cast<PeerIndex>(peer),
                                          note_text({PartNote::Kind::kPart, id, {}}),
                                          part.region.get());
@@ -272,12 +335,16 @@ void GroupPlane::gone(PeerIndex peer, const Error& cause) {
   attached_.notify_all();
 }
 
+std::vector<LinkCounters> GroupPlane::links() const {
+  if (host_links_ == nullptr) return {};
+  return host_links_->mover().counters();
+}
+
 void GroupPlane::tell_over(const ChannelPlan& plan, const Error& cause) {
+  if (host_links_ != nullptr) host_links_->mover().fail(plan.spec().id, cause);
   const std::string note = note_text({PartNote::Kind::kOver, plan.spec().id, cause});
   for (int peer = 0; peer < ranks(); ++peer) {
-    const bool is_neighbour = peer != rank() && host_of_rank_[static_cast<size_t>(peer)] ==
-                                                    host_of_rank_[static_cast<size_t>(rank())];
-    if (!is_neighbour || !plan.has_end(peer)) continue;
+    if (!is_neighbour(peer) || !plan.has_end(peer)) continue;
     // One that is gone needs no telling.
     (void)neighbours_->say(static_cast<PeerIndex>(peer), note, nullptr);
   }

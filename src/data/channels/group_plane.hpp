@@ -1,7 +1,8 @@
 // The data plane of a process among others: parts of channels in memory that the processes of a host share.
 //
-// One thread listens to the neighbours and sleeps while they say nothing. What neighbours write into shared memory is
-// trusted as if it came from this process: they are of the same user, and the kernel has checked that.
+// One thread listens to the neighbours and moves flows of other hosts, and sleeps while nothing is said or moved. What
+// neighbours write into shared memory is trusted as if it came from this process: they are of the same user, and the
+// kernel has checked that.
 #pragma once
 
 #include <condition_variable>
@@ -14,6 +15,7 @@
 
 #include "data/channels/channel_core.hpp"
 #include "data/channels/data_plane.hpp"
+#include "data/channels/host_links.hpp"
 #include "data/channels/single_plane.hpp"
 #include "data/transports/neighbours.hpp"
 
@@ -32,6 +34,7 @@ class GroupPlane : public DataPlane, private NeighbourEvents {
   std::vector<int> host_of_rank() const override { return host_of_rank_; }
   Result<std::shared_ptr<Channel>> create_channel(const ChannelSpec& spec) override;
   Result<std::shared_ptr<Channel>> open_part(const ChannelSpec& spec) override;
+  std::vector<LinkCounters> links() const override;
 
  private:
   // A part that came before this process had opened the channel, or why the channel is over already.
@@ -51,6 +54,9 @@ class GroupPlane : public DataPlane, private NeighbourEvents {
              std::shared_ptr<RankGroup> group,
              DataPlaneSettings settings);
   Status meet();
+  Status meet_neighbours();
+  Status meet_hosts();
+  void settle();
   Status start_watching();
   void watch();
   std::chrono::milliseconds open_within() const;
@@ -58,6 +64,7 @@ class GroupPlane : public DataPlane, private NeighbourEvents {
   struct OwnPart {
     std::shared_ptr<ChannelCore> core;
     std::shared_ptr<SharedRegion> region;
+    PartMemory memory;
   };
   Result<OwnPart> make_part(const ChannelSpec& spec);
   Status publish_part(const OwnPart& part);
@@ -76,7 +83,10 @@ class GroupPlane : public DataPlane, private NeighbourEvents {
   const std::shared_ptr<RankGroup> group_;
   const DataPlaneSettings settings_;
   std::vector<int> host_of_rank_;
-  std::unique_ptr<Neighbours> neighbours_;
+  bool is_neighbour(int other) const;
+
+  std::unique_ptr<Neighbours> neighbours_;  // null: shared memory is not to be used
+  std::shared_ptr<HostLinks> host_links_;   // null: all ranks are on this host
   const std::shared_ptr<Voice> voice_ = std::make_shared<Voice>();
   ChannelRegister channels_;
 
@@ -84,6 +94,7 @@ class GroupPlane : public DataPlane, private NeighbourEvents {
   std::condition_variable attached_;
   std::deque<EarlyPart> early_;
   std::map<int, Error> gone_;
+  bool has_lost_rank_ = false;  // on another host
   bool is_stopping_ = false;
   int stop_fd_ = -1;
   std::thread watcher_;

@@ -1,0 +1,49 @@
+// What moves flows between the hosts of a group: the transports that their processes share, and a mover over them.
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/result.hpp"
+#include "data/channels/channel_core.hpp"
+#include "data/channels/data_plane.hpp"
+#include "data/movers/mover.hpp"
+#include "data/ranks/rank_group.hpp"
+#include "data/transports/link.hpp"
+
+namespace crossdock {
+
+// Which of the transports in DataPlaneSettings are wanted. CD-105 names one that there is none of.
+struct TransportChoice {
+  bool shm = false;
+  bool ucx = false;
+
+  static Result<TransportChoice> parse(const std::string& names);
+};
+
+class HostLinks {
+ public:
+  using OnFailure = std::function<void(uint64_t channel, const Error& cause)>;
+
+  // Connects to the ranks of other hosts. All ranks of the group call it. on_failure: see Mover.
+  static Result<std::shared_ptr<HostLinks>> open(RankGroup& group,
+                                                 const DataPlaneSettings& settings,
+                                                 const std::vector<int>& host_of_rank,
+                                                 OnFailure on_failure);
+
+  Mover& mover() { return *mover_; }
+  // The flows of a part whose other ends are on other hosts.
+  void add_flows(ChannelCore& core, const PartMemory& memory);
+  // One turn: moves what can be moved, or sleeps until something happens or one of the descriptors is readable.
+  void turn(std::span<const int> also_fds);
+
+ private:
+  HostLinks() = default;
+  std::unique_ptr<Transport> transport_;  // outlives the mover
+  std::unique_ptr<Mover> mover_;
+};
+
+}  // namespace crossdock
