@@ -9,6 +9,8 @@ namespace {
 using Word = StdAtomic<uint64_t, Scope::kSystem>;
 using Sends = ChannelSpec::Sends;
 
+constexpr uint32_t kNoPlace = UINT32_MAX;
+
 // Segments that can leave, of this block and of others: all but one that is being filled.
 uint64_t segments_closed(const Ring& ring) {
   const uint64_t opened = Word(*ring.tail).load(Acquire{});
@@ -121,6 +123,15 @@ Result<int64_t> ChannelSender::send_each(const Batch& rows,
   return accept(rows, carried.empty() ? destinations : carried);
 }
 
+// Where among the source's flows that of a destination is: looked up for every row of a shuffle in two levels.
+void ChannelSender::list_places() {
+  const auto& reach = core_->plan().spec().reach[static_cast<size_t>(end_.source)];
+  places_.assign(static_cast<size_t>(core_->plan().destinations()), kNoPlace);
+  for (size_t place = 0; place < reach.size(); ++place) {
+    places_[reach[place]] = static_cast<uint32_t>(place);
+  }
+}
+
 // outlets_ becomes, for each named destination, the place of its flow.
 Status ChannelSender::name_outlets(std::span<const uint16_t> destinations) {
   const ChannelPlan& plan = core_->plan();
@@ -142,6 +153,7 @@ Status ChannelSender::name_outlets(std::span<const uint16_t> destinations) {
   };
   outlets_.resize(destinations.size());
   const bool reaches_all = plan.spec().reach.empty();
+  if (!reaches_all && places_.empty()) list_places();
   for (size_t row = 0; row < destinations.size(); ++row) {
     const uint16_t destination = destinations[row];
     if (reaches_all) {
@@ -149,10 +161,9 @@ Status ChannelSender::name_outlets(std::span<const uint16_t> destinations) {
       outlets_[row] = destination;
       continue;
     }
-    const auto& reach = plan.spec().reach[static_cast<size_t>(end_.source)];
-    const auto at = std::lower_bound(reach.begin(), reach.end(), destination);
-    if (at == reach.end() || *at != destination) return refuse(destination);
-    outlets_[row] = static_cast<uint16_t>(at - reach.begin());
+    if (destination >= places_.size() || places_[destination] == kNoPlace)
+      return refuse(destination);
+    outlets_[row] = static_cast<uint16_t>(places_[destination]);
   }
   return {};
 }

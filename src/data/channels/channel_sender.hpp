@@ -37,6 +37,7 @@ class ChannelSender : public Sender {
   bool has_one_way() const;
   Result<bool> begin_send(const Batch& rows);
   Result<int64_t> accept(const Batch& rows, std::span<const uint16_t> carried);
+  void list_places();
   Status name_outlets(std::span<const uint16_t> destinations);
   void make_sorter();
   bool push();
@@ -49,6 +50,8 @@ class ChannelSender : public Sender {
   std::unique_ptr<RowRouter> router_;  // kRouted
   std::unique_ptr<RowSorter> sorter_;  // once the flows are there
   std::vector<uint16_t> outlets_;      // per row of the batch: the place among the source's flows
+  std::vector<uint32_t>
+      places_;  // per destination: the place of its flow; empty until one is named
   std::vector<uint16_t> published_;
   std::vector<uint64_t> sealed_at_;  // per flow: segments to wait for, if it is moved
   uint32_t note_ = 0;                // of the doorbell, before the last try
