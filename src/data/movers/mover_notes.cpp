@@ -122,8 +122,8 @@ bool Mover::State::pass_notes() {
   for (PeerIndex rank = 0; rank < ranks_; ++rank) {
     Peer& peer = peers_[rank];
     while (!peer.passing.empty()) {
-      const PathIndex path = paths_.choose_for_note(rank, 0);
-      if (path == kNoPath || paths_.at(path).to.is_relayed) {
+      const PathIndex path = paths_.choose_for_note(rank, 0, true);
+      if (path == kNoPath) {
         peer.passing.clear();
         break;
       }

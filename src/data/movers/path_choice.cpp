@@ -113,9 +113,10 @@ PathIndex PathChoice::choose_static(const FrameWanted& frame) const {
 
 // The link that something came over last is the one most likely to be whole: who only receives has no frames of its own
 // to find out with.
-PathIndex PathChoice::choose_for_note(PeerIndex peer, uint64_t skip) const {
+PathIndex PathChoice::choose_for_note(PeerIndex peer, uint64_t skip, bool is_passed_on) const {
   std::vector<PathIndex> left;
   for (const PathIndex index : of(peer)) {
+    if (is_passed_on && paths_[index].to.is_relayed) continue;
     if (is_usable(index)) left.push_back(index);
   }
   if (left.empty()) return kNoPath;

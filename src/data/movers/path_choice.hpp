@@ -77,8 +77,8 @@ class PathChoice {
 
   // The path for a frame, or kNoPath if none has room now.
   PathIndex choose(const FrameWanted& frame) const;
-  // The path for a note, straight ones first; `skip` goes on to others.
-  PathIndex choose_for_note(PeerIndex peer, uint64_t skip) const;
+  // The path for a note, straight ones first; `skip` goes on to others. Notes of other processes go straight.
+  PathIndex choose_for_note(PeerIndex peer, uint64_t skip, bool is_passed_on = false) const;
   // Whether any path to the peer is left; `except` does not count.
   bool has_path(PeerIndex peer, PathIndex except = kNoPath) const;
   bool has_straight_path(PeerIndex peer) const;

@@ -153,10 +153,10 @@ void run_worlds(uint64_t seeds, const Faults& faults) {
 
 TEST(MoverRandom, whole_networks) { run_worlds(150, {}); }
 
-TEST(MoverRandom, networks_that_lose_notes) { run_worlds(80, {.note_loss = 0.2}); }
+TEST(MoverRandom, networks_that_lose_notes) { run_worlds(120, {.note_loss = 0.2}); }
 
 TEST(MoverRandom, networks_that_lose_and_double_frames) {
-  run_worlds(80, {.frame_loss = 0.05, .duplicates = 0.2});
+  run_worlds(120, {.frame_loss = 0.05, .duplicates = 0.2});
 }
 
 TEST(MoverRandom, networks_with_all_faults_and_cut_links) {
