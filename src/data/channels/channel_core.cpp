@@ -197,12 +197,14 @@ std::vector<int> ChannelCore::missing_neighbours() const {
 void ChannelCore::close(const Error& cause, bool is_news) {
   {
     const std::lock_guard lock(mutex_);
-    if (is_over()) return;
+    if (is_closing_) return;
+    is_closing_ = true;
     cause_ = cause;
-    is_over_.store(true, std::memory_order_release);
   }
-  ring_own_bells();
+  // Others hear of it first: who sees it here may end its process at once, and would pass for the cause.
   if (is_news && on_close_) on_close_(cause);
+  is_over_.store(true, std::memory_order_release);
+  ring_own_bells();
 }
 
 // Senders and receivers of this process sleep on its own doorbells only.
@@ -249,7 +251,12 @@ bool ChannelCore::is_through() const {
   }
   for (const auto& outlet : outlets_) {
     for (const auto& in : outlet->flows) {
-      if (!has_passed(in->flow)) return false;
+      // Taken is enough: batches may be held for longer than the channel.
+      const FlowTotal total = total_of(in->flow);
+      const auto is_taken = [&total](const TakenSoFar& taken) {
+        return taken.segments.load(std::memory_order_acquire) == total.segments;
+      };
+      if (!total.is_known || !std::ranges::all_of(in->taken, is_taken)) return false;
     }
   }
   return true;

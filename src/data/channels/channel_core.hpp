@@ -153,7 +153,8 @@ class ChannelCore : public std::enable_shared_from_this<ChannelCore> {
   std::function<void()> on_retire_;
   std::atomic<bool> is_attached_{false};
   std::atomic<bool> is_over_{false};
-  mutable std::mutex mutex_;  // guards cause_ and missing_
+  mutable std::mutex mutex_;  // guards missing_, is_closing_ and cause_
+  bool is_closing_ = false;   // somebody has begun to close it
   Error cause_;
 };
 

@@ -1,6 +1,8 @@
 // One receiver of a destination, and the leases that it hands out.
 #include "data/channels/channel_receiver.hpp"
 
+#include <algorithm>
+
 #include "data/segments/segment_rows.hpp"
 
 namespace crossdock {
@@ -46,7 +48,9 @@ ChannelReceiver::ChannelReceiver(std::shared_ptr<ChannelCore> core, OutletEnd& e
 
 ChannelReceiver::~ChannelReceiver() {
   const int left = end_.receivers[static_cast<size_t>(cursor_)].fetch_sub(1) - 1;
-  if (left != 0 || open_.empty() || core_->is_over()) return;
+  if (left != 0 || core_->is_over()) return;
+  if (std::ranges::all_of(open_, [this](const InFlow* flow) { return is_all_taken(*flow); }))
+    return;
   core_->close(make_error(ErrorCode::kChannelClosed,
                           "the last receiver of destination {} of channel {} was dropped before "
                           "the end of its rows",
@@ -89,7 +93,15 @@ Received ChannelReceiver::received(InFlow& flow, const FlowTaker::Taken& taken) 
   sum.rows.fetch_add(static_cast<uint64_t>(rows.rows.rows), std::memory_order_relaxed);
   // Counts the segment after its rows: who reads that all were counted has all rows in the sum.
   sum.segments.fetch_add(1, std::memory_order_release);
+  // Another receiver may have found the flow's end before this was counted, and sleep now.
+  if (end_.receivers[static_cast<size_t>(cursor_)].load() > 1) end_.bell.ring();
   return rows;
+}
+
+bool ChannelReceiver::is_all_taken(const InFlow& flow) const {
+  const FlowTotal total = total_of(flow.flow);
+  const TakenSoFar& sum = flow.taken[static_cast<size_t>(cursor_)];
+  return total.is_known && sum.segments.load(std::memory_order_acquire) == total.segments;
 }
 
 // Whether everything of a flow that has ended was taken, by whichever receivers of the destination.

@@ -20,6 +20,7 @@ class ChannelReceiver : public Receiver {
 
  private:
   Received received(InFlow& flow, const FlowTaker::Taken& taken);
+  bool is_all_taken(const InFlow& flow) const;
   Result<bool> is_through(const InFlow& flow) const;
 
   std::shared_ptr<ChannelCore> core_;

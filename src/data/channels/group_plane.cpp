@@ -263,7 +263,11 @@ Result<std::shared_ptr<Channel>> GroupPlane::create_channel(const ChannelSpec& s
                       rank());
   }
   Status opened = publish_part(part.value());
-  auto channel = std::make_shared<LocalChannel>(part.value().core);
+  // A part whose id another channel has is nobody's: ending it as a channel would end the other.
+  std::shared_ptr<LocalChannel> channel;
+  if (channels_.find(spec.id) == part.value().core) {
+    channel = std::make_shared<LocalChannel>(part.value().core);
+  }
   if (opened.ok()) opened = wait_until_attached(*part.value().core);
   Result<std::string> ready = std::string("ready");
   if (!opened.ok()) ready = opened.error();

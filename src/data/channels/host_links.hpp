@@ -42,8 +42,8 @@ class HostLinks {
 
  private:
   HostLinks() = default;
-  std::unique_ptr<Transport> transport_;  // outlives the mover
-  std::unique_ptr<Mover> mover_;
+  std::unique_ptr<Mover> mover_;  // keeps what links still read and write, so it goes after them
+  std::unique_ptr<Transport> transport_;
 };
 
 }  // namespace crossdock

@@ -22,7 +22,7 @@ struct NodePlacement {
 // Immutable.
 class LevelPlan {
  public:
-  // CD-105: no destination at all, or a node with more than 65,536 endpoints.
+  // CD-105: no destination at all, or more than 65,536.
   static Result<LevelPlan> make(const NodePlacement& placement);
 
   // The destination that takes in for `destination` what `source` sends: on the destination's node, of the source's

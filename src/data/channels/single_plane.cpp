@@ -11,13 +11,13 @@ Status ChannelRegister::add(const std::shared_ptr<ChannelCore>& core) {
   const uint64_t id = core->plan().spec().id;
   const auto [at, is_new] = cores_.try_emplace(id, core);
   if (is_new) return {};
-  const auto other = at->second.lock();
-  if (other == nullptr || other->is_over()) {
+  if (at->second.expired()) {
     at->second = core;
     return {};
   }
   return make_error(ErrorCode::kInvalidArgument,
-                    "channel {} is open; ids of channels are used once, so take another",
+                    "channel {} is open, or is over and still held; ids of channels are used once, "
+                    "so take another",
                     id);
 }
 

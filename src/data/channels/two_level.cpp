@@ -29,15 +29,16 @@ struct Stages {
     if (!turned.ok()) close(turned.error());
     return turned;
   }
-  void close(const Error& cause) {
-    first->close(cause);
-    second->close(cause);
+  void close(const Error& cause) const {
+    if (const auto open = first.lock()) open->close(cause);
+    if (const auto open = second.lock()) open->close(cause);
   }
 
   const ChannelSpec spec;
   const LevelPlan plan;
-  std::shared_ptr<Channel> first;
-  std::shared_ptr<Channel> second;
+  // Owned by the channel: dropping it ends both, whoever still sends or receives.
+  std::weak_ptr<Channel> first;
+  std::weak_ptr<Channel> second;
   std::vector<std::unique_ptr<Relay>> relays;  // per destination; null where it is another rank's
   std::vector<int> local;                      // destinations with a relay here
   std::atomic<uint32_t> next{0};
@@ -154,13 +155,16 @@ class TwoLevelReceiver : public Receiver {
 
 class TwoLevelChannel : public Channel {
  public:
-  explicit TwoLevelChannel(std::shared_ptr<Stages> stages) : stages_(std::move(stages)) {}
+  TwoLevelChannel(std::shared_ptr<Stages> stages,
+                  std::shared_ptr<Channel> first,
+                  std::shared_ptr<Channel> second)
+      : stages_(std::move(stages)), first_(std::move(first)), second_(std::move(second)) {}
 
   uint64_t id() const override { return stages_->spec.id; }
-  const RowLayout& layout() const override { return stages_->second->layout(); }
+  const RowLayout& layout() const override { return second_->layout(); }
 
   Result<std::unique_ptr<Sender>> open_sender(int source) override {
-    CD_ASSIGN(auto first, stages_->first->open_sender(source));
+    CD_ASSIGN(auto first, first_->open_sender(source));
     std::unique_ptr<RowRouter> router;
     if (stages_->spec.sends == ChannelSpec::Sends::kRouted) {
       RouteSpec route = stages_->spec.route;
@@ -172,7 +176,7 @@ class TwoLevelChannel : public Channel {
   }
 
   Result<std::unique_ptr<Receiver>> open_receiver(int destination) override {
-    CD_ASSIGN(auto second, stages_->second->open_receiver(destination));
+    CD_ASSIGN(auto second, second_->open_receiver(destination));
     return std::unique_ptr<Receiver>(
         std::make_unique<TwoLevelReceiver>(stages_, destination, std::move(second)));
   }
@@ -180,14 +184,14 @@ class TwoLevelChannel : public Channel {
   void close(const Error& cause) override { stages_->close(cause); }
 
   Result<bool> is_ready() const override {
-    CD_ASSIGN(const bool is_first, stages_->first->is_ready());
-    CD_ASSIGN(const bool is_second, stages_->second->is_ready());
+    CD_ASSIGN(const bool is_first, first_->is_ready());
+    CD_ASSIGN(const bool is_second, second_->is_ready());
     return is_first && is_second;
   }
 
   ChannelCounters counters() const override {
-    ChannelCounters counters = stages_->first->counters();
-    const ChannelCounters second = stages_->second->counters();
+    ChannelCounters counters = first_->counters();
+    const ChannelCounters second = second_->counters();
     for (FlowCounters flow : second.flows) {
       flow.level = 2;
       counters.flows.push_back(flow);
@@ -196,12 +200,12 @@ class TwoLevelChannel : public Channel {
     return counters;
   }
 
-  int64_t memory_bytes() const override {
-    return stages_->first->memory_bytes() + stages_->second->memory_bytes();
-  }
+  int64_t memory_bytes() const override { return first_->memory_bytes() + second_->memory_bytes(); }
 
  private:
   std::shared_ptr<Stages> stages_;
+  std::shared_ptr<Channel> first_;
+  std::shared_ptr<Channel> second_;
 };
 
 ChannelSpec first_of(const ChannelSpec& spec, const LevelPlan& plan) {
@@ -229,13 +233,13 @@ ChannelSpec second_of(const ChannelSpec& spec, const LevelPlan& plan, SchemaPtr 
   return second;
 }
 
-Status open_relays(Stages& stages, int rank) {
+Status open_relays(Stages& stages, Channel& first, Channel& second, int rank) {
   const std::vector<int>& ranks = stages.spec.destination_ranks;
   stages.relays.resize(ranks.size());
   for (size_t i = 0; i < ranks.size(); ++i) {
     if (ranks[i] != rank) continue;
-    CD_ASSIGN(auto receiver, stages.first->open_receiver(static_cast<int>(i)));
-    CD_ASSIGN(auto sender, stages.second->open_sender(static_cast<int>(i)));
+    CD_ASSIGN(auto receiver, first.open_receiver(static_cast<int>(i)));
+    CD_ASSIGN(auto sender, second.open_sender(static_cast<int>(i)));
     stages.relays[i] = std::make_unique<Relay>(std::move(receiver), std::move(sender));
     stages.local.push_back(static_cast<int>(i));
   }
@@ -252,22 +256,41 @@ Result<std::shared_ptr<Channel>> create_two_level(DataPlane& plane,
                       "a broadcast in two levels is wanted; it crosses to each process once in any "
                       "case: ask for one level");
   }
+  if (!spec.reach.empty()) {
+    return make_error(ErrorCode::kInvalidArgument,
+                      "channel {}: a shuffle in two levels chooses who sends to whom itself; leave "
+                      "`reach` empty",
+                      spec.id);
+  }
+  if (placement.of_source.size() != spec.source_ranks.size() ||
+      placement.of_destination.size() != spec.destination_ranks.size()) {
+    return make_error(ErrorCode::kInvalidArgument,
+                      "channel {} has {} sources and {} destinations, and nodes are given for {} "
+                      "and {}",
+                      spec.id,
+                      spec.source_ranks.size(),
+                      spec.destination_ranks.size(),
+                      placement.of_source.size(),
+                      placement.of_destination.size());
+  }
   CD_ASSIGN(LevelPlan plan, LevelPlan::make(placement));
   auto stages = std::make_shared<Stages>(spec, std::move(plan));
-  CD_ASSIGN(stages->first, plane.create_channel(first_of(spec, stages->plan)));
-  const SchemaPtr received = stages->first->layout().received_schema();
+  CD_ASSIGN(auto first, plane.create_channel(first_of(spec, stages->plan)));
+  const SchemaPtr received = first->layout().received_schema();
   auto second = plane.create_channel(second_of(spec, stages->plan, received));
   if (!second.ok()) {
-    stages->first->close(second.error());
+    first->close(second.error());
     return second.error();
   }
-  stages->second = std::move(second.value());
-  const Status opened = open_relays(*stages, plane.rank());
+  stages->first = first;
+  stages->second = second.value();
+  const Status opened = open_relays(*stages, *first, *second.value(), plane.rank());
   if (!opened.ok()) {
     stages->close(opened.error());
     return opened.error();
   }
-  return std::shared_ptr<Channel>(std::make_shared<TwoLevelChannel>(std::move(stages)));
+  return std::shared_ptr<Channel>(std::make_shared<TwoLevelChannel>(
+      std::move(stages), std::move(first), std::move(second.value())));
 }
 
 }  // namespace crossdock

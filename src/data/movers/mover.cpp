@@ -172,7 +172,7 @@ bool Mover::State::is_settled() {
     return peer.answers.empty() && peer.passing.empty();
   };
   return last_totals_.empty() && std::ranges::all_of(failures_, is_told) &&
-         std::ranges::all_of(peers_, is_quiet) && under_way_.count() == 0;
+         std::ranges::all_of(peers_, is_quiet) && under_way_.count() == 0 && placements_.empty();
 }
 
 Mover::Mover(Parts parts) : state_(std::make_unique<State>(std::move(parts))) {}

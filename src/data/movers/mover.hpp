@@ -82,7 +82,9 @@ class Mover : public Actor {
  public:
   struct Parts {
     int rank = 0;
-    std::vector<Transport*> transports;  // connected; they outlive the mover
+    // Connected; used by step() and wait() alone. Who ends both ends the transports first: the mover keeps the memory
+    // that their links still read and write.
+    std::vector<Transport*> transports;
     std::vector<PathTo> paths;
     MoverSettings settings;
     std::function<double()> now_s;  // a steady clock

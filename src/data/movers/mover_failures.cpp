@@ -37,8 +37,12 @@ void Mover::State::fail(uint64_t channel, const Error& cause, bool is_own) {
     if (paths_.has_path(rank)) failure.untold.insert(rank);
   }
   failures_in_order_.push_back(channel);
-  if (failures_in_order_.size() > kFailuresMax) {
-    failures_.erase(failures_in_order_.front());
+  while (failures_in_order_.size() > kFailuresMax) {
+    const auto oldest = failures_.find(failures_in_order_.front());
+    if (oldest != failures_.end()) {
+      if (!oldest->second.untold.empty()) break;  // somebody does not know yet
+      failures_.erase(oldest);
+    }
     failures_in_order_.pop_front();
   }
   detach(channel, cause.code);
@@ -100,8 +104,21 @@ void Mover::State::fail_all_with(PeerIndex rank, const std::string& why) {
   }
 }
 
+// A process that was stopped itself (a suspended job, a paused machine) cannot say that others were silent meanwhile.
+void Mover::State::forgive_own_sleep() {
+  if (now_ - looked_at_ > parts_.settings.lost_after_s / 2) {
+    for (Peer& peer : peers_) peer.needed_since = now_;
+    for (LinkUse& use : links_) {
+      use.watched_since = now_;
+      use.unanswered_since = -kLongAgoS;
+    }
+  }
+  looked_at_ = now_;
+}
+
 // Now and then: who has been silent for how long, and on which link.
 void Mover::State::look_around() {
+  forgive_own_sleep();
   std::vector<bool> needs_link(links_.size(), false);
   bool needs_any = false;
   for (PeerIndex rank = 0; rank < ranks_; ++rank) {

@@ -161,6 +161,7 @@ class Mover::State {
   void tell_failures();
   void tell_last_totals();
   void look_around();
+  void forgive_own_sleep();
   void look_at_peer(PeerIndex rank, std::vector<bool>& needs_link);
   void look_at_link(LinkIndex link, bool is_needed);
   void give_up(LinkIndex link);
@@ -196,6 +197,7 @@ class Mover::State {
   double now_ = 0;
   double next_due_s_ = 0;
   double look_at_ = 0;
+  double looked_at_ = 0;
   PeerIndex next_peer_ = 0;
 
   std::mutex step_mutex_;

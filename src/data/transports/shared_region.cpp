@@ -84,13 +84,13 @@ Result<std::unique_ptr<SharedRegion>> SharedRegion::map(int fd, int64_t bytes) {
     return malformed(bytes,
                      fmt::format("cannot be mapped: {}", std::generic_category().message(number)));
   }
-  return std::unique_ptr<SharedRegion>(
-      new SharedRegion(owned.release(), {at, static_cast<size_t>(bytes)}));
+  // Nobody passes it on from here: the mapping is enough, and a channel would cost a descriptor per neighbour.
+  return std::unique_ptr<SharedRegion>(new SharedRegion(-1, {at, static_cast<size_t>(bytes)}));
 }
 
 SharedRegion::~SharedRegion() {
   ::munmap(bytes_.data(), bytes_.size());
-  ::close(fd_);
+  if (fd_ >= 0) ::close(fd_);
 }
 
 }  // namespace crossdock

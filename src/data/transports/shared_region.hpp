@@ -26,7 +26,7 @@ class SharedRegion {
   SharedRegion& operator=(const SharedRegion&) = delete;
 
   std::span<std::byte> bytes() const { return bytes_; }  // aligned to a page
-  int fd() const { return fd_; }
+  int fd() const { return fd_; }  // -1 of one that was taken over: only its creator passes it on
 
  private:
   SharedRegion(int fd, std::span<std::byte> bytes) : fd_(fd), bytes_(bytes) {}

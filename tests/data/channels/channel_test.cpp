@@ -222,6 +222,31 @@ TEST_F(ChannelCalls, EndsThatAreDroppedEarlyEndTheChannel) {
   expect_error(sender->send(keys(1)), ErrorCode::kChannelClosed, "receiver of destination 0");
 }
 
+// The one that has not asked for the end may be the last to go.
+TEST_F(ChannelCalls, AReceiverWhoseRowsWereAllTakenMayGo) {
+  const auto channel = create(spec_of(1, 1));
+  auto sender = must(channel->open_sender(0));
+  auto first = must(channel->open_receiver(0));
+  auto second = must(channel->open_receiver(0));
+  EXPECT_EQ(must(sender->send(keys(10))), 10);
+  ASSERT_TRUE(sender->flush().ok());
+  EXPECT_EQ(must(first->recv()).rows.rows, 10);
+  EXPECT_EQ(must(first->recv()).kind, Kind::kEnd);
+  first.reset();
+  second.reset();
+  EXPECT_TRUE(channel->is_ready().ok());
+}
+
+TEST_F(ChannelCalls, AnIdThatIsInUseIsRefusedAndItsChannelGoesOn) {
+  const auto channel = create(spec_of(1, 1));
+  auto sender = must(channel->open_sender(0));
+  auto receiver = must(channel->open_receiver(0));
+  expect_error(plane_->create_channel(spec_of(1, 1)), ErrorCode::kInvalidArgument, "channel 7");
+  EXPECT_EQ(must(sender->send(keys(10))), 10);
+  ASSERT_TRUE(sender->flush().ok());
+  EXPECT_EQ(must(receiver->recv()).rows.rows, 10);
+}
+
 TEST_F(ChannelCalls, SendersThatNeverFlushHoldNobodyUpButTheEnd) {
   const auto channel = create(spec_of(2, 1));
   auto flushes = must(channel->open_sender(0));

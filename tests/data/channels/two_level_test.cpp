@@ -237,6 +237,30 @@ TEST(TwoLevel, a_closed_one_tells_its_cause_and_gives_its_memory_back) {
   EXPECT_EQ(world.memory->used_bytes(), before);
 }
 
+TEST(TwoLevel, one_that_is_dropped_is_over_for_who_still_uses_it) {
+  World world;
+  const NodePlacement placement = square(2, 2);
+  auto channel = std::move(create_two_level(*world.plane, spec_for(placement), placement).value());
+  const auto sender = std::move(channel->open_sender(0).value());
+  const auto receiver = std::move(channel->open_receiver(1).value());
+  channel.reset();
+  EXPECT_EQ(sender->send(batch_of({1})).error().code, ErrorCode::kChannelClosed);
+  EXPECT_EQ(receiver->recv().error().code, ErrorCode::kChannelClosed);
+}
+
+TEST(TwoLevel, nodes_for_other_endpoints_than_the_channels_are_refused) {
+  World world;
+  const NodePlacement placement = square(2, 2);
+  ChannelSpec spec = spec_for(placement);
+  const auto fewer = create_two_level(*world.plane, spec, square(1, 2));
+  ASSERT_FALSE(fewer.ok());
+  EXPECT_THAT(fewer.error().message, HasSubstr("4 sources and 4 destinations"));
+  spec.reach.assign(4, {0});
+  const auto chosen = create_two_level(*world.plane, spec, placement);
+  ASSERT_FALSE(chosen.ok());
+  EXPECT_THAT(chosen.error().message, HasSubstr("reach"));
+}
+
 TEST(TwoLevel, a_broadcast_is_refused) {
   World world;
   const NodePlacement placement = square(2, 2);
