@@ -58,7 +58,8 @@ class Sender {
   virtual ~Sender() = default;
   // Takes the whole batch (kept until its rows are in rings) and answers its rows, or 0 if rows of the one before are
   // still waiting; each call moves those on. A batch without rows is taken at any time. Best are some 10,000 rows: a
-  // sender keeps 8 bytes for each row of the batch. Errors: of RowRouter and SegmentFiller (nothing of the batch is
+  // sender keeps 8 bytes for each row of the batch. Its types may be others, as check_sent_schema says; where a row
+  // goes does not depend on that. Errors: of check_sent_schema, RowRouter and SegmentFiller (nothing of the batch is
   // sent); the cause if the channel is over; CD-105 after flush_begin, and where the channel wants names.
   virtual Result<int64_t> send(const Batch& rows) = 0;
   // All to one destination, whatever the key (not on a broadcast). CD-105: no destination that this source reaches.

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "data/channels/channel_router.hpp"
+
 namespace crossdock {
 namespace {
 
@@ -28,7 +30,7 @@ Result<std::unique_ptr<Sender>> ChannelSender::make(std::shared_ptr<ChannelCore>
   auto sender = std::unique_ptr<ChannelSender>(new ChannelSender(core, end));
   const ChannelSpec& spec = core->plan().spec();
   if (spec.sends == Sends::kRouted) {
-    CD_ASSIGN(sender->router_, RowRouter::make(spec.schema, spec.route));
+    CD_ASSIGN(sender->router_, make_channel_router(spec.schema, spec.route));
   }
   return std::unique_ptr<Sender>(std::move(sender));
 }

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "data/channels/channel_router.hpp"
 #include "data/channels/relay.hpp"
 
 namespace crossdock {
@@ -169,7 +170,7 @@ class TwoLevelChannel : public Channel {
     if (stages_->spec.sends == ChannelSpec::Sends::kRouted) {
       RouteSpec route = stages_->spec.route;
       route.destinations = static_cast<int>(stages_->spec.destination_ranks.size());
-      CD_ASSIGN(router, RowRouter::make(stages_->spec.schema, std::move(route)));
+      CD_ASSIGN(router, make_channel_router(stages_->spec.schema, std::move(route)));
     }
     return std::unique_ptr<Sender>(
         std::make_unique<TwoLevelSender>(stages_, source, std::move(router), std::move(first)));

@@ -26,35 +26,6 @@ bool is_same_lane(const DataType& sent, const DataType& wanted) {
   return one == other;
 }
 
-Status check_schema(const Schema& sent, const Schema& wanted) {
-  if (sent.fields.size() != wanted.fields.size()) {
-    return make_error(ErrorCode::kUnknownColumn,
-                      "the batch has {} columns, and the channel takes {}; send what it was made "
-                      "for",
-                      sent.fields.size(),
-                      wanted.fields.size());
-  }
-  for (size_t i = 0; i < sent.fields.size(); ++i) {
-    const Field& field = sent.fields[i];
-    if (field.name != wanted.fields[i].name) {
-      return make_error(ErrorCode::kUnknownColumn,
-                        "column {} of the batch is \"{}\", and the channel takes \"{}\" there; "
-                        "select the columns in its order",
-                        i,
-                        field.name,
-                        wanted.fields[i].name);
-    }
-    if (!is_same_lane(field.type, wanted.fields[i].type)) {
-      return make_error(ErrorCode::kUnsupportedType,
-                        "column \"{}\" is of type {}, and the channel takes {}; cast it",
-                        field.name,
-                        type_name(field.type),
-                        type_name(wanted.fields[i].type));
-    }
-  }
-  return {};
-}
-
 Status check_counts(const RowLayout& layout,
                     const Batch& batch,
                     std::span<const uint16_t> destinations) {
@@ -258,12 +229,41 @@ void fill_column(const FilledColumn& from, const Rows& rows, uint32_t count, con
 
 }  // namespace
 
+Status check_sent_schema(const Schema& sent, const Schema& channel) {
+  if (sent.fields.size() != channel.fields.size()) {
+    return make_error(ErrorCode::kUnknownColumn,
+                      "the batch has {} columns, and the channel takes {}; send what it was made "
+                      "for",
+                      sent.fields.size(),
+                      channel.fields.size());
+  }
+  for (size_t i = 0; i < sent.fields.size(); ++i) {
+    const Field& field = sent.fields[i];
+    if (field.name != channel.fields[i].name) {
+      return make_error(ErrorCode::kUnknownColumn,
+                        "column {} of the batch is \"{}\", and the channel takes \"{}\" there; "
+                        "select the columns in its order",
+                        i,
+                        field.name,
+                        channel.fields[i].name);
+    }
+    if (!is_same_lane(field.type, channel.fields[i].type)) {
+      return make_error(ErrorCode::kUnsupportedType,
+                        "column \"{}\" is of type {}, and the channel takes {}; cast it",
+                        field.name,
+                        type_name(field.type),
+                        type_name(channel.fields[i].type));
+    }
+  }
+  return {};
+}
+
 SegmentFiller::SegmentFiller(std::shared_ptr<const RowLayout> layout)
     : layout_(std::move(layout)) {}
 
 Status SegmentFiller::set_batch(const Batch& batch, std::span<const uint16_t> destinations) {
   CD_TRY(check_counts(*layout_, batch, destinations));
-  if (batch.schema != checked_) CD_TRY(check_schema(*batch.schema, *layout_->schema()));
+  if (batch.schema != checked_) CD_TRY(check_sent_schema(*batch.schema, *layout_->schema()));
   for (size_t i = 0; i < batch.columns.size(); ++i) {
     if (layout_->is_nullable(static_cast<int>(i))) continue;
     CD_TRY(check_no_nulls(batch.schema->fields[i], batch.columns[i]));

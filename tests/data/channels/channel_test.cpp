@@ -12,6 +12,7 @@
 #include "data/channels/data_plane.hpp"
 #include "data/channels/local_channel.hpp"
 #include "data/channels/single_plane.hpp"
+#include "table/arrow_builder.hpp"
 
 namespace crossdock {
 namespace {
@@ -273,6 +274,77 @@ TEST_F(ChannelCalls, RowsThatAreMissingAreAnErrorWithBothCounts) {
   EXPECT_EQ(must(receiver->recv()).rows.rows, 5);
   expect_error(receiver->recv(), ErrorCode::kInternal, "source 0 says that it sent 6 rows");
   expect_error(receiver->recv(), ErrorCode::kInternal, "where 5 rows in 1 segments arrived");
+}
+
+// Three destinations; the number says which row it is.
+ChannelSpec texts_spec(const Batch& rows) {
+  ChannelSpec spec = spec_of(1, 3);
+  spec.schema = rows.schema;
+  spec.route.keys = {1};
+  spec.segment.segment_bytes = 1 << 14;
+  spec.slot_bits = 3;
+  return spec;
+}
+
+TEST_F(ChannelCalls, TextsGoToOneDestinationInWhateverLayoutTheyAreSent) {
+  arrow_test::Optionals<std::string> words;
+  arrow_test::Optionals<int64_t> numbers;
+  for (int row = 0; row < 200; ++row) {
+    words.push_back(std::to_string(row) + std::string(static_cast<size_t>(row % 30), '.'));
+    if (row % 17 == 0) words.back() = std::nullopt;
+    numbers.push_back(row);
+  }
+  const auto batch_of = [&numbers](const arrow_test::Array& texts) {
+    return arrow_test::make_batch(
+        {{"number", arrow_test::fixed<int64_t>("l", numbers)}, {"text", texts}});
+  };
+  const arrow_test::Array plain = arrow_test::texts("u", words);
+  const Batch usual = batch_of(plain);
+  const std::vector<Batch> sent = {usual,
+                                   batch_of(arrow_test::texts("U", words)),
+                                   batch_of(arrow_test::texts("vu", words)),
+                                   batch_of(arrow_test::encoded("i", numbers, plain)),
+                                   usual};
+  const ChannelSpec spec = texts_spec(usual);
+  RouteSpec route = spec.route;
+  route.destinations = 3;
+  std::vector<uint16_t> to(words.size());
+  ASSERT_TRUE(must(RowRouter::make(usual.schema, route))->route(usual, 0, to).ok());
+  const auto channel = create(spec);
+  auto sender = must(channel->open_sender(0));
+  for (const Batch& batch : sent) EXPECT_EQ(must(sender->send(batch)), 200);
+  ASSERT_TRUE(sender->flush().ok());
+  for (int destination = 0; destination < 3; ++destination) {
+    std::vector<int> times(words.size(), 0);
+    std::vector<int> wanted(words.size(), 0);
+    for (size_t row = 0; row < to.size(); ++row) {
+      if (to[row] == destination) wanted[row] = static_cast<int>(sent.size());
+    }
+    auto receiver = must(channel->open_receiver(destination));
+    for (Received got = must(receiver->recv()); got.kind == Kind::kRows;
+         got = must(receiver->recv())) {
+      const auto* found = got.rows.columns[0].data<int64_t>();
+      for (int64_t row = 0; row < got.rows.rows; ++row) ++times[static_cast<size_t>(found[row])];
+    }
+    EXPECT_THAT(times, testing::Contains(static_cast<int>(sent.size())));
+    EXPECT_EQ(times, wanted) << "destination " << destination;
+  }
+}
+
+// Read as the channel's type, such keys would be numbers that nobody sent, and end beyond the batch.
+TEST_F(ChannelCalls, KeysOfAnotherTypeAreRefusedBeforeTheyAreRead) {
+  const Batch narrow =
+      arrow_test::make_batch({{"key", arrow_test::fixed<int8_t>("c", {0, 1, 2, 1, 0, 1, 2, 1})}});
+  for (const RouteBy by : {RouteBy::kKey, RouteBy::kHash, RouteBy::kExplicit}) {
+    ChannelSpec spec = spec_of(1, 3);
+    spec.id = 20 + static_cast<uint64_t>(by);
+    spec.route.by = by;
+    const auto channel = create(spec);
+    auto sender = must(channel->open_sender(0));
+    expect_error(sender->send(narrow), ErrorCode::kUnsupportedType, "\"key\" is of type int8");
+    EXPECT_EQ(must(sender->send(keys(3))), 3);
+    expect_error(sender->send(narrow), ErrorCode::kUnsupportedType, "\"key\" is of type int8");
+  }
 }
 
 int64_t resident_bytes() {

@@ -186,6 +186,72 @@ TEST(TwoLevel, the_messages_of_64_nodes_with_8_endpoints_are_those_of_the_plan) 
   EXPECT_EQ(count_messages(*channel, placement.of_source), two_level_messages(64, 8));
 }
 
+// The number says which row it is.
+Batch texts_of(const arrow_test::Array& texts) {
+  arrow_test::Optionals<int64_t> numbers;
+  for (int64_t row = 0; row < texts.length; ++row) numbers.push_back(row);
+  return arrow_test::make_batch(
+      {{.name = "number", .array = arrow_test::fixed<int64_t>("l", numbers)},
+       {.name = "text", .array = texts}});
+}
+
+// The rows that each of three destinations on two nodes gets from one source.
+std::vector<std::vector<int64_t>> send_texts(const Batch& rows, const SchemaPtr& schema) {
+  World world;
+  const NodePlacement placement{.of_source = {0}, .of_destination = {0, 1, 1}};
+  ChannelSpec spec = spec_for(placement);
+  spec.schema = schema;
+  spec.route.keys = {1};
+  spec.segment.segment_bytes = 1 << 13;
+  const auto made = create_two_level(*world.plane, spec, placement);
+  EXPECT_TRUE(made.ok()) << made.error().message;
+  SendActor sender(std::move(made.value()->open_sender(0).value()), rows, false, 0);
+  std::vector<std::unique_ptr<TakeActor>> takers;
+  std::vector<Actor*> actors{&sender};
+  for (int to = 0; to < 3; ++to) {
+    takers.push_back(
+        std::make_unique<TakeActor>(std::move(made.value()->open_receiver(to).value())));
+    actors.push_back(takers.back().get());
+  }
+  SeededSchedule schedule(5);
+  EXPECT_TRUE(run_scheduled(actors, schedule, 1'000'000).ok());
+  std::vector<std::vector<int64_t>> found;
+  for (const auto& taker : takers) found.push_back(taker->sorted_keys());
+  return found;
+}
+
+TEST(TwoLevel, texts_go_to_one_destination_in_whatever_layout_they_are_sent) {
+  arrow_test::Optionals<std::string> words;
+  arrow_test::Optionals<int64_t> indices;
+  for (int row = 0; row < 100; ++row) {
+    words.push_back(std::to_string(row) + std::string(static_cast<size_t>(row % 30), '.'));
+    indices.push_back(row);
+  }
+  const Batch usual = texts_of(arrow_test::texts("u", words));
+  const auto wanted = send_texts(usual, usual.schema);
+  for (const auto& numbers : wanted) EXPECT_FALSE(numbers.empty());
+  for (const arrow_test::Array& texts :
+       {arrow_test::texts("U", words),
+        arrow_test::texts("vu", words),
+        arrow_test::encoded("c", indices, arrow_test::texts("u", words))}) {
+    EXPECT_EQ(send_texts(texts_of(texts), usual.schema), wanted) << texts.format;
+  }
+}
+
+TEST(TwoLevel, keys_of_another_type_are_refused_before_they_are_read) {
+  World world;
+  const NodePlacement placement{.of_source = {0}, .of_destination = {0, 1, 1}};
+  ChannelSpec spec = spec_for(placement);
+  spec.route.by = RouteBy::kExplicit;
+  const auto made = create_two_level(*world.plane, spec, placement);
+  ASSERT_TRUE(made.ok()) << made.error().message;
+  const auto sender = std::move(made.value()->open_sender(0).value());
+  const auto sent = sender->send(arrow_test::make_batch(
+      {{.name = "key", .array = arrow_test::fixed<int8_t>("c", {0, 1, 2, 1, 0, 1, 2, 1})}}));
+  ASSERT_FALSE(sent.ok());
+  EXPECT_EQ(sent.error().code, ErrorCode::kUnsupportedType) << sent.error().message;
+}
+
 TEST(TwoLevel, every_row_arrives_once_whatever_the_nodes) {
   std::vector<NodePlacement> placements = {square(1, 1), square(1, 3), square(3, 1), square(3, 3)};
   placements.push_back({.of_source = {0, 0, 0, 1, 2}, .of_destination = {1, 0, 1, 3, 1}});
