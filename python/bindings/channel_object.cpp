@@ -41,6 +41,16 @@ Batch part_of(const Batch& rows, int64_t begin) {
   return part;
 }
 
+// Called without the GIL; raises what the handler of a signal does.
+void raise_if_interrupted() {
+  std::optional<nb::python_error> interruption;
+  {
+    const nb::gil_scoped_acquire held;
+    if (PyErr_CheckSignals() != 0) interruption.emplace();
+  }
+  if (interruption.has_value()) throw std::move(*interruption);
+}
+
 }  // namespace
 
 ChannelObject::ChannelObject(std::shared_ptr<GroupObject> group,
@@ -59,6 +69,7 @@ ChannelObject::ChannelObject(std::shared_ptr<GroupObject> group,
 ChannelObject::~ChannelObject() {
   // Buffers of Python may be released here: their owners take the GIL for that.
   const nb::gil_scoped_release released;
+  taken_ = {};
   sender_.reset();
   receiver_.reset();
   channel_.reset();
@@ -68,12 +79,18 @@ ChannelObject::~ChannelObject() {
 template <class Value, class Act>
 Value ChannelObject::alone(const Act& act) {
   const nb::gil_scoped_release released;
-  const std::scoped_lock lock(mutex_);
+  std::unique_lock lock(turn_, std::defer_lock);
+  while (!lock.try_lock_for(kSignalsEvery)) raise_if_interrupted();
   return act();
 }
 
-void ChannelObject::require_open() const {
-  if (channel_ != nullptr) return;
+std::shared_ptr<Channel> ChannelObject::channel() const {
+  const std::scoped_lock lock(channel_mutex_);
+  return channel_;
+}
+
+std::shared_ptr<Channel> ChannelObject::open_channel() const {
+  if (std::shared_ptr<Channel> open = channel()) return open;
   raise_error(make_error(ErrorCode::kChannelClosed,
                          "this end of the channel is closed\n  try      another channel"));
 }
@@ -83,12 +100,20 @@ bool ChannelObject::move_on() {
   if (is_source_ && is_flushing_ && !is_flushed_)
     is_flushed_ = value_or_raise(sender_->flush_done());
   if (!is_destination_ || is_ended_) return false;
-  const Received received = value_or_raise(receiver_->recv());
-  if (received.kind == Received::Kind::kEnd) is_ended_ = true;
-  if (received.kind != Received::Kind::kRows) return is_ended_;
-  Batch rows = value_or_raise(copy_rows(received.rows, received_, *group_->memory));
-  kept_.push_back({std::move(rows), received.source});
+  // What could not be copied the last time comes before anything else.
+  if (taken_.kind != Received::Kind::kRows) taken_ = value_or_raise(receiver_->recv());
+  if (taken_.kind == Received::Kind::kEnd) is_ended_ = true;
+  if (taken_.kind != Received::Kind::kRows) return is_ended_;
+  keep_rows();
   return true;
+}
+
+// Copies taken_ out of its segment, which it gives back; without memory for that it stays.
+void ChannelObject::keep_rows() {
+  Batch rows = value_or_raise(copy_rows(taken_.rows, received_, *group_->memory));
+  kept_.push_back({std::move(rows), taken_.source});
+  ++kept_count_;
+  taken_ = {};
 }
 
 // Moves on until it is done; called without the GIL. A signal raises what its handler does.
@@ -105,12 +130,7 @@ void ChannelObject::wait_until(const std::function<bool()>& is_done) {
     }
     if (Clock::now() < next_look) continue;
     next_look = Clock::now() + kSignalsEvery;
-    std::optional<nb::python_error> interruption;
-    {
-      const nb::gil_scoped_acquire held;
-      if (PyErr_CheckSignals() != 0) interruption.emplace();
-    }
-    if (interruption.has_value()) throw std::move(*interruption);
+    raise_if_interrupted();
   }
 }
 
@@ -121,7 +141,7 @@ bool ChannelObject::offer(const Batch& rows, int to) {
 
 void ChannelObject::send(const Batch& rows, int to) {
   alone<void>([&] {
-    require_open();
+    open_channel();
     for (int64_t begin = 0; begin < rows.rows; begin += kRowsPerSend) {
       const Batch part = part_of(rows, begin);
       bool is_taken = false;
@@ -135,7 +155,7 @@ void ChannelObject::send(const Batch& rows, int to) {
 
 bool ChannelObject::try_send(const Batch& rows, int to) {
   return alone<bool>([&] {
-    require_open();
+    open_channel();
     return offer(rows, to);
   });
 }
@@ -151,14 +171,14 @@ bool ChannelObject::has_flushed() {
 
 void ChannelObject::flush() {
   alone<void>([&] {
-    require_open();
+    open_channel();
     wait_until([this] { return has_flushed(); });
   });
 }
 
 std::optional<KeptRows> ChannelObject::recv(double wait_s) {
   return alone<std::optional<KeptRows>>([&]() -> std::optional<KeptRows> {
-    require_open();
+    open_channel();
     const bool is_endless = wait_s < 0;
     // Longer than a year is for ever, and would not fit the clock.
     const auto at_most = std::chrono::duration<double>(std::clamp(wait_s, 0.0, 3e7));
@@ -171,42 +191,40 @@ std::optional<KeptRows> ChannelObject::recv(double wait_s) {
     if (kept_.empty()) return std::nullopt;
     KeptRows rows = std::move(kept_.front());
     kept_.pop_front();
+    --kept_count_;
     return rows;
   });
 }
 
 void ChannelObject::close(const std::string& cause) {
+  {
+    // Who has the turn may wait for rows that never come: that ends first.
+    const nb::gil_scoped_release released;
+    const std::shared_ptr<Channel> open = channel();
+    if (open == nullptr) return;
+    const bool is_through = is_flushed() && (!is_destination_ || is_ended_);
+    if (!is_through) open->close(Error{ErrorCode::kChannelClosed, cause});
+  }
   alone<void>([&] {
-    if (channel_ == nullptr) return;
-    const bool is_through = (!is_source_ || is_flushed_) && (!is_destination_ || is_ended_);
-    if (!is_through) channel_->close(Error{ErrorCode::kChannelClosed, cause});
+    taken_ = {};
     sender_.reset();
     receiver_.reset();
-    channel_.reset();
     kept_.clear();
+    kept_count_ = 0;
+    std::shared_ptr<Channel> last;  // dropped without the lock, since that may take a while
+    const std::scoped_lock lock(channel_mutex_);
+    last.swap(channel_);
   });
 }
 
-bool ChannelObject::is_flushed() {
-  return alone<bool>([this] { return !is_source_ || is_flushed_; });
+int64_t ChannelObject::memory_bytes() const {
+  const nb::gil_scoped_release released;
+  return open_channel()->memory_bytes();
 }
 
-bool ChannelObject::is_ended() {
-  return alone<bool>([this] { return is_ended_ && kept_.empty(); });
-}
-
-int64_t ChannelObject::memory_bytes() {
-  return alone<int64_t>([this] {
-    require_open();
-    return channel_->memory_bytes();
-  });
-}
-
-ChannelCounters ChannelObject::counters() {
-  return alone<ChannelCounters>([this] {
-    require_open();
-    return channel_->counters();
-  });
+ChannelCounters ChannelObject::counters() const {
+  const nb::gil_scoped_release released;
+  return open_channel()->counters();
 }
 
 }  // namespace crossdock::python

@@ -1,6 +1,7 @@
 // What the group and the channels of Python hold, for the files that bind their methods.
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <deque>
@@ -45,7 +46,8 @@ struct KeptRows {
 
 // One rank's ends of a channel. A call that waits for room takes what has arrived meanwhile, copies it out of its
 // segments and keeps it for recv: so ranks that all send before they receive never wait for each other, and what they
-// keep counts against the memory budget. Thread-safe; calls take turns.
+// keep counts against the memory budget. Thread-safe; calls that send or take rows take turns, and look at signals
+// while they wait for theirs. What only asks does not wait.
 class ChannelObject {
  public:
   ChannelObject(std::shared_ptr<GroupObject> group,
@@ -58,18 +60,21 @@ class ChannelObject {
   void send(const Batch& rows, int to);
   bool try_send(const Batch& rows, int to);
   void flush();
-  // The next rows; nothing at the end, or when wait_s is over. Below 0: waits as long as it takes.
+  // The next rows; nothing at the end, or when wait_s is over. Below 0: waits as long as it takes. Rows for which there
+  // is no memory (CD-201) come with a later call.
   std::optional<KeptRows> recv(double wait_s);
-  // Ends it for all, if it has not ended, with this cause. Nothing can be called afterwards, and close() again.
+  // Ends it for all, if it has not ended, with this cause, which whoever waits in a call gets too. Nothing can be
+  // called afterwards, and close() again.
   void close(const std::string& cause);
 
   const SchemaPtr& schema() const { return schema_; }
   bool is_source() const { return is_source_; }
   bool is_destination() const { return is_destination_; }
-  bool is_flushed();
-  bool is_ended();
-  int64_t memory_bytes();
-  ChannelCounters counters();
+  bool is_flushed() const { return !is_source_ || is_flushed_; }
+  // Rows are kept before the end is seen, so none are added after it.
+  bool is_ended() const { return is_ended_ && kept_count_ == 0; }
+  int64_t memory_bytes() const;
+  ChannelCounters counters() const;
 
  private:
   using Clock = std::chrono::steady_clock;
@@ -80,21 +85,26 @@ class ChannelObject {
   bool offer(const Batch& rows, int to);
   bool move_on();  // sends what waits, takes what came; whether anything came
   bool has_flushed();
-  void require_open() const;
+  void keep_rows();
+  std::shared_ptr<Channel> channel() const;  // null once it is closed
+  std::shared_ptr<Channel> open_channel() const;
 
   std::shared_ptr<GroupObject> group_;
-  SchemaPtr schema_;    // of what is sent
-  SchemaPtr received_;  // the same, with dictionaries as their values
-  std::mutex mutex_;    // taken without the GIL
+  SchemaPtr schema_;                  // of what is sent
+  SchemaPtr received_;                // the same, with dictionaries as their values
+  mutable std::mutex channel_mutex_;  // guards channel_, for whoever cannot wait for a turn
   std::shared_ptr<Channel> channel_;
+  std::timed_mutex turn_;  // taken without the GIL; guards what follows, but for what is atomic
   std::unique_ptr<Sender> sender_;
   std::unique_ptr<Receiver> receiver_;
+  Received taken_;  // rows in their segment, until they are copied
   std::deque<KeptRows> kept_;
-  bool is_source_;
-  bool is_destination_;
+  std::atomic<size_t> kept_count_{0};
+  const bool is_source_;
+  const bool is_destination_;
   bool is_flushing_ = false;
-  bool is_flushed_ = false;
-  bool is_ended_ = false;
+  std::atomic<bool> is_flushed_{false};
+  std::atomic<bool> is_ended_{false};
 };
 
 void bind_perf(nb::class_<GroupObject>& group);

@@ -28,7 +28,8 @@ class Channel:
 
     Nothing that this rank does keeps another from going on: a call that waits for room takes what
     has arrived for this rank meanwhile, and keeps it for `recv` (within the group's memory budget).
-    May be shared between threads; calls take turns.
+    May be shared between threads; calls take turns. `close` does not wait for another thread's
+    call: that gets CD-618.
     """
 
     def __init__(self, native: _native.Channel, schema: Any, rank: int, *, is_named: bool) -> None:

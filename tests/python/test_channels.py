@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -220,6 +221,88 @@ def test_ctrl_c_ends_a_wait(group: xd.Group) -> None:
     with pytest.raises(KeyboardInterrupt), group.channel(numbers(1), by="k") as channel:
         channel.recv(wait_s=30)
     timer.join()
+
+
+def test_rows_that_do_not_fit_the_budget_are_not_lost() -> None:
+    batches = numbers(3_000_000).to_batches(max_chunksize=20_000)
+    held: list[pa.RecordBatch] = []
+    sent = 0
+
+    def send_and_hold(channel: xd.Channel) -> None:
+        nonlocal sent
+        while sent < len(batches):
+            if channel.try_send(batches[sent]):
+                sent += 1
+            elif (batch := channel.recv(wait_s=0)) is not None:
+                held.append(batch)
+
+    with (
+        xd.join_group(memory="16MiB") as group,
+        group.channel(batches[0].schema, by="k", segment_bytes="64KiB", slots=2) as channel,
+    ):
+        with pytest.raises(xd.CapacityError, match="CD-201"):
+            send_and_hold(channel)
+        with pytest.raises(xd.CapacityError, match="CD-201"):
+            channel.recv(wait_s=0)
+        received = sum(batch.num_rows for batch in held)
+        held.clear()
+        received += sum(batch.num_rows for batch in channel)
+    assert received == sum(batch.num_rows for batch in batches[:sent])
+
+
+class Waiter:
+    """A thread that waits for rows of a channel, and with that has its turn."""
+
+    def __init__(self, channel: xd.Channel) -> None:
+        self.heard = ""
+        self._channel = channel
+        self._begin = time.monotonic()
+        self._thread = threading.Thread(target=self._wait, daemon=True)
+        self._thread.start()
+        time.sleep(0.2)
+
+    def _wait(self) -> None:
+        try:
+            self._channel.recv(wait_s=60)
+        except xd.CrossdockError as error:
+            self.heard = str(error)
+
+    def ends_within(self, seconds: float) -> bool:
+        self._thread.join(timeout=seconds)
+        return not self._thread.is_alive() and time.monotonic() - self._begin < seconds
+
+
+def test_close_ends_the_wait_of_another_thread(group: xd.Group) -> None:
+    channel = group.channel(numbers(1).schema, by="k")
+    waiter = Waiter(channel)
+    assert not channel.ended
+    assert channel.memory_bytes > 0
+    assert channel.counters()["refused"] == 0
+    channel.close()
+    assert waiter.ends_within(10)
+    assert "CD-618" in waiter.heard
+    assert "rank 0 left the channel" in waiter.heard
+    with pytest.raises(xd.ControlError, match="CD-618"):
+        channel.recv(wait_s=0)
+
+
+def test_ctrl_c_ends_the_wait_for_a_turn(group: xd.Group) -> None:
+    waiter = None
+
+    def wait_for_a_turn() -> None:
+        nonlocal waiter
+        with group.channel(numbers(1).schema, by="k") as channel:
+            waiter = Waiter(channel)
+            timer.start()
+            channel.try_send(numbers(1).to_batches()[0])
+
+    timer = threading.Timer(0.3, lambda: os.kill(os.getpid(), signal.SIGINT))
+    with pytest.raises(KeyboardInterrupt):
+        wait_for_a_turn()
+    timer.join()
+    assert waiter is not None
+    assert waiter.ends_within(10)
+    assert "KeyboardInterrupt" in waiter.heard
 
 
 def test_a_relation_is_exchanged(group: xd.Group, dock: xd.Dock) -> None:
