@@ -40,10 +40,22 @@ class Answers {
   size_t left_;
 };
 
-// Lives until PMIx has answered; owned by the call that is under way.
+// Lives until PMIx has answered; owned by the call that is under way. PMIx's own thread reads what it is asked with, so
+// that lies here, too.
 struct Question {
+  Question(std::shared_ptr<Answers> told, size_t place, const pmix_proc_t& asked)
+      : answers(std::move(told)), which(place), process(asked) {
+    std::memset(&option, 0, sizeof option);
+  }
+  Question(const Question&) = delete;
+  Question& operator=(const Question&) = delete;
+  ~Question() { PMIX_INFO_DESTRUCT(&option); }
+
   std::shared_ptr<Answers> answers;
-  size_t which = 0;
+  size_t which;
+  pmix_proc_t process;
+  pmix_info_t option;
+  std::string key;
 };
 
 void fence_answered(pmix_status_t state, void* question) {
@@ -102,21 +114,18 @@ Status PmixGroup::put(const std::string& mine) const {
 }
 
 Status PmixGroup::fence(Clock::time_point end, milliseconds at_most) const {
-  const pmix_proc_t all = rank_named(PMIX_RANK_WILDCARD);
   const bool collects = true;
-  pmix_info_t option;
-  std::memset(&option, 0, sizeof option);
-  PMIX_INFO_LOAD(&option, PMIX_COLLECT_DATA, &collects, PMIX_BOOL);
   const auto answers = std::make_shared<Answers>(1);
-  auto question = std::make_unique<Question>(Question{answers, 0});
-  pmix_status_t state = PMIx_Fence_nb(&all, 1, &option, 1, fence_answered, question.get());
+  auto question = std::make_unique<Question>(answers, 0, rank_named(PMIX_RANK_WILDCARD));
+  PMIX_INFO_LOAD(&question->option, PMIX_COLLECT_DATA, &collects, PMIX_BOOL);
+  pmix_status_t state =
+      PMIx_Fence_nb(&question->process, 1, &question->option, 1, fence_answered, question.get());
   if (state == PMIX_SUCCESS) {
     question.release();  // fence_answered's
     state = answers->wait(end)[0];
   } else if (state == PMIX_OPERATION_SUCCEEDED) {
     state = PMIX_SUCCESS;
   }
-  PMIX_INFO_DESTRUCT(&option);
   if (state == PMIX_ERR_TIMEOUT) return missing(at_most);
   if (state != PMIX_SUCCESS) return pmix_error("bring all ranks together", state);
   return {};
@@ -139,10 +148,11 @@ Result<std::string> PmixGroup::text_of(int rank) const {
 Error PmixGroup::missing(milliseconds after) const {
   const auto answers = std::make_shared<Answers>(static_cast<size_t>(size_));
   for (int rank = 0; rank < size_; ++rank) {
-    const pmix_proc_t process = rank_named(static_cast<pmix_rank_t>(rank));
-    auto question = std::make_unique<Question>(Question{answers, static_cast<size_t>(rank)});
-    const pmix_status_t state =
-        PMIx_Get_nb(&process, key().c_str(), nullptr, 0, value_answered, question.get());
+    auto question = std::make_unique<Question>(
+        answers, static_cast<size_t>(rank), rank_named(static_cast<pmix_rank_t>(rank)));
+    question->key = key();
+    const pmix_status_t state = PMIx_Get_nb(
+        &question->process, question->key.c_str(), nullptr, 0, value_answered, question.get());
     if (state == PMIX_SUCCESS) {
       question.release();
     } else {
