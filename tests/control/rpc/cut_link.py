@@ -7,9 +7,11 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
+from typing import Any
 
 from crossdock import ControlError, control
 
@@ -17,8 +19,29 @@ ADDRESS = "10.77.0.1:7613"
 PATIENCE_S = 30.0
 
 
-def command(*arguments: str) -> subprocess.Popen[bytes]:
-    return subprocess.Popen([sys.executable, "-m", "crossdock_cli.main", *arguments, "--insecure"])
+def command(*arguments: str, **options: Any) -> subprocess.Popen[str]:
+    words = [sys.executable, "-m", "crossdock_cli.main", *arguments, "--insecure"]
+    return subprocess.Popen(words, text=True, **options)
+
+
+class Said:
+    """What a process says, passed on line by line."""
+
+    def __init__(self, process: subprocess.Popen[str]) -> None:
+        self.lines: list[str] = []
+        self._reader = threading.Thread(target=self._pass_on, args=(process.stdout,))
+        self._reader.start()
+
+    def _pass_on(self, lines: Iterable[str]) -> None:
+        for line in lines:
+            print(line, end="", flush=True)
+            self.lines.append(line)
+
+    def count(self, text: str) -> int:
+        return sum(text in line for line in self.lines)
+
+    def join(self) -> None:
+        self._reader.join()
 
 
 def wait(condition: Callable[[], bool], what: str) -> None:
@@ -34,14 +57,19 @@ def set_link(state: str) -> None:
 
 
 def host_with_agent(signals: Path) -> None:
-    agent = command("agent", "--at", ADDRESS, "--machine", "dgx-a100")
+    output = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
+    agent = command("agent", "--at", ADDRESS, "--machine", "dgx-a100", **output)
+    said = Said(agent)
     if os.environ["CROSSDOCK_HOST"] == "1":
         wait((signals / "cut").exists, "the signal to cut")
         set_link("down")
         wait((signals / "mend").exists, "the signal to mend")
         set_link("up")
+        wait(lambda: said.count("has joined") == 2, "the agent to say that it is back")
+        (signals / "back").touch()
     wait((signals / "end").exists, "the end")
     agent.terminate()
+    said.join()
     raise SystemExit(agent.wait())
 
 
@@ -74,6 +102,7 @@ def host_with_controller(signals: Path) -> None:
         plane.create_channel(ends, ends)
         (found,) = plane.status().channels
         print("mended", found.id != channel, found.state, found.agents, flush=True)
+    wait((signals / "back").exists, "host1 to say that it is back")
     (signals / "end").touch()
     controller.terminate()
     raise SystemExit(controller.wait())
