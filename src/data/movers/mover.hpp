@@ -29,12 +29,18 @@
 
 namespace crossdock {
 
+// The place of a path among Mover::Parts::paths.
+using PathIndex = uint32_t;
+
 // One end of a flow whose other end is in another process.
 struct MovedFlow {
   FlowId id;
   PeerIndex peer = 0;
   Flow flow;
   std::shared_ptr<const RowLayout> layout;
+  // Those of its peer that an outgoing flow may use; none named: all. The channel is over (CD-617) when the last of
+  // them is lost, even if the peer has others: who plans paths decides whether there are ways around.
+  std::vector<PathIndex> paths;
   // Rung when the mover has done something here: recycled a slot (outgoing), published a segment or the end (incoming),
   // or when the flow failed.
   std::vector<Doorbell> doorbells;

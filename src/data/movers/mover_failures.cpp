@@ -244,6 +244,26 @@ void Mover::State::lost(LinkIndex link, const Error& cause) {
       link, fmt::format("rank {} lost link {}: {}", parts_.rank, use.counters.name, cause.message));
 }
 
+// The channels that have no path left of those that they may use, though others lead to the process.
+void Mover::State::fail_without_path(PeerIndex rank, const std::string& why) {
+  std::set<uint64_t> channels;
+  for (const auto& flow : peers_[rank].outgoing) {
+    if (!flow->is_through() && !paths_.has_path_for(frame_of(*flow)))
+      channels.insert(flow->moved().id.channel);
+  }
+  for (const uint64_t channel : channels) {
+    fail(channel,
+         make_error(ErrorCode::kAgentLost,
+                    "rank {} has no link to rank {} any more that channel {} may use: {}; plan it "
+                    "over other links, too",
+                    parts_.rank,
+                    rank,
+                    channel,
+                    why),
+         false);
+  }
+}
+
 // What was under way on the paths goes again over others; where there are none, the channels are over.
 void Mover::State::drop_paths(LinkIndex link, const std::string& why) {
   for (PeerIndex rank = 0; rank < ranks_; ++rank) {
@@ -254,7 +274,10 @@ void Mover::State::drop_paths(LinkIndex link, const std::string& why) {
       flow->tell_again();
     }
     for (const auto& flow : peers_[rank].incoming) flow->answer();
-    if (paths_.has_path(rank)) continue;
+    if (paths_.has_path(rank)) {
+      fail_without_path(rank, why);
+      continue;
+    }
     fail_all_with(
         rank, fmt::format("rank {} has no link to rank {} any more: {}", parts_.rank, rank, why));
   }

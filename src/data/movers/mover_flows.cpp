@@ -61,6 +61,13 @@ void Mover::State::add(AddFlow add) {
            "a layout of {} bytes in segments of {}",
            add.flow.layout->segments().bytes,
            add.flow.flow.ring.shape.segment_bytes);
+  for (const PathIndex path : add.flow.paths) {
+    CD_CHECK(path < paths_.size() && paths_.at(path).to.peer == rank,
+             "path {} of {} does not lead to rank {}",
+             path,
+             paths_.size(),
+             rank);
+  }
   const auto failed = failures_.find(id.channel);
   if (failed != failures_.end()) {
     fail_flow(add.flow.flow, failed->second.code);
@@ -86,7 +93,10 @@ void Mover::State::add(AddFlow add) {
     peer.incoming.push_back(std::move(flow));
   }
   look_at_ = now_;
-  if (paths_.has_path(rank)) return;
+  if (paths_.has_path(rank)) {
+    if (add.is_outgoing) fail_without_path(rank, "a link was lost before the channel began");
+    return;
+  }
   fail(id.channel,
        make_error(ErrorCode::kAgentLost,
                   "rank {} has no link to rank {}; see which devices the ranks may use",

@@ -43,22 +43,27 @@ bool Mover::State::send_frames() {
   return sent > 0;
 }
 
+FrameWanted Mover::State::frame_of(const OutgoingFlow& flow) {
+  FrameWanted wanted;
+  wanted.peer = flow.moved().peer;
+  wanted.flow = flow.moved().id;
+  wanted.paths = flow.moved().paths;
+  return wanted;
+}
+
 bool Mover::State::send_fresh(const std::shared_ptr<OutgoingFlow>& flow) {
-  const PeerIndex to = flow->moved().peer;
+  FrameWanted wanted = frame_of(*flow);
   const std::byte* segment = flow->fresh();
   if (segment == nullptr) {
-    const auto paths = paths_.of(to);
+    const auto paths = paths_.of(wanted);
     if (!paths.empty() && flow->is_held_back())
       ++paths_.link_of(paths.front()).counters.stalled_no_credit;
     return false;
   }
-  FrameWanted wanted;
-  wanted.peer = to;
-  wanted.flow = flow->moved().id;
   wanted.bytes = frame_bytes(*flow->moved().layout, segment, flow->moved().flow.ring.shape);
   const PathIndex path = paths_.choose(wanted);
   if (path != kNoPath) return send(flow, flow->next(), path);
-  const auto paths = paths_.of(to);
+  const auto paths = paths_.of(wanted);
   if (!paths.empty()) ++paths_.link_of(paths.front()).counters.stalled_link_full;
   return false;
 }
@@ -82,14 +87,11 @@ bool Mover::State::send_again(const std::shared_ptr<OutgoingFlow>& flow, uint64_
 // Another path; the same one only if its link has let go of the frame, and no other will have room by itself: what is
 // in transit there may be lost as well, and wait for this very frame to be acknowledged.
 PathIndex Mover::State::choose_again(const OutgoingFlow& flow, const Flight& before) {
-  FrameWanted wanted;
-  wanted.peer = flow.moved().peer;
-  wanted.flow = flow.moved().id;
+  FrameWanted wanted = frame_of(flow);
   wanted.bytes = before.bytes;
   wanted.avoid = before.path;
   const PathIndex other = paths_.choose(wanted);
-  if (other != kNoPath || before.puts > 0 || paths_.is_sending(wanted.peer, before.path))
-    return other;
+  if (other != kNoPath || before.puts > 0 || paths_.is_sending(wanted, before.path)) return other;
   return paths_.has_room(before.path, wanted) ? before.path : kNoPath;
 }
 

@@ -127,6 +127,7 @@ class Mover::State {
   static void ring(const MovedFlow& flow);
 
   // mover_frames.cpp: frames leave and arrive.
+  static FrameWanted frame_of(const OutgoingFlow& flow);
   bool send_frames();
   bool send(const std::shared_ptr<OutgoingFlow>& flow, uint64_t sequence, PathIndex path);
   bool send_again(const std::shared_ptr<OutgoingFlow>& flow, uint64_t sequence);
@@ -158,6 +159,7 @@ class Mover::State {
   // mover_failures.cpp: what is over, and how it is noticed.
   void fail(uint64_t channel, const Error& cause, bool is_own);
   void fail_all_with(PeerIndex peer, const std::string& why);
+  void fail_without_path(PeerIndex peer, const std::string& why);
   void tell_failures();
   void tell_last_totals();
   void look_around();

@@ -82,7 +82,7 @@ PathIndex PathChoice::choose(const FrameWanted& frame) const {
   // Paths under suspicion get frames only where there are no others at all; full ones are worth waiting for.
   bool has_sound = false;
   PathIndex best = kNoPath, best_suspect = kNoPath;
-  for (const PathIndex index : of(frame.peer)) {
+  for (const PathIndex index : of(frame)) {
     const Path& path = paths_[index];
     if (!is_usable(index) || index == frame.avoid) continue;
     if (frame.is_passed_on && path.to.is_relayed) continue;
@@ -103,7 +103,7 @@ PathIndex PathChoice::choose(const FrameWanted& frame) const {
 
 PathIndex PathChoice::choose_static(const FrameWanted& frame) const {
   std::vector<PathIndex> left;
-  for (const PathIndex index : of(frame.peer)) {
+  for (const PathIndex index : of(frame)) {
     if (is_usable(index) && index != frame.avoid) left.push_back(index);
   }
   if (left.empty()) return kNoPath;
@@ -134,8 +134,12 @@ bool PathChoice::has_path(PeerIndex peer, PathIndex except) const {
                              [&](PathIndex path) { return path != except && is_usable(path); });
 }
 
-bool PathChoice::is_sending(PeerIndex peer, PathIndex except) const {
-  return std::ranges::any_of(of(peer), [&](PathIndex path) {
+bool PathChoice::has_path_for(const FrameWanted& frame) const {
+  return std::ranges::any_of(of(frame), [&](PathIndex path) { return is_usable(path); });
+}
+
+bool PathChoice::is_sending(const FrameWanted& frame, PathIndex except) const {
+  return std::ranges::any_of(of(frame), [&](PathIndex path) {
     return path != except && is_usable(path) && link_of(path).own_frames > 0;
   });
 }

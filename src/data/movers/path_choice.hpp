@@ -18,7 +18,6 @@
 
 namespace crossdock {
 
-using PathIndex = uint32_t;
 inline constexpr PathIndex kNoPath = std::numeric_limits<PathIndex>::max();
 
 inline constexpr double kLongAgoS = 1e9;
@@ -66,6 +65,7 @@ struct Path {
 struct FrameWanted {
   PeerIndex peer = 0;
   FlowId flow;
+  std::span<const PathIndex> paths;  // that it may use; none: all to the peer
   uint64_t bytes = 0;
   PathIndex avoid = kNoPath;
   bool is_passed_on = false;  // of another process: straight paths only
@@ -82,8 +82,10 @@ class PathChoice {
   // Whether any path to the peer is left; `except` does not count.
   bool has_path(PeerIndex peer, PathIndex except = kNoPath) const;
   bool has_straight_path(PeerIndex peer) const;
-  // Whether the link of any other path to the peer has own frames under way.
-  bool is_sending(PeerIndex peer, PathIndex except) const;
+  // Whether any path that the frame may use is left.
+  bool has_path_for(const FrameWanted& frame) const;
+  // Whether the link of any other path that the frame may use has own frames under way.
+  bool is_sending(const FrameWanted& frame, PathIndex except) const;
   bool has_room(PathIndex path, const FrameWanted& frame) const {
     return has_room(paths_[path], frame);
   }
@@ -91,6 +93,9 @@ class PathChoice {
   PathIndex find(PeerIndex peer, LinkIndex link) const;
 
   std::span<const PathIndex> of(PeerIndex peer) const;
+  std::span<const PathIndex> of(const FrameWanted& frame) const {
+    return frame.paths.empty() ? of(frame.peer) : frame.paths;
+  }
   Path& at(PathIndex path) { return paths_[path]; }
   const Path& at(PathIndex path) const { return paths_[path]; }
   LinkUse& link_of(PathIndex path) const { return links_[paths_[path].to.first]; }

@@ -117,6 +117,28 @@ TEST(MoverFaults, the_last_link_takes_the_channel_with_it) {
   }
 }
 
+TEST(MoverFaults, the_last_link_that_a_channel_may_use_takes_it_with_it) {
+  SimWorld world(2, std::vector<SimLinkSpec>(3, {.a = 0, .b = 1, .rate = 1e7}), {}, 3);
+  for (const uint64_t channel : {7, 8}) {
+    world.add_flow({.id = {.channel = channel}, .from = 0, .to = 1, .segments = 5000});
+  }
+  world.flows()[0]->paths = {0, 1};
+  world.run_until(0.01);
+  world.net().cut(0, Cut::kTells);
+  world.run_until(0.1);
+  EXPECT_TRUE(world.process(0).failures.empty());
+  world.net().cut(1, Cut::kTells);
+  world.run_until(0.2);
+  for (const int rank : {0, 1}) {
+    ASSERT_TRUE(world.process(rank).failures.contains(7)) << rank;
+    EXPECT_EQ(world.process(rank).failures.at(7).code, ErrorCode::kAgentLost);
+    EXPECT_THAT(world.process(rank).failures.at(7).message, HasSubstr("that channel 7 may use"));
+  }
+  world.run_until(60);
+  EXPECT_TRUE(world.flows()[1]->has_end);
+  EXPECT_FALSE(world.process(0).failures.contains(8));
+}
+
 TEST(MoverFaults, a_peer_that_says_nothing_is_lost) {
   SimWorld world(2, {{.a = 0, .b = 1, .rate = 1e7}, {.a = 0, .b = 1, .rate = 1e7}}, {}, 4);
   add_flows(world, 2, 50000);

@@ -103,6 +103,29 @@ TEST(Mover, spreads_skewed_flows_over_all_paths) {
   }
 }
 
+// Each of two flows has one of three links to itself, and they share the third: by turns, so roughly.
+TEST(Mover, flows_use_the_paths_that_they_may) {
+  SimWorld world(2, std::vector<SimLinkSpec>(3, {.a = 0, .b = 1, .rate = 1e7}), {}, 12);
+  for (uint16_t source = 0; source < 2; ++source) {
+    world.add_flow({.id = {.channel = 7, .source = source},
+                    .from = 0,
+                    .to = 1,
+                    .segments = 600,
+                    .slot_bits = 4,
+                    .is_full = true,
+                    .paths = {source, 2}});
+  }
+  const Status run = world.run(600);
+  ASSERT_TRUE(run.ok()) << run.error().message;
+  for (const size_t link : {0, 1, 2}) EXPECT_NEAR(share(world, link), 400, 100) << link;
+
+  world.add_flow({.id = {.channel = 8}, .from = 0, .to = 1, .segments = 50, .paths = {1}});
+  const double before = share(world, 1);
+  const Status second = world.run(600);
+  ASSERT_TRUE(second.ok()) << second.error().message;
+  EXPECT_EQ(share(world, 1), before + 50);
+}
+
 TEST(Mover, a_slow_sink_does_not_hold_other_flows_up) {
   SimWorld world(2, {{.a = 0, .b = 1, .rate = 1e7}}, {}, 6);
   world.add_flow({.id = {.channel = 7}, .from = 0, .to = 1, .segments = 20, .sink_pace_s = 1});

@@ -108,6 +108,7 @@ void SimWorld::join(const SimFlow& flow) {
   moved.peer = static_cast<PeerIndex>(flow.to);
   moved.flow = flow.out->flow;
   moved.keep = flow.out;
+  moved.paths = flow.paths;
   process(flow.from).mover->add_outgoing(moved);
 }
 

@@ -36,6 +36,7 @@ struct SimFlow {
   bool is_full = false;      // all segments are; else of any number of rows
   double source_pace_s = 0;  // between segments
   double sink_pace_s = 0;
+  std::vector<PathIndex> paths = {};  // among those of `from`; none: all
 
   std::shared_ptr<FlowMemory> out = nullptr, in = nullptr;
   std::unique_ptr<SequenceWindow<CpuRingTraits>> writer = nullptr;
