@@ -88,7 +88,9 @@ class HostileTransport : public Transport {
   int wait_fd() const override { return -1; }
   std::vector<Link*> links() override { return {&first_, &second_}; }
   std::string address() const override { return ""; }
-  Status connect(std::span<const std::string>) override { return {}; }
+  Result<std::vector<Unreached>> connect(std::span<const std::string>) override {
+    return std::vector<Unreached>();
+  }
   bool has_more() const { return choices_.has_more(); }
 
  private:

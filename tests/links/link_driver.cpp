@@ -86,8 +86,9 @@ class Driver : public LinkEvents {
     if (!opened.ok()) give_up(opened.error().message);
     transport_ = std::move(opened.value());
     exchange_addresses();
-    const Status connected = transport_->connect(addresses_);
-    if (!connected.ok()) give_up(connected.error().message);
+    const auto unreached = transport_->connect(addresses_);
+    if (!unreached.ok()) give_up(unreached.error().message);
+    if (!unreached.value().empty()) give_up(unreached.value().front().why);
     links_ = transport_->links();
     is_up_.assign(links_.size(), true);
     placed_by_link_.resize(links_.size());

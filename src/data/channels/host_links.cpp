@@ -26,6 +26,12 @@ double steady_s() {
   return std::chrono::duration<double>(now).count();
 }
 
+Result<std::string> connect_all(Transport& transport, const std::vector<std::string>& addresses) {
+  CD_ASSIGN(const std::vector<Unreached> unreached, transport.connect(addresses));
+  if (unreached.empty()) return std::string("connected");
+  return make_error(ErrorCode::kNoPath, "{}", unreached.front().why);
+}
+
 Result<std::string> address_of(const Result<std::unique_ptr<Transport>>& transport) {
   if (!transport.ok()) return transport.error();
   return transport.value()->address();
@@ -65,10 +71,7 @@ Result<std::shared_ptr<HostLinks>> HostLinks::open(RankGroup& group,
   for (size_t rank = 0; rank < addresses.size(); ++rank) {
     if (host_of_rank[rank] == host) addresses[rank].clear();
   }
-  const Status connected = transport.value()->connect(addresses);
-  const Result<std::string> said =
-      connected.ok() ? Result<std::string>("connected") : connected.error();
-  CD_TRY(agree(group, said, within));
+  CD_TRY(agree(group, connect_all(*transport.value(), addresses), within));
 
   auto links = std::shared_ptr<HostLinks>(new HostLinks);
   links->transport_ = std::move(transport.value());

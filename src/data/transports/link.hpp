@@ -60,6 +60,12 @@ class Link {
   virtual void abandon() {}
 };
 
+// A rank with which a transport shares no network.
+struct Unreached {
+  PeerIndex peer = 0;
+  std::string why;  // "no network device of ...": names what there is at both ends
+};
+
 class Transport {
  public:
   virtual ~Transport() = default;
@@ -72,8 +78,10 @@ class Transport {
   // What other ranks need to reach this one. Opaque.
   virtual std::string address() const = 0;
   // Connects to ranks by what their address() answered, addresses[rank]; "" for those not wanted and for oneself.
-  // Returns when links exist; they may still be shaking hands.
-  virtual Status connect(std::span<const std::string> addresses) = 0;
+  // Returns when links exist; they may still be shaking hands. Answers the ranks, ascending, that nothing here leads
+  // to: they have no link, all others have one or more. Both ends of a pair come to the same answer. CD-613 for what is
+  // no address.
+  virtual Result<std::vector<Unreached>> connect(std::span<const std::string> addresses) = 0;
 };
 
 }  // namespace crossdock

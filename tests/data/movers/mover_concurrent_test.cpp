@@ -83,7 +83,9 @@ class PipeTransport : public Transport, public Link {
   int wait_fd() const override { return -1; }
   std::vector<Link*> links() override { return {this}; }
   std::string address() const override { return ""; }
-  Status connect(std::span<const std::string>) override { return {}; }
+  Result<std::vector<Unreached>> connect(std::span<const std::string>) override {
+    return std::vector<Unreached>();
+  }
 
  private:
   PeerIndex peer_;

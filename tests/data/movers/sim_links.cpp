@@ -168,7 +168,9 @@ class SimNet::Rank : public Transport {
   int wait_fd() const override { return -1; }
   std::vector<Link*> links() override { return {ends.begin(), ends.end()}; }
   std::string address() const override { return "sim"; }
-  Status connect(std::span<const std::string>) override { return {}; }
+  Result<std::vector<Unreached>> connect(std::span<const std::string>) override {
+    return std::vector<Unreached>();
+  }
 };
 
 SimNet::SimNet(int ranks, std::vector<SimLinkSpec> specs, uint64_t seed)

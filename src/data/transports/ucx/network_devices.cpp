@@ -14,6 +14,8 @@
 #include <net/if.h>
 #include <netinet/in.h>
 
+#include "data/transports/ucx/routed_interfaces.hpp"
+
 namespace crossdock {
 namespace {
 
@@ -119,6 +121,7 @@ Result<std::vector<NetworkDevice>> list_interfaces() {
                       std::strerror(errno));
   }
   const std::unique_ptr<ifaddrs, void (*)(ifaddrs*)> list(first, freeifaddrs);
+  CD_ASSIGN(const auto routed, routed_interfaces());
   std::vector<NetworkDevice> found;
   for (const ifaddrs* at = first; at != nullptr; at = at->ifa_next) {
     if (at->ifa_addr == nullptr || at->ifa_netmask == nullptr) continue;
@@ -148,6 +151,7 @@ Result<std::vector<NetworkDevice>> list_interfaces() {
       device.prefix_bits += std::popcount(static_cast<unsigned char>(byte));
     }
     device.is_loopback = (at->ifa_flags & IFF_LOOPBACK) != 0;
+    device.is_routed = routed.contains({device.name, family});
   }
   return found;
 }

@@ -16,6 +16,7 @@ struct NetworkDevice {
   double rate_bytes_per_s = 0;  // 0: unknown
   bool is_rdma = false;
   bool is_loopback = false;
+  bool is_routed = false;  // the kernel sends to other networks over it
 
   // As the kernel names the NIC: "eth0", "mlx5_0".
   std::string kernel_name() const { return name.substr(0, name.find(':')); }

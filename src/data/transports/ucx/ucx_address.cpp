@@ -10,8 +10,8 @@
 namespace crossdock {
 namespace {
 
-constexpr std::string_view kVersion = "crossdock-ucx-1";
-constexpr size_t kFieldsOfDevice = 6;
+constexpr std::string_view kVersion = "crossdock-ucx-2";
+constexpr size_t kFieldsOfDevice = 7;
 
 // "-" stands for no bytes, so that every field has characters.
 std::string hex_of(std::string_view bytes) {
@@ -58,18 +58,19 @@ Result<UcxAddress::Device> parse_device(std::string_view line) {
   device.name = fields[0];
   device.is_rdma = fields[1] == "rdma";
   device.is_loopback = fields[2] == "loopback";
-  const auto ip = from_hex(fields[3]);
-  const auto worker = from_hex(fields[5]);
+  device.is_routed = fields[3] == "routed";
+  const auto ip = from_hex(fields[4]);
+  const auto worker = from_hex(fields[6]);
   const auto end =
-      std::from_chars(fields[4].data(), fields[4].data() + fields[4].size(), device.prefix_bits);
-  const bool has_prefix = end.ec == std::errc() && end.ptr == fields[4].data() + fields[4].size();
+      std::from_chars(fields[5].data(), fields[5].data() + fields[5].size(), device.prefix_bits);
+  const bool has_prefix = end.ec == std::errc() && end.ptr == fields[5].data() + fields[5].size();
   if (!ip || (!ip->empty() && ip->size() != 4 && ip->size() != 16))
-    return malformed("an IP address", fields[3]);
+    return malformed("an IP address", fields[4]);
   if (!has_prefix || device.prefix_bits < 0 ||
       device.prefix_bits > static_cast<int>(ip->size() * 8)) {
-    return malformed("a prefix", fields[4]);
+    return malformed("a prefix", fields[5]);
   }
-  if (!worker || worker->empty()) return malformed("a worker", fields[5]);
+  if (!worker || worker->empty()) return malformed("a worker", fields[6]);
   device.ip = *ip;
   device.worker = *worker;
   return device;
@@ -95,25 +96,75 @@ bool is_neighbour(const UcxAddress::Device& a, const UcxAddress::Device& b, bool
   return is_same_network(a, b) && a.ip != b.ip;
 }
 
-std::vector<DevicePair> pair_in_order(const UcxAddress& first, const UcxAddress& second) {
-  const bool is_one_host = first.host == second.host;
-  std::vector<DevicePair> pairs;
-  std::vector<bool> taken(second.devices.size());
-  const auto pair_if = [&](auto&& fits) {
-    for (size_t i = 0; i < first.devices.size(); ++i) {
-      for (size_t j = 0; j < second.devices.size(); ++j) {
-        const auto& a = first.devices[i];
-        const auto& b = second.devices[j];
-        if (taken[j] || !may_talk(a, b, is_one_host) || !fits(a, b)) continue;
-        taken[j] = true;
-        pairs.push_back({i, j});
-        break;
+bool is_reached_by_router(const UcxAddress::Device& a,
+                          const UcxAddress::Device& b,
+                          bool is_one_host) {
+  const auto may_leave = [](const UcxAddress::Device& one) {
+    return one.is_routed || (one.is_rdma && one.ip.empty());
+  };
+  return is_one_host || (may_leave(a) && may_leave(b));
+}
+
+// Devices by their places in the two addresses, of those that `fits` lets talk.
+class Pairing {
+ public:
+  Pairing(size_t first, size_t second) : used_first_(first), used_second_(second) {}
+
+  void pair_each_once(const auto& fits) {
+    for (size_t i = 0; i < used_first_.size(); ++i) {
+      for (size_t j = 0; j < used_second_.size() && used_first_[i] == 0; ++j) {
+        if (used_second_[j] == 0 && fits(i, j)) add(i, j);
       }
     }
-  };
-  pair_if([&](const auto& a, const auto& b) { return is_neighbour(a, b, is_one_host); });
-  if (pairs.empty()) pair_if([](const auto&, const auto&) { return true; });
-  return pairs;
+  }
+  // Whoever has found nobody takes the one with the fewest, the first of those.
+  void share_out(const auto& fits) {
+    const size_t none = std::max(used_first_.size(), used_second_.size());
+    const auto least = [&](const std::vector<int>& used, const auto& may) {
+      size_t best = none;
+      for (size_t k = 0; k < used.size(); ++k) {
+        if (may(k) && (best == none || used[k] < used[best])) best = k;
+      }
+      return best;
+    };
+    for (size_t i = 0; i < used_first_.size(); ++i) {
+      if (used_first_[i] != 0) continue;
+      const size_t j = least(used_second_, [&](size_t k) { return fits(i, k); });
+      if (j != none) add(i, j);
+    }
+    for (size_t j = 0; j < used_second_.size(); ++j) {
+      if (used_second_[j] != 0) continue;
+      const size_t i = least(used_first_, [&](size_t k) { return fits(k, j); });
+      if (i != none) add(i, j);
+    }
+  }
+  std::vector<DevicePair> take() { return std::move(pairs_); }
+  bool is_empty() const { return pairs_.empty(); }
+
+ private:
+  void add(size_t i, size_t j) {
+    ++used_first_[i];
+    ++used_second_[j];
+    pairs_.push_back({i, j});
+  }
+  std::vector<int> used_first_, used_second_;  // links of each
+  std::vector<DevicePair> pairs_;
+};
+
+std::vector<DevicePair> pair_in_order(const UcxAddress& first, const UcxAddress& second) {
+  const bool is_one_host = first.host == second.host;
+  Pairing pairing(first.devices.size(), second.devices.size());
+  for (const auto& fits : {is_neighbour, is_reached_by_router}) {
+    const auto may_pair = [&](size_t i, size_t j) {
+      const auto& a = first.devices[i];
+      const auto& b = second.devices[j];
+      return may_talk(a, b, is_one_host) && fits(a, b, is_one_host);
+    };
+    pairing.pair_each_once(may_pair);
+    pairing.share_out(may_pair);
+    if (!pairing.is_empty()) break;
+  }
+  return pairing.take();
 }
 
 uint64_t mixed(uint64_t word) {  // the finaliser of SplitMix64
@@ -128,10 +179,11 @@ uint64_t mixed(uint64_t word) {  // the finaliser of SplitMix64
 std::string text_of(const UcxAddress& address) {
   std::string text = fmt::format("{} {:016x} {}", kVersion, address.secret, hex_of(address.host));
   for (const UcxAddress::Device& device : address.devices) {
-    text += fmt::format("\n{} {} {} {} {} {}",
+    text += fmt::format("\n{} {} {} {} {} {} {}",
                         device.name,
                         device.is_rdma ? "rdma" : "tcp",
                         device.is_loopback ? "loopback" : "wire",
+                        device.is_routed ? "routed" : "here",
                         hex_of(device.ip),
                         device.prefix_bits,
                         hex_of(device.worker));
@@ -166,11 +218,14 @@ uint64_t frame_key(const UcxAddress& from, size_t device, const UcxAddress& to) 
 }
 
 std::vector<DevicePair> pair_devices(const UcxAddress& mine, const UcxAddress& theirs) {
-  if (mine.secret <= theirs.secret) return pair_in_order(mine, theirs);
-  std::vector<DevicePair> pairs = pair_in_order(theirs, mine);
-  for (DevicePair& pair : pairs) std::swap(pair.mine, pair.theirs);
+  const bool is_mine_first = mine.secret <= theirs.secret;
+  std::vector<DevicePair> pairs =
+      is_mine_first ? pair_in_order(mine, theirs) : pair_in_order(theirs, mine);
+  for (DevicePair& pair : pairs) {
+    if (!is_mine_first) std::swap(pair.mine, pair.theirs);
+  }
   std::sort(pairs.begin(), pairs.end(), [](const DevicePair& a, const DevicePair& b) {
-    return a.mine < b.mine;
+    return std::pair(a.mine, a.theirs) < std::pair(b.mine, b.theirs);
   });
   return pairs;
 }

@@ -18,7 +18,8 @@ struct UcxAddress {
     int prefix_bits = 0;
     bool is_rdma = false;
     bool is_loopback = false;
-    std::string worker;  // UCX's address of the worker that has this NIC
+    bool is_routed = false;  // its host sends to other networks over it
+    std::string worker;      // UCX's address of the worker that has this NIC
   };
   uint64_t secret =
       0;  // random, of this process; who does not know it cannot make a frame that is taken
@@ -41,9 +42,11 @@ struct DevicePair {
   bool operator==(const DevicePair&) const = default;
 };
 
-// Which devices talk to each other, each at most once: those on one network (an address in the same subnet; on one
-// host the same NIC); if there is no such pair, the first with the first and so on, which a router must then connect.
-// Both sides find the same pairs. Empty if nothing fits.
+// Which devices talk to each other: those on one network (an address in the same subnet; on one host the same NIC); if
+// there is no such pair, the first with the first and so on, of those that both hosts send to other networks over (an
+// RDMA device without an address counts as one of them: nobody knows its network). Each device once; but where one side
+// has more than the other, those left over share the other's, evenly, so that no NIC lies idle. Both sides find the
+// same pairs, ascending by `mine`. Empty if nothing fits.
 std::vector<DevicePair> pair_devices(const UcxAddress& mine, const UcxAddress& theirs);
 
 }  // namespace crossdock

@@ -13,6 +13,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <fmt/ranges.h>
+
 #include "data/transports/ucx/link_news.hpp"
 #include "data/transports/ucx/network_devices.hpp"
 #include "data/transports/ucx/ucx_address.hpp"
@@ -74,10 +76,12 @@ class UcxTransport : public Transport {
   int wait_fd() const override { return wait_fd_; }
   std::vector<Link*> links() override;
   std::string address() const override { return text_of(self_); }
-  Status connect(std::span<const std::string> addresses) override;
+  Result<std::vector<Unreached>> connect(std::span<const std::string> addresses) override;
 
  private:
-  Status connect_to(PeerIndex peer, const UcxAddress& address);
+  // False: nothing leads there.
+  bool connect_to(PeerIndex peer, const UcxAddress& address);
+  std::string why_unreached(PeerIndex peer, const UcxAddress& address) const;
   bool settle_links(LinkEvents* events);
   void progress_until(const std::function<bool()>& is_done);
 
@@ -110,6 +114,7 @@ Status UcxTransport::open() {
                              device.prefix_bits,
                              device.is_rdma,
                              device.is_loopback,
+                             device.is_routed,
                              worker->address()});
     epoll_event readable = {};
     readable.events = EPOLLIN;
@@ -123,32 +128,41 @@ Status UcxTransport::open() {
   return {};
 }
 
-Status UcxTransport::connect(std::span<const std::string> addresses) {
+Result<std::vector<Unreached>> UcxTransport::connect(std::span<const std::string> addresses) {
+  std::vector<UcxAddress> parsed(addresses.size());  // all of them before there are links
   for (size_t peer = 0; peer < addresses.size(); ++peer) {
     if (addresses[peer].empty()) continue;
-    const Result<UcxAddress> address = parse_address(addresses[peer]);
+    Result<UcxAddress> address = parse_address(addresses[peer]);
     if (!address.ok()) {
       return make_error(address.error().code, "rank {}: {}", peer, address.error().message);
     }
-    CD_TRY(connect_to(static_cast<PeerIndex>(peer), address.value()));
+    parsed[peer] = std::move(address.value());
   }
-  return {};
+  std::vector<Unreached> unreached;
+  for (size_t rank = 0; rank < addresses.size(); ++rank) {
+    const auto peer = static_cast<PeerIndex>(rank);
+    if (addresses[rank].empty() || connect_to(peer, parsed[rank])) continue;
+    unreached.push_back({peer, why_unreached(peer, parsed[rank])});
+  }
+  return unreached;
 }
 
-Status UcxTransport::connect_to(PeerIndex peer, const UcxAddress& address) {
+std::string UcxTransport::why_unreached(PeerIndex peer, const UcxAddress& address) const {
+  const auto names_of = [](const UcxAddress& of) {
+    std::vector<std::string> names;
+    for (const auto& device : of.devices) names.push_back(device.name);
+    return fmt::format("{}", fmt::join(names, ", "));
+  };
+  return fmt::format(
+      "no network device of this process ({}) and of rank {} ({}) are on one network, or both on "
+      "networks with a gateway. Name devices of one kind that reach each other",
+      names_of(self_),
+      peer,
+      names_of(address));
+}
+
+bool UcxTransport::connect_to(PeerIndex peer, const UcxAddress& address) {
   const std::vector<DevicePair> pairs = pair_devices(self_, address);
-  if (pairs.empty()) {
-    std::string mine, theirs;
-    for (const auto& device : self_.devices) mine += " " + device.name;
-    for (const auto& device : address.devices) theirs += " " + device.name;
-    return make_error(ErrorCode::kNoPath,
-                      "no network device of this process ({} ) can talk to one of rank {} ({} ). "
-                      "Name devices of one "
-                      "kind that are on a network of both hosts",
-                      mine,
-                      peer,
-                      theirs);
-  }
   for (const DevicePair& pair : pairs) {
     UcxLinkSpec spec;
     spec.index = static_cast<LinkIndex>(links_.size());
@@ -161,7 +175,7 @@ Status UcxTransport::connect_to(PeerIndex peer, const UcxAddress& address) {
     worker.listen(frame_key(address, pair.theirs, self_), link.get());
     link->connect(address.devices[pair.theirs].worker);
   }
-  return {};
+  return !pairs.empty();
 }
 
 std::vector<Link*> UcxTransport::links() {

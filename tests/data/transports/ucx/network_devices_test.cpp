@@ -3,8 +3,12 @@
 
 #include <filesystem>
 #include <fstream>
+#include <sstream>
+#include <sys/socket.h>
 
 #include <gmock/gmock.h>
+
+#include "data/transports/ucx/routed_interfaces.hpp"
 
 namespace crossdock {
 namespace {
@@ -114,6 +118,23 @@ TEST_F(NetworkDevices, UnknownNamesAreRefusedWithWhatThereIs) {
     EXPECT_THAT(devices.error().message, HasSubstr("lo, eth0, eth1, veth0, bond0"));
   }
   EXPECT_THAT(choose({"eht0"}).error().message, HasSubstr("(\"eth0\"?)"));
+}
+
+// Of routes of version 4, with one next hop each, /proc says the same.
+TEST(NetworkInterfaces, WhatLeadsElsewhereIsRouted) {
+  const auto routed = routed_interfaces();
+  ASSERT_TRUE(routed.ok()) << routed.error().message;
+  EXPECT_FALSE(routed.value().contains({"lo", AF_INET}));
+  std::ifstream routes("/proc/net/route");
+  std::string line, name, destination;
+  std::getline(routes, line);
+  while (std::getline(routes, line)) {
+    std::istringstream words(line);
+    words >> name >> destination;
+    if (destination == "00000000" && name != "*") {
+      EXPECT_TRUE(routed.value().contains({name, AF_INET})) << line;
+    }
+  }
 }
 
 TEST(NetworkInterfaces, ThisHostHasLoopback) {

@@ -12,11 +12,16 @@ using testing::ElementsAre;
 using testing::IsEmpty;
 
 UcxAddress::Device tcp(const std::string& name, const std::string& ip, int prefix_bits = 24) {
-  return {name, ip, prefix_bits, false, name == "lo", "worker of " + name};
+  return {name, ip, prefix_bits, false, name == "lo", false, "worker of " + name};
+}
+
+UcxAddress::Device routed(UcxAddress::Device device) {
+  device.is_routed = true;
+  return device;
 }
 
 UcxAddress::Device rdma(const std::string& name) {
-  return {name, "", 0, true, false, "worker of " + name};
+  return {name, "", 0, true, false, false, "worker of " + name};
 }
 
 std::string ip(int c, int d) { return {10, 0, static_cast<char>(c), static_cast<char>(d)}; }
@@ -42,7 +47,7 @@ TEST(UcxAddress, ComesBackFromItsText) {
   const UcxAddress there =
       address(0xFEED'0000'0000'0001,
               "boot 4:4026531840",
-              {tcp("eth0", ip(1, 2)), rdma("mlx5_0"), tcp("lo", {127, 0, 0, 1}, 8)});
+              {tcp("eth0", ip(1, 2)), rdma("mlx5_0"), routed(tcp("lo", {127, 0, 0, 1}, 8))});
   const auto back = parse_address(text_of(there));
   ASSERT_TRUE(back.ok()) << back.error().message;
   EXPECT_EQ(text_of(back.value()), text_of(there));
@@ -53,6 +58,8 @@ TEST(UcxAddress, ComesBackFromItsText) {
   EXPECT_EQ(back.value().devices[0].ip, ip(1, 2));
   EXPECT_TRUE(back.value().devices[1].is_rdma);
   EXPECT_TRUE(back.value().devices[2].is_loopback);
+  EXPECT_FALSE(back.value().devices[0].is_routed);
+  EXPECT_TRUE(back.value().devices[2].is_routed);
 }
 
 TEST(UcxAddress, AnyBytesAreSafe) {
@@ -82,8 +89,10 @@ TEST(UcxAddress, AnyBytesAreSafe) {
   }
   EXPECT_GT(refused, 10000);
   EXPECT_FALSE(parse_address("").ok());
-  std::string many = "crossdock-ucx-1 7 -";
-  for (size_t i = 0; i <= kUcxDevicesMax; ++i) many += "\neth0 tcp wire - 0 00";
+  std::string many = "crossdock-ucx-2 7 -";
+  for (size_t i = 0; i < kUcxDevicesMax; ++i) many += "\neth0 tcp wire here - 0 00";
+  EXPECT_TRUE(parse_address(many).ok());
+  many += "\neth0 tcp wire here - 0 00";
   EXPECT_FALSE(parse_address(many).ok());
 }
 
@@ -95,11 +104,25 @@ TEST(UcxPairs, ByNetworkWhateverTheOrder) {
   EXPECT_THAT(pairs(b, a), ElementsAre(DevicePair{0, 1}, DevicePair{2, 0}));
 }
 
-TEST(UcxPairs, SeveralDevicesOfOneNetworkEachOnce) {
-  const auto a = address(5, "a", {tcp("eth0", ip(1, 1)), tcp("eth1", ip(1, 2))});
-  const auto b =
-      address(2, "b", {tcp("eth0", ip(1, 3)), tcp("eth1", ip(1, 4)), tcp("eth2", ip(1, 5))});
-  EXPECT_THAT(pairs(a, b), ElementsAre(DevicePair{0, 0}, DevicePair{1, 1}));
+TEST(UcxPairs, SeveralDevicesOfOneNetworkShareThoseOfTheOther) {
+  const auto one = address(9, "one", {tcp("eth0", ip(1, 9))});
+  const auto two = address(5, "a", {tcp("eth0", ip(1, 1)), tcp("eth1", ip(1, 2))});
+  const auto five = address(2,
+                            "b",
+                            {tcp("eth0", ip(1, 3)),
+                             tcp("eth1", ip(1, 4)),
+                             tcp("ib0", ip(7, 1)),
+                             tcp("eth2", ip(1, 5)),
+                             tcp("eth3", ip(1, 6)),
+                             tcp("eth4", ip(1, 7))});
+  EXPECT_THAT(pairs(two, two), ElementsAre(DevicePair{0, 0}, DevicePair{1, 1}));
+  EXPECT_THAT(pairs(one, two), ElementsAre(DevicePair{0, 0}, DevicePair{0, 1}));
+  EXPECT_THAT(pairs(two, five),
+              ElementsAre(DevicePair{0, 0},
+                          DevicePair{0, 3},
+                          DevicePair{0, 5},
+                          DevicePair{1, 1},
+                          DevicePair{1, 4}));
 }
 
 TEST(UcxPairs, BridgesForContainersAreNoWayBetweenHosts) {
@@ -110,12 +133,22 @@ TEST(UcxPairs, BridgesForContainersAreNoWayBetweenHosts) {
   EXPECT_THAT(pairs(a, b), ElementsAre(DevicePair{1, 1}));
 }
 
-TEST(UcxPairs, ByPlaceIfNoNetworkIsShared) {
-  const auto a = address(1, "a", {tcp("eth0", ip(1, 1)), rdma("mlx5_0"), rdma("mlx5_1")});
-  const auto b = address(2, "b", {rdma("mlx5_0"), rdma("mlx5_1"), tcp("eth0", ip(2, 1))});
+TEST(UcxPairs, ByPlaceIfNoNetworkIsSharedButRouted) {
+  const auto a = address(1, "a", {routed(tcp("eth0", ip(1, 1))), rdma("mlx5_0"), rdma("mlx5_1")});
+  const auto b = address(2, "b", {rdma("mlx5_0"), rdma("mlx5_1"), routed(tcp("eth0", ip(2, 1)))});
   EXPECT_THAT(pairs(a, b), ElementsAre(DevicePair{0, 2}, DevicePair{1, 0}, DevicePair{2, 1}));
   EXPECT_THAT(pairs(address(1, "a", {rdma("mlx5_0")}), address(2, "b", {tcp("eth0", ip(1, 1))})),
               IsEmpty());
+}
+
+TEST(UcxPairs, NothingLeadsBetweenNetworksThatAreNotRouted) {
+  const auto a = address(1, "a", {tcp("eth0", ip(1, 1)), routed(tcp("eth1", ip(2, 1)))});
+  EXPECT_THAT(pairs(a, address(2, "b", {tcp("eth0", ip(3, 1))})), IsEmpty());
+  EXPECT_THAT(pairs(a, address(2, "b", {tcp("eth0", ip(3, 1)), routed(tcp("eth1", ip(4, 1)))})),
+              ElementsAre(DevicePair{1, 1}));
+  // On one host the kernel leads from any to any.
+  EXPECT_THAT(pairs(a, address(2, "a", {tcp("eth2", ip(3, 1))})),
+              ElementsAre(DevicePair{0, 0}, DevicePair{1, 0}));
 }
 
 TEST(UcxPairs, OnOneHostTheSameNic) {

@@ -353,19 +353,25 @@ TEST(UcxLinks, GarbageOnThePortHarmsNobody) {
 
 TEST(UcxLinks, AddressesAreCheckedWithTheRankThatSentThem) {
   End a;
-  const std::vector<std::string> garbage = {"", "", "no address"};
-  const Status status = a.transport->connect(garbage);
+  const std::vector<std::string> garbage = {"", a.transport->address(), "no address"};
+  const auto status = a.transport->connect(garbage);
   ASSERT_FALSE(status.ok());
   EXPECT_EQ(status.error().code, ErrorCode::kMalformedMessage);
   EXPECT_THAT(status.error().message, HasSubstr("rank 2"));
+  EXPECT_TRUE(a.transport->links().empty());
 
   auto elsewhere = parse_address(a.transport->address());
   ASSERT_TRUE(elsewhere.ok());
   elsewhere.value().host = "another";
-  const std::vector<std::string> other_host = {"", text_of(elsewhere.value())};
-  const Status no_path = a.transport->connect(other_host);
-  ASSERT_FALSE(no_path.ok());
-  EXPECT_EQ(no_path.error().code, ErrorCode::kNoPath);
+  End b;
+  const std::vector<std::string> two = {text_of(elsewhere.value()), "", b.transport->address()};
+  const auto unreached = a.transport->connect(two);
+  ASSERT_TRUE(unreached.ok()) << unreached.error().message;
+  ASSERT_EQ(unreached.value().size(), 1U);
+  EXPECT_EQ(unreached.value()[0].peer, 0U);
+  EXPECT_THAT(unreached.value()[0].why, HasSubstr("rank 0 (lo)"));
+  ASSERT_EQ(a.transport->links().size(), 1U);
+  EXPECT_EQ(a.link().peer(), 2U);
 }
 
 TEST(UcxLinks, UnknownDevicesAreRefused) {
