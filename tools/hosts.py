@@ -4,9 +4,13 @@
 
 A host is a set of namespaces of its own: network, host name, /dev/shm and System V memory, so that
 what runs on two hosts can meet over their links only. Host i is called host<i>, and its address on
-link k is 10.77.<k>.<i + 1>; "host<i>" resolves to the one on link 0. Each link has a switch, and
-what goes from a host to a switch, or back, passes a token bucket (tbf) of the link's rate. Links
-may differ: --rate 1gbit,250mbit.
+link k is 10.77.<k>.<i + 1>; "host<i>" resolves to the one on its first link. Each link has a
+switch, and what goes from a host to a switch, or back, passes a token bucket (tbf) of the link's
+rate. Links may differ: --rate 1gbit,250mbit.
+
+--links 2 puts every host on both links. --links 0-1,1-2 says who is on which: hosts 0 and 1 on
+link 0, hosts 1 and 2 on link 1. That is a chain: no host routes for others, so from host 0 to
+host 2 only a program on host 1 can pass something on.
 
 The command finds CROSSDOCK_HOST (its number), CROSSDOCK_HOSTS (how many) and CROSSDOCK_LINKS in its
 environment. Its lines are printed with the host's name before them. When one command fails, the
@@ -49,6 +53,7 @@ PRIVATE = 'mount -t tmpfs tmpfs /dev/shm && hostname "$0" && exec "$@"'
 @dataclass(frozen=True)
 class Layout:
     hosts: int
+    links: tuple[tuple[int, ...], ...]  # the hosts on each
     rates: tuple[str, ...]  # per link, as tc spells it
     command: tuple[str, ...]
 
@@ -61,7 +66,35 @@ def address(host: int, link: int) -> str:
     return f"10.77.{link}.{host + 1}"
 
 
+def links_of(host: int, layout: Layout) -> list[int]:
+    return [link for link, joined in enumerate(layout.links) if host in joined]
+
+
 # ---- what the user asked for ---------------------------------------------------------------------
+
+
+def parse_links(text: str, hosts: int) -> tuple[tuple[int, ...], ...]:
+    """The hosts on each link, from "2" or "0-1,1-2". ValueError says what is wrong with it."""
+    if re.fullmatch(r"\d+", text):
+        if not 1 <= int(text) <= LINKS_MAX:
+            raise ValueError(f"it must be from 1 to {LINKS_MAX}")
+        return (tuple(range(hosts)),) * int(text)
+    links = []
+    for part in text.split(","):
+        if not re.fullmatch(r"\d+(-\d+)+", part):
+            raise ValueError("write how many, or the hosts on each, such as 0-1,1-2")
+        joined = tuple(int(number) for number in part.split("-"))
+        if max(joined) >= hosts:
+            raise ValueError(f"there is no host {max(joined)}, they count from 0 to {hosts - 1}")
+        if len(set(joined)) < len(joined):
+            raise ValueError(f"{part} has a host twice")
+        links.append(joined)
+    if len(links) > LINKS_MAX:
+        raise ValueError(f"these are {len(links)}, the limit is {LINKS_MAX}")
+    alone = set(range(hosts)).difference(*links)
+    if alone:
+        raise ValueError(f"host {min(alone)} is on none of them")
+    return tuple(links)
 
 
 def parse(arguments: list[str]) -> Layout:
@@ -73,7 +106,11 @@ def parse(arguments: list[str]) -> Layout:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--hosts", type=int, required=True, help=f"how many, 1 to {HOSTS_MAX}")
-    parser.add_argument("--links", type=int, default=1, help=f"of each host, 1 to {LINKS_MAX}")
+    parser.add_argument(
+        "--links",
+        default="1",
+        help=f"how many join all hosts, 1 to {LINKS_MAX}; or the hosts on each: 0-1,1-2",
+    )
     parser.add_argument(
         "--rate", default="1gbit", help="of every link, or one for each: 1gbit,250mbit"
     )
@@ -81,17 +118,19 @@ def parse(arguments: list[str]) -> Layout:
     options = parser.parse_args(arguments)
     if not 1 <= options.hosts <= HOSTS_MAX:
         parser.error(f"--hosts {options.hosts}: it must be from 1 to {HOSTS_MAX}")
-    if not 1 <= options.links <= LINKS_MAX:
-        parser.error(f"--links {options.links}: it must be from 1 to {LINKS_MAX}")
+    try:
+        links = parse_links(options.links, options.hosts)
+    except ValueError as wrong:
+        parser.error(f"--links {options.links}: {wrong}")
     rates = options.rate.split(",")
     if len(rates) == 1:
-        rates *= options.links
-    if len(rates) != options.links:
-        parser.error(f"--rate {options.rate}: {len(rates)} rates for {options.links} links")
+        rates *= len(links)
+    if len(rates) != len(links):
+        parser.error(f"--rate {options.rate}: {len(rates)} rates for {len(links)} links")
     for rate in rates:
         if not re.fullmatch(r"[1-9]\d*[kmg]bit", rate):
             parser.error(f"--rate {rate}: write a whole number and kbit, mbit or gbit")
-    return Layout(options.hosts, tuple(rates), tuple(options.command))
+    return Layout(options.hosts, links, tuple(rates), tuple(options.command))
 
 
 # ---- the network ---------------------------------------------------------------------------------
@@ -128,13 +167,13 @@ def connect(host: int, link: int, layout: Layout) -> None:
 
 
 def make_network(layout: Layout) -> None:
-    for link in range(len(layout.rates)):
+    for link in range(len(layout.links)):
         run("ip", "link", "add", f"switch{link}", "type", "bridge")
         run("ip", "link", "set", f"switch{link}", "up")
     for host in range(layout.hosts):
         run("ip", "netns", "add", f"host{host}")
         run("ip", "netns", "exec", f"host{host}", "ip", "link", "set", "lo", "up")
-        for link in range(len(layout.rates)):
+        for link in links_of(host, layout):
             connect(host, link, layout)
 
 
@@ -144,8 +183,8 @@ def hide_from_machine(layout: Layout) -> None:
     run("mount", "-t", "proc", "proc", "/proc")
     Path("/run/netns").mkdir(exist_ok=True)
     run("mount", "-t", "tmpfs", "tmpfs", "/run/netns")
-    names = ["127.0.0.1 localhost"]
-    names += [f"{address(host, 0)} host{host}" for host in range(layout.hosts)]
+    first = {host: address(host, links_of(host, layout)[0]) for host in range(layout.hosts)}
+    names = ["127.0.0.1 localhost", *(f"{at} host{host}" for host, at in first.items())]
     with tempfile.NamedTemporaryFile("w") as file:  # the mount keeps it when its name is gone
         file.write("\n".join(names) + "\n")
         file.flush()
@@ -171,7 +210,7 @@ class Crew:
         told = {
             "CROSSDOCK_HOST": str(host),
             "CROSSDOCK_HOSTS": str(self.layout.hosts),
-            "CROSSDOCK_LINKS": str(len(self.layout.rates)),
+            "CROSSDOCK_LINKS": str(len(self.layout.links)),
         }
         return subprocess.Popen(
             [*enter, "sh", "-c", PRIVATE, name, *self.layout.command],

@@ -50,6 +50,11 @@ def machine_network() -> tuple[str, str]:
         (["--hosts", "0"], "--hosts 0: it must be from 1 to 250"),
         (["--hosts", "251"], "from 1 to 250"),
         (["--hosts", "2", "--links", "17"], "--links 17: it must be from 1 to 16"),
+        (["--hosts", "3", "--links", "0-1,1-3"], "--links 0-1,1-3: there is no host 3"),
+        (["--hosts", "3", "--links", "0-1"], "--links 0-1: host 2 is on none of them"),
+        (["--hosts", "2", "--links", "0-0-1"], "--links 0-0-1: 0-0-1 has a host twice"),
+        (["--hosts", "2", "--links", "0"], "--links 0: it must be from 1 to 16"),
+        (["--hosts", "2", "--links", "chain"], "--links chain: write how many, or the hosts"),
         (["--hosts", "2", "--rate", "fast"], "--rate fast: write a whole number"),
         (["--hosts", "2", "--rate", "0gbit"], "--rate 0gbit"),
         (["--hosts", "2", "--links", "3", "--rate", "1gbit,2gbit"], "2 rates for 3 links"),
@@ -124,6 +129,30 @@ def test_hosts_reach_each_other_over_every_link_and_nothing_else() -> None:
         "1 10.77.1.3 from 2",
     ]
     assert last == "ConnectionRefusedError"
+
+
+@needs_root
+def test_hosts_of_a_chain_reach_their_neighbours_alone() -> None:
+    program = (
+        "import json, socket, subprocess as s\n"
+        "links = json.loads(s.run(['ip', '-j', 'addr'], capture_output=True, text=True).stdout)\n"
+        "print({e['ifname']: e['addr_info'][0]['local'] for e in links if e['ifname'] != 'lo'})\n"
+        "print([socket.gethostbyname(f'host{host}') for host in range(3)])\n"
+        "for address in ('10.77.0.1', '10.77.1.3'):\n"
+        "    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:\n"
+        "        try:\n"
+        "            probe.connect((address, 9)); print('a way')\n"
+        "        except OSError as error: print(error.strerror)\n"
+    )
+    result = run("--hosts", "3", "--links", "0-1,1-2", "--rate", "1gbit,2gbit", program=program)
+    assert result.returncode == 0, result.stderr
+    names = "['10.77.0.1', '10.77.0.2', '10.77.1.3']"
+    none = "Network is unreachable"
+    assert [lines_of(host, result.stdout) for host in range(3)] == [
+        ["{'link0': '10.77.0.1'}", names, "a way", none],
+        ["{'link0': '10.77.0.2', 'link1': '10.77.1.2'}", names, "a way", "a way"],
+        ["{'link1': '10.77.1.3'}", names, none, "a way"],
+    ]
 
 
 @needs_root
