@@ -86,7 +86,7 @@ if(TARGET crossdock_topology_test)
     PRIVATE CROSSDOCK_FAKE_NVML="$<TARGET_FILE:crossdock_fake_nvml>")
 endif()
 
-# Processes that the tests of links start, as two ranks.
+# Processes that the tests of links and of channels between hosts start, as ranks.
 if(TARGET crossdock_ucx)
   add_executable(crossdock_link_driver "${PROJECT_SOURCE_DIR}/tests/links/link_driver.cpp")
   crossdock_warnings(crossdock_link_driver PRIVATE)
@@ -97,7 +97,13 @@ if(TARGET crossdock_ucx)
   target_compile_definitions(crossdock_data_transports_ucx_test PRIVATE
     CROSSDOCK_LINK_DRIVER="$<TARGET_FILE:crossdock_link_driver>" CROSSDOCK_HOSTS="${PROJECT_SOURCE_DIR}/tools/hosts.py")
   if(TARGET crossdock_data_channels_test)
-    add_dependencies(crossdock_data_channels_test crossdock_ucx)
+    add_executable(crossdock_channel_driver "${PROJECT_SOURCE_DIR}/tests/links/channel_driver.cpp")
+    crossdock_warnings(crossdock_channel_driver PRIVATE)
+    target_link_libraries(crossdock_channel_driver PRIVATE crossdock_data_channels ${support_targets})
+    add_dependencies(crossdock_channel_driver crossdock_ucx)
+    add_dependencies(crossdock_data_channels_test crossdock_ucx crossdock_channel_driver)
+    target_compile_definitions(crossdock_data_channels_test PRIVATE
+      CROSSDOCK_CHANNEL_DRIVER="$<TARGET_FILE:crossdock_channel_driver>" CROSSDOCK_HOSTS="${PROJECT_SOURCE_DIR}/tools/hosts.py")
   endif()
 endif()
 

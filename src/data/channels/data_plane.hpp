@@ -21,6 +21,8 @@ struct DataPlaneSettings {
   std::string devices;  // network devices for links, "eth0,eth1"; "": all that have an address
   double open_within_s = 30;  // all ranks open a channel, or it is an error
   bool checksums = true;
+  // A rank of another host that says nothing for so long is lost, also if it is suspended; alike in all ranks.
+  double lost_after_s = 10;
 };
 
 class DataPlane {

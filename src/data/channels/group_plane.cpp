@@ -142,17 +142,28 @@ GroupPlane::~GroupPlane() {
 // What the peers have to know is told and acknowledged before links end, within limits: a peer that misses the end of a
 // channel would see a lost link instead. By then all channels are through or over.
 void GroupPlane::settle() {
-  constexpr auto kAtMost = milliseconds(2000);
-  const auto until = std::chrono::steady_clock::now() + kAtMost;
+  constexpr auto kAtMost =
+      milliseconds(2000);  // twice the time between keepalives of who still needs something
+  const auto begin = std::chrono::steady_clock::now();
+  const auto until = begin + kAtMost;
+  uint64_t passed = host_links_->passed_on();
   while (!host_links_->mover().is_settled() && std::chrono::steady_clock::now() < until) {
     std::this_thread::sleep_for(milliseconds(1));
   }
+  bool would_all_come = false;
   {
     const std::lock_guard lock(mutex_);
-    if (!gone_.empty() || has_lost_rank_) return;  // not all would come
+    would_all_come = gone_.empty() && !has_lost_rank_;
   }
   // Who does not come is late or dead, and is not waited for any longer.
-  (void)group_->gather("", kAtMost);
+  const Error leaves =
+      make_error(ErrorCode::kChannelClosed, "rank {} has closed its data plane", rank());
+  if (would_all_come && agree(*group_, leaves, kAtMost).error().code == leaves.code) return;
+  // Others may speak through this rank still; while they need each other, they say something every second.
+  for (auto next = until; host_links_->is_relay(); next += kAtMost) {
+    std::this_thread::sleep_until(next);
+    if (std::exchange(passed, host_links_->passed_on()) == passed) return;
+  }
 }
 
 void GroupPlane::watch() {
@@ -178,6 +189,7 @@ Result<GroupPlane::OwnPart> GroupPlane::make_part(const ChannelSpec& spec) {
   CD_ASSIGN(auto plan, ChannelPlan::make(spec, host_of_rank_));
   const PartPlan part = plan->part_of(rank());
   CD_TRY(plan->check_memory(part));
+  if (host_links_ != nullptr) CD_TRY(host_links_->check(*plan));
   const auto bytes = static_cast<int64_t>(std::max(part.bytes, kRingLineBytes));
   CD_ASSIGN(auto charge, memory_->charge(bytes, fmt::format("channel {}", spec.id)));
   CD_ASSIGN(auto created, SharedRegion::create(bytes));
@@ -192,8 +204,14 @@ Result<GroupPlane::OwnPart> GroupPlane::make_part(const ChannelSpec& spec) {
     if (voice->plane != nullptr) voice->plane->tell_over(*plan, cause);
   });
   if (host_links_ != nullptr) {
-    core->set_wake_mover([links = host_links_] { links->mover().wake(); });
-    core->set_on_retire([links = host_links_, id = spec.id] { links->mover().remove(id); });
+    // Channels outlive the plane, and links end with it: what comes after has nobody to hear it.
+    const std::weak_ptr<HostLinks> weak = host_links_;
+    core->set_wake_mover([weak] {
+      if (const auto links = weak.lock()) links->mover().wake();
+    });
+    core->set_on_retire([weak, id = spec.id] {
+      if (const auto links = weak.lock()) links->mover().remove(id);
+    });
   }
   return OwnPart{std::move(core), region, memory};
 }

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 #include <array>
-#include <string_view>
+#include <set>
 
 #include "data/channels/agreement.hpp"
 #include "data/transports/ucx_transport.hpp"
@@ -26,15 +26,57 @@ double steady_s() {
   return std::chrono::duration<double>(now).count();
 }
 
-Result<std::string> connect_all(Transport& transport, const std::vector<std::string>& addresses) {
-  CD_ASSIGN(const std::vector<Unreached> unreached, transport.connect(addresses));
-  if (unreached.empty()) return std::string("connected");
-  return make_error(ErrorCode::kNoPath, "{}", unreached.front().why);
-}
-
 Result<std::string> address_of(const Result<std::unique_ptr<Transport>>& transport) {
   if (!transport.ok()) return transport.error();
   return transport.value()->address();
+}
+
+Result<std::string> ranks_in(const Result<std::vector<Unreached>>& unreached) {
+  if (!unreached.ok()) return unreached.error();
+  std::vector<int> ranks;
+  for (const Unreached& one : unreached.value()) ranks.push_back(static_cast<int>(one.peer));
+  return RankReach::text_of(ranks);
+}
+
+// Whether somebody passes frames on to each rank that has no link to this one.
+Result<std::string> relays_found(const RankReach& reach,
+                                 int rank,
+                                 const std::vector<Unreached>& unreached) {
+  for (const Unreached& one : unreached) {
+    if (!reach.relays(rank, static_cast<int>(one.peer)).empty()) continue;
+    return make_error(ErrorCode::kNoPath,
+                      "nothing joins rank {} and rank {}, and no other rank has links to both: {}, "
+                      "or start a rank "
+                      "on a host that is on a network of each",
+                      rank,
+                      one.peer,
+                      one.why);
+  }
+  return std::string("found");
+}
+
+// All links to a rank, and where there are none, those to the ranks that pass frames on.
+std::vector<PathTo> paths_over(const std::vector<Link*>& links, const RankReach& reach, int rank) {
+  std::vector<std::vector<LinkIndex>> to_rank(static_cast<size_t>(reach.ranks()));
+  for (size_t link = 0; link < links.size(); ++link) {
+    to_rank[links[link]->peer()].push_back(static_cast<LinkIndex>(link));
+  }
+  std::vector<PathTo> paths;
+  for (int peer = 0; peer < reach.ranks(); ++peer) {
+    if (reach.are_one_host(rank, peer)) continue;
+    const bool is_relayed = !reach.is_linked(rank, peer);
+    const std::vector<int> by = is_relayed ? reach.relays(rank, peer) : std::vector<int>{peer};
+    for (const int first : by) {
+      for (const LinkIndex link : to_rank[static_cast<size_t>(first)]) {
+        PathTo path;
+        path.peer = static_cast<PeerIndex>(peer);
+        path.first = link;
+        path.is_relayed = is_relayed;
+        paths.push_back(path);
+      }
+    }
+  }
+  return paths;
 }
 
 }  // namespace
@@ -58,7 +100,7 @@ Result<TransportChoice> TransportChoice::parse(const std::string& names) {
                     "no transport is allowed; say auto, or some of shm,ucx");
 }
 
-Result<std::shared_ptr<HostLinks>> HostLinks::open(RankGroup& group,
+Result<std::unique_ptr<HostLinks>> HostLinks::open(RankGroup& group,
                                                    const DataPlaneSettings& settings,
                                                    const std::vector<int>& host_of_rank,
                                                    OnFailure on_failure) {
@@ -71,26 +113,55 @@ Result<std::shared_ptr<HostLinks>> HostLinks::open(RankGroup& group,
   for (size_t rank = 0; rank < addresses.size(); ++rank) {
     if (host_of_rank[rank] == host) addresses[rank].clear();
   }
-  CD_TRY(agree(group, connect_all(*transport.value(), addresses), within));
+  const auto unreached = transport.value()->connect(addresses);
+  CD_ASSIGN(const std::vector<std::string> said, agree(group, ranks_in(unreached), within));
+  CD_ASSIGN(RankReach reach, RankReach::parse(said, host_of_rank));
+  if (!reach.is_complete())
+    CD_TRY(agree(group, relays_found(reach, group.rank(), unreached.value()), within));
 
-  auto links = std::shared_ptr<HostLinks>(new HostLinks);
+  auto links = std::unique_ptr<HostLinks>(new HostLinks(std::move(reach), group.rank()));
+  links->settings_.checksums = settings.checksums;
+  links->settings_.lost_after_s = settings.lost_after_s;
   links->transport_ = std::move(transport.value());
-  std::vector<PathTo> paths;
-  for (Link* link : links->transport_->links()) {
-    PathTo path;
-    path.peer = link->peer();
-    path.first = static_cast<LinkIndex>(paths.size());
-    paths.push_back(path);
-  }
   Mover::Parts parts;
   parts.rank = group.rank();
   parts.transports = {links->transport_.get()};
-  parts.paths = std::move(paths);
-  parts.settings.checksums = settings.checksums;
+  parts.paths = paths_over(links->transport_->links(), links->reach_, group.rank());
+  parts.settings = links->settings_;
   parts.now_s = steady_s;
   parts.on_failure = std::move(on_failure);
   links->mover_ = std::make_unique<Mover>(std::move(parts));
   return links;
+}
+
+Status HostLinks::check(const ChannelPlan& plan) const {
+  const uint64_t bytes = plan.layout()->segments().bytes;
+  if (bytes <= settings_.transit_bytes_max || reach_.is_complete()) return {};
+  const auto& from = plan.spec().source_ranks;
+  const auto& to = plan.spec().destination_ranks;
+  const std::set<int> destinations(to.begin(), to.end());
+  for (const int source : std::set<int>(from.begin(), from.end())) {
+    for (const int destination : destinations) {
+      if (reach_.are_one_host(source, destination) || reach_.is_linked(source, destination))
+        continue;
+      return make_error(ErrorCode::kInvalidArgument,
+                        "channel {} has segments of {} bytes; between ranks {} and {}, which have "
+                        "no link to each other, other ranks pass on at most {}: lower "
+                        "segment_bytes",
+                        plan.spec().id,
+                        bytes,
+                        source,
+                        destination,
+                        settings_.transit_bytes_max);
+    }
+  }
+  return {};
+}
+
+uint64_t HostLinks::passed_on() const {
+  uint64_t passed = 0;
+  for (const LinkCounters& link : mover_->counters()) passed += link.relayed + link.notes_relayed;
+  return passed;
 }
 
 void HostLinks::add_flows(ChannelCore& core, const PartMemory& memory) {

@@ -1,4 +1,7 @@
 // What moves flows between the hosts of a group: the transports that their processes share, and a mover over them.
+//
+// Ranks that share no network are joined by others that have links to both (RankReach): these pass frames on in their
+// own process, whether they have an end on the channel or not. Between linked ranks there are no such detours.
 #pragma once
 
 #include <chrono>
@@ -10,6 +13,7 @@
 #include "base/result.hpp"
 #include "data/channels/channel_core.hpp"
 #include "data/channels/data_plane.hpp"
+#include "data/channels/rank_reach.hpp"
 #include "data/movers/mover.hpp"
 #include "data/ranks/rank_group.hpp"
 #include "data/transports/link.hpp"
@@ -28,20 +32,32 @@ class HostLinks {
  public:
   using OnFailure = std::function<void(uint64_t channel, const Error& cause)>;
 
-  // Connects to the ranks of other hosts. All ranks of the group call it. on_failure: see Mover.
-  static Result<std::shared_ptr<HostLinks>> open(RankGroup& group,
+  // Connects to the ranks of other hosts. All ranks of the group call it. on_failure: see Mover. CD-602: two ranks that
+  // nothing joins; errors of agree() and of the transport.
+  static Result<std::unique_ptr<HostLinks>> open(RankGroup& group,
                                                  const DataPlaneSettings& settings,
                                                  const std::vector<int>& host_of_rank,
                                                  OnFailure on_failure);
 
   Mover& mover() { return *mover_; }
+  // CD-105: segments that are too long to be passed on between ranks that need it.
+  Status check(const ChannelPlan& plan) const;
+  // Whether others speak through this rank: then it is not through before they are.
+  bool is_relay() const { return is_relay_; }
+  // Frames and notes of others so far. Any thread.
+  uint64_t passed_on() const;
   // The flows of a part whose other ends are on other hosts.
   void add_flows(ChannelCore& core, const PartMemory& memory);
   // One turn: moves what can be moved, or sleeps until something happens or one of the descriptors is readable.
   void turn(std::span<const int> also_fds);
 
  private:
-  HostLinks() = default;
+  HostLinks(RankReach reach, int rank)
+      : reach_(std::move(reach)), is_relay_(reach_.may_relay(rank)) {}
+
+  const RankReach reach_;
+  const bool is_relay_;
+  MoverSettings settings_;
   std::unique_ptr<Mover> mover_;  // keeps what links still read and write, so it goes after them
   std::unique_ptr<Transport> transport_;
 };
