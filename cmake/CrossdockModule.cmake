@@ -12,7 +12,8 @@ endfunction()
 #
 # Makes the static library crossdock_<name> of every .cpp and .hpp below DIR. Sub-folders that are rooms of their own
 # are named in ROOMS and left out. Variants are chosen by file: `x_cuda.cu` is built with CUDA, `x_nocuda.cpp` without.
-# Each header is also compiled alone (target all_verify_interface_header_sets), which catches a missing include.
+# Headers without a source are also compiled alone (target all_verify_interface_header_sets), which catches a missing
+# include; a source includes its own header first (tools/tidy.py), which shows the same of the others.
 # APART: neither the library crossdock nor the module _native has the room, since it needs heavy system parts.
 function(crossdock_module name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "APART" "DIR" "DEPS;LINK;ROOMS")
@@ -50,7 +51,15 @@ function(crossdock_module name)
     add_library(${target} INTERFACE)
   endif()
   list(FILTER headers EXCLUDE REGEX "\\.cuh$")
-  target_sources(${target} ${scope} FILE_SET HEADERS BASE_DIRS "${PROJECT_SOURCE_DIR}/src" FILES ${headers})
+  set(alone ${headers})
+  foreach(source IN LISTS sources)
+    cmake_path(REPLACE_EXTENSION source hpp)
+    list(REMOVE_ITEM alone "${source}")
+  endforeach()
+  list(REMOVE_ITEM headers ${alone})
+  target_sources(${target} ${scope}
+    FILE_SET HEADERS BASE_DIRS "${PROJECT_SOURCE_DIR}/src" FILES ${headers}
+    FILE_SET alone TYPE HEADERS BASE_DIRS "${PROJECT_SOURCE_DIR}/src" FILES ${alone})
   target_include_directories(${target} ${scope} "${PROJECT_SOURCE_DIR}/src")
   target_link_libraries(${target} ${scope} crossdock_public ${arg_LINK})
   foreach(dep IN LISTS arg_DEPS)
@@ -58,7 +67,7 @@ function(crossdock_module name)
       target_link_libraries(${target} ${scope} crossdock_${dep})
     endif()
   endforeach()
-  set_target_properties(${target} PROPERTIES VERIFY_INTERFACE_HEADER_SETS ON)
+  set_target_properties(${target} PROPERTIES VERIFY_INTERFACE_HEADER_SETS ON INTERFACE_HEADER_SETS_TO_VERIFY alone)
   if(arg_APART)
     set_property(GLOBAL APPEND PROPERTY CROSSDOCK_ROOMS_APART ${name})
     return()

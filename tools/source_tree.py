@@ -79,6 +79,13 @@ class Source:
     def line_of(self, offset: int) -> int:
         return self.text.count("\n", 0, offset) + 1
 
+    def includes(self) -> Iterator[tuple[str, int]]:
+        """(name as it is written, line) of every include."""
+        for match in INCLUDE.finditer(self.text):
+            line = self.line_of(match.start())
+            if self.code_lines[line - 1].lstrip().startswith("#"):  # else it stands in a comment
+                yield match.group(2), line
+
 
 @dataclass(frozen=True)
 class Room:
@@ -141,13 +148,10 @@ class Tree:
 
     def includes(self, source: Source) -> Iterator[tuple[str, int]]:
         """(path in this tree, line) of every include that leads to a file of the project."""
-        for match in INCLUDE.finditer(source.text):
-            line = source.line_of(match.start())
-            if not source.code_lines[line - 1].lstrip().startswith("#"):
-                continue  # stands in a comment
+        for name, line in source.includes():
             beside = Path(source.path).parent
             for folder in ("src", "include", "tests", "python", "bench", beside.as_posix()):
-                path = f"{folder}/{match.group(2)}"
+                path = f"{folder}/{name}"
                 if path in self.by_path:
                     yield path, line
                     break

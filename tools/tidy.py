@@ -5,9 +5,9 @@
     python tools/tidy.py --tighten          # lower the ratchet to what the sources reach now
 
 Rules: includes go downwards (tools/layers.toml) and in no circle; files, functions and parameter
-lists stay short; no marker words, no printing from the engine, few conditionals; no dead header;
-every source opens with a comment; relative links in the documents lead somewhere; whitespace is
-clean; no empty folder or file.
+lists stay short; no marker words, no printing from the engine, few conditionals; no dead header,
+and a source includes the one of its name first; every source opens with a comment; relative links
+in the documents lead somewhere; whitespace is clean; no empty folder or file.
 
 The ratchet (tools/tidy_ratchet.toml) names what is over a limit today and by how much: it may
 become better, never worse, and an entry that has become better must be lowered.
@@ -226,6 +226,19 @@ def check_dead_headers(tree: Tree) -> Iterator[Finding]:
             yield Finding(source.path, 1, "dead-header", "no file includes it")
 
 
+def check_own_header(tree: Tree) -> Iterator[Finding]:
+    """So that compiling the source shows what its header forgot to include; headers without a
+    source are compiled alone (cmake/CrossdockModule.cmake)."""
+    paths = {source.path for source in tree.sources}
+    for source in tree.sources:
+        own = source.path.removesuffix(source.suffix) + ".hpp"
+        if source.suffix != ".cpp" or source.top != "src" or own not in paths:
+            continue
+        first, _ = next(source.includes(), ("", 0))
+        if f"src/{first}" != own:
+            yield Finding(source.path, 1, "own-header", f"does not include {own} first")
+
+
 def check_heads(tree: Tree) -> Iterator[Finding]:
     for source in tree.sources:
         first = source.text.lstrip("\ufeff").splitlines()[0]
@@ -318,6 +331,7 @@ CHECKS = [
     check_words,
     check_conditionals,
     check_dead_headers,
+    check_own_header,
     check_heads,
     check_links,
     check_whitespace,

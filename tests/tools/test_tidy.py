@@ -65,8 +65,8 @@ UPWARD_TABLE = LAYERS.replace("may_include = []", 'may_include = ["table"]')
 BROKEN = {
     "an upward include": (
         {
-            "src/base/check.cpp": '// C.\n#include "table/row.hpp"\n#include "base/check.hpp"\n',
-            "src/table/row.hpp": "// R.\n#pragma once\n",
+            "src/base/check.cpp": '// C.\n#include "base/check.hpp"\n#include "table/rows.hpp"\n',
+            "src/table/rows.hpp": "// R.\n#pragma once\n",
         },
         "layers",
     ),
@@ -104,6 +104,13 @@ BROKEN = {
     "a wide line": ({"src/base/f.cpp": "// " + "x" * 118 + "\n"}, "width"),
     "many conditionals": ({"src/base/f.cpp": "// F.\n" + "#ifdef A\n#endif\n" * 3}, "conditionals"),
     "a dead header": ({"src/base/dead.hpp": "// Dead.\n"}, "dead-header"),
+    "a header that comes second": (
+        {
+            "src/base/f.hpp": "// F.\n",
+            "src/base/f.cpp": '// F.\n#include <vector>\n\n#include "base/f.hpp"\n',
+        },
+        "own-header",
+    ),
     "no head comment": ({"src/base/f.cpp": "int f();\n"}, "head"),
     "no docstring": ({"cli/f.py": "import os\n"}, "head"),
     "a broken link": ({"docs/a.md": "[x](../nowhere.md)\n"}, "link"),

@@ -67,6 +67,15 @@ std::string state_of(const TestRing& ring) {
                      .row_bits = std::popcount(Word::kRowsMax)});
 }
 
+// The last steps of who appends: it seals, and then it is done.
+template <class Producer>
+Step seal_once(Producer& producer, bool& sealed) {
+  if (sealed) return Step::kDone;
+  producer.seal();
+  sealed = true;
+  return Step::kProgress;
+}
+
 // Appends `values`, at most batch_rows at a time, and seals; then it is done.
 template <class Traits, class Producer = RingProducer<Traits>>
 class AppendActor : public Actor {
@@ -75,7 +84,7 @@ class AppendActor : public Actor {
       : ring_(ring), producer_(ring.ring()), values_(std::move(values)), batch_rows_(batch_rows) {}
 
   Step step() override {
-    if (next_ == values_.size()) return finish();
+    if (next_ == values_.size()) return seal_once(producer_, sealed_);
     const size_t left = values_.size() - next_;
     const Ticket ticket =
         producer_.reserve(std::min<uint32_t>(batch_rows_, static_cast<uint32_t>(left)));
@@ -99,13 +108,6 @@ class AppendActor : public Actor {
   }
 
  private:
-  Step finish() {
-    if (sealed_) return Step::kDone;
-    producer_.seal();
-    sealed_ = true;
-    return Step::kProgress;
-  }
-
   const TestRing& ring_;
   Producer producer_;
   std::vector<uint64_t> values_;

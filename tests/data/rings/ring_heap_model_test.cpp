@@ -2,8 +2,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "data/rings/model.hpp"
 #include "data/rings/mutant_text_producers.hpp"
+#include "data/rings/ring_scenes.hpp"
 #include "data/rings/text_actors.hpp"
 
 namespace crossdock {
@@ -19,11 +19,6 @@ struct Shape {
   uint64_t heap_units = 2;                    // of a segment, and at most of a text
   std::vector<std::vector<uint64_t>> values;  // per producer
   uint32_t batch_rows = 1;
-};
-
-struct Stage {
-  TestRing ring;
-  Collected collected;
 };
 
 template <class Traits, class Producer>
@@ -67,20 +62,12 @@ const Shape kOneSegment{.rows_max = 2, .values = {{1}, {4}}};
 const Shape kThreeUnits{.values = {{1}, {2}}};
 const Shape kPassOn{.slot_bits = 1, .values = {{2}, {5}}};
 
-struct Case {
-  const char* name;
-  Shape shape;
-  int stale_loads = 0;
-};
+using Case = SceneCase<Shape>;
 
 class RingHeapModel : public ::testing::TestWithParam<Case> {};
 
 TEST_P(RingHeapModel, no_text_is_lost_doubled_or_overwritten) {
-  const ModelReport report =
-      explore_shape(GetParam().shape, {.stale_loads = GetParam().stale_loads});
-  EXPECT_THAT(report.failure, IsEmpty());
-  EXPECT_TRUE(report.finished) << "more than " << report.runs << " runs";
-  EXPECT_GT(report.runs, 1U);
+  expect_all_hold(explore_shape(GetParam().shape, {.stale_loads = GetParam().stale_loads}));
 }
 
 INSTANTIATE_TEST_SUITE_P(
@@ -97,7 +84,7 @@ class RingHeapModelSampled : public ::testing::TestWithParam<Case> {};
 
 TEST_P(RingHeapModelSampled, no_text_is_lost_doubled_or_overwritten) {
   const ModelReport report =
-      explore_shape(GetParam().shape, {.stale_loads = GetParam().stale_loads, .samples = 4'000});
+      explore_shape(GetParam().shape, {.stale_loads = GetParam().stale_loads, .samples = kSamples});
   EXPECT_THAT(report.failure, IsEmpty());
 }
 
@@ -139,7 +126,6 @@ TEST(RingHeapModelMutants, are_found_out) {
   EXPECT_THAT(fault_of<TakesWithoutALook>(kThreeUnits), HasSubstr("beyond the heap"));
   EXPECT_THAT(fault_of<PassesOnWithoutPublishing>(kOneProducer), HasSubstr("deadlock"));
   // These two take long to come to by the search, and seeds find them at once.
-  constexpr uint64_t kSamples = 4'000;
   EXPECT_THAT(fault_of<PassesOnBlindly>({.slot_bits = 1, .values = {{2, 5}, {8}}}, kSamples),
               Not(IsEmpty()));
   EXPECT_THAT(fault_of<PassesOnByStore>({.rows_max = 3, .values = {{1, 2}, {3}}}, kSamples),

@@ -3,9 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "data/rings/model.hpp"
 #include "data/rings/mutant_producers.hpp"
 #include "data/rings/ring_actors.hpp"
+#include "data/rings/ring_scenes.hpp"
 
 namespace crossdock {
 namespace {
@@ -21,11 +21,6 @@ struct Shape {
   int collectors = 1;
   uint32_t batch_rows = 1;
   bool nullable = false;
-};
-
-struct Stage {
-  TestRing ring;
-  Collected collected;
 };
 
 // The first producer, the collectors, the other producers: the search tries the first ones first, so the others come
@@ -63,20 +58,12 @@ const Shape kTwoLaps{.values = {{1}, {2}}};
 const Shape kTwoSlots{.slot_bits = 1, .values = {{1, 2, 3, 4}}};
 const Shape kTwoCollectors{.values = {{1, 2}}, .collectors = 2};
 
-struct Case {
-  const char* name;
-  Shape shape;
-  int stale_loads = 0;
-};
+using Case = SceneCase<Shape>;
 
 class RingModel : public ::testing::TestWithParam<Case> {};
 
 TEST_P(RingModel, nothing_is_lost_doubled_or_stuck) {
-  const ModelReport report =
-      explore_shape(GetParam().shape, {.stale_loads = GetParam().stale_loads});
-  EXPECT_THAT(report.failure, IsEmpty());
-  EXPECT_TRUE(report.finished) << "more than " << report.runs << " runs";
-  EXPECT_GT(report.runs, 1U);
+  expect_all_hold(explore_shape(GetParam().shape, {.stale_loads = GetParam().stale_loads}));
 }
 
 INSTANTIATE_TEST_SUITE_P(
@@ -98,7 +85,7 @@ class RingModelSampled : public ::testing::TestWithParam<Case> {};
 
 TEST_P(RingModelSampled, nothing_is_lost_doubled_or_stuck) {
   const ModelReport report =
-      explore_shape(GetParam().shape, {.stale_loads = GetParam().stale_loads, .samples = 4'000});
+      explore_shape(GetParam().shape, {.stale_loads = GetParam().stale_loads, .samples = kSamples});
   EXPECT_THAT(report.failure, IsEmpty());
 }
 
@@ -191,7 +178,7 @@ TEST(RingModelOrders, who_reserves_has_acquired_what_the_opener_released) {
 }
 
 TEST(RingModelOrders, consumers_that_take_turns_acquire_and_release_the_lock) {
-  const ModelOptions sampled{.stale_loads = 2, .samples = 4'000};
+  const ModelOptions sampled{.stale_loads = 2, .samples = kSamples};
   EXPECT_THAT(explore_shape<WeakLock>(kTwoCollectors, sampled).failure, HasSubstr("race"));
   EXPECT_THAT(explore_shape<WeakUnlock>(kTwoCollectors, sampled).failure, HasSubstr("race"));
 }

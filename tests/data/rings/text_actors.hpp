@@ -41,7 +41,7 @@ class TextActor : public Actor {
         batch_rows_(batch_rows) {}
 
   Step step() override {
-    if (next_ == values_.size()) return finish();
+    if (next_ == values_.size()) return seal_once(producer_, sealed_);
     const Room room = producer_.offer();
     if (room.rows == 0) return Step::kIdle;
     uint32_t rows = 0;
@@ -89,13 +89,6 @@ class TextActor : public Actor {
       ++next_;
     }
     producer_.commit(ticket);
-  }
-
-  Step finish() {
-    if (sealed_) return Step::kDone;
-    producer_.seal();
-    sealed_ = true;
-    return Step::kProgress;
   }
 
   const TestRing& ring_;
