@@ -323,8 +323,9 @@ def test_rooms_of_the_architecture_stand_in_the_order_of_the_layers() -> None:
 
 
 def test_pictures_show_the_sources(tmp_path: Path) -> None:
-    walk = subprocess.run([sys.executable, DOCS / "draw_walk.py", "--check"], check=False)
-    assert walk.returncode == 0, "python docs/draw_walk.py"
+    for program in ("draw_walk.py", "draw_channel.py"):
+        walk = subprocess.run([sys.executable, DOCS / program, "--check"], check=False)
+        assert walk.returncode == 0, f"python docs/{program}"
     fresh = tmp_path / "rooms.svg"
     tidy = [sys.executable, ROOT / "tools" / "tidy.py", "--graph", fresh]
     subprocess.run(tidy, check=True)
