@@ -1,10 +1,12 @@
 // Networks, flows and faults that a seed chooses: every row comes once and in its order, all slots come back, and
 // everybody knows in the end.
 #include <algorithm>
+#include <array>
 #include <random>
 #include <set>
 #include <vector>
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "data/movers/mover.hpp"
@@ -16,6 +18,7 @@ namespace {
 using mover_test::Cut;
 using mover_test::SimLinkSpec;
 using mover_test::SimWorld;
+using ::testing::HasSubstr;
 
 // Which faults there are; every link has its own part of each.
 struct Faults {
@@ -149,6 +152,67 @@ void run_worlds(uint64_t seeds, const Faults& faults) {
       EXPECT_EQ(world.sum(&LinkCounters::frames_received), world.sum(&LinkCounters::frames_sent));
     }
   }
+}
+
+// Chains and rings of processes, all pairs with flows of one and two slots both ways, and one place in transit:
+// nobody may wait in a circle. If somebody did, run() would say so, with the state of all.
+TEST(MoverRandom, relays_with_as_little_room_as_there_can_be) {
+  for (uint64_t seed = 0; seed < 12; ++seed) {
+    const bool is_ring = seed % 2 == 1;
+    std::vector<SimLinkSpec> links;
+    for (int rank = 0; rank < (is_ring ? 4 : 2); ++rank) {
+      links.push_back({.a = rank, .b = (rank + 1) % 4, .rate = 1e7, .delay_s = 1e-3, .depth = 1});
+    }
+    const int ranks = is_ring ? 4 : 3;
+    MoverSettings settings;
+    settings.outstanding = settings.transit = 1;
+    SimWorld world(ranks, links, settings, seed);
+    const auto joins = [&](size_t link, int a, int b) {
+      return std::minmax(links[link].a, links[link].b) == std::minmax(a, b);
+    };
+    for (int from = 0; from < ranks; ++from) {
+      for (int to = 0; to < ranks; ++to) {
+        const bool is_linked = (from + 1) % 4 == to || (to + 1) % 4 == from;
+        for (int first = 0; first < ranks && from != to; ++first) {
+          if (first == from || (is_linked && first != to)) continue;
+          for (size_t link = 0; link < links.size(); ++link) {
+            if (joins(link, from, first)) world.add_path(from, to, link);
+          }
+        }
+        for (int flow = 0; flow < 2 && from != to; ++flow) {
+          world.add_flow({.id = {.channel = 1,
+                                 .source = static_cast<uint16_t>(from),
+                                 .outlet = static_cast<uint16_t>(2 * to + flow)},
+                          .from = from,
+                          .to = to,
+                          .segments = 40,
+                          .slot_bits = flow,
+                          .is_full = true});
+        }
+      }
+    }
+    const Status run = world.run(100);
+    ASSERT_TRUE(run.ok()) << "seed " << seed << ": " << run.error().message;
+    EXPECT_GT(world.sum(&LinkCounters::relayed), 0U);
+    EXPECT_EQ(world.sum(&LinkCounters::dropped), 0U);
+  }
+}
+
+// What is told when all are idle and not all are through: here, because a sink takes nothing.
+TEST(MoverRandom, who_waits_for_whom_is_told) {
+  SimWorld world(3, {{.a = 0, .b = 1}, {.a = 1, .b = 2}}, {}, 1);
+  for (const auto& [from, to, link] : std::vector<std::array<int, 3>>{
+           {0, 1, 0}, {1, 0, 0}, {1, 2, 1}, {2, 1, 1}, {0, 2, 0}, {2, 0, 1}}) {
+    world.add_path(from, to, static_cast<size_t>(link));
+  }
+  auto& flow = world.add_flow(
+      {.id = {.channel = 1, .source = 5}, .from = 0, .to = 2, .segments = 9, .slot_bits = 1});
+  flow.take_at = 1e6;
+  const Status run = world.run(60);
+  ASSERT_FALSE(run.ok());
+  EXPECT_THAT(run.error().message, HasSubstr("not through at"));
+  EXPECT_THAT(run.error().message, HasSubstr("mover of rank 1"));
+  EXPECT_THAT(run.error().message, HasSubstr("flow 5: put 4 of 9 taken 0 head 2"));
 }
 
 TEST(MoverRandom, whole_networks) { run_worlds(150, {}); }
