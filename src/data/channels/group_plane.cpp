@@ -96,9 +96,12 @@ Status GroupPlane::meet_neighbours() {
 
 Status GroupPlane::meet_hosts() {
   const auto on_failure = [this](uint64_t channel, const Error& cause) {
+    {
+      const std::lock_guard lock(mutex_);  // before anybody hears of it, and closes the plane
+      has_lost_rank_ |= cause.code == ErrorCode::kAgentLost;
+    }
     if (const auto core = channels_.find(channel)) core->close(cause);
     const std::lock_guard lock(mutex_);
-    has_lost_rank_ |= cause.code == ErrorCode::kAgentLost;
     attached_.notify_all();
   };
   CD_ASSIGN(host_links_, HostLinks::open(*group_, settings_, host_of_rank_, on_failure));

@@ -6,12 +6,14 @@
 #include <filesystem>
 #include <random>
 #include <sys/mman.h>
+#include <sys/wait.h>
 #include <thread>
 #include <unistd.h>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "data/channels/channel_rows.hpp"
 #include "data/channels/data_plane.hpp"
 
 namespace crossdock {
@@ -29,9 +31,14 @@ struct Rank {
   std::unique_ptr<DataPlane> plane;
 };
 
-Rank open_rank(int rank, int ranks, Meeting& meeting, const char* transports = "auto") {
+Rank open_rank(int rank,
+               int ranks,
+               Meeting& meeting,
+               const char* transports = "auto",
+               double lost_after_s = 10) {
   Rank opened;
   DataPlaneSettings settings;
+  settings.lost_after_s = lost_after_s;
   settings.transports = transports;
   if (transports == std::string("ucx")) settings.devices = "lo";
   auto group = std::make_shared<BoardGroup>(rank, ranks, meeting);
@@ -257,6 +264,140 @@ TEST(ChannelRanks, RanksThatAreKilledAreMissedAtOnceAndLeaveNothing) {
 TEST(ChannelRanks, HostsThatAreKilledAreMissed) {
   if (!has_ucx()) GTEST_SKIP() << "UCX was not there when this was built";
   kill_one_of_three(1, 5, "ucx");
+}
+
+// One sends 1,000 keys over and over to another, which takes them; what each gets in the end.
+Status send_batches(Channel& channel, int batches) {
+  CD_ASSIGN(const auto sender, channel.open_sender(0));
+  std::vector<int64_t> keys(1000);
+  const Batch batch = make_rows(RowKind::kKeys, keys);
+  for (int sent = 0; sent != batches; ++sent) CD_TRY(sender->send_all(batch));
+  return sender->flush();
+}
+
+Status take_all(Channel& channel, int64_t& rows) {
+  CD_ASSIGN(const auto receiver, channel.open_receiver(0));
+  while (true) {
+    CD_ASSIGN(const Received got, receiver->recv());
+    if (got.kind == Received::Kind::kEnd) return {};
+    if (got.kind == Received::Kind::kNothing) receiver->wait(std::chrono::seconds(5));
+    rows += got.rows.rows;
+  }
+}
+
+ChannelSpec from_zero_to_one() {
+  ChannelSpec spec = endpoints_on({0});
+  spec.destination_ranks = {1};
+  return spec;
+}
+
+// Rank 0 sends, rank 1 takes, and others have no end: these are missed by nobody.
+void kill_one_way(int ranks, int victim, uint64_t seed, const char* transports) {
+  const bool is_over = victim < 2;
+  const int batches = is_over ? -1 : 100;
+  ForkedRanks forked(ranks, [&](int rank, Meeting& meeting) {
+    const Rank self = open_rank(rank, ranks, meeting, transports);
+    const auto channel = self.plane->create_channel(from_zero_to_one());
+    ASSERT_TRUE(channel.ok()) << channel.error().message;
+    std::thread killer;
+    if (rank == victim) {
+      killer = std::thread([&] {
+        std::mt19937_64 random(seed);
+        std::this_thread::sleep_for(std::chrono::microseconds(random() % 5'000));
+        ::kill(::getpid(), SIGKILL);
+      });
+    }
+    int64_t rows = 0;
+    Status used;
+    if (rank == 0) used = send_batches(*channel.value(), batches);
+    if (rank == 1) used = take_all(*channel.value(), rows);
+    if (killer.joinable()) killer.join();
+    if (rank > 1) return;
+    ASSERT_EQ(used.ok(), !is_over) << used.error().message;
+    if (!is_over) {
+      EXPECT_EQ(rows, rank == 1 ? batches * 1000 : 0);
+      return;
+    }
+    EXPECT_EQ(used.error().code, ErrorCode::kAgentLost);
+    EXPECT_THAT(used.error().message, HasSubstr(fmt::format("rank {}", victim)));
+  });
+  for (int rank = 0; rank < ranks; ++rank) {
+    EXPECT_EQ(forked.status(rank), rank == victim ? -SIGKILL : 0) << "rank " << rank;
+  }
+}
+
+TEST(ChannelRanks, SourcesAndDestinationsThatAreKilledAreMissedAndOthersAreNot) {
+  for (uint64_t seed = 1; seed <= 9; ++seed) {
+    kill_one_way(3, static_cast<int>(seed % 3), seed, "auto");
+  }
+}
+
+TEST(ChannelRanks, SourcesAndDestinationsOfOtherHostsThatAreKilledAreMissed) {
+  if (!has_ucx()) GTEST_SKIP() << "UCX was not there when this was built";
+  for (uint64_t seed = 1; seed <= 4; ++seed) {
+    kill_one_way(2, static_cast<int>(seed % 2), seed, "ucx");
+  }
+}
+
+// Rank 1 stops, as by Ctrl-Z, before it takes anything, and goes on when rank 0 has lost it, or a while later.
+void suspend_the_receiver(const char* transports, double lost_after_s, bool is_lost) {
+  ForkedRanks forked(2, [&](int rank, Meeting& meeting) {
+    const auto processes = meeting.gather(std::to_string(::getpid()));
+    const Rank self = open_rank(rank, 2, meeting, transports, lost_after_s);
+    const auto channel = self.plane->create_channel(from_zero_to_one());
+    ASSERT_TRUE(channel.ok()) << channel.error().message;
+    int64_t rows = 0;
+    if (rank == 1) ::raise(SIGSTOP);
+    const auto begin = now_ns();
+    const Status used =
+        rank == 0 ? send_batches(*channel.value(), 50) : take_all(*channel.value(), rows);
+    if (rank == 0 && is_lost) {
+      EXPECT_GT(now_ns() - begin, static_cast<int64_t>(lost_after_s * 0.9e9));
+      EXPECT_LT(now_ns() - begin, static_cast<int64_t>((lost_after_s + 5) * 1e9));
+      ::kill(std::atoi(processes[1].c_str()), SIGCONT);
+    }
+    ASSERT_EQ(used.ok(), !is_lost) << used.error().message;
+    if (!is_lost) {
+      EXPECT_EQ(rows, rank == 1 ? 50'000 : 0);
+      return;
+    }
+    EXPECT_EQ(used.error().code, ErrorCode::kAgentLost);
+    // The one that was suspended may hear it, or find that the other has left meanwhile.
+    EXPECT_THAT(used.error().message,
+                HasSubstr(rank == 0 ? "heard nothing from rank 1 for 1." : "rank 0"));
+  });
+  int status = 0;
+  if (!is_lost && ::waitpid(forked.process(1), &status, WUNTRACED) > 0 && WIFSTOPPED(status)) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(300));
+    forked.send_signal(1, SIGCONT);
+  }
+  EXPECT_TRUE(forked.all_are_well());
+}
+
+TEST(ChannelRanks, OneThatIsSuspendedIsWaitedForOnItsHost) {
+  suspend_the_receiver("auto", 0.1, false);
+}
+
+TEST(ChannelRanks, OneThatIsSuspendedForTooLongIsLostToOtherHosts) {
+  if (!has_ucx()) GTEST_SKIP() << "UCX was not there when this was built";
+  suspend_the_receiver("ucx", 1, true);
+}
+
+// It takes nothing for longer than a lost rank is waited for, but its process is there.
+TEST(ChannelRanks, OneThatTakesNothingForLongIsNotLost) {
+  if (!has_ucx()) GTEST_SKIP() << "UCX was not there when this was built";
+  ForkedRanks forked(2, [&](int rank, Meeting& meeting) {
+    const Rank self = open_rank(rank, 2, meeting, "ucx", 2);
+    const auto channel = self.plane->create_channel(from_zero_to_one());
+    ASSERT_TRUE(channel.ok()) << channel.error().message;
+    int64_t rows = 0;
+    if (rank == 1) std::this_thread::sleep_for(std::chrono::milliseconds(3000));
+    const Status used =
+        rank == 0 ? send_batches(*channel.value(), 50) : take_all(*channel.value(), rows);
+    EXPECT_TRUE(used.ok()) << used.error().message;
+    EXPECT_EQ(rows, rank == 1 ? 50'000 : 0);
+  });
+  EXPECT_TRUE(forked.all_are_well());
 }
 
 }  // namespace
