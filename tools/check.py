@@ -15,6 +15,7 @@ import os
 import shlex
 import subprocess
 import sys
+import sysconfig
 import time
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Callable
@@ -109,6 +110,18 @@ def sanitized_cpp_tests() -> Outcome:
     return cpp_tests("asan", "all_verify_interface_header_sets")
 
 
+def kernels() -> Outcome:
+    """Compiles what is written once for threads and kernels with nvcc, as its room builds it."""
+    wheels = Path(sysconfig.get_path("purelib"), "nvidia")  # shared by the packages of CUDA
+    found = list(wheels.glob("*/bin/nvcc"))
+    if len(found) != 1:
+        print(f"{wheels} has {len(found)} compilers, expected one", flush=True)
+        return Outcome(failed=1)
+    configured = call(["cmake", "--preset", "cuda"], CUDACXX=str(found[0]))
+    build = ["cmake", "--build", "--preset", "cuda", "--target", "crossdock_kernels"]
+    return Outcome(passed=1) if configured and call(build) else Outcome(failed=1)
+
+
 def python_tests(name: str, *folders: str) -> Outcome:
     report = REPORTS / f"{name}.xml"
     report.unlink(missing_ok=True)
@@ -183,6 +196,7 @@ def all_steps() -> list[Step]:
         *lint_steps(),
         Step("C++ tests and a short fuzz run under sanitizers", sanitized_cpp_tests),
         Step("Concurrent C++ tests under the thread sanitizer", lambda: cpp_tests("tsan")),
+        Step("Kernels compiled by nvcc", kernels),
         Step("Python tests", lambda: python_tests("python", "tests")),
         Step("C++ examples against the installed library", cpp_examples),
         Step("Python examples", python_examples),
