@@ -12,8 +12,6 @@
 namespace crossdock {
 namespace {
 
-// How long what could be told waits for company, while the mover has other things to do.
-constexpr double kTellWithinS = 0.001;
 constexpr int kBitsBeyond = 64;
 
 }  // namespace
@@ -136,7 +134,7 @@ IncomingFlow::Owes IncomingFlow::owes(double now) {
   const uint64_t half = std::max<uint64_t>(1, slots() / 2);
   if (entry.arrived - told_.arrived >= half || entry.head - told_.head >= half) return Owes::kNow;
   if (owes_since_ < 0) owes_since_ = now;
-  if (now >= owes_since_ + kTellWithinS) return Owes::kNow;
+  if (now >= owes_since_ + kToldWithinS) return Owes::kNow;
   return entry.arrived == told_.arrived && entry.beyond == told_.beyond ? Owes::kLater
                                                                         : Owes::kWhenIdle;
 }
@@ -148,7 +146,7 @@ void IncomingFlow::told(const NoteEntry& credit) {
 }
 
 double IncomingFlow::next_due_s() const {
-  return owes_since_ < 0 ? std::numeric_limits<double>::infinity() : owes_since_ + kTellWithinS;
+  return owes_since_ < 0 ? std::numeric_limits<double>::infinity() : owes_since_ + kToldWithinS;
 }
 
 std::string IncomingFlow::state() const {

@@ -56,6 +56,9 @@ struct PathTo {
   double rate_bytes_per_s = 0;  // of the whole path; 0: that of the link
 };
 
+// How long what could be told of what has arrived waits for company at most, while the mover has other things to do.
+inline constexpr double kToldWithinS = 0.001;
+
 // The same in all ranks of a group.
 struct MoverSettings {
   int outstanding = 4;          // frames under way per link

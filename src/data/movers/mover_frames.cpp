@@ -21,6 +21,10 @@ void Mover::State::heard(LinkIndex link, PeerIndex from) {
 
 // Turns go around peers and their flows, a frame each, so that no flow waits for another that has more to send.
 bool Mover::State::send_frames() {
+  for (Peer& peer : peers_) {
+    peer.window_bytes = 0;
+    for (const auto& flow : peer.outgoing) peer.window_bytes += flow->window_bytes();
+  }
   int sent = 0;
   bool has_sent = true;
   while (has_sent && sent < kFramesPerStep) {
@@ -31,7 +35,8 @@ bool Mover::State::send_frames() {
       for (size_t turn = 0; turn < flows && sent < kFramesPerStep; ++turn) {
         const std::shared_ptr<OutgoingFlow> flow = peer.outgoing[peer.next_outgoing % flows];
         ++peer.next_outgoing;
-        const std::optional<uint64_t> again = flow->again(now_, peer.overtaken_at);
+        const std::optional<uint64_t> again =
+            flow->again({now_, peer.overtaken_at, paths_.sound(frame_of(*flow))});
         const bool went = (again && send_again(flow, *again)) || send_fresh(flow);
         if (!went) continue;
         has_sent = true;
@@ -43,8 +48,9 @@ bool Mover::State::send_frames() {
   return sent > 0;
 }
 
-FrameWanted Mover::State::frame_of(const OutgoingFlow& flow) {
+FrameWanted Mover::State::frame_of(const OutgoingFlow& flow) const {
   FrameWanted wanted;
+  wanted.now = now_;
   wanted.peer = flow.moved().peer;
   wanted.flow = flow.moved().id;
   wanted.paths = flow.moved().paths;
@@ -61,6 +67,7 @@ bool Mover::State::send_fresh(const std::shared_ptr<OutgoingFlow>& flow) {
     return false;
   }
   wanted.bytes = frame_bytes(*flow->moved().layout, segment, flow->moved().flow.ring.shape);
+  wanted.window_bytes = peers_[wanted.peer].window_bytes;
   const PathIndex path = paths_.choose(wanted);
   if (path != kNoPath) return send(flow, flow->next(), path);
   const auto paths = paths_.of(wanted);
@@ -70,7 +77,7 @@ bool Mover::State::send_fresh(const std::shared_ptr<OutgoingFlow>& flow) {
 
 // Takes the place of what it was before, also in transit: or frames that were lost there would keep each other out.
 bool Mover::State::send_again(const std::shared_ptr<OutgoingFlow>& flow, uint64_t sequence) {
-  const Flight before = flow->flight(sequence);
+  Flight before = flow->flight(sequence);
   forget(before);
   const PathIndex path = choose_again(*flow, before);
   if (path == kNoPath || !send(flow, sequence, path)) {
@@ -79,8 +86,13 @@ bool Mover::State::send_again(const std::shared_ptr<OutgoingFlow>& flow, uint64_
   }
   ++paths_.link_of(path).counters.resent;
   // A peer from which nothing comes back is no reason to mistrust the path.
-  if (paths_.is_usable(before.path) && peers_[flow->moved().peer].overtaken_at > before.sent_at)
+  const PeerIndex to = flow->moved().peer;
+  if (paths_.is_usable(before.path) && peers_[to].overtaken_at > before.sent_at) {
     paths_.suspect(before.path, now_);
+    Path& suspect = paths_.at(before.path);
+    const bool is_asked = suspect.asked_at >= suspect.suspect_since;
+    if (!is_asked && tell_on(suspect.to.first, to, NoteEntry{})) suspect.asked_at = now_;
+  }
   return true;
 }
 
@@ -113,26 +125,27 @@ bool Mover::State::send(const std::shared_ptr<OutgoingFlow>& flow,
   frame.link = paths_.at(path).to.first;
   Flight flight;
   flight.sent_at = now_;
-  flight.timeout_s = paths_.resend_after_s(path);
   flight.bytes = frame.header.bytes;
   flight.path = path;
+  remember(flight);
+  flight.timeout_s = paths_.resend_after_s(path);
+  flight.overtaken_s = paths_.overtaken_after_s(path);
   flow->put(sequence, flight);
   ++use.own_frames;
   use.bytes_under_way += frame.header.bytes;
   ++use.counters.frames_sent;
   use.counters.bytes_sent += sizeof(SegmentHeader) + frame.header.bytes;
-  remember(flight);
   return true;
 }
 
-void Mover::State::remember(const Flight& flight) {
-  paths_.at(flight.path).unacked_bytes += flight.bytes;
+void Mover::State::remember(Flight& flight) {
+  flight.then = paths_.put(flight.path, flight.bytes, now_);
   if (paths_.at(flight.path).to.is_relayed) ++paths_.link_of(flight.path).in_transit;
 }
 
 // A flight is over, or another one takes its place.
 void Mover::State::forget(const Flight& flight) {
-  paths_.at(flight.path).unacked_bytes -= flight.bytes;
+  paths_.forget(flight.path, flight.bytes);
   if (paths_.at(flight.path).to.is_relayed) --paths_.link_of(flight.path).in_transit;
 }
 
@@ -157,6 +170,7 @@ bool Mover::State::pass_one(PeerIndex to) {
   wanted.peer = to;
   wanted.bytes = next.header.bytes;
   wanted.is_passed_on = true;
+  wanted.now = now_;
   const PathIndex path = paths_.choose(wanted);
   if (path == kNoPath) return false;
   LinkUse& use = paths_.link_of(path);

@@ -216,7 +216,7 @@ void Mover::State::take(LinkIndex link, PeerIndex from, const NoteEntry& entry) 
     }
     case NoteKind::kKeepaliveSeen: {
       const PathIndex path = paths_.find(from, link);
-      if (path != kNoPath) paths_.at(path).answered_at = now_;
+      if (path != kNoPath) paths_.answered(path, now_);
       return;
     }
   }
@@ -230,8 +230,13 @@ void Mover::State::take_credit(LinkIndex link, PeerIndex from, const NoteEntry& 
   const Status taken = flow->acknowledge(entry, now_, arrived_);
   for (const Flight& flight : arrived_) {
     forget(flight);
+    if (flight.sends == 1) paths_.delivered(flight.path, flight.bytes, now_);
+  }
+  // Of one that was sent more than once nobody knows which has arrived: it says nothing about time, nor about order.
+  for (const Flight& flight : arrived_) {
+    if (flight.sends != 1) continue;
     peers_[from].overtaken_at = std::max(peers_[from].overtaken_at, flight.sent_at);
-    if (flight.sends == 1) paths_.measured(flight.path, now_ - flight.sent_at);
+    paths_.measured(flight.path, flight.then, flight.sent_at, now_);
   }
   if (flow->take_recycled()) ring(flow->moved());
   if (taken.ok()) return;

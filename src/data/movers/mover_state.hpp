@@ -43,8 +43,9 @@ struct Peer {
   std::deque<Answer> answers;
   std::deque<std::vector<std::byte>> passing;  // notes of others for it
   double heard_at = 0;
-  double overtaken_at = 0;  // the latest put of a frame to it that has arrived
-  bool is_needed = false;   // a flow with it is not through
+  double overtaken_at = 0;    // the latest put of a frame to it that has arrived
+  uint64_t window_bytes = 0;  // of flows that are at work, and not near their end
+  bool is_needed = false;     // a flow with it is not through
   double needed_since = 0;
 };
 
@@ -127,7 +128,7 @@ class Mover::State {
   static void ring(const MovedFlow& flow);
 
   // mover_frames.cpp: frames leave and arrive.
-  static FrameWanted frame_of(const OutgoingFlow& flow);
+  FrameWanted frame_of(const OutgoingFlow& flow) const;
   bool send_frames();
   bool send(const std::shared_ptr<OutgoingFlow>& flow, uint64_t sequence, PathIndex path);
   bool send_again(const std::shared_ptr<OutgoingFlow>& flow, uint64_t sequence);
@@ -135,7 +136,7 @@ class Mover::State {
   bool pass_on();
   bool pass_one(PeerIndex to);
   PathIndex choose_again(const OutgoingFlow& flow, const Flight& before);
-  void remember(const Flight& flight);
+  void remember(Flight& flight);
   void forget(const Flight& flight);
   std::byte* place_own(LinkIndex link, const SegmentHeader& header);
   void answer_stray(const FlowId& flow, PeerIndex from, NoteKind kind);

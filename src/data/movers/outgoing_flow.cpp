@@ -16,6 +16,10 @@ constexpr double kNever = std::numeric_limits<double>::infinity();
 constexpr int kDoublingsMax = 6;
 constexpr uint8_t kSendsMax = std::numeric_limits<uint8_t>::max();
 constexpr int kBitsBeyond = 64;
+constexpr double kOvertakenEveryS = 0.002;
+// A note is answered at once; one that was not is told again after this time, then after twice as long, and so on.
+constexpr double kAgainS = 0.05;
+constexpr int kNoteDoublingsMax = 8;
 
 }  // namespace
 
@@ -35,26 +39,34 @@ const std::byte* OutgoingFlow::fresh() {
   return consumer_.front(next_ - recycled_);
 }
 
+uint64_t OutgoingFlow::window_bytes() const {
+  if (arrived_ == next_ || total_of(moved_.flow).is_known) return 0;
+  return slots() * moved_.flow.ring.shape.segment_bytes;
+}
+
 bool OutgoingFlow::is_held_back() {
   return next_ >= remote_head_ + slots() && consumer_.front(next_ - recycled_) != nullptr;
 }
 
 // A frame is overdue once its time is over and a later one has arrived, whichever flow and path it was of; without that
-// only the oldest is, at twice its time, and what is answered to it tells about the others.
-void OutgoingFlow::look_for_due(double now, double overtaken_at) {
+// only the oldest is, at twice its time, and what is answered to it tells about the others. Where another path could
+// take it that time is a few round trips, as in RACK (RFC 8985); links lose nothing that they take, so where there is
+// none it is much longer.
+void OutgoingFlow::look_for_due(const Evidence& evidence) {
   look_at_ = kNever;
-  overtaken_at_ = overtaken_at;
+  overtaken_at_ = evidence.overtaken_at;
   bool is_oldest = true;
   for (uint64_t sequence = arrived_; sequence < next_; ++sequence) {
     const Flight& flight = flights_[slot_of(sequence)];
     if (flight.has_arrived) continue;
-    const bool is_overtaken = flight.sent_at < overtaken_at;
-    const double factor = is_overtaken ? 1 : 2;
+    const bool is_overtaken = flight.sent_at < evidence.overtaken_at;
+    const bool is_early = is_overtaken && evidence.sound.has_other(flight.path);
+    const double time_s = is_early ? std::min(flight.overtaken_s, flight.timeout_s)
+                                   : flight.timeout_s * (is_overtaken ? 1 : 2);
     if (!flight.goes_again && (is_overtaken || is_oldest)) {
-      const double doubled =
-          std::ldexp(flight.timeout_s, std::min(flight.sends - 1, kDoublingsMax));
-      const double due = flight.sent_at + factor * doubled;
-      if (due <= now) {
+      const double due =
+          flight.sent_at + std::ldexp(time_s, std::min(flight.sends - 1, kDoublingsMax));
+      if (due <= evidence.now) {
         send_again(sequence);
       } else {
         look_at_ = std::min(look_at_, due);
@@ -64,10 +76,10 @@ void OutgoingFlow::look_for_due(double now, double overtaken_at) {
   }
 }
 
-std::optional<uint64_t> OutgoingFlow::again(double now, double overtaken_at) {
+std::optional<uint64_t> OutgoingFlow::again(const Evidence& evidence) {
   // Looked up again when others have overtaken, if that is late enough to matter.
-  const bool is_overtaken = overtaken_at > overtaken_at_ + settings_.resend_after_s / 4;
-  if (now >= look_at_ || (is_overtaken && arrived_ != next_)) look_for_due(now, overtaken_at);
+  const bool is_overtaken = evidence.overtaken_at > overtaken_at_ + kOvertakenEveryS;
+  if (evidence.now >= look_at_ || (is_overtaken && arrived_ != next_)) look_for_due(evidence);
   if (again_ == 0) return std::nullopt;
   for (uint64_t sequence = arrived_; sequence < next_; ++sequence) {
     const Flight& flight = flights_[slot_of(sequence)];
@@ -159,10 +171,8 @@ Status OutgoingFlow::acknowledge(const NoteEntry& credit,
     const uint64_t sequence = credit.arrived + 1 + static_cast<uint64_t>(bit);
     if ((credit.beyond >> bit & 1) != 0 && sequence >= arrived_) arrive(sequence, arrived);
   }
-  if (credit.head > remote_head_) {
-    remote_head_ = credit.head;
-    is_asking_ = false;
-  }
+  if (credit.head > remote_head_ || arrived.size() != before) is_asking_ = false;
+  remote_head_ = std::max(remote_head_, credit.head);
   unknown_since_ = -1;
   if (arrived.size() != before && arrived_ != next_) look_at_ = now;  // another is the oldest
   recycle();
@@ -206,14 +216,15 @@ std::optional<NoteEntry> OutgoingFlow::to_tell(double now) {
     entry.rows = total.rows;
     return entry;
   }
-  // Everything has arrived, more is there, and no credit comes: the note that gave it may be lost.
-  if (arrived_ != next_ || !is_held_back()) {
+  // Nothing is heard of what is under way, or everything has arrived, more is there, and no credit comes: the note that
+  // said so may be lost.
+  if (arrived_ == next_ && !is_held_back()) {
     is_asking_ = false;
     return std::nullopt;
   }
   if (!is_asking_) {
     is_asking_ = true;
-    ask_at_ = now + settings_.resend_after_s;
+    ask_at_ = now + kAgainS;
     asks_ = 0;
   }
   if (now < ask_at_) return std::nullopt;
@@ -225,7 +236,7 @@ std::optional<NoteEntry> OutgoingFlow::to_tell(double now) {
 void OutgoingFlow::told(NoteKind kind, double now) {
   int& times = kind == NoteKind::kTotal ? totals_ : asks_;
   double& at = kind == NoteKind::kTotal ? total_at_ : ask_at_;
-  at = now + std::ldexp(settings_.resend_after_s, std::min(times, kDoublingsMax));
+  at = now + std::ldexp(kAgainS, std::min(times, kNoteDoublingsMax));
   ++times;
 }
 

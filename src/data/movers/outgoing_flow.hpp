@@ -1,7 +1,7 @@
 // The sending end of a flow: which segment may leave, which has to go again, and when a slot is free.
 //
 // Segments [recycled, arrived) have arrived but are still read by a link; [arrived, next) are under way, or have
-// arrived ahead of their turn. Memory: 40 bytes per slot. One thread, the mover's; no clock of its own.
+// arrived ahead of their turn. Memory: 72 bytes per slot. One thread, the mover's; no clock of its own.
 #pragma once
 
 #include <cstdint>
@@ -22,6 +22,8 @@ namespace crossdock {
 struct Flight {
   double sent_at = 0;
   double timeout_s = 0;
+  double overtaken_s = 0;  // the same, once a later one has arrived, if there is another path
+  PathThen then;
   uint32_t bytes = 0;
   PathIndex path = kNoPath;
   uint16_t puts = 0;  // of it that links have not told to be sent
@@ -40,9 +42,16 @@ class OutgoingFlow {
   const std::byte* fresh();
   bool is_held_back();
   uint64_t next() const { return next_; }
-  // A segment that has to go again, if any: due, or lost with its link. `overtaken_at`: a frame to the same process
-  // that was put then has arrived.
-  std::optional<uint64_t> again(double now, double overtaken_at);
+  // What it may have under way at a time; 0 if it has nothing under way, or has ended.
+  uint64_t window_bytes() const;
+  // What is known when frames are looked for that are late.
+  struct Evidence {
+    double now = 0;
+    double overtaken_at = 0;  // a frame to the same process that was put then has arrived
+    SoundPaths sound;
+  };
+  // A segment that has to go again, if any: due, or lost with its link.
+  std::optional<uint64_t> again(const Evidence& evidence);
   const std::byte* segment(uint64_t sequence) const;
   const Flight& flight(uint64_t sequence) const { return flights_[slot_of(sequence)]; }
 
@@ -83,7 +92,7 @@ class OutgoingFlow {
   bool arrive(uint64_t sequence, std::vector<Flight>& arrived);
   void recycle();
   void send_again(uint64_t sequence);
-  void look_for_due(double now, double overtaken_at);
+  void look_for_due(const Evidence& evidence);
 
   MovedFlow moved_;
   MoverSettings settings_;

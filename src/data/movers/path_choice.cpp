@@ -12,6 +12,18 @@ namespace crossdock {
 namespace {
 
 constexpr int kDoublingsMax = 6;
+// A path that rests counts as twice as fast after so many of its round trips: or one that was slow once, because others
+// had its NIC, would not be tried again.
+constexpr double kForgetsInTrips = 2;
+// A path without room is waited for if it would be through this much sooner than any with room: rates are estimates.
+constexpr double kWorthWaiting = 2;
+// Of paths that differ by less than this, the one with the least under way.
+constexpr double kAlike = 1.5;
+constexpr double kNever = std::numeric_limits<double>::infinity();
+// What acknowledgements may be late by without a path's fault: they wait for company, for the mover's turn, and for a
+// core.
+constexpr double kAckLateS = 0.01;
+constexpr double kHiccupS = 0.03;
 
 // Links without a planned rate count as the average of those with one.
 void fill_rates(std::vector<LinkUse>& links) {
@@ -68,37 +80,70 @@ bool PathChoice::has_room(const Path& path, const FrameWanted& frame) const {
          (use.in_transit < settings_.transit && frame.bytes <= settings_.transit_bytes_max);
 }
 
-// A relayed path has under way what the peer has not acknowledged, for what its second half does shows nowhere else.
-double PathChoice::through_s(const Path& path, uint64_t bytes) const {
+// A relayed path's first link may be busy with others, which its own acknowledgements do not show.
+double PathChoice::through_s(const Path& path, const FrameWanted& frame) const {
   const LinkUse& use = links_[path.to.first];
-  const double on_link = static_cast<double>(use.bytes_under_way + bytes) / use.rate_bytes_per_s;
-  if (!path.to.is_relayed) return on_link;
-  return std::max(on_link,
-                  static_cast<double>(path.unacked_bytes + 2 * bytes) / path.rate_bytes_per_s);
+  const auto seconds = [&](uint64_t ahead, double rate) {
+    return static_cast<double>(ahead + frame.bytes) / rate;
+  };
+  const double on_link = seconds(use.bytes_under_way, use.rate_bytes_per_s);
+  const double since_s = std::max(0.0, frame.now - path.delivered_at);
+  if (path.unacked_bytes == 0)
+    return on_link * std::exp2(-since_s / (kForgetsInTrips * path.trip_s + kAckLateS));
+  const uint64_t again = path.to.is_relayed ? frame.bytes : 0;  // it is sent twice
+  // What has brought nothing for so long is not about to bring this one sooner.
+  return std::max({on_link, seconds(path.unacked_bytes + again, path.rate_bytes_per_s), since_s});
 }
 
+// Paths under suspicion get frames only where there are no others at all; full ones are worth waiting for.
 PathIndex PathChoice::choose(const FrameWanted& frame) const {
   if (settings_.is_static && !frame.is_passed_on) return choose_static(frame);
-  // Paths under suspicion get frames only where there are no others at all; full ones are worth waiting for.
-  bool has_sound = false;
-  PathIndex best = kNoPath, best_suspect = kNoPath;
+  const auto is_allowed = [&](PathIndex index) {
+    return is_usable(index) && index != frame.avoid &&
+           !(frame.is_passed_on && paths_[index].to.is_relayed);
+  };
+  const bool has_sound = std::ranges::any_of(
+      of(frame), [&](PathIndex index) { return is_allowed(index) && is_sound(paths_[index]); });
+  double soonest_s = kNever, soonest_with_room_s = kNever, rates = 0;
+  bool is_measured = false;  // the soonest of all
   for (const PathIndex index : of(frame)) {
     const Path& path = paths_[index];
-    if (!is_usable(index) || index == frame.avoid) continue;
-    if (frame.is_passed_on && path.to.is_relayed) continue;
-    if (is_sound(path)) has_sound = true;
-    if (!has_room(path, frame)) continue;
-    PathIndex& kept = is_sound(path) ? best : best_suspect;
-    if (kept == kNoPath) {
-      kept = index;
-      continue;
-    }
-    const double mine = through_s(path, frame.bytes);
-    const double other = through_s(paths_[kept], frame.bytes);
-    const bool is_wider = path.rate_bytes_per_s > paths_[kept].rate_bytes_per_s;
-    if (mine < other || (mine == other && is_wider)) kept = index;
+    if (!is_allowed(index) || is_sound(path) != has_sound) continue;
+    const double through = through_s(path, frame);
+    rates += path.rate_bytes_per_s;
+    if (through < soonest_s) is_measured = path.is_measured;
+    soonest_s = std::min(soonest_s, through);
+    if (has_room(path, frame)) soonest_with_room_s = std::min(soonest_with_room_s, through);
   }
-  return has_sound ? best : best_suspect;
+  // As long as flows can go on meanwhile, a slow path that has nothing to do is wasted; half a window allows for what
+  // is under way already.
+  const double patience_s = static_cast<double>(frame.window_bytes) / 2 / rates;
+  if (has_sound && is_measured &&
+      soonest_with_room_s > std::max(kWorthWaiting * soonest_s, patience_s)) {
+    return kNoPath;
+  }
+  return least_busy(frame, has_sound, kAlike * soonest_with_room_s);
+}
+
+// Of the paths that would be through in that time.
+PathIndex PathChoice::least_busy(const FrameWanted& frame,
+                                 bool is_of_sound,
+                                 double within_s) const {
+  PathIndex best = kNoPath;
+  const auto key = [&](PathIndex index) {
+    const Path& path = paths_[index];
+    return std::tuple(std::max(path.unacked_bytes, link_of(index).bytes_under_way),
+                      through_s(path, frame),
+                      -path.rate_bytes_per_s);
+  };
+  for (const PathIndex index : of(frame)) {
+    const Path& path = paths_[index];
+    if (!is_usable(index) || index == frame.avoid || is_sound(path) != is_of_sound) continue;
+    if ((frame.is_passed_on && path.to.is_relayed) || !has_room(path, frame)) continue;
+    if (through_s(path, frame) > within_s) continue;
+    if (best == kNoPath || key(index) < key(best)) best = index;
+  }
+  return best;
 }
 
 PathIndex PathChoice::choose_static(const FrameWanted& frame) const {
@@ -124,7 +169,12 @@ PathIndex PathChoice::choose_for_note(PeerIndex peer, uint64_t skip, bool is_pas
     const Path& path = paths_[index];
     return std::tuple(!is_sound(path), path.to.is_relayed, -link_of(index).heard_at, index);
   };
-  const auto wanted = left.begin() + static_cast<ptrdiff_t>(skip % left.size());
+  // Who repeats a note goes around the sound ones, and around all now and then: none of them may be so.
+  constexpr uint64_t kAllEvery = 4;
+  const auto sound = static_cast<size_t>(
+      std::ranges::count_if(left, [&](PathIndex index) { return is_sound(paths_[index]); }));
+  const size_t among = sound == 0 || skip % kAllEvery == kAllEvery - 1 ? left.size() : sound;
+  const auto wanted = left.begin() + static_cast<ptrdiff_t>(skip % among);
   std::ranges::nth_element(left, wanted, std::less(), rank);
   return *wanted;
 }
@@ -169,10 +219,45 @@ double PathChoice::resend_after_s(PathIndex index) const {
                   std::max(settings_.resend_after_s, settings_.lost_after_s / 4));
 }
 
+double PathChoice::overtaken_after_s(PathIndex index) const {
+  const Path& path = paths_[index];
+  if (!path.is_measured) return resend_after_s(index);
+  const double expected_s = static_cast<double>(path.unacked_bytes) / path.rate_bytes_per_s;
+  return kHiccupS + 2 * std::max(path.trip_s + 2 * path.trip_varies_s, expected_s);
+}
+
+SoundPaths PathChoice::sound(const FrameWanted& frame) const {
+  SoundPaths found;
+  for (const PathIndex index : of(frame)) {
+    if (!is_usable(index) || !is_sound(paths_[index])) continue;
+    if (found.first != kNoPath) {
+      found.second = index;
+      break;
+    }
+    found.first = index;
+  }
+  return found;
+}
+
+PathThen PathChoice::put(PathIndex index, uint64_t bytes, double now) {
+  Path& path = paths_[index];
+  const bool is_busy = path.unacked_bytes > 0;
+  if (!is_busy) path.delivered_at = now;
+  path.unacked_bytes += bytes;
+  return {path.delivered_bytes, path.delivered_at, is_busy};
+}
+
+void PathChoice::delivered(PathIndex index, uint64_t bytes, double now) {
+  Path& path = paths_[index];
+  path.delivered_bytes += bytes;
+  path.delivered_at = now;
+}
+
 // Van Jacobson, "Congestion Avoidance and Control" (SIGCOMM 1988), appendix A; only frames that were sent once are
 // measured, since the acknowledgement of others may be that of either (Karn and Partridge, SIGCOMM 1987).
-void PathChoice::measured(PathIndex index, double trip_s) {
+void PathChoice::measured(PathIndex index, const PathThen& then, double sent_at, double now) {
   Path& path = paths_[index];
+  const double trip_s = now - sent_at;
   if (path.trip_s == 0) {
     path.trip_s = trip_s;
     path.trip_varies_s = trip_s / 2;
@@ -183,6 +268,19 @@ void PathChoice::measured(PathIndex index, double trip_s) {
   path.doublings = 0;
   path.is_suspect = false;
   path.suspect_for_s = 0;
+  if (now <= then.delivered_at) return;
+  const auto bytes = static_cast<double>(path.delivered_bytes - then.delivered_bytes);
+  const double time_s = now - then.delivered_at;
+  double rate = bytes / time_s;
+  if (path.is_measured && !then.is_busy) {
+    // The answer to a frame that was alone may have waited for company: it was this fast at least.
+    const double fastest =
+        time_s > kToldWithinS ? bytes / (time_s - kToldWithinS) : path.rate_bytes_per_s;
+    rate = std::clamp(path.rate_bytes_per_s, rate, std::max(rate, fastest));
+  }
+  path.rate_bytes_per_s += (rate - path.rate_bytes_per_s) * (path.is_measured ? 0.25 : 1);
+  path.is_measured = true;
+  if (!path.to.is_relayed) links_[path.to.first].rate_bytes_per_s = path.rate_bytes_per_s;
 }
 
 void PathChoice::suspect(PathIndex index, double now) {
@@ -191,9 +289,15 @@ void PathChoice::suspect(PathIndex index, double now) {
   if (path.is_suspect) return;
   path.is_suspect = true;
   path.suspect_since = now;
+  path.suspect_until = now + path.suspect_for_s;
   path.suspect_for_s =
       std::clamp(2 * path.suspect_for_s, settings_.resend_after_s, settings_.lost_after_s);
-  path.suspect_until = now + path.suspect_for_s;
+}
+
+void PathChoice::answered(PathIndex index, double now) {
+  Path& path = paths_[index];
+  path.answered_at = now;
+  if (now >= path.suspect_until) path.is_suspect = false;
 }
 
 void PathChoice::heard(PeerIndex peer, LinkIndex link, double now) {

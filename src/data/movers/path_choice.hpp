@@ -1,8 +1,10 @@
 // Which link a segment leaves over: what each has under way, how long answers take, and which ones answer at all.
 //
-// A path is judged by when it would be through with one more frame: what its link has under way and the frame, at its
-// rate. Since every path stops at a few frames, wide ones are asked for the next frame more often, and shares settle at
-// what links really do, whatever rates were planned (seen in tests with rates of 4 to 1).
+// A path is judged by when it would be through with one more frame: what has left over it and is not acknowledged, and
+// the frame, at the rate at which acknowledgements come. What a link has let go of says little: a socket's buffer takes
+// some megabytes at once. Rates are measured as in delivery rate estimation (Cheng et al., draft-cheng-iccrg-delivery-
+// rate-estimation); a frame waits for a busy path that would still be through first, as in earliest completion first
+// (Lim et al., CoNEXT 2017), so no slow path is given a frame for which all others then wait.
 //
 // One thread, the mover's. Cost of a choice: a look at each path of the peer.
 #pragma once
@@ -43,16 +45,26 @@ struct LinkUse {
   LinkCounters counters;
 };
 
+// A path as it was when a frame was put on it: what the frame's acknowledgement is measured against.
+struct PathThen {
+  uint64_t delivered_bytes = 0;
+  double delivered_at = 0;
+  bool is_busy = false;  // with other frames
+};
+
 struct Path {
   PathTo to;
-  double rate_bytes_per_s = 1;
+  double rate_bytes_per_s = 1;  // as planned until it is measured
+  bool is_measured = false;
   uint64_t unacked_bytes = 0;
+  uint64_t delivered_bytes = 0;  // acknowledged ever
+  double delivered_at = 0;       // the last time, or when the first frame after a rest was put
   // The round trip from a put to its acknowledgement, smoothed, and how far it varies; 0: not measured.
   double trip_s = 0;
   double trip_varies_s = 0;
   int doublings = 0;  // of the time to resend, since a measurement
   // Frames were not acknowledged though the peer was heard. Used last until it has answered a keepalive and the time is
-  // over, which doubles from one suspicion to the next.
+  // over, which is none the first time and doubles from one suspicion to the next.
   bool is_suspect = false;
   double suspect_since = 0;
   double suspect_until = 0;
@@ -69,13 +81,24 @@ struct FrameWanted {
   uint64_t bytes = 0;
   PathIndex avoid = kNoPath;
   bool is_passed_on = false;  // of another process: straight paths only
+  double now = 0;
+  uint64_t window_bytes = 0;  // that flows to the peer may have under way and go on after
+};
+
+// Up to two of the paths that a frame may use and that are under no suspicion.
+struct SoundPaths {
+  PathIndex first = kNoPath, second = kNoPath;
+
+  bool has_other(PathIndex path) const {
+    return second != kNoPath || (first != kNoPath && first != path);
+  }
 };
 
 class PathChoice {
  public:
   PathChoice(std::vector<LinkUse>& links, std::span<const PathTo> paths, MoverSettings settings);
 
-  // The path for a frame, or kNoPath if none has room now.
+  // The path for a frame, or kNoPath if none has room now, or one without room is worth waiting for.
   PathIndex choose(const FrameWanted& frame) const;
   // The path for a note, straight ones first; `skip` goes on to others. Notes of other processes go straight.
   PathIndex choose_for_note(PeerIndex peer, uint64_t skip, bool is_passed_on = false) const;
@@ -104,11 +127,22 @@ class PathChoice {
     return !link_of(path).is_lost && !link_of(path).is_given_up;
   }
 
-  // How long to wait for the acknowledgement of a frame that is put now.
+  SoundPaths sound(const FrameWanted& frame) const;
+
+  // A frame is put on the path, is acknowledged, or takes another path; to be told of each.
+  PathThen put(PathIndex path, uint64_t bytes, double now);
+  void delivered(PathIndex path, uint64_t bytes, double now);
+  void forget(PathIndex path, uint64_t bytes) { paths_[path].unacked_bytes -= bytes; }
+  // How long to wait for the acknowledgement of a frame that is put now; and if a later one was acknowledged and there
+  // is another path.
   double resend_after_s(PathIndex path) const;
-  void measured(PathIndex path, double trip_s);
+  double overtaken_after_s(PathIndex path) const;
+  // A frame that was put once, at `sent_at`, is acknowledged; after delivered().
+  void measured(PathIndex path, const PathThen& then, double sent_at, double now);
   // Frames of the path were given up waiting for, and sent over others.
   void suspect(PathIndex path, double now);
+  // A keepalive was.
+  void answered(PathIndex path, double now);
   void heard(PeerIndex peer, LinkIndex link, double now);
 
  private:
@@ -116,7 +150,8 @@ class PathChoice {
     return !path.is_suspect && !links_[path.to.first].is_silent;
   }
   bool has_room(const Path& path, const FrameWanted& frame) const;
-  double through_s(const Path& path, uint64_t bytes) const;
+  double through_s(const Path& path, const FrameWanted& frame) const;
+  PathIndex least_busy(const FrameWanted& frame, bool is_of_sound, double within_s) const;
   PathIndex choose_static(const FrameWanted& frame) const;
 
   std::vector<LinkUse>& links_;

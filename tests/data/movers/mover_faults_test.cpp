@@ -98,6 +98,20 @@ TEST(MoverFaults, a_link_that_is_silently_cut_is_gone_around) {
   }
 }
 
+// A cable that loses everything in both directions, beside one that does not: a few round trips, and no more.
+TEST(MoverFaults, what_a_silent_link_swallowed_goes_again_soon) {
+  for (uint64_t seed = 0; seed < 10; ++seed) {
+    SimWorld world(2, std::vector<SimLinkSpec>(2, {.a = 0, .b = 1, .rate = 1e7}), {}, seed);
+    add_flows(world, 4, 500, 3);
+    world.run_until(0.05);
+    ASSERT_FALSE(world.is_through());
+    world.net().cut(0, Cut::kSwallows);
+    const Status run = world.run(600);
+    ASSERT_TRUE(run.ok()) << "seed " << seed << ": " << run.error().message;
+    EXPECT_LT(world.net().now(), 0.05 + 0.6) << "seed " << seed;  // 0.4 s of bytes over one link
+  }
+}
+
 TEST(MoverFaults, the_last_link_takes_the_channel_with_it) {
   SimWorld world(3, {{.a = 0, .b = 1, .rate = 1e7}, {.a = 0, .b = 2}, {.a = 1, .b = 2}}, {}, 3);
   add_flows(world, 2, 5000);

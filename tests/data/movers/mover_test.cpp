@@ -74,6 +74,27 @@ TEST(Mover, shares_unequal_links_in_proportion) {
   }
 }
 
+// Links whose buffers take all that there is: only acknowledgements say what they do. With 8 slots, a frame that waits
+// on the slow link for its turn keeps the fast one waiting.
+TEST(Mover, unequal_links_with_buffers_give_their_sum) {
+  SimWorld world(2,
+                 {{.a = 0, .b = 1, .rate = 4e7, .planned = 0, .is_buffered = true},
+                  {.a = 0, .b = 1, .rate = 1e7, .planned = 0, .is_buffered = true}},
+                 {},
+                 13);
+  world.add_flow({.id = {.channel = 7},
+                  .from = 0,
+                  .to = 1,
+                  .segments = 5000,
+                  .slot_bits = 3,
+                  .is_full = true});
+  const Status run = world.run(600);
+  ASSERT_TRUE(run.ok()) << run.error().message;
+  const auto bytes = static_cast<double>(world.sum(&LinkCounters::bytes_sent));
+  EXPECT_LT(world.net().now(), 1.1 * bytes / 5e7);
+  EXPECT_EQ(world.sum(&LinkCounters::resent), 0U);
+}
+
 // One flow has nearly all of the segments; its name does not choose its path.
 TEST(Mover, spreads_skewed_flows_over_all_paths) {
   for (const bool is_static : {false, true}) {

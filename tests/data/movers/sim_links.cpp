@@ -31,6 +31,10 @@ class SimNet::End : public Link {
     ++under_way_;
     const double begin = std::max(net_.now_, busy_until_);
     busy_until_ = begin + static_cast<double>(sizeof(header) + payload.size()) / spec().rate;
+    if (spec().is_buffered) {
+      leave(header, payload, token);
+      return true;
+    }
     // The bytes are read when the last of them is on the wire, so that whoever changes them before is found out.
     net_.plan(busy_until_, [this, &header, payload, token] { leave(header, payload, token); });
     return true;

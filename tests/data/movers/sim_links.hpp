@@ -20,14 +20,15 @@ struct SimLinkSpec {
   double rate = 1e9;    // bytes per second, each way
   double planned = -1;  // what the link says of its rate; -1: the truth
   double delay_s = 1e-5;
-  double jitter_s = 0;    // a frame may be this much later; links keep their order
-  double write_s = 0;     // from place() to placed()
-  int depth = 8;          // frames that the link takes before it says "not now"
-  double note_loss = 0;   // parts of all notes
-  double frame_loss = 0;  // the transport says sent, and nothing arrives
-  double duplicates = 0;  // arrive twice
-  double corrupts = 0;    // arrive with a changed byte
-  double refuses = 0;     // of puts and tells
+  double jitter_s = 0;       // a frame may be this much later; links keep their order
+  double write_s = 0;        // from place() to placed()
+  int depth = 8;             // frames that the link takes before it says "not now"
+  bool is_buffered = false;  // a frame counts as sent when it is put, as in the buffer of a socket
+  double note_loss = 0;      // parts of all notes
+  double frame_loss = 0;     // the transport says sent, and nothing arrives
+  double duplicates = 0;     // arrive twice
+  double corrupts = 0;       // arrive with a changed byte
+  double refuses = 0;        // of puts and tells
 };
 
 enum class Cut : uint8_t {
