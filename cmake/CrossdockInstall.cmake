@@ -7,7 +7,10 @@ include(CMakePackageConfigHelpers)
 set(package_folder "${CMAKE_INSTALL_LIBDIR}/cmake/crossdock")
 install(TARGETS crossdock EXPORT crossdock-targets
   ARCHIVE DESTINATION "${CMAKE_INSTALL_LIBDIR}" FILE_SET HEADERS DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}")
-# A program finds its plugins beside itself, where the system looks for libraries, or in $CROSSDOCK_PLUGINS.
+target_link_options(crossdock INTERFACE
+  "$<INSTALL_INTERFACE:-Wl,-rpath,$<INSTALL_PREFIX>/${CMAKE_INSTALL_LIBDIR}>")
+# A program finds its plugins beside itself, in this folder (which it was linked with), where the system looks for
+# libraries, or in $CROSSDOCK_PLUGINS.
 get_property(plugins GLOBAL PROPERTY CROSSDOCK_PLUGINS)
 foreach(plugin IN LISTS plugins)
   install(TARGETS ${plugin} LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}")

@@ -102,4 +102,6 @@ function(crossdock_library)
   target_sources(crossdock PUBLIC FILE_SET HEADERS BASE_DIRS "${PROJECT_SOURCE_DIR}/include" FILES ${headers})
   target_compile_features(crossdock PUBLIC cxx_std_20)
   target_link_libraries(crossdock PUBLIC ${linked})
+  # Programs look for plugins (CrossdockPlugin.cmake) where this library is, wherever they lie themselves.
+  target_link_options(crossdock INTERFACE "$<BUILD_INTERFACE:-Wl,-rpath,${PROJECT_BINARY_DIR}>")
 endfunction()

@@ -1,5 +1,5 @@
 // Crossdock for C++: joins, groups, sorts and partitions tables that any Arrow library made, and gives
-// back Arrow.
+// back Arrow; and sends rows between threads, processes and hosts (<crossdock/channel.hpp>).
 //
 //   crossdock::Engine engine;
 //   auto orders = crossdock::ArrowTable::from_stream(engine, &orders_stream);
@@ -13,6 +13,7 @@
 // Arrow library), without copies. Every failure is a crossdock::Exception with a stable code.
 #pragma once
 
+#include <crossdock/channel.hpp>
 #include <crossdock/engine.hpp>
 #include <crossdock/expressions.hpp>
 #include <crossdock/group_by.hpp>

@@ -167,6 +167,21 @@ def test_snippets_run_and_show_what_they_print(page: Path, folder: Path) -> None
                 assert matches(command.output, actual), f"{where} printed:\n{actual}"
 
 
+def test_cpp_blocks_stand_in_sources_that_are_compiled() -> None:
+    compiled = {
+        line.strip()
+        for folder in ("examples", "tests/session")
+        for source in (ROOT / folder).rglob("*.cpp")
+        for line in source.read_text(encoding="utf-8").splitlines()
+    }
+    for page in PAGES:
+        for block in blocks(page):
+            if block.kind != "cpp":
+                continue
+            for line in block.text.splitlines():
+                assert line.strip() in compiled, f"{page_id(page)}:{block.line}: {line}"
+
+
 def test_plain_blocks_name_real_make_targets() -> None:
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
     named = set()

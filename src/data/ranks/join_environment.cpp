@@ -16,6 +16,7 @@ constexpr const char* kRank = "CROSSDOCK_RANK";
 constexpr const char* kRanks = "CROSSDOCK_RANKS";
 constexpr const char* kMeet = "CROSSDOCK_MEET";
 constexpr const char* kJob = "CROSSDOCK_JOB";
+constexpr const char* kPmixRank = "PMIX_RANK";
 
 Result<std::string> text_of(const char* name) {
   const char* const value = std::getenv(name);
@@ -59,13 +60,25 @@ Result<std::unique_ptr<RankGroup>> join_pmix() {
   return group;
 }
 
+bool is_set(const char* name) { return std::getenv(name) != nullptr; }
+
+bool is_folder_named() { return is_set(kRank) || is_set(kRanks) || is_set(kMeet); }
+
 }  // namespace
 
-Result<std::unique_ptr<RankGroup>> join_environment() {
-  for (const char* name : {kRank, kRanks, kMeet}) {
-    if (std::getenv(name) != nullptr) return join_named_folder();
+bool was_launched() {
+  if (is_folder_named() || is_set(kPmixRank)) return true;
+  // A launcher without PMIx says how many it has started; then join_environment says what is missing.
+  for (const char* name : {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_NTASKS"}) {
+    const std::string_view value = is_set(name) ? std::getenv(name) : "";
+    if (!value.empty() && value != "1") return true;
   }
-  if (std::getenv("PMIX_RANK") != nullptr) return join_pmix();
+  return false;
+}
+
+Result<std::unique_ptr<RankGroup>> join_environment() {
+  if (is_folder_named()) return join_named_folder();
+  if (is_set(kPmixRank)) return join_pmix();
   return make_error(ErrorCode::kInvalidArgument,
                     "nothing says which rank this process is: start it with mpirun or `srun "
                     "--mpi=pmix`, or set {}, {} and {} (a folder that all ranks see)",

@@ -35,5 +35,7 @@ Result<std::unique_ptr<RankGroup>> join_folder(const std::string& folder,
 // What started this process: PMIx (mpirun, srun --mpi=pmix), or CROSSDOCK_RANK, CROSSDOCK_RANKS and CROSSDOCK_MEET (a
 // folder). CD-105 if nothing did, with what to do.
 Result<std::unique_ptr<RankGroup>> join_environment();
+// Whether something in the environment says that this process is one of several, so that join_environment is the way.
+bool was_launched();
 
 }  // namespace crossdock

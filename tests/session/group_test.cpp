@@ -1,0 +1,192 @@
+// Groups through the public interface: joins and group-bys of rows that were spread over endpoints are those of the
+// whole, whether the endpoints are threads or processes.
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <mutex>
+#include <thread>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "data/transports/forked_ranks.hpp"
+#include "session/arrow_rows.hpp"
+
+namespace crossdock {
+namespace {
+
+using arrow_test::fixed;
+using arrow_test::Optionals;
+using arrow_test::texts;
+using testing::ElementsAre;
+
+constexpr int64_t kOrders = 3'000;
+constexpr int64_t kCustomers = 700;
+
+const EngineOptions kSmall{1, int64_t{256} << 20};
+
+// Every `step`-th row from `begin` of orders (customer, amount) and customers (id, name); some have no partner.
+ArrowTable orders_of(const Engine& engine, int64_t begin, int64_t step) {
+  Optionals<int64_t> customers;
+  Optionals<int64_t> amounts;
+  for (int64_t row = begin; row < kOrders; row += step) {
+    customers.emplace_back(row * 37 % (kCustomers + 100));
+    if (row % 50 == 0) customers.back().reset();
+    amounts.emplace_back(row);
+  }
+  return table_of(
+      engine,
+      {{{"customer", fixed<int64_t>("l", customers)}, {"amount", fixed<int64_t>("l", amounts)}}});
+}
+
+ArrowTable customers_of(const Engine& engine, int64_t begin, int64_t step) {
+  Optionals<int64_t> ids;
+  Optionals<std::string> names;
+  for (int64_t row = begin; row < kCustomers; row += step) {
+    ids.emplace_back(row);
+    names.emplace_back("customer with the number " + std::to_string(row));
+  }
+  return table_of(engine, {{{"id", fixed<int64_t>("l", ids)}, {"name", texts("u", names)}}});
+}
+
+ArrowTable joined(const Engine& engine, const ArrowTable& orders, const ArrowTable& customers) {
+  JoinOptions options;
+  options.on = {{"customer", "id"}};
+  options.how = "left";
+  options.output = {{"left", "amount", "amount"}, {"right", "name", "name"}};
+  ArrowArrayStream stream;
+  Join(engine, orders, customers, options).collect(&stream);
+  return ArrowTable::from_stream(engine, &stream);
+}
+
+ArrowTable grouped(const Engine& engine, const ArrowTable& orders) {
+  GroupByOptions options;
+  options.keys = {"customer"};
+  options.aggregates = {{"count", "", "", "n"}, {"sum", "amount", "", "amount"}};
+  ArrowArrayStream stream;
+  GroupBy(engine, orders, options).collect(&stream);
+  return ArrowTable::from_stream(engine, &stream);
+}
+
+// All of one endpoint of a channel: its rows in, its rows out.
+ArrowTable exchanged(const RowChannel& channel, int endpoint, const ArrowTable& rows) {
+  RowSender sender = channel.open_sender(endpoint);
+  RowReceiver receiver = channel.open_receiver(endpoint);
+  const Drain keep = [&receiver] { receiver.keep(); };
+  sender.send(rows, {.drain = keep});
+  sender.flush(keep);
+  return receiver.collect();
+}
+
+class Lines {
+ public:
+  void add(const ArrowTable& table) {
+    const std::lock_guard lock(mutex_);
+    for (std::string& line : lines_of(table)) lines_.push_back(std::move(line));
+  }
+  std::vector<std::string> sorted() {
+    std::ranges::sort(lines_);
+    return lines_;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::vector<std::string> lines_;
+};
+
+TEST(Groups, AProcessThatNobodyStartedIsAGroupOfOne) {
+  const Engine engine;
+  const Group group = join_group(engine);
+  EXPECT_EQ(group.rank(), 0);
+  EXPECT_EQ(group.size(), 1);
+  EXPECT_THAT(group.gather("hello"), ElementsAre("hello"));
+  const ArrowTable orders = orders_of(engine, 0, 1);
+  const ArrowTable mine = group.exchange(orders, {.by = {"customer"}});
+  EXPECT_EQ(lines_of(mine), lines_of(orders));
+  EXPECT_EQ(lines_of(group.broadcast(orders)), lines_of(orders));
+  EXPECT_EQ(lines_of(group.collect(orders)), lines_of(orders));
+}
+
+TEST(Groups, RefuseHalfOfWhatSaysWhoTheyAre) {
+  const Engine engine(kSmall);
+  expect_thrown([&] { join_group(engine, {.rank = 0}); }, "CD-105", "all of rank (0)");
+  expect_thrown([&] { join_group(engine, {.rank = 0, .ranks = 2, .meet = "/no/such/folder"}); },
+                "CD-105",
+                "/no/such/folder");
+}
+
+TEST(Groups, JoinAndGroupOverEndpointsAreThoseOfTheWhole) {
+  constexpr int kEndpoints = 3;
+  const Engine engine(kSmall);
+  const Group group = join_group(engine);
+  const std::vector<int> endpoints(kEndpoints, 0);
+  ChannelOptions options{.by = {"customer"}, .sources = endpoints, .destinations = endpoints};
+  options.segment_bytes = 8192;
+  options.slots = 2;
+  const RowChannel orders = group.channel(orders_of(engine, 0, kOrders), options);
+  options.by = {"id"};
+  const RowChannel customers = group.channel(customers_of(engine, 0, kCustomers), options);
+  Lines found;
+  Lines groups;
+  std::vector<std::thread> threads;
+  for (int endpoint = 0; endpoint < kEndpoints; ++endpoint) {
+    threads.emplace_back([&, endpoint] {
+      const ArrowTable left = exchanged(orders, endpoint, orders_of(engine, endpoint, kEndpoints));
+      const ArrowTable right =
+          exchanged(customers, endpoint, customers_of(engine, endpoint, kEndpoints));
+      found.add(joined(engine, left, right));
+      groups.add(grouped(engine, left));
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  const ArrowTable all = orders_of(engine, 0, 1);
+  EXPECT_EQ(found.sorted(), lines_of(joined(engine, all, customers_of(engine, 0, 1))));
+  EXPECT_EQ(groups.sorted(), lines_of(grouped(engine, all)));
+}
+
+class GroupsOfProcesses : public testing::Test {
+ protected:
+  GroupsOfProcesses() {
+    std::string name = testing::TempDir() + "/groupXXXXXX";
+    folder_ = ::mkdtemp(name.data());
+  }
+  ~GroupsOfProcesses() override { std::filesystem::remove_all(folder_); }
+
+  std::string folder_;
+};
+
+TEST_F(GroupsOfProcesses, JoinAndGroupAreThoseOfTheWhole) {
+  constexpr int kRanks = 2;
+  ForkedRanks ranks(kRanks, [this](int rank, ForkedRanks::Meeting&) {
+    const Engine engine(kSmall);
+    const Group group = join_group(engine, {.rank = rank, .ranks = kRanks, .meet = folder_});
+    const ArrowTable left = group.exchange(orders_of(engine, rank, kRanks), {.by = {"customer"}});
+    const ArrowTable right = group.exchange(customers_of(engine, rank, kRanks), {.by = {"id"}});
+    EXPECT_NE(left.rows(), kOrders);
+    const ArrowTable found = group.collect(joined(engine, left, right), 1);
+    const ArrowTable groups = group.broadcast(group.collect(grouped(engine, left)), 0);
+    const ArrowTable all = orders_of(engine, 0, 1);
+    EXPECT_EQ(lines_of(groups), lines_of(grouped(engine, all)));
+    const ArrowTable whole = joined(engine, all, customers_of(engine, 0, 1));
+    EXPECT_EQ(lines_of(found), rank == 1 ? lines_of(whole) : std::vector<std::string>());
+  });
+  EXPECT_TRUE(ranks.all_are_well());
+}
+
+TEST_F(GroupsOfProcesses, AllHearWhyOneLeft) {
+  ForkedRanks ranks(2, [this](int rank, ForkedRanks::Meeting&) {
+    const Engine engine(kSmall);
+    const Group group = join_group(engine, {.rank = rank, .ranks = 2, .meet = folder_});
+    const ArrowTable rows = orders_of(engine, rank, 2);
+    const RowChannel channel = group.channel(rows, {.by = {"customer"}});
+    if (rank == 0) {
+      channel.close("rank 0 has lost its file");
+      return;
+    }
+    expect_thrown([&] { exchanged(channel, rank, rows); }, "CD-618", "rank 0 has lost its file");
+  });
+  EXPECT_TRUE(ranks.all_are_well());
+}
+
+}  // namespace
+}  // namespace crossdock
