@@ -217,6 +217,11 @@ uint64_t frame_key(const UcxAddress& from, size_t device, const UcxAddress& to) 
   return mixed(mixed(mixed(from.secret) + to.secret) + device);
 }
 
+// By chance, so that a process with many peers opens half of its links.
+bool opens_links(const UcxAddress& mine, const UcxAddress& theirs) {
+  return mine.secret < theirs.secret;
+}
+
 std::vector<DevicePair> pair_devices(const UcxAddress& mine, const UcxAddress& theirs) {
   const bool is_mine_first = mine.secret <= theirs.secret;
   std::vector<DevicePair> pairs =

@@ -35,6 +35,9 @@ Result<UcxAddress> parse_address(const std::string& text);
 // the secrets.
 uint64_t frame_key(const UcxAddress& from, size_t device, const UcxAddress& to);
 
+// Which of two processes opens the links between them; the other waits.
+bool opens_links(const UcxAddress& mine, const UcxAddress& theirs);
+
 struct DevicePair {
   size_t mine = 0;
   size_t theirs = 0;

@@ -2,6 +2,7 @@
 #include "data/transports/ucx/ucx_link.hpp"
 
 #include <cstring>
+#include <utility>
 
 #include "base/check.hpp"
 
@@ -14,6 +15,9 @@ constexpr size_t kPutsMax = 1024;
 constexpr size_t kNotesMax = 1024;  // under way; 1 MiB
 // What a goodbye may take to leave behind what is under way: a few frames, on a link of 1 Gbit or more.
 constexpr std::chrono::milliseconds kLinger{200};
+// What UCX may take to let go of what is under way when its endpoint has been closed by force: a turn or two, if all is
+// well.
+constexpr std::chrono::seconds kSettleMax{5};
 
 }  // namespace
 
@@ -23,25 +27,66 @@ UcxLink::UcxLink(UcxWorker& worker, LinkNews& news, UcxLinkSpec spec)
 std::string UcxLink::name() const { return fmt::format("{} to rank {}", device(), spec_.peer); }
 
 void UcxLink::connect(const std::string& peer_worker) {
+  peer_worker_ = peer_worker;
+  const bool is_called_first = worker_.device().is_rdma && !spec_.is_opener;
+  if (!is_called_first && make_endpoint()) send_note(kUcxCall, {});
+}
+
+bool UcxLink::make_endpoint() {
   ucp_ep_params_t params = {};
   params.field_mask = UCP_EP_PARAM_FIELD_REMOTE_ADDRESS | UCP_EP_PARAM_FIELD_ERR_HANDLING_MODE |
                       UCP_EP_PARAM_FIELD_ERR_HANDLER;
-  params.address = reinterpret_cast<const ucp_address_t*>(peer_worker.data());
+  params.address = reinterpret_cast<const ucp_address_t*>(peer_worker_.data());
   params.err_mode = UCP_ERR_HANDLING_MODE_PEER;
   params.err_handler.cb = &UcxLink::on_error;
   params.err_handler.arg = this;
   const ucs_status_t status = ucp_ep_create(worker_.handle(), &params, &endpoint_);
-  if (status != UCS_OK) {
-    endpoint_ = nullptr;
-    fail(status);
-    return;
+  if (status == UCS_OK) return true;
+  endpoint_ = nullptr;
+  fail(status);
+  return false;
+}
+
+void UcxLink::take_call() {
+  is_called_ = true;
+  ask_to_meet();
+}
+
+void UcxLink::ask_to_meet() {
+  const bool is_ready = has_called_ && (is_called_ || worker_.device().is_rdma);
+  if (is_ready && spec_.is_opener && !has_asked_) next_step_ = Step::kMeet;
+  has_asked_ |= next_step_ == Step::kMeet;
+}
+
+void UcxLink::take_meet() {
+  if (spec_.is_opener || has_met_) return;
+  next_step_ = Step::kAnswer;
+}
+
+void UcxLink::have_met() {
+  has_met_ = true;
+  if (failure_ != UCS_OK) next_step_ = Step::kPart;  // given up meanwhile
+}
+
+void UcxLink::take_step() {
+  switch (std::exchange(next_step_, Step::kNone)) {
+    case Step::kMeet:
+      send_note(kUcxMeet, {});
+      break;
+    case Step::kAnswer:
+      if (endpoint_ != nullptr || (failure_ == UCS_OK && make_endpoint())) have_met();
+      break;
+    case Step::kPart:
+      say_goodbye();
+      break;
+    case Step::kNone:
+      break;
   }
-  send_note(kUcxHello, {});
 }
 
 bool UcxLink::put(const SegmentHeader& header, std::span<const std::byte> payload, uint64_t token) {
   const auto bytes = static_cast<int64_t>(payload.size());
-  if (failure_ != UCS_OK || puts_.busy() >= kPutsMax) return false;
+  if (failure_ != UCS_OK || !has_met_ || puts_.busy() >= kPutsMax) return false;
   if (bytes_under_way_ != 0 && bytes_under_way_ + bytes > spec_.bytes_under_way) return false;
   Put* const put = puts_.take();
   *put = {this, {spec_.key, header}, token, bytes};
@@ -70,13 +115,15 @@ bool UcxLink::put(const SegmentHeader& header, std::span<const std::byte> payloa
 
 bool UcxLink::tell(std::span<const std::byte> note) {
   CD_CHECK(note.size() <= kNoteBytesMax, "bytes {}", note.size());
-  return send_note(kUcxNote, note);
+  return has_met_ && send_note(kUcxNote, note);
 }
 
 bool UcxLink::send_note(UcxMessage message, std::span<const std::byte> bytes) {
-  if (failure_ != UCS_OK || notes_.busy() >= kNotesMax) return false;
+  const bool is_over = failure_ != UCS_OK && message != kUcxGoodbye;
+  if (is_over || endpoint_ == nullptr || notes_.busy() >= kNotesMax) return false;
   Note* const note = notes_.take();
   note->link = this;
+  note->message = message;
   note->head = {spec_.key};
   std::copy(bytes.begin(), bytes.end(), note->bytes.begin());
   ucp_request_param_t params = {};
@@ -85,6 +132,7 @@ bool UcxLink::send_note(UcxMessage message, std::span<const std::byte> bytes) {
   params.cb.send = &UcxLink::on_note_done;
   params.user_data = note;
   params.flags = UCP_AM_SEND_FLAG_EAGER;
+  if (message == kUcxMeet) params.flags |= UCP_AM_SEND_FLAG_REPLY;  // which needs the handshake
   const ucs_status_ptr_t request = ucp_am_send_nbx(endpoint_,
                                                    message,
                                                    &note->head,
@@ -144,27 +192,42 @@ void UcxLink::abandon() {
   fail(UCS_ERR_TIMED_OUT);
 }
 
+void UcxLink::say_goodbye() {
+  if (has_met_) send_note(kUcxGoodbye, {});
+}
+
 void UcxLink::fail(ucs_status_t status) {
   if (failure_ == UCS_OK) failure_ = status;
 }
 
-void UcxLink::settle(LinkEvents* events) {
-  if (!is_failing()) return;
+// False: not yet. Of what has not met, nothing of the link's owner is under way.
+bool UcxLink::close_endpoint() {
+  if (!has_met_) return true;
   if (endpoint_ != nullptr) {
-    if (notes_.busy() != 0 && std::chrono::steady_clock::now() < lingers_until_) return;
+    if (notes_.busy() != 0 && std::chrono::steady_clock::now() < lingers_until_) return false;
     ucp_request_param_t params = {};
     params.op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS;
     params.flags = UCP_EP_CLOSE_FLAG_FORCE;
     closing_ = ucp_ep_close_nbx(endpoint_, &params);
+    closed_at_ = std::chrono::steady_clock::now();
     endpoint_ = nullptr;
     if (UCS_PTR_IS_ERR(closing_)) closing_ = nullptr;
   }
   if (closing_ != nullptr) {
-    if (ucp_request_check_status(closing_) == UCS_INPROGRESS) return;
+    if (ucp_request_check_status(closing_) == UCS_INPROGRESS) return false;
     ucp_request_free(closing_);
     closing_ = nullptr;
   }
-  if (puts_.busy() + notes_.busy() + fetches_.busy() != 0) return;
+  return puts_.busy() + notes_.busy() + fetches_.busy() == 0;
+}
+
+bool UcxLink::is_overdue() const {
+  return is_failing() && endpoint_ == nullptr && closed_at_ != decltype(closed_at_)() &&
+         std::chrono::steady_clock::now() > closed_at_ + kSettleMax;
+}
+
+void UcxLink::settle(LinkEvents* events) {
+  if (!is_failing() || (!worker_.is_stopped() && !close_endpoint())) return;
   is_lost_ = true;
   if (events == nullptr) return;
   events->lost(spec_.index,
@@ -177,7 +240,7 @@ void UcxLink::settle(LinkEvents* events) {
 }
 
 ucs_status_ptr_t UcxLink::flush() {
-  if (endpoint_ == nullptr || failure_ != UCS_OK) return nullptr;
+  if (!has_met_ || failure_ != UCS_OK) return nullptr;
   const ucp_request_param_t params = {};
   const ucs_status_ptr_t request = ucp_ep_flush_nbx(endpoint_, &params);
   return UCS_PTR_IS_ERR(request) ? nullptr : request;
@@ -194,7 +257,14 @@ void UcxLink::end_put(Put* put, ucs_status_t status) {
 }
 
 void UcxLink::end_note(Note* note, ucs_status_t status) {
-  if (status != UCS_OK) fail(status);
+  if (status != UCS_OK) {
+    fail(status);
+  } else if (note->message == kUcxCall) {
+    has_called_ = true;
+    ask_to_meet();
+  } else if (note->message == kUcxMeet) {
+    have_met();
+  }
   notes_.give_back(note);
 }
 

@@ -2,6 +2,7 @@
 #include "data/transports/ucx_transport.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <chrono>
 #include <cstdlib>
@@ -13,6 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <arpa/inet.h>
 #include <fmt/ranges.h>
 
 #include "data/transports/ucx/link_news.hpp"
@@ -83,6 +85,7 @@ class UcxTransport : public Transport {
   bool connect_to(PeerIndex peer, const UcxAddress& address);
   std::string why_unreached(PeerIndex peer, const UcxAddress& address) const;
   bool settle_links(LinkEvents* events);
+  void stop_worker_of(const UcxLink& overdue);
   void progress_until(const std::function<bool()>& is_done);
 
   UcxSettings settings_;
@@ -150,7 +153,13 @@ Result<std::vector<Unreached>> UcxTransport::connect(std::span<const std::string
 std::string UcxTransport::why_unreached(PeerIndex peer, const UcxAddress& address) const {
   const auto names_of = [](const UcxAddress& of) {
     std::vector<std::string> names;
-    for (const auto& device : of.devices) names.push_back(device.name);
+    for (const auto& device : of.devices) {
+      std::array<char, INET6_ADDRSTRLEN> ip = {};
+      inet_ntop(device.ip.size() == 4 ? AF_INET : AF_INET6, device.ip.data(), ip.data(), ip.size());
+      names.push_back(device.ip.empty()
+                          ? device.name
+                          : fmt::format("{} {}/{}", device.name, ip.data(), device.prefix_bits));
+    }
     return fmt::format("{}", fmt::join(names, ", "));
   };
   return fmt::format(
@@ -170,6 +179,7 @@ bool UcxTransport::connect_to(PeerIndex peer, const UcxAddress& address) {
     spec.peer_device = address.devices[pair.theirs].name;
     spec.key = frame_key(self_, pair.mine, address);
     spec.bytes_under_way = settings_.link_bytes_under_way;
+    spec.is_opener = opens_links(self_, address);
     UcxWorker& worker = *workers_[pair.mine];
     auto& link = links_.emplace_back(std::make_unique<UcxLink>(worker, news_, std::move(spec)));
     worker.listen(frame_key(address, pair.theirs, self_), link.get());
@@ -189,6 +199,11 @@ Step UcxTransport::progress(LinkEvents& events) {
   for (const auto& worker : workers_) {
     for (int turn = 0; turn < kTurnsOfProgress && worker->progress(&events); ++turn) moved = true;
   }
+  for (const auto& link : links_) {
+    if (!link->has_step()) continue;
+    link->take_step();
+    moved = true;
+  }
   moved |= news_.tell(events);
   moved |= settle_links(&events);
   return moved ? Step::kProgress : Step::kIdle;
@@ -198,16 +213,30 @@ bool UcxTransport::settle_links(LinkEvents* events) {
   bool any = false;
   for (const auto& link : links_) {
     if (!link->is_failing()) continue;
-    link->settle(events);
     any = true;
+    if (link->is_overdue()) {
+      stop_worker_of(*link);  // what UCX says of it meanwhile is told before the links are lost
+      break;
+    }
+    link->settle(events);
   }
   return any;
+}
+
+// The last resort: only with its worker does UCX surely let go of memory. That costs the other links of the NIC, too.
+void UcxTransport::stop_worker_of(const UcxLink& overdue) {
+  for (const auto& link : links_) {
+    if (&link->worker() == &overdue.worker()) link->end_with_worker();
+  }
+  for (const auto& worker : workers_) {
+    if (worker.get() == &overdue.worker()) worker->stop();
+  }
 }
 
 bool UcxTransport::arm() {
   if (!news_.is_empty()) return false;
   for (const auto& link : links_) {
-    if (link->is_failing()) return false;
+    if (link->is_failing() || link->has_step()) return false;
   }
   return std::all_of(
       workers_.begin(), workers_.end(), [](const auto& worker) { return worker->arm(); });

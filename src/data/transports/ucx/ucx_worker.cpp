@@ -15,6 +15,7 @@ namespace {
 struct Default {
   const char* name;  // as in UCX_<name>
   const char* value;
+  const char* bare = nullptr;  // what ucp_config_modify of 1.13 knows a variable of a transport by
 };
 
 // Measured with UCX 1.13 over loopback: its own choice for large messages over TCP, puts that are acknowledged one by
@@ -25,7 +26,12 @@ constexpr Default kDefaults[] = {
     // All that UCX prints goes to standard output, which is the program's; what matters comes back as an Error.
     {"LOG_LEVEL", "fatal"},
 };
-constexpr Default kTcpDefaults[] = {{"TLS", "tcp"}, {"RNDV_SCHEME", "am"}};
+constexpr Default kTcpDefaults[] = {
+    {"TLS", "tcp"},
+    {"RNDV_SCHEME", "am"},
+    // Its own choice is to wait in connect(), for minutes if nobody answers.
+    {"TCP_CONN_NB", "y", "CONN_NB"},
+};
 constexpr Default kRdmaDefaults[] = {{"TLS", "ib"}};
 
 bool user_sets(const char* name) {
@@ -50,9 +56,13 @@ Result<std::unique_ptr<UcxWorker>> UcxWorker::open(const NetworkDevice& device) 
   return worker;
 }
 
-UcxWorker::~UcxWorker() {
+UcxWorker::~UcxWorker() { stop(); }
+
+void UcxWorker::stop() {
   if (worker_ != nullptr) ucp_worker_destroy(worker_);
   if (context_ != nullptr) ucp_cleanup(context_);
+  worker_ = nullptr;
+  context_ = nullptr;
 }
 
 template <UcxMessage message, auto take>
@@ -97,7 +107,8 @@ Status UcxWorker::start() {
   ucp_worker_release_address(worker_, address);
   CD_TRY((set_handler<kUcxFrame, &UcxWorker::take_frame>()));
   CD_TRY((set_handler<kUcxNote, &UcxWorker::take_note>()));
-  CD_TRY((set_handler<kUcxHello, &UcxWorker::take_hello>()));
+  CD_TRY((set_handler<kUcxCall, &UcxWorker::take_call>()));
+  CD_TRY((set_handler<kUcxMeet, &UcxWorker::take_meet>()));
   return set_handler<kUcxGoodbye, &UcxWorker::take_goodbye>();
 }
 
@@ -109,7 +120,9 @@ Status UcxWorker::make_context(ucp_config_t* config) {
   };
   const auto set_all = [&](std::span<const Default> defaults) -> Status {
     for (const Default& one : defaults) {
-      if (!user_sets(one.name)) CD_TRY(set(one.name, one.value));
+      if (user_sets(one.name)) continue;
+      CD_TRY(set(one.name, one.value));
+      if (one.bare != nullptr) CD_TRY(set(one.bare, one.value));
     }
     return {};
   };
@@ -143,13 +156,14 @@ Status UcxWorker::check_device() const {
 }
 
 bool UcxWorker::progress(LinkEvents* events) {
+  if (is_stopped()) return false;
   events_ = events;
   const bool moved = ucp_worker_progress(worker_) != 0;
   events_ = nullptr;
   return moved;
 }
 
-bool UcxWorker::arm() { return ucp_worker_arm(worker_) == UCS_OK; }
+bool UcxWorker::arm() { return is_stopped() || ucp_worker_arm(worker_) == UCS_OK; }
 
 // Null: not from a link of this worker. Who sends it is no peer, or one whose link is over.
 UcxLink* UcxWorker::link_of(const Arrived& message, size_t head_bytes) const {
@@ -177,6 +191,18 @@ ucs_status_t UcxWorker::take_note(const Arrived& message) {
   // A note is sent at once and whole; what is not comes from somebody who does not keep to the rules.
   if (link == nullptr || message.bytes > kNoteBytesMax || message.is_rendezvous) return UCS_OK;
   link->take_note({static_cast<const std::byte*>(message.data), message.bytes});
+  return UCS_OK;
+}
+
+ucs_status_t UcxWorker::take_call(const Arrived& message) {
+  if (UcxLink* const link = link_of(message, sizeof(UcxNoteHead)); link != nullptr)
+    link->take_call();
+  return UCS_OK;
+}
+
+ucs_status_t UcxWorker::take_meet(const Arrived& message) {
+  if (UcxLink* const link = link_of(message, sizeof(UcxNoteHead)); link != nullptr)
+    link->take_meet();
   return UCS_OK;
 }
 

@@ -29,7 +29,13 @@ struct UcxFrameHead {
 };
 static_assert(sizeof(UcxFrameHead) == 72);
 
-enum UcxMessage : unsigned { kUcxFrame = 1, kUcxNote = 2, kUcxHello = 3, kUcxGoodbye = 4 };
+enum UcxMessage : unsigned {
+  kUcxFrame = 1,
+  kUcxNote = 2,
+  kUcxCall = 3,  // the connection from there is made
+  kUcxMeet = 4,  // UCX's handshake is through
+  kUcxGoodbye = 5
+};
 
 // One thread at a time.
 class UcxWorker {
@@ -53,6 +59,10 @@ class UcxWorker {
   bool progress(LinkEvents* events);
   // True: event_fd() is readable when something comes.
   bool arm();
+  // Ends all of it at once: UCX lets go of everything that it has been given. Nothing but device() and address() may be
+  // used then, and progress() and arm(), which find nothing.
+  void stop();
+  bool is_stopped() const { return worker_ == nullptr; }
 
  private:
   struct Arrived {  // what UCX passes to a handler
@@ -71,8 +81,8 @@ class UcxWorker {
   UcxLink* link_of(const Arrived& message, size_t head_bytes) const;
   ucs_status_t take_frame(const Arrived& message);
   ucs_status_t take_note(const Arrived& message);
-  // It only has the connection made, so that a peer that cannot be reached is known before there is anything to send.
-  ucs_status_t take_hello(const Arrived&) { return UCS_OK; }
+  ucs_status_t take_call(const Arrived& message);
+  ucs_status_t take_meet(const Arrived& message);
   ucs_status_t take_goodbye(const Arrived& message);
 
   NetworkDevice device_;
