@@ -8,6 +8,7 @@
 #include <fcntl.h>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <sys/epoll.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
@@ -27,6 +28,7 @@ namespace {
 
 constexpr int kBacklog = 4096;                  // the system may cut it to net.core.somaxconn
 constexpr size_t kNotesWaitingMax = 1024;       // of one neighbour
+constexpr std::chrono::seconds kShortMax{5};    // that the system may lack what a note needs
 constexpr int kEventsPerTurn = 64;              // of progress()
 constexpr int kPacketsPerTurn = 64;             // of one neighbour in that
 constexpr uint64_t kProcessEnded = 1ull << 32;  // in an event's data, beside the rank
@@ -46,9 +48,11 @@ struct WaitingNote {
 struct Neighbour {
   PeerIndex rank = 0;
   PeerProcess who;
-  std::mutex mutex;   // of what say() touches: the three below
+  std::mutex mutex;   // of what say() touches: the four below
   Descriptor socket;  // none: gone
   std::deque<WaitingNote> waiting;
+  std::optional<std::chrono::steady_clock::time_point>
+      short_since;                // of what the first of them needs
   std::string why = "has ended";  // for the error, if this process gave it up
   // Readable when the process has ended. The end of the connection says so too, but not while a child that the process
   // has forked off keeps it open.
@@ -182,13 +186,15 @@ Status SocketNeighbours::say(PeerIndex peer, const std::string& note, const Shar
     case Sent::kDone:
       return {};
     case Sent::kNotNow:
+    case Sent::kShort:
       return wait_in_line(neighbour, std::move(bytes), region);
     case Sent::kGone:
       return gone_error(neighbour);
     case Sent::kRefused:
       break;
   }
-  return system_error(fmt::format("a note cannot be sent to rank {} of this host", peer), errno);
+  const int problem = errno;
+  return system_error(fmt::format("a note cannot be sent to rank {} of this host", peer), problem);
 }
 
 // With the neighbour's lock.
@@ -210,23 +216,31 @@ Status SocketNeighbours::wait_in_line(Neighbour& neighbour,
   return {};
 }
 
+// The socket has room meanwhile, so that progress() is called again at once.
+bool may_stay_short(Neighbour& neighbour) {
+  const auto now = std::chrono::steady_clock::now();
+  if (!neighbour.short_since) neighbour.short_since = now;
+  return now - *neighbour.short_since < kShortMax;
+}
+
 void SocketNeighbours::send_waiting(Neighbour& neighbour) const {
   const std::lock_guard lock(neighbour.mutex);
   if (!neighbour.socket || neighbour.waiting.empty()) return;
   while (!neighbour.waiting.empty()) {
     const WaitingNote& note = neighbour.waiting.front();
     const Sent sent = send_packet(neighbour.socket.get(), note.bytes, note.region.get());
-    if (sent == Sent::kNotNow) return;
+    const int problem = errno;
+    if (sent == Sent::kNotNow || (sent == Sent::kShort && may_stay_short(neighbour))) return;
     if (sent != Sent::kDone) {
       // What was promised cannot be kept: the connection ends, and take_notes() tells.
-      if (sent == Sent::kRefused) {
-        neighbour.why =
-            fmt::format("cannot be sent to: {}", std::generic_category().message(errno));
+      if (sent != Sent::kGone) {
+        neighbour.why = system_error("cannot be sent to", problem).message;
       }
       ::shutdown(neighbour.socket.get(), SHUT_RDWR);
       neighbour.waiting.clear();
       break;
     }
+    neighbour.short_since.reset();
     neighbour.waiting.pop_front();
   }
   watch_room(neighbour, false);

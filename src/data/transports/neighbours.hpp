@@ -45,8 +45,9 @@ class Neighbours {
   virtual Result<std::vector<PeerIndex>> connect(std::span<const std::string> addresses,
                                                  std::chrono::milliseconds at_most) = 0;
   // Waits for nobody; what the neighbour cannot take yet leaves in progress(). The region may go at once.
-  // note.size() <= kNoteBytesMax. CD-617 if the neighbour is gone, or has left too many notes lying (it counts as gone
-  // then); CD-201 if no more descriptors can be held. Thread-safe.
+  // note.size() <= kNoteBytesMax. CD-617 with the cause if the neighbour is gone, or has left too many notes lying, or
+  // if the system was too short of something for 5 s to pass them on (it counts as gone then); CD-201 if no more
+  // descriptors can be held, CD-603 if the system refuses the note: it is not said then. Thread-safe.
   virtual Status say(PeerIndex peer, const std::string& note, const SharedRegion* region) = 0;
   virtual void progress(NeighbourEvents& events) = 0;  // never blocks
   // Readable when progress() has something to do. Stays the same.

@@ -104,6 +104,10 @@ Sent send_packet(int fd, std::span<const std::byte> bytes, int passed) {
         continue;
       case EAGAIN:
         return Sent::kNotNow;
+      case ETOOMANYREFS:
+      case ENOMEM:
+      case ENOBUFS:
+        return Sent::kShort;
       case EPIPE:
       case ECONNRESET:
       case ENOTCONN:

@@ -28,8 +28,10 @@ struct PeerProcess {
 // Who was at the other end when the connection was made.
 PeerProcess process_at(int fd);
 
-enum class Sent : uint8_t { kDone, kNotNow, kGone, kRefused };
-// kRefused: the system will not pass the descriptor, with errno. `passed`: -1 for none.
+enum class Sent : uint8_t { kDone, kNotNow, kShort, kGone, kRefused };
+// kNotNow: the other end has not taken enough; the socket tells when it has. kShort: the system has run out of memory
+// or of descriptors that may be under way between processes, which passes. kRefused: it will not do it. Both with
+// errno. `passed`: -1 for none.
 Sent send_packet(int fd, std::span<const std::byte> bytes, int passed);
 
 struct Packet {

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <filesystem>
 #include <poll.h>
+#include <sys/resource.h>
 #include <thread>
 #include <unistd.h>
 
@@ -199,6 +200,38 @@ TEST(Neighbours, LetNotesWaitForOneThatIsBusy) {
       const Heard::Note& note = heard.notes[static_cast<size_t>(i)];
       ASSERT_EQ(std::stoi(note.text), i);
       ASSERT_EQ(note.region != nullptr, i % 100 == 99);
+    }
+    expect_said(*neighbours, 0, "all of them");
+  });
+  EXPECT_TRUE(ranks.all_are_well());
+}
+
+// A user may have no more descriptors on their way between processes than a process may hold.
+TEST(Neighbours, LetRegionsWaitWhileTheSystemPassesNoMore) {
+  constexpr size_t kRegions = 90;
+  ForkedRanks ranks(2, [](int rank, ForkedRanks::Meeting& meeting) {
+    constexpr uid_t kNobody = 65534;
+    if (::geteuid() == 0) {
+      ASSERT_EQ(::setresuid(kNobody, kNobody, kNobody), 0);  // root may have any number
+    }
+    const rlimit few = {64, 64};
+    ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &few), 0);
+    const auto neighbours = met(rank, meeting);
+    Heard heard;
+    if (rank == 0) {
+      const auto region = SharedRegion::create(4096);
+      for (size_t i = 0; i < kRegions; ++i) {
+        expect_said(*neighbours, 1, fmt::format("{}", i), region.value().get());
+      }
+      meeting.barrier();
+      EXPECT_TRUE(hear_until(*neighbours, heard, [&] { return !heard.notes.empty(); }));
+      return;
+    }
+    meeting.barrier();
+    EXPECT_TRUE(hear_until(*neighbours, heard, [&] { return heard.notes.size() == kRegions; }));
+    for (size_t i = 0; i < heard.notes.size(); ++i) {
+      EXPECT_EQ(heard.notes[i].text, fmt::format("{}", i));
+      EXPECT_NE(heard.notes[i].region, nullptr);
     }
     expect_said(*neighbours, 0, "all of them");
   });

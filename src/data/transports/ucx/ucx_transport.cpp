@@ -7,16 +7,15 @@
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
-#include <fstream>
 #include <functional>
 #include <sys/epoll.h>
 #include <sys/random.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <arpa/inet.h>
 #include <fmt/ranges.h>
 
+#include "data/transports/host_identity.hpp"
 #include "data/transports/ucx/link_news.hpp"
 #include "data/transports/ucx/network_devices.hpp"
 #include "data/transports/ucx/ucx_address.hpp"
@@ -29,16 +28,6 @@ namespace {
 constexpr int kTurnsOfProgress = 8;  // of a worker, before it is another's turn
 // A peer that is well takes what was sent in much less; one that is not would keep us for ever.
 constexpr std::chrono::seconds kFarewell{1};
-
-// Processes that see the same interfaces: one boot of one kernel, one network namespace.
-std::string host_identity() {
-  std::ifstream in("/proc/sys/kernel/random/boot_id");
-  std::string boot;
-  std::getline(in, boot);
-  struct stat space = {};
-  stat("/proc/self/ns/net", &space);
-  return fmt::format("{} {}:{}", boot, space.st_dev, space.st_ino);
-}
 
 Result<uint64_t> random_secret() {
   uint64_t secret = 0;
@@ -108,7 +97,7 @@ Status UcxTransport::open() {
         kUcxDevicesMax);
   }
   CD_ASSIGN(self_.secret, random_secret());
-  self_.host = host_identity();
+  CD_ASSIGN(self_.host, host_identity());
   wait_fd_ = epoll_create1(EPOLL_CLOEXEC);
   for (const NetworkDevice& device : devices) {
     CD_ASSIGN(std::unique_ptr<UcxWorker> worker, UcxWorker::open(device));
