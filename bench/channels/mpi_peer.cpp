@@ -2,9 +2,9 @@
 //
 //   mpi_peer exchange|gather|scatter|p2p|broadcast BYTES REPEATS
 //
-// BYTES of every source, in memory and already in the order of their destinations; receivers have memory for all of it.
-// So it does less than a channel: nothing is partitioned, and nobody looks at what has come while it is timed. A first
-// run is not timed, and checks every word. Between two ranks p2p goes in messages of 1 MiB, 16 under way.
+// BYTES of every source; peer_pattern.hpp says what is sent. Nothing is partitioned, and nobody looks at what has come
+// while it is timed. A first run is not timed, and checks every word. Between two ranks p2p goes in messages of 1 MiB,
+// 16 under way.
 #include <algorithm>
 #include <cstdint>
 #include <cstdio>
@@ -12,6 +12,8 @@
 #include <mpi.h>
 #include <string>
 #include <vector>
+
+#include "peer_pattern.hpp"
 
 namespace {
 
@@ -22,140 +24,91 @@ constexpr int kTag = 1;
 struct Peer {
   int rank = 0;
   int ranks = 1;
-  size_t words = 0;  // of a source
+  PeerPattern pattern;
   std::vector<uint64_t> sent;
   std::vector<uint64_t> received;
 };
 
-uint64_t value(int source, size_t index) { return static_cast<uint64_t>(source) << 40 | index; }
-
-// Words of each of `parts` parts of `words`, and where they begin.
-struct Parts {
+// Per rank, as MPI wants them.
+struct Counts {
   std::vector<int> counts, begins;
-  Parts(size_t words, int parts) {
-    for (int i = 0; i < parts; ++i) {
-      const auto begin = words * static_cast<size_t>(i) / static_cast<size_t>(parts);
-      const auto end = words * static_cast<size_t>(i + 1) / static_cast<size_t>(parts);
-      counts.push_back(static_cast<int>(end - begin));
-      begins.push_back(static_cast<int>(begin));
+  Counts(const std::vector<Piece>& pieces, int ranks)
+      : counts(static_cast<size_t>(ranks)), begins(static_cast<size_t>(ranks)) {
+    for (const Piece& piece : pieces) {
+      counts[static_cast<size_t>(piece.peer)] = static_cast<int>(piece.words);
+      begins[static_cast<size_t>(piece.peer)] = static_cast<int>(piece.at);
     }
   }
 };
 
-// Rank 0 takes no part; the others share `words`.
-Parts parts_of_others(size_t words, int ranks) {
-  Parts parts(words, ranks - 1);
-  parts.counts.insert(parts.counts.begin(), 0);
-  parts.begins.insert(parts.begins.begin(), 0);
-  return parts;
+int words_of(const std::vector<Piece>& pieces) {
+  return pieces.empty() ? 0 : static_cast<int>(pieces[0].words);
 }
 
 void exchange(Peer& peer) {
-  const Parts out(peer.words, peer.ranks);
-  const int mine = out.counts[static_cast<size_t>(peer.rank)];
-  std::vector<int> counts(static_cast<size_t>(peer.ranks), mine), begins;
-  for (int i = 0; i < peer.ranks; ++i) begins.push_back(i * mine);
-  peer.received.resize(static_cast<size_t>(mine) * static_cast<size_t>(peer.ranks));
+  const Counts out(peer.pattern.sent, peer.ranks), in(peer.pattern.received, peer.ranks);
   MPI_Alltoallv(peer.sent.data(),
                 out.counts.data(),
                 out.begins.data(),
                 MPI_UINT64_T,
                 peer.received.data(),
-                counts.data(),
-                begins.data(),
+                in.counts.data(),
+                in.begins.data(),
                 MPI_UINT64_T,
                 MPI_COMM_WORLD);
 }
 
 void gather(Peer& peer) {
-  const auto words = static_cast<int>(peer.words);
-  std::vector<int> counts(static_cast<size_t>(peer.ranks), words), begins{0};
-  counts[0] = 0;
-  for (int i = 1; i < peer.ranks; ++i) begins.push_back((i - 1) * words);
-  if (peer.rank == 0) peer.received.resize(peer.words * static_cast<size_t>(peer.ranks - 1));
+  const Counts in(peer.pattern.received, peer.ranks);
   MPI_Gatherv(peer.sent.data(),
-              peer.rank == 0 ? 0 : words,
+              words_of(peer.pattern.sent),
               MPI_UINT64_T,
               peer.received.data(),
-              counts.data(),
-              begins.data(),
+              in.counts.data(),
+              in.begins.data(),
               MPI_UINT64_T,
               0,
               MPI_COMM_WORLD);
 }
 
 void scatter(Peer& peer) {
-  const Parts parts = parts_of_others(peer.words, peer.ranks);
-  const int mine = parts.counts[static_cast<size_t>(peer.rank)];
-  peer.received.resize(static_cast<size_t>(mine));
+  const Counts out(peer.pattern.sent, peer.ranks);
   MPI_Scatterv(peer.sent.data(),
-               parts.counts.data(),
-               parts.begins.data(),
+               out.counts.data(),
+               out.begins.data(),
                MPI_UINT64_T,
                peer.received.data(),
-               mine,
+               words_of(peer.pattern.received),
                MPI_UINT64_T,
                0,
                MPI_COMM_WORLD);
 }
 
 void p2p(Peer& peer) {
-  const int last = peer.ranks - 1;
-  if (peer.rank != 0 && peer.rank != last) return;
-  if (peer.rank == last) peer.received.resize(peer.words);
+  const bool sends = !peer.pattern.sent.empty();
   std::vector<MPI_Request> requests;
-  for (size_t at = 0; at < peer.words; at += kMessageWords) {
-    const auto words = static_cast<int>(std::min(kMessageWords, peer.words - at));
-    requests.emplace_back();
-    if (peer.rank == 0) {
-      MPI_Isend(&peer.sent[at], words, MPI_UINT64_T, last, kTag, MPI_COMM_WORLD, &requests.back());
-    } else {
-      MPI_Irecv(&peer.received[at], words, MPI_UINT64_T, 0, kTag, MPI_COMM_WORLD, &requests.back());
+  for (const Piece& piece : sends ? peer.pattern.sent : peer.pattern.received) {
+    for (size_t at = 0; at < piece.words; at += kMessageWords) {
+      const auto words = static_cast<int>(std::min(kMessageWords, piece.words - at));
+      MPI_Request& request = requests.emplace_back();
+      if (sends) {
+        MPI_Isend(&peer.sent[at], words, MPI_UINT64_T, piece.peer, kTag, MPI_COMM_WORLD, &request);
+      } else {
+        MPI_Irecv(
+            &peer.received[at], words, MPI_UINT64_T, piece.peer, kTag, MPI_COMM_WORLD, &request);
+      }
+      if (requests.size() < kUnderWay) continue;
+      MPI_Wait(&requests.front(), MPI_STATUS_IGNORE);
+      requests.erase(requests.begin());
     }
-    if (requests.size() < kUnderWay) continue;
-    MPI_Wait(&requests.front(), MPI_STATUS_IGNORE);
-    requests.erase(requests.begin());
   }
   MPI_Waitall(static_cast<int>(requests.size()), requests.data(), MPI_STATUSES_IGNORE);
 }
 
 void broadcast(Peer& peer) {
-  peer.received.resize(peer.words);
-  uint64_t* const data = peer.rank == 0 ? peer.sent.data() : peer.received.data();
-  MPI_Bcast(data, static_cast<int>(peer.words), MPI_UINT64_T, 0, MPI_COMM_WORLD);
-}
-
-uint64_t wrong_in(const Peer& peer, size_t at, size_t count, int source, size_t first) {
-  uint64_t wrong = 0;
-  for (size_t i = 0; i < count; ++i) {
-    if (peer.received[at + i] != value(source, first + i)) ++wrong;
-  }
-  return wrong;
-}
-
-uint64_t wrong_words(const Peer& peer, const std::string& pattern) {
-  const auto rank = static_cast<size_t>(peer.rank);
-  uint64_t wrong = 0;
-  if (pattern == "exchange") {
-    const Parts out(peer.words, peer.ranks);
-    const auto count = static_cast<size_t>(out.counts[rank]);
-    const auto first = static_cast<size_t>(out.begins[rank]);
-    for (int source = 0; source < peer.ranks; ++source) {
-      wrong += wrong_in(peer, static_cast<size_t>(source) * count, count, source, first);
-    }
-  } else if (pattern == "gather") {
-    for (int source = 1; peer.rank == 0 && source < peer.ranks; ++source) {
-      const size_t at = static_cast<size_t>(source - 1) * peer.words;
-      wrong += wrong_in(peer, at, peer.words, source, 0);
-    }
-  } else if (pattern == "scatter") {
-    const Parts parts = parts_of_others(peer.words, peer.ranks);
-    const auto count = static_cast<size_t>(parts.counts[rank]);
-    wrong += wrong_in(peer, 0, count, 0, static_cast<size_t>(parts.begins[rank]));
-  } else if (pattern == "broadcast" ? peer.rank != 0 : peer.rank == peer.ranks - 1) {
-    wrong += wrong_in(peer, 0, peer.words, 0, 0);
-  }
-  return wrong;
+  const bool is_root = peer.rank == 0;
+  auto& data = is_root ? peer.sent : peer.received;
+  MPI_Bcast(data.data(), static_cast<int>(data.size()), MPI_UINT64_T, 0, MPI_COMM_WORLD);
 }
 
 using Act = void (*)(Peer&);
@@ -181,8 +134,10 @@ int main(int argc, char** argv) {
   Peer peer;
   MPI_Comm_rank(MPI_COMM_WORLD, &peer.rank);
   MPI_Comm_size(MPI_COMM_WORLD, &peer.ranks);
-  peer.words = static_cast<size_t>(std::atoll(argv[2])) / 8;
-  for (size_t i = 0; i < peer.words; ++i) peer.sent.push_back(value(peer.rank, i));
+  const size_t words = static_cast<size_t>(std::atoll(argv[2])) / 8;
+  peer.pattern = peer_pattern(pattern, peer.rank, peer.ranks, words);
+  peer.sent = peer_words(peer.rank, words);
+  peer.received.resize(peer.pattern.received_words);
   const int repeats = std::atoi(argv[3]);
   uint64_t wrong = 0;
   std::string samples;
@@ -193,7 +148,7 @@ int main(int argc, char** argv) {
     MPI_Barrier(MPI_COMM_WORLD);
     const double seconds = MPI_Wtime() - start;
     if (run < 0) {
-      const uint64_t mine = wrong_words(peer, pattern);
+      const uint64_t mine = wrong_words(peer.pattern, peer.received);
       MPI_Allreduce(&mine, &wrong, 1, MPI_UINT64_T, MPI_SUM, MPI_COMM_WORLD);
     } else {
       samples += (samples.empty() ? "" : ", ") + std::to_string(seconds);

@@ -14,14 +14,13 @@ from pathlib import Path
 
 from harness.programs import ProgramError, output_of
 
-from channels import places
-from channels.places import Place
+from channels import iperf, places
+from channels.places import Disturbance, Place
 
 MIB = 1 << 20
 WINDOW_BYTES = 8 * MIB
 CALL_REPEATS = 3
-IPERF_S = 3
-PORT = 5201
+PORT = iperf.PORT
 # Open MPI looks for fabrics first and says so; over shared memory and TCP both are its own choice.
 UCX_OPTIONS = (
     "--mca",
@@ -49,9 +48,11 @@ class ChannelWork:
     peers: tuple[str, ...] = ()
     options: Mapping[str, object] = field(default_factory=dict)  # of perf_bench
     threads: int = 1  # endpoints of a process
+    disturbance: Disturbance | None = None  # of ours
 
     def command(self, programs: Path, **others: object) -> list[str]:
-        options = {"bytes": self.bytes, "endpoints": self.threads, "repeats": CALL_REPEATS}
+        repeats = 1 if self.disturbance else CALL_REPEATS
+        options = {"bytes": self.bytes, "endpoints": self.threads, "repeats": repeats}
         options |= dict(self.options) | others
         words = [f"{name}={value}" for name, value in options.items()]
         return [str(programs / "perf_bench"), self.pattern, *words]
@@ -60,11 +61,18 @@ class ChannelWork:
         return self.place.ranks * self.threads
 
     def busiest_bytes(self) -> float:
-        """Bytes that the endpoint with most of them must send, or receive, over its links."""
-        others = self.endpoints() - 1
+        """Bytes that the host with most of them must send, or receive, over its links. Those of a
+        broadcast leave their host once for each other one: nobody passes them on."""
+        sent = self.bytes * self.threads
+        others = self.place.ranks - 1
         if self.pattern == "exchange":
-            return self.bytes * others / self.endpoints()
-        return self.bytes * (others if self.pattern in ("gather", "broadcast") else 1)
+            return sent * others / self.place.ranks
+        return sent * (others if self.pattern in ("gather", "broadcast") else 1)
+
+    def moved_bytes(self) -> float:
+        """Bytes that go from host to host, all together."""
+        busiest = self.busiest_bytes()
+        return busiest * self.place.ranks if self.pattern == "exchange" else busiest
 
 
 @dataclass(slots=True)
@@ -73,22 +81,31 @@ class Peers:
 
     programs: Path
     iperf_rates: dict[Place, list[float]] = field(default_factory=dict)
+    rates_together: dict[tuple[Place, str], float] = field(default_factory=dict)
 
     def run(self, name: str, work: ChannelWork) -> list[float]:
-        forms: dict[str, Callable[[ChannelWork], list[float]]] = {
+        return self.forms()[name](work)
+
+    def forms(self) -> dict[str, Callable[[ChannelWork], list[float]]]:
+        return {
             "memcpy": self.memcpy,
             "memcpy-8MiB": self.memcpy_in_cache,
             "scatter": self.scatter,
             "openmpi": self.openmpi,
             "openmpi-ucx": self.openmpi_ucx,
             "ucx": self.ucx,
+            "ucx-plain": self.ucx_plain,
+            "ucx-plain-sleeps": self.ucx_plain_sleeps,
             "iperf3": self.iperf3,
+            "iperf3-together": self.iperf3_together,
             "1-link": self.one_link,
             "max-flow": self.max_flow,
             "zipf-0": self.without_skew,
+            "static": self.static,
+            "undisturbed": self.undisturbed,
             "longer-alone": self.longer_alone,
+            "sum-alone": self.sum_alone,
         }
-        return forms[name](work)
 
     def program(self, name: str, *arguments: object) -> list[float]:
         said = json.loads(output_of([str(self.programs / name), *map(str, arguments)]))
@@ -139,23 +156,37 @@ class Peers:
             raise ProgramError(f"ucx_perftest says no rate: {said}")
         return [work.bytes / (float(numbers[-1][5]) * MIB)]
 
+    def ucx_plain(self, work: ChannelWork, wait: str = "yield") -> list[float]:
+        """One UCX context for all links, as ucx_peer.cpp says."""
+        if not (self.programs / "ucx_peer").exists():
+            raise ProgramError("ucx_peer was not built: install libucx-dev")
+        # What UCX logs goes to the standard output.
+        command = ["env", "UCX_LOG_LEVEL=fatal", f"UCX_PEER_WAIT={wait}"]
+        command += [str(self.programs / "ucx_peer"), work.pattern, str(work.bytes)]
+        said = places.ours(work.place, [*command, str(CALL_REPEATS)])
+        samples: list[float] = said["samples_s"]
+        return samples
+
+    def ucx_plain_sleeps(self, work: ChannelWork) -> list[float]:
+        return self.ucx_plain(work, "sleep")
+
     def link_rates(self, place: Place) -> list[float]:
         """Bytes per second of each link by itself, by iperf3."""
         if place not in self.iperf_rates:
-            rates = []
-            for link in range(len(place.rates)):
-                said = places.server_and_client(
-                    place,
-                    f"iperf3 -s -1 -p {PORT}",
-                    f"iperf3 -c 10.77.{link}.1 -p {PORT} -t {IPERF_S} -J",
-                )
-                rates.append(json.loads(said)["end"]["sum_received"]["bits_per_second"] / 8)
-            self.iperf_rates[place] = rates
+            self.iperf_rates[place] = iperf.link_rates(place)
         return self.iperf_rates[place]
 
     def iperf3(self, work: ChannelWork) -> list[float]:
         """All links together, each as fast as iperf3 alone."""
-        return [work.bytes / sum(self.link_rates(work.place))]
+        return [work.bytes * work.threads / sum(self.link_rates(work.place))]
+
+    def iperf3_together(self, work: ChannelWork) -> list[float]:
+        """A TCP stream on each link of each pair of the pattern, all at once: what the machine can
+        do with plain TCP."""
+        key = (work.place, work.pattern)
+        if key not in self.rates_together:
+            self.rates_together[key] = iperf.rate_together(*key)
+        return [work.moved_bytes() / self.rates_together[key]]
 
     def max_flow(self, work: ChannelWork) -> list[float]:
         """The bound by the links of the busiest host, at the rates that iperf3 finds."""
@@ -169,17 +200,29 @@ class Peers:
     def without_skew(self, work: ChannelWork) -> list[float]:
         return self.ours(work, work.place, zipf=0)
 
+    def static(self, work: ChannelWork) -> list[float]:
+        """Each flow keeps to the link that its name chooses."""
+        return self.ours(work, work.place, static=1)
+
+    def undisturbed(self, work: ChannelWork) -> list[float]:
+        return self.ours(work, work.place)
+
     def ours(self, work: ChannelWork, place: Place, **others: object) -> list[float]:
         samples: list[float] = places.ours(place, work.command(self.programs, **others))[
             "samples_s"
         ]
         return samples
 
-    def longer_alone(self, work: ChannelWork) -> list[float]:
-        """Partitioning in one process, or the bytes that leave a host by iperf3's rate."""
-        scattered = self.scatter(work)
+    def alone(self, work: ChannelWork) -> list[tuple[float, float]]:
+        """Partitioning by the source in one process; the bytes that leave it by iperf3's rate."""
         moved_s = work.busiest_bytes() / sum(self.link_rates(work.place))
-        return [max(one, moved_s) for one in scattered]
+        return [(partitioned_s, moved_s) for partitioned_s in self.scatter(work)]
+
+    def longer_alone(self, work: ChannelWork) -> list[float]:
+        return [max(parts) for parts in self.alone(work)]
+
+    def sum_alone(self, work: ChannelWork) -> list[float]:
+        return [sum(parts) for parts in self.alone(work)]
 
 
 def local_ucx(test: str) -> str:

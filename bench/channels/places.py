@@ -95,16 +95,37 @@ def on_hosts(place: Place, script: str) -> dict[str, str]:
         return {file.name: file.read_text() for file in Path(folder).iterdir() if file.is_file()}
 
 
-def ours(place: Place, command: list[str]) -> Said:
+@dataclass(frozen=True, slots=True)
+class Disturbance:
+    """A shell command that every host runs so long after the first timed run has begun."""
+
+    command: str
+    after_s: float
+
+    def script(self) -> str:
+        return (
+            f"(until [ -e $OUT/mark ]; do sleep 0.005; done; sleep {self.after_s}; "
+            f"{self.command}) &\n"
+        )
+
+
+def ours(place: Place, command: list[str], disturbance: Disturbance | None = None) -> Said:
+    """What rank 0 says; "links" are those of all ranks."""
     if not place.rates:
         return on_processes(place.ranks, command)
+    mark = " mark=$OUT/mark" if disturbance else ""
     files = on_hosts(
         place,
         f"mkdir -p $OUT/meet\n"
         f"export CROSSDOCK_RANK=$CROSSDOCK_HOST CROSSDOCK_RANKS={place.ranks}\n"
-        f"CROSSDOCK_MEET=$OUT/meet {shlex.join(command)} > $OUT/rank$CROSSDOCK_HOST",
+        f"{disturbance.script() if disturbance else ''}"
+        f"CROSSDOCK_MEET=$OUT/meet {shlex.join(command)}{mark} > $OUT/rank$CROSSDOCK_HOST",
     )
-    return said_in(files["rank0"])
+    said = said_in(files["rank0"])
+    if "links" in said:
+        ranks = [said_in(files[f"rank{rank}"]) for rank in range(place.ranks)]
+        said["links"] = [link for one in ranks for link in one["links"]]
+    return said
 
 
 def by_mpi(place: Place, command: list[str], options: tuple[str, ...] = ()) -> Said:
@@ -124,6 +145,23 @@ def by_mpi(place: Place, command: list[str], options: tuple[str, ...] = ()) -> S
         f"fi",
     )
     return said_in(files["rank0"])
+
+
+def all_come(place: Place, name: str) -> str:
+    """Shell lines of on_hosts(): goes on when all hosts are at them."""
+    return (
+        f"touch $OUT/{name}.$CROSSDOCK_HOST; export OUT\n"
+        f"timeout {LISTEN_LIMIT_S} sh -c "
+        f"'until [ $(ls $OUT/{name}.* | wc -l) = {place.ranks} ]; do sleep 0.05; done'"
+    )
+
+
+def ports_listen(count: int) -> str:
+    """Shell lines of on_hosts(): goes on when so many TCP ports of the host listen."""
+    return (
+        f"timeout {LISTEN_LIMIT_S} sh -c "
+        f"'until [ $(ss -tlnH | wc -l) -ge {count} ]; do sleep 0.05; done'"
+    )
 
 
 def server_and_client(place: Place, server: str, client: str) -> str:

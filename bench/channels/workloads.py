@@ -1,8 +1,7 @@
 """The rows of the channels bench: bytes between threads, processes and hosts, beside others.
 
 Programs do the work: bench/data/perf/perf_bench.cpp is ours, and peers.py knows the others. Each
-form runs a few times in a process of its own, round by round, ours first. Adding a row is adding an
-entry to `WORKS`.
+form runs a few times in a process of its own, round by round, ours first. rows.py has the rows.
 """
 
 from __future__ import annotations
@@ -23,131 +22,20 @@ from harness.report import Row, cells, header, line, machine, seconds, summary, 
 
 from channels import places
 from channels.growth_work import GrowthWork, growth_row, print_growth
+from channels.memory_work import MemoryWork, memory_row, print_memory
 from channels.peers import MIB, ChannelWork, Peers
-from channels.places import Place
+from channels.rows import GROWTH, MEMORY, WORKS
 
-PROGRAMS = ("perf_bench", "scatter_bench", "mapping_copy_bench", "mpi_peer", "crossdock_ucx")
+PROGRAMS = (
+    "perf_bench",
+    "scatter_bench",
+    "mapping_copy_bench",
+    "mpi_peer",
+    "ucx_peer",
+    "crossdock_ucx",
+)
 IDLE_WAIT_S = 10.0
-GBIT = "1gbit"
-LARGE_SEGMENTS = {"segment": MIB, "slots": 2, "batch": 1 << 14}  # four slots stay in the cache
-OVER_LINKS = 48 * MIB  # 0.4 s over one link of 1 Gbit
-COLLECTIVE = 24 * MIB
-HOSTS_4 = Place(4, (GBIT, GBIT))
-DEEP = {"slots": 5}  # 32 segments of 256 KiB: four links have 16 under way, and as many wait
-FASTER = {"max-flow": 0.9, "openmpi": 1.0, "openmpi-ucx": 1.0}
-
-
-def skewed(theta: int) -> ChannelWork:
-    return ChannelWork(
-        name=f"zipf-{theta}",
-        title=f"2 hosts, 2 links: Zipf {theta}, beside none",
-        pattern="p2p",
-        place=Place(2, (GBIT, GBIT)),
-        bytes=2 * OVER_LINKS,
-        options={"zipf": theta},
-        bars={"zipf-0": 0.9},
-    )
-
-
-def collective(pattern: str) -> ChannelWork:
-    return ChannelWork(
-        name=f"{pattern}-4-hosts",
-        title=f"{pattern} among 4 hosts, 2 links each",
-        pattern=pattern,
-        place=HOSTS_4,
-        bytes=COLLECTIVE,
-        bars=FASTER,
-    )
-
-
-WORKS = (
-    ChannelWork(
-        name="exchange-threads",
-        title="exchange of 16-byte rows, 2 threads",
-        pattern="exchange",
-        place=Place(),
-        threads=2,
-        bytes=128 * MIB,
-        bars={"scatter": 0.5},
-    ),
-    ChannelWork(
-        name="p2p-shm",
-        title="p2p of 2 processes, segments of 1 MiB",
-        pattern="p2p",
-        place=Place(2),
-        bytes=256 * MIB,
-        options=LARGE_SEGMENTS,
-        bars={"memcpy": 0.8, "openmpi": 1.0, "openmpi-ucx": 1.0, "ucx": 1.0},
-        peers=("memcpy-8MiB",),
-    ),
-    ChannelWork(
-        name="p2p-1-link",
-        title="p2p of 2 hosts, 1 Gbit",
-        pattern="p2p",
-        place=Place(2, (GBIT,)),
-        bytes=OVER_LINKS,
-        bars={"iperf3": 0.95},
-        peers=("openmpi", "ucx"),
-    ),
-    ChannelWork(
-        name="p2p-2-links",
-        title="p2p of 2 hosts, 2 x 1 Gbit, beside one",
-        pattern="p2p",
-        place=Place(2, (GBIT,) * 2),
-        bytes=2 * OVER_LINKS,
-        options=DEEP,
-        bars={"1-link": 1.95},
-        peers=("iperf3", "openmpi", "ucx"),
-    ),
-    ChannelWork(
-        name="p2p-4-links",
-        title="p2p of 2 hosts, 4 x 1 Gbit, beside one",
-        pattern="p2p",
-        place=Place(2, (GBIT,) * 4),
-        bytes=4 * OVER_LINKS,
-        options=DEEP,
-        bars={"1-link": 3.8},
-        peers=("iperf3", "openmpi", "ucx"),
-    ),
-    ChannelWork(
-        name="p2p-unequal",
-        title="p2p of 2 hosts, 1 Gbit + 250 Mbit",
-        pattern="p2p",
-        place=Place(2, (GBIT, "250mbit")),
-        bytes=2 * OVER_LINKS,
-        options=DEEP,
-        bars={"iperf3": 0.92},
-        peers=("openmpi", "ucx"),
-    ),
-    *(collective(pattern) for pattern in ("exchange", "gather", "scatter", "broadcast")),
-    skewed(1),
-    skewed(2),
-    ChannelWork(
-        name="pipelining",
-        title="exchange of 2 hosts, 4 Gbit, beside its longer half",
-        pattern="exchange",
-        place=Place(2, ("4gbit",)),
-        bytes=128 * MIB,
-        bars={"longer-alone": 1 / 1.15},
-    ),
-)
-
-GROWTH = GrowthWork(
-    name="growth",
-    title="1,024 channels of 64 endpoints, one by one",
-    channel=ChannelWork(
-        name="growth",
-        title="",
-        pattern="exchange",
-        place=Place(),
-        threads=64,
-        bytes=1 << 14,
-        options={"segment": 1 << 12, "slots": 0},
-        bars={},
-    ),
-    channels=128,
-    rounds=8,
-)
+SETTLED = 1.5
 
 
 @dataclass(slots=True)
@@ -162,19 +50,31 @@ class Taken:
         series = self.series.setdefault(form, Series())
         series.samples += [Sample(wall_s, share) for wall_s in samples]
 
+    def fastest_s(self, form: str) -> float:
+        return min(sample.wall_s for sample in self.series[form].samples)
+
+    def is_settled(self, form: str, work: ChannelWork) -> bool:
+        """Whether the fastest run of a peer is so far from its bar that more would say nothing."""
+        if form == OURS or not {form, OURS} <= self.series.keys():
+            return False
+        wanted = work.bars.get(form, 1.0)
+        return self.fastest_s(form) > SETTLED * wanted * self.fastest_s(OURS)
+
 
 def take(work: ChannelWork, peers: Peers, options: argparse.Namespace) -> Taken:
-    """`repeat` rounds of every form; one that fails is not tried again."""
+    """`repeat` rounds of every form; one that fails or cannot win is not tried again."""
     taken = Taken()
     forms = ([] if options.without_ours else [OURS]) + [*work.bars, *work.peers]
     for _ in range(options.repeat):
         for form in forms:
-            if form in taken.failures:
+            if form in taken.failures or taken.is_settled(form, work):
                 continue
             try:
                 if form == OURS:
                     command = work.command(peers.programs)
-                    said, share = watched(lambda command=command: places.ours(work.place, command))
+                    said, share = watched(
+                        lambda command=command: places.ours(work.place, command, work.disturbance)
+                    )
                     taken.said, samples = said, said["samples_s"]
                 else:
                     samples, share = watched(lambda form=form: peers.run(form, work))
@@ -185,12 +85,17 @@ def take(work: ChannelWork, peers: Peers, options: argparse.Namespace) -> Taken:
     return taken
 
 
-def bar_text(work: ChannelWork | GrowthWork) -> str:
+AnyWork = ChannelWork | GrowthWork | MemoryWork
+
+
+def bar_text(work: AnyWork) -> str:
+    if not work.bars:
+        return "no row lost, none twice"
     least, *others = sorted(set(work.bars.values()))
     return f">= {least:.3g}x" + "".join(f", {other:.3g}x" for other in others)
 
 
-def empty_row(work: ChannelWork | GrowthWork) -> Row:
+def empty_row(work: AnyWork) -> Row:
     return {
         "work": work.title, "name": work.name, "unit": "s", "bar": bar_text(work), "met": None,
         "ours_s": None, "ours_spread": None, "peers": {}, "counted": [], "ratio": None,
@@ -237,14 +142,27 @@ def print_details(work: ChannelWork, row: Row) -> None:
             f"      ours: {rate:,.0f} MB/s of a source, {row['wrong_rows']} wrong rows, buffers "
             f"{row['channel_bytes'] / MIB:.1f} MiB, threads slept {row['waited_share']:.0%}"
         )
+        print_links(row)
     if row["met"] is False:
         print("      MISSED")
     for form, why in row["failures"].items():
         print(f"      {form}: not measured, {why.splitlines()[-1]}", flush=True)
 
 
+def print_links(row: Row) -> None:
+    """What happened on the way, if anything did."""
+    links = row.get("links", [])
+    counts = {name: sum(link[name] for link in links) for name in ("resent", "duplicates")}
+    lost = [link["name"] for link in links if link["is_lost"]]
+    if any(counts.values()) or lost:
+        print(
+            f"      resent: {counts['resent']} segments; came twice: {counts['duplicates']}; "
+            f"links lost: {', '.join(lost) or 'none'}"
+        )
+
+
 def parse(arguments: list[str]) -> argparse.Namespace:
-    names = [work.name for work in (*WORKS, GROWTH)]
+    names = [work.name for work in (*WORKS, GROWTH, MEMORY)]
     parser = argparse.ArgumentParser(
         prog="python bench channels",
         description="Bytes between threads, processes and hosts (network namespaces, which need "
@@ -276,16 +194,22 @@ def measured(work: ChannelWork, peers: Peers, options: argparse.Namespace) -> Ro
     return row
 
 
-def measured_growth(peers: Peers) -> Row:
-    row = empty_row(GROWTH)
+def measured_bytes(work: GrowthWork | MemoryWork, peers: Peers) -> Row:
+    row = empty_row(work)
     try:
-        row = growth_row(GROWTH, peers, row)
+        if isinstance(work, GrowthWork):
+            row = growth_row(work, peers, row)
+        else:
+            row = memory_row(work, peers, row)
     except (ProgramError, subprocess.TimeoutExpired) as failure:
         row["failures"] = {OURS: str(failure)}
-        print(f"  {GROWTH.title}: FAILED, {failure}", flush=True)
+        print(f"  {work.title}: FAILED, {failure}", flush=True)
         return row
     print("  " + line(cells(row)))
-    print_growth(GROWTH, row)
+    if isinstance(work, GrowthWork):
+        print_growth(work, row)
+    else:
+        print_memory(row)
     return row
 
 
@@ -299,8 +223,8 @@ def main(arguments: list[str]) -> int:
     print(f"# channels bench: {machine()['cpu']}, {os.cpu_count()} cores")
     print(header(), flush=True)
     rows = [measured(work, peers, options) for work in WORKS if is_wanted(work.name)]
-    if is_wanted(GROWTH.name) and not options.without_ours:
-        rows.append(measured_growth(peers))
+    in_bytes = () if options.without_ours else (GROWTH, MEMORY)
+    rows += [measured_bytes(work, peers) for work in in_bytes if is_wanted(work.name)]
     failed = [row["name"] for row in rows if OURS in row["failures"]]
     print(summary(rows))
     write_json(options.json, "channels", rows, failed)

@@ -9,7 +9,7 @@ import click
 from crossdock_cli import command as verbs
 from crossdock_cli import output, perf_ranks, perf_table
 
-PATTERNS = ("exchange", "gather", "scatter", "p2p", "broadcast", "loopback")
+PATTERNS = ("exchange", "gather", "scatter", "p2p", "bisection", "broadcast", "loopback")
 TRANSPORTS = ("auto", "shm", "ucx", "threads")
 
 
@@ -46,6 +46,8 @@ TRANSPORTS = ("auto", "shm", "ucx", "threads")
               help="2: an exchange between nodes first, then inside each.")  # fmt: skip
 @click.option("--nodes", type=click.IntRange(0), default=0, show_default="hosts", metavar="N",
               help="Nodes that the ranks are spread over, for --levels 2.")  # fmt: skip
+@click.option("--link-rate", "link_rate", metavar="RATE,..",
+              help="Of a host's links, as 1Gbit,250Mbit, where no device says it.")  # fmt: skip
 @click.option("--repeat", type=click.IntRange(1, 1000), default=5, show_default=True, metavar="N",
               help="Timed runs, after one that looks at every row.")  # fmt: skip
 @click.option("--check-rows", is_flag=True, help="Look at every row in the timed runs too.")
@@ -54,12 +56,14 @@ TRANSPORTS = ("auto", "shm", "ucx", "threads")
 def command(pattern: str, ranks: int, as_json: bool, **options: Any) -> None:
     """Sends made rows through channels in a PATTERN, and prints a line for each size: exchange (all
     to all, by key), gather (all to one), scatter (one to all, by key), p2p (first to last),
-    broadcast (one to all), loopback (each to itself).
+    bisection (first half to second half, by key), broadcast (one to all), loopback (each to
+    itself).
 
     algbw is what the busiest rank sends or receives, per second; busbw what of it comes from or
     goes to others. #wrong counts rows that were lost, doubled or changed, in all runs: if there are
     any, the command fails. predicted is the time in which the same threads copy all rows once and
-    read them once, measured just before; efficiency is how much of the time that explains.
+    read them once, measured just before, or what the busiest host's links take for its rows, if
+    that is longer and their rate is known; efficiency is how much of the time that explains.
     """
     settings = perf_settings(pattern, options)
     transport = options["transport"]
@@ -74,7 +78,7 @@ def command(pattern: str, ranks: int, as_json: bool, **options: Any) -> None:
 
 def perf_settings(pattern: str, options: dict[str, Any]) -> list[dict[str, Any]]:
     """What to measure, one after the other. Errors: UsageError, OptionError."""
-    from crossdock.sizes import parse_bytes
+    from crossdock.sizes import parse_bytes, parse_rate
 
     if options["width"] % 8:
         raise click.UsageError(f"--width {options['width']}: columns have 8 bytes each.")
@@ -89,6 +93,7 @@ def perf_settings(pattern: str, options: dict[str, Any]) -> list[dict[str, Any]]
         "slot_bits": options["slots"].bit_length() - 1,
         "levels": options["levels"],
         "nodes": options["nodes"],
+        "link_bytes_per_s": parse_rate(options["link_rate"] or "0bit", "--link-rate"),
         "repeats": options["repeat"],
         "checks_rows": options["check_rows"],
     }

@@ -31,7 +31,8 @@ def line_of(report: dict[str, Any]) -> dict[str, Any]:
         "columns": report["row_bytes"] // 8,
     } | {
         name: report[name]
-        for name in ("seconds", "copy_bytes_per_s", "read_bytes_per_s", "segments", "messages",
+        for name in ("seconds", "copy_bytes_per_s", "read_bytes_per_s", "link_bytes",
+                     "link_bytes_per_s", "segments", "messages",
                      "messages_second_level", "rows", "refused", "waited_share", "channel_bytes",
                      "memory_peak_bytes")
     }  # fmt: skip
@@ -55,11 +56,20 @@ def head(setting: dict[str, Any], report: dict[str, Any], processes: int, transp
         f"{slots} segments of {format_bytes(setting['segment_bytes'])} per flow; "
         f"{setting['repeats']} timed runs, the median is shown",
         f"# predicted: copying at {report['copy_bytes_per_s'] / 1e9:.2f} GB/s and reading at "
-        f"{report['read_bytes_per_s'] / 1e9:.2f} GB/s per thread, as measured before",
+        f"{report['read_bytes_per_s'] / 1e9:.2f} GB/s per thread, as measured before"
+        f"{_links(report)}",
         _joined(COLUMNS),
         _joined(UNITS),
     ]
     return "\n".join(lines)
+
+
+def _links(report: dict[str, Any]) -> str:
+    """What is known of the links, if rows go over any."""
+    if not report["link_bytes"]:
+        return ""
+    rate = report["link_bytes_per_s"]
+    return f"; links of {8e-9 * rate:.3g} Gbit/s a host" if rate else "; links of unknown rate"
 
 
 def text_of(line: dict[str, Any]) -> str:

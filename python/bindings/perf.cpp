@@ -49,6 +49,7 @@ PerfOptions options_of(const nb::kwargs& arguments) {
   given.read("batch_rows", options.batch_rows);
   given.read("levels", options.levels);
   given.read("nodes", options.nodes);
+  given.read("link_bytes_per_s", options.link_bytes_per_s);
   given.read("repeats", options.repeats);
   given.read("checks_rows", checks_rows);
   given.read("seed", options.seed);
@@ -74,6 +75,8 @@ nb::dict dict_of(const PerfReport& report, const PerfOptions& options) {
   found["bound"] = report.bound;
   found["copy_bytes_per_s"] = report.copy_bytes_per_s;
   found["read_bytes_per_s"] = report.read_bytes_per_s;
+  found["link_bytes"] = report.link_bytes;
+  found["link_bytes_per_s"] = report.link_bytes_per_s;
   found["segments"] = report.segments;
   found["messages"] = report.messages;
   found["messages_second_level"] = report.messages_second_level;

@@ -24,6 +24,7 @@ _UNITS = {
     "tb": 10**12,
 }
 _BYTES_MAX = 2**63 - 1
+_RATE = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([kKmMgG]?)bit\s*")
 _FORM = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([a-zA-Z]*)\s*")
 
 
@@ -44,6 +45,23 @@ def parse_bytes(size: str | int, option: str = "memory", example: str = "8GiB") 
             try_=f'{option}="{example}"',
         )
     return int(size_bytes)
+
+
+def parse_rate(rates: str, option: str = "rate") -> float:
+    """Bytes per second of links together: "1Gbit", "1Gbit,250Mbit" (bit, kbit, Mbit, Gbit, powers
+    of 1000). OptionError names `option` when it is something else."""
+    total = 0.0
+    for rate in rates.split(","):
+        match = _RATE.fullmatch(rate)
+        if match is None:
+            raise make_error(
+                "CD-105",
+                f"{option}={rates!r} is not a rate",
+                form="numbers with a unit: kbit, Mbit, Gbit",
+                try_=f'{option}="1Gbit,250Mbit"',
+            )
+        total += float(match[1]) * {"": 1, "k": 1e3, "m": 1e6, "g": 1e9}[match[2].lower()] / 8
+    return total
 
 
 def format_bytes(size_bytes: float) -> str:

@@ -5,9 +5,14 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from channels.iperf import pairs_of
+from channels.peers import Peers
+from channels.places import Place
+from channels.rows import GROWTH, MEMORY, WORKS
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -31,6 +36,28 @@ def test_an_exchange_of_threads_loses_and_doubles_nothing(tmp_path: Path) -> Non
     assert row["peers"].keys() == {"scatter"}
     assert row["met"] in (True, False)
     assert written["failed"] == []
+
+
+def test_rows_have_names_of_their_own_and_peers_that_exist() -> None:
+    names = [work.name for work in (*WORKS, GROWTH, MEMORY)]
+    assert len(set(names)) == len(names)
+    known = Peers(Path()).forms().keys()
+    assert all({*work.bars, *work.peers} <= known for work in WORKS)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "busiest", "moved"),
+    [("exchange", 75, 300), ("gather", 300, 300), ("scatter", 100, 100), ("broadcast", 300, 300)],
+)
+def test_bounds_count_what_leaves_and_reaches_hosts(
+    pattern: str, busiest: float, moved: float
+) -> None:
+    (work,) = (one for one in WORKS if one.name == f"{pattern}-4-hosts-200mbit")
+    work = replace(work, bytes=100, place=Place(4, ("200mbit", "200mbit")))
+    assert (work.busiest_bytes(), work.moved_bytes()) == (busiest, moved)
+    pairs = pairs_of(pattern, 4)
+    assert len(pairs) == (12 if pattern == "exchange" else 3)
+    assert all(a != b for a, b in pairs)
 
 
 @pytest.mark.parametrize(

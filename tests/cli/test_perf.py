@@ -3,6 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,7 +16,7 @@ SMALL = ("--size", "256KiB", "--repeat", "2", "--memory", "512MiB")
 
 
 @pytest.mark.parametrize(
-    "pattern", ["exchange", "gather", "scatter", "p2p", "broadcast", "loopback"]
+    "pattern", ["exchange", "gather", "scatter", "p2p", "bisection", "broadcast", "loopback"]
 )
 def test_threads_of_one_process(crossdock: Any, pattern: str) -> None:
     ended = crossdock("perf", pattern, "--transport", "threads", "--ranks", "3", *SMALL, "--json")
@@ -68,6 +73,7 @@ def test_an_exchange_in_two_levels_counts_messages_by_level(crossdock: Any) -> N
         (("exchange", "--width", "17"), 2, "columns have 8 bytes"),
         (("exchange", "--slots", "6"), 2, "no power of two"),
         (("exchange", "--size", "lots"), 1, "CD-105"),
+        (("exchange", "--link-rate", "1GB"), 1, "CD-105"),
         (("exchange", "--ranks", "1", "--segment", "128B"), 1, "CD-105"),
         (("exchange", "--ranks", "1", "--memory", "16MiB"), 3, "CD-201"),
         (("exchange", "--ranks", "2", "--memory", "16MiB"), 3, "CD-201"),
@@ -85,3 +91,31 @@ def test_threads_are_of_one_process(crossdock: Any, monkeypatch: pytest.MonkeyPa
     ended = crossdock("perf", "exchange", "--transport", "threads")
     assert ended.code == 2
     assert "one process" in ended.err
+
+
+def test_a_rank_that_is_interrupted_ends_the_others(tmp_path: Path) -> None:
+    # The first size is over when its line is printed; the second would take very long.
+    arguments = ("p2p", "--size", "64KiB,1TiB", "--repeat", "1", "--memory", "512MiB")
+    told = {"CROSSDOCK_RANKS": "2", "CROSSDOCK_MEET": str(tmp_path)}
+    ranks = [
+        subprocess.Popen(
+            [sys.executable, "-m", "crossdock_cli.main", "perf", *arguments],
+            env=os.environ | told | {"CROSSDOCK_RANK": str(rank)},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        for rank in range(2)
+    ]
+    try:
+        printed = ranks[0].stdout
+        assert printed is not None
+        assert any(line.split()[:2] == ["64.0", "KiB"] for line in iter(printed.readline, ""))
+        ranks[1].send_signal(signal.SIGINT)
+        said = [rank.communicate(timeout=60)[1] for rank in ranks]
+    finally:
+        for rank in ranks:
+            rank.kill()
+            rank.wait()
+    assert all(rank.returncode != 0 for rank in ranks)
+    assert "cancelled" in said[0], said

@@ -1,10 +1,13 @@
-// One measurement of a pattern over channels; one JSON object on the standard output of rank 0, for bench/channels.
+// One measurement of a pattern over channels; one JSON object on the standard output of each rank, for bench/channels.
+// That of rank 0 is the report; those of others say what went over their links.
 //
 //   perf_bench PATTERN [bytes=N] [endpoints=N] [blocks=N] [segment=N] [slots=BITS] [columns=N] [zipf=THETA] [repeats=N]
-//              [transports=LIST] [batch=ROWS] [memory=BYTES] [rounds=N]
+//              [transports=LIST] [batch=ROWS] [memory=BYTES] [rounds=N] [static=0|1] [mark=FILE]
 //
 // Each repeat opens a channel, uses it and closes it. With several rounds all of that is done again, and the report is
-// that of the last; resident_bytes are those of rank 0 after each round.
+// that of the last; resident_bytes are those of rank 0 after each round, and grown_bytes its peak less what it had
+// before. static=1: every flow keeps to one path.
+// mark: a file that rank 0 makes when the first timed run is about to start, for those who mean to disturb it.
 //
 // Ranks find each other by what started them (CROSSDOCK_RANK, CROSSDOCK_RANKS, CROSSDOCK_MEET); without that it is one
 // process alone. Exit status 1: bad arguments, an error of the data plane, or a wrong row.
@@ -34,6 +37,8 @@ struct Arguments {
   DataPlaneSettings settings;
   int64_t memory_bytes = kMemoryBytes;
   int rounds = 1;
+  int is_static = 0;
+  std::string mark;
 };
 
 Error bad(std::string_view argument) {
@@ -64,8 +69,13 @@ Status read_argument(std::string_view argument, Arguments& into) {
   if (name == "batch") return read(argument, options.batch_rows);
   if (name == "memory") return read(argument, into.memory_bytes);
   if (name == "rounds") return read(argument, into.rounds);
+  if (name == "static") return read(argument, into.is_static);
   if (name == "transports") {
     into.settings.transports = argument.substr(argument.find('=') + 1);
+    return {};
+  }
+  if (name == "mark") {
+    into.mark = argument.substr(argument.find('=') + 1);
     return {};
   }
   return bad(argument);
@@ -78,12 +88,41 @@ int64_t resident_bytes() {
   return resident * ::sysconf(_SC_PAGESIZE);
 }
 
-void print(const PerfReport& report, const std::vector<int64_t>& resident) {
+// The most that the process has had resident, since it was started.
+int64_t resident_peak_bytes() {
+  std::ifstream file("/proc/self/status");
+  for (std::string word; file >> word;) {
+    int64_t kib = 0;
+    if (word == "VmHWM:" && file >> kib) return kib << 10;
+  }
+  return 0;
+}
+
+// Of this rank, since its data plane was opened.
+std::string links_text(const std::vector<LinkCounters>& links) {
+  std::vector<std::string> texts;
+  for (const LinkCounters& link : links) {
+    texts.push_back(
+        fmt::format("{{\"name\": \"{}\", \"bytes_sent\": {}, \"resent\": {}, \"duplicates\": {}, "
+                    "\"is_lost\": {}}}",
+                    link.name,
+                    link.bytes_sent,
+                    link.resent,
+                    link.duplicates,
+                    link.is_lost));
+  }
+  return fmt::format("[{}]", fmt::join(texts, ", "));
+}
+
+void print(const PerfReport& report,
+           const std::vector<int64_t>& resident,
+           int64_t grown_bytes,
+           const std::vector<LinkCounters>& links) {
   fmt::print(
       "{{\"samples_s\": [{}], \"wrong_rows\": {}, \"endpoints\": {}, \"row_bytes\": {}, "
       "\"rows_per_source\": {}, \"segments\": {}, \"refused\": {}, \"waited_share\": {}, "
       "\"channel_bytes\": {}, \"memory_peak_bytes\": {}, \"predicted_s\": {}, \"bound\": \"{}\", "
-      "\"copy_bytes_per_s\": {}, \"resident_bytes\": [{}]}}\n",
+      "\"copy_bytes_per_s\": {}, \"resident_bytes\": [{}], \"grown_bytes\": {}, \"links\": {}}}\n",
       fmt::join(report.seconds, ", "),
       report.wrong_rows,
       report.endpoints,
@@ -97,7 +136,9 @@ void print(const PerfReport& report, const std::vector<int64_t>& resident) {
       report.predicted_s,
       report.bound,
       report.copy_bytes_per_s,
-      fmt::join(resident, ", "));
+      fmt::join(resident, ", "),
+      grown_bytes,
+      links_text(links));
 }
 
 Status run(int count, char** words) {
@@ -109,20 +150,29 @@ Status run(int count, char** words) {
   if (std::getenv("CROSSDOCK_RANK") != nullptr || std::getenv("PMIX_RANK") != nullptr) {
     CD_ASSIGN(group, join_environment());
   }
+  arguments.settings.static_paths = arguments.is_static != 0;
   const auto memory = Memory::create(arguments.memory_bytes);
   CD_ASSIGN(const auto plane, DataPlane::open(memory, group, arguments.settings));
   uint64_t next_channel = kFirstChannel;
   const CancelFlag cancel;
-  const PerfContext context{plane.get(), group.get(), memory, &next_channel, &cancel};
+  PerfContext context{plane.get(), group.get(), memory, &next_channel, &cancel};
+  context.on_timed_run = [&](int run) {
+    if (run == 0 && plane->rank() == 0 && !arguments.mark.empty()) std::ofstream(arguments.mark);
+  };
   PerfReport report;
   std::vector<int64_t> resident;
+  const int64_t before = resident_bytes();
   for (int round = 0; round < arguments.rounds; ++round) {
     CD_ASSIGN(report, run_perf(context, arguments.options));
     resident.push_back(resident_bytes());
     if (report.wrong_rows == 0) continue;
     return make_error(ErrorCode::kInternal, "{} rows are wrong", report.wrong_rows);
   }
-  if (plane->rank() == 0) print(report, resident);
+  if (plane->rank() == 0) {
+    print(report, resident, resident_peak_bytes() - before, plane->links());
+  } else {
+    fmt::print("{{\"links\": {}}}\n", links_text(plane->links()));
+  }
   return {};
 }
 

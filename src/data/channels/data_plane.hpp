@@ -23,6 +23,7 @@ struct DataPlaneSettings {
   bool checksums = true;
   // A rank of another host that says nothing for so long is lost, also if it is suspended; alike in all ranks.
   double lost_after_s = 10;
+  bool static_paths = false;  // MoverSettings::is_static
 };
 
 class DataPlane {

@@ -122,6 +122,7 @@ Result<std::unique_ptr<HostLinks>> HostLinks::open(RankGroup& group,
   auto links = std::unique_ptr<HostLinks>(new HostLinks(std::move(reach), group.rank()));
   links->settings_.checksums = settings.checksums;
   links->settings_.lost_after_s = settings.lost_after_s;
+  links->settings_.is_static = settings.static_paths;
   links->transport_ = std::move(transport.value());
   Mover::Parts parts;
   parts.rank = group.rank();

@@ -20,6 +20,8 @@ std::vector<LinkUse> links_of(std::span<Transport* const> transports) {
       LinkUse use;
       use.link = link;
       use.counters.name = link->name();
+      use.counters.device = link->device();
+      use.counters.rate_bytes_per_s = link->rate_bytes_per_s();
       uses.push_back(use);
     }
   }

@@ -74,6 +74,8 @@ struct MoverSettings {
 
 struct LinkCounters {
   std::string name;
+  std::string device;           // the NIC here; "": unknown
+  double rate_bytes_per_s = 0;  // as its kernel says; 0: unknown
   // Everything put on the link and taken from it, also what was resent or is passed on for others.
   uint64_t frames_sent = 0, bytes_sent = 0, frames_received = 0, bytes_received = 0;
   uint64_t notes_sent = 0, notes_received = 0;

@@ -43,6 +43,8 @@ Prediction predict(const CopyRates& rates, const PredictedWork& work) {
   const double reading =
       rates.read_bytes_per_s > 0 ? work.received_bytes / rates.read_bytes_per_s : 0;
   const double seconds = work.takes_turns ? copying + reading : std::max(copying, reading);
+  const double moving = rates.link_bytes_per_s > 0 ? work.link_bytes / rates.link_bytes_per_s : 0;
+  if (moving > seconds) return {moving, "links"};
   return {seconds, copying >= reading ? "copying" : "reading"};
 }
 

@@ -10,8 +10,6 @@
 namespace crossdock {
 namespace {
 
-// Between two meetings of one measurement lie some seconds of work at most.
-constexpr std::chrono::milliseconds kMeetWithin = std::chrono::minutes(2);
 // Later than the slowest rank comes out of the meeting that agrees on it.
 constexpr std::chrono::milliseconds kStartAfter{20};
 
@@ -24,9 +22,10 @@ std::string boot_of_this_machine() {
 
 }  // namespace
 
-Result<std::vector<std::string>> Meeting::gather_texts(const std::string& mine) {
+Result<std::vector<std::string>> Meeting::gather_texts(const std::string& mine,
+                                                       std::chrono::milliseconds within) {
   if (group_ == nullptr) return std::vector<std::string>{mine};
-  return group_->gather(mine, kMeetWithin);
+  return group_->gather(mine, within);
 }
 
 Result<Meeting> Meeting::make(RankGroup* group) {
@@ -62,11 +61,11 @@ Result<std::vector<Words>> Meeting::gather(std::span<const uint64_t> mine) {
   return all;
 }
 
-Status Meeting::agree(const Status& mine) {
+Status Meeting::agree(const Status& mine, std::chrono::milliseconds within) {
   const std::string text =
       mine.ok() ? ""
                 : fmt::format("{} {}", static_cast<int>(mine.error().code), mine.error().message);
-  CD_ASSIGN(const std::vector<std::string> texts, gather_texts(text));
+  CD_ASSIGN(const std::vector<std::string> texts, gather_texts(text, within));
   if (!mine.ok() && group_ == nullptr) return mine;
   for (size_t rank = 0; rank < texts.size(); ++rank) {
     if (texts[rank].empty()) continue;

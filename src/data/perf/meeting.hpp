@@ -20,6 +20,8 @@ using Words = std::vector<uint64_t>;
 class Meeting {
  public:
   using Clock = std::chrono::steady_clock;
+  // Between two meetings of one measurement lie some seconds of work at most.
+  static constexpr std::chrono::milliseconds kMeetWithin = std::chrono::minutes(2);
 
   // `group` may be null: a process alone. CD-617 if a rank does not come, here and below.
   static Result<Meeting> make(RankGroup* group);
@@ -34,12 +36,13 @@ class Meeting {
   // What every rank passed, by rank; CD-901 if they passed different numbers of words.
   Result<std::vector<Words>> gather(std::span<const uint64_t> mine);
   // The same error for all, if some have one: that of the lowest rank.
-  Status agree(const Status& mine);
+  Status agree(const Status& mine, std::chrono::milliseconds within = kMeetWithin);
   // When all may begin: a moment from now.
   Result<Clock::time_point> start();
 
  private:
-  Result<std::vector<std::string>> gather_texts(const std::string& mine);
+  Result<std::vector<std::string>> gather_texts(const std::string& mine,
+                                                std::chrono::milliseconds within = kMeetWithin);
 
   RankGroup* group_ = nullptr;
   int rank_ = 0;

@@ -9,8 +9,8 @@ namespace crossdock {
 namespace {
 
 // In the order of Pattern.
-constexpr std::array<std::string_view, 6> kNames = {
-    "exchange", "gather", "scatter", "p2p", "broadcast", "loopback"};
+constexpr std::array<std::string_view, 7> kNames = {
+    "exchange", "gather", "scatter", "p2p", "bisection", "broadcast", "loopback"};
 
 std::vector<int> numbers(int begin, int end) {
   std::vector<int> all(static_cast<size_t>(end - begin));
@@ -48,6 +48,9 @@ PatternEnds ends_of(Pattern pattern, int endpoints) {
       return {{0}, others, Sends::kRouted};
     case Pattern::kP2p:
       return {{0}, {endpoints - 1}, Sends::kRouted};
+    case Pattern::kBisection:
+      if (endpoints == 1) return {all, all, Sends::kRouted};
+      return {numbers(0, endpoints / 2), numbers(endpoints / 2, endpoints), Sends::kRouted};
     case Pattern::kBroadcast:
       return {{0}, others, Sends::kBroadcast};
     case Pattern::kLoopback:

@@ -10,9 +10,17 @@
 
 namespace crossdock {
 
-enum class Pattern : uint8_t { kExchange, kGather, kScatter, kP2p, kBroadcast, kLoopback };
+enum class Pattern : uint8_t {
+  kExchange,
+  kGather,
+  kScatter,
+  kP2p,
+  kBisection,
+  kBroadcast,
+  kLoopback
+};
 
-// "exchange", "gather", "scatter", "p2p", "broadcast", "loopback". CD-105 proposes the nearest.
+// "exchange", "gather", "scatter", "p2p", "bisection", "broadcast", "loopback". CD-105 proposes the nearest.
 Result<Pattern> parse_pattern(std::string_view name);
 std::string_view pattern_name(Pattern pattern);
 

@@ -5,6 +5,8 @@
 #include <atomic>
 #include <bit>
 #include <functional>
+#include <map>
+#include <set>
 #include <system_error>
 #include <thread>
 
@@ -110,6 +112,7 @@ Status PerfSide::expect(Meeting& meeting) {
   CD_ASSIGN(const std::vector<Words> all, meeting.gather(mine));
   const RowTotals none{0, std::vector<uint64_t>(columns)};
   expected_.assign(destinations, std::vector<RowTotals>(tables_.size(), none));
+  rows_between_.assign(destinations, std::vector<uint64_t>(tables_.size()));
   for (size_t destination = 0; destination < destinations; ++destination) {
     for (size_t source = 0; source < tables_.size(); ++source) {
       // A named destination of a loopback gets the rows of its own source only.
@@ -119,6 +122,7 @@ Status PerfSide::expect(Meeting& meeting) {
         RowTotals part{words[at],
                        {words.begin() + static_cast<int64_t>(at) + 1,
                         words.begin() + static_cast<int64_t>(at + columns + 1)}};
+        rows_between_[destination][source] += part.rows;
         // By a relay rows come as if from one source.
         expected_[destination][options_.levels == 1 ? source : 0].add(part);
       }
@@ -168,14 +172,61 @@ Result<CopyRates> PerfSide::rates(Meeting& meeting) {
     CD_ASSIGN(copying_s, timed(meeting, copy, has(&BlockState::source)));
     CD_ASSIGN(reading_s, timed(meeting, read, has(&BlockState::destination)));
   }
-  const Words mine = {std::bit_cast<uint64_t>(copying_s), std::bit_cast<uint64_t>(reading_s)};
+  const double mine_s[] = {copying_s, reading_s, known_link_rate()};
+  Words mine;
+  for (const double one : mine_s) mine.push_back(std::bit_cast<uint64_t>(one));
   CD_ASSIGN(const std::vector<Words> all, meeting.gather(mine));
+  double link_rate = mine_s[2];
   for (const Words& words : all) {
     copying_s = std::max(copying_s, std::bit_cast<double>(words[0]));
     reading_s = std::max(reading_s, std::bit_cast<double>(words[1]));
+    link_rate = std::min(link_rate, std::bit_cast<double>(words[2]));
   }
   return CopyRates{static_cast<double>(kRateBytes) / copying_s,
-                   static_cast<double>(kRateBytes) / reading_s};
+                   static_cast<double>(kRateBytes) / reading_s,
+                   link_rate};
+}
+
+// Unknown as soon as one device does not say its rate: virtual ones do not.
+double PerfSide::known_link_rate() const {
+  if (options_.link_bytes_per_s > 0) return options_.link_bytes_per_s;
+  std::map<std::string, double> rates;
+  for (const LinkCounters& link : context_.plane->links()) {
+    rates.emplace(link.device, link.rate_bytes_per_s);
+  }
+  double sum = 0;
+  for (const auto& [device, rate] : rates) {
+    if (!(rate > 0)) return 0;
+    sum += rate;
+  }
+  return sum;
+}
+
+double PerfSide::busiest_host_bytes() const {
+  const std::vector<int> hosts = context_.plane->host_of_rank();
+  const auto host_of = [&](int endpoint) {
+    return hosts[static_cast<size_t>(endpoint_rank(endpoint))];
+  };
+  const bool is_broadcast = ends_.sends == ChannelSpec::Sends::kBroadcast;
+  std::map<int, double> out, in;  // rows, by host
+  std::set<std::pair<size_t, int>> crossed;
+  for (size_t source = 0; source < ends_.sources.size(); ++source) {
+    const int from = host_of(ends_.sources[source]);
+    for (size_t place = 0; place < ends_.destinations.size(); ++place) {
+      const int to = host_of(ends_.destinations[place]);
+      if (from == to) continue;
+      // A broadcast goes once to each process, whatever endpoints it has.
+      const int rank = endpoint_rank(ends_.destinations[place]);
+      if (is_broadcast && !crossed.emplace(source, rank).second) continue;
+      const auto rows = static_cast<double>(rows_between_[place][source]);
+      out[from] += rows;
+      in[to] += rows;
+    }
+  }
+  double most = 0;
+  for (const auto& [host, rows] : out) most = std::max(most, rows);
+  for (const auto& [host, rows] : in) most = std::max(most, rows);
+  return most * static_cast<double>(made_->row_bytes());
 }
 
 PredictedWork PerfSide::work(const Meeting& meeting) const {
@@ -195,6 +246,7 @@ PredictedWork PerfSide::work(const Meeting& meeting) const {
   const int cores = static_cast<int>(std::thread::hardware_concurrency());
   const bool has_both = !is_broadcast && place_of(ends_.destinations, ends_.sources[0]) >= 0;
   work.takes_turns = has_both || threads > cores;
+  work.link_bytes = busiest_host_bytes();
   return work;
 }
 

@@ -33,7 +33,7 @@ class PerfSide {
 
   // Tells all ranks what each source sends to each destination.
   Status expect(Meeting& meeting);
-  // Copying and reading, of the slowest rank. All ranks.
+  // Copying and reading, of the slowest rank, and the links' rate, of the slowest host that is known. All ranks.
   Result<CopyRates> rates(Meeting& meeting);
   // What the busiest thread of all ranks has to do.
   PredictedWork work(const Meeting& meeting) const;
@@ -59,6 +59,8 @@ class PerfSide {
  private:
   PerfSide() = default;
   ChannelSpec channel_spec(uint64_t id) const;
+  double known_link_rate() const;
+  double busiest_host_bytes() const;
   NodePlacement placement() const;
   Status make_tables();
   Status make_blocks();
@@ -78,8 +80,9 @@ class PerfSide {
   PatternEnds ends_;
   int64_t rows_per_source_ = 0;
   std::shared_ptr<const MadeRows> made_;
-  std::vector<Batch> tables_;                     // by source; empty for those of other ranks
-  std::vector<std::vector<RowTotals>> expected_;  // by destination, by source
+  std::vector<Batch> tables_;                        // by source; empty for those of other ranks
+  std::vector<std::vector<RowTotals>> expected_;     // by destination, by source
+  std::vector<std::vector<uint64_t>> rows_between_;  // likewise
   std::vector<BlockState> blocks_;
   std::vector<RowTally> tallies_;                  // by block
   std::vector<std::unique_ptr<BlockLoop>> loops_;  // by block

@@ -13,6 +13,7 @@ namespace {
 
 constexpr int kThreadsMax = 1024;
 constexpr int64_t kBytesMax = int64_t{1} << 44;
+constexpr std::chrono::seconds kLeaveWithin{5};
 
 Error outside(const char* option, int64_t value, int64_t least, int64_t most) {
   return make_error(ErrorCode::kInvalidArgument,
@@ -147,10 +148,15 @@ Status run_once(Measurement& measurement, Checks checks, bool is_timed) {
   };
   CD_TRY(meeting.agree(open()));
   CD_ASSIGN(const Meeting::Clock::time_point start, meeting.start());
+  if (is_timed && context.on_timed_run) {
+    context.on_timed_run(static_cast<int>(measurement.report.seconds.size()));
+  }
   const Status ran = side.run(*channel, start);
-  // Who was told to end waits for nobody.
-  if (!ran.ok() && context.cancel->is_set()) return ran;
-  CD_TRY(meeting.agree(ran));
+  // Who was told to end tells the others, but does not wait for them long.
+  const bool is_cancelled = !ran.ok() && context.cancel->is_set();
+  const Status agreed = is_cancelled ? meeting.agree(ran, kLeaveWithin) : meeting.agree(ran);
+  if (is_cancelled) return ran;
+  CD_TRY(agreed);
   const Words mine = run_of(side, *channel, start).words();
   CD_ASSIGN(const std::vector<Words> ranks, meeting.gather(mine));
   const auto threads = static_cast<double>(side.blocks().size() * ranks.size());
@@ -169,7 +175,8 @@ Result<PerfReport> run_perf(const PerfContext& context, const PerfOptions& optio
   PerfSide& side = *made.value();
   CD_TRY(side.expect(meeting));
   CD_ASSIGN(const CopyRates rates, side.rates(meeting));
-  const Prediction prediction = predict(rates, side.work(meeting));
+  const PredictedWork work = side.work(meeting);
+  const Prediction prediction = predict(rates, work);
 
   Measurement measurement{context, meeting, side, {}};
   PerfReport& report = measurement.report;
@@ -182,6 +189,8 @@ Result<PerfReport> run_perf(const PerfContext& context, const PerfOptions& optio
   report.bound = prediction.bound;
   report.copy_bytes_per_s = rates.copy_bytes_per_s;
   report.read_bytes_per_s = rates.read_bytes_per_s;
+  report.link_bytes = work.link_bytes;
+  report.link_bytes_per_s = rates.link_bytes_per_s;
   for (int run = 0; run <= options.repeats; ++run) {
     const bool is_timed = run > 0;
     const Checks checks = is_timed ? options.checks : Checks::kRows;

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -33,6 +34,8 @@ struct PerfOptions {
   int64_t batch_rows = int64_t{1} << 16;  // per send
   int levels = 1;  // 2: an exchange between nodes first, then inside each (two_level.hpp)
   int nodes = 0;   // that the endpoints are spread over, in order; 0: the hosts are the nodes
+  double link_bytes_per_s =
+      0;  // of all links of a host together, each way; 0: as the transports know
   int repeats = 5;
   Checks checks = Checks::kSums;  // of the timed runs
   uint64_t seed = 1;
@@ -45,6 +48,8 @@ struct PerfContext {
   std::shared_ptr<Memory> memory;
   uint64_t* next_channel_id = nullptr;  // the same in all ranks
   const CancelFlag* cancel = nullptr;
+  // Told in every rank when a timed run is about to start; may be empty.
+  std::function<void(int run)> on_timed_run = {};
 };
 
 // The same in all ranks.
@@ -60,6 +65,8 @@ struct PerfReport {
   std::string bound;
   double copy_bytes_per_s = 0;  // of one thread, while all copy
   double read_bytes_per_s = 0;
+  double link_bytes = 0;        // of a run, that leave or reach the busiest host, whichever is more
+  double link_bytes_per_s = 0;  // that was counted with; 0: unknown
   // Of all timed runs together.
   uint64_t segments = 0;               // put into flows, from an endpoint to another or itself
   uint64_t messages = 0;               // segments of these from an endpoint to another

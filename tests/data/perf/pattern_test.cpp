@@ -15,6 +15,7 @@ TEST(Pattern, NamesAreUnderstood) {
                                 Pattern::kGather,
                                 Pattern::kScatter,
                                 Pattern::kP2p,
+                                Pattern::kBisection,
                                 Pattern::kBroadcast,
                                 Pattern::kLoopback}) {
     EXPECT_EQ(parse_pattern(pattern_name(pattern)).value(), pattern);
@@ -31,6 +32,9 @@ TEST(Pattern, EndsAreThoseOfTheirName) {
   EXPECT_EQ(ends_of(Pattern::kGather, 3).destinations, (Numbers{0}));
   EXPECT_EQ(ends_of(Pattern::kScatter, 3).destinations, (Numbers{1, 2}));
   EXPECT_EQ(ends_of(Pattern::kP2p, 3).destinations, (Numbers{2}));
+  EXPECT_EQ(ends_of(Pattern::kBisection, 5).sources, (Numbers{0, 1}));
+  EXPECT_EQ(ends_of(Pattern::kBisection, 5).destinations, (Numbers{2, 3, 4}));
+  EXPECT_EQ(ends_of(Pattern::kBisection, 1).destinations, (Numbers{0}));
   EXPECT_EQ(ends_of(Pattern::kBroadcast, 1).destinations, (Numbers{0}));
   EXPECT_EQ(ends_of(Pattern::kBroadcast, 2).sends, ChannelSpec::Sends::kBroadcast);
 }
@@ -45,10 +49,18 @@ TEST(Pattern, FactorsCountWhatTheBusiestEndpointMoves) {
 
 TEST(Prediction, IsTheSumWhereThreadsTakeTurnsAndElseTheLonger) {
   const CopyRates rates{100, 200};
-  EXPECT_EQ(predict(rates, {100, 100, true}).seconds, 1.5);
-  EXPECT_EQ(predict(rates, {100, 100, false}).seconds, 1);
-  EXPECT_STREQ(predict(rates, {100, 100, true}).bound, "copying");
-  EXPECT_STREQ(predict(rates, {100, 400, false}).bound, "reading");
+  EXPECT_EQ(predict(rates, {100, 100, 0, true}).seconds, 1.5);
+  EXPECT_EQ(predict(rates, {100, 100, 0, false}).seconds, 1);
+  EXPECT_STREQ(predict(rates, {100, 100, 0, true}).bound, "copying");
+  EXPECT_STREQ(predict(rates, {100, 400, 0, false}).bound, "reading");
+}
+
+TEST(Prediction, IsThatOfLinksWhereTheyAreKnownToTakeLonger) {
+  const PredictedWork work{100, 100, 50, false};
+  EXPECT_STREQ(predict({100, 200, 0}, work).bound, "copying");
+  EXPECT_STREQ(predict({100, 200, 100}, work).bound, "copying");
+  EXPECT_STREQ(predict({100, 200, 10}, work).bound, "links");
+  EXPECT_EQ(predict({100, 200, 10}, work).seconds, 5);
 }
 
 }  // namespace

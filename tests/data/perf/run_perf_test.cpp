@@ -11,9 +11,11 @@ struct Alone {
   std::unique_ptr<DataPlane> plane = std::move(DataPlane::open(memory, nullptr, {}).value());
   uint64_t next_channel_id = 1;
   CancelFlag cancel;
+  std::function<void(int)> on_timed_run = {};
 
   Result<PerfReport> run(const PerfOptions& options) {
-    return run_perf({plane.get(), nullptr, memory, &next_channel_id, &cancel}, options);
+    return run_perf({plane.get(), nullptr, memory, &next_channel_id, &cancel, on_timed_run},
+                    options);
   }
 };
 
@@ -34,6 +36,7 @@ TEST(RunPerf, ConcurrentPatternsHaveNoWrongRow) {
                                 Pattern::kGather,
                                 Pattern::kScatter,
                                 Pattern::kP2p,
+                                Pattern::kBisection,
                                 Pattern::kBroadcast,
                                 Pattern::kLoopback}) {
     for (const int endpoints : {1, 3}) {
@@ -121,6 +124,16 @@ TEST(RunPerf, RefusesWhatIsOutsideItsLimits) {
   options = small();
   options.segment_bytes = 64;
   EXPECT_EQ(code_of(options), ErrorCode::kInvalidArgument);
+}
+
+TEST(RunPerf, TellsOfTimedRunsBeforeTheyStart) {
+  Alone alone;
+  std::vector<int> told;
+  alone.on_timed_run = [&](int run) { told.push_back(run); };
+  const auto report = alone.run(small());
+  ASSERT_TRUE(report.ok()) << report.error().message;
+  EXPECT_EQ(told, (std::vector<int>{0, 1}));
+  EXPECT_EQ(report.value().link_bytes, 0);  // nothing leaves the host
 }
 
 TEST(RunPerf, IsCancelled) {

@@ -1,0 +1,181 @@
+"""The rows of the channels bench. Adding one is adding an entry to `WORKS`."""
+
+from __future__ import annotations
+
+from channels.growth_work import GrowthWork
+from channels.memory_work import MemoryWork
+from channels.peers import MIB, ChannelWork
+from channels.places import Disturbance, Place
+
+GBIT = "1gbit"
+LARGE_SEGMENTS = {"segment": MIB, "slots": 2, "batch": 1 << 14}  # four slots stay in the cache
+OVER_LINKS = 48 * MIB  # 0.4 s over one link of 1 Gbit
+COLLECTIVE = 24 * MIB
+DEEP = {"slots": 5}  # 32 segments of 256 KiB: four links have 16 under way, and as many wait
+FASTER = {
+    "max-flow": 0.9,
+    "openmpi": 1.0,
+    "openmpi-ucx": 1.0,
+    "ucx-plain": 1.0,
+    "ucx-plain-sleeps": 1.0,
+}
+COLLECTIVES = ("exchange", "gather", "scatter", "broadcast")
+# Both ways, and so that TCP is not told: what is on the way is lost in silence. The slow link keeps
+# its bucket: a smaller one would never let a whole packet of 64 KiB through again.
+CUT = "tc qdisc replace dev link1 root blackhole"
+SLOWED = "tc qdisc replace dev link1 root tbf rate 100mbit burst 250kb latency 20ms"
+DISTURBED_AFTER_S = 0.15
+
+
+def collective(pattern: str, rate: str) -> ChannelWork:
+    return ChannelWork(
+        name=f"{pattern}-4-hosts-{rate}",
+        title=f"{pattern} of 4 hosts, 2 links of {rate}",
+        pattern=pattern,
+        place=Place(4, (rate, rate)),
+        bytes=COLLECTIVE if rate == GBIT else COLLECTIVE // 2,
+        bars=FASTER,
+        peers=("iperf3-together",),
+    )
+
+
+def skewed(theta: int) -> ChannelWork:
+    return ChannelWork(
+        name=f"zipf-{theta}",
+        title=f"4 endpoints to 4, 4 links: Zipf {theta}" + (", beside none" if theta else ""),
+        pattern="bisection",
+        place=Place(2, ("250mbit",) * 4),
+        threads=4,
+        bytes=12 * MIB,
+        options={"zipf": theta, "segment": 1 << 17},
+        bars={"zipf-0": 0.9} if theta else {},
+        peers=("static", "iperf3"),
+    )
+
+
+def disturbed(name: str, title: str, command: str) -> ChannelWork:
+    return ChannelWork(
+        name=name,
+        title=title,
+        pattern="p2p",
+        place=Place(2, (GBIT, GBIT)),
+        bytes=2 * OVER_LINKS,
+        options=DEEP,
+        bars={},
+        peers=("undisturbed", "1-link"),
+        disturbance=Disturbance(command, DISTURBED_AFTER_S),
+    )
+
+
+WORKS = (
+    ChannelWork(
+        name="exchange-threads",
+        title="exchange of 16-byte rows, 2 threads",
+        pattern="exchange",
+        place=Place(),
+        threads=2,
+        bytes=128 * MIB,
+        bars={"scatter": 0.5},
+    ),
+    ChannelWork(
+        name="p2p-shm",
+        title="p2p of 2 processes, segments of 1 MiB",
+        pattern="p2p",
+        place=Place(2),
+        bytes=256 * MIB,
+        options=LARGE_SEGMENTS,
+        bars={"memcpy": 0.8, "openmpi": 1.0, "openmpi-ucx": 1.0, "ucx": 1.0},
+        peers=("memcpy-8MiB",),
+    ),
+    ChannelWork(
+        name="p2p-1-link",
+        title="p2p of 2 hosts, 1 Gbit",
+        pattern="p2p",
+        place=Place(2, (GBIT,)),
+        bytes=OVER_LINKS,
+        bars={"iperf3": 0.95},
+        peers=("openmpi", "ucx"),
+    ),
+    ChannelWork(
+        name="p2p-2-links",
+        title="p2p of 2 hosts, 2 x 1 Gbit, beside one",
+        pattern="p2p",
+        place=Place(2, (GBIT,) * 2),
+        bytes=2 * OVER_LINKS,
+        options=DEEP,
+        bars={"1-link": 1.95},
+        peers=("iperf3", "openmpi", "ucx"),
+    ),
+    ChannelWork(
+        name="p2p-4-links",
+        title="p2p of 2 hosts, 4 x 1 Gbit, beside one",
+        pattern="p2p",
+        place=Place(2, (GBIT,) * 4),
+        bytes=4 * OVER_LINKS,
+        options=DEEP,
+        bars={"1-link": 3.8},
+        peers=("iperf3", "openmpi", "ucx"),
+    ),
+    ChannelWork(
+        name="p2p-unequal",
+        title="p2p of 2 hosts, 1 Gbit + 250 Mbit",
+        pattern="p2p",
+        place=Place(2, (GBIT, "250mbit")),
+        bytes=2 * OVER_LINKS,
+        options=DEEP,
+        bars={"iperf3": 0.92},
+        peers=("openmpi", "ucx"),
+    ),
+    *(collective(pattern, "200mbit") for pattern in COLLECTIVES),
+    *(collective(pattern, GBIT) for pattern in COLLECTIVES),
+    *(skewed(theta) for theta in (0, 1, 2)),
+    disturbed("cut", "p2p, 2 x 1 Gbit, one cut after 0.15 s", CUT),
+    disturbed("slowed", "same, one slowed to a tenth", SLOWED),
+    ChannelWork(
+        name="pipelining",
+        title="scatter to 2 hosts, 8 Gbit, beside its longer part",
+        pattern="scatter",
+        place=Place(3, ("8gbit",)),
+        bytes=256 * MIB,
+        bars={"longer-alone": 1 / 1.15},
+        peers=("sum-alone",),
+    ),
+)
+
+GROWTH = GrowthWork(
+    name="growth",
+    title="1,024 channels of 64 endpoints, one by one",
+    channel=ChannelWork(
+        name="growth",
+        title="",
+        pattern="exchange",
+        place=Place(),
+        threads=64,
+        bytes=1 << 14,
+        options={"segment": 1 << 12, "slots": 0},
+        bars={},
+    ),
+    channels=128,
+    rounds=8,
+)
+
+MEMORY = MemoryWork(
+    name="memory",
+    title="memory of an endpoint, 2 hosts, whatever the data",
+    channel=ChannelWork(
+        name="memory",
+        title="",
+        pattern="exchange",
+        place=Place(2, (GBIT, GBIT)),
+        bytes=16 * MIB,
+        options={"repeats": 1},
+        bars={},
+    ),
+    cases={
+        "rows of 16 bytes": {},
+        "Zipf 2": {"zipf": 2},
+        "rows of 512 bytes": {"columns": 64},
+        "rows of 512 bytes, Zipf 2": {"columns": 64, "zipf": 2},
+        "four times the rows": {"bytes": 64 * MIB},
+    },
+)
