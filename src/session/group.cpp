@@ -146,24 +146,26 @@ void check_one_each(const std::vector<int>& ranks, const char* option) {
                          fmt::join(ranks, ", ")));
 }
 
-// All rows of this rank into the channel, and what is for this rank out of it.
-ArrowTable pass_table(const RowChannel& channel, const ArrowTable& rows, int to) {
+// All rows of this rank into the channel, and what is for this rank out of it. An error ends the channel while its ends
+// are still there: when they go, they tell the others no more than that they went.
+ArrowTable pass_table(const RowChannel& channel, const ArrowTable& rows, int own_rank, int to) {
+  std::optional<RowSender> sender;
   std::optional<RowReceiver> receiver;
+  for (const int own : channel.own_sources()) sender.emplace(channel.open_sender(own));
   for (const int own : channel.own_destinations()) receiver.emplace(channel.open_receiver(own));
   Drain drain;
   if (receiver.has_value()) drain = [&receiver] { receiver->keep(); };
-  for (const int own : channel.own_sources()) {
-    RowSender sender = channel.open_sender(own);
-    try {
-      sender.send(rows, {.to = to, .drain = drain});
-      sender.flush(drain);
-    } catch (const std::exception& error) {
-      // Before the sender goes, which would tell the others no more than that it went.
-      channel.close(error.what());
-      throw;
+  try {
+    if (sender.has_value()) {
+      sender->send(rows, {.to = to, .drain = drain});
+      sender->flush(drain);
     }
+    if (receiver.has_value()) return receiver->collect();
+  } catch (const Exception& error) {
+    channel.close(
+        fmt::format("rank {} left the channel before its end: {}", own_rank, error.what()));
+    throw;
   }
-  if (receiver.has_value()) return receiver->collect();
   Table none{without_dictionaries(*rows.state()->table->schema), {}, 0};
   return ArrowTable(std::make_shared<ArrowTable::State>(
       ArrowTable::State{std::make_shared<const Table>(std::move(none))}));
@@ -198,7 +200,7 @@ RowChannel Group::channel(const ArrowTable& rows, const ChannelOptions& options)
 ArrowTable Group::exchange(const ArrowTable& rows, const ChannelOptions& options) const {
   check_one_each(options.sources, "sources");
   check_one_each(options.destinations, "destinations");
-  return pass_table(channel(rows, options), rows, -1);
+  return pass_table(channel(rows, options), rows, rank(), -1);
 }
 
 ArrowTable Group::broadcast(const ArrowTable& rows, int root, ChannelOptions options) const {
@@ -210,7 +212,7 @@ ArrowTable Group::broadcast(const ArrowTable& rows, int root, ChannelOptions opt
 ArrowTable Group::collect(const ArrowTable& rows, int root, ChannelOptions options) const {
   options.destinations = {root};
   check_one_each(options.sources, "sources");
-  return pass_table(channel(rows, options), rows, 0);
+  return pass_table(channel(rows, options), rows, rank(), 0);
 }
 
 std::vector<std::string> Group::gather(const std::string& note, double at_most_s) const {

@@ -181,9 +181,14 @@ TEST_F(GroupsOfProcesses, AllHearWhyOneLeft) {
     const RowChannel channel = group.channel(rows, {.by = {"customer"}});
     if (rank == 0) {
       channel.close("rank 0 has lost its file");
-      return;
+    } else {
+      expect_thrown([&] { exchanged(channel, rank, rows); }, "CD-618", "rank 0 has lost its file");
     }
-    expect_thrown([&] { exchanged(channel, rank, rows); }, "CD-618", "rank 0 has lost its file");
+    const std::string text(rank == 0 ? 1'000'000 : 10, 'x');
+    const ArrowTable long_texts = table_of(engine, {{{"t", texts("u", {text})}}});
+    expect_thrown([&] { group.exchange(long_texts, {.by = {"t"}}); },
+                  rank == 0 ? "CD-105" : "CD-618",
+                  rank == 0 ? "the texts of row 0" : "rank 0 left the channel before its end");
   });
   EXPECT_TRUE(ranks.all_are_well());
 }
