@@ -1,5 +1,7 @@
 // Segments of random bytes, and good ones with a few bytes changed, packed and not: check_rows answers an error of its
-// kind, or the segment reads as rows that pass the engine's own validation, byte by byte within its memory.
+// kind, or the segment reads as rows that pass the engine's own validation, byte by byte within its memory. The same
+// of frames of such segments that a link brings to a flow, with any header: what the flow takes lies in its place and
+// reads as rows, whatever came before.
 //
 // Core of libFuzzer's making: link it with -fsanitize=fuzzer, or with fuzz_main.cpp for random bytes.
 #include <algorithm>
@@ -11,6 +13,8 @@
 #include <vector>
 
 #include "base/check.hpp"
+#include "data/movers/incoming_flow.hpp"
+#include "data/movers/sim_world.hpp"
 #include "data/segments/row_ring.hpp"
 #include "data/segments/segment_rows.hpp"
 #include "table/validate.hpp"
@@ -79,6 +83,16 @@ void read_texts(const Batch& batch, size_t column) {
   CD_CHECK(sum < UINT64_MAX, "read");
 }
 
+void read_batch(const RowLayout& layout, const std::byte* segment) {
+  const Batch batch = segment_batch(layout, segment, nullptr);
+  CD_CHECK(batch.rows <= layout.segments().rows_max, "{} rows", batch.rows);
+  for (size_t i = 0; i < batch.columns.size(); ++i) {
+    const auto valid = validate_column(batch.schema->fields[i], batch.columns[i]);
+    CD_CHECK(valid.ok(), "{}", valid.error().message);
+    read_texts(batch, i);
+  }
+}
+
 // `bytes` are copied to a block of exactly their size, so that the address sanitizer sees a read beyond it.
 void read(std::span<const std::byte> bytes) {
   struct Free {
@@ -96,20 +110,66 @@ void read(std::span<const std::byte> bytes) {
     CD_CHECK(!checked.error().message.empty(), "an error without words");
     return;
   }
-  const Batch batch = segment_batch(layout, memory.get(), nullptr);
-  CD_CHECK(batch.rows <= layout.segments().rows_max, "{} rows", batch.rows);
-  CD_CHECK(static_cast<int64_t>(segment_destinations(layout, memory.get()).size()) == batch.rows,
-           "destinations");
-  for (size_t i = 0; i < batch.columns.size(); ++i) {
-    const auto valid = validate_column(batch.schema->fields[i], batch.columns[i]);
-    CD_CHECK(valid.ok(), "{}", valid.error().message);
-    read_texts(batch, i);
-  }
+  read_batch(layout, memory.get());
+  const SegmentHeader& header = *reinterpret_cast<const SegmentHeader*>(memory.get());
+  CD_CHECK(segment_destinations(layout, memory.get()).size() == header.rows, "destinations");
   // What can be read can be packed, and then reads again.
   std::vector<std::byte> packed(layout.segments().bytes);
   const uint64_t packed_bytes = pack_segment(layout, memory.get(), packed.data());
   const Status again = check_rows(layout, packed.data(), packed_bytes);
   CD_CHECK(again.ok(), "{}", again.error().message);
+}
+
+// A header whose numbers are small mostly, or those of a good segment, with its payload in `bytes`.
+SegmentHeader frame_header(const uint8_t* choices, std::span<std::byte> bytes) {
+  SegmentHeader header;
+  std::memcpy(&header, bytes.data(), sizeof header);
+  header.magic = kSegmentMagic;
+  header.from_rank = 1;
+  header.sequence = choices[0] % 4;
+  header.raw_bytes = header.bytes = static_cast<uint32_t>(bytes.size() - sizeof header);
+  if (choices[1] % 4 == 0) header.bytes += choices[2] * 97U;
+  if (choices[1] % 8 == 1) header.raw_bytes = header.bytes += choices[2];
+  if (choices[1] % 8 == 2) header.rows = choices[2];
+  if (choices[1] % 8 == 3) header.heap_bytes = choices[2] * 16U;
+  if (choices[1] % 8 == 5) reinterpret_cast<uint8_t*>(&header)[choices[2] % sizeof header] ^= 1;
+  return header;
+}
+
+// A row of frames to one flow, with a consumer that reads what it is given.
+void arrive(const uint8_t* data, size_t size) {
+  constexpr size_t kChoices = 6;  // bytes for a frame
+  const auto& layout = known().layout;
+  mover_test::FlowMemory memory(layout->ring_shape(1));
+  const Ring& ring = memory.flow.ring;
+  MovedFlow moved;
+  moved.peer = 1;
+  moved.flow = memory.flow;
+  moved.layout = layout;
+  MoverSettings settings;
+  settings.checksums = false;  // what lies behind them is looked for
+  IncomingFlow flow(moved, settings);
+  RingConsumer<CpuRingTraits> consumer(ring);
+  for (size_t at = 0; at + kChoices <= std::min<size_t>(size, 60); at += kChoices) {
+    const uint8_t* const choices = data + at;
+    std::vector<std::byte> bytes = choices[3] % 2 == 0 ? known().packed : known().whole;
+    if (choices[3] % 4 >= 2) bytes[(choices[4] * 37U) % bytes.size()] = std::byte{choices[5]};
+    const SegmentHeader header = frame_header(choices, bytes);
+    if (!flow.check(header, 2).ok()) continue;
+    std::byte* const place = flow.place(header);
+    if (place == nullptr) continue;
+    const std::byte* const begin = ring.segment(ring.slot_of(header.sequence));
+    CD_CHECK(place == begin + sizeof header, "a place elsewhere");
+    CD_CHECK(header.bytes <= ring.shape.segment_bytes - sizeof header, "{}", header.bytes);
+    bytes.resize(sizeof header + header.bytes, std::byte{0x55});
+    std::copy(bytes.begin() + sizeof header, bytes.end(), place);
+    if (!flow.placed(header).ok()) return;  // the end of its channel
+    for (const std::byte* segment = consumer.front(); segment != nullptr && choices[5] % 3 != 0;
+         segment = consumer.front()) {
+      read_batch(*layout, segment);
+      consumer.recycle();
+    }
+  }
 }
 
 // A few bytes of a good segment changed, most of them in front, where header and views are.
@@ -130,7 +190,9 @@ void read_changed(const uint8_t* data, size_t size) {
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace crossdock;
   if (size == 0) return 0;
-  if (data[0] % 8 == 7) {
+  if (data[0] % 8 == 6) {
+    arrive(data + 1, size - 1);
+  } else if (data[0] % 8 == 7) {
     read(std::as_bytes(std::span(data, size)));
   } else {
     read_changed(data, size);

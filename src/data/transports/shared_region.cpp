@@ -4,8 +4,10 @@
 #include <cerrno>
 #include <fcntl.h>
 #include <limits>
+#include <linux/magic.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 #include <system_error>
 
 #include <fmt/format.h>
@@ -73,6 +75,11 @@ Result<std::unique_ptr<SharedRegion>> SharedRegion::map(int fd, int64_t bytes) {
   const int seals = ::fcntl(fd, F_GET_SEALS);
   if (seals < 0) return malformed(bytes, "is no shared region");
   if ((seals & kSeals) != kSeals) return malformed(bytes, "is of a region that may change size");
+  // Of huge pages set aside there may be none left when one is touched, if somebody took them out: SIGBUS.
+  struct statfs system {};
+  if (::fstatfs(fd, &system) != 0 || system.f_type != TMPFS_MAGIC) {
+    return malformed(bytes, "is of memory that is not plain (memfd)");
+  }
   struct stat status {};
   if (::fstat(fd, &status) != 0 || bytes <= 0 || status.st_size != bytes) {
     return malformed(bytes, fmt::format("is of a region of {}", int64_t{status.st_size}));

@@ -18,8 +18,8 @@ class SharedRegion {
   // Cleared; pages appear when they are touched, small ones or, where the system permits it for shared memory, huge
   // ones. CD-105 for 0 bytes or fewer; CD-201 or CD-603 with the system's reason.
   static Result<std::unique_ptr<SharedRegion>> create(int64_t bytes);
-  // Takes the descriptor over, also if it fails. CD-613 if it is not a sealed, writable region of exactly that many
-  // bytes; CD-201 if there is no room to map it.
+  // Takes the descriptor over, also if it fails. CD-613 if it is not a sealed, writable region of plain memory of
+  // exactly that many bytes; CD-201 if there is no room to map it.
   static Result<std::unique_ptr<SharedRegion>> map(int fd, int64_t bytes);
   ~SharedRegion();
   SharedRegion(const SharedRegion&) = delete;

@@ -106,6 +106,10 @@ TEST_F(Hostile, NotesThatAreNone) {
   const int unsealed = ::memfd_create("test", MFD_CLOEXEC | MFD_ALLOW_SEALING);
   ASSERT_EQ(::ftruncate(unsealed, 4096), 0);
   const int fd = region.value()->fd();
+  // 2 MiB, if the kernel has pages of that size.
+  const int huge = ::memfd_create("test", MFD_CLOEXEC | MFD_ALLOW_SEALING | MFD_HUGETLB);
+  const bool is_sealed = huge >= 0 && ::ftruncate(huge, 2 << 20) == 0 &&
+                         ::fcntl(huge, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) == 0;
   struct Case {
     Bytes bytes;
     int fd;
@@ -115,7 +119,7 @@ TEST_F(Hostile, NotesThatAreNone) {
   long_note.resize(long_note.size() + 2000);
   Bytes longer_than_allowed = bytes_of(kNoteMagic, uint32_t{1100}, none);
   longer_than_allowed.resize(longer_than_allowed.size() + 1100);
-  const std::vector<Case> cases = {
+  std::vector<Case> cases = {
       {bytes_of(uint8_t{1}), -1, "no note"},
       {bytes_of(kNoteMagic, uint32_t{0}), -1, "no note"},
       {bytes_of(kNoteMagic + 1, uint32_t{0}, none), -1, "no note"},
@@ -131,6 +135,9 @@ TEST_F(Hostile, NotesThatAreNone) {
       {bytes_of(kNoteMagic, uint32_t{0}, int64_t{4096}), unsealed, "may change size"},
       {bytes_of(kNoteMagic, uint32_t{0}, int64_t{4096}), STDERR_FILENO, "is no shared region"},
   };
+  if (is_sealed) {
+    cases.push_back({bytes_of(kNoteMagic, uint32_t{0}, int64_t{2} << 20), huge, "is not plain"});
+  }
   neighbours_.reset();
   raw_.close();
   const size_t before = open_descriptors();
@@ -147,6 +154,7 @@ TEST_F(Hostile, NotesThatAreNone) {
     EXPECT_EQ(open_descriptors(), before);
   }
   ::close(unsealed);
+  if (huge >= 0) ::close(huge);
 }
 
 TEST_F(Hostile, SeveralDescriptorsAtOnce) {

@@ -1,11 +1,15 @@
-// See ucx_address.hpp. The text: a line for the process and one per device, fields parted by a blank, bytes in hex.
+// See ucx_address.hpp. The text: version and checksum of the rest, then a line for the process and one per device,
+// fields parted by a blank, bytes in hex. UCX believes what a worker's address says, so damaged ones must not reach it.
 #include "data/transports/ucx/ucx_address.hpp"
 
 #include <algorithm>
 #include <charconv>
 #include <optional>
+#include <span>
 #include <string_view>
 #include <utility>
+
+#include "data/rings/crc32c.hpp"
 
 namespace crossdock {
 namespace {
@@ -42,6 +46,8 @@ std::vector<std::string_view> split(std::string_view text, char at) {
   }
   return parts;
 }
+
+uint32_t checksum_of(std::string_view text) { return crc32c(std::as_bytes(std::span(text))); }
 
 Error malformed(std::string_view what, std::string_view text) {
   return make_error(ErrorCode::kMalformedMessage,
@@ -177,7 +183,7 @@ uint64_t mixed(uint64_t word) {  // the finaliser of SplitMix64
 }  // namespace
 
 std::string text_of(const UcxAddress& address) {
-  std::string text = fmt::format("{} {:016x} {}", kVersion, address.secret, hex_of(address.host));
+  std::string text = fmt::format("{:016x} {}", address.secret, hex_of(address.host));
   for (const UcxAddress::Device& device : address.devices) {
     text += fmt::format("\n{} {} {} {} {} {} {}",
                         device.name,
@@ -188,22 +194,28 @@ std::string text_of(const UcxAddress& address) {
                         device.prefix_bits,
                         hex_of(device.worker));
   }
-  return text;
+  return fmt::format("{} {:08x}\n{}", kVersion, checksum_of(text), text);
 }
 
 Result<UcxAddress> parse_address(const std::string& text) {
-  const auto lines = split(text, '\n');
+  const std::string_view all = text;
+  const size_t begin = std::min(all.find('\n'), all.size());
+  const std::string_view rest = all.substr(std::min(begin + 1, all.size()));
+  if (all.substr(0, begin) != fmt::format("{} {:08x}", kVersion, checksum_of(rest))) {
+    return malformed("its version or checksum is another:", all.substr(0, begin));
+  }
+  const auto lines = split(rest, '\n');
   const auto head = split(lines[0], ' ');
-  if (head.size() != 3 || head[0] != kVersion) return malformed("it begins with", lines[0]);
+  if (head.size() != 2) return malformed("it begins with", lines[0]);
   if (lines.size() - 1 > kUcxDevicesMax) {
     return malformed(fmt::format("{} devices, the limit is {}:", lines.size() - 1, kUcxDevicesMax),
                      lines[1]);
   }
   UcxAddress address;
   const auto end =
-      std::from_chars(head[1].data(), head[1].data() + head[1].size(), address.secret, 16);
-  const auto host = from_hex(head[2]);
-  if (end.ec != std::errc() || end.ptr != head[1].data() + head[1].size() || !host) {
+      std::from_chars(head[0].data(), head[0].data() + head[0].size(), address.secret, 16);
+  const auto host = from_hex(head[1]);
+  if (end.ec != std::errc() || end.ptr != head[0].data() + head[0].size() || !host) {
     return malformed("it begins with", lines[0]);
   }
   address.host = *host;
