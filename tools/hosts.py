@@ -12,11 +12,11 @@ rate. Links may differ: --rate 1gbit,250mbit.
 link 0, hosts 1 and 2 on link 1. That is a chain: no host routes for others, so from host 0 to
 host 2 only a program on host 1 can pass something on.
 
-The command finds CROSSDOCK_HOST (its number), CROSSDOCK_HOSTS (how many) and CROSSDOCK_LINKS in its
-environment. Its lines are printed with the host's name before them. When one command fails, the
-others are ended, and its exit status is the whole's. All of it lives in one process-id namespace,
-whose end is the end of everything in it: nothing is left on the machine, even if this is killed.
-Needs root, and Debian's iproute2.
+The command finds CROSSDOCK_HOST (its number) and CROSSDOCK_HOSTS (how many) in its environment. Its
+lines are printed with the host's name before them. When one command fails, the others are ended,
+and its exit status is the whole's. All of it lives in one process-id namespace, whose end is the
+end of everything in it: nothing is left on the machine, even if this is killed. Needs root, and
+Debian's iproute2.
 """
 
 from __future__ import annotations
@@ -210,7 +210,6 @@ class Crew:
         told = {
             "CROSSDOCK_HOST": str(host),
             "CROSSDOCK_HOSTS": str(self.layout.hosts),
-            "CROSSDOCK_LINKS": str(len(self.layout.links)),
         }
         return subprocess.Popen(
             [*enter, "sh", "-c", PRIVATE, name, *self.layout.command],
