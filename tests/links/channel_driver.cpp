@@ -5,8 +5,8 @@
 // Rank and number of ranks are those of the host (CROSSDOCK_HOST, CROSSDOCK_HOSTS); `ends` are the ranks that have an
 // endpoint of the channel, source and destination in one. When all are through, each says what it has relayed. With
 // leaves=1 ranks without an endpoint go at once, and the others begin 2.5 s later. With kill=1 rank 1 kills itself some
-// time within 20 ms, by `seed`, while the others send without end, unless `batches` says otherwise. Exit status 1 with
-// a reason.
+// time within 20 ms, by `seed`, while the others send without end, unless `batches` says otherwise; with stop_s=4 it
+// stops for 4 s instead. Exit status 1 with a reason.
 #include <algorithm>
 #include <chrono>
 #include <csignal>
@@ -18,6 +18,7 @@
 #include <random>
 #include <sstream>
 #include <string>
+#include <sys/wait.h>
 #include <thread>
 #include <unistd.h>
 
@@ -142,7 +143,24 @@ class Driver {
     std::mt19937_64 random(static_cast<uint64_t>(words_.number("seed", 1)));
     std::this_thread::sleep_for(std::chrono::microseconds(random() % 20'000));
     std::ofstream(killed_file()) << now_ms() << std::flush;
-    ::kill(::getpid(), SIGKILL);
+    if (words_.number("stop_s", 0) != 0) {
+      stop_for(words_.number("stop_s", 0));
+    } else {
+      ::kill(::getpid(), SIGKILL);
+    }
+  }
+
+  // As Ctrl-Z and fg would.
+  static void stop_for(int seconds) {
+    const pid_t self = ::getpid();
+    const pid_t waker = ::fork();
+    if (waker == 0) {
+      ::sleep(static_cast<unsigned>(seconds));
+      ::kill(self, SIGCONT);
+      ::_exit(0);
+    }
+    ::kill(self, SIGSTOP);
+    ::waitpid(waker, nullptr, 0);
   }
 
   int64_t killed_at_ms() const {

@@ -150,17 +150,20 @@ void Mover::State::look_at_peer(PeerIndex rank, std::vector<bool>& needs_link) {
   const double silent_s = now_ - std::max(peer.heard_at, peer.needed_since);
   if (silent_s > parts_.settings.lost_after_s) {
     std::string links;
+    bool is_relayed = false;
     for (const PathIndex path : paths_.of(rank)) {
       links += (links.empty() ? "" : ", ") + paths_.link_of(path).counters.name;
+      is_relayed |= paths_.at(path).to.is_relayed;
     }
     fail_all_with(rank,
                   fmt::format("rank {} has heard nothing from rank {} for {:.1f} s (limit {} s), "
-                              "over {}; see whether that process runs",
+                              "over {}; see whether that process runs{}",
                               parts_.rank,
                               rank,
                               silent_s,
                               parts_.settings.lost_after_s,
-                              links));
+                              links,
+                              is_relayed ? ", and those that pass frames on" : ""));
     return;
   }
   for (const PathIndex index : paths_.of(rank)) {
