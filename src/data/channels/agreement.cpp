@@ -36,14 +36,31 @@ Error error_of_text(const std::string& text) {
   return make_error(ErrorCode::kMalformedMessage, "another rank told an error as '{}'", text);
 }
 
+Status check_same(const std::vector<std::string>& by_rank, const std::string& rule) {
+  for (size_t rank = 1; rank < by_rank.size(); ++rank) {
+    if (by_rank[rank] == by_rank[0]) continue;
+    return make_error(ErrorCode::kInvalidArgument,
+                      "rank {} has {}, and rank 0 has {}; {}",
+                      rank,
+                      by_rank[rank],
+                      by_rank[0],
+                      rule);
+  }
+  return {};
+}
+
+std::string passed_text(const Result<std::string>& mine) {
+  constexpr size_t kErrorBytesMax = 4000;
+  return mine.ok() ? kCan + mine.value() : kCannot + error_text(mine.error(), kErrorBytesMax);
+}
+
 Result<std::vector<std::string>> agree(RankGroup& group,
                                        const Result<std::string>& mine,
                                        std::chrono::milliseconds at_most) {
-  constexpr size_t kErrorBytesMax = 4000;
-  const std::string passed =
-      mine.ok() ? kCan + mine.value() : kCannot + error_text(mine.error(), kErrorBytesMax);
-  CD_ASSIGN(std::vector<std::string> all, group.gather(passed, at_most));
+  Result<std::vector<std::string>> gathered = group.gather(passed_text(mine), at_most);
   if (!mine.ok()) return mine.error();  // one's own has the most to say
+  if (!gathered.ok()) return gathered.error();
+  std::vector<std::string>& all = gathered.value();
   for (size_t rank = 0; rank < all.size(); ++rank) {
     std::string& said = all[rank];
     if (!said.empty() && said.front() == kCan) {

@@ -15,6 +15,11 @@ namespace crossdock {
 Result<std::vector<std::string>> agree(RankGroup& group,
                                        const Result<std::string>& mine,
                                        std::chrono::milliseconds at_most);
+// What agree passes: who leaves while others agree passes an error.
+std::string passed_text(const Result<std::string>& mine);
+
+// CD-105 that names the first rank whose text is not that of rank 0, with both; `rule` says why they should be alike.
+Status check_same(const std::vector<std::string>& by_rank, const std::string& rule);
 
 // An error in a few bytes, and back; unknown codes become CD-613.
 std::string error_text(const Error& error, size_t bytes_max);

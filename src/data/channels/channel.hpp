@@ -101,6 +101,7 @@ struct FlowCounters {
   uint64_t recycled = 0;       // segments that the outlet has given back
   uint64_t rows_sent = 0;      // by senders that have flushed
   uint64_t rows_taken = 0;     // by receivers of this process; a broadcast counts each of them
+  uint16_t failed = 0;  // of a flow between hosts: the ErrorCode that ended it too early, or 0
 };
 
 struct ChannelCounters {

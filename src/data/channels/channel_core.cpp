@@ -195,6 +195,7 @@ std::vector<int> ChannelCore::missing_neighbours() const {
 }
 
 void ChannelCore::close(const Error& cause, bool is_news) {
+  if (is_copy()) return;
   {
     const std::lock_guard lock(mutex_);
     if (is_closing_) return;
@@ -215,6 +216,8 @@ void ChannelCore::ring_own_bells() const {
 
 Status ChannelCore::check() const {
   if (!is_over()) return {};
+  // Before the lock, which a thread of the other process may have held.
+  if (is_copy()) return home_.check(fmt::format("channel {}", plan_->spec().id));
   const std::lock_guard lock(mutex_);
   return cause_;
 }
@@ -287,6 +290,7 @@ ChannelCounters ChannelCore::counters() const {
     row.outlet = outlet;
     row.opened = Word(*flow.ring.tail).load(Relaxed{});
     row.recycled = Word(*flow.ring.head).load(Relaxed{});
+    if (const uint16_t failed = failure_of(flow); failed != 0) row.failed = failed;
     return row;
   };
   ChannelCounters counters;

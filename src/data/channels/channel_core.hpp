@@ -14,6 +14,7 @@
 #include <span>
 #include <vector>
 
+#include "base/home_process.hpp"
 #include "base/result.hpp"
 #include "data/channels/channel_plan.hpp"
 #include "data/channels/flow_taker.hpp"
@@ -110,16 +111,20 @@ class ChannelCore : public std::enable_shared_from_this<ChannelCore> {
     if (wake_mover_) wake_mover_();
   }
 
+  // In a copy of the process that fork() made: every end is over there, and dropping one changes nothing that the
+  // process shares with it.
+  bool is_copy() const { return !home_.is_here(); }
+
   // The first cause stays. Whoever has to tell the other processes is told once (set before the core is used by
-  // others), unless the cause came from one of them.
+  // others), unless the cause came from one of them. Nothing in a copy.
   void close(const Error& cause, bool is_news = true);
   void set_on_close(std::function<void(const Error&)> told) { on_close_ = std::move(told); }
   // The channel is dropped here: whoever moves its flows lets go of them.
   void retire() const {
-    if (on_retire_) on_retire_();
+    if (on_retire_ && !is_copy()) on_retire_();
   }
   void set_on_retire(std::function<void()> told) { on_retire_ = std::move(told); }
-  bool is_over() const { return is_over_.load(std::memory_order_acquire); }
+  bool is_over() const { return is_over_.load(std::memory_order_acquire) || is_copy(); }
   // The cause, if the channel is over.
   Status check() const;
 
@@ -141,6 +146,7 @@ class ChannelCore : public std::enable_shared_from_this<ChannelCore> {
   void ring_own_bells() const;
   bool has_passed(const Flow& flow) const;
 
+  const HomeProcess home_;
   std::shared_ptr<const ChannelPlan> plan_;
   PartPlan part_;
   std::vector<std::unique_ptr<SourceEnd>> sources_;  // as in part_

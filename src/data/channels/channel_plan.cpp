@@ -7,13 +7,18 @@
 #include <string>
 
 #include "base/check.hpp"
+#include "base/int128.hpp"
 #include "data/rings/flow.hpp"
 #include "data/rings/place_ring.hpp"
+#include "table/key_hash.hpp"
+#include "table/key_kind.hpp"
 
 namespace crossdock {
 namespace {
 
 constexpr uint64_t kBellBytes = kRingLineBytes;
+constexpr uint64_t kFlowEndBytes =
+    256;  // what a process keeps for its end of a flow, beside the flow
 constexpr int kSendersMax = 65'536;
 
 Status check_ranks(const std::vector<int>& of, int ranks, std::string_view which, uint64_t id) {
@@ -105,6 +110,25 @@ Status check_spec(const ChannelSpec& spec, int ranks) {
   return {};
 }
 
+// Equal values of one type have equal hashes, which stand for them.
+void add_bounds(const ChannelSpec& spec, std::string& text) {
+  const Batch& bounds = spec.route.bounds;
+  text += fmt::format("{};", bounds.rows);
+  for (size_t column = 0; column < bounds.columns.size(); ++column) {
+    const DataType& type = bounds.schema->fields[column].type;
+    text += fmt::format("{};", type_name(type));
+    const auto kind = common_key_kind(type, type);
+    CD_CHECK(kind.ok(), "bounds of type {} have passed the router", type_name(type));
+    KeyHasher hasher(type, kind.value(), 0);
+    uint64_t hashes[kMaxKeyRows];
+    for (int64_t begin = 0; begin < bounds.rows; begin += kMaxKeyRows) {
+      const auto count = static_cast<int32_t>(std::min<int64_t>(kMaxKeyRows, bounds.rows - begin));
+      hasher.hash(bounds.columns[column], begin, count, false, hashes);
+      for (int32_t row = 0; row < count; ++row) text += fmt::format("{:x};", hashes[row]);
+    }
+  }
+}
+
 // Text that is the same for equal specs, value after value.
 std::string fingerprint(const ChannelSpec& spec) {
   std::string text;
@@ -125,7 +149,7 @@ std::string fingerprint(const ChannelSpec& spec) {
   add(static_cast<int>(spec.route.by));
   add_all(spec.route.keys);
   add_all(spec.route.assignment);
-  add(spec.route.bounds.rows);
+  add_bounds(spec, text);
   add(spec.reach.size());
   for (const auto& reach : spec.reach) add_all(reach);
   add(spec.senders_per_source);
@@ -248,17 +272,58 @@ PartPlan ChannelPlan::part_of(int rank) const {
   return part;
 }
 
-Status ChannelPlan::check_memory(const PartPlan& part) const {
+// What part_of() would list.
+struct ChannelPlan::PartCount {
+  uint64_t bells = 0;
+  uint64_t placed = 0;  // flows in the part
+  uint64_t flows = 0;   // with an end in this process
+};
+
+ChannelPlan::PartCount ChannelPlan::count_of(int rank) const {
+  PartCount count;
+  uint64_t outlets_here = 0;
+  uint64_t outlets_far = 0;
+  for (const Outlet& outlet : outlets_) {
+    outlets_here += outlet.rank == rank;
+    outlets_far += host_of(outlet.rank) != host_of(rank);
+  }
+  count.bells = outlets_here;
+  for (size_t source = 0; source < spec_.source_ranks.size(); ++source) {
+    const bool is_own = spec_.source_ranks[source] == rank;
+    count.bells += is_own;
+    uint64_t into_here = outlets_here;
+    uint64_t to_far = outlets_far;
+    uint64_t reached = outlets_.size();
+    if (!spec_.reach.empty()) {
+      into_here = to_far = 0;
+      reached = spec_.reach[source].size();
+      for (const uint16_t outlet : spec_.reach[source]) {
+        into_here += outlets_[outlet].rank == rank;
+        to_far += host_of(outlets_[outlet].rank) != host_of(rank);
+      }
+    }
+    count.placed += into_here + (is_own ? to_far : 0);
+    count.flows += is_own ? reached : into_here;
+  }
+  return count;
+}
+
+Status ChannelPlan::check_memory(int rank) const {
+  const PartCount count = count_of(rank);
+  // In 128 bits: 2^32 flows of 2^40 bytes each can be asked for.
+  const UInt128 bytes = UInt128{count.bells} * kBellBytes +
+                        UInt128{count.placed} * flow_bytes(ring_) +
+                        UInt128{count.flows} * kFlowEndBytes;
   const auto limit = static_cast<uint64_t>(std::max<int64_t>(0, spec_.memory_bytes_max));
-  if (part.bytes <= limit) return {};
+  if (bytes <= limit) return {};
   return make_error(ErrorCode::kOutOfMemoryBudget,
                     "channel {} needs {} bytes on rank {}, for {} flows of {} segments of {} bytes,"
                     " and may take {}; ask for fewer slots (slot_bits), smaller segments "
                     "(segment_bytes), or raise memory_bytes_max",
                     spec_.id,
-                    part.bytes,
-                    part.rank,
-                    part.incoming.size() + part.outgoing.size(),
+                    bytes,
+                    rank,
+                    count.flows,
                     uint64_t{1} << spec_.slot_bits,
                     ring_.segment_bytes,
                     limit);

@@ -65,8 +65,9 @@ class ChannelPlan {
 
   bool has_end(int rank) const;  // a source or a destination
   PartPlan part_of(int rank) const;
-  // CD-201 if the part would take more than memory_bytes_max, with what to change.
-  Status check_memory(const PartPlan& part) const;
+  // CD-201 if the part of a rank would take more than memory_bytes_max, with what to change. To be asked before
+  // part_of(), which needs memory for each flow itself.
+  Status check_memory(int rank) const;
 
   // The same for equal specs: what ranks compare before they open a channel.
   uint64_t digest() const;
@@ -74,6 +75,8 @@ class ChannelPlan {
  private:
   ChannelPlan() = default;
   void make_outlets();
+  struct PartCount;
+  PartCount count_of(int rank) const;
 
   ChannelSpec spec_;
   std::shared_ptr<const RowLayout> layout_;

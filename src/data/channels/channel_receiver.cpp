@@ -22,6 +22,7 @@ class SegmentLease {
   SegmentLease(const SegmentLease&) = delete;
   SegmentLease& operator=(const SegmentLease&) = delete;
   ~SegmentLease() {
+    if (core_->is_copy()) return;
     if (!flow_.taker.give_back(position_)) return;
     if (flow_.is_moved) {
       core_->wake_mover();

@@ -2,6 +2,7 @@
 #include "data/channels/channel_sender.hpp"
 
 #include <algorithm>
+#include <thread>
 
 #include "data/channels/channel_router.hpp"
 
@@ -265,6 +266,10 @@ bool ChannelSender::have_arrived() const {
 
 void ChannelSender::wait(std::chrono::microseconds at_most) {
   if (core_->is_over() || is_through_) return;
+  if (sorter_ != nullptr && sorter_->may_move()) {
+    std::this_thread::yield();
+    return;
+  }
   end_.bell.wait(note_, at_most);
 }
 

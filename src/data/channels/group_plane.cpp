@@ -17,9 +17,6 @@ namespace {
 
 using std::chrono::milliseconds;
 
-// Parts of channels that this process may yet open; the oldest go first.
-constexpr size_t kEarlyPartsMax = 4096;
-
 }  // namespace
 
 GroupPlane::GroupPlane(std::shared_ptr<Memory> memory,
@@ -48,12 +45,23 @@ bool GroupPlane::is_neighbour(int other) const {
          host_of_rank_[static_cast<size_t>(other)] == host_of_rank_[static_cast<size_t>(rank())];
 }
 
+// Ranks that chose otherwise would wait for each other in ways that the others do not know.
+Status GroupPlane::compare_settings(const TransportChoice& choice) {
+  const char* const transports = choice.shm && choice.ucx ? "auto" : choice.shm ? "shm" : "ucx";
+  const std::string own = fmt::format("transports=\"{}\", checksums={}, lost_after_s={}",
+                                      transports,
+                                      settings_.checksums,
+                                      settings_.lost_after_s);
+  CD_ASSIGN(const std::vector<std::string> all, agree(*group_, own, open_within()));
+  return check_same(all, "all ranks of a group join it with the same");
+}
+
 // Every rank takes part in every gather, also one that cannot go on.
 Status GroupPlane::meet() {
   const auto choice = TransportChoice::parse(settings_.transports);
-  const Result<std::string> chosen =
-      choice.ok() ? Result<std::string>(settings_.transports) : choice.error();
-  CD_TRY(agree(*group_, chosen, open_within()));
+  if (!choice.ok()) return agree(*group_, choice.error(), open_within()).error();
+  CD_TRY(compare_settings(choice.value()));
+  group_->set_liveness([this](int other) { return check_alive(other); });
   if (choice.value().shm) {
     CD_TRY(meet_neighbours());
   } else {
@@ -79,7 +87,7 @@ Status GroupPlane::meet_neighbours() {
     address = listening.error();
   }
   CD_ASSIGN(const std::vector<std::string> addresses, agree(*group_, address, open_within()));
-  const auto beside = neighbours_->connect(addresses, open_within());
+  const auto beside = neighbours_->connect(addresses, step_within());
   // A host is known by the first of its ranks.
   Result<std::string> host = std::string();
   if (beside.ok()) {
@@ -97,12 +105,13 @@ Status GroupPlane::meet_neighbours() {
 Status GroupPlane::meet_hosts() {
   const auto on_failure = [this](uint64_t channel, const Error& cause) {
     {
-      const std::lock_guard lock(mutex_);  // before anybody hears of it, and closes the plane
+      // Known before anybody is woken, who may destroy this plane and would wait for the lost rank.
+      const std::lock_guard lock(mutex_);
       has_lost_rank_ |= cause.code == ErrorCode::kAgentLost;
     }
     if (const auto core = channels_.find(channel)) core->close(cause);
     const std::lock_guard lock(mutex_);
-    attached_.notify_all();
+    attached_->notify_all();
   };
   CD_ASSIGN(host_links_, HostLinks::open(*group_, settings_, host_of_rank_, on_failure));
   return {};
@@ -114,11 +123,29 @@ Status GroupPlane::start_watching() {
     return make_error(
         ErrorCode::kProbeFailed, "the system gives no eventfd: {}", std::strerror(errno));
   }
-  watcher_ = std::thread([this] { watch(); });
+  watcher_ = std::make_unique<std::thread>([this] { watch(); });
   return {};
 }
 
+// What has threads, or speaks over connections that are the other process's, is not touched: also not to destroy it.
+void GroupPlane::leave_copy() {
+  (void)watcher_.release();
+  (void)attached_.release();
+  if (host_links_ != nullptr) (void)new std::shared_ptr<HostLinks>(std::move(host_links_));
+}
+
+Status GroupPlane::check_alive(int rank) {
+  const std::lock_guard lock(mutex_);
+  const auto found = gone_.find(rank);
+  return found == gone_.end() ? Status() : Status(found->second);
+}
+
 GroupPlane::~GroupPlane() {
+  if (!home_.is_here()) {
+    leave_copy();
+    if (stop_fd_ >= 0) ::close(stop_fd_);
+    return;
+  }
   for (const auto& core : channels_.open_ones()) {
     if (core->is_through()) continue;
     core->close(make_error(ErrorCode::kChannelClosed,
@@ -126,20 +153,21 @@ GroupPlane::~GroupPlane() {
                            rank(),
                            core->plan().spec().id));
   }
-  if (host_links_ != nullptr && watcher_.joinable()) settle();
+  if (host_links_ != nullptr && watcher_ != nullptr) settle();
   {
     const std::lock_guard lock(voice_->mutex);
     voice_->plane = nullptr;
   }
-  if (watcher_.joinable()) {
+  if (watcher_ != nullptr) {
     {
       const std::lock_guard lock(mutex_);
       is_stopping_ = true;
     }
     ::eventfd_write(stop_fd_, 1);
-    watcher_.join();
+    watcher_->join();
   }
   if (stop_fd_ >= 0) ::close(stop_fd_);
+  group_->set_liveness({});
 }
 
 // What the peers have to know is told and acknowledged before links end, within limits: a peer that misses the end of a
@@ -161,7 +189,7 @@ void GroupPlane::settle() {
   // Who does not come is late or dead, and is not waited for any longer.
   const Error leaves =
       make_error(ErrorCode::kChannelClosed, "rank {} has closed its data plane", rank());
-  if (would_all_come && agree(*group_, leaves, kAtMost).error().code == leaves.code) return;
+  if (would_all_come && group_->gather(passed_text(leaves), kAtMost).ok()) return;
   // Others may speak through this rank still; while they need each other, they say something every second.
   for (auto next = until; host_links_->is_relay(); next += kAtMost) {
     std::this_thread::sleep_until(next);
@@ -190,8 +218,8 @@ void GroupPlane::watch() {
 
 Result<GroupPlane::OwnPart> GroupPlane::make_part(const ChannelSpec& spec) {
   CD_ASSIGN(auto plan, ChannelPlan::make(spec, host_of_rank_));
+  CD_TRY(plan->check_memory(rank()));
   const PartPlan part = plan->part_of(rank());
-  CD_TRY(plan->check_memory(part));
   if (host_links_ != nullptr) CD_TRY(host_links_->check(*plan));
   const auto bytes = static_cast<int64_t>(std::max(part.bytes, kRingLineBytes));
   CD_ASSIGN(auto charge, memory_->charge(bytes, fmt::format("channel {}", spec.id)));
@@ -228,11 +256,7 @@ Status GroupPlane::publish_part(const OwnPart& part) {
     const std::lock_guard lock(
         mutex_);  // what comes goes to the core from now on, and what came is found here
     CD_TRY(channels_.add(part.core));
-    std::erase_if(early_, [&early, id](EarlyPart& one) {
-      if (one.channel != id) return false;
-      early.push_back(std::move(one));
-      return true;
-    });
+    early = early_.take(id);
     gone = gone_;
   }
   if (host_links_ != nullptr) host_links_->add_flows(*part.core, part.memory);
@@ -260,12 +284,14 @@ Status GroupPlane::publish_part(const OwnPart& part) {
 }
 
 Result<std::shared_ptr<Channel>> GroupPlane::open_part(const ChannelSpec& spec) {
+  CD_TRY(home_.check(fmt::format("rank {} of a group", rank())));
   CD_ASSIGN(const OwnPart part, make_part(spec));
   CD_TRY(publish_part(part));
   return std::shared_ptr<Channel>(std::make_shared<LocalChannel>(part.core));
 }
 
 Result<std::shared_ptr<Channel>> GroupPlane::create_channel(const ChannelSpec& spec) {
+  CD_TRY(home_.check(fmt::format("rank {} of a group", rank())));
   const Result<OwnPart> part = make_part(spec);
   Result<std::string> digest = std::string();
   if (part.ok()) {
@@ -299,12 +325,12 @@ Result<std::shared_ptr<Channel>> GroupPlane::create_channel(const ChannelSpec& s
 Status GroupPlane::wait_until_attached(const ChannelCore& core) {
   std::unique_lock lock(mutex_);
   const auto is_decided = [&core] { return core.is_attached() || core.is_over(); };
-  if (!attached_.wait_for(lock, open_within(), is_decided)) {
+  if (!attached_->wait_for(lock, step_within(), is_decided)) {
     return make_error(ErrorCode::kAgentLost,
                       "channel {}: ranks {} have not passed their parts within {} s",
                       core.plan().spec().id,
                       fmt::join(core.missing_neighbours(), ", "),
-                      settings_.open_within_s);
+                      static_cast<double>(step_within().count()) * 1e-3);
   }
   lock.unlock();
   return core.check();
@@ -318,7 +344,7 @@ void GroupPlane::attach(const std::shared_ptr<ChannelCore>& core,
       core->attach(peer, {.bytes = bytes, .keep = std::move(region), .is_fresh = true});
   if (!attached.ok()) core->close(attached.error());
   const std::lock_guard lock(mutex_);
-  attached_.notify_all();
+  attached_->notify_all();
 }
 
 void GroupPlane::received(PeerIndex peer,
@@ -327,22 +353,23 @@ void GroupPlane::received(PeerIndex peer,
   const auto note = parse_note(text);
   if (!note || (note->kind == PartNote::Kind::kPart) != (region != nullptr)) return;
   std::shared_ptr<ChannelCore> core;
+  std::optional<EarlyPart> refused;
   {
     const std::lock_guard lock(mutex_);
     core = channels_.find(note->channel);
     if (core == nullptr) {
-      early_.push_back({note->channel, static_cast<int>(peer), std::move(region), note->cause});
-      if (early_.size() > kEarlyPartsMax) early_.pop_front();
-      return;
+      refused = early_.add({note->channel, static_cast<int>(peer), std::move(region), note->cause});
     }
   }
+  if (refused) refuse_early(*refused);
+  if (core == nullptr) return;
   if (region != nullptr) {
     attach(core, static_cast<int>(peer), std::move(region));
     return;
   }
   core->close(note->cause, false);
   const std::lock_guard lock(mutex_);
-  attached_.notify_all();
+  attached_->notify_all();
 }
 
 void GroupPlane::gone(PeerIndex peer, const Error& cause) {
@@ -350,19 +377,29 @@ void GroupPlane::gone(PeerIndex peer, const Error& cause) {
   {
     const std::lock_guard lock(mutex_);
     gone_.emplace(rank_gone, cause);
-    std::erase_if(early_, [rank_gone](const EarlyPart& one) { return one.peer == rank_gone; });
+    early_.forget(rank_gone);
   }
   for (const auto& core : channels_.open_ones()) {
     if (core->is_through_with(rank_gone)) continue;
     core->close(cause);
   }
   const std::lock_guard lock(mutex_);
-  attached_.notify_all();
+  attached_->notify_all();
 }
 
 std::vector<LinkCounters> GroupPlane::links() const {
-  if (host_links_ == nullptr) return {};
+  if (host_links_ == nullptr || !home_.is_here()) return {};
   return host_links_->mover().counters();
+}
+
+// Whoever has the channel waits for this process, which has no room for parts that it may never want.
+void GroupPlane::refuse_early(const EarlyPart& part) {
+  if (host_links_ != nullptr) host_links_->mover().fail(part.channel, part.cause);
+  const std::string note = note_text({PartNote::Kind::kOver, part.channel, part.cause});
+  for (int peer = 0; peer < ranks(); ++peer) {
+    // One that is gone needs no telling.
+    if (is_neighbour(peer)) (void)neighbours_->say(static_cast<PeerIndex>(peer), note, nullptr);
+  }
 }
 
 void GroupPlane::tell_over(const ChannelPlan& plan, const Error& cause) {

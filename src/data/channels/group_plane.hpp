@@ -6,15 +6,16 @@
 #pragma once
 
 #include <condition_variable>
-#include <deque>
 #include <map>
 #include <memory>
 #include <mutex>
 #include <thread>
 #include <vector>
 
+#include "base/home_process.hpp"
 #include "data/channels/channel_core.hpp"
 #include "data/channels/data_plane.hpp"
+#include "data/channels/early_parts.hpp"
 #include "data/channels/host_links.hpp"
 #include "data/channels/single_plane.hpp"
 #include "data/transports/neighbours.hpp"
@@ -26,7 +27,8 @@ class GroupPlane : public DataPlane, private NeighbourEvents {
   static Result<std::unique_ptr<DataPlane>> open(std::shared_ptr<Memory> memory,
                                                  std::shared_ptr<RankGroup> group,
                                                  DataPlaneSettings settings);
-  // Channels that are not through are over then, for all ranks.
+  // Channels that are not through are over then, for all ranks. In a copy that fork() made nothing is over, and what
+  // needs its threads is left lying.
   ~GroupPlane() override;
 
   int rank() const override { return group_->rank(); }
@@ -37,13 +39,6 @@ class GroupPlane : public DataPlane, private NeighbourEvents {
   std::vector<LinkCounters> links() const override;
 
  private:
-  // A part that came before this process had opened the channel, or why the channel is over already.
-  struct EarlyPart {
-    uint64_t channel = 0;
-    int peer = 0;
-    std::shared_ptr<SharedRegion> region;  // null: the channel is over
-    Error cause;
-  };
   // Channels outlive the plane and tell others through this while it lives.
   struct Voice {
     std::mutex mutex;
@@ -54,12 +49,17 @@ class GroupPlane : public DataPlane, private NeighbourEvents {
              std::shared_ptr<RankGroup> group,
              DataPlaneSettings settings);
   Status meet();
+  Status compare_settings(const TransportChoice& choice);
   Status meet_neighbours();
   Status meet_hosts();
   void settle();
   Status start_watching();
   void watch();
+  Status check_alive(int rank);
+  void leave_copy();
   std::chrono::milliseconds open_within() const;
+  // Of something that other ranks await the outcome of: they are still there to hear it.
+  std::chrono::milliseconds step_within() const { return open_within() / 2; }
 
   struct OwnPart {
     std::shared_ptr<ChannelCore> core;
@@ -73,12 +73,14 @@ class GroupPlane : public DataPlane, private NeighbourEvents {
               int peer,
               std::shared_ptr<SharedRegion> region);
   void tell_over(const ChannelPlan& plan, const Error& cause);
+  void refuse_early(const EarlyPart& part);
 
   void received(PeerIndex peer,
                 const std::string& note,
                 std::unique_ptr<SharedRegion> region) override;
   void gone(PeerIndex peer, const Error& cause) override;
 
+  const HomeProcess home_;
   const std::shared_ptr<Memory> memory_;
   const std::shared_ptr<RankGroup> group_;
   const DataPlaneSettings settings_;
@@ -91,13 +93,14 @@ class GroupPlane : public DataPlane, private NeighbourEvents {
   ChannelRegister channels_;
 
   std::mutex mutex_;  // guards the next ones; not held while a core is called
-  std::condition_variable attached_;
-  std::deque<EarlyPart> early_;
+  EarlyParts early_;
   std::map<int, Error> gone_;
   bool has_lost_rank_ = false;  // on another host
   bool is_stopping_ = false;
   int stop_fd_ = -1;
-  std::thread watcher_;
+  // Left lying in a copy, which has none of the threads that these are about.
+  std::unique_ptr<std::condition_variable> attached_ = std::make_unique<std::condition_variable>();
+  std::unique_ptr<std::thread> watcher_;
 };
 
 }  // namespace crossdock

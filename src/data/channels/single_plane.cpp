@@ -39,8 +39,8 @@ std::vector<std::shared_ptr<ChannelCore>> ChannelRegister::open_ones() const {
 
 Result<std::shared_ptr<ChannelCore>> make_single_core(Memory& memory,
                                                       std::shared_ptr<const ChannelPlan> plan) {
+  CD_TRY(plan->check_memory(0));
   const PartPlan part = plan->part_of(0);
-  CD_TRY(plan->check_memory(part));
   // Blocks are aligned to 64 bytes, and flows to 128.
   CD_ASSIGN(Block block,
             memory.get(static_cast<int64_t>(part.bytes + kRingLineBytes),

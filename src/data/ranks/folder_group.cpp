@@ -62,6 +62,7 @@ FolderGroup::FolderGroup(MeetingFolder folder, std::string job, int rank, int si
 }
 
 FolderGroup::~FolderGroup() {
+  if (!home_.is_here()) return;
   if (has_written_ && !has_met_) folder_.remove(list_name(rank_));
   if (!has_met_ || is_over_) return;
   if (!folder_.put(round_name("bye", rank_), "").ok()) return;
@@ -152,6 +153,7 @@ Status FolderGroup::meet(Clock::time_point end, milliseconds at_most) {
 
 Result<std::vector<std::string>> FolderGroup::gather(const std::string& mine,
                                                      milliseconds at_most) {
+  CD_TRY(home_.check(fmt::format("rank {} of job \"{}\"", rank_, job_)));
   if (is_over_) {
     return make_error(ErrorCode::kAgentLost,
                       "job \"{}\" in {} is over: some rank did not come to an earlier meeting",
@@ -169,12 +171,15 @@ Result<std::vector<std::string>> FolderGroup::gather(const std::string& mine,
   for (Patience patience; !others.empty();) {
     std::vector<int> left;
     for (const int rank : others) {
+      const Status alive =
+          check_alive(rank);  // asked first: what it has not written by then it never will
       CD_ASSIGN(std::optional<std::string> text, folder_.get(round_name(round, rank)));
-      if (!text.has_value()) {
-        left.push_back(rank);
-      } else {
+      if (text.has_value()) {
         all[static_cast<size_t>(rank)] = std::move(*text);
+        continue;
       }
+      CD_TRY(alive);
+      left.push_back(rank);
     }
     others = std::move(left);
     if (!others.empty() && !patience.wait(end)) return missing(others, at_most);

@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "base/home_process.hpp"
 #include "data/ranks/meeting_folder.hpp"
 #include "data/ranks/rank_group.hpp"
 
@@ -38,6 +39,7 @@ class FolderGroup : public RankGroup {
   std::string round_name(const std::string& round, int rank) const;
   Error missing(const std::vector<int>& ranks, std::chrono::milliseconds after) const;
 
+  const HomeProcess home_;
   MeetingFolder folder_;
   std::string job_;
   int rank_;

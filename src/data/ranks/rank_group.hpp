@@ -5,8 +5,10 @@
 #pragma once
 
 #include <chrono>
+#include <functional>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/result.hpp"
@@ -23,6 +25,16 @@ class RankGroup {
   // at_most is over.
   virtual Result<std::vector<std::string>> gather(const std::string& mine,
                                                   std::chrono::milliseconds at_most) = 0;
+
+  // `check` answers the cause if a rank is known to have ended. A gather that would wait for such a rank has that error
+  // at once. Called by the thread of gather, as this is; empty: nobody knows.
+  void set_liveness(std::function<Status(int rank)> check) { liveness_ = std::move(check); }
+
+ protected:
+  Status check_alive(int rank) const { return liveness_ ? liveness_(rank) : Status(); }
+
+ private:
+  std::function<Status(int rank)> liveness_;
 };
 
 // A process alone.

@@ -12,7 +12,8 @@ namespace {
 
 constexpr uint64_t kHeapBytesMin = 1024;
 constexpr uint64_t kHeapBytesMax = RingDefaults::Word::kHeapUnitsMax * kHeapUnitBytes;
-constexpr uint64_t kRowsMax = RingDefaults::Word::kRowsMax;
+constexpr uint64_t kRowsMax = kSegmentRowsMax;
+static_assert(kRowsMax == RingDefaults::Word::kRowsMax);
 
 const DataType& value_type(const DataType& type) {
   return type.id == TypeId::kDictionary ? *type.dictionary : type;

@@ -18,9 +18,12 @@
 namespace crossdock {
 
 inline constexpr uint32_t kSegmentRowsMin = 64;  // of a full segment; fewer are not worth a header
+inline constexpr uint32_t kSegmentRowsMax = 262'143;  // rows are counted in 18 bits
 
 struct RowLayoutOptions {
-  int64_t segment_bytes = int64_t{256} << 10;  // at most; header, bitmaps, lanes and heap together
+  // At most; header, bitmaps, lanes and heap together. A segment is smaller if its rows are so narrow that
+  // kSegmentRowsMax of them take less: 256 KiB of one byte each, 32 KiB of one bit.
+  int64_t segment_bytes = int64_t{256} << 10;
   // Of what a text takes in the heap, on average; says how the segment is shared between lanes and heap.
   int64_t text_bytes = 32;
   // Rows carry the 16-bit number of their destination in a last, hidden lane.

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/check.hpp"
+#include "data/rings/atomic.hpp"
 #include "data/sorters/list_rows.hpp"
 
 namespace crossdock {
@@ -30,6 +31,18 @@ bool go_together(const std::vector<uint16_t>& outlets) {
     if (difference != 0) return false;
   }
   return !outlets.empty();
+}
+
+// Every slot has a segment, and the last of them takes no rows any more.
+bool is_full(const Ring& ring) {
+  using Word = StdAtomic<uint64_t, Scope::kSystem>;
+  using Fields = CpuRingTraits::Word;
+  const uint64_t head = Word(*ring.head).load(Acquire{});
+  const uint64_t tail = Word(*ring.tail).load(Acquire{});
+  if (tail < head + ring.slots()) return false;
+  const uint64_t last = Word(ring.word(ring.slot_of(tail - 1))).load(Relaxed{});
+  const uint64_t lap = Fields::generation_at(tail - 1, ring.shape.slot_bits);
+  return Fields::generation(last) == lap && Fields::is_closed(last);
 }
 
 }  // namespace
@@ -84,6 +97,7 @@ uint32_t RowSorter::block_rows(const RowLayout& layout, size_t outlets) {
 RowSorter::RowSorter(std::shared_ptr<const RowLayout> layout, std::span<const Ring> rings)
     : layout_(std::move(layout)),
       filler_(layout_),
+      rings_(rings.begin(), rings.end()),
       producers_(rings.begin(), rings.end()),
       rows_of_(rings.size()),
       sent_(rings.size()) {
@@ -143,6 +157,16 @@ bool RowSorter::push(std::vector<uint16_t>& published) {
   const bool has_moved = pending_rows_ != before;
   if (pending_rows_ == 0) forget_batch();
   return has_moved;
+}
+
+bool RowSorter::may_move() const {
+  if (pending_rows_ == 0) return false;
+  const auto has_room = [this](size_t outlet) { return !is_full(rings_[outlet]); };
+  if (whole_begin_ == whole_end_) return std::ranges::any_of(listing_->who_waits, has_room);
+  for (size_t outlet = whole_begin_; outlet < whole_end_; ++outlet) {
+    if (sent_[outlet] < batch_.rows && has_room(outlet)) return true;
+  }
+  return false;
 }
 
 void RowSorter::move_whole(std::vector<uint16_t>& published) {

@@ -42,6 +42,11 @@ class RowSorter {
   // was published are appended to `published`, for each segment once.
   bool push(std::vector<uint16_t>& published);
 
+  // Whether a ring that pending rows wait for may take some after all. False: all of them are full, until their
+  // consumers give segments back. A push that moved nothing may have met another sorter at the very point of opening a
+  // segment, of which no consumer will ever tell.
+  bool may_move() const;
+
   // How many rows are listed at a time.
   static uint32_t block_rows(const RowLayout& layout, size_t outlets);
 
@@ -64,6 +69,7 @@ class RowSorter {
 
   std::shared_ptr<const RowLayout> layout_;
   SegmentFiller filler_;
+  std::vector<Ring> rings_;
   std::vector<RingProducer<CpuRingTraits>> producers_;
   std::vector<uint64_t> rows_of_;
 

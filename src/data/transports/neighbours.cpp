@@ -17,6 +17,7 @@
 #include <fmt/format.h>
 
 #include "base/check.hpp"
+#include "base/home_process.hpp"
 #include "data/transports/descriptor.hpp"
 #include "data/transports/neighbour_address.hpp"
 #include "data/transports/neighbour_meeting.hpp"
@@ -86,6 +87,7 @@ class SocketNeighbours : public Neighbours {
         epoll_(std::move(epoll)) {}
 
   ~SocketNeighbours() override {
+    if (!home_.is_here()) return;
     // The others see the end at once, even if a forked child still has the socket.
     for (auto& [rank, neighbour] : neighbours_) {
       if (neighbour.socket) ::shutdown(neighbour.socket.get(), SHUT_RDWR);
@@ -112,6 +114,7 @@ class SocketNeighbours : public Neighbours {
   // `cause`: null if it ended by itself, or say() gave it up.
   void end(Neighbour& neighbour, const Error* cause, NeighbourEvents& events) const;
 
+  const HomeProcess home_;
   PeerIndex rank_;
   NeighbourAddress own_;
   Descriptor listening_;

@@ -1,6 +1,7 @@
 // What the calls of a channel promise, one by one: what is refused, what is counted, what is over when.
 #include "data/channels/channel.hpp"
 
+#include <limits>
 #include <malloc.h>
 
 #include <gmock/gmock.h>
@@ -147,6 +148,31 @@ TEST_F(ChannelCalls, MemoryIsCheckedBeforeItIsTaken) {
   EXPECT_EQ(memory_->used_bytes(), 0);
 }
 
+// Listing these flows alone would take 64 GiB, and their bytes do not fit 64 bits.
+TEST_F(ChannelCalls, MemoryIsCheckedBeforeFlowsAreListed) {
+  ChannelSpec spec = spec_of(kChannelEndpointsMax, kChannelEndpointsMax);
+  spec.slot_bits = 16;
+  spec.segment.segment_bytes = 1 << 22;
+  spec.memory_bytes_max = std::numeric_limits<int64_t>::max();
+  expect_error(plane_->create_channel(spec), ErrorCode::kOutOfMemoryBudget, "4294967296 flows");
+}
+
+// What is as good as certain to part rows otherwise: a bound, or how it compares.
+TEST_F(ChannelCalls, BoundsOfRangesAreInTheDigest) {
+  const auto digest_of = [](const arrow_test::Array& bounds) {
+    ChannelSpec spec = spec_of(1, 3);
+    spec.route.by = RouteBy::kRange;
+    spec.route.bounds = arrow_test::make_batch({{"bound", bounds}});
+    return must(ChannelPlan::make(spec, {0}))->digest();
+  };
+  const uint64_t digest = digest_of(arrow_test::fixed<int64_t>("l", {10, 20}));
+  EXPECT_EQ(digest_of(arrow_test::fixed<int64_t>("l", {10, 20})), digest);
+  EXPECT_NE(digest_of(arrow_test::fixed<int64_t>("l", {10, 21})), digest);
+  EXPECT_NE(digest_of(arrow_test::fixed<int64_t>("l", {11, 20})), digest);
+  EXPECT_NE(digest_of(arrow_test::fixed<int64_t>("l", {10, std::nullopt})), digest);
+  EXPECT_NE(digest_of(arrow_test::fixed<int32_t>("i", {10, 20})), digest);
+}
+
 TEST_F(ChannelCalls, NamedDestinationsAreReachedOrRefused) {
   ChannelSpec spec = spec_of(1, 3);
   spec.sends = Sends::kNamed;
@@ -273,6 +299,31 @@ TEST_F(ChannelCalls, RowsThatAreMissingAreAnErrorWithBothCounts) {
   EXPECT_EQ(must(receiver->recv()).rows.rows, 5);
   expect_error(receiver->recv(), ErrorCode::kInternal, "source 0 says that it sent 6 rows");
   expect_error(receiver->recv(), ErrorCode::kInternal, "where 5 rows in 1 segments arrived");
+}
+
+// No receiver would ever wake the sender: the ring is not full, and nothing is in it yet.
+TEST_F(ChannelCalls, ASenderThatMeetsASegmentBeingOpenedDoesNotSleepThroughIt) {
+  ChannelSpec spec = spec_of(1, 1);
+  spec.slot_bits = 1;
+  spec.senders_per_source = 2;
+  auto core = must(make_single_core(*memory_, must(ChannelPlan::make(spec, {0}))));
+  LocalChannel channel(core);
+  auto sender = must(channel.open_sender(0));
+  auto opens = must(channel.open_sender(0));
+  auto receiver = must(channel.open_receiver(0));
+  const Ring ring = core->source(0)->flows[0]->flow.ring;
+  ASSERT_TRUE(must(opens->advance()));  // attached
+  *ring.tail = 1;                       // counted by the other, and its word not written yet
+  EXPECT_EQ(must(sender->send(keys(10))), 10);
+  EXPECT_FALSE(must(sender->advance()));
+  const auto begin = std::chrono::steady_clock::now();
+  sender->wait(std::chrono::seconds(60));
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(20));
+  *ring.tail = 0;
+  EXPECT_TRUE(must(sender->advance()));
+  ASSERT_TRUE(sender->flush().ok());
+  ASSERT_TRUE(opens->flush().ok());
+  EXPECT_EQ(must(receiver->recv()).rows.rows, 10);
 }
 
 // Three destinations; the number says which row it is.

@@ -37,6 +37,17 @@ TEST(RowLayout, a_segment_is_filled_and_not_larger_than_wanted) {
   }
 }
 
+TEST(RowLayout, narrow_rows_make_segments_smaller_instead_of_leaving_them_empty) {
+  const RowLayoutOptions large{.segment_bytes = int64_t{4} << 20};
+  const arrow_test::Column byte{.name = "a", .array = fixed<int8_t>("c", {1}), .nullable = false};
+  const arrow_test::Column bit{.name = "a", .array = arrow_test::bools({true}), .nullable = false};
+  EXPECT_EQ(make({byte}, large)->segments().rows_max, kSegmentRowsMax);
+  EXPECT_LE(make({byte}, large)->segments().bytes, kSegmentRowsMax + 4096);
+  EXPECT_EQ(make({bit})->segments().rows_max, kSegmentRowsMax);
+  EXPECT_LE(make({bit})->segments().bytes, kSegmentRowsMax / 8 + 4096);
+  EXPECT_LT(make({byte})->segments().rows_max, kSegmentRowsMax) << "the default has room for fewer";
+}
+
 TEST(RowLayout, texts_arrive_as_views_and_dictionaries_as_their_values) {
   const auto layout = make({{"a", texts("U", {"x"})},
                             {"b", texts("z", {"x"})},

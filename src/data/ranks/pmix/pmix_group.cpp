@@ -8,13 +8,16 @@
 
 #include <fmt/ranges.h>
 
+#include "base/home_process.hpp"
+
 namespace crossdock {
 namespace {
 
 using std::chrono::milliseconds;
 using Clock = std::chrono::steady_clock;
 
-constexpr milliseconds kProbe{1'000};  // for finding out who has not come
+constexpr milliseconds kProbe{1'000};   // for finding out who has not come, or what is on its way
+constexpr milliseconds kLookEvery{50};  // at who is known to have ended
 constexpr size_t kNamedMax = 16;
 
 // What PMIx tells from its own thread, perhaps when nobody waits any more.
@@ -31,6 +34,10 @@ class Answers {
     std::unique_lock lock(mutex_);
     changed_.wait_until(lock, end, [&] { return left_ == 0; });
     return states_;
+  }
+  bool have_come() {
+    const std::lock_guard lock(mutex_);
+    return left_ == 0;
   }
 
  private:
@@ -78,7 +85,9 @@ Error pmix_error(const char* what, pmix_status_t state) {
 class PmixGroup : public RankGroup {
  public:
   PmixGroup(const pmix_proc_t& self, int size) : self_(self), size_(size) {}
-  ~PmixGroup() override { PMIx_Finalize(nullptr, 0); }
+  ~PmixGroup() override {
+    if (home_.is_here()) PMIx_Finalize(nullptr, 0);
+  }
   int rank() const override { return static_cast<int>(self_.rank); }
   int size() const override { return size_; }
   Result<std::vector<std::string>> gather(const std::string& mine, milliseconds at_most) override;
@@ -92,9 +101,11 @@ class PmixGroup : public RankGroup {
   std::string key() const { return fmt::format("crossdock.{}", round_); }
   Status put(const std::string& mine) const;
   Status fence(Clock::time_point end, milliseconds at_most) const;
+  Result<pmix_status_t> wait_while_all_live(Answers& answers, Clock::time_point end) const;
   Result<std::string> text_of(int rank) const;
   Error missing(milliseconds after) const;
 
+  const HomeProcess home_;
   pmix_proc_t self_;
   int size_;
   int round_ = 0;
@@ -113,6 +124,22 @@ Status PmixGroup::put(const std::string& mine) const {
   return {};
 }
 
+// A rank that is known to have ended may have left after the fence, whose answer is on its way here: it is given time.
+Result<pmix_status_t> PmixGroup::wait_while_all_live(Answers& answers,
+                                                     Clock::time_point end) const {
+  Status alive;
+  while (alive.ok()) {
+    const auto next_look = Clock::now() + kLookEvery;
+    if (next_look >= end) return answers.wait(end)[0];
+    answers.wait(next_look);
+    if (answers.have_come()) return answers.wait(next_look)[0];
+    for (int rank = 0; alive.ok() && rank < size_; ++rank) alive = check_alive(rank);
+  }
+  answers.wait(std::min(end, Clock::now() + kProbe));
+  if (!answers.have_come()) return alive.error();
+  return answers.wait(end)[0];
+}
+
 Status PmixGroup::fence(Clock::time_point end, milliseconds at_most) const {
   const bool collects = true;
   const auto answers = std::make_shared<Answers>(1);
@@ -122,7 +149,7 @@ Status PmixGroup::fence(Clock::time_point end, milliseconds at_most) const {
       PMIx_Fence_nb(&question->process, 1, &question->option, 1, fence_answered, question.get());
   if (state == PMIX_SUCCESS) {
     question.release();  // fence_answered's
-    state = answers->wait(end)[0];
+    CD_ASSIGN(state, wait_while_all_live(*answers, end));
   } else if (state == PMIX_OPERATION_SUCCEEDED) {
     state = PMIX_SUCCESS;
   }
@@ -174,6 +201,7 @@ Error PmixGroup::missing(milliseconds after) const {
 }
 
 Result<std::vector<std::string>> PmixGroup::gather(const std::string& mine, milliseconds at_most) {
+  CD_TRY(home_.check(fmt::format("rank {} of a PMIx job", rank())));
   if (is_over_) {
     return make_error(ErrorCode::kAgentLost,
                       "the group is over: some rank did not come to an earlier meeting");
