@@ -132,6 +132,7 @@ Result<std::unique_ptr<HostLinks>> HostLinks::open(RankGroup& group,
   parts.now_s = steady_s;
   parts.on_failure = std::move(on_failure);
   links->mover_ = std::make_unique<Mover>(std::move(parts));
+  CD_TRY(links->mover_->ready());
   return links;
 }
 

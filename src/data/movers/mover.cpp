@@ -173,8 +173,13 @@ bool Mover::State::is_settled() {
   const auto is_quiet = [](const Peer& peer) {
     return peer.answers.empty() && peer.passing.empty();
   };
-  return last_totals_.empty() && std::ranges::all_of(failures_, is_told) &&
-         std::ranges::all_of(peers_, is_quiet) && under_way_.count() == 0 && placements_.empty();
+  // Of flows that are still here, too: a process may end before their channel is closed.
+  const auto is_end_known = [](const auto& entry) {
+    return !total_of(entry.second->moved().flow).is_known || entry.second->is_total_seen();
+  };
+  return last_totals_.empty() && std::ranges::all_of(outgoing_, is_end_known) &&
+         std::ranges::all_of(failures_, is_told) && std::ranges::all_of(peers_, is_quiet) &&
+         under_way_.count() == 0 && placements_.empty();
 }
 
 Mover::Mover(Parts parts) : state_(std::make_unique<State>(std::move(parts))) {}
@@ -190,6 +195,7 @@ void Mover::remove(uint64_t channel) { state_->remove(channel); }
 void Mover::fail(uint64_t channel, const Error& cause) {
   state_->command(FailChannel{.channel = channel, .cause = cause});
 }
+Status Mover::ready() const { return state_->gate().ready(); }
 void Mover::wake() { state_->gate().wake(); }
 Step Mover::step() { return state_->step(); }
 std::string Mover::state() const { return state_->text(); }

@@ -61,8 +61,10 @@ inline constexpr double kToldWithinS = 0.001;
 
 // The same in all ranks of a group.
 struct MoverSettings {
-  int outstanding = 4;          // frames under way per link
-  double lost_after_s = 10;     // without a word from a peer
+  int outstanding = 4;       // frames under way per link
+  double lost_after_s = 10;  // without a word from a peer
+  double stalled_after_s =
+      2;  // without a word over a link that holds frames, while its peer is heard over others
   double resend_after_s = 0.5;  // at least: a frame not acknowledged while others were
   double keepalive_s = 1;
   bool checksums = true;
@@ -106,6 +108,8 @@ class Mover : public Actor {
 
   explicit Mover(Parts parts);
   ~Mover() override;
+  // CD-201 or CD-603 if the system gave it no descriptor to sleep on; then it must not wait().
+  Status ready() const;
 
   // Any thread. Both ends have flows of one shape; the incoming end is added before the outgoing one may have segments.
   // Before the first segment comes, the ring is empty.

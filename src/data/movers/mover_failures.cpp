@@ -10,6 +10,8 @@ namespace {
 
 constexpr size_t kFailuresMax = 1024;
 constexpr int kDoublingsMax = 6;
+// A link whose frames take long, for there are many of them, is not stalled.
+constexpr double kTripsToStall = 8;
 
 ErrorCode known_code(uint16_t code) {
   const auto table = error_table();
@@ -106,7 +108,8 @@ void Mover::State::fail_all_with(PeerIndex rank, const std::string& why) {
 
 // A process that was stopped itself (a suspended job, a paused machine) cannot say that others were silent meanwhile.
 void Mover::State::forgive_own_sleep() {
-  if (now_ - looked_at_ > parts_.settings.lost_after_s / 2) {
+  const MoverSettings& settings = parts_.settings;
+  if (now_ - looked_at_ > std::min(settings.lost_after_s, settings.stalled_after_s) / 2) {
     for (Peer& peer : peers_) peer.needed_since = now_;
     for (LinkUse& use : links_) {
       use.watched_since = now_;
@@ -183,6 +186,26 @@ void Mover::State::look_at_peer(PeerIndex rank, std::vector<bool>& needs_link) {
   }
 }
 
+// What a link holds, nobody else can do anything with: slots that it reads, and places where it has begun to write.
+bool Mover::State::is_holding(LinkIndex link) const {
+  const LinkUse& use = links_[link];
+  return use.own_frames + use.passed_frames > 0 ||
+         std::ranges::any_of(placements_, [&](const Placement& one) { return one.link == link; });
+}
+
+// Whether the link's silence, since `alive_at`, is its own and not its peer's.
+bool Mover::State::is_stalled(LinkIndex link, double alive_at) const {
+  const PeerIndex peer = links_[link].link->peer();
+  const PathIndex own = paths_.find(peer, link);
+  const double trip_s = own == kNoPath ? 0 : paths_.at(own).trip_s;
+  const double after_s = std::max(parts_.settings.stalled_after_s, kTripsToStall * trip_s);
+  if (now_ - alive_at < after_s || !links_[link].is_silent || !is_holding(link)) return false;
+  return std::ranges::any_of(paths_.of(peer), [&](PathIndex path) {
+    return path != own && paths_.is_usable(path) &&
+           paths_.at(path).heard_at > alive_at + after_s / 2;
+  });
+}
+
 // A link through which flows go to a third process is asked for an answer of the process at its end, so that the link's
 // silence can be told from that of the third.
 void Mover::State::look_at_link(LinkIndex link, bool is_needed) {
@@ -197,28 +220,31 @@ void Mover::State::look_at_link(LinkIndex link, bool is_needed) {
     use.watched_since = now_;
     use.unanswered_since = -kLongAgoS;
   }
-  const double silent_s = now_ - std::max(use.heard_at, use.watched_since);
-  use.is_silent = use.unanswered_since > use.heard_at &&
+  const double alive_at = std::max({use.heard_at, use.delivered_at, use.watched_since});
+  const double silent_s = now_ - alive_at;
+  use.is_silent = use.unanswered_since > alive_at &&
                   now_ - use.unanswered_since >= parts_.settings.resend_after_s;
-  if (silent_s >= parts_.settings.keepalive_s &&
-      now_ - use.asked_at >= parts_.settings.keepalive_s) {
+  const double every_s =
+      is_holding(link) ? parts_.settings.resend_after_s : parts_.settings.keepalive_s;
+  if (silent_s >= every_s && now_ - use.asked_at >= every_s) {
     if (tell_on(link, use.link->peer(), NoteEntry{})) {
-      if (use.unanswered_since <= use.heard_at) use.unanswered_since = now_;
+      if (use.unanswered_since <= alive_at) use.unanswered_since = now_;
       use.asked_at = now_;
     }
   }
-  if (silent_s > parts_.settings.lost_after_s && !use.is_given_up) give_up(link);
+  if (use.is_given_up) return;
+  if (silent_s > parts_.settings.lost_after_s || is_stalled(link, alive_at))
+    give_up(link, silent_s);
 }
 
-void Mover::State::give_up(LinkIndex link) {
+void Mover::State::give_up(LinkIndex link, double silent_s) {
   LinkUse& use = links_[link];
   use.is_given_up = true;
   use.link->abandon();
-  drop_paths(link,
-             fmt::format("link {} of rank {} was silent for {} s",
-                         use.counters.name,
-                         parts_.rank,
-                         parts_.settings.lost_after_s));
+  drop_paths(
+      link,
+      fmt::format(
+          "link {} of rank {} was silent for {:.1f} s", use.counters.name, parts_.rank, silent_s));
 }
 
 void Mover::State::lost(LinkIndex link, const Error& cause) {

@@ -235,6 +235,7 @@ void Mover::State::take_credit(LinkIndex link, PeerIndex from, const NoteEntry& 
   // Of one that was sent more than once nobody knows which has arrived: it says nothing about time, nor about order.
   for (const Flight& flight : arrived_) {
     if (flight.sends != 1) continue;
+    paths_.link_of(flight.path).delivered_at = now_;
     peers_[from].overtaken_at = std::max(peers_[from].overtaken_at, flight.sent_at);
     paths_.measured(flight.path, flight.then, flight.sent_at, now_);
   }

@@ -167,7 +167,9 @@ class Mover::State {
   void forgive_own_sleep();
   void look_at_peer(PeerIndex rank, std::vector<bool>& needs_link);
   void look_at_link(LinkIndex link, bool is_needed);
-  void give_up(LinkIndex link);
+  bool is_holding(LinkIndex link) const;
+  bool is_stalled(LinkIndex link, double alive_at) const;
+  void give_up(LinkIndex link, double silent_s);
   void drop_paths(LinkIndex link, const std::string& why);
   std::string over_link(LinkIndex link, PeerIndex from) const;
 

@@ -73,7 +73,7 @@ std::span<const PathIndex> PathChoice::of(PeerIndex peer) const {
 
 bool PathChoice::has_room(const Path& path, const FrameWanted& frame) const {
   const LinkUse& use = links_[path.to.first];
-  if (use.is_lost || use.is_given_up || use.is_full) return false;
+  if (use.is_lost || use.is_given_up || use.is_full || !use.link->takes(frame.bytes)) return false;
   if (frame.is_passed_on) return use.passed_frames < settings_.outstanding;
   if (use.own_frames >= settings_.outstanding) return false;
   return !path.to.is_relayed ||

@@ -36,6 +36,7 @@ struct LinkUse {
   bool is_lost = false;
   bool is_given_up = false;
   double heard_at = 0;                   // anything came
+  double delivered_at = 0;               // a frame that left over it was acknowledged
   double asked_at = 0;                   // a keepalive went
   double unanswered_since = -kLongAgoS;  // the first of those that were not answered
   bool is_silent = false;                // that is a while ago

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/check.hpp"
+#include "data/transports/system_error.hpp"
 
 namespace crossdock {
 namespace {
@@ -20,10 +21,12 @@ constexpr std::chrono::microseconds kPollEvery{100};
 }  // namespace
 
 WakeGate::WakeGate() : event_fd_(::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)) {
-  CD_CHECK(event_fd_ >= 0, "eventfd: errno {}", errno);
+  if (event_fd_ < 0) ready_ = system_error("a mover cannot be woken", errno);
 }
 
-WakeGate::~WakeGate() { ::close(event_fd_); }
+WakeGate::~WakeGate() {
+  if (event_fd_ >= 0) ::close(event_fd_);
+}
 
 // The flag is exchanged even if it is set: the exchange is what makes the caller's writes known to who takes the news.
 // Either this thread sees that the mover sleeps, or the mover, which says so before it looks, sees the news.
@@ -40,6 +43,7 @@ bool WakeGate::take_news() { return has_news_.exchange(false); }
 void WakeGate::wait(std::span<Transport* const> transports,
                     std::span<const int> also_fds,
                     std::chrono::microseconds at_most) {
+  CD_CHECK(ready_.ok(), "{}", ready_.error().message);
   std::vector<pollfd> fds;
   fds.push_back({.fd = event_fd_, .events = POLLIN, .revents = 0});
   for (const int fd : also_fds) fds.push_back({.fd = fd, .events = POLLIN, .revents = 0});
@@ -58,7 +62,11 @@ void WakeGate::wait(std::span<Transport* const> transports,
     const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(at_most);
     const timespec time{.tv_sec = seconds.count(), .tv_nsec = (at_most - seconds).count() * 1000};
     const int answer = ::ppoll(fds.data(), fds.size(), &time, nullptr);
-    CD_CHECK(answer >= 0 || errno == EINTR, "poll of {} descriptors: errno {}", fds.size(), errno);
+    // Without memory for it there is no sleep this time.
+    CD_CHECK(answer >= 0 || errno == EINTR || errno == ENOMEM,
+             "poll of {} descriptors: errno {}",
+             fds.size(),
+             errno);
     uint64_t count = 0;
     if (fds[0].revents != 0 && ::read(event_fd_, &count, sizeof(count)) < 0)
       CD_CHECK(errno == EAGAIN, "eventfd: errno {}", errno);

@@ -7,6 +7,7 @@
 #include <chrono>
 #include <span>
 
+#include "base/result.hpp"
 #include "data/transports/link.hpp"
 
 namespace crossdock {
@@ -17,6 +18,8 @@ class WakeGate {
   ~WakeGate();
   WakeGate(const WakeGate&) = delete;
   WakeGate& operator=(const WakeGate&) = delete;
+  // CD-201 or CD-603 if the system gave it no descriptor; then nobody may wait.
+  const Status& ready() const { return ready_; }
 
   // Any thread. What was written before is seen by whoever calls take_news() after it was true.
   void wake();
@@ -32,6 +35,7 @@ class WakeGate {
   alignas(64) std::atomic<bool> has_news_{false};
   std::atomic<bool> is_asleep_{false};
   int event_fd_ = -1;
+  Status ready_;
 };
 
 }  // namespace crossdock

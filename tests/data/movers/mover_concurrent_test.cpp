@@ -4,6 +4,7 @@
 #include <chrono>
 #include <deque>
 #include <mutex>
+#include <sys/resource.h>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -240,6 +241,17 @@ TEST(MoverConcurrent, channels_fail_and_go_while_rows_move) {
   }
   while (!a.mover.is_settled() || !b.mover.is_settled()) std::this_thread::yield();
   EXPECT_EQ(a.failures.load() + b.failures.load(), 10) << "told once, to the other side";
+}
+
+TEST(WakeGateConcurrent, says_that_there_is_no_descriptor) {
+  rlimit before = {};
+  ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &before), 0);
+  const rlimit none{.rlim_cur = 0, .rlim_max = before.rlim_max};
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &none), 0);
+  const WakeGate gate;
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &before), 0);
+  ASSERT_FALSE(gate.ready().ok());
+  EXPECT_EQ(gate.ready().error().code, ErrorCode::kOutOfMemoryBudget);
 }
 
 TEST(WakeGateConcurrent, no_news_are_slept_through) {

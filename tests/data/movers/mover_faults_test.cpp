@@ -92,7 +92,7 @@ TEST(MoverFaults, a_link_that_is_silently_cut_is_gone_around) {
       const Status run = world.run(600);
       ASSERT_TRUE(run.ok()) << "seed " << seed << ": " << run.error().message;
       // Bytes that a stalled link may still read keep their slots until the link is given up.
-      EXPECT_LT(world.net().now(), how == Cut::kSwallows ? 5 : 15) << "seed " << seed;
+      EXPECT_LT(world.net().now(), how == Cut::kSwallows ? 1 : 4) << "seed " << seed;
       EXPECT_LE(world.counters(0, 0).frames_sent, before + 20) << "it is used last";
     }
   }

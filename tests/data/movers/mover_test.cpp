@@ -253,6 +253,15 @@ TEST(Mover, remembers_flows_that_are_gone_until_all_know) {
   }
 }
 
+TEST(Mover, is_not_settled_before_the_end_is_known_there) {
+  SimWorld world(2, {{.a = 0, .b = 1, .delay_s = 0.1}}, {}, 14);
+  world.add_flow({.id = {.channel = 7}, .from = 0, .to = 1, .segments = 1});
+  world.run_until(0.15);
+  EXPECT_FALSE(world.process(0).mover->is_settled());
+  world.run_until(0.5);
+  EXPECT_TRUE(world.process(0).mover->is_settled());
+}
+
 // Links say nothing while no flow needs them, and that is no silence.
 TEST(Mover, goes_on_after_a_long_rest) {
   SimWorld world(2, {{.a = 0, .b = 1}, {.a = 0, .b = 1}}, {}, 11);

@@ -50,6 +50,7 @@ class UcxLink : public Link {
   std::string device() const override { return worker_.device().kernel_name(); }
   std::string peer_device() const override { return spec_.peer_device; }
   double rate_bytes_per_s() const override { return worker_.device().rate_bytes_per_s; }
+  bool takes(uint64_t bytes) const override;
   bool put(const SegmentHeader& header,
            std::span<const std::byte> payload,
            uint64_t token) override;

@@ -31,6 +31,10 @@ constexpr Default kTcpDefaults[] = {
     {"RNDV_SCHEME", "am"},
     // Its own choice is to wait in connect(), for minutes if nobody answers.
     {"TCP_CONN_NB", "y", "CONN_NB"},
+    // The receive buffer of a connection holds the largest frame that is sent without asking: UCX then hands over the
+    // buffer itself, and does not put the frame together from parts first. Two links of 10 Gbit between network
+    // namespaces: 1.2 GB/s with 64 KiB and asking, 1.8 GB/s so.
+    {"TCP_RX_SEG_SIZE", "1152k", "RX_SEG_SIZE"},
 };
 constexpr Default kRdmaDefaults[] = {{"TLS", "ib"}};
 

@@ -88,9 +88,10 @@ TEST(UcxLinks, AFrameThatIsNotWantedIsDropped) {
 }
 
 TEST(UcxLinks, PutsAreBoundedByBytesButOneIsAlwaysLetIn) {
-  End a({{"lo"}, 1 << 20}), b;
+  End a({{"lo"}, 4 << 20}), b;
   connect(a, b);
-  const auto large = bytes_of(3 << 20, 1), half = bytes_of(512 << 10, 2);
+  // Of a size that leaves only when the peer has asked for it.
+  const auto large = bytes_of(5 << 20, 1), half = bytes_of(2 << 20, 2);
   ASSERT_TRUE(a.link().put(header_of(0, large.size()), large, 0));
   EXPECT_FALSE(a.link().put(header_of(1, half.size()), half, 1));
   ASSERT_TRUE(until([&] { return a.sent_tokens.size() == 1; }, {&a, &b}));
