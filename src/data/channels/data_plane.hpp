@@ -21,7 +21,7 @@ struct DataPlaneSettings {
   std::string devices;  // network devices for links, "eth0,eth1"; "": all that have an address
   double open_within_s = 30;  // all ranks open a channel, or it is an error
   bool checksums = true;
-  // A rank of another host that says nothing for so long is lost, also if it is suspended; alike in all ranks.
+  // A rank of another host that says nothing for so long is lost, also if it is suspended. 1 or more, alike in all.
   double lost_after_s = 10;
   bool static_paths = false;  // MoverSettings::is_static
 };

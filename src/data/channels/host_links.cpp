@@ -26,8 +26,17 @@ double steady_s() {
   return std::chrono::duration<double>(now).count();
 }
 
-Result<std::string> address_of(const Result<std::unique_ptr<Transport>>& transport) {
+Result<std::string> address_of(const Result<std::unique_ptr<Transport>>& transport,
+                               double lost_after_s) {
   if (!transport.ok()) return transport.error();
+  constexpr double kLeastS = 1;
+  if (!(lost_after_s >= kLeastS)) {
+    return make_error(ErrorCode::kInvalidArgument,
+                      "lost_after_s is {}; it must be {} or more, since ranks that wait for each "
+                      "other say something once a second",
+                      lost_after_s,
+                      kLeastS);
+  }
   return transport.value()->address();
 }
 
@@ -108,7 +117,8 @@ Result<std::unique_ptr<HostLinks>> HostLinks::open(RankGroup& group,
   UcxSettings ucx;
   ucx.devices = split(settings.devices);
   auto transport = open_ucx_transport(ucx);
-  CD_ASSIGN(std::vector<std::string> addresses, agree(group, address_of(transport), within));
+  CD_ASSIGN(std::vector<std::string> addresses,
+            agree(group, address_of(transport, settings.lost_after_s), within));
   const int host = host_of_rank[static_cast<size_t>(group.rank())];
   for (size_t rank = 0; rank < addresses.size(); ++rank) {
     if (host_of_rank[rank] == host) addresses[rank].clear();

@@ -1,0 +1,36 @@
+// What ranks of several hosts are refused with when they meet.
+#include "data/channels/host_links.hpp"
+
+#include <filesystem>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "data/channels/channel_ranks.hpp"
+#include "data/channels/data_plane.hpp"
+
+namespace crossdock {
+namespace {
+
+using testing::HasSubstr;
+
+TEST(HostLinks, SilencesThatAreTooShortAreRefused) {
+  const auto program = std::filesystem::read_symlink("/proc/self/exe");
+  if (!std::filesystem::exists(program.parent_path() / "libcrossdock_ucx.so"))
+    GTEST_SKIP() << "UCX was not there when this was built";
+  ForkedRanks forked(2, [&](int rank, ForkedRanks::Meeting& meeting) {
+    DataPlaneSettings settings;
+    settings.transports = "ucx";
+    settings.devices = "lo";
+    settings.lost_after_s = 0.5;
+    const auto plane = DataPlane::open(
+        Memory::create(int64_t{1} << 20), std::make_shared<BoardGroup>(rank, 2, meeting), settings);
+    ASSERT_FALSE(plane.ok());
+    EXPECT_EQ(plane.error().code, ErrorCode::kInvalidArgument);
+    EXPECT_THAT(plane.error().message, HasSubstr("lost_after_s is 0.5; it must be 1 or more"));
+  });
+  EXPECT_TRUE(forked.all_are_well());
+}
+
+}  // namespace
+}  // namespace crossdock
