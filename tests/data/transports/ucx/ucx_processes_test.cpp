@@ -203,6 +203,17 @@ TEST_F(UcxHosts, FramesAreStripedOverAllLinks) {
   for (const double frames : numbers(output, "placed_by_link_1")) EXPECT_GT(frames, 50) << output;
 }
 
+// TCP sends again what the cut has lost: no link has to be made anew.
+TEST_F(UcxHosts, AWireThatComesBackCarriesOn) {
+  const std::string cut =
+      "if [ $CROSSDOCK_HOST = 0 ]; then (sleep 0.5; ip link set link0 down; sleep 0.5; ip link set "
+      "link0 up; echo back 1) & fi;";
+  const std::string output =
+      run_on_hosts("200mbit", cut, "frames=150 bytes=262144 both=1 abandon_s=15");
+  EXPECT_THAT(output, HasSubstr("back 1"));
+  EXPECT_EQ(numbers(output, "ok").size(), 2U) << output;
+}
+
 TEST_F(UcxHosts, ACutWireIsGivenUpBySilenceAndPutsAreSafeThen) {
   const std::string cut =
       "if [ $CROSSDOCK_HOST = 0 ]; then (sleep 1; ip link set link0 down; echo cut 1) & fi;";
