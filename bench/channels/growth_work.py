@@ -11,6 +11,9 @@ from channels import places
 from channels.peers import ChannelWork, Peers
 
 LEAST_RATIO = 0.98  # memory that is given back late, and the heap's own pages
+# Threads meet the heap's arenas in another order each time: the second round may touch one more
+# (3 of 72 MiB, seen once). What grows with channels grows in each of the rounds after it.
+FIRST = 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,7 +25,7 @@ class GrowthWork:
     channel: ChannelWork
     channels: int
     rounds: int
-    bars: dict[str, float] = field(default_factory=lambda: {"first round": LEAST_RATIO})
+    bars: dict[str, float] = field(default_factory=lambda: {"second round": LEAST_RATIO})
 
 
 def growth_row(work: GrowthWork, peers: Peers, row: Row) -> Row:
@@ -30,10 +33,10 @@ def growth_row(work: GrowthWork, peers: Peers, row: Row) -> Row:
     command = work.channel.command(peers.programs, repeats=work.channels - 1, rounds=work.rounds)
     said, share = watched(lambda: places.ours(work.channel.place, command))
     held = said["resident_bytes"]
-    first = held[0]
+    first = held[FIRST]
     row |= {key: value for key, value in said.items() if key not in row and key != "samples_s"}
-    row |= {"unit": "bytes", "ours_bytes": held[-1], "peer_bytes": {"after the first": first}}
-    row |= {"counted": ["after the first"], "ratio": first / held[-1], "disturbed": share > 1.0}
+    row |= {"unit": "bytes", "ours_bytes": held[-1], "peer_bytes": {"after the second": first}}
+    row |= {"counted": ["after the second"], "ratio": first / held[-1], "disturbed": share > 1.0}
     row["met"] = first / held[-1] >= LEAST_RATIO
     return row
 

@@ -82,8 +82,8 @@ def text_of(line: dict[str, Any]) -> str:
             f"{line['rows_per_source']:,}",
             f"{line['columns']}xint64",
             format_seconds(line["time_s"]),
-            f"{line['algbw_bytes_per_s'] / 1e9:.2f}",
-            f"{line['busbw_bytes_per_s'] / 1e9:.2f}",
+            _rate(line["algbw_bytes_per_s"]),
+            _rate(line["busbw_bytes_per_s"]),
             f"{line['wrong_rows']:,}",
             format_seconds(line["predicted_s"]),
             f"{line['efficiency']:.0%}",
@@ -92,6 +92,12 @@ def text_of(line: dict[str, Any]) -> str:
             _messages(line),
         )
     )
+
+
+def _rate(bytes_per_s: float) -> str:
+    """In GB/s; three digits also where links are slow."""
+    rate = bytes_per_s / 1e9
+    return f"{rate:.2f}" if rate >= 1 else f"{rate:.3g}"
 
 
 def _messages(line: dict[str, Any]) -> str:
