@@ -213,6 +213,10 @@ def measured_bytes(work: GrowthWork | MemoryWork, peers: Peers) -> Row:
     return row
 
 
+def failed_rows(rows: list[Row]) -> list[str]:
+    return [row["name"] for row in rows if OURS in row["failures"]]
+
+
 def main(arguments: list[str]) -> int:
     options = parse(arguments)
 
@@ -222,11 +226,19 @@ def main(arguments: list[str]) -> int:
     peers = Peers(build_all(*PROGRAMS))
     print(f"# channels bench: {machine()['cpu']}, {os.cpu_count()} cores")
     print(header(), flush=True)
-    rows = [measured(work, peers, options) for work in WORKS if is_wanted(work.name)]
-    in_bytes = () if options.without_ours else (GROWTH, MEMORY)
-    rows += [measured_bytes(work, peers) for work in in_bytes if is_wanted(work.name)]
-    failed = [row["name"] for row in rows if OURS in row["failures"]]
+    rows: list[Row] = []
+
+    def keep(row: Row) -> None:
+        """Also what a run has that is ended before its time."""
+        rows.append(row)
+        write_json(options.json, "channels", rows, failed_rows(rows))
+
+    for work in WORKS:
+        if is_wanted(work.name):
+            keep(measured(work, peers, options))
+    for in_bytes in () if options.without_ours else (GROWTH, MEMORY):
+        if is_wanted(in_bytes.name):
+            keep(measured_bytes(in_bytes, peers))
     print(summary(rows))
-    write_json(options.json, "channels", rows, failed)
     print(f"# wrote {options.json}")
-    return 1 if failed else 0
+    return 1 if failed_rows(rows) else 0
