@@ -75,9 +75,13 @@ ChannelObject::~ChannelObject() {
   channel_.reset();
 }
 
+// Before any lock, which a thread of the other process may have held when this one was made.
+void ChannelObject::raise_if_copy() const { raise_if(home_.check("the channel")); }
+
 // Acts in this object's turn. The GIL is given up before the lock is taken, or who has the lock could wait for it.
 template <class Value, class Act>
 Value ChannelObject::alone(const Act& act) {
+  raise_if_copy();
   const nb::gil_scoped_release released;
   std::unique_lock lock(turn_, std::defer_lock);
   while (!lock.try_lock_for(kSignalsEvery)) raise_if_interrupted();
@@ -90,6 +94,7 @@ std::shared_ptr<Channel> ChannelObject::channel() const {
 }
 
 std::shared_ptr<Channel> ChannelObject::open_channel() const {
+  raise_if_copy();
   if (std::shared_ptr<Channel> open = channel()) return open;
   raise_error(make_error(ErrorCode::kChannelClosed,
                          "this end of the channel is closed\n  try      another channel"));
@@ -196,7 +201,21 @@ std::optional<KeptRows> ChannelObject::recv(double wait_s) {
   });
 }
 
+void ChannelObject::drop_ends() {
+  taken_ = {};
+  sender_.reset();
+  receiver_.reset();
+  kept_.clear();
+  kept_count_ = 0;
+}
+
 void ChannelObject::close(const std::string& cause) {
+  if (!home_.is_here()) {
+    const nb::gil_scoped_release released;
+    drop_ends();
+    channel_.reset();
+    return;
+  }
   {
     // Who has the turn may wait for rows that never come: that ends first.
     const nb::gil_scoped_release released;
@@ -206,11 +225,7 @@ void ChannelObject::close(const std::string& cause) {
     if (!is_through) open->close(Error{ErrorCode::kChannelClosed, cause});
   }
   alone<void>([&] {
-    taken_ = {};
-    sender_.reset();
-    receiver_.reset();
-    kept_.clear();
-    kept_count_ = 0;
+    drop_ends();
     std::shared_ptr<Channel> last;  // dropped without the lock, since that may take a while
     const std::scoped_lock lock(channel_mutex_);
     last.swap(channel_);

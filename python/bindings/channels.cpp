@@ -1,6 +1,8 @@
 // crossdock._native.Group, Channel and ReceivedRows: processes that work together, and rows between them.
 #include "bindings/channels.hpp"
 
+#include <algorithm>
+
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/shared_ptr.h>
 
@@ -96,8 +98,8 @@ std::shared_ptr<GroupObject> join_group(int64_t memory_bytes, const nb::kwargs& 
   given.finish();
   // Says what an engine with these options would say of the memory, and finds out how much 0 is.
   const crossdock::Engine engine(crossdock::EngineOptions{1, memory_bytes});
+  auto group = std::make_shared<GroupObject>();  // destroyed with the GIL, if the ranks do not meet
   const nb::gil_scoped_release released;
-  auto group = std::make_shared<GroupObject>();
   group->memory = Memory::create(engine.memory_limit_bytes());
   group->group = value_or_raise(join(options));
   group->plane = value_or_raise(DataPlane::open(group->memory, group->group, settings));
@@ -108,7 +110,9 @@ std::vector<nb::bytes> gather(GroupObject& self, const nb::bytes& mine, double a
   const std::string text(mine.c_str(), mine.size());
   std::vector<std::string> texts{text};
   if (self.group != nullptr) {
-    const auto at_most = std::chrono::milliseconds(static_cast<int64_t>(at_most_s * 1000));
+    // Longer than a year is for ever, and would not fit the clock.
+    const double within_s = std::clamp(at_most_s, 0.0, 3e7);
+    const auto at_most = std::chrono::milliseconds(static_cast<int64_t>(within_s * 1000));
     const nb::gil_scoped_release released;
     texts = value_or_raise(self.group->gather(text, at_most));
   }
@@ -120,6 +124,7 @@ std::vector<nb::bytes> gather(GroupObject& self, const nb::bytes& mine, double a
 RouteBy route_by(const std::string& name) {
   if (name == "hash") return RouteBy::kHash;
   if (name == "explicit") return RouteBy::kExplicit;
+  if (name == "range") return RouteBy::kRange;
   return RouteBy::kKey;
 }
 
@@ -146,7 +151,9 @@ std::shared_ptr<ChannelObject> open_channel(const std::shared_ptr<GroupObject>& 
   given.read("text_bytes", spec.segment.text_bytes);
   given.read("slot_bits", spec.slot_bits);
   given.read("memory_bytes", spec.memory_bytes_max);
+  const nb::object bounds = given.take("bounds");
   given.finish();
+  if (bounds.is_valid()) spec.route.bounds = batch_of(bounds);
   spec.schema = schema_of(schema);
   spec.sends = sends == "broadcast" ? ChannelSpec::Sends::kBroadcast
              : sends == "named"     ? ChannelSpec::Sends::kNamed
@@ -177,6 +184,7 @@ nb::dict counters_of(ChannelObject& self) {
     row["recycled"] = flow.recycled;
     row["rows_sent"] = flow.rows_sent;
     row["rows_taken"] = flow.rows_taken;
+    row["failed"] = flow.failed;
     flows.append(row);
   }
   nb::dict found;

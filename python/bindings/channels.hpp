@@ -12,6 +12,7 @@
 
 #include <nanobind/nanobind.h>
 
+#include "base/home_process.hpp"
 #include "data/channels/data_plane.hpp"
 #include "data/ranks/rank_group.hpp"
 #include "memory/budget.hpp"
@@ -79,6 +80,8 @@ class ChannelObject {
  private:
   using Clock = std::chrono::steady_clock;
 
+  void raise_if_copy() const;
+  void drop_ends();
   template <class Value, class Act>
   Value alone(const Act& act);
   void wait_until(const std::function<bool()>& is_done);
@@ -89,6 +92,7 @@ class ChannelObject {
   std::shared_ptr<Channel> channel() const;  // null once it is closed
   std::shared_ptr<Channel> open_channel() const;
 
+  const HomeProcess home_;
   std::shared_ptr<GroupObject> group_;
   SchemaPtr schema_;                  // of what is sent
   SchemaPtr received_;                // the same, with dictionaries as their values

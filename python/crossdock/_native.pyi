@@ -97,8 +97,9 @@ class Group:
     def memory_used_bytes(self) -> int: ...
     def gather(self, mine: bytes, at_most_s: float) -> list[bytes]: ...
     def channel(self, schema: object, **options: object) -> Channel:
-        """sends: "routed" with by ("key", "hash", "explicit") and keys, "named", "broadcast";
-        sources, destinations, segment_bytes, text_bytes, slot_bits, memory_bytes."""
+        """sends: "routed" with by ("key", "hash", "range" with bounds, "explicit") and keys,
+        "named", "broadcast"; sources, destinations, segment_bytes, text_bytes, slot_bits,
+        memory_bytes."""
 
     def perf(self, **options: object) -> dict[str, Any]:
         """pattern, and the options of PerfOptions by their names."""

@@ -92,6 +92,7 @@ class Group:
         *,
         by: str | Sequence[str] | None = None,
         to: str | None = None,
+        bounds: Any = None,
         broadcast: bool = False,
         sources: Iterable[int] | None = None,
         destinations: Iterable[int] | None = None,
@@ -106,15 +107,21 @@ class Group:
         integer column: its value modulo the number of destinations); `to` names an integer column
         that holds the destination's number; broadcast=True sends all rows to all; none of these
         leaves it to `send(rows, to=...)`.
+        bounds: a table by which rows go by ascending ranges of `by`, the same in all ranks: those
+            columns, one row less than there are destinations, ascending. A row goes to the number
+            of bounds that are not above it, and NULL to the last.
         sources, destinations: ranks; None means all. A destination's number is its place in
             `destinations`: its rank, if that is all of them.
         segment_bytes, slots: rows travel in segments of about this size, of which each pair of
-            ranks has `slots`, a power of two. memory: what they may take in one process.
+            ranks has `slots`, a power of two; a segment of narrow rows is smaller, since it holds
+            262,143 rows at most. memory: what segments may take in one process.
         Errors: ColumnError, TypeError (a type that cannot travel), OptionError, CapacityError,
         ControlError (a rank that did not come).
         """
         rows = _schema_of(schema)
         options = _routing(rows, by, to, broadcast)
+        if bounds is not None:
+            options |= _range_of(bounds, by)
         options["sources"] = self._ranks(sources, "sources")
         options["destinations"] = self._ranks(destinations, "destinations")
         options["segment_bytes"] = sizes.parse_bytes(segment_bytes, "segment_bytes", "256KiB")
@@ -124,14 +131,18 @@ class Group:
             native = self.native().channel(rows, **options)
         return Channel(native, rows, self.rank, is_named=options["sends"] == "named")
 
-    def exchange(self, rows: Any, *, by: str | Sequence[str], **options: Any) -> pa.Table:
+    def exchange(
+        self, rows: Any, *, by: str | Sequence[str] | None = None, **options: Any
+    ) -> pa.Table:
         """The rows of all ranks that belong to this one, as a pyarrow.Table: rows whose columns
-        `by` are equal come to one rank. Dictionaries arrive as their values; the order of rows is
-        not defined.
+        `by` are equal come to one rank; or with to="column" those with its number. Dictionaries
+        arrive as their values; the order of rows is not defined.
 
         `rows` is a table or anything else that exports Arrow data, of the same schema everywhere; a
         relation runs while its rows are sent. options: those of `channel`.
         """
+        if by is None and options.get("to") is None:
+            raise make_error("CD-105", "exchange() has no rule for where rows go", try_='by="k"')
         rows = opened_rows(rows)
         schema = _schema_of(rows)
         with self.channel(schema, by=by, **options) as channel:
@@ -277,6 +288,20 @@ def _routing(
             raise unknown_column(str(name), schema.names, "the schema of the channel")
         keys.append(schema.names.index(name))
     return {"sends": "routed", "by": "explicit" if to is not None else "key", "keys": keys}
+
+
+def _range_of(bounds: Any, by: str | Sequence[str] | None) -> dict[str, Any]:
+    """The rule of a channel whose ranges are given, as options of the engine."""
+    if by is None:
+        raise make_error("CD-105", "channel(bounds=...) are bounds of columns", try_='by="k"')
+    names = [by] if isinstance(by, str) else list(by)
+    table = pa.table(bounds)
+    for name in names:
+        if name not in table.schema.names:
+            raise unknown_column(str(name), table.schema.names, "the bounds of the channel")
+    batches = table.select(names).combine_chunks().to_batches()
+    none = pa.RecordBatch.from_pylist([], table.select(names).schema)
+    return {"by": "range", "bounds": batches[0] if batches else none}
 
 
 def _slot_bits(slots: int) -> int:

@@ -255,7 +255,9 @@ class Relation:
         node = row_planning.plan_partition(self._node, keys, computed, partitions, by)
         return Partitions(self._dock, node)
 
-    def exchange(self, group: Group, by: str | Sequence[str], **options: Any) -> Relation:
+    def exchange(
+        self, group: Group, by: str | Sequence[str] | None = None, **options: Any
+    ) -> Relation:
         """Runs the relation in all ranks of `group`, and gives the rows of all of them that belong
         to this one: those with the same values of the columns `by` are in one rank. So a group-by
         or join on these columns is complete in each rank, for its share of the values.

@@ -4,48 +4,15 @@ from __future__ import annotations
 
 import os
 import signal
-import subprocess
-import sys
 import threading
 import time
-from collections.abc import Iterator
-from pathlib import Path
+from collections.abc import Callable, Iterator
 
 import crossdock as xd
 import pyarrow as pa
 import pytest
 
-
-def run_ranks(program: str, ranks: int, folder: Path, within_s: float = 60) -> list[str]:
-    """What each rank of `program` prints, by rank. AssertionError with its errors if one fails."""
-    meet = folder / "meet"
-    meet.mkdir(exist_ok=True)
-    started = []
-    for rank in range(ranks):
-        environment = {
-            "CROSSDOCK_RANK": str(rank),
-            "CROSSDOCK_RANKS": str(ranks),
-            "CROSSDOCK_MEET": str(meet),
-            "CROSSDOCK_JOB": "test",
-        }
-        started.append(
-            subprocess.Popen(
-                [sys.executable, "-c", program],
-                env=os.environ | environment,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                text=True,
-            )
-        )
-    try:
-        ended = [process.communicate(timeout=within_s) for process in started]
-    finally:
-        for process in started:
-            process.kill()
-            process.wait()
-    for rank, process in enumerate(started):
-        assert process.returncode == 0, f"rank {rank}: {ended[rank][1]}"
-    return [out for out, _ in ended]
+RunRanks = Callable[..., list[str]]
 
 
 @pytest.fixture(autouse=True)
@@ -338,8 +305,8 @@ with xd.join_group(memory="512MiB") as group:
 """
 
 
-def test_processes_exchange_rows(tmp_path: Path) -> None:
-    assert run_ranks(EXCHANGE, 3, tmp_path) == ["0 3 0\n", "1 3 0\n", "2 3 9\n"]
+def test_processes_exchange_rows(run_ranks: RunRanks) -> None:
+    assert run_ranks(EXCHANGE, 3) == ["0 3 0\n", "1 3 0\n", "2 3 9\n"]
 
 
 SOME = """
@@ -356,8 +323,8 @@ with xd.join_group() as group:
 """
 
 
-def test_some_send_and_others_receive(tmp_path: Path) -> None:
-    assert run_ranks(SOME, 3, tmp_path) == ["", "", "200000\n"]
+def test_some_send_and_others_receive(run_ranks: RunRanks) -> None:
+    assert run_ranks(SOME, 3) == ["", "", "200000\n"]
 
 
 FAILS = """
@@ -376,7 +343,7 @@ with xd.join_group() as group:
 """
 
 
-def test_all_ranks_hear_why_one_left(tmp_path: Path) -> None:
-    first, second = run_ranks(FAILS, 2, tmp_path)
+def test_all_ranks_hear_why_one_left(run_ranks: RunRanks) -> None:
+    first, second = run_ranks(FAILS, 2)
     assert second == "no table here\n"
     assert "rank 1 left the channel before its end: LookupError: no table here" in first
