@@ -22,10 +22,21 @@ add_custom_command(
     "--plugin=protoc-gen-grpc=$<TARGET_FILE:gRPC::grpc_cpp_plugin>" control/rpc/control.proto
   DEPENDS "${proto_folder}/control/rpc/control.proto"
   VERBATIM)
-add_library(crossdock_control_proto STATIC
+# Shared, and beside what needs it: a process that has two of these messages' descriptors is ended by protobuf, and the
+# plugin control and the module _control are of one process.
+add_library(crossdock_control_proto SHARED
   "${made_base}.pb.cc" "${made_base}.pb.h" "${made_base}.grpc.pb.cc" "${made_base}.grpc.pb.h")
 target_include_directories(crossdock_control_proto SYSTEM PUBLIC "${made_folder}")
 target_link_libraries(crossdock_control_proto PUBLIC gRPC::grpc++_reflection gRPC::grpc++ protobuf::libprotobuf)
 
+set_target_properties(crossdock_control_proto PROPERTIES CXX_VISIBILITY_PRESET default VISIBILITY_INLINES_HIDDEN OFF
+  BUILD_RPATH "$ORIGIN" INSTALL_RPATH "$ORIGIN")
+set_property(GLOBAL APPEND PROPERTY CROSSDOCK_PLUGINS crossdock_control_proto)
+
 crossdock_module(control_rpc DIR src/control/rpc APART
   DEPS base topology control_protocol control_controller control_agent LINK crossdock_control_proto)
+
+# The plugin "control": ranks that meet through the control plane.
+crossdock_module(control_ranks DIR src/control/ranks APART DEPS base data_ranks control_protocol control_rpc)
+crossdock_plugin(control control_ranks)
+set_target_properties(crossdock_control PROPERTIES BUILD_RPATH "$ORIGIN" INSTALL_RPATH "$ORIGIN")

@@ -119,6 +119,12 @@ if(TARGET crossdock_ucx)
   endif()
 endif()
 
+# Ranks that meet need a controller to meet at.
+if(TARGET crossdock_control_ranks_test)
+  target_link_libraries(crossdock_control_ranks_test PRIVATE crossdock_control_rpc_test_support)
+  add_dependencies(crossdock_control_ranks_test crossdock_control)
+endif()
+
 # Loaded by ranks under mpirun, from beside the test.
 if(TARGET crossdock_data_ranks_test AND TARGET crossdock_pmix)
   add_dependencies(crossdock_data_ranks_test crossdock_pmix)

@@ -238,7 +238,7 @@ def require_all_parts() -> None:
         answer = subprocess.run(command, cwd=VENV, capture_output=True, text=True, check=False)
         if answer.returncode != 0:
             fail(f"crossdock.{part} was not built or does not load: {answer.stderr.strip()}")
-    for plugin in ("ucx", "pmix"):
+    for plugin in ("ucx", "pmix", "control"):
         if not list(VENV.glob(f"lib/python*/site-packages/crossdock/libcrossdock_{plugin}.so")):
             fail(f"the plugin {plugin} was not built; CMake says above what it did not find")
 

@@ -29,7 +29,8 @@ FINAL = ("CD-612", "CD-615")  # trying again is of no use before somebody has do
     examples=(
         "crossdock agent",
         "crossdock agent --at head:7613 --ca ca.pem --token-file token",
-        "crossdock agent --name node1 --machine dgx-a100 --listen 127.0.0.1:7614",
+        "crossdock agent --at head:7613 --insecure --listen 127.0.0.1:7614",
+        "crossdock agent --name node1 --machine dgx-a100",
     ),
     short_help="Attach this server to a controller.",
     epilog="Ends on Ctrl-C (exit code 130) and on SIGTERM (0). The controller waits a while for it "
@@ -55,8 +56,9 @@ def command(**options: Any) -> None:
     """Attaches this server to a controller and keeps it attached: reports its graph, and holds its
     part of the plan of every channel.
 
-    It moves no data yet: plans are kept in a ledger, and who asks for a channel gets one through
-    which nothing can be sent.
+    With --listen, programs of this machine meet those of others and open channels through it: set
+    CROSSDOCK_CONTROL to its address. Rows do not pass through the agent: a program asks it which
+    network devices a channel may use, and sends by itself.
     """
     from crossdock import control
 
@@ -92,7 +94,7 @@ def _watch(
         if is_joined and joins != joins_said:
             output.say(
                 f"ready    {name} has joined {settings.address}: {endpoints} endpoints, "
-                f"{channels} channels; it keeps plans and moves no data"
+                f"{channels} channels"
             )
             said, joins_said = None, joins
         elif trouble is not None and (news := (trouble[0], _SPAN.sub("", trouble[2]))) != said:

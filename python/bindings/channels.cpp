@@ -8,6 +8,7 @@
 
 #include "bindings/operation.hpp"
 #include "bindings/results.hpp"
+#include "data/ranks/control_meeting.hpp"
 #include "table/arrow_export.hpp"
 #include "table/arrow_import.hpp"
 #include "table/validate.hpp"
@@ -67,18 +68,18 @@ SchemaPtr schema_of(const nb::object& schema) {
 }
 
 struct JoinOptions {
-  std::string how = "alone";  // or "environment" or "folder"
+  std::string how = "alone";  // or "environment", "folder" or "control"
   std::string folder;
-  std::string job;
-  int rank = 0;
-  int ranks = 1;
+  ControlMeeting control;  // its job and ranks are those of a folder, too
 };
 
 Result<std::shared_ptr<RankGroup>> join(const JoinOptions& options) {
   if (options.how == "alone") return std::shared_ptr<RankGroup>();
+  const ControlMeeting& control = options.control;
   auto joined = options.how == "folder"
-                  ? join_folder(options.folder, options.job, options.rank, options.ranks)
-                  : join_environment();
+                  ? join_folder(options.folder, control.job, control.rank, control.ranks)
+              : options.how == "control" ? join_control(control)
+                                         : join_environment();
   if (!joined.ok()) return joined.error();
   return std::shared_ptr<RankGroup>(std::move(joined.value()));
 }
@@ -89,9 +90,16 @@ std::shared_ptr<GroupObject> join_group(int64_t memory_bytes, const nb::kwargs& 
   OptionReader given("Group", arguments);
   given.read("how", options.how);
   given.read("folder", options.folder);
-  given.read("job", options.job);
-  given.read("rank", options.rank);
-  given.read("ranks", options.ranks);
+  given.read("job", options.control.job);
+  given.read("rank", options.control.rank);
+  given.read("ranks", options.control.ranks);
+  given.read("address", options.control.address);
+  given.read("token", options.control.token);
+  given.read("uses_tls", options.control.uses_tls);
+  given.read("ca_pem", options.control.ca_pem);
+  given.read("certificate_pem", options.control.certificate_pem);
+  given.read("key_pem", options.control.key_pem);
+  given.read("is_insecure", options.control.is_insecure);
   given.read("transports", settings.transports);
   given.read("devices", settings.devices);
   given.read("open_within_s", settings.open_within_s);

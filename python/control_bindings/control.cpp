@@ -12,6 +12,7 @@
 #include <nanobind/stl/vector.h>
 
 #include "control/rpc/agent_link.hpp"
+#include "control/rpc/agent_requests.hpp"
 #include "control/rpc/control_client.hpp"
 #include "control/rpc/control_server.hpp"
 #include "control/rpc/plan_ledger.hpp"
@@ -253,7 +254,7 @@ class LedgerAgent {
   LedgerAgent(const std::string& name,
               const std::string& topology,
               const ClientSettings& controller)
-      : controller_(controller) {
+      : name_(name), controller_(controller) {
     const InfrastructureGraph graph = value_or_raise(graph_from_json(topology));
     if (graph.server_count() != 1) {
       throw Failure{make_error(ErrorCode::kInvalidTopology,
@@ -262,17 +263,19 @@ class LedgerAgent {
     }
     InfrastructureGraph named;  // refuses a name that cannot be
     value_or_raise(named.add_server(name, graph.shape_at(0)));
+    shape_ = graph.shape_at(0);
     const nb::gil_scoped_release released;
     link_ = value_or_raise(
-        AgentLink::start(controller, {name, make_agent_instance()}, graph.shape_at(0), ledger_));
+        AgentLink::start(controller, {name, make_agent_instance()}, shape_, ledger_));
   }
   ~LedgerAgent() { stop(); }
 
   std::string listen(const ServerSettings& server) {
     const nb::gil_scoped_release released;
-    server_.reset();  // which asks the client there is
+    end_serving();
     client_ = value_or_raise(ControlClient::make(controller_));
-    server_ = value_or_raise(ControlServer::start(server, *client_));
+    requests_ = std::make_unique<AgentRequests>(*client_, ledger_, name_, shape_);
+    server_ = value_or_raise(ControlServer::start(server, *requests_));
     return server_->address();
   }
 
@@ -286,16 +289,26 @@ class LedgerAgent {
 
   void stop() {
     const nb::gil_scoped_release released;
-    server_.reset();
-    client_.reset();
+    end_serving();
     link_.reset();
   }
 
  private:
+  // Each asks the next. Calls that end with the server are no reason to delete anything.
+  void end_serving() {
+    if (requests_ != nullptr) requests_->stop();
+    server_.reset();
+    requests_.reset();
+    client_.reset();
+  }
+
+  const std::string name_;
   const ClientSettings controller_;
+  std::shared_ptr<const ServerShape> shape_;
   PlanLedger ledger_;
   std::unique_ptr<AgentLink> link_;
   std::unique_ptr<ControlClient> client_;
+  std::unique_ptr<AgentRequests> requests_;
   std::unique_ptr<ControlServer> server_;
 };
 

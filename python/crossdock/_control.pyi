@@ -73,7 +73,8 @@ class Controller:
     def stop(self) -> None: ...
 
 class Agent:
-    """An agent that keeps itself attached and its plans in a ledger; `topology` is JSON."""
+    """An agent that keeps itself attached, and plans for the programs of its machine; `topology`
+    is JSON."""
 
     def __init__(self, name: str, topology: str, controller: ClientSettings) -> None: ...
     def listen(self, server: ServerSettings) -> str: ...

@@ -18,13 +18,16 @@ import pyarrow as pa
 
 from crossdock import _native, sizes
 from crossdock.channel import Channel, opened_rows
+from crossdock.control import Tls, read_pem
 from crossdock.errors import make_error, public_errors, unknown_column
 from crossdock.option_checks import require_integer
 from crossdock.settings import check_environment, setting
 from crossdock.sources import bare_schema
 
 # Variables by which launchers tell a process that it is one of several.
-_LAUNCHED = ("CROSSDOCK_RANK", "CROSSDOCK_RANKS", "CROSSDOCK_MEET", "PMIX_RANK")
+_LAUNCHED = (
+    "CROSSDOCK_RANK", "CROSSDOCK_RANKS", "CROSSDOCK_MEET", "CROSSDOCK_CONTROL", "PMIX_RANK",
+)  # fmt: skip
 _SIZES = ("OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_NTASKS")
 _MEET_S = 120.0
 
@@ -34,33 +37,42 @@ def join_group(
     rank: int | None = None,
     ranks: int | None = None,
     meet: str | os.PathLike[str] | None = None,
+    control: str | None = None,
     job: str | None = None,
+    token: str | None = None,
+    tls: Tls | bool = False,
+    insecure: bool = False,
     memory: str | int | None = None,
     transports: str = "auto",
     devices: Sequence[str] = (),
 ) -> Group:
     """Joins the processes that were started together with this one.
 
-    By itself: under mpirun or `srun --mpi=pmix` these say who takes part; CROSSDOCK_RANK,
-    CROSSDOCK_RANKS and CROSSDOCK_MEET do it elsewhere; a process that nobody said anything to is a
-    group of one. Or as `rank` of `ranks` that meet in the folder `meet`, which all can write to,
-    under the name `job`, which no other use of the folder has.
+    By itself: under mpirun or `srun --mpi=pmix` these say who takes part; CROSSDOCK_RANK and
+    CROSSDOCK_RANKS do it elsewhere, with CROSSDOCK_MEET or CROSSDOCK_CONTROL and CROSSDOCK_JOB; a
+    process that nobody said anything to is a group of one. Or as `rank` of `ranks` that meet under
+    the name `job`, which nobody else uses: in the folder `meet`, which all can write to, or through
+    `control`, the address of the agent of this machine (`crossdock agent --listen`).
+    token, tls, insecure: how the agent is spoken to, as in `crossdock.control.connect`.
 
     memory: budget of channels and of rows that are kept for `recv`, as for `connect`.
     transports: "auto", or of "shm" and "ucx" those that may be used, as in "shm,ucx".
     devices: network devices to use; none means all that have an address.
     Returns when all ranks are there. Errors: OptionError, ControlError (CD-617: ranks that did not
-    come in time).
+    come in time; CD-611: no agent, or no controller).
     """
     check_environment()
-    options: dict[str, Any] = {"how": _how(rank, ranks, meet)}
-    if options["how"] == "folder":
+    options: dict[str, Any] = {"how": _how(rank, ranks, meet, control)}
+    if options["how"] in ("folder", "control"):
         options |= {
             "rank": require_integer(rank, "join_group(rank=...) takes a number", "rank=0"),
             "ranks": require_integer(ranks, "join_group(ranks=...) takes a number", "ranks=2"),
-            "folder": os.fspath(meet or ""),
-            "job": job or "crossdock",
         }
+    if options["how"] == "folder":
+        options |= {"folder": os.fspath(meet or ""), "job": job or "crossdock"}
+    if options["how"] == "control":
+        options |= {"address": control or "", "job": job or "", "is_insecure": insecure}
+        options |= _credentials(token, tls)
     wanted = setting("memory", None if memory is None else str(memory))
     with public_errors():
         native = _native.Group.join(
@@ -227,19 +239,30 @@ class Group:
         return found
 
 
-def _how(rank: int | None, ranks: int | None, meet: object) -> str:
-    given = [value is not None for value in (rank, ranks, meet)]
-    if all(given):
-        return "folder"
+def _how(rank: int | None, ranks: int | None, meet: object, control: object) -> str:
+    given = [value is not None for value in (rank, ranks, meet, control)]
+    if all(given[:2]) and sum(given[2:]) == 1:
+        return "control" if given[3] else "folder"
     if any(given):
         raise make_error(
             "CD-105",
-            "join_group() needs all of rank, ranks and meet, or none of them",
+            "join_group() needs all of rank, ranks and either meet or control, or none of them",
             try_='join_group(rank=0, ranks=2, meet="/tmp/job-1")',
         )
     several = any(os.environ.get(name, "1") not in ("", "1") for name in _SIZES)
     launched = several or any(name in os.environ for name in _LAUNCHED)
     return "environment" if launched else "alone"
+
+
+def _credentials(token: str | None, tls: Tls | bool) -> dict[str, Any]:
+    files = tls if isinstance(tls, Tls) else Tls()
+    return {
+        "token": setting("control_token", token),
+        "uses_tls": bool(tls),
+        "ca_pem": read_pem(files.ca),
+        "certificate_pem": read_pem(files.certificate),
+        "key_pem": read_pem(files.key),
+    }
 
 
 def _schema_of(rows: Any) -> Any:

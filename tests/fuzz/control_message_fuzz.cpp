@@ -94,9 +94,11 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     case 2:
       read_request(kind, given(encode_request(known.requests[kind])));
       break;
-    default:
-      read_reply(kind, given(encode_reply(kind, known.replies[kind].second)));
+    default: {
+      const auto& [replied, reply] = known.replies[data[1] % known.replies.size()];
+      read_reply(replied, given(encode_reply(replied, reply)));
       break;
+    }
   }
   return 0;
 }

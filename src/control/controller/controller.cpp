@@ -128,6 +128,27 @@ Error Controller::State::ask_again(std::string_view what, std::string_view hint)
                     hint);
 }
 
+namespace {
+
+Error not_of_an_agent(std::string_view what) {
+  return make_error(ErrorCode::kInvalidArgument,
+                    "{} is asked of an agent that listens, and this is the controller; give the "
+                    "address of the agent on your machine",
+                    what);
+}
+
+}  // namespace
+
+void Controller::State::serve(CallId call, AskPart& request) {
+  calls_.reply(call,
+               not_of_an_agent(fmt::format("the part of channel {}", text_of(request.channel))));
+}
+
+void Controller::State::serve(CallId call, KeepEndpoint& request) {
+  calls_.reply(call,
+               not_of_an_agent(fmt::format("to keep endpoint {}", text_of(request.endpoint))));
+}
+
 void Controller::State::serve(CallId call, AskStatus&) {
   ControlStatus status;
   status.epoch = epoch_;

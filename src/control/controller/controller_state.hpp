@@ -16,6 +16,7 @@
 
 #include "control/controller/agent_registry.hpp"
 #include "control/controller/controller.hpp"
+#include "control/controller/meeting_table.hpp"
 #include "control/controller/part_maker.hpp"
 #include "control/controller/pending_calls.hpp"
 #include "control/controller/records.hpp"
@@ -65,6 +66,10 @@ class Controller::State {
   void serve(CallId call, CreateChannel& request);
   void serve(CallId call, DeleteChannel& request);
   void serve(CallId call, AskStatus& request);
+  void serve(CallId call, Meet& request) { meetings_.take(call, request, listened_s_); }
+  void serve(CallId call, AskServer&) { calls_.reply(call, ServerIs()); }
+  void serve(CallId call, AskPart& request);
+  void serve(CallId call, KeepEndpoint& request);
   // The answer to what cannot be said before agents have come back after a restart: to be asked again later.
   Error ask_again(std::string_view what, std::string_view hint = "") const;
   // True if agents may still report what was given this id, so that "unknown" says nothing yet.
@@ -134,6 +139,7 @@ class Controller::State {
   Channels channels_;
   PendingCalls calls_;
   RequestTable requests_;
+  MeetingTable meetings_{calls_};
   PartMaker parts_;
   std::deque<Deadline> deadlines_;
 

@@ -18,6 +18,7 @@ void Controller::State::on_tick(double now_s) {
   advance(now_s);
   find_silent();
   find_overdue();
+  meetings_.tick(listened_s_);
   if (is_recovering_ && listened_s_ >= settings_.recover_within_s) end_recovery();
 }
 

@@ -15,6 +15,8 @@ Error malformed(fmt::format_string<Args...> text, Args&&... args) {
   return make_error(ErrorCode::kMalformedMessage, text, std::forward<Args>(args)...);
 }
 
+constexpr double kLongestS = 1e9;
+
 Status check_size(std::string_view field, size_t size, size_t limit) {
   if (size <= limit) return {};
   return malformed("{} has {} elements; the limit is {}", field, size, limit);
@@ -123,6 +125,38 @@ Status check_request(const DeleteChannel& request) {
 }
 
 Status check_request(const AskStatus&) { return {}; }
+Status check_request(const AskServer&) { return {}; }
+Status check_request(const AskPart& request) {
+  return check_id("AskPart.channel", request.channel.value);
+}
+Status check_request(const KeepEndpoint& request) {
+  return check_id("KeepEndpoint.endpoint", request.endpoint.value);
+}
+
+Status check_request(const Meet& request) {
+  CD_TRY(check_request_id("Meet", request.request));
+  CD_TRY(check_name("Meet.group", request.group));
+  if (request.size < 1 || request.size > kGroupRanksMax || request.rank >= request.size) {
+    return make_error(ErrorCode::kInvalidArgument,
+                      "rank {} of {} in group '{}': ranks count from 0, and there are 1 to {}",
+                      request.rank,
+                      request.size,
+                      request.group,
+                      kGroupRanksMax);
+  }
+  if (request.said.size() > kSaidBytesMax) {
+    return make_error(ErrorCode::kInvalidArgument,
+                      "rank {} of group '{}' passes {} bytes to the others; the limit is {}, rows "
+                      "go through channels",
+                      request.rank,
+                      request.group,
+                      request.said.size(),
+                      kSaidBytesMax);
+  }
+  // Written so that NaN, which is above nothing, is refused too.
+  if (request.within_s > 0 && request.within_s < kLongestS) return {};
+  return malformed("Meet.within_s is {}; it is above 0 and below {}", request.within_s, kLongestS);
+}
 
 // ---- messages of agents ------------------------------------------------------------------------------------------
 
@@ -204,7 +238,7 @@ Status check_message(const Held& message) {
 
 Status check_message(const Welcome& message, const ServerShape&) {
   if (message.epoch == 0) return malformed("Welcome.epoch is 0, which is no epoch");
-  const auto is_span = [](double span_s) { return span_s > 0 && span_s < 1e9; };
+  const auto is_span = [](double span_s) { return span_s > 0 && span_s < kLongestS; };
   if (!is_span(message.heartbeat_s) || !is_span(message.lost_after_s)) {
     return malformed("Welcome.heartbeat_s is {} and lost_after_s {}; both are above 0 and finite",
                      message.heartbeat_s,

@@ -16,6 +16,8 @@ namespace crossdock {
 inline constexpr size_t kChannelEndpointsMax = 65'536;  // sources and destinations apart
 inline constexpr size_t kSchemaBytesMax = 1 << 20;
 inline constexpr size_t kPartitionColumnsMax = 4'096;
+inline constexpr uint32_t kGroupRanksMax = 65'536;
+inline constexpr size_t kSaidBytesMax = 1 << 16;  // of one rank in one round
 inline constexpr size_t kErrorTextBytesMax = 8'192;
 inline constexpr size_t kHeldEndpointsMax = 65'536;  // of one agent
 inline constexpr size_t kHeldChannelsMax = 65'536;   // of one agent

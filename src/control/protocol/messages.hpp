@@ -55,8 +55,39 @@ struct DeleteChannel {
 };
 struct AskStatus {};
 
-using Request =
-    std::variant<CreateEndpoint, DeleteEndpoint, CreateChannel, DeleteChannel, AskStatus>;
+// What a rank of a group tells all others in a round, before they can reach each other. Rounds of a group are told
+// apart by their numbers; the reply comes when all ranks have said something.
+struct Meet {
+  RequestId request;  // of this rank in this round
+  std::string group;
+  uint32_t rank = 0;
+  uint32_t size = 0;  // ranks of the group
+  uint64_t round = 0;
+  std::string said;
+  double within_s = 0;  // the rank waits no longer
+};
+
+// ---- of an agent that listens; the controller, which is on no server, knows nothing of them
+
+struct AskServer {};  // of the agent that was asked
+struct AskPart {      // of the agent's server, of a channel that is open
+  ChannelId channel;
+};
+// The endpoint is used as long as this waits, which it does for ever. When it is given up, because the process that
+// asked is gone, the agent deletes the channels that name the endpoint, and then the endpoint.
+struct KeepEndpoint {
+  EndpointId endpoint;
+};
+
+using Request = std::variant<CreateEndpoint,
+                             DeleteEndpoint,
+                             CreateChannel,
+                             DeleteChannel,
+                             AskStatus,
+                             Meet,
+                             AskServer,
+                             AskPart,
+                             KeepEndpoint>;
 
 // ---- replies ------------------------------------------------------------------------------------------------------
 
@@ -110,8 +141,6 @@ struct ControlStatus {
 };
 inline constexpr int kStatusChannelsMax = 1000;
 
-using Reply = std::variant<Error, EndpointCreated, ChannelOpen, Done, ControlStatus>;
-
 // ---- agent and controller -----------------------------------------------------------------------------------------
 
 // A channel as a whole: the same for all its agents, so that their parts share it.
@@ -159,6 +188,24 @@ struct ServerPart {
   DestinationKey key_of(const PlannedEndpoint& endpoint) const;
   bool operator==(const ServerPart& other) const;  // of values, not of pointers
 };
+
+// ---- replies about groups and servers, and all replies --------------------------------------------------------------
+
+struct Met {
+  std::shared_ptr<const std::vector<std::string>> said;  // by rank
+};
+struct ServerIs {
+  std::string name;  // "": the controller itself answered
+  std::shared_ptr<const ServerShape> shape;
+};
+struct PartIs {
+  std::shared_ptr<const ServerPart> part;
+};
+
+using Reply =
+    std::variant<Error, EndpointCreated, ChannelOpen, Done, ControlStatus, Met, ServerIs, PartIs>;
+
+// ---- what agents hold -----------------------------------------------------------------------------------------------
 
 struct HeldEndpoint {
   EndpointId endpoint;

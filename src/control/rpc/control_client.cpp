@@ -187,8 +187,14 @@ struct Waiting {
 Result<Reply> ControlClient::call(const Request& request,
                                   double within_s,
                                   const std::function<bool()>& is_interrupted) {
+  return call(request, Patience{within_s, within_s, is_interrupted});
+}
+
+Result<Reply> ControlClient::call(const Request& request, const Patience& patience) {
+  const double within_s = patience.within_s;
   const auto start = Clock::now();
-  const auto interrupted = [&] { return is_interrupted && is_interrupted(); };
+  auto failing_since = start;
+  const auto interrupted = [&] { return patience.is_interrupted && patience.is_interrupted(); };
   const auto until = [&](double seconds) {
     return Clock::now() + std::chrono::duration_cast<Clock::duration>(span_of(seconds));
   };
@@ -196,6 +202,7 @@ Result<Reply> ControlClient::call(const Request& request,
   double backoff_s = kBackoffFirstS;
   while (true) {
     const double left_s = within_s - seconds_since(start);
+    const auto asked_at = Clock::now();
     const auto waiting = std::make_shared<Waiting>();
     const Ticket ticket = ask(request, left_s, [waiting](Reply reply) {
       const std::lock_guard held(waiting->mutex);
@@ -215,10 +222,14 @@ Result<Reply> ControlClient::call(const Request& request,
     const Error* error = std::get_if<Error>(&reply);
     if (error == nullptr) return reply;
     if (error->code != ErrorCode::kControllerUnreachable) return *error;
+    // What broke after a while had been heard until then.
+    if (seconds_since(asked_at) > kBackoffMostS) failing_since = Clock::now();
     const double pause_s = backoff_s * std::uniform_real_distribution<double>(0.5, 1.5)(random);
     backoff_s = std::min(2 * backoff_s, kBackoffMostS);
-    if (!(seconds_since(start) + pause_s < within_s))
+    if (!(seconds_since(start) + pause_s < within_s) ||
+        seconds_since(failing_since) + pause_s > patience.unreachable_s) {
       return out_of_time(*error, seconds_since(start));
+    }
     Waiting pause;
     pause.wait_until(until(pause_s), interrupted);
   }

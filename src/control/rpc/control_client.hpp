@@ -29,6 +29,14 @@ class ControlClient final : public RequestTarget {
   Result<Reply> call(const Request& request,
                      double within_s,
                      const std::function<bool()>& is_interrupted = {});
+  // For requests that wait for others: kControllerUnreachable when all attempts have failed for `unreachable_s`, though
+  // one that is under way may take all of `within_s`.
+  struct Patience {
+    double within_s = 0;
+    double unreachable_s = 0;
+    std::function<bool()> is_interrupted;
+  };
+  Result<Reply> call(const Request& request, const Patience& patience);
 
   // One attempt. The reply may be an Error, as above.
   Ticket ask(Request request, double within_s, Answer answer) override;

@@ -135,7 +135,10 @@ using RawMethods = pb::Control::WithRawCallbackMethod_CreateEndpoint<
     pb::Control::WithRawCallbackMethod_DeleteEndpoint<
         pb::Control::WithRawCallbackMethod_CreateChannel<
             pb::Control::WithRawCallbackMethod_DeleteChannel<
-                pb::Control::WithRawCallbackMethod_Status<Base>>>>>;
+                pb::Control::WithRawCallbackMethod_Status<pb::Control::WithRawCallbackMethod_Meet<
+                    pb::Control::WithRawCallbackMethod_Server<
+                        pb::Control::WithRawCallbackMethod_Part<
+                            pb::Control::WithRawCallbackMethod_Keep<Base>>>>>>>>>;
 
 class ControlService final : public RawMethods<pb::Control::Service> {
  public:
@@ -163,6 +166,18 @@ class ControlService final : public RawMethods<pb::Control::Service> {
   }
   Reactor* Status(CallbackServerContext* c, const ByteBuffer* in, ByteBuffer* out) override {
     return begin(4, *c, *in, *out);
+  }
+  Reactor* Meet(CallbackServerContext* c, const ByteBuffer* in, ByteBuffer* out) override {
+    return begin(5, *c, *in, *out);
+  }
+  Reactor* Server(CallbackServerContext* c, const ByteBuffer* in, ByteBuffer* out) override {
+    return begin(6, *c, *in, *out);
+  }
+  Reactor* Part(CallbackServerContext* c, const ByteBuffer* in, ByteBuffer* out) override {
+    return begin(7, *c, *in, *out);
+  }
+  Reactor* Keep(CallbackServerContext* c, const ByteBuffer* in, ByteBuffer* out) override {
+    return begin(8, *c, *in, *out);
   }
 
   Reactor* begin(size_t kind,

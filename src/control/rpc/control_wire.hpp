@@ -29,6 +29,10 @@ inline constexpr std::string_view kMethodPaths[] = {
     "/crossdock.control.v1.Control/CreateChannel",
     "/crossdock.control.v1.Control/DeleteChannel",
     "/crossdock.control.v1.Control/Status",
+    "/crossdock.control.v1.Control/Meet",
+    "/crossdock.control.v1.Control/Server",
+    "/crossdock.control.v1.Control/Part",
+    "/crossdock.control.v1.Control/Keep",
 };
 inline constexpr std::string_view kAttendPath = "/crossdock.control.v1.Attendance/Attend";
 

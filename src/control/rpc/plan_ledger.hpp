@@ -1,5 +1,5 @@
-// What an agent does with its parts of channels as long as this process moves no data: it keeps them, so that they can
-// be looked at. Nothing is sent or received through a channel of a ledger.
+// What an agent does with its parts of channels: it keeps them for the processes that send and receive, which ask for
+// them and move their rows themselves (AgentRequests). So rows take no way through the agent, and none is lost with it.
 #pragma once
 
 #include <map>
@@ -23,6 +23,12 @@ class PlanLedger final : public ChannelHost {
   void close(ChannelId channel, const Error&) override {
     const std::lock_guard held(mutex_);
     parts_.erase(channel);
+  }
+
+  std::shared_ptr<const ServerPart> find(ChannelId channel) const {
+    const std::lock_guard held(mutex_);
+    const auto found = parts_.find(channel);
+    return found == parts_.end() ? nullptr : found->second;
   }
 
   std::map<ChannelId, std::shared_ptr<const ServerPart>> parts() const {

@@ -5,7 +5,9 @@
 
 #include <google/protobuf/stubs/logging.h>
 
+#include "base/check.hpp"
 #include "control/protocol/check.hpp"
+#include "topology/graph_json.hpp"
 
 namespace crossdock::wire {
 namespace {
@@ -84,6 +86,24 @@ std::vector<EndpointId> taken(const Ids& ids) {
   out.reserve(static_cast<size_t>(ids.size()));
   for (const uint64_t id : ids) out.push_back({id});
   return out;
+}
+
+std::string topology_text(const std::string& name, std::shared_ptr<const ServerShape> shape) {
+  InfrastructureGraph graph;
+  const Result<ServerIndex> added = graph.add_server(name, std::move(shape));
+  CD_CHECK(added.ok(), "{}", added.error().message);
+  return graph_to_json(graph);
+}
+
+Result<std::shared_ptr<const ServerShape>> shape_of(std::string_view field,
+                                                    const std::string& name,
+                                                    std::string_view text) {
+  const Result<InfrastructureGraph> graph = graph_from_json(text);
+  if (!graph.ok()) return malformed(field, fmt::format("is none: {}", graph.error().message));
+  if (graph.value().server_count() != 1 || graph.value().server_name(0) != name) {
+    return malformed(field, fmt::format("is not of the one server {:?}", name));
+  }
+  return graph.value().shape_at(0);
 }
 
 }  // namespace crossdock::wire

@@ -1,6 +1,7 @@
 // What the conversions of control_wire share: checks of single fields, and the parts that several messages have.
 #pragma once
 
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -40,6 +41,12 @@ ChannelRows taken(const pb::ChannelRows& rows);
 using Ids = google::protobuf::RepeatedField<uint64_t>;
 void put(const std::vector<EndpointId>& ids, Ids& out);
 std::vector<EndpointId> taken(const Ids& ids);
+
+// A shape travels as a graph of one server, which the reader of files checks.
+std::string topology_text(const std::string& name, std::shared_ptr<const ServerShape> shape);
+Result<std::shared_ptr<const ServerShape>> shape_of(std::string_view field,
+                                                    const std::string& name,
+                                                    std::string_view text);
 
 void put(const ServerPart& part, pb::ServerPart& out);
 Result<ServerPart> taken(const pb::ServerPart& part);

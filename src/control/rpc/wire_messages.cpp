@@ -9,30 +9,9 @@
 #include "control/protocol/check.hpp"
 #include "control/rpc/control_wire.hpp"
 #include "control/rpc/wire_fields.hpp"
-#include "topology/graph_json.hpp"
 
 namespace crossdock::wire {
 // Static rather than in a namespace without a name, whose functions would hide those of wire_fields.hpp.
-
-// A shape travels as a graph of one server, which the reader of files checks.
-static std::string topology_text(const std::string& name,
-                                 std::shared_ptr<const ServerShape> shape) {
-  InfrastructureGraph graph;
-  const Result<ServerIndex> added = graph.add_server(name, std::move(shape));
-  CD_CHECK(added.ok(), "{}", added.error().message);
-  return graph_to_json(graph);
-}
-
-static Result<std::shared_ptr<const ServerShape>> shape_of(const std::string& name,
-                                                           std::string_view text) {
-  const Result<InfrastructureGraph> graph = graph_from_json(text);
-  if (!graph.ok())
-    return malformed("Join.topology", fmt::format("is none: {}", graph.error().message));
-  if (graph.value().server_count() != 1 || graph.value().server_name(0) != name) {
-    return malformed("Join.topology", fmt::format("is not of the one server {:?}", name));
-  }
-  return graph.value().shape_at(0);
-}
 
 static void put(const HeldEndpoint& endpoint, pb::HeldEndpoint& out) {
   out.set_endpoint(endpoint.endpoint.value);
@@ -87,7 +66,7 @@ static Result<AgentMessage> taken(const pb::Join& in) {
   if (out.protocol_version != kProtocolVersion) return AgentMessage(std::move(out));
   CD_TRY(check_at_most("Join.endpoints", count_of(in.endpoints()), kHeldEndpointsMax));
   CD_TRY(check_at_most("Join.channels", count_of(in.channels()), kHeldChannelsMax));
-  CD_ASSIGN(out.shape, shape_of(in.name(), in.topology()));
+  CD_ASSIGN(out.shape, shape_of("Join.topology", in.name(), in.topology()));
   for (const pb::HeldEndpoint& endpoint : in.endpoints()) out.endpoints.push_back(taken(endpoint));
   for (const pb::HeldChannel& channel : in.channels()) out.channels.push_back(taken(channel));
   return AgentMessage(std::move(out));

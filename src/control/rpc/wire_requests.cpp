@@ -19,6 +19,49 @@ static Result<Request> channel_request(std::string_view bytes) {
       taken(in.request()), taken(in.sources()), taken(in.destinations()), taken(in.rows())});
 }
 
+static Result<Request> meet_request(std::string_view bytes) {
+  pb::MeetRequest in;
+  CD_TRY(parse(bytes, in));
+  return Request(Meet{
+      taken(in.request()), in.group(), in.rank(), in.size(), in.round(), in.said(), in.within_s()});
+}
+
+static pb::MeetRequest message_of(const Meet& in) {
+  pb::MeetRequest out;
+  put(in.request, *out.mutable_request());
+  out.set_group(in.group);
+  out.set_rank(in.rank);
+  out.set_size(in.size);
+  out.set_round(in.round);
+  out.set_said(in.said);
+  out.set_within_s(in.within_s);
+  return out;
+}
+
+static Result<Reply> meet_reply(std::string_view bytes) {
+  pb::MeetReply in;
+  CD_TRY(parse(bytes, in));
+  return Reply(
+      Met{std::make_shared<const std::vector<std::string>>(in.said().begin(), in.said().end())});
+}
+
+static Result<Reply> server_reply(std::string_view bytes) {
+  pb::ServerReply in;
+  CD_TRY(parse(bytes, in));
+  ServerIs out;
+  out.name = in.name();
+  if (out.name.empty()) return Reply(std::move(out));
+  CD_ASSIGN(out.shape, shape_of("ServerReply.topology", in.name(), in.topology()));
+  return Reply(std::move(out));
+}
+
+static Result<Reply> part_reply(std::string_view bytes) {
+  pb::PartReply in;
+  CD_TRY(parse(bytes, in));
+  CD_ASSIGN(ServerPart part, taken(in.part()));
+  return Reply(PartIs{std::make_shared<const ServerPart>(std::move(part))});
+}
+
 static void put_status(const ControlStatus& status, pb::StatusReply& out) {
   out.set_epoch(status.epoch);
   out.set_up_s(status.up_s);
@@ -89,6 +132,10 @@ constexpr size_t kDeleteEndpoint = 1;
 constexpr size_t kCreateChannel = 2;
 constexpr size_t kDeleteChannel = 3;
 constexpr size_t kAskStatus = 4;
+constexpr size_t kMeet = 5;
+constexpr size_t kAskServer = 6;
+constexpr size_t kAskPart = 7;
+constexpr size_t kKeepEndpoint = 8;
 
 template <class Id>
 static Status check_id(std::string_view field, Id id) {
@@ -130,6 +177,18 @@ std::string encode_request(const Request& request) {
                           return out.SerializeAsString();
                         },
                         [](const AskStatus&) { return std::string(); },
+                        [](const Meet& in) { return message_of(in).SerializeAsString(); },
+                        [](const AskServer&) { return std::string(); },
+                        [](const AskPart& in) {
+                          pb::PartRequest out;
+                          out.set_channel(in.channel.value);
+                          return out.SerializeAsString();
+                        },
+                        [](const KeepEndpoint& in) {
+                          pb::KeepRequest out;
+                          out.set_endpoint(in.endpoint.value);
+                          return out.SerializeAsString();
+                        },
                     },
                     request);
 }
@@ -149,6 +208,23 @@ Result<Request> decode_request(size_t kind, std::string_view bytes) {
       pb::DeleteChannelRequest in;
       CD_TRY(parse(bytes, in));
       return Request(DeleteChannel{{in.channel()}});
+    }
+    case kMeet:
+      return meet_request(bytes);
+    case kAskServer: {
+      pb::ServerRequest in;
+      CD_TRY(parse(bytes, in));
+      return Request(AskServer{});
+    }
+    case kAskPart: {
+      pb::PartRequest in;
+      CD_TRY(parse(bytes, in));
+      return Request(AskPart{{in.channel()}});
+    }
+    case kKeepEndpoint: {
+      pb::KeepRequest in;
+      CD_TRY(parse(bytes, in));
+      return Request(KeepEndpoint{{in.endpoint()}});
     }
     default: {
       CD_CHECK(kind == kAskStatus, "no request of kind {}", kind);
@@ -176,6 +252,23 @@ std::string encode_reply(size_t kind, const Reply& reply) {
       put_status(std::get<ControlStatus>(reply), out);
       return out.SerializeAsString();
     }
+    case kMeet: {
+      pb::MeetReply out;
+      for (const std::string& said : *std::get<Met>(reply).said) out.add_said(said);
+      return out.SerializeAsString();
+    }
+    case kAskServer: {
+      const auto& server = std::get<ServerIs>(reply);
+      pb::ServerReply out;
+      out.set_name(server.name);
+      if (server.shape != nullptr) out.set_topology(topology_text(server.name, server.shape));
+      return out.SerializeAsString();
+    }
+    case kAskPart: {
+      pb::PartReply out;
+      put(*std::get<PartIs>(reply).part, *out.mutable_part());
+      return out.SerializeAsString();
+    }
     default:
       CD_CHECK(std::holds_alternative<Done>(reply), "reply {} to a deletion", reply.index());
       return {};
@@ -198,6 +291,12 @@ Result<Reply> decode_reply(size_t kind, std::string_view bytes) {
     }
     case kAskStatus:
       return status_reply(bytes);
+    case kMeet:
+      return meet_reply(bytes);
+    case kAskServer:
+      return server_reply(bytes);
+    case kAskPart:
+      return part_reply(bytes);
     default: {
       pb::DeleteChannelReply in;
       CD_TRY(parse(bytes, in));

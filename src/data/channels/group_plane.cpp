@@ -8,14 +8,36 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#include "data/channels/agreement.hpp"
 #include "data/channels/local_channel.hpp"
 #include "data/channels/part_notes.hpp"
+#include "data/ranks/agreement.hpp"
 
 namespace crossdock {
 namespace {
 
 using std::chrono::milliseconds;
+
+// A plan of the control plane, given back when the channel is over here, also if it was never opened.
+class KeptPlan {
+ public:
+  KeptPlan(std::shared_ptr<RankGroup> group, std::string name)
+      : group_(std::move(group)), name_(std::move(name)) {}
+  ~KeptPlan() { end(); }
+  KeptPlan(const KeptPlan&) = delete;
+  KeptPlan& operator=(const KeptPlan&) = delete;
+  void end() const { group_->planner()->end(name_); }
+
+ private:
+  std::shared_ptr<RankGroup> group_;
+  std::string name_;
+};
+
+std::vector<int> ranks_of(std::vector<int> ends) {
+  std::ranges::sort(ends);
+  const auto again = std::ranges::unique(ends);
+  ends.erase(again.begin(), again.end());
+  return ends;
+}
 
 }  // namespace
 
@@ -247,6 +269,24 @@ Result<GroupPlane::OwnPart> GroupPlane::make_part(const ChannelSpec& spec) {
   return OwnPart{std::move(core), region, memory};
 }
 
+// A channel inside one host has no wires to choose from.
+Status GroupPlane::plan_paths(OwnPart& part) {
+  ChannelPlanner* const planner = group_->planner();
+  if (planner == nullptr || host_links_ == nullptr) return {};
+  const ChannelSpec& spec = part.core->plan().spec();
+  CD_ASSIGN(const PlannedChannel planned,
+            planner->plan({ranks_of(spec.source_ranks), ranks_of(spec.destination_ranks)},
+                          open_within()));
+  const std::weak_ptr<HostLinks> weak = host_links_;
+  part.core->set_on_retire(
+      [weak, id = spec.id, kept = std::make_shared<const KeptPlan>(group_, planned.name)] {
+        if (const auto links = weak.lock()) links->mover().remove(id);
+        kept->end();
+      });
+  CD_ASSIGN(part.paths, host_links_->planned_paths(planned));
+  return {};
+}
+
 // From here on the others can reach the part.
 Status GroupPlane::publish_part(const OwnPart& part) {
   const uint64_t id = part.core->plan().spec().id;
@@ -259,7 +299,7 @@ Status GroupPlane::publish_part(const OwnPart& part) {
     early = early_.take(id);
     gone = gone_;
   }
-  if (host_links_ != nullptr) host_links_->add_flows(*part.core, part.memory);
+  if (host_links_ != nullptr) host_links_->add_flows(*part.core, part.memory, part.paths);
   for (EarlyPart& one : early) {
     if (one.region == nullptr) {
       part.core->close(one.cause, false);
@@ -292,7 +332,7 @@ Result<std::shared_ptr<Channel>> GroupPlane::open_part(const ChannelSpec& spec) 
 
 Result<std::shared_ptr<Channel>> GroupPlane::create_channel(const ChannelSpec& spec) {
   CD_TRY(home_.check(fmt::format("rank {} of a group", rank())));
-  const Result<OwnPart> part = make_part(spec);
+  Result<OwnPart> part = make_part(spec);
   Result<std::string> digest = std::string();
   if (part.ok()) {
     digest = fmt::format("{}", part.value().core->plan().digest());
@@ -309,7 +349,8 @@ Result<std::shared_ptr<Channel>> GroupPlane::create_channel(const ChannelSpec& s
                       other,
                       rank());
   }
-  Status opened = publish_part(part.value());
+  Status opened = plan_paths(part.value());
+  if (opened.ok()) opened = publish_part(part.value());
   // A part whose id another channel has is nobody's: ending it as a channel would end the other.
   std::shared_ptr<LocalChannel> channel;
   if (channels_.find(spec.id) == part.value().core) {

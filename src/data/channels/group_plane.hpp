@@ -65,7 +65,10 @@ class GroupPlane : public DataPlane, private NeighbourEvents {
     std::shared_ptr<ChannelCore> core;
     std::shared_ptr<SharedRegion> region;
     PartMemory memory;
+    HostLinks::PathsOfPeers paths = {};
   };
+  // All ranks call it, once they know that they mean one channel.
+  Status plan_paths(OwnPart& part);
   Result<OwnPart> make_part(const ChannelSpec& spec);
   Status publish_part(const OwnPart& part);
   Status wait_until_attached(const ChannelCore& core);

@@ -5,7 +5,8 @@
 #include <array>
 #include <set>
 
-#include "data/channels/agreement.hpp"
+#include "data/movers/table_paths.hpp"
+#include "data/ranks/agreement.hpp"
 #include "data/transports/ucx_transport.hpp"
 
 namespace crossdock {
@@ -137,7 +138,8 @@ Result<std::unique_ptr<HostLinks>> HostLinks::open(RankGroup& group,
   Mover::Parts parts;
   parts.rank = group.rank();
   parts.transports = {links->transport_.get()};
-  parts.paths = paths_over(links->transport_->links(), links->reach_, group.rank());
+  links->paths_ = paths_over(links->transport_->links(), links->reach_, group.rank());
+  parts.paths = links->paths_;
   parts.settings = links->settings_;
   parts.now_s = steady_s;
   parts.on_failure = std::move(on_failure);
@@ -176,7 +178,16 @@ uint64_t HostLinks::passed_on() const {
   return passed;
 }
 
-void HostLinks::add_flows(ChannelCore& core, const PartMemory& memory) {
+Result<HostLinks::PathsOfPeers> HostLinks::planned_paths(const PlannedChannel& planned) const {
+  if (planned.server == nullptr) return PathsOfPeers();
+  std::map<PeerIndex, DestinationKey> destinations;
+  for (const auto& [rank, key] : planned.destinations) {
+    destinations.emplace(static_cast<PeerIndex>(rank), key);
+  }
+  return table_paths({*planned.server, planned.tables}, destinations, transport_->links(), paths_);
+}
+
+void HostLinks::add_flows(ChannelCore& core, const PartMemory& memory, const PathsOfPeers& paths) {
   const ChannelPlan& plan = core.plan();
   const auto moved = [&](const PlacedFlow& placed, const Flow& flow, int peer) {
     MovedFlow end;
@@ -200,6 +211,8 @@ void HostLinks::add_flows(ChannelCore& core, const PartMemory& memory) {
     MovedFlow end =
         moved(placed, source.flow_to(placed.outlet)->flow, plan.outlets()[placed.outlet].rank);
     end.doorbells = {source.bell};
+    if (const auto planned = paths.find(end.peer); planned != paths.end())
+      end.paths = planned->second;
     mover_->add_outgoing(std::move(end));
   }
 }

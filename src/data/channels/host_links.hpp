@@ -6,6 +6,7 @@
 
 #include <chrono>
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -15,6 +16,7 @@
 #include "data/channels/data_plane.hpp"
 #include "data/channels/rank_reach.hpp"
 #include "data/movers/mover.hpp"
+#include "data/ranks/channel_planner.hpp"
 #include "data/ranks/rank_group.hpp"
 #include "data/transports/link.hpp"
 
@@ -46,8 +48,13 @@ class HostLinks {
   bool is_relay() const { return is_relay_; }
   // Frames and notes of others so far. Any thread.
   uint64_t passed_on() const;
-  // The flows of a part whose other ends are on other hosts.
-  void add_flows(ChannelCore& core, const PartMemory& memory);
+  // Of each peer for which there is a plan, the paths that flows to it may use.
+  using PathsOfPeers = std::map<PeerIndex, std::vector<PathIndex>>;
+  // CD-602: the plan leads over a device that has no link to a peer.
+  Result<PathsOfPeers> planned_paths(const PlannedChannel& planned) const;
+  // The flows of a part whose other ends are on other hosts. Peers that `paths` does not name are reached by all there
+  // are.
+  void add_flows(ChannelCore& core, const PartMemory& memory, const PathsOfPeers& paths);
   // One turn: moves what can be moved, or sleeps until something happens or one of the descriptors is readable.
   void turn(std::span<const int> also_fds);
 
@@ -58,6 +65,7 @@ class HostLinks {
   const RankReach reach_;
   const bool is_relay_;
   MoverSettings settings_;
+  std::vector<PathTo> paths_;
   std::unique_ptr<Mover> mover_;  // keeps what links still read and write, so it goes after them
   std::unique_ptr<Transport> transport_;
 };

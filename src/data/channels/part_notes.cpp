@@ -4,7 +4,7 @@
 #include <charconv>
 #include <string_view>
 
-#include "data/channels/agreement.hpp"
+#include "data/ranks/agreement.hpp"
 #include "data/transports/link.hpp"
 
 namespace crossdock {

@@ -24,55 +24,55 @@ void add_nics(const ServerShape& own, const HopPath& path, Names& nics) {
 }
 
 // Rows may be relayed inside the server before they leave it, so the tables of all its vertices count.
-Names nics_to(const ServerShape& own,
-              std::span<const ForwardingTable> tables,
-              const PeerDestinations& peer) {
+Names nics_to(const PlannedTables& planned, const DestinationKey& destination) {
   Names nics;
-  for (const ForwardingTable& table : tables) {
-    for (const DestinationKey& key : peer.destinations) {
-      const ForwardingTable::Entry* entry = table.find(key);
-      if (entry == nullptr) continue;
-      for (const NextHop& hop : entry->next_hops) {
-        if (hop.next.place != Place::kThere) continue;
-        for (const HopPath& path : hop.paths) add_nics(own, path, nics);
-      }
+  for (const ForwardingTable& table : planned.tables) {
+    const ForwardingTable::Entry* entry = table.find(destination);
+    if (entry == nullptr) continue;
+    for (const NextHop& hop : entry->next_hops) {
+      if (hop.next.place != Place::kThere) continue;
+      for (const HopPath& path : hop.paths) add_nics(planned.own, path, nics);
     }
   }
   return nics;
 }
 
+// Of an RDMA device, also the port is named: "mlx5_0:1".
+bool is_planned(const std::string& device, const Names& nics) {
+  return device.empty() || nics.contains(device) ||
+         nics.contains(device.substr(0, device.find(':')));
+}
+
 }  // namespace
 
-Result<std::vector<PathTo>> table_paths(const ServerShape& own,
-                                        std::span<const ForwardingTable> tables,
-                                        std::span<const PeerDestinations> peers,
-                                        std::span<Link* const> links) {
-  std::vector<PathTo> paths;
-  for (const PeerDestinations& peer : peers) {
-    const Names nics = nics_to(own, tables, peer);
+Result<std::map<PeerIndex, std::vector<PathIndex>>> table_paths(
+    const PlannedTables& planned,
+    const std::map<PeerIndex, DestinationKey>& destinations,
+    std::span<Link* const> links,
+    std::span<const PathTo> paths) {
+  std::map<PeerIndex, std::vector<PathIndex>> allowed;
+  for (const auto& [peer, destination] : destinations) {
+    const Names nics = nics_to(planned, destination);
     if (nics.empty()) {
-      return make_error(
-          ErrorCode::kNoPath,
-          "no forwarding table of this server leads to rank {}; plan the channel with "
-          "its endpoints",
-          peer.peer);
+      return make_error(ErrorCode::kNoPath,
+                        "no forwarding table of this server leads to rank {}; plan the channel "
+                        "with its endpoints",
+                        peer);
     }
-    const size_t before = paths.size();
-    for (size_t i = 0; i < links.size(); ++i) {
-      if (links[i]->peer() != peer.peer) continue;
-      const std::string device = links[i]->device();
-      if (!device.empty() && !nics.contains(device)) continue;
-      paths.push_back({.peer = peer.peer, .first = static_cast<LinkIndex>(i)});
+    std::vector<PathIndex>& found = allowed[peer];
+    for (size_t i = 0; i < paths.size(); ++i) {
+      if (paths[i].peer != peer || !is_planned(links[paths[i].first]->device(), nics)) continue;
+      found.push_back(static_cast<PathIndex>(i));
     }
-    if (paths.size() == before) {
+    if (found.empty()) {
       return make_error(ErrorCode::kNoPath,
                         "rows for rank {} are planned over {}, and there is no link of that device "
                         "to it; allow the device, or plan again without it",
-                        peer.peer,
+                        peer,
                         fmt::join(nics, " or "));
     }
   }
-  return paths;
+  return allowed;
 }
 
 }  // namespace crossdock

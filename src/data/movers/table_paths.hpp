@@ -1,6 +1,7 @@
-// From a plan to paths: which of a process's links its forwarding tables allow to each peer (MGI, section 4.4).
+// From a plan to paths: which of a mover's paths the forwarding tables of its server allow (MGI, section 4.4).
 #pragma once
 
+#include <map>
 #include <span>
 #include <vector>
 
@@ -12,19 +13,20 @@
 
 namespace crossdock {
 
-// A peer, and how tables here name the destinations that it has.
-struct PeerDestinations {
-  PeerIndex peer = 0;
-  std::vector<DestinationKey> destinations;
+// What tables of a server say of NICs: by which rows may leave it (`own`) for a destination.
+struct PlannedTables {
+  const ServerShape& own;
+  std::span<const ForwardingTable> tables;
 };
 
-// Tables say through which NICs of this server (`own`) rows may leave it for a destination; a link may be used if its
-// device is one of them. Which NIC they come in by on the other side is the transport's pairing. A link without a name
-// of its device is as good as any. Paths are in the order of `links`, whose places they name. CD-602 with peer and
-// NICs: a peer to which no table leads, or whose planned NICs have no link.
-Result<std::vector<PathTo>> table_paths(const ServerShape& own,
-                                        std::span<const ForwardingTable> tables,
-                                        std::span<const PeerDestinations> peers,
-                                        std::span<Link* const> links);
+// Of each peer in `destinations`, which says how tables name it: the places in `paths` that it may be reached by, as
+// MovedFlow::paths has them. A path may be used if it begins with a link whose device is one of the planned NICs; which
+// NIC rows come in by on the other side is the transport's pairing. A link without a name of its device is as good as
+// any. CD-602 with peer and NICs: a peer to which no table leads, or whose planned NICs have no link.
+Result<std::map<PeerIndex, std::vector<PathIndex>>> table_paths(
+    const PlannedTables& planned,
+    const std::map<PeerIndex, DestinationKey>& destinations,
+    std::span<Link* const> links,
+    std::span<const PathTo> paths);
 
 }  // namespace crossdock

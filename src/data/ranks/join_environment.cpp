@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "data/plugins/plugin.hpp"
+#include "data/ranks/control_meeting.hpp"
 #include "data/ranks/pmix_entry.hpp"
 #include "data/ranks/rank_group.hpp"
 
@@ -17,17 +18,23 @@ constexpr const char* kRanks = "CROSSDOCK_RANKS";
 constexpr const char* kMeet = "CROSSDOCK_MEET";
 constexpr const char* kJob = "CROSSDOCK_JOB";
 constexpr const char* kPmixRank = "PMIX_RANK";
+constexpr const char* kControl = "CROSSDOCK_CONTROL";
+constexpr const char* kToken = "CROSSDOCK_CONTROL_TOKEN";
 
 Result<std::string> text_of(const char* name) {
   const char* const value = std::getenv(name);
   if (value != nullptr && *value != '\0') return std::string(value);
-  return make_error(ErrorCode::kInvalidArgument,
-                    "{} is not set, but another of {}, {} and {} is; a rank needs all three: its "
-                    "number, how many there are, and a folder that all see",
-                    name,
-                    kRank,
-                    kRanks,
-                    kMeet);
+  return make_error(
+      ErrorCode::kInvalidArgument,
+      "{} is not set, but another of {}, {} and {} or {} is; a rank needs its number, "
+      "how many there are, and a folder that all see, or else an agent's address "
+      "and the job's name ({})",
+      name,
+      kRank,
+      kRanks,
+      kMeet,
+      kControl,
+      kJob);
 }
 
 Result<int> number_of(const char* name) {
@@ -45,6 +52,24 @@ Result<std::unique_ptr<RankGroup>> join_named_folder() {
   CD_ASSIGN(const std::string folder, text_of(kMeet));
   const char* const job = std::getenv(kJob);
   return join_folder(folder, job == nullptr || *job == '\0' ? "crossdock" : job, rank, ranks);
+}
+
+Result<std::unique_ptr<RankGroup>> join_named_control() {
+  if (std::getenv(kMeet) != nullptr) {
+    return make_error(ErrorCode::kInvalidArgument,
+                      "{} and {} are both set; ranks meet in a folder or through the control "
+                      "plane: unset one of them",
+                      kControl,
+                      kMeet);
+  }
+  ControlMeeting meeting;
+  CD_ASSIGN(meeting.rank, number_of(kRank));
+  CD_ASSIGN(meeting.ranks, number_of(kRanks));
+  CD_ASSIGN(meeting.address, text_of(kControl));
+  CD_ASSIGN(meeting.job, text_of(kJob));
+  const char* const token = std::getenv(kToken);
+  if (token != nullptr) meeting.token = token;
+  return join_control(meeting);
 }
 
 Result<std::unique_ptr<RankGroup>> join_pmix() {
@@ -67,7 +92,7 @@ bool is_folder_named() { return is_set(kRank) || is_set(kRanks) || is_set(kMeet)
 }  // namespace
 
 bool was_launched() {
-  if (is_folder_named() || is_set(kPmixRank)) return true;
+  if (is_folder_named() || is_set(kControl) || is_set(kPmixRank)) return true;
   // A launcher without PMIx says how many it has started; then join_environment says what is missing.
   for (const char* name : {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_NTASKS"}) {
     const std::string_view value = is_set(name) ? std::getenv(name) : "";
@@ -76,15 +101,30 @@ bool was_launched() {
   return false;
 }
 
+Result<std::unique_ptr<RankGroup>> join_control(const ControlMeeting& meeting) {
+  CD_ASSIGN(void* const entry,
+            load_plugin({"control",
+                         "crossdock_join_control",
+                         CROSSDOCK_CONTROL_INTERFACE,
+                         "gRPC (Debian: libgrpc++1.51)"}));
+  Error error;
+  std::unique_ptr<RankGroup> group(reinterpret_cast<JoinControl*>(entry)(meeting, &error));
+  if (group == nullptr) return error;
+  return group;
+}
+
 Result<std::unique_ptr<RankGroup>> join_environment() {
+  if (is_set(kControl)) return join_named_control();
   if (is_folder_named()) return join_named_folder();
   if (is_set(kPmixRank)) return join_pmix();
   return make_error(ErrorCode::kInvalidArgument,
                     "nothing says which rank this process is: start it with mpirun or `srun "
-                    "--mpi=pmix`, or set {}, {} and {} (a folder that all ranks see)",
+                    "--mpi=pmix`, or set {}, {} and {} (a folder that all ranks see) or {} (the "
+                    "address of an agent)",
                     kRank,
                     kRanks,
-                    kMeet);
+                    kMeet,
+                    kControl);
 }
 
 }  // namespace crossdock

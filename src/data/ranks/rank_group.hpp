@@ -15,6 +15,8 @@
 
 namespace crossdock {
 
+class ChannelPlanner;
+
 // One thread at a time.
 class RankGroup {
  public:
@@ -25,6 +27,8 @@ class RankGroup {
   // at_most is over.
   virtual Result<std::vector<std::string>> gather(const std::string& mine,
                                                   std::chrono::milliseconds at_most) = 0;
+  // Who plans channels of the group, if anybody does; known after the first gather, and the same for all ranks.
+  virtual ChannelPlanner* planner() { return nullptr; }
 
   // `check` answers the cause if a rank is known to have ended. A gather that would wait for such a rank has that error
   // at once. Called by the thread of gather, as this is; empty: nobody knows.
@@ -45,7 +49,7 @@ Result<std::unique_ptr<RankGroup>> join_folder(const std::string& folder,
                                                int rank,
                                                int size);
 // What started this process: PMIx (mpirun, srun --mpi=pmix), or CROSSDOCK_RANK, CROSSDOCK_RANKS and CROSSDOCK_MEET (a
-// folder). CD-105 if nothing did, with what to do.
+// folder) or CROSSDOCK_CONTROL (an agent, with CROSSDOCK_JOB). CD-105 if nothing did, with what to do.
 Result<std::unique_ptr<RankGroup>> join_environment();
 // Whether something in the environment says that this process is one of several, so that join_environment is the way.
 bool was_launched();

@@ -65,7 +65,7 @@ class Babble {
   }
 
   Request request() {
-    switch (pick(5)) {
+    switch (pick(6)) {
       case 0:
         return CreateEndpoint{request_id(), name(), "gpu" + std::to_string(pick(3))};
       case 1:
@@ -74,9 +74,22 @@ class Babble {
         return DeleteChannel{{id()}};
       case 3:
         return AskStatus{};
+      case 4:
+        return meet();
       default:
         return CreateChannel{request_id(), ids<EndpointId>(), ids<EndpointId>(), {}};
     }
+  }
+
+  Meet meet() {
+    Meet meet;
+    meet.request = request_id();
+    meet.group = name();
+    meet.rank = static_cast<uint32_t>(pick(3));
+    meet.size = 1 + static_cast<uint32_t>(pick(3));
+    meet.round = pick(2);
+    meet.within_s = static_cast<double>(1 + pick(9));
+    return meet;
   }
 
   Join join() {

@@ -161,10 +161,10 @@ TEST(ControlServer, PassesRequestsOnForAnAgent) {
   ClientSettings caller;
   caller.address = settings.listen;
   const auto client = std::move(ControlClient::make(caller).value());
-  const auto status = client->call(AskStatus{}, 10);
+  const auto status = client->call(AskStatus{}, 30);
   ASSERT_TRUE(status.ok()) << status.error().message;
   EXPECT_EQ(std::get<ControlStatus>(status.value()).agents.size(), 1u);
-  const auto unknown = client->call(CreateEndpoint{make_request_id(), "nobody", "gpu0"}, 10);
+  const auto unknown = client->call(CreateEndpoint{make_request_id(), "nobody", "gpu0"}, 30);
   ASSERT_FALSE(unknown.ok());
   EXPECT_EQ(unknown.error().code, ErrorCode::kUnknownId);
 }

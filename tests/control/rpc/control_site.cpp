@@ -75,10 +75,25 @@ void ControlSite::add_agent(const std::string& name) {
   Result<std::unique_ptr<AgentLink>> link =
       AgentLink::start(client_settings(), {name, make_agent_instance()}, dgx_shape(), *ledger);
   CD_CHECK(link.ok(), "{}", link.error().message);
-  agents_.push_back({std::move(ledger), std::move(link.value())});
+  agents_.push_back({name, std::move(ledger), std::move(link.value()), nullptr, nullptr, nullptr});
+}
+
+std::string ControlSite::listen(size_t index) {
+  Attached& agent = agents_[index];
+  agent.client = client();
+  agent.requests =
+      std::make_unique<AgentRequests>(*agent.client, *agent.ledger, agent.name, dgx_shape());
+  ServerSettings settings;
+  settings.listen = "127.0.0.1:0";
+  auto server = ControlServer::start(settings, *agent.requests);
+  CD_CHECK(server.ok(), "{}", server.error().message);
+  agent.server = std::move(server.value());
+  return agent.server->address();
 }
 
 void ControlSite::drop_agent(size_t index) {
+  if (agents_[index].requests != nullptr) agents_[index].requests->stop();
+  agents_[index].server.reset();
   agents_[index].link.reset();
   agents_.erase(agents_.begin() + static_cast<ptrdiff_t>(index));
 }

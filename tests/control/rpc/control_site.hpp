@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "control/rpc/agent_link.hpp"
+#include "control/rpc/agent_requests.hpp"
 #include "control/rpc/control_client.hpp"
 #include "control/rpc/control_server.hpp"
 #include "control/rpc/plan_ledger.hpp"
@@ -38,6 +39,8 @@ class ControlSite {
   void limit_messages(int64_t bytes) { server_settings_.message_bytes_max = bytes; }
   void add_agent(const std::string& name);
   void drop_agent(size_t index);
+  // Serves applications, as long as the agent is there; its address.
+  std::string listen(size_t index);
   AgentLinkState state(size_t index) const { return agents_[index].link->state(); }
   size_t parts(size_t index) const { return agents_[index].ledger->parts().size(); }
   bool all_joined() const;
@@ -50,8 +53,12 @@ class ControlSite {
 
  private:
   struct Attached {
+    std::string name;
     std::unique_ptr<PlanLedger> ledger;
     std::unique_ptr<AgentLink> link;
+    std::unique_ptr<ControlClient> client;
+    std::unique_ptr<AgentRequests> requests;
+    std::unique_ptr<ControlServer> server;
   };
 
   ServerSettings server_settings_;

@@ -62,7 +62,11 @@ std::vector<Request> known_requests() {
           DeleteEndpoint{kHere},
           CreateChannel{kRequest, {kHere, kThere}, {kThere}, {"schema", {0, 1}}},
           DeleteChannel{kChannel},
-          AskStatus{}};
+          AskStatus{},
+          Meet{kRequest, "job", 1, 3, 2, std::string("\x00\xff", 2), 30},
+          AskServer{},
+          AskPart{kChannel},
+          KeepEndpoint{kHere}};
 }
 
 std::vector<std::pair<size_t, Reply>> known_replies() {
@@ -75,11 +79,17 @@ std::vector<std::pair<size_t, Reply>> known_replies() {
   status.open_channels = 1;
   status.channels_created = 5;
   status.channels_closed = 4;
+  const std::vector<std::string> said = {"a", "", std::string("\x00\xff", 2)};
   return {{0, EndpointCreated{kHere}},
           {1, Done{}},
           {2, ChannelOpen{kChannel}},
           {3, Done{}},
-          {4, status}};
+          {4, status},
+          {5, Met{std::make_shared<const std::vector<std::string>>(said)}},
+          {6, ServerIs{"node0", make_machine("gh200:2").value().shape_at(0)}},
+          {6, ServerIs{}},
+          {7, PartIs{known_part()}},
+          {8, Done{}}};
 }
 
 }  // namespace crossdock

@@ -42,12 +42,14 @@ class TablePaths : public testing::Test {
     table.add(there(destination), {Place::kThere, index(destination)}, path);
   }
 
-  std::vector<LinkIndex> links_to(PeerIndex peer, const std::vector<PathTo>& paths) const {
-    std::vector<LinkIndex> links;
-    for (const PathTo& path : paths) {
-      if (path.peer == peer) links.push_back(path.first);
+  auto paths_of(std::span<const ForwardingTable> tables,
+                const std::map<PeerIndex, DestinationKey>& destinations,
+                const std::vector<Link*>& links) const {
+    std::vector<PathTo> paths;
+    for (size_t i = 0; i < links.size(); ++i) {
+      paths.push_back({.peer = links[i]->peer(), .first = static_cast<LinkIndex>(i)});
     }
-    return links;
+    return table_paths({shape_, tables}, destinations, links, paths);
   }
 
   const ServerShape shape_ = two_sockets();
@@ -60,30 +62,37 @@ TEST_F(TablePaths, UseTheLinksOfPlannedNicsOnly) {
   lead(tables[0], "cpu0", "nic0");
   lead(tables[1], "cpu0", "nic1");  // after a relay inside the server
   lead(tables[0], "cpu1", "nic1");
-  const std::vector<PeerDestinations> peers = {{.peer = 1, .destinations = {there("cpu0")}},
-                                               {.peer = 2, .destinations = {there("cpu1")}}};
-  const auto paths = table_paths(shape_, tables, peers, links_);
+  const auto paths = paths_of(tables, {{1, there("cpu0")}, {2, there("cpu1")}}, links_);
   ASSERT_TRUE(paths.ok()) << paths.error().message;
-  EXPECT_THAT(links_to(1, paths.value()), testing::ElementsAre(0, 1));
-  EXPECT_THAT(links_to(2, paths.value()), testing::ElementsAre(3));
+  EXPECT_THAT(paths.value().at(1), testing::ElementsAre(0, 1));
+  EXPECT_THAT(paths.value().at(2), testing::ElementsAre(3));
 }
 
-TEST_F(TablePaths, UseALinkWithoutADeviceForAnyNic) {
+TEST_F(TablePaths, UseALinkWithoutADeviceForAnyNicAndPortsOfOneDevice) {
   std::vector<ForwardingTable> tables(1);
   lead(tables[0], "cpu0", "nic1");
   NamedLink nameless(1, "");
-  std::vector<Link*> links = {&a_, &nameless};
-  const std::vector<PeerDestinations> peers = {{.peer = 1, .destinations = {there("cpu0")}}};
-  const auto paths = table_paths(shape_, tables, peers, links);
+  NamedLink port(1, "nic1:1");
+  const auto paths = paths_of(tables, {{1, there("cpu0")}}, {&a_, &nameless, &port});
   ASSERT_TRUE(paths.ok()) << paths.error().message;
-  EXPECT_THAT(links_to(1, paths.value()), testing::ElementsAre(1));
+  EXPECT_THAT(paths.value().at(1), testing::ElementsAre(1, 2));
+}
+
+// The second link of a detour is another rank's.
+TEST_F(TablePaths, UsePathsOverOtherRanksByTheirFirstLink) {
+  std::vector<ForwardingTable> tables(1);
+  lead(tables[0], "cpu0", "nic1");
+  const std::vector<PathTo> known = {{.peer = 3, .first = 0, .is_relayed = true},
+                                     {.peer = 3, .first = 1, .is_relayed = true}};
+  const auto paths = table_paths({shape_, tables}, {{3, there("cpu0")}}, links_, known);
+  ASSERT_TRUE(paths.ok()) << paths.error().message;
+  EXPECT_THAT(paths.value().at(3), testing::ElementsAre(1));
 }
 
 TEST_F(TablePaths, NameThePeerThatNoTableLeadsTo) {
   std::vector<ForwardingTable> tables(1);
   lead(tables[0], "cpu0", "nic0");
-  const std::vector<PeerDestinations> peers = {{.peer = 2, .destinations = {there("gpu1")}}};
-  const auto paths = table_paths(shape_, tables, peers, links_);
+  const auto paths = paths_of(tables, {{2, there("gpu1")}}, links_);
   ASSERT_FALSE(paths.ok());
   EXPECT_EQ(paths.error().code, ErrorCode::kNoPath);
   EXPECT_THAT(paths.error().message, HasSubstr("rank 2"));
@@ -92,9 +101,7 @@ TEST_F(TablePaths, NameThePeerThatNoTableLeadsTo) {
 TEST_F(TablePaths, NameTheNicsThatHaveNoLink) {
   std::vector<ForwardingTable> tables(1);
   lead(tables[0], "cpu0", "nic1");
-  std::vector<Link*> links = {&a_, &d_};
-  const std::vector<PeerDestinations> peers = {{.peer = 1, .destinations = {there("cpu0")}}};
-  const auto paths = table_paths(shape_, tables, peers, links);
+  const auto paths = paths_of(tables, {{1, there("cpu0")}}, {&a_, &d_});
   ASSERT_FALSE(paths.ok());
   EXPECT_THAT(paths.error().message, HasSubstr("rank 1 are planned over nic1"));
 }

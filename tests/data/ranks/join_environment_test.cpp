@@ -17,8 +17,12 @@ using std::chrono::seconds;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-constexpr const char* kNames[] = {
-    "CROSSDOCK_RANK", "CROSSDOCK_RANKS", "CROSSDOCK_MEET", "CROSSDOCK_JOB", "PMIX_RANK"};
+constexpr const char* kNames[] = {"CROSSDOCK_RANK",
+                                  "CROSSDOCK_RANKS",
+                                  "CROSSDOCK_MEET",
+                                  "CROSSDOCK_JOB",
+                                  "CROSSDOCK_CONTROL",
+                                  "PMIX_RANK"};
 
 class JoinEnvironment : public testing::Test {
  protected:
@@ -57,6 +61,21 @@ TEST_F(JoinEnvironment, AFolderAndNumbers) {
   const auto group = join_environment();
   ASSERT_TRUE(group.ok()) << group.error().message;
   EXPECT_THAT(group.value()->gather("x", seconds(20)).value(), ElementsAre("x"));
+}
+
+TEST_F(JoinEnvironment, AnAgentAndAJob) {
+  set("CROSSDOCK_CONTROL", "127.0.0.1:7614");
+  EXPECT_TRUE(was_launched());
+  set("CROSSDOCK_RANK", "0");
+  set("CROSSDOCK_RANKS", "2");
+  EXPECT_THAT(refusal(), HasSubstr("CROSSDOCK_JOB is not set"));
+  set("CROSSDOCK_JOB", "test");
+  set("CROSSDOCK_MEET", testing::TempDir());
+  EXPECT_THAT(refusal(), HasSubstr("CROSSDOCK_CONTROL and CROSSDOCK_MEET are both set"));
+  ::unsetenv("CROSSDOCK_MEET");
+  set("CROSSDOCK_PLUGINS", "/nowhere");
+  EXPECT_THAT(refusal(), HasSubstr("Install gRPC (Debian: libgrpc++1.51)"));
+  ::unsetenv("CROSSDOCK_PLUGINS");
 }
 
 TEST_F(JoinEnvironment, PmixThatCannotBeLoadedSaysWhatToInstall) {

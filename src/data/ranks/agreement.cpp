@@ -1,5 +1,5 @@
 // Errors and values of ranks as text.
-#include "data/channels/agreement.hpp"
+#include "data/ranks/agreement.hpp"
 
 #include <charconv>
 

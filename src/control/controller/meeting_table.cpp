@@ -1,0 +1,161 @@
+// Rounds, their end, and who is missing.
+#include "control/controller/meeting_table.hpp"
+
+#include <algorithm>
+
+#include <fmt/ranges.h>
+
+namespace crossdock {
+namespace {
+
+constexpr size_t kNamedMax = 16;      // ranks in an error
+constexpr uint64_t kRankBytes = 256;  // what a rank takes beside what it says
+
+uint64_t bytes_of(const std::string& said) { return said.size() + kRankBytes; }
+
+}  // namespace
+
+Status MeetingTable::check_place(const Meet& request, Rounds::iterator place) {
+  Round& round = place->second;
+  const auto is_here = [&](const auto& rank) { return calls_.is_pending(rank.second.call); };
+  if (round.size != request.size) {
+    const auto other = std::ranges::find_if(round.ranks, is_here);
+    if (other != round.ranks.end()) {
+      return make_error(ErrorCode::kInvalidArgument,
+                        "rank {} counts {} ranks in group '{}', and rank {} counts {}; start all "
+                        "with the same number, and each job under a name of its own",
+                        request.rank,
+                        request.size,
+                        request.group,
+                        other->first,
+                        round.size);
+    }
+    // Left by processes that are gone.
+    bytes_ -= round.bytes;
+    round = {request.size, {}, 0};
+  }
+  const auto same = round.ranks.find(request.rank);
+  if (same == round.ranks.end() || same->second.request == request.request || !is_here(*same))
+    return {};
+  return make_error(ErrorCode::kInvalidArgument,
+                    "another process is rank {} of group '{}', too; give each rank once, and each "
+                    "job that runs at the same time a name of its own",
+                    request.rank,
+                    request.group);
+}
+
+Status MeetingTable::check_room(const Meet& request, const Round& round) {
+  const uint64_t more = bytes_of(request.said);
+  while (bytes_ + more > kMeetingBytesMax && !finished_.empty()) forget_oldest();
+  if (bytes_ + more <= kMeetingBytesMax && round.bytes + more <= kRoundBytesMax) return {};
+  return make_error(ErrorCode::kControlLimit,
+                    "group '{}' has passed {} bytes in this round, of at most {}, and all groups "
+                    "{}, of at most {}; pass less, or come again later",
+                    request.group,
+                    round.bytes,
+                    kRoundBytesMax,
+                    bytes_,
+                    kMeetingBytesMax);
+}
+
+void MeetingTable::take(CallId call, Meet& request, double now_s) {
+  if (const auto known = answers_.find(request.request); known != answers_.end()) {
+    return calls_.reply(call, Met{known->second});
+  }
+  const auto [place, is_new] = rounds_.try_emplace({request.group, request.round});
+  Round& round = place->second;
+  if (is_new) round.size = request.size;
+  Status status = check_place(request, place);
+  if (status.ok()) status = check_room(request, round);
+  if (!status.ok()) {
+    if (round.ranks.empty()) rounds_.erase(place);
+    return calls_.reply(call, status.error());
+  }
+  Rank& rank = round.ranks[request.rank];
+  // Whoever repeats waits no longer for the first answer, and for as long as he said first.
+  const bool is_repeated = rank.request == request.request;
+  calls_.reply(rank.call,
+               make_error(ErrorCode::kControllerUnreachable, "the request was repeated"));
+  const uint64_t before = rank.request == RequestId() ? 0 : bytes_of(rank.said);
+  rank.request = request.request;
+  rank.said = std::move(request.said);
+  rank.call = call;
+  if (!is_repeated) rank.due_s = now_s + request.within_s;
+  rank.waits_until_s = 0;
+  round.bytes += bytes_of(rank.said) - before;
+  bytes_ += bytes_of(rank.said) - before;
+  if (round.ranks.size() == round.size) finish(place, now_s);
+}
+
+void MeetingTable::finish(Rounds::iterator place, double now_s) {
+  auto all = std::make_shared<std::vector<std::string>>();
+  Finished finished{now_s + kKeptS, place->second.bytes, {}};
+  for (auto& [number, rank] : place->second.ranks) {
+    all->push_back(std::move(rank.said));
+    finished.requests.push_back(rank.request);
+  }
+  const Said said = std::move(all);
+  for (const auto& [number, rank] : place->second.ranks) {
+    answers_.emplace(rank.request, said);
+    calls_.reply(rank.call, Met{said});
+  }
+  finished_.push_back(std::move(finished));
+  rounds_.erase(place);
+}
+
+void MeetingTable::forget_oldest() {
+  for (const RequestId request : finished_.front().requests) answers_.erase(request);
+  bytes_ -= finished_.front().bytes;
+  finished_.pop_front();
+}
+
+Error MeetingTable::missing(const RoundName& name, const Round& round) const {
+  std::vector<uint32_t> absent;
+  for (uint32_t rank = 0; rank < round.size && absent.size() < kNamedMax; ++rank) {
+    if (!round.ranks.contains(rank)) absent.push_back(rank);
+  }
+  const size_t count = round.size - round.ranks.size();
+  return make_error(ErrorCode::kAgentLost,
+                    "rank{} {}{} of {} did not come in time to round {} of group '{}', or gave up; "
+                    "look at whether they run, and start all with one name and number of ranks",
+                    count == 1 ? "" : "s",
+                    fmt::join(absent, ", "),
+                    count > absent.size() ? fmt::format(" and {} more", count - absent.size()) : "",
+                    round.size,
+                    name.second,
+                    name.first);
+}
+
+bool MeetingTable::still_waits(const RoundName& name,
+                               const Round& round,
+                               Rank& rank,
+                               double now_s) {
+  if (calls_.is_pending(rank.call)) {
+    if (now_s < rank.due_s) return true;
+    calls_.reply(rank.call, missing(name, round));
+    return false;
+  }
+  if (rank.waits_until_s == 0) rank.waits_until_s = now_s + kRepeatWithinS;
+  return now_s < rank.waits_until_s;
+}
+
+void MeetingTable::tick(double now_s) {
+  while (!finished_.empty() && finished_.front().until_s <= now_s) forget_oldest();
+  for (auto place = rounds_.begin(); place != rounds_.end();) {
+    Round& round = place->second;
+    // All that give up now are told the same.
+    std::vector<uint32_t> gone;
+    for (auto& [number, rank] : round.ranks) {
+      if (!still_waits(place->first, round, rank, now_s)) gone.push_back(number);
+    }
+    for (const uint32_t number : gone) {
+      const uint64_t less = bytes_of(round.ranks.at(number).said);
+      round.bytes -= less;
+      bytes_ -= less;
+      round.ranks.erase(number);
+    }
+    place = round.ranks.empty() ? rounds_.erase(place) : std::next(place);
+  }
+}
+
+}  // namespace crossdock

@@ -1,0 +1,58 @@
+// Ranks that meet through the control plane. Each round is a request Meet that the controller answers when all have
+// come; an agent on the way only passes it on.
+//
+// The first round is of the job's name: in it every rank tells a random number and its agent. Further rounds are of a
+// group that is called by rank 0's number, so that a job which was killed and started again under its name meets nobody
+// of before. A request that the network lost is repeated, and found by its id.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "control/ranks/control_planner.hpp"
+#include "control/rpc/control_client.hpp"
+#include "data/ranks/control_meeting.hpp"
+#include "data/ranks/rank_group.hpp"
+
+namespace crossdock {
+
+class ControlGroup : public RankGroup {
+ public:
+  // CD-105 for ranks that are none; errors of check(ClientSettings).
+  static Result<std::unique_ptr<RankGroup>> make(const ControlMeeting& meeting);
+
+  int rank() const override { return rank_; }
+  int size() const override { return size_; }
+  // CD-617 with the ranks that did not come; CD-611 if nobody at the address answers, or its controller is gone, for
+  // 6 s; then the same meeting may be tried again, by all.
+  Result<std::vector<std::string>> gather(const std::string& mine,
+                                          std::chrono::milliseconds at_most) override;
+
+  // Of ranks that have an agent each, once they have met.
+  ChannelPlanner* planner() override { return planner_.get(); }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  ControlGroup(const ControlMeeting& meeting, std::shared_ptr<ControlClient> client);
+  Status meet(Clock::time_point end);
+  Result<std::vector<std::string>> say(const std::string& group,
+                                       uint64_t round,
+                                       const std::string& mine,
+                                       Clock::time_point end);
+
+  const std::string address_;
+  const std::string job_;
+  const int rank_;
+  const int size_;
+  std::shared_ptr<ControlClient> client_;
+  std::string group_;  // "" before the first round
+  uint64_t round_ = 0;
+  bool is_over_ = false;  // somebody did not come: rounds would no longer fit
+  std::unique_ptr<ControlPlanner> planner_;
+};
+
+}  // namespace crossdock

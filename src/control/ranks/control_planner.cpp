@@ -1,0 +1,181 @@
+// Endpoints, the channel, and this rank's part.
+#include "control/ranks/control_planner.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <sched.h>
+
+#include "control/protocol/check.hpp"
+#include "data/ranks/agreement.hpp"
+
+namespace crossdock {
+namespace {
+
+using std::chrono::milliseconds;
+
+constexpr double kKeptS = 1e6;  // longer than any job
+constexpr double kEndWithinS = 10;
+constexpr double kUnreachableS = 6;
+
+double seconds_of(milliseconds time) { return std::chrono::duration<double>(time).count(); }
+
+bool has_end(const ChannelEnds& ends, int rank) {
+  return std::ranges::binary_search(ends.sources, rank) ||
+         std::ranges::binary_search(ends.destinations, rank);
+}
+
+Result<uint64_t> number_of(const std::string& text) {
+  uint64_t number = 0;
+  const char* const end = text.data() + text.size();
+  const auto [at, problem] = std::from_chars(text.data(), end, number);
+  if (problem == std::errc() && at == end) return number;
+  return make_error(ErrorCode::kMalformedMessage, "another rank told an id as '{}'", text);
+}
+
+std::vector<EndpointId> of_ranks(const std::vector<int>& ranks,
+                                 const std::vector<EndpointId>& endpoints) {
+  std::vector<EndpointId> found;
+  for (const int rank : ranks) found.push_back(endpoints[static_cast<size_t>(rank)]);
+  return found;
+}
+
+}  // namespace
+
+ControlPlanner::ControlPlanner(RankGroup& group,
+                               std::shared_ptr<ControlClient> client,
+                               ServerIs server)
+    : group_(group), client_(std::move(client)), server_(std::move(server)) {}
+
+// Of the NUMA node that this thread runs on, if the agent's graph tells them apart.
+Result<std::string> ControlPlanner::vertex() const {
+  const VertexRange cpus = server_.shape->of_kind(VertexKind::kCpu);
+  if (cpus.count == 0) {
+    return make_error(
+        ErrorCode::kUnknownId,
+        "server '{}' has no CPU in its agent's graph, and rows of this process lie in "
+        "the memory of one; describe it",
+        server_.name);
+  }
+  unsigned cpu = 0, node = 0;
+  if (::getcpu(&cpu, &node) == 0) {
+    for (VertexIndex i = cpus.first; i < cpus.first + cpus.count; ++i) {
+      const Vertex& vertex = server_.shape->vertex(i);
+      if (vertex.numa_node == static_cast<int32_t>(node)) return vertex.name;
+    }
+  }
+  return server_.shape->vertex(cpus.first).name;
+}
+
+void ControlPlanner::drop_own() {
+  if (own_.kept != 0) client_->abandon(own_.kept);  // the agent then deletes it
+  own_ = {};
+}
+
+Result<EndpointId> ControlPlanner::own_endpoint(double within_s) {
+  if (own_.is_lost != nullptr && !*own_.is_lost) return own_.endpoint;
+  drop_own();
+  CD_ASSIGN(const std::string cpu, vertex());
+  const ControlClient::Patience patience{within_s, kUnreachableS, {}};
+  CD_ASSIGN(const Reply reply,
+            client_->call(CreateEndpoint{make_request_id(), server_.name, cpu}, patience));
+  own_.endpoint = std::get<EndpointCreated>(reply).endpoint;
+  own_.is_lost = std::make_shared<std::atomic<bool>>(false);
+  own_.kept = client_->ask(
+      KeepEndpoint{own_.endpoint}, kKeptS, [lost = own_.is_lost](const Reply&) { *lost = true; });
+  return own_.endpoint;
+}
+
+Result<ControlPlanner::Endpoints> ControlPlanner::gather_endpoints(bool has_end,
+                                                                   milliseconds at_most) {
+  Result<std::string> mine = std::string("0");
+  if (has_end) {
+    const auto own = own_endpoint(seconds_of(at_most));
+    mine = own.ok() ? Result<std::string>(std::to_string(own.value().value)) : own.error();
+  }
+  CD_ASSIGN(const std::vector<std::string> told, agree(group_, mine, at_most));
+  Endpoints endpoints;
+  for (const std::string& one : told) {
+    CD_ASSIGN(const uint64_t number, number_of(one));
+    endpoints.push_back({number});
+  }
+  return endpoints;
+}
+
+Result<ChannelId> ControlPlanner::create(const ChannelEnds& ends,
+                                         const Endpoints& endpoints,
+                                         double within_s) {
+  // Rows are known to the ranks, and nobody on the way looks at them.
+  CreateChannel request{make_request_id(),
+                        of_ranks(ends.sources, endpoints),
+                        of_ranks(ends.destinations, endpoints),
+                        {}};
+  CD_ASSIGN(const Reply reply,
+            client_->call(request, ControlClient::Patience{within_s, kUnreachableS, {}}));
+  const ChannelId channel = std::get<ChannelOpen>(reply).channel;
+  const std::lock_guard held(mutex_);
+  mine_.emplace(text_of(channel), channel);
+  return channel;
+}
+
+Result<PlannedChannel> ControlPlanner::take_part(ChannelId channel,
+                                                 const Endpoints& endpoints,
+                                                 double within_s) {
+  CD_ASSIGN(const Reply reply, client_->call(AskPart{channel}, within_s));
+  const auto& part = std::get<PartIs>(reply).part;
+  CD_TRY(check(ControllerMessage(Apply{part}), *server_.shape));
+  PlannedChannel planned;
+  planned.server = server_.shape;
+  for (const NamedTable& named : *part->tables) planned.tables.push_back(named.table);
+  for (const PlannedEndpoint& one : part->outline->destinations) {
+    if (one.server == part->server) continue;
+    const auto rank = std::ranges::find(endpoints, one.endpoint);
+    if (rank == endpoints.end()) continue;  // of no rank: somebody else's, and then not for us
+    planned.destinations[static_cast<int>(rank - endpoints.begin())] = part->key_of(one);
+  }
+  return planned;
+}
+
+Result<PlannedChannel> ControlPlanner::plan(const ChannelEnds& ends, milliseconds at_most) {
+  const int rank = group_.rank();
+  const int asks = std::min(ends.sources.front(), ends.destinations.front());
+  CD_ASSIGN(const Endpoints endpoints, gather_endpoints(has_end(ends, rank), at_most));
+  Result<std::string> mine = std::string();
+  if (rank == asks) {
+    const auto created = create(ends, endpoints, seconds_of(at_most));
+    mine =
+        created.ok() ? Result<std::string>(std::to_string(created.value().value)) : created.error();
+  }
+  const auto told = agree(group_, mine, at_most);
+  if (!told.ok()) {
+    // It may be that the control plane knows an endpoint no longer. The next channel gets others.
+    drop_own();
+    return told.error();
+  }
+  CD_ASSIGN(const uint64_t number, number_of(told.value()[static_cast<size_t>(asks)]));
+  PlannedChannel planned;
+  if (has_end(ends, rank)) {
+    auto part = take_part({number}, endpoints, seconds_of(at_most));
+    if (!part.ok()) {
+      end(text_of(ChannelId{number}));
+      return part.error();
+    }
+    planned = std::move(part.value());
+  }
+  planned.name = text_of(ChannelId{number});
+  return planned;
+}
+
+void ControlPlanner::end(const std::string& name) {
+  ChannelId channel;
+  {
+    const std::lock_guard held(mutex_);
+    const auto found = mine_.find(name);
+    if (found == mine_.end()) return;
+    channel = found->second;
+    mine_.erase(found);
+  }
+  // If it gets lost, the agent deletes the channel when this process ends.
+  client_->ask(DeleteChannel{channel}, kEndWithinS, [](const Reply&) {});
+}
+
+}  // namespace crossdock

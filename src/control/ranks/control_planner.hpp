@@ -1,0 +1,54 @@
+// Plans for channels of a group: each rank is an endpoint of its agent, one of them asks for the channel, and each
+// takes its part from its own agent.
+//
+// The endpoint is a CPU of the server: the NUMA node on which the rank first opened a channel. It is kept at the agent
+// (KeepEndpoint) as long as this process lives, and made anew for the next channel if the agent was gone meanwhile.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "control/rpc/control_client.hpp"
+#include "data/ranks/channel_planner.hpp"
+#include "data/ranks/rank_group.hpp"
+
+namespace crossdock {
+
+class ControlPlanner : public ChannelPlanner {
+ public:
+  // `group` must outlive it. `server` is that of the agent which `client` speaks to.
+  ControlPlanner(RankGroup& group, std::shared_ptr<ControlClient> client, ServerIs server);
+
+  Result<PlannedChannel> plan(const ChannelEnds& ends, std::chrono::milliseconds at_most) override;
+  void end(const std::string& name) override;
+
+ private:
+  struct Own {
+    EndpointId endpoint;
+    std::shared_ptr<std::atomic<bool>> is_lost;  // its agent is gone
+    RequestTarget::Ticket kept = 0;
+  };
+  using Endpoints =
+      std::vector<EndpointId>;  // by rank; of those that have no end of the channel, 0
+
+  Result<Endpoints> gather_endpoints(bool has_end, std::chrono::milliseconds at_most);
+  Result<EndpointId> own_endpoint(double within_s);
+  void drop_own();
+  Result<std::string> vertex() const;
+  Result<ChannelId> create(const ChannelEnds& ends, const Endpoints& endpoints, double within_s);
+  Result<PlannedChannel> take_part(ChannelId channel, const Endpoints& endpoints, double within_s);
+
+  RankGroup& group_;
+  const std::shared_ptr<ControlClient> client_;
+  const ServerIs server_;
+  Own own_;
+  std::mutex mutex_;
+  std::map<std::string, ChannelId> mine_;  // that this rank asked for
+};
+
+}  // namespace crossdock

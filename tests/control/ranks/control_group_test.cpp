@@ -1,0 +1,121 @@
+// Ranks as threads, each with the agent of its server.
+#include <future>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "control/rpc/control_site.hpp"
+#include "data/ranks/control_meeting.hpp"
+
+namespace crossdock {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using Texts = std::vector<std::string>;
+
+std::unique_ptr<RankGroup> rank_at(const std::string& address, int rank, int ranks) {
+  ControlMeeting meeting;
+  meeting.address = address;
+  meeting.job = "test";
+  meeting.rank = rank;
+  meeting.ranks = ranks;
+  auto group = join_control(meeting);
+  EXPECT_TRUE(group.ok()) << group.error().message;
+  return group.ok() ? std::move(group.value()) : nullptr;
+}
+
+TEST(ControlGroup, RanksOfSeveralAgentsMeetAgainAndAgain) {
+  ControlSite site(2);
+  ASSERT_TRUE(comes_true([&] { return site.all_joined(); }));
+  const Texts addresses = {site.listen(0), site.listen(1)};
+  std::vector<std::future<bool>> ranks;
+  for (int rank = 0; rank < 3; ++rank) {
+    ranks.push_back(std::async(std::launch::async, [&addresses, rank] {
+      const auto group = rank_at(addresses[static_cast<size_t>(rank) % 2], rank, 3);
+      for (int round = 0; round < 20; ++round) {
+        const auto said = [&](int of) { return std::to_string(100 * of + round); };
+        const auto all = group->gather(said(rank), seconds(20));
+        if (!all.ok() || all.value() != Texts{said(0), said(1), said(2)}) return false;
+      }
+      return true;
+    }));
+  }
+  for (auto& rank : ranks) EXPECT_TRUE(rank.get());
+}
+
+TEST(ControlGroup, AllHaveAnAgentOrNone) {
+  ControlSite site(1);
+  ASSERT_TRUE(comes_true([&] { return site.all_joined(); }));
+  const std::string agent = site.listen(0);
+  auto other = std::async(std::launch::async, [&] {
+    return rank_at(agent, 1, 2)->gather("b", seconds(20)).error().message;
+  });
+  const auto all = rank_at(site.address(), 0, 2)->gather("a", seconds(20));
+  EXPECT_EQ(all.error().code, ErrorCode::kInvalidArgument);
+  constexpr const char* kText = "rank 1 speaks to an agent and rank 0 to the controller itself";
+  EXPECT_THAT(all.error().message, HasSubstr(kText));
+  EXPECT_THAT(other.get(), HasSubstr(kText));
+}
+
+TEST(ControlGroup, AJobThatIsStartedAgainMeetsNobodyOfBefore) {
+  ControlSite site(0);
+  for (int life = 0; life < 2; ++life) {
+    auto other = std::async(std::launch::async, [&] {
+      return rank_at(site.address(), 1, 2)->gather("b" + std::to_string(life), seconds(20));
+    });
+    const auto group = rank_at(site.address(), 0, 2);
+    EXPECT_THAT(group->gather("a", seconds(20)).value(),
+                ElementsAre("a", "b" + std::to_string(life)));
+    EXPECT_TRUE(other.get().ok());
+    // The one that is left waits in vain.
+    const auto alone = group->gather("a", milliseconds(300));
+    EXPECT_EQ(alone.error().code, ErrorCode::kAgentLost);
+    EXPECT_THAT(alone.error().message, HasSubstr("rank 1 of 2 did not come"));
+    EXPECT_THAT(group->gather("a", seconds(20)).error().message, HasSubstr("is over"));
+  }
+}
+
+TEST(ControlGroup, ARestartOfTheControllerIsNotNoticed) {
+  ControlSite site(0);
+  auto other = std::async(std::launch::async,
+                          [&] { return rank_at(site.address(), 1, 2)->gather("b", seconds(20)); });
+  std::this_thread::sleep_for(milliseconds(100));  // it may be waiting by now, or not
+  site.stop_controller();
+  site.start_controller();
+  EXPECT_THAT(rank_at(site.address(), 0, 2)->gather("a", seconds(20)).value(),
+              ElementsAre("a", "b"));
+  EXPECT_THAT(other.get().value(), ElementsAre("a", "b"));
+}
+
+TEST(ControlGroup, SaysWithinTenSecondsThatTheControllerIsGone) {
+  ControlSite site(1);
+  ASSERT_TRUE(comes_true([&] { return site.all_joined(); }));
+  const std::string agent = site.listen(0);
+  site.stop_controller();
+  const auto start = std::chrono::steady_clock::now();
+  const auto all = rank_at(agent, 0, 2)->gather("a", seconds(60));
+  EXPECT_EQ(all.error().code, ErrorCode::kControllerUnreachable);
+  EXPECT_LT(std::chrono::steady_clock::now() - start, seconds(10));
+}
+
+TEST(ControlGroup, RefusesWhatCannotBe) {
+  ControlMeeting meeting;
+  meeting.address = "127.0.0.1:1";
+  meeting.ranks = 2;
+  EXPECT_THAT(join_control(meeting).error().message, HasSubstr("needs a name of its own"));
+  meeting.job = "test";
+  meeting.rank = 2;
+  EXPECT_THAT(join_control(meeting).error().message, HasSubstr("rank 2 of 2"));
+  meeting.rank = 0;
+  meeting.address = "nowhere";
+  EXPECT_EQ(join_control(meeting).error().code, ErrorCode::kInvalidArgument);
+  meeting.address = "example.org:7613";
+  meeting.token = "0123456789abcdef";
+  EXPECT_EQ(join_control(meeting).error().code, ErrorCode::kNotAllowed);
+}
+
+}  // namespace
+}  // namespace crossdock
