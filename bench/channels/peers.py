@@ -181,8 +181,8 @@ class Peers:
         return [work.bytes * work.threads / sum(self.link_rates(work.place))]
 
     def iperf3_together(self, work: ChannelWork) -> list[float]:
-        """A TCP stream on each link of each pair of the pattern, all at once: what the machine can
-        do with plain TCP."""
+        """At the rate of a TCP stream on each link of each pair of the pattern, all at once: what
+        the machine can do with plain TCP."""
         key = (work.place, work.pattern)
         if key not in self.rates_together:
             self.rates_together[key] = iperf.rate_together(*key)

@@ -10,14 +10,12 @@ from channels.places import Disturbance, Place
 GBIT = "1gbit"
 LARGE_SEGMENTS = {"segment": MIB, "slots": 2, "batch": 1 << 14}  # four slots stay in the cache
 OVER_LINKS = 48 * MIB  # 0.4 s over one link of 1 Gbit
-# Over the links of the busiest host in a collective, whichever it is: a third to half a second.
-BUSIEST = {GBIT: 72 * MIB, "200mbit": 24 * MIB}
-BUSIEST_SHARE = {
-    "exchange": 3 / 4,
-    "gather": 3,
-    "scatter": 1,
-    "broadcast": 3,
-}  # of a source's bytes
+# MiB of a source in a collective: a third to half a second at the links of the busiest host, and
+# more of an exchange over slow ones, where start and end of all pairs would decide else.
+COLLECTIVES = {
+    GBIT: {"exchange": 96, "gather": 24, "scatter": 72, "broadcast": 24},
+    "200mbit": {"exchange": 48, "gather": 8, "scatter": 24, "broadcast": 8},
+}
 DEEP = {"slots": 5}  # 32 segments of 256 KiB: four links have 16 under way, and as many wait
 FASTER = {
     "max-flow": 0.9,
@@ -34,12 +32,13 @@ DISTURBED_AFTER_S = 0.15
 
 
 def collective(pattern: str, rate: str) -> ChannelWork:
+    each = COLLECTIVES[rate][pattern]
     return ChannelWork(
         name=f"{pattern}-4-hosts-{rate}",
-        title=f"{pattern} of 4 hosts, 2 links of {rate}",
+        title=f"{pattern}, 4 hosts, 2 x {rate}, {each} MiB each",
         pattern=pattern,
         place=Place(4, (rate, rate)),
-        bytes=round(BUSIEST[rate] / BUSIEST_SHARE[pattern]),
+        bytes=each * MIB,
         bars=FASTER,
         peers=("iperf3-together",),
     )
@@ -132,8 +131,7 @@ WORKS = (
         bars={"iperf3": 0.92},
         peers=("openmpi", "ucx"),
     ),
-    *(collective(pattern, "200mbit") for pattern in BUSIEST_SHARE),
-    *(collective(pattern, GBIT) for pattern in BUSIEST_SHARE),
+    *(collective(pattern, rate) for rate in ("200mbit", GBIT) for pattern in COLLECTIVES[rate]),
     *(skewed(theta) for theta in (0, 1, 2)),
     disturbed("cut", "p2p, 2 x 1 Gbit, one cut after 0.15 s", CUT),
     disturbed("slowed", "same, one slowed to a tenth", SLOWED),
