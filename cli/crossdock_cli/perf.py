@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from crossdock_cli import command as verbs
-from crossdock_cli import output, perf_ranks, perf_table
+from crossdock_cli import output, perf_counters, perf_ranks, perf_table
 
 PATTERNS = ("exchange", "gather", "scatter", "p2p", "bisection", "broadcast", "loopback")
 TRANSPORTS = ("auto", "shm", "ucx", "threads")
@@ -21,6 +21,7 @@ TRANSPORTS = ("auto", "shm", "ucx", "threads")
         "crossdock perf exchange --ranks 4",
         "crossdock perf gather --ranks 4 --transport threads --size 1MiB,16MiB,256MiB",
         "crossdock perf exchange --zipf 1 --width 64 --json",
+        "crossdock perf exchange --trace segments.json --counters text",
         "mpirun -n 4 crossdock perf exchange --transport ucx",
     ),
     short_help="Measure how fast rows go between processes.",
@@ -52,6 +53,10 @@ TRANSPORTS = ("auto", "shm", "ucx", "threads")
               help="Timed runs, after one that looks at every row.")  # fmt: skip
 @click.option("--check-rows", is_flag=True, help="Look at every row in the timed runs too.")
 @click.option("--memory", metavar="SIZE", help="Memory budget of each process, such as 8GiB.")
+@click.option("--counters", type=verbs.Word(perf_counters.FORMATS), metavar="FORMAT",
+              help=f"Print what was counted, as {', '.join(perf_counters.FORMATS)}.")  # fmt: skip
+@click.option("--trace", metavar="FILE",
+              help="Trace the segments of one more run into FILE.")  # fmt: skip
 @click.option("--json", "as_json", is_flag=True, help="Print JSON with a schema_version.")
 def command(pattern: str, ranks: int, as_json: bool, **options: Any) -> None:
     """Sends made rows through channels in a PATTERN, and prints a line for each size: exchange (all
@@ -64,11 +69,18 @@ def command(pattern: str, ranks: int, as_json: bool, **options: Any) -> None:
     any, the command fails. predicted is the time in which the same threads copy all rows once and
     read them once, measured just before, or what the busiest host's links take for its rows, if
     that is longer and their rate is known; efficiency is how much of the time that explains.
+
+    --counters and --trace are of the last run of the last size: segments, rows, bytes and stalls by
+    flow and link (text below the table, json as part of --json, or prometheus instead of it), and
+    the way of each segment through rings and links, for ui.perfetto.dev or chrome://tracing.
     """
     settings = perf_settings(pattern, options)
+    as_json = perf_counters.check(options["counters"], as_json)
     transport = options["transport"]
     if transport == "threads" and perf_ranks.is_rank():
         raise click.UsageError("--transport threads is for one process; this is one of several.")
+    if options["trace"] is not None and not perf_ranks.is_rank():
+        perf_counters.write_trace(options["trace"], "")  # before much is measured
     if ranks > 1 and transport != "threads" and not perf_ranks.is_rank():
         arguments = [pattern, *perf_ranks.as_arguments(options)]
         perf_ranks.run_ranks(ranks, [*arguments, *(["--json"] if as_json else [])])
@@ -113,20 +125,30 @@ def _measure(
     lines: list[dict[str, Any]] = []
     with xd.join_group(transports=transports, memory=options["memory"]) as group:
         shown = group.rank == 0
+        talks = shown and not as_json and options["counters"] != "prometheus"
         processes = group.size
         for setting in settings:
-            report = group.perf(**setting, endpoints_per_rank=endpoints)
+            traces = options["trace"] is not None and setting is settings[-1]
+            report = group.perf(**setting, endpoints_per_rank=endpoints, traces=traces)
             lines.append(perf_table.line_of(report))
-            if shown and not as_json:
+            if talks:
                 if len(lines) == 1:
                     output.show(perf_table.head(setting, report, processes, transport))
                 output.show(perf_table.text_of(lines[-1]))
+        counters: list[dict[str, Any]] = []
+        if options["counters"] is not None:
+            counters = perf_counters.of_all_ranks(group, report["counters"])
+    if shown and options["trace"] is not None:
+        perf_counters.write_trace(options["trace"], report["trace"])
+    if shown and not as_json and options["counters"] is not None:
+        output.show(perf_counters.shown(counters, options["counters"]))
     if shown and as_json:
         first = settings[0]
         facts = {name: value for name, value in first.items() if name != "bytes_per_source"}
         output.show_json(
             {"ranks": processes * endpoints, "processes": processes, "transport": transport}
             | facts | {"lines": lines}
+            | ({"counters": counters} if options["counters"] is not None else {})
         )  # fmt: skip
     wrong = sum(line["wrong_rows"] for line in lines)
     if wrong:

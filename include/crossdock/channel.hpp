@@ -92,6 +92,13 @@ class Group {
   // CD-617 with the ranks that did not come in time.
   std::vector<std::string> gather(const std::string& note = "", double at_most_s = 120) const;
 
+  // A trace of the segments of all channels, from one call to the other, which all ranks make alike.
+  // Each thread keeps up to notes_per_thread notes, of which a segment needs one to three. finish_trace
+  // answers in rank 0 the text of a file for ui.perfetto.dev (docs/reference-counters.md), "" elsewhere.
+  // Throws CD-105 (one is running in this process, or none is) and CD-201, and what channels do.
+  void start_trace(int64_t notes_per_thread = int64_t{1} << 18) const;
+  std::string finish_trace() const;
+
   struct State;
   explicit Group(std::shared_ptr<State> state) : state_(std::move(state)) {}
 
@@ -225,7 +232,7 @@ class RowChannel {
   struct Flow {
     int source = 0;
     int outlet = 0;          // the destination; of a broadcast the process, in the order of ranks
-    int64_t segments = 0;    // that the source has begun to fill
+    int64_t segments = 0;    // that were filled or sealed
     int64_t recycled = 0;    // that the outlet has given back
     int64_t rows_sent = 0;   // by senders that have flushed
     int64_t rows_taken = 0;  // by receivers of this process; a broadcast counts each of them

@@ -237,6 +237,8 @@ int64_t ChannelObject::memory_bytes() const {
   return open_channel()->memory_bytes();
 }
 
+uint64_t ChannelObject::id() const { return open_channel()->id(); }
+
 ChannelCounters ChannelObject::counters() const {
   const nb::gil_scoped_release released;
   return open_channel()->counters();

@@ -6,9 +6,12 @@
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/shared_ptr.h>
 
+#include "bindings/counters.hpp"
 #include "bindings/operation.hpp"
 #include "bindings/results.hpp"
+#include "data/channels/group_trace.hpp"
 #include "data/ranks/control_meeting.hpp"
+#include "data/trace/segment_trace.hpp"
 #include "table/arrow_export.hpp"
 #include "table/arrow_import.hpp"
 #include "table/validate.hpp"
@@ -183,22 +186,18 @@ std::shared_ptr<ChannelObject> open_channel(const std::shared_ptr<GroupObject>& 
 
 nb::dict counters_of(ChannelObject& self) {
   const ChannelCounters counters = self.counters();
-  nb::list flows;
-  for (const FlowCounters& flow : counters.flows) {
-    nb::dict row;
-    row["source"] = flow.source;
-    row["outlet"] = flow.outlet;
-    row["segments"] = flow.opened;
-    row["recycled"] = flow.recycled;
-    row["rows_sent"] = flow.rows_sent;
-    row["rows_taken"] = flow.rows_taken;
-    row["failed"] = flow.failed;
-    flows.append(row);
-  }
-  nb::dict found;
-  found["flows"] = flows;
-  found["refused"] = counters.refused;
-  return found;
+  return channel_counters(counters, self.id(), self.memory_bytes());
+}
+
+std::string finish_trace(GroupObject& self, bool is_own) {
+  const nb::gil_scoped_release released;
+  if (is_own) return value_or_raise(finish_own_trace(*self.plane));
+  return value_or_raise(finish_group_trace(*self.plane, *self.memory, self.next_channel_id++));
+}
+
+void start_trace(uint32_t notes_per_thread) {
+  const Status started = SegmentTrace::start(notes_per_thread);
+  if (!started.ok()) raise_error(started.error());
 }
 
 void bind_channel(nb::module_& module) {
@@ -249,6 +248,17 @@ void bind_channels(nb::module_& module) {
       .def_prop_ro("memory_used_bytes",
                    [](const GroupObject& self) { return self.memory->used_bytes(); })
       .def("gather", &gather, "mine"_a, "at_most_s"_a)
+      .def("links",
+           [](const GroupObject& self) {
+             std::vector<LinkCounters> links;
+             {
+               const nb::gil_scoped_release released;
+               links = self.plane->links();
+             }
+             return link_counters(links);
+           })
+      .def_static("start_trace", &start_trace, "notes_per_thread"_a)
+      .def("finish_trace", &finish_trace, "own"_a)
       .def("channel", &open_channel, "schema"_a, "options"_a);
   bind_perf(group);
 }

@@ -76,6 +76,7 @@ class ChannelObject {
   bool is_ended() const { return is_ended_ && kept_count_ == 0; }
   int64_t memory_bytes() const;
   ChannelCounters counters() const;
+  uint64_t id() const;
 
  private:
   using Clock = std::chrono::steady_clock;

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "bindings/channels.hpp"
+#include "bindings/counters.hpp"
 #include "bindings/operation.hpp"
 #include "bindings/results.hpp"
 #include "data/perf/run_perf.hpp"
@@ -52,6 +53,7 @@ PerfOptions options_of(const nb::kwargs& arguments) {
   given.read("link_bytes_per_s", options.link_bytes_per_s);
   given.read("repeats", options.repeats);
   given.read("checks_rows", checks_rows);
+  given.read("traces", options.traces);
   given.read("seed", options.seed);
   given.finish();
   options.pattern = value_or_raise(parse_pattern(pattern));
@@ -59,7 +61,7 @@ PerfOptions options_of(const nb::kwargs& arguments) {
   return options;
 }
 
-nb::dict dict_of(const PerfReport& report, const PerfOptions& options) {
+nb::dict dict_of(const PerfReport& report, const PerfOptions& options, int rank) {
   const PatternFactors factors = factors_of(options.pattern, report.endpoints);
   nb::dict found;
   found["endpoints"] = report.endpoints;
@@ -85,6 +87,14 @@ nb::dict dict_of(const PerfReport& report, const PerfOptions& options) {
   found["waited_share"] = report.waited_share;
   found["channel_bytes"] = report.channel_bytes;
   found["memory_peak_bytes"] = report.memory_peak_bytes;
+  nb::list channels;
+  channels.append(channel_counters(report.counters, report.channel, report.channel_here_bytes));
+  nb::dict counters;
+  counters["rank"] = rank;
+  counters["channels"] = channels;
+  counters["links"] = link_counters(report.links);
+  found["counters"] = counters;
+  found["trace"] = nb::str(report.trace.data(), report.trace.size());
   return found;
 }
 
@@ -98,7 +108,7 @@ void bind_perf(nb::class_<GroupObject>& group) {
         CancelFlag cancel;
         const PerfContext context{
             self.plane.get(), self.group.get(), self.memory, &self.next_channel_id, &cancel};
-        return dict_of(run_until_signal(context, options, cancel), options);
+        return dict_of(run_until_signal(context, options, cancel), options, self.plane->rank());
       },
       "options"_a);
 }

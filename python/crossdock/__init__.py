@@ -36,6 +36,7 @@ if TYPE_CHECKING:
         var,
     )
     from crossdock.channel import Channel
+    from crossdock.counters import to_prometheus
     from crossdock.errors import (
         CancelledError,
         CapacityError,
@@ -105,6 +106,7 @@ _HOMES: dict[str, tuple[str, ...]] = {
     ),
     "crossdock.explain": ("Plan",),
     "crossdock.expressions": ("Expr", "coalesce", "col", "lit", "when"),
+    "crossdock.counters": ("to_prometheus",),
     "crossdock.group": ("Group", "join_group"),
     "crossdock.grouping": ("Grouping",),
     "crossdock.orders": ("Order", "asc", "desc"),
@@ -169,6 +171,7 @@ __all__ = [
     "quantile",
     "stddev",
     "sum",
+    "to_prometheus",
     "var",
     "when",
 ]

@@ -79,7 +79,7 @@ class Channel:
     def is_ended(self) -> bool: ...
     @property
     def memory_bytes(self) -> int: ...
-    def counters(self) -> dict[str, object]: ...
+    def counters(self) -> dict[str, Any]: ...
 
 class Group:
     """The ranks of a job; see crossdock.group. One thread at a time."""
@@ -101,6 +101,12 @@ class Group:
         """sends: "routed" with by ("key", "hash", "range" with bounds, "explicit") and keys,
         "named", "broadcast"; sources, destinations, segment_bytes, text_bytes, slot_bits,
         memory_bytes."""
+
+    def links(self) -> list[dict[str, Any]]: ...
+    @staticmethod
+    def start_trace(notes_per_thread: int) -> None: ...
+    def finish_trace(self, own: bool) -> str:
+        """own: this rank's notes; else those of all, at rank 0."""
 
     def perf(self, **options: object) -> dict[str, Any]:
         """pattern, and the options of PerfOptions by their names."""

@@ -134,7 +134,8 @@ class Channel:
             yield batch
 
     def counters(self) -> dict[str, Any]:
-        """What is known here of the channel's flows: segments, rows, and sends without room."""
+        """What this rank knows of the channel, as docs/reference-counters.md says: its flows with
+        segments, rows, bytes and stalls, and sends without room."""
         with public_errors():
             return self._native.counters()
 

@@ -10,8 +10,11 @@ one, so that a program runs alone as it does among many.
 
 from __future__ import annotations
 
+import contextlib
 import os
-from collections.abc import Iterable, Sequence
+import weakref
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -19,7 +22,7 @@ import pyarrow as pa
 from crossdock import _native, sizes
 from crossdock.channel import Channel, opened_rows
 from crossdock.control import Tls, read_pem
-from crossdock.errors import make_error, public_errors, unknown_column
+from crossdock.errors import ControlError, make_error, public_errors, unknown_column
 from crossdock.option_checks import require_integer
 from crossdock.settings import check_environment, setting
 from crossdock.sources import bare_schema
@@ -30,6 +33,7 @@ _LAUNCHED = (
 )  # fmt: skip
 _SIZES = ("OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_NTASKS")
 _MEET_S = 120.0
+_TRACE_NOTES_MAX = 1 << 24
 
 
 def join_group(
@@ -87,6 +91,7 @@ class Group:
     def __init__(self, native: _native.Group) -> None:
         """Use `join_group`."""
         self._native: _native.Group | None = native
+        self._channels: weakref.WeakSet[Channel] = weakref.WeakSet()
 
     @property
     def rank(self) -> int:
@@ -141,7 +146,9 @@ class Group:
         options["memory_bytes"] = sizes.parse_bytes(memory, "memory", "1GiB")
         with public_errors():
             native = self.native().channel(rows, **options)
-        return Channel(native, rows, self.rank, is_named=options["sends"] == "named")
+        channel = Channel(native, rows, self.rank, is_named=options["sends"] == "named")
+        self._channels.add(channel)
+        return channel
 
     def exchange(
         self, rows: Any, *, by: str | Sequence[str] | None = None, **options: Any
@@ -193,6 +200,51 @@ class Group:
         way. Errors: ControlError (CD-617: ranks that did not come in time)."""
         with public_errors():
             return self.native().gather(note, at_most_s)
+
+    def counters(self) -> dict[str, Any]:
+        """What this rank counts: of its channels that are open, and of the links to other hosts.
+        docs/reference-counters.md says what each number is; `to_prometheus` makes text of them."""
+        with public_errors():
+            links = self.native().links()
+        channels = []
+        for channel in list(self._channels):
+            # One that another thread closes meanwhile counts no more.
+            with contextlib.suppress(ControlError):
+                channels.append(channel.counters())
+        channels.sort(key=lambda found: found["channel"])
+        return {"rank": self.rank, "channels": channels, "links": links}
+
+    @contextlib.contextmanager
+    def trace(self, path: str | os.PathLike[str], *, notes: int = 1 << 18) -> Iterator[None]:
+        """Traces the segments of all channels while the block runs, in all ranks, and writes what
+        all noted to `path` in rank 0: for ui.perfetto.dev or chrome://tracing.
+
+        All ranks use it alike, around the same calls. Each thread keeps up to `notes` notes, of
+        which a segment needs one to three; the file says how many found no room. A rank whose block
+        ends by an error writes what it noted itself, with its rank before the suffix of the name.
+        Errors: OptionError (a trace runs already), CapacityError, ControlError, OSError.
+        """
+        found = require_integer(notes, "trace(notes=...) takes a number", "notes=100_000")
+        if not 1 <= found <= _TRACE_NOTES_MAX:
+            raise make_error(
+                "CD-105", f"trace(notes={found})", limits=f"1 to {_TRACE_NOTES_MAX:,}",
+                try_="notes=100_000",
+            )  # fmt: skip
+        native = self.native()
+        with public_errors():
+            native.start_trace(found)
+        target = Path(path)
+        try:
+            self.gather()  # no rank begins before all of them note
+            yield
+        except BaseException:
+            own = target.with_name(f"{target.stem}.rank{self.rank}{target.suffix}")
+            own.write_text(native.finish_trace(own=True), encoding="utf-8")
+            raise
+        with public_errors():
+            text = native.finish_trace(own=False)
+        if self.rank == 0:
+            target.write_text(text, encoding="utf-8")
 
     def perf(self, pattern: str = "exchange", **options: Any) -> dict[str, Any]:
         """What `crossdock perf` measures, once; for modules of this project."""

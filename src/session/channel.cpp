@@ -264,7 +264,7 @@ RowChannel::Counters RowChannel::counters() const {
   for (const FlowCounters& flow : found.flows) {
     counters.flows.push_back({flow.source,
                               flow.outlet,
-                              static_cast<int64_t>(flow.opened),
+                              static_cast<int64_t>(flow.published),
                               static_cast<int64_t>(flow.recycled),
                               static_cast<int64_t>(flow.rows_sent),
                               static_cast<int64_t>(flow.rows_taken)});

@@ -7,6 +7,8 @@
 
 #include <fmt/ranges.h>
 
+#include "data/channels/group_trace.hpp"
+#include "data/trace/segment_trace.hpp"
 #include "session/group_state.hpp"
 #include "table/arrow_import.hpp"
 
@@ -221,6 +223,24 @@ std::vector<std::string> Group::gather(const std::string& note, double at_most_s
   const auto at_most = std::chrono::duration<double>(std::clamp(at_most_s, 0.0, kLongestS));
   return value_or_throw(
       state_->ranks->gather(note, std::chrono::duration_cast<std::chrono::milliseconds>(at_most)));
+}
+
+void Group::start_trace(int64_t notes_per_thread) const {
+  const int64_t notes =
+      std::clamp<int64_t>(notes_per_thread, 0, int64_t{SegmentTrace::kNotesMax} + 1);
+  const Status started = SegmentTrace::start(static_cast<uint32_t>(notes));
+  if (!started.ok()) throw_error(started.error());
+  try {
+    gather();  // no rank goes on before all of them note
+  } catch (...) {
+    (void)SegmentTrace::finish();
+    throw;
+  }
+}
+
+std::string Group::finish_trace() const {
+  return value_or_throw(
+      finish_group_trace(*state_->plane, *state_->engine->memory, state_->next_channel_id++));
 }
 
 }  // namespace crossdock

@@ -7,10 +7,12 @@ import os
 import signal
 import subprocess
 import sys
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import pytest
+from prometheus_client.parser import text_string_to_metric_families
 
 SMALL = ("--size", "256KiB", "--repeat", "2", "--memory", "512MiB")
 
@@ -66,12 +68,71 @@ def test_an_exchange_in_two_levels_counts_messages_by_level(crossdock: Any) -> N
     assert "no second level" in ended.err
 
 
+def check_trace(trace: dict[str, Any], flows: list[dict[str, Any]]) -> None:
+    """Every segment that was counted goes through its stages once, in order, and no two segments
+    are on one track at a time."""
+    slices = [event for event in trace["traceEvents"] if event["ph"] == "X"]
+    stages: dict[tuple[int, ...], dict[str, Any]] = {}
+    tracks: dict[tuple[int, int], list[tuple[float, float]]] = {}
+    for event in slices:
+        args = event["args"]
+        key = tuple(args[name] for name in ("level", "source", "outlet", "segment"))
+        assert event["name"] not in stages.setdefault(key, {}), "twice"
+        stages[key][event["name"]] = event
+        tracks.setdefault((event["pid"], event["tid"]), []).append((event["ts"], event["dur"]))
+    counted = {
+        (flow["level"], flow["source"], flow["outlet"], segment)
+        for flow in flows
+        for segment in range(flow.get("segments_published", 0))
+    }
+    assert set(stages) == counted
+    for found in stages.values():
+        waits, used = found["waits in its ring"], found["in use"]
+        assert waits["ts"] + waits["dur"] <= used["ts"] + 0.002
+        assert (waits["pid"], used["pid"]) == (waits["args"]["source"], used["args"]["outlet"])
+    for times in tracks.values():
+        times.sort()
+        for (begin, length), (after, _) in pairwise(times):
+            assert begin + length <= after + 0.002
+
+
+def test_a_trace_and_the_counters_tell_of_the_same_segments(crossdock: Any, tmp_path: Path) -> None:
+    file = tmp_path / "t.json"
+    options = ("--trace", str(file), "--counters", "json", "--segment", "16KiB")
+    ended = crossdock("perf", "exchange", "--ranks", "3", *SMALL, *options)
+    assert (ended.code, ended.err) == (0, "")
+    ranks = json.loads(ended.out)["counters"]
+    assert [found["rank"] for found in ranks] == [0, 1, 2]
+    flows = [flow for rank in ranks for channel in rank["channels"] for flow in channel["flows"]]
+    for key in ("segments_published", "segments_taken", "segments_given_back"):
+        assert sum(flow.get(key, 0) for flow in flows) >= 3 * 16
+    for sent, taken in (("rows_sent", "rows_taken"), ("segments_published", "segments_taken")):
+        assert sum(flow.get(sent, 0) for flow in flows) == sum(flow.get(taken, 0) for flow in flows)
+    trace = json.loads(file.read_text())
+    check_trace(trace, flows)
+    assert trace["otherData"]["dropped"] == 0
+
+
+def test_counters_as_text_and_for_prometheus(crossdock: Any) -> None:
+    who = ("perf", "p2p", "--ranks", "1", *SMALL)
+    ended = crossdock(*who, "--counters", "text")
+    assert (ended.code, ended.err) == (0, "")
+    assert ended.out.splitlines()[-2].split()[:3] == ["rank", "channel", "flow"]
+    ended = crossdock(*who, "--counters", "prometheus")
+    assert (ended.code, ended.err) == (0, "")
+    families = {family.name for family in text_string_to_metric_families(ended.out)}
+    assert {"crossdock_flow_rows_taken", "crossdock_channel_memory_bytes"} <= families
+
+
 @pytest.mark.parametrize(
     ("arguments", "code", "words"),
     [
         (("exchagne",), 2, "Did you mean 'exchange'?"),
         (("exchange", "--width", "17"), 2, "columns have 8 bytes"),
         (("exchange", "--slots", "6"), 2, "no power of two"),
+        (("exchange", "--json", "--counters", "text"), 2, "take one of both"),
+        (("exchange", "--counters", "promtheus"), 2, "Did you mean 'prometheus'?"),
+        (("exchange", "--trace", "no/such/folder/t.json"), 1, "CD-502"),
         (("exchange", "--size", "lots"), 1, "CD-105"),
         (("exchange", "--link-rate", "1GB"), 1, "CD-105"),
         (("exchange", "--ranks", "1", "--segment", "128B"), 1, "CD-105"),

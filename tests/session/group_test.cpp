@@ -107,6 +107,19 @@ TEST(Groups, AProcessThatNobodyStartedIsAGroupOfOne) {
   EXPECT_EQ(lines_of(group.collect(orders)), lines_of(orders));
 }
 
+TEST(Groups, TraceTheirSegments) {
+  const Engine engine(kSmall);
+  const Group group = join_group(engine);
+  expect_thrown([&] { (void)group.finish_trace(); }, "CD-105", "no trace is running");
+  expect_thrown([&] { group.start_trace(-1); }, "CD-105", "a trace of 0 notes");
+  group.start_trace();
+  expect_thrown([&] { group.start_trace(); }, "CD-105", "running");
+  group.exchange(orders_of(engine, 0, 1), {.by = {"customer"}});
+  const std::string trace = group.finish_trace();
+  EXPECT_THAT(trace, testing::HasSubstr("waits in its ring"));
+  EXPECT_THAT(trace, testing::HasSubstr(R"("notes":3,"dropped":0)"));
+}
+
 TEST(Groups, RefuseHalfOfWhatSaysWhoTheyAre) {
   const Engine engine(kSmall);
   expect_thrown([&] { join_group(engine, {.rank = 0}); }, "CD-105", "all of rank (0)");

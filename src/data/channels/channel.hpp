@@ -97,11 +97,25 @@ class Receiver {
 struct FlowCounters {
   int level = 1;               // of a shuffle in two levels, 1 or 2
   int source = 0, outlet = 0;  // the destination; of a broadcast the process, in the order of ranks
-  uint64_t opened = 0;         // segments that the source has begun to fill
-  uint64_t recycled = 0;       // segments that the outlet has given back
-  uint64_t rows_sent = 0;      // by senders that have flushed
-  uint64_t rows_taken = 0;     // by receivers of this process; a broadcast counts each of them
+  bool begins_here = false, ends_here = false;  // which of its ends are of this process
   uint16_t failed = 0;  // of a flow between hosts: the ErrorCode that ended it too early, or 0
+  // Of the ring: one, where both ends share memory; where its end is on another host, each has its own, and segments of
+  // the source's are recycled when they have arrived in the other.
+  uint64_t slots = 0;      // segments that it has room for
+  uint64_t published = 0;  // that are, or were, ready to be taken; in order
+  uint64_t recycled = 0;   // whose slots are free again
+  // Of its begin.
+  uint64_t opened = 0;             // segments that the source has begun to fill
+  uint64_t rows_sent = 0;          // by senders that have flushed
+  uint64_t resent = 0;             // segments that went over a link once more
+  uint64_t stalled_ring_full = 0;  // turns of a sender after which rows still waited for room
+  uint64_t stalled_no_credit = 0,
+           stalled_link_full = 0;  // turns of the mover in which that kept a segment
+  // Of its end. A broadcast counts each of its destinations here, and waits for the slowest.
+  uint64_t taken = 0;    // segments, by receivers
+  uint64_t waiting = 0;  // that are there, and not taken
+  uint64_t rows_taken = 0;
+  uint64_t bytes_taken = 0;  // what these rows take in full segments, and their texts
 };
 
 struct ChannelCounters {

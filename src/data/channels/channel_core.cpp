@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/check.hpp"
+#include "data/rings/ring_state.hpp"
 
 namespace crossdock {
 namespace {
@@ -92,7 +93,8 @@ Status ChannelCore::place_ends(std::span<std::byte> memory) {
   for (const PlacedFlow& placed : part_.incoming) {
     OutletEnd& end = *find_end(part_.outlets, outlets_, placed.outlet);
     CD_ASSIGN(const Flow flow, flow_at(*plan_, memory, placed.offset));
-    auto in = std::make_unique<InFlow>(placed.source, flow, static_cast<int>(end.receivers.size()));
+    auto in = std::make_unique<InFlow>(
+        placed.source, placed.outlet, flow, static_cast<int>(end.receivers.size()));
     const int from = plan_->spec().source_ranks[placed.source];
     in->is_moved = plan_->host_of(from) != plan_->host_of(rank());
     end.flows.push_back(std::move(in));
@@ -281,33 +283,60 @@ bool ChannelCore::is_through_with(int peer) const {
   return true;
 }
 
-ChannelCounters ChannelCore::counters() const {
+void ChannelCore::count(const OutFlow& out, FlowCounters& into) {
   using Word = StdAtomic<uint64_t, Scope::kSystem>;
+  const RingProgress progress = ring_progress(out.flow.ring);
+  into.begins_here = true;
+  if (const uint16_t failed = failure_of(out.flow); failed != 0) into.failed = failed;
+  into.slots = out.flow.ring.slots();
+  into.opened = Word(*out.flow.ring.tail).load(Relaxed{});
+  into.published = progress.published;
+  into.recycled = progress.recycled;
+  into.rows_sent = out.rows.load(std::memory_order_relaxed);
+  into.stalled_ring_full = out.stalled.load(std::memory_order_relaxed);
+}
+
+void ChannelCore::count(const InFlow& in, FlowCounters& into) {
+  const RingProgress progress = ring_progress(in.flow.ring);
+  into.ends_here = true;
+  if (const uint16_t failed = failure_of(in.flow); failed != 0) into.failed = failed;
+  into.slots = in.flow.ring.slots();
+  into.published = progress.published;
+  into.recycled = progress.recycled;
+  uint64_t slowest = progress.published;
+  for (const TakenSoFar& taken : in.taken) {
+    const uint64_t segments = taken.segments.load(std::memory_order_acquire);
+    slowest = std::min(slowest, segments);
+    into.taken += segments;
+    into.rows_taken += taken.rows.load(std::memory_order_relaxed);
+    into.bytes_taken += taken.bytes.load(std::memory_order_relaxed);
+  }
+  into.waiting = progress.published - slowest;
+}
+
+ChannelCounters ChannelCore::counters() const {
   std::map<std::pair<int, int>, FlowCounters> rows;
-  const auto row_of = [&rows](int source, int outlet, const Flow& flow) -> FlowCounters& {
+  const auto row_of = [&rows](int source, int outlet) -> FlowCounters& {
     FlowCounters& row = rows[{source, outlet}];
     row.source = source;
     row.outlet = outlet;
-    row.opened = Word(*flow.ring.tail).load(Relaxed{});
-    row.recycled = Word(*flow.ring.head).load(Relaxed{});
-    if (const uint16_t failed = failure_of(flow); failed != 0) row.failed = failed;
     return row;
   };
   ChannelCounters counters;
   if (!is_attached()) return counters;  // no row has moved
   for (const auto& source : sources_) {
     counters.refused += source->refused.load(std::memory_order_relaxed);
-    for (const auto& out : source->flows) {
-      row_of(source->source, out->outlet, out->flow).rows_sent =
-          out->rows.load(std::memory_order_relaxed);
-    }
+    for (const auto& out : source->flows) count(*out, row_of(source->source, out->outlet));
   }
   for (const auto& outlet : outlets_) {
-    for (const auto& in : outlet->flows) {
-      FlowCounters& row = row_of(in->source, outlet->outlet, in->flow);
-      for (const TakenSoFar& taken : in->taken) {
-        row.rows_taken += taken.rows.load(std::memory_order_relaxed);
-      }
+    for (const auto& in : outlet->flows) count(*in, row_of(in->source, outlet->outlet));
+  }
+  if (moved_counters_) {
+    for (const MovedFlowCounters& moved : moved_counters_()) {
+      FlowCounters& row = row_of(moved.id.source, moved.id.outlet);
+      row.resent = moved.resent;
+      row.stalled_no_credit = moved.stalled_no_credit;
+      row.stalled_link_full = moved.stalled_link_full;
     }
   }
   for (const auto& [flow, row] : rows) counters.flows.push_back(row);

@@ -18,6 +18,7 @@
 #include "base/result.hpp"
 #include "data/channels/channel_plan.hpp"
 #include "data/channels/flow_taker.hpp"
+#include "data/movers/flow_id.hpp"
 #include "data/rings/doorbell.hpp"
 #include "data/rings/flow.hpp"
 
@@ -29,7 +30,8 @@ struct OutFlow {
   bool is_moved = false;  // its other end is on another host: the mover is told, not a doorbell
   Flow flow;
   Doorbell outlet_bell{nullptr};
-  std::atomic<uint64_t> rows{0};  // of the senders that are through
+  std::atomic<uint64_t> rows{0};     // of the senders that are through
+  std::atomic<uint64_t> stalled{0};  // turns after which rows still waited for room
 };
 
 struct SourceEnd {
@@ -47,14 +49,20 @@ struct SourceEnd {
 // One flow, as one destination sees it.
 struct TakenSoFar {
   std::atomic<uint64_t> rows{0};
+  std::atomic<uint64_t> bytes{0};
   std::atomic<uint64_t> segments{0};  // whose rows are counted
 };
 
 struct InFlow {
-  InFlow(int source_number, const Flow& placed, int cursors)
-      : source(source_number), flow(placed), taker(placed.ring, cursors), taken(cursors) {}
+  InFlow(int source_number, uint16_t outlet_number, const Flow& placed, int cursors)
+      : source(source_number),
+        outlet(outlet_number),
+        flow(placed),
+        taker(placed.ring, cursors),
+        taken(cursors) {}
 
   int source;
+  uint16_t outlet;
   bool is_moved = false;
   Flow flow;
   FlowTaker taker;                // a cursor per destination of the outlet
@@ -111,6 +119,11 @@ class ChannelCore : public std::enable_shared_from_this<ChannelCore> {
     if (wake_mover_) wake_mover_();
   }
 
+  // Asked for what a mover counts of the channel's flows. Set before the core is used by others.
+  void set_moved_counters(std::function<std::vector<MovedFlowCounters>()> ask) {
+    moved_counters_ = std::move(ask);
+  }
+
   // In a copy of the process that fork() made: every end is over there, and dropping one changes nothing that the
   // process shares with it.
   bool is_copy() const { return !home_.is_here(); }
@@ -145,6 +158,8 @@ class ChannelCore : public std::enable_shared_from_this<ChannelCore> {
   Status place_ends(std::span<std::byte> memory);
   void ring_own_bells() const;
   bool has_passed(const Flow& flow) const;
+  static void count(const OutFlow& out, FlowCounters& into);
+  static void count(const InFlow& in, FlowCounters& into);
 
   const HomeProcess home_;
   std::shared_ptr<const ChannelPlan> plan_;
@@ -157,6 +172,7 @@ class ChannelCore : public std::enable_shared_from_this<ChannelCore> {
   std::function<void()> wake_mover_;
   std::function<void(const Error&)> on_close_;
   std::function<void()> on_retire_;
+  std::function<std::vector<MovedFlowCounters>()> moved_counters_;
   std::atomic<bool> is_attached_{false};
   std::atomic<bool> is_over_{false};
   mutable std::mutex mutex_;  // guards missing_, is_closing_ and cause_

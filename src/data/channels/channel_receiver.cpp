@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "data/segments/segment_rows.hpp"
+#include "data/trace/segment_trace.hpp"
 
 namespace crossdock {
 namespace {
@@ -12,6 +13,23 @@ Received ended() {
   Received end;
   end.kind = Received::Kind::kEnd;
   return end;
+}
+
+void note(const ChannelCore& core, const InFlow& flow, uint64_t position, SegmentStep step) {
+  if (!SegmentTrace::is_on()) return;
+  SegmentTrace::note({.channel = core.plan().spec().id,
+                      .sequence = position,
+                      .source = static_cast<uint16_t>(flow.source),
+                      .outlet = flow.outlet,
+                      .step = step});
+}
+
+// What the rows take in a full segment, and their texts: for counting, without a look at lanes.
+uint64_t bytes_of_rows(const RowLayout& layout, const std::byte* segment) {
+  const auto& header = *reinterpret_cast<const SegmentHeader*>(segment);
+  const SegmentLayout& full = layout.segments();
+  const uint64_t lanes_bytes = full.bytes - sizeof(header) - full.heap_bytes;
+  return lanes_bytes * header.rows / full.rows_max + header.heap_bytes;
 }
 
 // A segment in the hands of whoever holds its batch. Gives it back when the last copy is dropped.
@@ -23,6 +41,7 @@ class SegmentLease {
   SegmentLease& operator=(const SegmentLease&) = delete;
   ~SegmentLease() {
     if (core_->is_copy()) return;
+    note(*core_, flow_, position_, SegmentStep::kGivenBack);
     if (!flow_.taker.give_back(position_)) return;
     if (flow_.is_moved) {
       core_->wake_mover();
@@ -85,6 +104,7 @@ Result<Received> ChannelReceiver::recv() {
 }
 
 Received ChannelReceiver::received(InFlow& flow, const FlowTaker::Taken& taken) {
+  note(*core_, flow, taken.position, SegmentStep::kTaken);
   auto lease = std::make_shared<SegmentLease>(core_, flow, taken.position);
   const RowLayout& layout = *core_->plan().layout();
   Received rows{.kind = Received::Kind::kRows, .rows = {}, .source = flow.source, .carried = {}};
@@ -92,6 +112,7 @@ Received ChannelReceiver::received(InFlow& flow, const FlowTaker::Taken& taken) 
   rows.rows = segment_batch(layout, taken.segment, std::move(lease));
   TakenSoFar& sum = flow.taken[static_cast<size_t>(cursor_)];
   sum.rows.fetch_add(static_cast<uint64_t>(rows.rows.rows), std::memory_order_relaxed);
+  sum.bytes.fetch_add(bytes_of_rows(layout, taken.segment), std::memory_order_relaxed);
   // Counts the segment after its rows: who reads that all were counted has all rows in the sum.
   sum.segments.fetch_add(1, std::memory_order_release);
   // Another receiver may have found the flow's end before this was counted, and sleep now.

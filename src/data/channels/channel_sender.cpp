@@ -181,8 +181,14 @@ Result<int64_t> ChannelSender::accept(const Batch& rows, std::span<const uint16_
 
 void ChannelSender::make_sorter() {
   std::vector<Ring> rings;
-  for (const auto& out : end_.flows) rings.push_back(out->flow.ring);
-  sorter_ = std::make_unique<RowSorter>(core_->plan().layout(), rings);
+  std::vector<SegmentNote> traced;
+  for (const auto& out : end_.flows) {
+    rings.push_back(out->flow.ring);
+    traced.push_back({.channel = core_->plan().spec().id,
+                      .source = static_cast<uint16_t>(end_.source),
+                      .outlet = out->outlet});
+  }
+  sorter_ = std::make_unique<RowSorter>(core_->plan().layout(), rings, std::move(traced));
 }
 
 // Whether nothing is pending any more.
@@ -195,7 +201,13 @@ bool ChannelSender::push() {
   published_.clear();
   sorter_->push(published_);
   tell_published();
-  return sorter_->pending_rows() == 0;
+  if (sorter_->pending_rows() == 0) return true;
+  full_.clear();
+  sorter_->list_full(full_);
+  for (const uint16_t place : full_) {
+    end_.flows[place]->stalled.fetch_add(1, std::memory_order_relaxed);
+  }
+  return false;
 }
 
 void ChannelSender::tell_published() {

@@ -262,6 +262,10 @@ Result<GroupPlane::OwnPart> GroupPlane::make_part(const ChannelSpec& spec) {
     core->set_wake_mover([weak] {
       if (const auto links = weak.lock()) links->mover().wake();
     });
+    core->set_moved_counters([weak, id = spec.id] {
+      const auto links = weak.lock();
+      return links ? links->mover().flow_counters(id) : std::vector<MovedFlowCounters>();
+    });
     core->set_on_retire([weak, id = spec.id] {
       if (const auto links = weak.lock()) links->mover().remove(id);
     });

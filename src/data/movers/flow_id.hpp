@@ -1,4 +1,4 @@
-// The name of a flow, the same in both processes.
+// The name of a flow, the same in both processes, and what a mover counts of it.
 #pragma once
 
 #include <compare>
@@ -13,6 +13,13 @@ struct FlowId {
   uint16_t outlet = 0;
 
   auto operator<=>(const FlowId&) const = default;
+};
+
+// Of an outgoing flow, while the mover has it.
+struct MovedFlowCounters {
+  FlowId id;
+  uint64_t resent = 0;                                    // segments that were sent before
+  uint64_t stalled_no_credit = 0, stalled_link_full = 0;  // turns in which that kept a segment
 };
 
 struct FlowIdHash {

@@ -22,6 +22,7 @@ std::vector<LinkUse> links_of(std::span<Transport* const> transports) {
       use.counters.name = link->name();
       use.counters.device = link->device();
       use.counters.rate_bytes_per_s = link->rate_bytes_per_s();
+      use.counters.peer = link->peer();
       uses.push_back(use);
     }
   }
@@ -162,7 +163,18 @@ std::string Mover::State::text() const {
 std::vector<LinkCounters> Mover::State::counters() {
   const auto lock = lock_between_steps();
   std::vector<LinkCounters> all;
-  for (const LinkUse& use : links_) all.push_back(use.counters);
+  for (const LinkUse& use : links_) {
+    all.push_back(use.counters);
+    all.back().frames_under_way = static_cast<uint64_t>(use.own_frames + use.passed_frames);
+    all.back().bytes_under_way = use.bytes_under_way;
+  }
+  return all;
+}
+
+std::vector<MovedFlowCounters> Mover::State::flow_counters(uint64_t channel) {
+  const auto lock = lock_between_steps();
+  std::vector<MovedFlowCounters> all;
+  for (const auto& flow : outgoing_of(channel)) all.push_back(flow->counters);
   return all;
 }
 
@@ -204,6 +216,9 @@ void Mover::wait(std::chrono::microseconds at_most, std::span<const int> also_fd
   state_->wait(at_most, also_fds);
 }
 std::vector<LinkCounters> Mover::counters() const { return state_->counters(); }
+std::vector<MovedFlowCounters> Mover::flow_counters(uint64_t channel) const {
+  return state_->flow_counters(channel);
+}
 bool Mover::is_settled() const { return state_->is_settled(); }
 
 }  // namespace crossdock

@@ -78,6 +78,8 @@ struct LinkCounters {
   std::string name;
   std::string device;           // the NIC here; "": unknown
   double rate_bytes_per_s = 0;  // as its kernel says; 0: unknown
+  PeerIndex peer = 0;
+  uint64_t frames_under_way = 0, bytes_under_way = 0;  // now: put, and not told to be sent
   // Everything put on the link and taken from it, also what was resent or is passed on for others.
   uint64_t frames_sent = 0, bytes_sent = 0, frames_received = 0, bytes_received = 0;
   uint64_t notes_sent = 0, notes_received = 0;
@@ -137,6 +139,8 @@ class Mover : public Actor {
   bool is_settled() const;
   // Any thread; by link, in order.
   std::vector<LinkCounters> counters() const;
+  // Any thread; of the outgoing flows of a channel.
+  std::vector<MovedFlowCounters> flow_counters(uint64_t channel) const;
 
  private:
   class State;

@@ -4,11 +4,22 @@
 #include "base/check.hpp"
 #include "data/movers/mover_state.hpp"
 #include "data/movers/outgoing_frame.hpp"
+#include "data/trace/segment_trace.hpp"
 
 namespace crossdock {
 namespace {
 
 constexpr int kFramesPerStep = 64;
+
+void note(const SegmentHeader& header, LinkIndex link, SegmentStep step) {
+  if (!SegmentTrace::is_on()) return;
+  SegmentTrace::note({.channel = header.channel,
+                      .sequence = header.sequence,
+                      .source = header.source,
+                      .outlet = header.outlet,
+                      .step = step,
+                      .link = static_cast<uint16_t>(link)});
+}
 
 }  // namespace
 
@@ -61,15 +72,17 @@ bool Mover::State::send_fresh(const std::shared_ptr<OutgoingFlow>& flow) {
   FrameWanted wanted = frame_of(*flow);
   const std::byte* segment = flow->fresh();
   if (segment == nullptr) {
+    if (!flow->is_held_back()) return false;
+    ++flow->counters.stalled_no_credit;
     const auto paths = paths_.of(wanted);
-    if (!paths.empty() && flow->is_held_back())
-      ++paths_.link_of(paths.front()).counters.stalled_no_credit;
+    if (!paths.empty()) ++paths_.link_of(paths.front()).counters.stalled_no_credit;
     return false;
   }
   wanted.bytes = frame_bytes(*flow->moved().layout, segment, flow->moved().flow.ring.shape);
   wanted.window_bytes = peers_[wanted.peer].window_bytes;
   const PathIndex path = paths_.choose(wanted);
   if (path != kNoPath) return send(flow, flow->next(), path);
+  ++flow->counters.stalled_link_full;
   const auto paths = paths_.of(wanted);
   if (!paths.empty()) ++paths_.link_of(paths.front()).counters.stalled_link_full;
   return false;
@@ -84,6 +97,7 @@ bool Mover::State::send_again(const std::shared_ptr<OutgoingFlow>& flow, uint64_
     remember(before);
     return false;
   }
+  ++flow->counters.resent;
   ++paths_.link_of(path).counters.resent;
   // A peer from which nothing comes back is no reason to mistrust the path.
   const PeerIndex to = flow->moved().peer;
@@ -123,6 +137,7 @@ bool Mover::State::send(const std::shared_ptr<OutgoingFlow>& flow,
   }
   frame.flow = flow;
   frame.link = paths_.at(path).to.first;
+  note(frame.header, frame.link, SegmentStep::kPut);
   Flight flight;
   flight.sent_at = now_;
   flight.bytes = frame.header.bytes;
@@ -184,6 +199,7 @@ bool Mover::State::pass_one(PeerIndex to) {
   }
   frame.link = paths_.at(path).to.first;
   frame.passed_on = transit_.take(to);
+  note(frame.header, frame.link, SegmentStep::kPut);
   use.passed_at = now_;
   if (look_at_ == kNeverDue) look_at_ = now_;
   ++use.passed_frames;
@@ -267,6 +283,7 @@ void Mover::State::placed(LinkIndex link, std::byte* payload) {
   const MovedFlow& moved = placement.flow->moved();
   if (placement.flow->is_closed()) return;
   if (checked.ok()) {
+    note(placement.header, link, SegmentStep::kArrived);
     ring(moved);
     return;
   }

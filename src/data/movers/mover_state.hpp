@@ -85,6 +85,7 @@ class Mover::State {
   void command(Command command);
   void remove(uint64_t channel);
   std::vector<LinkCounters> counters();
+  std::vector<MovedFlowCounters> flow_counters(uint64_t channel);
   bool is_settled();
 
   Step step();

@@ -28,7 +28,9 @@ OutgoingFlow::OutgoingFlow(MovedFlow moved, const MoverSettings& settings)
       settings_(settings),
       consumer_(moved_.flow.ring),
       flights_(moved_.flow.ring.slots()),
-      look_at_(kNever) {}
+      look_at_(kNever) {
+  counters.id = moved_.id;
+}
 
 const std::byte* OutgoingFlow::segment(uint64_t sequence) const {
   return moved_.flow.ring.segment(slot_of(sequence));

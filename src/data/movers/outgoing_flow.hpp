@@ -37,6 +37,7 @@ class OutgoingFlow {
   OutgoingFlow(MovedFlow moved, const MoverSettings& settings);
 
   const MovedFlow& moved() const { return moved_; }
+  MovedFlowCounters counters;  // kept by who sends
 
   // The next segment that has never left, or null. Counts no credit: is_held_back() says whether that is why.
   const std::byte* fresh();

@@ -6,7 +6,9 @@
 #include <chrono>
 #include <span>
 
+#include "data/channels/group_trace.hpp"
 #include "data/perf/perf_side.hpp"
+#include "data/trace/segment_trace.hpp"
 
 namespace crossdock {
 namespace {
@@ -136,11 +138,36 @@ struct Measurement {
   PerfReport report;
 };
 
+// What links did since then; what they have now stays.
+std::vector<LinkCounters> since(const std::vector<LinkCounters>& before,
+                                std::vector<LinkCounters> now) {
+  using Counter = uint64_t LinkCounters::*;
+  constexpr Counter kCounters[] = {&LinkCounters::frames_sent,
+                                   &LinkCounters::bytes_sent,
+                                   &LinkCounters::frames_received,
+                                   &LinkCounters::bytes_received,
+                                   &LinkCounters::notes_sent,
+                                   &LinkCounters::notes_received,
+                                   &LinkCounters::resent,
+                                   &LinkCounters::duplicates,
+                                   &LinkCounters::relayed,
+                                   &LinkCounters::notes_relayed,
+                                   &LinkCounters::dropped,
+                                   &LinkCounters::malformed,
+                                   &LinkCounters::stalled_no_credit,
+                                   &LinkCounters::stalled_link_full};
+  for (size_t link = 0; link < before.size(); ++link) {
+    for (const Counter counter : kCounters) now[link].*counter -= before[link].*counter;
+  }
+  return now;
+}
+
 // Opens a channel, uses it once, and adds what was found to the report.
 Status run_once(Measurement& measurement, Checks checks, bool is_timed) {
   const PerfContext& context = measurement.context;
   Meeting& meeting = measurement.meeting;
   PerfSide& side = measurement.side;
+  const std::vector<LinkCounters> links_before = context.plane->links();
   std::shared_ptr<Channel> channel;
   const auto open = [&]() -> Status {
     CD_ASSIGN(channel, side.open_channel((*context.next_channel_id)++));
@@ -157,10 +184,30 @@ Status run_once(Measurement& measurement, Checks checks, bool is_timed) {
   const Status agreed = is_cancelled ? meeting.agree(ran, kLeaveWithin) : meeting.agree(ran);
   if (is_cancelled) return ran;
   CD_TRY(agreed);
+  PerfReport& report = measurement.report;
+  report.channel = channel->id();
+  report.channel_here_bytes = channel->memory_bytes();
+  report.counters = channel->counters();
+  report.links = since(links_before, context.plane->links());
   const Words mine = run_of(side, *channel, start).words();
   CD_ASSIGN(const std::vector<Words> ranks, meeting.gather(mine));
   const auto threads = static_cast<double>(side.blocks().size() * ranks.size());
   add_run(measurement.report, ranks, is_timed, threads);
+  return {};
+}
+
+// One more run, of which rank 0 gets the trace. Ranks meet before it, so that all note from the first segment on.
+Status run_traced(Measurement& measurement) {
+  const PerfContext& context = measurement.context;
+  const Status started = SegmentTrace::start();
+  Status ran = measurement.meeting.agree(started);
+  if (ran.ok()) ran = run_once(measurement, Checks::kSums, false);
+  if (!ran.ok()) {
+    if (started.ok()) (void)SegmentTrace::finish();
+    return ran;
+  }
+  const uint64_t id = (*context.next_channel_id)++;
+  CD_ASSIGN(measurement.report.trace, finish_group_trace(*context.plane, *context.memory, id));
   return {};
 }
 
@@ -196,6 +243,7 @@ Result<PerfReport> run_perf(const PerfContext& context, const PerfOptions& optio
     const Checks checks = is_timed ? options.checks : Checks::kRows;
     CD_TRY(run_once(measurement, checks, is_timed));
   }
+  if (options.traces) CD_TRY(run_traced(measurement));
   const auto peak = static_cast<uint64_t>(context.memory->peak_bytes());
   CD_ASSIGN(const std::vector<Words> peaks, meeting.gather(std::span(&peak, 1)));
   for (const Words& words : peaks) {

@@ -38,6 +38,7 @@ struct PerfOptions {
       0;  // of all links of a host together, each way; 0: as the transports know
   int repeats = 5;
   Checks checks = Checks::kSums;  // of the timed runs
+  bool traces = false;            // one more run, which is traced and not timed
   uint64_t seed = 1;
 };
 
@@ -52,7 +53,7 @@ struct PerfContext {
   std::function<void(int run)> on_timed_run = {};
 };
 
-// The same in all ranks.
+// The same in all ranks, up to where it says otherwise.
 struct PerfReport {
   int endpoints = 0;
   int sources = 0;
@@ -76,6 +77,12 @@ struct PerfReport {
   double waited_share = 0;             // of the threads' time that they slept
   int64_t channel_bytes = 0;           // flows of one channel, of the process that has most
   int64_t memory_peak_bytes = 0;       // likewise
+  // Of this rank and the last run, which is the traced one if there is one.
+  uint64_t channel = 0;
+  int64_t channel_here_bytes = 0;
+  ChannelCounters counters;
+  std::vector<LinkCounters> links;
+  std::string trace;  // of all ranks, at rank 0 (trace_json); "" if none was wanted
 };
 
 // All ranks call it with the same options. CD-105 for an option outside its limits; CD-201; errors of channels and of

@@ -108,6 +108,9 @@ class RingProducer {
     return static_cast<Seal>(from_leader(coop, answer));
   }
 
+  // The number of the segment that this producer published last, if it did. By the leader of a group.
+  CD_HOST_DEVICE uint64_t published() const { return published_; }
+
   CD_HOST_DEVICE std::byte* segment(const Ticket& ticket) const {
     return ring_.segment(ticket.slot);
   }
@@ -279,6 +282,8 @@ class RingProducer {
     Traits::write(header.rows, static_cast<uint32_t>(Word::reserved(word)));
     Traits::write(header.heap_bytes,
                   static_cast<uint32_t>(Word::heap_units(word) * kHeapUnitBytes));
+    // Read while the segment is still the producers': once published it may be another one.
+    published_ = Traits::read(header.sequence);
     HandOver(ring_.ready_word(slot)).store(Word::generation(word), typename Orders::Publish{});
     return true;
   }
@@ -313,6 +318,7 @@ class RingProducer {
   Ring ring_;
   uint64_t head_seen_ =
       0;  // never ahead of the head, so "full" is looked up again and "free" is true
+  uint64_t published_ = 0;
 };
 
 }  // namespace crossdock

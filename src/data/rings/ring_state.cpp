@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "data/rings/cpu_ring_traits.hpp"
 #include "data/rings/ring_traits.hpp"
 
 namespace crossdock {
@@ -49,6 +50,19 @@ std::string ring_state(const Ring& ring, const WordWidths& widths) {
     text += slot_state(ring, ring.slot_of(head + ahead), widths);
   if (printed < ring.slots()) text += fmt::format(" | {} more slots", ring.slots() - printed);
   return text;
+}
+
+RingProgress ring_progress(const Ring& ring) {
+  using Word = CpuRingTraits::Atomic<uint64_t, CpuRingTraits::kHandOver>;
+  RingProgress progress;
+  progress.recycled = progress.published = Word(*ring.head).load(Acquire{});
+  while (progress.published - progress.recycled < ring.slots()) {
+    const uint64_t ready = Word(ring.ready_word(ring.slot_of(progress.published))).load(Relaxed{});
+    if (ready != CpuRingTraits::Word::generation_at(progress.published, ring.shape.slot_bits))
+      break;
+    ++progress.published;
+  }
+  return progress;
 }
 
 }  // namespace crossdock

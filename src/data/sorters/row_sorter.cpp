@@ -94,14 +94,18 @@ uint32_t RowSorter::block_rows(const RowLayout& layout, size_t outlets) {
   return static_cast<uint32_t>(std::min(rows, kBlockRowsMax));
 }
 
-RowSorter::RowSorter(std::shared_ptr<const RowLayout> layout, std::span<const Ring> rings)
+RowSorter::RowSorter(std::shared_ptr<const RowLayout> layout,
+                     std::span<const Ring> rings,
+                     std::vector<SegmentNote> traced)
     : layout_(std::move(layout)),
       filler_(layout_),
       rings_(rings.begin(), rings.end()),
       producers_(rings.begin(), rings.end()),
       rows_of_(rings.size()),
+      traced_(std::move(traced)),
       sent_(rings.size()) {
   CD_CHECK(!rings.empty() && rings.size() <= 65536, "{} rings", rings.size());
+  CD_CHECK(traced_.empty() || traced_.size() == rings.size(), "{} names", traced_.size());
 }
 
 RowSorter::RowSorter(RowSorter&&) noexcept = default;
@@ -169,6 +173,17 @@ bool RowSorter::may_move() const {
   return false;
 }
 
+void RowSorter::list_full(std::vector<uint16_t>& outlets) const {
+  if (pending_rows_ == 0) return;
+  if (whole_begin_ == whole_end_) {
+    outlets.insert(outlets.end(), listing_->who_waits.begin(), listing_->who_waits.end());
+    return;
+  }
+  for (size_t outlet = whole_begin_; outlet < whole_end_; ++outlet) {
+    if (sent_[outlet] < batch_.rows) outlets.push_back(static_cast<uint16_t>(outlet));
+  }
+}
+
 void RowSorter::move_whole(std::vector<uint16_t>& published) {
   const auto rows = static_cast<uint32_t>(batch_.rows);
   for (size_t outlet = whole_begin_; outlet < whole_end_; ++outlet) {
@@ -232,8 +247,16 @@ uint32_t RowSorter::move_some(uint16_t outlet, const Rows& rows, std::vector<uin
   } else {
     filler_.fill_run(producer.segment(ticket), ticket, rows.first);
   }
-  if (producer.commit(ticket)) published.push_back(outlet);
+  if (producer.commit(ticket)) add_published(outlet, published);
   return ticket.rows;
+}
+
+void RowSorter::add_published(uint16_t outlet, std::vector<uint16_t>& published) const {
+  published.push_back(outlet);
+  if (!SegmentTrace::is_on() || traced_.empty()) return;
+  SegmentNote note = traced_[outlet];
+  note.sequence = producers_[outlet].published();
+  SegmentTrace::note(note);
 }
 
 // Rows of which the texts fit, too: the longest prefix.
@@ -252,7 +275,7 @@ Ticket RowSorter::take_texts(uint16_t outlet, const Rows& rows, std::vector<uint
     }
     if (count == 0) {
       const Seal seal = producer.pass_on(1, filler_.heap_bytes_of(rows[0]));
-      if (seal == Seal::kPublished) published.push_back(outlet);
+      if (seal == Seal::kPublished) add_published(outlet, published);
       continue;
     }
     const Ticket ticket = producer.take(count, heap_bytes);
@@ -264,7 +287,7 @@ Ticket RowSorter::take_texts(uint16_t outlet, const Rows& rows, std::vector<uint
 void RowSorter::seal(std::vector<uint16_t>& published) {
   for (size_t outlet = 0; outlet < producers_.size(); ++outlet) {
     if (producers_[outlet].seal() == Seal::kPublished) {
-      published.push_back(static_cast<uint16_t>(outlet));
+      add_published(static_cast<uint16_t>(outlet), published);
     }
   }
 }

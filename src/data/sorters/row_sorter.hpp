@@ -20,6 +20,7 @@
 #include "data/rings/cpu_ring_traits.hpp"
 #include "data/rings/ring_producer.hpp"
 #include "data/segments/segment_rows.hpp"
+#include "data/trace/segment_trace.hpp"
 
 namespace crossdock {
 
@@ -27,7 +28,10 @@ namespace crossdock {
 class RowSorter {
  public:
   // rings[o] is the ring of outlet o, of this layout's shape; several sorters may feed one ring. 1 to 65,536 rings.
-  RowSorter(std::shared_ptr<const RowLayout> layout, std::span<const Ring> rings);
+  // `traced`: what a trace calls the segments of each outlet; they are not noted without.
+  RowSorter(std::shared_ptr<const RowLayout> layout,
+            std::span<const Ring> rings,
+            std::vector<SegmentNote> traced = {});
   RowSorter(RowSorter&&) noexcept;
   ~RowSorter();
 
@@ -51,6 +55,8 @@ class RowSorter {
   static uint32_t block_rows(const RowLayout& layout, size_t outlets);
 
   int64_t pending_rows() const { return pending_rows_; }  // over all outlets
+  // Appends the outlets that pending rows are for and whose rings were full in the last push.
+  void list_full(std::vector<uint16_t>& outlets) const;
   // Closes the segments that are being filled; published ones are appended.
   void seal(std::vector<uint16_t>& published);
   // Rows that this sorter ever put in.
@@ -65,6 +71,7 @@ class RowSorter {
   uint32_t move(uint16_t outlet, const Rows& rows, std::vector<uint16_t>& published);
   uint32_t move_some(uint16_t outlet, const Rows& rows, std::vector<uint16_t>& published);
   Ticket take_texts(uint16_t outlet, const Rows& rows, std::vector<uint16_t>& published);
+  void add_published(uint16_t outlet, std::vector<uint16_t>& published) const;
   void forget_batch();
 
   std::shared_ptr<const RowLayout> layout_;
@@ -72,6 +79,7 @@ class RowSorter {
   std::vector<Ring> rings_;
   std::vector<RingProducer<CpuRingTraits>> producers_;
   std::vector<uint64_t> rows_of_;
+  std::vector<SegmentNote> traced_;
 
   Batch batch_;
   std::vector<uint16_t> outlets_;

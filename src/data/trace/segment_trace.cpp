@@ -1,32 +1,50 @@
-// Buffers per thread, and the file made of them.
+// Buffers per thread.
 #include "data/trace/segment_trace.hpp"
 
 #include <algorithm>
 #include <chrono>
-#include <map>
 #include <memory>
 #include <mutex>
-#include <tuple>
-#include <utility>
-#include <vector>
-
-#include <fmt/format.h>
 
 namespace crossdock {
 namespace {
 
-struct TimedNote {
-  int64_t at_ns = 0;
-  SegmentNote note;
-};
-
 // Written by one thread; `count` says how far others may read.
-struct Buffer {
-  explicit Buffer(uint32_t capacity) : notes(capacity) {}
+class Buffer {
+ public:
+  explicit Buffer(uint32_t capacity)
+      : capacity_(capacity),
+        chunks_((capacity + SegmentTrace::kChunkNotes - 1) / SegmentTrace::kChunkNotes) {}
 
-  std::vector<TimedNote> notes;
-  std::atomic<uint32_t> count{0};
-  std::atomic<uint64_t> dropped{0};
+  void add(const TimedNote& note) {
+    const uint32_t count = count_.load(std::memory_order_relaxed);
+    if (count == capacity_) {
+      dropped_.fetch_add(1, std::memory_order_relaxed);
+      return;
+    }
+    const uint32_t at = count % SegmentTrace::kChunkNotes;
+    auto& chunk = chunks_[count / SegmentTrace::kChunkNotes];
+    if (at == 0) chunk = std::make_unique<TimedNote[]>(SegmentTrace::kChunkNotes);
+    chunk[at] = note;
+    count_.store(count + 1, std::memory_order_release);
+  }
+
+  // Any thread.
+  void read(TraceNotes& into) const {
+    const uint32_t count = count_.load(std::memory_order_acquire);
+    for (uint32_t begin = 0; begin < count; begin += SegmentTrace::kChunkNotes) {
+      const TimedNote* chunk = chunks_[begin / SegmentTrace::kChunkNotes].get();
+      const uint32_t notes = std::min(count - begin, SegmentTrace::kChunkNotes);
+      into.notes.insert(into.notes.end(), chunk, chunk + notes);
+    }
+    into.dropped += dropped_.load(std::memory_order_relaxed);
+  }
+
+ private:
+  const uint32_t capacity_;
+  std::vector<std::unique_ptr<TimedNote[]>> chunks_;
+  std::atomic<uint32_t> count_{0};
+  std::atomic<uint64_t> dropped_{0};
 };
 
 struct Run {
@@ -42,14 +60,14 @@ Run& run() {
 }
 std::atomic<uint64_t> run_number{0};
 
-// Monotonic and the same for all processes of a host, so that their traces can be laid over each other.
+// Monotonic, and the same for all processes of a host.
 int64_t now_ns() {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(
              std::chrono::steady_clock::now().time_since_epoch())
       .count();
 }
 
-Buffer* own_buffer() {
+Buffer& own_buffer() {
   thread_local std::shared_ptr<Buffer> buffer;
   thread_local uint64_t number = 0;
   if (number != run_number.load(std::memory_order_acquire)) {
@@ -58,73 +76,7 @@ Buffer* own_buffer() {
     buffer = std::make_shared<Buffer>(run().notes_per_thread);
     run().buffers.push_back(buffer);
   }
-  return buffer.get();
-}
-
-const char* stage_after(SegmentStep step) {
-  switch (step) {
-    case SegmentStep::kPublished:
-      return "waits in its ring";
-    case SegmentStep::kPut:
-      return "on a link";
-    case SegmentStep::kArrived:
-      return "waits for its receiver";
-    case SegmentStep::kTaken:
-      return "in use";
-    case SegmentStep::kGivenBack:
-      return "free";
-  }
-  return "";
-}
-
-using SegmentKey = std::tuple<uint64_t, uint16_t, uint16_t, uint64_t>;
-
-SegmentKey key_of(const SegmentNote& note) {
-  return {note.channel, note.source, note.outlet, note.sequence};
-}
-
-// One slice from a note to the next of the same segment in this process.
-void append_slice(std::string& json, const TimedNote& from, const TimedNote& to, int rank) {
-  const SegmentNote& note = from.note;
-  const auto id =
-      fmt::format("c{}.{}.{}.{}", note.channel, note.source, note.outlet, note.sequence);
-  const auto begin_us = static_cast<double>(from.at_ns) / 1e3;
-  const auto end_us = static_cast<double>(to.at_ns) / 1e3;
-  json += fmt::format(
-      R"({{"ph":"b","cat":"segment","id":"{}","name":"{}","pid":{},"tid":0,"ts":{:.3f},)"
-      R"("args":{{"channel":{},"source":{},"outlet":{},"sequence":{},"link":{}}}}},)"
-      "\n",
-      id,
-      stage_after(note.step),
-      rank,
-      begin_us,
-      note.channel,
-      note.source,
-      note.outlet,
-      note.sequence,
-      note.detail);
-  json += fmt::format(
-      R"({{"ph":"e","cat":"segment","id":"{}","name":"{}","pid":{},"tid":0,"ts":{:.3f}}},)"
-      "\n",
-      id,
-      stage_after(note.step),
-      rank,
-      end_us);
-}
-
-// A broadcast segment is taken more than once, so notes of one step may repeat; a stage ends where the next begins.
-std::string slices(std::vector<TimedNote> notes, int rank) {
-  std::map<SegmentKey, std::vector<TimedNote>> of_segment;
-  for (const TimedNote& note : notes) of_segment[key_of(note.note)].push_back(note);
-  std::string json;
-  for (auto& [key, steps] : of_segment) {
-    std::ranges::stable_sort(steps, {}, &TimedNote::at_ns);
-    for (size_t i = 0; i + 1 < steps.size(); ++i) {
-      if (steps[i].note.step == SegmentStep::kGivenBack) continue;
-      append_slice(json, steps[i], steps[i + 1], rank);
-    }
-  }
-  return json;
+  return *buffer;
 }
 
 }  // namespace
@@ -148,43 +100,19 @@ Status SegmentTrace::start(uint32_t notes_per_thread) {
   return {};
 }
 
-void SegmentTrace::keep(const SegmentNote& note) {
-  Buffer& buffer = *own_buffer();
-  const uint32_t count = buffer.count.load(std::memory_order_relaxed);
-  if (count == buffer.notes.size()) {
-    buffer.dropped.fetch_add(1, std::memory_order_relaxed);
-    return;
-  }
-  buffer.notes[count] = {now_ns(), note};
-  buffer.count.store(count + 1, std::memory_order_release);
-}
+void SegmentTrace::keep(const SegmentNote& note) { own_buffer().add({now_ns(), note}); }
 
-Result<std::string> SegmentTrace::finish(int rank) {
+Result<TraceNotes> SegmentTrace::finish() {
   const std::scoped_lock lock(run().mutex);
   if (!is_on()) {
     return make_error(ErrorCode::kInvalidArgument,
                       "no trace is running in this process; start one");
   }
   is_on_.store(false, std::memory_order_release);
-  std::vector<TimedNote> notes;
-  uint64_t dropped = 0;
-  for (const auto& buffer : run().buffers) {
-    const uint32_t count = buffer->count.load(std::memory_order_acquire);
-    notes.insert(notes.end(), buffer->notes.begin(), buffer->notes.begin() + count);
-    dropped += buffer->dropped.load(std::memory_order_relaxed);
-  }
+  TraceNotes found;
+  for (const auto& buffer : run().buffers) buffer->read(found);
   run().buffers.clear();
-  const size_t count = notes.size();
-  return fmt::format(
-      "{{\"displayTimeUnit\":\"ms\",\"otherData\":{{\"notes\":{},\"dropped\":{}}},\"traceEvents\":["
-      "\n{}"
-      R"({{"ph":"M","pid":{},"name":"process_name","args":{{"name":"rank {}"}}}})"
-      "\n]}}\n",
-      count,
-      dropped,
-      slices(std::move(notes), rank),
-      rank,
-      rank);
+  return found;
 }
 
 }  // namespace crossdock

@@ -89,6 +89,13 @@ TEST_F(ChannelCalls, SendAnswersNothingWhileRowsWaitAndABatchWithoutRowsIsTaken)
   EXPECT_EQ(must(sender->send(keys(1000))), 1000);
   EXPECT_EQ(must(sender->send(keys(1000))), 0);
   EXPECT_EQ(channel->counters().refused, 1);
+  FlowCounters flow = channel->counters().flows.at(0);
+  EXPECT_TRUE(flow.begins_here && flow.ends_here);
+  EXPECT_GT(flow.published, 0);
+  EXPECT_EQ(flow.published, flow.slots);
+  EXPECT_EQ(flow.waiting, flow.published);
+  EXPECT_EQ(flow.taken + flow.recycled + flow.bytes_taken, 0);
+  EXPECT_EQ(flow.stalled_ring_full, 2);  // both sends
   ASSERT_TRUE(sender
                   ->flush([&receiver]() -> Status {
                     while (must(receiver->recv()).kind == Kind::kRows) {
@@ -97,7 +104,15 @@ TEST_F(ChannelCalls, SendAnswersNothingWhileRowsWaitAndABatchWithoutRowsIsTaken)
                   })
                   .ok());
   ASSERT_EQ(channel->counters().flows.size(), 1);
-  EXPECT_EQ(channel->counters().flows[0].rows_sent, 1000);
+  while (must(receiver->recv()).kind == Kind::kRows) {
+  }
+  flow = channel->counters().flows[0];
+  EXPECT_EQ(flow.rows_sent, 1000);
+  EXPECT_EQ(flow.rows_taken, 1000);
+  EXPECT_EQ(flow.bytes_taken / 8000, 1);  // and a bitmap or two
+  EXPECT_EQ(flow.taken, flow.published);
+  EXPECT_EQ(flow.recycled, flow.published);
+  EXPECT_EQ(flow.waiting, 0);
 }
 
 TEST_F(ChannelCalls, WhatCannotBeIsRefused) {

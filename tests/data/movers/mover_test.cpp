@@ -9,6 +9,7 @@
 #include <gtest/gtest.h>
 
 #include "data/movers/sim_world.hpp"
+#include "data/trace/segment_trace.hpp"
 
 namespace crossdock {
 namespace {
@@ -28,6 +29,30 @@ TEST(Mover, mirrors_a_flow) {
   EXPECT_EQ(world.counters(0, 1).notes_sent, world.counters(0, 0).notes_received);
   EXPECT_EQ(world.sum(&LinkCounters::resent), 0U);
   EXPECT_EQ(world.sum(&LinkCounters::duplicates), 0U);
+}
+
+TEST(Mover, notes_in_a_trace_when_segments_leave_and_arrive) {
+  SimWorld world(2, {{.a = 0, .b = 1}, {.a = 0, .b = 1}}, {}, 1);
+  world.add_flow({.id = {.channel = 7, .outlet = 3}, .from = 0, .to = 1, .segments = 100});
+  ASSERT_TRUE(SegmentTrace::start().ok());
+  const Status run = world.run(60);
+  const auto noted = SegmentTrace::finish();
+  ASSERT_TRUE(run.ok()) << run.error().message;
+  std::vector<std::vector<SegmentNote>> of_segment(100);
+  for (const TimedNote& timed : noted.value().notes) {
+    of_segment.at(timed.note.sequence).push_back(timed.note);
+  }
+  uint64_t over_second = 0;
+  for (const std::vector<SegmentNote>& notes : of_segment) {
+    ASSERT_EQ(notes.size(), 2U);
+    EXPECT_EQ(notes[0].step, SegmentStep::kPut);
+    EXPECT_EQ(notes[1].step, SegmentStep::kArrived);
+    EXPECT_EQ(notes[0].link, notes[1].link);
+    EXPECT_EQ(notes[0].channel, 7U);
+    EXPECT_EQ(notes[0].outlet, 3U);
+    over_second += notes[0].link;
+  }
+  EXPECT_EQ(over_second, world.counters(1, 0).frames_sent);
 }
 
 TEST(Mover, ends_a_flow_without_segments) {
@@ -158,6 +183,13 @@ TEST(Mover, a_slow_sink_does_not_hold_other_flows_up) {
   ASSERT_TRUE(run.ok()) << run.error().message;
   EXPECT_EQ(world.sum(&LinkCounters::resent), 0U);
   EXPECT_GT(world.sum(&LinkCounters::stalled_no_credit), 0U);
+  const auto flows = world.process(0).mover->flow_counters(7);
+  ASSERT_EQ(flows.size(), 2U);
+  EXPECT_EQ(flows[1].id.source, 1U);
+  EXPECT_GT(flows[0].stalled_no_credit, 0U);
+  EXPECT_EQ(flows[0].resent, 0U);
+  EXPECT_EQ(world.counters(0, 0).peer, 1U);
+  EXPECT_EQ(world.counters(0, 0).frames_under_way, 0U);
 }
 
 TEST(Mover, credit_notes_stay_few) {
