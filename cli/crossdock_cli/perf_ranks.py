@@ -65,10 +65,11 @@ def _start(rank: int, ranks: int, arguments: list[str], folder: Path) -> subproc
         "CROSSDOCK_MEET": str(meet),
         "CROSSDOCK_JOB": "perf",
     }
+    inherited = {name: text for name, text in os.environ.items() if name != "CROSSDOCK_CONTROL"}
     with (folder / f"errors-{rank}").open("wb") as errors:
         return subprocess.Popen(
             [sys.executable, "-m", "crossdock_cli.main", "perf", *arguments],
-            env=os.environ | environment,
+            env=inherited | environment,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE if rank == 0 else subprocess.DEVNULL,
             stderr=errors,

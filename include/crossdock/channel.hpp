@@ -29,7 +29,8 @@ class RowChannel;
 
 struct GroupOptions {
   // All three of rank, ranks and meet, or none of them. None: mpirun or `srun --mpi=pmix` say who takes
-  // part, or CROSSDOCK_RANK, CROSSDOCK_RANKS and CROSSDOCK_MEET; else this process is alone.
+  // part, or CROSSDOCK_RANK, CROSSDOCK_RANKS and CROSSDOCK_MEET or CROSSDOCK_CONTROL; else this process is
+  // alone.
   int rank = -1;
   int ranks = -1;
   std::string meet{};               // a folder that all can write to

@@ -10,6 +10,7 @@
 #include "bindings/operation.hpp"
 #include "bindings/results.hpp"
 #include "data/channels/group_trace.hpp"
+#include "data/ranks/agreement.hpp"
 #include "data/ranks/control_meeting.hpp"
 #include "data/trace/segment_trace.hpp"
 #include "table/arrow_export.hpp"
@@ -125,7 +126,7 @@ std::vector<nb::bytes> gather(GroupObject& self, const nb::bytes& mine, double a
     const double within_s = std::clamp(at_most_s, 0.0, 3e7);
     const auto at_most = std::chrono::milliseconds(static_cast<int64_t>(within_s * 1000));
     const nb::gil_scoped_release released;
-    texts = value_or_raise(self.group->gather(text, at_most));
+    texts = value_or_raise(agree(*self.group, text, at_most));  // who leaves says so there
   }
   std::vector<nb::bytes> all;
   for (const std::string& found : texts) all.emplace_back(found.data(), found.size());

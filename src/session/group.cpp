@@ -8,6 +8,7 @@
 #include <fmt/ranges.h>
 
 #include "data/channels/group_trace.hpp"
+#include "data/ranks/agreement.hpp"
 #include "data/trace/segment_trace.hpp"
 #include "session/group_state.hpp"
 #include "table/arrow_import.hpp"
@@ -222,7 +223,7 @@ std::vector<std::string> Group::gather(const std::string& note, double at_most_s
   constexpr double kLongestS = 3e7;  // about a year, which the clock can count
   const auto at_most = std::chrono::duration<double>(std::clamp(at_most_s, 0.0, kLongestS));
   return value_or_throw(
-      state_->ranks->gather(note, std::chrono::duration_cast<std::chrono::milliseconds>(at_most)));
+      agree(*state_->ranks, note, std::chrono::duration_cast<std::chrono::milliseconds>(at_most)));
 }
 
 void Group::start_trace(int64_t notes_per_thread) const {

@@ -84,7 +84,11 @@ void MeetingTable::take(CallId call, Meet& request, double now_s) {
   rank.waits_until_s = 0;
   round.bytes += bytes_of(rank.said) - before;
   bytes_ += bytes_of(rank.said) - before;
-  if (round.ranks.size() == round.size) finish(place, now_s);
+  // Of a rank whose call has broken nobody knows whether it lives: it says so by repeating.
+  const auto waits = [this](const auto& entry) { return calls_.is_pending(entry.second.call); };
+  if (round.ranks.size() == round.size && std::ranges::all_of(round.ranks, waits)) {
+    finish(place, now_s);
+  }
 }
 
 void MeetingTable::finish(Rounds::iterator place, double now_s) {

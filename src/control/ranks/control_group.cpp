@@ -126,6 +126,7 @@ Status ControlGroup::meet(Clock::time_point end) {
 
 Result<std::vector<std::string>> ControlGroup::gather(const std::string& mine,
                                                       milliseconds at_most) {
+  CD_TRY(home_.check(fmt::format("rank {} of job \"{}\"", rank_, job_)));
   if (is_over_) {
     return make_error(ErrorCode::kAgentLost,
                       "job '{}' at {} is over: some rank did not come to an earlier meeting",

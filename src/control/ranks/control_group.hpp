@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "base/home_process.hpp"
 #include "control/ranks/control_planner.hpp"
 #include "control/rpc/control_client.hpp"
 #include "data/ranks/control_meeting.hpp"
@@ -44,6 +45,7 @@ class ControlGroup : public RankGroup {
                                        const std::string& mine,
                                        Clock::time_point end);
 
+  const HomeProcess home_;
   const std::string address_;
   const std::string job_;
   const int rank_;

@@ -9,6 +9,13 @@ namespace crossdock {
 Result<std::unique_ptr<DataPlane>> DataPlane::open(std::shared_ptr<Memory> memory,
                                                    std::shared_ptr<RankGroup> group,
                                                    DataPlaneSettings settings) {
+  constexpr double kLongestS = 3e7;  // about a year, which the clock can count
+  if (!(settings.open_within_s > 0 && settings.open_within_s <= kLongestS)) {
+    return make_error(ErrorCode::kInvalidArgument,
+                      "open_within_s is {}; it is a number of seconds above 0 and at most {}",
+                      settings.open_within_s,
+                      kLongestS);
+  }
   if (group == nullptr || group->size() == 1) {
     return std::unique_ptr<DataPlane>(std::make_unique<SinglePlane>(std::move(memory)));
   }

@@ -22,12 +22,15 @@ class KeptPlan {
  public:
   KeptPlan(std::shared_ptr<RankGroup> group, std::string name)
       : group_(std::move(group)), name_(std::move(name)) {}
-  ~KeptPlan() { end(); }
+  ~KeptPlan() {
+    if (home_.is_here()) end();
+  }
   KeptPlan(const KeptPlan&) = delete;
   KeptPlan& operator=(const KeptPlan&) = delete;
   void end() const { group_->planner()->end(name_); }
 
  private:
+  const HomeProcess home_;
   std::shared_ptr<RankGroup> group_;
   std::string name_;
 };
@@ -153,6 +156,8 @@ Status GroupPlane::start_watching() {
 void GroupPlane::leave_copy() {
   (void)watcher_.release();
   (void)attached_.release();
+  (void)new std::shared_ptr<RankGroup>(
+      group_);  // it may have threads of its own, which are not here
   if (host_links_ != nullptr) (void)new std::shared_ptr<HostLinks>(std::move(host_links_));
 }
 

@@ -182,6 +182,7 @@ Result<HostLinks::PathsOfPeers> HostLinks::planned_paths(const PlannedChannel& p
   if (planned.server == nullptr) return PathsOfPeers();
   std::map<PeerIndex, DestinationKey> destinations;
   for (const auto& [rank, key] : planned.destinations) {
+    if (rank != rank_ && reach_.are_one_host(rank_, rank)) continue;  // its rows go through memory
     destinations.emplace(static_cast<PeerIndex>(rank), key);
   }
   return table_paths({*planned.server, planned.tables}, destinations, transport_->links(), paths_);

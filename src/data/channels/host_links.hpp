@@ -60,8 +60,9 @@ class HostLinks {
 
  private:
   HostLinks(RankReach reach, int rank)
-      : reach_(std::move(reach)), is_relay_(reach_.may_relay(rank)) {}
+      : rank_(rank), reach_(std::move(reach)), is_relay_(reach_.may_relay(rank)) {}
 
+  const int rank_;
   const RankReach reach_;
   const bool is_relay_;
   MoverSettings settings_;

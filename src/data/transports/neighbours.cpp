@@ -233,6 +233,8 @@ void SocketNeighbours::send_waiting(Neighbour& neighbour) const {
     const WaitingNote& note = neighbour.waiting.front();
     const Sent sent = send_packet(neighbour.socket.get(), note.bytes, note.region.get());
     const int problem = errno;
+    if (sent == Sent::kNotNow)
+      neighbour.short_since.reset();  // only a full socket, for as long as it likes
     if (sent == Sent::kNotNow || (sent == Sent::kShort && may_stay_short(neighbour))) return;
     if (sent != Sent::kDone) {
       // What was promised cannot be kept: the connection ends, and take_notes() tells.
