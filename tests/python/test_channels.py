@@ -280,7 +280,7 @@ def test_a_relation_is_exchanged(group: xd.Group, dock: xd.Dock) -> None:
 
 
 def test_join_group_needs_all_three() -> None:
-    with pytest.raises(xd.OptionError, match="all of rank, ranks and meet"):
+    with pytest.raises(xd.OptionError, match="all of rank, ranks and either meet or control"):
         xd.join_group(rank=0)
 
 
