@@ -68,6 +68,8 @@ class UcxLink : public Link {
   // The next step towards the other side, where one is due; not from a callback.
   bool has_step() const { return next_step_ != Step::kNone && !worker_.is_stopped(); }
   void take_step();
+  // The two sides still shake hands.
+  bool is_meeting() const { return !has_met_ && failure_ == UCS_OK; }
   bool is_failing() const { return failure_ != UCS_OK && !is_lost_; }
   // Of a failing link: UCX still works for it though it was told to stop, for longer than it may.
   bool is_overdue() const;

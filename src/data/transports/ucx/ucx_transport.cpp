@@ -241,6 +241,13 @@ void UcxTransport::progress_until(const std::function<bool()>& is_done) {
 // What was told last, such as that all has arrived, still leaves; then the endpoints close, and what a peer that does
 // not answer keeps under way goes with the workers.
 UcxTransport::~UcxTransport() {
+  // UCX 1.13 can abort a process whose peer goes while the two shake hands.
+  progress_until([&] {
+    for (const auto& link : links_) {
+      if (link->has_step()) link->take_step();
+    }
+    return std::ranges::none_of(links_, [](const auto& link) { return link->is_meeting(); });
+  });
   std::vector<ucs_status_ptr_t> flushes;
   for (const auto& link : links_) {
     link->say_goodbye();
