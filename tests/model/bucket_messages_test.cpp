@@ -1,0 +1,87 @@
+// The sums against the closed formulas, and against what the pull request says of its own numbers.
+#include "model/bucket_messages.hpp"
+
+#include <gtest/gtest.h>
+
+namespace crossdock {
+namespace {
+
+TEST(BucketMessages, SumsAreTheFormulasWhereNumbersDivide) {
+  for (const int ranks : {1, 2, 4, 8, 16, 64}) {
+    for (const int tasks : {1, 2, 4, 16, 32}) {
+      for (const int64_t buckets : {1 << 10, 1 << 11, 1 << 16}) {
+        for (const int64_t buffer : {1, 7, 100, 1024, 8192, 1 << 17}) {
+          const BucketShape shape{ranks, tasks, buckets, buffer};
+          EXPECT_EQ(bucket_traffic(shape, BucketForm::kTaskBuffers).all_messages(),
+                    task_buffer_messages(shape));
+          EXPECT_EQ(bucket_traffic(shape, BucketForm::kChunkBuffers).all_messages(),
+                    chunk_buffer_messages(shape));
+          EXPECT_EQ(bucket_traffic(shape, BucketForm::kContiguous).messages,
+                    contiguous_messages(ranks));
+        }
+      }
+    }
+  }
+}
+
+// "Each task has 64K buckets with 64K/numLocales going to each locale. With 8K aggregation buffers this meant that at
+// over 8 locales we'd have single-use aggregators."
+TEST(BucketMessages, BeyondEightRanksABufferIsUsedOnce) {
+  BucketShape shape{8, 1, 1 << 16, 8192};
+  EXPECT_EQ(task_buffer_messages(shape), 8 * 8);
+  shape.ranks = 7;  // one buffer would no longer do
+  EXPECT_EQ(task_buffer_messages(shape), 2 * 7 * 7);
+  shape.ranks = 512;
+  shape.tasks = 36;  // not said there
+  EXPECT_EQ(task_buffer_messages(shape), 512 * 512 * 36);
+  EXPECT_EQ(chunk_buffer_messages({512, 32, 1 << 16, 8192}), 512 * 512);
+  // 36 does not divide 512: both cut the buckets, 4 times in the same place.
+  EXPECT_EQ(bucket_traffic(shape, BucketForm::kChunkBuffers).all_messages(), 512 * (512 + 36 - 4));
+}
+
+TEST(BucketMessages, EachFormSendsLessThanTheOneBefore) {
+  for (const int ranks : {8, 16, 40, 512}) {
+    const BucketShape shape{ranks, 8, 1 << 16, 8192};
+    const auto messages = [&](BucketForm form) { return bucket_traffic(shape, form).messages; };
+    EXPECT_GE(messages(BucketForm::kTaskBuffers),
+              messages(BucketForm::kChunkBuffers) * (ranks > 8 ? 2 : 1));
+    EXPECT_GE(messages(BucketForm::kChunkBuffers), messages(BucketForm::kContiguous));
+    EXPECT_EQ(messages(BucketForm::kContiguous), messages(BucketForm::kCombined));
+    EXPECT_GT(messages(BucketForm::kCombined), messages(BucketForm::kScanned));
+    EXPECT_EQ(bucket_traffic(shape, BucketForm::kTaskBuffers).bytes,
+              2 * bucket_traffic(shape, BucketForm::kContiguous).bytes);
+    EXPECT_EQ(bucket_traffic(shape, BucketForm::kContiguous).bytes,
+              8 * bucket_traffic(shape, BucketForm::kCombined).bytes);
+  }
+}
+
+TEST(BucketMessages, OwnersWithoutBucketsGetNone) {
+  const BucketShape shape{8, 3, 5, 2};
+  EXPECT_EQ(bucket_traffic(shape, BucketForm::kCombined).messages, 5 * 7);
+  EXPECT_EQ(bucket_traffic(shape, BucketForm::kContiguous).bytes, 7 * 5 * 3 * 8);
+  // Five owners of one bucket each, of whom each rank's three tasks know a count.
+  EXPECT_EQ(bucket_traffic(shape, BucketForm::kTaskBuffers).all_messages(), 8 * 3 * 5);
+  EXPECT_EQ(bucket_traffic(shape, BucketForm::kChunkBuffers).all_messages(), 8 * 5 * 2);
+}
+
+TEST(BucketMessages, OneRankSendsNothing) {
+  const BucketShape shape{1, 4, 256, 16};
+  for (const BucketForm form : kBucketForms) EXPECT_EQ(bucket_traffic(shape, form).messages, 0);
+}
+
+TEST(BucketMessages, AScanTakesRounds) {
+  EXPECT_EQ(scanned_messages(1), 0);
+  EXPECT_EQ(scanned_messages(2), 1 + 2);
+  EXPECT_EQ(scanned_messages(5), 4 + 3 + 1 + 2 * 4);
+  EXPECT_EQ(scanned_messages(8), 7 + 6 + 4 + 2 * 7);
+}
+
+TEST(BucketMessages, FewBucketsAreScannedAndManyAreNot) {
+  const double message_bytes = 10e3;
+  EXPECT_EQ(choose_bucket_form({64, 1, 256, 1}, message_bytes), BucketForm::kScanned);
+  EXPECT_EQ(choose_bucket_form({64, 1, 1 << 16, 1}, message_bytes), BucketForm::kCombined);
+  EXPECT_EQ(choose_bucket_form({1, 1, 256, 1}, message_bytes), BucketForm::kCombined);
+}
+
+}  // namespace
+}  // namespace crossdock
