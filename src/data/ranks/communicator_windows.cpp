@@ -1,0 +1,162 @@
+// The pool of windows: which one all ranks take is decided by each of them alone, from what all have told.
+#include <algorithm>
+#include <bit>
+#include <exception>
+
+#include "data/ranks/communicator.hpp"
+#include "data/ranks/window_slot.hpp"
+
+namespace crossdock {
+namespace {
+
+constexpr size_t kSlotsMax = 62;     // of which all tell in one word
+constexpr int kIdleMax = 8;          // more than this many make room for a new one
+constexpr int64_t kWasteFactor = 2;  // a window of the pool may be this much too large
+constexpr int64_t kPageBytes = 1 << 12;
+
+// Sizes that are almost alike share a window: an eighth of the power of two below.
+int64_t room_for(int64_t bytes) {
+  if (bytes == 0) return 0;
+  const auto power = int64_t{1} << (std::bit_width(static_cast<uint64_t>(bytes)) - 1);
+  const int64_t step = std::max(kPageBytes, power / 8);
+  return (bytes + step - 1) / step * step;
+}
+
+int64_t sum_of(const std::vector<int64_t>& values) {
+  int64_t sum = 0;
+  for (const int64_t value : values) sum += value;
+  return sum;
+}
+
+}  // namespace
+
+struct Communicator::Wanted {
+  std::vector<int64_t> bytes;  // by rank
+  std::shared_ptr<Memory> memory;
+  std::string_view who;
+};
+
+Communicator::Communicator() : exceptions_(std::uncaught_exceptions()) {}
+
+Communicator::~Communicator() = default;
+
+void Communicator::leave() {
+  for (const std::shared_ptr<WindowSlot>& slot : slots_) {
+    if (slot != nullptr) slot->window->communicator_ = nullptr;
+  }
+  if (std::uncaught_exceptions() <= exceptions_) return;
+  give_up(make_error(ErrorCode::kAgentLost, "it left by an exception; its own output says which"));
+}
+
+// All sizes, and the slots that nobody uses in any rank.
+Result<uint64_t> Communicator::idle_in_all(Wanted& wanted) {
+  uint64_t idle = 0;
+  for (size_t i = 0; i < slots_.size(); ++i) {
+    if (slots_[i] == nullptr || slots_[i]->is_used.load(std::memory_order_acquire)) continue;
+    Window& window = *slots_[i]->window;
+    // Whoever dropped it without a fence: its puts must not come into the next use.
+    if (window.has_put_.exchange(false)) CD_TRY(window.flush_all_far());
+    idle |= uint64_t{1} << i;
+  }
+  const auto own = static_cast<size_t>(rank());
+  const int64_t told[] = {wanted.bytes[own], static_cast<int64_t>(idle)};
+  CD_ASSIGN(const std::vector<int64_t> all, all_gather(told));
+  for (size_t rank = 0; rank < wanted.bytes.size(); ++rank) {
+    wanted.bytes[rank] = all[2 * rank];
+    idle &= static_cast<uint64_t>(all[2 * rank + 1]);
+  }
+  return idle;
+}
+
+std::shared_ptr<WindowSlot> Communicator::find_slot(const Wanted& wanted, uint64_t idle) const {
+  const int64_t waste = kWasteFactor * sum_of(wanted.bytes) + size() * kPageBytes;
+  std::shared_ptr<WindowSlot> found;
+  int64_t found_bytes = 0;
+  for (size_t i = 0; i < slots_.size(); ++i) {
+    if ((idle >> i & 1) == 0) continue;
+    const int64_t bytes = sum_of(slots_[i]->room_bytes);
+    const bool fits =
+        std::ranges::equal(wanted.bytes, slots_[i]->room_bytes, std::less_equal<int64_t>());
+    if (!fits || bytes > waste || (found != nullptr && bytes >= found_bytes)) continue;
+    found = slots_[i];
+    found_bytes = bytes;
+  }
+  return found;
+}
+
+Status Communicator::charge(WindowSlot& slot, const Wanted& wanted) const {
+  const int64_t bytes = slot.room_bytes[static_cast<size_t>(rank())];
+  slot.charged.reset();
+  if (bytes == 0) return {};
+  CD_ASSIGN(slot.charged, wanted.memory->charge(bytes, wanted.who));
+  return {};
+}
+
+void Communicator::drop_slots(uint64_t which) {
+  for (size_t i = 0; i < slots_.size(); ++i) {
+    if ((which >> i & 1) == 0) continue;
+    close_window(*slots_[i]->window);
+    slots_[i].reset();
+  }
+}
+
+Result<std::shared_ptr<WindowSlot>> Communicator::make_slot(const Wanted& wanted) {
+  const auto place = std::ranges::find(slots_, nullptr);
+  if (place == slots_.end() && slots_.size() == kSlotsMax) {
+    return make_error(ErrorCode::kOutOfMemoryBudget,
+                      "\"{}\" needs a window, and all {} are in use; drop some",
+                      wanted.who,
+                      kSlotsMax);
+  }
+  const auto slot = std::make_shared<WindowSlot>();
+  for (const int64_t bytes : wanted.bytes) slot->room_bytes.push_back(room_for(bytes));
+  CD_TRY(agree(charge(*slot, wanted)));
+  Result<std::shared_ptr<Window>> made = make_window(slot->room_bytes);
+  CD_TRY(agree(made.ok() ? Status() : Status(made.error())));
+  slot->window = std::move(made.value());
+  slot->window->communicator_ = this;
+  slot->window->puts_ = puts_;
+  if (place == slots_.end()) {
+    slots_.push_back(slot);
+  } else {
+    *place = slot;
+  }
+  return slot;
+}
+
+std::shared_ptr<Window> Communicator::hand_out(const std::shared_ptr<WindowSlot>& slot,
+                                               const Wanted& wanted) {
+  slot->window->bytes_of_ = wanted.bytes;
+  slot->is_used.store(true, std::memory_order_relaxed);
+  return {slot->window.get(),
+          [slot](Window*) { slot->is_used.store(false, std::memory_order_release); }};
+}
+
+Result<std::shared_ptr<Window>> Communicator::open_window(int64_t bytes,
+                                                          const std::shared_ptr<Memory>& memory,
+                                                          std::string_view who) {
+  Wanted wanted{std::vector<int64_t>(static_cast<size_t>(size()), 0), memory, who};
+  wanted.bytes[static_cast<size_t>(rank())] = bytes;
+  CD_ASSIGN(uint64_t idle, idle_in_all(wanted));
+  if (std::shared_ptr<WindowSlot> found = find_slot(wanted, idle); found != nullptr) {
+    if (agree(charge(*found, wanted)).ok()) return hand_out(found, wanted);
+    if (over_.has_value()) return *over_;
+  } else if (std::popcount(idle) < kIdleMax) {
+    Result<std::shared_ptr<WindowSlot>> made = make_slot(wanted);
+    if (made.ok()) return hand_out(made.value(), wanted);
+    if (over_.has_value() || idle == 0) return made.error();
+  }
+  // What lies in the pool makes room.
+  drop_slots(idle);
+  CD_ASSIGN(const std::shared_ptr<WindowSlot> made, make_slot(wanted));
+  return hand_out(made, wanted);
+}
+
+Status Communicator::trim_windows() {
+  Wanted nothing{std::vector<int64_t>(static_cast<size_t>(size()), 0), nullptr, ""};
+  CD_ASSIGN(const uint64_t idle, idle_in_all(nothing));
+  drop_slots(idle);
+  return {};
+}
+
+}  // namespace crossdock
