@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from harness.programs import watched
+from harness.programs import ProgramError, watched
 from harness.report import Row
 
 from channels import places
@@ -26,20 +26,30 @@ class MemoryWork:
     bars: dict[str, float] = field(default_factory=lambda: {"bound": 1.0})
 
 
+def used_by(rank: places.Said) -> tuple[int, int]:
+    """What the process of a rank used for channels, and the segments of one of them."""
+    channel_bytes: int = rank["channel_here_bytes"]
+    used: int = rank["grown_bytes"] - (rank["memory_here_bytes"] - channel_bytes)
+    if used <= 0:
+        raise ProgramError(f"a process grew by {rank['grown_bytes']} bytes, less than its tables")
+    return used, channel_bytes
+
+
 def memory_row(work: MemoryWork, peers: Peers, row: Row) -> Row:
     """The bound is that of the configuration: `channel_bytes`, which every case has alike, and
-    BESIDE_BYTES. Used is what the process grew by from before the measurement to its peak, less
-    the tables and windows of the measurement itself, which are accounted for."""
+    BESIDE_BYTES. Used is what a process grew by from before the measurement to its peak, less the
+    tables and windows of the measurement itself, which are accounted for; of the rank that used
+    most."""
     cases: dict[str, dict[str, int]] = {}
     disturbed = False
     for name, options in work.cases.items():
         command = work.channel.command(peers.programs, **options)
         said, share = watched(lambda command=command: places.ours(work.channel.place, command))
         disturbed = disturbed or share > 1.0
-        own_bytes = said["memory_peak_bytes"] - said["channel_bytes"]
+        used_bytes, channel_bytes = max(used_by(one) for one in said["ranks"])
         cases[name] = {
-            "used_bytes": max(said["grown_bytes"] - own_bytes, 0),
-            "channel_bytes": said["channel_bytes"],
+            "used_bytes": used_bytes,
+            "channel_bytes": channel_bytes,
             "wrong_rows": said["wrong_rows"],
         }
     most = max(case["used_bytes"] for case in cases.values())

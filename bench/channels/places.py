@@ -11,6 +11,7 @@ import shlex
 import subprocess
 import sys
 import tempfile
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -97,10 +98,16 @@ def on_hosts(place: Place, script: str) -> dict[str, str]:
 
 @dataclass(frozen=True, slots=True)
 class Disturbance:
-    """A shell command that every host runs so long after the first timed run has begun."""
+    """A shell command that every host runs so long after the first timed run has begun.
+    `problem`: from what was said, why it seems not to have happened; "" if it has."""
 
     command: str
     after_s: float
+    problem: Callable[[Said], str]
+
+    def check(self, said: Said) -> None:
+        if problem := self.problem(said):
+            raise ProgramError(f"{problem}: the disturbance came too late, or did nothing")
 
     def script(self) -> str:
         return (
@@ -110,7 +117,7 @@ class Disturbance:
 
 
 def ours(place: Place, command: list[str], disturbance: Disturbance | None = None) -> Said:
-    """What rank 0 says; "links" are those of all ranks."""
+    """What rank 0 says; "links" are those of all ranks, "ranks" what each of them says."""
     if not place.rates:
         return on_processes(place.ranks, command)
     mark = " mark=$OUT/mark" if disturbance else ""
@@ -123,8 +130,10 @@ def ours(place: Place, command: list[str], disturbance: Disturbance | None = Non
     )
     said = said_in(files["rank0"])
     if "links" in said:
-        ranks = [said_in(files[f"rank{rank}"]) for rank in range(place.ranks)]
-        said["links"] = [link for one in ranks for link in one["links"]]
+        said["ranks"] = [said_in(files[f"rank{rank}"]) for rank in range(place.ranks)]
+        said["links"] = [link for one in said["ranks"] for link in one["links"]]
+    if disturbance:
+        disturbance.check(said)
     return said
 
 

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from channels.growth_work import GrowthWork
 from channels.memory_work import MemoryWork
 from channels.peers import MIB, ChannelWork
-from channels.places import Disturbance, Place
+from channels.places import Disturbance, Place, Said
 
 GBIT = "1gbit"
 LARGE_SEGMENTS = {"segment": MIB, "slots": 2, "batch": 1 << 14}  # four slots stay in the cache
 OVER_LINKS = 48 * MIB  # 0.4 s over one link of 1 Gbit
-# MiB of a source in a collective: a third to half a second at the links of the busiest host, and
-# more of an exchange over slow ones, where start and end of all pairs would decide else.
+# MiB of a source in a collective: one to two seconds at the links of the busiest host, so that
+# start and end of all pairs do not decide.
 COLLECTIVES = {
-    GBIT: {"exchange": 96, "gather": 24, "scatter": 72, "broadcast": 24},
-    "200mbit": {"exchange": 48, "gather": 8, "scatter": 24, "broadcast": 8},
+    GBIT: {"exchange": 384, "gather": 96, "scatter": 288, "broadcast": 96},
+    "200mbit": {"exchange": 96, "gather": 24, "scatter": 72, "broadcast": 24},
 }
 DEEP = {"slots": 5}  # 32 segments of 256 KiB: four links have 16 under way, and as many wait
 FASTER = {
@@ -29,6 +31,28 @@ FASTER = {
 CUT = "tc qdisc replace dev link1 root blackhole"
 SLOWED = "tc qdisc replace dev link1 root tbf rate 100mbit burst 250kb latency 20ms"
 DISTURBED_AFTER_S = 0.15
+# Two links move as much as each other in a run without disturbance, and two such runs are counted.
+SLOWED_SHARE = 0.8
+
+
+def sent_over(said: Said, device: str) -> int:
+    sent: int = sum(
+        link["bytes_sent"] for link in said["links"] if link["name"].startswith(f"{device} ")
+    )
+    return sent
+
+
+def is_not_cut(said: Said) -> str:
+    """A cut link is one that somebody has given up."""
+    lost = [link["name"] for link in said["links"] if link["is_lost"]]
+    if lost and all(name.startswith("link1 ") for name in lost):
+        return ""
+    return f"links lost: {', '.join(lost) or 'none'}"
+
+
+def is_not_slowed(said: Said) -> str:
+    first, second = sent_over(said, "link0"), sent_over(said, "link1")
+    return "" if second < SLOWED_SHARE * first else f"link0 moved {first} bytes, link1 {second}"
 
 
 def collective(pattern: str, rate: str) -> ChannelWork:
@@ -58,7 +82,7 @@ def skewed(theta: int) -> ChannelWork:
     )
 
 
-def disturbed(name: str, title: str, command: str) -> ChannelWork:
+def disturbed(name: str, title: str, command: str, problem: Callable[[Said], str]) -> ChannelWork:
     return ChannelWork(
         name=name,
         title=title,
@@ -68,7 +92,7 @@ def disturbed(name: str, title: str, command: str) -> ChannelWork:
         options=DEEP,
         bars={},
         peers=("undisturbed", "1-link"),
-        disturbance=Disturbance(command, DISTURBED_AFTER_S),
+        disturbance=Disturbance(command, DISTURBED_AFTER_S, problem),
     )
 
 
@@ -133,8 +157,8 @@ WORKS = (
     ),
     *(collective(pattern, rate) for rate in ("200mbit", GBIT) for pattern in COLLECTIVES[rate]),
     *(skewed(theta) for theta in (0, 1, 2)),
-    disturbed("cut", "p2p, 2 x 1 Gbit, one cut after 0.15 s", CUT),
-    disturbed("slowed", "same, one slowed to a tenth", SLOWED),
+    disturbed("cut", "p2p, 2 x 1 Gbit, one cut after 0.15 s", CUT, is_not_cut),
+    disturbed("slowed", "same, one slowed to a tenth", SLOWED, is_not_slowed),
     ChannelWork(
         name="pipelining",
         title="scatter to 2 hosts, 8 Gbit, beside its longer part",

@@ -10,9 +10,11 @@ from pathlib import Path
 
 import pytest
 from channels.iperf import pairs_of
+from channels.memory_work import used_by
 from channels.peers import Peers
-from channels.places import Place
+from channels.places import Disturbance, Place
 from channels.rows import GROWTH, MEMORY, WORKS
+from harness.programs import ProgramError
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -58,6 +60,52 @@ def test_bounds_count_what_leaves_and_reaches_hosts(
     pairs = pairs_of(pattern, 4)
     assert len(pairs) == (12 if pattern == "exchange" else 3)
     assert all(a != b for a, b in pairs)
+
+
+def disturbance_of(name: str) -> Disturbance:
+    (work,) = (one for one in WORKS if one.name == name)
+    assert work.disturbance is not None
+    return work.disturbance
+
+
+def link(name: str, bytes_sent: int, is_lost: bool = False) -> dict[str, object]:
+    return {"name": f"{name} to rank 1", "bytes_sent": bytes_sent, "is_lost": is_lost}
+
+
+@pytest.mark.parametrize(
+    ("name", "happened", "did_not"),
+    [
+        (
+            "cut",
+            [link("link0", 135, False), link("link1", 69, True)],
+            [link("link0", 100), link("link1", 100)],
+        ),
+        (
+            "slowed",
+            [link("link0", 132), link("link1", 75)],
+            [link("link0", 100), link("link1", 98)],
+        ),
+    ],
+)
+def test_a_disturbance_that_did_not_happen_fails_its_row(
+    name: str, happened: list[object], did_not: list[object]
+) -> None:
+    disturbance = disturbance_of(name)
+    disturbance.check({"links": happened})
+    with pytest.raises(ProgramError, match="came too late, or did nothing"):
+        disturbance.check({"links": did_not})
+
+
+def test_the_wrong_link_lost_is_no_cut() -> None:
+    with pytest.raises(ProgramError, match="links lost: link0 to rank 1"):
+        disturbance_of("cut").check({"links": [link("link0", 1, is_lost=True)]})
+
+
+def test_memory_is_that_of_one_process_and_not_nothing() -> None:
+    rank = {"grown_bytes": 100, "memory_here_bytes": 90, "channel_here_bytes": 6}
+    assert used_by(rank) == (16, 6)
+    with pytest.raises(ProgramError, match="less than its tables"):
+        used_by(rank | {"grown_bytes": 84})
 
 
 @pytest.mark.parametrize(

@@ -75,11 +75,12 @@ def test_a_host_has_its_own_name_addresses_memory_and_rates() -> None:
         "open('/dev/shm/mine', 'x').close(); print(os.listdir('/dev/shm'))\n"
         "print(s.run(['ip', '-j', 'addr'], capture_output=True, text=True).stdout.strip())\n"
         "print(s.run(['tc', '-j', 'qdisc'], capture_output=True, text=True).stdout.strip())\n"
+        "print(s.run(['ip', 'route'], capture_output=True, text=True).stdout.count('cubic'))\n"
     )
     result = run("--hosts", "2", "--links", "2", "--rate", "1gbit,250mbit", program=program)
     assert result.returncode == 0, result.stderr
     for host in range(2):
-        name, addresses, memory, links, shapes = lines_of(host, result.stdout)
+        name, addresses, memory, links, shapes, cubic = lines_of(host, result.stdout)
         assert name == f"host{host} {host} 2"
         assert addresses == "10.77.0.1 10.77.0.2"
         assert memory == "['mine']"
@@ -88,12 +89,14 @@ def test_a_host_has_its_own_name_addresses_memory_and_rates() -> None:
             "link0": f"10.77.0.{host + 1}",
             "link1": f"10.77.1.{host + 1}",
         }
-        rates = {
-            entry["dev"]: entry["options"]["rate"]
-            for entry in json.loads(shapes)
-            if entry["kind"] == "tbf"
+        buckets = {
+            entry["dev"]: entry["options"] for entry in json.loads(shapes) if entry["kind"] == "tbf"
         }
+        rates = {link: bucket["rate"] for link, bucket in buckets.items()}
         assert rates == {"link0": 125_000_000, "link1": 31_250_000}  # bytes/s
+        # Or the bucket would cut what TCP hands over, which is what NICs do for it.
+        assert all(bucket["burst"] > 1.5 * 65_536 for bucket in buckets.values())
+        assert cubic == "2"
 
 
 @needs_root

@@ -5,8 +5,9 @@
 //              [transports=LIST] [batch=ROWS] [memory=BYTES] [rounds=N] [static=0|1] [mark=FILE]
 //
 // Each repeat opens a channel, uses it and closes it. With several rounds all of that is done again, and the report is
-// that of the last; resident_bytes are those of rank 0 after each round, and grown_bytes its peak less what it had
-// before. static=1: every flow keeps to one path.
+// that of the last; resident_bytes are those of rank 0 after each round. grown_bytes are a rank's peak less what it had
+// before, memory_here_bytes the most that its budget was charged with, channel_here_bytes of these its part of a
+// channel. static=1: every flow keeps to one path.
 // mark: a file that rank 0 makes when the first timed run is about to start, for those who mean to disturb it.
 //
 // Ranks find each other by what started them (CROSSDOCK_RANK, CROSSDOCK_RANKS, CROSSDOCK_MEET); without that it is one
@@ -114,15 +115,12 @@ std::string links_text(const std::vector<LinkCounters>& links) {
   return fmt::format("[{}]", fmt::join(texts, ", "));
 }
 
-void print(const PerfReport& report,
-           const std::vector<int64_t>& resident,
-           int64_t grown_bytes,
-           const std::vector<LinkCounters>& links) {
+void print(const PerfReport& report, const std::vector<int64_t>& resident, const std::string& own) {
   fmt::print(
       "{{\"samples_s\": [{}], \"wrong_rows\": {}, \"endpoints\": {}, \"row_bytes\": {}, "
       "\"rows_per_source\": {}, \"segments\": {}, \"refused\": {}, \"waited_share\": {}, "
       "\"channel_bytes\": {}, \"memory_peak_bytes\": {}, \"predicted_s\": {}, \"bound\": \"{}\", "
-      "\"copy_bytes_per_s\": {}, \"resident_bytes\": [{}], \"grown_bytes\": {}, \"links\": {}}}\n",
+      "\"copy_bytes_per_s\": {}, \"resident_bytes\": [{}], {}}}\n",
       fmt::join(report.seconds, ", "),
       report.wrong_rows,
       report.endpoints,
@@ -137,6 +135,18 @@ void print(const PerfReport& report,
       report.bound,
       report.copy_bytes_per_s,
       fmt::join(resident, ", "),
+      own);
+}
+
+// What each rank says of itself.
+std::string own_text(const PerfReport& report,
+                     int64_t memory_bytes,
+                     int64_t grown_bytes,
+                     const std::vector<LinkCounters>& links) {
+  return fmt::format(
+      "\"channel_here_bytes\": {}, \"memory_here_bytes\": {}, \"grown_bytes\": {}, \"links\": {}",
+      report.channel_here_bytes,
+      memory_bytes,
       grown_bytes,
       links_text(links));
 }
@@ -168,10 +178,12 @@ Status run(int count, char** words) {
     if (report.wrong_rows == 0) continue;
     return make_error(ErrorCode::kInternal, "{} rows are wrong", report.wrong_rows);
   }
+  const std::string own =
+      own_text(report, memory->peak_bytes(), resident_peak_bytes() - before, plane->links());
   if (plane->rank() == 0) {
-    print(report, resident, resident_peak_bytes() - before, plane->links());
+    print(report, resident, own);
   } else {
-    fmt::print("{{\"links\": {}}}\n", links_text(plane->links()));
+    fmt::print("{{{}}}\n", own);
   }
   return {};
 }

@@ -38,7 +38,7 @@ struct MovedFlow {
   PeerIndex peer = 0;
   Flow flow;
   std::shared_ptr<const RowLayout> layout;
-  // Those of its peer that an outgoing flow may use; none named: all. The channel is over (CD-617) when the last of
+  // Those of its peer that an outgoing flow may use; none named: all. The channel is over (CD-602) when the last of
   // them is lost, even if the peer has others: who plans paths decides whether there are ways around.
   std::vector<PathIndex> paths;
   // Rung when the mover has done something here: recycled a slot (outgoing), published a segment or the end (incoming),

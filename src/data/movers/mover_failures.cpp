@@ -12,6 +12,8 @@ constexpr size_t kFailuresMax = 1024;
 constexpr int kDoublingsMax = 6;
 // A link whose frames take long, for there are many of them, is not stalled.
 constexpr double kTripsToStall = 8;
+// Before a round trip of a link is known, it counts as a wire of 10 Mbit.
+constexpr double kSlowestBytesPerS = 1.25e6;
 
 ErrorCode known_code(uint16_t code) {
   const auto table = error_table();
@@ -197,7 +199,8 @@ bool Mover::State::is_holding(LinkIndex link) const {
 bool Mover::State::is_stalled(LinkIndex link, double alive_at) const {
   const PeerIndex peer = links_[link].link->peer();
   const PathIndex own = paths_.find(peer, link);
-  const double trip_s = own == kNoPath ? 0 : paths_.at(own).trip_s;
+  double trip_s = own == kNoPath ? 0 : paths_.at(own).trip_s;
+  if (trip_s == 0) trip_s = static_cast<double>(links_[link].bytes_under_way) / kSlowestBytesPerS;
   const double after_s = std::max(parts_.settings.stalled_after_s, kTripsToStall * trip_s);
   if (now_ - alive_at < after_s || !links_[link].is_silent || !is_holding(link)) return false;
   return std::ranges::any_of(paths_.of(peer), [&](PathIndex path) {
@@ -282,7 +285,7 @@ void Mover::State::fail_without_path(PeerIndex rank, const std::string& why) {
   }
   for (const uint64_t channel : channels) {
     fail(channel,
-         make_error(ErrorCode::kAgentLost,
+         make_error(ErrorCode::kNoPath,
                     "rank {} has no link to rank {} any more that channel {} may use: {}; plan it "
                     "over other links, too",
                     parts_.rank,

@@ -88,8 +88,11 @@ double PathChoice::through_s(const Path& path, const FrameWanted& frame) const {
   };
   const double on_link = seconds(use.bytes_under_way, use.rate_bytes_per_s);
   const double since_s = std::max(0.0, frame.now - path.delivered_at);
-  if (path.unacked_bytes == 0)
+  if (path.unacked_bytes == 0) {
+    // While its link moves frames of others the path does not rest, and what was measured holds.
+    if (use.bytes_under_way > 0) return on_link;
     return on_link * std::exp2(-since_s / (kForgetsInTrips * path.trip_s + kAckLateS));
+  }
   const uint64_t again = path.to.is_relayed ? frame.bytes : 0;  // it is sent twice
   // What has brought nothing for so long is not about to bring this one sooner.
   return std::max({on_link, seconds(path.unacked_bytes + again, path.rate_bytes_per_s), since_s});
