@@ -96,7 +96,8 @@ void OrderRange::merge(const OrderRange& other) {
 }
 
 Result<OrderKeyPlan> OrderKeyPlan::create(std::vector<OrderTerm> terms,
-                                          std::vector<OrderSide> sides) {
+                                          std::vector<OrderSide> sides,
+                                          DictionaryTexts texts) {
   if (terms.empty()) {
     return make_error(ErrorCode::kInvalidArgument, "an order needs one key at least");
   }
@@ -105,21 +106,21 @@ Result<OrderKeyPlan> OrderKeyPlan::create(std::vector<OrderTerm> terms,
   plan.readers_.resize(sides.size());
   for (size_t p = 0; p < terms.size(); ++p) {
     bool unsigned_words = false;
-    bool all_dictionaries = true;
+    bool has_ranks = texts == DictionaryTexts::kRanks;
     std::vector<OrderReader*> readers;
     for (const OrderSide& side : sides) {
       const ChunkedColumn& column = side.store->column(side.columns[p]);
       const DataType& type = column.field->type;
       const bool dictionary = type.id == TypeId::kDictionary;
       unsigned_words |= (dictionary ? *type.dictionary : type).id == TypeId::kUInt64;
-      all_dictionaries &= dictionary;
+      has_ranks &= dictionary;
     }
     for (size_t s = 0; s < sides.size(); ++s) {
       const ChunkedColumn& column = sides[s].store->column(sides[s].columns[p]);
       plan.readers_[s].emplace_back(column, terms[p].kind, unsigned_words);
     }
     for (auto& side : plan.readers_) readers.push_back(&side[p]);
-    if (all_dictionaries && terms[p].kind.form == KeyForm::kBytes) rank_dictionaries(readers);
+    if (has_ranks && terms[p].kind.form == KeyForm::kBytes) rank_dictionaries(readers);
     plan.parts_[p].form = readers[0]->form();
   }
   plan.sides_ = std::move(sides);

@@ -44,6 +44,10 @@ struct OrderSide {
   std::vector<int> columns;
 };
 
+// How texts of dictionaries are read. Ranks among the values of the plan's own dictionaries make the better words; only
+// texts compare with words of a plan that has other dictionaries, as in another process.
+enum class DictionaryTexts : uint8_t { kRanks, kTexts };
+
 // What is known of the values of one key; merged over workers and sides.
 struct OrderRange {
   bool any_null = false;
@@ -71,7 +75,9 @@ class OrderKeyPlan {
   };
 
   // Errors: kInvalidArgument without terms.
-  static Result<OrderKeyPlan> create(std::vector<OrderTerm> terms, std::vector<OrderSide> sides);
+  static Result<OrderKeyPlan> create(std::vector<OrderTerm> terms,
+                                     std::vector<OrderSide> sides,
+                                     DictionaryTexts texts = DictionaryTexts::kRanks);
 
   OrderRanges make_ranges() const { return OrderRanges(parts_.size()); }
   // Widens `ranges` by rows [begin, begin + count) of a batch of the side's store. Thread-safe.

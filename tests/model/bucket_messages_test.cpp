@@ -55,6 +55,27 @@ TEST(BucketMessages, EachFormSendsLessThanTheOneBefore) {
   }
 }
 
+// docs/concept-order.md has them.
+TEST(BucketMessages, NumbersOfTheDocument) {
+  struct Row {
+    BucketForm form;
+    int64_t messages[3];
+    int64_t bytes;
+  };
+  const Row rows[] = {{BucketForm::kTaskBuffers, {448, 12'480, 2'093'056}, 4'286'578'688},
+                      {BucketForm::kChunkBuffers, {448, 3'120, 261'632}, 4'286'578'688},
+                      {BucketForm::kContiguous, {56, 1'560, 261'632}, 2'143'289'344},
+                      {BucketForm::kCombined, {56, 1'560, 261'632}, 267'911'168},
+                      {BucketForm::kScanned, {31, 255, 5'119}, 2'683'871'224}};
+  for (const Row& row : rows) {
+    const int ranks[] = {8, 40, 512};
+    for (int i = 0; i < 3; ++i) {
+      EXPECT_EQ(bucket_traffic({ranks[i], 8, 1 << 16, 8192}, row.form).messages, row.messages[i]);
+    }
+    EXPECT_EQ(bucket_traffic({512, 8, 1 << 16, 8192}, row.form).bytes, row.bytes);
+  }
+}
+
 TEST(BucketMessages, OwnersWithoutBucketsGetNone) {
   const BucketShape shape{8, 3, 5, 2};
   EXPECT_EQ(bucket_traffic(shape, BucketForm::kCombined).messages, 5 * 7);

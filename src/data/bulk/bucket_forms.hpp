@@ -1,0 +1,67 @@
+// The forms of BucketCounts that put into windows.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "data/bulk/bucket_counts.hpp"
+
+namespace crossdock {
+
+// Counts as (address, value), in buffers that are sent when they are full: kTaskBuffers and kChunkBuffers.
+class BufferedCounts : public BucketCounts {
+ public:
+  BufferedCounts(Communicator& ranks, const BucketShape& shape, BucketForm form);
+  Status open_windows(const std::shared_ptr<Memory>& memory);
+  Status exchange(std::span<const int64_t> counts, std::span<int64_t> starts) override;
+
+ private:
+  struct Element {
+    int64_t address = 0;
+    int64_t value = 0;
+  };
+  // What a task has for an owner: the counts of buckets [begin, end), of some tasks each.
+  struct Piece {
+    int owner = 0;
+    int64_t begin = 0;
+    int64_t end = 0;
+    int first_task = 0;
+    int tasks = 0;      // whose counts these are
+    int64_t place = 0;  // among the elements that one rank sends this owner
+
+    int64_t elements() const { return (end - begin) * tasks; }
+    int64_t bucket(int64_t element) const { return begin + element / tasks; }
+    int task(int64_t element) const { return first_task + static_cast<int>(element % tasks); }
+  };
+
+  void plan_task_pieces();
+  void plan_chunk_pieces();
+  Status send_counts(std::span<const int64_t> counts);
+  Status send_starts();
+  int64_t address_of(const Piece& piece, int64_t element, int source) const;
+
+  BucketForm form_;
+  std::vector<std::vector<Piece>> pieces_;  // by sending task, in the order in which it sends
+  std::vector<Element> buffer_;
+  std::shared_ptr<Window> inbox_;   // of the owner: elements by source
+  std::shared_ptr<Window> outbox_;  // of who counted: elements by owner
+  Block table_;                     // of the owner, [bucket][rank][task]
+};
+
+// Counts as they lie, [bucket][task], an owner's in one put: kContiguous. The owner reads them in the order of the sums
+// instead of turning them round first, and puts the sums where the counts were.
+class ContiguousCounts : public BucketCounts {
+ public:
+  ContiguousCounts(Communicator& ranks, const BucketShape& shape) : BucketCounts(ranks, shape) {}
+  Status open_windows(const std::shared_ptr<Memory>& memory);
+  Status exchange(std::span<const int64_t> counts, std::span<int64_t> starts) override;
+
+ private:
+  Status add_up();
+
+  std::shared_ptr<Window> inbox_;   // of the owner, [rank][bucket][task]
+  std::shared_ptr<Window> outbox_;  // of who counted, [bucket][task]
+  Block turned_;                    // counts, [bucket][task]
+};
+
+}  // namespace crossdock
