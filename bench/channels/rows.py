@@ -113,7 +113,17 @@ WORKS = (
         place=Place(2),
         bytes=256 * MIB,
         options=LARGE_SEGMENTS,
-        bars={"memcpy": 0.8, "openmpi": 1.0, "openmpi-ucx": 1.0, "ucx": 1.0},
+        bars={"memcpy": 0.8, "openmpi": 1.0, "openmpi-ucx": 1.0},
+        peers=("memcpy-8MiB", "ucx"),
+    ),
+    ChannelWork(
+        name="p2p-shm-cached",
+        title="same, one MiB over and over, as ucx_perftest",
+        pattern="p2p",
+        place=Place(2),
+        bytes=256 * MIB,
+        options=LARGE_SEGMENTS | {"table": MIB},
+        bars={"ucx": 1.0},
         peers=("memcpy-8MiB",),
     ),
     ChannelWork(

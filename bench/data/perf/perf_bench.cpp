@@ -2,7 +2,7 @@
 // That of rank 0 is the report; those of others say what went over their links.
 //
 //   perf_bench PATTERN [bytes=N] [endpoints=N] [blocks=N] [segment=N] [slots=BITS] [columns=N] [zipf=THETA] [repeats=N]
-//              [transports=LIST] [batch=ROWS] [memory=BYTES] [rounds=N] [static=0|1] [mark=FILE]
+//              [transports=LIST] [batch=ROWS] [table=BYTES] [memory=BYTES] [rounds=N] [static=0|1] [mark=FILE]
 //
 // Each repeat opens a channel, uses it and closes it. With several rounds all of that is done again, and the report is
 // that of the last; resident_bytes are those of rank 0 after each round. grown_bytes are a rank's peak less what it had
@@ -68,6 +68,7 @@ Status read_argument(std::string_view argument, Arguments& into) {
   if (name == "zipf") return read(argument, options.zipf_theta);
   if (name == "repeats") return read(argument, options.repeats);
   if (name == "batch") return read(argument, options.batch_rows);
+  if (name == "table") return read(argument, options.table_bytes);
   if (name == "memory") return read(argument, into.memory_bytes);
   if (name == "rounds") return read(argument, into.rounds);
   if (name == "static") return read(argument, into.is_static);

@@ -15,8 +15,6 @@
 namespace crossdock {
 namespace {
 
-// A source's table is larger than caches, so that rows are read from memory as a program's are.
-constexpr int64_t kTableBytes = int64_t{64} << 20;
 constexpr int64_t kWindowBytesMax = int64_t{64} << 20;
 
 int place_of(const std::vector<int>& endpoints, int endpoint) {
@@ -38,7 +36,7 @@ Result<std::unique_ptr<PerfSide>> PerfSide::make(const PerfContext& context,
   const int64_t row_bytes = 8 * int64_t{options.columns};
   side->rows_per_source_ = std::max<int64_t>(options.bytes_per_source / row_bytes, 1);
   const int64_t table_rows =
-      std::min(side->rows_per_source_, std::max<int64_t>(kTableBytes / row_bytes, 1));
+      std::min(side->rows_per_source_, std::max<int64_t>(options.table_bytes / row_bytes, 1));
   CD_ASSIGN(side->made_,
             MadeRows::make({options.columns, table_rows, options.zipf_theta, options.seed},
                            *context.memory));

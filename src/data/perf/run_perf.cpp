@@ -38,6 +38,7 @@ Status check_options(const PerfOptions& options) {
       {"endpoints_per_rank", options.endpoints_per_rank, 1, kThreadsMax},
       {"threads", int64_t{options.blocks} * options.endpoints_per_rank, 1, kThreadsMax},
       {"batch_rows", options.batch_rows, 1, int64_t{1} << 30},
+      {"table_bytes", options.table_bytes, 1, kBytesMax},
       // Before windows of so many bytes are asked for; the channel has closer limits.
       {"segment_bytes", options.segment_bytes, 64, int64_t{1} << 31},
       {"slot_bits", options.slot_bits, 0, 16},

@@ -106,6 +106,22 @@ TEST(RunPerf, SendsATableMoreThanOnce) {
   EXPECT_EQ(report.value().wrong_rows, 0u);
 }
 
+TEST(RunPerf, SendsATableOfAsManyBytesAsIsSaid) {
+  Alone alone;
+  const auto whole = alone.run(small());
+  ASSERT_TRUE(whole.ok()) << whole.error().message;
+  PerfOptions options = small();
+  options.table_bytes = int64_t{64} << 10;
+  const auto report = alone.run(options);
+  ASSERT_TRUE(report.ok()) << report.error().message;
+  EXPECT_EQ(report.value().wrong_rows, 0u);
+  EXPECT_EQ(report.value().rows, whole.value().rows);
+  const int64_t saved = options.bytes_per_source - options.table_bytes;
+  EXPECT_LE(report.value().memory_peak_bytes, whole.value().memory_peak_bytes - saved);
+  options.table_bytes = 0;
+  EXPECT_EQ(alone.run(options).error().code, ErrorCode::kInvalidArgument);
+}
+
 TEST(RunPerf, RefusesWhatIsOutsideItsLimits) {
   Alone alone;
   const auto code_of = [&](const PerfOptions& options) {
