@@ -42,8 +42,6 @@ def command(file: str, threads: int | None, memory: str | None, **options: Any) 
     Without --by there is one row over all rows; without --agg each combination of keys is shown
     once. An aggregate may have a condition of its own: sum(x) where y > 0. NULL keys are a group.
     """
-    import crossdock as xd
-
     from crossdock_cli import listings
 
     if not options["by"] and not options["agg"]:
@@ -52,7 +50,7 @@ def command(file: str, threads: int | None, memory: str | None, **options: Any) 
     items = listings.parse_aggregates(options["agg"]) if options["agg"] else {}
     orders = listings.parse_orders(options["sort"], "--sort") if options["sort"] else []
     wanted = results.Wanted.from_options(options)
-    with xd.connect(threads=threads, memory=memory) as dock:
+    with results.open_dock(threads, memory) as dock:
         relation = results.filtered(dock.read(file), options["where"])
         if not items:
             relation = relation.distinct(**keys)

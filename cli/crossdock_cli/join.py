@@ -46,14 +46,12 @@ def command(
 
     Only the columns that the result needs are read; simple conditions of --where reach the reader.
     """
-    import crossdock as xd
-
     from crossdock_cli import listings
 
     pairs = [pair for text in keys for pair in listings.parse_key_pairs(text)]
     names = listings.parse_names(options["select"], "--select") if options["select"] else []
     wanted = results.Wanted.from_options(options)
-    with xd.connect(threads=threads, memory=memory) as dock:
+    with results.open_dock(threads, memory) as dock:
         relation = dock.read(left).join(
             dock.read(right), on=pairs, how=options["how"], suffix=options["suffix"]
         )

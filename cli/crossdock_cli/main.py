@@ -7,12 +7,17 @@ from __future__ import annotations
 
 import os
 import sys
+import time
 import traceback
 import warnings
 
 import click
 
-from crossdock_cli import command
+from crossdock_cli import command, output
+
+_OVER_RANKS = ("join", "groupby", "sort", "partition")
+_LAST_WORDS_S = 1.0
+_RANKS = ("CROSSDOCK_RANK", "PMIX_RANK", "PMI_RANK")
 
 EXIT_CODES = """Exit codes: 0 done; 1 error in the data or the run; 2 wrong usage; 3 over the memory
 budget; 130 interrupted. CROSSDOCK_DEBUG=1 shows the Python trace-back of an error."""
@@ -55,21 +60,28 @@ def cli() -> None:
 def main() -> None:
     """Runs the command line and ends the process with one of the documented exit codes."""
     warnings.showwarning = _show_warning
-    sys.exit(run(sys.argv[1:]))
+    code = run(sys.argv[1:])
+    if code and output.is_hushed():
+        # A launcher ends all ranks when one has ended with an error; the one that talks needs time.
+        time.sleep(_LAST_WORDS_S)
+    sys.exit(code)
 
 
 def run(arguments: list[str]) -> int:
-    """Runs one command line; gives its exit code. Errors are written to standard error."""
+    """Runs one command line; gives its exit code. Errors are written to standard error; of ranks
+    that were started together, by the first one."""
+    output.hush(bool(arguments) and arguments[0] in _OVER_RANKS and _rank_of_many() > 0)
     try:
         ended = cli.main(arguments, prog_name="crossdock", standalone_mode=False)
         sys.stdout.flush()
         # A verb that ends its context with a code has said all there is to say.
         return ended if isinstance(ended, int) else 0
     except click.ClickException as error:
-        error.show(sys.stderr)
+        if not output.is_hushed():
+            error.show(sys.stderr)
         return error.exit_code
     except (KeyboardInterrupt, click.Abort):
-        click.echo("\ninterrupted", err=True)
+        output.say("\ninterrupted")
         return 130
     except (BrokenPipeError, SystemExit):
         # The reader of our output has what it wanted (`| head`), which click tells by SystemExit.
@@ -88,11 +100,17 @@ def _explain(error: Exception) -> int:
         traceback.print_exc()
         return 3 if isinstance(error, MemoryError) else 1
     if isinstance(error, CrossdockError):
-        click.echo(error.report(), err=True)
+        output.say(error.report())
         return 3 if isinstance(error, CapacityError) else 1
     text = f"{type(error).__name__}: {error}"
     click.echo(f"crossdock: {text}\n  try      CROSSDOCK_DEBUG=1 for the trace-back", err=True)
     return 3 if isinstance(error, MemoryError) else 1
+
+
+def _rank_of_many() -> int:
+    """The number that a launcher gave this process; 0 where none did."""
+    given = (os.environ.get(name, "") for name in _RANKS)
+    return next((int(number) for number in given if number.isdecimal()), 0)
 
 
 def _show_version(context: click.Context) -> None:

@@ -1,4 +1,5 @@
-"""Where output goes: results as text or JSON to standard output, talk to standard error."""
+"""Where output goes: results as text or JSON to standard output, talk to standard error; of several
+ranks one writes."""
 
 from __future__ import annotations
 
@@ -10,17 +11,33 @@ import click
 SCHEMA_VERSION = 1
 
 
+_hushed = False
+
+
+def hush(hushed: bool = True) -> None:
+    """From now on nothing is written: this process is a rank whose words another one says."""
+    global _hushed
+    _hushed = hushed
+
+
+def is_hushed() -> bool:
+    """Whether another rank talks."""
+    return _hushed
+
+
 def say(text: str) -> None:
     """One line of talk, on standard error."""
-    click.echo(text, err=True)
+    if not _hushed:
+        click.echo(text, err=True)
 
 
 def show(text: str) -> None:
     """A result, on standard output."""
-    click.echo(text)
+    if not _hushed:
+        click.echo(text)
 
 
 def show_json(value: dict[str, Any]) -> None:
     """A result as one JSON object with its schema_version, on standard output."""
     whole = {"schema_version": SCHEMA_VERSION, **value}
-    click.echo(json.dumps(whole, indent=2, default=str, allow_nan=False))
+    show(json.dumps(whole, indent=2, default=str, allow_nan=False))

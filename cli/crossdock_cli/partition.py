@@ -47,8 +47,6 @@ def command(file: str, threads: int | None, memory: str | None, **options: Any) 
     rows of each part: a Parquet file, a folder or 'glob' of them, Arrow IPC (.arrow, .feather,
     .ipc) or CSV. With --out the parts are written, one file each, in the order of the input.
     """
-    import crossdock as xd
-
     from crossdock_cli import listings
 
     if options["explain"] and (options["out"] or options["profile"]):
@@ -56,7 +54,7 @@ def command(file: str, threads: int | None, memory: str | None, **options: Any) 
         raise click.UsageError(f"--explain and --{other} cannot go together.")
     keys, computed = _keys(options["by"])
     names = listings.parse_names(options["select"], "--select") if options["select"] else []
-    with xd.connect(threads=threads, memory=memory) as dock:
+    with results.open_dock(threads, memory) as dock:
         relation = results.filtered(dock.read(file), options["where"])
         if names:
             relation = relation.select(*names)

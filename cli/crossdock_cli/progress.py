@@ -13,6 +13,8 @@ from typing import Any
 
 import crossdock as xd
 
+from crossdock_cli import output
+
 _PATIENCE_S = 2.0
 _PERIOD_S = 0.1
 
@@ -20,7 +22,7 @@ _PERIOD_S = 0.1
 @contextlib.contextmanager
 def progress_bar(dock: xd.Dock, wanted: bool = True) -> Iterator[None]:
     """Shows the progress of what runs on `dock` inside, if standard error is a terminal."""
-    if not wanted or not sys.stderr.isatty():
+    if not wanted or output.is_hushed() or not sys.stderr.isatty():
         yield
         return
     done = threading.Event()

@@ -52,7 +52,8 @@ def result_options(instead: str) -> Callable[[Decorated], Decorated]:
     options = (
         click.option("--out", metavar="FILE",
                      help="Write the result to .parquet, .arrow or .csv, in place of a file that "
-                     "is there; not of an input."),
+                     "is there; not of an input. Under mpirun a name without ending is a new "
+                     "folder, with a file of each rank."),
         click.option("--overwrite", is_flag=True,
                      help="Let --out replace an input, once the result is complete."),
         click.option("--limit", type=click.IntRange(0), default=10, show_default=True,
@@ -91,6 +92,15 @@ def _all_of(
     return decorate
 
 
+def open_dock(threads: int | None, memory: str | None) -> Any:
+    """The dock of a verb; under mpirun or srun it is over all ranks, of which the first talks."""
+    import crossdock as xd
+
+    dock = xd.connect(threads=threads, memory=memory)
+    output.hush(dock.rank != 0)
+    return dock
+
+
 def filtered(relation: Any, where: str | None) -> Any:
     """The rows that --where keeps."""
     if not where:
@@ -109,7 +119,7 @@ def run(dock: Any, relation: Any, wanted: Wanted, done: str) -> None:
         return
     start = time.perf_counter()
     with progress_bar(dock):
-        found = _produce(relation, wanted)
+        found = _produce(dock, relation, wanted)
     found["seconds"] = time.perf_counter() - start
     if wanted.json:
         preview, profile = found.pop("preview", None), found.pop("profile", None)
@@ -128,30 +138,22 @@ def show_plan(plan: Any, as_json: bool) -> None:
     output.show_json(plan.data) if as_json else output.show(plan)
 
 
-def _produce(relation: Any, wanted: Wanted) -> dict[str, Any]:
+def _produce(dock: Any, relation: Any, wanted: Wanted) -> dict[str, Any]:
     """Runs the relation: rows, and what else was asked for."""
-    from crossdock.display import Preview
-    from crossdock.paths import format_of
-    from crossdock.writers import require_target, write_file
-
     if wanted.out:
-        format_of(wanted.out)
-        require_target(wanted.out, relation.files(), wanted.overwrite)
+        relation.require_target(wanted.out, overwrite=wanted.overwrite)
     if wanted.count:
         return {"rows": relation.count()}
+    found: dict[str, Any] = {}
     if wanted.profile:
-        profile = relation.profile()
-        table = profile.table
-        found = {"rows": table.num_rows, "profile": profile}
-        if wanted.out:
-            write_file(table.to_batches(), table.schema, wanted.out)
-            return {**found, "out": wanted.out}
-        return {**found, "preview": Preview.of_table(table, wanted.limit)}
+        found["profile"] = profile = relation.profile()
+        is_replicated = profile.data.get("is_replicated", False)
+        relation = dock.from_arrow(profile.table, replicated=is_replicated)
     if wanted.out:
-        rows = relation.write(wanted.out, overwrite=wanted.overwrite)
-        return {"rows": rows, "out": wanted.out}
-    preview = Preview.of_batches(relation.to_batches(), relation.schema, wanted.limit)
-    return {"rows": preview.rows, "preview": preview}
+        rows = relation.write(wanted.out, overwrite=True)
+        return {**found, "rows": rows, "out": wanted.out}
+    preview = relation.preview(wanted.limit)
+    return {**found, "rows": preview.rows, "preview": preview}
 
 
 def _show(found: dict[str, Any], wanted: Wanted, done: str) -> None:

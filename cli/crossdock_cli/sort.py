@@ -39,14 +39,12 @@ def command(file: str, threads: int | None, memory: str | None, **options: Any) 
 
     An order is a column or an expression, then asc or desc, then nulls first or nulls last.
     """
-    import crossdock as xd
-
     from crossdock_cli import listings
 
     orders = listings.parse_orders(options["by"])
     names = listings.parse_names(options["select"], "--select") if options["select"] else []
     wanted = results.Wanted.from_options(options)
-    with xd.connect(threads=threads, memory=memory) as dock:
+    with results.open_dock(threads, memory) as dock:
         relation = results.filtered(dock.read(file), options["where"])
         cut = {"limit": options["top"], "offset": options["offset"]}
         relation = relation.sort(*orders, **cut, stable=options["stable"])

@@ -5,10 +5,12 @@
 
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/shared_ptr.h>
+#include <nanobind/stl/vector.h>
 
 #include "bindings/counters.hpp"
 #include "bindings/operation.hpp"
 #include "bindings/results.hpp"
+#include "data/channels/channel_router.hpp"
 #include "data/channels/group_trace.hpp"
 #include "data/ranks/agreement.hpp"
 #include "data/ranks/control_meeting.hpp"
@@ -157,6 +159,7 @@ std::shared_ptr<ChannelObject> open_channel(const std::shared_ptr<GroupObject>& 
   given.read("sends", sends);
   given.read("by", by);
   given.read("keys", spec.route.keys);
+  given.read("assignment", spec.route.assignment);
   given.read("sources", spec.source_ranks);
   given.read("destinations", spec.destination_ranks);
   given.read("segment_bytes", spec.segment.segment_bytes);
@@ -188,6 +191,23 @@ std::shared_ptr<ChannelObject> open_channel(const std::shared_ptr<GroupObject>& 
 nb::dict counters_of(ChannelObject& self) {
   const ChannelCounters counters = self.counters();
   return channel_counters(counters, self.id(), self.memory_bytes());
+}
+
+// The partitions of the rows of a batch, by the hash that routes rows between ranks: 16 bits each.
+nb::bytes row_partitions(const nb::object& rows, const std::vector<int>& keys, int partitions) {
+  const Batch batch = batch_of(rows);
+  std::vector<uint16_t> found(static_cast<size_t>(batch.rows));
+  {
+    const nb::gil_scoped_release released;
+    RouteSpec spec;
+    spec.by = RouteBy::kHash;
+    spec.keys = keys;
+    spec.destinations = partitions;
+    const auto router = value_or_raise(make_channel_router(batch.schema, std::move(spec)));
+    const Status routed = router->route(batch, 0, found);
+    if (!routed.ok()) raise_error(routed.error());
+  }
+  return nb::bytes(found.data(), found.size() * sizeof(uint16_t));
 }
 
 std::string finish_trace(GroupObject& self, bool is_own) {
@@ -242,6 +262,7 @@ void bind_channel(nb::module_& module) {
 
 void bind_channels(nb::module_& module) {
   bind_channel(module);
+  module.def("row_partitions", &row_partitions, "rows"_a, "keys"_a, "partitions"_a);
   nb::class_<GroupObject> group(module, "Group");
   group.def_static("join", &join_group, "memory_bytes"_a, "options"_a)
       .def_prop_ro("rank", [](const GroupObject& self) { return self.plane->rank(); })

@@ -99,8 +99,8 @@ class Group:
     def gather(self, mine: bytes, at_most_s: float) -> list[bytes]: ...
     def channel(self, schema: object, **options: object) -> Channel:
         """sends: "routed" with by ("key", "hash", "range" with bounds, "explicit") and keys,
-        "named", "broadcast"; sources, destinations, segment_bytes, text_bytes, slot_bits,
-        memory_bytes."""
+        "named", "broadcast"; assignment of partitions to destinations; sources, destinations,
+        segment_bytes, text_bytes, slot_bits, memory_bytes."""
 
     def links(self) -> list[dict[str, Any]]: ...
     @staticmethod
@@ -110,6 +110,9 @@ class Group:
 
     def perf(self, **options: object) -> dict[str, Any]:
         """pattern, and the options of PerfOptions by their names."""
+
+def row_partitions(rows: object, keys: list[int], partitions: int) -> bytes:
+    """The partition of each row of a batch, by the hash that routes rows: 16 bits each."""
 
 class Engine:
     """Worker threads and a memory budget in bytes; 0 means all cores and 80 % of the memory."""

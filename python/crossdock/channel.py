@@ -133,6 +133,17 @@ class Channel:
         while (batch := self.recv()) is not None:
             yield batch
 
+    def by_source(self) -> list[pa.RecordBatch]:
+        """Flushes, and gives all that arrives for this rank until the end, the rows of one source
+        after those of the one before it, each as it sent them. For modules of this package."""
+        self.flush()
+        found: list[tuple[int, pa.RecordBatch]] = []
+        with public_errors():
+            while (rows := self._native.recv(-1.0)) is not None:
+                found.append((rows.source, pa.record_batch(rows)))
+        found.sort(key=lambda part: part[0])
+        return [batch for _, batch in found]
+
     def counters(self) -> dict[str, Any]:
         """What this rank knows of the channel, as docs/reference-counters.md says: its flows with
         segments, rows, bytes and stalls, and sends without room."""

@@ -18,6 +18,7 @@ import pyarrow as pa
 
 from crossdock.nodes import (
     AssumeSorted,
+    Exchange,
     Filter,
     GroupBy,
     Join,
@@ -208,6 +209,8 @@ def headline(node: Node) -> str:
         return f"union of {len(node.inputs)} relations"
     if isinstance(node, AssumeSorted):
         return f"assume_sorted by {_shown_orders(node.orders)}"
+    if isinstance(node, Exchange):
+        return f"exchange {node.rule}" + (f": {', '.join(node.keys)}" if node.keys else "")
     assert isinstance(node, Partition)
     return f"partition by {node.by} of {', '.join(node.keys)} into {node.partitions:,}"
 

@@ -24,6 +24,7 @@ _FRONT_END: tuple[tuple[str, str, str], ...] = (
     ("CD-506", "TypeError", "an object does not export Arrow data"),
     ("CD-507", "TypeError", "relations to be united have columns of different types"),
     ("CD-508", "ControlError", "this installation lacks gRPC, which the control plane needs"),
+    ("CD-509", "ControlError", "another rank of the dock failed with an error of its own program"),
 )
 
 
@@ -136,6 +137,12 @@ def make_error(code: str, what: str, **parts: str) -> CrossdockError:
     lines = [what]
     lines += [f"  {name.rstrip('_'):<8} {text}" for name, text in parts.items() if text]
     return _CLASSES[kind](code, "\n".join(lines))
+
+
+def error_of(code: str, text: str) -> CrossdockError:
+    """The error of this code with a whole text, as another process raised it."""
+    kind = next((kind for known, kind, _ in error_table() if known == code), "InternalError")
+    return _CLASSES[kind](code, text)
 
 
 def from_native(error: Exception) -> CrossdockError:

@@ -5,14 +5,17 @@ from __future__ import annotations
 
 import html
 import json
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from crossdock.display import align, headline, shorten
 from crossdock.execution import Execution, needs_no_groups
 from crossdock.known_orders import known_plan
-from crossdock.nodes import GroupBy, Join, Node, Operated, Scan, Sort, inputs_of
+from crossdock.nodes import Exchange, GroupBy, Join, Node, Operated, Scan, Sort, inputs_of
 from crossdock.option_checks import require_flag
 from crossdock.sizes import format_bytes, format_count, format_seconds
+
+if TYPE_CHECKING:
+    from crossdock.ranks.execution import RankExecution
 
 _READ_BELOW_BYTES = 1 << 30
 _UNPREDICTED = (
@@ -43,8 +46,11 @@ class Plan(str):
         return f"<pre>{html.escape(self)}</pre>"
 
 
-def explain(execution: Execution, node: Node, read: bool | None) -> Plan:
-    """The plan of a narrowed query. `read` as for Relation.explain. Errors: those of reading."""
+def explain(execution: Execution | RankExecution, node: Node, read: bool | None) -> Plan:
+    """The plan of a narrowed query; over ranks with the exchanges between them. `read` as for
+    Relation.explain. Errors: those of reading."""
+    if not isinstance(execution, Execution):
+        node, execution = execution.planned(node), execution.local
     if read is not None:
         require_flag(read, "read", "explain")
     else:
@@ -123,8 +129,8 @@ def _describe(execution: Execution, node: Node, read: bool) -> dict[str, Any]:
 
 
 def _is_result(node: Node) -> bool:
-    """True for rows that an operator must be run for."""
-    if isinstance(node, Operated):
+    """True for rows that an operator must be run for, or that come from other ranks."""
+    if isinstance(node, Operated | Exchange):
         return True
     return any(_is_result(below) for below in inputs_of(node))
 

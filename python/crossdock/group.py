@@ -110,6 +110,7 @@ class Group:
         by: str | Sequence[str] | None = None,
         to: str | None = None,
         bounds: Any = None,
+        assignment: Sequence[int] | None = None,
         broadcast: bool = False,
         sources: Iterable[int] | None = None,
         destinations: Iterable[int] | None = None,
@@ -127,6 +128,8 @@ class Group:
         bounds: a table by which rows go by ascending ranges of `by`, the same in all ranks: those
             columns, one row less than there are destinations, ascending. A row goes to the number
             of bounds that are not above it, and NULL to the last.
+        assignment: the destination of each of so many partitions, a power of two of them; rows are
+            in partitions by a hash of `by`, also where that is one integer column.
         sources, destinations: ranks; None means all. A destination's number is its place in
             `destinations`: its rank, if that is all of them.
         segment_bytes, slots: rows travel in segments of about this size, of which each pair of
@@ -139,6 +142,8 @@ class Group:
         options = _routing(rows, by, to, broadcast)
         if bounds is not None:
             options |= _range_of(bounds, by)
+        if assignment is not None:
+            options |= _hashed_to(assignment, by)
         options["sources"] = self._ranks(sources, "sources")
         options["destinations"] = self._ranks(destinations, "destinations")
         options["segment_bytes"] = sizes.parse_bytes(segment_bytes, "segment_bytes", "256KiB")
@@ -377,6 +382,19 @@ def _range_of(bounds: Any, by: str | Sequence[str] | None) -> dict[str, Any]:
     batches = table.select(names).combine_chunks().to_batches()
     none = pa.RecordBatch.from_pylist([], table.select(names).schema)
     return {"by": "range", "bounds": batches[0] if batches else none}
+
+
+def _hashed_to(assignment: Sequence[int], by: object) -> dict[str, Any]:
+    """The rule of a channel whose partitions are assigned, as options of the engine."""
+    if by is None:
+        raise make_error(
+            "CD-105", "channel(assignment=...) is one of partitions of columns", try_='by="k"'
+        )
+    what = "channel(assignment=...) takes numbers of destinations"
+    numbers = [require_integer(number, what, "[0, 1]") for number in assignment]
+    if not numbers or min(numbers) < 0 or max(numbers) >= 1 << 16:
+        raise make_error("CD-105", what, limits="0 to 65,535, at least one", try_="[0, 1]")
+    return {"by": "hash", "assignment": numbers}
 
 
 def _slot_bits(slots: int) -> int:

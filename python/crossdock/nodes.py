@@ -51,7 +51,8 @@ class Project:
 
 @dataclass(frozen=True)
 class JoinOptions:
-    """How the engine runs a join; "auto" lets its model choose. Forced values are for tests."""
+    """How the engine runs a join; "auto" lets its model choose. Forced values are for tests.
+    `exchange` is how rows go between ranks."""
 
     null_equals_null: bool = False
     strategy: str = "auto"
@@ -60,6 +61,7 @@ class JoinOptions:
     filter: str = "auto"
     partition_bits: int = -1
     batch_rows: int = 0
+    exchange: str = "auto"
 
 
 @dataclass(frozen=True, eq=False)
@@ -168,6 +170,20 @@ class Partition:
     schema: Any
 
 
+@dataclass(frozen=True, eq=False)
+class Exchange:
+    """The rows of `input` of all ranks, by a rule: "by key" and the like. Stands in plans only: a
+    run has the rows that arrived in its place."""
+
+    input: Node
+    rule: str
+    keys: tuple[str, ...] = ()
+
+    @property
+    def schema(self) -> Any:
+        return self.input.schema
+
+
 Node: TypeAlias = (
     Scan
     | Filter
@@ -180,6 +196,7 @@ Node: TypeAlias = (
     | Union
     | AssumeSorted
     | Partition
+    | Exchange
 )
 # What the engine runs; everything else is a stream of batches around it.
 Operated: TypeAlias = Join | GroupBy | Sort | Partition

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from crossdock import pushdown
 from crossdock.errors import make_error, unknown_choice
+from crossdock.execution import Execution
 from crossdock.nodes import Partition
 from crossdock.paths import PathLike
 from crossdock.writers import replacing, write_file
@@ -16,6 +18,7 @@ from crossdock.writers import replacing, write_file
 if TYPE_CHECKING:
     from crossdock.explain import Plan
     from crossdock.profile import Profile
+    from crossdock.ranks.execution import RankExecution
     from crossdock.session import Dock
 
 _FORMATS = {"parquet": "parquet", "arrow": "ipc", "csv": "csv"}
@@ -24,6 +27,7 @@ _FORMATS = {"parquet": "parquet", "arrow": "ipc", "csv": "csv"}
 class Partitions:
     """The rows of a relation in parts. `len()` is their number, `[i]` and iteration give parts as
     pyarrow Tables. The relation runs once, when parts are first asked for, and its rows are kept.
+    Over ranks each part is in one rank, as `mine` says, and has no rows in others.
 
     May be shared between threads.
     """
@@ -33,6 +37,7 @@ class Partitions:
         self._node = node
         self._lock = threading.Lock()
         self._found: tuple[Any, list[int]] | None = None
+        self._rows: list[int] = []  # of all ranks
 
     @property
     def schema(self) -> Any:
@@ -41,8 +46,14 @@ class Partitions:
 
     @property
     def rows(self) -> list[int]:
-        """Number of rows of each part. Runs the relation."""
-        return list(self._run()[1])
+        """Number of rows of each part, in whichever rank it is. Runs the relation."""
+        self._run()
+        return list(self._rows)
+
+    @property
+    def mine(self) -> range:
+        """The numbers of the parts that are in this rank: all of them where there is one."""
+        return range(*parts_of(self._node.partitions, self._dock.rank, self._dock.size))
 
     def __len__(self) -> int:
         return self._node.partitions
@@ -72,12 +83,11 @@ class Partitions:
         if format not in _FORMATS:
             raise unknown_choice("format", format, _FORMATS, {"ipc": "arrow", "feather": "arrow"})
         target = Path(folder).expanduser()
-        require_free_folder(target)
         names = [f"part-{number:05d}.{format}" for number in range(len(self))]
-        with replacing(target) as partial:
-            partial.mkdir()
-            for name, part in zip(names, self, strict=True):
-                write_file(part.to_batches(), self.schema, partial / name, _FORMATS[format])
+        with self._folder(target) as partial:
+            for number, (name, part) in enumerate(zip(names, self, strict=True)):
+                if number in self.mine:
+                    write_file(part.to_batches(), self.schema, partial / name, _FORMATS[format])
         return [target / name for name in names]
 
     def explain(self, *, read: bool | None = None) -> Plan:
@@ -95,8 +105,7 @@ class Partitions:
 
         def run() -> Any:
             with self._lock:
-                self._found = execution.partitions(self._narrowed())
-                return self._found[0]
+                return self._keep(execution)
 
         return profiled(execution, run)
 
@@ -109,14 +118,40 @@ class Partitions:
     def _run(self) -> tuple[Any, list[int]]:
         with self._lock:
             if self._found is None:
-                node = self._narrowed()
-                self._found = self._dock.execution().partitions(node)
+                self._keep(self._dock.execution())
+            assert self._found is not None
             return self._found
+
+    def _keep(self, execution: Execution | RankExecution) -> Any:
+        self._found = execution.partitions(self._narrowed())
+        self._rows = self._found[1]
+        if not isinstance(execution, Execution):
+            self._rows = execution.ranks.sums("rows of parts", self._rows)
+        return self._found[0]
+
+    @contextlib.contextmanager
+    def _folder(self, target: Path) -> Iterator[Path]:
+        ranks = self._dock.over_ranks()
+        if ranks is None:
+            require_free_folder(target)
+            with replacing(target) as partial:
+                partial.mkdir()
+                yield partial
+            return
+        from crossdock.ranks.writing import shared_folder
+
+        with ranks.call("write"), shared_folder(ranks, target) as partial:
+            yield partial
 
     def _narrowed(self) -> Partition:
         found = pushdown.narrow(self._node, frozenset(self._node.schema.names))
         assert isinstance(found, Partition)
         return found
+
+
+def parts_of(partitions: int, rank: int, ranks: int) -> tuple[int, int]:
+    """The first of the parts that are in a rank, and the end of them."""
+    return partitions * rank // ranks, partitions * (rank + 1) // ranks
 
 
 def require_free_folder(path: PathLike) -> None:

@@ -36,6 +36,11 @@ def format_of(path: PathLike) -> str:
     )
 
 
+def is_file_name(path: PathLike) -> bool:
+    """Whether the name has the ending of a format."""
+    return os.fspath(path).lower().endswith(_ENDINGS)
+
+
 def detect_format(path: PathLike) -> str:
     """The format of the file, folder or glob `path`; of several files, that of the first."""
     text = os.fspath(path)

@@ -22,6 +22,7 @@ _CHOICES = {
     "build": ("auto", "left", "right"),
     "materialize": ("auto", "early", "late"),
     "filter": ("auto", "bloom", "off"),
+    "exchange": ("auto", "repartition", "broadcast"),
 }
 
 Keys: TypeAlias = str | Sequence[str | tuple[str, str]] | Mapping[str, str]
@@ -72,6 +73,11 @@ def plan_join(
     for option, choices in _CHOICES.items():
         if getattr(options, option) not in choices:
             raise unknown_choice(option, getattr(options, option), choices)
+    if how == "full" and options.exchange == "broadcast":
+        raise make_error(
+            "CD-105", "no side of a full join can go to all ranks: each would find the same rows "
+            "without a partner", try_='exchange="repartition"',
+        )  # fmt: skip
     for left_key, right_key in keys:
         require_columns([left_key], left.schema, "the left side of join()")
         require_columns([right_key], right.schema, "the right side of join()")

@@ -7,7 +7,7 @@ import json
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from crossdock.display import align, headline
 from crossdock.execution import Execution, Step
@@ -16,6 +16,9 @@ from crossdock.known_orders import with_origins
 from crossdock.nodes import Filter, Node, Operated, Project
 from crossdock.sizes import format_bytes, format_count, format_seconds
 
+if TYPE_CHECKING:
+    from crossdock.ranks.execution import RankExecution
+
 _NEVER_RAN = "–"  # in place of a time: the engine's profile has none for such a phase
 
 
@@ -23,9 +26,11 @@ _NEVER_RAN = "–"  # in place of a time: the engine's profile has none for such
 class Profile:
     """One run: its result and what it cost.
 
-    `table`: the result. `data`: schema_version, result_rows, total_s, memory_peak_bytes, threads
-    and steps; a step that is an operator carries the engine's own profile with its phases. Times
-    are seconds, sizes bytes. A phase that was predicted but never ran has no measured_s.
+    `table`: the result; over ranks this rank's rows. `data`: schema_version, result_rows, total_s,
+    memory_peak_bytes, threads and steps; a step that is an operator carries the engine's own
+    profile with its phases. Times are seconds, sizes bytes. Over ranks `rank` is this one's number,
+    and `ranks` has of each its rows, time and exchanges. A phase that was predicted but never ran
+    has no measured_s.
     """
 
     table: Any  # pyarrow.Table
@@ -43,6 +48,10 @@ class Profile:
         for step in self.data["steps"]:
             rows += _step_rows(step)
         lines = align(rows, frozenset((1, 2, 3)))
+        if "ranks" in self.data:
+            from crossdock.ranks.profile import rank_lines
+
+            lines += ["", *rank_lines(self.data)]
         for step in self.data["steps"]:
             if step["profile"] is not None:
                 lines += ["", f"{step['headline']}: {plan_line(step['profile'])}", _rate(step)]
@@ -59,13 +68,18 @@ class Profile:
         return f"<pre>{html.escape(self.text)}</pre>"
 
 
-def run_profiled(execution: Execution, node: Node) -> Profile:
-    """Runs a narrowed query to its whole result. Errors: those of the run."""
+def run_profiled(execution: Execution | RankExecution, node: Node) -> Profile:
+    """Runs a narrowed query to its whole result; over ranks to this rank's rows of it. Errors:
+    those of the run."""
     return profiled(execution, lambda: execution.table(node))
 
 
-def profiled(execution: Execution, work: Callable[[], Any]) -> Profile:
+def profiled(execution: Execution | RankExecution, work: Callable[[], Any]) -> Profile:
     """What `work` does with `execution`, measured; it gives a table. Errors: those of `work`."""
+    if not isinstance(execution, Execution):
+        from crossdock.ranks.profile import profiled_over_ranks
+
+        return profiled_over_ranks(execution, work)
     start = time.perf_counter()
     table = work()
     seconds = time.perf_counter() - start

@@ -11,14 +11,16 @@ import pyarrow as pa
 from crossdock import grouping, planning, pushdown, row_planning, writers
 from crossdock.aggregates import Aggregate
 from crossdock.errors import make_error
+from crossdock.execution import Execution
 from crossdock.expressions import Column, Expr, as_column, lit
 from crossdock.nodes import JoinOptions, Node, files_of
 from crossdock.option_checks import require_flag, require_integer, require_rows, require_text
 from crossdock.orders import Order, orders_of
 from crossdock.partitions import Partitions
-from crossdock.paths import PathLike
+from crossdock.paths import PathLike, format_of, is_file_name
 
 if TYPE_CHECKING:
+    from crossdock.display import Preview
     from crossdock.explain import Plan
     from crossdock.group import Group
     from crossdock.profile import Profile
@@ -69,7 +71,8 @@ class Relation:
         options: null_equals_null=False; strategy="merge" for a sort-merge join, whose result is
             sorted by the keys; and, mostly for tests, strategy= auto radix direct dense, build=
             auto left right, materialize= auto early late, filter= auto bloom off, partition_bits=,
-            batch_rows=.
+            batch_rows=. Over ranks, exchange= auto repartition (both sides by their keys) broadcast
+            (one side to all).
 
         The result has all left columns, then the right ones. Keys of the same name are one column:
         the left value, or in right and full joins the right one where no left row matched. semi
@@ -267,15 +270,32 @@ class Relation:
         return self._other(group.exchange(self, by=by, **options))
 
     def collect(self) -> Any:
-        """Runs the relation and gives all rows as a pyarrow.Table.
+        """Runs the relation and gives all rows as a pyarrow.Table; over ranks those of this rank,
+        which `gather` gives of all.
 
         Errors: CapacityError (over the memory budget), DataError, ExpressionError, ClosedError.
         Ctrl-C stops the run with KeyboardInterrupt.
         """
         return self._dock.execution().table(self.narrowed())
 
+    def gather(self, root: int = 0) -> Any:
+        """Runs the relation and gives the rows of all ranks as a pyarrow.Table in rank `root`, in
+        the order of the ranks, which is that of a sort; None in the others. The same as `collect`
+        where there is one rank. Errors as for `collect`, OptionError (no rank)."""
+        found = require_integer(root, "gather(root=...) takes the number of a rank", "root=0")
+        if not 0 <= found < self._dock.size:
+            raise make_error(
+                "CD-105", f"gather(root={root}) is no rank of the dock",
+                limits=f"0 to {self._dock.size - 1}", try_="root=0",
+            )  # fmt: skip
+        execution = self._dock.execution()
+        if isinstance(execution, Execution):
+            return execution.table(self.narrowed())
+        return execution.gather(self.narrowed(), found)
+
     def count(self) -> int:
-        """Runs the relation and gives the number of rows, passing no column but keys.
+        """Runs the relation and gives the number of rows, of all ranks where there are several,
+        passing no column but keys.
 
         Errors as for `collect`.
         """
@@ -290,19 +310,25 @@ class Relation:
         self, path: PathLike, *, compression: str = "zstd", overwrite: bool = False
     ) -> int:
         """Runs the relation into a Parquet file, in bounded memory; gives the number of rows.
+        Over ranks a name without ending is a new folder, in which each rank writes a file of its
+        rows, part-00000.parquet and so on; rank 0 writes the rows of all into a file.
 
         The file appears under its name when it is complete, in place of one that is there. A file
         that the relation reads, by its own name or by a link, is only replaced if overwrite=True.
         compression: zstd, snappy, lz4, gzip, brotli or none. Errors as for `collect`, PathError.
         """
+        if self._dock.over_ranks() is not None:
+            return self._written(path, overwrite, "parquet", compression)
         writers.require_target(path, self.files(), overwrite)
         return writers.write_file(self.to_batches(), self.schema, path, "parquet", compression)
 
     def write(self, path: PathLike, *, overwrite: bool = False) -> int:
         """Runs the relation into a .parquet, .arrow or .csv file; gives the number of rows.
 
-        Overwrites, and errors, as for `write_parquet`.
+        Folders of several ranks, overwrites and errors as for `write_parquet`.
         """
+        if self._dock.over_ranks() is not None:
+            return self._written(path, overwrite, "", "zstd")
         writers.require_target(path, self.files(), overwrite)
         return writers.write_file(self.to_batches(), self.schema, path)
 
@@ -330,11 +356,21 @@ class Relation:
         return run_profiled(self._dock.execution(profiling=True), self.narrowed())
 
     def show(self, rows: int = 10) -> None:
-        """Runs the relation and prints its first and last rows and their number."""
+        """Runs the relation and prints its first and last rows and their number; over ranks, in
+        rank 0."""
+        require_rows(rows, "show(rows)")
+        preview = self.preview(rows)
+        if self._dock.rank == 0:
+            print(preview.text())  # noqa: T201
+
+    def preview(self, rows: int) -> Preview:
+        """What `show` prints; over ranks, in rank 0. For modules of this project."""
         from crossdock.display import Preview
 
-        require_rows(rows, "show(rows)")
-        print(Preview.of_batches(self.to_batches(), self.schema, rows).text())  # noqa: T201
+        execution = self._dock.execution()
+        if isinstance(execution, Execution):
+            return Preview.of_batches(execution.batches(self.narrowed()), self.schema, rows)
+        return execution.preview(self.narrowed(), rows)
 
     def narrowed(self) -> Node:
         """The query as it runs: columns and filters pushed down. For modules of this package."""
@@ -357,6 +393,21 @@ class Relation:
         from crossdock.display import relation_html
 
         return relation_html(self._node)
+
+    def require_target(self, path: PathLike, *, overwrite: bool = False) -> None:
+        """Refuses what `write` would refuse before anything runs. For modules of this project.
+        Errors: PathError, OptionError."""
+        if self._dock.over_ranks() is None or is_file_name(path):
+            format_of(path)
+            writers.require_target(path, self.files(), overwrite)
+
+    def _written(self, path: PathLike, overwrite: bool, kind: str, compression: str) -> int:
+        from crossdock.ranks import writing
+
+        execution = self._dock.execution()
+        assert not isinstance(execution, Execution)
+        wanted = writing.Target(path, overwrite, kind, compression, tuple(self.files()))
+        return writing.write(execution, self.narrowed(), wanted)
 
     def _other(self, other: Relation | object) -> Relation:
         """Another relation of this dock, or Arrow data opened as one."""

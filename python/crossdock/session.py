@@ -2,26 +2,47 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Mapping
-from typing import Any
+from contextlib import AbstractContextManager
+from typing import TYPE_CHECKING, Any
 
 from crossdock import _native, sizes
-from crossdock.errors import make_error, public_errors
+from crossdock.errors import make_error, public_errors, unknown_choice
 from crossdock.execution import Execution, Tracker
+from crossdock.option_checks import require_flag
 from crossdock.paths import PathLike, Paths, detect_format
 from crossdock.planning import plan_scan
 from crossdock.relation import Relation
 from crossdock.settings import check_environment, setting
-from crossdock.sources import Source, import_arrow, open_csv, open_ipc, open_parquet
+from crossdock.sources import ArrowSource, Source, import_arrow, open_csv, open_ipc, open_parquet
+
+if TYPE_CHECKING:
+    from crossdock.group import Group
+    from crossdock.ranks.execution import RankExecution
+    from crossdock.ranks.members import Ranks
+
+_RANKS = ("auto", "off")
 
 
-def connect(threads: int | None = None, memory: str | int | None = None) -> Dock:
-    """Opens a dock on this machine.
+def connect(
+    threads: int | None = None,
+    memory: str | int | None = None,
+    *,
+    group: Group | None = None,
+    ranks: str = "auto",
+) -> Dock:
+    """Opens a dock on this machine; or, in a process that mpirun or srun started among others, over
+    all of them, which call it together.
 
+    group: the ranks of the dock, where they have been joined already (join_group).
+    ranks: "off" for a dock of this process alone, whatever started it.
     threads: worker threads; None or 0 means one per core (or CROSSDOCK_THREADS).
     memory: budget of the operators in bytes, or a size such as "8GiB"; None or 0 means 80 % of
         the memory this process may use (or CROSSDOCK_MEMORY). Data of sources do not count.
-    Errors: OptionError for a bad value or a misspelled CROSSDOCK_* variable.
+        Ranks that share a machine share its cores and its memory where nothing is said.
+    Errors: OptionError for a bad value or a misspelled CROSSDOCK_* variable; over ranks those of
+    join_group.
     Cost: well below a millisecond; the first call in a process also imports pyarrow. Thread-safe.
     """
     check_environment()
@@ -33,8 +54,26 @@ def connect(threads: int | None = None, memory: str | int | None = None) -> Dock
             f"threads={wanted_threads!r} is not a number of threads",
             try_="threads=0 for one per core",
         )
-    with public_errors():
-        return Dock(_native.Engine(int(wanted_threads), sizes.parse_bytes(wanted_memory)))
+    if ranks not in _RANKS:
+        raise unknown_choice("ranks", ranks, _RANKS)
+    asked = (int(wanted_threads), sizes.parse_bytes(wanted_memory))
+    if group is None and (ranks == "off" or not _is_one_of_several()):
+        with public_errors():
+            return Dock(_native.Engine(*asked))
+    from crossdock.ranks import session
+
+    return session.open_dock(group, asked)
+
+
+def _is_one_of_several() -> bool:
+    """Whether a launcher started this process as a rank. `crossdock.group`, which knows more, is
+    not imported for a process that stands alone."""
+    import os
+
+    names = ["CROSSDOCK_RANK", "CROSSDOCK_RANKS", "PMIX_RANK", "PMI_RANK"]
+    if os.environ.get("SLURM_STEP_NUM_TASKS", "1") != "1":
+        names.append("SLURM_STEP_NUM_TASKS")
+    return any(name in os.environ for name in names)
 
 
 class Dock:
@@ -43,9 +82,14 @@ class Dock:
     May be shared between threads; runs of several threads share its workers and its budget.
     """
 
-    def __init__(self, engine: _native.Engine) -> None:
+    def __init__(
+        self, engine: _native.Engine, ranks: Ranks | None = None, owned: Group | None = None
+    ) -> None:
+        """Use `connect`. The group `owned` is closed with the dock."""
         self._engine: _native.Engine | None = engine
         self._tracker = Tracker()
+        self._ranks = ranks
+        self._owned = owned
 
     def __enter__(self) -> Dock:
         self.engine()
@@ -62,6 +106,9 @@ class Dock:
         engine, self._engine = self._engine, None
         if engine is not None:
             engine.trim()
+        group, self._owned, self._ranks = self._owned, None, None
+        if group is not None:
+            group.close()
 
     def read_parquet(self, paths: Paths) -> Relation:
         """A relation over a Parquet file, folder, glob or list of files.
@@ -95,16 +142,42 @@ class Dock:
         Errors: PathError (nothing there, ending not known), DataError, ClosedError.
         """
         openers = {"parquet": self.read_parquet, "ipc": self.read_ipc, "csv": self.read_csv}
-        return openers[detect_format(path)](path)
+        with self._together("read"):
+            found = detect_format(path)
+        return openers[found](path)
 
-    def from_arrow(self, data: object) -> Relation:
+    def from_arrow(self, data: object, *, replicated: bool = False) -> Relation:
         """A relation over anything that exports Arrow data: pyarrow tables, batches and readers,
         Polars frames, DuckDB relations, pandas frames.
 
-        Tables are taken without a copy; streams are read to their end now.
+        Tables are taken without a copy; streams are read to their end now. Over ranks the rows are
+        some of all, those that this rank has; with replicated=True all ranks have the same rows.
         Errors: TypeError (no Arrow export), ColumnError (a name twice), DataError, ClosedError.
         """
-        return self._open(import_arrow, data)
+        require_flag(replicated, "replicated", "from_arrow")
+        self.engine()
+        source = import_arrow(data)
+        if self._ranks is not None:
+            from crossdock.ranks.shares import plain_table
+
+            assert isinstance(source, ArrowSource)
+            source = ArrowSource(plain_table(source.data), source.name, is_replicated=replicated)
+        return Relation(self, plan_scan(source))
+
+    @property
+    def rank(self) -> int:
+        """The number of this process among those of the dock, from 0; 0 where it is alone."""
+        return 0 if self._ranks is None else self._ranks.rank
+
+    @property
+    def size(self) -> int:
+        """How many processes the dock is over."""
+        return 1 if self._ranks is None else self._ranks.size
+
+    @property
+    def group(self) -> Group | None:
+        """The ranks of the dock, for channels of your own; None where it is alone."""
+        return None if self._ranks is None else self._ranks.group
 
     @property
     def threads(self) -> int:
@@ -145,16 +218,33 @@ class Dock:
             )
         return self._engine
 
-    def execution(self, profiling: bool = False) -> Execution:
+    def execution(self, profiling: bool = False) -> Execution | RankExecution:
         """A new run on this dock, for modules of this package. ClosedError after `close()`."""
-        return Execution(self.engine(), self._tracker, profiling)
+        alone = Execution(self.engine(), self._tracker, profiling)
+        if self._ranks is None:
+            return alone
+        from crossdock.ranks.execution import RankExecution
+
+        return RankExecution(alone, self._ranks)
+
+    def over_ranks(self) -> Ranks | None:
+        """What the ranks of the dock do together, for modules of this package."""
+        return self._ranks
 
     def __repr__(self) -> str:
         if self._engine is None:
             return "crossdock.Dock (closed)"
         limit = sizes.format_bytes(self.memory_limit_bytes)
-        return f"crossdock.Dock ({self.threads} threads, memory budget {limit})"
+        place = "" if self._ranks is None else f"rank {self.rank} of {self.size}, "
+        return f"crossdock.Dock ({place}{self.threads} threads, memory budget {limit})"
 
     def _open(self, opener: Callable[..., Source], *arguments: Any) -> Relation:
         self.engine()
-        return Relation(self, plan_scan(opener(*arguments)))
+        if self._ranks is None:
+            return Relation(self, plan_scan(opener(*arguments)))
+        from crossdock.ranks.session import open_share
+
+        return Relation(self, plan_scan(open_share(self._ranks, lambda: opener(*arguments))))
+
+    def _together(self, name: str) -> AbstractContextManager[None]:
+        return contextlib.nullcontext() if self._ranks is None else self._ranks.call(name)

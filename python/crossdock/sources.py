@@ -7,6 +7,7 @@ A source knows its schema without reading rows, and reads only the columns and r
 from __future__ import annotations
 
 import contextlib
+import copy
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -60,8 +61,15 @@ class ArrowSource:
 
     kind = "arrow"
 
-    def __init__(self, table: Any, name: str = "arrow", files: Sequence[str] = ()) -> None:
+    def __init__(
+        self,
+        table: Any,
+        name: str = "arrow",
+        files: Sequence[str] = (),
+        is_replicated: bool = False,
+    ) -> None:
         found = table.schema
+        self.is_replicated = is_replicated  # over ranks: all of them have the same rows
         self.name = name
         self.files = list(files)
         self.schema = bare_schema(found)
@@ -115,7 +123,7 @@ class FileSource:
         self.name = shown_name(paths)
         self.files = find_files(paths, kind)
         layout = {"format": dataset_format, "partitioning": "hive" if is_folder(paths) else None}
-        with self._data_errors():
+        with self.data_errors():
             self._dataset = dataset.dataset(self.files, **layout)
             self.schema = bare_schema(self._dataset.schema)
             # Selection has no kernel for views: filtered scans read plain strings instead.
@@ -125,12 +133,12 @@ class FileSource:
                 self._filterable = dataset.dataset(self.files, schema=plain, **layout)
 
     def table(self, columns: tuple[str, ...], predicate: Expr | None) -> Any:
-        with self._data_errors():
+        with self.data_errors():
             found = self._scanner(columns, predicate).to_table().replace_schema_metadata(None)
             return found.cast(self._schema_of(columns))
 
     def reader(self, columns: tuple[str, ...], predicate: Expr | None) -> Any:
-        with self._data_errors():
+        with self.data_errors():
             found = self._scanner(columns, predicate).to_reader()
             wanted = self._schema_of(columns)
             return found if found.schema == wanted else found.cast(wanted)
@@ -138,11 +146,11 @@ class FileSource:
     def native(
         self, engine: _native.Engine, columns: tuple[str, ...], predicate: Expr | None
     ) -> _native.Table:
-        with self._data_errors(), public_errors():
+        with self.data_errors(), public_errors():
             return _native.Table.from_stream(engine, self.reader(columns, predicate))
 
     def count_rows(self, predicate: Expr | None) -> int:
-        with self._data_errors():
+        with self.data_errors():
             if predicate is None:
                 return int(self._dataset.count_rows())
             return int(self._scanner((), predicate).count_rows())
@@ -162,8 +170,27 @@ class FileSource:
     def _schema_of(self, columns: tuple[str, ...]) -> Any:
         return pa.schema([self.schema.field(name) for name in columns])
 
+    def fragments(self) -> list[Any]:
+        """The files, one by one, for modules of this package. Call it inside `data_errors`."""
+        return list(self._dataset.get_fragments())
+
+    def of_fragments(self, fragments: Sequence[Any]) -> FileSource:
+        """The same source with these files, or parts of them, alone."""
+        import pyarrow.dataset as dataset
+
+        def only(whole: Any) -> Any:
+            layout = (whole.schema, whole.format, whole.filesystem)
+            return dataset.FileSystemDataset(list(fragments), *layout)
+
+        part = copy.copy(self)
+        part._dataset = only(self._dataset)
+        plain = self._filterable is not self._dataset
+        part._filterable = only(self._filterable) if plain else part._dataset
+        return part
+
     @contextlib.contextmanager
-    def _data_errors(self) -> Iterator[None]:
+    def data_errors(self) -> Iterator[None]:
+        """Turns what reading raises into a DataError that names the source."""
         try:
             yield
         except CrossdockError:

@@ -31,7 +31,7 @@ def require_target(path: PathLike, inputs: Iterable[str], overwrite: object = Fa
     """PathError for a file that cannot be written, or is one of `inputs` (by whatever link) and is
     not to be overwritten. Looks, and writes nothing: call it before the work."""
     target = Path(path).expanduser()
-    with _path_errors(target):
+    with path_errors(target):
         if not target.parent.is_dir():
             raise make_error(
                 "CD-502", f"no folder {str(target.parent)!r} to write {target.name!r} in",
@@ -97,7 +97,7 @@ def replacing(path: PathLike) -> Iterator[Path]:
     """A name beside `path` for what will take its place: renamed at the end, and removed where the
     work inside fails. PathError where it cannot be there."""
     target = Path(path).expanduser()
-    with _path_errors(target):
+    with path_errors(target):
         real = target.resolve()
         # Its ending is the target's: the compression of a .csv.gz is told by the name.
         partial = real.with_name(f".{os.getpid()}.partial.{real.name}")
@@ -111,7 +111,7 @@ def replacing(path: PathLike) -> Iterator[Path]:
 
 
 @contextlib.contextmanager
-def _path_errors(target: Path) -> Iterator[None]:
+def path_errors(target: Path) -> Iterator[None]:
     """Turns what the system raises for a file or folder into a PathError."""
     try:
         yield

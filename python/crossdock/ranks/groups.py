@@ -1,0 +1,292 @@
+"""Groups over ranks: each rank groups what it has, the groups go by their keys, and are put
+together where they meet.
+
+Counts, sums, means, least and largest values, first ones and truth values are put together from
+one row per group and rank. Where one aggregate is not (distinct values, quantiles, variances, exact
+sums of floats), the rows themselves go by key. One row over all is put together in all ranks.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from crossdock.aggregates import Aggregate
+from crossdock.errors import make_error
+from crossdock.evaluation import result_type
+from crossdock.execution import needs_no_groups
+from crossdock.expressions import Column, Expr
+from crossdock.grouping import plan_group
+from crossdock.lowering import unused_name
+from crossdock.nodes import Exchange, Filter, GroupBy, Join, Node, Project
+from crossdock.orders import Order
+from crossdock.ranks.placement import Placed, scan_of
+from crossdock.row_planning import SortOptions, plan_sort
+
+if TYPE_CHECKING:
+    from crossdock.ranks.spread import Spread
+_SAME = frozenset(("min", "max", "any", "first", "bool_and", "bool_or"))
+_DISTINCT = frozenset(("count_distinct", "approx_distinct"))
+_MOMENTS = frozenset(("var", "stddev"))
+_WIDE = pa.decimal128(38, 0)
+_RANK = "rank"
+
+
+@dataclass(frozen=True)
+class Merged:
+    """An aggregate of all ranks: the columns that each rank computes for it, by what they are."""
+
+    name: str
+    item: Aggregate
+    parts: Mapping[str, tuple[str, Aggregate]]  # "sum" -> (column, aggregate)
+
+    def column(self, part: str) -> str:
+        return self.parts[part][0]
+
+
+def settle_group(spread: Spread, node: GroupBy) -> Placed:
+    """The groups of this rank's share of the keys, or the one row in all ranks. Collective."""
+    below = spread.shared(spread.settle(node.input))
+    if not node.keys:
+        return _row(spread, node, below)
+    keys = tuple(name for name, _ in node.keys)
+    plain = {item.name: name for name, item in reversed(node.keys) if isinstance(item, Column)}
+    if below.keys and below.with_nulls and set(below.keys) <= plain.keys():
+        return below.renamed(replace(node, input=below.node), plain)
+    merged = _merged(node, below.node.schema, moments=False)
+    if merged is None:
+        return _by_rows(spread, node, below)
+    asked = {column: item for part in merged for column, item in part.parts.values()}
+    partial: Node = plan_group(below.node, node.keys, asked)
+    is_first = any(part.item.function == "first" for part in merged)
+    if is_first and not spread.dry:
+        partial = _with_rank(spread, partial)
+    moved = spread.by_key(Placed(partial), keys)
+    input_node = moved.node
+    if is_first and not spread.dry:
+        order = (Order(Column(_rank_name(partial))),)
+        input_node = plan_sort(input_node, order, SortOptions(stable=True), "sort")
+    final = plan_group(input_node, tuple((key, Column(key)) for key in keys), _finals(merged))
+    if not merged or spread.dry:
+        return replace(moved, node=final)
+    return replace(moved, node=scan_of(_finished(spread.table(final), node, merged)))
+
+
+def _by_rows(spread: Spread, node: GroupBy, below: Placed) -> Placed:
+    """The rows by key, with the columns that the aggregates read."""
+    columns = {c for _, item in node.items for c in item.columns()}
+    items: dict[str, Expr] = {name: Column(name) for name in sorted(columns)}
+    names = []
+    for name, key in node.keys:
+        if isinstance(key, Column) and items.get(key.name, key) is not key:
+            names.append(key.name)
+            continue
+        names.append(key.name if isinstance(key, Column) else unused_name(name, items))
+        items[names[-1]] = key
+    rows = _project(below.node, items)
+    moved = spread.by_key(Placed(rows), tuple(names))
+    keys = [(name, Column(column)) for (name, _), column in zip(node.keys, names, strict=True)]
+    final = plan_group(moved.node, tuple(keys), dict(node.items))
+    return replace(moved, node=final, keys=tuple(name for name, _ in node.keys))
+
+
+def _row(spread: Spread, node: GroupBy, below: Placed) -> Placed:
+    """One row over all, in all ranks."""
+    if spread.dry:
+        moved = Exchange(below.node, "one row of each rank, to all")
+        return Placed(replace(node, input=moved), everywhere=True)
+    merging = [(n, i) for n, i in node.items if _parts(n, i, below.node.schema, True) is not None]
+    others = [(n, i) for n, i in node.items if (n, i) not in merging]
+    source = below.node
+    if others and (merging or len(others) > 1):
+        source = spread.there(source)
+    columns: dict[str, Any] = {}
+    if merging:
+        columns |= _merged_row(spread, node, dict(merging), source)
+    for name, item in others:
+        if item.function in _DISTINCT:
+            columns[name] = pa.chunked_array([[_distinct(spread, item, source)]], pa.int64())
+        else:
+            columns[name] = _gathered(spread, name, item, source)
+    fields = [columns[name] for name, _ in node.items]
+    return Placed(scan_of(pa.Table.from_arrays(fields, schema=node.schema)), everywhere=True)
+
+
+def _merged_row(
+    spread: Spread, node: GroupBy, items: dict[str, Aggregate], source: Node
+) -> dict[str, Any]:
+    whole = plan_group(source, (), items)
+    merged = _merged(whole, source.schema, moments=True)
+    assert merged is not None
+    asked = {column: item for part in merged for column, item in part.parts.values()}
+    plain = {name: replace(item, options=()) if ("wide", True) in item.options else item
+             for name, item in asked.items()}  # fmt: skip
+    partial = plan_group(source, (), asked)
+    folded = plan_group(source, (), plain)
+    if isinstance(source, Join) and needs_no_groups(folded):
+        found = spread.table(folded)
+        found = found.cast(partial.schema)
+    else:
+        found = spread.table(partial)
+    found = found.append_column(_rank_field(found), pa.array([spread.ranks.rank], pa.int64()))
+    rows = spread.ranks.to_all(found)
+    rows = rows.take(pc.sort_indices(rows.column(rows.num_columns - 1)))
+    final = spread.table(plan_group(scan_of(rows), (), _finals(merged)))
+    moments = {p.name: _moment(rows, p) for p in merged if p.item.function in _MOMENTS}
+    return {
+        part.name: moments[part.name]
+        if part.name in moments
+        else _value(final, part, node.schema.field(part.name))
+        for part in merged
+    }
+
+
+def _distinct(spread: Spread, item: Aggregate, source: Node) -> int:
+    """The number of different values in all ranks: each value counts in the rank it goes to."""
+    assert item.argument is not None
+    rows = source if item.condition is None else Filter(source, item.condition)
+    once = plan_group(rows, (("value", item.argument),), {})
+    moved = spread.by_key(Placed(once), ("value",))
+    counted = plan_group(moved.node, (), {"n": Aggregate("count_distinct", Column("value"))})
+    mine = spread.table(counted).column(0)[0].as_py()
+    return sum(spread.ranks.agree("distinct values", mine))
+
+
+def _gathered(spread: Spread, name: str, item: Aggregate, source: Node) -> Any:
+    """An aggregate that needs all values in one rank."""
+    items = {column: Column(column) for column in sorted(item.columns())}
+    rows = source if item.condition is None else Filter(source, item.condition)
+    there = spread.to_one(_project(rows, items))
+    found = spread.table(plan_group(there, (), {name: replace(item, condition=None)}))
+    if spread.ranks.rank != 0:
+        found = found.slice(0, 0)
+    return spread.ranks.to_all(found).column(0)
+
+
+def _merged(node: GroupBy, schema: Any, moments: bool) -> list[Merged] | None:
+    """How each aggregate is put together, or None if one is not."""
+    taken = {name for name, _ in (*node.keys, *node.items)}
+    found = []
+    for name, item in node.items:
+        parts = _parts(name, item, schema, moments)
+        if parts is None:
+            return None
+        named = {}
+        for part, aggregate in parts.items():
+            column = unused_name(f"{part} of {name}", taken)
+            taken.add(column)
+            named[part] = (column, aggregate)
+        found.append(Merged(name, item, named))
+    return found
+
+
+def _parts(name: str, item: Aggregate, schema: Any, moments: bool) -> dict[str, Aggregate] | None:
+    function = item.function
+    if function == "count":
+        return {"count": item}
+    if function in _SAME:
+        return {"value": item}
+    counted = Aggregate("count", item.argument, (), item.condition)
+    if function in _MOMENTS and moments:
+        mean = Aggregate("mean", item.argument, (), item.condition)
+        var = Aggregate("var", item.argument, (("ddof", 0),), item.condition)
+        return {"count": counted, "mean": mean, "var": var}
+    if function not in ("sum", "mean") or ("floats", "exact") in item.options:
+        return None
+    assert item.argument is not None
+    is_integer = pa.types.is_integer(result_type(item.argument, schema))
+    # In 128 bits: the sum of one rank may be too large where that of all is not.
+    options = (("wide", True),) if is_integer else ()
+    parts = {"sum": Aggregate("sum", item.argument, options, item.condition)}
+    return parts if function == "sum" else {**parts, "count": counted}
+
+
+def _finals(merged: list[Merged]) -> dict[str, Aggregate]:
+    """What is computed of the columns of all ranks."""
+    found = {}
+    for merge in merged:
+        for part, (column, _) in merge.parts.items():
+            function = merge.item.function if part == "value" else "sum"
+            if part not in ("mean", "var"):
+                found[column] = Aggregate(function, Column(column))
+    return found
+
+
+def _finished(table: Any, node: GroupBy, merged: list[Merged]) -> Any:
+    by_name = {part.name: part for part in merged}
+    columns = [
+        _value(table, by_name[field.name], field)
+        if field.name in by_name
+        else table.column(field.name)
+        for field in node.schema
+    ]
+    return pa.Table.from_arrays(columns, schema=node.schema)
+
+
+def _value(table: Any, part: Merged, field: Any) -> Any:
+    """The column of an aggregate, of what all ranks found together."""
+    if part.item.function == "mean":
+        total = table.column(part.column("sum")).cast(pa.float64())
+        return pc.divide(total, table.column(part.column("count")).cast(pa.float64()))
+    (column,) = (name for name, _ in part.parts.values())
+    total = table.column(column)
+    if total.type == field.type:
+        return total
+    try:
+        return total.cast(field.type)
+    except pa.ArrowException:
+        raise make_error(
+            "CD-303",
+            f"a sum {field.name!r} over all ranks does not fit an {field.type}",
+            values=f"the largest is {pc.max(total).as_py()}, the least {pc.min(total).as_py()}",
+            try_="wide=True, which sums into decimal128(38, 0)",
+        ) from None
+
+
+def _moment(rows: Any, part: Merged) -> Any:
+    """Variance or deviation of all rows by those of each rank (Chan, Golub and LeVeque, 1979)."""
+    columns = [rows.column(part.column(name)).to_pylist() for name in ("count", "mean", "var")]
+    count, mean, squares = 0, 0.0, 0.0
+    for more, its_mean, its_var in zip(*columns, strict=True):
+        if more:
+            both = count + more
+            distance = its_mean - mean
+            squares += its_var * more + distance * distance * count * more / both
+            mean += distance * more / both
+            count = both
+    freedom = count - dict(part.item.options).get("ddof", 1)
+    value = squares / freedom if freedom > 0 else None
+    if value is not None and part.item.function == "stddev":
+        value = math.sqrt(value)
+    return pa.chunked_array([[value]], pa.float64())
+
+
+def _rank_name(partial: Node) -> str:
+    return str(partial.schema.names[-1])
+
+
+def _rank_field(table: Any) -> Any:
+    return pa.field(unused_name(_RANK, table.schema.names), pa.int64())
+
+
+def _with_rank(spread: Spread, partial: Node) -> Node:
+    """The groups of this rank, with its number in a last column."""
+    table = spread.table(partial)
+    numbers = pa.repeat(pa.scalar(spread.ranks.rank, pa.int64()), table.num_rows)
+    return scan_of(table.append_column(_rank_field(table), numbers))
+
+
+def _project(node: Node, items: Mapping[str, Expr]) -> Node:
+    schema = node.schema
+    fields = [
+        schema.field(item.name).with_name(name)
+        if isinstance(item, Column)
+        else pa.field(name, result_type(item, schema))
+        for name, item in items.items()
+    ]
+    return Project(node, tuple(items.items()), pa.schema(fields))

@@ -1,0 +1,217 @@
+"""Joins over ranks: which rows go where before each rank joins what it has.
+
+Both sides go by their keys; or the smaller one goes to all ranks, where that moves fewer bytes and
+each of its rows may be in several: the right side of inner, left, semi and anti joins, the left one
+of inner and right joins. Rows with a NULL in a key match nothing (unless NULLs are to match): they
+are dropped, or stay where they are if the join keeps them, since by key they would all meet in one
+rank.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import reduce
+from operator import and_
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from crossdock.evaluation import keep_rows
+from crossdock.expressions import Column, Expr
+from crossdock.nodes import Exchange, Join
+from crossdock.ranks import sorts
+from crossdock.ranks.placement import Placed, scan_of
+
+if TYPE_CHECKING:
+    from crossdock.ranks.spread import Spread
+RIGHT_EVERYWHERE = frozenset(("inner", "left", "semi", "anti", "anti_null_aware"))
+LEFT_EVERYWHERE = frozenset(("inner", "right"))
+_KEEPS_LEFT = frozenset(("left", "full", "anti", "anti_null_aware"))
+_KEEPS_RIGHT = frozenset(("right", "full"))
+
+
+def settle_join(spread: Spread, node: Join) -> Placed:
+    """The join of what this rank has after rows have moved. Collective."""
+    left, right = spread.settle(node.left), spread.settle(node.right)
+    if left.everywhere and right.everywhere:
+        left = spread.shared(left)
+    if right.everywhere and node.how in RIGHT_EVERYWHERE and not left.everywhere:
+        return _joined(node, left, right)
+    if left.everywhere and node.how in LEFT_EVERYWHERE and not right.everywhere:
+        return _joined(node, left, right)
+    left, right = spread.shared(left), spread.shared(right)
+    if node.options.strategy == "merge":
+        return sorts.settle_merge_join(spread, node, left, right)
+    if _is_together(node, left, right):
+        return _joined(node, left, right)
+    if node.options.exchange == "broadcast" or (_is_null_aware(node) and _needs_all(node)):
+        return _broadcast(spread, node, left, right)
+    if spread.dry:
+        return _planned(spread, node, left, right)
+    return _moved(spread, node, left, right)
+
+
+def _moved(spread: Spread, node: Join, left: Placed, right: Placed) -> Placed:
+    left, right = (replace(side, node=spread.there(side.node)) for side in (left, right))
+    tables = (spread.table(left.node), spread.table(right.node))
+    sizes = spread.ranks.agree("sizes of a join", [_size_of(table) for table in tables])
+    left_bytes, right_bytes = (sum(size[side][1] for size in sizes) for side in (0, 1))
+    right_rows = sum(size[1][0] for size in sizes)
+    others = spread.ranks.size - 1
+    if node.options.exchange == "auto":
+        by_key = (0 if _is_at(left, node, 0) else left_bytes) + (
+            0 if _is_at(right, node, 1) else right_bytes
+        )
+        if node.how in RIGHT_EVERYWHERE and right_bytes * others < by_key:
+            return _joined(node, left, spread.to_all(right.node))
+        if node.how in LEFT_EVERYWHERE and left_bytes * others < by_key:
+            return _joined(node, spread.to_all(left.node), right)
+    if _is_null_aware(node):
+        has_null = any(spread.ranks.agree("NULLs of a join", _has_null(tables[1], node)))
+        if has_null or right_rows == 0:
+            # One NULL on the right, and nothing is known not to be in it; nothing at all, and
+            # everything is.
+            kept = tables[0].slice(0, 0) if has_null else tables[0]
+            return _all_of(node, replace(left, node=scan_of(kept)))
+        node = replace(node, how="anti")
+        left = replace(left, node=scan_of(_split(tables[0], _keys(node, 0))[0]))
+    return _repartitioned(spread, node, left, right)
+
+
+def _repartitioned(spread: Spread, node: Join, left: Placed, right: Placed) -> Placed:
+    """Each side by its keys, of which one may be there already."""
+    assignment = spread.ranks.even
+    sides = []
+    stayed, whole = 0, True
+    for number, side in enumerate((left, right)):
+        keys = _keys(node, number)
+        if side.keys == keys and (side.with_nulls or not node.options.null_equals_null):
+            sides.append(side)
+            whole = whole and side.with_nulls
+            continue
+        table, apart = spread.table(side.node), None
+        if not node.options.null_equals_null:
+            table, apart = _split(table, keys)
+        found = spread.ranks.by_partition(table, keys, assignment)
+        if apart is not None and node.how in (_KEEPS_LEFT, _KEEPS_RIGHT)[number]:
+            stayed += apart.num_rows
+            found = pa.concat_tables([found, apart])
+        sides.append(replace(side, node=scan_of(found), keys=keys, assignment=assignment))
+    whole = not any(spread.ranks.agree("rows that stay", stayed)) and whole
+    sides = [replace(side, with_nulls=whole) for side in sides]
+    return _joined(node, sides[0], sides[1])
+
+
+def _planned(spread: Spread, node: Join, left: Placed, right: Placed) -> Placed:
+    """What a plan can say: the sizes of the sides are not known before they are there."""
+    sides = []
+    for number, side in enumerate((left, right)):
+        keys = _keys(node, number)
+        if side.keys == keys:
+            sides.append(side)
+            continue
+        may = node.how in (LEFT_EVERYWHERE, RIGHT_EVERYWHERE)[number]
+        forced = node.options.exchange == "repartition"
+        rule = "by key, or to all if that is less" if may and not forced else "by key"
+        found = Exchange(side.node, rule, keys)
+        sides.append(replace(side, node=found, keys=keys, assignment=spread.ranks.even))
+    return _joined(node, sides[0], sides[1])
+
+
+def _broadcast(spread: Spread, node: Join, left: Placed, right: Placed) -> Placed:
+    """One side to all ranks, as it was asked for."""
+    if node.how in RIGHT_EVERYWHERE:
+        return _joined(node, left, spread.to_all(right.node))
+    return _joined(node, spread.to_all(left.node), right)
+
+
+def _joined(node: Join, left: Placed, right: Placed) -> Placed:
+    """The join of two sides that lie as it needs them, and where its rows are."""
+    found = replace(node, left=left.node, right=right.node)
+    side, number = (left, 0) if left.keys else (right, 1)
+    if left.everywhere:
+        side, number = right, 1
+    elif right.everywhere:
+        side, number = left, 0
+    elif left.keys and node.how in ("right", "full"):
+        side, number = right, 1
+    if not side.keys:
+        return Placed(found)
+    names = _names(node, number, both=not (left.everywhere or right.everywhere))
+    return replace(side, everywhere=False).renamed(found, names)
+
+
+def _names(node: Join, number: int, both: bool) -> dict[str, str]:
+    """Columns of a side -> columns of the result that have their values in every row; where both
+    sides lie by key, a key that both sides give one column for is that of either."""
+    wanted = ("left", "right")[number]
+    plain = {
+        0: node.how not in ("right", "full"),
+        1: node.how in ("inner", "right") or not both,
+    }[number]
+    found = {}
+    for side, column, name in reversed(node.outputs):
+        if side == wanted and plain:
+            found[column] = name
+        elif side == "key":
+            # Named by the left side; the right key of a pair has the same name.
+            found[column] = name
+    if number == 1 and node.how == "inner":
+        partners = {right: left for left, right in node.on}
+        left_names = {column: name for side, column, name in node.outputs if side == "left"}
+        for right, left in partners.items():
+            if right not in found and left in left_names:
+                found[right] = left_names[left]
+    return found
+
+
+def _all_of(node: Join, left: Placed) -> Placed:
+    """The left rows as the result of a join that has the columns of the left side."""
+    from crossdock.nodes import Project
+
+    items = tuple((name, Column(column)) for _, column, name in node.outputs)
+    names = {column: name for _, column, name in reversed(node.outputs)}
+    return left.renamed(Project(left.node, items, node.schema), names)
+
+
+def _is_together(node: Join, left: Placed, right: Placed) -> bool:
+    """Whether equal keys are in one rank already."""
+    if not _is_at(left, node, 0) or not _is_at(right, node, 1) or _is_null_aware(node):
+        return False
+    nulls = left.with_nulls and right.with_nulls
+    return left.assignment == right.assignment and (nulls or not node.options.null_equals_null)
+
+
+def _is_at(side: Placed, node: Join, number: int) -> bool:
+    return side.keys == _keys(node, number)
+
+
+def _keys(node: Join, number: int) -> tuple[str, ...]:
+    return tuple(pair[number] for pair in node.on)
+
+
+def _is_null_aware(node: Join) -> bool:
+    return node.how == "anti_null_aware"
+
+
+def _needs_all(node: Join) -> bool:
+    """True where a null-aware anti join looks at more of the right side than whether there is a
+    NULL in it."""
+    return len(node.on) > 1 or node.residual is not None
+
+
+def _split(table: Any, keys: tuple[str, ...]) -> tuple[Any, Any]:
+    """The rows without a NULL in a key, and the others (None if there are none)."""
+    nullable = [key for key in keys if table.column(key).null_count]
+    if not nullable:
+        return table, None
+    valid: Expr = reduce(and_, (~Column(key).is_null() for key in nullable))
+    return keep_rows(table, valid), keep_rows(table, ~valid)
+
+
+def _size_of(table: Any) -> tuple[int, int]:
+    return table.num_rows, table.nbytes
+
+
+def _has_null(table: Any, node: Join) -> bool:
+    return any(table.column(key).null_count for key in _keys(node, 1))

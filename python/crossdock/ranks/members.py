@@ -1,0 +1,241 @@
+"""The ranks of a dock: what they agree on, and how rows go between them.
+
+All ranks make the same calls in the same order. At each step every rank says how it fares, so an
+error of one ends the call of all with the same error, which names the rank. One thread at a time.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import socket
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+
+from crossdock.channel import Channel
+from crossdock.errors import ControlError, CrossdockError, error_of, make_error
+from crossdock.group import Group
+
+# Errors of a rank whose work another one's error has ended.
+_CONSEQUENCES = frozenset(("CD-617", "CD-618"))
+_WAIT_S = 3e7  # about a year: ranks wait for one that works, and learn at once of one that died
+_INTERRUPTED_S = 10.0
+_TEXT_MOST = 4000
+_SEGMENTS_BYTES = 1 << 29  # of one channel in one rank: fewer bytes per segment among many ranks
+
+
+@dataclass(frozen=True)
+class Move:
+    """Rows that went between ranks, as this one saw it; bytes are those of the columns."""
+
+    rule: str
+    sent_rows: int
+    sent_bytes: int
+    received_rows: int
+    received_bytes: int
+    seconds: float
+
+
+class Ranks:
+    """The ranks of a dock, of which there may be one."""
+
+    def __init__(self, group: Group) -> None:
+        self.group = group
+        self.rank = group.rank
+        self.size = group.size
+        self.moves: list[Move] = []
+        self._inside = False
+        self._ended: BaseException | None = None
+        # Partitions are finer than ranks, so that their load can be evened out.
+        count = 1
+        while count < min(16 * self.size, 1 << 16):
+            count *= 2
+        self.even = tuple(number * self.size // count for number in range(count))
+
+    @contextlib.contextmanager
+    def call(self, name: str) -> Iterator[None]:
+        """Around what all ranks do together: it ends when all have done it, or with the first error
+        of any of them in all of them."""
+        if self._inside or self.size == 1:
+            yield
+            return
+        self._inside = True
+        try:
+            yield
+            self.agree(f"{name}() is done")
+        except BaseException as error:
+            if error is self._ended:
+                raise
+            self._tell(name, error)
+        finally:
+            self._inside = False
+            self._ended = None
+
+    def agree(self, step: str, value: Any = None) -> list[Any]:
+        """What each rank passed as JSON can say it, by rank. The error of the first that could not
+        go on, or OptionError where ranks make different calls."""
+        if self.size == 1:
+            return [value]
+        return [note["value"] for note in self._exchanged({"step": step, "value": value}, None)]
+
+    def sums(self, step: str, mine: list[int]) -> list[int]:
+        """The sums over all ranks, place by place."""
+        return [sum(place) for place in zip(*self.agree(step, mine), strict=True)]
+
+    def by_partition(self, table: Any, keys: Sequence[str], assignment: Sequence[int]) -> Any:
+        """The rows of all ranks whose partition, by a hash of `keys`, is assigned to this one."""
+        options = {"by": list(keys), "assignment": list(assignment)}
+        return self._moved(table, "by key", lambda channel: channel.send(table), **options)
+
+    def by_range(
+        self, table: Any, keys: Sequence[str], bounds: Any, owners: Sequence[int] | None = None
+    ) -> Any:
+        """The rows of all ranks in this one's range of `keys`; `bounds` as of Group.channel, one
+        less than there are `owners` of ranges, who are all if it is None."""
+        options = {"by": list(keys), "bounds": bounds, "destinations": owners}
+        return self._moved(table, "by range", lambda channel: channel.send(table), **options)
+
+    def by_number(self, table: Any, column: str) -> Any:
+        """The rows of all ranks for which `column`, which is dropped, holds this one's number."""
+        found = self._moved(table, "by load", lambda channel: channel.send(table), to=column)
+        return found.drop_columns([column])
+
+    def by_piece(self, pieces: Sequence[Any], rule: str = "by order") -> Any:
+        """Piece number r of every rank, in rank r, in the order of the ranks."""
+
+        def send(channel: Channel) -> None:
+            for distance in range(self.size):
+                to = (self.rank + distance) % self.size
+                channel.send(pieces[to], to=to)
+
+        return self._moved(pieces[0], rule, send, of=pieces)
+
+    def to_all(self, table: Any) -> Any:
+        """The rows of all ranks, in each of them."""
+        return self._moved(table, "to all", lambda channel: channel.send(table), broadcast=True)
+
+    def to_one(self, table: Any, root: int = 0) -> Any:
+        """The rows of all ranks, in rank `root`; none in the others."""
+        options = {"destinations": [root]}
+        rule = f"to rank {root}"
+        return self._moved(table, rule, lambda channel: channel.send(table, to=0), **options)
+
+    def in_order(self, table: Any, root: int = 0) -> Any:
+        """The rows of all ranks in rank `root`, in the order of the ranks."""
+        pieces = [table if rank == root else table.slice(0, 0) for rank in range(self.size)]
+        return self.by_piece(pieces, f"to rank {root}")
+
+    def rows_to_one(self, batches: Iterator[Any], schema: Any) -> Iterator[Any]:
+        """The same as a stream, in bounded memory: rank 0 gets batches of all ranks, others send
+        theirs when the iterator is first asked, and get none."""
+        options: dict[str, Any] = {"destinations": [0], "segment_bytes": self._segment_bytes()}
+        with self.group.channel(schema, **options) as channel:
+            for batch in batches:
+                channel.send(batch, to=0)
+            if channel.is_destination:
+                for batch in channel:
+                    yield _conformed(pa.Table.from_batches([batch]), schema).to_batches()[0]
+
+    def _moved(
+        self, table: Any, rule: str, send: Callable[[Channel], None], of: Any = None, **options: Any
+    ) -> Any:
+        if self.size == 1:
+            return table if of is None else of[0]
+        self.agree(f"move {len(self.moves)} {rule} {table.schema.names}")
+        start = time.perf_counter()
+        options["segment_bytes"] = self._segment_bytes()
+        with self.group.channel(table.schema, **options) as channel:
+            send(channel)
+            batches = channel.by_source() if channel.is_destination else []
+        found = _conformed(_table_of(batches, table.schema), table.schema)
+        sent = [table] if of is None else of
+        self.moves.append(
+            Move(
+                rule,
+                sum(piece.num_rows for piece in sent),
+                sum(piece.nbytes for piece in sent),
+                found.num_rows,
+                found.nbytes,
+                time.perf_counter() - start,
+            )
+        )
+        return found
+
+    def _segment_bytes(self) -> int:
+        return max(16 << 10, min(256 << 10, _SEGMENTS_BYTES // (16 * self.size)))
+
+    def _tell(self, name: str, error: BaseException) -> None:
+        """Tells all ranks that this one cannot go on, and raises what all of them raise."""
+        code = error.code if isinstance(error, CrossdockError) else ""
+        text = error.text if isinstance(error, CrossdockError) else str(error)
+        told = {"code": code, "kind": type(error).__name__, "text": text[:_TEXT_MOST]}
+        self._exchanged({"step": name, "value": None, "error": told}, error)
+
+    def _exchanged(self, note: dict[str, Any], mine: BaseException | None) -> list[dict[str, Any]]:
+        wait_s = _INTERRUPTED_S if isinstance(mine, KeyboardInterrupt) else _WAIT_S
+        whole = json.dumps({**note, "host": socket.gethostname()}).encode()
+        try:
+            notes = [json.loads(text) for text in self.group.gather(whole, at_most_s=wait_s)]
+            self._check(notes, mine)
+        except BaseException as error:
+            if mine is not None and isinstance(error, ControlError) and error is not self._ended:
+                error = _with_cause(error, mine)
+            self._ended = error
+            raise error from None
+        return notes
+
+    def _check(self, notes: list[dict[str, Any]], mine: BaseException | None) -> None:
+        failed = [rank for rank, note in enumerate(notes) if note.get("error")]
+        if failed:
+            causes = [r for r in failed if notes[r]["error"]["code"] not in _CONSEQUENCES]
+            first = (causes or failed)[0]
+            if first == self.rank and mine is not None and not isinstance(mine, CrossdockError):
+                raise mine
+            raise self._named(first, notes[first])
+        for rank, note in enumerate(notes):
+            if note["step"] != notes[0]["step"]:
+                raise make_error(
+                    "CD-105", "the ranks of the dock make different calls",
+                    values=f"rank 0: {notes[0]['step']}; rank {rank}: {note['step']}",
+                    try_="the same calls in the same order in all ranks; connect(ranks='off') for "
+                    "work of one rank alone",
+                )  # fmt: skip
+
+    def _named(self, rank: int, note: dict[str, Any]) -> CrossdockError:
+        error = note["error"]
+        where = f"\n  rank     {rank} of {self.size}, on {note['host']}"
+        if error["code"]:
+            return error_of(error["code"], error["text"] + where)
+        return error_of("CD-509", f"{error['kind']}: {error['text']}{where}")
+
+
+def _with_cause(error: ControlError, mine: BaseException) -> CrossdockError:
+    """What this rank raises where another is gone: what it knows of the reason, too."""
+    if isinstance(mine, CrossdockError) and mine.code in _CONSEQUENCES:
+        return mine
+    return ControlError(error.code, f"{error.text}\n  here     {type(mine).__name__}: {mine}")
+
+
+def _table_of(batches: list[Any], schema: Any) -> Any:
+    if not batches:
+        return schema.empty_table()
+    return pa.Table.from_batches(batches)
+
+
+def _conformed(table: Any, schema: Any) -> Any:
+    """What arrived, with the types that were sent: dictionaries arrive as their values."""
+    if table.schema == schema:
+        return table
+    columns = []
+    for column, field in zip(table.columns, schema, strict=True):
+        if column.type == field.type:
+            columns.append(column)
+        elif pa.types.is_dictionary(field.type):
+            columns.append(column.dictionary_encode().cast(field.type))
+        else:
+            columns.append(column.cast(field.type))
+    return pa.Table.from_arrays(columns, schema=schema)

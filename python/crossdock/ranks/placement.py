@@ -1,0 +1,45 @@
+"""Where the rows of a query over ranks are."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+from crossdock.nodes import Limit, Node, Scan, Sort
+from crossdock.sources import ArrowSource
+
+
+@dataclass(frozen=True)
+class Placed:
+    """A query of this rank's rows, and where rows are: those with equal values of `keys` in one
+    rank, by this assignment of partitions; all rows in all ranks (`everywhere`); or anywhere.
+    Rows with a NULL key may be elsewhere, unless `with_nulls`."""
+
+    node: Node
+    keys: tuple[str, ...] = ()
+    assignment: tuple[int, ...] = ()
+    with_nulls: bool = False
+    everywhere: bool = False
+
+    def renamed(self, node: Node, names: dict[str, str]) -> Placed:
+        """The same rows as `node`, whose columns are called so; unknown keys are forgotten."""
+        if not all(key in names for key in self.keys):
+            return Placed(node, everywhere=self.everywhere)
+        return replace(self, node=node, keys=tuple(names[key] for key in self.keys))
+
+
+def scan_of(table: Any) -> Scan:
+    """A table of this rank as a source."""
+    source = ArrowSource(table, "rows of this rank")
+    return Scan(source, tuple(source.schema.names), source.schema)
+
+
+def cut_by_rank(table: Any, rows: list[int], rank: int, cut: Limit | Sort) -> Any:
+    """What a limit leaves of the rows of this rank, where each rank has so many rows, in order."""
+    before = sum(rows[:rank])
+    most = cut.rows if isinstance(cut, Limit) else cut.limit
+    begin = max(cut.offset - before, 0)
+    if most is None:
+        return table.slice(begin)
+    end = max(cut.offset + most - before, 0)
+    return table.slice(begin, max(end - begin, 0))

@@ -1,0 +1,63 @@
+"""What a run over ranks cost, of all ranks side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import asdict
+from typing import Any
+
+from crossdock.display import align
+from crossdock.profile import Profile, profiled
+from crossdock.ranks.execution import RankExecution
+from crossdock.sizes import format_bytes, format_count, format_seconds
+
+
+def profiled_over_ranks(execution: RankExecution, work: Callable[[], Any]) -> Profile:
+    """As `profiled`, with what each rank did in `data["ranks"]`. Collective."""
+    ranks = execution.ranks
+    with ranks.call("profile"):
+        first = len(ranks.moves)
+        found = profiled(execution.local, work)
+        steps = found.data["steps"]
+        mine = {
+            "rank": ranks.rank,
+            "result_rows": found.data["result_rows"],
+            "total_s": found.data["total_s"],
+            "exchanges": [asdict(move) for move in ranks.moves[first:]],
+            "operators": [[step["headline"], step["rows"], step["measured_s"]] for step in steps],
+        }
+        every = ranks.agree("a profile", mine)
+    told = {"rank": ranks.rank, "ranks": every, "is_replicated": execution.is_everywhere}
+    return Profile(found.table, {**found.data, **told})
+
+
+def rank_lines(data: dict[str, Any]) -> list[str]:
+    """The exchanges and steps of all ranks: the most that one had, and what they had on average."""
+    ranks = data["ranks"]
+    rows = [("over all ranks", "rows", "most in one", "mean", "bytes", "longest", "mean time")]
+    for moves in zip(*(rank["exchanges"] for rank in ranks), strict=True):
+        received = [move["received_rows"] for move in moves]
+        sent_bytes = sum(move["sent_bytes"] for move in moves)
+        title = f"exchange {moves[0]['rule']}"
+        rows.append((title, *_spread(received), format_bytes(sent_bytes), *_times(moves)))
+    same = all(len(rank["operators"]) == len(ranks[0]["operators"]) for rank in ranks)
+    for steps in zip(*(rank["operators"] for rank in ranks), strict=True) if same else ():
+        times = [{"seconds": step[2]} for step in steps]
+        rows.append((steps[0][0], *_spread([step[1] for step in steps]), "", *_times(times)))
+    results = [rank["result_rows"] for rank in ranks]
+    whole = [{"seconds": rank["total_s"]} for rank in ranks]
+    rows.append(("result", *_spread(results), "", *_times(whole)))
+    return align(rows, frozenset((1, 2, 3, 4, 5, 6)))
+
+
+def _spread(rows: list[int]) -> tuple[str, str, str]:
+    return (
+        format_count(sum(rows)),
+        format_count(max(rows)),
+        format_count(sum(rows) / len(rows)),
+    )
+
+
+def _times(of: Any) -> tuple[str, str]:
+    seconds = [part["seconds"] for part in of]
+    return format_seconds(max(seconds)), format_seconds(sum(seconds) / len(seconds))

@@ -1,0 +1,169 @@
+"""Runs a query over ranks: what a rank can do with its own rows stays as it is, and rows go to
+where others need them before a join, a group-by or a sort that needs them together.
+
+`Spread.settle` goes from the sources up, in all ranks alike. It gives a query of this rank alone,
+in which what has moved is a table that is there, and says where rows are.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pyarrow as pa
+
+from crossdock.execution import Execution
+from crossdock.expressions import Column
+from crossdock.nodes import (
+    AssumeSorted,
+    Exchange,
+    Filter,
+    GroupBy,
+    Join,
+    Limit,
+    Node,
+    Partition,
+    Project,
+    Sample,
+    Scan,
+    Sort,
+    Union,
+)
+from crossdock.ranks import groups, joins, sorts
+from crossdock.ranks.members import Ranks
+from crossdock.ranks.placement import Placed, cut_by_rank, scan_of
+from crossdock.ranks.shares import rows_of_rank
+from crossdock.sources import ArrowSource
+
+_SEEDS = 1 << 63
+_STEP = 0x9E3779B97F4A7C15  # seeds of neighbouring ranks must not be alike
+
+
+class Spread:
+    """One run of a query over ranks. `execution` runs what this rank does by itself. A `dry` one
+    moves no rows, and leaves a node `Exchange` where they would."""
+
+    def __init__(self, execution: Execution, ranks: Ranks, dry: bool = False) -> None:
+        self.execution = execution
+        self.ranks = ranks
+        self.dry = dry
+
+    def settle(self, node: Node) -> Placed:
+        """What this rank does for `node` when all before has been done. Collective."""
+        if isinstance(node, Scan):
+            return Placed(node, everywhere=getattr(node.source, "is_replicated", False))
+        if isinstance(node, Join):
+            return joins.settle_join(self, node)
+        if isinstance(node, GroupBy):
+            return groups.settle_group(self, node)
+        if isinstance(node, Union):
+            return self._union(node)
+        if isinstance(node, Partition):
+            return sorts.settle_partition(self, node)
+        below = self.settle(node.input)
+        if isinstance(node, Filter | AssumeSorted):
+            return replace(below, node=replace(node, input=below.node))
+        if isinstance(node, Project):
+            names = {i.name: name for name, i in reversed(node.items) if isinstance(i, Column)}
+            return below.renamed(replace(node, input=below.node), names)
+        below = self.shared(below)
+        if isinstance(node, Sort):
+            return sorts.settle_sort(self, node, below)
+        if isinstance(node, Limit):
+            return self._limit(node, below)
+        if isinstance(node, Sample):
+            return self._sample(node, below)
+        return replace(below, node=replace(node, input=below.node))
+
+    def table(self, node: Node) -> Any:
+        """The rows of this rank, as they are now; of rows without columns, as many of a column of
+        NULLs, which says how many there are."""
+        if self.dry:
+            return node.schema.empty_table()
+        if not node.schema.names:
+            return pa.table({"row": pa.nulls(self.execution.count(node))})
+        return self.execution.table(node)
+
+    def there(self, node: Node) -> Node:
+        """The same rows in memory, for what is used more than once."""
+        if self.dry or (isinstance(node, Scan) and isinstance(node.source, ArrowSource)):
+            return node
+        return scan_of(self.table(node))
+
+    def shared(self, placed: Placed) -> Placed:
+        """The rows once among all ranks, where all ranks have all of them."""
+        if not placed.everywhere:
+            return placed
+        if self.dry:
+            return Placed(placed.node)
+        rows = rows_of_rank(self.table(placed.node), self.ranks.rank, self.ranks.size)
+        return Placed(scan_of(rows))
+
+    def by_key(self, placed: Placed, keys: tuple[str, ...]) -> Placed:
+        """The rows where those with equal keys, NULLs too, are in one rank."""
+        even = self.ranks.even
+        if placed.keys == keys and placed.with_nulls:
+            return placed
+        if self.dry:
+            return Placed(Exchange(placed.node, "by key", keys), keys, even, with_nulls=True)
+        found = self.ranks.by_partition(self.table(placed.node), keys, even)
+        return Placed(scan_of(found), keys, even, with_nulls=True)
+
+    def to_all(self, node: Node) -> Placed:
+        """The rows of all ranks in each of them."""
+        if self.dry:
+            return Placed(Exchange(node, "to all"), everywhere=True)
+        return Placed(scan_of(self.ranks.to_all(self.table(node))), everywhere=True)
+
+    def to_one(self, node: Node) -> Node:
+        """The rows of all ranks in rank 0."""
+        if self.dry:
+            return Exchange(node, "to rank 0")
+        return scan_of(self.ranks.to_one(self.table(node)))
+
+    def _union(self, node: Union) -> Placed:
+        parts = [self.settle(below) for below in node.inputs]
+        if all(part.everywhere for part in parts):
+            whole = replace(node, inputs=tuple(part.node for part in parts))
+            return Placed(whole, everywhere=True)
+        return Placed(replace(node, inputs=tuple(self.shared(part).node for part in parts)))
+
+    def _limit(self, node: Limit, below: Placed) -> Placed:
+        """Rows count from those of rank 0 on."""
+        if self.dry:
+            return Placed(replace(node, input=below.node))
+        most = min(node.rows + node.offset, (1 << 63) - 1)
+        table = self.table(Limit(below.node, most))
+        rows = self.ranks.agree("rows below a limit", table.num_rows)
+        return Placed(scan_of(cut_by_rank(table, rows, self.ranks.rank, node)))
+
+    def _sample(self, node: Sample, below: Placed) -> Placed:
+        seed = (node.seed + self.ranks.rank * _STEP) % _SEEDS
+        if node.rows is None or self.dry:
+            return Placed(replace(node, input=below.node, seed=seed))
+        table = self.table(below.node)
+        rows = self.ranks.agree("rows to sample from", table.num_rows)
+        drawn = _drawn(rows, node.rows, node.seed)[self.ranks.rank]
+        return Placed(Sample(scan_of(table), None, drawn, seed))
+
+
+def _drawn(rows: list[int], wanted: int, seed: int) -> list[int]:
+    """How many of `wanted` rows each rank draws, so that any rows of all are as likely as others:
+    the same in all ranks."""
+    import random
+
+    whole = sum(rows)
+    if wanted >= whole:
+        return rows
+    # Whichever is fewer: the rows that are drawn, or those that are not.
+    fewer = min(wanted, whole - wanted)
+    found = [0] * len(rows)
+    for place in random.Random(seed).sample(range(whole), fewer):
+        rank = 0
+        while place >= rows[rank]:
+            place -= rows[rank]
+            rank += 1
+        found[rank] += 1
+    if fewer == wanted:
+        return found
+    return [have - left for have, left in zip(rows, found, strict=True)]

@@ -1,0 +1,107 @@
+"""Writes a result over ranks: a folder with one file of each rank, or one file of all rows."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from crossdock import writers
+from crossdock.errors import make_error
+from crossdock.nodes import Node
+from crossdock.partitions import require_free_folder
+from crossdock.paths import PathLike, is_file_name
+from crossdock.ranks.execution import RankExecution
+from crossdock.ranks.members import Ranks
+
+_SUFFIXES = {"parquet": "parquet", "ipc": "arrow", "csv": "csv"}
+
+
+@dataclass(frozen=True)
+class Target:
+    """Where a result goes: a file if its name has an ending, else a folder."""
+
+    path: PathLike
+    overwrite: bool = False
+    kind: str = ""  # parquet, ipc or csv; by the ending, or Parquet, if it is not said
+    compression: str = "zstd"
+    inputs: tuple[str, ...] = ()
+
+    @property
+    def is_folder(self) -> bool:
+        return not is_file_name(self.path)
+
+
+def write(execution: RankExecution, node: Node, target: Target) -> int:
+    """Runs a query and writes its rows; gives the number of rows of all ranks. Collective.
+
+    A folder must be new or empty, and one that all ranks see; it appears under its name when all
+    have written. Errors: PathError, OptionError, and those of the run.
+    """
+    with execution.ranks.call("write"):
+        if target.is_folder:
+            return _folder(execution, node, target)
+        return _file(execution, node, target)
+
+
+def _file(execution: RankExecution, node: Node, target: Target) -> int:
+    ranks = execution.ranks
+    if ranks.rank == 0:
+        writers.require_target(target.path, target.inputs, target.overwrite)
+    ranks.agree("a file can be written")
+    own, is_used = execution.once(node)
+    batches = execution.local.batches(own) if is_used else iter(())
+    found = ranks.rows_to_one(batches, node.schema) if ranks.size > 1 else batches
+    rows = 0
+    if ranks.rank == 0:
+        kind = target.kind or ""
+        rows = writers.write_file(found, node.schema, target.path, kind, target.compression)
+    else:
+        for _ in found:  # sends this rank's rows
+            pass
+    return sum(ranks.agree("rows of a file", rows))
+
+
+def _folder(execution: RankExecution, node: Node, target: Target) -> int:
+    ranks = execution.ranks
+    kind = target.kind or "parquet"
+    with shared_folder(ranks, target.path) as partial:
+        own, is_used = execution.once(node)
+        batches: Iterator[Any] = execution.local.batches(own) if is_used else iter(())
+        path = partial / f"part-{ranks.rank:05d}.{_SUFFIXES[kind]}"
+        rows = writers.write_file(batches, node.schema, path, kind, target.compression)
+        return sum(ranks.agree("rows of a folder", rows))
+
+
+@contextlib.contextmanager
+def shared_folder(ranks: Ranks, path: PathLike) -> Iterator[Path]:
+    """A folder that rank 0 makes and all ranks write to; it gets its name when all have done so,
+    and is removed where one fails. Inside `Ranks.call`. PathError where not all see it."""
+    folder = Path(path).expanduser()
+    first = ranks.agree("the name of a folder", os.getpid())[0]
+    partial = folder.with_name(f".{first}.partial.{folder.name}")
+    try:
+        if ranks.rank == 0:
+            require_free_folder(folder)
+            with writers.path_errors(folder):
+                partial.mkdir()
+        ranks.agree("a folder is there")
+        if not partial.is_dir():
+            raise make_error(
+                "CD-502", f"the folder {str(folder)!r} that rank 0 made is not seen by this rank",
+                try_="a folder that all machines share",
+            )  # fmt: skip
+        yield partial
+        ranks.agree("a folder is complete")
+        if ranks.rank == 0:
+            with writers.path_errors(folder):
+                if folder.is_dir():
+                    folder.rmdir()
+                partial.rename(folder)
+    finally:
+        if ranks.rank == 0:
+            shutil.rmtree(partial, ignore_errors=True)
