@@ -82,7 +82,20 @@ def join_group(
         native = _native.Group.join(
             sizes.parse_bytes(wanted), transports=transports, devices=",".join(devices), **options
         )
-    return Group(native)
+    group = Group(native)
+    if options["how"] == "environment":
+        global _launched_group
+        _launched_group = weakref.ref(group)
+    return group
+
+
+def launched_group() -> Group | None:
+    """The ranks that were started with this process, if they have been joined and not been left."""
+    group = None if _launched_group is None else _launched_group()
+    return group if group is not None and group.is_open else None
+
+
+_launched_group: weakref.ref[Group] | None = None
 
 
 class Group:
@@ -263,6 +276,11 @@ class Group:
                 "CD-501", "the group is closed", try_="work inside `with xd.join_group()`"
             )
         return self._native
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it has not been closed."""
+        return self._native is not None
 
     def close(self) -> None:
         """Leaves the group. Received rows stay valid. May be called twice."""

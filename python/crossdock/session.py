@@ -35,7 +35,8 @@ def connect(
     """Opens a dock on this machine; or, in a process that mpirun or srun started among others, over
     all of them, which call it together.
 
-    group: the ranks of the dock, where they have been joined already (join_group).
+    group: the ranks of the dock, such as join_group gives them; those that were started with this
+        process are found by themselves.
     ranks: "off" for a dock of this process alone, whatever started it.
     threads: worker threads; None or 0 means one per core (or CROSSDOCK_THREADS).
     memory: budget of the operators in bytes, or a size such as "8GiB"; None or 0 means 80 % of

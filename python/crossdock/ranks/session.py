@@ -11,7 +11,7 @@ from typing import Any
 
 from crossdock import _native
 from crossdock.errors import make_error, public_errors
-from crossdock.group import Group, join_group
+from crossdock.group import Group, join_group, launched_group
 from crossdock.ranks.members import Ranks
 from crossdock.ranks.shares import plain_table, rows_of_rank, share_of
 from crossdock.session import Dock
@@ -24,8 +24,9 @@ def open_dock(group: Group | None, asked: tuple[int, int]) -> Dock:
 
     Errors: those of join_group, OptionError.
     """
-    owned = join_group() if group is None else None
-    ranks = Ranks(group or owned)  # type: ignore[arg-type]
+    joined = group or launched_group()
+    owned = join_group() if joined is None else None
+    ranks = Ranks(joined or owned)  # type: ignore[arg-type]
     try:
         neighbours = _neighbours(ranks)
         with public_errors():
