@@ -1,4 +1,5 @@
-// The loops that fill lanes: one per width and way to name rows. Internal to the room.
+// The loops that fill lanes: one per width and way to name rows.
+// For rooms that fill lanes: this one and the bulk exchange.
 //
 // Rows are named as a run or by a list; dictionaries are looked up block by block, and then are a list of rows of their
 // values. Bits are put together 64 at a time; only the words at both ends of a ticket are shared with other producers.

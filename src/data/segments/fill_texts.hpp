@@ -1,4 +1,4 @@
-// Texts into views and the heap. Internal to the room.
+// Texts into views and the heap. For rooms that fill lanes: this one and the bulk exchange.
 #pragma once
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Which rows of its values a dictionary column stands for. Internal to the room.
+// Which rows of its values a dictionary column stands for. For rooms that fill lanes: this one and the bulk exchange.
 #pragma once
 
 #include <cstdint>
@@ -62,6 +62,21 @@ void resolve(const DataType& type,
       return resolve_as<uint32_t>(column, rows, count, out);
     default:
       return resolve_as<uint64_t>(column, rows, count, out);
+  }
+}
+
+// Calls `call(begin, count, resolved)` for a dictionary column, block by block.
+template <class Rows, class Call>
+void in_resolved_blocks(const DataType& type,
+                        const ColumnView& column,
+                        const Rows& rows,
+                        uint32_t count,
+                        const Call& call) {
+  ResolvedRows resolved;
+  for (uint32_t begin = 0; begin < count; begin += kResolvedRows) {
+    const uint32_t part = std::min(kResolvedRows, count - begin);
+    resolve(type, column, rows.from(begin), part, resolved);
+    call(begin, part, resolved);
   }
 }
 

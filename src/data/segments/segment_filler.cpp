@@ -46,21 +46,6 @@ Status check_counts(const RowLayout& layout,
   return {};
 }
 
-// Calls `call(begin, count, resolved)` for a dictionary column, block by block.
-template <class Rows, class Call>
-void in_resolved_blocks(const DataType& type,
-                        const ColumnView& column,
-                        const Rows& rows,
-                        uint32_t count,
-                        const Call& call) {
-  ResolvedRows resolved;
-  for (uint32_t begin = 0; begin < count; begin += kResolvedRows) {
-    const uint32_t part = std::min(kResolvedRows, count - begin);
-    resolve(type, column, rows.from(begin), part, resolved);
-    call(begin, part, resolved);
-  }
-}
-
 Status check_no_nulls(const Field& field, const ColumnView& column) {
   int64_t null_row = -1;
   const auto rows = static_cast<uint32_t>(column.length);

@@ -1,0 +1,88 @@
+// Stages leave as they fill.
+#include "data/bulk/put_order.hpp"
+
+#include <chrono>
+#include <deque>
+#include <thread>
+
+namespace crossdock {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double seconds_since(Clock::time_point begin) {
+  return std::chrono::duration<double>(Clock::now() - begin).count();
+}
+
+class AsTheyFill : public PutOrder {
+ public:
+  AsTheyFill(PutRoute route, int workers)
+      : route_(std::move(route)), workers_(static_cast<size_t>(workers)) {}
+
+  Status submit(int worker, PutStage* stage) override {
+    Own& own = workers_[static_cast<size_t>(worker)];
+    const auto to = static_cast<size_t>(stage->destination);
+    const Clock::time_point begin = Clock::now();
+    own.under_way.push_back(stage);
+    const Status sent =
+        put_stage(*route_.plan, *stage, route_.targets[to], route_.ranks[to], *route_.window);
+    own.times.put_s += seconds_since(begin);
+    return sent;
+  }
+
+  Status step(int worker, bool waits) override {
+    Own& own = workers_[static_cast<size_t>(worker)];
+    if (!waits) return {};
+    if (own.under_way.empty()) {  // others have them all
+      const Clock::time_point begin = Clock::now();
+      std::this_thread::yield();
+      own.times.wait_s += seconds_since(begin);
+      return {};
+    }
+    return flush(own, own.under_way.front()->destination);
+  }
+
+  Status drain(int worker) override {
+    Own& own = workers_[static_cast<size_t>(worker)];
+    while (!own.under_way.empty()) CD_TRY(flush(own, own.under_way.front()->destination));
+    return {};
+  }
+
+  Status finish(const Status& mine) override { return mine; }
+  const char* name() const override { return "as they fill"; }
+  PutTimes times(int worker) const override { return workers_[static_cast<size_t>(worker)].times; }
+
+ private:
+  struct alignas(64) Own {
+    std::deque<PutStage*> under_way;
+    PutTimes times;
+  };
+
+  // One flush frees all stages of a target, so the oldest one's costs the least waiting.
+  Status flush(Own& own, int destination) {
+    const Clock::time_point begin = Clock::now();
+    CD_TRY(route_.window->flush_local(route_.ranks[static_cast<size_t>(destination)]));
+    own.times.flush_s += seconds_since(begin);
+    std::deque<PutStage*> others;
+    for (PutStage* stage : own.under_way) {
+      if (stage->destination == destination) {
+        route_.pool->give_back(stage);
+      } else {
+        others.push_back(stage);
+      }
+    }
+    own.under_way = std::move(others);
+    return {};
+  }
+
+  PutRoute route_;
+  std::vector<Own> workers_;
+};
+
+}  // namespace
+
+std::unique_ptr<PutOrder> make_order_as_they_fill(PutRoute route, int workers) {
+  return std::make_unique<AsTheyFill>(std::move(route), workers);
+}
+
+}  // namespace crossdock
