@@ -38,8 +38,8 @@ class Finding:
 )
 @click.option("--json", "as_json", is_flag=True, help="Print JSON with a schema_version.")
 def command(as_json: bool) -> None:
-    """Checks cores, memory and its limits, huge pages, and the versions of Python and pyarrow. Each
-    line is `ok` or `warn` with the fix; warnings do not change the exit code."""
+    """Checks cores, memory and its limits, huge pages, measured rates, and the versions of Python
+    and pyarrow. Each line is `ok` or `warn` with the fix; warnings do not change the exit code."""
     findings = examine(Path("/"))
     if as_json:
         output.show_json({"findings": [asdict(finding) for finding in findings]})
@@ -62,6 +62,7 @@ def examine(root: Path) -> list[Finding]:
         _cgroup,
         _memory_limit,
         _huge_pages,
+        _rates,
         _python,
         _pyarrow,
     )
@@ -130,6 +131,15 @@ def _huge_pages(root: Path) -> Finding:
         return Finding("huge pages", "ok", chosen)
     fix = f"echo madvise > {path} (as root): fewer TLB misses in large joins"
     return Finding("huge pages", "warn", chosen or "not known", fix)
+
+
+def _rates(_: Path) -> Finding:
+    from crossdock.rates_file import use_rates_of_file
+
+    rates = use_rates_of_file()
+    if rates.is_measured or not rates.file:
+        return Finding("rates", "ok", rates.text())
+    return Finding("rates", "warn", rates.text(), "crossdock calibrate, while nothing else runs")
 
 
 def _python(_: Path) -> Finding:

@@ -1,8 +1,9 @@
-"""crossdock info: what a bug report needs, in twelve lines."""
+"""crossdock info: what a bug report needs, in thirteen lines."""
 
 from __future__ import annotations
 
 import platform
+from dataclasses import asdict
 from typing import Any
 
 import click
@@ -22,14 +23,16 @@ from crossdock_cli import output
 def command(as_json: bool) -> None:
     """Prints the version, how it was built, and the machine it sees."""
     import crossdock as xd
+    from crossdock.rates_file import use_rates_of_file
 
-    build, machine = xd.build_info(), xd.machine_info()
+    build, machine, rates = xd.build_info(), xd.machine_info(), use_rates_of_file()
     if as_json:
-        output.show_json({"build": build, "machine": machine, "python": _python()})
+        found = {"build": build, "machine": machine, "python": _python(), "rates": asdict(rates)}
+        output.show_json(found)
         return
     from crossdock.display import align
 
-    output.show("\n".join(align(_lines(build, machine))))
+    output.show("\n".join(align([*_lines(build, machine), ("rates", rates.text())])))
 
 
 def _python() -> dict[str, str]:

@@ -39,6 +39,8 @@ budget; 130 interrupted. CROSSDOCK_DEBUG=1 shows the Python trace-back of an err
         "agent": "crossdock_cli.agent",
         "status": "crossdock_cli.status",
         "demo": "crossdock_cli.demo",
+        "generate": "crossdock_cli.generate",
+        "calibrate": "crossdock_cli.calibrate",
         "info": "crossdock_cli.info",
         "doctor": "crossdock_cli.doctor",
         "config": "crossdock_cli.config",

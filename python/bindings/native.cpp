@@ -125,5 +125,7 @@ NB_MODULE(_native, module) {
   bind_topology(module);
   bind_transfers(module);
   bind_channels(module);
+  bind_cost_rates(module);
+  bind_workload(module);
   bind_descriptions(module);
 }

@@ -106,5 +106,7 @@ void bind_sort(nb::module_& module);
 void bind_topology(nb::module_& module);
 void bind_transfers(nb::module_& module);
 void bind_channels(nb::module_& module);
+void bind_cost_rates(nb::module_& module);
+void bind_workload(nb::module_& module);
 
 }  // namespace crossdock::python

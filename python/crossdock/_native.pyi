@@ -16,6 +16,20 @@ def settings_table() -> list[tuple[str, str, str]]:
 
 def build_info() -> dict[str, str]: ...
 def machine_info() -> dict[str, object]: ...
+def built_in_rates() -> dict[str, float]:
+    """Name -> nanoseconds (shares for names that end in _share) of every rate of the cost models."""
+
+def rates_in_use() -> dict[str, float]: ...
+def use_rates(rates: dict[str, float]) -> None:
+    """For plans of this process from now on; rates that are not named become built-in ones."""
+
+def random_read_ns(bytes: int, threads: int) -> float:
+    """Of a read of one word from a random place of so many bytes, by threads that share them."""
+
+def predict_exchange(**options: object) -> dict[str, float]:
+    """Phase -> seconds. rows, row_bytes, wire_bytes, ranks, ranks_per_node, cores_per_node,
+    node_bytes_per_s, busiest_share."""
+
 def topology_machines() -> list[tuple[str, str, str, str, int, bool]]:
     """(name, summary, source, what was assumed, servers, has a network) of the catalogue."""
 
@@ -33,6 +47,16 @@ def topology_from_nvidia_smi(text: str, server: str) -> tuple[str, list[tuple[st
 
 def topology_of_host(server: str, nvml: str) -> tuple[str, list[tuple[str, str]]]:
     """The same for this machine."""
+
+class Workload:
+    """Two made relations; see crossdock.workload. Immutable."""
+
+    def __init__(self, **options: object) -> None:
+        """inner_rows, outer_rows, selectivity, zipf_theta, is_sparse, seed."""
+
+    @property
+    def result_rows(self) -> int: ...
+    def read(self, outer: bool, begin: int, rows: int) -> ArrowStream: ...
 
 class ChannelPlan:
     """A planned channel over a topology (JSON). Every method gives JSON; immutable."""

@@ -13,6 +13,7 @@ from crossdock.execution import Execution, Tracker
 from crossdock.option_checks import require_flag
 from crossdock.paths import PathLike, Paths, detect_format
 from crossdock.planning import plan_scan
+from crossdock.rates_file import use_rates_of_file
 from crossdock.relation import Relation
 from crossdock.settings import check_environment, setting
 from crossdock.sources import ArrowSource, Source, import_arrow, open_csv, open_ipc, open_parquet
@@ -58,6 +59,7 @@ def connect(
     if ranks not in _RANKS:
         raise unknown_choice("ranks", ranks, _RANKS)
     asked = (int(wanted_threads), sizes.parse_bytes(wanted_memory))
+    use_rates_of_file()
     if group is None and (ranks == "off" or not _is_one_of_several()):
         with public_errors():
             return Dock(_native.Engine(*asked))

@@ -17,6 +17,11 @@ double touch_ns(int64_t table_bytes, const Machine& machine, const JoinRates& ra
   return table_bytes <= machine.l3_bytes / 2 ? rates.touch_l3 : rates.touch_memory;
 }
 
+double touch_array_ns(int64_t array_bytes, const Machine& machine, const JoinRates& rates) {
+  if (array_bytes <= machine.l2_bytes) return 0;
+  return array_bytes <= machine.l3_bytes / 2 ? rates.touch_array_l3 : rates.touch_array_memory;
+}
+
 // As many pairs are assumed as the larger side has rows, whichever of the two is built: most joins
 // follow a foreign key.
 int64_t pairs_of(const JoinShape& shape) { return std::max(shape.build_rows, shape.probe_rows); }
@@ -121,7 +126,7 @@ JoinCost direct_join_cost(const JoinShape& shape, const Machine& machine, const 
 JoinCost dense_join_cost(const JoinShape& shape, const Machine& machine, const JoinRates& rates) {
   JoinCost cost;
   const int64_t table_bytes = int64_t{4} << shape.range_bits;
-  const double miss = touch_ns(table_bytes, machine, rates);
+  const double miss = touch_array_ns(table_bytes, machine, rates);
   cost.phases.push_back({"scan key range",
                          shape.build_rows,
                          shape.build_rows * 8,

@@ -23,13 +23,15 @@ struct JoinRates {
   double probe_leaf = 5.0;
   double probe_dense = 1.2;  // array in cache, or keys in order
   double build_dense = 2.5;
-  double probe_direct = 4.0;  // table in the second-level cache
-  double hash_string = 5.0;   // hashing a row's strings
-  double name_string = 10.0;  // finding the number of a row's string
-  double verify = 8.0;        // comparing the keys of a candidate pair, in cache
-  double touch_l3 = 3.0;      // one random access that misses L2, overlapped with others
-  double touch_memory = 9.0;  // one that misses all caches
-  double emit_word = 0.8;     // 8 bytes of an output row, in order
+  double probe_direct = 4.0;    // table in the second-level cache
+  double hash_string = 5.0;     // hashing a row's strings
+  double name_string = 10.0;    // finding the number of a row's string
+  double verify = 8.0;          // comparing the keys of a candidate pair, in cache
+  double touch_l3 = 3.0;        // one random access that misses L2, overlapped with others
+  double touch_memory = 9.0;    // one that misses all caches
+  double touch_array_l3 = 3.0;  // the same of an array of keys, and of what it leads to
+  double touch_array_memory = 9.0;
+  double emit_word = 0.8;  // 8 bytes of an output row, in order
 };
 
 struct JoinShape {

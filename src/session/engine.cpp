@@ -32,6 +32,9 @@ constexpr Setting kSettings[] = {
     {"job", "", "name under which they meet, which nobody else meets under"},
     {"plugins", "", "folder of the parts that need system libraries; empty = beside the program"},
     {"debug", "0", "1 = show Python tracebacks of errors on the command line"},
+    {"rates",
+     "",
+     "file of measured rates; empty = in the user's configuration folder, none = built-in"},
     {"control_token", "", "token that calls to a controller or agent carry; never shown"},
 };
 

@@ -30,11 +30,14 @@ Command = Callable[..., Ended]
 
 
 @pytest.fixture
-def crossdock(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Command:
+def crossdock(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> Command:
     """Runs a command line in this process: crossdock("join", "a", "b", "--on", "k")."""
     for name in list(os.environ):
         if name.startswith("CROSSDOCK_"):
             monkeypatch.delenv(name)
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "no-configuration"))
     monkeypatch.setenv("COLUMNS", "100")
 
     def call(*arguments: str) -> Ended:

@@ -22,6 +22,8 @@ VERBS = (
     "agent",
     "status",
     "demo",
+    "generate",
+    "calibrate",
     "info",
     "doctor",
     "config",

@@ -10,11 +10,11 @@ import pytest
 from crossdock_cli.doctor import examine
 
 
-def test_info_has_twelve_lines(crossdock: Any) -> None:
+def test_info_has_thirteen_lines(crossdock: Any) -> None:
     ended = crossdock("info")
     assert ended.code == 0
     lines = ended.out.splitlines()
-    assert len(lines) == 12
+    assert len(lines) == 13
     assert [line.split("  ")[0] for line in lines[:2]] == ["crossdock", "build"]
     found = json.loads(crossdock("info", "--json").out)
     assert found["schema_version"] == 1
@@ -28,7 +28,7 @@ def test_doctor_prints_a_line_per_check(crossdock: Any) -> None:
     verdicts = [line.split()[0] for line in ended.out.splitlines() if not line.startswith(" ")]
     assert set(verdicts) <= {"ok", "warn"}
     findings = json.loads(crossdock("doctor", "--json").out)["findings"]
-    assert len(findings) == len(verdicts) == 7
+    assert len(findings) == len(verdicts) == 8
     assert all(finding["fix"] for finding in findings if finding["verdict"] == "warn")
 
 

@@ -21,6 +21,12 @@ def ctrl_c() -> None:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+@pytest.fixture(autouse=True, scope="session")
+def built_in_rates() -> None:
+    """What plans choose must not hang on what somebody has measured on this machine."""
+    os.environ["CROSSDOCK_RATES"] = "none"
+
+
 @pytest.fixture
 def dock() -> Iterator[xd.Dock]:
     with xd.connect(threads=2, memory="1GiB") as opened:

@@ -6,6 +6,7 @@
 #include <limits>
 #include <unordered_map>
 
+#include "model/rates.hpp"
 #include "operators/group_by/word_scan.hpp"
 
 namespace crossdock {
@@ -181,8 +182,9 @@ Result<GroupSample> sample_keys(const GroupPlannerInput& input) {
 
 Result<GroupChoice> choose_group_strategy(const GroupPlannerInput& input,
                                           const GroupSample& sample) {
-  const GroupRates rates;
-  const Machine& machine = input.environment->machine;
+  const auto in_force = rates_in_force();
+  const GroupRates& rates = in_force->group;
+  const Machine machine = seen_by(*in_force, input.environment->machine);
   GroupChoice choice;
   choice.shape = make_shape(input, sample);
   const GroupStrategy forced = input.spec->strategy;

@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "model/merge_cost.hpp"
+#include "model/rates.hpp"
 
 namespace crossdock {
 namespace {
@@ -210,29 +211,31 @@ JoinCost merge_cost_of(const PlannerInput& input, const JoinChoice& choice) {
   shape.carries = shape.output_words > 0;
   shape.one_word = input.keys->parts.size() == 1 && is_exact64(input.keys->parts[0].kind);
   shape.exact = input.keys->packs_exactly;
-  return merge_join_cost(shape, input.machine, JoinRates(), MergeRates());
+  const auto rates = rates_in_force();
+  const Machine machine = seen_by(*rates, input.machine);
+  return merge_join_cost(shape, machine, rates->join, rates->merge);
 }
 
 void consider_side(const PlannerInput& input, Side build, JoinChoice& choice) {
   const JoinShape shape = shape_for(input, choice, build);
-  const JoinRates rates;
+  const auto in_force = rates_in_force();
+  const JoinRates& rates = in_force->join;
+  const Machine machine = seen_by(*in_force, input.machine);
   const Strategy forced = input.spec->strategy;
   const auto wants = [&](Strategy strategy) {
     return forced == Strategy::kAuto || forced == strategy;
   };
   if (wants(Strategy::kRadix)) {
-    choice.considered.push_back(
-        {Strategy::kRadix, build, radix_join_cost(shape, input.machine, rates)});
+    choice.considered.push_back({Strategy::kRadix, build, radix_join_cost(shape, machine, rates)});
   }
   if (wants(Strategy::kDirect)) {
     choice.considered.push_back(
-        {Strategy::kDirect, build, direct_join_cost(shape, input.machine, rates)});
+        {Strategy::kDirect, build, direct_join_cost(shape, machine, rates)});
   }
   const bool dense_fits =
       shape.range_bits > 0 && (shape.build_unique || forced == Strategy::kDense);
   if (wants(Strategy::kDense) && dense_fits) {
-    choice.considered.push_back(
-        {Strategy::kDense, build, dense_join_cost(shape, input.machine, rates)});
+    choice.considered.push_back({Strategy::kDense, build, dense_join_cost(shape, machine, rates)});
   }
 }
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "model/rates.hpp"
 #include "operators/partition/row_numberer.hpp"
 #include "operators/run/ordered_emitter.hpp"
 #include "table/gather.hpp"
@@ -76,7 +77,9 @@ OperatorPlan TablePartition::describe() const {
                 {"partitions", int64_t{spec_.partitions}},
                 {"threads", int64_t{worker_count()}},
                 {"rows", store_->rows()}};
-  plan.phases = partition_cost(shape(), environment_.machine, PartitionRates()).phases;
+  const auto rates = rates_in_force();
+  const Machine machine = seen_by(*rates, environment_.machine);
+  plan.phases = partition_cost(shape(), machine, rates->partition).phases;
   return plan;
 }
 

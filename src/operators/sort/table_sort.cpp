@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "model/rates.hpp"
 #include "operators/sort/word_stretches.hpp"
 
 namespace crossdock {
@@ -95,8 +96,9 @@ SortShape TableSort::shape() const {
 
 void TableSort::choose() {
   const SortShape shape = this->shape();
-  const SortRates rates;
-  const Machine& machine = environment_.machine;
+  const auto in_force = rates_in_force();
+  const SortRates& rates = in_force->sort;
+  const Machine machine = seen_by(*in_force, environment_.machine);
   if (input_order_ == SortStrategy::kPresorted) {
     considered_.push_back({SortStrategy::kPresorted, presorted_cost(shape, rates)});
   }

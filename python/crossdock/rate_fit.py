@@ -1,0 +1,89 @@
+"""Rates that explain measured times: non-negative least squares with a pull to the rates known.
+
+A model's prediction is a sum of rates times coefficients (rows over workers, mostly), so measured
+times are linear equations. There are fewer of them than rates at times, and rates that always
+occur together cannot be told apart: each is pulled a little to its built-in value, scaled by how
+fast this machine is as a whole.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+_PULL = 0.02  # of a rate to its known value, beside one equation of weight 1
+_LEAST = 0.05  # no rate becomes less than this share of its known value
+_MOST = 50.0
+_ROUNDS = 400
+_SETTLED = 1e-6
+
+
+@dataclass(frozen=True)
+class Equation:
+    """seconds = fixed_s + the sum of coefficients[name] * rate(name); `weight` of its error."""
+
+    seconds: float
+    fixed_s: float
+    coefficients: Mapping[str, float]
+    weight: float = 1.0
+
+    def predicted_s(self, rates: Mapping[str, float]) -> float:
+        """With these rates."""
+        return self.fixed_s + sum(c * rates[name] for name, c in self.coefficients.items())
+
+
+def fit_rates(equations: Sequence[Equation], known: Mapping[str, float]) -> dict[str, float]:
+    """All rates of `known`, those that occur in an equation fitted to it. Errors are relative to
+    the measured seconds. Equations without a time are left out. Deterministic."""
+    usable = [equation for equation in equations if equation.seconds > 0 and equation.coefficients]
+    names = sorted({name for equation in usable for name in equation.coefficients})
+    if not names:
+        return dict(known)
+    scale = _median([e.seconds / max(e.predicted_s(known), 1e-12) for e in usable])
+    # In shares of the known rates: how much of its time each equation owes to each rate.
+    rows = [
+        [known[name] * equation.coefficients.get(name, 0.0) / equation.seconds for name in names]
+        for equation in usable
+    ]
+    wanted = [1 - equation.fixed_s / equation.seconds for equation in usable]
+    weights = [equation.weight for equation in usable]
+    shares = _solve(rows, wanted, weights, scale)
+    rates = {name: value * scale for name, value in known.items()}
+    return rates | {name: known[name] * share for name, share in zip(names, shares, strict=True)}
+
+
+def _solve(
+    rows: list[list[float]], wanted: list[float], weights: list[float], scale: float
+) -> list[float]:
+    """Least squares by coordinate descent, each unknown between its bounds."""
+    shares = [scale] * len(rows[0])
+    left = [
+        goal - sum(a * s for a, s in zip(row, shares, strict=True))
+        for row, goal in zip(rows, wanted, strict=True)
+    ]
+    columns = list(zip(*rows, strict=True))
+    squares = [
+        sum(w * a * a for w, a in zip(weights, column, strict=True)) + _PULL for column in columns
+    ]
+    for _ in range(_ROUNDS):
+        moved = 0.0
+        for i, column in enumerate(columns):
+            slope = sum(w * a * e for w, a, e in zip(weights, column, left, strict=True))
+            slope -= _PULL * (shares[i] - scale)
+            target = min(max(shares[i] + slope / squares[i], _LEAST * scale), _MOST * scale)
+            step = target - shares[i]
+            if step:
+                shares[i] = target
+                left = [e - a * step for e, a in zip(left, column, strict=True)]
+            moved = max(moved, abs(step))
+        if moved < _SETTLED * scale:
+            break
+    return shares
+
+
+def _median(values: list[float]) -> float:
+    ordered = sorted(values)
+    middle = len(ordered) // 2
+    if len(ordered) % 2:
+        return ordered[middle]
+    return (ordered[middle - 1] + ordered[middle]) / 2
