@@ -30,15 +30,30 @@ class BufferedCounts : public BucketCounts {
     int64_t place = 0;  // among the elements that one rank sends this owner
 
     int64_t elements() const { return (end - begin) * tasks; }
-    int64_t bucket(int64_t element) const { return begin + element / tasks; }
-    int task(int64_t element) const { return first_task + static_cast<int>(element % tasks); }
+  };
+  // Walks over elements of a piece: tasks of a bucket, then the next bucket.
+  struct Place {
+    int64_t bucket = 0;
+    int task = 0;
+
+    Place(const Piece& piece, int64_t element)
+        : bucket(piece.begin + element / piece.tasks),
+          task(piece.first_task + static_cast<int>(element % piece.tasks)) {}
+    void step(const Piece& piece) {
+      if (++task < piece.first_task + piece.tasks) return;
+      task = piece.first_task;
+      ++bucket;
+    }
   };
 
   void plan_task_pieces();
   void plan_chunk_pieces();
   Status send_counts(std::span<const int64_t> counts);
   Status send_starts();
-  int64_t address_of(const Piece& piece, int64_t element, int source) const;
+  // In the owner's table.
+  int64_t address_of(const Place& place, int64_t first_bucket, int source) const {
+    return ((place.bucket - first_bucket) * shape_.ranks + source) * shape_.tasks + place.task;
+  }
 
   BucketForm form_;
   std::vector<std::vector<Piece>> pieces_;  // by sending task, in the order in which it sends

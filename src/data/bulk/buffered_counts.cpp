@@ -59,12 +59,6 @@ Status BufferedCounts::open_windows(const std::shared_ptr<Memory>& memory) {
   return {};
 }
 
-// In the owner's table, [bucket][rank][task].
-int64_t BufferedCounts::address_of(const Piece& piece, int64_t element, int source) const {
-  const int64_t bucket = piece.bucket(element) - owned_begin(piece.owner);
-  return (bucket * shape_.ranks + source) * shape_.tasks + piece.task(element);
-}
-
 // Tasks take turns, a buffer each, as threads would that send at one pace. The buffer is used again at once.
 Status BufferedCounts::send_counts(std::span<const int64_t> counts) {
   struct Turn {
@@ -80,10 +74,11 @@ Status BufferedCounts::send_counts(std::span<const int64_t> counts) {
       const Piece& piece = pieces_[task][turn.piece];
       const int64_t elements =
           std::min<int64_t>(shape_.buffer_elements, piece.elements() - turn.element);
-      for (int64_t i = 0; i < elements; ++i) {
-        const int64_t element = turn.element + i;
-        const int64_t from = piece.task(element) * shape_.buckets + piece.bucket(element);
-        buffer_[static_cast<size_t>(i)] = {address_of(piece, element, rank()),
+      Place place(piece, turn.element);
+      const int64_t first_bucket = owned_begin(piece.owner);
+      for (int64_t i = 0; i < elements; ++i, place.step(piece)) {
+        const int64_t from = place.task * shape_.buckets + place.bucket;
+        buffer_[static_cast<size_t>(i)] = {address_of(place, first_bucket, rank()),
                                            counts[static_cast<size_t>(from)]};
       }
       const int64_t at = rank() * owned(piece.owner) * shape_.tasks + piece.place + turn.element;
@@ -111,11 +106,11 @@ Status BufferedCounts::send_starts() {
         for (int64_t first = 0; first < piece.elements(); first += shape_.buffer_elements) {
           const int64_t elements =
               std::min<int64_t>(shape_.buffer_elements, piece.elements() - first);
-          for (int64_t i = 0; i < elements; ++i) {
-            const int64_t element = first + i;
+          Place place(piece, first);
+          for (int64_t i = 0; i < elements; ++i, place.step(piece)) {
             buffer_[static_cast<size_t>(i)] = {
-                piece.task(element) * shape_.buckets + piece.bucket(element),
-                table[address_of(piece, element, source)]};
+                place.task * shape_.buckets + place.bucket,
+                table[address_of(place, owned_begin(rank()), source)]};
           }
           const int64_t at = owned_begin(rank()) * shape_.tasks + piece.place + first;
           CD_TRY(bring(*outbox_,
