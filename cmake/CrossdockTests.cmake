@@ -119,6 +119,27 @@ if(TARGET crossdock_ucx)
   endif()
 endif()
 
+# Ranks that the tests of MPI start: one program for both, and one for each that starts MPI itself.
+if(TARGET crossdock_data_transports_test AND NOT CROSSDOCK_SANITIZE STREQUAL "thread")
+  add_executable(crossdock_mpi_driver "${PROJECT_SOURCE_DIR}/tests/links/mpi_driver.cpp")
+  crossdock_warnings(crossdock_mpi_driver PRIVATE)
+  target_link_libraries(crossdock_mpi_driver PRIVATE crossdock_data_ranks_test_support)
+  add_dependencies(crossdock_data_transports_test crossdock_mpi_driver)
+  foreach(mpi openmpi mpich)
+    if(NOT TARGET crossdock_mpi_${mpi})
+      continue()
+    endif()
+    string(TOUPPER "${mpi}" upper)
+    add_executable(crossdock_mpi_program_${mpi} "${PROJECT_SOURCE_DIR}/tests/links/mpi_program.cpp")
+    crossdock_warnings(crossdock_mpi_program_${mpi} PRIVATE)
+    target_include_directories(crossdock_mpi_program_${mpi} SYSTEM PRIVATE "${CROSSDOCK_${upper}_INCLUDE}")
+    target_compile_definitions(crossdock_mpi_program_${mpi} PRIVATE OMPI_SKIP_MPICXX=1 MPICH_SKIP_MPICXX=1)
+    target_link_libraries(crossdock_mpi_program_${mpi} PRIVATE
+      crossdock_data_ranks_test_support "${CROSSDOCK_${upper}_LIBRARY}")
+    add_dependencies(crossdock_data_transports_test crossdock_mpi_${mpi} crossdock_mpi_program_${mpi})
+  endforeach()
+endif()
+
 # Ranks that meet need a controller to meet at.
 if(TARGET crossdock_control_ranks_test)
   target_link_libraries(crossdock_control_ranks_test PRIVATE crossdock_control_rpc_test_support)

@@ -34,6 +34,8 @@ BUILD_PACKAGES = {
     "libhwy-dev": "SIMD kernels chosen at run time",
     "libpmix-dev": "ranks that mpirun or srun has started",
     "pkg-config": "finding PMIx",
+    "libopenmpi-dev": "windows among ranks that mpirun has started",
+    "libmpich-dev": "the same under MPICH",
     "libhwloc-dev": "finding CPUs, GPUs, NICs and the PCIe tree",
     "libxxhash-dev": "hashing of strings",
     "nlohmann-json3-dev": "plans and profiles as JSON",
@@ -48,8 +50,8 @@ TEST_PACKAGES = {
     "libgmock-dev": "the C++ tests",
     "ccache": "the library that examples link is compiled with the Python module already",
     "iproute2": "hosts made of network namespaces (tools/hosts.py)",
-    "libopenmpi-dev": "what channels are measured against",
     "openmpi-bin": "ranks that mpirun has started",
+    "mpich": "ranks that MPICH's mpirun has started",
     "ucx-utils": "what channels are measured against",
     "iperf3": "the rate of a link, for the channels bench",
     "libfaketime": "servers whose clocks disagree",
@@ -238,7 +240,7 @@ def require_all_parts() -> None:
         answer = subprocess.run(command, cwd=VENV, capture_output=True, text=True, check=False)
         if answer.returncode != 0:
             fail(f"crossdock.{part} was not built or does not load: {answer.stderr.strip()}")
-    for plugin in ("ucx", "pmix", "control"):
+    for plugin in ("ucx", "pmix", "control", "mpi_openmpi", "mpi_mpich"):
         if not list(VENV.glob(f"lib/python*/site-packages/crossdock/libcrossdock_{plugin}.so")):
             fail(f"the plugin {plugin} was not built; CMake says above what it did not find")
 

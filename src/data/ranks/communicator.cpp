@@ -198,6 +198,12 @@ Status Communicator::gather_bytes(std::span<const std::byte> mine,
   return {};
 }
 
+Status Communicator::progress() {
+  if (!over_.has_value()) listen(Clock::now());
+  if (over_.has_value()) return *over_;
+  return {};
+}
+
 Status Communicator::barrier() {
   CD_TRY(start(limit_));
   return gather_bytes({}, std::vector<size_t>(static_cast<size_t>(size()), 0), {});

@@ -96,6 +96,10 @@ class Communicator : public RankGroup {
   // wait. A communicator that is destroyed by an exception does it by itself.
   void give_up(const Error& cause);
 
+  // For loops that wait for something else than these calls, a word in a window, say: lets what is under way go on,
+  // here and in others that put to this rank, and says whether a rank has given up. Does not wait.
+  Status progress();
+
   // What this rank sent to others since the beginning.
   struct Traffic {
     int64_t put_messages = 0;  // puts as the caller made them, and calls of note_stored

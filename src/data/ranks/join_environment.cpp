@@ -7,6 +7,7 @@
 
 #include "data/plugins/plugin.hpp"
 #include "data/ranks/control_meeting.hpp"
+#include "data/ranks/open_communicator.hpp"
 #include "data/ranks/pmix_entry.hpp"
 #include "data/ranks/rank_group.hpp"
 
@@ -85,6 +86,12 @@ Result<std::unique_ptr<RankGroup>> join_pmix() {
   return group;
 }
 
+// Hydra speaks PMI, which only an MPI of its own knows: ranks meet through that.
+Result<std::unique_ptr<RankGroup>> join_mpich() {
+  CD_ASSIGN(std::unique_ptr<Communicator> opened, open_communicator(nullptr, {}));
+  return std::unique_ptr<RankGroup>(std::move(opened));
+}
+
 bool is_set(const char* name) { return std::getenv(name) != nullptr; }
 
 bool is_folder_named() { return is_set(kRank) || is_set(kRanks) || is_set(kMeet); }
@@ -117,6 +124,7 @@ Result<std::unique_ptr<RankGroup>> join_environment() {
   if (is_set(kControl)) return join_named_control();
   if (is_folder_named()) return join_named_folder();
   if (is_set(kPmixRank)) return join_pmix();
+  if (mpi_of_environment() == MpiKind::kMpich) return join_mpich();
   return make_error(ErrorCode::kInvalidArgument,
                     "nothing says which rank this process is: start it with mpirun or `srun "
                     "--mpi=pmix`, or set {}, {} and {} (a folder that all ranks see) or {} (the "

@@ -1,0 +1,116 @@
+// Starts MPI, and ends it.
+#include "data/transports/mpi/mpi_core.hpp"
+
+#include <array>
+#include <cstdlib>
+#include <dlfcn.h>
+
+namespace crossdock {
+namespace {
+
+MpiCore* the_core = nullptr;  // lives as long as the process: exit handlers use it
+
+// Whoever loads this plugin does not show its symbols to others; parts that MPI loads look for its own among all.
+void show_symbols() {
+  Dl_info info = {};
+  if (dladdr(reinterpret_cast<const void*>(&MPI_Init_thread), &info) == 0) return;
+  if (info.dli_fname != nullptr) dlopen(info.dli_fname, RTLD_NOW | RTLD_GLOBAL | RTLD_NOLOAD);
+}
+
+int free_kept(MPI_Comm, int, void* core, void*) {
+  static_cast<MpiCore*>(core)->free_all();
+  return MPI_SUCCESS;
+}
+
+Error is_over() {
+  return make_error(ErrorCode::kInvalidArgument,
+                    "MPI has ended in this process (MPI_Finalize); compute before that");
+}
+
+}  // namespace
+
+Status MpiCore::check(int code, const char* what, int rank) {
+  if (code == MPI_SUCCESS) return {};
+  std::array<char, MPI_MAX_ERROR_STRING> text = {};
+  int length = 0;
+  MPI_Error_string(code, text.data(), &length);
+  return make_error(
+      ErrorCode::kProbeFailed, "MPI cannot {} (rank {}): {}", what, rank, text.data());
+}
+
+Result<MpiCore*> MpiCore::get() {
+  static std::mutex one_at_a_time;
+  const std::lock_guard guard(one_at_a_time);
+  if (the_core == nullptr) {
+    auto core = std::unique_ptr<MpiCore>(new MpiCore());
+    CD_TRY(core->start());
+    the_core = core.release();
+  }
+  CD_TRY(the_core->lock());
+  return the_core;
+}
+
+Status MpiCore::start() {
+  int is_started = 0;
+  int is_finished = 0;
+  MPI_Finalized(&is_finished);
+  if (is_finished != 0) return is_over();
+  MPI_Initialized(&is_started);
+  if (is_started == 0) {
+    show_symbols();
+    // Calls are made one at a time, whatever threads they come from; some ways that Open MPI has to put are not for
+    // threads at once (osc/pt2pt).
+    CD_TRY(check(
+        MPI_Init_thread(nullptr, nullptr, MPI_THREAD_SERIALIZED, &level_), "start", /*rank=*/-1));
+    std::atexit(&MpiCore::finish);
+  } else {
+    MPI_Query_thread(&level_);
+  }
+  // MPI_Finalize deletes the attributes of this communicator before anything else.
+  int key = MPI_KEYVAL_INVALID;
+  CD_TRY(check(MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, &free_kept, &key, nullptr),
+               "make an attribute",
+               /*rank=*/-1));
+  return check(MPI_Comm_set_attr(MPI_COMM_SELF, key, this), "set an attribute", /*rank=*/-1);
+}
+
+Result<std::unique_lock<std::mutex>> MpiCore::lock() {
+  CD_TRY(home_.check("MPI"));
+  std::unique_lock held(mutex_);
+  int is_finished = 0;
+  MPI_Finalized(&is_finished);
+  if (is_finished != 0) return is_over();
+  if (level_ < MPI_THREAD_SERIALIZED) {
+    int is_main = 0;
+    MPI_Is_thread_main(&is_main);
+    if (is_main == 0) {
+      return make_error(
+          ErrorCode::kInvalidArgument,
+          "this program has started MPI for one thread only, and this is another "
+          "one; start it with MPI_Init_thread(..., MPI_THREAD_SERIALIZED, ...) or more");
+    }
+  }
+  return held;
+}
+
+void MpiCore::free_all() {
+  if (broken_.load(std::memory_order_relaxed)) return;
+  for (const std::shared_ptr<MpiWin>& win : wins_) {
+    MPI_Win_unlock_all(win->win);
+    MPI_Win_free(&win->win);
+  }
+  wins_.clear();
+  for (MPI_Comm& comm : comms_) MPI_Comm_free(&comm);
+  comms_.clear();
+}
+
+void MpiCore::finish() {
+  int is_finished = 0;
+  MPI_Finalized(&is_finished);
+  const bool is_ours = the_core->home_.is_here();
+  if (is_finished == 0 && is_ours && !the_core->broken_.load(std::memory_order_relaxed)) {
+    MPI_Finalize();
+  }
+}
+
+}  // namespace crossdock
