@@ -22,8 +22,10 @@ class GivenUp final : public grpc::ClientBidiReactor<grpc::ByteBuffer, grpc::Byt
  public:
   GivenUp(grpc::GenericStub& stub, LiveCalls& calls) : live_(calls) {
     stub.PrepareBidiStreamingCall(&context_, std::string(kAttendPath), {}, this);
+    AddHold();  // a refusal may be here before the next line, and with it the end of this object
     StartCall();
     context_.TryCancel();
+    RemoveHold();
   }
 
  private:
