@@ -178,11 +178,14 @@ void Agent::State::receive(const Hold& message) {
   const bool is_gone = held.vertex.empty();
   if (const auto known = endpoints_.find(held.endpoint); known != endpoints_.end()) {
     report_bytes_ -= report_bytes(known->second);
+    const HeldEndpoint before = std::move(known->second);
     endpoints_.erase(known);
+    if (is_gone) host_.drop(before);
   }
   if (!is_gone) {
     endpoints_.emplace(held.endpoint, held);
     report_bytes_ += report_bytes(held);
+    host_.hold(held);
   }
   say(Held{held.endpoint, is_gone});
 }
@@ -240,7 +243,7 @@ void Agent::State::receive(const Leave& message) { leave(message.cause); }
 
 void Agent::State::leave(const Error& cause) {
   close_all(cause);
-  endpoints_.clear();
+  for (const auto& [id, endpoint] : std::exchange(endpoints_, {})) host_.drop(endpoint);
   report_bytes_ = 0;
   end_link(cause);
 }

@@ -29,6 +29,9 @@ class ChannelHost {
   virtual Status open(std::shared_ptr<const ServerPart> part) = 0;
   // Gives everything back. Whoever sends or receives on the channel gets `cause`.
   virtual void close(ChannelId channel, const Error& cause) = 0;
+  // The agent has an endpoint from now on, or has it no longer.
+  virtual void hold(const HeldEndpoint&) {}
+  virtual void drop(const HeldEndpoint&) {}
 };
 
 struct AgentSettings {

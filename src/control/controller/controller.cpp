@@ -145,8 +145,9 @@ void Controller::State::serve(CallId call, AskPart& request) {
 }
 
 void Controller::State::serve(CallId call, KeepEndpoint& request) {
-  calls_.reply(call,
-               not_of_an_agent(fmt::format("to keep endpoint {}", text_of(request.endpoint))));
+  calls_.reply(
+      call,
+      not_of_an_agent(fmt::format("to keep the endpoint of request {}", text_of(request.request))));
 }
 
 void Controller::State::serve(CallId call, AskStatus&) {

@@ -58,10 +58,31 @@ Status MeetingTable::check_room(const Meet& request, const Round& round) {
                     kMeetingBytesMax);
 }
 
+// Whether others of the group begin anew. A rank that begins anew makes it so, for all rounds that there are.
+bool MeetingTable::is_void(const Meet& request) {
+  if (request.round != kRoundAnew) {
+    const auto anew = rounds_.find({request.group, kRoundAnew});
+    return anew != rounds_.end() && anew->second.size == request.size;
+  }
+  auto place = rounds_.lower_bound({request.group, 0});
+  while (place != rounds_.end() && place->first.first == request.group &&
+         place->first.second != kRoundAnew) {
+    place = end_round(place, Met{std::make_shared<Said::element_type>()});
+  }
+  return false;
+}
+
+MeetingTable::Rounds::iterator MeetingTable::end_round(Rounds::iterator place, const Reply& reply) {
+  for (const auto& [number, rank] : place->second.ranks) calls_.reply(rank.call, reply);
+  bytes_ -= place->second.bytes;
+  return rounds_.erase(place);
+}
+
 void MeetingTable::take(CallId call, Meet& request, double now_s) {
   if (const auto known = answers_.find(request.request); known != answers_.end()) {
     return calls_.reply(call, Met{known->second});
   }
+  if (is_void(request)) return calls_.reply(call, Met{std::make_shared<Said::element_type>()});
   const auto [place, is_new] = rounds_.try_emplace({request.group, request.round});
   Round& round = place->second;
   if (is_new) round.size = request.size;
@@ -98,10 +119,10 @@ void MeetingTable::finish(Rounds::iterator place, double now_s) {
     all->push_back(std::move(rank.said));
     finished.requests.push_back(rank.request);
   }
-  const Said said = std::move(all);
+  const Met met{std::move(all)};
   for (const auto& [number, rank] : place->second.ranks) {
-    answers_.emplace(rank.request, said);
-    calls_.reply(rank.call, Met{said});
+    answers_.emplace(rank.request, met.said);
+    calls_.reply(rank.call, met);
   }
   finished_.push_back(std::move(finished));
   rounds_.erase(place);
@@ -119,13 +140,24 @@ Error MeetingTable::missing(const RoundName& name, const Round& round) const {
     if (!round.ranks.contains(rank)) absent.push_back(rank);
   }
   const size_t count = round.size - round.ranks.size();
+  const bool is_anew = name.second == kRoundAnew;
   return make_error(ErrorCode::kAgentLost,
-                    "rank{} {}{} of {} did not come in time to round {} of group '{}', or gave up; "
+                    "rank{} {}{} of {} did not come in time to {} of group '{}', or gave up; "
                     "look at whether they run, and start all with one name and number of ranks",
                     count == 1 ? "" : "s",
                     fmt::join(absent, ", "),
                     count > absent.size() ? fmt::format(" and {} more", count - absent.size()) : "",
                     round.size,
+                    is_anew ? "a new beginning" : fmt::format("round {}", name.second),
+                    name.first);
+}
+
+// Only in the first round of a name, and in that of a new beginning, may ranks come and go.
+Error MeetingTable::left(const RoundName& name, uint32_t rank) {
+  return make_error(ErrorCode::kAgentLost,
+                    "rank {} left round {} of group '{}': it gave up, is gone, or cannot reach the "
+                    "control plane; look at its agent, and begin again what all ranks were doing",
+                    rank,
                     name.second,
                     name.first);
 }
@@ -158,7 +190,14 @@ void MeetingTable::tick(double now_s) {
       bytes_ -= less;
       round.ranks.erase(number);
     }
-    place = round.ranks.empty() ? rounds_.erase(place) : std::next(place);
+    const bool is_passing = place->first.second != 0 && place->first.second != kRoundAnew;
+    if (round.ranks.empty()) {
+      place = rounds_.erase(place);
+    } else if (is_passing && !gone.empty()) {
+      place = end_round(place, left(place->first, gone.front()));
+    } else {
+      ++place;
+    }
   }
 }
 

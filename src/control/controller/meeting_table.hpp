@@ -6,6 +6,10 @@
 // takes its place at once. What a round led to is kept for kKeptS, for those who missed the answer. Rounds that nobody
 // is in are dropped.
 //
+// Only round 0 of a name brings processes together that may be of different lives of a job. In further rounds each rank
+// is one process, so one that has left a round is missed at once (kAgentLost), and one that has lost its place in the
+// rounds, since it could not reach the controller, calls all to begin anew (kRoundAnew).
+//
 // Not thread-safe. Memory is bounded: kMeetingBytesMax in all. A tick looks at every rank that waits.
 #pragma once
 
@@ -35,6 +39,7 @@ class MeetingTable {
 
   // Answers the call now or later: Met; kAgentLost with the ranks that did not come in time; kInvalidArgument for a
   // rank that another process is, or another number of ranks than others count; kControlLimit.
+  // A Met without texts: others of the group begin anew.
   void take(CallId call, Meet& request, double now_s);
   void tick(double now_s);
 
@@ -65,11 +70,15 @@ class MeetingTable {
 
   Status check_place(const Meet& request, Rounds::iterator place);
   Status check_room(const Meet& request, const Round& round);
+  bool is_void(const Meet& request);
+  // Answers all who wait in it; the next one.
+  Rounds::iterator end_round(Rounds::iterator place, const Reply& reply);
   void finish(Rounds::iterator place, double now_s);
   void forget_oldest();
   // False: the rank does not wait any longer.
   bool still_waits(const RoundName& name, const Round& round, Rank& rank, double now_s);
   Error missing(const RoundName& name, const Round& round) const;
+  static Error left(const RoundName& name, uint32_t rank);
 
   PendingCalls& calls_;
   Rounds rounds_;

@@ -130,7 +130,7 @@ Status check_request(const AskPart& request) {
   return check_id("AskPart.channel", request.channel.value);
 }
 Status check_request(const KeepEndpoint& request) {
-  return check_id("KeepEndpoint.endpoint", request.endpoint.value);
+  return check_request_id("KeepEndpoint", request.request);
 }
 
 Status check_request(const Meet& request) {

@@ -17,6 +17,7 @@
 
 #include "base/error.hpp"
 #include "control/protocol/ids.hpp"
+#include "control/protocol/shared_bytes.hpp"
 #include "topology/graph.hpp"
 #include "topology/paths.hpp"
 
@@ -57,6 +58,11 @@ struct AskStatus {};
 
 // What a rank of a group tells all others in a round, before they can reach each other. Rounds of a group are told
 // apart by their numbers; the reply comes when all ranks have said something.
+//
+// A rank that could not reach the controller has left its round, and does not know where the others are. It comes to
+// the round kRoundAnew, which makes all other rounds of the group void: who waits in one of them, or comes to one while
+// somebody waits in this, is answered by a Met without texts, and comes here too.
+inline constexpr uint64_t kRoundAnew = UINT64_MAX;
 struct Meet {
   RequestId request;  // of this rank in this round
   std::string group;
@@ -73,10 +79,11 @@ struct AskServer {};  // of the agent that was asked
 struct AskPart {      // of the agent's server, of a channel that is open
   ChannelId channel;
 };
-// The endpoint is used as long as this waits, which it does for ever. When it is given up, because the process that
-// asked is gone, the agent deletes the channels that name the endpoint, and then the endpoint.
+// The endpoint that this request (CreateEndpoint) made, or will make, is used as long as this waits: until the agent
+// has the endpoint no longer, which is an error. When it is given up, because the process that asked is gone, the agent
+// deletes the channels that name the endpoint, and then the endpoint; also one that is made later.
 struct KeepEndpoint {
-  EndpointId endpoint;
+  RequestId request;
 };
 
 using Request = std::variant<CreateEndpoint,
@@ -192,7 +199,9 @@ struct ServerPart {
 // ---- replies about groups and servers, and all replies --------------------------------------------------------------
 
 struct Met {
-  std::shared_ptr<const std::vector<std::string>> said;  // by rank
+  std::shared_ptr<const std::vector<std::string>> said;  // by rank; none: the round is void
+  // What it is on a wire; of copies, which go to the ranks of a round, it is the same object.
+  std::shared_ptr<SharedBytes> bytes = std::make_shared<SharedBytes>();
 };
 struct ServerIs {
   std::string name;  // "": the controller itself answered

@@ -2,6 +2,8 @@
 #include "control/ranks/control_group.hpp"
 
 #include <algorithm>
+#include <charconv>
+#include <utility>
 
 #include "control/protocol/check.hpp"
 
@@ -89,7 +91,8 @@ Result<std::vector<std::string>> ControlGroup::say(const std::string& group,
   if (!asked.ok()) return asked.error();
   const Reply& reply = asked.value();
   const auto* met = std::get_if<Met>(&reply);
-  if (met == nullptr || met->said->size() != static_cast<size_t>(size_)) {
+  const bool is_void = met != nullptr && met->said->empty();
+  if (met == nullptr || (!is_void && met->said->size() != static_cast<size_t>(size_))) {
     return make_error(ErrorCode::kMalformedMessage,
                       "{} answered for {} ranks of group '{}', which has {}",
                       address_,
@@ -124,21 +127,52 @@ Status ControlGroup::meet(Clock::time_point end) {
   return {};
 }
 
+// Whoever comes, from whatever round, goes on in rounds that nobody has been in.
+Status ControlGroup::meet_anew(Clock::time_point end) {
+  const RequestId drawn = make_request_id();
+  const auto mine = static_cast<uint32_t>(drawn.low) & 0x7fff'ffff;
+  CD_ASSIGN(const auto all, say(group_, kRoundAnew, std::to_string(mine), end));
+  uint32_t life = 0;
+  const std::string& first = all[0];
+  const auto [at, problem] = std::from_chars(first.data(), first.data() + first.size(), life);
+  if (problem != std::errc() || at != first.data() + first.size()) {
+    return make_error(
+        ErrorCode::kMalformedMessage, "rank 0 told the number of a new beginning as '{}'", first);
+  }
+  round_ = uint64_t{life} << 32;
+  return {};
+}
+
 Result<std::vector<std::string>> ControlGroup::gather(const std::string& mine,
                                                       milliseconds at_most) {
   CD_TRY(home_.check(fmt::format("rank {} of job \"{}\"", rank_, job_)));
-  if (is_over_) {
-    return make_error(ErrorCode::kAgentLost,
-                      "job '{}' at {} is over: some rank did not come to an earlier meeting",
+  const bool is_first = std::exchange(is_beginning_, false);
+  if (!apart_.ok() && !is_first) {
+    return make_error(apart_.error().code,
+                      "job '{}' at {} is over until all ranks begin something new: {}",
                       job_,
-                      address_);
+                      address_,
+                      apart_.error().message);
   }
   const Clock::time_point end = Clock::now() + at_most;
-  if (group_.empty()) CD_TRY(meet(end));
-  auto all = say(group_, round_ + 1, mine, end);
+  const auto pass = [&]() -> Result<std::vector<std::string>> {
+    if (group_.empty()) CD_TRY(meet(end));
+    if (!apart_.ok()) CD_TRY(meet_anew(end));
+    auto all = say(group_, round_ + 1, mine, end);
+    while (is_first && all.ok() && all.value().empty()) {
+      CD_TRY(meet_anew(end));
+      all = say(group_, round_ + 1, mine, end);
+    }
+    if (!all.ok() || !all.value().empty()) return all;
+    return make_error(ErrorCode::kAgentLost,
+                      "another rank of job '{}' could not reach the control plane, and has begun "
+                      "anew; begin again what all ranks were doing",
+                      job_);
+  };
+  auto all = pass();
+  // Nobody knows a rank yet that has not met the others: it may come again.
+  apart_ = all.ok() || group_.empty() ? Status() : Status(all.error());
   if (all.ok()) ++round_;
-  // Without a controller nobody has come, so all may come again.
-  is_over_ = !all.ok() && all.error().code != ErrorCode::kControllerUnreachable;
   return all;
 }
 

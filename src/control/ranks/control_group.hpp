@@ -4,6 +4,10 @@
 // The first round is of the job's name: in it every rank tells a random number and its agent. Further rounds are of a
 // group that is called by rank 0's number, so that a job which was killed and started again under its name meets nobody
 // of before. A request that the network lost is repeated, and found by its id.
+//
+// A rank whose agent or controller cannot be reached leaves the round, and with it what all were doing: it does not
+// know what the others have heard. With what it begins next it calls all of them to begin anew (kRoundAnew). Who is in
+// the middle of something fails too; who is at the beginning of something joins it there and has not noticed anything.
 #pragma once
 
 #include <chrono>
@@ -27,11 +31,12 @@ class ControlGroup : public RankGroup {
 
   int rank() const override { return rank_; }
   int size() const override { return size_; }
-  // CD-617 with the ranks that did not come; CD-611 if nobody at the address answers, or its controller is gone, for
-  // 6 s; then the same meeting may be tried again, by all.
+  // CD-617 with the ranks that did not come or have left; CD-611 if nobody at the address answers, or its controller is
+  // gone, for 6 s. After either, and before begin(), the same error again.
   Result<std::vector<std::string>> gather(const std::string& mine,
                                           std::chrono::milliseconds at_most) override;
 
+  void begin() override { is_beginning_ = true; }
   // Of ranks that have an agent each, once they have met.
   ChannelPlanner* planner() override { return planner_.get(); }
 
@@ -40,6 +45,7 @@ class ControlGroup : public RankGroup {
 
   ControlGroup(const ControlMeeting& meeting, std::shared_ptr<ControlClient> client);
   Status meet(Clock::time_point end);
+  Status meet_anew(Clock::time_point end);
   Result<std::vector<std::string>> say(const std::string& group,
                                        uint64_t round,
                                        const std::string& mine,
@@ -53,7 +59,8 @@ class ControlGroup : public RankGroup {
   std::shared_ptr<ControlClient> client_;
   std::string group_;  // "" before the first round
   uint64_t round_ = 0;
-  bool is_over_ = false;  // somebody did not come: rounds would no longer fit
+  bool is_beginning_ = false;
+  Status apart_;  // why this rank may be in another round than the others
   std::unique_ptr<ControlPlanner> planner_;
 };
 

@@ -67,29 +67,42 @@ Result<std::string> ControlPlanner::vertex() const {
 }
 
 void ControlPlanner::drop_own() {
-  if (own_.kept != 0) client_->abandon(own_.kept);  // the agent then deletes it
+  if (own_.kept != 0) client_->abandon(own_.kept);  // the agent deletes it, if it is there or comes
   own_ = {};
 }
 
-Result<EndpointId> ControlPlanner::own_endpoint(double within_s) {
-  if (own_.is_lost != nullptr && !*own_.is_lost) return own_.endpoint;
-  drop_own();
+// Asked again, the same request finds what it made before.
+Result<EndpointId> ControlPlanner::ask_endpoint(double within_s) {
   CD_ASSIGN(const std::string cpu, vertex());
+  if (own_.request == RequestId()) {
+    own_.request = make_request_id();
+    own_.is_lost = std::make_shared<std::atomic<bool>>(false);
+    own_.kept = client_->ask(
+        KeepEndpoint{own_.request}, kKeptS, [lost = own_.is_lost](const Reply&) { *lost = true; });
+  }
   const ControlClient::Patience patience{within_s, kUnreachableS, {}};
   CD_ASSIGN(const Reply reply,
-            client_->call(CreateEndpoint{make_request_id(), server_.name, cpu}, patience));
+            client_->call(CreateEndpoint{own_.request, server_.name, cpu}, patience));
   own_.endpoint = std::get<EndpointCreated>(reply).endpoint;
-  own_.is_lost = std::make_shared<std::atomic<bool>>(false);
-  own_.kept = client_->ask(
-      KeepEndpoint{own_.endpoint}, kKeptS, [lost = own_.is_lost](const Reply&) { *lost = true; });
   return own_.endpoint;
 }
 
+Result<EndpointId> ControlPlanner::own_endpoint(bool is_doubted, double within_s) {
+  if (own_.is_lost != nullptr && *own_.is_lost) drop_own();
+  if (own_.endpoint != EndpointId() && !is_doubted) return own_.endpoint;
+  const bool is_repeated = own_.request != RequestId();
+  auto asked = ask_endpoint(within_s);
+  if (asked.ok() || asked.error().code == ErrorCode::kControllerUnreachable) return asked;
+  drop_own();  // what it made is gone, or it never made anything
+  return is_repeated ? ask_endpoint(within_s) : asked;
+}
+
 Result<ControlPlanner::Endpoints> ControlPlanner::gather_endpoints(bool has_end,
+                                                                   bool is_doubted,
                                                                    milliseconds at_most) {
   Result<std::string> mine = std::string("0");
   if (has_end) {
-    const auto own = own_endpoint(seconds_of(at_most));
+    const auto own = own_endpoint(is_doubted, seconds_of(at_most));
     mine = own.ok() ? Result<std::string>(std::to_string(own.value().value)) : own.error();
   }
   CD_ASSIGN(const std::vector<std::string> told, agree(group_, mine, at_most));
@@ -120,7 +133,9 @@ Result<ChannelId> ControlPlanner::create(const ChannelEnds& ends,
 Result<PlannedChannel> ControlPlanner::take_part(ChannelId channel,
                                                  const Endpoints& endpoints,
                                                  double within_s) {
-  CD_ASSIGN(const Reply reply, client_->call(AskPart{channel}, within_s));
+  // Others wait for this rank to be ready: it does not wait long for an agent that is gone.
+  const ControlClient::Patience patience{within_s, kUnreachableS, {}};
+  CD_ASSIGN(const Reply reply, client_->call(AskPart{channel}, patience));
   const auto& part = std::get<PartIs>(reply).part;
   CD_TRY(check(ControllerMessage(Apply{part}), *server_.shape));
   PlannedChannel planned;
@@ -135,33 +150,42 @@ Result<PlannedChannel> ControlPlanner::take_part(ChannelId channel,
   return planned;
 }
 
-Result<PlannedChannel> ControlPlanner::plan(const ChannelEnds& ends, milliseconds at_most) {
+Result<ChannelId> ControlPlanner::open(const ChannelEnds& ends,
+                                       Endpoints& endpoints,
+                                       milliseconds at_most) {
   const int rank = group_.rank();
   const int asks = std::min(ends.sources.front(), ends.destinations.front());
-  CD_ASSIGN(const Endpoints endpoints, gather_endpoints(has_end(ends, rank), at_most));
-  Result<std::string> mine = std::string();
-  if (rank == asks) {
-    const auto created = create(ends, endpoints, seconds_of(at_most));
-    mine =
-        created.ok() ? Result<std::string>(std::to_string(created.value().value)) : created.error();
+  // An endpoint may be gone whose rank has not heard of it: then each looks at its own, once.
+  for (bool is_doubted = false;; is_doubted = true) {
+    CD_ASSIGN(endpoints, gather_endpoints(has_end(ends, rank), is_doubted, at_most));
+    Result<std::string> mine = std::string();
+    if (rank == asks) {
+      const auto created = create(ends, endpoints, seconds_of(at_most));
+      mine = created.ok() ? Result<std::string>(std::to_string(created.value().value))
+                          : created.error();
+    }
+    const auto told = agree(group_, mine, at_most);
+    if (told.ok()) {
+      CD_ASSIGN(const uint64_t number, number_of(told.value()[static_cast<size_t>(asks)]));
+      return ChannelId{number};
+    }
+    if (told.error().code != ErrorCode::kUnknownId || is_doubted) return told.error();
   }
-  const auto told = agree(group_, mine, at_most);
-  if (!told.ok()) {
-    // It may be that the control plane knows an endpoint no longer. The next channel gets others.
-    drop_own();
-    return told.error();
-  }
-  CD_ASSIGN(const uint64_t number, number_of(told.value()[static_cast<size_t>(asks)]));
+}
+
+Result<PlannedChannel> ControlPlanner::plan(const ChannelEnds& ends, milliseconds at_most) {
+  Endpoints endpoints;
+  CD_ASSIGN(const ChannelId channel, open(ends, endpoints, at_most));
   PlannedChannel planned;
-  if (has_end(ends, rank)) {
-    auto part = take_part({number}, endpoints, seconds_of(at_most));
+  if (has_end(ends, group_.rank())) {
+    auto part = take_part(channel, endpoints, seconds_of(at_most));
     if (!part.ok()) {
-      end(text_of(ChannelId{number}));
+      end(text_of(channel));
       return part.error();
     }
     planned = std::move(part.value());
   }
-  planned.name = text_of(ChannelId{number});
+  planned.name = text_of(channel);
   return planned;
 }
 

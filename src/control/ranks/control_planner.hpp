@@ -2,7 +2,8 @@
 // takes its part from its own agent.
 //
 // The endpoint is a CPU of the server: the NUMA node on which the rank first opened a channel. It is kept at the agent
-// (KeepEndpoint) as long as this process lives, and made anew for the next channel if the agent was gone meanwhile.
+// (KeepEndpoint) as long as this process lives, and made anew for the next channel if the agent was gone meanwhile, or
+// has lost it. The request that makes it is repeated as it is until it is answered, so no endpoint is made twice.
 #pragma once
 
 #include <atomic>
@@ -29,16 +30,25 @@ class ControlPlanner : public ChannelPlanner {
 
  private:
   struct Own {
-    EndpointId endpoint;
-    std::shared_ptr<std::atomic<bool>> is_lost;  // its agent is gone
+    RequestId request;                           // none: no endpoint was asked for
+    EndpointId endpoint;                         // 0: not there yet
+    std::shared_ptr<std::atomic<bool>> is_lost;  // its agent is gone, or has it no longer
     RequestTarget::Ticket kept = 0;
   };
   using Endpoints =
       std::vector<EndpointId>;  // by rank; of those that have no end of the channel, 0
 
-  Result<Endpoints> gather_endpoints(bool has_end, std::chrono::milliseconds at_most);
-  Result<EndpointId> own_endpoint(double within_s);
+  // `is_doubted`: the control plane does not know all of them.
+  Result<Endpoints> gather_endpoints(bool has_end,
+                                     bool is_doubted,
+                                     std::chrono::milliseconds at_most);
+  Result<EndpointId> own_endpoint(bool is_doubted, double within_s);
+  Result<EndpointId> ask_endpoint(double within_s);
   void drop_own();
+  // A channel between `endpoints`, which are found for it. All ranks call it.
+  Result<ChannelId> open(const ChannelEnds& ends,
+                         Endpoints& endpoints,
+                         std::chrono::milliseconds at_most);
   Result<std::string> vertex() const;
   Result<ChannelId> create(const ChannelEnds& ends, const Endpoints& endpoints, double within_s);
   Result<PlannedChannel> take_part(ChannelId channel, const Endpoints& endpoints, double within_s);

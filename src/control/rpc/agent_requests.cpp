@@ -10,11 +10,14 @@
 #include <thread>
 #include <unordered_map>
 #include <utility>
+#include <vector>
 
 namespace crossdock {
 namespace {
 
 constexpr double kDeleteWithinS = 5;
+// Of requests that were given up and whose endpoint is not there: it may still be on its way.
+constexpr size_t kLateMax = 4096;
 constexpr auto kRetryAfter = std::chrono::seconds(1);
 // Tickets of our own; those of the client count from 1.
 constexpr RequestTarget::Ticket kOwnTicket = RequestTarget::Ticket{1} << 63;
@@ -30,14 +33,18 @@ bool names(const ChannelOutline& outline, EndpointId endpoint) {
 class AgentRequests::State {
  public:
   State(ControlClient& controller,
-        const PlanLedger& ledger,
+        PlanLedger& ledger,
         std::string name,
         std::shared_ptr<const ServerShape> shape)
       : controller_(controller),
         ledger_(ledger),
         name_(std::move(name)),
         shape_(std::move(shape)),
-        deleting_([this] { delete_until_stopped(); }) {}
+        deleting_([this] { delete_until_stopped(); }) {
+    ledger_.set_on_endpoint([this](const HeldEndpoint& endpoint, bool is_gone) {
+      is_gone ? end_keeping(endpoint) : on_endpoint(endpoint);
+    });
+  }
 
   Ticket ask(Request request, double within_s, Answer answer) {
     if (std::holds_alternative<AskServer>(request)) {
@@ -48,7 +55,9 @@ class AgentRequests::State {
       answer(part_of(part->channel));
       return kOwnTicket;
     }
-    if (const auto* keep = std::get_if<KeepEndpoint>(&request)) return begin_keeping(*keep);
+    if (const auto* keep = std::get_if<KeepEndpoint>(&request)) {
+      return begin_keeping(*keep, std::move(answer));
+    }
     return controller_.ask(std::move(request), within_s, std::move(answer));
   }
 
@@ -57,12 +66,13 @@ class AgentRequests::State {
     const std::lock_guard held(mutex_);
     const auto kept = kept_.find(ticket);
     if (kept == kept_.end() || is_stopping_) return;
-    unkept_.push_back(kept->second);
+    unkept_.push_back(kept->second.request);
     kept_.erase(kept);
     changed_.notify_all();
   }
 
   void stop() {
+    ledger_.set_on_endpoint({});
     {
       const std::lock_guard held(mutex_);
       if (is_stopping_.exchange(true)) return;
@@ -82,11 +92,38 @@ class AgentRequests::State {
                       text_of(channel));
   }
 
-  Ticket begin_keeping(const KeepEndpoint& request) {
+  Ticket begin_keeping(const KeepEndpoint& request, Answer answer) {
     const std::lock_guard held(mutex_);
     const Ticket ticket = kOwnTicket | ++last_kept_;
-    kept_.emplace(ticket, request.endpoint);
+    kept_.emplace(ticket, Kept{request.request, std::move(answer)});
     return ticket;
+  }
+
+  // It was given up before it came.
+  void on_endpoint(const HeldEndpoint& endpoint) {
+    const std::lock_guard held(mutex_);
+    if (std::erase(late_, endpoint.request) == 0) return;
+    unkept_.push_back(endpoint.request);
+    changed_.notify_all();
+  }
+
+  // The controller has given it up, with the agent or by itself.
+  void end_keeping(const HeldEndpoint& endpoint) {
+    std::vector<Answer> told;
+    {
+      const std::lock_guard held(mutex_);
+      std::erase_if(kept_, [&](auto& kept) {
+        if (kept.second.request != endpoint.request) return false;
+        told.push_back(std::move(kept.second.answer));
+        return true;
+      });
+    }
+    for (const Answer& answer : told) {
+      answer(make_error(ErrorCode::kUnknownId,
+                        "agent '{}' has endpoint {} no longer; create it anew",
+                        name_,
+                        text_of(endpoint.endpoint)));
+    }
   }
 
   void delete_until_stopped() {
@@ -94,43 +131,64 @@ class AgentRequests::State {
     while (true) {
       changed_.wait(held, [this] { return is_stopping_ || !unkept_.empty(); });
       if (is_stopping_) return;
-      const EndpointId endpoint = unkept_.front();
-      held.unlock();
-      const bool is_deleted = delete_all_of(endpoint);
-      held.lock();
-      if (is_deleted) {
+      // One that cannot be deleted keeps the others waiting for no more than its turn.
+      for (size_t turns = unkept_.size(); turns > 0 && !is_stopping_; --turns) {
+        const RequestId request = unkept_.front();
         unkept_.pop_front();
-      } else {
+        held.unlock();
+        const Status deleted = delete_all_of(request);
+        held.lock();
+        if (deleted.ok()) continue;
+        unkept_.push_back(request);
+        if (deleted.error().code == ErrorCode::kControllerUnreachable) break;
+      }
+      if (!unkept_.empty()) {
         changed_.wait_for(held, kRetryAfter, [this] { return is_stopping_.load(); });
       }
     }
   }
 
-  // False: the controller did not answer, or a channel has come meanwhile.
-  bool delete_all_of(EndpointId endpoint) {
+  // Fails if the controller does not answer, or a channel has come meanwhile that the agent does not know yet.
+  Status delete_all_of(RequestId request) {
     const auto is_stopping = [this] { return is_stopping_.load(); };
-    for (const auto& [channel, part] : ledger_.parts()) {
-      if (!names(*part->outline, endpoint)) continue;
-      if (!controller_.call(DeleteChannel{channel}, kDeleteWithinS, is_stopping).ok()) return false;
+    std::vector<EndpointId> endpoints;
+    {
+      const std::lock_guard held(mutex_);
+      endpoints = ledger_.endpoints_of(request);
+      if (endpoints.empty()) late_.push_back(request);
+      if (late_.size() > kLateMax) late_.pop_front();
     }
-    return controller_.call(DeleteEndpoint{endpoint}, kDeleteWithinS, is_stopping).ok();
+    for (const EndpointId endpoint : endpoints) {
+      for (const auto& [channel, part] : ledger_.parts()) {
+        if (!names(*part->outline, endpoint)) continue;
+        CD_TRY(controller_.call(DeleteChannel{channel}, kDeleteWithinS, is_stopping));
+      }
+      CD_TRY(controller_.call(DeleteEndpoint{endpoint}, kDeleteWithinS, is_stopping));
+    }
+    return {};
   }
 
+  struct Kept {
+    RequestId request;
+    Answer answer;  // if the endpoint goes first
+  };
+
   ControlClient& controller_;
-  const PlanLedger& ledger_;
+  PlanLedger& ledger_;
   const std::string name_;
   const std::shared_ptr<const ServerShape> shape_;
   std::mutex mutex_;
   std::condition_variable changed_;
-  std::unordered_map<Ticket, EndpointId> kept_;
-  std::deque<EndpointId> unkept_;
+  std::unordered_map<Ticket, Kept> kept_;
+  std::deque<RequestId> unkept_;  // whose endpoints are to be deleted
+  std::deque<RequestId> late_;    // whose endpoints are, when they come
   Ticket last_kept_ = 0;
   std::atomic<bool> is_stopping_{false};
   std::thread deleting_;  // last: it uses the others
 };
 
 AgentRequests::AgentRequests(ControlClient& controller,
-                             const PlanLedger& ledger,
+                             PlanLedger& ledger,
                              std::string name,
                              std::shared_ptr<const ServerShape> shape)
     : state_(std::make_unique<State>(controller, ledger, std::move(name), std::move(shape))) {}

@@ -3,7 +3,8 @@
 // An endpoint that an application keeps (KeepEndpoint) goes when the application does, killed or not: a thread then
 // asks the controller to delete the channels that name it, and the endpoint, again and again until it was told. The
 // thread sleeps while there is nothing to delete. Channels that are deleted this way are over already, since a process
-// of theirs is gone, or through.
+// of theirs is gone, or through. An application keeps an endpoint before it asks for it, so none is made that nobody
+// keeps; of those that are still awaited when the application has gone the last 4,096 are known.
 #pragma once
 
 #include <memory>
@@ -17,9 +18,9 @@ namespace crossdock {
 
 class AgentRequests final : public RequestTarget {
  public:
-  // `controller` and `ledger` must outlive it.
+  // `controller` and `ledger` must outlive it; of the ledger there is one such object at a time.
   AgentRequests(ControlClient& controller,
-                const PlanLedger& ledger,
+                PlanLedger& ledger,
                 std::string name,
                 std::shared_ptr<const ServerShape> shape);
   ~AgentRequests() override;

@@ -91,7 +91,7 @@ class RequestReactor final : public grpc::ServerUnaryReactor {
   void answer(const Reply& reply) {
     if (const Error* error = std::get_if<Error>(&reply)) return fail(*error);
     if (!takes_end()) return;
-    response_ = buffer_of(encode_reply(kind_, reply));
+    response_ = buffer_of(encode_shared_reply(kind_, reply));
     Finish(grpc::Status::OK);
   }
 

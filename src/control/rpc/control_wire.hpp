@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -41,6 +42,8 @@ std::string encode_request(const Request& request);
 Result<Request> decode_request(size_t kind, std::string_view bytes);
 // Of the request `kind`. An Error is not encoded here: it is the status of the call. CD_CHECK: the reply fits the kind.
 std::string encode_reply(size_t kind, const Reply& reply);
+// Likewise. What a round led to is the same for all its ranks, of which there may be thousands, and is encoded once.
+std::shared_ptr<const std::string> encode_shared_reply(size_t kind, const Reply& reply);
 Result<Reply> decode_reply(size_t kind, std::string_view bytes);
 
 // Appends to a batch. Batches are concatenations: that of nothing is empty, two of them one after the other are one.

@@ -2,6 +2,7 @@
 #include "control/rpc/grpc_bytes.hpp"
 
 #include <cstdlib>
+#include <utility>
 
 #include <grpc/support/log.h>
 
@@ -9,6 +10,17 @@ namespace crossdock {
 
 grpc::ByteBuffer buffer_of(const std::string& bytes) {
   const grpc::Slice slice(bytes.data(), bytes.size());
+  return grpc::ByteBuffer(&slice, 1);
+}
+
+grpc::ByteBuffer buffer_of(std::shared_ptr<const std::string> bytes) {
+  using Owner = std::shared_ptr<const std::string>;
+  auto* const owner = new Owner(std::move(bytes));
+  const grpc::Slice slice(
+      const_cast<char*>((*owner)->data()),  // gRPC does not write to what it sends
+      (*owner)->size(),
+      [](void* kept) { delete static_cast<Owner*>(kept); },
+      owner);
   return grpc::ByteBuffer(&slice, 1);
 }
 

@@ -1,6 +1,7 @@
 // What servers and clients of gRPC share: bytes in its buffers, and errors in its statuses.
 #pragma once
 
+#include <memory>
 #include <string>
 #include <string_view>
 
@@ -17,6 +18,8 @@ inline constexpr char kTokenKey[] = "authorization";
 inline constexpr std::string_view kTokenScheme = "Bearer ";
 
 grpc::ByteBuffer buffer_of(const std::string& bytes);
+// Without a copy.
+grpc::ByteBuffer buffer_of(std::shared_ptr<const std::string> bytes);
 // Contiguous; copied only if gRPC received it in pieces.
 class ReceivedBytes {
  public:

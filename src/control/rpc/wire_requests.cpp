@@ -186,7 +186,7 @@ std::string encode_request(const Request& request) {
                         },
                         [](const KeepEndpoint& in) {
                           pb::KeepRequest out;
-                          out.set_endpoint(in.endpoint.value);
+                          put(in.request, *out.mutable_request());
                           return out.SerializeAsString();
                         },
                     },
@@ -224,7 +224,7 @@ Result<Request> decode_request(size_t kind, std::string_view bytes) {
     case kKeepEndpoint: {
       pb::KeepRequest in;
       CD_TRY(parse(bytes, in));
-      return Request(KeepEndpoint{{in.endpoint()}});
+      return Request(KeepEndpoint{taken(in.request())});
     }
     default: {
       CD_CHECK(kind == kAskStatus, "no request of kind {}", kind);
@@ -273,6 +273,12 @@ std::string encode_reply(size_t kind, const Reply& reply) {
       CD_CHECK(std::holds_alternative<Done>(reply), "reply {} to a deletion", reply.index());
       return {};
   }
+}
+
+std::shared_ptr<const std::string> encode_shared_reply(size_t kind, const Reply& reply) {
+  const auto encode = [&] { return encode_reply(kind, reply); };
+  if (const auto* met = std::get_if<Met>(&reply)) return met->bytes->get(encode);
+  return std::make_shared<const std::string>(encode());
 }
 
 Result<Reply> decode_reply(size_t kind, std::string_view bytes) {

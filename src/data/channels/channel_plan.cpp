@@ -137,7 +137,6 @@ std::string fingerprint(const ChannelSpec& spec) {
     add(values.size());
     for (const auto& value : values) add(value);
   };
-  add(spec.id);
   for (const Field& field : spec.schema->fields) {
     add_all(field.name);
     add(type_name(field.type));

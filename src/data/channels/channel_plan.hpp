@@ -69,7 +69,7 @@ class ChannelPlan {
   // part_of(), which needs memory for each flow itself.
   Status check_memory(int rank) const;
 
-  // The same for equal specs: what ranks compare before they open a channel.
+  // The same for specs that are equal but for their ids: what ranks compare before they open a channel.
   uint64_t digest() const;
 
  private:

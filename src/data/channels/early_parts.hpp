@@ -2,7 +2,8 @@
 //
 // A part that came keeps memory mapped, and the channel may never be opened here. So of parts there is a bound: the
 // oldest goes for a new one, and what is left of it is a cause, which ends the channel for whoever has it. Bounds:
-// 1,024 parts, and 8,192 causes of some 200 bytes, of which the oldest go as well.
+// 1,024 parts (of a channel there is one for each neighbour that has opened it), and 8,192 causes of some 200 bytes, of
+// which the oldest go as well.
 #pragma once
 
 #include <cstdint>

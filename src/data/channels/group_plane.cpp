@@ -8,6 +8,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include "data/channels/channel_proposal.hpp"
 #include "data/channels/local_channel.hpp"
 #include "data/channels/part_notes.hpp"
 #include "data/ranks/agreement.hpp"
@@ -339,25 +340,44 @@ Result<std::shared_ptr<Channel>> GroupPlane::open_part(const ChannelSpec& spec) 
   return std::shared_ptr<Channel>(std::make_shared<LocalChannel>(part.core));
 }
 
-Result<std::shared_ptr<Channel>> GroupPlane::create_channel(const ChannelSpec& spec) {
-  CD_TRY(home_.check(fmt::format("rank {} of a group", rank())));
+// A rank may have tried more often than others to open channels, and so have other numbers for them. The highest holds,
+// which nobody has used; further ones are counted from there.
+Result<GroupPlane::OwnPart> GroupPlane::agree_on_part(ChannelSpec& spec) {
+  const uint64_t own = spec.id;
+  spec.id += skipped_ids_;
   Result<OwnPart> part = make_part(spec);
-  Result<std::string> digest = std::string();
-  if (part.ok()) {
-    digest = fmt::format("{}", part.value().core->plan().digest());
-  } else {
-    digest = part.error();
+  const ChannelProposal mine{spec.id, part.ok() ? part.value().core->plan().digest() : 0};
+  const auto told =
+      part.ok() ? Result<std::string>(mine.text()) : Result<std::string>(part.error());
+  CD_ASSIGN(const std::vector<std::string> texts, agree(*group_, told, open_within()));
+  bool is_renumbered = false;
+  for (size_t other = 0; other < texts.size(); ++other) {
+    CD_ASSIGN(const ChannelProposal proposal, ChannelProposal::parse(texts[other]));
+    if (proposal.digest != mine.digest) {
+      return make_error(ErrorCode::kInvalidArgument,
+                        "channel {} is another one on rank {} than on rank {}; all ranks have to "
+                        "create the same channels in the same order",
+                        mine.id,
+                        other,
+                        rank());
+    }
+    is_renumbered |= proposal.id != mine.id;
+    spec.id = std::max(spec.id, proposal.id);
   }
-  CD_ASSIGN(const std::vector<std::string> digests, agree(*group_, digest, open_within()));
-  for (size_t other = 0; other < digests.size(); ++other) {
-    if (digests[other] == digest.value()) continue;
-    return make_error(ErrorCode::kInvalidArgument,
-                      "channel {} is another one on rank {} than on rank {}; all ranks have to "
-                      "create the same channels in the same order",
-                      spec.id,
-                      other,
-                      rank());
-  }
+  if (!is_renumbered) return part;
+  skipped_ids_ = spec.id - own;
+  part = make_error(ErrorCode::kInternal, "not made yet");  // gives its memory back
+  part = make_part(spec);
+  CD_TRY(agree(*group_, part.ok() ? Result<std::string>("") : part.error(), open_within()));
+  return part;
+}
+
+Result<std::shared_ptr<Channel>> GroupPlane::create_channel(const ChannelSpec& asked) {
+  CD_TRY(home_.check(fmt::format("rank {} of a group", rank())));
+  group_->begin();
+  ChannelSpec spec = asked;
+  Result<OwnPart> part = agree_on_part(spec);
+  if (!part.ok()) return part.error();
   Status opened = plan_paths(part.value());
   if (opened.ok()) opened = publish_part(part.value());
   // A part whose id another channel has is nobody's: ending it as a channel would end the other.

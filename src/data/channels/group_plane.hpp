@@ -70,6 +70,8 @@ class GroupPlane : public DataPlane, private NeighbourEvents {
   // All ranks call it, once they know that they mean one channel.
   Status plan_paths(OwnPart& part);
   Result<OwnPart> make_part(const ChannelSpec& spec);
+  // That all ranks mean one channel, and by which number, which spec.id then is.
+  Result<OwnPart> agree_on_part(ChannelSpec& spec);
   Status publish_part(const OwnPart& part);
   Status wait_until_attached(const ChannelCore& core);
   void attach(const std::shared_ptr<ChannelCore>& core,
@@ -94,6 +96,8 @@ class GroupPlane : public DataPlane, private NeighbourEvents {
   std::shared_ptr<HostLinks> host_links_;   // null: all ranks are on this host
   const std::shared_ptr<Voice> voice_ = std::make_shared<Voice>();
   ChannelRegister channels_;
+  uint64_t skipped_ids_ =
+      0;  // by which numbers of channels are higher than they were asked for; of create_channel
 
   std::mutex mutex_;  // guards the next ones; not held while a core is called
   EarlyParts early_;

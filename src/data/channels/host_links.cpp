@@ -8,6 +8,7 @@
 #include "data/movers/table_paths.hpp"
 #include "data/ranks/agreement.hpp"
 #include "data/transports/ucx_transport.hpp"
+#include "topology/device_names.hpp"
 
 namespace crossdock {
 namespace {
@@ -185,7 +186,9 @@ Result<HostLinks::PathsOfPeers> HostLinks::planned_paths(const PlannedChannel& p
     if (rank != rank_ && reach_.are_one_host(rank_, rank)) continue;  // its rows go through memory
     destinations.emplace(static_cast<PeerIndex>(rank), key);
   }
-  return table_paths({*planned.server, planned.tables}, destinations, transport_->links(), paths_);
+  const auto names_of = [](const std::string& device) { return nic_names("/sys", device); };
+  const PlannedTables tables{*planned.server, planned.tables};
+  return table_paths(tables, destinations, transport_->links(), paths_, names_of);
 }
 
 void HostLinks::add_flows(ChannelCore& core, const PartMemory& memory, const PathsOfPeers& paths) {

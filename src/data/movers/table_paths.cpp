@@ -37,10 +37,28 @@ Names nics_to(const PlannedTables& planned, const DestinationKey& destination) {
   return nics;
 }
 
-// Of an RDMA device, also the port is named: "mlx5_0:1".
-bool is_planned(const std::string& device, const Names& nics) {
-  return device.empty() || nics.contains(device) ||
-         nics.contains(device.substr(0, device.find(':')));
+// Devices of links, with the names of their NICs.
+using Devices = std::map<std::string, std::vector<std::string>>;
+
+Devices devices_of(std::span<Link* const> links, const NicNames& names_of) {
+  Devices devices;
+  for (const Link* const link : links) {
+    if (!devices.contains(link->device())) devices[link->device()] = names_of(link->device());
+  }
+  return devices;
+}
+
+Error has_no_link(PeerIndex peer, const Names& nics, const Devices& devices) {
+  std::vector<std::string> named;
+  for (const auto& [device, names] : devices) named.push_back(device);
+  return make_error(ErrorCode::kNoPath,
+                    "rows for rank {} are planned over {}, and there is no link of that device to "
+                    "it; links here are of {}\n"
+                    "  try      devices=... with that device, or crossdock agent --file with a "
+                    "graph in which the NIC is called as the device is here",
+                    peer,
+                    fmt::join(nics, " or "),
+                    fmt::join(named, ", "));
 }
 
 }  // namespace
@@ -49,7 +67,9 @@ Result<std::map<PeerIndex, std::vector<PathIndex>>> table_paths(
     const PlannedTables& planned,
     const std::map<PeerIndex, DestinationKey>& destinations,
     std::span<Link* const> links,
-    std::span<const PathTo> paths) {
+    std::span<const PathTo> paths,
+    const NicNames& names_of) {
+  const Devices devices = devices_of(links, names_of);
   std::map<PeerIndex, std::vector<PathIndex>> allowed;
   for (const auto& [peer, destination] : destinations) {
     const Names nics = nics_to(planned, destination);
@@ -59,18 +79,16 @@ Result<std::map<PeerIndex, std::vector<PathIndex>>> table_paths(
                         "with its endpoints",
                         peer);
     }
+    const auto is_planned = [&](const std::string& device) {
+      const auto is_named = [&](const std::string& name) { return nics.contains(name); };
+      return device.empty() || std::ranges::any_of(devices.at(device), is_named);
+    };
     std::vector<PathIndex>& found = allowed[peer];
     for (size_t i = 0; i < paths.size(); ++i) {
-      if (paths[i].peer != peer || !is_planned(links[paths[i].first]->device(), nics)) continue;
+      if (paths[i].peer != peer || !is_planned(links[paths[i].first]->device())) continue;
       found.push_back(static_cast<PathIndex>(i));
     }
-    if (found.empty()) {
-      return make_error(ErrorCode::kNoPath,
-                        "rows for rank {} are planned over {}, and there is no link of that device "
-                        "to it; allow the device, or plan again without it",
-                        peer,
-                        fmt::join(nics, " or "));
-    }
+    if (found.empty()) return has_no_link(peer, nics, devices);
   }
   return allowed;
 }

@@ -1,8 +1,10 @@
 // From a plan to paths: which of a mover's paths the forwarding tables of its server allow (MGI, section 4.4).
 #pragma once
 
+#include <functional>
 #include <map>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "base/result.hpp"
@@ -19,14 +21,18 @@ struct PlannedTables {
   std::span<const ForwardingTable> tables;
 };
 
+// The names that a NIC of this host may have in the graph, if rows go over a device of this name.
+using NicNames = std::function<std::vector<std::string>(const std::string& device)>;
+
 // Of each peer in `destinations`, which says how tables name it: the places in `paths` that it may be reached by, as
-// MovedFlow::paths has them. A path may be used if it begins with a link whose device is one of the planned NICs; which
-// NIC rows come in by on the other side is the transport's pairing. A link without a name of its device is as good as
-// any. CD-602 with peer and NICs: a peer to which no table leads, or whose planned NICs have no link.
+// MovedFlow::paths has them. A path may be used if it begins with a link whose device uses one of the planned NICs;
+// which NIC rows come in by on the other side is the transport's pairing. A link without a name of its device is as
+// good as any. CD-602 with peer and NICs: a peer to which no table leads, or whose planned NICs have no link.
 Result<std::map<PeerIndex, std::vector<PathIndex>>> table_paths(
     const PlannedTables& planned,
     const std::map<PeerIndex, DestinationKey>& destinations,
     std::span<Link* const> links,
-    std::span<const PathTo> paths);
+    std::span<const PathTo> paths,
+    const NicNames& names_of);
 
 }  // namespace crossdock

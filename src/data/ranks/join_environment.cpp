@@ -22,6 +22,8 @@ constexpr const char* kPmixRank = "PMIX_RANK";
 constexpr const char* kControl = "CROSSDOCK_CONTROL";
 constexpr const char* kToken = "CROSSDOCK_CONTROL_TOKEN";
 
+bool is_set(const char* name) { return std::getenv(name) != nullptr; }
+
 Result<std::string> text_of(const char* name) {
   const char* const value = std::getenv(name);
   if (value != nullptr && *value != '\0') return std::string(value);
@@ -29,13 +31,14 @@ Result<std::string> text_of(const char* name) {
       ErrorCode::kInvalidArgument,
       "{} is not set, but another of {}, {} and {} or {} is; a rank needs its number, "
       "how many there are, and a folder that all see, or else an agent's address "
-      "and the job's name ({})",
+      "and the job's name ({}){}",
       name,
       kRank,
       kRanks,
       kMeet,
       kControl,
-      kJob);
+      kJob,
+      is_set(kPmixRank) ? "; unset them all to meet through what started this process (PMIx)" : "");
 }
 
 Result<int> number_of(const char* name) {
@@ -92,8 +95,6 @@ Result<std::unique_ptr<RankGroup>> join_mpich() {
   return std::unique_ptr<RankGroup>(std::move(opened));
 }
 
-bool is_set(const char* name) { return std::getenv(name) != nullptr; }
-
 bool is_folder_named() { return is_set(kRank) || is_set(kRanks) || is_set(kMeet); }
 
 }  // namespace
@@ -120,6 +121,8 @@ Result<std::unique_ptr<RankGroup>> join_control(const ControlMeeting& meeting) {
   return group;
 }
 
+// What somebody has named goes before what a launcher has left: mpirun is also used to start processes whose ranks are
+// to meet through their agents, which then plan their channels.
 Result<std::unique_ptr<RankGroup>> join_environment() {
   if (is_set(kControl)) return join_named_control();
   if (is_folder_named()) return join_named_folder();

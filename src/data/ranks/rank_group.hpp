@@ -27,6 +27,10 @@ class RankGroup {
   // at_most is over.
   virtual Result<std::vector<std::string>> gather(const std::string& mine,
                                                   std::chrono::milliseconds at_most) = 0;
+  // What follows is something that all ranks begin alike, whatever became of what they did before: a rank whose former
+  // gather has failed finds the others again here, if its kind of group can do that. Between two of these a rank that
+  // has failed has that error again.
+  virtual void begin() {}
   // Who plans channels of the group, if anybody does; known after the first gather, and the same for all ranks.
   virtual ChannelPlanner* planner() { return nullptr; }
 
@@ -49,7 +53,8 @@ Result<std::unique_ptr<RankGroup>> join_folder(const std::string& folder,
                                                int rank,
                                                int size);
 // What started this process: PMIx (mpirun, srun --mpi=pmix), or CROSSDOCK_RANK, CROSSDOCK_RANKS and CROSSDOCK_MEET (a
-// folder) or CROSSDOCK_CONTROL (an agent, with CROSSDOCK_JOB). CD-105 if nothing did, with what to do.
+// folder) or CROSSDOCK_CONTROL (an agent, with CROSSDOCK_JOB), which go before PMIx. CD-105 if nothing did, with what
+// to do.
 Result<std::unique_ptr<RankGroup>> join_environment();
 // Whether something in the environment says that this process is one of several, so that join_environment is the way.
 bool was_launched();

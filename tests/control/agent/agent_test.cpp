@@ -27,7 +27,13 @@ class CountingHost : public ChannelHost {
     last_cause = cause;
   }
 
+  void hold(const HeldEndpoint& endpoint) override { endpoints.insert(endpoint.endpoint); }
+  void drop(const HeldEndpoint& endpoint) override {
+    EXPECT_EQ(endpoints.erase(endpoint.endpoint), 1);
+  }
+
   int opened = 0;
+  std::set<EndpointId> endpoints;
   Error refusal;
   Error last_cause;
   std::set<ChannelId> open_now;
@@ -151,6 +157,17 @@ TEST_F(AgentTest, RefusesWhatItCouldNotReport) {
   last = 21;
   while (std::holds_alternative<Applied>(applied(last))) ++last;
   EXPECT_EQ(small.channels().size(), 4) << "the endpoint went too";
+}
+
+TEST_F(AgentTest, ItsHostKnowsWhichEndpointsItHas) {
+  agent.on_message(Hold{{{5}, {9, 9}, "gpu0"}}, 0);
+  agent.on_message(Hold{{{6}, {9, 8}, "gpu1"}}, 0);
+  agent.on_message(Hold{{{7}, {9, 7}, "gpu1"}}, 0);
+  EXPECT_EQ(host.endpoints, (std::set<EndpointId>{{5}, {6}, {7}}));
+  agent.on_message(Hold{{{6}, {}, ""}}, 0);
+  EXPECT_EQ(host.endpoints, (std::set<EndpointId>{{5}, {7}}));
+  agent.on_message(Leave{{ErrorCode::kAgentLost, "silent for too long"}}, 0);
+  EXPECT_TRUE(host.endpoints.empty());
 }
 
 TEST_F(AgentTest, ClosesEverythingBeforeItLeaves) {

@@ -97,6 +97,83 @@ TEST_F(MeetingTableTest, AKilledRankIsForgottenOrReplaced) {
   EXPECT_FALSE(replies.contains(ask(saying(2, "c"))));
 }
 
+TEST_F(MeetingTableTest, ARoundIsNotThroughWhileOneOfItMayBeDead) {
+  const Meet first = saying(0, "a");
+  hang_up(ask(first));
+  const CallId second = ask(saying(1, "b"));
+  const CallId third = ask(saying(2, "c"));
+  EXPECT_TRUE(replies.empty()) << "nobody knows whether rank 0 lives";
+  ask(first);
+  EXPECT_THAT(met(second), ElementsAre("a", "b", "c"));
+  EXPECT_THAT(met(third), ElementsAre("a", "b", "c"));
+}
+
+TEST_F(MeetingTableTest, ARankThatLeavesARoundOfAGroupIsMissedSoon) {
+  const auto in_round = [this](uint32_t rank, uint64_t round) {
+    Meet meet = saying(rank, "x");
+    meet.round = round;
+    meet.within_s = 300;
+    return ask(meet);
+  };
+  hang_up(in_round(0, 3));
+  const CallId waits = in_round(1, 3);
+  hang_up(in_round(0, kRoundAnew));
+  const CallId anew = in_round(2, kRoundAnew);
+  EXPECT_TRUE(met(waits).empty()) << "the round is void";
+  hang_up(in_round(0, 4));
+  const CallId again = in_round(1, 4);
+  EXPECT_TRUE(met(again).empty());
+  pass(MeetingTable::kRepeatWithinS + 1);
+  EXPECT_FALSE(replies.contains(anew)) << "ranks come and go where they begin anew";
+}
+
+TEST_F(MeetingTableTest, SaysWhoHasLeft) {
+  Meet gone = saying(0, "a");
+  gone.round = 3;
+  hang_up(ask(gone));
+  Meet stays = saying(1, "b");
+  stays.round = 3;
+  stays.within_s = 300;
+  const CallId waits = ask(stays);
+  pass(MeetingTable::kRepeatWithinS / 2);
+  EXPECT_TRUE(replies.empty());
+  pass(MeetingTable::kRepeatWithinS);
+  EXPECT_EQ(error_of(waits).code, ErrorCode::kAgentLost);
+  EXPECT_THAT(error_of(waits).message, HasSubstr("rank 0 left round 3 of group 'job'"));
+}
+
+TEST_F(MeetingTableTest, WhoBeginsAnewTakesAllWithIt) {
+  const auto in_round = [this](uint32_t rank, uint64_t round) {
+    Meet meet = saying(rank, std::to_string(rank));
+    meet.round = round;
+    return ask(meet);
+  };
+  const CallId second = in_round(1, 5);
+  Meet other = saying(1, "other");
+  other.group = "another job";
+  other.round = 5;
+  const CallId stranger = ask(other);
+  const CallId first = in_round(0, kRoundAnew);
+  EXPECT_TRUE(met(second).empty());
+  EXPECT_FALSE(replies.contains(stranger));
+  EXPECT_TRUE(met(in_round(2, 5)).empty()) << "also for who comes later";
+  const CallId again = in_round(1, kRoundAnew);
+  const CallId last = in_round(2, kRoundAnew);
+  for (const CallId call : {first, again, last}) EXPECT_THAT(met(call), ElementsAre("0", "1", "2"));
+  EXPECT_FALSE(replies.contains(in_round(1, 6))) << "nobody begins anew any more";
+}
+
+TEST_F(MeetingTableTest, RanksOfARoundShareOneReply) {
+  const CallId first = ask(saying(0, "a"));
+  const CallId second = ask(saying(1, "b"));
+  const CallId third = ask(saying(2, "c"));
+  const auto& reply = std::get<Met>(replies.at(first));
+  for (const CallId call : {second, third}) {
+    EXPECT_EQ(std::get<Met>(replies.at(call)).said, reply.said);
+    EXPECT_EQ(std::get<Met>(replies.at(call)).bytes, reply.bytes);
+  }
+}
+
 TEST_F(MeetingTableTest, RanksCountAlike) {
   const CallId first = ask(saying(0, "a"));
   Meet fewer = saying(1, "b");
@@ -151,7 +228,7 @@ TEST_F(MeetingTableTest, AgentsKnowTheirServersAndTheControllerNone) {
   const Reply server = replies.at(ask(AskServer{}));
   EXPECT_EQ(std::get<ServerIs>(server).name, "");
   EXPECT_THAT(error_of(ask(AskPart{{5}})).message, HasSubstr("asked of an agent that listens"));
-  EXPECT_THAT(error_of(ask(KeepEndpoint{{5}})).message,
+  EXPECT_THAT(error_of(ask(KeepEndpoint{{5, 5}})).message,
               HasSubstr("asked of an agent that listens"));
 }
 

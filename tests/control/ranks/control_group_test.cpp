@@ -101,6 +101,79 @@ TEST(ControlGroup, SaysWithinTenSecondsThatTheControllerIsGone) {
   EXPECT_LT(std::chrono::steady_clock::now() - start, seconds(10));
 }
 
+// Two ranks, of which the first loses its agent.
+class LostAgent : public testing::Test {
+ protected:
+  void SetUp() override {
+    ASSERT_TRUE(comes_true([&] { return site_.all_joined(); }));
+    addresses_ = {site_.listen(0), site_.listen(1)};
+    for (int rank = 0; rank < 2; ++rank) {
+      groups_.push_back(rank_at(addresses_[static_cast<size_t>(rank)], rank, 2));
+    }
+    auto other = says(1, "b");
+    ASSERT_THAT(groups_[0]->gather("a", seconds(20)).value(), ElementsAre("a", "b"));
+    ASSERT_TRUE(other.get().ok());
+  }
+
+  using Said = Result<Texts>;
+  std::future<Said> says(int rank, const std::string& text) {
+    return std::async(std::launch::async, [this, rank, text] {
+      return groups_[static_cast<size_t>(rank)]->gather(text, seconds(200));
+    });
+  }
+
+  // The agent dies, and is back when its rank has noticed.
+  void lose_agent() {
+    site_.drop_agent(0);
+    groups_[0]->begin();
+    EXPECT_EQ(says(0, "a").get().error().code, ErrorCode::kControllerUnreachable);
+    site_.add_agent("node0");
+    site_.listen(1, addresses_[0]);
+  }
+
+  ControlSite site_{2};
+  Texts addresses_;
+  std::vector<std::unique_ptr<RankGroup>> groups_;
+};
+
+TEST_F(LostAgent, WhoWaitsInTheMiddleOfSomethingFailsAndAllGoOn) {
+  auto waits = says(1, "b");  // for at most 200 s
+  lose_agent();
+  EXPECT_THAT(says(0, "a").get().error().message, HasSubstr("is over until all ranks begin"));
+  groups_[0]->begin();
+  auto first = says(0, "a2");
+  const Said missed = waits.get();
+  EXPECT_EQ(missed.error().code, ErrorCode::kAgentLost);
+  EXPECT_THAT(missed.error().message, HasSubstr("has begun anew"));
+  groups_[1]->begin();
+  auto second = says(1, "b2");
+  EXPECT_THAT(first.get().value(), ElementsAre("a2", "b2"));
+  EXPECT_THAT(second.get().value(), ElementsAre("a2", "b2"));
+  second = says(1, "b3");
+  EXPECT_THAT(says(0, "a3").get().value(), ElementsAre("a3", "b3"));
+  EXPECT_TRUE(second.get().ok());
+}
+
+TEST_F(LostAgent, WhoIsAtTheBeginningOfSomethingNoticesNothing) {
+  groups_[1]->begin();
+  auto second = says(1, "b");
+  lose_agent();
+  groups_[0]->begin();
+  EXPECT_THAT(says(0, "a2").get().value(), ElementsAre("a2", "b"));
+  EXPECT_THAT(second.get().value(), ElementsAre("a2", "b"));
+  // The same if the other comes after the one that begins anew.
+  site_.drop_agent(1);
+  site_.add_agent("node0");
+  groups_[0]->begin();
+  EXPECT_FALSE(says(0, "a3").get().ok());
+  site_.listen(1, addresses_[0]);
+  groups_[0]->begin();
+  auto first = says(0, "a4");
+  groups_[1]->begin();
+  EXPECT_THAT(says(1, "b4").get().value(), ElementsAre("a4", "b4"));
+  EXPECT_TRUE(first.get().ok());
+}
+
 TEST(ControlGroup, RefusesWhatCannotBe) {
   ControlMeeting meeting;
   meeting.address = "127.0.0.1:1";

@@ -135,6 +135,15 @@ def main() -> None:
         print("agent killed", exchange(one, lose_agent), flush=True)
         if HOST == 1:
             print("refused", refused(one), flush=True)
+            Path(f"{FOLDER}/one{HOST}").unlink()
+            agents["one"] = agent("one", "link1")
+            wait(Path(f"{FOLDER}/one{HOST}").exists, "the agent's return")
+            (FOLDER / "again").touch()
+        wait((FOLDER / "again").exists, "the agent's return")
+        with control.connect(ADDRESS, insecure=True) as plane:
+            wait(lambda: len(plane.status().agents) == 4, "the agent's return")
+        # One rank has tried in vain meanwhile, the other has not.
+        print("agent back", *carried(one), flush=True)
 
         def lose_controller() -> None:
             if controller is not None:

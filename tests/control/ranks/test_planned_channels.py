@@ -32,6 +32,7 @@ def test_channels_use_the_planned_links_and_outlive_agents_and_controller(tmp_pa
         "both True link0 link1",
         "one True link1",
         "agent killed True",
+        "agent back True link1",
         "controller killed True",
         "refused CD-611",
     ]

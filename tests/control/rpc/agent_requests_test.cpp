@@ -28,16 +28,30 @@ class AgentRequestsTest : public testing::Test {
     std::vector<EndpointId> made;
     for (size_t i = 0; i < 2; ++i) {
       const std::string server = "node" + std::to_string(i);
-      made.push_back(site_.create_endpoint(*applications_[i], server, "gpu0").value());
-      applications_[i]->ask(KeepEndpoint{made[i]}, 1000, [this](const Reply&) { ++unkept_; });
+      const RequestId request = make_request_id();
+      keep(*applications_[i], request);
+      made.push_back(create(*applications_[i], request, server));
     }
     return made;
+  }
+
+  void keep(ControlClient& application, RequestId request) {
+    application.ask(KeepEndpoint{request}, 1000, [this](const Reply& reply) {
+      if (const auto* error = std::get_if<Error>(&reply)) why_unkept_ = error->code;
+      ++unkept_;
+    });
+  }
+
+  static EndpointId create(ControlClient& client, RequestId request, const std::string& server) {
+    const Reply reply = client.call(CreateEndpoint{request, server, "gpu0"}, 10).value();
+    return std::get<EndpointCreated>(reply).endpoint;
   }
 
   ControlSite site_{2};
   std::vector<std::unique_ptr<ControlClient>> applications_;
   std::unique_ptr<ControlClient> direct_;
   std::atomic<int> unkept_ = 0;
+  std::atomic<ErrorCode> why_unkept_ = ErrorCode::kInternal;
 };
 
 TEST_F(AgentRequestsTest, ItKnowsItsServerAndItsParts) {
@@ -75,6 +89,63 @@ TEST_F(AgentRequestsTest, TheyAreDeletedWhenTheControllerIsBack) {
   site_.start_controller();
   EXPECT_TRUE(comes_true([&] { return site_.all_joined(); }));
   EXPECT_TRUE(comes_true([&] { return site_.status(*direct_).endpoints == 1; }));
+}
+
+TEST_F(AgentRequestsTest, OneThatIsMadeAfterTheApplicationHasGoneGoesToo) {
+  const RequestId request = make_request_id();
+  keep(*applications_[0], request);
+  // The agent answers in the order in which it is asked: it keeps by now.
+  ASSERT_TRUE(applications_[0]->call(AskServer{}, 10).ok());
+  applications_[0].reset();
+  create(*direct_, request, "node0");
+  EXPECT_TRUE(comes_true([&] { return site_.status(*direct_).endpoints == 0; }));
+}
+
+TEST_F(AgentRequestsTest, WhoKeepsAnEndpointLearnsThatTheAgentHasItNoLonger) {
+  const std::vector<EndpointId> ends = endpoints();
+  ASSERT_TRUE(direct_->call(DeleteEndpoint{ends[0]}, 10).ok());
+  EXPECT_TRUE(comes_true([&] { return unkept_ == 1; }));
+  EXPECT_EQ(why_unkept_, ErrorCode::kUnknownId);
+  EXPECT_EQ(site_.status(*direct_).endpoints, 1);
+}
+
+// A controller that refuses to delete one endpoint, whatever the reason.
+class Stubborn final : public RequestTarget {
+ public:
+  Ticket ask(Request request, double, Answer answer) override {
+    const auto* const deletion = std::get_if<DeleteEndpoint>(&request);
+    if (deletion != nullptr && deletion->endpoint == EndpointId{1}) {
+      ++refused;
+      answer(make_error(ErrorCode::kInvalidArgument, "endpoint 1 is named by a channel"));
+    } else {
+      deleted += deletion != nullptr;
+      answer(Done{});
+    }
+    return 1;
+  }
+  void abandon(Ticket) override {}
+
+  std::atomic<int> refused = 0;
+  std::atomic<int> deleted = 0;
+};
+
+TEST(AgentRequests, AnEndpointThatCannotBeDeletedKeepsNoOtherFromIt) {
+  Stubborn controller;
+  ServerSettings settings;
+  settings.listen = "127.0.0.1:0";
+  const auto server = std::move(ControlServer::start(settings, controller).value());
+  ClientSettings caller;
+  caller.address = server->address();
+  const auto client = std::move(ControlClient::make(caller).value());
+  PlanLedger ledger;
+  AgentRequests requests(*client, ledger, "node0", dgx_shape());
+  std::vector<RequestTarget::Ticket> kept;
+  for (uint64_t i = 1; i <= 3; ++i) {
+    ledger.hold({{i}, {i, i}, "gpu0"});
+    kept.push_back(requests.ask(KeepEndpoint{{i, i}}, 1000, [](const Reply&) {}));
+  }
+  for (const RequestTarget::Ticket ticket : kept) requests.abandon(ticket);
+  EXPECT_TRUE(comes_true([&] { return controller.refused > 0 && controller.deleted == 2; }));
 }
 
 TEST_F(AgentRequestsTest, AnAgentThatEndsDeletesNothing) {

@@ -78,13 +78,13 @@ void ControlSite::add_agent(const std::string& name) {
   agents_.push_back({name, std::move(ledger), std::move(link.value()), nullptr, nullptr, nullptr});
 }
 
-std::string ControlSite::listen(size_t index) {
+std::string ControlSite::listen(size_t index, const std::string& address) {
   Attached& agent = agents_[index];
   agent.client = client();
   agent.requests =
       std::make_unique<AgentRequests>(*agent.client, *agent.ledger, agent.name, dgx_shape());
   ServerSettings settings;
-  settings.listen = "127.0.0.1:0";
+  settings.listen = address;
   auto server = ControlServer::start(settings, *agent.requests);
   CD_CHECK(server.ok(), "{}", server.error().message);
   agent.server = std::move(server.value());

@@ -40,7 +40,7 @@ class ControlSite {
   void add_agent(const std::string& name);
   void drop_agent(size_t index);
   // Serves applications, as long as the agent is there; its address.
-  std::string listen(size_t index);
+  std::string listen(size_t index, const std::string& address = "127.0.0.1:0");
   AgentLinkState state(size_t index) const { return agents_[index].link->state(); }
   size_t parts(size_t index) const { return agents_[index].ledger->parts().size(); }
   bool all_joined() const;

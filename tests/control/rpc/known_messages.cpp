@@ -66,7 +66,7 @@ std::vector<Request> known_requests() {
           Meet{kRequest, "job", 1, 3, 2, std::string("\x00\xff", 2), 30},
           AskServer{},
           AskPart{kChannel},
-          KeepEndpoint{kHere}};
+          KeepEndpoint{kRequest}};
 }
 
 std::vector<std::pair<size_t, Reply>> known_replies() {

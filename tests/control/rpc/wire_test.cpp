@@ -71,6 +71,19 @@ TEST(ControlWire, RequestsAndRepliesComeBackAsTheyWere) {
   }
 }
 
+// A thousand ranks that pass 4 KiB each would else take 4 GiB in the controller.
+TEST(ControlWire, WhatARoundLedToIsEncodedOnceForAll) {
+  const std::vector<std::string> said(3, std::string(4096, 'x'));
+  const Met met{std::make_shared<const std::vector<std::string>>(said)};
+  const Reply first = met;
+  const Reply second = met;
+  const auto bytes = encode_shared_reply(5, first);
+  EXPECT_EQ(*bytes, encode_reply(5, first));
+  EXPECT_EQ(encode_shared_reply(5, second), bytes) << "the same bytes, not equal ones";
+  const Reply later = Met{met.said};
+  EXPECT_NE(encode_shared_reply(5, later), bytes);
+}
+
 TEST(ControlWire, BatchesAreBounded) {
   std::string heartbeat;
   append_message(AgentMessage(Heartbeat{}), heartbeat);

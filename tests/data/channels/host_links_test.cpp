@@ -8,6 +8,7 @@
 
 #include "data/channels/channel_ranks.hpp"
 #include "data/channels/data_plane.hpp"
+#include "topology/small_servers.hpp"
 
 namespace crossdock {
 namespace {
@@ -28,6 +29,31 @@ TEST(HostLinks, SilencesThatAreTooShortAreRefused) {
     ASSERT_FALSE(plane.ok());
     EXPECT_EQ(plane.error().code, ErrorCode::kInvalidArgument);
     EXPECT_THAT(plane.error().message, HasSubstr("lost_after_s is 0.5; it must be 1 or more"));
+  });
+  EXPECT_TRUE(forked.all_are_well());
+}
+
+// Its rows go through memory, and no table of the server leads to it.
+TEST(HostLinks, RanksOfOneHostNeedNoPlannedDevice) {
+  const auto program = std::filesystem::read_symlink("/proc/self/exe");
+  if (!std::filesystem::exists(program.parent_path() / "libcrossdock_ucx.so"))
+    GTEST_SKIP() << "UCX was not there when this was built";
+  ForkedRanks forked(3, [&](int rank, ForkedRanks::Meeting& meeting) {
+    DataPlaneSettings settings;
+    settings.transports = "ucx";
+    settings.devices = "lo";
+    BoardGroup group(rank, 3, meeting);
+    const auto links = HostLinks::open(group, settings, {0, 0, 1}, [](uint64_t, const Error&) {});
+    ASSERT_TRUE(links.ok()) << links.error().message;
+    PlannedChannel planned;
+    planned.server = std::make_shared<const ServerShape>(two_sockets());
+    planned.destinations[rank == 0 ? 1 : 0] = {.structure = 0, .vertex = 0};
+    const auto paths = links.value()->planned_paths(planned);
+    EXPECT_EQ(paths.ok(), rank < 2);
+    if (rank == 2) {
+      EXPECT_EQ(paths.error().code, ErrorCode::kNoPath);
+    }
+    meeting.barrier();
   });
   EXPECT_TRUE(forked.all_are_well());
 }

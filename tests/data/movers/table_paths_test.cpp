@@ -49,9 +49,12 @@ class TablePaths : public testing::Test {
     for (size_t i = 0; i < links.size(); ++i) {
       paths.push_back({.peer = links[i]->peer(), .first = static_cast<LinkIndex>(i)});
     }
-    return table_paths({shape_, tables}, destinations, links, paths);
+    return table_paths({shape_, tables}, destinations, links, paths, names_of_);
   }
 
+  NicNames names_of_ = [](const std::string& device) {
+    return std::vector<std::string>{device.substr(0, device.find(':'))};
+  };
   const ServerShape shape_ = two_sockets();
   NamedLink a_{1, "nic0"}, b_{1, "nic1"}, c_{2, "nic0"}, d_{2, "nic1"};
   std::vector<Link*> links_ = {&a_, &b_, &c_, &d_};
@@ -84,9 +87,23 @@ TEST_F(TablePaths, UsePathsOverOtherRanksByTheirFirstLink) {
   lead(tables[0], "cpu0", "nic1");
   const std::vector<PathTo> known = {{.peer = 3, .first = 0, .is_relayed = true},
                                      {.peer = 3, .first = 1, .is_relayed = true}};
-  const auto paths = table_paths({shape_, tables}, {{3, there("cpu0")}}, links_, known);
+  const auto paths = table_paths({shape_, tables}, {{3, there("cpu0")}}, links_, known, names_of_);
   ASSERT_TRUE(paths.ok()) << paths.error().message;
   EXPECT_THAT(paths.value().at(3), testing::ElementsAre(1));
+}
+
+// A graph of the host has the NICs below a bond, and not the bond.
+TEST_F(TablePaths, UseADeviceThatStandsOnPlannedNics) {
+  std::vector<ForwardingTable> tables(1);
+  lead(tables[0], "cpu0", "nic1");
+  NamedLink bond(1, "bond0");
+  names_of_ = [](const std::string& device) {
+    return device == "bond0" ? std::vector<std::string>{"bond0", "nic0", "nic1"}
+                             : std::vector<std::string>{device};
+  };
+  const auto paths = paths_of(tables, {{1, there("cpu0")}}, {&a_, &bond});
+  ASSERT_TRUE(paths.ok()) << paths.error().message;
+  EXPECT_THAT(paths.value().at(1), testing::ElementsAre(1));
 }
 
 TEST_F(TablePaths, NameThePeerThatNoTableLeadsTo) {
@@ -104,6 +121,7 @@ TEST_F(TablePaths, NameTheNicsThatHaveNoLink) {
   const auto paths = paths_of(tables, {{1, there("cpu0")}}, {&a_, &d_});
   ASSERT_FALSE(paths.ok());
   EXPECT_THAT(paths.error().message, HasSubstr("rank 1 are planned over nic1"));
+  EXPECT_THAT(paths.error().message, HasSubstr("links here are of nic0, nic1"));
 }
 
 }  // namespace

@@ -78,6 +78,25 @@ TEST_F(JoinEnvironment, AnAgentAndAJob) {
   ::unsetenv("CROSSDOCK_PLUGINS");
 }
 
+TEST_F(JoinEnvironment, WhatIsNamedGoesBeforeTheLauncher) {
+  set("PMIX_RANK", "1");
+  set("CROSSDOCK_CONTROL", "127.0.0.1:7614");
+  // The launcher's rank is no rank among those of the agents: it is said twice, or not at all.
+  EXPECT_THAT(refusal(), HasSubstr("CROSSDOCK_RANK is not set"));
+  EXPECT_THAT(refusal(), HasSubstr("unset them all to meet through what started this process"));
+  set("CROSSDOCK_PLUGINS", "/nowhere");
+  set("CROSSDOCK_RANK", "0");
+  set("CROSSDOCK_RANKS", "1");
+  set("CROSSDOCK_JOB", "join_environment");
+  EXPECT_THAT(refusal(), HasSubstr("Install gRPC"));
+  ::unsetenv("CROSSDOCK_PLUGINS");
+  ::unsetenv("CROSSDOCK_CONTROL");
+  set("CROSSDOCK_MEET", testing::TempDir());
+  const auto group = join_environment();
+  ASSERT_TRUE(group.ok()) << group.error().message;
+  EXPECT_EQ(group.value()->rank(), 0);
+}
+
 TEST_F(JoinEnvironment, PmixThatCannotBeLoadedSaysWhatToInstall) {
   set("PMIX_RANK", "0");
   set("CROSSDOCK_PLUGINS", "/nowhere");

@@ -1,0 +1,20 @@
+// What ranks tell each other of a channel that they are about to open.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "base/result.hpp"
+
+namespace crossdock {
+
+struct ChannelProposal {
+  uint64_t id = 0;      // the number that the rank has for it
+  uint64_t digest = 0;  // of what it is, without the number: ChannelPlan::digest()
+
+  std::string text() const;
+  // CD-613 for what is no such text.
+  static Result<ChannelProposal> parse(const std::string& text);
+};
+
+}  // namespace crossdock
