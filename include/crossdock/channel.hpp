@@ -28,16 +28,28 @@ namespace crossdock {
 class RowChannel;
 
 struct GroupOptions {
-  // All three of rank, ranks and meet, or none of them. None: mpirun or `srun --mpi=pmix` say who takes
-  // part, or CROSSDOCK_RANK, CROSSDOCK_RANKS and CROSSDOCK_MEET or CROSSDOCK_CONTROL; else this process is
-  // alone.
+  // All three of rank, ranks and meet or control, or none of them. None: mpirun or `srun --mpi=pmix` say
+  // who takes part, or CROSSDOCK_RANK, CROSSDOCK_RANKS and CROSSDOCK_MEET or CROSSDOCK_CONTROL; else this
+  // process is alone.
   int rank = -1;
   int ranks = -1;
-  std::string meet{};               // a folder that all can write to
-  std::string job = "crossdock";    // the name under which they meet, which no other use of it has
-  std::string transports = "auto";  // or of "shm" and "ucx" those that may be used: "shm,ucx"
+  std::string meet{};     // a folder that all can write to
+  std::string control{};  // or the address of this machine's agent (`crossdock agent --listen`)
+  // The name under which they meet, which no other use of the folder or the controller has; in a folder
+  // "crossdock" if none is given.
+  std::string job{};
+  // How the agent is spoken to. No token: that of CROSSDOCK_CONTROL_TOKEN, if there is one. Texts are PEM.
+  std::string token{};
+  bool tls = false;
+  std::string ca_pem{};  // none: the system's authorities
+  std::string certificate_pem{};
+  std::string key_pem{};
+  bool insecure = false;               // the token may travel in the clear
+  std::string transports = "auto";     // or of "shm" and "ucx" those that may be used: "shm,ucx"
   std::vector<std::string> devices{};  // network devices to use; none: all that have an address
   double open_within_s = 30;           // in which all ranks come to open a channel
+  // A rank on another host that was silent for so long is lost; 1 or more, the same in all ranks.
+  double lost_after_s = 10;
 };
 
 // Where rows go, at most one of by, to and broadcast; none of them leaves it to send(rows, {.to = 2}).

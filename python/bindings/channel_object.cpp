@@ -4,6 +4,7 @@
 
 #include "bindings/channels.hpp"
 #include "bindings/results.hpp"
+#include "data/channels/sent_part.hpp"
 #include "data/segments/row_layout.hpp"
 #include "table/copy_rows.hpp"
 
@@ -14,31 +15,9 @@ constexpr std::chrono::milliseconds kSignalsEvery{50};
 constexpr std::chrono::microseconds kNap{5000};
 // While a sender waits for room and a receiver for rows, one bell is slept on and the other looked at.
 constexpr std::chrono::microseconds kShortNap{200};
-// Rows of one send: a sender needs memory for each row of a batch that it has taken.
-constexpr int64_t kRowsPerSend = int64_t{1} << 16;
-
-SchemaPtr without_dictionaries(const SchemaPtr& schema) {
-  auto plain = std::make_shared<Schema>(*schema);
-  for (Field& field : plain->fields) {
-    if (field.type.dictionary != nullptr) field.type = DataType(*field.type.dictionary);
-  }
-  return plain;
-}
 
 void raise_if(const Status& status) {
   if (!status.ok()) raise_error(status.error());
-}
-
-Batch part_of(const Batch& rows, int64_t begin) {
-  Batch part;
-  part.schema = rows.schema;
-  part.rows = std::min(kRowsPerSend, rows.rows - begin);
-  for (const ColumnView& column : rows.columns) {
-    part.columns.push_back(slice(column, begin, part.rows));
-    if (column.null_count == 0) part.columns.back().null_count = 0;
-  }
-  part.owner = rows.owner;
-  return part;
 }
 
 // Called without the GIL; raises what the handler of a signal does.
@@ -59,7 +38,7 @@ ChannelObject::ChannelObject(std::shared_ptr<GroupObject> group,
                              std::unique_ptr<Receiver> receiver)
     : group_(std::move(group)),
       schema_(channel->layout().schema()),
-      received_(without_dictionaries(schema_)),
+      received_(without_dictionaries(*schema_)),
       channel_(std::move(channel)),
       sender_(std::move(sender)),
       receiver_(std::move(receiver)),
@@ -148,7 +127,7 @@ void ChannelObject::send(const Batch& rows, int to) {
   alone<void>([&] {
     open_channel();
     for (int64_t begin = 0; begin < rows.rows; begin += kRowsPerSend) {
-      const Batch part = part_of(rows, begin);
+      const Batch part = sent_part(rows, begin);
       bool is_taken = false;
       wait_until([&] {
         is_taken = is_taken || offer(part, to);

@@ -109,6 +109,7 @@ std::shared_ptr<GroupObject> join_group(int64_t memory_bytes, const nb::kwargs& 
   given.read("transports", settings.transports);
   given.read("devices", settings.devices);
   given.read("open_within_s", settings.open_within_s);
+  given.read("lost_after_s", settings.lost_after_s);
   given.finish();
   // Says what an engine with these options would say of the memory, and finds out how much 0 is.
   const crossdock::Engine engine(crossdock::EngineOptions{1, memory_bytes});
@@ -128,6 +129,7 @@ std::vector<nb::bytes> gather(GroupObject& self, const nb::bytes& mine, double a
     const double within_s = std::clamp(at_most_s, 0.0, 3e7);
     const auto at_most = std::chrono::milliseconds(static_cast<int64_t>(within_s * 1000));
     const nb::gil_scoped_release released;
+    self.group->begin();
     texts = value_or_raise(agree(*self.group, text, at_most));  // who leaves says so there
   }
   std::vector<nb::bytes> all;
@@ -263,6 +265,7 @@ void bind_channel(nb::module_& module) {
 void bind_channels(nb::module_& module) {
   bind_channel(module);
   module.def("row_partitions", &row_partitions, "rows"_a, "keys"_a, "partitions"_a);
+  module.def("was_launched", &was_launched);
   nb::class_<GroupObject> group(module, "Group");
   group.def_static("join", &join_group, "memory_bytes"_a, "options"_a)
       .def_prop_ro("rank", [](const GroupObject& self) { return self.plane->rank(); })

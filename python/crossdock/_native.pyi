@@ -14,6 +14,9 @@ def error_table() -> list[tuple[str, str, str]]:
 def settings_table() -> list[tuple[str, str, str]]:
     """(name, default, one line) of every setting; the environment variable is CROSSDOCK_NAME."""
 
+def was_launched() -> bool:
+    """Whether the environment says that this process is one of several."""
+
 def build_info() -> dict[str, str]: ...
 def machine_info() -> dict[str, object]: ...
 def built_in_rates() -> dict[str, float]:

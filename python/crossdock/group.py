@@ -27,11 +27,6 @@ from crossdock.option_checks import require_integer
 from crossdock.settings import check_environment, setting
 from crossdock.sources import bare_schema
 
-# Variables by which launchers tell a process that it is one of several.
-_LAUNCHED = (
-    "CROSSDOCK_RANK", "CROSSDOCK_RANKS", "CROSSDOCK_MEET", "CROSSDOCK_CONTROL", "PMIX_RANK",
-)  # fmt: skip
-_SIZES = ("OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_NTASKS")
 _MEET_S = 120.0
 _TRACE_NOTES_MAX = 1 << 24
 
@@ -49,6 +44,7 @@ def join_group(
     memory: str | int | None = None,
     transports: str = "auto",
     devices: Sequence[str] = (),
+    lost_after_s: float = 10.0,
 ) -> Group:
     """Joins the processes that were started together with this one.
 
@@ -62,6 +58,8 @@ def join_group(
     memory: budget of channels and of rows that are kept for `recv`, as for `connect`.
     transports: "auto", or of "shm" and "ucx" those that may be used, as in "shm,ucx".
     devices: network devices to use; none means all that have an address.
+    lost_after_s: a rank on another host that was silent for so long is lost; 1 or more, the same in
+        all ranks.
     Returns when all ranks are there. Errors: OptionError, ControlError (CD-617: ranks that did not
     come in time; CD-611: no agent, or no controller).
     """
@@ -80,7 +78,11 @@ def join_group(
     wanted = setting("memory", None if memory is None else str(memory))
     with public_errors():
         native = _native.Group.join(
-            sizes.parse_bytes(wanted), transports=transports, devices=",".join(devices), **options
+            sizes.parse_bytes(wanted),
+            transports=transports,
+            devices=",".join(devices),
+            lost_after_s=float(lost_after_s),
+            **options,
         )
     group = Group(native)
     if options["how"] == "environment":
@@ -324,9 +326,7 @@ def _how(rank: int | None, ranks: int | None, meet: object, control: object) -> 
             "join_group() needs all of rank, ranks and either meet or control, or none of them",
             try_='join_group(rank=0, ranks=2, meet="/tmp/job-1")',
         )
-    several = any(os.environ.get(name, "1") not in ("", "1") for name in _SIZES)
-    launched = several or any(name in os.environ for name in _LAUNCHED)
-    return "environment" if launched else "alone"
+    return "environment" if _native.was_launched() else "alone"
 
 
 def _credentials(token: str | None, tls: Tls | bool) -> dict[str, Any]:
@@ -355,9 +355,11 @@ def _schema_of(rows: Any) -> Any:
 
 
 def _received_schema(schema: Any) -> Any:
-    """Dictionaries arrive as their values."""
+    """Dictionaries arrive as their values, which may be NULL."""
     fields = [
-        field.with_type(field.type.value_type) if pa.types.is_dictionary(field.type) else field
+        field.with_type(field.type.value_type).with_nullable(True)
+        if pa.types.is_dictionary(field.type)
+        else field
         for field in schema
     ]
     return pa.schema(fields)

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/check.hpp"
+#include "data/channels/sent_part.hpp"
 #include "session/group_state.hpp"
 #include "table/arrow_export.hpp"
 #include "table/arrow_import.hpp"
@@ -21,8 +22,6 @@ using Microseconds = std::chrono::microseconds;
 constexpr double kNapS = 0.01;
 // Who has a drain looks again soon: what arrives for it makes no room here before it is taken.
 constexpr double kNapWithDrainS = 50e-6;
-// Rows of one send: a sender needs memory for each row of a batch that it has taken.
-constexpr int64_t kRowsPerSend = int64_t{1} << 16;
 // Segments of one drain, after which it is the sender's turn.
 constexpr int kSegmentsPerKeep = 16;
 
@@ -30,18 +29,6 @@ Microseconds microseconds(double s) {
   constexpr double kLongestS = 3e7;  // about a year, which the clock can count
   return std::chrono::duration_cast<Microseconds>(
       std::chrono::duration<double>(std::clamp(s, 0.0, kLongestS)));
-}
-
-Batch part_of(const Batch& rows, int64_t begin) {
-  Batch part;
-  part.schema = rows.schema;
-  part.rows = std::min(kRowsPerSend, rows.rows - begin);
-  for (const ColumnView& column : rows.columns) {
-    part.columns.push_back(slice(column, begin, part.rows));
-    if (column.null_count == 0) part.columns.back().null_count = 0;
-  }
-  part.owner = rows.owner;
-  return part;
 }
 
 // The array is released, now or by the batch.
@@ -67,16 +54,6 @@ std::vector<int> columns_of(const Schema& sent, const Schema& channel) {
 
 }  // namespace
 
-SchemaPtr without_dictionaries(const Schema& schema) {
-  auto plain = std::make_shared<Schema>(schema);
-  for (Field& field : plain->fields) {
-    if (field.type.dictionary == nullptr) continue;
-    field.type = DataType(*field.type.dictionary);
-    field.nullable = true;  // a dictionary may hold NULLs
-  }
-  return plain;
-}
-
 struct RowSender::State {
   std::shared_ptr<RowChannel::State> of;
   std::unique_ptr<Sender> sender;
@@ -98,7 +75,7 @@ struct RowSender::State {
 
   void send_all(const Batch& rows, const SendOptions& options) {
     for (int64_t begin = 0; begin < rows.rows; begin += kRowsPerSend) {
-      const Batch part = part_of(rows, begin);
+      const Batch part = sent_part(rows, begin);
       keep_trying(options.drain, [&] { return offer(part, options.to); });
     }
   }

@@ -1,6 +1,7 @@
 // The public group: options become what the data plane takes, and a whole table goes through a channel.
 #include <algorithm>
 #include <bit>
+#include <cstdlib>
 #include <numeric>
 #include <optional>
 #include <set>
@@ -9,28 +10,57 @@
 
 #include "data/channels/group_trace.hpp"
 #include "data/ranks/agreement.hpp"
+#include "data/ranks/control_meeting.hpp"
 #include "data/trace/segment_trace.hpp"
 #include "session/group_state.hpp"
 #include "table/arrow_import.hpp"
+#include "table/copy_rows.hpp"
 
 namespace crossdock {
 namespace {
 
 using Sends = ChannelSpec::Sends;
 
+std::string token_of(const GroupOptions& options) {
+  const char* const named = std::getenv("CROSSDOCK_CONTROL_TOKEN");
+  return options.token.empty() && named != nullptr ? named : options.token;
+}
+
+Result<std::unique_ptr<RankGroup>> join_named(const GroupOptions& options) {
+  if (options.control.empty()) {
+    const std::string job = options.job.empty() ? "crossdock" : options.job;
+    return join_folder(options.meet, job, options.rank, options.ranks);
+  }
+  ControlMeeting meeting;
+  meeting.address = options.control;
+  meeting.job = options.job;
+  meeting.rank = options.rank;
+  meeting.ranks = options.ranks;
+  meeting.token = token_of(options);
+  meeting.uses_tls = options.tls;
+  meeting.ca_pem = options.ca_pem;
+  meeting.certificate_pem = options.certificate_pem;
+  meeting.key_pem = options.key_pem;
+  meeting.is_insecure = options.insecure;
+  return join_control(meeting);
+}
+
 Result<std::shared_ptr<RankGroup>> join_ranks(const GroupOptions& options) {
-  const int given = (options.rank >= 0) + (options.ranks >= 0) + !options.meet.empty();
-  if (given != 0 && given != 3) {
+  const int numbers = (options.rank >= 0) + (options.ranks >= 0);
+  const int places = !options.meet.empty() + !options.control.empty();
+  const bool is_named = numbers == 2 && places == 1;
+  if (!is_named && numbers + places != 0) {
     return make_error(ErrorCode::kInvalidArgument,
-                      "join_group needs all of rank ({}), ranks ({}) and meet ({:?}), or none of "
-                      "them\n  try      rank = 0, ranks = 2, meet = \"/tmp/job-1\"",
+                      "join_group needs all of rank ({}), ranks ({}) and either meet ({:?}) or "
+                      "control ({:?}), or none of them\n"
+                      "  try      rank = 0, ranks = 2, meet = \"/tmp/job-1\"",
                       options.rank,
                       options.ranks,
-                      options.meet);
+                      options.meet,
+                      options.control);
   }
-  if (given == 0 && !was_launched()) return std::shared_ptr<RankGroup>();
-  auto joined = given == 0 ? join_environment()
-                           : join_folder(options.meet, options.job, options.rank, options.ranks);
+  if (!is_named && !was_launched()) return std::shared_ptr<RankGroup>();
+  auto joined = is_named ? join_named(options) : join_environment();
   if (!joined.ok()) return joined.error();
   return std::shared_ptr<RankGroup>(std::move(joined.value()));
 }
@@ -184,6 +214,7 @@ Group join_group(const Engine& engine, const GroupOptions& options) {
   settings.transports = options.transports;
   settings.devices = fmt::format("{}", fmt::join(options.devices, ","));
   settings.open_within_s = options.open_within_s;
+  settings.lost_after_s = options.lost_after_s;
   state->plane =
       value_or_throw(DataPlane::open(engine.state()->memory, state->ranks, std::move(settings)));
   return Group(std::move(state));
@@ -222,6 +253,7 @@ std::vector<std::string> Group::gather(const std::string& note, double at_most_s
   if (state_->ranks == nullptr) return {note};
   constexpr double kLongestS = 3e7;  // about a year, which the clock can count
   const auto at_most = std::chrono::duration<double>(std::clamp(at_most_s, 0.0, kLongestS));
+  state_->ranks->begin();
   return value_or_throw(
       agree(*state_->ranks, note, std::chrono::duration_cast<std::chrono::milliseconds>(at_most)));
 }

@@ -29,7 +29,4 @@ struct RowChannel::State {
       0};  // sends that were not offered to the channel, since it had no room
 };
 
-// Of what a table of received rows has: dictionaries are their values.
-SchemaPtr without_dictionaries(const Schema& schema);
-
 }  // namespace crossdock

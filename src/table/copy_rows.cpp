@@ -252,4 +252,14 @@ Result<Batch> copy_rows(const Batch& batch, const SchemaPtr& wanted, Memory& mem
   return Copier(batch, wanted).run(memory);
 }
 
+SchemaPtr without_dictionaries(const Schema& schema) {
+  auto plain = std::make_shared<Schema>(schema);
+  for (Field& field : plain->fields) {
+    if (field.type.dictionary == nullptr) continue;
+    field.type = DataType(*field.type.dictionary);
+    field.nullable = true;
+  }
+  return plain;
+}
+
 }  // namespace crossdock

@@ -13,4 +13,8 @@ namespace crossdock {
 // 2^31 bytes and more; CD-201.
 Result<Batch> copy_rows(const Batch& batch, const SchemaPtr& wanted, Memory& memory);
 
+// What rows of `schema` are copied to when they have come through a channel: as they were sent, dictionaries as their
+// values, which may be NULL.
+SchemaPtr without_dictionaries(const Schema& schema);
+
 }  // namespace crossdock

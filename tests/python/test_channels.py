@@ -63,6 +63,20 @@ def test_exchange_gives_all_rows_back(group: xd.Group) -> None:
     assert sorted(map(repr, found.to_pylist())) == sorted(map(repr, wanted.to_pylist()))
 
 
+def test_a_dictionary_may_hold_nulls_in_a_column_that_may_not(group: xd.Group) -> None:
+    words = pa.DictionaryArray.from_arrays(pa.array([0, 1, 0], pa.int8()), pa.array(["a", None]))
+    fields = [pa.field("k", pa.int64()), pa.field("word", words.type, nullable=False)]
+    table = pa.table([pa.array([1, 2, 3]), words], schema=pa.schema(fields))
+    found = group.exchange(table, by="k")
+    assert found.schema.field("word").nullable
+    assert found["word"].to_pylist() == ["a", None, "a"]
+    with group.channel(table.schema, by="k") as channel:
+        channel.send(table)
+        (batch,) = list(channel)
+    assert batch.schema.field("word").nullable
+    assert batch.column("word").null_count == 1
+
+
 def test_send_more_than_the_channel_holds_before_anything_is_received(group: xd.Group) -> None:
     table = numbers(500_000)
     with group.channel(table.schema, by="k", segment_bytes="64KiB", slots=2) as channel:
@@ -347,3 +361,34 @@ def test_all_ranks_hear_why_one_left(run_ranks: RunRanks) -> None:
     first, second = run_ranks(FAILS, 2)
     assert second == "no table here\n"
     assert "rank 1 left the channel before its end: LookupError: no table here" in first
+
+
+UNLIKE = """
+import crossdock as xd, os
+try:
+    xd.join_group(lost_after_s=20 if os.environ["CROSSDOCK_RANK"] == "1" else 10)
+except xd.OptionError as error:
+    print(error)
+"""
+
+
+def test_ranks_wait_alike_for_those_that_are_silent(run_ranks: RunRanks) -> None:
+    for text in run_ranks(UNLIKE, 2):
+        assert "lost_after_s=20" in text
+        assert "rank 0 has" in text
+
+
+LEAVES = """
+import crossdock as xd, pyarrow as pa
+with xd.join_group(transports="ucx", devices=["lo"]) as group:
+    if group.rank == 0:
+        try:
+            group.gather(b"here")
+        except xd.ControlError as error:
+            print(error)
+"""
+
+
+def test_a_rank_that_leaves_is_no_note_to_those_who_gather(run_ranks: RunRanks) -> None:
+    first, _ = run_ranks(LEAVES, 2)
+    assert "rank 1 has closed its data plane" in first

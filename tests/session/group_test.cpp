@@ -126,6 +126,17 @@ TEST(Groups, RefuseHalfOfWhatSaysWhoTheyAre) {
   expect_thrown([&] { join_group(engine, {.rank = 0, .ranks = 2, .meet = "/no/such/folder"}); },
                 "CD-105",
                 "/no/such/folder");
+  const GroupOptions both = {.rank = 0, .ranks = 2, .meet = "/tmp", .control = "127.0.0.1:1"};
+  expect_thrown([&] { join_group(engine, both); }, "CD-105", "either meet (\"/tmp\") or control");
+}
+
+// The plugin need not be there: what is refused is refused by it, or for want of it.
+TEST(Groups, MeetThroughAnAgent) {
+  const Engine engine(kSmall);
+  const GroupOptions nobody = {.rank = 0, .ranks = 2, .control = "127.0.0.1:1"};
+  ::setenv("CROSSDOCK_PLUGINS", "/nowhere", 1);
+  expect_thrown([&] { join_group(engine, nobody); }, "CD-105", "Install gRPC");
+  ::unsetenv("CROSSDOCK_PLUGINS");
 }
 
 TEST(Groups, JoinAndGroupOverEndpointsAreThoseOfTheWhole) {

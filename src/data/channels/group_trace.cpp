@@ -7,6 +7,7 @@
 #include <cstring>
 #include <utility>
 
+#include "data/channels/sent_part.hpp"
 #include "data/channels/two_level.hpp"
 #include "data/trace/trace_json.hpp"
 
@@ -16,7 +17,6 @@ namespace {
 static_assert(kTraceSecondLevel == kSecondLevel);
 
 constexpr size_t kColumns = 4;
-constexpr size_t kRowsPerSend = size_t{1} << 16;
 
 // What a row is: the step of a note, or one of these.
 constexpr uint64_t kClockRow = 0xFF;  // real time less steady time, notes dropped
@@ -90,7 +90,7 @@ Batch batch_of(const SchemaPtr& schema,
                size_t begin) {
   Batch batch;
   batch.schema = schema;
-  batch.rows = static_cast<int64_t>(std::min(kRowsPerSend, columns->rows() - begin));
+  batch.rows = std::min(kRowsPerSend, static_cast<int64_t>(columns->rows() - begin));
   for (const std::vector<uint64_t>& words : columns->words) {
     ColumnView view;
     view.length = batch.rows;
@@ -177,7 +177,7 @@ Status pass_rows(Channel& channel,
     if (received.kind == Received::Kind::kRows) return collected.add(received);
     return {};
   };
-  for (size_t begin = 0; begin < columns->rows(); begin += kRowsPerSend) {
+  for (size_t begin = 0; begin < columns->rows(); begin += size_t{kRowsPerSend}) {
     CD_TRY(sender->send_all(batch_of(channel.layout().schema(), columns, begin), take));
   }
   CD_TRY(sender->flush(take));

@@ -2,10 +2,11 @@
 #include "data/perf/meeting.hpp"
 
 #include <algorithm>
-#include <cstdlib>
 #include <cstring>
 #include <fstream>
 #include <string>
+
+#include "data/ranks/agreement.hpp"
 
 namespace crossdock {
 namespace {
@@ -22,10 +23,11 @@ std::string boot_of_this_machine() {
 
 }  // namespace
 
-Result<std::vector<std::string>> Meeting::gather_texts(const std::string& mine,
+Result<std::vector<std::string>> Meeting::gather_texts(const Result<std::string>& mine,
                                                        std::chrono::milliseconds within) {
-  if (group_ == nullptr) return std::vector<std::string>{mine};
-  return group_->gather(mine, within);
+  if (group_ != nullptr) return crossdock::agree(*group_, mine, within);
+  if (!mine.ok()) return mine.error();
+  return std::vector<std::string>{mine.value()};
 }
 
 Result<Meeting> Meeting::make(RankGroup* group) {
@@ -62,17 +64,7 @@ Result<std::vector<Words>> Meeting::gather(std::span<const uint64_t> mine) {
 }
 
 Status Meeting::agree(const Status& mine, std::chrono::milliseconds within) {
-  const std::string text =
-      mine.ok() ? ""
-                : fmt::format("{} {}", static_cast<int>(mine.error().code), mine.error().message);
-  CD_ASSIGN(const std::vector<std::string> texts, gather_texts(text, within));
-  if (!mine.ok() && group_ == nullptr) return mine;
-  for (size_t rank = 0; rank < texts.size(); ++rank) {
-    if (texts[rank].empty()) continue;
-    const size_t blank = texts[rank].find(' ');
-    const long code = std::strtol(texts[rank].c_str(), nullptr, 10);
-    return Error{static_cast<ErrorCode>(code), texts[rank].substr(blank + 1)};
-  }
+  CD_TRY(gather_texts(mine.ok() ? Result<std::string>("") : mine.error(), within));
   return {};
 }
 

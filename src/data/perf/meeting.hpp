@@ -35,13 +35,13 @@ class Meeting {
 
   // What every rank passed, by rank; CD-901 if they passed different numbers of words.
   Result<std::vector<Words>> gather(std::span<const uint64_t> mine);
-  // The same error for all, if some have one: that of the lowest rank.
+  // An error for all, if some have one: one's own, or that of the lowest rank that has one, with its number.
   Status agree(const Status& mine, std::chrono::milliseconds within = kMeetWithin);
   // When all may begin: a moment from now.
   Result<Clock::time_point> start();
 
  private:
-  Result<std::vector<std::string>> gather_texts(const std::string& mine,
+  Result<std::vector<std::string>> gather_texts(const Result<std::string>& mine,
                                                 std::chrono::milliseconds within = kMeetWithin);
 
   RankGroup* group_ = nullptr;

@@ -33,7 +33,8 @@ class PerfSide {
 
   // Tells all ranks what each source sends to each destination.
   Status expect(Meeting& meeting);
-  // Copying and reading, of the slowest rank, and the links' rate, of the slowest host that is known. All ranks.
+  // Copying and reading, of the slowest rank, and the links' rate, of the slowest host; 0 if one of them does not know
+  // it. All ranks.
   Result<CopyRates> rates(Meeting& meeting);
   // What the busiest thread of all ranks has to do.
   PredictedWork work(const Meeting& meeting) const;
