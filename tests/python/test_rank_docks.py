@@ -120,6 +120,9 @@ with xd.connect(threads=1, memory="256MiB") as dock:
     profile = rows.group_by("k").agg(n=xd.count()).profile()
     found["profile"] = [profile.data["rank"], len(profile.data["ranks"]),
                         "exchange by key" in profile.text]
+    across = profile.data["over_ranks"]
+    found["phases"] = [across["ranks"], across["phases"][0]["name"], "imbalance" in profile.text,
+                       across["imbalance_s"] >= 0]
     assert dock.group.rank == dock.rank
 print(json.dumps(found))
 """
@@ -142,6 +145,7 @@ def test_results_over_ranks(run_ranks: RunRanks, tmp_path: Path) -> None:
         assert sum(one["parts"][0]) == ROWS
         assert one["twice"]
         assert one["profile"][1:] == [3, True]
+        assert one["phases"][:1] + one["phases"][2:] == [3, True, True]
     assert sum(one["streamed"] for one in found) == ROWS
     assert [one["sampled"][2] for one in found] == [False, True, True]
     assert sum(one["parts"][1] for one in found) == ROWS

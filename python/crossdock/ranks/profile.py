@@ -9,6 +9,7 @@ from typing import Any
 from crossdock.display import align
 from crossdock.profile import Profile, profiled
 from crossdock.ranks.execution import RankExecution
+from crossdock.ranks.phases import over_ranks, own_phases, phase_lines
 from crossdock.sizes import format_bytes, format_count, format_seconds
 
 
@@ -19,20 +20,28 @@ def profiled_over_ranks(execution: RankExecution, work: Callable[[], Any]) -> Pr
         first = len(ranks.moves)
         found = profiled(execution.local, work)
         steps = found.data["steps"]
+        moves = [asdict(move) for move in ranks.moves[first:]]
         mine = {
             "rank": ranks.rank,
             "result_rows": found.data["result_rows"],
             "total_s": found.data["total_s"],
-            "exchanges": [asdict(move) for move in ranks.moves[first:]],
+            "exchanges": moves,
             "operators": [[step["headline"], step["rows"], step["measured_s"]] for step in steps],
+            "phases": own_phases(moves, steps),
         }
         every = ranks.agree("a profile", mine)
-    told = {"rank": ranks.rank, "ranks": every, "is_replicated": execution.is_everywhere}
+    told = {
+        "rank": ranks.rank,
+        "ranks": every,
+        "is_replicated": execution.is_everywhere,
+        "over_ranks": over_ranks(every),
+    }
     return Profile(found.table, {**found.data, **told})
 
 
 def rank_lines(data: dict[str, Any]) -> list[str]:
-    """The exchanges and steps of all ranks: the most that one had, and what they had on average."""
+    """The exchanges and steps of all ranks: the most that one had, and what they had on average;
+    then their phases."""
     ranks = data["ranks"]
     rows = [("over all ranks", "rows", "most in one", "mean", "bytes", "longest", "mean time")]
     for moves in zip(*(rank["exchanges"] for rank in ranks), strict=True):
@@ -47,7 +56,7 @@ def rank_lines(data: dict[str, Any]) -> list[str]:
     results = [rank["result_rows"] for rank in ranks]
     whole = [{"seconds": rank["total_s"]} for rank in ranks]
     rows.append(("result", *_spread(results), "", *_times(whole)))
-    return align(rows, frozenset((1, 2, 3, 4, 5, 6)))
+    return [*align(rows, frozenset((1, 2, 3, 4, 5, 6))), "", *phase_lines(ranks)]
 
 
 def _spread(rows: list[int]) -> tuple[str, str, str]:
