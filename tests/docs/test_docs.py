@@ -17,6 +17,7 @@ import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import click
 import crossdock as xd
@@ -361,3 +362,65 @@ def test_examples_print_what_their_page_shows() -> None:
                 [sys.executable, script], capture_output=True, text=True, check=True
             )
             assert matches(shown, ended.stdout), script
+
+
+def test_job_files_are_well_formed() -> None:
+    """The script is one for bash with options that Slurm takes; the manifest is the one that the
+    MPI Operator takes, in the plain YAML of which mappings and lists are made."""
+    folder = ROOT / "examples" / "03-ranks"
+    script = folder / "job.slurm"
+    subprocess.run(["bash", "-n", script], check=True)
+    options = re.findall(r"^#SBATCH --([a-z-]+)=\S+$", script.read_text("utf-8"), re.MULTILINE)
+    assert script.read_text("utf-8").count("#SBATCH") == len(options) > 3
+    job = yaml_of((folder / "mpijob.yaml").read_text("utf-8").splitlines())
+    assert job["kind"] == "MPIJob"
+    replicas = job["spec"]["mpiReplicaSpecs"]
+    for role, container in (("Launcher", "launcher"), ("Worker", "worker")):
+        (found,) = replicas[role]["template"]["spec"]["containers"]
+        assert found["name"] == container
+    (launcher,) = replicas["Launcher"]["template"]["spec"]["containers"]
+    line = " ".join(launcher["command"])
+    assert line.startswith(f'mpirun -n "{replicas["Worker"]["replicas"]}" crossdock join ')
+    claims = {volume["name"] for volume in replicas["Worker"]["template"]["spec"]["volumes"]}
+    (worker,) = replicas["Worker"]["template"]["spec"]["containers"]
+    assert {mount["name"] for mount in worker["volumeMounts"]} == claims
+
+
+def yaml_of(lines: list[str]) -> Any:
+    """Mappings, lists and plain scalars by indentation; anything else is an error."""
+    rows = []
+    for line in lines:
+        if not line.strip() or line.lstrip().startswith("#"):
+            continue
+        assert "\t" not in line, line
+        rows.append((len(line) - len(line.lstrip()), line.strip()))
+
+    def value(at: int, indent: int) -> tuple[Any, int]:
+        found: Any = [] if rows[at][1].startswith("- ") else {}
+        while at < len(rows) and rows[at][0] == indent:
+            text = rows[at][1]
+            if isinstance(found, list):
+                assert text.startswith("- "), text
+                if ": " not in text and not text.endswith(":"):
+                    found.append(text[2:])
+                    at += 1
+                    continue
+                rows[at] = (indent + 2, text[2:])
+                item, at = value(at, indent + 2)
+                found.append(item)
+                continue
+            match = re.fullmatch(r"([\w.-]+):(?: (\S.*))?", text)
+            assert match is not None, text
+            assert match[1] not in found, text
+            at += 1
+            if match[2] is None:
+                assert at < len(rows), text
+                assert rows[at][0] > indent, text
+                found[match[1]], at = value(at, rows[at][0])
+            else:
+                found[match[1]] = match[2]
+        return found, at
+
+    whole, end = value(0, 0)
+    assert end == len(rows), rows[end]
+    return whole

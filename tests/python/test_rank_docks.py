@@ -267,3 +267,25 @@ def test_a_rank_that_has_died_ends_the_call(run_ranks: RunRanks) -> None:
     heard, _ = run_ranks(DIES, 2, within_s=300)
     assert "CD-617" in heard
     assert "rank 1" in heard
+
+
+UNEVEN = """
+import json
+import crossdock as xd, numpy as np, pyarrow as pa
+with xd.connect(threads=1, memory="256MiB") as dock:
+    random = np.random.default_rng(dock.rank)
+    keys = np.minimum(random.zipf(1.2, 10_000), 5_000) * 8
+    probe = dock.from_arrow(pa.table({"k": keys, "i": np.arange(10_000)}))
+    build = dock.from_arrow(pa.table({"k": np.arange(dock.rank, 5_001, dock.size) * 8}))
+    joined = probe.join(build, on="k", how="left", exchange="repartition")
+    print(json.dumps([joined.collect().num_rows, joined.count()]))
+"""
+
+
+def test_uneven_keys_are_evened_out(run_ranks: RunRanks) -> None:
+    """Zipf's law with 1.2: one key has a fifth of the rows, which would be 1.6 parts of 8."""
+    found = [json.loads(out) for out in run_ranks(UNEVEN, 8, within_s=600)]
+    assert {whole for _, whole in found} == {80_000}
+    rows = [mine for mine, _ in found]
+    assert sum(rows) == 80_000
+    assert max(rows) <= 1.3 * 10_000, rows

@@ -19,7 +19,7 @@ import pyarrow as pa
 from crossdock.evaluation import keep_rows
 from crossdock.expressions import Column, Expr
 from crossdock.nodes import Exchange, Join
-from crossdock.ranks import sorts
+from crossdock.ranks import skew, sorts
 from crossdock.ranks.placement import Placed, scan_of
 
 if TYPE_CHECKING:
@@ -80,26 +80,40 @@ def _moved(spread: Spread, node: Join, left: Placed, right: Placed) -> Placed:
 
 def _repartitioned(spread: Spread, node: Join, left: Placed, right: Placed) -> Placed:
     """Each side by its keys, of which one may be there already."""
-    assignment = spread.ranks.even
-    sides = []
-    stayed, whole = 0, True
+    together = node.options.null_equals_null
+    tables: list[Any] = []
+    apart: list[Any] = []
     for number, side in enumerate((left, right)):
-        keys = _keys(node, number)
-        if side.keys == keys and (side.with_nulls or not node.options.null_equals_null):
+        is_there = _is_at(side, node, number) and (side.with_nulls or not together)
+        rows = None if is_there else spread.table(side.node)
+        whole = (rows, None) if is_there or together else _split(rows, _keys(node, number))
+        tables.append(whole[0])
+        apart.append(whole[1] if node.how in (_KEEPS_LEFT, _KEEPS_RIGHT)[number] else None)
+    uneven = None
+    if None not in tables:
+        uneven = skew.plan_of(spread, node, (tables[0], tables[1]))
+    sides = []
+    for number, side in enumerate((left, right)):
+        rows, keys = tables[number], _keys(node, number)
+        if rows is None:
             sides.append(side)
-            whole = whole and side.with_nulls
-            continue
-        table, apart = spread.table(side.node), None
-        if not node.options.null_equals_null:
-            table, apart = _split(table, keys)
-        found = spread.ranks.by_partition(table, keys, assignment)
-        if apart is not None and node.how in (_KEEPS_LEFT, _KEEPS_RIGHT)[number]:
-            stayed += apart.num_rows
-            found = pa.concat_tables([found, apart])
-        sides.append(replace(side, node=scan_of(found), keys=keys, assignment=assignment))
-    whole = not any(spread.ranks.agree("rows that stay", stayed)) and whole
-    sides = [replace(side, with_nulls=whole) for side in sides]
+        elif uneven is not None:
+            found = skew.moved(spread, rows, keys, uneven, number)
+            sides.append(skew.settled(side, _with_rows(found, apart[number])))
+        else:
+            even = spread.ranks.even
+            found = _with_rows(spread.ranks.by_partition(rows, keys, even), apart[number])
+            moved = Placed(scan_of(found), keys, even, with_nulls=True)
+            sides.append(moved)
+    stayed = sum(rows.num_rows for rows in apart if rows is not None)
+    whole_keys = not any(spread.ranks.agree("rows that stay", stayed))
+    whole_keys = whole_keys and all(side.with_nulls for side in sides)
+    sides = [replace(side, with_nulls=whole_keys) for side in sides]
     return _joined(node, sides[0], sides[1])
+
+
+def _with_rows(table: Any, more: Any) -> Any:
+    return table if more is None else pa.concat_tables([table, more])
 
 
 def _planned(spread: Spread, node: Join, left: Placed, right: Placed) -> Placed:

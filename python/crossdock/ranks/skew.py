@@ -1,0 +1,179 @@
+"""Joins whose keys are not even: rows go so that no rank has many more than others.
+
+A sample of each side says how many rows fall to each of 65,536 classes of keys, by the hash that
+routes them. A class with more than a quarter of a rank's part of a side is heavy. Its rows stay
+where they are, and those of the other side that could match them go to all ranks (Xu et al., PRPD,
+2008; Roediger et al., Flow-Join, 2016), where each of these may be in several: the right side of
+inner, left, semi and anti joins, the left one of inner and right joins. What is left goes by
+partitions, the largest first and each to the rank that has least.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from crossdock import _native
+from crossdock.evaluation import without_views
+from crossdock.lowering import unused_name
+from crossdock.nodes import Join
+from crossdock.ranks.placement import Placed, scan_of
+
+if TYPE_CHECKING:
+    from crossdock.ranks.spread import Spread
+
+_CLASSES = 1 << 16
+_SAMPLE_SLICES = 64
+_SLICE_ROWS = 256
+_ROWS_PER_RANK = 64  # below, no rank has so much that evening out would pay
+_UNEVEN = 1.15  # the most in one rank over the mean from which rows are evened out
+_HEAVY = 0.25  # of a rank's part of a side
+_PARTITIONS_MOST = 4096
+
+
+@dataclass(frozen=True)
+class Skew:
+    """Where the rows of each class go; classes whose rows of a side stay where they are, while
+    those of the other side go to all ranks."""
+
+    owners: Any  # class -> rank
+    stays: tuple[frozenset[int], frozenset[int]]  # by side
+
+
+def plan_of(spread: Spread, node: Join, tables: tuple[Any, Any]) -> Skew | None:
+    """How to even out a join of these rows, or None where rows by key are even enough.
+    Collective."""
+    ranks = spread.ranks
+    if not 1 < ranks.size <= _PARTITIONS_MOST // 16:
+        return None
+    partitions = len(ranks.even)
+    mine = [_seen(table, _keys(node, side), ranks.size) for side, table in enumerate(tables)]
+    every = ranks.agree("a sample of keys", mine)
+    totals = [sum(one[side]["rows"] for one in every) for side in (0, 1)]
+    if sum(totals) < _ROWS_PER_RANK * ranks.size:
+        return None
+    loads = [0.0] * partitions
+    heavy: list[dict[int, float]] = [{}, {}]
+    for one in every:
+        for side in (0, 1):
+            for number, rows in enumerate(one[side]["partitions"]):
+                loads[number] += rows
+            for key_class, rows in one[side]["classes"]:
+                heavy[side][key_class] = heavy[side].get(key_class, 0.0) + rows
+    by_rank = [0.0] * ranks.size
+    for number, rows in enumerate(loads):
+        by_rank[ranks.even[number]] += rows
+    if max(by_rank) <= _UNEVEN * sum(by_rank) / ranks.size:
+        return None
+    stays = _staying(node, heavy, totals, ranks.size)
+    for side in (0, 1):
+        for key_class in stays[side]:
+            for rows in (heavy[0].get(key_class, 0.0), heavy[1].get(key_class, 0.0)):
+                loads[key_class * partitions // _CLASSES] -= rows
+    owners = _dealt(loads, ranks.size)
+    numbers = [owners[key_class * partitions // _CLASSES] for key_class in range(_CLASSES)]
+    return Skew(pa.array(numbers, pa.uint16()), stays)
+
+
+def moved(spread: Spread, table: Any, keys: tuple[str, ...], skew: Skew, side: int) -> Any:
+    """The rows of one side that the plan gives this rank. Collective."""
+    classes = _classes(table, keys)
+    to_all = _is_in(classes, skew.stays[1 - side])
+    staying = _is_in(classes, skew.stays[side])
+    own = pa.scalar(spread.ranks.rank, pa.uint16())
+    owners = pc.if_else(staying, own, skew.owners.take(classes))
+    column = unused_name("to", table.schema.names)
+    addressed = table.append_column(pa.field(column, pa.uint16(), nullable=False), owners)
+    found = spread.ranks.by_number(_kept(addressed, pc.invert(to_all)), column)
+    if not skew.stays[1 - side]:
+        return found
+    return pa.concat_tables([found, spread.ranks.to_all(_kept(table, to_all))])
+
+
+def settled(side: Placed, table: Any) -> Placed:
+    """Rows that lie so that pairs meet, and not so that all rows of a key do."""
+    return replace(side, node=scan_of(table), keys=(), assignment=())
+
+
+def _seen(table: Any, keys: tuple[str, ...], ranks: int) -> dict[str, Any]:
+    """The rows of a side in this rank: by partition, and in the classes that have most, from a
+    sample. Rows without a NULL in a key are looked at."""
+    rows = table.num_rows
+    found: dict[str, Any] = {"rows": rows, "partitions": [], "classes": []}
+    if rows == 0:
+        return found
+    slices = min(_SAMPLE_SLICES, -(-rows // _SLICE_ROWS))
+    pieces = [table.slice(rows * i // slices, _SLICE_ROWS) for i in range(slices)]
+    sample = pa.concat_tables(pieces).select(list(keys))
+    weight = rows / sample.num_rows
+    counted = pc.value_counts(_classes(sample, keys))
+    pairs = list(
+        zip(
+            counted.field("values").to_pylist(),
+            counted.field("counts").to_pylist(),
+            strict=True,
+        )
+    )
+    partitions = 1
+    while partitions < 16 * ranks:
+        partitions *= 2
+    loads = [0.0] * partitions
+    for key_class, count in pairs:
+        loads[key_class * partitions // _CLASSES] += count * weight
+    pairs.sort(key=lambda pair: -pair[1])
+    found["partitions"] = [round(load) for load in loads]
+    found["classes"] = [(key_class, round(n * weight)) for key_class, n in pairs[: 8 * ranks]]
+    return found
+
+
+def _staying(
+    node: Join, heavy: list[dict[int, float]], totals: list[int], ranks: int
+) -> tuple[frozenset[int], frozenset[int]]:
+    """The heavy classes by the side whose rows stay. The other side's must be the fewer, and be
+    allowed in several ranks."""
+    may_stay = (node.how in ("inner", "left", "semi", "anti"), node.how in ("inner", "right"))
+    found: tuple[set[int], set[int]] = (set(), set())
+    for side in (0, 1):
+        least = _HEAVY * totals[side] / ranks
+        for key_class, rows in heavy[side].items():
+            if may_stay[side] and rows > least and rows > heavy[1 - side].get(key_class, 0.0):
+                found[side].add(key_class)
+    return frozenset(found[0]), frozenset(found[1] - found[0])
+
+
+def _dealt(loads: list[float], ranks: int) -> list[int]:
+    """Partition -> rank: the largest first, each to the rank that has least."""
+    have = [(0.0, rank) for rank in range(ranks)]
+    owners = [0] * len(loads)
+    for number in sorted(range(len(loads)), key=lambda at: -loads[at]):
+        load, rank = min(have)
+        owners[number] = rank
+        # A partition that the sample did not see counts a little, so that none gets all of them.
+        have[rank] = (load + max(loads[number], 0.0) + 1.0, rank)
+    return owners
+
+
+def _classes(table: Any, keys: tuple[str, ...]) -> Any:
+    """The class of each row's key, as uint16."""
+    parts = []
+    for batch in table.select(list(keys)).combine_chunks().to_batches():
+        found = _native.row_partitions(batch, list(range(len(keys))), _CLASSES)
+        buffers = [None, pa.py_buffer(found)]
+        parts.append(pa.Array.from_buffers(pa.uint16(), batch.num_rows, buffers))
+    return pa.concat_arrays(parts) if parts else pa.array([], pa.uint16())
+
+
+def _is_in(classes: Any, wanted: frozenset[int]) -> Any:
+    return pc.is_in(classes, pa.array(sorted(wanted), pa.uint16()))
+
+
+def _kept(table: Any, mask: Any) -> Any:
+    found = without_views(table).filter(mask)
+    return found if found.schema == table.schema else found.cast(table.schema)
+
+
+def _keys(node: Join, side: int) -> tuple[str, ...]:
+    return tuple(pair[side] for pair in node.on)
