@@ -1,12 +1,12 @@
-// The exchange of bucket counts in its five forms, between ranks that are threads of this process; one JSON object per
-// form on stdout, for bench/mpi.
+// The exchange of bucket counts in its five forms, between the ranks of mpirun or threads of this process; one JSON
+// object per form on stdout, for bench/mpi.
 //
 //   bucket_counts_bench RANKS TASKS BUCKETS BUFFER_ELEMENTS REPEATS [RANKS_PER_HOST]
 //
 // Messages and bytes are those of one exchange, counts and starts together, of all ranks, as they were counted, beside
 // what the formulas say. Seconds are the median of the repeats, forms in turn; a repeat lasts until the last rank has
-// its starts. With RANKS_PER_HOST, ranks of other hosts are reached by puts alone. Exit status 1: bad arguments, an
-// error, or forms that find different starts.
+// its starts. With RANKS_PER_HOST, ranks of other hosts are reached by puts alone. Under mpirun its ranks count, and
+// not RANKS. Exit status 1: bad arguments, an error, or forms that find different starts.
 #include <algorithm>
 #include <chrono>
 #include <cstdlib>
@@ -16,6 +16,7 @@
 #include <fmt/format.h>
 
 #include "data/bulk/bucket_counts.hpp"
+#include "data/ranks/open_communicator.hpp"
 #include "data/ranks/thread_communicator.hpp"
 #include "table/word_mix.hpp"
 
@@ -119,6 +120,27 @@ void print(const Work& work, std::vector<Measured>& measured) {
   }
 }
 
+Status run_on_threads(const Work& work, int ranks_per_host) {
+  const ThreadRanks wanted{.ranks = work.shape.ranks, .ranks_per_host = ranks_per_host};
+  std::vector<std::vector<Measured>> by_rank(static_cast<size_t>(std::max(1, wanted.ranks)));
+  CD_TRY(run_thread_ranks(wanted, [&](Communicator& ranks) {
+    return run(ranks, work, by_rank[static_cast<size_t>(ranks.rank())]);
+  }));
+  print(work, by_rank[0]);
+  return {};
+}
+
+Status run_under_mpi(Work work, int ranks_per_host) {
+  CD_ASSIGN(const auto ranks, open_communicator(nullptr, {.ranks_per_host = ranks_per_host}));
+  work.shape.ranks = ranks->size();
+  std::vector<Measured> measured;
+  const Status status = run(*ranks, work, measured);
+  if (!status.ok()) ranks->give_up(status.error());
+  CD_TRY(status);
+  if (ranks->rank() == 0) print(work, measured);
+  return {};
+}
+
 }  // namespace
 }  // namespace crossdock
 
@@ -131,14 +153,10 @@ int main(int argc, char** argv) {
   work.shape.buckets = std::atoll(argv[3]);
   work.shape.buffer_elements = std::atoll(argv[4]);
   work.repeats = std::max(1, std::atoi(argv[5]));
-  ThreadRanks wanted;
-  wanted.ranks = work.shape.ranks;
-  wanted.ranks_per_host = argc > 6 ? std::atoi(argv[6]) : 0;
-  std::vector<std::vector<Measured>> by_rank(static_cast<size_t>(std::max(1, wanted.ranks)));
-  const Status status = run_thread_ranks(wanted, [&](Communicator& ranks) {
-    return run(ranks, work, by_rank[static_cast<size_t>(ranks.rank())]);
-  });
+  const int ranks_per_host = argc > 6 ? std::atoi(argv[6]) : 0;
+  const Status status = mpi_of_environment() == MpiKind::kNone
+                          ? run_on_threads(work, ranks_per_host)
+                          : run_under_mpi(work, ranks_per_host);
   if (!status.ok()) fail(status.error().message);
-  print(work, by_rank[0]);
   return 0;
 }

@@ -124,7 +124,7 @@ namespace {
 // The wanted rows of a morsel as slices of the input.
 Status pass_through(const SortRun& sort,
                     const Morsel& morsel,
-                    RowSpan wanted,
+                    WantedRows wanted,
                     const std::function<Status(Batch)>& put) {
   for (int64_t at = wanted.begin; at < wanted.end; at += sort.batch_rows) {
     Batch batch;
@@ -167,7 +167,7 @@ Status run_in_order(SortRun& sort, SortStrategy order) {
       [&](int, int64_t part, OrderedEmitter& out) -> Status {
         const auto index = static_cast<size_t>(reversed ? count - 1 - part : part);
         const Morsel& morsel = morsels[index];
-        const RowSpan wanted = sort.wanted_of(first_row[index], morsel.rows);
+        const WantedRows wanted = sort.wanted_of(first_row[index], morsel.rows);
         if (wanted.is_empty()) return {};
         if (passes) {
           return pass_through(

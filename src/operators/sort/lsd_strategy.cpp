@@ -222,7 +222,7 @@ Status run_lsd(SortRun& sort) {
                              SortedRows rows;
                              rows.rows = ends[part] - first;
                              rows.words = lsd.words() + first;
-                             const RowSpan wanted = sort.wanted_of(first, rows.rows);
+                             const WantedRows wanted = sort.wanted_of(first, rows.rows);
                              if (wanted.is_empty()) return {};
                              if (!only_words) {
                                RowRef* const refs = lsd.refs() + first;

@@ -21,7 +21,7 @@ class GroupFinisher {
 
   Status finish(LeafSorter& sorter, int64_t part, OrderedEmitter& out) {
     RangeGroup& group = partitions_->groups()[part];
-    const RowSpan wanted = sort_->wanted_of(group.first_row, group.rows);
+    const WantedRows wanted = sort_->wanted_of(group.first_row, group.rows);
     if (wanted.is_empty()) {
       group.lanes.clear();
       return {};
@@ -62,7 +62,7 @@ class StretchFinisher {
     for (int range = group.first_range; range < group.end_range; ++range) {
       CD_TRY(sort_->run->check_cancelled());
       const int64_t count = stretches_->rows(range);
-      const RowSpan wanted = sort_->wanted_of(first_row, count);
+      const WantedRows wanted = sort_->wanted_of(first_row, count);
       first_row += count;
       if (wanted.is_empty()) continue;
       const Leaf leaf = stretches_->leaf(range);

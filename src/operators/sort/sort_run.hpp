@@ -16,7 +16,7 @@ namespace crossdock {
 constexpr int kHeldPerWorker = 64;  // batches that wait for their turn
 
 // Rows [begin, end) of some.
-struct RowSpan {
+struct WantedRows {
   int64_t begin = 0;
   int64_t end = 0;
 
@@ -39,7 +39,7 @@ struct SortRun {
   uint64_t seed = 0;
 
   // Of `rows` rows in order, the first of which is `first`, those that the result has.
-  RowSpan wanted_of(int64_t first, int64_t rows) const {
+  WantedRows wanted_of(int64_t first, int64_t rows) const {
     return {std::max(first_row, first) - first, std::min(end_row, first + rows) - first};
   }
   int workers() const { return run->team->worker_count(); }

@@ -1,0 +1,129 @@
+// Cut, exchange, sort; or first rows to rank 0.
+#include "operators/sort/rank_sort.hpp"
+
+#include <algorithm>
+#include <memory>
+#include <numeric>
+
+#include "data/bulk/bulk_exchange.hpp"
+#include "data/bulk/digit_cut.hpp"
+#include "data/bulk/order_cut.hpp"
+#include "operators/sort/table_sort.hpp"
+
+namespace crossdock {
+namespace {
+
+// The first rows of all ranks together, if one rank is to sort them.
+constexpr int64_t kFirstRowsMax = 1 << 20;
+
+Result<TablePtr> sort_here(const SortSpec& spec,
+                           const TablePtr& table,
+                           const RunEnvironment& environment) {
+  CD_ASSIGN(const auto sort, TableSort::create(spec, table, environment));
+  CollectSink sink(sort->worker_count());
+  const CancelFlag cancel;
+  RunProgress progress;
+  RunProfile profile;
+  CD_TRY(sort->run(sink, cancel, progress, profile));
+  Table sorted{sort->schema(), sink.take(), 0};
+  for (const Batch& batch : sorted.batches) sorted.rows += batch.rows;
+  return TablePtr(std::make_shared<const Table>(std::move(sorted)));
+}
+
+Result<TablePtr> move_rows(const RankRun& run,
+                           const Table& table,
+                           std::span<const uint16_t> destinations) {
+  BulkRoute route;
+  route.named = destinations;
+  route.destination_ranks.resize(static_cast<size_t>(run.ranks->size()));
+  std::iota(route.destination_ranks.begin(), route.destination_ranks.end(), 0);
+  CD_ASSIGN(Arrived arrived, bulk_exchange({run.ranks, run.team, run.memory}, table, route));
+  return std::move(arrived.table);
+}
+
+// Which row goes where.
+Result<OrderCut> cut(const RankRun& run, const SortSpec& spec, const Table& table, RankCutBy by) {
+  std::vector<CutKey> keys;
+  for (const SortKey& key : spec.keys) {
+    keys.push_back({key.column, key.descending, key.nulls_first});
+  }
+  auto stored = store_rows(table, "sort");
+  CD_TRY(run.ranks->agree(stored.ok() ? Status() : Status(stored.error())));
+  const RowStore& store = *stored.value();
+  if (by == RankCutBy::kSplitters) return cut_by_order(run, store, keys);
+  CD_ASSIGN(DigitCut digits, cut_by_digits(run, store, keys, {.digit_bits = spec.digit_bits}));
+  return std::move(digits.cut);
+}
+
+bool takes_first_rows(const SortSpec& spec, int64_t ranks) {
+  return spec.limit >= 0 && spec.offset <= kFirstRowsMax && spec.limit <= kFirstRowsMax &&
+         (spec.offset + spec.limit) * ranks <= kFirstRowsMax;
+}
+
+// As many first rows of each rank as all of the result, and of these the result.
+Result<RankSorted> sort_first_rows(const RankRun& run,
+                                   const SortSpec& spec,
+                                   const TablePtr& table,
+                                   const RunEnvironment& environment) {
+  SortSpec own = spec;
+  own.limit = spec.offset + spec.limit;
+  own.offset = 0;
+  own.output.clear();
+  for (int i = 0; i < table->schema->column_count(); ++i) {
+    own.output.push_back({i, table->schema->fields[static_cast<size_t>(i)].name});
+  }
+  const Result<TablePtr> first = sort_here(own, table, environment);
+  CD_TRY(run.ranks->agree(first.ok() ? Status() : Status(first.error())));
+  const std::vector<uint16_t> to_first(static_cast<size_t>(first.value()->rows), 0);
+  CD_ASSIGN(const TablePtr came, move_rows(run, *first.value(), to_first));
+  RankSorted sorted;
+  CD_ASSIGN(sorted.rows_of, run.ranks->all_gather({&came->rows, 1}));
+  CD_ASSIGN(sorted.rows, sort_here(spec, came, environment));
+  return sorted;
+}
+
+// Limit and offset of all rows, as those of the rows [first, first + rows).
+void cut_off(SortSpec& spec, int64_t first, int64_t rows) {
+  const int64_t begin = std::clamp<int64_t>(spec.offset - first, 0, rows);
+  const bool has_end = spec.limit >= 0 && spec.limit < INT64_MAX - spec.offset;
+  const int64_t end =
+      has_end ? std::clamp<int64_t>(spec.offset + spec.limit - first, begin, rows) : rows;
+  spec.offset = begin;
+  spec.limit = begin == 0 && end == rows ? -1 : end - begin;
+}
+
+}  // namespace
+
+Result<RankSorted> sort_over_ranks(const RankRun& run,
+                                   const SortSpec& spec,
+                                   const TablePtr& table,
+                                   const RunEnvironment& environment,
+                                   RankCutBy by) {
+  const Result<SchemaPtr> schema = sort_schema(spec, *table->schema);
+  CD_TRY(run.ranks->agree(schema.ok() ? Status() : Status(schema.error())));
+  if (!spec.row_index.empty()) {
+    return make_error(ErrorCode::kInvalidArgument,
+                      "row_index is '{}', but rows have no position among those of all ranks\n"
+                      "  try      a column with rank and row",
+                      spec.row_index);
+  }
+  if (takes_first_rows(spec, run.ranks->size())) {
+    return sort_first_rows(run, spec, table, environment);
+  }
+  RankSorted sorted;
+  TablePtr came;
+  {
+    CD_ASSIGN(const OrderCut order, cut(run, spec, *table, by));
+    sorted.rows_of = order.rows_of;
+    CD_ASSIGN(came, move_rows(run, *table, order.destinations()));
+  }
+  SortSpec here = spec;
+  const auto rank = static_cast<size_t>(run.ranks->rank());
+  const auto own = sorted.rows_of.begin() + static_cast<int64_t>(rank);
+  cut_off(here, std::accumulate(sorted.rows_of.begin(), own, int64_t{0}), *own);
+  if (here.strategy == SortStrategy::kTopK && here.limit < 0) here.strategy = SortStrategy::kAuto;
+  CD_ASSIGN(sorted.rows, sort_here(here, came, environment));
+  return sorted;
+}
+
+}  // namespace crossdock

@@ -1,0 +1,169 @@
+// Sorts over thread ranks against the standard library's stable sort of all rows.
+#include "operators/sort/rank_sort.hpp"
+
+#include <gtest/gtest.h>
+
+#include "data/ranks/thread_communicator.hpp"
+#include "operators/sort/sorting.hpp"
+
+namespace crossdock::arrow_test {
+namespace {
+
+struct RankCase {
+  SortCase rows;              // of all ranks, one after the other
+  std::vector<int64_t> ends;  // by rank: where its rows end
+  SortSpec spec;
+  RankCutBy by = RankCutBy::kSplitters;
+};
+
+struct RankResult {
+  std::vector<Texts> columns;  // of the ranks' results, one after the other
+  std::vector<int64_t> rows_of;
+  std::vector<std::string> errors;  // by rank
+};
+
+TablePtr table_of_rank(const RankCase& wanted, size_t rank) {
+  const int64_t begin = rank == 0 ? 0 : wanted.ends[rank - 1];
+  const int64_t middle = begin + (wanted.ends[rank] - begin) / 2;
+  std::vector<Columns> batches(2);
+  for (size_t i = 0; i < wanted.rows.columns.size(); ++i) {
+    const Array& array = wanted.rows.columns[i].array;
+    const std::string name = "c" + std::to_string(i);
+    batches[0].push_back({name, sliced(array, begin, middle - begin)});
+    batches[1].push_back({name, sliced(array, middle, wanted.ends[rank] - middle)});
+  }
+  return make_table(std::move(batches));
+}
+
+RankResult sort_ranks(const RankCase& wanted) {
+  const size_t ranks = wanted.ends.size();
+  const size_t columns = wanted.spec.output.size();
+  std::vector<std::vector<Texts>> by_rank(ranks, std::vector<Texts>(columns));
+  RankResult result{std::vector<Texts>(columns), {}, std::vector<std::string>(ranks)};
+  const Status status = run_thread_ranks(
+      {.ranks = static_cast<int>(ranks)}, [&](Communicator& communicator) -> Status {
+        const auto rank = static_cast<size_t>(communicator.rank());
+        RunEnvironment environment;
+        environment.memory = Memory::create(int64_t{1} << 28);
+        environment.seed = 7;
+        Team team(1);
+        const RankRun run{&communicator, &team, environment.memory};
+        const auto sorted =
+            sort_over_ranks(run, wanted.spec, table_of_rank(wanted, rank), environment, wanted.by);
+        if (!sorted.ok()) {
+          result.errors[rank] = sorted.error().message;
+          return {};
+        }
+        for (size_t i = 0; i < columns; ++i) {
+          by_rank[rank][i] = cells(*sorted.value().rows, static_cast<int>(i));
+        }
+        if (rank == 0) result.rows_of = sorted.value().rows_of;
+        return {};
+      });
+  EXPECT_TRUE(status.ok()) << (status.ok() ? "" : status.error().message);
+  for (const std::vector<Texts>& of_rank : by_rank) {
+    for (size_t i = 0; i < columns; ++i) {
+      result.columns[i].insert(result.columns[i].end(), of_rank[i].begin(), of_rank[i].end());
+    }
+  }
+  return result;
+}
+
+void expect_sorted(const RankCase& wanted) {
+  const RankResult result = sort_ranks(wanted);
+  EXPECT_EQ(result.errors, std::vector<std::string>(wanted.ends.size()));
+  const std::vector<int64_t> order = expected_order(wanted.rows);
+  const auto rows = static_cast<int64_t>(order.size());
+  const int64_t begin = std::min(wanted.spec.offset, rows);
+  const int64_t end = wanted.spec.limit < 0 ? rows : std::min(rows, begin + wanted.spec.limit);
+  const TablePtr all = table_of(wanted.rows);
+  for (size_t i = 0; i < wanted.spec.output.size(); ++i) {
+    const Texts input = cells(*all, wanted.spec.output[i].column);
+    Texts expected;
+    for (int64_t at = begin; at < end; ++at) {
+      expected.push_back(input[static_cast<size_t>(order[static_cast<size_t>(at)])]);
+    }
+    EXPECT_EQ(result.columns[i], expected) << "column " << i;
+  }
+}
+
+std::vector<int64_t> even_ends(int64_t rows, int ranks) {
+  std::vector<int64_t> ends;
+  for (int rank = 1; rank <= ranks; ++rank) ends.push_back(rows * rank / ranks);
+  return ends;
+}
+
+// Two keys, and a column that tells rows apart.
+RankCase random_case(int64_t rows, int ranks, Random& random) {
+  const std::vector<OrderedColumn> columns = ordered_columns(rows, 0.1, random);
+  RankCase wanted;
+  for (int k = 0; k < 2; ++k) {
+    wanted.rows.columns.push_back(columns[random() % columns.size()]);
+    wanted.rows.keys.push_back({k, random() % 2 == 0, random() % 2 == 0});
+  }
+  OrderedColumn places{"places", {}, {}};
+  Optionals<int64_t> values;
+  for (int64_t row = 0; row < rows; ++row) {
+    values.emplace_back(row);
+    places.keys.push_back(PlainKey{.number = row});
+  }
+  places.array = fixed<int64_t>("l", values);
+  wanted.rows.columns.push_back(places);
+  wanted.ends = even_ends(rows, ranks);
+  wanted.spec = spec_of(wanted.rows);
+  wanted.spec.row_index.clear();
+  return wanted;
+}
+
+TEST(RankSort, ConcurrentRanksSortAsOneStably) {
+  Random random(11);
+  for (const int ranks : {1, 2, 3, 4, 5, 7, 8}) {
+    for (int i = 0; i < 6; ++i) {
+      const RankCase wanted = random_case(300, ranks, random);
+      SCOPED_TRACE(wanted.rows.columns[0].name + ", " + wanted.rows.columns[1].name + " on " +
+                   std::to_string(ranks));
+      expect_sorted(wanted);
+    }
+  }
+}
+
+TEST(RankSort, ConcurrentRanksKeepLimitAndOffset) {
+  Random random(12);
+  RankCase wanted = random_case(400, 3, random);
+  wanted.ends = {400, 400, 400};  // one has all
+  for (const int64_t limit : {0, 5, 150, 1 << 20}) {
+    for (const int64_t offset : {0, 7, 390, 1000}) {
+      SCOPED_TRACE(testing::Message() << "limit " << limit << ", offset " << offset);
+      wanted.spec.limit = limit;
+      wanted.spec.offset = offset;
+      expect_sorted(wanted);
+    }
+  }
+}
+
+TEST(RankSort, ConcurrentRanksSortByDigits) {
+  Random random(13);
+  RankCase wanted = random_case(500, 4, random);
+  wanted.rows.columns.erase(wanted.rows.columns.begin(), wanted.rows.columns.begin() + 2);
+  wanted.rows.keys = {{0, true, false}};
+  wanted.spec = spec_of(wanted.rows);
+  wanted.spec.row_index.clear();
+  wanted.spec.digit_bits = 5;
+  wanted.by = RankCutBy::kDigits;
+  expect_sorted(wanted);
+}
+
+TEST(RankSort, ConcurrentRanksAllRefusePositions) {
+  Random random(14);
+  RankCase wanted = random_case(10, 2, random);
+  wanted.spec.row_index = "row";
+  for (const std::string& error : sort_ranks(wanted).errors) {
+    EXPECT_NE(error.find("no position"), std::string::npos) << error;
+  }
+  wanted.spec.row_index.clear();
+  wanted.spec.keys.clear();
+  for (const std::string& error : sort_ranks(wanted).errors) EXPECT_NE(error, "");
+}
+
+}  // namespace
+}  // namespace crossdock::arrow_test
