@@ -72,12 +72,12 @@ class AgentRequests::State {
   }
 
   void stop() {
-    ledger_.set_on_endpoint({});
     {
       const std::lock_guard held(mutex_);
       if (is_stopping_.exchange(true)) return;
       changed_.notify_all();
     }
+    ledger_.set_on_endpoint({});
     deleting_.join();
   }
 

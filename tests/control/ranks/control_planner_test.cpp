@@ -84,7 +84,7 @@ TEST_F(ControlPlannerTest, AnEndpointThatWasLostIsMadeAnewForTheSameChannel) {
   const auto first = plan();
   ASSERT_TRUE(first.ok());
   planner_->end(first.value().name);
-  ASSERT_TRUE(comes_true([&] { return site_.status(*direct_).open_channels == 0; }));
+  ASSERT_TRUE(comes_true([&] { return site_.status(*direct_).channels.empty(); }));
   // Between the first look at the endpoint and the request for the channel, so that nobody can know of it.
   group_.gathers = 0;
   group_.on_gather = [this](const std::string& mine) {

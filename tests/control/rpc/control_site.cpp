@@ -94,6 +94,7 @@ std::string ControlSite::listen(size_t index, const std::string& address) {
 void ControlSite::drop_agent(size_t index) {
   if (agents_[index].requests != nullptr) agents_[index].requests->stop();
   agents_[index].server.reset();
+  agents_[index].requests.reset();  // before the ledger, whichever order the others move up in
   agents_[index].link.reset();
   agents_.erase(agents_.begin() + static_cast<ptrdiff_t>(index));
 }
