@@ -13,6 +13,7 @@
 #include <fmt/format.h>
 
 #include "data/ranks/open_communicator.hpp"
+#include "data/ranks/rank_group.hpp"
 #include "data/ranks/window_rounds.hpp"
 
 namespace crossdock {
@@ -205,9 +206,31 @@ int meet_otherwise(const Options& options) {
   return 0;
 }
 
+// As channels do: ranks that meet by whatever started them.
+int join() {
+  auto group = join_environment();
+  if (!group.ok()) {
+    std::printf("not joined: %s\n", group.error().message.c_str());
+    return 3;
+  }
+  for (int round = 0; round < 5; ++round) {
+    const auto text = [&](int rank) {
+      return std::string(static_cast<size_t>(1 + 10'000 * rank), static_cast<char>('a' + round));
+    };
+    const auto all = group.value()->gather(text(group.value()->rank()), milliseconds(20'000));
+    for (int rank = 0; rank < group.value()->size(); ++rank) {
+      if (!all.ok() || all.value()[static_cast<size_t>(rank)] != text(rank)) return 4;
+    }
+  }
+  std::printf("fine\n");
+  std::fflush(stdout);
+  return 0;
+}
+
 int main_of(int count, char** words) {
   if (count < 2) return 2;
   const Options options = read(count, words);
+  if (options.name == "join") return join();
   auto opened = open_communicator(nullptr, options.settings);
   if (!opened.ok()) {
     std::printf("not opened: %s\n", opened.error().message.c_str());

@@ -39,6 +39,7 @@ int main(int count, char** words) {
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Allreduce(MPI_IN_PLACE, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
   std::printf("rank %d of %d, level %d: %s\n", rank, sum, level, said.c_str());
+  std::fflush(stdout);
   MPI_Finalize();
   return said == "fine" ? 0 : 1;
 }

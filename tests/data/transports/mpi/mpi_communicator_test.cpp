@@ -101,6 +101,8 @@ TEST_P(MpiRanks, NoRoomInOneRankIsToldToAll) {
   expect_fine(3, "room");
 }
 
+TEST_P(MpiRanks, RanksOfChannelsMeet) { expect_fine(3, "join"); }
+
 TEST_P(MpiRanks, PutsToARankThatCallsNothing) { expect_fine(3, "progress apart"); }
 
 TEST_P(MpiRanks, LoopsThatWaitForWords) {
