@@ -1,0 +1,100 @@
+"""Verbs over ranks: one result, one voice, and one exit code for all."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pyarrow.parquet
+import pytest
+
+LAUNCHERS = ("CROSSDOCK_", "PMIX_", "PMI_", "OMPI_", "SLURM_")
+
+
+def run_ranks(folder: Path, ranks: int, *arguments: str) -> list[tuple[int, str, str]]:
+    """Exit code, output and errors of each rank of one command line."""
+    clean = {k: v for k, v in os.environ.items() if not k.startswith(LAUNCHERS)}
+    meet = folder / "meet"
+    meet.mkdir(exist_ok=True)
+    started = []
+    for rank in range(ranks):
+        environment = {
+            "CROSSDOCK_RANK": str(rank),
+            "CROSSDOCK_RANKS": str(ranks),
+            "CROSSDOCK_MEET": str(meet),
+        }
+        started.append(
+            subprocess.Popen(
+                [sys.executable, "-m", "crossdock_cli.main", *arguments],
+                cwd=folder,
+                env=clean | environment,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                text=True,
+            )
+        )
+    try:
+        ended = [process.communicate(timeout=300) for process in started]
+    finally:
+        for process in started:
+            process.kill()
+            process.wait()
+    return [(p.returncode, *texts) for p, texts in zip(started, ended, strict=True)]
+
+
+def test_a_join_is_written_by_all_and_told_by_one(folder: Path) -> None:
+    line = ("join", "visits.parquet", "people.parquet", "--on", "who=id", "--out", "joined")
+    first, second = run_ranks(folder, 2, *line, "--json")
+    assert (first[0], second[0]) == (0, 0)
+    assert json.loads(first[1])["rows"] == 3
+    assert second[1:] == ("", "")
+    files = sorted((folder / "joined").iterdir())
+    assert [file.name for file in files] == ["part-00000.parquet", "part-00001.parquet"]
+    assert sum(pyarrow.parquet.read_table(file).num_rows for file in files) == 3
+
+
+def test_one_rank_says_what_went_wrong(folder: Path) -> None:
+    for line, code in (
+        (("sort", "nowhere.parquet", "--by", "id"), 1),
+        (("sort", "people.parquet", "--by", "idd"), 1),
+        (("sort", "people.parquet"), 2),
+    ):
+        first, second = run_ranks(folder, 2, *line)
+        assert (first[0], second[0]) == (code, code)
+        assert first[1] == second[1] == second[2] == ""
+        assert len(first[2].splitlines()) < 8
+        assert first[2]
+
+
+@pytest.mark.skipif(shutil.which("mpirun") is None, reason="there is no mpirun")
+def test_mpirun_is_all_it_takes(folder: Path) -> None:
+    root = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+    verb = [sys.executable, "-m", "crossdock_cli.main", "groupby", "visits.parquet"]
+    ended = subprocess.run(
+        [
+            "mpirun",
+            "--oversubscribe",
+            "-n",
+            "3",
+            *verb,
+            "--by",
+            "who",
+            "--agg",
+            "n=count(*)",
+            "--json",
+        ],
+        cwd=folder,
+        env=os.environ | root,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=300,
+    )
+    assert ended.returncode == 0, ended.stderr
+    found = json.loads(ended.stdout)
+    assert found["rows"] == 2
+    assert sorted(row["n"] for row in found["preview"]) == [1, 2]
