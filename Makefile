@@ -4,7 +4,7 @@ SETUP := $(PYTHON) tools/setup.py
 BIN := .venv/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help run test bench-join bench-operators bench-control bench-channels soak lint format clean
+.PHONY: help run test bench-join bench-operators bench-control bench-channels bench-mpi soak lint format clean
 
 help:  ## list the commands
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1|\2/p' Makefile | awk -F'|' '{ printf "make %-15s %s\n", $$1, $$2 }'
@@ -32,6 +32,10 @@ bench-control:  ## measure how long the planning of channels takes
 bench-channels:  ## measure channels against memcpy, Open MPI, UCX and iperf3
 	@$(SETUP) dev
 	@$(BIN)/python bench channels
+
+bench-mpi:  ## measure joins over ranks, and how near predictions are
+	@$(SETUP) dev
+	@$(BIN)/python bench mpi
 
 soak:  ## open, use and close random channels among processes for ten minutes
 	@$(SETUP) dev

@@ -1,4 +1,4 @@
-"""The benches: `python bench join`, `operators`, `control` or `channels`; then `--help`.
+"""The benches: `python bench join`, `operators`, `control`, `channels` or `mpi`; then `--help`.
 
 Exit status: 0 all results agree (whether or not the bars are met), 1 two engines disagree or a row
 died, 2 wrong usage.
@@ -12,7 +12,7 @@ from importlib import import_module
 from harness.command import Bench, main
 
 BENCHES = ("join", "operators")  # engines beside engines
-PROGRAMS = ("control", "channels")  # C++ programs beside plain algorithms and other programs
+PROGRAMS = ("control", "channels", "mpi")  # programs beside plain algorithms and other programs
 
 
 def run(arguments: list[str]) -> int:

@@ -1,0 +1,175 @@
+"""Joins over ranks that mpirun starts, beside ourselves in one process, memcpy, and whatever was
+measured by hand: `--rival name=seconds` for a row chosen with `--only`. rows.py has the rows.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shutil
+import statistics
+import subprocess
+import sys
+from fnmatch import fnmatch
+from pathlib import Path
+from typing import Any
+
+from harness import measure
+from harness.measure import Memcpy
+from harness.programs import ROOT, ProgramError, output_of
+from harness.report import Row, machine, seconds, write_json
+
+from mpi import model_row
+from mpi.rows import WORKS, RankWork
+
+WORKER = Path(__file__).with_name("rank_work.py")
+LIMIT_S = 120.0
+RUNS_A_ROUND = 3
+MEMCPY_BYTES = 1 << 28
+IDLE_WAIT_S = 10.0
+
+
+def parse(arguments: list[str]) -> argparse.Namespace:
+    names = [*(work.name for work in WORKS), model_row.NAME]
+    parser = argparse.ArgumentParser(
+        prog="python bench mpi",
+        description="Joins over ranks of one machine beside one process, memcpy and rivals",
+        epilog="rows: " + ", ".join(names),
+    )
+    add = parser.add_argument
+    add("--repeat", type=int, default=3, help="rounds of every form (default 3)")
+    add("--rows-scale", type=float, default=1.0, help="share of the full rows (default 1)")
+    add("--only", action="append", default=[], metavar="NAME", help="row or pattern")
+    add("--rival", action="append", default=[], metavar="NAME=SECONDS",
+        help="a time measured by hand in the same minutes, for the rows of --only")  # fmt: skip
+    add("--mpirun", default="mpirun", help="Open MPI's launcher (default mpirun)")
+    add("--json", type=Path, default=ROOT / "build" / "bench" / "mpi.json")
+    options = parser.parse_args(arguments)
+    if options.repeat < 1 or options.rows_scale <= 0:
+        parser.error("--repeat and --rows-scale must be positive")
+    for pattern in options.only:
+        if not any(fnmatch(name, pattern) for name in names):
+            parser.error(f"no row named {pattern!r}; rows: {', '.join(names)}")
+    if options.rival and not options.only:
+        parser.error("--rival goes with --only: a time is of one work")
+    options.rivals = {}
+    for text in options.rival:
+        name, _, value = text.partition("=")
+        try:
+            options.rivals[name] = float(value)
+        except ValueError:
+            parser.error(f"--rival {text} is not NAME=SECONDS")
+    return options
+
+
+def ran(work: RankWork, options: argparse.Namespace, alone: bool) -> dict[str, Any]:
+    """One process group's samples: over ranks, or of one process with as many threads."""
+    asked = work.asked(RUNS_A_ROUND, options.rows_scale)
+    command = [sys.executable, str(WORKER)]
+    if alone:
+        asked |= {"threads": min(work.ranks, os.cpu_count() or 1), "profiled": False}
+    else:
+        launcher = [options.mpirun, "--allow-run-as-root", "--oversubscribe", "--bind-to", "none"]
+        command = [*launcher, "-n", str(work.ranks), *command]
+    said = output_of([*command, json.dumps(asked)], LIMIT_S)
+    return dict(json.loads(said.strip().splitlines()[-1]))
+
+
+def measured(work: RankWork, options: argparse.Namespace) -> Row:
+    """Rounds of each form, ours first; two forms with different results are an error."""
+    if options.repeat >= 3:
+        measure.wait_until_idle(IDLE_WAIT_S)
+    memcpy = Memcpy(min(work.ranks, os.cpu_count() or 1), MEMCPY_BYTES)
+    samples: dict[str, list[float]] = {"ours": []}
+    said: dict[str, Any] = {}
+    for _ in range(options.repeat):
+        said = ran(work, options, alone=False)
+        samples["ours"] += said["samples_s"]
+        if "embedded" in work.bars:
+            other = ran(work, options, alone=True)
+            samples.setdefault("embedded", []).extend(other["samples_s"])
+            if other["result"] != said["result"]:
+                raise ProgramError(f"{said['result']} over ranks, {other['result']} in one process")
+        memcpy.measure()
+    return row_of(work, said, samples, memcpy.tuples_per_s(), options.rivals)
+
+
+def row_of(
+    work: RankWork,
+    said: dict[str, Any],
+    samples: dict[str, list[float]],
+    memcpy_rate: float,
+    rivals: dict[str, float],
+) -> Row:
+    """Medians, ratios and the verdict."""
+    medians = {form: statistics.median(times) for form, times in samples.items()}
+    ours_s = medians.pop("ours")
+    peers = {**medians, "memcpy": said["rows"] / memcpy_rate, **rivals}
+    ratios = {peer: peer_s / ours_s for peer, peer_s in peers.items()}
+    held = [ratios[peer] >= bar for peer, bar in work.bars.items()]
+    if work.most_busy is not None:
+        busiest = said["busiest_by_mean"]
+        held.append(busiest is not None and busiest <= work.most_busy)
+    times = samples["ours"]
+    return {
+        "name": work.name,
+        "work": work.title,
+        "ranks": said["size"],
+        "ours_s": ours_s,
+        "ours_spread": (max(times) - min(times)) / ours_s,
+        "peers": peers,
+        "ratios": ratios,
+        "bars": dict(work.bars),
+        "mrows_per_s": said["rows"] / ours_s / 1e6,
+        "samples_s": samples,
+        "met": all(held) if held else None,
+        **{k: v for k, v in said.items() if k not in ("samples_s", "size")},
+    }
+
+
+def print_row(row: Row) -> None:
+    met = {True: "yes", False: "NO", None: "-"}[row["met"]]
+    print(
+        f"  {row['work']}: {seconds(row['ours_s'])} +-{row['ours_spread']:.0%}, "
+        f"{row['mrows_per_s']:.0f} Mrows/s, met: {met}"
+    )
+    for peer, peer_s in row["peers"].items():
+        wanted = f", {row['bars'][peer]:g}x wanted" if peer in row["bars"] else ""
+        print(f"      {peer}: {seconds(peer_s)}, ours {row['ratios'][peer]:.2f}x{wanted}")
+    print(f"      predicted of a rank's operators: {seconds(row['predicted_local_s'])}")
+    if row["busiest_by_mean"] is not None:
+        print(f"      busiest rank: {row['busiest_by_mean']:.2f} of the mean rows received")
+    across = row["over_ranks"]
+    if across is not None:
+        phases = (f"{phase['name']} {seconds(phase['mean_s'])}" for phase in across["phases"])
+        print(f"      phases: {', '.join(phases)}; imbalance {seconds(across['imbalance_s'])}")
+
+
+def main(arguments: list[str]) -> int:
+    options = parse(arguments)
+
+    def is_wanted(name: str) -> bool:
+        return not options.only or any(fnmatch(name, pattern) for pattern in options.only)
+
+    print(f"# bench of ranks: {machine()['cpu']}, {os.cpu_count()} cores", flush=True)
+    rows: list[Row] = []
+    failed: list[str] = []
+    for work in WORKS:
+        if not is_wanted(work.name):
+            continue
+        if shutil.which(options.mpirun) is None:
+            print(f"  {work.title}: FAILED, there is no {options.mpirun}", flush=True)
+            failed.append(work.name)
+            continue
+        try:
+            rows.append(measured(work, options))
+            print_row(rows[-1])
+        except (ProgramError, subprocess.TimeoutExpired) as failure:
+            print(f"  {work.title}: FAILED, {failure}", flush=True)
+            failed.append(work.name)
+    if is_wanted(model_row.NAME):
+        rows.append(model_row.model_row(options.rows_scale, options.repeat))
+        model_row.print_model(rows[-1])
+    write_json(options.json, "mpi", rows, failed)
+    return 1 if failed else 0
