@@ -31,7 +31,7 @@ _SLICE_ROWS = 256
 _ROWS_PER_RANK = 64  # below, no rank has so much that evening out would pay
 _UNEVEN = 1.15  # the most in one rank over the mean from which rows are evened out
 _HEAVY = 0.25  # of a rank's part of a side
-_PARTITIONS_MOST = 4096
+_PARTITIONS_MOST = 1024  # what ranks tell each other of a sample is some 10 KB of each
 
 
 @dataclass(frozen=True)
