@@ -64,6 +64,11 @@ struct ChannelOptions {
   std::string to{};        // an integer column that holds the destination's number
   bool broadcast = false;  // all rows go to all destinations
 
+  // Of exchange and broadcast: "bulk" counts first and then places every row, which needs ranks that MPI
+  // started; "channel" sends as through a channel; "auto" is bulk where all ranks can. Bulk has no use for
+  // the options below but sources and destinations, and keeps the order of rows of each source.
+  std::string how = "channel";
+
   // The rank of each endpoint; none: one on every rank. A rank may be named several times, say for its
   // threads. The number of an endpoint is its place here.
   std::vector<int> sources{};

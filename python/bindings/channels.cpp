@@ -15,6 +15,7 @@
 #include "data/ranks/agreement.hpp"
 #include "data/ranks/control_meeting.hpp"
 #include "data/trace/segment_trace.hpp"
+#include "session/state.hpp"
 #include "table/arrow_export.hpp"
 #include "table/arrow_import.hpp"
 #include "table/validate.hpp"
@@ -151,13 +152,11 @@ int place_of(const std::vector<int>& ranks, int rank) {
   return -1;
 }
 
-std::shared_ptr<ChannelObject> open_channel(const std::shared_ptr<GroupObject>& self,
-                                            const nb::object& schema,
-                                            const nb::kwargs& arguments) {
+ChannelSpec spec_of(const char* what, const nb::kwargs& arguments) {
   ChannelSpec spec;
   std::string sends;
   std::string by;
-  OptionReader given("channel", arguments);
+  OptionReader given(what, arguments);
   given.read("sends", sends);
   given.read("by", by);
   given.read("keys", spec.route.keys);
@@ -171,11 +170,18 @@ std::shared_ptr<ChannelObject> open_channel(const std::shared_ptr<GroupObject>& 
   const nb::object bounds = given.take("bounds");
   given.finish();
   if (bounds.is_valid()) spec.route.bounds = batch_of(bounds);
-  spec.schema = schema_of(schema);
   spec.sends = sends == "broadcast" ? ChannelSpec::Sends::kBroadcast
              : sends == "named"     ? ChannelSpec::Sends::kNamed
                                     : ChannelSpec::Sends::kRouted;
   spec.route.by = route_by(by);
+  return spec;
+}
+
+std::shared_ptr<ChannelObject> open_channel(const std::shared_ptr<GroupObject>& self,
+                                            const nb::object& schema,
+                                            const nb::kwargs& arguments) {
+  ChannelSpec spec = spec_of("channel", arguments);
+  spec.schema = schema_of(schema);
   const nb::gil_scoped_release released;
   spec.id = self->next_channel_id++;
   std::shared_ptr<Channel> channel = value_or_raise(self->plane->create_channel(spec));
@@ -188,6 +194,34 @@ std::shared_ptr<ChannelObject> open_channel(const std::shared_ptr<GroupObject>& 
   if (destination >= 0) receiver = value_or_raise(channel->open_receiver(destination));
   return std::make_shared<ChannelObject>(
       self, std::move(channel), std::move(sender), std::move(receiver));
+}
+
+// Whether all ranks can exchange tables in bulk, if `how` lets them.
+bool goes_in_bulk(GroupObject& self, const std::string& how) {
+  const nb::gil_scoped_release released;
+  return value_or_raise(self.bulk.choose(how, self.group.get())) != nullptr;
+}
+
+// The rows that are for this rank, and the facts as JSON. Only where goes_in_bulk().
+nb::tuple exchange(GroupObject& self,
+                   const ArrowTable& rows,
+                   int threads,
+                   const nb::kwargs& arguments) {
+  const ChannelSpec spec = spec_of("exchange", arguments);
+  std::optional<ArrowTable> found;
+  std::string facts;
+  {
+    const nb::gil_scoped_release released;
+    Communicator* ranks = value_or_raise(self.bulk.choose("bulk", self.group.get()));
+    if (ranks == nullptr) {
+      raise_error(make_error(ErrorCode::kInvalidArgument, "a process alone exchanges no rows"));
+    }
+    Arrived arrived = value_or_raise(
+        exchange_in_bulk(*ranks, {self.memory, threads}, *rows.state()->table, spec));
+    facts = bulk_json(arrived.facts, self.plane->rank());
+    found.emplace(std::make_shared<ArrowTable::State>(ArrowTable::State{std::move(arrived.table)}));
+  }
+  return nb::make_tuple(std::move(*found), facts);
 }
 
 nb::dict counters_of(ChannelObject& self) {
@@ -284,7 +318,9 @@ void bind_channels(nb::module_& module) {
            })
       .def_static("start_trace", &start_trace, "notes_per_thread"_a)
       .def("finish_trace", &finish_trace, "own"_a)
-      .def("channel", &open_channel, "schema"_a, "options"_a);
+      .def("channel", &open_channel, "schema"_a, "options"_a)
+      .def("goes_in_bulk", &goes_in_bulk, "how"_a)
+      .def("exchange", &exchange, "rows"_a, "threads"_a, "options"_a);
   bind_perf(group);
 }
 

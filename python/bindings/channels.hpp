@@ -16,6 +16,7 @@
 #include "data/channels/data_plane.hpp"
 #include "data/ranks/rank_group.hpp"
 #include "memory/budget.hpp"
+#include "session/bulk_group.hpp"
 
 namespace crossdock::python {
 
@@ -26,6 +27,7 @@ struct GroupObject {
   std::shared_ptr<Memory> memory;
   std::shared_ptr<RankGroup> group;  // null: a process alone
   std::shared_ptr<DataPlane> plane;
+  BulkRanks bulk;
   uint64_t next_channel_id = 1;  // the same in all ranks, since all make the same channels
 
   GroupObject() = default;
@@ -34,6 +36,7 @@ struct GroupObject {
   // By Python, with the GIL, which it gives up: ranks part together.
   ~GroupObject() {
     const nb::gil_scoped_release released;
+    bulk = BulkRanks();
     plane.reset();
     group.reset();
   }

@@ -129,6 +129,13 @@ class Group:
         "named", "broadcast"; assignment of partitions to destinations; sources, destinations,
         segment_bytes, text_bytes, slot_bits, memory_bytes."""
 
+    def goes_in_bulk(self, how: str) -> bool:
+        """how: "auto", "bulk" or "channel"; whether all ranks can, and are to."""
+
+    def exchange(self, rows: Table, threads: int, **options: object) -> tuple[Table, str]:
+        """In bulk: what is for this rank, and the facts as JSON. options: those of a channel that
+        say where rows go."""
+
     def links(self) -> list[dict[str, Any]]: ...
     @staticmethod
     def start_trace(notes_per_thread: int) -> None: ...

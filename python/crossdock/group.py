@@ -11,6 +11,7 @@ one, so that a program runs alone as it does among many.
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import weakref
 from collections.abc import Iterable, Iterator, Sequence
@@ -107,6 +108,7 @@ class Group:
         """Use `join_group`."""
         self._native: _native.Group | None = native
         self._channels: weakref.WeakSet[Channel] = weakref.WeakSet()
+        self._exchange_facts: dict[str, Any] | None = None
 
     @property
     def rank(self) -> int:
@@ -154,13 +156,18 @@ class Group:
         ControlError (a rank that did not come).
         """
         rows = _schema_of(schema)
-        options = _routing(rows, by, to, broadcast)
-        if bounds is not None:
-            options |= _range_of(bounds, by)
-        if assignment is not None:
-            options |= _hashed_to(assignment, by)
-        options["sources"] = self._ranks(sources, "sources")
-        options["destinations"] = self._ranks(destinations, "destinations")
+        options = self._route(
+            rows,
+            by,
+            {
+                "to": to,
+                "bounds": bounds,
+                "assignment": assignment,
+                "broadcast": broadcast,
+                "sources": sources,
+                "destinations": destinations,
+            },
+        )
         options["segment_bytes"] = sizes.parse_bytes(segment_bytes, "segment_bytes", "256KiB")
         options["slot_bits"] = _slot_bits(slots)
         options["memory_bytes"] = sizes.parse_bytes(memory, "memory", "1GiB")
@@ -171,7 +178,13 @@ class Group:
         return channel
 
     def exchange(
-        self, rows: Any, *, by: str | Sequence[str] | None = None, **options: Any
+        self,
+        rows: Any,
+        *,
+        by: str | Sequence[str] | None = None,
+        how: str = "channel",
+        threads: int = 1,
+        **options: Any,
     ) -> pa.Table:
         """The rows of all ranks that belong to this one, as a pyarrow.Table: rows whose columns
         `by` are equal come to one rank; or with to="column" those with its number. Dictionaries
@@ -179,16 +192,51 @@ class Group:
 
         `rows` is a table or anything else that exports Arrow data, of the same schema everywhere; a
         relation runs while its rows are sent. options: those of `channel`.
+        how: "channel"; "bulk", which counts all rows first and then places each with `threads`
+            threads, in the order of ranks and of their rows, needs ranks that MPI started, and has
+            no use for sizes of channels; "auto", which is bulk where all ranks can.
         """
         if by is None and options.get("to") is None:
             raise make_error("CD-105", "exchange() has no rule for where rows go", try_='by="k"')
         rows = opened_rows(rows)
         schema = _schema_of(rows)
+        with public_errors():
+            goes_in_bulk = self.native().goes_in_bulk(how)
+        if goes_in_bulk:
+            return self._exchange_in_bulk(rows, threads, self._route(schema, by, options))
         with self.channel(schema, by=by, **options) as channel:
             if channel.is_source:
                 channel.send(rows)
             received = list(channel) if channel.is_destination else []
         return pa.Table.from_batches(received, _received_schema(schema))
+
+    @property
+    def exchange_facts(self) -> dict[str, Any] | None:
+        """Of this rank's last exchange in bulk: its phases with their seconds, rows and bytes, what
+        was sent, the order of puts, and whether integers were packed. None before the first."""
+        return self._exchange_facts
+
+    def _exchange_in_bulk(self, rows: Any, threads: int, route: dict[str, Any]) -> pa.Table:
+        if not hasattr(rows, "__arrow_c_stream__"):
+            rows = pa.Table.from_batches([pa.record_batch(rows)])
+        with public_errors():
+            table = _native.Table.from_stream(_native.Engine(1, 0), rows)
+            found, facts = self.native().exchange(table, threads, **route)
+        self._exchange_facts = json.loads(facts)
+        return pa.RecordBatchReader.from_stream(found).read_all()
+
+    def _route(
+        self, schema: Any, by: str | Sequence[str] | None, given: dict[str, Any]
+    ) -> dict[str, Any]:
+        """Where rows go, as options of the engine."""
+        options = _routing(schema, by, given.get("to"), bool(given.get("broadcast")))
+        if given.get("bounds") is not None:
+            options |= _range_of(given["bounds"], by)
+        if given.get("assignment") is not None:
+            options |= _hashed_to(given["assignment"], by)
+        options["sources"] = self._ranks(given.get("sources"), "sources")
+        options["destinations"] = self._ranks(given.get("destinations"), "destinations")
+        return options
 
     def broadcast(
         self, rows: Any, *, root: int = 0, schema: Any = None, **options: Any

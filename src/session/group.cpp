@@ -204,6 +204,19 @@ ArrowTable pass_table(const RowChannel& channel, const ArrowTable& rows, int own
       ArrowTable::State{std::make_shared<const Table>(std::move(none))}));
 }
 
+// The same without a channel.
+ArrowTable pass_in_bulk(Communicator& ranks,
+                        const Group::State& group,
+                        const ArrowTable& rows,
+                        const ChannelOptions& options) {
+  const Table& table = *rows.state()->table;
+  const ChannelSpec spec = value_or_throw(make_spec(table.schema, options, ranks.size()));
+  const BulkEngine engine{group.engine->memory, group.engine->threads};
+  Arrived arrived = value_or_throw(exchange_in_bulk(ranks, engine, table, spec));
+  return ArrowTable(
+      std::make_shared<ArrowTable::State>(ArrowTable::State{std::move(arrived.table)}));
+}
+
 }  // namespace
 
 Group join_group(const Engine& engine, const GroupOptions& options) {
@@ -234,6 +247,10 @@ RowChannel Group::channel(const ArrowTable& rows, const ChannelOptions& options)
 ArrowTable Group::exchange(const ArrowTable& rows, const ChannelOptions& options) const {
   check_one_each(options.sources, "sources");
   check_one_each(options.destinations, "destinations");
+  Communicator* ranks = value_or_throw(state_->bulk.choose(options.how, state_->ranks.get()));
+  if (ranks != nullptr && (!options.by.empty() || !options.to.empty() || options.broadcast)) {
+    return pass_in_bulk(*ranks, *state_, rows, options);
+  }
   return pass_table(channel(rows, options), rows, rank(), -1);
 }
 

@@ -8,6 +8,7 @@
 
 #include "data/channels/data_plane.hpp"
 #include "data/ranks/rank_group.hpp"
+#include "session/bulk_group.hpp"
 #include "session/state.hpp"
 
 namespace crossdock {
@@ -17,6 +18,7 @@ struct Group::State {
   std::shared_ptr<RankGroup> ranks;  // null: a process alone
   // Ends before the ranks do, which it talks to.
   std::shared_ptr<DataPlane> plane{};
+  BulkRanks bulk{};
   uint64_t next_channel_id = 1;  // the same in all ranks, since all make the same channels
 };
 

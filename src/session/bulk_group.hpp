@@ -1,0 +1,48 @@
+// Groups whose ranks have a communicator exchange whole tables in bulk.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "base/result.hpp"
+#include "data/bulk/bulk_exchange.hpp"
+#include "data/channels/channel.hpp"
+#include "data/ranks/communicator.hpp"
+#include "data/ranks/rank_group.hpp"
+
+namespace crossdock {
+
+// A group's communicator, opened when it is first asked for.
+class BulkRanks {
+ public:
+  // How a table goes, "auto", "bulk" or "channel"; null: by a channel. All ranks call it alike and get the same: with
+  // "auto" a channel if some rank has no communicator, with "bulk" CD-105 of the first such rank. `group` may be null:
+  // a process alone, which needs no communicator.
+  Result<Communicator*> choose(const std::string& how, RankGroup* group);
+
+ private:
+  Status open(RankGroup& group);
+
+  std::shared_ptr<Communicator> own_;
+  Communicator* ranks_ = nullptr;
+  bool has_looked_ = false;
+  Status found_;
+};
+
+struct BulkEngine {
+  std::shared_ptr<Memory> memory;
+  int threads = 1;
+};
+
+// The rows of all sources that belong to this rank, as a channel of the spec would bring them; the spec sends by a rule
+// or to all. What ranks pass that are no source counts for its schema alone.
+Result<Arrived> exchange_in_bulk(Communicator& ranks,
+                                 const BulkEngine& engine,
+                                 const Table& rows,
+                                 const ChannelSpec& spec);
+
+// One rank's facts of an exchange: rank, begin_s, total_s, phases, rows_in, rows_received, bytes_sent, messages, order,
+// packing, and the bytes of a row before and after it.
+std::string bulk_json(const BulkFacts& facts, int rank);
+
+}  // namespace crossdock
