@@ -119,7 +119,7 @@ def works(dock: Dock, rows: int) -> Iterator[Work]:
     yield from _joins(dock, rows)
     yield from _text_joins(dock, rows)
     yield from _sorts(dock, rows)
-    yield from _groups(dock, rows)
+    yield from _groups(dock, 2 * rows)
 
 
 def _sides(dock: Dock, workload: Workload) -> tuple[Relation, Relation]:
