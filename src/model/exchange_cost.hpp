@@ -11,8 +11,8 @@
 
 namespace crossdock {
 
-// Nanoseconds per row, byte or event, of one core; measured with two ranks on two Zen 4 cores that share memory, and
-// replaced by `crossdock calibrate` under mpirun.
+// Nanoseconds per row, byte or event, of one core. Estimates, for ranks that share memory: no exchange has been timed
+// to fit them. `crossdock calibrate` scales them with the other rates, by how fast the machine is.
 struct ExchangeRates {
   double count_row = 2.5;         // telling the rank of a row from its keys, and counting it
   double place_row = 3.0;         // to its place among the rows for its rank
