@@ -14,7 +14,8 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr std::chrono::milliseconds kWithin{120'000};
+// Longer than a communicator waits for its ranks, so that the rank without MPI is still there to say so.
+constexpr std::chrono::milliseconds kWithin{180'000};
 
 Json phase_json(const BulkPhase& phase) {
   Json json = {{"name", phase.name},
@@ -55,6 +56,7 @@ Result<Communicator*> BulkRanks::choose(const std::string& how, RankGroup* group
     return static_cast<Communicator*>(nullptr);
   }
   if (!has_looked_) {
+    group->begin();
     const Status opened = open(*group);
     const auto agreed =
         agree(*group,

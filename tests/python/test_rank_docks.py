@@ -160,6 +160,58 @@ def test_results_over_ranks(run_ranks: RunRanks, tmp_path: Path) -> None:
     assert pyarrow.csv.read_csv(tmp_path / "meet" / "one.csv").num_rows == ROWS
 
 
+CORNERS = """
+import json, os
+import crossdock as xd, pyarrow as pa
+folder = os.environ["CROSSDOCK_MEET"]
+found = {}
+with xd.connect(threads=1, memory="256MiB") as dock:
+    rows = dock.read(f"{folder}/t.parquet")
+    found["written"] = rows.sort(xd.desc("i")).write(f"{folder}/sorted.csv")
+    try:
+        rows.write_parquet(f"{folder}/bad.parquet", compression="none such")
+    except Exception as error:
+        found["refused"] = str(error)
+    found["after"] = rows.count()
+    keyed = rows.select(x="i", a="k").group_by(x=xd.col("a") % 2, y="x")
+    groups = keyed.agg(d=xd.count_distinct("a"))
+    found["groups"] = [groups.count(), groups.agg(s=xd.sum("y")).collect()["s"][0].as_py()]
+    views = dock.from_arrow(pa.table({"t": pa.array([f"t{dock.rank}"], pa.string_view())}))
+    found["views"] = views.agg(m=xd.max("t")).collect()["m"][0].as_py()
+    sizes = dock.from_arrow(pa.table({"k": range(7)}), replicated=True)
+    merged = rows.join(sizes, on="k", strategy="merge").gather()
+    found["merged"] = None if merged is None else merged["k"].to_pylist()
+    a = dock.from_arrow(pa.table({"k": pa.array([dock.rank, None]), "v": [1, 2]}))
+    b = dock.from_arrow(pa.table({"k": pa.array([dock.rank, None, None]), "w": [1, 2, 3]}))
+    left = a.join(b, on="k", how="left", exchange="repartition")
+    right = b.group_by("k").agg(n=xd.count())
+    nulls = left.join(right, on="k", how="full").group_by("k").agg(r=xd.count())
+    found["nulls"] = nulls.filter(xd.col("k").is_null()).count()
+    if dock.rank == 0:
+        found["explained"] = str(rows.sort("k", stable=True, limit=10).explain())
+print(json.dumps(found))
+"""
+
+
+def test_corners_over_ranks(run_ranks: RunRanks, tmp_path: Path) -> None:
+    """What a review found: order in one file, errors of its writer, names of keys, views of texts,
+    merges with a replicated side, NULLs of sides that lie by key, plans of stable sorts."""
+    (tmp_path / "meet").mkdir()
+    pyarrow.parquet.write_table(numbers(), tmp_path / "meet" / "t.parquet", row_group_size=100)
+    found = [json.loads(out) for out in run_ranks(CORNERS, 3, within_s=300)]
+    written = pyarrow.csv.read_csv(tmp_path / "meet" / "sorted.csv")
+    assert written["i"].to_pylist() == list(range(ROWS - 1, -1, -1))
+    assert not (tmp_path / "meet" / "bad.parquet").exists()
+    for one in found:
+        assert one["written"] == one["after"] == ROWS
+        assert "none such" in one["refused"]
+        assert one["groups"] == [ROWS, sum(range(ROWS))]
+        assert one["views"] == "t2"
+        assert one["nulls"] == 1
+    assert found[0]["merged"] == sorted(n % 7 for n in range(ROWS))
+    assert "sort" in found[0]["explained"]
+
+
 def test_a_dock_of_a_group_of_one(run_ranks: RunRanks) -> None:
     with xd.join_group() as group, xd.connect(group=group) as dock:
         rows = dock.from_arrow(numbers())

@@ -81,11 +81,9 @@ def _by_rows(spread: Spread, node: GroupBy, below: Placed) -> Placed:
     """The rows by key, with the columns that the aggregates read."""
     columns = {c for _, item in node.items for c in item.columns()}
     items: dict[str, Expr] = {name: Column(name) for name in sorted(columns)}
+    items |= {key.name: key for _, key in node.keys if isinstance(key, Column)}
     names = []
     for name, key in node.keys:
-        if isinstance(key, Column) and items.get(key.name, key) is not key:
-            names.append(key.name)
-            continue
         names.append(key.name if isinstance(key, Column) else unused_name(name, items))
         items[names[-1]] = key
     rows = _project(below.node, items)
@@ -128,14 +126,13 @@ def _merged_row(
              for name, item in asked.items()}  # fmt: skip
     partial = plan_group(source, (), asked)
     folded = plan_group(source, (), plain)
-    if isinstance(source, Join) and needs_no_groups(folded):
+    fits = not any(("wide", True) in item.options for item in items.values())
+    if fits and isinstance(source, Join) and needs_no_groups(folded):
         found = spread.table(folded)
         found = found.cast(partial.schema)
     else:
         found = spread.table(partial)
-    found = found.append_column(_rank_field(found), pa.array([spread.ranks.rank], pa.int64()))
-    rows = spread.ranks.to_all(found)
-    rows = rows.take(pc.sort_indices(rows.column(rows.num_columns - 1)))
+    rows = spread.ranks.to_all(found)  # in the order of the ranks
     final = spread.table(plan_group(scan_of(rows), (), _finals(merged)))
     moments = {p.name: _moment(rows, p) for p in merged if p.item.function in _MOMENTS}
     return {

@@ -35,15 +35,17 @@ def settle_join(spread: Spread, node: Join) -> Placed:
     left, right = spread.settle(node.left), spread.settle(node.right)
     if left.everywhere and right.everywhere:
         left = spread.shared(left)
-    if right.everywhere and node.how in RIGHT_EVERYWHERE and not left.everywhere:
+    is_merged = node.options.strategy == "merge"  # in order over all ranks
+    if right.everywhere and node.how in RIGHT_EVERYWHERE and not (left.everywhere or is_merged):
         return _joined(node, left, right)
-    if left.everywhere and node.how in LEFT_EVERYWHERE and not right.everywhere:
+    if left.everywhere and node.how in LEFT_EVERYWHERE and not (right.everywhere or is_merged):
         return _joined(node, left, right)
     left, right = spread.shared(left), spread.shared(right)
-    if node.options.strategy == "merge":
+    if is_merged:
         return sorts.settle_merge_join(spread, node, left, right)
     if _is_together(node, left, right):
-        return _joined(node, left, right)
+        whole = left.with_nulls and right.with_nulls
+        return _joined(node, replace(left, with_nulls=whole), replace(right, with_nulls=whole))
     if node.options.exchange == "broadcast" or (_is_null_aware(node) and _needs_all(node)):
         return _broadcast(spread, node, left, right)
     if spread.dry:

@@ -7,6 +7,7 @@ error of one ends the call of all with the same error, which names the rank. One
 from __future__ import annotations
 
 import contextlib
+import itertools
 import json
 import socket
 import time
@@ -130,22 +131,29 @@ class Ranks:
         return self.by_piece(pieces, f"to rank {root}")
 
     def rows_to_one(self, batches: Iterator[Any], schema: Any) -> Iterator[Any]:
-        """The same as a stream, in bounded memory: rank 0 gets batches of all ranks, others send
-        theirs when the iterator is first asked, and get none."""
-        options: dict[str, Any] = {"destinations": [0], "segment_bytes": self._segment_bytes()}
-        with self.group.channel(schema, **options) as channel:
-            for batch in batches:
-                channel.send(batch, to=0)
-            if channel.is_destination:
-                for batch in channel:
-                    yield _conformed(pa.Table.from_batches([batch]), schema).to_batches()[0]
+        """The same as a stream, in bounded memory: rank 0 gets batches of all ranks, in the order
+        of the ranks; others send theirs when the iterator is first asked, and get none."""
+        batches = _begun(batches)
+        if self.rank == 0:
+            yield from batches
+        for source in range(1, self.size):
+            self.agree(f"rows of rank {source} to rank 0")
+            options: dict[str, Any] = {"sources": [source], "destinations": [0]}
+            options["segment_bytes"] = self._segment_bytes()
+            with self.group.channel(schema, **options) as channel:
+                if channel.is_source:
+                    for batch in batches:
+                        channel.send(batch, to=0)
+                if channel.is_destination:
+                    for batch in channel:
+                        yield _conformed(pa.Table.from_batches([batch]), schema).to_batches()[0]
 
     def _moved(
         self, table: Any, rule: str, send: Callable[[Channel], None], of: Any = None, **options: Any
     ) -> Any:
         if self.size == 1:
             return table if of is None else of[0]
-        self.agree(f"move {len(self.moves)} {rule} {table.schema.names}")
+        self.agree(f"move {rule} {table.schema.names}")
         start = time.perf_counter()
         options["segment_bytes"] = self._segment_bytes()
         with self.group.channel(table.schema, **options) as channel:
@@ -218,6 +226,13 @@ def _with_cause(error: ControlError, mine: BaseException) -> CrossdockError:
     if isinstance(mine, CrossdockError) and mine.code in _CONSEQUENCES:
         return mine
     return ControlError(error.code, f"{error.text}\n  here     {type(mine).__name__}: {mine}")
+
+
+def _begun(batches: Iterator[Any]) -> Iterator[Any]:
+    """The same batches, the first of them made: what makes them works in all ranks at once, while
+    they wait for their turn."""
+    first = next(batches, None)
+    return iter(()) if first is None else itertools.chain([first], batches)
 
 
 def _table_of(batches: list[Any], schema: Any) -> Any:

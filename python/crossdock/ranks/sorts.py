@@ -130,15 +130,14 @@ def _named(bounds: Any, names: tuple[str, ...]) -> Any:
 def _positioned(spread: Spread, node: Sort, below: Node) -> tuple[Sort, Node]:
     """A sort that is stable, or numbers rows, needs their positions among the rows of all ranks:
     they become a column of `below`, the last key of a stable sort."""
-    if not node.stable and not node.index:
+    if spread.dry or not (node.stable or node.index):
         return node, below
     name = unused_name("position", below.schema.names)
-    if not spread.dry:
-        table = spread.table(below)
-        rows = spread.ranks.agree("rows in order", table.num_rows)
-        first = sum(rows[: spread.ranks.rank])
-        positions = pa.array(range(first, first + table.num_rows), pa.int64())
-        below = scan_of(table.append_column(pa.field(name, pa.int64(), False), positions))
+    table = spread.table(below)
+    rows = spread.ranks.agree("rows in order", table.num_rows)
+    first = sum(rows[: spread.ranks.rank])
+    positions = pa.array(range(first, first + table.num_rows), pa.int64())
+    below = scan_of(table.append_column(pa.field(name, pa.int64(), False), positions))
     orders = node.orders
     outputs = node.outputs
     if node.stable:

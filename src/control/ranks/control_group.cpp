@@ -159,7 +159,7 @@ Result<std::vector<std::string>> ControlGroup::gather(const std::string& mine,
     if (group_.empty()) CD_TRY(meet(end));
     if (!apart_.ok()) CD_TRY(meet_anew(end));
     auto all = say(group_, round_ + 1, mine, end);
-    while (is_first && all.ok() && all.value().empty()) {
+    while (is_first && all.ok() && all.value().empty() && Clock::now() < end) {
       CD_TRY(meet_anew(end));
       all = say(group_, round_ + 1, mine, end);
     }

@@ -151,7 +151,9 @@ class Exchange {
       least.push_back(column.range.min);
       least.push_back(~column.range.max);  // falls as max rises, and stays within 64 bits
     }
+    least.push_back(all_are_near() ? 1 : 0);
     CD_ASSIGN(const std::vector<int64_t> all, ranks_.fold(least, Fold::kMin));
+    nobody_is_far_ = all.back() == 1;
     std::vector<SeenColumn> seen(counts_.seen.size());
     for (size_t i = 0; i < seen.size(); ++i) {
       seen[i].has_nulls = all[4 * i] == 0;
@@ -163,7 +165,7 @@ class Exchange {
     facts_.packing = "off: all ranks share a host";
     if (options_.packing == BulkPacking::kNever) facts_.packing = "off: asked for";
     if (options_.packing == BulkPacking::kAlways ||
-        (options_.packing == BulkPacking::kAuto && !all_are_near())) {
+        (options_.packing == BulkPacking::kAuto && !nobody_is_far_)) {
       choose_packing(seen);
     }
     facts_.sent_row_bytes = plan_.sent_row_bytes();
@@ -215,7 +217,7 @@ class Exchange {
       pass_.bits = bits_.as<uint64_t>();
     }
     // In phases all ranks take part, whether or not they send.
-    return all_are_near() ? Status() : prepare_puts(far);
+    return nobody_is_far_ ? Status() : prepare_puts(far);
   }
 
   Status prepare_puts(int far) {
@@ -335,6 +337,7 @@ class Exchange {
   std::unique_ptr<PutOrder> order_;
   ExchangePass pass_;
   BulkFacts facts_;
+  bool nobody_is_far_ = false;  // from any rank: all decide alike, or phases would have too few
 };
 
 }  // namespace

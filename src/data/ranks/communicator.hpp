@@ -4,8 +4,8 @@
 // one-sided communication): counts are exchanged first, so every rank opens a window of exactly the bytes that will
 // come and everybody puts to places nobody else puts to; no receiver takes part. Three things go another way. Ranks of
 // one host write into each other's memory themselves (`Window::direct`). Windows are kept and used again, since fresh
-// pages and their registration cost more than a transfer. And no call waits for ever: each has a limit, and ends before
-// it if a rank gives up.
+// pages and their registration cost more than a transfer. And no call of ours waits for ever: each has a limit, and
+// ends before it if a rank gives up. MPI's own flushes, and the making of its windows, have none.
 //
 // Two implementations: threads of one process (thread_communicator.hpp) and MPI (the plugins mpi_openmpi and
 // mpi_mpich). Collectives are written once, here, over `transfer`, so both send the same messages, which are counted.

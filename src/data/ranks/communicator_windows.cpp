@@ -55,7 +55,11 @@ Result<uint64_t> Communicator::idle_in_all(Wanted& wanted) {
     if (slots_[i] == nullptr || slots_[i]->is_used.load(std::memory_order_acquire)) continue;
     Window& window = *slots_[i]->window;
     // Whoever dropped it without a fence: its puts must not come into the next use.
-    if (window.has_put_.exchange(false)) CD_TRY(window.flush_all_far());
+    const Status flushed = window.has_put_.exchange(false) ? window.flush_all_far() : Status();
+    if (!flushed.ok()) {
+      give_up(flushed.error());
+      return flushed.error();
+    }
     idle |= uint64_t{1} << i;
   }
   const auto own = static_cast<size_t>(rank());
