@@ -15,8 +15,9 @@ endfunction()
 # Headers without a source are also compiled alone (target all_verify_interface_header_sets), which catches a missing
 # include; a source includes its own header first (tools/tidy.py), which shows the same of the others.
 # APART: neither the library crossdock nor the module _native has the room, since it needs heavy system parts.
+# LIGHT: fewer checks by the sanitizers (crossdock_light_checks), in rooms that read nothing from outside.
 function(crossdock_module name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "APART" "DIR" "DEPS;LINK;ROOMS")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "APART;LIGHT" "DIR" "DEPS;LINK;ROOMS")
   set(folder "${PROJECT_SOURCE_DIR}/${arg_DIR}")
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS "${folder}/*.cpp")
   file(GLOB_RECURSE headers CONFIGURE_DEPENDS "${folder}/*.hpp" "${folder}/*.cuh")
@@ -50,6 +51,9 @@ function(crossdock_module name)
   if(sources)
     add_library(${target} STATIC ${sources})
     crossdock_warnings(${target} PRIVATE)
+    if(arg_LIGHT)
+      crossdock_light_checks(${target})
+    endif()
     target_compile_definitions(${target} PRIVATE
       CROSSDOCK_VERSION="${PROJECT_VERSION}" CROSSDOCK_BUILD_TYPE="$<CONFIG>" CROSSDOCK_SANITIZERS="${CROSSDOCK_SANITIZE}")
     if(NOT arg_APART)

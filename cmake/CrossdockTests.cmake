@@ -16,13 +16,6 @@ function(crossdock_concurrent_only list_name)
   set(${list_name} "${kept}" PARENT_SCOPE)
 endfunction()
 
-# Tests are compiled without the checks of pointers that cost a third of the time and that the address sanitizer mostly
-# makes as well; the rooms that they test have them.
-set(test_sanitizing "")
-if(CROSSDOCK_SANITIZE MATCHES "undefined")
-  set(test_sanitizing -fno-sanitize=null,vptr,object-size)
-endif()
-
 # What has to be built to run the tests: not the rooms that none of them needs.
 add_custom_target(crossdock_tests)
 
@@ -49,7 +42,7 @@ foreach(room IN LISTS rooms)
   if(support)
     add_library(${target}_support STATIC ${support})
     crossdock_warnings(${target}_support PRIVATE)
-    target_compile_options(${target}_support PRIVATE ${test_sanitizing})
+    crossdock_light_checks(${target}_support)
     target_include_directories(${target}_support PUBLIC "${PROJECT_SOURCE_DIR}/tests")
     # The support of a room may use that of the rooms below it.
     target_link_libraries(${target}_support PUBLIC crossdock_${room} GTest::gmock ${support_targets})
@@ -66,7 +59,7 @@ foreach(room IN LISTS rooms)
   endif()
   add_executable(${target} ${sources})
   crossdock_warnings(${target} PRIVATE)
-  target_compile_options(${target} PRIVATE ${test_sanitizing})
+  crossdock_light_checks(${target})
   target_include_directories(${target} PRIVATE "${PROJECT_SOURCE_DIR}/tests")
   target_link_libraries(${target} PRIVATE crossdock_${room} GTest::gmock GTest::gtest_main)
   add_dependencies(crossdock_tests ${target})

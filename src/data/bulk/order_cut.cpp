@@ -176,6 +176,7 @@ Result<std::vector<uint64_t>> OrderCutter::sample(const Rows& rows) {
   CD_ASSIGN(const std::vector<std::string> all, ranks_->gather(mine, ranks_->limit()));
   std::vector<uint64_t> sampled;
   for (const std::string& text : all) {
+    if (text.empty()) continue;  // a rank without rows
     const size_t before = sampled.size();
     sampled.resize(before + text.size() / 8);
     std::memcpy(sampled.data() + before, text.data(), text.size() / 8 * 8);

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <bit>
 #include <exception>
+#include <limits>
 
 #include "data/ranks/communicator.hpp"
 #include "data/ranks/window_slot.hpp"
@@ -19,12 +20,16 @@ int64_t room_for(int64_t bytes) {
   if (bytes == 0) return 0;
   const auto power = int64_t{1} << (std::bit_width(static_cast<uint64_t>(bytes)) - 1);
   const int64_t step = std::max(kPageBytes, power / 8);
-  return (bytes + step - 1) / step * step;
+  return bytes > std::numeric_limits<int64_t>::max() - step ? bytes
+                                                            : (bytes + step - 1) / step * step;
 }
 
+// The largest number if it would be more.
 int64_t sum_of(const std::vector<int64_t>& values) {
   int64_t sum = 0;
-  for (const int64_t value : values) sum += value;
+  for (const int64_t value : values) {
+    if (__builtin_add_overflow(sum, value, &sum)) return std::numeric_limits<int64_t>::max();
+  }
   return sum;
 }
 
@@ -73,7 +78,7 @@ Result<uint64_t> Communicator::idle_in_all(Wanted& wanted) {
 }
 
 std::shared_ptr<WindowSlot> Communicator::find_slot(const Wanted& wanted, uint64_t idle) const {
-  const int64_t waste = kWasteFactor * sum_of(wanted.bytes) + size() * kPageBytes;
+  const int64_t asked = sum_of(wanted.bytes);
   std::shared_ptr<WindowSlot> found;
   int64_t found_bytes = 0;
   for (size_t i = 0; i < slots_.size(); ++i) {
@@ -81,7 +86,8 @@ std::shared_ptr<WindowSlot> Communicator::find_slot(const Wanted& wanted, uint64
     const int64_t bytes = sum_of(slots_[i]->room_bytes);
     const bool fits =
         std::ranges::equal(wanted.bytes, slots_[i]->room_bytes, std::less_equal<int64_t>());
-    if (!fits || bytes > waste || (found != nullptr && bytes >= found_bytes)) continue;
+    const bool wastes = (bytes - size() * kPageBytes) / kWasteFactor > asked;
+    if (!fits || wastes || (found != nullptr && bytes >= found_bytes)) continue;
     found = slots_[i];
     found_bytes = bytes;
   }
