@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from crossdock import _native
 from crossdock.errors import (
@@ -359,7 +360,7 @@ class Execution:
         row = self._run(node.input, lambda join: read_stream(join.aggregate(once)))
         found = [row.column(f"{f}_{column}" if column else f) for f, column in asked]
         fields = zip(found, node.schema, strict=True)
-        return pa.Table.from_arrays([_narrowed(a, f) for a, f in fields], schema=node.schema)
+        return pa.Table.from_arrays([narrowed(a, f) for a, f in fields], schema=node.schema)
 
 
 def needs_no_groups(node: Node) -> bool:
@@ -401,8 +402,8 @@ def _column_of(argument: Expr | None) -> str:
     return argument.name if isinstance(argument, Column) else ""
 
 
-def _narrowed(total: Any, field: Any) -> Any:
-    """What a join added up in 128 bits, as the type of `field`; DataError if it does not fit."""
+def narrowed(total: Any, field: Any) -> Any:
+    """Sums made in 128 bits, as the type of `field`; DataError if one does not fit."""
     if total.type == field.type:
         return total
     try:
@@ -410,7 +411,8 @@ def _narrowed(total: Any, field: Any) -> Any:
     except pa.ArrowException:
         raise make_error(
             "CD-303",
-            f"the sum {field.name!r} is {total[0].as_py()}, which does not fit an {field.type}",
+            f"a sum {field.name!r} does not fit an {field.type}",
+            values=f"the largest is {pc.max(total).as_py()}, the least {pc.min(total).as_py()}",
             try_="wide=True, which sums into decimal128(38, 0)",
         ) from None
 

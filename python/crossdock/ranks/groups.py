@@ -17,9 +17,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from crossdock.aggregates import Aggregate
-from crossdock.errors import make_error
 from crossdock.evaluation import result_type
-from crossdock.execution import needs_no_groups
+from crossdock.execution import narrowed, needs_no_groups
 from crossdock.expressions import Column, Expr
 from crossdock.grouping import plan_group
 from crossdock.lowering import unused_name
@@ -231,18 +230,7 @@ def _value(table: Any, part: Merged, field: Any) -> Any:
         total = table.column(part.column("sum")).cast(pa.float64())
         return pc.divide(total, table.column(part.column("count")).cast(pa.float64()))
     (column,) = (name for name, _ in part.parts.values())
-    total = table.column(column)
-    if total.type == field.type:
-        return total
-    try:
-        return total.cast(field.type)
-    except pa.ArrowException:
-        raise make_error(
-            "CD-303",
-            f"a sum {field.name!r} over all ranks does not fit an {field.type}",
-            values=f"the largest is {pc.max(total).as_py()}, the least {pc.min(total).as_py()}",
-            try_="wide=True, which sums into decimal128(38, 0)",
-        ) from None
+    return narrowed(table.column(column), field)
 
 
 def _moment(rows: Any, part: Merged) -> Any:
