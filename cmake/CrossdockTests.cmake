@@ -114,9 +114,11 @@ endif()
 
 # Ranks that the tests of MPI start: one program for both, and one for each that starts MPI itself.
 if(TARGET crossdock_data_transports_test AND NOT CROSSDOCK_SANITIZE STREQUAL "thread")
-  add_executable(crossdock_mpi_driver "${PROJECT_SOURCE_DIR}/tests/links/mpi_driver.cpp")
+  add_executable(crossdock_mpi_driver "${PROJECT_SOURCE_DIR}/tests/links/mpi_driver.cpp"
+    "${PROJECT_SOURCE_DIR}/tests/links/killed_phases.cpp")
   crossdock_warnings(crossdock_mpi_driver PRIVATE)
-  target_link_libraries(crossdock_mpi_driver PRIVATE crossdock_data_ranks_test_support)
+  target_link_libraries(crossdock_mpi_driver PRIVATE crossdock_operators crossdock_table_test_support
+    crossdock_data_ranks_test_support)
   add_dependencies(crossdock_data_transports_test crossdock_mpi_driver)
   foreach(mpi openmpi mpich)
     if(NOT TARGET crossdock_mpi_${mpi})

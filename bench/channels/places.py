@@ -139,9 +139,14 @@ def ours(place: Place, command: list[str], disturbance: Disturbance | None = Non
 
 def by_mpi(place: Place, command: list[str], options: tuple[str, ...] = ()) -> Said:
     """Under Open MPI's mpirun, with its own choice of everything that `options` leaves open."""
+    return said_in(text_by_mpi(place, command, options))
+
+
+def text_by_mpi(place: Place, command: list[str], options: tuple[str, ...] = ()) -> str:
+    """The same, of a program that says more than one object."""
     mpirun = [*MPIRUN, *options, "-n", str(place.ranks)]
     if not place.rates:
-        return said_in(output_of([*mpirun, *command]))
+        return output_of([*mpirun, *command])
     hosts = ",".join(f"host{host}" for host in range(place.ranks))
     mpirun += ["--mca", "plm_rsh_agent", str(ON_HOST), "-H", hosts]
     files = on_hosts(
@@ -153,7 +158,7 @@ def by_mpi(place: Place, command: list[str], options: tuple[str, ...] = ()) -> S
         f"  while [ ! -e $OUT/over ]; do sleep 0.1; done\n"
         f"fi",
     )
-    return said_in(files["rank0"])
+    return files["rank0"]
 
 
 def all_come(place: Place, name: str) -> str:

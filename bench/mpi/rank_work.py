@@ -1,6 +1,8 @@
-"""One rank of a measured run: made rows, a few timed runs, and what they were predicted to take.
+"""One rank of a measured run: made rows or TPC-H's, a few timed runs, and what they were predicted
+to take.
 
-Started by bench/mpi/workloads.py, under mpirun or alone; rank 0 prints one JSON object.
+Started by bench/mpi/workloads.py, under mpirun or alone; rank 0 prints one JSON object. Alone it
+may run another engine on the same rows of TPC-H: `engine`, as bench/harness/engines.py names it.
 """
 
 from __future__ import annotations
@@ -9,24 +11,37 @@ import json
 import sys
 import time
 from collections.abc import Callable
+from contextlib import ExitStack
+from pathlib import Path
 from typing import Any
+
+# The script is run by its path, from any folder.
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 import crossdock as xd
 from crossdock.workload import Workload
+from harness.engines import OURS, PEERS, Setting, limit_threads
+from join.workloads import WORKS
+
+TPCH = next(work for work in WORKS if work.name == "tpch-memory")
 
 
 def main(text: str) -> None:
     asked = json.loads(text)
+    if asked["engine"] != OURS:
+        other_engine(asked)
+        return
     with xd.connect(threads=asked["threads"]) as dock:
         relation, rows = relation_of(dock, asked)
         run = runner(relation, asked["form"])
-        result = run()
+        result = told(dock, run())
         samples = []
         for _ in range(asked["repeats"]):
             dock_waits(dock)
             start = time.perf_counter()
             again = run()
             samples.append(time.perf_counter() - start)
+            again = told(dock, again)
             if again != result:
                 raise SystemExit(f"two runs gave {result} and {again}")
         found = {"samples_s": samples, "result": result, "rows": rows, "size": dock.size}
@@ -36,8 +51,50 @@ def main(text: str) -> None:
             print(json.dumps(found))
 
 
+def other_engine(asked: dict[str, Any]) -> None:
+    """TPC-H's join by a peer: loading is not timed, and the first run does not count."""
+    limit_threads(asked["threads"])
+    inputs = TPCH.make(asked["scale"])
+    with ExitStack() as stack:
+        run = PEERS[asked["engine"]](Setting(TPCH, inputs, asked["threads"], stack))
+        assert run is not None
+        result = facts_of(run())
+        samples = []
+        for _ in range(asked["repeats"]):
+            start = time.perf_counter()
+            table = run()
+            samples.append(time.perf_counter() - start)
+            del table
+    print(json.dumps({"samples_s": samples, "result": result, "rows": inputs.rows, "size": 1}))
+
+
+def facts_of(table: Any) -> list[int]:
+    """Rows, and sums of the first two columns."""
+    import pyarrow.compute as pc
+
+    return [table.num_rows, *(pc.sum(column).as_py() or 0 for column in table.columns[:2])]
+
+
+def told(dock: Any, result: Any) -> Any:
+    """What is compared between runs and engines: of a table the facts of all ranks' rows."""
+    if not hasattr(result, "num_rows"):
+        return result
+    mine = facts_of(result)
+    if dock.size == 1:
+        return mine
+    texts = dock.group.gather(json.dumps(mine).encode())
+    return [sum(place) for place in zip(*map(json.loads, texts), strict=True)]
+
+
 def relation_of(dock: Any, asked: dict[str, Any]) -> tuple[Any, int]:
     """The join over this rank's share of both sides, and the rows of both in all ranks."""
+    if asked["source"] == "tpch":
+        inputs = TPCH.make(asked["scale"])
+        shares = {}
+        for side, table in inputs.sources.items():
+            begin, end = (table.num_rows * n // dock.size for n in (dock.rank, dock.rank + 1))
+            shares[side] = dock.from_arrow(table.slice(begin, end - begin))
+        return TPCH.ours(shares), inputs.rows
     workload = Workload(
         rows=asked["rows_per_rank"] * asked["shares"],
         ratio=asked["ratio"],
@@ -59,6 +116,8 @@ def relation_of(dock: Any, asked: dict[str, Any]) -> tuple[Any, int]:
 def runner(relation: Any, form: str) -> Callable[[], Any]:
     if form == "count":
         return lambda: relation.count()
+    if form == "rows":
+        return lambda: relation.collect()
     return lambda: relation.collect().to_pylist()
 
 

@@ -17,9 +17,11 @@ class RankWork:
     sparse: bool = False
     zipf: float = 0.0
     strategy: str = "auto"
-    form: str = "count"  # or "sums", of both sides' row numbers
+    form: str = "count"  # "sums", of both sides' row numbers; "rows", which stay in the ranks
+    source: str = "made"  # or "tpch": lineitem and orders of scale factor 5
     # Peers by name, and how many times as fast as each ours must be. "embedded": one process with
-    # as many threads on the same rows; "memcpy": the rate of copying 16-byte tuples.
+    # as many threads on the same rows; "memcpy": the rate of copying 16-byte tuples; for TPC-H
+    # also engines, as bench/harness/engines.py names them, with as many threads.
     bars: dict[str, float] = field(default_factory=dict)
     most_busy: float | None = None  # rows of the busiest rank by the mean
 
@@ -36,7 +38,14 @@ class RankWork:
             "repeats": repeats,
             "profiled": True,
             "threads": 1,
+            "source": self.source,
+            "scale": scale,
+            "engine": "crossdock",
         }
+
+    def engines(self) -> list[str]:
+        """Peers that are other engines."""
+        return [peer for peer in self.bars if peer not in ("embedded", "memcpy")]
 
 
 MILLION = 1_000_000
@@ -85,5 +94,13 @@ WORKS = (
         form="sums",
         bars={},
         most_busy=1.3,
+    ),
+    RankWork(
+        name="tpch",
+        title="TPC-H SF5 lineitem x orders, all rows, 2 ranks",
+        rows_per_rank=0,
+        form="rows",
+        source="tpch",
+        bars={"embedded": 0.8, "duckdb": 1.0, "polars": 1.0},
     ),
 )

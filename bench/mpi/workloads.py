@@ -1,5 +1,6 @@
-"""Joins over ranks that mpirun starts, beside ourselves in one process, memcpy, and whatever was
-measured by hand: `--rival name=seconds` for a row chosen with `--only`. rows.py has the rows.
+"""Joins over ranks that mpirun starts, beside ourselves in one process, memcpy, other engines, and
+whatever was measured by hand: `--rival name=seconds` for a row chosen with `--only`. rows.py has
+the rows; program_rows.py those of C++ programs.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from harness.measure import Memcpy
 from harness.programs import ROOT, ProgramError, output_of
 from harness.report import Row, machine, seconds, write_json
 
-from mpi import model_row
+from mpi import model_row, program_rows
 from mpi.rows import WORKS, RankWork
 
 WORKER = Path(__file__).with_name("rank_work.py")
@@ -31,7 +32,7 @@ IDLE_WAIT_S = 10.0
 
 
 def parse(arguments: list[str]) -> argparse.Namespace:
-    names = [*(work.name for work in WORKS), model_row.NAME]
+    names = [*(work.name for work in WORKS), *program_rows.names(), model_row.NAME]
     parser = argparse.ArgumentParser(
         prog="python bench mpi",
         description="Joins over ranks of one machine beside one process, memcpy and rivals",
@@ -63,12 +64,14 @@ def parse(arguments: list[str]) -> argparse.Namespace:
     return options
 
 
-def ran(work: RankWork, options: argparse.Namespace, alone: bool) -> dict[str, Any]:
-    """One process group's samples: over ranks, or of one process with as many threads."""
+def ran(work: RankWork, options: argparse.Namespace, alone: str = "") -> dict[str, Any]:
+    """One process group's samples: over ranks, or of one process with as many threads, ours
+    ("embedded") or another engine."""
     asked = work.asked(RUNS_A_ROUND, options.rows_scale)
     command = [sys.executable, str(WORKER)]
     if alone:
         asked |= {"threads": min(work.ranks, os.cpu_count() or 1), "profiled": False}
+        asked |= {} if alone == "embedded" else {"engine": alone}
     else:
         launcher = [options.mpirun, "--allow-run-as-root", "--oversubscribe", "--bind-to", "none"]
         command = [*launcher, "-n", str(work.ranks), *command]
@@ -84,13 +87,13 @@ def measured(work: RankWork, options: argparse.Namespace) -> Row:
     samples: dict[str, list[float]] = {"ours": []}
     said: dict[str, Any] = {}
     for _ in range(options.repeat):
-        said = ran(work, options, alone=False)
+        said = ran(work, options)
         samples["ours"] += said["samples_s"]
-        if "embedded" in work.bars:
-            other = ran(work, options, alone=True)
-            samples.setdefault("embedded", []).extend(other["samples_s"])
+        for peer in (["embedded"] if "embedded" in work.bars else []) + work.engines():
+            other = ran(work, options, alone=peer)
+            samples.setdefault(peer, []).extend(other["samples_s"])
             if other["result"] != said["result"]:
-                raise ProgramError(f"{said['result']} over ranks, {other['result']} in one process")
+                raise ProgramError(f"{said['result']} over ranks, {other['result']} by {peer}")
         memcpy.measure()
     return row_of(work, said, samples, memcpy.tuples_per_s(), options.rivals)
 
@@ -168,6 +171,13 @@ def main(arguments: list[str]) -> int:
         except (ProgramError, subprocess.TimeoutExpired) as failure:
             print(f"  {work.title}: FAILED, {failure}", flush=True)
             failed.append(work.name)
+    for name, measure_row in program_rows.rows_wanted(is_wanted):
+        try:
+            rows.append(measure_row(options.repeat, options.rows_scale))
+            program_rows.print_program_row(rows[-1])
+        except (ProgramError, subprocess.TimeoutExpired) as failure:
+            print(f"  {name}: FAILED, {failure}", flush=True)
+            failed.append(name)
     if is_wanted(model_row.NAME):
         rows.append(model_row.model_row(options.rows_scale, options.repeat))
         model_row.print_model(rows[-1])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from pathlib import Path
 from typing import Any
 
 import click
@@ -15,7 +16,11 @@ from crossdock_cli import output
     "calibrate",
     cls=verbs.Verb,
     context_settings=verbs.SETTINGS,
-    examples=("crossdock calibrate", "crossdock calibrate --rows 1M --dry-run --json"),
+    examples=(
+        "crossdock calibrate",
+        "crossdock calibrate --rows 1M --dry-run --json",
+        "mpirun -n 2 crossdock calibrate",
+    ),
     short_help="Measure this machine, so that predictions fit it.",
 )
 @click.option("--rows", type=click.IntRange(10_000, 1 << 30), default=2_000_000, show_default=True,
@@ -25,18 +30,25 @@ from crossdock_cli import output
 @click.option("--threads", type=click.IntRange(0), metavar="N",
               help="Worker threads; 0 means one per core.")  # fmt: skip
 @click.option("--dry-run", is_flag=True, help="Measure and show, but store nothing.")
+@click.option("--anyway", is_flag=True,
+              help="Store rates that fit badly, or that a disturbed machine gave.")  # fmt: skip
 @click.option("--json", "as_json", is_flag=True, help="Print JSON with a schema_version.")
-def command(rows: int, repeat: int, threads: int | None, dry_run: bool, as_json: bool) -> None:
+def command(
+    rows: int, repeat: int, threads: int | None, dry_run: bool, anyway: bool, as_json: bool
+) -> None:
     """Runs joins, sorts and group-bys of made rows and fits the rates of the cost models to their
     times: scan, partition, build, probe, sort, merge and so on. Stores them for this machine in the
     file that `crossdock info` names; later runs plan and predict with them.
 
-    The machine should have nothing else to do. CROSSDOCK_RATES names another file, or none to have
-    the built-in rates again.
+    Under mpirun it measures the exchange among the ranks instead, and puts by their size, and adds
+    their rates to those that one process has stored before.
+
+    The machine should have nothing else to do: where the same work takes much more time in one pass
+    than in another, nothing is stored. CROSSDOCK_RATES names another file, or none to have the
+    built-in rates again.
     """
     import crossdock as xd
-    from crossdock.calibration import calibrate
-    from crossdock.rates_file import machine_name, rates_path, store_rates
+    from crossdock.rates_file import rates_path
 
     path = rates_path()
     if path is None and not dry_run:
@@ -44,33 +56,100 @@ def command(rows: int, repeat: int, threads: int | None, dry_run: bool, as_json:
             "CROSSDOCK_RATES=none names no file to store rates in; --dry-run measures only."
         )
     with xd.connect(threads=threads) as dock:
-        output.say(f"measure  {machine_name()}, {dock.threads} threads")
-        found = calibrate(dock, rows, repeat, lambda name: output.say(f"measure  {name}"))
-        used = dock.threads
+        talks = dock.rank == 0
+        found = _of_exchanges(dock, rows, repeat) if dock.size > 1 else _alone(dock, rows, repeat)
+    if not talks:
+        return
+    is_stored = not dry_run and (anyway or not found["misfit"])
     measured = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
-    more = {"rows": rows, "threads": used, "works": found.works()}
-    if not dry_run and path is not None:
-        store_rates(found.rates, measured, more, path)
-    facts = {
-        "machine": machine_name(),
-        "measured": measured,
-        "file": None if dry_run else str(path),
-        "seconds": found.seconds,
-        "rates_ns": found.rates,
-        **more,
-    }
+    if is_stored and path is not None:
+        _store(path, measured, found)
+    facts = {"file": str(path) if is_stored else None, "measured": measured, **found}
     if as_json:
         output.show_json(facts)
     else:
         _show(facts)
+    if found["misfit"] and not is_stored and not dry_run:
+        raise click.ClickException(
+            f"nothing is stored: {found['misfit']}. Try again while nothing else runs, or --anyway."
+        )
+
+
+def _alone(dock: Any, rows: int, repeat: int) -> dict[str, Any]:
+    from crossdock.calibration import calibrate
+    from crossdock.rates_file import machine_name
+
+    output.say(f"measure  {machine_name()}, {dock.threads} threads")
+    found = calibrate(dock, rows, repeat, lambda name: output.say(f"measure  {name}"))
+    return {
+        "machine": machine_name(),
+        "seconds": found.seconds,
+        "misfit": found.misfit(),
+        "rates_ns": found.rates,
+        "rows": rows,
+        "threads": dock.threads,
+        "works": found.works(),
+    }
+
+
+def _of_exchanges(dock: Any, rows: int, repeat: int) -> dict[str, Any]:
+    """Rank 0's machine stands for all; only rank 0 talks."""
+    from crossdock.ranks.calibration import calibrate_exchange
+    from crossdock.rates_file import machine_name
+
+    def said(name: str) -> None:
+        if dock.rank == 0:
+            output.say(f"measure  {name}")
+
+    said(f"{machine_name()}, {dock.size} ranks")
+    found = calibrate_exchange(dock.group, rows, repeat, said)
+    return {
+        "machine": machine_name(),
+        "seconds": found.seconds,
+        "misfit": found.misfit(),
+        "rates_ns": found.rates,
+        **found.facts(),
+    }
+
+
+def _store(path: Path, measured: str, found: dict[str, Any]) -> None:
+    """Rates of one process and those among ranks stand in one entry, and leave each other alone."""
+    from crossdock.errors import make_error
+    from crossdock.rates_file import entry_of_machine, store_rates
+
+    entry = entry_of_machine() or {}
+    told = ("machine", "seconds", "misfit", "rates_ns")
+    more = {key: value for key, value in found.items() if key not in told}
+    if "ranks" not in found:
+        before = entry.get("rates_ns", {}) if "exchange" in entry else {}
+        kept = {name: ns for name, ns in before.items() if name.startswith("exchange.")}
+        if kept:
+            more["exchange"] = entry["exchange"]
+        store_rates(found["rates_ns"] | kept, measured, more, path)
+        return
+    if "rates_ns" not in entry:
+        raise make_error(
+            "CD-105", "exchanges among ranks are measured, but not yet the work of one process",
+            values=str(path), try_="crossdock calibrate, without mpirun, before",
+        )  # fmt: skip
+    kept = {k: v for k, v in entry.items() if k not in ("measured", "version", "rates_ns")}
+    kept["exchange"] = {"measured": measured, **more}
+    store_rates(entry["rates_ns"] | found["rates_ns"], entry["measured"], kept, path)
 
 
 def _show(facts: dict[str, Any]) -> None:
     from crossdock import _native
     from crossdock.display import align
-    from crossdock.sizes import format_seconds
+    from crossdock.sizes import format_bytes, format_seconds
 
     built_in = _native.built_in_rates()
+    if "puts" in facts:
+        puts = [("message", "seconds", "bytes per second")]
+        puts += [
+            (format_bytes(size), format_seconds(s), f"{format_bytes(size / s)}/s")
+            for size, s, _ in facts["puts"]
+        ]
+        output.show("\n".join([*align(puts, frozenset((0, 1, 2))), ""]))
     lines = [("work", "measured", "predicted", "")]
     for work in facts["works"]:
         off = work["predicted_s"] / work["measured_s"] - 1 if work["measured_s"] else 0.0

@@ -14,6 +14,7 @@
 #include "data/channels/group_trace.hpp"
 #include "data/ranks/agreement.hpp"
 #include "data/ranks/control_meeting.hpp"
+#include "data/ranks/put_rates.hpp"
 #include "data/trace/segment_trace.hpp"
 #include "session/state.hpp"
 #include "table/arrow_export.hpp"
@@ -224,6 +225,24 @@ nb::tuple exchange(GroupObject& self,
   return nb::make_tuple(std::move(*found), facts);
 }
 
+// (bytes of a message, seconds, whether it was written without a put) for each size.
+nb::list measure_group_puts(GroupObject& self, const std::vector<int64_t>& message_bytes) {
+  std::vector<PutRate> rates;
+  {
+    const nb::gil_scoped_release released;
+    Communicator* ranks = value_or_raise(self.bulk.choose("bulk", self.group.get()));
+    if (ranks == nullptr) {
+      raise_error(make_error(ErrorCode::kInvalidArgument, "a process alone puts nothing"));
+    }
+    rates = value_or_raise(measure_puts(*ranks, self.memory, message_bytes));
+  }
+  nb::list found;
+  for (const PutRate& rate : rates) {
+    found.append(nb::make_tuple(rate.message_bytes, rate.seconds, rate.is_near));
+  }
+  return found;
+}
+
 nb::dict counters_of(ChannelObject& self) {
   const ChannelCounters counters = self.counters();
   return channel_counters(counters, self.id(), self.memory_bytes());
@@ -320,6 +339,7 @@ void bind_channels(nb::module_& module) {
       .def("finish_trace", &finish_trace, "own"_a)
       .def("channel", &open_channel, "schema"_a, "options"_a)
       .def("goes_in_bulk", &goes_in_bulk, "how"_a)
+      .def("measure_puts", &measure_group_puts, "message_bytes"_a)
       .def("exchange", &exchange, "rows"_a, "threads"_a, "options"_a);
   bind_perf(group);
 }

@@ -132,6 +132,10 @@ class Group:
     def goes_in_bulk(self, how: str) -> bool:
         """how: "auto", "bulk" or "channel"; whether all ranks can, and are to."""
 
+    def measure_puts(self, message_bytes: list[int]) -> list[tuple[int, float, bool]]:
+        """Of each size: bytes, seconds of a message to the next rank, and whether ranks wrote it
+        themselves, without a put. Only where goes_in_bulk(); all ranks call it."""
+
     def exchange(self, rows: Table, threads: int, **options: object) -> tuple[Table, str]:
         """In bulk: what is for this rank, and the facts as JSON. options: those of a channel that
         say where rows go."""

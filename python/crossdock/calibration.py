@@ -2,14 +2,18 @@
 
 Each work is planned with the built-in rates and run a few times; its phases and its whole time are
 equations for the rates (crossdock.rate_fit). Coefficients come from plans with one rate changed, so
-nothing of the models is repeated here.
+nothing of the models is repeated here. The works are passed through a few times, and medians count:
+where a machine has slow seconds, they do not fall on all runs of one work.
+
+Rates of exchanges are measured among ranks: crossdock.ranks.calibration.
 """
 
 from __future__ import annotations
 
+import statistics
 import time
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from crossdock import _native
@@ -20,8 +24,12 @@ from crossdock.workload import Workload
 
 ROWS = 2_000_000
 _STEP = 0.01  # by which a rate is changed to see what it is charged for
-_LEAST_PHASE_S = 2e-4  # shorter phases say more of the clock than of a rate
-_TOTAL_WEIGHT = 6.0  # beside a phase: totals are what plans are compared by
+LEAST_PHASE_S = 2e-4  # shorter phases say more of the clock than of a rate
+TOTAL_WEIGHT = 6.0  # beside a phase: totals are what plans are compared by
+_NEAR = 0.2  # of a measured time: a prediction that is not further off
+_NEAR_LEAST = 0.6  # of the works: otherwise rates do not fit this machine, or it was disturbed
+_SPREAD_MOST = 0.5  # between passes, of half of the works: otherwise the machine was disturbed
+_CACHE_READS = 5  # of which the median counts: neighbours take more or less of a cache at times
 _MODELS = {
     "hash_join": ("join",),
     "merge_join": ("join", "merge"),
@@ -40,13 +48,15 @@ class Work:
 
 @dataclass(frozen=True)
 class Measured:
-    """A work's median run. `equations`: one for each phase that was predicted, and the total."""
+    """A work's median times. `equations`: one for each phase that was predicted, and the total.
+    `spread`: the longest less the shortest time of a pass, as a share of the median."""
 
     name: str
     operator: str
     strategy: str
     seconds: float
     equations: tuple[Equation, ...]
+    spread: float = 0.0
 
     @property
     def total(self) -> Equation:
@@ -70,30 +80,65 @@ class Calibration:
                 "strategy": one.strategy,
                 "measured_s": one.seconds,
                 "predicted_s": one.total.predicted_s(self.rates),
+                "spread": one.spread,
             }
             for one in self.measured
         ]
+
+    def misfit(self) -> str:
+        """Why these rates had better not be used; "" if nothing speaks against it."""
+        return misfit(self.works())
+
+
+def misfit(works: Sequence[Mapping[str, Any]]) -> str:
+    """Of works as Calibration.works() tells them: passes that differ, or rates that do not give
+    the times they were fitted to."""
+    spread = statistics.median(work["spread"] for work in works)
+    if spread > _SPREAD_MOST:
+        return f"the same work took {spread:.0%} more or less from one pass to the next"
+    near = sum(abs(work["predicted_s"] / work["measured_s"] - 1) <= _NEAR for work in works)
+    if near < _NEAR_LEAST * len(works):
+        return f"the rates give the time of {near} of {len(works)} works within {_NEAR:.0%}"
+    return ""
+
+
+@dataclass
+class _Series:
+    """A work while it is measured: its plans, and a profile of each pass."""
+
+    plan: dict[str, Any]
+    changed: list[tuple[str, float, dict[str, Any]]]
+    profiles: list[dict[str, Any]] = field(default_factory=list)
 
 
 def calibrate(
     dock: Dock, rows: int = ROWS, repeat: int = 3, said: Callable[[str], None] = lambda _: None
 ) -> Calibration:
-    """Measures with `rows` rows in the larger works, each `repeat` times after one for warming up.
+    """Measures with `rows` rows in the larger works, in `repeat` passes over all works; in each a
+    work runs once for warming up and once to be timed.
 
-    Leaves the rates in use as they were. said: is told of each work as it begins. Cost: some 20 s
+    Leaves the rates in use as they were. said: is told of each work as it begins. Cost: some 25 s
     for the default on two cores, and 100 bytes of memory for each row.
     """
     before = _native.rates_in_use()
     start = time.perf_counter()
-    caches = {"machine.l3_share": l3_share(dock.threads)}
+    shares = [l3_share(dock.threads) for _ in range(_CACHE_READS)]
+    caches = {"machine.l3_share": statistics.median(shares)}
+    series: dict[str, _Series] = {}
     try:
         _native.use_rates(caches)
-        measured = []
-        for work in works(dock, rows):
-            said(work.name)
-            measured.append(_measure(work, repeat, caches))
+        for number in range(repeat):
+            for work in works(dock, rows):
+                said(work.name if repeat == 1 else f"{work.name} ({number + 1} of {repeat})")
+                _profile(work.relation)
+                profile = _profile(work.relation)
+                if work.name not in series:
+                    changed = _changed_plans(work.relation, profile, caches)
+                    series[work.name] = _Series(_plan(work.relation), changed)
+                series[work.name].profiles.append(profile)
     finally:
         _native.use_rates(before)
+    measured = [_measured(name, one) for name, one in series.items()]
     equations = [equation for one in measured for equation in one.equations]
     rates = fit_rates(equations, _native.built_in_rates()) | caches
     return Calibration(rates, tuple(measured), time.perf_counter() - start)
@@ -210,25 +255,31 @@ def _groups(dock: Dock, rows: int) -> Iterator[Work]:
     yield Work("group by, four aggregates", several.group_by("key").agg(**more))
 
 
-def _measure(work: Work, repeat: int, caches: dict[str, float]) -> Measured:
-    runs = [_profile(work.relation) for _ in range(repeat + 1)][1:]
-    runs.sort(key=lambda profile: float(profile["total_s"]))
-    profile = runs[len(runs) // 2]
-    plan = _plan(work.relation)
-    changed = _changed_plans(work.relation, profile, caches)
-    equations = [
-        _phase_equation(phase, plan, changed)
-        for phase in profile["phases"]
-        if "predicted_s" in phase and phase.get("measured_s", 0.0) >= _LEAST_PHASE_S
-    ]
-    total = _equation(float(profile["total_s"]), _seconds(plan), changed, _seconds, _TOTAL_WEIGHT)
+def _measured(name: str, series: _Series) -> Measured:
+    """Medians over the passes, of each phase and of the whole."""
+    totals = [float(profile["total_s"]) for profile in series.profiles]
+    total_s = statistics.median(totals)
+    equations = []
+    for phase in series.plan["phases"]:
+        times = [_phase_s(profile, phase["name"]) for profile in series.profiles]
+        if statistics.median(times) >= LEAST_PHASE_S:
+            found = _phase_equation(phase["name"], statistics.median(times), series)
+            equations.append(found)
+    total = _equation(total_s, _seconds(series.plan), series.changed, _seconds, TOTAL_WEIGHT)
     return Measured(
-        work.name,
-        profile["operator"],
-        profile.get("strategy", ""),
-        float(profile["total_s"]),
+        name,
+        series.profiles[0]["operator"],
+        series.profiles[0].get("strategy", ""),
+        total_s,
         (*equations, total),
+        (max(totals) - min(totals)) / total_s,
     )
+
+
+def _phase_s(profile: dict[str, Any], name: str) -> float:
+    """Of phases that are predicted and were measured."""
+    known = (p for p in profile["phases"] if p["name"] == name and "predicted_s" in p)
+    return float(sum(phase.get("measured_s", 0.0) for phase in known))
 
 
 def _profile(relation: Relation) -> dict[str, Any]:
@@ -271,15 +322,11 @@ def _changed_plans(
     return plans
 
 
-def _phase_equation(
-    phase: dict[str, Any],
-    plan: dict[str, Any],
-    changed: list[tuple[str, float, dict[str, Any]]],
-) -> Equation:
+def _phase_equation(name: str, measured_s: float, series: _Series) -> Equation:
     def seconds(of: dict[str, Any]) -> float:
-        return float(sum(p["predicted_s"] for p in of["phases"] if p["name"] == phase["name"]))
+        return float(sum(p["predicted_s"] for p in of["phases"] if p["name"] == name))
 
-    return _equation(float(phase["measured_s"]), seconds(plan), changed, seconds, 1.0)
+    return _equation(measured_s, seconds(series.plan), series.changed, seconds, 1.0)
 
 
 def _equation(

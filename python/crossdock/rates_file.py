@@ -60,13 +60,14 @@ def rates_path() -> Path | None:
 
 
 def machine_name() -> str:
-    """What tells machines apart whose rates differ: model, cores, caches, instruction set."""
+    """What tells machines apart whose rates differ: model, cores, caches, instruction set. Cores
+    are those of the machine: mpirun binds each rank to some of them."""
     known = _native.machine_info()
     caches = " ".join(
         f"L{level} {format_bytes(int(str(known[key])))}"
         for level, key in ((1, "l1d_bytes"), (2, "l2_bytes"), (3, "l3_bytes"))
     )
-    return f"{_processor()}, {known['cores']} cores, {caches}, {known['simd']}"
+    return f"{_processor()}, {os.cpu_count()} cores, {caches}, {known['simd']}"
 
 
 def use_rates_of_file() -> RatesInUse:

@@ -49,17 +49,31 @@ def test_calibrate_stores_rates_that_info_names(
 ) -> None:
     path = tmp_path / "rates.json"
     monkeypatch.setenv("CROSSDOCK_RATES", str(path))
-    tried = crossdock("calibrate", "--rows", "10000", "--repeat", "1", "--dry-run")
+    small = ("calibrate", "--rows", "10000", "--repeat", "1")
+    tried = crossdock(*small, "--dry-run")
     assert tried.code == 0
     assert tried.out.splitlines()[0].split() == ["work", "measured", "predicted"]
     assert not path.exists()
     assert "rates       built-in: none measured yet" in crossdock("info").out
-    found = json.loads(crossdock("calibrate", "--rows", "10000", "--repeat", "1", "--json").out)
+    found = json.loads(crossdock(*small, "--anyway", "--json").out)
     assert found["file"] == str(path)
     assert found["rates_ns"]["join.scatter"] > 0
     assert f"rates       measured {found['measured']}" in crossdock("info").out
     doctor = json.loads(crossdock("doctor", "--json").out)["findings"]
     assert next(f for f in doctor if f["check"] == "rates")["verdict"] == "ok"
+
+
+def test_calibrate_stores_no_rates_that_do_not_fit(
+    crossdock: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "rates.json"
+    monkeypatch.setenv("CROSSDOCK_RATES", str(path))
+    monkeypatch.setattr("crossdock.calibration.misfit", lambda works: f"{len(works)} are off")
+    ended = crossdock("calibrate", "--rows", "10000", "--repeat", "1")
+    assert ended.code == 1
+    assert "nothing is stored: 36 are off" in ended.err
+    assert ended.out.splitlines()[0].split() == ["work", "measured", "predicted"]
+    assert not path.exists()
 
 
 def test_calibrate_wants_a_file(crossdock: Any, monkeypatch: pytest.MonkeyPatch) -> None:

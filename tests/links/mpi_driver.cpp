@@ -15,6 +15,7 @@
 #include "data/ranks/open_communicator.hpp"
 #include "data/ranks/rank_group.hpp"
 #include "data/ranks/window_rounds.hpp"
+#include "killed_phases.hpp"
 
 namespace crossdock {
 namespace {
@@ -28,6 +29,7 @@ struct Options {
   CommunicatorSettings settings;
   int who = 1;  // misbehaves
   int when = 0;
+  std::string phase;
 };
 
 Error wrong(const std::string& what) { return {ErrorCode::kInternal, what}; }
@@ -166,12 +168,13 @@ Status run(Communicator& ranks, const Options& options) {
       {"room", [&] { return no_room(ranks); }},
       {"progress", [&] { return no_progress(ranks); }},
       {"words", [&] { return wait_for_words(ranks); }},
+      {"phase", [&] { return killed_in_phase(ranks, options.phase, options.who); }},
   };
   const auto found = cases.find(options.name);
   return found == cases.end() ? until_one_fails(ranks, options) : found->second();
 }
 
-// CASE [limit=MS] [apart] [per_host=N] [who=RANK] [when=ROUND]
+// CASE [limit=MS] [apart] [per_host=N] [who=RANK] [when=ROUND] [phase=NAME]
 Options read(int count, char** words) {
   Options options;
   options.name = words[1];
@@ -185,6 +188,7 @@ Options read(int count, char** words) {
     if (key == "per_host") options.settings.ranks_per_host = number;
     if (key == "who") options.who = number;
     if (key == "when") options.when = number;
+    if (key == "phase") options.phase = word.substr(at + 1);
   }
   return options;
 }

@@ -9,7 +9,7 @@ from pathlib import Path
 import crossdock as xd
 import pytest
 from crossdock import _native, rates_file
-from crossdock.calibration import calibrate, l3_share
+from crossdock.calibration import calibrate, l3_share, misfit
 from crossdock.rate_fit import Equation, fit_rates
 from crossdock.workload import Workload
 
@@ -144,3 +144,13 @@ def test_calibrating(dock: xd.Dock) -> None:
 
 def test_the_cache_is_a_share() -> None:
     assert 0 < l3_share(2) <= 1
+
+
+def test_what_speaks_against_rates() -> None:
+    def works(spread: float, near: int) -> list[dict[str, float]]:
+        off = [1.0] * near + [2.0] * (10 - near)
+        return [{"measured_s": 1.0, "predicted_s": off[i], "spread": spread} for i in range(10)]
+
+    assert misfit(works(0.2, 6)) == ""
+    assert misfit(works(0.2, 5)) == "the rates give the time of 5 of 10 works within 20%"
+    assert misfit(works(0.8, 10)).startswith("the same work took 80% more or less")

@@ -117,6 +117,7 @@ Status Communicator::start(milliseconds at_most) {
   end_ = Clock::now() + at_most;
   waits_ = at_most;
   ++calls_;
+  if (watch_) watch_(calls_);
   return {};
 }
 

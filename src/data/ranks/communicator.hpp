@@ -21,11 +21,13 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/result.hpp"
@@ -99,6 +101,10 @@ class Communicator : public RankGroup {
   // For loops that wait for something else than these calls, a word in a window, say: lets what is under way go on,
   // here and in others that put to this rank, and says whether a rank has given up. Does not wait.
   Status progress();
+
+  // Is told the number of each collective, from 1, as this rank begins it, by the thread that does. For tests, which
+  // end a rank there or throw.
+  void set_watch(std::function<void(int64_t call)> watch) { watch_ = std::move(watch); }
 
   // What this rank sent to others since the beginning.
   struct Traffic {
@@ -176,6 +182,7 @@ class Communicator : public RankGroup {
   Clock::time_point end_;
   std::chrono::milliseconds waits_{0};
   int64_t calls_ = 0;
+  std::function<void(int64_t)> watch_;
   std::optional<Error> over_;
   std::vector<int64_t> calls_of_;  // by rank; -1: has not answered
   std::vector<bool> left_;         // by rank; empty: nobody

@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <mutex>
+#include <stdexcept>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -191,6 +192,61 @@ TEST(BulkExchange, GivesTheErrorOfOneRankToAll) {
                 HasSubstr("row 2 is to go to destination 7, and there are destinations 0 to 2"));
   }
   EXPECT_EQ(memory->used_bytes(), 0);
+}
+
+// What came of a rank 1 that throws in its collective number `call`: how many it began, errors by rank, bytes that are
+// still charged.
+struct ThrownAt {
+  int64_t calls = 0;
+  std::string errors[3];
+  int64_t bytes_left = 0;
+};
+
+ThrownAt exchange_that_throws_at(int64_t call, int ranks_per_host, PutOrderKind order) {
+  const auto memory = Memory::create(int64_t{1} << 28);
+  ThrownAt found;
+  const Status ran = run_thread_ranks({3, ranks_per_host}, [&](Communicator& ranks) -> Status {
+    const int rank = ranks.rank();
+    if (rank == 1) {
+      ranks.set_watch([&](int64_t number) {
+        found.calls = number;
+        if (number != call) return;
+        // It has begun what it will not end: others must not take what it calls next for that.
+        ranks.give_up(make_error(ErrorCode::kInternal, "the disk is full"));
+        throw std::runtime_error("the disk is full");
+      });
+    }
+    Team team(1);
+    RouteSpec rule{RouteBy::kKey, {0}, 3};
+    BulkOptions options;
+    options.order = order;
+    options.message_bytes = 1 << 10;
+    options.pool_bytes = 1 << 15;
+    const Table rows = numbers(3000, 3000 * rank);
+    const auto come = bulk_exchange({&ranks, &team, memory}, rows, {&rule, {}, {0, 1, 2}}, options);
+    if (!come.ok()) found.errors[rank] = come.error().message;
+    return come.ok() ? Status() : Status(come.error());
+  });
+  EXPECT_EQ(ran.ok(), call == 0);
+  found.bytes_left = memory->used_bytes();
+  return found;
+}
+
+// In all phases: before, between and behind them, and between rounds of puts.
+TEST(BulkExchange, ARankThatThrowsAnywhereEndsAll) {
+  for (const int ranks_per_host : {1, 3}) {
+    for (const PutOrderKind order : {PutOrderKind::kPhases, PutOrderKind::kAsTheyFill}) {
+      const int64_t calls = exchange_that_throws_at(0, ranks_per_host, order).calls;
+      ASSERT_GT(calls, 10);
+      for (int64_t call = 1; call <= calls; ++call) {
+        SCOPED_TRACE(fmt::format("call {} of {}, {} to a host", call, calls, ranks_per_host));
+        const ThrownAt found = exchange_that_throws_at(call, ranks_per_host, order);
+        EXPECT_THAT(found.errors[0], HasSubstr("the disk is full"));
+        EXPECT_THAT(found.errors[2], HasSubstr("the disk is full"));
+        EXPECT_EQ(found.bytes_left, 0);
+      }
+    }
+  }
 }
 
 TEST(BulkExchange, OrdersOfPutsAndPackingAgree) {

@@ -10,6 +10,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "data/ranks/put_rates.hpp"
 #include "data/ranks/thread_communicator.hpp"
 #include "data/ranks/window_rounds.hpp"
 
@@ -227,6 +228,32 @@ TEST(WindowLife, MemoryOutlivesTheCommunicator) {
   const Status status = window.value()->fence();
   ASSERT_FALSE(status.ok());
   EXPECT_EQ(status.error().code, ErrorCode::kChannelClosed);
+}
+
+TEST(PutRates, AreOfEachSizeAndTheSameInAllRanks) {
+  for (const int ranks_per_host : {0, 1}) {
+    const auto memory = Memory::create(kBudget);
+    std::vector<double> seconds[3];
+    const Status status = run_thread_ranks(
+        {.ranks = 3, .ranks_per_host = ranks_per_host}, [&](Communicator& ranks) -> Status {
+          const int64_t sizes[] = {4'096, 1 << 20};
+          CD_ASSIGN(const auto rates, measure_puts(ranks, memory, sizes));
+          for (size_t i = 0; i < 2; ++i) {
+            EXPECT_EQ(rates[i].message_bytes, sizes[i]);
+            EXPECT_EQ(rates[i].is_near, ranks_per_host == 0);
+            EXPECT_GT(rates[i].seconds, 0);
+            seconds[ranks.rank()].push_back(rates[i].seconds);
+          }
+          EXPECT_EQ(ranks.traffic().put_bytes, 2 * 3 * (16 << 20));
+          const int64_t none[] = {0};
+          EXPECT_EQ(measure_puts(ranks, memory, none).error().code, ErrorCode::kInvalidArgument);
+          return ranks.barrier();
+        });
+    EXPECT_TRUE(status.ok()) << status.error().message;
+    EXPECT_EQ(seconds[0], seconds[1]);
+    EXPECT_EQ(seconds[0], seconds[2]);
+    EXPECT_EQ(memory->used_bytes(), 0);
+  }
 }
 
 // A put that was not flushed is not there: what tests of users rely on.

@@ -3,7 +3,10 @@
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
+#include <set>
 #include <string>
+#include <unistd.h>
+#include <vector>
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -14,6 +17,7 @@ namespace {
 
 using testing::AnyOf;
 using testing::HasSubstr;
+using testing::IsEmpty;
 
 struct Mpi {
   std::string name;
@@ -38,6 +42,28 @@ struct Ran {
     return count;
   }
 };
+
+std::vector<std::string> files_of(const std::filesystem::path& place) {
+  std::vector<std::string> names;
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(place)) {
+    names.push_back(entry.path().string());
+  }
+  return names;
+}
+
+std::set<std::string> shared_memory() {
+  const std::vector<std::string> names = files_of("/dev/shm");
+  return {names.begin(), names.end()};
+}
+
+// By a process that lives: then it is not of a job that is over.
+bool is_mapped(const std::string& name) {
+  return std::system(fmt::format("cat /proc/[0-9]*/maps 2>/dev/null | grep -qF '{}' || "
+                                 "! test -e '{}'",
+                                 name,
+                                 name)
+                         .c_str()) == 0;
+}
 
 class MpiRanks : public testing::TestWithParam<Mpi> {
  protected:
@@ -135,6 +161,29 @@ TEST_P(MpiRanks, ARankThatIsKilledEndsAll) {
     EXPECT_EQ(ran.fine(), 0) << ran.output;
     EXPECT_THAT(ran.output, AnyOf(HasSubstr("Killed"), HasSubstr("signal 9")));
   }
+}
+
+// Nobody waits for ever, and nothing stays: no folder of the launcher's, no shared memory.
+TEST_P(MpiRanks, ARankThatIsKilledInAnyPhaseLeavesNothing) {
+  const auto temporary = std::filesystem::temp_directory_path() /
+                         fmt::format("crossdock-killed-{}-{}", GetParam().name, ::getpid());
+  std::filesystem::create_directory(temporary);
+  ::setenv("TMPDIR", temporary.c_str(), 1);
+  const std::set<std::string> before = shared_memory();
+  for (const std::string phase :
+       {"histogram", "window", "network_partition", "arrival", "cut", "sort", "gather"}) {
+    const Ran ran = run(3, fmt::format("phase phase={} per_host=2 limit=20000", phase));
+    EXPECT_NE(ran.status, 0) << phase;
+    EXPECT_EQ(ran.fine(), 0) << phase << "\n" << ran.output;
+    EXPECT_THAT(ran.output, AnyOf(HasSubstr("Killed"), HasSubstr("signal 9"))) << phase;
+    EXPECT_LT(ran.seconds, 60) << phase;
+    EXPECT_THAT(files_of(temporary), IsEmpty()) << phase;
+    for (const std::string& name : shared_memory()) {
+      EXPECT_TRUE(before.contains(name) || is_mapped(name)) << name << " stays after " << phase;
+    }
+  }
+  ::unsetenv("TMPDIR");
+  std::filesystem::remove_all(temporary);
 }
 
 TEST_P(MpiRanks, ARankThatDoesNotComeIsNamed) {

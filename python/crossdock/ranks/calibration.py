@@ -1,0 +1,229 @@
+"""Measures the rates of the exchange's model among the ranks of a dock: tables in bulk, and puts.
+
+As crossdock.calibration does for operators: phases and totals are equations, coefficients come from
+predictions with one rate changed. What puts cost by their size is measured alone, and gives
+equations too; of ranks on several hosts it also says what a host's links carry.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import statistics
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from crossdock import _native
+from crossdock.calibration import LEAST_PHASE_S, TOTAL_WEIGHT, misfit
+from crossdock.errors import make_error, public_errors
+from crossdock.group import Group
+from crossdock.rate_fit import Equation, fit_rates
+from crossdock.workload import Workload
+
+ROWS = 1_000_000  # of each rank
+PUT_BYTES = (512, 4096, 65_536, 1 << 20)
+_STEP = 0.01
+_MODEL = "exchange."
+
+
+@dataclass(frozen=True)
+class Places:
+    """Where ranks are, as predictions see it. node_bytes_per_s: of a host's links, 0 for one
+    host."""
+
+    ranks: int
+    ranks_per_node: int
+    cores_per_node: int
+    node_bytes_per_s: float = 0.0
+
+    def phases(
+        self, rows: float, row_bytes: float, wire_bytes: float, busiest_share: float = 0.0
+    ) -> dict[str, float]:
+        """Seconds by phase of an exchange of so many rows of all ranks together."""
+        return _native.predict_exchange(
+            rows=float(rows), row_bytes=float(row_bytes), wire_bytes=float(wire_bytes),
+            ranks=self.ranks, ranks_per_node=self.ranks_per_node,
+            cores_per_node=self.cores_per_node, node_bytes_per_s=self.node_bytes_per_s,
+            busiest_share=float(busiest_share),
+        )  # fmt: skip
+
+
+def places_of(hosts: list[str], node_bytes_per_s: float = 0.0) -> Places:
+    """Of the host of each rank."""
+    fullest = max(hosts.count(host) for host in set(hosts))
+    rate = node_bytes_per_s if len(set(hosts)) > 1 else 0.0
+    return Places(len(hosts), fullest, os.cpu_count() or 1, rate)
+
+
+@dataclass(frozen=True)
+class ExchangeCalibration:
+    """What was found, the same in all ranks. rates: those of exchanges alone, in ns. puts: bytes,
+    seconds of a message, and whether ranks wrote it themselves."""
+
+    rates: dict[str, float]
+    works: list[dict[str, Any]]
+    puts: list[tuple[int, float, bool]]
+    places: Places
+    seconds: float
+
+    def facts(self) -> dict[str, Any]:
+        """For the file of the rates."""
+        return {
+            "ranks": self.places.ranks,
+            "ranks_per_node": self.places.ranks_per_node,
+            "node_bytes_per_s": self.places.node_bytes_per_s,
+            "puts": [list(put) for put in self.puts],
+            "works": self.works,
+        }
+
+    def misfit(self) -> str:
+        """As Calibration.misfit()."""
+        return misfit(self.works)
+
+
+def calibrate_exchange(
+    group: Group, rows: int = ROWS, repeat: int = 3, said: Callable[[str], None] = lambda _: None
+) -> ExchangeCalibration:
+    """Measures among the ranks of `group`, which MPI started, with `rows` rows in each of them;
+    `repeat` passes, each work after one run for warming up. Collective.
+
+    Leaves the rates in use as they were. Cost: some seconds, and 200 bytes of memory a row.
+    """
+    with public_errors():
+        if group.size == 1 or not group.native().goes_in_bulk("auto"):
+            raise make_error(
+                "CD-105", "rates of exchanges are measured among ranks that MPI started",
+                values=f"ranks: {group.size}", try_="mpirun -n 2 crossdock calibrate",
+            )  # fmt: skip
+    start = time.perf_counter()
+    hosts = [str(note) for note in _told(group, socket.gethostname())]
+    said("puts")
+    with public_errors():
+        puts = group.native().measure_puts(list(PUT_BYTES))
+    places = places_of(hosts, _link_rate(puts, hosts))
+    shapes = (
+        ("rows of 16 bytes", rows, 1),
+        ("fewer rows of 16 bytes", max(rows // 8, 1), 1),
+        ("rows of 40 bytes", max(rows // 2, 1), 4),
+        ("few rows", min(1000, rows), 1),
+    )
+    works, equations = [], _put_equations(puts, places)
+    for name, count, payload in shapes:
+        said(f"exchange, {name}")
+        table = _table(group, count, payload)
+        runs = [_run(group, table) for _ in range(repeat + 1)][1:]
+        found = _equations(runs, count * group.size, places)
+        equations += found
+        totals = [run["total_s"] for run in runs]
+        works.append({
+            "work": f"exchange, {name}",
+            "measured_s": found[-1].seconds,
+            "spread": (max(totals) - min(totals)) / found[-1].seconds,
+            "total": found[-1],
+        })  # fmt: skip
+    known = {n: v for n, v in _native.built_in_rates().items() if n.startswith(_MODEL)}
+    rates = fit_rates(equations, known)
+    for work in works:
+        work["predicted_s"] = work.pop("total").predicted_s(rates)
+    return ExchangeCalibration(rates, works, puts, places, time.perf_counter() - start)
+
+
+def _told(group: Group, mine: Any) -> list[Any]:
+    return [json.loads(text) for text in group.gather(json.dumps(mine).encode())]
+
+
+def _link_rate(puts: list[tuple[int, float, bool]], hosts: list[str]) -> float:
+    """What the ranks of a host put to those of the next one, with the longest messages."""
+    size, seconds, is_near = puts[-1]
+    return 0.0 if is_near else max(hosts.count(host) for host in set(hosts)) * size / seconds
+
+
+def _table(group: Group, rows: int, payload: int) -> Any:
+    made = Workload(rows * group.size, sparse=True).table(
+        "inner", rows * group.rank, rows * (group.rank + 1)
+    )
+    table = made.combine_chunks()
+    for number in range(payload - 1):
+        table = table.append_column(f"more{number}", table["row"])
+    return table
+
+
+def _run(group: Group, table: Any) -> dict[str, Any]:
+    """The phases' means over the ranks, and the time of the last one; the same in all ranks."""
+    group.gather(b"")
+    group.exchange(table, by="key", how="bulk")
+    every = _told(group, group.exchange_facts)
+    phases: dict[str, float] = {}
+    for facts in every:
+        for phase in facts["phases"]:
+            name = str(phase["name"])
+            phases[name] = phases.get(name, 0.0) + phase["seconds"] / len(every)
+    return {
+        "phases": phases,
+        "total_s": max(facts["total_s"] for facts in every),
+        "row_bytes": every[0]["plain_row_bytes"],
+        "wire_bytes": every[0]["sent_row_bytes"],
+    }
+
+
+def _equations(runs: list[dict[str, Any]], rows: int, places: Places) -> list[Equation]:
+    """Of the phases that are predicted, then of the whole."""
+    sizes = (rows, runs[0]["row_bytes"], runs[0]["wire_bytes"])
+    planned, changed = _predictions(sizes, places)
+    equations = []
+    for name in planned:
+        seconds = statistics.median(run["phases"].get(name, 0.0) for run in runs)
+        if seconds >= LEAST_PHASE_S:
+            slopes = {rate: slope[name] for rate, slope in changed.items()}
+            equations.append(_equation(seconds, planned[name], slopes, 1.0))
+    slopes = {rate: sum(slope.values()) for rate, slope in changed.items()}
+    total_s = statistics.median(run["total_s"] for run in runs)
+    equations.append(_equation(total_s, sum(planned.values()), slopes, TOTAL_WEIGHT))
+    return equations
+
+
+def _predictions(
+    sizes: tuple[float, float, float], places: Places
+) -> tuple[dict[str, float], dict[str, dict[str, float]]]:
+    """Seconds by phase with the built-in rates, and by rate how they change with it."""
+    before, built_in = _native.rates_in_use(), _native.built_in_rates()
+    slopes = {}
+    try:
+        _native.use_rates({})
+        planned = places.phases(*sizes)
+        for name, value in built_in.items():
+            if not name.startswith(_MODEL):
+                continue
+            _native.use_rates({name: value * (1 + _STEP)})
+            found = places.phases(*sizes)
+            slopes[name] = {p: (found[p] - planned[p]) / (value * _STEP) for p in planned}
+    finally:
+        _native.use_rates(before)
+    return planned, slopes
+
+
+def _equation(
+    seconds: float, planned_s: float, slopes: dict[str, float], weight: float
+) -> Equation:
+    built_in = _native.built_in_rates()
+    charged = {
+        name: slope for name, slope in slopes.items()
+        if slope * built_in[name] > 1e-4 * max(planned_s, 1e-9)
+    }  # fmt: skip
+    fixed = planned_s - sum(slope * built_in[name] for name, slope in charged.items())
+    return Equation(seconds, max(fixed, 0.0), charged, weight)
+
+
+def _put_equations(puts: list[tuple[int, float, bool]], places: Places) -> list[Equation]:
+    """A message is its own cost and that of its bytes; ranks that share cores take turns. None of
+    ranks that write to each other's memory: an exchange writes rows there, and no messages."""
+    turns = max(1.0, places.ranks_per_node / places.cores_per_node)
+    return [
+        Equation(seconds, 0.0, {
+            "exchange.put_message": turns * 1e-9, "exchange.put_byte": turns * size * 1e-9,
+        })
+        for size, seconds, is_near in puts if not is_near
+    ]  # fmt: skip
