@@ -10,6 +10,7 @@ import sys
 from importlib import import_module
 
 from harness.command import Bench, main
+from harness.programs import ROOT
 
 BENCHES = ("join", "operators")  # engines beside engines
 PROGRAMS = ("control", "channels", "mpi")  # programs beside plain algorithms and other programs
@@ -19,6 +20,7 @@ def run(arguments: list[str]) -> int:
     if not arguments or arguments[0] not in (*BENCHES, *PROGRAMS):
         print(__doc__)
         return 0 if arguments in (["--help"], ["-h"]) else 2
+    sys.path.insert(0, str(ROOT / "tools"))  # rank_processes.py
     workloads = import_module(f"{arguments[0]}.workloads")
     if arguments[0] in PROGRAMS:
         status: int = workloads.main(arguments[1:])

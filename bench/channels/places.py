@@ -6,7 +6,6 @@ A program says one JSON object on the standard output of its rank 0. Hosts need 
 from __future__ import annotations
 
 import json
-import os
 import shlex
 import subprocess
 import sys
@@ -17,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.programs import ROOT, ROW_LIMIT_S, ProgramError, output_of
+from rank_processes import run_ranks
 
 HOSTS = ROOT / "tools" / "hosts.py"
 ON_HOST = ROOT / "bench" / "channels" / "on_host.sh"
@@ -54,27 +54,10 @@ def on_processes(ranks: int, command: list[str]) -> Said:
     if ranks == 1:
         return said_in(output_of(command))
     with tempfile.TemporaryDirectory() as folder:
-        started = []
-        for rank in range(ranks):
-            told = {"CROSSDOCK_RANK": str(rank), "CROSSDOCK_RANKS": str(ranks)}
-            started.append(
-                subprocess.Popen(
-                    command,
-                    env=os.environ | told | {"CROSSDOCK_MEET": folder},
-                    stdout=subprocess.PIPE,
-                    stderr=subprocess.PIPE,
-                    text=True,
-                )
-            )
-        try:
-            ended = [process.communicate(timeout=ROW_LIMIT_S) for process in started]
-        finally:
-            for process in started:
-                process.kill()
-                process.wait()
-        if any(process.returncode != 0 for process in started):
-            raise failure([stderr for _, stderr in ended])
-        return said_in(ended[0][0])
+        ended = run_ranks(command, ranks, Path(folder), within_s=ROW_LIMIT_S)
+    if any(one.code != 0 for one in ended):
+        raise failure([one.err for one in ended])
+    return said_in(ended[0].out)
 
 
 def on_hosts(place: Place, script: str) -> dict[str, str]:

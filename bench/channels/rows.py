@@ -11,6 +11,8 @@ from channels.places import Disturbance, Place, Said
 
 GBIT = "1gbit"
 LARGE_SEGMENTS = {"segment": MIB, "slots": 2, "batch": 1 << 14}  # four slots stay in the cache
+# Batches of 1 MiB, the same one over and over, in segments that stay in a second-level cache.
+LIKE_PERFTEST = {"segment": 1 << 16, "slots": 3, "batch": 1 << 16, "table": MIB}
 OVER_LINKS = 48 * MIB  # 0.4 s over one link of 1 Gbit
 # MiB of a source in a collective: one to two seconds at the links of the busiest host, so that
 # start and end of all pairs do not decide.
@@ -113,7 +115,7 @@ WORKS = (
         place=Place(2),
         bytes=256 * MIB,
         options=LARGE_SEGMENTS,
-        bars={"memcpy": 0.8, "openmpi": 1.0, "openmpi-ucx": 1.0},
+        bars={"memcpy": 0.8, "openmpi": 1.0, "openmpi-ucx": 1.0, "ucx-plain": 1.0},
         peers=("memcpy-8MiB", "ucx"),
     ),
     ChannelWork(
@@ -122,7 +124,7 @@ WORKS = (
         pattern="p2p",
         place=Place(2),
         bytes=256 * MIB,
-        options=LARGE_SEGMENTS | {"table": MIB},
+        options=LIKE_PERFTEST,
         bars={"ucx": 1.0},
         peers=("memcpy-8MiB",),
     ),

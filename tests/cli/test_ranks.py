@@ -11,39 +11,14 @@ from pathlib import Path
 
 import pyarrow.parquet
 import pytest
-
-LAUNCHERS = ("CROSSDOCK_", "PMIX_", "PMI_", "OMPI_", "SLURM_")
+import rank_processes
 
 
 def run_ranks(folder: Path, ranks: int, *arguments: str) -> list[tuple[int, str, str]]:
     """Exit code, output and errors of each rank of one command line."""
-    clean = {k: v for k, v in os.environ.items() if not k.startswith(LAUNCHERS)}
-    meet = folder / "meet"
-    meet.mkdir(exist_ok=True)
-    started = []
-    for rank in range(ranks):
-        environment = {
-            "CROSSDOCK_RANK": str(rank),
-            "CROSSDOCK_RANKS": str(ranks),
-            "CROSSDOCK_MEET": str(meet),
-        }
-        started.append(
-            subprocess.Popen(
-                [sys.executable, "-m", "crossdock_cli.main", *arguments],
-                cwd=folder,
-                env=clean | environment,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                text=True,
-            )
-        )
-    try:
-        ended = [process.communicate(timeout=300) for process in started]
-    finally:
-        for process in started:
-            process.kill()
-            process.wait()
-    return [(p.returncode, *texts) for p, texts in zip(started, ended, strict=True)]
+    command = [sys.executable, "-m", "crossdock_cli.main", *arguments]
+    ended = rank_processes.run_ranks(command, ranks, folder / "meet", within_s=300, cwd=folder)
+    return [(one.code, one.out, one.err) for one in ended]
 
 
 def test_a_join_is_written_by_all_and_told_by_one(folder: Path) -> None:

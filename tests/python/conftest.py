@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import os
 import signal
-import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -13,6 +12,7 @@ from pathlib import Path
 import crossdock as xd
 import pyarrow as pa
 import pytest
+import rank_processes
 
 
 @pytest.fixture(autouse=True, scope="session")
@@ -76,38 +76,19 @@ RunRanks = Callable[..., list[str]]
 def run_ranks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> RunRanks:
     """Runs a program as some ranks of a group: `run_ranks(program, ranks, within_s=60)`."""
     for name in list(os.environ):
-        if name.startswith(("CROSSDOCK_", "PMIX_", "PMI_", "OMPI_", "SLURM_")):
+        if name.startswith(rank_processes.LAUNCHERS):
             monkeypatch.delenv(name)
     return functools.partial(_run_ranks, folder=tmp_path)
 
 
 def _run_ranks(program: str, ranks: int, *, folder: Path, within_s: float = 60) -> list[str]:
     """What each rank of `program` prints, by rank. AssertionError with its errors if one fails."""
+    command = [sys.executable, "-c", program]
+    environment = {**os.environ, "CROSSDOCK_JOB": "test"}
     meet = folder / "meet"
-    meet.mkdir(exist_ok=True)
-    started = []
-    for rank in range(ranks):
-        environment = {
-            "CROSSDOCK_RANK": str(rank),
-            "CROSSDOCK_RANKS": str(ranks),
-            "CROSSDOCK_MEET": str(meet),
-            "CROSSDOCK_JOB": "test",
-        }
-        started.append(
-            subprocess.Popen(
-                [sys.executable, "-c", program],
-                env=os.environ | environment,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                text=True,
-            )
-        )
-    try:
-        ended = [process.communicate(timeout=within_s) for process in started]
-    finally:
-        for process in started:
-            process.kill()
-            process.wait()
-    for rank, process in enumerate(started):
-        assert process.returncode == 0, f"rank {rank}: {ended[rank][1]}"
-    return [out for out, _ in ended]
+    ended = rank_processes.run_ranks(
+        command, ranks, meet, within_s=within_s, environment=environment
+    )
+    for rank, one in enumerate(ended):
+        assert one.code == 0, f"rank {rank}: {one.err}"
+    return [one.out for one in ended]

@@ -103,6 +103,22 @@ TEST(DoorbellConcurrent, two_threads_take_turns_and_neither_sleeps_on) {
   EXPECT_LT(took_s, 15) << "somebody slept until the time was over";
 }
 
+TEST(DoorbellConcurrent, who_has_gone_to_sleep_is_woken) {
+  DoorbellWords words;
+  const Doorbell bell(&words);
+  const uint32_t note = bell.look();
+  std::thread sleeper([&] {
+    while (bell.look() == note) bell.wait(note, kLong);
+  });
+  // Bit 0: it looks no longer, and sleeps or is about to.
+  while ((std::atomic_ref(words.rings).load() & 1) == 0) std::this_thread::yield();
+  EXPECT_LT(seconds_of([&] {
+              bell.ring();
+              sleeper.join();
+            }),
+            10);
+}
+
 TEST(DoorbellConcurrent, all_sleepers_wake_and_see_what_was_written) {
   constexpr int kSleepers = 4;
   constexpr uint64_t kTurns = 300;

@@ -1,0 +1,8 @@
+"""Lets the tests import tools/rank_processes.py."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tools"))
