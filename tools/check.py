@@ -155,6 +155,7 @@ def cpp_examples() -> Outcome:
             "-B",
             str(build),
             f"-DCMAKE_PREFIX_PATH={prefix}",
+            f"-DCMAKE_PROGRAM_PATH={BIN}",  # `crossdock`
         ]
         done = one(
             configure,

@@ -1,10 +1,14 @@
 #!/bin/sh
-# several.sh RANKS PROGRAM [ARGUMENT...]: starts a program as the ranks of a group that meet in a folder.
+# several.sh RANKS PROGRAM [ARGUMENT...]: starts a program as the ranks of a group that meet in a folder, or through the
+# agent that CROSSDOCK_CONTROL names.
 ranks=$1
 shift
 CROSSDOCK_RANKS=$ranks
-CROSSDOCK_MEET=$(mktemp -d)
-export CROSSDOCK_RANKS CROSSDOCK_MEET
+export CROSSDOCK_RANKS
+if [ -z "$CROSSDOCK_CONTROL" ]; then
+  CROSSDOCK_MEET=$(mktemp -d)
+  export CROSSDOCK_MEET
+fi
 started=
 rank=0
 while [ "$rank" -lt "$ranks" ]; do
@@ -16,5 +20,5 @@ status=0
 for process in $started; do
   wait "$process" || status=1
 done
-rm -rf "$CROSSDOCK_MEET"
+[ -n "$CROSSDOCK_CONTROL" ] || rm -rf "$CROSSDOCK_MEET"
 exit $status
