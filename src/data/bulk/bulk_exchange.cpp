@@ -269,7 +269,11 @@ class Exchange {
     if (sent.ok() && pass_.bits != nullptr) {
       sent = team_.run([&](int worker) { return send_bits(pass_, worker, workers); });
     }
-    if (order_ != nullptr) sent = order_->finish(sent);
+    if (order_ != nullptr) {
+      const Clock::time_point rest = Clock::now();
+      sent = order_->finish(sent);
+      busy_s[0] += seconds_since(rest);  // whose puts and waits are those of the first worker
+    }
     const Clock::time_point fence = Clock::now();
     CD_TRY(window_->fence());
     const double fence_s = seconds_since(fence);

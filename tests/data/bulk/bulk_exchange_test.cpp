@@ -29,6 +29,9 @@ void expect_right(const BulkTrial& trial) {
           << "rank " << rank << ", row " << row;
     }
     ASSERT_EQ(outcome.facts[rank].rows_received, static_cast<int64_t>(outcome.rows[rank].size()));
+    for (const BulkPhase& phase : outcome.facts[rank].phases) {
+      for (const auto& [part, seconds] : phase.parts) ASSERT_GE(seconds, -1e-6) << part;
+    }
   }
   ASSERT_EQ(outcome.bytes_left, 0);
 }
