@@ -16,6 +16,7 @@ from crossdock.sizes import format_bytes, format_count, format_seconds
 
 if TYPE_CHECKING:
     from crossdock.ranks.execution import RankExecution
+    from crossdock.ranks.places import Places
 
 _READ_BELOW_BYTES = 1 << 30
 _UNPREDICTED = (
@@ -49,13 +50,15 @@ class Plan(str):
 def explain(execution: Execution | RankExecution, node: Node, read: bool | None) -> Plan:
     """The plan of a narrowed query; over ranks with the exchanges between them. `read` as for
     Relation.explain. Errors: those of reading."""
+    places = None
     if not isinstance(execution, Execution):
+        places = execution.places()
         node, execution = execution.planned(node), execution.local
     if read is not None:
         require_flag(read, "read", "explain")
     else:
         read = stored_bytes(node) <= _READ_BELOW_BYTES
-    tree = _describe(execution, node, read)
+    tree = _describe(execution, node, read, places)
     return Plan("\n".join(_lines(tree, "", "")), {"schema_version": 1, "plan": tree})
 
 
@@ -99,7 +102,9 @@ def predicted_seconds(plan: dict[str, Any]) -> float:
     return float(sum(phase.get("predicted_s", 0.0) for phase in plan["phases"]))
 
 
-def _describe(execution: Execution, node: Node, read: bool) -> dict[str, Any]:
+def _describe(
+    execution: Execution, node: Node, read: bool, places: Places | None
+) -> dict[str, Any]:
     if isinstance(node, Scan):
         return {
             "operator": "scan",
@@ -109,10 +114,11 @@ def _describe(execution: Execution, node: Node, read: bool) -> dict[str, Any]:
             "filter": None if node.predicate is None else repr(node.predicate),
             "rows": node.source.known_rows(),
         }
-    inputs = [_describe(execution, below, read) for below in inputs_of(node)]
+    inputs = [_describe(execution, below, read, places) for below in inputs_of(node)]
     if not isinstance(node, Operated) or needs_no_groups(node):
         kind = headline(node).partition(" ")[0]
-        return {"operator": kind, "headline": headline(node), "inputs": inputs}
+        tree = {"operator": kind, "headline": headline(node), "inputs": inputs}
+        return tree | (_exchange_cost(node, places) if isinstance(node, Exchange) else {})
     plan = None
     known: dict[str, Any] = {}
     if read and not any(_is_result(below) for below in inputs_of(node)):
@@ -126,6 +132,14 @@ def _describe(execution: Execution, node: Node, read: bool) -> dict[str, Any]:
         "known": known,
     }
     return {**found, "columns": list(node.schema.names), "inputs": inputs}
+
+
+def _exchange_cost(node: Exchange, places: Places | None) -> dict[str, Any]:
+    """Rows and predicted seconds, where they are known; of channels no model tells."""
+    if places is None or node.how != "in bulk":
+        return {}
+    found = places.predicted(node.input)
+    return {} if found is None else {"rows": found[0], "predicted_s": found[1]}
 
 
 def _is_result(node: Node) -> bool:
@@ -151,7 +165,9 @@ def _title(tree: dict[str, Any]) -> str:
         rows = "" if tree["rows"] is None else f"   {format_count(tree['rows'])} rows"
         return f"scan {tree['kind']} {tree['source']}{rows}"
     if "plan" not in tree:
-        return str(tree["headline"])
+        seconds = tree.get("predicted_s")
+        cost = "" if seconds is None else f"   predicted {format_seconds(seconds)}"
+        return f"{tree['headline']}{cost}"
     plan = tree["plan"]
     predicted = 0.0 if plan is None else predicted_seconds(plan)
     cost = f"   predicted {format_seconds(predicted)}" if predicted else ""

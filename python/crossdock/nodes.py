@@ -178,6 +178,7 @@ class Exchange:
     input: Node
     rule: str
     keys: tuple[str, ...] = ()
+    how: str = ""
 
     @property
     def schema(self) -> Any:

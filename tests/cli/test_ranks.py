@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -13,10 +14,25 @@ import pyarrow.parquet
 import pytest
 import rank_processes
 
+# The command line, in which rank 2 kills itself where it enters a function: "module:class:name".
+KILLED = """
+import importlib, os, signal, sys
+from crossdock_cli.main import run
+module, owner, name = sys.argv[1].split(":")
+of = importlib.import_module(module)
+if os.environ["CROSSDOCK_RANK"] == "2":
+    kill = lambda *_, **__: os.kill(os.getpid(), signal.SIGKILL)
+    setattr(getattr(of, owner) if owner else of, name, kill)
+sys.exit(run(sys.argv[2:]))
+"""
 
-def run_ranks(folder: Path, ranks: int, *arguments: str) -> list[tuple[int, str, str]]:
+
+def run_ranks(
+    folder: Path, ranks: int, *arguments: str, killed_at: str = ""
+) -> list[tuple[int, str, str]]:
     """Exit code, output and errors of each rank of one command line."""
-    command = [sys.executable, "-m", "crossdock_cli.main", *arguments]
+    how = ["-c", KILLED, killed_at] if killed_at else ["-m", "crossdock_cli.main"]
+    command = [sys.executable, *how, *arguments]
     ended = rank_processes.run_ranks(command, ranks, folder / "meet", within_s=300, cwd=folder)
     return [(one.code, one.out, one.err) for one in ended]
 
@@ -43,6 +59,28 @@ def test_one_rank_says_what_went_wrong(folder: Path) -> None:
         assert first[1] == second[1] == second[2] == ""
         assert len(first[2].splitlines()) < 8
         assert first[2]
+
+
+@pytest.mark.parametrize(
+    ("killed_at", "target"),
+    [
+        ("crossdock.ranks.members:Ranks:_moved", "joined"),  # before its rows go
+        ("crossdock.execution:Execution:operation", "joined"),  # before it joins what came
+        ("crossdock.ranks.members:Ranks:rows_to_one", "joined.parquet"),  # before it sends results
+        ("crossdock.writers::write_file", "joined"),  # before it writes its file
+    ],
+)
+def test_a_rank_that_is_killed_ends_all_and_leaves_nothing(
+    folder: Path, killed_at: str, target: str
+) -> None:
+    before = {path.name for path in folder.iterdir()}
+    line = ("join", "visits.parquet", "people.parquet", "--on", "who=id", "--out", target)
+    *others, last = run_ranks(folder, 3, *line, killed_at=killed_at)
+    assert last[0] == -signal.SIGKILL
+    assert all(code == 1 for code, _, _ in others)
+    assert "CD-617" in others[0][2]
+    assert "rank 2" in others[0][2]
+    assert {path.name for path in folder.iterdir()} - before <= {"meet"}
 
 
 @pytest.mark.skipif(shutil.which("mpirun") is None, reason="there is no mpirun")

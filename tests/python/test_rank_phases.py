@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+import crossdock as xd
 import pytest
 from crossdock.ranks.phases import ended, over_ranks, own_phases, phase_lines, trace_events
+from crossdock.ranks.places import Places, places_of, predicted_moves, prediction_lines
 
 
 def rank(number: int, total_s: float, *phases: tuple[str, float], **parts: float) -> dict[str, Any]:
@@ -85,3 +87,51 @@ def test_what_a_rank_tells() -> None:
         {"name": "read", "seconds": 0.1},
         {"name": "build", "seconds": 0.2},
     ]
+
+
+def told(number: int, how: str, received: int, seconds: float) -> dict[str, Any]:
+    move = {"rule": "by key", "how": how, "sent_rows": 1000, "sent_bytes": 16_000}
+    return {
+        "rank": number,
+        "host": "one",
+        "exchanges": [move | {"received_rows": received, "seconds": seconds}],
+    }
+
+
+def test_exchanges_are_predicted_from_what_went_between_ranks() -> None:
+    even, uneven = (
+        predicted_moves([told(0, "in bulk", rows, 0.1), told(1, "in bulk", 2000 - rows, 0.3)])
+        for rows in (1000, 1900)
+    )
+    expected = places_of(["one", "one"]).phases(2000, 16, 16, 0.5)
+    assert even[0]["predicted_s"] == pytest.approx(sum(expected.values()))
+    assert (even[0]["rows"], even[0]["measured_s"]) == (2000, 0.3)
+    assert uneven[0]["predicted_s"] > even[0]["predicted_s"]
+    assert prediction_lines(even)[0].startswith("exchange by key: predicted ")
+    assert prediction_lines(even)[0].endswith(", took 300 ms")
+
+
+def test_no_model_tells_of_channels() -> None:
+    moves = predicted_moves([told(0, "by channel", 1000, 0.1), told(1, "by channel", 1000, 0.1)])
+    assert moves[0]["predicted_s"] is None
+    assert prediction_lines(moves) == []
+
+
+def test_places() -> None:
+    assert places_of(["a", "a", "b", "a"], 5e9).ranks_per_node == 3
+    assert places_of(["a", "a"], 5e9).node_bytes_per_s == 0  # no link between them
+    assert places_of(["a", "b"], 5e9).node_bytes_per_s == 5e9
+
+
+def test_rows_that_a_source_knows_are_predicted() -> None:
+    import pyarrow as pa
+
+    places = Places(ranks=4, ranks_per_node=2, cores_per_node=2, node_bytes_per_s=1e9)
+    with xd.connect() as dock:
+        numbers = dock.from_arrow(pa.table({"k": [1, 2, 3], "v": [1.0, 2.0, 3.0]}))
+        texts = dock.from_arrow(pa.table({"k": ["a"]}))
+        expected = sum(places.phases(12, 16, 16).values())
+        filtered = numbers.filter(xd.col("k") > 1)
+        assert places.predicted(filtered._node) == (12, pytest.approx(expected))
+        assert places.predicted(texts._node) is None
+        assert places.predicted(numbers.sort("k")._node) is None

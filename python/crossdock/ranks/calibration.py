@@ -8,7 +8,6 @@ equations too; of ranks on several hosts it also says what a host's links carry.
 from __future__ import annotations
 
 import json
-import os
 import socket
 import statistics
 import time
@@ -20,6 +19,7 @@ from crossdock import _native
 from crossdock.calibration import LEAST_PHASE_S, TOTAL_WEIGHT, misfit
 from crossdock.errors import make_error, public_errors
 from crossdock.group import Group
+from crossdock.ranks.places import Places, places_of
 from crossdock.rate_fit import Equation, fit_rates
 from crossdock.workload import Workload
 
@@ -27,35 +27,6 @@ ROWS = 1_000_000  # of each rank
 PUT_BYTES = (512, 4096, 65_536, 1 << 20)
 _STEP = 0.01
 _MODEL = "exchange."
-
-
-@dataclass(frozen=True)
-class Places:
-    """Where ranks are, as predictions see it. node_bytes_per_s: of a host's links, 0 for one
-    host."""
-
-    ranks: int
-    ranks_per_node: int
-    cores_per_node: int
-    node_bytes_per_s: float = 0.0
-
-    def phases(
-        self, rows: float, row_bytes: float, wire_bytes: float, busiest_share: float = 0.0
-    ) -> dict[str, float]:
-        """Seconds by phase of an exchange of so many rows of all ranks together."""
-        return _native.predict_exchange(
-            rows=float(rows), row_bytes=float(row_bytes), wire_bytes=float(wire_bytes),
-            ranks=self.ranks, ranks_per_node=self.ranks_per_node,
-            cores_per_node=self.cores_per_node, node_bytes_per_s=self.node_bytes_per_s,
-            busiest_share=float(busiest_share),
-        )  # fmt: skip
-
-
-def places_of(hosts: list[str], node_bytes_per_s: float = 0.0) -> Places:
-    """Of the host of each rank."""
-    fullest = max(hosts.count(host) for host in set(hosts))
-    rate = node_bytes_per_s if len(set(hosts)) > 1 else 0.0
-    return Places(len(hosts), fullest, os.cpu_count() or 1, rate)
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ from crossdock.nodes import Node, Operated, Partition
 from crossdock.operations import Operation
 from crossdock.partitions import parts_of
 from crossdock.ranks.members import Ranks
+from crossdock.ranks.places import Places, measured_places
 from crossdock.ranks.spread import Spread
 
 
@@ -78,6 +79,10 @@ class RankExecution:
             half = limit // 2
             tail = tails.slice(max(0, tails.num_rows - half))
             return Preview(node.schema, heads.slice(0, limit - half), tail, rows)
+
+    def places(self) -> Places:
+        """Where the ranks are, for predictions. Not collective."""
+        return measured_places(self.ranks.hosts)
 
     def planned(self, node: Node) -> Node:
         """The query with a node `Exchange` wherever rows would move. Not collective."""

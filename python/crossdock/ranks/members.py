@@ -48,6 +48,7 @@ class Ranks:
         self.group = group
         self.rank = group.rank
         self.size = group.size
+        self.hosts = [socket.gethostname()] * self.size  # of each, once they have told
         self.moves: list[Move] = []
         self._inside = False
         self._ended: BaseException | None = None
@@ -188,6 +189,7 @@ class Ranks:
         whole = json.dumps({**note, "host": socket.gethostname()}).encode()
         try:
             notes = [json.loads(text) for text in self.group.gather(whole, at_most_s=wait_s)]
+            self.hosts = [str(note["host"]) for note in notes]
             self._check(notes, mine)
         except BaseException as error:
             if mine is not None and isinstance(error, ControlError) and error is not self._ended:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 from collections.abc import Callable
 from dataclasses import asdict
 from typing import Any
@@ -10,6 +11,7 @@ from crossdock.display import align
 from crossdock.profile import Profile, profiled
 from crossdock.ranks.execution import RankExecution
 from crossdock.ranks.phases import over_ranks, own_phases, phase_lines
+from crossdock.ranks.places import predicted_moves, prediction_lines
 from crossdock.sizes import format_bytes, format_count, format_seconds
 
 
@@ -23,6 +25,7 @@ def profiled_over_ranks(execution: RankExecution, work: Callable[[], Any]) -> Pr
         moves = [asdict(move) for move in ranks.moves[first:]]
         mine = {
             "rank": ranks.rank,
+            "host": socket.gethostname(),
             "result_rows": found.data["result_rows"],
             "total_s": found.data["total_s"],
             "exchanges": moves,
@@ -34,7 +37,7 @@ def profiled_over_ranks(execution: RankExecution, work: Callable[[], Any]) -> Pr
         "rank": ranks.rank,
         "ranks": every,
         "is_replicated": execution.is_everywhere,
-        "over_ranks": over_ranks(every),
+        "over_ranks": {**over_ranks(every), "exchanges": predicted_moves(every)},
     }
     return Profile(found.table, {**found.data, **told})
 
@@ -43,6 +46,7 @@ def rank_lines(data: dict[str, Any]) -> list[str]:
     """The exchanges and steps of all ranks: the most that one had, and what they had on average;
     then their phases."""
     ranks = data["ranks"]
+    predicted = prediction_lines(data["over_ranks"]["exchanges"])
     rows = [("over all ranks", "rows", "most in one", "mean", "bytes", "longest", "mean time")]
     for moves in zip(*(rank["exchanges"] for rank in ranks), strict=True):
         received = [move["received_rows"] for move in moves]
@@ -56,7 +60,7 @@ def rank_lines(data: dict[str, Any]) -> list[str]:
     results = [rank["result_rows"] for rank in ranks]
     whole = [{"seconds": rank["total_s"]} for rank in ranks]
     rows.append(("result", *_spread(results), "", *_times(whole)))
-    return [*align(rows, frozenset((1, 2, 3, 4, 5, 6))), "", *phase_lines(ranks)]
+    return [*align(rows, frozenset((1, 2, 3, 4, 5, 6))), "", *phase_lines(ranks), *predicted]
 
 
 def _spread(rows: list[int]) -> tuple[str, str, str]:

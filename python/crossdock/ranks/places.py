@@ -1,0 +1,103 @@
+"""Where ranks are, and what exchanges among them should cost."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+
+from crossdock import _native
+from crossdock.errors import CrossdockError
+from crossdock.nodes import AssumeSorted, Filter, Node, Project, Scan
+from crossdock.rates_file import entry_of_machine
+from crossdock.sizes import format_seconds
+
+
+@dataclass(frozen=True)
+class Places:
+    """Where ranks are, as predictions see it. node_bytes_per_s: of a host's links, 0 for one
+    host."""
+
+    ranks: int
+    ranks_per_node: int
+    cores_per_node: int
+    node_bytes_per_s: float = 0.0
+
+    def phases(
+        self, rows: float, row_bytes: float, wire_bytes: float, busiest_share: float = 0.0
+    ) -> dict[str, float]:
+        """Seconds by phase of an exchange of so many rows of all ranks together."""
+        return _native.predict_exchange(
+            rows=float(rows), row_bytes=float(row_bytes), wire_bytes=float(wire_bytes),
+            ranks=self.ranks, ranks_per_node=self.ranks_per_node,
+            cores_per_node=self.cores_per_node, node_bytes_per_s=self.node_bytes_per_s,
+            busiest_share=float(busiest_share),
+        )  # fmt: skip
+
+    def predicted(self, node: Node) -> tuple[int, float] | None:
+        """Rows of all ranks, and seconds of an exchange, if each has as many as this one's source
+        says, and none is left out on the way; None where nobody knows."""
+        while isinstance(node, Filter | Project | AssumeSorted):
+            node = node.input
+        if not isinstance(node, Scan) or (known := node.source.known_rows()) is None:
+            return None
+        try:
+            row_bytes = sum(field.type.bit_width for field in node.schema) / 8
+        except ValueError:  # texts, whose lengths nobody knows
+            return None
+        rows = known * self.ranks
+        return rows, sum(self.phases(rows, row_bytes, row_bytes).values())
+
+
+def places_of(hosts: list[str], node_bytes_per_s: float = 0.0) -> Places:
+    """Of the host of each rank."""
+    fullest = max(hosts.count(host) for host in set(hosts))
+    rate = node_bytes_per_s if len(set(hosts)) > 1 else 0.0
+    return Places(len(hosts), fullest, os.cpu_count() or 1, rate)
+
+
+def measured_places(hosts: list[str]) -> Places:
+    """The same, with the links' rate that `mpirun crossdock calibrate` measured, if it has."""
+    entry: dict[str, Any] = {}
+    with suppress(CrossdockError):  # a broken file has been told of where rates are read
+        entry = entry_of_machine() or {}
+    return places_of(hosts, float(entry.get("exchange", {}).get("node_bytes_per_s", 0.0)))
+
+
+def predicted_moves(ranks: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """The exchanges of a profile, as all ranks told of them: rule, rows, what was predicted and how
+    long the last rank took. `predicted_s` is None for channels, which no model tells of."""
+    places = measured_places([str(rank["host"]) for rank in ranks])
+    return [
+        {
+            "rule": moves[0]["rule"],
+            "rows": sum(move["received_rows"] for move in moves),
+            "predicted_s": predicted_move(moves, places),
+            "measured_s": max(move["seconds"] for move in moves),
+        }
+        for moves in zip(*(rank["exchanges"] for rank in ranks), strict=True)
+    ]
+
+
+def predicted_move(moves: Sequence[Mapping[str, Any]], places: Places) -> float | None:
+    """One exchange, from rows and bytes of each rank, and whom most came to."""
+    if moves[0].get("how") != "in bulk":
+        return None
+    sent = sum(move["sent_rows"] for move in moves)
+    received = [move["received_rows"] for move in moves]
+    row_bytes = sum(move["sent_bytes"] for move in moves) / max(sent, 1)
+    rows = max(sent, sum(received))  # more come than go where each goes to all
+    busiest = max(received) / max(sum(received), 1)
+    return sum(places.phases(rows, row_bytes, row_bytes, busiest).values())
+
+
+def prediction_lines(moves: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Of those that are predicted."""
+    return [
+        f"exchange {move['rule']}: predicted {format_seconds(move['predicted_s'])}, took "
+        f"{format_seconds(move['measured_s'])}"
+        for move in moves
+        if move["predicted_s"] is not None
+    ]
