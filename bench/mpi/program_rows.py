@@ -19,8 +19,12 @@ from channels.places import Place
 from harness.programs import ProgramError, build_all
 from harness.report import Row, seconds
 
-# Open MPI's one-sided messages over TCP need to be told so: docs/transports.md.
-OVER_TCP = ("--mca", "pml", "ob1", "--mca", "btl", "tcp,self", "--mca", "osc", "pt2pt")
+# Open MPI's one-sided messages over TCP need to be told so: docs/transports.md. Hosts share the
+# cores of one machine, which Open MPI cannot know: ranks that wait must leave them to others.
+OVER_TCP = (
+    "--mca", "pml", "ob1", "--mca", "btl", "tcp,self", "--mca", "osc", "pt2pt",
+    "--mca", "mpi_yield_when_idle", "1",
+)  # fmt: skip
 MILLION = 1_000_000
 OLD_FORMS = ("task buffers", "chunk buffers")  # of bucket counts: before the pull request and after
 FASTEST_FROM_RANKS = 8
@@ -65,6 +69,15 @@ EXCHANGES = (
         title="16-byte rows, 4 hosts with 1 Gbit, in phases or not",
         place=Place(4, ("1gbit",)),
         rows_per_rank=4 * MILLION,
+        forms=("phases/never", "fill/never"),
+        bars={"fill/never": 1.0},
+        line_least=0.85,
+    ),
+    ExchangeWork(
+        name="phases-hosts-200",
+        title="same, with 200 Mbit, which the cores can fill",
+        place=Place(4, ("200mbit",)),
+        rows_per_rank=2 * MILLION,
         forms=("phases/never", "fill/never"),
         bars={"fill/never": 1.0},
         line_least=0.85,
@@ -143,8 +156,8 @@ def counts_row(name: str, ranks: int, repeat: int, scale: float) -> Row:
 
 def row_of_counts(name: str, ranks: int, said: list[dict[str, Any]]) -> Row:
     """Ours is the fastest of the forms that do not transpose before they send. Met: all forms send
-    what the formulas say, each new one fewer messages than both old ones, and from 8 ranks on ours
-    is faster than these."""
+    what the formulas say, each new one no more messages than either old one, and from 8 ranks on
+    ours is faster than these."""
     old = {one["form"]: one for one in said if one["form"] in OLD_FORMS}
     new = [one for one in said if one["form"] not in OLD_FORMS]
     ours = min(new, key=lambda one: float(one["seconds"]))

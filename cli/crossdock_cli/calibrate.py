@@ -26,7 +26,7 @@ from crossdock_cli import output
 @click.option("--rows", type=click.IntRange(10_000, 1 << 30), default=2_000_000, show_default=True,
               metavar="N", help="Rows of the larger works, beyond what caches hold.")  # fmt: skip
 @click.option("--repeat", type=click.IntRange(1, 100), default=3, show_default=True, metavar="N",
-              help="Runs of each work after the first; the median counts.")  # fmt: skip
+              help="Passes over all works; medians count.")  # fmt: skip
 @click.option("--threads", type=click.IntRange(0), metavar="N",
               help="Worker threads; 0 means one per core.")  # fmt: skip
 @click.option("--dry-run", is_flag=True, help="Measure and show, but store nothing.")
