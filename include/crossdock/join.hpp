@@ -7,6 +7,8 @@
 
 namespace crossdock {
 
+struct RankSides;
+
 struct OutputItem {
   std::string side;  // "left", "right", or "key": the left key, or its partner where left is absent
   std::string column;  // in that side's table ("key": in the left one)
@@ -43,6 +45,8 @@ class Join : public Operation {
        const ArrowTable& left,
        const ArrowTable& right,
        const JoinOptions& options);
+  // Of what ranks have partitioned into this one's memory; for modules of this project.
+  Join(const Engine& engine, std::shared_ptr<const RankSides> sides);
 
   // One row: "count", or "<function>_<column>" for sum, min, max over an output column.
   void aggregate(const std::vector<std::pair<std::string, std::string>>& items,

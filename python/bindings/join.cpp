@@ -1,7 +1,10 @@
 // crossdock._native.Join, and the residual predicates that Python writes for it.
 #include <crossdock/crossdock.hpp>
 
+#include "bindings/channels.hpp"
 #include "bindings/operation.hpp"
+#include "bindings/results.hpp"
+#include "session/rank_join.hpp"
 
 namespace crossdock::python {
 namespace {
@@ -91,13 +94,9 @@ bool is_long_join(int64_t left_rows, int64_t right_rows) {
 
 using JoinObject = OperationObject<crossdock::Join>;
 
-void init_join(JoinObject* self,
-               const crossdock::Engine& engine,
-               const crossdock::ArrowTable& left,
-               const crossdock::ArrowTable& right,
-               const nb::kwargs& arguments) {
+crossdock::JoinOptions join_options(const char* owner, const nb::kwargs& arguments) {
   crossdock::JoinOptions options;
-  OptionReader given("Join", arguments);
+  OptionReader given(owner, arguments);
   given.read("on", options.on);
   given.read("how", options.how);
   options.output = items_of(given.take("output"));
@@ -114,9 +113,50 @@ void init_join(JoinObject* self,
   const nb::object residual = given.take("residual");
   if (residual.is_valid() && !residual.is_none()) options.residual = residual_of(residual);
   given.finish();
+  return options;
+}
+
+void init_join(JoinObject* self,
+               const crossdock::Engine& engine,
+               const crossdock::ArrowTable& left,
+               const crossdock::ArrowTable& right,
+               const nb::kwargs& arguments) {
+  const crossdock::JoinOptions options = join_options("Join", arguments);
   const bool is_long = is_long_join(left.rows(), right.rows());
   nb::gil_scoped_release released;
   new (self) JoinObject{crossdock::Join(engine, left, right, options), is_long};
+}
+
+// What all ranks of a group have partitioned into this one's memory.
+struct RankSidesObject {
+  std::shared_ptr<const RankSides> sides;  // or null:
+  std::string reason;                      // why rows have to go another way
+  std::string facts;                       // JSON
+};
+
+// Only where the group goes in bulk.
+RankSidesObject partition_sides(GroupObject& group,
+                                const crossdock::Engine& engine,
+                                const crossdock::ArrowTable& left,
+                                const crossdock::ArrowTable& right,
+                                const nb::kwargs& arguments) {
+  const crossdock::JoinOptions options = join_options("partition_join", arguments);
+  const nb::gil_scoped_release released;
+  Communicator* const ranks = value_or_raise(group.bulk.choose("bulk", group.group.get()));
+  if (ranks == nullptr) {
+    raise_error(
+        make_error(ErrorCode::kInvalidArgument, "a process alone has no ranks to join with"));
+  }
+  RankPartition found = value_or_raise(partition_join(*ranks, engine, left, right, options));
+  std::string facts;
+  if (found.sides != nullptr) facts = bulk_json(found.sides->facts, ranks->rank());
+  return {std::move(found.sides), std::move(found.reason), std::move(facts)};
+}
+
+JoinObject join_of_sides(const RankSidesObject& self, const crossdock::Engine& engine) {
+  const nb::gil_scoped_release released;
+  const ArrivedSides& sides = self.sides->sides;
+  return {crossdock::Join(engine, self.sides), is_long_join(sides.rows[0], sides.rows[1])};
 }
 
 }  // namespace
@@ -135,6 +175,19 @@ void bind_join(nb::module_& module) {
             });
           },
           "items"_a);
+  nb::class_<RankSidesObject>(module, "RankSides")
+      .def_prop_ro("is_there", [](const RankSidesObject& self) { return self.sides != nullptr; })
+      .def_prop_ro("rows",
+                   [](const RankSidesObject& self) {
+                     return self.sides == nullptr
+                              ? 0
+                              : self.sides->sides.rows[0] + self.sides->sides.rows[1];
+                   })
+      .def_ro("reason", &RankSidesObject::reason)
+      .def_ro("facts", &RankSidesObject::facts)
+      .def("join", &join_of_sides, "engine"_a);
+  module.def(
+      "partition_join", &partition_sides, "group"_a, "engine"_a, "left"_a, "right"_a, "options"_a);
 }
 
 }  // namespace crossdock::python

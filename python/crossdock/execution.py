@@ -192,6 +192,10 @@ class Execution:
 
     def join(self, node: Join) -> _native.Join:
         """The planned join, its inputs read; nothing joined yet."""
+        if node.arrived is not None:
+            self._input_rows = node.arrived.rows
+            arrived: _native.RankSides = node.arrived
+            return arrived.join(self.engine)
         left, right = self.native(node.left), self.native(node.right)
         left_rows, right_rows = left[0].num_rows, right[0].num_rows
         self._input_rows = left_rows + right_rows

@@ -77,6 +77,7 @@ class Join:
     residual: Expr | None = None
     residual_columns: tuple[Output, ...] = ()
     options: JoinOptions = field(default_factory=JoinOptions)
+    arrived: Any = None  # a _native.RankSides that holds both sides; then the nodes are not read
 
 
 @dataclass(frozen=True, eq=False)

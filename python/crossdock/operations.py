@@ -25,7 +25,14 @@ def plan_native_join(
     residual: Callable[[Any], object] | None,
 ) -> _native.Join:
     """The join of two tables. Errors: NativeError."""
-    (left, left_names), (right, right_names) = sides
+    left, right = sides
+    options = join_arguments(node, left, right) | _declared_sides(node)
+    return _native.Join(engine, left[0], right[0], residual=residual, **options)
+
+
+def join_arguments(node: Join, left: Named, right: Named) -> dict[str, Any]:
+    """What the engine is told of a join, but for what runs in Python."""
+    left_names, right_names = left[1], right[1]
     options = node.options
 
     def located(outputs: tuple[tuple[str, str, str], ...]) -> list[tuple[str, str, str]]:
@@ -34,24 +41,19 @@ def plan_native_join(
             for side, column, name in outputs
         ]
 
-    return _native.Join(
-        engine,
-        left,
-        right,
-        on=[(left_names[a], right_names[b]) for a, b in node.on],
-        how=node.how,
-        output=located(node.outputs),
-        null_equals_null=options.null_equals_null,
-        strategy=options.strategy,
-        build=options.build,
-        materialize=options.materialize,
-        filter=options.filter,
-        partition_bits=options.partition_bits,
-        batch_rows=options.batch_rows,
-        residual=residual,
-        residual_columns=located(node.residual_columns),
-        **_declared_sides(node),
-    )
+    return {
+        "on": [(left_names[a], right_names[b]) for a, b in node.on],
+        "how": node.how,
+        "output": located(node.outputs),
+        "null_equals_null": options.null_equals_null,
+        "strategy": options.strategy,
+        "build": options.build,
+        "materialize": options.materialize,
+        "filter": options.filter,
+        "partition_bits": options.partition_bits,
+        "batch_rows": options.batch_rows,
+        "residual_columns": located(node.residual_columns),
+    }
 
 
 def plan_native_group(

@@ -42,7 +42,7 @@ bool is_summable(const DataType& type) {
 
 // Folds one column into a state. `Wide` is the type a sum is kept in.
 template <class Value, class Wide>
-void fold_values(const ColumnView& column, Fold fold, FoldState& state, Wide& total) {
+void fold_values(const ColumnView& column, ColumnFold fold, FoldState& state, Wide& total) {
   const Value* values = column.data<Value>();
   const auto each = [&](auto&& take) {
     if (column.validity == nullptr) {
@@ -56,7 +56,7 @@ void fold_values(const ColumnView& column, Fold fold, FoldState& state, Wide& to
       ++state.values;
     }
   };
-  if (fold == Fold::kSum) {
+  if (fold == ColumnFold::kSum) {
     if constexpr (sizeof(Value) == 8 && std::is_integral_v<Value>) {
       // Two 64-bit sums of the halves vectorise; one 128-bit sum would not. A batch is far below
       // the 2^32 rows at which a half could overflow.
@@ -82,18 +82,22 @@ void fold_values(const ColumnView& column, Fold fold, FoldState& state, Wide& to
     if (first) total = std::numeric_limits<Wide>::quiet_NaN();
     each([&](Value value) {
       const Wide wide = static_cast<Wide>(value);
-      if (std::isnan(total) || (fold == Fold::kMin ? wide < total : wide > total)) total = wide;
+      if (std::isnan(total) || (fold == ColumnFold::kMin ? wide < total : wide > total))
+        total = wide;
     });
     return;
   }
   each([&](Value value) {
     const Wide wide = static_cast<Wide>(value);
-    if (first || (fold == Fold::kMin ? wide < total : wide > total)) total = wide;
+    if (first || (fold == ColumnFold::kMin ? wide < total : wide > total)) total = wide;
     first = false;
   });
 }
 
-void fold_column(const DataType& type, const ColumnView& column, Fold fold, FoldState& state) {
+void fold_column(const DataType& type,
+                 const ColumnView& column,
+                 ColumnFold fold,
+                 FoldState& state) {
   const bool is_unsigned = number_of(type) == Number::kUnsigned;
   if (type.id == TypeId::kFloat32) return fold_values<float>(column, fold, state, state.real);
   if (type.id == TypeId::kFloat64) return fold_values<double>(column, fold, state, state.real);
@@ -115,7 +119,7 @@ void fold_column(const DataType& type, const ColumnView& column, Fold fold, Fold
   }
 }
 
-void merge(const FoldState& from, Fold fold, FoldState& into) {
+void merge(const FoldState& from, ColumnFold fold, FoldState& into) {
   if (from.values == 0) return;
   if (into.values == 0) {
     into = from;
@@ -124,19 +128,19 @@ void merge(const FoldState& from, Fold fold, FoldState& into) {
   into.values += from.values;
   into.overflow |= from.overflow;
   switch (fold) {
-    case Fold::kSum:
+    case ColumnFold::kSum:
       into.overflow |= __builtin_add_overflow(into.integer, from.integer, &into.integer);
       into.real += from.real;
       break;
-    case Fold::kMin:
+    case ColumnFold::kMin:
       into.integer = std::min(into.integer, from.integer);
       into.real = std::fmin(into.real, from.real);  // a number, if one of both is one
       break;
-    case Fold::kMax:
+    case ColumnFold::kMax:
       into.integer = std::max(into.integer, from.integer);
       into.real = std::fmax(into.real, from.real);
       break;
-    case Fold::kCount:
+    case ColumnFold::kCount:
       break;
   }
 }
@@ -158,18 +162,18 @@ DataType simple_type(TypeId id, const char* format) {
 }
 
 DataType result_type(const AggregateSink::Item& item, const Schema& input) {
-  if (item.fold == Fold::kCount) return simple_type(TypeId::kInt64, "l");
+  if (item.fold == ColumnFold::kCount) return simple_type(TypeId::kInt64, "l");
   const DataType& type = input.fields[item.column].type;
-  if (item.fold != Fold::kSum) return type;
+  if (item.fold != ColumnFold::kSum) return type;
   if (number_of(type) == Number::kReal) return simple_type(TypeId::kFloat64, "g");
   return decimal_type(type.scale);
 }
 
-Result<Fold> parse_fold(const std::string& name) {
-  if (name == "count") return Fold::kCount;
-  if (name == "sum") return Fold::kSum;
-  if (name == "min") return Fold::kMin;
-  if (name == "max") return Fold::kMax;
+Result<ColumnFold> parse_fold(const std::string& name) {
+  if (name == "count") return ColumnFold::kCount;
+  if (name == "sum") return ColumnFold::kSum;
+  if (name == "min") return ColumnFold::kMin;
+  if (name == "max") return ColumnFold::kMax;
   return make_error(ErrorCode::kInvalidArgument,
                     "aggregate function is '{}', but must be one of count, sum, min, max",
                     name);
@@ -198,12 +202,12 @@ Result<AggregateSink> AggregateSink::create(
   for (const auto& [function, column] : items) {
     Item item;
     CD_ASSIGN(item.fold, parse_fold(function));
-    item.name = item.fold == Fold::kCount ? "count" : function + "_" + column;
-    if (item.fold != Fold::kCount) {
+    item.name = item.fold == ColumnFold::kCount ? "count" : function + "_" + column;
+    if (item.fold != ColumnFold::kCount) {
       CD_ASSIGN(item.column, schema->find(column, "result of the join"));
       const DataType& type = schema->fields[item.column].type;
       const bool fits =
-          item.fold == Fold::kSum ? is_summable(type) : number_of(type) != Number::kNone;
+          item.fold == ColumnFold::kSum ? is_summable(type) : number_of(type) != Number::kNone;
       if (!fits) {
         return make_error(ErrorCode::kUnsupportedType,
                           "{} does not take column '{}' of type {}",
@@ -219,14 +223,15 @@ Result<AggregateSink> AggregateSink::create(
 }
 
 bool AggregateSink::counts_only() const {
-  return std::all_of(
-      items_.begin(), items_.end(), [](const Item& item) { return item.fold == Fold::kCount; });
+  return std::all_of(items_.begin(), items_.end(), [](const Item& item) {
+    return item.fold == ColumnFold::kCount;
+  });
 }
 
 Status AggregateSink::accept(int worker, Batch batch) {
   for (size_t i = 0; i < items_.size(); ++i) {
     const Item& item = items_[i];
-    if (item.fold == Fold::kCount) continue;
+    if (item.fold == ColumnFold::kCount) continue;
     fold_column(input_->fields[item.column].type,
                 batch.columns[item.column],
                 item.fold,
@@ -245,7 +250,7 @@ Result<Batch> AggregateSink::finish(int64_t rows) const {
     const Item& item = items_[i];
     FoldState state;
     for (const auto& worker : states_) merge(worker[i], item.fold, state);
-    if (item.fold == Fold::kCount) {
+    if (item.fold == ColumnFold::kCount) {
       state.integer = rows;
       state.values = 1;
     }

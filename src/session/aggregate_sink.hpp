@@ -11,7 +11,7 @@
 
 namespace crossdock {
 
-enum class Fold : uint8_t { kCount, kSum, kMin, kMax };
+enum class ColumnFold : uint8_t { kCount, kSum, kMin, kMax };
 
 // An exact total: integers and decimals in 128 bits, floats in double.
 struct FoldState {
@@ -24,7 +24,7 @@ struct FoldState {
 class AggregateSink : public RowSink {
  public:
   struct Item {
-    Fold fold = Fold::kCount;
+    ColumnFold fold = ColumnFold::kCount;
     int column = -1;  // of the join's output; -1 for kCount
     std::string name;
   };

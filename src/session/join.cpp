@@ -1,6 +1,8 @@
 // The public join: names become columns.
+#include "base/team.hpp"
 #include "operators/hash_join/hash_join.hpp"
 #include "session/aggregate_sink.hpp"
+#include "session/rank_join.hpp"
 #include "session/state.hpp"
 #include "table/arrow_export.hpp"
 
@@ -102,6 +104,27 @@ Join::Join(const Engine& engine,
   state_ = operation_state(engine,
                            value_or_throw(HashJoin::create(
                                std::move(spec), left_table, right_table, run_environment(engine))));
+}
+
+Join::Join(const Engine& engine, std::shared_ptr<const RankSides> sides) {
+  state_ = operation_state(engine, HashJoin::create(std::move(sides), run_environment(engine)));
+}
+
+Result<RankPartition> partition_join(Communicator& ranks,
+                                     const Engine& engine,
+                                     const ArrowTable& left,
+                                     const ArrowTable& right,
+                                     const JoinOptions& options) {
+  const TablePtr& left_table = left.state()->table;
+  const TablePtr& right_table = right.state()->table;
+  const auto spec = make_spec(options, *left_table->schema, *right_table->schema);
+  CD_TRY(ranks.agree(spec.ok() ? Status() : Status(spec.error())));
+  const RunEnvironment environment = run_environment(engine);
+  std::optional<Team> team;
+  const int workers = workers_for(left_table->rows + right_table->rows, environment.threads);
+  CD_TRY(ranks.agree(start_team(workers, team)));
+  return partition_over_ranks(
+      {&ranks, &*team, environment.memory}, spec.value(), left_table, right_table, environment);
 }
 
 void Join::aggregate(const std::vector<std::pair<std::string, std::string>>& items,

@@ -19,7 +19,7 @@ import pyarrow as pa
 from crossdock.evaluation import keep_rows
 from crossdock.expressions import Column, Expr
 from crossdock.nodes import Exchange, Join
-from crossdock.ranks import skew, sorts
+from crossdock.ranks import fused, skew, sorts
 from crossdock.ranks.placement import Placed, scan_of
 
 if TYPE_CHECKING:
@@ -59,14 +59,14 @@ def _moved(spread: Spread, node: Join, left: Placed, right: Placed) -> Placed:
     sizes = spread.ranks.agree("sizes of a join", [_size_of(table) for table in tables])
     left_bytes, right_bytes = (sum(size[side][1] for size in sizes) for side in (0, 1))
     right_rows = sum(size[1][0] for size in sizes)
-    others = spread.ranks.size - 1
     if node.options.exchange == "auto":
         by_key = (0 if _is_at(left, node, 0) else left_bytes) + (
             0 if _is_at(right, node, 1) else right_bytes
         )
-        if node.how in RIGHT_EVERYWHERE and right_bytes * others < by_key:
+        # To all go size - 1 copies; by key, one part in size is there already.
+        if node.how in RIGHT_EVERYWHERE and right_bytes * spread.ranks.size < by_key:
             return _joined(node, left, spread.to_all(right.node))
-        if node.how in LEFT_EVERYWHERE and left_bytes * others < by_key:
+        if node.how in LEFT_EVERYWHERE and left_bytes * spread.ranks.size < by_key:
             return _joined(node, spread.to_all(left.node), right)
     if _is_null_aware(node):
         has_null = any(spread.ranks.agree("NULLs of a join", _has_null(tables[1], node)))
@@ -94,6 +94,9 @@ def _repartitioned(spread: Spread, node: Join, left: Placed, right: Placed) -> P
     uneven = None
     if None not in tables:
         uneven = skew.plan_of(spread, node, (tables[0], tables[1]))
+        found = None if uneven else fused.settled(spread, node, (left, right))
+        if found is not None:
+            return found
     sides = []
     for number, side in enumerate((left, right)):
         rows, keys = tables[number], _keys(node, number)

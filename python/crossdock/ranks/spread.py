@@ -29,7 +29,7 @@ from crossdock.nodes import (
     Sort,
     Union,
 )
-from crossdock.ranks import groups, joins, sorts
+from crossdock.ranks import fused, groups, joins, sorts
 from crossdock.ranks.members import Ranks
 from crossdock.ranks.placement import Placed, cut_by_rank, scan_of
 from crossdock.ranks.shares import rows_of_rank
@@ -47,9 +47,20 @@ class Spread:
         self.execution = execution
         self.ranks = ranks
         self.dry = dry
+        self.last_join: Join | None = None  # of the query that is being settled
+        self._is_settling = False
 
     def settle(self, node: Node) -> Placed:
         """What this rank does for `node` when all before has been done. Collective."""
+        if self._is_settling:
+            return self._settled(node)
+        self._is_settling, self.last_join = True, fused.last_join(node)
+        try:
+            return self._settled(node)
+        finally:
+            self._is_settling = False
+
+    def _settled(self, node: Node) -> Placed:
         if isinstance(node, Scan):
             return Placed(node, everywhere=getattr(node.source, "is_replicated", False))
         if isinstance(node, Join):

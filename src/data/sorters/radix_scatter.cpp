@@ -42,7 +42,6 @@ ScatterState RadixScatter::state() {
           fill_.data(),
           cursors_.data(),
           options_.carried_lanes,
-          options_.segment_rows,
           63 - options_.partition_bits};
 }
 
@@ -60,17 +59,20 @@ Status RadixScatter::put(const ScatterInput& input) {
 }
 
 Status RadixScatter::open_segment(uint32_t partition) {
-  close_segment(partition);
-  CD_ASSIGN(Segment * segment, pool_.get());
+  CD_TRY(close_segment(partition));
+  SegmentSource* const source = options_.source;
+  CD_ASSIGN(Segment * segment, source != nullptr ? source->open(partition) : pool_.get());
+  if (source != nullptr) partitions_[partition].clear();
   partitions_[partition].push_back(segment);
-  cursors_[partition] = {segment->words(), segment->capacity_rows};
+  cursors_[partition] = {segment->words(), segment->capacity_rows, segment->capacity_rows};
   return {};
 }
 
-void RadixScatter::close_segment(uint32_t partition) {
-  if (partitions_[partition].empty()) return;
+Status RadixScatter::close_segment(uint32_t partition) {
+  if (partitions_[partition].empty()) return {};
   Segment* segment = partitions_[partition].back();
   segment->rows = static_cast<int32_t>(segment->capacity_rows - cursors_[partition].room_rows);
+  return options_.source != nullptr ? options_.source->close(partition, segment) : Status();
 }
 
 Status RadixScatter::finish() {
@@ -82,7 +84,8 @@ Status RadixScatter::finish() {
       flush_buffer(state, partition);
       cursors_[partition].room_rows += kFlushRows - left;
     }
-    close_segment(partition);
+    CD_TRY(close_segment(partition));
+    if (options_.source != nullptr) partitions_[partition].clear();
   }
   hwy::FlushStream();
   buffers_.reset();

@@ -28,6 +28,8 @@ struct ScatterOptions {
   int32_t carried_lanes = 1;    // 8-byte values that a row carries beside its key word
   int32_t segment_rows = 1008;  // multiple of kFlushRows
   std::string who;              // for budget errors
+  // Where segments are, if not in memory of the scatter's own: then it keeps no lists of them.
+  SegmentSource* source = nullptr;
 };
 
 // Rows of a segment such that rows spread evenly over `lists` partitions take two of them each: 1,008
@@ -53,6 +55,7 @@ class RadixScatter {
   Status finish();
 
   int partition_count() const { return 1 << options_.partition_bits; }
+  // Without a source.
   const SegmentList& partition(int index) const { return partitions_[index]; }
   // Rows of a partition. Valid after finish().
   int64_t partition_rows(int index) const;
@@ -60,7 +63,7 @@ class RadixScatter {
  private:
   ScatterState state();
   Status open_segment(uint32_t partition);
-  void close_segment(uint32_t partition);
+  Status close_segment(uint32_t partition);
 
   ScatterOptions options_;
   Memory* memory_;

@@ -30,7 +30,7 @@ HWY_INLINE void flush_into(const ScatterState& state, uint32_t partition) {
   const uint64_t* buffer = state.buffers + size_t{partition} * (carried + 1) * kFlushRows;
   ScatterCursor& cursor = state.cursors[partition];
   for (int32_t lane = 0; lane <= carried; ++lane) {
-    stream_lane(buffer + lane * kFlushRows, cursor.words + lane * state.lane_offset);
+    stream_lane(buffer + lane * kFlushRows, cursor.words + lane * cursor.lane_offset);
   }
   cursor.words += kFlushRows;
   cursor.room_rows -= kFlushRows;

@@ -15,6 +15,7 @@ constexpr int32_t kFlushRows = 16;
 struct ScatterCursor {
   uint64_t* words = nullptr;  // in the open segment; carried lanes lie `lane_offset` apart after it
   int64_t room_rows = 0;      // multiple of kFlushRows; 0 = a new segment is needed
+  int64_t lane_offset = 0;    // from one lane of the segment to the next, in words
 };
 
 struct ScatterState {
@@ -23,8 +24,7 @@ struct ScatterState {
   uint8_t* fill = nullptr;  // rows in each buffer, 0..kFlushRows
   ScatterCursor* cursors = nullptr;
   int32_t carried_lanes = 0;
-  int64_t lane_offset = 0;  // from one lane of a segment to the next, in words
-  int shift = 63;           // partition = word >> 1 >> shift
+  int shift = 63;  // partition = word >> 1 >> shift
 };
 
 struct ScatterInput {

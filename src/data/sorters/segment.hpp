@@ -17,6 +17,7 @@ struct alignas(64) Segment {
   int32_t capacity_rows = 0;  // a multiple of kFlushRows
   bool has_carry = false;     // carried_lanes > 0
   int32_t carried_lanes = 0;
+  int32_t partition = 0;  // where segments of several lie one behind the other
 
   uint64_t* words() { return reinterpret_cast<uint64_t*>(this + 1); }
   const uint64_t* words() const { return reinterpret_cast<const uint64_t*>(this + 1); }
@@ -28,6 +29,16 @@ static_assert(sizeof(Segment) == 64);
 
 // The rows of one partition: what all workers sorted into it, in the order each received them.
 using SegmentList = std::vector<Segment*>;
+
+// Where a scatter has its segments from, and what becomes of them. One owner thread.
+class SegmentSource {
+ public:
+  virtual ~SegmentSource() = default;
+  // An empty one for rows of a partition, the scatter's until it is full or the last.
+  virtual Result<Segment*> open(uint32_t partition) = 0;
+  // Its rows are all in; streaming stores may be on their way.
+  virtual Status close(uint32_t partition, Segment* segment) = 0;
+};
 
 // Gives out segments of one size from large blocks. One owner thread.
 class SegmentPool {

@@ -41,7 +41,7 @@ Status StretchScatter::open(Memory& memory, const char* who) {
 }
 
 ScatterState StretchScatter::state() {
-  return {buffers_.as<uint64_t>(), fill_.data(), cursors_.data(), 0, 0, 63};
+  return {buffers_.as<uint64_t>(), fill_.data(), cursors_.data(), 0, 63};
 }
 
 bool StretchScatter::open_chunk(uint32_t range) {

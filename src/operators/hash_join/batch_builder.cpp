@@ -136,7 +136,7 @@ Status BatchBuilder::open() {
   return {};
 }
 
-Status BatchBuilder::append(const RowBlock& block) {
+Status BatchBuilder::append(const JoinedRows& block) {
   CD_CHECK(
       has_room(block.rows), "rows {} more {} capacity {}", rows_, block.rows, context_->batch_rows);
   if (batch_ == nullptr) CD_TRY(open());
@@ -154,7 +154,7 @@ Status BatchBuilder::append(const RowBlock& block) {
   return {};
 }
 
-void BatchBuilder::append_refs(const RowBlock& block, Side side) {
+void BatchBuilder::append_refs(const JoinedRows& block, Side side) {
   auto* refs = refs_[index_of(side)].as<RowRef>() + rows_;
   const uint64_t* carry = block.carry[index_of(side)];
   const uint8_t* present = block.present[index_of(side)];
@@ -168,7 +168,10 @@ void BatchBuilder::append_refs(const RowBlock& block, Side side) {
 }
 
 // Writes which rows have the side, or (unless `only`) clears the marks of those that do not.
-void BatchBuilder::append_presence(const RowBlock& block, Side side, bool only, const Lane& lane) {
+void BatchBuilder::append_presence(const JoinedRows& block,
+                                   Side side,
+                                   bool only,
+                                   const Lane& lane) {
   uint8_t* valid = lane.valid + rows_;
   const uint8_t* present = block.present[index_of(side)];
   if (only) std::memset(valid, 1, block.rows);
@@ -176,7 +179,7 @@ void BatchBuilder::append_presence(const RowBlock& block, Side side, bool only, 
   for (int32_t i = 0; i < block.rows; ++i) valid[i] &= present[i];
 }
 
-void BatchBuilder::append_packed(const RowBlock& block,
+void BatchBuilder::append_packed(const JoinedRows& block,
                                  const OutputField& field,
                                  const Lane& lane) {
   const uint64_t* carry = block.carry[static_cast<int>(side_of(field))];
@@ -188,7 +191,7 @@ void BatchBuilder::append_packed(const RowBlock& block,
   if (may_miss(field)) append_presence(block, side_of(field), !packs_null, lane);
 }
 
-void BatchBuilder::append_keys(const RowBlock& block) {
+void BatchBuilder::append_keys(const JoinedRows& block) {
   uint64_t keys[kBlockRows];
   const bool is_ordered = context_->keys->mode == KeyMode::kOrdered;
   if (!is_ordered) {

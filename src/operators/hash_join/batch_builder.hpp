@@ -25,7 +25,7 @@ constexpr int kPresenceCount = 4;
 
 // Rows on their way out, at most kBlockRows. Lanes of a missing side may be nullptr.
 constexpr int32_t kBlockRows = 4096;
-struct RowBlock {
+struct JoinedRows {
   Presence presence = Presence::kBoth;
   int32_t rows = 0;
   const uint64_t* words = nullptr;
@@ -62,7 +62,7 @@ class BatchBuilder {
   bool has_room(int32_t rows) const { return rows_ + rows <= context_->batch_rows; }
 
   // Appends a block; the caller has checked has_room.
-  Status append(const RowBlock& block);
+  Status append(const JoinedRows& block);
 
   // The rows so far as a batch; the builder is empty afterwards.
   Result<Batch> finish();
@@ -84,10 +84,10 @@ class BatchBuilder {
   bool may_miss(const OutputField& field) const;
   Status open();
   int64_t lay_out(uint8_t* base);
-  void append_refs(const RowBlock& block, Side side);
-  void append_packed(const RowBlock& block, const OutputField& field, const Lane& lane);
-  void append_keys(const RowBlock& block);
-  void append_presence(const RowBlock& block, Side side, bool only, const Lane& lane);
+  void append_refs(const JoinedRows& block, Side side);
+  void append_packed(const JoinedRows& block, const OutputField& field, const Lane& lane);
+  void append_keys(const JoinedRows& block);
+  void append_presence(const JoinedRows& block, Side side, bool only, const Lane& lane);
   Result<ColumnView> finish_field(size_t index);
   ColumnView finish_lane(const OutputField& field, const Lane& lane);
   Result<ColumnView> finish_gathered(const OutputField& field);

@@ -10,7 +10,7 @@ Emitter::Emitter(const OutputContext& context, RowSink& sink, int worker)
   }
 }
 
-Status Emitter::emit(const RowBlock& block) {
+Status Emitter::emit(const JoinedRows& block) {
   rows_ += block.rows;
   if (counts_only_ || block.rows == 0) return {};
   BatchBuilder& builder = builders_[static_cast<size_t>(block.presence)];

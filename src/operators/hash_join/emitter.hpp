@@ -19,7 +19,7 @@ class Emitter {
 
   // Counts rows that nobody looks at; only if counts_only().
   void count(int64_t rows) { rows_ += rows; }
-  Status emit(const RowBlock& block);
+  Status emit(const JoinedRows& block);
   // Passes on batches of at least `rows_min` rows (1 = all that hold anything).
   Status flush(int64_t rows_min);
 

@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "base/check.hpp"
+#include "operators/hash_join/rank_sides.hpp"
 #include "operators/merge_join/merge_strategy.hpp"
 
 namespace crossdock {
@@ -89,24 +90,48 @@ Status HashJoin::prepare() {
   return {};
 }
 
+std::unique_ptr<HashJoin> HashJoin::create(std::shared_ptr<const RankSides> sides,
+                                           RunEnvironment environment) {
+  auto join = std::unique_ptr<HashJoin>(new HashJoin);
+  join->spec_ = sides->spec;
+  join->environment_ = std::move(environment);
+  for (const int side : {0, 1}) join->stores_[side] = sides->stores[side];
+  join->schema_ = sides->schema;
+  join->residual_schema_ = std::make_shared<Schema>();
+  join->keys_ = sides->keys;
+  join->partition_bits_ = sides->partition_bits;
+  join->choice_.chosen = {Strategy::kRadix, sides->build, {}};
+  join->choice_.strategy_reason =
+      fmt::format("{} ranks partitioned both sides into each other's memory", sides->ranks);
+  join->choice_.build_reason =
+      sides->spec.build_is_forced ? "forced by build=" : "the side with fewer rows in all ranks";
+  join->sides_ = std::move(sides);
+  return join;
+}
+
+int64_t HashJoin::rows(Side side) const {
+  return sides_ != nullptr ? sides_->sides.rows[index_of(side)] : stores_[index_of(side)]->rows();
+}
+
 int HashJoin::worker_count() const {
-  return workers_for(stores_[0]->rows() + stores_[1]->rows(), environment_.threads);
+  return workers_for(rows(Side::kLeft) + rows(Side::kRight), environment_.threads);
 }
 
 int64_t HashJoin::batch_rows(const RowSink& sink) const {
   if (spec_.batch_rows > 0) return spec_.batch_rows;
   // Small joins get small batches: the memory of one is laid out for its full capacity.
-  const int64_t rows_all = stores_[0]->rows() + stores_[1]->rows();
+  const int64_t rows_all = rows(Side::kLeft) + rows(Side::kRight);
   const int64_t wanted = sink.batch_rows_wanted() > 0 ? sink.batch_rows_wanted() : kResultBatchRows;
   return std::clamp<int64_t>((rows_all + kBlockRows) / kBlockRows * kBlockRows, kBlockRows, wanted);
 }
 
 OutputPlan HashJoin::plan_for(Strategy strategy, const KeyPlan& keys) const {
+  if (sides_ != nullptr) return sides_->output;
   OutputRequest request;
   request.spec = &spec_;
   request.keys = &keys;
   for (const int side : {0, 1}) {
-    request.stores[side] = stores_[side].get();
+    request.schemas[side] = with_seen_nulls(*stores_[side]);
     const bool is_build = side == index_of(choice_.chosen.build);
     request.refs_only[side] =
         strategy == Strategy::kDense || (strategy == Strategy::kDirect && !is_build);
@@ -129,36 +154,18 @@ bool HashJoin::may_be_dense(Strategy strategy) const {
 
 // The exact range of one side's keys.
 Result<KeyLimits> HashJoin::scan_key_range(JoinRun& run, Side side) const {
-  struct alignas(64) Range {
-    int64_t min = std::numeric_limits<int64_t>::max();
-    int64_t max = std::numeric_limits<int64_t>::min();
+  struct alignas(64) Line {
+    KeyRange range;
   };
-  std::vector<Range> ranges(run.team->worker_count());
+  std::vector<Line> ranges(run.team->worker_count());
   CD_TRY(run.for_side("scan key range", side, [&](int worker, const Morsel& morsel) -> Status {
     KeyEncoder encoder(keys_, *run.schema_of(side), side);
-    uint64_t loaded[kSorterRows];
-    uint8_t live[kSorterRows];
-    Range range = ranges[worker];
-    for (int32_t offset = 0; offset < morsel.rows; offset += kSorterRows) {
-      const int32_t count = std::min(kSorterRows, morsel.rows - offset);
-      encoder.load_keys(*morsel.batch, morsel.begin + offset, count, loaded);
-      std::fill_n(live, count, uint8_t{1});
-      const bool any_null = encoder.clear_nulls(*morsel.batch, morsel.begin + offset, count, live);
-      for (int32_t i = 0; i < count; ++i) {
-        if (any_null && live[i] == 0) continue;
-        range.min = std::min(range.min, static_cast<int64_t>(loaded[i]));
-        range.max = std::max(range.max, static_cast<int64_t>(loaded[i]));
-      }
-    }
-    ranges[worker] = range;
+    encoder.widen(*morsel.batch, morsel.begin, morsel.rows, ranges[worker].range);
     return {};
   }));
-  Range all;
-  for (const Range& range : ranges) {
-    all.min = std::min(all.min, range.min);
-    all.max = std::max(all.max, range.max);
-  }
-  return KeyLimits{true, all.min > all.max, all.min, all.max};
+  KeyRange all;
+  for (const Line& line : ranges) all.widen(line.range);
+  return KeyLimits{true, all.is_empty(), all.min, all.max};
 }
 
 // Scans the ranges that the strategy needs or the samples promise something of, and overlaps them.
@@ -252,9 +259,11 @@ Status HashJoin::run_attempt(JoinRun& run, Strategy strategy) const {
                       environment_.memory});
   }
   KeyPlan keys = keys_;
-  CD_TRY(name_strings(run, keys));
-  CD_TRY(find_limits(run, strategy, keys));
-  if (may_be_dense(strategy)) {
+  if (sides_ == nullptr) {
+    CD_TRY(name_strings(run, keys));
+    CD_TRY(find_limits(run, strategy, keys));
+  }
+  if (sides_ == nullptr && may_be_dense(strategy)) {
     // Without any key in common, any range will do: no row passes the limits.
     const KeyLimits range = keys.limits.empty ? KeyLimits{} : keys.limits;
     const int bits = dense_range_bits(range.min, range.max, rows(run.build()));
@@ -329,7 +338,7 @@ Status HashJoin::run_phases(OperatorRun& shared) const {
   run.partition_bits = partition_bits_;
   for (const int side : {0, 1}) {
     run.morsels[side] = morsels_[side];
-    run.rows[side] = stores_[side]->rows();
+    run.rows[side] = rows(side == 0 ? Side::kLeft : Side::kRight);
   }
   const ProbeContext sides{&spec_, &keys_, nullptr, choice_.chosen.build, {}, nullptr, nullptr};
   OutputContext output;
@@ -337,6 +346,7 @@ Status HashJoin::run_phases(OperatorRun& shared) const {
   output.stores[1] = stores_[1];
   run.probe = &sides;
   run.output = &output;
+  if (sides_ != nullptr) run.arrived = &sides_->sides;
   bool done = false;
   CD_TRY(emit_null_aware(run, done));
   if (!done) CD_TRY(run_attempt(run, choice_.chosen.strategy));

@@ -17,6 +17,8 @@
 
 namespace crossdock {
 
+struct RankSides;
+
 class HashJoin : public Operator {
  public:
   // Plans. The tables' contents have been checked on import. Errors: everything that is wrong with the
@@ -25,6 +27,9 @@ class HashJoin : public Operator {
                                                   TablePtr left,
                                                   TablePtr right,
                                                   RunEnvironment environment);
+  // The join of what ranks have partitioned into this one: the radix join without its first half.
+  static std::unique_ptr<HashJoin> create(std::shared_ptr<const RankSides> sides,
+                                          RunEnvironment environment);
 
   const SchemaPtr& schema() const override { return schema_; }
   int worker_count() const override;
@@ -37,7 +42,7 @@ class HashJoin : public Operator {
 
   HashJoin() = default;
   Status prepare();
-  int64_t rows(Side side) const { return stores_[index_of(side)]->rows(); }
+  int64_t rows(Side side) const;
   Status run_strategy(JoinRun& run, Strategy strategy) const;
   Status run_attempt(JoinRun& run, Strategy strategy) const;
   Result<KeyLimits> scan_key_range(JoinRun& run, Side side) const;
@@ -58,6 +63,7 @@ class HashJoin : public Operator {
   KeyPlan keys_;
   JoinChoice choice_;
   int partition_bits_ = 0;
+  std::shared_ptr<const RankSides> sides_;  // or null: rows are in the stores
 };
 
 }  // namespace crossdock

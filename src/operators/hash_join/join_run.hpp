@@ -27,6 +27,14 @@ struct JoinFindings {
 
 Facts findings_as_facts(const JoinFindings& findings);
 
+// Both sides in partitions that are there before the run begins.
+struct ArrivedSides {
+  // By Side, by partition: lists of segments. Partitions without rows may be left out, on both sides alike.
+  std::vector<std::vector<const SegmentList*>> parts[2];
+  int64_t rows[2] = {0, 0};                        // by Side
+  std::vector<const SegmentList*> unmatchable[2];  // by Side: rows that were set aside
+};
+
 // Everything a strategy works with. Owned by HashJoin::run_phases; workers get references.
 struct JoinRun : OperatorRun {
   explicit JoinRun(const OperatorRun& shared) : OperatorRun(shared) {}
@@ -36,8 +44,9 @@ struct JoinRun : OperatorRun {
   const OutputPlan* plan = nullptr;
   const KeyPlan* keys = nullptr;
   const JoinSpec* spec = nullptr;
-  std::vector<Morsel> morsels[2];  // by Side
-  int64_t rows[2] = {0, 0};        // by Side
+  std::vector<Morsel> morsels[2];         // by Side
+  int64_t rows[2] = {0, 0};               // by Side
+  const ArrivedSides* arrived = nullptr;  // instead of morsels; the radix strategy's alone
   Machine machine;
   int partition_bits = 0;
   JoinFindings findings;

@@ -12,6 +12,7 @@
 //   ordered merge joins: words whose order is that of the keys (table/order_key.hpp), exact or a prefix.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -45,6 +46,18 @@ struct KeyLimits {
   bool empty = false;  // the ranges do not overlap
   int64_t min = 0;
   int64_t max = 0;
+};
+
+// Of the keys of some rows, as signed numbers.
+struct KeyRange {
+  int64_t min = INT64_MAX;
+  int64_t max = INT64_MIN;
+
+  bool is_empty() const { return min > max; }
+  void widen(const KeyRange& other) {
+    min = std::min(min, other.min);
+    max = std::max(max, other.max);
+  }
 };
 
 struct KeyPlan {
@@ -97,6 +110,9 @@ class KeyEncoder {
 
   // The packed key bits before mixing (one integer key: its value). Null rows: any value.
   void load_keys(const Batch& batch, int64_t begin, int32_t count, uint64_t* keys);
+
+  // Widens the range by the keys, of one integer, of rows without a null key. Any number of rows.
+  void widen(const Batch& batch, int64_t begin, int32_t count, KeyRange& range);
 
   // live[i] &= row has no null key; answers whether any was cleared.
   bool clear_nulls(const Batch& batch, int64_t begin, int32_t count, uint8_t* live) const;

@@ -39,8 +39,8 @@ const KeyPart* part_with(const KeyPlan& keys, Side side, int column) {
 
 // A kept unmatched row may have a null key, which no word can say: unless the column has no nulls,
 // such keys are not computed from words.
-bool key_may_be_null(const JoinSpec& spec, const ChunkedColumn& column) {
-  return spec.kind != JoinKind::kInner && spec.kind != JoinKind::kSemi && column.any_nulls;
+bool key_may_be_null(const JoinSpec& spec, const Field& column) {
+  return spec.kind != JoinKind::kInner && spec.kind != JoinKind::kSemi && column.nullable;
 }
 
 class Planner {
@@ -56,8 +56,8 @@ class Planner {
   }
 
  private:
-  const ChunkedColumn& column(Side side, int index) const {
-    return request_.stores[index_of(side)]->column(index);
+  const Field& field(Side side, int index) const {
+    return request_.schemas[index_of(side)].fields[static_cast<size_t>(index)];
   }
 
   bool words_give_keys(const JoinSpec& spec, const KeyPart& part) const {
@@ -78,11 +78,11 @@ class Planner {
 
   // Ordered words give back what the left side stores; and nulls that match each other are no values.
   bool ordered_word_gives(const KeyPlan& keys, const KeyPart& part) const {
-    const ChunkedColumn& left = column(Side::kLeft, part.left);
-    const ChunkedColumn& right = column(Side::kRight, part.right);
-    const bool nulls_match = keys.null_equals_null && (left.any_nulls || right.any_nulls);
-    return !nulls_match && left.field->type.id != TypeId::kDictionary &&
-           fixed_bytes(left.field->type) == fixed_bytes(right.field->type);
+    const Field& left = field(Side::kLeft, part.left);
+    const Field& right = field(Side::kRight, part.right);
+    const bool nulls_match = keys.null_equals_null && (left.nullable || right.nullable);
+    return !nulls_match && left.type.id != TypeId::kDictionary &&
+           fixed_bytes(left.type) == fixed_bytes(right.type);
   }
 
   void place_key_word(size_t i) {
@@ -97,8 +97,8 @@ class Planner {
     if (request_.refs_only[0] || request_.refs_only[1]) return;
     if (!words_give_keys(spec, *part)) return;
     if (!word_gives_value(out.field.type, *part)) return;
-    if (key_may_be_null(spec, column(side, out.column))) return;
-    if (out.side == OutputSide::kKey && key_may_be_null(spec, column(Side::kRight, part->right))) {
+    if (key_may_be_null(spec, field(side, out.column))) return;
+    if (out.side == OutputSide::kKey && key_may_be_null(spec, field(Side::kRight, part->right))) {
       return;
     }
     out.source = OutputField::Source::kKeyWord;
@@ -121,7 +121,7 @@ class Planner {
 
   int bits_with_null(Side side, const OutputField& field) const {
     const int bits = packable_bits(field.field.type);
-    return bits == 0 ? 0 : bits + (column(side, field.column).any_nulls ? 1 : 0);
+    return bits == 0 ? 0 : bits + (this->field(side, field.column).nullable ? 1 : 0);
   }
 
   void place_side(Side side) {
@@ -149,7 +149,7 @@ class Planner {
   void pack_field(Side side, OutputField& field, int& used) {
     PackedField packed{field.column, used, packable_bits(field.field.type), -1};
     used += packed.bits;
-    if (column(side, field.column).any_nulls) packed.null_shift = used++;
+    if (this->field(side, field.column).nullable) packed.null_shift = used++;
     field.source = OutputField::Source::kPacked;
     field.packed = packed;
     plan_.carry[index_of(side)].fields.push_back(packed);

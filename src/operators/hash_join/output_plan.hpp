@@ -59,7 +59,7 @@ struct OutputPlan {
 struct OutputRequest {
   const JoinSpec* spec = nullptr;
   const KeyPlan* keys = nullptr;
-  const RowStore* stores[2] = {nullptr, nullptr};  // by Side
+  Schema schemas[2];                   // by Side; nullable where a column may hold nulls
   bool refs_only[2] = {false, false};  // the strategy wants bare references on that side
 };
 

@@ -191,7 +191,7 @@ Status Prober::apply_residual() {
 
 Status Prober::emit_pairs(const ProbeTarget& target, const ProbeBlock& block) {
   Scratch& s = *scratch_;
-  RowBlock out;
+  JoinedRows out;
   out.rows = s.pairs.count;
   if (emitter_->counts_only()) return emitter_->emit(out);
   load_build_carry(target);
@@ -231,7 +231,7 @@ Status Prober::emit_probe_rows(const ProbeBlock& block) {
 }
 
 Status Prober::emit_alone(Side side, int32_t rows, const uint64_t* words, const uint64_t* carry) {
-  RowBlock out;
+  JoinedRows out;
   out.presence = side == Side::kLeft ? Presence::kLeftOnly : Presence::kRightOnly;
   out.rows = rows;
   out.words = words;

@@ -20,13 +20,12 @@ class RadixJoin {
   explicit RadixJoin(JoinRun& run) : run_(run), workers_(run.team->worker_count()) {}
 
   Status execute() {
-    CD_TRY(partition(run_.build(), "partition build side", nullptr));
-    CD_TRY(make_filter());
-    CD_TRY(partition(run_.other(), "partition probe side", filter_.get()));
+    if (run_.arrived == nullptr) CD_TRY(partition_sides());
     CD_TRY(join_heavy_parts());
     CD_TRY(join_parts());
     for (const Side side : {run_.build(), run_.other()}) {
-      if (keeps_unmatchable(run_, side)) CD_TRY(emit_unmatchable(run_, side, unmatchable(side)));
+      if (keeps_unmatchable(run_, side))
+        CD_TRY(emit_unmatchable(run_, side, sides().unmatchable[index_of(side)]));
     }
     return {};
   }
@@ -40,6 +39,13 @@ class RadixJoin {
   };
 
   Partitioners& partitioners(Side side) { return partitioners_[index_of(side)]; }
+  const ArrivedSides& sides() const { return run_.arrived != nullptr ? *run_.arrived : own_; }
+
+  Status partition_sides() {
+    CD_TRY(partition(run_.build(), "partition build side", nullptr));
+    CD_TRY(make_filter());
+    return partition(run_.other(), "partition probe side", filter_.get());
+  }
 
   Status partition(Side side, const char* name, const KeyFilter* filter) {
     Partitioners& all = partitioners(side);
@@ -63,35 +69,36 @@ class RadixJoin {
       return all[worker]->put(morsel);
     }));
     std::erase_if(all, [](const auto& partitioner) { return partitioner == nullptr; });
-    return run_.phase(name, run_.rows[index_of(side)], [&](int worker) -> Status {
+    CD_TRY(run_.phase(name, run_.rows[index_of(side)], [&](int worker) -> Status {
       for (size_t i = worker; i < all.size(); i += workers_) CD_TRY(all[i]->finish());
       return {};
-    });
-  }
-
-  std::vector<const SegmentList*> part(Side side, int64_t index) {
-    std::vector<const SegmentList*> lists;
-    for (const auto& partitioner : partitioners(side)) {
-      lists.push_back(&partitioner->scatter().partition(static_cast<int>(index)));
+    }));
+    auto& parts = own_.parts[index_of(side)];
+    parts.resize(size_t{1} << run_.partition_bits);
+    for (const auto& partitioner : all) {
+      for (size_t i = 0; i < parts.size(); ++i) {
+        parts[i].push_back(&partitioner->scatter().partition(static_cast<int>(i)));
+      }
+      own_.unmatchable[index_of(side)].push_back(&partitioner->unmatchable());
     }
-    return lists;
+    return {};
   }
 
-  int64_t part_rows(Side side, int64_t index) {
+  const std::vector<const SegmentList*>& part(Side side, int64_t index) const {
+    return sides().parts[index_of(side)][static_cast<size_t>(index)];
+  }
+
+  int64_t part_rows(Side side, int64_t index) const {
     int64_t rows = 0;
-    for (const auto& partitioner : partitioners(side)) {
-      rows += partitioner->scatter().partition_rows(static_cast<int>(index));
+    for (const SegmentList* list : part(side, index)) {
+      for (const Segment* segment : *list) rows += segment->rows;
     }
     return rows;
   }
 
-  std::vector<const SegmentList*> unmatchable(Side side) {
-    std::vector<const SegmentList*> lists;
-    for (const auto& partitioner : partitioners(side)) lists.push_back(&partitioner->unmatchable());
-    return lists;
+  int64_t part_count() const {
+    return static_cast<int64_t>(sides().parts[index_of(run_.build())].size());
   }
-
-  int64_t part_count() const { return int64_t{1} << run_.partition_bits; }
 
   // Filter the probe side if the caller says so, or if a sample of it says that few rows match.
   Status make_filter() {
@@ -116,7 +123,7 @@ class RadixJoin {
     run_.findings.filter_used = true;
     return run_.for_indices(
         "build filter", part_count(), build_rows / part_count(), [&](int, int64_t index) -> Status {
-          const auto lists = part(run_.build(), index);
+          const auto& lists = part(run_.build(), index);
           filter_->fill_partition(
               static_cast<int>(index), lists.data(), static_cast<int>(lists.size()));
           return {};
@@ -130,7 +137,7 @@ class RadixJoin {
     const int64_t sampled_part = part_count() / 2;
     LeafBuilder leaves(
         *run_.memory, run_.partition_bits, !run_.plan->carry_of(run_.build()).is_empty());
-    const auto lists = part(run_.build(), sampled_part);
+    const auto& lists = part(run_.build(), sampled_part);
     CD_ASSIGN(RunTable table, leaves.build(lists, 0));
     KeyEncoder encoder(*run_.keys, *run_.schema_of(run_.other()), run_.other());
     auto block = std::make_unique<SorterBlock>();
@@ -181,7 +188,7 @@ class RadixJoin {
   // words are unique: then a row is finished with its first match.
   Result<ProbeTarget> build_part(int64_t index, Worker& worker, RunTable& table) {
     const auto start = std::chrono::steady_clock::now();
-    const auto lists = part(run_.build(), index);
+    const auto& lists = part(run_.build(), index);
     int64_t rows = 0;
     for (const SegmentList* list : lists) {
       for (const Segment* segment : *list) rows += segment->rows;
@@ -259,7 +266,7 @@ class RadixJoin {
     CD_TRY(run_.for_indices(
         kBuildAndProbe,
         part_count(),
-        probe_rows / part_count(),
+        probe_rows / std::max<int64_t>(1, part_count()),
         [&](int worker, int64_t index) -> Status {
           if (std::binary_search(heavy_.begin(), heavy_.end(), index)) return {};
           if (part_rows(run_.other(), index) == 0 && !run_.probe->roles.tracks_build()) return {};
@@ -300,6 +307,7 @@ class RadixJoin {
   JoinRun& run_;
   const int workers_;
   Partitioners partitioners_[2];  // by Side
+  ArrivedSides own_;              // what they made
   std::unique_ptr<KeyFilter> filter_;
   std::vector<std::unique_ptr<Worker>> scratch_;
   std::vector<int64_t> heavy_;  // ascending

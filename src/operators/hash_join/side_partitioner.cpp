@@ -13,7 +13,8 @@ ScatterOptions scatter_options(const PartitionerOptions& options) {
           !options.carry->is_empty(),
           options.segment_rows,
           options.side == Side::kLeft ? "hash_join: partitions of the left side"
-                                      : "hash_join: partitions of the right side"};
+                                      : "hash_join: partitions of the right side",
+          options.source};
 }
 
 ScatterOptions unmatchable_options(const PartitionerOptions& options) {
@@ -21,6 +22,7 @@ ScatterOptions unmatchable_options(const PartitionerOptions& options) {
   unmatchable.partition_bits = 0;
   unmatchable.carried_lanes = 1;
   unmatchable.who = "hash_join: rows that cannot match";
+  unmatchable.source = nullptr;
   return unmatchable;
 }
 
@@ -65,6 +67,19 @@ Status SidePartitioner::put(const Morsel& morsel) {
   // Streaming stores are ordered only by the thread that made them, and another may finish().
   hwy::FlushStream();
   return {};
+}
+
+void SidePartitioner::count(const Morsel& morsel, int64_t* counts) {
+  SorterBlock& block = *block_;
+  for (int32_t offset = 0; offset < morsel.rows; offset += kSorterRows) {
+    const int32_t rows = std::min(kSorterRows, morsel.rows - offset);
+    const int32_t live =
+        encoder_.encode(*morsel.batch, morsel.begin + offset, rows, block.words, block.live);
+    if (live == 0) continue;
+    if (live < rows) block.compact(rows, false, false);
+    const int shift = 63 - options_.partition_bits;
+    for (int32_t i = 0; i < live; ++i) ++counts[block.words[i] >> 1 >> shift];
+  }
 }
 
 Status SidePartitioner::put_block(const Morsel& morsel, int32_t offset, int32_t rows) {

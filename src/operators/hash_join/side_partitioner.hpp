@@ -26,6 +26,8 @@ struct PartitionerOptions {
   const KeyFilter* filter = nullptr;  // may be nullptr
   int partition_bits = 0;
   int32_t segment_rows = 1008;
+  SegmentSource* source =
+      nullptr;  // of partitions that lie elsewhere; those of rows that cannot match stay
 };
 
 // Words, carried values and liveness of up to kSorterRows rows: what both strategies start from.
@@ -51,6 +53,9 @@ class SidePartitioner {
   Status open();
   Status put(const Morsel& morsel);
   Status finish();
+
+  // Adds to counts, by partition, the rows that put() would scatter without a filter.
+  void count(const Morsel& morsel, int64_t* counts);
 
   const RadixScatter& scatter() const { return scatter_; }
   // Rows that cannot match, if they were wanted: one list. Their words give back key columns that

@@ -73,7 +73,9 @@ class MergeJoin {
     OutputRequest request;
     request.spec = run_.spec;
     request.keys = &key_plan_;
-    for (const int side : {0, 1}) request.stores[side] = run_.output->stores[side].get();
+    for (const int side : {0, 1}) {
+      request.schemas[side] = with_seen_nulls(*run_.output->stores[side]);
+    }
     plan_ = plan_output(request, request_.schema);
     output_.plan = &plan_;
     output_.keys = &key_plan_;

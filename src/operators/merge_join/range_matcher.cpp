@@ -123,7 +123,7 @@ Status RangeMatcher::match_left_rows() {
 Status RangeMatcher::emit_list() {
   Scratch& s = *scratch_;
   const int32_t count = s.list.count;
-  RowBlock block;
+  JoinedRows block;
   block.presence = context_->roles.presence();
   block.rows = count;
   s.list.count = 0;
@@ -161,7 +161,7 @@ Status RangeMatcher::emit_list() {
 
 Status RangeMatcher::emit_alone(Side side, const SortedRows& rows) {
   for (int64_t at = 0; at < rows.rows; at += kMatchRows) {
-    RowBlock block;
+    JoinedRows block;
     block.presence = side == Side::kLeft ? Presence::kLeftOnly : Presence::kRightOnly;
     block.rows = static_cast<int32_t>(std::min<int64_t>(kMatchRows, rows.rows - at));
     block.words = rows.words + at;

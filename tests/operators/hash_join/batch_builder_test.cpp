@@ -6,6 +6,7 @@
 
 #include <gtest/gtest.h>
 
+#include "operators/run/morsel.hpp"
 #include "table/random_columns.hpp"
 
 namespace crossdock {
@@ -51,7 +52,7 @@ struct Bench {
       stores[side] = std::make_shared<RowStore>(batches[side].schema);
       EXPECT_TRUE(stores[side]->add(batches[side]).ok());
       stores[side]->freeze();
-      request.stores[side] = stores[side].get();
+      request.schemas[side] = with_seen_nulls(*stores[side]);
     }
     spec.kind = JoinKind::kFull;
     spec.materialize = materialize;
@@ -87,7 +88,7 @@ struct Bench {
           word_of(from_right ? Side::kRight : Side::kLeft, from_right ? right[i] : left[i]));
     }
     for (int64_t begin = 0; begin < count; begin += 700) {
-      RowBlock block;
+      JoinedRows block;
       block.presence = presence;
       block.rows = static_cast<int32_t>(std::min<int64_t>(700, count - begin));
       block.words = words.data() + begin;

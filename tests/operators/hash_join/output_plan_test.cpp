@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "operators/run/morsel.hpp"
 #include "table/random_columns.hpp"
 
 namespace crossdock {
@@ -47,8 +48,8 @@ struct Request {
     OutputRequest request;
     request.spec = &spec;
     request.keys = &keys;
-    request.stores[0] = &left;
-    request.stores[1] = &right;
+    request.schemas[0] = with_seen_nulls(left);
+    request.schemas[1] = with_seen_nulls(right);
     request.refs_only[1] = refs_only_right;
     return plan_output(request, schema.value());
   }

@@ -1,0 +1,88 @@
+"""Joins whose rows go straight into the partitions of the ranks that join them.
+
+The engine's radix join partitions both sides and joins part by part. Over ranks they partition
+together, each row into the memory of the rank that has its part, so that what arrives is not
+partitioned again. Rows then lie by the join's own hash, which no other step knows, so it is done
+for the join after which nothing needs rows by that key, and where the engine says that keys and
+columns fit its two words.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from crossdock import _native
+from crossdock.errors import public_errors
+from crossdock.expressions import Column
+from crossdock.nodes import (
+    AssumeSorted,
+    Filter,
+    GroupBy,
+    Join,
+    Limit,
+    Node,
+    Project,
+    Sample,
+    Sort,
+)
+from crossdock.operations import join_arguments
+from crossdock.ranks.members import Move
+from crossdock.ranks.placement import Placed
+
+if TYPE_CHECKING:
+    from crossdock.ranks.spread import Spread
+
+_STRATEGIES = frozenset(("auto", "radix"))
+
+
+def last_join(node: Node) -> Join | None:
+    """The join of a query after which rows need not lie by its keys, if it has one."""
+    wanted: set[str] = set()
+    while not isinstance(node, Join):
+        if isinstance(node, GroupBy):
+            columns = (item.name for _, item in node.keys if isinstance(item, Column))
+            wanted.update(columns)
+        elif not isinstance(node, AssumeSorted | Filter | Limit | Project | Sample | Sort):
+            return None
+        node = node.input
+    return None if wanted & {name for pair in node.on for name in pair} else node
+
+
+def settled(spread: Spread, node: Join, sides: tuple[Placed, Placed]) -> Placed | None:
+    """The join of what has come into this rank's partitions; None where rows have to go another
+    way. Collective."""
+    options = node.options
+    if node is not spread.last_join or options.strategy not in _STRATEGIES:
+        return None
+    if node.residual is not None or options.filter == "bloom":
+        return None
+    group = spread.ranks.group.native()
+    with public_errors():
+        if not group.goes_in_bulk("auto"):
+            return None
+    left, right = (spread.execution.native(side.node) for side in sides)
+    spread.ranks.agree(f"join in partitions {node.on}")
+    start = time.perf_counter()
+    with public_errors():
+        found = _native.partition_join(
+            group, spread.execution.engine, left[0], right[0], **join_arguments(node, left, right)
+        )
+    if not found.is_there:
+        return None
+    spread.ranks.moves.append(_move(json.loads(found.facts), time.perf_counter() - start))
+    return Placed(replace(node, arrived=found))
+
+
+def _move(facts: dict[str, Any], seconds: float) -> Move:
+    window = sum(phase["bytes"] for phase in facts["phases"] if phase["name"] == "window")
+    return Move(
+        "into partitions",
+        facts["rows_in"],
+        facts["bytes_sent"],
+        facts["rows_received"],
+        window,
+        seconds,
+    )

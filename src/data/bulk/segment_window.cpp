@@ -1,0 +1,331 @@
+// Who owns which partition, where each scatter's segments lie, and how they are found.
+#include "data/bulk/segment_window.hpp"
+
+#include <algorithm>
+#include <new>
+#include <numeric>
+#include <queue>
+#include <utility>
+
+#include <hwy/cache_control.h>
+
+#include "base/check.hpp"
+#include "data/sorters/scatter_kernel.hpp"
+
+namespace crossdock {
+namespace {
+
+constexpr int64_t kWindowSegmentRows =
+    1008;  // 16 KiB with one carried lane: a put of that size is a good one
+constexpr size_t kSegmentsUnderWay = 64;  // put and not known to have left, of one scatter
+
+int64_t bytes_of_segment(int64_t capacity_rows, int64_t lanes) {
+  return static_cast<int64_t>(sizeof(Segment)) + capacity_rows * 8 * (1 + lanes);
+}
+
+int64_t rounded_rows(int64_t rows) { return (rows + kFlushRows - 1) / kFlushRows * kFlushRows; }
+
+// All segments of so many rows.
+int64_t bytes_of_segments(int64_t rows, int64_t lanes) {
+  const int64_t rest = rows % kWindowSegmentRows;
+  return rows / kWindowSegmentRows * bytes_of_segment(kWindowSegmentRows, lanes) +
+         (rest == 0 ? 0 : bytes_of_segment(rounded_rows(rest), lanes));
+}
+
+}  // namespace
+
+std::vector<int> deal_partitions(const std::vector<int64_t>& weights, int ranks) {
+  std::vector<int> order(weights.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::stable_sort(order.begin(), order.end(), [&](int a, int b) {
+    return weights[static_cast<size_t>(a)] > weights[static_cast<size_t>(b)];
+  });
+  using Load = std::pair<int64_t, int>;  // rows, rank
+  std::priority_queue<Load, std::vector<Load>, std::greater<>> least;
+  for (int rank = 0; rank < ranks; ++rank) least.emplace(0, rank);
+  std::vector<int> owners(weights.size());
+  for (const int partition : order) {
+    const auto [rows, rank] = least.top();
+    least.pop();
+    owners[static_cast<size_t>(partition)] = rank;
+    // One more, so that partitions without rows do not all come to one rank.
+    least.emplace(rows + weights[static_cast<size_t>(partition)] + 1, rank);
+  }
+  return owners;
+}
+
+namespace {
+
+struct SegmentPlace {
+  int64_t at = 0;    // in the owner's window: of the next segment
+  int64_t left = 0;  // rows that no segment was opened for
+  int64_t open_at = 0;
+};
+
+// Segments of one worker and table.
+class WindowSource : public SegmentSource {
+ public:
+  WindowSource(
+      Window& window, Memory& memory, const std::vector<int>& owners, int lanes, std::string who)
+      : window_(window),
+        owners_(owners),
+        lanes_(lanes),
+        places_(owners.size()),
+        stored_(1 + static_cast<size_t>(*std::max_element(owners.begin(), owners.end()))),
+        pool_(memory, kWindowSegmentRows, lanes, std::move(who)) {}
+
+  void note_stored() const {
+    for (size_t rank = 0; rank < stored_.size(); ++rank) {
+      if (stored_[rank] != 0) window_.note_stored(static_cast<int>(rank), stored_[rank]);
+    }
+  }
+
+  void place(size_t partition, int64_t at, int64_t rows) { places_[partition] = {at, rows, 0}; }
+
+  Result<Segment*> open(uint32_t partition) override {
+    SegmentPlace& place = places_[partition];
+    CD_CHECK(place.left > 0, "partition {} has more rows than were counted", partition);
+    const int64_t rows = std::min(kWindowSegmentRows, rounded_rows(place.left));
+    std::byte* const there = window_.direct(owners_[partition]);
+    Segment* segment = nullptr;
+    if (there != nullptr) {
+      segment = new (there + place.at) Segment;
+    } else {
+      CD_ASSIGN(segment, staged());
+    }
+    segment->rows = 0;
+    segment->capacity_rows = static_cast<int32_t>(rows);
+    segment->has_carry = lanes_ > 0;
+    segment->carried_lanes = lanes_;
+    segment->partition = static_cast<int32_t>(partition);
+    place.open_at = place.at;
+    place.at += bytes_of_segment(rows, lanes_);
+    place.left -= std::min(rows, place.left);
+    return segment;
+  }
+
+  Status close(uint32_t partition, Segment* segment) override {
+    const int owner = owners_[partition];
+    const int64_t bytes = bytes_of_segment(segment->capacity_rows, lanes_);
+    if (window_.direct(owner) != nullptr) {
+      stored_[static_cast<size_t>(owner)] += bytes;
+      return {};
+    }
+    hwy::FlushStream();
+    const std::span<const std::byte> whole(reinterpret_cast<const std::byte*>(segment),
+                                           static_cast<size_t>(bytes));
+    CD_TRY(window_.put(owner, places_[partition].open_at, whole));
+    under_way_.emplace_back(owner, segment);
+    return {};
+  }
+
+ private:
+  // A segment here; when enough are under way, those again that have left.
+  Result<Segment*> staged() {
+    if (free_.empty() && under_way_.size() >= kSegmentsUnderWay) {
+      std::vector<int> owners;
+      for (const auto& [owner, segment] : under_way_) {
+        owners.push_back(owner);
+        free_.push_back(segment);
+      }
+      under_way_.clear();
+      std::sort(owners.begin(), owners.end());
+      owners.erase(std::unique(owners.begin(), owners.end()), owners.end());
+      for (const int owner : owners) CD_TRY(window_.flush_local(owner));
+    }
+    if (free_.empty()) return pool_.get();
+    Segment* const segment = free_.back();
+    free_.pop_back();
+    return segment;
+  }
+
+  Window& window_;
+  const std::vector<int>& owners_;
+  const int lanes_;
+  std::vector<SegmentPlace> places_;  // by partition
+  std::vector<int64_t> stored_;       // bytes, by owner
+  SegmentPool pool_;
+  std::vector<std::pair<int, Segment*>> under_way_;
+  std::vector<Segment*> free_;
+};
+
+}  // namespace
+
+struct SegmentWindow::State {
+  Communicator* ranks = nullptr;
+  std::shared_ptr<Memory> memory;
+  std::string who;
+  SegmentLoad load;
+  std::vector<int> owners;
+  std::vector<int64_t> rows_of_all;  // by table
+  // Where this rank's part of a table begins in each rank's window: by table, by rank.
+  std::vector<std::vector<int64_t>> begins;
+  // Where the parts of a table end in the own window: by table, by source; they begin where the one before ends.
+  std::vector<std::vector<int64_t>> ends;
+  std::shared_ptr<Window> window;
+  std::vector<std::vector<std::unique_ptr<WindowSource>>> sources;  // by table, by worker
+
+  size_t tables() const { return load.rows.size(); }
+  size_t size() const { return static_cast<size_t>(ranks->size()); }
+  int lanes(size_t table) const { return load.carried_lanes[table]; }
+
+  Status agree_on_owners(size_t partitions);
+  Status agree_on_places();
+  void make_sources(size_t table);
+  Status find(ArrivedSegments& arrived) const;
+  Result<const Segment*> segment_at(size_t table, int64_t at, int64_t end) const;
+};
+
+// The histogram of all ranks says who owns what; counts of both tables weigh alike.
+Status SegmentWindow::State::agree_on_owners(size_t partitions) {
+  std::vector<int64_t> mine(tables() * partitions);
+  for (size_t table = 0; table < tables(); ++table) {
+    for (const std::vector<int64_t>& of_worker : load.rows[table]) {
+      for (size_t p = 0; p < partitions; ++p) mine[table * partitions + p] += of_worker[p];
+    }
+  }
+  CD_ASSIGN(const std::vector<int64_t> all, ranks->fold(mine, Fold::kSum));
+  std::vector<int64_t> weights(partitions);
+  rows_of_all.assign(tables(), 0);
+  for (size_t table = 0; table < tables(); ++table) {
+    for (size_t p = 0; p < partitions; ++p) {
+      weights[p] += all[table * partitions + p];
+      rows_of_all[table] += all[table * partitions + p];
+    }
+  }
+  owners = deal_partitions(weights, ranks->size());
+  return {};
+}
+
+// A window holds its tables one behind the other, and of each what the ranks send, rank 0 first.
+Status SegmentWindow::State::agree_on_places() {
+  std::vector<int64_t> to(size() * tables());  // bytes, by rank and table
+  for (size_t table = 0; table < tables(); ++table) {
+    for (const std::vector<int64_t>& of_worker : load.rows[table]) {
+      for (size_t p = 0; p < owners.size(); ++p) {
+        to[static_cast<size_t>(owners[p]) * tables() + table] +=
+            bytes_of_segments(of_worker[p], lanes(table));
+      }
+    }
+  }
+  CD_ASSIGN(const std::vector<int64_t> below, ranks->exclusive_sum(to));
+  CD_ASSIGN(const std::vector<int64_t> all, ranks->fold(to, Fold::kSum));
+  CD_ASSIGN(const std::vector<int64_t> from, ranks->all_to_all(to));
+  begins.assign(tables(), std::vector<int64_t>(size()));
+  ends.assign(tables(), std::vector<int64_t>(size()));
+  for (size_t rank = 0; rank < size(); ++rank) {
+    int64_t before = 0;
+    for (size_t table = 0; table < tables(); ++table) {
+      begins[table][rank] = before + below[rank * tables() + table];
+      before += all[rank * tables() + table];
+    }
+  }
+  int64_t bytes = 0;
+  for (size_t table = 0; table < tables(); ++table) {
+    for (size_t rank = 0; rank < size(); ++rank) {
+      bytes += from[rank * tables() + table];
+      ends[table][rank] = bytes;
+    }
+  }
+  CD_ASSIGN(window, ranks->open_window(bytes, memory, who));
+  return {};
+}
+
+// What a worker sends to a rank lies behind what the workers before it send there.
+void SegmentWindow::State::make_sources(size_t table) {
+  std::vector<int64_t> at = begins[table];
+  for (const std::vector<int64_t>& counted : load.rows[table]) {
+    auto source = std::make_unique<WindowSource>(*window, *memory, owners, lanes(table), who);
+    for (size_t p = 0; p < counted.size(); ++p) {
+      int64_t& next = at[static_cast<size_t>(owners[p])];
+      source->place(p, next, counted[p]);
+      next += bytes_of_segments(counted[p], lanes(table));
+    }
+    sources[table].push_back(std::move(source));
+  }
+}
+
+SegmentWindow::SegmentWindow(std::unique_ptr<State> state) : state_(std::move(state)) {}
+SegmentWindow::~SegmentWindow() = default;
+
+Result<std::unique_ptr<SegmentWindow>> SegmentWindow::open(Communicator& ranks,
+                                                           std::shared_ptr<Memory> memory,
+                                                           SegmentLoad load,
+                                                           std::string who) {
+  auto state = std::make_unique<State>();
+  state->ranks = &ranks;
+  state->memory = std::move(memory);
+  state->who = std::move(who);
+  state->load = std::move(load);
+  CD_TRY(state->agree_on_owners(state->load.rows.at(0).at(0).size()));
+  CD_TRY(state->agree_on_places());
+  state->sources.resize(state->tables());
+  for (size_t table = 0; table < state->tables(); ++table) state->make_sources(table);
+  return std::unique_ptr<SegmentWindow>(new SegmentWindow(std::move(state)));
+}
+
+SegmentSource& SegmentWindow::source(int table, int worker) {
+  return *state_->sources[static_cast<size_t>(table)][static_cast<size_t>(worker)];
+}
+
+Result<const Segment*> SegmentWindow::State::segment_at(size_t table,
+                                                        int64_t at,
+                                                        int64_t end) const {
+  const auto* segment = reinterpret_cast<const Segment*>(window->data() + at);
+  const bool is_whole =
+      end - at >= static_cast<int64_t>(sizeof(Segment)) && segment->capacity_rows > 0 &&
+      segment->capacity_rows <= kWindowSegmentRows && segment->rows > 0 &&
+      segment->rows <= segment->capacity_rows && segment->carried_lanes == lanes(table) &&
+      segment->partition >= 0 && static_cast<size_t>(segment->partition) < owners.size() &&
+      owners[static_cast<size_t>(segment->partition)] == ranks->rank() &&
+      bytes_of_segment(segment->capacity_rows, lanes(table)) <= end - at;
+  if (is_whole) return segment;
+  return make_error(ErrorCode::kInternal,
+                    "{}: there is no segment of this rank at byte {} of {} of its window",
+                    who,
+                    at,
+                    window->bytes());
+}
+
+Status SegmentWindow::State::find(ArrivedSegments& arrived) const {
+  std::vector<int> places(owners.size(), -1);
+  for (size_t p = 0; p < owners.size(); ++p) {
+    if (owners[p] != ranks->rank()) continue;
+    places[p] = static_cast<int>(arrived.partitions.size());
+    arrived.partitions.push_back(static_cast<int>(p));
+  }
+  int64_t at = 0;
+  for (size_t table = 0; table < tables(); ++table) {
+    arrived.lists.emplace_back(arrived.partitions.size());
+    arrived.rows.push_back(0);
+    for (const int64_t end : ends[table]) {
+      while (at < end) {
+        CD_ASSIGN(const Segment* const segment, segment_at(table, at, end));
+        const int place = places[static_cast<size_t>(segment->partition)];
+        // Lists are of segments that scatters fill; these are full, and only read.
+        arrived.lists[table][static_cast<size_t>(place)].push_back(const_cast<Segment*>(segment));
+        arrived.rows[table] += segment->rows;
+        at += bytes_of_segment(segment->capacity_rows, lanes(table));
+      }
+    }
+  }
+  return {};
+}
+
+Result<ArrivedSegments> SegmentWindow::finish(const Status& mine) {
+  for (const auto& of_table : state_->sources) {
+    for (const auto& source : of_table) source->note_stored();
+  }
+  CD_TRY(state_->window->fence());
+  state_->sources.clear();
+  CD_TRY(state_->ranks->agree(mine));
+  ArrivedSegments arrived;
+  CD_TRY(state_->ranks->agree(state_->find(arrived)));
+  arrived.window = std::move(state_->window);
+  return arrived;
+}
+
+int64_t SegmentWindow::bytes() const { return state_->window->bytes(); }
+const std::vector<int64_t>& SegmentWindow::rows_of_all() const { return state_->rows_of_all; }
+
+}  // namespace crossdock

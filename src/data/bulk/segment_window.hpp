@@ -1,0 +1,71 @@
+// Segments of a radix scatter in the memory of the rank that will read them.
+//
+// The network pass of the radix hash join of Barthels et al. (PVLDB 10(5), 2017, section 4.1) sends rows to other ranks
+// by few bits of their words, and every rank partitions what it received once more. Here the network pass has the
+// fan-out of the last one: ranks agree which of them owns which partition, count what they have of each, and then their
+// scatters have segments (data/sorters/segment.hpp) that lie in the owner's window, where nobody else writes. After the
+// fence the owner finds every partition as lists of segments, as if its own workers had sorted them.
+//
+// Segments are cut alike wherever they go: full ones, and a last one of as many rows as are left, rounded up to what a
+// scatter flushes at once. Of ranks on one host a scatter writes into the owner's memory itself; for others segments
+// are filled here and put when they are full.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/result.hpp"
+#include "data/ranks/communicator.hpp"
+#include "data/sorters/segment.hpp"
+#include "memory/budget.hpp"
+
+namespace crossdock {
+
+// What one rank has for others.
+struct SegmentLoad {
+  // Tables that are partitioned alike, by number: rows by worker and partition.
+  std::vector<std::vector<std::vector<int64_t>>> rows;
+  std::vector<int32_t> carried_lanes;  // of each table
+};
+
+// What lies in a rank when all have written.
+struct ArrivedSegments {
+  std::vector<int> partitions;                  // that this rank owns, ascending
+  std::vector<std::vector<SegmentList>> lists;  // by table, by place in `partitions`
+  std::vector<int64_t> rows;                    // by table
+  std::shared_ptr<Window> window;               // in which segments lie
+};
+
+// By partition the rank that owns it: the heaviest partition first, each to the rank that has least.
+std::vector<int> deal_partitions(const std::vector<int64_t>& weights, int ranks);
+
+class SegmentWindow {
+ public:
+  // All ranks call it, with as many tables, partitions and lanes; workers may differ. Errors of the communicator in all
+  // ranks; CD-201 in the name of `who`.
+  static Result<std::unique_ptr<SegmentWindow>> open(Communicator& ranks,
+                                                     std::shared_ptr<Memory> memory,
+                                                     SegmentLoad load,
+                                                     std::string who);
+  ~SegmentWindow();
+
+  // Where the scatter of one worker has the segments of a table from: for exactly the rows that were counted. There
+  // until finish().
+  SegmentSource& source(int table, int worker);
+
+  // All ranks call it when their scatters have finished, or failed with `mine`: waits for all. The first error of any.
+  Result<ArrivedSegments> finish(const Status& mine);
+
+  int64_t bytes() const;  // of this rank's window
+  // Of what was in `load` over all ranks: by table.
+  const std::vector<int64_t>& rows_of_all() const;
+
+ private:
+  struct State;
+  explicit SegmentWindow(std::unique_ptr<State> state);
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace crossdock

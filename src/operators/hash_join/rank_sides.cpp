@@ -1,0 +1,364 @@
+// What ranks agree on, the histogram, and the scatter into windows.
+#include "operators/hash_join/rank_sides.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <chrono>
+
+#include <fmt/format.h>
+
+#include "data/ranks/agreement.hpp"
+
+namespace crossdock {
+namespace {
+
+using RankClock = std::chrono::steady_clock;
+constexpr Side kBothSides[] = {Side::kLeft, Side::kRight};
+constexpr const char* kSidesOfRanks = "hash_join: partitions of all ranks";
+
+double elapsed_s(RankClock::time_point begin) {
+  return std::chrono::duration<double>(RankClock::now() - begin).count();
+}
+
+// What has to be alike in all ranks.
+std::string join_text(const JoinSpec& spec, const Schema& left, const Schema& right) {
+  std::string text = fmt::format("{} join, build {}, bits {}, materialize {}, nulls {}, on",
+                                 join_kind_name(spec.kind),
+                                 spec.build_is_forced ? index_of(spec.forced_build) : -1,
+                                 spec.partition_bits,
+                                 static_cast<int>(spec.materialize),
+                                 spec.null_equals_null);
+  for (const auto& [a, b] : spec.keys) text += fmt::format(" {}={}", a, b);
+  text += ", output";
+  for (const OutputColumn& column : spec.output) {
+    text += fmt::format(" {}.{} \"{}\"", static_cast<int>(column.side), column.column, column.name);
+  }
+  for (const Schema* schema : {&left, &right}) {
+    text += ", of";
+    for (const Field& field : schema->fields) {
+      text += fmt::format(" \"{}\" {}", field.name, type_name(field.type));
+    }
+  }
+  return text;
+}
+
+const char* name_of(Side side) { return side == Side::kLeft ? "left" : "right"; }
+
+class RankPartitioner {
+ public:
+  RankPartitioner(const RankRun& run, const JoinSpec& spec, const RunEnvironment& environment)
+      : ranks_(*run.ranks),
+        team_(*run.team),
+        memory_(run.memory),
+        environment_(environment),
+        sides_(std::make_shared<RankSides>()) {
+    sides_->spec = spec;
+    sides_->ranks = ranks_.size();
+  }
+
+  Result<RankPartition> run(const TablePtr& left, const TablePtr& right) {
+    const Status stored = store(left, right);
+    const Result<std::string> mine =
+        stored.ok() ? Result<std::string>(join_text(sides_->spec, *left->schema, *right->schema))
+                    : Result<std::string>(stored.error());
+    CD_ASSIGN(const std::vector<std::string> texts, agree(ranks_, mine, ranks_.limit()));
+    CD_TRY(check_same(texts, "all ranks join tables of the same schemas in the same way"));
+    begin_ = RankClock::now();
+    before_ = ranks_.traffic();
+    CD_TRY(agree_on_rows());
+    CD_TRY(plan_words());
+    RankPartition found;
+    found.reason = why_not();
+    if (!found.reason.empty()) return found;
+    CD_TRY(count());
+    CD_TRY(open_window());
+    CD_TRY(scatter());
+    show();
+    found.sides = std::move(sides_);
+    return found;
+  }
+
+ private:
+  Status store(const TablePtr& left, const TablePtr& right) {
+    const TablePtr* const tables[2] = {&left, &right};
+    for (const Side side : kBothSides) {
+      const int at = index_of(side);
+      CD_ASSIGN(stores_[at],
+                store_rows(**tables[at], side == Side::kLeft ? "left side" : "right side"));
+      morsels_[at] = cut_morsels(*stores_[at], team_.worker_count());
+      seen_[at] = with_seen_nulls(*stores_[at]);
+      auto none = std::make_shared<RowStore>(stores_[at]->schema());
+      none->freeze();
+      sides_->stores[at] = std::move(none);
+    }
+    CD_ASSIGN(sides_->schema, output_schema(sides_->spec, *left->schema, *right->schema));
+    return {};
+  }
+
+  // NULLs that some rank has, rows of all, and numbers of which all take one.
+  Status agree_on_rows() {
+    std::vector<int64_t> least;
+    for (const Schema& schema : seen_) {
+      for (const Field& field : schema.fields) least.push_back(field.nullable ? 0 : 1);
+    }
+    machine_ = environment_.machine;
+    least.push_back(machine_.l2_bytes);
+    CD_ASSIGN(const std::vector<int64_t> all, ranks_.fold(least, Fold::kMin));
+    size_t at = 0;
+    for (Schema& schema : seen_) {
+      for (Field& field : schema.fields) field.nullable = all[at++] == 0;
+    }
+    machine_.l2_bytes = all[at];
+    const int64_t rows[2] = {stores_[0]->rows(), stores_[1]->rows()};
+    CD_ASSIGN(rows_of_all_, ranks_.fold(rows, Fold::kSum));
+    const auto seed = static_cast<int64_t>(environment_.seed);
+    CD_ASSIGN(const std::vector<int64_t> seeds, ranks_.all_gather({&seed, 1}));
+    seed_ = static_cast<uint64_t>(seeds[0]);
+    return {};
+  }
+
+  int64_t build_rows() const { return rows_of_all_[static_cast<size_t>(index_of(sides_->build))]; }
+
+  // Keys as words, and what rides beside them.
+  Status plan_words() {
+    const JoinSpec& spec = sides_->spec;
+    CD_ASSIGN(sides_->keys, plan_keys(spec, seen_[0], seen_[1], seed_));
+    sides_->build = rows_of_all_[0] < rows_of_all_[1] ? Side::kLeft : Side::kRight;
+    if (spec.build_is_forced) sides_->build = spec.forced_build;
+    const auto wanted = static_cast<uint64_t>(16 * ranks_.size());
+    const int of_ranks = ranks_.size() == 1 ? 0 : static_cast<int>(std::bit_width(wanted - 1));
+    const int bits = std::max(radix_bits(build_rows(), machine_), of_ranks);
+    sides_->partition_bits =
+        spec.partition_bits >= 0 ? spec.partition_bits : std::min(bits, kPartitionBitsMax);
+    if (sides_->keys.packs_exactly) CD_TRY(find_dense_range());
+    OutputRequest request;
+    request.spec = &spec;
+    request.keys = &sides_->keys;
+    for (const int side : {0, 1}) request.schemas[side] = seen_[side];
+    sides_->output = plan_output(request, sides_->schema);
+    return {};
+  }
+
+  // The range of the build keys, if a sample of all ranks says that it is about as narrow as they are many.
+  Status find_dense_range() {
+    KeyPlan& keys = sides_->keys;
+    if (keys.parts.size() != 1 || keys.parts[0].kind.form != KeyForm::kInteger64) return {};
+    PlannerInput input;
+    input.spec = &sides_->spec;
+    input.keys = &keys;
+    for (const int side : {0, 1}) {
+      input.stores[side] = stores_[side].get();
+      input.morsels[side] = &morsels_[side];
+    }
+    const KeySample sample = sample_keys(input, sides_->build);
+    KeyRange seen;
+    if (sample.rows_seen > 0) seen = {sample.min, sample.max};
+    CD_TRY(agree_on_range(seen));
+    const auto is_narrow = [&] {
+      if (seen.is_empty()) return false;
+      const int bits = dense_range_bits(seen.min, seen.max, build_rows());
+      return bits > sides_->partition_bits && (int64_t{1} << bits) <= 4 * build_rows();
+    };
+    if (!is_narrow()) return {};
+    std::vector<KeyRange> ranges(static_cast<size_t>(team_.worker_count()));
+    CD_TRY(ranks_.agree(for_morsels(sides_->build, [&](int worker, const std::vector<Morsel>& own) {
+      KeyEncoder encoder(keys, *stores_[index_of(sides_->build)]->schema(), sides_->build);
+      for (const Morsel& morsel : own) {
+        encoder.widen(
+            *morsel.batch, morsel.begin, morsel.rows, ranges[static_cast<size_t>(worker)]);
+      }
+      return Status();
+    })));
+    seen = {};
+    for (const KeyRange& range : ranges) seen.widen(range);
+    CD_TRY(agree_on_range(seen));
+    if (!is_narrow()) return {};
+    keys.mode = KeyMode::kDense;
+    keys.range_min = seen.min;
+    keys.range_bits = dense_range_bits(seen.min, seen.max, build_rows());
+    keys.limits = {true, false, seen.min, seen.max};
+    return {};
+  }
+
+  Status agree_on_range(KeyRange& range) {
+    const int64_t mine[2] = {range.min, ~range.max};  // the second falls as max rises
+    CD_ASSIGN(const std::vector<int64_t> all, ranks_.fold(mine, Fold::kMin));
+    range = {all[0], ~all[1]};
+    return {};
+  }
+
+  std::string why_not() const {
+    const JoinSpec& spec = sides_->spec;
+    if (spec.kind == JoinKind::kAntiNullAware) return "a null-aware anti join looks at all rows";
+    if (spec.residual) return "a residual predicate needs whole rows";
+    if (spec.filter == Filter::kBloom) return "a filter is asked for";
+    if (sides_->keys.needs_verification()) return "the keys do not fit 64 bits together";
+    for (const Side side : kBothSides) {
+      if (!sides_->output.carry_of(side).has_ref) continue;
+      return fmt::format("the columns of the {} side do not fit 64 bits together", name_of(side));
+    }
+    if (ranks_.size() > kPartitionRanksMax && spec.partition_bits < 0) {
+      return fmt::format("{} ranks are more than {}", ranks_.size(), kPartitionRanksMax);
+    }
+    // Four times a part that was laid out for the cache: beyond, two passes are better than one.
+    const int64_t part_rows = build_rows() >> kPartitionBitsMax;
+    if (spec.partition_bits < 0 && radix_bits(part_rows / 4, machine_) > 0) {
+      return fmt::format("{} rows are too many for one pass", build_rows());
+    }
+    return {};
+  }
+
+  // All workers, each with its run of morsels: the same at every call.
+  Status for_morsels(Side side,
+                     const std::function<Status(int, const std::vector<Morsel>&)>& task) {
+    const std::vector<Morsel>& all = morsels_[index_of(side)];
+    const auto workers = static_cast<size_t>(team_.worker_count());
+    return team_.run([&](int worker) -> Status {
+      const auto at = static_cast<size_t>(worker);
+      const auto begin = all.begin() + static_cast<int64_t>(all.size() * at / workers);
+      const auto end = all.begin() + static_cast<int64_t>(all.size() * (at + 1) / workers);
+      return task(worker, {begin, end});
+    });
+  }
+
+  bool keeps_unmatchable(Side side) const {
+    const JoinRoles roles = join_roles(sides_->spec.kind, sides_->build);
+    return side == sides_->build ? roles.emit_build_unmatched : roles.emit_probe_unmatched;
+  }
+
+  PartitionerOptions options_of(Side side) const {
+    PartitionerOptions options;
+    options.keys = &sides_->keys;
+    options.carry = &sides_->output.carry_of(side);
+    options.schema = stores_[index_of(side)]->schema();
+    options.side = side;
+    options.keep_unmatchable = keeps_unmatchable(side);
+    options.partition_bits = sides_->partition_bits;
+    return options;
+  }
+
+  Status count() {
+    const RankClock::time_point begin = RankClock::now();
+    const std::vector<int64_t> none(size_t{1} << sides_->partition_bits);
+    load_.rows.assign(2, {static_cast<size_t>(team_.worker_count()), none});
+    Status counted;
+    for (const Side side : kBothSides) {
+      load_.carried_lanes.push_back(sides_->output.carry_of(side).is_empty() ? 0 : 1);
+      if (!counted.ok()) continue;
+      auto& rows = load_.rows[static_cast<size_t>(index_of(side))];
+      counted = for_morsels(side, [&](int worker, const std::vector<Morsel>& own) {
+        SidePartitioner partitioner(*memory_, options_of(side));
+        for (const Morsel& morsel : own) {
+          partitioner.count(morsel, rows[static_cast<size_t>(worker)].data());
+        }
+        return Status();
+      });
+    }
+    CD_TRY(ranks_.agree(counted));
+    note("histogram", begin, stores_[0]->rows() + stores_[1]->rows(), 0);
+    return {};
+  }
+
+  Status open_window() {
+    const RankClock::time_point begin = RankClock::now();
+    CD_ASSIGN(window_, SegmentWindow::open(ranks_, memory_, std::move(load_), kSidesOfRanks));
+    note("window", begin, 0, window_->bytes());
+    return {};
+  }
+
+  Status scatter() {
+    const RankClock::time_point begin = RankClock::now();
+    Status done;
+    for (const Side side : kBothSides) {
+      auto& all = sides_->partitioners[index_of(side)];
+      all.resize(static_cast<size_t>(team_.worker_count()));
+      if (!done.ok()) continue;
+      done = for_morsels(side, [&](int worker, const std::vector<Morsel>& own) -> Status {
+        PartitionerOptions options = options_of(side);
+        options.source = &window_->source(index_of(side), worker);
+        auto partitioner = std::make_unique<SidePartitioner>(*memory_, std::move(options));
+        CD_TRY(partitioner->open());
+        for (const Morsel& morsel : own) CD_TRY(partitioner->put(morsel));
+        CD_TRY(partitioner->finish());
+        all[static_cast<size_t>(worker)] = std::move(partitioner);
+        return {};
+      });
+    }
+    const RankClock::time_point written = RankClock::now();
+    CD_ASSIGN(sides_->arrived, window_->finish(done));
+    const Communicator::Traffic after = ranks_.traffic();
+    note("network partition",
+         begin,
+         stores_[0]->rows() + stores_[1]->rows(),
+         after.put_bytes - before_.put_bytes);
+    const double wait_s = elapsed_s(written);
+    sides_->facts.phases.back().parts = {
+        {"partition", sides_->facts.phases.back().seconds - wait_s}, {"wait", wait_s}};
+    return {};
+  }
+
+  void note(const char* name, RankClock::time_point begin, int64_t rows, int64_t bytes) {
+    BulkPhase phase{name, rows, bytes};
+    phase.begin_s = std::chrono::duration<double>(begin - begin_).count();
+    phase.seconds = elapsed_s(begin);
+    sides_->facts.phases.push_back(std::move(phase));
+  }
+
+  // What has arrived as the join walks over it, and what the pass was like.
+  void show() {
+    RankSides& sides = *sides_;
+    BulkFacts& facts = sides.facts;
+    for (const Side side : kBothSides) {
+      const int at = index_of(side);
+      for (const SegmentList& list : sides.arrived.lists[static_cast<size_t>(at)]) {
+        sides.sides.parts[at].push_back({&list});
+      }
+      sides.sides.rows[at] = sides.arrived.rows[static_cast<size_t>(at)];
+      facts.rows_received += sides.sides.rows[at];
+      facts.rows_in += stores_[at]->rows();
+      if (!keeps_unmatchable(side)) {
+        sides.partitioners[at].clear();
+        continue;
+      }
+      for (const auto& partitioner : sides.partitioners[at]) {
+        sides.sides.unmatchable[at].push_back(&partitioner->unmatchable());
+      }
+    }
+    const Communicator::Traffic after = ranks_.traffic();
+    facts.total_s = elapsed_s(begin_);
+    facts.bytes_sent =
+        after.put_bytes - before_.put_bytes + after.collective_bytes - before_.collective_bytes;
+    facts.messages = after.put_messages - before_.put_messages + after.collective_messages -
+                     before_.collective_messages;
+    facts.order = "into the partitions of the rank that joins them";
+    facts.packing = fmt::format("{} words", key_mode_name(sides.keys.mode));
+  }
+
+  Communicator& ranks_;
+  Team& team_;
+  std::shared_ptr<Memory> memory_;
+  const RunEnvironment& environment_;
+  std::shared_ptr<RankSides> sides_;
+  std::shared_ptr<const RowStore> stores_[2];  // by Side
+  std::vector<Morsel> morsels_[2];             // by Side
+  Schema seen_[2];                             // by Side
+  std::vector<int64_t> rows_of_all_;           // by Side
+  Machine machine_;
+  uint64_t seed_ = 0;
+  SegmentLoad load_;
+  std::unique_ptr<SegmentWindow> window_;
+  RankClock::time_point begin_;
+  Communicator::Traffic before_;
+};
+
+}  // namespace
+
+Result<RankPartition> partition_over_ranks(const RankRun& run,
+                                           const JoinSpec& spec,
+                                           const TablePtr& left,
+                                           const TablePtr& right,
+                                           const RunEnvironment& environment) {
+  return RankPartitioner(run, spec, environment).run(left, right);
+}
+
+}  // namespace crossdock

@@ -1,0 +1,60 @@
+// Both sides of a join over ranks, partitioned into the memory of the ranks that join them.
+//
+// The radix join has two halves: partition, then build and probe part by part. Over ranks the first half is done by all
+// of them together, with the fan-out that the second half wants (data/bulk/segment_window.hpp): a row is hashed once,
+// moved once, and lies where its part is joined. The second half is the same code as on one machine: HashJoin runs on
+// what has arrived.
+//
+// It takes what the radix join carries in its two words: keys that fit 64 bits together, and columns that fit another
+// 64 beside them. Where rows need more (texts, wide rows, residual predicates), `reason` says so, and rows have to be
+// moved as tables first.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "data/bulk/agreed_keys.hpp"
+#include "data/bulk/bulk_exchange.hpp"
+#include "data/bulk/segment_window.hpp"
+#include "operators/hash_join/join_planner.hpp"
+#include "operators/hash_join/join_run.hpp"
+#include "operators/run/operator.hpp"
+
+namespace crossdock {
+
+// Of one rank, for HashJoin::create. Immutable; joined as often as wanted.
+struct RankSides {
+  JoinSpec spec;
+  SchemaPtr schema;  // of the result
+  KeyPlan keys;      // alike in all ranks, as the output and the bits are
+  OutputPlan output;
+  Side build = Side::kRight;
+  int partition_bits = 0;
+  int ranks = 1;
+  std::shared_ptr<const RowStore> stores[2];  // by Side: no rows, which have all been carried here
+  ArrivedSides sides;                         // shows what the two below hold
+  ArrivedSegments arrived;
+  std::vector<std::unique_ptr<SidePartitioner>>
+      partitioners[2];  // by Side: rows that cannot match stayed here
+  BulkFacts facts;
+};
+
+struct RankPartition {
+  std::shared_ptr<const RankSides> sides;  // or null:
+  std::string reason;                      // why rows cannot go this way; the same in all ranks
+};
+
+// Up to so many ranks, each owns sixteen of the most partitions that a scatter has.
+inline constexpr int kPartitionRanksMax = (1 << kPartitionBitsMax) / 16;
+
+// All ranks call it, each with its rows. `spec` is alike in all of them; its strategy counts as the radix join's.
+// Errors in all ranks: what HashJoin::create has, CD-105 if ranks pass different joins or schemas, and those of
+// SegmentWindow.
+Result<RankPartition> partition_over_ranks(const RankRun& run,
+                                           const JoinSpec& spec,
+                                           const TablePtr& left,
+                                           const TablePtr& right,
+                                           const RunEnvironment& environment);
+
+}  // namespace crossdock

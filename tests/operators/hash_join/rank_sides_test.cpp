@@ -1,0 +1,297 @@
+// Joins over thread ranks against the join of all rows in one process.
+#include "operators/hash_join/rank_sides.hpp"
+
+#include <algorithm>
+
+#include <gtest/gtest.h>
+
+#include "data/ranks/thread_communicator.hpp"
+#include "operators/hash_join/hash_join.hpp"
+#include "table/arrow_builder.hpp"
+#include "table/random_columns.hpp"
+
+namespace crossdock::join_test {
+namespace {
+
+using namespace arrow_test;
+
+// Rows of all ranks of one side, one rank after the other.
+struct RankSide {
+  Columns columns;
+  std::vector<int64_t> ends;  // by rank
+};
+
+struct RankJoinCase {
+  JoinSpec spec;
+  RankSide sides[2];
+  int ranks_per_host = 0;
+  int threads = 1;
+};
+
+struct RankJoinResult {
+  Texts rows;  // of all ranks, in ascending order
+  std::vector<std::string> reasons;
+  std::vector<std::string> errors;
+  std::vector<int64_t> received;  // by rank: of both sides
+};
+
+TablePtr part_of(const RankSide& side, int64_t begin, int64_t end) {
+  std::vector<Columns> batches(2);
+  const int64_t middle = begin + (end - begin) / 3;
+  for (const Column& column : side.columns) {
+    Column cut = column;
+    cut.array = sliced(column.array, begin, middle - begin);
+    batches[0].push_back(cut);
+    cut.array = sliced(column.array, middle, end - middle);
+    batches[1].push_back(cut);
+  }
+  return make_table(std::move(batches));
+}
+
+Texts texts_of(const HashJoin& join) {
+  CollectSink sink(join.worker_count());
+  RunProgress progress;
+  RunProfile profile;
+  const Status status = join.run(sink, CancelFlag(), progress, profile);
+  EXPECT_TRUE(status.ok()) << (status.ok() ? "" : status.error().message);
+  Texts rows;
+  for (const Batch& batch : sink.take()) {
+    Texts of_batch(static_cast<size_t>(batch.rows));
+    for (int i = 0; i < batch.schema->column_count(); ++i) {
+      const Texts column = cells(batch, i);
+      for (size_t row = 0; row < column.size(); ++row) of_batch[row] += column[row] + "|";
+    }
+    rows.insert(rows.end(), of_batch.begin(), of_batch.end());
+  }
+  return rows;
+}
+
+RunEnvironment environment_of(int threads, uint64_t seed) {
+  return {Memory::create(int64_t{512} << 20), threads, Machine{}, seed};
+}
+
+Texts in_one_process(const RankJoinCase& wanted) {
+  const auto whole = [&](int side) {
+    return part_of(wanted.sides[side], 0, wanted.sides[side].ends.back());
+  };
+  auto join = HashJoin::create(wanted.spec, whole(0), whole(1), environment_of(1, 5));
+  EXPECT_TRUE(join.ok()) << (join.ok() ? "" : join.error().message);
+  Texts rows = texts_of(*join.value());
+  std::sort(rows.begin(), rows.end());
+  return rows;
+}
+
+RankJoinResult over_ranks(const RankJoinCase& wanted) {
+  const size_t ranks = wanted.sides[0].ends.size();
+  RankJoinResult result{{},
+                        std::vector<std::string>(ranks),
+                        std::vector<std::string>(ranks),
+                        std::vector<int64_t>(ranks)};
+  std::vector<Texts> by_rank(ranks);
+  const auto body = [&](Communicator& communicator) -> Status {
+    const auto rank = static_cast<size_t>(communicator.rank());
+    const auto part = [&](int side) {
+      const std::vector<int64_t>& ends = wanted.sides[side].ends;
+      return part_of(wanted.sides[side], rank == 0 ? 0 : ends[rank - 1], ends[rank]);
+    };
+    // Ranks need not have as many threads as others, nor the same seed.
+    Team team(wanted.threads + static_cast<int>(rank % 2));
+    const RunEnvironment environment = environment_of(team.worker_count(), rank + 1);
+    const RankRun run{&communicator, &team, environment.memory};
+    auto found = partition_over_ranks(run, wanted.spec, part(0), part(1), environment);
+    if (!found.ok()) {
+      result.errors[rank] = found.error().message;
+      return {};
+    }
+    result.reasons[rank] = found.value().reason;
+    if (found.value().sides == nullptr) return {};
+    for (const int side : {0, 1}) result.received[rank] += found.value().sides->sides.rows[side];
+    const auto join = HashJoin::create(found.value().sides, environment);
+    by_rank[rank] = texts_of(*join);
+    return {};
+  };
+  const Status status = run_thread_ranks(
+      {.ranks = static_cast<int>(ranks), .ranks_per_host = wanted.ranks_per_host}, body);
+  EXPECT_TRUE(status.ok()) << (status.ok() ? "" : status.error().message);
+  for (const Texts& rows : by_rank) {
+    result.rows.insert(result.rows.end(), rows.begin(), rows.end());
+  }
+  std::sort(result.rows.begin(), result.rows.end());
+  return result;
+}
+
+void expect_alike(const RankJoinCase& wanted, const std::string& what) {
+  const RankJoinResult found = over_ranks(wanted);
+  const size_t ranks = wanted.sides[0].ends.size();
+  EXPECT_EQ(found.errors, std::vector<std::string>(ranks)) << what;
+  EXPECT_EQ(found.reasons, std::vector<std::string>(ranks)) << what;
+  EXPECT_EQ(found.rows, in_one_process(wanted)) << what;
+}
+
+std::vector<int64_t> ends_of(int64_t rows, int ranks) {
+  std::vector<int64_t> ends;
+  for (int rank = 1; rank <= ranks; ++rank) ends.push_back(rows * rank / ranks);
+  return ends;
+}
+
+// Keys of `distinct` values with NULLs, and the row's number beside them.
+RankSide keyed_side(int64_t rows, uint64_t distinct, double nulls, int ranks, Random& random) {
+  Optionals<int64_t> keys;
+  Optionals<int32_t> numbers;
+  for (int64_t row = 0; row < rows; ++row) {
+    const bool is_null = nulls > 0 && random() % 100 < static_cast<uint64_t>(nulls * 100);
+    const auto key = static_cast<int64_t>(random() % distinct) - 40;
+    keys.push_back(is_null ? std::nullopt : std::optional<int64_t>(key));
+    numbers.emplace_back(static_cast<int32_t>(row));
+  }
+  return {{{"k", fixed<int64_t>("l", keys)}, {"row", fixed<int32_t>("i", numbers)}},
+          ends_of(rows, ranks)};
+}
+
+RankJoinCase plain_case(JoinKind kind, int ranks, uint64_t distinct, double nulls, Random& random) {
+  RankJoinCase wanted;
+  wanted.spec.kind = kind;
+  wanted.spec.keys = {{0, 0}};
+  wanted.spec.output = {{OutputSide::kLeft, 1, "l"}};
+  if (kind != JoinKind::kSemi && kind != JoinKind::kAnti) {
+    wanted.spec.output.push_back({OutputSide::kRight, 1, "r"});
+  }
+  wanted.sides[0] = keyed_side(3000, distinct, nulls, ranks, random);
+  wanted.sides[1] = keyed_side(2000, distinct, nulls, ranks, random);
+  return wanted;
+}
+
+TEST(RankSides, EveryKindJoinsAsOneProcessDoes) {
+  Random random(1);
+  for (const int ranks : {1, 2, 3, 5}) {
+    for (const JoinKind kind : {JoinKind::kInner,
+                                JoinKind::kLeft,
+                                JoinKind::kRight,
+                                JoinKind::kFull,
+                                JoinKind::kSemi,
+                                JoinKind::kAnti}) {
+      RankJoinCase wanted = plain_case(kind, ranks, 900, 0.1, random);
+      wanted.spec.build_is_forced = random() % 2 == 0;
+      wanted.spec.forced_build = random() % 2 == 0 ? Side::kLeft : Side::kRight;
+      wanted.threads = 1 + static_cast<int>(random() % 2);
+      wanted.ranks_per_host = static_cast<int>(random() % 3);
+      expect_alike(wanted, std::string(join_kind_name(kind)) + " " + std::to_string(ranks));
+    }
+  }
+}
+
+TEST(RankSides, KeysComeBackFromWordsOfAnyMode) {
+  Random random(2);
+  for (const uint64_t distinct : {uint64_t{1} << 12, uint64_t{1} << 50}) {
+    RankJoinCase wanted = plain_case(JoinKind::kInner, 3, distinct, 0.0, random);
+    // As many rows as values: an array of keys, where they are dense.
+    wanted.sides[0] = keyed_side(6000, distinct, 0.0, 3, random);
+    wanted.sides[1] = keyed_side(5000, distinct, 0.0, 3, random);
+    wanted.spec.partition_bits = 3;
+    wanted.spec.output.push_back({OutputSide::kKey, 0, "k"});
+    expect_alike(wanted, std::to_string(distinct));
+  }
+}
+
+TEST(RankSides, RowsMayLieAnywhere) {
+  Random random(3);
+  const std::vector<std::vector<int64_t>> shapes = {
+      {0, 0, 0, 2000}, {2000, 2000, 2000, 2000}, {0, 1, 1, 2000}, {500, 500, 1500, 2000}};
+  for (const std::vector<int64_t>& ends : shapes) {
+    RankJoinCase wanted = plain_case(JoinKind::kFull, 4, 300, 0.05, random);
+    wanted.sides[1].ends = ends;
+    wanted.ranks_per_host = 2;
+    expect_alike(wanted, std::to_string(ends[1]));
+  }
+  RankJoinCase none = plain_case(JoinKind::kLeft, 3, 300, 0.0, random);
+  none.sides[1].ends = {0, 0, 0};
+  expect_alike(none, "no right rows");
+  none.sides[0].ends = {0, 0, 0};
+  expect_alike(none, "no rows");
+}
+
+TEST(RankSides, OneKeyComesToOneRankInManySegments) {
+  Random random(4);
+  RankJoinCase wanted = plain_case(JoinKind::kInner, 3, 1, 0.0, random);
+  wanted.sides[0] = keyed_side(40'000, 1, 0.0, 3, random);
+  wanted.sides[1] = keyed_side(3, 1, 0.0, 3, random);
+  for (const int ranks_per_host : {0, 1}) {
+    wanted.ranks_per_host = ranks_per_host;
+    expect_alike(wanted, std::to_string(ranks_per_host));
+  }
+}
+
+TEST(RankSides, PartitionsAreDealtByTheirRows) {
+  Random random(5);
+  const RankJoinCase wanted = plain_case(JoinKind::kInner, 4, 3000, 0.0, random);
+  const RankJoinResult found = over_ranks(wanted);
+  const auto [least, most] = std::minmax_element(found.received.begin(), found.received.end());
+  EXPECT_LT(*most, *least + *least / 4);
+  const std::vector<int> owners = deal_partitions({5, 0, 0, 4, 3, 0}, 2);
+  EXPECT_EQ(owners[0], 0);
+  EXPECT_EQ(owners[3], 1);
+  EXPECT_EQ(owners[4], 1);
+}
+
+TEST(RankSides, SaysWhyRowsGoAnotherWay) {
+  Random random(6);
+  RankJoinCase wanted = plain_case(JoinKind::kInner, 2, 100, 0.0, random);
+  for (RankSide& side : wanted.sides) {
+    side.columns.push_back({"t", random_array("u", side.ends.back(), 0.1, random)});
+  }
+  wanted.spec.output.push_back({OutputSide::kLeft, 2, "t"});
+  const std::string columns = "the columns of the left side do not fit 64 bits together";
+  EXPECT_EQ(over_ranks(wanted).reasons, std::vector<std::string>(2, columns));
+  wanted.spec.keys = {{2, 2}};
+  const std::string keys = "the keys do not fit 64 bits together";
+  EXPECT_EQ(over_ranks(wanted).reasons, std::vector<std::string>(2, keys));
+}
+
+TEST(RankSides, AnErrorOfOneRankEndsAll) {
+  Random random(7);
+  const RankJoinCase wanted = plain_case(JoinKind::kInner, 3, 100, 0.0, random);
+  std::vector<ErrorCode> codes(3, ErrorCode::kInternal);
+  const Status status = run_thread_ranks({.ranks = 3}, [&](Communicator& communicator) -> Status {
+    const auto rank = static_cast<size_t>(communicator.rank());
+    Team team(1);
+    RunEnvironment environment = environment_of(1, 1);
+    // Too little for the scatter's buffers, in one rank alone.
+    if (rank == 1) environment.memory = Memory::create(int64_t{1} << 12);
+    const RankRun run{&communicator, &team, environment.memory};
+    const auto part = [&](int side) {
+      const std::vector<int64_t>& ends = wanted.sides[side].ends;
+      return part_of(wanted.sides[side], rank == 0 ? 0 : ends[rank - 1], ends[rank]);
+    };
+    const auto found = partition_over_ranks(run, wanted.spec, part(0), part(1), environment);
+    if (!found.ok()) codes[rank] = found.error().code;
+    return {};
+  });
+  EXPECT_TRUE(status.ok()) << (status.ok() ? "" : status.error().message);
+  EXPECT_EQ(codes, std::vector<ErrorCode>(3, ErrorCode::kOutOfMemoryBudget));
+}
+
+TEST(RankSides, DifferentJoinsAreAnError) {
+  Random random(8);
+  RankJoinCase wanted = plain_case(JoinKind::kInner, 2, 100, 0.0, random);
+  std::vector<std::string> errors(2);
+  const Status status = run_thread_ranks({.ranks = 2}, [&](Communicator& communicator) -> Status {
+    const int rank = communicator.rank();
+    Team team(1);
+    const RunEnvironment environment = environment_of(1, 1);
+    JoinSpec spec = wanted.spec;
+    if (rank == 1) spec.kind = JoinKind::kLeft;
+    const auto found = partition_over_ranks({&communicator, &team, environment.memory},
+                                            spec,
+                                            part_of(wanted.sides[0], 0, 100),
+                                            part_of(wanted.sides[1], 0, 100),
+                                            environment);
+    if (!found.ok()) errors[static_cast<size_t>(rank)] = found.error().message;
+    return {};
+  });
+  EXPECT_TRUE(status.ok());
+  for (const std::string& error : errors)
+    EXPECT_NE(error.find("rank 1"), std::string::npos) << error;
+}
+
+}  // namespace
+}  // namespace crossdock::join_test
