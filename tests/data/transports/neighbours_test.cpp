@@ -206,16 +206,20 @@ TEST(Neighbours, LetNotesWaitForOneThatIsBusy) {
   EXPECT_TRUE(ranks.all_are_well());
 }
 
-// A user may have no more descriptors on their way between processes than a process may hold.
+// A user may have no more descriptors on their way between processes than a process may hold: 64 from here on.
+void pass_few_descriptors() {
+  constexpr uid_t kNobody = 65534;
+  if (::geteuid() == 0) {
+    ASSERT_EQ(::setresuid(kNobody, kNobody, kNobody), 0);  // root may have any number
+  }
+  const rlimit few = {64, 64};
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &few), 0);
+}
+
 TEST(Neighbours, LetRegionsWaitWhileTheSystemPassesNoMore) {
   constexpr size_t kRegions = 90;
   ForkedRanks ranks(2, [](int rank, ForkedRanks::Meeting& meeting) {
-    constexpr uid_t kNobody = 65534;
-    if (::geteuid() == 0) {
-      ASSERT_EQ(::setresuid(kNobody, kNobody, kNobody), 0);  // root may have any number
-    }
-    const rlimit few = {64, 64};
-    ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &few), 0);
+    ASSERT_NO_FATAL_FAILURE(pass_few_descriptors());
     const auto neighbours = met(rank, meeting);
     Heard heard;
     if (rank == 0) {
@@ -234,6 +238,31 @@ TEST(Neighbours, LetRegionsWaitWhileTheSystemPassesNoMore) {
       EXPECT_NE(heard.notes[i].region, nullptr);
     }
     expect_said(*neighbours, 0, "all of them");
+  });
+  EXPECT_TRUE(ranks.all_are_well());
+}
+
+// Not for ever, though: its socket has room all the time, so it would be asked again without a pause.
+TEST(Neighbours, GiveUpOneForWhomTheSystemPassesNoMoreForLong) {
+  constexpr size_t kRegions = 90;
+  ForkedRanks ranks(2, [](int rank, ForkedRanks::Meeting& meeting) {
+    ASSERT_NO_FATAL_FAILURE(pass_few_descriptors());
+    const auto neighbours = met(rank, meeting);
+    if (rank == 1) return meeting.barrier();  // it takes nothing meanwhile
+    const auto region = SharedRegion::create(4096);
+    for (size_t i = 0; i < kRegions; ++i) {
+      expect_said(*neighbours, 1, fmt::format("{}", i), region.value().get());
+    }
+    Heard heard;
+    for (int turn = 0; turn < 400 && heard.ended.empty(); ++turn) {
+      neighbours->progress(heard);
+      std::this_thread::sleep_for(milliseconds(50));
+    }
+    EXPECT_THAT(heard.ended, ElementsAre(1U));
+    EXPECT_EQ(heard.cause.code, ErrorCode::kAgentLost);
+    EXPECT_THAT(heard.cause.message, HasSubstr("cannot be sent to"));
+    EXPECT_FALSE(neighbours->say(1, "more", nullptr).ok());
+    meeting.barrier();
   });
   EXPECT_TRUE(ranks.all_are_well());
 }

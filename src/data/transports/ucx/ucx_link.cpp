@@ -229,6 +229,12 @@ bool UcxLink::close_endpoint() {
   return puts_.busy() + notes_.busy() + fetches_.busy() == 0;
 }
 
+bool UcxLink::close_now() {
+  fail(UCS_ERR_ENDPOINT_TIMEOUT);
+  lingers_until_ = {};
+  return is_lost_ || close_endpoint();
+}
+
 bool UcxLink::is_overdue() const {
   return is_failing() && endpoint_ == nullptr && closed_at_ != decltype(closed_at_)() &&
          std::chrono::steady_clock::now() > closed_at_ + kSettleMax;

@@ -83,9 +83,10 @@ class UcxLink : public Link {
   // Asks that all that was put or told leaves; null if there is nothing to wait for. To be freed by the caller.
   ucs_status_ptr_t flush();
   void close() { fail(UCS_ERR_CANCELED); }
-  // The worker is going, and its endpoints with it: of what was under way nothing is.
+  // The worker is going. False: UCX has not let go of all that is under way.
+  bool close_now();
+  // It has gone, and its endpoints with it: of what was under way nothing is.
   void end_with_worker() {
-    fail(UCS_ERR_ENDPOINT_TIMEOUT);
     endpoint_ = nullptr;
     closing_ = nullptr;
   }

@@ -214,9 +214,6 @@ bool UcxTransport::settle_links(LinkEvents* events) {
 
 // The last resort: only with its worker does UCX surely let go of memory. That costs the other links of the NIC, too.
 void UcxTransport::stop_worker_of(const UcxLink& overdue) {
-  for (const auto& link : links_) {
-    if (&link->worker() == &overdue.worker()) link->end_with_worker();
-  }
   for (const auto& worker : workers_) {
     if (worker.get() == &overdue.worker()) worker->stop();
   }

@@ -1,6 +1,7 @@
 // See ucx_worker.hpp.
 #include "data/transports/ucx/ucx_worker.hpp"
 
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -38,6 +39,9 @@ constexpr Default kTcpDefaults[] = {
 };
 constexpr Default kRdmaDefaults[] = {{"TLS", "ib"}};
 
+// What links that were well may take to close, beside one that does not.
+constexpr std::chrono::milliseconds kCloseMax{200};
+
 bool user_sets(const char* name) {
   return std::getenv(fmt::format("UCX_{}", name).c_str()) != nullptr;
 }
@@ -60,9 +64,23 @@ Result<std::unique_ptr<UcxWorker>> UcxWorker::open(const NetworkDevice& device) 
   return worker;
 }
 
-UcxWorker::~UcxWorker() { stop(); }
+UcxWorker::~UcxWorker() { destroy(); }
 
+// UCX (1.13) aborts a process that destroys a worker while an endpoint has a rendezvous under way, unless the endpoint
+// was closed and a turn or two have passed since.
 void UcxWorker::stop() {
+  const auto deadline = std::chrono::steady_clock::now() + kCloseMax;
+  const auto are_closed = [this] {
+    bool all = true;
+    for (const auto& [key, link] : links_) all &= link->close_now();
+    return all;
+  };
+  while (!are_closed() && std::chrono::steady_clock::now() < deadline) progress(nullptr);
+  destroy();
+  for (const auto& [key, link] : links_) link->end_with_worker();
+}
+
+void UcxWorker::destroy() {
   if (worker_ != nullptr) ucp_worker_destroy(worker_);
   if (context_ != nullptr) ucp_cleanup(context_);
   worker_ = nullptr;

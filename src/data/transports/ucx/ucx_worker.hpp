@@ -59,8 +59,8 @@ class UcxWorker {
   bool progress(LinkEvents* events);
   // True: event_fd() is readable when something comes.
   bool arm();
-  // Ends all of it at once: UCX lets go of everything that it has been given. Nothing but device() and address() may be
-  // used then, and progress() and arm(), which find nothing.
+  // Ends all of it, with the links: UCX lets go of everything that it has been given. Takes up to 200 ms, while the
+  // links close. Nothing but device() and address() may be used then, and progress() and arm(), which find nothing.
   void stop();
   bool is_stopped() const { return worker_ == nullptr; }
 
@@ -73,6 +73,7 @@ class UcxWorker {
     bool is_rendezvous;
   };
   explicit UcxWorker(const NetworkDevice& device) : device_(device) {}
+  void destroy();
   Status start();
   Status make_context(ucp_config_t* config);
   Status check_device() const;
