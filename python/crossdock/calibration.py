@@ -177,9 +177,13 @@ def _joins(dock: Dock, rows: int) -> Iterator[Work]:
 
     sums = {"n": xd.count(), "a": xd.sum("row"), "b": xd.sum("inner_row")}
     small, medium = max(rows // 100, 1), max(rows // 8, 1)
+    # Tables that are looked up in any order are well within the third level, or far beyond it: what
+    # half of one costs says little of either.
+    near = max(rows // 16, 1)
     shapes = (
-        ("even", Workload(rows, sparse=True), ("radix", "merge")),
-        ("1 to 4", Workload(medium, 4, sparse=True), ("radix", "direct")),
+        ("even", Workload(rows, sparse=True), ("radix", "merge", "direct")),
+        ("1 to 4", Workload(medium, 4, sparse=True), ("radix",)),
+        ("1 to 16", Workload(near, 16, sparse=True), ("direct",)),
         ("small table", Workload(small, rows / small, sparse=True), ("direct",)),
         ("dense", Workload(rows), ("dense",)),
         ("small dense", Workload(small, rows / small), ("dense",)),
@@ -210,7 +214,7 @@ def _texts(table: Any) -> Any:
 def _text_joins(dock: Dock, rows: int) -> Iterator[Work]:
     few = max(rows // 100, 1)
     for name, workload in (
-        ("texts", Workload(max(rows // 8, 1), 2, sparse=True)),
+        ("texts", Workload(max(rows // 4, 1), 1, sparse=True)),
         ("few texts", Workload(few, rows / 4 / few, sparse=True)),
     ):
         inner, outer = (_texts(workload.table(side)) for side in ("inner", "outer"))
