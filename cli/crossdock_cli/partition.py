@@ -62,7 +62,7 @@ def command(file: str, threads: int | None, memory: str | None, **options: Any) 
             *keys, partitions=options["into"], by=options["how"], **computed
         )
         if options["explain"]:
-            results.show_plan(parts.explain(read=True), options["json"])
+            results.show_plan(dock, lambda: parts.explain(read=True), options["json"])
             return
         _run(dock, parts, options)
 
@@ -83,12 +83,10 @@ def _keys(text: str) -> tuple[list[str], dict[str, Any]]:
 
 
 def _run(dock: Any, parts: Any, options: dict[str, Any]) -> None:
-    from crossdock.partitions import require_free_folder
-
     from crossdock_cli.progress import progress_bar
 
     if options["out"]:
-        require_free_folder(options["out"])
+        parts.require_target(options["out"])
     start = time.perf_counter()
     paths: list[Any] = []
     with progress_bar(dock):

@@ -3,6 +3,7 @@ doing that."""
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -115,7 +116,7 @@ def run(dock: Any, relation: Any, wanted: Wanted, done: str) -> None:
     from crossdock_cli.progress import progress_bar
 
     if wanted.explain:
-        show_plan(relation.explain(read=True), wanted.json)
+        show_plan(dock, lambda: relation.explain(read=True), wanted.json)
         return
     start = time.perf_counter()
     with progress_bar(dock):
@@ -133,8 +134,11 @@ def run(dock: Any, relation: Any, wanted: Wanted, done: str) -> None:
         _show(found, wanted, done)
 
 
-def show_plan(plan: Any, as_json: bool) -> None:
-    """A plan as text or JSON."""
+def show_plan(dock: Any, make: Callable[[], Any], as_json: bool) -> None:
+    """A plan as text or JSON. Of ranks each makes its own, and the error of one is that of all."""
+    ranks = dock.over_ranks()
+    with contextlib.nullcontext() if ranks is None else ranks.call("explain"):
+        plan = make()
     output.show_json(plan.data) if as_json else output.show(plan)
 
 

@@ -15,6 +15,7 @@
 #include "data/ranks/agreement.hpp"
 #include "data/ranks/control_meeting.hpp"
 #include "data/ranks/put_rates.hpp"
+#include "data/sorters/row_filter.hpp"
 #include "data/trace/segment_trace.hpp"
 #include "session/state.hpp"
 #include "table/arrow_export.hpp"
@@ -203,12 +204,52 @@ bool goes_in_bulk(GroupObject& self, const std::string& how) {
   return value_or_raise(self.bulk.choose(how, self.group.get())) != nullptr;
 }
 
+// Bytes that a Python object keeps, for as long as this lives.
+class HeldBuffer {
+ public:
+  explicit HeldBuffer(const nb::object& of) {
+    if (!of.is_valid()) return;
+    if (PyObject_GetBuffer(of.ptr(), &view_, PyBUF_SIMPLE) != 0) throw nb::python_error();
+  }
+  ~HeldBuffer() {
+    if (view_.obj != nullptr) PyBuffer_Release(&view_);
+  }
+  HeldBuffer(const HeldBuffer&) = delete;
+  HeldBuffer& operator=(const HeldBuffer&) = delete;
+
+  template <class T>
+  std::span<const T> as() const {
+    return {static_cast<const T*>(view_.buf), static_cast<size_t>(view_.len) / sizeof(T)};
+  }
+
+ private:
+  Py_buffer view_{};
+};
+
+std::vector<CutKey> order_of(const nb::object& given) {
+  std::vector<CutKey> order;
+  if (!given.is_valid()) return order;
+  using Key = std::tuple<int, bool, bool>;
+  for (const auto& [column, descending, nulls_first] : nb::cast<std::vector<Key>>(given)) {
+    order.push_back({column, descending, nulls_first});
+  }
+  return order;
+}
+
 // The rows that are for this rank, and the facts as JSON. Only where goes_in_bulk().
 nb::tuple exchange(GroupObject& self,
                    const ArrowTable& rows,
                    int threads,
                    const nb::kwargs& arguments) {
-  const ChannelSpec spec = spec_of("exchange", arguments);
+  nb::kwargs route = arguments;
+  const auto take = [&route](const char* name) {
+    const nb::object found = route.contains(name) ? nb::object(route[name]) : nb::object();
+    if (found.is_valid()) nb::del(route[name]);
+    return found;
+  };
+  const HeldBuffer named(take("named"));
+  BulkMove move{{}, named.as<uint16_t>(), order_of(take("order"))};
+  move.spec = spec_of("exchange", route);
   std::optional<ArrowTable> found;
   std::string facts;
   {
@@ -218,7 +259,7 @@ nb::tuple exchange(GroupObject& self,
       raise_error(make_error(ErrorCode::kInvalidArgument, "a process alone exchanges no rows"));
     }
     Arrived arrived = value_or_raise(
-        exchange_in_bulk(*ranks, {self.memory, threads}, *rows.state()->table, spec));
+        exchange_in_bulk(*ranks, {self.memory, threads}, *rows.state()->table, std::move(move)));
     facts = bulk_json(arrived.facts, self.plane->rank());
     found.emplace(std::make_shared<ArrowTable::State>(ArrowTable::State{std::move(arrived.table)}));
   }
@@ -243,6 +284,15 @@ nb::list measure_group_puts(GroupObject& self, const std::vector<int64_t>& messa
   return found;
 }
 
+// In the place of an exchange in bulk: this rank cannot take part, and the others get its error.
+void refuse_exchange(GroupObject& self, const std::string& error) {
+  const nb::gil_scoped_release released;
+  const Result<Communicator*> ranks = self.bulk.choose("bulk", self.group.get());
+  if (!ranks.ok() || ranks.value() == nullptr) return;
+  const Table none{std::make_shared<Schema>(), {}, 0};
+  (void)exchange_in_bulk(*ranks.value(), {self.memory, 1}, none, error_of_text(error));
+}
+
 nb::dict counters_of(ChannelObject& self) {
   const ChannelCounters counters = self.counters();
   return channel_counters(counters, self.id(), self.memory_bytes());
@@ -263,6 +313,41 @@ nb::bytes row_partitions(const nb::object& rows, const std::vector<int>& keys, i
     if (!routed.ok()) raise_error(routed.error());
   }
   return nb::bytes(found.data(), found.size() * sizeof(uint16_t));
+}
+
+int filter_block_bits(int64_t keys) { return RowFilter::block_bits_for(keys); }
+
+// A filter of the keys of a table, as bytes.
+nb::bytes filter_keys(const ArrowTable& rows, const std::vector<int>& keys, int block_bits) {
+  const Table& table = *rows.state()->table;
+  std::vector<uint64_t> blocks(size_t{1} << block_bits);
+  {
+    const nb::gil_scoped_release released;
+    RowFilter filter(*table.schema, keys, block_bits);
+    for (const Batch& batch : table.batches) filter.enter(batch, blocks);
+  }
+  return nb::bytes(blocks.data(), blocks.size() * sizeof(uint64_t));
+}
+
+// A RowFilter::Answer for each row; `filter` may have the first blocks alone.
+nb::bytes filter_rows(const ArrowTable& rows,
+                      const std::vector<int>& keys,
+                      int block_bits,
+                      const nb::object& filter) {
+  const Table& table = *rows.state()->table;
+  const HeldBuffer held(filter);
+  std::vector<uint8_t> answers(static_cast<size_t>(table.rows));
+  {
+    const nb::gil_scoped_release released;
+    RowFilter tests(*table.schema, keys, block_bits);
+    size_t row = 0;
+    for (const Batch& batch : table.batches) {
+      const auto count = static_cast<size_t>(batch.rows);
+      tests.test(batch, held.as<uint64_t>(), std::span(answers).subspan(row, count));
+      row += count;
+    }
+  }
+  return nb::bytes(answers.data(), answers.size());
 }
 
 std::string finish_trace(GroupObject& self, bool is_own) {
@@ -318,6 +403,9 @@ void bind_channel(nb::module_& module) {
 void bind_channels(nb::module_& module) {
   bind_channel(module);
   module.def("row_partitions", &row_partitions, "rows"_a, "keys"_a, "partitions"_a);
+  module.def("filter_block_bits", &filter_block_bits, "keys"_a);
+  module.def("filter_keys", &filter_keys, "rows"_a, "keys"_a, "block_bits"_a);
+  module.def("filter_rows", &filter_rows, "rows"_a, "keys"_a, "block_bits"_a, "filter"_a);
   module.def("was_launched", &was_launched);
   nb::class_<GroupObject> group(module, "Group");
   group.def_static("join", &join_group, "memory_bytes"_a, "options"_a)
@@ -340,7 +428,8 @@ void bind_channels(nb::module_& module) {
       .def("channel", &open_channel, "schema"_a, "options"_a)
       .def("goes_in_bulk", &goes_in_bulk, "how"_a)
       .def("measure_puts", &measure_group_puts, "message_bytes"_a)
-      .def("exchange", &exchange, "rows"_a, "threads"_a, "options"_a);
+      .def("exchange", &exchange, "rows"_a, "threads"_a, "options"_a)
+      .def("refuse_exchange", &refuse_exchange, "error"_a);
   bind_perf(group);
 }
 

@@ -138,7 +138,11 @@ class Group:
 
     def exchange(self, rows: Table, threads: int, **options: object) -> tuple[Table, str]:
         """In bulk: what is for this rank, and the facts as JSON. options: those of a channel that
-        say where rows go."""
+        say where rows go; or named, a buffer of uint16 with a number of a destination for each row;
+        or order, keys (column, descending, nulls_first) of an order over all ranks."""
+
+    def refuse_exchange(self, error: str) -> None:
+        """In the place of `exchange`, for a rank that cannot: others get the error, "105 text"."""
 
     def links(self) -> list[dict[str, Any]]: ...
     @staticmethod
@@ -151,6 +155,16 @@ class Group:
 
 def row_partitions(rows: object, keys: list[int], partitions: int) -> bytes:
     """The partition of each row of a batch, by the hash that routes rows: 16 bits each."""
+
+def filter_block_bits(keys: int) -> int:
+    """log2 of the blocks of 64 bits of a filter of so many keys."""
+
+def filter_keys(rows: Table, keys: list[int], block_bits: int) -> bytes:
+    """A Bloom filter of the keys of a table, by the hash that routes rows."""
+
+def filter_rows(rows: Table, keys: list[int], block_bits: int, filter: object) -> bytes:
+    """A byte for each row: 0 if its key is not in the filter, 1 if it may be, 2 if its block is not
+    among those that are given, which are the first ones."""
 
 class Engine:
     """Worker threads and a memory budget in bytes; 0 means all cores and 80 % of the memory."""

@@ -210,7 +210,8 @@ def headline(node: Node) -> str:
     if isinstance(node, AssumeSorted):
         return f"assume_sorted by {_shown_orders(node.orders)}"
     if isinstance(node, Exchange):
-        return f"exchange {node.rule}" + (f": {', '.join(node.keys)}" if node.keys else "")
+        keys = f": {', '.join(node.keys)}" if node.keys else ""
+        return f"exchange {node.rule}{keys}" + (f", {node.how}" if node.how else "")
     assert isinstance(node, Partition)
     return f"partition by {node.by} of {', '.join(node.keys)} into {node.partitions:,}"
 

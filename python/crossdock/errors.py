@@ -145,6 +145,13 @@ def error_of(code: str, text: str) -> CrossdockError:
     return _CLASSES[kind](code, text)
 
 
+def told_error(error: BaseException) -> str:
+    """An error as ranks tell each other: the number of its code, and its text."""
+    if isinstance(error, CrossdockError) and error.code:
+        return f"{error.code.removeprefix('CD-')} {error.text}"
+    return f"617 {type(error).__name__}: {error}"
+
+
 def from_native(error: Exception) -> CrossdockError:
     """The public error that stands for one of the engine."""
     code, kind, message = error.args

@@ -23,8 +23,15 @@ import pyarrow as pa
 from crossdock import _native, sizes
 from crossdock.channel import Channel, opened_rows
 from crossdock.control import Tls, read_pem
-from crossdock.errors import ControlError, make_error, public_errors, unknown_column
+from crossdock.errors import (
+    ControlError,
+    make_error,
+    public_errors,
+    told_error,
+)
 from crossdock.option_checks import require_integer
+from crossdock.orders import Order
+from crossdock.routes import hashed_to, range_of, routing
 from crossdock.settings import check_environment, setting
 from crossdock.sources import bare_schema
 
@@ -198,12 +205,12 @@ class Group:
         """
         if by is None and options.get("to") is None:
             raise make_error("CD-105", "exchange() has no rule for where rows go", try_='by="k"')
-        rows = opened_rows(rows)
-        schema = _schema_of(rows)
         with public_errors():
             goes_in_bulk = self.native().goes_in_bulk(how)
         if goes_in_bulk:
-            return self._exchange_in_bulk(rows, threads, self._route(schema, by, options))
+            return self.move(rows, threads=threads, by=by, **options)
+        rows = opened_rows(rows)
+        schema = _schema_of(rows)
         with self.channel(schema, by=by, **options) as channel:
             if channel.is_source:
                 channel.send(rows)
@@ -216,12 +223,42 @@ class Group:
         was sent, the order of puts, and whether integers were packed. None before the first."""
         return self._exchange_facts
 
-    def _exchange_in_bulk(self, rows: Any, threads: int, route: dict[str, Any]) -> pa.Table:
-        if not hasattr(rows, "__arrow_c_stream__"):
-            rows = pa.Table.from_batches([pa.record_batch(rows)])
+    def move(
+        self,
+        rows: Any,
+        *,
+        threads: int = 1,
+        named: Any = None,
+        orders: Sequence[Order] = (),
+        **options: Any,
+    ) -> pa.Table:
+        """The rows of all ranks that belong to this one, in bulk: by the rule of `exchange`; by
+        `named`, a buffer of uint16 with a rank for each row; by an order over all ranks; or all of
+        them to all `destinations`. For modules of this package. The others get the error of a rank
+        that fails before it says where its rows go."""
+        native = self.native()
+        try:
+            rows = opened_rows(rows)
+            if not hasattr(rows, "__arrow_c_stream__"):
+                rows = pa.Table.from_batches([pa.record_batch(rows)])
+            schema = _schema_of(rows)
+            route = self._route(schema, options.pop("by", None), options)
+            if named is not None:
+                route["named"] = named
+            if orders:
+                route["order"] = [
+                    (schema.names.index(order.column), order.descending, order.nulls_first)
+                    for order in orders
+                ]
+            if route["sends"] == "named":
+                route["sends"] = "broadcast"
+            with public_errors():
+                table = _native.Table.from_stream(_native.Engine(1, 0), rows)
+        except BaseException as error:
+            native.refuse_exchange(told_error(error))
+            raise
         with public_errors():
-            table = _native.Table.from_stream(_native.Engine(1, 0), rows)
-            found, facts = self.native().exchange(table, threads, **route)
+            found, facts = native.exchange(table, threads, **route)
         self._exchange_facts = json.loads(facts)
         return pa.RecordBatchReader.from_stream(found).read_all()
 
@@ -229,11 +266,11 @@ class Group:
         self, schema: Any, by: str | Sequence[str] | None, given: dict[str, Any]
     ) -> dict[str, Any]:
         """Where rows go, as options of the engine."""
-        options = _routing(schema, by, given.get("to"), bool(given.get("broadcast")))
+        options = routing(schema, by, given.get("to"), bool(given.get("broadcast")))
         if given.get("bounds") is not None:
-            options |= _range_of(given["bounds"], by)
+            options |= range_of(given["bounds"], by)
         if given.get("assignment") is not None:
-            options |= _hashed_to(given["assignment"], by)
+            options |= hashed_to(given["assignment"], by)
         options["sources"] = self._ranks(given.get("sources"), "sources")
         options["destinations"] = self._ranks(given.get("destinations"), "destinations")
         return options
@@ -411,58 +448,6 @@ def _received_schema(schema: Any) -> Any:
         for field in schema
     ]
     return pa.schema(fields)
-
-
-def _routing(
-    schema: Any, by: str | Sequence[str] | None, to: str | None, broadcast: bool
-) -> dict[str, Any]:
-    """The rule of a channel, as options of the engine."""
-    rules = {"by": by is not None, "to": to is not None, "broadcast": broadcast}
-    given = [name for name, is_given in rules.items() if is_given]
-    if len(given) > 1:
-        raise make_error(
-            "CD-105", f"channel() takes one of {' and '.join(given)}", try_=f"{given[0]}= alone"
-        )
-    if broadcast:
-        return {"sends": "broadcast"}
-    if not given:
-        return {"sends": "named"}
-    names = [to] if to is not None else [by] if isinstance(by, str) else list(by or ())
-    if not names:
-        raise make_error("CD-105", "channel(by=[]) names no column", try_='by="k"')
-    keys = []
-    for name in names:
-        if name not in schema.names:
-            raise unknown_column(str(name), schema.names, "the schema of the channel")
-        keys.append(schema.names.index(name))
-    return {"sends": "routed", "by": "explicit" if to is not None else "key", "keys": keys}
-
-
-def _range_of(bounds: Any, by: str | Sequence[str] | None) -> dict[str, Any]:
-    """The rule of a channel whose ranges are given, as options of the engine."""
-    if by is None:
-        raise make_error("CD-105", "channel(bounds=...) are bounds of columns", try_='by="k"')
-    names = [by] if isinstance(by, str) else list(by)
-    table = pa.table(bounds)
-    for name in names:
-        if name not in table.schema.names:
-            raise unknown_column(str(name), table.schema.names, "the bounds of the channel")
-    batches = table.select(names).combine_chunks().to_batches()
-    none = pa.RecordBatch.from_pylist([], table.select(names).schema)
-    return {"by": "range", "bounds": batches[0] if batches else none}
-
-
-def _hashed_to(assignment: Sequence[int], by: object) -> dict[str, Any]:
-    """The rule of a channel whose partitions are assigned, as options of the engine."""
-    if by is None:
-        raise make_error(
-            "CD-105", "channel(assignment=...) is one of partitions of columns", try_='by="k"'
-        )
-    what = "channel(assignment=...) takes numbers of destinations"
-    numbers = [require_integer(number, what, "[0, 1]") for number in assignment]
-    if not numbers or min(numbers) < 0 or max(numbers) >= 1 << 16:
-        raise make_error("CD-105", what, limits="0 to 65,535, at least one", try_="[0, 1]")
-    return {"by": "hash", "assignment": numbers}
 
 
 def _slot_bits(slots: int) -> int:

@@ -143,6 +143,15 @@ class Partitions:
         with ranks.call("write"), shared_folder(ranks, target) as partial:
             yield partial
 
+    def require_target(self, path: PathLike) -> None:
+        """Refuses what `write` would refuse before anything runs. For modules of this project.
+        Errors: PathError."""
+        ranks = self._dock.over_ranks()
+        if ranks is None:
+            require_free_folder(path)
+        else:
+            ranks.by_first("write", lambda: require_free_folder(path))
+
     def _narrowed(self) -> Partition:
         found = pushdown.narrow(self._node, frozenset(self._node.schema.names))
         assert isinstance(found, Partition)

@@ -16,7 +16,7 @@ from crossdock.expressions import Column, Expr, as_column, lit
 from crossdock.nodes import JoinOptions, Node, files_of
 from crossdock.option_checks import require_flag, require_integer, require_rows, require_text
 from crossdock.orders import Order, orders_of
-from crossdock.partitions import Partitions
+from crossdock.partitions import Partitions, require_free_folder
 from crossdock.paths import PathLike, format_of, is_file_name
 
 if TYPE_CHECKING:
@@ -267,7 +267,11 @@ class Relation:
 
         It runs now, since all ranks must take part. options, errors: those of `Group.exchange`.
         """
-        return self._other(group.exchange(self, by=by, **options))
+        execution = self._dock.execution()
+        if isinstance(execution, Execution) or self._dock.group is not group:
+            return self._other(group.exchange(self, by=by, **options))
+        rows = execution.once_among_all(self.narrowed())
+        return self._other(group.exchange(rows, by=by, **options))
 
     def collect(self) -> Any:
         """Runs the relation and gives all rows as a pyarrow.Table; over ranks those of this rank,
@@ -397,9 +401,16 @@ class Relation:
     def require_target(self, path: PathLike, *, overwrite: bool = False) -> None:
         """Refuses what `write` would refuse before anything runs. For modules of this project.
         Errors: PathError, OptionError."""
-        if self._dock.over_ranks() is None or is_file_name(path):
+        ranks = self._dock.over_ranks()
+
+        def check() -> None:
+            if ranks is not None and not is_file_name(path):
+                require_free_folder(path)
+                return
             format_of(path)
             writers.require_target(path, self.files(), overwrite)
+
+        check() if ranks is None else ranks.by_first("write", check)
 
     def _written(self, path: PathLike, overwrite: bool, kind: str, compression: str) -> int:
         from crossdock.ranks import writing

@@ -2,12 +2,18 @@
 #include "session/bulk_group.hpp"
 
 #include <algorithm>
+#include <chrono>
+#include <numeric>
+#include <system_error>
 
 #include <nlohmann/json.hpp>
 
 #include "base/team.hpp"
+#include "data/bulk/order_cut.hpp"
 #include "data/ranks/agreement.hpp"
 #include "data/ranks/open_communicator.hpp"
+#include "operators/run/morsel.hpp"
+#include "table/copy_rows.hpp"
 
 namespace crossdock {
 namespace {
@@ -28,6 +34,70 @@ Json phase_json(const BulkPhase& phase) {
   for (const auto& [name, seconds] : phase.parts) parts[name] = seconds;
   json["parts"] = std::move(parts);
   return json;
+}
+
+Result<std::unique_ptr<Team>> start_team(int threads) {
+  try {
+    return std::make_unique<Team>(threads);
+  } catch (const std::system_error& error) {
+    return make_error(ErrorCode::kInternal,
+                      "the system starts no {} threads for an exchange: {}",
+                      threads,
+                      error.what());
+  }
+}
+
+Result<Arrived> exchange_by_rule(const RankRun& run, const Table& rows, const BulkMove& move) {
+  const std::vector<int>& sources = move.spec.source_ranks;
+  const bool is_source = std::ranges::find(sources, run.ranks->rank()) != sources.end();
+  const Table none{rows.schema, {}, 0};
+  RouteSpec rule = move.spec.route;
+  rule.destinations = static_cast<int>(move.spec.destination_ranks.size());
+  BulkRoute route;
+  route.named = is_source ? move.named : std::span<const uint16_t>();
+  if (move.spec.sends == ChannelSpec::Sends::kRouted) route.rule = &rule;
+  route.destination_ranks = move.spec.destination_ranks;
+  return bulk_exchange({run.ranks, run.team, run.memory}, is_source ? rows : none, route);
+}
+
+// Out of the window, which then serves the next exchange at once, and any number of such results may be kept.
+Status leave_window(Memory& memory, Arrived& arrived) {
+  Table copied{arrived.table->schema, {}, arrived.table->rows};
+  for (const Batch& batch : arrived.table->batches) {
+    CD_ASSIGN(Batch copy, copy_rows(batch, arrived.table->schema, memory));
+    copied.batches.push_back(std::move(copy));
+  }
+  arrived.table = std::make_shared<const Table>(std::move(copied));
+  return {};
+}
+
+bool is_small(const Arrived& arrived) {
+  constexpr int64_t kSmallBytes = int64_t{256} << 10;
+  return std::ranges::all_of(arrived.facts.phases, [](const BulkPhase& phase) {
+    return phase.name != "window" || phase.bytes <= kSmallBytes;
+  });
+}
+
+// Which row goes where is agreed first, as in a sort over ranks (operators/sort/rank_sort.hpp).
+Result<Arrived> exchange_by_order(const RankRun& run,
+                                  const Table& rows,
+                                  const std::vector<CutKey>& order) {
+  const auto begin = std::chrono::steady_clock::now();
+  auto store = store_rows(rows, "an exchange by order");
+  CD_TRY(run.ranks->agree(store.ok() ? Status() : Status(store.error())));
+  CD_ASSIGN(const OrderCut cut, cut_by_order(run, *store.value(), order));
+  const double cut_s =
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  BulkRoute route;
+  route.named = cut.destinations();
+  route.destination_ranks.resize(static_cast<size_t>(run.ranks->size()));
+  std::iota(route.destination_ranks.begin(), route.destination_ranks.end(), 0);
+  CD_ASSIGN(Arrived arrived, bulk_exchange({run.ranks, run.team, run.memory}, rows, route));
+  BulkFacts& facts = arrived.facts;
+  for (BulkPhase& phase : facts.phases) phase.begin_s += cut_s;
+  facts.phases.insert(facts.phases.begin(), BulkPhase{"cut", rows.rows, 0, 0.0, cut_s});
+  facts.total_s += cut_s;
+  return arrived;
 }
 
 }  // namespace
@@ -73,18 +143,18 @@ Result<Communicator*> BulkRanks::choose(const std::string& how, RankGroup* group
 Result<Arrived> exchange_in_bulk(Communicator& ranks,
                                  const BulkEngine& engine,
                                  const Table& rows,
-                                 const ChannelSpec& spec) {
-  const bool is_source =
-      std::find(spec.source_ranks.begin(), spec.source_ranks.end(), ranks.rank()) !=
-      spec.source_ranks.end();
-  const Table none{rows.schema, {}, 0};
-  RouteSpec rule = spec.route;
-  rule.destinations = static_cast<int>(spec.destination_ranks.size());
-  BulkRoute route;
-  if (spec.sends == ChannelSpec::Sends::kRouted) route.rule = &rule;
-  route.destination_ranks = spec.destination_ranks;
-  Team team(engine.threads);
-  return bulk_exchange({&ranks, &team, engine.memory}, is_source ? rows : none, route);
+                                 const Result<BulkMove>& move) {
+  const Result<std::unique_ptr<Team>> team = move.ok() ? start_team(engine.threads) : move.error();
+  CD_TRY(ranks.agree(team.ok() ? Status() : Status(team.error())));
+  const RankRun run{&ranks, team.value().get(), engine.memory};
+  CD_ASSIGN(Arrived arrived,
+            move.value().order.empty() ? exchange_by_rule(run, rows, move.value())
+                                       : exchange_by_order(run, rows, move.value().order));
+  if (is_small(arrived)) {
+    const TablePtr in_window = arrived.table;
+    if (!leave_window(*engine.memory, arrived).ok()) arrived.table = in_window;
+  }
+  return arrived;
 }
 
 std::string bulk_json(const BulkFacts& facts, int rank) {

@@ -1,10 +1,14 @@
 // Groups whose ranks have a communicator exchange whole tables in bulk.
 #pragma once
 
+#include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
+#include <vector>
 
 #include "base/result.hpp"
+#include "data/bulk/agreed_keys.hpp"
 #include "data/bulk/bulk_exchange.hpp"
 #include "data/channels/channel.hpp"
 #include "data/ranks/communicator.hpp"
@@ -34,12 +38,20 @@ struct BulkEngine {
   int threads = 1;
 };
 
-// The rows of all sources that belong to this rank, as a channel of the spec would bring them; the spec sends by a rule
-// or to all. What ranks pass that are no source counts for its schema alone.
+// Where the rows of this rank go: as a channel of the spec, by a rule or to all destinations; but for
+struct BulkMove {
+  ChannelSpec spec;
+  std::span<const uint16_t> named{};  // one for each row: the number of its destination; or
+  std::vector<CutKey>
+      order{};  // by this order over all ranks, which get even parts, those of rank 0 first
+};
+
+// The rows of all sources that belong to this rank. What ranks pass that are no source counts for its schema alone. A
+// rank that cannot say where its rows go passes its error, which all get: nobody waits for it.
 Result<Arrived> exchange_in_bulk(Communicator& ranks,
                                  const BulkEngine& engine,
                                  const Table& rows,
-                                 const ChannelSpec& spec);
+                                 const Result<BulkMove>& move);
 
 // One rank's facts of an exchange: rank, begin_s, total_s, phases, rows_in, rows_received, bytes_sent, messages, order,
 // packing, and the bytes of a row before and after it.

@@ -210,9 +210,11 @@ ArrowTable pass_in_bulk(Communicator& ranks,
                         const ArrowTable& rows,
                         const ChannelOptions& options) {
   const Table& table = *rows.state()->table;
-  const ChannelSpec spec = value_or_throw(make_spec(table.schema, options, ranks.size()));
+  Result<ChannelSpec> spec = make_spec(table.schema, options, ranks.size());
   const BulkEngine engine{group.engine->memory, group.engine->threads};
-  Arrived arrived = value_or_throw(exchange_in_bulk(ranks, engine, table, spec));
+  const auto move = spec.ok() ? Result<BulkMove>(BulkMove{std::move(spec.value())})
+                              : Result<BulkMove>(spec.error());
+  Arrived arrived = value_or_throw(exchange_in_bulk(ranks, engine, table, move));
   return ArrowTable(
       std::make_shared<ArrowTable::State>(ArrowTable::State{std::move(arrived.table)}));
 }

@@ -6,6 +6,8 @@ CROSSDOCK_ORACLE_SEED and CROSSDOCK_ORACLE_CASES, with other numbers, make other
 from __future__ import annotations
 
 import os
+import shutil
+import subprocess
 import sys
 from pathlib import Path
 
@@ -14,6 +16,7 @@ from rank_processes import run_ranks
 
 SEED = int(os.environ.get("CROSSDOCK_ORACLE_SEED", "1"))
 CASES = int(os.environ.get("CROSSDOCK_ORACLE_CASES", "12"))
+LAUNCHERS = ("CROSSDOCK_", "PMIX_", "PMI_", "OMPI_", "SLURM_")
 WITHIN_S = 900
 
 
@@ -25,3 +28,25 @@ def test_cases_over_ranks(ranks: int, tmp_path: Path) -> None:
     assert [one.code for one in ended] == [0] * ranks, ended[0].err or ended[-1].err
     (done,) = {one.out for one in ended}
     assert int(done) > 3 * CASES
+
+
+@pytest.mark.skipif(shutil.which("mpirun") is None, reason="there is no mpirun")
+@pytest.mark.parametrize("ranks", [2, 5])
+def test_cases_over_ranks_of_mpi(ranks: int) -> None:
+    """The same where rows move in bulk."""
+    clean = {k: v for k, v in os.environ.items() if not k.startswith(LAUNCHERS)}
+    root = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+    program = str(Path(__file__).with_name("rank_run.py"))
+    verb = [sys.executable, program, str(SEED * 100 + 50 + ranks), str(CASES)]
+    ended = subprocess.run(
+        ["mpirun", "--oversubscribe", "-n", str(ranks), *verb],
+        env=clean | root,
+        capture_output=True,
+        text=True,
+        timeout=WITHIN_S,
+        check=False,
+    )
+    assert ended.returncode == 0, ended.stderr
+    done = set(ended.stdout.split())
+    assert len(done) == 1
+    assert int(done.pop()) > 3 * CASES

@@ -37,6 +37,89 @@ with join_group() as group:
         print("all alike", flush=True)
 """
 
+DOCKS = """
+import time
+import crossdock as xd, numpy as np, pyarrow as pa
+with xd.connect(threads=1, memory="256MiB") as dock:
+    ranks = dock.over_ranks()
+    assert ranks.how == "in bulk"
+    i = np.arange(1000) * dock.size + dock.rank
+    table = pa.table({"i": i, "k": i % 50, "v": i * 7919 % 300})
+    rows = dock.from_arrow(table)
+    whole = np.arange(3000)
+
+    got = rows.sort(xd.desc("v"), stable=True).gather()
+    if dock.rank == 0:
+        # Of equal ones, those of rank 0 first, in their order there.
+        order = sorted(whole, key=lambda n: (-(n * 7919 % 300), n % 3, n))
+        assert got["i"].to_pylist() == [int(n) for n in order]
+    mine = rows.sort("v", "i").collect()
+    assert abs(mine.num_rows - 1000) <= 60, mine.num_rows
+    few = rows.sort("v", stable=True, limit=1500, offset=500).collect()
+    assert sum(ranks.agree("test", few.num_rows)) == 1500
+
+    texts = dock.from_arrow(pa.table({"t": [f"{dock.rank}" * 600_000, "short"]}))
+    assert sum(ranks.agree("test", texts.distinct("t").collect().num_rows)) == 4
+
+    kept = [rows.group_by("k").agg(n=xd.count()).collect() for _ in range(30)]
+    assert all(one.equals(kept[0]) for one in kept)
+
+    query = rows.group_by("k").agg(n=xd.count()).sort("n", "k")
+    assert "exchange by key: k, in bulk" in str(query.explain())
+    moves = query.profile().data["ranks"][0]["exchanges"]
+    assert [move["how"] for move in moves] == ["in bulk", "in bulk"], moves
+    assert moves[1]["phases"][0]["name"] == "cut" and moves[0]["wire_bytes"] > 0
+
+    begin = time.monotonic()
+    whole_move = ranks.group.move
+    if dock.rank == 1:
+        ranks.group.move = lambda *a, **k: whole_move(*a, **{**k, "by": "nope"})
+    try:
+        rows.distinct("k").collect()
+        raise AssertionError("no error")
+    except xd.ColumnError as error:
+        assert "rank     1 of 3" in str(error), error
+    ranks.group.move = whole_move
+    assert time.monotonic() - begin < 60
+    assert rows.distinct("k").count() == 50
+    if dock.rank == 0:
+        print("all alike", flush=True)
+"""
+
+FILTERS = """
+import crossdock as xd, numpy as np, pyarrow as pa
+with xd.connect(threads=1, memory="512MiB") as dock:
+    n = 200_000
+    probe = dock.from_arrow(
+        pa.table({"k": np.arange(n) * 3 + dock.rank, "w": np.arange(n), "x": np.arange(n)}))
+    few = np.arange(dock.rank, 4000, dock.size)
+    build = dock.from_arrow(pa.table({"k": few * 150, "b": few}))
+
+    def run(how, choice):
+        joined = probe.join(build, on="k", how=how, filter=choice, exchange="repartition")
+        profile = joined.profile()
+        ranks = profile.data["ranks"]
+        sent = sum(move["wire_bytes"] for rank in ranks for move in rank["exchanges"])
+        rows = joined.agg(n=xd.count(), s=xd.sum("w"), b=xd.sum("b" if how != "semi" else "k"))
+        return rows.collect().to_pylist(), sent, ranks[0]["filters"], profile.text
+
+    for how in ("inner", "semi", "right"):
+        plain, plain_bytes, none, _ = run(how, "off")
+        less, less_bytes, told, text = run(how, "auto")
+        assert plain == less, (plain, less)
+        assert less_bytes * 8 < plain_bytes, (less_bytes, plain_bytes)
+        assert not none and told[0]["side"] == "left" and "filter of k" in text, text
+        assert told[0]["expected_share"] < 0.2 and told[0]["kept_rows"] < 40_000, told
+    for how in ("left", "full"):
+        kept, _, told, _ = run(how, "bloom")
+        assert kept == run(how, "off")[0]
+        assert [one["side"] for one in told] == (["right"] if how == "left" else []), told
+    same = probe.join(probe.select("k", y="w"), on="k", exchange="repartition")
+    assert not same.profile().data["ranks"][0]["filters"]  # all of them pass
+    if dock.rank == 0:
+        print("all alike", flush=True)
+"""
+
 
 def _has_plugin() -> bool:
     folder = Path(crossdock.__file__).parent
@@ -48,14 +131,15 @@ def _has_plugin() -> bool:
 @pytest.mark.skipif(
     shutil.which("mpirun") is None or not _has_plugin(), reason="needs Open MPI and the plugins"
 )
-def test_bulk_gives_what_a_channel_gives() -> None:
+@pytest.mark.parametrize("program", [PROGRAM, DOCKS, FILTERS], ids=["groups", "docks", "filters"])
+def test_bulk_gives_what_a_channel_gives(program: str) -> None:
     allowed = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
     ran = subprocess.run(
-        ["mpirun", "--oversubscribe", "-n", "3", sys.executable, "-c", PROGRAM],
+        ["mpirun", "--oversubscribe", "-n", "3", sys.executable, "-c", program],
         env=os.environ | allowed,
         capture_output=True,
         text=True,
-        timeout=110,
+        timeout=170,
         check=False,
     )
     assert ran.returncode == 0, ran.stderr

@@ -101,6 +101,7 @@ with xd.connect(threads=1, memory="256MiB") as dock:
     sizes = dock.from_arrow(pa.table({"k": [1, 2, 3]}), replicated=True)
     found["replicated"] = [sizes.count(), rows.join(sizes, on="k", how="semi").count(),
                            sizes.join(rows, on="k", how="anti").count()]
+    found["exchanged"] = sizes.exchange(dock.group, by="k").count()
     own = dock.from_arrow(pa.table({"k": [dock.rank], "t": ["x"]}))
     found["own"] = [own.count(), own.union(sizes.select("k", t=xd.lit("y"))).count()]
     found["written"] = rows.sort("i").write_parquet(f"{folder}/out")
@@ -139,6 +140,7 @@ def test_results_over_ranks(run_ranks: RunRanks, tmp_path: Path) -> None:
         assert one["count"] == ROWS
         assert one["agg"] == [{"n": 1000, "s": 499500, "m": 499.5}]
         assert one["replicated"] == [3, 429, 0]
+        assert one["exchanged"] == 3
         assert one["own"] == [3, 6]
         assert one["written"] == one["one file"] == ROWS
         assert one["sampled"][:2] == [100, 10]

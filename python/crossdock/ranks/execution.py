@@ -12,6 +12,7 @@ from crossdock.operations import Operation
 from crossdock.partitions import parts_of
 from crossdock.ranks.members import Ranks
 from crossdock.ranks.places import Places, measured_places
+from crossdock.ranks.shares import rows_of_rank
 from crossdock.ranks.spread import Spread
 
 
@@ -34,6 +35,13 @@ class RankExecution:
             self.is_everywhere = placed.everywhere
             return self.local.table(placed.node)
 
+    def once_among_all(self, node: Node) -> Any:
+        """As `table`, but of rows that all ranks have, each has its share."""
+        table = self.table(node)
+        if not self.is_everywhere:
+            return table
+        return rows_of_rank(table, self.ranks.rank, self.ranks.size)
+
     def gather(self, node: Node, root: int) -> Any:
         """The rows of all ranks as a pyarrow.Table in rank `root`, in the order of the ranks; None
         in the others."""
@@ -41,7 +49,7 @@ class RankExecution:
             placed = self._spread.settle(node)
             table = self.local.table(placed.node)
             if not placed.everywhere:
-                table = self.ranks.in_order(table, root)
+                table = self.ranks.to_one(table, root)
             return table if self.ranks.rank == root else None
 
     def count(self, node: Node) -> int:
@@ -71,8 +79,8 @@ class RankExecution:
             batches = self.local.batches(own) if is_used else iter(())
             mine = Preview.of_batches(batches, node.schema, 2 * limit)
             whole = mine.tail if mine.tail.num_rows else mine.head
-            heads = self.ranks.in_order(mine.head.slice(0, limit))
-            tails = self.ranks.in_order(whole.slice(max(0, whole.num_rows - limit)))
+            heads = self.ranks.to_one(mine.head.slice(0, limit))
+            tails = self.ranks.to_one(whole.slice(max(0, whole.num_rows - limit)))
             rows = sum(self.ranks.agree("rows to show", mine.rows))
             if rows <= limit:
                 return Preview(node.schema, heads, heads.slice(0, 0), rows)

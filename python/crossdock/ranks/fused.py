@@ -29,7 +29,7 @@ from crossdock.nodes import (
     Sort,
 )
 from crossdock.operations import join_arguments
-from crossdock.ranks.members import Move
+from crossdock.ranks.moves import Move
 from crossdock.ranks.placement import Placed
 
 if TYPE_CHECKING:
@@ -60,9 +60,8 @@ def settled(spread: Spread, node: Join, sides: tuple[Placed, Placed]) -> Placed 
     if node.residual is not None or options.filter == "bloom":
         return None
     group = spread.ranks.group.native()
-    with public_errors():
-        if not group.goes_in_bulk("auto"):
-            return None
+    if not spread.ranks.in_bulk:
+        return None
     left, right = (spread.execution.native(side.node) for side in sides)
     spread.ranks.agree(f"join in partitions {node.on}")
     start = time.perf_counter()
@@ -80,9 +79,12 @@ def _move(facts: dict[str, Any], seconds: float) -> Move:
     window = sum(phase["bytes"] for phase in facts["phases"] if phase["name"] == "window")
     return Move(
         "into partitions",
+        "in bulk",
         facts["rows_in"],
         facts["bytes_sent"],
         facts["rows_received"],
         window,
         seconds,
+        facts["phases"],
+        facts["bytes_sent"],
     )

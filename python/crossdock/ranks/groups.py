@@ -22,7 +22,7 @@ from crossdock.execution import narrowed, needs_no_groups
 from crossdock.expressions import Column, Expr
 from crossdock.grouping import plan_group
 from crossdock.lowering import unused_name
-from crossdock.nodes import Exchange, Filter, GroupBy, Join, Node, Project
+from crossdock.nodes import Filter, GroupBy, Join, Node, Project
 from crossdock.orders import Order
 from crossdock.ranks.placement import Placed, scan_of
 from crossdock.row_planning import SortOptions, plan_sort
@@ -95,7 +95,7 @@ def _by_rows(spread: Spread, node: GroupBy, below: Placed) -> Placed:
 def _row(spread: Spread, node: GroupBy, below: Placed) -> Placed:
     """One row over all, in all ranks."""
     if spread.dry:
-        moved = Exchange(below.node, "one row of each rank, to all")
+        moved = spread.ranks.planned(below.node, "one row of each rank, to all")
         return Placed(replace(node, input=moved), everywhere=True)
     merging = [(n, i) for n, i in node.items if _parts(n, i, below.node.schema, True) is not None]
     others = [(n, i) for n, i in node.items if (n, i) not in merging]

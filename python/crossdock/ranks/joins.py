@@ -18,8 +18,8 @@ import pyarrow as pa
 
 from crossdock.evaluation import keep_rows
 from crossdock.expressions import Column, Expr
-from crossdock.nodes import Exchange, Join
-from crossdock.ranks import fused, skew, sorts
+from crossdock.nodes import Join
+from crossdock.ranks import filters, fused, skew, sorts
 from crossdock.ranks.placement import Placed, scan_of
 
 if TYPE_CHECKING:
@@ -91,6 +91,12 @@ def _repartitioned(spread: Spread, node: Join, left: Placed, right: Placed) -> P
         whole = (rows, None) if is_there or together else _split(rows, _keys(node, number))
         tables.append(whole[0])
         apart.append(whole[1] if node.how in (_KEEPS_LEFT, _KEEPS_RIGHT)[number] else None)
+    whole_tables = tables
+    tables = _thinned(spread, node, tables, (left, right))
+    if tables[0] is not whole_tables[0]:
+        left = replace(left, node=scan_of(tables[0]))
+    if tables[1] is not whole_tables[1]:
+        right = replace(right, node=scan_of(tables[1]))
     uneven = None
     if None not in tables:
         uneven = skew.plan_of(spread, node, (tables[0], tables[1]))
@@ -117,6 +123,21 @@ def _repartitioned(spread: Spread, node: Join, left: Placed, right: Placed) -> P
     return _joined(node, sides[0], sides[1])
 
 
+def _thinned(
+    spread: Spread, node: Join, tables: list[Any], sides: tuple[Placed, Placed]
+) -> list[Any]:
+    """The rows that go by key (None for those that are there) without those that need not."""
+    goes = [table is not None for table in tables]
+    if not any(goes[side] and filters.drops_rows(node, side) for side in (0, 1)):
+        return tables
+    rows = [
+        spread.table(sides[side].node) if table is None else table
+        for side, table in enumerate(tables)
+    ]
+    found = filters.thinned(spread.ranks, node, rows, goes)
+    return [found[side] if goes[side] else None for side in (0, 1)]
+
+
 def _with_rows(table: Any, more: Any) -> Any:
     return table if more is None else pa.concat_tables([table, more])
 
@@ -132,7 +153,9 @@ def _planned(spread: Spread, node: Join, left: Placed, right: Placed) -> Placed:
         may = node.how in (LEFT_EVERYWHERE, RIGHT_EVERYWHERE)[number]
         forced = node.options.exchange == "repartition"
         rule = "by key, or to all if that is less" if may and not forced else "by key"
-        found = Exchange(side.node, rule, keys)
+        if filters.drops_rows(node, number):
+            rule += ", filtered first if that pays"
+        found = spread.ranks.planned(side.node, rule, keys)
         sides.append(replace(side, node=found, keys=keys, assignment=spread.ranks.even))
     return _joined(node, sides[0], sides[1])
 

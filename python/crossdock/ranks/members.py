@@ -9,47 +9,50 @@ from __future__ import annotations
 import contextlib
 import itertools
 import json
+import re
 import socket
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
 
-from crossdock.channel import Channel
-from crossdock.errors import ControlError, CrossdockError, error_of, make_error
+from crossdock.errors import ControlError, CrossdockError, error_of, make_error, public_errors
 from crossdock.group import Group
+from crossdock.nodes import Exchange, Node
+from crossdock.orders import Order
+from crossdock.ranks.filters import Filtered
+from crossdock.ranks.moves import (
+    Move,
+    Route,
+    conformed,
+    move_by_channel,
+    move_in_bulk,
+    segment_bytes,
+)
 
 # Errors of a rank whose work another one's error has ended.
 _CONSEQUENCES = frozenset(("CD-617", "CD-618"))
+_OF_RANK = re.compile(r"rank (\d+): ")
 _WAIT_S = 3e7  # about a year: ranks wait for one that works, and learn at once of one that died
 _INTERRUPTED_S = 10.0
 _TEXT_MOST = 4000
-_SEGMENTS_BYTES = 1 << 29  # of one channel in one rank: fewer bytes per segment among many ranks
-
-
-@dataclass(frozen=True)
-class Move:
-    """Rows that went between ranks, as this one saw it; bytes are those of the columns."""
-
-    rule: str
-    sent_rows: int
-    sent_bytes: int
-    received_rows: int
-    received_bytes: int
-    seconds: float
 
 
 class Ranks:
     """The ranks of a dock, of which there may be one."""
 
-    def __init__(self, group: Group) -> None:
+    def __init__(self, group: Group, threads: int = 1, how: str = "auto") -> None:
+        """Collective. threads: of this rank, for moves in bulk."""
         self.group = group
+        self.threads = threads
         self.rank = group.rank
         self.size = group.size
         self.hosts = [socket.gethostname()] * self.size  # of each, once they have told
         self.moves: list[Move] = []
+        self.filters: list[Filtered] = []
+        with public_errors():
+            self.in_bulk = self.size > 1 and group.native().goes_in_bulk(how)
         self._inside = False
         self._ended: BaseException | None = None
         # Partitions are finer than ranks, so that their load can be evened out.
@@ -84,14 +87,30 @@ class Ranks:
             return [value]
         return [note["value"] for note in self._exchanged({"step": step, "value": value}, None)]
 
+    def by_first(self, name: str, act: Callable[[], object]) -> None:
+        """What rank 0 does for all; its error is that of all."""
+        with self.call(name):
+            if self.rank == 0:
+                act()
+            self.agree(f"{name} goes on")
+
     def sums(self, step: str, mine: list[int]) -> list[int]:
         """The sums over all ranks, place by place."""
         return [sum(place) for place in zip(*self.agree(step, mine), strict=True)]
 
+    @property
+    def how(self) -> str:
+        """How rows move, always."""
+        return "in bulk" if self.in_bulk else "by channel"
+
+    def planned(self, node: Node, rule: str, keys: Sequence[str] = ()) -> Exchange:
+        """What stands in a plan where rows move."""
+        return Exchange(node, rule, tuple(keys), self.how)
+
     def by_partition(self, table: Any, keys: Sequence[str], assignment: Sequence[int]) -> Any:
         """The rows of all ranks whose partition, by a hash of `keys`, is assigned to this one."""
         options = {"by": list(keys), "assignment": list(assignment)}
-        return self._moved(table, "by key", lambda channel: channel.send(table), **options)
+        return self._moved(table, Route("by key", options))
 
     def by_range(
         self, table: Any, keys: Sequence[str], bounds: Any, owners: Sequence[int] | None = None
@@ -99,37 +118,29 @@ class Ranks:
         """The rows of all ranks in this one's range of `keys`; `bounds` as of Group.channel, one
         less than there are `owners` of ranges, who are all if it is None."""
         options = {"by": list(keys), "bounds": bounds, "destinations": owners}
-        return self._moved(table, "by range", lambda channel: channel.send(table), **options)
+        return self._moved(table, Route("by range", options))
+
+    def by_order(self, table: Any, orders: Sequence[Order]) -> Any:
+        """The rows of all ranks, by this order, in even parts: rank 0 gets the first ones, of equal
+        ones those of the first ranks. Only `in_bulk`."""
+        return self._moved(table, Route("by order", orders=tuple(orders)))
 
     def by_number(self, table: Any, column: str) -> Any:
         """The rows of all ranks for which `column`, which is dropped, holds this one's number."""
-        found = self._moved(table, "by load", lambda channel: channel.send(table), to=column)
-        return found.drop_columns([column])
+        return self._moved(table, Route("by load", to=column))
 
     def by_piece(self, pieces: Sequence[Any], rule: str = "by order") -> Any:
         """Piece number r of every rank, in rank r, in the order of the ranks."""
+        whole = pa.concat_tables(pieces)
+        return self._moved(whole, Route(rule, pieces=[piece.num_rows for piece in pieces]))
 
-        def send(channel: Channel) -> None:
-            for distance in range(self.size):
-                to = (self.rank + distance) % self.size
-                channel.send(pieces[to], to=to)
-
-        return self._moved(pieces[0], rule, send, of=pieces)
-
-    def to_all(self, table: Any) -> Any:
+    def to_all(self, table: Any, rule: str = "to all") -> Any:
         """The rows of all ranks, in each of them."""
-        return self._moved(table, "to all", lambda channel: channel.send(table), broadcast=True)
+        return self._moved(table, Route(rule, {"broadcast": True}))
 
     def to_one(self, table: Any, root: int = 0) -> Any:
-        """The rows of all ranks, in rank `root`; none in the others."""
-        options = {"destinations": [root]}
-        rule = f"to rank {root}"
-        return self._moved(table, rule, lambda channel: channel.send(table, to=0), **options)
-
-    def in_order(self, table: Any, root: int = 0) -> Any:
-        """The rows of all ranks in rank `root`, in the order of the ranks."""
-        pieces = [table if rank == root else table.slice(0, 0) for rank in range(self.size)]
-        return self.by_piece(pieces, f"to rank {root}")
+        """The rows of all ranks, in rank `root`, in the order of the ranks; none in the others."""
+        return self._moved(table, Route(f"to rank {root}", {"destinations": [root]}))
 
     def rows_to_one(self, batches: Iterator[Any], schema: Any) -> Iterator[Any]:
         """The same as a stream, in bounded memory: rank 0 gets batches of all ranks, in the order
@@ -140,48 +151,51 @@ class Ranks:
         for source in range(1, self.size):
             self.agree(f"rows of rank {source} to rank 0")
             options: dict[str, Any] = {"sources": [source], "destinations": [0]}
-            options["segment_bytes"] = self._segment_bytes()
+            options["segment_bytes"] = segment_bytes(self.size)
             with self.group.channel(schema, **options) as channel:
                 if channel.is_source:
                     for batch in batches:
                         channel.send(batch, to=0)
                 if channel.is_destination:
                     for batch in channel:
-                        yield _conformed(pa.Table.from_batches([batch]), schema).to_batches()[0]
+                        yield conformed(pa.Table.from_batches([batch]), schema).to_batches()[0]
 
-    def _moved(
-        self, table: Any, rule: str, send: Callable[[Channel], None], of: Any = None, **options: Any
-    ) -> Any:
+    def _moved(self, table: Any, route: Route) -> Any:
         if self.size == 1:
-            return table if of is None else of[0]
-        self.agree(f"move {rule} {table.schema.names}")
+            return table.drop_columns([route.to]) if route.to else table
+        self.agree(f"move {route.rule} {table.schema.names}")
         start = time.perf_counter()
-        options["segment_bytes"] = self._segment_bytes()
-        with self.group.channel(table.schema, **options) as channel:
-            send(channel)
-            batches = channel.by_source() if channel.is_destination else []
-        found = _conformed(_table_of(batches, table.schema), table.schema)
-        sent = [table] if of is None else of
+        facts: dict[str, Any] = {}
+        if self.in_bulk:
+            found, facts = move_in_bulk(self.group, table, route, self.threads)
+        else:
+            found = move_by_channel(self.group, table, route)
         self.moves.append(
             Move(
-                rule,
-                sum(piece.num_rows for piece in sent),
-                sum(piece.nbytes for piece in sent),
+                route.rule,
+                self.how,
+                table.num_rows,
+                table.nbytes,
                 found.num_rows,
                 found.nbytes,
                 time.perf_counter() - start,
+                facts.get("phases", []),
+                facts.get("bytes_sent"),
             )
         )
         return found
-
-    def _segment_bytes(self) -> int:
-        return max(16 << 10, min(256 << 10, _SEGMENTS_BYTES // (16 * self.size)))
 
     def _tell(self, name: str, error: BaseException) -> None:
         """Tells all ranks that this one cannot go on, and raises what all of them raise."""
         code = error.code if isinstance(error, CrossdockError) else ""
         text = error.text if isinstance(error, CrossdockError) else str(error)
-        told = {"code": code, "kind": type(error).__name__, "text": text[:_TEXT_MOST]}
+        told: dict[str, Any] = {
+            "code": code,
+            "kind": type(error).__name__,
+            "text": text[:_TEXT_MOST],
+        }
+        cause = _OF_RANK.match(text)  # an exchange in bulk ends in all ranks with the first error
+        told["is_echo"] = self.in_bulk and cause is not None and int(cause[1]) != self.rank
         self._exchanged({"step": name, "value": None, "error": told}, error)
 
     def _exchanged(self, note: dict[str, Any], mine: BaseException | None) -> list[dict[str, Any]]:
@@ -201,7 +215,12 @@ class Ranks:
     def _check(self, notes: list[dict[str, Any]], mine: BaseException | None) -> None:
         failed = [rank for rank, note in enumerate(notes) if note.get("error")]
         if failed:
-            causes = [r for r in failed if notes[r]["error"]["code"] not in _CONSEQUENCES]
+            errors = [(rank, notes[rank]["error"]) for rank in failed]
+            causes = [
+                rank
+                for rank, error in errors
+                if error["code"] not in _CONSEQUENCES and not error["is_echo"]
+            ]
             first = (causes or failed)[0]
             if first == self.rank and mine is not None and not isinstance(mine, CrossdockError):
                 raise mine
@@ -235,24 +254,3 @@ def _begun(batches: Iterator[Any]) -> Iterator[Any]:
     they wait for their turn."""
     first = next(batches, None)
     return iter(()) if first is None else itertools.chain([first], batches)
-
-
-def _table_of(batches: list[Any], schema: Any) -> Any:
-    if not batches:
-        return schema.empty_table()
-    return pa.Table.from_batches(batches)
-
-
-def _conformed(table: Any, schema: Any) -> Any:
-    """What arrived, with the types that were sent: dictionaries arrive as their values."""
-    if table.schema == schema:
-        return table
-    columns = []
-    for column, field in zip(table.columns, schema, strict=True):
-        if column.type == field.type:
-            columns.append(column)
-        elif pa.types.is_dictionary(field.type):
-            columns.append(column.dictionary_encode().cast(field.type))
-        else:
-            columns.append(column.cast(field.type))
-    return pa.Table.from_arrays(columns, schema=schema)

@@ -19,7 +19,7 @@ def profiled_over_ranks(execution: RankExecution, work: Callable[[], Any]) -> Pr
     """As `profiled`, with what each rank did in `data["ranks"]`. Collective."""
     ranks = execution.ranks
     with ranks.call("profile"):
-        first = len(ranks.moves)
+        first, first_filter = len(ranks.moves), len(ranks.filters)
         found = profiled(execution.local, work)
         steps = found.data["steps"]
         moves = [asdict(move) for move in ranks.moves[first:]]
@@ -29,6 +29,7 @@ def profiled_over_ranks(execution: RankExecution, work: Callable[[], Any]) -> Pr
             "result_rows": found.data["result_rows"],
             "total_s": found.data["total_s"],
             "exchanges": moves,
+            "filters": [asdict(done) for done in ranks.filters[first_filter:]],
             "operators": [[step["headline"], step["rows"], step["measured_s"]] for step in steps],
             "phases": own_phases(moves, steps),
         }
@@ -51,7 +52,7 @@ def rank_lines(data: dict[str, Any]) -> list[str]:
     for moves in zip(*(rank["exchanges"] for rank in ranks), strict=True):
         received = [move["received_rows"] for move in moves]
         sent_bytes = sum(move["sent_bytes"] for move in moves)
-        title = f"exchange {moves[0]['rule']}"
+        title = f"exchange {moves[0]['rule']}, {moves[0]['how']}"
         rows.append((title, *_spread(received), format_bytes(sent_bytes), *_times(moves)))
     same = all(len(rank["operators"]) == len(ranks[0]["operators"]) for rank in ranks)
     for steps in zip(*(rank["operators"] for rank in ranks), strict=True) if same else ():
@@ -60,7 +61,24 @@ def rank_lines(data: dict[str, Any]) -> list[str]:
     results = [rank["result_rows"] for rank in ranks]
     whole = [{"seconds": rank["total_s"]} for rank in ranks]
     rows.append(("result", *_spread(results), "", *_times(whole)))
-    return [*align(rows, frozenset((1, 2, 3, 4, 5, 6))), "", *phase_lines(ranks), *predicted]
+    table = align(rows, frozenset((1, 2, 3, 4, 5, 6)))
+    return [*table, *_filter_lines(ranks), "", *phase_lines(ranks), *predicted]
+
+
+def _filter_lines(ranks: list[dict[str, Any]]) -> list[str]:
+    lines = []
+    for of_ranks in zip(*(rank["filters"] for rank in ranks), strict=True):
+        first = of_ranks[0]
+        rows, kept, dropped = (
+            sum(one[what] for one in of_ranks) for what in ("rows", "kept_rows", "dropped_bytes")
+        )
+        lines.append(
+            f"filter of {', '.join(first['keys'])} ({first['side']} side): kept "
+            f"{format_count(kept)} of {format_count(rows)} rows (expected "
+            f"{first['expected_share']:.0%}), {format_bytes(dropped)} stayed, for a filter of "
+            f"{format_bytes(first['filter_bytes'])}"
+        )
+    return lines
 
 
 def _spread(rows: list[int]) -> tuple[str, str, str]:

@@ -26,13 +26,14 @@ def open_dock(group: Group | None, asked: tuple[int, int]) -> Dock:
     """
     joined = group or launched_group()
     owned = join_group() if joined is None else None
-    ranks = Ranks(joined or owned)  # type: ignore[arg-type]
     try:
+        ranks = Ranks(joined or owned)  # type: ignore[arg-type]
         neighbours = _neighbours(ranks)
         with public_errors():
             whole = _native.Engine(0, 0)
             threads = asked[0] or max(1, whole.threads // neighbours[0])
             memory = asked[1] or max(1 << 20, whole.memory_limit_bytes // neighbours[1])
+            ranks.threads = threads
             return Dock(_native.Engine(threads, memory), ranks, owned)
     except BaseException:
         if owned is not None:

@@ -1,8 +1,10 @@
 """Orders over ranks: all rows of a rank come before all rows of the next one.
 
-Each rank sorts what it has, all of them agree on the rows at which ranks begin, by every so manieth
-row of each, and the rows move once. Where a rank begins is a row and not a key alone, so rows of
-equal keys may fall to several ranks: none gets more than its part, however often a key occurs.
+All ranks agree on the rows at which ranks begin, the rows move once, and each rank sorts what came.
+Where rows move in bulk, ranges of keys are counted for that; else each rank sorts what it has
+before, and the ranks look at every so manieth row of each. Where a rank begins is a row and not a
+key alone, so rows of equal keys may fall to several ranks: none gets more than its part, however
+often a key occurs.
 A merge join moves by ranges of keys instead, since pairs must meet.
 """
 
@@ -19,7 +21,7 @@ import pyarrow as pa
 from crossdock.evaluation import keep_rows
 from crossdock.expressions import Column
 from crossdock.lowering import unused_name
-from crossdock.nodes import Exchange, Join, Node, Partition, Sort
+from crossdock.nodes import Join, Node, Partition, Project, Sort
 from crossdock.orders import Order
 from crossdock.partitions import parts_of
 from crossdock.ranks.placement import Placed, cut_by_rank, scan_of
@@ -37,7 +39,9 @@ def settle_sort(spread: Spread, node: Sort, below: Placed) -> Placed:
         least = _first_rows(node, below_node)
         return Placed(replace(node, input=spread.to_one(least)))
     if spread.dry:
-        return Placed(replace(node, input=Exchange(below_node, "by order", _names(node))))
+        return Placed(
+            replace(node, input=spread.ranks.planned(below_node, "by order", _names(node)))
+        )
     rows = _spread_out(spread, node, below_node)
     whole = replace(node, input=scan_of(rows), limit=None, offset=0)
     if node.keeps_all_rows:
@@ -52,7 +56,7 @@ def settle_partition(spread: Spread, node: Partition) -> Placed:
     numbered. Collective."""
     below = spread.shared(spread.settle(node.input))
     if spread.dry:
-        moved = Exchange(below.node, f"by part ({node.by})", node.keys)
+        moved = spread.ranks.planned(below.node, f"by part ({node.by})", node.keys)
         return Placed(replace(node, input=moved))
     ranks = spread.ranks
     begins = [parts_of(node.partitions, rank, ranks.size)[0] for rank in range(ranks.size)]
@@ -83,7 +87,7 @@ def settle_merge_join(spread: Spread, node: Join, left: Placed, right: Placed) -
     if spread.dry:
         rules = ("by range", "to all" if is_whole else "by range")
         moved = [
-            Exchange(side.node, rule, names)
+            spread.ranks.planned(side.node, rule, names)
             for side, rule, names in zip((left, right), rules, keys, strict=True)
         ]
         return Placed(replace(node, left=moved[0], right=moved[1]))
@@ -128,9 +132,11 @@ def _named(bounds: Any, names: tuple[str, ...]) -> Any:
 
 
 def _positioned(spread: Spread, node: Sort, below: Node) -> tuple[Sort, Node]:
-    """A sort that is stable, or numbers rows, needs their positions among the rows of all ranks:
-    they become a column of `below`, the last key of a stable sort."""
-    if spread.dry or not (node.stable or node.index):
+    """A sort that numbers rows needs their positions among the rows of all ranks, and so does a
+    stable one whose rows are sorted before they move: they become a column of `below`, the last key
+    of such a sort. In bulk, rows arrive in the order of their positions."""
+    is_by_position = node.stable and not spread.ranks.in_bulk
+    if spread.dry or not (is_by_position or node.index):
         return node, below
     name = unused_name("position", below.schema.names)
     table = spread.table(below)
@@ -140,11 +146,12 @@ def _positioned(spread: Spread, node: Sort, below: Node) -> tuple[Sort, Node]:
     below = scan_of(table.append_column(pa.field(name, pa.int64(), False), positions))
     orders = node.orders
     outputs = node.outputs
-    if node.stable:
+    if is_by_position:
         orders = (*orders, Order(Column(name)))
     if node.index:
         outputs = (*outputs, (name, node.index))
-    return replace(node, orders=orders, outputs=outputs, stable=False, index=""), below
+    is_stable = node.stable and not is_by_position
+    return replace(node, orders=orders, outputs=outputs, stable=is_stable, index=""), below
 
 
 def _first_rows(node: Sort, below: Node) -> Node:
@@ -157,8 +164,13 @@ def _first_rows(node: Sort, below: Node) -> Node:
 
 
 def _spread_out(spread: Spread, node: Sort, below: Node) -> Any:
-    """The rows of all ranks that fall to this one, in no order."""
+    """The rows of all ranks that fall to this one: in bulk by rank and position there, else in no
+    order."""
     names = _needed(node)
+    if spread.ranks.in_bulk:
+        items = tuple((name, Column(name)) for name in names)
+        schema = pa.schema([below.schema.field(name) for name in names])
+        return spread.ranks.by_order(spread.table(Project(below, items, schema)), node.orders)
     table = spread.table(_sort_of(below, node.orders, names))
     ranks = spread.ranks
     counts = ranks.agree("rows to sort", table.num_rows)

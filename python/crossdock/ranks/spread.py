@@ -16,7 +16,6 @@ from crossdock.execution import Execution
 from crossdock.expressions import Column
 from crossdock.nodes import (
     AssumeSorted,
-    Exchange,
     Filter,
     GroupBy,
     Join,
@@ -116,20 +115,22 @@ class Spread:
         if placed.keys == keys and placed.with_nulls:
             return placed
         if self.dry:
-            return Placed(Exchange(placed.node, "by key", keys), keys, even, with_nulls=True)
+            return Placed(
+                self.ranks.planned(placed.node, "by key", keys), keys, even, with_nulls=True
+            )
         found = self.ranks.by_partition(self.table(placed.node), keys, even)
         return Placed(scan_of(found), keys, even, with_nulls=True)
 
     def to_all(self, node: Node) -> Placed:
         """The rows of all ranks in each of them."""
         if self.dry:
-            return Placed(Exchange(node, "to all"), everywhere=True)
+            return Placed(self.ranks.planned(node, "to all"), everywhere=True)
         return Placed(scan_of(self.ranks.to_all(self.table(node))), everywhere=True)
 
     def to_one(self, node: Node) -> Node:
         """The rows of all ranks in rank 0."""
         if self.dry:
-            return Exchange(node, "to rank 0")
+            return self.ranks.planned(node, "to rank 0")
         return scan_of(self.ranks.to_one(self.table(node)))
 
     def _union(self, node: Union) -> Placed:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from crossdock import writers
-from crossdock.errors import make_error
+from crossdock.errors import ControlError, make_error
 from crossdock.nodes import Node
 from crossdock.partitions import require_free_folder
 from crossdock.paths import PathLike, is_file_name
@@ -102,6 +102,10 @@ def shared_folder(ranks: Ranks, path: PathLike) -> Iterator[Path]:
                 if folder.is_dir():
                     folder.rmdir()
                 partial.rename(folder)
+    except ControlError as error:
+        if error.code == "CD-617":  # a rank is lost, which may be the one that would remove it
+            shutil.rmtree(partial, ignore_errors=True)
+        raise
     finally:
         if ranks.rank == 0:
             shutil.rmtree(partial, ignore_errors=True)

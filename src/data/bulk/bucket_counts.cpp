@@ -59,6 +59,44 @@ class ScannedCounts : public BucketCounts {
   }
 };
 
+Status check_shape(const BucketShape& shape, int ranks) {
+  if (shape.ranks == ranks && shape.tasks >= 1 && shape.buckets >= 1 &&
+      shape.buffer_elements >= 1) {
+    return {};
+  }
+  return make_error(ErrorCode::kInvalidArgument,
+                    "an exchange of bucket counts of {} ranks ({} are there), {} tasks, {} buckets "
+                    "and {} elements to a buffer; all are 1 at least",
+                    shape.ranks,
+                    ranks,
+                    shape.tasks,
+                    shape.buckets,
+                    shape.buffer_elements);
+}
+
+// Ranks write to each other's places by their own shapes. Tasks that are combined first are a rank's own matter.
+Status check_alike(Communicator& ranks, const BucketShape& shape, BucketForm form) {
+  const bool has_tasks = form != BucketForm::kCombined && form != BucketForm::kScanned;
+  const int64_t own[] = {static_cast<int64_t>(form),
+                         has_tasks ? int64_t{shape.tasks} : 1,
+                         shape.buckets,
+                         shape.buffer_elements};
+  CD_ASSIGN(const std::vector<int64_t> least, ranks.fold(own, Fold::kMin));
+  CD_ASSIGN(const std::vector<int64_t> most, ranks.fold(own, Fold::kMax));
+  if (least == most) return {};
+  return make_error(ErrorCode::kInvalidArgument,
+                    "ranks exchange bucket counts of {} to {} tasks, {} to {} buckets and {} to {} "
+                    "elements to a buffer, by forms {} to {}; all ranks take the same",
+                    least[1],
+                    most[1],
+                    least[2],
+                    most[2],
+                    least[3],
+                    most[3],
+                    least[0],
+                    most[0]);
+}
+
 template <class Form, class... Args>
 Result<std::unique_ptr<BucketCounts>> opened(const std::shared_ptr<Memory>& memory,
                                              Args&&... args) {
@@ -73,18 +111,8 @@ Result<std::unique_ptr<BucketCounts>> BucketCounts::open(Communicator& ranks,
                                                          const BucketShape& shape,
                                                          BucketForm form,
                                                          const std::shared_ptr<Memory>& memory) {
-  if (shape.ranks != ranks.size() || shape.tasks < 1 || shape.buckets < 1 ||
-      shape.buffer_elements < 1) {
-    return make_error(
-        ErrorCode::kInvalidArgument,
-        "an exchange of bucket counts of {} ranks ({} are there), {} tasks, {} buckets "
-        "and {} elements to a buffer; all are 1 at least",
-        shape.ranks,
-        ranks.size(),
-        shape.tasks,
-        shape.buckets,
-        shape.buffer_elements);
-  }
+  CD_TRY(ranks.agree(check_shape(shape, ranks.size())));
+  CD_TRY(check_alike(ranks, shape, form));
   BucketShape combined = shape;
   combined.tasks = 1;
   std::unique_ptr<BucketCounts> inner;

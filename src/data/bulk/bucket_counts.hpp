@@ -23,8 +23,8 @@ class BucketCounts {
   BucketCounts(const BucketCounts&) = delete;
   BucketCounts& operator=(const BucketCounts&) = delete;
 
-  // All ranks call it alike. `shape.ranks` is the communicator's size. CD-105 if no tasks, buckets or elements are
-  // asked for; CD-201.
+  // All ranks call it alike. `shape.ranks` is the communicator's size. CD-105 in all ranks if no tasks, buckets or
+  // elements are asked for, or shapes or forms differ, but for tasks that a form combines first; CD-201.
   static Result<std::unique_ptr<BucketCounts>> open(Communicator& ranks,
                                                     const BucketShape& shape,
                                                     BucketForm form,

@@ -58,9 +58,10 @@ class BufferedCounts : public BucketCounts {
   BucketForm form_;
   std::vector<std::vector<Piece>> pieces_;  // by sending task, in the order in which it sends
   std::vector<Element> buffer_;
+  Block table_;  // of the owner, [bucket][rank][task]
+  // They go before what is put into them.
   std::shared_ptr<Window> inbox_;   // of the owner: elements by source
   std::shared_ptr<Window> outbox_;  // of who counted: elements by owner
-  Block table_;                     // of the owner, [bucket][rank][task]
 };
 
 // Counts as they lie, [bucket][task], an owner's in one put: kContiguous. The owner reads them in the order of the sums
@@ -74,9 +75,10 @@ class ContiguousCounts : public BucketCounts {
  private:
   Status add_up();
 
+  Block turned_;  // counts, [bucket][task]
+  // They go before what is put into them.
   std::shared_ptr<Window> inbox_;   // of the owner, [rank][bucket][task]
   std::shared_ptr<Window> outbox_;  // of who counted, [bucket][task]
-  Block turned_;                    // counts, [bucket][task]
 };
 
 }  // namespace crossdock

@@ -43,6 +43,19 @@ std::string shape_text(const Schema& schema, const BulkRoute& route, const BulkO
   return text;
 }
 
+// Others may wait for stages that a worker has which ends by an error, or throws.
+struct EndsUnlessDone {
+  explicit EndsUnlessDone(std::atomic<bool>& of) : ends(of) {}
+  ~EndsUnlessDone() {
+    if (!is_done) ends.store(true, std::memory_order_relaxed);
+  }
+  EndsUnlessDone(const EndsUnlessDone&) = delete;
+  EndsUnlessDone& operator=(const EndsUnlessDone&) = delete;
+
+  std::atomic<bool>& ends;
+  bool is_done = false;
+};
+
 class Exchange {
  public:
   Exchange(const BulkContext& context,
@@ -65,11 +78,17 @@ class Exchange {
     CD_TRY(count());
     CD_TRY(open_window());
     CD_TRY(send());
-    Result<TablePtr> table = arrive();
-    CD_TRY(ranks_.agree(table.ok() ? Status() : Status(table.error())));
+    TablePtr table;
+    const Clock::time_point arrival = Clock::now();
+    CD_TRY(ranks_.agree_with_room([&]() -> Status {
+      table.reset();
+      CD_ASSIGN(table, arrived_table(plan_, places_.arrivals, window_, team_, *memory_));
+      return {};
+    }));
+    note_phase("arrival", arrival, places_.arrivals.rows, 0);
     facts_.total_s = seconds_since(begin_);
-    note_traffic(*table.value());
-    return Arrived{std::move(table.value()), std::move(facts_)};
+    note_traffic(*table);
+    return Arrived{std::move(table), std::move(facts_)};
   }
 
  private:
@@ -133,9 +152,11 @@ class Exchange {
                                (options_.packing == BulkPacking::kAuto && !all_are_near());
     counting.chunk_rows = std::max<int64_t>(1, options_.batches.rows / 2);
     counting.chunk_text_bytes = std::max<int64_t>(1, options_.batches.text_bytes / 2);
-    auto counted = count_rows(rows_, table_.schema, counting, team_, *memory_);
-    CD_TRY(ranks_.agree(counted.ok() ? Status() : Status(counted.error())));
-    counts_ = std::move(counted.value());
+    CD_TRY(ranks_.agree_with_room([&]() -> Status {
+      counts_ = {};
+      CD_ASSIGN(counts_, count_rows(rows_, table_.schema, counting, team_, *memory_));
+      return {};
+    }));
     CD_TRY(agree_on_columns());
     CD_ASSIGN(places_,
               agree_on_places(ranks_, plan_, counts_, route_.destination_ranks, options_.batches));
@@ -195,6 +216,12 @@ class Exchange {
 
   // What the second pass needs, all of it before the first row moves.
   Status prepare() {
+    order_.reset();
+    pool_.reset();
+    bits_ = {};
+    pass_.targets.clear();
+    pass_.is_near.clear();
+    pass_.bits_at.clear();
     pass_.plan = &plan_;
     pass_.rows = &rows_;
     pass_.counts = &counts_;
@@ -250,14 +277,15 @@ class Exchange {
 
   Status send() {
     const Clock::time_point begin = Clock::now();
-    CD_TRY(ranks_.agree(prepare()));
+    CD_TRY(ranks_.agree_with_room([&] { return prepare(); }));
     const int workers = team_.worker_count();
     std::vector<double> busy_s(static_cast<size_t>(workers));
     Status sent = team_.run([&](int worker) -> Status {
       const Clock::time_point started = Clock::now();
+      EndsUnlessDone end{pass_.ends};
       ExchangeWorker own(pass_, worker);
       const Status done = own.run();
-      if (!done.ok()) pass_.ends.store(true, std::memory_order_relaxed);
+      end.is_done = done.ok();
       hwy::FlushStream();
       for (size_t d = 0; d < pass_.targets.size(); ++d) {
         const int64_t bytes = own.stored_bytes()[d];
@@ -302,13 +330,6 @@ class Exchange {
                                   {"wait", puts.wait_s / workers + fence_s}};
   }
 
-  Result<TablePtr> arrive() {
-    const Clock::time_point begin = Clock::now();
-    auto table = arrived_table(plan_, places_.arrivals, std::move(window_), team_, *memory_);
-    note_phase("arrival", begin, places_.arrivals.rows, 0);
-    return table;
-  }
-
   void note_traffic(const Table& table) {
     const Communicator::Traffic after = ranks_.traffic();
     facts_.rows_in = rows_.rows();
@@ -335,9 +356,9 @@ class Exchange {
   RowCounts counts_;
   BulkPlan plan_;
   Places places_;
-  std::shared_ptr<Window> window_;
   Block bits_;
   std::unique_ptr<StagePool> pool_;
+  std::shared_ptr<Window> window_;  // goes before what is put into it
   std::unique_ptr<PutOrder> order_;
   ExchangePass pass_;
   BulkFacts facts_;

@@ -46,9 +46,10 @@ class DigitSorter {
   int64_t buckets_;
   int64_t all_ = 0;
   std::vector<int64_t> first_rows_;  // by rank: the number of its first row; and the end
-  Block pairs_;                      // of this rank's rows, before the first pass
-  Block staged_;                     // by digit
-  std::shared_ptr<Window> window_;   // pairs at their places
+  std::shared_ptr<const void> counters_;
+  Block pairs_;                     // of this rank's rows, before the first pass
+  Block staged_;                    // by digit
+  std::shared_ptr<Window> window_;  // pairs at their places
   const Pair* from_ = nullptr;
   int64_t count_ = 0;
   std::unique_ptr<BucketCounts> bucket_counts_;
@@ -94,12 +95,16 @@ Status DigitSorter::open() {
   const int64_t block = block_begin(ranks_->rank() + 1) - block_begin(ranks_->rank());
   const auto get = [&]() -> Status {
     const int64_t some = std::max<int64_t>(1, own);
+    for (Block* block : {&done_.cut.destination_block, &pairs_, &staged_}) *block = {};
+    counters_.reset();
     CD_ASSIGN(done_.cut.destination_block, memory_->get(some * 2, "the ranks that rows go to"));
     CD_ASSIGN(pairs_, memory_->get(some * int64_t{sizeof(Pair)}, "words and rows"));
     CD_ASSIGN(staged_, memory_->get(std::max(some, block) * int64_t{sizeof(Pair)}, "staged words"));
+    const int64_t counters = 3 * tasks_ * buckets_ * int64_t{sizeof(int64_t)};
+    CD_ASSIGN(counters_, memory_->charge(counters, "the counters of digits"));
     return {};
   };
-  CD_TRY(ranks_->agree(get()));
+  CD_TRY(ranks_->agree_with_room(get));
   CD_ASSIGN(window_, ranks_->open_window(block * int64_t{sizeof(Pair)}, memory_, "sorted words"));
   BucketShape shape;
   shape.ranks = ranks_->size();

@@ -99,10 +99,12 @@ Result<OrderCut> OrderCutter::cut(std::span<const CutKey> keys) {
   CD_ASSIGN(keys_, agree_on_keys(*ranks_, *store_, keys, *team_));
   OrderCut result;
   result.rows = store_->rows();
-  Result<Block> block =
-      memory_->get(std::max<int64_t>(1, result.rows) * 2, "the ranks that rows go to");
-  CD_TRY(ranks_->agree(block.ok() ? Status() : Status(block.error())));
-  result.destination_block = std::move(block.value());
+  CD_TRY(ranks_->agree_with_room([&]() -> Status {
+    result.destination_block = {};
+    CD_ASSIGN(result.destination_block,
+              memory_->get(std::max<int64_t>(1, result.rows) * 2, "the ranks that rows go to"));
+    return {};
+  }));
   destinations_ = result.destination_block.as<uint16_t>();
   CD_ASSIGN(Rows all, all_rows());
   open_.push_back(std::move(all));
@@ -130,9 +132,11 @@ Result<Rows> OrderCutter::all_rows() {
   rows.ranges = static_cast<int>(std::min<int64_t>(kRangesMax, kRangesPerRank * size));
   // Half of the slack at either end.
   tolerance_ = static_cast<int64_t>(options_.slack / 2 * static_cast<double>(rows.all / size));
-  Result<Block> words = memory_->get(std::max<int64_t>(1, rows.count) * 8, "key words");
-  CD_TRY(ranks_->agree(words.ok() ? Status() : Status(words.error())));
-  rows.words = std::move(words.value());
+  CD_TRY(ranks_->agree_with_room([&]() -> Status {
+    rows.words = {};
+    CD_ASSIGN(rows.words, memory_->get(std::max<int64_t>(1, rows.count) * 8, "key words"));
+    return {};
+  }));
   auto* out = rows.words.as<uint64_t>();
   CD_TRY(in_turns(*team_, static_cast<int64_t>(pieces_.size()), [&](int, int64_t i) -> Status {
     const RowPiece& piece = pieces_[static_cast<size_t>(i)];
@@ -187,9 +191,12 @@ Result<std::vector<uint64_t>> OrderCutter::sample(const Rows& rows) {
 
 Result<OrderCutter::Counted> OrderCutter::count(const Rows& rows, const RangeMap& map) {
   Counted counted;
-  Result<Block> block = memory_->get(std::max<int64_t>(1, rows.count) * 2, "the ranges of rows");
-  CD_TRY(ranks_->agree(block.ok() ? Status() : Status(block.error())));
-  counted.ranges = std::move(block.value());
+  CD_TRY(ranks_->agree_with_room([&]() -> Status {
+    counted.ranges = {};
+    CD_ASSIGN(counted.ranges,
+              memory_->get(std::max<int64_t>(1, rows.count) * 2, "the ranges of rows"));
+    return {};
+  }));
   auto* ranges = counted.ranges.as<uint16_t>();
   const auto* words = rows.words.as<const uint64_t>();
   const auto range_count = static_cast<size_t>(map.range_count());

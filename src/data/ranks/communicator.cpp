@@ -55,6 +55,7 @@ std::string named(const std::vector<int>& ranks) {
 }  // namespace
 
 void Communicator::set_over(const Error& cause) {
+  puts_->is_over.store(true, std::memory_order_relaxed);
   if (!over_.has_value()) over_ = cause;
 }
 

@@ -93,6 +93,9 @@ class Communicator : public RankGroup {
                                               std::string_view who);
   // All ranks call it: windows that nobody uses give their memory back.
   Status trim_windows();
+  // All ranks call it: what agree() says of a step of each. Where some rank had no room (CD-201), and none another
+  // error, windows that nobody uses make room, and all take the step once more, which drops what it had got before.
+  Status agree_with_room(const std::function<Status()>& step);
 
   // This rank cannot go on: what others wait for now or later ends with CD-617 that names it and the cause. Does not
   // wait. A communicator that is destroyed by an exception does it by itself.
@@ -170,12 +173,12 @@ class Communicator : public RankGroup {
                       std::span<std::byte> all);
   Status fold_up(std::span<int64_t> values, Fold how);
   Status broadcast(int root, std::span<std::byte> bytes);
-  struct Wanted;  // a window
-  Result<uint64_t> idle_in_all(Wanted& wanted);
-  std::shared_ptr<WindowSlot> find_slot(const Wanted& wanted, uint64_t idle) const;
+  struct Wanted;                                          // a window
+  Result<std::vector<bool>> idle_in_all(Wanted& wanted);  // by slot
+  std::shared_ptr<WindowSlot> find_slot(const Wanted& wanted, const std::vector<bool>& idle) const;
   Result<std::shared_ptr<WindowSlot>> make_slot(const Wanted& wanted);
   Status charge(WindowSlot& slot, const Wanted& wanted) const;
-  void drop_slots(uint64_t which);
+  void drop_slots(const std::vector<bool>& which);
   std::shared_ptr<Window> hand_out(const std::shared_ptr<WindowSlot>& slot, const Wanted& wanted);
 
   std::chrono::milliseconds limit_{120'000};

@@ -10,7 +10,8 @@
 namespace crossdock {
 namespace {
 
-constexpr size_t kSlotsMax = 62;     // of which all tell in one word
+constexpr size_t kSlotsMax = 1024;   // MPICH has numbers for some 2,000 windows and communicators
+constexpr size_t kWordBits = 64;     // in which a rank tells which slots it does not use
 constexpr int kIdleMax = 8;          // more than this many make room for a new one
 constexpr int64_t kWasteFactor = 2;  // a window of the pool may be this much too large
 constexpr int64_t kPageBytes = 1 << 12;
@@ -53,36 +54,42 @@ void Communicator::leave() {
   give_up(make_error(ErrorCode::kAgentLost, "it left by an exception; its own output says which"));
 }
 
-// All sizes, and the slots that nobody uses in any rank.
-Result<uint64_t> Communicator::idle_in_all(Wanted& wanted) {
-  uint64_t idle = 0;
+// All sizes, and the slots that nobody uses in any rank. All ranks have as many slots.
+Result<std::vector<bool>> Communicator::idle_in_all(Wanted& wanted) {
+  const size_t words = std::max<size_t>(1, (slots_.size() + kWordBits - 1) / kWordBits);
+  std::vector<uint64_t> idle(words);
   for (size_t i = 0; i < slots_.size(); ++i) {
     if (slots_[i] == nullptr || slots_[i]->is_used.load(std::memory_order_acquire)) continue;
     Window& window = *slots_[i]->window;
-    // Whoever dropped it without a fence: its puts must not come into the next use.
+    // Who dropped it could not flush it: its puts must not come into the next use.
     const Status flushed = window.has_put_.exchange(false) ? window.flush_all_far() : Status();
     if (!flushed.ok()) {
       give_up(flushed.error());
       return flushed.error();
     }
-    idle |= uint64_t{1} << i;
+    idle[i / kWordBits] |= uint64_t{1} << i % kWordBits;
   }
-  const auto own = static_cast<size_t>(rank());
-  const int64_t told[] = {wanted.bytes[own], static_cast<int64_t>(idle)};
+  std::vector<int64_t> told{wanted.bytes[static_cast<size_t>(rank())]};
+  for (const uint64_t word : idle) told.push_back(static_cast<int64_t>(word));
   CD_ASSIGN(const std::vector<int64_t> all, all_gather(told));
   for (size_t rank = 0; rank < wanted.bytes.size(); ++rank) {
-    wanted.bytes[rank] = all[2 * rank];
-    idle &= static_cast<uint64_t>(all[2 * rank + 1]);
+    const int64_t* const theirs = all.data() + rank * told.size();
+    wanted.bytes[rank] = theirs[0];
+    for (size_t w = 0; w < words; ++w) idle[w] &= static_cast<uint64_t>(theirs[1 + w]);
   }
-  return idle;
+  std::vector<bool> found(slots_.size());
+  for (size_t i = 0; i < found.size(); ++i)
+    found[i] = (idle[i / kWordBits] >> i % kWordBits & 1) != 0;
+  return found;
 }
 
-std::shared_ptr<WindowSlot> Communicator::find_slot(const Wanted& wanted, uint64_t idle) const {
+std::shared_ptr<WindowSlot> Communicator::find_slot(const Wanted& wanted,
+                                                    const std::vector<bool>& idle) const {
   const int64_t asked = sum_of(wanted.bytes);
   std::shared_ptr<WindowSlot> found;
   int64_t found_bytes = 0;
   for (size_t i = 0; i < slots_.size(); ++i) {
-    if ((idle >> i & 1) == 0) continue;
+    if (!idle[i]) continue;
     const int64_t bytes = sum_of(slots_[i]->room_bytes);
     const bool fits =
         std::ranges::equal(wanted.bytes, slots_[i]->room_bytes, std::less_equal<int64_t>());
@@ -102,9 +109,9 @@ Status Communicator::charge(WindowSlot& slot, const Wanted& wanted) const {
   return {};
 }
 
-void Communicator::drop_slots(uint64_t which) {
-  for (size_t i = 0; i < slots_.size(); ++i) {
-    if ((which >> i & 1) == 0) continue;
+void Communicator::drop_slots(const std::vector<bool>& which) {
+  for (size_t i = 0; i < which.size(); ++i) {
+    if (!which[i]) continue;
     close_window(*slots_[i]->window);
     slots_[i].reset();
   }
@@ -138,8 +145,10 @@ std::shared_ptr<Window> Communicator::hand_out(const std::shared_ptr<WindowSlot>
                                                const Wanted& wanted) {
   slot->window->bytes_of_ = wanted.bytes;
   slot->is_used.store(true, std::memory_order_relaxed);
-  return {slot->window.get(),
-          [slot](Window*) { slot->is_used.store(false, std::memory_order_release); }};
+  return {slot->window.get(), [slot](Window* window) {
+            window->settle();
+            slot->is_used.store(false, std::memory_order_release);
+          }};
 }
 
 Result<std::shared_ptr<Window>> Communicator::open_window(int64_t bytes,
@@ -147,14 +156,15 @@ Result<std::shared_ptr<Window>> Communicator::open_window(int64_t bytes,
                                                           std::string_view who) {
   Wanted wanted{std::vector<int64_t>(static_cast<size_t>(size()), 0), memory, who};
   wanted.bytes[static_cast<size_t>(rank())] = bytes;
-  CD_ASSIGN(uint64_t idle, idle_in_all(wanted));
+  CD_ASSIGN(const std::vector<bool> idle, idle_in_all(wanted));
+  const auto idle_count = std::ranges::count(idle, true);
   if (std::shared_ptr<WindowSlot> found = find_slot(wanted, idle); found != nullptr) {
     if (agree(charge(*found, wanted)).ok()) return hand_out(found, wanted);
     if (over_.has_value()) return *over_;
-  } else if (std::popcount(idle) < kIdleMax) {
+  } else if (idle_count < kIdleMax) {
     Result<std::shared_ptr<WindowSlot>> made = make_slot(wanted);
     if (made.ok()) return hand_out(made.value(), wanted);
-    if (over_.has_value() || idle == 0) return made.error();
+    if (over_.has_value() || idle_count == 0) return made.error();
   }
   // What lies in the pool makes room.
   drop_slots(idle);
@@ -164,9 +174,20 @@ Result<std::shared_ptr<Window>> Communicator::open_window(int64_t bytes,
 
 Status Communicator::trim_windows() {
   Wanted nothing{std::vector<int64_t>(static_cast<size_t>(size()), 0), nullptr, ""};
-  CD_ASSIGN(const uint64_t idle, idle_in_all(nothing));
+  CD_ASSIGN(const std::vector<bool> idle, idle_in_all(nothing));
   drop_slots(idle);
   return {};
+}
+
+Status Communicator::agree_with_room(const std::function<Status()>& step) {
+  const Status first = step();
+  const Status agreed = agree(first);
+  if (agreed.ok() || over_.has_value()) return agreed;
+  const bool lacks_room_only = first.ok() || first.error().code == ErrorCode::kOutOfMemoryBudget;
+  CD_ASSIGN(const int64_t all, fold(int64_t{lacks_room_only}, Fold::kMin));
+  if (all == 0) return agreed;
+  CD_TRY(trim_windows());
+  return agree(step());
 }
 
 }  // namespace crossdock

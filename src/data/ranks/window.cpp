@@ -53,6 +53,11 @@ Status Window::flush(int target) {
   return flush_far(target, /*locally=*/false);
 }
 
+void Window::settle() {
+  if (puts_->is_over.load(std::memory_order_relaxed) || !has_put_.exchange(false)) return;
+  if (!flush_all_far().ok()) has_put_.store(true);  // whoever opens the next window is told
+}
+
 Status Window::fence() {
   CD_TRY(check_open());
   Status flushed;

@@ -20,6 +20,7 @@ class Communicator;
 struct PutCounters {
   std::atomic<int64_t> messages{0};
   std::atomic<int64_t> bytes{0};
+  std::atomic<bool> is_over{false};  // a rank has given up, and flushes may wait for it for ever
 };
 
 class Window {
@@ -40,7 +41,8 @@ class Window {
   void note_stored(int target, int64_t bytes);
 
   // Puts `from` at byte `at` of the target's part; any sizes, also beyond 2^31 bytes. `from` stays as it is until
-  // flush_local or flush of that target has returned. CD-105 if it would pass the end of the part. Any thread.
+  // flush_local or flush of that target has returned, or the last pointer to the window is dropped. CD-105 if it would
+  // pass the end of the part. Any thread.
   Status put(int target, int64_t at, std::span<const std::byte> from);
   // Buffers of earlier puts of this thread to that target may be used again; says nothing about arrival. Any thread.
   Status flush_local(int target);
@@ -70,6 +72,7 @@ class Window {
  private:
   friend class Communicator;
   Status check_open() const;
+  void settle();  // nobody has it any more: buffers of puts that were not fenced may go
 
   int rank_;
   std::byte* own_;

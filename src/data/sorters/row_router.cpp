@@ -8,15 +8,13 @@
 #include "data/sorters/decimal_words.hpp"
 #include "data/sorters/floor_modulo.hpp"
 #include "data/sorters/range_router.hpp"
+#include "data/sorters/row_hashes.hpp"
 #include "table/key_hash.hpp"
 
 namespace crossdock {
 namespace {
 
 constexpr int kDestinationsMax = 1 << 16;
-
-// The same in all processes and at all times, and that of table partitions: a change of it parts equal keys.
-constexpr uint64_t kRouteSeed = 0x9E3779B97F4A7C15U;
 
 const DataType& value_type(const DataType& type) {
   return type.id == TypeId::kDictionary ? *type.dictionary : type;
@@ -28,70 +26,6 @@ bool is_integer(const DataType& type) {
 }
 
 bool is_decimal(const DataType& type) { return value_type(type).id == TypeId::kDecimal128; }
-
-// The kind that all types have which compare with this one; decimals are read as integers first.
-KeyKind family_kind(const DataType& type) {
-  switch (value_type(type).id) {
-    case TypeId::kBool:
-      return {KeyForm::kBool};
-    case TypeId::kDate32:
-    case TypeId::kDate64:
-      return {KeyForm::kInstant, 0, 1'000};
-    case TypeId::kTime32:
-    case TypeId::kTime64:
-    case TypeId::kTimestamp:
-    case TypeId::kDuration:
-      return {KeyForm::kInstant, 0, 1'000'000'000};
-    default:
-      break;
-  }
-  const TypeId id = value_type(type).id;
-  if (is_floating(id)) return {KeyForm::kFloat};
-  if (is_string(id) || is_binary(id)) return {KeyForm::kBytes};
-  return {KeyForm::kInteger64};
-}
-
-const DataType& int64_type() {
-  static const DataType type = parse_arrow_format("l").value();
-  return type;
-}
-
-// One key column's hashes.
-class KeyOfRows {
- public:
-  KeyOfRows(int column, const DataType& type)
-      : column_(column),
-        type_(type),
-        hasher_(is_decimal(type) ? int64_type() : type, family_kind(type), kRouteSeed) {}
-
-  void hash(const Batch& batch, int64_t begin, int32_t count, bool combine, uint64_t* hashes) {
-    const ColumnView& column = batch.columns[column_];
-    if (!is_decimal(type_)) {
-      hasher_.hash(column, begin, count, combine, hashes);
-      return;
-    }
-    DecimalWord read[kMaxKeyRows];
-    uint8_t valid[kMaxKeyRows];
-    read_decimals(type_, column, begin, std::span(read, static_cast<size_t>(count)), valid);
-    uint64_t words[kMaxKeyRows];
-    uint8_t bits[kMaxKeyRows / 8] = {};
-    for (int32_t i = 0; i < count; ++i) {
-      words[i] = read[i].word;
-      bits[i / 8] |= static_cast<uint8_t>(valid[i] << (i % 8));
-    }
-    ColumnView integers;
-    integers.length = count;
-    integers.null_count = -1;
-    integers.validity = bits;
-    integers.values = reinterpret_cast<const uint8_t*>(words);
-    hasher_.hash(integers, 0, count, combine, hashes);
-  }
-
- private:
-  int column_;
-  DataType type_;
-  KeyHasher hasher_;
-};
 
 // Partition numbers, and what they are assigned to.
 class Partitions {
@@ -127,45 +61,24 @@ void in_blocks(int64_t begin, std::span<uint16_t> destinations, const Call& call
   }
 }
 
-// Loaders know a dictionary by where it lies, so the one that they know must stay there.
-class KnownDictionaries {
- public:
-  KnownDictionaries(const Schema& schema, const std::vector<int>& keys) {
-    for (const int key : keys) any_ |= schema.fields[key].type.id == TypeId::kDictionary;
-  }
-  void keep_those_of(const Batch& batch, size_t rows) {
-    if (any_ && rows != 0) owner_ = batch.owner;
-  }
-
- private:
-  bool any_ = false;
-  std::shared_ptr<const void> owner_;
-};
-
 class HashRouter : public RowRouter {
  public:
   HashRouter(const Schema& schema, const RouteSpec& spec)
-      : partitions_(spec), dictionaries_(schema, spec.keys) {
-    for (const int key : spec.keys) keys_.emplace_back(key, schema.fields[key].type);
-  }
+      : partitions_(spec), hashes_(schema, spec.keys) {}
 
   Status route(const Batch& batch, int64_t begin, std::span<uint16_t> destinations) override {
     in_blocks(begin, destinations, [&](int64_t first, int32_t count, std::span<uint16_t> out) {
       uint64_t hashes[kMaxKeyRows];
-      for (size_t k = 0; k < keys_.size(); ++k) {
-        keys_[k].hash(batch, first, count, k > 0, hashes);
-      }
+      hashes_.hash(batch, first, count, hashes);
       for (int32_t i = 0; i < count; ++i) out[i] = partitions_.of_hash(hashes[i]);
       partitions_.assign(out);
     });
-    dictionaries_.keep_those_of(batch, destinations.size());
     return {};
   }
 
  private:
   Partitions partitions_;
-  KnownDictionaries dictionaries_;
-  std::vector<KeyOfRows> keys_;
+  RowHashes hashes_;
 };
 
 // Of a NULL key, whatever its column's type.
@@ -177,7 +90,8 @@ uint64_t null_hash() {
   null.validity = &no_bits;
   null.values = reinterpret_cast<const uint8_t*>(&word);
   uint64_t hash = 0;
-  KeyHasher(int64_type(), {KeyForm::kInteger64}, kRouteSeed).hash(null, 0, 1, false, &hash);
+  KeyHasher(parse_arrow_format("l").value(), {KeyForm::kInteger64}, kRouteSeed)
+      .hash(null, 0, 1, false, &hash);
   return hash;
 }
 

@@ -170,6 +170,23 @@ TEST(BucketCounts, RefusesAShapeThatIsNone) {
   EXPECT_TRUE(status.ok());
 }
 
+TEST(BucketCounts, ConcurrentRanksRefuseShapesThatDiffer) {
+  const auto open = [](Communicator& communicator, const BucketShape& shape, BucketForm form) {
+    const auto opened = BucketCounts::open(communicator, shape, form, Memory::create(1 << 20));
+    return opened.ok() ? std::string() : opened.error().message;
+  };
+  const Status status = run_thread_ranks({.ranks = 2}, [&](Communicator& communicator) -> Status {
+    const int other = communicator.rank();
+    for (const BucketShape& shape :
+         {BucketShape{2, 1 + other, 8, 8}, BucketShape{2, 1, 8 + other, 8}}) {
+      EXPECT_NE(open(communicator, shape, BucketForm::kContiguous), "");
+    }
+    EXPECT_EQ(open(communicator, {2, 1 + other, 8, 8}, BucketForm::kCombined), "");
+    return communicator.barrier();
+  });
+  EXPECT_TRUE(status.ok());
+}
+
 TEST(BucketCounts, ConcurrentRanksAllHearOfARankWithoutMemory) {
   std::vector<ErrorCode> codes(3, ErrorCode::kInternal);
   const Status status = run_thread_ranks({.ranks = 3}, [&](Communicator& communicator) -> Status {

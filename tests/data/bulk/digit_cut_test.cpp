@@ -111,5 +111,18 @@ TEST(DigitCut, ConcurrentRanksRefuseDigitsOfOtherSizesAndLongTexts) {
   EXPECT_EQ(cut_digits(cutting, {}).errors, std::vector<ErrorCode>(2, ErrorCode::kInvalidArgument));
 }
 
+// Three counters of 2^16 digits take 1.5 MiB.
+TEST(DigitCut, ConcurrentRanksChargeTheirCounters) {
+  const Cutting cutting{{numbers({1, 2})}, {{0}}, {1, 2}};
+  const auto memory = Memory::create(1 << 20);
+  const CutRows done = cut_by(cutting, [&](const RankRun& run, const RowStore& store) {
+    RankRun little = run;
+    little.memory = memory;
+    Result<DigitCut> cut = cut_by_digits(little, store, cutting.keys, {.digit_bits = 16});
+    return cut.ok() ? Result<OrderCut>(std::move(cut.value().cut)) : Result<OrderCut>(cut.error());
+  });
+  EXPECT_EQ(done.errors, std::vector<ErrorCode>(2, ErrorCode::kOutOfMemoryBudget));
+}
+
 }  // namespace
 }  // namespace crossdock::arrow_test

@@ -276,5 +276,74 @@ TEST(WindowLife, PutsToOtherHostsWaitForTheFlush) {
   EXPECT_TRUE(status.ok()) << status.error().message;
 }
 
+// Whoever drops a window without a fence may use the buffers of its puts again.
+TEST(WindowLife, WhoDropsOneHasItsBuffersBack) {
+  const Status status =
+      run_thread_ranks({.ranks = 2, .ranks_per_host = 1}, [](Communicator& ranks) -> Status {
+        const auto memory = Memory::create(kBudget);
+        auto put = std::byte{5};
+        for (int round = 0; round < 2; ++round) {
+          CD_ASSIGN(auto window, ranks.open_window(1, memory, "test"));
+          CD_TRY(ranks.barrier());
+          if (round == 1) EXPECT_EQ(*window->data(), std::byte{5});
+          if (round == 0) CD_TRY(window->put(1 - ranks.rank(), 0, {&put, 1}));
+          window.reset();
+          put = std::byte{6};
+        }
+        return ranks.barrier();
+      });
+  EXPECT_TRUE(status.ok()) << status.error().message;
+}
+
+TEST(WindowLife, ConcurrentRanksKeepAsManyAsTheyLike) {
+  const Status status = run_thread_ranks({.ranks = 2}, [](Communicator& ranks) -> Status {
+    const auto memory = Memory::create(kBudget);
+    std::vector<std::shared_ptr<Window>> kept;
+    for (int i = 0; i < 150; ++i) {
+      CD_ASSIGN(const auto window, ranks.open_window(8, memory, "test"));
+      *window->data() = static_cast<std::byte>(i);
+      kept.push_back(window);
+    }
+    const std::byte* const dropped = kept[140]->data();
+    kept[140].reset();
+    CD_ASSIGN(kept[140],
+              ranks.open_window(8, memory, "test"));  // the one that is free in all ranks
+    EXPECT_EQ(kept[140]->data(), dropped);
+    for (int i = 0; i < 150; ++i) {
+      EXPECT_EQ(*kept[static_cast<size_t>(i)]->data(), static_cast<std::byte>(i));
+    }
+    return ranks.barrier();
+  });
+  EXPECT_TRUE(status.ok()) << status.error().message;
+}
+
+// A budget of 1 MiB, of which the pool has 700 KiB.
+TEST(WindowLife, ConcurrentRanksTakeTheRoomOfWindowsThatNobodyUses) {
+  const Status status = run_thread_ranks({.ranks = 3}, [](Communicator& ranks) -> Status {
+    constexpr int64_t kMost = 700 << 10;
+    const auto memory = Memory::create(1 << 20);
+    CD_TRY(ranks.open_window(ranks.rank() == 1 ? kMost : 8, memory, "test"));
+    Block block;
+    int steps = 0;
+    CD_TRY(ranks.agree_with_room([&]() -> Status {
+      ++steps;
+      block = {};
+      CD_ASSIGN(block, memory->get(kMost, "a test"));
+      return {};
+    }));
+    EXPECT_EQ(steps, 2);
+    steps = 0;
+    const Status failed = ranks.agree_with_room([&]() -> Status {
+      ++steps;
+      return ranks.rank() == 2 ? Status(make_error(ErrorCode::kInvalidArgument, "not that"))
+                               : Status();
+    });
+    EXPECT_EQ(steps, 1);
+    EXPECT_THAT(failed.error().message, HasSubstr("not that"));
+    return ranks.barrier();
+  });
+  EXPECT_TRUE(status.ok()) << status.error().message;
+}
+
 }  // namespace
 }  // namespace crossdock

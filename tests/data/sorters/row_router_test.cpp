@@ -10,6 +10,7 @@
 
 #include "data/sorters/decimal_words.hpp"
 #include "data/sorters/floor_modulo.hpp"
+#include "data/sorters/row_filter.hpp"
 #include "table/random_columns.hpp"
 
 namespace crossdock {
@@ -313,6 +314,39 @@ TEST(RowRouter, what_cannot_be_routed_is_refused_with_the_value) {
   ranges.destinations = 3;
   ranges.bounds = make_batch({{"k", texts("u", {"a", "b"})}});
   EXPECT_EQ(refusal(batch, ranges).code, ErrorCode::kKeyTypeMismatch);
+}
+
+TEST(RowFilter, passes_all_keys_of_any_type_and_few_others) {
+  constexpr int kKeys = 1000;
+  Optionals<int32_t> entered;
+  Optionals<int64_t> tested;
+  for (int i = 0; i < kKeys; ++i) entered.emplace_back(7 * i);
+  for (int i = 0; i < 20 * kKeys; ++i)
+    tested.emplace_back(i % 2 == 0 ? 7 * (i % kKeys) : 7 * i + 1);
+  const Batch keys = make_batch({{"k", fixed<int32_t>("i", entered)}});
+  const Batch rows = make_batch({{"k", fixed<int64_t>("l", tested)}});
+  const int bits = RowFilter::block_bits_for(kKeys);
+  EXPECT_EQ(bits, 7);
+  std::vector<uint64_t> blocks(size_t{1} << bits);
+  RowFilter(*keys.schema, {0}, bits).enter(keys, blocks);
+  std::vector<uint8_t> answers(static_cast<size_t>(rows.rows));
+  RowFilter(*rows.schema, {0}, bits).test(rows, blocks, answers);
+  int others = 0;
+  for (size_t i = 0; i < answers.size(); ++i) {
+    if (i % 2 == 0) ASSERT_EQ(answers[i], RowFilter::kPasses) << i;
+    if (i % 2 == 1) others += answers[i] == RowFilter::kPasses ? 1 : 0;
+  }
+  EXPECT_LT(others, 10 * kKeys / 10);
+  // An eighth of the filter knows the answers of an eighth of the rows.
+  std::vector<uint8_t> some(answers.size());
+  RowFilter(*rows.schema, {0}, bits).test(rows, std::span(blocks).first(blocks.size() / 8), some);
+  int64_t known = 0;
+  for (size_t i = 0; i < some.size(); ++i) {
+    if (some[i] == RowFilter::kUnknown) continue;
+    ASSERT_EQ(some[i], answers[i]);
+    ++known;
+  }
+  EXPECT_NEAR(static_cast<double>(known) / static_cast<double>(some.size()), 0.125, 0.05);
 }
 
 TEST(DecimalWords, equal_values_of_all_scales_have_one_word) {

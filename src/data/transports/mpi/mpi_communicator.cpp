@@ -74,6 +74,7 @@ class MpiCommunicator : public Communicator {
   void listen(Clock::time_point end) override;
   Result<std::shared_ptr<Window>> make_window(std::span<const int64_t> bytes_by_rank) override;
   void close_window(Window& window) override;
+  Status make_win(void* memory, int64_t bytes, MpiWin& win);
 
   Status post(std::span<const Outgoing> out, std::span<const Incoming> in, MpiFlight& flight) const;
   Result<bool> wait(MpiFlight& flight, Clock::time_point end);
@@ -270,7 +271,7 @@ Status MpiCommunicator::hear_all() {
 void MpiCommunicator::listen(Clock::time_point end) {
   Patience patience;
   do {
-    if (const Status heard = hear_all(); !heard.ok()) return set_over(heard.error());
+    if (const Status heard = hear_all(); !heard.ok()) return give_up(heard.error());
     if (enough() || Clock::now() >= end) return;
     patience.wait();
   } while (true);
@@ -359,22 +360,27 @@ Result<std::shared_ptr<Window>> MpiCommunicator::make_window(
     // All ranks have just been here: what MPI does together now does not wait for one that is gone.
     win = std::make_shared<MpiWin>();
     win->memory = parts;
+    const Status made =
+        make_win(parts->own(rank_), bytes_by_rank[static_cast<size_t>(rank_)], *win);
+    // What some ranks have made can only be freed by all: MPI is not ended then, which would wait for them.
+    const Status all_made = agree(made);
+    if (!all_made.ok()) core_.set_broken();
     CD_ASSIGN(const auto held, core_.lock());
-    CD_TRY(MpiCore::check(MPI_Win_create(parts->own(rank_),
-                                         bytes_by_rank[static_cast<size_t>(rank_)],
-                                         1,
-                                         MPI_INFO_NULL,
-                                         comm_,
-                                         &win->win),
-                          "make a window (Open MPI over TCP alone: try `--mca osc pt2pt`)",
-                          rank_));
-    MPI_Win_set_errhandler(win->win, MPI_ERRORS_RETURN);
-    CD_TRY(MpiCore::check(
-        MPI_Win_lock_all(MPI_MODE_NOCHECK, win->win), "open a window for puts", rank_));
-    core_.keep(win);
+    if (made.ok()) core_.keep(win);
+    CD_TRY(all_made);
   }
   return std::shared_ptr<Window>(
       std::make_shared<MpiWindow>(core_, rank_, std::move(parts), std::move(win)));
+}
+
+Status MpiCommunicator::make_win(void* memory, int64_t bytes, MpiWin& win) {
+  CD_ASSIGN(const auto held, core_.lock());
+  CD_TRY(MpiCore::check(MPI_Win_create(memory, bytes, 1, MPI_INFO_NULL, comm_, &win.win),
+                        "make a window (Open MPI over TCP alone: try `--mca osc pt2pt`)",
+                        rank_));
+  MPI_Win_set_errhandler(win.win, MPI_ERRORS_RETURN);
+  return MpiCore::check(
+      MPI_Win_lock_all(MPI_MODE_NOCHECK, win.win), "open a window for puts", rank_);
 }
 
 void MpiCommunicator::close_window(Window& window) {

@@ -1,0 +1,140 @@
+"""Filters before rows move: what no rank has a partner for need not travel.
+
+Each rank enters the keys of its rows of one side of a join into a Bloom filter, the filters are put
+together by OR, each rank a part of them, and all get the whole; rows of the other side that it does
+not pass stay behind, where the join drops them anyway (a semi-join, as Bernstein and Chiu have it,
+1981; with a filter in the place of the keys, Mackert and Lohman, 1986). Whether that pays is
+estimated: by what the filter and the rows weigh, and by the rows of a sample that the first blocks
+of the filter pass, which are put together before the others.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+
+from crossdock import _native
+from crossdock.errors import public_errors
+from crossdock.evaluation import without_views
+from crossdock.nodes import Join
+
+if TYPE_CHECKING:
+    from crossdock.ranks.members import Ranks
+
+# Sides whose rows without a partner are no part of the result.
+_DROPS = (frozenset(("inner", "semi", "right")), frozenset(("inner", "left", "semi", "anti")))
+_RULE = "filter of keys"
+_COSTS_MOST = 0.25  # of the bytes that would travel
+_PASSES_MOST = 0.8  # of the rows
+_SMALL_BYTES = 64 << 10  # a filter that is put together as a whole
+_STRETCHES = 64  # of others, one comes first
+_SAMPLE_SLICES = 64
+_SLICE_ROWS = 1024
+
+
+@dataclass(frozen=True)
+class Filtered:
+    """What a filter did to the rows of this rank; bytes are those of the columns."""
+
+    keys: list[str]
+    side: str
+    rows: int
+    kept_rows: int
+    dropped_bytes: int
+    filter_bytes: int
+    expected_share: float  # of rows that pass
+
+
+def drops_rows(node: Join, side: int) -> bool:
+    """Whether rows of this side that have no partner are no part of the result."""
+    return node.options.filter != "off" and node.how in _DROPS[side]
+
+
+def thinned(ranks: Ranks, node: Join, tables: list[Any], goes: list[bool]) -> list[Any]:
+    """The rows of both sides, without those of one side that need not travel. `goes`: the sides
+    whose rows do. Collective."""
+    mine = [[table.num_rows, table.nbytes] for table in tables]
+    sizes = ranks.agree("sizes of sides", mine)
+    rows = [sum(size[side][0] for size in sizes) for side in (0, 1)]
+    weights = [sum(size[side][1] for size in sizes) for side in (0, 1)]
+    may = [side for side in (0, 1) if goes[side] and drops_rows(node, side) and rows[side]]
+    if not may:
+        return tables
+    side = max(may, key=lambda number: weights[number])
+    block_bits = _native.filter_block_bits(rows[1 - side])
+    filter_bytes = 8 << block_bits
+    travelling = weights[side] * (ranks.size - 1) / ranks.size
+    cost = 2 * filter_bytes * (ranks.size - 1)  # to where its parts are put together, and to all
+    is_forced = node.options.filter == "bloom"
+    if cost > _COSTS_MOST * travelling and not is_forced:
+        return tables
+    keys = [[pair[number] for pair in node.on] for number in (0, 1)]
+    own = _native_table(tables[1 - side].select(keys[1 - side]))
+    with public_errors():
+        columns = list(range(len(node.on)))
+        blocks = np.frombuffer(_native.filter_keys(own, columns, block_bits), np.uint64)
+    begin = blocks if filter_bytes <= _SMALL_BYTES else blocks[: len(blocks) // _STRETCHES]
+    whole = _put_together(ranks, begin)
+    share = _share_of(ranks, tables[side].select(keys[side]), block_bits, whole)
+    pays = share <= _PASSES_MOST and cost < (1 - share) * travelling
+    if not pays and not is_forced:
+        return tables
+    if len(begin) < len(blocks):
+        whole = np.concatenate((whole, _put_together(ranks, blocks[len(begin) :])))
+    answers = _answers(tables[side].select(keys[side]), block_bits, whole)
+    kept = _kept(tables[side], answers == 1)
+    told = Filtered(
+        keys[side],
+        ("left", "right")[side],
+        tables[side].num_rows,
+        kept.num_rows,
+        tables[side].nbytes - kept.nbytes,
+        filter_bytes,
+        share,
+    )
+    ranks.filters.append(told)
+    return [kept if number == side else tables[number] for number in (0, 1)]
+
+
+def _put_together(ranks: Ranks, blocks: Any) -> Any:
+    """The OR over all ranks: each rank makes that of a part, and all get all parts."""
+    cuts = [len(blocks) * rank // ranks.size for rank in range(ranks.size + 1)]
+    parts = [_table_of(blocks[cuts[rank] : cuts[rank + 1]]) for rank in range(ranks.size)]
+    came = ranks.by_piece(parts, _RULE).column(0).to_numpy()
+    own = np.bitwise_or.reduce(came.reshape(ranks.size, -1), axis=0)
+    return ranks.to_all(_table_of(own), _RULE).column(0).to_numpy()
+
+
+def _share_of(ranks: Ranks, table: Any, block_bits: int, blocks: Any) -> float:
+    """The share of a sample of the rows of all ranks that pass; 1 if nothing is known of any."""
+    rows = table.num_rows
+    slices = min(_SAMPLE_SLICES, -(-rows // _SLICE_ROWS))
+    pieces = [table.slice(rows * i // slices, _SLICE_ROWS) for i in range(slices)]
+    answers = _answers(pa.concat_tables([table.slice(0, 0), *pieces]), block_bits, blocks)
+    counts = [int((answers != 2).sum()), int((answers == 1).sum())]
+    known, passing = ranks.sums("rows that pass a filter", counts)
+    return passing / known if known else 1.0
+
+
+def _answers(table: Any, block_bits: int, blocks: Any) -> Any:
+    columns = list(range(len(table.schema.names)))
+    with public_errors():
+        found = _native.filter_rows(_native_table(table), columns, block_bits, blocks)
+    return np.frombuffer(found, np.uint8)
+
+
+def _native_table(table: Any) -> _native.Table:
+    with public_errors():
+        return _native.Table.from_stream(_native.Engine(1, 0), table)
+
+
+def _table_of(blocks: Any) -> Any:
+    return pa.table({"blocks": pa.array(blocks, pa.uint64())})
+
+
+def _kept(table: Any, mask: Any) -> Any:
+    found = without_views(table).filter(pa.array(mask))
+    return found if found.schema == table.schema else found.cast(table.schema)

@@ -1,0 +1,111 @@
+"""Rows between ranks: in bulk where MPI started all of them, else through channels.
+
+In bulk, rows are counted first, and then each is written once to where it ends, in memory that the
+ranks of a host share, or by a put. Through a channel they go in segments, and are copied on both
+sides. Either way they arrive in the order of the ranks and, of each rank, in the order of its rows.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import pyarrow as pa
+
+from crossdock.group import Group
+from crossdock.orders import Order
+
+_SEGMENTS_BYTES = 1 << 29  # of one channel in one rank: fewer bytes per segment among many ranks
+
+
+@dataclass(frozen=True)
+class Move:
+    """Rows that went between ranks, as this one saw it; bytes are those of the columns. Phases, and
+    the bytes that went to others, are known where rows went in bulk."""
+
+    rule: str
+    how: str
+    sent_rows: int
+    sent_bytes: int
+    received_rows: int
+    received_bytes: int
+    seconds: float
+    phases: list[dict[str, Any]] = field(default_factory=list)
+    wire_bytes: int | None = None
+
+
+@dataclass(frozen=True)
+class Route:
+    """Where the rows of a table go: by options of Group.channel; or, if these say no more than
+    ranks, all of them there; or by `to`, a column of ranks that does not travel; or by `pieces`, so
+    many rows to rank 0, 1 and so on; or by an order over all ranks, which is for moves in bulk.
+    """
+
+    rule: str
+    options: dict[str, Any] = field(default_factory=dict)
+    to: str = ""
+    pieces: Sequence[int] = ()
+    orders: tuple[Order, ...] = ()
+
+
+def move_in_bulk(
+    group: Group, table: Any, route: Route, threads: int
+) -> tuple[Any, dict[str, Any]]:
+    """What comes to this rank, and the facts of the exchange. Collective, for a rank that fails,
+    too: the others get its error."""
+    options: dict[str, Any] = dict(route.options)
+    if route.to:
+        numbers = table.column(route.to).cast(pa.uint16()).combine_chunks()
+        table = table.drop_columns([route.to])
+        options["named"] = b"" if not len(numbers) else numbers.buffers()[1]
+    elif route.pieces:
+        options["named"] = b"".join(
+            rank.to_bytes(2, sys.byteorder) * rows for rank, rows in enumerate(route.pieces)
+        )
+    elif route.orders:
+        options["orders"] = route.orders
+    found = group.move(table, threads=threads, **options)
+    return conformed(found, table.schema), group.exchange_facts or {}
+
+
+def move_by_channel(group: Group, table: Any, route: Route) -> Any:
+    """What comes to this rank."""
+    options = {**route.options, "segment_bytes": segment_bytes(group.size)}
+    if route.to:
+        options["to"] = route.to
+    is_named = not {"by", "to", "broadcast"} & options.keys()
+    with group.channel(table.schema, **options) as channel:
+        if route.pieces:
+            for distance in range(group.size):
+                to = (group.rank + distance) % group.size
+                begin = sum(route.pieces[:to])
+                channel.send(table.slice(begin, route.pieces[to]), to=to)
+        else:
+            channel.send(table, to=0 if is_named else None)
+        batches = channel.by_source() if channel.is_destination else []
+    schema = table.schema
+    found = pa.Table.from_batches(batches) if batches else schema.empty_table()
+    found = conformed(found, schema)
+    return found.drop_columns([route.to]) if route.to else found
+
+
+def segment_bytes(ranks: int) -> int:
+    """Of a channel among so many ranks."""
+    return max(16 << 10, min(256 << 10, _SEGMENTS_BYTES // (16 * ranks)))
+
+
+def conformed(table: Any, schema: Any) -> Any:
+    """What arrived, with the types that were sent: dictionaries arrive as their values."""
+    if table.schema == schema:
+        return table
+    columns = []
+    for column, field_ in zip(table.columns, schema, strict=True):
+        if column.type == field_.type:
+            columns.append(column)
+        elif pa.types.is_dictionary(field_.type):
+            columns.append(column.dictionary_encode().cast(field_.type))
+        else:
+            columns.append(column.cast(field_.type))
+    return pa.Table.from_arrays(columns, schema=schema)

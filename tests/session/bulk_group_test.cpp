@@ -1,0 +1,102 @@
+// Exchanges in bulk as groups make them: by order, small results, and ranks that cannot take part.
+#include "session/bulk_group.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "data/ranks/thread_communicator.hpp"
+#include "session/arrow_rows.hpp"
+#include "session/state.hpp"
+
+namespace crossdock {
+namespace {
+
+using arrow_test::fixed;
+using arrow_test::Optionals;
+using testing::HasSubstr;
+
+const Table& numbered(const ArrowTable& made) { return *made.state()->table; }
+
+ArrowTable rows_from(const Engine& engine, int64_t first, int64_t rows) {
+  Optionals<int64_t> values;
+  for (int64_t i = 0; i < rows; ++i) values.emplace_back((first + i) * 7919 % 1000);
+  return table_of(engine, {{{"v", fixed<int64_t>("l", values)}}});
+}
+
+std::vector<int64_t> values_of(const Table& table) {
+  std::vector<int64_t> values;
+  for (const Batch& batch : table.batches) {
+    const auto* found = batch.columns[0].data<int64_t>();
+    values.insert(values.end(), found, found + batch.rows);
+  }
+  return values;
+}
+
+TEST(BulkGroup, AnErrorOfOneRankEndsTheExchangeOfAll) {
+  const Engine engine(EngineOptions{1, int64_t{64} << 20});
+  const Status status = run_thread_ranks({.ranks = 3}, [&](Communicator& ranks) -> Status {
+    const ArrowTable made = rows_from(engine, ranks.rank() * 100, 100);
+    const BulkEngine with{Memory::create(int64_t{64} << 20), 1};
+    BulkMove to_all;
+    to_all.spec.schema = numbered(made).schema;
+    to_all.spec.sends = ChannelSpec::Sends::kBroadcast;
+    to_all.spec.source_ranks = to_all.spec.destination_ranks = {0, 1, 2};
+    const Result<BulkMove> move = ranks.rank() == 1
+                                    ? make_error(ErrorCode::kUnknownColumn, "no such column")
+                                    : Result<BulkMove>(to_all);
+    const auto failed = exchange_in_bulk(ranks, with, numbered(made), move);
+    EXPECT_FALSE(failed.ok());
+    EXPECT_THAT(failed.error().message, HasSubstr("no such column"));
+    if (ranks.rank() != 1) EXPECT_THAT(failed.error().message, HasSubstr("rank 1"));
+    CD_ASSIGN(const Arrived arrived, exchange_in_bulk(ranks, with, numbered(made), to_all));
+    EXPECT_EQ(arrived.table->rows, 300);
+    return {};
+  });
+  EXPECT_TRUE(status.ok()) << status.error().message;
+}
+
+TEST(BulkGroup, ConcurrentRanksMoveRowsByOrder) {
+  const Engine engine(EngineOptions{1, int64_t{64} << 20});
+  std::vector<std::vector<int64_t>> found(3);
+  const Status status = run_thread_ranks({.ranks = 3}, [&](Communicator& ranks) -> Status {
+    const ArrowTable made = rows_from(engine, ranks.rank() * 400, ranks.rank() == 0 ? 700 : 100);
+    const BulkEngine with{Memory::create(int64_t{64} << 20), 2};
+    BulkMove by_order;
+    by_order.order = {{0, true, false}};
+    CD_ASSIGN(const Arrived arrived, exchange_in_bulk(ranks, with, numbered(made), by_order));
+    EXPECT_EQ(arrived.facts.phases.front().name, "cut");
+    found[static_cast<size_t>(ranks.rank())] = values_of(*arrived.table);
+    return {};
+  });
+  ASSERT_TRUE(status.ok()) << status.error().message;
+  for (size_t rank = 0; rank < 3; ++rank) EXPECT_NEAR(found[rank].size(), 300, 16);
+  for (size_t rank = 1; rank < 3; ++rank) {
+    EXPECT_GE(std::ranges::min(found[rank - 1]), std::ranges::max(found[rank]));
+  }
+}
+
+// Their windows serve the next exchange, however many of them are kept.
+TEST(BulkGroup, ConcurrentRanksKeepSmallResultsOutsideOfWindows) {
+  const Engine engine(EngineOptions{1, int64_t{64} << 20});
+  const Status status = run_thread_ranks({.ranks = 2}, [&](Communicator& ranks) -> Status {
+    const BulkEngine with{Memory::create(int64_t{64} << 20), 1};
+    BulkMove by_order;
+    by_order.order = {{0, false, false}};
+    std::vector<TablePtr> kept;
+    int64_t first_bytes = 0;
+    for (int i = 0; i < 20; ++i) {
+      const ArrowTable made = rows_from(engine, i, 50);
+      CD_ASSIGN(Arrived arrived, exchange_in_bulk(ranks, with, numbered(made), by_order));
+      kept.push_back(std::move(arrived.table));
+      if (i == 0) first_bytes = with.memory->used_bytes();
+    }
+    // A window takes a page at least, and rows of 8 bytes do not.
+    EXPECT_LT(with.memory->used_bytes(), first_bytes + 20 * 2048);
+    EXPECT_EQ(values_of(*kept[0]).size() + values_of(*kept[19]).size() > 0, true);
+    return ranks.barrier();
+  });
+  EXPECT_TRUE(status.ok()) << status.error().message;
+}
+
+}  // namespace
+}  // namespace crossdock
