@@ -10,6 +10,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import crossdock as xd
 import pyarrow.parquet
 import pytest
 import rank_processes
@@ -111,3 +112,30 @@ def test_mpirun_is_all_it_takes(folder: Path) -> None:
     found = json.loads(ended.stdout)
     assert found["rows"] == 2
     assert sorted(row["n"] for row in found["preview"]) == [1, 2]
+
+
+@pytest.mark.skipif(
+    shutil.which("mpirun") is None
+    or not Path(xd.__file__).with_name("libcrossdock_mpi_openmpi.so").exists(),
+    reason="needs Open MPI and its plugin",
+)
+def test_ranks_calibrate_what_moves_between_them(folder: Path) -> None:
+    """One voice; rates of exchanges alone; nothing is stored without the work of one process."""
+    more = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+    verb = [sys.executable, "-m", "crossdock_cli.main", "calibrate", "--rows", "10000"]
+    command = ["mpirun", "--oversubscribe", "-n", "2", *verb, "--repeat", "1", "--json"]
+    environment = os.environ | more | {"CROSSDOCK_RATES": str(folder / "rates.json")}
+    tried, stored = (
+        subprocess.run(
+            [*command, option], env=environment, capture_output=True, text=True, check=False,
+            timeout=300,
+        )
+        for option in ("--dry-run", "--anyway")
+    )  # fmt: skip
+    assert tried.returncode == 0, tried.stderr
+    found = json.loads(tried.stdout)
+    assert all(name.startswith("exchange.") for name in found["rates_ns"])
+    assert (found["ranks"], len(found["works"]), len(found["puts"])) == (2, 4, 4)
+    assert stored.returncode != 0
+    assert "without mpirun, before" in stored.stderr
+    assert not (folder / "rates.json").exists()
