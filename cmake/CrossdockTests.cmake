@@ -16,6 +16,20 @@ function(crossdock_concurrent_only list_name)
   set(${list_name} "${kept}" PARENT_SCOPE)
 endfunction()
 
+# Under the sanitizers, tests are compiled fast: it is the rooms whose behaviour is checked. The address sanitizer stays,
+# since tests read what rooms give them. A room whose tests work long themselves keeps its optimisation.
+set(working_tests control_local data_movers data_rings table)
+function(crossdock_fast_tests target room)
+  if(CROSSDOCK_SANITIZE AND NOT room IN_LIST working_tests)
+    target_compile_options(${target} PRIVATE -O0)
+  endif()
+  if(room STREQUAL data_rings)  # a room of templates, which its tests make
+    crossdock_light_checks(${target})
+  elseif(CROSSDOCK_SANITIZE MATCHES "undefined")
+    target_compile_options(${target} PRIVATE -fno-sanitize=undefined)
+  endif()
+endfunction()
+
 # What has to be built to run the tests: not the rooms that none of them needs.
 add_custom_target(crossdock_tests)
 
@@ -42,7 +56,8 @@ foreach(room IN LISTS rooms)
   if(support)
     add_library(${target}_support STATIC ${support})
     crossdock_warnings(${target}_support PRIVATE)
-    crossdock_light_checks(${target}_support)
+    crossdock_fast_tests(${target}_support ${room})
+    crossdock_unity(${target}_support)
     target_include_directories(${target}_support PUBLIC "${PROJECT_SOURCE_DIR}/tests")
     # The support of a room may use that of the rooms below it.
     target_link_libraries(${target}_support PUBLIC crossdock_${room} GTest::gmock ${support_targets})
@@ -59,7 +74,8 @@ foreach(room IN LISTS rooms)
   endif()
   add_executable(${target} ${sources})
   crossdock_warnings(${target} PRIVATE)
-  crossdock_light_checks(${target})
+  crossdock_fast_tests(${target} ${room})
+  crossdock_unity(${target})
   target_include_directories(${target} PRIVATE "${PROJECT_SOURCE_DIR}/tests")
   target_link_libraries(${target} PRIVATE crossdock_${room} GTest::gmock GTest::gtest_main)
   add_dependencies(crossdock_tests ${target})
@@ -76,6 +92,11 @@ foreach(room IN LISTS rooms)
       PROPERTIES LABELS "${room}" TIMEOUT 300 WORKING_DIRECTORY "${PROJECT_SOURCE_DIR}")
   endif()
 endforeach()
+
+# They search all interleavings of small rings, which takes minutes at -O1.
+if(CROSSDOCK_SANITIZE)
+  target_compile_options(crossdock_data_rings_test PRIVATE -O2)
+endif()
 
 # A library in NVML's place, which tests of the topology load by its path.
 if(TARGET crossdock_topology_test)

@@ -122,14 +122,21 @@ def kernels() -> Outcome:
     return Outcome(passed=1) if configured and call(build) else Outcome(failed=1)
 
 
-def python_tests(name: str, *folders: str) -> Outcome:
+def python_tests(name: str, *arguments: str) -> Outcome:
     report = REPORTS / f"{name}.xml"
     report.unlink(missing_ok=True)
     path = os.pathsep.join([str(BIN), os.environ.get("PATH", "")])
     succeeded = call(
-        tool("python", "-m", "pytest", "-x", "-q", f"--junitxml={report}", *folders), PATH=path
+        tool("python", "-m", "pytest", "-x", "-q", f"--junitxml={report}", *arguments), PATH=path
     )
     return counted(report, succeeded)
+
+
+def oracle_tests() -> Outcome:
+    """A process per core: these tests share nothing but the processors. The others start processes,
+    look at the memory that these share or count seconds, and run one after the other."""
+    cores = str(len(os.sched_getaffinity(0)))
+    return python_tests("oracle", f"--numprocesses={cores}", "--dist=loadfile", "tests/oracle")
 
 
 def cpp_examples() -> Outcome:
@@ -198,7 +205,8 @@ def all_steps() -> list[Step]:
         Step("C++ tests and a short fuzz run under sanitizers", sanitized_cpp_tests),
         Step("Concurrent C++ tests under the thread sanitizer", lambda: cpp_tests("tsan")),
         Step("Kernels compiled by nvcc", kernels),
-        Step("Python tests", lambda: python_tests("python", "tests")),
+        Step("Results compared with other engines", oracle_tests),
+        Step("Python tests", lambda: python_tests("python", "--ignore=tests/oracle", "tests")),
         Step("C++ examples against the installed library", cpp_examples),
         Step("Python examples", python_examples),
     ]

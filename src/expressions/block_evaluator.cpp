@@ -119,7 +119,7 @@ Status BlockEvaluator::check_poison(int32_t step) const {
   const uint8_t* wanted = kept();
   for (int32_t i = 0; i < count_; ++i) {
     if (poison[i] == 0 || (wanted != nullptr && wanted[i] == 0)) continue;
-    const Step& failed = program_->steps()[poison[i] - 1];
+    const ProgramStep& failed = program_->steps()[poison[i] - 1];
     return make_error(ErrorCode::kExpressionFailed,
                       "{}\n  row      {} of a batch of {}\n  try      a wider type, by a cast of "
                       "one side",

@@ -27,7 +27,7 @@ std::string identity(const Expression& expression, const std::vector<int32_t>& a
   return key;
 }
 
-bool reads_decimals(const Step& step) {
+bool reads_decimals(const ProgramStep& step) {
   return step.expression->op == ExpressionOp::kColumn &&
          step.expression->type.id == TypeId::kDecimal128;
 }
@@ -77,14 +77,14 @@ class Program::Builder {
     return slots;
   }
 
-  std::vector<Step>& steps() { return steps_; }
+  std::vector<ProgramStep>& steps() { return steps_; }
 
  private:
   bool is_literal(int32_t step) const {
     return steps_[step].expression->op == ExpressionOp::kLiteral;
   }
 
-  std::vector<Step> steps_;
+  std::vector<ProgramStep> steps_;
   std::map<std::string, int32_t> known_;
 };
 
@@ -120,7 +120,7 @@ Result<std::shared_ptr<const Program>> Program::create(std::vector<ExpressionPtr
 }
 
 int32_t Program::decimal_step(int column) const {
-  const auto found = std::find_if(steps_.begin(), steps_.end(), [&](const Step& step) {
+  const auto found = std::find_if(steps_.begin(), steps_.end(), [&](const ProgramStep& step) {
     return reads_decimals(step) && step.expression->column == column;
   });
   return found == steps_.end() ? -1 : static_cast<int32_t>(found - steps_.begin());

@@ -13,7 +13,7 @@
 namespace crossdock {
 
 // Computes one value per row of a block from those of earlier steps.
-struct Step {
+struct ProgramStep {
   ExpressionPtr expression;
   std::vector<int32_t> arguments;  // steps
   int32_t slot = 0;                // where its values lie
@@ -26,7 +26,7 @@ class Program {
   static Result<std::shared_ptr<const Program>> create(std::vector<ExpressionPtr> filters,
                                                        std::vector<ExpressionPtr> outputs);
 
-  const std::vector<Step>& steps() const { return steps_; }
+  const std::vector<ProgramStep>& steps() const { return steps_; }
   int32_t filter_steps() const { return filter_steps_; }  // the first so many serve the filters
   const std::vector<int32_t>& filters() const { return filters_; }  // their steps
   const std::vector<int32_t>& outputs() const { return outputs_; }
@@ -41,7 +41,7 @@ class Program {
  private:
   class Builder;
 
-  std::vector<Step> steps_;
+  std::vector<ProgramStep> steps_;
   std::vector<int32_t> filters_;
   std::vector<int32_t> outputs_;
   int32_t filter_steps_ = 0;

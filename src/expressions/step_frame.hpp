@@ -52,7 +52,7 @@ struct Frame {
   Value* values = nullptr;  // one per step
   uint8_t* memory = nullptr;
 
-  const Step& step(int32_t index) const { return program->steps()[index]; }
+  const ProgramStep& step(int32_t index) const { return program->steps()[index]; }
   Slot slot(int32_t index) const {
     uint8_t* at = memory + step(index).slot * kSlotBytes;
     return {reinterpret_cast<uint64_t*>(at),

@@ -6,7 +6,7 @@
 namespace crossdock {
 namespace {
 
-constexpr int64_t kRowBytes = 16;
+constexpr int64_t kMergedRowBytes = 16;
 // Of a row of either side: itself, and half a row of scratch.
 constexpr int64_t kRangeBytesPerRow = 24;
 
@@ -61,14 +61,14 @@ JoinCost merge_join_cost(const MergeShape& shape,
     cost.phases.push_back(
         {side == 0 ? "scatter left side" : "scatter right side",
          shape.rows[side],
-         shape.rows[side] * kRowBytes * 2,
+         shape.rows[side] * kMergedRowBytes * 2,
          seconds_for(shape.rows[side], scatter + merge.find_range + encode, shape.threads)});
     match_ns += rows * (shape.carries ? merge.sort_pair : merge.sort_word);
   }
   const int64_t pairs = std::max(shape.rows[0], shape.rows[1]);
   cost.phases.push_back({"sort and match",
                          rows_all,
-                         rows_all * kRowBytes * 4,
+                         rows_all * kMergedRowBytes * 4,
                          match_ns * 1e-9 / shape.threads +
                              seconds_for(pairs, emit_ns(shape, machine, rates), shape.threads)});
   return cost;

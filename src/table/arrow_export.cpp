@@ -13,7 +13,7 @@
 namespace crossdock {
 namespace {
 
-alignas(16) constexpr uint8_t kNothing[16] = {};
+alignas(16) constexpr uint8_t kNoBytes[16] = {};
 
 // A block of exported nodes and what they point to. Its size is known before the first node is
 // handed out, so pointers into the vectors stay good. Thread-safe: nodes may be released by several
@@ -123,7 +123,7 @@ size_t fill_array(const DataType& type,
     case Layout::kViews:
       *slots++ = column.values;
       for (int32_t i = 0; i < column.heap_count; ++i) *slots++ = column.heaps[i];
-      *slots++ = column.heap_count == 0 ? static_cast<const void*>(kNothing) : column.heap_bytes;
+      *slots++ = column.heap_count == 0 ? static_cast<const void*>(kNoBytes) : column.heap_bytes;
       break;
   }
   return count;

@@ -13,7 +13,7 @@ namespace {
 
 constexpr int64_t kAlignment = 64;
 constexpr int64_t kViewBytes = 16;
-constexpr uint32_t kInlineBytes = 12;  // a shorter text lies in its view
+constexpr uint32_t kCopiedInlineBytes = 12;  // a shorter text lies in its view
 
 int64_t padded(int64_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
 
@@ -40,7 +40,7 @@ std::string_view text_at(const ColumnView& column, Layout from, int64_t row) {
   const char* place = bytes + (column.offset + row) * kViewBytes;
   TextView view;
   std::memcpy(&view, place, sizeof view);
-  if (view.bytes <= kInlineBytes) return {place + sizeof view.bytes, view.bytes};
+  if (view.bytes <= kCopiedInlineBytes) return {place + sizeof view.bytes, view.bytes};
   return {reinterpret_cast<const char*>(column.heaps[view.heap]) + view.begin, view.bytes};
 }
 
@@ -115,7 +115,7 @@ class Copier {
     const Layout into = layout(field.type);
     for (int64_t row = 0; row < batch_.rows; ++row) {
       const size_t bytes = text_at(view, layout(from), row).size();
-      if (into != Layout::kViews || bytes > kInlineBytes)
+      if (into != Layout::kViews || bytes > kCopiedInlineBytes)
         to.text_bytes += static_cast<int64_t>(bytes);
     }
     constexpr int64_t kBytesMax = std::numeric_limits<int32_t>::max();
@@ -220,7 +220,7 @@ class Copier {
       const std::string_view text = text_at(batch_.columns[column], from, row);
       uint8_t* place = views + row * kViewBytes;
       TextView view{static_cast<uint32_t>(text.size()), 0, 0, 0};
-      if (text.size() <= kInlineBytes) {
+      if (text.size() <= kCopiedInlineBytes) {
         std::memcpy(place, &view, sizeof view);
         if (!text.empty()) std::memcpy(place + sizeof view.bytes, text.data(), text.size());
         continue;

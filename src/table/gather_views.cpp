@@ -7,7 +7,7 @@
 namespace crossdock::gathering {
 namespace {
 
-constexpr uint32_t kInlineBytes = 12;
+constexpr uint32_t kGatheredInlineBytes = 12;
 
 struct View {
   uint64_t head;  // length in the low half, then 4 bytes of text
@@ -40,8 +40,8 @@ bool copy_views(
       view.tail &= keep;
     }
     const auto bytes = static_cast<uint32_t>(view.head);
-    view.tail += bytes > kInlineBytes ? column.first_heap[ref >> kChunkRowBits] : 0;
-    longest |= static_cast<uint64_t>(bytes > kInlineBytes);
+    view.tail += bytes > kGatheredInlineBytes ? column.first_heap[ref >> kChunkRowBits] : 0;
+    longest |= static_cast<uint64_t>(bytes > kGatheredInlineBytes);
     out[i] = view;
   }
   return longest != 0;

@@ -16,17 +16,6 @@ using keys::Slice;
 constexpr uint64_t kNullWord = 0x5BF03635AFF4A3C1U;  // any value would do
 constexpr int32_t kStackRows = 256;                  // wide and string blocks on the stack
 
-// Where reading may not go past: the end of the views or of the string bytes of `column`. Slices
-// into the heaps of a view column lie elsewhere and are recognised by being long.
-const uint8_t* readable_end(const ColumnView& column, Stored stored) {
-  const int64_t last = column.offset + column.length;
-  if (stored == Stored::kByteViews) return column.values + last * 16;
-  if (stored == Stored::kBytes32) {
-    return column.values + static_cast<const int32_t*>(column.offsets)[last];
-  }
-  return column.values + static_cast<const int64_t*>(column.offsets)[last];
-}
-
 void load_decimals(const RangeRows& rows, const KeySide& side, int32_t count, uint64_t* words) {
   Int128 values[kStackRows];
   uint8_t overflow[kStackRows];

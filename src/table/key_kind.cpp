@@ -11,10 +11,6 @@ bool is_integer(TypeId id) { return is_signed_integer(id) || is_unsigned_integer
 bool is_date(TypeId id) { return id == TypeId::kDate32 || id == TypeId::kDate64; }
 bool is_time(TypeId id) { return id == TypeId::kTime32 || id == TypeId::kTime64; }
 
-const DataType& value_type(const DataType& type) {
-  return type.id == TypeId::kDictionary ? *type.dictionary : type;
-}
-
 Error mismatch(const DataType& left,
                const DataType& right,
                std::string_view reason,

@@ -96,6 +96,15 @@ int32_t stored_bytes(Stored stored) {
   return 0;
 }
 
+const uint8_t* readable_end(const ColumnView& column, Stored stored) {
+  const int64_t last = column.offset + column.length;
+  if (stored == Stored::kByteViews) return column.values + last * 16;
+  if (stored == Stored::kBytes32) {
+    return column.values + static_cast<const int32_t*>(column.offsets)[last];
+  }
+  return column.values + static_cast<const int64_t*>(column.offsets)[last];
+}
+
 KeySide make_key_side(const DataType& column_type, const KeyKind& kind) {
   KeySide side;
   side.form = kind.form;

@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "base/int128.hpp"
+#include "table/column.hpp"
 #include "table/key_kind.hpp"
 #include "table/type.hpp"
 
@@ -42,6 +43,10 @@ struct KeySide {
 };
 
 KeySide make_key_side(const DataType& type, const KeyKind& kind);
+
+// Where reading may not go past: the end of the views or of the string bytes of `column`. Slices
+// into the heaps of a view column lie elsewhere and are recognised by being long.
+const uint8_t* readable_end(const ColumnView& column, Stored stored);
 
 // float16 (IEEE binary16) as a double, exactly.
 double float16_value(uint16_t bits);

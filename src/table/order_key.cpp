@@ -14,6 +14,8 @@ using namespace order_text;
 
 namespace {
 
+constexpr int kMoreThanAWord = 1024;  // bits of a part that no word holds, small enough for sums
+
 using keys::RangeRows;
 using keys::RefRows;
 using keys::Slice;
@@ -213,7 +215,7 @@ void OrderKeyPlan::settle_part(Part& part, const OrderRange& range) {
       part.prefix_bytes = static_cast<int64_t>(range.prefix.size());
       const int64_t rest = range.bytes_max - part.prefix_bytes;
       part.full_bits =
-          rest > kTextBytesMax ? INT32_MAX : static_cast<int>(8 * rest) + kTextCountBits;
+          rest > kTextBytesMax ? kMoreThanAWord : static_cast<int>(8 * rest) + kTextCountBits;
       break;
     }
   }

@@ -17,7 +17,8 @@ using keys::RangeRows;
 using keys::RefRows;
 using keys::Slice;
 
-constexpr int32_t kBlockRows = 256;  // its scratch, at most 8 KiB a side, stays in the L1 cache
+constexpr int32_t kCompareBlockRows =
+    256;  // its scratch, at most 8 KiB a side, stays in the L1 cache
 
 // The values of a dictionary, in the form that the comparison works on.
 struct DictionaryValues {
@@ -111,7 +112,7 @@ void SideReader::read_valid(const RowRef* refs, int32_t count, uint8_t* valid) c
     std::fill_n(valid, count, uint8_t{1});
   }
   if (values_.valid.empty()) return;
-  uint64_t indices[kBlockRows];
+  uint64_t indices[kCompareBlockRows];
   read_indices(refs, count, indices);
   for (int32_t i = 0; i < count; ++i) valid[i] &= values_.valid[indices[i]];
 }
@@ -133,7 +134,7 @@ void SideReader::read_wide(const RowRef* refs,
     keys::read_wide(RefRows{column_, refs}, side_, count, wide, overflow);
     return;
   }
-  uint64_t indices[kBlockRows];
+  uint64_t indices[kCompareBlockRows];
   read_indices(refs, count, indices);
   for (int32_t i = 0; i < count; ++i) {
     wide[i] = values_.wide[indices[i]];
@@ -149,16 +150,16 @@ void SideReader::read_slices(const RowRef* refs,
     keys::read_slices(RefRows{column_, refs}, side_.stored, valid, count, slices);
     return;
   }
-  uint64_t indices[kBlockRows];
+  uint64_t indices[kCompareBlockRows];
   read_indices(refs, count, indices);
   for (int32_t i = 0; i < count; ++i) slices[i] = values_.slices[indices[i]];
 }
 
 // Candidates that are equal so far, and their positions in the caller's arrays.
 struct Candidates {
-  RowRef left[kBlockRows];
-  RowRef right[kBlockRows];
-  uint32_t position[kBlockRows];
+  RowRef left[kCompareBlockRows];
+  RowRef right[kCompareBlockRows];
+  uint32_t position[kCompareBlockRows];
   int32_t count = 0;
 
   void keep(const uint8_t* equal) {
@@ -174,8 +175,8 @@ struct Candidates {
 };
 
 struct NullFlags {
-  uint8_t left[kBlockRows];
-  uint8_t right[kBlockRows];
+  uint8_t left[kCompareBlockRows];
+  uint8_t right[kCompareBlockRows];
 };
 
 inline bool equal_bytes(const Slice& a, const Slice& b) {
@@ -253,18 +254,18 @@ void RowComparer::Column::compare_stored(const Candidates& candidates, uint8_t* 
 }
 
 void RowComparer::Column::compare_words(const Candidates& candidates, uint8_t* equal) const {
-  uint64_t lefts[kBlockRows];
-  uint64_t rights[kBlockRows];
+  uint64_t lefts[kCompareBlockRows];
+  uint64_t rights[kCompareBlockRows];
   left.read_words(candidates.left, candidates.count, lefts);
   right.read_words(candidates.right, candidates.count, rights);
   for (int32_t i = 0; i < candidates.count; ++i) equal[i] = lefts[i] == rights[i] ? 1 : 0;
 }
 
 void RowComparer::Column::compare_wide(const Candidates& candidates, uint8_t* equal) const {
-  Int128 lefts[kBlockRows];
-  Int128 rights[kBlockRows];
-  uint8_t left_over[kBlockRows];
-  uint8_t right_over[kBlockRows];
+  Int128 lefts[kCompareBlockRows];
+  Int128 rights[kCompareBlockRows];
+  uint8_t left_over[kCompareBlockRows];
+  uint8_t right_over[kCompareBlockRows];
   left.read_wide(candidates.left, candidates.count, lefts, left_over);
   right.read_wide(candidates.right, candidates.count, rights, right_over);
   for (int32_t i = 0; i < candidates.count; ++i) {
@@ -275,8 +276,8 @@ void RowComparer::Column::compare_wide(const Candidates& candidates, uint8_t* eq
 void RowComparer::Column::compare_slices(const Candidates& candidates,
                                          const NullFlags& valid,
                                          uint8_t* equal) const {
-  Slice lefts[kBlockRows];
-  Slice rights[kBlockRows];
+  Slice lefts[kCompareBlockRows];
+  Slice rights[kCompareBlockRows];
   left.read_slices(candidates.left, candidates.count, any_nulls ? valid.left : nullptr, lefts);
   right.read_slices(candidates.right, candidates.count, any_nulls ? valid.right : nullptr, rights);
   // The bytes are most likely not in the cache, and the comparison below is too long a loop for the
@@ -291,7 +292,7 @@ void RowComparer::Column::compare_slices(const Candidates& candidates,
 
 void RowComparer::Column::select(Candidates& candidates) const {
   NullFlags valid;
-  uint8_t equal[kBlockRows];
+  uint8_t equal[kCompareBlockRows];
   if (any_nulls) {
     left.read_valid(candidates.left, candidates.count, valid.left);
     right.read_valid(candidates.right, candidates.count, valid.right);
@@ -351,8 +352,8 @@ int32_t RowComparer::select_equal(const RowRef* left,
   CD_CHECK(count <= kMaxCompareRows, "candidates {}", count);
   int32_t found = 0;
   Candidates candidates;
-  for (int32_t begin = 0; begin < count; begin += kBlockRows) {
-    candidates.count = std::min(kBlockRows, count - begin);
+  for (int32_t begin = 0; begin < count; begin += kCompareBlockRows) {
+    candidates.count = std::min(kCompareBlockRows, count - begin);
     std::copy_n(left + begin, candidates.count, candidates.left);
     std::copy_n(right + begin, candidates.count, candidates.right);
     for (int32_t i = 0; i < candidates.count; ++i) candidates.position[i] = begin + i;

@@ -225,6 +225,10 @@ int32_t fixed_bytes(const DataType& type) {
   return traits(dictionary_index(type)).bytes;
 }
 
+const DataType& value_type(const DataType& type) {
+  return type.id == TypeId::kDictionary ? *type.dictionary : type;
+}
+
 TypeId dictionary_index(const DataType& type) {
   for (const FixedFormat& fixed : kFixedFormats) {
     if (fixed.format == type.arrow_format) return fixed.id;

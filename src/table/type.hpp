@@ -66,6 +66,9 @@ int32_t fixed_bytes(const DataType& type);
 // Type of the indices of a kDictionary type: an integer of any width, signed or not.
 TypeId dictionary_index(const DataType& type);
 
+// The type of the values themselves: of the dictionary's, where there is one.
+const DataType& value_type(const DataType& type);
+
 bool is_signed_integer(TypeId id);
 bool is_unsigned_integer(TypeId id);
 bool is_floating(TypeId id);

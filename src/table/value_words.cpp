@@ -25,15 +25,6 @@ KeyForm key_form(ValueForm form) {
   }
 }
 
-const uint8_t* readable_end(const ColumnView& column, Stored stored) {
-  const int64_t last = column.offset + column.length;
-  if (stored == Stored::kByteViews) return column.values + last * 16;
-  if (stored == Stored::kBytes32) {
-    return column.values + static_cast<const int32_t*>(column.offsets)[last];
-  }
-  return column.values + static_cast<const int64_t*>(column.offsets)[last];
-}
-
 template <class Offset>
 int64_t longest_of(const void* offsets, int64_t first, int32_t count) {
   const Offset* at = static_cast<const Offset*>(offsets) + first;

@@ -16,7 +16,7 @@
 namespace crossdock {
 namespace {
 
-constexpr ErrorCode kCode = ErrorCode::kInvalidTopology;
+constexpr ErrorCode kCatalogueCode = ErrorCode::kInvalidTopology;
 
 #define MGI_PAPER "Wu et al., MGI, PVLDB 19(9), 2026"
 #define QPI_AND_UPI "rate of a QPI or UPI link: xryan.net/p/295"
@@ -232,7 +232,7 @@ Result<int> count_of(const CatalogueEntry& entry, std::string_view text) {
   const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), count);
   const bool is_number = failure == std::errc() && end == text.data() + text.size();
   if (!is_number || count < 1 || count > kServersMax) {
-    return make_error(kCode,
+    return make_error(kCatalogueCode,
                       "'{}:{}' does not say how many servers there are; write {}:{} or another "
                       "number from 1 to {}",
                       entry.name,
@@ -242,8 +242,10 @@ Result<int> count_of(const CatalogueEntry& entry, std::string_view text) {
                       kServersMax);
   }
   if (count > 1 && !entry.has_network) {
-    return make_error(
-        kCode, "'{}' is one server without a network; {} of them cannot meet", entry.name, count);
+    return make_error(kCatalogueCode,
+                      "'{}' is one server without a network; {} of them cannot meet",
+                      entry.name,
+                      count);
   }
   return count;
 }
@@ -266,7 +268,7 @@ Result<InfrastructureGraph> make_machine(std::string_view name) {
     std::vector<std::string> names;
     for (const CatalogueEntry& known : kEntries) names.emplace_back(known.name);
     const std::string near = nearest_name(name.substr(0, std::min(colon, size_t{64})), names);
-    return make_error(kCode,
+    return make_error(kCatalogueCode,
                       "the catalogue has no machine '{}': {}",
                       first_characters(name, 64),
                       near.empty() ? fmt::format("it has {}", fmt::join(names, ", "))

@@ -15,7 +15,7 @@ namespace {
 using Json = nlohmann::json;
 using OrderedJson = nlohmann::ordered_json;
 
-constexpr ErrorCode kCode = ErrorCode::kInvalidTopology;
+constexpr ErrorCode kGraphJsonCode = ErrorCode::kInvalidTopology;
 constexpr std::string_view kFormat = "crossdock-topology";
 constexpr int64_t kSmallMax = std::numeric_limits<int32_t>::max();
 
@@ -148,7 +148,7 @@ Result<ServerShape> read_shape(const Json& json, const std::string& place) {
     CD_TRY(read_edge((*edges)[i], fmt::format("{}.edges[{}]", place, i), names, parts));
   }
   Result<ServerShape> shape = make_shape(std::move(parts));
-  if (!shape.ok()) return make_error(kCode, "{}: {}", place, shape.error().message);
+  if (!shape.ok()) return make_error(kGraphJsonCode, "{}: {}", place, shape.error().message);
   return shape;
 }
 
@@ -166,13 +166,14 @@ Result<InfrastructureGraph> read_servers(const Json& servers, const Shapes& shap
               fields.integer("shape", 0, static_cast<int64_t>(shapes.size()) - 1));
     is_used[static_cast<size_t>(shape)] = true;
     const auto added = graph.add_server(std::move(name), shapes[static_cast<size_t>(shape)]);
-    if (!added.ok()) return make_error(kCode, "{}: {}", place, added.error().message);
+    if (!added.ok()) return make_error(kGraphJsonCode, "{}: {}", place, added.error().message);
   }
   for (size_t i = 0; i < shapes.size(); ++i) {
     if (!is_used[i])
-      return make_error(kCode, "shapes[{}] has no server; leave it out or name one", i);
+      return make_error(kGraphJsonCode, "shapes[{}] has no server; leave it out or name one", i);
   }
-  if (graph.server_count() == 0) return make_error(kCode, "servers is empty; name one at least");
+  if (graph.server_count() == 0)
+    return make_error(kGraphJsonCode, "servers is empty; name one at least");
   return graph;
 }
 
@@ -205,8 +206,10 @@ Result<InfrastructureGraph> graph_from_json(std::string_view text) {
   if (format != kFormat) return fields.misfit("format", fmt::format("\"{}\"", kFormat));
   CD_ASSIGN(const int64_t version, fields.integer("schema_version", 0, INT64_MAX));
   if (version != kGraphSchemaVersion) {
-    return make_error(
-        kCode, "schema_version is {}; this Crossdock reads {}", version, kGraphSchemaVersion);
+    return make_error(kGraphJsonCode,
+                      "schema_version is {}; this Crossdock reads {}",
+                      version,
+                      kGraphSchemaVersion);
   }
   CD_ASSIGN(const Json* shapes, fields.list("shapes", kServersMax));
   CD_ASSIGN(const Json* servers, fields.list("servers", kServersMax));

@@ -17,7 +17,7 @@
 namespace crossdock {
 namespace {
 
-constexpr ErrorCode kCode = ErrorCode::kInvalidTopology;
+constexpr ErrorCode kMatrixCode = ErrorCode::kInvalidTopology;
 constexpr size_t kShownBytesMax = 40;
 
 struct Word {
@@ -84,14 +84,14 @@ Error misfit(const Line& line,
              size_t column,
              fmt::format_string<Arguments...> form,
              Arguments&&... arguments) {
-  return Error{kCode,
+  return Error{kMatrixCode,
                fmt::format("line {}, column {}: {}",
                            line.number,
                            column,
                            fmt::format(form, std::forward<Arguments>(arguments)...))};
 }
 
-std::string shown(std::string_view text) {
+std::string shown_cell(std::string_view text) {
   std::string kept(text.substr(0, kShownBytesMax));
   for (char& c : kept) {
     if (static_cast<unsigned char>(c) < ' ' || static_cast<unsigned char>(c) > '~') c = '?';
@@ -146,7 +146,7 @@ class MatrixReader {
   Result<SmiMatrix> read() {
     const auto header = std::ranges::find_if(lines_, &is_header);
     if (header == lines_.end()) {
-      return make_error(kCode,
+      return make_error(kMatrixCode,
                         "none of the {} lines is the header of a matrix, 'GPU0 GPU1 ...'; "
                         "`nvidia-smi topo -m` prints one",
                         lines_.size());
@@ -205,13 +205,13 @@ class MatrixReader {
                     word.column,
                     "'{}' is no column of the matrix. Did columns run together when the text was "
                     "copied? `nvidia-smi topo -m > FILE` keeps them apart",
-                    shown(word.text));
+                    shown_cell(word.text));
     }
     if (matrix_.devices.size() == kSmiDevicesMax) {
       return misfit(*header_, word.column, "more than {} devices", kSmiDevicesMax);
     }
     if (!place_of_.emplace(word.text, matrix_.devices.size()).second) {
-      return misfit(*header_, word.column, "'{}' is twice in the header", shown(word.text));
+      return misfit(*header_, word.column, "'{}' is twice in the header", shown_cell(word.text));
     }
     SmiDevice device;
     device.is_gpu = gpu.has_value();
@@ -240,7 +240,7 @@ class MatrixReader {
                     line.words[0].column,
                     "'{}' is none of the devices in the header (line {}), and {} of their {} rows "
                     "are missing",
-                    shown(line.words[0].text),
+                    shown_cell(line.words[0].text),
                     header_->number,
                     matrix_.devices.size() - rows,
                     matrix_.devices.size());
@@ -251,7 +251,7 @@ class MatrixReader {
     return misfit(*header_,
                   header_->words[place].column,
                   "there is no row for {}; give the whole of what `nvidia-smi topo -m` prints",
-                  shown(header_->words[place].text));
+                  shown_cell(header_->words[place].text));
   }
 
   Status read_row(const Line& line, size_t row) {
@@ -260,7 +260,7 @@ class MatrixReader {
       return misfit(line,
                     line.words[0].column,
                     "{} has a row in line {} already",
-                    shown(line.words[0].text),
+                    shown_cell(line.words[0].text),
                     seen_[row]->number);
     }
     seen_[row] = &line;
@@ -269,7 +269,7 @@ class MatrixReader {
         return misfit(line,
                       line.end,
                       "the row of {} ends after {} of {} devices",
-                      shown(line.words[0].text),
+                      shown_cell(line.words[0].text),
                       i,
                       count);
       }
@@ -279,7 +279,7 @@ class MatrixReader {
         return misfit(line,
                       word.column,
                       "'{}' is out of range: a pair has 1 to {} NVLinks",
-                      shown(word.text),
+                      shown_cell(word.text),
                       kSmiNvlinksMax);
       }
       if (!pair) {
@@ -287,13 +287,13 @@ class MatrixReader {
                       word.column,
                       "'{}' is none of X, NV#, PIX, PXB, PHB, NODE and SYS. Is it the matrix of "
                       "`nvidia-smi topo -m`, and did columns run together when it was copied?",
-                      shown(word.text));
+                      shown_cell(word.text));
       }
       if ((pair->relation == SmiRelation::kSelf) != (i == row)) {
         return misfit(line,
                       word.column,
                       "'{}' stands where {} meets {}",
-                      shown(word.text),
+                      shown_cell(word.text),
                       matrix_.devices[row].name,
                       matrix_.devices[i].name);
       }
@@ -309,7 +309,7 @@ class MatrixReader {
       return misfit(line,
                     rest[affinities_.size()].column,
                     "'{}' belongs to no column: the header (line {}) has {} beside the devices",
-                    shown(rest[affinities_.size()].text),
+                    shown_cell(rest[affinities_.size()].text),
                     header_->number,
                     affinities_.size());
     }
@@ -336,7 +336,7 @@ class MatrixReader {
     const std::string_view first = word.text.substr(0, word.text.find_first_of(",-"));
     const std::optional<int> node = number_of(first, 65535);
     if (!node) {
-      return misfit(line, word.column, "'{}' is no NUMA node and not 'N/A'", shown(word.text));
+      return misfit(line, word.column, "'{}' is no NUMA node and not 'N/A'", shown_cell(word.text));
     }
     if (column == Column::kMemoryNode) {
       device.memory_node = *node;
@@ -359,8 +359,8 @@ class MatrixReader {
                       "{} and {} are joined by '{}' here, and by '{}' in line {}{}",
                       matrix_.devices[a].name,
                       matrix_.devices[b].name,
-                      shown(seen_[a]->words[b + 1].text),
-                      shown(seen_[b]->words[a + 1].text),
+                      shown_cell(seen_[a]->words[b + 1].text),
+                      shown_cell(seen_[b]->words[a + 1].text),
                       seen_[b]->number,
                       is_nvlink && !are_gpus ? "; NVLinks join GPUs alone" : "");
       }
@@ -404,7 +404,7 @@ class MatrixReader {
         return misfit(*line,
                       column,
                       "two devices are called '{}', the other in line {}, column {}",
-                      shown(device.name),
+                      shown_cell(device.name),
                       named_at_[known->second].first->number,
                       named_at_[known->second].second);
       }
@@ -412,13 +412,13 @@ class MatrixReader {
         return misfit(*line,
                       column,
                       "a NIC cannot be called '{}', as CPUs, GPUs, switches and networks are",
-                      shown(device.name));
+                      shown_cell(device.name));
       }
       if (device.name.size() > kNameBytesMax || device.name.find('/') != std::string::npos) {
         return misfit(*line,
                       column,
                       "a NIC cannot be called '{}': names have 1 to {} bytes and no '/'",
-                      shown(device.name),
+                      shown_cell(device.name),
                       kNameBytesMax);
       }
     }
@@ -441,7 +441,7 @@ class MatrixReader {
 Result<SmiMatrix> read_smi_matrix(std::string_view text) {
   if (static_cast<int64_t>(text.size()) > kSmiTextBytesMax) {
     return make_error(
-        kCode, "the text has {} bytes; the most is {}", text.size(), kSmiTextBytesMax);
+        kMatrixCode, "the text has {} bytes; the most is {}", text.size(), kSmiTextBytesMax);
   }
   return MatrixReader(text).read();
 }

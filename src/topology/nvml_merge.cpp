@@ -12,7 +12,7 @@
 namespace crossdock {
 namespace {
 
-constexpr unsigned kVendorNvidia = 0x10de;
+constexpr unsigned kPciVendorNvidia = 0x10de;
 constexpr unsigned kVendorIbm = 0x1014;
 // The smaller of two numbers of lanes, of which 0 is not told.
 int least_told(int a, int b) { return a > 0 && b > 0 ? std::min(a, b) : std::max(a, b); }
@@ -139,7 +139,7 @@ class NvmlMerger {
     const bool is_told = link.peer_kind != kNvmlPeerUnknown;
     if (gpu != gpu_at_.end() && (!is_told || link.peer_kind == kNvmlPeerGpu)) return gpu->second;
     const bool is_switch = is_told ? link.peer_kind == kNvmlPeerSwitch
-                                   : link.peer_vendor == kVendorNvidia && gpu == gpu_at_.end();
+                                   : link.peer_vendor == kPciVendorNvidia && gpu == gpu_at_.end();
     if (is_switch) return nvswitch(link.peer_bus_id);
     const bool is_cpu =
         is_told ? link.peer_kind == kNvmlPeerIbmNpu : link.peer_vendor == kVendorIbm;

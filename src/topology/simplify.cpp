@@ -11,7 +11,7 @@
 namespace crossdock {
 namespace {
 
-constexpr ErrorCode kCode = ErrorCode::kInvalidTopology;
+constexpr ErrorCode kSimplifyCode = ErrorCode::kInvalidTopology;
 // Beyond any link: refuses what was given in bits, or with a unit too many.
 constexpr double kBytesPerSecondMax = 1e15;
 constexpr double kLatencySecondsMax = 10;
@@ -80,8 +80,10 @@ bool natural_less(std::string_view a, std::string_view b) {
 
 Status check_vertices(std::span<const Vertex> vertices) {
   if (vertices.size() > kServerVerticesMax) {
-    return make_error(
-        kCode, "a server has {} vertices; the most is {}", vertices.size(), kServerVerticesMax);
+    return make_error(kSimplifyCode,
+                      "a server has {} vertices; the most is {}",
+                      vertices.size(),
+                      kServerVerticesMax);
   }
   std::unordered_set<std::string_view> names;
   int managed = 0;
@@ -89,29 +91,33 @@ Status check_vertices(std::span<const Vertex> vertices) {
   for (const Vertex& vertex : vertices) {
     if (vertex.name.empty() || vertex.name.size() > kNameBytesMax ||
         vertex.name.find('/') != std::string::npos) {
-      return make_error(kCode,
+      return make_error(kSimplifyCode,
                         "a {} cannot be called '{}': names have 1 to {} bytes and no '/'",
                         kind_name(vertex.kind),
                         first_characters(vertex.name, kNameBytesMax),
                         kNameBytesMax);
     }
     if (!names.insert(vertex.name).second) {
-      return make_error(
-          kCode, "two vertices of a server are called '{}'; give one another name", vertex.name);
+      return make_error(kSimplifyCode,
+                        "two vertices of a server are called '{}'; give one another name",
+                        vertex.name);
     }
     if (vertex.memory_bytes < 0) {
-      return make_error(
-          kCode, "'{}' has {} bytes of memory; 0 means unknown", vertex.name, vertex.memory_bytes);
+      return make_error(kSimplifyCode,
+                        "'{}' has {} bytes of memory; 0 means unknown",
+                        vertex.name,
+                        vertex.memory_bytes);
     }
     managed += is_managed(vertex.kind) ? 1 : 0;
     networks += vertex.kind == VertexKind::kNetwork ? 1 : 0;
   }
   if (managed == 0) {
-    return make_error(
-        kCode, "a server needs a CPU or a GPU; none of its {} vertices is one", vertices.size());
+    return make_error(kSimplifyCode,
+                      "a server needs a CPU or a GPU; none of its {} vertices is one",
+                      vertices.size());
   }
   if (networks > 1) {
-    return make_error(kCode,
+    return make_error(kSimplifyCode,
                       "a server has {} vertices of kind network; all its NICs join the same one",
                       networks);
   }
@@ -121,7 +127,7 @@ Status check_vertices(std::span<const Vertex> vertices) {
 Status check_edge(const ServerParts& parts, const Edge& edge) {
   const size_t count = parts.vertices.size();
   if (edge.from >= count || edge.to >= count) {
-    return make_error(kCode,
+    return make_error(kSimplifyCode,
                       "a {} edge joins vertices {} and {}, but there are only {}",
                       kind_name(edge.kind),
                       edge.from,
@@ -131,10 +137,10 @@ Status check_edge(const ServerParts& parts, const Edge& edge) {
   const Vertex& from = parts.vertices[edge.from];
   const Vertex& to = parts.vertices[edge.to];
   if (edge.from == edge.to) {
-    return make_error(kCode, "an edge leads from '{}' to itself", from.name);
+    return make_error(kSimplifyCode, "an edge leads from '{}' to itself", from.name);
   }
   if (!may_join(edge.kind, from.kind, to.kind)) {
-    return make_error(kCode,
+    return make_error(kSimplifyCode,
                       "a {} edge cannot join the {} '{}' and the {} '{}'",
                       kind_name(edge.kind),
                       kind_name(from.kind),
@@ -143,7 +149,7 @@ Status check_edge(const ServerParts& parts, const Edge& edge) {
                       to.name);
   }
   if (!(edge.bytes_per_s > 0) || edge.bytes_per_s > kBytesPerSecondMax) {
-    return make_error(kCode,
+    return make_error(kSimplifyCode,
                       "the edge from '{}' to '{}' has a capacity of {} bytes/s; it must be above "
                       "0 and at most {:g}. Leave an edge out that carries nothing",
                       from.name,
@@ -152,7 +158,7 @@ Status check_edge(const ServerParts& parts, const Edge& edge) {
                       kBytesPerSecondMax);
   }
   if (!(edge.latency_s >= 0) || edge.latency_s > kLatencySecondsMax) {
-    return make_error(kCode,
+    return make_error(kSimplifyCode,
                       "the edge from '{}' to '{}' has a latency of {} s; it must be between 0 and "
                       "{:g}",
                       from.name,
@@ -161,7 +167,7 @@ Status check_edge(const ServerParts& parts, const Edge& edge) {
                       kLatencySecondsMax);
   }
   if (edge.width < 0 || edge.full_width < 0) {
-    return make_error(kCode,
+    return make_error(kSimplifyCode,
                       "the edge from '{}' to '{}' has a width of {} of {}; 0 means unknown",
                       from.name,
                       to.name,
@@ -271,8 +277,10 @@ uint64_t hash_details(uint64_t hash,
 Result<ServerShape> make_shape(ServerParts parts) {
   CD_TRY(check_vertices(parts.vertices));
   if (parts.edges.size() > kServerEdgesMax) {
-    return make_error(
-        kCode, "a server has {} edges; the most is {}", parts.edges.size(), kServerEdgesMax);
+    return make_error(kSimplifyCode,
+                      "a server has {} edges; the most is {}",
+                      parts.edges.size(),
+                      kServerEdgesMax);
   }
   for (const Edge& edge : parts.edges) CD_TRY(check_edge(parts, edge));
 

@@ -33,66 +33,70 @@ std::string parsed(const std::string& json) {
   return expression_text(*found.value()) + " : " + type_name(found.value()->type);
 }
 
-std::string call(const std::string& function, const std::string& of, const std::string& more = "") {
+std::string call_json(const std::string& function,
+                      const std::string& of,
+                      const std::string& more = "") {
   return R"({"call": ")" + function + R"(", "of": [)" + of + "]" + more + "}";
 }
 
-std::string column(const std::string& name) { return R"({"column": ")" + name + R"("})"; }
+std::string column_json(const std::string& name) { return R"({"column": ")" + name + R"("})"; }
 
 TEST(ExpressionJson, TypesFollowTheArguments) {
-  EXPECT_EQ(parsed(column("price")), "price : decimal128(15, 2)");
-  EXPECT_EQ(parsed(call("add", column("i8") + "," + column("i64"))),
+  EXPECT_EQ(parsed(column_json("price")), "price : decimal128(15, 2)");
+  EXPECT_EQ(parsed(call_json("add", column_json("i8") + "," + column_json("i64"))),
             "to_integer(i8, int64) + i64 : int64");
-  EXPECT_EQ(parsed(call("add", column("i8") + "," + column("u32"))),
+  EXPECT_EQ(parsed(call_json("add", column_json("i8") + "," + column_json("u32"))),
             "to_integer(i8, int64) + to_integer(u32, int64) : int64");
-  EXPECT_EQ(parsed(call("multiply", column("price") + "," + column("price"))),
+  EXPECT_EQ(parsed(call_json("multiply", column_json("price") + "," + column_json("price"))),
             "price * price : decimal128(31, 4)");
-  EXPECT_EQ(parsed(call("multiply", column("wide") + "," + column("price"))),
+  EXPECT_EQ(parsed(call_json("multiply", column_json("wide") + "," + column_json("price"))),
             "wide * price : decimal128(38, 6)");
-  EXPECT_EQ(parsed(call("subtract", R"({"literal": "1", "type": "d:1,0"},)" + column("price"))),
-            "1.00 - price : decimal128(16, 2)");
-  EXPECT_EQ(parsed(call("divide", column("price") + "," + column("i64"))),
-            "to_real(price, float64) / to_real(i64, float64) : float64");
-  EXPECT_EQ(parsed(call("multiply", column("f32") + "," + column("i8"))),
-            "f32 * to_real(i8, float32) : float32");
-  EXPECT_EQ(parsed(call("less", column("day") + R"(,{"literal": 3, "type": "tdD"})")),
-            "day < 3 : bool");
-  EXPECT_EQ(parsed(call("is_in", column("name"), R"(, "values": ["a", "b"])")),
-            "is_in(name, 'a', 'b') : bool");
-  EXPECT_EQ(parsed(call("cast", column("i8"), R"(, "type": "d:9,2")")),
-            "to_decimal(i8, decimal128(9, 2)) : decimal128(9, 2)");
   EXPECT_EQ(
-      parsed(
-          call("case", column("flag") + "," + column("i8") + R"(,{"literal": null, "type": "l"})")),
-      "case(flag, to_integer(i8, int64), null) : int64");
-  EXPECT_EQ(parsed(call("coalesce", column("i8") + "," + column("i8") + "," + column("i8"))),
+      parsed(call_json("subtract", R"({"literal": "1", "type": "d:1,0"},)" + column_json("price"))),
+      "1.00 - price : decimal128(16, 2)");
+  EXPECT_EQ(parsed(call_json("divide", column_json("price") + "," + column_json("i64"))),
+            "to_real(price, float64) / to_real(i64, float64) : float64");
+  EXPECT_EQ(parsed(call_json("multiply", column_json("f32") + "," + column_json("i8"))),
+            "f32 * to_real(i8, float32) : float32");
+  EXPECT_EQ(parsed(call_json("less", column_json("day") + R"(,{"literal": 3, "type": "tdD"})")),
+            "day < 3 : bool");
+  EXPECT_EQ(parsed(call_json("is_in", column_json("name"), R"(, "values": ["a", "b"])")),
+            "is_in(name, 'a', 'b') : bool");
+  EXPECT_EQ(parsed(call_json("cast", column_json("i8"), R"(, "type": "d:9,2")")),
+            "to_decimal(i8, decimal128(9, 2)) : decimal128(9, 2)");
+  EXPECT_EQ(parsed(call_json("case",
+                             column_json("flag") + "," + column_json("i8") +
+                                 R"(,{"literal": null, "type": "l"})")),
+            "case(flag, to_integer(i8, int64), null) : int64");
+  EXPECT_EQ(parsed(call_json(
+                "coalesce", column_json("i8") + "," + column_json("i8") + "," + column_json("i8"))),
             "coalesce(i8, coalesce(i8, i8)) : int8");
-  EXPECT_EQ(parsed(call("year", column("day"))), "year(day) : int64");
+  EXPECT_EQ(parsed(call_json("year", column_json("day"))), "year(day) : int64");
 }
 
 TEST(ExpressionJson, WhatHasNoTypeIsRefused) {
   for (const std::string& json : {
-           call("add", column("i64") + "," + column("u64")),
-           call("add", column("flag") + "," + column("i64")),
-           call("add", column("i64")),
-           call("remainder", column("f32") + "," + column("f32")),
-           call("floor_divide", column("price") + "," + column("i8")),
-           call("negate", column("u32")),
-           call("less", column("wide") + R"(,{"literal": "1", "type": "d:38,38"})"),
-           call("less", column("name") + "," + column("name")),
-           call("less", column("day") + "," + column("i64")),
-           call("and_kleene", column("flag") + "," + column("i8")),
-           call("case", column("i8") + "," + column("i8") + "," + column("i8")),
-           call("case", column("flag") + "," + column("i8")),
-           call("coalesce", ""),
-           call("year", column("zoned")),
-           call("hour", column("day")),
-           call("starts_with", column("i8"), R"(, "values": [1])"),
-           call("starts_with", column("name")),
-           call("is_in", column("f32"), R"(, "values": [1])"),
-           call("cast", column("price"), R"(, "type": "l")"),
-           call("cast", column("name"), R"(, "type": "l")"),
-           column("bytes"),
+           call_json("add", column_json("i64") + "," + column_json("u64")),
+           call_json("add", column_json("flag") + "," + column_json("i64")),
+           call_json("add", column_json("i64")),
+           call_json("remainder", column_json("f32") + "," + column_json("f32")),
+           call_json("floor_divide", column_json("price") + "," + column_json("i8")),
+           call_json("negate", column_json("u32")),
+           call_json("less", column_json("wide") + R"(,{"literal": "1", "type": "d:38,38"})"),
+           call_json("less", column_json("name") + "," + column_json("name")),
+           call_json("less", column_json("day") + "," + column_json("i64")),
+           call_json("and_kleene", column_json("flag") + "," + column_json("i8")),
+           call_json("case", column_json("i8") + "," + column_json("i8") + "," + column_json("i8")),
+           call_json("case", column_json("flag") + "," + column_json("i8")),
+           call_json("coalesce", ""),
+           call_json("year", column_json("zoned")),
+           call_json("hour", column_json("day")),
+           call_json("starts_with", column_json("i8"), R"(, "values": [1])"),
+           call_json("starts_with", column_json("name")),
+           call_json("is_in", column_json("f32"), R"(, "values": [1])"),
+           call_json("cast", column_json("price"), R"(, "type": "l")"),
+           call_json("cast", column_json("name"), R"(, "type": "l")"),
+           column_json("bytes"),
        }) {
     EXPECT_THAT(parsed(json), testing::StartsWith("CD-102")) << json;
   }
@@ -125,28 +129,29 @@ TEST(ExpressionJson, WhatIsNotOfTheFormIsRefused) {
        }) {
     EXPECT_THAT(parsed(json), testing::StartsWith("CD-105")) << json;
   }
-  EXPECT_THAT(parsed(column("nome")), testing::StartsWith("CD-101"));
+  EXPECT_THAT(parsed(column_json("nome")), testing::StartsWith("CD-101"));
   EXPECT_THAT(parsed(R"({"literal": 1, "type": "+l"})"), testing::StartsWith("CD-102"));
 }
 
 TEST(ExpressionJson, DepthAndSizeAreBounded) {
-  std::string deep = column("i8");
-  for (int i = 0; i <= kMaxExpressionDepth; ++i) deep = call("negate", deep);
+  std::string deep = column_json("i8");
+  for (int i = 0; i <= kMaxExpressionDepth; ++i) deep = call_json("negate", deep);
   EXPECT_THAT(parsed(deep), testing::HasSubstr("deep"));
   std::string brackets(200'000, '[');
   EXPECT_THAT(parsed(brackets), testing::StartsWith("CD-105"));
-  std::string many = column("i8");
-  for (int i = 0; i < kMaxExpressionNodes; ++i) many += "," + column("i8");
-  EXPECT_THAT(parsed(call("coalesce", many)), testing::HasSubstr("parts"));
+  std::string many = column_json("i8");
+  for (int i = 0; i < kMaxExpressionNodes; ++i) many += "," + column_json("i8");
+  EXPECT_THAT(parsed(call_json("coalesce", many)), testing::HasSubstr("parts"));
 }
 
 TEST(ExpressionJson, ListsAreReadInOrder) {
   const Schema schema = make_schema();
-  const auto found = parse_expressions("[" + column("i8") + "," + column("flag") + "]", schema);
+  const auto found =
+      parse_expressions("[" + column_json("i8") + "," + column_json("flag") + "]", schema);
   ASSERT_TRUE(found.ok());
   ASSERT_EQ(found.value().size(), 2u);
   EXPECT_EQ(found.value()[1]->name, "flag");
-  EXPECT_FALSE(parse_expressions(column("i8"), schema).ok());
+  EXPECT_FALSE(parse_expressions(column_json("i8"), schema).ok());
 }
 
 }  // namespace

@@ -6,7 +6,7 @@
 namespace crossdock {
 namespace {
 
-ExchangeShape shape_of(double rows, int ranks) {
+ExchangeShape exchange_shape_of(double rows, int ranks) {
   ExchangeShape shape;
   shape.rows = rows;
   shape.ranks = ranks;
@@ -15,7 +15,7 @@ ExchangeShape shape_of(double rows, int ranks) {
   return shape;
 }
 
-double seconds_of(const ExchangeShape& shape, std::string_view name) {
+double exchange_seconds_of(const ExchangeShape& shape, std::string_view name) {
   const PredictedCost cost = exchange_cost(shape, ExchangeRates{});
   for (const PhaseCost& phase : cost.phases) {
     if (phase.name == name) return phase.seconds;
@@ -24,7 +24,7 @@ double seconds_of(const ExchangeShape& shape, std::string_view name) {
 }
 
 TEST(ExchangeCost, HasThePhasesThatRunsReport) {
-  const PredictedCost cost = exchange_cost(shape_of(1e6, 2), ExchangeRates{});
+  const PredictedCost cost = exchange_cost(exchange_shape_of(1e6, 2), ExchangeRates{});
   ASSERT_EQ(cost.phases.size(), 4u);
   EXPECT_EQ(cost.phases[0].name, "histogram");
   EXPECT_EQ(cost.phases[1].name, "window");
@@ -33,13 +33,13 @@ TEST(ExchangeCost, HasThePhasesThatRunsReport) {
 }
 
 TEST(ExchangeCost, OfOneRankMovesNothingElsewhere) {
-  EXPECT_DOUBLE_EQ(exchanged_bytes(shape_of(1e6, 1)), 0);
-  EXPECT_DOUBLE_EQ(exchanged_bytes(shape_of(1e6, 2)), 8e6);
-  EXPECT_DOUBLE_EQ(exchanged_bytes(shape_of(1e6, 4)), 12e6);
+  EXPECT_DOUBLE_EQ(exchanged_bytes(exchange_shape_of(1e6, 1)), 0);
+  EXPECT_DOUBLE_EQ(exchanged_bytes(exchange_shape_of(1e6, 2)), 8e6);
+  EXPECT_DOUBLE_EQ(exchanged_bytes(exchange_shape_of(1e6, 4)), 12e6);
 }
 
 TEST(ExchangeCost, GrowsWithRowsBytesAndRanksThatTakeTurns) {
-  const ExchangeShape base = shape_of(40e6, 4);
+  const ExchangeShape base = exchange_shape_of(40e6, 4);
   const double seconds = exchange_cost(base, ExchangeRates{}).seconds();
   ExchangeShape changed = base;
   changed.rows *= 2;
@@ -57,19 +57,19 @@ TEST(ExchangeCost, GrowsWithRowsBytesAndRanksThatTakeTurns) {
 
 // Four hosts of one rank each: three quarters of a rank's rows leave over its link.
 TEST(ExchangeCost, IsBoundByLinksWhereTheyAreSlower) {
-  ExchangeShape shape = shape_of(4e6, 4);
+  ExchangeShape shape = exchange_shape_of(4e6, 4);
   shape.ranks_per_node = 1;
   shape.node_bytes_per_s = 125e6;
-  EXPECT_DOUBLE_EQ(seconds_of(shape, "network partition"), 1e6 * 16 * 0.75 / 125e6);
+  EXPECT_DOUBLE_EQ(exchange_seconds_of(shape, "network partition"), 1e6 * 16 * 0.75 / 125e6);
   shape.wire_bytes = 8;  // packing halves it
-  EXPECT_DOUBLE_EQ(seconds_of(shape, "network partition"), 1e6 * 8 * 0.75 / 125e6);
+  EXPECT_DOUBLE_EQ(exchange_seconds_of(shape, "network partition"), 1e6 * 8 * 0.75 / 125e6);
   shape.busiest_share = 0.5;  // and one rank that gets half of all rows doubles it
-  EXPECT_DOUBLE_EQ(seconds_of(shape, "network partition"), 2e6 * 8 * 0.75 / 125e6);
+  EXPECT_DOUBLE_EQ(exchange_seconds_of(shape, "network partition"), 2e6 * 8 * 0.75 / 125e6);
   shape.node_bytes_per_s = 1e15;
-  EXPECT_DOUBLE_EQ(seconds_of(shape, "network partition"), [&] {
+  EXPECT_DOUBLE_EQ(exchange_seconds_of(shape, "network partition"), [&] {
     ExchangeShape near = shape;
     near.node_bytes_per_s = 0;
-    return seconds_of(near, "network partition");
+    return exchange_seconds_of(near, "network partition");
   }());
 }
 

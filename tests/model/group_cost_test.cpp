@@ -6,7 +6,7 @@
 namespace crossdock {
 namespace {
 
-GroupShape shape_of(int64_t groups) {
+GroupShape group_shape_of(int64_t groups) {
   GroupShape shape;
   shape.rows = 50'000'000;
   shape.groups = groups;
@@ -23,20 +23,20 @@ double radix_s(const GroupShape& shape) {
 }
 
 TEST(GroupCost, PrefersTablesForFewGroupsAndPartitionsForMany) {
-  EXPECT_LT(table_s(shape_of(100)), radix_s(shape_of(100)));
-  EXPECT_LT(table_s(shape_of(10'000)), radix_s(shape_of(10'000)));
-  EXPECT_GT(table_s(shape_of(1'000'000)), radix_s(shape_of(1'000'000)));
-  EXPECT_GT(table_s(shape_of(10'000'000)), radix_s(shape_of(10'000'000)));
+  EXPECT_LT(table_s(group_shape_of(100)), radix_s(group_shape_of(100)));
+  EXPECT_LT(table_s(group_shape_of(10'000)), radix_s(group_shape_of(10'000)));
+  EXPECT_GT(table_s(group_shape_of(1'000'000)), radix_s(group_shape_of(1'000'000)));
+  EXPECT_GT(table_s(group_shape_of(10'000'000)), radix_s(group_shape_of(10'000'000)));
 }
 
 TEST(GroupCost, PrefersArraysWhereKeysAreDense) {
-  GroupShape shape = shape_of(10'000);
+  GroupShape shape = group_shape_of(10'000);
   shape.range_bits = 14;
   EXPECT_LT(dense_group_cost(shape, Machine{}, GroupRates{}).seconds(), table_s(shape));
 }
 
 TEST(GroupCost, PrefersTablesToArraysWhereGroupsLieApart) {
-  GroupShape shape = shape_of(100);
+  GroupShape shape = group_shape_of(100);
   shape.range_bits = 7;
   const auto dense_s = [&] { return dense_group_cost(shape, Machine{}, GroupRates{}).seconds(); };
   EXPECT_LT(table_s(shape), dense_s());
@@ -47,7 +47,7 @@ TEST(GroupCost, PrefersTablesToArraysWhereGroupsLieApart) {
 
 TEST(GroupCost, ChargesAScanOnlyForRangesThatNobodyKnows) {
   const auto scans = [](const GroupCost& cost) { return cost.phases[0].name == "scan key ranges"; };
-  GroupShape shape = shape_of(100);
+  GroupShape shape = group_shape_of(100);
   shape.range_bits = 7;
   for (const bool known : {false, true}) {
     shape.ranges_known = known;
@@ -62,7 +62,7 @@ TEST(GroupCost, ChargesAScanOnlyForRangesThatNobodyKnows) {
 }
 
 TEST(GroupCost, PrefersTheHeavyTableWhereFewKeysHaveMostRows) {
-  GroupShape shape = shape_of(5'000'000);
+  GroupShape shape = group_shape_of(5'000'000);
   const auto adaptive_s = [&] {
     return adaptive_group_cost(shape, Machine{}, GroupRates{}).seconds();
   };
@@ -72,7 +72,7 @@ TEST(GroupCost, PrefersTheHeavyTableWhereFewKeysHaveMostRows) {
 }
 
 TEST(GroupCost, PrefersTableToHeavyTableWhereOneHoldsAll) {
-  GroupShape shape = shape_of(100);
+  GroupShape shape = group_shape_of(100);
   shape.heavy_share = 1;
   EXPECT_LT(table_s(shape), adaptive_group_cost(shape, Machine{}, GroupRates{}).seconds());
 }
@@ -80,7 +80,7 @@ TEST(GroupCost, PrefersTableToHeavyTableWhereOneHoldsAll) {
 TEST(GroupCost, MakesPartitionsThatFitTheCache) {
   const Machine machine;
   for (const int64_t groups : {1, 1'000, 100'000, 10'000'000, 1'000'000'000}) {
-    const GroupShape shape = shape_of(groups);
+    const GroupShape shape = group_shape_of(groups);
     const int bits = group_partition_bits(shape, machine);
     EXPECT_GE(bits, 1);
     EXPECT_LE(bits, 11);

@@ -9,14 +9,14 @@
 namespace crossdock {
 namespace {
 
-constexpr double kMillion = 1e6;
+constexpr double kMillionRows = 1e6;
 constexpr double kPrinted = 0.005;  // seconds have two decimals in the paper
 
 RankJoinShape paper_shape(double inner_million, double outer_million, int ranks = 1024) {
   RankJoinShape shape;
   shape.ranks = ranks;
-  shape.inner_rows = inner_million * kMillion * ranks;
-  shape.outer_rows = outer_million * kMillion * ranks;
+  shape.inner_rows = inner_million * kMillionRows * ranks;
+  shape.outer_rows = outer_million * kMillionRows * ranks;
   return shape;
 }
 
@@ -24,20 +24,20 @@ RankJoinShape paper_shape(double inner_million, double outer_million, int ranks 
 NodeLinks paper_links() {
   NodeLinks links;
   links.processes = 8;
-  links.bytes_per_s = 1024 * kMillion * 8 * links.processes;
+  links.bytes_per_s = 1024 * kMillionRows * 8 * links.processes;
   return links;
 }
 
 RankJoinRates hash_join_rates() { return {}; }
 
-RankJoinRates merge_join_rates(double sort_run = 75 * kMillion) {
+RankJoinRates merge_join_rates(double sort_run = 75 * kMillionRows) {
   RankJoinRates rates;
-  rates.partition = 78 * kMillion;
+  rates.partition = 78 * kMillionRows;
   rates.sort_run = sort_run;
   return rates;
 }
 
-double seconds_of(const PredictedCost& cost, std::string_view name) {
+double join_seconds_of(const PredictedCost& cost, std::string_view name) {
   for (const PhaseCost& phase : cost.phases) {
     if (phase.name == name) return phase.seconds;
   }
@@ -47,10 +47,10 @@ double seconds_of(const PredictedCost& cost, std::string_view name) {
 TEST(RankHashJoin, GivesThePaperTable3) {
   const PredictedCost cost =
       rank_hash_join_cost(paper_shape(40, 40), hash_join_rates(), paper_links(), {});
-  EXPECT_NEAR(seconds_of(cost, "histogram"), 0.36, kPrinted);
-  EXPECT_NEAR(seconds_of(cost, "network partition"), 0.67, kPrinted);
-  EXPECT_NEAR(seconds_of(cost, "local partition"), 0.67, kPrinted);
-  EXPECT_NEAR(seconds_of(cost, "build") + seconds_of(cost, "probe"), 0.51, kPrinted);
+  EXPECT_NEAR(join_seconds_of(cost, "histogram"), 0.36, kPrinted);
+  EXPECT_NEAR(join_seconds_of(cost, "network partition"), 0.67, kPrinted);
+  EXPECT_NEAR(join_seconds_of(cost, "local partition"), 0.67, kPrinted);
+  EXPECT_NEAR(join_seconds_of(cost, "build") + join_seconds_of(cost, "probe"), 0.51, kPrinted);
   EXPECT_NEAR(cost.seconds(), 2.20, kPrinted);
 }
 
@@ -72,25 +72,26 @@ TEST(RankHashJoin, TheDifferencesOfTable3DoNotAddUpToTheirTotal) {
 TEST(RankMergeJoin, GivesThePaperTable3ButForTheRateOfTheSort) {
   const RankJoinShape shape = paper_shape(40, 40);
   const PredictedCost printed = rank_merge_join_cost(shape, merge_join_rates(), paper_links(), {});
-  EXPECT_NEAR(seconds_of(printed, "partition"), 1.02, 0.006);  // 80 / 78 is 1.026, cut off
-  EXPECT_NEAR(seconds_of(printed, "merge"), 1.78, kPrinted);
-  EXPECT_NEAR(seconds_of(printed, "match"), 0.36, kPrinted);
-  EXPECT_NEAR(seconds_of(printed, "sort"), 1.07, kPrinted);
+  EXPECT_NEAR(join_seconds_of(printed, "partition"), 1.02, 0.006);  // 80 / 78 is 1.026, cut off
+  EXPECT_NEAR(join_seconds_of(printed, "merge"), 1.78, kPrinted);
+  EXPECT_NEAR(join_seconds_of(printed, "match"), 0.36, kPrinted);
+  EXPECT_NEAR(join_seconds_of(printed, "sort"), 1.07, kPrinted);
   EXPECT_NEAR(printed.seconds(), 4.23, kPrinted);
   const PredictedCost meant =
-      rank_merge_join_cost(shape, merge_join_rates(55.2 * kMillion), paper_links(), {});
-  EXPECT_NEAR(seconds_of(meant, "sort"), 1.45, kPrinted);
+      rank_merge_join_cost(shape, merge_join_rates(55.2 * kMillionRows), paper_links(), {});
+  EXPECT_NEAR(join_seconds_of(meant, "sort"), 1.45, kPrinted);
   EXPECT_NEAR(meant.seconds(), 4.61, kPrinted);
 }
 
 TEST(NetworkRate, IsTheSlowerOfComputingAndTheShareOfTheLinks) {
   NodeLinks links = paper_links();
-  EXPECT_DOUBLE_EQ(network_rate(120 * kMillion, links), 120 * kMillion);  // as in all of Table 3
-  links.bytes_per_s = 6.25e9;                                             // 50 Gbit/s
-  EXPECT_DOUBLE_EQ(network_rate(120 * kMillion, links), 6.25e9 / 8 / 8);
+  EXPECT_DOUBLE_EQ(network_rate(120 * kMillionRows, links),
+                   120 * kMillionRows);  // as in all of Table 3
+  links.bytes_per_s = 6.25e9;            // 50 Gbit/s
+  EXPECT_DOUBLE_EQ(network_rate(120 * kMillionRows, links), 6.25e9 / 8 / 8);
   links.row_bytes = 16;
-  EXPECT_DOUBLE_EQ(network_rate(120 * kMillion, links), 6.25e9 / 8 / 16);
-  EXPECT_DOUBLE_EQ(network_rate(120 * kMillion, NodeLinks{}), 120 * kMillion);
+  EXPECT_DOUBLE_EQ(network_rate(120 * kMillionRows, links), 6.25e9 / 8 / 16);
+  EXPECT_DOUBLE_EQ(network_rate(120 * kMillionRows, NodeLinks{}), 120 * kMillionRows);
 }
 
 // Overheads as measured for 1,024 processes: windows 0.21 s, imbalance 0.62 s (Table 3), and 17.6 ns a row for puts and
@@ -117,7 +118,7 @@ TEST(RankMergeJoin, WithOverheadsComesNearThePaperTable2) {
   } rows[] = {{40, 40, 5.70, 5.59}, {20, 40, 4.67, 4.30}, {10, 40, 3.83, 3.66}};
   for (const auto& row : rows) {
     const double seconds = rank_merge_join_cost(paper_shape(row.inner, row.outer),
-                                                merge_join_rates(55.2 * kMillion),
+                                                merge_join_rates(55.2 * kMillionRows),
                                                 paper_links(),
                                                 overheads)
                                .seconds();
@@ -136,7 +137,8 @@ TEST(RankJoins, AreBoundsThatManyCoresDoNotReach) {
   EXPECT_DOUBLE_EQ(hashed_s,
                    rank_hash_join_cost(few, hash_join_rates(), paper_links(), {}).seconds());
   const double merged_s =
-      rank_merge_join_cost(many, merge_join_rates(55.2 * kMillion), paper_links(), {}).seconds();
+      rank_merge_join_cost(many, merge_join_rates(55.2 * kMillionRows), paper_links(), {})
+          .seconds();
   EXPECT_NEAR(many.rows() / 48.7e9, 6.73, kPrinted);
   EXPECT_NEAR(many.rows() / 43.5e9, 7.53, kPrinted);
   EXPECT_NEAR(many.rows() / 48.7e9 / hashed_s, 3.06, 0.01);
@@ -152,7 +154,7 @@ TEST(Passes, ReachTheNumberOfParts) {
   EXPECT_EQ(merge_passes(2, 64), 1);
   EXPECT_EQ(merge_passes(64, 64), 1);
   EXPECT_EQ(merge_passes(65, 64), 2);
-  const double runs = 40 * kMillion * 8 / (128 << 10);
+  const double runs = 40 * kMillionRows * 8 / (128 << 10);
   EXPECT_EQ(merge_passes(runs, 64), 2);
   EXPECT_EQ(merge_passes(runs, 4096), 1);
 }
@@ -176,7 +178,8 @@ TEST(RankJoins, LeaveOutWhatDoesNotHappen) {
   shape.passes = 1;
   shape.inner_merges = shape.outer_merges = 0;
   const PredictedCost hashed = rank_hash_join_cost(shape, hash_join_rates(), paper_links(), {});
-  EXPECT_NE(seconds_of(hashed, "local partition"), seconds_of(hashed, "local partition"));  // NaN
+  EXPECT_NE(join_seconds_of(hashed, "local partition"),
+            join_seconds_of(hashed, "local partition"));  // NaN
   EXPECT_EQ(hashed.phases.size(), 4u);
   EXPECT_EQ(rank_merge_join_cost(shape, merge_join_rates(), paper_links(), {}).phases.size(), 3u);
 }

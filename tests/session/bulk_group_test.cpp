@@ -47,7 +47,9 @@ TEST(BulkGroup, AnErrorOfOneRankEndsTheExchangeOfAll) {
     const auto failed = exchange_in_bulk(ranks, with, numbered(made), move);
     EXPECT_FALSE(failed.ok());
     EXPECT_THAT(failed.error().message, HasSubstr("no such column"));
-    if (ranks.rank() != 1) EXPECT_THAT(failed.error().message, HasSubstr("rank 1"));
+    if (ranks.rank() != 1) {
+      EXPECT_THAT(failed.error().message, HasSubstr("rank 1"));
+    }
     CD_ASSIGN(const Arrived arrived, exchange_in_bulk(ranks, with, numbered(made), to_all));
     EXPECT_EQ(arrived.table->rows, 300);
     return {};

@@ -24,6 +24,8 @@ using Texts = std::vector<std::string>;
 template <class T>
 using Optionals = std::vector<std::optional<T>>;
 
+inline constexpr std::nullopt_t kNone = std::nullopt;  // a value that is not there
+
 // One array, before it becomes C structs. An absent buffer is a null pointer.
 struct Array {
   std::string format;

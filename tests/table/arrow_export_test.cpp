@@ -21,6 +21,7 @@ using arrow_test::cells;
 using arrow_test::Columns;
 using arrow_test::encoded;
 using arrow_test::fixed;
+using arrow_test::kNone;
 using arrow_test::live_structs;
 using arrow_test::make_batch;
 using arrow_test::make_schema_ptr;
@@ -28,8 +29,6 @@ using arrow_test::sliced;
 using arrow_test::Texts;
 using arrow_test::texts;
 using ::testing::HasSubstr;
-
-constexpr std::nullopt_t kNone = std::nullopt;
 
 template <class T>
 Array numbers(const char* format) {
@@ -46,12 +45,12 @@ struct Decimal {
   int64_t high;
 };
 
-struct Case {
+struct ExportCase {
   const char* name;
   Array array;
 };
 
-std::vector<Case> every_type() {
+std::vector<ExportCase> every_type() {
   return {
       {"bool", bools({true, kNone, false, true, kNone, true})},
       {"int8", numbers<int8_t>("c")},
@@ -88,7 +87,7 @@ std::vector<Case> every_type() {
   };
 }
 
-class RoundTrip : public ::testing::TestWithParam<Case> {};
+class RoundTrip : public ::testing::TestWithParam<ExportCase> {};
 
 Batch round_trip(const Batch& batch) {
   ArrowSchema raw_schema;
@@ -137,13 +136,13 @@ INSTANTIATE_TEST_SUITE_P(EveryType,
                          ::testing::ValuesIn(every_type()),
                          [](const auto& tested) { return tested.param.name; });
 
-Columns sample() {
+Columns exported_sample() {
   return {{"n", numbers<int64_t>("l"), false},
           {"d", encoded("i", {1, 0, 1, 0, 1, 0}, words("u")), true, true}};
 }
 
 TEST(ExportSchema, KeepsNamesFlagsAndMetadata) {
-  Columns columns = sample();
+  Columns columns = exported_sample();
   columns[0].metadata = std::string("\1\0\0\0\1\0\0\0k\1\0\0\0v", 14);
   ArrowSchema raw;
   export_schema(*make_schema_ptr(columns), &raw);
@@ -162,7 +161,7 @@ TEST(ExportSchema, KeepsNamesFlagsAndMetadata) {
 
 TEST(ExportSchema, LetsAChildOutliveItsParent) {
   ArrowSchema raw;
-  export_schema(*make_schema_ptr(sample()), &raw);
+  export_schema(*make_schema_ptr(exported_sample()), &raw);
   ArrowSchema child = *raw.children[1];
   raw.children[1]->release = nullptr;
   raw.release(&raw);
@@ -175,7 +174,7 @@ TEST(ExportBatch, HoldsItsOwnerUntilTheLastReleaseOfAMovedColumn) {
   const int64_t before = live_structs();
   ArrowArray raw;
   {
-    const Batch batch = make_batch(sample());
+    const Batch batch = make_batch(exported_sample());
     export_batch(batch, &raw);
   }
   EXPECT_EQ(live_structs(), before + 1);
@@ -205,14 +204,14 @@ TEST(ExportBatch, WritesTheSizesOfVariadicBuffersLast) {
 // A source of `count` batches, then of `last`.
 BatchPuller counted(int count, Result<std::optional<Batch>> last) {
   return [count, last]() mutable -> Result<std::optional<Batch>> {
-    if (count-- > 0) return std::optional<Batch>(make_batch(sample()));
+    if (count-- > 0) return std::optional<Batch>(make_batch(exported_sample()));
     return last;
   };
 }
 
 TEST(ExportStream, GivesEveryBatchThenTheEnd) {
   ArrowArrayStream stream;
-  export_stream(make_schema_ptr(sample()), counted(3, std::optional<Batch>()), &stream);
+  export_stream(make_schema_ptr(exported_sample()), counted(3, std::optional<Batch>()), &stream);
   const Result<TablePtr> table = import_stream(&stream);
   ASSERT_TRUE(table.ok()) << table.error().message;
   EXPECT_EQ(table.value()->rows, 18);
@@ -221,7 +220,7 @@ TEST(ExportStream, GivesEveryBatchThenTheEnd) {
 
 TEST(ExportStream, StaysAtItsEnd) {
   ArrowArrayStream stream;
-  export_stream(make_schema_ptr(sample()), counted(0, std::optional<Batch>()), &stream);
+  export_stream(make_schema_ptr(exported_sample()), counted(0, std::optional<Batch>()), &stream);
   for (int i = 0; i < 3; ++i) {
     ArrowArray raw;
     EXPECT_EQ(stream.get_next(&stream, &raw), 0);
@@ -237,7 +236,8 @@ TEST(ExportStream, TellsCodeTextAndErrno) {
                                              {ErrorCode::kInternal, EIO}};
   for (const auto& [code, number] : kinds) {
     ArrowArrayStream stream;
-    export_stream(make_schema_ptr(sample()), counted(0, Error{code, "the reason"}), &stream);
+    export_stream(
+        make_schema_ptr(exported_sample()), counted(0, Error{code, "the reason"}), &stream);
     ArrowArray raw;
     EXPECT_EQ(stream.get_next(&stream, &raw), number);
     EXPECT_EQ(stream.get_next(&stream, &raw), number) << "an error stays";
@@ -251,7 +251,7 @@ TEST(ExportStream, LetsNoExceptionThrough) {
   const BatchPuller throws = []() -> Result<std::optional<Batch>> {
     throw std::runtime_error("thrown");
   };
-  export_stream(make_schema_ptr(sample()), throws, &stream);
+  export_stream(make_schema_ptr(exported_sample()), throws, &stream);
   ArrowArray raw;
   EXPECT_EQ(stream.get_next(&stream, &raw), EIO);
   EXPECT_STREQ(stream.get_last_error(&stream), "CD-901: thrown");
@@ -262,7 +262,7 @@ TEST(ExportStream, DropsItsSourceAtTheEnd) {
   auto held = std::make_shared<int>(1);
   ArrowArrayStream stream;
   export_stream(
-      make_schema_ptr(sample()),
+      make_schema_ptr(exported_sample()),
       [held]() -> Result<std::optional<Batch>> { return std::optional<Batch>(); },
       &stream);
   ArrowArray raw;

@@ -17,6 +17,7 @@ using arrow_test::cells;
 using arrow_test::Columns;
 using arrow_test::encoded;
 using arrow_test::fixed;
+using arrow_test::kNone;
 using arrow_test::live_structs;
 using arrow_test::make_array;
 using arrow_test::make_batch;
@@ -26,8 +27,6 @@ using arrow_test::sliced;
 using arrow_test::Texts;
 using arrow_test::texts;
 using ::testing::HasSubstr;
-
-constexpr std::nullopt_t kNone = std::nullopt;
 
 Columns sample() {
   return {{"n", fixed<int64_t>("l", {1, kNone, 3})},

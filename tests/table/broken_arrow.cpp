@@ -6,7 +6,7 @@
 namespace crossdock::arrow_test {
 namespace {
 
-constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
+constexpr int64_t kMostBroken = std::numeric_limits<int64_t>::max();
 constexpr int64_t kLeast = std::numeric_limits<int64_t>::min();
 
 const std::vector<std::string> kFixedFormats = {
@@ -14,12 +14,12 @@ const std::vector<std::string> kFixedFormats = {
 const std::vector<std::string> kTextFormats = {"u", "U", "vu", "z", "Z", "vz"};
 const std::vector<std::string> kIndexFormats = {"c", "C", "s", "S", "i", "I", "l", "L"};
 
-struct Wide {
+struct WideWord {
   uint64_t low, high;
 };
 
 template <class T>
-Array random_fixed(const std::string& format, int64_t rows, Choices& choices) {
+Array random_broken_fixed(const std::string& format, int64_t rows, Choices& choices) {
   const bool has_nulls = choices.one_in(2);
   Optionals<T> values;
   for (int64_t i = 0; i < rows; ++i) {
@@ -34,15 +34,15 @@ Array random_fixed(const std::string& format, int64_t rows, Choices& choices) {
 Array random_numbers(const std::string& format, int64_t rows, Choices& choices) {
   switch (fixed_bytes(parse_arrow_format(format).value())) {
     case 1:
-      return random_fixed<uint8_t>(format, rows, choices);
+      return random_broken_fixed<uint8_t>(format, rows, choices);
     case 2:
-      return random_fixed<uint16_t>(format, rows, choices);
+      return random_broken_fixed<uint16_t>(format, rows, choices);
     case 4:
-      return random_fixed<uint32_t>(format, rows, choices);
+      return random_broken_fixed<uint32_t>(format, rows, choices);
     case 8:
-      return random_fixed<uint64_t>(format, rows, choices);
+      return random_broken_fixed<uint64_t>(format, rows, choices);
     default:
-      return random_fixed<Wide>(format, rows, choices);
+      return random_broken_fixed<WideWord>(format, rows, choices);
   }
 }
 
@@ -175,22 +175,22 @@ void break_array(const Array& array, ArrowArray& node, Choices& choices) {
   const bool views = array.format == "vu" || array.format == "vz";
   switch (choices.below(12)) {
     case 0:
-      node.length = choices.of<int64_t>({-1, kLeast, kMost});
+      node.length = choices.of<int64_t>({-1, kLeast, kMostBroken});
       break;
     case 1:
       node.length = choices.below(node.length + 1);
       break;
     case 2:
-      node.offset = choices.of<int64_t>({-1, kLeast, kMost});
+      node.offset = choices.of<int64_t>({-1, kLeast, kMostBroken});
       break;
     case 3:
-      node.null_count = choices.of<int64_t>({-1, -2, 0, 1, kMost});
+      node.null_count = choices.of<int64_t>({-1, -2, 0, 1, kMostBroken});
       break;
     case 4:
-      node.n_buffers = choices.of<int64_t>({-1, 0, 1, views ? 2 : 4, kMost});
+      node.n_buffers = choices.of<int64_t>({-1, 0, 1, views ? 2 : 4, kMostBroken});
       break;
     case 5:
-      node.n_children = choices.of<int64_t>({-1, 1, kMost});
+      node.n_children = choices.of<int64_t>({-1, 1, kMostBroken});
       break;
     case 6:
       node.buffers = nullptr;
@@ -219,19 +219,19 @@ void break_array(const Array& array, ArrowArray& node, Choices& choices) {
 void break_top(ArrowArray& top, Choices& choices) {
   switch (choices.below(9)) {
     case 0:
-      top.length = choices.of<int64_t>({-1, kLeast, kMost});
+      top.length = choices.of<int64_t>({-1, kLeast, kMostBroken});
       break;
     case 1:
       top.length = choices.below(60);
       break;
     case 2:
-      top.offset = choices.of<int64_t>({-1, 1, 5, kMost});
+      top.offset = choices.of<int64_t>({-1, 1, 5, kMostBroken});
       break;
     case 3:
-      top.n_children += choices.of<int64_t>({-1, 1, kMost / 2});
+      top.n_children += choices.of<int64_t>({-1, 1, kMostBroken / 2});
       break;
     case 4:
-      top.n_buffers = choices.of<int64_t>({-1, 0, 2, kMost});
+      top.n_buffers = choices.of<int64_t>({-1, 0, 2, kMostBroken});
       break;
     case 5:
       top.children = nullptr;
@@ -240,7 +240,7 @@ void break_top(ArrowArray& top, Choices& choices) {
       top.buffers = nullptr;
       break;
     case 7:
-      top.null_count = choices.of<int64_t>({-2, 1, kMost});
+      top.null_count = choices.of<int64_t>({-2, 1, kMostBroken});
       break;
     default:
       if (top.n_children > 0) top.children[choices.below(top.n_children)] = nullptr;

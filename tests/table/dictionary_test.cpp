@@ -15,14 +15,13 @@ using arrow_test::cells;
 using arrow_test::Columns;
 using arrow_test::encoded;
 using arrow_test::fixed;
+using arrow_test::kNone;
 using arrow_test::make_batch;
 using arrow_test::Optionals;
 using arrow_test::sliced;
 using arrow_test::Texts;
 using arrow_test::texts;
 using ::testing::HasSubstr;
-
-constexpr std::nullopt_t kNone = std::nullopt;
 
 Texts dictionary_cells(const Batch& batch) {
   const ColumnView& dictionary = *batch.columns[0].dictionary;

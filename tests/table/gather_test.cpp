@@ -13,7 +13,7 @@ namespace {
 
 using namespace arrow_test;
 
-constexpr int64_t kNoLimit = std::numeric_limits<int64_t>::max();
+constexpr int64_t kNoGatherLimit = std::numeric_limits<int64_t>::max();
 
 struct Stored {
   std::vector<Batch> batches;
@@ -44,7 +44,7 @@ using Pick = std::vector<int64_t>;
 void expect_gathered(const Stored& stored, const Pick& pick) {
   std::vector<RowRef> refs;
   for (const int64_t p : pick) refs.push_back(p < 0 ? kNullRef : stored.refs[p]);
-  const auto memory = Memory::create(kNoLimit);
+  const auto memory = Memory::create(kNoGatherLimit);
   const ChunkedColumn& column = stored.rows->column(0);
   const auto gathered = gather(column, refs, nullptr, *memory);
   ASSERT_TRUE(gathered.ok()) << gathered.error().message;
@@ -153,7 +153,7 @@ TEST(GatherDictionary, WithoutBatchesAllAreNull) {
   const Batch batch = make_batch({{"c", random_encoded("i", texts("u", {"x"}), 1, 0.0, random)}});
   RowStore rows(batch.schema);
   rows.freeze();
-  const auto memory = Memory::create(kNoLimit);
+  const auto memory = Memory::create(kNoGatherLimit);
   const std::vector<RowRef> refs(3, kNullRef);
   const auto gathered = gather(rows.column(0), refs, nullptr, *memory);
   ASSERT_TRUE(gathered.ok());
@@ -165,7 +165,7 @@ TEST(GatherViews, HeapsAreSharedOnlyWhenNeeded) {
   const Stored stored =
       store({{{"c", texts("vu", {"short", "long enough for a heap", std::nullopt})}},
              {{"c", texts("vu", {"another one that is long", "tiny"})}}});
-  const auto memory = Memory::create(kNoLimit);
+  const auto memory = Memory::create(kNoGatherLimit);
   const auto keep = std::make_shared<int>(1);
   const std::vector<RowRef> inline_refs = {stored.refs[0], stored.refs[2], stored.refs[4]};
   const auto without = gather(stored.rows->column(0), inline_refs, keep, *memory);
@@ -182,7 +182,7 @@ TEST(GatherViews, HeapsAreSharedOnlyWhenNeeded) {
 TEST(GatherStrings, MoreThanTheOffsetsReachIsAnError) {
   const std::string text(int64_t{1} << 20, 'x');
   const Stored stored = store({{{"comment", texts("u", {text})}}});
-  const auto memory = Memory::create(kNoLimit);
+  const auto memory = Memory::create(kNoGatherLimit);
   const std::vector<RowRef> refs(2048, 0);  // one byte too many
   const auto gathered = gather(stored.rows->column(0), refs, nullptr, *memory);
   ASSERT_FALSE(gathered.ok());

@@ -16,7 +16,7 @@ namespace {
 
 using namespace arrow_test;
 
-constexpr uint64_t kSeed = 0xABCDEF;
+constexpr uint64_t kHashSeed = 0xABCDEF;
 
 struct Keyed {
   explicit Keyed(const KeyColumn& column)
@@ -38,7 +38,7 @@ struct Keyed {
 
 std::vector<uint64_t> hashes_of(const Keyed& keyed, const KeyKind& kind) {
   std::vector<uint64_t> hashes(keyed.keys.size());
-  KeyHasher hasher(keyed.type, kind, kSeed);
+  KeyHasher hasher(keyed.type, kind, kHashSeed);
   // In two calls, so that a block does not always start at row 0.
   const int32_t half = keyed.rows() / 2;
   hasher.hash(keyed.view(), 0, half, false, hashes.data());
@@ -113,7 +113,7 @@ TEST(KeyHasher, CombinesColumnsInOrder) {
   const KeyKind kind{KeyForm::kInteger64};
   const auto combine = [&](const Keyed& first, const Keyed& second) {
     auto hashes = hashes_of(first, kind);
-    KeyHasher hasher(second.type, kind, kSeed);
+    KeyHasher hasher(second.type, kind, kHashSeed);
     hasher.hash(second.view(), 0, second.rows(), true, hashes.data());
     return hashes;
   };
@@ -135,7 +135,7 @@ void expect_spread(const Array& array) {
   const Batch batch = make_batch({{"k", array}});
   const DataType& type = batch.schema->fields[0].type;
   const KeyKind kind = common_key_kind(type, type).value();
-  KeyHasher hasher(type, kind, kSeed);
+  KeyHasher hasher(type, kind, kHashSeed);
   std::vector<uint64_t> hashes(batch.rows);
   for (int64_t begin = 0; begin < batch.rows; begin += kMaxKeyRows) {
     const auto count = static_cast<int32_t>(std::min<int64_t>(kMaxKeyRows, batch.rows - begin));
@@ -182,7 +182,7 @@ TEST(KeyHasher, TheLengthOfATextCounts) {
   for (const std::string format : {"z", "Z", "vz"}) {
     const Batch batch = make_batch({{"k", texts(format, zeros)}});
     std::vector<uint64_t> hashes(zeros.size());
-    KeyHasher(batch.schema->fields[0].type, KeyKind{KeyForm::kBytes}, kSeed)
+    KeyHasher(batch.schema->fields[0].type, KeyKind{KeyForm::kBytes}, kHashSeed)
         .hash(batch.columns[0], 0, static_cast<int32_t>(zeros.size()), false, hashes.data());
     EXPECT_EQ(std::set<uint64_t>(hashes.begin(), hashes.end()).size(), zeros.size()) << format;
   }

@@ -8,7 +8,7 @@ namespace {
 
 DataType type(std::string_view format) { return parse_arrow_format(format).value(); }
 
-DataType dictionary_of(std::string_view format) {
+DataType key_dictionary_of(std::string_view format) {
   DataType result = type("i");
   result.id = TypeId::kDictionary;
   result.dictionary = std::make_shared<const DataType>(type(format));
@@ -52,8 +52,8 @@ TEST(KeyKind, OthersAndDictionaries) {
   EXPECT_EQ(kind("e", "g").form, KeyForm::kFloat);
   EXPECT_EQ(kind("u", "vu").form, KeyForm::kBytes);
   EXPECT_EQ(kind("Z", "vz").form, KeyForm::kBytes);
-  EXPECT_EQ(common_key_kind(dictionary_of("u"), type("U")).value().form, KeyForm::kBytes);
-  EXPECT_EQ(common_key_kind(dictionary_of("c"), dictionary_of("l")).value().form,
+  EXPECT_EQ(common_key_kind(key_dictionary_of("u"), type("U")).value().form, KeyForm::kBytes);
+  EXPECT_EQ(common_key_kind(key_dictionary_of("c"), key_dictionary_of("l")).value().form,
             KeyForm::kInteger64);
 }
 
@@ -67,14 +67,14 @@ TEST(KeyKind, OnlySomeFitOneWord) {
   EXPECT_FALSE(is_exact64(kind("u", "u")));
 }
 
-struct Refusal {
+struct KindRefusal {
   std::string_view left;
   std::string_view right;
   std::string_view proposal;
 };
 
 TEST(KeyKind, RefusalsNameBothTypesAndACast) {
-  const Refusal refusals[] = {
+  const KindRefusal refusals[] = {
       {"l", "g", "cast the floating-point side"},
       {"d:10,2", "f", "cast the floating-point side"},
       {"u", "z", "binary"},

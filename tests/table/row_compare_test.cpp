@@ -157,7 +157,7 @@ TEST(RowComparer, NothingToCompareIsNothingEqual) {
 }
 
 // A decimal column without nulls.
-KeyColumn decimals(const std::string& format, const std::vector<Int128>& values) {
+KeyColumn compared_decimals(const std::string& format, const std::vector<Int128>& values) {
   KeyColumn column{format, {}, {}};
   Optionals<std::array<uint64_t, 2>> stored;
   for (const Int128 value : values) {
@@ -170,8 +170,8 @@ KeyColumn decimals(const std::string& format, const std::vector<Int128>& values)
 
 TEST(RowComparer, WhatRescalingCannotHoldIsNotEqual) {
   // 2^126 x 100 is 0 modulo 2^128.
-  const Side whole({decimals("d:38,0", {Int128{1} << 126, 0, 3})}, {3});
-  const Side cents({decimals("d:38,2", {0, 0, 300})}, {3});
+  const Side whole({compared_decimals("d:38,0", {Int128{1} << 126, 0, 3})}, {3});
+  const Side cents({compared_decimals("d:38,2", {0, 0, 300})}, {3});
   std::vector<uint32_t> selected(3);
   ASSERT_EQ(compare(whole, cents, false)
                 .select_equal(whole.refs.data(), cents.refs.data(), 3, selected.data()),
@@ -180,8 +180,8 @@ TEST(RowComparer, WhatRescalingCannotHoldIsNotEqual) {
   // 10^43 has no 128 bits; 10^38 has.
   Int128 ten_to_38 = 1;
   for (int i = 0; i < 38; ++i) ten_to_38 *= 10;
-  const Side huge({decimals("d:38,-5", {1, 0, -1})}, {3});
-  const Side tiny({decimals("d:38,38", {ten_to_38, 0, -1})}, {3});
+  const Side huge({compared_decimals("d:38,-5", {1, 0, -1})}, {3});
+  const Side tiny({compared_decimals("d:38,38", {ten_to_38, 0, -1})}, {3});
   ASSERT_EQ(compare(huge, tiny, false)
                 .select_equal(huge.refs.data(), tiny.refs.data(), 3, selected.data()),
             1);

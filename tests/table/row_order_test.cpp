@@ -55,17 +55,17 @@ struct Sides {
   std::vector<uint64_t> words[2];
 };
 
-int sign(int order) { return (order > 0) - (order < 0); }
+int sign_of(int order) { return (order > 0) - (order < 0); }
 
-void expect_order(const Sided& sided) {
+void expect_row_order(const Sided& sided) {
   const Sides sides(sided);
   for (int a = 0; a < 2; ++a) {
     for (int b = 0; b < 2; ++b) {
       const OrderComparer comparer(*sides.plan, a, b);
       for (size_t i = 0; i < sides.ranks[a].size(); ++i) {
         for (size_t j = 0; j < sides.ranks[b].size(); ++j) {
-          const int expected = sign(sides.ranks[a][i] - sides.ranks[b][j]);
-          EXPECT_EQ(sign(comparer.compare(static_cast<RowRef>(i), static_cast<RowRef>(j))),
+          const int expected = sign_of(sides.ranks[a][i] - sides.ranks[b][j]);
+          EXPECT_EQ(sign_of(comparer.compare(static_cast<RowRef>(i), static_cast<RowRef>(j))),
                     expected)
               << sided.name << " side " << a << " row " << i << " side " << b << " row " << j;
           const uint64_t left = sides.words[a][i];
@@ -86,68 +86,68 @@ void expect_order(const Sided& sided) {
 }
 
 TEST(OrderComparer, IntegersOfTwoWidths) {
-  expect_order({"int8 and int64",
-                fixed<int8_t>("c", {-128, 0, 5, std::nullopt}),
-                {1, 2, 4, 9},
-                fixed<int64_t>("l", {INT64_MIN, 3, INT64_MAX, std::nullopt}),
-                {0, 3, 5, 9}});
-  expect_order({"uint8 and uint64",
-                fixed<uint8_t>("C", {255, 0}),
-                {1, 0},
-                fixed<uint64_t>("L", {255, UINT64_MAX, uint64_t{1} << 63}),
-                {1, 3, 2}});
-  expect_order({"int64 and uint64",
-                fixed<int64_t>("l", {-1, INT64_MAX, 7}),
-                {0, 3, 2},
-                fixed<uint64_t>("L", {UINT64_MAX, 7, 0}),
-                {4, 2, 1}});
+  expect_row_order({"int8 and int64",
+                    fixed<int8_t>("c", {-128, 0, 5, std::nullopt}),
+                    {1, 2, 4, 9},
+                    fixed<int64_t>("l", {INT64_MIN, 3, INT64_MAX, std::nullopt}),
+                    {0, 3, 5, 9}});
+  expect_row_order({"uint8 and uint64",
+                    fixed<uint8_t>("C", {255, 0}),
+                    {1, 0},
+                    fixed<uint64_t>("L", {255, UINT64_MAX, uint64_t{1} << 63}),
+                    {1, 3, 2}});
+  expect_row_order({"int64 and uint64",
+                    fixed<int64_t>("l", {-1, INT64_MAX, 7}),
+                    {0, 3, 2},
+                    fixed<uint64_t>("L", {UINT64_MAX, 7, 0}),
+                    {4, 2, 1}});
 }
 
 TEST(OrderComparer, InstantsOfTwoUnits) {
-  expect_order({"seconds and nanoseconds",
-                fixed<int64_t>("tss:", {1, INT64_MAX, INT64_MIN, 0}),
-                {3, 4, 0, 1},
-                fixed<int64_t>("tsn:", {1'000'000'000, 999'999'999, 0}),
-                {3, 2, 1}});
-  expect_order({"days and milliseconds",
-                fixed<int32_t>("tdD", {1, -1}),
-                {2, 0},
-                fixed<int64_t>("tdm", {86'400'000, 86'399'999}),
-                {2, 1}});
+  expect_row_order({"seconds and nanoseconds",
+                    fixed<int64_t>("tss:", {1, INT64_MAX, INT64_MIN, 0}),
+                    {3, 4, 0, 1},
+                    fixed<int64_t>("tsn:", {1'000'000'000, 999'999'999, 0}),
+                    {3, 2, 1}});
+  expect_row_order({"days and milliseconds",
+                    fixed<int32_t>("tdD", {1, -1}),
+                    {2, 0},
+                    fixed<int64_t>("tdm", {86'400'000, 86'399'999}),
+                    {2, 1}});
 }
 
 TEST(OrderComparer, DecimalsBeyondTheCommonScale) {
   Int128 huge = 1;
   for (int i = 0; i < 37; ++i) huge *= 10;
   // At scale 10 the left side's largest values have no 128 bits.
-  expect_order({"decimals",
-                fixed<Int128>("d:38,0", {huge, huge + 1, -huge, -huge - 1, 1}),
-                {6, 7, 1, 0, 4},
-                fixed<Int128>("d:38,10", {huge, Int128{10'000'000'000}, Int128{1}, -huge}),
-                {5, 4, 3, 2}});
+  expect_row_order({"decimals",
+                    fixed<Int128>("d:38,0", {huge, huge + 1, -huge, -huge - 1, 1}),
+                    {6, 7, 1, 0, 4},
+                    fixed<Int128>("d:38,10", {huge, Int128{10'000'000'000}, Int128{1}, -huge}),
+                    {5, 4, 3, 2}});
 }
 
 TEST(OrderComparer, TextOfTwoLayouts) {
   const std::string zero("a\0", 2);
-  expect_order({"text and views",
-                texts("u", {"", "a", "b", "a long text that has a tail"}),
-                {0, 1, 5, 4},
-                texts("vu", {zero, "a long text that has a head", "b"}),
-                {2, 3, 5}});
+  expect_row_order({"text and views",
+                    texts("u", {"", "a", "b", "a long text that has a tail"}),
+                    {0, 1, 5, 4},
+                    texts("vu", {zero, "a long text that has a head", "b"}),
+                    {2, 3, 5}});
 }
 
 TEST(OrderComparer, TextAndDictionary) {
   const Array values = texts("u", {"m", "aa", "zz", "common prefix, tail"});
-  expect_order({"text and dictionary",
-                texts("U", {"aa", "n", "common prefix, head"}),
-                {0, 4, 1},
-                encoded("c", {0, 1, 2, 3}, values),
-                {3, 0, 5, 2}});
-  expect_order({"two dictionaries",
-                encoded("i", {0, 1}, texts("z", {"b", "d"})),
-                {1, 3},
-                encoded("s", {2, 1, 0}, texts("Z", {"c", "b", "a"})),
-                {0, 1, 2}});
+  expect_row_order({"text and dictionary",
+                    texts("U", {"aa", "n", "common prefix, head"}),
+                    {0, 4, 1},
+                    encoded("c", {0, 1, 2, 3}, values),
+                    {3, 0, 5, 2}});
+  expect_row_order({"two dictionaries",
+                    encoded("i", {0, 1}, texts("z", {"b", "d"})),
+                    {1, 3},
+                    encoded("s", {2, 1, 0}, texts("Z", {"c", "b", "a"})),
+                    {0, 1, 2}});
 }
 
 TEST(OrderComparer, StartsAtALaterKey) {

@@ -14,13 +14,13 @@ namespace {
 using arrow_test::Array;
 using arrow_test::Columns;
 using arrow_test::encoded;
+using arrow_test::kNone;
 using arrow_test::make_batch;
 using arrow_test::sliced;
 using arrow_test::texts;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
-constexpr std::nullopt_t kNone = std::nullopt;
 constexpr int64_t kRows = 10'000;  // more than two of the blocks that are checked at a time
 
 std::string error_of(const Array& array) {
@@ -42,7 +42,7 @@ Array many_texts(const char* format, bool nulls = false) {
 }
 
 template <class T>
-T* words(Array& array, int buffer) {
+T* words_of_text(Array& array, int buffer) {
   return reinterpret_cast<T*>(array.buffers[buffer]->data());
 }
 
@@ -83,16 +83,16 @@ template <class Offset>
 void expect_offset_errors(const char* format) {
   for (const int64_t row : {int64_t{0}, int64_t{4095}, int64_t{4096}, kRows - 1}) {
     Array falling = many_texts(format, true);
-    words<Offset>(falling, 1)[row] = words<Offset>(falling, 1)[row + 1] + 1;
+    words_of_text<Offset>(falling, 1)[row] = words_of_text<Offset>(falling, 1)[row + 1] + 1;
     EXPECT_THAT(error_of(falling), HasSubstr(fmt::format(", row {}: its bytes run", row)));
   }
   Array negative = many_texts(format);
-  words<Offset>(negative, 1)[0] = -1;
+  words_of_text<Offset>(negative, 1)[0] = -1;
   EXPECT_THAT(error_of(negative),
               StartsWith("column \"c\", row 0: its bytes run from offset -1 to 0"));
   Array wrapping = many_texts(format);
-  words<Offset>(wrapping, 1)[5] = std::numeric_limits<Offset>::max();
-  words<Offset>(wrapping, 1)[6] = std::numeric_limits<Offset>::min();
+  words_of_text<Offset>(wrapping, 1)[5] = std::numeric_limits<Offset>::max();
+  words_of_text<Offset>(wrapping, 1)[6] = std::numeric_limits<Offset>::min();
   EXPECT_THAT(error_of(wrapping), HasSubstr("row 5"));
   EXPECT_EQ(error_of(sliced(wrapping, 7, 100)), "") << "rows outside of the slice do not count";
 }
@@ -113,7 +113,7 @@ TEST_P(BrokenViews, AreRefused) {
   Array array = many_texts("vu");
   const int64_t row = 4100;
   const int32_t view[4] = {GetParam().length, 0x78787878, GetParam().heap, GetParam().begin};
-  std::memcpy(words<uint8_t>(array, 1) + row * 16, view, sizeof view);
+  std::memcpy(words_of_text<uint8_t>(array, 1) + row * 16, view, sizeof view);
   EXPECT_THAT(error_of(array), HasSubstr("row 4100"));
   EXPECT_THAT(error_of(array), HasSubstr(GetParam().says));
 }
@@ -139,13 +139,13 @@ TEST(ValidateViews, TakesExactlyTheHeapsEnd) {
 
 TEST(ValidateViews, RefusesAnyLongViewWithoutHeaps) {
   Array array = texts("vu", {"short", "also short"});
-  words<int32_t>(array, 1)[4] = 13;
+  words_of_text<int32_t>(array, 1)[4] = 13;
   EXPECT_THAT(error_of(array), HasSubstr("there are 0 buffers"));
 }
 
 TEST(ValidateViews, LooksPastNullSlotsToTheWrongRow) {
   Array array = many_texts("vu", true);  // null slots hold views that would be wrong
-  words<int32_t>(array, 1)[4 * 9001] = -7;
+  words_of_text<int32_t>(array, 1)[4 * 9001] = -7;
   EXPECT_THAT(error_of(array), HasSubstr("row 9001"));
 }
 
@@ -199,7 +199,7 @@ TEST(ValidateIndices, RefusesNegativeOnesOfADictionaryLargerThanTheirType) {
 
 TEST(ValidateDictionary, ChecksItsValuesUnlessKnown) {
   Array values = texts("u", {"a", "b"});
-  words<int32_t>(values, 1)[1] = 9;
+  words_of_text<int32_t>(values, 1)[1] = 9;
   const Batch batch = make_batch({{"c", encoded("i", {0}, values)}});
   const Field& field = batch.schema->fields[0];
   const auto status = validate_column(field, batch.columns[0]);

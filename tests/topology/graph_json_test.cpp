@@ -13,7 +13,7 @@ namespace {
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 
-std::string refusal(std::string_view text) {
+std::string json_refusal(std::string_view text) {
   const Result<InfrastructureGraph> graph = graph_from_json(text);
   if (graph.ok()) return "";
   EXPECT_EQ(graph.error().code, ErrorCode::kInvalidTopology);
@@ -73,47 +73,53 @@ TEST(GraphJson, FilesAreSimplified) {
 }
 
 TEST(GraphJson, RefusesWhatIsNoJson) {
-  EXPECT_THAT(refusal(""), HasSubstr("the topology is not JSON"));
-  EXPECT_THAT(refusal("{"), HasSubstr("not JSON"));
-  EXPECT_THAT(refusal("[1]"), HasSubstr("the whole is a list; it must be an object"));
-  EXPECT_THAT(refusal(std::string(100, '[')), HasSubstr("more than 16 deep"));
-  EXPECT_THAT(refusal(std::string(1'000'000, '[')), HasSubstr("more than 16 deep"));
-  EXPECT_THAT(refusal(with(R"("name":"cpu0")", R"("name":"cpu0","name":"cpu1")")),
+  EXPECT_THAT(json_refusal(""), HasSubstr("the topology is not JSON"));
+  EXPECT_THAT(json_refusal("{"), HasSubstr("not JSON"));
+  EXPECT_THAT(json_refusal("[1]"), HasSubstr("the whole is a list; it must be an object"));
+  EXPECT_THAT(json_refusal(std::string(100, '[')), HasSubstr("more than 16 deep"));
+  EXPECT_THAT(json_refusal(std::string(1'000'000, '[')), HasSubstr("more than 16 deep"));
+  EXPECT_THAT(json_refusal(with(R"("name":"cpu0")", R"("name":"cpu0","name":"cpu1")")),
               HasSubstr("the field \"name\" twice"));
-  EXPECT_THAT(refusal(std::string(kGraphTextBytesMax + 1, ' ')), HasSubstr("67108865 bytes"));
+  EXPECT_THAT(json_refusal(std::string(kGraphTextBytesMax + 1, ' ')), HasSubstr("67108865 bytes"));
 }
 
 TEST(GraphJson, RefusesWhatItDoesNotKnow) {
-  EXPECT_EQ(refusal(with("", "")), "");
-  EXPECT_THAT(refusal(with("crossdock-topology", "nccl")), HasSubstr("format is \"nccl\""));
-  EXPECT_THAT(refusal(with(R"("schema_version":1)", R"("schema_version":2)")),
+  EXPECT_EQ(json_refusal(with("", "")), "");
+  EXPECT_THAT(json_refusal(with("crossdock-topology", "nccl")), HasSubstr("format is \"nccl\""));
+  EXPECT_THAT(json_refusal(with(R"("schema_version":1)", R"("schema_version":2)")),
               HasSubstr("schema_version is 2; this Crossdock reads 1"));
-  EXPECT_THAT(refusal(with("memory_bytes", "memory_byte")),
+  EXPECT_THAT(json_refusal(with("memory_bytes", "memory_byte")),
               AllOf(HasSubstr("shapes[0].vertices[1].\"memory_byte\""),
                     HasSubstr("did you mean 'memory_bytes'?")));
-  EXPECT_THAT(refusal(with(R"("kind":"gpu")", R"("kind":"tpu")")),
+  EXPECT_THAT(json_refusal(with(R"("kind":"gpu")", R"("kind":"tpu")")),
               AllOf(HasSubstr("shapes[0].vertices[1].kind is \"tpu\""), HasSubstr("gpu, nic")));
-  EXPECT_THAT(refusal(with(R"("kind":"pcie")", R"("kind":"wire")")),
+  EXPECT_THAT(json_refusal(with(R"("kind":"pcie")", R"("kind":"wire")")),
               HasSubstr("shapes[0].edges[0].kind is \"wire\""));
-  EXPECT_THAT(refusal(with(R"("to":"gpu0")", R"("to":"gpu1")")), HasSubstr("did you mean 'gpu0'?"));
+  EXPECT_THAT(json_refusal(with(R"("to":"gpu0")", R"("to":"gpu1")")),
+              HasSubstr("did you mean 'gpu0'?"));
 }
 
 TEST(GraphJson, RefusesValuesThatCannotBe) {
-  EXPECT_THAT(refusal(with("16e9", "\"16e9\"")),
+  EXPECT_THAT(json_refusal(with("16e9", "\"16e9\"")),
               HasSubstr("shapes[0].edges[0].bytes_per_s is \"16e9\"; it must be a number"));
-  EXPECT_THAT(refusal(with("16e9", "-1")), HasSubstr("shapes[0]: the edge from 'cpu0' to 'gpu0'"));
-  EXPECT_THAT(refusal(with("16e9", "1e400")), HasSubstr("not JSON"));
-  EXPECT_THAT(refusal(with("1024", "18446744073709551615")), HasSubstr("memory_bytes is 18446744"));
-  EXPECT_THAT(refusal(with("1024", "1.5")), HasSubstr("a whole number"));
-  EXPECT_THAT(refusal(with(R"("both_ways":true)", R"("both_ways":1)")), HasSubstr("true or false"));
-  EXPECT_THAT(refusal(with(R"("shape":0)", R"("shape":1)")),
+  EXPECT_THAT(json_refusal(with("16e9", "-1")),
+              HasSubstr("shapes[0]: the edge from 'cpu0' to 'gpu0'"));
+  EXPECT_THAT(json_refusal(with("16e9", "1e400")), HasSubstr("not JSON"));
+  EXPECT_THAT(json_refusal(with("1024", "18446744073709551615")),
+              HasSubstr("memory_bytes is 18446744"));
+  EXPECT_THAT(json_refusal(with("1024", "1.5")), HasSubstr("a whole number"));
+  EXPECT_THAT(json_refusal(with(R"("both_ways":true)", R"("both_ways":1)")),
+              HasSubstr("true or false"));
+  EXPECT_THAT(json_refusal(with(R"("shape":0)", R"("shape":1)")),
               HasSubstr("servers[0].shape is 1; it must be a whole number from 0 to 0"));
-  EXPECT_THAT(refusal(with(R"({"name":"a","shape":0})", "")), HasSubstr("shapes[0] has no server"));
-  EXPECT_THAT(refusal(with(R"({"name":"a","shape":0})",
-                           R"({"name":"a","shape":0},{"name":"b","shape":0})")),
+  EXPECT_THAT(json_refusal(with(R"({"name":"a","shape":0})", "")),
+              HasSubstr("shapes[0] has no server"));
+  EXPECT_THAT(json_refusal(with(R"({"name":"a","shape":0})",
+                                R"({"name":"a","shape":0},{"name":"b","shape":0})")),
               HasSubstr("servers[1]: server 'b' has no link to the network"));
-  EXPECT_THAT(refusal(with(R"("edges":[)", R"("edges":{},"x":[)")), HasSubstr("is not a field"));
-  EXPECT_THAT(refusal(with(R"("name":"a",)", "")), HasSubstr("servers[0].name is missing"));
+  EXPECT_THAT(json_refusal(with(R"("edges":[)", R"("edges":{},"x":[)")),
+              HasSubstr("is not a field"));
+  EXPECT_THAT(json_refusal(with(R"("name":"a",)", "")), HasSubstr("servers[0].name is missing"));
 }
 
 }  // namespace

@@ -34,7 +34,7 @@ std::string machine_with(const std::string& from, const std::string& to) {
   return text;
 }
 
-struct Found {
+struct TreeFound {
   std::vector<ProbeNote> notes;
   ServerShape shape;
 
@@ -43,7 +43,7 @@ struct Found {
   }
 };
 
-Found found_in(const std::string& text, const DeviceFacts& facts) {
+TreeFound found_in_tree(const std::string& text, const DeviceFacts& facts) {
   hwloc_topology_t loaded = nullptr;
   hwloc_topology_init(&loaded);
   const std::unique_ptr<hwloc_topology, void (*)(hwloc_topology*)> topology(
@@ -57,7 +57,9 @@ Found found_in(const std::string& text, const DeviceFacts& facts) {
 
 const std::string kMachine = machine_with("", "");
 
-auto say(const std::string& words) { return Contains(Field(&ProbeNote::what, HasSubstr(words))); }
+auto say_tree(const std::string& words) {
+  return Contains(Field(&ProbeNote::what, HasSubstr(words)));
+}
 
 PciLanes lanes_of(int generation, int top_generation, int width) {
   PciLanes lanes;
@@ -91,24 +93,24 @@ NvmlAnswer gpu_at(const std::string& bus_id) {
 
 // gpu2 is 0000:81:00.0, below the port 0000:80:00.0.
 TEST(HwlocTree, LinksOfIdleGpusHaveTheSpeedTheyCanHave) {
-  const Found found = found_in(
+  const TreeFound found = found_in_tree(
       kMachine,
       with_lanes({{"0000:80:00.0", lanes_of(1, 5, 16)}, {"0000:81:00.0", lanes_of(1, 4, 16)}}));
   EXPECT_NEAR(found.edge("cpu1", "gpu2").bytes_per_s, 31.5e9, 1e8);
-  EXPECT_THAT(found.notes, Not(say("idle")));
+  EXPECT_THAT(found.notes, Not(say_tree("idle")));
 }
 
 TEST(HwlocTree, SaysThatGpusMayHaveBeenIdle) {
   const std::string idle = machine_with(
       "0000:81:00.0\" pci_type=\"0302 [10de:20b0] [10de:20b0] a1 00\" pci_link_speed=\"31.507692",
       "0000:81:00.0\" pci_type=\"0302 [10de:20b0] [10de:20b0] a1 00\" pci_link_speed=\"4.000000");
-  EXPECT_THAT(found_in(idle, DeviceFacts()).notes,
-              say("the PCIe links of 1 GPUs tell 4 GB/s or less"));
-  EXPECT_THAT(found_in(kMachine, DeviceFacts()).notes, Not(say("idle")));
+  EXPECT_THAT(found_in_tree(idle, DeviceFacts()).notes,
+              say_tree("the PCIe links of 1 GPUs tell 4 GB/s or less"));
+  EXPECT_THAT(found_in_tree(kMachine, DeviceFacts()).notes, Not(say_tree("idle")));
   const NvmlAnswer answer = gpu_at("0000:81:00.0");
   DeviceFacts facts;
   facts.nvml = &answer;
-  EXPECT_THAT(found_in(idle, facts).notes, Not(say("idle")));
+  EXPECT_THAT(found_in_tree(idle, facts).notes, Not(say_tree("idle")));
 }
 
 TEST(HwlocTree, NvmlDoesNotWidenTheChainAboveAGpu) {
@@ -116,7 +118,7 @@ TEST(HwlocTree, NvmlDoesNotWidenTheChainAboveAGpu) {
   DeviceFacts facts =
       with_lanes({{"0000:80:00.0", lanes_of(3, 3, 8)}, {"0000:81:00.0", lanes_of(1, 4, 16)}});
   facts.nvml = &answer;
-  const Found found = found_in(kMachine, facts);
+  const TreeFound found = found_in_tree(kMachine, facts);
   EXPECT_EQ(found.edge("cpu1", "gpu2").width, 8);
   EXPECT_EQ(found.edge("cpu1", "gpu2").full_width, 8);
   EXPECT_NEAR(found.edge("gpu2", "cpu1").bytes_per_s, 7.88e9, 1e7);
@@ -126,24 +128,25 @@ TEST(HwlocTree, NvmlDoesNotWidenTheChainAboveAGpu) {
 TEST(HwlocTree, NicDirectCarriesNoMoreThanTheLinkOfTheGpu) {
   DeviceFacts facts;
   facts.has_gpu_peer_memory = true;
-  const Found found = found_in(kMachine, facts);
+  const TreeFound found = found_in_tree(kMachine, facts);
   EXPECT_NEAR(found.edge("mlx5_0", "gpu0").bytes_per_s, 31.5e9, 1e8);
   EXPECT_NEAR(found.edge("mlx5_0", "gpu1").bytes_per_s, 15.75e9, 1e8);
   EXPECT_NEAR(found.edge("gpu1", "mlx5_0").bytes_per_s, 15.75e9, 1e8);
   EXPECT_FALSE(found.edge("mlx5_0", "gpu1").is_assumed);
   const NvmlAnswer answer = gpu_at("0000:04:00.0");  // which says that gpu1 can do more
   facts.nvml = &answer;
-  EXPECT_NEAR(found_in(kMachine, facts).edge("mlx5_0", "gpu1").bytes_per_s, 31.5e9, 1e8);
+  EXPECT_NEAR(found_in_tree(kMachine, facts).edge("mlx5_0", "gpu1").bytes_per_s, 31.5e9, 1e8);
 }
 
 TEST(HwlocTree, DevicesMayBeCalledAsVerticesAre) {
   for (const char* name : {"cpu0", "pcie0", "pcie1", "gpu2", "network", "nvswitch", "a/b"}) {
-    const Found found =
-        found_in(machine_with("name=\"eth0\"", fmt::format("name=\"{}\"", name)), DeviceFacts());
+    const TreeFound found = found_in_tree(
+        machine_with("name=\"eth0\"", fmt::format("name=\"{}\"", name)), DeviceFacts());
     EXPECT_TRUE(found.shape.find_vertex("nic-0000:82:00.0")) << name;
     EXPECT_TRUE(found.shape.find_vertex("eth1")) << name;
   }
-  const Found twice = found_in(machine_with("name=\"eth1\"", "name=\"eth0\""), DeviceFacts());
+  const TreeFound twice =
+      found_in_tree(machine_with("name=\"eth1\"", "name=\"eth0\""), DeviceFacts());
   EXPECT_TRUE(twice.shape.find_vertex("eth0"));
   EXPECT_TRUE(twice.shape.find_vertex("nic-0000:82:00.1"));
 }
@@ -155,15 +158,15 @@ TEST(HwlocTree, PortsAreAskedForByTheNameOfTheSystem) {
     asked.push_back(device);
     return std::optional<PortState>();
   };
-  found_in(machine_with("name=\"eth0\"", "name=\"cpu0\""), facts);
+  found_in_tree(machine_with("name=\"eth0\"", "name=\"cpu0\""), facts);
   EXPECT_THAT(asked, Contains("cpu0"));
 }
 
 TEST(HwlocTree, LongNamesAreCutBetweenCharacters) {
   std::string name = "a";
   for (int i = 0; i < 100; ++i) name += "é";
-  const Found found =
-      found_in(machine_with("name=\"eth0\"", fmt::format("name=\"{}\"", name)), DeviceFacts());
+  const TreeFound found =
+      found_in_tree(machine_with("name=\"eth0\"", fmt::format("name=\"{}\"", name)), DeviceFacts());
   EXPECT_TRUE(found.shape.find_vertex(name.substr(0, 127)));
 }
 
@@ -178,18 +181,20 @@ TEST(HwlocTree, SaysHowManyDevicesAreTooMany) {
         i % 256);
   }
   const std::string at = "<object type=\"PCIDev\" gp_index=\"125\"";
-  const Found found = found_in(machine_with(at, drives + at), DeviceFacts());
+  const TreeFound found = found_in_tree(machine_with(at, drives + at), DeviceFacts());
   EXPECT_EQ(found.shape.vertex_count(), kServerVerticesMax);
   EXPECT_TRUE(found.shape.network());
-  EXPECT_THAT(found.notes,
-              say("a server has at most 4096 vertices; 12 NUMA nodes and devices are left out"));
+  EXPECT_THAT(
+      found.notes,
+      say_tree("a server has at most 4096 vertices; 12 NUMA nodes and devices are left out"));
 }
 
 TEST(HwlocTree, NotesNameTheProbeThatWasAsked) {
-  EXPECT_THAT(found_in(kMachine, DeviceFacts()).notes, Each(Field(&ProbeNote::probe, "hwloc")));
+  EXPECT_THAT(found_in_tree(kMachine, DeviceFacts()).notes,
+              Each(Field(&ProbeNote::probe, "hwloc")));
   DeviceFacts facts;
   facts.port = [](const std::string&) { return std::optional<PortState>(); };
-  EXPECT_THAT(found_in(kMachine, facts).notes, Contains(Field(&ProbeNote::probe, "sysfs")));
+  EXPECT_THAT(found_in_tree(kMachine, facts).notes, Contains(Field(&ProbeNote::probe, "sysfs")));
 }
 
 }  // namespace

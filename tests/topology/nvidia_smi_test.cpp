@@ -26,7 +26,7 @@ std::string data_text(const std::string& name) {
   return text.str();
 }
 
-struct Found {
+struct MatrixFound {
   std::vector<ProbeNote> notes;
   ServerShape shape;
 
@@ -51,16 +51,16 @@ struct Found {
   }
 };
 
-Found found_in(const std::string& text) {
+MatrixFound found_in_matrix(const std::string& text) {
   Result<Discovery> discovery = discover_from_nvidia_smi(text);
   EXPECT_TRUE(discovery.ok()) << discovery.error().message;
   if (!discovery.ok()) return {{}, two_sockets()};
   return {discovery.value().notes, shape_of(discovery.value().parts)};
 }
 
-auto say(const char* words) { return Contains(Field(&ProbeNote::what, HasSubstr(words))); }
+auto say_matrix(const char* words) { return Contains(Field(&ProbeNote::what, HasSubstr(words))); }
 
-std::string refusal(const std::string& text) {
+std::string matrix_refusal(const std::string& text) {
   const Result<Discovery> discovery = discover_from_nvidia_smi(text);
   EXPECT_FALSE(discovery.ok());
   if (discovery.ok()) return "";
@@ -88,7 +88,8 @@ std::string with_models(const std::string& matrix, int gpus, const std::string& 
 }
 
 TEST(NvidiaSmi, ReadsTheHybridCubeMeshOfDgx1) {
-  const Found found = found_in(with_models(data_text("dgx-1v.topo.txt"), 8, kModels[0]));
+  const MatrixFound found =
+      found_in_matrix(with_models(data_text("dgx-1v.topo.txt"), 8, kModels[0]));
   const ServerShape known = make_machine("dgx-1v").value().shape(0);
   for (int a = 0; a < 8; ++a) {
     for (int b = 0; b < 8; ++b) {
@@ -113,12 +114,12 @@ TEST(NvidiaSmi, ReadsTheHybridCubeMeshOfDgx1) {
     EXPECT_EQ(found.above(hub), gpu < 4 ? "cpu0" : "cpu1");
   }
   EXPECT_EQ(found.above("mlx5_1"), found.above("gpu2"));
-  EXPECT_THAT(found.notes, say("numbers of 2 NUMA nodes are not told"));
-  EXPECT_THAT(found.notes, Not(say("share a switch")));  // their NICs tell it
+  EXPECT_THAT(found.notes, say_matrix("numbers of 2 NUMA nodes are not told"));
+  EXPECT_THAT(found.notes, Not(say_matrix("share a switch")));  // their NICs tell it
 }
 
 TEST(NvidiaSmi, ReadsDgxA100) {
-  const Found found = found_in(data_text("dgx-a100.topo.txt"));
+  const MatrixFound found = found_in_matrix(data_text("dgx-a100.topo.txt"));
   EXPECT_EQ(found.count(VertexKind::kGpu), 8);
   EXPECT_EQ(found.count(VertexKind::kNic), 10);
   EXPECT_EQ(found.count(VertexKind::kCpu), 5);  // four of the GPUs, and that of two NICs
@@ -133,12 +134,12 @@ TEST(NvidiaSmi, ReadsDgxA100) {
   EXPECT_TRUE(found.edge("mlx5_0", "network")->is_assumed);
   EXPECT_TRUE(found.edge("cpu1", "cpu3")->is_assumed);
   EXPECT_TRUE(found.edge(found.above("gpu4"), "gpu4")->is_assumed);
-  EXPECT_THAT(found.notes, say("numbers of 1 NUMA nodes are not told; they are counted: 0"));
-  EXPECT_THAT(found.notes, say("taken to meet on NVSwitches"));
+  EXPECT_THAT(found.notes, say_matrix("numbers of 1 NUMA nodes are not told; they are counted: 0"));
+  EXPECT_THAT(found.notes, say_matrix("taken to meet on NVSwitches"));
 }
 
 TEST(NvidiaSmi, ReadsWhatWasCopiedFromAPage) {
-  const Found found = found_in(data_text("hgx-h100.topo.txt"));
+  const MatrixFound found = found_in_matrix(data_text("hgx-h100.topo.txt"));
   EXPECT_EQ(found.count(VertexKind::kGpu), 8);
   EXPECT_EQ(found.count(VertexKind::kNic), 9);
   EXPECT_EQ(found.count(VertexKind::kCpu), 2);
@@ -146,11 +147,11 @@ TEST(NvidiaSmi, ReadsWhatWasCopiedFromAPage) {
   EXPECT_TRUE(found.edge("gpu5", "nvswitch")->is_assumed);
   EXPECT_EQ(found.above("mlx5_5"), found.above("gpu5"));
   EXPECT_EQ(found.above("mlx5_bond_0"), "cpu0");
-  EXPECT_THAT(found.notes, say("generation of NVLink of 8 GPUs"));
+  EXPECT_THAT(found.notes, say_matrix("generation of NVLink of 8 GPUs"));
 }
 
 TEST(NvidiaSmi, SwitchesNestAndSocIsSys) {
-  const Found found = found_in(
+  const MatrixFound found = found_in_matrix(
       "        GPU0  GPU1  GPU2  GPU3  mlx4_0  CPU Affinity\n"
       "GPU0     X    PIX   PXB   PXB   SOC     0-13\n"
       "GPU1    PIX    X    PXB   PXB   SOC     0-13\n"
@@ -166,7 +167,7 @@ TEST(NvidiaSmi, SwitchesNestAndSocIsSys) {
 }
 
 TEST(NvidiaSmi, ToldNodesOverruleSys) {
-  const Found found = found_in(
+  const MatrixFound found = found_in_matrix(
       "\tGPU0\tGPU1\tGPU2\tCPU Affinity\tNUMA Affinity\tGPU NUMA ID\n"
       "GPU0\t X \tSYS\tSYS\t0-31\t0\t\tN/A\n"
       "GPU1\tSYS\t X \tSYS\t0-31\t0\t\tN/A\n"
@@ -174,31 +175,31 @@ TEST(NvidiaSmi, ToldNodesOverruleSys) {
   EXPECT_EQ(found.count(VertexKind::kCpu), 2);
   EXPECT_EQ(found.above("gpu1"), "cpu0");
   EXPECT_EQ(found.above("gpu2"), "cpu1");
-  EXPECT_THAT(found.notes, say("1 devices have several NUMA nodes"));
+  EXPECT_THAT(found.notes, say_matrix("1 devices have several NUMA nodes"));
 }
 
 TEST(NvidiaSmi, MemoryOfSuperchipsIsANode) {
-  const Found found = found_in(
+  const MatrixFound found = found_in_matrix(
       "GPU0    CPU Affinity    NUMA Affinity   GPU NUMA ID\n"
       "GPU0     X      0-71    0               1\n");
   EXPECT_EQ(found.edge("cpu0", "gpu0")->kind, LinkKind::kC2c);
   EXPECT_TRUE(found.edge("cpu0", "gpu0")->is_assumed);
-  EXPECT_THAT(found.notes, say("the memory of gpu0 is a NUMA node"));
+  EXPECT_THAT(found.notes, say_matrix("the memory of gpu0 is a NUMA node"));
 }
 
 TEST(NvidiaSmi, NvswitchesAreKnownByTheirSum) {
-  EXPECT_EQ(found_in(uniform(16, "NV6")).edge("gpu0", "nvswitch")->width, 6);  // DGX-2
-  EXPECT_EQ(found_in(uniform(4, "NV4")).edge("gpu0", "gpu3")->width, 4);       // HGX A100, 4 GPUs
-  EXPECT_EQ(found_in(uniform(4, "NV6")).edge("gpu0", "gpu3")->width, 6);       // HGX H100, 4 GPUs
-  EXPECT_EQ(found_in(uniform(8, "NV8")).edge("gpu0", "nvswitch")->width, 8);   // HGX A800
-  EXPECT_EQ(found_in(uniform(2, "NV12")).count(VertexKind::kNvswitch), 0);     // bridged cards
+  EXPECT_EQ(found_in_matrix(uniform(16, "NV6")).edge("gpu0", "nvswitch")->width, 6);  // DGX-2
+  EXPECT_EQ(found_in_matrix(uniform(4, "NV4")).edge("gpu0", "gpu3")->width, 4);  // HGX A100, 4 GPUs
+  EXPECT_EQ(found_in_matrix(uniform(4, "NV6")).edge("gpu0", "gpu3")->width, 6);  // HGX H100, 4 GPUs
+  EXPECT_EQ(found_in_matrix(uniform(8, "NV8")).edge("gpu0", "nvswitch")->width, 8);  // HGX A800
+  EXPECT_EQ(found_in_matrix(uniform(2, "NV12")).count(VertexKind::kNvswitch), 0);  // bridged cards
   const std::string third_of_dgx_2 = with_models(uniform(4, "NV6"), 4, "Tesla V100-SXM3-32GB");
-  EXPECT_EQ(found_in(third_of_dgx_2).edge("gpu0", "nvswitch")->width, 6);
+  EXPECT_EQ(found_in_matrix(third_of_dgx_2).edge("gpu0", "nvswitch")->width, 6);
 }
 
 TEST(NvidiaSmi, ModelsTellTheGeneration) {
   const auto rate = [](const std::string& model) {
-    return *found_in(with_models(uniform(2, "NV4"), 2, model)).edge("gpu0", "gpu1");
+    return *found_in_matrix(with_models(uniform(2, "NV4"), 2, model)).edge("gpu0", "gpu1");
   };
   EXPECT_EQ(rate("Tesla P100-SXM2-16GB").bytes_per_s, 80e9);
   EXPECT_EQ(rate(kModels[0]).bytes_per_s, 100e9);
@@ -208,10 +209,10 @@ TEST(NvidiaSmi, ModelsTellTheGeneration) {
 }
 
 TEST(NvidiaSmi, SaysWhatNvlinksHide) {
-  const Found found = found_in(uniform(8, "NV12"));
+  const MatrixFound found = found_in_matrix(uniform(8, "NV12"));
   EXPECT_EQ(found.count(VertexKind::kCpu), 1);
-  EXPECT_THAT(found.notes, say("PCIe path of 28 pairs"));
-  EXPECT_THAT(found.notes, say("of 7 devices no NUMA node is told"));
+  EXPECT_THAT(found.notes, say_matrix("PCIe path of 28 pairs"));
+  EXPECT_THAT(found.notes, say_matrix("of 7 devices no NUMA node is told"));
 }
 
 TEST(NvidiaSmi, SaysWhereDamageIs) {
@@ -219,10 +220,10 @@ TEST(NvidiaSmi, SaysWhereDamageIs) {
   const auto with = [&](const std::string& part, const std::string& other) {
     std::string text = good;
     text.replace(text.find(part), part.size(), other);
-    return refusal(text);
+    return matrix_refusal(text);
   };
-  EXPECT_THAT(refusal(""), HasSubstr("none of the 0 lines is the header"));
-  EXPECT_THAT(refusal("no GPUs here\n"), HasSubstr("nvidia-smi topo -m"));
+  EXPECT_THAT(matrix_refusal(""), HasSubstr("none of the 0 lines is the header"));
+  EXPECT_THAT(matrix_refusal("no GPUs here\n"), HasSubstr("nvidia-smi topo -m"));
   EXPECT_THAT(with("\nGPU2\tSYS\tSYS\t X ", ""),
               HasSubstr("line 1, column 12: there is no row for GPU2"));
   EXPECT_THAT(with("GPU1\tSYS", "GPU1\tSYSSYS"),
@@ -248,7 +249,7 @@ TEST(NvidiaSmi, SaysWhereDamageIs) {
 
 TEST(NvidiaSmi, SaysWhichNamesNoVertexMayHave) {
   const auto called = [](const std::string& first, const std::string& second) {
-    return refusal(
+    return matrix_refusal(
         "\tGPU0\tNIC0\tNIC1\nGPU0\t X \tSYS\tSYS\nNIC0\tSYS\t X \tSYS\nNIC1\tSYS\tSYS\t X \n\n  "
         "NIC0: " +
         first + "\n  NIC1: " + second + "\n");
@@ -264,7 +265,7 @@ TEST(NvidiaSmi, SaysWhichNamesNoVertexMayHave) {
   EXPECT_THAT(called("a/b", "mlx5_0"), HasSubstr("line 6, column 9: a NIC cannot be called 'a/b'"));
   EXPECT_THAT(called(std::string(129, 'x'), "mlx5_0"), HasSubstr("names have 1 to 128 bytes"));
   EXPECT_THAT(
-      refusal("\tGPU0\tGPU00\nGPU0\t X \tSYS\nGPU00\tSYS\t X \n"),
+      matrix_refusal("\tGPU0\tGPU00\nGPU0\t X \tSYS\nGPU00\tSYS\t X \n"),
       HasSubstr("line 1, column 7: two devices are called 'gpu0', the other in line 1, column 2"));
 }
 
@@ -272,16 +273,18 @@ TEST(NvidiaSmi, SaysWhichAffinitiesMakeNoSense) {
   const auto row = [](const std::string& rest) {
     return "GPU0 CPU Affinity NUMA Affinity\nGPU0 X " + rest + "\n";
   };
-  EXPECT_THAT(refusal(row("0-31 zero")), HasSubstr("line 2, column 13: 'zero' is no NUMA node"));
-  EXPECT_THAT(found_in(row("0-31")).notes, say("1 rows have fewer values than columns"));
-  EXPECT_EQ(found_in(row("")).above("gpu0"), "cpu0");
-  EXPECT_EQ(found_in(row("N/A N/A")).above("gpu0"), "cpu0");
+  EXPECT_THAT(matrix_refusal(row("0-31 zero")),
+              HasSubstr("line 2, column 13: 'zero' is no NUMA node"));
+  EXPECT_THAT(found_in_matrix(row("0-31")).notes,
+              say_matrix("1 rows have fewer values than columns"));
+  EXPECT_EQ(found_in_matrix(row("")).above("gpu0"), "cpu0");
+  EXPECT_EQ(found_in_matrix(row("N/A N/A")).above("gpu0"), "cpu0");
 }
 
 TEST(NvidiaSmi, BoundsWhatItReads) {
-  EXPECT_THAT(refusal(uniform(kSmiDevicesMax + 1, "SYS").substr(0, 6000)),
+  EXPECT_THAT(matrix_refusal(uniform(kSmiDevicesMax + 1, "SYS").substr(0, 6000)),
               HasSubstr("more than 512 devices"));
-  EXPECT_THAT(refusal(std::string(static_cast<size_t>(kSmiTextBytesMax) + 1, ' ')),
+  EXPECT_THAT(matrix_refusal(std::string(static_cast<size_t>(kSmiTextBytesMax) + 1, ' ')),
               HasSubstr("the most is 1048576"));
 }
 

@@ -44,16 +44,16 @@ struct FakeMachine {
   unsigned peer_access = 0;
   int started = 0;
 };
-FakeMachine* machine = nullptr;
+FakeMachine* fake_machine = nullptr;
 
 size_t index_of(NvmlDevice device) {
-  return static_cast<size_t>(reinterpret_cast<FakeGpu*>(device) - machine->gpus.data());
+  return static_cast<size_t>(reinterpret_cast<FakeGpu*>(device) - fake_machine->gpus.data());
 }
 const FakeGpu& gpu_of(NvmlDevice device) { return *reinterpret_cast<FakeGpu*>(device); }
 
 int failure_of(const char* call, NvmlDevice device) {
-  const auto found = machine->failures.find({call, index_of(device)});
-  return found == machine->failures.end() ? kNvmlSuccess : found->second;
+  const auto found = fake_machine->failures.find({call, index_of(device)});
+  return found == fake_machine->failures.end() ? kNvmlSuccess : found->second;
 }
 
 void set_bus(unsigned bus, unsigned id, NvmlPciInfo* pci) {
@@ -69,17 +69,17 @@ int fake_link_state(NvmlDevice device, unsigned link, unsigned* is_active) {
 }
 
 NvmlCalls calls_of(FakeMachine& fake) {
-  machine = &fake;
+  fake_machine = &fake;
   NvmlCalls calls;
-  calls.init = [] { return ++machine->started, kNvmlSuccess; };
-  calls.shutdown = [] { return --machine->started, kNvmlSuccess; };
+  calls.init = [] { return ++fake_machine->started, kNvmlSuccess; };
+  calls.shutdown = [] { return --fake_machine->started, kNvmlSuccess; };
   calls.error_text = [](int code) { return code == kGpuIsLost ? "GPU is lost" : "Unknown Error"; };
   calls.count = [](unsigned* count) {
-    *count = static_cast<unsigned>(machine->gpus.size());
+    *count = static_cast<unsigned>(fake_machine->gpus.size());
     return kNvmlSuccess;
   };
   calls.device = [](unsigned index, NvmlDevice* device) {
-    *device = reinterpret_cast<NvmlDevice>(&machine->gpus[index]);
+    *device = reinterpret_cast<NvmlDevice>(&fake_machine->gpus[index]);
     return failure_of("device", *device);
   };
   calls.name = [](NvmlDevice device, char* name, unsigned bytes) {
@@ -120,7 +120,7 @@ NvmlCalls calls_of(FakeMachine& fake) {
     return failure_of("c2c", device);
   };
   calls.peer_access = [](NvmlDevice, NvmlDevice, unsigned, unsigned* status) {
-    *status = machine->peer_access;
+    *status = fake_machine->peer_access;
     return kNvmlSuccess;
   };
   return calls;
@@ -144,7 +144,7 @@ Discovery idle_gpus(unsigned count) {
   return found;
 }
 
-struct Found {
+struct NvmlFound {
   std::vector<ProbeNote> notes;
   ServerShape shape;
 
@@ -155,14 +155,16 @@ struct Found {
   }
 };
 
-Found merged(FakeMachine& fake, Discovery found) {
+NvmlFound merged(FakeMachine& fake, Discovery found) {
   const NvmlAnswer answer = ask_nvml(calls_of(fake));
   EXPECT_EQ(fake.started, 0);
   merge_nvml(answer, true, found);
   return {found.notes, shape_of(found.parts)};
 }
 
-auto say(const std::string& words) { return Contains(Field(&ProbeNote::what, HasSubstr(words))); }
+auto say_nvml(const std::string& words) {
+  return Contains(Field(&ProbeNote::what, HasSubstr(words)));
+}
 
 // The NVLinks of a machine of the catalogue that joins GPUs directly, as its GPUs would tell them.
 FakeMachine like_dgx_1v() {
@@ -194,7 +196,7 @@ FakeMachine like_dgx_a100() {
 
 TEST(Nvml, TellsNvlinksBetweenGpus) {
   FakeMachine fake = like_dgx_1v();
-  const Found found = merged(fake, idle_gpus(8));
+  const NvmlFound found = merged(fake, idle_gpus(8));
   const ServerShape known = make_machine("dgx-1v").value().shape(0);
   for (const Edge& edge : known.edges()) {
     if (edge.kind != LinkKind::kNvlink) continue;
@@ -210,7 +212,7 @@ TEST(Nvml, TellsNvlinksBetweenGpus) {
 
 TEST(Nvml, TellsNvswitches) {
   FakeMachine fake = like_dgx_a100();
-  const Found found = merged(fake, idle_gpus(8));
+  const NvmlFound found = merged(fake, idle_gpus(8));
   EXPECT_EQ(found.shape.of_kind(VertexKind::kNvswitch).count, 1);
   EXPECT_EQ(found.edge("gpu3", "nvswitch")->bytes_per_s, 300e9);
   EXPECT_EQ(found.edge("nvswitch", "gpu3")->width, 12);
@@ -223,7 +225,7 @@ TEST(Nvml, TellsNvswitches) {
 TEST(Nvml, IdleLinksHaveTheSpeedTheyCanHave) {
   FakeMachine fake = like_dgx_a100();
   fake.gpus[2].lanes = 8;
-  const Found found = merged(fake, idle_gpus(8));
+  const NvmlFound found = merged(fake, idle_gpus(8));
   EXPECT_NEAR(found.edge("cpu0", "gpu1")->bytes_per_s, 31.5e9, 1e8);
   EXPECT_NEAR(found.edge("gpu2", "cpu0")->bytes_per_s, 15.75e9, 1e8);
   EXPECT_EQ(found.edge("cpu0", "gpu2")->width, 8);
@@ -234,7 +236,7 @@ TEST(Nvml, AChainOfLinksStaysAsNarrowAsItsNarrowest) {
   FakeMachine fake = like_dgx_a100();
   Discovery found = idle_gpus(8);
   for (Edge& edge : found.parts.edges) edge.width = edge.full_width = 8;
-  const Found told = merged(fake, std::move(found));
+  const NvmlFound told = merged(fake, std::move(found));
   EXPECT_EQ(told.edge("cpu0", "gpu1")->width, 8);
   EXPECT_EQ(told.edge("cpu0", "gpu1")->full_width, 8);
   EXPECT_NEAR(told.edge("cpu0", "gpu1")->bytes_per_s, 15.75e9, 1e8);
@@ -244,9 +246,9 @@ TEST(Nvml, OneGpuThatFailsIsLeftToItself) {
   FakeMachine fake = like_dgx_1v();
   fake.failures[{"pci", 3}] = kGpuIsLost;
   fake.failures[{"memory", 5}] = kGpuIsLost;
-  const Found found = merged(fake, idle_gpus(8));
-  EXPECT_THAT(found.notes, say("nvmlDeviceGetPciInfo of GPU 3: GPU is lost (15)"));
-  EXPECT_THAT(found.notes, say("nvmlDeviceGetMemoryInfo of GPU 5: GPU is lost (15)"));
+  const NvmlFound found = merged(fake, idle_gpus(8));
+  EXPECT_THAT(found.notes, say_nvml("nvmlDeviceGetPciInfo of GPU 3: GPU is lost (15)"));
+  EXPECT_THAT(found.notes, say_nvml("nvmlDeviceGetMemoryInfo of GPU 5: GPU is lost (15)"));
   // Its neighbours tell of their links to it, and hwloc of its PCIe.
   EXPECT_EQ(found.edge("gpu3", "gpu0")->bytes_per_s, 50e9);
   EXPECT_EQ(found.edge("gpu0", "gpu3")->bytes_per_s, 50e9);
@@ -267,7 +269,7 @@ TEST(Nvml, MissingCallsLeaveGaps) {
   calls.link_state = nullptr;
   EXPECT_FALSE(ask_nvml(calls).tells_nvlinks);
   calls.pci = nullptr;
-  EXPECT_THAT(ask_nvml(calls).notes, say("lacks calls without which GPUs cannot be listed"));
+  EXPECT_THAT(ask_nvml(calls).notes, say_nvml("lacks calls without which GPUs cannot be listed"));
 }
 
 TEST(Nvml, ErrorsOfAllAreNotes) {
@@ -275,11 +277,11 @@ TEST(Nvml, ErrorsOfAllAreNotes) {
   NvmlCalls calls = calls_of(fake);
   EXPECT_THAT(ask_nvml(calls).gpus, IsEmpty());
   calls.count = [](unsigned*) { return 999; };
-  EXPECT_THAT(ask_nvml(calls).notes, say("GPUs cannot be counted: Unknown Error (999)"));
+  EXPECT_THAT(ask_nvml(calls).notes, say_nvml("GPUs cannot be counted: Unknown Error (999)"));
   EXPECT_EQ(fake.started, 0);
   calls.init = [] { return 9; };
   calls.error_text = nullptr;
-  EXPECT_THAT(ask_nvml(calls).notes, say("NVML does not start: error (9)"));
+  EXPECT_THAT(ask_nvml(calls).notes, say_nvml("NVML does not start: error (9)"));
   EXPECT_EQ(fake.started, 0);
 }
 
@@ -287,12 +289,12 @@ TEST(Nvml, NamesAreSurerThanVersions) {
   FakeMachine fake;
   fake.gpus = {{1, "NVIDIA H100 80GB HBM3", {{kNvmlPeerSwitch, 0xc0, 7}}},
                {2, "A GPU of tomorrow", {{kNvmlPeerSwitch, 0xc0, 9}, {kNvmlPeerSwitch, 0xc0, 7}}}};
-  const Found found = merged(fake, idle_gpus(2));
+  const NvmlFound found = merged(fake, idle_gpus(2));
   EXPECT_EQ(found.edge("gpu0", "nvswitch")->bytes_per_s, 25e9);  // though drivers call it 5.0
   EXPECT_FALSE(found.edge("gpu0", "nvswitch")->is_assumed);
   EXPECT_EQ(found.edge("gpu1", "nvswitch")->bytes_per_s, 75e9);
   EXPECT_TRUE(found.edge("gpu1", "nvswitch")->is_assumed);
-  EXPECT_THAT(found.notes, say("1 NVLinks are of a generation that is not known"));
+  EXPECT_THAT(found.notes, say_nvml("1 NVLinks are of a generation that is not known"));
 }
 
 TEST(Nvml, LinksMayLeadToTheCpuOrNowhere) {
@@ -300,23 +302,23 @@ TEST(Nvml, LinksMayLeadToTheCpuOrNowhere) {
   fake.gpus = {{1, "Tesla V100-SXM2-16GB", {{kNvmlPeerIbmNpu, 4, 2}, {kNvmlPeerIbmNpu, 5, 2}}},
                {2, "Tesla V100-SXM2-16GB", {{kNvmlPeerGpu, 0x77, 2}, {kNvmlPeerUnknown, 3, 2}}}};
   fake.failures[{"link_peer", 1}] = kNvmlNotSupported;
-  const Found found = merged(fake, idle_gpus(2));
+  const NvmlFound found = merged(fake, idle_gpus(2));
   EXPECT_EQ(found.edge("gpu0", "cpu0")->kind, LinkKind::kNvlink);
-  EXPECT_THAT(found.notes, say("2 NVLinks lead to what is not known"));
-  EXPECT_THAT(found.notes, say("nvmlDeviceGetNvLinkRemotePciInfo of GPU 1, 1"));
+  EXPECT_THAT(found.notes, say_nvml("2 NVLinks lead to what is not known"));
+  EXPECT_THAT(found.notes, say_nvml("nvmlDeviceGetNvLinkRemotePciInfo of GPU 1, 1"));
 }
 
 TEST(Nvml, SuperchipsAreJoinedByC2c) {
   FakeMachine fake;
   fake.gpus = {{1, "NVIDIA GH200 480GB", {}}, {2, "NVIDIA GB200", {}}, {3, "NVIDIA A100-PCIE", {}}};
   fake.failures[{"c2c", 2}] = kNvmlNotSupported;
-  const Found found = merged(fake, idle_gpus(3));
+  const NvmlFound found = merged(fake, idle_gpus(3));
   EXPECT_EQ(found.edge("cpu0", "gpu0")->kind, LinkKind::kC2c);
   EXPECT_EQ(found.edge("gpu0", "cpu0")->bytes_per_s, 450e9);
   EXPECT_FALSE(found.edge("cpu0", "gpu0")->is_assumed);
   EXPECT_TRUE(found.edge("cpu0", "gpu1")->is_assumed);
   EXPECT_EQ(found.edge("cpu0", "gpu2")->kind, LinkKind::kPcie);
-  EXPECT_THAT(found.notes, say("what NVLink-C2C of 1 GPUs carries is not told"));
+  EXPECT_THAT(found.notes, say_nvml("what NVLink-C2C of 1 GPUs carries is not told"));
   EXPECT_EQ(found.notes.size(), 1U);
 }
 
@@ -324,20 +326,20 @@ TEST(Nvml, SaysWhichGpusCannotReadEachOther) {
   FakeMachine fake = like_dgx_1v();
   fake.peer_access = 3;
   EXPECT_THAT(merged(fake, idle_gpus(8)).notes,
-              say("28 of 28 pairs of GPUs cannot read each other's memory: their place"));
+              say_nvml("28 of 28 pairs of GPUs cannot read each other's memory: their place"));
 }
 
 TEST(Nvml, GpusThatHwlocDoesNotShowAreAdded) {
   FakeMachine fake = like_dgx_1v();
-  const Found found = merged(fake, idle_gpus(7));
+  const NvmlFound found = merged(fake, idle_gpus(7));
   EXPECT_EQ(found.shape.of_kind(VertexKind::kGpu).count, 8);
   EXPECT_NEAR(found.edge("cpu0", "gpu7")->bytes_per_s, 31.5e9, 1e8);
   EXPECT_EQ(found.edge("gpu7", "gpu3")->bytes_per_s, 25e9);
-  EXPECT_THAT(found.notes, say("gpu7 are no PCI devices that hwloc shows"));
+  EXPECT_THAT(found.notes, say_nvml("gpu7 are no PCI devices that hwloc shows"));
 }
 
 // The whole way: a tree of hwloc, and NVML about the same GPUs.
-Found two_sockets_with(const NvmlAnswer* answer) {
+NvmlFound two_sockets_with(const NvmlAnswer* answer) {
   std::ifstream file("tests/topology/data/two-sockets.hwloc.xml");
   std::stringstream xml;
   xml << file.rdbuf();
@@ -360,29 +362,29 @@ TEST(Nvml, JoinsWhatHwlocShows) {
                {0x04, "NVIDIA A100-SXM4-40GB", {{kNvmlPeerGpu, 0x03, 4}, {kNvmlPeerGpu, 0x03, 4}}},
                {0x81, "NVIDIA A100-SXM4-40GB", {}}};
   const NvmlAnswer answer = ask_nvml(calls_of(fake));
-  const Found found = two_sockets_with(&answer);
+  const NvmlFound found = two_sockets_with(&answer);
   EXPECT_EQ(found.shape.of_kind(VertexKind::kGpu).count, 3);
   EXPECT_EQ(found.edge("gpu0", "gpu1")->bytes_per_s, 50e9);
   EXPECT_EQ(found.edge("gpu0", "gpu2"), nullptr);
-  EXPECT_THAT(found.notes, Not(say("NVLinks are not told")));
-  EXPECT_THAT(two_sockets_with(nullptr).notes, say("NVLinks are not told"));
+  EXPECT_THAT(found.notes, Not(say_nvml("NVLinks are not told")));
+  EXPECT_THAT(two_sockets_with(nullptr).notes, say_nvml("NVLinks are not told"));
 }
 
 TEST(Nvml, LibrariesThatAreNotThereAreANote) {
   const NvmlAnswer answer = ask_nvml_library("/no/such/libnvidia-ml.so");
   EXPECT_THAT(answer.gpus, IsEmpty());
   EXPECT_FALSE(answer.tells_nvlinks);
-  EXPECT_THAT(answer.notes, say("NVML cannot be loaded: /no/such/libnvidia-ml.so"));
+  EXPECT_THAT(answer.notes, say_nvml("NVML cannot be loaded: /no/such/libnvidia-ml.so"));
   EXPECT_THAT(discover_host("/sys", "/no/such.so").value().notes,
-              say("NVML cannot be loaded: /no/such.so"));
-  EXPECT_THAT(discover_host("/sys", "").value().notes, Not(say("cannot be loaded")));
+              say_nvml("NVML cannot be loaded: /no/such.so"));
+  EXPECT_THAT(discover_host("/sys", "").value().notes, Not(say_nvml("cannot be loaded")));
 }
 
 TEST(Nvml, LibrariesAreLoadedAndAsked) {
   const Discovery found = discover_host("/sys", CROSSDOCK_FAKE_NVML).value();
-  EXPECT_THAT(found.notes, say("has no nvmlDeviceGetNvLinkVersion"));
-  EXPECT_THAT(found.notes, say("nvmlDeviceGetP2PStatus; what it would tell is left out"));
-  EXPECT_THAT(found.notes, Not(say("NVLinks are not told")));
+  EXPECT_THAT(found.notes, say_nvml("has no nvmlDeviceGetNvLinkVersion"));
+  EXPECT_THAT(found.notes, say_nvml("nvmlDeviceGetP2PStatus; what it would tell is left out"));
+  EXPECT_THAT(found.notes, Not(say_nvml("NVLinks are not told")));
   const ServerShape shape = shape_of(found.parts);
   const VertexRange gpus = shape.of_kind(VertexKind::kGpu);
   ASSERT_GE(gpus.count, 1);

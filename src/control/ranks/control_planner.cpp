@@ -15,7 +15,7 @@ using std::chrono::milliseconds;
 
 constexpr double kKeptS = 1e6;  // longer than any job
 constexpr double kEndWithinS = 10;
-constexpr double kUnreachableS = 6;
+constexpr double kPlannerUnreachableS = 6;
 
 double seconds_of(milliseconds time) { return std::chrono::duration<double>(time).count(); }
 
@@ -80,7 +80,7 @@ Result<EndpointId> ControlPlanner::ask_endpoint(double within_s) {
     own_.kept = client_->ask(
         KeepEndpoint{own_.request}, kKeptS, [lost = own_.is_lost](const Reply&) { *lost = true; });
   }
-  const ControlClient::Patience patience{within_s, kUnreachableS, {}};
+  const ControlClient::Patience patience{within_s, kPlannerUnreachableS, {}};
   CD_ASSIGN(const Reply reply,
             client_->call(CreateEndpoint{own_.request, server_.name, cpu}, patience));
   own_.endpoint = std::get<EndpointCreated>(reply).endpoint;
@@ -123,7 +123,7 @@ Result<ChannelId> ControlPlanner::create(const ChannelEnds& ends,
                         of_ranks(ends.destinations, endpoints),
                         {}};
   CD_ASSIGN(const Reply reply,
-            client_->call(request, ControlClient::Patience{within_s, kUnreachableS, {}}));
+            client_->call(request, ControlClient::Patience{within_s, kPlannerUnreachableS, {}}));
   const ChannelId channel = std::get<ChannelOpen>(reply).channel;
   const std::lock_guard held(mutex_);
   mine_.emplace(text_of(channel), channel);
@@ -134,7 +134,7 @@ Result<PlannedChannel> ControlPlanner::take_part(ChannelId channel,
                                                  const Endpoints& endpoints,
                                                  double within_s) {
   // Others wait for this rank to be ready: it does not wait long for an agent that is gone.
-  const ControlClient::Patience patience{within_s, kUnreachableS, {}};
+  const ControlClient::Patience patience{within_s, kPlannerUnreachableS, {}};
   CD_ASSIGN(const Reply reply, client_->call(AskPart{channel}, patience));
   const auto& part = std::get<PartIs>(reply).part;
   CD_TRY(check(ControllerMessage(Apply{part}), *server_.shape));

@@ -19,8 +19,8 @@
 namespace crossdock {
 namespace {
 
-constexpr double kBackoffFirstS = 0.1;
-constexpr double kBackoffMostS = 2.0;
+constexpr double kRejoinFirstS = 0.1;
+constexpr double kRejoinMostS = 2.0;
 constexpr double kTickMostS = 0.1;
 constexpr double kTickLeastS = 0.005;
 
@@ -200,7 +200,7 @@ class AgentLink::Keeper final : public Attendance::Listener {
   void receive(ControllerMessage message) {
     if (const auto* welcome = std::get_if<Welcome>(&message)) {
       ++joins_;
-      backoff_s_ = kBackoffFirstS;
+      backoff_s_ = kRejoinFirstS;
       tick_s_ = std::clamp(welcome->heartbeat_s / 10, kTickLeastS, kTickMostS);
     }
     agent_.on_message(std::move(message), now_s());
@@ -217,7 +217,7 @@ class AgentLink::Keeper final : public Attendance::Listener {
       std::minstd_rand random(std::random_device{}());
       const double jitter = std::uniform_real_distribution<double>(0.5, 1.0)(random);
       connect_at_s_ = now_s() + backoff_s_ * jitter;
-      backoff_s_ = std::min(2 * backoff_s_, kBackoffMostS);
+      backoff_s_ = std::min(2 * backoff_s_, kRejoinMostS);
     });
   }
 
@@ -277,7 +277,7 @@ class AgentLink::Keeper final : public Attendance::Listener {
   std::shared_ptr<Attendance> stream_;  // none while there is no connection
   std::optional<Error> trouble_;
   double connect_at_s_ = 0;
-  double backoff_s_ = kBackoffFirstS;
+  double backoff_s_ = kRejoinFirstS;
   double tick_s_ = kTickLeastS;
   bool is_refused_ = false;  // by the controller, over stream_ or the one before; trouble_ says why
   uint64_t joins_ = 0;

@@ -30,8 +30,8 @@ using grpc::CallbackServerContext;
 constexpr auto kShutdownGrace = std::chrono::milliseconds(200);
 constexpr int kPingIntervalMinMs = 2'000;  // agents ping every ten seconds
 // A caller whose machine is gone is noticed within their sum, whether or not a call is under way.
-constexpr int kPingAfterMs = 30'000;
-constexpr int kPingWithinMs = 10'000;
+constexpr int kServerPingAfterMs = 30'000;
+constexpr int kServerPingWithinMs = 10'000;
 
 Status check_token(const CallbackServerContext& context, const std::string& token) {
   if (token.empty()) return {};
@@ -390,8 +390,8 @@ class ControlServer::State {
     builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
     builder.AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS,
                                kPingIntervalMinMs);
-    builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, kPingAfterMs);
-    builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, kPingWithinMs);
+    builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, kServerPingAfterMs);
+    builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, kServerPingWithinMs);
     builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
     builder.AddChannelArgument(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);  // any number
     server_ = builder.BuildAndStart();

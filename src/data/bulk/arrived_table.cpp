@@ -10,7 +10,7 @@
 namespace crossdock {
 namespace {
 
-constexpr int64_t kAlignment = 64;
+constexpr int64_t kArrivedAlignment = 64;
 
 // What the batches of an exchange keep alive.
 struct ArrivedRows {
@@ -32,7 +32,8 @@ class Arriver {
   Status open(Memory& memory) {
     int64_t bytes = 0;
     const auto reserve = [&bytes](int64_t more) {
-      return std::exchange(bytes, bytes + (more + kAlignment - 1) / kAlignment * kAlignment);
+      return std::exchange(
+          bytes, bytes + (more + kArrivedAlignment - 1) / kArrivedAlignment * kArrivedAlignment);
     };
     for (const int lane : plan_.bit_lanes) {
       bitmaps_[static_cast<size_t>(lane)] = reserve(arrivals_.shape.rows / 8);

@@ -15,10 +15,6 @@ constexpr int kWordBits = 64;
 
 int64_t padded(int64_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
 
-const DataType& value_type(const DataType& type) {
-  return type.id == TypeId::kDictionary ? *type.dictionary : type;
-}
-
 int32_t lane_width(const DataType& type) {
   switch (layout(type)) {
     case Layout::kBits:

@@ -95,7 +95,7 @@ Status DigitSorter::open() {
   const int64_t block = block_begin(ranks_->rank() + 1) - block_begin(ranks_->rank());
   const auto get = [&]() -> Status {
     const int64_t some = std::max<int64_t>(1, own);
-    for (Block* block : {&done_.cut.destination_block, &pairs_, &staged_}) *block = {};
+    for (Block* held : {&done_.cut.destination_block, &pairs_, &staged_}) *held = {};
     counters_.reset();
     CD_ASSIGN(done_.cut.destination_block, memory_->get(some * 2, "the ranks that rows go to"));
     CD_ASSIGN(pairs_, memory_->get(some * int64_t{sizeof(Pair)}, "words and rows"));

@@ -11,7 +11,7 @@ namespace {
 constexpr int64_t kStageRowsMin = 64;
 constexpr int64_t kStageRowsMax = kWriterRows;
 constexpr int64_t kHeapBytesMin = 4096;
-constexpr int64_t kAlignment = 64;
+constexpr int64_t kStageAlignment = 64;
 constexpr int64_t kStagesMax = 1 << 16;
 
 WindowShape shape_of(const StageOptions& options, int64_t rows) {
@@ -51,7 +51,7 @@ Result<std::unique_ptr<StagePool>> StagePool::make(const BulkPlan& plan,
   }
   pool->shape_ = shape_of(options, rows);
   pool->layout_ = lay_out(plan, pool->shape_);
-  const int64_t stage_bytes = std::max(pool->layout_.bytes, kAlignment);
+  const int64_t stage_bytes = std::max(pool->layout_.bytes, kStageAlignment);
   // Half of what is open at once may wait, and half be under way, before threads wait for stages.
   const int64_t stages =
       std::max(least, std::min({options.pool_bytes / stage_bytes, 2 * least, kStagesMax}));

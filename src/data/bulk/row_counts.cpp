@@ -17,10 +17,6 @@ constexpr int64_t kCountedRows =
     4096;  // of a block: what it reads twice stays in the first-level cache
 constexpr int64_t kSizeMax = INT64_C(1) << 62;
 
-const DataType& value_type(const DataType& type) {
-  return type.id == TypeId::kDictionary ? *type.dictionary : type;
-}
-
 bool is_text(const DataType& type) { return is_string(type.id) || is_binary(type.id); }
 
 // What a text takes in the heap of the layout that it arrives in.

@@ -12,7 +12,7 @@
 namespace crossdock {
 namespace {
 
-constexpr int kBitsBeyond = 64;
+constexpr int kArrivedBitsBeyond = 64;
 
 }  // namespace
 
@@ -113,7 +113,7 @@ NoteEntry IncomingFlow::credit() const {
   entry.head = head();
   entry.arrived = window_.contiguous();
   CD_CHECK(entry.head <= entry.arrived, "head {} arrived {}", entry.head, entry.arrived);
-  for (int bit = 0; bit < kBitsBeyond; ++bit) {
+  for (int bit = 0; bit < kArrivedBitsBeyond; ++bit) {
     const uint64_t sequence = entry.arrived + 1 + static_cast<uint64_t>(bit);
     if (sequence >= end_) break;
     if (window_.has(sequence)) entry.beyond |= uint64_t{1} << bit;

@@ -9,7 +9,7 @@ namespace crossdock {
 namespace {
 
 constexpr size_t kFailuresMax = 1024;
-constexpr int kDoublingsMax = 6;
+constexpr int kRetryDoublingsMax = 6;
 // A link whose frames take long, for there are many of them, is not stalled.
 constexpr double kTripsToStall = 8;
 // Before a round trip of a link is known, it counts as a wire of 10 Mbit.
@@ -77,8 +77,8 @@ void Mover::State::tell_failures() {
       if (failure.times > 0) peers_[rank].is_repeating = true;
       answer(rank, entry, failure.text);
     }
-    failure.tell_at =
-        now_ + std::ldexp(parts_.settings.resend_after_s, std::min(failure.times, kDoublingsMax));
+    failure.tell_at = now_ + std::ldexp(parts_.settings.resend_after_s,
+                                        std::min(failure.times, kRetryDoublingsMax));
     ++failure.times;
   }
 }

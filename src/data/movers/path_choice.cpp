@@ -11,7 +11,7 @@
 namespace crossdock {
 namespace {
 
-constexpr int kDoublingsMax = 6;
+constexpr int kPathDoublingsMax = 6;
 // A path that rests counts as twice as fast after so many of its round trips: or one that was slow once, because others
 // had its NIC, would not be tried again.
 constexpr double kForgetsInTrips = 2;
@@ -19,7 +19,7 @@ constexpr double kForgetsInTrips = 2;
 constexpr double kWorthWaiting = 2;
 // Of paths that differ by less than this, the one with the least under way.
 constexpr double kAlike = 1.5;
-constexpr double kNever = std::numeric_limits<double>::infinity();
+constexpr double kNeverOpen = std::numeric_limits<double>::infinity();
 // What acknowledgements may be late by without a path's fault: they wait for company, for the mover's turn, and for a
 // core.
 constexpr double kAckLateS = 0.01;
@@ -107,7 +107,7 @@ PathIndex PathChoice::choose(const FrameWanted& frame) const {
   };
   const bool has_sound = std::ranges::any_of(
       of(frame), [&](PathIndex index) { return is_allowed(index) && is_sound(paths_[index]); });
-  double soonest_s = kNever, soonest_with_room_s = kNever, rates = 0;
+  double soonest_s = kNeverOpen, soonest_with_room_s = kNeverOpen, rates = 0;
   bool is_measured = false;  // the soonest of all
   for (const PathIndex index : of(frame)) {
     const Path& path = paths_[index];
@@ -288,7 +288,7 @@ void PathChoice::measured(PathIndex index, const PathThen& then, double sent_at,
 
 void PathChoice::suspect(PathIndex index, double now) {
   Path& path = paths_[index];
-  path.doublings = std::min(path.doublings + 1, kDoublingsMax);
+  path.doublings = std::min(path.doublings + 1, kPathDoublingsMax);
   if (path.is_suspect) return;
   path.is_suspect = true;
   path.suspect_since = now;

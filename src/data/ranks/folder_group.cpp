@@ -17,7 +17,7 @@ using std::chrono::microseconds;
 using std::chrono::milliseconds;
 
 constexpr int kRanksMax = 1 << 16;
-constexpr size_t kNamedMax = 16;  // ranks in an error
+constexpr size_t kNamedFilesMax = 16;  // ranks in an error
 constexpr const char* kUnknown = "-";
 
 // Looks often at first, then less and less: a folder may be on a server.
@@ -80,7 +80,7 @@ std::string FolderGroup::round_name(const std::string& round, int rank) const {
 }
 
 Error FolderGroup::missing(const std::vector<int>& ranks, milliseconds after) const {
-  const size_t named = std::min(ranks.size(), kNamedMax);
+  const size_t named = std::min(ranks.size(), kNamedFilesMax);
   std::string more;
   if (ranks.size() > named) more = fmt::format(" and {} more", ranks.size() - named);
   if (other_size_ != 0) {

@@ -13,7 +13,7 @@
 namespace crossdock {
 namespace {
 
-bool is_set(const char* name) {
+bool says_something(const char* name) {
   const char* const value = std::getenv(name);
   return value != nullptr && *value != '\0';
 }
@@ -62,8 +62,9 @@ Result<std::unique_ptr<Communicator>> open_alone(const CommunicatorSettings& set
 }  // namespace
 
 MpiKind mpi_of_environment() {
-  if (is_set("OMPI_COMM_WORLD_SIZE") || is_set("PMIX_RANK")) return MpiKind::kOpenMpi;
-  if (is_set("PMI_RANK") && is_set("PMI_SIZE")) return MpiKind::kMpich;
+  if (says_something("OMPI_COMM_WORLD_SIZE") || says_something("PMIX_RANK"))
+    return MpiKind::kOpenMpi;
+  if (says_something("PMI_RANK") && says_something("PMI_SIZE")) return MpiKind::kMpich;
   return MpiKind::kNone;
 }
 

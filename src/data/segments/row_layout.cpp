@@ -15,10 +15,6 @@ constexpr uint64_t kHeapBytesMax = RingDefaults::Word::kHeapUnitsMax * kHeapUnit
 constexpr uint64_t kRowsMax = kSegmentRowsMax;
 static_assert(kRowsMax == RingDefaults::Word::kRowsMax);
 
-const DataType& value_type(const DataType& type) {
-  return type.id == TypeId::kDictionary ? *type.dictionary : type;
-}
-
 bool has_texts(const DataType& type) { return is_string(type.id) || is_binary(type.id); }
 
 // What a column is when it arrives.

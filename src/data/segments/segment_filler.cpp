@@ -13,10 +13,6 @@ namespace {
 
 using namespace filling;
 
-const DataType& value_type(const DataType& type) {
-  return type.id == TypeId::kDictionary ? *type.dictionary : type;
-}
-
 // Whether values of one type can lie in the lane that was made for another.
 bool is_same_lane(const DataType& sent, const DataType& wanted) {
   const DataType& one = value_type(sent);

@@ -10,10 +10,6 @@
 namespace crossdock {
 namespace {
 
-const DataType& value_type(const DataType& type) {
-  return type.id == TypeId::kDictionary ? *type.dictionary : type;
-}
-
 bool is_uint64(const Field& field) { return value_type(field.type).id == TypeId::kUInt64; }
 
 // A column of a batch, as readers take it.

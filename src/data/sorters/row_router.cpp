@@ -16,10 +16,6 @@ namespace {
 
 constexpr int kDestinationsMax = 1 << 16;
 
-const DataType& value_type(const DataType& type) {
-  return type.id == TypeId::kDictionary ? *type.dictionary : type;
-}
-
 bool is_integer(const DataType& type) {
   const TypeId id = value_type(type).id;
   return is_signed_integer(id) || is_unsigned_integer(id);

@@ -74,15 +74,11 @@ DataType decimal_type(int32_t scale) {
   return type;
 }
 
-const DataType& value_type(const DataType& type) {
-  return type.id == TypeId::kDictionary ? *type.dictionary : type;
-}
-
 bool is_integer(TypeId id) { return is_signed_integer(id) || is_unsigned_integer(id); }
 bool is_number(TypeId id) {
   return is_integer(id) || is_floating(id) || id == TypeId::kDecimal128 || id == TypeId::kBool;
 }
-bool is_instant(TypeId id) {
+bool is_instant_id(TypeId id) {
   return id == TypeId::kDate32 || id == TypeId::kDate64 || id == TypeId::kTime32 ||
          id == TypeId::kTime64 || id == TypeId::kTimestamp || id == TypeId::kDuration;
 }
@@ -175,7 +171,7 @@ Result<DataType> aggregate_type(const AggregateSpec& aggregate, const Schema& sc
       if (!is_number(type.id)) return no_meaning(aggregate, field, "a number or bool");
       return float64_type();
     case AggregateFunction::kQuantile:
-      if (is_instant(type.id)) return type;
+      if (is_instant_id(type.id)) return type;
       if (!is_number(type.id)) return no_meaning(aggregate, field, "a number, date or time");
       return float64_type();
     case AggregateFunction::kBoolAnd:

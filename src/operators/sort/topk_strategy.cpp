@@ -12,9 +12,9 @@
 namespace crossdock {
 namespace {
 
-constexpr int32_t kBlockRows = 1024;
+constexpr int32_t kTopKBlockRows = 1024;
 constexpr int64_t kRoomMin = 4096;
-constexpr int64_t kPartRows = 1 << 16;
+constexpr int64_t kTopKPartRows = 1 << 16;
 
 struct Candidate {
   uint64_t word;
@@ -50,9 +50,9 @@ class BestRows {
       CD_ASSIGN(block_,
                 memory.get(room_ * int64_t{sizeof(Candidate)}, "sort: best rows of a worker"));
     }
-    uint64_t words[kBlockRows];
-    for (int32_t at = 0; at < morsel.rows; at += kBlockRows) {
-      const int32_t rows = std::min(kBlockRows, morsel.rows - at);
+    uint64_t words[kTopKBlockRows];
+    for (int32_t at = 0; at < morsel.rows; at += kTopKBlockRows) {
+      const int32_t rows = std::min(kTopKBlockRows, morsel.rows - at);
       keys_->encode(0, *morsel.batch, morsel.begin + at, rows, words);
       put_words(words, rows, morsel.first_ref + static_cast<RowRef>(at));
     }
@@ -131,12 +131,12 @@ Status run_topk(SortRun& sort) {
   best.clear();
   all.reset();
   const int64_t end = std::min(wanted, kept);
-  const int64_t parts = (end - std::min(end, sort.first_row) + kPartRows - 1) / kPartRows;
+  const int64_t parts = (end - std::min(end, sort.first_row) + kTopKPartRows - 1) / kTopKPartRows;
   CD_TRY(for_ordered_parts(
       *sort.run, "hand out rows", parts, emitter, [&](int, int64_t part, OrderedEmitter& out) {
-        const int64_t begin = sort.first_row + part * kPartRows;
+        const int64_t begin = sort.first_row + part * kTopKPartRows;
         SortedRows rows;
-        rows.rows = std::min(kPartRows, end - begin);
+        rows.rows = std::min(kTopKPartRows, end - begin);
         rows.words = words.as<uint64_t>() + begin;
         rows.refs = refs.as<const RowRef>() + begin;
         return output.emit(rows, 0, rows.rows, part, out);

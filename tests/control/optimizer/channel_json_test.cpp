@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "control/optimizer/exchange_load.hpp"
+#include "control/optimizer/paper_servers.hpp"
 #include "control/optimizer/transfer_optimizer.hpp"
 #include "control/optimizer/transfer_prediction.hpp"
 #include "topology/catalogue.hpp"
@@ -13,27 +14,16 @@ namespace crossdock {
 namespace {
 
 using Json = nlohmann::json;
-using GraphPtr = std::shared_ptr<const InfrastructureGraph>;
+using JsonGraphPtr = std::shared_ptr<const InfrastructureGraph>;
 
-GraphPtr machine(std::string_view name) {
+JsonGraphPtr machine(std::string_view name) {
   return std::make_shared<const InfrastructureGraph>(make_machine(name).value());
-}
-
-std::vector<Location> gpus_of(const InfrastructureGraph& graph) {
-  std::vector<Location> gpus;
-  for (ServerIndex server = 0; server < static_cast<ServerIndex>(graph.server_count()); ++server) {
-    const VertexRange range = graph.shape(server).of_kind(VertexKind::kGpu);
-    for (int i = 0; i < range.count; ++i) {
-      gpus.push_back({server, static_cast<VertexIndex>(range.first + i)});
-    }
-  }
-  return gpus;
 }
 
 TEST(ChannelJson, ShowsTheNumbersOfTheOptimizer) {
   for (const std::string_view name : {"dgx-a100:3", "dgx-1v", "figure-2i", "topo-4"}) {
     SCOPED_TRACE(name);
-    const GraphPtr graph = machine(name);
+    const JsonGraphPtr graph = machine(name);
     const std::vector<Location> gpus = gpus_of(*graph);
     TransferOptimizer optimizer(graph);
     const auto plan = optimizer.plan(gpus, gpus).value();
@@ -63,7 +53,7 @@ TEST(ChannelJson, ShowsTheNumbersOfTheOptimizer) {
 }
 
 TEST(ChannelJson, ShowsTheChoiceAndTheLoadOfAnExchange) {
-  const GraphPtr graph = machine("dgx-a100:13");
+  const JsonGraphPtr graph = machine("dgx-a100:13");
   const std::vector<Location> gpus = gpus_of(*graph);
   TransferOptimizer optimizer(graph);
   const auto plan = optimizer.plan(gpus, gpus).value();
@@ -86,7 +76,7 @@ TEST(ChannelJson, ShowsTheChoiceAndTheLoadOfAnExchange) {
 }
 
 TEST(ChannelJson, NamesDestinationsOfSeveralServersOnce) {
-  const GraphPtr graph = machine("figure-2i:4");
+  const JsonGraphPtr graph = machine("figure-2i:4");
   const std::vector<Location> gpus = gpus_of(*graph);
   TransferOptimizer optimizer(graph);
   const auto all = optimizer.plan(gpus, gpus).value();

@@ -26,7 +26,7 @@ double total(const std::vector<FlowPath>& flow) {
   return sum;
 }
 
-std::string names(const ServerShape& shape, const FlowPath& path) {
+std::string flow_names(const ServerShape& shape, const FlowPath& path) {
   std::string text;
   for (const VertexIndex vertex : path.vertices) {
     text += (text.empty() ? "" : " ") + shape.vertex(vertex).name;
@@ -34,9 +34,9 @@ std::string names(const ServerShape& shape, const FlowPath& path) {
   return text;
 }
 
-std::vector<std::string> names(const ServerShape& shape, const std::vector<FlowPath>& flow) {
+std::vector<std::string> flow_names(const ServerShape& shape, const std::vector<FlowPath>& flow) {
   std::vector<std::string> texts;
-  for (const FlowPath& path : flow) texts.push_back(names(shape, path));
+  for (const FlowPath& path : flow) texts.push_back(flow_names(shape, path));
   return texts;
 }
 
@@ -63,7 +63,7 @@ void expect_valid(const ServerShape& shape, const std::vector<FlowPath>& flow, i
     EXPECT_LE(relay_count(shape, path.vertices), relays_max);
     for (size_t i = 1; i < path.vertices.size(); ++i) {
       ASSERT_NE(shape.find_edge(path.vertices[i - 1], path.vertices[i]), nullptr)
-          << names(shape, path);
+          << flow_names(shape, path);
       load[{path.vertices[i - 1], path.vertices[i]}] += path.flow_bytes_per_s;
     }
   }
@@ -82,14 +82,14 @@ TEST(Flow, GoesThroughTheSwitchThatTwoGpusShare) {
   const ServerShape shape = shape_of(figure_5a());
   const auto flow =
       solve(shape, Stretch::kInside, {vertex(shape, "gpu0")}, {vertex(shape, "gpu1")}, 2);
-  EXPECT_THAT(names(shape, flow), testing::ElementsAre("gpu0 pcie0 gpu1"));
+  EXPECT_THAT(flow_names(shape, flow), testing::ElementsAre("gpu0 pcie0 gpu1"));
 }
 
 TEST(Flow, RelaysThroughTheCpuBetweenTwoSwitches) {
   const ServerShape shape = shape_of(figure_5a());
   const auto flow =
       solve(shape, Stretch::kInside, {vertex(shape, "gpu0")}, {vertex(shape, "gpu2")}, 2);
-  EXPECT_THAT(names(shape, flow), testing::ElementsAre("gpu0 pcie0 cpu0 pcie1 gpu2"));
+  EXPECT_THAT(flow_names(shape, flow), testing::ElementsAre("gpu0 pcie0 cpu0 pcie1 gpu2"));
   EXPECT_TRUE(
       solve(shape, Stretch::kInside, {vertex(shape, "gpu0")}, {vertex(shape, "gpu2")}, 0).empty());
 }
@@ -98,7 +98,8 @@ TEST(Flow, TakesBothPathsOfFigure5b) {
   const ServerShape shape = shape_of(figure_5b());
   const auto flow =
       solve(shape, Stretch::kInside, {vertex(shape, "gpu2")}, {vertex(shape, "gpu3")}, 2);
-  EXPECT_THAT(names(shape, flow), testing::ElementsAre("gpu2 nvswitch gpu3", "gpu2 pcie1 gpu3"));
+  EXPECT_THAT(flow_names(shape, flow),
+              testing::ElementsAre("gpu2 nvswitch gpu3", "gpu2 pcie1 gpu3"));
   EXPECT_EQ(total(flow), 332e9);
 }
 
@@ -107,14 +108,14 @@ TEST(Flow, ReachesEveryNicAndPrefersTheDirectOne) {
   const VertexIndex network = shape.network().value();
   const auto out = solve(shape, Stretch::kToNetwork, {vertex(shape, "gpu3")}, {network}, 2);
   ASSERT_EQ(out.size(), 8U);
-  EXPECT_EQ(names(shape, out[0]), "gpu3 nic3 network");
+  EXPECT_EQ(flow_names(shape, out[0]), "gpu3 nic3 network");
   EXPECT_EQ(total(out), 200e9);
   std::set<VertexIndex> nics;
   for (const FlowPath& path : out) nics.insert(path.vertices[path.vertices.size() - 2]);
   EXPECT_EQ(nics.size(), 8U);
   const auto in = solve(shape, Stretch::kFromNetwork, {network}, {vertex(shape, "gpu3")}, 2);
   ASSERT_EQ(in.size(), 8U);
-  EXPECT_EQ(names(shape, in[0]), "network nic3 gpu3");
+  EXPECT_EQ(flow_names(shape, in[0]), "network nic3 gpu3");
 }
 
 TEST(Flow, NeverUsesANicAsABridge) {
@@ -147,7 +148,7 @@ TEST(Flow, TakesThePathBackThatStandsInTheWay) {
   }
   const ServerShape shape = shape_of(std::move(parts));
   const auto flow = solve(shape, Stretch::kInside, {vertex(shape, "a")}, {vertex(shape, "d")}, 2);
-  EXPECT_THAT(names(shape, flow), testing::UnorderedElementsAre("a b x1 x2 d", "a y1 y2 c d"));
+  EXPECT_THAT(flow_names(shape, flow), testing::UnorderedElementsAre("a b x1 x2 d", "a y1 y2 c d"));
   expect_valid(shape, flow, 2);
 }
 
@@ -164,7 +165,7 @@ TEST(Flow, PrefersTheWiderOfTwoShortestPaths) {
   const ServerShape shape = shape_of(std::move(parts));
   const auto flow =
       solve(shape, Stretch::kInside, {vertex(shape, "gpu0")}, {vertex(shape, "gpu1")}, 2);
-  EXPECT_THAT(names(shape, flow), testing::ElementsAre("gpu0 pcie1 gpu1", "gpu0 pcie0 gpu1"));
+  EXPECT_THAT(flow_names(shape, flow), testing::ElementsAre("gpu0 pcie1 gpu1", "gpu0 pcie0 gpu1"));
 }
 
 TEST(Flow, EqualsBoostInsideRandomServers) {

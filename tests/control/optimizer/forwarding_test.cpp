@@ -13,14 +13,14 @@
 namespace crossdock {
 namespace {
 
-using GraphPtr = std::shared_ptr<const InfrastructureGraph>;
-using PlanPtr = std::shared_ptr<const ChannelPlan>;
+using ForwardingGraphPtr = std::shared_ptr<const InfrastructureGraph>;
+using ForwardingPlanPtr = std::shared_ptr<const ChannelPlan>;
 
-PlanPtr plan_of(const GraphPtr& graph,
-                const std::vector<Location>& from,
-                const std::vector<Location>& to) {
+ForwardingPlanPtr forwarding_plan_of(const ForwardingGraphPtr& graph,
+                                     const std::vector<Location>& from,
+                                     const std::vector<Location>& to) {
   TransferOptimizer optimizer(graph);
-  Result<PlanPtr> plan = optimizer.plan(from, to);
+  Result<ForwardingPlanPtr> plan = optimizer.plan(from, to);
   EXPECT_TRUE(plan.ok()) << (plan.ok() ? "" : plan.error().message);
   return plan.value();
 }
@@ -56,10 +56,10 @@ std::string text_of(const ServerShape& shape, const ForwardingTable::Entry& entr
 }
 
 TEST(Forwarding, HoldsTheEntryOfFigure5c) {
-  const GraphPtr graph = servers_of(two_socket_parts(), 2);
+  const ForwardingGraphPtr graph = servers_of(two_socket_parts(), 2);
   const Location v6 = at(*graph, "node0/gpu0");
   const Location v14 = at(*graph, "node1/gpu0");
-  const PlanPtr plan = plan_of(graph, {v6}, {v14});
+  const ForwardingPlanPtr plan = forwarding_plan_of(graph, {v6}, {v14});
   const auto tables = tables_of(*plan);
   const ServerShape& shape = graph->shape(0);
   const auto entry = [&](const char* vertex) {
@@ -77,10 +77,10 @@ TEST(Forwarding, HoldsTheEntryOfFigure5c) {
 }
 
 TEST(Forwarding, MergesByDestinationAndThenByNextHop) {
-  const GraphPtr graph = servers_of(figure_5b(), 1);
+  const ForwardingGraphPtr graph = servers_of(figure_5b(), 1);
   const Location from = at(*graph, "gpu2");
   const Location to = at(*graph, "gpu3");
-  const auto tables = tables_of(*plan_of(graph, {from, at(*graph, "gpu0")}, {to}));
+  const auto tables = tables_of(*forwarding_plan_of(graph, {from, at(*graph, "gpu0")}, {to}));
   const ForwardingTable::Entry& entry = *tables.at(from).find(*graph, 0, to);
   ASSERT_EQ(entry.next_hops.size(), 1U);
   EXPECT_EQ(text_of(graph->shape(0), entry), "gpu3 via nvswitch (1) | gpu3 via pcie1 (1)");
@@ -89,9 +89,9 @@ TEST(Forwarding, MergesByDestinationAndThenByNextHop) {
 }
 
 TEST(Forwarding, NamesNoServerOfAStructureThatHasOnlyOne) {
-  const GraphPtr graph = servers_of({two_socket_parts(), figure_5b_with_nics()});
+  const ForwardingGraphPtr graph = servers_of({two_socket_parts(), figure_5b_with_nics()});
   const std::vector<Location> gpus = {at(*graph, "node0/gpu0"), at(*graph, "node0/gpu1")};
-  const auto tables = tables_of(*plan_of(graph, gpus, gpus));
+  const auto tables = tables_of(*forwarding_plan_of(graph, gpus, gpus));
   for (const auto& [vertex, table] : tables) {
     for (const auto& entry : table.entries()) {
       EXPECT_EQ(entry.destination.structure, DestinationKey::kOwnServer);
@@ -164,7 +164,7 @@ TEST(Forwarding, BringsRowsToTheirDestinationWhateverHopsTheyTake) {
     SCOPED_TRACE(seed);
     std::mt19937_64 random(static_cast<uint64_t>(seed));
     const ServerParts one = random_server(random);
-    const GraphPtr graph = servers_of({one, random_server(random), one, one});
+    const ForwardingGraphPtr graph = servers_of({one, random_server(random), one, one});
     std::vector<Location> from, to;
     for (const Location gpu : gpus_of(*graph)) {
       if (random() % 4 != 0) from.push_back(gpu);
@@ -172,7 +172,7 @@ TEST(Forwarding, BringsRowsToTheirDestinationWhateverHopsTheyTake) {
     }
     if (from.empty() || to.empty()) continue;
     TransferOptimizer optimizer(graph);
-    const Result<PlanPtr> plan = optimizer.plan(from, to);
+    const Result<ForwardingPlanPtr> plan = optimizer.plan(from, to);
     if (!plan.ok()) {
       EXPECT_EQ(plan.error().code, ErrorCode::kNoPath);
       continue;

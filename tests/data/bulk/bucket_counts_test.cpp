@@ -90,7 +90,7 @@ BucketTraffic twice(const BucketTraffic& once) {
   return {2 * once.messages, 2 * once.bytes, 2 * once.own_messages, 2 * once.own_bytes};
 }
 
-void expect_right(const BucketShape& shape, BucketForm form, int per_host) {
+void expect_right_counts(const BucketShape& shape, BucketForm form, int per_host) {
   SCOPED_TRACE(testing::Message() << bucket_form_name(form) << " ranks " << shape.ranks << " tasks "
                                   << shape.tasks << " buckets " << shape.buckets << " buffer "
                                   << shape.buffer_elements << " per host " << per_host);
@@ -135,7 +135,7 @@ TEST(BucketCounts, ConcurrentRanksFindTheSameStartsInAllForms) {
   for (const BucketForm form : kBucketForms) {
     for (const int ranks : {1, 2, 3, 4, 5, 7, 8}) {
       for (const int tasks : {1, 3, 4}) {
-        expect_right({ranks, tasks, 64, 16}, form, 0);
+        expect_right_counts({ranks, tasks, 64, 16}, form, 0);
       }
     }
   }
@@ -146,8 +146,8 @@ TEST(BucketCounts, ConcurrentRanksCountMessagesAsTheFormulasDo) {
     for (const int64_t buckets : {1, 5, 100, 256}) {
       for (const int64_t buffer : {1, 7, 1000}) {
         for (const int per_host : {1, 2}) {
-          expect_right({5, 2, buckets, buffer}, form, per_host);
-          expect_right({4, 8, buckets, buffer}, form, per_host);
+          expect_right_counts({5, 2, buckets, buffer}, form, per_host);
+          expect_right_counts({4, 8, buckets, buffer}, form, per_host);
         }
       }
     }

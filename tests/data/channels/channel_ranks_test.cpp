@@ -371,7 +371,7 @@ Status send_batches(Channel& channel, int batches) {
   return sender->flush();
 }
 
-Status take_all(Channel& channel, int64_t& rows) {
+Status take_all_of_ranks(Channel& channel, int64_t& rows) {
   CD_ASSIGN(const auto receiver, channel.open_receiver(0));
   while (true) {
     CD_ASSIGN(const Received got, receiver->recv());
@@ -406,7 +406,7 @@ void kill_one_way(int ranks, int victim, uint64_t seed, const char* transports) 
     int64_t rows = 0;
     Status used;
     if (rank == 0) used = send_batches(*channel.value(), batches);
-    if (rank == 1) used = take_all(*channel.value(), rows);
+    if (rank == 1) used = take_all_of_ranks(*channel.value(), rows);
     if (killer.joinable()) killer.join();
     if (rank > 1) return;
     ASSERT_EQ(used.ok(), !is_over) << used.error().message;
@@ -446,7 +446,7 @@ void suspend_the_receiver(const char* transports, double lost_after_s, bool is_l
     if (rank == 1) ::raise(SIGSTOP);
     const auto begin = now_ns();
     const Status used =
-        rank == 0 ? send_batches(*channel.value(), 50) : take_all(*channel.value(), rows);
+        rank == 0 ? send_batches(*channel.value(), 50) : take_all_of_ranks(*channel.value(), rows);
     if (rank == 0 && is_lost) {
       EXPECT_GT(now_ns() - begin, static_cast<int64_t>(lost_after_s * 0.9e9));
       EXPECT_LT(now_ns() - begin, static_cast<int64_t>((lost_after_s + 5) * 1e9));
@@ -489,7 +489,7 @@ TEST(ChannelRanks, OneThatTakesNothingForLongIsNotLost) {
     int64_t rows = 0;
     if (rank == 1) std::this_thread::sleep_for(std::chrono::milliseconds(3000));
     const Status used =
-        rank == 0 ? send_batches(*channel.value(), 50) : take_all(*channel.value(), rows);
+        rank == 0 ? send_batches(*channel.value(), 50) : take_all_of_ranks(*channel.value(), rows);
     EXPECT_TRUE(used.ok()) << used.error().message;
     EXPECT_EQ(rows, rank == 1 ? 50'000 : 0);
   });

@@ -40,7 +40,7 @@ Batch keys(int64_t count, int64_t step = 1) {
 }
 
 template <class T>
-T must(Result<T> result) {
+T must_do(Result<T> result) {
   EXPECT_TRUE(result.ok()) << result.error().message;
   return std::move(result.value());
 }
@@ -55,39 +55,39 @@ void expect_error(const Result<T>& result, ErrorCode code, const char* text) {
 class ChannelCalls : public testing::Test {
  protected:
   std::shared_ptr<Channel> create(const ChannelSpec& spec) {
-    return must(plane_->create_channel(spec));
+    return must_do(plane_->create_channel(spec));
   }
 
   std::shared_ptr<Memory> memory_ = Memory::create(int64_t{64} << 20);
-  std::unique_ptr<DataPlane> plane_ = must(DataPlane::open(memory_, nullptr, {}));
+  std::unique_ptr<DataPlane> plane_ = must_do(DataPlane::open(memory_, nullptr, {}));
 };
 
 TEST_F(ChannelCalls, EndComesOnceAllHaveFlushedAndIsAnsweredAgain) {
   const auto channel = create(spec_of(2, 1));
-  auto first = must(channel->open_sender(0));
-  auto second = must(channel->open_sender(1));
-  auto receiver = must(channel->open_receiver(0));
-  EXPECT_EQ(must(first->send(keys(10))), 10);
-  EXPECT_EQ(must(receiver->recv()).kind, Kind::kNothing);  // the segment is not full
+  auto first = must_do(channel->open_sender(0));
+  auto second = must_do(channel->open_sender(1));
+  auto receiver = must_do(channel->open_receiver(0));
+  EXPECT_EQ(must_do(first->send(keys(10))), 10);
+  EXPECT_EQ(must_do(receiver->recv()).kind, Kind::kNothing);  // the segment is not full
   ASSERT_TRUE(first->flush().ok());
-  const Received rows = must(receiver->recv());
+  const Received rows = must_do(receiver->recv());
   EXPECT_EQ(rows.kind, Kind::kRows);
   EXPECT_EQ(rows.source, 0);
   EXPECT_EQ(rows.rows.rows, 10);
-  EXPECT_EQ(must(receiver->recv()).kind, Kind::kNothing);
+  EXPECT_EQ(must_do(receiver->recv()).kind, Kind::kNothing);
   ASSERT_TRUE(second->flush().ok());
-  EXPECT_EQ(must(receiver->recv()).kind, Kind::kEnd);
-  EXPECT_EQ(must(receiver->recv()).kind, Kind::kEnd);
-  EXPECT_TRUE(must(second->flush_done()));
+  EXPECT_EQ(must_do(receiver->recv()).kind, Kind::kEnd);
+  EXPECT_EQ(must_do(receiver->recv()).kind, Kind::kEnd);
+  EXPECT_TRUE(must_do(second->flush_done()));
 }
 
 TEST_F(ChannelCalls, SendAnswersNothingWhileRowsWaitAndABatchWithoutRowsIsTaken) {
   const auto channel = create(spec_of(1, 1));
-  auto sender = must(channel->open_sender(0));
-  auto receiver = must(channel->open_receiver(0));
-  EXPECT_EQ(must(sender->send(keys(0))), 0);
-  EXPECT_EQ(must(sender->send(keys(1000))), 1000);
-  EXPECT_EQ(must(sender->send(keys(1000))), 0);
+  auto sender = must_do(channel->open_sender(0));
+  auto receiver = must_do(channel->open_receiver(0));
+  EXPECT_EQ(must_do(sender->send(keys(0))), 0);
+  EXPECT_EQ(must_do(sender->send(keys(1000))), 1000);
+  EXPECT_EQ(must_do(sender->send(keys(1000))), 0);
   EXPECT_EQ(channel->counters().refused, 1);
   FlowCounters flow = channel->counters().flows.at(0);
   EXPECT_TRUE(flow.begins_here && flow.ends_here);
@@ -98,13 +98,13 @@ TEST_F(ChannelCalls, SendAnswersNothingWhileRowsWaitAndABatchWithoutRowsIsTaken)
   EXPECT_EQ(flow.stalled_ring_full, 2);  // both sends
   ASSERT_TRUE(sender
                   ->flush([&receiver]() -> Status {
-                    while (must(receiver->recv()).kind == Kind::kRows) {
+                    while (must_do(receiver->recv()).kind == Kind::kRows) {
                     }
                     return {};
                   })
                   .ok());
   ASSERT_EQ(channel->counters().flows.size(), 1);
-  while (must(receiver->recv()).kind == Kind::kRows) {
+  while (must_do(receiver->recv()).kind == Kind::kRows) {
   }
   flow = channel->counters().flows[0];
   EXPECT_EQ(flow.rows_sent, 1000);
@@ -118,7 +118,7 @@ TEST_F(ChannelCalls, SendAnswersNothingWhileRowsWaitAndABatchWithoutRowsIsTaken)
 TEST_F(ChannelCalls, WhatCannotBeIsRefused) {
   ChannelSpec spec = spec_of(1, 2);
   const auto channel = create(spec);
-  auto sender = must(channel->open_sender(0));
+  auto sender = must_do(channel->open_sender(0));
   expect_error(channel->open_sender(0), ErrorCode::kInvalidArgument, "all were opened");
   expect_error(channel->open_sender(1), ErrorCode::kInvalidArgument, "sources 0 to 0");
   expect_error(channel->open_receiver(-1), ErrorCode::kInvalidArgument, "destinations 0 to 1");
@@ -178,7 +178,7 @@ TEST_F(ChannelCalls, BoundsOfRangesAreInTheDigest) {
     ChannelSpec spec = spec_of(1, 3);
     spec.route.by = RouteBy::kRange;
     spec.route.bounds = arrow_test::make_batch({{"bound", bounds}});
-    return must(ChannelPlan::make(spec, {0}))->digest();
+    return must_do(ChannelPlan::make(spec, {0}))->digest();
   };
   const uint64_t digest = digest_of(arrow_test::fixed<int64_t>("l", {10, 20}));
   EXPECT_EQ(digest_of(arrow_test::fixed<int64_t>("l", {10, 20})), digest);
@@ -194,28 +194,28 @@ TEST_F(ChannelCalls, NamedDestinationsAreReachedOrRefused) {
   spec.reach = {{0, 2}};
   spec.segment.has_destinations = true;
   const auto channel = create(spec);
-  auto sender = must(channel->open_sender(0));
+  auto sender = must_do(channel->open_sender(0));
   expect_error(sender->send(keys(1)), ErrorCode::kInvalidArgument, "name the destination");
   expect_error(sender->send_to(keys(1), 1), ErrorCode::kInvalidArgument, "destination 1");
   const std::vector<uint16_t> to{2, 0, 2};
   const std::vector<uint16_t> carried{500, 501, 502};
-  EXPECT_EQ(must(sender->send_each(keys(3), to, carried)), 3);
+  EXPECT_EQ(must_do(sender->send_each(keys(3), to, carried)), 3);
   ASSERT_TRUE(sender->flush().ok());
-  auto receiver = must(channel->open_receiver(2));
-  const Received rows = must(receiver->recv());
+  auto receiver = must_do(channel->open_receiver(2));
+  const Received rows = must_do(receiver->recv());
   ASSERT_EQ(rows.rows.rows, 2);
   EXPECT_THAT(rows.carried, testing::ElementsAre(500, 502));
-  auto unreached = must(channel->open_receiver(1));
-  EXPECT_EQ(must(unreached->recv()).kind, Kind::kEnd);
+  auto unreached = must_do(channel->open_receiver(1));
+  EXPECT_EQ(must_do(unreached->recv()).kind, Kind::kEnd);
 }
 
 TEST_F(ChannelCalls, CloseReachesEveryEndAndBatchesOutliveIt) {
   ChannelSpec spec = spec_of(1, 2);
   auto channel = create(spec);
-  auto sender = must(channel->open_sender(0));
-  auto receiver = must(channel->open_receiver(0));
-  EXPECT_EQ(must(sender->send(keys(1000))), 1000);
-  Received held = must(receiver->recv());
+  auto sender = must_do(channel->open_sender(0));
+  auto receiver = must_do(channel->open_receiver(0));
+  EXPECT_EQ(must_do(sender->send(keys(1000))), 1000);
+  Received held = must_do(receiver->recv());
   ASSERT_EQ(held.kind, Kind::kRows);
   const int64_t first = held.rows.columns[0].data<int64_t>()[0];
   channel->close({ErrorCode::kCancelled, "the query was stopped"});
@@ -237,8 +237,8 @@ TEST_F(ChannelCalls, CloseReachesEveryEndAndBatchesOutliveIt) {
 
 TEST_F(ChannelCalls, ChannelsThatAreDroppedInUseAreOver) {
   auto channel = create(spec_of(1, 1));
-  auto sender = must(channel->open_sender(0));
-  auto receiver = must(channel->open_receiver(0));
+  auto sender = must_do(channel->open_sender(0));
+  auto receiver = must_do(channel->open_receiver(0));
   channel.reset();
   expect_error(sender->send(keys(1)), ErrorCode::kChannelClosed, "deleted");
   expect_error(receiver->recv(), ErrorCode::kChannelClosed, "deleted");
@@ -246,17 +246,17 @@ TEST_F(ChannelCalls, ChannelsThatAreDroppedInUseAreOver) {
 
 TEST_F(ChannelCalls, EndsThatAreDroppedEarlyEndTheChannel) {
   auto channel = create(spec_of(1, 1));
-  auto sender = must(channel->open_sender(0));
-  auto receiver = must(channel->open_receiver(0));
+  auto sender = must_do(channel->open_sender(0));
+  auto receiver = must_do(channel->open_receiver(0));
   sender.reset();
   expect_error(receiver->recv(), ErrorCode::kChannelClosed, "sender of source 0");
   ChannelSpec spec = spec_of(1, 1);
   spec.id = 8;
   channel = create(spec);
-  sender = must(channel->open_sender(0));
+  sender = must_do(channel->open_sender(0));
   {
-    auto one = must(channel->open_receiver(0));
-    const auto other = must(channel->open_receiver(0));
+    auto one = must_do(channel->open_receiver(0));
+    const auto other = must_do(channel->open_receiver(0));
     one.reset();
     EXPECT_TRUE(sender->send(keys(1)).ok());
   }
@@ -266,13 +266,13 @@ TEST_F(ChannelCalls, EndsThatAreDroppedEarlyEndTheChannel) {
 // The one that has not asked for the end may be the last to go.
 TEST_F(ChannelCalls, AReceiverWhoseRowsWereAllTakenMayGo) {
   const auto channel = create(spec_of(1, 1));
-  auto sender = must(channel->open_sender(0));
-  auto first = must(channel->open_receiver(0));
-  auto second = must(channel->open_receiver(0));
-  EXPECT_EQ(must(sender->send(keys(10))), 10);
+  auto sender = must_do(channel->open_sender(0));
+  auto first = must_do(channel->open_receiver(0));
+  auto second = must_do(channel->open_receiver(0));
+  EXPECT_EQ(must_do(sender->send(keys(10))), 10);
   ASSERT_TRUE(sender->flush().ok());
-  EXPECT_EQ(must(first->recv()).rows.rows, 10);
-  EXPECT_EQ(must(first->recv()).kind, Kind::kEnd);
+  EXPECT_EQ(must_do(first->recv()).rows.rows, 10);
+  EXPECT_EQ(must_do(first->recv()).kind, Kind::kEnd);
   first.reset();
   second.reset();
   EXPECT_TRUE(channel->is_ready().ok());
@@ -280,38 +280,38 @@ TEST_F(ChannelCalls, AReceiverWhoseRowsWereAllTakenMayGo) {
 
 TEST_F(ChannelCalls, AnIdThatIsInUseIsRefusedAndItsChannelGoesOn) {
   const auto channel = create(spec_of(1, 1));
-  auto sender = must(channel->open_sender(0));
-  auto receiver = must(channel->open_receiver(0));
+  auto sender = must_do(channel->open_sender(0));
+  auto receiver = must_do(channel->open_receiver(0));
   expect_error(plane_->create_channel(spec_of(1, 1)), ErrorCode::kInvalidArgument, "channel 7");
-  EXPECT_EQ(must(sender->send(keys(10))), 10);
+  EXPECT_EQ(must_do(sender->send(keys(10))), 10);
   ASSERT_TRUE(sender->flush().ok());
-  EXPECT_EQ(must(receiver->recv()).rows.rows, 10);
+  EXPECT_EQ(must_do(receiver->recv()).rows.rows, 10);
 }
 
 TEST_F(ChannelCalls, SendersThatNeverFlushHoldNobodyUpButTheEnd) {
   const auto channel = create(spec_of(2, 1));
-  auto flushes = must(channel->open_sender(0));
-  auto never = must(channel->open_sender(1));
-  auto receiver = must(channel->open_receiver(0));
+  auto flushes = must_do(channel->open_sender(0));
+  auto never = must_do(channel->open_sender(1));
+  auto receiver = must_do(channel->open_receiver(0));
   ASSERT_TRUE(flushes->send_all(keys(5)).ok());
   ASSERT_TRUE(never->send_all(keys(5)).ok());
   ASSERT_TRUE(flushes->flush().ok());
-  EXPECT_EQ(must(receiver->recv()).rows.rows, 5);
-  for (int turn = 0; turn < 10; ++turn) EXPECT_EQ(must(receiver->recv()).kind, Kind::kNothing);
+  EXPECT_EQ(must_do(receiver->recv()).rows.rows, 5);
+  for (int turn = 0; turn < 10; ++turn) EXPECT_EQ(must_do(receiver->recv()).kind, Kind::kNothing);
 }
 
 // A source whose totals are wrong, as after a fault of memory or of this code.
 TEST_F(ChannelCalls, RowsThatAreMissingAreAnErrorWithBothCounts) {
   const ChannelSpec spec = spec_of(1, 1);
-  auto plan = must(ChannelPlan::make(spec, {0}));
-  auto core = must(make_single_core(*memory_, plan));
+  auto plan = must_do(ChannelPlan::make(spec, {0}));
+  auto core = must_do(make_single_core(*memory_, plan));
   LocalChannel channel(core);
-  auto sender = must(channel.open_sender(0));
-  auto receiver = must(channel.open_receiver(0));
+  auto sender = must_do(channel.open_sender(0));
+  auto receiver = must_do(channel.open_receiver(0));
   ASSERT_TRUE(sender->send_all(keys(5)).ok());
   ASSERT_TRUE(sender->flush().ok());
   end_flow(core->source(0)->flows[0]->flow, 6);
-  EXPECT_EQ(must(receiver->recv()).rows.rows, 5);
+  EXPECT_EQ(must_do(receiver->recv()).rows.rows, 5);
   expect_error(receiver->recv(), ErrorCode::kInternal, "source 0 says that it sent 6 rows");
   expect_error(receiver->recv(), ErrorCode::kInternal, "where 5 rows in 1 segments arrived");
 }
@@ -321,24 +321,24 @@ TEST_F(ChannelCalls, ASenderThatMeetsASegmentBeingOpenedDoesNotSleepThroughIt) {
   ChannelSpec spec = spec_of(1, 1);
   spec.slot_bits = 1;
   spec.senders_per_source = 2;
-  auto core = must(make_single_core(*memory_, must(ChannelPlan::make(spec, {0}))));
+  auto core = must_do(make_single_core(*memory_, must_do(ChannelPlan::make(spec, {0}))));
   LocalChannel channel(core);
-  auto sender = must(channel.open_sender(0));
-  auto opens = must(channel.open_sender(0));
-  auto receiver = must(channel.open_receiver(0));
+  auto sender = must_do(channel.open_sender(0));
+  auto opens = must_do(channel.open_sender(0));
+  auto receiver = must_do(channel.open_receiver(0));
   const Ring ring = core->source(0)->flows[0]->flow.ring;
-  ASSERT_TRUE(must(opens->advance()));  // attached
-  *ring.tail = 1;                       // counted by the other, and its word not written yet
-  EXPECT_EQ(must(sender->send(keys(10))), 10);
-  EXPECT_FALSE(must(sender->advance()));
+  ASSERT_TRUE(must_do(opens->advance()));  // attached
+  *ring.tail = 1;                          // counted by the other, and its word not written yet
+  EXPECT_EQ(must_do(sender->send(keys(10))), 10);
+  EXPECT_FALSE(must_do(sender->advance()));
   const auto begin = std::chrono::steady_clock::now();
   sender->wait(std::chrono::seconds(60));
   EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(20));
   *ring.tail = 0;
-  EXPECT_TRUE(must(sender->advance()));
+  EXPECT_TRUE(must_do(sender->advance()));
   ASSERT_TRUE(sender->flush().ok());
   ASSERT_TRUE(opens->flush().ok());
-  EXPECT_EQ(must(receiver->recv()).rows.rows, 10);
+  EXPECT_EQ(must_do(receiver->recv()).rows.rows, 10);
 }
 
 // Three destinations; the number says which row it is.
@@ -374,10 +374,10 @@ TEST_F(ChannelCalls, TextsGoToOneDestinationInWhateverLayoutTheyAreSent) {
   RouteSpec route = spec.route;
   route.destinations = 3;
   std::vector<uint16_t> to(words.size());
-  ASSERT_TRUE(must(RowRouter::make(usual.schema, route))->route(usual, 0, to).ok());
+  ASSERT_TRUE(must_do(RowRouter::make(usual.schema, route))->route(usual, 0, to).ok());
   const auto channel = create(spec);
-  auto sender = must(channel->open_sender(0));
-  for (const Batch& batch : sent) EXPECT_EQ(must(sender->send(batch)), 200);
+  auto sender = must_do(channel->open_sender(0));
+  for (const Batch& batch : sent) EXPECT_EQ(must_do(sender->send(batch)), 200);
   ASSERT_TRUE(sender->flush().ok());
   for (int destination = 0; destination < 3; ++destination) {
     std::vector<int> times(words.size(), 0);
@@ -385,9 +385,9 @@ TEST_F(ChannelCalls, TextsGoToOneDestinationInWhateverLayoutTheyAreSent) {
     for (size_t row = 0; row < to.size(); ++row) {
       if (to[row] == destination) wanted[row] = static_cast<int>(sent.size());
     }
-    auto receiver = must(channel->open_receiver(destination));
-    for (Received got = must(receiver->recv()); got.kind == Kind::kRows;
-         got = must(receiver->recv())) {
+    auto receiver = must_do(channel->open_receiver(destination));
+    for (Received got = must_do(receiver->recv()); got.kind == Kind::kRows;
+         got = must_do(receiver->recv())) {
       const auto* found = got.rows.columns[0].data<int64_t>();
       for (int64_t row = 0; row < got.rows.rows; ++row) ++times[static_cast<size_t>(found[row])];
     }
@@ -405,9 +405,9 @@ TEST_F(ChannelCalls, KeysOfAnotherTypeAreRefusedBeforeTheyAreRead) {
     spec.id = 20 + static_cast<uint64_t>(by);
     spec.route.by = by;
     const auto channel = create(spec);
-    auto sender = must(channel->open_sender(0));
+    auto sender = must_do(channel->open_sender(0));
     expect_error(sender->send(narrow), ErrorCode::kUnsupportedType, "\"key\" is of type int8");
-    EXPECT_EQ(must(sender->send(keys(3))), 3);
+    EXPECT_EQ(must_do(sender->send(keys(3))), 3);
     expect_error(sender->send(narrow), ErrorCode::kUnsupportedType, "\"key\" is of type int8");
   }
 }
@@ -425,8 +425,8 @@ TEST_F(ChannelCalls, AThousandChannelsOf64EndpointsLeaveNothing) {
   for (int number = 0; number < 1024; ++number) {
     spec.id = static_cast<uint64_t>(100 + number);
     const auto channel = create(spec);
-    auto sender = must(channel->open_sender(number % 64));
-    auto receiver = must(channel->open_receiver(number % 64));
+    auto sender = must_do(channel->open_sender(number % 64));
+    auto receiver = must_do(channel->open_receiver(number % 64));
     ASSERT_TRUE(sender->send(keys(64)).ok());
     ASSERT_TRUE(receiver->recv().ok());
     if (number == 63) after_some = heap_bytes();

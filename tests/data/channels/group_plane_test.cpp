@@ -20,9 +20,9 @@ namespace {
 using Meeting = ForkedRanks::Meeting;
 using testing::HasSubstr;
 
-constexpr int64_t kBudgetBytes = int64_t{64} << 20;
+constexpr int64_t kPlaneBudgetBytes = int64_t{64} << 20;
 
-bool has_ucx() {
+bool plane_has_ucx() {
   const auto program = std::filesystem::read_symlink("/proc/self/exe");
   return std::filesystem::exists(program.parent_path() / "libcrossdock_ucx.so");
 }
@@ -31,7 +31,7 @@ std::unique_ptr<DataPlane> open_plane(std::shared_ptr<RankGroup> group, const ch
   DataPlaneSettings settings;
   settings.transports = transports;
   if (transports == std::string("ucx")) settings.devices = "lo";
-  auto plane = DataPlane::open(Memory::create(kBudgetBytes), std::move(group), settings);
+  auto plane = DataPlane::open(Memory::create(kPlaneBudgetBytes), std::move(group), settings);
   if (!plane.ok()) ::_exit(2);
   return std::move(plane.value());
 }
@@ -70,7 +70,7 @@ TEST(GroupPlane, TheTimeToOpenIsANumberOfSeconds) {
   for (const double open_within_s : {0.0, -1.0, 1e9, std::nan("")}) {
     DataPlaneSettings settings;
     settings.open_within_s = open_within_s;
-    const auto plane = DataPlane::open(Memory::create(kBudgetBytes), nullptr, settings);
+    const auto plane = DataPlane::open(Memory::create(kPlaneBudgetBytes), nullptr, settings);
     ASSERT_FALSE(plane.ok()) << open_within_s;
     EXPECT_EQ(plane.error().code, ErrorCode::kInvalidArgument);
     EXPECT_THAT(plane.error().message, HasSubstr("open_within_s is"));
@@ -107,7 +107,7 @@ class PlannedGroup final : public RankGroup {
 };
 
 TEST(GroupPlane, APlanIsEndedByItsRankAndByNoCopyThatForkMakes) {
-  if (!has_ucx()) GTEST_SKIP() << "UCX was not there when this was built";
+  if (!plane_has_ucx()) GTEST_SKIP() << "UCX was not there when this was built";
   ForkedRanks forked(2, [](int rank, Meeting& meeting) {
     int ends[2];
     ASSERT_EQ(::pipe2(ends, O_NONBLOCK), 0);
@@ -134,7 +134,7 @@ TEST(GroupPlane, APlanIsEndedByItsRankAndByNoCopyThatForkMakes) {
 
 // Who leaves comes to one more round, in which others may be meeting for something else.
 TEST(GroupPlane, ARankThatLeavesIsAnErrorToThoseWhoMeet) {
-  if (!has_ucx()) GTEST_SKIP() << "UCX was not there when this was built";
+  if (!plane_has_ucx()) GTEST_SKIP() << "UCX was not there when this was built";
   ForkedRanks forked(2, [](int rank, Meeting& meeting) {
     const auto group = std::make_shared<BoardGroup>(rank, 2, meeting);
     auto plane = open_plane(group, "ucx");

@@ -11,13 +11,13 @@ namespace {
 
 using testing::HasSubstr;
 
-constexpr const char* kNames[] = {
+constexpr const char* kCommunicatorNames[] = {
     "OMPI_COMM_WORLD_SIZE", "PMIX_RANK", "PMI_RANK", "PMI_SIZE", "CROSSDOCK_PLUGINS"};
 
 class OpenCommunicator : public testing::Test {
  protected:
   void SetUp() override {
-    for (const char* name : kNames) ::unsetenv(name);
+    for (const char* name : kCommunicatorNames) ::unsetenv(name);
   }
   void TearDown() override { SetUp(); }
   static void set(const char* name, const char* value) { ::setenv(name, value, 1); }

@@ -233,7 +233,7 @@ TEST(WindowLife, MemoryOutlivesTheCommunicator) {
 TEST(PutRates, AreOfEachSizeAndTheSameInAllRanks) {
   for (const int ranks_per_host : {0, 1}) {
     const auto memory = Memory::create(kBudget);
-    std::vector<double> seconds[3];
+    std::vector<double> put_seconds[3];
     const Status status = run_thread_ranks(
         {.ranks = 3, .ranks_per_host = ranks_per_host}, [&](Communicator& ranks) -> Status {
           const int64_t sizes[] = {4'096, 1 << 20};
@@ -242,7 +242,7 @@ TEST(PutRates, AreOfEachSizeAndTheSameInAllRanks) {
             EXPECT_EQ(rates[i].message_bytes, sizes[i]);
             EXPECT_EQ(rates[i].is_near, ranks_per_host == 0);
             EXPECT_GT(rates[i].seconds, 0);
-            seconds[ranks.rank()].push_back(rates[i].seconds);
+            put_seconds[ranks.rank()].push_back(rates[i].seconds);
           }
           EXPECT_EQ(ranks.traffic().put_bytes, 2 * 3 * (16 << 20));
           const int64_t none[] = {0};
@@ -250,8 +250,8 @@ TEST(PutRates, AreOfEachSizeAndTheSameInAllRanks) {
           return ranks.barrier();
         });
     EXPECT_TRUE(status.ok()) << status.error().message;
-    EXPECT_EQ(seconds[0], seconds[1]);
-    EXPECT_EQ(seconds[0], seconds[2]);
+    EXPECT_EQ(put_seconds[0], put_seconds[1]);
+    EXPECT_EQ(put_seconds[0], put_seconds[2]);
     EXPECT_EQ(memory->used_bytes(), 0);
   }
 }
@@ -285,8 +285,11 @@ TEST(WindowLife, WhoDropsOneHasItsBuffersBack) {
         for (int round = 0; round < 2; ++round) {
           CD_ASSIGN(auto window, ranks.open_window(1, memory, "test"));
           CD_TRY(ranks.barrier());
-          if (round == 1) EXPECT_EQ(*window->data(), std::byte{5});
-          if (round == 0) CD_TRY(window->put(1 - ranks.rank(), 0, {&put, 1}));
+          if (round == 1) {
+            EXPECT_EQ(*window->data(), std::byte{5});
+          } else {
+            CD_TRY(window->put(1 - ranks.rank(), 0, {&put, 1}));
+          }
           window.reset();
           put = std::byte{6};
         }

@@ -16,7 +16,7 @@ namespace crossdock {
 namespace {
 
 using ::testing::HasSubstr;
-using Producer = RingProducer<CpuRingTraits>;
+using FlowProducer = RingProducer<CpuRingTraits>;
 
 RingShape shape_of(uint32_t rows_max, int slot_bits) {
   const LaneShape lane;
@@ -55,8 +55,8 @@ TEST(Flow, a_source_that_sent_nothing_ends_too) {
   EXPECT_EQ(total.rows, 0U);
 }
 
-void append(const Flow& flow, uint32_t rows) {
-  Producer producer(flow.ring);
+void append_to_flow(const Flow& flow, uint32_t rows) {
+  FlowProducer producer(flow.ring);
   const Ticket ticket = producer.reserve(rows);
   ASSERT_EQ(ticket.rows, rows);
   producer.commit(ticket);
@@ -64,9 +64,9 @@ void append(const Flow& flow, uint32_t rows) {
 
 TEST(Flow, its_total_counts_full_and_sealed_segments) {
   const TestFlow test;
-  append(test.flow, 2);
-  append(test.flow, 1);
-  Producer(test.flow.ring).seal();
+  append_to_flow(test.flow, 2);
+  append_to_flow(test.flow, 1);
+  FlowProducer(test.flow.ring).seal();
   end_flow(test.flow, 3);
   EXPECT_EQ(total_of(test.flow).segments, 2U);
   EXPECT_EQ(total_of(test.flow).rows, 3U);
@@ -75,7 +75,7 @@ TEST(Flow, its_total_counts_full_and_sealed_segments) {
 // One producer opens the next segment and then finds that it has nothing to put in.
 TEST(Flow, a_segment_without_rows_does_not_count) {
   const TestFlow test;
-  append(test.flow, 2);
+  append_to_flow(test.flow, 2);
   const uint64_t opened = 2;
   *test.flow.ring.tail = opened;
   test.flow.ring.word(1) = RingDefaults::Word::open(1);
@@ -85,7 +85,7 @@ TEST(Flow, a_segment_without_rows_does_not_count) {
 
 TEST(FlowDeath, rows_that_are_not_sealed_are_refused) {
   const TestFlow test;
-  append(test.flow, 1);
+  append_to_flow(test.flow, 1);
   EXPECT_DEATH(end_flow(test.flow, 1), "while segment 0 is open");
 }
 

@@ -16,11 +16,11 @@ namespace {
 
 using ::testing::HasSubstr;
 
-struct NarrowTraits : CpuRingTraits {
+struct NarrowThreadTraits : CpuRingTraits {
   using Word = SegmentWord<1, 4, 4>;
 };
 
-struct Case {
+struct ThreadsCase {
   const char* name;
   int slot_bits;
   uint32_t rows_max;
@@ -29,11 +29,11 @@ struct Case {
   uint32_t batch_rows;
 };
 
-class RingConcurrent : public ::testing::TestWithParam<Case> {};
+class RingConcurrent : public ::testing::TestWithParam<ThreadsCase> {};
 
 TEST_P(RingConcurrent, nothing_is_lost_or_doubled) {
   constexpr uint64_t kRows = 3000;
-  const Case& test = GetParam();
+  const ThreadsCase& test = GetParam();
   const TestRing ring(test.slot_bits, test.rows_max, /*nullable=*/true);
   Collected collected;
   collected.expected_rows = kRows * static_cast<uint64_t>(test.producers);
@@ -41,11 +41,12 @@ TEST_P(RingConcurrent, nothing_is_lost_or_doubled) {
   for (int producer = 0; producer < test.producers; ++producer) {
     std::vector<uint64_t> values(kRows);
     std::iota(values.begin(), values.end(), kRows * static_cast<uint64_t>(producer));
-    owned.push_back(std::make_unique<AppendActor<NarrowTraits>>(ring, values, test.batch_rows));
+    owned.push_back(
+        std::make_unique<AppendActor<NarrowThreadTraits>>(ring, values, test.batch_rows));
   }
   for (int collector = 0; collector < test.collectors; ++collector) {
     owned.push_back(
-        std::make_unique<CollectActor<NarrowTraits>>(ring, collected, test.collectors > 1));
+        std::make_unique<CollectActor<NarrowThreadTraits>>(ring, collected, test.collectors > 1));
   }
   std::vector<Actor*> actors;
   for (const auto& actor : owned) actors.push_back(actor.get());
@@ -61,10 +62,11 @@ TEST_P(RingConcurrent, nothing_is_lost_or_doubled) {
 
 INSTANTIATE_TEST_SUITE_P(Shapes,
                          RingConcurrent,
-                         ::testing::Values(Case{"one_slot_of_one_row", 0, 1, 3, 1, 1},
-                                           Case{"one_slot", 0, 7, 3, 1, 2},
-                                           Case{"two_slots", 1, 3, 4, 1, 5},
-                                           Case{"eight_slots_two_collectors", 3, 15, 3, 2, 4}),
+                         ::testing::Values(ThreadsCase{"one_slot_of_one_row", 0, 1, 3, 1, 1},
+                                           ThreadsCase{"one_slot", 0, 7, 3, 1, 2},
+                                           ThreadsCase{"two_slots", 1, 3, 4, 1, 5},
+                                           ThreadsCase{
+                                               "eight_slots_two_collectors", 3, 15, 3, 2, 4}),
                          [](const auto& param) { return param.param.name; });
 
 struct TextCase {

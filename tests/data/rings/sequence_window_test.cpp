@@ -19,10 +19,10 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
 
-struct NarrowTraits : CpuRingTraits {
+struct NarrowWindowTraits : CpuRingTraits {
   using Word = SegmentWord<1, 4, 4>;
 };
-using Window = SequenceWindow<NarrowTraits>;
+using Window = SequenceWindow<NarrowWindowTraits>;
 
 TEST(SequenceWindow, the_number_says_where_a_segment_goes) {
   const TestRing ring(2, 2);
@@ -53,7 +53,7 @@ TEST(SequenceWindow, what_has_come_has_no_place) {
 TEST(SequenceWindow, what_has_no_credit_has_no_place) {
   const TestRing ring(1, 2);
   Window window(ring.ring());
-  RingConsumer<NarrowTraits> consumer(ring.ring());
+  RingConsumer<NarrowWindowTraits> consumer(ring.ring());
   for (uint64_t lap = 0; lap < 20; lap += 2) {
     for (const uint64_t beyond : {lap + 2, lap + 3, lap + 100, ~uint64_t{0}}) {
       EXPECT_EQ(window.place(beyond), nullptr);
@@ -184,16 +184,16 @@ TEST(SequenceWindowModel, every_segment_is_taken_once_and_in_order) {
   }
 }
 
-struct WeakPublish : RingOrders {
+struct WeakWindowPublish : RingOrders {
   using Publish = Relaxed;
 };
-struct WeakReadHead : RingOrders {
+struct WeakWindowReadHead : RingOrders {
   using ReadHead = Relaxed;
 };
 
 TEST(SequenceWindowModel, weaker_orders_and_a_mutant_are_found_out) {
-  EXPECT_THAT(explore_arrivals<WeakPublish>(kMixed).failure, HasSubstr("race"));
-  EXPECT_THAT(explore_arrivals<WeakReadHead>(kMixed).failure, HasSubstr("race"));
+  EXPECT_THAT(explore_arrivals<WeakWindowPublish>(kMixed).failure, HasSubstr("race"));
+  EXPECT_THAT(explore_arrivals<WeakWindowReadHead>(kMixed).failure, HasSubstr("race"));
   const auto mutant = explore_arrivals<RingOrders, IgnoresCredit>(kMixed);
   EXPECT_THAT(mutant.failure, Not(IsEmpty()));
 }
@@ -220,7 +220,7 @@ TEST(SequenceWindowConcurrent, whole_segments_arrive_in_any_order) {
         EXPECT_EQ(window.place(n), nullptr);
       }
     });
-    RingConsumer<NarrowTraits> consumer(ring.ring());
+    RingConsumer<NarrowWindowTraits> consumer(ring.ring());
     for (uint64_t taken = 0; taken < kSegments;) {
       std::byte* segment = consumer.front();
       if (segment == nullptr) {

@@ -51,7 +51,7 @@ std::vector<std::byte> wire_bytes(SegmentHeader header, size_t payload_bytes = 4
   return bytes;
 }
 
-std::string fault_of(const SegmentHeader& header) {
+std::string wire_fault_of(const SegmentHeader& header) {
   const auto read = read_segment(wire_bytes(header));
   if (read.ok()) return "";
   EXPECT_EQ(read.error().code, ErrorCode::kMalformedMessage);
@@ -98,7 +98,7 @@ TEST(WireSegment, every_field_has_its_limit) {
   const auto with = [](auto change) {
     SegmentHeader header = good_header();
     change(header);
-    return fault_of(header);
+    return wire_fault_of(header);
   };
   EXPECT_EQ(with([](SegmentHeader&) {}), "");
   EXPECT_THAT(with([](SegmentHeader& h) { h.source = 8; }),

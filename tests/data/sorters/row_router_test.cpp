@@ -333,8 +333,11 @@ TEST(RowFilter, passes_all_keys_of_any_type_and_few_others) {
   RowFilter(*rows.schema, {0}, bits).test(rows, blocks, answers);
   int others = 0;
   for (size_t i = 0; i < answers.size(); ++i) {
-    if (i % 2 == 0) ASSERT_EQ(answers[i], RowFilter::kPasses) << i;
-    if (i % 2 == 1) others += answers[i] == RowFilter::kPasses ? 1 : 0;
+    if (i % 2 == 0) {
+      ASSERT_EQ(answers[i], RowFilter::kPasses) << i;
+    } else {
+      others += answers[i] == RowFilter::kPasses ? 1 : 0;
+    }
   }
   EXPECT_LT(others, 10 * kKeys / 10);
   // An eighth of the filter knows the answers of an eighth of the rows.

@@ -25,7 +25,7 @@ uint16_t plain_find(const std::vector<Splitter>& splitters, uint64_t word) {
 }
 
 // Words of a shape: evenly spread, near each other, around powers of two, or few of them.
-Words words_of(int shape, int64_t count, std::mt19937_64& random) {
+Words split_words_of(int shape, int64_t count, std::mt19937_64& random) {
   Words words;
   for (int64_t i = 0; i < count; ++i) {
     const uint64_t bits = random();
@@ -54,16 +54,17 @@ TEST(Splitters, AscendFromZeroAndNameEveryWordOnce) {
   for (int shape = 0; shape < 5; ++shape) {
     for (const int ranges : {1, 2, 7, 300, 2048}) {
       for (const int64_t count : {0, 1, 50, 20'000}) {
-        const auto splitters = choose_splitters(sorted(words_of(shape, count, random)), ranges);
+        const auto splitters =
+            choose_splitters(sorted(split_words_of(shape, count, random)), ranges);
         ASSERT_EQ(splitters[0].word, 0U);
         for (size_t i = 1; i < splitters.size(); ++i) {
           ASSERT_LT(splitters[i - 1].word, splitters[i].word);
         }
         EXPECT_LE(splitters.size(), static_cast<size_t>(3 * ranges + 2));
         const RangeMap map(splitters);
-        Words probes = words_of(shape, 3000, random);
+        Words probes = split_words_of(shape, 3000, random);
         for (const Words& more :
-             {words_of(0, 500, random), Words{0, 1, UINT64_MAX - 1, UINT64_MAX}}) {
+             {split_words_of(0, 500, random), Words{0, 1, UINT64_MAX - 1, UINT64_MAX}}) {
           probes.insert(probes.end(), more.begin(), more.end());
         }
         for (const Splitter& splitter : map.splitters()) {
@@ -83,7 +84,7 @@ TEST(Splitters, AscendFromZeroAndNameEveryWordOnce) {
 TEST(Splitters, MakeRangesOfLikeSize) {
   std::mt19937_64 random(8);
   for (const int shape : {0, 2}) {
-    const Words words = words_of(shape, 200'000, random);
+    const Words words = split_words_of(shape, 200'000, random);
     Words sample(words.begin(), words.begin() + 20'000);
     const RangeMap map(choose_splitters(sorted(sample), 64));
     std::vector<uint16_t> found(words.size());

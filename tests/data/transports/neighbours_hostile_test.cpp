@@ -52,7 +52,7 @@ Bytes greeting(uint32_t from, uint32_t to, const RandomBytes& secret) {
   return bytes_of(kGreetingMagic, from, to, secret);
 }
 
-size_t open_descriptors() {
+size_t descriptors_open() {
   return static_cast<size_t>(
       std::distance(std::filesystem::directory_iterator("/proc/self/fd"), {}));
 }
@@ -140,7 +140,7 @@ TEST_F(Hostile, NotesThatAreNone) {
   }
   neighbours_.reset();
   raw_.close();
-  const size_t before = open_descriptors();
+  const size_t before = descriptors_open();
   for (size_t i = 0; i < cases.size(); ++i) {
     SCOPED_TRACE(i);
     SetUp();
@@ -151,7 +151,7 @@ TEST_F(Hostile, NotesThatAreNone) {
     expect_end(ErrorCode::kMalformedMessage, cases[i].why);
     neighbours_.reset();
     raw_.close();
-    EXPECT_EQ(open_descriptors(), before);
+    EXPECT_EQ(descriptors_open(), before);
   }
   ::close(unsealed);
   if (huge >= 0) ::close(huge);
@@ -160,7 +160,7 @@ TEST_F(Hostile, NotesThatAreNone) {
 TEST_F(Hostile, SeveralDescriptorsAtOnce) {
   send(greeting(1, 0, own_.secret));
   ASSERT_TRUE(meet(std::chrono::seconds(5)).ok());
-  const size_t before = open_descriptors();
+  const size_t before = descriptors_open();
   const Bytes bytes = bytes_of(kNoteMagic, uint32_t{0}, int64_t{4096});
   iovec part{const_cast<std::byte*>(bytes.data()), bytes.size()};
   constexpr size_t kPassed = 3;
@@ -178,7 +178,7 @@ TEST_F(Hostile, SeveralDescriptorsAtOnce) {
   std::memcpy(CMSG_DATA(header), passed, sizeof passed);
   ASSERT_GT(::sendmsg(raw_.get(), &message, 0), 0);
   expect_end(ErrorCode::kMalformedMessage, "no note");
-  EXPECT_LE(open_descriptors(), before);
+  EXPECT_LE(descriptors_open(), before);
 }
 
 TEST_F(Hostile, CallersWithoutTheSecretDoNotMeet) {

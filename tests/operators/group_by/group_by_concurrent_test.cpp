@@ -13,7 +13,7 @@ namespace {
 using namespace arrow_test;
 using namespace group_test;
 
-constexpr int64_t kRows = 300'000;  // so that four workers start
+constexpr int64_t kConcurrentRows = 300'000;  // so that four workers start
 
 enum class Keys { kFew, kSparse, kMany, kHeavy, kAscending, kDescending, kOne };
 
@@ -43,11 +43,11 @@ std::optional<int64_t> key_of(Keys keys, int64_t i) {
 TablePtr table_of(Keys keys) {
   constexpr int64_t kPieceRows = 37'001;
   std::vector<Columns> batches;
-  for (int64_t begin = 0; begin < kRows; begin += kPieceRows) {
+  for (int64_t begin = 0; begin < kConcurrentRows; begin += kPieceRows) {
     Optionals<int64_t> key;
     Optionals<int64_t> value;
     Optionals<bool> filter;
-    for (int64_t i = begin; i < std::min(kRows, begin + kPieceRows); ++i) {
+    for (int64_t i = begin; i < std::min(kConcurrentRows, begin + kPieceRows); ++i) {
       key.push_back(key_of(keys, i));
       value.push_back(i % 11 == 0 ? std::nullopt : std::optional<int64_t>(i * 31 % 1'000 - 500));
       filter.push_back(i % 5 == 0 ? std::nullopt : std::optional<bool>(i % 2 == 0));
@@ -69,7 +69,7 @@ struct Total {
 
 std::vector<Texts> expected_rows(Keys keys) {
   std::map<std::optional<int64_t>, Total> totals;
-  for (int64_t i = 0; i < kRows; ++i) {
+  for (int64_t i = 0; i < kConcurrentRows; ++i) {
     Total& total = totals[key_of(keys, i)];
     ++total.rows;
     total.kept += i % 5 != 0 && i % 2 == 0;

@@ -10,7 +10,7 @@
 namespace crossdock {
 namespace {
 
-constexpr int64_t kRows = int64_t{1} << 15;
+constexpr int64_t kIndexRows = int64_t{1} << 15;
 
 GroupKeyPlan exact_plan() {
   GroupKeyPlan plan;
@@ -74,8 +74,8 @@ class Lookup {
 // `seen` of the words come first, the others join them one block at a time.
 void put_random(Lookup& lookup, const std::vector<uint64_t>& words, uint64_t seed) {
   std::mt19937_64 random(seed);
-  for (int64_t at = 0; at < kRows; at += kGroupRows) {
-    const uint64_t open = std::min<uint64_t>(words.size(), 3 + words.size() * at * 2 / kRows);
+  for (int64_t at = 0; at < kIndexRows; at += kGroupRows) {
+    const uint64_t open = std::min<uint64_t>(words.size(), 3 + words.size() * at * 2 / kIndexRows);
     std::vector<uint64_t> rows(kGroupRows - (at == 0 ? 17 : 0));
     for (uint64_t& row : rows) row = words[random() % open];
     lookup.put(rows);

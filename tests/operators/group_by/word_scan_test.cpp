@@ -9,7 +9,7 @@
 namespace crossdock {
 namespace {
 
-using Words = std::vector<uint64_t>;
+using ScanWords = std::vector<uint64_t>;
 using Bytes = std::vector<uint8_t>;
 
 class CompactWords : public ::testing::TestWithParam<double> {};
@@ -19,15 +19,15 @@ TEST_P(CompactWords, KeepsTheMarkedOnesInOrder) {
   std::mt19937_64 draw(11);
   std::bernoulli_distribution keeps(GetParam());
   for (const int32_t count : {0, 1, 3, 7, 8, 9, 15, 16, 17, 63, 64, 1000, 1024}) {
-    Words words(count);
+    ScanWords words(count);
     Bytes keep(count);
-    Words expected;
+    ScanWords expected;
     for (int32_t i = 0; i < count; ++i) {
       words[i] = draw();
       keep[i] = keeps(draw) ? 1 : 0;
       if (keep[i] != 0) expected.push_back(words[i]);
     }
-    Words aside(count);
+    ScanWords aside(count);
     compact_words(words.data(), keep.data(), count, aside.data());
     aside.resize(expected.size());
     EXPECT_EQ(aside, expected) << count;

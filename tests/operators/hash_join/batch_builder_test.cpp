@@ -14,22 +14,22 @@ namespace {
 
 using namespace arrow_test;
 
-constexpr int64_t kRows = 2'000;
+constexpr int64_t kBuiltRows = 2'000;
 constexpr int64_t kBatchRows = 4'096;
 
 Batch left_batch(const Array& keys, Random& random) {
   return make_batch({{"k", keys},
-                     {"i", random_array("i", kRows, 0.2, random)},
-                     {"b", random_array("b", kRows, 0.2, random)},
-                     {"t", random_array("u", kRows, 0.2, random)},
-                     {"d", random_array("d:12,2", kRows, 0.2, random)}});
+                     {"i", random_array("i", kBuiltRows, 0.2, random)},
+                     {"b", random_array("b", kBuiltRows, 0.2, random)},
+                     {"t", random_array("u", kBuiltRows, 0.2, random)},
+                     {"d", random_array("d:12,2", kBuiltRows, 0.2, random)}});
 }
 
 Batch right_batch(const Array& keys, Random& random) {
   return make_batch({{"k", keys},
-                     {"s", random_array("s", kRows, 0.0, random)},
-                     {"v", random_array("vu", kRows, 0.2, random)},
-                     {"c", random_array("C", kRows, 0.5, random)}});
+                     {"s", random_array("s", kBuiltRows, 0.0, random)},
+                     {"v", random_array("vu", kBuiltRows, 0.2, random)},
+                     {"c", random_array("C", kBuiltRows, 0.5, random)}});
 }
 
 // Both sides in stores, and a plan for rows of a given presence.
@@ -44,7 +44,7 @@ struct Bench {
 
   explicit Bench(Materialize materialize) {
     Random random(1);
-    const Array keys_of_both = random_array("l", kRows, 0.0, random);
+    const Array keys_of_both = random_array("l", kBuiltRows, 0.0, random);
     batches[0] = left_batch(keys_of_both, random);
     batches[1] = right_batch(keys_of_both, random);
     OutputRequest request;
@@ -157,10 +157,10 @@ TEST_P(BatchBuilderTest, HoldsTheRowsThatWereAppended) {
     std::vector<int64_t> left;
     std::vector<int64_t> right;
     for (int64_t i = 0; i < count; ++i) {
-      left.push_back(static_cast<int64_t>(random() % kRows));
+      left.push_back(static_cast<int64_t>(random() % kBuiltRows));
       // Pairs have equal keys: row i of the left side goes with row i of the right.
       right.push_back(presence == Presence::kBoth ? left.back()
-                                                  : static_cast<int64_t>(random() % kRows));
+                                                  : static_cast<int64_t>(random() % kBuiltRows));
     }
     const Batch batch = bench.build(presence, left, right);
     ASSERT_EQ(batch.rows, count);

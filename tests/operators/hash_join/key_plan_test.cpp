@@ -27,7 +27,7 @@ Columns columns_of(const std::vector<std::string>& formats, bool nullable = true
   return columns;
 }
 
-JoinSpec spec_of(size_t keys) {
+JoinSpec key_spec_of(size_t keys) {
   JoinSpec spec;
   for (size_t i = 0; i < keys; ++i) spec.keys.emplace_back(i, i);
   return spec;
@@ -40,7 +40,7 @@ KeyPlan must_plan(const JoinSpec& spec, const Schema& left, const Schema& right)
 }
 
 bool packs(const std::vector<std::string>& left, const std::vector<std::string>& right) {
-  const JoinSpec spec = spec_of(left.size());
+  const JoinSpec spec = key_spec_of(left.size());
   return must_plan(spec, *make_schema_ptr(columns_of(left)), *make_schema_ptr(columns_of(right)))
       .packs_exactly;
 }
@@ -67,7 +67,7 @@ TEST(KeyPlan, HashesWhatDoesNotFit) {
 }
 
 TEST(KeyPlan, NullsThatMatchNeedHashes) {
-  JoinSpec spec = spec_of(1);
+  JoinSpec spec = key_spec_of(1);
   spec.null_equals_null = true;
   const auto nullable = make_schema_ptr(columns_of({"i"}));
   const auto never_null = make_schema_ptr(columns_of({"i"}, false));
@@ -77,7 +77,7 @@ TEST(KeyPlan, NullsThatMatchNeedHashes) {
 
 TEST(KeyPlan, RefusesNoKeysAndKeysThatDoNotCompare) {
   const auto left = make_schema_ptr(columns_of({"i", "u"}));
-  const auto none = plan_keys(spec_of(0), *left, *left, kSeed);
+  const auto none = plan_keys(key_spec_of(0), *left, *left, kSeed);
   ASSERT_FALSE(none.ok());
   EXPECT_EQ(none.error().code, ErrorCode::kInvalidArgument);
   JoinSpec crossed;
@@ -109,7 +109,7 @@ TEST(KeyEncoder, EqualWordsAreEqualKeysWhereKeysPack) {
   for (const auto& formats : std::vector<std::vector<std::string>>{
            {"c"}, {"l"}, {"b", "c"}, {"c", "c"}, {"s", "c", "i"}, {"g"}}) {
     const Batch batch = make_batch(columns_of(formats, false));
-    const KeyPlan plan = must_plan(spec_of(formats.size()), *batch.schema, *batch.schema);
+    const KeyPlan plan = must_plan(key_spec_of(formats.size()), *batch.schema, *batch.schema);
     const Encoded encoded = encode(plan, batch, Side::kLeft);
     EXPECT_EQ(encoded.live_count, batch.rows);
     std::map<uint64_t, std::string> key_of;
@@ -128,7 +128,7 @@ TEST(KeyEncoder, EqualWordsAreEqualKeysWhereKeysPack) {
 
 TEST(KeyEncoder, WordsGiveKeysBack) {
   const Batch batch = make_batch(columns_of({"s", "S", "i"}, false));
-  const KeyPlan plan = must_plan(spec_of(3), *batch.schema, *batch.schema);
+  const KeyPlan plan = must_plan(key_spec_of(3), *batch.schema, *batch.schema);
   Encoded encoded = encode(plan, batch, Side::kRight);
   std::vector<uint64_t> keys(batch.rows);
   KeyEncoder encoder(plan, *batch.schema, Side::kRight);
@@ -145,7 +145,7 @@ TEST(KeyEncoder, WordsGiveKeysBack) {
 TEST(KeyEncoder, SidesOfUnlikeWidthMeet) {
   const Batch narrow = make_batch({{"k", fixed<int8_t>("c", {-1, 5, 127, -128})}});
   const Batch wide = make_batch({{"k", fixed<int64_t>("l", {-1, 5, 127, -128, 255, 261})}});
-  const KeyPlan plan = must_plan(spec_of(1), *narrow.schema, *wide.schema);
+  const KeyPlan plan = must_plan(key_spec_of(1), *narrow.schema, *wide.schema);
   const Encoded left = encode(plan, narrow, Side::kLeft);
   const Encoded right = encode(plan, wide, Side::kRight);
   for (size_t i = 0; i < 4; ++i) EXPECT_EQ(left.words[i], right.words[i]);
@@ -155,7 +155,7 @@ TEST(KeyEncoder, SidesOfUnlikeWidthMeet) {
 
 TEST(KeyEncoder, RowsWithANullAnywhereAreDead) {
   const Batch batch = make_batch(columns_of({"i", "u", "b"}));
-  JoinSpec spec = spec_of(3);
+  JoinSpec spec = key_spec_of(3);
   for (const bool match : {false, true}) {
     spec.null_equals_null = match;
     const KeyPlan plan = must_plan(spec, *batch.schema, *batch.schema);
@@ -174,14 +174,14 @@ TEST(KeyEncoder, RowsWithANullAnywhereAreDead) {
 TEST(KeyEncoder, NullsInsideADictionaryAreNulls) {
   const Array values = texts("u", {"x", std::nullopt, "y"});
   const Batch batch = make_batch({{"k", encoded("c", {0, 1, 2, std::nullopt, 1}, values)}});
-  const KeyPlan plan = must_plan(spec_of(1), *batch.schema, *batch.schema);
+  const KeyPlan plan = must_plan(key_spec_of(1), *batch.schema, *batch.schema);
   EXPECT_EQ(encode(plan, batch, Side::kLeft).live, (std::vector<uint8_t>{1, 0, 1, 0, 0}));
 }
 
 TEST(KeyEncoder, DenseWordsCountFromTheSmallestKey) {
   constexpr int64_t kMin = std::numeric_limits<int64_t>::min();
   const Batch batch = make_batch({{"k", fixed<int64_t>("l", {-3, -2, 4, 5, std::nullopt, kMin})}});
-  KeyPlan plan = must_plan(spec_of(1), *batch.schema, *batch.schema);
+  KeyPlan plan = must_plan(key_spec_of(1), *batch.schema, *batch.schema);
   plan.mode = KeyMode::kDense;
   plan.range_min = -3;
   plan.range_bits = 3;
@@ -199,7 +199,7 @@ TEST(KeyEncoder, DenseWordsCountFromTheSmallestKey) {
 
 TEST(KeyEncoder, NothingMatchesWhereTheSidesDoNotOverlap) {
   const Batch batch = make_batch({{"k", fixed<int32_t>("i", {1, 2, 3})}});
-  KeyPlan plan = must_plan(spec_of(1), *batch.schema, *batch.schema);
+  KeyPlan plan = must_plan(key_spec_of(1), *batch.schema, *batch.schema);
   plan.limits = {.known = true, .empty = true};
   EXPECT_EQ(encode(plan, batch, Side::kLeft).live_count, 0);
 }

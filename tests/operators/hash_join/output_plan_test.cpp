@@ -12,17 +12,17 @@ namespace {
 using namespace arrow_test;
 using Source = OutputField::Source;
 
-constexpr int64_t kRows = 300;
+constexpr int64_t kPlannedRows = 300;
 
 // Columns: 0 key int64, 1 key int16, 2 int32 with nulls, 3 bool, 4 text, 5 int64.
 Batch side_batch(double nulls, bool nullable_keys) {
   Random random(3);
-  return make_batch({{"k", random_array("l", kRows, 0.0, random), nullable_keys},
-                     {"s", random_array("s", kRows, 0.0, random), nullable_keys},
-                     {"i", random_array("i", kRows, nulls, random)},
-                     {"b", random_array("b", kRows, 0.0, random)},
-                     {"t", random_array("u", kRows, nulls, random)},
-                     {"l", random_array("l", kRows, 0.0, random)}});
+  return make_batch({{"k", random_array("l", kPlannedRows, 0.0, random), nullable_keys},
+                     {"s", random_array("s", kPlannedRows, 0.0, random), nullable_keys},
+                     {"i", random_array("i", kPlannedRows, nulls, random)},
+                     {"b", random_array("b", kPlannedRows, 0.0, random)},
+                     {"t", random_array("u", kPlannedRows, nulls, random)},
+                     {"l", random_array("l", kPlannedRows, 0.0, random)}});
 }
 
 struct Request {
@@ -160,7 +160,7 @@ TEST(OutputPlan, LateRowsAndBareReferencesAreGathered) {
 
 TEST(OutputPlan, KeysThatMayBeNullOnUnmatchedRowsAreNotComputed) {
   Random random(4);
-  Request request(make_batch({{"k", random_array("l", kRows, 0.2, random)}}));
+  Request request(make_batch({{"k", random_array("l", kPlannedRows, 0.2, random)}}));
   request.spec.output = {left_column(0)};
   request.spec.kind = JoinKind::kLeft;
   EXPECT_NE(request.plan().fields[0].source, Source::kKeyWord);

@@ -55,29 +55,29 @@ Pairs expected_pairs(const WordRows& build, const std::vector<uint64_t>& words) 
   return pairs;
 }
 
-struct Shape {
+struct ProbeShape {
   int64_t build_rows;
   int64_t probe_rows;
   uint64_t distinct;
 };
 
-class FindTest : public testing::TestWithParam<Shape> {};
+class FindTest : public testing::TestWithParam<ProbeShape> {};
 INSTANTIATE_TEST_SUITE_P(Shapes,
                          FindTest,
-                         testing::Values(Shape{0, 1000, 10},
-                                         Shape{1, 1000, 1},
-                                         Shape{1, 1000, 3},
-                                         Shape{2, 17, 1},
-                                         Shape{1000, 0, 10},
-                                         Shape{1000, 5000, 2000},
-                                         Shape{1000, 1500, 30},
-                                         Shape{3000, 40, 1},
-                                         Shape{9000, 20, 2},
-                                         Shape{70'000, 3000, 50'000},
-                                         Shape{70'000, 30, 7}));
+                         testing::Values(ProbeShape{0, 1000, 10},
+                                         ProbeShape{1, 1000, 1},
+                                         ProbeShape{1, 1000, 3},
+                                         ProbeShape{2, 17, 1},
+                                         ProbeShape{1000, 0, 10},
+                                         ProbeShape{1000, 5000, 2000},
+                                         ProbeShape{1000, 1500, 30},
+                                         ProbeShape{3000, 40, 1},
+                                         ProbeShape{9000, 20, 2},
+                                         ProbeShape{70'000, 3000, 50'000},
+                                         ProbeShape{70'000, 30, 7}));
 
 TEST_P(FindTest, FindsEveryPairOnce) {
-  const Shape shape = GetParam();
+  const ProbeShape shape = GetParam();
   Random random(static_cast<uint64_t>(shape.build_rows) + shape.distinct);
   const WordRows build = random_rows(shape.build_rows, shape.distinct, random);
   const auto probe = random_rows(shape.probe_rows, shape.distinct * 2, random).words;

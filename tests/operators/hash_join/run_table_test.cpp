@@ -18,16 +18,16 @@ int64_t directory_at(const RunTable& table, int64_t slot) {
                     : static_cast<const uint16_t*>(table.directory)[slot];
 }
 
-using Pairs = std::vector<std::pair<uint64_t, uint64_t>>;  // word, carried value
+using RunPairs = std::vector<std::pair<uint64_t, uint64_t>>;  // word, carried value
 
-Pairs sorted(Pairs pairs) {
+RunPairs sorted(RunPairs pairs) {
   std::sort(pairs.begin(), pairs.end());
   return pairs;
 }
 
 // The runs lie one behind the other from row 0 to the last; every row lies in the run of its slot.
-Pairs checked_rows(const RunTable& table) {
-  Pairs rows;
+RunPairs checked_rows(const RunTable& table) {
+  RunPairs rows;
   const int64_t slots = int64_t{1} << table.slot_bits;
   EXPECT_EQ(directory_at(table, 0), 0);
   EXPECT_EQ(directory_at(table, slots), table.rows);
@@ -42,8 +42,8 @@ Pairs checked_rows(const RunTable& table) {
   return sorted(std::move(rows));
 }
 
-Pairs rows_of(const std::vector<const SegmentList*>& lists, bool has_carry) {
-  Pairs rows;
+RunPairs run_rows_of(const std::vector<const SegmentList*>& lists, bool has_carry) {
+  RunPairs rows;
   for (const SegmentList* list : lists) {
     for (const Segment* segment : *list) {
       for (int32_t i = 0; i < segment->rows; ++i) {
@@ -71,7 +71,7 @@ TEST_P(LeafTest, HoldsEveryRowInItsRun) {
   ASSERT_TRUE(table.ok()) << table.error().message;
   EXPECT_EQ(table.value().rows, count);
   EXPECT_EQ(table.value().wide, count > 65'535);
-  EXPECT_EQ(checked_rows(table.value()), rows_of(rows.part(0), has_carry));
+  EXPECT_EQ(checked_rows(table.value()), run_rows_of(rows.part(0), has_carry));
 }
 
 TEST(LeafBuilder, BuildsOnePartitionAfterTheOtherInTheSameMemory) {
@@ -85,7 +85,7 @@ TEST(LeafBuilder, BuildsOnePartitionAfterTheOtherInTheSameMemory) {
   for (int index = 0; index < rows.part_count(); ++index) {
     auto table = builder.build(rows.part(index), 0);
     ASSERT_TRUE(table.ok());
-    EXPECT_EQ(checked_rows(table.value()), rows_of(rows.part(index), true));
+    EXPECT_EQ(checked_rows(table.value()), run_rows_of(rows.part(index), true));
     seen += table.value().rows;
   }
   EXPECT_EQ(seen, 20'000);
@@ -100,7 +100,7 @@ TEST(LeafBuilder, TakesAsManySlotsAsAsked) {
     auto table = builder.build(rows.part(1), bits);
     ASSERT_TRUE(table.ok());
     EXPECT_EQ(table.value().slot_bits, bits);
-    EXPECT_EQ(checked_rows(table.value()), rows_of(rows.part(1), true));
+    EXPECT_EQ(checked_rows(table.value()), run_rows_of(rows.part(1), true));
   }
 }
 
@@ -162,9 +162,9 @@ TEST(RunTable, StretchesOfPartitionsMakeOneTable) {
                    kPartitionBits,
                    kOwnBits},
                   rows.part(index));
-    first += static_cast<uint32_t>(rows_of(rows.part(index), true).size());
+    first += static_cast<uint32_t>(run_rows_of(rows.part(index), true).size());
   }
-  Pairs expected;
+  RunPairs expected;
   for (int64_t i = 0; i < input.size(); ++i) expected.emplace_back(input.words[i], input.carry[i]);
   EXPECT_EQ(checked_rows(table), sorted(std::move(expected)));
 }

@@ -15,7 +15,7 @@ namespace {
 using Words = std::vector<uint64_t>;
 using Matches = std::vector<std::pair<uint32_t, uint32_t>>;
 
-SortedRows rows_of(const Words& words) {
+SortedRows matched_rows_of(const Words& words) {
   return {static_cast<int64_t>(words.size()), words.data(), nullptr};
 }
 
@@ -55,7 +55,8 @@ Matches found(const Words& left, const Words& right, MatchShape shape, MatchWish
   const auto list = std::make_unique<MatchList>();
   bool goes_on = true;
   while (goes_on) {
-    goes_on = next_matches({rows_of(left), rows_of(right), shape, wish}, cursor, *list);
+    goes_on =
+        next_matches({matched_rows_of(left), matched_rows_of(right), shape, wish}, cursor, *list);
     for (int32_t k = 0; k < list->count; ++k) all.emplace_back(list->left[k], list->right[k]);
   }
   return all;
@@ -72,16 +73,16 @@ Matches by_word(Matches matches, const Words& left, const Words& right) {
   return matches;
 }
 
-struct Sides {
+struct MatchSides {
   Words left;
   Words right;
   bool left_unique;
   bool right_unique;
 };
 
-std::vector<Sides> all_sides() {
+std::vector<MatchSides> all_sides() {
   std::mt19937_64 random(3);
-  std::vector<Sides> all;
+  std::vector<MatchSides> all;
   for (const uint64_t limit : {3U, 60U, 9'000U, 1'000'000U}) {
     for (const auto& [left, right] :
          {std::pair{0, 0}, {0, 9}, {9, 0}, {70, 40}, {9'000, 700}, {300, 9'000}}) {
@@ -100,7 +101,7 @@ std::vector<Sides> all_sides() {
 }
 
 TEST(MatchKernels, GiveWhatNestedLoopsGiveInOrder) {
-  for (const Sides& sides : all_sides()) {
+  for (const MatchSides& sides : all_sides()) {
     for (const MatchWish wish : {MatchWish{}, {true, false}, {false, true}, {true, true}}) {
       const Matches wanted = expected(sides.left, sides.right, wish);
       const MatchShape shape = match_shape(sides.left_unique, sides.right_unique);
@@ -114,8 +115,9 @@ TEST(MatchKernels, GiveWhatNestedLoopsGiveInOrder) {
 }
 
 TEST(MatchKernels, CountWhatTheyWouldGive) {
-  for (const Sides& sides : all_sides()) {
-    const MatchCounts counts = count_matches(rows_of(sides.left), rows_of(sides.right));
+  for (const MatchSides& sides : all_sides()) {
+    const MatchCounts counts =
+        count_matches(matched_rows_of(sides.left), matched_rows_of(sides.right));
     const Matches pairs = expected(sides.left, sides.right, {});
     std::set<uint32_t> lefts;
     std::set<uint32_t> rights;
@@ -130,7 +132,7 @@ TEST(MatchKernels, CountWhatTheyWouldGive) {
 }
 
 TEST(MatchKernels, SelectLeftRowsByWhetherTheyMatch) {
-  for (const Sides& sides : all_sides()) {
+  for (const MatchSides& sides : all_sides()) {
     for (const bool matched : {false, true}) {
       std::vector<uint32_t> wanted;
       for (size_t i = 0; i < sides.left.size(); ++i) {
@@ -142,7 +144,8 @@ TEST(MatchKernels, SelectLeftRowsByWhetherTheyMatch) {
       const auto list = std::make_unique<MatchList>();
       bool goes_on = true;
       while (goes_on) {
-        goes_on = next_left_rows(rows_of(sides.left), rows_of(sides.right), matched, cursor, *list);
+        goes_on = next_left_rows(
+            matched_rows_of(sides.left), matched_rows_of(sides.right), matched, cursor, *list);
         rows.insert(rows.end(), list->left, list->left + list->count);
       }
       EXPECT_EQ(rows, wanted);
@@ -153,13 +156,13 @@ TEST(MatchKernels, SelectLeftRowsByWhetherTheyMatch) {
 TEST(MatchKernels, KnowUniqueWords) {
   Words words(5000);
   for (size_t i = 0; i < words.size(); ++i) words[i] = i;
-  EXPECT_TRUE(words_are_unique(rows_of(words)));
+  EXPECT_TRUE(words_are_unique(matched_rows_of(words)));
   for (const size_t at : {size_t{1}, size_t{1024}, size_t{1025}, size_t{4999}}) {
     Words repeated = words;
     repeated[at] = repeated[at - 1];
-    EXPECT_FALSE(words_are_unique(rows_of(repeated))) << at;
+    EXPECT_FALSE(words_are_unique(matched_rows_of(repeated))) << at;
   }
-  EXPECT_TRUE(words_are_unique(rows_of({})));
+  EXPECT_TRUE(words_are_unique(matched_rows_of({})));
 }
 
 }  // namespace

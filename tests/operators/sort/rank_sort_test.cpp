@@ -94,7 +94,7 @@ std::vector<int64_t> even_ends(int64_t rows, int ranks) {
 }
 
 // Two keys, and a column that tells rows apart.
-RankCase random_case(int64_t rows, int ranks, Random& random) {
+RankCase random_rank_case(int64_t rows, int ranks, Random& random) {
   const std::vector<OrderedColumn> columns = ordered_columns(rows, 0.1, random);
   RankCase wanted;
   for (int k = 0; k < 2; ++k) {
@@ -119,7 +119,7 @@ TEST(RankSort, ConcurrentRanksSortAsOneStably) {
   Random random(11);
   for (const int ranks : {1, 2, 3, 4, 5, 7, 8}) {
     for (int i = 0; i < 6; ++i) {
-      const RankCase wanted = random_case(300, ranks, random);
+      const RankCase wanted = random_rank_case(300, ranks, random);
       SCOPED_TRACE(wanted.rows.columns[0].name + ", " + wanted.rows.columns[1].name + " on " +
                    std::to_string(ranks));
       expect_sorted(wanted);
@@ -129,7 +129,7 @@ TEST(RankSort, ConcurrentRanksSortAsOneStably) {
 
 TEST(RankSort, ConcurrentRanksKeepLimitAndOffset) {
   Random random(12);
-  RankCase wanted = random_case(400, 3, random);
+  RankCase wanted = random_rank_case(400, 3, random);
   wanted.ends = {400, 400, 400};  // one has all
   for (const int64_t limit : {0, 5, 150, 1 << 20}) {
     for (const int64_t offset : {0, 7, 390, 1000}) {
@@ -143,7 +143,7 @@ TEST(RankSort, ConcurrentRanksKeepLimitAndOffset) {
 
 TEST(RankSort, ConcurrentRanksSortByDigits) {
   Random random(13);
-  RankCase wanted = random_case(500, 4, random);
+  RankCase wanted = random_rank_case(500, 4, random);
   wanted.rows.columns.erase(wanted.rows.columns.begin(), wanted.rows.columns.begin() + 2);
   wanted.rows.keys = {{0, true, false}};
   wanted.spec = spec_of(wanted.rows);
@@ -155,7 +155,7 @@ TEST(RankSort, ConcurrentRanksSortByDigits) {
 
 TEST(RankSort, ConcurrentRanksAllRefusePositions) {
   Random random(14);
-  RankCase wanted = random_case(10, 2, random);
+  RankCase wanted = random_rank_case(10, 2, random);
   wanted.spec.row_index = "row";
   for (const std::string& error : sort_ranks(wanted).errors) {
     EXPECT_NE(error.find("no position"), std::string::npos) << error;

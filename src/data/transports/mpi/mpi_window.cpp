@@ -6,7 +6,7 @@
 namespace crossdock {
 namespace {
 
-constexpr size_t kPieceBytes = size_t{1} << 30;  // MPI 3 counts with an int
+constexpr size_t kPutBytesMax = size_t{1} << 30;  // MPI 3 counts with an int
 
 std::vector<std::byte*> places(const MpiParts& parts) {
   std::vector<std::byte*> direct;
@@ -28,7 +28,7 @@ MpiWindow::MpiWindow(MpiCore& core,
 Status MpiWindow::put_far(int target, int64_t at, std::span<const std::byte> from) {
   CD_ASSIGN(const auto held, core_.lock());
   while (!from.empty()) {
-    const size_t bytes = std::min(kPieceBytes, from.size());
+    const size_t bytes = std::min(kPutBytesMax, from.size());
     const int count = static_cast<int>(bytes);
     CD_TRY(MpiCore::check(
         MPI_Put(from.data(), count, MPI_BYTE, target, at, count, MPI_BYTE, win_->win),
