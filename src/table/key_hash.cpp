@@ -13,8 +13,7 @@ namespace {
 using keys::RangeRows;
 using keys::Slice;
 
-constexpr uint64_t kNullWord = 0x5BF03635AFF4A3C1U;  // any value would do
-constexpr int32_t kStackRows = 256;                  // wide and string blocks on the stack
+constexpr int32_t kStackRows = 256;  // wide and string blocks on the stack
 
 void load_decimals(const RangeRows& rows, const KeySide& side, int32_t count, uint64_t* words) {
   Int128 values[kStackRows];
@@ -142,7 +141,7 @@ void KeyHasher::hash(
   uint8_t valid[kMaxKeyRows];
   loader_.load(column, begin, count, words);
   if (loader_.load_valid(column, begin, count, valid)) {
-    for (int32_t i = 0; i < count; ++i) words[i] = valid[i] != 0 ? words[i] : kNullWord;
+    for (int32_t i = 0; i < count; ++i) words[i] = valid[i] != 0 ? words[i] : kNullKeyWord;
   }
   if (combine) {
     add_words(words, count, hashes);

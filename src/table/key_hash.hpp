@@ -14,6 +14,9 @@ namespace crossdock {
 
 constexpr int32_t kMaxKeyRows = 2048;  // rows of one call
 
+// What is hashed in place of a NULL; any value would do.
+constexpr uint64_t kNullKeyWord = 0x5BF03635AFF4A3C1U;
+
 // Reads keys as 64-bit words: the value of integers, instants and bools, canonical float64 bits, a
 // hash of decimals and bytes. Where is_exact64(kind), words are equal exactly if keys are; elsewhere
 // equal keys have equal words (with the same seed).

@@ -64,35 +64,11 @@ HWY_AFTER_NAMESPACE();
 namespace crossdock {
 namespace {
 
-// Newton's iteration: each step doubles the correct low bits of the inverse of an odd number.
-uint64_t inverse_of_odd(uint64_t odd) {
-  uint64_t inverse = odd;
-  for (int step = 0; step < 5; ++step) inverse *= 2 - odd * inverse;
-  return inverse;
-}
-
 HWY_EXPORT(mix_distances);
 HWY_EXPORT(unmix_words);
 HWY_EXPORT(simd_target_name);
 
 }  // namespace
-
-uint64_t next_random(uint64_t& state) {
-  state += 0x9E3779B97F4A7C15ull;
-  uint64_t word = state;
-  word = (word ^ (word >> 30)) * 0xBF58476D1CE4E5B9ull;
-  word = (word ^ (word >> 27)) * 0x94D049BB133111EBull;
-  return word ^ (word >> 31);
-}
-
-WordMix WordMix::from_seed(uint64_t seed) {
-  WordMix mix;
-  mix.multiply_first = next_random(seed) | 1;
-  mix.multiply_second = next_random(seed) | 1;
-  mix.inverse_first = inverse_of_odd(mix.multiply_first);
-  mix.inverse_second = inverse_of_odd(mix.multiply_second);
-  return mix;
-}
 
 void mix_words(const WordMix& mix, uint64_t* words, int32_t count) {
   HWY_DYNAMIC_DISPATCH(mix_distances)(mix, words, 0, count, words);

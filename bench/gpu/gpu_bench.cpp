@@ -1,0 +1,142 @@
+// Channels on GPU 0 against the copy rate of the same GPU in the same run, as JSON lines. One self-contained program.
+//
+//   crossdock_gpu_bench [rows per endpoint]
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "data/device/cuda_backend.hpp"
+#include "data/device/cuda_calls.hpp"
+#include "gpu/gpu_exchange.hpp"
+
+namespace crossdock {
+namespace {
+
+constexpr int kRepeats = 5;
+constexpr uint64_t kRowBytes = 16;
+constexpr uint64_t kMarkBytes = 2;
+
+// What a row that goes to another endpoint costs in memory, and one that stays: each stage reads and writes once. The
+// kernel reads the rows it sends and those that have come, and writes none.
+constexpr uint64_t kSentOnBytes = (kRowBytes + 4 * (kRowBytes + kMarkBytes)) +  // reads
+                                  4 * (kRowBytes + kMarkBytes);                 // writes
+constexpr uint64_t kKeptBytes =
+    (kRowBytes + 2 * (kRowBytes + kMarkBytes)) + 2 * (kRowBytes + kMarkBytes);
+
+[[noreturn]] void fail(const Error& error) {
+  fmt::print(stderr, "{}: {}\n", code_text(error.code), error.message);
+  std::exit(3);
+}
+
+void require(int error) {
+  if (error != 0) fail({ErrorCode::kInternal, cuda_calls::error_text(error)});
+}
+
+double median(std::vector<double> values) {
+  std::ranges::sort(values);
+  return values[values.size() / 2];
+}
+
+// Bytes read and written per second by copies inside the GPU.
+double copy_rate(uint64_t bytes) {
+  std::byte* from = nullptr;
+  std::byte* to = nullptr;
+  void* stream = nullptr;
+  require(cuda_calls::allocate(&from, bytes));
+  require(cuda_calls::allocate(&to, bytes));
+  require(cuda_calls::open_stream(&stream));
+  std::vector<double> rates;
+  for (int repeat = 0; repeat <= kRepeats; ++repeat) {
+    const auto begun = std::chrono::steady_clock::now();
+    require(cuda_calls::copy(to, from, bytes, stream));
+    require(cuda_calls::wait_stream(stream));
+    const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begun;
+    if (repeat != 0) rates.push_back(2.0 * static_cast<double>(bytes) / took.count());
+  }
+  cuda_calls::close_stream(stream);
+  require(cuda_calls::release(from));
+  require(cuda_calls::release(to));
+  return median(rates);
+}
+
+void exchange(const GpuExchangeOptions& options, double copy_bytes_per_s, DeviceBackend& backend) {
+  std::vector<double> seconds;
+  GpuExchangeResult last;
+  for (int repeat = 0; repeat <= kRepeats; ++repeat) {
+    const auto ran = run_gpu_exchange(options, backend);
+    if (!ran.ok()) fail(ran.error());
+    last = ran.value();
+    if (repeat != 0) seconds.push_back(last.seconds);
+  }
+  const auto endpoints = static_cast<uint64_t>(options.endpoints);
+  const uint64_t rows = options.rows * endpoints;
+  const uint64_t passed_bytes = rows / endpoints * ((endpoints - 1) * kSentOnBytes + kKeptBytes);
+  const double took = median(seconds);
+  const double predicted_s = static_cast<double>(passed_bytes) / copy_bytes_per_s;
+  const bool is_right = last.got.rows == last.expected.rows &&
+                        last.got.keys == last.expected.keys &&
+                        last.got.mixed == last.expected.mixed && last.got.misled == 0;
+  fmt::print(
+      "{{\"schema_version\": 1, \"bench\": \"gpu-exchange\", \"endpoints\": {}, \"rows\": {}, "
+      "\"row_bytes\": {}, \"link_rows\": {}, \"rings_per_link\": {}, \"blocks\": {}, "
+      "\"sorter_blocks\": {}, \"seconds\": {:.6f}, \"predicted_s\": {:.6f}, "
+      "\"passed_bytes\": {}, \"of_copy_rate\": {:.3f}, \"payload_bytes_per_s\": {:.4g}, "
+      "\"segments\": {}, \"channel_bytes\": {}, \"right\": {}}}\n",
+      options.endpoints,
+      rows,
+      kRowBytes,
+      options.link_rows,
+      options.rings_per_link,
+      options.blocks,
+      options.sorter_blocks,
+      took,
+      predicted_s,
+      passed_bytes,
+      predicted_s / took,
+      static_cast<double>(rows * kRowBytes) / took,
+      last.segments,
+      last.channel_bytes,
+      is_right);
+}
+
+int run(uint64_t rows) {
+  const auto opened = open_cuda_backend(0);
+  if (!opened.ok()) fail(opened.error());
+  cuda_calls::GpuFacts facts;
+  require(cuda_calls::open_gpu(0, &facts));
+  const double rate = copy_rate(uint64_t{1} << 30);
+  fmt::print(
+      "{{\"schema_version\": 1, \"bench\": \"gpu-copy\", \"gpu\": \"{}\", \"multiprocessors\": {}, "
+      "\"bytes_per_s\": {:.4g}}}\n",
+      facts.name,
+      facts.multiprocessors,
+      rate);
+  const auto multiprocessors = static_cast<uint32_t>(facts.multiprocessors);
+  for (const int endpoints : {1, 2, 4}) {
+    for (const uint32_t link_rows : {16'384U, 65'536U}) {
+      const auto share = std::max(multiprocessors / (2 * static_cast<uint32_t>(endpoints)), 1U);
+      exchange({.endpoints = endpoints,
+                .rows = rows,
+                .blocks = share,
+                .threads = 512,
+                .sorter_blocks = share,
+                .rings_per_link = 8,
+                .link_rows = link_rows},
+               rate,
+               *opened.value());
+    }
+  }
+  return 0;
+}
+
+}  // namespace
+}  // namespace crossdock
+
+int main(int argc, char** argv) {
+  setenv("CUDA_MODULE_LOADING", "EAGER", 1);
+  return crossdock::run(argc > 1 ? std::strtoull(argv[1], nullptr, 10) : uint64_t{1} << 26);
+}

@@ -1,0 +1,39 @@
+# Programs for a machine with a GPU, which are built on one without: static CUDA runtime and libstdc++, no Crossdock
+# library, no UCX, MPI or Python. They compile the few rooms that they need themselves, so that nothing is linked that the
+# other machine may lack (its driver is all it has to have).
+find_package(GTest REQUIRED)
+
+set(gpu_sources
+  src/base/check.cpp src/base/error.cpp
+  src/data/rings/make_segment_layout.cpp src/data/rings/place_ring.cpp src/data/rings/ring_state.cpp
+  src/data/channels/levels.cpp src/topology/paths.cpp
+  src/data/device/cuda_backend.cpp src/data/device/device_channel.cpp src/data/device/level_tables.cpp
+  src/data/device/wiring.cpp
+  tests/gpu/gpu_exchange.cpp)
+list(TRANSFORM gpu_sources PREPEND "${PROJECT_SOURCE_DIR}/")
+
+# All kernels of tests, benches and examples, compiled with those of the rooms (target crossdock_kernels).
+file(GLOB gpu_kernels CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/tests/gpu/*.cu" "${PROJECT_SOURCE_DIR}/examples/*/*.cu")
+add_library(crossdock_gpu_kernels OBJECT ${gpu_kernels})
+target_include_directories(crossdock_gpu_kernels PRIVATE
+  "${PROJECT_SOURCE_DIR}/src" "${PROJECT_SOURCE_DIR}/include" "${PROJECT_SOURCE_DIR}/tests")
+add_dependencies(crossdock_kernels crossdock_gpu_kernels)
+
+# crossdock_gpu_program(<name> <sources>...)
+function(crossdock_gpu_program name)
+  add_executable(${name} ${ARGN} ${gpu_sources} $<TARGET_OBJECTS:crossdock_data_device_kernels>
+    $<TARGET_OBJECTS:crossdock_gpu_kernels>)
+  crossdock_warnings(${name} PRIVATE)
+  target_include_directories(${name} PRIVATE
+    "${PROJECT_SOURCE_DIR}/src" "${PROJECT_SOURCE_DIR}/include" "${PROJECT_SOURCE_DIR}/tests")
+  target_compile_definitions(${name} PRIVATE FMT_HEADER_ONLY=1)
+  target_link_options(${name} PRIVATE -static-libstdc++ -static-libgcc -Wl,--gc-sections)
+  set_target_properties(${name} PROPERTIES CUDA_RUNTIME_LIBRARY Static)
+  target_link_libraries(${name} PRIVATE Threads::Threads)
+endfunction()
+
+crossdock_gpu_program(crossdock_gpu_tests tests/gpu/gpu_main.cpp tests/gpu/gpu_exchange_test.cpp)
+target_link_libraries(crossdock_gpu_tests PRIVATE GTest::gmock GTest::gtest)
+
+crossdock_gpu_program(crossdock_groupby_kernel examples/04-groupby-kernel/main.cpp)
+crossdock_gpu_program(crossdock_gpu_bench bench/gpu/gpu_bench.cpp)

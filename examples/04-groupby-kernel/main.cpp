@@ -1,0 +1,102 @@
+// The host's part: opens a channel among endpoints of GPU 0, launches a kernel per endpoint, and moves segments until
+// all have ended.
+#include <cstdio>
+#include <cstdlib>
+#include <memory>
+#include <vector>
+
+#include "data/device/cuda_backend.hpp"
+#include "data/device/cuda_calls.hpp"
+#include "data/device/device_channel.hpp"
+#include "groupby.cuh"
+
+namespace {
+
+using namespace crossdock;
+
+constexpr int kEndpoints = 3;
+constexpr uint32_t kBlocks = 8;
+constexpr uint64_t kRows = 1 << 20;  // of each endpoint
+constexpr uint64_t kGroups = 500;
+
+[[noreturn]] void fail(const Error& error) {
+  std::fprintf(stderr, "%s: %s\n", code_text(error.code).c_str(), error.message.c_str());
+  std::exit(1);
+}
+
+void require(int cuda_error) {
+  if (cuda_error == 0) return;
+  std::fprintf(stderr, "%s\n", cuda_calls::error_text(cuda_error));
+  std::exit(1);
+}
+
+uint64_t* take(uint64_t count) {
+  std::byte* memory = nullptr;
+  require(cuda_calls::allocate_shared(&memory, count * sizeof(uint64_t)));
+  return reinterpret_cast<uint64_t*>(memory);
+}
+
+DeviceChannelSpec shuffle_by_key() {
+  DeviceChannelSpec spec;
+  spec.lanes = {{.width_bytes = 8}, {.width_bytes = 8}};
+  for (VertexIndex at = 0; at < kEndpoints; ++at) {
+    spec.endpoints.of_source.push_back(at);
+    spec.endpoints.of_destination.push_back(at);
+  }
+  spec.tables = direct_tables(spec.endpoints, kEndpoints);
+  spec.is_host.assign(kEndpoints, 0);
+  spec.rule = DeviceRule::kResidue;
+  spec.blocks = kBlocks;
+  return spec;
+}
+
+}  // namespace
+
+int main() {
+  setenv("CUDA_MODULE_LOADING", "EAGER", 1);
+  auto backend = open_cuda_backend(0);
+  if (!backend.ok()) fail(backend.error());
+  require(example::load_group_by());
+  auto opened = DeviceChannel::open(shuffle_by_key(), *backend.value());
+  if (!opened.ok()) fail(opened.error());
+  DeviceChannel& channel = *opened.value();
+  std::vector<example::GroupByWork> works(kEndpoints);
+  std::vector<void*> streams(kEndpoints);
+  uint64_t* totals = take(kGroups);
+  std::vector<uint64_t> expected(kGroups);
+  for (int at = 0; at < kEndpoints; ++at) {
+    uint64_t* keys = take(kRows);
+    uint64_t* values = take(kRows);
+    for (uint64_t row = 0; row < kRows; ++row) {
+      keys[row] = (row * 7919 + static_cast<uint64_t>(at)) % kGroups;
+      values[row] = row;
+      expected[keys[row]] += row;
+    }
+    works[static_cast<size_t>(at)] = {.port = channel.port(static_cast<VertexIndex>(at)),
+                                      .keys = keys,
+                                      .values = values,
+                                      .rows = kRows,
+                                      .totals = totals,
+                                      .ends = reinterpret_cast<int64_t*>(take(kBlocks))};
+    require(cuda_calls::open_stream(&streams[static_cast<size_t>(at)]));
+  }
+  if (const Status started = channel.start_sorters(4); !started.ok()) fail(started.error());
+  for (size_t at = 0; at < kEndpoints; ++at)
+    require(example::launch_group_by(works[at], streams[at]));
+  const Status moved = channel.move_until(
+      [&streams] {
+        for (void* stream : streams)
+          if (cuda_calls::query_stream(stream) == cuda_calls::kNotReady) return false;
+        return true;
+      },
+      20);
+  if (!moved.ok()) fail(moved.error());
+  if (const Status stopped = channel.stop(); !stopped.ok()) fail(stopped.error());
+  uint64_t wrong = 0;
+  for (uint64_t group = 0; group < kGroups; ++group) wrong += totals[group] != expected[group];
+  std::printf("%llu groups, %llu wrong, %llu segments copied\n",
+              static_cast<unsigned long long>(kGroups),
+              static_cast<unsigned long long>(wrong),
+              static_cast<unsigned long long>(channel.mover().segments()));
+  return wrong == 0 ? 0 : 1;
+}

@@ -1,0 +1,86 @@
+// send, flush and recv for kernels: what MGI gives user kernels (Wu et al., PVLDB 19(9), 2026, section 3.1, table 3).
+//
+//   __global__ void group_by(const __grid_constant__ xd::Port port, ...) {
+//     __shared__ xd::Scratch scratch;
+//     while (...) { sent += xd::send(port, sent, rows, keys, values); ... xd::recv(port, 0, 512, key, value) ... }
+//     xd::flush(port, scratch, [&] { return drain(); });
+//     ...until recv answers xd::kEnd
+//   }
+//
+// All threads of a block call together, with the same arguments; block b of the grid is block b of the port, and a grid
+// has as many blocks as the channel was opened with. Rows are columns of plain values. Nothing waits but flush.
+//
+// This header compiles the rings into the kernel that includes it, so it needs the folder src of the source tree on the
+// include path, and nvcc with --expt-relaxed-constexpr. It has not run on a GPU yet (docs/concept-devices.md).
+#pragma once
+
+#include <cstdint>
+
+#include "data/device/device_port.hpp"
+#include "data/rings/atomic_cuda.cuh"
+#include "data/rings/block_coop.cuh"
+
+namespace xd {
+
+using Port = crossdock::DevicePort;
+using Scratch = crossdock::SorterScratch;  // in shared memory of the block
+using Column = crossdock::DeviceColumn;
+using Block = crossdock::PortBlock<crossdock::CudaRingTraits>;
+using Sorter = crossdock::SegmentSorter<crossdock::CudaRingTraits>;
+using Group = crossdock::BlockCoop;
+
+inline constexpr int64_t kEnd = crossdock::kPortEnd;
+inline constexpr int64_t kAborted = crossdock::kPortAborted;
+inline constexpr int64_t kStuck = crossdock::kPortStuck;
+inline constexpr uint32_t kByRule = crossdock::kByRule;
+
+// When nothing has moved for too long, by the clock of the multiprocessor; the leader looks for all.
+class Patience {
+ public:
+  __device__ explicit Patience(uint64_t limit_clocks) : limit_(limit_clocks) { since_ = clock64(); }
+  __device__ bool is_over(bool has_moved) {
+    if (has_moved) since_ = clock64();
+    const uint64_t over = static_cast<uint64_t>(clock64() - since_) > limit_;
+    return crossdock::from_leader(Group(), over) != 0;
+  }
+
+ private:
+  uint64_t limit_;
+  long long since_ = 0;
+};
+
+// Rows [first, first + rows) of the columns, by the channel's rule; answers how many were taken, 0 if there is no room
+// now, kAborted.
+template <class... T>
+__device__ int64_t send(const Port& port, uint64_t first, uint32_t rows, const T*... columns) {
+  const Column all[] = {{reinterpret_cast<std::byte*>(const_cast<T*>(columns)), nullptr}...};
+  return Block(port, blockIdx.x).send(all, first, rows, kByRule, Group());
+}
+// The same to one destination, whatever the rule, in a channel that is not for all.
+template <class... T>
+__device__ int64_t
+send_to(const Port& port, uint32_t to, uint64_t first, uint32_t rows, const T*... columns) {
+  const Column all[] = {{reinterpret_cast<std::byte*>(const_cast<T*>(columns)), nullptr}...};
+  return Block(port, blockIdx.x).send(all, first, rows, to, Group());
+}
+
+// Up to `rows` rows into the columns from row `first` on; answers how many, 0 if there are none now, kEnd, kAborted.
+template <class... T>
+__device__ int64_t recv(const Port& port, uint64_t first, uint32_t rows, T*... columns) {
+  const Column all[] = {{reinterpret_cast<std::byte*>(columns), nullptr}...};
+  return Block(port, blockIdx.x).recv(all, first, rows, Group());
+}
+
+// This block sends no more, and all that it has sent has left the device for its next hop. drain() takes what comes
+// meanwhile, and answers whether it did. 0, kAborted or kStuck.
+template <class Drain>
+__device__ int64_t flush(const Port& port, Scratch& scratch, Drain&& drain) {
+  return Block(port, blockIdx.x).flush(scratch, drain, Patience(port.stuck_after_clocks), Group());
+}
+
+// A sorter's step: for blocks that wait. Answers whether anything moved.
+__device__ inline bool help(Sorter& sorter) {
+  return sorter.step(Group()) == crossdock::Step::kProgress;
+}
+
+}  // namespace xd

@@ -1,0 +1,52 @@
+// What a channel needs of the machine that its kernels run on: memory of two kinds, copies, and sorters. One is CUDA
+// (cuda_backend.hpp); tests have one whose device is a part of the host's memory.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "base/result.hpp"
+#include "data/device/device_node.hpp"
+#include "data/device/ring_mover.hpp"
+
+namespace crossdock {
+
+enum class DeviceSpace : uint8_t {
+  kDevice,  // the host knows its addresses, and must not follow them
+  kShared,  // pinned memory of the host, at the same address in kernels
+};
+
+struct SorterLaunch {
+  const DeviceNode* nodes = nullptr;  // one after the other, in device memory
+  uint32_t node_count = 0;
+  uint32_t blocks_per_node = 1;
+  uint32_t* abort = nullptr;  // shared memory
+  double stuck_after_s =
+      0;  // without progress of a block, it ends; waiting users then help themselves
+};
+
+// One thread at a time.
+class DeviceBackend {
+ public:
+  virtual ~DeviceBackend() = default;
+
+  // Cleared, aligned to 256 bytes. CD-201 with what is free.
+  virtual Result<std::byte*> allocate(DeviceSpace space, uint64_t bytes) = 0;
+  virtual void release(DeviceSpace space, std::byte* memory) = 0;
+  // Before sorters run: it may wait for the device.
+  virtual Status upload(std::byte* to, const void* from, uint64_t bytes) = 0;
+  // Copies of `links` links, each of them in order, at most `under_way` at once.
+  virtual Result<std::unique_ptr<SegmentCopier>> open_copier(uint32_t links,
+                                                             uint32_t under_way) = 0;
+  // Sorters that stay until their nodes' finish word, or `abort`. Answers when they are queued.
+  virtual Status start_sorters(const SorterLaunch& launch) = 0;
+  // Until the sorters have ended, which finish or abort must have been set for. CD-901 if they do not.
+  virtual Status join_sorters() = 0;
+  // Whether an error has come up: asked in every turn of a wait, since a kernel that failed sets no word.
+  virtual Status poll() = 0;
+  virtual double clocks_per_s() const = 0;  // of what kernels measure limits with
+};
+
+}  // namespace crossdock

@@ -1,0 +1,380 @@
+// Lays out everything twice: once to count bytes, once over memory.
+#include "data/device/device_channel.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <thread>
+
+#include <fmt/format.h>
+
+#include "base/check.hpp"
+#include "data/rings/atomic.hpp"
+#include "data/rings/place_ring.hpp"
+#include "data/rings/ring_state.hpp"
+#include "data/sorters/row_hashes.hpp"
+
+namespace crossdock {
+namespace {
+
+constexpr uint64_t kCarveBytes = 256;
+constexpr uint32_t kCopiesUnderWay =
+    3;  // of a link: one runs, one follows at once, one is being begun
+
+using Flag = StdAtomic<uint32_t, Scope::kSystem>;
+
+// Gives out a run of memory in order; without memory it only counts.
+struct Carver {
+  std::byte* memory = nullptr;
+  uint64_t used = 0;
+
+  template <class T>
+  T* take(uint64_t count) {
+    const uint64_t at = used;
+    used += (count * sizeof(T) + kCarveBytes - 1) / kCarveBytes * kCarveBytes;
+    return reinterpret_cast<T*>(reinterpret_cast<uintptr_t>(memory) + at);
+  }
+};
+
+// What the host has made and the device is to have.
+struct Upload {
+  std::byte* to;
+  std::vector<std::byte> bytes;
+};
+
+DeviceSpace space_of(const WiredNode& node) {
+  return node.is_host ? DeviceSpace::kShared : DeviceSpace::kDevice;
+}
+
+DeviceKey key_of(const DeviceChannelSpec& spec) {
+  DeviceKey key;
+  key.rule = spec.rule;
+  key.lane = spec.key_lane;
+  key.is_signed = spec.key_is_signed;
+  const auto destinations = static_cast<uint32_t>(spec.endpoints.of_destination.size());
+  key.modulo = FloorModulo(destinations);
+  key.mix = WordMix::from_seed(kRouteSeed);
+  key.null_destination =
+      static_cast<uint16_t>((key.mix.mix(kNullKeyWord) >> 32) * destinations >> 32);
+  return key;
+}
+
+struct Layouts {
+  SegmentLayout stage, link, last;
+  RingShape stage_shape, link_shape, last_shape;
+};
+
+Result<Layouts> make_layouts(const DeviceChannelSpec& spec) {
+  std::vector<LaneShape> lanes = spec.lanes;
+  lanes.push_back({.width_bytes = sizeof(uint16_t)});  // marks
+  Layouts layouts;
+  CD_ASSIGN(layouts.stage, make_segment_layout(lanes, spec.stage_rows));
+  CD_ASSIGN(layouts.link, make_segment_layout(lanes, spec.link_rows));
+  CD_ASSIGN(layouts.last, make_segment_layout(lanes, spec.final_rows));
+  CD_ASSIGN(layouts.stage_shape, make_ring_shape(layouts.stage, spec.stage_slot_bits));
+  CD_ASSIGN(layouts.link_shape, make_ring_shape(layouts.link, spec.link_slot_bits));
+  CD_ASSIGN(layouts.last_shape, make_ring_shape(layouts.last, spec.final_slot_bits));
+  return layouts;
+}
+
+}  // namespace
+
+class DeviceChannel::Builder {
+ public:
+  Builder(const DeviceChannelSpec& spec, const Layouts& layouts, DeviceChannel& channel)
+      : spec_(spec), layouts_(layouts), channel_(channel) {}
+
+  // Both spaces, from the begin; the second time over memory.
+  void lay_out() {
+    carvers_[0].used = carvers_[1].used = 0;
+    uploads_.clear();
+    const DeviceWiring& wiring = channel_.wiring_;
+    const uint64_t destinations = spec_.endpoints.of_destination.size();
+    Carver& shared = carver(DeviceSpace::kShared);
+    channel_.finish_ = shared.take<uint32_t>(1);
+    channel_.abort_ = shared.take<uint32_t>(1);
+    ends_ = shared.take<uint64_t>(spec_.endpoints.of_source.size() * destinations);
+    sort_rings_.clear();
+    windows_.clear();
+    for (const WiredLink& link : wiring.links) {
+      for (uint32_t ring = 0; ring < spec_.rings_per_link; ++ring) {
+        sort_rings_.push_back(ring_between(link.from));
+        windows_.push_back(ring_between(link.to));
+      }
+    }
+    channel_.nodes_.clear();
+    channel_.ports_.clear();
+    for (const WiredNode& node : wiring.nodes) add_node(node);
+    add_device_nodes();
+  }
+
+  void set_memory(DeviceSpace space, std::byte* memory) { carver(space).memory = memory; }
+  uint64_t used(DeviceSpace space) { return carver(space).used; }
+  const std::vector<Upload>& uploads() const { return uploads_; }
+
+  void make_links() {
+    for (size_t at = 0; at < sort_rings_.size(); ++at)
+      channel_.links_.push_back({sort_rings_[at], windows_[at]});
+  }
+
+ private:
+  Carver& carver(DeviceSpace space) { return carvers_[static_cast<size_t>(space)]; }
+
+  DeviceSpace space_of_vertex(VertexIndex vertex) const {
+    return spec_.is_host[vertex] != 0 ? DeviceSpace::kShared : DeviceSpace::kDevice;
+  }
+
+  // A ring that one node has for itself.
+  Ring own_ring(const RingShape& shape, DeviceSpace space) {
+    Ring ring = ring_words(shape, space);
+    Carver& own = carver(space);
+    ring.ready = own.take<uint64_t>(ring.slots() * kRingLineWords);
+    ring.head = own.take<uint64_t>(kRingLineWords);
+    return ring;
+  }
+
+  // One end of a link: the mover publishes, or polls, where it can reach.
+  Ring ring_between(VertexIndex vertex) {
+    Ring ring = ring_words(layouts_.link_shape, space_of_vertex(vertex));
+    Carver& shared = carver(DeviceSpace::kShared);
+    ring.ready = shared.take<uint64_t>(ring.slots() * kRingLineWords);
+    ring.head = shared.take<uint64_t>(kRingLineWords);
+    return ring;
+  }
+
+  Ring ring_words(const RingShape& shape, DeviceSpace space) {
+    Carver& own = carver(space);
+    Ring ring;
+    ring.shape = shape;
+    ring.tail = own.take<uint64_t>(kRingLineWords);
+    ring.lock = own.take<uint64_t>(kRingLineWords);
+    ring.words = own.take<uint64_t>(ring.slots() * kRingLineWords);
+    ring.segments = own.take<std::byte>(ring.slots() * shape.segment_bytes);
+    return ring;
+  }
+
+  // A list that the host has, at a place of its own in a space.
+  template <class T>
+  T* put(DeviceSpace space, const std::vector<T>& list) {
+    T* to = carver(space).take<T>(list.size());
+    Upload upload{reinterpret_cast<std::byte*>(to),
+                  std::vector<std::byte>(list.size() * sizeof(T))};
+    if (!list.empty()) std::memcpy(upload.bytes.data(), list.data(), upload.bytes.size());
+    uploads_.push_back(std::move(upload));
+    return to;
+  }
+
+  // Rings of the blocks, and those of links from `first` on in the lists of links.
+  std::vector<DeviceRing> own_rings(bool is_there,
+                                    const RingShape& shape,
+                                    const SegmentLayout* layout,
+                                    DeviceSpace space) {
+    std::vector<DeviceRing> rings;
+    for (uint32_t block = 0; is_there && block < spec_.blocks; ++block)
+      rings.push_back({own_ring(shape, space), layout, 0});
+    return rings;
+  }
+
+  void add_rings_of(const std::vector<uint32_t>& links,
+                    const std::vector<Ring>& of,
+                    const SegmentLayout* layout,
+                    std::vector<DeviceRing>& rings) const {
+    for (const uint32_t link : links) {
+      for (uint32_t ring = 0; ring < spec_.rings_per_link; ++ring) {
+        rings.push_back(
+            {of[link * spec_.rings_per_link + ring], layout, channel_.wiring_.links[link].hop});
+      }
+    }
+  }
+
+  void add_node(const WiredNode& wired) {
+    const DeviceSpace space = space_of(wired);
+    Carver& own = carver(space);
+    const auto destinations = static_cast<uint32_t>(spec_.endpoints.of_destination.size());
+    DeviceNode node;
+    const SegmentLayout* stage = put<SegmentLayout>(space, {layouts_.stage});
+    const SegmentLayout* link = put<SegmentLayout>(space, {layouts_.link});
+    const SegmentLayout* last = put<SegmentLayout>(space, {layouts_.last});
+    auto inputs = own_rings(wired.source >= 0, layouts_.stage_shape, stage, space);
+    auto targets = own_rings(wired.destination >= 0, layouts_.last_shape, last, space);
+    node.stage_count = static_cast<uint32_t>(inputs.size());
+    node.final_count = static_cast<uint32_t>(targets.size());
+    add_rings_of(wired.links_in, windows_, link, inputs);
+    add_rings_of(wired.links_out, sort_rings_, link, targets);
+    node.input_count = static_cast<uint32_t>(inputs.size());
+    node.target_count = static_cast<uint32_t>(targets.size());
+    node.inputs = put(space, inputs);
+    node.targets = put(space, targets);
+    node.destinations = destinations;
+    node.routes = put(space, wired.routes);
+    node.choices = put(space, wired.choices);
+    node.spreads = put(space, wired.spreads);
+    node.spread_to = put(space, wired.spread_to);
+    node.cursors = own.take<uint32_t>(uint64_t{node.input_count} * destinations);
+    node.sent = own.take<uint64_t>(destinations + 1);
+    node.ended_blocks = own.take<uint64_t>(kRingLineWords);
+    node.reported = own.take<uint64_t>(kRingLineWords);
+    node.ends = ends_ + uint64_t{wired.source >= 0 ? static_cast<uint32_t>(wired.source) : 0} *
+                            destinations;
+    node.finish = channel_.finish_;
+    node.seal_after_idle = spec_.seal_after_idle;
+    add_port(wired, node);
+    channel_.nodes_.push_back(node);
+  }
+
+  void add_port(const WiredNode& wired, const DeviceNode& node) {
+    Carver& own = carver(space_of(wired));
+    DevicePort port;
+    port.node = node;
+    port.key = key_of(spec_);
+    port.blocks = spec_.blocks;
+    port.block_words = own.take<DeviceBlockWords>(spec_.blocks);
+    port.flush_marks = own.take<uint64_t>(uint64_t{spec_.blocks} * node.target_count);
+    port.sources = static_cast<uint32_t>(spec_.endpoints.of_source.size());
+    port.source_ends = ends_;
+    port.taken = own.take<uint64_t>(kRingLineWords);
+    port.destination = wired.destination >= 0 ? static_cast<uint32_t>(wired.destination) : 0;
+    port.abort = channel_.abort_;
+    channel_.ports_.push_back(port);
+  }
+
+  void add_device_nodes() {
+    std::vector<DeviceNode> nodes;
+    for (size_t at = 0; at < channel_.nodes_.size(); ++at)
+      if (!channel_.wiring_.nodes[at].is_host) nodes.push_back(channel_.nodes_[at]);
+    channel_.device_node_count_ = static_cast<uint32_t>(nodes.size());
+    channel_.device_nodes_ = put(DeviceSpace::kDevice, nodes);
+  }
+
+  const DeviceChannelSpec& spec_;
+  const Layouts& layouts_;
+  DeviceChannel& channel_;
+  Carver carvers_[2];
+  uint64_t* ends_ = nullptr;
+  std::vector<Ring> sort_rings_, windows_;
+  std::vector<Upload> uploads_;
+};
+
+Result<std::unique_ptr<DeviceChannel>> DeviceChannel::open(const DeviceChannelSpec& spec,
+                                                           DeviceBackend& backend) {
+  CD_ASSIGN(DeviceWiring wiring, wire_device_channel(spec));
+  CD_ASSIGN(const Layouts layouts, make_layouts(spec));
+  std::unique_ptr<DeviceChannel> channel(new DeviceChannel(backend, std::move(wiring)));
+  for (const WiredNode& node : channel->wiring_.nodes) {
+    const uint64_t inputs =
+        (node.source >= 0 ? spec.blocks : 0) + node.links_in.size() * uint64_t{spec.rings_per_link};
+    if (inputs <= kDeviceInputsMax) continue;
+    return make_error(ErrorCode::kInvalidArgument,
+                      "vertex {} has {} stage rings and windows, and a sorter looks at {}; ask for "
+                      "fewer blocks or rings per link",
+                      node.vertex,
+                      inputs,
+                      kDeviceInputsMax);
+  }
+  Builder builder(spec, layouts, *channel);
+  builder.lay_out();
+  for (const DeviceSpace space : {DeviceSpace::kDevice, DeviceSpace::kShared}) {
+    const auto at = static_cast<size_t>(space);
+    channel->bytes_[at] = builder.used(space);
+    CD_ASSIGN(channel->memory_[at], backend.allocate(space, channel->bytes_[at]));
+    builder.set_memory(space, channel->memory_[at]);
+  }
+  builder.lay_out();
+  for (const Upload& upload : builder.uploads())
+    CD_TRY(backend.upload(upload.to, upload.bytes.data(), upload.bytes.size()));
+  builder.make_links();
+  for (DevicePort& port : channel->ports_)
+    port.stuck_after_clocks = static_cast<uint64_t>(backend.clocks_per_s() * 10);
+  CD_ASSIGN(channel->copier_,
+            backend.open_copier(static_cast<uint32_t>(channel->links_.size()), kCopiesUnderWay));
+  channel->mover_ = std::make_unique<RingMover>(channel->links_, *channel->copier_);
+  return channel;
+}
+
+DeviceChannel::~DeviceChannel() {
+  if (are_sorters_running_) {
+    abort();
+    // There is nobody to tell: a device that does not stop its kernels has failed before.
+    static_cast<void>(backend_.join_sorters());
+  }
+  mover_.reset();
+  copier_.reset();
+  for (const DeviceSpace space : {DeviceSpace::kDevice, DeviceSpace::kShared}) {
+    std::byte* memory = memory_[static_cast<size_t>(space)];
+    if (memory != nullptr) backend_.release(space, memory);
+  }
+}
+
+DevicePort DeviceChannel::port(VertexIndex vertex) const {
+  const auto at = std::ranges::find(wiring_.nodes, vertex, &WiredNode::vertex);
+  CD_CHECK(at != wiring_.nodes.end(), "vertex {}", vertex);
+  return ports_[static_cast<size_t>(at - wiring_.nodes.begin())];
+}
+
+DeviceNode DeviceChannel::node(VertexIndex vertex) const { return port(vertex).node; }
+
+Status DeviceChannel::start_sorters(uint32_t blocks_per_node, double stuck_after_s) {
+  if (device_node_count_ == 0) return {};
+  CD_TRY(backend_.start_sorters(
+      {device_nodes_, device_node_count_, blocks_per_node, abort_, stuck_after_s}));
+  are_sorters_running_ = true;
+  return {};
+}
+
+Status DeviceChannel::stop() {
+  finish();
+  if (!are_sorters_running_) return {};
+  are_sorters_running_ = false;
+  return backend_.join_sorters();
+}
+
+Status DeviceChannel::move_until(const std::function<bool()>& is_over, double stuck_after_s) {
+  using Clock = std::chrono::steady_clock;
+  auto since = Clock::now();
+  while (true) {
+    const bool has_moved = mover_->step() == Step::kProgress;
+    CD_TRY(backend_.poll());
+    if (mover_->has_failed()) {
+      abort();
+      return make_error(ErrorCode::kInternal, "a copy of a segment failed: {}", state());
+    }
+    if (has_moved) {
+      since = Clock::now();
+      continue;
+    }
+    if (mover_->is_quiet() && is_over()) return {};
+    if (std::chrono::duration<double>(Clock::now() - since).count() > stuck_after_s) {
+      abort();
+      return make_error(ErrorCode::kInternal,
+                        "nothing was copied between devices for {} s, and the kernels have not "
+                        "ended: {}. Kernels of a channel must run beside each other or help "
+                        "(flush): is CUDA_LAUNCH_BLOCKING set, or CUDA_DEVICE_MAX_CONNECTIONS 1?",
+                        stuck_after_s,
+                        state());
+    }
+    std::this_thread::yield();
+  }
+}
+
+void DeviceChannel::abort() { Flag(*abort_).store(1, Release{}); }
+void DeviceChannel::finish() { Flag(*finish_).store(1, Release{}); }
+
+std::string DeviceChannel::state() const {
+  std::string text = fmt::format("{} segments copied", mover_->segments());
+  for (size_t at = 0; at < links_.size(); ++at) {
+    const RingProgress from = ring_progress(links_[at].from);
+    const RingProgress to = ring_progress(links_[at].to);
+    if (from.published == from.recycled && to.published == to.recycled) continue;
+    const uint64_t rings = links_.size() / wiring_.links.size();
+    const WiredLink& link = wiring_.links[at / rings];
+    text += fmt::format("; link {} -> {} hop {}: sorted {} copied {} taken {}",
+                        link.from,
+                        link.to,
+                        link.hop,
+                        from.published,
+                        from.recycled,
+                        to.recycled);
+  }
+  return text;
+}
+
+}  // namespace crossdock

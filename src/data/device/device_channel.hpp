@@ -1,0 +1,84 @@
+// A channel whose endpoints are on a device: its rings and tables in memory, its mover, and the handles that
+// kernels get.
+//
+//   auto channel = DeviceChannel::open(spec, backend);
+//   group_by<<<blocks, threads, 0, stream>>>(channel.value()->port(vertex), ...);   // any stream but the legacy one
+//   channel.value()->move_until([&] { return cudaStreamQuery(stream) != cudaErrorNotReady; }, limit_s);
+//
+// All memory is taken at once and stays: nothing is allocated while kernels run. The host thread that steps the
+// mover is
+// the only writer of what it publishes; it looks for errors of the device in every turn.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/result.hpp"
+#include "data/device/device_backend.hpp"
+#include "data/device/device_port.hpp"
+#include "data/device/ring_mover.hpp"
+#include "data/device/wiring.hpp"
+
+namespace crossdock {
+
+// One thread at a time, but for abort().
+class DeviceChannel {
+ public:
+  // The backend outlives the channel. Errors of wire_device_channel and of the backend; nothing stays allocated then.
+  static Result<std::unique_ptr<DeviceChannel>> open(const DeviceChannelSpec& spec,
+                                                     DeviceBackend& backend);
+  ~DeviceChannel();
+  DeviceChannel(const DeviceChannel&) = delete;
+  DeviceChannel& operator=(const DeviceChannel&) = delete;
+
+  // Of an endpoint, for kernels (or CPU threads, if its vertex is on the host). CD_CHECK: the vertex takes part.
+  DevicePort port(VertexIndex vertex) const;
+  // Of a vertex on the host, for its sorter; a relay too.
+  DeviceNode node(VertexIndex vertex) const;
+
+  Status start_sorters(uint32_t blocks_per_node, double stuck_after_s = 30);
+  // Sorters end, after the last kernel that uses the channel.
+  Status stop();
+
+  Step step() { return mover_->step(); }
+  const RingMover& mover() const { return *mover_; }
+  // Steps the mover until is_over() and no copy is under way. CD-901 with state() if nothing was copied and nothing
+  // ended for stuck_after_s, after the channel was aborted; errors of the device.
+  Status move_until(const std::function<bool()>& is_over, double stuck_after_s);
+
+  // Ends every wait of kernels and threads. Any thread.
+  void abort();
+  // Sorters of vertices on the host and in tests see this; kernels too.
+  void finish();
+
+  uint64_t device_bytes() const { return bytes_[0]; }
+  uint64_t shared_bytes() const { return bytes_[1]; }
+  // What the mover knows: heads and published segments of links, in words.
+  std::string state() const;
+
+ private:
+  class Builder;
+  DeviceChannel(DeviceBackend& backend, DeviceWiring wiring)
+      : backend_(backend), wiring_(std::move(wiring)) {}
+
+  DeviceBackend& backend_;
+  DeviceWiring wiring_;
+  std::byte* memory_[2] = {};  // by DeviceSpace
+  uint64_t bytes_[2] = {};
+  std::vector<DeviceNode> nodes_;  // as wiring_.nodes; pointers of the space of each
+  std::vector<DevicePort> ports_;
+  const DeviceNode* device_nodes_ = nullptr;  // those that are not on the host
+  uint32_t device_node_count_ = 0;
+  uint32_t* finish_ = nullptr;
+  uint32_t* abort_ = nullptr;
+  std::vector<MoverLink> links_;
+  std::unique_ptr<SegmentCopier> copier_;
+  std::unique_ptr<RingMover> mover_;
+  bool are_sorters_running_ = false;
+};
+
+}  // namespace crossdock

@@ -1,0 +1,188 @@
+// A channel on devices with everything that steps: blocks that send and receive, sorters, the mover. Each is an actor,
+// so that a seed or threads may drive them.
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "data/device/device_channel.hpp"
+#include "data/device/host_backend.hpp"
+#include "data/rings/actor.hpp"
+#include "data/rings/cpu_ring_traits.hpp"
+
+namespace crossdock {
+
+// A row: a key, the number of the row, and a value that is NULL if 3 divides it.
+struct DeviceTestRows {
+  std::vector<uint64_t> keys;
+  std::vector<uint64_t> values;
+  std::vector<uint64_t> validity;  // of values
+
+  explicit DeviceTestRows(uint64_t first = 0, uint64_t rows = 0) {
+    validity.assign(rows / 64 + 1, 0);
+    for (uint64_t row = first; row < first + rows; ++row) {
+      keys.push_back(row * 7 - 40);  // some are negative
+      if (row % 3 != 0) validity[values.size() / 64] |= uint64_t{1} << values.size() % 64;
+      values.push_back(row);
+    }
+  }
+};
+
+inline std::vector<LaneShape> device_test_lanes() {
+  return {{.width_bytes = 8}, {.width_bytes = 8, .nullable = true}};
+}
+
+// What one destination has got, from all of its blocks. The test's own lock.
+struct DeviceArrivals {
+  std::mutex mutex;
+  std::vector<uint64_t> values;
+  std::vector<std::string> wrong;
+};
+
+// A block of an endpoint: takes what has come, sends what it has, flushes, and takes the rest.
+class BlockActor : public Actor {
+ public:
+  struct Work {
+    bool is_source = true;
+    bool is_destination = true;
+    DeviceTestRows rows{};
+    uint32_t batch_rows = 5;
+    uint32_t capacity = 4;
+    uint32_t to = kByRule;
+  };
+
+  BlockActor(const DevicePort& port, uint32_t block, Work work, DeviceArrivals& arrivals)
+      : port_(port),
+        block_(port_, block),
+        number_(block),
+        work_(std::move(work)),
+        arrivals_(arrivals) {}
+
+  Step step() override {
+    const Step answer = step_once();
+    if (answer == Step::kDone) is_through_.store(true, std::memory_order_relaxed);
+    return answer;
+  }
+  bool is_through() const { return is_through_.load(std::memory_order_relaxed); }
+
+  std::string state() const override {
+    return fmt::format("block {} of destination {}: sent {} of {}, {}, {}",
+                       number_,
+                       port_.destination,
+                       next_,
+                       work_.rows.keys.size(),
+                       has_begun_ ? "flushing" : "sending",
+                       has_ended_ ? "at the end" : "receiving");
+  }
+
+ private:
+  Step step_once() {
+    if (work_.is_destination && !has_ended_) {
+      const int64_t got = receive();
+      if (got > 0) return Step::kProgress;
+      if (got == kPortEnd) {
+        has_ended_ = true;
+        return Step::kProgress;
+      }
+    }
+    if (!work_.is_source) return has_ended_ ? Step::kDone : Step::kIdle;
+    return send_or_flush();
+  }
+
+  Step send_or_flush() {
+    const uint64_t rows = work_.rows.keys.size();
+    if (next_ < rows) {
+      const DeviceColumn columns[] = {
+          {reinterpret_cast<std::byte*>(work_.rows.keys.data()), nullptr},
+          {reinterpret_cast<std::byte*>(work_.rows.values.data()), work_.rows.validity.data()}};
+      const auto batch = static_cast<uint32_t>(std::min<uint64_t>(work_.batch_rows, rows - next_));
+      const int64_t sent = block_.send(columns, next_, batch, work_.to, SoloCoop{});
+      if (sent <= 0) return Step::kIdle;
+      next_ += static_cast<uint64_t>(sent);
+      return Step::kProgress;
+    }
+    if (!has_begun_) {
+      block_.flush_begin(SoloCoop{});
+      has_begun_ = true;
+      return Step::kProgress;
+    }
+    if (!has_flushed_) {
+      has_flushed_ = block_.flush_done(SoloCoop{});
+      return has_flushed_ ? Step::kProgress : Step::kIdle;
+    }
+    return has_ended_ || !work_.is_destination ? Step::kDone : Step::kIdle;
+  }
+
+  int64_t receive() {
+    uint64_t keys[16];
+    uint64_t values[16];
+    uint64_t validity[1] = {0};
+    const DeviceColumn columns[] = {{reinterpret_cast<std::byte*>(keys), nullptr},
+                                    {reinterpret_cast<std::byte*>(values), validity}};
+    const int64_t got = block_.recv(columns, 0, work_.capacity, SoloCoop{});
+    const std::scoped_lock lock(arrivals_.mutex);
+    for (int64_t row = 0; row < got; ++row) {
+      arrivals_.values.push_back(values[row]);
+      const bool is_valid = (validity[0] >> row & 1) != 0;
+      if (keys[row] != values[row] * 7 - 40 || is_valid != (values[row] % 3 != 0))
+        arrivals_.wrong.push_back(fmt::format("row {} has key {}", values[row], keys[row]));
+    }
+    return got;
+  }
+
+  const DevicePort port_;
+  PortBlock<CpuRingTraits> block_;
+  uint32_t number_;
+  Work work_;
+  DeviceArrivals& arrivals_;
+  uint64_t next_ = 0;
+  bool has_begun_ = false;
+  bool has_flushed_ = false;
+  bool has_ended_ = false;
+  std::atomic<bool> is_through_{false};
+};
+
+class SorterActor : public Actor {
+ public:
+  explicit SorterActor(const DeviceNode& node)
+      : node_(node), scratch_(std::make_unique<SorterScratch>()), sorter_(node_, *scratch_) {}
+  Step step() override { return sorter_.step(SoloCoop{}); }
+  std::string state() const override {
+    return fmt::format("sorter of {} inputs, {} targets", node_.input_count, node_.target_count);
+  }
+
+ private:
+  const DeviceNode node_;
+  std::unique_ptr<SorterScratch> scratch_;
+  SegmentSorter<CpuRingTraits> sorter_;
+};
+
+// Steps the mover; when all blocks are through, ends the sorters.
+class MoverActor : public Actor {
+ public:
+  MoverActor(DeviceChannel& channel, std::vector<const BlockActor*> blocks)
+      : channel_(channel), blocks_(std::move(blocks)) {}
+
+  // Copies that are under way need more steps, whoever else moves.
+  Step step() override {
+    if (channel_.step() == Step::kProgress || !channel_.mover().is_quiet()) return Step::kProgress;
+    for (const BlockActor* block : blocks_)
+      if (!block->is_through()) return Step::kIdle;
+    channel_.finish();
+    return Step::kDone;
+  }
+  std::string state() const override { return channel_.state(); }
+
+ private:
+  DeviceChannel& channel_;
+  std::vector<const BlockActor*> blocks_;
+};
+
+}  // namespace crossdock

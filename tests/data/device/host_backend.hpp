@@ -1,0 +1,94 @@
+// A device that is a part of the host's memory, and copies that take their time: what channels on devices are tested
+// with. Sorters are stepped by the test.
+#pragma once
+
+#include <cstring>
+#include <deque>
+#include <map>
+#include <memory>
+#include <new>
+#include <vector>
+
+#include "data/device/device_backend.hpp"
+
+namespace crossdock {
+
+// A copy is made when it is asked for the `delay`-th time, in order.
+class SlowCopier : public SegmentCopier {
+ public:
+  SlowCopier(uint32_t links, uint32_t under_way, int delay)
+      : queues_(links), under_way_(under_way), delay_(delay) {}
+
+  bool begin(uint32_t link, const CopyRequest& copy) override {
+    if (queues_[link].size() == under_way_) return false;
+    queues_[link].push_back({copy, delay_});
+    return true;
+  }
+  CopyState oldest(uint32_t link) override {
+    if (fails) return CopyState::kFailed;
+    auto& [copy, left] = queues_[link].front();
+    if (left-- > 0) return CopyState::kPending;
+    std::memcpy(copy.to, copy.from, copy.bytes);
+    queues_[link].pop_front();
+    return CopyState::kDone;
+  }
+
+  bool fails = false;
+
+ private:
+  struct Waiting {
+    CopyRequest copy;
+    int left;
+  };
+  std::vector<std::deque<Waiting>> queues_;
+  uint32_t under_way_;
+  int delay_;
+};
+
+class HostBackend : public DeviceBackend {
+ public:
+  explicit HostBackend(int copy_delay = 0) : copy_delay_(copy_delay) {}
+
+  Result<std::byte*> allocate(DeviceSpace space, uint64_t bytes) override {
+    if (bytes > bytes_max) {
+      return make_error(ErrorCode::kOutOfMemoryBudget, "{} bytes, {} are free", bytes, bytes_max);
+    }
+    auto* memory =
+        static_cast<std::byte*>(::operator new (bytes + kAlign, std::align_val_t{kAlign}));
+    std::memset(memory, 0, bytes + kAlign);
+    allocated[memory] = space;
+    return memory;
+  }
+  void release(DeviceSpace, std::byte* memory) override {
+    allocated.erase(memory);
+    ::operator delete (memory, std::align_val_t{kAlign});
+  }
+  Status upload(std::byte* to, const void* from, uint64_t bytes) override {
+    if (bytes != 0) std::memcpy(to, from, bytes);
+    return {};
+  }
+  Result<std::unique_ptr<SegmentCopier>> open_copier(uint32_t links, uint32_t under_way) override {
+    auto made = std::make_unique<SlowCopier>(links, under_way, copy_delay_);
+    copier = made.get();
+    return std::unique_ptr<SegmentCopier>(std::move(made));
+  }
+  Status start_sorters(const SorterLaunch& launch) override {
+    launched = launch;
+    return {};
+  }
+  Status join_sorters() override { return {}; }
+  Status poll() override { return polled; }
+  double clocks_per_s() const override { return 1e9; }
+
+  std::map<std::byte*, DeviceSpace> allocated;
+  uint64_t bytes_max = UINT64_MAX;
+  SlowCopier* copier = nullptr;
+  SorterLaunch launched;
+  Status polled;
+
+ private:
+  static constexpr size_t kAlign = 256;
+  int copy_delay_;
+};
+
+}  // namespace crossdock
