@@ -1,6 +1,6 @@
 // What a block does in an exchange, for kernels and for CPU threads: sends its share of rows, takes what comes,
-// flushes,
-// takes the rest, and adds up what it got. The rows follow from their numbers, so they can be checked one by one.
+// flushes, takes the rest, and adds up what it got. The rows follow from their numbers, so they can be checked one by
+// one.
 #pragma once
 
 #include <cstdint>

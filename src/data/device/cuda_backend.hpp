@@ -8,9 +8,8 @@
 
 namespace crossdock {
 
-// CD-603 with the reason: no GPU of this number, a library without CUDA, a GPU without mapped memory, or settings
-// of the
-// process under which kernels that wait for each other would hang (CUDA_LAUNCH_BLOCKING,
+// CD-603 with the reason: no GPU of this number, a library without CUDA, a GPU without mapped memory, or settings of
+// the process under which kernels that wait for each other would hang (CUDA_LAUNCH_BLOCKING,
 // CUDA_DEVICE_MAX_CONNECTIONS=1).
 Result<std::unique_ptr<DeviceBackend>> open_cuda_backend(int gpu);
 

@@ -1,13 +1,12 @@
-// A channel whose endpoints are on a device: its rings and tables in memory, its mover, and the handles that
-// kernels get.
+// A channel whose endpoints are on a device: its rings and tables in memory, its mover, and the handles that kernels
+// get.
 //
 //   auto channel = DeviceChannel::open(spec, backend);
 //   group_by<<<blocks, threads, 0, stream>>>(channel.value()->port(vertex), ...);   // any stream but the legacy one
 //   channel.value()->move_until([&] { return cudaStreamQuery(stream) != cudaErrorNotReady; }, limit_s);
 //
-// All memory is taken at once and stays: nothing is allocated while kernels run. The host thread that steps the
-// mover is
-// the only writer of what it publishes; it looks for errors of the device in every turn.
+// All memory is taken at once and stays: nothing is allocated while kernels run. The host thread that steps the mover
+// is the only writer of what it publishes; it looks for errors of the device in every turn.
 #pragma once
 
 #include <chrono>

@@ -91,9 +91,8 @@ class PortBlock {
     Traits::require(block < port.blocks);
   }
 
-  // Rows [first, first + rows) of `columns`, as many as one segment takes; answers how many, 0 if the stage ring
-  // is full,
-  // kPortAborted. `to`: the number of the destination, in a channel that is not for all.
+  // Rows [first, first + rows) of `columns`, as many as one segment takes; answers how many, 0 if the stage ring is
+  // full, kPortAborted. `to`: the number of the destination, in a channel that is not for all.
   template <Coop C>
   CD_HOST_DEVICE int64_t
   send(const DeviceColumn* columns, uint64_t first, uint32_t rows, uint32_t to, const C& coop) {
@@ -109,28 +108,6 @@ class PortBlock {
     auto* marks = layout.lane<uint16_t>(segment, layout.lane_count - 1) + ticket.first;
     for (uint32_t row = coop.rank(); row < ticket.rows; row += coop.size())
       marks[row] = mark_of(columns[port_.key.lane], first + row, to);
-    producer.commit(ticket, coop);
-    return ticket.rows;
-  }
-
-  // A row that a kernel has computed itself and holds in registers: thread r of the block brings row r, if it has one
-  // (`has_row`), and `write(lane, place)` writes a value. Filters and projections thus leave nothing in memory. All or
-  // nothing: answers how many rows there were, 0 if the ring is full (or there were none), kPortAborted.
-  template <class Write, Coop C>
-  CD_HOST_DEVICE int64_t send_computed(
-      bool has_row, uint64_t rank_among_rows, uint16_t mark, const Write& write, const C& coop) {
-    const DeviceRing& stage = port_.node.inputs[block_];
-    const auto rows = static_cast<uint32_t>(coop.sum(has_row));
-    if (rows == 0) return 0;
-    RingProducer<Traits> producer(stage.ring);
-    const Ticket ticket = producer.reserve(rows, rows, coop);
-    if (ticket.rows == 0) return is_aborted(coop) ? kPortAborted : 0;
-    std::byte* segment = producer.segment(ticket);
-    if (has_row) {
-      const auto row = static_cast<uint32_t>(ticket.first + rank_among_rows);
-      write(segment, *stage.layout, row);
-      stage.layout->lane<uint16_t>(segment, stage.layout->lane_count - 1)[row] = mark;
-    }
     producer.commit(ticket, coop);
     return ticket.rows;
   }

@@ -1,9 +1,8 @@
 // The host's part of a device: copies full segments of sort rings into the windows of the next nodes, while kernels run
 // (MGI, sections 5.1 and 5.4). One thread; an actor, so that it is tested under any order of steps.
 //
-// A link is a sort ring and its window, which have the same shape: segment number n lies in slot n mod slots of
-// both, so
-// a free slot in the window is all the credit there is. A few copies of a link are under way at once, in order on a
+// A link is a sort ring and its window, which have the same shape: segment number n lies in slot n mod slots of both,
+// so a free slot in the window is all the credit there is. A few copies of a link are under way at once, in order on a
 // stream of their own. When the oldest has arrived its number is published in the window and its slot in the sort ring
 // is given back: two stores, each the only writer of its word.
 //

@@ -1,6 +1,5 @@
 // The sorter of a device: takes segments of a node's inputs and writes each row to a ring of its next hop (MGI,
-// sections
-// 5.2 to 5.4), as an actor that is the same for a thread block and for a CPU thread.
+// sections 5.2 to 5.4), as an actor that is the same for a thread block and for a CPU thread.
 //
 // A tile of rows is counted by destination in memory that the group shares, room is reserved for all destinations at
 // once, and rows are copied lane by lane in the order in which they will lie: so writes of neighbouring threads are
@@ -8,10 +7,9 @@
 // marked as before, and the others go on, also those of the segments behind; so a slow destination stops nobody else,
 // and rows of one input for one destination that took one ring stay in their order of segments.
 //
-// Any number of sorters serve a node; each input has a lock. Goes another way than the paper in two places: the
-// table is
-// data, not a template parameter, since a table in memory that is cached costs one load per row and destination sets
-// change per channel; and rows for the node itself go to final rings at once, without the receive ring. Costs: a
+// Any number of sorters serve a node; each input has a lock. Goes another way than the paper in two places: the table
+// is data, not a template parameter, since a table in memory that is cached costs one load per row and destination
+// sets change per channel; and rows for the node itself go to final rings at once, without the receive ring. Costs: a
 // row's lanes are read and written once, its mark read three times and written once.
 #pragma once
 
