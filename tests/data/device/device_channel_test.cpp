@@ -249,6 +249,8 @@ TEST(DeviceChannelConcurrent, blocks_of_several_threads_help_themselves) {
   for (uint32_t at = 0; at < kEndpoints; ++at) {
     groups.push_back(std::make_unique<ThreadGroup>(kThreads));
     scratches.push_back(std::make_unique<SorterScratch>());
+  }
+  for (uint32_t at = 0; at < kEndpoints; ++at) {
     for (uint32_t thread = 0; thread < kThreads; ++thread) {
       threads.emplace_back([&, at, thread] {
         const ThreadCoop coop(*groups[at], thread);
