@@ -22,6 +22,9 @@
 #include <vector>
 
 #include <crossdock/engine.hpp>
+#include <crossdock/group_by.hpp>
+#include <crossdock/join.hpp>
+#include <crossdock/sort.hpp>
 
 namespace crossdock {
 
@@ -105,6 +108,24 @@ class Group {
   ArrowTable broadcast(const ArrowTable& rows, int root = 0, ChannelOptions options = {}) const;
   // The rows of all ranks, in rank `root`; none in the others.
   ArrowTable collect(const ArrowTable& rows, int root = 0, ChannelOptions options = {}) const;
+
+  // Operations on the rows of all ranks. Every rank passes the engine of this group and its own rows, and calls them
+  // alike; it gets its share of the result. Rows move first, in bulk between ranks that MPI started, by channels
+  // between others, and each rank then runs the operation of the same name on what came.
+  //
+  // Each pair is in one rank, and which one, nobody says. A join of the radix strategy moves its rows straight into the
+  // partitions of the ranks that join them, where MPI started the ranks and keys and columns fit its two words.
+  ArrowTable join(const Engine& engine,
+                  const ArrowTable& left,
+                  const ArrowTable& right,
+                  const JoinOptions& options) const;
+  // Each group is in one rank. At least one key (CD-105), each a column of `rows` (CD-101).
+  ArrowTable group_by(const Engine& engine,
+                      const ArrowTable& rows,
+                      const GroupByOptions& options) const;
+  // The rows of each rank come before those of the next one; limit and offset are of all. Needs ranks that MPI started,
+  // or one alone; no row_index among several (CD-105).
+  ArrowTable sort(const Engine& engine, const ArrowTable& rows, const SortOptions& options) const;
 
   // A few bytes of each rank, by rank, in all of them; also a barrier. Rows do not go this way. Throws
   // CD-617 with the ranks that did not come in time.

@@ -3,16 +3,14 @@
 
 #include <algorithm>
 #include <chrono>
-#include <numeric>
 #include <system_error>
 
 #include <nlohmann/json.hpp>
 
 #include "base/team.hpp"
-#include "data/bulk/order_cut.hpp"
 #include "data/ranks/agreement.hpp"
 #include "data/ranks/open_communicator.hpp"
-#include "operators/run/morsel.hpp"
+#include "operators/sort/order_exchange.hpp"
 #include "table/copy_rows.hpp"
 
 namespace crossdock {
@@ -78,26 +76,12 @@ bool is_small(const Arrived& arrived) {
   });
 }
 
-// Which row goes where is agreed first, as in a sort over ranks (operators/sort/rank_sort.hpp).
-Result<Arrived> exchange_by_order(const RankRun& run,
-                                  const Table& rows,
-                                  const std::vector<CutKey>& order) {
-  const auto begin = std::chrono::steady_clock::now();
-  auto store = store_rows(rows, "an exchange by order");
-  CD_TRY(run.ranks->agree(store.ok() ? Status() : Status(store.error())));
-  CD_ASSIGN(const OrderCut cut, cut_by_order(run, *store.value(), order));
-  const double cut_s =
-      std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-  BulkRoute route;
-  route.named = cut.destinations();
-  route.destination_ranks.resize(static_cast<size_t>(run.ranks->size()));
-  std::iota(route.destination_ranks.begin(), route.destination_ranks.end(), 0);
-  CD_ASSIGN(Arrived arrived, bulk_exchange({run.ranks, run.team, run.memory}, rows, route));
-  BulkFacts& facts = arrived.facts;
-  for (BulkPhase& phase : facts.phases) phase.begin_s += cut_s;
-  facts.phases.insert(facts.phases.begin(), BulkPhase{"cut", rows.rows, 0, 0.0, cut_s});
-  facts.total_s += cut_s;
-  return arrived;
+// Whoever sorts what came has the sort over ranks (operators/sort/rank_sort.hpp).
+Result<Arrived> exchange_ordered(const RankRun& run,
+                                 const Table& rows,
+                                 const std::vector<CutKey>& keys) {
+  CD_ASSIGN(OrderedRows ordered, exchange_by_order(run, rows, {keys}));
+  return std::move(ordered.arrived);
 }
 
 }  // namespace
@@ -149,7 +133,7 @@ Result<Arrived> exchange_in_bulk(Communicator& ranks,
   const RankRun run{&ranks, team.value().get(), engine.memory};
   CD_ASSIGN(Arrived arrived,
             move.value().order.empty() ? exchange_by_rule(run, rows, move.value())
-                                       : exchange_by_order(run, rows, move.value().order));
+                                       : exchange_ordered(run, rows, move.value().order));
   if (is_small(arrived)) {
     const TablePtr in_window = arrived.table;
     if (!leave_window(*engine.memory, arrived).ok()) arrived.table = in_window;

@@ -1,5 +1,8 @@
 // The public sort: names become columns.
+#include "base/team.hpp"
+#include "operators/sort/rank_sort.hpp"
 #include "operators/sort/table_sort.hpp"
+#include "session/rank_sort.hpp"
 #include "session/state.hpp"
 
 namespace crossdock {
@@ -32,6 +35,22 @@ Sort::Sort(const Engine& engine, const ArrowTable& table, const SortOptions& opt
   SortSpec spec = value_or_throw(make_spec(options, *rows->schema));
   state_ = operation_state(
       engine, value_or_throw(TableSort::create(std::move(spec), rows, run_environment(engine))));
+}
+
+Result<TablePtr> sort_rows(Communicator& ranks,
+                           const Engine& engine,
+                           const ArrowTable& rows,
+                           const SortOptions& options) {
+  const TablePtr& table = rows.state()->table;
+  const auto spec = make_spec(options, *table->schema);
+  CD_TRY(ranks.agree(spec.ok() ? Status() : Status(spec.error())));
+  const RunEnvironment environment = run_environment(engine);
+  std::optional<Team> team;
+  CD_TRY(ranks.agree(start_team(workers_for(table->rows, environment.threads), team)));
+  CD_ASSIGN(
+      RankSorted sorted,
+      sort_over_ranks({&ranks, &*team, environment.memory}, spec.value(), table, environment));
+  return std::move(sorted.rows);
 }
 
 }  // namespace crossdock

@@ -6,6 +6,7 @@
 
 #include "data/ranks/thread_communicator.hpp"
 #include "session/arrow_rows.hpp"
+#include "session/rank_sort.hpp"
 #include "session/state.hpp"
 
 namespace crossdock {
@@ -75,6 +76,27 @@ TEST(BulkGroup, ConcurrentRanksMoveRowsByOrder) {
   for (size_t rank = 1; rank < 3; ++rank) {
     EXPECT_GE(std::ranges::min(found[rank - 1]), std::ranges::max(found[rank]));
   }
+}
+
+TEST(BulkGroup, ConcurrentRanksSortRowsOfAll) {
+  const Engine engine(EngineOptions{1, int64_t{256} << 20});
+  std::vector<int64_t> found[2];
+  const Status status = run_thread_ranks({.ranks = 2}, [&](Communicator& ranks) -> Status {
+    const ArrowTable made = rows_from(engine, ranks.rank() * 500, 500);
+    SortOptions wrong;
+    wrong.keys = {{ranks.rank() == 0 ? "v" : "w"}};
+    EXPECT_THAT(sort_rows(ranks, engine, made, wrong).error().message, HasSubstr("\"w\""));
+    SortOptions options;
+    options.keys = {{"v"}};
+    options.output = {{"v", "v"}};
+    CD_ASSIGN(const TablePtr sorted, sort_rows(ranks, engine, made, options));
+    found[ranks.rank()] = values_of(*sorted);
+    return {};
+  });
+  ASSERT_TRUE(status.ok()) << status.error().message;
+  for (const auto& part : found) EXPECT_TRUE(std::ranges::is_sorted(part));
+  EXPECT_LE(found[0].back(), found[1].front());
+  EXPECT_EQ(found[0].size() + found[1].size(), 1000);
 }
 
 // Their windows serve the next exchange, however many of them are kept.

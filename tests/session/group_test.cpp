@@ -49,22 +49,30 @@ ArrowTable customers_of(const Engine& engine, int64_t begin, int64_t step) {
   return table_of(engine, {{{"id", fixed<int64_t>("l", ids)}, {"name", texts("u", names)}}});
 }
 
-ArrowTable joined(const Engine& engine, const ArrowTable& orders, const ArrowTable& customers) {
+JoinOptions names_of_orders() {
   JoinOptions options;
   options.on = {{"customer", "id"}};
   options.how = "left";
   options.output = {{"left", "amount", "amount"}, {"right", "name", "name"}};
+  return options;
+}
+
+GroupByOptions amounts_by_customer() {
+  GroupByOptions options;
+  options.keys = {"customer"};
+  options.aggregates = {{"count", "", "", "n"}, {"sum", "amount", "", "amount"}};
+  return options;
+}
+
+ArrowTable joined(const Engine& engine, const ArrowTable& orders, const ArrowTable& customers) {
   ArrowArrayStream stream;
-  Join(engine, orders, customers, options).collect(&stream);
+  Join(engine, orders, customers, names_of_orders()).collect(&stream);
   return ArrowTable::from_stream(engine, &stream);
 }
 
 ArrowTable grouped(const Engine& engine, const ArrowTable& orders) {
-  GroupByOptions options;
-  options.keys = {"customer"};
-  options.aggregates = {{"count", "", "", "n"}, {"sum", "amount", "", "amount"}};
   ArrowArrayStream stream;
-  GroupBy(engine, orders, options).collect(&stream);
+  GroupBy(engine, orders, amounts_by_customer()).collect(&stream);
   return ArrowTable::from_stream(engine, &stream);
 }
 
@@ -105,6 +113,14 @@ TEST(Groups, AProcessThatNobodyStartedIsAGroupOfOne) {
   EXPECT_EQ(lines_of(mine), lines_of(orders));
   EXPECT_EQ(lines_of(group.broadcast(orders)), lines_of(orders));
   EXPECT_EQ(lines_of(group.collect(orders)), lines_of(orders));
+  const ArrowTable customers = customers_of(engine, 0, 1);
+  EXPECT_EQ(lines_of(group.join(engine, orders, customers, names_of_orders())),
+            lines_of(joined(engine, orders, customers)));
+  SortOptions order;
+  order.keys = {{"amount", true}};
+  order.output = {{"amount", "amount"}};
+  order.limit = 2;
+  EXPECT_THAT(lines_of(group.sort(engine, orders, order)), ElementsAre("2998 ", "2999 "));
 }
 
 TEST(Groups, TraceTheirSegments) {
@@ -193,6 +209,25 @@ TEST_F(GroupsOfProcesses, JoinAndGroupAreThoseOfTheWhole) {
     EXPECT_EQ(lines_of(groups), lines_of(grouped(engine, all)));
     const ArrowTable whole = joined(engine, all, customers_of(engine, 0, 1));
     EXPECT_EQ(lines_of(found), rank == 1 ? lines_of(whole) : std::vector<std::string>());
+    // The same by the operations of the group.
+    const ArrowTable own = orders_of(engine, rank, kRanks);
+    const ArrowTable own_customers = customers_of(engine, rank, kRanks);
+    const ArrowTable mine = group.join(engine, own, own_customers, names_of_orders());
+    EXPECT_NE(mine.rows(), whole.rows());
+    EXPECT_EQ(lines_of(group.broadcast(group.collect(mine))), lines_of(whole));
+    const ArrowTable of_mine = group.group_by(engine, own, amounts_by_customer());
+    EXPECT_EQ(lines_of(group.broadcast(group.collect(of_mine))), lines_of(groups));
+    JoinOptions none = names_of_orders();
+    none.how = "anti_null_aware";
+    none.output.pop_back();
+    const ArrowTable without = group.collect(group.join(engine, own, own_customers, none));
+    ArrowArrayStream stream;
+    Join(engine, all, customers_of(engine, 0, 1), none).collect(&stream);
+    const ArrowTable all_without = ArrowTable::from_stream(engine, &stream);
+    EXPECT_GT(all_without.rows(), 0);
+    EXPECT_EQ(without.rows(), rank == 0 ? all_without.rows() : 0);
+    expect_thrown([&] { (void)group.group_by(engine, own, {}); }, "CD-105", "need a key");
+    expect_thrown([&] { (void)group.sort(engine, own, {}); }, "CD-105", "MPI started");
   });
   EXPECT_TRUE(ranks.all_are_well());
 }

@@ -29,7 +29,7 @@ from crossdock.nodes import (
     Sort,
 )
 from crossdock.operations import join_arguments
-from crossdock.ranks.moves import Move
+from crossdock.ranks.moves import JoinRoute, Move
 from crossdock.ranks.placement import Placed
 
 if TYPE_CHECKING:
@@ -51,17 +51,37 @@ def last_join(node: Node) -> Join | None:
     return None if wanted & {name for pair in node.on for name in pair} else node
 
 
-def settled(spread: Spread, node: Join, sides: tuple[Placed, Placed]) -> Placed | None:
+def settled(
+    spread: Spread, node: Join, sides: tuple[Placed, Placed], is_uneven: bool
+) -> Placed | None:
     """The join of what has come into this rank's partitions; None where rows have to go another
     way. Collective."""
-    options = node.options
-    if node is not spread.last_join or options.strategy not in _STRATEGIES:
-        return None
-    if node.residual is not None or options.filter == "bloom":
-        return None
-    group = spread.ranks.group.native()
+    why_not = "few keys have most of its rows" if is_uneven else _why_not(spread, node)
+    found = None
+    if not why_not:
+        found = _partitioned(spread, node, sides)
+        why_not = found.reason
+    names = tuple(left for left, _ in node.on)
+    how = "as tables" if why_not else "into partitions"
+    spread.ranks.join_routes.append(JoinRoute(names, how, why_not))
+    return None if why_not else Placed(replace(node, arrived=found))
+
+
+def _why_not(spread: Spread, node: Join) -> str:
+    """Why this join's rows cannot go into partitions, whatever they are; "" if they may."""
     if not spread.ranks.in_bulk:
-        return None
+        return "rows go through channels"
+    if node is not spread.last_join:
+        return "a later step needs its rows by these keys, or may"
+    if node.options.strategy not in _STRATEGIES:
+        return f"its strategy is {node.options.strategy}"
+    if node.residual is not None:
+        return "it has a residual predicate"
+    return "its filter is bloom" if node.options.filter == "bloom" else ""
+
+
+def _partitioned(spread: Spread, node: Join, sides: tuple[Placed, Placed]) -> Any:
+    group = spread.ranks.group.native()
     left, right = (spread.execution.native(side.node) for side in sides)
     spread.ranks.agree(f"join in partitions {node.on}")
     start = time.perf_counter()
@@ -69,10 +89,9 @@ def settled(spread: Spread, node: Join, sides: tuple[Placed, Placed]) -> Placed 
         found = _native.partition_join(
             group, spread.execution.engine, left[0], right[0], **join_arguments(node, left, right)
         )
-    if not found.is_there:
-        return None
-    spread.ranks.moves.append(_move(json.loads(found.facts), time.perf_counter() - start))
-    return Placed(replace(node, arrived=found))
+    if found.is_there:
+        spread.ranks.moves.append(_move(json.loads(found.facts), time.perf_counter() - start))
+    return found
 
 
 def _move(facts: dict[str, Any], seconds: float) -> Move:

@@ -100,7 +100,7 @@ def _repartitioned(spread: Spread, node: Join, left: Placed, right: Placed) -> P
     uneven = None
     if None not in tables:
         uneven = skew.plan_of(spread, node, (tables[0], tables[1]))
-        found = None if uneven else fused.settled(spread, node, (left, right))
+        found = fused.settled(spread, node, (left, right), is_uneven=bool(uneven))
         if found is not None:
             return found
     sides = []

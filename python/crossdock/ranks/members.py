@@ -23,6 +23,7 @@ from crossdock.nodes import Exchange, Node
 from crossdock.orders import Order
 from crossdock.ranks.filters import Filtered
 from crossdock.ranks.moves import (
+    JoinRoute,
     Move,
     Route,
     conformed,
@@ -51,6 +52,7 @@ class Ranks:
         self.hosts = [socket.gethostname()] * self.size  # of each, once they have told
         self.moves: list[Move] = []
         self.filters: list[Filtered] = []
+        self.join_routes: list[JoinRoute] = []
         with public_errors():
             self.in_bulk = self.size > 1 and group.native().goes_in_bulk(how)
         self._inside = False

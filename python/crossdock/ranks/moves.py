@@ -37,6 +37,15 @@ class Move:
 
 
 @dataclass(frozen=True)
+class JoinRoute:
+    """How the rows of a join went: straight into partitions, or as tables, and why these."""
+
+    on: tuple[str, ...]  # keys of its left side
+    how: str
+    reason: str = ""
+
+
+@dataclass(frozen=True)
 class Route:
     """Where the rows of a table go: by options of Group.channel; or, if these say no more than
     ranks, all of them there; or by `to`, a column of ranks that does not travel; or by `pieces`, so

@@ -20,6 +20,7 @@ def profiled_over_ranks(execution: RankExecution, work: Callable[[], Any]) -> Pr
     ranks = execution.ranks
     with ranks.call("profile"):
         first, first_filter = len(ranks.moves), len(ranks.filters)
+        first_route = len(ranks.join_routes)
         found = profiled(execution.local, work)
         steps = found.data["steps"]
         moves = [asdict(move) for move in ranks.moves[first:]]
@@ -30,6 +31,7 @@ def profiled_over_ranks(execution: RankExecution, work: Callable[[], Any]) -> Pr
             "total_s": found.data["total_s"],
             "exchanges": moves,
             "filters": [asdict(done) for done in ranks.filters[first_filter:]],
+            "joins": [asdict(route) for route in ranks.join_routes[first_route:]],
             "operators": [[step["headline"], step["rows"], step["measured_s"]] for step in steps],
             "phases": own_phases(moves, steps),
         }
@@ -62,7 +64,17 @@ def rank_lines(data: dict[str, Any]) -> list[str]:
     whole = [{"seconds": rank["total_s"]} for rank in ranks]
     rows.append(("result", *_spread(results), "", *_times(whole)))
     table = align(rows, frozenset((1, 2, 3, 4, 5, 6)))
-    return [*table, *_filter_lines(ranks), "", *phase_lines(ranks), *predicted]
+    told = [*_filter_lines(ranks), *_join_lines(ranks[0])]
+    return [*table, *told, "", *phase_lines(ranks), *predicted]
+
+
+def _join_lines(rank: dict[str, Any]) -> list[str]:
+    """All ranks go the same ways."""
+    return [
+        f"join on {', '.join(route['on'])}: rows go {route['how']}"
+        + (f", since {route['reason']}" if route["reason"] else "")
+        for route in rank["joins"]
+    ]
 
 
 def _filter_lines(ranks: list[dict[str, Any]]) -> list[str]:

@@ -4,6 +4,8 @@
 //                  processes then put to one at a time, while others wait for nobody.
 //   in phases      rank i serves i + 1, i + 2, … in turn, so that each rank has one target, and each target one source,
 //                  at a time (phased_order.cpp).
+//
+// Nobody waits for bytes to arrive: has_left() gives stages back, and the fence behind the pass is for all of them.
 #pragma once
 
 #include <cstdint>
@@ -23,6 +25,7 @@ struct PutRoute {
   std::vector<WindowLayout> targets;  // by destination
   std::vector<int> ranks;             // by destination
   StagePool* pool = nullptr;
+  std::vector<int64_t> stages;  // by destination: how many will go there, about
 };
 
 // Seconds that one worker spent.
@@ -35,6 +38,8 @@ struct PutTimes {
 class PutOrder {
  public:
   virtual ~PutOrder() = default;
+  // All ranks call it, before any of them submits.
+  virtual Status begin() = 0;
   // A stage that is full, or the last; it goes back to the pool when its bytes have left. Any worker, its own number.
   virtual Status submit(int worker, PutStage* stage) = 0;
   // Moves on what can be moved. `waits`: for a stage, which the pool has none of; then it may block for others.

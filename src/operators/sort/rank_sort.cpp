@@ -5,9 +5,6 @@
 #include <memory>
 #include <numeric>
 
-#include "data/bulk/bulk_exchange.hpp"
-#include "data/bulk/digit_cut.hpp"
-#include "data/bulk/order_cut.hpp"
 #include "operators/sort/table_sort.hpp"
 
 namespace crossdock {
@@ -30,31 +27,6 @@ Result<TablePtr> sort_here(const SortSpec& spec,
   return TablePtr(std::make_shared<const Table>(std::move(sorted)));
 }
 
-Result<TablePtr> move_rows(const RankRun& run,
-                           const Table& table,
-                           std::span<const uint16_t> destinations) {
-  BulkRoute route;
-  route.named = destinations;
-  route.destination_ranks.resize(static_cast<size_t>(run.ranks->size()));
-  std::iota(route.destination_ranks.begin(), route.destination_ranks.end(), 0);
-  CD_ASSIGN(Arrived arrived, bulk_exchange({run.ranks, run.team, run.memory}, table, route));
-  return std::move(arrived.table);
-}
-
-// Which row goes where.
-Result<OrderCut> cut(const RankRun& run, const SortSpec& spec, const Table& table, RankCutBy by) {
-  std::vector<CutKey> keys;
-  for (const SortKey& key : spec.keys) {
-    keys.push_back({key.column, key.descending, key.nulls_first});
-  }
-  auto stored = store_rows(table, "sort");
-  CD_TRY(run.ranks->agree(stored.ok() ? Status() : Status(stored.error())));
-  const RowStore& store = *stored.value();
-  if (by == RankCutBy::kSplitters) return cut_by_order(run, store, keys);
-  CD_ASSIGN(DigitCut digits, cut_by_digits(run, store, keys, {.digit_bits = spec.digit_bits}));
-  return std::move(digits.cut);
-}
-
 bool takes_first_rows(const SortSpec& spec, int64_t ranks) {
   return spec.limit >= 0 && spec.offset <= kFirstRowsMax && spec.limit <= kFirstRowsMax &&
          (spec.offset + spec.limit) * ranks <= kFirstRowsMax;
@@ -75,7 +47,8 @@ Result<RankSorted> sort_first_rows(const RankRun& run,
   const Result<TablePtr> first = sort_here(own, table, environment);
   CD_TRY(run.ranks->agree(first.ok() ? Status() : Status(first.error())));
   const std::vector<uint16_t> to_first(static_cast<size_t>(first.value()->rows), 0);
-  CD_ASSIGN(const TablePtr came, move_rows(run, *first.value(), to_first));
+  CD_ASSIGN(const Arrived arrived, exchange_named(run, *first.value(), to_first));
+  const TablePtr& came = arrived.table;
   RankSorted sorted;
   CD_ASSIGN(sorted.rows_of, run.ranks->all_gather({&came->rows, 1}));
   CD_ASSIGN(sorted.rows, sort_here(spec, came, environment));
@@ -110,19 +83,19 @@ Result<RankSorted> sort_over_ranks(const RankRun& run,
   if (takes_first_rows(spec, run.ranks->size())) {
     return sort_first_rows(run, spec, table, environment);
   }
-  RankSorted sorted;
-  TablePtr came;
-  {
-    CD_ASSIGN(const OrderCut order, cut(run, spec, *table, by));
-    sorted.rows_of = order.rows_of;
-    CD_ASSIGN(came, move_rows(run, *table, order.destinations()));
+  RankOrder order{{}, by, spec.digit_bits};
+  for (const SortKey& key : spec.keys) {
+    order.keys.push_back({key.column, key.descending, key.nulls_first});
   }
+  CD_ASSIGN(OrderedRows ordered, exchange_by_order(run, *table, order));
+  RankSorted sorted;
+  sorted.rows_of = std::move(ordered.rows_of);
   SortSpec here = spec;
   const auto rank = static_cast<size_t>(run.ranks->rank());
   const auto own = sorted.rows_of.begin() + static_cast<int64_t>(rank);
   cut_off(here, std::accumulate(sorted.rows_of.begin(), own, int64_t{0}), *own);
   if (here.strategy == SortStrategy::kTopK && here.limit < 0) here.strategy = SortStrategy::kAuto;
-  CD_ASSIGN(sorted.rows, sort_here(here, came, environment));
+  CD_ASSIGN(sorted.rows, sort_here(here, ordered.arrived.table, environment));
   return sorted;
 }
 

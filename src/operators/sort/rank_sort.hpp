@@ -1,21 +1,16 @@
-// The sort of rows that lie in several ranks: where each goes is agreed first (data/bulk/order_cut.hpp), then rows move
-// once, and every rank sorts what has come. The result of rank 0 comes before that of rank 1.
+// The sort of rows that lie in several ranks: where each goes is agreed first (operators/sort/order_exchange.hpp), then
+// rows move once, and every rank sorts what has come. The result of rank 0 comes before that of rank 1.
 #pragma once
 
 #include <cstdint>
 #include <vector>
 
-#include "data/bulk/agreed_keys.hpp"
 #include "operators/run/operator.hpp"
+#include "operators/sort/order_exchange.hpp"
 #include "operators/sort/sort_spec.hpp"
 #include "table/column.hpp"
 
 namespace crossdock {
-
-enum class RankCutBy : uint8_t {
-  kSplitters,  // any keys
-  kDigits,     // keys that fit a word: a radix sort over ranks, with spec.digit_bits
-};
 
 struct RankSorted {
   TablePtr rows;                 // of this rank, in order
