@@ -191,6 +191,8 @@ class Ranks:
         """Tells all ranks that this one cannot go on, and raises what all of them raise."""
         code = error.code if isinstance(error, CrossdockError) else ""
         text = error.text if isinstance(error, CrossdockError) else str(error)
+        if isinstance(error, KeyboardInterrupt):
+            text = "it was interrupted (Ctrl-C)"
         told: dict[str, Any] = {
             "code": code,
             "kind": type(error).__name__,
