@@ -23,6 +23,15 @@
 #include "table/validate.hpp"
 
 namespace crossdock::python {
+
+Communicator& bulk_ranks(GroupObject& group) {
+  Communicator* const ranks = value_or_raise(group.bulk.choose("bulk", group.group.get()));
+  if (ranks == nullptr) {
+    raise_error(make_error(ErrorCode::kInvalidArgument, "a process alone moves no rows in bulk"));
+  }
+  return *ranks;
+}
+
 namespace {
 
 // Received rows as Python sees them; hands them out once.
@@ -254,12 +263,9 @@ nb::tuple exchange(GroupObject& self,
   std::string facts;
   {
     const nb::gil_scoped_release released;
-    Communicator* ranks = value_or_raise(self.bulk.choose("bulk", self.group.get()));
-    if (ranks == nullptr) {
-      raise_error(make_error(ErrorCode::kInvalidArgument, "a process alone exchanges no rows"));
-    }
+    Communicator& ranks = bulk_ranks(self);
     Arrived arrived = value_or_raise(
-        exchange_in_bulk(*ranks, {self.memory, threads}, *rows.state()->table, std::move(move)));
+        exchange_in_bulk(ranks, {self.memory, threads}, *rows.state()->table, std::move(move)));
     facts = bulk_json(arrived.facts, self.plane->rank());
     found.emplace(std::make_shared<ArrowTable::State>(ArrowTable::State{std::move(arrived.table)}));
   }
@@ -271,11 +277,8 @@ nb::list measure_group_puts(GroupObject& self, const std::vector<int64_t>& messa
   std::vector<PutRate> rates;
   {
     const nb::gil_scoped_release released;
-    Communicator* ranks = value_or_raise(self.bulk.choose("bulk", self.group.get()));
-    if (ranks == nullptr) {
-      raise_error(make_error(ErrorCode::kInvalidArgument, "a process alone puts nothing"));
-    }
-    rates = value_or_raise(measure_puts(*ranks, self.memory, message_bytes));
+    Communicator& ranks = bulk_ranks(self);
+    rates = value_or_raise(measure_puts(ranks, self.memory, message_bytes));
   }
   nb::list found;
   for (const PutRate& rate : rates) {

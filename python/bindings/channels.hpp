@@ -115,6 +115,9 @@ class ChannelObject {
   std::atomic<bool> is_ended_{false};
 };
 
+// The communicator of a group that goes in bulk. Raises what opening it gives, and CD-101 for a process alone.
+Communicator& bulk_ranks(GroupObject& group);
+
 void bind_perf(nb::class_<GroupObject>& group);
 
 }  // namespace crossdock::python

@@ -142,14 +142,10 @@ RankSidesObject partition_sides(GroupObject& group,
                                 const nb::kwargs& arguments) {
   const crossdock::JoinOptions options = join_options("partition_join", arguments);
   const nb::gil_scoped_release released;
-  Communicator* const ranks = value_or_raise(group.bulk.choose("bulk", group.group.get()));
-  if (ranks == nullptr) {
-    raise_error(
-        make_error(ErrorCode::kInvalidArgument, "a process alone has no ranks to join with"));
-  }
-  RankPartition found = value_or_raise(partition_join(*ranks, engine, left, right, options));
+  Communicator& ranks = bulk_ranks(group);
+  RankPartition found = value_or_raise(partition_join(ranks, engine, left, right, options));
   std::string facts;
-  if (found.sides != nullptr) facts = bulk_json(found.sides->facts, ranks->rank());
+  if (found.sides != nullptr) facts = bulk_json(found.sides->facts, ranks.rank());
   return {std::move(found.sides), std::move(found.reason), std::move(facts)};
 }
 

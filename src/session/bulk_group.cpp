@@ -69,13 +69,6 @@ Status leave_window(Memory& memory, Arrived& arrived) {
   return {};
 }
 
-bool is_small(const Arrived& arrived) {
-  constexpr int64_t kSmallBytes = int64_t{256} << 10;
-  return std::ranges::all_of(arrived.facts.phases, [](const BulkPhase& phase) {
-    return phase.name != "window" || phase.bytes <= kSmallBytes;
-  });
-}
-
 // Whoever sorts what came has the sort over ranks (operators/sort/rank_sort.hpp).
 Result<Arrived> exchange_ordered(const RankRun& run,
                                  const Table& rows,
@@ -134,7 +127,8 @@ Result<Arrived> exchange_in_bulk(Communicator& ranks,
   CD_ASSIGN(Arrived arrived,
             move.value().order.empty() ? exchange_by_rule(run, rows, move.value())
                                        : exchange_ordered(run, rows, move.value().order));
-  if (is_small(arrived)) {
+  constexpr int64_t kSmallWindowBytes = int64_t{256} << 10;
+  if (arrived.facts.window_bytes <= kSmallWindowBytes) {
     const TablePtr in_window = arrived.table;
     if (!leave_window(*engine.memory, arrived).ok()) arrived.table = in_window;
   }
@@ -149,6 +143,7 @@ std::string bulk_json(const BulkFacts& facts, int rank) {
                {"rows_in", facts.rows_in},
                {"rows_received", facts.rows_received},
                {"bytes_sent", facts.bytes_sent},
+               {"window_bytes", facts.window_bytes},
                {"messages", facts.messages},
                {"order", facts.order},
                {"packing", facts.packing},

@@ -53,8 +53,8 @@ Result<Arrived> exchange_in_bulk(Communicator& ranks,
                                  const Table& rows,
                                  const Result<BulkMove>& move);
 
-// One rank's facts of an exchange: rank, begin_s, total_s, phases, rows_in, rows_received, bytes_sent, messages, order,
-// packing, and the bytes of a row before and after it.
+// One rank's facts of an exchange: rank, begin_s, total_s, phases, rows_in, rows_received, bytes_sent, window_bytes,
+// messages, order, packing, and the bytes of a row before and after it.
 std::string bulk_json(const BulkFacts& facts, int rank);
 
 }  // namespace crossdock

@@ -16,8 +16,7 @@
 #include <fmt/format.h>
 
 #include "data/bulk/bucket_counts.hpp"
-#include "data/ranks/open_communicator.hpp"
-#include "data/ranks/thread_communicator.hpp"
+#include "rank_work.hpp"
 #include "table/word_mix.hpp"
 
 namespace crossdock {
@@ -120,27 +119,6 @@ void print(const Work& work, std::vector<Measured>& measured) {
   }
 }
 
-Status run_on_threads(const Work& work, int ranks_per_host) {
-  const ThreadRanks wanted{.ranks = work.shape.ranks, .ranks_per_host = ranks_per_host};
-  std::vector<std::vector<Measured>> by_rank(static_cast<size_t>(std::max(1, wanted.ranks)));
-  CD_TRY(run_thread_ranks(wanted, [&](Communicator& ranks) {
-    return run(ranks, work, by_rank[static_cast<size_t>(ranks.rank())]);
-  }));
-  print(work, by_rank[0]);
-  return {};
-}
-
-Status run_under_mpi(Work work, int ranks_per_host) {
-  CD_ASSIGN(const auto ranks, open_communicator(nullptr, {.ranks_per_host = ranks_per_host}));
-  work.shape.ranks = ranks->size();
-  std::vector<Measured> measured;
-  const Status status = run(*ranks, work, measured);
-  if (!status.ok()) ranks->give_up(status.error());
-  CD_TRY(status);
-  if (ranks->rank() == 0) print(work, measured);
-  return {};
-}
-
 }  // namespace
 }  // namespace crossdock
 
@@ -154,9 +132,18 @@ int main(int argc, char** argv) {
   work.shape.buffer_elements = std::atoll(argv[4]);
   work.repeats = std::max(1, std::atoi(argv[5]));
   const int ranks_per_host = argc > 6 ? std::atoi(argv[6]) : 0;
-  const Status status = mpi_of_environment() == MpiKind::kNone
-                          ? run_on_threads(work, ranks_per_host)
-                          : run_under_mpi(work, ranks_per_host);
+  const Status status = run_on_ranks<std::vector<Measured>>(
+      work.shape.ranks,
+      ranks_per_host,
+      [&](Communicator& ranks, auto& measured) {
+        Work of_all = work;
+        of_all.shape.ranks = ranks.size();
+        return run(ranks, of_all, measured);
+      },
+      [&](int ranks, auto& measured) {
+        work.shape.ranks = ranks;
+        print(work, measured);
+      });
   if (!status.ok()) fail(status.error().message);
   return 0;
 }

@@ -20,8 +20,7 @@
 
 #include "base/team.hpp"
 #include "data/bulk/bulk_exchange.hpp"
-#include "data/ranks/open_communicator.hpp"
-#include "data/ranks/thread_communicator.hpp"
+#include "rank_work.hpp"
 
 namespace crossdock {
 namespace {
@@ -234,26 +233,6 @@ void print(const Work& work, int ranks, const std::vector<Measured>& measured) {
   }
 }
 
-Status run_on_threads(const Work& work, int ranks, int ranks_per_host) {
-  const ThreadRanks wanted{.ranks = ranks, .ranks_per_host = ranks_per_host};
-  std::vector<std::vector<Measured>> by_rank(static_cast<size_t>(std::max(1, ranks)));
-  CD_TRY(run_thread_ranks(wanted, [&](Communicator& communicator) {
-    return run(communicator, work, by_rank[static_cast<size_t>(communicator.rank())]);
-  }));
-  print(work, ranks, by_rank[0]);
-  return {};
-}
-
-Status run_under_mpi(const Work& work, int ranks_per_host) {
-  CD_ASSIGN(const auto ranks, open_communicator(nullptr, {.ranks_per_host = ranks_per_host}));
-  std::vector<Measured> measured;
-  const Status status = run(*ranks, work, measured);
-  if (!status.ok()) ranks->give_up(status.error());
-  CD_TRY(status);
-  if (ranks->rank() == 0) print(work, ranks->size(), measured);
-  return {};
-}
-
 }  // namespace
 }  // namespace crossdock
 
@@ -267,9 +246,11 @@ int main(int argc, char** argv) {
   work.forms = read_forms(argv[4]);
   const int ranks_per_host = argc > 5 ? std::atoi(argv[5]) : 0;
   if (work.rows < 1 || work.rows > 1'000'000'000) fail("takes 1 to 1,000,000,000 rows");
-  const Status status = mpi_of_environment() == MpiKind::kNone
-                          ? run_on_threads(work, ranks, ranks_per_host)
-                          : run_under_mpi(work, ranks_per_host);
+  const Status status = run_on_ranks<std::vector<Measured>>(
+      ranks,
+      ranks_per_host,
+      [&](Communicator& communicator, auto& measured) { return run(communicator, work, measured); },
+      [&](int count, const auto& measured) { print(work, count, measured); });
   if (!status.ok()) fail(status.error().message);
   return 0;
 }

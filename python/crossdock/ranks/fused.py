@@ -95,14 +95,13 @@ def _partitioned(spread: Spread, node: Join, sides: tuple[Placed, Placed]) -> An
 
 
 def _move(facts: dict[str, Any], seconds: float) -> Move:
-    window = sum(phase["bytes"] for phase in facts["phases"] if phase["name"] == "window")
     return Move(
         "into partitions",
         "in bulk",
         facts["rows_in"],
         facts["bytes_sent"],
         facts["rows_received"],
-        window,
+        facts["window_bytes"],
         seconds,
         facts["phases"],
         facts["bytes_sent"],

@@ -210,6 +210,7 @@ class Exchange {
     const Clock::time_point begin = Clock::now();
     const int64_t bytes = lay_out(plan_, places_.arrivals.shape).bytes;
     CD_ASSIGN(window_, ranks_.open_window(bytes, memory_, "the window of a bulk exchange"));
+    facts_.window_bytes = bytes;
     note_phase("window", begin, places_.arrivals.rows, bytes);
     return {};
   }

@@ -65,7 +65,8 @@ struct BulkFacts {
   int64_t rows_received = 0;
   int64_t plain_row_bytes = 0;  // without texts
   int64_t sent_row_bytes = 0;
-  int64_t bytes_sent = 0;  // to other ranks, as they travelled
+  int64_t bytes_sent = 0;    // to other ranks, as they travelled
+  int64_t window_bytes = 0;  // for what others send to this rank
   int64_t messages = 0;
   std::string order;    // of puts: "in place" if there are none
   std::string packing;  // what was done, and why

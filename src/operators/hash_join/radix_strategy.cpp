@@ -24,8 +24,9 @@ class RadixJoin {
     CD_TRY(join_heavy_parts());
     CD_TRY(join_parts());
     for (const Side side : {run_.build(), run_.other()}) {
-      if (keeps_unmatchable(run_, side))
+      if (keeps_unmatchable(run_, side)) {
         CD_TRY(emit_unmatchable(run_, side, sides().unmatchable[index_of(side)]));
+      }
     }
     return {};
   }
@@ -189,10 +190,7 @@ class RadixJoin {
   Result<ProbeTarget> build_part(int64_t index, Worker& worker, RunTable& table) {
     const auto start = std::chrono::steady_clock::now();
     const auto& lists = part(run_.build(), index);
-    int64_t rows = 0;
-    for (const SegmentList* list : lists) {
-      for (const Segment* segment : *list) rows += segment->rows;
-    }
+    const int64_t rows = part_rows(run_.build(), index);
     // Perfect slots pay only while the directory is not much larger than the rows.
     const bool perfect = slot_bits() > 0 && (int64_t{1} << slot_bits()) <= 8 * (rows + 8);
     CD_ASSIGN(table, worker.leaves->build(lists, perfect ? slot_bits() : 0));
