@@ -67,8 +67,8 @@ WORKS = (
     ),
     RankWork(
         name="merge",
-        title="10M + 10M a rank, sparse, sort-merge, sums",
-        rows_per_rank=10 * MILLION,
+        title="20M + 20M a rank, sparse, sort-merge, sums",
+        rows_per_rank=20 * MILLION,
         sparse=True,
         strategy="merge",
         form="sums",

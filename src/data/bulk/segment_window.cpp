@@ -2,6 +2,8 @@
 #include "data/bulk/segment_window.hpp"
 
 #include <algorithm>
+#include <cmath>
+#include <deque>
 #include <new>
 #include <numeric>
 #include <queue>
@@ -32,64 +34,49 @@ int64_t bytes_of_segments(int64_t rows, int64_t lanes) {
          (rest == 0 ? 0 : bytes_of_segment(rounded_rows(rest), lanes));
 }
 
-}  // namespace
-
-std::vector<int> deal_partitions(const std::vector<int64_t>& weights, int ranks) {
-  std::vector<int> order(weights.size());
-  std::iota(order.begin(), order.end(), 0);
-  std::stable_sort(order.begin(), order.end(), [&](int a, int b) {
-    return weights[static_cast<size_t>(a)] > weights[static_cast<size_t>(b)];
-  });
-  using Load = std::pair<int64_t, int>;  // rows, rank
-  std::priority_queue<Load, std::vector<Load>, std::greater<>> least;
-  for (int rank = 0; rank < ranks; ++rank) least.emplace(0, rank);
-  std::vector<int> owners(weights.size());
-  for (const int partition : order) {
-    const auto [rows, rank] = least.top();
-    least.pop();
-    owners[static_cast<size_t>(partition)] = rank;
-    // One more, so that partitions without rows do not all come to one rank.
-    least.emplace(rows + weights[static_cast<size_t>(partition)] + 1, rank);
-  }
-  return owners;
-}
-
-namespace {
-
 struct SegmentPlace {
-  int64_t at = 0;    // in the owner's window: of the next segment
-  int64_t left = 0;  // rows that no segment was opened for
-  int64_t open_at = 0;
+  int64_t left = 0;     // rows that no segment was opened for
+  int64_t open_at = 0;  // of the open segment, in the owner's window
+};
+
+// What one worker has in one owner's window.
+struct Stretch {
+  int64_t at = 0;  // of the next segment
+  int64_t end = 0;
+  int64_t stored = 0;  // bytes written without a put
+};
+
+// A table's partitions.
+struct Owned {
+  Window* window = nullptr;
+  const std::vector<int>* owners = nullptr;  // by partition
+  int lanes = 0;
 };
 
 // Segments of one worker and table.
 class WindowSource : public SegmentSource {
  public:
-  WindowSource(
-      Window& window, Memory& memory, const std::vector<int>& owners, int lanes, std::string who)
-      : window_(window),
-        owners_(owners),
-        lanes_(lanes),
-        places_(owners.size()),
-        stored_(1 + static_cast<size_t>(*std::max_element(owners.begin(), owners.end()))),
-        pool_(memory, kWindowSegmentRows, lanes, std::move(who)) {}
+  WindowSource(Memory& memory, const Owned& owned, std::vector<Stretch> stretches, std::string who)
+      : window_(*owned.window),
+        owners_(*owned.owners),
+        stretches_(std::move(stretches)),
+        lanes_(owned.lanes),
+        places_(owners_.size()),
+        pool_(memory, kWindowSegmentRows, lanes_, std::move(who)) {}
 
-  void note_stored() const {
-    for (size_t rank = 0; rank < stored_.size(); ++rank) {
-      if (stored_[rank] != 0) window_.note_stored(static_cast<int>(rank), stored_[rank]);
-    }
-  }
-
-  void place(size_t partition, int64_t at, int64_t rows) { places_[partition] = {at, rows, 0}; }
+  void expect(size_t partition, int64_t rows) { places_[partition].left = rows; }
+  bool was_deceived() const { return was_deceived_; }
 
   Result<Segment*> open(uint32_t partition) override {
     SegmentPlace& place = places_[partition];
+    Stretch& stretch = stretches_[static_cast<size_t>(owners_[partition])];
     CD_CHECK(place.left > 0, "partition {} has more rows than were counted", partition);
     const int64_t rows = std::min(kWindowSegmentRows, rounded_rows(place.left));
+    if (stretch.at + bytes_of_segment(rows, lanes_) > stretch.end) return deceived(partition);
     std::byte* const there = window_.direct(owners_[partition]);
     Segment* segment = nullptr;
     if (there != nullptr) {
-      segment = new (there + place.at) Segment;
+      segment = new (there + stretch.at) Segment;
     } else {
       CD_ASSIGN(segment, staged());
     }
@@ -98,9 +85,9 @@ class WindowSource : public SegmentSource {
     segment->has_carry = lanes_ > 0;
     segment->carried_lanes = lanes_;
     segment->partition = static_cast<int32_t>(partition);
-    place.open_at = place.at;
-    place.at += bytes_of_segment(rows, lanes_);
+    place.open_at = stretch.at;
     place.left -= std::min(rows, place.left);
+    stretch.at += bytes_of_segment(rows, lanes_);
     return segment;
   }
 
@@ -108,7 +95,7 @@ class WindowSource : public SegmentSource {
     const int owner = owners_[partition];
     const int64_t bytes = bytes_of_segment(segment->capacity_rows, lanes_);
     if (window_.direct(owner) != nullptr) {
-      stored_[static_cast<size_t>(owner)] += bytes;
+      stretches_[static_cast<size_t>(owner)].stored += bytes;
       return {};
     }
     hwy::FlushStream();
@@ -119,7 +106,38 @@ class WindowSource : public SegmentSource {
     return {};
   }
 
+  // All segments are closed. Says in the owners' windows which bytes nobody has written.
+  Status end() {
+    for (size_t owner = 0; owner < stretches_.size(); ++owner) {
+      const Stretch& stretch = stretches_[owner];
+      const int rank = static_cast<int>(owner);
+      std::byte* const there = window_.direct(rank);
+      if (stretch.at < stretch.end && there != nullptr) {
+        new (there + stretch.at) Segment(unused(stretch));
+      } else if (stretch.at < stretch.end) {
+        unused_.push_back(unused(stretch));
+        CD_TRY(window_.put(rank, stretch.at, std::as_bytes(std::span(&unused_.back(), 1))));
+      }
+      if (stretch.stored != 0) window_.note_stored(rank, stretch.stored);
+    }
+    return {};
+  }
+
  private:
+  Error deceived(uint32_t partition) {
+    was_deceived_ = true;
+    return make_error(
+        ErrorCode::kTooManyRows, "partition {} has more rows than a sample said", partition);
+  }
+
+  // As many whole segments as there was room for and none was opened.
+  Segment unused(const Stretch& stretch) const {
+    Segment mark;
+    mark.partition = -static_cast<int32_t>((stretch.end - stretch.at) /
+                                           bytes_of_segment(kWindowSegmentRows, lanes_));
+    return mark;
+  }
+
   // A segment here; when enough are under way, those again that have left.
   Result<Segment*> staged() {
     if (free_.empty() && under_way_.size() >= kSegmentsUnderWay) {
@@ -141,9 +159,11 @@ class WindowSource : public SegmentSource {
 
   Window& window_;
   const std::vector<int>& owners_;
+  std::vector<Stretch> stretches_;  // by owner
   const int lanes_;
   std::vector<SegmentPlace> places_;  // by partition
-  std::vector<int64_t> stored_;       // bytes, by owner
+  std::deque<Segment> unused_;        // there until the fence
+  bool was_deceived_ = false;
   SegmentPool pool_;
   std::vector<std::pair<int, Segment*>> under_way_;
   std::vector<Segment*> free_;
@@ -151,13 +171,38 @@ class WindowSource : public SegmentSource {
 
 }  // namespace
 
+int64_t rows_per_sample(int64_t rows, int partitions) {
+  constexpr int64_t kSampledOf = 16;
+  constexpr int64_t kFullSegmentsMin = 8;  // so that one that is not full is half of a sixteenth
+  return rows / partitions >= kFullSegmentsMin * kWindowSegmentRows ? kSampledOf : 1;
+}
+
+std::vector<int> deal_partitions(const std::vector<int64_t>& weights, int ranks) {
+  std::vector<int> order(weights.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::stable_sort(order.begin(), order.end(), [&](int a, int b) {
+    return weights[static_cast<size_t>(a)] > weights[static_cast<size_t>(b)];
+  });
+  using Load = std::pair<int64_t, int>;  // rows, rank
+  std::priority_queue<Load, std::vector<Load>, std::greater<>> least;
+  for (int rank = 0; rank < ranks; ++rank) least.emplace(0, rank);
+  std::vector<int> owners(weights.size());
+  for (const int partition : order) {
+    const auto [rows, rank] = least.top();
+    least.pop();
+    owners[static_cast<size_t>(partition)] = rank;
+    // One more, so that partitions without rows do not all come to one rank.
+    least.emplace(rows + weights[static_cast<size_t>(partition)] + 1, rank);
+  }
+  return owners;
+}
+
 struct SegmentWindow::State {
   Communicator* ranks = nullptr;
   std::shared_ptr<Memory> memory;
   std::string who;
   SegmentLoad load;
   std::vector<int> owners;
-  std::vector<int64_t> rows_of_all;  // by table
   // Where this rank's part of a table begins in each rank's window: by table, by rank.
   std::vector<std::vector<int64_t>> begins;
   // Where the parts of a table end in the own window: by table, by source; they begin where the one before ends.
@@ -169,10 +214,12 @@ struct SegmentWindow::State {
   size_t size() const { return static_cast<size_t>(ranks->size()); }
   int lanes(size_t table) const { return load.carried_lanes[table]; }
 
+  std::vector<int64_t> room_of(size_t table, const std::vector<int64_t>& counted) const;
   Status agree_on_owners(size_t partitions);
   Status agree_on_places();
   void make_sources(size_t table);
   Status find(ArrivedSegments& arrived) const;
+  int64_t unused_at(size_t table, int64_t at, int64_t end) const;
   Result<const Segment*> segment_at(size_t table, int64_t at, int64_t end) const;
 };
 
@@ -181,20 +228,46 @@ Status SegmentWindow::State::agree_on_owners(size_t partitions) {
   std::vector<int64_t> mine(tables() * partitions);
   for (size_t table = 0; table < tables(); ++table) {
     for (const std::vector<int64_t>& of_worker : load.rows[table]) {
-      for (size_t p = 0; p < partitions; ++p) mine[table * partitions + p] += of_worker[p];
+      for (size_t p = 0; p < partitions; ++p) {
+        mine[table * partitions + p] += of_worker[p] * load.sampled_of[table];
+      }
     }
   }
   CD_ASSIGN(const std::vector<int64_t> all, ranks->fold(mine, Fold::kSum));
   std::vector<int64_t> weights(partitions);
-  rows_of_all.assign(tables(), 0);
   for (size_t table = 0; table < tables(); ++table) {
-    for (size_t p = 0; p < partitions; ++p) {
-      weights[p] += all[table * partitions + p];
-      rows_of_all[table] += all[table * partitions + p];
-    }
+    for (size_t p = 0; p < partitions; ++p) weights[p] += all[table * partitions + p];
   }
   owners = deal_partitions(weights, ranks->size());
   return {};
+}
+
+// Bytes by owner: what the rows of a worker take, or, after a sample, are all but sure to take.
+std::vector<int64_t> SegmentWindow::State::room_of(size_t table,
+                                                   const std::vector<int64_t>& counted) const {
+  std::vector<int64_t> room(size());
+  const int64_t sampled_of = load.sampled_of[table];
+  if (sampled_of == 1) {
+    for (size_t p = 0; p < owners.size(); ++p) {
+      room[static_cast<size_t>(owners[p])] += bytes_of_segments(counted[p], lanes(table));
+    }
+    return room;
+  }
+  std::vector<int64_t> seen(size()), partitions(size());
+  for (size_t p = 0; p < owners.size(); ++p) {
+    seen[static_cast<size_t>(owners[p])] += counted[p];
+    ++partitions[static_cast<size_t>(owners[p])];
+  }
+  for (size_t rank = 0; rank < size(); ++rank) {
+    // Rows that lie together are alike, so the deviation of independent ones is given eight times, and a percent.
+    const double rows = static_cast<double>(seen[rank]) + 8 * std::sqrt(seen[rank]) +
+                        0.01 * static_cast<double>(seen[rank]);
+    const auto full =
+        static_cast<int64_t>(rows * static_cast<double>(sampled_of)) / kWindowSegmentRows;
+    // Of each partition one segment is not full.
+    room[rank] = (full + 1 + partitions[rank]) * bytes_of_segment(kWindowSegmentRows, lanes(table));
+  }
+  return room;
 }
 
 // A window holds its tables one behind the other, and of each what the ranks send, rank 0 first.
@@ -202,10 +275,8 @@ Status SegmentWindow::State::agree_on_places() {
   std::vector<int64_t> to(size() * tables());  // bytes, by rank and table
   for (size_t table = 0; table < tables(); ++table) {
     for (const std::vector<int64_t>& of_worker : load.rows[table]) {
-      for (size_t p = 0; p < owners.size(); ++p) {
-        to[static_cast<size_t>(owners[p]) * tables() + table] +=
-            bytes_of_segments(of_worker[p], lanes(table));
-      }
+      const std::vector<int64_t> room = room_of(table, of_worker);
+      for (size_t rank = 0; rank < size(); ++rank) to[rank * tables() + table] += room[rank];
     }
   }
   CD_ASSIGN(const std::vector<int64_t> below, ranks->exclusive_sum(to));
@@ -234,12 +305,18 @@ Status SegmentWindow::State::agree_on_places() {
 // What a worker sends to a rank lies behind what the workers before it send there.
 void SegmentWindow::State::make_sources(size_t table) {
   std::vector<int64_t> at = begins[table];
+  const Owned owned{window.get(), &owners, lanes(table)};
   for (const std::vector<int64_t>& counted : load.rows[table]) {
-    auto source = std::make_unique<WindowSource>(*window, *memory, owners, lanes(table), who);
+    const std::vector<int64_t> room = room_of(table, counted);
+    std::vector<Stretch> stretches(size());
+    for (size_t rank = 0; rank < size(); ++rank) {
+      stretches[rank] = {at[rank], at[rank] + room[rank], 0};
+      at[rank] += room[rank];
+    }
+    auto source = std::make_unique<WindowSource>(*memory, owned, std::move(stretches), who);
+    const bool is_sampled = load.sampled_of[table] != 1;
     for (size_t p = 0; p < counted.size(); ++p) {
-      int64_t& next = at[static_cast<size_t>(owners[p])];
-      source->place(p, next, counted[p]);
-      next += bytes_of_segments(counted[p], lanes(table));
+      source->expect(p, is_sampled ? INT64_MAX / 2 : counted[p]);
     }
     sources[table].push_back(std::move(source));
   }
@@ -266,6 +343,16 @@ Result<std::unique_ptr<SegmentWindow>> SegmentWindow::open(Communicator& ranks,
 
 SegmentSource& SegmentWindow::source(int table, int worker) {
   return *state_->sources[static_cast<size_t>(table)][static_cast<size_t>(worker)];
+}
+
+// Bytes from here that a worker had room for and did not write; 0 where there is something.
+int64_t SegmentWindow::State::unused_at(size_t table, int64_t at, int64_t end) const {
+  const int64_t segment_bytes = bytes_of_segment(kWindowSegmentRows, lanes(table));
+  if (end - at < segment_bytes) return 0;
+  const auto* mark = reinterpret_cast<const Segment*>(window->data() + at);
+  if (mark->capacity_rows != 0 || mark->partition >= 0) return 0;
+  const int64_t bytes = -int64_t{mark->partition} * segment_bytes;
+  return bytes <= end - at ? bytes : 0;
 }
 
 Result<const Segment*> SegmentWindow::State::segment_at(size_t table,
@@ -300,6 +387,11 @@ Status SegmentWindow::State::find(ArrivedSegments& arrived) const {
     arrived.rows.push_back(0);
     for (const int64_t end : ends[table]) {
       while (at < end) {
+        const int64_t unused = unused_at(table, at, end);
+        if (unused > 0) {
+          at += unused;
+          continue;
+        }
         CD_ASSIGN(const Segment* const segment, segment_at(table, at, end));
         const int place = places[static_cast<size_t>(segment->partition)];
         // Lists are of segments that scatters fill; these are full, and only read.
@@ -312,20 +404,32 @@ Status SegmentWindow::State::find(ArrivedSegments& arrived) const {
   return {};
 }
 
-Result<ArrivedSegments> SegmentWindow::finish(const Status& mine) {
+Result<std::optional<ArrivedSegments>> SegmentWindow::finish(const Status& mine) {
+  bool was_deceived = false;
+  Status ended = mine;
   for (const auto& of_table : state_->sources) {
-    for (const auto& source : of_table) source->note_stored();
+    for (const auto& source : of_table) {
+      was_deceived |= source->was_deceived();
+      if (ended.ok()) ended = source->end();
+    }
   }
   CD_TRY(state_->window->fence());
   state_->sources.clear();
-  CD_TRY(state_->ranks->agree(mine));
+  Communicator& ranks = *state_->ranks;
+  CD_ASSIGN(const int64_t deceived, ranks.fold(int64_t{was_deceived}, Fold::kMax));
+  const bool counts_as_deceived =
+      was_deceived && !mine.ok() && mine.error().code == ErrorCode::kTooManyRows;
+  CD_TRY(ranks.agree(counts_as_deceived ? Status() : ended));
+  if (deceived != 0) {
+    state_->window.reset();  // room for the next
+    return std::optional<ArrivedSegments>();
+  }
   ArrivedSegments arrived;
-  CD_TRY(state_->ranks->agree(state_->find(arrived)));
+  CD_TRY(ranks.agree(state_->find(arrived)));
   arrived.window = std::move(state_->window);
-  return arrived;
+  return std::optional<ArrivedSegments>(std::move(arrived));
 }
 
 int64_t SegmentWindow::bytes() const { return state_->window->bytes(); }
-const std::vector<int64_t>& SegmentWindow::rows_of_all() const { return state_->rows_of_all; }
 
 }  // namespace crossdock

@@ -9,10 +9,16 @@
 // Segments are cut alike wherever they go: full ones, and a last one of as many rows as are left, rounded up to what a
 // scatter flushes at once. Of ranks on one host a scatter writes into the owner's memory itself; for others segments
 // are filled here and put when they are full.
+//
+// The paper counts all rows before it moves them, which reads all of them once more. Where partitions have many
+// segments a sample is enough: what one worker sends to one owner is a good part of its rows, whose number a sample
+// tells within a percent, and takes as many whole segments as its partitions need, one behind the other. Room is given
+// for more than that makes likely; if it does not suffice all the same, all ranks know, and count.
 #pragma once
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -28,7 +34,13 @@ struct SegmentLoad {
   // Tables that are partitioned alike, by number: rows by worker and partition.
   std::vector<std::vector<std::vector<int64_t>>> rows;
   std::vector<int32_t> carried_lanes;  // of each table
+  // Of each table: 1 where all rows were counted, and n where one in n was.
+  std::vector<int64_t> sampled_of;
 };
+
+// Of how many rows one may be counted, for a worker with so many rows of a table: 1, unless partitions have so many
+// segments that those that are not full do not matter.
+int64_t rows_per_sample(int64_t rows, int partitions);
 
 // What lies in a rank when all have written.
 struct ArrivedSegments {
@@ -51,16 +63,15 @@ class SegmentWindow {
                                                      std::string who);
   ~SegmentWindow();
 
-  // Where the scatter of one worker has the segments of a table from: for exactly the rows that were counted. There
-  // until finish().
+  // Where the scatter of one worker has the segments of a table from: for exactly the rows that were counted, or, after
+  // a sample, for as many as there is room for (CD-202). There until finish().
   SegmentSource& source(int table, int worker);
 
   // All ranks call it when their scatters have finished, or failed with `mine`: waits for all. The first error of any.
-  Result<ArrivedSegments> finish(const Status& mine);
+  // Nothing: a sample deceived some rank, and all have to count their rows; of the window nothing is used then.
+  Result<std::optional<ArrivedSegments>> finish(const Status& mine);
 
   int64_t bytes() const;  // of this rank's window
-  // Of what was in `load` over all ranks: by table.
-  const std::vector<int64_t>& rows_of_all() const;
 
  private:
   struct State;

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <bit>
 #include <chrono>
+#include <numeric>
 
 #include <fmt/format.h>
 
@@ -70,9 +71,14 @@ class RankPartitioner {
     RankPartition found;
     found.reason = why_not();
     if (!found.reason.empty()) return found;
-    CD_TRY(count());
-    CD_TRY(open_window());
-    CD_TRY(scatter());
+    bool is_there = false;
+    for (const bool may_sample : {true, false}) {
+      if (is_there) break;
+      CD_TRY(count(may_sample));
+      CD_TRY(open_window());
+      CD_ASSIGN(is_there, scatter());
+    }
+    CD_CHECK(is_there, "rows that were counted had no room");
     show();
     found.sides = std::move(sides_);
     return found;
@@ -237,40 +243,55 @@ class RankPartitioner {
     return options;
   }
 
-  Status count() {
+  // Of each morsel the first rows, where a sample is enough: neighbours are alike more often than morsels are.
+  Status count(bool may_sample) {
     const RankClock::time_point begin = RankClock::now();
+    load_ = {};
     const std::vector<int64_t> none(size_t{1} << sides_->partition_bits);
     load_.rows.assign(2, {static_cast<size_t>(team_.worker_count()), none});
     Status counted;
     for (const Side side : kBothSides) {
       load_.carried_lanes.push_back(sides_->output.carry_of(side).is_empty() ? 0 : 1);
+      const int64_t rows_of_worker = stores_[index_of(side)]->rows() / team_.worker_count();
+      const int64_t sampled_of =
+          may_sample ? rows_per_sample(rows_of_worker, static_cast<int>(none.size())) : 1;
+      load_.sampled_of.push_back(sampled_of);
       if (!counted.ok()) continue;
       auto& rows = load_.rows[static_cast<size_t>(index_of(side))];
       counted = for_morsels(side, [&](int worker, const std::vector<Morsel>& own) {
         SidePartitioner partitioner(*memory_, options_of(side));
-        for (const Morsel& morsel : own) {
+        for (Morsel morsel : own) {
+          morsel.rows = static_cast<int32_t>((morsel.rows + sampled_of - 1) / sampled_of);
           partitioner.count(morsel, rows[static_cast<size_t>(worker)].data());
         }
         return Status();
       });
     }
     CD_TRY(ranks_.agree(counted));
-    note("histogram", begin, stores_[0]->rows() + stores_[1]->rows(), 0);
+    int64_t seen = 0;
+    for (const auto& of_side : load_.rows) {
+      for (const auto& of_worker : of_side)
+        seen += std::accumulate(of_worker.begin(), of_worker.end(), int64_t{0});
+    }
+    note("histogram", begin, seen, 0);
     return {};
   }
 
   Status open_window() {
     const RankClock::time_point begin = RankClock::now();
     CD_ASSIGN(window_, SegmentWindow::open(ranks_, memory_, std::move(load_), kSidesOfRanks));
+    sides_->facts.window_bytes = window_->bytes();
     note("window", begin, 0, window_->bytes());
     return {};
   }
 
-  Status scatter() {
+  // False: a sample deceived some rank.
+  Result<bool> scatter() {
     const RankClock::time_point begin = RankClock::now();
     Status done;
     for (const Side side : kBothSides) {
       auto& all = sides_->partitioners[index_of(side)];
+      all.clear();
       all.resize(static_cast<size_t>(team_.worker_count()));
       if (!done.ok()) continue;
       done = for_morsels(side, [&](int worker, const std::vector<Morsel>& own) -> Status {
@@ -285,7 +306,9 @@ class RankPartitioner {
       });
     }
     const RankClock::time_point written = RankClock::now();
-    CD_ASSIGN(sides_->arrived, window_->finish(done));
+    CD_ASSIGN(std::optional<ArrivedSegments> arrived, window_->finish(done));
+    const bool is_there = arrived.has_value();
+    if (is_there) sides_->arrived = std::move(*arrived);
     const Communicator::Traffic after = ranks_.traffic();
     note("network partition",
          begin,
@@ -294,7 +317,7 @@ class RankPartitioner {
     const double wait_s = elapsed_s(written);
     sides_->facts.phases.back().parts = {
         {"partition", sides_->facts.phases.back().seconds - wait_s}, {"wait", wait_s}};
-    return {};
+    return is_there;
   }
 
   void note(const char* name, RankClock::time_point begin, int64_t rows, int64_t bytes) {

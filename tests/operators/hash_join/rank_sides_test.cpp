@@ -19,6 +19,7 @@ using namespace arrow_test;
 struct RankSide {
   Columns columns;
   std::vector<int64_t> ends;  // by rank
+  int64_t batch_rows = 0;     // 0: two batches in each rank
 };
 
 struct RankJoinCase {
@@ -33,17 +34,22 @@ struct RankJoinResult {
   std::vector<std::string> reasons;
   std::vector<std::string> errors;
   std::vector<int64_t> received;  // by rank: of both sides
+  std::vector<int64_t> counted;   // by rank: of both sides, by all its histograms
 };
 
 TablePtr part_of(const RankSide& side, int64_t begin, int64_t end) {
-  std::vector<Columns> batches(2);
-  const int64_t middle = begin + (end - begin) / 3;
-  for (const Column& column : side.columns) {
-    Column cut = column;
-    cut.array = sliced(column.array, begin, middle - begin);
-    batches[0].push_back(cut);
-    cut.array = sliced(column.array, middle, end - middle);
-    batches[1].push_back(cut);
+  std::vector<int64_t> cuts = {begin, begin + (end - begin) / 3, end};
+  if (side.batch_rows > 0) {
+    cuts.clear();
+    for (int64_t row = begin; row < end; row += side.batch_rows) cuts.push_back(row);
+    cuts.push_back(end);
+  }
+  std::vector<Columns> batches(cuts.size() - 1);
+  for (size_t i = 0; i < batches.size(); ++i) {
+    for (const Column& column : side.columns) {
+      batches[i].push_back(column);
+      batches[i].back().array = sliced(column.array, cuts[i], cuts[i + 1] - cuts[i]);
+    }
   }
   return make_table(std::move(batches));
 }
@@ -86,6 +92,7 @@ RankJoinResult over_ranks(const RankJoinCase& wanted) {
   RankJoinResult result{{},
                         std::vector<std::string>(ranks),
                         std::vector<std::string>(ranks),
+                        std::vector<int64_t>(ranks),
                         std::vector<int64_t>(ranks)};
   std::vector<Texts> by_rank(ranks);
   const auto body = [&](Communicator& communicator) -> Status {
@@ -106,6 +113,9 @@ RankJoinResult over_ranks(const RankJoinCase& wanted) {
     result.reasons[rank] = found.value().reason;
     if (found.value().sides == nullptr) return {};
     for (const int side : {0, 1}) result.received[rank] += found.value().sides->sides.rows[side];
+    for (const BulkPhase& phase : found.value().sides->facts.phases) {
+      if (phase.name == "histogram") result.counted[rank] += phase.rows;
+    }
     const auto join = HashJoin::create(found.value().sides, environment);
     by_rank[rank] = texts_of(*join);
     return {};
@@ -120,12 +130,13 @@ RankJoinResult over_ranks(const RankJoinCase& wanted) {
   return result;
 }
 
-void expect_alike(const RankJoinCase& wanted, const std::string& what) {
-  const RankJoinResult found = over_ranks(wanted);
+RankJoinResult expect_alike(const RankJoinCase& wanted, const std::string& what) {
+  RankJoinResult found = over_ranks(wanted);
   const size_t ranks = wanted.sides[0].ends.size();
   EXPECT_EQ(found.errors, std::vector<std::string>(ranks)) << what;
   EXPECT_EQ(found.reasons, std::vector<std::string>(ranks)) << what;
   EXPECT_EQ(found.rows, in_one_process(wanted)) << what;
+  return found;
 }
 
 std::vector<int64_t> ends_of(int64_t rows, int ranks) {
@@ -145,7 +156,8 @@ RankSide keyed_side(int64_t rows, uint64_t distinct, double nulls, int ranks, Ra
     numbers.emplace_back(static_cast<int32_t>(row));
   }
   return {{{"k", fixed<int64_t>("l", keys)}, {"row", fixed<int32_t>("i", numbers)}},
-          ends_of(rows, ranks)};
+          ends_of(rows, ranks),
+          0};
 }
 
 RankJoinCase plain_case(JoinKind kind, int ranks, uint64_t distinct, double nulls, Random& random) {
@@ -218,6 +230,51 @@ TEST(RankSides, OneKeyComesToOneRankInManySegments) {
   for (const int ranks_per_host : {0, 1}) {
     wanted.ranks_per_host = ranks_per_host;
     expect_alike(wanted, std::to_string(ranks_per_host));
+  }
+}
+
+// Rank 0 has one worker with enough rows for a sample, rank 1 two of half as many, which count them.
+RankJoinCase many_rows(Random& random) {
+  RankJoinCase wanted = plain_case(JoinKind::kInner, 2, uint64_t{1} << 40, 0.0, random);
+  wanted.sides[0] = keyed_side(140'000, uint64_t{1} << 40, 0.0, 2, random);
+  wanted.spec.partition_bits = 3;
+  wanted.spec.build_is_forced = true;
+  wanted.spec.forced_build = Side::kRight;
+  return wanted;
+}
+
+TEST(RankSides, OfManyRowsASampleIsCounted) {
+  Random random(6);
+  for (const int ranks_per_host : {0, 1}) {
+    RankJoinCase wanted = many_rows(random);
+    wanted.spec.kind = JoinKind::kSemi;
+    wanted.spec.output.pop_back();
+    wanted.sides[1] = {{{"k", wanted.sides[0].columns[0].array}, wanted.sides[0].columns[1]},
+                       {500, 1000}};
+    wanted.ranks_per_host = ranks_per_host;
+    const RankJoinResult found = expect_alike(wanted, std::to_string(ranks_per_host));
+    EXPECT_EQ(found.rows.size(), 1000U);
+    EXPECT_LT(found.counted[0], 70'000 / 15 + 1000);
+    EXPECT_EQ(found.counted[1], 70'000 + 500);
+  }
+}
+
+// The first rows of every morsel, of which a sample is made, all have one key.
+TEST(RankSides, ASampleThatDeceivesIsNoticedAndAllRowsAreCounted) {
+  Random random(7);
+  for (const int ranks_per_host : {0, 1}) {
+    RankJoinCase wanted = many_rows(random);
+    Optionals<int64_t> keys;
+    for (int64_t row = 0; row < 140'000; ++row) {
+      const bool is_first = row % 1024 < 1024 / 16;
+      keys.emplace_back(is_first ? 7 : static_cast<int64_t>(random() >> 24));
+    }
+    wanted.sides[0].columns[0].array = fixed<int64_t>("l", keys);
+    wanted.sides[0].batch_rows = 1024;
+    wanted.ranks_per_host = ranks_per_host;
+    const RankJoinResult found = expect_alike(wanted, std::to_string(ranks_per_host));
+    EXPECT_GT(found.counted[0], 70'000 + 1000);
+    EXPECT_EQ(found.counted[1], 2 * (70'000 + 1000));
   }
 }
 
