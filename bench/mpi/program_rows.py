@@ -19,12 +19,10 @@ from channels.places import Place
 from harness.programs import ProgramError, build_all
 from harness.report import Row, seconds
 
-# Open MPI's one-sided messages over TCP need to be told so, and sockets of Linux's own size fill
-# the queues of switches: docs/transports.md. Hosts share the cores of one machine, which Open MPI
-# cannot know: ranks that wait must leave them to others.
+# Open MPI's one-sided messages over TCP need to be told so: docs/transports.md. Hosts share the
+# cores of one machine, which Open MPI cannot know: ranks that wait must leave them to others.
 OVER_TCP = (
     "--mca", "pml", "ob1", "--mca", "btl", "tcp,self", "--mca", "osc", "pt2pt",
-    "--mca", "btl_tcp_sndbuf", "262144", "--mca", "btl_tcp_rcvbuf", "524288",
     "--mca", "mpi_yield_when_idle", "1",
 )  # fmt: skip
 MILLION = 1_000_000
