@@ -4,8 +4,6 @@
 //                  processes then put to one at a time, while others wait for nobody.
 //   in phases      rank i serves i + 1, i + 2, … in turn, so that each rank has one target, and each target one source,
 //                  at a time (phased_order.cpp).
-//
-// Nobody waits for bytes to arrive: has_left() gives stages back, and the fence behind the pass is for all of them.
 #pragma once
 
 #include <cstdint>
