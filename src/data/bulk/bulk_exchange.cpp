@@ -255,8 +255,7 @@ class Exchange {
     stages.stages_open = std::max(1, far * team_.worker_count());
     for (int t = 0; t < counts_.texts; ++t) stages.text_bytes.push_back(mean_text_bytes(t));
     CD_ASSIGN(pool_, StagePool::make(plan_, stages, *memory_));
-    PutRoute route{&plan_, window_.get(), pass_.targets, route_.destination_ranks, pool_.get(), {}};
-    for (size_t d = 0; d < pass_.targets.size(); ++d) route.stages.push_back(stages_to(d));
+    PutRoute route{&plan_, window_.get(), pass_.targets, route_.destination_ranks, pool_.get()};
     const int workers = team_.worker_count();
     order_ = options_.order == PutOrderKind::kPhases
                ? make_order_in_phases(std::move(route), workers, ranks_)
@@ -264,18 +263,6 @@ class Exchange {
     pass_.pool = pool_.get();
     pass_.order = order_.get();
     return {};
-  }
-
-  // Of this rank, to a destination, if rows and not texts fill them.
-  int64_t stages_to(size_t destination) const {
-    if (pass_.is_near[destination] != 0) return 0;
-    const auto stride = static_cast<size_t>(counts_.per_destination());
-    const size_t at = counts_.counted_destinations == 1 ? 0 : destination * stride;
-    int64_t stages = 0;
-    for (const RowChunk& chunk : counts_.chunks) {
-      stages += (chunk.counts[at] + pool_->stage_rows() - 1) / pool_->stage_rows();
-    }
-    return stages;
   }
 
   double mean_text_bytes(int text) const {
@@ -292,7 +279,6 @@ class Exchange {
   Status send() {
     const Clock::time_point begin = Clock::now();
     CD_TRY(ranks_.agree_with_room([&] { return prepare(); }));
-    if (order_ != nullptr) CD_TRY(order_->begin());
     const int workers = team_.worker_count();
     std::vector<double> busy_s(static_cast<size_t>(workers));
     Status sent = team_.run([&](int worker) -> Status {

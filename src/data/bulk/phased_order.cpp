@@ -45,8 +45,6 @@ class InPhases : public PutOrder {
     }
   }
 
-  Status begin() override { return {}; }
-
   Status submit(int, PutStage* stage) override {
     const std::lock_guard lock(mutex_);
     full_[static_cast<size_t>(stage->destination)].push_back(stage);
@@ -110,7 +108,7 @@ class InPhases : public PutOrder {
     Stopwatch watch;
     Status put;
     for (size_t i = 0; i < stages.size() && put.ok(); ++i) {
-      put = start_stage(*route_.plan, *stages[i], route_.targets[d], rank, *route_.window);
+      put = put_stage(*route_.plan, *stages[i], route_.targets[d], rank, *route_.window);
     }
     watch.add_to(times.put_s);
     if (put.ok()) put = route_.window->flush(rank);

@@ -19,15 +19,13 @@ class AsTheyFill : public PutOrder {
   AsTheyFill(PutRoute route, int workers)
       : route_(std::move(route)), workers_(static_cast<size_t>(workers)) {}
 
-  Status begin() override { return {}; }
-
   Status submit(int worker, PutStage* stage) override {
     Own& own = workers_[static_cast<size_t>(worker)];
     const auto to = static_cast<size_t>(stage->destination);
     const Clock::time_point begin = Clock::now();
     own.under_way.push_back(stage);
     const Status sent =
-        start_stage(*route_.plan, *stage, route_.targets[to], route_.ranks[to], *route_.window);
+        put_stage(*route_.plan, *stage, route_.targets[to], route_.ranks[to], *route_.window);
     own.times.put_s += seconds_since(begin);
     return sent;
   }

@@ -23,7 +23,6 @@ struct PutRoute {
   std::vector<WindowLayout> targets;  // by destination
   std::vector<int> ranks;             // by destination
   StagePool* pool = nullptr;
-  std::vector<int64_t> stages;  // by destination: how many will go there, about
 };
 
 // Seconds that one worker spent.
@@ -36,8 +35,6 @@ struct PutTimes {
 class PutOrder {
  public:
   virtual ~PutOrder() = default;
-  // All ranks call it, before any of them submits.
-  virtual Status begin() = 0;
   // A stage that is full, or the last; it goes back to the pool when its bytes have left. Any worker, its own number.
   virtual Status submit(int worker, PutStage* stage) = 0;
   // Moves on what can be moved. `waits`: for a stage, which the pool has none of; then it may block for others.

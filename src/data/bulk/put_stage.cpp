@@ -98,11 +98,11 @@ void StagePool::give_back(PutStage* stage) {
   std::erase_if(own_, [stage](const auto& own) { return own.get() == stage; });
 }
 
-Status start_stage(const BulkPlan& plan,
-                   const PutStage& stage,
-                   const WindowLayout& target,
-                   int rank,
-                   Window& window) {
+Status put_stage(const BulkPlan& plan,
+                 const PutStage& stage,
+                 const WindowLayout& target,
+                 int rank,
+                 Window& window) {
   for (size_t i = 0; i < plan.lanes.size(); ++i) {
     const BulkLane& lane = plan.lanes[i];
     if (lane.kind == LaneKind::kBits) continue;
@@ -113,7 +113,7 @@ Status start_stage(const BulkPlan& plan,
     const int64_t at =
         target.begin[i] + (is_heap ? stage.window_heap[text] : stage.window_row * lane.width_bytes);
     const std::byte* from = stage.memory + stage.layout->begin[i];
-    CD_TRY(window.start(rank, at, std::span(from, static_cast<size_t>(bytes))));
+    CD_TRY(window.put(rank, at, std::span(from, static_cast<size_t>(bytes))));
   }
   return {};
 }

@@ -71,11 +71,11 @@ class StagePool {
   std::vector<std::unique_ptr<PutStage>> own_;  // stages of one long row
 };
 
-// Starts one put per lane that has bytes, to `rank`, whose window has the layout `target`.
-Status start_stage(const BulkPlan& plan,
-                   const PutStage& stage,
-                   const WindowLayout& target,
-                   int rank,
-                   Window& window);
+// One put per lane that has bytes, to `rank`, whose window has the layout `target`.
+Status put_stage(const BulkPlan& plan,
+                 const PutStage& stage,
+                 const WindowLayout& target,
+                 int rank,
+                 Window& window);
 
 }  // namespace crossdock

@@ -98,10 +98,6 @@ void Communicator::heard(int from, const Note& note) {
       left_.resize(static_cast<size_t>(size()));
       left_[static_cast<size_t>(from)] = true;
       break;
-    case Note::Kind::kWord:
-      words_.resize(static_cast<size_t>(size()), -1);
-      words_[static_cast<size_t>(from)] = note.calls;
-      break;
     case Note::Kind::kGivesUp:
       const Error cause = error_of_text(note.text);
       set_over(make_error(ErrorCode::kAgentLost,
@@ -207,14 +203,6 @@ Status Communicator::gather_bytes(std::span<const std::byte> mine,
 Status Communicator::progress() {
   if (!over_.has_value()) listen(Clock::now());
   if (over_.has_value()) return *over_;
-  return {};
-}
-
-Status Communicator::tell_word(int to, int64_t word) {
-  if (over_.has_value()) return *over_;
-  ++collective_messages_;
-  collective_bytes_ += static_cast<int64_t>(sizeof word);
-  tell(to, {Note::Kind::kWord, word, ""});
   return {};
 }
 

@@ -62,7 +62,6 @@ class Communicator : public RankGroup {
   //   fold                  2 (n - 1) in all: a tree to rank 0, and back; values.size() * 8 bytes each, sums 8 more
   //   agree                 as fold of one value; n - 1 more of 4,000 bytes if there is an error
   //   gather                as all_gather of one value, then once more with the texts
-  //   tell_word             1, 8 bytes
   // The rank's own part is not counted.
 
   // Every rank has called it when it returns.
@@ -106,17 +105,6 @@ class Communicator : public RankGroup {
   // here and in others that put to this rank, and says whether a rank has given up. Does not wait.
   Status progress();
 
-  // A word to one other rank, beside the collectives; does not wait. Words of one rank rise: `word` is 0 or more, and
-  // more than any that went there before, also those of other uses (first_word).
-  Status tell_word(int to, int64_t word);
-  // The last word that `from` told, as far as progress() and collectives have heard; -1: none.
-  int64_t heard_word(int from) const {
-    return words_.empty() ? -1 : words_[static_cast<size_t>(from)];
-  }
-  // The same in all ranks, and more than all words before, if each use tells fewer than 2^32: for a use of words that
-  // all ranks begin behind the same collective, and that is over, in all, before the next collective ends.
-  int64_t first_word() const { return calls_ << 32; }
-
   // Is told the number of each collective, from 1, as this rank begins it, by the thread that does. For tests, which
   // end a rank there or throw.
   void set_watch(std::function<void(int64_t call)> watch) { watch_ = std::move(watch); }
@@ -141,9 +129,9 @@ class Communicator : public RankGroup {
   };
   // A few words beside the collectives, which nobody waits for: who asks where others are, who cannot go on.
   struct Note {
-    enum class Kind : int32_t { kAsks, kAnswers, kGivesUp, kLeft, kWord };
+    enum class Kind : int32_t { kAsks, kAnswers, kGivesUp, kLeft };
     Kind kind = Kind::kAsks;
-    int64_t calls = 0;  // how many collectives the sender has begun; of kWord the word
+    int64_t calls = 0;  // how many collectives the sender has begun
     std::string text;   // an error, by error_text
   };
   static constexpr size_t kNoteTextBytesMax = 3'000;
@@ -201,7 +189,6 @@ class Communicator : public RankGroup {
   std::optional<Error> over_;
   std::vector<int64_t> calls_of_;  // by rank; -1: has not answered
   std::vector<bool> left_;         // by rank; empty: nobody
-  std::vector<int64_t> words_;     // by rank, the last; empty: none
   int exceptions_;
   int64_t collective_messages_ = 0;
   int64_t collective_bytes_ = 0;

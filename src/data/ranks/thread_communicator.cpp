@@ -66,18 +66,6 @@ class ThreadWindow : public Window {
     waiting_.push_back({target, at, from});
     return {};
   }
-  Status start_far(int target, int64_t at, std::span<const std::byte> from) override {
-    return put_far(target, at, from);
-  }
-  // One at a time, as on a network that takes its time.
-  Result<bool> has_left_far(int target) override {
-    const std::lock_guard lock(mutex_);
-    const auto next = std::ranges::find(waiting_, target, &Put::target);
-    if (next == waiting_.end()) return true;
-    make(*next);
-    waiting_.erase(next);
-    return false;
-  }
   Status flush_far(int target, bool /*locally*/) override {
     const std::lock_guard lock(mutex_);
     for (const Put& put : waiting_) {

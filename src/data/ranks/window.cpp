@@ -19,7 +19,7 @@ void Window::note_stored(int target, int64_t bytes) {
   puts_->bytes.fetch_add(bytes, std::memory_order_relaxed);
 }
 
-Result<bool> Window::is_far_put(int target, int64_t at, std::span<const std::byte> from) {
+Status Window::put(int target, int64_t at, std::span<const std::byte> from) {
   const auto bytes = static_cast<int64_t>(from.size());
   if (target < 0 || target >= ranks() || at < 0 || bytes > this->bytes(target) - at) {
     return make_error(ErrorCode::kInvalidArgument,
@@ -30,31 +30,15 @@ Result<bool> Window::is_far_put(int target, int64_t at, std::span<const std::byt
                       ranks(),
                       target < 0 || target >= ranks() ? 0 : this->bytes(target));
   }
-  if (bytes == 0) return false;
+  if (bytes == 0) return {};
   note_stored(target, bytes);
   if (std::byte* const there = direct(target); there != nullptr) {
     std::memcpy(there + at, from.data(), from.size());
-    return false;
+    return {};
   }
   CD_TRY(check_open());
   has_put_.store(true, std::memory_order_relaxed);
-  return true;
-}
-
-Status Window::put(int target, int64_t at, std::span<const std::byte> from) {
-  CD_ASSIGN(const bool is_far, is_far_put(target, at, from));
-  return is_far ? put_far(target, at, from) : Status();
-}
-
-Status Window::start(int target, int64_t at, std::span<const std::byte> from) {
-  CD_ASSIGN(const bool is_far, is_far_put(target, at, from));
-  return is_far ? start_far(target, at, from) : Status();
-}
-
-Result<bool> Window::has_left(int target) {
-  if (is_direct(target)) return true;
-  CD_TRY(check_open());
-  return has_left_far(target);
+  return put_far(target, at, from);
 }
 
 Status Window::flush_local(int target) {

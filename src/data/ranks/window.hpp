@@ -48,12 +48,6 @@ class Window {
   Status flush_local(int target);
   // Earlier puts of this thread have arrived there; the target sees them after a fence. Any thread.
   Status flush(int target);
-  // As put, but the bytes set out at once, and no flush is needed for `from`: has_left says when it may be used again.
-  // Until then this rank asks it, or calls Communicator::progress, again and again. Any thread.
-  Status start(int target, int64_t at, std::span<const std::byte> from);
-  // Whether all buffers that were started to that target may be used again. Says nothing about arrival, does not wait.
-  // Any thread.
-  Result<bool> has_left(int target);
   // All ranks call it, one thread each, when no other thread of theirs puts: everything that any rank put or stored
   // before has arrived, and is seen by all. Threads that wrote by streaming stores have ordered them themselves
   // (hwy::FlushStream). CD-618 if the communicator is gone.
@@ -66,8 +60,6 @@ class Window {
 
   // To ranks that are not direct, of at least one byte, within the part.
   virtual Status put_far(int target, int64_t at, std::span<const std::byte> from) = 0;
-  virtual Status start_far(int target, int64_t at, std::span<const std::byte> from) = 0;
-  virtual Result<bool> has_left_far(int target) = 0;
   virtual Status flush_far(int target, bool locally) = 0;
   virtual Status flush_all_far() = 0;
   // What others put becomes visible here; after all have flushed.
@@ -80,8 +72,6 @@ class Window {
  private:
   friend class Communicator;
   Status check_open() const;
-  // Whether the bytes have still to be put: checks them, counts them, and copies them where memory is shared.
-  Result<bool> is_far_put(int target, int64_t at, std::span<const std::byte> from);
   void settle();  // nobody has it any more: buffers of puts that were not fenced may go
 
   int rank_;

@@ -91,23 +91,6 @@ TEST_P(CommunicatorConcurrent, AllToAll) {
   });
 }
 
-TEST_P(CommunicatorConcurrent, WordsAreHeardInTheirOrder) {
-  run([](Communicator& ranks) -> Status {
-    const int next = (ranks.rank() + 1) % ranks.size();
-    const int before = (ranks.rank() + ranks.size() - 1) % ranks.size();
-    if (next == ranks.rank()) return {};
-    for (int use = 0; use < 3; ++use) {
-      CD_TRY(ranks.barrier());
-      const int64_t first = ranks.first_word();
-      for (int64_t word = 0; word < 10; ++word) {
-        CD_TRY(ranks.tell_word(next, first + word));
-        while (ranks.heard_word(before) < first + word) CD_TRY(ranks.progress());
-      }
-    }
-    return {};
-  });
-}
-
 TEST_P(CommunicatorConcurrent, ExclusiveSumAndFolds) {
   run([](Communicator& ranks) -> Status {
     std::vector<int64_t> below(7, 0);

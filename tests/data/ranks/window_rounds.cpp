@@ -37,12 +37,7 @@ Status put_and_look(Communicator& ranks, const std::shared_ptr<Memory>& memory, 
     CD_TRY(window->put(to, at, std::span(bytes).first(half)));
     CD_TRY(window->flush_local(to));
     std::ranges::fill(std::span(bytes).first(half), std::byte{0xee});  // it may be used again
-    CD_TRY(window->start(to, at + static_cast<int64_t>(half), std::span(bytes).subspan(half)));
-    for (bool has_left = round % 2 == 0; !has_left;) {  // else the fence waits for it
-      CD_TRY(ranks.progress());
-      CD_ASSIGN(has_left, window->has_left(to));
-    }
-    if (round % 2 != 0) std::ranges::fill(bytes, std::byte{0xee});
+    CD_TRY(window->put(to, at + static_cast<int64_t>(half), std::span(bytes).subspan(half)));
     kept.push_back(std::move(bytes));
   }
   CD_TRY(window->fence());

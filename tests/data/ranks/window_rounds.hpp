@@ -11,9 +11,8 @@ namespace crossdock {
 
 std::byte byte_of(int from, int to, int64_t place, int round);
 
-// Opens a window of unequal sizes (of none in some ranks and rounds), puts and starts a put to every rank, uses buffers
-// again after flush_local, and in rounds of odd numbers those that have left, fences. CD-901 names
-// the first byte that is wrong.
+// Opens a window of unequal sizes (of none in some ranks and rounds), puts twice to every rank, uses a buffer again
+// after flush_local, fences. CD-901 names the first byte that is wrong.
 Status put_and_look(Communicator& ranks, const std::shared_ptr<Memory>& memory, int round);
 
 }  // namespace crossdock

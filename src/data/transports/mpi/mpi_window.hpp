@@ -28,17 +28,13 @@ class MpiWindow : public Window {
 
  private:
   Status put_far(int target, int64_t at, std::span<const std::byte> from) override;
-  Status start_far(int target, int64_t at, std::span<const std::byte> from) override;
-  Result<bool> has_left_far(int target) override;
   Status flush_far(int target, bool locally) override;
   Status flush_all_far() override;
   Status sync_far() override;
-  void end_started(int target);  // with the lock of core_ held
 
   MpiCore& core_;
   std::shared_ptr<MpiParts> parts_;
   std::shared_ptr<MpiWin> win_;
-  std::vector<std::vector<MPI_Request>> started_;  // by target; guarded by the lock of core_
 };
 
 }  // namespace crossdock
