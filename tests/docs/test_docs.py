@@ -97,8 +97,8 @@ DOCS = ROOT / "docs"
 PAGES = sorted([*ROOT.glob("*.md"), *DOCS.glob("*.md"), *ROOT.glob("examples/*/*.md")])
 SNIPPETS = [page for page in PAGES if any(b.kind != "" for b in blocks(page))]
 BIN = Path(sys.executable).parent
-SOURCE_FOLDERS = ("src", "include", "python/crossdock", "cli", "tools")
-SOURCE_SUFFIXES = {".cpp", ".hpp", ".cu", ".cuh", ".py", ".toml"}
+SOURCE_FOLDERS = ("src", "include", "python/crossdock", "cli", "tools", "cmake")
+SOURCE_SUFFIXES = {".cpp", ".hpp", ".cu", ".cuh", ".py", ".toml", ".cmake"}
 
 
 def page_id(page: Path) -> str:
