@@ -168,18 +168,16 @@ with xd.connect(threads=1) as dock, xd.connect(threads=1, ranks="off") as alone:
 
 
 MANY = """
-import os
 import crossdock as xd, numpy as np, pyarrow as pa
 with xd.connect(threads=1, memory="512MiB") as dock:
     i = np.arange(200_000) * dock.size + dock.rank
     rows = dock.from_arrow(pa.table({"i": i, "k": i % 50_000}))
-    ids = dock.over_ranks().agree("test", os.getpid())
     try:
+        rows.distinct("k").collect()
+        if dock.rank == 0:
+            print("all exchange", flush=True)
         while True:
             rows.distinct("k").collect()
-            if ids and dock.rank == 0:
-                print(*ids, flush=True)
-            ids = []
     except BaseException as error:
         print(f"rank {dock.rank}: {type(error).__name__}: {error}", flush=True)
 """
@@ -215,8 +213,7 @@ def test_bulk_gives_what_a_channel_gives(program: str) -> None:
 @pytest.mark.skipif(
     shutil.which("mpirun") is None or not _has_plugin(), reason="needs Open MPI and the plugins"
 )
-@pytest.mark.parametrize("who", ["one rank", "mpirun"])
-def test_ctrl_c_in_exchanges_ends_all_ranks(who: str) -> None:
+def test_ctrl_c_of_mpirun_ends_exchanges_in_bulk() -> None:
     allowed = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
     job = subprocess.Popen(
         ["mpirun", "--oversubscribe", "-n", "3", sys.executable, "-c", MANY],
@@ -226,19 +223,11 @@ def test_ctrl_c_in_exchanges_ends_all_ranks(who: str) -> None:
         text=True,
     )
     assert job.stdout is not None
-    ids = [int(number) for number in job.stdout.readline().split()]
-    os.kill(ids[1] if who == "one rank" else job.pid, signal.SIGINT)
-    out, err = job.communicate(timeout=100)
+    assert job.stdout.readline() == "all exchange\n"
+    os.kill(job.pid, signal.SIGINT)
+    _, err = job.communicate(timeout=100)
     assert "Traceback" not in err, err
-    if who == "mpirun":
-        assert job.returncode != 0
-        return
-    lines = sorted(line for line in out.splitlines() if line.startswith("rank "))
-    assert [line.split(":")[0] for line in lines] == ["rank 0", "rank 1", "rank 2"], out
-    assert lines[1].startswith("rank 1: KeyboardInterrupt"), out
-    for line in (lines[0], lines[2]):
-        assert "interrupted (Ctrl-C)" in line, out
-    assert out.count("rank     1 of 3") == 2, out
+    assert job.returncode != 0
 
 
 def test_a_process_alone_uses_a_channel_and_refuses_other_words() -> None:

@@ -4,7 +4,9 @@
 #include <filesystem>
 #include <fstream>
 #include <sstream>
+#include <string>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include <gmock/gmock.h>
 
@@ -27,7 +29,9 @@ NetworkDevice interface(const std::string& name, const std::string& ip, int pref
 
 class NetworkDevices : public testing::Test {
  protected:
-  NetworkDevices() : sysfs_(fs::path(testing::TempDir()) / "sysfs_of_nics") {
+  // Cases run side by side, each in a process.
+  NetworkDevices()
+      : sysfs_(fs::path(testing::TempDir()) / ("sysfs_of_nics." + std::to_string(getpid()))) {
     fs::remove_all(sysfs_);
     write("class/net/eth0/device/vendor", "0x8086\n");
     write("class/net/eth0/speed", "25000\n");
