@@ -9,7 +9,9 @@ set(gpu_sources
   src/data/channels/levels.cpp src/topology/paths.cpp
   src/data/device/cuda_backend.cpp src/data/device/device_channel.cpp src/data/device/level_tables.cpp
   src/data/device/wiring.cpp
-  tests/gpu/gpu_exchange.cpp)
+  src/data/codecs/bit_streams.cpp src/data/codecs/block_coder.cpp src/data/codecs/column_coder.cpp
+  src/data/codecs/device/device_columns.cpp
+  tests/gpu/gpu_exchange.cpp tests/gpu/gpu_coding.cpp)
 list(TRANSFORM gpu_sources PREPEND "${PROJECT_SOURCE_DIR}/")
 
 # All kernels of tests, benches and examples, compiled with those of the rooms (target crossdock_kernels).
@@ -19,21 +21,34 @@ target_include_directories(crossdock_gpu_kernels PRIVATE
   "${PROJECT_SOURCE_DIR}/src" "${PROJECT_SOURCE_DIR}/include" "${PROJECT_SOURCE_DIR}/tests")
 add_dependencies(crossdock_kernels crossdock_gpu_kernels)
 
+# Functions have sections of their own, so that what no program calls is left out and needs nothing itself. Of instruction
+# sets only the one that every machine has: what chooses among several is in a library.
+function(crossdock_gpu_options target)
+  crossdock_warnings(${target} PRIVATE)
+  target_include_directories(${target} PRIVATE
+    "${PROJECT_SOURCE_DIR}/src" "${PROJECT_SOURCE_DIR}/include" "${PROJECT_SOURCE_DIR}/tests")
+  target_compile_definitions(${target} PRIVATE FMT_HEADER_ONLY=1 HWY_COMPILE_ONLY_STATIC=1)
+  target_compile_options(${target} PRIVATE -ffunction-sections)
+endfunction()
+
+add_library(crossdock_gpu_rooms OBJECT ${gpu_sources})
+crossdock_gpu_options(crossdock_gpu_rooms)
+
 # crossdock_gpu_program(<name> <sources>...)
 function(crossdock_gpu_program name)
-  add_executable(${name} ${ARGN} ${gpu_sources} $<TARGET_OBJECTS:crossdock_data_device_kernels>
-    $<TARGET_OBJECTS:crossdock_gpu_kernels>)
-  crossdock_warnings(${name} PRIVATE)
-  target_include_directories(${name} PRIVATE
-    "${PROJECT_SOURCE_DIR}/src" "${PROJECT_SOURCE_DIR}/include" "${PROJECT_SOURCE_DIR}/tests")
-  target_compile_definitions(${name} PRIVATE FMT_HEADER_ONLY=1)
+  add_executable(${name} ${ARGN} $<TARGET_OBJECTS:crossdock_gpu_rooms> $<TARGET_OBJECTS:crossdock_gpu_kernels>
+    $<TARGET_OBJECTS:crossdock_data_device_kernels>
+    $<TARGET_OBJECTS:crossdock_data_codecs_device_kernels>)
+  crossdock_gpu_options(${name})
   target_link_options(${name} PRIVATE -static-libstdc++ -static-libgcc -Wl,--gc-sections)
   set_target_properties(${name} PROPERTIES CUDA_RUNTIME_LIBRARY Static)
   target_link_libraries(${name} PRIVATE Threads::Threads)
 endfunction()
 
-crossdock_gpu_program(crossdock_gpu_tests tests/gpu/gpu_main.cpp tests/gpu/gpu_exchange_test.cpp)
+crossdock_gpu_program(crossdock_gpu_tests tests/gpu/gpu_main.cpp tests/gpu/gpu_exchange_test.cpp
+  tests/gpu/gpu_codecs_test.cpp)
 target_link_libraries(crossdock_gpu_tests PRIVATE GTest::gmock GTest::gtest)
 
 crossdock_gpu_program(crossdock_groupby_kernel examples/04-groupby-kernel/main.cpp)
 crossdock_gpu_program(crossdock_gpu_bench bench/gpu/gpu_bench.cpp)
+crossdock_gpu_program(crossdock_gpu_codec_bench bench/gpu/codec_bench.cpp)

@@ -1,5 +1,5 @@
 // Coded columns of random bytes, and good ones with a few bytes changed: each is refused or decoded, and a good one
-// gives back its values.
+// gives back its values. The device's coders do the same with them, as one CPU thread.
 //
 // Core of libFuzzer's making: link it with -fsanitize=fuzzer, or with fuzz_main.cpp for random bytes.
 #include <algorithm>
@@ -10,24 +10,87 @@
 
 #include "base/check.hpp"
 #include "data/codecs/column_coder.hpp"
+#include "data/codecs/device/column_decoder.hpp"
+#include "data/codecs/device/column_encoder.hpp"
+#include "data/codecs/device/device_columns.hpp"
+#include "data/rings/cpu_ring_traits.hpp"
 
 namespace crossdock {
 namespace {
 
 using CodedWords = std::vector<uint64_t>;
 
-void try_decode(const CodedWords& words) {
+struct NoPatience {
+  void restart() {}
+  bool goes_on() { return false; }
+};
+
+// What a device makes of `count` values of a width.
+Status decode_as_device(const CodedWords& words, uint8_t width, std::vector<std::byte>& values) {
+  DecodeColumn columns[] = {
+      {words.data(), words.size(), values.data(), values.size() / width, 0, width}};
+  uint64_t fault = 0;
+  const DecodeWork work{columns, 1, number_tiles(columns), &fault};
+  CodecScratch scratch;
+  const SoloCoop coop;
+  ColumnDecoder<CpuMemory, SoloCoop>(work, scratch, coop).run(0, 1);
+  return fault_status(fault, columns);
+}
+
+void try_decode(const CodedWords& changed) {
+  const CodedWords words(changed.begin(), changed.end());  // no byte of room behind
   const auto coded = std::as_bytes(std::span(words));
   const Result<CodedColumn> column = read_coded_column(coded);
   // A head may say more than anyone would give room for.
   constexpr int64_t kRoomMax = 1 << 20;
-  if (!column.ok() || coded_values_bytes(column.value()) > kRoomMax) return;
+  if (!column.ok() || coded_values_bytes(column.value()) > kRoomMax) {
+    std::vector<std::byte> one(sizeof(uint64_t));
+    CD_CHECK(!decode_as_device(words, 8, one).ok(), "the device takes {} words", words.size());
+    return;
+  }
   std::vector<std::byte> values(static_cast<size_t>(coded_values_bytes(column.value())));
+  std::vector<std::byte> on_device = values;
   ColumnCoder coder;
   const Status decoded = coder.decode(coded, values);
   CD_CHECK(decoded.ok() || decoded.error().code == ErrorCode::kMalformedMessage,
            "{}",
            decoded.error().message);
+  const Status as_device = decode_as_device(words, column.value().width, on_device);
+  CD_CHECK(decoded.ok() == as_device.ok(),
+           "the device answers: {}",
+           as_device.ok() ? "well" : as_device.error().message);
+  CD_CHECK(!decoded.ok() || on_device == values, "the device decodes other values");
+}
+
+void encode_as_device(const CodecScheme& scheme,
+                      const CodedValues& kind,
+                      std::span<const std::byte> values,
+                      const CodedWords& expected) {
+  // Values lie as their type wants it.
+  std::vector<uint64_t> aligned(values.size() / sizeof(uint64_t) + 1);
+  std::ranges::copy(values, std::as_writable_bytes(std::span(aligned)).begin());
+  const auto count = static_cast<int64_t>(values.size()) / kind.width;
+  CodedWords words(static_cast<size_t>(coded_bytes_max(count, kind.width)) / sizeof(uint64_t));
+  EncodeColumn columns[1];
+  columns[0].values = reinterpret_cast<const std::byte*>(aligned.data());
+  columns[0].count = static_cast<uint64_t>(count);
+  columns[0].out = words.data();
+  columns[0].scheme = scheme;
+  columns[0].width = static_cast<uint8_t>(kind.width);
+  columns[0].is_signed = kind.is_signed;
+  EncodeWork work;
+  work.columns = columns;
+  work.column_count = 1;
+  work.tiles = number_tiles(columns);
+  std::vector<uint64_t> memory(encode_work_words(1, work.tiles));
+  work.words = memory.data();
+  CodecScratch scratch;
+  const SoloCoop coop;
+  NoPatience patience;
+  ColumnEncoder<CpuMemory, SoloCoop>(work, scratch, coop).run(patience);
+  CD_CHECK(work.fault() == 0, "{}", work.fault());
+  words.resize(work.coded_words(0));
+  CD_CHECK(words == expected, "the device codes {} values otherwise", count);
 }
 
 CodedWords coded(const CodecScheme& scheme,
@@ -44,6 +107,7 @@ CodedWords coded(const CodecScheme& scheme,
            "{} values cannot be decoded",
            count);
   CD_CHECK(std::ranges::equal(found, values), "{} values changed", count);
+  encode_as_device(scheme, kind, values, words);
   return words;
 }
 

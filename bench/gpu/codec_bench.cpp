@@ -1,0 +1,176 @@
+// Cascades on GPU 0 against the copy rate of the same GPU in the same run, as JSON lines. One self-contained program.
+//
+//   crossdock_gpu_codec_bench [orders]
+//
+// Columns are like those of TPC-H: keys of orders, eight of each 32 numbers, in order; of their lines, one to seven of
+// each order; priorities, five of them, as numbers. Every column must have the bytes that the CPU's coder writes, and
+// come back.
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <random>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "data/device/cuda_calls.hpp"
+#include "gpu/gpu_coding.hpp"
+
+namespace crossdock {
+namespace {
+
+constexpr int kRepeats = 5;
+constexpr uint32_t kBlocksPerMultiprocessor = 8;
+
+// What is wanted of an H100, of the values' bytes.
+constexpr double kEncodeBytesPerS = 100e9;
+constexpr double kDecodeBytesPerS = 150e9;
+
+[[noreturn]] void fail(const Error& error) {
+  fmt::print(stderr, "{}: {}\n", code_text(error.code), error.message);
+  std::exit(3);
+}
+
+void require(int error) {
+  if (error != 0) fail({ErrorCode::kInternal, cuda_calls::error_text(error)});
+}
+void require(const Status& status) {
+  if (!status.ok()) fail(status.error());
+}
+template <class T>
+T value_of(Result<T> result) {
+  if (!result.ok()) fail(result.error());
+  return std::move(result.value());
+}
+
+double median(std::vector<double> values) {
+  std::ranges::sort(values);
+  return values[values.size() / 2];
+}
+
+// Bytes read and written per second by copies inside the GPU.
+double copy_rate(uint64_t bytes) {
+  std::byte* from = nullptr;
+  std::byte* to = nullptr;
+  void* stream = nullptr;
+  require(cuda_calls::allocate(&from, bytes));
+  require(cuda_calls::allocate(&to, bytes));
+  require(cuda_calls::open_stream(&stream));
+  std::vector<double> rates;
+  for (int repeat = 0; repeat <= kRepeats; ++repeat) {
+    const auto begun = std::chrono::steady_clock::now();
+    require(cuda_calls::copy(to, from, bytes, stream));
+    require(cuda_calls::wait_stream(stream));
+    const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begun;
+    if (repeat != 0) rates.push_back(2.0 * static_cast<double>(bytes) / took.count());
+  }
+  cuda_calls::close_stream(stream);
+  require(cuda_calls::release(from));
+  require(cuda_calls::release(to));
+  return median(rates);
+}
+
+struct BenchColumns {
+  std::vector<int64_t> order_keys;
+  std::vector<int64_t> line_keys;
+  std::vector<int32_t> priorities;
+};
+
+BenchColumns make_bench_columns(int64_t orders) {
+  std::mt19937_64 random(1);
+  BenchColumns made;
+  for (int64_t i = 0; i < orders; ++i) {
+    const int64_t key = i / 8 * 32 + i % 8 + 1;
+    const uint64_t drawn = random();
+    made.order_keys.push_back(key);
+    made.line_keys.insert(made.line_keys.end(), 1 + drawn % 7, key);
+    made.priorities.push_back(static_cast<int32_t>(drawn / 7 % 5));
+  }
+  return made;
+}
+
+struct BenchCase {
+  const char* name;
+  GpuColumn column;
+};
+
+void bench_column(const BenchCase& bench, uint32_t blocks, double copy_bytes_per_s) {
+  GpuCoding coding;
+  require(coding.open({&bench.column, 1}, blocks));
+  std::vector<double> encode_s, decode_s;
+  for (int repeat = 0; repeat <= kRepeats; ++repeat) {
+    const double encoded = value_of(coding.encode());
+    const double decoded = value_of(coding.decode());
+    if (repeat == 0) continue;
+    encode_s.push_back(encoded);
+    decode_s.push_back(decoded);
+  }
+  const auto& [values, kind, scheme] = bench.column;
+  const auto count = static_cast<int64_t>(values.size()) / kind.width;
+  std::vector<uint64_t> expected(static_cast<size_t>(coded_bytes_max(count, kind.width)) / 8);
+  ColumnCoder coder;
+  expected.resize(static_cast<size_t>(coder.encode(
+                      scheme, kind, values, std::as_writable_bytes(std::span(expected)))) /
+                  8);
+  const bool is_right = value_of(coding.coded(0)) == expected &&
+                        std::ranges::equal(value_of(coding.decoded(0)), values);
+  const auto bytes = static_cast<double>(values.size());
+  const auto coded_bytes = static_cast<double>(coding.coded_words(0) * sizeof(uint64_t));
+  // Values once and coded bytes once, in either direction.
+  const double bound_s = (bytes + coded_bytes) / copy_bytes_per_s;
+  const double encode_rate = bytes / median(encode_s), decode_rate = bytes / median(decode_s);
+  fmt::print(
+      "{{\"schema_version\": 1, \"bench\": \"gpu-codec\", \"column\": \"{}\", \"values\": {}, "
+      "\"width\": {}, \"runs\": {}, \"deltas\": {}, \"blocks\": {}, \"coded_bytes\": {}, "
+      "\"ratio\": {:.2f}, \"cpu_ratio\": {:.2f}, \"encode_bytes_per_s\": {:.4g}, "
+      "\"encode_wanted\": {:.4g}, \"encode_of_bound\": {:.3f}, \"decode_bytes_per_s\": {:.4g}, "
+      "\"decode_wanted\": {:.4g}, \"decode_of_bound\": {:.3f}, \"right\": {}}}\n",
+      bench.name,
+      count,
+      kind.width,
+      scheme.runs,
+      scheme.deltas,
+      blocks,
+      coded_bytes,
+      bytes / coded_bytes,
+      bytes / static_cast<double>(expected.size() * 8),
+      encode_rate,
+      kEncodeBytesPerS,
+      bound_s / median(encode_s),
+      decode_rate,
+      kDecodeBytesPerS,
+      bound_s / median(decode_s),
+      is_right);
+  if (!is_right) fail({ErrorCode::kInternal, "the GPU's coded column is not the reference's"});
+}
+
+int run_codecs(int64_t orders) {
+  cuda_calls::GpuFacts facts;
+  require(cuda_calls::open_gpu(0, &facts));
+  const double rate = copy_rate(uint64_t{1} << 30);
+  fmt::print(
+      "{{\"schema_version\": 1, \"bench\": \"gpu-copy\", \"gpu\": \"{}\", \"multiprocessors\": {}, "
+      "\"bytes_per_s\": {:.4g}}}\n",
+      facts.name,
+      facts.multiprocessors,
+      rate);
+  const BenchColumns made = make_bench_columns(orders);
+  const auto order_keys = std::as_bytes(std::span(made.order_keys));
+  const auto line_keys = std::as_bytes(std::span(made.line_keys));
+  const auto priorities = std::as_bytes(std::span(made.priorities));
+  const uint32_t blocks = kBlocksPerMultiprocessor * static_cast<uint32_t>(facts.multiprocessors);
+  for (const BenchCase& bench : {BenchCase{"l_orderkey", {line_keys, {8, true}, {2, 1}}},
+                                 BenchCase{"o_orderkey", {order_keys, {8, true}, {2, 1}}},
+                                 BenchCase{"o_orderpriority", {priorities, {4, true}, {0, 0}}}})
+    bench_column(bench, blocks, rate);
+  return 0;
+}
+
+}  // namespace
+}  // namespace crossdock
+
+int main(int argc, char** argv) {
+  setenv("CUDA_MODULE_LOADING", "EAGER", 1);
+  return crossdock::run_codecs(argc > 1 ? std::strtoll(argv[1], nullptr, 10) : int64_t{30'000'000});
+}

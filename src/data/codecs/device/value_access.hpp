@@ -1,0 +1,46 @@
+// Values of a width that is known only when a column comes, and heads of columns as the words that they lie in.
+#pragma once
+
+#include <bit>
+#include <cstdint>
+
+#include "data/codecs/block_format.hpp"
+#include "data/rings/annotations.hpp"
+
+namespace crossdock {
+
+// Calls with a value of the type.
+template <class Call>
+CD_HOST_DEVICE void with_type(uint8_t width, bool is_signed, const Call& call) {
+  switch (width) {
+    case 1:
+      return is_signed ? call(int8_t{}) : call(uint8_t{});
+    case 2:
+      return is_signed ? call(int16_t{}) : call(uint16_t{});
+    case 4:
+      return is_signed ? call(int32_t{}) : call(uint32_t{});
+    default:
+      return call(uint64_t{});
+  }
+}
+
+// Values of a block of a column that has `count`.
+CD_HOST_DEVICE constexpr int values_in(uint64_t count, uint64_t block) {
+  const uint64_t left = count - block * static_cast<uint64_t>(kBlockValues);
+  return static_cast<int>(left < kBlockValues ? left : static_cast<uint64_t>(kBlockValues));
+}
+
+// A coded column's head, word by word: kernels write and read whole words.
+struct HeadWords {
+  uint64_t word[2];
+};
+static_assert(sizeof(HeadWords) == sizeof(CodedColumn));
+
+CD_HOST_DEVICE constexpr HeadWords head_words_of(const CodedColumn& column) {
+  return std::bit_cast<HeadWords>(column);
+}
+CD_HOST_DEVICE constexpr CodedColumn column_head_of(uint64_t first, uint64_t second) {
+  return std::bit_cast<CodedColumn>(HeadWords{{first, second}});
+}
+
+}  // namespace crossdock
