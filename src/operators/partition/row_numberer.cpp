@@ -7,10 +7,6 @@
 namespace crossdock {
 namespace {
 
-// The seed of partitions is no engine's: tables that are partitioned by equal keys into equal numbers of
-// partitions meet, whoever partitioned them. A change of it is a change of the format.
-constexpr uint64_t kPartitionSeed = 0x9E3779B97F4A7C15U;
-
 // Equal keys of any two types that compare (int32 and int64, text and dictionaries of text) have equal
 // hashes; decimals do where their scales agree.
 class HashNumberer : public RowNumberer {

@@ -1,0 +1,43 @@
+// A GPU as the runner of operators: one stream, kernels of operator_calls_cuda.cu, CUB's radix sort, and memory that is
+// kept for the next operator when it comes back.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+
+#include "base/result.hpp"
+#include "operators/device/device_runner.hpp"
+
+namespace crossdock {
+
+class CudaRunner : public DeviceRunner {
+ public:
+  // CD-603 with the reason: no GPU of this number, or a library without CUDA.
+  static Result<std::unique_ptr<CudaRunner>> open(int gpu);
+  ~CudaRunner() override;
+
+  DeviceTraits traits() const override { return traits_; }
+  Result<std::byte*> allocate(uint64_t bytes) override;
+  void release(std::byte* memory, uint64_t bytes) override;
+  Status launch(const DeviceKernel& kernel, uint32_t blocks) override;
+  Result<uint64_t> sort_scratch_bytes(uint64_t count) override;
+  Status sort(const DeviceSortWork& work) override;
+  Status read(void* to, const void* from, uint64_t bytes) override;
+  Status write(void* to, const void* from, uint64_t bytes) override;
+
+  // Gives memory that no operator has back to the GPU; may wait for it.
+  void give_back();
+  void* stream() const { return stream_; }
+
+ private:
+  CudaRunner() = default;
+
+  Status copy(void* to, const void* from, uint64_t bytes);
+
+  DeviceTraits traits_;
+  void* stream_ = nullptr;
+  std::multimap<uint64_t, std::byte*> kept_;  // by their bytes
+};
+
+}  // namespace crossdock

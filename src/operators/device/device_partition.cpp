@@ -1,0 +1,82 @@
+// Count, scan, scatter.
+#include "operators/device/device_partition.hpp"
+
+#include <bit>
+
+namespace crossdock {
+namespace {
+
+Status check_partition(const DevicePartitionSpec& spec) {
+  const PartitionRule& rule = spec.rule;
+  if (rule.ways == 0 || rule.ways > kPartitionWaysMax) {
+    return make_error(ErrorCode::kInvalidArgument,
+                      "{} partitions are asked for; one pass on a device makes 1 to {}",
+                      rule.ways,
+                      kPartitionWaysMax);
+  }
+  if (rule.is_digit && (!std::has_single_bit(rule.ways) || rule.shift >= 64)) {
+    return make_error(
+        ErrorCode::kInvalidArgument,
+        "a digit of {} values from bit {} on is asked for; digits have a power of two "
+        "of values, and keys 64 bits",
+        rule.ways,
+        rule.shift);
+  }
+  if (spec.key.width_bytes != 4 && spec.key.width_bytes != 8) {
+    return make_error(ErrorCode::kInvalidArgument,
+                      "a key of {} bytes; keys on a device are integers of 4 or 8",
+                      spec.key.width_bytes);
+  }
+  if (spec.columns.size() > kPartitionLanesMax) {
+    return make_error(ErrorCode::kInvalidArgument,
+                      "{} columns; one pass on a device moves at most {}",
+                      spec.columns.size(),
+                      kPartitionLanesMax);
+  }
+  for (const DeviceColumn& column : spec.columns) {
+    if (column.width_bytes > 8 || !std::has_single_bit(column.width_bytes)) {
+      return make_error(ErrorCode::kInvalidArgument,
+                        "a column of {} bytes; columns on a device have 1, 2, 4 or 8",
+                        column.width_bytes);
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<DevicePartitions> partition_on_device(DeviceRunner& runner,
+                                             const DevicePartitionSpec& spec) {
+  CD_TRY(check_partition(spec));
+  const uint64_t tiles = tiles_of(spec.rows, kPartitionTileRows);
+  const uint32_t blocks = grid_of(runner, tiles);
+  const PartitionStretch stretch{.rows = spec.rows,
+                                 .rows_per_block = tiles_of(tiles, blocks) * kPartitionTileRows};
+  const PartitionKeys keys{.data = static_cast<const std::byte*>(spec.key.data),
+                           .width_bytes = spec.key.width_bytes};
+  const uint64_t counts = uint64_t{spec.rule.ways} * blocks;
+
+  DevicePartitions made;
+  CD_ASSIGN(made.offsets, DeviceBuffer::words(runner, spec.rule.ways + uint64_t{1}));
+  CD_ASSIGN(const DeviceBuffer places, DeviceBuffer::words(runner, counts + 1));
+  PartitionScatter scatter{.keys = keys,
+                           .rule = spec.rule,
+                           .stretch = stretch,
+                           .starts = places.words(),
+                           .offsets = made.offsets.words()};
+  for (const DeviceColumn& column : spec.columns) {
+    CD_ASSIGN(DeviceBuffer lane, DeviceBuffer::make(runner, spec.rows * column.width_bytes));
+    scatter.lanes[scatter.lane_count++] = {.from = static_cast<const std::byte*>(column.data),
+                                           .to = lane.as<std::byte>(),
+                                           .width_bytes = column.width_bytes};
+    made.columns.push_back(std::move(lane));
+  }
+  CD_TRY(runner.launch(
+      PartitionCount{.keys = keys, .rule = spec.rule, .stretch = stretch, .counts = places.words()},
+      blocks));
+  CD_TRY(scan_exclusive(runner, places.words(), counts));
+  CD_TRY(runner.launch(scatter, blocks));
+  return made;
+}
+
+}  // namespace crossdock

@@ -1,0 +1,33 @@
+// Hash partition of columns that lie on a device (partition_work.hpp says how, and what it costs).
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "base/result.hpp"
+#include "operators/device/device_runner.hpp"
+
+namespace crossdock {
+
+struct DeviceColumn {
+  const void* data = nullptr;
+  uint32_t width_bytes = 8;
+};
+
+struct DevicePartitionSpec {
+  DeviceColumn key{};  // integers of 4 or 8 bytes
+  std::vector<DeviceColumn> columns{};
+  uint64_t rows = 0;
+  PartitionRule rule{};
+};
+
+struct DevicePartitions {
+  std::vector<DeviceBuffer> columns;  // rows by partition, in their order
+  DeviceBuffer offsets;               // words: where each partition begins, and the number of rows
+};
+
+// The columns may be given back when it answers: the runner keeps the order. CD-105 for what kernels cannot do, CD-201
+// where the result and (partitions x blocks) counts find no room; then nothing has run and nothing is kept.
+Result<DevicePartitions> partition_on_device(DeviceRunner& runner, const DevicePartitionSpec& spec);
+
+}  // namespace crossdock

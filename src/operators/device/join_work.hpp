@@ -1,0 +1,133 @@
+// Hash join without partitions: a table of key and row number in the device's memory, 16 bytes a slot, so that a row
+// costs one random access to build and about one to probe.
+//
+// Build rows are put in as if keys were distinct. Whoever finds a row number already there has found a duplicate, and
+// is counted; only if there were any, the same slots then count rows by key, the counts become places in one list of
+// build rows, and a slot says where its stretch begins. So nothing is chained: no probe is longer than the way to its
+// slot, and however many rows have a key, their matches are a stretch that threads share (match_work.hpp).
+//
+// Bound: build reads 8 bytes in order and reads and writes one random sector; a probe reads 8 in order and one random
+// sector. Counting duplicates adds two more random accesses per build row, and reads and writes the table twice.
+#pragma once
+
+#include <cstdint>
+
+#include "operators/device/key_table.hpp"
+#include "operators/device/match_work.hpp"
+
+namespace crossdock {
+
+inline constexpr uint64_t kJoinTileRows = 2048;
+
+// Keys of a side, and what its rows are called: their places, or `ids`.
+struct JoinRows {
+  const uint64_t* keys = nullptr;
+  const uint64_t* ids = nullptr;
+  uint64_t count = 0;
+
+  CD_HOST_DEVICE uint64_t id(uint64_t row) const { return ids == nullptr ? row : ids[row]; }
+};
+
+// Word 1 of each slot becomes the number of a row with its key plus 1. Adds to *duplicates.
+struct JoinBuild {
+  static constexpr uint32_t kThreads = 512;
+  using Scratch = ScanScratch;
+
+  JoinRows rows{};
+  KeyTable table{};
+  uint64_t* duplicates = nullptr;
+
+  template <class Memory, BlockGroup G>
+  CD_HOST_DEVICE void run(BlockPlace place, Scratch& scratch, const G& group) const {
+    using Word = typename Memory::template Atomic<uint64_t, Scope::kDevice>;
+    const uint64_t tiles = tiles_of(rows.count, kJoinTileRows);
+    uint64_t again = 0;
+    for (uint64_t tile = place.block; tile < tiles; tile += place.blocks) {
+      const TileRange range = tile_range(tile, kJoinTileRows, rows.count);
+      for_rows(group, range.begin, range.end, [&](uint64_t row) {
+        const uint64_t slot = table.claim<Memory, Scope::kDevice>(rows.keys[row], table.slots);
+        Memory::require(slot != kNoSlot);
+        const uint64_t before = Word(table.word(slot, 1)).exchange(rows.id(row) + 1, Relaxed{});
+        again += before != 0 ? 1 : 0;
+      });
+    }
+    again = block_total(group, again, scratch.totals);
+    if (group.rank() == 0 && again != 0) Word(*duplicates).fetch_add(again, Relaxed{});
+  }
+};
+
+// Word 1 of each slot, 0 before, becomes how many rows have its key; ranks[row] is which of these a row is.
+struct JoinCount {
+  static constexpr uint32_t kThreads = 512;
+  using Scratch = ScanScratch;
+
+  JoinRows rows{};
+  KeyTable table{};
+  uint64_t* ranks = nullptr;
+
+  template <class Memory, BlockGroup G>
+  CD_HOST_DEVICE void run(BlockPlace place, Scratch&, const G& group) const {
+    using Word = typename Memory::template Atomic<uint64_t, Scope::kDevice>;
+    const uint64_t tiles = tiles_of(rows.count, kJoinTileRows);
+    for (uint64_t tile = place.block; tile < tiles; tile += place.blocks) {
+      const TileRange range = tile_range(tile, kJoinTileRows, rows.count);
+      for_rows(group, range.begin, range.end, [&](uint64_t row) {
+        const uint64_t slot = table.find(rows.keys[row]);
+        Memory::require(slot != kNoSlot);
+        ranks[row] = Word(table.word(slot, 1)).fetch_add(1, Relaxed{});
+      });
+    }
+  }
+};
+
+// Lists the rows of each key from the place in word 1 on, the scan of the counts.
+struct JoinList {
+  static constexpr uint32_t kThreads = 512;
+  using Scratch = ScanScratch;
+
+  JoinRows rows{};
+  KeyTable table{};
+  const uint64_t* ranks = nullptr;
+  uint64_t* list = nullptr;
+
+  template <class Memory, BlockGroup G>
+  CD_HOST_DEVICE void run(BlockPlace place, Scratch&, const G& group) const {
+    const uint64_t tiles = tiles_of(rows.count, kJoinTileRows);
+    for (uint64_t tile = place.block; tile < tiles; tile += place.blocks) {
+      const TileRange range = tile_range(tile, kJoinTileRows, rows.count);
+      for_rows(group, range.begin, range.end, [&](uint64_t row) {
+        const uint64_t slot = table.find(rows.keys[row]);
+        Memory::require(slot != kNoSlot);
+        list[table.word(slot, 1) + ranks[row]] = rows.id(row);
+      });
+    }
+  }
+};
+
+struct JoinProbe {
+  static constexpr uint32_t kThreads = 512;
+  using Scratch = ScanScratch;
+
+  JoinRows rows{};
+  KeyTable table{};
+  bool is_listed =
+      false;  // word 1 is a place in the list of build rows, and the next slot's the end
+  MatchList matches{};
+
+  template <class Memory, BlockGroup G>
+  CD_HOST_DEVICE void run(BlockPlace place, Scratch& scratch, const G& group) const {
+    const uint64_t tiles = tiles_of(rows.count, kMatchTileRows);
+    for (uint64_t tile = place.block; tile < tiles; tile += place.blocks) {
+      const TileRange range = tile_range(tile, kMatchTileRows, rows.count);
+      matches.write_tile(tile, range, scratch.totals, group, [&](uint64_t row) -> MatchStretch {
+        const uint64_t slot = table.find(rows.keys[row]);
+        if (slot == kNoSlot) return {};
+        const uint64_t word = table.word(slot, 1);
+        if (is_listed) return {word, table.word(slot + 1, 1) - word};
+        return word == 0 ? MatchStretch{} : MatchStretch{word - 1, 1};
+      });
+    }
+  }
+};
+
+}  // namespace crossdock

@@ -1,0 +1,66 @@
+// Keys to slots, by open addressing: what joins and group-bys share.
+//
+// A slot is a few words; word 0 is the key, which the first who needs it puts in by compare-exchange, and nobody
+// changes again. So whoever finds a key has found its slot, without a lock and without waiting. A free slot holds
+// kFreeKey; the key of that value, which data may well have, has a slot of its own behind all others.
+//
+// A key's home is the top of its hash times the number of slots, so homes grow with hashes: rows in the order of a hash
+// partition by the same mix meet one stretch of the table after the other, and a table that no cache holds is used a
+// cached piece at a time, by the same code (device_join.cpp). The mix must not be one by which these rows were
+// partitioned before, or they would know few homes.
+#pragma once
+
+#include <cstdint>
+
+#include "data/rings/annotations.hpp"
+#include "data/rings/atomic.hpp"
+#include "table/word_mix.hpp"
+
+namespace crossdock {
+
+inline constexpr uint64_t kFreeKey = 0x7F4A7C159E3779B9U;
+inline constexpr uint64_t kNoSlot = UINT64_MAX;
+
+struct KeyTable {
+  uint64_t* words = nullptr;
+  uint64_t slots = 0;      // without that of kFreeKey: 1 … 2^32
+  uint64_t slot_step = 1;  // words from a slot to the next: in memory a slot is one piece,
+  uint64_t word_step = 1;  // in shared memory words of neighbouring slots are neighbours
+  WordMix mix{};
+
+  CD_HOST_DEVICE uint64_t& word(uint64_t slot, uint64_t which) const {
+    return words[slot * slot_step + which * word_step];
+  }
+  CD_HOST_DEVICE uint64_t home(uint64_t key) const { return (mix.mix(key) >> 32) * slots >> 32; }
+  CD_HOST_DEVICE uint64_t next(uint64_t slot) const { return slot + 1 == slots ? 0 : slot + 1; }
+
+  // The key's slot, which is made if need be; kNoSlot after `tries` others.
+  template <class Memory, Scope kScope>
+  CD_HOST_DEVICE uint64_t claim(uint64_t key, uint64_t tries) const {
+    using Word = typename Memory::template Atomic<uint64_t, kScope>;
+    if (key == kFreeKey) return slots;
+    uint64_t slot = home(key);
+    for (uint64_t tried = 0; tried < tries; ++tried, slot = next(slot)) {
+      uint64_t found = Word(word(slot, 0)).load(Relaxed{});
+      if (found == key) return slot;
+      if (found != kFreeKey) continue;
+      if (Word(word(slot, 0)).compare_exchange(found, key, Relaxed{})) return slot;
+      if (found == key) return slot;
+    }
+    return kNoSlot;
+  }
+
+  // Once nobody claims any more. That the slot of kFreeKey is answered says nothing of whether it was claimed.
+  CD_HOST_DEVICE uint64_t find(uint64_t key) const {
+    if (key == kFreeKey) return slots;
+    uint64_t slot = home(key);
+    for (uint64_t tried = 0; tried < slots; ++tried, slot = next(slot)) {
+      const uint64_t found = word(slot, 0);
+      if (found == key) return slot;
+      if (found == kFreeKey) return kNoSlot;
+    }
+    return kNoSlot;
+  }
+};
+
+}  // namespace crossdock

@@ -1,0 +1,15 @@
+// What only nvcc can compile of operators, as plain calls; a library without CUDA differs in one file
+// (operator_calls_nocuda.cpp). Answers are 0 or CUDA's number of an error.
+#pragma once
+
+#include <cstdint>
+
+#include "operators/device/device_kernel.hpp"
+
+namespace crossdock::operator_calls {
+
+int launch(const DeviceKernel& kernel, uint32_t blocks, void* stream);
+int sort_scratch(uint64_t count, uint64_t* bytes);
+int sort(const DeviceSortWork& work, void* stream);
+
+}  // namespace crossdock::operator_calls

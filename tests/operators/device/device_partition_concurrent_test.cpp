@@ -1,0 +1,276 @@
+// Partitions on a device: rows come back in the order of their partitions and of arrival, whatever threads run the
+// kernels, and as the CPU's operator orders them.
+#include <algorithm>
+#include <cstring>
+#include <limits>
+#include <numeric>
+#include <sys/mman.h>
+
+#include <gmock/gmock.h>
+
+#include "operators/device/device_partition.hpp"
+#include "operators/device/host_runner.hpp"
+#include "operators/partition/row_numberer.hpp"
+#include "operators/partition/table_partition.hpp"
+#include "table/arrow_builder.hpp"
+
+namespace crossdock {
+namespace {
+
+using ::testing::ElementsAreArray;
+
+constexpr uint64_t kTile = kPartitionTileRows;
+
+PartitionRule by_hash(uint32_t ways) {
+  return {.mix = WordMix::from_seed(kPartitionSeed), .ways = ways};
+}
+
+std::vector<int64_t> keys_of(uint64_t rows, uint64_t distinct) {
+  std::vector<int64_t> keys(rows);
+  uint64_t state = rows;
+  for (int64_t& key : keys) key = static_cast<int64_t>(next_random(state) % distinct) - 40;
+  return keys;
+}
+
+std::vector<int64_t> special_keys() {
+  using Limits = std::numeric_limits<int64_t>;
+  std::vector<int64_t> keys;
+  for (int repeat = 0; repeat < 700; ++repeat) {
+    for (const int64_t key : {int64_t{0},
+                              int64_t{-1},
+                              int64_t{1},
+                              Limits::min(),
+                              Limits::max(),
+                              int64_t{1} << 32,
+                              static_cast<int64_t>(0x5BF03635AFF4A3C1U)})
+      keys.push_back(key);
+  }
+  return keys;
+}
+
+// Lanes of all widths, each of which tells the row.
+struct Lanes {
+  std::vector<uint64_t> numbers;
+  std::vector<uint32_t> words;
+  std::vector<uint16_t> halves;
+  std::vector<uint8_t> bytes;
+
+  explicit Lanes(uint64_t rows) : numbers(rows) {
+    std::iota(numbers.begin(), numbers.end(), 0);
+    for (const uint64_t row : numbers) {
+      words.push_back(static_cast<uint32_t>(row * 3));
+      halves.push_back(static_cast<uint16_t>(row * 5));
+      bytes.push_back(static_cast<uint8_t>(row * 7));
+    }
+  }
+};
+
+template <class T>
+std::vector<T> in_order(const std::vector<T>& values, const std::vector<uint64_t>& order) {
+  std::vector<T> ordered;
+  for (const uint64_t row : order) ordered.push_back(values[row]);
+  return ordered;
+}
+
+template <class Key>
+void expect_partitions(HostRunner& runner, const std::vector<Key>& keys, PartitionRule rule) {
+  const Lanes lanes(keys.size());
+  const auto number = [&](uint64_t row) {
+    return rule.number(static_cast<uint64_t>(int64_t{keys[row]}));
+  };
+  std::vector<uint64_t> order = lanes.numbers;
+  std::ranges::stable_sort(order, {}, number);
+  std::vector<uint64_t> offsets(rule.ways + 1, keys.size());
+  for (uint32_t way = 0; way < rule.ways; ++way) {
+    offsets[way] = static_cast<uint64_t>(
+        std::ranges::count_if(order, [&](uint64_t row) { return number(row) < way; }));
+  }
+
+  DeviceBuffer key = runner.load(keys);
+  const DeviceBuffer from[] = {runner.load(lanes.numbers),
+                               runner.load(lanes.words),
+                               runner.load(lanes.halves),
+                               runner.load(lanes.bytes)};
+  const auto made = partition_on_device(runner,
+                                        {.key = {key.as<Key>(), sizeof(Key)},
+                                         .columns = {{key.as<Key>(), sizeof(Key)},
+                                                     {from[0].as<uint64_t>(), 8},
+                                                     {from[1].as<uint32_t>(), 4},
+                                                     {from[2].as<uint16_t>(), 2},
+                                                     {from[3].as<uint8_t>(), 1}},
+                                         .rows = keys.size(),
+                                         .rule = rule});
+  ASSERT_TRUE(made.ok()) << made.error().message;
+  const DevicePartitions& parts = made.value();
+  EXPECT_EQ(runner.values<uint64_t>(parts.offsets, offsets.size()), offsets);
+  EXPECT_EQ(runner.values<Key>(parts.columns[0], keys.size()), in_order(keys, order));
+  EXPECT_EQ(runner.values<uint64_t>(parts.columns[1], keys.size()), order);
+  EXPECT_EQ(runner.values<uint32_t>(parts.columns[2], keys.size()), in_order(lanes.words, order));
+  EXPECT_EQ(runner.values<uint16_t>(parts.columns[3], keys.size()), in_order(lanes.halves, order));
+  EXPECT_EQ(runner.values<uint8_t>(parts.columns[4], keys.size()), in_order(lanes.bytes, order));
+}
+
+class DevicePartitionConcurrent : public ::testing::TestWithParam<HostRunnerShape> {};
+
+INSTANTIATE_TEST_SUITE_P(Shapes,
+                         DevicePartitionConcurrent,
+                         ::testing::ValuesIn(host_runner_shapes()));
+
+TEST_P(DevicePartitionConcurrent, rows_lie_by_partition_in_their_order) {
+  HostRunner runner(GetParam());
+  if (GetParam().threads >
+      1) {  // barriers take long: one table that has all, and warps of more lanes
+    HostRunner wide({.blocks = 2, .threads = 8, .lanes = 4});
+    expect_partitions(wide, keys_of(2 * kTile + 17, 1000), by_hash(256));
+    expect_partitions(wide, keys_of(kTile + 3, 1), by_hash(3));
+    expect_partitions(runner, special_keys(), by_hash(255));
+    return;
+  }
+  for (const uint64_t rows : {uint64_t{0}, uint64_t{1}, kTile - 1, kTile, 5 * kTile + 17})
+    expect_partitions(runner, keys_of(rows, 1000), by_hash(256));
+  for (const uint32_t ways : {1U, 2U, 3U, 255U})
+    expect_partitions(runner, keys_of(2 * kTile + 3, 90'000), by_hash(ways));
+  expect_partitions(runner, keys_of(2 * kTile + 3, 1), by_hash(256));
+  expect_partitions(runner, special_keys(), by_hash(256));
+  PartitionRule digit{.ways = 64, .is_digit = true, .shift = 3};
+  expect_partitions(runner, keys_of(3 * kTile, 1 << 20), digit);
+  digit.shift = 58;
+  expect_partitions(runner, special_keys(), digit);
+  std::vector<int32_t> narrow;
+  for (const int64_t key : keys_of(kTile + 5, 300)) narrow.push_back(static_cast<int32_t>(key));
+  expect_partitions(runner, narrow, by_hash(31));
+}
+
+TEST_P(DevicePartitionConcurrent, the_cpu_orders_them_alike) {
+  using namespace arrow_test;
+  const std::vector<int64_t> keys = keys_of(3 * kTile + 50, 700);
+  std::vector<uint64_t> rows(keys.size());
+  std::iota(rows.begin(), rows.end(), 0);
+  Optionals<int64_t> key_cells(keys.begin(), keys.end());
+  Optionals<int64_t> row_cells(rows.begin(), rows.end());
+  PartitionSpec spec;
+  spec.partitions = 200;
+  spec.keys = {0};
+  spec.output = {1};
+  const RunEnvironment environment{Memory::create(int64_t{1} << 30), 4, Machine{}, 0};
+  const auto cpu = TablePartition::create(spec,
+                                          make_table({{{"k", fixed<int64_t>("l", key_cells)},
+                                                       {"row", fixed<int64_t>("l", row_cells)}}}),
+                                          environment);
+  ASSERT_TRUE(cpu.ok()) << cpu.error().message;
+  CollectSink sink(cpu.value()->worker_count());
+  RunProgress progress;
+  RunProfile profile;
+  ASSERT_TRUE(cpu.value()->run(sink, CancelFlag{}, progress, profile).ok());
+  std::vector<uint64_t> expected;
+  for (const Batch& batch : sink.take()) {
+    const auto* data = batch.columns[0].data<uint64_t>();
+    expected.insert(expected.end(), data, data + batch.rows);
+  }
+
+  HostRunner runner(GetParam());
+  const DeviceBuffer key = runner.load(keys);
+  const DeviceBuffer row = runner.load(rows);
+  const auto made = partition_on_device(runner,
+                                        {.key = {key.words(), 8},
+                                         .columns = {{row.words(), 8}},
+                                         .rows = keys.size(),
+                                         .rule = by_hash(200)});
+  ASSERT_TRUE(made.ok());
+  EXPECT_THAT(runner.values<uint64_t>(made.value().columns[0], rows.size()),
+              ElementsAreArray(expected));
+}
+
+// Places beyond what 32 bits hold, in addresses of which only a few pages are there.
+TEST(DevicePartition, places_have_64_bits) {
+  constexpr uint64_t kFar = (uint64_t{1} << 33) + 12'345;
+  constexpr uint64_t kSpace = (kFar + 4096) * sizeof(uint64_t);
+  void* space = mmap(
+      nullptr, kSpace, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  ASSERT_NE(space, MAP_FAILED);
+  HostRunner runner;
+  const std::vector<uint64_t> keys = {1, 0, 1, 0, 1};
+  {
+    const DeviceBuffer key = runner.load(keys);
+    const DeviceBuffer starts = runner.load<uint64_t>({kFar, kFar + 2, kFar + 5});
+    const DeviceBuffer offsets = runner.load<uint64_t>({0, 0, 0});
+    PartitionScatter scatter{.keys = {key.as<std::byte>(), 8},
+                             .rule = {.ways = 2, .is_digit = true},
+                             .stretch = {keys.size(), kTile},
+                             .starts = starts.words(),
+                             .offsets = offsets.words(),
+                             .lane_count = 1};
+    scatter.lanes[0] = {key.as<std::byte>(), static_cast<std::byte*>(space), 8};
+    ASSERT_TRUE(runner.launch(scatter, 1).ok());
+    EXPECT_THAT(runner.values<uint64_t>(offsets, 3), ElementsAreArray({kFar, kFar + 2, kFar + 5}));
+    const uint64_t* far = static_cast<uint64_t*>(space) + kFar;
+    EXPECT_THAT(std::vector<uint64_t>(far, far + 5), ElementsAreArray({0, 0, 1, 1, 1}));
+  }
+  munmap(space, kSpace);
+}
+
+TEST(DevicePartition, scans_have_64_bits_and_any_length) {
+  HostRunner runner({.blocks = 3});
+  for (const uint64_t count : {uint64_t{0}, uint64_t{1}, uint64_t{513}, 16 * kScanTileRows + 1}) {
+    for (const uint64_t stride : {1, 2}) {
+      std::vector<uint64_t> words((count + 1) * stride, uint64_t{1} << 31);
+      const DeviceBuffer buffer = runner.load(words);
+      ASSERT_TRUE(scan_exclusive(runner, buffer.words(), count, stride).ok());
+      for (uint64_t at = 0; at <= count; ++at) words[at * stride] = at << 31;
+      ASSERT_EQ(runner.values<uint64_t>(buffer, words.size()), words);
+    }
+  }
+}
+
+TEST(DevicePartition, what_kernels_cannot_do_is_refused) {
+  HostRunner runner;
+  const auto expect_refused = [&](const DevicePartitionSpec& spec, const char* text) {
+    const auto made = partition_on_device(runner, spec);
+    ASSERT_FALSE(made.ok());
+    EXPECT_EQ(made.error().code, ErrorCode::kInvalidArgument);
+    EXPECT_THAT(made.error().message, ::testing::HasSubstr(text));
+  };
+  expect_refused({.rule = by_hash(257)}, "257 partitions");
+  expect_refused({.rule = {.ways = 3, .is_digit = true}}, "a digit of 3 values");
+  expect_refused({.key = {nullptr, 2}, .rule = by_hash(2)}, "a key of 2 bytes");
+  expect_refused({.columns = {{nullptr, 16}}, .rule = by_hash(2)}, "a column of 16 bytes");
+  expect_refused({.columns = std::vector<DeviceColumn>(17), .rule = by_hash(2)}, "17 columns");
+  EXPECT_EQ(runner.launches(), 0U);
+}
+
+TEST(DevicePartition, too_little_memory_and_failed_launches_leave_nothing_behind) {
+  const std::vector<int64_t> keys = keys_of(2 * kTile, 100);
+  const auto run = [&](HostRunner& runner, const DeviceBuffer& key) {
+    return partition_on_device(runner,
+                               {.key = {key.words(), 8},
+                                .columns = {{key.words(), 8}, {key.words(), 8}},
+                                .rows = keys.size(),
+                                .rule = by_hash(64)});
+  };
+  HostRunner enough;
+  ASSERT_TRUE(run(enough, enough.load(keys)).ok());
+  for (uint64_t bytes = 0; bytes <= enough.most_bytes(); bytes += enough.most_bytes() / 7 + 1) {
+    HostRunner runner;
+    const DeviceBuffer key = runner.load(keys);
+    const uint64_t held = runner.held_bytes();
+    runner.bytes_max = held + bytes;
+    if (const auto made = run(runner, key); !made.ok()) {
+      EXPECT_EQ(made.error().code, ErrorCode::kOutOfMemoryBudget);
+      EXPECT_EQ(runner.launches(), 0U);
+    }
+    EXPECT_EQ(runner.held_bytes(), held);
+  }
+  for (uint64_t launch = 0; launch < enough.launches(); ++launch) {
+    HostRunner runner;
+    const DeviceBuffer key = runner.load(keys);
+    const uint64_t held = runner.held_bytes();
+    runner.fails_at = launch;
+    const auto made = run(runner, key);
+    ASSERT_FALSE(made.ok());
+    EXPECT_EQ(made.error().code, ErrorCode::kInternal);
+    EXPECT_EQ(runner.held_bytes(), held);
+  }
+}
+
+}  // namespace
+}  // namespace crossdock

@@ -1,0 +1,67 @@
+// A device that is a part of the host's memory, whose kernels run on CPU threads: the very code that nvcc compiles.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "operators/device/device_runner.hpp"
+
+namespace crossdock {
+
+struct HostRunnerShape {
+  uint32_t blocks = 1;   // of a grid
+  uint32_t threads = 1;  // of a block; blocks of several threads run one after the other
+  uint32_t lanes = 1;    // of a warp
+  uint32_t at_once = 1;  // blocks of one thread that run at once
+  uint64_t l2_bytes = 1 << 20;
+};
+
+class HostRunner : public DeviceRunner {
+ public:
+  explicit HostRunner(HostRunnerShape shape = {}) : shape_(shape) {}
+  ~HostRunner() override;
+
+  DeviceTraits traits() const override { return {shape_.blocks, shape_.l2_bytes}; }
+  // Filled with what nobody expects, as memory that another operator has had.
+  Result<std::byte*> allocate(uint64_t bytes) override;
+  void release(std::byte* memory, uint64_t bytes) override;
+  Status launch(const DeviceKernel& kernel, uint32_t blocks) override;
+  Result<uint64_t> sort_scratch_bytes(uint64_t) override { return uint64_t{1}; }
+  Status sort(const DeviceSortWork& work) override;
+  Status read(void* to, const void* from, uint64_t bytes) override;
+  Status write(void* to, const void* from, uint64_t bytes) override;
+
+  template <class T>
+  DeviceBuffer load(const std::vector<T>& values) {
+    DeviceBuffer buffer = std::move(DeviceBuffer::make(*this, values.size() * sizeof(T)).value());
+    if (!values.empty() && !write(buffer.as<T>(), values.data(), values.size() * sizeof(T)).ok())
+      std::abort();
+    return buffer;
+  }
+  template <class T>
+  std::vector<T> values(const DeviceBuffer& buffer, uint64_t count) {
+    return std::move(read_values<T>(*this, buffer.as<T>(), count).value());
+  }
+
+  uint64_t held_bytes() const { return held_bytes_; }
+  uint64_t most_bytes() const { return most_bytes_; }
+  uint64_t launches() const { return launches_; }
+
+  uint64_t bytes_max = UINT64_MAX;
+  uint64_t fails_at = UINT64_MAX;  // the number of a launch
+
+ private:
+  HostRunnerShape shape_;
+  uint64_t held_bytes_ = 0;
+  uint64_t most_bytes_ = 0;
+  uint64_t launches_ = 0;
+};
+
+// Shapes that every operator is tried on: a thread alone, blocks at once, and warps of several lanes.
+std::vector<HostRunnerShape> host_runner_shapes();
+
+// Fewer where threads meet at barriers, which takes them longer than the work between.
+uint64_t tried_rows(const HostRunnerShape& shape, uint64_t rows);
+
+}  // namespace crossdock
