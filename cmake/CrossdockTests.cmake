@@ -189,6 +189,15 @@ if(TARGET crossdock_data_transports_test AND NOT CROSSDOCK_SANITIZE STREQUAL "th
   endforeach()
 endif()
 
+# Loaded by groups under mpirun, from beside the test.
+if(TARGET crossdock_session_test AND NOT CROSSDOCK_SANITIZE STREQUAL "thread")
+  foreach(plugin mpi_openmpi mpi_mpich pmix)
+    if(TARGET crossdock_${plugin})
+      add_dependencies(crossdock_session_test crossdock_${plugin})
+    endif()
+  endforeach()
+endif()
+
 # Ranks that meet need a controller to meet at.
 if(TARGET crossdock_control_ranks_test)
   target_link_libraries(crossdock_control_ranks_test PRIVATE crossdock_control_rpc_test_support)

@@ -150,7 +150,7 @@ void stream_columns(Columns columns, ArrowArrayStream* out) {
   out->release = release_as<ArrowArrayStream, StreamMemory>;
 }
 
-std::vector<std::string> read_lines(ArrowArrayStream* stream) {
+std::vector<std::string> read_lines_in_order(ArrowArrayStream* stream) {
   constexpr size_t kWidth = 10;
   std::vector<std::string> lines;
   ArrowSchema schema;
@@ -170,6 +170,11 @@ std::vector<std::string> read_lines(ArrowArrayStream* stream) {
   }
   schema.release(&schema);
   stream->release(stream);
+  return lines;
+}
+
+std::vector<std::string> read_lines(ArrowArrayStream* stream) {
+  std::vector<std::string> lines = read_lines_in_order(stream);
   std::sort(lines.begin(), lines.end());
   return lines;
 }

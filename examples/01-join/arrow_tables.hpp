@@ -22,5 +22,7 @@ using Columns = std::vector<Column>;
 void stream_columns(Columns columns, ArrowArrayStream* out);
 
 // Reads a stream of int64 and utf8 columns to its end, releases it, and gives its rows as lines, with
-// "-" for a missing value. The order of a join's rows is not defined, so the lines are sorted.
+// "-" for a missing value.
+std::vector<std::string> read_lines_in_order(ArrowArrayStream* stream);
+// The order of a join's rows is not defined: the same, sorted.
 std::vector<std::string> read_lines(ArrowArrayStream* stream);

@@ -32,6 +32,10 @@ Communicator& bulk_ranks(GroupObject& group) {
   return *ranks;
 }
 
+void keep_interruption(GroupObject& group) {
+  if (!group.interruption.has_value() && PyErr_CheckSignals() != 0) group.interruption.emplace();
+}
+
 namespace {
 
 // Received rows as Python sees them; hands them out once.
@@ -141,12 +145,26 @@ std::vector<nb::bytes> gather(GroupObject& self, const nb::bytes& mine, double a
     const double within_s = std::clamp(at_most_s, 0.0, 3e7);
     const auto at_most = std::chrono::milliseconds(static_cast<int64_t>(within_s * 1000));
     const nb::gil_scoped_release released;
-    self.group->begin();
-    texts = value_or_raise(agree(*self.group, text, at_most));  // who leaves says so there
+    RankGroup& meeting = self.bulk.meeting(*self.group);
+    meeting.begin();
+    texts = value_or_raise(agree(meeting, text, at_most));  // who leaves says so there
   }
+  keep_interruption(self);
   std::vector<nb::bytes> all;
   for (const std::string& found : texts) all.emplace_back(found.data(), found.size());
   return all;
+}
+
+void raise_interruption(GroupObject& self) {
+  if (!self.interruption.has_value()) return;
+  nb::python_error found = std::move(*self.interruption);
+  self.interruption.reset();
+  throw found;
+}
+
+void give_up(GroupObject& self, const std::string& error) {
+  const nb::gil_scoped_release released;
+  self.bulk.give_up(error_of_text(error));
 }
 
 RouteBy route_by(const std::string& name) {
@@ -269,6 +287,7 @@ nb::tuple exchange(GroupObject& self,
     facts = bulk_json(arrived.facts, self.plane->rank());
     found.emplace(std::make_shared<ArrowTable::State>(ArrowTable::State{std::move(arrived.table)}));
   }
+  keep_interruption(self);
   return nb::make_tuple(std::move(*found), facts);
 }
 
@@ -417,6 +436,8 @@ void bind_channels(nb::module_& module) {
       .def_prop_ro("memory_used_bytes",
                    [](const GroupObject& self) { return self.memory->used_bytes(); })
       .def("gather", &gather, "mine"_a, "at_most_s"_a)
+      .def("raise_interruption", &raise_interruption)
+      .def("give_up", &give_up, "error"_a)
       .def("links",
            [](const GroupObject& self) {
              std::vector<LinkCounters> links;

@@ -29,6 +29,9 @@ struct GroupObject {
   std::shared_ptr<DataPlane> plane;
   BulkRanks bulk;
   uint64_t next_channel_id = 1;  // the same in all ranks, since all make the same channels
+  // What a signal raised while ranks did something together. It is raised where Python code knows what the others do
+  // next, so that none of them waits for this rank.
+  std::optional<nb::python_error> interruption;
 
   GroupObject() = default;
   GroupObject(const GroupObject&) = delete;
@@ -114,6 +117,10 @@ class ChannelObject {
   std::atomic<bool> is_flushed_{false};
   std::atomic<bool> is_ended_{false};
 };
+
+// To be called when all ranks have done something together, with the GIL: what a signal raises is kept, and the result
+// is not lost.
+void keep_interruption(GroupObject& group);
 
 // The communicator of a group that goes in bulk. Raises what opening it gives, and CD-101 for a process alone.
 Communicator& bulk_ranks(GroupObject& group);

@@ -141,12 +141,27 @@ RankSidesObject partition_sides(GroupObject& group,
                                 const crossdock::ArrowTable& right,
                                 const nb::kwargs& arguments) {
   const crossdock::JoinOptions options = join_options("partition_join", arguments);
+  RankSidesObject sides;
+  {
+    const nb::gil_scoped_release released;
+    Communicator& ranks = bulk_ranks(group);
+    RankPartition found = value_or_raise(partition_join(ranks, engine, left, right, options));
+    if (found.sides != nullptr) sides.facts = bulk_json(found.sides->facts, ranks.rank());
+    sides.sides = std::move(found.sides);
+    sides.reason = std::move(found.reason);
+  }
+  keep_interruption(group);
+  return sides;
+}
+
+std::string refusal_of(int ranks,
+                       const crossdock::Engine& engine,
+                       const crossdock::ArrowTable& left,
+                       const crossdock::ArrowTable& right,
+                       const nb::kwargs& arguments) {
+  const crossdock::JoinOptions options = join_options("partition_refusal", arguments);
   const nb::gil_scoped_release released;
-  Communicator& ranks = bulk_ranks(group);
-  RankPartition found = value_or_raise(partition_join(ranks, engine, left, right, options));
-  std::string facts;
-  if (found.sides != nullptr) facts = bulk_json(found.sides->facts, ranks.rank());
-  return {std::move(found.sides), std::move(found.reason), std::move(facts)};
+  return value_or_raise(partition_refusal(ranks, engine, left, right, options));
 }
 
 JoinObject join_of_sides(const RankSidesObject& self, const crossdock::Engine& engine) {
@@ -184,6 +199,8 @@ void bind_join(nb::module_& module) {
       .def("join", &join_of_sides, "engine"_a);
   module.def(
       "partition_join", &partition_sides, "group"_a, "engine"_a, "left"_a, "right"_a, "options"_a);
+  module.def(
+      "partition_refusal", &refusal_of, "ranks"_a, "engine"_a, "left"_a, "right"_a, "options"_a);
 }
 
 }  // namespace crossdock::python

@@ -131,6 +131,8 @@ def _describe(
         "plan": plan,
         "known": known,
     }
+    if isinstance(node, Join) and node.route is not None:
+        found["route"] = {name: getattr(node.route, name) for name in ("how", "reason", "unless")}
     return {**found, "columns": list(node.schema.names), "inputs": inputs}
 
 
@@ -185,9 +187,10 @@ def _details(tree: dict[str, Any]) -> list[str]:
         return []
     plan = tree["plan"]
     result = "result   " + (shorten(tree["columns"]) or "(row count only)")
+    lines = [result, *_route_lines(tree.get("route"))]
     if plan is None:
-        return [result, *_choices(tree["known"]), _UNPREDICTED]
-    lines = [result, *_choices(plan)]
+        return [*lines, *_choices(tree["known"]), _UNPREDICTED]
+    lines += _choices(plan)
     phases = [
         (
             phase["name"],
@@ -198,6 +201,15 @@ def _details(tree: dict[str, Any]) -> list[str]:
         for phase in plan["phases"]
     ]
     return lines + (align(phases, frozenset((1, 2))) if phases else [])
+
+
+def _route_lines(route: dict[str, str] | None) -> list[str]:
+    """How the rows of a join go between ranks."""
+    if route is None:
+        return []
+    since = f", since {route['reason']}" if route["reason"] else ""
+    unless = f", unless {route['unless']}" if route["unless"] else ""
+    return [f"rows     go {route['how']}{since}{unless}"]
 
 
 def _choices(plan: dict[str, Any]) -> list[str]:

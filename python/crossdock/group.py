@@ -208,7 +208,9 @@ class Group:
         with public_errors():
             goes_in_bulk = self.native().goes_in_bulk(how)
         if goes_in_bulk:
-            return self.move(rows, threads=threads, by=by, **options)
+            found = self.move(rows, threads=threads, by=by, **options)
+            self.native().raise_interruption()
+            return found
         rows = opened_rows(rows)
         schema = _schema_of(rows)
         with self.channel(schema, by=by, **options) as channel:
@@ -234,8 +236,9 @@ class Group:
     ) -> pa.Table:
         """The rows of all ranks that belong to this one, in bulk: by the rule of `exchange`; by
         `named`, a buffer of uint16 with a rank for each row; by an order over all ranks; or all of
-        them to all `destinations`. For modules of this package. The others get the error of a rank
-        that fails before it says where its rows go."""
+        them to all `destinations`. For modules of this package, which raise what a signal has
+        raised meanwhile. The others get the error of a rank that fails before it says where its
+        rows go."""
         native = self.native()
         try:
             rows = opened_rows(rows)
@@ -304,7 +307,9 @@ class Group:
         """A few bytes of each rank, by rank, in all of them; also a barrier. Rows do not go this
         way. Errors: ControlError (CD-617: ranks that did not come in time)."""
         with public_errors():
-            return self.native().gather(note, at_most_s)
+            found = self.native().gather(note, at_most_s)
+        self.native().raise_interruption()
+        return found
 
     def counters(self) -> dict[str, Any]:
         """What this rank counts: of its channels that are open, and of the links to other hosts.

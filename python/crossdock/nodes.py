@@ -78,6 +78,7 @@ class Join:
     residual_columns: tuple[Output, ...] = ()
     options: JoinOptions = field(default_factory=JoinOptions)
     arrived: Any = None  # a _native.RankSides that holds both sides; then the nodes are not read
+    route: Any = None  # in a plan over ranks, a JoinRoute: how the rows of both sides go
 
 
 @dataclass(frozen=True, eq=False)

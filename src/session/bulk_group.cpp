@@ -89,8 +89,18 @@ Status BulkRanks::open(RankGroup& group) {
                       group.size());
   }
   CD_ASSIGN(own_, open_communicator(&group));
+  own_->set_liveness([&group](int rank) { return group.check_alive(rank); });
   ranks_ = own_.get();
   return {};
+}
+
+RankGroup& BulkRanks::meeting(RankGroup& group) const {
+  if (has_looked_ && found_.ok()) return *ranks_;
+  return group;
+}
+
+void BulkRanks::give_up(const Error& cause) const {
+  if (has_looked_ && found_.ok()) ranks_->give_up(cause);
 }
 
 Result<Communicator*> BulkRanks::choose(const std::string& how, RankGroup* group) {

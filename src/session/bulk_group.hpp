@@ -23,6 +23,11 @@ class BulkRanks {
   // "auto" a channel if some rank has no communicator, with "bulk" CD-105 of the first such rank. `group` may be null:
   // a process alone, which needs no communicator.
   Result<Communicator*> choose(const std::string& how, RankGroup* group);
+  // Who brings notes of all ranks together: the communicator from when all are known to have one, which asks no
+  // launcher, and else `group`.
+  RankGroup& meeting(RankGroup& group) const;
+  // The communicator's; without one nobody is told.
+  void give_up(const Error& cause) const;
 
  private:
   Status open(RankGroup& group);

@@ -272,9 +272,10 @@ std::vector<std::string> Group::gather(const std::string& note, double at_most_s
   if (state_->ranks == nullptr) return {note};
   constexpr double kLongestS = 3e7;  // about a year, which the clock can count
   const auto at_most = std::chrono::duration<double>(std::clamp(at_most_s, 0.0, kLongestS));
-  state_->ranks->begin();
+  RankGroup& meeting = state_->bulk.meeting(*state_->ranks);
+  meeting.begin();
   return value_or_throw(
-      agree(*state_->ranks, note, std::chrono::duration_cast<std::chrono::milliseconds>(at_most)));
+      agree(meeting, note, std::chrono::duration_cast<std::chrono::milliseconds>(at_most)));
 }
 
 void Group::start_trace(int64_t notes_per_thread) const {

@@ -1,5 +1,8 @@
 // The public join: names become columns.
+#include <fmt/format.h>
+
 #include "base/team.hpp"
+#include "data/ranks/thread_communicator.hpp"
 #include "operators/hash_join/hash_join.hpp"
 #include "session/aggregate_sink.hpp"
 #include "session/rank_join.hpp"
@@ -125,6 +128,21 @@ Result<RankPartition> partition_join(Communicator& ranks,
   CD_TRY(ranks.agree(start_team(workers, team)));
   return partition_over_ranks(
       {&ranks, &*team, environment.memory}, spec.value(), left_table, right_table, environment);
+}
+
+// What ranks would find if they had no rows.
+Result<std::string> partition_refusal(int ranks,
+                                      const Engine& engine,
+                                      const ArrowTable& left,
+                                      const ArrowTable& right,
+                                      const JoinOptions& options) {
+  CD_ASSIGN(const auto alone, make_thread_communicators({.ranks = 1}));
+  CD_ASSIGN(const RankPartition found,
+            partition_join(*alone.front(), engine, left, right, options));
+  if (found.reason.empty() && ranks > kPartitionRanksMax && options.partition_bits < 0) {
+    return fmt::format("{} ranks are more than {}", ranks, kPartitionRanksMax);
+  }
+  return found.reason;
 }
 
 void Join::aggregate(const std::vector<std::pair<std::string, std::string>>& items,

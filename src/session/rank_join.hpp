@@ -1,6 +1,8 @@
 // Joins over ranks for those who have a communicator: their first half, which all ranks do together.
 #pragma once
 
+#include <string>
+
 #include <crossdock/join.hpp>
 
 #include "base/result.hpp"
@@ -16,5 +18,13 @@ Result<RankPartition> partition_join(Communicator& ranks,
                                      const ArrowTable& left,
                                      const ArrowTable& right,
                                      const JoinOptions& options);
+
+// Why the rows of such a join cannot go into the partitions of so many ranks, whatever they are; "" if they may, as far
+// as schemas tell. The tables have no rows. Of this rank alone. Errors: those of the options.
+Result<std::string> partition_refusal(int ranks,
+                                      const Engine& engine,
+                                      const ArrowTable& left,
+                                      const ArrowTable& right,
+                                      const JoinOptions& options);
 
 }  // namespace crossdock

@@ -5,11 +5,13 @@
 #include <chrono>
 #include <csignal>
 #include <map>
+#include <stdexcept>
 #include <thread>
 #include <vector>
 
 #include "base/team.hpp"
 #include "data/bulk/bulk_exchange.hpp"
+#include "operators/hash_join/rank_sides.hpp"
 #include "operators/sort/rank_sort.hpp"
 #include "table/arrow_builder.hpp"
 #include "table/word_mix.hpp"
@@ -51,16 +53,18 @@ TablePtr random_rows(int rank) {
 
 class Work {
  public:
-  explicit Work(Communicator& ranks) : ranks_(ranks), rows_(random_rows(ranks.rank())) {
+  Work(Communicator& ranks, bool joins)
+      : ranks_(ranks), rows_(random_rows(ranks.rank())), joins_(joins) {
     environment_.memory = Memory::create(kKilledBudget);
   }
 
-  // By key, then in order, then all to rank 0.
+  // By key, then in order, then all to rank 0; or into the partitions of a join.
   Status run() {
     calls_.clear();
     ranks_.set_watch([this](int64_t) { began_call(); });
     CD_TRY(ranks_.barrier());
     Team team(1);
+    if (joins_) return join({&ranks_, &team, environment_.memory});
     const BulkContext context{&ranks_, &team, environment_.memory};
     std::vector<int> all;
     for (int rank = 0; rank < ranks_.size(); ++rank) all.push_back(rank);
@@ -90,11 +94,30 @@ class Work {
     return {};
   }
 
-  Status run_until(const std::string& phase) {
-    const auto found = phases_.find(phase);
-    if (found == phases_.end()) {
-      return make_error(ErrorCode::kInvalidArgument, "there is no phase '{}'", phase);
+  // Straight into partitions, of which each rank counts a sample.
+  Status join(const RankRun& run) {
+    JoinSpec spec;
+    spec.keys = {{0, 0}};
+    spec.output = {{OutputSide::kLeft, 1, "l"}, {OutputSide::kRight, 1, "r"}};
+    spec.partition_bits = 4;
+    const Clock::time_point begin = Clock::now();
+    CD_ASSIGN(const RankPartition found,
+              partition_over_ranks(run, spec, rows_, rows_, environment_));
+    if (found.sides == nullptr) return Error{ErrorCode::kInternal, found.reason};
+    // They count from when all have agreed to join alike, which is soon.
+    for (const BulkPhase& phase : found.sides->facts.phases) {
+      const Clock::time_point began = begin + seconds_of(phase.begin_s);
+      phases_["join_" + with_underscores(phase.name)] = {began, began + seconds_of(phase.seconds)};
     }
+    return ranks_.barrier();
+  }
+
+  Status run_until(const EndedPhase& wanted) {
+    const auto found = phases_.find(wanted.phase);
+    if (found == phases_.end()) {
+      return make_error(ErrorCode::kInvalidArgument, "there is no phase '{}'", wanted.phase);
+    }
+    throws_ = wanted.throws;
     const Clock::time_point middle =
         found->second.begin + (found->second.end - found->second.begin) / 2;
     const auto next = std::upper_bound(calls_.begin(), calls_.end(), middle);
@@ -110,6 +133,7 @@ class Work {
   void began_call() {
     calls_.push_back(Clock::now());
     if (last_call_ == 0 || calls_.size() != last_call_) return;
+    if (throws_) throw std::runtime_error("the file ends early");
     std::thread([this] {
       std::this_thread::sleep_for(wait_);
       ::raise(SIGKILL);
@@ -119,18 +143,23 @@ class Work {
   Communicator& ranks_;
   RunEnvironment environment_;
   TablePtr rows_;
+  bool joins_;
   std::vector<Clock::time_point> calls_;
   std::map<std::string, Span> phases_;
   size_t last_call_ = 0;
   Clock::duration wait_{};
+  bool throws_ = false;
 };
 
 }  // namespace
 
-Status killed_in_phase(Communicator& ranks, const std::string& phase, int who) {
-  Work work(ranks);
+Status ended_in_phase(Communicator& ranks, const EndedPhase& wanted) {
+  const bool joins = wanted.phase.starts_with("join_");
+  Work work(ranks, joins);
   CD_TRY(work.run());
-  if (ranks.rank() == who) return work.run_until(phase);
+  // Again with the windows of before, as it will be then: a join has so few collectives that one more or less counts.
+  if (joins) CD_TRY(work.run());
+  if (ranks.rank() == wanted.who) return work.run_until(wanted);
   for (;;) CD_TRY(work.run());
 }
 

@@ -168,7 +168,14 @@ Status run(Communicator& ranks, const Options& options) {
       {"room", [&] { return no_room(ranks); }},
       {"progress", [&] { return no_progress(ranks); }},
       {"words", [&] { return wait_for_words(ranks); }},
-      {"phase", [&] { return killed_in_phase(ranks, options.phase, options.who); }},
+      {"phase",
+       [&] {
+         return ended_in_phase(ranks, {options.phase, options.who, false});
+       }},
+      {"phase_throws",
+       [&] {
+         return ended_in_phase(ranks, {options.phase, options.who, true});
+       }},
   };
   const auto found = cases.find(options.name);
   return found == cases.end() ? until_one_fails(ranks, options) : found->second();

@@ -147,6 +147,7 @@ with xd.connect(threads=1) as dock, xd.connect(threads=1, ranks="off") as alone:
         assert rules == ["into partitions"], (how, rules, told)
         assert [(one["how"], one["reason"]) for one in told] == [("into partitions", "")], told
         assert "join on k: rows go into partitions" in text, text
+        assert "rows     go into partitions, unless few keys" in joined.explain()
         whole = alone.from_arrow(left).join(alone.from_arrow(right), on="k", how=how).collect()
         found = joined.gather()
         if dock.rank == 0:
@@ -162,20 +163,25 @@ with xd.connect(threads=1) as dock, xd.connect(threads=1, ranks="off") as alone:
         assert rules[-2:] == ["by key", "by key"], rules
         assert told[0]["how"] == "as tables" and reason in told[0]["reason"], told
         assert f"rows go as tables, since {told[0]['reason']}" in text, text
+        assert f"rows     go as tables, since {told[0]['reason']}" in joined.explain()
+    grouped = part(left).distinct("k").join(part(right), on="k", exchange="repartition")
+    assert ways(grouped)[1][0]["reason"] == "one side lies by these keys already"
+    assert "since one side lies by these keys already" in grouped.explain()
     if dock.rank == 0:
         print("all alike", flush=True)
 """
 
 
 MANY = """
+import os
 import crossdock as xd, numpy as np, pyarrow as pa
 with xd.connect(threads=1, memory="512MiB") as dock:
     i = np.arange(200_000) * dock.size + dock.rank
     rows = dock.from_arrow(pa.table({"i": i, "k": i % 50_000}))
     try:
         rows.distinct("k").collect()
-        if dock.rank == 0:
-            print("all exchange", flush=True)
+        if dock.rank == 1:
+            print(os.getpid(), flush=True)
         while True:
             rows.distinct("k").collect()
     except BaseException as error:
@@ -213,7 +219,8 @@ def test_bulk_gives_what_a_channel_gives(program: str) -> None:
 @pytest.mark.skipif(
     shutil.which("mpirun") is None or not _has_plugin(), reason="needs Open MPI and the plugins"
 )
-def test_ctrl_c_of_mpirun_ends_exchanges_in_bulk() -> None:
+@pytest.mark.parametrize("who", ["mpirun", "rank"])
+def test_ctrl_c_ends_exchanges_in_bulk(who: str) -> None:
     allowed = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
     job = subprocess.Popen(
         ["mpirun", "--oversubscribe", "-n", "3", sys.executable, "-c", MANY],
@@ -223,11 +230,17 @@ def test_ctrl_c_of_mpirun_ends_exchanges_in_bulk() -> None:
         text=True,
     )
     assert job.stdout is not None
-    assert job.stdout.readline() == "all exchange\n"
-    os.kill(job.pid, signal.SIGINT)
-    _, err = job.communicate(timeout=100)
+    rank = int(job.stdout.readline())
+    os.kill(rank if who == "rank" else job.pid, signal.SIGINT)
+    out, err = job.communicate(timeout=100)
     assert "Traceback" not in err, err
-    assert job.returncode != 0
+    if who == "mpirun":
+        assert job.returncode != 0
+    else:
+        assert "rank 1: KeyboardInterrupt" in out, out
+        # The others are told, or find it gone: between two calls there is nobody to tell.
+        told = out.count("it was interrupted (Ctrl-C)"), out.count("rank 1 (process")
+        assert sum(told) == 2, out
 
 
 def test_a_process_alone_uses_a_channel_and_refuses_other_words() -> None:

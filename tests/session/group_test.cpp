@@ -6,6 +6,7 @@
 #include <mutex>
 #include <thread>
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -230,6 +231,80 @@ TEST_F(GroupsOfProcesses, JoinAndGroupAreThoseOfTheWhole) {
     expect_thrown([&] { (void)group.sort(engine, own, {}); }, "CD-105", "MPI started");
   });
   EXPECT_TRUE(ranks.all_are_well());
+}
+
+// The whole of what a share is, in the order of the ranks.
+std::vector<std::string> whole_of(const Group& group, const ArrowTable& share) {
+  return lines_of(group.broadcast(group.collect(share)));
+}
+
+// A process of those that GroupsOfMpi starts: this program, once more. Alone it has nothing to compare with.
+TEST(GroupsOfMpi, AmongOthers) {
+  if (std::getenv("CROSSDOCK_TEST_OF_RANKS") == nullptr) GTEST_SKIP() << "mpirun starts it below";
+  const Engine engine(kSmall);
+  const Group group = join_group(engine);
+  ASSERT_GT(group.size(), 1);
+  const ArrowTable all = orders_of(engine, 0, 1);
+  const ArrowTable own = orders_of(engine, group.rank(), group.size());
+  const ArrowTable names = customers_of(engine, group.rank(), group.size());
+  // Names do not fit the words of partitions, amounts do.
+  JoinOptions options = names_of_orders();
+  for (int outputs = 2; outputs > 0; --outputs, options.output.pop_back()) {
+    const ArrowTable mine = group.join(engine, own, names, options);
+    EXPECT_NE(mine.rows(), kOrders);
+    ArrowArrayStream stream;
+    Join(engine, all, customers_of(engine, 0, 1), options).collect(&stream);
+    EXPECT_EQ(whole_of(group, mine), lines_of(ArrowTable::from_stream(engine, &stream)));
+  }
+  EXPECT_EQ(whole_of(group, group.group_by(engine, own, amounts_by_customer())),
+            lines_of(grouped(engine, all)));
+  SortOptions order;
+  order.keys = {{"amount", true}};
+  order.output = {{"amount", "amount"}};
+  order.limit = kOrders - 10;
+  order.offset = 5;
+  std::string expected;
+  for (int64_t amount = kOrders - 6; amount >= 5; --amount) expected += fmt::format("{} ", amount);
+  const ArrowTable mine = group.sort(engine, own, order);
+  std::string own_part;
+  for (const std::string& amount : arrow_test::cells(*mine.state()->table, 0))
+    own_part += amount + " ";
+  std::string sorted;
+  for (const std::string& part : group.gather(own_part)) sorted += part;
+  EXPECT_EQ(sorted, expected);
+  order.row_index = "row";
+  expect_thrown([&] { (void)group.sort(engine, own, order); }, "CD-105", "row");
+}
+
+// Under the mpirun of both, which the plugins beside this program are for.
+TEST(GroupsOfMpi, OperationsAreThoseOfTheWhole) {
+  const auto program = std::filesystem::read_symlink("/proc/self/exe");
+  struct Launch {
+    std::string plugin;
+    std::string launcher;
+    int ranks;
+  };
+  const std::string open_mpi = "mpirun.openmpi --allow-run-as-root --oversubscribe -n";
+  int started = 0;
+  for (const Launch& launch : {Launch{"openmpi", open_mpi, 2},
+                               Launch{"openmpi", open_mpi, 4},
+                               Launch{"mpich", "mpirun.mpich -n", 3}}) {
+    const std::string name = launch.launcher.substr(0, launch.launcher.find(' '));
+    const auto plugin =
+        program.parent_path() / fmt::format("libcrossdock_mpi_{}.so", launch.plugin);
+    const bool is_there = std::system(fmt::format("command -v {} >/dev/null", name).c_str()) == 0;
+    if (!is_there || !std::filesystem::exists(plugin)) continue;
+    ++started;
+    // The leak check is of this process alone: MPI keeps a few bytes for good.
+    const std::string command = fmt::format(
+        "CROSSDOCK_TEST_OF_RANKS=1 ASAN_OPTIONS=detect_leaks=0 timeout 120 {} {} {} "
+        "--gtest_brief=1 --gtest_filter=GroupsOfMpi.AmongOthers",
+        launch.launcher,
+        launch.ranks,
+        program.string());
+    EXPECT_EQ(std::system(command.c_str()), 0) << command;
+  }
+  if (started == 0) GTEST_SKIP() << "no MPI here, or its plugins were not built";
 }
 
 TEST_F(GroupsOfProcesses, AllHearWhyOneLeft) {

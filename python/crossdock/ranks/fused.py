@@ -30,12 +30,15 @@ from crossdock.nodes import (
 )
 from crossdock.operations import join_arguments
 from crossdock.ranks.moves import JoinRoute, Move
-from crossdock.ranks.placement import Placed
+from crossdock.ranks.placement import Placed, scan_of
 
 if TYPE_CHECKING:
     from crossdock.ranks.spread import Spread
 
 _STRATEGIES = frozenset(("auto", "radix"))
+_INTO, _AS_TABLES = "into partitions", "as tables"
+_LIES = "one side lies by these keys already"
+_ROWS_TELL = "few keys have most of them, or NULLs make a column wider than it fits"
 
 
 def last_join(node: Node) -> Join | None:
@@ -61,10 +64,36 @@ def settled(
     if not why_not:
         found = _partitioned(spread, node, sides)
         why_not = found.reason
-    names = tuple(left for left, _ in node.on)
-    how = "as tables" if why_not else "into partitions"
-    spread.ranks.join_routes.append(JoinRoute(names, how, why_not))
+    spread.ranks.join_routes.append(_route(node, why_not))
     return None if why_not else Placed(replace(node, arrived=found))
+
+
+def lies(spread: Spread, node: Join) -> None:
+    """Notes that one side need not move, and so the other goes to it."""
+    spread.ranks.join_routes.append(_route(node, _LIES))
+
+
+def planned(spread: Spread, node: Join, both_move: bool) -> JoinRoute:
+    """How the rows would go, as far as schemas and steps tell. Not collective."""
+    why_not = _why_not(spread, node) if both_move else _LIES
+    if not why_not:
+        left, right = (
+            spread.execution.native(scan_of(side.schema.empty_table()))
+            for side in (node.left, node.right)
+        )
+        with public_errors():
+            why_not = _native.partition_refusal(
+                spread.ranks.size, spread.execution.engine, left[0], right[0],
+                **join_arguments(node, left, right),
+            )  # fmt: skip
+    return _route(node, why_not, _ROWS_TELL)
+
+
+def _route(node: Join, why_not: str, unless: str = "") -> JoinRoute:
+    names = tuple(left for left, _ in node.on)
+    if why_not:
+        return JoinRoute(names, _AS_TABLES, why_not)
+    return JoinRoute(names, _INTO, unless=unless)
 
 
 def _why_not(spread: Spread, node: Join) -> str:
@@ -83,14 +112,16 @@ def _why_not(spread: Spread, node: Join) -> str:
 def _partitioned(spread: Spread, node: Join, sides: tuple[Placed, Placed]) -> Any:
     group = spread.ranks.group.native()
     left, right = (spread.execution.native(side.node) for side in sides)
-    spread.ranks.agree(f"join in partitions {node.on}")
-    start = time.perf_counter()
-    with public_errors():
-        found = _native.partition_join(
-            group, spread.execution.engine, left[0], right[0], **join_arguments(node, left, right)
-        )
+    arguments = join_arguments(node, left, right)
+    with spread.ranks.together(f"join in partitions {node.on}"):
+        start = time.perf_counter()
+        with public_errors():
+            found = _native.partition_join(
+                group, spread.execution.engine, left[0], right[0], **arguments
+            )
+        seconds = time.perf_counter() - start
     if found.is_there:
-        spread.ranks.moves.append(_move(json.loads(found.facts), time.perf_counter() - start))
+        spread.ranks.moves.append(_move(json.loads(found.facts), seconds))
     return found
 
 

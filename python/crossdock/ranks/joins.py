@@ -103,6 +103,8 @@ def _repartitioned(spread: Spread, node: Join, left: Placed, right: Placed) -> P
         found = fused.settled(spread, node, (left, right), is_uneven=bool(uneven))
         if found is not None:
             return found
+    else:
+        fused.lies(spread, node)
     sides = []
     for number, side in enumerate((left, right)):
         rows, keys = tables[number], _keys(node, number)
@@ -157,7 +159,9 @@ def _planned(spread: Spread, node: Join, left: Placed, right: Placed) -> Placed:
             rule += ", filtered first if that pays"
         found = spread.ranks.planned(side.node, rule, keys)
         sides.append(replace(side, node=found, keys=keys, assignment=spread.ranks.even))
-    return _joined(node, sides[0], sides[1])
+    both_move = not any(_is_at(side, node, number) for number, side in enumerate((left, right)))
+    route = fused.planned(spread, node, both_move)
+    return _joined(replace(node, route=route), sides[0], sides[1])
 
 
 def _broadcast(spread: Spread, node: Join, left: Placed, right: Placed) -> Placed:

@@ -17,7 +17,14 @@ from typing import Any
 
 import pyarrow as pa
 
-from crossdock.errors import ControlError, CrossdockError, error_of, make_error, public_errors
+from crossdock.errors import (
+    ControlError,
+    CrossdockError,
+    error_of,
+    make_error,
+    public_errors,
+    told_error,
+)
 from crossdock.group import Group
 from crossdock.nodes import Exchange, Node
 from crossdock.orders import Order
@@ -38,6 +45,7 @@ _OF_RANK = re.compile(r"rank (\d+): ")
 _WAIT_S = 3e7  # about a year: ranks wait for one that works, and learn at once of one that died
 _INTERRUPTED_S = 10.0
 _TEXT_MOST = 4000
+_INTERRUPTED = "it was interrupted (Ctrl-C)"
 
 
 class Ranks:
@@ -56,6 +64,8 @@ class Ranks:
         with public_errors():
             self.in_bulk = self.size > 1 and group.native().goes_in_bulk(how)
         self._inside = False
+        self._agreed = ""  # the last step that all have come to
+        self._is_together = False
         self._ended: BaseException | None = None
         # Partitions are finer than ranks, so that their load can be evened out.
         count = 1
@@ -70,16 +80,18 @@ class Ranks:
         if self._inside or self.size == 1:
             yield
             return
-        self._inside = True
+        done = f"{name}() is done"
+        self._inside, self._is_together = True, False
         try:
             yield
-            self.agree(f"{name}() is done")
+            self.agree(done)
         except BaseException as error:
-            if error is self._ended:
+            if error is self._ended or self._agreed == done:
                 raise
             self._tell(name, error)
         finally:
             self._inside = False
+            self._agreed = ""
             self._ended = None
 
     def agree(self, step: str, value: Any = None) -> list[Any]:
@@ -87,7 +99,19 @@ class Ranks:
         go on, or OptionError where ranks make different calls."""
         if self.size == 1:
             return [value]
-        return [note["value"] for note in self._exchanged({"step": step, "value": value}, None)]
+        notes = self._agreed_on(step, value)
+        self.group.native().raise_interruption()
+        return [note["value"] for note in notes]
+
+    @contextlib.contextmanager
+    def together(self, step: str) -> Iterator[None]:
+        """Around a call of the engine in which ranks that go in bulk meet again, as often as it
+        needs. A signal counts from when that is over: before, nobody would hear of it."""
+        self._is_together = self.in_bulk
+        self._agreed_on(step, None)
+        yield
+        self._is_together = False
+        self.group.native().raise_interruption()
 
     def by_first(self, name: str, act: Callable[[], object]) -> None:
         """What rank 0 does for all; its error is that of all."""
@@ -165,13 +189,14 @@ class Ranks:
     def _moved(self, table: Any, route: Route) -> Any:
         if self.size == 1:
             return table.drop_columns([route.to]) if route.to else table
-        self.agree(f"move {route.rule} {table.schema.names}")
-        start = time.perf_counter()
         facts: dict[str, Any] = {}
-        if self.in_bulk:
-            found, facts = move_in_bulk(self.group, table, route, self.threads)
-        else:
-            found = move_by_channel(self.group, table, route)
+        with self.together(f"move {route.rule} {table.schema.names}"):
+            start = time.perf_counter()
+            if self.in_bulk:
+                found, facts = move_in_bulk(self.group, table, route, self.threads)
+            else:
+                found = move_by_channel(self.group, table, route)
+            seconds = time.perf_counter() - start
         self.moves.append(
             Move(
                 route.rule,
@@ -180,7 +205,7 @@ class Ranks:
                 table.nbytes,
                 found.num_rows,
                 found.nbytes,
-                time.perf_counter() - start,
+                seconds,
                 facts.get("phases", []),
                 facts.get("bytes_sent"),
             )
@@ -192,7 +217,10 @@ class Ranks:
         code = error.code if isinstance(error, CrossdockError) else ""
         text = error.text if isinstance(error, CrossdockError) else str(error)
         if isinstance(error, KeyboardInterrupt):
-            text = "it was interrupted (Ctrl-C)"
+            text = _INTERRUPTED
+        if self._is_together and not isinstance(error, CrossdockError):
+            self._leave(error)  # the others may be where no note of this kind would reach them
+            raise error
         told: dict[str, Any] = {
             "code": code,
             "kind": type(error).__name__,
@@ -202,14 +230,30 @@ class Ranks:
         told["is_echo"] = self.in_bulk and cause is not None and int(cause[1]) != self.rank
         self._exchanged({"step": name, "value": None, "error": told}, error)
 
+    def _leave(self, error: BaseException) -> None:
+        text = _INTERRUPTED if isinstance(error, KeyboardInterrupt) else told_error(error)
+        self.group.native().give_up(f"617 {text}" if text is _INTERRUPTED else text)
+
+    def _agreed_on(self, step: str, value: Any) -> list[dict[str, Any]]:
+        notes = self._exchanged({"step": step, "value": value}, None)
+        self._agreed = step
+        return notes
+
     def _exchanged(self, note: dict[str, Any], mine: BaseException | None) -> list[dict[str, Any]]:
         wait_s = _INTERRUPTED_S if isinstance(mine, KeyboardInterrupt) else _WAIT_S
         whole = json.dumps({**note, "host": socket.gethostname()}).encode()
         try:
-            notes = [json.loads(text) for text in self.group.gather(whole, at_most_s=wait_s)]
+            with public_errors():
+                texts = self.group.native().gather(whole, wait_s)
+            notes = [json.loads(text) for text in texts]
             self.hosts = [str(note["host"]) for note in notes]
             self._check(notes, mine)
         except BaseException as error:
+            if isinstance(error, KeyboardInterrupt) and error is not mine:
+                # Between two steps of this program: nobody knows of it yet.
+                if mine is not None:
+                    self._leave(error)
+                raise
             if mine is not None and isinstance(error, ControlError) and error is not self._ended:
                 error = _with_cause(error, mine)
             self._ended = error

@@ -42,7 +42,8 @@ class JoinRoute:
 
     on: tuple[str, ...]  # keys of its left side
     how: str
-    reason: str = ""
+    reason: str = ""  # of tables
+    unless: str = ""  # of a plan: what only the rows can tell
 
 
 @dataclass(frozen=True)

@@ -37,8 +37,6 @@ class RankGroup {
   // `check` answers the cause if a rank is known to have ended. A gather that would wait for such a rank has that error
   // at once. Called by the thread of gather, as this is; empty: nobody knows.
   void set_liveness(std::function<Status(int rank)> check) { liveness_ = std::move(check); }
-
- protected:
   Status check_alive(int rank) const { return liveness_ ? liveness_(rank) : Status(); }
 
  private:

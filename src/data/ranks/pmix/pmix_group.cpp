@@ -104,6 +104,7 @@ class PmixGroup : public RankGroup {
   Result<pmix_status_t> wait_while_all_live(Answers& answers, Clock::time_point end) const;
   Result<std::string> text_of(int rank) const;
   Error missing(milliseconds after) const;
+  Error left_early(pmix_status_t state) const;
 
   const HomeProcess home_;
   pmix_proc_t self_;
@@ -150,6 +151,7 @@ Status PmixGroup::fence(Clock::time_point end, milliseconds at_most) const {
   if (state == PMIX_SUCCESS) {
     question.release();  // fence_answered's
     CD_ASSIGN(state, wait_while_all_live(*answers, end));
+    if (state != PMIX_SUCCESS && state != PMIX_ERR_TIMEOUT) return left_early(state);
   } else if (state == PMIX_OPERATION_SUCCEEDED) {
     state = PMIX_SUCCESS;
   }
@@ -198,6 +200,16 @@ Error PmixGroup::missing(milliseconds after) const {
                     round_,
                     static_cast<double>(after.count()) * 1e-3,
                     fmt::join(ranks, ", "));
+}
+
+// How PMIx puts it that a rank ended while others waited for it depends on the launcher.
+Error PmixGroup::left_early(pmix_status_t state) const {
+  return make_error(ErrorCode::kAgentLost,
+                    "meeting {} of {} ranks ended before all had come ({}): a rank has left; look "
+                    "at their output",
+                    round_,
+                    size_,
+                    PMIx_Error_string(state));
 }
 
 Result<std::vector<std::string>> PmixGroup::gather(const std::string& mine, milliseconds at_most) {

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstring>
 #include <fcntl.h>
+#include <functional>
 #include <list>
 #include <thread>
 #include <unistd.h>
@@ -21,25 +22,30 @@ constexpr int kDataTag = 1;
 constexpr int kNoteTag = 2;
 constexpr size_t kPieceBytes = size_t{1} << 30;
 constexpr milliseconds kLookEvery{50};  // at who is known to have ended
+// For what it sent before: so long, and so many looks of this rank, which may not have had a core meanwhile.
+constexpr milliseconds kOnItsWay{1'000};
+constexpr int kLooksForIt = 1'000;
 constexpr milliseconds kTellWithin{500};
 constexpr int64_t kTrialBytes = 4096;
 
-// Ranks may share cores: gives them up at first, later sleeps a little.
+// Ranks may share cores: gives them up at first, later sleeps a little, and longer where others work for seconds.
 class Patience {
  public:
   void wait() {
-    if (turns_ < kYields) {
-      ++turns_;
+    ++turns_;
+    if (turns_ <= kYields) {
       std::this_thread::yield();
-      return;
+    } else {
+      std::this_thread::sleep_for(turns_ <= kYields + kNaps ? kNap : kLongNap);
     }
-    std::this_thread::sleep_for(kNap);
   }
 
  private:
-  static constexpr int kYields = 20'000;
+  static constexpr int64_t kYields = 20'000;
+  static constexpr int64_t kNaps = 20'000;
   static constexpr microseconds kNap{50};
-  int turns_ = 0;
+  static constexpr microseconds kLongNap{500};
+  int64_t turns_ = 0;
 };
 
 struct WireNote {
@@ -77,7 +83,9 @@ class MpiCommunicator : public Communicator {
   Status make_win(void* memory, int64_t bytes, MpiWin& win);
 
   Status post(std::span<const Outgoing> out, std::span<const Incoming> in, MpiFlight& flight) const;
-  Result<bool> wait(MpiFlight& flight, Clock::time_point end);
+  Result<bool> wait(MpiFlight& flight,
+                    Clock::time_point end,
+                    const std::function<Status()>& check_peers);
   static Status check_lengths(std::span<const Incoming> in, const MpiFlight& flight);
   Status hear_all();
   void drop_told();
@@ -130,9 +138,13 @@ Status MpiCommunicator::post(std::span<const Outgoing> out,
   return {};
 }
 
-// False: over, or `end`.
-Result<bool> MpiCommunicator::wait(MpiFlight& flight, Clock::time_point end) {
+// False: over, or `end`. Whom this rank waits for is looked at; those who wait for others tell it.
+Result<bool> MpiCommunicator::wait(MpiFlight& flight,
+                                   Clock::time_point end,
+                                   const std::function<Status()>& check_peers) {
   Patience patience;
+  Status alive;
+  int looks_left = 0;
   Clock::time_point next_look = Clock::now() + kLookEvery;
   while (true) {
     int is_done = 0;
@@ -147,9 +159,16 @@ Result<bool> MpiCommunicator::wait(MpiFlight& flight, Clock::time_point end) {
     if (is_done != 0) return true;
     CD_TRY(hear_all());
     const Clock::time_point now = Clock::now();
-    if (over().has_value() || now >= end) return false;
-    if (now >= next_look) {
-      for (int other = 0; other < size_; ++other) CD_TRY(check_alive(other));
+    if (over().has_value()) return false;
+    if (now >= end && --looks_left < 0) {
+      return alive.ok() ? Result<bool>(false) : Result<bool>(alive.error());
+    }
+    if (alive.ok() && now >= next_look) {
+      alive = check_peers();
+      if (!alive.ok()) {
+        end = std::min(end, now + kOnItsWay);
+        looks_left = kLooksForIt;
+      }
       next_look = now + kLookEvery;
     }
     patience.wait();
@@ -181,7 +200,13 @@ Result<bool> MpiCommunicator::transfer(std::span<const Outgoing> out,
     posted = post(out, in, flight);
     flight.statuses.resize(flight.requests.size());
   }
-  const Result<bool> done = posted.ok() ? wait(flight, end) : Result<bool>(posted.error());
+  const auto check_peers = [&]() -> Status {
+    for (const Incoming& message : in) CD_TRY(check_alive(message.from));
+    for (const Outgoing& message : out) CD_TRY(check_alive(message.to));
+    return {};
+  };
+  const Result<bool> done =
+      posted.ok() ? wait(flight, end, check_peers) : Result<bool>(posted.error());
   if (!done.ok() || !done.value()) {
     core_.set_broken();
     CD_ASSIGN(const auto held, core_.lock());

@@ -170,8 +170,16 @@ TEST_P(MpiRanks, ARankThatIsKilledInAnyPhaseLeavesNothing) {
   std::filesystem::create_directory(temporary);
   ::setenv("TMPDIR", temporary.c_str(), 1);
   const std::set<std::string> before = shared_memory();
-  for (const std::string phase :
-       {"histogram", "window", "network_partition", "arrival", "cut", "sort", "gather"}) {
+  for (const std::string phase : {"histogram",
+                                  "window",
+                                  "network_partition",
+                                  "arrival",
+                                  "cut",
+                                  "sort",
+                                  "gather",
+                                  "join_histogram",
+                                  "join_window",
+                                  "join_network_partition"}) {
     const Ran ran = run(3, fmt::format("phase phase={} per_host=2 limit=20000", phase));
     EXPECT_NE(ran.status, 0) << phase;
     EXPECT_EQ(ran.fine(), 0) << phase << "\n" << ran.output;
@@ -184,6 +192,17 @@ TEST_P(MpiRanks, ARankThatIsKilledInAnyPhaseLeavesNothing) {
   }
   ::unsetenv("TMPDIR");
   std::filesystem::remove_all(temporary);
+}
+
+// Beside a rank that shares its memory, and one that it puts to.
+TEST_P(MpiRanks, ARankThatThrowsWhileAJoinIsPartitionedEndsAll) {
+  for (const std::string phase : {"join_window", "join_network_partition"}) {
+    const Ran ran = run(3, fmt::format("phase_throws phase={} per_host=2 limit=20000", phase));
+    EXPECT_NE(ran.status, 0) << phase;
+    EXPECT_EQ(ran.fine(), 0) << phase << "\n" << ran.output;
+    EXPECT_THAT(ran.output, HasSubstr("rank 1 of 3: the file ends early")) << phase;
+    EXPECT_LT(ran.seconds, 60) << phase;
+  }
 }
 
 TEST_P(MpiRanks, ARankThatDoesNotComeIsNamed) {
