@@ -14,6 +14,7 @@
 
 #include <fmt/format.h>
 
+#include "data/device/cuda_backend.hpp"
 #include "data/device/cuda_calls.hpp"
 #include "gpu/gpu_coding.hpp"
 
@@ -146,6 +147,8 @@ void bench_column(const BenchCase& bench, uint32_t blocks, double copy_bytes_per
 }
 
 int run_codecs(int64_t orders) {
+  const auto opened = open_cuda_backend(0);
+  if (!opened.ok()) fail(opened.error());
   cuda_calls::GpuFacts facts;
   require(cuda_calls::open_gpu(0, &facts));
   const double rate = copy_rate(uint64_t{1} << 30);

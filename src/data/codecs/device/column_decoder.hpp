@@ -39,7 +39,7 @@ class ColumnDecoder {
   CD_HOST_DEVICE CodecFault decode_tile(uint64_t tile) {
     const DecodeColumn& column = column_of(work_.columns, work_.column_count, tile);
     if (column.coded_words < words_before_blocks(column.count)) return CodecFault::kColumnHead;
-    const CodedColumn head = column_head_of(column.coded[0], column.coded[1]);
+    const CodedColumn head = head_of_words(column.coded[0], column.coded[1]);
     const bool is_it = head.magic == kCodedMagic && head.width == column.width &&
                        head.scheme.runs <= kRunLevelsMax && head.scheme.deltas <= kDeltaLevelsMax &&
                        head.values == column.count;

@@ -183,8 +183,8 @@ class ColumnEncoder {
     auto* const ends = reinterpret_cast<uint32_t*>(column.out + 2);
     const uint64_t blocks = (column.count + kBlockValues - 1) / kBlockValues;
     if (block == 0) {
-      const HeadWords head =
-          head_words_of({kCodedMagic, column.width, column.scheme, 0, column.count});
+      const ColumnHeadWords head =
+          words_of_head({kCodedMagic, column.width, column.scheme, 0, column.count});
       column.out[0] = head.word[0];
       column.out[1] = head.word[1];
       if (blocks % 2 == 1) ends[blocks] = 0;

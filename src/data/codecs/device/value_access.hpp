@@ -31,16 +31,16 @@ CD_HOST_DEVICE constexpr int values_in(uint64_t count, uint64_t block) {
 }
 
 // A coded column's head, word by word: kernels write and read whole words.
-struct HeadWords {
+struct ColumnHeadWords {
   uint64_t word[2];
 };
-static_assert(sizeof(HeadWords) == sizeof(CodedColumn));
+static_assert(sizeof(ColumnHeadWords) == sizeof(CodedColumn));
 
-CD_HOST_DEVICE constexpr HeadWords head_words_of(const CodedColumn& column) {
-  return std::bit_cast<HeadWords>(column);
+CD_HOST_DEVICE constexpr ColumnHeadWords words_of_head(const CodedColumn& column) {
+  return std::bit_cast<ColumnHeadWords>(column);
 }
-CD_HOST_DEVICE constexpr CodedColumn column_head_of(uint64_t first, uint64_t second) {
-  return std::bit_cast<CodedColumn>(HeadWords{{first, second}});
+CD_HOST_DEVICE constexpr CodedColumn head_of_words(uint64_t first, uint64_t second) {
+  return std::bit_cast<CodedColumn>(ColumnHeadWords{{first, second}});
 }
 
 }  // namespace crossdock
