@@ -11,22 +11,25 @@ set(gpu_sources
   src/data/device/wiring.cpp
   src/data/codecs/bit_streams.cpp src/data/codecs/block_coder.cpp src/data/codecs/column_coder.cpp
   src/data/codecs/device/device_columns.cpp
+  src/operators/device/cuda_runner.cpp src/operators/device/device_runner.cpp
+  src/operators/device/device_partition.cpp src/operators/device/device_join.cpp src/operators/device/device_group_by.cpp
   tests/gpu/gpu_exchange.cpp tests/gpu/gpu_coding.cpp)
 list(TRANSFORM gpu_sources PREPEND "${PROJECT_SOURCE_DIR}/")
 
 # All kernels of tests, benches and examples, compiled with those of the rooms (target crossdock_kernels).
-file(GLOB gpu_kernels CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/tests/gpu/*.cu" "${PROJECT_SOURCE_DIR}/examples/*/*.cu")
+file(GLOB gpu_kernels CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/tests/gpu/*.cu"
+  "${PROJECT_SOURCE_DIR}/bench/gpu/*.cu" "${PROJECT_SOURCE_DIR}/examples/*/*.cu")
 add_library(crossdock_gpu_kernels OBJECT ${gpu_kernels})
-target_include_directories(crossdock_gpu_kernels PRIVATE
-  "${PROJECT_SOURCE_DIR}/src" "${PROJECT_SOURCE_DIR}/include" "${PROJECT_SOURCE_DIR}/tests")
+target_include_directories(crossdock_gpu_kernels PRIVATE "${PROJECT_SOURCE_DIR}/src" "${PROJECT_SOURCE_DIR}/include"
+  "${PROJECT_SOURCE_DIR}/tests" "${PROJECT_SOURCE_DIR}/bench")
 add_dependencies(crossdock_kernels crossdock_gpu_kernels)
 
 # Functions have sections of their own, so that what no program calls is left out and needs nothing itself. Of instruction
 # sets only the one that every machine has: what chooses among several is in a library.
 function(crossdock_gpu_options target)
   crossdock_warnings(${target} PRIVATE)
-  target_include_directories(${target} PRIVATE
-    "${PROJECT_SOURCE_DIR}/src" "${PROJECT_SOURCE_DIR}/include" "${PROJECT_SOURCE_DIR}/tests")
+  target_include_directories(${target} PRIVATE "${PROJECT_SOURCE_DIR}/src" "${PROJECT_SOURCE_DIR}/include"
+    "${PROJECT_SOURCE_DIR}/tests" "${PROJECT_SOURCE_DIR}/bench")
   target_compile_definitions(${target} PRIVATE FMT_HEADER_ONLY=1 HWY_COMPILE_ONLY_STATIC=1)
   target_compile_options(${target} PRIVATE -ffunction-sections)
 endfunction()
@@ -38,7 +41,8 @@ crossdock_gpu_options(crossdock_gpu_rooms)
 function(crossdock_gpu_program name)
   add_executable(${name} ${ARGN} $<TARGET_OBJECTS:crossdock_gpu_rooms> $<TARGET_OBJECTS:crossdock_gpu_kernels>
     $<TARGET_OBJECTS:crossdock_data_device_kernels>
-    $<TARGET_OBJECTS:crossdock_data_codecs_device_kernels>)
+    $<TARGET_OBJECTS:crossdock_data_codecs_device_kernels>
+    $<TARGET_OBJECTS:crossdock_operators_device_kernels>)
   crossdock_gpu_options(${name})
   target_link_options(${name} PRIVATE -static-libstdc++ -static-libgcc -Wl,--gc-sections)
   set_target_properties(${name} PROPERTIES CUDA_RUNTIME_LIBRARY Static)
@@ -46,9 +50,10 @@ function(crossdock_gpu_program name)
 endfunction()
 
 crossdock_gpu_program(crossdock_gpu_tests tests/gpu/gpu_main.cpp tests/gpu/gpu_exchange_test.cpp
-  tests/gpu/gpu_codecs_test.cpp)
+  tests/gpu/gpu_codecs_test.cpp tests/gpu/gpu_operators_test.cpp)
 target_link_libraries(crossdock_gpu_tests PRIVATE GTest::gmock GTest::gtest)
 
 crossdock_gpu_program(crossdock_groupby_kernel examples/04-groupby-kernel/main.cpp)
 crossdock_gpu_program(crossdock_gpu_bench bench/gpu/gpu_bench.cpp)
 crossdock_gpu_program(crossdock_gpu_codec_bench bench/gpu/codec_bench.cpp)
+crossdock_gpu_program(crossdock_gpu_operator_bench bench/gpu/operator_bench.cpp)

@@ -19,9 +19,9 @@ constexpr uint32_t kBlocks = 8;
 constexpr uint64_t kRows = 1 << 20;  // of each endpoint
 constexpr uint64_t kGroups = 500;
 
-[[noreturn]] void fail(const Error& error) {
+[[noreturn]] void fail(const Error& error, int status = 1) {
   std::fprintf(stderr, "%s: %s\n", code_text(error.code).c_str(), error.message.c_str());
-  std::exit(1);
+  std::exit(status);
 }
 
 void require(int cuda_error) {
@@ -55,7 +55,7 @@ DeviceChannelSpec shuffle_by_key() {
 int main() {
   setenv("CUDA_MODULE_LOADING", "EAGER", 1);
   auto backend = open_cuda_backend(0);
-  if (!backend.ok()) fail(backend.error());
+  if (!backend.ok()) fail(backend.error(), 3);
   require(example::load_group_by());
   auto opened = DeviceChannel::open(shuffle_by_key(), *backend.value());
   if (!opened.ok()) fail(opened.error());

@@ -1,0 +1,213 @@
+// Operators on a real GPU: what the tests of operators/device say of CPU threads, said of kernels, against plain maps.
+#include <algorithm>
+#include <map>
+#include <numeric>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "data/device/cuda_calls.hpp"
+#include "operators/device/cuda_runner.hpp"
+#include "operators/device/device_group_by.hpp"
+#include "operators/device/device_join.hpp"
+#include "operators/device/device_keys.hpp"
+#include "operators/device/device_partition.hpp"
+
+namespace crossdock {
+namespace {
+
+using namespace device_test;
+
+constexpr uint64_t kManyRows = (uint64_t{1} << 20) + 77;
+
+std::unique_ptr<CudaRunner> open_runner() { return std::move(CudaRunner::open(0).value()); }
+
+template <class T>
+DeviceBuffer load(DeviceRunner& runner, const std::vector<T>& values) {
+  const uint64_t bytes = values.size() * sizeof(T);
+  DeviceBuffer buffer = std::move(DeviceBuffer::make(runner, bytes).value());
+  EXPECT_TRUE(runner.write(buffer.as<T>(), values.data(), bytes).ok());
+  return buffer;
+}
+
+std::vector<uint64_t> words_of(DeviceRunner& runner, const uint64_t* from, uint64_t count) {
+  auto read = read_values<uint64_t>(runner, from, count);
+  EXPECT_TRUE(read.ok()) << read.error().message;
+  return read.ok() ? std::move(read.value()) : std::vector<uint64_t>(count);
+}
+
+std::vector<uint64_t> numbers_up_to(uint64_t rows) {
+  std::vector<uint64_t> numbers(rows);
+  std::iota(numbers.begin(), numbers.end(), 0);
+  return numbers;
+}
+
+TEST(GpuOperators, rows_lie_by_partition_in_their_order) {
+  const auto runner = open_runner();
+  for (const std::vector<int64_t>& keys : {spread_keys(kManyRows, 1'000'000),
+                                           heavy_keys(kManyRows, 1000),
+                                           unique_keys(5000),
+                                           std::vector<int64_t>(100'000, -1),
+                                           std::vector<int64_t>{}}) {
+    const DeviceBuffer key = load(*runner, keys);
+    std::vector<uint64_t> order = numbers_up_to(keys.size());
+    const DeviceBuffer number = load(*runner, order);
+    std::vector<uint8_t> bytes(order.begin(), order.end());
+    const DeviceBuffer byte = load(*runner, bytes);
+    const PartitionRule rule{.mix = WordMix::from_seed(5), .ways = 256};
+    const auto way = [&](uint64_t row) { return rule.number(static_cast<uint64_t>(keys[row])); };
+    const auto made =
+        partition_on_device(*runner,
+                            {.key = {key.words(), 8},
+                             .columns = {{number.words(), 8}, {byte.as<uint8_t>(), 1}},
+                             .rows = keys.size(),
+                             .rule = rule});
+    ASSERT_TRUE(made.ok()) << made.error().message;
+    std::ranges::stable_sort(order, {}, way);
+    EXPECT_EQ(words_of(*runner, made.value().columns[0].words(), keys.size()), order);
+    for (uint64_t& row : order) row = uint8_t(row);
+    EXPECT_EQ(read_values<uint8_t>(*runner, made.value().columns[1].words(), keys.size()).value(),
+              std::vector<uint8_t>(order.begin(), order.end()));
+    EXPECT_EQ(words_of(*runner, made.value().offsets.words(), 257).back(), keys.size());
+  }
+}
+
+using RowPairs = std::vector<std::pair<uint64_t, uint64_t>>;
+
+RowPairs expected_pairs(const std::vector<int64_t>& build, const std::vector<int64_t>& probe) {
+  std::map<int64_t, std::vector<uint64_t>> rows;
+  for (uint64_t row = 0; row < build.size(); ++row) rows[build[row]].push_back(row);
+  RowPairs pairs;
+  for (uint64_t row = 0; row < probe.size(); ++row) {
+    const auto found = rows.find(probe[row]);
+    if (found == rows.end()) {
+      pairs.emplace_back(row, kNoRow);
+      continue;
+    }
+    for (const uint64_t match : found->second) pairs.emplace_back(row, match);
+  }
+  return pairs;
+}
+
+RowPairs pairs_of(DeviceRunner& runner, const DeviceMatches& matches) {
+  const auto probe = words_of(runner, matches.probe_rows.words(), matches.count);
+  const auto build = words_of(runner, matches.build_rows.words(), matches.count);
+  RowPairs pairs;
+  for (uint64_t at = 0; at < matches.count; ++at) pairs.emplace_back(probe[at], build[at]);
+  std::ranges::sort(pairs);
+  return pairs;
+}
+
+void expect_joins(DeviceRunner& runner,
+                  const std::vector<int64_t>& build,
+                  const std::vector<int64_t>& probe) {
+  const DeviceBuffer build_keys = load(runner, build);
+  const DeviceBuffer probe_keys = load(runner, probe);
+  const JoinRows build_rows{.keys = build_keys.words(), .count = build.size()};
+  const JoinRows probe_rows{.keys = probe_keys.words(), .count = probe.size()};
+  const RowPairs expected = expected_pairs(build, probe);
+  const auto without = static_cast<uint64_t>(
+      std::ranges::count_if(expected, [](const auto& pair) { return pair.second == kNoRow; }));
+  for (const uint64_t above : {UINT64_MAX, uint64_t{1} << 16}) {  // as it is, and in pieces
+    const auto table = DeviceHashTable::build(runner, build_rows, {.partition_above_bytes = above});
+    ASSERT_TRUE(table.ok()) << table.error().message;
+    const auto matches = table.value().join(probe_rows, DeviceJoinKind::kLeft);
+    ASSERT_TRUE(matches.ok()) << matches.error().message;
+    EXPECT_EQ(pairs_of(runner, matches.value()), expected);
+    EXPECT_EQ(table.value().count(probe_rows, DeviceJoinKind::kInner).value(),
+              expected.size() - without);
+    EXPECT_EQ(table.value().count(probe_rows, DeviceJoinKind::kAnti).value(), without);
+  }
+  const auto sorted_build = DeviceSortedSide::sort(runner, build_rows);
+  const auto sorted_probe = DeviceSortedSide::sort(runner, probe_rows);
+  ASSERT_TRUE(sorted_build.ok() && sorted_probe.ok());
+  const auto merged =
+      merge_on_device(runner, sorted_probe.value(), sorted_build.value(), DeviceJoinKind::kLeft);
+  ASSERT_TRUE(merged.ok()) << merged.error().message;
+  EXPECT_EQ(pairs_of(runner, merged.value()), expected);
+}
+
+TEST(GpuOperators, joins_find_all_pairs) {
+  const auto runner = open_runner();
+  expect_joins(*runner, unique_keys(300'000), spread_keys(400'000, 600'000));
+  expect_joins(*runner, spread_keys(300'000, 50'000), spread_keys(100'000, 70'000));
+  expect_joins(*runner, heavy_keys(3000, 500), heavy_keys(1000, 700));
+  expect_joins(*runner,
+               std::vector<int64_t>(2000, static_cast<int64_t>(kFreeKey)),
+               {1, static_cast<int64_t>(kFreeKey)});
+  expect_joins(*runner, {}, unique_keys(100));
+  expect_joins(*runner, unique_keys(100), {});
+}
+
+TEST(GpuOperators, groups_have_all_of_their_rows) {
+  const auto runner = open_runner();
+  for (const std::vector<int64_t>& keys :
+       {spread_keys(kManyRows, 100),
+        spread_keys(kManyRows, 200'000),
+        unique_keys(300'000),
+        heavy_keys(kManyRows, 3000),
+        std::vector<int64_t>(50'000, static_cast<int64_t>(kFreeKey))}) {
+    std::vector<int64_t> values;
+    std::map<int64_t, std::vector<int64_t>> expected;  // count, sum, min, max
+    for (uint64_t row = 0; row < keys.size(); ++row) {
+      const int64_t value = static_cast<int64_t>(row * 7919 % 1001) - 500;
+      values.push_back(value);
+      auto& group =
+          expected.try_emplace(keys[row], std::vector<int64_t>{0, 0, value, value}).first->second;
+      ++group[0];
+      group[1] += value;
+      group[2] = std::min(group[2], value);
+      group[3] = std::max(group[3], value);
+    }
+    const DeviceBuffer key = load(*runner, keys);
+    const DeviceBuffer value = load(*runner, values);
+    for (const uint64_t above : {UINT64_MAX, uint64_t{1} << 16}) {
+      DeviceGroupSpec spec{
+          .keys = key.words(), .rows = keys.size(), .partition_above_bytes = above};
+      for (const auto aggregate :
+           {DeviceAggregate::kSum, DeviceAggregate::kMin, DeviceAggregate::kMax})
+        spec.aggregates.push_back({aggregate, value.as<int64_t>()});
+      const auto grouped = group_on_device(*runner, spec);
+      ASSERT_TRUE(grouped.ok()) << grouped.error().message;
+      const DeviceGroups& groups = grouped.value();
+      ASSERT_EQ(groups.groups, expected.size());
+      const auto found = words_of(*runner, groups.keys(), groups.groups);
+      std::vector<std::vector<uint64_t>> columns = {
+          words_of(*runner, groups.counts(), groups.groups)};
+      for (const uint32_t word : groups.first_word)
+        columns.push_back(words_of(*runner, groups.column(word), groups.groups));
+      for (uint64_t group = 0; group < groups.groups; ++group) {
+        const auto at = expected.find(static_cast<int64_t>(found[group]));
+        ASSERT_NE(at, expected.end());
+        for (size_t column = 0; column < columns.size(); ++column)
+          ASSERT_EQ(static_cast<int64_t>(columns[column][group]), at->second[column]);
+      }
+    }
+  }
+}
+
+TEST(GpuOperators, memory_that_is_not_there_is_an_error_and_comes_back) {
+  const auto runner = open_runner();
+  cuda_calls::GpuFacts before, after;
+  ASSERT_EQ(cuda_calls::open_gpu(0, &before), 0);
+  const uint64_t rows =
+      before.free_bytes / 24;  // two columns of these do not fit, a key alone does
+  {
+    const auto key = DeviceBuffer::words(*runner, rows);
+    ASSERT_TRUE(key.ok()) << key.error().message;
+    const auto made = partition_on_device(
+        *runner,
+        {.key = {key.value().words(), 8},
+         .columns = {{key.value().words(), 8}, {key.value().words(), 8}, {key.value().words(), 8}},
+         .rows = rows,
+         .rule = {.ways = 2}});
+    ASSERT_FALSE(made.ok());
+    EXPECT_EQ(made.error().code, ErrorCode::kOutOfMemoryBudget);
+  }
+  runner->give_back();
+  ASSERT_EQ(cuda_calls::open_gpu(0, &after), 0);
+  EXPECT_EQ(after.free_bytes, before.free_bytes);
+}
+
+}  // namespace
+}  // namespace crossdock
