@@ -27,11 +27,6 @@ ChannelOptions by_hash_of(std::vector<std::string> columns) {
   return options;
 }
 
-bool goes_into_partitions(const JoinOptions& options) {
-  return (options.strategy == "auto" || options.strategy == "radix") && !options.residual &&
-         options.filter != "bloom";
-}
-
 }  // namespace
 
 ArrowTable Group::join(const Engine& engine,
@@ -40,7 +35,7 @@ ArrowTable Group::join(const Engine& engine,
                        const JoinOptions& options) const {
   if (size() == 1) return result_of(engine, Join(engine, left, right, options));
   Communicator* const ranks = value_or_throw(state_->bulk.choose("auto", state_->ranks.get()));
-  if (ranks != nullptr && goes_into_partitions(options)) {
+  if (ranks != nullptr && (options.strategy == "auto" || options.strategy == "radix")) {
     RankPartition found = value_or_throw(partition_join(*ranks, engine, left, right, options));
     if (found.sides != nullptr) return result_of(engine, Join(engine, std::move(found.sides)));
   }

@@ -4,6 +4,7 @@
 #include <bit>
 
 #include "data/codecs/block_format.hpp"
+#include "table/word_range.hpp"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "data/codecs/bit_streams.cpp"
@@ -13,32 +14,6 @@
 HWY_BEFORE_NAMESPACE();
 namespace crossdock::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
-
-StreamRange stream_range(const uint64_t* words, int count) {
-  if (count == 0) return {};
-  const hn::ScalableTag<int64_t> tag;
-  const auto width = static_cast<int>(hn::Lanes(tag));
-  const auto* from = reinterpret_cast<const int64_t*>(words);
-  int64_t least = from[0], most = from[0];
-  int i = 0;
-  if (count >= width) {
-    auto low = hn::LoadU(tag, from);
-    auto high = low;
-    for (i = width; i + width <= count; i += width) {
-      const auto value = hn::LoadU(tag, from + i);
-      low = hn::Min(low, value);
-      high = hn::Max(high, value);
-    }
-    least = hn::GetLane(hn::MinOfLanes(tag, low));
-    most = hn::GetLane(hn::MaxOfLanes(tag, high));
-  }
-  for (; i < count; ++i) {
-    least = from[i] < least ? from[i] : least;
-    most = from[i] > most ? from[i] : most;
-  }
-  const uint64_t distance = static_cast<uint64_t>(most) - static_cast<uint64_t>(least);
-  return {static_cast<uint64_t>(least), static_cast<int>(std::bit_width(distance))};
-}
 
 // A stream, from the first of the lanes that a vector holds.
 struct LaneStream {
@@ -127,12 +102,14 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace crossdock {
 
-HWY_EXPORT(stream_range);
 HWY_EXPORT(pack_stream);
 HWY_EXPORT(unpack_stream);
 
 StreamRange stream_range(const uint64_t* words, int count) {
-  return HWY_DYNAMIC_DISPATCH(stream_range)(words, count);
+  if (count == 0) return {};
+  const auto [least, most] = word_range(words, count);
+  const uint64_t distance = static_cast<uint64_t>(most) - static_cast<uint64_t>(least);
+  return {static_cast<uint64_t>(least), static_cast<int>(std::bit_width(distance))};
 }
 void pack_stream(uint64_t* words, int count, uint64_t base, int bits, uint64_t* out) {
   HWY_DYNAMIC_DISPATCH(pack_stream)(words, count, base, bits, out);

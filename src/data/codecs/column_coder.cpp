@@ -87,6 +87,7 @@ int64_t ColumnCoder::encode(const CodecScheme& scheme,
            "{} {}",
            scheme.runs,
            scheme.deltas);
+  CD_CHECK(width <= 8 && std::has_single_bit(width), "values of {} bytes", width);
   CD_CHECK(values.size() % width == 0 && static_cast<uint64_t>(count) <= kColumnValuesMax,
            "{} bytes",
            values.size());

@@ -104,7 +104,8 @@ class PortBlock {
     const SegmentLayout& layout = *stage.layout;
     std::byte* segment = producer.segment(ticket);
     for (uint32_t lane = 0; lane + 1 < layout.lane_count; ++lane)
-      fill_lane({segment, &layout, ticket.first, ticket.rows}, lane, columns[lane], first, coop);
+      move_lane<true>(
+          {segment, &layout, ticket.first, ticket.rows}, lane, columns[lane], first, coop);
     auto* marks = layout.lane<uint16_t>(segment, layout.lane_count - 1) + ticket.first;
     for (uint32_t row = coop.rank(); row < ticket.rows; row += coop.size())
       marks[row] = mark_of(columns[port_.key.lane], first + row, to);
@@ -163,7 +164,7 @@ class PortBlock {
     const uint32_t count = rows.rows < capacity ? rows.rows : capacity;
     const ArrivedRows some{rows.segment, rows.layout, rows.first, count};
     for (uint32_t lane = 0; lane + 1 < rows.layout->lane_count; ++lane)
-      drain_lane(some, lane, columns[lane], first, coop);
+      move_lane<false>(some, lane, columns[lane], first, coop);
     done_with(rows, count, coop);
     return count;
   }
@@ -331,58 +332,42 @@ class PortBlock {
     }
   }
 
-  template <Coop C>
-  CD_HOST_DEVICE void fill_lane(const ArrivedRows& to,
+  // Between a lane of a segment and rows of a column from `first` on. Bits of the columns of a block that receives must
+  // be cleared before.
+  template <bool kSends, Coop C>
+  CD_HOST_DEVICE void move_lane(const ArrivedRows& rows,
                                 uint32_t lane,
                                 const DeviceColumn& column,
                                 uint64_t first,
                                 const C& coop) {
-    const auto fill = [&](auto zero) {
+    const SegmentLayout& layout = *rows.layout;
+    const auto move = [&](auto zero) {
       using T = decltype(zero);
-      copy(to.layout->lane<T>(to.segment, lane) + to.first,
-           reinterpret_cast<const T*>(column.values) + first,
-           to.rows,
-           coop);
+      T* in_segment = layout.lane<T>(rows.segment, lane) + rows.first;
+      T* in_column = reinterpret_cast<T*>(column.values) + first;
+      if constexpr (kSends) {
+        copy(in_segment, static_cast<const T*>(in_column), rows.rows, coop);
+      } else {
+        copy(in_column, static_cast<const T*>(in_segment), rows.rows, coop);
+      }
     };
-    by_width(to.layout->width_bytes[lane], fill);
-    if (to.layout->width_bytes[lane] == 0) {
-      copy_bits({to.layout->lane<uint64_t>(to.segment, lane),
-                 to.first,
-                 reinterpret_cast<const uint64_t*>(column.values),
-                 first,
-                 to.rows},
-                coop);
-    }
-    uint64_t* validity = to.layout->validity(to.segment, lane);
-    if (validity != nullptr) copy_bits({validity, to.first, column.validity, first, to.rows}, coop);
-  }
-
-  // Bits of the columns of a block that receives must be cleared before.
-  template <Coop C>
-  CD_HOST_DEVICE void drain_lane(const ArrivedRows& from,
-                                 uint32_t lane,
-                                 const DeviceColumn& column,
-                                 uint64_t first,
-                                 const C& coop) {
-    const auto drain = [&](auto zero) {
-      using T = decltype(zero);
-      copy(reinterpret_cast<T*>(column.values) + first,
-           from.layout->lane<T>(from.segment, lane) + from.first,
-           from.rows,
-           coop);
+    by_width(layout.width_bytes[lane], move);
+    const auto move_bits = [&](uint64_t* in_segment, uint64_t* in_column) {
+      if constexpr (kSends) {
+        copy_bits({in_segment, rows.first, in_column, first, rows.rows}, coop);
+      } else {
+        copy_bits({in_column, first, in_segment, rows.first, rows.rows}, coop);
+      }
     };
-    by_width(from.layout->width_bytes[lane], drain);
-    if (from.layout->width_bytes[lane] == 0) {
-      copy_bits({reinterpret_cast<uint64_t*>(column.values),
-                 first,
-                 from.layout->lane<uint64_t>(from.segment, lane),
-                 from.first,
-                 from.rows},
-                coop);
+    if (layout.width_bytes[lane] == 0) {
+      move_bits(layout.lane<uint64_t>(rows.segment, lane),
+                reinterpret_cast<uint64_t*>(column.values));
     }
-    const uint64_t* validity = from.layout->validity(from.segment, lane);
-    if (validity != nullptr && column.validity != nullptr)
-      copy_bits({column.validity, first, validity, from.first, from.rows}, coop);
+    uint64_t* validity = layout.validity(rows.segment, lane);
+    // A sent column without bits has no NULLs; who receives may not want to know.
+    if (validity != nullptr && (kSends || column.validity != nullptr)) {
+      move_bits(validity, column.validity);
+    }
   }
 
   template <class Act>

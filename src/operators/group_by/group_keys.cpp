@@ -7,6 +7,7 @@
 
 #include "base/check.hpp"
 #include "operators/group_by/word_scan.hpp"
+#include "table/word_range.hpp"
 
 namespace crossdock {
 namespace {

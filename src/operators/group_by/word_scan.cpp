@@ -14,30 +14,6 @@ HWY_BEFORE_NAMESPACE();
 namespace crossdock::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-WordRange word_range(const uint64_t* words, int32_t count) {
-  const hn::ScalableTag<int64_t> lanes;
-  const auto width = static_cast<int32_t>(hn::Lanes(lanes));
-  const auto* from = reinterpret_cast<const int64_t*>(words);
-  WordRange range;
-  int32_t i = 0;
-  if (count >= width) {
-    auto low = hn::LoadU(lanes, from);
-    auto high = low;
-    for (i = width; i + width <= count; i += width) {
-      const auto value = hn::LoadU(lanes, from + i);
-      low = hn::Min(low, value);
-      high = hn::Max(high, value);
-    }
-    range.min = hn::GetLane(hn::MinOfLanes(lanes, low));
-    range.max = hn::GetLane(hn::MaxOfLanes(lanes, high));
-  }
-  for (; i < count; ++i) {
-    range.min = from[i] < range.min ? from[i] : range.min;
-    range.max = from[i] > range.max ? from[i] : range.max;
-  }
-  return range;
-}
-
 uint64_t word_magnitude(const uint64_t* words, int32_t count) {
   // The union of v ^ (v >> 63) is at most twice the largest: good enough for a bound.
   const hn::ScalableTag<int64_t> lanes;
@@ -185,7 +161,6 @@ HWY_AFTER_NAMESPACE();
 namespace crossdock {
 namespace {
 
-HWY_EXPORT(word_range);
 HWY_EXPORT(word_magnitude);
 HWY_EXPORT(word_union);
 HWY_EXPORT(words_ascend);
@@ -197,9 +172,6 @@ HWY_EXPORT(compact_words);
 
 }  // namespace
 
-WordRange word_range(const uint64_t* words, int32_t count) {
-  return HWY_DYNAMIC_DISPATCH(word_range)(words, count);
-}
 uint64_t word_magnitude(const uint64_t* words, int32_t count) {
   return HWY_DYNAMIC_DISPATCH(word_magnitude)(words, count);
 }

@@ -1,17 +1,10 @@
-// What a block of words looks like as a whole: range, magnitude, order; and words as distances from the
+// What a block of words looks like as a whole: magnitude, order; and words as distances from the
 // smallest, or without those that are left out. Compiled per instruction set.
 #pragma once
 
 #include <cstdint>
 
 namespace crossdock {
-
-// As signed numbers. Of no words: min > max.
-struct WordRange {
-  int64_t min = INT64_MAX;
-  int64_t max = INT64_MIN;
-};
-WordRange word_range(const uint64_t* words, int32_t count);
 
 // The union of the bits of v ^ (v >> 63) over signed v: no |v| is above it plus one.
 uint64_t word_magnitude(const uint64_t* words, int32_t count);

@@ -272,6 +272,11 @@ Status HashJoin::run_attempt(JoinRun& run, Strategy strategy) const {
       keys.mode = KeyMode::kDense;
       keys.range_min = range.min;
       keys.range_bits = bits;
+      if (strategy == Strategy::kRadix && spec_.partition_bits < 0 && run.sink->counts_only() &&
+          !join_roles(spec_.kind, run.build()).tracks_build()) {
+        run.partition_bits =
+            std::min(run.partition_bits, counted_partition_bits(bits, run.team->worker_count()));
+      }
     } else if (strategy == Strategy::kDense) {
       run.findings.strategy_change = "the key range is wider than the sample showed";
       return run_attempt(run, Strategy::kRadix);

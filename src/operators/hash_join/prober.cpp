@@ -56,6 +56,10 @@ FindOptions Prober::options_for(const ProbeTarget& target) const {
 Status Prober::probe(const ProbeTarget& target, const ProbeBlock& block) {
   Scratch& s = *scratch_;
   CD_CHECK(block.rows <= kSorterRows, "rows {} limit {}", block.rows, kSorterRows);
+  if (target.counts != nullptr) {
+    count_partners(*target.counts, block);
+    return {};
+  }
   if (context_->roles.tracks_probe()) std::memset(s.probe_matched, 0, block.rows);
   if (target.dense != nullptr) {
     find_dense(*target.dense, block, s.pairs);
@@ -80,6 +84,14 @@ Status Prober::probe_runs(const ProbeTarget& target, const ProbeBlock& block) {
     }
   } while (s.open.count > 0);
   return {};
+}
+
+void Prober::count_partners(const SlotCounts& slots, const ProbeBlock& block) {
+  const JoinRoles& roles = context_->roles;
+  const FoundPartners found = find_partners(slots, block.words, block.rows);
+  if (roles.emit_pairs) emitter_->count(found.pairs);
+  if (roles.emit_probe_matched) emitter_->count(found.rows);
+  if (roles.emit_probe_unmatched) emitter_->count(block.rows - found.rows);
 }
 
 // Rows of one word have the same partners: the first row stands for all.

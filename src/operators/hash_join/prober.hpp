@@ -11,6 +11,7 @@
 #include "operators/hash_join/emitter.hpp"
 #include "operators/hash_join/probe_kernels.hpp"
 #include "operators/hash_join/residual.hpp"
+#include "operators/hash_join/slot_counts.hpp"
 #include "table/row_compare.hpp"
 
 namespace crossdock {
@@ -29,10 +30,12 @@ struct ProbeContext {
   Side probe() const { return opposite(build); }
 };
 
-// The table a block is probed against; exactly one of the two is set.
+// The table a block is probed against; exactly one of the three is set.
 struct ProbeTarget {
   const RunTable* runs = nullptr;
   const DenseTable* dense = nullptr;
+  const SlotCounts* counts =
+      nullptr;  // only if counts_by_word(), and nothing tracks the build side
   FindOptions options;
   uint8_t* matched = nullptr;  // by position; set if the build side is tracked
 };
@@ -42,6 +45,9 @@ class Prober {
   Prober(const ProbeContext& context, Emitter& emitter);
 
   Emitter& emitter() { return *emitter_; }
+
+  // Rows are only counted, and equal words are equal keys.
+  bool counts_by_word() const { return counts_by_word_; }
 
   // Probes a block and emits what it gives.
   Status probe(const ProbeTarget& target, const ProbeBlock& block);
@@ -58,6 +64,7 @@ class Prober {
 
   FindOptions options_for(const ProbeTarget& target) const;
   Status probe_runs(const ProbeTarget& target, const ProbeBlock& block);
+  void count_partners(const SlotCounts& slots, const ProbeBlock& block);
   Status count_one_word(const ProbeTarget& target, const ProbeBlock& block);
   void find_runs(const ProbeTarget& target, const ProbeBlock& block);
   Status take_pairs(const ProbeTarget& target, const ProbeBlock& block);
@@ -72,7 +79,7 @@ class Prober {
   const ProbeContext* context_;
   Emitter* emitter_;
   bool first_match_suffices_ = false;  // semi and anti joins: whether a row matches, not how often
-  bool counts_by_word_ = false;        // rows are only counted, and equal words are equal keys
+  bool counts_by_word_ = false;
   std::shared_ptr<Scratch> scratch_;
 };
 

@@ -34,6 +34,9 @@ class RadixJoin {
  private:
   struct Worker {
     std::unique_ptr<LeafBuilder> leaves;
+    std::unique_ptr<SlotCounter> counter;
+    RunTable runs;  // of the part that is joined, or
+    SlotCounts counts;
     Block matched;
     bool all_unique = true;  // of the parts built so far; one that was not looked at counts as not
     double build_seconds = 0;
@@ -176,6 +179,7 @@ class RadixJoin {
       scratch_.push_back(std::make_unique<Worker>());
       scratch_.back()->leaves =
           std::make_unique<LeafBuilder>(*run_.memory, run_.partition_bits, has_carry);
+      scratch_.back()->counter = std::make_unique<SlotCounter>(*run_.memory, run_.partition_bits);
     }
     return {};
   }
@@ -185,33 +189,47 @@ class RadixJoin {
     return std::max(1, run_.keys->range_bits - run_.partition_bits);
   }
 
-  // The table of one part. A table that will be probed by many rows is worth a look at whether its
-  // words are unique: then a row is finished with its first match.
-  Result<ProbeTarget> build_part(int64_t index, Worker& worker, RunTable& table) {
+  // The table of one part, the worker's until the next one.
+  Result<ProbeTarget> build_part(int64_t index, Worker& worker) {
     const auto start = std::chrono::steady_clock::now();
     const auto& lists = part(run_.build(), index);
     const int64_t rows = part_rows(run_.build(), index);
     // Perfect slots pay only while the directory is not much larger than the rows.
     const bool perfect = slot_bits() > 0 && (int64_t{1} << slot_bits()) <= 8 * (rows + 8);
-    CD_ASSIGN(table, worker.leaves->build(lists, perfect ? slot_bits() : 0));
+    const bool counts =
+        perfect && run_.probers[0]->counts_by_word() && !run_.probe->roles.tracks_build();
     ProbeTarget target;
-    target.runs = &table;
+    if (counts) {
+      CD_ASSIGN(worker.counts, worker.counter->count(lists, slot_bits()));
+      target.counts = &worker.counts;
+      worker.all_unique = worker.all_unique && worker.counts.unique();
+    } else {
+      CD_ASSIGN(worker.runs, worker.leaves->build(lists, perfect ? slot_bits() : 0));
+      target.runs = &worker.runs;
+      CD_TRY(look_at_runs(index, worker, target));
+    }
+    worker.build_seconds +=
+        std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    return target;
+  }
+
+  // A table that will be probed by many rows is worth a look at whether its words are unique: then a row is finished
+  // with its first match.
+  Status look_at_runs(int64_t index, Worker& worker, ProbeTarget& target) {
+    const RunTable& table = worker.runs;
     if (part_rows(run_.other(), index) >= 2 * table.rows) {
       target.options.unique = words_are_unique(table);
     }
     worker.all_unique = worker.all_unique && target.options.unique;
     target.options.prefetch = table.rows * 20 > run_.machine.l2_bytes;
-    if (run_.probe->roles.tracks_build()) {
-      if (worker.matched.bytes() < table.rows) {
-        worker.matched.reset();
-        CD_ASSIGN(worker.matched, run_.memory->get(table.rows, "hash_join: matched build rows"));
-      }
-      target.matched = worker.matched.data();
-      std::fill_n(target.matched, table.rows, uint8_t{0});
+    if (!run_.probe->roles.tracks_build()) return {};
+    if (worker.matched.bytes() < table.rows) {
+      worker.matched.reset();
+      CD_ASSIGN(worker.matched, run_.memory->get(table.rows, "hash_join: matched build rows"));
     }
-    worker.build_seconds +=
-        std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-    return target;
+    target.matched = worker.matched.data();
+    std::fill_n(target.matched, table.rows, uint8_t{0});
+    return {};
   }
 
   Status probe_segment(int worker, const ProbeTarget& target, const Segment& segment) {
@@ -243,8 +261,7 @@ class RadixJoin {
     for (int64_t index = 0; index < part_count(); ++index) {
       if (!is_heavy(index)) continue;
       heavy_.push_back(index);
-      RunTable table;
-      CD_ASSIGN(ProbeTarget target, build_part(index, *scratch_[0], table));
+      CD_ASSIGN(ProbeTarget target, build_part(index, *scratch_[0]));
       std::vector<const Segment*> segments;
       for (const SegmentList* list : part(run_.other(), index)) {
         segments.insert(segments.end(), list->begin(), list->end());
@@ -261,23 +278,24 @@ class RadixJoin {
   Status join_parts() {
     CD_TRY(open_workers());
     const int64_t probe_rows = run_.rows[index_of(run_.other())];
-    CD_TRY(run_.for_indices(
-        kBuildAndProbe,
-        part_count(),
-        probe_rows / std::max<int64_t>(1, part_count()),
-        [&](int worker, int64_t index) -> Status {
-          if (std::binary_search(heavy_.begin(), heavy_.end(), index)) return {};
-          if (part_rows(run_.other(), index) == 0 && !run_.probe->roles.tracks_build()) return {};
-          RunTable table;
-          CD_ASSIGN(ProbeTarget target, build_part(index, *scratch_[worker], table));
-          for (const SegmentList* list : part(run_.other(), index)) {
-            for (const Segment* segment : *list) {
-              CD_TRY(run_.check_cancelled());
-              CD_TRY(probe_segment(worker, target, *segment));
-            }
-          }
-          return finish_part(worker, target);
-        }));
+    CD_TRY(run_.for_indices(kBuildAndProbe,
+                            part_count(),
+                            probe_rows / std::max<int64_t>(1, part_count()),
+                            [&](int worker, int64_t index) -> Status {
+                              if (std::binary_search(heavy_.begin(), heavy_.end(), index))
+                                return {};
+                              if (part_rows(run_.other(), index) == 0 &&
+                                  !run_.probe->roles.tracks_build())
+                                return {};
+                              CD_ASSIGN(ProbeTarget target, build_part(index, *scratch_[worker]));
+                              for (const SegmentList* list : part(run_.other(), index)) {
+                                for (const Segment* segment : *list) {
+                                  CD_TRY(run_.check_cancelled());
+                                  CD_TRY(probe_segment(worker, target, *segment));
+                                }
+                              }
+                              return finish_part(worker, target);
+                            }));
     run_.findings.build_unique = std::all_of(
         scratch_.begin(), scratch_.end(), [](const auto& worker) { return worker->all_unique; });
     split_times();

@@ -71,12 +71,9 @@ class RankPartitioner {
     RankPartition found;
     found.reason = why_not();
     if (!found.reason.empty()) return found;
-    bool is_there = false;
-    for (const bool may_sample : {true, false}) {
-      if (is_there) break;
-      CD_TRY(count(may_sample));
-      CD_TRY(open_window());
-      CD_ASSIGN(is_there, scatter());
+    CD_ASSIGN(bool is_there, move_rows(/*may_sample=*/true));
+    if (!is_there) {
+      CD_ASSIGN(is_there, move_rows(/*may_sample=*/false));
     }
     CD_CHECK(is_there, "rows that were counted had no room");
     show();
@@ -85,6 +82,13 @@ class RankPartitioner {
   }
 
  private:
+  // False: a sample deceived some rank.
+  Result<bool> move_rows(bool may_sample) {
+    CD_TRY(count(may_sample));
+    CD_TRY(open_window());
+    return scatter();
+  }
+
   Status store(const TablePtr& left, const TablePtr& right) {
     const TablePtr* const tables[2] = {&left, &right};
     for (const Side side : kBothSides) {
@@ -137,6 +141,12 @@ class RankPartitioner {
     sides_->partition_bits =
         spec.partition_bits >= 0 ? spec.partition_bits : std::min(bits, kPartitionBitsMax);
     if (sides_->keys.packs_exactly) CD_TRY(find_dense_range());
+    const bool is_counted =
+        spec.output.empty() && !join_roles(spec.kind, sides_->build).tracks_build();
+    if (sides_->keys.mode == KeyMode::kDense && is_counted && spec.partition_bits < 0) {
+      sides_->partition_bits = std::min(
+          sides_->partition_bits, counted_partition_bits(sides_->keys.range_bits, ranks_.size()));
+    }
     OutputRequest request;
     request.spec = &spec;
     request.keys = &sides_->keys;
@@ -285,7 +295,6 @@ class RankPartitioner {
     return {};
   }
 
-  // False: a sample deceived some rank.
   Result<bool> scatter() {
     const RankClock::time_point begin = RankClock::now();
     Status done;

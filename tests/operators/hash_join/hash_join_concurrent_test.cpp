@@ -125,7 +125,9 @@ TEST_P(HashJoinConcurrent, GivesEveryRowOnce) {
   CollectSink sink(kWorkers);
   const Status status = planned.run(sink, CancelFlag());
   ASSERT_TRUE(status.ok()) << status.error().message;
-  EXPECT_EQ(rows_of(sink.take()), expected_rows(sides, kind));
+  const RowPairs expected = expected_rows(sides, kind);
+  EXPECT_EQ(rows_of(sink.take()), expected);
+  EXPECT_EQ(count_rows(planned), static_cast<int64_t>(expected.size()));
   EXPECT_EQ(planned.memory->used_bytes(), 0);
 }
 
