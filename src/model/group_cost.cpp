@@ -7,8 +7,8 @@
 namespace crossdock {
 namespace {
 
-constexpr int kPartitionBitsMax =
-    11;  // beyond, the buffers of one value leave the second-level cache
+// Beyond, the buffers of one value leave the second-level cache.
+constexpr int kPartitionBitsMax = 11;
 constexpr int64_t kGroupsApart = 200;  // up to here a table finds places that no two groups share
 constexpr int64_t kBufferBytes = 128;  // of a partition and lane
 

@@ -42,8 +42,8 @@ struct RankJoinShape {
 // What the equations leave out, for one process.
 struct RankOverheads {
   double window_s = 0;  // opening windows, which registers their memory
-  double put_row_s =
-      0;  // handing a row to the network and waiting for it, where that is not hidden
+  // Handing a row to the network and waiting for it, where that is not hidden.
+  double put_row_s = 0;
   double imbalance_s = 0;  // the last rank's end behind the ranks' mean
 };
 

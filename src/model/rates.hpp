@@ -22,8 +22,8 @@ namespace crossdock {
 
 // Of the caches, what a process sees of them.
 struct MachineRates {
-  double l3_share =
-      1;  // of the third level: less where other tenants or small pages take their part
+  // Of the third level: less where other tenants or small pages take their part.
+  double l3_share = 1;
 };
 
 struct Rates {

@@ -47,8 +47,8 @@ struct BulkEngine {
 struct BulkMove {
   ChannelSpec spec;
   std::span<const uint16_t> named{};  // one for each row: the number of its destination; or
-  std::vector<CutKey>
-      order{};  // by this order over all ranks, which get even parts, those of rank 0 first
+  // By this order over all ranks, which get even parts, those of rank 0 first.
+  std::vector<CutKey> order{};
 };
 
 // The rows of all sources that belong to this rank. What ranks pass that are no source counts for its schema alone. A

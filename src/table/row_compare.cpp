@@ -17,8 +17,8 @@ using keys::RangeRows;
 using keys::RefRows;
 using keys::Slice;
 
-constexpr int32_t kCompareBlockRows =
-    256;  // its scratch, at most 8 KiB a side, stays in the L1 cache
+// Its scratch, at most 8 KiB a side, stays in the L1 cache.
+constexpr int32_t kCompareBlockRows = 256;
 
 // The values of a dictionary, in the form that the comparison works on.
 struct DictionaryValues {

@@ -58,8 +58,8 @@ constexpr bool is_managed(VertexKind kind) {
 using VertexIndex = uint16_t;  // of a vertex in its server's shape
 using ServerIndex = uint32_t;
 using ShapeIndex = uint32_t;
-using GlobalVertex =
-    uint32_t;  // of a vertex in the whole graph: servers in order, the network last
+// Of a vertex in the whole graph: servers in order, the network last.
+using GlobalVertex = uint32_t;
 
 // What descriptions may not exceed; errors name the limit.
 inline constexpr int kServerVerticesMax = 4096;

@@ -24,8 +24,8 @@ namespace {
 static_assert(HWLOC_API_VERSION >= 0x00020100,
               "hwloc 2.1 has distances by name and the Bridge objects used here");
 
-constexpr int kPciDepthMax =
-    64;  // PCI buses are numbered in a byte, and bridges seldom nest beyond eight
+// PCI buses are numbered in a byte, and bridges seldom nest beyond eight.
+constexpr int kPciDepthMax = 64;
 
 class TreeReader {
  public:

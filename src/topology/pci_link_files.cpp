@@ -70,8 +70,8 @@ std::optional<PortState> read_port(const std::string& sysfs, const std::string& 
   // interface that was taken down is "down" nevertheless.
   const std::string phase = read_value<std::string>(net + "operstate").value_or("");
   state.is_up = phase == "up" || phase == "unknown";
-  const double megabits =
-      read_value<double>(net + "speed").value_or(0);  // -1 where a driver does not know
+  // -1 where a driver does not know.
+  const double megabits = read_value<double>(net + "speed").value_or(0);
   if (megabits > 0) state.bytes_per_s = gigabits_per_s(megabits / 1000);
   return state;
 }

@@ -9,8 +9,8 @@ namespace {
 
 constexpr int64_t kRowsMax = int64_t{1} << 48;
 constexpr double kThetaMax = 8;
-constexpr uint64_t kSpread =
-    0x9e3779b97f4a7c15;  // 2^64 by the golden ratio: neighbours land far apart
+// 2^64 by the golden ratio: neighbours land far apart.
+constexpr uint64_t kSpread = 0x9e3779b97f4a7c15;
 
 Status check(const JoinWorkloadSpec& spec) {
   for (const int64_t rows : {spec.inner_rows, spec.outer_rows}) {

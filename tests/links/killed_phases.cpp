@@ -21,8 +21,8 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr int64_t kRows =
-    300'000;  // of each rank: some milliseconds for each phase that moves them
+// Of each rank: some milliseconds for each phase that moves them.
+constexpr int64_t kRows = 300'000;
 constexpr int64_t kKilledBudget = int64_t{1} << 30;
 
 struct Span {

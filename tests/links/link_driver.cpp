@@ -58,8 +58,8 @@ double cpu_s() {
 }
 
 struct DriverNote {
-  uint64_t kind =
-      0;  // 0: `value` frames of yours are out of their places; 1: I am through; 2: one of many, by number
+  // 0: `value` frames of yours are out of their places; 1: I am through; 2: one of many, by number.
+  uint64_t kind = 0;
   uint64_t value = 0;
 };
 

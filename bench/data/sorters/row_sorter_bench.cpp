@@ -48,9 +48,9 @@ constexpr uint64_t kRingsBytes = uint64_t{64}
 struct Case {
   std::string_view name;
   std::vector<std::string_view> formats;
-  int64_t
-      row_bytes;  // read and written; of a text its offset, its view and its bytes count half each
-  int lanes;      // of the scatter
+  // Read and written; of a text its offset, its view and its bytes count half each.
+  int64_t row_bytes;
+  int lanes;  // of the scatter
 };
 
 const Case kCases[] = {

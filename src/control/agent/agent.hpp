@@ -35,8 +35,8 @@ class ChannelHost {
 };
 
 struct AgentSettings {
-  std::string
-      name;  // the server's name in the graph: unique among agents, at most kNameBytesMax bytes
+  // The server's name in the graph: unique among agents, at most kNameBytesMax bytes.
+  std::string name;
   AgentInstance instance;
   // About what a report of endpoints and channels may take: a channel beyond it is refused with kControlLimit. An agent
   // whose report no message can hold could never join again, so this is at most half of what one may hold.

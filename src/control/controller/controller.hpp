@@ -20,8 +20,8 @@
 
 namespace crossdock {
 
-using LinkId =
-    uint64_t;  // a connection of an agent; never used twice by whoever drives the controller
+// A connection of an agent; never used twice by whoever drives the controller.
+using LinkId = uint64_t;
 using CallId = uint64_t;  // a request that waits for its reply; likewise
 
 struct ControllerSettings {

@@ -49,8 +49,8 @@ struct ChannelRecord {
   std::vector<std::shared_ptr<const ServerPart>> to_apply;  // per server; only while opening
   Error cause;                                              // only while closing
   uint64_t rows_hash = 0;  // within this process; rows themselves may be a megabyte
-  bool is_half_made =
-      false;  // its making ended with a former controller, and its request may be made anew
+  // Its making ended with a former controller, and its request may be made anew.
+  bool is_half_made = false;
 
   // Its place in `servers`; none if the server takes no part.
   std::optional<size_t> find_server(std::string_view name) const;

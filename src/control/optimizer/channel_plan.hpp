@@ -25,8 +25,8 @@ struct ServerPlan {
   bool sends_out = false;                 // a destination is on another server
   bool takes_in = false;                  // a source is on another server
 
-  std::vector<StretchPathsPtr>
-      inside;  // sources x destinations; null where both are the same vertex
+  // Sources x destinations; null where both are the same vertex.
+  std::vector<StretchPathsPtr> inside;
   std::vector<StretchPathsPtr> to_network;    // per source, if sends_out
   std::vector<StretchPathsPtr> from_network;  // per destination, if takes_in
   // Flow of all its sources together to the network, and from the network to all its destinations.
@@ -38,12 +38,12 @@ struct ServerPlan {
 
 // How data can go from a source to a destination: vertices of one server, or of two joined by the network.
 struct Way {
-  std::vector<Location>
-      vertices;  // both ends included; the network once, as a vertex of the source's server
+  // Both ends included; the network once, as a vertex of the source's server.
+  std::vector<Location> vertices;
   double bytes_per_s = 0;  // of its narrowest edge
   double latency_s = 0;
-  double flow_bytes_per_s =
-      0;  // its share of the largest flow that source and destination can have alone
+  // Its share of the largest flow that source and destination can have alone.
+  double flow_bytes_per_s = 0;
 };
 
 class ChannelPlan {

@@ -24,13 +24,12 @@
 namespace crossdock {
 
 struct OptimizerLimits {
-  int relays_max =
-      2;  // managed vertices between the ends of a stretch: between two vertices of a server, or
-          // between one and the network
+  // Managed vertices between the ends of a stretch: between two vertices of a server, or between one and the network.
+  int relays_max = 2;
   int endpoints_max = 65'536;  // of a channel, sources and destinations apart
   int plans_kept = 16;         // the least recently used one is forgotten first
-  int server_plans_kept =
-      1'024;  // per structure; one more, and those of the structure are forgotten
+  // Per structure; one more, and those of the structure are forgotten.
+  int server_plans_kept = 1'024;
 };
 
 // What is kept, for tests and `status`.

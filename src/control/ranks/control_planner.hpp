@@ -35,8 +35,8 @@ class ControlPlanner : public ChannelPlanner {
     std::shared_ptr<std::atomic<bool>> is_lost;  // its agent is gone, or has it no longer
     RequestTarget::Ticket kept = 0;
   };
-  using Endpoints =
-      std::vector<EndpointId>;  // by rank; of those that have no end of the channel, 0
+  // By rank; of those that have no end of the channel, 0.
+  using Endpoints = std::vector<EndpointId>;
 
   // `is_doubted`: the control plane does not know all of them.
   Result<Endpoints> gather_endpoints(bool has_end,

@@ -27,8 +27,8 @@ struct ServerSecurity {
 };
 
 struct ServerSettings {
-  std::string listen =
-      std::string(kControlAddress);  // "host:port", port 0 for any; or "unix:/path"
+  // "host:port", port 0 for any; or "unix:/path".
+  std::string listen = std::string(kControlAddress);
   ServerSecurity security;
   int64_t message_bytes_max = kMessageBytesDefault;  // of a message that comes in
   int64_t memory_bytes = int64_t{1} << 30;           // of all transports' buffers together

@@ -40,8 +40,8 @@ struct TargetPlaces {
   WindowShape shape;
   std::vector<CellPlace> cells;    // by slice
   std::vector<int64_t> cell_rows;  // by slice: of this source
-  std::vector<int64_t>
-      cell_bit_word;  // by slice: among the words of bits that this source has for the target; and the end
+  // By slice: among the words of bits that this source has for the target; and the end.
+  std::vector<int64_t> cell_bit_word;
 };
 
 struct ArrivingCell {

@@ -13,8 +13,8 @@ namespace {
 
 using namespace filling;
 
-constexpr int64_t kCountedRows =
-    4096;  // of a block: what it reads twice stays in the first-level cache
+// Of a block: what it reads twice stays in the first-level cache.
+constexpr int64_t kCountedRows = 4096;
 constexpr int64_t kSizeMax = INT64_C(1) << 62;
 
 bool is_text(const DataType& type) { return is_string(type.id) || is_binary(type.id); }

@@ -17,8 +17,8 @@
 namespace crossdock {
 namespace {
 
-constexpr int64_t kWindowSegmentRows =
-    1008;  // 16 KiB with one carried lane: a put of that size is a good one
+// 16 KiB with one carried lane: a put of that size is a good one.
+constexpr int64_t kWindowSegmentRows = 1008;
 constexpr size_t kSegmentsUnderWay = 64;  // put and not known to have left, of one scatter
 
 int64_t bytes_of_segment(int64_t capacity_rows, int64_t lanes) {

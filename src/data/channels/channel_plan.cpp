@@ -17,8 +17,8 @@ namespace crossdock {
 namespace {
 
 constexpr uint64_t kBellBytes = kRingLineBytes;
-constexpr uint64_t kFlowEndBytes =
-    256;  // what a process keeps for its end of a flow, beside the flow
+// What a process keeps for its end of a flow, beside the flow.
+constexpr uint64_t kFlowEndBytes = 256;
 constexpr int kSendersMax = 65'536;
 
 Status check_ranks(const std::vector<int>& of, int ranks, std::string_view which, uint64_t id) {

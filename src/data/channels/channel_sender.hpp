@@ -50,8 +50,8 @@ class ChannelSender : public Sender {
   std::unique_ptr<RowRouter> router_;  // kRouted
   std::unique_ptr<RowSorter> sorter_;  // once the flows are there
   std::vector<uint16_t> outlets_;      // per row of the batch: the place among the source's flows
-  std::vector<uint32_t>
-      places_;  // per destination: the place of its flow; empty until one is named
+  // Per destination: the place of its flow; empty until one is named.
+  std::vector<uint32_t> places_;
   std::vector<uint16_t> published_;
   std::vector<uint16_t> full_;
   std::vector<uint64_t> sealed_at_;  // per flow: segments to wait for, if it is moved

@@ -201,8 +201,8 @@ GroupPlane::~GroupPlane() {
 // What the peers have to know is told and acknowledged before links end, within limits: a peer that misses the end of a
 // channel would see a lost link instead. By then all channels are through or over.
 void GroupPlane::settle() {
-  constexpr auto kAtMost =
-      milliseconds(2000);  // twice the time between keepalives of who still needs something
+  // Twice the time between keepalives of who still needs something.
+  constexpr auto kAtMost = milliseconds(2000);
   const auto begin = std::chrono::steady_clock::now();
   const auto until = begin + kAtMost;
   uint64_t passed = host_links_->passed_on();

@@ -96,8 +96,8 @@ class GroupPlane : public DataPlane, private NeighbourEvents {
   std::shared_ptr<HostLinks> host_links_;   // null: all ranks are on this host
   const std::shared_ptr<Voice> voice_ = std::make_shared<Voice>();
   ChannelRegister channels_;
-  uint64_t skipped_ids_ =
-      0;  // by which numbers of channels are higher than they were asked for; of create_channel
+  // By which numbers of channels are higher than they were asked for; of create_channel.
+  uint64_t skipped_ids_ = 0;
 
   std::mutex mutex_;  // guards the next ones; not held while a core is called
   EarlyParts early_;

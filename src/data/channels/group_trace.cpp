@@ -20,8 +20,8 @@ constexpr size_t kColumns = 4;
 
 // What a row is: the step of a note, or one of these.
 constexpr uint64_t kClockRow = 0xFF;  // real time less steady time, notes dropped
-constexpr uint64_t kLinkNameRow =
-    0xFE;  // 8 bytes of the name of a link, from where, its size, and which link
+// 8 bytes of the name of a link, from where, its size, and which link.
+constexpr uint64_t kLinkNameRow = 0xFE;
 
 using Row = std::array<uint64_t, kColumns>;
 struct Columns {

@@ -51,8 +51,8 @@ struct MovedFlow {
 struct PathTo {
   PeerIndex peer = 0;
   LinkIndex first = 0;  // among the links of all transports, in order
-  bool is_relayed =
-      false;  // the link ends at another process, which has a straight path to the peer
+  // The link ends at another process, which has a straight path to the peer.
+  bool is_relayed = false;
   double rate_bytes_per_s = 0;  // of the whole path; 0: that of the link
 };
 
@@ -63,8 +63,8 @@ inline constexpr double kToldWithinS = 0.001;
 struct MoverSettings {
   int outstanding = 4;       // frames under way per link
   double lost_after_s = 10;  // without a word from a peer
-  double stalled_after_s =
-      2;  // without a word over a link that holds frames, while its peer is heard over others
+  // Without a word over a link that holds frames, while its peer is heard over others.
+  double stalled_after_s = 2;
   double resend_after_s = 0.5;  // at least: a frame not acknowledged while others were
   double keepalive_s = 1;
   bool checksums = true;

@@ -192,8 +192,8 @@ class Mover::State {
   std::map<uint64_t, Failure> failures_;
   std::deque<uint64_t> failures_in_order_;
   std::vector<LastTotal> last_totals_;
-  std::map<FlowId, uint64_t>
-      finished_;  // incoming flows that were removed after their end: segments
+  // Incoming flows that were removed after their end: segments.
+  std::map<FlowId, uint64_t> finished_;
   std::deque<FlowId> finished_in_order_;
   std::vector<Item> items_;      // of the notes that are being written
   std::vector<Flight> arrived_;  // what a note said

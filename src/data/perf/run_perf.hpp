@@ -36,8 +36,8 @@ struct PerfOptions {
   int64_t table_bytes = int64_t{64} << 20;
   int levels = 1;  // 2: an exchange between nodes first, then inside each (two_level.hpp)
   int nodes = 0;   // that the endpoints are spread over, in order; 0: the hosts are the nodes
-  double link_bytes_per_s =
-      0;  // of all links of a host together, each way; 0: as the transports know
+  // Of all links of a host together, each way; 0: as the transports know.
+  double link_bytes_per_s = 0;
   int repeats = 5;
   Checks checks = Checks::kSums;  // of the timed runs
   bool traces = false;            // one more run, which is traced and not timed

@@ -12,8 +12,8 @@
 namespace crossdock {
 
 struct PluginWanted {
-  std::string
-      name;  // "ucx": the file is libcrossdock_ucx.so, its fingerprint crossdock_ucx_interface
+  // "ucx": the file is libcrossdock_ucx.so, its fingerprint crossdock_ucx_interface.
+  std::string name;
   std::string entry;      // an extern "C" symbol
   std::string interface;  // CROSSDOCK_<NAME>_INTERFACE, which the build defines for both sides
   std::string install;    // what to install if it cannot be loaded, for the error

@@ -171,8 +171,8 @@ Result<std::vector<std::string>> FolderGroup::gather(const std::string& mine,
   for (Patience patience; !others.empty();) {
     std::vector<int> left;
     for (const int rank : others) {
-      const Status alive =
-          check_alive(rank);  // asked first: what it has not written by then it never will
+      // Asked first: what it has not written by then it never will.
+      const Status alive = check_alive(rank);
       CD_ASSIGN(std::optional<std::string> text, folder_.get(round_name(round, rank)));
       if (text.has_value()) {
         all[static_cast<size_t>(rank)] = std::move(*text);

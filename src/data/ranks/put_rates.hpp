@@ -13,8 +13,8 @@ namespace crossdock {
 
 struct PutRate {
   int64_t message_bytes = 0;
-  double seconds =
-      0;  // of a message, of the slowest rank, with its share of the flush and the fence
+  // Of a message, of the slowest rank, with its share of the flush and the fence.
+  double seconds = 0;
   bool is_near = false;  // all ranks wrote into the next one's memory themselves, without puts
 };
 

@@ -22,15 +22,15 @@ struct RingShape {
   int slot_bits = 0;           // 2^slot_bits segments; 0 is a ring of one
   uint32_t rows_max = 0;       // of a segment
   uint32_t segment_bytes = 0;  // header included; a multiple of 64
-  uint32_t bitmaps_end =
-      0;  // bytes of a segment from the header's end to here are cleared when it is opened
+  // Bytes of a segment from the header's end to here are cleared when it is opened.
+  uint32_t bitmaps_end = 0;
   uint32_t heap_bytes = 0;  // of a segment, at its end; a multiple of kHeapUnitBytes
 };
 
 struct Ring {
   RingShape shape;
-  uint64_t* tail =
-      nullptr;  // segments ever opened; the last of them is the one that producers fill
+  // Segments ever opened; the last of them is the one that producers fill.
+  uint64_t* tail = nullptr;
   uint64_t* words = nullptr;  // per slot, a line each: SegmentWord
   uint64_t* ready = nullptr;  // per slot, a line each: the generation that was published last
   uint64_t* head = nullptr;   // segments ever recycled

@@ -25,8 +25,8 @@ struct Ticket {
   uint32_t slot = 0;
   uint32_t first = 0;
   uint32_t rows = 0;
-  uint32_t heap_first =
-      0;  // of what was taken of the heap: bytes from the heap's begin, a multiple of a unit
+  // Of what was taken of the heap: bytes from the heap's begin, a multiple of a unit.
+  uint32_t heap_first = 0;
 };
 
 // What a segment has left.
@@ -316,8 +316,8 @@ class RingProducer {
   }
 
   Ring ring_;
-  uint64_t head_seen_ =
-      0;  // never ahead of the head, so "full" is looked up again and "free" is true
+  // Never ahead of the head, so "full" is looked up again and "free" is true.
+  uint64_t head_seen_ = 0;
   uint64_t published_ = 0;
 };
 

@@ -14,8 +14,8 @@ struct SegmentHeader {
   uint16_t source = 0;  // of the channel's sources, whose rows these are
   uint16_t outlet = 0;  // of the source's outlets: the destination, or for a broadcast the process
   uint16_t from_rank = 0;  // the process that has the source
-  uint16_t to_rank =
-      0;  // the process that has the outlet; a process in the middle passes the segment on
+  // The process that has the outlet; a process in the middle passes the segment on.
+  uint16_t to_rank = 0;
   uint8_t hop = 0;        // links that the segment has passed
   uint8_t spare = 0;      // 0
   uint16_t flags = 0;     // bits of SegmentFlag

@@ -23,8 +23,8 @@ struct EvenDivision {
   uint64_t base = 0;  // where the first range would start if it were as wide as the others
   int shift = 0;      // a range is units << shift wide
   uint64_t limit = 0;
-  uint32_t multiplier =
-      0;  // x / units == x * multiplier >> kEvenQuotientShift for every x <= limit
+  // x / units == x * multiplier >> kEvenQuotientShift for every x <= limit.
+  uint32_t multiplier = 0;
 };
 
 class EvenRanges {

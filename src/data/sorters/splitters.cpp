@@ -27,8 +27,8 @@ std::vector<Splitter> even_splitters(std::span<const uint64_t> sample, int range
   // Of evenly spread words, one range in millions has so many.
   const auto most = share + static_cast<int64_t>(6 * std::sqrt(static_cast<double>(share)));
   std::vector<Splitter> splitters = {{0, false}};
-  uint64_t word =
-      sample.front();  // where the last range would start, were it as wide as the others
+  // Where the last range would start, were it as wide as the others.
+  uint64_t word = sample.front();
   for (int64_t begin = 0; begin < count;) {
     const bool is_last = word > UINT64_MAX - width;
     const auto end = is_last ? sample.end()

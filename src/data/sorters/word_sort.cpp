@@ -9,8 +9,8 @@
 namespace crossdock {
 namespace {
 
-constexpr int kDigitBits =
-    10;  // 1,024 open lines; 9 are as fast, 8 leave more to the insertion sort
+// 1,024 open lines; 9 are as fast, 8 leave more to the insertion sort.
+constexpr int kDigitBits = 10;
 constexpr int kDigits = 1 << kDigitBits;
 constexpr int64_t kInsertionRows = 40;     // fewer rows than this are inserted at once
 constexpr int64_t kInCacheRows = 1 << 16;  // rows and scratch: 2 MiB of pairs, twice Zen 4's L2

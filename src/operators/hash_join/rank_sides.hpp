@@ -35,8 +35,8 @@ struct RankSides {
   std::shared_ptr<const RowStore> stores[2];  // by Side: no rows, which have all been carried here
   ArrivedSides sides;                         // shows what the two below hold
   ArrivedSegments arrived;
-  std::vector<std::unique_ptr<SidePartitioner>>
-      partitioners[2];  // by Side: rows that cannot match stayed here
+  // By Side: rows that cannot match stayed here.
+  std::vector<std::unique_ptr<SidePartitioner>> partitioners[2];
   BulkFacts facts;
 };
 

@@ -14,8 +14,8 @@
 
 namespace crossdock {
 
-constexpr int32_t kSorterRows =
-    1024;  // rows hashed at a time: their words stay in first-level cache
+// Rows hashed at a time: their words stay in first-level cache.
+constexpr int32_t kSorterRows = 1024;
 
 struct PartitionerOptions {
   const KeyPlan* keys = nullptr;
@@ -26,8 +26,8 @@ struct PartitionerOptions {
   const KeyFilter* filter = nullptr;  // may be nullptr
   int partition_bits = 0;
   int32_t segment_rows = 1008;
-  SegmentSource* source =
-      nullptr;  // of partitions that lie elsewhere; those of rows that cannot match stay
+  // Of partitions that lie elsewhere; those of rows that cannot match stay.
+  SegmentSource* source = nullptr;
 };
 
 // Words, carried values and liveness of up to kSorterRows rows: what both strategies start from.

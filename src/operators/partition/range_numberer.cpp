@@ -140,8 +140,8 @@ Result<std::unique_ptr<RowNumberer>> make_range_numberer(const PartitionSpec& sp
     for (size_t part = 0; part < own[0].size(); ++part) own[0][part].merge(own[worker][part]);
   }
   keys.settle(own[0]);
-  constexpr int64_t kSamplesPerRange =
-      128;  // so that most ranges are within a tenth of their share
+  // So that most ranges are within a tenth of their share.
+  constexpr int64_t kSamplesPerRange = 128;
   constexpr int64_t kSamplesMin = 1 << 14;
   const int64_t wanted = std::max(kSamplesMin, kSamplesPerRange * spec.partitions);
   RangeStarts starts = cut_ranges(keys, sample_keys(keys, store, wanted), spec.partitions);

@@ -48,8 +48,8 @@ class TablePartition : public Operator {
   RunEnvironment environment_;
   std::shared_ptr<const RowStore> store_;
   SchemaPtr schema_;
-  mutable std::vector<int64_t>
-      partition_rows_;  // a result of run(), of which one is made at a time
+  // A result of run(), of which one is made at a time.
+  mutable std::vector<int64_t> partition_rows_;
 };
 
 }  // namespace crossdock

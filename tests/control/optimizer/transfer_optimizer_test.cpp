@@ -272,8 +272,8 @@ TEST(TransferOptimizer, LosesNoBandwidthBetweenRandomServers) {
           for (size_t i = 1; i < way.vertices.size(); ++i) {
             const Location a = way.vertices[i - 1];
             const Location b = way.vertices[i];
-            const bool crosses =
-                a.server != b.server;  // from the network, named by the source's server
+            // From the network, named by the source's server.
+            const bool crosses = a.server != b.server;
             const VertexIndex first = crosses ? *graph->shape(b.server).network() : a.vertex;
             used.emplace(b.server, first, b.vertex);
           }

@@ -25,8 +25,8 @@ struct Trial {
   int held_max = 0;              // batches that a receiver keeps
   bool is_skewed = false;        // most rows have one key
   bool is_reach_random = false;  // kNamed
-  bool are_endpoints =
-      false;  // actor i is source i and destination i; one sender and receiver each
+  // Actor i is source i and destination i; one sender and receiver each.
+  bool are_endpoints = false;
   uint64_t seed = 1;
 
   std::string text() const;
@@ -59,8 +59,8 @@ class ChannelWorld {
   std::shared_ptr<Channel> channel_;
   std::vector<std::vector<std::vector<Batch>>> input_;  // [source][sender][batch]
   std::vector<std::vector<int64_t>> expected_;          // [destination]
-  std::vector<std::unique_ptr<Taken>>
-      taken_;  // [receiver]; receivers of a destination side by side
+  // By receiver; those of a destination side by side.
+  std::vector<std::unique_ptr<Taken>> taken_;
   std::vector<std::unique_ptr<Actor>> actors_;
 };
 

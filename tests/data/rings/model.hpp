@@ -27,8 +27,8 @@ struct Scene {
 };
 
 struct ModelOptions {
-  int stale_loads =
-      1;  // per actor and run: loads that may see something older than the newest value
+  // Per actor and run: loads that may see something older than the newest value.
+  int stale_loads = 1;
   uint64_t runs_max = 1'000'000;
   uint64_t samples = 0;  // not 0: this many runs by the seeds 1, 2, … instead of all
 };

@@ -14,8 +14,8 @@ namespace {
 
 using namespace join_test;
 
-using RowPairs =
-    std::vector<std::pair<int64_t, int64_t>>;  // rows of left and right, kAbsent for none
+// Rows of left and right, kAbsent for none.
+using RowPairs = std::vector<std::pair<int64_t, int64_t>>;
 
 // A multiple of an odd number: dense keys become sparse ones.
 int64_t sparse(int64_t key) {

@@ -13,8 +13,8 @@ namespace crossdock::join_test {
 
 inline constexpr int kWorkers = 4;
 inline constexpr int64_t kAbsent = -1;  // in results: no row of this side
-inline constexpr int64_t kNull =
-    std::numeric_limits<int64_t>::max();  // in lists of keys: a null, which comes last
+// In lists of keys: a null, which comes last.
+inline constexpr int64_t kNull = std::numeric_limits<int64_t>::max();
 
 using Keys = std::vector<int64_t>;
 

@@ -13,8 +13,8 @@ namespace {
 
 using namespace join_test;
 
-using Pairs =
-    std::vector<std::pair<int64_t, uint64_t>>;  // row of the probe side, carry of the build's
+// Row of the probe side, carry of the build's.
+using Pairs = std::vector<std::pair<int64_t, uint64_t>>;
 
 // All candidate pairs, in blocks of `block_rows`, as a prober takes them.
 Pairs found_pairs(const RunTable& table,

@@ -21,8 +21,8 @@ struct UcxAddress {
     bool is_routed = false;  // its host sends to other networks over it
     std::string worker;      // UCX's address of the worker that has this NIC
   };
-  uint64_t secret =
-      0;  // random, of this process; who does not know it cannot make a frame that is taken
+  // Random, of this process; who does not know it cannot make a frame that is taken.
+  uint64_t secret = 0;
   std::string host;  // the same for processes that see the same network interfaces
   std::vector<Device> devices;
 };
