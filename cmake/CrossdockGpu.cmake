@@ -9,7 +9,7 @@ set(gpu_sources
   src/data/channels/levels.cpp src/topology/paths.cpp
   src/data/device/cuda_backend.cpp src/data/device/device_channel.cpp src/data/device/level_tables.cpp
   src/data/device/wiring.cpp
-  src/data/codecs/bit_streams.cpp src/data/codecs/block_coder.cpp src/data/codecs/column_coder.cpp
+  src/table/word_range.cpp src/data/codecs/bit_streams.cpp src/data/codecs/block_coder.cpp src/data/codecs/column_coder.cpp
   src/data/codecs/device/device_columns.cpp
   src/operators/device/cuda_runner.cpp src/operators/device/device_runner.cpp
   src/operators/device/device_partition.cpp src/operators/device/device_join.cpp src/operators/device/device_group_by.cpp

@@ -66,6 +66,13 @@ WORKS = (
         bars={"embedded": 0.8},
     ),
     RankWork(
+        name="merge-dense",
+        title="20M + 20M a rank, dense unique, sort-merge, counted",
+        rows_per_rank=20 * MILLION,
+        strategy="merge",
+        bars={"embedded": 0.8},
+    ),
+    RankWork(
         name="merge",
         title="20M + 20M a rank, sparse, sort-merge, sums",
         rows_per_rank=20 * MILLION,

@@ -113,8 +113,8 @@ class Group {
   // alike; it gets its share of the result. Rows move first, in bulk between ranks that MPI started, by channels
   // between others, and each rank then runs the operation of the same name on what came.
   //
-  // Each pair is in one rank, and which one, nobody says. A join of the radix strategy moves its rows straight into the
-  // partitions of the ranks that join them, where MPI started the ranks and keys and columns fit its two words.
+  // Each pair is in one rank, and which one, nobody says. A join of the radix or merge strategy moves its rows straight
+  // into the partitions of the ranks that join them, where MPI started these and keys and columns fit its two words.
   ArrowTable join(const Engine& engine,
                   const ArrowTable& left,
                   const ArrowTable& right,

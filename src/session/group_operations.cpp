@@ -35,7 +35,9 @@ ArrowTable Group::join(const Engine& engine,
                        const JoinOptions& options) const {
   if (size() == 1) return result_of(engine, Join(engine, left, right, options));
   Communicator* const ranks = value_or_throw(state_->bulk.choose("auto", state_->ranks.get()));
-  if (ranks != nullptr && (options.strategy == "auto" || options.strategy == "radix")) {
+  const bool is_partitioned =
+      options.strategy == "auto" || options.strategy == "radix" || options.strategy == "merge";
+  if (ranks != nullptr && is_partitioned) {
     RankPartition found = value_or_throw(partition_join(*ranks, engine, left, right, options));
     if (found.sides != nullptr) return result_of(engine, Join(engine, std::move(found.sides)));
   }

@@ -153,6 +153,18 @@ with xd.connect(threads=1) as dock, xd.connect(threads=1, ranks="off") as alone:
         if dock.rank == 0:
             rows = [sorted(map(str, table.to_pylist())) for table in (found, whole)]
             assert rows[0] == rows[1], how
+    # In order over all ranks: those of a rank lie before those of the next.
+    plain = [t.set_column(0, "k", t["k"].cast("i8")) for t in (left, right)]
+    for how in ("inner", "full"):
+        merged = part(plain[0]).join(part(plain[1]), on="k", how=how, strategy="merge")
+        rules, told, _ = ways(merged)
+        assert rules == ["into partitions"] and told[0]["reason"] == "", (rules, told)
+        found = merged.gather()
+        whole = alone.from_arrow(plain[0]).join(alone.from_arrow(plain[1]), on="k", how=how)
+        if dock.rank == 0:
+            assert found["k"].to_pylist() == sorted(found["k"].to_pylist())
+            rows = [sorted(map(str, table.to_pylist())) for table in (found, whole.collect())]
+            assert rows[0] == rows[1], how
     wide = part(right.append_column("t", right["b"].cast("string")))
     for joined, reason in (
         (part(left).join(wide, on="k", exchange="repartition"), "do not fit 64 bits"),

@@ -1,10 +1,10 @@
 """Joins whose rows go straight into the partitions of the ranks that join them.
 
-The engine's radix join partitions both sides and joins part by part. Over ranks they partition
-together, each row into the memory of the rank that has its part, so that what arrives is not
-partitioned again. Rows then lie by the join's own hash, which no other step knows, so it is done
-for the join after which nothing needs rows by that key, and where the engine says that keys and
-columns fit its two words.
+The engine's radix and merge joins partition both sides and join part by part. Over ranks they
+partition together, each row into the memory of the rank that has its part, so that what arrives is
+not partitioned again. Rows then lie by the join's own hash or ranges, which no other step knows, so
+it is done for the join after which nothing needs rows by that key, and where the engine says that
+keys and columns fit its two words.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from crossdock.ranks.placement import Placed, scan_of
 if TYPE_CHECKING:
     from crossdock.ranks.spread import Spread
 
-_STRATEGIES = frozenset(("auto", "radix"))
+_STRATEGIES = frozenset(("auto", "radix", "merge"))
 _INTO, _AS_TABLES = "into partitions", "as tables"
 _LIES = "one side lies by these keys already"
 _ROWS_TELL = "few keys have most of them, or NULLs make a column wider than it fits"

@@ -5,7 +5,8 @@ Where rows move in bulk, ranges of keys are counted for that; else each rank sor
 before, and the ranks look at every so manieth row of each. Where a rank begins is a row and not a
 key alone, so rows of equal keys may fall to several ranks: none gets more than its part, however
 often a key occurs.
-A merge join moves by ranges of keys instead, since pairs must meet.
+A merge join moves by ranges of keys instead, since pairs must meet: straight into the ranges of the
+rank that joins them, where it can (ranks/fused.py).
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from crossdock.lowering import unused_name
 from crossdock.nodes import Join, Node, Partition, Project, Sort
 from crossdock.orders import Order
 from crossdock.partitions import parts_of
+from crossdock.ranks import fused
 from crossdock.ranks.placement import Placed, cut_by_rank, scan_of
 
 if TYPE_CHECKING:
@@ -90,7 +92,11 @@ def settle_merge_join(spread: Spread, node: Join, left: Placed, right: Placed) -
             spread.ranks.planned(side.node, rule, names)
             for side, rule, names in zip((left, right), rules, keys, strict=True)
         ]
-        return Placed(replace(node, left=moved[0], right=moved[1]))
+        route = fused.planned(spread, node, both_move=True)
+        return Placed(replace(node, left=moved[0], right=moved[1], route=route))
+    placed = fused.settled(spread, node, (left, right), is_uneven=False)
+    if placed is not None:
+        return placed
     tables = [spread.table(side.node) for side in (left, right)]
     size = spread.ranks.size
     bounds = _bounds_of(spread, tables, keys, [rank / size for rank in range(1, size)])

@@ -177,6 +177,22 @@ int64_t rows_per_sample(int64_t rows, int partitions) {
   return rows / partitions >= kFullSegmentsMin * kWindowSegmentRows ? kSampledOf : 1;
 }
 
+std::vector<int> deal_in_order(const std::vector<int64_t>& weights, int ranks) {
+  // One row more of each, so that partitions without rows are dealt, too.
+  const auto count = static_cast<int64_t>(weights.size());
+  const int64_t total = std::accumulate(weights.begin(), weights.end(), count);
+  std::vector<int> owners;
+  int64_t before = 0;
+  for (const int64_t weight : weights) {
+    // The rank in whose share of all rows the middle of the partition lies.
+    const double middle = static_cast<double>(before) + static_cast<double>(weight + 1) / 2;
+    const auto rank = static_cast<int>(middle * ranks / static_cast<double>(total));
+    owners.push_back(std::min(rank, ranks - 1));
+    before += weight + 1;
+  }
+  return owners;
+}
+
 std::vector<int> deal_partitions(const std::vector<int64_t>& weights, int ranks) {
   std::vector<int> order(weights.size());
   std::iota(order.begin(), order.end(), 0);
@@ -238,7 +254,8 @@ Status SegmentWindow::State::agree_on_owners(size_t partitions) {
   for (size_t table = 0; table < tables(); ++table) {
     for (size_t p = 0; p < partitions; ++p) weights[p] += all[table * partitions + p];
   }
-  owners = deal_partitions(weights, ranks->size());
+  owners = load.in_order ? deal_in_order(weights, ranks->size())
+                         : deal_partitions(weights, ranks->size());
   return {};
 }
 

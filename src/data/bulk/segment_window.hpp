@@ -36,6 +36,7 @@ struct SegmentLoad {
   std::vector<int32_t> carried_lanes;  // of each table
   // Of each table: 1 where all rows were counted, and n where one in n was.
   std::vector<int64_t> sampled_of;
+  bool in_order = false;  // of ranks: those of a rank lie together, and before those of the next
 };
 
 // Of how many rows one may be counted, for a worker with so many rows of a table: 1, unless partitions have so many
@@ -49,6 +50,9 @@ struct ArrivedSegments {
   std::vector<int64_t> rows;                    // by table
   std::shared_ptr<Window> window;               // in which segments lie
 };
+
+// By partition the rank that owns it: neighbours to one rank, about as many rows to each.
+std::vector<int> deal_in_order(const std::vector<int64_t>& weights, int ranks);
 
 // By partition the rank that owns it: the heaviest partition first, each to the rank that has least.
 std::vector<int> deal_partitions(const std::vector<int64_t>& weights, int ranks);

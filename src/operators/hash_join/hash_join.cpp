@@ -100,7 +100,8 @@ std::unique_ptr<HashJoin> HashJoin::create(std::shared_ptr<const RankSides> side
   join->residual_schema_ = std::make_shared<Schema>();
   join->keys_ = sides->keys;
   join->partition_bits_ = sides->partition_bits;
-  join->choice_.chosen = {Strategy::kRadix, sides->build, {}};
+  const bool is_merge = sides->words != nullptr;
+  join->choice_.chosen = {is_merge ? Strategy::kMerge : Strategy::kRadix, sides->build, {}};
   join->choice_.strategy_reason =
       fmt::format("{} ranks partitioned both sides into each other's memory", sides->ranks);
   join->choice_.build_reason =
@@ -248,16 +249,24 @@ Status HashJoin::emit_null_aware(JoinRun& run, bool& done) const {
   return {};
 }
 
-Status HashJoin::run_attempt(JoinRun& run, Strategy strategy) const {
-  if (strategy == Strategy::kMerge) {
-    return run_merge(run,
-                     {&keys_,
-                      schema_,
-                      residual_schema_,
-                      batch_rows(*run.sink),
-                      static_cast<int>(planned_ranges()),
-                      environment_.memory});
+Status HashJoin::merge(JoinRun& run) const {
+  MergeRequest request;
+  request.keys = &keys_;
+  if (sides_ != nullptr) {
+    request.words = sides_->words.get();
+    request.arrived = sides_->ranges.get();
+    request.output = &sides_->output;
   }
+  request.schema = schema_;
+  request.residual_schema = residual_schema_;
+  request.batch_rows = batch_rows(*run.sink);
+  request.ranges = static_cast<int>(planned_ranges());
+  request.memory = environment_.memory;
+  return run_merge(run, request);
+}
+
+Status HashJoin::run_attempt(JoinRun& run, Strategy strategy) const {
+  if (strategy == Strategy::kMerge) return merge(run);
   KeyPlan keys = keys_;
   if (sides_ == nullptr) {
     CD_TRY(name_strings(run, keys));

@@ -45,6 +45,7 @@ class HashJoin : public Operator {
   int64_t rows(Side side) const;
   Status run_strategy(JoinRun& run, Strategy strategy) const;
   Status run_attempt(JoinRun& run, Strategy strategy) const;
+  Status merge(JoinRun& run) const;
   Result<KeyLimits> scan_key_range(JoinRun& run, Side side) const;
   Status find_limits(JoinRun& run, Strategy strategy, KeyPlan& keys) const;
   bool may_be_dense(Strategy strategy) const;

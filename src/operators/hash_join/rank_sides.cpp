@@ -5,10 +5,15 @@
 #include <bit>
 #include <chrono>
 #include <numeric>
+#include <optional>
 
 #include <fmt/format.h>
 
 #include "data/ranks/agreement.hpp"
+#include "model/merge_cost.hpp"
+#include "operators/hash_join/slot_counts.hpp"
+#include "operators/merge_join/range_matcher.hpp"
+#include "operators/merge_join/range_partitioner.hpp"
 
 namespace crossdock {
 namespace {
@@ -23,12 +28,14 @@ double elapsed_s(RankClock::time_point begin) {
 
 // What has to be alike in all ranks.
 std::string join_text(const JoinSpec& spec, const Schema& left, const Schema& right) {
-  std::string text = fmt::format("{} join, build {}, bits {}, materialize {}, nulls {}, on",
-                                 join_kind_name(spec.kind),
-                                 spec.build_is_forced ? index_of(spec.forced_build) : -1,
-                                 spec.partition_bits,
-                                 static_cast<int>(spec.materialize),
-                                 spec.null_equals_null);
+  std::string text =
+      fmt::format("{} join, merge {}, build {}, bits {}, materialize {}, nulls {}, on",
+                  join_kind_name(spec.kind),
+                  spec.strategy == Strategy::kMerge,
+                  spec.build_is_forced ? index_of(spec.forced_build) : -1,
+                  spec.partition_bits,
+                  static_cast<int>(spec.materialize),
+                  spec.null_equals_null);
   for (const auto& [a, b] : spec.keys) text += fmt::format(" {}={}", a, b);
   text += ", output";
   for (const OutputColumn& column : spec.output) {
@@ -71,6 +78,7 @@ class RankPartitioner {
     RankPartition found;
     found.reason = why_not();
     if (!found.reason.empty()) return found;
+    if (is_merge()) CD_TRY(find_ranges());
     CD_ASSIGN(bool is_there, move_rows(/*may_sample=*/true));
     if (!is_there) {
       CD_ASSIGN(is_there, move_rows(/*may_sample=*/false));
@@ -127,12 +135,36 @@ class RankPartitioner {
     return {};
   }
 
+  bool is_merge() const { return sides_->spec.strategy == Strategy::kMerge; }
+
   int64_t build_rows() const { return rows_of_all_[static_cast<size_t>(index_of(sides_->build))]; }
 
   // Keys as words, and what rides beside them.
   Status plan_words() {
+    CD_ASSIGN(sides_->keys, plan_keys(sides_->spec, seen_[0], seen_[1], seed_));
+    if (!is_merge()) {
+      CD_TRY(plan_parts());
+      plan_carried(sides_->keys);
+      return {};
+    }
+    CD_ASSIGN(std::optional<MergeKeys> words, MergeKeys::create_plain(stores_, sides_->keys));
+    if (!words.has_value()) return {};
+    sides_->words = std::make_shared<const MergeKeys>(std::move(*words));
+    plan_carried(sides_->words->output_keys(sides_->keys));
+    return {};
+  }
+
+  void plan_carried(const KeyPlan& keys) {
+    OutputRequest request;
+    request.spec = &sides_->spec;
+    request.keys = &keys;
+    for (const int side : {0, 1}) request.schemas[side] = seen_[side];
+    sides_->output = plan_output(request, sides_->schema);
+  }
+
+  // The side that tables are built of, and into how many parts it goes.
+  Status plan_parts() {
     const JoinSpec& spec = sides_->spec;
-    CD_ASSIGN(sides_->keys, plan_keys(spec, seen_[0], seen_[1], seed_));
     sides_->build = rows_of_all_[0] < rows_of_all_[1] ? Side::kLeft : Side::kRight;
     if (spec.build_is_forced) sides_->build = spec.forced_build;
     const auto wanted = static_cast<uint64_t>(16 * ranks_.size());
@@ -147,12 +179,28 @@ class RankPartitioner {
       sides_->partition_bits = std::min(
           sides_->partition_bits, counted_partition_bits(sides_->keys.range_bits, ranks_.size()));
     }
-    OutputRequest request;
-    request.spec = &spec;
-    request.keys = &sides_->keys;
-    for (const int side : {0, 1}) request.schemas[side] = seen_[side];
-    sides_->output = plan_output(request, sides_->schema);
     return {};
+  }
+
+  // Ranges of keys that fit the cache, for all ranks.
+  Status find_ranges() {
+    const RankClock::time_point begin = RankClock::now();
+    const int bits = sides_->spec.partition_bits;
+    const int64_t rows = rows_of_all_[0] + rows_of_all_[1];
+    const int wanted =
+        bits >= 0 ? 1 << bits : std::max(merge_ranges(rows, machine_), 16 * ranks_.size());
+    const RankRows sampled{{stores_[0], stores_[1]}, {&morsels_[0], &morsels_[1]}};
+    CD_ASSIGN(
+        ranges_,
+        agree_on_ranges(
+            ranks_, *sides_->words, sides_->keys, sampled, std::min(wanted, kMergeRangesMax)));
+    note("choose ranges", begin, 0, 0);
+    return {};
+  }
+
+  size_t partition_count() const {
+    return is_merge() ? static_cast<size_t>(ranges_->range_count())
+                      : size_t{1} << sides_->partition_bits;
   }
 
   // The range of the build keys, if a sample of all ranks says that it is about as narrow as they are many.
@@ -208,7 +256,10 @@ class RankPartitioner {
     if (spec.kind == JoinKind::kAntiNullAware) return "a null-aware anti join looks at all rows";
     if (spec.residual) return "a residual predicate needs whole rows";
     if (spec.filter == Filter::kBloom) return "a filter is asked for";
-    if (sides_->keys.needs_verification()) return "the keys do not fit 64 bits together";
+    if (std::string reason = is_merge() ? why_not_in_ranges() : why_not_in_parts();
+        !reason.empty()) {
+      return reason;
+    }
     for (const Side side : kBothSides) {
       if (!sides_->output.carry_of(side).has_ref) continue;
       return fmt::format("the columns of the {} side do not fit 64 bits together", name_of(side));
@@ -216,10 +267,32 @@ class RankPartitioner {
     if (ranks_.size() > kPartitionRanksMax && spec.partition_bits < 0) {
       return fmt::format("{} ranks are more than {}", ranks_.size(), kPartitionRanksMax);
     }
+    return {};
+  }
+
+  std::string why_not_in_parts() const {
+    if (sides_->keys.needs_verification()) return "the keys do not fit 64 bits together";
     // Four times a part that was laid out for the cache: beyond, two passes are better than one.
     const int64_t part_rows = build_rows() >> kPartitionBitsMax;
-    if (spec.partition_bits < 0 && radix_bits(part_rows / 4, machine_) > 0) {
+    if (sides_->spec.partition_bits < 0 && radix_bits(part_rows / 4, machine_) > 0) {
       return fmt::format("{} rows are too many for one pass", build_rows());
+    }
+    return {};
+  }
+
+  std::string why_not_in_ranges() const {
+    if (sides_->words == nullptr) return "the key is not one 64-bit integer";
+    const MergeRoles roles = merge_roles(sides_->spec.kind);
+    for (const Side side : kBothSides) {
+      if (sides_->spec.sorted[index_of(side)] == Sortedness::kDeclared) {
+        return fmt::format("the {} side is declared sorted", name_of(side));
+      }
+      const KeyPart& part = sides_->keys.parts[0];
+      const int column = side == Side::kLeft ? part.left : part.right;
+      const bool keeps = side == Side::kLeft ? roles.left_alone : roles.right_alone;
+      if (keeps && seen_[index_of(side)].fields[static_cast<size_t>(column)].nullable) {
+        return "rows with NULL keys come behind those of all ranks";
+      }
     }
     return {};
   }
@@ -238,26 +311,36 @@ class RankPartitioner {
   }
 
   bool keeps_unmatchable(Side side) const {
+    if (is_merge()) return false;  // there are none, or nobody wants them: why_not_in_ranges()
     const JoinRoles roles = join_roles(sides_->spec.kind, sides_->build);
     return side == sides_->build ? roles.emit_build_unmatched : roles.emit_probe_unmatched;
   }
 
-  PartitionerOptions options_of(Side side) const {
+  std::unique_ptr<SideSorter> make_sorter(Side side, SegmentSource* source) const {
+    const CarryPlan* const carry = &sides_->output.carry_of(side);
+    const SchemaPtr& schema = stores_[index_of(side)]->schema();
+    if (is_merge()) {
+      RangeOptions options{sides_->words.get(), &sides_->keys, carry, schema, side, ranges_.get()};
+      options.source = source;
+      return std::make_unique<RangePartitioner>(*memory_, std::move(options));
+    }
     PartitionerOptions options;
     options.keys = &sides_->keys;
-    options.carry = &sides_->output.carry_of(side);
-    options.schema = stores_[index_of(side)]->schema();
+    options.carry = carry;
+    options.schema = schema;
     options.side = side;
     options.keep_unmatchable = keeps_unmatchable(side);
     options.partition_bits = sides_->partition_bits;
-    return options;
+    options.source = source;
+    return std::make_unique<SidePartitioner>(*memory_, std::move(options));
   }
 
   // Of each morsel the first rows, where a sample is enough: neighbours are alike more often than morsels are.
   Status count(bool may_sample) {
     const RankClock::time_point begin = RankClock::now();
     load_ = {};
-    const std::vector<int64_t> none(size_t{1} << sides_->partition_bits);
+    load_.in_order = is_merge();
+    const std::vector<int64_t> none(partition_count());
     load_.rows.assign(2, {static_cast<size_t>(team_.worker_count()), none});
     Status counted;
     for (const Side side : kBothSides) {
@@ -269,10 +352,10 @@ class RankPartitioner {
       if (!counted.ok()) continue;
       auto& rows = load_.rows[static_cast<size_t>(index_of(side))];
       counted = for_morsels(side, [&](int worker, const std::vector<Morsel>& own) {
-        SidePartitioner partitioner(*memory_, options_of(side));
+        const std::unique_ptr<SideSorter> sorter = make_sorter(side, nullptr);
         for (Morsel morsel : own) {
           morsel.rows = static_cast<int32_t>((morsel.rows + sampled_of - 1) / sampled_of);
-          partitioner.count(morsel, rows[static_cast<size_t>(worker)].data());
+          sorter->count(morsel, rows[static_cast<size_t>(worker)].data());
         }
         return Status();
       });
@@ -299,18 +382,17 @@ class RankPartitioner {
     const RankClock::time_point begin = RankClock::now();
     Status done;
     for (const Side side : kBothSides) {
-      auto& all = sides_->partitioners[index_of(side)];
+      auto& all = sides_->sorters[index_of(side)];
       all.clear();
       all.resize(static_cast<size_t>(team_.worker_count()));
       if (!done.ok()) continue;
       done = for_morsels(side, [&](int worker, const std::vector<Morsel>& own) -> Status {
-        PartitionerOptions options = options_of(side);
-        options.source = &window_->source(index_of(side), worker);
-        auto partitioner = std::make_unique<SidePartitioner>(*memory_, std::move(options));
-        CD_TRY(partitioner->open());
-        for (const Morsel& morsel : own) CD_TRY(partitioner->put(morsel));
-        CD_TRY(partitioner->finish());
-        all[static_cast<size_t>(worker)] = std::move(partitioner);
+        std::unique_ptr<SideSorter> sorter =
+            make_sorter(side, &window_->source(index_of(side), worker));
+        CD_TRY(sorter->open());
+        for (const Morsel& morsel : own) CD_TRY(sorter->put(morsel));
+        CD_TRY(sorter->finish());
+        all[static_cast<size_t>(worker)] = std::move(sorter);
         return {};
       });
     }
@@ -349,13 +431,14 @@ class RankPartitioner {
       facts.rows_received += sides.sides.rows[at];
       facts.rows_in += stores_[at]->rows();
       if (!keeps_unmatchable(side)) {
-        sides.partitioners[at].clear();
+        sides.sorters[at].clear();
         continue;
       }
-      for (const auto& partitioner : sides.partitioners[at]) {
-        sides.sides.unmatchable[at].push_back(&partitioner->unmatchable());
+      for (const auto& sorter : sides.sorters[at]) {
+        sides.sides.unmatchable[at].push_back(&sorter->unmatchable());
       }
     }
+    if (is_merge()) sides.ranges = owned_ranges(*ranges_, sides.arrived.partitions);
     const Communicator::Traffic after = ranks_.traffic();
     facts.total_s = elapsed_s(begin_);
     facts.bytes_sent =
@@ -363,7 +446,8 @@ class RankPartitioner {
     facts.messages = after.put_messages - before_.put_messages + after.collective_messages -
                      before_.collective_messages;
     facts.order = "into the partitions of the rank that joins them";
-    facts.packing = fmt::format("{} words", key_mode_name(sides.keys.mode));
+    const KeyMode mode = is_merge() ? KeyMode::kOrdered : sides.keys.mode;
+    facts.packing = fmt::format("{} words", key_mode_name(mode));
   }
 
   Communicator& ranks_;
@@ -377,6 +461,7 @@ class RankPartitioner {
   std::vector<int64_t> rows_of_all_;           // by Side
   Machine machine_;
   uint64_t seed_ = 0;
+  std::shared_ptr<const RangeMap> ranges_;  // of all ranks, of a merge join
   SegmentLoad load_;
   std::unique_ptr<SegmentWindow> window_;
   RankClock::time_point begin_;

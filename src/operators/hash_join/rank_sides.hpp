@@ -5,9 +5,12 @@
 // moved once, and lies where its part is joined. The second half is the same code as on one machine: HashJoin runs on
 // what has arrived.
 //
+// A merge join goes the same way, with ranges of keys for parts: a rank has neighbouring ranges, so that the result is
+// in order over all ranks, and sorts and matches them as on one machine.
+//
 // It takes what the radix join carries in its two words: keys that fit 64 bits together, and columns that fit another
-// 64 beside them. Where rows need more (texts, wide rows, residual predicates), `reason` says so, and rows have to be
-// moved as tables first.
+// 64 beside them; merge joins take one 64-bit integer. Where rows need more (texts, wide rows, residual predicates),
+// `reason` says so, and rows have to be moved as tables first.
 #pragma once
 
 #include <memory>
@@ -19,6 +22,8 @@
 #include "data/bulk/segment_window.hpp"
 #include "operators/hash_join/join_planner.hpp"
 #include "operators/hash_join/join_run.hpp"
+#include "operators/hash_join/side_sorter.hpp"
+#include "operators/merge_join/rank_ranges.hpp"
 #include "operators/run/operator.hpp"
 
 namespace crossdock {
@@ -36,7 +41,10 @@ struct RankSides {
   ArrivedSides sides;                         // shows what the two below hold
   ArrivedSegments arrived;
   // By Side: rows that cannot match stayed here.
-  std::vector<std::unique_ptr<SidePartitioner>> partitioners[2];
+  // Of a merge join, else nullptr: its words, and the ranges that are here.
+  std::shared_ptr<const MergeKeys> words;
+  std::shared_ptr<const RangeMap> ranges;
+  std::vector<std::unique_ptr<SideSorter>> sorters[2];
   BulkFacts facts;
 };
 
@@ -48,7 +56,7 @@ struct RankPartition {
 // Up to so many ranks, each owns sixteen of the most partitions that a scatter has.
 inline constexpr int kPartitionRanksMax = (1 << kPartitionBitsMax) / 16;
 
-// All ranks call it, each with its rows. `spec` is alike in all of them; its strategy counts as the radix join's.
+// All ranks call it, each with its rows. `spec` is alike in all of them; any strategy but merge counts as radix.
 // Errors in all ranks: what HashJoin::create has, CD-105 if ranks pass different joins or schemas, and those of
 // SegmentWindow.
 Result<RankPartition> partition_over_ranks(const RankRun& run,

@@ -10,6 +10,7 @@
 #include "operators/hash_join/key_filter.hpp"
 #include "operators/hash_join/key_plan.hpp"
 #include "operators/hash_join/output_plan.hpp"
+#include "operators/hash_join/side_sorter.hpp"
 #include "operators/run/morsel.hpp"
 
 namespace crossdock {
@@ -46,21 +47,19 @@ struct SorterBlock {
 };
 
 // One worker's own; the partitions are read by others after finish().
-class SidePartitioner {
+class SidePartitioner : public SideSorter {
  public:
   SidePartitioner(Memory& memory, PartitionerOptions options);
 
-  Status open();
-  Status put(const Morsel& morsel);
-  Status finish();
-
-  // Adds to counts, by partition, the rows that put() would scatter without a filter.
-  void count(const Morsel& morsel, int64_t* counts);
+  Status open() override;
+  Status put(const Morsel& morsel) override;
+  Status finish() override;
+  // Without a filter.
+  void count(const Morsel& morsel, int64_t* counts) override;
 
   const RadixScatter& scatter() const { return scatter_; }
-  // Rows that cannot match, if they were wanted: one list. Their words give back key columns that
-  // hold no nulls.
-  const SegmentList& unmatchable() const { return unmatchable_.partition(0); }
+  // Their words give back key columns that hold no nulls.
+  const SegmentList& unmatchable() const override { return unmatchable_.partition(0); }
 
  private:
   Status put_block(const Morsel& morsel, int32_t offset, int32_t rows);

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "base/check.hpp"
+
 namespace crossdock {
 namespace {
 
@@ -36,11 +38,12 @@ Result<OrderRanges> scan_ranges(JoinRun& run, const OrderKeyPlan& order) {
 
 }  // namespace
 
-Result<OrderKeyPlan> MergeKeys::plan_order(const JoinRun& run, const KeyPlan& keys) {
+Result<OrderKeyPlan> MergeKeys::plan_order(const std::shared_ptr<const RowStore> (&stores)[2],
+                                           const KeyPlan& keys) {
   std::vector<OrderTerm> terms;
   std::vector<OrderSide> sides(2);
   for (const Side side : {Side::kLeft, Side::kRight}) {
-    sides[index_of(side)].store = run.output->stores[index_of(side)].get();
+    sides[index_of(side)].store = stores[index_of(side)].get();
   }
   for (const KeyPart& part : keys.parts) {
     terms.push_back({part.kind, false, false});
@@ -53,7 +56,7 @@ Result<OrderKeyPlan> MergeKeys::plan_order(const JoinRun& run, const KeyPlan& ke
 
 Result<MergeKeys> MergeKeys::create(JoinRun& run, const KeyPlan& keys) {
   MergeKeys merge;
-  CD_ASSIGN(OrderKeyPlan order, plan_order(run, keys));
+  CD_ASSIGN(OrderKeyPlan order, plan_order(run.output->stores, keys));
   CD_ASSIGN(OrderRanges ranges, scan_ranges(run, order));
   if (!keys.null_equals_null) {
     for (int p = 0; p < order.part_count(); ++p) {
@@ -71,6 +74,24 @@ Result<MergeKeys> MergeKeys::create(JoinRun& run, const KeyPlan& keys) {
   order.settle(ranges);
   merge.order_ = std::make_shared<const OrderKeyPlan>(std::move(order));
   return merge;
+}
+
+Result<std::optional<MergeKeys>> MergeKeys::create_plain(
+    const std::shared_ptr<const RowStore> (&stores)[2], const KeyPlan& keys) {
+  MergeKeys merge;
+  for (const Side side : {Side::kLeft, Side::kRight}) {
+    merge.direct_[index_of(side)] = direct_for(keys, *stores[index_of(side)]->schema(), side);
+    if (!merge.direct_[index_of(side)].is_possible) return std::optional<MergeKeys>();
+  }
+  CD_ASSIGN(OrderKeyPlan order, plan_order(stores, keys));
+  CD_CHECK(needs_no_scan(order), "words of a plain integer depend on rows");
+  OrderRanges ranges = order.any_ranges();
+  ranges[0].beyond = false;
+  ranges[0].any_null = false;
+  for (const int side : {0, 1}) merge.lacks_words_[side] = order.reader(side, 0).any_nulls();
+  order.settle(ranges);
+  merge.order_ = std::make_shared<const OrderKeyPlan>(std::move(order));
+  return std::optional<MergeKeys>(std::move(merge));
 }
 
 MergeKeys::Direct MergeKeys::direct_for(const KeyPlan& keys, const Schema& schema, Side side) {

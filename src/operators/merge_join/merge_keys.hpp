@@ -6,6 +6,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 
 #include "operators/hash_join/join_run.hpp"
 #include "operators/hash_join/key_plan.hpp"
@@ -19,6 +20,11 @@ class MergeKeys {
   // Lays words out; scans the key columns of both sides unless one integer-like column makes the key.
   static Result<MergeKeys> create(JoinRun& run, const KeyPlan& keys);
 
+  // Of one plain 64-bit integer on either side, whose words are the same whatever rows there are; nothing for other
+  // keys. `stores` by Side.
+  static Result<std::optional<MergeKeys>> create_plain(
+      const std::shared_ptr<const RowStore> (&stores)[2], const KeyPlan& keys);
+
   const std::shared_ptr<const OrderKeyPlan>& order() const { return order_; }
   bool is_exact() const { return order_->is_exact(); }
   // words[i] = word of row begin + i; of a row without one, anything. count <= kSorterRows.
@@ -29,7 +35,8 @@ class MergeKeys {
   KeyPlan output_keys(const KeyPlan& keys) const;
 
  private:
-  static Result<OrderKeyPlan> plan_order(const JoinRun& run, const KeyPlan& keys);
+  static Result<OrderKeyPlan> plan_order(const std::shared_ptr<const RowStore> (&stores)[2],
+                                         const KeyPlan& keys);
 
   std::shared_ptr<const OrderKeyPlan> order_;
   // A 64-bit integer column by itself: its values and this bit are the words.

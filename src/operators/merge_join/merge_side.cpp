@@ -9,10 +9,7 @@ namespace {
 
 // Rows [begin, begin + count) of a chain of segments: copy(segment, first row in it, rows).
 template <class Copy>
-void for_segments(const std::vector<const SegmentList*>& lists,
-                  int64_t begin,
-                  int64_t count,
-                  const Copy& copy) {
+void for_segments(const SegmentLists& lists, int64_t begin, int64_t count, const Copy& copy) {
   for (const SegmentList* list : lists) {
     for (const Segment* segment : *list) {
       if (count == 0) return;
@@ -28,24 +25,26 @@ void for_segments(const std::vector<const SegmentList*>& lists,
   }
 }
 
+int64_t rows_of(const SegmentLists& lists) {
+  int64_t rows = 0;
+  for (const SegmentList* list : lists) {
+    for (const Segment* segment : *list) rows += segment->rows;
+  }
+  return rows;
+}
+
 size_t bytes_of(int64_t words) { return static_cast<size_t>(words) * sizeof(uint64_t); }
 
 }  // namespace
 
-ScatteredSide::ScatteredSide(std::vector<std::unique_ptr<RangePartitioner>> partitioners,
-                             int ranges)
-    : partitioners_(std::move(partitioners)), rows_(ranges) {
-  for (const auto& partitioner : partitioners_) {
-    for (int range = 0; range < ranges; ++range) {
-      for (const Segment* segment : partitioner->range(range)) rows_[range] += segment->rows;
-    }
-    for (const Segment* segment : partitioner->without_word()) rows_without_word_ += segment->rows;
-  }
+ScatteredSide::ScatteredSide(std::vector<SegmentLists> ranges, SegmentLists without_word)
+    : ranges_(std::move(ranges)), without_word_(std::move(without_word)) {
+  for (const SegmentLists& lists : ranges_) rows_.push_back(rows_of(lists));
+  rows_without_word_ = rows_of(without_word_);
 }
 
 Status ScatteredSide::load(int range, int64_t begin, int64_t count, const PairLanes& to) const {
-  std::vector<const SegmentList*> lists;
-  for (const auto& partitioner : partitioners_) lists.push_back(&partitioner->range(range));
+  const SegmentLists& lists = ranges_[static_cast<size_t>(range)];
   int64_t at = 0;
   for_segments(lists, begin, count, [&](const Segment& segment, int64_t first, int64_t rows) {
     std::memcpy(to.words + at, segment.words() + first, bytes_of(rows));
@@ -56,12 +55,11 @@ Status ScatteredSide::load(int range, int64_t begin, int64_t count, const PairLa
 }
 
 void ScatteredSide::load_without_word(int64_t begin, int64_t count, uint64_t* carry) const {
-  std::vector<const SegmentList*> lists;
-  for (const auto& partitioner : partitioners_) lists.push_back(&partitioner->without_word());
-  for_segments(lists, begin, count, [&](const Segment& segment, int64_t first, int64_t rows) {
+  const auto copy = [&](const Segment& segment, int64_t first, int64_t rows) {
     std::memcpy(carry, segment.carry() + first, bytes_of(rows));
     carry += rows;
-  });
+  };
+  for_segments(without_word_, begin, count, copy);
 }
 
 SortedSide::SortedSide(SortedSource source, RowWindow window)

@@ -30,10 +30,13 @@ class MergeSide {
   virtual void load_without_word(int64_t begin, int64_t count, uint64_t* carry) const = 0;
 };
 
+// Lists of segments, of several workers or ranks.
+using SegmentLists = std::vector<const SegmentList*>;
+
 class ScatteredSide : public MergeSide {
  public:
-  // Takes the partitioners of all workers, finished. `ranges` of them are of interest.
-  ScatteredSide(std::vector<std::unique_ptr<RangePartitioner>> partitioners, int ranges);
+  // Lists by range, and those of rows without a word, which must outlive the side.
+  ScatteredSide(std::vector<SegmentLists> ranges, SegmentLists without_word);
 
   bool is_sorted() const override { return false; }
   int64_t rows(int range) const override { return rows_[range]; }
@@ -42,7 +45,8 @@ class ScatteredSide : public MergeSide {
   void load_without_word(int64_t begin, int64_t count, uint64_t* carry) const override;
 
  private:
-  std::vector<std::unique_ptr<RangePartitioner>> partitioners_;
+  std::vector<SegmentLists> ranges_;
+  SegmentLists without_word_;
   std::vector<int64_t> rows_;  // by range
   int64_t rows_without_word_ = 0;
 };

@@ -9,6 +9,7 @@
 #include "operators/merge_join/merge_parts.hpp"
 #include "operators/merge_join/order_check.hpp"
 #include "operators/merge_join/range_sorter.hpp"
+#include "operators/merge_join/sample_words.hpp"
 #include "operators/run/ordered_emitter.hpp"
 
 namespace crossdock {
@@ -42,6 +43,10 @@ class MergeJoin {
 
   Status execute() {
     CD_TRY(plan_batches());
+    if (run_.arrived != nullptr) {
+      take_arrived();
+      return match_parts();
+    }
     CD_TRY(find_orders());
     CD_TRY(find_ranges());
     for (const Side side : {Side::kLeft, Side::kRight}) {
@@ -67,16 +72,20 @@ class MergeJoin {
     return side == Side::kLeft ? roles_.left_alone : roles_.right_alone;
   }
 
-  Status plan_batches() {
-    key_plan_ = keys_.output_keys(*request_.keys);
-    run_.findings.key_mode = keys_.is_exact() ? "ordered" : "ordered prefix";
+  OutputPlan planned_output() const {
     OutputRequest request;
     request.spec = run_.spec;
     request.keys = &key_plan_;
     for (const int side : {0, 1}) {
       request.schemas[side] = with_seen_nulls(*run_.output->stores[side]);
     }
-    plan_ = plan_output(request, request_.schema);
+    return plan_output(request, request_.schema);
+  }
+
+  Status plan_batches() {
+    key_plan_ = keys_.output_keys(*request_.keys);
+    run_.findings.key_mode = keys_.is_exact() ? "ordered" : "ordered prefix";
+    plan_ = request_.output != nullptr ? *request_.output : planned_output();
     output_.plan = &plan_;
     output_.keys = &key_plan_;
     output_.memory = request_.memory;
@@ -132,27 +141,12 @@ class MergeJoin {
   }
 
   // A sample of the words of both sides, in proportion to their rows; sorted.
-  std::vector<uint64_t> sample_words(int64_t wanted) const {
-    constexpr int32_t kRunRows = 16;
+  std::vector<uint64_t> sorted_sample(int64_t wanted) const {
     std::vector<uint64_t> sample;
-    const int64_t stride = std::max<int64_t>(
-        kRunRows, (run_.rows[0] + run_.rows[1]) / std::max<int64_t>(1, wanted / kRunRows));
+    const int64_t stride = sample_stride(run_.rows[0] + run_.rows[1], wanted);
     for (const Side side : {Side::kLeft, Side::kRight}) {
-      MergeEncoder encoder(keys_, *request_.keys, *run_.schema_of(side), side);
-      int64_t skip = 0;
-      for (const Morsel& morsel : run_.morsels[index_of(side)]) {
-        for (; skip < morsel.rows; skip += stride) {
-          uint64_t words[kRunRows];
-          uint8_t live[kRunRows];
-          const auto rows = static_cast<int32_t>(std::min<int64_t>(kRunRows, morsel.rows - skip));
-          const int32_t count =
-              encoder.encode(*morsel.batch, morsel.begin + skip, rows, words, live);
-          for (int32_t i = 0; i < rows; ++i) {
-            if (count == rows || live[i] != 0) sample.push_back(words[i]);
-          }
-        }
-        skip -= morsel.rows;
-      }
+      const SampledSide sampled{&keys_, request_.keys, run_.schema_of(side), side};
+      sample_words(sampled, run_.morsels[index_of(side)], stride, sample);
     }
     std::vector<uint64_t> scratch(sample.size());
     sort_words(sample.data(), static_cast<int64_t>(sample.size()), scratch.data());
@@ -160,13 +154,13 @@ class MergeJoin {
   }
 
   Status find_ranges() {
-    constexpr int64_t kSampledEach = 32;
     const int count = request_.ranges;
     return run_.phase("choose ranges", 0, [&](int worker) -> Status {
       if (worker != 0) return {};
       std::vector<uint64_t> sample;
-      if (count > 1) sample = sample_words(count * kSampledEach);
-      ranges_ = std::make_unique<RangeMap>(choose_splitters(sample, count));
+      if (count > 1) sample = sorted_sample(count * kSampledOfRange);
+      own_ranges_ = std::make_unique<RangeMap>(choose_splitters(sample, count));
+      ranges_ = own_ranges_.get();
       run_.findings.partitions = ranges_->range_count();
       return {};
     });
@@ -175,7 +169,7 @@ class MergeJoin {
   Status make_sorted(Side side) {
     const SortedSource source{&keys_,
                               &plan_.carry_of(side),
-                              ranges_.get(),
+                              ranges_,
                               side,
                               is_checked_[index_of(side)],
                               is_unique_[index_of(side)]};
@@ -191,13 +185,14 @@ class MergeJoin {
 
   Status scatter(Side side) {
     const int workers = run_.team->worker_count();
-    std::vector<std::unique_ptr<RangePartitioner>> all(workers);
+    std::vector<std::unique_ptr<RangePartitioner>>& all = partitioners_[index_of(side)];
+    all.resize(static_cast<size_t>(workers));
     RangeOptions options{&keys_,
                          request_.keys,
                          &plan_.carry_of(side),
                          run_.schema_of(side),
                          side,
-                         ranges_.get(),
+                         ranges_,
                          keeps_without_word(side)};
     options.segment_rows =
         segment_rows_for(run_.rows[index_of(side)], int64_t{ranges_->range_count()} * workers);
@@ -213,14 +208,35 @@ class MergeJoin {
       return all[worker] != nullptr ? all[worker]->finish() : Status();
     }));
     std::erase_if(all, [](const auto& partitioner) { return partitioner == nullptr; });
+    std::vector<SegmentLists> lists(static_cast<size_t>(ranges_->range_count()));
+    SegmentLists without_word;
+    for (const auto& partitioner : all) {
+      for (size_t range = 0; range < lists.size(); ++range) {
+        lists[range].push_back(&partitioner->range(static_cast<int>(range)));
+      }
+      without_word.push_back(&partitioner->unmatchable());
+    }
     sides_[index_of(side)] =
-        std::make_unique<ScatteredSide>(std::move(all), ranges_->range_count());
+        std::make_unique<ScatteredSide>(std::move(lists), std::move(without_word));
     return {};
+  }
+
+  // What ranks have sorted into this one's ranges.
+  void take_arrived() {
+    ranges_ = request_.arrived;
+    run_.findings.partitions = ranges_->range_count();
+    for (const Side side : {Side::kLeft, Side::kRight}) {
+      std::vector<SegmentLists> lists = run_.arrived->parts[index_of(side)];
+      lists.resize(static_cast<size_t>(ranges_->range_count()));
+      sides_[index_of(side)] = std::make_unique<ScatteredSide>(
+          std::move(lists), run_.arrived->unmatchable[index_of(side)]);
+      run_.findings.order[index_of(side)] = "unsorted";
+    }
   }
 
   std::vector<MergePart> make_parts(bool ordered) const {
     PartRequest request;
-    request.ranges = ranges_.get();
+    request.ranges = ranges_;
     request.roles = roles_;
     for (const Side side : {Side::kLeft, Side::kRight}) {
       request.sides[index_of(side)] = sides_[index_of(side)].get();
@@ -352,8 +368,10 @@ class MergeJoin {
   bool is_checked_[2] = {false, false};              // by Side
   bool is_unique_[2] = {false, false};               // by Side
   std::array<std::optional<RowWindow>, 2> windows_;  // by Side
-  std::unique_ptr<RangeMap> ranges_;
-  std::unique_ptr<MergeSide> sides_[2];  // by Side
+  std::unique_ptr<const RangeMap> own_ranges_;
+  const RangeMap* ranges_ = nullptr;
+  std::vector<std::unique_ptr<RangePartitioner>> partitioners_[2];  // by Side
+  std::unique_ptr<MergeSide> sides_[2];                             // by Side
   std::vector<Worker> workers_;
 };
 
@@ -361,6 +379,7 @@ class MergeJoin {
 
 Status run_merge(JoinRun& run, const MergeRequest& request) {
   run.findings.strategy = strategy_name(Strategy::kMerge);
+  if (request.words != nullptr) return MergeJoin(run, request, *request.words).execute();
   CD_ASSIGN(MergeKeys keys, MergeKeys::create(run, *request.keys));
   return MergeJoin(run, request, std::move(keys)).execute();
 }

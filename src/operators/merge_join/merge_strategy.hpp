@@ -17,13 +17,20 @@
 // a row (8 if only counted), and a worker three ranges.
 #pragma once
 
+#include "data/sorters/splitters.hpp"
 #include "operators/hash_join/join_run.hpp"
+#include "operators/merge_join/merge_keys.hpp"
 
 namespace crossdock {
 
 // What was planned for all strategies, and a merge join needs beside the run.
 struct MergeRequest {
   const KeyPlan* keys = nullptr;
+  // Where ranks have sorted rows into ranges (hash_join/rank_sides.hpp): what `keys` came from, which ranges are here,
+  // and what rows carry. Else nullptr.
+  const MergeKeys* words = nullptr;
+  const RangeMap* arrived = nullptr;
+  const OutputPlan* output = nullptr;
   SchemaPtr schema;           // of the result
   SchemaPtr residual_schema;  // if the spec has a residual
   int64_t batch_rows = 0;

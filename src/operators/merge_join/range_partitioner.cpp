@@ -15,7 +15,8 @@ ScatterOptions range_options(const RangeOptions& options) {
           !options.carry->is_empty(),
           options.segment_rows,
           options.side == Side::kLeft ? "merge_join: ranges of the left side"
-                                      : "merge_join: ranges of the right side"};
+                                      : "merge_join: ranges of the right side",
+          options.source};
 }
 
 ScatterOptions without_word_options(const RangeOptions& options) {
@@ -43,6 +44,20 @@ Status RangePartitioner::put(const Morsel& morsel) {
   // Streaming stores are ordered only by the thread that made them, and another may finish().
   hwy::FlushStream();
   return {};
+}
+
+void RangePartitioner::count(const Morsel& morsel, int64_t* counts) {
+  SorterBlock& block = *block_;
+  uint16_t ranges[kSorterRows];
+  for (int32_t offset = 0; offset < morsel.rows; offset += kSorterRows) {
+    const int32_t rows = std::min(kSorterRows, morsel.rows - offset);
+    const int32_t live =
+        encoder_.encode(*morsel.batch, morsel.begin + offset, rows, block.words, block.live);
+    block.rows = rows;
+    if (live < rows) block.compact(rows, false, false);
+    options_.ranges->find(block.words, block.rows, ranges);
+    for (int32_t i = 0; i < block.rows; ++i) ++counts[ranges[i]];
+  }
 }
 
 Status RangePartitioner::put_block(const Morsel& morsel, int32_t offset, int32_t rows) {

@@ -20,19 +20,22 @@ struct RangeOptions {
   const RangeMap* ranges = nullptr;
   bool keep_without_word = false;
   int32_t segment_rows = 1008;
+  SegmentSource* source = nullptr;  // of ranges that lie elsewhere; rows without a word stay
 };
 
 // One worker's own; the ranges are read by others after finish().
-class RangePartitioner {
+class RangePartitioner : public SideSorter {
  public:
   RangePartitioner(Memory& memory, RangeOptions options);
 
-  Status open();
-  Status put(const Morsel& morsel);
-  Status finish();
+  Status open() override;
+  Status put(const Morsel& morsel) override;
+  Status finish() override;
+  void count(const Morsel& morsel, int64_t* counts) override;
 
   const SegmentList& range(int index) const { return scatter_.partition(index); }
-  const SegmentList& without_word() const { return without_word_.partition(0); }
+  // Rows without a word.
+  const SegmentList& unmatchable() const override { return without_word_.partition(0); }
 
  private:
   Status put_block(const Morsel& morsel, int32_t offset, int32_t rows);

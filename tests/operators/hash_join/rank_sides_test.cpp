@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "data/ranks/thread_communicator.hpp"
@@ -30,7 +31,8 @@ struct RankJoinCase {
 };
 
 struct RankJoinResult {
-  Texts rows;  // of all ranks, in ascending order
+  Texts rows;   // of all ranks, in ascending order
+  Texts found;  // the same as they came, rank 0 first
   std::vector<std::string> reasons;
   std::vector<std::string> errors;
   std::vector<int64_t> received;  // by rank: of both sides
@@ -96,6 +98,7 @@ Texts in_one_process(const RankJoinCase& wanted) {
 RankJoinResult over_ranks(const RankJoinCase& wanted) {
   const size_t ranks = wanted.sides[0].ends.size();
   RankJoinResult result{{},
+                        {},
                         std::vector<std::string>(ranks),
                         std::vector<std::string>(ranks),
                         std::vector<int64_t>(ranks),
@@ -132,6 +135,7 @@ RankJoinResult over_ranks(const RankJoinCase& wanted) {
   for (const Texts& rows : by_rank) {
     result.rows.insert(result.rows.end(), rows.begin(), rows.end());
   }
+  result.found = result.rows;
   std::sort(result.rows.begin(), result.rows.end());
   return result;
 }
@@ -212,6 +216,74 @@ TEST(RankSides, RowsThatNobodyLooksAtAreCounted) {
       expect_alike(wanted, std::string(join_kind_name(kind)) + " " + std::to_string(distinct));
     }
   }
+}
+
+RankJoinCase merge_case(JoinKind kind, int ranks, uint64_t distinct, Random& random) {
+  RankJoinCase wanted = plain_case(kind, ranks, distinct, 0.0, random);
+  wanted.spec.strategy = Strategy::kMerge;
+  wanted.spec.output = {{OutputSide::kKey, 0, "k"}};
+  wanted.threads = 1 + static_cast<int>(random() % 2);
+  wanted.ranks_per_host = static_cast<int>(random() % 3);
+  return wanted;
+}
+
+std::vector<int64_t> numbers(const Texts& rows) {
+  std::vector<int64_t> found;
+  for (const std::string& row : rows) found.push_back(std::stoll(row));
+  return found;
+}
+
+TEST(RankSides, AMergeJoinIsInOrderOverAllRanks) {
+  Random random(8);
+  for (const int ranks : {1, 2, 3, 5}) {
+    for (const JoinKind kind :
+         {JoinKind::kInner, JoinKind::kFull, JoinKind::kSemi, JoinKind::kAnti}) {
+      RankJoinCase wanted = merge_case(kind, ranks, 900, random);
+      wanted.spec.partition_bits = static_cast<int>(random() % 6);
+      const RankJoinResult found = expect_alike(wanted, std::string(join_kind_name(kind)));
+      EXPECT_GT(found.found.size(), 100U);
+      const std::vector<int64_t> keys = numbers(found.found);
+      EXPECT_TRUE(std::is_sorted(keys.begin(), keys.end())) << join_kind_name(kind) << ranks;
+    }
+  }
+}
+
+TEST(RankSides, AMergeJoinOfFewKeysOfOneOrOfNone) {
+  Random random(9);
+  for (const uint64_t distinct : {uint64_t{1}, uint64_t{3}}) {
+    RankJoinCase wanted = merge_case(JoinKind::kInner, 3, distinct, random);
+    wanted.sides[1] = keyed_side(20, distinct, 0.0, 3, random);
+    expect_alike(wanted, std::to_string(distinct));
+  }
+  RankJoinCase none = merge_case(JoinKind::kFull, 3, 300, random);
+  none.sides[1].ends = {0, 0, 0};
+  expect_alike(none, "no right rows");
+  none.sides[0].ends = {0, 0, 0};
+  expect_alike(none, "no rows");
+  RankJoinCase counted = merge_case(JoinKind::kInner, 2, 900, random);
+  counted.spec.output.clear();
+  expect_alike(counted, "counted");
+}
+
+TEST(RankSides, AMergeJoinSaysWhyItMovesTables) {
+  Random random(10);
+  const auto reason_of = [](const RankJoinCase& wanted) {
+    const RankJoinResult found = over_ranks(wanted);
+    EXPECT_EQ(found.errors[1], "");
+    return found.reasons[1];
+  };
+  RankJoinCase nulls = merge_case(JoinKind::kInner, 2, 300, random);
+  nulls.sides[0] = keyed_side(3000, 300, 0.1, 2, random);
+  expect_alike(nulls, "NULLs that are dropped");
+  nulls.spec.kind = JoinKind::kLeft;
+  EXPECT_EQ(reason_of(nulls), "rows with NULL keys come behind those of all ranks");
+  RankJoinCase narrow = merge_case(JoinKind::kInner, 2, 300, random);
+  narrow.spec.keys = {{1, 1}};
+  narrow.spec.output = {{OutputSide::kLeft, 1, "row"}};
+  EXPECT_EQ(reason_of(narrow), "the key is not one 64-bit integer");
+  RankJoinCase sorted = merge_case(JoinKind::kInner, 2, 300, random);
+  sorted.spec.sorted[0] = Sortedness::kDeclared;
+  EXPECT_EQ(reason_of(sorted), "the left side is declared sorted");
 }
 
 TEST(RankSides, KeysComeBackFromWordsOfAnyMode) {
@@ -310,6 +382,14 @@ TEST(RankSides, PartitionsAreDealtByTheirRows) {
   EXPECT_EQ(owners[0], 0);
   EXPECT_EQ(owners[3], 1);
   EXPECT_EQ(owners[4], 1);
+}
+
+TEST(RankSides, RangesAreDealtInOrder) {
+  EXPECT_THAT(deal_in_order({5, 1, 0, 4, 3, 0}, 2), testing::ElementsAre(0, 0, 0, 1, 1, 1));
+  EXPECT_THAT(deal_in_order({0, 0, 0}, 3), testing::ElementsAre(0, 1, 2));
+  EXPECT_THAT(deal_in_order({100, 1, 1}, 2), testing::ElementsAre(0, 1, 1));
+  EXPECT_THAT(deal_in_order({7}, 4), testing::ElementsAre(2));
+  EXPECT_THAT(deal_in_order({}, 2), testing::IsEmpty());
 }
 
 TEST(RankSides, SaysWhyRowsGoAnotherWay) {
