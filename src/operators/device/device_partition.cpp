@@ -22,10 +22,11 @@ Status check_partition(const DevicePartitionSpec& spec) {
         rule.ways,
         rule.shift);
   }
-  if (spec.key.width_bytes != 4 && spec.key.width_bytes != 8) {
+  for (const uint32_t width_bytes : {spec.key.width_bytes, spec.filter.width_bytes}) {
+    if (width_bytes == 4 || width_bytes == 8) continue;
     return make_error(ErrorCode::kInvalidArgument,
-                      "a key of {} bytes; keys on a device are integers of 4 or 8",
-                      spec.key.width_bytes);
+                      "a key or filter of {} bytes; on a device these are integers of 4 or 8",
+                      width_bytes);
   }
   if (spec.columns.size() > kPartitionLanesMax) {
     return make_error(ErrorCode::kInvalidArgument,
@@ -43,6 +44,10 @@ Status check_partition(const DevicePartitionSpec& spec) {
   return {};
 }
 
+PartitionKeys integers_of(const DeviceColumn& column) {
+  return {.data = static_cast<const std::byte*>(column.data), .width_bytes = column.width_bytes};
+}
+
 }  // namespace
 
 Result<DevicePartitions> partition_on_device(DeviceRunner& runner,
@@ -52,8 +57,9 @@ Result<DevicePartitions> partition_on_device(DeviceRunner& runner,
   const uint32_t blocks = grid_of(runner, tiles);
   const PartitionStretch stretch{.rows = spec.rows,
                                  .rows_per_block = tiles_of(tiles, blocks) * kPartitionTileRows};
-  const PartitionKeys keys{.data = static_cast<const std::byte*>(spec.key.data),
-                           .width_bytes = spec.key.width_bytes};
+  const PartitionKeys keys = integers_of(spec.key);
+  const PartitionFilter filter{
+      .values = integers_of(spec.filter), .low = spec.low, .high = spec.high};
   const uint64_t counts = uint64_t{spec.rule.ways} * blocks;
 
   DevicePartitions made;
@@ -61,6 +67,7 @@ Result<DevicePartitions> partition_on_device(DeviceRunner& runner,
   CD_ASSIGN(const DeviceBuffer places, DeviceBuffer::words(runner, counts + 1));
   PartitionScatter scatter{.keys = keys,
                            .rule = spec.rule,
+                           .filter = filter,
                            .stretch = stretch,
                            .starts = places.words(),
                            .offsets = made.offsets.words()};
@@ -71,9 +78,12 @@ Result<DevicePartitions> partition_on_device(DeviceRunner& runner,
                                            .width_bytes = column.width_bytes};
     made.columns.push_back(std::move(lane));
   }
-  CD_TRY(runner.launch(
-      PartitionCount{.keys = keys, .rule = spec.rule, .stretch = stretch, .counts = places.words()},
-      blocks));
+  CD_TRY(runner.launch(PartitionCount{.keys = keys,
+                                      .rule = spec.rule,
+                                      .filter = filter,
+                                      .stretch = stretch,
+                                      .counts = places.words()},
+                       blocks));
   CD_TRY(scan_exclusive(runner, places.words(), counts));
   CD_TRY(runner.launch(scatter, blocks));
   return made;

@@ -19,11 +19,15 @@ struct DevicePartitionSpec {
   std::vector<DeviceColumn> columns{};
   uint64_t rows = 0;
   PartitionRule rule{};
+  // Only rows whose value here is from `low` to `high` go anywhere; integers of 4 or 8 bytes. No data: all rows.
+  DeviceColumn filter{};
+  int64_t low = INT64_MIN;
+  int64_t high = INT64_MAX;
 };
 
 struct DevicePartitions {
   std::vector<DeviceBuffer> columns;  // rows by partition, in their order
-  DeviceBuffer offsets;               // words: where each partition begins, and the number of rows
+  DeviceBuffer offsets;  // words: where each partition begins, and how many rows there are
 };
 
 // The columns may be given back when it answers: the runner keeps the order. CD-105 for what kernels cannot do, CD-201

@@ -7,6 +7,9 @@
 // rows (Gao and Sakharnykh, "Scaling joins to a thousand GPUs"; radix sorts of GPUs rank the same way). With 256 ways a
 // tile has 16 rows of a partition, 128 bytes of an 8-byte lane.
 //
+// Rows that a filter leaves out take no place, and lanes that are not named stay where they are: filter and projection
+// cost the filter's column, read twice, and save what is not written.
+//
 // Bound: the key is read twice, each lane read and written once. Rows of 8 + 8 bytes: 8 + 16 + 16 = 40 bytes, where a
 // copy moves 32, so 80 % of the copy rate at most.
 #pragma once
@@ -52,6 +55,19 @@ struct PartitionKeys {
   }
 };
 
+// Rows whose value is from `low` to `high`; all where there is no column. Other rows go nowhere.
+struct PartitionFilter {
+  PartitionKeys values{};
+  int64_t low = INT64_MIN;
+  int64_t high = INT64_MAX;
+
+  CD_HOST_DEVICE bool keeps(uint64_t row) const {
+    if (values.data == nullptr) return true;
+    const auto value = static_cast<int64_t>(values.at(row));
+    return low <= value && value <= high;
+  }
+};
+
 struct PartitionLane {
   const std::byte* from = nullptr;
   std::byte* to = nullptr;
@@ -80,6 +96,7 @@ struct PartitionCount {
 
   PartitionKeys keys{};
   PartitionRule rule{};
+  PartitionFilter filter{};
   PartitionStretch stretch{};
   uint64_t* counts = nullptr;
 
@@ -99,7 +116,7 @@ struct PartitionCount {
       group.sync();
       uint32_t* mine = scratch.counts[group.warp() % kCopies];
       for_rows(group, part.begin, part.end, [&](uint64_t row) {
-        Count(mine[rule.number(keys.at(row))]).fetch_add(1, Relaxed{});
+        if (filter.keeps(row)) Count(mine[rule.number(keys.at(row))]).fetch_add(1, Relaxed{});
       });
       group.sync();
       for (uint32_t way = group.rank(); way < rule.ways; way += group.size()) {
@@ -116,7 +133,8 @@ struct PartitionCount {
 // Writes every lane in the order of partitions, from the counts' scan.
 struct PartitionScatter {
   static constexpr uint32_t kThreads = 512;
-  static constexpr uint32_t kNoWay = kPartitionWaysMax;  // of no row
+  static constexpr uint32_t kNoWay = kPartitionWaysMax;  // of rows that go nowhere
+  static constexpr uint16_t kNoPlace = UINT16_MAX;       // the same
   struct Scratch {
     uint64_t staged[kPartitionTileRows];
     uint64_t cursors[kPartitionWaysMax];  // where the block's next row of a partition goes
@@ -131,6 +149,7 @@ struct PartitionScatter {
 
   PartitionKeys keys{};
   PartitionRule rule{};
+  PartitionFilter filter{};
   PartitionStretch stretch{};
   const uint64_t* starts = nullptr;  // counts after their scan
   uint64_t* offsets = nullptr;       // written: where each partition begins, and the number of rows
@@ -152,14 +171,19 @@ struct PartitionScatter {
       const auto rows =
           static_cast<uint32_t>(left < kPartitionTileRows ? left : kPartitionTileRows);
       rank_rows(first, rows, scratch, group);
-      place_ways(scratch, group);
+      const Tile tile{first, rows, place_ways(scratch, group)};
       place_rows(rows, scratch, group);
-      for (uint32_t lane = 0; lane < lane_count; ++lane)
-        copy_lane(lane, first, rows, scratch, group);
+      for (uint32_t lane = 0; lane < lane_count; ++lane) copy_lane(lane, tile, scratch, group);
     }
   }
 
  private:
+  struct Tile {
+    uint64_t first;
+    uint32_t rows;
+    uint32_t kept;
+  };
+
   // Rows of a tile that one warp ranks, one behind the other.
   template <BlockGroup G>
   CD_HOST_DEVICE static uint32_t rows_per_warp(const G& group) {
@@ -183,23 +207,25 @@ struct PartitionScatter {
     const uint32_t end = begin + per_warp < rows ? begin + per_warp : rows;
     for (uint32_t at = begin; at < end; at += group.lanes()) {
       const uint32_t row = at + group.lane();
-      const uint32_t way = row < end ? rule.number(keys.at(first + row)) : kNoWay;
+      const bool is_kept = row < end && filter.keeps(first + row);
+      const uint32_t way = is_kept ? rule.number(keys.at(first + row)) : kNoWay;
       const uint32_t same = group.match(way);
       const uint32_t below = group.ones(same & ((1U << group.lane()) - 1));
-      const uint32_t before = row < end ? counts[way] : 0;
+      const uint32_t before = is_kept ? counts[way] : 0;
       group.warp_sync();  // all have read before the lowest lane adds
-      if (row < end && below == 0) counts[way] = static_cast<uint16_t>(before + group.ones(same));
+      if (is_kept && below == 0) counts[way] = static_cast<uint16_t>(before + group.ones(same));
       group.warp_sync();
       if (row >= end) continue;
       scratch.ways[row] = static_cast<uint8_t>(way);
-      scratch.places[row] = static_cast<uint16_t>(before + below);
+      scratch.places[row] = is_kept ? static_cast<uint16_t>(before + below) : kNoPlace;
     }
     group.sync();
   }
 
-  // Where rows of each partition and warp begin in the tile, and how far that is from where they go.
+  // Where rows of each partition and warp begin in the tile, and how far that is from where they go. Answers how many
+  // rows go anywhere.
   template <BlockGroup G>
-  CD_HOST_DEVICE void place_ways(Scratch& scratch, const G& group) const {
+  CD_HOST_DEVICE uint32_t place_ways(Scratch& scratch, const G& group) const {
     const uint32_t warps = group.size() / group.lanes();
     uint64_t start = 0;
     for (uint32_t base = 0; base < rule.ways; base += group.size()) {
@@ -219,12 +245,14 @@ struct PartitionScatter {
       start += prefix.total;
     }
     group.sync();
+    return static_cast<uint32_t>(start);
   }
 
   template <BlockGroup G>
   CD_HOST_DEVICE void place_rows(uint32_t rows, Scratch& scratch, const G& group) const {
     const uint32_t per_warp = rows_per_warp(group);
     for_rows(group, 0, rows, [&](uint64_t row) {
+      if (scratch.places[row] == kNoPlace) return;
       const uint32_t way = scratch.ways[row];
       const uint32_t at =
           scratch.starts[way] + scratch.counts[row / per_warp][way] + scratch.places[row];
@@ -235,41 +263,46 @@ struct PartitionScatter {
   }
 
   template <BlockGroup G>
-  CD_HOST_DEVICE void copy_lane(
-      uint32_t lane, uint64_t first, uint32_t rows, Scratch& scratch, const G& group) const {
+  CD_HOST_DEVICE void copy_lane(uint32_t lane,
+                                const Tile& tile,
+                                Scratch& scratch,
+                                const G& group) const {
     switch (lanes[lane].width_bytes) {
       case 1:
-        return copy_words<uint8_t>(lane, first, rows, scratch, group);
+        return copy_words<uint8_t>(lane, tile, scratch, group);
       case 2:
-        return copy_words<uint16_t>(lane, first, rows, scratch, group);
+        return copy_words<uint16_t>(lane, tile, scratch, group);
       case 4:
-        return copy_words<uint32_t>(lane, first, rows, scratch, group);
+        return copy_words<uint32_t>(lane, tile, scratch, group);
       default:
-        return copy_words<uint64_t>(lane, first, rows, scratch, group);
+        return copy_words<uint64_t>(lane, tile, scratch, group);
     }
   }
 
   // Eight loads of a thread are under way at once; their number is a constant so that they stay in registers.
   template <class T, BlockGroup G>
-  CD_HOST_DEVICE void copy_words(
-      uint32_t lane, uint64_t first, uint32_t rows, Scratch& scratch, const G& group) const {
+  CD_HOST_DEVICE void copy_words(uint32_t lane,
+                                 const Tile& tile,
+                                 Scratch& scratch,
+                                 const G& group) const {
     constexpr uint32_t kUnderWay = 8;
-    const T* from = reinterpret_cast<const T*>(lanes[lane].from) + first;
+    const T* from = reinterpret_cast<const T*>(lanes[lane].from) + tile.first;
     T* to = reinterpret_cast<T*>(lanes[lane].to);
     T* staged = reinterpret_cast<T*>(scratch.staged);
-    for (uint32_t base = group.rank(); base < rows; base += kUnderWay * group.size()) {
+    for (uint32_t base = group.rank(); base < tile.rows; base += kUnderWay * group.size()) {
       T words[kUnderWay];
       for (uint32_t k = 0; k < kUnderWay; ++k) {
         const uint32_t row = base + k * group.size();
-        words[k] = row < rows ? from[row] : T{};
+        words[k] = row < tile.rows ? from[row] : T{};
       }
       for (uint32_t k = 0; k < kUnderWay; ++k) {
         const uint32_t row = base + k * group.size();
-        if (row < rows) staged[scratch.places[row]] = words[k];
+        if (row < tile.rows && scratch.places[row] != kNoPlace)
+          staged[scratch.places[row]] = words[k];
       }
     }
     group.sync();
-    for_rows(group, 0, rows, [&](uint64_t at) {
+    for_rows(group, 0, tile.kept, [&](uint64_t at) {
       to[scratch.shifts[scratch.way_at[at]] + at] = staged[at];
     });
     group.sync();

@@ -72,15 +72,24 @@ std::vector<T> in_order(const std::vector<T>& values, const std::vector<uint64_t
   return ordered;
 }
 
+struct Band {  // of keys that go anywhere
+  int64_t low = INT64_MIN;
+  int64_t high = INT64_MAX;
+};
+
 template <class Key>
-void expect_partitions(HostRunner& runner, const std::vector<Key>& keys, PartitionRule rule) {
+void expect_partitions(HostRunner& runner,
+                       const std::vector<Key>& keys,
+                       PartitionRule rule,
+                       Band band = {}) {
   const Lanes lanes(keys.size());
   const auto number = [&](uint64_t row) {
     return rule.number(static_cast<uint64_t>(int64_t{keys[row]}));
   };
   std::vector<uint64_t> order = lanes.numbers;
+  std::erase_if(order, [&](uint64_t row) { return keys[row] < band.low || keys[row] > band.high; });
   std::ranges::stable_sort(order, {}, number);
-  std::vector<uint64_t> offsets(rule.ways + 1, keys.size());
+  std::vector<uint64_t> offsets(rule.ways + 1, order.size());
   for (uint32_t way = 0; way < rule.ways; ++way) {
     offsets[way] = static_cast<uint64_t>(
         std::ranges::count_if(order, [&](uint64_t row) { return number(row) < way; }));
@@ -91,23 +100,27 @@ void expect_partitions(HostRunner& runner, const std::vector<Key>& keys, Partiti
                                runner.load(lanes.words),
                                runner.load(lanes.halves),
                                runner.load(lanes.bytes)};
-  const auto made = partition_on_device(runner,
-                                        {.key = {key.as<Key>(), sizeof(Key)},
-                                         .columns = {{key.as<Key>(), sizeof(Key)},
-                                                     {from[0].as<uint64_t>(), 8},
-                                                     {from[1].as<uint32_t>(), 4},
-                                                     {from[2].as<uint16_t>(), 2},
-                                                     {from[3].as<uint8_t>(), 1}},
-                                         .rows = keys.size(),
-                                         .rule = rule});
+  const auto made =
+      partition_on_device(runner,
+                          {.key = {key.as<Key>(), sizeof(Key)},
+                           .columns = {{key.as<Key>(), sizeof(Key)},
+                                       {from[0].as<uint64_t>(), 8},
+                                       {from[1].as<uint32_t>(), 4},
+                                       {from[2].as<uint16_t>(), 2},
+                                       {from[3].as<uint8_t>(), 1}},
+                           .rows = keys.size(),
+                           .rule = rule,
+                           .filter = {band.low == INT64_MIN ? nullptr : key.as<Key>(), sizeof(Key)},
+                           .low = band.low,
+                           .high = band.high});
   ASSERT_TRUE(made.ok()) << made.error().message;
   const DevicePartitions& parts = made.value();
   EXPECT_EQ(runner.values<uint64_t>(parts.offsets, offsets.size()), offsets);
-  EXPECT_EQ(runner.values<Key>(parts.columns[0], keys.size()), in_order(keys, order));
-  EXPECT_EQ(runner.values<uint64_t>(parts.columns[1], keys.size()), order);
-  EXPECT_EQ(runner.values<uint32_t>(parts.columns[2], keys.size()), in_order(lanes.words, order));
-  EXPECT_EQ(runner.values<uint16_t>(parts.columns[3], keys.size()), in_order(lanes.halves, order));
-  EXPECT_EQ(runner.values<uint8_t>(parts.columns[4], keys.size()), in_order(lanes.bytes, order));
+  EXPECT_EQ(runner.values<Key>(parts.columns[0], order.size()), in_order(keys, order));
+  EXPECT_EQ(runner.values<uint64_t>(parts.columns[1], order.size()), order);
+  EXPECT_EQ(runner.values<uint32_t>(parts.columns[2], order.size()), in_order(lanes.words, order));
+  EXPECT_EQ(runner.values<uint16_t>(parts.columns[3], order.size()), in_order(lanes.halves, order));
+  EXPECT_EQ(runner.values<uint8_t>(parts.columns[4], order.size()), in_order(lanes.bytes, order));
 }
 
 class DevicePartitionConcurrent : public ::testing::TestWithParam<HostRunnerShape> {};
@@ -123,7 +136,7 @@ TEST_P(DevicePartitionConcurrent, rows_lie_by_partition_in_their_order) {
     HostRunner wide({.blocks = 2, .threads = 8, .lanes = 4});
     expect_partitions(wide, keys_of(2 * kTile + 17, 1000), by_hash(256));
     expect_partitions(wide, keys_of(kTile + 3, 1), by_hash(3));
-    expect_partitions(runner, special_keys(), by_hash(255));
+    expect_partitions(runner, special_keys(), by_hash(255), {-1, 1});
     return;
   }
   for (const uint64_t rows : {uint64_t{0}, uint64_t{1}, kTile - 1, kTile, 5 * kTile + 17})
@@ -139,6 +152,9 @@ TEST_P(DevicePartitionConcurrent, rows_lie_by_partition_in_their_order) {
   std::vector<int32_t> narrow;
   for (const int64_t key : keys_of(kTile + 5, 300)) narrow.push_back(static_cast<int32_t>(key));
   expect_partitions(runner, narrow, by_hash(31));
+  expect_partitions(runner, narrow, by_hash(31), {-3, 100});
+  for (const Band band : {Band{0, 500}, Band{-40, 10'000}, Band{7, 7}, Band{2000, INT64_MAX}})
+    expect_partitions(runner, keys_of(3 * kTile + 100, 1000), by_hash(256), band);
 }
 
 TEST_P(DevicePartitionConcurrent, the_cpu_orders_them_alike) {
@@ -232,7 +248,7 @@ TEST(DevicePartition, what_kernels_cannot_do_is_refused) {
   };
   expect_refused({.rule = by_hash(257)}, "257 partitions");
   expect_refused({.rule = {.ways = 3, .is_digit = true}}, "a digit of 3 values");
-  expect_refused({.key = {nullptr, 2}, .rule = by_hash(2)}, "a key of 2 bytes");
+  expect_refused({.key = {nullptr, 2}, .rule = by_hash(2)}, "a key or filter of 2 bytes");
   expect_refused({.columns = {{nullptr, 16}}, .rule = by_hash(2)}, "a column of 16 bytes");
   expect_refused({.columns = std::vector<DeviceColumn>(17), .rule = by_hash(2)}, "17 columns");
   EXPECT_EQ(runner.launches(), 0U);
