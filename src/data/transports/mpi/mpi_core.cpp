@@ -17,6 +17,16 @@ void show_symbols() {
   if (info.dli_fname != nullptr) dlopen(info.dli_fname, RTLD_NOW | RTLD_GLOBAL | RTLD_NOLOAD);
 }
 
+// Over TCP Open MPI announces messages above its eager limit, and waits for an answer before it sends them. On a link
+// that is full both ways the answers stand behind the rows of others. Stages are put at once with a limit above theirs
+// (docs/transports.md has the rates). What the environment or mpirun --mca says stays. Other MPIs do not look.
+void send_stages_at_once() {
+  constexpr int kKeepsOthers = 0;
+  for (const char* name : {"OMPI_MCA_btl_tcp_eager_limit", "OMPI_MCA_btl_tcp_max_send_size"}) {
+    setenv(name, "1048576", kKeepsOthers);
+  }
+}
+
 int free_kept(MPI_Comm, int, void* core, void*) {
   static_cast<MpiCore*>(core)->free_all();
   return MPI_SUCCESS;
@@ -58,6 +68,7 @@ Status MpiCore::start() {
   MPI_Initialized(&is_started);
   if (is_started == 0) {
     show_symbols();
+    send_stages_at_once();
     // Calls are made one at a time, whatever threads they come from; some ways that Open MPI has to put are not for
     // threads at once (osc/pt2pt).
     CD_TRY(check(
