@@ -125,8 +125,8 @@ class Group:
     def memory_used_bytes(self) -> int: ...
     def gather(self, mine: bytes, at_most_s: float) -> list[bytes]: ...
     def raise_interruption(self) -> None:
-        """What a signal has raised in gather, exchange or partition_join, which end as if it had not
-        come."""
+        """What a signal has raised in gather, exchange or partition_join, which end as if it had
+        not come."""
 
     def give_up(self, error: str) -> None:
         """Where a communicator is open: whoever waits for this rank, now or later, gets an error
@@ -286,8 +286,8 @@ def partition_join(
 def partition_refusal(
     ranks: int, engine: Engine, left: Table, right: Table, **options: Unpack[_JoinArguments]
 ) -> str:
-    """Why partition_join of so many ranks would refuse rows of these schemas, or "". The tables have
-    none. Not collective."""
+    """Why partition_join of so many ranks would refuse rows of these schemas, or "". The tables
+    have none. Not collective."""
 
 # The keyword arguments of GroupBy. Written as a call: the module has no such class.
 _GroupByArguments = TypedDict(  # noqa: UP013
