@@ -213,10 +213,9 @@ Status check_process() {
 
 }  // namespace
 
-Result<std::unique_ptr<DeviceBackend>> open_cuda_backend(int gpu) {
+Status check_gpu(int gpu) {
   if (const std::string_view absence = cuda_calls::absence(); !absence.empty())
     return make_error(ErrorCode::kProbeFailed, "GPU {} is asked for: {}", gpu, absence);
-  CD_TRY(check_process());
   int count = 0;
   if (const int error = cuda_calls::count_gpus(&count); error != 0 || gpu < 0 || gpu >= count) {
     return make_error(ErrorCode::kProbeFailed,
@@ -226,6 +225,12 @@ Result<std::unique_ptr<DeviceBackend>> open_cuda_backend(int gpu) {
                       error != 0 ? ": " : "",
                       error != 0 ? cuda_calls::error_text(error) : "");
   }
+  return {};
+}
+
+Result<std::unique_ptr<DeviceBackend>> open_cuda_backend(int gpu) {
+  CD_TRY(check_gpu(gpu));
+  CD_TRY(check_process());
   auto backend = std::make_unique<CudaBackend>();
   CD_TRY(backend->open(gpu));
   return std::unique_ptr<DeviceBackend>(std::move(backend));

@@ -8,6 +8,9 @@
 
 namespace crossdock {
 
+// CD-603 with the reason: no GPU of this number, or a library without CUDA.
+Status check_gpu(int gpu);
+
 // CD-603 with the reason: no GPU of this number, a library without CUDA, a GPU without mapped memory, or settings of
 // the process under which kernels that wait for each other would hang (CUDA_LAUNCH_BLOCKING,
 // CUDA_DEVICE_MAX_CONNECTIONS=1).

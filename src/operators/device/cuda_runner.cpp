@@ -3,6 +3,7 @@
 
 #include <string_view>
 
+#include "data/device/cuda_backend.hpp"
 #include "data/device/cuda_calls.hpp"
 #include "operators/device/operator_calls.hpp"
 
@@ -28,17 +29,7 @@ uint64_t kept_bytes(uint64_t bytes) {
 }  // namespace
 
 Result<std::unique_ptr<CudaRunner>> CudaRunner::open(int gpu) {
-  if (const std::string_view absence = cuda_calls::absence(); !absence.empty())
-    return make_error(ErrorCode::kProbeFailed, "GPU {} is asked for: {}", gpu, absence);
-  int count = 0;
-  if (const int error = cuda_calls::count_gpus(&count); error != 0 || gpu < 0 || gpu >= count) {
-    return make_error(ErrorCode::kProbeFailed,
-                      "GPU {} is asked for, and this machine shows {}{}{}",
-                      gpu,
-                      count,
-                      error != 0 ? ": " : "",
-                      error != 0 ? cuda_calls::error_text(error) : "");
-  }
+  CD_TRY(check_gpu(gpu));
   std::unique_ptr<CudaRunner> runner(new CudaRunner);
   cuda_calls::GpuFacts facts;
   if (const int error = cuda_calls::open_gpu(gpu, &facts); error != 0) {
