@@ -13,6 +13,7 @@ set(gpu_sources
   src/data/codecs/device/device_columns.cpp
   src/operators/device/cuda_runner.cpp src/operators/device/device_runner.cpp
   src/operators/device/device_partition.cpp src/operators/device/device_join.cpp src/operators/device/device_group_by.cpp
+  src/operators/device/device_key_words.cpp src/operators/device/device_gather.cpp
   tests/gpu/gpu_exchange.cpp tests/gpu/gpu_coding.cpp)
 list(TRANSFORM gpu_sources PREPEND "${PROJECT_SOURCE_DIR}/")
 
@@ -50,7 +51,7 @@ function(crossdock_gpu_program name)
 endfunction()
 
 crossdock_gpu_program(crossdock_gpu_tests tests/gpu/gpu_main.cpp tests/gpu/gpu_exchange_test.cpp
-  tests/gpu/gpu_codecs_test.cpp tests/gpu/gpu_operators_test.cpp)
+  tests/gpu/gpu_codecs_test.cpp tests/gpu/gpu_operators_test.cpp tests/operators/device/host_runner.cpp)
 target_link_libraries(crossdock_gpu_tests PRIVATE GTest::gmock GTest::gtest)
 
 crossdock_gpu_program(crossdock_groupby_kernel examples/04-groupby-kernel/main.cpp)

@@ -78,12 +78,6 @@ bool same_dictionary(const ColumnView& a, const ColumnView& b) {
          a.offset == b.offset && a.length == b.length && a.heaps == b.heaps;
 }
 
-// Keeps the order of columns apart: (a, b) and (b, a) hash differently.
-void add_words(const uint64_t* words, int32_t count, uint64_t* hashes) {
-  constexpr uint64_t kOdd = 0x9E3779B97F4A7C15U;
-  for (int32_t i = 0; i < count; ++i) hashes[i] = hashes[i] * kOdd + words[i];
-}
-
 }  // namespace
 
 KeyLoader::KeyLoader(const DataType& type, const KeyKind& kind, uint64_t seed)
@@ -144,7 +138,7 @@ void KeyHasher::hash(
     for (int32_t i = 0; i < count; ++i) words[i] = valid[i] != 0 ? words[i] : kNullKeyWord;
   }
   if (combine) {
-    add_words(words, count, hashes);
+    for (int32_t i = 0; i < count; ++i) hashes[i] = add_key_word(hashes[i], words[i]);
   } else {
     std::copy_n(words, count, hashes);
   }

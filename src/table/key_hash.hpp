@@ -8,14 +8,12 @@
 #include "table/column.hpp"
 #include "table/key_kind.hpp"
 #include "table/key_side.hpp"
+#include "table/key_word.hpp"
 #include "table/word_mix.hpp"
 
 namespace crossdock {
 
 constexpr int32_t kMaxKeyRows = 2048;  // rows of one call
-
-// What is hashed in place of a NULL; any value would do.
-constexpr uint64_t kNullKeyWord = 0x5BF03635AFF4A3C1U;
 
 // Reads keys as 64-bit words: the value of integers, instants and bools, canonical float64 bits, a
 // hash of decimals and bytes. Where is_exact64(kind), words are equal exactly if keys are; elsewhere

@@ -6,29 +6,10 @@
 #include "base/int128.hpp"
 #include "table/column.hpp"
 #include "table/key_kind.hpp"
+#include "table/key_word.hpp"
 #include "table/type.hpp"
 
 namespace crossdock {
-
-// A stored value, seen as what reads it. Order and names follow the width and sign only.
-enum class Stored : uint8_t {
-  kBit,
-  kInt8,
-  kInt16,
-  kInt32,
-  kInt64,
-  kUInt8,
-  kUInt16,
-  kUInt32,
-  kUInt64,
-  kInt128,
-  kFloat16,
-  kFloat32,
-  kFloat64,
-  kBytes32,
-  kBytes64,
-  kByteViews,
-};
 
 int32_t stored_bytes(Stored stored);  // of one value or offset; 0 for kBit
 
@@ -50,11 +31,5 @@ const uint8_t* readable_end(const ColumnView& column, Stored stored);
 
 // float16 (IEEE binary16) as a double, exactly.
 double float16_value(uint16_t bits);
-
-// The bits of a float key: one NaN, and no -0.
-inline uint64_t canonical_float_bits(double value) {
-  if (value != value) return 0x7FF8000000000000U;
-  return __builtin_bit_cast(uint64_t, value + 0.0);  // -0 + 0 = +0
-}
 
 }  // namespace crossdock

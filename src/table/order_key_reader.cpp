@@ -15,15 +15,6 @@ using keys::Slice;
 
 constexpr uint64_t kSignBit = uint64_t{1} << 63;
 
-inline uint64_t order_of_float(uint64_t bits) {
-  const auto negative = static_cast<uint64_t>(static_cast<int64_t>(bits) >> 63);
-  return bits ^ (negative | kSignBit);
-}
-
-inline uint64_t float_of_order(uint64_t word) {
-  return (word & kSignBit) != 0 ? word ^ kSignBit : ~word;
-}
-
 UInt128 wide_order(Int128 value) {
   constexpr UInt128 kSign = UInt128{1} << 127;
   return static_cast<UInt128>(value) ^ kSign;

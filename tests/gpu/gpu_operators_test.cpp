@@ -8,10 +8,13 @@
 
 #include "data/device/cuda_calls.hpp"
 #include "operators/device/cuda_runner.hpp"
+#include "operators/device/device_gather.hpp"
 #include "operators/device/device_group_by.hpp"
 #include "operators/device/device_join.hpp"
+#include "operators/device/device_key_words.hpp"
 #include "operators/device/device_keys.hpp"
 #include "operators/device/device_partition.hpp"
+#include "operators/device/host_runner.hpp"
 
 namespace crossdock {
 namespace {
@@ -137,6 +140,88 @@ TEST(GpuOperators, joins_find_all_pairs) {
                {1, static_cast<int64_t>(kFreeKey)});
   expect_joins(*runner, {}, unique_keys(100));
   expect_joins(*runner, unique_keys(100), {});
+}
+
+// A text, a number and a bool, with NULLs, in Arrow's layout.
+struct KeyColumns {
+  std::vector<int32_t> offsets = {0};
+  std::vector<uint8_t> bytes, validity, bits;
+  std::vector<int64_t> numbers;
+
+  KeyColumns(uint64_t rows, uint64_t distinct, uint64_t seed)
+      : validity(rows / 8 + 1), bits(rows / 8 + 1) {
+    for (uint64_t row = 0; row < rows; ++row) {
+      const uint64_t pick = next_random(seed) % distinct;
+      for (uint64_t at = 0; at < pick % 23; ++at) bytes.push_back(static_cast<uint8_t>(pick >> at));
+      offsets.push_back(static_cast<int32_t>(bytes.size()));
+      numbers.push_back(static_cast<int64_t>(pick % 1000 * 0x9E3779B97F4A7C15U));
+      if (pick % 11 != 0) validity[row / 8] |= static_cast<uint8_t>(1 << row % 8);
+      if (pick % 3 == 0) bits[row / 8] |= static_cast<uint8_t>(1 << row % 8);
+    }
+  }
+};
+
+struct LoadedKeys {
+  DeviceBuffer offsets, bytes, validity, numbers, bits;
+  DeviceKeySpec spec;
+
+  LoadedKeys(DeviceRunner& runner, const KeyColumns& table)
+      : offsets(load(runner, table.offsets)),
+        bytes(load(runner, table.bytes)),
+        validity(load(runner, table.validity)),
+        numbers(load(runner, table.numbers)),
+        bits(load(runner, table.bits)) {
+    spec.rows = table.numbers.size();
+    spec.columns = {{.stored = Stored::kBytes32,
+                     .values = offsets.as<int32_t>(),
+                     .bytes = bytes.as<uint8_t>(),
+                     .validity = validity.as<uint8_t>()},
+                    {.stored = Stored::kInt64, .values = numbers.words()},
+                    {.stored = Stored::kBit, .values = bits.as<uint8_t>()}};
+  }
+};
+
+struct KeyedJoin {
+  RowPairs pairs;
+  std::vector<int32_t> offsets;
+  std::vector<uint8_t> bytes;
+};
+
+// The pairs of a full join, and the texts of the build side's rows in order of their numbers.
+KeyedJoin join_by_keys(DeviceRunner& runner, const KeyColumns& build, const KeyColumns& probe) {
+  const LoadedKeys loaded_build(runner, build);
+  const LoadedKeys loaded_probe(runner, probe);
+  const DeviceKeys keys = std::move(DeviceKeys::make(runner, loaded_build.spec).value());
+  const DeviceKeyWords words = std::move(keys.match(loaded_probe.spec).value());
+  const DeviceHashTable table = std::move(DeviceHashTable::build(runner, keys.rows()).value());
+  KeyedJoin joined;
+  joined.pairs = pairs_of(runner, table.join(words.rows, DeviceJoinKind::kFull).value());
+  std::vector<uint64_t> rows;
+  for (const auto& [probe_row, build_row] : joined.pairs) rows.push_back(build_row);
+  const DeviceBuffer chosen = load(runner, rows);
+  const DeviceColumnData texts =
+      std::move(gather_column_on_device(runner,
+                                        {.from = loaded_build.spec.columns[0],
+                                         .rows = chosen.words(),
+                                         .count = rows.size(),
+                                         .can_miss = true})
+                    .value());
+  joined.offsets = read_values<int32_t>(runner, texts.values.words(), rows.size() + 1).value();
+  joined.bytes = read_values<uint8_t>(runner, texts.bytes.words(), texts.text_bytes).value();
+  return joined;
+}
+
+// Kernels find what the same source finds on CPU threads, which tests of operators/device compare with the CPU's join.
+TEST(GpuOperators, joins_by_texts_and_several_columns_are_those_of_cpu_threads) {
+  const auto runner = open_runner();
+  HostRunner host;
+  const KeyColumns build(20'000, 9000, 1);
+  const KeyColumns probe(30'000, 12'000, 2);
+  const KeyedJoin expected = join_by_keys(host, build, probe);
+  const KeyedJoin found = join_by_keys(*runner, build, probe);
+  EXPECT_EQ(found.pairs, expected.pairs);
+  EXPECT_EQ(found.offsets, expected.offsets);
+  EXPECT_EQ(found.bytes, expected.bytes);
 }
 
 TEST(GpuOperators, groups_have_all_of_their_rows) {

@@ -37,14 +37,15 @@ Result<OrderedRows> order_rows(DeviceRunner& runner,
       CD_ASSIGN(numbers, number_rows(runner, rows.count));
     }
     const uint64_t* ids = rows.ids == nullptr ? numbers.words() : rows.ids;
-    CD_ASSIGN(ordered.parts,
-              partition_on_device(runner,
-                                  {.key = {rows.keys, 8},
-                                   .columns = {{rows.keys, 8}, {ids, 8}},
-                                   .rows = rows.count,
-                                   .rule = {.mix = mix, .ways = pieces}}));
+    DevicePartitionSpec spec{.key = {rows.keys, 8},
+                             .columns = {{rows.keys, 8}, {ids, 8}},
+                             .rows = rows.count,
+                             .rule = {.mix = mix, .ways = pieces}};
+    if (rows.valid != nullptr) spec.columns.push_back({rows.valid, 1});
+    CD_ASSIGN(ordered.parts, partition_on_device(runner, spec));
     ordered.rows.keys = ordered.parts.columns[0].words();
     ordered.rows.ids = ordered.parts.columns[1].words();
+    if (rows.valid != nullptr) ordered.rows.valid = ordered.parts.columns[2].as<uint8_t>();
   }
   return Result<OrderedRows>(std::move(ordered));
 }
@@ -98,18 +99,44 @@ struct MatchBuffers {
   }
 };
 
-Result<DeviceMatches> expand(DeviceRunner& runner, ExpandMatches work, uint64_t total) {
+// What a probe has found, and of rows of the build side that it has not, the numbers of rows and of the result.
+struct FoundRows {
+  ExpandMatches work;
+  uint64_t total = 0;
+};
+
+Status expand_rows(DeviceRunner& runner, const ExpandMatches& work) {
+  return runner.launch(work, grid_of(runner, tiles_of(work.rows, kMatchTileRows)));
+}
+
+// Pairs, and behind them the rows of the build side that are left.
+Result<DeviceMatches> expand(DeviceRunner& runner, FoundRows pairs, FoundRows left) {
   DeviceMatches result;
-  result.count = total;
-  CD_ASSIGN(result.probe_rows, DeviceBuffer::words(runner, total));
-  work.out_probe = result.probe_rows.words();
-  if (work.kind == DeviceJoinKind::kInner || work.kind == DeviceJoinKind::kLeft) {
-    CD_ASSIGN(result.build_rows, DeviceBuffer::words(runner, total));
-    work.out_build = result.build_rows.words();
+  result.count = pairs.total + left.total;
+  CD_ASSIGN(result.probe_rows, DeviceBuffer::words(runner, result.count));
+  pairs.work.out_probe = result.probe_rows.words();
+  if (has_pairs(pairs.work.kind)) {
+    CD_ASSIGN(result.build_rows, DeviceBuffer::words(runner, result.count));
+    pairs.work.out_build = result.build_rows.words();
   }
-  const uint32_t blocks = grid_of(runner, tiles_of(work.rows, kMatchTileRows));
-  CD_TRY(runner.launch(work, blocks));
+  CD_TRY(expand_rows(runner, pairs.work));
+  if (left.total != 0) {
+    FillWords fill{.words = result.probe_rows.words() + pairs.total, .count = left.total};
+    fill.pattern[0] = kNoRow;
+    CD_TRY(runner.launch(fill, grid_of(runner, tiles_of(fill.count, FillWords::kThreads))));
+    left.work.out_probe = result.build_rows.words() + pairs.total;
+    CD_TRY(expand_rows(runner, left.work));
+  }
   return Result<DeviceMatches>(std::move(result));
+}
+
+ExpandMatches expansion_of(const MatchList& found, uint64_t rows, const uint64_t* probe_rows) {
+  return {.kind = found.kind,
+          .rows = rows,
+          .firsts = found.firsts,
+          .counts = found.counts,
+          .tile_starts = found.tile_rows,
+          .probe_rows = probe_rows};
 }
 
 Result<uint64_t> merge_probe(DeviceRunner& runner,
@@ -119,8 +146,9 @@ Result<uint64_t> merge_probe(DeviceRunner& runner,
   const uint64_t tiles = tiles_of(probe.count(), kMatchTileRows);
   CD_TRY(runner.launch(MergeProbe{.keys = probe.keys(),
                                   .rows = probe.count(),
+                                  .key_rows = probe.key_count(),
                                   .build_keys = build.keys(),
-                                  .build_rows = build.count(),
+                                  .build_rows = build.key_count(),
                                   .matches = matches},
                        grid_of(runner, tiles)));
   return place_tiles(runner, matches.tile_rows, tiles);
@@ -140,6 +168,7 @@ Result<DeviceHashTable> DeviceHashTable::build(DeviceRunner& runner,
   }
   DeviceHashTable made;
   made.runner_ = &runner;
+  made.build_ = rows;
   KeyTable& table = made.table_;
   table.slots = std::max<uint64_t>(kSlotsPerRow * rows.count, 1);
   table.slot_step = kSlotWords;
@@ -178,37 +207,74 @@ Status DeviceHashTable::list_duplicates(const JoinRows& rows) {
   return {};
 }
 
-Result<uint64_t> DeviceHashTable::probe(const JoinRows& rows, const MatchList& matches) const {
-  CD_TRY(runner_->launch(
-      JoinProbe{.rows = rows, .table = table_, .is_listed = is_listed_, .matches = matches},
-      grid_of_rows(*runner_, rows.count)));
+Result<DeviceBuffer> DeviceHashTable::make_marks(DeviceJoinKind kind) const {
+  DeviceBuffer marks;
+  if (keeps_build(kind)) {
+    const uint64_t words = tiles_of(table_.slots + 1, 64);
+    CD_ASSIGN(marks, DeviceBuffer::words(*runner_, words));
+    CD_TRY(runner_->launch(FillWords{.words = marks.words(), .count = words},
+                           grid_of(*runner_, tiles_of(words, FillWords::kThreads))));
+  }
+  return Result<DeviceBuffer>(std::move(marks));
+}
+
+Result<uint64_t> DeviceHashTable::probe(const JoinRows& rows,
+                                        const MatchList& matches,
+                                        uint64_t* marks) const {
+  CD_TRY(runner_->launch(JoinProbe{.rows = rows,
+                                   .table = table_,
+                                   .is_listed = is_listed_,
+                                   .matches = matches,
+                                   .use = marks == nullptr ? JoinMarks::kNone : JoinMarks::kWrite,
+                                   .marks = marks},
+                         grid_of_rows(*runner_, rows.count)));
   return place_tiles(*runner_, matches.tile_rows, tiles_of(rows.count, kMatchTileRows));
+}
+
+// Rows of the build side whose slot nobody has marked, as an anti join finds them.
+Result<uint64_t> DeviceHashTable::find_unmatched(const MatchList& matches, uint64_t* marks) const {
+  CD_TRY(runner_->launch(JoinProbe{.rows = build_,
+                                   .table = table_,
+                                   .matches = matches,
+                                   .use = JoinMarks::kRead,
+                                   .marks = marks},
+                         grid_of_rows(*runner_, build_.count)));
+  return place_tiles(*runner_, matches.tile_rows, tiles_of(build_.count, kMatchTileRows));
 }
 
 Result<DeviceMatches> DeviceHashTable::join(const JoinRows& probe_rows, DeviceJoinKind kind) const {
   CD_ASSIGN(const OrderedRows ordered, order_rows(*runner_, probe_rows, table_.mix, pieces_));
   CD_ASSIGN(const MatchBuffers found, MatchBuffers::make(*runner_, probe_rows.count, kind, false));
-  CD_ASSIGN(const uint64_t total, probe(ordered.rows, found.list));
-  return expand(*runner_,
-                {.kind = kind,
-                 .rows = probe_rows.count,
-                 .firsts = found.list.firsts,
-                 .counts = found.list.counts,
-                 .tile_starts = found.list.tile_rows,
-                 .probe_rows = ordered.rows.ids,
-                 .build_rows = is_listed_ ? list_.words() : nullptr},
-                total);
+  CD_ASSIGN(const DeviceBuffer marks, make_marks(kind));
+  FoundRows pairs{expansion_of(found.list, probe_rows.count, ordered.rows.ids)};
+  pairs.work.build_rows = is_listed_ ? list_.words() : nullptr;
+  CD_ASSIGN(pairs.total, probe(ordered.rows, found.list, marks.words()));
+  if (!keeps_build(kind)) return expand(*runner_, pairs, {});
+  CD_ASSIGN(const MatchBuffers rest,
+            MatchBuffers::make(*runner_, build_.count, DeviceJoinKind::kAnti, false));
+  FoundRows left{expansion_of(rest.list, build_.count, build_.ids)};
+  CD_ASSIGN(left.total, find_unmatched(rest.list, marks.words()));
+  return expand(*runner_, pairs, left);
 }
 
 Result<uint64_t> DeviceHashTable::count(const JoinRows& probe_rows, DeviceJoinKind kind) const {
   CD_ASSIGN(const OrderedRows ordered, order_rows(*runner_, probe_rows, table_.mix, pieces_));
   CD_ASSIGN(const MatchBuffers found, MatchBuffers::make(*runner_, probe_rows.count, kind, true));
-  return probe(ordered.rows, found.list);
+  CD_ASSIGN(const DeviceBuffer marks, make_marks(kind));
+  CD_ASSIGN(uint64_t total, probe(ordered.rows, found.list, marks.words()));
+  if (keeps_build(kind)) {
+    CD_ASSIGN(const MatchBuffers rest,
+              MatchBuffers::make(*runner_, build_.count, DeviceJoinKind::kAnti, true));
+    CD_ASSIGN(const uint64_t left, find_unmatched(rest.list, marks.words()));
+    total += left;
+  }
+  return total;
 }
 
 Result<DeviceSortedSide> DeviceSortedSide::sort(DeviceRunner& runner, const JoinRows& rows) {
   DeviceSortedSide side;
   side.count_ = rows.count;
+  side.key_count_ = rows.count;
   CD_ASSIGN(side.keys_, DeviceBuffer::words(runner, rows.count));
   CD_ASSIGN(side.rows_, DeviceBuffer::words(runner, rows.count));
   CD_ASSIGN(const uint64_t bytes, runner.sort_scratch_bytes(rows.count));
@@ -217,13 +283,32 @@ Result<DeviceSortedSide> DeviceSortedSide::sort(DeviceRunner& runner, const Join
   if (rows.ids == nullptr) {
     CD_ASSIGN(numbers, number_rows(runner, rows.count));
   }
-  CD_TRY(runner.sort({.keys = reinterpret_cast<const int64_t*>(rows.keys),
+  DeviceSortWork work{.keys = reinterpret_cast<const int64_t*>(rows.keys),
                       .rows = rows.ids == nullptr ? numbers.words() : rows.ids,
                       .sorted_keys = side.keys_.as<int64_t>(),
                       .sorted_rows = side.rows_.words(),
                       .count = rows.count,
                       .scratch = scratch.as<std::byte>(),
-                      .scratch_bytes = bytes}));
+                      .scratch_bytes = bytes};
+  DevicePartitions parts;  // rows whose key is NULL, and those that are sorted
+  if (rows.valid != nullptr && rows.count != 0) {
+    CD_ASSIGN(parts,
+              partition_on_device(runner,
+                                  {.key = {rows.valid, 1},
+                                   .columns = {{rows.keys, 8}, {work.rows, 8}},
+                                   .rows = rows.count,
+                                   .rule = {.ways = 2, .is_digit = true}}));
+    uint64_t nulls = 0;
+    CD_TRY(runner.read(&nulls, parts.offsets.words() + 1, sizeof(nulls)));
+    work.keys = parts.columns[0].as<int64_t>() + nulls;
+    work.rows = parts.columns[1].words() + nulls;
+    work.count = side.key_count_ = rows.count - nulls;
+    CD_TRY(runner.launch(GatherWords{.to = side.rows_.words() + side.key_count_,
+                                     .count = nulls,
+                                     .from = parts.columns[1].words()},
+                         grid_of(runner, tiles_of(nulls, GatherWords::kThreads))));
+  }
+  CD_TRY(runner.sort(work));
   return Result<DeviceSortedSide>(std::move(side));
 }
 
@@ -232,16 +317,15 @@ Result<DeviceMatches> merge_on_device(DeviceRunner& runner,
                                       const DeviceSortedSide& build,
                                       DeviceJoinKind kind) {
   CD_ASSIGN(const MatchBuffers found, MatchBuffers::make(runner, probe.count(), kind, false));
-  CD_ASSIGN(const uint64_t total, merge_probe(runner, probe, build, found.list));
-  return expand(runner,
-                {.kind = kind,
-                 .rows = probe.count(),
-                 .firsts = found.list.firsts,
-                 .counts = found.list.counts,
-                 .tile_starts = found.list.tile_rows,
-                 .probe_rows = probe.rows(),
-                 .build_rows = build.rows()},
-                total);
+  FoundRows pairs{expansion_of(found.list, probe.count(), probe.rows())};
+  pairs.work.build_rows = build.rows();
+  CD_ASSIGN(pairs.total, merge_probe(runner, probe, build, found.list));
+  if (!keeps_build(kind)) return expand(runner, pairs, {});
+  CD_ASSIGN(const MatchBuffers rest,
+            MatchBuffers::make(runner, build.count(), DeviceJoinKind::kAnti, false));
+  FoundRows left{expansion_of(rest.list, build.count(), build.rows())};
+  CD_ASSIGN(left.total, merge_probe(runner, build, probe, rest.list));
+  return expand(runner, pairs, left);
 }
 
 Result<uint64_t> count_merged(DeviceRunner& runner,
@@ -249,7 +333,14 @@ Result<uint64_t> count_merged(DeviceRunner& runner,
                               const DeviceSortedSide& build,
                               DeviceJoinKind kind) {
   CD_ASSIGN(const MatchBuffers found, MatchBuffers::make(runner, probe.count(), kind, true));
-  return merge_probe(runner, probe, build, found.list);
+  CD_ASSIGN(uint64_t total, merge_probe(runner, probe, build, found.list));
+  if (keeps_build(kind)) {
+    CD_ASSIGN(const MatchBuffers rest,
+              MatchBuffers::make(runner, build.count(), DeviceJoinKind::kAnti, true));
+    CD_ASSIGN(const uint64_t left, merge_probe(runner, build, probe, rest.list));
+    total += left;
+  }
+  return total;
 }
 
 Result<DeviceBuffer> gather_on_device(DeviceRunner& runner,

@@ -1,8 +1,8 @@
 // Joins of sides that lie on a device: by hash (join_work.hpp) or by sorting (merge_work.hpp). The result is numbers of
 // rows, so keys and payloads of any width stay where they are until they are needed (gather_on_device).
 //
-// Keys are 64-bit words that are equal exactly if keys are: integers as they are. Rows whose key is NULL are left out
-// by the caller, as they match nothing.
+// Keys are 64-bit words that are equal exactly if keys are: integers as they are, others as DeviceKeys makes them. Rows
+// whose key is NULL match nothing, and are there where rows without a match are wanted.
 #pragma once
 
 #include <cstdint>
@@ -21,11 +21,14 @@ struct DeviceJoinOptions {
 
 struct DeviceMatches {
   uint64_t count = 0;
-  DeviceBuffer probe_rows;  // `count` words
-  DeviceBuffer build_rows;  // the same; kNoRow where kLeft found none; nothing of kSemi and kAnti
+  DeviceBuffer
+      probe_rows;  // `count` words; kNoRow where kRight and kFull found none: these come last
+  DeviceBuffer
+      build_rows;  // the same; kNoRow where kLeft and kFull found none; nothing of kSemi and kAnti
 };
 
-// The table of a build side. The side's keys may go once it is made. The runner outlives it.
+// The table of a build side. The side's rows may go once it is made, but for kRight and kFull, which ask again which of
+// them had no match. The runner outlives it.
 class DeviceHashTable {
  public:
   // CD-201 where table, counts or list find no room; CD-202 above 2^31 rows. What was taken goes back.
@@ -42,9 +45,12 @@ class DeviceHashTable {
 
  private:
   Status list_duplicates(const JoinRows& rows);
-  Result<uint64_t> probe(const JoinRows& rows, const MatchList& matches) const;
+  Result<uint64_t> probe(const JoinRows& rows, const MatchList& matches, uint64_t* marks) const;
+  Result<uint64_t> find_unmatched(const MatchList& matches, uint64_t* marks) const;
+  Result<DeviceBuffer> make_marks(DeviceJoinKind kind) const;
 
   DeviceRunner* runner_ = nullptr;
+  JoinRows build_;
   DeviceBuffer words_;
   DeviceBuffer list_;
   KeyTable table_;
@@ -61,11 +67,13 @@ class DeviceSortedSide {
   const int64_t* keys() const { return keys_.as<int64_t>(); }
   const uint64_t* rows() const { return rows_.words(); }
   uint64_t count() const { return count_; }
+  uint64_t key_count() const { return key_count_; }  // rows behind these have a NULL as key
 
  private:
   DeviceBuffer keys_;
   DeviceBuffer rows_;
   uint64_t count_ = 0;
+  uint64_t key_count_ = 0;
 };
 
 Result<DeviceMatches> merge_on_device(DeviceRunner& runner,

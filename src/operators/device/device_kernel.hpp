@@ -6,8 +6,10 @@
 #include <cstdint>
 #include <variant>
 
+#include "operators/device/gather_work.hpp"
 #include "operators/device/group_work.hpp"
 #include "operators/device/join_work.hpp"
+#include "operators/device/key_work.hpp"
 #include "operators/device/merge_work.hpp"
 #include "operators/device/partition_work.hpp"
 #include "operators/device/scan_work.hpp"
@@ -27,6 +29,13 @@ using DeviceKernel = std::variant<FillWords,
                                   JoinProbe,
                                   MergeProbe,
                                   ExpandMatches,
+                                  PackKeys,
+                                  MeasureKeys,
+                                  NumberKeys,
+                                  GatherFixed,
+                                  GatherBits,
+                                  GatherTextSizes,
+                                  GatherTextBytes,
                                   GroupAdd,
                                   GroupCollect>;
 

@@ -23,9 +23,10 @@ Status check_partition(const DevicePartitionSpec& spec) {
         rule.shift);
   }
   for (const uint32_t width_bytes : {spec.key.width_bytes, spec.filter.width_bytes}) {
-    if (width_bytes == 4 || width_bytes == 8) continue;
+    if (width_bytes == 1 || width_bytes == 4 || width_bytes == 8) continue;
     return make_error(ErrorCode::kInvalidArgument,
-                      "a key or filter of {} bytes; on a device these are integers of 4 or 8",
+                      "a key or filter of {} bytes; on a device these are integers of 4 or 8, or "
+                      "bytes",
                       width_bytes);
   }
   if (spec.columns.size() > kPartitionLanesMax) {

@@ -15,11 +15,11 @@ struct DeviceColumn {
 };
 
 struct DevicePartitionSpec {
-  DeviceColumn key{};  // integers of 4 or 8 bytes
+  DeviceColumn key{};  // integers of 4 or 8 bytes, or bytes
   std::vector<DeviceColumn> columns{};
   uint64_t rows = 0;
   PartitionRule rule{};
-  // Only rows whose value here is from `low` to `high` go anywhere; integers of 4 or 8 bytes. No data: all rows.
+  // Only rows whose value here is from `low` to `high` go anywhere; integers as of a key. No data: all rows.
   DeviceColumn filter{};
   int64_t low = INT64_MIN;
   int64_t high = INT64_MAX;

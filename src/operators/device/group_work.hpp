@@ -69,13 +69,8 @@ struct GroupSlots {
     high += before + low < before ? 1 : 0;
     if (high != 0) add(slot, word + 1, high);
   }
-  // A value that is no better costs a load.
   CD_HOST_DEVICE void improve(uint64_t slot, uint32_t word, int64_t value, bool is_min) const {
-    const Word at(table.word(slot, word));
-    uint64_t found = at.load(Relaxed{});
-    while (is_min ? value < static_cast<int64_t>(found) : value > static_cast<int64_t>(found)) {
-      if (at.compare_exchange(found, static_cast<uint64_t>(value), Relaxed{})) return;
-    }
+    improve_word<Memory, kScope>(table.word(slot, word), value, is_min);
   }
 };
 

@@ -19,13 +19,15 @@ namespace crossdock {
 
 inline constexpr uint64_t kJoinTileRows = 2048;
 
-// Keys of a side, and what its rows are called: their places, or `ids`.
+// Keys of a side, and what its rows are called: their places, or `ids`. Rows with a NULL as key match nothing.
 struct JoinRows {
   const uint64_t* keys = nullptr;
   const uint64_t* ids = nullptr;
   uint64_t count = 0;
+  const uint8_t* valid = nullptr;  // a byte per row, 0: its key is NULL; left out: none is
 
   CD_HOST_DEVICE uint64_t id(uint64_t row) const { return ids == nullptr ? row : ids[row]; }
+  CD_HOST_DEVICE bool has_key(uint64_t row) const { return valid == nullptr || valid[row] != 0; }
 };
 
 // Word 1 of each slot becomes the number of a row with its key plus 1. Adds to *duplicates.
@@ -45,6 +47,7 @@ struct JoinBuild {
     for (uint64_t tile = place.block; tile < tiles; tile += place.blocks) {
       const TileRange range = tile_range(tile, kJoinTileRows, rows.count);
       for_rows(group, range.begin, range.end, [&](uint64_t row) {
+        if (!rows.has_key(row)) return;
         const uint64_t slot = table.claim<Memory, Scope::kDevice>(rows.keys[row], table.slots);
         Memory::require(slot != kNoSlot);
         const uint64_t before = Word(table.word(slot, 1)).exchange(rows.id(row) + 1, Relaxed{});
@@ -72,6 +75,7 @@ struct JoinCount {
     for (uint64_t tile = place.block; tile < tiles; tile += place.blocks) {
       const TileRange range = tile_range(tile, kJoinTileRows, rows.count);
       for_rows(group, range.begin, range.end, [&](uint64_t row) {
+        if (!rows.has_key(row)) return;
         const uint64_t slot = table.find(rows.keys[row]);
         Memory::require(slot != kNoSlot);
         ranks[row] = Word(table.word(slot, 1)).fetch_add(1, Relaxed{});
@@ -96,6 +100,7 @@ struct JoinList {
     for (uint64_t tile = place.block; tile < tiles; tile += place.blocks) {
       const TileRange range = tile_range(tile, kJoinTileRows, rows.count);
       for_rows(group, range.begin, range.end, [&](uint64_t row) {
+        if (!rows.has_key(row)) return;
         const uint64_t slot = table.find(rows.keys[row]);
         Memory::require(slot != kNoSlot);
         list[table.word(slot, 1) + ranks[row]] = rows.id(row);
@@ -104,15 +109,20 @@ struct JoinList {
   }
 };
 
+// Where rows of the build side without a match are wanted, slots that a probe has met are marked, a bit each, and the
+// build side then asks for the marks in place of rows.
+enum class JoinMarks : uint8_t { kNone, kWrite, kRead };
+
 struct JoinProbe {
   static constexpr uint32_t kThreads = 512;
   using Scratch = ScanScratch;
 
   JoinRows rows{};
   KeyTable table{};
-  bool is_listed =
-      false;  // word 1 is a place in the list of build rows, and the next slot's the end
+  bool is_listed = false;  // word 1 is a place in the list of build rows, the next slot's the end
   MatchList matches{};
+  JoinMarks use = JoinMarks::kNone;
+  uint64_t* marks = nullptr;  // a bit per slot
 
   template <class Memory, BlockGroup G>
   CD_HOST_DEVICE void run(BlockPlace place, Scratch& scratch, const G& group) const {
@@ -120,13 +130,28 @@ struct JoinProbe {
     for (uint64_t tile = place.block; tile < tiles; tile += place.blocks) {
       const TileRange range = tile_range(tile, kMatchTileRows, rows.count);
       matches.write_tile(tile, range, scratch.totals, group, [&](uint64_t row) -> MatchStretch {
-        const uint64_t slot = table.find(rows.keys[row]);
+        const uint64_t slot = rows.has_key(row) ? table.find(rows.keys[row]) : kNoSlot;
         if (slot == kNoSlot) return {};
-        const uint64_t word = table.word(slot, 1);
-        if (is_listed) return {word, table.word(slot + 1, 1) - word};
-        return word == 0 ? MatchStretch{} : MatchStretch{word - 1, 1};
+        if (use == JoinMarks::kRead) return {0, marks[slot / 64] >> slot % 64 & 1};
+        const MatchStretch match = stretch_of(slot);
+        if (use == JoinMarks::kWrite && match.count != 0) mark<Memory>(slot);
+        return match;
       });
     }
+  }
+
+ private:
+  CD_HOST_DEVICE MatchStretch stretch_of(uint64_t slot) const {
+    const uint64_t word = table.word(slot, 1);
+    if (is_listed) return {word, table.word(slot + 1, 1) - word};
+    return word == 0 ? MatchStretch{} : MatchStretch{word - 1, 1};
+  }
+  // A bit that is set already costs a load.
+  template <class Memory>
+  CD_HOST_DEVICE void mark(uint64_t slot) const {
+    const typename Memory::template Atomic<uint64_t, Scope::kDevice> at(marks[slot / 64]);
+    const uint64_t bit = uint64_t{1} << slot % 64;
+    if ((at.load(Relaxed{}) & bit) == 0) at.fetch_or(bit, Relaxed{});
   }
 };
 

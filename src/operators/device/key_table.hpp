@@ -21,6 +21,16 @@ namespace crossdock {
 inline constexpr uint64_t kFreeKey = 0x7F4A7C159E3779B9U;
 inline constexpr uint64_t kNoSlot = UINT64_MAX;
 
+// The lesser or the greater of what the word holds and `value`, as signed numbers. One that is no better costs a load.
+template <class Memory, Scope kScope>
+CD_HOST_DEVICE inline void improve_word(uint64_t& word, int64_t value, bool is_min) {
+  const typename Memory::template Atomic<uint64_t, kScope> at(word);
+  uint64_t found = at.load(Relaxed{});
+  while (is_min ? value < static_cast<int64_t>(found) : value > static_cast<int64_t>(found)) {
+    if (at.compare_exchange(found, static_cast<uint64_t>(value), Relaxed{})) return;
+  }
+}
+
 struct KeyTable {
   uint64_t* words = nullptr;
   uint64_t slots = 0;      // without that of kFreeKey: 1 … 2^32

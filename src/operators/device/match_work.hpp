@@ -17,6 +17,8 @@ enum class DeviceJoinKind : uint8_t {
   kLeft,   // pairs, and rows of the probe side without one
   kSemi,   // rows of the probe side with a match
   kAnti,   // and without
+  kRight,  // pairs, and rows of the build side without one
+  kFull,   // pairs, and rows of both sides without one
 };
 
 struct MatchStretch {
@@ -24,11 +26,21 @@ struct MatchStretch {
   uint64_t count = 0;
 };
 
+CD_HOST_DEVICE constexpr bool has_pairs(DeviceJoinKind kind) {
+  return kind != DeviceJoinKind::kSemi && kind != DeviceJoinKind::kAnti;
+}
+CD_HOST_DEVICE constexpr bool keeps_build(DeviceJoinKind kind) {
+  return kind == DeviceJoinKind::kRight || kind == DeviceJoinKind::kFull;
+}
+
+// Of a row of the probe side.
 CD_HOST_DEVICE constexpr uint64_t rows_of_result(DeviceJoinKind kind, uint64_t matches) {
   switch (kind) {
     case DeviceJoinKind::kInner:
+    case DeviceJoinKind::kRight:
       return matches;
     case DeviceJoinKind::kLeft:
+    case DeviceJoinKind::kFull:
       return matches == 0 ? 1 : matches;
     case DeviceJoinKind::kSemi:
       return matches == 0 ? 0 : 1;

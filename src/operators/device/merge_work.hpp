@@ -39,8 +39,9 @@ struct MergeProbe {
 
   const int64_t* keys = nullptr;  // both ascending
   uint64_t rows = 0;
+  uint64_t key_rows = 0;  // those behind them have a NULL as key
   const int64_t* build_keys = nullptr;
-  uint64_t build_rows = 0;
+  uint64_t build_rows = 0;  // that have a key
   MatchList matches{};
 
   template <class Memory, BlockGroup G>
@@ -49,13 +50,16 @@ struct MergeProbe {
     const uint64_t tiles = tiles_of(rows, kMatchTileRows);
     for (uint64_t tile = place.block; tile < tiles; tile += place.blocks) {
       const TileRange range = tile_range(tile, kMatchTileRows, rows);
-      if (group.rank() == 0)
+      const uint64_t key_end = range.end < key_rows ? range.end : key_rows;
+      const bool has_keys = range.begin < key_end;
+      if (group.rank() == 0 && has_keys)
         scratch.begin = search_sorted(build_keys, all, keys[range.begin], false);
-      if (group.rank() + 1 == group.size())
-        scratch.end = search_sorted(build_keys, all, keys[range.end - 1], true);
+      if (group.rank() + 1 == group.size() && has_keys)
+        scratch.end = search_sorted(build_keys, all, keys[key_end - 1], true);
       group.sync();
       const TileRange near{scratch.begin, scratch.end};
       matches.write_tile(tile, range, scratch.totals, group, [&](uint64_t row) -> MatchStretch {
+        if (row >= key_rows) return {};
         const uint64_t first = search_sorted(build_keys, near, keys[row], false);
         const uint64_t end = search_sorted(build_keys, {first, near.end}, keys[row], true);
         return {first, end - first};

@@ -43,15 +43,15 @@ struct PartitionRule {
   }
 };
 
-// Integer keys of 4 bytes count as what they are in 8, so that both go to one partition.
+// Integer keys of 4 bytes count as what they are in 8, so that both go to one partition; bytes are unsigned.
 struct PartitionKeys {
   const std::byte* data = nullptr;
   uint32_t width_bytes = 8;
 
   CD_HOST_DEVICE uint64_t at(uint64_t row) const {
-    return width_bytes == 8
-             ? reinterpret_cast<const uint64_t*>(data)[row]
-             : static_cast<uint64_t>(int64_t{reinterpret_cast<const int32_t*>(data)[row]});
+    if (width_bytes == 8) return reinterpret_cast<const uint64_t*>(data)[row];
+    if (width_bytes == 1) return static_cast<uint64_t>(data[row]);
+    return static_cast<uint64_t>(int64_t{reinterpret_cast<const int32_t*>(data)[row]});
   }
 };
 

@@ -118,7 +118,7 @@ struct FillWords {
   }
 };
 
-// to[i] = i, or with `from` the word of row rows[i]; `absent` where that is kNoRow.
+// to[i] = i, or with `from` its word i, or with `rows` the word of row rows[i]; `absent` where that is kNoRow.
 struct GatherWords {
   static constexpr uint32_t kThreads = 512;
   using Scratch = ScanScratch;
@@ -129,11 +129,17 @@ struct GatherWords {
   const uint64_t* rows = nullptr;
   uint64_t absent = 0;
 
+  CD_HOST_DEVICE uint64_t word(uint64_t at) const {
+    if (from == nullptr) return at;
+    if (rows == nullptr) return from[at];
+    return rows[at] == kNoRow ? absent : from[rows[at]];
+  }
+
   template <class Memory, BlockGroup G>
   CD_HOST_DEVICE void run(BlockPlace place, Scratch&, const G& group) const {
     const uint64_t step = uint64_t{place.blocks} * group.size();
     for (uint64_t at = uint64_t{place.block} * group.size() + group.rank(); at < count; at += step)
-      to[at] = from == nullptr ? at : rows[at] == kNoRow ? absent : from[rows[at]];
+      to[at] = word(at);
   }
 };
 

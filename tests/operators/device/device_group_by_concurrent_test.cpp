@@ -177,25 +177,7 @@ TEST(DeviceGroupBy, too_little_memory_and_failed_launches_leave_nothing_behind) 
                                .partition_above_bytes = 10'000}));
     return {};
   };
-  HostRunner enough;
-  ASSERT_TRUE(run(enough, uint64_t{1} << 40, UINT64_MAX).ok());
-  int failures = 0;
-  for (uint64_t bytes = 0; bytes < enough.most_bytes(); bytes += enough.most_bytes() / 12) {
-    HostRunner runner;
-    const Status status = run(runner, bytes, UINT64_MAX);
-    EXPECT_EQ(runner.held_bytes(), 0U);
-    if (status.ok()) continue;
-    ++failures;
-    EXPECT_EQ(status.error().code, ErrorCode::kOutOfMemoryBudget);
-  }
-  EXPECT_GT(failures, 5);
-  for (uint64_t launch = 0; launch < enough.launches(); ++launch) {
-    HostRunner runner;
-    const Status status = run(runner, uint64_t{1} << 40, launch);
-    ASSERT_FALSE(status.ok());
-    EXPECT_EQ(status.error().code, ErrorCode::kInternal);
-    EXPECT_EQ(runner.held_bytes(), 0U);
-  }
+  expect_all_given_back(run);
 }
 
 }  // namespace

@@ -3,24 +3,14 @@
 
 #include <gmock/gmock.h>
 
+#include "operators/device/device_columns.hpp"
 #include "operators/device/device_join.hpp"
 #include "operators/device/device_keys.hpp"
-#include "operators/device/host_runner.hpp"
-#include "operators/hash_join/hash_join.hpp"
-#include "table/arrow_builder.hpp"
 
 namespace crossdock {
 namespace {
 
 using namespace device_test;
-using Pair = std::vector<std::string>;  // rows of the probe and of the build side, or "null"
-
-const std::pair<DeviceJoinKind, JoinKind> kJoinKinds[] = {
-    {DeviceJoinKind::kInner, JoinKind::kInner},
-    {DeviceJoinKind::kLeft, JoinKind::kLeft},
-    {DeviceJoinKind::kSemi, JoinKind::kSemi},
-    {DeviceJoinKind::kAnti, JoinKind::kAnti}};
-
 struct JoinSides {
   std::vector<int64_t> build;
   std::vector<int64_t> probe;
@@ -40,59 +30,9 @@ std::vector<JoinSides> sides_of_all_shapes(const HostRunnerShape& shape) {
           {{kFree}, {0, kFree}}};
 }
 
-// Columns "k" and "row".
 TablePtr table_of_keys(const std::vector<int64_t>& keys) {
-  using namespace arrow_test;
-  Optionals<int64_t> rows;
-  for (size_t row = 0; row < keys.size(); ++row) rows.push_back(static_cast<int64_t>(row));
-  return make_table({{{"k", fixed<int64_t>("l", Optionals<int64_t>(keys.begin(), keys.end()))},
-                      {"row", fixed<int64_t>("l", rows)}}});
-}
-
-// What the CPU's operator answers, in ascending order.
-std::vector<Pair> cpu_pairs(const JoinSides& sides, JoinKind kind) {
-  JoinSpec spec;
-  spec.kind = kind;
-  spec.build_is_forced = true;
-  spec.keys = {{0, 0}};
-  spec.output = {{OutputSide::kLeft, 1, "probe"}};
-  if (kind == JoinKind::kInner || kind == JoinKind::kLeft)
-    spec.output.push_back({OutputSide::kRight, 1, "build"});
-  const auto join = HashJoin::create(spec,
-                                     table_of_keys(sides.probe),
-                                     table_of_keys(sides.build),
-                                     {Memory::create(int64_t{1} << 30), 1, Machine{}, 42});
-  EXPECT_TRUE(join.ok()) << join.error().message;
-  CollectSink sink(join.value()->worker_count());
-  RunProgress progress;
-  RunProfile profile;
-  EXPECT_TRUE(join.value()->run(sink, CancelFlag{}, progress, profile).ok());
-  std::vector<Pair> pairs;
-  for (const Batch& batch : sink.take()) {
-    std::vector<arrow_test::Texts> columns;
-    for (size_t c = 0; c < batch.columns.size(); ++c)
-      columns.push_back(arrow_test::cells(batch, static_cast<int>(c)));
-    for (int64_t row = 0; row < batch.rows; ++row) {
-      Pair& pair = pairs.emplace_back();
-      for (const arrow_test::Texts& column : columns) pair.push_back(column[row]);
-    }
-  }
-  std::ranges::sort(pairs);
-  return pairs;
-}
-
-std::vector<Pair> pairs_of(HostRunner& runner, const DeviceMatches& matches, DeviceJoinKind kind) {
-  const auto text = [](uint64_t row) { return row == kNoRow ? "null" : std::to_string(row); };
-  const bool has_build = kind == DeviceJoinKind::kInner || kind == DeviceJoinKind::kLeft;
-  const auto probe = runner.values<uint64_t>(matches.probe_rows, matches.count);
-  const auto build = runner.values<uint64_t>(matches.build_rows, has_build ? matches.count : 0);
-  std::vector<Pair> pairs;
-  for (uint64_t at = 0; at < matches.count; ++at) {
-    pairs.push_back({text(probe[at])});
-    if (has_build) pairs.back().push_back(text(build[at]));
-  }
-  std::ranges::sort(pairs);
-  return pairs;
+  const arrow_test::Optionals<int64_t> values(keys.begin(), keys.end());
+  return table_of({arrow_test::fixed<int64_t>("l", values)}, static_cast<int64_t>(keys.size()));
 }
 
 class DeviceJoinConcurrent : public ::testing::TestWithParam<HostRunnerShape> {};
@@ -111,7 +51,8 @@ void expect_joins(HostRunner& runner, const JoinSides& sides) {
   ASSERT_TRUE(sorted_build.ok() && sorted_probe.ok() && table.ok() && in_pieces.ok());
   for (const auto& [kind, cpu_kind] : kJoinKinds) {
     SCOPED_TRACE(join_kind_name(cpu_kind));
-    const std::vector<Pair> expected = cpu_pairs(sides, cpu_kind);
+    const std::vector<Texts> expected =
+        cpu_pairs({cpu_kind}, table_of_keys(sides.probe), table_of_keys(sides.build));
     for (const DeviceHashTable* built : {&table.value(), &in_pieces.value()}) {
       const auto matches = built->join(probe_rows, kind);
       ASSERT_TRUE(matches.ok()) << matches.error().message;
@@ -145,7 +86,7 @@ TEST(DeviceJoin, rows_are_called_by_their_ids) {
     const auto matches =
         table.value().join({probe.words(), probe_ids.words(), 3}, DeviceJoinKind::kLeft);
     EXPECT_EQ(pairs_of(runner, matches.value(), DeviceJoinKind::kLeft),
-              (std::vector<Pair>{{"600", "null"}, {"800", "80"}, {"800", "81"}, {"900", "90"}}));
+              (std::vector<Texts>{{"600", "null"}, {"800", "80"}, {"800", "81"}, {"900", "90"}}));
     const auto gathered = gather_on_device(
         runner, build_ids.words(), runner.load<uint64_t>({3, kNoRow, 0}).words(), 3, 5);
     EXPECT_EQ(runner.values<uint64_t>(gathered.value(), 3), (std::vector<uint64_t>{90, 5, 70}));
@@ -189,25 +130,7 @@ Status build_and_join(HostRunner& runner, uint64_t bytes_max, uint64_t fails_at)
 }
 
 TEST(DeviceJoin, too_little_memory_and_failed_launches_leave_nothing_behind) {
-  HostRunner enough;
-  ASSERT_TRUE(build_and_join(enough, uint64_t{1} << 40, UINT64_MAX).ok());
-  int failures = 0;
-  for (uint64_t bytes = 0; bytes < enough.most_bytes(); bytes += enough.most_bytes() / 12) {
-    HostRunner runner;
-    const Status status = build_and_join(runner, bytes, UINT64_MAX);
-    EXPECT_EQ(runner.held_bytes(), 0U);
-    if (status.ok()) continue;
-    ++failures;
-    EXPECT_EQ(status.error().code, ErrorCode::kOutOfMemoryBudget);
-  }
-  EXPECT_GT(failures, 5);
-  for (uint64_t launch = 0; launch < enough.launches(); ++launch) {
-    HostRunner runner;
-    const Status status = build_and_join(runner, uint64_t{1} << 40, launch);
-    ASSERT_FALSE(status.ok());
-    EXPECT_EQ(status.error().code, ErrorCode::kInternal);
-    EXPECT_EQ(runner.held_bytes(), 0U);
-  }
+  expect_all_given_back(build_and_join);
 }
 
 }  // namespace

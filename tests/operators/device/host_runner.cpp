@@ -8,6 +8,8 @@
 #include <numeric>
 #include <thread>
 
+#include <gtest/gtest.h>
+
 #include "data/rings/cpu_ring_traits.hpp"
 #include "operators/device/warped_group.hpp"
 
@@ -109,6 +111,29 @@ Status HostRunner::read(void* to, const void* from, uint64_t bytes) {
 
 Status HostRunner::write(void* to, const void* from, uint64_t bytes) {
   return read(to, from, bytes);
+}
+
+void expect_all_given_back(const BoundedRun& run) {
+  constexpr uint64_t kEnoughBytes = uint64_t{1} << 40;
+  HostRunner enough;
+  ASSERT_TRUE(run(enough, kEnoughBytes, UINT64_MAX).ok());
+  int failures = 0;
+  for (uint64_t bytes = 0; bytes < enough.most_bytes(); bytes += enough.most_bytes() / 12) {
+    HostRunner runner;
+    const Status status = run(runner, bytes, UINT64_MAX);
+    EXPECT_EQ(runner.held_bytes(), 0U);
+    if (status.ok()) continue;
+    ++failures;
+    EXPECT_EQ(status.error().code, ErrorCode::kOutOfMemoryBudget);
+  }
+  EXPECT_GT(failures, 5);
+  for (uint64_t launch = 0; launch < enough.launches(); ++launch) {
+    HostRunner runner;
+    const Status status = run(runner, kEnoughBytes, launch);
+    ASSERT_FALSE(status.ok());
+    EXPECT_EQ(status.error().code, ErrorCode::kInternal);
+    EXPECT_EQ(runner.held_bytes(), 0U);
+  }
 }
 
 std::vector<HostRunnerShape> host_runner_shapes() {

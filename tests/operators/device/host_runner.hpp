@@ -1,6 +1,7 @@
 // A device that is a part of the host's memory, whose kernels run on CPU threads: the very code that nvcc compiles.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <string>
 #include <vector>
@@ -57,6 +58,11 @@ class HostRunner : public DeviceRunner {
   uint64_t most_bytes_ = 0;
   uint64_t launches_ = 0;
 };
+
+// Runs an operator with less and less memory, and with each of its launches failing: it answers the error and holds
+// nothing afterwards. run(runner, bytes_max, fails_at) takes `bytes_max` bytes more than its inputs.
+using BoundedRun = std::function<Status(HostRunner& runner, uint64_t bytes_max, uint64_t fails_at)>;
+void expect_all_given_back(const BoundedRun& run);
 
 // Shapes that every operator is tried on: a thread alone, blocks at once, and warps of several lanes.
 std::vector<HostRunnerShape> host_runner_shapes();

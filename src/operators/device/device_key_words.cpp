@@ -1,0 +1,258 @@
+// Which words keys become, and the passes that make them.
+#include "operators/device/device_key_words.hpp"
+
+#include <algorithm>
+#include <bit>
+
+namespace crossdock {
+namespace {
+
+constexpr uint64_t kNumberedRowsMax = uint64_t{1} << 31;
+constexpr uint64_t kSlotsPerRow = 2;
+// Between keys that were partitioned, joined or grouped by another mix before.
+const WordMix kNumberMix = WordMix::from_seed(0xA24BAED4963EE407U);
+
+enum class ValueKind : uint8_t { kBool, kSigned, kUnsigned, kFloat, kWide, kText };
+
+ValueKind kind_of(Stored stored) {
+  switch (stored) {
+    case Stored::kBit:
+      return ValueKind::kBool;
+    case Stored::kUInt64:
+      return ValueKind::kUnsigned;
+    case Stored::kFloat32:
+    case Stored::kFloat64:
+      return ValueKind::kFloat;
+    case Stored::kInt128:
+      return ValueKind::kWide;
+    case Stored::kBytes32:
+    case Stored::kBytes64:
+      return ValueKind::kText;
+    default:
+      return ValueKind::kSigned;
+  }
+}
+
+// Of values of up to 32 bits what the type bounds; others have all 64.
+void bound_by_type(KeyField& field) {
+  const auto set = [&](uint32_t bits, bool is_signed) {
+    field.base = is_signed ? 0 - (uint64_t{1} << (bits - 1)) : 0;
+    field.distance_max = (uint64_t{1} << bits) - 1;
+  };
+  switch (field.values.stored) {
+    case Stored::kBit:
+      return set(1, false);
+    case Stored::kInt8:
+      return set(8, true);
+    case Stored::kInt16:
+      return set(16, true);
+    case Stored::kInt32:
+      return set(32, true);
+    case Stored::kUInt8:
+      return set(8, false);
+    case Stored::kUInt16:
+      return set(16, false);
+    case Stored::kUInt32:
+      return set(32, false);
+    default:
+      field.base = 0;
+      field.distance_max = UINT64_MAX;
+  }
+}
+
+// The column's memory is the words.
+bool is_word_itself(const DeviceValues& values) {
+  return (values.stored == Stored::kInt64 || values.stored == Stored::kUInt64) &&
+         values.validity == nullptr;
+}
+
+uint32_t grid_of_keys(const DeviceRunner& runner, uint64_t rows) {
+  return grid_of(runner, tiles_of(rows, kKeyTileRows));
+}
+
+bool any_null(const KeyFields& keys) {
+  return std::any_of(keys.fields, keys.fields + keys.count, [](const KeyField& field) {
+    return field.values.validity != nullptr;
+  });
+}
+
+Result<DeviceKeyWords> words_for(DeviceRunner& runner, uint64_t rows, bool has_valid) {
+  DeviceKeyWords made;
+  CD_ASSIGN(made.words, DeviceBuffer::words(runner, rows));
+  if (has_valid) {
+    CD_ASSIGN(made.valid, DeviceBuffer::make(runner, rows));
+  }
+  made.rows = {.keys = made.words.words(),
+               .count = rows,
+               .valid = has_valid ? made.valid.as<uint8_t>() : nullptr};
+  return Result<DeviceKeyWords>(std::move(made));
+}
+
+}  // namespace
+
+Status check_device_values(const DeviceValues& values) {
+  if (values.stored != Stored::kFloat16 && values.stored != Stored::kByteViews) return {};
+  return make_error(ErrorCode::kInvalidArgument,
+                    "a column of {}; cast it to {} before it goes to a device",
+                    values.stored == Stored::kFloat16 ? "float16 values" : "views of texts",
+                    values.stored == Stored::kFloat16 ? "float32" : "utf8 or binary");
+}
+
+Status DeviceKeys::lay_out(const DeviceKeySpec& spec) {
+  if (spec.columns.empty() || spec.columns.size() > kKeyColumnsMax) {
+    return make_error(ErrorCode::kInvalidArgument,
+                      "{} key columns; on a device a key has 1 to {}",
+                      spec.columns.size(),
+                      kKeyColumnsMax);
+  }
+  fields_.nulls_equal = spec.nulls_equal;
+  for (const DeviceValues& values : spec.columns) {
+    CD_TRY(check_device_values(values));
+    KeyField& field = fields_.fields[fields_.count++];
+    field.values = values;
+    bound_by_type(field);
+  }
+  return {};
+}
+
+// Whether all fields find room beside each other.
+bool DeviceKeys::place_fields() {
+  uint32_t bits = 0;
+  for (uint32_t at = 0; at < fields_.count; ++at) {
+    KeyField& field = fields_.fields[at];
+    const ValueKind kind = kind_of(field.values.stored);
+    if (kind == ValueKind::kWide || kind == ValueKind::kText) return false;
+    const bool has_null_code = fields_.nulls_equal;
+    if (has_null_code && field.distance_max == UINT64_MAX) return false;
+    field.shift = bits;
+    const uint64_t codes_max = field.distance_max + (has_null_code ? 1 : 0);
+    bits += codes_max == 0 ? 1 : static_cast<uint32_t>(std::bit_width(codes_max));
+    if (bits > 64) return false;
+  }
+  return true;
+}
+
+// Fields as wide as the values are.
+Status DeviceKeys::measure() {
+  CD_ASSIGN(const DeviceBuffer ranges, DeviceBuffer::words(*runner_, 2 * fields_.count));
+  FillWords fill{.words = ranges.words(), .count = 2 * fields_.count, .pattern_words = 2};
+  fill.pattern[0] = static_cast<uint64_t>(INT64_MAX);
+  fill.pattern[1] = static_cast<uint64_t>(INT64_MIN);
+  CD_TRY(runner_->launch(fill, 1));
+  CD_TRY(runner_->launch(
+      MeasureKeys{.keys = fields_, .rows = own_.rows.count, .ranges = ranges.words()},
+      grid_of_keys(*runner_, own_.rows.count)));
+  CD_ASSIGN(const std::vector<int64_t> bounds,
+            read_values<int64_t>(*runner_, ranges.words(), 2 * fields_.count));
+  for (uint32_t at = 0; at < fields_.count; ++at) {
+    const bool is_empty = bounds[2 * at] > bounds[2 * at + 1];
+    const auto least = static_cast<uint64_t>(bounds[2 * at]);
+    fields_.fields[at].base = is_empty ? 0 : least;
+    fields_.fields[at].distance_max =
+        is_empty ? 0 : static_cast<uint64_t>(bounds[2 * at + 1]) - least;
+  }
+  return {};
+}
+
+Result<DeviceKeys> DeviceKeys::make(DeviceRunner& runner, const DeviceKeySpec& spec) {
+  DeviceKeys made;
+  made.runner_ = &runner;
+  made.own_.rows.count = spec.rows;
+  CD_TRY(made.lay_out(spec));
+  made.is_packed_ = made.place_fields();
+  const KeyField& only = made.fields_.fields[0];
+  if (made.is_packed_ && made.fields_.count == 1 && is_word_itself(only.values)) {
+    made.own_.rows.keys = static_cast<const uint64_t*>(only.values.values) + only.values.first;
+    return Result<DeviceKeys>(std::move(made));
+  }
+  const bool may_pack =
+      std::none_of(spec.columns.begin(), spec.columns.end(), [](const DeviceValues& values) {
+        return kind_of(values.stored) >= ValueKind::kWide;
+      });
+  if (!made.is_packed_ && may_pack) {
+    CD_TRY(made.measure());
+    made.is_packed_ = made.place_fields();
+  }
+  if (made.is_packed_) {
+    CD_ASSIGN(made.own_, made.pack(made.fields_, spec.rows, false));
+    return Result<DeviceKeys>(std::move(made));
+  }
+  if (spec.rows > kNumberedRowsMax) {
+    return make_error(ErrorCode::kTooManyRows,
+                      "keys of {} rows are to be numbered on a device, which takes at most {}; "
+                      "number the smaller side, or partition both",
+                      spec.rows,
+                      kNumberedRowsMax);
+  }
+  KeyNumbers& numbers = made.numbers_;
+  numbers.count = kSlotsPerRow * spec.rows + 1;
+  numbers.mix = kNumberMix;
+  CD_ASSIGN(made.slots_, DeviceBuffer::words(runner, numbers.count));
+  numbers.slots = made.slots_.words();
+  CD_TRY(runner.launch(FillWords{.words = numbers.slots, .count = numbers.count},
+                       grid_of(runner, tiles_of(numbers.count, FillWords::kThreads))));
+  CD_ASSIGN(made.own_, made.number(made.fields_, spec.rows, false));
+  return Result<DeviceKeys>(std::move(made));
+}
+
+Result<DeviceKeyWords> DeviceKeys::pack(const KeyFields& keys, uint64_t rows, bool can_miss) const {
+  const bool has_valid = can_miss || (!keys.nulls_equal && any_null(keys));
+  CD_ASSIGN(DeviceKeyWords made, words_for(*runner_, rows, has_valid));
+  CD_TRY(runner_->launch(PackKeys{.keys = keys,
+                                  .rows = rows,
+                                  .words = made.words.words(),
+                                  .valid = has_valid ? made.valid.as<uint8_t>() : nullptr},
+                         grid_of_keys(*runner_, rows)));
+  return Result<DeviceKeyWords>(std::move(made));
+}
+
+Result<DeviceKeyWords> DeviceKeys::number(const KeyFields& keys,
+                                          uint64_t rows,
+                                          bool is_known) const {
+  const bool has_valid = is_known || (!keys.nulls_equal && any_null(keys));
+  CD_ASSIGN(DeviceKeyWords made, words_for(*runner_, rows, has_valid));
+  CD_TRY(runner_->launch(NumberKeys{.keys = keys,
+                                    .rows = rows,
+                                    .numbers = numbers_,
+                                    .is_known = is_known,
+                                    .known = fields_,
+                                    .words = made.words.words(),
+                                    .valid = has_valid ? made.valid.as<uint8_t>() : nullptr},
+                         grid_of_keys(*runner_, rows)));
+  return Result<DeviceKeyWords>(std::move(made));
+}
+
+Result<DeviceKeyWords> DeviceKeys::match(const DeviceKeySpec& other) const {
+  if (other.columns.size() != fields_.count) {
+    return make_error(ErrorCode::kInvalidArgument,
+                      "keys of {} and of {} columns are to be compared",
+                      fields_.count,
+                      other.columns.size());
+  }
+  KeyFields keys = fields_;
+  for (uint32_t at = 0; at < fields_.count; ++at) {
+    const DeviceValues& values = other.columns[at];
+    CD_TRY(check_device_values(values));
+    if (kind_of(values.stored) != kind_of(fields_.fields[at].values.stored)) {
+      return make_error(
+          ErrorCode::kKeyTypeMismatch,
+          "key column {} of two sides has values of two kinds; on a device "
+          "integers, uint64, floats, bools, decimals and texts are kinds of their own: "
+          "cast one",
+          at);
+    }
+    keys.fields[at].values = values;
+  }
+  if (!is_packed_) return number(keys, other.rows, true);
+  if (fields_.count == 1 && fields_.fields[0].distance_max == UINT64_MAX &&
+      is_word_itself(other.columns[0])) {
+    DeviceKeyWords made;
+    made.rows = {
+        .keys = static_cast<const uint64_t*>(other.columns[0].values) + other.columns[0].first,
+        .count = other.rows};
+    return Result<DeviceKeyWords>(std::move(made));
+  }
+  return pack(keys, other.rows, true);
+}
+
+}  // namespace crossdock

@@ -1,0 +1,58 @@
+// Columns for operators on devices, as Arrow arrays on both sides: loaded into a runner's memory, and in tables for the
+// CPU's operators, whose answers are expected.
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "operators/device/device_gather.hpp"
+#include "operators/device/device_join.hpp"
+#include "operators/device/host_runner.hpp"
+#include "operators/hash_join/join_spec.hpp"
+#include "table/random_columns.hpp"
+
+namespace crossdock::device_test {
+
+using arrow_test::Array;
+using arrow_test::Random;
+using arrow_test::Texts;
+
+inline constexpr std::pair<DeviceJoinKind, JoinKind> kJoinKinds[] = {
+    {DeviceJoinKind::kInner, JoinKind::kInner},
+    {DeviceJoinKind::kLeft, JoinKind::kLeft},
+    {DeviceJoinKind::kRight, JoinKind::kRight},
+    {DeviceJoinKind::kFull, JoinKind::kFull},
+    {DeviceJoinKind::kSemi, JoinKind::kSemi},
+    {DeviceJoinKind::kAnti, JoinKind::kAnti}};
+
+// The formats of columns that devices take.
+const std::vector<std::string>& device_formats();
+
+// `rows` values of about `distinct`, so that keys meet: zeros of both signs, NaN, extremes, texts that begin alike or
+// have zero bytes among them. Some lie behind others by an offset.
+Array device_array(
+    const std::string& format, int64_t rows, uint64_t distinct, double null_share, Random& random);
+
+struct LoadedColumn {
+  std::vector<DeviceBuffer> buffers;
+  DeviceValues values;
+};
+LoadedColumn load_array(HostRunner& runner, const Array& array);
+
+// Columns "0", "1", …, and "row" with the row's number.
+TablePtr table_of(const std::vector<Array>& columns, int64_t rows);
+
+// Rows as texts, in ascending order: numbers of rows of the probe and of the build side, or "null".
+struct CpuJoin {
+  JoinKind kind = JoinKind::kInner;
+  int keys = 1;
+  bool nulls_equal = false;
+};
+std::vector<Texts> cpu_pairs(const CpuJoin& join, const TablePtr& probe, const TablePtr& build);
+std::vector<Texts> pairs_of(HostRunner& runner, const DeviceMatches& matches, DeviceJoinKind kind);
+
+// Values as texts, "null" for none, as arrow_test::cells says them.
+Texts cells_of(HostRunner& runner, const DeviceColumnData& column, const std::string& format);
+
+}  // namespace crossdock::device_test
