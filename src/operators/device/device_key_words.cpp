@@ -8,7 +8,7 @@ namespace crossdock {
 namespace {
 
 constexpr uint64_t kNumberedRowsMax = uint64_t{1} << 31;
-constexpr uint64_t kSlotsPerRow = 2;
+constexpr uint64_t kSlotsPerNumber = 2;
 // Between keys that were partitioned, joined or grouped by another mix before.
 const WordMix kNumberMix = WordMix::from_seed(0xA24BAED4963EE407U);
 
@@ -185,7 +185,7 @@ Result<DeviceKeys> DeviceKeys::make(DeviceRunner& runner, const DeviceKeySpec& s
                       kNumberedRowsMax);
   }
   KeyNumbers& numbers = made.numbers_;
-  numbers.count = kSlotsPerRow * spec.rows + 1;
+  numbers.count = kSlotsPerNumber * spec.rows + 1;
   numbers.mix = kNumberMix;
   CD_ASSIGN(made.slots_, DeviceBuffer::words(runner, numbers.count));
   numbers.slots = made.slots_.words();
