@@ -25,16 +25,6 @@ target_include_directories(crossdock_gpu_kernels PRIVATE "${PROJECT_SOURCE_DIR}/
   "${PROJECT_SOURCE_DIR}/tests" "${PROJECT_SOURCE_DIR}/bench")
 add_dependencies(crossdock_kernels crossdock_gpu_kernels)
 
-# Functions have sections of their own, so that what no program calls is left out and needs nothing itself. Of instruction
-# sets only the one that every machine has: what chooses among several is in a library.
-function(crossdock_gpu_options target)
-  crossdock_warnings(${target} PRIVATE)
-  target_include_directories(${target} PRIVATE "${PROJECT_SOURCE_DIR}/src" "${PROJECT_SOURCE_DIR}/include"
-    "${PROJECT_SOURCE_DIR}/tests" "${PROJECT_SOURCE_DIR}/bench")
-  target_compile_definitions(${target} PRIVATE FMT_HEADER_ONLY=1 HWY_COMPILE_ONLY_STATIC=1)
-  target_compile_options(${target} PRIVATE -ffunction-sections)
-endfunction()
-
 add_library(crossdock_gpu_rooms OBJECT ${gpu_sources})
 crossdock_gpu_options(crossdock_gpu_rooms)
 

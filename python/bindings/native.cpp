@@ -2,6 +2,7 @@
 // without the GIL, and Ctrl-C cancels them.
 #include <memory>
 
+#include "bindings/device.hpp"
 #include "bindings/operation.hpp"
 
 namespace nb = nanobind;
@@ -127,5 +128,6 @@ NB_MODULE(_native, module) {
   bind_channels(module);
   bind_cost_rates(module);
   bind_workload(module);
+  bind_device(module);
   bind_descriptions(module);
 }

@@ -37,6 +37,8 @@ if TYPE_CHECKING:
     )
     from crossdock.channel import Channel
     from crossdock.counters import to_prometheus
+    from crossdock.device import Device
+    from crossdock.device_table import DeviceTable
     from crossdock.errors import (
         CancelledError,
         CapacityError,
@@ -45,6 +47,7 @@ if TYPE_CHECKING:
         ControlError,
         CrossdockError,
         DataError,
+        DeviceError,
         ExpressionError,
         InternalError,
         OptionError,
@@ -96,6 +99,7 @@ _HOMES: dict[str, tuple[str, ...]] = {
         "ControlError",
         "CrossdockError",
         "DataError",
+        "DeviceError",
         "ExpressionError",
         "InternalError",
         "OptionError",
@@ -107,6 +111,8 @@ _HOMES: dict[str, tuple[str, ...]] = {
     "crossdock.explain": ("Plan",),
     "crossdock.expressions": ("Expr", "coalesce", "col", "lit", "when"),
     "crossdock.counters": ("to_prometheus",),
+    "crossdock.device": ("Device",),
+    "crossdock.device_table": ("DeviceTable",),
     "crossdock.group": ("Group", "join_group"),
     "crossdock.grouping": ("Grouping",),
     "crossdock.orders": ("Order", "asc", "desc"),
@@ -129,6 +135,9 @@ __all__ = [
     "ControlError",
     "CrossdockError",
     "DataError",
+    "Device",
+    "DeviceError",
+    "DeviceTable",
     "Dock",
     "Expr",
     "ExpressionError",

@@ -356,3 +356,82 @@ class Sort(_Operation):
     """The rows of a table in the order of some of its columns."""
 
     def __init__(self, engine: Engine, table: Table, **options: Unpack[_SortArguments]) -> None: ...
+
+def place_of_array(array: object) -> tuple[int, int]:
+    """(type, number) of the device on which an "arrow_device_array" lies, as DLPack numbers them;
+    an "arrow_array" lies on the host."""
+
+def place_text(type: int, id: int) -> str:
+    """Such as "CUDA device 0"."""
+
+class Device:
+    """A device that is open, with a pool of its memory (src/session/device)."""
+
+    def __init__(self, name: str, memory_bytes: int = 0) -> None:
+        """name: "gpu:0" or "threads". 0: four fifths of what is free."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def label(self) -> str: ...
+    @property
+    def stream(self) -> int:
+        """Its stream as DLPack numbers them, 0 where it has none."""
+
+    @property
+    def dlpack_device(self) -> tuple[int, int]: ...
+    @property
+    def memory_limit_bytes(self) -> int: ...
+    @property
+    def memory_used_bytes(self) -> int: ...
+    @property
+    def memory_held_bytes(self) -> int: ...
+    def trim(self) -> None: ...
+    def reaches(self, type: int, id: int) -> bool:
+        """Whether memory there is used in place or copied."""
+
+    def table_of_arrow(self, schema: object, array: object) -> DeviceTable:
+        """Capsules "arrow_schema", and "arrow_device_array" or "arrow_array", which is used up."""
+
+    def table_of_tensor(self, name: str, capsule: object) -> DeviceTable:
+        """A column of a DLPack capsule, which is used up."""
+
+    def table_of_parts(self, parts: list[tuple[str, DeviceTable]]) -> DeviceTable:
+        """Tables of one column each, side by side under these names."""
+
+class DeviceTable:
+    """Columns on a device."""
+
+    @property
+    def num_rows(self) -> int: ...
+    @property
+    def column_names(self) -> list[str]: ...
+    def join(
+        self, other: DeviceTable, keys: tuple[str, str], how: str, suffix: str
+    ) -> DeviceTable: ...
+    def group_by(self, key: str, aggregates: list[tuple[str, str, str]]) -> DeviceTable:
+        """aggregates: (name of the result, function, column or "")."""
+
+    def sort(
+        self, orders: list[tuple[str, bool, bool]], limit: int | None, offset: int
+    ) -> DeviceTable:
+        """orders: (column, descending, nulls first)."""
+
+    def filter(self, conditions: list[tuple[str, str, int | float | None]]) -> DeviceTable:
+        """conditions: (column, comparison, number)."""
+
+    def select(self, columns: list[tuple[str, str]]) -> DeviceTable:
+        """(new name, name)."""
+
+    def column(self, at: int) -> DeviceTable: ...
+    def schema(self) -> object:
+        """The capsule "arrow_schema"."""
+
+    def device_array(self) -> tuple[object, object]:
+        """Capsules "arrow_schema" and "arrow_device_array"."""
+
+    def host_array(self) -> tuple[object, object]:
+        """Capsules "arrow_schema" and "arrow_array" of a copy on the host."""
+
+    def tensor(self, column: str, stream: int, versioned: bool) -> object:
+        """The capsule of DLPack that `stream` may read, 0 where nobody is to wait."""

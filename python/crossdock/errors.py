@@ -25,6 +25,8 @@ _FRONT_END: tuple[tuple[str, str, str], ...] = (
     ("CD-507", "TypeError", "relations to be united have columns of different types"),
     ("CD-508", "ControlError", "this installation lacks gRPC, which the control plane needs"),
     ("CD-509", "ControlError", "another rank of the dock failed with an error of its own program"),
+    ("CD-510", "DeviceError", "a device cannot be opened: no driver, no such GPU, no CUDA built"),
+    ("CD-511", "DeviceError", "data lie on a device out of reach, or cannot be shared as asked"),
 )
 
 
@@ -87,6 +89,10 @@ class ControlError(CrossdockError, RuntimeError):
     """The controller, an agent or a channel of theirs cannot do what was asked of it."""
 
 
+class DeviceError(CrossdockError, RuntimeError, BufferError):
+    """A device cannot be opened, or does not reach or share the memory it was asked for."""
+
+
 class InternalError(CrossdockError, RuntimeError):
     """A broken promise inside Crossdock: please report it with `crossdock info`."""
 
@@ -114,6 +120,7 @@ _CLASSES: dict[str, type[CrossdockError]] = {
         ExpressionError,
         TopologyError,
         ControlError,
+        DeviceError,
         InternalError,
         ClosedError,
         PathError,

@@ -19,6 +19,7 @@ from crossdock.settings import check_environment, setting
 from crossdock.sources import ArrowSource, Source, import_arrow, open_csv, open_ipc, open_parquet
 
 if TYPE_CHECKING:
+    from crossdock.device import Device
     from crossdock.group import Group
     from crossdock.ranks.execution import RankExecution
     from crossdock.ranks.members import Ranks
@@ -93,6 +94,7 @@ class Dock:
         self._tracker = Tracker()
         self._ranks = ranks
         self._owned = owned
+        self._devices: dict[str, Device] = {}
 
     def __enter__(self) -> Dock:
         self.engine()
@@ -109,6 +111,7 @@ class Dock:
         engine, self._engine = self._engine, None
         if engine is not None:
             engine.trim()
+        self._devices.clear()
         group, self._owned, self._ranks = self._owned, None, None
         if group is not None:
             group.close()
@@ -166,6 +169,27 @@ class Dock:
             assert isinstance(source, ArrowSource)
             source = ArrowSource(plain_table(source.data), source.name, is_replicated=replicated)
         return Relation(self, plan_scan(source))
+
+    def device(self, name: str = "gpu:0", *, memory: str | int | None = None) -> Device:
+        """A device for tables that lie there: "gpu:0", or "threads" for the kernels of GPUs on
+        threads of this process, to try programs without one. The same each time.
+
+        memory: budget of tables and operators there, in bytes or as "8GiB"; None for four fifths
+            of what is free when it is opened.
+        Errors: DeviceError (no driver, no such GPU, a build without CUDA), OptionError,
+        ClosedError.
+        """
+        self.engine()
+        if name not in self._devices:
+            from crossdock.device import Device
+
+            self._devices[name] = Device(name, memory)
+        elif memory is not None:
+            raise make_error(
+                "CD-105", f"the device {name!r} is open, and its memory budget given",
+                try_=f"device({name!r})",
+            )  # fmt: skip
+        return self._devices[name]
 
     @property
     def rank(self) -> int:

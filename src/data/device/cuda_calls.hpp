@@ -30,6 +30,7 @@ bool is_out_of_memory(int error);
 int count_gpus(int* count);
 // Makes it this thread's GPU, and loads the sorters' kernel.
 int open_gpu(int gpu, GpuFacts* facts);
+int use_gpu(int gpu);  // makes it this thread's GPU
 
 int allocate(std::byte** memory, uint64_t bytes);  // cleared, and waited for
 int release(std::byte* memory);
@@ -47,6 +48,8 @@ int record(void* event, void* stream);
 int query_event(void* event);    // 0, kNotReady or an error
 int query_stream(void* stream);  // the same
 int wait_stream(void* stream);
+int wait_event(void* stream, void* event);  // the stream does, not the caller
+int wait_device();                          // for all streams of the process
 
 struct SorterStart {
   const void* nodes = nullptr;

@@ -46,6 +46,8 @@ int open_gpu(int gpu, GpuFacts* facts) {
   return load_sorters();
 }
 
+int use_gpu(int gpu) { return told(cudaSetDevice(gpu)); }
+
 int allocate(std::byte** memory, uint64_t bytes) {
   if (const int error = told(cudaMalloc(memory, bytes)); error != 0) return error;
   if (const int error = told(cudaMemset(*memory, 0, bytes)); error != 0) return error;
@@ -89,6 +91,10 @@ int record(void* event, void* stream) {
 int query_event(void* event) { return ready(cudaEventQuery(event_of(event))); }
 int query_stream(void* stream) { return ready(cudaStreamQuery(stream_of(stream))); }
 int wait_stream(void* stream) { return told(cudaStreamSynchronize(stream_of(stream))); }
+int wait_event(void* stream, void* event) {
+  return told(cudaStreamWaitEvent(stream_of(stream), event_of(event)));
+}
+int wait_device() { return told(cudaDeviceSynchronize()); }
 
 int start_sorters(const SorterStart& start, void* stream) {
   SorterKernelWork work;

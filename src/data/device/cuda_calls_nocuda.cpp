@@ -18,6 +18,7 @@ int count_gpus(int* count) {
   return kAbsent;
 }
 int open_gpu(int, GpuFacts*) { return kAbsent; }
+int use_gpu(int) { return kAbsent; }
 int allocate(std::byte**, uint64_t) { return kAbsent; }
 int release(std::byte*) { return kAbsent; }
 int allocate_shared(std::byte**, uint64_t) { return kAbsent; }
@@ -32,6 +33,8 @@ int record(void*, void*) { return kAbsent; }
 int query_event(void*) { return kAbsent; }
 int query_stream(void*) { return kAbsent; }
 int wait_stream(void*) { return kAbsent; }
+int wait_event(void*, void*) { return kAbsent; }
+int wait_device() { return kAbsent; }
 int start_sorters(const SorterStart&, void*) { return kAbsent; }
 
 }  // namespace crossdock::cuda_calls

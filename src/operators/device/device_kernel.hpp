@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <variant>
 
+#include "operators/device/column_work.hpp"
 #include "operators/device/gather_work.hpp"
 #include "operators/device/group_work.hpp"
 #include "operators/device/join_work.hpp"
@@ -37,7 +38,13 @@ using DeviceKernel = std::variant<FillWords,
                                   GatherTextSizes,
                                   GatherTextBytes,
                                   GroupAdd,
-                                  GroupCollect>;
+                                  GroupCollect,
+                                  ReadWords,
+                                  WriteWords,
+                                  TakeValues,
+                                  TakeBits,
+                                  SpreadBits,
+                                  NarrowSums>;
 
 // Pairs in ascending order of their keys as signed numbers; equal keys keep their order.
 struct DeviceSortWork {

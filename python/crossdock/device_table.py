@@ -1,0 +1,353 @@
+"""Tables that lie on a device: joined, grouped, sorted and filtered where they are, and handed to
+other libraries there without a copy. Operators run at once, and answer when the device is done.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from crossdock import _native, planning
+from crossdock.aggregates import Aggregate
+from crossdock.errors import (
+    CrossdockError,
+    from_native,
+    make_error,
+    public_errors,
+    unknown_choice,
+    unknown_column,
+)
+from crossdock.expressions import Call, Column, Expr, Literal, conjuncts, lit
+from crossdock.option_checks import require_rows, require_text
+from crossdock.orders import Order, orders_of
+
+if TYPE_CHECKING:
+    from crossdock.device import Device
+
+_KINDS = ("inner", "left", "semi", "anti")
+_FUNCTIONS = ("count", "sum", "min", "max")
+_COMPARISONS = {
+    "equal": "==", "less": "<", "less_equal": "<=", "greater": ">", "greater_equal": ">=",
+}  # fmt: skip
+_TURNED = {"==": "==", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
+_PRESENCE = {"is_null": "is_null", "is_valid": "is_not_null"}
+HOST_TYPES = (1, 3)  # of DLPack: the host's memory, and what CUDA has pinned of it
+_DEFAULT_STREAM = 1
+
+
+class DeviceTable:
+    """Columns on a device. Never changes; methods run at once and give new tables.
+
+    May be shared between threads; operators of one device run one after the other.
+    """
+
+    def __init__(self, device: Device, native: _native.DeviceTable) -> None:
+        self._device = device
+        self._native = native
+
+    @property
+    def device(self) -> Device:
+        """Where it lies."""
+        return self._device
+
+    @property
+    def schema(self) -> Any:
+        """The pyarrow.Schema."""
+        return pa.schema(_Schema(self._native.schema()))
+
+    @property
+    def columns(self) -> list[str]:
+        """Names of columns, in order."""
+        return self._native.column_names
+
+    def count(self) -> int:
+        """Number of rows."""
+        return self._native.num_rows
+
+    def __len__(self) -> int:
+        return self._native.num_rows
+
+    def __getitem__(self, name: str) -> DeviceColumn:
+        """One column, for other libraries. ColumnError."""
+        self._require([name], "the table")
+        return DeviceColumn(self, name)
+
+    def join(
+        self, other: DeviceTable, on: planning.Keys, how: str = "inner", *, suffix: str = "_right"
+    ) -> DeviceTable:
+        """The join with `other` on equal keys, which is a table on the same device.
+
+        on: one key: "k", {"left": "right"} or [("left", "right")]. how: inner, left, semi or anti.
+        Columns are those of `Relation.join`. Row order is not defined.
+        Errors: ColumnError, TypeError (keys that do not compare), OptionError, CapacityError.
+        """
+        self._require_together(other)
+        require_text(suffix, "join(suffix=...)", "suffix='_2'")
+        if how not in _KINDS:
+            raise unknown_choice("how", how, _KINDS)
+        pairs = planning.key_pairs(on)
+        if len(pairs) != 1:
+            raise _one_key("join", [left for left, _ in pairs])
+        self._require([pairs[0][0]], "the left table")
+        other._require([pairs[0][1]], "the right table")
+        with public_errors():
+            return self._with(self._native.join(other._native, pairs[0], how, suffix))
+
+    def group_by(self, *keys: str) -> DeviceGrouping:
+        """The rows by the values of a column, for `.agg(...)`. ColumnError, OptionError."""
+        if len(keys) != 1 or not isinstance(keys[0], str):
+            raise _one_key("group_by", keys)
+        self._require(keys, "group_by()")
+        return DeviceGrouping(self, keys[0])
+
+    def sort(
+        self, *by: str | Expr | Order, limit: int | None = None, offset: int = 0
+    ) -> DeviceTable:
+        """The rows in order, `sort("city", xd.desc("price"))`; rows that are equal keep theirs.
+
+        limit, offset: as in `Relation.sort`. Errors: ColumnError, OptionError, CapacityError.
+        """
+        orders = orders_of(by, "sort")
+        for order in orders:
+            if not isinstance(order.by, Column):
+                raise _no_expression("sort", order.by, "a column's name")
+        self._require([order.column for order in orders], "sort()")
+        rows = None if limit is None else require_rows(limit, "sort(limit=...)")
+        first = require_rows(offset, "sort(offset=...)")
+        with public_errors():
+            return self._with(self._native.sort([order.key for order in orders], rows, first))
+
+    def filter(self, *predicates: Expr) -> DeviceTable:
+        """The rows for which all predicates are true, in their order: comparisons of a column with
+        a number by ==, <, <=, >, >=, `between`, `is_null`, `is_not_null`, and several with `&`.
+
+        Errors: ColumnError, ExpressionError (another expression), TypeError, CapacityError.
+        """
+        parts = [part for predicate in predicates for part in conjuncts(lit(predicate))]
+        conditions = [_condition(part) for part in parts]
+        self._require([name for name, _, _ in conditions], "filter()")
+        with public_errors():
+            return self._with(self._native.filter(conditions))
+
+    def select(self, *columns: str, **named: str) -> DeviceTable:
+        """These columns, in this order, without a copy; `new="old"` names one anew.
+
+        Errors: ColumnError (unknown, or a name twice), OptionError.
+        """
+        pairs = [(name, name) for name in columns] + list(named.items())
+        if not pairs:
+            raise make_error("CD-105", "select() needs at least one column", try_=".count()")
+        for _, name in pairs:
+            require_text(name, "select()", 'select("a", new="b")')
+        self._require([name for _, name in pairs], "select()")
+        require_unique([name for name, _ in pairs])
+        with public_errors():
+            return self._with(self._native.select(pairs))
+
+    def to_arrow(self) -> Any:
+        """The rows as a pyarrow.Table, copied to the host."""
+        with public_errors():
+            schema, array = self._native.host_array()
+        return pa.Table.from_batches([pa.RecordBatch._import_from_c_capsule(schema, array)])
+
+    def collect(self) -> Any:
+        """As `to_arrow`: what `Relation.collect` gives."""
+        return self.to_arrow()
+
+    def __arrow_c_device_array__(
+        self, requested_schema: object = None, **_: object
+    ) -> tuple[object, object]:
+        """The table where it lies, without a copy. Readers wait for its event before they read."""
+        with public_errors():
+            return self._native.device_array()
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        """The rows, copied to the host: pa.table(table), pl.from_arrow(table), dock.from_arrow."""
+        return self.to_arrow().__arrow_c_stream__(requested_schema)
+
+    def __arrow_c_schema__(self) -> object:
+        return self._native.schema()
+
+    def __repr__(self) -> str:
+        shown = ", ".join(f"{field.name}: {field.type}" for field in self.schema)
+        return f"crossdock.DeviceTable on {self._device.name} ({len(self)} rows; {shown})"
+
+    def grouped(self, key: str, aggregates: Mapping[str, Aggregate]) -> DeviceTable:
+        """Aggregates per value of the key. For modules of this package."""
+        asked = [_asked(name, aggregate) for name, aggregate in aggregates.items()]
+        self._require([column for _, _, column in asked if column], "agg()")
+        require_unique([key, *aggregates])
+        with public_errors():
+            return self._with(self._native.group_by(key, asked))
+
+    def tensor(self, column: str, stream: int, versioned: bool) -> object:
+        """A capsule of DLPack. For modules of this package."""
+        try:
+            return self._native.tensor(column, stream, versioned)
+        except _native.NativeError as error:
+            found = from_native(error)
+            if found.code != "CD-102":
+                raise found from None
+            raise make_error("CD-511", found.text) from None
+
+    def place(self) -> tuple[int, int]:
+        """As DLPack says where it lies. For modules of this package."""
+        return self._device._native.dlpack_device
+
+    def _require(self, names: Sequence[str], where: str) -> None:
+        known = self.columns
+        for name in names:
+            if name not in known:
+                raise unknown_column(name, known, where)
+
+    def _require_together(self, other: object) -> None:
+        if isinstance(other, DeviceTable) and other._device is self._device:
+            return
+        raise make_error(
+            "CD-105", "join() takes a table on the same device",
+            values=f"{type(other).__name__}", try_="join(device.table(other), ...)",
+        )  # fmt: skip
+
+    def _with(self, native: _native.DeviceTable) -> DeviceTable:
+        return DeviceTable(self._device, native)
+
+
+@dataclass(frozen=True)
+class DeviceGrouping:
+    """Rows of a table on a device by a key; `agg` says what to compute."""
+
+    table: DeviceTable
+    key: str
+
+    def agg(self, **aggregates: Aggregate) -> DeviceTable:
+        """One row per value of the key: the key, then these aggregates, of xd.count(), xd.sum of
+        integers, xd.min and xd.max. Row order is not defined.
+
+        Errors: ColumnError, TypeError, OptionError, DataError (a sum beyond 64 bits).
+        """
+        if not aggregates:
+            raise make_error(
+                "CD-105", "agg() needs at least one aggregate", try_="agg(n=xd.count())"
+            )
+        return self.table.grouped(self.key, aggregates)
+
+
+@dataclass(frozen=True)
+class DeviceColumn:
+    """A column of a table on a device, for libraries that read DLPack."""
+
+    table: DeviceTable
+    name: str
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return self.table.place()
+
+    def __dlpack__(
+        self,
+        *,
+        stream: int | None = None,
+        max_version: tuple[int, int] | None = None,
+        dl_device: tuple[int, int] | None = None,
+        copy: bool | None = None,
+    ) -> object:
+        """The column without a copy, read-only, ready for work on `stream` as DLPack numbers them.
+
+        Errors: DeviceError, which is a BufferError (NULLs, another device, a copy, a bad stream).
+        """
+        place = self.table.place()
+        if copy or (dl_device is not None and tuple(map(int, dl_device)) != place):
+            raise make_error(
+                "CD-511", f"column {self.name!r} is shared where it lies, and not copied",
+                try_="to_arrow()",
+            )  # fmt: skip
+        versioned = max_version is not None and max_version[0] >= 1
+        return self.table.tensor(self.name, consumer_stream(stream, place), versioned)
+
+
+class _Schema:
+    """What pyarrow takes for a schema."""
+
+    def __init__(self, capsule: object) -> None:
+        self._capsule = capsule
+
+    def __arrow_c_schema__(self) -> object:
+        return self._capsule
+
+
+def consumer_stream(stream: int | None, place: tuple[int, int]) -> int:
+    """The stream that is to wait, 0 for none. On CUDA nothing said means the default stream, and -1
+    that the consumer waits by itself; the host has no streams."""
+    if place[0] in HOST_TYPES:
+        if stream in (None, -1):
+            return 0
+    elif stream is None:
+        return _DEFAULT_STREAM
+    elif stream == -1:
+        return 0
+    elif stream > 0:
+        return stream
+    raise make_error(
+        "CD-511", f"__dlpack__(stream={stream}) is no stream of this device", try_="stream=None"
+    )
+
+
+def _condition(part: Expr) -> tuple[str, str, int | float | None]:
+    """(column, comparison, number) of one comparison."""
+    if isinstance(part, Call) and part.function in _PRESENCE:
+        subject = part.arguments[0]
+        if isinstance(subject, Column):
+            return subject.name, _PRESENCE[part.function], None
+    if isinstance(part, Call) and part.function in _COMPARISONS:
+        left, right = part.arguments
+        symbol = _COMPARISONS[part.function]
+        if isinstance(right, Column):
+            left, right, symbol = right, left, _TURNED[symbol]
+        if isinstance(left, Column) and isinstance(right, Literal):
+            return left.name, symbol, _number(part, right.value)
+    raise _no_expression("filter", part, "comparisons of a column with a number, joined by &")
+
+
+def _number(part: Expr, value: object) -> int | float:
+    if isinstance(value, float):
+        return value
+    if isinstance(value, int) and not isinstance(value, bool) and -(1 << 63) <= value < 1 << 63:
+        return value
+    raise _no_expression("filter", part, "whole numbers of 64 bits and floats")
+
+
+def _asked(name: str, aggregate: Aggregate) -> tuple[str, str, str]:
+    """(name of the result, function, column) as the engine takes them."""
+    argument = aggregate.argument
+    plain = argument is None or isinstance(argument, Column)
+    if (
+        aggregate.function not in _FUNCTIONS
+        or aggregate.condition is not None
+        or aggregate.options
+        or not plain
+    ):
+        raise _no_expression("agg", aggregate, "xd.count, xd.sum, xd.min and xd.max of columns")
+    return name, aggregate.function, argument.name if isinstance(argument, Column) else ""
+
+
+def _no_expression(where: str, found: object, wanted: str) -> CrossdockError:
+    return make_error(
+        "CD-504", f"{where}() on a device does not compute {found!r}",
+        limits=wanted, try_="to_arrow(), and the dock's own operators",
+    )  # fmt: skip
+
+
+def _one_key(method: str, keys: Sequence[object]) -> CrossdockError:
+    return make_error(
+        "CD-105", f"{method}() on a device takes the name of one key column",
+        values=", ".join(map(repr, keys)) or "(none)",
+        try_="to_arrow(), and the dock's own operators",
+    )  # fmt: skip
+
+
+def require_unique(names: Sequence[str]) -> None:
+    for name in names:
+        if names.count(name) > 1:
+            raise make_error("CD-104", f"two columns are named {name!r}", try_="names=[...]")

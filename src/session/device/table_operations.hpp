@@ -1,0 +1,80 @@
+// Operators on tables of one device: the names, columns and types of the dock's own operators, as calls that answer
+// once the device has done the work (docs/concept-device-tables.md says which of these there are).
+//
+// Each takes the device's turn. CD-101 for columns that are not there, CD-102 and CD-103 for types, CD-201 where the
+// device's memory or budget ends; then what was taken has gone back.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/result.hpp"
+#include "operators/device/match_work.hpp"
+#include "session/device/device_table.hpp"
+
+namespace crossdock {
+
+struct TableJoin {
+  std::string left_key;
+  std::string right_key;
+  DeviceJoinKind kind = DeviceJoinKind::kInner;
+  std::string suffix = "_right";
+};
+
+// All columns of the left table, then those of the right, which has NULLs where a row of the left finds none; the right
+// key is left out if it has the left one's name. Semi and anti joins have the left columns alone.
+Result<DeviceTable> join_tables(const DeviceTable& left,
+                                const DeviceTable& right,
+                                const TableJoin& join);
+
+enum class TableFunction : uint8_t { kCount, kSum, kMin, kMax };
+
+struct TableAggregate {
+  std::string name;
+  TableFunction function = TableFunction::kCount;
+  std::string column;  // none of kCount
+};
+
+// The key, then the aggregates, a row per value of the key, in no order. CD-303 for a sum beyond 64 bits.
+Result<DeviceTable> group_table(const DeviceTable& table,
+                                const std::string& key,
+                                const std::vector<TableAggregate>& aggregates);
+
+struct TableOrder {
+  std::string column;
+  bool is_descending = false;
+  bool has_nulls_first = false;
+};
+
+// Rows that are equal keep their order.
+Result<DeviceTable> sort_table(const DeviceTable& table,
+                               const std::vector<TableOrder>& orders,
+                               uint64_t limit,
+                               uint64_t offset);
+
+enum class TableComparison : uint8_t {
+  kEqual,
+  kLess,
+  kLessEqual,
+  kGreater,
+  kGreaterEqual,
+  kIsNull,
+  kIsNotNull
+};
+
+struct TableCondition {
+  std::string column;
+  TableComparison comparison = TableComparison::kEqual;
+  // What is compared with: a whole number, or a float.
+  bool is_real = false;
+  int64_t whole = 0;
+  double real = 0;
+};
+
+// The rows for which all conditions are true, in their order.
+Result<DeviceTable> filter_table(const DeviceTable& table,
+                                 const std::vector<TableCondition>& conditions);
+
+}  // namespace crossdock

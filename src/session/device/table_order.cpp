@@ -1,0 +1,180 @@
+// Sorts: one stable sort of words per column, from the last to the first, and one more where rows are NULL. Filters: a
+// partition into one part, of the numbers of rows that stay.
+#include <algorithm>
+#include <cmath>
+#include <optional>
+
+#include "operators/device/device_join.hpp"
+#include "operators/device/device_partition.hpp"
+#include "session/device/table_operations.hpp"
+#include "session/device/table_rows.hpp"
+
+namespace crossdock {
+namespace {
+
+// Puts the list of rows in the order of these words, which are of the rows of the list.
+Status sort_rows(const DevicePtr& device,
+                 const uint64_t* words,
+                 uint64_t count,
+                 DeviceBuffer* rows) {
+  CD_ASSIGN(DeviceBuffer sorted_words, DeviceBuffer::words(*device, count));
+  CD_ASSIGN(DeviceBuffer sorted, DeviceBuffer::words(*device, count));
+  CD_ASSIGN(const uint64_t bytes, device->sort_scratch_bytes(count));
+  CD_ASSIGN(const DeviceBuffer scratch, DeviceBuffer::make(*device, bytes));
+  CD_TRY(device->sort({.keys = reinterpret_cast<const int64_t*>(words),
+                       .rows = rows->words(),
+                       .sorted_keys = sorted_words.as<int64_t>(),
+                       .sorted_rows = sorted.words(),
+                       .count = count,
+                       .scratch = scratch.as<std::byte>(),
+                       .scratch_bytes = bytes}));
+  *rows = std::move(sorted);
+  return {};
+}
+
+Status sort_by(const DeviceTable& table,
+               const TableColumn& column,
+               const TableOrder& order,
+               DeviceBuffer* rows) {
+  CD_ASSIGN(const ColumnWords words,
+            words_of_column(
+                table, column, rows->words(), table.rows, {.is_descending = order.is_descending}));
+  CD_TRY(sort_rows(table.device, words.words, table.rows, rows));
+  if (!column.has_nulls()) return {};
+  CD_ASSIGN(const DeviceBuffer presence,
+            presence_of_column(table, column, rows->words(), table.rows, !order.has_nulls_first));
+  return sort_rows(table.device, presence.words(), table.rows, rows);
+}
+
+struct WordRange {
+  int64_t low = INT64_MIN;
+  int64_t high = INT64_MAX;
+};
+
+// The words from `first` to `last` that compare so with values whose words these are.
+WordRange range_of(TableComparison comparison, int64_t first, int64_t last) {
+  const WordRange none{.low = INT64_MAX, .high = INT64_MIN};
+  switch (comparison) {
+    case TableComparison::kEqual:
+      return {first, last};
+    case TableComparison::kLess:
+      return first == INT64_MIN ? none : WordRange{.high = first - 1};
+    case TableComparison::kLessEqual:
+      return {.high = last};
+    case TableComparison::kGreater:
+      return last == INT64_MAX ? none : WordRange{.low = last + 1};
+    default:
+      return {.low = first};
+  }
+}
+
+Status check_literal(const TableColumn& column, const TableCondition& condition) {
+  const bool is_float = column.form.kind == ValueKind::kFloat;
+  if (column.format.size() == 1 && (is_float || !condition.is_real)) return {};
+  return make_error(
+      ErrorCode::kKeyTypeMismatch,
+      "column \"{}\" with the Arrow format \"{}\" is compared with a {}\n"
+      "  limits   on a device integers compare with whole numbers, floats with numbers",
+      column.name,
+      column.format,
+      condition.is_real ? "float" : "whole number");
+}
+
+// Comparisons with NaN are false; NaN in a column is no number, and has the word above all.
+std::optional<WordRange> words_that_fit(const TableColumn& column,
+                                        const TableCondition& condition) {
+  if (column.form.kind == ValueKind::kFloat) {
+    const double value = condition.is_real ? condition.real : static_cast<double>(condition.whole);
+    if (std::isnan(value)) return std::nullopt;
+    const auto word = static_cast<int64_t>(word_of_real(value, false));
+    WordRange range = range_of(condition.comparison, word, word);
+    range.high = std::min(range.high, INT64_MAX - 1);
+    return range;
+  }
+  if (column.form != ValueForm{ValueKind::kUnsigned, 8})
+    return range_of(condition.comparison, condition.whole, condition.whole);
+  if (condition.whole >= 0) {
+    const auto word = static_cast<int64_t>(static_cast<uint64_t>(condition.whole) ^ kSignBit);
+    return range_of(condition.comparison, word, word);
+  }
+  const bool is_above = condition.comparison == TableComparison::kGreater ||
+                        condition.comparison == TableComparison::kGreaterEqual;
+  return is_above ? std::optional(WordRange{}) : std::nullopt;
+}
+
+// The rows of a list that stay, by words of theirs.
+struct RowList {
+  DeviceBuffer rows;
+  uint64_t count = 0;
+};
+
+Status keep_rows(const DevicePtr& device, const uint64_t* words, WordRange range, RowList* list) {
+  if (list->count == 0) return {};
+  CD_ASSIGN(DevicePartitions kept,
+            partition_on_device(*device,
+                                {.key = {words, 8},
+                                 .columns = {{list->rows.words(), 8}},
+                                 .rows = list->count,
+                                 .rule = {.mix = WordMix::from_seed(1), .ways = 1},
+                                 .filter = {words, 8},
+                                 .low = range.low,
+                                 .high = range.high}));
+  uint64_t count = 0;
+  CD_TRY(device->read(&count, kept.offsets.words() + 1, sizeof(count)));
+  list->rows = std::move(kept.columns[0]);
+  list->count = count;
+  return {};
+}
+
+bool is_of_presence(TableComparison comparison) {
+  return comparison == TableComparison::kIsNull || comparison == TableComparison::kIsNotNull;
+}
+
+Status keep_matching(const DeviceTable& table, const TableCondition& condition, RowList* list) {
+  CD_ASSIGN(const TableColumn* const column, table.find(condition.column));
+  if (column->has_nulls() || is_of_presence(condition.comparison)) {
+    const bool wants_nulls = condition.comparison == TableComparison::kIsNull;
+    CD_ASSIGN(const DeviceBuffer presence,
+              presence_of_column(table, *column, list->rows.words(), list->count, wants_nulls));
+    CD_TRY(keep_rows(table.device, presence.words(), {1, 1}, list));
+  }
+  if (is_of_presence(condition.comparison)) return {};
+  CD_TRY(check_literal(*column, condition));
+  const std::optional<WordRange> range = words_that_fit(*column, condition);
+  if (!range.has_value() || range->low > range->high) {
+    list->count = 0;
+    return {};
+  }
+  CD_ASSIGN(const ColumnWords words,
+            words_of_column(table, *column, list->rows.words(), list->count));
+  return keep_rows(table.device, words.words, *range, list);
+}
+
+}  // namespace
+
+Result<DeviceTable> sort_table(const DeviceTable& table,
+                               const std::vector<TableOrder>& orders,
+                               uint64_t limit,
+                               uint64_t offset) {
+  CD_ASSIGN(const DeviceTurn turn, DeviceTurn::begin(*table.device));
+  CD_ASSIGN(DeviceBuffer rows, row_numbers(table.device, table.rows));
+  for (size_t left = orders.size(); left > 0; --left) {
+    const TableOrder& order = orders[left - 1];
+    CD_ASSIGN(const TableColumn* const column, table.find(order.column));
+    CD_TRY(sort_by(table, *column, order, &rows));
+  }
+  const uint64_t first = std::min(offset, table.rows);
+  return take_rows(table, rows.words() + first, std::min(limit, table.rows - first));
+}
+
+Result<DeviceTable> filter_table(const DeviceTable& table,
+                                 const std::vector<TableCondition>& conditions) {
+  CD_ASSIGN(const DeviceTurn turn, DeviceTurn::begin(*table.device));
+  RowList list;
+  list.count = table.rows;
+  CD_ASSIGN(list.rows, row_numbers(table.device, table.rows));
+  for (const TableCondition& condition : conditions) CD_TRY(keep_matching(table, condition, &list));
+  return take_rows(table, list.rows.words(), list.count);
+}
+
+}  // namespace crossdock

@@ -1,0 +1,52 @@
+// What operators on tables share: columns as words, and tables from lists of rows. Within a turn of the device.
+#pragma once
+
+#include <cstdint>
+
+#include "base/result.hpp"
+#include "session/device/device_table.hpp"
+
+namespace crossdock {
+
+// Words of a column: its own memory where that holds them already, else made.
+struct ColumnWords {
+  DeviceBuffer made;
+  const uint64_t* words = nullptr;
+};
+
+struct WordOrder {
+  bool is_descending = false;
+  bool nan_is_low = false;
+};
+
+// Of the rows in the list, or of all. A NULL has 0, but where the column's own memory is used.
+Result<ColumnWords> words_of_column(const DeviceTable& table,
+                                    const TableColumn& column,
+                                    const uint64_t* rows,
+                                    uint64_t count,
+                                    WordOrder order = {});
+// 1 for rows with a value, 0 for NULLs, or the other way round.
+Result<DeviceBuffer> presence_of_column(const DeviceTable& table,
+                                        const TableColumn& column,
+                                        const uint64_t* rows,
+                                        uint64_t count,
+                                        bool is_inverted);
+
+// A column's values of these rows; NULL for kNoRow, where has_absent says that there may be some.
+Result<TableColumn> take_column(const DeviceTable& table,
+                                const TableColumn& column,
+                                const uint64_t* rows,
+                                uint64_t count,
+                                bool has_absent);
+Result<DeviceTable> take_rows(const DeviceTable& table, const uint64_t* rows, uint64_t count);
+
+// A column whose values are those of words.
+Result<TableColumn> column_of_words(const DevicePtr& device,
+                                    const TableColumn& like,
+                                    const uint64_t* words,
+                                    uint64_t count);
+
+// 0 to count - 1.
+Result<DeviceBuffer> row_numbers(const DevicePtr& device, uint64_t count);
+
+}  // namespace crossdock
