@@ -41,7 +41,7 @@ namespace {
 constexpr int64_t kRows = int64_t{1} << 22;
 constexpr int64_t kBatchRows = int64_t{1} << 16;
 constexpr int kRuns = 9;
-constexpr int kOutlets[] = {2, 8, 64, 512};
+constexpr int kOutlets[] = {2, 4, 8, 64, 512};
 constexpr uint64_t kRingsBytes = uint64_t{64}
                               << 20;  // of all rings together, if two segments are not more
 

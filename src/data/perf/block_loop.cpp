@@ -13,8 +13,9 @@ namespace {
 constexpr int kSegmentsPerTurn = 8;
 // The other end may be just about to go on; a sleep costs more than a few looks.
 constexpr int kTurnsBeforeSleep = 16;
-// Who waits for rows while its own rows have no room looks after both: neither bell rings for the other.
-constexpr std::chrono::microseconds kShortSleep{100};
+// Who waits for rows while its own rows have no room looks after both: neither bell rings for the other. Rows come more
+// often than this where there is much to do.
+constexpr std::chrono::microseconds kShortSleep{1000};
 constexpr std::chrono::microseconds kLongSleep{5000};
 
 }  // namespace

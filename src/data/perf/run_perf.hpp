@@ -31,7 +31,8 @@ struct PerfOptions {
   int blocks = 1;              // threads per endpoint
   int64_t segment_bytes = int64_t{256} << 10;
   int slot_bits = 3;
-  int64_t batch_rows = int64_t{1} << 16;  // per send
+  int64_t batch_rows =
+      int64_t{1} << 14;  // per send: its columns and outlets stay in a second-level cache
   // Of a source, which sends it over and over. Larger than caches: rows are read from memory, as a program's are.
   int64_t table_bytes = int64_t{64} << 20;
   int levels = 1;  // 2: an exchange between nodes first, then inside each (two_level.hpp)

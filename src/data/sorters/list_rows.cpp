@@ -1,10 +1,66 @@
-// Counts, prefix sums, places.
+// Counts, prefix sums, places; for few outlets a pass over the block for each of them, which keeps the rows of a vector
+// that are the outlet's.
 #include "data/sorters/list_rows.hpp"
 
 #include <algorithm>
 
 #include "base/check.hpp"
 
+#ifndef CROSSDOCK_LIST_ROWS_ONCE
+#define CROSSDOCK_LIST_ROWS_ONCE
+namespace crossdock {
+// What a vector may write beyond the last row of a list.
+inline constexpr size_t kRowsBeyond = 16;
+}  // namespace crossdock
+#endif
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "data/sorters/list_rows.cpp"
+#include <hwy/foreach_target.h>  // IWYU pragma: keep
+#include <hwy/highway.h>
+
+HWY_BEFORE_NAMESPACE();
+namespace crossdock::HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+
+// Lists rows outlet by outlet, and writes where each list begins, and the end. False, and nothing is done: counting is
+// faster. Writes up to a vector beyond the last list.
+bool list_few(std::span<const uint16_t> outlets,
+              uint32_t first_row,
+              std::span<uint32_t> begins,
+              uint32_t* HWY_RESTRICT rows) {
+  const hn::CappedTag<uint32_t, kRowsBeyond> lanes;
+  const hn::Rebind<uint16_t, decltype(lanes)> narrow;
+  const size_t step = hn::Lanes(lanes);
+  if (2 * (begins.size() - 1) > step) return false;
+  const auto ahead = hn::Set(lanes, static_cast<uint32_t>(step));
+  uint32_t* at = rows;
+  for (uint32_t outlet = 0; outlet + 1 < begins.size(); ++outlet) {
+    begins[outlet] = static_cast<uint32_t>(at - rows);
+    const auto wanted = hn::Set(lanes, outlet);
+    auto numbers = hn::Iota(lanes, first_row);
+    size_t i = 0;
+    for (; i + step <= outlets.size(); i += step) {
+      const auto found = hn::PromoteTo(lanes, hn::LoadU(narrow, outlets.data() + i));
+      const auto is_wanted = hn::Eq(found, wanted);
+      // The next rows take the place of those behind the last one that is wanted.
+      hn::StoreU(hn::Compress(numbers, is_wanted), lanes, at);
+      at += hn::CountTrue(lanes, is_wanted);
+      numbers = hn::Add(numbers, ahead);
+    }
+    for (; i < outlets.size(); ++i) {
+      *at = first_row + static_cast<uint32_t>(i);
+      at += outlets[i] == outlet ? 1 : 0;
+    }
+  }
+  begins.back() = static_cast<uint32_t>(at - rows);
+  return true;
+}
+
+}  // namespace crossdock::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
 namespace crossdock {
 namespace {
 
@@ -13,13 +69,15 @@ constexpr size_t kWays = 4;
 
 }  // namespace
 
+HWY_EXPORT(list_few);
+
 RowLists::RowLists(uint32_t block_rows, int outlets)
     : block_rows_(block_rows),
       outlets_(static_cast<size_t>(outlets)),
       counts_(kWays * outlets_),
       begins_(outlets_ + 1),
       cursors_(outlets_),
-      rows_(block_rows) {}
+      rows_(block_rows + kRowsBeyond) {}
 
 void RowLists::count(std::span<const uint16_t> outlets) {
   std::fill(counts_.begin(), counts_.end(), 0);
@@ -61,6 +119,7 @@ void RowLists::list(std::span<const uint16_t> outlets, uint32_t first_row) {
   uint16_t largest = 0;
   for (const uint16_t outlet : outlets) largest = std::max(largest, outlet);
   CD_CHECK(largest < outlets_, "outlet {} of {}", largest, outlets_);
+  if (HWY_DYNAMIC_DISPATCH(list_few)(outlets, first_row, begins_, rows_.data())) return;
   if (outlets_ == 2) return list_two(outlets, first_row);
   count(outlets);
   uint32_t* const cursors = cursors_.data();
@@ -71,3 +130,4 @@ void RowLists::list(std::span<const uint16_t> outlets, uint32_t first_row) {
 }
 
 }  // namespace crossdock
+#endif
