@@ -13,13 +13,13 @@
 
 namespace crossdock {
 
-enum class ValueKind : uint8_t { kSigned, kUnsigned, kFloat };
+enum class WordKind : uint8_t { kSigned, kUnsigned, kFloat };
 
 // How the values of a column are stored.
-struct ValueForm {
-  ValueKind kind = ValueKind::kSigned;
+struct WordForm {
+  WordKind kind = WordKind::kSigned;
   uint32_t width_bytes = 8;  // 1, 2, 4 or 8; floats 4 or 8
-  bool operator==(const ValueForm&) const = default;
+  bool operator==(const WordForm&) const = default;
 };
 
 inline constexpr uint64_t kSignBit = uint64_t{1} << 63;
@@ -49,14 +49,14 @@ CD_HOST_DEVICE T value_at(const std::byte* values, uint64_t row) {
 
 CD_HOST_DEVICE inline uint64_t word_of_value(const std::byte* values,
                                              uint64_t row,
-                                             ValueForm form,
+                                             WordForm form,
                                              bool nan_is_low) {
-  if (form.kind == ValueKind::kFloat) {
+  if (form.kind == WordKind::kFloat) {
     const double value =
         form.width_bytes == 4 ? value_at<float>(values, row) : value_at<double>(values, row);
     return word_of_real(value, nan_is_low);
   }
-  const bool is_signed = form.kind == ValueKind::kSigned;
+  const bool is_signed = form.kind == WordKind::kSigned;
   switch (form.width_bytes) {
     case 1:
       return is_signed ? static_cast<uint64_t>(int64_t{value_at<int8_t>(values, row)})
@@ -110,7 +110,7 @@ struct ReadWords {
   using Scratch = ScanScratch;
 
   const std::byte* values = nullptr;
-  ValueForm form{};
+  WordForm form{};
   const std::byte* bits = nullptr;
   uint64_t first_bit = 0;
   const uint64_t* rows = nullptr;
@@ -136,7 +136,7 @@ struct WriteWords {
   using Scratch = ScanScratch;
 
   const uint64_t* words = nullptr;
-  ValueForm form{};
+  WordForm form{};
   std::byte* to = nullptr;
   uint64_t count = 0;
 
@@ -144,14 +144,14 @@ struct WriteWords {
   CD_HOST_DEVICE void run(BlockPlace place, Scratch&, const G& group) const {
     for_grid(place, group, count, [&](uint64_t at) {
       uint64_t bits = words[at];
-      if (form.kind == ValueKind::kFloat) {
+      if (form.kind == WordKind::kFloat) {
         const double value = real_of_word(bits);
         if (form.width_bytes == 4) {
           reinterpret_cast<float*>(to)[at] = static_cast<float>(value);
           return;
         }
         memcpy(&bits, &value, sizeof(bits));
-      } else if (form.kind == ValueKind::kUnsigned && form.width_bytes == 8) {
+      } else if (form.kind == WordKind::kUnsigned && form.width_bytes == 8) {
         bits ^= kSignBit;
       }
       put_bytes(to, at, form.width_bytes, bits);
@@ -180,7 +180,7 @@ struct TakeValues {
 
  private:
   CD_HOST_DEVICE uint64_t bits_of(uint64_t row) const {
-    return word_of_value(values, row, {ValueKind::kSigned, width_bytes}, false);
+    return word_of_value(values, row, {WordKind::kSigned, width_bytes}, false);
   }
 };
 

@@ -158,9 +158,9 @@ Result<Managed*> tensor_of(const DeviceTable& table, const std::string& name, ui
   auto* const owned = new OwnedTensor{.owner = column->values.owner};
   owned->shape[0] = static_cast<int64_t>(table.rows);
   auto* const managed = new Managed;
-  const dlpack::Code code = column->form.kind == ValueKind::kFloat  ? dlpack::Code::kFloat
-                          : column->form.kind == ValueKind::kSigned ? dlpack::Code::kInt
-                                                                    : dlpack::Code::kUInt;
+  const dlpack::Code code = column->form.kind == WordKind::kFloat  ? dlpack::Code::kFloat
+                          : column->form.kind == WordKind::kSigned ? dlpack::Code::kInt
+                                                                   : dlpack::Code::kUInt;
   managed->tensor = {
       .data = const_cast<std::byte*>(column->values.data),
       .device = {static_cast<int32_t>(device->facts().place),

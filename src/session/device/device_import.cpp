@@ -151,7 +151,7 @@ Result<DeviceTable> import_columns(const ArrowSource& source,
   return Result<DeviceTable>(std::move(table));
 }
 
-Result<ValueForm> form_of_tensor(const TensorColumn& column) {
+Result<WordForm> form_of_tensor(const TensorColumn& column) {
   const auto [code, bits, lanes] = column.tensor.type;
   const auto known = static_cast<dlpack::Code>(code);
   const bool is_whole = known == dlpack::Code::kInt || known == dlpack::Code::kUInt;
@@ -167,10 +167,10 @@ Result<ValueForm> form_of_tensor(const TensorColumn& column) {
         bits,
         lanes);
   }
-  const ValueKind kind = is_float                    ? ValueKind::kFloat
-                       : known == dlpack::Code::kInt ? ValueKind::kSigned
-                                                     : ValueKind::kUnsigned;
-  return ValueForm{kind, bits / 8U};
+  const WordKind kind = is_float                    ? WordKind::kFloat
+                      : known == dlpack::Code::kInt ? WordKind::kSigned
+                                                    : WordKind::kUnsigned;
+  return WordForm{kind, bits / 8U};
 }
 
 Status check_shape(const TensorColumn& column) {
@@ -195,7 +195,7 @@ Status check_shape(const TensorColumn& column) {
 Result<TableColumn> import_tensor(const DevicePtr& device, const TensorColumn& column) {
   const dlpack::Tensor& tensor = column.tensor;
   CD_TRY(check_shape(column));
-  CD_ASSIGN(const ValueForm form, form_of_tensor(column));
+  CD_ASSIGN(const WordForm form, form_of_tensor(column));
   CD_ASSIGN(
       const Reach reach,
       reach_of(*device, tensor.device.type, tensor.device.id, "column \"" + column.name + "\""));

@@ -31,9 +31,9 @@ Result<const TableColumn*> DeviceTable::find(const std::string& name) const {
                     nearest.empty() ? "one of the columns above" : nearest);
 }
 
-Result<ValueForm> form_of_format(const std::string& name, const std::string& format) {
-  using enum ValueKind;
-  static constexpr std::pair<std::string_view, ValueForm> kForms[] = {
+Result<WordForm> form_of_format(const std::string& name, const std::string& format) {
+  using enum WordKind;
+  static constexpr std::pair<std::string_view, WordForm> kForms[] = {
       {"c", {kSigned, 1}},
       {"C", {kUnsigned, 1}},
       {"s", {kSigned, 2}},
@@ -53,7 +53,7 @@ Result<ValueForm> form_of_format(const std::string& name, const std::string& for
   };
   for (const auto& [known, form] : kForms)
     if (format == known) return form;
-  if (format.starts_with("ts") || format.starts_with("tD")) return ValueForm{kSigned, 8};
+  if (format.starts_with("ts") || format.starts_with("tD")) return WordForm{kSigned, 8};
   return make_error(
       ErrorCode::kUnsupportedType,
       "column \"{}\" has the Arrow format \"{}\", which tables on devices do not take\n"
@@ -63,9 +63,9 @@ Result<ValueForm> form_of_format(const std::string& name, const std::string& for
       format);
 }
 
-const char* format_of_form(ValueForm form) {
-  if (form.kind == ValueKind::kFloat) return form.width_bytes == 4 ? "f" : "g";
-  const bool is_signed = form.kind == ValueKind::kSigned;
+const char* format_of_form(WordForm form) {
+  if (form.kind == WordKind::kFloat) return form.width_bytes == 4 ? "f" : "g";
+  const bool is_signed = form.kind == WordKind::kSigned;
   switch (form.width_bytes) {
     case 1:
       return is_signed ? "c" : "C";

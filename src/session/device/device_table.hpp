@@ -25,7 +25,7 @@ struct DeviceBytes {
 struct TableColumn {
   std::string name;
   std::string format;  // Arrow's
-  ValueForm form{};
+  WordForm form{};
   DeviceBytes values;
   DeviceBytes valid{};       // bits, as Arrow has them; none where no row is NULL
   uint64_t first_valid = 0;  // the bit of row 0
@@ -44,8 +44,8 @@ struct DeviceTable {
 };
 
 // CD-102 for a type whose values are not of 1, 2, 4 or 8 bytes: `name` and the format stand in the text.
-Result<ValueForm> form_of_format(const std::string& name, const std::string& format);
-const char* format_of_form(ValueForm form);
+Result<WordForm> form_of_format(const std::string& name, const std::string& format);
+const char* format_of_form(WordForm form);
 
 // Memory of the pool that a column keeps.
 Result<DeviceBytes> own_bytes(const DevicePtr& device, uint64_t bytes);

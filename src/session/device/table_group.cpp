@@ -6,7 +6,7 @@
 namespace crossdock {
 namespace {
 
-constexpr ValueForm kWideUnsigned{ValueKind::kUnsigned, 8};
+constexpr WordForm kWideUnsigned{WordKind::kUnsigned, 8};
 
 Status check_column(const TableColumn& column, const char* what) {
   if (!column.has_nulls()) return {};
@@ -20,7 +20,7 @@ Status check_column(const TableColumn& column, const char* what) {
 }
 
 Status check_sum(const TableColumn& column) {
-  if (column.form.kind != ValueKind::kFloat && column.format.size() == 1) return {};
+  if (column.form.kind != WordKind::kFloat && column.format.size() == 1) return {};
   return make_error(
       ErrorCode::kUnsupportedType,
       "the sum of \"{}\" with the Arrow format \"{}\": on a device sums are of integers\n"
@@ -80,10 +80,10 @@ Result<TableColumn> sum_column(const DevicePtr& device,
                                const DeviceGroups& groups,
                                uint32_t word,
                                const TableColumn& of) {
-  const bool is_unsigned = of.form.kind == ValueKind::kUnsigned;
+  const bool is_unsigned = of.form.kind == WordKind::kUnsigned;
   TableColumn made{.name = of.name,
                    .format = is_unsigned ? "L" : "l",
-                   .form = {is_unsigned ? ValueKind::kUnsigned : ValueKind::kSigned, 8},
+                   .form = {is_unsigned ? WordKind::kUnsigned : WordKind::kSigned, 8},
                    .values = {}};
   CD_ASSIGN(made.values, own_bytes(device, groups.groups * sizeof(uint64_t)));
   CD_ASSIGN(const DeviceBuffer misfits, DeviceBuffer::words(*device, 1));

@@ -11,11 +11,11 @@ namespace {
 // Whole numbers compare with whole numbers, floats with floats, and moments with what has their very type.
 Status check_keys(const TableColumn& left, const TableColumn& right) {
   const auto is_wide = [](const TableColumn& column) {
-    return column.form == ValueForm{ValueKind::kUnsigned, 8};
+    return column.form == WordForm{WordKind::kUnsigned, 8};
   };
   const bool is_plain = left.format.size() == 1 && right.format.size() == 1;
   const bool is_alike =
-      (left.form.kind == ValueKind::kFloat) == (right.form.kind == ValueKind::kFloat);
+      (left.form.kind == WordKind::kFloat) == (right.form.kind == WordKind::kFloat);
   if (left.format != right.format && !(is_plain && is_alike && is_wide(left) == is_wide(right))) {
     return make_error(
         ErrorCode::kKeyTypeMismatch,

@@ -27,7 +27,7 @@ Result<ColumnWords> words_of_column(const DeviceTable& table,
                                     uint64_t count,
                                     WordOrder order) {
   ColumnWords found;
-  const bool are_words = column.form == ValueForm{ValueKind::kSigned, 8};
+  const bool are_words = column.form == WordForm{WordKind::kSigned, 8};
   if (are_words && rows == nullptr && !order.is_descending) {
     found.words = reinterpret_cast<const uint64_t*>(column.values.data);
     return Result<ColumnWords>(std::move(found));
