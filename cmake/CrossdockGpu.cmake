@@ -45,6 +45,6 @@ crossdock_gpu_program(crossdock_gpu_tests tests/gpu/gpu_main.cpp tests/gpu/gpu_e
 target_link_libraries(crossdock_gpu_tests PRIVATE GTest::gmock GTest::gtest)
 
 crossdock_gpu_program(crossdock_groupby_kernel examples/04-groupby-kernel/main.cpp)
-crossdock_gpu_program(crossdock_gpu_bench bench/gpu/gpu_bench.cpp)
-crossdock_gpu_program(crossdock_gpu_codec_bench bench/gpu/codec_bench.cpp)
-crossdock_gpu_program(crossdock_gpu_operator_bench bench/gpu/operator_bench.cpp)
+crossdock_gpu_program(crossdock_gpu_bench bench/gpu/gpu_bench.cpp bench/gpu/bench_run.cpp)
+crossdock_gpu_program(crossdock_gpu_codec_bench bench/gpu/codec_bench.cpp bench/gpu/bench_run.cpp)
+crossdock_gpu_program(crossdock_gpu_operator_bench bench/gpu/operator_bench.cpp bench/gpu/bench_run.cpp)

@@ -15,7 +15,7 @@ endfunction()
 # Headers without a source are also compiled alone (target all_verify_interface_header_sets), which catches a missing
 # include; a source includes its own header first (tools/tidy.py), which shows the same of the others.
 # APART: neither the library crossdock nor the module _native has the room, since it needs heavy system parts.
-# LIGHT: fewer checks by the sanitizers (crossdock_light_checks), in rooms that read nothing from outside.
+# LIGHT: fewer checks by the sanitizers (crossdock_light_checks), in rooms that read nothing from outside, or only texts.
 function(crossdock_module name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "APART;LIGHT" "DIR" "DEPS;LINK;ROOMS")
   set(folder "${PROJECT_SOURCE_DIR}/${arg_DIR}")

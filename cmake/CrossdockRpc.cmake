@@ -28,15 +28,18 @@ add_library(crossdock_control_proto SHARED
   "${made_base}.pb.cc" "${made_base}.pb.h" "${made_base}.grpc.pb.cc" "${made_base}.grpc.pb.h")
 target_include_directories(crossdock_control_proto SYSTEM PUBLIC "${made_folder}")
 target_link_libraries(crossdock_control_proto PUBLIC gRPC::grpc++_reflection gRPC::grpc++ protobuf::libprotobuf)
+if(CROSSDOCK_SANITIZE)
+  target_compile_options(crossdock_control_proto PRIVATE -fno-sanitize=undefined)
+endif()
 
 set_target_properties(crossdock_control_proto PROPERTIES CXX_VISIBILITY_PRESET default VISIBILITY_INLINES_HIDDEN OFF
   BUILD_RPATH "$ORIGIN" INSTALL_RPATH "$ORIGIN")
 set_property(GLOBAL APPEND PROPERTY CROSSDOCK_PLUGINS crossdock_control_proto)
 
-crossdock_module(control_rpc DIR src/control/rpc APART
+crossdock_module(control_rpc DIR src/control/rpc APART LIGHT
   DEPS base topology control_protocol control_controller control_agent LINK crossdock_control_proto)
 
 # The plugin "control": ranks that meet through the control plane.
-crossdock_module(control_ranks DIR src/control/ranks APART DEPS base data_ranks control_protocol control_rpc)
+crossdock_module(control_ranks DIR src/control/ranks APART LIGHT DEPS base data_ranks control_protocol control_rpc)
 crossdock_plugin(control control_ranks)
 set_target_properties(crossdock_control PROPERTIES BUILD_RPATH "$ORIGIN" INSTALL_RPATH "$ORIGIN")

@@ -6,8 +6,6 @@
 // each order; priorities, five of them, as numbers. Every column must have the bytes that the CPU's coder writes, and
 // come back.
 #include <algorithm>
-#include <chrono>
-#include <cstdio>
 #include <cstdlib>
 #include <random>
 #include <vector>
@@ -16,61 +14,17 @@
 
 #include "data/device/cuda_backend.hpp"
 #include "data/device/cuda_calls.hpp"
+#include "gpu/bench_run.hpp"
 #include "gpu/gpu_coding.hpp"
 
 namespace crossdock {
 namespace {
 
-constexpr int kRepeats = 5;
 constexpr uint32_t kBlocksPerMultiprocessor = 8;
 
 // What is wanted of an H100, of the values' bytes.
 constexpr double kEncodeBytesPerS = 100e9;
 constexpr double kDecodeBytesPerS = 150e9;
-
-[[noreturn]] void fail(const Error& error) {
-  fmt::print(stderr, "{}: {}\n", code_text(error.code), error.message);
-  std::exit(3);
-}
-
-void require(int error) {
-  if (error != 0) fail({ErrorCode::kInternal, cuda_calls::error_text(error)});
-}
-void require(const Status& status) {
-  if (!status.ok()) fail(status.error());
-}
-template <class T>
-T value_of(Result<T> result) {
-  if (!result.ok()) fail(result.error());
-  return std::move(result.value());
-}
-
-double median(std::vector<double> values) {
-  std::ranges::sort(values);
-  return values[values.size() / 2];
-}
-
-// Bytes read and written per second by copies inside the GPU.
-double copy_rate(uint64_t bytes) {
-  std::byte* from = nullptr;
-  std::byte* to = nullptr;
-  void* stream = nullptr;
-  require(cuda_calls::allocate(&from, bytes));
-  require(cuda_calls::allocate(&to, bytes));
-  require(cuda_calls::open_stream(&stream));
-  std::vector<double> rates;
-  for (int repeat = 0; repeat <= kRepeats; ++repeat) {
-    const auto begun = std::chrono::steady_clock::now();
-    require(cuda_calls::copy(to, from, bytes, stream));
-    require(cuda_calls::wait_stream(stream));
-    const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begun;
-    if (repeat != 0) rates.push_back(2.0 * static_cast<double>(bytes) / took.count());
-  }
-  cuda_calls::close_stream(stream);
-  require(cuda_calls::release(from));
-  require(cuda_calls::release(to));
-  return median(rates);
-}
 
 struct BenchColumns {
   std::vector<int64_t> order_keys;
@@ -99,14 +53,8 @@ struct BenchCase {
 void bench_column(const BenchCase& bench, uint32_t blocks, double copy_bytes_per_s) {
   GpuCoding coding;
   require(coding.open({&bench.column, 1}, blocks));
-  std::vector<double> encode_s, decode_s;
-  for (int repeat = 0; repeat <= kRepeats; ++repeat) {
-    const double encoded = value_of(coding.encode());
-    const double decoded = value_of(coding.decode());
-    if (repeat == 0) continue;
-    encode_s.push_back(encoded);
-    decode_s.push_back(decoded);
-  }
+  const double encode_s = median_of_runs([&] { return take(coding.encode()); });
+  const double decode_s = median_of_runs([&] { return take(coding.decode()); });
   const auto& [values, kind, scheme] = bench.column;
   const auto count = static_cast<int64_t>(values.size()) / kind.width;
   std::vector<uint64_t> expected(static_cast<size_t>(coded_bytes_max(count, kind.width)) / 8);
@@ -114,13 +62,13 @@ void bench_column(const BenchCase& bench, uint32_t blocks, double copy_bytes_per
   expected.resize(static_cast<size_t>(coder.encode(
                       scheme, kind, values, std::as_writable_bytes(std::span(expected)))) /
                   8);
-  const bool is_right = value_of(coding.coded(0)) == expected &&
-                        std::ranges::equal(value_of(coding.decoded(0)), values);
+  const bool is_right =
+      take(coding.coded(0)) == expected && std::ranges::equal(take(coding.decoded(0)), values);
   const auto bytes = static_cast<double>(values.size());
   const auto coded_bytes = static_cast<double>(coding.coded_words(0) * sizeof(uint64_t));
   // Values once and coded bytes once, in either direction.
   const double bound_s = (bytes + coded_bytes) / copy_bytes_per_s;
-  const double encode_rate = bytes / median(encode_s), decode_rate = bytes / median(decode_s);
+  const double encode_rate = bytes / encode_s, decode_rate = bytes / decode_s;
   fmt::print(
       "{{\"schema_version\": 1, \"bench\": \"gpu-codec\", \"column\": \"{}\", \"values\": {}, "
       "\"width\": {}, \"runs\": {}, \"deltas\": {}, \"blocks\": {}, \"coded_bytes\": {}, "
@@ -138,26 +86,18 @@ void bench_column(const BenchCase& bench, uint32_t blocks, double copy_bytes_per
       bytes / static_cast<double>(expected.size() * 8),
       encode_rate,
       kEncodeBytesPerS,
-      bound_s / median(encode_s),
+      bound_s / encode_s,
       decode_rate,
       kDecodeBytesPerS,
-      bound_s / median(decode_s),
+      bound_s / decode_s,
       is_right);
-  if (!is_right) fail({ErrorCode::kInternal, "the GPU's coded column is not the reference's"});
+  require_right(is_right, "the GPU's coded column is not the reference's");
 }
 
 int run_codecs(int64_t orders) {
-  const auto opened = open_cuda_backend(0);
-  if (!opened.ok()) fail(opened.error());
-  cuda_calls::GpuFacts facts;
-  require(cuda_calls::open_gpu(0, &facts));
+  const auto backend = take(open_cuda_backend(0), kNoGpu);
+  const cuda_calls::GpuFacts facts = open_gpu_0();
   const double rate = copy_rate(uint64_t{1} << 30);
-  fmt::print(
-      "{{\"schema_version\": 1, \"bench\": \"gpu-copy\", \"gpu\": \"{}\", \"multiprocessors\": {}, "
-      "\"bytes_per_s\": {:.4g}}}\n",
-      facts.name,
-      facts.multiprocessors,
-      rate);
   const BenchColumns made = make_bench_columns(orders);
   const auto order_keys = std::as_bytes(std::span(made.order_keys));
   const auto line_keys = std::as_bytes(std::span(made.line_keys));

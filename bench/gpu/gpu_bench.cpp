@@ -2,21 +2,18 @@
 //
 //   crossdock_gpu_bench [rows per endpoint]
 #include <algorithm>
-#include <chrono>
-#include <cstdio>
 #include <cstdlib>
-#include <vector>
 
 #include <fmt/format.h>
 
 #include "data/device/cuda_backend.hpp"
 #include "data/device/cuda_calls.hpp"
+#include "gpu/bench_run.hpp"
 #include "gpu/gpu_exchange.hpp"
 
 namespace crossdock {
 namespace {
 
-constexpr int kRepeats = 5;
 constexpr uint64_t kRowBytes = 16;
 constexpr uint64_t kMarkBytes = 2;
 
@@ -27,55 +24,15 @@ constexpr uint64_t kSentOnBytes = (kRowBytes + 4 * (kRowBytes + kMarkBytes)) +  
 constexpr uint64_t kKeptBytes =
     (kRowBytes + 2 * (kRowBytes + kMarkBytes)) + 2 * (kRowBytes + kMarkBytes);
 
-[[noreturn]] void fail(const Error& error) {
-  fmt::print(stderr, "{}: {}\n", code_text(error.code), error.message);
-  std::exit(3);
-}
-
-void require(int error) {
-  if (error != 0) fail({ErrorCode::kInternal, cuda_calls::error_text(error)});
-}
-
-double median(std::vector<double> values) {
-  std::ranges::sort(values);
-  return values[values.size() / 2];
-}
-
-// Bytes read and written per second by copies inside the GPU.
-double copy_rate(uint64_t bytes) {
-  std::byte* from = nullptr;
-  std::byte* to = nullptr;
-  void* stream = nullptr;
-  require(cuda_calls::allocate(&from, bytes));
-  require(cuda_calls::allocate(&to, bytes));
-  require(cuda_calls::open_stream(&stream));
-  std::vector<double> rates;
-  for (int repeat = 0; repeat <= kRepeats; ++repeat) {
-    const auto begun = std::chrono::steady_clock::now();
-    require(cuda_calls::copy(to, from, bytes, stream));
-    require(cuda_calls::wait_stream(stream));
-    const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begun;
-    if (repeat != 0) rates.push_back(2.0 * static_cast<double>(bytes) / took.count());
-  }
-  cuda_calls::close_stream(stream);
-  require(cuda_calls::release(from));
-  require(cuda_calls::release(to));
-  return median(rates);
-}
-
 void exchange(const GpuExchangeOptions& options, double copy_bytes_per_s, DeviceBackend& backend) {
-  std::vector<double> seconds;
   GpuExchangeResult last;
-  for (int repeat = 0; repeat <= kRepeats; ++repeat) {
-    const auto ran = run_gpu_exchange(options, backend);
-    if (!ran.ok()) fail(ran.error());
-    last = ran.value();
-    if (repeat != 0) seconds.push_back(last.seconds);
-  }
+  const double took = median_of_runs([&] {
+    last = take(run_gpu_exchange(options, backend));
+    return last.seconds;
+  });
   const auto endpoints = static_cast<uint64_t>(options.endpoints);
   const uint64_t rows = options.rows * endpoints;
   const uint64_t passed_bytes = rows / endpoints * ((endpoints - 1) * kSentOnBytes + kKeptBytes);
-  const double took = median(seconds);
   const double predicted_s = static_cast<double>(passed_bytes) / copy_bytes_per_s;
   const bool is_right = last.got.rows == last.expected.rows &&
                         last.got.keys == last.expected.keys &&
@@ -101,20 +58,13 @@ void exchange(const GpuExchangeOptions& options, double copy_bytes_per_s, Device
       last.segments,
       last.channel_bytes,
       is_right);
+  require_right(is_right, "rows that came are not those that were sent");
 }
 
 int run(uint64_t rows) {
-  const auto opened = open_cuda_backend(0);
-  if (!opened.ok()) fail(opened.error());
-  cuda_calls::GpuFacts facts;
-  require(cuda_calls::open_gpu(0, &facts));
+  const auto backend = take(open_cuda_backend(0), kNoGpu);
+  const cuda_calls::GpuFacts facts = open_gpu_0();
   const double rate = copy_rate(uint64_t{1} << 30);
-  fmt::print(
-      "{{\"schema_version\": 1, \"bench\": \"gpu-copy\", \"gpu\": \"{}\", \"multiprocessors\": {}, "
-      "\"bytes_per_s\": {:.4g}}}\n",
-      facts.name,
-      facts.multiprocessors,
-      rate);
   const auto multiprocessors = static_cast<uint32_t>(facts.multiprocessors);
   for (const int endpoints : {1, 2, 4}) {
     for (const uint32_t link_rows : {16'384U, 65'536U}) {
@@ -127,7 +77,7 @@ int run(uint64_t rows) {
                 .rings_per_link = 8,
                 .link_rows = link_rows},
                rate,
-               *opened.value());
+               *backend);
     }
   }
   return 0;

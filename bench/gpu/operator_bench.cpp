@@ -5,7 +5,6 @@
 // Every result is checked before it is timed; a wrong one ends the program with status 1, no GPU with 3. Times are the
 // median of five runs after one that is not counted, with memory that the first run has taken.
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
@@ -17,6 +16,7 @@
 
 #include "data/device/cuda_calls.hpp"
 #include "gpu/bench_kernels.hpp"
+#include "gpu/bench_run.hpp"
 #include "operators/device/cuda_runner.hpp"
 #include "operators/device/device_group_by.hpp"
 #include "operators/device/device_join.hpp"
@@ -25,7 +25,6 @@
 namespace crossdock {
 namespace {
 
-constexpr int kTimedRuns = 5;
 constexpr double kPartitionBar = 0.6;
 constexpr double kJoinBar = 0.4;
 constexpr double kAgainstMergeBar = 2;
@@ -36,25 +35,6 @@ struct GroupCase {
 };
 constexpr GroupCase kGroupCases[] = {{1'000, 0.7}, {1'000'000, 0.3}, {100'000'000, 0.2}};
 
-[[noreturn]] void end_with(const Error& error, int status) {
-  fmt::print(stderr, "{}: {}\n", code_text(error.code), error.message);
-  std::exit(status);
-}
-
-void require_call(int error) {
-  if (error != 0) end_with({ErrorCode::kInternal, cuda_calls::error_text(error)}, 1);
-}
-
-template <class T>
-T take(Result<T> result) {
-  if (!result.ok()) end_with(result.error(), 1);
-  return std::move(result.value());
-}
-
-void require_right(bool holds, const std::string& what) {
-  if (!holds) end_with({ErrorCode::kInternal, "a wrong result: " + what}, 1);
-}
-
 class OperatorBench {
  public:
   OperatorBench(std::unique_ptr<CudaRunner> runner, double scale)
@@ -62,7 +42,7 @@ class OperatorBench {
 
   void run() {
     word_ = words(1);
-    measure_copies();
+    copy_bytes_per_s_ = copy_rate(scaled(uint64_t{4} << 30));
     measure_random_reads();
     partition();
     join();
@@ -83,8 +63,7 @@ class OperatorBench {
   DeviceBuffer numbers(uint64_t rows) {
     DeviceBuffer made = words(rows);
     const GatherWords work{.to = made.words(), .count = rows};
-    if (const Status ran = runner_->launch(work, runner_->traits().blocks); !ran.ok())
-      end_with(ran.error(), 1);
+    require(runner_->launch(work, runner_->traits().blocks));
     return made;
   }
   uint64_t read_word(const uint64_t* from) {
@@ -94,48 +73,19 @@ class OperatorBench {
     const uint64_t tiles = tiles_of(rows, kScanTileRows);
     const DeviceBuffer totals = words(tiles + 1);
     const TileTotals work{.words = column, .count = rows, .totals = totals.words()};
-    if (const Status ran = runner_->launch(work, runner_->traits().blocks); !ran.ok())
-      end_with(ran.error(), 1);
-    if (const Status ran = scan_exclusive(*runner_, totals.words(), tiles); !ran.ok())
-      end_with(ran.error(), 1);
+    require(runner_->launch(work, runner_->traits().blocks));
+    require(scan_exclusive(*runner_, totals.words(), tiles));
     return read_word(totals.words() + tiles);
   }
   void clear_word() {
     const FillWords work{.words = word_.words(), .count = 1};
-    if (const Status ran = runner_->launch(work, 1); !ran.ok()) end_with(ran.error(), 1);
+    require(runner_->launch(work, 1));
   }
   BenchSink sink() const { return {word_.words(), runner_->stream()}; }
 
   template <class Run>
   double median_s(const Run& run) {
-    std::vector<double> seconds;
-    for (int repeat = 0; repeat <= kTimedRuns; ++repeat) {
-      require_call(cuda_calls::wait_stream(runner_->stream()));
-      const auto begun = std::chrono::steady_clock::now();
-      run();
-      require_call(cuda_calls::wait_stream(runner_->stream()));
-      const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begun;
-      if (repeat != 0) seconds.push_back(took.count());
-    }
-    std::ranges::sort(seconds);
-    return seconds[seconds.size() / 2];
-  }
-
-  void measure_copies() {
-    const uint64_t bytes = scaled(uint64_t{4} << 30);
-    const DeviceBuffer from = take(DeviceBuffer::make(*runner_, bytes));
-    const DeviceBuffer to = take(DeviceBuffer::make(*runner_, bytes));
-    const double seconds = median_s([&] {
-      require_call(
-          cuda_calls::copy(to.as<std::byte>(), from.as<std::byte>(), bytes, runner_->stream()));
-    });
-    copy_bytes_per_s_ = 2 * static_cast<double>(bytes) / seconds;
-    fmt::print(
-        "{{\"schema_version\": 1, \"bench\": \"gpu-copy\", \"bytes\": {}, \"seconds\": {:.6f}, "
-        "\"bytes_per_s\": {:.4g}}}\n",
-        bytes,
-        seconds,
-        copy_bytes_per_s_);
+    return median_on_stream(runner_->stream(), run);
   }
 
   // In as many words as the table of the join has.
@@ -281,19 +231,9 @@ class OperatorBench {
 };
 
 int bench_operators(double scale) {
-  auto opened = CudaRunner::open(0);
-  if (!opened.ok()) end_with(opened.error(), 3);
-  cuda_calls::GpuFacts facts;
-  require_call(cuda_calls::open_gpu(0, &facts));
-  fmt::print(
-      "{{\"schema_version\": 1, \"bench\": \"gpu-facts\", \"gpu\": \"{}\", "
-      "\"multiprocessors\": {}, \"l2_bytes\": {}, \"free_bytes\": {}, \"scale\": {}}}\n",
-      facts.name,
-      facts.multiprocessors,
-      facts.l2_bytes,
-      facts.free_bytes,
-      scale);
-  OperatorBench(std::move(opened.value()), scale).run();
+  auto runner = take(CudaRunner::open(0), kNoGpu);
+  open_gpu_0();
+  OperatorBench(std::move(runner), scale).run();
   return 0;
 }
 

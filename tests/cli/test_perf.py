@@ -179,4 +179,5 @@ def test_a_rank_that_is_interrupted_ends_the_others(tmp_path: Path) -> None:
             rank.kill()
             rank.wait()
     assert all(rank.returncode != 0 for rank in ranks)
-    assert "cancelled" in said[0], said
+    # Rank 1 may have been between two sizes, where it just leaves.
+    assert "cancelled" in said[0] or "rank 1 " in said[0], said

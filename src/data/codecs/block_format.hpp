@@ -73,6 +73,21 @@ constexpr int blocks_of(uint64_t values) {
   return static_cast<int>((values + kBlockValues - 1) / kBlockValues);
 }
 
+// Calls with a value of the type that values of so many bytes have. In kernels, too.
+template <class Call>
+constexpr void with_type(int width, bool is_signed, const Call& call) {
+  switch (width) {
+    case 1:
+      return is_signed ? call(int8_t{}) : call(uint8_t{});
+    case 2:
+      return is_signed ? call(int16_t{}) : call(uint16_t{});
+    case 4:
+      return is_signed ? call(int32_t{}) : call(uint32_t{});
+    default:
+      return call(uint64_t{});
+  }
+}
+
 // Words before a block's streams.
 constexpr int head_words(const CodecScheme& scheme) {
   return 2 + scheme.deltas + (scheme.runs > 0 ? 1 : 0);

@@ -11,21 +11,6 @@
 namespace crossdock {
 namespace {
 
-// Calls with a value of the type.
-template <class Call>
-auto for_type(int width, bool is_signed, const Call& call) {
-  switch (width) {
-    case 1:
-      return is_signed ? call(int8_t{}) : call(uint8_t{});
-    case 2:
-      return is_signed ? call(int16_t{}) : call(uint16_t{});
-    case 4:
-      return is_signed ? call(int32_t{}) : call(uint32_t{});
-    default:
-      return call(int64_t{});
-  }
-}
-
 template <class T>
 void widen(const std::byte* values, int count, uint64_t* words) {
   for (int i = 0; i < count; ++i) {
@@ -60,7 +45,7 @@ int ColumnCoder::encode_block(const CodecScheme& scheme,
                               const std::byte* values,
                               int count,
                               uint64_t* out) {
-  for_type(kind.width, kind.is_signed, [&](auto type) {
+  with_type(kind.width, kind.is_signed, [&](auto type) {
     widen<decltype(type)>(values, count, blocks_.words());
   });
   const int words = blocks_.encode(scheme, count, block_);
@@ -159,7 +144,7 @@ Status ColumnCoder::decode_block(const CodedColumn& column,
     return {};
   }
   CD_TRY(blocks_.decode(column.scheme, count, block));
-  for_type(column.width, true, [&](auto type) {
+  with_type(column.width, true, [&](auto type) {
     narrow<decltype(type)>(blocks_.words(), count, values);
   });
   return {};

@@ -9,21 +9,6 @@
 
 namespace crossdock {
 
-// Calls with a value of the type.
-template <class Call>
-CD_HOST_DEVICE void with_type(uint8_t width, bool is_signed, const Call& call) {
-  switch (width) {
-    case 1:
-      return is_signed ? call(int8_t{}) : call(uint8_t{});
-    case 2:
-      return is_signed ? call(int16_t{}) : call(uint16_t{});
-    case 4:
-      return is_signed ? call(int32_t{}) : call(uint32_t{});
-    default:
-      return call(uint64_t{});
-  }
-}
-
 // Values of a block of a column that has `count`.
 CD_HOST_DEVICE constexpr int values_in(uint64_t count, uint64_t block) {
   const uint64_t left = count - block * static_cast<uint64_t>(kBlockValues);

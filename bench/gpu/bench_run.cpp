@@ -1,0 +1,69 @@
+// See bench_run.hpp.
+#include "gpu/bench_run.hpp"
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+
+#include <fmt/format.h>
+
+namespace crossdock {
+
+void end_with(const Error& error, int status) {
+  fmt::print(stderr, "{}: {}\n", code_text(error.code), error.message);
+  std::exit(status);
+}
+
+void require_call(int error) {
+  if (error != 0) end_with({ErrorCode::kInternal, cuda_calls::error_text(error)});
+}
+
+void require(const Status& status) {
+  if (!status.ok()) end_with(status.error());
+}
+
+void require_right(bool holds, const std::string& what) {
+  if (!holds) end_with({ErrorCode::kInternal, "a wrong result: " + what});
+}
+
+double median(std::vector<double> values) {
+  std::ranges::sort(values);
+  return values[values.size() / 2];
+}
+
+cuda_calls::GpuFacts open_gpu_0() {
+  cuda_calls::GpuFacts facts;
+  require_call(cuda_calls::open_gpu(0, &facts));
+  fmt::print(
+      "{{\"schema_version\": 1, \"bench\": \"gpu-facts\", \"gpu\": \"{}\", "
+      "\"multiprocessors\": {}, \"l2_bytes\": {}, \"free_bytes\": {}}}\n",
+      facts.name,
+      facts.multiprocessors,
+      facts.l2_bytes,
+      facts.free_bytes);
+  return facts;
+}
+
+double copy_rate(uint64_t bytes) {
+  std::byte* from = nullptr;
+  std::byte* to = nullptr;
+  void* stream = nullptr;
+  require_call(cuda_calls::allocate(&from, bytes));
+  require_call(cuda_calls::allocate(&to, bytes));
+  require_call(cuda_calls::open_stream(&stream));
+  const double seconds =
+      median_on_stream(stream, [&] { require_call(cuda_calls::copy(to, from, bytes, stream)); });
+  cuda_calls::close_stream(stream);
+  require_call(cuda_calls::release(from));
+  require_call(cuda_calls::release(to));
+  const double rate = 2 * static_cast<double>(bytes) / seconds;
+  fmt::print(
+      "{{\"schema_version\": 1, \"bench\": \"gpu-copy\", \"bytes\": {}, \"seconds\": {:.6f}, "
+      "\"bytes_per_s\": {:.4g}}}\n",
+      bytes,
+      seconds,
+      rate);
+  return rate;
+}
+
+}  // namespace crossdock
