@@ -69,12 +69,14 @@ void IncomingFlow::unplace(uint64_t sequence) {
   is_written_[moved_.flow.ring.slot_of(sequence)] = false;
 }
 
-Status IncomingFlow::placed(const SegmentHeader& header) {
+Status IncomingFlow::placed(const SegmentHeader& header, std::optional<uint32_t> checksum) {
   unplace(header.sequence);
   if (is_closed_) return {};
   std::byte* segment = moved_.flow.ring.segment(moved_.flow.ring.slot_of(header.sequence));
   const std::span<const std::byte> payload(segment + sizeof(header), header.bytes);
-  if (checks_) CD_TRY(check_payload(header, payload));
+  if (checks_) {
+    CD_TRY(checksum ? check_checksum(header, *checksum) : check_payload(header, payload));
+  }
   std::memcpy(segment, &header, sizeof(header));
   CD_TRY(check_rows(*moved_.layout, segment, sizeof(header) + header.bytes));
   window_.publish(header.sequence);

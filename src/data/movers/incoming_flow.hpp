@@ -7,6 +7,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "base/result.hpp"
@@ -27,8 +28,9 @@ class IncomingFlow {
   Status check(const SegmentHeader& header, uint32_t ranks) const;
   // Where the payload goes, or null if the segment is there already or is being written. `header` has passed check().
   std::byte* place(const SegmentHeader& header);
-  // What place() has answered for this header is written, or will never be.
-  Status placed(const SegmentHeader& header);
+  // What place() has answered for this header is written. CD-613 if it is not what was sent: by the checksum that
+  // copy_payload answered where that made the copy; else the payload is read once more for it.
+  Status placed(const SegmentHeader& header, std::optional<uint32_t> checksum = {});
   void unplace(uint64_t sequence);
 
   // The source has ended. CD-613 if that is not what it said before, or less than came.

@@ -48,7 +48,14 @@ class Mover::State::TransportEvents : public LinkEvents {
     return state_.place(first_ + link, header);
   }
   void placed(LinkIndex link, const SegmentHeader&, std::byte* payload) override {
-    state_.placed(first_ + link, payload);
+    state_.placed(first_ + link, payload, {});
+  }
+  bool wants_sum(const SegmentHeader& header) const override { return state_.wants_sum(header); }
+  void placed_with_sum(LinkIndex link,
+                       const SegmentHeader&,
+                       std::byte* payload,
+                       uint32_t checksum) override {
+    state_.placed(first_ + link, payload, checksum);
   }
   void noted(LinkIndex link, std::span<const std::byte> note) override {
     state_.noted(first_ + link, note);

@@ -271,7 +271,12 @@ std::byte* Mover::State::place_own(LinkIndex link, const SegmentHeader& header) 
   return payload;
 }
 
-void Mover::State::placed(LinkIndex link, std::byte* payload) {
+// Who only passes a frame on does not look at its checksum.
+bool Mover::State::wants_sum(const SegmentHeader& header) const {
+  return parts_.settings.checksums && header.to_rank == parts_.rank;
+}
+
+void Mover::State::placed(LinkIndex link, std::byte* payload, std::optional<uint32_t> checksum) {
   if (transit_.placed(link, payload)) return;
   const auto found = std::ranges::find_if(placements_, [&](const Placement& placement) {
     return placement.link == link && placement.payload == payload;
@@ -279,7 +284,7 @@ void Mover::State::placed(LinkIndex link, std::byte* payload) {
   CD_CHECK(found != placements_.end(), "link {} wrote where it had no place", link);
   const Placement placement = std::move(*found);
   placements_.erase(found);
-  const Status checked = placement.flow->placed(placement.header);
+  const Status checked = placement.flow->placed(placement.header, checksum);
   const MovedFlow& moved = placement.flow->moved();
   if (placement.flow->is_closed()) return;
   if (checked.ok()) {

@@ -7,6 +7,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
@@ -96,7 +97,8 @@ class Mover::State {
 
   // What links tell (LinkEvents), by the link's place among all.
   std::byte* place(LinkIndex link, const SegmentHeader& header);
-  void placed(LinkIndex link, std::byte* payload);
+  bool wants_sum(const SegmentHeader& header) const;
+  void placed(LinkIndex link, std::byte* payload, std::optional<uint32_t> checksum);
   void noted(LinkIndex link, std::span<const std::byte> note);
   void sent(LinkIndex link, uint64_t token);
   void lost(LinkIndex link, const Error& cause);

@@ -27,6 +27,11 @@ uint32_t advance(const uint8_t* at, size_t bytes, uint32_t crc) {
   return crc32c_by_table(at, bytes, crc);
 }
 
+uint32_t advance_copying(const uint8_t* at, size_t bytes, uint32_t crc, uint8_t* to) {
+  std::memcpy(to, at, bytes);
+  return crc32c_by_table(at, bytes, crc);
+}
+
 #else
 
 // 64-bit lanes of a vector. Wider ones than this would be multiplied in pieces, through memory.
@@ -46,16 +51,19 @@ HWY_INLINE V folded(V before, V factors, V after) {
   return hn::Xor(after, hn::Xor(hn::CLMulLower(before, factors), hn::CLMulUpper(before, factors)));
 }
 
-// Folds the vectors that `bytes` bytes fill, at least one, into the one that is written to `left`. Answers the bytes
-// that it has read.
-template <size_t kWidth>
-HWY_INLINE size_t fold_all(const uint8_t* from, size_t bytes, uint32_t crc, uint64_t* left) {
+// Folds the vectors that `bytes` bytes fill, at least one, into the one that is written to `left`, and copies them on
+// the way. Answers the bytes that it has read.
+template <size_t kWidth, bool kCopies>
+HWY_INLINE size_t
+fold_all(const uint8_t* from, size_t bytes, uint32_t crc, uint64_t* left, uint8_t* to) {
   const hn::CappedTag<uint64_t, kWidth> lanes;
   constexpr size_t kBytes = kWidth * 8;
   constexpr int kBits = kWidth * 64;
-  const auto load = [&lanes, from](size_t offset) {
-    return hn::BitCast(lanes,
-                       hn::LoadU(hn::Repartition<uint8_t, decltype(lanes)>(), from + offset));
+  const auto load = [&lanes, from, to](size_t offset) {
+    const hn::Repartition<uint8_t, decltype(lanes)> octets;
+    const auto loaded = hn::LoadU(octets, from + offset);
+    if constexpr (kCopies) hn::StoreU(loaded, octets, to + offset);
+    return hn::BitCast(lanes, loaded);
   };
   const auto one_ahead = hn::LoadDup128(lanes, Factors<kBits>::of);
   HWY_ALIGN uint64_t start[kWidth] = {crc};
@@ -77,22 +85,43 @@ HWY_INLINE size_t fold_all(const uint8_t* from, size_t bytes, uint32_t crc, uint
   return done;
 }
 
+// The last bytes, which fill no vector.
+template <bool kCopies>
+HWY_INLINE uint32_t advance_rest(const uint8_t* at, size_t bytes, uint32_t crc, uint8_t* to) {
+  if constexpr (kCopies) {
+    if (bytes != 0) std::memcpy(to, at, bytes);
+  }
+  return crc32c_by_table(at, bytes, crc);
+}
+
 // Vectors of one pair, down to the last bytes.
-HWY_INLINE uint32_t advance_by_pairs(const uint8_t* at, size_t bytes, uint32_t crc) {
-  if (bytes < kPairBytes) return crc32c_by_table(at, bytes, crc);
+template <bool kCopies>
+HWY_INLINE uint32_t advance_by_pairs(const uint8_t* at, size_t bytes, uint32_t crc, uint8_t* to) {
+  if (bytes < kPairBytes) return advance_rest<kCopies>(at, bytes, crc, to);
   HWY_ALIGN uint64_t left[2];
-  const size_t done = fold_all<2>(at, bytes, crc, left);
+  const size_t done = fold_all<2, kCopies>(at, bytes, crc, left, to);
   crc = crc32c_by_table(reinterpret_cast<const uint8_t*>(left), kPairBytes, 0);
-  return crc32c_by_table(at + done, bytes - done, crc);
+  return advance_rest<kCopies>(at + done, bytes - done, crc, kCopies ? to + done : nullptr);
+}
+
+template <bool kCopies>
+HWY_INLINE uint32_t advance_all(const uint8_t* at, size_t bytes, uint32_t crc, uint8_t* to) {
+  constexpr size_t kBytes = kLanes * 8;
+  if (kBytes == kPairBytes || bytes < 4 * kBytes) {
+    return advance_by_pairs<kCopies>(at, bytes, crc, to);
+  }
+  HWY_ALIGN uint64_t left[kLanes];
+  const size_t done = fold_all<kLanes, kCopies>(at, bytes, crc, left, to);
+  crc = advance_by_pairs<false>(reinterpret_cast<const uint8_t*>(left), kBytes, 0, nullptr);
+  return advance_by_pairs<kCopies>(at + done, bytes - done, crc, kCopies ? to + done : nullptr);
 }
 
 uint32_t advance(const uint8_t* at, size_t bytes, uint32_t crc) {
-  constexpr size_t kBytes = kLanes * 8;
-  if (kBytes == kPairBytes || bytes < 4 * kBytes) return advance_by_pairs(at, bytes, crc);
-  HWY_ALIGN uint64_t left[kLanes];
-  const size_t done = fold_all<kLanes>(at, bytes, crc, left);
-  crc = advance_by_pairs(reinterpret_cast<const uint8_t*>(left), kBytes, 0);
-  return advance_by_pairs(at + done, bytes - done, crc);
+  return advance_all<false>(at, bytes, crc, nullptr);
+}
+
+uint32_t advance_copying(const uint8_t* at, size_t bytes, uint32_t crc, uint8_t* to) {
+  return advance_all<true>(at, bytes, crc, to);
 }
 
 #endif
@@ -104,10 +133,17 @@ HWY_AFTER_NAMESPACE();
 namespace crossdock {
 
 HWY_EXPORT(advance);
+HWY_EXPORT(advance_copying);
 
 uint32_t crc32c(std::span<const std::byte> bytes, uint32_t before) {
   const auto* at = reinterpret_cast<const uint8_t*>(bytes.data());
   return ~HWY_DYNAMIC_DISPATCH(advance)(at, bytes.size(), ~before);
+}
+
+uint32_t copy_crc32c(std::span<const std::byte> bytes, std::byte* to, uint32_t before) {
+  const auto* at = reinterpret_cast<const uint8_t*>(bytes.data());
+  auto* place = reinterpret_cast<uint8_t*>(to);
+  return ~HWY_DYNAMIC_DISPATCH(advance_copying)(at, bytes.size(), ~before, place);
 }
 
 }  // namespace crossdock

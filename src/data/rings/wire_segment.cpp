@@ -11,11 +11,15 @@ namespace {
 
 static_assert(std::endian::native == std::endian::little, "headers are copied as they lie");
 
-uint32_t checksum_of(const SegmentHeader& header, std::span<const std::byte> payload) {
+uint32_t checksum_of(const SegmentHeader& header) {
   SegmentHeader blank = header;
   blank.checksum = 0;
   blank.hop = 0;  // changes on the way; the rest is as it left the source
-  return crc32c(payload, crc32c(std::as_bytes(std::span(&blank, 1))));
+  return crc32c(std::as_bytes(std::span(&blank, 1)));
+}
+
+uint32_t checksum_of(const SegmentHeader& header, std::span<const std::byte> payload) {
+  return crc32c(payload, checksum_of(header));
 }
 
 Error malformed(const char* field, uint64_t value, const char* relation, uint64_t limit) {
@@ -80,7 +84,17 @@ Status check_header(const SegmentHeader& header, const SegmentLimits& limits) {
 
 Status check_payload(const SegmentHeader& header, std::span<const std::byte> payload) {
   CD_TRY(check_equal("payload length", payload.size(), header.bytes));
-  return check_equal("checksum", header.checksum, checksum_of(header, payload));
+  return check_checksum(header, checksum_of(header, payload));
+}
+
+uint32_t copy_payload(const SegmentHeader& header,
+                      std::span<const std::byte> payload,
+                      std::byte* to) {
+  return copy_crc32c(payload, to, checksum_of(header));
+}
+
+Status check_checksum(const SegmentHeader& header, uint32_t checksum) {
+  return check_equal("checksum", header.checksum, checksum);
 }
 
 }  // namespace crossdock

@@ -35,4 +35,11 @@ Status check_header(const SegmentHeader& header, const SegmentLimits& limits);
 // Whether this is the payload that the header was stamped with: its length, and the checksum of both.
 Status check_payload(const SegmentHeader& header, std::span<const std::byte> payload);
 
+// The same in two steps, of which the first copies header.bytes bytes to where they stay, and answers the checksum of
+// the header and of them; they are read once.
+uint32_t copy_payload(const SegmentHeader& header,
+                      std::span<const std::byte> payload,
+                      std::byte* to);
+Status check_checksum(const SegmentHeader& header, uint32_t checksum);
+
 }  // namespace crossdock

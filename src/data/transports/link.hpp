@@ -31,6 +31,15 @@ class LinkEvents {
   virtual std::byte* place(LinkIndex link, const SegmentHeader& header) = 0;
   // They are there. Frames may be told in another order than they were placed in.
   virtual void placed(LinkIndex link, const SegmentHeader& header, std::byte* payload) = 0;
+  // Whether the checksum of a frame that has its place will be looked at. A link that copies the payload there itself
+  // then sums it up on the way (copy_payload), and tells so.
+  virtual bool wants_sum([[maybe_unused]] const SegmentHeader& header) const { return false; }
+  virtual void placed_with_sum(LinkIndex link,
+                               const SegmentHeader& header,
+                               std::byte* payload,
+                               [[maybe_unused]] uint32_t checksum) {
+    placed(link, header, payload);
+  }
   virtual void noted(LinkIndex link, std::span<const std::byte> note) = 0;
   // The bytes of a put are no longer read. It says nothing about arrival.
   virtual void sent(LinkIndex link, uint64_t token) = 0;

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "base/check.hpp"
+#include "data/rings/wire_segment.hpp"
 
 namespace crossdock::mover_test {
 
@@ -134,10 +135,16 @@ class SimNet::End : public Link {
 
   void written(const std::shared_ptr<Placing>& placing) {
     if (std::ranges::find(placing_, placing) == placing_.end()) return;
-    std::memcpy(placing->place, placing->payload.data(), placing->payload.size());
     told_.push_back([this, placing](LinkIndex index, LinkEvents& events) {
       std::erase(placing_, placing);
-      events.placed(index, placing->header, placing->place);
+      const SegmentHeader& header = placing->header;
+      // Links of both kinds: those that copy and sum up at once, and those that do not.
+      if (header.sequence % 2 == 0 && events.wants_sum(header)) {
+        const uint32_t checksum = copy_payload(header, placing->payload, placing->place);
+        return events.placed_with_sum(index, header, placing->place, checksum);
+      }
+      std::memcpy(placing->place, placing->payload.data(), placing->payload.size());
+      events.placed(index, header, placing->place);
     });
   }
 

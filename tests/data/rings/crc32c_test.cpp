@@ -1,6 +1,7 @@
 // CRC-32C: the standard's values, and every length by every set of instructions that this processor has.
 #include "data/rings/crc32c.hpp"
 
+#include <algorithm>
 #include <numeric>
 #include <random>
 #include <string>
@@ -72,8 +73,13 @@ TEST(Crc32c, every_length_and_place_by_every_instruction_set) {
     hwy::GetChosenTarget().Update(hwy::SupportedTargets());
     for (size_t length = 0; length < 1400; ++length) {
       const auto part = std::span(bytes).subspan(length % 67, length);
-      ASSERT_EQ(crc32c(part), crc_by_definition(part))
-          << length << " bytes by " << hwy::TargetName(left & -left);
+      const uint32_t crc = crc_by_definition(part);
+      ASSERT_EQ(crc32c(part), crc) << length << " bytes by " << hwy::TargetName(left & -left);
+      std::vector<std::byte> copy(length + 1, std::byte{0xA5});
+      ASSERT_EQ(copy_crc32c(part, copy.data()), crc)
+          << length << " bytes copied by " << hwy::TargetName(left & -left);
+      ASSERT_TRUE(std::equal(part.begin(), part.end(), copy.begin())) << length;
+      ASSERT_EQ(copy.back(), std::byte{0xA5}) << length;
     }
   }
   hwy::SetSupportedTargetsForTest(0);

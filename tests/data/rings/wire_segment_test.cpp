@@ -1,8 +1,10 @@
 // Segments from wires: what is whole is read, and nothing else.
 #include "data/rings/wire_segment.hpp"
 
+#include <algorithm>
 #include <cstddef>
 #include <cstring>
+#include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -39,8 +41,21 @@ Result<SegmentHeader> read_segment(std::span<const std::byte> bytes) {
   if (bytes.size() < sizeof(header)) return make_error(ErrorCode::kMalformedMessage, "no header");
   std::memcpy(&header, bytes.data(), sizeof(header));
   CD_TRY(check_header(header, kLimits));
-  CD_TRY(check_payload(header, bytes.subspan(sizeof(header))));
+  const std::span<const std::byte> payload = bytes.subspan(sizeof(header));
+  CD_TRY(check_payload(header, payload));
+  std::vector<std::byte> copy(payload.size());
+  CD_TRY(check_checksum(header, copy_payload(header, payload, copy.data())));
+  EXPECT_TRUE(std::ranges::equal(copy, payload));
   return header;
+}
+
+// By the copy's checksum alone; the payload's length is right.
+bool is_right_copy(std::span<const std::byte> bytes) {
+  SegmentHeader header;
+  std::memcpy(&header, bytes.data(), sizeof(header));
+  const std::span<const std::byte> payload = bytes.subspan(sizeof(header));
+  std::vector<std::byte> copy(payload.size());
+  return check_checksum(header, copy_payload(header, payload, copy.data())).ok();
 }
 
 // The header, stamped, with its payload behind it.
@@ -73,6 +88,7 @@ TEST(WireSegment, every_changed_bit_is_noticed) {
     auto bytes = good;
     bytes[bit / 8] ^= std::byte{1} << bit % 8;
     EXPECT_FALSE(read_segment(bytes).ok()) << "bit " << bit;
+    EXPECT_FALSE(is_right_copy(bytes)) << "bit " << bit;
   }
 }
 

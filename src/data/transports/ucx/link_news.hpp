@@ -17,6 +17,12 @@ class LinkNews {
   void add_placed(LinkIndex link, const SegmentHeader& header, std::byte* payload) {
     items_.push_back({Kind::kPlaced, link, header, payload, 0});
   }
+  void add_placed_with_sum(LinkIndex link,
+                           const SegmentHeader& header,
+                           std::byte* payload,
+                           uint32_t checksum) {
+    items_.push_back({Kind::kPlacedWithSum, link, header, payload, checksum});
+  }
   void add_noted(LinkIndex link, std::span<const std::byte> note) {
     items_.push_back({Kind::kNoted, link, {}, nullptr, note.size()});
     note_bytes_.insert(note_bytes_.end(), note.begin(), note.end());
@@ -37,6 +43,10 @@ class LinkNews {
         case Kind::kPlaced:
           events.placed(item.link, item.header, item.payload);
           break;
+        case Kind::kPlacedWithSum:
+          events.placed_with_sum(
+              item.link, item.header, item.payload, static_cast<uint32_t>(item.value));
+          break;
         case Kind::kNoted:
           events.noted(item.link, bytes.first(item.value));
           bytes = bytes.subspan(item.value);
@@ -52,13 +62,13 @@ class LinkNews {
   }
 
  private:
-  enum class Kind : uint8_t { kPlaced, kNoted, kSent };
+  enum class Kind : uint8_t { kPlaced, kPlacedWithSum, kNoted, kSent };
   struct Item {
     Kind kind;
     LinkIndex link;
     SegmentHeader header;
     std::byte* payload;
-    uint64_t value;  // bytes of the note, or the token
+    uint64_t value;  // bytes of the note, the token, or the checksum
   };
   std::vector<Item> items_, told_;
   std::vector<std::byte> note_bytes_, told_bytes_;

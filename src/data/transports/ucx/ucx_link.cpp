@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/check.hpp"
+#include "data/rings/wire_segment.hpp"
 
 namespace crossdock {
 namespace {
@@ -163,6 +164,11 @@ void UcxLink::take_frame(const SegmentHeader& header,
   if (failure_ != UCS_OK) return;
   std::byte* const place = events.place(spec_.index, header);
   if (place == nullptr) return;
+  if (events.wants_sum(header)) {
+    const uint32_t checksum = copy_payload(header, {payload, header.bytes}, place);
+    news_.add_placed_with_sum(spec_.index, header, place, checksum);
+    return;
+  }
   if (header.bytes != 0) std::memcpy(place, payload, header.bytes);
   news_.add_placed(spec_.index, header, place);
 }
