@@ -195,21 +195,24 @@ Value choice_of(const std::string& word,
 
 TableObject join(const TableObject& self,
                  const TableObject& other,
-                 const std::pair<std::string, std::string>& keys,
+                 const std::vector<std::pair<std::string, std::string>>& keys,
                  const std::string& how,
                  const std::string& suffix) {
   using enum DeviceJoinKind;
-  const TableJoin wanted{
-      .left_key = keys.first,
-      .right_key = keys.second,
-      .kind = choice_of<DeviceJoinKind>(
-          how, {{"inner", kInner}, {"left", kLeft}, {"semi", kSemi}, {"anti", kAnti}}),
-      .suffix = suffix};
+  const TableJoin wanted{.keys = keys,
+                         .kind = choice_of<DeviceJoinKind>(how,
+                                                           {{"inner", kInner},
+                                                            {"left", kLeft},
+                                                            {"right", kRight},
+                                                            {"full", kFull},
+                                                            {"semi", kSemi},
+                                                            {"anti", kAnti}}),
+                         .suffix = suffix};
   return {without_gil([&] { return join_tables(self.table, other.table, wanted); })};
 }
 
 TableObject group_by(const TableObject& self,
-                     const std::string& key,
+                     const std::vector<std::string>& keys,
                      const std::vector<std::tuple<std::string, std::string, std::string>>& given) {
   using enum TableFunction;
   std::vector<TableAggregate> wanted;
@@ -218,7 +221,7 @@ TableObject group_by(const TableObject& self,
         function, {{"count", kCount}, {"sum", kSum}, {"min", kMin}, {"max", kMax}});
     wanted.push_back({name, known, column});
   }
-  return {without_gil([&] { return group_table(self.table, key, wanted); })};
+  return {without_gil([&] { return group_table(self.table, keys, wanted); })};
 }
 
 TableObject sort(const TableObject& self,
@@ -321,7 +324,7 @@ void bind_device(nb::module_& module) {
                      return names;
                    })
       .def("join", &join, "other"_a, "keys"_a, "how"_a, "suffix"_a)
-      .def("group_by", &group_by, "key"_a, "aggregates"_a)
+      .def("group_by", &group_by, "keys"_a, "aggregates"_a)
       .def("sort", &sort, "orders"_a, "limit"_a, "offset"_a)
       .def("filter", &filter, "conditions"_a)
       .def("select", &select, "columns"_a)

@@ -407,9 +407,9 @@ class DeviceTable:
     @property
     def column_names(self) -> list[str]: ...
     def join(
-        self, other: DeviceTable, keys: tuple[str, str], how: str, suffix: str
+        self, other: DeviceTable, keys: list[tuple[str, str]], how: str, suffix: str
     ) -> DeviceTable: ...
-    def group_by(self, key: str, aggregates: list[tuple[str, str, str]]) -> DeviceTable:
+    def group_by(self, keys: list[str], aggregates: list[tuple[str, str, str]]) -> DeviceTable:
         """aggregates: (name of the result, function, column or "")."""
 
     def sort(

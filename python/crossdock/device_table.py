@@ -27,7 +27,7 @@ from crossdock.orders import Order, orders_of
 if TYPE_CHECKING:
     from crossdock.device import Device
 
-_KINDS = ("inner", "left", "semi", "anti")
+_KINDS = ("inner", "left", "right", "full", "semi", "anti")
 _FUNCTIONS = ("count", "sum", "min", "max")
 _COMPARISONS = {
     "equal": "==", "less": "<", "less_equal": "<=", "greater": ">", "greater_equal": ">=",
@@ -80,7 +80,8 @@ class DeviceTable:
     ) -> DeviceTable:
         """The join with `other` on equal keys, which is a table on the same device.
 
-        on: one key: "k", {"left": "right"} or [("left", "right")]. how: inner, left, semi or anti.
+        on: "k", ["a", "b"], {"left": "right"} or [("left", "right")].
+        how: inner, left, right, semi, anti, or full, whose keys need different names.
         Columns are those of `Relation.join`. Row order is not defined.
         Errors: ColumnError, TypeError (keys that do not compare), OptionError, CapacityError.
         """
@@ -89,19 +90,21 @@ class DeviceTable:
         if how not in _KINDS:
             raise unknown_choice("how", how, _KINDS)
         pairs = planning.key_pairs(on)
-        if len(pairs) != 1:
-            raise _one_key("join", [left for left, _ in pairs])
-        self._require([pairs[0][0]], "the left table")
-        other._require([pairs[0][1]], "the right table")
+        self._require([left for left, _ in pairs], "the left table")
+        other._require([right for _, right in pairs], "the right table")
         with public_errors():
-            return self._with(self._native.join(other._native, pairs[0], how, suffix))
+            return self._with(self._native.join(other._native, list(pairs), how, suffix))
 
     def group_by(self, *keys: str) -> DeviceGrouping:
-        """The rows by the values of a column, for `.agg(...)`. ColumnError, OptionError."""
-        if len(keys) != 1 or not isinstance(keys[0], str):
-            raise _one_key("group_by", keys)
+        """The rows by the values of these columns, for `.agg(...)`. NULL is a value like others,
+        and so is NaN. ColumnError (unknown, or a name twice), OptionError (no key)."""
+        if not keys:
+            raise make_error("CD-105", "group_by() needs at least one key", try_='group_by("a")')
+        for key in keys:
+            require_text(key, "group_by()", 'group_by("a", "b")')
         self._require(keys, "group_by()")
-        return DeviceGrouping(self, keys[0])
+        require_unique(list(keys))
+        return DeviceGrouping(self, keys)
 
     def sort(
         self, *by: str | Expr | Order, limit: int | None = None, offset: int = 0
@@ -175,13 +178,13 @@ class DeviceTable:
         shown = ", ".join(f"{field.name}: {field.type}" for field in self.schema)
         return f"crossdock.DeviceTable on {self._device.name} ({len(self)} rows; {shown})"
 
-    def grouped(self, key: str, aggregates: Mapping[str, Aggregate]) -> DeviceTable:
-        """Aggregates per value of the key. For modules of this package."""
+    def grouped(self, keys: tuple[str, ...], aggregates: Mapping[str, Aggregate]) -> DeviceTable:
+        """Aggregates per combination of keys. For modules of this package."""
         asked = [_asked(name, aggregate) for name, aggregate in aggregates.items()]
         self._require([column for _, _, column in asked if column], "agg()")
-        require_unique([key, *aggregates])
+        require_unique([*keys, *aggregates])
         with public_errors():
-            return self._with(self._native.group_by(key, asked))
+            return self._with(self._native.group_by(list(keys), asked))
 
     def tensor(self, column: str, stream: int, versioned: bool) -> object:
         """A capsule of DLPack. For modules of this package."""
@@ -217,13 +220,13 @@ class DeviceTable:
 
 @dataclass(frozen=True)
 class DeviceGrouping:
-    """Rows of a table on a device by a key; `agg` says what to compute."""
+    """Rows of a table on a device by keys; `agg` says what to compute."""
 
     table: DeviceTable
-    key: str
+    keys: tuple[str, ...]
 
     def agg(self, **aggregates: Aggregate) -> DeviceTable:
-        """One row per value of the key: the key, then these aggregates, of xd.count(), xd.sum of
+        """One row per combination of keys: these, then the aggregates, of xd.count(), xd.sum of
         integers, xd.min and xd.max. Row order is not defined.
 
         Errors: ColumnError, TypeError, OptionError, DataError (a sum beyond 64 bits).
@@ -232,7 +235,7 @@ class DeviceGrouping:
             raise make_error(
                 "CD-105", "agg() needs at least one aggregate", try_="agg(n=xd.count())"
             )
-        return self.table.grouped(self.key, aggregates)
+        return self.table.grouped(self.keys, aggregates)
 
 
 @dataclass(frozen=True)
@@ -336,14 +339,6 @@ def _no_expression(where: str, found: object, wanted: str) -> CrossdockError:
     return make_error(
         "CD-504", f"{where}() on a device does not compute {found!r}",
         limits=wanted, try_="to_arrow(), and the dock's own operators",
-    )  # fmt: skip
-
-
-def _one_key(method: str, keys: Sequence[object]) -> CrossdockError:
-    return make_error(
-        "CD-105", f"{method}() on a device takes the name of one key column",
-        values=", ".join(map(repr, keys)) or "(none)",
-        try_="to_arrow(), and the dock's own operators",
     )  # fmt: skip
 
 

@@ -159,57 +159,6 @@ struct WriteWords {
   }
 };
 
-// to[i] = values[rows[i]], of 1, 2, 4 or 8 bytes; 0 where that is kNoRow.
-struct TakeValues {
-  static constexpr uint32_t kThreads = 512;
-  using Scratch = ScanScratch;
-
-  const std::byte* values = nullptr;
-  uint32_t width_bytes = 8;
-  const uint64_t* rows = nullptr;
-  std::byte* to = nullptr;
-  uint64_t count = 0;
-
-  template <class Memory, BlockGroup G>
-  CD_HOST_DEVICE void run(BlockPlace place, Scratch&, const G& group) const {
-    for_grid(place, group, count, [&](uint64_t at) {
-      const uint64_t row = rows[at];
-      put_bytes(to, at, width_bytes, row == kNoRow ? 0 : bits_of(row));
-    });
-  }
-
- private:
-  CD_HOST_DEVICE uint64_t bits_of(uint64_t row) const {
-    return word_of_value(values, row, {WordKind::kSigned, width_bytes}, false);
-  }
-};
-
-// Bit i = whether row rows[i] is there and has a value: bits[first_bit + rows[i]], or always where there are no bits.
-// A thread writes whole bytes, so that none is shared.
-struct TakeBits {
-  static constexpr uint32_t kThreads = 512;
-  using Scratch = ScanScratch;
-
-  const std::byte* bits = nullptr;
-  uint64_t first_bit = 0;
-  const uint64_t* rows = nullptr;  // all in order where left out
-  std::byte* to = nullptr;
-  uint64_t count = 0;
-
-  template <class Memory, BlockGroup G>
-  CD_HOST_DEVICE void run(BlockPlace place, Scratch&, const G& group) const {
-    for_grid(place, group, (count + 7) / 8, [&](uint64_t byte) {
-      uint32_t made = 0;
-      for (uint64_t at = byte * 8; at < count && at < byte * 8 + 8; ++at) {
-        const uint64_t row = rows == nullptr ? at : rows[at];
-        const bool is_there = row != kNoRow && (bits == nullptr || bit_at(bits, first_bit + row));
-        made |= (is_there ? uint32_t{1} : 0) << (at % 8);
-      }
-      reinterpret_cast<uint8_t*>(to)[byte] = static_cast<uint8_t>(made);
-    });
-  }
-};
-
 // to[i] = the bit of row i, or of row rows[i], as a word; 1 for all where there are no bits.
 struct SpreadBits {
   static constexpr uint32_t kThreads = 512;

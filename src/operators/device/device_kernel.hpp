@@ -41,8 +41,6 @@ using DeviceKernel = std::variant<FillWords,
                                   GroupCollect,
                                   ReadWords,
                                   WriteWords,
-                                  TakeValues,
-                                  TakeBits,
                                   SpreadBits,
                                   NarrowSums>;
 

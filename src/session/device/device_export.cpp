@@ -35,12 +35,13 @@ void fill_schema(ArrowSchema* schema, OwnedSchema* owned, int64_t flags) {
   schema->private_data = owned;
 }
 
-// What an exported array needs: a column's two buffers, or the columns.
+// What an exported array needs: a column's buffers, or the columns.
 struct OwnedArray {
   std::vector<std::shared_ptr<const void>> owners;
   DevicePtr device;
   void* event = nullptr;
-  std::array<const void*, 2> buffers = {};
+  std::array<const void*, 3> buffers = {};
+  uint64_t offset = 0;
   std::deque<ArrowArray> children;
   std::vector<ArrowArray*> pointers;
 };
@@ -58,25 +59,13 @@ void fill_array(ArrowArray* array, OwnedArray* owned, uint64_t rows, int64_t buf
   *array = {};
   for (ArrowArray& child : owned->children) owned->pointers.push_back(&child);
   array->length = static_cast<int64_t>(rows);
+  array->offset = static_cast<int64_t>(owned->offset);
   array->n_buffers = buffers;
   array->n_children = static_cast<int64_t>(owned->children.size());
   array->buffers = owned->buffers.data();
   array->children = owned->pointers.data();
   array->release = release_array;
   array->private_data = owned;
-}
-
-// Validity that begins at bit 0, as arrays without an offset have it.
-Result<DeviceBytes> aligned_valid(const DeviceTable& table, const TableColumn& column) {
-  if (column.first_valid == 0) return column.valid;
-  CD_ASSIGN(DeviceBytes made, own_bytes(table.device, (table.rows + 7) / 8));
-  TakeBits work{.bits = column.valid.data,
-                .first_bit = column.first_valid,
-                .to = const_cast<std::byte*>(made.data),
-                .count = table.rows};
-  CD_TRY(table.device->launch(
-      work, grid_of(*table.device, tiles_of(table.rows, TakeBits::kThreads * 8))));
-  return made;
 }
 
 // Other libraries read it from now on. What another library owns is for that one to keep.
@@ -87,22 +76,23 @@ void share_bytes(const DevicePtr& device, const DeviceBytes& bytes) {
 Result<std::unique_ptr<OwnedArray>> device_column(const DeviceTable& table,
                                                   const TableColumn& column) {
   auto owned = std::make_unique<OwnedArray>();
-  owned->owners.push_back(column.values.owner);
-  owned->buffers[1] = column.values.data;
-  share_bytes(table.device, column.values);
-  if (column.has_nulls()) {
-    CD_ASSIGN(const DeviceBytes valid, aligned_valid(table, column));
-    owned->owners.push_back(valid.owner);
-    owned->buffers[0] = valid.data;
-    share_bytes(table.device, valid);
+  owned->offset = column.first;
+  size_t buffer = 0;
+  for (const DeviceBytes* bytes : {&column.valid, &column.values, &column.bytes}) {
+    owned->owners.push_back(bytes->owner);
+    owned->buffers[buffer++] = bytes->data;
+    share_bytes(table.device, *bytes);
   }
   return Result<std::unique_ptr<OwnedArray>>(std::move(owned));
 }
 
-// Reads a column's buffers to the host.
+// Reads a column's buffers to the host, from the byte of bits on in which it begins.
 Result<std::unique_ptr<OwnedArray>> host_column(const DeviceTable& table,
                                                 const TableColumn& column) {
   auto owned = std::make_unique<OwnedArray>();
+  const uint64_t skipped = column.first / 8 * 8;
+  owned->offset = column.first - skipped;
+  const uint64_t count = owned->offset + table.rows;
   const auto read = [&](size_t buffer, const std::byte* from, uint64_t bytes) -> Status {
     const std::shared_ptr<std::byte[]> copy(new std::byte[bytes + 1]);
     if (bytes != 0) CD_TRY(table.device->read(copy.get(), from, bytes));
@@ -110,10 +100,19 @@ Result<std::unique_ptr<OwnedArray>> host_column(const DeviceTable& table,
     owned->owners.push_back(copy);
     return {};
   };
-  CD_TRY(read(1, column.values.data, table.rows * column.form.width_bytes));
-  if (column.has_nulls()) {
-    CD_ASSIGN(const DeviceBytes valid, aligned_valid(table, column));
-    CD_TRY(read(0, valid.data, (table.rows + 7) / 8));
+  const uint64_t bit_bytes = (count + 7) / 8;
+  if (column.has_nulls()) CD_TRY(read(0, column.valid.data + skipped / 8, bit_bytes));
+  if (column.stored == Stored::kBit) {
+    CD_TRY(read(1, column.values.data + skipped / 8, bit_bytes));
+    return Result<std::unique_ptr<OwnedArray>>(std::move(owned));
+  }
+  const uint64_t width = width_of(column.stored);
+  const uint64_t elements = count + (is_text(column.stored) ? 1 : 0);
+  CD_TRY(read(1, column.values.data + skipped * width, elements * width));
+  if (is_text(column.stored)) {
+    uint64_t end = 0;  // of the last text; offsets are little-endian
+    std::memcpy(&end, static_cast<const std::byte*>(owned->buffers[1]) + count * width, width);
+    CD_TRY(read(2, column.bytes.data, end));
   }
   return Result<std::unique_ptr<OwnedArray>>(std::move(owned));
 }
@@ -128,7 +127,7 @@ Result<std::unique_ptr<OwnedArray>> all_columns(const DeviceTable& table, const 
   auto owned = std::make_unique<OwnedArray>();
   for (size_t at = 0; at < made.size(); ++at) {
     ArrowArray& child = owned->children.emplace_back();
-    fill_array(&child, made[at].release(), table.rows, 2);
+    fill_array(&child, made[at].release(), table.rows, is_text(table.columns[at].stored) ? 3 : 2);
     child.null_count = static_cast<int64_t>(table.columns[at].null_count);
   }
   return Result<std::unique_ptr<OwnedArray>>(std::move(owned));
@@ -151,22 +150,30 @@ Result<Managed*> tensor_of(const DeviceTable& table, const std::string& name, ui
                       column->null_count,
                       name);
   }
+  if (!is_number(column->stored)) {
+    return make_error(ErrorCode::kUnsupportedType,
+                      "column \"{}\" with the Arrow format \"{}\" cannot be a tensor of DLPack\n"
+                      "  try      the Arrow export",
+                      name,
+                      column->format);
+  }
   const DevicePtr& device = table.device;
+  const WordForm form = form_of(column->stored);
   CD_ASSIGN(const DeviceTurn turn, DeviceTurn::begin(*device));
   if (stream != 0) CD_TRY(device->driver().order_stream(stream));
   share_bytes(device, column->values);
   auto* const owned = new OwnedTensor{.owner = column->values.owner};
   owned->shape[0] = static_cast<int64_t>(table.rows);
   auto* const managed = new Managed;
-  const dlpack::Code code = column->form.kind == WordKind::kFloat  ? dlpack::Code::kFloat
-                          : column->form.kind == WordKind::kSigned ? dlpack::Code::kInt
-                                                                   : dlpack::Code::kUInt;
+  const dlpack::Code code = form.kind == WordKind::kFloat  ? dlpack::Code::kFloat
+                          : form.kind == WordKind::kSigned ? dlpack::Code::kInt
+                                                           : dlpack::Code::kUInt;
   managed->tensor = {
-      .data = const_cast<std::byte*>(column->values.data),
+      .data = const_cast<std::byte*>(column->values.data) + column->first * form.width_bytes,
       .device = {static_cast<int32_t>(device->facts().place),
                  static_cast<int32_t>(device->facts().id)},
       .dimensions = 1,
-      .type = {static_cast<uint8_t>(code), static_cast<uint8_t>(column->form.width_bytes * 8), 1},
+      .type = {static_cast<uint8_t>(code), static_cast<uint8_t>(form.width_bytes * 8), 1},
       .shape = owned->shape.data(),
       .strides = owned->strides.data()};
   managed->owner = owned;

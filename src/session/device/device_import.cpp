@@ -1,7 +1,7 @@
 // What lies where, whose it is, and copies of what the device does not reach.
 #include "session/device/device_import.hpp"
 
-#include <bit>
+#include <algorithm>
 #include <cstring>
 
 namespace crossdock {
@@ -62,22 +62,60 @@ Result<uint64_t> count_zeros(const ArrowSource& source,
   return count - ones;
 }
 
-Status check_column(const ArrowSchema& schema, const ArrowArray& array, const std::string& name) {
+Status check_column(const ArrowSchema& schema, const ArrowArray& array, const TableColumn& column) {
   if (schema.dictionary != nullptr) {
     return make_error(ErrorCode::kUnsupportedType,
                       "column \"{}\" is a dictionary, which tables on devices do not take\n"
                       "  try      cast it to the type of its values",
-                      name);
+                      column.name);
   }
-  if (array.n_buffers != 2 || array.length < 0 || array.offset < 0 || array.buffers == nullptr ||
-      (array.length > 0 && array.buffers[1] == nullptr)) {
+  const int64_t buffers = is_text(column.stored) ? 3 : 2;
+  if (array.n_buffers != buffers || array.length < 0 || array.offset < 0 ||
+      array.buffers == nullptr || (array.length > 0 && array.buffers[1] == nullptr)) {
     return make_error(ErrorCode::kMalformedArrow,
                       "column \"{}\" on a device has {} buffers, length {} and offset {}",
-                      name,
+                      column.name,
                       array.n_buffers,
                       array.length,
                       array.offset);
   }
+  return {};
+}
+
+const std::byte* buffer_of(const ArrowArray& array, int at) {
+  return static_cast<const std::byte*>(array.buffers[at]);
+}
+
+// Offsets of no text at all, for columns without rows that have none.
+Status import_no_rows(const ArrowSource& source, TableColumn* column) {
+  const uint64_t zeros[2] = {0, 0};
+  CD_ASSIGN(column->values, copy_in(source.device, zeros, sizeof(zeros)));
+  column->bytes = column->values;
+  column->first = 0;
+  return {};
+}
+
+// The column's buffers from element `first` on, which begins a byte of bits.
+Status copy_buffers(const ArrowSource& source,
+                    const ArrowArray& array,
+                    uint64_t rows,
+                    TableColumn* column) {
+  const uint64_t skipped = column->first / 8 * 8;
+  column->first -= skipped;
+  const uint64_t count = column->first + rows;
+  const uint64_t width = width_of(column->stored);
+  const uint64_t elements = count + (is_text(column->stored) ? 1 : 0);
+  const uint64_t bytes = column->stored == Stored::kBit ? (count + 7) / 8 : elements * width;
+  const uint64_t skipped_bytes = column->stored == Stored::kBit ? skipped / 8 : skipped * width;
+  CD_ASSIGN(column->values, copy_in(source.device, buffer_of(array, 1) + skipped_bytes, bytes));
+  if (column->has_nulls()) {
+    const std::byte* const bits = buffer_of(array, 0) + skipped / 8;
+    CD_ASSIGN(column->valid, copy_in(source.device, bits, (count + 7) / 8));
+  }
+  if (!is_text(column->stored)) return {};
+  uint64_t end = 0;  // of the last text; offsets are little-endian
+  CD_TRY(source.device->read(&end, column->values.data + count * width, width));
+  CD_ASSIGN(column->bytes, copy_in(source.device, buffer_of(array, 2), end));
   return {};
 }
 
@@ -90,8 +128,8 @@ Result<TableColumn> import_column(const ArrowSource& source,
   TableColumn column;
   column.name = schema.name == nullptr ? "" : schema.name;
   column.format = schema.format == nullptr ? "" : schema.format;
-  CD_ASSIGN(column.form, form_of_format(column.name, column.format));
-  CD_TRY(check_column(schema, array, column.name));
+  CD_ASSIGN(column.stored, stored_of_format(column.name, column.format));
+  CD_TRY(check_column(schema, array, column));
   if (first + rows > static_cast<uint64_t>(array.length)) {
     return make_error(ErrorCode::kMalformedArrow,
                       "column \"{}\" has {} rows, and its table {}",
@@ -99,25 +137,23 @@ Result<TableColumn> import_column(const ArrowSource& source,
                       array.length,
                       first + rows);
   }
-  const uint64_t begin = static_cast<uint64_t>(array.offset) + first;
-  const uint64_t width = column.form.width_bytes;
-  const auto* const values = static_cast<const std::byte*>(array.buffers[1]) + begin * width;
-  const void* const bits = array.null_count == 0 ? nullptr : array.buffers[0];
-  if (bits != nullptr && rows != 0) {
-    CD_ASSIGN(column.null_count, count_zeros(source, bits, begin, rows));
-  }
-  if (source.reach == Reach::kInPlace && reinterpret_cast<uintptr_t>(values) % width == 0) {
-    column.values = {source.owner, values};
-    if (column.has_nulls()) column.valid = {source.owner, static_cast<const std::byte*>(bits)};
-    column.first_valid = begin;
+  column.first = static_cast<uint64_t>(array.offset) + first;
+  if (rows == 0) {
+    CD_TRY(import_no_rows(source, &column));
     return column;
   }
-  CD_ASSIGN(column.values, copy_in(source.device, values, rows * width));
-  if (column.has_nulls()) {
-    const auto* const from = static_cast<const std::byte*>(bits) + begin / 8;
-    column.first_valid = begin % 8;
-    CD_ASSIGN(column.valid, copy_in(source.device, from, (column.first_valid + rows + 7) / 8));
+  if (array.null_count != 0 && array.buffers[0] != nullptr) {
+    CD_ASSIGN(column.null_count, count_zeros(source, array.buffers[0], column.first, rows));
   }
+  const uint64_t width = std::clamp<uint64_t>(width_of(column.stored), 1, 8);
+  const bool is_aligned = reinterpret_cast<uintptr_t>(array.buffers[1]) % width == 0;
+  if (source.reach == Reach::kCopied || !is_aligned) {
+    CD_TRY(copy_buffers(source, array, rows, &column));
+    return column;
+  }
+  column.values = {source.owner, buffer_of(array, 1)};
+  if (column.has_nulls()) column.valid = {source.owner, buffer_of(array, 0)};
+  if (is_text(column.stored)) column.bytes = {source.owner, buffer_of(array, 2)};
   return column;
 }
 
@@ -151,26 +187,38 @@ Result<DeviceTable> import_columns(const ArrowSource& source,
   return Result<DeviceTable>(std::move(table));
 }
 
-Result<WordForm> form_of_tensor(const TensorColumn& column) {
+Result<std::pair<Stored, const char*>> kind_of_tensor(const TensorColumn& column) {
   const auto [code, bits, lanes] = column.tensor.type;
-  const auto known = static_cast<dlpack::Code>(code);
-  const bool is_whole = known == dlpack::Code::kInt || known == dlpack::Code::kUInt;
-  const bool is_width = std::has_single_bit(bits) && bits >= 8 && bits <= 64;
-  const bool is_float = known == dlpack::Code::kFloat && (bits == 32 || bits == 64);
-  if (lanes != 1 || !(is_float || (is_whole && is_width))) {
-    return make_error(
-        ErrorCode::kUnsupportedType,
-        "column \"{}\" is a tensor of DLPack's type code {} with {} bits and {} lanes\n"
-        "  limits   integers of 8 to 64 bits, floats of 32 or 64",
-        column.name,
-        code,
-        bits,
-        lanes);
+  using enum Stored;
+  struct Kind {
+    dlpack::Code code;
+    uint8_t bits;
+    Stored stored;
+    const char* format;
+  };
+  static constexpr Kind kKinds[] = {
+      {dlpack::Code::kInt, 8, kInt8, "c"},
+      {dlpack::Code::kInt, 16, kInt16, "s"},
+      {dlpack::Code::kInt, 32, kInt32, "i"},
+      {dlpack::Code::kInt, 64, kInt64, "l"},
+      {dlpack::Code::kUInt, 8, kUInt8, "C"},
+      {dlpack::Code::kUInt, 16, kUInt16, "S"},
+      {dlpack::Code::kUInt, 32, kUInt32, "I"},
+      {dlpack::Code::kUInt, 64, kUInt64, "L"},
+      {dlpack::Code::kFloat, 32, kFloat32, "f"},
+      {dlpack::Code::kFloat, 64, kFloat64, "g"},
+  };
+  for (const Kind& kind : kKinds) {
+    if (static_cast<uint8_t>(kind.code) == code && kind.bits == bits && lanes == 1)
+      return std::pair(kind.stored, kind.format);
   }
-  const WordKind kind = is_float                    ? WordKind::kFloat
-                      : known == dlpack::Code::kInt ? WordKind::kSigned
-                                                    : WordKind::kUnsigned;
-  return WordForm{kind, bits / 8U};
+  return make_error(ErrorCode::kUnsupportedType,
+                    "column \"{}\" is a tensor of DLPack's type code {} with {} bits and {} lanes\n"
+                    "  limits   integers of 8 to 64 bits, floats of 32 or 64",
+                    column.name,
+                    code,
+                    bits,
+                    lanes);
 }
 
 Status check_shape(const TensorColumn& column) {
@@ -195,16 +243,17 @@ Status check_shape(const TensorColumn& column) {
 Result<TableColumn> import_tensor(const DevicePtr& device, const TensorColumn& column) {
   const dlpack::Tensor& tensor = column.tensor;
   CD_TRY(check_shape(column));
-  CD_ASSIGN(const WordForm form, form_of_tensor(column));
+  CD_ASSIGN(const auto kind, kind_of_tensor(column));
   CD_ASSIGN(
       const Reach reach,
       reach_of(*device, tensor.device.type, tensor.device.id, "column \"" + column.name + "\""));
-  TableColumn made{.name = column.name, .format = format_of_form(form), .form = form, .values = {}};
+  TableColumn made{.name = column.name, .format = kind.second, .stored = kind.first};
   const std::byte* const values = static_cast<const std::byte*>(tensor.data) + tensor.byte_offset;
   made.values.data = values;
   if (reach == Reach::kCopied) {
-    CD_ASSIGN(made.values,
-              copy_in(device, values, static_cast<uint64_t>(tensor.shape[0]) * form.width_bytes));
+    CD_ASSIGN(
+        made.values,
+        copy_in(device, values, static_cast<uint64_t>(tensor.shape[0]) * width_of(kind.first)));
   }
   return made;
 }

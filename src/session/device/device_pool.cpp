@@ -38,7 +38,8 @@ Result<std::byte*> DevicePool::allocate(uint64_t bytes) {
   const uint64_t wanted = rounded(std::max<uint64_t>(bytes, 1), kPieceBytes);
   const std::lock_guard<std::mutex> lock(mutex_);
   std::byte* memory = find_free(wanted);
-  if (memory == nullptr && !unsettled_.empty()) {
+  const bool has_room = held_bytes_ + wanted <= limit_bytes_;
+  if (memory == nullptr && !has_room && !unsettled_.empty()) {
     CD_TRY(reclaim());
     memory = find_free(wanted);
   }

@@ -1,6 +1,7 @@
 // Formats of Arrow, and memory with an owner.
 #include "session/device/device_table.hpp"
 
+#include <algorithm>
 #include <string_view>
 
 #include <fmt/ranges.h>
@@ -31,51 +32,65 @@ Result<const TableColumn*> DeviceTable::find(const std::string& name) const {
                     nearest.empty() ? "one of the columns above" : nearest);
 }
 
-Result<WordForm> form_of_format(const std::string& name, const std::string& format) {
-  using enum WordKind;
-  static constexpr std::pair<std::string_view, WordForm> kForms[] = {
-      {"c", {kSigned, 1}},
-      {"C", {kUnsigned, 1}},
-      {"s", {kSigned, 2}},
-      {"S", {kUnsigned, 2}},
-      {"i", {kSigned, 4}},
-      {"I", {kUnsigned, 4}},
-      {"l", {kSigned, 8}},
-      {"L", {kUnsigned, 8}},
-      {"f", {kFloat, 4}},
-      {"g", {kFloat, 8}},
-      {"tdD", {kSigned, 4}},
-      {"tdm", {kSigned, 8}},
-      {"tts", {kSigned, 4}},
-      {"ttm", {kSigned, 4}},
-      {"ttu", {kSigned, 8}},
-      {"ttn", {kSigned, 8}},
+Result<Stored> stored_of_format(const std::string& name, const std::string& format) {
+  using enum Stored;
+  static constexpr std::pair<std::string_view, Stored> kFormats[] = {
+      {"b", kBit},     {"c", kInt8},    {"C", kUInt8},   {"s", kInt16},   {"S", kUInt16},
+      {"i", kInt32},   {"I", kUInt32},  {"l", kInt64},   {"L", kUInt64},  {"f", kFloat32},
+      {"g", kFloat64}, {"u", kBytes32}, {"z", kBytes32}, {"U", kBytes64}, {"Z", kBytes64},
+      {"tdD", kInt32}, {"tdm", kInt64}, {"tts", kInt32}, {"ttm", kInt32}, {"ttu", kInt64},
+      {"ttn", kInt64},
   };
-  for (const auto& [known, form] : kForms)
-    if (format == known) return form;
-  if (format.starts_with("ts") || format.starts_with("tD")) return WordForm{kSigned, 8};
+  for (const auto& [known, stored] : kFormats)
+    if (format == known) return stored;
+  if (format.starts_with("ts") || format.starts_with("tD")) return kInt64;
+  const auto commas = std::ranges::count(format, ',');
+  if (format.starts_with("d:") && (commas == 1 || format.ends_with(",128"))) return kInt128;
   return make_error(
       ErrorCode::kUnsupportedType,
       "column \"{}\" has the Arrow format \"{}\", which tables on devices do not take\n"
-      "  limits   integers, floats of 4 or 8 bytes, dates, times, timestamps, durations\n"
+      "  limits   booleans, integers, float32 and float64, decimal128, moments, texts\n"
       "  try      leave the column out, or cast it",
       name,
       format);
 }
 
-const char* format_of_form(WordForm form) {
-  if (form.kind == WordKind::kFloat) return form.width_bytes == 4 ? "f" : "g";
-  const bool is_signed = form.kind == WordKind::kSigned;
-  switch (form.width_bytes) {
-    case 1:
-      return is_signed ? "c" : "C";
-    case 2:
-      return is_signed ? "s" : "S";
-    case 4:
-      return is_signed ? "i" : "I";
+uint64_t width_of(Stored stored) {
+  switch (stored) {
+    case Stored::kBit:
+    case Stored::kByteViews:
+      return 0;
+    case Stored::kInt8:
+    case Stored::kUInt8:
+      return 1;
+    case Stored::kInt16:
+    case Stored::kUInt16:
+    case Stored::kFloat16:
+      return 2;
+    case Stored::kInt32:
+    case Stored::kUInt32:
+    case Stored::kFloat32:
+    case Stored::kBytes32:
+      return 4;
+    case Stored::kInt128:
+      return 16;
     default:
-      return is_signed ? "l" : "L";
+      return 8;
   }
+}
+
+bool is_number(Stored stored) {
+  const bool is_wide = stored == Stored::kInt128 || stored == Stored::kFloat16;
+  return stored != Stored::kBit && !is_wide && !is_text(stored) && stored != Stored::kByteViews;
+}
+
+WordForm form_of(Stored stored) {
+  const auto width_bytes = static_cast<uint32_t>(width_of(stored));
+  if (stored == Stored::kFloat32 || stored == Stored::kFloat64)
+    return {WordKind::kFloat, width_bytes};
+  const bool is_unsigned = stored == Stored::kUInt8 || stored == Stored::kUInt16 ||
+                           stored == Stored::kUInt32 || stored == Stored::kUInt64;
+  return {is_unsigned ? WordKind::kUnsigned : WordKind::kSigned, width_bytes};
 }
 
 DeviceBytes own_buffer(const DevicePtr& device, DeviceBuffer buffer) {

@@ -11,6 +11,7 @@
 
 #include "base/result.hpp"
 #include "operators/device/column_work.hpp"
+#include "operators/device/device_values.hpp"
 #include "session/device/device.hpp"
 
 namespace crossdock {
@@ -25,13 +26,21 @@ struct DeviceBytes {
 struct TableColumn {
   std::string name;
   std::string format;  // Arrow's
-  WordForm form{};
-  DeviceBytes values;
-  DeviceBytes valid{};       // bits, as Arrow has them; none where no row is NULL
-  uint64_t first_valid = 0;  // the bit of row 0
+  Stored stored = Stored::kInt64;
+  DeviceBytes values{};  // of texts offsets, of booleans bits
+  DeviceBytes bytes{};   // of texts
+  DeviceBytes valid{};   // bits; none where no row is NULL
+  uint64_t first = 0;    // the element of row 0, of values and of bits
   uint64_t null_count = 0;
 
   bool has_nulls() const { return null_count != 0; }
+  DeviceValues view() const {
+    return {.stored = stored,
+            .values = values.data,
+            .bytes = reinterpret_cast<const uint8_t*>(bytes.data),
+            .validity = has_nulls() ? reinterpret_cast<const uint8_t*>(valid.data) : nullptr,
+            .first = first};
+  }
 };
 
 struct DeviceTable {
@@ -43,9 +52,13 @@ struct DeviceTable {
   Result<const TableColumn*> find(const std::string& name) const;
 };
 
-// CD-102 for a type whose values are not of 1, 2, 4 or 8 bytes: `name` and the format stand in the text.
-Result<WordForm> form_of_format(const std::string& name, const std::string& format);
-const char* format_of_form(WordForm form);
+// CD-102 for a type that is not taken: `name` and the format stand in the text.
+Result<Stored> stored_of_format(const std::string& name, const std::string& format);
+// Bytes of a value; 0 of booleans, and of texts those of an offset.
+uint64_t width_of(Stored stored);
+// Whole numbers and floats of at most 64 bits, which have words (column_work.hpp); moments are whole numbers.
+bool is_number(Stored stored);
+WordForm form_of(Stored stored);
 
 // Memory of the pool that a column keeps.
 Result<DeviceBytes> own_bytes(const DevicePtr& device, uint64_t bytes);

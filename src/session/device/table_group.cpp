@@ -1,26 +1,25 @@
 // Group-by: words of keys and values in, columns of their types out.
 #include "operators/device/device_group_by.hpp"
+#include "operators/device/device_key_words.hpp"
 #include "session/device/table_operations.hpp"
 #include "session/device/table_rows.hpp"
 
 namespace crossdock {
 namespace {
 
-constexpr WordForm kWideUnsigned{WordKind::kUnsigned, 8};
-
-Status check_column(const TableColumn& column, const char* what) {
+Status check_argument(const TableColumn& column) {
   if (!column.has_nulls()) return {};
   return make_error(ErrorCode::kUnsupportedType,
-                    "the {} \"{}\" has {} NULLs, which group-bys on a device do not take\n"
+                    "the column \"{}\" has {} NULLs, which aggregates on a device do not take\n"
                     "  try      filter(xd.col(\"{}\").is_not_null()) before",
-                    what,
                     column.name,
                     column.null_count,
                     column.name);
 }
 
 Status check_sum(const TableColumn& column) {
-  if (column.form.kind != WordKind::kFloat && column.format.size() == 1) return {};
+  const bool is_whole = is_number(column.stored) && form_of(column.stored).kind != WordKind::kFloat;
+  if (is_whole && column.format.size() == 1) return {};
   return make_error(
       ErrorCode::kUnsupportedType,
       "the sum of \"{}\" with the Arrow format \"{}\": on a device sums are of integers\n"
@@ -31,26 +30,22 @@ Status check_sum(const TableColumn& column) {
 
 // What a group-by reads; the words live as long as it runs.
 struct GroupInput {
-  DeviceGroupSpec spec;
+  DeviceGroupSpec spec;  // its last aggregate is the first row of each group
+  DeviceBuffer numbers;
   std::vector<ColumnWords> words;
   std::vector<const TableColumn*> columns;  // by aggregate; null for a count
   std::vector<uint32_t> places;             // of the aggregate among those of the spec
 };
 
 Result<GroupInput> read_input(const DeviceTable& table,
-                              const TableColumn& key,
                               const std::vector<TableAggregate>& aggregates) {
   GroupInput input;
-  CD_TRY(check_column(key, "key"));
-  CD_ASSIGN(ColumnWords keys, words_of_column(table, key, nullptr, table.rows));
-  input.spec.keys = keys.words;
   input.spec.rows = table.rows;
-  input.words.push_back(std::move(keys));
   for (const TableAggregate& aggregate : aggregates) {
     const TableColumn* column = nullptr;
     if (!aggregate.column.empty()) {
       CD_ASSIGN(column, table.find(aggregate.column));
-      CD_TRY(check_column(*column, "column"));
+      CD_TRY(check_argument(*column));
     }
     input.places.push_back(static_cast<uint32_t>(input.spec.aggregates.size()));
     if (aggregate.function == TableFunction::kCount) {  // of rows, since none is NULL
@@ -68,11 +63,13 @@ Result<GroupInput> read_input(const DeviceTable& table,
     input.words.push_back(std::move(words));
     input.columns.push_back(column);
   }
+  CD_ASSIGN(input.numbers, row_numbers(table.device, table.rows));
+  input.spec.aggregates.push_back({DeviceAggregate::kMin, input.numbers.as<int64_t>()});
   return Result<GroupInput>(std::move(input));
 }
 
 Result<TableColumn> count_column(const DevicePtr& device, const DeviceGroups& groups) {
-  const TableColumn like{.name = "", .format = "l", .form = {}, .values = {}};
+  const TableColumn like{.name = "", .format = "l"};
   return column_of_words(device, like, groups.counts(), groups.groups);
 }
 
@@ -80,17 +77,16 @@ Result<TableColumn> sum_column(const DevicePtr& device,
                                const DeviceGroups& groups,
                                uint32_t word,
                                const TableColumn& of) {
-  const bool is_unsigned = of.form.kind == WordKind::kUnsigned;
+  const bool is_unsigned = form_of(of.stored).kind == WordKind::kUnsigned;
   TableColumn made{.name = of.name,
                    .format = is_unsigned ? "L" : "l",
-                   .form = {is_unsigned ? WordKind::kUnsigned : WordKind::kSigned, 8},
-                   .values = {}};
+                   .stored = is_unsigned ? Stored::kUInt64 : Stored::kInt64};
   CD_ASSIGN(made.values, own_bytes(device, groups.groups * sizeof(uint64_t)));
   CD_ASSIGN(const DeviceBuffer misfits, DeviceBuffer::words(*device, 1));
   CD_TRY(device->launch(FillWords{.words = misfits.words(), .count = 1}, 1));
   const NarrowSums work{.low = groups.column(word),
                         .high = groups.column(word + 1),
-                        .shifted_counts = of.form == kWideUnsigned ? groups.counts() : nullptr,
+                        .shifted_counts = of.stored == Stored::kUInt64 ? groups.counts() : nullptr,
                         .is_unsigned = is_unsigned,
                         .to = reinterpret_cast<uint64_t*>(const_cast<std::byte*>(made.values.data)),
                         .misfits = misfits.words(),
@@ -109,16 +105,29 @@ Result<TableColumn> sum_column(const DevicePtr& device,
 }  // namespace
 
 Result<DeviceTable> group_table(const DeviceTable& table,
-                                const std::string& key,
+                                const std::vector<std::string>& keys,
                                 const std::vector<TableAggregate>& aggregates) {
   const DevicePtr& device = table.device;
-  CD_ASSIGN(const TableColumn* const key_column, table.find(key));
   CD_ASSIGN(const DeviceTurn turn, DeviceTurn::begin(*device));
-  CD_ASSIGN(const GroupInput input, read_input(table, *key_column, aggregates));
+  DeviceKeySpec key_spec{.columns = {}, .rows = table.rows, .nulls_equal = true};
+  for (const std::string& key : keys) {
+    CD_ASSIGN(const TableColumn* const column, table.find(key));
+    key_spec.columns.push_back(column->view());
+  }
+  CD_ASSIGN(const DeviceKeys words, DeviceKeys::make(*device, key_spec));
+  CD_ASSIGN(GroupInput input, read_input(table, aggregates));
+  input.spec.keys = words.rows().keys;
   CD_ASSIGN(const DeviceGroups groups, group_on_device(*device, input.spec));
   DeviceTable result{.device = device, .rows = groups.groups};
-  CD_ASSIGN(TableColumn keys, column_of_words(device, *key_column, groups.keys(), groups.groups));
-  result.columns.push_back(std::move(keys));
+  const TakenRows first_rows{.rows = groups.column(groups.first_word.back()),
+                             .count = groups.groups,
+                             .has_absent = false,
+                             .are_groups = true};
+  for (const std::string& key : keys) {
+    CD_ASSIGN(const TableColumn* const column, table.find(key));
+    CD_ASSIGN(TableColumn made, take_column(table, *column, first_rows));
+    result.columns.push_back(std::move(made));
+  }
   for (size_t at = 0; at < aggregates.size(); ++at) {
     const TableColumn* const of = input.columns[at];
     const uint32_t word = of == nullptr ? 0 : groups.first_word[input.places[at]];

@@ -2,68 +2,108 @@
 #include <algorithm>
 
 #include "operators/device/device_join.hpp"
+#include "operators/device/device_key_words.hpp"
 #include "session/device/table_operations.hpp"
 #include "session/device/table_rows.hpp"
 
 namespace crossdock {
 namespace {
 
-// Whole numbers compare with whole numbers, floats with floats, and moments with what has their very type.
+// Whole numbers compare with whole numbers, floats with floats, and all else with what has its very type.
 Status check_keys(const TableColumn& left, const TableColumn& right) {
-  const auto is_wide = [](const TableColumn& column) {
-    return column.form == WordForm{WordKind::kUnsigned, 8};
-  };
-  const bool is_plain = left.format.size() == 1 && right.format.size() == 1;
-  const bool is_alike =
-      (left.form.kind == WordKind::kFloat) == (right.form.kind == WordKind::kFloat);
-  if (left.format != right.format && !(is_plain && is_alike && is_wide(left) == is_wide(right))) {
-    return make_error(
-        ErrorCode::kKeyTypeMismatch,
-        "the keys \"{}\" and \"{}\" have the Arrow formats \"{}\" and \"{}\", which do not "
-        "compare on a device",
-        left.name,
-        right.name,
-        left.format,
-        right.format);
-  }
-  for (const TableColumn* key : {&left, &right}) {
-    if (!key->has_nulls()) continue;
-    return make_error(ErrorCode::kUnsupportedType,
-                      "the key \"{}\" has {} NULLs, which joins on a device do not take\n"
-                      "  try      filter(xd.col(\"{}\").is_not_null()) before",
-                      key->name,
-                      key->null_count,
-                      key->name);
-  }
-  return {};
+  if (left.format == right.format) return {};
+  const bool are_numbers = is_number(left.stored) && is_number(right.stored) &&
+                           left.format.size() == 1 && right.format.size() == 1;
+  const bool are_floats = form_of(left.stored).kind == WordKind::kFloat;
+  const bool is_alike = are_floats == (form_of(right.stored).kind == WordKind::kFloat) &&
+                        left.stored != Stored::kUInt64 && right.stored != Stored::kUInt64;
+  if (are_numbers && is_alike) return {};
+  return make_error(
+      ErrorCode::kKeyTypeMismatch,
+      "the keys \"{}\" and \"{}\" have the Arrow formats \"{}\" and \"{}\", which do not "
+      "compare on a device",
+      left.name,
+      right.name,
+      left.format,
+      right.format);
 }
 
-Status add_columns(const DeviceTable& from,
-                   const uint64_t* rows,
-                   bool has_absent,
-                   const TableJoin& join,
-                   DeviceTable* result) {
-  const bool is_right = !result->columns.empty();
-  for (const TableColumn& column : from.columns) {
-    if (is_right && column.name == join.right_key && join.left_key == join.right_key) continue;
-    CD_ASSIGN(TableColumn made, take_column(from, column, rows, result->rows, has_absent));
+// Which rows of the two sides make the rows of the result.
+struct JoinedRows {
+  uint64_t count = 0;
+  TakenRows left;
+  TakenRows right;
+};
+
+struct JoinWanted {
+  const DeviceTable& left;
+  const DeviceTable& right;
+  const TableJoin& join;
+
+  bool gives_pairs() const {
+    return join.kind != DeviceJoinKind::kSemi && join.kind != DeviceJoinKind::kAnti;
+  }
+  // The left key of which a column of the right table is the other half, if they have one name.
+  bool is_shared(const std::string& name) const {
+    return std::ranges::any_of(
+        join.keys, [&](const auto& key) { return key.first == name && key.second == name; });
+  }
+};
+
+Result<std::pair<DeviceKeySpec, DeviceKeySpec>> key_columns(const JoinWanted& wanted) {
+  std::pair<DeviceKeySpec, DeviceKeySpec> found;
+  found.first.rows = wanted.left.rows;
+  found.second.rows = wanted.right.rows;
+  for (const auto& [left, right] : wanted.join.keys) {
+    CD_ASSIGN(const TableColumn* const left_key, wanted.left.find(left));
+    CD_ASSIGN(const TableColumn* const right_key, wanted.right.find(right));
+    CD_TRY(check_keys(*left_key, *right_key));
+    found.first.columns.push_back(left_key->view());
+    found.second.columns.push_back(right_key->view());
+  }
+  return Result<std::pair<DeviceKeySpec, DeviceKeySpec>>(std::move(found));
+}
+
+// Where no left row matched, a shared key has the right table's value: in a right join all rows have one.
+Result<TableColumn> left_column(const JoinWanted& wanted,
+                                const TableColumn& column,
+                                const JoinedRows& rows) {
+  const bool may_miss = rows.left.has_absent && wanted.is_shared(column.name);
+  if (!may_miss) return take_column(wanted.left, column, rows.left);
+  CD_ASSIGN(const TableColumn* const other, wanted.right.find(column.name));
+  if (wanted.join.kind == DeviceJoinKind::kRight && other->format == column.format)
+    return take_column(wanted.right, *other, rows.right);
+  return make_error(
+      ErrorCode::kInvalidArgument,
+      "the key \"{}\" has values of both tables in this join, which is not made on a device\n"
+      "  try      select(..., other_name=\"{}\") of the right table",
+      column.name,
+      column.name);
+}
+
+Result<DeviceTable> joined_table(const JoinWanted& wanted, const JoinedRows& rows) {
+  DeviceTable result{.device = wanted.left.device, .rows = rows.count};
+  for (const TableColumn& column : wanted.left.columns) {
+    CD_ASSIGN(TableColumn made, left_column(wanted, column, rows));
+    result.columns.push_back(std::move(made));
+  }
+  for (const TableColumn& column : wanted.right.columns) {
+    if (!wanted.gives_pairs() || wanted.is_shared(column.name)) continue;
+    CD_ASSIGN(TableColumn made, take_column(wanted.right, column, rows.right));
     const auto is_taken = [&] {
-      return std::ranges::any_of(result->columns,
+      return std::ranges::any_of(result.columns,
                                  [&](const TableColumn& other) { return other.name == made.name; });
     };
-    if (is_right && is_taken()) made.name += join.suffix;
-    if (is_right && is_taken()) {
+    if (is_taken()) made.name += wanted.join.suffix;
+    if (is_taken()) {
       return make_error(ErrorCode::kDuplicateColumn,
                         "two columns of the join would be named \"{}\"\n  try      another suffix",
                         made.name);
     }
-    result->columns.push_back(std::move(made));
+    result.columns.push_back(std::move(made));
   }
-  return {};
-}
-
-bool gives_pairs(DeviceJoinKind kind) {
-  return kind == DeviceJoinKind::kInner || kind == DeviceJoinKind::kLeft;
+  CD_TRY(result.device->driver().wait());
+  return Result<DeviceTable>(std::move(result));
 }
 
 }  // namespace
@@ -71,31 +111,27 @@ bool gives_pairs(DeviceJoinKind kind) {
 Result<DeviceTable> join_tables(const DeviceTable& left,
                                 const DeviceTable& right,
                                 const TableJoin& join) {
-  CD_ASSIGN(const TableColumn* const left_key, left.find(join.left_key));
-  CD_ASSIGN(const TableColumn* const right_key, right.find(join.right_key));
-  CD_TRY(check_keys(*left_key, *right_key));
+  const JoinWanted wanted{left, right, join};
   const DevicePtr& device = left.device;
   CD_ASSIGN(const DeviceTurn turn, DeviceTurn::begin(*device));
-  CD_ASSIGN(const ColumnWords left_words, words_of_column(left, *left_key, nullptr, left.rows));
-  CD_ASSIGN(const ColumnWords right_words, words_of_column(right, *right_key, nullptr, right.rows));
+  CD_ASSIGN(const auto keys, key_columns(wanted));
   // The smaller side is built where either may be.
   const bool builds_left = join.kind == DeviceJoinKind::kInner && left.rows < right.rows;
-  const JoinRows left_rows{.keys = left_words.words, .count = left.rows};
-  const JoinRows right_rows{.keys = right_words.words, .count = right.rows};
-  CD_ASSIGN(const DeviceHashTable built,
-            DeviceHashTable::build(*device, builds_left ? left_rows : right_rows));
-  CD_ASSIGN(const DeviceMatches matches,
-            built.join(builds_left ? right_rows : left_rows, join.kind));
+  CD_ASSIGN(const DeviceKeys build_keys,
+            DeviceKeys::make(*device, builds_left ? keys.first : keys.second));
+  CD_ASSIGN(const DeviceKeyWords probe_keys,
+            build_keys.match(builds_left ? keys.second : keys.first));
+  CD_ASSIGN(const DeviceHashTable built, DeviceHashTable::build(*device, build_keys.rows()));
+  CD_ASSIGN(const DeviceMatches matches, built.join(probe_keys.rows, join.kind));
   const DeviceBuffer& of_left = builds_left ? matches.build_rows : matches.probe_rows;
   const DeviceBuffer& of_right = builds_left ? matches.probe_rows : matches.build_rows;
-  DeviceTable result{.device = device, .rows = matches.count};
-  CD_TRY(add_columns(left, of_left.words(), false, join, &result));
-  if (gives_pairs(join.kind)) {
-    const bool has_absent = join.kind == DeviceJoinKind::kLeft;
-    CD_TRY(add_columns(right, of_right.words(), has_absent, join, &result));
-  }
-  CD_TRY(device->driver().wait());
-  return Result<DeviceTable>(std::move(result));
+  const bool is_full = join.kind == DeviceJoinKind::kFull;
+  JoinedRows rows{.count = matches.count, .left = {}, .right = {}};
+  rows.left = {.rows = of_left.words(), .count = matches.count};
+  rows.left.has_absent = is_full || join.kind == DeviceJoinKind::kRight;
+  rows.right = {.rows = of_right.words(), .count = matches.count};
+  rows.right.has_absent = is_full || join.kind == DeviceJoinKind::kLeft;
+  return joined_table(wanted, rows);
 }
 
 }  // namespace crossdock

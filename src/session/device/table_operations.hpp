@@ -17,14 +17,14 @@
 namespace crossdock {
 
 struct TableJoin {
-  std::string left_key;
-  std::string right_key;
+  std::vector<std::pair<std::string, std::string>> keys;  // of the left table, of the right
   DeviceJoinKind kind = DeviceJoinKind::kInner;
   std::string suffix = "_right";
 };
 
-// All columns of the left table, then those of the right, which has NULLs where a row of the left finds none; the right
-// key is left out if it has the left one's name. Semi and anti joins have the left columns alone.
+// All columns of the left table, then those of the right, each with NULLs where a row of the other finds none. Keys of
+// one name are one column; CD-105 where that would have to mix values of both tables (full joins). Semi and anti joins
+// have the left columns alone. NULL equals nothing.
 Result<DeviceTable> join_tables(const DeviceTable& left,
                                 const DeviceTable& right,
                                 const TableJoin& join);
@@ -37,9 +37,10 @@ struct TableAggregate {
   std::string column;  // none of kCount
 };
 
-// The key, then the aggregates, a row per value of the key, in no order. CD-303 for a sum beyond 64 bits.
+// The keys, then the aggregates, a row per combination of the keys' values (NULL is one), in no order. CD-303 for a sum
+// beyond 64 bits.
 Result<DeviceTable> group_table(const DeviceTable& table,
-                                const std::string& key,
+                                const std::vector<std::string>& keys,
                                 const std::vector<TableAggregate>& aggregates);
 
 struct TableOrder {

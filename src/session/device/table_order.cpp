@@ -69,8 +69,9 @@ WordRange range_of(TableComparison comparison, int64_t first, int64_t last) {
 }
 
 Status check_literal(const TableColumn& column, const TableCondition& condition) {
-  const bool is_float = column.form.kind == WordKind::kFloat;
-  if (column.format.size() == 1 && (is_float || !condition.is_real)) return {};
+  const bool is_float = form_of(column.stored).kind == WordKind::kFloat;
+  if (column.format.size() == 1 && is_number(column.stored) && (is_float || !condition.is_real))
+    return {};
   return make_error(
       ErrorCode::kKeyTypeMismatch,
       "column \"{}\" with the Arrow format \"{}\" is compared with a {}\n"
@@ -83,7 +84,7 @@ Status check_literal(const TableColumn& column, const TableCondition& condition)
 // Comparisons with NaN are false; NaN in a column is no number, and has the word above all.
 std::optional<WordRange> words_that_fit(const TableColumn& column,
                                         const TableCondition& condition) {
-  if (column.form.kind == WordKind::kFloat) {
+  if (form_of(column.stored).kind == WordKind::kFloat) {
     const double value = condition.is_real ? condition.real : static_cast<double>(condition.whole);
     if (std::isnan(value)) return std::nullopt;
     const auto word = static_cast<int64_t>(word_of_real(value, false));
@@ -91,7 +92,7 @@ std::optional<WordRange> words_that_fit(const TableColumn& column,
     range.high = std::min(range.high, INT64_MAX - 1);
     return range;
   }
-  if (column.form != WordForm{WordKind::kUnsigned, 8})
+  if (column.stored != Stored::kUInt64)
     return range_of(condition.comparison, condition.whole, condition.whole);
   if (condition.whole >= 0) {
     const auto word = static_cast<int64_t>(static_cast<uint64_t>(condition.whole) ^ kSignBit);

@@ -32,12 +32,15 @@ Result<DeviceBuffer> presence_of_column(const DeviceTable& table,
                                         uint64_t count,
                                         bool is_inverted);
 
-// A column's values of these rows; NULL for kNoRow, where has_absent says that there may be some.
+struct TakenRows {
+  const uint64_t* rows = nullptr;
+  uint64_t count = 0;
+  bool has_absent = false;  // some may be kNoRow, and are NULL
+  bool are_groups = false;  // floats get one NaN and no -0
+};
 Result<TableColumn> take_column(const DeviceTable& table,
                                 const TableColumn& column,
-                                const uint64_t* rows,
-                                uint64_t count,
-                                bool has_absent);
+                                const TakenRows& rows);
 Result<DeviceTable> take_rows(const DeviceTable& table, const uint64_t* rows, uint64_t count);
 
 // A column whose values are those of words.

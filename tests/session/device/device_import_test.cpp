@@ -85,7 +85,7 @@ TEST(DeviceImport, an_error_leaves_the_array_to_its_producer) {
     EXPECT_EQ(device->pool().used_bytes(), 0U);
   };
   ProducedColumn text(MemoryPlace::kCuda);
-  text.schema.format = "u";
+  text.schema.format = "+l";
   expect_error(text, ErrorCode::kUnsupportedType);
   ProducedColumn other(MemoryPlace::kCuda);
   other.array.device_id = 2;
