@@ -1,37 +1,95 @@
-"""How near predictions are: ten works of other sizes than the calibration's, in one process."""
+"""How near predictions are: ten works of other sizes than the calibration's, in one process, and
+over two ranks with a thread each.
+"""
 
 from __future__ import annotations
 
-import statistics
+import json
+import sys
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
+# Over ranks the file is run by its path, from any folder.
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
 import crossdock as xd
+from crossdock import _native
+from crossdock.calibration import ROWS, Calibrator, plan_of, typical_s
+from crossdock.explain import predicted_seconds
 from crossdock.rates_file import use_rates_of_file
 from crossdock.workload import Workload
+from harness.programs import ProgramError, output_of
 
+LIMIT_S = 240.0
 NAME = "model"
 TITLE = "predicted within 20 %: joins, sorts, group-bys"
+RANKS_NAME = "model-ranks"
+RANKS_TITLE = "the same over 2 ranks: exchanges and steps"
+NAMES = (NAME, RANKS_NAME)
+PASSES_A_ROUND = 2  # passes are short, and more of them see more of a machine that changes
+RANKS = 2
 WANTED = 9
 NEAR = 0.2
 MILLION = 1_000_000
 
 
 def model_row(scale: float, repeat: int) -> dict[str, Any]:
-    """Each work's median beside its prediction, with the rates in use here: of `repeat` passes over
-    all works, in each of which a work runs once more for warming up."""
+    """Each work's typical time beside its prediction by a calibration that takes turns with them,
+    pass by pass: both see the same minutes. A work is run with what is known by then, and predicted
+    with all passes; runs count that went as it would then be planned."""
     runs: dict[str, list[dict[str, Any]]] = {}
+    before = _native.rates_in_use()
     with xd.connect() as dock:
-        for _ in range(repeat):
-            for name, relation in works(dock, scale):
-                _profile(relation)
-                runs.setdefault(name, []).append(_profile(relation))
-    found = [_measured(name, profiles) for name, profiles in runs.items()]
+        calibrator = Calibrator(dock, max(round(ROWS * scale), 1000))
+        passes = PASSES_A_ROUND * repeat
+        made = list(works(dock, scale))
+        try:
+            for _ in range(passes):
+                calibrator.measure()
+                _native.use_rates(calibrator.found().rates)
+                for name, relation in made:
+                    relation.profile()
+                    runs.setdefault(name, []).append(relation.profile().data)
+            _native.use_rates(calibrator.found().rates)
+            plans = {name: plan_of(relation) for name, relation in made}
+        finally:
+            _native.use_rates(before)
+    found = [_measured(name, profiles, plans[name]) for name, profiles in runs.items()]
+    return _row(NAME, TITLE, f"measured in turns, {passes} passes", found)
+
+
+def rank_model_row(scale: float, repeat: int, launch: list[str]) -> dict[str, Any]:
+    """The same works, each rank with its share of the rows: the last rank's time beside what the
+    exchanges and the ranks' steps were predicted to take. `launch`: starts a command in the ranks.
+    """
+    command = [*launch, sys.executable, __file__, json.dumps({"scale": scale, "repeat": repeat})]
+    said = output_of(command, LIMIT_S)
+    found = json.loads(said.strip().splitlines()[-1])
+    return _row(RANKS_NAME, RANKS_TITLE, use_rates_of_file().text(), found)
+
+
+def rank_main(text: str) -> None:
+    """One of the ranks; rank 0 prints the works."""
+    asked = json.loads(text)
+    with xd.connect(threads=1) as dock:
+        runs: dict[str, list[dict[str, Any]]] = {}
+        made = list(works(dock, asked["scale"]))
+        for _ in range(PASSES_A_ROUND * asked["repeat"]):
+            for name, relation in made:
+                relation.profile()
+                runs.setdefault(name, []).append(relation.profile().data)
+        if dock.rank == 0:
+            found = [_measured_over_ranks(name, one) for name, one in runs.items()]
+            print(json.dumps(found))
+
+
+def _row(name: str, title: str, rates: str, found: list[dict[str, Any]]) -> dict[str, Any]:
     near = sum(one["is_near"] for one in found)
     return {
-        "name": NAME,
-        "work": TITLE,
-        "rates": use_rates_of_file().text(),
+        "name": name,
+        "work": title,
+        "rates": rates,
         "works": found,
         "near": near,
         "bar": f"{WANTED} of {len(found)}",
@@ -40,20 +98,25 @@ def model_row(scale: float, repeat: int) -> dict[str, Any]:
 
 
 def works(dock: xd.Dock, scale: float) -> Iterator[tuple[str, Any]]:
-    """Names and relations; rows are made when their turn comes."""
+    """Names and relations, over ranks of their shares."""
 
     def rows(millions: float) -> int:
         return max(round(millions * MILLION * scale), 1000)
 
     sums = {"n": xd.count(), "a": xd.sum("row"), "b": xd.sum("inner_row")}
 
+    def share(workload: Workload, side: str) -> Any:
+        whole = workload.rows_of(side)
+        begin, end = (whole * rank // dock.size for rank in (dock.rank, dock.rank + 1))
+        return workload.table(side, begin, end).combine_chunks()
+
     def joined(workload: Workload, **options: Any) -> Any:
-        inner, outer = (workload.table(side).combine_chunks() for side in ("inner", "outer"))
+        inner, outer = (share(workload, side) for side in ("inner", "outer"))
         right = dock.from_arrow(inner.rename_columns(["key", "inner_row"]))
         return dock.from_arrow(outer).join(right, on="key", **options)
 
     def grouped(groups: int, each: int) -> Any:
-        table = Workload(groups, each, sparse=True).table("outer")
+        table = share(Workload(groups, each, sparse=True), "outer")
         return dock.from_arrow(table).group_by("key").agg(total=xd.sum("row"))
 
     yield "join, sparse, 5M + 5M, sums", joined(Workload(rows(5), sparse=True)).agg(**sums)
@@ -62,7 +125,7 @@ def works(dock: xd.Dock, scale: float) -> Iterator[tuple[str, Any]]:
     yield "join, 0.1M + 8M, all rows", joined(Workload(rows(0.1), 80, sparse=True))
     merged = joined(Workload(rows(4), sparse=True), strategy="merge")
     yield "merge join, 4M + 4M, sums", merged.agg(**sums)
-    table = Workload(rows(6), sparse=True).table("inner").combine_chunks()
+    table = share(Workload(rows(6), sparse=True), "inner")
     yield "sort, 6M pairs", dock.from_arrow(table).sort("key")
     yield "sort, 6M keys", dock.from_arrow(table.select(["key"])).sort("key")
     yield "sort, 100 of 6M", dock.from_arrow(table).top_k(100, "key")
@@ -70,21 +133,33 @@ def works(dock: xd.Dock, scale: float) -> Iterator[tuple[str, Any]]:
     yield "group by, 8M, 2M groups", grouped(rows(2), 4)
 
 
-def _measured(name: str, runs: list[dict[str, Any]]) -> dict[str, Any]:
-    measured_s = statistics.median(run["total_s"] for run in runs)
-    predicted_s = sum(phase.get("predicted_s", 0.0) for phase in runs[0]["phases"])
+def _measured(name: str, runs: list[dict[str, Any]], plan: dict[str, Any]) -> dict[str, Any]:
+    profiles = [_profile(run) for run in runs]
+    strategy = str(plan.get("strategy", ""))
+    same = [one["total_s"] for one in profiles if one.get("strategy", "") == strategy]
+    if not same:
+        raise ProgramError(f"{name}: planned as {strategy} with all passes, but never run so")
+    return _compared(name, strategy, typical_s(same), predicted_seconds(plan))
+
+
+def _measured_over_ranks(name: str, runs: list[dict[str, Any]]) -> dict[str, Any]:
+    measured_s = typical_s([run["over_ranks"]["total"]["max_s"] for run in runs])
+    predicted_s = runs[0]["over_ranks"]["predicted_s"]
+    return _compared(name, _profile(runs[0]).get("strategy", ""), measured_s, predicted_s)
+
+
+def _compared(name: str, strategy: str, measured_s: float, predicted_s: float) -> dict[str, Any]:
     return {
         "work": name,
-        "strategy": runs[0].get("strategy", ""),
+        "strategy": strategy,
         "measured_s": measured_s,
         "predicted_s": predicted_s,
         "is_near": abs(predicted_s / measured_s - 1) <= NEAR,
     }
 
 
-def _profile(relation: Any) -> dict[str, Any]:
-    steps = relation.profile().data["steps"]
-    return next(dict(step["profile"]) for step in steps if step["profile"] is not None)
+def _profile(run: dict[str, Any]) -> dict[str, Any]:
+    return next(dict(step["profile"]) for step in run["steps"] if step["profile"] is not None)
 
 
 def print_model(row: dict[str, Any]) -> None:
@@ -97,3 +172,7 @@ def print_model(row: dict[str, Any]) -> None:
             f"      {one['work']:36} {one['strategy']:10} measured {one['measured_s'] * 1e3:8.1f} "
             f"ms, predicted {one['predicted_s'] * 1e3:8.1f} ms, {off:+.0%}"
         )
+
+
+if __name__ == "__main__":
+    rank_main(sys.argv[1])

@@ -32,7 +32,7 @@ IDLE_WAIT_S = 10.0
 
 
 def parse(arguments: list[str]) -> argparse.Namespace:
-    names = [*(work.name for work in WORKS), *program_rows.names(), model_row.NAME]
+    names = [*(work.name for work in WORKS), *program_rows.names(), *model_row.NAMES]
     parser = argparse.ArgumentParser(
         prog="python bench mpi",
         description="Joins over ranks of one machine beside one process, memcpy and rivals",
@@ -64,6 +64,12 @@ def parse(arguments: list[str]) -> argparse.Namespace:
     return options
 
 
+def launch(mpirun: str, ranks: int) -> list[str]:
+    """What starts a command in so many ranks of this machine."""
+    how = ["--allow-run-as-root", "--oversubscribe", "--bind-to", "none"]
+    return [mpirun, *how, "-n", str(ranks)]
+
+
 def ran(work: RankWork, options: argparse.Namespace, alone: str = "") -> dict[str, Any]:
     """One process group's samples: over ranks, or of one process with as many threads, ours
     ("embedded") or another engine."""
@@ -73,8 +79,7 @@ def ran(work: RankWork, options: argparse.Namespace, alone: str = "") -> dict[st
         asked |= {"threads": min(work.ranks, os.cpu_count() or 1), "profiled": False}
         asked |= {} if alone == "embedded" else {"engine": alone}
     else:
-        launcher = [options.mpirun, "--allow-run-as-root", "--oversubscribe", "--bind-to", "none"]
-        command = [*launcher, "-n", str(work.ranks), *command]
+        command = [*launch(options.mpirun, work.ranks), *command]
     said = output_of([*command, json.dumps(asked)], LIMIT_S)
     return dict(json.loads(said.strip().splitlines()[-1]))
 
@@ -179,7 +184,19 @@ def main(arguments: list[str]) -> int:
             print(f"  {name}: FAILED, {failure}", flush=True)
             failed.append(name)
     if is_wanted(model_row.NAME):
-        rows.append(model_row.model_row(options.rows_scale, options.repeat))
-        model_row.print_model(rows[-1])
+        try:
+            rows.append(model_row.model_row(options.rows_scale, options.repeat))
+            model_row.print_model(rows[-1])
+        except ProgramError as failure:
+            print(f"  {model_row.TITLE}: FAILED, {failure}", flush=True)
+            failed.append(model_row.NAME)
+    if is_wanted(model_row.RANKS_NAME):
+        try:
+            start = launch(options.mpirun, model_row.RANKS)
+            rows.append(model_row.rank_model_row(options.rows_scale, options.repeat, start))
+            model_row.print_model(rows[-1])
+        except (ProgramError, subprocess.TimeoutExpired) as failure:
+            print(f"  {model_row.RANKS_TITLE}: FAILED, {failure}", flush=True)
+            failed.append(model_row.RANKS_NAME)
     write_json(options.json, "mpi", rows, failed)
     return 1 if failed else 0

@@ -25,8 +25,8 @@ from crossdock_cli import output
 )
 @click.option("--rows", type=click.IntRange(10_000, 1 << 30), default=2_000_000, show_default=True,
               metavar="N", help="Rows of the larger works, beyond what caches hold.")  # fmt: skip
-@click.option("--repeat", type=click.IntRange(1, 100), default=3, show_default=True, metavar="N",
-              help="Passes over all works; medians count.")  # fmt: skip
+@click.option("--repeat", type=click.IntRange(1, 100), default=6, show_default=True, metavar="N",
+              help="Passes over all works; means count.")  # fmt: skip
 @click.option("--threads", type=click.IntRange(0), metavar="N",
               help="Worker threads; 0 means one per core.")  # fmt: skip
 @click.option("--dry-run", is_flag=True, help="Measure and show, but store nothing.")
@@ -102,7 +102,7 @@ def _of_exchanges(dock: Any, rows: int, repeat: int) -> dict[str, Any]:
             output.say(f"measure  {name}")
 
     said(f"{machine_name()}, {dock.size} ranks")
-    found = calibrate_exchange(dock.group, rows, repeat, said)
+    found = calibrate_exchange(dock, rows, repeat, said)
     return {
         "machine": machine_name(),
         "seconds": found.seconds,

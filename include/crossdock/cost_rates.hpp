@@ -32,8 +32,10 @@ struct ExchangePrediction {
   int ranks = 1;
   int ranks_per_node = 1;
   int cores_per_node = 1;
-  double node_bytes_per_s = 0;  // of a node's links, one direction; 0 = all ranks are on one node
-  double busiest_share = 0;     // of the rows, at the rank that gets most; 0 = all get the same
+  double node_bytes_per_s = 0;   // of a node's links, one direction; 0 = all ranks are on one node
+  double busiest_share = 0;      // of the rows, at the rank that gets most; 0 = all get the same
+  bool into_partitions = false;  // of a join, as two words of a row
+  bool by_order = false;         // of a sort
 };
 std::vector<std::pair<std::string, double>> predict_exchange(const ExchangePrediction& exchange);
 

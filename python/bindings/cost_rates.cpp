@@ -23,6 +23,8 @@ nb::dict predicted(const nb::kwargs& arguments) {
   given.read("cores_per_node", exchange.cores_per_node);
   given.read("node_bytes_per_s", exchange.node_bytes_per_s);
   given.read("busiest_share", exchange.busiest_share);
+  given.read("into_partitions", exchange.into_partitions);
+  given.read("by_order", exchange.by_order);
   given.finish();
   return as_dict(crossdock::predict_exchange(exchange));
 }

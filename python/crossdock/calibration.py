@@ -2,8 +2,8 @@
 
 Each work is planned with the built-in rates and run a few times; its phases and its whole time are
 equations for the rates (crossdock.rate_fit). Coefficients come from plans with one rate changed, so
-nothing of the models is repeated here. The works are passed through a few times, and medians count:
-where a machine has slow seconds, they do not fall on all runs of one work.
+nothing of the models is repeated here. The works are passed through a few times, and means without
+the extremes count: where a machine has slow seconds, they do not fall on all runs of one work.
 
 Rates of exchanges are measured among ranks: crossdock.ranks.calibration.
 """
@@ -23,6 +23,7 @@ from crossdock.session import Dock
 from crossdock.workload import Workload
 
 ROWS = 2_000_000
+PASSES = 6
 _STEP = 0.01  # by which a rate is changed to see what it is charged for
 LEAST_PHASE_S = 2e-4  # shorter phases say more of the clock than of a rate
 TOTAL_WEIGHT = 6.0  # beside a phase: totals are what plans are compared by
@@ -48,8 +49,8 @@ class Work:
 
 @dataclass(frozen=True)
 class Measured:
-    """A work's median times. `equations`: one for each phase that was predicted, and the total.
-    `spread`: the longest less the shortest time of a pass, as a share of the median."""
+    """A work's typical times. `equations`: one for each phase that was predicted, and the total.
+    `spread`: between passes, as a share of that."""
 
     name: str
     operator: str
@@ -111,37 +112,55 @@ class _Series:
     profiles: list[dict[str, Any]] = field(default_factory=list)
 
 
-def calibrate(
-    dock: Dock, rows: int = ROWS, repeat: int = 3, said: Callable[[str], None] = lambda _: None
-) -> Calibration:
-    """Measures with `rows` rows in the larger works, in `repeat` passes over all works; in each a
-    work runs once for warming up and once to be timed.
+class Calibrator:
+    """Passes over all works, as many as wanted; whoever compares times with its rates may measure
+    them between passes, so that both see the same minutes of the machine."""
 
-    Leaves the rates in use as they were. said: is told of each work as it begins. Cost: some 25 s
-    for the default on two cores, and 100 bytes of memory for each row.
-    """
-    before = _native.rates_in_use()
-    start = time.perf_counter()
-    shares = [l3_share(dock.threads) for _ in range(_CACHE_READS)]
-    caches = {"machine.l3_share": statistics.median(shares)}
-    series: dict[str, _Series] = {}
-    try:
-        _native.use_rates(caches)
-        for number in range(repeat):
-            for work in works(dock, rows):
-                said(work.name if repeat == 1 else f"{work.name} ({number + 1} of {repeat})")
+    def __init__(self, dock: Dock, rows: int = ROWS) -> None:
+        """With `rows` rows in the larger works, and 100 bytes of memory for each."""
+        self._dock, self._rows = dock, rows
+        self._seconds = 0.0
+        shares = [l3_share(dock.threads) for _ in range(_CACHE_READS)]
+        self._caches = {"machine.l3_share": statistics.median(shares)}
+        self._series: dict[str, _Series] = {}
+
+    def measure(self, said: Callable[[str], None] = lambda _: None) -> None:
+        """One pass: each work runs once for warming up and once to be timed. Leaves the rates in
+        use as they were. said: is told of each work as it begins."""
+        before = _native.rates_in_use()
+        start = time.perf_counter()
+        try:
+            _native.use_rates(self._caches)
+            for work in works(self._dock, self._rows):
+                said(work.name)
                 _profile(work.relation)
                 profile = _profile(work.relation)
-                if work.name not in series:
-                    changed = _changed_plans(work.relation, profile, caches)
-                    series[work.name] = _Series(_plan(work.relation), changed)
-                series[work.name].profiles.append(profile)
-    finally:
-        _native.use_rates(before)
-    measured = [_measured(name, one) for name, one in series.items()]
-    equations = [equation for one in measured for equation in one.equations]
-    rates = fit_rates(equations, _native.built_in_rates()) | caches
-    return Calibration(rates, tuple(measured), time.perf_counter() - start)
+                if work.name not in self._series:
+                    changed = _changed_plans(work.relation, profile, self._caches)
+                    self._series[work.name] = _Series(plan_of(work.relation), changed)
+                self._series[work.name].profiles.append(profile)
+        finally:
+            _native.use_rates(before)
+        self._seconds += time.perf_counter() - start
+
+    def found(self) -> Calibration:
+        """Of the passes so far, of which there is one."""
+        measured = [_measured(name, one) for name, one in self._series.items()]
+        equations = [equation for one in measured for equation in one.equations]
+        rates = fit_rates(equations, _native.built_in_rates()) | self._caches
+        return Calibration(rates, tuple(measured), self._seconds)
+
+
+def calibrate(
+    dock: Dock, rows: int = ROWS, repeat: int = PASSES, said: Callable[[str], None] = lambda _: None
+) -> Calibration:
+    """`repeat` passes of a Calibrator. Leaves the rates in use as they were. Cost: some 50 s for
+    the default on two cores."""
+    calibrator = Calibrator(dock, rows)
+    for number in range(repeat):
+        place = "" if repeat == 1 else f" ({number + 1} of {repeat})"
+        calibrator.measure(lambda name, place=place: said(name + place))  # type: ignore[misc]
+    return calibrator.found()
 
 
 def l3_share(threads: int) -> float:
@@ -187,7 +206,6 @@ def _joins(dock: Dock, rows: int) -> Iterator[Work]:
         ("small table", Workload(small, rows / small, sparse=True), ("direct",)),
         ("dense", Workload(rows), ("dense",)),
         ("small dense", Workload(small, rows / small), ("dense",)),
-        ("half matching", Workload(rows, selectivity=0.5, sparse=True), ("radix",)),
     )
     for name, workload, strategies in shapes:
         outer, inner = _sides(dock, workload)
@@ -230,7 +248,11 @@ def _sorts(dock: Dock, rows: int) -> Iterator[Work]:
     yield Work("sort, keys", dock.from_arrow(table.select(["key"])).sort("key", strategy="msd"))
     yield Work("sort, pairs", pairs.sort("key", strategy="msd"))
     yield Work("sort, pairs, lsd", pairs.sort("key", strategy="lsd"))
-    yield Work("sort, few of all", pairs.top_k(1000, "key"))
+    # What a row costs that is looked at, and what one that is kept: of so many that starting costs
+    # little of it.
+    many = dock.from_arrow(Workload(2 * rows, sparse=True).table("inner"))
+    yield Work("sort, few of all", many.top_k(1000, "key"))
+    yield Work("sort, ten of all", many.top_k(10, "key"))
     wide = table
     for number in range(3):
         wide = wide.append_column(f"more{number}", table["row"])
@@ -251,6 +273,9 @@ def _groups(dock: Dock, rows: int) -> Iterator[Work]:
             grouped = dock.from_arrow(made).group_by("key").agg(total=xd.sum("row"))
             kind = "sparse" if sparse else "dense"
             yield Work(f"group by, {groups:,} {kind} keys", grouped)
+    # Every row a group: elsewhere what a new one costs is a small part, which nothing tells apart.
+    apart = dock.from_arrow(Workload(max(rows // 2, 1), sparse=True).table("outer"))
+    yield Work("group by, all rows apart", apart.group_by("key").agg(total=xd.sum("row")))
     few = Workload(1000, rows / 4 / 1000, sparse=True)
     texts = dock.from_arrow(_texts(few.table("outer")))
     yield Work("group by, 1,000 texts", texts.group_by("key").agg(total=xd.sum("row")))
@@ -260,14 +285,14 @@ def _groups(dock: Dock, rows: int) -> Iterator[Work]:
 
 
 def _measured(name: str, series: _Series) -> Measured:
-    """Medians over the passes, of each phase and of the whole."""
+    """Typical times of the passes, of each phase and of the whole."""
     totals = [float(profile["total_s"]) for profile in series.profiles]
-    total_s = statistics.median(totals)
+    total_s = typical_s(totals)
     equations = []
     for phase in series.plan["phases"]:
         times = [_phase_s(profile, phase["name"]) for profile in series.profiles]
-        if statistics.median(times) >= LEAST_PHASE_S:
-            found = _phase_equation(phase["name"], statistics.median(times), series)
+        if typical_s(times) >= LEAST_PHASE_S:
+            found = _phase_equation(phase["name"], typical_s(times), series)
             equations.append(found)
     total = _equation(total_s, _seconds(series.plan), series.changed, _seconds, TOTAL_WEIGHT)
     return Measured(
@@ -276,8 +301,19 @@ def _measured(name: str, series: _Series) -> Measured:
         series.profiles[0].get("strategy", ""),
         total_s,
         (*equations, total),
-        (max(totals) - min(totals)) / total_s,
+        (_kept(totals)[-1] - _kept(totals)[0]) / total_s,
     )
+
+
+def typical_s(times: Sequence[float]) -> float:
+    """The mean without the shortest and the longest. Not the median: a machine that is now fast and
+    now slow gives one of the two by it, and which one is chance."""
+    return statistics.fmean(_kept(times))
+
+
+def _kept(times: Sequence[float]) -> list[float]:
+    ordered = sorted(times)
+    return ordered[1:-1] if len(ordered) > 3 else ordered
 
 
 def _phase_s(profile: dict[str, Any], name: str) -> float:
@@ -291,7 +327,8 @@ def _profile(relation: Relation) -> dict[str, Any]:
     return next(dict(step["profile"]) for step in steps if step["profile"] is not None)
 
 
-def _plan(relation: Relation) -> dict[str, Any]:
+def plan_of(relation: Relation) -> dict[str, Any]:
+    """Of the operator that a query ends with, beside what is done to its rows."""
     tree = relation.explain(read=True).data["plan"]
     while tree.get("plan") is None:
         tree = tree["inputs"][0]
@@ -317,7 +354,7 @@ def _changed_plans(
             if name.partition(".")[0] not in models:
                 continue
             _native.use_rates(caches | {name: value * (1 + _STEP)})
-            plan = _plan(relation)
+            plan = plan_of(relation)
             # A change may tip the choice; then it says nothing of the form that was measured.
             if plan.get("strategy") == profile.get("strategy"):
                 plans.append((name, value * _STEP, plan))

@@ -31,10 +31,14 @@ PredictedCost exchange_cost(const ExchangeShape& shape, const ExchangeRates& rat
     cost.phases.push_back(
         {name, static_cast<int64_t>(rows), static_cast<int64_t>(rows * row_bytes), seconds});
   };
+  if (shape.by_order) {
+    add("cut", sent_rows, 8, sent_rows * rates.cut_row * taking_turns * kSecondsPerNs);
+  }
+  const double count_ns = shape.into_partitions ? rates.part_count : rates.count_row;
   add("histogram",
       sent_rows,
       8,
-      (sent_rows * rates.count_row * taking_turns + rounds * rates.collective) * kSecondsPerNs);
+      (sent_rows * count_ns * taking_turns + rounds * rates.collective) * kSecondsPerNs);
   add("window",
       0,
       0,
@@ -42,8 +46,10 @@ PredictedCost exchange_cost(const ExchangeShape& shape, const ExchangeRates& rat
           kSecondsPerNs);
   const double put_bytes = sent_rows * shape.wire_bytes * share_elsewhere(shape, 1);
   const double messages = std::max<double>(ranks - 1, put_bytes / shape.message_bytes);
-  const double computing_ns = sent_rows * (rates.place_row + shape.row_bytes * rates.place_byte) +
-                              put_bytes * rates.put_byte + messages * rates.put_message;
+  const double row_ns =
+      shape.into_partitions ? rates.part_row : rates.place_row + shape.row_bytes * rates.place_byte;
+  const double computing_ns =
+      sent_rows * row_ns + put_bytes * rates.put_byte + messages * rates.put_message;
   double moving_s = computing_ns * taking_turns * kSecondsPerNs;
   if (shape.node_bytes_per_s > 0) {
     // Of a node's rows those for its own ranks stay; the links carry the rest, at the rate of the fuller direction.

@@ -14,9 +14,13 @@ namespace crossdock {
 // Nanoseconds per row, byte or event, of one core. Estimates, for ranks that share memory: no exchange has been timed
 // to fit them. `crossdock calibrate` scales them with the other rates, by how fast the machine is.
 struct ExchangeRates {
-  double count_row = 2.5;         // telling the rank of a row from its keys, and counting it
-  double place_row = 3.0;         // to its place among the rows for its rank
-  double place_byte = 0.25;       // of a row's columns, read and written
+  double count_row = 2.5;    // telling the rank of a row from its keys, and counting it
+  double place_row = 3.0;    // to its place among the rows for its rank
+  double place_byte = 0.25;  // of a row's columns, read and written
+  double part_count =
+      1.0;  // of joins whose rows go into partitions: as count_row, mostly of a sample
+  double part_row = 6.0;          // and as place_row, of the two words of a row
+  double cut_row = 6.0;           // of sorts: finding which rank a row goes to
   double put_byte = 0.17;         // to another rank of the same node
   double put_message = 3000.0;    // one put and its share of a flush
   double window_byte = 0.12;      // memory that is written for the first time
@@ -33,11 +37,13 @@ struct ExchangeShape {
   int ranks_per_node = 1;
   int cores_per_node = 1;  // more ranks than cores take turns
   double message_bytes = 1 << 20;
-  double node_bytes_per_s = 0;  // of a node's links, one direction; 0 = ranks are on one node
-  double busiest_share = 0;     // of the rows, at the rank that gets most; 0 = all get the same
+  double node_bytes_per_s = 0;   // of a node's links, one direction; 0 = ranks are on one node
+  bool into_partitions = false;  // rows go as two words into partitions, not as columns
+  bool by_order = false;         // rows go where the order of all ranks' rows says
+  double busiest_share = 0;      // of the rows, at the rank that gets most; 0 = all get the same
 };
 
-// Phases: histogram, window, network partition, imbalance.
+// Phases: cut if by order, histogram, window, network partition, imbalance.
 PredictedCost exchange_cost(const ExchangeShape& shape, const ExchangeRates& rates);
 
 // Bytes that leave the ranks for others, of all together.

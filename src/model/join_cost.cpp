@@ -12,14 +12,26 @@ constexpr int64_t kRowBytes = 16;
 constexpr int64_t kLeafBytesPerRow = 40;
 constexpr int kRadixBitsMax = 11;
 
+// Of a random access into so many bytes.
+double access_ns(int64_t bytes, const Machine& machine, double l3_ns, double memory_ns) {
+  if (bytes <= machine.l2_bytes) return 0;
+  return bytes <= machine.l3_bytes / 2 ? l3_ns : memory_ns;
+}
+
 double touch_ns(int64_t table_bytes, const Machine& machine, const JoinRates& rates) {
-  if (table_bytes <= machine.l2_bytes) return 0;
-  return table_bytes <= machine.l3_bytes / 2 ? rates.touch_l3 : rates.touch_memory;
+  return access_ns(table_bytes, machine, rates.touch_l3, rates.touch_memory);
 }
 
 double touch_array_ns(int64_t array_bytes, const Machine& machine, const JoinRates& rates) {
-  if (array_bytes <= machine.l2_bytes) return 0;
-  return array_bytes <= machine.l3_bytes / 2 ? rates.touch_array_l3 : rates.touch_array_memory;
+  return access_ns(array_bytes, machine, rates.touch_array_l3, rates.touch_array_memory);
+}
+
+double fetch_ns(int64_t column_bytes, const Machine& machine, const JoinRates& rates) {
+  return access_ns(column_bytes, machine, rates.fetch_l3, rates.fetch_memory);
+}
+
+double compare_ns(int64_t column_bytes, const Machine& machine, const JoinRates& rates) {
+  return access_ns(column_bytes, machine, rates.verify_l3, rates.verify_memory);
 }
 
 // As many pairs are assumed as the larger side has rows, whichever of the two is built: most joins
@@ -30,12 +42,12 @@ double emit_seconds(const JoinShape& shape,
                     const Machine& machine,
                     const JoinRates& rates,
                     bool probe_in_order) {
-  const double build_touch = touch_ns(shape.build_rows * 8, machine, rates);
-  const double probe_touch = probe_in_order ? 0 : touch_ns(shape.probe_rows * 8, machine, rates);
+  const double build_fetch = fetch_ns(shape.build_rows * 8, machine, rates);
+  const double probe_fetch = probe_in_order ? 0 : fetch_ns(shape.probe_rows * 8, machine, rates);
   const bool build_in_order = probe_in_order && shape.probe_clustered;
   const double ns = shape.output_words * rates.emit_word +
-                    shape.gathered_build * (build_in_order ? rates.emit_word : build_touch) +
-                    shape.gathered_probe * probe_touch;
+                    shape.gathered_build * (build_in_order ? rates.emit_word : build_fetch) +
+                    shape.gathered_probe * probe_fetch;
   return seconds_for(pairs_of(shape), ns, shape.threads);
 }
 
@@ -52,10 +64,11 @@ double verify_seconds(const JoinShape& shape,
                       bool probe_in_order) {
   if (!shape.hashed) return 0;
   constexpr int kPlaces = 3;
-  const double build_touch = touch_ns(shape.build_rows * 16, machine, rates);
-  const double probe_touch = probe_in_order ? 0 : touch_ns(shape.probe_rows * 16, machine, rates);
+  const double build_places = compare_ns(shape.build_rows * 16, machine, rates);
+  const double probe_places =
+      probe_in_order ? 0 : compare_ns(shape.probe_rows * 16, machine, rates);
   return seconds_for(
-      pairs_of(shape), rates.verify + kPlaces * (build_touch + probe_touch), shape.threads);
+      pairs_of(shape), rates.verify + kPlaces * (build_places + probe_places), shape.threads);
 }
 
 // Numbering the distinct strings of the build side, before its words can be made.
@@ -84,8 +97,10 @@ JoinCost radix_join_cost(const JoinShape& shape, const Machine& machine, const J
   };
   JoinCost cost;
   add_naming(shape, rates, cost);
-  cost.phases.push_back(side(shape.build_rows, shape.build_carries, "partition build side"));
-  cost.phases.push_back(side(shape.probe_rows, shape.probe_carries, "partition probe side"));
+  if (!shape.partitioned) {
+    cost.phases.push_back(side(shape.build_rows, shape.build_carries, "partition build side"));
+    cost.phases.push_back(side(shape.probe_rows, shape.probe_carries, "partition probe side"));
+  }
   const int64_t leaf_rows = shape.build_rows >> radix_bits(shape.build_rows, machine);
   const double miss = touch_ns(leaf_rows * kLeafBytesPerRow, machine, rates);
   cost.phases.push_back({"build tables",

@@ -27,11 +27,16 @@ struct JoinRates {
   double hash_string = 5.0;     // hashing a row's strings
   double name_string = 10.0;    // finding the number of a row's string
   double verify = 8.0;          // comparing the keys of a candidate pair, in cache
+  double verify_l3 = 3.0;       // and each place of it that misses L2
+  double verify_memory = 9.0;   // and all caches
   double touch_l3 = 3.0;        // one random access that misses L2, overlapped with others
   double touch_memory = 9.0;    // one that misses all caches
   double touch_array_l3 = 3.0;  // the same of an array of keys, and of what it leads to
   double touch_array_memory = 9.0;
   double emit_word = 0.8;  // 8 bytes of an output row, in order
+  double fetch_l3 =
+      3.0;  // a value fetched by reference: others are under way, nothing waits for it
+  double fetch_memory = 9.0;  // from beyond the caches
 };
 
 struct JoinShape {
@@ -42,10 +47,11 @@ struct JoinShape {
   bool build_unique = false;     // as far as a sample tells
   bool build_carries = true;
   bool probe_carries = true;
-  bool hashed = false;     // keys need verification
-  bool named = false;      // strings are named by numbers
-  int output_words = 0;    // 8-byte words of an output row; 0 = counted only
-  int gathered_build = 0;  // output columns fetched by reference, by side
+  bool hashed = false;       // keys need verification
+  bool named = false;        // strings are named by numbers
+  bool partitioned = false;  // both sides lie in partitions already; radix joins only
+  int output_words = 0;      // 8-byte words of an output row; 0 = counted only
+  int gathered_build = 0;    // output columns fetched by reference, by side
   int gathered_probe = 0;
   int threads = 1;
 };

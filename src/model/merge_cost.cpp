@@ -16,7 +16,7 @@ double emit_ns(const MergeShape& shape, const Machine& machine, const JoinRates&
     // Rows of a sorted side are fetched in order.
     const bool in_cache = shape.rows[side] * 8 <= machine.l2_bytes;
     ns += shape.gathered[side] *
-          (shape.sorted[side] || in_cache ? rates.emit_word : rates.touch_memory);
+          (shape.sorted[side] || in_cache ? rates.emit_word : rates.fetch_memory);
   }
   return ns;
 }
@@ -57,13 +57,14 @@ JoinCost merge_join_cost(const MergeShape& shape,
       match_ns += rows * (merge.read_sorted + encode);
       continue;
     }
+    match_ns += rows * (shape.carries ? merge.sort_pair : merge.sort_word);
+    if (shape.partitioned) continue;
     const double scatter = shape.carries ? rates.scatter : rates.scatter_narrow;
     cost.phases.push_back(
         {side == 0 ? "scatter left side" : "scatter right side",
          shape.rows[side],
          shape.rows[side] * kMergedRowBytes * 2,
          seconds_for(shape.rows[side], scatter + merge.find_range + encode, shape.threads)});
-    match_ns += rows * (shape.carries ? merge.sort_pair : merge.sort_word);
   }
   const int64_t pairs = std::max(shape.rows[0], shape.rows[1]);
   cost.phases.push_back({"sort and match",

@@ -28,6 +28,7 @@ struct MergeShape {
   bool carries = true;
   bool one_word = true;      // one integer-like key column
   bool exact = true;         // words tell all keys apart
+  bool partitioned = false;  // rows lie in ranges already, and their words are made
   int output_words = 0;      // 8-byte words of an output row; 0 = counted only
   int gathered[2] = {0, 0};  // output columns fetched by reference
   int threads = 1;

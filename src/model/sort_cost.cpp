@@ -26,6 +26,10 @@ double gather_ns(const SortShape& shape, const Machine& machine, const SortRates
   return shape.input_bytes > machine.l3_bytes ? rates.gather : rates.gather_near;
 }
 
+double hand_out_ns(const SortShape& shape, const Machine& machine, const SortRates& rates) {
+  return shape.input_bytes > machine.l3_bytes ? rates.hand_out : rates.hand_out_near;
+}
+
 }  // namespace
 
 SortCost presorted_cost(const SortShape& shape, const SortRates& rates) {
@@ -40,6 +44,7 @@ SortCost msd_sort_cost(const SortShape& shape, const Machine& machine, const Sor
   SortCost cost;
   add_scan(cost, shape, rates);
   const double words_ns = make_words_ns(shape, rates) + rates.find_range;
+  const bool alone = shape.lanes == 1;
   const int64_t lane_bytes = shape.rows * 8 * shape.lanes;
   if (shape.is_sampled) {
     add(cost, shape, {"sample ranges", shape.rows, shape.rows}, rates.sample_range);
@@ -49,8 +54,7 @@ SortCost msd_sort_cost(const SortShape& shape, const Machine& machine, const Sor
   add(cost,
       shape,
       {"move to ranges", shape.rows, 2 * lane_bytes},
-      words_ns + shape.lanes * rates.move_lane);
-  const bool alone = shape.lanes == 1;
+      words_ns + (alone ? rates.move_word : shape.lanes * rates.move_lane));
   const int permuted = shape.lanes > 2 ? shape.lanes - 1 : 0;
   const double sort_ns = (alone ? rates.sort_word : rates.sort_pair) +
                          permuted * rates.permute_lane +
@@ -74,7 +78,7 @@ SortCost lsd_sort_cost(const SortShape& shape, const Machine& machine, const Sor
       {"move digits", shape.rows, shape.rows * 24 * passes},
       passes * lanes * rates.move_digit);
   const double out_ns =
-      std::max(0, shape.columns - (shape.lanes == 1 ? 1 : 0)) * gather_ns(shape, machine, rates);
+      std::max(0, shape.columns - (shape.lanes == 1 ? 1 : 0)) * hand_out_ns(shape, machine, rates);
   add(cost,
       shape,
       {"hand out rows", shape.wanted_rows, shape.wanted_rows * 8 * shape.columns},
@@ -103,7 +107,7 @@ SortCost topk_cost(const SortShape& shape, const Machine& machine, const SortRat
   add(cost,
       shape,
       {"hand out rows", shape.wanted_rows, shape.wanted_rows * 8 * shape.columns},
-      shape.columns * gather_ns(shape, machine, rates));
+      shape.columns * hand_out_ns(shape, machine, rates));
   return cost;
 }
 

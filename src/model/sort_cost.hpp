@@ -20,6 +20,7 @@ struct SortRates {
   double find_range = 1.0;    // of evenly spread words; a nanosecond more through the table
   double sample_range = 0.4;  // an eighth of the rows, its share of each
   double move_lane = 2.5;     // one lane into some 1,500 ranges by streaming stores
+  double move_word = 2.5;     // the same where there is no other lane
   double sort_word = 4.5;     // a range of 32 K rows in cache, values made of the words
   double sort_pair = 6.4;
   double permute_lane = 1.5;
@@ -27,9 +28,12 @@ struct SortRates {
   double move_digit = 2.8;   // the same, one lane
   double gather = 40.0;      // one column of one row, text, from anywhere in memory
   double gather_near = 2.0;  // the same within the caches
-  double select = 0.5;       // testing a word against a bound
-  double keep = 10.0;        // a row that passes the bound, its share of the selections included
-  double compare = 5.0;      // two selected rows with exact words
+  double hand_out =
+      40.0;  // as gather, in the order that digits made: of any column, mostly numbers
+  double hand_out_near = 2.0;
+  double select = 0.5;   // testing a word against a bound
+  double keep = 10.0;    // a row that passes the bound, its share of the selections included
+  double compare = 5.0;  // two selected rows with exact words
   double pass_through = 0.01;
 };
 

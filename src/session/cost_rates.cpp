@@ -39,6 +39,8 @@ std::vector<std::pair<std::string, double>> predict_exchange(const ExchangePredi
   shape.cores_per_node = exchange.cores_per_node;
   shape.node_bytes_per_s = exchange.node_bytes_per_s;
   shape.busiest_share = exchange.busiest_share;
+  shape.into_partitions = exchange.into_partitions;
+  shape.by_order = exchange.by_order;
   std::vector<std::pair<std::string, double>> phases;
   for (const PhaseCost& phase : exchange_cost(shape, rates_in_force()->exchange).phases) {
     phases.emplace_back(phase.name, phase.seconds);

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -11,6 +12,7 @@ from typing import Any
 import pytest
 from channels.places import Place
 from harness.engines import PEERS
+from mpi import model_row
 from mpi.program_rows import ExchangeWork, names, row_of_counts, row_of_forms
 from mpi.rows import WORKS, RankWork
 from mpi.workloads import row_of
@@ -114,9 +116,15 @@ def test_verdicts_on_counts(ranks: int, seconds: float, messages: int, met: bool
     assert row["met"] is met
 
 
-def test_the_models_row(tmp_path: Path) -> None:
+NEEDS_MPI = pytest.mark.skipif(shutil.which("mpirun") is None, reason="needs Open MPI")
+
+
+@pytest.mark.parametrize(
+    "name", [model_row.NAME, pytest.param(model_row.RANKS_NAME, marks=NEEDS_MPI)]
+)
+def test_the_models_rows(tmp_path: Path, name: str) -> None:
     report = tmp_path / "mpi.json"
-    small = ("--repeat", "1", "--rows-scale", "0.002", "--only", "model")
+    small = ("--repeat", "1", "--rows-scale", "0.002", "--only", name)
     done = bench(*small, "--json", str(report))
     assert done.returncode == 0, done.stdout + done.stderr
     (row,) = json.loads(report.read_text())["rows"]

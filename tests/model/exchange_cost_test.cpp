@@ -32,6 +32,23 @@ TEST(ExchangeCost, HasThePhasesThatRunsReport) {
   EXPECT_EQ(cost.phases[3].name, "imbalance");
 }
 
+TEST(ExchangeCost, RowsOfAJoinGoIntoPartitionsAndThoseOfASortAreCutFirst) {
+  ExchangeShape shape = exchange_shape_of(4e6, 2);
+  ExchangeRates slow;
+  slow.part_row *= 2;
+  const auto seconds = [&](const ExchangeRates& rates) {
+    return exchange_cost(shape, rates).seconds();
+  };
+  EXPECT_DOUBLE_EQ(seconds(slow), seconds(ExchangeRates()));
+  shape.into_partitions = true;
+  EXPECT_GT(seconds(slow), seconds(ExchangeRates()));
+  shape = exchange_shape_of(4e6, 2);
+  const double table_s = seconds(ExchangeRates());
+  shape.by_order = true;
+  EXPECT_EQ(exchange_cost(shape, ExchangeRates()).phases[0].name, "cut");
+  EXPECT_GT(seconds(ExchangeRates()), table_s);
+}
+
 TEST(ExchangeCost, OfOneRankMovesNothingElsewhere) {
   EXPECT_DOUBLE_EQ(exchanged_bytes(exchange_shape_of(1e6, 1)), 0);
   EXPECT_DOUBLE_EQ(exchanged_bytes(exchange_shape_of(1e6, 2)), 8e6);

@@ -52,6 +52,38 @@ TEST(JoinCost, GrowsWithRowsAndFallsWithThreads) {
   }
 }
 
+// One rate for different accesses is wrong for all of them: calibrations have to tell them apart.
+TEST(JoinCost, ProbesFetchesAndComparisonsHaveRatesOfTheirOwn) {
+  const Machine machine = some_machine();
+  JoinShape shape = shape_of(20'000'000, 20'000'000);
+  shape.gathered_build = shape.gathered_probe = 1;
+  const auto grows = [&](double JoinRates::*rate, const auto& cost, const JoinShape& of) {
+    JoinRates slow;
+    slow.*rate *= 2;
+    return cost(of, machine, slow).seconds() > cost(of, machine, JoinRates()).seconds();
+  };
+  JoinShape texts = shape;
+  texts.hashed = true;
+  EXPECT_TRUE(grows(&JoinRates::touch_memory, direct_join_cost, shape));
+  EXPECT_FALSE(grows(&JoinRates::touch_memory, radix_join_cost, shape));
+  EXPECT_TRUE(grows(&JoinRates::fetch_memory, radix_join_cost, shape));
+  EXPECT_FALSE(grows(&JoinRates::verify_memory, radix_join_cost, shape));
+  EXPECT_TRUE(grows(&JoinRates::verify_memory, radix_join_cost, texts));
+  EXPECT_TRUE(grows(&JoinRates::verify_memory, direct_join_cost, texts));
+}
+
+TEST(JoinCost, RowsThatLieInPartitionsAreNotPartitioned) {
+  JoinShape shape = shape_of(1'000'000, 2'000'000);
+  const JoinCost whole = radix_join_cost(shape, some_machine(), JoinRates());
+  shape.partitioned = true;
+  const JoinCost rest = radix_join_cost(shape, some_machine(), JoinRates());
+  ASSERT_EQ(rest.phases.size(), 2U);
+  for (size_t i = 0; i < 2; ++i) {
+    EXPECT_EQ(rest.phases[i].name, whole.phases[i + 2].name);
+    EXPECT_DOUBLE_EQ(rest.phases[i].seconds, whole.phases[i + 2].seconds);
+  }
+}
+
 TEST(JoinCost, SecondsAreTheSumOfPhases) {
   const JoinCost cost = radix_join_cost(shape_of(1000, 2000), some_machine(), JoinRates{});
   double sum = 0;

@@ -73,5 +73,16 @@ TEST(MergeCost, RangesFitTheCache) {
   EXPECT_GT(ranges, 500);
 }
 
+TEST(MergeCost, RowsThatLieInRangesAreNotScattered) {
+  MergeShape shape;
+  shape.rows[0] = shape.rows[1] = 1'000'000;
+  const JoinCost whole = merge_join_cost(shape, Machine(), JoinRates(), MergeRates());
+  shape.partitioned = true;
+  const JoinCost rest = merge_join_cost(shape, Machine(), JoinRates(), MergeRates());
+  ASSERT_EQ(rest.phases.size(), 1U);
+  EXPECT_EQ(rest.phases[0].name, whole.phases.back().name);
+  EXPECT_DOUBLE_EQ(rest.phases[0].seconds, whole.phases.back().seconds);
+}
+
 }  // namespace
 }  // namespace crossdock

@@ -49,6 +49,18 @@ TEST(SortCost, FewWantedRowsAreSelected) {
             msd_sort_cost(shape, machine, rates).seconds());
 }
 
+TEST(SortCost, AWordAloneMovesAtARateOfItsOwn) {
+  SortRates slow;
+  slow.move_word *= 2;
+  SortShape shape = keys_of(1'000'000);
+  const auto seconds = [&](const SortRates& rates) {
+    return msd_sort_cost(shape, Machine(), rates).seconds();
+  };
+  EXPECT_GT(seconds(slow), seconds(SortRates()));
+  shape.lanes = 2;
+  EXPECT_DOUBLE_EQ(seconds(slow), seconds(SortRates()));
+}
+
 TEST(SortCost, PhasesAddUp) {
   const SortCost cost = msd_sort_cost(keys_of(1000), Machine{}, SortRates{});
   double sum = 0;

@@ -7,7 +7,13 @@ from typing import Any
 import crossdock as xd
 import pytest
 from crossdock.ranks.phases import ended, over_ranks, own_phases, phase_lines, trace_events
-from crossdock.ranks.places import Places, places_of, predicted_moves, prediction_lines
+from crossdock.ranks.places import (
+    Places,
+    places_of,
+    predicted_moves,
+    predicted_total,
+    prediction_lines,
+)
 
 
 def rank(number: int, total_s: float, *phases: tuple[str, float], **parts: float) -> dict[str, Any]:
@@ -109,6 +115,36 @@ def test_exchanges_are_predicted_from_what_went_between_ranks() -> None:
     assert uneven[0]["predicted_s"] > even[0]["predicted_s"]
     assert prediction_lines(even)[0].startswith("exchange by key: predicted ")
     assert prediction_lines(even)[0].endswith(", took 300 ms")
+
+
+def test_a_run_is_predicted_as_its_exchanges_and_the_mean_of_its_steps() -> None:
+    ranks = [
+        told(number, "in bulk", 1000, 0.1) | {"predicted_s": steps_s}
+        for number, steps_s in enumerate((0.2, 0.4))
+    ]
+    exchange_s = predicted_moves(ranks)[0]["predicted_s"]
+    assert predicted_total(ranks) == pytest.approx(exchange_s + 0.3)
+    ranks[0]["exchanges"][0]["how"] = "by channel"
+    assert predicted_total(ranks) is None
+
+
+def test_how_rows_went_decides_what_they_cost() -> None:
+    def seconds(**changes: Any) -> float:
+        ranks = [told(number, "in bulk", 1000, 0.1) for number in (0, 1)]
+        for rank in ranks:
+            rank["exchanges"][0] |= {"received_bytes": 16_000} | changes
+        return float(predicted_moves(ranks)[0]["predicted_s"])
+
+    places = places_of(["one", "one"])
+    cut = [{"name": "cut", "seconds": 0.1}]
+    for changes, form in (
+        ({}, {}),
+        ({"rule": "into partitions"}, {"into_partitions": True}),
+        ({"phases": cut}, {"by_order": True}),
+    ):
+        expected = places.phases(2000, 16, 16, 0.5, **form)
+        assert seconds(**changes) == pytest.approx(sum(expected.values()))
+    assert len({seconds(), seconds(rule="into partitions"), seconds(phases=cut)}) == 3
 
 
 def test_no_model_tells_of_channels() -> None:

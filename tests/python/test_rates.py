@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
+import random
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import crossdock as xd
 import pytest
 from crossdock import _native, rates_file
-from crossdock.calibration import calibrate, l3_share, misfit
+from crossdock.calibration import Calibration, calibrate, l3_share, misfit
 from crossdock.rate_fit import Equation, fit_rates
 from crossdock.workload import Workload
 
@@ -45,6 +47,16 @@ def test_a_rate_that_nothing_tells_of_follows_the_others() -> None:
     assert found["a"] == pytest.approx(2.0)
     assert found["b"] == pytest.approx(14.0)
     assert fit_rates([], {"a": 1.0}) == {"a": 1.0}
+
+
+def test_a_small_part_of_each_work_is_found_where_one_work_shows_it() -> None:
+    true, known = {"row": 10.0, "group": 100.0}, {"row": 3.0, "group": 6.0}
+    shares = (0.0001, 0.015, 0.06, 0.3, 1.0)
+    equations = [
+        Equation(true["row"] + share * true["group"], 0.0, {"row": 1.0, "group": share})
+        for share in shares
+    ]
+    assert fit_rates(equations, known)["group"] == pytest.approx(true["group"], rel=0.1)
 
 
 def test_rates_stay_positive() -> None:
@@ -140,6 +152,38 @@ def test_calibrating(dock: xd.Dock) -> None:
     assert all(work["predicted_s"] > 0 and work["measured_s"] > 0 for work in works)
     for one in found.measured:
         assert one.total.coefficients, one.name
+    _assert_made_rates_are_found(found)
+
+
+def _assert_made_rates_are_found(found: Calibration) -> None:
+    """Times that some other machine would have: the works tell its rates apart."""
+    known = _native.built_in_rates()
+    chance = random.Random(7)
+    true = {name: ns * chance.uniform(1, 6) for name, ns in known.items()}
+    equations = [
+        replace(one, seconds=one.predicted_s(true) * chance.uniform(0.95, 1.05))
+        for work in found.measured
+        for one in work.equations
+    ]
+    fitted = fit_rates(equations, known)
+    for work in found.measured:
+        assert work.total.predicted_s(fitted) == pytest.approx(
+            work.total.predicted_s(true), rel=0.1
+        ), work.name
+    told_apart = (
+        "join.scatter",
+        "join.build_leaf",
+        "join.probe_leaf",
+        "sort.sort_pair",
+        "sort.select",
+    )
+    for name in told_apart:
+        assert fitted[name] == pytest.approx(true[name], rel=0.25), name
+    # A group costs what it costs, though only one work is mostly made of new ones.
+    group, true_group = (
+        rates["group.insert"] + 2 * rates["group.emit_word"] for rates in (fitted, true)
+    )
+    assert group == pytest.approx(true_group, rel=0.15)
 
 
 def test_the_cache_is_a_share() -> None:

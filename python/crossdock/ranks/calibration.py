@@ -11,16 +11,18 @@ import json
 import socket
 import statistics
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from crossdock import _native
 from crossdock.calibration import LEAST_PHASE_S, TOTAL_WEIGHT, misfit
 from crossdock.errors import make_error, public_errors
 from crossdock.group import Group
-from crossdock.ranks.places import Places, places_of
+from crossdock.ranks.places import Places, form_of, places_of
 from crossdock.rate_fit import Equation, fit_rates
+from crossdock.session import Dock
 from crossdock.workload import Workload
 
 ROWS = 1_000_000  # of each rank
@@ -56,18 +58,19 @@ class ExchangeCalibration:
 
 
 def calibrate_exchange(
-    group: Group, rows: int = ROWS, repeat: int = 3, said: Callable[[str], None] = lambda _: None
+    dock: Dock, rows: int = ROWS, repeat: int = 3, said: Callable[[str], None] = lambda _: None
 ) -> ExchangeCalibration:
-    """Measures among the ranks of `group`, which MPI started, with `rows` rows in each of them;
-    `repeat` passes, each work after one run for warming up. Collective.
+    """Measures among the ranks of `dock`, which MPI started, with `rows` rows in each of them;
+    `repeat` runs of each work, after one for warming up. Collective.
 
     Leaves the rates in use as they were. Cost: some seconds, and 200 bytes of memory a row.
     """
+    group = dock.group
     with public_errors():
-        if group.size == 1 or not group.native().goes_in_bulk("auto"):
+        if group is None or group.size == 1 or not group.native().goes_in_bulk("auto"):
             raise make_error(
                 "CD-105", "rates of exchanges are measured among ranks that MPI started",
-                values=f"ranks: {group.size}", try_="mpirun -n 2 crossdock calibrate",
+                values=f"ranks: {dock.size}", try_="mpirun -n 2 crossdock calibrate",
             )  # fmt: skip
     start = time.perf_counter()
     hosts = [str(note) for note in _told(group, socket.gethostname())]
@@ -82,19 +85,26 @@ def calibrate_exchange(
         ("few rows", min(1000, rows), 1),
     )
     works, equations = [], _put_equations(puts, places)
-    for name, count, payload in shapes:
-        said(f"exchange, {name}")
-        table = _table(group, count, payload)
-        runs = [_run(group, table) for _ in range(repeat + 1)][1:]
-        found = _equations(runs, count * group.size, places)
-        equations += found
+
+    def measure(name: str, rows_of_all: int, run: Callable[[], dict[str, Any]]) -> None:
+        said(name)
+        runs = [run() for _ in range(repeat + 1)][1:]
+        found = _equations(runs, rows_of_all, places)
+        equations.extend(found)
         totals = [run["total_s"] for run in runs]
         works.append({
-            "work": f"exchange, {name}",
+            "work": name,
             "measured_s": found[-1].seconds,
             "spread": (max(totals) - min(totals)) / found[-1].seconds,
             "total": found[-1],
         })  # fmt: skip
+
+    for name, count, payload in shapes:
+        table = _table(group, count, payload)
+        measure(f"exchange, {name}", count * group.size, partial(_run, group, table))
+    for name, relation, sides in _steps(dock, group, rows):
+        run = partial(_run_step, group, relation)
+        measure(f"exchange, {name}", sides * rows * group.size, run)
     known = {n: v for n, v in _native.built_in_rates().items() if n.startswith(_MODEL)}
     rates = fit_rates(equations, known)
     for work in works:
@@ -112,6 +122,20 @@ def _link_rate(puts: list[tuple[int, float, bool]], hosts: list[str]) -> float:
     return 0.0 if is_near else max(hosts.count(host) for host in set(hosts)) * size / seconds
 
 
+def _steps(dock: Dock, group: Group, rows: int) -> Iterator[tuple[str, Any, int]]:
+    """Steps that move rows in ways of their own: name, relation, and tables of `rows` rows that
+    each rank has."""
+    from crossdock.aggregates import sum as sum_of
+
+    left, right = (_table(group, rows, 1) for _ in range(2))
+    right = dock.from_arrow(right.rename_columns(["key", "other"]))
+    for strategy in ("radix", "merge"):
+        joined = dock.from_arrow(left).join(right, on="key", strategy=strategy)
+        sums = {"a": sum_of("row"), "b": sum_of("other")}
+        yield f"{strategy} join, into partitions", joined.agg(**sums), 2
+    yield "sort, by order", dock.from_arrow(left).sort("key"), 1
+
+
 def _table(group: Group, rows: int, payload: int) -> Any:
     made = Workload(rows * group.size, sparse=True).table(
         "inner", rows * group.rank, rows * (group.rank + 1)
@@ -127,23 +151,41 @@ def _run(group: Group, table: Any) -> dict[str, Any]:
     group.gather(b"")
     group.exchange(table, by="key", how="bulk")
     every = _told(group, group.exchange_facts)
+    return {
+        "phases": _mean_phases(every),
+        "total_s": max(facts["total_s"] for facts in every),
+        "row_bytes": every[0]["plain_row_bytes"],
+        "wire_bytes": every[0]["sent_row_bytes"],
+        "form": {},
+    }
+
+
+def _run_step(group: Group, relation: Any) -> dict[str, Any]:
+    """The same of the first exchange of a step; rows are two words of 8 bytes."""
+    group.gather(b"")
+    moves = [rank["exchanges"][0] for rank in relation.profile().data["ranks"]]
+    return {
+        "phases": _mean_phases(moves),
+        "total_s": max(move["seconds"] for move in moves),
+        "row_bytes": 16,
+        "wire_bytes": 16,
+        "form": form_of(moves[0]),
+    }
+
+
+def _mean_phases(every: list[dict[str, Any]]) -> dict[str, float]:
     phases: dict[str, float] = {}
     for facts in every:
         for phase in facts["phases"]:
             name = str(phase["name"])
             phases[name] = phases.get(name, 0.0) + phase["seconds"] / len(every)
-    return {
-        "phases": phases,
-        "total_s": max(facts["total_s"] for facts in every),
-        "row_bytes": every[0]["plain_row_bytes"],
-        "wire_bytes": every[0]["sent_row_bytes"],
-    }
+    return phases
 
 
 def _equations(runs: list[dict[str, Any]], rows: int, places: Places) -> list[Equation]:
     """Of the phases that are predicted, then of the whole."""
     sizes = (rows, runs[0]["row_bytes"], runs[0]["wire_bytes"])
-    planned, changed = _predictions(sizes, places)
+    planned, changed = _predictions(partial(places.phases, *sizes, **runs[0]["form"]))
     equations = []
     for name in planned:
         seconds = statistics.median(run["phases"].get(name, 0.0) for run in runs)
@@ -157,19 +199,19 @@ def _equations(runs: list[dict[str, Any]], rows: int, places: Places) -> list[Eq
 
 
 def _predictions(
-    sizes: tuple[float, float, float], places: Places
+    predict: Callable[[], dict[str, float]],
 ) -> tuple[dict[str, float], dict[str, dict[str, float]]]:
     """Seconds by phase with the built-in rates, and by rate how they change with it."""
     before, built_in = _native.rates_in_use(), _native.built_in_rates()
     slopes = {}
     try:
         _native.use_rates({})
-        planned = places.phases(*sizes)
+        planned = predict()
         for name, value in built_in.items():
             if not name.startswith(_MODEL):
                 continue
             _native.use_rates({name: value * (1 + _STEP)})
-            found = places.phases(*sizes)
+            found = predict()
             slopes[name] = {p: (found[p] - planned[p]) / (value * _STEP) for p in planned}
     finally:
         _native.use_rates(before)

@@ -26,14 +26,21 @@ class Places:
     node_bytes_per_s: float = 0.0
 
     def phases(
-        self, rows: float, row_bytes: float, wire_bytes: float, busiest_share: float = 0.0
+        self,
+        rows: float,
+        row_bytes: float,
+        wire_bytes: float,
+        busiest_share: float = 0.0,
+        *,
+        into_partitions: bool = False,
+        by_order: bool = False,
     ) -> dict[str, float]:
         """Seconds by phase of an exchange of so many rows of all ranks together."""
         return _native.predict_exchange(
             rows=float(rows), row_bytes=float(row_bytes), wire_bytes=float(wire_bytes),
             ranks=self.ranks, ranks_per_node=self.ranks_per_node,
             cores_per_node=self.cores_per_node, node_bytes_per_s=self.node_bytes_per_s,
-            busiest_share=float(busiest_share),
+            busiest_share=float(busiest_share), into_partitions=into_partitions, by_order=by_order,
         )  # fmt: skip
 
     def predicted(self, node: Node) -> tuple[int, float] | None:
@@ -87,10 +94,31 @@ def predicted_move(moves: Sequence[Mapping[str, Any]], places: Places) -> float 
         return None
     sent = sum(move["sent_rows"] for move in moves)
     received = [move["received_rows"] for move in moves]
-    row_bytes = sum(move["sent_bytes"] for move in moves) / max(sent, 1)
+    form = form_of(moves[0])
+    # What a join's rows are is their words, wherever they lie; of a table it is what left.
+    told = "received" if form["into_partitions"] else "sent"
+    told_rows = sum(move[f"{told}_rows"] for move in moves)
+    row_bytes = sum(move[f"{told}_bytes"] for move in moves) / max(told_rows, 1)
     rows = max(sent, sum(received))  # more come than go where each goes to all
     busiest = max(received) / max(sum(received), 1)
-    return sum(places.phases(rows, row_bytes, row_bytes, busiest).values())
+    return sum(places.phases(rows, row_bytes, row_bytes, busiest, **form).values())
+
+
+def form_of(move: Mapping[str, Any]) -> dict[str, bool]:
+    """What the model has to know of how rows went."""
+    return {
+        "into_partitions": move["rule"] == "into partitions",
+        "by_order": any(phase["name"] == "cut" for phase in move.get("phases", ())),
+    }
+
+
+def predicted_total(ranks: Sequence[Mapping[str, Any]]) -> float | None:
+    """Seconds of a run over ranks: its exchanges, and the mean of what the ranks' own steps were
+    predicted to take. None where an exchange is one that no model tells of."""
+    moves = [move["predicted_s"] for move in predicted_moves(ranks)]
+    if None in moves:
+        return None
+    return float(sum(moves) + sum(rank["predicted_s"] for rank in ranks) / len(ranks))
 
 
 def prediction_lines(moves: Sequence[Mapping[str, Any]]) -> list[str]:

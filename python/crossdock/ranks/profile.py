@@ -8,10 +8,11 @@ from dataclasses import asdict
 from typing import Any
 
 from crossdock.display import align
+from crossdock.explain import predicted_seconds
 from crossdock.profile import Profile, profiled
 from crossdock.ranks.execution import RankExecution
 from crossdock.ranks.phases import over_ranks, own_phases, phase_lines
-from crossdock.ranks.places import predicted_moves, prediction_lines
+from crossdock.ranks.places import predicted_moves, predicted_total, prediction_lines
 from crossdock.sizes import format_bytes, format_count, format_seconds
 
 
@@ -34,13 +35,20 @@ def profiled_over_ranks(execution: RankExecution, work: Callable[[], Any]) -> Pr
             "joins": [asdict(route) for route in ranks.join_routes[first_route:]],
             "operators": [[step["headline"], step["rows"], step["measured_s"]] for step in steps],
             "phases": own_phases(moves, steps),
+            "predicted_s": sum(
+                predicted_seconds(step["profile"]) for step in steps if step["profile"]
+            ),
         }
         every = ranks.agree("a profile", mine)
     told = {
         "rank": ranks.rank,
         "ranks": every,
         "is_replicated": execution.is_everywhere,
-        "over_ranks": {**over_ranks(every), "exchanges": predicted_moves(every)},
+        "over_ranks": {
+            **over_ranks(every),
+            "exchanges": predicted_moves(every),
+            "predicted_s": predicted_total(every),
+        },
     }
     return Profile(found.table, {**found.data, **told})
 

@@ -100,13 +100,21 @@ std::unique_ptr<HashJoin> HashJoin::create(std::shared_ptr<const RankSides> side
   join->residual_schema_ = std::make_shared<Schema>();
   join->keys_ = sides->keys;
   join->partition_bits_ = sides->partition_bits;
-  const bool is_merge = sides->words != nullptr;
-  join->choice_.chosen = {is_merge ? Strategy::kMerge : Strategy::kRadix, sides->build, {}};
+  const Strategy strategy = sides->words != nullptr ? Strategy::kMerge : Strategy::kRadix;
   join->choice_.strategy_reason =
       fmt::format("{} ranks partitioned both sides into each other's memory", sides->ranks);
   join->choice_.build_reason =
       sides->spec.build_is_forced ? "forced by build=" : "the side with fewer rows in all ranks";
   join->sides_ = std::move(sides);
+  PlannerInput input;
+  input.spec = &join->spec_;
+  input.keys = &join->keys_;
+  for (const int side : {0, 1}) input.stores[side] = join->stores_[side].get();
+  input.machine = join->environment_.machine;
+  input.threads = join->worker_count();
+  const RankSides& here = *join->sides_;
+  join->choice_.chosen = {
+      strategy, here.build, cost_of_arrived(input, here.sides.rows, strategy, here.build)};
   return join;
 }
 

@@ -287,6 +287,36 @@ int dense_range_bits(int64_t min, int64_t max, int64_t rows) {
   return bits;
 }
 
+JoinCost cost_of_arrived(const PlannerInput& input,
+                         const int64_t (&rows)[2],
+                         Strategy strategy,
+                         Side build) {
+  const auto rates = rates_in_force();
+  const Machine machine = seen_by(*rates, input.machine);
+  const int words = output_words(input);
+  if (strategy == Strategy::kMerge) {
+    MergeShape shape;
+    for (const Side side : {Side::kLeft, Side::kRight}) {
+      shape.rows[index_of(side)] = rows[index_of(side)];
+      shape.gathered[index_of(side)] = gathered_columns(input, side);
+    }
+    shape.partitioned = true;
+    shape.carries = words > 0;
+    shape.output_words = words;
+    shape.threads = input.threads;
+    return merge_join_cost(shape, machine, rates->join, rates->merge);
+  }
+  JoinShape shape;
+  shape.build_rows = rows[index_of(build)];
+  shape.probe_rows = rows[index_of(opposite(build))];
+  shape.partitioned = true;
+  shape.output_words = words;
+  shape.gathered_build = gathered_columns(input, build);
+  shape.gathered_probe = gathered_columns(input, opposite(build));
+  shape.threads = input.threads;
+  return radix_join_cost(shape, machine, rates->join);
+}
+
 KeySample sample_keys(const PlannerInput& input, Side side) { return Sampler(input, side).take(); }
 
 Result<JoinChoice> choose_join(const PlannerInput& input) {

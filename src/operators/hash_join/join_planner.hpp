@@ -65,6 +65,13 @@ int dense_range_bits(int64_t min, int64_t max, int64_t rows);
 
 KeySample sample_keys(const PlannerInput& input, Side side);
 
+// What is left to do where ranks have partitioned both sides, of which so many rows are here. Of `input` the spec, the
+// keys, the stores' schemas, the machine and the threads are read.
+JoinCost cost_of_arrived(const PlannerInput& input,
+                         const int64_t (&rows)[2],
+                         Strategy strategy,
+                         Side build);
+
 // Error kInvalidArgument when a forced strategy cannot run (dense on keys that are not one integer).
 Result<JoinChoice> choose_join(const PlannerInput& input);
 
