@@ -21,7 +21,9 @@ add_library(crossdock_cuda MODULE ${plugin_sources}
   $<TARGET_OBJECTS:crossdock_data_device_kernels> $<TARGET_OBJECTS:crossdock_operators_device_kernels>)
 crossdock_gpu_options(crossdock_cuda)
 target_compile_definitions(crossdock_cuda PRIVATE CROSSDOCK_CUDA_INTERFACE="${CROSSDOCK_CUDA_INTERFACE}")
-target_link_options(crossdock_cuda PRIVATE -Wl,--gc-sections -Wl,--exclude-libs,ALL -Wl,-z,defs)
+file(WRITE "${PROJECT_BINARY_DIR}/crossdock_cuda.map" "{ global: crossdock_*; local: *; };\n")
+target_link_options(crossdock_cuda PRIVATE -Wl,--gc-sections -Wl,-z,defs
+  "-Wl,--version-script=${PROJECT_BINARY_DIR}/crossdock_cuda.map")
 set_target_properties(crossdock_cuda PROPERTIES CUDA_RUNTIME_LIBRARY Static LINKER_LANGUAGE CXX)
 target_link_libraries(crossdock_cuda PRIVATE Threads::Threads)
 set_property(GLOBAL APPEND PROPERTY CROSSDOCK_PLUGINS crossdock_cuda)
