@@ -9,9 +9,12 @@
 
 namespace crossdock {
 
+// kRealSum takes the bits of doubles, kMin and kMax words that order as signed numbers (read_words_on_device).
 struct DeviceAggregateSpec {
   DeviceAggregate aggregate = DeviceAggregate::kSum;
   const int64_t* values = nullptr;
+  const uint8_t* valid =
+      nullptr;  // a byte per row, 0: NULL, which does not count; left out: none is
 };
 
 struct DeviceGroupSpec {
@@ -24,22 +27,41 @@ struct DeviceGroupSpec {
   WordMix mix = WordMix::from_seed(0xD1B54A32D192ED03U);
   // A table above this is met a piece at a time, by rows in the order of a partition; 0: half of the device's L2.
   uint64_t partition_above_bytes = 0;
+  const uint8_t* key_valid =
+      nullptr;  // a byte per row, 0: its key is NULL, and so a group of its own
 };
 
-// In no order. Columns lie one behind the other, `groups` words each.
+// In no order, but for the group of NULL, which is the last. Columns lie one behind the other, `groups` words each.
 struct DeviceGroups {
   uint64_t groups = 0;
   uint32_t runs = 0;  // until the table had room for all groups
   bool is_partitioned = false;
   DeviceBuffer words;
+  bool has_null_key = false;
   std::vector<uint32_t> first_word;  // by aggregate; the upper half of a sum follows its lower
+  std::vector<AggregateColumn> aggregates;
 
   const uint64_t* keys() const { return words.words(); }
   const uint64_t* counts() const { return words.words() + groups; }
   const uint64_t* column(uint32_t word) const { return words.words() + word * groups; }
 };
 
-// CD-105 for too many aggregates, CD-201 where tables or results find no room.
+// CD-105 for too many aggregates, or floats so far apart that a slot has too few words, CD-201 where tables or results
+// find no room.
 Result<DeviceGroups> group_on_device(DeviceRunner& runner, const DeviceGroupSpec& spec);
+
+// What an aggregate answers, by group: the bits of doubles for sums and means, of values for extremes.
+struct DeviceAggregateValues {
+  DeviceBuffer words;
+  DeviceBuffer valid;  // a byte each, 0: no value came
+};
+struct DeviceFinish {
+  bool is_mean = false;            // of a sum
+  Stored stored = Stored::kInt64;  // of an extreme: what its values were
+};
+Result<DeviceAggregateValues> finish_on_device(DeviceRunner& runner,
+                                               const DeviceGroups& groups,
+                                               size_t aggregate,
+                                               const DeviceFinish& finish = {});
 
 }  // namespace crossdock

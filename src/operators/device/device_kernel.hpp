@@ -42,7 +42,9 @@ using DeviceKernel = std::variant<FillWords,
                                   ReadWords,
                                   WriteWords,
                                   SpreadBits,
-                                  NarrowSums>;
+                                  NarrowSums,
+                                  MeasureReals,
+                                  FinishAggregate>;
 
 // Pairs in ascending order of their keys as signed numbers; equal keys keep their order.
 struct DeviceSortWork {

@@ -12,24 +12,24 @@ constexpr uint64_t kSlotsPerNumber = 2;
 // Between keys that were partitioned, joined or grouped by another mix before.
 const WordMix kNumberMix = WordMix::from_seed(0xA24BAED4963EE407U);
 
-enum class ValueKind : uint8_t { kBool, kSigned, kUnsigned, kFloat, kWide, kText };
+enum class KeyClass : uint8_t { kBool, kSigned, kUnsigned, kFloat, kWide, kText };
 
-ValueKind kind_of(Stored stored) {
+KeyClass key_class_of(Stored stored) {
   switch (stored) {
     case Stored::kBit:
-      return ValueKind::kBool;
+      return KeyClass::kBool;
     case Stored::kUInt64:
-      return ValueKind::kUnsigned;
+      return KeyClass::kUnsigned;
     case Stored::kFloat32:
     case Stored::kFloat64:
-      return ValueKind::kFloat;
+      return KeyClass::kFloat;
     case Stored::kInt128:
-      return ValueKind::kWide;
+      return KeyClass::kWide;
     case Stored::kBytes32:
     case Stored::kBytes64:
-      return ValueKind::kText;
+      return KeyClass::kText;
     default:
-      return ValueKind::kSigned;
+      return KeyClass::kSigned;
   }
 }
 
@@ -98,6 +98,28 @@ Status check_device_values(const DeviceValues& values) {
                     values.stored == Stored::kFloat16 ? "float32" : "utf8 or binary");
 }
 
+Result<DeviceKeyWords> read_words_on_device(DeviceRunner& runner,
+                                            const DeviceValues& values,
+                                            uint64_t rows,
+                                            KeyOrder order) {
+  CD_TRY(check_device_values(values));
+  if (key_class_of(values.stored) >= KeyClass::kWide) {
+    return make_error(ErrorCode::kInvalidArgument,
+                      "a column of texts or decimals has no words to compute with on a device; "
+                      "count it, or take it as a key");
+  }
+  CD_ASSIGN(DeviceKeyWords made, words_for(runner, rows, values.validity != nullptr));
+  KeyFields fields{.count = 1};
+  fields.fields[0] = {.values = values, .order = order};
+  CD_TRY(runner.launch(
+      PackKeys{.keys = fields,
+               .rows = rows,
+               .words = made.words.words(),
+               .valid = values.validity == nullptr ? nullptr : made.valid.as<uint8_t>()},
+      grid_of_keys(runner, rows)));
+  return Result<DeviceKeyWords>(std::move(made));
+}
+
 Status DeviceKeys::lay_out(const DeviceKeySpec& spec) {
   if (spec.columns.empty() || spec.columns.size() > kKeyColumnsMax) {
     return make_error(ErrorCode::kInvalidArgument,
@@ -120,8 +142,8 @@ bool DeviceKeys::place_fields() {
   uint32_t bits = 0;
   for (uint32_t at = 0; at < fields_.count; ++at) {
     KeyField& field = fields_.fields[at];
-    const ValueKind kind = kind_of(field.values.stored);
-    if (kind == ValueKind::kWide || kind == ValueKind::kText) return false;
+    const KeyClass kind = key_class_of(field.values.stored);
+    if (kind == KeyClass::kWide || kind == KeyClass::kText) return false;
     const bool has_null_code = fields_.nulls_equal;
     if (has_null_code && field.distance_max == UINT64_MAX) return false;
     field.shift = bits;
@@ -167,7 +189,7 @@ Result<DeviceKeys> DeviceKeys::make(DeviceRunner& runner, const DeviceKeySpec& s
   }
   const bool may_pack =
       std::none_of(spec.columns.begin(), spec.columns.end(), [](const DeviceValues& values) {
-        return kind_of(values.stored) >= ValueKind::kWide;
+        return key_class_of(values.stored) >= KeyClass::kWide;
       });
   if (!made.is_packed_ && may_pack) {
     CD_TRY(made.measure());
@@ -233,7 +255,7 @@ Result<DeviceKeyWords> DeviceKeys::match(const DeviceKeySpec& other) const {
   for (uint32_t at = 0; at < fields_.count; ++at) {
     const DeviceValues& values = other.columns[at];
     CD_TRY(check_device_values(values));
-    if (kind_of(values.stored) != kind_of(fields_.fields[at].values.stored)) {
+    if (key_class_of(values.stored) != key_class_of(fields_.fields[at].values.stored)) {
       return make_error(
           ErrorCode::kKeyTypeMismatch,
           "key column {} of two sides has values of two kinds; on a device "

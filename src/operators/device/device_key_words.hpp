@@ -56,6 +56,13 @@ class DeviceKeys {
   bool is_packed_ = false;
 };
 
+// A column's values as words, for what computes with them: integers sign- or zero-extended, the bits of doubles, or
+// words that order as signed numbers (DeviceValues::ordered_word). CD-105 for texts and decimals.
+Result<DeviceKeyWords> read_words_on_device(DeviceRunner& runner,
+                                            const DeviceValues& values,
+                                            uint64_t rows,
+                                            KeyOrder order = KeyOrder::kNone);
+
 // CD-105 for float16, views of texts, and what is not there.
 Status check_device_values(const DeviceValues& values);
 

@@ -91,6 +91,17 @@ struct DeviceValues {
     return word;
   }
 
+  // Words that order as signed numbers do: integers of one sign, and floats with NaN above all, or with `nan_first`
+  // below, where it gives way to any other value in a maximum. Neither for texts nor for decimals.
+  CD_HOST_DEVICE uint64_t ordered_word(uint64_t row, bool nan_first) const {
+    constexpr uint64_t kSign = uint64_t{1} << 63;
+    const uint64_t bits = word(row);
+    if (stored == Stored::kUInt64) return bits ^ kSign;
+    if (stored != Stored::kFloat32 && stored != Stored::kFloat64) return bits;
+    if (nan_first && (bits & ~kSign) > uint64_t{0x7FF} << 52) return kSign;
+    return order_of_float(bits) ^ kSign;
+  }
+
   // What a key's hash is made of; equal for equal values. Not for NULLs.
   CD_HOST_DEVICE uint64_t hash_word(uint64_t row, const WordMix& mix) const {
     if (stored == Stored::kInt128) return add_key_word(mix.mix(word(row)), high_word(row));
@@ -116,5 +127,13 @@ struct DeviceValues {
     return true;
   }
 };
+
+// The word of a value from its ordered_word.
+CD_HOST_DEVICE constexpr uint64_t bits_of_ordered_word(Stored stored, uint64_t word) {
+  constexpr uint64_t kSign = uint64_t{1} << 63;
+  if (stored == Stored::kUInt64) return word ^ kSign;
+  if (stored != Stored::kFloat32 && stored != Stored::kFloat64) return word;
+  return word == kSign ? uint64_t{0x7FF8} << 48 : float_of_order(word ^ kSign);
+}
 
 }  // namespace crossdock

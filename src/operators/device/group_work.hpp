@@ -5,7 +5,8 @@
 // rows of a tile stops trying: its groups are many, and go to the device's table at once.
 //
 // Sums have 128 bits, so that none overflows: a word that is added to, and one for carries and signs that nearly no row
-// touches. All operations commute, so results are the same to the last bit, whatever the order.
+// touches. Sums of floats have as many words as their values need (real_sum.hpp). All operations commute, so results
+// are the same to the last bit, whatever the order. Rows with a NULL as key have a slot of their own, the last one.
 //
 // Bound: key and values are read once, and each row that leaves its block reads and writes one random sector per 32
 // bytes of a slot. Key, count and one sum are one sector.
@@ -13,7 +14,9 @@
 
 #include <cstdint>
 
+#include "operators/device/device_values.hpp"
 #include "operators/device/key_table.hpp"
+#include "operators/device/real_sum.hpp"
 #include "operators/device/scan_work.hpp"
 
 namespace crossdock {
@@ -21,21 +24,35 @@ namespace crossdock {
 inline constexpr uint32_t kDeviceAggregatesMax = 6;
 inline constexpr uint32_t kGroupCountWord = 1;   // word 0 is the key
 inline constexpr uint32_t kGroupFixedWords = 2;  // key and count
-inline constexpr uint32_t kGroupWordsMax = kGroupFixedWords + 2 * kDeviceAggregatesMax;
+inline constexpr uint32_t kGroupWordsMax = kPatternMax;
 inline constexpr uint64_t kGroupTileRows = 4096;
 inline constexpr uint64_t kGroupTriesMax = 512;  // before the device's table counts as full
-static_assert(kGroupWordsMax <= kPatternMax);
 
-enum class DeviceAggregate : uint8_t { kSum, kMin, kMax };
+enum class DeviceAggregate : uint8_t {
+  kSum,  // of whole numbers
+  kMin,  // of words that order as signed numbers
+  kMax,
+  kRealSum,  // of the bits of doubles
+  kCount,    // of values that are not NULL
+};
+
+CD_HOST_DEVICE constexpr bool is_extreme(DeviceAggregate aggregate) {
+  return aggregate == DeviceAggregate::kMin || aggregate == DeviceAggregate::kMax;
+}
 
 struct AggregateColumn {
   DeviceAggregate aggregate = DeviceAggregate::kSum;
   const int64_t* values = nullptr;
-  uint32_t word = kGroupFixedWords;  // of a slot; a sum has two, the lower one first
+  uint32_t word = kGroupFixedWords;       // of a slot; a sum has `words`, the lowest one first
+  const uint8_t* valid = nullptr;         // a byte per row, 0: NULL; left out: none is
+  uint32_t words = 2;                     // kRealSum has one more behind them, for specials
+  uint32_t unit = 0;                      // of kRealSum
+  uint32_t count_word = kGroupCountWord;  // of values that are not NULL
 };
 
 struct GroupColumns {
   const uint64_t* keys = nullptr;
+  const uint8_t* key_valid = nullptr;  // as `valid`
   uint64_t rows = 0;
   uint32_t count = 0;
   uint32_t words = kGroupFixedWords;  // of a slot
@@ -47,7 +64,7 @@ CD_HOST_DEVICE inline uint64_t empty_group_word(const GroupColumns& columns, uin
   if (word == 0) return kFreeKey;
   for (uint32_t at = 0; at < columns.count; ++at) {
     const AggregateColumn& column = columns.aggregates[at];
-    if (column.word != word || column.aggregate == DeviceAggregate::kSum) continue;
+    if (column.word != word || !is_extreme(column.aggregate)) continue;
     return column.aggregate == DeviceAggregate::kMin ? uint64_t{INT64_MAX}
                                                      : static_cast<uint64_t>(INT64_MIN);
   }
@@ -63,11 +80,23 @@ struct GroupSlots {
   CD_HOST_DEVICE void add(uint64_t slot, uint32_t word, uint64_t value) const {
     Word(table.word(slot, word)).fetch_add(value, Relaxed{});
   }
-  // high and low are the halves of one number of 128 bits.
-  CD_HOST_DEVICE void add_wide(uint64_t slot, uint32_t word, uint64_t low, uint64_t high) const {
-    const uint64_t before = Word(table.word(slot, word)).fetch_add(low, Relaxed{});
-    high += before + low < before ? 1 : 0;
-    if (high != 0) add(slot, word + 1, high);
+  // The number whose words are digit(0) … digit(words - 1), in two's complement. A word is touched only if it changes:
+  // above a small negative number the carry and the sign cancel.
+  template <class Digit>
+  CD_HOST_DEVICE void add_long(uint64_t slot,
+                               uint32_t word,
+                               uint32_t words,
+                               const Digit& digit) const {
+    bool carry = false;
+    for (uint32_t at = 0; at < words; ++at) {
+      const uint64_t more = digit(at) + (carry ? 1 : 0);
+      if (more == 0) continue;  // nothing, or all ones and the carry: it goes on
+      const uint64_t before = Word(table.word(slot, word + at)).fetch_add(more, Relaxed{});
+      carry = before + more < before;
+    }
+  }
+  CD_HOST_DEVICE void join_bits(uint64_t slot, uint32_t word, uint64_t bits) const {
+    if (bits != 0) Word(table.word(slot, word)).fetch_or(bits, Relaxed{});
   }
   CD_HOST_DEVICE void improve(uint64_t slot, uint32_t word, int64_t value, bool is_min) const {
     improve_word<Memory, kScope>(table.word(slot, word), value, is_min);
@@ -91,15 +120,15 @@ struct GroupAdd {
   template <class Memory, BlockGroup G>
   CD_HOST_DEVICE void run(BlockPlace place, Scratch& scratch, const G& group) const {
     using Flag = typename Memory::template Atomic<uint64_t, Scope::kDevice>;
-    const uint64_t own_slots = kOwnWords / columns.words - 1;  // and that of kFreeKey
+    const uint64_t own_slots = kOwnWords / columns.words - 2;  // and those of kFreeKey and NULL
     const KeyTable own{.words = scratch.words,
                        .slots = own_slots,
                        .slot_step = 1,
-                       .word_step = own_slots + 1,
+                       .word_step = own_slots + 2,
                        .mix = table.mix};
     for (uint32_t word = 0; word < columns.words; ++word) {
       const uint64_t empty = empty_group_word(columns, word);
-      for_rows(group, 0, own_slots + 1, [&](uint64_t slot) { own.word(slot, word) = empty; });
+      for_rows(group, 0, own_slots + 2, [&](uint64_t slot) { own.word(slot, word) = empty; });
     }
     group.sync();
     bool uses_own = true;
@@ -118,7 +147,7 @@ struct GroupAdd {
         uses_own = 2 * block_total(group, passed, scratch.totals) <= range.end - range.begin;
     }
     group.sync();
-    for_rows(group, 0, own_slots + 1, [&](uint64_t slot) {
+    for_rows(group, 0, own_slots + 2, [&](uint64_t slot) {
       if (own.word(slot, kGroupCountWord) == 0) return;
       if (!add_group<Memory>(own, slot)) Flag(*is_full).store(1, Relaxed{});
     });
@@ -131,41 +160,69 @@ struct GroupAdd {
 
   template <class Memory, Scope kScope>
   CD_HOST_DEVICE bool add_row(const KeyTable& to, uint64_t row, uint64_t tries) const {
-    const uint64_t slot = to.claim<Memory, kScope>(columns.keys[row], tries);
+    const bool has_key = columns.key_valid == nullptr || columns.key_valid[row] != 0;
+    const uint64_t slot =
+        has_key ? to.claim<Memory, kScope>(columns.keys[row], tries) : to.slots + 1;
     if (slot == kNoSlot) return false;
     const GroupSlots<Memory, kScope> slots{to};
     slots.add(slot, kGroupCountWord, 1);
     for (uint32_t at = 0; at < columns.count; ++at) {
       const AggregateColumn& column = columns.aggregates[at];
-      const int64_t value = column.values[row];
-      if (column.aggregate == DeviceAggregate::kSum) {
-        slots.add_wide(slot, column.word, static_cast<uint64_t>(value), value < 0 ? UINT64_MAX : 0);
-      } else {
-        slots.improve(slot, column.word, value, column.aggregate == DeviceAggregate::kMin);
-      }
+      if (column.valid != nullptr && column.valid[row] == 0) continue;
+      if (column.count_word != kGroupCountWord) slots.add(slot, column.count_word, 1);
+      if (column.aggregate != DeviceAggregate::kCount)
+        add_value(slots, slot, column, column.values[row]);
     }
     return true;
+  }
+
+  template <class Slots>
+  CD_HOST_DEVICE void add_value(const Slots& slots,
+                                uint64_t slot,
+                                const AggregateColumn& column,
+                                int64_t value) const {
+    if (is_extreme(column.aggregate)) {
+      slots.improve(slot, column.word, value, column.aggregate == DeviceAggregate::kMin);
+    } else if (column.aggregate == DeviceAggregate::kSum) {
+      slots.add_long(slot, column.word, column.words, [&](uint32_t at) {
+        return at == 0 ? static_cast<uint64_t>(value) : value < 0 ? UINT64_MAX : uint64_t{0};
+      });
+    } else {
+      const RealParts parts = RealParts::of(static_cast<uint64_t>(value));
+      slots.join_bits(slot, column.word + column.words, parts.special);
+      if (parts.mantissa != 0)
+        slots.add_long(slot, column.word, column.words, RealDigits::of(parts, column.unit));
+    }
   }
 
   // A group of the block's table, once no thread adds to it.
   template <class Memory>
   CD_HOST_DEVICE bool add_group(const KeyTable& own, uint64_t from) const {
-    // The slot of kFreeKey never holds a key: its word 0 stays what it was.
-    const uint64_t slot = table.claim<Memory, Scope::kDevice>(own.word(from, 0), tries());
+    // The slots of kFreeKey and of NULL never hold a key: their words 0 stay what they were.
+    const uint64_t slot = from == own.slots + 1
+                            ? table.slots + 1
+                            : table.claim<Memory, Scope::kDevice>(own.word(from, 0), tries());
     if (slot == kNoSlot) return false;
     const GroupSlots<Memory, Scope::kDevice> slots{table};
     slots.add(slot, kGroupCountWord, own.word(from, kGroupCountWord));
     for (uint32_t at = 0; at < columns.count; ++at) {
       const AggregateColumn& column = columns.aggregates[at];
-      const uint64_t word = own.word(from, column.word);
-      if (column.aggregate == DeviceAggregate::kSum) {
-        slots.add_wide(slot, column.word, word, own.word(from, column.word + 1));
-      } else {
+      if (column.count_word != kGroupCountWord)
+        slots.add(slot, column.count_word, own.word(from, column.count_word));
+      if (column.aggregate == DeviceAggregate::kCount) continue;
+      if (is_extreme(column.aggregate)) {
         slots.improve(slot,
                       column.word,
-                      static_cast<int64_t>(word),
+                      static_cast<int64_t>(own.word(from, column.word)),
                       column.aggregate == DeviceAggregate::kMin);
+        continue;
       }
+      slots.add_long(slot, column.word, column.words, [&](uint32_t word) {
+        return own.word(from, column.word + word);
+      });
+      if (column.aggregate == DeviceAggregate::kRealSum)
+        slots.join_bits(
+            slot, column.word + column.words, own.word(from, column.word + column.words));
     }
     return true;
   }
@@ -184,7 +241,7 @@ struct GroupCollect {
 
   template <class Memory, BlockGroup G>
   CD_HOST_DEVICE void run(BlockPlace place, Scratch& scratch, const G& group) const {
-    const uint64_t slots = table.slots + 1;
+    const uint64_t slots = table.slots + 2;
     const uint64_t tiles = tiles_of(slots, kGroupTileRows);
     for (uint64_t tile = place.block; tile < tiles; tile += place.blocks) {
       const TileRange range = tile_range(tile, kGroupTileRows, slots);
@@ -199,6 +256,90 @@ struct GroupCollect {
       }
       if (out == nullptr && group.rank() == 0) tile_groups[tile] = to;
     }
+  }
+};
+
+// range[0] and range[1] become the lowest bit of all values and the end of the highest, as positions (real_sum.hpp).
+struct MeasureReals {
+  static constexpr uint32_t kThreads = 512;
+  using Scratch = ScanScratch;
+
+  const int64_t* values = nullptr;
+  const uint8_t* valid = nullptr;
+  uint64_t rows = 0;
+  uint64_t* range = nullptr;
+
+  template <class Memory, BlockGroup G>
+  CD_HOST_DEVICE void run(BlockPlace place, Scratch&, const G& group) const {
+    int64_t least = INT64_MAX;
+    int64_t most = INT64_MIN;
+    const uint64_t tiles = tiles_of(rows, kGroupTileRows);
+    for (uint64_t tile = place.block; tile < tiles; tile += place.blocks) {
+      const TileRange part = tile_range(tile, kGroupTileRows, rows);
+      for_rows(group, part.begin, part.end, [&](uint64_t row) {
+        if (valid != nullptr && valid[row] == 0) return;
+        const RealParts parts = RealParts::of(static_cast<uint64_t>(values[row]));
+        if (parts.mantissa == 0) return;
+        least = parts.lowest() < least ? parts.lowest() : least;
+        most = parts.end() > most ? parts.end() : most;
+      });
+    }
+    if (least > most) return;
+    improve_word<Memory, Scope::kDevice>(range[0], least, true);
+    improve_word<Memory, Scope::kDevice>(range[1], most, false);
+  }
+};
+
+// From the words of a slot, as columns, to what an aggregate answers: sums rounded to doubles, whole numbers too, and
+// divided by the number of values for a mean; extremes as the bits of their values. NULL where no value came.
+struct FinishAggregate {
+  static constexpr uint32_t kThreads = 512;
+  using Scratch = ScanScratch;
+
+  const uint64_t* columns = nullptr;  // word w of group g at w * groups + g
+  uint64_t groups = 0;
+  AggregateColumn aggregate{};
+  bool is_mean = false;
+  Stored stored = Stored::kInt64;  // of the values of an extreme
+  uint64_t* out = nullptr;
+  uint8_t* valid = nullptr;
+
+  template <class Memory, BlockGroup G>
+  CD_HOST_DEVICE void run(BlockPlace place, Scratch&, const G& group) const {
+    const uint64_t step = uint64_t{place.blocks} * group.size();
+    for (uint64_t at = uint64_t{place.block} * group.size() + group.rank(); at < groups;
+         at += step) {
+      const uint64_t count = word(aggregate.count_word, at);
+      const bool is_count = aggregate.aggregate == DeviceAggregate::kCount;
+      valid[at] = is_count || count != 0 ? 1 : 0;
+      if (is_count || count == 0) {
+        out[at] = count;
+      } else if (is_extreme(aggregate.aggregate)) {
+        out[at] = bits_of_ordered_word(stored, word(aggregate.word, at));
+      } else {
+        out[at] = real_of(at, count);
+      }
+    }
+  }
+
+ private:
+  CD_HOST_DEVICE uint64_t word(uint32_t which, uint64_t at) const {
+    return columns[which * groups + at];
+  }
+  CD_HOST_DEVICE uint64_t real_of(uint64_t at, uint64_t count) const {
+    uint64_t digits[kRealSumWordsMax] = {};
+    for (uint32_t part = 0; part < aggregate.words; ++part)
+      digits[part] = word(aggregate.word + part, at);
+    const bool is_real = aggregate.aggregate == DeviceAggregate::kRealSum;
+    const uint64_t special =
+        is_real ? real_of_specials(word(aggregate.word + aggregate.words, at)) : 0;
+    const uint64_t bits =
+        special != 0
+            ? special
+            : round_real_sum(digits, aggregate.words, is_real ? aggregate.unit : kUnitOfOne);
+    if (!is_mean) return bits;
+    return __builtin_bit_cast(uint64_t,
+                              __builtin_bit_cast(double, bits) / static_cast<double>(count));
   }
 };
 

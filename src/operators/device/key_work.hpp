@@ -22,12 +22,20 @@ namespace crossdock {
 inline constexpr uint32_t kKeyColumnsMax = 8;
 inline constexpr uint64_t kKeyTileRows = 2048;
 
+enum class KeyOrder : uint8_t { kNone, kNanLast, kNanFirst };
+
 // In a packed word: (value - base), or 1 more where NULLs are equal and have the code 0, from bit `shift` on.
 struct KeyField {
   DeviceValues values{};
   uint64_t base = 0;
   uint64_t distance_max = UINT64_MAX;
   uint32_t shift = 0;
+  KeyOrder order = KeyOrder::kNone;  // of a field alone: words that order as signed numbers
+
+  CD_HOST_DEVICE uint64_t distance(uint64_t row) const {
+    if (order != KeyOrder::kNone) return values.ordered_word(row, order == KeyOrder::kNanFirst);
+    return values.word(row) - base;
+  }
 };
 
 struct KeyFields {
@@ -87,7 +95,7 @@ struct PackKeys {
         for (uint32_t at = 0; at < keys.count && has_key; ++at) {
           const KeyField& field = keys.fields[at];
           if (!field.values.is_valid(row)) continue;
-          const uint64_t distance = field.values.word(row) - field.base;
+          const uint64_t distance = field.distance(row);
           has_key = distance <= field.distance_max;
           word |= (distance + (keys.nulls_equal ? 1 : 0)) << field.shift;
         }

@@ -97,7 +97,7 @@ struct ScanTiles {
   }
 };
 
-inline constexpr uint32_t kPatternMax = 16;
+inline constexpr uint32_t kPatternMax = 40;
 
 // words[i * stride] = pattern[i modulo pattern_words].
 struct FillWords {
