@@ -44,6 +44,9 @@ class ExchangeWork:
     bars: Mapping[str, float] = field(default_factory=dict)
     bytes_most: float | None = None  # of the first peer's, sent in all
     line_least: float | None = None  # of iperf3's rate, while rows are on their way
+    # Each form in process groups of its own: TCP keeps what it learned of a connection, and a form
+    # would go on with what another has taught it.
+    is_apart: bool = False
 
 
 EXCHANGES = (
@@ -82,6 +85,16 @@ EXCHANGES = (
         bars={"fill/never": 1.0},
         line_least=0.85,
     ),
+    ExchangeWork(
+        name="phases-8-hosts",
+        title="same, 8 hosts with 200 Mbit",
+        place=Place(8, ("200mbit",)),
+        rows_per_rank=3 * MILLION // 2,
+        forms=("phases/never", "fill/never"),
+        bars={"fill/never": 1.0},
+        line_least=0.85,
+        is_apart=True,
+    ),
 )
 COUNTS = {f"counts-{ranks}": ranks for ranks in (2, 4, 8)}
 TASKS, BUCKETS, BUFFER_ELEMENTS = 2, 4096, 1024
@@ -111,11 +124,29 @@ def said_by(place: Place, command: list[str], options: tuple[str, ...]) -> list[
 
 def exchange_row(work: ExchangeWork, repeat: int, scale: float) -> Row:
     rows = max(round(work.rows_per_rank * scale), 1000)
-    command = [str(built("bulk_exchange_bench")), str(work.place.ranks), str(rows)]
-    command += [str(3 * repeat), ",".join(work.forms), "1"]
-    said = said_by(work.place, command, OVER_TCP if work.place.rates else ())
+    program = [str(built("bulk_exchange_bench")), str(work.place.ranks), str(rows)]
+    options = OVER_TCP if work.place.rates else ()
+
+    def run(forms: tuple[str, ...], repeats: int) -> list[dict[str, Any]]:
+        return said_by(work.place, [*program, str(repeats), ",".join(forms), "1"], options)
+
+    if work.is_apart:
+        rounds = [[run((form,), 3)[0] for form in work.forms] for _ in range(repeat)]
+        said = [together(list(of_form)) for of_form in zip(*rounds, strict=True)]
+    else:
+        said = run(work.forms, 3 * repeat)
     rates = iperf.link_rates(work.place) if work.line_least is not None else []
     return row_of_forms(work, said, sum(rates))
+
+
+def together(runs: list[dict[str, Any]]) -> dict[str, Any]:
+    """What one form said in several process groups, as if it were one."""
+    samples = [sample for one in runs for sample in one["samples_s"]]
+    phases = {
+        name: [sample for one in runs for sample in one["phases_s"][name]]
+        for name in runs[0]["phases_s"]
+    }
+    return {**runs[0], "samples_s": samples, "phases_s": phases}
 
 
 def row_of_forms(work: ExchangeWork, said: list[dict[str, Any]], host_bytes_per_s: float) -> Row:

@@ -157,8 +157,8 @@ Status ended_in_phase(Communicator& ranks, const EndedPhase& wanted) {
   const bool joins = wanted.phase.starts_with("join_");
   Work work(ranks, joins);
   CD_TRY(work.run());
-  // Again with the windows of before, as it will be then: a join has so few collectives that one more or less counts.
-  if (joins) CD_TRY(work.run());
+  // Again with the windows of before, as it will be then: there are so few collectives that one more or less counts.
+  CD_TRY(work.run());
   if (ranks.rank() == wanted.who) return work.run_until(wanted);
   for (;;) CD_TRY(work.run());
 }

@@ -249,17 +249,20 @@ class Exchange {
   }
 
   Status prepare_puts(int far) {
+    const bool in_phases = options_.order == PutOrderKind::kPhases;
     StageOptions stages;
     stages.message_bytes = options_.message_bytes;
     stages.pool_bytes = options_.pool_bytes;
     stages.stages_open = std::max(1, far * team_.worker_count());
+    // TCP gives the sources of a target unlike shares of its link for a while: with more stages the others need not
+    // wait for those that go to the one that is behind.
+    if (in_phases && is_one_phase(ranks_.size())) stages.stages_per_open *= 2;
     for (int t = 0; t < counts_.texts; ++t) stages.text_bytes.push_back(mean_text_bytes(t));
     CD_ASSIGN(pool_, StagePool::make(plan_, stages, *memory_));
     PutRoute route{&plan_, window_.get(), pass_.targets, route_.destination_ranks, pool_.get()};
     const int workers = team_.worker_count();
-    order_ = options_.order == PutOrderKind::kPhases
-               ? make_order_in_phases(std::move(route), workers, ranks_)
-               : make_order_as_they_fill(std::move(route), workers);
+    order_ = in_phases ? make_order_in_phases(std::move(route), workers, ranks_)
+                       : make_order_as_they_fill(std::move(route), workers);
     pass_.pool = pool_.get();
     pass_.order = order_.get();
     return {};

@@ -153,6 +153,7 @@ class InPhases : public PutOrder {
 }  // namespace
 
 std::unique_ptr<PutOrder> make_order_in_phases(PutRoute route, int workers, Communicator& ranks) {
+  if (is_one_phase(ranks.size())) return make_order_in_one_phase(std::move(route), workers);
   return std::make_unique<InPhases>(std::move(route), workers, ranks);
 }
 

@@ -16,8 +16,8 @@ double seconds_since(Clock::time_point begin) {
 
 class AsTheyFill : public PutOrder {
  public:
-  AsTheyFill(PutRoute route, int workers)
-      : route_(std::move(route)), workers_(static_cast<size_t>(workers)) {}
+  AsTheyFill(PutRoute route, int workers, const char* name)
+      : route_(std::move(route)), name_(name), workers_(static_cast<size_t>(workers)) {}
 
   Status submit(int worker, PutStage* stage) override {
     Own& own = workers_[static_cast<size_t>(worker)];
@@ -49,7 +49,7 @@ class AsTheyFill : public PutOrder {
   }
 
   Status finish(const Status& mine) override { return mine; }
-  const char* name() const override { return "as they fill"; }
+  const char* name() const override { return name_; }
   PutTimes times(int worker) const override { return workers_[static_cast<size_t>(worker)].times; }
 
  private:
@@ -76,13 +76,18 @@ class AsTheyFill : public PutOrder {
   }
 
   PutRoute route_;
+  const char* name_;
   std::vector<Own> workers_;
 };
 
 }  // namespace
 
 std::unique_ptr<PutOrder> make_order_as_they_fill(PutRoute route, int workers) {
-  return std::make_unique<AsTheyFill>(std::move(route), workers);
+  return std::make_unique<AsTheyFill>(std::move(route), workers, "as they fill");
+}
+
+std::unique_ptr<PutOrder> make_order_in_one_phase(PutRoute route, int workers) {
+  return std::make_unique<AsTheyFill>(std::move(route), workers, "in one phase");
 }
 
 }  // namespace crossdock

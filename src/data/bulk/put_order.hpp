@@ -3,7 +3,8 @@
 //   as they fill   at once, by the thread that filled them: what Barthels et al. do, who found (section 6.2) that many
 //                  processes then put to one at a time, while others wait for nobody.
 //   in phases      rank i serves i + 1, i + 2, … in turn, so that each rank has one target, and each target one source,
-//                  at a time (phased_order.cpp).
+//                  at a time (phased_order.cpp). Up to kSourcesAtOnce sources share a target's link without loss, so
+//                  with no more of them than that there is one phase, which has them all: stages leave as they fill.
 #pragma once
 
 #include <cstdint>
@@ -32,6 +33,11 @@ struct PutTimes {
   double wait_s = 0;
 };
 
+constexpr int kSourcesAtOnce = 3;  // of one target
+
+// Whether all that ranks have for each other is one phase.
+constexpr bool is_one_phase(int ranks) { return ranks - 1 <= kSourcesAtOnce; }
+
 class PutOrder {
  public:
   virtual ~PutOrder() = default;
@@ -49,6 +55,7 @@ class PutOrder {
 };
 
 std::unique_ptr<PutOrder> make_order_as_they_fill(PutRoute route, int workers);
+std::unique_ptr<PutOrder> make_order_in_one_phase(PutRoute route, int workers);
 // All ranks make it, and call finish(): they wait for each other.
 std::unique_ptr<PutOrder> make_order_in_phases(PutRoute route, int workers, Communicator& ranks);
 

@@ -52,9 +52,10 @@ Result<std::unique_ptr<StagePool>> StagePool::make(const BulkPlan& plan,
   pool->shape_ = shape_of(options, rows);
   pool->layout_ = lay_out(plan, pool->shape_);
   const int64_t stage_bytes = std::max(pool->layout_.bytes, kStageAlignment);
-  // Half of what is open at once may wait, and half be under way, before threads wait for stages.
+  // So much may wait and be under way before threads wait for stages.
+  const int64_t wanted = int64_t{options.stages_per_open} * options.stages_open;
   const int64_t stages =
-      std::max(least, std::min({options.pool_bytes / stage_bytes, 2 * least, kStagesMax}));
+      std::max(least, std::min({options.pool_bytes / stage_bytes, wanted, kStagesMax}));
   CD_ASSIGN(pool->block_, memory.get(stages * stage_bytes, "the put buffers of a bulk exchange"));
   for (int64_t i = 0; i < stages; ++i) {
     auto stage = std::make_unique<PutStage>();

@@ -36,14 +36,15 @@ struct StageOptions {
   int64_t message_bytes = int64_t{1} << 20;  // of a put of the widest lane
   int64_t pool_bytes = int64_t{256} << 20;   // of all stages of a rank
   int stages_open = 1;                       // at least that many stages are needed at once
+  int stages_per_open = 4;                   // as many as that of each, if pool_bytes allow
   std::vector<double> text_bytes;            // of a row, on average, by text
 };
 
 // Stages of one size. Thread-safe.
 class StagePool {
  public:
-  // As many stages as pool_bytes allow, and never fewer than twice those open; they are made smaller for that, down to
-  // some rows. CD-201 if the budget has no room.
+  // stages_per_open of each that is open, if pool_bytes allow, and never fewer than twice those open; they are made
+  // smaller for that, down to some rows. CD-201 if the budget has no room.
   static Result<std::unique_ptr<StagePool>> make(const BulkPlan& plan,
                                                  const StageOptions& options,
                                                  Memory& memory);

@@ -47,7 +47,7 @@ TEST(BulkExchangeConcurrent, ConservesRowsOfManyThreads) {
   for (uint64_t seed = 1; seed <= 12; ++seed) {
     BulkTrial trial = random_bulk_trial(seed + 5000);
     trial.threads = 3;
-    trial.ranks = 2 + static_cast<int>(seed % 3);
+    trial.ranks = 2 + static_cast<int>(seed % 5);
     trial.ranks_per_host = static_cast<int>(seed % 3);
     trial.destination_ranks.clear();
     for (int rank = 0; rank < trial.ranks; ++rank) trial.destination_ranks.push_back(rank);
@@ -201,14 +201,15 @@ TEST(BulkExchange, GivesTheErrorOfOneRankToAll) {
 // still charged.
 struct ThrownAt {
   int64_t calls = 0;
-  std::string errors[3];
+  std::string errors[5];
+  std::string order;
   int64_t bytes_left = 0;
 };
 
 ThrownAt exchange_that_throws_at(int64_t call, int ranks_per_host, PutOrderKind order) {
   const auto memory = Memory::create(int64_t{1} << 28);
   ThrownAt found;
-  const Status ran = run_thread_ranks({3, ranks_per_host}, [&](Communicator& ranks) -> Status {
+  const Status ran = run_thread_ranks({5, ranks_per_host}, [&](Communicator& ranks) -> Status {
     const int rank = ranks.rank();
     if (rank == 1) {
       ranks.set_watch([&](int64_t number) {
@@ -220,14 +221,16 @@ ThrownAt exchange_that_throws_at(int64_t call, int ranks_per_host, PutOrderKind 
       });
     }
     Team team(1);
-    RouteSpec rule{RouteBy::kKey, {0}, 3};
+    RouteSpec rule{RouteBy::kKey, {0}, 5};
     BulkOptions options;
     options.order = order;
     options.message_bytes = 1 << 10;
     options.pool_bytes = 1 << 15;
     const Table rows = numbers(3000, 3000 * rank);
-    const auto come = bulk_exchange({&ranks, &team, memory}, rows, {&rule, {}, {0, 1, 2}}, options);
+    const BulkRoute route{&rule, {}, {0, 1, 2, 3, 4}};
+    const auto come = bulk_exchange({&ranks, &team, memory}, rows, route, options);
     if (!come.ok()) found.errors[rank] = come.error().message;
+    if (come.ok() && rank == 1) found.order = come.value().facts.order;
     return come.ok() ? Status() : Status(come.error());
   });
   EXPECT_EQ(ran.ok(), call == 0);
@@ -237,10 +240,13 @@ ThrownAt exchange_that_throws_at(int64_t call, int ranks_per_host, PutOrderKind 
 
 // In all phases: before, between and behind them, and between rounds of puts.
 TEST(BulkExchange, ARankThatThrowsAnywhereEndsAll) {
-  for (const int ranks_per_host : {1, 3}) {
+  for (const int ranks_per_host : {1, 5}) {
     for (const PutOrderKind order : {PutOrderKind::kPhases, PutOrderKind::kAsTheyFill}) {
-      const int64_t calls = exchange_that_throws_at(0, ranks_per_host, order).calls;
+      const ThrownAt whole = exchange_that_throws_at(0, ranks_per_host, order);
+      const int64_t calls = whole.calls;
       ASSERT_GT(calls, 10);
+      const char* const far = order == PutOrderKind::kPhases ? "in phases" : "as they fill";
+      EXPECT_EQ(whole.order, ranks_per_host == 1 ? far : "in place");
       for (int64_t call = 1; call <= calls; ++call) {
         SCOPED_TRACE(fmt::format("call {} of {}, {} to a host", call, calls, ranks_per_host));
         const ThrownAt found = exchange_that_throws_at(call, ranks_per_host, order);
@@ -249,6 +255,20 @@ TEST(BulkExchange, ARankThatThrowsAnywhereEndsAll) {
         EXPECT_EQ(found.bytes_left, 0);
       }
     }
+  }
+}
+
+TEST(BulkExchange, FewRanksHaveOnePhase) {
+  for (const auto& [ranks, order] : {std::pair(4, "in one phase"), std::pair(5, "in phases")}) {
+    BulkTrial trial = random_bulk_trial(900);
+    trial.ranks = ranks;
+    trial.ranks_per_host = 1;
+    trial.destination_ranks = {0, 1, 2, 3};
+    trial.options.order = PutOrderKind::kPhases;
+    const BulkOutcome outcome = run_bulk_trial(trial);
+    ASSERT_EQ(outcome.error, "");
+    EXPECT_EQ(outcome.rows, outcome.expected) << trial.text();
+    EXPECT_EQ(outcome.facts[0].order, order);
   }
 }
 
