@@ -68,34 +68,6 @@ void set_instant_factor(KeySide& side, const DataType& type, int64_t units_per_s
 
 }  // namespace
 
-int32_t stored_bytes(Stored stored) {
-  switch (stored) {
-    case Stored::kBit:
-      return 0;
-    case Stored::kInt8:
-    case Stored::kUInt8:
-      return 1;
-    case Stored::kInt16:
-    case Stored::kUInt16:
-    case Stored::kFloat16:
-      return 2;
-    case Stored::kInt32:
-    case Stored::kUInt32:
-    case Stored::kFloat32:
-    case Stored::kBytes32:
-      return 4;
-    case Stored::kInt64:
-    case Stored::kUInt64:
-    case Stored::kFloat64:
-    case Stored::kBytes64:
-      return 8;
-    case Stored::kInt128:
-    case Stored::kByteViews:
-      return 16;
-  }
-  return 0;
-}
-
 const uint8_t* readable_end(const ColumnView& column, Stored stored) {
   const int64_t last = column.offset + column.length;
   if (stored == Stored::kByteViews) return column.values + last * 16;

@@ -11,8 +11,6 @@
 
 namespace crossdock {
 
-int32_t stored_bytes(Stored stored);  // of one value or offset; 0 for kBit
-
 struct KeySide {
   KeyForm form = KeyForm::kInteger64;
   Stored stored = Stored::kInt64;  // the values; of a dictionary: its values

@@ -26,6 +26,35 @@ enum class Stored : uint8_t {
   kByteViews,
 };
 
+// Of one value or offset; 0 for kBit.
+constexpr int32_t stored_bytes(Stored stored) {
+  switch (stored) {
+    case Stored::kBit:
+      return 0;
+    case Stored::kInt8:
+    case Stored::kUInt8:
+      return 1;
+    case Stored::kInt16:
+    case Stored::kUInt16:
+    case Stored::kFloat16:
+      return 2;
+    case Stored::kInt32:
+    case Stored::kUInt32:
+    case Stored::kFloat32:
+    case Stored::kBytes32:
+      return 4;
+    case Stored::kInt64:
+    case Stored::kUInt64:
+    case Stored::kFloat64:
+    case Stored::kBytes64:
+      return 8;
+    case Stored::kInt128:
+    case Stored::kByteViews:
+      return 16;
+  }
+  return 0;
+}
+
 // What is hashed in place of a NULL; any value would do.
 constexpr uint64_t kNullKeyWord = 0x5BF03635AFF4A3C1U;
 

@@ -6,25 +6,6 @@
 namespace crossdock {
 namespace {
 
-uint32_t width_of(Stored stored) {
-  switch (stored) {
-    case Stored::kInt8:
-    case Stored::kUInt8:
-      return 1;
-    case Stored::kInt16:
-    case Stored::kUInt16:
-      return 2;
-    case Stored::kInt32:
-    case Stored::kUInt32:
-    case Stored::kFloat32:
-      return 4;
-    case Stored::kInt128:
-      return 16;
-    default:
-      return 8;
-  }
-}
-
 uint32_t grid_of_chosen(const DeviceRunner& runner, uint64_t rows) {
   return grid_of(runner, tiles_of(rows, kGatherTileRows));
 }
@@ -94,7 +75,7 @@ Result<DeviceColumnData> gather_column_on_device(DeviceRunner& runner,
         made.values,
         falses));
   } else {
-    const uint32_t width_bytes = width_of(from.stored);
+    const auto width_bytes = static_cast<uint32_t>(stored_bytes(from.stored));
     CD_ASSIGN(made.values, DeviceBuffer::make(runner, spec.count * width_bytes));
     CD_TRY(runner.launch(GatherFixed{.from = from,
                                      .chosen = chosen,

@@ -55,30 +55,6 @@ Result<Stored> stored_of_format(const std::string& name, const std::string& form
       format);
 }
 
-uint64_t width_of(Stored stored) {
-  switch (stored) {
-    case Stored::kBit:
-    case Stored::kByteViews:
-      return 0;
-    case Stored::kInt8:
-    case Stored::kUInt8:
-      return 1;
-    case Stored::kInt16:
-    case Stored::kUInt16:
-    case Stored::kFloat16:
-      return 2;
-    case Stored::kInt32:
-    case Stored::kUInt32:
-    case Stored::kFloat32:
-    case Stored::kBytes32:
-      return 4;
-    case Stored::kInt128:
-      return 16;
-    default:
-      return 8;
-  }
-}
-
 bool is_number(Stored stored) {
   const bool is_wide = stored == Stored::kInt128 || stored == Stored::kFloat16;
   return stored != Stored::kBit && !is_wide && !is_text(stored) && stored != Stored::kByteViews;

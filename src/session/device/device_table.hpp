@@ -55,7 +55,7 @@ struct DeviceTable {
 // CD-102 for a type that is not taken: `name` and the format stand in the text.
 Result<Stored> stored_of_format(const std::string& name, const std::string& format);
 // Bytes of a value; 0 of booleans, and of texts those of an offset.
-uint64_t width_of(Stored stored);
+inline uint64_t width_of(Stored stored) { return static_cast<uint64_t>(stored_bytes(stored)); }
 // Whole numbers and floats of at most 64 bits, which have words (column_work.hpp); moments are whole numbers.
 bool is_number(Stored stored);
 WordForm form_of(Stored stored);
