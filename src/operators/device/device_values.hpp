@@ -14,6 +14,14 @@
 
 namespace crossdock {
 
+inline constexpr uint64_t kSignBit = uint64_t{1} << 63;
+
+// Words that order as signed numbers, of floats with these canonical bits: NaN above all, or with `nan_first` below.
+CD_HOST_DEVICE constexpr uint64_t ordered_word_of_float(uint64_t bits, bool nan_first) {
+  if (nan_first && (bits & ~kSignBit) > uint64_t{0x7FF} << 52) return kSignBit;
+  return order_of_float(bits) ^ kSignBit;
+}
+
 struct DeviceText {
   const uint8_t* data = nullptr;
   uint64_t bytes = 0;
@@ -21,6 +29,14 @@ struct DeviceText {
 
 CD_HOST_DEVICE constexpr bool is_text(Stored stored) {
   return stored == Stored::kBytes32 || stored == Stored::kBytes64;
+}
+
+CD_HOST_DEVICE constexpr bool is_float(Stored stored) {
+  return stored == Stored::kFloat32 || stored == Stored::kFloat64;
+}
+CD_HOST_DEVICE constexpr bool is_unsigned(Stored stored) {
+  return stored == Stored::kUInt8 || stored == Stored::kUInt16 || stored == Stored::kUInt32 ||
+         stored == Stored::kUInt64;
 }
 
 // A plain handle: the memory is somebody else's.
@@ -94,12 +110,10 @@ struct DeviceValues {
   // Words that order as signed numbers do: integers of one sign, and floats with NaN above all, or with `nan_first`
   // below, where it gives way to any other value in a maximum. Neither for texts nor for decimals.
   CD_HOST_DEVICE uint64_t ordered_word(uint64_t row, bool nan_first) const {
-    constexpr uint64_t kSign = uint64_t{1} << 63;
     const uint64_t bits = word(row);
-    if (stored == Stored::kUInt64) return bits ^ kSign;
-    if (stored != Stored::kFloat32 && stored != Stored::kFloat64) return bits;
-    if (nan_first && (bits & ~kSign) > uint64_t{0x7FF} << 52) return kSign;
-    return order_of_float(bits) ^ kSign;
+    if (stored == Stored::kUInt64) return bits ^ kSignBit;
+    if (!is_float(stored)) return bits;
+    return ordered_word_of_float(bits, nan_first);
   }
 
   // What a key's hash is made of; equal for equal values. Not for NULLs.
@@ -130,10 +144,9 @@ struct DeviceValues {
 
 // The word of a value from its ordered_word.
 CD_HOST_DEVICE constexpr uint64_t bits_of_ordered_word(Stored stored, uint64_t word) {
-  constexpr uint64_t kSign = uint64_t{1} << 63;
-  if (stored == Stored::kUInt64) return word ^ kSign;
-  if (stored != Stored::kFloat32 && stored != Stored::kFloat64) return word;
-  return word == kSign ? uint64_t{0x7FF8} << 48 : float_of_order(word ^ kSign);
+  if (stored == Stored::kUInt64) return word ^ kSignBit;
+  if (!is_float(stored)) return word;
+  return word == kSignBit ? uint64_t{0x7FF8} << 48 : float_of_order(word ^ kSignBit);
 }
 
 }  // namespace crossdock

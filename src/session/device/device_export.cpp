@@ -158,22 +158,22 @@ Result<Managed*> tensor_of(const DeviceTable& table, const std::string& name, ui
                       column->format);
   }
   const DevicePtr& device = table.device;
-  const WordForm form = form_of(column->stored);
+  const uint64_t width_bytes = width_of(column->stored);
   CD_ASSIGN(const DeviceTurn turn, DeviceTurn::begin(*device));
   if (stream != 0) CD_TRY(device->driver().order_stream(stream));
   share_bytes(device, column->values);
   auto* const owned = new OwnedTensor{.owner = column->values.owner};
   owned->shape[0] = static_cast<int64_t>(table.rows);
   auto* const managed = new Managed;
-  const dlpack::Code code = form.kind == WordKind::kFloat  ? dlpack::Code::kFloat
-                          : form.kind == WordKind::kSigned ? dlpack::Code::kInt
-                                                           : dlpack::Code::kUInt;
+  const dlpack::Code code = is_float(column->stored)    ? dlpack::Code::kFloat
+                          : is_unsigned(column->stored) ? dlpack::Code::kUInt
+                                                        : dlpack::Code::kInt;
   managed->tensor = {
-      .data = const_cast<std::byte*>(column->values.data) + column->first * form.width_bytes,
+      .data = const_cast<std::byte*>(column->values.data) + column->first * width_bytes,
       .device = {static_cast<int32_t>(device->facts().place),
                  static_cast<int32_t>(device->facts().id)},
       .dimensions = 1,
-      .type = {static_cast<uint8_t>(code), static_cast<uint8_t>(form.width_bytes * 8), 1},
+      .type = {static_cast<uint8_t>(code), static_cast<uint8_t>(width_bytes * 8), 1},
       .shape = owned->shape.data(),
       .strides = owned->strides.data()};
   managed->owner = owned;

@@ -60,15 +60,6 @@ bool is_number(Stored stored) {
   return stored != Stored::kBit && !is_wide && !is_text(stored) && stored != Stored::kByteViews;
 }
 
-WordForm form_of(Stored stored) {
-  const auto width_bytes = static_cast<uint32_t>(width_of(stored));
-  if (stored == Stored::kFloat32 || stored == Stored::kFloat64)
-    return {WordKind::kFloat, width_bytes};
-  const bool is_unsigned = stored == Stored::kUInt8 || stored == Stored::kUInt16 ||
-                           stored == Stored::kUInt32 || stored == Stored::kUInt64;
-  return {is_unsigned ? WordKind::kUnsigned : WordKind::kSigned, width_bytes};
-}
-
 DeviceBytes own_buffer(const DevicePtr& device, DeviceBuffer buffer) {
   const std::byte* const data = buffer.as<std::byte>();
   return {std::make_shared<OwnedBuffer>(device, std::move(buffer)), data, true};

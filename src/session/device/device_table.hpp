@@ -58,7 +58,6 @@ Result<Stored> stored_of_format(const std::string& name, const std::string& form
 inline uint64_t width_of(Stored stored) { return static_cast<uint64_t>(stored_bytes(stored)); }
 // Whole numbers and floats of at most 64 bits, which have words (column_work.hpp); moments are whole numbers.
 bool is_number(Stored stored);
-WordForm form_of(Stored stored);
 
 // Memory of the pool that a column keeps.
 Result<DeviceBytes> own_bytes(const DevicePtr& device, uint64_t bytes);

@@ -18,7 +18,7 @@ Status check_argument(const TableColumn& column) {
 }
 
 Status check_sum(const TableColumn& column) {
-  const bool is_whole = is_number(column.stored) && form_of(column.stored).kind != WordKind::kFloat;
+  const bool is_whole = is_number(column.stored) && !is_float(column.stored);
   if (is_whole && column.format.size() == 1) return {};
   return make_error(
       ErrorCode::kUnsupportedType,
@@ -54,7 +54,7 @@ Result<GroupInput> read_input(const DeviceTable& table,
     }
     if (aggregate.function == TableFunction::kSum) CD_TRY(check_sum(*column));
     // Where there is another value, NaN is neither the least nor the greatest.
-    const WordOrder order{.nan_is_low = aggregate.function == TableFunction::kMax};
+    const WordOrder order{.nan_first = aggregate.function == TableFunction::kMax};
     CD_ASSIGN(ColumnWords words, words_of_column(table, *column, nullptr, table.rows, order));
     const DeviceAggregate asked = aggregate.function == TableFunction::kSum ? DeviceAggregate::kSum
                                 : aggregate.function == TableFunction::kMin ? DeviceAggregate::kMin
@@ -77,17 +77,17 @@ Result<TableColumn> sum_column(const DevicePtr& device,
                                const DeviceGroups& groups,
                                uint32_t word,
                                const TableColumn& of) {
-  const bool is_unsigned = form_of(of.stored).kind == WordKind::kUnsigned;
+  const bool has_no_sign = is_unsigned(of.stored);
   TableColumn made{.name = of.name,
-                   .format = is_unsigned ? "L" : "l",
-                   .stored = is_unsigned ? Stored::kUInt64 : Stored::kInt64};
+                   .format = has_no_sign ? "L" : "l",
+                   .stored = has_no_sign ? Stored::kUInt64 : Stored::kInt64};
   CD_ASSIGN(made.values, own_bytes(device, groups.groups * sizeof(uint64_t)));
   CD_ASSIGN(const DeviceBuffer misfits, DeviceBuffer::words(*device, 1));
   CD_TRY(device->launch(FillWords{.words = misfits.words(), .count = 1}, 1));
   const NarrowSums work{.low = groups.column(word),
                         .high = groups.column(word + 1),
                         .shifted_counts = of.stored == Stored::kUInt64 ? groups.counts() : nullptr,
-                        .is_unsigned = is_unsigned,
+                        .is_unsigned = has_no_sign,
                         .to = reinterpret_cast<uint64_t*>(const_cast<std::byte*>(made.values.data)),
                         .misfits = misfits.words(),
                         .count = groups.groups};

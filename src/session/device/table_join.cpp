@@ -14,9 +14,9 @@ Status check_keys(const TableColumn& left, const TableColumn& right) {
   if (left.format == right.format) return {};
   const bool are_numbers = is_number(left.stored) && is_number(right.stored) &&
                            left.format.size() == 1 && right.format.size() == 1;
-  const bool are_floats = form_of(left.stored).kind == WordKind::kFloat;
-  const bool is_alike = are_floats == (form_of(right.stored).kind == WordKind::kFloat) &&
-                        left.stored != Stored::kUInt64 && right.stored != Stored::kUInt64;
+  const bool are_floats = is_float(left.stored);
+  const bool is_alike = are_floats == is_float(right.stored) && left.stored != Stored::kUInt64 &&
+                        right.stored != Stored::kUInt64;
   if (are_numbers && is_alike) return {};
   return make_error(
       ErrorCode::kKeyTypeMismatch,

@@ -2,6 +2,7 @@
 // partition into one part, of the numbers of rows that stay.
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <optional>
 
 #include "operators/device/device_join.hpp"
@@ -69,8 +70,8 @@ WordRange range_of(TableComparison comparison, int64_t first, int64_t last) {
 }
 
 Status check_literal(const TableColumn& column, const TableCondition& condition) {
-  const bool is_float = form_of(column.stored).kind == WordKind::kFloat;
-  if (column.format.size() == 1 && is_number(column.stored) && (is_float || !condition.is_real))
+  const bool has_floats = is_float(column.stored);
+  if (column.format.size() == 1 && is_number(column.stored) && (has_floats || !condition.is_real))
     return {};
   return make_error(
       ErrorCode::kKeyTypeMismatch,
@@ -81,15 +82,19 @@ Status check_literal(const TableColumn& column, const TableCondition& condition)
       condition.is_real ? "float" : "whole number");
 }
 
-// Comparisons with NaN are false; NaN in a column is no number, and has the word above all.
+int64_t word_of_float(double value) {
+  return static_cast<int64_t>(ordered_word_of_float(canonical_float_bits(value), false));
+}
+
+// Comparisons with NaN are false; NaN in a column is no number, and has a word above infinity's.
 std::optional<WordRange> words_that_fit(const TableColumn& column,
                                         const TableCondition& condition) {
-  if (form_of(column.stored).kind == WordKind::kFloat) {
+  if (is_float(column.stored)) {
     const double value = condition.is_real ? condition.real : static_cast<double>(condition.whole);
     if (std::isnan(value)) return std::nullopt;
-    const auto word = static_cast<int64_t>(word_of_real(value, false));
+    const int64_t word = word_of_float(value);
     WordRange range = range_of(condition.comparison, word, word);
-    range.high = std::min(range.high, INT64_MAX - 1);
+    range.high = std::min(range.high, word_of_float(std::numeric_limits<double>::infinity()));
     return range;
   }
   if (column.stored != Stored::kUInt64)

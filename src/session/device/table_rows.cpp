@@ -12,10 +12,6 @@ Status launch_rows(const DevicePtr& device, const Work& work, uint64_t units) {
   return device->launch(work, grid_of(*device, tiles_of(units, Work::kThreads)));
 }
 
-const std::byte* begin_of(const TableColumn& column) {
-  return column.values.data + column.first * width_of(column.stored);
-}
-
 }  // namespace
 
 Result<ColumnWords> words_of_column(const DeviceTable& table,
@@ -34,19 +30,16 @@ Result<ColumnWords> words_of_column(const DeviceTable& table,
         column.format);
   }
   if (column.stored == Stored::kInt64 && rows == nullptr && !order.is_descending) {
-    found.words = reinterpret_cast<const uint64_t*>(begin_of(column));
+    found.words = reinterpret_cast<const uint64_t*>(column.values.data) + column.first;
     return Result<ColumnWords>(std::move(found));
   }
   CD_ASSIGN(found.made, DeviceBuffer::words(*table.device, count));
   found.words = found.made.words();
   CD_TRY(launch_rows(table.device,
-                     ReadWords{.values = begin_of(column),
-                               .form = form_of(column.stored),
-                               .bits = column.has_nulls() ? column.valid.data : nullptr,
-                               .first_bit = column.first,
+                     ReadWords{.from = column.view(),
                                .rows = rows,
                                .is_descending = order.is_descending,
-                               .nan_is_low = order.nan_is_low,
+                               .nan_first = order.nan_first,
                                .to = found.made.words(),
                                .count = count},
                      count));
@@ -60,7 +53,7 @@ Result<DeviceBuffer> presence_of_column(const DeviceTable& table,
                                         bool is_inverted) {
   CD_ASSIGN(DeviceBuffer made, DeviceBuffer::words(*table.device, count));
   CD_TRY(launch_rows(table.device,
-                     SpreadBits{.bits = column.has_nulls() ? column.valid.data : nullptr,
+                     SpreadBits{.bits = column.view().validity,
                                 .first_bit = column.first,
                                 .rows = rows,
                                 .is_inverted = is_inverted,
@@ -106,7 +99,7 @@ Result<TableColumn> column_of_words(const DevicePtr& device,
   CD_ASSIGN(made.values, own_bytes(device, count * width_of(like.stored)));
   CD_TRY(launch_rows(device,
                      WriteWords{.words = words,
-                                .form = form_of(like.stored),
+                                .stored = like.stored,
                                 .to = const_cast<std::byte*>(made.values.data),
                                 .count = count},
                      count));

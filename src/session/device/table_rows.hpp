@@ -16,7 +16,7 @@ struct ColumnWords {
 
 struct WordOrder {
   bool is_descending = false;
-  bool nan_is_low = false;
+  bool nan_first = false;
 };
 
 // Of the rows in the list, or of all. A NULL has 0, but where the column's own memory is used.

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <utility>
 
 #include <gtest/gtest.h>
 
@@ -116,6 +117,44 @@ Stored stored_of(const std::string& format) {
   return Stored::kInt64;
 }
 
+constexpr std::pair<DeviceJoinKind, JoinKind> kJoinKinds[] = {
+    {DeviceJoinKind::kInner, JoinKind::kInner},
+    {DeviceJoinKind::kLeft, JoinKind::kLeft},
+    {DeviceJoinKind::kRight, JoinKind::kRight},
+    {DeviceJoinKind::kFull, JoinKind::kFull},
+    {DeviceJoinKind::kSemi, JoinKind::kSemi},
+    {DeviceJoinKind::kAnti, JoinKind::kAnti}};
+
+std::vector<Texts> cpu_pairs(const CpuJoin& join, JoinKind kind) {
+  JoinSpec spec;
+  spec.kind = kind;
+  spec.null_equals_null = join.nulls_equal;
+  spec.build_is_forced = true;
+  for (int key = 0; key < join.keys; ++key) spec.keys.emplace_back(key, key);
+  spec.output = {{OutputSide::kLeft, join.keys, "probe"}};
+  if (kind != JoinKind::kSemi && kind != JoinKind::kAnti)
+    spec.output.push_back({OutputSide::kRight, join.keys, "build"});
+  const auto made = HashJoin::create(
+      spec, join.probe, join.build, {Memory::create(int64_t{1} << 30), 1, Machine{}, 42});
+  EXPECT_TRUE(made.ok()) << made.error().message;
+  CollectSink sink(made.value()->worker_count());
+  RunProgress progress;
+  RunProfile profile;
+  EXPECT_TRUE(made.value()->run(sink, CancelFlag{}, progress, profile).ok());
+  std::vector<Texts> pairs;
+  for (const Batch& batch : sink.take()) {
+    std::vector<Texts> columns;
+    for (size_t c = 0; c < batch.columns.size(); ++c)
+      columns.push_back(arrow_test::cells(batch, static_cast<int>(c)));
+    for (int64_t row = 0; row < batch.rows; ++row) {
+      Texts& pair = pairs.emplace_back();
+      for (const Texts& column : columns) pair.push_back(column[row]);
+    }
+  }
+  std::ranges::sort(pairs);
+  return pairs;
+}
+
 }  // namespace
 
 const std::vector<std::string>& device_formats() {
@@ -158,36 +197,6 @@ TablePtr table_of(const std::vector<Array>& columns, int64_t rows) {
   return arrow_test::make_table({named});
 }
 
-std::vector<Texts> cpu_pairs(const CpuJoin& join, const TablePtr& probe, const TablePtr& build) {
-  JoinSpec spec;
-  spec.kind = join.kind;
-  spec.null_equals_null = join.nulls_equal;
-  spec.build_is_forced = true;
-  for (int key = 0; key < join.keys; ++key) spec.keys.emplace_back(key, key);
-  spec.output = {{OutputSide::kLeft, join.keys, "probe"}};
-  if (join.kind != JoinKind::kSemi && join.kind != JoinKind::kAnti)
-    spec.output.push_back({OutputSide::kRight, join.keys, "build"});
-  const auto made =
-      HashJoin::create(spec, probe, build, {Memory::create(int64_t{1} << 30), 1, Machine{}, 42});
-  EXPECT_TRUE(made.ok()) << made.error().message;
-  CollectSink sink(made.value()->worker_count());
-  RunProgress progress;
-  RunProfile profile;
-  EXPECT_TRUE(made.value()->run(sink, CancelFlag{}, progress, profile).ok());
-  std::vector<Texts> pairs;
-  for (const Batch& batch : sink.take()) {
-    std::vector<Texts> columns;
-    for (size_t c = 0; c < batch.columns.size(); ++c)
-      columns.push_back(arrow_test::cells(batch, static_cast<int>(c)));
-    for (int64_t row = 0; row < batch.rows; ++row) {
-      Texts& pair = pairs.emplace_back();
-      for (const Texts& column : columns) pair.push_back(column[row]);
-    }
-  }
-  std::ranges::sort(pairs);
-  return pairs;
-}
-
 std::vector<Texts> pairs_of(HostRunner& runner, const DeviceMatches& matches, DeviceJoinKind kind) {
   const auto text_of = [](uint64_t row) { return row == kNoRow ? "null" : std::to_string(row); };
   const auto probe = runner.values<uint64_t>(matches.probe_rows, matches.count);
@@ -200,6 +209,32 @@ std::vector<Texts> pairs_of(HostRunner& runner, const DeviceMatches& matches, De
   }
   std::ranges::sort(pairs);
   return pairs;
+}
+
+void expect_joins(HostRunner& runner,
+                  const JoinRows& probe_rows,
+                  const JoinRows& build_rows,
+                  const CpuJoin& cpu) {
+  const auto table = DeviceHashTable::build(runner, build_rows);
+  const auto in_pieces = DeviceHashTable::build(runner, build_rows, {.partition_above_bytes = 999});
+  const auto sorted_build = DeviceSortedSide::sort(runner, build_rows);
+  const auto sorted_probe = DeviceSortedSide::sort(runner, probe_rows);
+  ASSERT_TRUE(table.ok() && in_pieces.ok() && sorted_build.ok() && sorted_probe.ok());
+  for (const auto& [kind, cpu_kind] : kJoinKinds) {
+    SCOPED_TRACE(join_kind_name(cpu_kind));
+    const std::vector<Texts> expected = cpu_pairs(cpu, cpu_kind);
+    for (const DeviceHashTable* built : {&table.value(), &in_pieces.value()}) {
+      const auto matches = built->join(probe_rows, kind);
+      ASSERT_TRUE(matches.ok()) << matches.error().message;
+      EXPECT_EQ(pairs_of(runner, matches.value(), kind), expected);
+      EXPECT_EQ(built->count(probe_rows, kind).value(), expected.size());
+    }
+    const auto merged = merge_on_device(runner, sorted_probe.value(), sorted_build.value(), kind);
+    ASSERT_TRUE(merged.ok()) << merged.error().message;
+    EXPECT_EQ(pairs_of(runner, merged.value(), kind), expected);
+    const auto count = count_merged(runner, sorted_probe.value(), sorted_build.value(), kind);
+    EXPECT_EQ(count.value(), expected.size());
+  }
 }
 
 Texts cells_of(HostRunner& runner, const DeviceColumnData& column, const std::string& format) {

@@ -3,13 +3,11 @@
 #pragma once
 
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "operators/device/device_gather.hpp"
 #include "operators/device/device_join.hpp"
 #include "operators/device/host_runner.hpp"
-#include "operators/hash_join/join_spec.hpp"
 #include "table/random_columns.hpp"
 
 namespace crossdock::device_test {
@@ -17,14 +15,6 @@ namespace crossdock::device_test {
 using arrow_test::Array;
 using arrow_test::Random;
 using arrow_test::Texts;
-
-inline constexpr std::pair<DeviceJoinKind, JoinKind> kJoinKinds[] = {
-    {DeviceJoinKind::kInner, JoinKind::kInner},
-    {DeviceJoinKind::kLeft, JoinKind::kLeft},
-    {DeviceJoinKind::kRight, JoinKind::kRight},
-    {DeviceJoinKind::kFull, JoinKind::kFull},
-    {DeviceJoinKind::kSemi, JoinKind::kSemi},
-    {DeviceJoinKind::kAnti, JoinKind::kAnti}};
 
 // The formats of columns that devices take.
 const std::vector<std::string>& device_formats();
@@ -43,14 +33,21 @@ LoadedColumn load_array(HostRunner& runner, const Array& array);
 // Columns "0", "1", …, and "row" with the row's number.
 TablePtr table_of(const std::vector<Array>& columns, int64_t rows);
 
-// Rows as texts, in ascending order: numbers of rows of the probe and of the build side, or "null".
+// Matches as texts, in ascending order: numbers of rows of the probe and of the build side, or "null".
+std::vector<Texts> pairs_of(HostRunner& runner, const DeviceMatches& matches, DeviceJoinKind kind);
+
+// What the CPU's join is given to do the same.
 struct CpuJoin {
-  JoinKind kind = JoinKind::kInner;
+  TablePtr probe;
+  TablePtr build;
   int keys = 1;
   bool nulls_equal = false;
 };
-std::vector<Texts> cpu_pairs(const CpuJoin& join, const TablePtr& probe, const TablePtr& build);
-std::vector<Texts> pairs_of(HostRunner& runner, const DeviceMatches& matches, DeviceJoinKind kind);
+// Joins of every kind, by hash, by hash in pieces and by merging, find and count the pairs that the CPU's join finds.
+void expect_joins(HostRunner& runner,
+                  const JoinRows& probe_rows,
+                  const JoinRows& build_rows,
+                  const CpuJoin& cpu);
 
 // Values as texts, "null" for none, as arrow_test::cells says them.
 Texts cells_of(HostRunner& runner, const DeviceColumnData& column, const std::string& format);

@@ -31,39 +31,20 @@ std::vector<LoadedColumn> load_all(HostRunner& runner, const std::vector<Array>&
   return loaded;
 }
 
-// By hash, in pieces too, and by merging.
-void expect_joins(HostRunner& runner, const KeySides& sides, bool nulls_equal) {
+void expect_joins_by_keys(HostRunner& runner, const KeySides& sides, bool nulls_equal) {
   const std::vector<LoadedColumn> build = load_all(runner, sides.build);
   const std::vector<LoadedColumn> probe = load_all(runner, sides.probe);
   const auto keys = DeviceKeys::make(runner, spec_of(build, sides.build_rows, nulls_equal));
   ASSERT_TRUE(keys.ok()) << keys.error().message;
   const auto words = keys.value().match(spec_of(probe, sides.probe_rows, nulls_equal));
   ASSERT_TRUE(words.ok()) << words.error().message;
-  const JoinRows& build_rows = keys.value().rows();
-  const JoinRows& probe_rows = words.value().rows;
-  const auto table = DeviceHashTable::build(runner, build_rows);
-  const auto in_pieces = DeviceHashTable::build(runner, build_rows, {.partition_above_bytes = 999});
-  const auto sorted_build = DeviceSortedSide::sort(runner, build_rows);
-  const auto sorted_probe = DeviceSortedSide::sort(runner, probe_rows);
-  ASSERT_TRUE(table.ok() && in_pieces.ok() && sorted_build.ok() && sorted_probe.ok());
-  const TablePtr build_table = table_of(sides.build, sides.build_rows);
-  const TablePtr probe_table = table_of(sides.probe, sides.probe_rows);
-  for (const auto& [kind, cpu_kind] : kJoinKinds) {
-    SCOPED_TRACE(join_kind_name(cpu_kind));
-    const CpuJoin join{cpu_kind, static_cast<int>(sides.build.size()), nulls_equal};
-    const std::vector<Texts> expected = cpu_pairs(join, probe_table, build_table);
-    for (const DeviceHashTable* built : {&table.value(), &in_pieces.value()}) {
-      const auto matches = built->join(probe_rows, kind);
-      ASSERT_TRUE(matches.ok()) << matches.error().message;
-      EXPECT_EQ(pairs_of(runner, matches.value(), kind), expected);
-      EXPECT_EQ(built->count(probe_rows, kind).value(), expected.size());
-    }
-    const auto merged = merge_on_device(runner, sorted_probe.value(), sorted_build.value(), kind);
-    ASSERT_TRUE(merged.ok()) << merged.error().message;
-    EXPECT_EQ(pairs_of(runner, merged.value(), kind), expected);
-    EXPECT_EQ(count_merged(runner, sorted_probe.value(), sorted_build.value(), kind).value(),
-              expected.size());
-  }
+  expect_joins(runner,
+               words.value().rows,
+               keys.value().rows(),
+               {.probe = table_of(sides.probe, sides.probe_rows),
+                .build = table_of(sides.build, sides.build_rows),
+                .keys = static_cast<int>(sides.build.size()),
+                .nulls_equal = nulls_equal});
 }
 
 class DeviceKeysConcurrent : public ::testing::TestWithParam<HostRunnerShape> {};
@@ -91,8 +72,8 @@ TEST_P(DeviceKeysConcurrent, joins_find_the_pairs_that_the_cpu_finds) {
       sides.probe.push_back(device_array(format, sides.probe_rows, distinct, null_share, random));
     }
     SCOPED_TRACE("seed " + std::to_string(seed) + ", first key " + chosen[0]);
-    expect_joins(runner, sides, false);
-    expect_joins(runner, sides, true);
+    expect_joins_by_keys(runner, sides, false);
+    expect_joins_by_keys(runner, sides, true);
   }
 }
 
