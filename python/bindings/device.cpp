@@ -218,7 +218,8 @@ TableObject group_by(const TableObject& self,
   std::vector<TableAggregate> wanted;
   for (const auto& [name, function, column] : given) {
     const auto known = choice_of<TableFunction>(
-        function, {{"count", kCount}, {"sum", kSum}, {"min", kMin}, {"max", kMax}});
+        function,
+        {{"count", kCount}, {"sum", kSum}, {"mean", kMean}, {"min", kMin}, {"max", kMax}});
     wanted.push_back({name, known, column});
   }
   return {without_gil([&] { return group_table(self.table, keys, wanted); })};

@@ -28,7 +28,8 @@ if TYPE_CHECKING:
     from crossdock.device import Device
 
 _KINDS = ("inner", "left", "right", "full", "semi", "anti")
-_FUNCTIONS = ("count", "sum", "min", "max")
+_FUNCTIONS = ("count", "sum", "mean", "min", "max")
+_EXACT = ("floats", "exact")  # of sums and means, which never are anything else here
 _COMPARISONS = {
     "equal": "==", "less": "<", "less_equal": "<=", "greater": ">", "greater_equal": ">=",
 }  # fmt: skip
@@ -226,8 +227,10 @@ class DeviceGrouping:
     keys: tuple[str, ...]
 
     def agg(self, **aggregates: Aggregate) -> DeviceTable:
-        """One row per combination of keys: these, then the aggregates, of xd.count(), xd.sum of
-        integers, xd.min and xd.max. Row order is not defined.
+        """One row per combination of keys: these, then the aggregates: xd.count, xd.sum and xd.mean
+        of integers, floats and booleans, xd.min and xd.max of numbers and moments; five that differ
+        at once. Types, NULLs and NaN are as in `Relation.group_by`; sums of floats are always
+        exact. Row order is not defined.
 
         Errors: ColumnError, TypeError, OptionError, DataError (a sum beyond 64 bits).
         """
@@ -328,10 +331,11 @@ def _asked(name: str, aggregate: Aggregate) -> tuple[str, str, str]:
     if (
         aggregate.function not in _FUNCTIONS
         or aggregate.condition is not None
-        or aggregate.options
+        or not set(aggregate.options) <= {_EXACT}
         or not plain
     ):
-        raise _no_expression("agg", aggregate, "xd.count, xd.sum, xd.min and xd.max of columns")
+        wanted = "xd.count, xd.sum, xd.mean, xd.min and xd.max of columns"
+        raise _no_expression("agg", aggregate, wanted)
     return name, aggregate.function, argument.name if isinstance(argument, Column) else ""
 
 

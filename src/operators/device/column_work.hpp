@@ -38,24 +38,48 @@ CD_HOST_DEVICE void for_grid(BlockPlace place, const G& group, uint64_t count, V
     visit(at);
 }
 
-// to[i] = the word of row i, or of row rows[i]; inverted for a descending order; 0 for a NULL.
+// to[i] = the word of row i, or of row rows[i]; 0 for a NULL.
 struct ReadWords {
   static constexpr uint32_t kThreads = 512;
   using Scratch = ScanScratch;
 
   DeviceValues from{};
   const uint64_t* rows = nullptr;
-  bool is_descending = false;
-  bool nan_first = false;
   uint64_t* to = nullptr;
   uint64_t count = 0;
 
   template <class Memory, BlockGroup G>
   CD_HOST_DEVICE void run(BlockPlace place, Scratch&, const G& group) const {
-    const uint64_t flip = is_descending ? ~uint64_t{0} : 0;
     for_grid(place, group, count, [&](uint64_t at) {
       const uint64_t row = rows == nullptr ? at : rows[at];
-      to[at] = from.is_valid(row) ? from.ordered_word(row, nan_first) ^ flip : 0;
+      to[at] = from.is_valid(row) ? from.ordered_word(row, false) : 0;
+    });
+  }
+};
+
+// to[i] = the row of a dictionary that index i names, kNoRow for a NULL. *misfits becomes 1 if it has no such row.
+struct ReadIndices {
+  static constexpr uint32_t kThreads = 512;
+  using Scratch = ScanScratch;
+
+  DeviceValues from{};
+  uint64_t dictionary_rows = 0;
+  uint64_t* to = nullptr;
+  uint64_t* misfits = nullptr;
+  uint64_t count = 0;
+
+  template <class Memory, BlockGroup G>
+  CD_HOST_DEVICE void run(BlockPlace place, Scratch&, const G& group) const {
+    using Flag = typename Memory::template Atomic<uint64_t, Scope::kDevice>;
+    for_grid(place, group, count, [&](uint64_t row) {
+      to[row] = kNoRow;
+      if (!from.is_valid(row)) return;
+      const uint64_t index = from.word(row);
+      if (index < dictionary_rows) {
+        to[row] = index;
+      } else {
+        Flag(*misfits).store(1, Relaxed{});
+      }
     });
   }
 };
@@ -107,8 +131,36 @@ struct SpreadBits {
   }
 };
 
+// A bit per count, 1 where it is not 0, a byte of eight to a thread. Adds how many are 0 to *zeros.
+struct CountedBits {
+  static constexpr uint32_t kThreads = 512;
+  using Scratch = ScanScratch;
+
+  const uint64_t* counts = nullptr;
+  uint64_t count = 0;
+  uint8_t* to = nullptr;
+  uint64_t* zeros = nullptr;
+
+  template <class Memory, BlockGroup G>
+  CD_HOST_DEVICE void run(BlockPlace place, Scratch& scratch, const G& group) const {
+    using Word = typename Memory::template Atomic<uint64_t, Scope::kDevice>;
+    uint64_t mine = 0;
+    for_grid(place, group, tiles_of(count, 8), [&](uint64_t byte) {
+      uint32_t bits = 0;
+      for (uint32_t bit = 0; bit < 8 && 8 * byte + bit < count; ++bit) {
+        const bool is_there = counts[8 * byte + bit] != 0;
+        bits |= (is_there ? 1U : 0U) << bit;
+        mine += is_there ? 0 : 1;
+      }
+      to[byte] = static_cast<uint8_t>(bits);
+    });
+    const uint64_t total = block_total(group, mine, scratch.totals);
+    if (group.rank() == 0 && total != 0) Word(*zeros).fetch_add(total, Relaxed{});
+  }
+};
+
 // Sums of 128 bits as whole numbers of 64; *misfits becomes 1 if one does not fit. Sums of words of 64-bit unsigned
-// numbers, which are 2^63 less each, come with how many there were.
+// numbers come with how many there were (unshift_sum).
 struct NarrowSums {
   static constexpr uint32_t kThreads = 512;
   using Scratch = ScanScratch;
@@ -125,16 +177,11 @@ struct NarrowSums {
   CD_HOST_DEVICE void run(BlockPlace place, Scratch&, const G& group) const {
     using Flag = typename Memory::template Atomic<uint64_t, Scope::kDevice>;
     for_grid(place, group, count, [&](uint64_t at) {
-      uint64_t sum = low[at];
-      uint64_t top = high[at];
-      if (shifted_counts != nullptr) {
-        const uint64_t added = shifted_counts[at] << 63;
-        sum += added;
-        top += (shifted_counts[at] >> 1) + (sum < added ? 1 : 0);
-      }
-      const uint64_t wanted = !is_unsigned && (sum & kSignBit) != 0 ? ~uint64_t{0} : 0;
-      if (top != wanted) Flag(*misfits).store(1, Relaxed{});
-      to[at] = sum;
+      uint64_t sum[2] = {low[at], high[at]};
+      if (shifted_counts != nullptr) unshift_sum(sum, shifted_counts[at]);
+      const uint64_t wanted = !is_unsigned && (sum[0] & kSignBit) != 0 ? ~uint64_t{0} : 0;
+      if (sum[1] != wanted) Flag(*misfits).store(1, Relaxed{});
+      to[at] = sum[0];
     });
   }
 };

@@ -9,7 +9,7 @@
 
 namespace crossdock {
 
-// kRealSum takes the bits of doubles, kMin and kMax words that order as signed numbers (read_words_on_device).
+// kRealSum takes the bits of doubles, others words that order as signed numbers (read_words_on_device); kCount none.
 struct DeviceAggregateSpec {
   DeviceAggregate aggregate = DeviceAggregate::kSum;
   const int64_t* values = nullptr;
@@ -57,7 +57,7 @@ struct DeviceAggregateValues {
 };
 struct DeviceFinish {
   bool is_mean = false;            // of a sum
-  Stored stored = Stored::kInt64;  // of an extreme: what its values were
+  Stored stored = Stored::kInt64;  // of an extreme or a sum of whole numbers: what its values were
 };
 Result<DeviceAggregateValues> finish_on_device(DeviceRunner& runner,
                                                const DeviceGroups& groups,

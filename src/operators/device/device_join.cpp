@@ -18,13 +18,6 @@ struct OrderedRows {
   JoinRows rows;
 };
 
-Result<DeviceBuffer> number_rows(DeviceRunner& runner, uint64_t count) {
-  CD_ASSIGN(DeviceBuffer rows, DeviceBuffer::words(runner, count));
-  const uint32_t blocks = grid_of(runner, tiles_of(count, GatherWords::kThreads));
-  CD_TRY(runner.launch(GatherWords{.to = rows.words(), .count = count}, blocks));
-  return Result<DeviceBuffer>(std::move(rows));
-}
-
 Result<OrderedRows> order_rows(DeviceRunner& runner,
                                const JoinRows& rows,
                                const WordMix& mix,

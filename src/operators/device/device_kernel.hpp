@@ -14,6 +14,7 @@
 #include "operators/device/merge_work.hpp"
 #include "operators/device/partition_work.hpp"
 #include "operators/device/scan_work.hpp"
+#include "operators/device/sort_work.hpp"
 
 namespace crossdock {
 
@@ -40,8 +41,14 @@ using DeviceKernel = std::variant<FillWords,
                                   GroupAdd,
                                   GroupCollect,
                                   ReadWords,
+                                  ReadIndices,
                                   WriteWords,
                                   SpreadBits,
+                                  CountedBits,
+                                  ReadSortWords,
+                                  PlaceRows,
+                                  MarkTies,
+                                  FindEnd,
                                   NarrowSums,
                                   MeasureReals,
                                   FinishAggregate>;
@@ -55,6 +62,7 @@ struct DeviceSortWork {
   uint64_t count = 0;
   std::byte* scratch = nullptr;
   uint64_t scratch_bytes = 0;
+  uint32_t key_bits = 64;  // where they are fewer, keys are positive, and below 2^key_bits
 };
 
 }  // namespace crossdock

@@ -15,6 +15,13 @@ uint32_t grid_of(const DeviceRunner& runner, uint64_t tiles) {
   return static_cast<uint32_t>(std::clamp<uint64_t>(tiles, 1, blocks));
 }
 
+Result<DeviceBuffer> number_rows(DeviceRunner& runner, uint64_t count) {
+  CD_ASSIGN(DeviceBuffer rows, DeviceBuffer::words(runner, count));
+  const uint32_t blocks = grid_of(runner, tiles_of(count, GatherWords::kThreads));
+  CD_TRY(runner.launch(GatherWords{.to = rows.words(), .count = count}, blocks));
+  return Result<DeviceBuffer>(std::move(rows));
+}
+
 Status scan_exclusive(DeviceRunner& runner, uint64_t* words, uint64_t count, uint64_t stride) {
   if (count <= kOneBlockWords)
     return runner.launch(ScanWords{.words = words, .count = count, .stride = stride}, 1);

@@ -91,6 +91,9 @@ Result<std::vector<T>> read_values(DeviceRunner& runner, const void* from, uint6
 // A grid for so many tiles of work: no block without any, and no more than the device runs at once.
 uint32_t grid_of(const DeviceRunner& runner, uint64_t tiles);
 
+// 0 to count - 1.
+Result<DeviceBuffer> number_rows(DeviceRunner& runner, uint64_t count);
+
 // words[i * stride] for i < count become the sums of those before them, and words[count * stride] the sum of all.
 // CD-201 where the totals of tiles (8 bytes for 4,096 words) find no room.
 Status scan_exclusive(DeviceRunner& runner, uint64_t* words, uint64_t count, uint64_t stride = 1);

@@ -22,6 +22,13 @@ CD_HOST_DEVICE constexpr uint64_t ordered_word_of_float(uint64_t bits, bool nan_
   return order_of_float(bits) ^ kSignBit;
 }
 
+// A sum of 128 bits of such words, as one of the values: words of 64-bit unsigned numbers are 2^63 less each.
+CD_HOST_DEVICE constexpr void unshift_sum(uint64_t* halves, uint64_t values) {
+  const uint64_t added = values << 63;
+  halves[0] += added;
+  halves[1] += (values >> 1) + (halves[0] < added ? 1 : 0);
+}
+
 struct DeviceText {
   const uint8_t* data = nullptr;
   uint64_t bytes = 0;

@@ -300,7 +300,7 @@ struct FinishAggregate {
   uint64_t groups = 0;
   AggregateColumn aggregate{};
   bool is_mean = false;
-  Stored stored = Stored::kInt64;  // of the values of an extreme
+  Stored stored = Stored::kInt64;  // of the values of an extreme or a sum of whole numbers
   uint64_t* out = nullptr;
   uint8_t* valid = nullptr;
 
@@ -331,6 +331,7 @@ struct FinishAggregate {
     for (uint32_t part = 0; part < aggregate.words; ++part)
       digits[part] = word(aggregate.word + part, at);
     const bool is_real = aggregate.aggregate == DeviceAggregate::kRealSum;
+    if (!is_real && stored == Stored::kUInt64) unshift_sum(digits, count);
     const uint64_t special =
         is_real ? real_of_specials(word(aggregate.word + aggregate.words, at)) : 0;
     const uint64_t bits =

@@ -69,7 +69,7 @@ int sort(const DeviceSortWork& work, void* stream) {
                                                   work.sorted_rows,
                                                   work.count,
                                                   0,
-                                                  64,
+                                                  static_cast<int>(work.key_bits),
                                                   static_cast<cudaStream_t>(stream)));
 }
 

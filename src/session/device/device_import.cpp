@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "session/device/table_rows.hpp"
+
 namespace crossdock {
 namespace {
 
@@ -62,13 +64,7 @@ Result<uint64_t> count_zeros(const ArrowSource& source,
   return count - ones;
 }
 
-Status check_column(const ArrowSchema& schema, const ArrowArray& array, const TableColumn& column) {
-  if (schema.dictionary != nullptr) {
-    return make_error(ErrorCode::kUnsupportedType,
-                      "column \"{}\" is a dictionary, which tables on devices do not take\n"
-                      "  try      cast it to the type of its values",
-                      column.name);
-  }
+Status check_column(const ArrowArray& array, const TableColumn& column) {
   const int64_t buffers = is_text(column.stored) ? 3 : 2;
   if (array.n_buffers != buffers || array.length < 0 || array.offset < 0 ||
       array.buffers == nullptr || (array.length > 0 && array.buffers[1] == nullptr)) {
@@ -119,8 +115,8 @@ Status copy_buffers(const ArrowSource& source,
   return {};
 }
 
-// Rows `first` to `first + rows` of the column, counted from its own offset.
-Result<TableColumn> import_column(const ArrowSource& source,
+// Rows `first` to `first + rows` of the column, counted from its own offset; of a dictionary's, indices.
+Result<TableColumn> import_values(const ArrowSource& source,
                                   const ArrowSchema& schema,
                                   const ArrowArray& array,
                                   uint64_t first,
@@ -129,7 +125,7 @@ Result<TableColumn> import_column(const ArrowSource& source,
   column.name = schema.name == nullptr ? "" : schema.name;
   column.format = schema.format == nullptr ? "" : schema.format;
   CD_ASSIGN(column.stored, stored_of_format(column.name, column.format));
-  CD_TRY(check_column(schema, array, column));
+  CD_TRY(check_column(array, column));
   if (first + rows > static_cast<uint64_t>(array.length)) {
     return make_error(ErrorCode::kMalformedArrow,
                       "column \"{}\" has {} rows, and its table {}",
@@ -155,6 +151,72 @@ Result<TableColumn> import_column(const ArrowSource& source,
   if (column.has_nulls()) column.valid = {source.owner, buffer_of(array, 0)};
   if (is_text(column.stored)) column.bytes = {source.owner, buffer_of(array, 2)};
   return column;
+}
+
+Result<TableColumn> import_dictionary(const ArrowSource& source,
+                                      const TableColumn& indices,
+                                      const ArrowSchema& schema,
+                                      const ArrowArray* array) {
+  if (array == nullptr || array->length < 0 || !is_number(indices.stored) ||
+      is_float(indices.stored)) {
+    return make_error(
+        ErrorCode::kMalformedArrow,
+        "column \"{}\" is to be a dictionary's, and has the Arrow format \"{}\" and {}",
+        indices.name,
+        indices.format,
+        array == nullptr ? "no dictionary" : "one");
+  }
+  if (schema.dictionary != nullptr) {
+    return make_error(ErrorCode::kUnsupportedType,
+                      "column \"{}\" has a dictionary that has one itself\n"
+                      "  try      cast it to the type of its values",
+                      indices.name);
+  }
+  return import_values(source, schema, *array, 0, static_cast<uint64_t>(array->length));
+}
+
+// The values that the indices stand for, in memory of our own.
+Result<TableColumn> decode_column(const ArrowSource& source,
+                                  const TableColumn& indices,
+                                  const TableColumn& dictionary,
+                                  uint64_t dictionary_rows,
+                                  uint64_t rows) {
+  Device& device = *source.device;
+  CD_ASSIGN(const DeviceBuffer chosen, DeviceBuffer::words(device, rows));
+  CD_ASSIGN(const DeviceBuffer misfits, DeviceBuffer::words(device, 1));
+  CD_TRY(device.launch(FillWords{.words = misfits.words(), .count = 1}, 1));
+  const ReadIndices work{.from = indices.view(),
+                         .dictionary_rows = dictionary_rows,
+                         .to = chosen.words(),
+                         .misfits = misfits.words(),
+                         .count = rows};
+  CD_TRY(device.launch(work, grid_of(device, tiles_of(rows, ReadIndices::kThreads))));
+  uint64_t has_misfits = 0;
+  CD_TRY(device.read(&has_misfits, misfits.words(), sizeof(has_misfits)));
+  if (has_misfits != 0) {
+    return make_error(ErrorCode::kMalformedArrow,
+                      "column \"{}\" has an index that its dictionary of {} values does not have",
+                      indices.name,
+                      dictionary_rows);
+  }
+  const TakenRows taken{.rows = chosen.words(), .count = rows, .has_absent = true};
+  CD_ASSIGN(TableColumn made, take_column({.device = source.device}, dictionary, taken));
+  made.name = indices.name;
+  CD_TRY(device.driver().wait());  // the producer's memory may go now
+  return made;
+}
+
+Result<TableColumn> import_column(const ArrowSource& source,
+                                  const ArrowSchema& schema,
+                                  const ArrowArray& array,
+                                  uint64_t first,
+                                  uint64_t rows) {
+  CD_ASSIGN(TableColumn column, import_values(source, schema, array, first, rows));
+  if (schema.dictionary == nullptr) return column;
+  CD_ASSIGN(const TableColumn dictionary,
+            import_dictionary(source, column, *schema.dictionary, array.dictionary));
+  return decode_column(
+      source, column, dictionary, static_cast<uint64_t>(array.dictionary->length), rows);
 }
 
 Result<DeviceTable> import_columns(const ArrowSource& source,

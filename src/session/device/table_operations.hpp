@@ -29,16 +29,16 @@ Result<DeviceTable> join_tables(const DeviceTable& left,
                                 const DeviceTable& right,
                                 const TableJoin& join);
 
-enum class TableFunction : uint8_t { kCount, kSum, kMin, kMax };
+enum class TableFunction : uint8_t { kCount, kSum, kMean, kMin, kMax };
 
 struct TableAggregate {
   std::string name;
   TableFunction function = TableFunction::kCount;
-  std::string column;  // none of kCount
+  std::string column;  // of kCount, none: rows
 };
 
-// The keys, then the aggregates, a row per combination of the keys' values (NULL is one), in no order. CD-303 for a sum
-// beyond 64 bits.
+// The keys, then the aggregates, a row per combination of the keys' values (NULL is one), in no order. NULLs do not
+// count; sums of floats are exact. CD-105 for more than five that differ, CD-303 for a sum of integers beyond 64 bits.
 Result<DeviceTable> group_table(const DeviceTable& table,
                                 const std::vector<std::string>& keys,
                                 const std::vector<TableAggregate>& aggregates);

@@ -1,51 +1,16 @@
-// Sorts: one stable sort of words per column, from the last to the first, and one more where rows are NULL. Filters: a
-// partition into one part, of the numbers of rows that stay.
+// Sorts and filters, as lists of rows: those of a filter stay in a partition into one part.
 #include <algorithm>
 #include <cmath>
 #include <limits>
 #include <optional>
 
-#include "operators/device/device_join.hpp"
 #include "operators/device/device_partition.hpp"
+#include "operators/device/device_sort.hpp"
 #include "session/device/table_operations.hpp"
 #include "session/device/table_rows.hpp"
 
 namespace crossdock {
 namespace {
-
-// Puts the list of rows in the order of these words, which are of the rows of the list.
-Status sort_rows(const DevicePtr& device,
-                 const uint64_t* words,
-                 uint64_t count,
-                 DeviceBuffer* rows) {
-  CD_ASSIGN(DeviceBuffer sorted_words, DeviceBuffer::words(*device, count));
-  CD_ASSIGN(DeviceBuffer sorted, DeviceBuffer::words(*device, count));
-  CD_ASSIGN(const uint64_t bytes, device->sort_scratch_bytes(count));
-  CD_ASSIGN(const DeviceBuffer scratch, DeviceBuffer::make(*device, bytes));
-  CD_TRY(device->sort({.keys = reinterpret_cast<const int64_t*>(words),
-                       .rows = rows->words(),
-                       .sorted_keys = sorted_words.as<int64_t>(),
-                       .sorted_rows = sorted.words(),
-                       .count = count,
-                       .scratch = scratch.as<std::byte>(),
-                       .scratch_bytes = bytes}));
-  *rows = std::move(sorted);
-  return {};
-}
-
-Status sort_by(const DeviceTable& table,
-               const TableColumn& column,
-               const TableOrder& order,
-               DeviceBuffer* rows) {
-  CD_ASSIGN(const ColumnWords words,
-            words_of_column(
-                table, column, rows->words(), table.rows, {.is_descending = order.is_descending}));
-  CD_TRY(sort_rows(table.device, words.words, table.rows, rows));
-  if (!column.has_nulls()) return {};
-  CD_ASSIGN(const DeviceBuffer presence,
-            presence_of_column(table, column, rows->words(), table.rows, !order.has_nulls_first));
-  return sort_rows(table.device, presence.words(), table.rows, rows);
-}
 
 struct WordRange {
   int64_t low = INT64_MIN;
@@ -163,14 +128,15 @@ Result<DeviceTable> sort_table(const DeviceTable& table,
                                uint64_t limit,
                                uint64_t offset) {
   CD_ASSIGN(const DeviceTurn turn, DeviceTurn::begin(*table.device));
-  CD_ASSIGN(DeviceBuffer rows, row_numbers(table.device, table.rows));
-  for (size_t left = orders.size(); left > 0; --left) {
-    const TableOrder& order = orders[left - 1];
-    CD_ASSIGN(const TableColumn* const column, table.find(order.column));
-    CD_TRY(sort_by(table, *column, order, &rows));
-  }
   const uint64_t first = std::min(offset, table.rows);
-  return take_rows(table, rows.words() + first, std::min(limit, table.rows - first));
+  const uint64_t count = std::min(limit, table.rows - first);
+  DeviceSortSpec spec{.columns = {}, .rows = table.rows, .wanted = first + count};
+  for (const TableOrder& order : orders) {
+    CD_ASSIGN(const TableColumn* const column, table.find(order.column));
+    spec.columns.push_back({column->view(), order.is_descending, order.has_nulls_first});
+  }
+  CD_ASSIGN(const DeviceBuffer rows, sort_on_device(*table.device, spec));
+  return take_rows(table, rows.words() + first, count);
 }
 
 Result<DeviceTable> filter_table(const DeviceTable& table,
@@ -178,7 +144,7 @@ Result<DeviceTable> filter_table(const DeviceTable& table,
   CD_ASSIGN(const DeviceTurn turn, DeviceTurn::begin(*table.device));
   RowList list;
   list.count = table.rows;
-  CD_ASSIGN(list.rows, row_numbers(table.device, table.rows));
+  CD_ASSIGN(list.rows, number_rows(*table.device, table.rows));
   for (const TableCondition& condition : conditions) CD_TRY(keep_matching(table, condition, &list));
   return take_rows(table, list.rows.words(), list.count);
 }

@@ -14,35 +14,33 @@ Status launch_rows(const DevicePtr& device, const Work& work, uint64_t units) {
 
 }  // namespace
 
+Status check_number(const TableColumn& column) {
+  if (is_number(column.stored)) return {};
+  return make_error(
+      ErrorCode::kUnsupportedType,
+      "column \"{}\" with the Arrow format \"{}\" is no number\n"
+      "  limits   on a device, comparisons and aggregates are of numbers and moments\n"
+      "  try      to_arrow(), and the dock's own operators",
+      column.name,
+      column.format);
+}
+
 Result<ColumnWords> words_of_column(const DeviceTable& table,
                                     const TableColumn& column,
                                     const uint64_t* rows,
-                                    uint64_t count,
-                                    WordOrder order) {
+                                    uint64_t count) {
+  CD_TRY(check_number(column));
   ColumnWords found;
-  if (!is_number(column.stored)) {
-    return make_error(
-        ErrorCode::kUnsupportedType,
-        "column \"{}\" with the Arrow format \"{}\" is no number\n"
-        "  limits   on a device, orders, comparisons and aggregates are of numbers and moments\n"
-        "  try      to_arrow(), and the dock's own operators",
-        column.name,
-        column.format);
-  }
-  if (column.stored == Stored::kInt64 && rows == nullptr && !order.is_descending) {
+  if (column.stored == Stored::kInt64 && rows == nullptr) {
     found.words = reinterpret_cast<const uint64_t*>(column.values.data) + column.first;
     return Result<ColumnWords>(std::move(found));
   }
   CD_ASSIGN(found.made, DeviceBuffer::words(*table.device, count));
   found.words = found.made.words();
-  CD_TRY(launch_rows(table.device,
-                     ReadWords{.from = column.view(),
-                               .rows = rows,
-                               .is_descending = order.is_descending,
-                               .nan_first = order.nan_first,
-                               .to = found.made.words(),
-                               .count = count},
-                     count));
+  CD_TRY(launch_rows(
+      table.device,
+      ReadWords{.from = column.view(), .rows = rows, .to = found.made.words(), .count = count},
+      count));
   return Result<ColumnWords>(std::move(found));
 }
 
@@ -106,10 +104,21 @@ Result<TableColumn> column_of_words(const DevicePtr& device,
   return made;
 }
 
-Result<DeviceBuffer> row_numbers(const DevicePtr& device, uint64_t count) {
-  CD_ASSIGN(DeviceBuffer numbers, DeviceBuffer::words(*device, count));
-  CD_TRY(launch_rows(device, GatherWords{.to = numbers.words(), .count = count}, count));
-  return Result<DeviceBuffer>(std::move(numbers));
+Status set_presence(const DevicePtr& device,
+                    const uint64_t* counts,
+                    uint64_t count,
+                    TableColumn* column) {
+  CD_ASSIGN(column->valid, own_bytes(device, tiles_of(count, 8)));
+  CD_ASSIGN(const DeviceBuffer zeros, DeviceBuffer::words(*device, 1));
+  CD_TRY(device->launch(FillWords{.words = zeros.words(), .count = 1}, 1));
+  CD_TRY(launch_rows(
+      device,
+      CountedBits{.counts = counts,
+                  .count = count,
+                  .to = reinterpret_cast<uint8_t*>(const_cast<std::byte*>(column->valid.data)),
+                  .zeros = zeros.words()},
+      count));
+  return device->read(&column->null_count, zeros.words(), sizeof(column->null_count));
 }
 
 }  // namespace crossdock

@@ -14,17 +14,13 @@ struct ColumnWords {
   const uint64_t* words = nullptr;
 };
 
-struct WordOrder {
-  bool is_descending = false;
-  bool nan_first = false;
-};
-
-// Of the rows in the list, or of all. A NULL has 0, but where the column's own memory is used.
+// CD-102 for a column that is no number (is_number).
+Status check_number(const TableColumn& column);
+// Of the rows in the list, or of all. A NULL has 0, but where the column's own memory is used. CD-102 as above.
 Result<ColumnWords> words_of_column(const DeviceTable& table,
                                     const TableColumn& column,
                                     const uint64_t* rows,
-                                    uint64_t count,
-                                    WordOrder order = {});
+                                    uint64_t count);
 // 1 for rows with a value, 0 for NULLs, or the other way round.
 Result<DeviceBuffer> presence_of_column(const DeviceTable& table,
                                         const TableColumn& column,
@@ -49,7 +45,10 @@ Result<TableColumn> column_of_words(const DevicePtr& device,
                                     const uint64_t* words,
                                     uint64_t count);
 
-// 0 to count - 1.
-Result<DeviceBuffer> row_numbers(const DevicePtr& device, uint64_t count);
+// Rows are NULL where their count is 0.
+Status set_presence(const DevicePtr& device,
+                    const uint64_t* counts,
+                    uint64_t count,
+                    TableColumn* column);
 
 }  // namespace crossdock

@@ -96,7 +96,10 @@ Status HostRunner::launch(const DeviceKernel& kernel, uint32_t blocks) {
 Status HostRunner::sort(const DeviceSortWork& work) {
   std::vector<uint64_t> order(work.count);
   std::iota(order.begin(), order.end(), 0);
-  std::ranges::stable_sort(order, {}, [&](uint64_t at) { return work.keys[at]; });
+  const uint64_t mask = ~uint64_t{0} >> (64 - work.key_bits);
+  std::ranges::stable_sort(order, {}, [&](uint64_t at) {
+    return static_cast<int64_t>(static_cast<uint64_t>(work.keys[at]) & mask);
+  });
   for (uint64_t at = 0; at < work.count; ++at) {
     work.sorted_keys[at] = work.keys[order[at]];
     work.sorted_rows[at] = work.rows[order[at]];

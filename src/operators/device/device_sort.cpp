@@ -1,0 +1,224 @@
+// Digits, and the ties that they leave.
+#include "operators/device/device_sort.hpp"
+
+#include <algorithm>
+#include <bit>
+
+#include "operators/device/device_key_words.hpp"
+#include "operators/device/device_partition.hpp"
+
+namespace crossdock {
+namespace {
+
+void append_field(std::vector<SortDigit>& digits, const SortField& field) {
+  const bool is_alone = field.part == SortPart::kText || digits.empty() || digits.back().is_text();
+  if (is_alone || digits.back().bits + field.bits > 64 || digits.back().count == kSortFieldsMax)
+    digits.emplace_back();
+  SortDigit& digit = digits.back();
+  for (uint32_t at = 0; at < digit.count; ++at) digit.fields[at].shift += field.bits;
+  digit.fields[digit.count++] = field;
+  digit.bits += field.bits;
+}
+
+uint32_t bits_of(Stored stored) {
+  if (stored == Stored::kBit) return 1;
+  return is_float(stored) ? 64 : 8 * static_cast<uint32_t>(stored_bytes(stored));
+}
+
+std::vector<SortDigit> digits_of(const DeviceSortSpec& spec) {
+  std::vector<SortDigit> digits;
+  for (const DeviceSortColumn& column : spec.columns) {
+    SortField field{.values = column.values,
+                    .is_descending = column.is_descending,
+                    .nulls_first = column.nulls_first};
+    const auto append = [&](SortPart part, uint32_t bits) {
+      field.part = part;
+      field.bits = bits;
+      append_field(digits, field);
+    };
+    if (column.values.validity != nullptr) append(SortPart::kPresence, 1);
+    if (is_text(column.values.stored)) {
+      append(SortPart::kText, 64);
+    } else if (column.values.stored == Stored::kInt128) {
+      append(SortPart::kHighHalf, 64);
+      append(SortPart::kLowHalf, 64);
+    } else {
+      append(SortPart::kValue, bits_of(column.values.stored));
+    }
+  }
+  return digits;
+}
+
+template <class Work>
+Status launch_over(DeviceRunner& runner, const Work& work, uint64_t count) {
+  return runner.launch(work, grid_of(runner, tiles_of(count, Work::kThreads)));
+}
+
+// The words of rows, with room for one more behind them.
+Result<DeviceBuffer> gather_words(DeviceRunner& runner,
+                                  const uint64_t* from,
+                                  const uint64_t* rows,
+                                  uint64_t count) {
+  CD_ASSIGN(DeviceBuffer to, DeviceBuffer::words(runner, count + 1));
+  CD_TRY(launch_over(
+      runner, GatherWords{.to = to.words(), .count = count, .from = from, .rows = rows}, count));
+  return Result<DeviceBuffer>(std::move(to));
+}
+
+// `rows` in the order of words that have so many bits.
+Result<DeviceBuffer> sort_words(DeviceRunner& runner,
+                                const DeviceBuffer& words,
+                                const DeviceBuffer& rows,
+                                uint64_t count,
+                                uint32_t bits) {
+  CD_ASSIGN(const DeviceBuffer sorted_words, DeviceBuffer::words(runner, count));
+  CD_ASSIGN(DeviceBuffer sorted, DeviceBuffer::words(runner, count));
+  CD_ASSIGN(const uint64_t bytes, runner.sort_scratch_bytes(count));
+  CD_ASSIGN(const DeviceBuffer scratch, DeviceBuffer::make(runner, bytes));
+  CD_TRY(runner.sort({.keys = words.as<int64_t>(),
+                      .rows = rows.words(),
+                      .sorted_keys = sorted_words.as<int64_t>(),
+                      .sorted_rows = sorted.words(),
+                      .count = count,
+                      .scratch = scratch.as<std::byte>(),
+                      .scratch_bytes = bytes,
+                      .key_bits = bits}));
+  return Result<DeviceBuffer>(std::move(sorted));
+}
+
+// Places of a list, in memory of its own but for that of all places.
+struct TieList {
+  DeviceBuffer places;
+  uint64_t count = 0;
+
+  TiedPlaces view() const { return {.places = places.words(), .count = count}; }
+};
+
+class TieSorter {
+ public:
+  TieSorter(DeviceRunner& runner, const DeviceSortSpec& spec)
+      : runner_(runner), count_(spec.rows), wanted_(std::min(spec.wanted, spec.rows)) {}
+
+  Status sort(const std::vector<SortDigit>& digits) {
+    CD_ASSIGN(rows_, number_rows(runner_, count_));
+    if (count_ < 2 || wanted_ == 0) return {};
+    for (const SortDigit& digit : digits) {
+      CD_ASSIGN(TieList list, ties());
+      if (list.count == 0) return {};
+      CD_TRY(sort_ties(digit, std::move(list)));
+    }
+    return {};
+  }
+  DeviceBuffer take_rows() { return std::move(rows_); }
+
+ private:
+  // By a digit; of texts by those behind it, too.
+  Status sort_ties(SortDigit digit, TieList list) {
+    while (list.count != 0) {
+      CD_ASSIGN(DeviceBuffer words, DeviceBuffer::words(runner_, list.count));
+      CD_ASSIGN(const DeviceBuffer order, place_rows(digit, list, words));
+      if (!digit.is_text()) return {};
+      CD_ASSIGN(list,
+                remaining(list, {.digit = digit, .words = words.words(), .order = order.words()}));
+      digit.first_byte += kSortTextBytes;
+    }
+    return {};
+  }
+
+  Result<DeviceBuffer> place_rows(const SortDigit& digit,
+                                  const TieList& list,
+                                  const DeviceBuffer& words) {
+    PlaceRows work{
+        .tied = list.view(), .words = words.words(), .rows = rows_.words(), .ends = ends_.words()};
+    DeviceBuffer taken;
+    DeviceBuffer ties;
+    if (work.tied.places != nullptr) {
+      CD_ASSIGN(taken, gather_words(runner_, rows_.words(), work.tied.places, list.count));
+      CD_ASSIGN(ties, gather_words(runner_, ends_.words(), work.tied.places, list.count));
+      CD_TRY(scan_exclusive(runner_, ties.words(), list.count));
+      work.taken = taken.words();
+      work.ties = ties.words();
+    }
+    CD_TRY(launch_over(
+        runner_,
+        ReadSortWords{
+            .digit = digit, .rows = work.taken, .count = list.count, .words = words.words()},
+        list.count));
+    CD_ASSIGN(DeviceBuffer order, number_rows(runner_, list.count));
+    CD_ASSIGN(order, sort_words(runner_, words, order, list.count, digit.bits));
+    if (work.ties != nullptr) {
+      CD_ASSIGN(const DeviceBuffer numbers,
+                gather_words(runner_, ties.words(), order.words(), list.count));
+      const auto bits = static_cast<uint32_t>(std::bit_width(list.count));
+      CD_ASSIGN(order, sort_words(runner_, numbers, order, list.count, bits));
+    }
+    work.order = order.words();
+    CD_TRY(launch_over(runner_, work, list.count));
+    return Result<DeviceBuffer>(std::move(order));
+  }
+
+  // Places of a list that are tied still.
+  Result<TieList> remaining(const TieList& list, MarkTies work) {
+    CD_ASSIGN(const DeviceBuffer stays, DeviceBuffer::words(runner_, list.count));
+    work.tied = list.view();
+    work.ends = ends_.words();
+    work.stays = stays.words();
+    CD_TRY(launch_over(runner_, work, list.count));
+    DeviceBuffer all;
+    if (work.tied.places == nullptr) {
+      CD_ASSIGN(all, number_rows(runner_, list.count));
+    }
+    const DeviceBuffer& places = work.tied.places == nullptr ? all : list.places;
+    CD_ASSIGN(DevicePartitions kept,
+              partition_on_device(runner_,
+                                  {.key = {stays.words(), 8},
+                                   .columns = {{places.words(), 8}},
+                                   .rows = list.count,
+                                   .filter = {stays.words(), 8},
+                                   .low = 1,
+                                   .high = 1}));
+    TieList made;
+    CD_TRY(runner_.read(&made.count, kept.offsets.words() + 1, sizeof(made.count)));
+    made.places = std::move(kept.columns[0]);
+    return Result<TieList>(std::move(made));
+  }
+
+  // At first all places; then those that are tied, up to the end of the tie that the last of the wanted rows is in.
+  Result<TieList> ties() {
+    TieList all;
+    all.count = count_;
+    if (ends_.words() == nullptr) {
+      CD_ASSIGN(ends_, DeviceBuffer::words(runner_, count_));
+      return Result<TieList>(std::move(all));
+    }
+    if (wanted_ < count_) {
+      CD_ASSIGN(const DeviceBuffer end, DeviceBuffer::words(runner_, 1));
+      FillWords fill{.words = end.words(), .count = 1};
+      fill.pattern[0] = static_cast<uint64_t>(INT64_MAX);
+      CD_TRY(runner_.launch(fill, 1));
+      const FindEnd work{
+          .ends = ends_.words(), .first = wanted_ - 1, .count = count_, .found = end.words()};
+      CD_TRY(launch_over(runner_, work, count_ - work.first));
+      CD_TRY(runner_.read(&all.count, end.words(), sizeof(all.count)));
+      ++all.count;
+    }
+    return remaining(all, {});
+  }
+
+  DeviceRunner& runner_;
+  const uint64_t count_;
+  const uint64_t wanted_;
+  DeviceBuffer rows_;  // by place
+  DeviceBuffer ends_;  // by place: whether a tie ends there
+};
+
+}  // namespace
+
+Result<DeviceBuffer> sort_on_device(DeviceRunner& runner, const DeviceSortSpec& spec) {
+  for (const DeviceSortColumn& column : spec.columns) CD_TRY(check_device_values(column.values));
+  TieSorter sorter(runner, spec);
+  CD_TRY(sorter.sort(digits_of(spec)));
+  return sorter.take_rows();
+}
+
+}  // namespace crossdock
