@@ -90,6 +90,19 @@ Result<DeviceKeyWords> words_for(DeviceRunner& runner, uint64_t rows, bool has_v
 
 }  // namespace
 
+Result<std::vector<int64_t>> measure_keys(DeviceRunner& runner,
+                                          const KeyFields& keys,
+                                          uint64_t rows) {
+  CD_ASSIGN(const DeviceBuffer ranges, DeviceBuffer::words(runner, 2 * keys.count));
+  FillWords fill{.words = ranges.words(), .count = 2 * keys.count, .pattern_words = 2};
+  fill.pattern[0] = static_cast<uint64_t>(INT64_MAX);
+  fill.pattern[1] = static_cast<uint64_t>(INT64_MIN);
+  CD_TRY(runner.launch(fill, 1));
+  CD_TRY(runner.launch(MeasureKeys{.keys = keys, .rows = rows, .ranges = ranges.words()},
+                       grid_of_keys(runner, rows)));
+  return read_values<int64_t>(runner, ranges.words(), 2 * keys.count);
+}
+
 Status check_device_values(const DeviceValues& values) {
   if (values.stored != Stored::kFloat16 && values.stored != Stored::kByteViews) return {};
   return make_error(ErrorCode::kInvalidArgument,
@@ -156,16 +169,7 @@ bool DeviceKeys::place_fields() {
 
 // Fields as wide as the values are.
 Status DeviceKeys::measure() {
-  CD_ASSIGN(const DeviceBuffer ranges, DeviceBuffer::words(*runner_, 2 * fields_.count));
-  FillWords fill{.words = ranges.words(), .count = 2 * fields_.count, .pattern_words = 2};
-  fill.pattern[0] = static_cast<uint64_t>(INT64_MAX);
-  fill.pattern[1] = static_cast<uint64_t>(INT64_MIN);
-  CD_TRY(runner_->launch(fill, 1));
-  CD_TRY(runner_->launch(
-      MeasureKeys{.keys = fields_, .rows = own_.rows.count, .ranges = ranges.words()},
-      grid_of_keys(*runner_, own_.rows.count)));
-  CD_ASSIGN(const std::vector<int64_t> bounds,
-            read_values<int64_t>(*runner_, ranges.words(), 2 * fields_.count));
+  CD_ASSIGN(const std::vector<int64_t> bounds, measure_keys(*runner_, fields_, own_.rows.count));
   for (uint32_t at = 0; at < fields_.count; ++at) {
     const bool is_empty = bounds[2 * at] > bounds[2 * at + 1];
     const auto least = static_cast<uint64_t>(bounds[2 * at]);

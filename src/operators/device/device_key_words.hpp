@@ -63,6 +63,12 @@ Result<DeviceKeyWords> read_words_on_device(DeviceRunner& runner,
                                             uint64_t rows,
                                             KeyOrder order = KeyOrder::kNone);
 
+// Least and greatest of the words of each field, or of its ordered words, as signed numbers; the least is the greater
+// one of a field without values.
+Result<std::vector<int64_t>> measure_keys(DeviceRunner& runner,
+                                          const KeyFields& keys,
+                                          uint64_t rows);
+
 // CD-105 for float16, views of texts, and what is not there.
 Status check_device_values(const DeviceValues& values);
 

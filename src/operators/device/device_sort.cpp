@@ -10,23 +10,9 @@
 namespace crossdock {
 namespace {
 
-void append_field(std::vector<SortDigit>& digits, const SortField& field) {
-  const bool is_alone = field.part == SortPart::kText || digits.empty() || digits.back().is_text();
-  if (is_alone || digits.back().bits + field.bits > 64 || digits.back().count == kSortFieldsMax)
-    digits.emplace_back();
-  SortDigit& digit = digits.back();
-  for (uint32_t at = 0; at < digit.count; ++at) digit.fields[at].shift += field.bits;
-  digit.fields[digit.count++] = field;
-  digit.bits += field.bits;
-}
-
-uint32_t bits_of(Stored stored) {
-  if (stored == Stored::kBit) return 1;
-  return is_float(stored) ? 64 : 8 * static_cast<uint32_t>(stored_bytes(stored));
-}
-
-std::vector<SortDigit> digits_of(const DeviceSortSpec& spec) {
-  std::vector<SortDigit> digits;
+// As wide as their types are.
+std::vector<SortField> fields_of(const DeviceSortSpec& spec) {
+  std::vector<SortField> fields;
   for (const DeviceSortColumn& column : spec.columns) {
     SortField field{.values = column.values,
                     .is_descending = column.is_descending,
@@ -34,7 +20,7 @@ std::vector<SortDigit> digits_of(const DeviceSortSpec& spec) {
     const auto append = [&](SortPart part, uint32_t bits) {
       field.part = part;
       field.bits = bits;
-      append_field(digits, field);
+      fields.push_back(field);
     };
     if (column.values.validity != nullptr) append(SortPart::kPresence, 1);
     if (is_text(column.values.stored)) {
@@ -43,8 +29,45 @@ std::vector<SortDigit> digits_of(const DeviceSortSpec& spec) {
       append(SortPart::kHighHalf, 64);
       append(SortPart::kLowHalf, 64);
     } else {
-      append(SortPart::kValue, bits_of(column.values.stored));
+      append(SortPart::kValue, 64);
     }
+  }
+  return fields;
+}
+
+// As wide as values of integers, floats and booleans are apart.
+Status narrow_fields(DeviceRunner& runner, uint64_t rows, std::vector<SortField>& fields) {
+  std::vector<SortField*> values;
+  for (SortField& field : fields)
+    if (field.part == SortPart::kValue) values.push_back(&field);
+  for (size_t begin = 0; begin < values.size(); begin += kKeyColumnsMax) {
+    KeyFields keys;
+    for (size_t at = begin; at < std::min(values.size(), begin + kKeyColumnsMax); ++at)
+      keys.fields[keys.count++] = {.values = values[at]->values, .order = KeyOrder::kNanLast};
+    CD_ASSIGN(const std::vector<int64_t> bounds, measure_keys(runner, keys, rows));
+    for (uint32_t at = 0; at < keys.count; ++at) {
+      const auto least = static_cast<uint64_t>(bounds[2 * at]);
+      const bool is_empty = bounds[2 * at] > bounds[2 * at + 1];
+      const uint64_t apart = is_empty ? 0 : static_cast<uint64_t>(bounds[2 * at + 1]) - least;
+      values[begin + at]->base = least;
+      values[begin + at]->bits = static_cast<uint32_t>(std::bit_width(apart));
+    }
+  }
+  return {};
+}
+
+std::vector<SortDigit> digits_of(const std::vector<SortField>& fields) {
+  std::vector<SortDigit> digits;
+  for (const SortField& field : fields) {
+    if (field.bits == 0) continue;  // all are equal
+    const bool is_alone =
+        field.part == SortPart::kText || digits.empty() || digits.back().is_text();
+    if (is_alone || digits.back().bits + field.bits > 64 || digits.back().count == kSortFieldsMax)
+      digits.emplace_back();
+    SortDigit& digit = digits.back();
+    for (uint32_t at = 0; at < digit.count; ++at) digit.fields[at].shift += field.bits;
+    digit.fields[digit.count++] = field;
+    digit.bits += field.bits;
   }
   return digits;
 }
@@ -99,10 +122,11 @@ class TieSorter {
   TieSorter(DeviceRunner& runner, const DeviceSortSpec& spec)
       : runner_(runner), count_(spec.rows), wanted_(std::min(spec.wanted, spec.rows)) {}
 
-  Status sort(const std::vector<SortDigit>& digits) {
+  Status sort(std::vector<SortField> fields) {
     CD_ASSIGN(rows_, number_rows(runner_, count_));
     if (count_ < 2 || wanted_ == 0) return {};
-    for (const SortDigit& digit : digits) {
+    CD_TRY(narrow_fields(runner_, count_, fields));
+    for (const SortDigit& digit : digits_of(fields)) {
       CD_ASSIGN(TieList list, ties());
       if (list.count == 0) return {};
       CD_TRY(sort_ties(digit, std::move(list)));
@@ -217,7 +241,7 @@ class TieSorter {
 Result<DeviceBuffer> sort_on_device(DeviceRunner& runner, const DeviceSortSpec& spec) {
   for (const DeviceSortColumn& column : spec.columns) CD_TRY(check_device_values(column.values));
   TieSorter sorter(runner, spec);
-  CD_TRY(sorter.sort(digits_of(spec)));
+  CD_TRY(sorter.sort(fields_of(spec)));
   return sorter.take_rows();
 }
 

@@ -32,10 +32,11 @@ struct KeyField {
   uint32_t shift = 0;
   KeyOrder order = KeyOrder::kNone;  // of a field alone: words that order as signed numbers
 
-  CD_HOST_DEVICE uint64_t distance(uint64_t row) const {
+  CD_HOST_DEVICE uint64_t word(uint64_t row) const {
     if (order != KeyOrder::kNone) return values.ordered_word(row, order == KeyOrder::kNanFirst);
-    return values.word(row) - base;
+    return values.word(row);
   }
+  CD_HOST_DEVICE uint64_t distance(uint64_t row) const { return word(row) - base; }
 };
 
 struct KeyFields {
@@ -119,14 +120,14 @@ struct MeasureKeys {
   CD_HOST_DEVICE void run(BlockPlace place, Scratch&, const G& group) const {
     const uint64_t tiles = tiles_of(rows, kKeyTileRows);
     for (uint32_t at = 0; at < keys.count; ++at) {
-      const DeviceValues& values = keys.fields[at].values;
+      const KeyField& field = keys.fields[at];
       int64_t least = INT64_MAX;
       int64_t most = INT64_MIN;
       for (uint64_t tile = place.block; tile < tiles; tile += place.blocks) {
         const TileRange range = tile_range(tile, kKeyTileRows, rows);
         for_rows(group, range.begin, range.end, [&](uint64_t row) {
-          if (!values.is_valid(row)) return;
-          const auto word = static_cast<int64_t>(values.word(row));
+          if (!field.values.is_valid(row)) return;
+          const auto word = static_cast<int64_t>(field.word(row));
           least = word < least ? word : least;
           most = word > most ? word : most;
         });

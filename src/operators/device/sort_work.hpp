@@ -1,7 +1,7 @@
 // Kernels of sorts by several columns of any type (device_sort.hpp says how): words that order as columns do, and ties
 // that remain after them.
 //
-// A digit is up to 64 bits of what rows are ordered by: columns side by side where their types have room, half of a
+// A digit is up to 64 bits of what rows are ordered by: columns side by side where their values have room, half of a
 // decimal, or seven bytes of a text above how many of them there are, so that "a" comes before "a\0". Digits of fewer
 // than 64 bits are positive, others order as signed numbers.
 //
@@ -25,6 +25,7 @@ enum class SortPart : uint8_t { kPresence, kValue, kHighHalf, kLowHalf, kText };
 struct SortField {
   DeviceValues values{};
   SortPart part = SortPart::kValue;
+  uint64_t base = 0;  // the least ordered word of kValue
   uint32_t bits = 64;
   uint32_t shift = 0;  // in its digit
   bool is_descending = false;
@@ -52,13 +53,10 @@ struct SortField {
         return (DeviceValues::text_word(text, first_byte) & ~uint64_t{0xFF}) |
                (left > kSortTextBytes ? kSortTextBytes + 1 : left);
       }
-      default: {
-        const bool has_sign = bits > 1 && !is_unsigned(values.stored);
-        return values.ordered_word(row, false) ^ (has_sign || bits == 64 ? sign_bit() : 0);
-      }
+      default:
+        return values.ordered_word(row, false) - base;
     }
   }
-  CD_HOST_DEVICE uint64_t sign_bit() const { return uint64_t{1} << (bits - 1); }
 };
 
 struct SortDigit {
