@@ -11,7 +11,7 @@ import os
 import resource
 import statistics
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -63,6 +63,12 @@ class Series:
         """(slowest - fastest) / median of the runs that count."""
         times = self.clean()
         return (max(times) - min(times)) / statistics.median(times)
+
+
+def ratio_in_turns(peer: Sequence[float], ours: Sequence[float]) -> float:
+    """How many times as fast ours is where the two took turns, run by run: the median over turns,
+    in each of which both met the same machine."""
+    return statistics.median(p / o for p, o in zip(peer, ours, strict=True))
 
 
 def busy_seconds() -> float:

@@ -17,7 +17,7 @@ import crossdock as xd
 from crossdock import _native
 from crossdock.calibration import ROWS, Calibrator, plan_of, typical_s
 from crossdock.explain import predicted_seconds
-from crossdock.rates_file import use_rates_of_file
+from crossdock.ranks.calibration import ExchangeCalibrator
 from crossdock.workload import Workload
 from harness.programs import ProgramError, output_of
 
@@ -56,32 +56,65 @@ def model_row(scale: float, repeat: int) -> dict[str, Any]:
         finally:
             _native.use_rates(before)
     found = [_measured(name, profiles, plans[name]) for name, profiles in runs.items()]
-    return _row(NAME, TITLE, f"measured in turns, {passes} passes", found)
+    return _row(NAME, TITLE, _in_turns(repeat), found)
 
 
 def rank_model_row(scale: float, repeat: int, launch: list[str]) -> dict[str, Any]:
-    """The same works, each rank with its share of the rows: the last rank's time beside what the
-    exchanges and the ranks' steps were predicted to take. `launch`: starts a command in the ranks.
-    """
+    """The same over ranks, each with its share of the rows: the last rank's time beside what the
+    exchanges and the ranks' steps are predicted to take by both calibrations, of one process with
+    all cores and of exchanges among the ranks. `launch`: starts a command in the ranks."""
     command = [*launch, sys.executable, __file__, json.dumps({"scale": scale, "repeat": repeat})]
     said = output_of(command, LIMIT_S)
     found = json.loads(said.strip().splitlines()[-1])
-    return _row(RANKS_NAME, RANKS_TITLE, use_rates_of_file().text(), found)
+    return _row(RANKS_NAME, RANKS_TITLE, _in_turns(repeat), found)
 
 
 def rank_main(text: str) -> None:
     """One of the ranks; rank 0 prints the works."""
     asked = json.loads(text)
-    with xd.connect(threads=1) as dock:
+    with xd.connect(threads=1) as dock, xd.connect(ranks="off") as alone:
+        rates = RankRates(dock, alone, max(round(ROWS * asked["scale"]), 1000))
         runs: dict[str, list[dict[str, Any]]] = {}
         made = list(works(dock, asked["scale"]))
         for _ in range(PASSES_A_ROUND * asked["repeat"]):
+            rates.measure()
+            rates.use()
             for name, relation in made:
                 relation.profile()
                 runs.setdefault(name, []).append(relation.profile().data)
+        rates.use()
+        last = {name: relation.profile().data for name, relation in made}
         if dock.rank == 0:
-            found = [_measured_over_ranks(name, one) for name, one in runs.items()]
+            found = [_measured_over_ranks(name, one, last[name]) for name, one in runs.items()]
             print(json.dumps(found))
+
+
+class RankRates:
+    """Both calibrations, in turns: while rank 0 measures the operators on all cores, the others
+    wait."""
+
+    def __init__(self, dock: xd.Dock, alone: xd.Dock, rows: int) -> None:
+        assert dock.group is not None
+        self._group = dock.group
+        self._exchanges = ExchangeCalibrator(dock, rows)
+        self._alone = None if dock.rank else Calibrator(alone, rows)
+
+    def measure(self) -> None:
+        """A pass of each."""
+        if self._alone is not None:
+            self._alone.measure()
+        self._group.gather(b"")
+        self._exchanges.measure()
+
+    def use(self) -> None:
+        """In all ranks, what rank 0 has found so far."""
+        mine = {} if self._alone is None else self._alone.found().rates
+        found = json.loads(self._group.gather(json.dumps(mine).encode())[0])
+        _native.use_rates({**found, **self._exchanges.found().rates})
+
+
+def _in_turns(repeat: int) -> str:
+    return f"measured in turns, {PASSES_A_ROUND * repeat} passes"
 
 
 def _row(name: str, title: str, rates: str, found: list[dict[str, Any]]) -> dict[str, Any]:
@@ -134,21 +167,29 @@ def works(dock: xd.Dock, scale: float) -> Iterator[tuple[str, Any]]:
 
 
 def _measured(name: str, runs: list[dict[str, Any]], plan: dict[str, Any]) -> dict[str, Any]:
-    profiles = [_profile(run) for run in runs]
     strategy = str(plan.get("strategy", ""))
+    profiles = [_profile(run) for run in runs]
     same = [one["total_s"] for one in profiles if one.get("strategy", "") == strategy]
-    if not same:
+    return _compared(name, strategy, same, predicted_seconds(plan))
+
+
+def _measured_over_ranks(
+    name: str, runs: list[dict[str, Any]], last: dict[str, Any]
+) -> dict[str, Any]:
+    """`last`: planned and predicted with the rates of all passes."""
+    strategy = str(_profile(last).get("strategy", ""))
+    same = [
+        run["over_ranks"]["total"]["max_s"]
+        for run in runs if _profile(run).get("strategy", "") == strategy
+    ]  # fmt: skip
+    return _compared(name, strategy, same, last["over_ranks"]["predicted_s"])
+
+
+def _compared(name: str, strategy: str, times: list[float], predicted_s: float) -> dict[str, Any]:
+    """`times`: of the runs by the strategy that the rates of all passes choose."""
+    if not times:
         raise ProgramError(f"{name}: planned as {strategy} with all passes, but never run so")
-    return _compared(name, strategy, typical_s(same), predicted_seconds(plan))
-
-
-def _measured_over_ranks(name: str, runs: list[dict[str, Any]]) -> dict[str, Any]:
-    measured_s = typical_s([run["over_ranks"]["total"]["max_s"] for run in runs])
-    predicted_s = runs[0]["over_ranks"]["predicted_s"]
-    return _compared(name, _profile(runs[0]).get("strategy", ""), measured_s, predicted_s)
-
-
-def _compared(name: str, strategy: str, measured_s: float, predicted_s: float) -> dict[str, Any]:
+    measured_s = typical_s(times)
     return {
         "work": name,
         "strategy": strategy,

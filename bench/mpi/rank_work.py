@@ -1,13 +1,14 @@
 """One rank of a measured run: made rows or TPC-H's, a few timed runs, and what they were predicted
-to take.
+to take. Rank 0 may take turns with them, run by run, and do the same in one process (`beside`).
 
-Started by bench/mpi/workloads.py, under mpirun or alone; rank 0 prints one JSON object. Alone it
-may run another engine on the same rows of TPC-H: `engine`, as bench/harness/engines.py names it.
+Started by bench/mpi/workloads.py, under mpirun; rank 0 prints one JSON object. Alone it runs
+another engine on the same rows of TPC-H: `engine`, as bench/harness/engines.py names it.
 """
 
 from __future__ import annotations
 
 import json
+import os
 import sys
 import time
 from collections.abc import Callable
@@ -31,24 +32,55 @@ def main(text: str) -> None:
     if asked["engine"] != OURS:
         other_engine(asked)
         return
-    with xd.connect(threads=asked["threads"]) as dock:
+    with ExitStack() as stack:
+        dock = stack.enter_context(xd.connect(threads=asked["threads"]))
         relation, rows = relation_of(dock, asked)
         run = runner(relation, asked["form"])
         result = told(dock, run())
-        samples = []
+        embedded = embedded_run(stack, asked) if asked["beside"] and dock.rank == 0 else None
+        if embedded is not None:
+            check(result, embedded()[1])
+        samples: dict[str, list[float]] = {"ours": []}
         for _ in range(asked["repeats"]):
             dock_waits(dock)
-            start = time.perf_counter()
-            again = run()
-            samples.append(time.perf_counter() - start)
-            again = told(dock, again)
-            if again != result:
-                raise SystemExit(f"two runs gave {result} and {again}")
+            seconds, again = timed(run)
+            samples["ours"].append(seconds)
+            check(result, told(dock, again))
+            del again
+            if embedded is not None:
+                seconds, again = embedded()
+                samples.setdefault("embedded", []).append(seconds)
+                check(result, again)
         found = {"samples_s": samples, "result": result, "rows": rows, "size": dock.size}
         if asked["profiled"]:
             found |= profiled(relation)
         if dock.rank == 0:
             print(json.dumps(found))
+
+
+def embedded_run(stack: ExitStack, asked: dict[str, Any]) -> Callable[[], tuple[float, Any]]:
+    """All rows in this process, with as many threads as ranks take cores: seconds and the result,
+    while the ranks wait."""
+    threads = min(asked["shares"], os.cpu_count() or 1)
+    alone = stack.enter_context(xd.connect(threads=threads, ranks="off"))
+    run = runner(relation_of(alone, asked)[0], asked["form"])
+
+    def once() -> tuple[float, Any]:
+        seconds, result = timed(run)
+        return seconds, told(alone, result)
+
+    return once
+
+
+def timed(run: Callable[[], Any]) -> tuple[float, Any]:
+    start = time.perf_counter()
+    result = run()
+    return time.perf_counter() - start, result
+
+
+def check(expected: Any, result: Any) -> None:
+    if result != expected:
+        raise SystemExit(f"two runs gave {expected} and {result}")
 
 
 def other_engine(asked: dict[str, Any]) -> None:
@@ -61,11 +93,19 @@ def other_engine(asked: dict[str, Any]) -> None:
         result = facts_of(run())
         samples = []
         for _ in range(asked["repeats"]):
-            start = time.perf_counter()
-            table = run()
-            samples.append(time.perf_counter() - start)
+            seconds, table = timed(run)
+            samples.append(seconds)
             del table
-    print(json.dumps({"samples_s": samples, "result": result, "rows": inputs.rows, "size": 1}))
+    print(
+        json.dumps(
+            {
+                "samples_s": {asked["engine"]: samples},
+                "result": result,
+                "rows": inputs.rows,
+                "size": 1,
+            }
+        )
+    )
 
 
 def facts_of(table: Any) -> list[int]:

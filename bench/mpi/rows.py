@@ -38,6 +38,7 @@ class RankWork:
             "repeats": repeats,
             "profiled": True,
             "threads": 1,
+            "beside": "embedded" in self.bars,
             "source": self.source,
             "scale": scale,
             "engine": "crossdock",

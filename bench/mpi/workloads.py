@@ -17,7 +17,8 @@ from pathlib import Path
 from typing import Any
 
 from harness import measure
-from harness.measure import Memcpy
+from harness.inputs import tpch_file
+from harness.measure import Memcpy, ratio_in_turns
 from harness.programs import ROOT, ProgramError, output_of
 from harness.report import Row, machine, seconds, write_json
 
@@ -70,14 +71,12 @@ def launch(mpirun: str, ranks: int) -> list[str]:
     return [mpirun, *how, "-n", str(ranks)]
 
 
-def ran(work: RankWork, options: argparse.Namespace, alone: str = "") -> dict[str, Any]:
-    """One process group's samples: over ranks, or of one process with as many threads, ours
-    ("embedded") or another engine."""
+def ran(work: RankWork, options: argparse.Namespace, engine: str = "") -> dict[str, Any]:
+    """What one process group says, ours over ranks or another engine in one process."""
     asked = work.asked(RUNS_A_ROUND, options.rows_scale)
     command = [sys.executable, str(WORKER)]
-    if alone:
-        asked |= {"threads": min(work.ranks, os.cpu_count() or 1), "profiled": False}
-        asked |= {} if alone == "embedded" else {"engine": alone}
+    if engine:
+        asked |= {"threads": min(work.ranks, os.cpu_count() or 1), "engine": engine}
     else:
         command = [*launch(options.mpirun, work.ranks), *command]
     said = output_of([*command, json.dumps(asked)], LIMIT_S)
@@ -85,20 +84,23 @@ def ran(work: RankWork, options: argparse.Namespace, alone: str = "") -> dict[st
 
 
 def measured(work: RankWork, options: argparse.Namespace) -> Row:
-    """Rounds of each form, ours first; two forms with different results are an error."""
+    """Rounds of ours, with one process beside it run by run, and of each engine; two forms with
+    different results are an error."""
+    if work.source == "tpch":
+        tpch_file("lineitem", options.rows_scale)  # made here, not by all ranks at once
     if options.repeat >= 3:
         measure.wait_until_idle(IDLE_WAIT_S)
     memcpy = Memcpy(min(work.ranks, os.cpu_count() or 1), MEMCPY_BYTES)
-    samples: dict[str, list[float]] = {"ours": []}
+    samples: dict[str, list[float]] = {}
     said: dict[str, Any] = {}
     for _ in range(options.repeat):
         said = ran(work, options)
-        samples["ours"] += said["samples_s"]
-        for peer in (["embedded"] if "embedded" in work.bars else []) + work.engines():
-            other = ran(work, options, alone=peer)
-            samples.setdefault(peer, []).extend(other["samples_s"])
-            if other["result"] != said["result"]:
-                raise ProgramError(f"{said['result']} over ranks, {other['result']} by {peer}")
+        others = [ran(work, options, engine) for engine in work.engines()]
+        for one in [said, *others]:
+            if one["result"] != said["result"]:
+                raise ProgramError(f"{said['result']} over ranks, {one['result']} by an engine")
+            for form, times in one["samples_s"].items():
+                samples.setdefault(form, []).extend(times)
         memcpy.measure()
     return row_of(work, said, samples, memcpy.tuples_per_s(), options.rivals)
 
@@ -115,6 +117,8 @@ def row_of(
     ours_s = medians.pop("ours")
     peers = {**medians, "memcpy": said["rows"] / memcpy_rate, **rivals}
     ratios = {peer: peer_s / ours_s for peer, peer_s in peers.items()}
+    if "embedded" in samples:
+        ratios["embedded"] = ratio_in_turns(samples["embedded"], samples["ours"])
     held = [ratios[peer] >= bar for peer, bar in work.bars.items()]
     if work.most_busy is not None:
         busiest = said["busiest_by_mean"]

@@ -157,10 +157,17 @@ def calibrate(
     """`repeat` passes of a Calibrator. Leaves the rates in use as they were. Cost: some 50 s for
     the default on two cores."""
     calibrator = Calibrator(dock, rows)
+    measure_passes(calibrator.measure, repeat, said)
+    return calibrator.found()
+
+
+def measure_passes(
+    measure: Callable[[Callable[[str], None]], None], repeat: int, said: Callable[[str], None]
+) -> None:
+    """Passes of a calibrator; what is said of each tells which it is."""
     for number in range(repeat):
         place = "" if repeat == 1 else f" ({number + 1} of {repeat})"
-        calibrator.measure(lambda name, place=place: said(name + place))  # type: ignore[misc]
-    return calibrator.found()
+        measure(lambda name, place=place: said(name + place))  # type: ignore[misc]
 
 
 def l3_share(threads: int) -> float:

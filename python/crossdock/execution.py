@@ -6,6 +6,7 @@ One `Execution` is one run, used by one thread; another thread may read its `tra
 from __future__ import annotations
 
 import contextlib
+import json
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -98,6 +99,7 @@ class Execution:
         self.steps: list[Step] = []
         self._residual_error: CrossdockError | None = None
         self._input_rows = 0
+        self._next: tuple[Operated, Operation] | None = None
 
     def table(self, node: Node) -> Any:
         """The whole result as a pyarrow.Table."""
@@ -171,6 +173,16 @@ class Execution:
         if isinstance(node, Sample) and node.rows is not None:
             return min(node.rows, self.count(node.input))
         return sum(batch.num_rows for batch in self.batches(node))
+
+    def plan(self, node: Operated) -> dict[str, Any]:
+        """What an operator would do, its inputs read. If it runs next, this is not done again."""
+        operation = self.operation(node)
+        self._next = (node, operation)
+        return dict(json.loads(operation.plan()))
+
+    def _planned(self, node: Operated) -> Operation:
+        planned, self._next = self._next, None
+        return planned[1] if planned is not None and planned[0] is node else self.operation(node)
 
     def operation(self, node: Operated) -> Operation:
         """The planned operator, its inputs read; nothing run yet."""
@@ -293,7 +305,7 @@ class Execution:
         return table
 
     def _run(self, node: Operated, run: Callable[[Any], Any]) -> Any:
-        operation = self.operation(node)
+        operation = self._planned(node)
         start = time.perf_counter()
         with self.tracker.during(operation), self._run_errors():
             found = run(operation)
@@ -301,7 +313,7 @@ class Execution:
         return found
 
     def _stream(self, node: Operated) -> Iterator[Any]:
-        operation = self.operation(node)
+        operation = self._planned(node)
         with self.tracker.during(operation), self._run_errors():
             reader = pa.RecordBatchReader.from_stream(operation.stream())
             for batch in interruptible(reader, operation.cancel):

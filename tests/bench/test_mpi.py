@@ -52,7 +52,7 @@ SAID = {"rows": 4000, "size": 2, "busiest_by_mean": 1.2, "samples_s": [9.0]}
     ],
 )
 def test_verdicts(bars: dict[str, float], most_busy: float | None, met: bool | None) -> None:
-    samples = {"ours": [1.0, 3.0, 2.0], "embedded": [2.0]}
+    samples = {"ours": [1.0, 3.0, 2.0], "embedded": [1.0, 3.0, 6.0]}  # in turns: 1x, 1x, 3x
     row = row_of(work(bars=bars, most_busy=most_busy), SAID, samples, 1e4, {"rival": 3.0})
     assert row["ours_s"] == 2.0
     assert row["ours_spread"] == 1.0

@@ -66,10 +66,20 @@ with xd.connect(threads=1, memory="256MiB") as dock:
     assert all(one.equals(kept[0]) for one in kept)
 
     query = rows.group_by("k").agg(n=xd.count()).sort("n", "k")
-    assert "exchange by key: k, in bulk" in str(query.explain())
+    assert "by key, or the rows first if that is less work: k, in bulk" in str(query.explain())
     moves = query.profile().data["ranks"][0]["exchanges"]
     assert [move["how"] for move in moves] == ["in bulk", "in bulk"], moves
     assert moves[1]["phases"][0]["name"] == "cut" and moves[0]["wire_bytes"] > 0
+
+    # Rows go as they are where most are groups of their own and no key has many.
+    n = np.arange(60_000) * dock.size + dock.rank
+    cases = (n, 180_000, 180_000), (n % 50, 150, 50), (np.where(n % 2, n, -1), 90_003, 90_001)
+    for keys, gone, groups in cases:
+        found = dock.from_arrow(pa.table({"k": keys, "n": n})).group_by("k").agg(s=xd.sum("n"))
+        moves = [rank["exchanges"][0] for rank in found.profile().data["ranks"]]
+        assert sum(move["sent_rows"] for move in moves) == gone, (gone, moves)
+        whole = found.agg(s=xd.sum("s"), n=xd.count()).collect().to_pylist()
+        assert whole == [{"s": 180_000 * 179_999 // 2, "n": groups}], whole
 
     begin = time.monotonic()
     whole_move = ranks.group.move

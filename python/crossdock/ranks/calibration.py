@@ -11,13 +11,14 @@ import json
 import socket
 import statistics
 import time
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
 from functools import partial
+from itertools import chain
 from typing import Any
 
 from crossdock import _native
-from crossdock.calibration import LEAST_PHASE_S, TOTAL_WEIGHT, misfit
+from crossdock.calibration import LEAST_PHASE_S, TOTAL_WEIGHT, measure_passes, misfit
 from crossdock.errors import make_error, public_errors
 from crossdock.group import Group
 from crossdock.ranks.places import Places, form_of, places_of
@@ -57,59 +58,101 @@ class ExchangeCalibration:
         return misfit(self.works)
 
 
+@dataclass
+class _Series:
+    """One work's runs in all passes. Rows of all ranks."""
+
+    run: Callable[[], dict[str, Any]]
+    rows: int
+    runs: list[dict[str, Any]] = field(default_factory=list)
+
+
+class ExchangeCalibrator:
+    """Passes over all works among the ranks of a dock, as many as wanted; its methods are
+    collective. As crossdock.calibration.Calibrator, between whose passes others may measure."""
+
+    def __init__(self, dock: Dock, rows: int = ROWS) -> None:
+        """With `rows` rows in each rank, and 200 bytes of memory for each. OptionError unless MPI
+        started the ranks."""
+        group = dock.group
+        with public_errors():
+            if group is None or group.size == 1 or not group.native().goes_in_bulk("auto"):
+                raise make_error(
+                    "CD-105", "rates of exchanges are measured among ranks that MPI started",
+                    values=f"ranks: {dock.size}", try_="mpirun -n 2 crossdock calibrate",
+                )  # fmt: skip
+        self._group = group
+        self._hosts = [str(note) for note in _told(group, socket.gethostname())]
+        self._puts: list[list[tuple[int, float, bool]]] = []
+        self._series = {f"exchange, {name}": one for name, one in _works(dock, group, rows)}
+        self._seconds = 0.0
+
+    def measure(self, said: Callable[[str], None] = lambda _: None) -> None:
+        """One pass: each work runs once for warming up and once to be timed."""
+        start = time.perf_counter()
+        said("puts")
+        with public_errors():
+            self._puts.append(self._group.native().measure_puts(list(PUT_BYTES)))
+        for name, work in self._series.items():
+            said(name)
+            work.run()
+            work.runs.append(work.run())
+        self._seconds += time.perf_counter() - start
+
+    def found(self) -> ExchangeCalibration:
+        """Of the passes so far, of which there is one."""
+        puts = [_median_put(sizes) for sizes in zip(*self._puts, strict=True)]
+        places = places_of(self._hosts, _link_rate(puts, self._hosts))
+        of_works = {
+            name: _equations(work.runs, work.rows, places) for name, work in self._series.items()
+        }
+        equations = [*_put_equations(puts, places), *chain.from_iterable(of_works.values())]
+        known = {n: v for n, v in _native.built_in_rates().items() if n.startswith(_MODEL)}
+        rates = fit_rates(equations, known)
+        works = [
+            {
+                "work": name,
+                "measured_s": found[-1].seconds,
+                "spread": _spread([run["total_s"] for run in self._series[name].runs]),
+                "predicted_s": found[-1].predicted_s(rates),
+            }
+            for name, found in of_works.items()
+        ]
+        return ExchangeCalibration(rates, works, puts, places, self._seconds)
+
+
 def calibrate_exchange(
     dock: Dock, rows: int = ROWS, repeat: int = 3, said: Callable[[str], None] = lambda _: None
 ) -> ExchangeCalibration:
-    """Measures among the ranks of `dock`, which MPI started, with `rows` rows in each of them;
-    `repeat` runs of each work, after one for warming up. Collective.
+    """`repeat` passes of an ExchangeCalibrator. Leaves the rates in use as they were. Collective.
+    Cost: some seconds."""
+    calibrator = ExchangeCalibrator(dock, rows)
+    measure_passes(calibrator.measure, repeat, said)
+    return calibrator.found()
 
-    Leaves the rates in use as they were. Cost: some seconds, and 200 bytes of memory a row.
-    """
-    group = dock.group
-    with public_errors():
-        if group is None or group.size == 1 or not group.native().goes_in_bulk("auto"):
-            raise make_error(
-                "CD-105", "rates of exchanges are measured among ranks that MPI started",
-                values=f"ranks: {dock.size}", try_="mpirun -n 2 crossdock calibrate",
-            )  # fmt: skip
-    start = time.perf_counter()
-    hosts = [str(note) for note in _told(group, socket.gethostname())]
-    said("puts")
-    with public_errors():
-        puts = group.native().measure_puts(list(PUT_BYTES))
-    places = places_of(hosts, _link_rate(puts, hosts))
+
+def _works(dock: Dock, group: Group, rows: int) -> Iterator[tuple[str, _Series]]:
     shapes = (
         ("rows of 16 bytes", rows, 1),
         ("fewer rows of 16 bytes", max(rows // 8, 1), 1),
         ("rows of 40 bytes", max(rows // 2, 1), 4),
         ("few rows", min(1000, rows), 1),
     )
-    works, equations = [], _put_equations(puts, places)
-
-    def measure(name: str, rows_of_all: int, run: Callable[[], dict[str, Any]]) -> None:
-        said(name)
-        runs = [run() for _ in range(repeat + 1)][1:]
-        found = _equations(runs, rows_of_all, places)
-        equations.extend(found)
-        totals = [run["total_s"] for run in runs]
-        works.append({
-            "work": name,
-            "measured_s": found[-1].seconds,
-            "spread": (max(totals) - min(totals)) / found[-1].seconds,
-            "total": found[-1],
-        })  # fmt: skip
-
     for name, count, payload in shapes:
-        table = _table(group, count, payload)
-        measure(f"exchange, {name}", count * group.size, partial(_run, group, table))
+        run = partial(_run, group, _table(group, count, payload))
+        yield name, _Series(run, count * group.size)
     for name, relation, sides in _steps(dock, group, rows):
         run = partial(_run_step, group, relation)
-        measure(f"exchange, {name}", sides * rows * group.size, run)
-    known = {n: v for n, v in _native.built_in_rates().items() if n.startswith(_MODEL)}
-    rates = fit_rates(equations, known)
-    for work in works:
-        work["predicted_s"] = work.pop("total").predicted_s(rates)
-    return ExchangeCalibration(rates, works, puts, places, time.perf_counter() - start)
+        yield name, _Series(run, sides * rows * group.size)
+
+
+def _median_put(of_size: Sequence[tuple[int, float, bool]]) -> tuple[int, float, bool]:
+    size, _, is_near = of_size[0]
+    return size, statistics.median(seconds for _, seconds, _ in of_size), is_near
+
+
+def _spread(totals: list[float]) -> float:
+    return (max(totals) - min(totals)) / statistics.median(totals)
 
 
 def _told(group: Group, mine: Any) -> list[Any]:

@@ -1,5 +1,5 @@
 """Groups over ranks: each rank groups what it has, the groups go by their keys, and are put
-together where they meet.
+together where they meet; or rows go by their keys first, where there are nearly as many groups.
 
 Counts, sums, means, least and largest values, first ones and truth values are put together from
 one row per group and rank. Where one aggregate is not (distinct values, quantiles, variances, exact
@@ -22,8 +22,9 @@ from crossdock.execution import narrowed, needs_no_groups
 from crossdock.expressions import Column, Expr
 from crossdock.grouping import plan_group
 from crossdock.lowering import unused_name
-from crossdock.nodes import Filter, GroupBy, Join, Node, Project
+from crossdock.nodes import Filter, GroupBy, Join, Node, Project, Scan
 from crossdock.orders import Order
+from crossdock.ranks.group_choice import may_go_first, rows_go_first
 from crossdock.ranks.placement import Placed, scan_of
 from crossdock.row_planning import SortOptions, plan_sort
 
@@ -61,11 +62,18 @@ def settle_group(spread: Spread, node: GroupBy) -> Placed:
     if merged is None:
         return _by_rows(spread, node, below)
     asked = {column: item for part in merged for column, item in part.parts.values()}
-    partial: Node = plan_group(below.node, node.keys, asked)
     is_first = any(part.item.function == "first" for part in merged)
+    may_go = isinstance(below.node, Scan) and may_go_first(spread.ranks, node) and not is_first
+    if may_go:
+        below = replace(below, node=spread.there(below.node))
+    grouped = plan_group(below.node, node.keys, asked)
+    if may_go and not spread.dry and rows_go_first(spread, grouped):
+        return _by_rows(spread, node, below)
+    partial: Node = grouped
     if is_first and not spread.dry:
         partial = _with_rank(spread, partial)
-    moved = spread.by_key(Placed(partial), keys)
+    rule = "by key, or the rows first if that is less work" if may_go else "by key"
+    moved = spread.by_key(Placed(partial), keys, rule)
     input_node = moved.node
     if is_first and not spread.dry:
         order = (Order(Column(_rank_name(partial))),)

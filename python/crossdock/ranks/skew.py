@@ -23,6 +23,7 @@ from crossdock.nodes import Join
 from crossdock.ranks.placement import Placed, scan_of
 
 if TYPE_CHECKING:
+    from crossdock.ranks.members import Ranks
     from crossdock.ranks.spread import Spread
 
 _CLASSES = 1 << 16
@@ -47,7 +48,7 @@ def plan_of(spread: Spread, node: Join, tables: tuple[Any, Any]) -> Skew | None:
     """How to even out a join of these rows, or None where rows by key are even enough.
     Collective."""
     ranks = spread.ranks
-    if not 1 < ranks.size <= _PARTITIONS_MOST // 16:
+    if not is_seen(ranks):
         return None
     partitions = len(ranks.even)
     mine = [_seen(table, _keys(node, side), ranks.size) for side, table in enumerate(tables)]
@@ -63,10 +64,7 @@ def plan_of(spread: Spread, node: Join, tables: tuple[Any, Any]) -> Skew | None:
                 loads[number] += rows
             for key_class, rows in one[side]["classes"]:
                 heavy[side][key_class] = heavy[side].get(key_class, 0.0) + rows
-    by_rank = [0.0] * ranks.size
-    for number, rows in enumerate(loads):
-        by_rank[ranks.even[number]] += rows
-    if max(by_rank) <= _UNEVEN * sum(by_rank) / ranks.size:
+    if _is_even(ranks, loads):
         return None
     stays = _staying(node, heavy, totals, ranks.size)
     for side in (0, 1):
@@ -76,6 +74,28 @@ def plan_of(spread: Spread, node: Join, tables: tuple[Any, Any]) -> Skew | None:
     owners = _dealt(loads, ranks.size)
     numbers = [owners[key_class * partitions // _CLASSES] for key_class in range(_CLASSES)]
     return Skew(pa.array(numbers, pa.uint16()), stays)
+
+
+def is_seen(ranks: Ranks) -> bool:
+    """Whether samples are looked at."""
+    return 1 < ranks.size <= _PARTITIONS_MOST // 16
+
+
+def partitions_of(table: Any, keys: tuple[str, ...], ranks: int) -> list[int]:
+    """What this rank's rows tell `is_even`, from a sample."""
+    if table.num_rows == 0:
+        return []
+    classes = _classes(_sample(table), keys)
+    return _loads(classes, ranks, table.num_rows / len(classes))
+
+
+def is_even(ranks: Ranks, every: list[list[int]]) -> bool:
+    """Whether rows by key are about as many in each rank. `every`: partitions_of in all ranks."""
+    loads = [0.0] * len(ranks.even)
+    for one in every:
+        for number, rows in enumerate(one):
+            loads[number] += rows
+    return _is_even(ranks, loads)
 
 
 def moved(spread: Spread, table: Any, keys: tuple[str, ...], skew: Skew, side: int) -> Any:
@@ -98,35 +118,49 @@ def settled(side: Placed, table: Any) -> Placed:
     return replace(side, node=scan_of(table), keys=(), assignment=())
 
 
+def _is_even(ranks: Ranks, loads: list[float]) -> bool:
+    by_rank = [0.0] * ranks.size
+    for number, rows in enumerate(loads):
+        by_rank[ranks.even[number]] += rows
+    return max(by_rank) <= _UNEVEN * sum(by_rank) / ranks.size
+
+
 def _seen(table: Any, keys: tuple[str, ...], ranks: int) -> dict[str, Any]:
     """The rows of a side in this rank: by partition, and in the classes that have most, from a
     sample. Rows without a NULL in a key are looked at."""
-    rows = table.num_rows
-    found: dict[str, Any] = {"rows": rows, "partitions": [], "classes": []}
-    if rows == 0:
+    found: dict[str, Any] = {"rows": table.num_rows, "partitions": [], "classes": []}
+    if table.num_rows == 0:
         return found
+    classes = _classes(_sample(table), keys)
+    weight = table.num_rows / len(classes)
+    found["partitions"] = _loads(classes, ranks, weight)
+    counted = pc.value_counts(classes)
+    values, counts = counted.field("values"), counted.field("counts")
+    most = pc.array_sort_indices(counts, order="descending").slice(0, 8 * ranks)
+    rows = [round(count * weight) for count in counts.take(most).to_pylist()]
+    found["classes"] = list(zip(values.take(most).to_pylist(), rows, strict=True))
+    return found
+
+
+def _sample(table: Any) -> Any:
+    rows = table.num_rows
     slices = min(_SAMPLE_SLICES, -(-rows // _SLICE_ROWS))
-    pieces = [table.slice(rows * i // slices, _SLICE_ROWS) for i in range(slices)]
-    sample = pa.concat_tables(pieces).select(list(keys))
-    weight = rows / sample.num_rows
-    counted = pc.value_counts(_classes(sample, keys))
-    pairs = list(
-        zip(
-            counted.field("values").to_pylist(),
-            counted.field("counts").to_pylist(),
-            strict=True,
-        )
-    )
+    return pa.concat_tables([table.slice(rows * i // slices, _SLICE_ROWS) for i in range(slices)])
+
+
+def _loads(classes: Any, ranks: int, weight: float) -> list[int]:
+    """Rows by partition."""
     partitions = 1
     while partitions < 16 * ranks:
         partitions *= 2
-    loads = [0.0] * partitions
-    for key_class, count in pairs:
-        loads[key_class * partitions // _CLASSES] += count * weight
-    pairs.sort(key=lambda pair: -pair[1])
-    found["partitions"] = [round(load) for load in loads]
-    found["classes"] = [(key_class, round(n * weight)) for key_class, n in pairs[: 8 * ranks]]
-    return found
+    loads = [0] * partitions
+    bits = (_CLASSES // partitions).bit_length() - 1
+    counted = pc.value_counts(pc.shift_right(classes, pa.scalar(bits, pa.uint16())))
+    for number, count in zip(
+        counted.field("values").to_pylist(), counted.field("counts").to_pylist(), strict=True
+    ):
+        loads[number] = round(count * weight)
+    return loads
 
 
 def _staying(

@@ -109,15 +109,14 @@ class Spread:
         rows = rows_of_rank(self.table(placed.node), self.ranks.rank, self.ranks.size)
         return Placed(scan_of(rows))
 
-    def by_key(self, placed: Placed, keys: tuple[str, ...]) -> Placed:
-        """The rows where those with equal keys, NULLs too, are in one rank."""
+    def by_key(self, placed: Placed, keys: tuple[str, ...], rule: str = "by key") -> Placed:
+        """The rows where those with equal keys, NULLs too, are in one rank. rule: what a plan
+        says of it."""
         even = self.ranks.even
         if placed.keys == keys and placed.with_nulls:
             return placed
         if self.dry:
-            return Placed(
-                self.ranks.planned(placed.node, "by key", keys), keys, even, with_nulls=True
-            )
+            return Placed(self.ranks.planned(placed.node, rule, keys), keys, even, with_nulls=True)
         found = self.ranks.by_partition(self.table(placed.node), keys, even)
         return Placed(scan_of(found), keys, even, with_nulls=True)
 
