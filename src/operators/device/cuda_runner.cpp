@@ -10,8 +10,6 @@
 namespace crossdock {
 namespace {
 
-// Blocks of 512 threads with 64 KiB of shared memory that a multiprocessor of sm_90 holds at once.
-constexpr uint32_t kBlocksPerMultiprocessor = 3;
 constexpr uint64_t kUnitBytes = uint64_t{2} << 20;
 
 Error operator_error(int error, std::string_view doing) {
@@ -38,9 +36,9 @@ Result<std::unique_ptr<CudaRunner>> CudaRunner::open(int gpu) {
   }
   if (const int error = cuda_calls::open_stream(&runner->stream_); error != 0)
     return operator_error(error, "opening a stream");
-  runner->traits_ = {
-      .blocks = static_cast<uint32_t>(facts.multiprocessors) * kBlocksPerMultiprocessor,
-      .l2_bytes = static_cast<uint64_t>(facts.l2_bytes)};
+  runner->traits_ = {.blocks = static_cast<uint32_t>(facts.multiprocessors) *
+                               operator_calls::kBlocksPerMultiprocessor,
+                     .l2_bytes = static_cast<uint64_t>(facts.l2_bytes)};
   return runner;
 }
 

@@ -11,7 +11,9 @@
 namespace crossdock {
 
 template <class Work>
-__global__ void __launch_bounds__(Work::kThreads) run_work(const __grid_constant__ Work work) {
+__global__ void __launch_bounds__(Work::kThreads,
+                                  operator_calls::kThreadsPerMultiprocessor / Work::kThreads)
+    run_work(const __grid_constant__ Work work) {
   extern __shared__ __align__(16) unsigned char shared_memory[];
   auto& scratch = *reinterpret_cast<typename Work::Scratch*>(shared_memory);
   work.template run<CudaMemory>(BlockPlace{blockIdx.x, gridDim.x}, scratch, CudaGroup{});
