@@ -10,7 +10,7 @@ from crossdock_cli import command as verbs
 from crossdock_cli import output, perf_counters, perf_ranks, perf_table
 
 PATTERNS = ("exchange", "gather", "scatter", "p2p", "bisection", "broadcast", "loopback")
-TRANSPORTS = ("auto", "shm", "ucx", "threads")
+TRANSPORTS = ("auto", "shm", "tcp", "ucx", "threads")
 
 
 @click.command(

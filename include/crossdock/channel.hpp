@@ -47,8 +47,9 @@ struct GroupOptions {
   std::string ca_pem{};  // none: the system's authorities
   std::string certificate_pem{};
   std::string key_pem{};
-  bool insecure = false;               // the token may travel in the clear
-  std::string transports = "auto";     // or of "shm" and "ucx" those that may be used: "shm,ucx"
+  bool insecure = false;  // the token may travel in the clear
+  std::string transports =
+      "auto";  // or of "shm", "tcp" and "ucx" those that may be used: "shm,ucx"
   std::vector<std::string> devices{};  // network devices to use; none: all that have an address
   double open_within_s = 30;           // in which all ranks come to open a channel
   // A rank on another host that was silent for so long is lost; 1 or more, the same in all ranks.

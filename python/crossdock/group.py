@@ -64,7 +64,7 @@ def join_group(
     token, tls, insecure: how the agent is spoken to, as in `crossdock.control.connect`.
 
     memory: budget of channels and of rows that are kept for `recv`, as for `connect`.
-    transports: "auto", or of "shm" and "ucx" those that may be used, as in "shm,ucx".
+    transports: "auto", or of "shm", "tcp" and "ucx" those that may be used, as in "shm,ucx".
     devices: network devices to use; none means all that have an address.
     lost_after_s: a rank on another host that was silent for so long is lost; 1 or more, the same in
         all ranks.

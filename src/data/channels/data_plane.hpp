@@ -17,7 +17,7 @@ namespace crossdock {
 
 struct DataPlaneSettings {
   std::string transports =
-      "auto";           // "auto", or of "shm,ucx": which links between processes may be used
+      "auto";           // "auto", or of "shm,tcp,ucx": which links between processes may be used
   std::string devices;  // network devices for links, "eth0,eth1"; "": all that have an address
   double open_within_s = 30;  // all ranks open a channel, or it is an error
   bool checksums = true;

@@ -8,6 +8,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include "base/short_slices.hpp"
 #include "data/channels/channel_proposal.hpp"
 #include "data/channels/local_channel.hpp"
 #include "data/channels/part_notes.hpp"
@@ -73,9 +74,8 @@ bool GroupPlane::is_neighbour(int other) const {
 
 // Ranks that chose otherwise would wait for each other in ways that the others do not know.
 Status GroupPlane::compare_settings(const TransportChoice& choice) {
-  const char* const transports = choice.shm && choice.ucx ? "auto" : choice.shm ? "shm" : "ucx";
   const std::string own = fmt::format("transports=\"{}\", checksums={}, lost_after_s={}",
-                                      transports,
+                                      choice.text(),
                                       settings_.checksums,
                                       settings_.lost_after_s);
   CD_ASSIGN(const std::vector<std::string> all, agree(*group_, own, open_within()));
@@ -96,10 +96,10 @@ Status GroupPlane::meet() {
   const bool is_one_host =
       std::count(host_of_rank_.begin(), host_of_rank_.end(), host_of_rank_.front()) == ranks();
   if (is_one_host) return {};
-  if (choice.value().ucx) return meet_hosts();
+  if (choice.value().joins_hosts()) return meet_hosts();
   return make_error(ErrorCode::kInvalidArgument,
                     "{} ranks are on several hosts, and the transport 'shm' joins those of one; "
-                    "allow 'ucx', or say 'auto'",
+                    "allow 'tcp' or 'ucx', or say 'auto'",
                     ranks());
 }
 
@@ -226,6 +226,7 @@ void GroupPlane::settle() {
 }
 
 void GroupPlane::watch() {
+  ask_for_short_slices();
   std::vector<int> fds{stop_fd_};
   if (neighbours_ != nullptr) fds.push_back(neighbours_->wait_fd());
   std::vector<pollfd> ready;
@@ -249,15 +250,14 @@ Result<GroupPlane::OwnPart> GroupPlane::make_part(const ChannelSpec& spec) {
   CD_TRY(plan->check_memory(rank()));
   const PartPlan part = plan->part_of(rank());
   if (host_links_ != nullptr) CD_TRY(host_links_->check(*plan));
-  const auto bytes = static_cast<int64_t>(std::max(part.bytes, kRingLineBytes));
-  CD_ASSIGN(auto charge, memory_->charge(bytes, fmt::format("channel {}", spec.id)));
-  CD_ASSIGN(auto created, SharedRegion::create(bytes));
-  const std::shared_ptr<SharedRegion> region = std::move(created);
-  using Owners = std::pair<std::shared_ptr<const void>, std::shared_ptr<SharedRegion>>;
-  const PartMemory memory{.bytes = region->bytes(),
-                          .keep = std::make_shared<Owners>(std::move(charge), region),
-                          .is_fresh = true};
-  CD_ASSIGN(auto core, ChannelCore::make(plan, rank(), memory));
+  const uint64_t bytes = std::max(part.bytes, kRingLineBytes);
+  const int host = host_of_rank_[static_cast<size_t>(rank())];
+  const bool is_alone = std::ranges::count(host_of_rank_, host) == 1;
+  OwnPart own;
+  CD_ASSIGN(
+      own.memory,
+      is_alone ? own_part_memory(*memory_, bytes, spec.id) : shared_memory(bytes, spec.id, own));
+  CD_ASSIGN(auto core, ChannelCore::make(plan, rank(), own.memory));
   core->set_on_close([voice = voice_, plan](const Error& cause) {
     const std::lock_guard lock(voice->mutex);
     if (voice->plane != nullptr) voice->plane->tell_over(*plan, cause);
@@ -276,7 +276,18 @@ Result<GroupPlane::OwnPart> GroupPlane::make_part(const ChannelSpec& spec) {
       if (const auto links = weak.lock()) links->mover().remove(id);
     });
   }
-  return OwnPart{std::move(core), region, memory};
+  own.core = std::move(core);
+  return own;
+}
+
+Result<PartMemory> GroupPlane::shared_memory(uint64_t bytes, uint64_t channel, OwnPart& part) {
+  const auto size = static_cast<int64_t>(bytes);
+  CD_ASSIGN(auto charge, memory_->charge(size, fmt::format("channel {}", channel)));
+  CD_ASSIGN(part.region, SharedRegion::create(size));
+  using Owners = std::pair<std::shared_ptr<const void>, std::shared_ptr<SharedRegion>>;
+  return PartMemory{.bytes = part.region->bytes(),
+                    .keep = std::make_shared<Owners>(std::move(charge), part.region),
+                    .is_fresh = true};
 }
 
 // A channel inside one host has no wires to choose from.

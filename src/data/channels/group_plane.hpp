@@ -63,13 +63,15 @@ class GroupPlane : public DataPlane, private NeighbourEvents {
 
   struct OwnPart {
     std::shared_ptr<ChannelCore> core;
-    std::shared_ptr<SharedRegion> region;
+    std::shared_ptr<SharedRegion> region;  // null: no rank of this host needs it
     PartMemory memory;
     HostLinks::PathsOfPeers paths = {};
   };
   // All ranks call it, once they know that they mean one channel.
   Status plan_paths(OwnPart& part);
   Result<OwnPart> make_part(const ChannelSpec& spec);
+  // Of a part that others of this host map.
+  Result<PartMemory> shared_memory(uint64_t bytes, uint64_t channel, OwnPart& part);
   // That all ranks mean one channel, and by which number, which spec.id then is.
   Result<OwnPart> agree_on_part(ChannelSpec& spec);
   Status publish_part(const OwnPart& part);

@@ -1,12 +1,16 @@
-// Opens UCX between hosts, and gives flows to the mover.
+// Opens links between hosts, and gives flows to the mover.
 #include "data/channels/host_links.hpp"
 
 #include <algorithm>
 #include <array>
 #include <set>
 
+#include <fmt/ranges.h>
+
 #include "data/movers/table_paths.hpp"
 #include "data/ranks/agreement.hpp"
+#include "data/transports/network_devices.hpp"
+#include "data/transports/socket_transport.hpp"
 #include "data/transports/ucx_transport.hpp"
 #include "topology/device_names.hpp"
 
@@ -40,6 +44,27 @@ Result<std::string> address_of(const Result<std::unique_ptr<Transport>>& transpo
                       kLeastS);
   }
   return transport.value()->address();
+}
+
+// Whether this host would use RDMA. Whoever finds no devices hears why when they are opened.
+bool has_rdma(const std::vector<std::string>& devices) {
+  auto interfaces = list_interfaces();
+  if (!interfaces.ok()) return false;
+  const auto chosen =
+      choose_devices(std::move(interfaces.value()), wanted_devices(devices), "/sys");
+  if (!chosen.ok()) return false;
+  return std::ranges::any_of(chosen.value(), [](const auto& device) { return device.is_rdma; });
+}
+
+// Ethernet is used through sockets, RDMA through UCX. All ranks take one of them, since their links do not meet.
+Result<bool> agree_on_ucx(RankGroup& group,
+                          const TransportChoice& choice,
+                          const std::vector<std::string>& devices,
+                          std::chrono::milliseconds within) {
+  if (!choice.tcp || !choice.ucx) return choice.ucx;
+  const std::string own = has_rdma(devices) ? "rdma" : "ethernet";
+  CD_ASSIGN(const std::vector<std::string> all, agree(group, own, within));
+  return std::ranges::find(all, "rdma") != all.end();
 }
 
 Result<std::string> ranks_in(const Result<std::vector<Unreached>>& unreached) {
@@ -93,22 +118,33 @@ std::vector<PathTo> paths_over(const std::vector<Link*>& links, const RankReach&
 }  // namespace
 
 Result<TransportChoice> TransportChoice::parse(const std::string& names) {
-  static const std::array<std::string, 3> known = {"auto", "shm", "ucx"};
+  static const std::array<std::string, 4> known = {"auto", "shm", "tcp", "ucx"};
   TransportChoice choice;
   for (const std::string& name : split(names)) {
     if (std::find(known.begin(), known.end(), name) == known.end()) {
       const std::string near = nearest_name(name, known);
       return make_error(ErrorCode::kInvalidArgument,
-                        "there is no transport '{}'{}; say auto, or some of shm,ucx",
+                        "there is no transport '{}'{}; say auto, or some of shm,tcp,ucx",
                         name,
                         near.empty() ? "" : fmt::format(" (did you mean '{}'?)", near));
     }
-    choice.shm |= name != "ucx";
-    choice.ucx |= name != "shm";
+    const bool is_all = name == "auto";
+    choice.shm |= is_all || name == "shm";
+    choice.tcp |= is_all || name == "tcp";
+    choice.ucx |= is_all || name == "ucx";
   }
-  if (choice.shm || choice.ucx) return choice;
+  if (choice.shm || choice.joins_hosts()) return choice;
   return make_error(ErrorCode::kInvalidArgument,
-                    "no transport is allowed; say auto, or some of shm,ucx");
+                    "no transport is allowed; say auto, or some of shm,tcp,ucx");
+}
+
+std::string TransportChoice::text() const {
+  if (shm && tcp && ucx) return "auto";
+  std::vector<std::string> names;
+  if (shm) names.emplace_back("shm");
+  if (tcp) names.emplace_back("tcp");
+  if (ucx) names.emplace_back("ucx");
+  return fmt::format("{}", fmt::join(names, ","));
 }
 
 Result<std::unique_ptr<HostLinks>> HostLinks::open(RankGroup& group,
@@ -116,9 +152,11 @@ Result<std::unique_ptr<HostLinks>> HostLinks::open(RankGroup& group,
                                                    const std::vector<int>& host_of_rank,
                                                    OnFailure on_failure) {
   const std::chrono::milliseconds within(static_cast<int64_t>(settings.open_within_s * 1000));
-  UcxSettings ucx;
-  ucx.devices = split(settings.devices);
-  auto transport = open_ucx_transport(ucx);
+  CD_ASSIGN(const TransportChoice choice, TransportChoice::parse(settings.transports));
+  const std::vector<std::string> devices = split(settings.devices);
+  CD_ASSIGN(const bool is_ucx, agree_on_ucx(group, choice, devices, within));
+  auto transport = is_ucx ? open_ucx_transport({.devices = devices})
+                          : open_socket_transport({.devices = devices});
   CD_ASSIGN(std::vector<std::string> addresses,
             agree(group, address_of(transport, settings.lost_after_s), within));
   const int host = host_of_rank[static_cast<size_t>(group.rank())];

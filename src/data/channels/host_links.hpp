@@ -25,9 +25,12 @@ namespace crossdock {
 // Which of the transports in DataPlaneSettings are wanted. CD-105 names one that there is none of.
 struct TransportChoice {
   bool shm = false;
+  bool tcp = false;
   bool ucx = false;
 
   static Result<TransportChoice> parse(const std::string& names);
+  bool joins_hosts() const { return tcp || ucx; }
+  std::string text() const;  // which parse() takes
 };
 
 class HostLinks {

@@ -37,18 +37,22 @@ std::vector<std::shared_ptr<ChannelCore>> ChannelRegister::open_ones() const {
   return open;
 }
 
+Result<PartMemory> own_part_memory(Memory& memory, uint64_t bytes, uint64_t channel) {
+  // Blocks are aligned to 64 bytes, and flows to 128.
+  CD_ASSIGN(
+      Block block,
+      memory.get(static_cast<int64_t>(bytes + kRingLineBytes), fmt::format("channel {}", channel)));
+  const auto owner = std::make_shared<Block>(std::move(block));
+  auto* begin = reinterpret_cast<std::byte*>(owner->data());
+  begin += (kRingLineBytes - reinterpret_cast<uintptr_t>(begin) % kRingLineBytes) % kRingLineBytes;
+  return PartMemory{.bytes = {begin, bytes}, .keep = owner, .is_fresh = false};
+}
+
 Result<std::shared_ptr<ChannelCore>> make_single_core(Memory& memory,
                                                       std::shared_ptr<const ChannelPlan> plan) {
   CD_TRY(plan->check_memory(0));
   const PartPlan part = plan->part_of(0);
-  // Blocks are aligned to 64 bytes, and flows to 128.
-  CD_ASSIGN(Block block,
-            memory.get(static_cast<int64_t>(part.bytes + kRingLineBytes),
-                       fmt::format("channel {}", plan->spec().id)));
-  const auto owner = std::make_shared<Block>(std::move(block));
-  auto* begin = reinterpret_cast<std::byte*>(owner->data());
-  begin += (kRingLineBytes - reinterpret_cast<uintptr_t>(begin) % kRingLineBytes) % kRingLineBytes;
-  const PartMemory placed{.bytes = {begin, part.bytes}, .keep = owner, .is_fresh = false};
+  CD_ASSIGN(const PartMemory placed, own_part_memory(memory, part.bytes, plan->spec().id));
   return ChannelCore::make(std::move(plan), 0, placed);
 }
 

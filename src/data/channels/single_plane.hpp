@@ -25,6 +25,10 @@ class ChannelRegister {
   std::map<uint64_t, std::weak_ptr<ChannelCore>> cores_;
 };
 
+// Where a part lies that no other process maps: in a block of the budget, which channels before it have used as a rule,
+// so that its pages are there.
+Result<PartMemory> own_part_memory(Memory& memory, uint64_t bytes, uint64_t channel);
+
 // A core whose flows lie in a block of the budget. CD-201 before anything is taken.
 Result<std::shared_ptr<ChannelCore>> make_single_core(Memory& memory,
                                                       std::shared_ptr<const ChannelPlan> plan);

@@ -47,15 +47,15 @@ class Mover::State::TransportEvents : public LinkEvents {
   std::byte* place(LinkIndex link, const SegmentHeader& header) override {
     return state_.place(first_ + link, header);
   }
-  void placed(LinkIndex link, const SegmentHeader&, std::byte* payload) override {
-    state_.placed(first_ + link, payload, {});
+  void placed(LinkIndex link, const SegmentHeader& header, std::byte* payload) override {
+    state_.placed(first_ + link, header, payload, {});
   }
   bool wants_sum(const SegmentHeader& header) const override { return state_.wants_sum(header); }
   void placed_with_sum(LinkIndex link,
-                       const SegmentHeader&,
+                       const SegmentHeader& header,
                        std::byte* payload,
                        uint32_t checksum) override {
-    state_.placed(first_ + link, payload, checksum);
+    state_.placed(first_ + link, header, payload, checksum);
   }
   void noted(LinkIndex link, std::span<const std::byte> note) override {
     state_.noted(first_ + link, note);

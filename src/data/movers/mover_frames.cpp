@@ -129,8 +129,11 @@ bool Mover::State::send(const std::shared_ptr<OutgoingFlow>& flow,
   FrameUnderWay& frame = under_way_.open(token);
   const std::span<const std::byte> payload = fill_frame(frame, *flow, sequence);
   frame.header.from_rank = static_cast<uint16_t>(parts_.rank);
-  finish_frame(frame.header, payload, parts_.settings.checksums);
-  if (!use.link->put(frame.header, payload, token)) {
+  const bool is_stamped_there = parts_.settings.checksums && use.link->stamps();
+  finish_frame(frame.header, payload, parts_.settings.checksums && !is_stamped_there);
+  const bool went = is_stamped_there ? use.link->put_unstamped(frame.header, payload, token)
+                                     : use.link->put(frame.header, payload, token);
+  if (!went) {
     use.is_full = was_refused_ = true;
     under_way_.close(token);
     return false;
@@ -276,14 +279,19 @@ bool Mover::State::wants_sum(const SegmentHeader& header) const {
   return parts_.settings.checksums && header.to_rank == parts_.rank;
 }
 
-void Mover::State::placed(LinkIndex link, std::byte* payload, std::optional<uint32_t> checksum) {
-  if (transit_.placed(link, payload)) return;
+// The header's checksum may have come behind the payload.
+void Mover::State::placed(LinkIndex link,
+                          const SegmentHeader& header,
+                          std::byte* payload,
+                          std::optional<uint32_t> checksum) {
+  if (transit_.placed(link, payload, header.checksum)) return;
   const auto found = std::ranges::find_if(placements_, [&](const Placement& placement) {
     return placement.link == link && placement.payload == payload;
   });
   CD_CHECK(found != placements_.end(), "link {} wrote where it had no place", link);
-  const Placement placement = std::move(*found);
+  Placement placement = std::move(*found);
   placements_.erase(found);
+  placement.header.checksum = header.checksum;
   const Status checked = placement.flow->placed(placement.header, checksum);
   const MovedFlow& moved = placement.flow->moved();
   if (placement.flow->is_closed()) return;

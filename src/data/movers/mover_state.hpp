@@ -98,7 +98,10 @@ class Mover::State {
   // What links tell (LinkEvents), by the link's place among all.
   std::byte* place(LinkIndex link, const SegmentHeader& header);
   bool wants_sum(const SegmentHeader& header) const;
-  void placed(LinkIndex link, std::byte* payload, std::optional<uint32_t> checksum);
+  void placed(LinkIndex link,
+              const SegmentHeader& header,
+              std::byte* payload,
+              std::optional<uint32_t> checksum);
   void noted(LinkIndex link, std::span<const std::byte> note);
   void sent(LinkIndex link, uint64_t token);
   void lost(LinkIndex link, const Error& cause);

@@ -23,13 +23,14 @@ std::byte* Transit::place(LinkIndex link, const SegmentHeader& header) {
   return arriving_.back()->payload.get();
 }
 
-bool Transit::placed(LinkIndex link, const std::byte* payload) {
+bool Transit::placed(LinkIndex link, const std::byte* payload, uint32_t checksum) {
   const auto found = std::ranges::find_if(arriving_, [&](const auto& frame) {
     return frame->from == link && frame->payload.get() == payload;
   });
   if (found == arriving_.end()) return false;
   std::unique_ptr<TransitFrame> frame = std::move(*found);
   arriving_.erase(found);
+  frame->header.checksum = checksum;
   ++frame->header.hop;
   waiting_[frame->header.to_rank].push_back(std::move(frame));
   return true;

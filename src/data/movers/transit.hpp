@@ -39,7 +39,7 @@ class Transit {
   // Where the payload of a frame to another process goes, or null if there is no place for it.
   std::byte* place(LinkIndex link, const SegmentHeader& header);
   // It is there. False: place() never answered that payload, or its link is lost.
-  bool placed(LinkIndex link, const std::byte* payload);
+  bool placed(LinkIndex link, const std::byte* payload, uint32_t checksum);
   // What was being written from the link will not be.
   void lost(LinkIndex link);
 

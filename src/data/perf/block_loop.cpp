@@ -12,7 +12,7 @@ namespace {
 // Segments that are taken before the next send: neither side waits long for the other.
 constexpr int kSegmentsPerTurn = 8;
 // The other end may be just about to go on; a sleep costs more than a few looks.
-constexpr int kTurnsBeforeSleep = 16;
+constexpr int kTurnsBeforeSleep = 2;
 // Who waits for rows while its own rows have no room looks after both: neither bell rings for the other. Rows come more
 // often than this where there is much to do.
 constexpr std::chrono::microseconds kShortSleep{1000};

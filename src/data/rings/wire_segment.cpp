@@ -93,6 +93,8 @@ uint32_t copy_payload(const SegmentHeader& header,
   return copy_crc32c(payload, to, checksum_of(header));
 }
 
+uint32_t begin_checksum(const SegmentHeader& header) { return checksum_of(header); }
+
 Status check_checksum(const SegmentHeader& header, uint32_t checksum) {
   return check_equal("checksum", header.checksum, checksum);
 }

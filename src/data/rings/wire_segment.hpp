@@ -40,6 +40,8 @@ Status check_payload(const SegmentHeader& header, std::span<const std::byte> pay
 uint32_t copy_payload(const SegmentHeader& header,
                       std::span<const std::byte> payload,
                       std::byte* to);
+// The checksum of a header alone, from which crc32c() goes on with the payload, piece by piece.
+uint32_t begin_checksum(const SegmentHeader& header);
 Status check_checksum(const SegmentHeader& header, uint32_t checksum);
 
 }  // namespace crossdock

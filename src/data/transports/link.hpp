@@ -29,7 +29,8 @@ class LinkEvents {
   // Where the header.bytes bytes of a frame's payload are to be written, or null if it is not wanted (then the bytes
   // are taken off the wire and dropped). Header fields may be anything.
   virtual std::byte* place(LinkIndex link, const SegmentHeader& header) = 0;
-  // They are there. Frames may be told in another order than they were placed in.
+  // They are there. Frames may be told in another order than they were placed in, and of the header the checksum may be
+  // known only now.
   virtual void placed(LinkIndex link, const SegmentHeader& header, std::byte* payload) = 0;
   // Whether the checksum of a frame that has its place will be looked at. A link that copies the payload there itself
   // then sums it up on the way (copy_payload), and tells so.
@@ -64,6 +65,15 @@ class Link {
   virtual bool put(const SegmentHeader& header,
                    std::span<const std::byte> payload,
                    uint64_t token) = 0;
+  // Whether the link makes checksums of payloads itself, piece by piece as they leave, if put_unstamped() asks for it:
+  // who waits for room has each byte read once, and not again when a cache has lost it.
+  virtual bool stamps() const { return false; }
+  // As put(), of a header that has all but its checksum, which the other side is told behind the payload.
+  virtual bool put_unstamped(const SegmentHeader& header,
+                             std::span<const std::byte> payload,
+                             uint64_t token) {
+    return put(header, payload, token);
+  }
   // Copies. False: not now. note.size() <= kNoteBytesMax.
   virtual bool tell(std::span<const std::byte> note) = 0;
   // Nothing has come back over the link for too long: ends it, so that lost() is told by a later progress(). A link

@@ -40,7 +40,7 @@ Rank open_rank(int rank,
   DataPlaneSettings settings;
   settings.lost_after_s = lost_after_s;
   settings.transports = transports;
-  if (transports == std::string("ucx")) settings.devices = "lo";
+  if (transports != std::string("auto")) settings.devices = "lo";
   auto group = std::make_shared<BoardGroup>(rank, ranks, meeting);
   auto plane = DataPlane::open(opened.memory, std::move(group), settings);
   EXPECT_TRUE(plane.ok()) << plane.error().message;
@@ -108,13 +108,16 @@ bool has_ucx() {
 
 // Every rank as a host of its own: each flow has two ends, and a mover mirrors the one into the other.
 TEST(ChannelRanks, ShuffleAmongHosts) {
+  shuffle_among({0, 1, 2, 0}, 3, ChannelSpec::Sends::kRouted, "tcp");
+}
+
+TEST(ChannelRanks, ShuffleAmongHostsOverUcx) {
   if (!has_ucx()) GTEST_SKIP() << "UCX was not there when this was built";
   shuffle_among({0, 1, 2, 0}, 3, ChannelSpec::Sends::kRouted, "ucx");
 }
 
 TEST(ChannelRanks, BroadcastAmongHosts) {
-  if (!has_ucx()) GTEST_SKIP() << "UCX was not there when this was built";
-  shuffle_among({0, 1, 1, 2}, 3, ChannelSpec::Sends::kBroadcast, "ucx");
+  shuffle_among({0, 1, 1, 2}, 3, ChannelSpec::Sends::kBroadcast, "tcp");
 }
 
 TEST(ChannelRanks, RanksWithoutAnEndOpenAndLeave) {
@@ -269,15 +272,12 @@ void fork_in_the_middle(const char* transports) {
 
 TEST(ChannelRanks, CopiesThatForkMakesDisturbNobody) { fork_in_the_middle("auto"); }
 
-TEST(ChannelRanks, CopiesThatForkMakesDisturbNoHost) {
-  if (!has_ucx()) GTEST_SKIP() << "UCX was not there when this was built";
-  fork_in_the_middle("ucx");
-}
+TEST(ChannelRanks, CopiesThatForkMakesDisturbNoHost) { fork_in_the_middle("tcp"); }
 
 TEST(ChannelRanks, SettingsThatDifferAreRefusedWithTheRankThatHasThem) {
   ForkedRanks forked(3, [](int rank, Meeting& meeting) {
     DataPlaneSettings settings;
-    settings.transports = rank == 2 ? "shm" : rank == 1 ? "ucx,shm" : "auto";
+    settings.transports = rank == 2 ? "shm" : rank == 1 ? "ucx,shm,tcp" : "auto";
     const auto refused = DataPlane::open(
         Memory::create(kBudgetBytes), std::make_shared<BoardGroup>(rank, 3, meeting), settings);
     ASSERT_FALSE(refused.ok());
@@ -357,7 +357,9 @@ TEST(ChannelRanks, RanksThatAreKilledAreMissedAtOnceAndLeaveNothing) {
   EXPECT_EQ(files_in_shared_memory(), files);
 }
 
-TEST(ChannelRanks, HostsThatAreKilledAreMissed) {
+TEST(ChannelRanks, HostsThatAreKilledAreMissed) { kill_one_of_three(1, 5, "tcp"); }
+
+TEST(ChannelRanks, HostsThatAreKilledAreMissedOverUcx) {
   if (!has_ucx()) GTEST_SKIP() << "UCX was not there when this was built";
   kill_one_of_three(1, 5, "ucx");
 }
@@ -429,9 +431,8 @@ TEST(ChannelRanks, SourcesAndDestinationsThatAreKilledAreMissedAndOthersAreNot) 
 }
 
 TEST(ChannelRanks, SourcesAndDestinationsOfOtherHostsThatAreKilledAreMissed) {
-  if (!has_ucx()) GTEST_SKIP() << "UCX was not there when this was built";
   for (uint64_t seed = 1; seed <= 4; ++seed) {
-    kill_one_way(2, static_cast<int>(seed % 2), seed, "ucx");
+    kill_one_way(2, static_cast<int>(seed % 2), seed, "tcp");
   }
 }
 
@@ -475,15 +476,13 @@ TEST(ChannelRanks, OneThatIsSuspendedIsWaitedForOnItsHost) {
 }
 
 TEST(ChannelRanks, OneThatIsSuspendedForTooLongIsLostToOtherHosts) {
-  if (!has_ucx()) GTEST_SKIP() << "UCX was not there when this was built";
-  suspend_the_receiver("ucx", 1, true);
+  suspend_the_receiver("tcp", 1, true);
 }
 
 // It takes nothing for longer than a lost rank is waited for, but its process is there.
 TEST(ChannelRanks, OneThatTakesNothingForLongIsNotLost) {
-  if (!has_ucx()) GTEST_SKIP() << "UCX was not there when this was built";
   ForkedRanks forked(2, [&](int rank, Meeting& meeting) {
-    const Rank self = open_rank(rank, 2, meeting, "ucx", 2);
+    const Rank self = open_rank(rank, 2, meeting, "tcp", 2);
     const auto channel = self.plane->create_channel(from_zero_to_one());
     ASSERT_TRUE(channel.ok()) << channel.error().message;
     int64_t rows = 0;

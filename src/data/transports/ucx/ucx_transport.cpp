@@ -2,23 +2,16 @@
 #include "data/transports/ucx_transport.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <chrono>
-#include <cstdlib>
 #include <cstring>
 #include <functional>
 #include <sys/epoll.h>
-#include <sys/random.h>
 #include <unistd.h>
 
-#include <arpa/inet.h>
-#include <fmt/ranges.h>
-
-#include "data/transports/host_identity.hpp"
+#include "data/transports/host_address.hpp"
+#include "data/transports/network_devices.hpp"
 #include "data/transports/ucx/link_news.hpp"
-#include "data/transports/ucx/network_devices.hpp"
-#include "data/transports/ucx/ucx_address.hpp"
 #include "data/transports/ucx/ucx_link.hpp"
 #include "data/transports/ucx/ucx_worker.hpp"
 
@@ -28,33 +21,6 @@ namespace {
 constexpr int kTurnsOfProgress = 8;  // of a worker, before it is another's turn
 // A peer that is well takes what was sent in much less; one that is not would keep us for ever.
 constexpr std::chrono::seconds kFarewell{1};
-
-Result<uint64_t> random_secret() {
-  uint64_t secret = 0;
-  if (getrandom(&secret, sizeof secret, 0) != sizeof secret) {
-    return make_error(
-        ErrorCode::kProbeFailed, "the system gives no random bytes: {}", std::strerror(errno));
-  }
-  return secret;
-}
-
-// The settings' devices, or those that the user told UCX to use.
-std::vector<std::string> wanted_devices(const UcxSettings& settings) {
-  const char* const told = std::getenv("UCX_NET_DEVICES");
-  if (!settings.devices.empty() || told == nullptr || std::strcmp(told, "all") == 0)
-    return settings.devices;
-  std::vector<std::string> names;
-  std::string name;
-  for (const char* at = told;; ++at) {
-    if (*at != ',' && *at != '\0') {
-      name += *at;
-      continue;
-    }
-    if (!name.empty()) names.push_back(std::move(name));
-    name.clear();
-    if (*at == '\0') return names;
-  }
-}
 
 class UcxTransport : public Transport {
  public:
@@ -71,14 +37,13 @@ class UcxTransport : public Transport {
 
  private:
   // False: nothing leads there.
-  bool connect_to(PeerIndex peer, const UcxAddress& address);
-  std::string why_unreached(PeerIndex peer, const UcxAddress& address) const;
+  bool connect_to(PeerIndex peer, const HostAddress& address);
   bool settle_links(LinkEvents* events);
   void stop_worker_of(const UcxLink& overdue);
   void progress_until(const std::function<bool()>& is_done);
 
   UcxSettings settings_;
-  UcxAddress self_;
+  HostAddress self_;
   int wait_fd_ = -1;
   LinkNews news_;
   std::vector<std::unique_ptr<UcxLink>> links_;  // what UCX works on lies in them, so they go after
@@ -88,26 +53,12 @@ class UcxTransport : public Transport {
 Status UcxTransport::open() {
   CD_ASSIGN(std::vector<NetworkDevice> interfaces, list_interfaces());
   CD_ASSIGN(const std::vector<NetworkDevice> devices,
-            choose_devices(std::move(interfaces), wanted_devices(settings_), "/sys"));
-  if (devices.size() > kUcxDevicesMax) {
-    return make_error(
-        ErrorCode::kInvalidArgument,
-        "there are {} network devices to use, the limit is {}. Name those that matter",
-        devices.size(),
-        kUcxDevicesMax);
-  }
-  CD_ASSIGN(self_.secret, random_secret());
-  CD_ASSIGN(self_.host, host_identity());
+            choose_devices(std::move(interfaces), wanted_devices(settings_.devices), "/sys"));
+  CD_ASSIGN(self_, new_address(devices.size()));
   wait_fd_ = epoll_create1(EPOLL_CLOEXEC);
   for (const NetworkDevice& device : devices) {
     CD_ASSIGN(std::unique_ptr<UcxWorker> worker, UcxWorker::open(device));
-    self_.devices.push_back({device.kernel_name(),
-                             device.ip,
-                             device.prefix_bits,
-                             device.is_rdma,
-                             device.is_loopback,
-                             device.is_routed,
-                             worker->address()});
+    self_.devices.push_back(address_of(device, worker->address()));
     epoll_event readable = {};
     readable.events = EPOLLIN;
     if (wait_fd_ < 0 || epoll_ctl(wait_fd_, EPOLL_CTL_ADD, worker->event_fd(), &readable) != 0) {
@@ -121,45 +72,18 @@ Status UcxTransport::open() {
 }
 
 Result<std::vector<Unreached>> UcxTransport::connect(std::span<const std::string> addresses) {
-  std::vector<UcxAddress> parsed(addresses.size());  // all of them before there are links
-  for (size_t peer = 0; peer < addresses.size(); ++peer) {
-    if (addresses[peer].empty()) continue;
-    Result<UcxAddress> address = parse_address(addresses[peer]);
-    if (!address.ok()) {
-      return make_error(address.error().code, "rank {}: {}", peer, address.error().message);
-    }
-    parsed[peer] = std::move(address.value());
-  }
+  CD_ASSIGN(const std::vector<HostAddress> parsed,
+            parse_addresses(addresses));  // before there are links
   std::vector<Unreached> unreached;
   for (size_t rank = 0; rank < addresses.size(); ++rank) {
     const auto peer = static_cast<PeerIndex>(rank);
     if (addresses[rank].empty() || connect_to(peer, parsed[rank])) continue;
-    unreached.push_back({peer, why_unreached(peer, parsed[rank])});
+    unreached.push_back({peer, why_unreached(self_, peer, parsed[rank])});
   }
   return unreached;
 }
 
-std::string UcxTransport::why_unreached(PeerIndex peer, const UcxAddress& address) const {
-  const auto names_of = [](const UcxAddress& of) {
-    std::vector<std::string> names;
-    for (const auto& device : of.devices) {
-      std::array<char, INET6_ADDRSTRLEN> ip = {};
-      inet_ntop(device.ip.size() == 4 ? AF_INET : AF_INET6, device.ip.data(), ip.data(), ip.size());
-      names.push_back(device.ip.empty()
-                          ? device.name
-                          : fmt::format("{} {}/{}", device.name, ip.data(), device.prefix_bits));
-    }
-    return fmt::format("{}", fmt::join(names, ", "));
-  };
-  return fmt::format(
-      "no network device of this process ({}) and of rank {} ({}) are on one network, or both on "
-      "networks with a gateway. Name devices of one kind that reach each other",
-      names_of(self_),
-      peer,
-      names_of(address));
-}
-
-bool UcxTransport::connect_to(PeerIndex peer, const UcxAddress& address) {
+bool UcxTransport::connect_to(PeerIndex peer, const HostAddress& address) {
   const std::vector<DevicePair> pairs = pair_devices(self_, address);
   for (const DevicePair& pair : pairs) {
     UcxLinkSpec spec;
@@ -172,7 +96,7 @@ bool UcxTransport::connect_to(PeerIndex peer, const UcxAddress& address) {
     UcxWorker& worker = *workers_[pair.mine];
     auto& link = links_.emplace_back(std::make_unique<UcxLink>(worker, news_, std::move(spec)));
     worker.listen(frame_key(address, pair.theirs, self_), link.get());
-    link->connect(address.devices[pair.theirs].worker);
+    link->connect(address.devices[pair.theirs].reached_by);
   }
   return !pairs.empty();
 }

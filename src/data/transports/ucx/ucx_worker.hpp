@@ -13,7 +13,7 @@
 
 #include "base/result.hpp"
 #include "data/transports/link.hpp"
-#include "data/transports/ucx/network_devices.hpp"
+#include "data/transports/network_devices.hpp"
 
 namespace crossdock {
 

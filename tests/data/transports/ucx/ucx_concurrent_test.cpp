@@ -4,7 +4,7 @@
 #include <atomic>
 #include <thread>
 
-#include "data/transports/ucx/link_ends.hpp"
+#include "data/transports/ucx/ucx_end.hpp"
 
 // Asked by the sanitizer for what to leave out. The last is for the end of libucs, which gives back a mutex that it
 // took where the sanitizer was not looking.
@@ -20,11 +20,11 @@ namespace {
 // Frames of both kinds and notes go both ways; then one side gives up, and both end.
 TEST(UcxLinks, ConcurrentTransportsEachInItsThread) {
   constexpr uint64_t kFrames = 60;
-  End a, b;
+  UcxEnd a, b;
   call(a, b);
   const auto large = bytes_of(100'000, 1), small = bytes_of(3000, 2);
   std::atomic<int> through = 0;
-  const auto drive = [&](End& end, bool gives_up) {
+  const auto drive = [&](LinkEnd& end, bool gives_up) {
     uint64_t put = 0;
     const auto step = [&] {
       const auto& payload = put % 2 == 0 ? large : small;

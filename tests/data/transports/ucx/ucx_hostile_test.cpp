@@ -7,7 +7,7 @@
 #include <gtest/gtest.h>
 #include <netinet/in.h>
 
-#include "data/transports/ucx/link_ends.hpp"
+#include "data/transports/ucx/ucx_end.hpp"
 #include "data/transports/ucx/ucx_worker.hpp"
 
 namespace crossdock {
@@ -16,13 +16,13 @@ namespace {
 // Speaks UCX with a transport, and sends it whatever bytes.
 class Stranger {
  public:
-  explicit Stranger(const UcxAddress& to) {
+  explicit Stranger(const HostAddress& to) {
     auto interfaces = list_interfaces();
     auto devices = choose_devices(interfaces.value(), {"lo"}, "/sys");
     worker_ = std::move(UcxWorker::open(devices.value().at(0)).value());
     ucp_ep_params_t params = {};
     params.field_mask = UCP_EP_PARAM_FIELD_REMOTE_ADDRESS | UCP_EP_PARAM_FIELD_ERR_HANDLING_MODE;
-    params.address = reinterpret_cast<const ucp_address_t*>(to.devices.at(0).worker.data());
+    params.address = reinterpret_cast<const ucp_address_t*>(to.devices.at(0).reached_by.data());
     params.err_mode = UCP_ERR_HANDLING_MODE_PEER;
     EXPECT_EQ(ucp_ep_create(worker_->handle(), &params, &endpoint_), UCS_OK);
   }
@@ -31,7 +31,7 @@ class Stranger {
             std::span<const std::byte> head,
             std::span<const std::byte> bytes,
             uint32_t flags,
-            const std::vector<End*>& ends) {
+            const std::vector<LinkEnd*>& ends) {
     ucp_request_param_t params = {};
     params.op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS;
     params.flags = flags;
@@ -59,10 +59,10 @@ std::span<const std::byte> raw(const Head& head) {
 }
 
 TEST(UcxHostile, WhoDoesNotKnowTheSecretIsNotHeard) {
-  End a, b;
+  UcxEnd a, b;
   connect(a, b);
-  const UcxAddress to = parse_address(a.transport->address()).value();
-  UcxAddress from = parse_address(b.transport->address()).value();
+  const HostAddress to = parse_address(a.transport->address()).value();
+  HostAddress from = parse_address(b.transport->address()).value();
   from.secret ^= 1;
   Stranger stranger(to);
   const auto small = bytes_of(100, 1), large = bytes_of(1 << 20, 2);
@@ -83,10 +83,10 @@ TEST(UcxHostile, WhoDoesNotKnowTheSecretIsNotHeard) {
 
 // A member that is broken knows the key, and says anything.
 TEST(UcxHostile, NoMessageOfAMemberWritesBeyondItsPlace) {
-  End a, b;
+  UcxEnd a, b;
   connect(a, b);
-  const UcxAddress to = parse_address(a.transport->address()).value();
-  const UcxAddress from = parse_address(b.transport->address()).value();
+  const HostAddress to = parse_address(a.transport->address()).value();
+  const HostAddress from = parse_address(b.transport->address()).value();
   Stranger stranger(to);
   std::mt19937 random(1);
   const auto bytes = bytes_of(200'000, 3);
@@ -134,7 +134,7 @@ std::vector<uint16_t> listening_ports() {
 }
 
 TEST(UcxHostile, GarbageOnThePortHarmsNobody) {
-  End a, b;
+  UcxEnd a, b;
   connect(a, b);
   const std::vector<uint16_t> ports = listening_ports();
   ASSERT_GE(ports.size(), 2U);

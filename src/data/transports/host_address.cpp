@@ -1,20 +1,27 @@
-// See ucx_address.hpp. The text: version and checksum of the rest, then a line for the process and one per device,
+// See host_address.hpp. The text: version and checksum of the rest, then a line for the process and one per device,
 // fields parted by a blank, bytes in hex. UCX believes what a worker's address says, so damaged ones must not reach it.
-#include "data/transports/ucx/ucx_address.hpp"
+#include "data/transports/host_address.hpp"
 
 #include <algorithm>
+#include <array>
+#include <cerrno>
 #include <charconv>
+#include <cstring>
 #include <optional>
-#include <span>
 #include <string_view>
+#include <sys/random.h>
 #include <utility>
 
+#include <arpa/inet.h>
+#include <fmt/ranges.h>
+
 #include "data/rings/crc32c.hpp"
+#include "data/transports/host_identity.hpp"
 
 namespace crossdock {
 namespace {
 
-constexpr std::string_view kVersion = "crossdock-ucx-2";
+constexpr std::string_view kAddressVersion = "crossdock-links-3";
 constexpr size_t kFieldsOfDevice = 7;
 
 // "-" stands for no bytes, so that every field has characters.
@@ -51,22 +58,22 @@ uint32_t checksum_of(std::string_view text) { return crc32c(std::as_bytes(std::s
 
 Error malformed(std::string_view what, std::string_view text) {
   return make_error(ErrorCode::kMalformedMessage,
-                    "this is no address of a rank's UCX transport: {} \"{}\". All ranks must run "
+                    "this is no address of a rank's links: {} \"{}\". All ranks must run "
                     "one version of Crossdock",
                     what,
                     text.substr(0, 80));
 }
 
-Result<UcxAddress::Device> parse_device(std::string_view line) {
+Result<HostAddress::Device> parse_device(std::string_view line) {
   const auto fields = split(line, ' ');
   if (fields.size() != kFieldsOfDevice) return malformed("a device with other fields:", line);
-  UcxAddress::Device device;
+  HostAddress::Device device;
   device.name = fields[0];
   device.is_rdma = fields[1] == "rdma";
   device.is_loopback = fields[2] == "loopback";
   device.is_routed = fields[3] == "routed";
   const auto ip = from_hex(fields[4]);
-  const auto worker = from_hex(fields[6]);
+  const auto reached_by = from_hex(fields[6]);
   const auto end =
       std::from_chars(fields[5].data(), fields[5].data() + fields[5].size(), device.prefix_bits);
   const bool has_prefix = end.ec == std::errc() && end.ptr == fields[5].data() + fields[5].size();
@@ -76,13 +83,13 @@ Result<UcxAddress::Device> parse_device(std::string_view line) {
       device.prefix_bits > static_cast<int>(ip->size() * 8)) {
     return malformed("a prefix", fields[5]);
   }
-  if (!worker || worker->empty()) return malformed("a worker", fields[6]);
+  if (!reached_by || reached_by->empty()) return malformed("a worker or port", fields[6]);
   device.ip = *ip;
-  device.worker = *worker;
+  device.reached_by = *reached_by;
   return device;
 }
 
-bool is_same_network(const UcxAddress::Device& a, const UcxAddress::Device& b) {
+bool is_same_network(const HostAddress::Device& a, const HostAddress::Device& b) {
   if (a.ip.empty() || a.ip.size() != b.ip.size() || a.prefix_bits != b.prefix_bits) return false;
   for (int bit = 0; bit < a.prefix_bits; ++bit) {
     const int mask = 0x80 >> (bit % 8);
@@ -91,21 +98,21 @@ bool is_same_network(const UcxAddress::Device& a, const UcxAddress::Device& b) {
   return true;
 }
 
-bool may_talk(const UcxAddress::Device& a, const UcxAddress::Device& b, bool is_one_host) {
+bool may_talk(const HostAddress::Device& a, const HostAddress::Device& b, bool is_one_host) {
   return a.is_rdma == b.is_rdma && a.is_loopback == b.is_loopback &&
          (is_one_host || !a.is_loopback);
 }
 
-bool is_neighbour(const UcxAddress::Device& a, const UcxAddress::Device& b, bool is_one_host) {
+bool is_neighbour(const HostAddress::Device& a, const HostAddress::Device& b, bool is_one_host) {
   if (is_one_host) return a.name == b.name;
   // Two hosts with the same address have each a network of their own under it, as bridges for containers do.
   return is_same_network(a, b) && a.ip != b.ip;
 }
 
-bool is_reached_by_router(const UcxAddress::Device& a,
-                          const UcxAddress::Device& b,
+bool is_reached_by_router(const HostAddress::Device& a,
+                          const HostAddress::Device& b,
                           bool is_one_host) {
-  const auto may_leave = [](const UcxAddress::Device& one) {
+  const auto may_leave = [](const HostAddress::Device& one) {
     return one.is_routed || (one.is_rdma && one.ip.empty());
   };
   return is_one_host || (may_leave(a) && may_leave(b));
@@ -157,7 +164,7 @@ class Pairing {
   std::vector<DevicePair> pairs_;
 };
 
-std::vector<DevicePair> pair_in_order(const UcxAddress& first, const UcxAddress& second) {
+std::vector<DevicePair> pair_in_order(const HostAddress& first, const HostAddress& second) {
   const bool is_one_host = first.host == second.host;
   Pairing pairing(first.devices.size(), second.devices.size());
   for (const auto& fits : {is_neighbour, is_reached_by_router}) {
@@ -182,9 +189,9 @@ uint64_t mixed(uint64_t word) {  // the finaliser of SplitMix64
 
 }  // namespace
 
-std::string text_of(const UcxAddress& address) {
+std::string text_of(const HostAddress& address) {
   std::string text = fmt::format("{:016x} {}", address.secret, hex_of(address.host));
-  for (const UcxAddress::Device& device : address.devices) {
+  for (const HostAddress::Device& device : address.devices) {
     text += fmt::format("\n{} {} {} {} {} {} {}",
                         device.name,
                         device.is_rdma ? "rdma" : "tcp",
@@ -192,26 +199,26 @@ std::string text_of(const UcxAddress& address) {
                         device.is_routed ? "routed" : "here",
                         hex_of(device.ip),
                         device.prefix_bits,
-                        hex_of(device.worker));
+                        hex_of(device.reached_by));
   }
-  return fmt::format("{} {:08x}\n{}", kVersion, checksum_of(text), text);
+  return fmt::format("{} {:08x}\n{}", kAddressVersion, checksum_of(text), text);
 }
 
-Result<UcxAddress> parse_address(const std::string& text) {
+Result<HostAddress> parse_address(const std::string& text) {
   const std::string_view all = text;
   const size_t begin = std::min(all.find('\n'), all.size());
   const std::string_view rest = all.substr(std::min(begin + 1, all.size()));
-  if (all.substr(0, begin) != fmt::format("{} {:08x}", kVersion, checksum_of(rest))) {
+  if (all.substr(0, begin) != fmt::format("{} {:08x}", kAddressVersion, checksum_of(rest))) {
     return malformed("its version or checksum is another:", all.substr(0, begin));
   }
   const auto lines = split(rest, '\n');
   const auto head = split(lines[0], ' ');
   if (head.size() != 2) return malformed("it begins with", lines[0]);
-  if (lines.size() - 1 > kUcxDevicesMax) {
-    return malformed(fmt::format("{} devices, the limit is {}:", lines.size() - 1, kUcxDevicesMax),
+  if (lines.size() - 1 > kNicsMax) {
+    return malformed(fmt::format("{} devices, the limit is {}:", lines.size() - 1, kNicsMax),
                      lines[1]);
   }
-  UcxAddress address;
+  HostAddress address;
   const auto end =
       std::from_chars(head[0].data(), head[0].data() + head[0].size(), address.secret, 16);
   const auto host = from_hex(head[1]);
@@ -225,16 +232,80 @@ Result<UcxAddress> parse_address(const std::string& text) {
   return address;
 }
 
-uint64_t frame_key(const UcxAddress& from, size_t device, const UcxAddress& to) {
+Result<HostAddress> new_address(size_t devices) {
+  if (devices > kNicsMax) {
+    return make_error(
+        ErrorCode::kInvalidArgument,
+        "there are {} network devices to use, the limit is {}. Name those that matter",
+        devices,
+        kNicsMax);
+  }
+  HostAddress address;
+  if (getrandom(&address.secret, sizeof address.secret, 0) != sizeof address.secret) {
+    return make_error(
+        ErrorCode::kProbeFailed, "the system gives no random bytes: {}", std::strerror(errno));
+  }
+  CD_ASSIGN(address.host, host_identity());
+  return address;
+}
+
+HostAddress::Device address_of(const NetworkDevice& device, std::string reached_by) {
+  return {device.kernel_name(),
+          device.ip,
+          device.prefix_bits,
+          device.is_rdma,
+          device.is_loopback,
+          device.is_routed,
+          std::move(reached_by)};
+}
+
+Result<std::vector<HostAddress>> parse_addresses(std::span<const std::string> texts) {
+  std::vector<HostAddress> parsed(texts.size());
+  for (size_t rank = 0; rank < texts.size(); ++rank) {
+    if (texts[rank].empty()) continue;
+    Result<HostAddress> address = parse_address(texts[rank]);
+    if (!address.ok()) {
+      return make_error(address.error().code, "rank {}: {}", rank, address.error().message);
+    }
+    parsed[rank] = std::move(address.value());
+  }
+  return parsed;
+}
+
+std::string why_unreached(const HostAddress& mine, PeerIndex peer, const HostAddress& theirs) {
+  const auto names_of = [](const HostAddress& of) {
+    std::vector<std::string> names;
+    for (const auto& device : of.devices) {
+      std::array<char, INET6_ADDRSTRLEN> ip = {};
+      inet_ntop(device.ip.size() == 4 ? AF_INET : AF_INET6, device.ip.data(), ip.data(), ip.size());
+      names.push_back(device.ip.empty()
+                          ? device.name
+                          : fmt::format("{} {}/{}", device.name, ip.data(), device.prefix_bits));
+    }
+    return fmt::format("{}", fmt::join(names, ", "));
+  };
+  return fmt::format(
+      "no network device of this process ({}) and of rank {} ({}) are on one network, or both on "
+      "networks with a gateway. Name devices of one kind that reach each other",
+      names_of(mine),
+      peer,
+      names_of(theirs));
+}
+
+uint64_t frame_key(const HostAddress& from, size_t device, const HostAddress& to) {
   return mixed(mixed(mixed(from.secret) + to.secret) + device);
 }
 
+uint64_t link_key(const HostAddress& from, size_t device, const HostAddress& to, size_t to_device) {
+  return mixed(frame_key(from, device, to) + to_device);
+}
+
 // By chance, so that a process with many peers opens half of its links.
-bool opens_links(const UcxAddress& mine, const UcxAddress& theirs) {
+bool opens_links(const HostAddress& mine, const HostAddress& theirs) {
   return mine.secret < theirs.secret;
 }
 
-std::vector<DevicePair> pair_devices(const UcxAddress& mine, const UcxAddress& theirs) {
+std::vector<DevicePair> pair_devices(const HostAddress& mine, const HostAddress& theirs) {
   const bool is_mine_first = mine.secret <= theirs.secret;
   std::vector<DevicePair> pairs =
       is_mine_first ? pair_in_order(mine, theirs) : pair_in_order(theirs, mine);

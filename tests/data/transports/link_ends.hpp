@@ -1,4 +1,4 @@
-// Ranks in one process that are linked over UCX and loopback, through the plugin, and what they were told.
+// Ranks in one process that are linked over loopback, and what they were told.
 #pragma once
 
 #include <chrono>
@@ -14,21 +14,20 @@
 
 #include <gtest/gtest.h>
 
-#include "data/transports/ucx/ucx_address.hpp"
-#include "data/transports/ucx_transport.hpp"
+#include "data/transports/host_address.hpp"
+#include "data/transports/link.hpp"
 
 namespace crossdock {
 
 // A rank, and all that it was told.
-class End : public LinkEvents {
+class LinkEnd : public LinkEvents {
  public:
-  explicit End(UcxSettings settings = {{"lo"}, int64_t{8} << 20}) {
-    auto opened = open_ucx_transport(settings);
+  explicit LinkEnd(Result<std::unique_ptr<Transport>> opened) {
     EXPECT_TRUE(opened.ok()) << opened.error().message;
     if (opened.ok()) transport = std::move(opened.value());
   }
 
-  ~End() override { transport.reset(); }  // before the places that it writes to
+  ~LinkEnd() override { transport.reset(); }  // before the places that it writes to
 
   std::byte* place(LinkIndex, const SegmentHeader& header) override {
     ++places_asked;
@@ -38,6 +37,14 @@ class End : public LinkEvents {
   }
   void placed(LinkIndex, const SegmentHeader& header, std::byte* payload) override {
     arrived[header.sequence] = std::vector<std::byte>(payload, payload + header.bytes);
+  }
+  bool wants_sum(const SegmentHeader& header) const override { return header.sequence % 2 == 1; }
+  void placed_with_sum(LinkIndex link,
+                       const SegmentHeader& header,
+                       std::byte* payload,
+                       uint32_t checksum) override {
+    sums[header.sequence] = checksum;
+    placed(link, header, payload);
   }
   void noted(LinkIndex, std::span<const std::byte> note) override {
     notes.emplace_back(note.begin(), note.end());
@@ -52,6 +59,7 @@ class End : public LinkEvents {
   std::unique_ptr<Transport> transport;
   std::deque<std::vector<std::byte>> places;
   std::map<uint64_t, std::vector<std::byte>> arrived;
+  std::map<uint64_t, uint32_t> sums;
   std::vector<std::vector<std::byte>> notes;
   std::vector<uint64_t> sent_tokens;
   std::vector<Error> lost_causes;
@@ -61,16 +69,16 @@ class End : public LinkEvents {
 };
 
 // False after 20 s.
-inline bool until(const std::function<bool()>& done, std::vector<End*> ends) {
+inline bool until(const std::function<bool()>& done, std::vector<LinkEnd*> ends) {
   const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(20);
   while (!done()) {
     if (std::chrono::steady_clock::now() > deadline) return false;
-    for (End* end : ends) end->step();
+    for (LinkEnd* end : ends) end->step();
   }
   return true;
 }
 
-inline void call(End& a, End& b) {
+inline void call(LinkEnd& a, LinkEnd& b) {
   const std::vector<std::string> for_a = {"", b.transport->address()};
   const std::vector<std::string> for_b = {a.transport->address(), ""};
   ASSERT_TRUE(a.transport->connect(for_a).ok());
@@ -78,9 +86,9 @@ inline void call(End& a, End& b) {
 }
 
 // Ready: a note has gone both ways.
-inline void connect(End& a, End& b) {
+inline void connect(LinkEnd& a, LinkEnd& b) {
   call(a, b);
-  for (End* end : {&a, &b}) {
+  for (LinkEnd* end : {&a, &b}) {
     ASSERT_TRUE(until([&] { return end->link().tell({}); }, {&a, &b}));
   }
   ASSERT_TRUE(until([&] { return a.notes.size() + b.notes.size() == 2; }, {&a, &b}));
@@ -89,8 +97,9 @@ inline void connect(End& a, End& b) {
 }
 
 // Of two processes one opens the links, by chance.
-inline std::unique_ptr<End> other_of(const End& one, bool is_opener) {
-  const auto address_of = [](const End& end) {
+template <class End>
+std::unique_ptr<End> other_of(const LinkEnd& one, bool is_opener) {
+  const auto address_of = [](const LinkEnd& end) {
     return parse_address(end.transport->address()).value();
   };
   while (true) {

@@ -1,5 +1,5 @@
 // Asks for all routes over netlink (rtnetlink(7)): the files under /proc/net name only the first of several next hops.
-#include "data/transports/ucx/routed_interfaces.hpp"
+#include "data/transports/routed_interfaces.hpp"
 
 #include <cerrno>
 #include <cstring>

@@ -1,5 +1,5 @@
 // Which NICs are used, from interfaces and kernel files made up here.
-#include "data/transports/ucx/network_devices.hpp"
+#include "data/transports/network_devices.hpp"
 
 #include <filesystem>
 #include <fstream>
@@ -10,7 +10,7 @@
 
 #include <gmock/gmock.h>
 
-#include "data/transports/ucx/routed_interfaces.hpp"
+#include "data/transports/routed_interfaces.hpp"
 
 namespace crossdock {
 namespace {

@@ -1,9 +1,10 @@
 // See network_devices.hpp. What is known of a NIC beside its address stands in files of the kernel.
-#include "data/transports/ucx/network_devices.hpp"
+#include "data/transports/network_devices.hpp"
 
 #include <algorithm>
 #include <bit>
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -14,7 +15,7 @@
 #include <net/if.h>
 #include <netinet/in.h>
 
-#include "data/transports/ucx/routed_interfaces.hpp"
+#include "data/transports/routed_interfaces.hpp"
 
 namespace crossdock {
 namespace {
@@ -89,7 +90,8 @@ Error no_such_device(const std::string& name, const std::vector<NetworkDevice>& 
 
 Result<NetworkDevice> named_device(const std::string& name,
                                    const std::vector<NetworkDevice>& interfaces,
-                                   const fs::path& sysfs) {
+                                   const fs::path& sysfs,
+                                   RdmaDevices rdma) {
   for (const NetworkDevice& one : interfaces) {
     if (one.name == name) {
       NetworkDevice device = one;
@@ -98,7 +100,7 @@ Result<NetworkDevice> named_device(const std::string& name,
     }
   }
   std::error_code ignored;
-  if (name.empty() || name.find('/') != std::string::npos ||
+  if (rdma == RdmaDevices::kAsInterfaces || name.empty() || name.find('/') != std::string::npos ||
       !fs::exists(rdma_folder(name, sysfs), ignored)) {
     return no_such_device(name, interfaces);
   }
@@ -156,17 +158,35 @@ Result<std::vector<NetworkDevice>> list_interfaces() {
   return found;
 }
 
+std::vector<std::string> wanted_devices(const std::vector<std::string>& devices) {
+  const char* const told = std::getenv("UCX_NET_DEVICES");
+  if (!devices.empty() || told == nullptr || std::strcmp(told, "all") == 0) return devices;
+  std::vector<std::string> names;
+  std::string name;
+  for (const char* at = told;; ++at) {
+    if (*at != ',' && *at != '\0') {
+      name += *at;
+      continue;
+    }
+    if (!name.empty()) names.push_back(std::move(name));
+    name.clear();
+    if (*at == '\0') return names;
+  }
+}
+
 Result<std::vector<NetworkDevice>> choose_devices(std::vector<NetworkDevice> interfaces,
                                                   const std::vector<std::string>& wanted,
-                                                  const std::string& sysfs) {
+                                                  const std::string& sysfs,
+                                                  RdmaDevices rdma) {
   std::vector<NetworkDevice> chosen;
   for (const std::string& name : wanted) {
-    CD_ASSIGN(chosen.emplace_back(), named_device(name, interfaces, sysfs));
+    CD_ASSIGN(chosen.emplace_back(), named_device(name, interfaces, sysfs, rdma));
   }
   if (!wanted.empty()) return chosen;
   for (NetworkDevice& device : interfaces) {
     if (device.is_loopback) continue;
-    const std::string port = rdma_port_of(device.interface, sysfs);
+    const std::string port =
+        rdma == RdmaDevices::kPreferred ? rdma_port_of(device.interface, sysfs) : "";
     // "4: ACTIVE"
     if (!port.empty() &&
         first_line(rdma_folder(port, sysfs) / "state").find("ACTIVE") != std::string::npos) {

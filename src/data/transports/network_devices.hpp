@@ -1,6 +1,7 @@
 // The NICs of this host, and which of them to use.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -26,11 +27,17 @@ struct NetworkDevice {
 // CD-603 with the system's reason.
 Result<std::vector<NetworkDevice>> list_interfaces();
 
-// Those to use. `wanted` empty: all but loopback, or loopback if there is no other; an interface whose NIC is an RDMA
-// device with an active port stands for that port. Else the named ones: interfaces (through TCP) or RDMA ports. Rates
-// are filled in. `sysfs`: "/sys". CD-105 with what there is, if a name is unknown or there is nothing.
+// What the user told UCX to use (UCX_NET_DEVICES), where `devices` names none; empty: all.
+std::vector<std::string> wanted_devices(const std::vector<std::string>& devices);
+
+enum class RdmaDevices : uint8_t { kPreferred, kAsInterfaces };
+// Those to use. `wanted` empty: all but loopback, or loopback if there is no other; where RDMA is preferred, an
+// interface whose NIC is an RDMA device with an active port stands for that port. Else the named ones: interfaces
+// (through TCP) or, likewise, RDMA ports. Rates are filled in. `sysfs`: "/sys". CD-105 with what there is, if a name is
+// unknown or there is nothing.
 Result<std::vector<NetworkDevice>> choose_devices(std::vector<NetworkDevice> interfaces,
                                                   const std::vector<std::string>& wanted,
-                                                  const std::string& sysfs);
+                                                  const std::string& sysfs,
+                                                  RdmaDevices rdma = RdmaDevices::kPreferred);
 
 }  // namespace crossdock

@@ -1,17 +1,20 @@
-// What ranks tell each other to connect over UCX, and which NIC of one talks to which NIC of the other.
+// What ranks tell each other to make links between hosts, and which NIC of one talks to which NIC of the other.
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "base/result.hpp"
+#include "data/transports/link.hpp"
+#include "data/transports/network_devices.hpp"
 
 namespace crossdock {
 
-inline constexpr size_t kUcxDevicesMax = 64;
+inline constexpr size_t kNicsMax = 64;
 
-struct UcxAddress {
+struct HostAddress {
   struct Device {
     std::string name;  // of the NIC, as its kernel names it
     std::string ip;    // 4 or 16 bytes, or ""
@@ -19,7 +22,7 @@ struct UcxAddress {
     bool is_rdma = false;
     bool is_loopback = false;
     bool is_routed = false;  // its host sends to other networks over it
-    std::string worker;      // UCX's address of the worker that has this NIC
+    std::string reached_by;  // what leads to the NIC: UCX's address of its worker, or a port of TCP
   };
   // Random, of this process; who does not know it cannot make a frame that is taken.
   uint64_t secret = 0;
@@ -28,15 +31,26 @@ struct UcxAddress {
 };
 
 // Printable. parse_address(text_of(a)) == a; CD-613 with what is wrong: any bytes are safe.
-std::string text_of(const UcxAddress& address);
-Result<UcxAddress> parse_address(const std::string& text);
+std::string text_of(const HostAddress& address);
+Result<HostAddress> parse_address(const std::string& text);
+
+// Of this process, with a new secret and no devices yet; there will be `devices`. CD-105 if those are too many, CD-603.
+Result<HostAddress> new_address(size_t devices);
+HostAddress::Device address_of(const NetworkDevice& device, std::string reached_by);
+// By rank; "" for those not wanted. CD-613 names the rank.
+Result<std::vector<HostAddress>> parse_addresses(std::span<const std::string> texts);
+// Why pair_devices() finds nothing: names the devices of both.
+std::string why_unreached(const HostAddress& mine, PeerIndex peer, const HostAddress& theirs);
 
 // What marks frames from a device of `from` to `to`. Both ends work it out; it is on the wire, but says nothing about
 // the secrets.
-uint64_t frame_key(const UcxAddress& from, size_t device, const UcxAddress& to);
+uint64_t frame_key(const HostAddress& from, size_t device, const HostAddress& to);
+
+// The same for a pair of devices, which may be shared with others.
+uint64_t link_key(const HostAddress& from, size_t device, const HostAddress& to, size_t to_device);
 
 // Which of two processes opens the links between them; the other waits.
-bool opens_links(const UcxAddress& mine, const UcxAddress& theirs);
+bool opens_links(const HostAddress& mine, const HostAddress& theirs);
 
 struct DevicePair {
   size_t mine = 0;
@@ -50,6 +64,6 @@ struct DevicePair {
 // RDMA device without an address counts as one of them: nobody knows its network). Each device once; but where one side
 // has more than the other, those left over share the other's, evenly, so that no NIC lies idle. Both sides find the
 // same pairs, ascending by `mine`. Empty if nothing fits.
-std::vector<DevicePair> pair_devices(const UcxAddress& mine, const UcxAddress& theirs);
+std::vector<DevicePair> pair_devices(const HostAddress& mine, const HostAddress& theirs);
 
 }  // namespace crossdock

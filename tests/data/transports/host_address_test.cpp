@@ -1,5 +1,5 @@
 // Addresses as text and back, any bytes as an address, and which devices are paired.
-#include "data/transports/ucx/ucx_address.hpp"
+#include "data/transports/host_address.hpp"
 
 #include <random>
 #include <span>
@@ -14,29 +14,29 @@ namespace {
 using testing::ElementsAre;
 using testing::IsEmpty;
 
-UcxAddress::Device tcp(const std::string& name, const std::string& ip, int prefix_bits = 24) {
+HostAddress::Device tcp(const std::string& name, const std::string& ip, int prefix_bits = 24) {
   return {name, ip, prefix_bits, false, name == "lo", false, "worker of " + name};
 }
 
-UcxAddress::Device routed(UcxAddress::Device device) {
+HostAddress::Device routed(HostAddress::Device device) {
   device.is_routed = true;
   return device;
 }
 
-UcxAddress::Device rdma(const std::string& name) {
+HostAddress::Device rdma(const std::string& name) {
   return {name, "", 0, true, false, false, "worker of " + name};
 }
 
 std::string ip(int c, int d) { return {10, 0, static_cast<char>(c), static_cast<char>(d)}; }
 
-UcxAddress address(uint64_t secret,
-                   const std::string& host,
-                   std::vector<UcxAddress::Device> devices) {
+HostAddress address(uint64_t secret,
+                    const std::string& host,
+                    std::vector<HostAddress::Device> devices) {
   return {secret, host, std::move(devices)};
 }
 
 // From both sides.
-std::vector<DevicePair> pairs(const UcxAddress& a, const UcxAddress& b) {
+std::vector<DevicePair> pairs(const HostAddress& a, const HostAddress& b) {
   const auto there = pair_devices(a, b);
   auto back = pair_devices(b, a);
   EXPECT_EQ(there.size(), back.size());
@@ -46,8 +46,8 @@ std::vector<DevicePair> pairs(const UcxAddress& a, const UcxAddress& b) {
   return there;
 }
 
-TEST(UcxAddress, ComesBackFromItsText) {
-  const UcxAddress there =
+TEST(HostAddress, ComesBackFromItsText) {
+  const HostAddress there =
       address(0xFEED'0000'0000'0001,
               "boot 4:4026531840",
               {tcp("eth0", ip(1, 2)), rdma("mlx5_0"), routed(tcp("lo", {127, 0, 0, 1}, 8))});
@@ -57,7 +57,7 @@ TEST(UcxAddress, ComesBackFromItsText) {
   ASSERT_EQ(back.value().devices.size(), 3U);
   EXPECT_EQ(back.value().secret, there.secret);
   EXPECT_EQ(back.value().host, there.host);
-  EXPECT_EQ(back.value().devices[0].worker, "worker of eth0");
+  EXPECT_EQ(back.value().devices[0].reached_by, "worker of eth0");
   EXPECT_EQ(back.value().devices[0].ip, ip(1, 2));
   EXPECT_TRUE(back.value().devices[1].is_rdma);
   EXPECT_TRUE(back.value().devices[2].is_loopback);
@@ -65,9 +65,10 @@ TEST(UcxAddress, ComesBackFromItsText) {
   EXPECT_TRUE(back.value().devices[2].is_routed);
 }
 
-TEST(UcxAddress, AnyBytesAreSafe) {
+TEST(HostAddress, AnyBytesAreSafe) {
   const auto stamped = [](const std::string& rest) {
-    return fmt::format("crossdock-ucx-2 {:08x}\n{}", crc32c(std::as_bytes(std::span(rest))), rest);
+    return fmt::format(
+        "crossdock-links-3 {:08x}\n{}", crc32c(std::as_bytes(std::span(rest))), rest);
   };
   const std::string whole = text_of(address(7, "host", {tcp("eth0", ip(1, 2)), rdma("mlx5_0")}));
   const std::string good = whole.substr(whole.find('\n') + 1);
@@ -100,7 +101,7 @@ TEST(UcxAddress, AnyBytesAreSafe) {
   EXPECT_GT(refused, 5000);
   EXPECT_FALSE(parse_address("").ok());
   std::string many = "7 -";
-  for (size_t i = 0; i < kUcxDevicesMax; ++i) many += "\neth0 tcp wire here - 0 00";
+  for (size_t i = 0; i < kNicsMax; ++i) many += "\neth0 tcp wire here - 0 00";
   EXPECT_TRUE(parse_address(stamped(many)).ok());
   many += "\neth0 tcp wire here - 0 00";
   EXPECT_FALSE(parse_address(stamped(many)).ok());

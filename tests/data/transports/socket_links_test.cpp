@@ -1,0 +1,144 @@
+// Links over sockets between transports of this process, strangers at their ports, and peers that say anything.
+#include <cerrno>
+#include <cstring>
+#include <random>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+
+#include "data/transports/link_cases.hpp"
+#include "data/transports/socket_link.hpp"
+#include "data/transports/socket_transport.hpp"
+
+namespace crossdock {
+namespace {
+
+using testing::HasSubstr;
+
+class SocketEnd : public LinkEnd {
+ public:
+  explicit SocketEnd(int64_t bytes_under_way = int64_t{8} << 20)
+      : LinkEnd(open_socket_transport({{"lo"}, bytes_under_way})) {}
+};
+
+INSTANTIATE_TYPED_TEST_SUITE_P(Socket, Links, SocketEnd);
+
+// Speaks plain TCP with a transport.
+class PlainSocket {
+ public:
+  explicit PlainSocket(const HostAddress& to) : fd_(::socket(AF_INET, SOCK_STREAM, 0)) {
+    sockaddr_in there = {};
+    there.sin_family = AF_INET;
+    std::memcpy(&there.sin_port, to.devices.at(0).reached_by.data(), sizeof there.sin_port);
+    there.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    EXPECT_EQ(::connect(fd_, reinterpret_cast<sockaddr*>(&there), sizeof there), 0);
+  }
+  PlainSocket(PlainSocket&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
+  PlainSocket& operator=(PlainSocket&&) = delete;
+  ~PlainSocket() {
+    if (fd_ >= 0) ::close(fd_);
+  }
+  // Until it is out, or nobody wants it any more.
+  void say(std::span<const std::byte> bytes, LinkEnd& to) const {
+    while (!bytes.empty()) {
+      const ssize_t went = ::send(fd_, bytes.data(), bytes.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+      if (went < 0 && errno != EAGAIN) return;
+      bytes = bytes.subspan(went > 0 ? static_cast<size_t>(went) : 0);
+      to.step();
+    }
+  }
+
+ private:
+  int fd_;
+};
+
+template <class Words>
+std::span<const std::byte> raw(const Words& words) {
+  return std::as_bytes(std::span(&words, 1));
+}
+
+TEST(SocketLinks, GarbageOnThePortHarmsNobody) {
+  SocketEnd a, b;
+  connect(a, b);
+  const HostAddress to = parse_address(a.transport->address()).value();
+  std::mt19937 random(1);
+  std::vector<PlainSocket> open;
+  for (int i = 0; i < 400; ++i) {
+    PlainSocket stranger(to);
+    SocketGreeting greeting;
+    greeting.key = random();
+    if (i % 4 == 1) stranger.say(raw(greeting), a);
+    if (i % 4 == 2) stranger.say(raw(greeting).first(random() % sizeof greeting), a);
+    if (i % 4 == 3) stranger.say(bytes_of(random() % 3000, random()), a);
+    if (i % 3 == 0) open.push_back(std::move(stranger));  // says nothing more
+    a.step();
+    b.step();
+  }
+  const auto payload = bytes_of(1 << 20, 2);
+  ASSERT_TRUE(a.link().put(header_of(0, payload.size()), payload, 0));
+  ASSERT_TRUE(until([&] { return b.arrived.size() == 1; }, {&a, &b}));
+  EXPECT_EQ(b.arrived[0], payload);
+  EXPECT_EQ(a.places_asked, 0);
+  EXPECT_TRUE(a.lost_causes.empty());
+  EXPECT_TRUE(b.lost_causes.empty());
+}
+
+// A member that is broken knows the key, and says anything: it gets places of the size that it sends, or loses the
+// link.
+TEST(SocketLinks, NoMessageOfAMemberWritesBeyondItsPlace) {
+  const auto bytes = bytes_of(200'000, 3);
+  int losses = 0;
+  for (unsigned round = 0; round < 60; ++round) {
+    SocketEnd a;
+    const HostAddress to = parse_address(a.transport->address()).value();
+    HostAddress from = to;
+    from.secret = to.secret - 1;  // opens the links
+    const std::vector<std::string> peers = {"", text_of(from)};
+    ASSERT_TRUE(a.transport->connect(peers).ok());
+    const PlainSocket member(to);
+    SocketGreeting greeting;
+    greeting.key = link_key(from, 0, to, 0);
+    member.say(raw(greeting), a);
+    std::mt19937 random(round);
+    int honest = 0;
+    bool is_wrong = false;
+    for (int i = 0; i < 20 && !is_wrong; ++i) {
+      const size_t size = random() % (random() % 4 == 0 ? bytes.size() : 1000);
+      SocketHead head;
+      head.kind = 1 + random() % 2;
+      head.bytes = static_cast<uint32_t>(size);
+      head.header = header_of(random(), size);
+      if (round % 3 != 0 && random() % 16 == 0) head.kind = random();
+      if (round % 3 != 0 && random() % 16 == 0) head.header.bytes += random() | 1;
+      is_wrong = head.kind == SocketHead::kFrame
+                   ? head.header.bytes != head.bytes
+                   : head.kind != SocketHead::kNote || head.bytes > kNoteBytesMax;
+      honest += !is_wrong && head.kind == SocketHead::kFrame;
+      member.say(raw(head), a);
+      member.say(std::span(bytes).first(size), a);
+    }
+    ASSERT_TRUE(
+        until([&] { return a.places_asked == honest && is_wrong == !a.lost_causes.empty(); }, {&a}))
+        << round;
+    losses += is_wrong;
+    if (!is_wrong) continue;
+    EXPECT_THAT(a.lost_causes[0].message, HasSubstr("what came is no message"));
+    EXPECT_FALSE(a.link().tell({}));
+  }
+  EXPECT_GT(losses, 20);
+  EXPECT_LT(losses, 60);
+}
+
+TEST(SocketLinks, UnknownDevicesAndPortsOfRdmaAreRefused) {
+  for (const std::string name : {"eth77", "mlx5_0:1"}) {
+    const auto opened = open_socket_transport({{name}, 1 << 20});
+    ASSERT_FALSE(opened.ok());
+    EXPECT_EQ(opened.error().code, ErrorCode::kInvalidArgument);
+    EXPECT_THAT(opened.error().message, HasSubstr("no network device \"" + name + "\""));
+  }
+}
+
+}  // namespace
+}  // namespace crossdock
