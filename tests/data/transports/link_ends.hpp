@@ -37,6 +37,7 @@ class LinkEnd : public LinkEvents {
   }
   void placed(LinkIndex, const SegmentHeader& header, std::byte* payload) override {
     arrived[header.sequence] = std::vector<std::byte>(payload, payload + header.bytes);
+    stamps[header.sequence] = header.checksum;
   }
   bool wants_sum(const SegmentHeader& header) const override { return header.sequence % 2 == 1; }
   void placed_with_sum(LinkIndex link,
@@ -59,7 +60,8 @@ class LinkEnd : public LinkEvents {
   std::unique_ptr<Transport> transport;
   std::deque<std::vector<std::byte>> places;
   std::map<uint64_t, std::vector<std::byte>> arrived;
-  std::map<uint64_t, uint32_t> sums;
+  std::map<uint64_t, uint32_t> sums;    // made here
+  std::map<uint64_t, uint32_t> stamps;  // that came
   std::vector<std::vector<std::byte>> notes;
   std::vector<uint64_t> sent_tokens;
   std::vector<Error> lost_causes;
