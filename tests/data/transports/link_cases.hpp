@@ -41,7 +41,7 @@ TYPED_TEST_P(Links, FramesOfAllSizesArriveWhereTheyAreWanted) {
   const std::vector<size_t> sizes = {
       0, 1, 63, 8000, 8192, 16383, 16384, 16385, 100'000, 1 << 20, 5 << 20};
   std::vector<std::vector<std::byte>> payloads;
-  for (size_t i = 0; i < sizes.size(); ++i) payloads.push_back(bytes_of(sizes[i], i));
+  for (size_t i = 0; i < sizes.size(); ++i) payloads.push_back(made_bytes(sizes[i], i));
   size_t next = 0;
   ASSERT_TRUE(until(
       [&] {
@@ -73,12 +73,12 @@ TYPED_TEST_P(Links, NotesComeInOrderBothWaysAndMayBeAnsweredAtOnce) {
   size_t next = 0;
   ASSERT_TRUE(until(
       [&] {
-        if (next < kNotes && a.link().tell(bytes_of(next % (kNoteBytesMax + 1), next))) ++next;
+        if (next < kNotes && a.link().tell(made_bytes(next % (kNoteBytesMax + 1), next))) ++next;
         return b.notes.size() == kNotes && a.notes.size() == answered;
       },
       {&a, &b}));
   for (size_t i = 0; i < kNotes; ++i) {
-    ASSERT_EQ(b.notes[i], bytes_of(i % (kNoteBytesMax + 1), i)) << i;
+    ASSERT_EQ(b.notes[i], made_bytes(i % (kNoteBytesMax + 1), i)) << i;
   }
   EXPECT_EQ(answered, kNotes);
 }
@@ -88,7 +88,7 @@ TYPED_TEST_P(Links, AFrameThatIsNotWantedIsDropped) {
   End a, b;
   connect(a, b);
   b.refuses = true;
-  const auto small = bytes_of(100, 1), large = bytes_of(1 << 20, 2);
+  const auto small = made_bytes(100, 1), large = made_bytes(1 << 20, 2);
   ASSERT_TRUE(a.link().put(header_of(0, small.size()), small, 0));
   ASSERT_TRUE(a.link().put(header_of(1, large.size()), large, 1));
   ASSERT_TRUE(until([&] { return b.places_asked == 2 && a.sent_tokens.size() == 2; }, {&a, &b}));
@@ -103,7 +103,7 @@ TYPED_TEST_P(Links, PutsAreBoundedByBytesButOneIsAlwaysLetIn) {
   End a(4 << 20), b;
   connect(a, b);
   // Of a size that leaves only when the peer has asked for it.
-  const auto large = bytes_of(5 << 20, 1), half = bytes_of(2 << 20, 2);
+  const auto large = made_bytes(5 << 20, 1), half = made_bytes(2 << 20, 2);
   ASSERT_TRUE(a.link().put(header_of(0, large.size()), large, 0));
   EXPECT_FALSE(a.link().put(header_of(1, half.size()), half, 1));
   ASSERT_TRUE(until([&] { return a.sent_tokens.size() == 1; }, {&a, &b}));
@@ -116,7 +116,7 @@ TYPED_TEST_P(Links, PutsAreBoundedByBytesButOneIsAlwaysLetIn) {
   End c, d;
   connect(c, d);
   size_t told = 0;
-  const auto note = bytes_of(kNoteBytesMax, 3);
+  const auto note = made_bytes(kNoteBytesMax, 3);
   while (told < 1'000'000 && c.link().tell(note)) ++told;
   EXPECT_LT(told, 100'000U);
   ASSERT_TRUE(until([&] { return d.notes.size() == told; }, {&c, &d}));
@@ -134,7 +134,7 @@ TYPED_TEST_P(Links, SleepersAreWokenByWhatComes) {
   for (int round = 0; round < 20; ++round) {
     ASSERT_TRUE(until([&] { return b.transport->arm(); }, {&b}));
     ASSERT_FALSE(readable(5)) << round;
-    const auto payload = bytes_of(200'000, 1);
+    const auto payload = made_bytes(200'000, 1);
     const size_t notes = b.notes.size(), frames = b.arrived.size();
     if (round % 2 == 0) {
       ASSERT_TRUE(a.link().tell({}));
@@ -156,7 +156,7 @@ TYPED_TEST_P(Links, APeerThatGoesIsALostLinkAndPutsAreSafeThen) {
   connect(a, *b);
   ASSERT_TRUE(a.link().tell({}));
   ASSERT_TRUE(until([&] { return b->notes.size() == 1; }, {&a, b.get()}));
-  auto payloads = std::make_unique<std::vector<std::byte>>(bytes_of(4 << 20, 1));
+  auto payloads = std::make_unique<std::vector<std::byte>>(made_bytes(4 << 20, 1));
   ASSERT_TRUE(a.link().put(header_of(0, payloads->size()), *payloads, 0));
   ASSERT_TRUE(a.link().put(header_of(1, payloads->size()), *payloads, 1));
   for (int i = 0; i < 10; ++i) a.step();
@@ -193,7 +193,7 @@ TYPED_TEST_P(Links, AnAbandonedLinkIsLostOnBothSides) {
   connect(a, b);
   ASSERT_TRUE(a.link().tell({}));
   ASSERT_TRUE(until([&] { return b.notes.size() == 1; }, {&a, &b}));
-  const auto payload = bytes_of(4 << 20, 1);
+  const auto payload = made_bytes(4 << 20, 1);
   ASSERT_TRUE(a.link().put(header_of(0, payload.size()), payload, 0));
   ASSERT_TRUE(b.link().put(header_of(0, payload.size()), payload, 0));
   for (int i = 0; i < 3; ++i) a.step(), b.step();
@@ -209,7 +209,7 @@ TYPED_TEST_P(Links, AnAbandonedLinkIsLostOnBothSides) {
 // (UCX aborts whoever lets it see two endpoints for one, or ends with a message of its handshake waiting.)
 TYPED_TEST_P(Links, MayBeAbandonedAtAnyTimeOfTheHandshake) {
   using End = TypeParam;
-  const auto small = bytes_of(2000, 1), large = bytes_of(300'000, 2);
+  const auto small = made_bytes(2000, 1), large = made_bytes(300'000, 2);
   for (unsigned round = 0; round < 20; ++round) {
     std::mt19937 random(round);
     auto a = std::make_unique<End>(), b = std::make_unique<End>();
@@ -247,7 +247,7 @@ TYPED_TEST_P(Links, WhatWasToldLastStillArrivesWhenTheTransportGoes) {
   auto a = std::make_unique<End>();
   End b;
   connect(*a, b);
-  for (int i = 0; i < 100; ++i) ASSERT_TRUE(a->link().tell(bytes_of(1000, 1)));
+  for (int i = 0; i < 100; ++i) ASSERT_TRUE(a->link().tell(made_bytes(1000, 1)));
   bool all_came = false;
   std::thread other([&] {
     all_came = until([&] { return b.notes.size() == 100 && !b.lost_causes.empty(); }, {&b});

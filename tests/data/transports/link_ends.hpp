@@ -110,7 +110,7 @@ std::unique_ptr<End> other_of(const LinkEnd& one, bool is_opener) {
   }
 }
 
-inline std::vector<std::byte> bytes_of(size_t size, uint64_t seed) {
+inline std::vector<std::byte> made_bytes(size_t size, uint64_t seed) {
   std::mt19937_64 random(seed);
   std::vector<std::byte> bytes(size);
   for (std::byte& one : bytes) one = static_cast<std::byte>(random());

@@ -71,12 +71,12 @@ TEST(SocketLinks, GarbageOnThePortHarmsNobody) {
     greeting.key = random();
     if (i % 4 == 1) stranger.say(raw(greeting), a);
     if (i % 4 == 2) stranger.say(raw(greeting).first(random() % sizeof greeting), a);
-    if (i % 4 == 3) stranger.say(bytes_of(random() % 3000, random()), a);
+    if (i % 4 == 3) stranger.say(made_bytes(random() % 3000, random()), a);
     if (i % 3 == 0) open.push_back(std::move(stranger));  // says nothing more
     a.step();
     b.step();
   }
-  const auto payload = bytes_of(1 << 20, 2);
+  const auto payload = made_bytes(1 << 20, 2);
   ASSERT_TRUE(a.link().put(header_of(0, payload.size()), payload, 0));
   ASSERT_TRUE(until([&] { return b.arrived.size() == 1; }, {&a, &b}));
   EXPECT_EQ(b.arrived[0], payload);
@@ -88,7 +88,7 @@ TEST(SocketLinks, GarbageOnThePortHarmsNobody) {
 // A member that is broken knows the key, and says anything: it gets places of the size that it sends, or loses the
 // link.
 TEST(SocketLinks, NoMessageOfAMemberWritesBeyondItsPlace) {
-  const auto bytes = bytes_of(200'000, 3);
+  const auto bytes = made_bytes(200'000, 3);
   int losses = 0;
   for (unsigned round = 0; round < 60; ++round) {
     SocketEnd a;
@@ -140,7 +140,7 @@ TEST(SocketLinks, FramesAreStampedAsTheyLeave) {
   ASSERT_TRUE(a.link().stamps());
   const std::vector<size_t> sizes = {0, 1, 131'071, 131'072, 131'073, 7, 3 << 20, 400'000};
   std::vector<std::vector<std::byte>> payloads;
-  for (size_t i = 0; i < sizes.size(); ++i) payloads.push_back(bytes_of(sizes[i], i));
+  for (size_t i = 0; i < sizes.size(); ++i) payloads.push_back(made_bytes(sizes[i], i));
   size_t next = 0;
   ASSERT_TRUE(until(
       [&] {

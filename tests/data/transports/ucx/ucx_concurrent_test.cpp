@@ -22,7 +22,7 @@ TEST(UcxLinks, ConcurrentTransportsEachInItsThread) {
   constexpr uint64_t kFrames = 60;
   UcxEnd a, b;
   call(a, b);
-  const auto large = bytes_of(100'000, 1), small = bytes_of(3000, 2);
+  const auto large = made_bytes(100'000, 1), small = made_bytes(3000, 2);
   std::atomic<int> through = 0;
   const auto drive = [&](LinkEnd& end, bool gives_up) {
     uint64_t put = 0;

@@ -65,7 +65,7 @@ TEST(UcxHostile, WhoDoesNotKnowTheSecretIsNotHeard) {
   HostAddress from = parse_address(b.transport->address()).value();
   from.secret ^= 1;
   Stranger stranger(to);
-  const auto small = bytes_of(100, 1), large = bytes_of(1 << 20, 2);
+  const auto small = made_bytes(100, 1), large = made_bytes(1 << 20, 2);
   const UcxNoteHead note = {frame_key(from, 0, to)};
   stranger.send(kUcxNote, raw(note), small, UCP_AM_SEND_FLAG_EAGER, {&a, &b});
   stranger.send(kUcxGoodbye, raw(note), {}, UCP_AM_SEND_FLAG_EAGER, {&a, &b});
@@ -89,7 +89,7 @@ TEST(UcxHostile, NoMessageOfAMemberWritesBeyondItsPlace) {
   const HostAddress from = parse_address(b.transport->address()).value();
   Stranger stranger(to);
   std::mt19937 random(1);
-  const auto bytes = bytes_of(200'000, 3);
+  const auto bytes = made_bytes(200'000, 3);
   int honest = 0;
   for (int i = 0; i < 600; ++i) {
     const unsigned message = 1 + random() % 5;  // UCX itself minds others
@@ -107,7 +107,7 @@ TEST(UcxHostile, NoMessageOfAMemberWritesBeyondItsPlace) {
                   random() % 2 == 0 ? UCP_AM_SEND_FLAG_RNDV : UCP_AM_SEND_FLAG_EAGER,
                   {&a, &b});
   }
-  const auto payload = bytes_of(1 << 20, 2);
+  const auto payload = made_bytes(1 << 20, 2);
   ASSERT_TRUE(b.link().put(header_of(1ULL << 40, payload.size()), payload, 0));
   ASSERT_TRUE(until([&] { return a.arrived.contains(1ULL << 40); }, {&a, &b}));
   EXPECT_EQ(a.places_asked, honest + 1);  // of the size that came, or not asked for at all
@@ -147,7 +147,7 @@ TEST(UcxHostile, GarbageOnThePortHarmsNobody) {
     to.sin_port = htons(ports[static_cast<size_t>(i) % ports.size()]);
     to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     ASSERT_EQ(::connect(fd, reinterpret_cast<sockaddr*>(&to), sizeof to), 0);
-    const auto bytes = bytes_of(random() % 3000, random());
+    const auto bytes = made_bytes(random() % 3000, random());
     if (!bytes.empty()) (void)!send(fd, bytes.data(), bytes.size(), MSG_NOSIGNAL);
     if (i % 3 == 0) {
       open.push_back(fd);  // says nothing more
@@ -157,7 +157,7 @@ TEST(UcxHostile, GarbageOnThePortHarmsNobody) {
     a.step();
     b.step();
   }
-  const auto payload = bytes_of(1 << 20, 2);
+  const auto payload = made_bytes(1 << 20, 2);
   ASSERT_TRUE(a.link().put(header_of(0, payload.size()), payload, 0));
   ASSERT_TRUE(until([&] { return b.arrived.size() == 1; }, {&a, &b}));
   EXPECT_EQ(b.arrived[0], payload);

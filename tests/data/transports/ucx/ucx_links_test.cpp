@@ -133,7 +133,7 @@ TEST(UcxLinks, TheUsersVariablesGoFirst) {
   ASSERT_EQ(unsetenv("UCX_RNDV_THRESH"), 0);
   connect(a, b);
   EXPECT_EQ(a.link().device(), "lo");
-  const auto payload = bytes_of(1 << 20, 2);
+  const auto payload = made_bytes(1 << 20, 2);
   ASSERT_TRUE(a.link().put(header_of(0, payload.size()), payload, 0));
   ASSERT_TRUE(until([&] { return b.arrived.size() == 1; }, {&a, &b}));
   EXPECT_EQ(b.arrived[0], payload);
