@@ -202,19 +202,17 @@ bool SocketLink::receive(LinkEvents* events) {
     for (size_t i = 0; i < message.msg_iovlen; ++i) wanted += parts[i].iov_len;
     const ssize_t got = ::recvmsg(fd(), &message, MSG_DONTWAIT);
     if (got < 0 && errno == EINTR) continue;
-    if (got < 0 && errno == EAGAIN) {
-      is_readable_ = false;
-      break;
-    }
-    if (got <= 0) {
+    const bool is_empty = got < 0 && errno == EAGAIN;
+    if (got <= 0 && !is_empty) {
       fail(got == 0 ? "the other side has closed it" : std::strerror(errno));
       return true;
     }
-    const auto bytes = static_cast<size_t>(got);
+    const size_t bytes = is_empty ? 0 : static_cast<size_t>(got);
     received += bytes;
-    take(bytes, events);
-    // What comes from now on is told as a change, and so is the end, unless it has been told.
-    if (bytes < wanted && !is_closing_ && has_socket()) {
+    if (!is_empty) take(bytes, events);
+    // What comes from now on is told as a change, and so is the end, unless it has been told; of a short message whose
+    // head came with the end of a long one, too, as soon as it is there.
+    if (is_empty || (bytes < wanted && !is_closing_ && has_socket())) {
       is_readable_ = false;
       wait_for_more();
     }

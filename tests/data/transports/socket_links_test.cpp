@@ -59,6 +59,20 @@ std::span<const std::byte> raw(const Words& words) {
   return std::as_bytes(std::span(&words, 1));
 }
 
+// A process that has a link to the end, and knows its key.
+PlainSocket member_of(LinkEnd& end) {
+  const HostAddress to = parse_address(end.transport->address()).value();
+  HostAddress from = to;
+  from.secret = to.secret - 1;  // opens the links
+  const std::vector<std::string> peers = {"", text_of(from)};
+  EXPECT_TRUE(end.transport->connect(peers).ok());
+  PlainSocket member(to);
+  SocketGreeting greeting;
+  greeting.key = link_key(from, 0, to, 0);
+  member.say(raw(greeting), end);
+  return member;
+}
+
 TEST(SocketLinks, GarbageOnThePortHarmsNobody) {
   SocketEnd a, b;
   connect(a, b);
@@ -92,15 +106,7 @@ TEST(SocketLinks, NoMessageOfAMemberWritesBeyondItsPlace) {
   int losses = 0;
   for (unsigned round = 0; round < 60; ++round) {
     SocketEnd a;
-    const HostAddress to = parse_address(a.transport->address()).value();
-    HostAddress from = to;
-    from.secret = to.secret - 1;  // opens the links
-    const std::vector<std::string> peers = {"", text_of(from)};
-    ASSERT_TRUE(a.transport->connect(peers).ok());
-    const PlainSocket member(to);
-    SocketGreeting greeting;
-    greeting.key = link_key(from, 0, to, 0);
-    member.say(raw(greeting), a);
+    const PlainSocket member = member_of(a);
     std::mt19937 random(round);
     int honest = 0;
     bool is_wrong = false;
@@ -131,6 +137,32 @@ TEST(SocketLinks, NoMessageOfAMemberWritesBeyondItsPlace) {
   }
   EXPECT_GT(losses, 20);
   EXPECT_LT(losses, 60);
+}
+
+// Of a long message the kernel tells when much has come, of a short one behind it at once.
+TEST(SocketLinks, AShortMessageIsNotKeptByALongOneBeforeIt) {
+  SocketEnd a;
+  const PlainSocket member = member_of(a);
+  const auto bytes = made_bytes(200'000, 5);
+  const auto head_of = [](uint64_t sequence, size_t size) {
+    SocketHead head;
+    head.kind = SocketHead::kFrame;
+    head.bytes = static_cast<uint32_t>(size);
+    head.header = header_of(sequence, size);
+    return head;
+  };
+  const SocketHead longer = head_of(1, bytes.size()), shorter = head_of(2, 500);
+  member.say(raw(longer), a);
+  member.say(std::span(bytes).first(100'000), a);
+  for (int i = 0; i < 100; ++i) a.step();
+  std::vector<std::byte> rest(bytes.begin() + 100'000, bytes.end());
+  rest.insert(rest.end(), raw(shorter).begin(), raw(shorter).end());
+  member.say(rest, a);
+  ASSERT_TRUE(until([&] { return a.places_asked == 2; }, {&a}));
+  for (int i = 0; i < 100; ++i) a.step();
+  member.say(std::span(bytes).first(500), a);
+  ASSERT_TRUE(until([&] { return a.arrived.size() == 2; }, {&a}));
+  EXPECT_EQ(a.arrived[1], bytes);
 }
 
 // Among others, and notes; what is asked for last may be stamped before it leaves or while it does.
