@@ -259,6 +259,9 @@ HostAddress::Device address_of(const NetworkDevice& device, std::string reached_
           std::move(reached_by)};
 }
 
+namespace {
+
+// By rank. CD-613 names the rank.
 Result<std::vector<HostAddress>> parse_addresses(std::span<const std::string> texts) {
   std::vector<HostAddress> parsed(texts.size());
   for (size_t rank = 0; rank < texts.size(); ++rank) {
@@ -272,6 +275,7 @@ Result<std::vector<HostAddress>> parse_addresses(std::span<const std::string> te
   return parsed;
 }
 
+// Why pair_devices() finds nothing: names the devices of both.
 std::string why_unreached(const HostAddress& mine, PeerIndex peer, const HostAddress& theirs) {
   const auto names_of = [](const HostAddress& of) {
     std::vector<std::string> names;
@@ -290,6 +294,22 @@ std::string why_unreached(const HostAddress& mine, PeerIndex peer, const HostAdd
       names_of(mine),
       peer,
       names_of(theirs));
+}
+
+}  // namespace
+
+Result<std::vector<Unreached>> connect_each(
+    const HostAddress& self,
+    std::span<const std::string> addresses,
+    const std::function<bool(PeerIndex, const HostAddress&)>& connect_to) {
+  CD_ASSIGN(const std::vector<HostAddress> parsed, parse_addresses(addresses));
+  std::vector<Unreached> unreached;
+  for (size_t rank = 0; rank < addresses.size(); ++rank) {
+    const auto peer = static_cast<PeerIndex>(rank);
+    if (addresses[rank].empty() || connect_to(peer, parsed[rank])) continue;
+    unreached.push_back({peer, why_unreached(self, peer, parsed[rank])});
+  }
+  return unreached;
 }
 
 uint64_t frame_key(const HostAddress& from, size_t device, const HostAddress& to) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <string>
 #include <vector>
@@ -37,10 +38,13 @@ Result<HostAddress> parse_address(const std::string& text);
 // Of this process, with a new secret and no devices yet; there will be `devices`. CD-105 if those are too many, CD-603.
 Result<HostAddress> new_address(size_t devices);
 HostAddress::Device address_of(const NetworkDevice& device, std::string reached_by);
-// By rank; "" for those not wanted. CD-613 names the rank.
-Result<std::vector<HostAddress>> parse_addresses(std::span<const std::string> texts);
-// Why pair_devices() finds nothing: names the devices of both.
-std::string why_unreached(const HostAddress& mine, PeerIndex peer, const HostAddress& theirs);
+// Links to processes by rank; an address of "" is of one that is not wanted. connect_to() makes those to one process,
+// and says whether anything leads there. Answers whom nothing leads to, and why. CD-613 names the rank, before any link
+// is made.
+Result<std::vector<Unreached>> connect_each(
+    const HostAddress& self,
+    std::span<const std::string> addresses,
+    const std::function<bool(PeerIndex, const HostAddress&)>& connect_to);
 
 // What marks frames from a device of `from` to `to`. Both ends work it out; it is on the wire, but says nothing about
 // the secrets.

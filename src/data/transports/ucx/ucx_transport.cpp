@@ -72,15 +72,9 @@ Status UcxTransport::open() {
 }
 
 Result<std::vector<Unreached>> UcxTransport::connect(std::span<const std::string> addresses) {
-  CD_ASSIGN(const std::vector<HostAddress> parsed,
-            parse_addresses(addresses));  // before there are links
-  std::vector<Unreached> unreached;
-  for (size_t rank = 0; rank < addresses.size(); ++rank) {
-    const auto peer = static_cast<PeerIndex>(rank);
-    if (addresses[rank].empty() || connect_to(peer, parsed[rank])) continue;
-    unreached.push_back({peer, why_unreached(self_, peer, parsed[rank])});
-  }
-  return unreached;
+  return connect_each(self_, addresses, [this](PeerIndex peer, const HostAddress& address) {
+    return connect_to(peer, address);
+  });
 }
 
 bool UcxTransport::connect_to(PeerIndex peer, const HostAddress& address) {
