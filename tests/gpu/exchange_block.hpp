@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "data/device/device_port.hpp"
+#include "data/device/made_rows.hpp"
 
 namespace crossdock {
 
@@ -24,6 +25,8 @@ struct ExchangeWork {
   uint64_t* values = nullptr;
   uint64_t rows = 0;  // of the endpoint; blocks share them
   uint32_t batch_rows = 512;
+  uint64_t makes_every =
+      0;  // not 0: rows are made of the columns, and those of other values left out
   ExchangeSums* sums = nullptr;  // per block
   int64_t* ends = nullptr;       // per block: 0, or what it ended with
 };
@@ -42,7 +45,7 @@ class ExchangeBlock {
     uint64_t next = smaller(share * number_, work_.rows);
     const uint64_t end = smaller(next + share, work_.rows);
     while (work_.is_source && next < end) {
-      const int64_t sent = send(next, end);
+      const int64_t sent = work_.makes_every == 0 ? send(next, end) : send_made(next, end, scratch);
       if (sent < 0) return sent;
       next += static_cast<uint64_t>(sent);
       bool has_moved = drain() || sent != 0;
@@ -76,6 +79,8 @@ class ExchangeBlock {
     return mixed ^ mixed >> 29;
   }
 
+  CD_HOST_DEVICE static uint64_t made_key(uint64_t key, uint64_t value) { return key + 3 * value; }
+
  private:
   CD_HOST_DEVICE static uint64_t smaller(uint64_t a, uint64_t b) { return a < b ? a : b; }
 
@@ -84,6 +89,17 @@ class ExchangeBlock {
                                     {reinterpret_cast<std::byte*>(work_.values), nullptr}};
     const auto rows = static_cast<uint32_t>(smaller(work_.batch_rows, end - next));
     return block_.send(columns, next, rows, kByRule, coop_);
+  }
+
+  CD_HOST_DEVICE int64_t send_made(uint64_t next, uint64_t end, SorterScratch& scratch) {
+    const auto make = [this](uint64_t row, uint64_t& key, uint64_t& value) {
+      value = work_.values[row];
+      key = made_key(work_.keys[row], value);
+      return value % work_.makes_every == 0 ? kByRule : kNowhere;
+    };
+    MadeSender<Traits, uint64_t, uint64_t> sender(work_.port, number_, scratch);
+    const auto rows = static_cast<uint32_t>(smaller(work_.batch_rows, end - next));
+    return sender.send(next, rows, make, coop_);
   }
 
   // Folds what has come, where it lies.

@@ -78,13 +78,16 @@ void add(ExchangeSums& to, const ExchangeSums& sums, uint64_t times = 1) {
   to.misled += sums.misled;
 }
 
-ExchangeSums sums_of(uint64_t first, uint64_t rows) {
+ExchangeSums sums_of(uint64_t first, uint64_t rows, uint64_t makes_every) {
+  using Block = ExchangeBlock<CpuRingTraits, SoloCoop>;
   ExchangeSums sums;
   for (uint64_t value = first; value < first + rows; ++value) {
-    const uint64_t key = value * 0x9E3779B97F4A7C15U;
+    uint64_t key = value * 0x9E3779B97F4A7C15U;
+    if (makes_every != 0 && value % makes_every != 0) continue;
+    if (makes_every != 0) key = Block::made_key(key, value);
     ++sums.rows;
     sums.keys += key;
-    sums.mixed += ExchangeBlock<CpuRingTraits, SoloCoop>::fingerprint(key, value);
+    sums.mixed += Block::fingerprint(key, value);
   }
   return sums;
 }
@@ -128,6 +131,7 @@ class Run {
     ExchangeWork& work = endpoint.work;
     work.port = channel_->port(static_cast<VertexIndex>(at));
     work.rows = options_.rows;
+    work.makes_every = options_.makes_every;
     CD_ASSIGN(work.keys, resources_.take<uint64_t>(options_.rows, endpoint.is_host));
     CD_ASSIGN(work.values, resources_.take<uint64_t>(options_.rows, endpoint.is_host));
     CD_ASSIGN(work.sums, resources_.take<ExchangeSums>(options_.blocks, true));
@@ -137,7 +141,7 @@ class Run {
     if (error != 0) return launch_error(error);
     const uint64_t copies =
         options_.rule == DeviceRule::kBroadcast ? static_cast<uint64_t>(options_.endpoints) : 1;
-    add(result_.expected, sums_of(first, options_.rows), copies);
+    add(result_.expected, sums_of(first, options_.rows, options_.makes_every), copies);
     works_.push_back(endpoint);
     return {};
   }

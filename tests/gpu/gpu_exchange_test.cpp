@@ -53,6 +53,14 @@ INSTANTIATE_TEST_SUITE_P(
         GpuCase{"to_all", {.endpoints = 3, .rule = DeviceRule::kBroadcast, .rows = 1 << 16}},
         GpuCase{"to_all_in_two_levels",
                 {.endpoints = 4, .servers = 2, .rule = DeviceRule::kBroadcast, .rows = 1 << 16}},
+        GpuCase{"made_rows", {.endpoints = 3, .rows = 1 << 18, .makes_every = 3}},
+        GpuCase{"made_rows_that_find_little_room",
+                {.endpoints = 2,
+                 .rows = 1 << 14,
+                 .threads = 47,
+                 .stage_rows = 33,
+                 .slot_bits = 0,
+                 .makes_every = 2}},
         GpuCase{"a_host_endpoint", {.endpoints = 3, .hosts = 1, .rows = 1 << 16, .blocks = 2}}),
     [](const auto& param) { return param.param.name; });
 

@@ -17,6 +17,7 @@
 #include <cstdint>
 
 #include "data/device/device_port.hpp"
+#include "data/device/made_rows.hpp"
 #include "data/rings/atomic_cuda.cuh"
 #include "data/rings/block_coop.cuh"
 
@@ -33,6 +34,10 @@ inline constexpr int64_t kEnd = crossdock::kPortEnd;
 inline constexpr int64_t kAborted = crossdock::kPortAborted;
 inline constexpr int64_t kStuck = crossdock::kPortStuck;
 inline constexpr uint32_t kByRule = crossdock::kByRule;
+inline constexpr uint32_t kNowhere = crossdock::kNowhere;
+
+template <class T>
+using Nullable = crossdock::Nullable<T>;
 
 // When nothing has moved for too long, by the clock of the multiprocessor; the leader looks for all.
 class Patience {
@@ -62,6 +67,24 @@ __device__ int64_t
 send_to(const Port& port, uint32_t to, uint64_t first, uint32_t rows, const T*... columns) {
   const Column all[] = {{reinterpret_cast<std::byte*>(const_cast<T*>(columns)), nullptr}...};
   return Block(port, blockIdx.x).send(all, first, rows, to, Group());
+}
+
+// What a function makes of rows [first, first + rows): a filter and a projection, without a column between. T are the
+// lanes of the channel, Nullable<> of those that take NULLs.
+//
+//   sent += xd::send_made<int64_t, double>(port, scratch, sent, rows, [&](uint64_t row, int64_t& key, double& value) {
+//     key = shop[row];
+//     value = price[row] * quantity[row];
+//     return day[row] < last_day ? xd::kByRule : xd::kNowhere;
+//   });
+//
+// The function may be called twice for a row, and must answer the same (data/device/made_rows.hpp). Answers for how
+// many rows all is done, 0 if there is no room now, kAborted.
+template <class... T, class Make>
+__device__ int64_t
+send_made(const Port& port, Scratch& scratch, uint64_t first, uint32_t rows, const Make& make) {
+  using Sender = crossdock::MadeSender<crossdock::CudaRingTraits, T...>;
+  return Sender(port, blockIdx.x, scratch).send(first, rows, make, Group());
 }
 
 // Up to `rows` rows into the columns from row `first` on; answers how many, 0 if there are none now, kEnd, kAborted.

@@ -122,6 +122,18 @@ class PortBlock {
     return rule.is_signed ? rule.modulo.of_signed(key) : rule.modulo.of_unsigned(key);
   }
 
+  // The mark of a row for destination `to`, or for that of its key, which may be NULL.
+  CD_HOST_DEVICE uint16_t mark_for(uint32_t to, uint64_t key, bool has_key) const {
+    const DeviceRule rule = port_.key.rule;
+    if (to != kByRule) {
+      Traits::require(rule != DeviceRule::kBroadcast && to < port_.node.destinations);
+      return static_cast<uint16_t>(to);
+    }
+    Traits::require(rule != DeviceRule::kNone);
+    if (rule == DeviceRule::kBroadcast) return kToAll;
+    return has_key ? destination_of(key) : port_.key.null_destination;
+  }
+
   // What has come for this block, where it lies, until done_with(). 0 rows: nothing now; see at_end().
   template <Coop C>
   CD_HOST_DEVICE ArrivedRows arrived(const C& coop) {
@@ -279,16 +291,10 @@ class PortBlock {
   }
 
   CD_HOST_DEVICE uint16_t mark_of(const DeviceColumn& column, uint64_t row, uint32_t to) const {
-    const DeviceKey& key = port_.key;
-    if (to != kByRule) {
-      Traits::require(key.rule != DeviceRule::kBroadcast && to < port_.node.destinations);
-      return static_cast<uint16_t>(to);
-    }
-    Traits::require(key.rule != DeviceRule::kNone);
-    if (key.rule == DeviceRule::kBroadcast) return kToAll;
-    if (column.validity != nullptr && (column.validity[row / 64] >> row % 64 & 1) == 0)
-      return key.null_destination;
-    return destination_of(key_at(column, row));
+    if (to != kByRule || port_.key.rule == DeviceRule::kBroadcast) return mark_for(to, 0, true);
+    const bool has_key =
+        column.validity == nullptr || (column.validity[row / 64] >> row % 64 & 1) != 0;
+    return mark_for(to, has_key ? key_at(column, row) : 0, has_key);
   }
 
   // An integer of any width as 64 bits, by its sign.

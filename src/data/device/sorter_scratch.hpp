@@ -25,6 +25,9 @@ struct SorterRun {
 inline constexpr uint32_t kRunsPerTile =
     2;  // of a destination: the end of one segment and the begin of the next
 
+inline constexpr uint32_t kMadeRowsMax =
+    2048;  // of a call that makes the rows it sends (made_rows.hpp)
+
 // Shared by a group; about 34 KiB, which is shared memory in a kernel.
 struct SorterScratch {
   uint32_t counts[kDeviceDestinationsMax];
@@ -36,6 +39,8 @@ struct SorterScratch {
   uint8_t destination_at[kDeviceTileRows];
   uint8_t blocked[kDeviceDestinationsMax];
   uint8_t ready[kDeviceInputsMax];
+  uint32_t kept[kMadeRowsMax / 32];  // a bit per row
+  uint32_t kept_before[kMadeRowsMax / 32 + 1];
 };
 static_assert(kDeviceDestinationsMax <= 256, "destination_at has 8 bits");
 

@@ -33,6 +33,7 @@ struct DeviceCase {
   int slot_bits = 1;
   uint64_t rows = 150;  // of each block
   int copy_delay = 0;
+  uint64_t makes_every = 0;  // not 0: rows are made, and others than every so manieth left out
 };
 
 // Endpoint i, source or destination, is on vertex i.
@@ -79,7 +80,9 @@ class DeviceWorld {
       const auto vertex = static_cast<VertexIndex>(at);
       for (uint32_t block = 0; block < test.blocks; ++block) {
         BlockActor::Work work{.is_source = at < test.sources,
-                              .is_destination = at < test.destinations};
+                              .is_destination = at < test.destinations,
+                              .batch_rows = test.makes_every == 0 ? 5U : 40U,
+                              .makes_every = test.makes_every};
         const uint64_t rows = at == 1 ? 0 : test.rows;  // one source has nothing to send
         if (work.is_source) work.rows = DeviceTestRows(first, rows);
         if (test.rule == DeviceRule::kNone) work.to = static_cast<uint32_t>(test.destinations - 1);
@@ -110,7 +113,7 @@ class DeviceWorld {
       std::vector<uint64_t> mine = arrivals_[to].values;
       for (const uint64_t row : mine) EXPECT_TRUE(belongs_to(row, to)) << row << " at " << to;
       if (test_.rule == DeviceRule::kBroadcast) {
-        EXPECT_EQ(mine.size(), rows_) << "destination " << to;
+        EXPECT_EQ(mine.size(), expected().size()) << "destination " << to;
         std::ranges::sort(mine);
         EXPECT_EQ(std::ranges::adjacent_find(mine), mine.end()) << "a row came twice";
       }
@@ -118,15 +121,19 @@ class DeviceWorld {
     }
     if (test_.rule == DeviceRule::kBroadcast) return;
     std::ranges::sort(got);
-    std::vector<uint64_t> expected(rows_);
-    for (size_t row = 0; row < expected.size(); ++row) expected[row] = row;
-    EXPECT_EQ(got, expected);
+    EXPECT_EQ(got, expected());
   }
 
   DeviceChannel& channel() { return *channel_; }
   HostBackend& backend() { return backend_; }
 
  private:
+  std::vector<uint64_t> expected() const {
+    std::vector<uint64_t> rows;
+    for (uint64_t row = 0; row < rows_; row += std::max<uint64_t>(test_.makes_every, 1))
+      rows.push_back(row);
+    return rows;
+  }
   bool belongs_to(uint64_t row, size_t destination) const {
     const auto key = static_cast<int64_t>(row * 7 - 40);
     const auto count = static_cast<int64_t>(test_.destinations);
@@ -184,6 +191,25 @@ const DeviceCase kDeviceCases[] = {
      .slot_bits = 0,
      .rows = 40,
      .copy_delay = 1},
+    {.name = "made_rows", .sources = 3, .destinations = 3, .blocks = 2, .makes_every = 1},
+    {.name = "made_rows_one_slot",
+     .sources = 3,
+     .destinations = 3,
+     .rule = DeviceRule::kHash,
+     .stage_rows = 2,
+     .slot_bits = 0,
+     .rows = 60,
+     .makes_every = 2},
+    {.name = "made_rows_few_go",
+     .sources = 2,
+     .destinations = 3,
+     .rule = DeviceRule::kNone,
+     .makes_every = 17},
+    {.name = "made_rows_to_all",
+     .sources = 2,
+     .destinations = 2,
+     .rule = DeviceRule::kBroadcast,
+     .makes_every = 5},
 };
 
 class DeviceChannelRuns : public ::testing::TestWithParam<DeviceCase> {};
@@ -231,7 +257,7 @@ class GroupPatience {
 };
 
 // As in a kernel: groups of threads, no sorters beside them, so every wait helps.
-TEST(DeviceChannelConcurrent, blocks_of_several_threads_help_themselves) {
+void exchange_in_groups(uint64_t makes_every) {
   constexpr uint32_t kEndpoints = 2;
   constexpr uint32_t kThreads = 2;
   constexpr uint64_t kRows = 300;
@@ -259,7 +285,8 @@ TEST(DeviceChannelConcurrent, blocks_of_several_threads_help_themselves) {
         work.keys = rows[at].keys.data();
         work.values = rows[at].values.data();
         work.rows = kRows;
-        work.batch_rows = 9;
+        work.batch_rows = makes_every == 0 ? 9 : 70;
+        work.makes_every = makes_every;
         ExchangeBlock<CpuRingTraits, ThreadCoop> block(work, 0, coop);
         GroupPatience patience(coop);
         const int64_t end = block.run(*scratches[at], patience);
@@ -277,11 +304,15 @@ TEST(DeviceChannelConcurrent, blocks_of_several_threads_help_themselves) {
   ASSERT_TRUE(moved.ok()) << moved.error().message;
   ExchangeSums expected;
   for (const DeviceTestRows& sent : rows) {
+    using Block = ExchangeBlock<CpuRingTraits, ThreadCoop>;
     for (size_t row = 0; row < sent.keys.size(); ++row) {
+      const uint64_t value = sent.values[row];
+      if (makes_every != 0 && value % makes_every != 0) continue;
+      const uint64_t key =
+          makes_every == 0 ? sent.keys[row] : Block::made_key(sent.keys[row], value);
       ++expected.rows;
-      expected.keys += sent.keys[row];
-      expected.mixed +=
-          ExchangeBlock<CpuRingTraits, ThreadCoop>::fingerprint(sent.keys[row], sent.values[row]);
+      expected.keys += key;
+      expected.mixed += Block::fingerprint(key, value);
     }
   }
   EXPECT_THAT(ends, ::testing::Each(0));
@@ -289,6 +320,92 @@ TEST(DeviceChannelConcurrent, blocks_of_several_threads_help_themselves) {
   EXPECT_EQ(sums[0].rows + sums[1].rows, expected.rows);
   EXPECT_EQ(sums[0].keys + sums[1].keys, expected.keys);
   EXPECT_EQ(sums[0].mixed + sums[1].mixed, expected.mixed);
+}
+
+TEST(DeviceChannelConcurrent, blocks_of_several_threads_help_themselves) { exchange_in_groups(0); }
+
+TEST(DeviceChannelConcurrent, blocks_of_several_threads_make_the_rows_they_send) {
+  exchange_in_groups(3);
+}
+
+// Lanes of a stage segment as bytes: values, then bits, of so many rows.
+std::vector<std::string> stage_lanes(const DevicePort& port, uint32_t rows) {
+  const DeviceRing& stage = port.node.inputs[0];
+  std::byte* const segment = stage.ring.segment(0);
+  std::vector<std::string> lanes;
+  for (uint32_t lane = 0; lane < stage.layout->lane_count; ++lane) {
+    const uint64_t width = stage.layout->width_bytes[lane];
+    const uint64_t bytes = width == 0 ? rows / 8 : rows * width;
+    lanes.emplace_back(stage.layout->lane<const char>(segment, lane), bytes);
+    if (const uint64_t* bits = stage.layout->validity(segment, lane); bits != nullptr)
+      lanes.emplace_back(reinterpret_cast<const char*>(bits), rows / 8);
+  }
+  return lanes;
+}
+
+// Values of every width, NULLs, bits, and marks by keys of 32 bits, some negative and some NULL.
+TEST(DeviceChannel, made_rows_are_those_of_columns) {
+  constexpr uint32_t kRows = 72;
+  HostBackend backend;
+  auto spec = spec_of({.name = "", .sources = 1, .destinations = 5, .stage_rows = 100});
+  spec.lanes = {{.width_bytes = 8},
+                {.width_bytes = 4, .nullable = true},
+                {.width_bytes = 0, .nullable = true},
+                {.width_bytes = 16},
+                {.width_bytes = 1},
+                {.width_bytes = 2}};
+  spec.key_lane = 1;
+  std::vector<double> reals(kRows);
+  std::vector<int32_t> keys(kRows);
+  std::vector<uint64_t> key_bits(2), bools(2);
+  std::vector<LaneWord16> wide(kRows);
+  std::vector<int8_t> bytes(kRows);
+  std::vector<uint16_t> shorts(kRows);
+  for (uint32_t row = 0; row < kRows; ++row) {
+    reals[row] = row / 3.0;
+    keys[row] = static_cast<int32_t>(row) * 7 - 200;
+    key_bits[row / 64] |= uint64_t{row % 5 != 0} << row % 64;
+    bools[row / 64] |= uint64_t{row % 3 == 0} << row % 64;
+    wide[row] = {row, ~uint64_t{row}};
+    bytes[row] = static_cast<int8_t>(-static_cast<int>(row));
+    shorts[row] = static_cast<uint16_t>(row * 900);
+  }
+  const auto of = [](auto& values) { return reinterpret_cast<std::byte*>(values.data()); };
+  const DeviceColumn columns[] = {{of(reals), nullptr},
+                                  {of(keys), key_bits.data()},
+                                  {of(bools), nullptr},
+                                  {of(wide), nullptr},
+                                  {of(bytes), nullptr},
+                                  {of(shorts), nullptr}};
+  for (const DeviceRule rule : {DeviceRule::kResidue, DeviceRule::kHash}) {
+    spec.rule = rule;
+    auto by_columns = std::move(DeviceChannel::open(spec, backend).value());
+    auto by_function = std::move(DeviceChannel::open(spec, backend).value());
+    const DevicePort port = by_columns->port(0);
+    const DevicePort made_port = by_function->port(0);
+    ASSERT_EQ(PortBlock<CpuRingTraits>(port, 0).send(columns, 0, kRows, kByRule, SoloCoop{}),
+              kRows);
+    const auto scratch = std::make_unique<SorterScratch>();
+    MadeSender<CpuRingTraits, double, Nullable<int32_t>, bool, LaneWord16, int8_t, uint16_t> sender(
+        made_port, 0, *scratch);
+    const auto make = [&](uint64_t row,
+                          double& real,
+                          Nullable<int32_t>& key,
+                          bool& is_third,
+                          LaneWord16& pair,
+                          int8_t& byte,
+                          uint16_t& number) {
+      real = static_cast<double>(row) / 3.0;
+      key = {static_cast<int32_t>(row) * 7 - 200, row % 5 != 0};
+      is_third = row % 3 == 0;
+      pair = {row, ~row};
+      byte = static_cast<int8_t>(-static_cast<int>(row));
+      number = static_cast<uint16_t>(row * 900);
+      return kByRule;
+    };
+    ASSERT_EQ(sender.send(0, kRows, make, SoloCoop{}), kRows);
+    EXPECT_EQ(stage_lanes(port, kRows), stage_lanes(made_port, kRows));
+  }
 }
 
 TEST(DeviceChannel, memory_that_is_not_there_is_an_error_and_leaves_nothing_behind) {

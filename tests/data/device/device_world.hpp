@@ -14,6 +14,7 @@
 
 #include "data/device/device_channel.hpp"
 #include "data/device/host_backend.hpp"
+#include "data/device/made_rows.hpp"
 #include "data/rings/actor.hpp"
 #include "data/rings/cpu_ring_traits.hpp"
 
@@ -56,6 +57,8 @@ class BlockActor : public Actor {
     uint32_t batch_rows = 5;
     uint32_t capacity = 4;
     uint32_t to = kByRule;
+    uint64_t makes_every =
+        0;  // not 0: makes the rows it sends, and leaves out others than every so manieth
   };
 
   BlockActor(const DevicePort& port, uint32_t block, Work work, DeviceArrivals& arrivals)
@@ -103,7 +106,9 @@ class BlockActor : public Actor {
           {reinterpret_cast<std::byte*>(work_.rows.keys.data()), nullptr},
           {reinterpret_cast<std::byte*>(work_.rows.values.data()), work_.rows.validity.data()}};
       const auto batch = static_cast<uint32_t>(std::min<uint64_t>(work_.batch_rows, rows - next_));
-      const int64_t sent = block_.send(columns, next_, batch, work_.to, SoloCoop{});
+      const int64_t sent = work_.makes_every == 0
+                             ? block_.send(columns, next_, batch, work_.to, SoloCoop{})
+                             : send_made(batch);
       if (sent <= 0) return Step::kIdle;
       next_ += static_cast<uint64_t>(sent);
       return Step::kProgress;
@@ -118,6 +123,18 @@ class BlockActor : public Actor {
       return has_flushed_ ? Step::kProgress : Step::kIdle;
     }
     return has_ended_ || !work_.is_destination ? Step::kDone : Step::kIdle;
+  }
+
+  // The rows' numbers are all that is read: keys and NULLs are made.
+  int64_t send_made(uint32_t batch) {
+    const auto make = [this](uint64_t row, uint64_t& key, Nullable<uint64_t>& value) {
+      const uint64_t number = work_.rows.values[row];
+      key = number * 7 - 40;
+      value = {number, number % 3 != 0};
+      return number % work_.makes_every == 0 ? work_.to : kNowhere;
+    };
+    MadeSender<CpuRingTraits, uint64_t, Nullable<uint64_t>> sender(port_, number_, *scratch_);
+    return sender.send(next_, batch, make, SoloCoop{});
   }
 
   int64_t receive() {
@@ -141,6 +158,7 @@ class BlockActor : public Actor {
   PortBlock<CpuRingTraits> block_;
   uint32_t number_;
   Work work_;
+  std::unique_ptr<SorterScratch> scratch_ = std::make_unique<SorterScratch>();
   DeviceArrivals& arrivals_;
   uint64_t next_ = 0;
   bool has_begun_ = false;
