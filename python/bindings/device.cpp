@@ -211,33 +211,10 @@ TableObject join(const TableObject& self,
   return {without_gil([&] { return join_tables(self.table, other.table, wanted); })};
 }
 
-TableObject group_by(const TableObject& self,
-                     const std::vector<std::string>& keys,
-                     const std::vector<std::tuple<std::string, std::string, std::string>>& given) {
-  using enum TableFunction;
-  std::vector<TableAggregate> wanted;
-  for (const auto& [name, function, column] : given) {
-    const auto known = choice_of<TableFunction>(
-        function,
-        {{"count", kCount}, {"sum", kSum}, {"mean", kMean}, {"min", kMin}, {"max", kMax}});
-    wanted.push_back({name, known, column});
-  }
-  return {without_gil([&] { return group_table(self.table, keys, wanted); })};
-}
+// (column, comparison, number)
+using GivenConditions = std::vector<std::tuple<std::string, std::string, nb::object>>;
 
-TableObject sort(const TableObject& self,
-                 const std::vector<std::tuple<std::string, bool, bool>>& given,
-                 std::optional<uint64_t> limit,
-                 uint64_t offset) {
-  std::vector<TableOrder> orders;
-  for (const auto& [column, descending, nulls_first] : given)
-    orders.push_back({column, descending, nulls_first});
-  return {without_gil(
-      [&] { return sort_table(self.table, orders, limit.value_or(UINT64_MAX), offset); })};
-}
-
-TableObject filter(const TableObject& self,
-                   const std::vector<std::tuple<std::string, std::string, nb::object>>& given) {
+std::vector<TableCondition> conditions_of(const GivenConditions& given) {
   using enum TableComparison;
   std::vector<TableCondition> conditions;
   for (const auto& [column, comparison, value] : given) {
@@ -259,6 +236,39 @@ TableObject filter(const TableObject& self,
     }
     conditions.push_back(condition);
   }
+  return conditions;
+}
+
+// (name of the result, function, column or nothing, conditions)
+using GivenAggregate = std::tuple<std::string, std::string, std::string, GivenConditions>;
+
+TableObject group_by(const TableObject& self,
+                     const std::vector<std::string>& keys,
+                     const std::vector<GivenAggregate>& given) {
+  using enum TableFunction;
+  std::vector<TableAggregate> wanted;
+  for (const auto& [name, function, column, conditions] : given) {
+    const auto known = choice_of<TableFunction>(
+        function,
+        {{"count", kCount}, {"sum", kSum}, {"mean", kMean}, {"min", kMin}, {"max", kMax}});
+    wanted.push_back({name, known, column, conditions_of(conditions)});
+  }
+  return {without_gil([&] { return group_table(self.table, keys, wanted); })};
+}
+
+TableObject sort(const TableObject& self,
+                 const std::vector<std::tuple<std::string, bool, bool>>& given,
+                 std::optional<uint64_t> limit,
+                 uint64_t offset) {
+  std::vector<TableOrder> orders;
+  for (const auto& [column, descending, nulls_first] : given)
+    orders.push_back({column, descending, nulls_first});
+  return {without_gil(
+      [&] { return sort_table(self.table, orders, limit.value_or(UINT64_MAX), offset); })};
+}
+
+TableObject filter(const TableObject& self, const GivenConditions& given) {
+  const std::vector<TableCondition> conditions = conditions_of(given);
   return {without_gil([&] { return filter_table(self.table, conditions); })};
 }
 

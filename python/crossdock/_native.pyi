@@ -409,8 +409,12 @@ class DeviceTable:
     def join(
         self, other: DeviceTable, keys: list[tuple[str, str]], how: str, suffix: str
     ) -> DeviceTable: ...
-    def group_by(self, keys: list[str], aggregates: list[tuple[str, str, str]]) -> DeviceTable:
-        """aggregates: (name of the result, function, column or "")."""
+    def group_by(
+        self,
+        keys: list[str],
+        aggregates: list[tuple[str, str, str, list[tuple[str, str, int | float | None]]]],
+    ) -> DeviceTable:
+        """aggregates: (name of the result, function, column or "", conditions)."""
 
     def sort(
         self, orders: list[tuple[str, bool, bool]], limit: int | None, offset: int

@@ -130,8 +130,7 @@ class DeviceTable:
 
         Errors: ColumnError, ExpressionError (another expression), TypeError, CapacityError.
         """
-        parts = [part for predicate in predicates for part in conjuncts(lit(predicate))]
-        conditions = [_condition(part) for part in parts]
+        conditions = _conditions("filter", *predicates)
         self._require([name for name, _, _ in conditions], "filter()")
         with public_errors():
             return self._with(self._native.filter(conditions))
@@ -182,7 +181,8 @@ class DeviceTable:
     def grouped(self, keys: tuple[str, ...], aggregates: Mapping[str, Aggregate]) -> DeviceTable:
         """Aggregates per combination of keys. For modules of this package."""
         asked = [_asked(name, aggregate) for name, aggregate in aggregates.items()]
-        self._require([column for _, _, column in asked if column], "agg()")
+        self._require([column for _, _, column, _ in asked if column], "agg()")
+        self._require([name for *_, parts in asked for name, _, _ in parts], "agg()")
         require_unique([*keys, *aggregates])
         with public_errors():
             return self._with(self._native.group_by(list(keys), asked))
@@ -228,11 +228,12 @@ class DeviceGrouping:
 
     def agg(self, **aggregates: Aggregate) -> DeviceTable:
         """One row per combination of keys: these, then the aggregates: xd.count, xd.sum and xd.mean
-        of integers, floats and booleans, xd.min and xd.max of numbers and moments; five that differ
-        at once. Types, NULLs and NaN are as in `Relation.group_by`; sums of floats are always
-        exact. Row order is not defined.
+        of integers, floats, decimals and booleans, xd.min and xd.max of anything; each also
+        `.where(...)` with what `DeviceTable.filter` takes. Types, NULLs and NaN are as in
+        `Relation.group_by`; sums of floats are always exact. Row order is not defined.
 
-        Errors: ColumnError, TypeError, OptionError, DataError (a sum beyond 64 bits).
+        Errors: ColumnError, TypeError, ExpressionError, OptionError, DataError (a sum beyond 64
+        bits, or 38 digits), CapacityError.
         """
         if not aggregates:
             raise make_error(
@@ -300,8 +301,17 @@ def consumer_stream(stream: int | None, place: tuple[int, int]) -> int:
     )
 
 
-def _condition(part: Expr) -> tuple[str, str, int | float | None]:
-    """(column, comparison, number) of one comparison."""
+_Condition = tuple[str, str, int | float | None]
+
+
+def _conditions(where: str, *predicates: Expr) -> list[_Condition]:
+    """(column, comparison, number) of each comparison."""
+    return [
+        _condition(where, part) for predicate in predicates for part in conjuncts(lit(predicate))
+    ]
+
+
+def _condition(where: str, part: Expr) -> _Condition:
     if isinstance(part, Call) and part.function in _PRESENCE:
         subject = part.arguments[0]
         if isinstance(subject, Column):
@@ -312,31 +322,28 @@ def _condition(part: Expr) -> tuple[str, str, int | float | None]:
         if isinstance(right, Column):
             left, right, symbol = right, left, _TURNED[symbol]
         if isinstance(left, Column) and isinstance(right, Literal):
-            return left.name, symbol, _number(part, right.value)
-    raise _no_expression("filter", part, "comparisons of a column with a number, joined by &")
+            return left.name, symbol, _number(where, part, right.value)
+    raise _no_expression(where, part, "comparisons of a column with a number, joined by &")
 
 
-def _number(part: Expr, value: object) -> int | float:
+def _number(where: str, part: Expr, value: object) -> int | float:
     if isinstance(value, float):
         return value
     if isinstance(value, int) and not isinstance(value, bool) and -(1 << 63) <= value < 1 << 63:
         return value
-    raise _no_expression("filter", part, "whole numbers of 64 bits and floats")
+    raise _no_expression(where, part, "whole numbers of 64 bits and floats")
 
 
-def _asked(name: str, aggregate: Aggregate) -> tuple[str, str, str]:
-    """(name of the result, function, column) as the engine takes them."""
+def _asked(name: str, aggregate: Aggregate) -> tuple[str, str, str, list[_Condition]]:
+    """(name of the result, function, column, conditions) as the engine takes them."""
     argument = aggregate.argument
     plain = argument is None or isinstance(argument, Column)
-    if (
-        aggregate.function not in _FUNCTIONS
-        or aggregate.condition is not None
-        or not set(aggregate.options) <= {_EXACT}
-        or not plain
-    ):
+    if aggregate.function not in _FUNCTIONS or not set(aggregate.options) <= {_EXACT} or not plain:
         wanted = "xd.count, xd.sum, xd.mean, xd.min and xd.max of columns"
         raise _no_expression("agg", aggregate, wanted)
-    return name, aggregate.function, argument.name if isinstance(argument, Column) else ""
+    found = [] if aggregate.condition is None else _conditions("agg", aggregate.condition)
+    column = argument.name if isinstance(argument, Column) else ""
+    return name, aggregate.function, column, found
 
 
 def _no_expression(where: str, found: object, wanted: str) -> CrossdockError:

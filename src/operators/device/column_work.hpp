@@ -38,21 +38,53 @@ CD_HOST_DEVICE void for_grid(BlockPlace place, const G& group, uint64_t count, V
     visit(at);
 }
 
-// to[i] = the word of row i, or of row rows[i]; 0 for a NULL.
-struct ReadWords {
+// to[i] = 1 where row i passes and before[i] is not 0, else 0; `before` left out: only the row counts. A row passes if
+// it has a value, and its ordered word is from `low` to `high`; or, if NULLs are asked for, where it has none.
+struct TestRows {
   static constexpr uint32_t kThreads = 512;
   using Scratch = ScanScratch;
 
   DeviceValues from{};
-  const uint64_t* rows = nullptr;
-  uint64_t* to = nullptr;
+  bool wants_nulls = false;
+  bool has_range = false;  // else any value passes, of any type
+  int64_t low = INT64_MIN;
+  int64_t high = INT64_MAX;
+  const uint8_t* before = nullptr;
+  uint8_t* to = nullptr;
   uint64_t count = 0;
 
   template <class Memory, BlockGroup G>
   CD_HOST_DEVICE void run(BlockPlace place, Scratch&, const G& group) const {
-    for_grid(place, group, count, [&](uint64_t at) {
-      const uint64_t row = rows == nullptr ? at : rows[at];
-      to[at] = from.is_valid(row) ? from.ordered_word(row, false) : 0;
+    for_grid(place, group, count, [&](uint64_t row) {
+      const bool is_left = before == nullptr || before[row] != 0;
+      to[row] = is_left && passes(row) ? 1 : 0;
+    });
+  }
+
+ private:
+  CD_HOST_DEVICE bool passes(uint64_t row) const {
+    if (from.is_valid(row) == wants_nulls) return false;
+    if (!has_range) return true;
+    const auto word = static_cast<int64_t>(from.ordered_word(row, false));
+    return low <= word && word <= high;
+  }
+};
+
+// The halves of numbers of 128 bits.
+struct ReadHalves {
+  static constexpr uint32_t kThreads = 512;
+  using Scratch = ScanScratch;
+
+  DeviceValues from{};
+  uint64_t* low = nullptr;
+  uint64_t* high = nullptr;
+  uint64_t count = 0;
+
+  template <class Memory, BlockGroup G>
+  CD_HOST_DEVICE void run(BlockPlace place, Scratch&, const G& group) const {
+    for_grid(place, group, count, [&](uint64_t row) {
+      low[row] = from.word(row);
+      high[row] = from.high_word(row);
     });
   }
 };
@@ -109,28 +141,6 @@ struct WriteWords {
   }
 };
 
-// to[i] = the bit of row i, or of row rows[i], as a word; 1 for all where there are no bits.
-struct SpreadBits {
-  static constexpr uint32_t kThreads = 512;
-  using Scratch = ScanScratch;
-
-  const uint8_t* bits = nullptr;
-  uint64_t first_bit = 0;
-  const uint64_t* rows = nullptr;
-  bool is_inverted = false;
-  uint64_t* to = nullptr;
-  uint64_t count = 0;
-
-  template <class Memory, BlockGroup G>
-  CD_HOST_DEVICE void run(BlockPlace place, Scratch&, const G& group) const {
-    for_grid(place, group, count, [&](uint64_t at) {
-      const uint64_t row = rows == nullptr ? at : rows[at];
-      const bool is_there = bits == nullptr || DeviceValues::bit(bits, first_bit + row);
-      to[at] = is_there != is_inverted ? 1 : 0;
-    });
-  }
-};
-
 // A bit per count, 1 where it is not 0, a byte of eight to a thread. Adds how many are 0 to *zeros.
 struct CountedBits {
   static constexpr uint32_t kThreads = 512;
@@ -183,6 +193,43 @@ struct NarrowSums {
       if (sum[1] != wanted) Flag(*misfits).store(1, Relaxed{});
       to[at] = sum[0];
     });
+  }
+};
+
+// Sums of 192 bits as decimals of 128; *misfits becomes 1 if one has more than 38 digits.
+struct DecimalSums {
+  static constexpr uint32_t kThreads = 512;
+  using Scratch = ScanScratch;
+
+  const uint64_t* words = nullptr;  // word w of sum i at w * count + i
+  uint64_t* to = nullptr;           // two words each
+  uint64_t* misfits = nullptr;
+  uint64_t count = 0;
+
+  template <class Memory, BlockGroup G>
+  CD_HOST_DEVICE void run(BlockPlace place, Scratch&, const G& group) const {
+    using Flag = typename Memory::template Atomic<uint64_t, Scope::kDevice>;
+    for_grid(place, group, count, [&](uint64_t at) {
+      const uint64_t low = words[at];
+      const uint64_t high = words[count + at];
+      const uint64_t sign = high >> 63 == 0 ? 0 : UINT64_MAX;
+      if (words[2 * count + at] != sign || !has_38_digits(low, high)) {
+        Flag(*misfits).store(1, Relaxed{});
+      }
+      to[2 * at] = low;
+      to[2 * at + 1] = high;
+    });
+  }
+
+ private:
+  CD_HOST_DEVICE static bool has_38_digits(uint64_t low, uint64_t high) {
+    constexpr uint64_t kHigh = 0x4B3B4CA85A86C47AU;  // of 10^38
+    constexpr uint64_t kLow = 0x098A224000000000U;
+    if (high >> 63 != 0) {
+      high = ~high + (low == 0 ? 1 : 0);
+      low = ~low + 1;
+    }
+    return high < kHigh || (high == kHigh && low < kLow);
   }
 };
 

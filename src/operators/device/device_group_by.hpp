@@ -9,18 +9,22 @@
 
 namespace crossdock {
 
-// kRealSum takes the bits of doubles, others words that order as signed numbers (read_words_on_device); kCount none.
+// kRealSum takes the bits of doubles, kWideSum halves of 128-bit numbers, kMinRow and kMaxRow the numbers of rows of
+// `of`, others words that order as signed numbers (read_words_on_device); kCount takes none.
 struct DeviceAggregateSpec {
   DeviceAggregate aggregate = DeviceAggregate::kSum;
   const int64_t* values = nullptr;
   const uint8_t* valid =
       nullptr;  // a byte per row, 0: NULL, which does not count; left out: none is
+  const uint64_t* high = nullptr;  // of kWideSum
+  DeviceValues of{};               // of rows
 };
 
 struct DeviceGroupSpec {
   const uint64_t* keys = nullptr;  // words that are equal exactly if keys are
   uint64_t rows = 0;
-  std::vector<DeviceAggregateSpec> aggregates{};  // at most kDeviceAggregatesMax
+  std::vector<DeviceAggregateSpec>
+      aggregates{};  // of more than kDeviceAggregatesMax some come in a pass of their own
   // How many groups there may be; more are an error of the guess, and cost another run. 0: a guess of few.
   uint64_t groups_expected = 0;
   // Not that by which the rows were distributed before: they would know few slots.
@@ -38,6 +42,7 @@ struct DeviceGroups {
   bool is_partitioned = false;
   DeviceBuffer words;
   bool has_null_key = false;
+  uint32_t passes = 0;
   std::vector<uint32_t> first_word;  // by aggregate; the upper half of a sum follows its lower
   std::vector<AggregateColumn> aggregates;
 
@@ -46,8 +51,7 @@ struct DeviceGroups {
   const uint64_t* column(uint32_t word) const { return words.words() + word * groups; }
 };
 
-// CD-105 for too many aggregates, or floats so far apart that a slot has too few words, CD-201 where tables or results
-// find no room.
+// CD-201 where tables or results find no room.
 Result<DeviceGroups> group_on_device(DeviceRunner& runner, const DeviceGroupSpec& spec);
 
 // What an aggregate answers, by group: the bits of doubles for sums and means, of values for extremes.
@@ -58,6 +62,7 @@ struct DeviceAggregateValues {
 struct DeviceFinish {
   bool is_mean = false;            // of a sum
   Stored stored = Stored::kInt64;  // of an extreme or a sum of whole numbers: what its values were
+  double unit = 1;                 // of a mean of decimals: 10^scale
 };
 Result<DeviceAggregateValues> finish_on_device(DeviceRunner& runner,
                                                const DeviceGroups& groups,

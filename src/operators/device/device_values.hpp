@@ -134,6 +134,24 @@ struct DeviceValues {
     return hash;
   }
 
+  // Whether one value of the column is before another: of texts by bytes. Not for floats and NULLs.
+  CD_HOST_DEVICE bool is_less(uint64_t row, uint64_t than) const {
+    if (is_text(stored)) return is_less_text(text(row), text(than));
+    if (stored == Stored::kInt128) {
+      const auto high = static_cast<int64_t>(high_word(row));
+      const auto than_high = static_cast<int64_t>(high_word(than));
+      return high != than_high ? high < than_high : word(row) < word(than);
+    }
+    return static_cast<int64_t>(ordered_word(row, false)) <
+           static_cast<int64_t>(ordered_word(than, false));
+  }
+  CD_HOST_DEVICE static bool is_less_text(const DeviceText& text, const DeviceText& than) {
+    const uint64_t shorter = text.bytes < than.bytes ? text.bytes : than.bytes;
+    for (uint64_t at = 0; at < shorter; ++at)
+      if (text.data[at] != than.data[at]) return text.data[at] < than.data[at];
+    return text.bytes < than.bytes;
+  }
+
   // Whether two values of one kind are equal. Not for NULLs.
   CD_HOST_DEVICE bool equals(uint64_t row, const DeviceValues& other, uint64_t other_row) const {
     if (!is_text(stored)) {

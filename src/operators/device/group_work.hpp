@@ -5,8 +5,9 @@
 // rows of a tile stops trying: its groups are many, and go to the device's table at once.
 //
 // Sums have 128 bits, so that none overflows: a word that is added to, and one for carries and signs that nearly no row
-// touches. Sums of floats have as many words as their values need (real_sum.hpp). All operations commute, so results
-// are the same to the last bit, whatever the order. Rows with a NULL as key have a slot of their own, the last one.
+// touches. Sums of numbers of 128 bits have 192, those of floats as many words as their values need (real_sum.hpp). The
+// least or greatest of values that are no words, as texts, is a row that has it. All operations commute, so values are
+// the same to the last bit, whatever the order. Rows with a NULL as key have a slot of their own, the last one.
 //
 // Bound: key and values are read once, and each row that leaves its block reads and writes one random sector per 32
 // bytes of a slot. Key, count and one sum are one sector.
@@ -21,9 +22,9 @@
 
 namespace crossdock {
 
-inline constexpr uint32_t kDeviceAggregatesMax = 6;
-inline constexpr uint32_t kGroupCountWord = 1;   // word 0 is the key
-inline constexpr uint32_t kGroupFixedWords = 2;  // key and count
+inline constexpr uint32_t kDeviceAggregatesMax = 6;  // of a pass; more take several
+inline constexpr uint32_t kGroupCountWord = 1;       // word 0 is the key
+inline constexpr uint32_t kGroupFixedWords = 2;      // key and count
 inline constexpr uint32_t kGroupWordsMax = kPatternMax;
 inline constexpr uint64_t kGroupTileRows = 4096;
 inline constexpr uint64_t kGroupTriesMax = 512;  // before the device's table counts as full
@@ -34,10 +35,16 @@ enum class DeviceAggregate : uint8_t {
   kMax,
   kRealSum,  // of the bits of doubles
   kCount,    // of values that are not NULL
+  kWideSum,  // of whole numbers of 128 bits
+  kMinRow,   // a row that has the least value of any type but floats, by row numbers
+  kMaxRow,
 };
 
 CD_HOST_DEVICE constexpr bool is_extreme(DeviceAggregate aggregate) {
   return aggregate == DeviceAggregate::kMin || aggregate == DeviceAggregate::kMax;
+}
+CD_HOST_DEVICE constexpr bool is_extreme_row(DeviceAggregate aggregate) {
+  return aggregate == DeviceAggregate::kMinRow || aggregate == DeviceAggregate::kMaxRow;
 }
 
 struct AggregateColumn {
@@ -48,6 +55,8 @@ struct AggregateColumn {
   uint32_t words = 2;                     // kRealSum has one more behind them, for specials
   uint32_t unit = 0;                      // of kRealSum
   uint32_t count_word = kGroupCountWord;  // of values that are not NULL
+  const uint64_t* high = nullptr;         // of kWideSum: the upper halves
+  DeviceValues of{};                      // of rows' values
 };
 
 struct GroupColumns {
@@ -64,6 +73,7 @@ CD_HOST_DEVICE inline uint64_t empty_group_word(const GroupColumns& columns, uin
   if (word == 0) return kFreeKey;
   for (uint32_t at = 0; at < columns.count; ++at) {
     const AggregateColumn& column = columns.aggregates[at];
+    if (column.word == word && is_extreme_row(column.aggregate)) return kNoRow;
     if (column.word != word || !is_extreme(column.aggregate)) continue;
     return column.aggregate == DeviceAggregate::kMin ? uint64_t{INT64_MAX}
                                                      : static_cast<uint64_t>(INT64_MIN);
@@ -100,6 +110,17 @@ struct GroupSlots {
   }
   CD_HOST_DEVICE void improve(uint64_t slot, uint32_t word, int64_t value, bool is_min) const {
     improve_word<Memory, kScope>(table.word(slot, word), value, is_min);
+  }
+  CD_HOST_DEVICE void improve_row(uint64_t slot,
+                                  const AggregateColumn& column,
+                                  uint64_t row) const {
+    const bool is_min = column.aggregate == DeviceAggregate::kMinRow;
+    const Word at(table.word(slot, column.word));
+    uint64_t found = at.load(Relaxed{});
+    while (found == kNoRow ||
+           (is_min ? column.of.is_less(row, found) : column.of.is_less(found, row))) {
+      if (at.compare_exchange(found, row, Relaxed{})) return;
+    }
   }
 };
 
@@ -170,8 +191,7 @@ struct GroupAdd {
       const AggregateColumn& column = columns.aggregates[at];
       if (column.valid != nullptr && column.valid[row] == 0) continue;
       if (column.count_word != kGroupCountWord) slots.add(slot, column.count_word, 1);
-      if (column.aggregate != DeviceAggregate::kCount)
-        add_value(slots, slot, column, column.values[row]);
+      if (column.aggregate != DeviceAggregate::kCount) add_value(slots, slot, column, row);
     }
     return true;
   }
@@ -180,18 +200,25 @@ struct GroupAdd {
   CD_HOST_DEVICE void add_value(const Slots& slots,
                                 uint64_t slot,
                                 const AggregateColumn& column,
-                                int64_t value) const {
+                                uint64_t row) const {
+    const int64_t value = column.values[row];
+    const auto low = static_cast<uint64_t>(value);
     if (is_extreme(column.aggregate)) {
       slots.improve(slot, column.word, value, column.aggregate == DeviceAggregate::kMin);
-    } else if (column.aggregate == DeviceAggregate::kSum) {
-      slots.add_long(slot, column.word, column.words, [&](uint32_t at) {
-        return at == 0 ? static_cast<uint64_t>(value) : value < 0 ? UINT64_MAX : uint64_t{0};
-      });
-    } else {
-      const RealParts parts = RealParts::of(static_cast<uint64_t>(value));
+    } else if (is_extreme_row(column.aggregate)) {
+      slots.improve_row(slot, column, low);
+    } else if (column.aggregate == DeviceAggregate::kRealSum) {
+      const RealParts parts = RealParts::of(low);
       slots.join_bits(slot, column.word + column.words, parts.special);
       if (parts.mantissa != 0)
         slots.add_long(slot, column.word, column.words, RealDigits::of(parts, column.unit));
+    } else {
+      const uint64_t sign = value < 0 ? UINT64_MAX : 0;
+      const uint64_t high = column.high == nullptr ? sign : column.high[row];
+      const uint64_t top = high >> 63 == 0 ? 0 : UINT64_MAX;
+      slots.add_long(slot, column.word, column.words, [&](uint32_t at) {
+        return at == 0 ? low : at == 1 ? high : top;
+      });
     }
   }
 
@@ -210,15 +237,18 @@ struct GroupAdd {
       if (column.count_word != kGroupCountWord)
         slots.add(slot, column.count_word, own.word(from, column.count_word));
       if (column.aggregate == DeviceAggregate::kCount) continue;
-      if (is_extreme(column.aggregate)) {
-        slots.improve(slot,
-                      column.word,
-                      static_cast<int64_t>(own.word(from, column.word)),
-                      column.aggregate == DeviceAggregate::kMin);
+      const uint64_t word = own.word(from, column.word);
+      if (is_extreme_row(column.aggregate)) {
+        if (word != kNoRow) slots.improve_row(slot, column, word);
         continue;
       }
-      slots.add_long(slot, column.word, column.words, [&](uint32_t word) {
-        return own.word(from, column.word + word);
+      if (is_extreme(column.aggregate)) {
+        const bool is_min = column.aggregate == DeviceAggregate::kMin;
+        slots.improve(slot, column.word, static_cast<int64_t>(word), is_min);
+        continue;
+      }
+      slots.add_long(slot, column.word, column.words, [&](uint32_t part) {
+        return own.word(from, column.word + part);
       });
       if (column.aggregate == DeviceAggregate::kRealSum)
         slots.join_bits(
@@ -228,15 +258,37 @@ struct GroupAdd {
   }
 };
 
+// All words but the keys become what they are before any row: keys stay where they are, for another pass.
+struct ClearGroups {
+  static constexpr uint32_t kThreads = 512;
+  using Scratch = ScanScratch;
+
+  GroupColumns columns{};
+  KeyTable table{};
+
+  template <class Memory, BlockGroup G>
+  CD_HOST_DEVICE void run(BlockPlace place, Scratch&, const G& group) const {
+    const uint64_t step = uint64_t{place.blocks} * group.size();
+    for (uint32_t word = 1; word < columns.words; ++word) {
+      const uint64_t empty = empty_group_word(columns, word);
+      for (uint64_t slot = uint64_t{place.block} * group.size() + group.rank();
+           slot < table.slots + 2;
+           slot += step)
+        table.word(slot, word) = empty;
+    }
+  }
+};
+
 // The groups of a table, one behind the other: counted by tile of slots, then, after a scan of the tiles, written.
 struct GroupCollect {
   static constexpr uint32_t kThreads = 512;
   using Scratch = ScanScratch;
 
   KeyTable table{};
-  uint32_t words = kGroupFixedWords;
-  uint64_t* tile_groups = nullptr;  // written where `out` is left out, read where it is not
-  uint64_t* out = nullptr;          // word w of group g at w * groups + g
+  uint32_t first_word = 0;
+  uint32_t words = kGroupFixedWords;  // the end of those that are collected
+  uint64_t* tile_groups = nullptr;    // written where `out` is left out, read where it is not
+  uint64_t* out = nullptr;            // word first_word + w of group g at w * groups + g
   uint64_t groups = 0;
 
   template <class Memory, BlockGroup G>
@@ -250,8 +302,8 @@ struct GroupCollect {
         const uint64_t slot = at + group.rank();
         const bool has_rows = slot < range.end && table.word(slot, kGroupCountWord) != 0;
         const BlockPrefix prefix = block_prefix(group, has_rows ? 1 : 0, scratch.totals);
-        for (uint32_t word = 0; out != nullptr && has_rows && word < words; ++word)
-          out[word * groups + to + prefix.before] = table.word(slot, word);
+        for (uint32_t word = first_word; out != nullptr && has_rows && word < words; ++word)
+          out[(word - first_word) * groups + to + prefix.before] = table.word(slot, word);
         to += prefix.total;
       }
       if (out == nullptr && group.rank() == 0) tile_groups[tile] = to;
@@ -301,6 +353,7 @@ struct FinishAggregate {
   AggregateColumn aggregate{};
   bool is_mean = false;
   Stored stored = Stored::kInt64;  // of the values of an extreme or a sum of whole numbers
+  double unit = 1;                 // how many of what is added up are one
   uint64_t* out = nullptr;
   uint8_t* valid = nullptr;
 
@@ -340,7 +393,7 @@ struct FinishAggregate {
             : round_real_sum(digits, aggregate.words, is_real ? aggregate.unit : kUnitOfOne);
     if (!is_mean) return bits;
     return __builtin_bit_cast(uint64_t,
-                              __builtin_bit_cast(double, bits) / static_cast<double>(count));
+                              __builtin_bit_cast(double, bits) / static_cast<double>(count) / unit);
   }
 };
 

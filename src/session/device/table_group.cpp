@@ -1,8 +1,11 @@
 // Group-by: words of keys and values in, columns of their types out.
 #include <algorithm>
+#include <charconv>
+#include <cmath>
 
 #include "operators/device/device_group_by.hpp"
 #include "operators/device/device_key_words.hpp"
+#include "session/device/table_conditions.hpp"
 #include "session/device/table_operations.hpp"
 #include "session/device/table_rows.hpp"
 
@@ -14,14 +17,13 @@ bool adds_up(const TableAggregate& aggregate) {
 }
 
 Status check_argument(const TableAggregate& aggregate, const TableColumn& column) {
-  if (aggregate.function == TableFunction::kCount) return {};
-  if (!adds_up(aggregate)) return check_number(column);
+  if (!adds_up(aggregate) || column.stored == Stored::kInt128) return {};
   const bool has_words = is_number(column.stored) || column.stored == Stored::kBit;
   if (has_words && column.format.size() == 1) return {};
   return make_error(ErrorCode::kUnsupportedType,
-                    "the {} of \"{}\" with the Arrow format \"{}\": on a device sums and means are "
-                    "of integers, floats and booleans\n"
-                    "  try      to_arrow(), and the dock's own group_by",
+                    "the {} of \"{}\" with the Arrow format \"{}\": sums and means are of "
+                    "integers, floats, decimals and booleans\n"
+                    "  try      xd.count, xd.min or xd.max of it",
                     aggregate.function == TableFunction::kSum ? "sum" : "mean",
                     column.name,
                     column.format);
@@ -32,95 +34,179 @@ DeviceAggregate device_aggregate(const TableAggregate& aggregate, const TableCol
     case TableFunction::kCount:
       return DeviceAggregate::kCount;
     case TableFunction::kMin:
-      return DeviceAggregate::kMin;
+      return is_number(column.stored) ? DeviceAggregate::kMin : DeviceAggregate::kMinRow;
     case TableFunction::kMax:
-      return DeviceAggregate::kMax;
+      return is_number(column.stored) ? DeviceAggregate::kMax : DeviceAggregate::kMaxRow;
     default:
-      return is_float(column.stored) ? DeviceAggregate::kRealSum : DeviceAggregate::kSum;
+      return is_float(column.stored)          ? DeviceAggregate::kRealSum
+           : column.stored == Stored::kInt128 ? DeviceAggregate::kWideSum
+                                              : DeviceAggregate::kSum;
   }
 }
 
 // What aggregates of the result are made of: several may have one, as a sum and a mean do.
 struct GroupSource {
-  const TableColumn* column = nullptr;
+  const TableColumn* column = nullptr;  // none: rows
   DeviceAggregate aggregate = DeviceAggregate::kCount;
-  DeviceKeyWords words;
+  std::vector<TableCondition> conditions{};
+  DeviceKeyWords words{};
+  DeviceBuffer high{};
+  DeviceBuffer valid{};
 
   // The number of a column's values comes with everything of it.
-  bool has(const TableColumn* asked_column, DeviceAggregate asked) const {
-    return column == asked_column && (aggregate == asked || asked == DeviceAggregate::kCount);
+  bool has(const GroupSource& asked) const {
+    return column == asked.column && conditions == asked.conditions &&
+           (aggregate == asked.aggregate || asked.aggregate == DeviceAggregate::kCount);
   }
 };
 
-// The column's own memory where that holds words already, else made.
-Result<DeviceKeyWords> read_values_of(const DeviceTable& table,
-                                      const TableColumn& column,
-                                      DeviceAggregate aggregate) {
-  DeviceValues values = column.view();
-  const bool is_real_sum = aggregate == DeviceAggregate::kRealSum;
-  if (!column.has_nulls() &&
-      (column.stored == Stored::kInt64 || (is_real_sum && column.stored == Stored::kFloat64))) {
-    DeviceKeyWords own;
-    own.rows = {.keys = static_cast<const uint64_t*>(values.values) + values.first,
-                .count = table.rows};
-    return Result<DeviceKeyWords>(std::move(own));
-  }
-  // A column of any type counts as booleans, which are its bits of presence.
-  if (aggregate == DeviceAggregate::kCount) {
-    values.stored = Stored::kBit;
-    values.values = values.validity;
-  }
-  // Where there is another value, NaN is neither the least nor the greatest.
-  const KeyOrder order = is_real_sum                        ? KeyOrder::kNone
-                       : aggregate == DeviceAggregate::kMax ? KeyOrder::kNanFirst
-                                                            : KeyOrder::kNanLast;
-  return read_words_on_device(*table.device, values, table.rows, order);
-}
-
 // What a group-by reads; the words live as long as it runs.
 struct GroupInput {
-  DeviceGroupSpec spec;  // its last aggregate is the first row of each group
-  DeviceBuffer numbers;
+  DeviceGroupSpec spec;              // its last aggregate is the first row of each group
+  DeviceBuffer numbers;              // of rows
   std::vector<GroupSource> sources;  // the others
   std::vector<size_t> places;        // by aggregate of the result: among the sources, or kRows
 };
 
 constexpr size_t kRows = SIZE_MAX;  // the number of rows, which every group knows
 
+const int64_t* signed_words(const uint64_t* words) {
+  return reinterpret_cast<const int64_t*>(words);
+}
+
+// Numbers of 64 bits at most: the column's own memory where that holds words already, else made.
+Status read_words_of(const DeviceTable& table, GroupSource* source, DeviceAggregateSpec* spec) {
+  const TableColumn& column = *source->column;
+  const DeviceValues values = column.view();
+  const bool is_real_sum = source->aggregate == DeviceAggregate::kRealSum;
+  if (column.stored == Stored::kInt64 || (is_real_sum && column.stored == Stored::kFloat64)) {
+    spec->values = static_cast<const int64_t*>(values.values) + values.first;
+    return {};
+  }
+  // Where there is another value, NaN is neither the least nor the greatest.
+  const KeyOrder order = is_real_sum                                ? KeyOrder::kNone
+                       : source->aggregate == DeviceAggregate::kMax ? KeyOrder::kNanFirst
+                                                                    : KeyOrder::kNanLast;
+  CD_ASSIGN(source->words, read_words_on_device(*table.device, values, table.rows, order));
+  spec->values = signed_words(source->words.rows.keys);
+  return {};
+}
+
+Status read_halves_of(const DeviceTable& table, GroupSource* source, DeviceAggregateSpec* spec) {
+  Device& device = *table.device;
+  CD_ASSIGN(source->words.words, DeviceBuffer::words(device, table.rows));
+  CD_ASSIGN(source->high, DeviceBuffer::words(device, table.rows));
+  spec->values = signed_words(source->words.words.words());
+  spec->high = source->high.words();
+  const ReadHalves work{.from = source->column->view(),
+                        .low = source->words.words.words(),
+                        .high = source->high.words(),
+                        .count = table.rows};
+  return device.launch(work, grid_of(device, tiles_of(table.rows, ReadHalves::kThreads)));
+}
+
+// Rows that the aggregate looks at: those with values for which its conditions are true.
+Status read_valid_of(const DeviceTable& table, GroupSource* source, DeviceAggregateSpec* spec) {
+  const bool has_nulls = source->column != nullptr && source->column->has_nulls();
+  if (!source->conditions.empty()) {
+    CD_ASSIGN(source->valid, rows_that_fit(table, source->conditions));
+    spec->valid = source->valid.as<uint8_t>();
+  }
+  if (has_nulls) {
+    CD_ASSIGN(source->valid, rows_with_values(table, *source->column, spec->valid));
+    spec->valid = source->valid.as<uint8_t>();
+  }
+  return {};
+}
+
+Status read_source(const DeviceTable& table, GroupSource source, GroupInput* input) {
+  DeviceAggregateSpec spec{.aggregate = source.aggregate};
+  CD_TRY(read_valid_of(table, &source, &spec));
+  if (is_extreme_row(source.aggregate)) {
+    spec.values = input->numbers.as<int64_t>();
+    spec.of = source.column->view();
+  } else if (source.aggregate == DeviceAggregate::kWideSum) {
+    CD_TRY(read_halves_of(table, &source, &spec));
+  } else if (source.aggregate != DeviceAggregate::kCount) {
+    CD_TRY(read_words_of(table, &source, &spec));
+  }
+  input->spec.aggregates.push_back(spec);
+  input->sources.push_back(std::move(source));
+  return {};
+}
+
 Status read_argument(const DeviceTable& table, const TableAggregate& asked, GroupInput* input) {
+  GroupSource source{.conditions = asked.conditions};
+  if (!asked.column.empty()) {
+    CD_ASSIGN(source.column, table.find(asked.column));
+    CD_TRY(check_argument(asked, *source.column));
+    source.aggregate = device_aggregate(asked, *source.column);
+  }
   input->places.push_back(kRows);
-  if (asked.column.empty()) return {};
-  CD_ASSIGN(const TableColumn* const column, table.find(asked.column));
-  CD_TRY(check_argument(asked, *column));
-  const DeviceAggregate aggregate = device_aggregate(asked, *column);
-  if (aggregate == DeviceAggregate::kCount && !column->has_nulls()) return {};
+  if (source.aggregate == DeviceAggregate::kCount) {
+    if (source.column != nullptr && !source.column->has_nulls()) source.column = nullptr;
+    if (source.column == nullptr && source.conditions.empty()) return {};
+  }
   const auto known = std::ranges::find_if(
-      input->sources, [&](const GroupSource& source) { return source.has(column, aggregate); });
+      input->sources, [&](const GroupSource& each) { return each.has(source); });
   input->places.back() = static_cast<size_t>(known - input->sources.begin());
   if (known != input->sources.end()) return {};
-  CD_ASSIGN(DeviceKeyWords words, read_values_of(table, *column, aggregate));
-  input->spec.aggregates.push_back(
-      {aggregate, reinterpret_cast<const int64_t*>(words.rows.keys), words.rows.valid});
-  input->sources.push_back({column, aggregate, std::move(words)});
-  return {};
+  return read_source(table, std::move(source), input);
 }
 
 Result<GroupInput> read_input(const DeviceTable& table,
                               const std::vector<TableAggregate>& aggregates) {
   GroupInput input;
   input.spec.rows = table.rows;
+  CD_ASSIGN(input.numbers, number_rows(*table.device, table.rows));
   for (const TableAggregate& aggregate : aggregates)
     CD_TRY(read_argument(table, aggregate, &input));
-  if (input.sources.size() >= kDeviceAggregatesMax) {
-    return make_error(ErrorCode::kInvalidArgument,
-                      "{} different aggregates; a group-by on a device makes at most {}\n"
-                      "  try      several group-bys by the same keys",
-                      input.sources.size(),
-                      kDeviceAggregatesMax - 1);
-  }
-  CD_ASSIGN(input.numbers, number_rows(*table.device, table.rows));
   input.spec.aggregates.push_back({DeviceAggregate::kMin, input.numbers.as<int64_t>()});
   return Result<GroupInput>(std::move(input));
+}
+
+// Of "d:precision,scale" with or without a width.
+int scale_of(const TableColumn& column) {
+  int scale = 0;
+  const size_t comma = column.format.find(',');
+  if (comma == std::string::npos) return scale;
+  std::from_chars(
+      column.format.data() + comma + 1, column.format.data() + column.format.size(), scale);
+  return scale;
+}
+
+Result<DeviceBuffer> no_misfits(Device& device) {
+  CD_ASSIGN(DeviceBuffer misfits, DeviceBuffer::words(device, 1));
+  CD_TRY(device.launch(FillWords{.words = misfits.words(), .count = 1}, 1));
+  return Result<DeviceBuffer>(std::move(misfits));
+}
+
+Result<bool> has_misfits(Device& device, const DeviceBuffer& misfits) {
+  uint64_t found = 0;
+  CD_TRY(device.read(&found, misfits.words(), sizeof(found)));
+  return found != 0;
+}
+
+Result<TableColumn> decimal_sums(const DevicePtr& device,
+                                 const DeviceGroups& groups,
+                                 const AggregateColumn& sum,
+                                 const TableColumn& of) {
+  TableColumn made{
+      .name = of.name, .format = fmt::format("d:38,{}", scale_of(of)), .stored = Stored::kInt128};
+  CD_ASSIGN(made.values, own_bytes(device, groups.groups * width_of(made.stored)));
+  CD_ASSIGN(const DeviceBuffer misfits, no_misfits(*device));
+  const DecimalSums work{
+      .words = groups.column(sum.word),
+      .to = reinterpret_cast<uint64_t*>(const_cast<std::byte*>(made.values.data)),
+      .misfits = misfits.words(),
+      .count = groups.groups};
+  CD_TRY(device->launch(work, grid_of(*device, tiles_of(groups.groups, DecimalSums::kThreads))));
+  CD_ASSIGN(const bool is_beyond, has_misfits(*device, misfits));
+  if (!is_beyond) return made;
+  return make_error(ErrorCode::kValueOutOfRange,
+                    "a sum of \"{}\" does not fit the 38 digits of a decimal128\n"
+                    "  try      a mean, or a sum of float64 values",
+                    of.name);
 }
 
 Result<TableColumn> whole_sums(const DevicePtr& device,
@@ -132,8 +218,7 @@ Result<TableColumn> whole_sums(const DevicePtr& device,
                    .format = has_no_sign ? "L" : "l",
                    .stored = has_no_sign ? Stored::kUInt64 : Stored::kInt64};
   CD_ASSIGN(made.values, own_bytes(device, groups.groups * sizeof(uint64_t)));
-  CD_ASSIGN(const DeviceBuffer misfits, DeviceBuffer::words(*device, 1));
-  CD_TRY(device->launch(FillWords{.words = misfits.words(), .count = 1}, 1));
+  CD_ASSIGN(const DeviceBuffer misfits, no_misfits(*device));
   const NarrowSums work{
       .low = groups.column(sum.word),
       .high = groups.column(sum.word + 1),
@@ -143,9 +228,8 @@ Result<TableColumn> whole_sums(const DevicePtr& device,
       .misfits = misfits.words(),
       .count = groups.groups};
   CD_TRY(device->launch(work, grid_of(*device, tiles_of(groups.groups, NarrowSums::kThreads))));
-  uint64_t has_misfits = 0;
-  CD_TRY(device->read(&has_misfits, misfits.words(), sizeof(has_misfits)));
-  if (has_misfits == 0) return made;
+  CD_ASSIGN(const bool is_beyond, has_misfits(*device, misfits));
+  if (!is_beyond) return made;
   return make_error(
       ErrorCode::kValueOutOfRange,
       "a sum of \"{}\" does not fit 64 bits\n  try      to_arrow(), and the dock's own "
@@ -164,6 +248,33 @@ Result<TableColumn> real_column(const DevicePtr& device,
   return made;
 }
 
+// The values of rows that have the least or the greatest; NULL where no row does.
+Result<TableColumn> extreme_values(const DeviceTable& table,
+                                   const DeviceGroups& groups,
+                                   const AggregateColumn& extreme,
+                                   const TableColumn& of) {
+  return take_column(table,
+                     of,
+                     {.rows = groups.column(extreme.word),
+                      .count = groups.groups,
+                      .has_absent = extreme.valid != nullptr});
+}
+
+Result<TableColumn> sums_or_means(const DevicePtr& device,
+                                  const DeviceGroups& groups,
+                                  size_t place,
+                                  bool is_mean,
+                                  const TableColumn& of) {
+  const AggregateColumn& found = groups.aggregates[place];
+  const bool is_wide = found.aggregate == DeviceAggregate::kWideSum;
+  if (is_mean || found.aggregate == DeviceAggregate::kRealSum) {
+    const double unit = is_wide ? std::pow(10.0, scale_of(of)) : 1.0;
+    return real_column(
+        device, groups, place, {.is_mean = is_mean, .stored = of.stored, .unit = unit});
+  }
+  return is_wide ? decimal_sums(device, groups, found, of) : whole_sums(device, groups, found, of);
+}
+
 Result<TableColumn> answer_column(const DeviceTable& table,
                                   const DeviceGroups& groups,
                                   const GroupInput& input,
@@ -173,18 +284,17 @@ Result<TableColumn> answer_column(const DeviceTable& table,
   const TableColumn count{.name = "", .format = "l"};
   if (place == kRows) return column_of_words(device, count, groups.counts(), groups.groups);
   const AggregateColumn& found = groups.aggregates[place];
-  const TableColumn& of = *input.sources[place].column;
   const uint64_t* const counts = groups.column(found.count_word);
   if (function == TableFunction::kCount)
     return column_of_words(device, count, counts, groups.groups);
+  const TableColumn& of = *input.sources[place].column;
+  if (is_extreme_row(found.aggregate)) return extreme_values(table, groups, found, of);
   const bool is_mean = function == TableFunction::kMean;
   auto made = is_extreme(found.aggregate)
                 ? column_of_words(device, of, groups.column(found.word), groups.groups)
-            : is_mean || found.aggregate == DeviceAggregate::kRealSum
-                ? real_column(device, groups, place, {.is_mean = is_mean, .stored = of.stored})
-                : whole_sums(device, groups, found, of);
+                : sums_or_means(device, groups, place, is_mean, of);
   CD_ASSIGN(TableColumn column, std::move(made));
-  if (of.has_nulls()) CD_TRY(set_presence(device, counts, groups.groups, &column));
+  if (found.valid != nullptr) CD_TRY(set_presence(device, counts, groups.groups, &column));
   return column;
 }
 

@@ -29,32 +29,6 @@ Result<DeviceTable> join_tables(const DeviceTable& left,
                                 const DeviceTable& right,
                                 const TableJoin& join);
 
-enum class TableFunction : uint8_t { kCount, kSum, kMean, kMin, kMax };
-
-struct TableAggregate {
-  std::string name;
-  TableFunction function = TableFunction::kCount;
-  std::string column;  // of kCount, none: rows
-};
-
-// The keys, then the aggregates, a row per combination of the keys' values (NULL is one), in no order. NULLs do not
-// count; sums of floats are exact. CD-105 for more than five that differ, CD-303 for a sum of integers beyond 64 bits.
-Result<DeviceTable> group_table(const DeviceTable& table,
-                                const std::vector<std::string>& keys,
-                                const std::vector<TableAggregate>& aggregates);
-
-struct TableOrder {
-  std::string column;
-  bool is_descending = false;
-  bool has_nulls_first = false;
-};
-
-// Rows that are equal keep their order.
-Result<DeviceTable> sort_table(const DeviceTable& table,
-                               const std::vector<TableOrder>& orders,
-                               uint64_t limit,
-                               uint64_t offset);
-
 enum class TableComparison : uint8_t {
   kEqual,
   kLess,
@@ -72,7 +46,37 @@ struct TableCondition {
   bool is_real = false;
   int64_t whole = 0;
   double real = 0;
+
+  bool operator==(const TableCondition&) const = default;
 };
+
+enum class TableFunction : uint8_t { kCount, kSum, kMean, kMin, kMax };
+
+struct TableAggregate {
+  std::string name;
+  TableFunction function = TableFunction::kCount;
+  std::string column;                        // of kCount, none: rows
+  std::vector<TableCondition> conditions{};  // only rows for which all are true count
+};
+
+// The keys, then the aggregates, a row per combination of the keys' values (NULL is one), in no order. NULLs do not
+// count; sums of floats are exact. CD-102 for a sum of what does not add up, CD-303 for one of integers beyond 64 bits,
+// or of decimals beyond 38 digits.
+Result<DeviceTable> group_table(const DeviceTable& table,
+                                const std::vector<std::string>& keys,
+                                const std::vector<TableAggregate>& aggregates);
+
+struct TableOrder {
+  std::string column;
+  bool is_descending = false;
+  bool has_nulls_first = false;
+};
+
+// Rows that are equal keep their order.
+Result<DeviceTable> sort_table(const DeviceTable& table,
+                               const std::vector<TableOrder>& orders,
+                               uint64_t limit,
+                               uint64_t offset);
 
 // The rows for which all conditions are true, in their order.
 Result<DeviceTable> filter_table(const DeviceTable& table,

@@ -14,53 +14,6 @@ Status launch_rows(const DevicePtr& device, const Work& work, uint64_t units) {
 
 }  // namespace
 
-Status check_number(const TableColumn& column) {
-  if (is_number(column.stored)) return {};
-  return make_error(
-      ErrorCode::kUnsupportedType,
-      "column \"{}\" with the Arrow format \"{}\" is no number\n"
-      "  limits   on a device, comparisons and aggregates are of numbers and moments\n"
-      "  try      to_arrow(), and the dock's own operators",
-      column.name,
-      column.format);
-}
-
-Result<ColumnWords> words_of_column(const DeviceTable& table,
-                                    const TableColumn& column,
-                                    const uint64_t* rows,
-                                    uint64_t count) {
-  CD_TRY(check_number(column));
-  ColumnWords found;
-  if (column.stored == Stored::kInt64 && rows == nullptr) {
-    found.words = reinterpret_cast<const uint64_t*>(column.values.data) + column.first;
-    return Result<ColumnWords>(std::move(found));
-  }
-  CD_ASSIGN(found.made, DeviceBuffer::words(*table.device, count));
-  found.words = found.made.words();
-  CD_TRY(launch_rows(
-      table.device,
-      ReadWords{.from = column.view(), .rows = rows, .to = found.made.words(), .count = count},
-      count));
-  return Result<ColumnWords>(std::move(found));
-}
-
-Result<DeviceBuffer> presence_of_column(const DeviceTable& table,
-                                        const TableColumn& column,
-                                        const uint64_t* rows,
-                                        uint64_t count,
-                                        bool is_inverted) {
-  CD_ASSIGN(DeviceBuffer made, DeviceBuffer::words(*table.device, count));
-  CD_TRY(launch_rows(table.device,
-                     SpreadBits{.bits = column.view().validity,
-                                .first_bit = column.first,
-                                .rows = rows,
-                                .is_inverted = is_inverted,
-                                .to = made.words(),
-                                .count = count},
-                     count));
-  return Result<DeviceBuffer>(std::move(made));
-}
-
 Result<TableColumn> take_column(const DeviceTable& table,
                                 const TableColumn& column,
                                 const TakenRows& rows) {
