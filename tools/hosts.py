@@ -175,7 +175,17 @@ def connect(host: int, link: int, layout: Layout) -> None:
     shape(wire, layout.rates[link], *inside)
 
 
+def let_switches_only_pass_on() -> None:
+    """From port to port, as hardware does. Where Docker has loaded br_netfilter each frame would
+    go through the machine's firewall: 3 % of all time of 2 cores at 8 x 1 Gbit."""
+    for table in ("iptables", "ip6tables", "arptables"):
+        setting = Path(f"/proc/sys/net/bridge/bridge-nf-call-{table}")
+        if setting.exists():
+            setting.write_text("0")
+
+
 def make_network(layout: Layout) -> None:
+    let_switches_only_pass_on()
     for link in range(len(layout.links)):
         run("ip", "link", "add", f"switch{link}", "type", "bridge")
         run("ip", "link", "set", f"switch{link}", "up")

@@ -41,7 +41,8 @@ TRANSPORTS = ("auto", "shm", "tcp", "ucx", "threads")
               help="Threads of each source and destination.")  # fmt: skip
 @click.option("--segment", default="256KiB", show_default=True, metavar="SIZE",
               help="Bytes of the segments that rows travel in.")  # fmt: skip
-@click.option("--slots", type=click.IntRange(1, 65536), default=8, show_default=True, metavar="N",
+@click.option("--slots", type=click.IntRange(1, 65536), show_default="8; to other hosts up to 32",
+              metavar="N",
               help="Segments of each source for each destination; a power of two.")  # fmt: skip
 @click.option("--levels", type=click.IntRange(1, 2), default=1, show_default=True, metavar="N",
               help="2: an exchange between nodes first, then inside each.")  # fmt: skip
@@ -94,7 +95,7 @@ def perf_settings(pattern: str, options: dict[str, Any]) -> list[dict[str, Any]]
 
     if options["width"] % 8:
         raise click.UsageError(f"--width {options['width']}: columns have 8 bytes each.")
-    if options["slots"] & (options["slots"] - 1):
+    if options["slots"] is not None and options["slots"] & (options["slots"] - 1):
         raise click.UsageError(f"--slots {options['slots']} is no power of two.")
     settings = {
         "pattern": pattern,
@@ -102,13 +103,14 @@ def perf_settings(pattern: str, options: dict[str, Any]) -> list[dict[str, Any]]
         "zipf_theta": options["zipf"],
         "blocks": options["blocks"],
         "segment_bytes": parse_bytes(options["segment"], "--segment", "256KiB"),
-        "slot_bits": options["slots"].bit_length() - 1,
         "levels": options["levels"],
         "nodes": options["nodes"],
         "link_bytes_per_s": parse_rate(options["link_rate"] or "0bit", "--link-rate"),
         "repeats": options["repeat"],
         "checks_rows": options["check_rows"],
     }
+    if options["slots"] is not None:
+        settings["slot_bits"] = options["slots"].bit_length() - 1
     sizes = [parse_bytes(size, "--size", "64MiB") for size in options["sizes"].split(",")]
     return [{**settings, "bytes_per_source": size} for size in sizes]
 

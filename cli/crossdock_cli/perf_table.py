@@ -49,7 +49,11 @@ def head(setting: dict[str, Any], report: dict[str, Any], processes: int, transp
         who = f"{processes} {'process' if processes == 1 else 'processes'}, transport {transport}"
     blocks = setting["blocks"]
     keys = f"Zipf {setting['zipf_theta']:g}" if setting["zipf_theta"] else "random"
-    slots = 1 << setting["slot_bits"]
+    flows = report["counters"]["channels"][0]["flows"]
+    depths = sorted(
+        {flow["slots"] for flow in flows if "slots" in flow}
+    )  # of those that begin here
+    slots = " or ".join(str(depth) for depth in depths)
     lines = [
         f"# {setting['pattern']}: {who}; {blocks} thread{'s' if blocks > 1 else ''} each{levels}",
         f"# rows of {report['row_bytes']} bytes, keys {keys}; "

@@ -80,10 +80,11 @@ struct ChannelOptions {
   int senders_per_source = 1;  // threads that send for it; it has flushed when all of them have
 
   // Rows travel in segments of about this size, of which each pair of source and destination has
-  // `slots` (a power of two). The channel never holds more, so sources wait for destinations.
+  // `slots` (a power of two). 0: 8, and 16 or 32 between hosts where an endpoint has few pairs and so
+  // holds no more than 32 MiB of them. The channel never holds more, so sources wait for destinations.
   int64_t segment_bytes = int64_t{256} << 10;
   int64_t text_bytes = 32;  // of a text, on average: how a segment is shared among columns
-  int slots = 8;
+  int slots = 0;
   int64_t memory_bytes = int64_t{1} << 30;  // what all segments may take in one process
 };
 

@@ -139,7 +139,7 @@ class Group:
         sources: Iterable[int] | None = None,
         destinations: Iterable[int] | None = None,
         segment_bytes: str | int = "256KiB",
-        slots: int = 8,
+        slots: int | None = None,
         memory: str | int = "1GiB",
     ) -> Channel:
         """Opens a channel for rows of `schema` (a pyarrow.Schema, or what has one). All ranks call
@@ -157,8 +157,9 @@ class Group:
         sources, destinations: ranks; None means all. A destination's number is its place in
             `destinations`: its rank, if that is all of them.
         segment_bytes, slots: rows travel in segments of about this size, of which each pair of
-            ranks has `slots`, a power of two; a segment of narrow rows is smaller, since it holds
-            262,143 rows at most. memory: what segments may take in one process.
+            ranks has `slots`, a power of two; None: 8, and 16 or 32 between hosts where a rank has
+            few pairs, and so no more than 32 MiB of them. A segment of narrow rows is smaller,
+            since it holds 262,143 rows at most. memory: what segments may take in one process.
         Errors: ColumnError, TypeError (a type that cannot travel), OptionError, CapacityError,
         ControlError (a rank that did not come).
         """
@@ -176,7 +177,8 @@ class Group:
             },
         )
         options["segment_bytes"] = sizes.parse_bytes(segment_bytes, "segment_bytes", "256KiB")
-        options["slot_bits"] = _slot_bits(slots)
+        if slots is not None:
+            options["slot_bits"] = _slot_bits(slots)
         options["memory_bytes"] = sizes.parse_bytes(memory, "memory", "1GiB")
         with public_errors():
             native = self.native().channel(rows, **options)

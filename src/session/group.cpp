@@ -134,12 +134,14 @@ Result<ChannelSpec> make_spec(SchemaPtr schema, const ChannelOptions& options, i
   spec.source_ranks = ranks_or_all(options.sources, size);
   spec.destination_ranks = ranks_or_all(options.destinations, size);
   CD_TRY(set_route(options, spec));
-  if (options.slots < 1 || !std::has_single_bit(static_cast<unsigned>(options.slots))) {
+  if (options.slots < 0 || std::popcount(static_cast<unsigned>(options.slots)) > 1) {
     return make_error(ErrorCode::kInvalidArgument,
-                      "slots is {}, but must be a power of two\n  try      slots = 8",
+                      "slots is {}, but must be a power of two\n  try      slots = 8, or 0, which "
+                      "leaves it to the distance",
                       options.slots);
   }
-  spec.slot_bits = std::countr_zero(static_cast<unsigned>(options.slots));
+  spec.slot_bits = options.slots == 0 ? kSlotBitsByDistance
+                                      : std::countr_zero(static_cast<unsigned>(options.slots));
   spec.senders_per_source = options.senders_per_source;
   spec.segment.segment_bytes = options.segment_bytes;
   spec.segment.text_bytes = options.text_bytes;

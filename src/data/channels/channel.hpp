@@ -22,6 +22,7 @@
 namespace crossdock {
 
 inline constexpr int kChannelEndpointsMax = 65'536;  // sources, and destinations
+inline constexpr int kSlotBitsByDistance = -1;
 
 struct ChannelSpec {
   uint64_t id = 0;  // the same in all processes, and never used again
@@ -37,7 +38,8 @@ struct ChannelSpec {
   std::vector<std::vector<uint16_t>> reach;
   int senders_per_source = 1;  // blocks; the source ends when all have flushed
   RowLayoutOptions segment;
-  int slot_bits = 3;  // 2^slot_bits segments per flow
+  // 2^slot_bits segments per flow. kSlotBitsByDistance: 8, and between hosts more where a source has few flows.
+  int slot_bits = kSlotBitsByDistance;
   // Of the flows of one process; CD-201 if they would take more.
   int64_t memory_bytes_max = int64_t{1} << 30;
 };

@@ -16,8 +16,14 @@ Doorbell bell_at(std::span<std::byte> memory, uint64_t offset) {
   return Doorbell(reinterpret_cast<DoorbellWords*>(memory.data() + offset));
 }
 
-Result<Flow> flow_at(const ChannelPlan& plan, std::span<std::byte> memory, uint64_t offset) {
-  return place_flow(plan.ring(), memory.subspan(offset, flow_bytes(plan.ring())));
+Result<Flow> flow_at(const RingShape& shape, std::span<std::byte> memory, uint64_t offset) {
+  return place_flow(shape, memory.subspan(offset, flow_bytes(shape)));
+}
+
+Result<Flow> flow_at(const ChannelPlan& plan,
+                     std::span<std::byte> memory,
+                     const PlacedFlow& placed) {
+  return flow_at(plan.ring(placed.is_far), memory, placed.offset);
 }
 
 // Rows stay as they are: whoever opens a segment clears its bitmaps, and fills what is read of it. Of its header,
@@ -54,7 +60,7 @@ Result<std::shared_ptr<ChannelCore>> ChannelCore::make(std::shared_ptr<const Cha
     std::memset(memory.bytes.data(), 0, part.outlet_bell(part.outlets.size()));
     for (const auto* flows : {&part.incoming, &part.outgoing}) {
       for (const PlacedFlow& placed : *flows) {
-        CD_ASSIGN(const Flow flow, flow_at(*core->plan_, memory.bytes, placed.offset));
+        CD_ASSIGN(const Flow flow, flow_at(*core->plan_, memory.bytes, placed));
         clear_words(flow);
       }
     }
@@ -92,11 +98,10 @@ Status ChannelCore::place_ends(std::span<std::byte> memory) {
   }
   for (const PlacedFlow& placed : part_.incoming) {
     OutletEnd& end = *find_end(part_.outlets, outlets_, placed.outlet);
-    CD_ASSIGN(const Flow flow, flow_at(*plan_, memory, placed.offset));
+    CD_ASSIGN(const Flow flow, flow_at(*plan_, memory, placed));
     auto in = std::make_unique<InFlow>(
         placed.source, placed.outlet, flow, static_cast<int>(end.receivers.size()));
-    const int from = plan_->spec().source_ranks[placed.source];
-    in->is_moved = plan_->host_of(from) != plan_->host_of(rank());
+    in->is_moved = placed.is_far;
     end.flows.push_back(std::move(in));
   }
   for (size_t at = 0; at < part_.sources.size(); ++at) {
@@ -113,7 +118,7 @@ Status ChannelCore::place_ends(std::span<std::byte> memory) {
   }
   for (const PlacedFlow& placed : part_.outgoing) {
     SourceEnd& end = *find_end(part_.sources, sources_, placed.source);
-    CD_ASSIGN(end.flow_to(placed.outlet)->flow, flow_at(*plan_, memory, placed.offset));
+    CD_ASSIGN(end.flow_to(placed.outlet)->flow, flow_at(*plan_, memory, placed));
   }
   return {};
 }
@@ -167,7 +172,8 @@ Status ChannelCore::attach(int peer, PartMemory memory) {
     for (const auto& out : source->flows) {
       if (plan_->outlets()[out->outlet].rank != peer) continue;
       const auto number = static_cast<uint16_t>(source->source);
-      CD_ASSIGN(out->flow, flow_at(*plan_, bytes, part.incoming_offset(number, out->outlet)));
+      const uint64_t offset = part.incoming_offset(number, out->outlet);
+      CD_ASSIGN(out->flow, flow_at(plan_->ring(out->is_moved), bytes, offset));
       const auto place = std::lower_bound(part.outlets.begin(), part.outlets.end(), out->outlet);
       out->outlet_bell =
           bell_at(bytes, part.outlet_bell(static_cast<size_t>(place - part.outlets.begin())));

@@ -24,6 +24,7 @@ struct Outlet {
 struct PlacedFlow {
   uint16_t source = 0;
   uint16_t outlet = 0;
+  bool is_far = false;  // between hosts
   uint64_t offset = 0;  // in the part's memory
 };
 
@@ -51,7 +52,8 @@ class ChannelPlan {
 
   const ChannelSpec& spec() const { return spec_; }
   const std::shared_ptr<const RowLayout>& layout() const { return layout_; }
-  const RingShape& ring() const { return ring_; }
+  // Of a flow within a host, or between hosts.
+  const RingShape& ring(bool is_far) const { return is_far ? far_ring_ : ring_; }
   int ranks() const { return static_cast<int>(host_of_rank_.size()); }
   int host_of(int rank) const { return host_of_rank_[static_cast<size_t>(rank)]; }
 
@@ -75,12 +77,16 @@ class ChannelPlan {
  private:
   ChannelPlan() = default;
   void make_outlets();
+  Status make_rings();
+  bool is_far(int source, const Outlet& outlet) const;
+  int far_slot_bits() const;
   struct PartCount;
   PartCount count_of(int rank) const;
 
   ChannelSpec spec_;
   std::shared_ptr<const RowLayout> layout_;
   RingShape ring_;
+  RingShape far_ring_;
   std::vector<int> host_of_rank_;
   std::vector<Outlet> outlets_;
   std::vector<uint16_t> outlet_of_;

@@ -60,7 +60,8 @@ Status PerfSide::make_tables() {
 
 int64_t PerfSide::window_bytes() const {
   const auto outlets = static_cast<int64_t>(ends_.destinations.size());
-  const int64_t held = (options_.segment_bytes << options_.slot_bits) * outlets;
+  const int slot_bits = options_.slot_bits == kSlotBitsByDistance ? 3 : options_.slot_bits;
+  const int64_t held = (options_.segment_bytes << slot_bits) * outlets;
   return std::min(held, kWindowBytesMax);
 }
 

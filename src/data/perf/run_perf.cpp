@@ -41,7 +41,7 @@ Status check_options(const PerfOptions& options) {
       {"table_bytes", options.table_bytes, 1, kBytesMax},
       // Before windows of so many bytes are asked for; the channel has closer limits.
       {"segment_bytes", options.segment_bytes, 64, int64_t{1} << 31},
-      {"slot_bits", options.slot_bits, 0, 16},
+      {"slot_bits", options.slot_bits, kSlotBitsByDistance, 16},
       {"levels", options.levels, 1, 2},
       {"nodes", options.nodes, 0, 65'536},
   };

@@ -14,7 +14,9 @@
 
 #include "base/result.hpp"
 #include "base/team.hpp"
+#include "data/channels/channel.hpp"
 #include "data/channels/data_plane.hpp"
+#include "data/channels/sent_part.hpp"
 #include "data/perf/pattern.hpp"
 #include "data/perf/row_tally.hpp"
 #include "data/ranks/rank_group.hpp"
@@ -30,9 +32,8 @@ struct PerfOptions {
   int endpoints_per_rank = 1;  // threads of one process as sources and destinations
   int blocks = 1;              // threads per endpoint
   int64_t segment_bytes = int64_t{256} << 10;
-  int slot_bits = 3;
-  int64_t batch_rows =
-      int64_t{1} << 14;  // per send: its columns and outlets stay in a second-level cache
+  int slot_bits = kSlotBitsByDistance;
+  int64_t batch_rows = kRowsPerSend;
   // Of a source, which sends it over and over. Larger than caches: rows are read from memory, as a program's are.
   int64_t table_bytes = int64_t{64} << 20;
   int levels = 1;  // 2: an exchange between nodes first, then inside each (two_level.hpp)

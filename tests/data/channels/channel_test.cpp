@@ -3,6 +3,7 @@
 
 #include <limits>
 #include <malloc.h>
+#include <numeric>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -170,6 +171,51 @@ TEST_F(ChannelCalls, MemoryIsCheckedBeforeFlowsAreListed) {
   spec.segment.segment_bytes = 1 << 22;
   spec.memory_bytes_max = std::numeric_limits<int64_t>::max();
   expect_error(plane_->create_channel(spec), ErrorCode::kOutOfMemoryBudget, "4294967296 flows");
+}
+
+// What is under way to another host takes slots until it is known to have arrived.
+TEST(ChannelPlans, FlowsBetweenHostsHaveMoreSlotsWhereTheyAreFew) {
+  const auto slots_of = [](int ranks, int slot_bits, bool is_far) {
+    ChannelSpec spec = spec_of(ranks, ranks);
+    std::iota(spec.source_ranks.begin(), spec.source_ranks.end(), 0);
+    spec.destination_ranks = spec.source_ranks;
+    spec.segment.segment_bytes = int64_t{256} << 10;
+    spec.slot_bits = slot_bits;
+    std::vector<int> hosts = spec.source_ranks;
+    hosts.back() = 0;
+    const auto plan = must_do(ChannelPlan::make(spec, hosts));
+    return uint64_t{1} << plan->ring(is_far).slot_bits;
+  };
+  constexpr int kAuto = kSlotBitsByDistance;
+  EXPECT_EQ(slots_of(4, kAuto, false), 8);
+  EXPECT_EQ(slots_of(4, kAuto, true), 32);
+  EXPECT_EQ(slots_of(5, kAuto, true), 16);
+  EXPECT_EQ(slots_of(8, kAuto, true), 16);
+  EXPECT_EQ(slots_of(9, kAuto, true), 8);
+  EXPECT_EQ(slots_of(300, kAuto, true), 8);
+  EXPECT_EQ(slots_of(4, 1, false), 2);
+  EXPECT_EQ(slots_of(4, 1, true), 2);
+}
+
+TEST(ChannelPlans, BothKindsOfFlowsHaveTheirPlaceAndAreChargedFor) {
+  ChannelSpec spec = spec_of(3, 3);
+  spec.source_ranks = spec.destination_ranks = {0, 1, 2};
+  spec.slot_bits = kSlotBitsByDistance;
+  const auto plan = must_do(ChannelPlan::make(spec, {0, 0, 1}));
+  const PartPlan part = plan->part_of(0);
+  const uint64_t near = flow_bytes(plan->ring(false)), far = flow_bytes(plan->ring(true));
+  ASSERT_LT(near, far);
+  ASSERT_EQ(part.incoming.size(), 3);
+  EXPECT_EQ(part.incoming[2].offset, part.incoming[0].offset + 2 * near);
+  ASSERT_EQ(part.outgoing.size(), 1);
+  EXPECT_EQ(part.outgoing[0].offset, part.incoming[2].offset + far);
+  EXPECT_EQ(part.bytes, part.outgoing[0].offset + far);
+
+  spec.memory_bytes_max = static_cast<int64_t>(part.bytes);
+  const auto tight = must_do(ChannelPlan::make(spec, {0, 0, 1}));
+  EXPECT_FALSE(tight->check_memory(0).ok()) << "what is kept of flows is counted, too";
+  spec.memory_bytes_max += static_cast<int64_t>(near);
+  EXPECT_TRUE(must_do(ChannelPlan::make(spec, {0, 0, 1}))->check_memory(0).ok());
 }
 
 // What is as good as certain to part rows otherwise: a bound, or how it compares.
