@@ -37,10 +37,11 @@ bench-mpi:  ## measure joins over ranks, and how near predictions are
 	@$(SETUP) dev
 	@$(BIN)/python bench mpi
 
-soak:  ## open, use and close random channels among processes for ten minutes
+soak:  ## open, use and close random channels among processes for ten minutes, half over TCP
 	@$(SETUP) dev
 	@cmake --preset dev && cmake --build --preset dev --target crossdock_channel_soak
-	@build/dev/crossdock_channel_soak 10
+	@build/dev/crossdock_channel_soak 5
+	@build/dev/crossdock_channel_soak 5 3 1 tcp
 
 lint:  ## run the checks of text and types only
 	@$(SETUP) tools
