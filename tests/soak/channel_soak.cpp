@@ -196,7 +196,8 @@ int main(int count, char** arguments) {
   if (count > 3) options.seed = std::strtoull(arguments[3], nullptr, 10);
   if (count > 4) options.transports = arguments[4];
   if (options.minutes <= 0 || options.ranks < 1 || options.ranks > 64) {
-    fmt::print(stderr, "usage: crossdock_channel_soak [minutes > 0] [ranks, 1 to 64] [seed] "
+    fmt::print(stderr,
+               "usage: crossdock_channel_soak [minutes > 0] [ranks, 1 to 64] [seed] "
                "[transports]\n");
     return 2;
   }

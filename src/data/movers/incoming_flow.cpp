@@ -20,7 +20,8 @@ IncomingFlow::IncomingFlow(MovedFlow moved, const MoverSettings& settings)
     : moved_(std::move(moved)),
       checks_(settings.checksums),
       window_(moved_.flow.ring),
-      is_written_(moved_.flow.ring.slots(), false) {
+      is_written_(moved_.flow.ring.slots(), false),
+      has_changed_hands_(moved_.flow.ring.slots(), false) {
   told_ = credit();
 }
 
@@ -69,8 +70,19 @@ void IncomingFlow::unplace(uint64_t sequence) {
   is_written_[moved_.flow.ring.slot_of(sequence)] = false;
 }
 
+bool IncomingFlow::may_change_hands(uint64_t sequence) const {
+  const uint64_t slot = moved_.flow.ring.slot_of(sequence);
+  return is_written_[slot] && !has_changed_hands_[slot];
+}
+
+void IncomingFlow::change_hands(uint64_t sequence) {
+  unplace(sequence);
+  has_changed_hands_[moved_.flow.ring.slot_of(sequence)] = true;
+}
+
 Status IncomingFlow::placed(const SegmentHeader& header, std::optional<uint32_t> checksum) {
   unplace(header.sequence);
+  has_changed_hands_[moved_.flow.ring.slot_of(header.sequence)] = false;
   if (is_closed_) return {};
   std::byte* segment = moved_.flow.ring.segment(moved_.flow.ring.slot_of(header.sequence));
   const std::span<const std::byte> payload(segment + sizeof(header), header.bytes);

@@ -1,8 +1,8 @@
 // The receiving end of a flow: where a segment goes, whether it is what it says, and what the other end is to know.
 //
 // A segment's number names its slot. While one link writes there, the same segment from another link is refused, for
-// the memory can have one writer; if the first link is lost, the sender's next try gets the place. One thread, the
-// mover's; the ring's consumer may be any.
+// the memory can have one writer; if the first link is lost, or has fallen silent and forsakes the place, the sender's
+// next try gets it. One thread, the mover's; the ring's consumer may be any.
 #pragma once
 
 #include <cstddef>
@@ -32,6 +32,10 @@ class IncomingFlow {
   // copy_payload answered where that made the copy; else the payload is read once more for it.
   Status placed(const SegmentHeader& header, std::optional<uint32_t> checksum = {});
   void unplace(uint64_t sequence);
+  // Whether the segment is being written, and has not changed hands before: or links that are slow, all of them, would
+  // take it from each other for ever.
+  bool may_change_hands(uint64_t sequence) const;
+  void change_hands(uint64_t sequence);
 
   // The source has ended. CD-613 if that is not what it said before, or less than came.
   Status end(uint64_t segments, uint64_t rows);
@@ -59,8 +63,9 @@ class IncomingFlow {
   MovedFlow moved_;
   bool checks_;
   SequenceWindow<CpuRingTraits> window_;
-  std::vector<bool> is_written_;  // by slot: a link writes there
-  uint64_t end_ = 0;              // 1 + the highest number that came
+  std::vector<bool> is_written_;         // by slot: a link writes there
+  std::vector<bool> has_changed_hands_;  // likewise: and another did before it
+  uint64_t end_ = 0;                     // 1 + the highest number that came
   uint64_t segments_ = 0;
   uint64_t rows_ = 0;
   bool is_ended_ = false;

@@ -266,12 +266,28 @@ std::byte* Mover::State::place_own(LinkIndex link, const SegmentHeader& header) 
     return nullptr;
   }
   std::byte* payload = flow->place(header);
+  if (payload == nullptr && take_from_silent(*flow, header.sequence)) payload = flow->place(header);
   if (payload == nullptr) {
     ++counters.duplicates;
     return nullptr;
   }
   placements_.push_back({.link = link, .header = header, .payload = payload, .flow = flow});
   return payload;
+}
+
+// A frame that stuck on its way must not keep the copy out that was sent in its place.
+bool Mover::State::take_from_silent(IncomingFlow& flow, uint64_t sequence) {
+  if (!flow.may_change_hands(sequence)) return false;
+  const auto stuck = std::ranges::find_if(placements_, [&](const Placement& placement) {
+    return placement.flow.get() == &flow && placement.header.sequence == sequence;
+  });
+  if (stuck == placements_.end()) return false;
+  LinkUse& use = links_[stuck->link];
+  if (!use.link->forsake(stuck->payload)) return false;
+  ++use.counters.dropped;
+  flow.change_hands(sequence);
+  placements_.erase(stuck);
+  return true;
 }
 
 // Who only passes a frame on does not look at its checksum.

@@ -145,6 +145,7 @@ class Mover::State {
   void remember(Flight& flight);
   void forget(const Flight& flight);
   std::byte* place_own(LinkIndex link, const SegmentHeader& header);
+  bool take_from_silent(IncomingFlow& flow, uint64_t sequence);
   void answer_stray(const FlowId& flow, PeerIndex from, NoteKind kind);
 
   // mover_notes.cpp: notes leave and arrive.

@@ -74,6 +74,9 @@ class Link {
                              uint64_t token) {
     return put(header, payload, token);
   }
+  // The place was given to a frame of which nothing comes any more: it is not written from now on, and what still comes
+  // of the frame is dropped. False: it may be written yet.
+  virtual bool forsake([[maybe_unused]] const std::byte* place) { return false; }
   // Copies. False: not now. note.size() <= kNoteBytesMax.
   virtual bool tell(std::span<const std::byte> note) = 0;
   // Nothing has come back over the link for too long: ends it, so that lost() is told by a later progress(). A link

@@ -25,6 +25,8 @@ constexpr size_t kPieceBytes = size_t{128} << 10;
 constexpr size_t kTurnBytes = size_t{1} << 20;
 // Of a frame that has begun to come, a thread is woken for as much as this, or for the rest.
 constexpr size_t kWorthWakingBytes = size_t{128} << 10;
+// In the middle of a frame that is a silence: more than a busy core or a full queue makes of it.
+constexpr std::chrono::milliseconds kSilence{50};
 
 iovec part_of(const void* at, size_t bytes) { return {const_cast<void*>(at), bytes}; }
 
@@ -67,6 +69,15 @@ bool SocketLink::enqueue(SocketHead::Kind kind,
   message.token = token;
   ++frames_queued_;
   bytes_under_way_ += static_cast<int64_t>(payload.size());
+  return true;
+}
+
+// What has come and is not worth waking for, less than 21 Mbit/s, is as good as nothing when a copy is at hand.
+bool SocketLink::forsake(const std::byte* place) {
+  if (place_ == nullptr || place != place_ || is_readable_) return false;
+  if (std::chrono::steady_clock::now() - came_at_ < kSilence) return false;
+  place_ = nullptr;
+  is_summed_ = false;
   return true;
 }
 
@@ -209,7 +220,10 @@ bool SocketLink::receive(LinkEvents* events) {
     }
     const size_t bytes = is_empty ? 0 : static_cast<size_t>(got);
     received += bytes;
-    if (!is_empty) take(bytes, events);
+    if (!is_empty) {
+      came_at_ = std::chrono::steady_clock::now();
+      take(bytes, events);
+    }
     // What comes from now on is told as a change, and so is the end, unless it has been told; of a short message whose
     // head came with the end of a long one, too, as soon as it is there.
     if (is_empty || (bytes < wanted && !is_closing_ && has_socket())) {

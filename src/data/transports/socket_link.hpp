@@ -10,6 +10,7 @@
 #pragma once
 
 #include <array>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
@@ -69,6 +70,7 @@ class SocketLink : public Link {
   bool put_unstamped(const SegmentHeader& header,
                      std::span<const std::byte> payload,
                      uint64_t token) override;
+  bool forsake(const std::byte* place) override;
   bool tell(std::span<const std::byte> note) override;
   void abandon() override;
 
@@ -160,7 +162,8 @@ class SocketLink : public Link {
   SocketHead message_;  // that is being read
   size_t body_done_ = 0;
   size_t tail_done_ = 0;
-  std::byte* place_ = nullptr;  // null: it is not wanted
+  std::byte* place_ = nullptr;                     // null: it is not wanted
+  std::chrono::steady_clock::time_point came_at_;  // the last of it
   bool is_summed_ = false;
   uint32_t sum_ = 0;
   uint32_t told_sum_ = 0;  // the peer's, behind the body

@@ -98,6 +98,25 @@ TEST(MoverFaults, a_link_that_is_silently_cut_is_gone_around) {
   }
 }
 
+// A frame that came in part must not keep its copies out until the link is given up, and longer: they are sent after
+// half a second, one, two, ...
+TEST(MoverFaults, a_frame_that_sticks_half_way_gives_its_place_to_a_copy) {
+  uint64_t taken = 0;
+  for (uint64_t seed = 0; seed < 10; ++seed) {
+    SimLinkSpec spec{.a = 0, .b = 1, .rate = 1e7, .write_s = 0.002};
+    SimWorld world(2, {spec, spec}, {}, seed);
+    add_flows(world, 4, 500);
+    world.run_until(0.01);
+    ASSERT_FALSE(world.is_through());
+    world.net().cut(0, Cut::kFreezes);
+    const Status run = world.run(600);
+    ASSERT_TRUE(run.ok()) << "seed " << seed << ": " << run.error().message;
+    EXPECT_LT(world.net().now(), 4) << "seed " << seed;
+    taken += world.counters(0, 0).dropped + world.counters(0, 1).dropped;
+  }
+  EXPECT_GT(taken, 0U);
+}
+
 // Its first frame takes longer than the patience with a link that is silent beside others.
 TEST(MoverFaults, a_slow_link_is_not_stalled_before_a_round_trip_is_known) {
   MoverSettings settings;

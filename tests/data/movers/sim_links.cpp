@@ -53,6 +53,14 @@ class SimNet::End : public Link {
     return true;
   }
 
+  bool forsake(const std::byte* place) override {
+    const auto stuck =
+        std::ranges::find_if(placing_, [&](const auto& one) { return one->place == place; });
+    if (!is_frozen() || stuck == placing_.end()) return false;
+    placing_.erase(stuck);
+    return true;
+  }
+
   void abandon() override {
     if (!is_lost_) lose("given up");
   }
@@ -92,6 +100,7 @@ class SimNet::End : public Link {
     std::byte* place = nullptr;
   };
 
+  bool is_frozen() const { return is_cut_ && how_ == Cut::kFreezes; }
   SimLinkSpec& spec() const { return net_.specs_[link_]; }
   End& other() const { return *net_.ends_[2 * link_ + (is_a_ ? 1 : 0)]; }
 
@@ -134,7 +143,7 @@ class SimNet::End : public Link {
   }
 
   void written(const std::shared_ptr<Placing>& placing) {
-    if (std::ranges::find(placing_, placing) == placing_.end()) return;
+    if (is_frozen() || std::ranges::find(placing_, placing) == placing_.end()) return;
     told_.push_back([this, placing](LinkIndex index, LinkEvents& events) {
       std::erase(placing_, placing);
       const SegmentHeader& header = placing->header;

@@ -34,6 +34,7 @@ struct SimLinkSpec {
 enum class Cut : uint8_t {
   kSwallows,  // says sent; nothing arrives, nobody is told
   kStalls,    // frames stay under way for ever
+  kFreezes,   // the same, and what has come in part is never written to its end
   kTells,     // both ends are told that the link is lost
 };
 

@@ -165,6 +165,38 @@ TEST(SocketLinks, AShortMessageIsNotKeptByALongOneBeforeIt) {
   EXPECT_EQ(a.arrived[1], bytes);
 }
 
+// Of a frame that has stuck half way; who goes on later is read on, and harms nobody.
+TEST(SocketLinks, APlaceIsForsakenWhenNothingComesAnyMore) {
+  SocketEnd a;
+  const PlainSocket member = member_of(a);
+  const auto bytes = made_bytes(200'000, 5);
+  SocketHead head;
+  head.kind = SocketHead::kSummedFrame;
+  head.bytes = static_cast<uint32_t>(bytes.size());
+  head.header = header_of(1, bytes.size());
+  member.say(raw(head), a);
+  member.say(std::span(bytes).first(1000), a);
+  ASSERT_TRUE(until([&] { return a.places_asked == 1; }, {&a}));
+  std::vector<std::byte>& place = a.places.back();
+  EXPECT_FALSE(a.link().forsake(bytes.data())) << "not its place";
+  const auto is_forsaken = [&] { return a.link().forsake(place.data()); };
+  member.say(std::span(bytes).subspan(1000, 1000), a);
+  ASSERT_TRUE(until(is_forsaken, {&a}));
+  EXPECT_FALSE(is_forsaken()) << "it has none any more";
+  const std::vector<std::byte> before = place;
+
+  head.header = header_of(2, bytes.size());
+  member.say(std::span(bytes).subspan(2000), a);
+  member.say(raw(uint32_t{7}), a);
+  member.say(raw(head), a);
+  member.say(bytes, a);
+  member.say(raw(uint32_t{7}), a);
+  ASSERT_TRUE(until([&] { return a.arrived.contains(2); }, {&a}));
+  EXPECT_EQ(a.arrived.size(), 1U);
+  EXPECT_EQ(a.arrived[2], bytes);
+  EXPECT_EQ(a.places.front(), before) << "written after it was forsaken";
+}
+
 // Among others, and notes; what is asked for last may be stamped before it leaves or while it does.
 TEST(SocketLinks, FramesAreStampedAsTheyLeave) {
   SocketEnd a, b;
