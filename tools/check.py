@@ -4,23 +4,36 @@
     .venv/bin/python tools/check.py lint     # the checks of text and types
     .venv/bin/python tools/check.py format   # rewrite sources in the house format
 
-The last line is always `N passed, N failed`, summed over all runners: a check counts as one test,
-and the test runners report their own cases (as JUnit files in build/reports/). A skipped case
-counts as neither.
+The last line is always `N passed, N failed, N skipped`, summed over all runners: a check counts as
+one test, and the test runners report their own cases (as JUnit files in build/reports/). Above it
+stand where the time went and each reason for a skip (tools/allowed_skips.toml has those allowed).
 """
 
 from __future__ import annotations
 
+import json
 import os
+import resource
 import shlex
 import subprocess
 import sys
 import sysconfig
 import time
-import xml.etree.ElementTree as ElementTree
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+
+from junit_reports import (
+    Outcome,
+    Spent,
+    allowed_skips,
+    final_line,
+    forbidden_skips,
+    read_reports,
+    skip_table,
+    time_table,
+)
 
 ROOT = Path(__file__).resolve().parent.parent
 BIN = Path(sys.executable).parent
@@ -30,16 +43,32 @@ CPP_SUFFIXES = {".cpp", ".hpp", ".cu", ".cuh", ".h"}
 PYTHON_FOLDERS = ["python", "cli", "tests", "bench", "examples", "tools", "docs"]
 
 
-@dataclass
-class Outcome:
-    passed: int = 0
-    failed: int = 0
-
-
 @dataclass(frozen=True)
 class Step:
     title: str
     act: Callable[[], Outcome]
+
+
+def children_cpu_s() -> float:
+    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return usage.ru_utime + usage.ru_stime
+
+
+class Stopwatch:
+    """The time of one piece of work, added to `SPENT`."""
+
+    def __init__(self, title: str) -> None:
+        self.title = title
+
+    def __enter__(self) -> None:
+        self.start_s, self.start_cpu_s = time.monotonic(), children_cpu_s()
+
+    def __exit__(self, *_: object) -> None:
+        wall_s, cpu_s = time.monotonic() - self.start_s, children_cpu_s() - self.start_cpu_s
+        SPENT.append(Spent(self.title, wall_s, cpu_s))
+
+
+SPENT: list[Spent] = []
 
 
 def call(command: list[str], **environment: str) -> bool:
@@ -48,6 +77,15 @@ def call(command: list[str], **environment: str) -> bool:
     return (
         subprocess.run(command, cwd=ROOT, env=os.environ | environment, check=False).returncode == 0
     )
+
+
+def build(preset: str, *targets: str, **environment: str) -> bool:
+    """Configures a preset and builds targets of it, or all."""
+    with Stopwatch(f"configure {preset}"):
+        configured = call(["cmake", "--preset", preset], **environment)
+    with Stopwatch(f"compile {preset}"):
+        chosen = ["--target", *targets] if targets else []
+        return configured and call(["cmake", "--build", "--preset", preset, *chosen])
 
 
 def one(*commands: list[str]) -> Outcome:
@@ -71,30 +109,9 @@ def tool(name: str, *arguments: str) -> list[str]:
     return [str(BIN / name), *arguments]
 
 
-def counted(reports: list[Path], succeeded: bool) -> Outcome:
-    """The cases in JUnit files. A runner that died before it could report is one failure."""
-    outcome = Outcome()
-    cases = [
-        case for file in reports for case in ElementTree.parse(file).getroot().iter("testcase")
-    ]
-    for case in cases:
-        if ".shard_" in case.get("name", ""):  # many cases, which have a report of their own
-            continue
-        if case.find("failure") is not None or case.find("error") is not None:
-            outcome.failed += 1
-        elif case.find("skipped") is None and case.get("status") not in ("notrun", "disabled"):
-            outcome.passed += 1
-    if not succeeded and outcome.failed == 0:
-        outcome.failed = 1
-    return outcome
-
-
 def cpp_tests(preset: str, *also: str) -> Outcome:
     """Builds and runs the C++ tests of a preset, and builds other targets `also`."""
-    built = call(["cmake", "--preset", preset]) and call(
-        ["cmake", "--build", "--preset", preset, "--target", "crossdock_tests", *also]
-    )
-    if not built:
+    if not build(preset, "crossdock_tests", *also):
         return Outcome(failed=1)
     report = REPORTS / f"cpp-{preset}.xml"
     cases = ROOT / "build" / preset / "cases"  # of processes that run many
@@ -102,8 +119,11 @@ def cpp_tests(preset: str, *also: str) -> Outcome:
         old.unlink(missing_ok=True)
     # Processes with one thread, most of them.
     parallel = ["--parallel", str(len(os.sched_getaffinity(0)))]
-    succeeded = call(["ctest", "--preset", preset, *parallel, "--output-junit", str(report)])
-    return counted([file for file in (report, *cases.glob("*.xml")) if file.exists()], succeeded)
+    with Stopwatch(f"run C++ tests of {preset}"):
+        succeeded = call(["ctest", "--preset", preset, *parallel, "--output-junit", str(report)])
+    return read_reports(
+        [file for file in (report, *cases.glob("*.xml")) if file.exists()], succeeded
+    )
 
 
 def sanitized_cpp_tests() -> Outcome:
@@ -122,19 +142,33 @@ def kernels() -> Outcome:
     if len(found) != 1:
         print(f"{wheels} has {len(found)} compilers, expected one", flush=True)
         return Outcome(failed=1)
-    configured = call(["cmake", "--preset", "cuda"], CUDACXX=str(found[0]))
-    build = ["cmake", "--build", "--preset", "cuda", "--target", "crossdock_kernels"]
-    return Outcome(passed=1) if configured and call(build) else Outcome(failed=1)
+    compiled = build("cuda", "crossdock_kernels", CUDACXX=str(found[0]))
+    return Outcome(passed=1) if compiled else Outcome(failed=1)
+
+
+def gpu_tests() -> Outcome:
+    """On the preset that kernels() has configured; one skip on a machine without a GPU."""
+    if not Path("/dev/nvidiactl").exists():
+        return Outcome(skips=Counter(["no NVIDIA GPU"]))
+    report = REPORTS / "gpu.xml"
+    report.unlink(missing_ok=True)
+    program = str(ROOT / "build" / "cuda" / "crossdock_gpu_tests")
+    succeeded = build("cuda", "crossdock_gpu_tests") and call(
+        [program, f"--gtest_output=xml:{report}"]
+    )
+    return read_reports([report] if report.exists() else [], succeeded)
 
 
 def python_tests(name: str, *arguments: str) -> Outcome:
     report = REPORTS / f"{name}.xml"
     report.unlink(missing_ok=True)
     path = os.pathsep.join([str(BIN), os.environ.get("PATH", "")])
-    succeeded = call(
-        tool("python", "-m", "pytest", "-x", "-q", f"--junitxml={report}", *arguments), PATH=path
-    )
-    return counted([report] if report.exists() else [], succeeded)
+    with Stopwatch(f"run {name} tests"):
+        succeeded = call(
+            tool("python", "-m", "pytest", "-x", "-q", f"--junitxml={report}", *arguments),
+            PATH=path,
+        )
+    return read_reports([report] if report.exists() else [], succeeded)
 
 
 def oracle_tests() -> Outcome:
@@ -147,17 +181,13 @@ def oracle_tests() -> Outcome:
 def cpp_examples() -> Outcome:
     """Installs the library and builds each example against it, as a user's project would."""
     prefix = ROOT / "build" / "install" / "release"
-    prepared = one(
-        ["cmake", "--preset", "release"],
-        ["cmake", "--build", "--preset", "release"],
-        ["cmake", "--install", "build/release", "--prefix", str(prefix)],
-    )
-    if prepared.failed:
-        return prepared
+    install = ["cmake", "--install", "build/release", "--prefix", str(prefix)]
+    if not (build("release") and call(install)):
+        return Outcome(failed=1)
     outcome = Outcome()
     for source in sorted(ROOT.glob("examples/*/CMakeLists.txt")):
         folder = source.parent
-        build = ROOT / "build" / "examples" / folder.name
+        binaries = ROOT / "build" / "examples" / folder.name
         configure = [
             "cmake",
             "-G",
@@ -165,26 +195,25 @@ def cpp_examples() -> Outcome:
             "-S",
             str(folder),
             "-B",
-            str(build),
+            str(binaries),
             f"-DCMAKE_PREFIX_PATH={prefix}",
             f"-DCMAKE_PROGRAM_PATH={BIN}",  # `crossdock`
         ]
-        done = one(
-            configure,
-            ["cmake", "--build", str(build)],
-            ["ctest", "--test-dir", str(build), "--output-on-failure"],
-        )
-        outcome.passed += done.passed
-        outcome.failed += done.failed
+        with Stopwatch(f"example {folder.name}"):
+            done = one(
+                configure,
+                ["cmake", "--build", str(binaries)],
+                ["ctest", "--test-dir", str(binaries), "--output-on-failure"],
+            )
+        outcome.add(done)
     return outcome
 
 
 def python_examples() -> Outcome:
     outcome = Outcome()
     for example in sorted(ROOT.glob("examples/*/*.py")):
-        done = one(tool("python", str(example)))
-        outcome.passed += done.passed
-        outcome.failed += done.failed
+        with Stopwatch(f"example {example.relative_to(ROOT / 'examples')}"):
+            outcome.add(one(tool("python", str(example))))
     return outcome
 
 
@@ -210,6 +239,7 @@ def all_steps() -> list[Step]:
         Step("C++ tests and a short fuzz run under sanitizers", sanitized_cpp_tests),
         Step("Concurrent C++ tests under the thread sanitizer", lambda: cpp_tests("tsan")),
         Step("Kernels compiled by nvcc", kernels),
+        Step("GPU tests", gpu_tests),
         Step("Results compared with other engines", oracle_tests),
         Step("Python tests", lambda: python_tests("python", "--ignore=tests/oracle", "tests")),
         Step("C++ examples against the installed library", cpp_examples),
@@ -217,20 +247,34 @@ def all_steps() -> list[Step]:
     ]
 
 
+def set_up_spent() -> list[Spent]:
+    """What tools/setup.py took before this, which leaves it beside the reports."""
+    file = REPORTS / "setup.json"
+    if not file.exists():
+        return []
+    return [Spent(f"set-up: {title}", *seconds) for title, seconds in json.loads(file.read_text())]
+
+
 def run_steps(steps: list[Step]) -> int:
     total = Outcome()
+    allowed = allowed_skips()
     for number, step in enumerate(steps, start=1):
         print(f"\n== {number}/{len(steps)} {step.title}", flush=True)
-        start = time.monotonic()
-        outcome = step.act()
-        total.passed += outcome.passed
-        total.failed += outcome.failed
-        took_s = time.monotonic() - start
-        print(f"-- {outcome.passed} passed, {outcome.failed} failed, {took_s:.1f} s", flush=True)
+        with Stopwatch(step.title):
+            before = len(SPENT)
+            outcome = step.act()
+        if len(SPENT) > before + 1:  # its parts stand in the table
+            SPENT.pop()
+        outcome.failed += len(forbidden_skips(outcome.skips, allowed))
+        total.add(outcome)
+        print(f"-- {final_line(outcome)}", flush=True)
         if outcome.failed:
-            print(f"\nStopped: {step.title} failed.", flush=True)
+            rest = ", ".join(left.title for left in steps[number:])
+            print(f"\nStopped: {step.title} failed. Not run: {rest or 'nothing'}.", flush=True)
             break
-    print(f"\n{total.passed} passed, {total.failed} failed", flush=True)
+    print(f"\n{time_table(set_up_spent() + SPENT, total.suite_s)}")
+    print(f"\n{skip_table(total.skips, allowed)}")
+    print(f"\n{final_line(total)}", flush=True)
     return 1 if total.failed else 0
 
 

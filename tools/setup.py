@@ -11,13 +11,16 @@ not done again: each step leaves a stamp that holds a digest of what it was made
 from __future__ import annotations
 
 import hashlib
+import json
 import os
+import resource
 import shutil
 import subprocess
 import sys
 import sysconfig
+import time
 import tomllib
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -249,6 +252,15 @@ def require_all_parts() -> None:
             fail(f"the plugin {plugin} was not built; CMake says above what it did not find")
 
 
+def timed(title: str, act: Callable[[], None]) -> tuple[str, tuple[float, float]]:
+    """Seconds by the clock and of the processors, for the table of tools/check.py."""
+    before, start_s = resource.getrusage(resource.RUSAGE_CHILDREN), time.monotonic()
+    act()
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    cpu_s = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    return title, (time.monotonic() - start_s, cpu_s)
+
+
 def main() -> None:
     stage = sys.argv[1] if len(sys.argv) == 2 else ""
     if stage not in ("run", "dev", "tools"):
@@ -258,13 +270,19 @@ def main() -> None:
             f"Python 3.11 or later is needed, this is {sys.version.split()[0]}; "
             "name another with `make PYTHON=...`"
         )
-    install_system_packages(stage)
-    make_environment()
-    install_requirements(stage)
+    steps: list[tuple[str, Callable[[], None]]] = [
+        ("system packages", lambda: install_system_packages(stage)),
+        ("virtual environment", make_environment),
+        ("Python packages", lambda: install_requirements(stage)),
+    ]
     if stage != "tools":
-        install_crossdock()
+        steps.append(("build of crossdock", install_crossdock))
     if stage == "dev":
-        require_all_parts()
+        steps.append(("parts are there", require_all_parts))
+    spent = [timed(title, act) for title, act in steps]
+    reports = ROOT / "build" / "reports"
+    reports.mkdir(parents=True, exist_ok=True)
+    (reports / "setup.json").write_text(json.dumps(spent))
 
 
 if __name__ == "__main__":

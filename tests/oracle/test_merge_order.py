@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -106,15 +107,24 @@ def profile_of(join: _native.Join) -> dict[str, Any]:
     return profile
 
 
-@pytest.mark.parametrize("how", [*KINDS, "anti_null_aware"])
-@pytest.mark.parametrize("nulls", ["none", "some"])
-@pytest.mark.parametrize("keys", ["int64", "float64", "text", "two", "three"])
+def sorted_cases() -> list[tuple[str, str, str]]:
+    """Keys, nulls and kind. Rows with a null in a later key column lie between the others, so only
+    single keys have nulls; NOT IN takes the first column."""
+    every = product(
+        ["int64", "float64", "text", "two", "three"], ["none", "some"], [*KINDS, "anti_null_aware"]
+    )
+    return [
+        (keys, nulls, how)
+        for keys, nulls, how in every
+        if nulls == "none" or how == "anti_null_aware" or len(KEYS[keys]) == 1
+    ]
+
+
+@pytest.mark.parametrize(("keys", "nulls", "how"), sorted_cases())
 def test_sorted_sides_are_joined_as_they_are(
     engine_of: EngineOf, keys: str, nulls: str, how: str
 ) -> None:
     columns = KEYS[keys][:1] if how == "anti_null_aware" else KEYS[keys]
-    if nulls == "some" and len(columns) > 1:
-        pytest.skip("rows with a null in a later key column lie between the others")
     case = Case(seed=3, keys=columns, how=how, nulls=nulls, sizes=(5000, 3000), strategy="merge")
     sides = sorted_sides(case)
     output: Output = outputs(case, sides)

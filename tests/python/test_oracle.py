@@ -124,15 +124,13 @@ def test_payload_types(dock: xd.Dock, payload: str, how: str, materialize: str) 
     check(dock, left, right, how, materialize=materialize)
 
 
-@pytest.mark.parametrize("how", KINDS)
+@pytest.mark.parametrize("how", [how for how in KINDS if how != "anti_null_aware"])  # of one key
 @pytest.mark.parametrize(
     "kinds", [("int32", "string"), ("string_view", "date"), ("int64", "int64", "bool"),
               ("decimal", "binary"), ("float64", "dictionary", "uint16", "zoned")],
     ids=repr,
 )  # fmt: skip
 def test_several_keys(dock: xd.Dock, kinds: tuple[str, ...], how: str) -> None:
-    if how == "anti_null_aware":
-        pytest.skip("NOT IN over rows is defined for one key")
     check(dock, table(1, 600, 8, kinds, "int8"), table(2, 500, 8, kinds, "string"), how)
 
 

@@ -146,8 +146,8 @@ def test_results_over_ranks(run_ranks: RunRanks, tmp_path: Path) -> None:
         assert one["sampled"][:2] == [100, 10]
         assert sum(one["parts"][0]) == ROWS
         assert one["twice"]
-        assert one["profile"][1:] == [3, True]
-        assert one["phases"][:1] + one["phases"][2:] == [3, True, True]
+        assert one["profile"] == [one["place"][0], 3, True]
+        assert one["phases"] == [3, "exchange", True, True]
     assert sum(one["streamed"] for one in found) == ROWS
     assert [one["sampled"][2] for one in found] == [False, True, True]
     assert sum(one["parts"][1] for one in found) == ROWS
