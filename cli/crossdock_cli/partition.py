@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 from typing import Any
 
@@ -9,6 +10,7 @@ import click
 
 from crossdock_cli import command as verbs
 from crossdock_cli import output, results
+from crossdock_cli.termination import removing_unfinished
 
 HOW = ("hash", "range", "explicit")
 FORMATS = ("parquet", "arrow", "csv")
@@ -89,7 +91,8 @@ def _run(dock: Any, parts: Any, options: dict[str, Any]) -> None:
         parts.require_target(options["out"])
     start = time.perf_counter()
     paths: list[Any] = []
-    with progress_bar(dock):
+    writing = removing_unfinished() if options["out"] else contextlib.nullcontext()
+    with progress_bar(dock), writing:
         profile = parts.profile() if options["profile"] else None
         rows = parts.rows
         if options["out"]:

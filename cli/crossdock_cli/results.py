@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 import click
 
 from crossdock_cli import output
+from crossdock_cli.termination import removing_unfinished
 
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 
@@ -119,7 +120,7 @@ def run(dock: Any, relation: Any, wanted: Wanted, done: str) -> None:
         show_plan(dock, lambda: relation.explain(read=True), wanted.json)
         return
     start = time.perf_counter()
-    with progress_bar(dock):
+    with progress_bar(dock), removing_unfinished() if wanted.out else contextlib.nullcontext():
         found = _produce(dock, relation, wanted)
     found["seconds"] = time.perf_counter() - start
     if wanted.json:

@@ -13,7 +13,8 @@ from crossdock.errors import make_error, unknown_choice
 from crossdock.execution import Execution
 from crossdock.nodes import Partition
 from crossdock.paths import PathLike
-from crossdock.writers import replacing, write_file
+from crossdock.replacement import replacing_folder
+from crossdock.writers import write_file
 
 if TYPE_CHECKING:
     from crossdock.explain import Plan
@@ -134,8 +135,7 @@ class Partitions:
         ranks = self._dock.over_ranks()
         if ranks is None:
             require_free_folder(target)
-            with replacing(target) as partial:
-                partial.mkdir()
+            with replacing_folder(target) as partial:
                 yield partial
             return
         from crossdock.ranks.writing import shared_folder

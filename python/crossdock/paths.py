@@ -36,6 +36,11 @@ def format_of(path: PathLike) -> str:
     )
 
 
+def delimiter_of(name: str) -> str:
+    """What stands between the values of a line in a CSV file of that name."""
+    return "\t" if name.lower().endswith(".tsv") else ","
+
+
 def is_file_name(path: PathLike) -> bool:
     """Whether the name has the ending of a format."""
     return os.fspath(path).lower().endswith(_ENDINGS)

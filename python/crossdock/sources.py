@@ -20,7 +20,7 @@ from crossdock.errors import CrossdockError, make_error, public_errors, unknown_
 from crossdock.evaluation import keep_rows, plain_schema, to_pyarrow
 from crossdock.expressions import Expr
 from crossdock.option_checks import require_type
-from crossdock.paths import Paths, find_files, is_folder, shown_name
+from crossdock.paths import Paths, delimiter_of, find_files, is_folder, shown_name
 from crossdock.streaming import read_stream
 
 _CACHED_TABLES = 4  # imported column sets kept per in-memory source
@@ -236,7 +236,7 @@ def open_csv(paths: Paths, delimiter: str | None, types: Mapping[str, Any]) -> S
     import pyarrow.dataset as dataset
 
     if delimiter is None:
-        delimiter = "\t" if find_files(paths, "csv")[0].lower().endswith(".tsv") else ","
+        delimiter = delimiter_of(find_files(paths, "csv")[0])
     if not isinstance(delimiter, str) or len(delimiter.encode()) != 1:
         raise make_error(
             "CD-105", f"read_csv(delimiter={delimiter!r}) is not one ASCII character",

@@ -3,27 +3,28 @@
 from __future__ import annotations
 
 import contextlib
-import errno
-import os
-import shutil
+import stat
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import pyarrow as pa
 
-from crossdock.errors import CrossdockError, make_error, unknown_choice
+from crossdock.errors import make_error, unknown_choice
 from crossdock.evaluation import plain_schema
 from crossdock.option_checks import require_flag
-from crossdock.paths import PathLike, format_of
+from crossdock.paths import PathLike, delimiter_of, format_of
+from crossdock.replacement import path_errors, replacing_file
 
 _GROUP_ROWS = 1 << 20
 _GROUP_BYTES = 256 << 20
 _COMPRESSIONS = ("zstd", "snappy", "lz4", "gzip", "brotli", "none")
-_NEXT_STEPS = {
-    errno.ENOSPC: "free space, or another disk",
-    errno.EDQUOT: "free space, or another disk",
-    errno.ENAMETOOLONG: "a shorter name",
+_CSV_CODECS = {".gz": "gzip", ".zst": "zstd"}
+_KINDS = {
+    stat.S_IFIFO: "a pipe",
+    stat.S_IFSOCK: "a socket",
+    stat.S_IFCHR: "a device",
+    stat.S_IFBLK: "a device",
 }
 
 
@@ -42,7 +43,17 @@ def require_target(path: PathLike, inputs: Iterable[str], overwrite: object = Fa
                 "CD-502", f"{str(target)!r} cannot be written: it is a folder",
                 try_=repr(str(target / "result.parquet")),
             )  # fmt: skip
-        if require_flag(overwrite, "overwrite", "write") or not target.exists():
+        may_replace_input = require_flag(overwrite, "overwrite", "write")
+        if not target.exists():
+            return
+        kind = _KINDS.get(stat.S_IFMT(target.stat().st_mode))
+        if kind is not None:
+            raise make_error(
+                "CD-502", f"{str(target)!r} cannot be written: it is {kind}, not a file",
+                where="" if target.resolve() == target.absolute() else str(target.resolve()),
+                try_="the name of a file",
+            )  # fmt: skip
+        if may_replace_input:
             return
         for name in inputs:
             if Path(name).exists() and target.samefile(name):
@@ -62,9 +73,8 @@ def write_file(
 ) -> int:
     """Rows written to `path` as parquet, ipc or csv (by default what the name's ending says).
 
-    Holds at most one row group (1 Mi rows or 256 MiB) beside what the batches hold. Writes to a
-    neighbouring file that is renamed at the end and removed on any error: a file that is there is
-    replaced, as a whole; of a link, the file it leads to.
+    Holds at most one row group (1 Mi rows or 256 MiB) beside what the batches hold. A file
+    that is there is replaced as a whole when all is written, as `replacing_file` does it.
     Errors: PathError (not to be written there, unknown ending), OptionError, those of `batches`.
     """
     kind = format_name or format_of(path)
@@ -73,11 +83,11 @@ def write_file(
     require_target(path, ())
     target = Path(path).expanduser()
     rows = 0
-    with replacing(target) as partial:
+    with replacing_file(target) as stream:
         try:
             # Views are a type for memory; as strings any reader of the file understands them.
             plain = plain_schema(schema)
-            with _writer(partial, kind, plain, compression) as writer:
+            with _writer(stream, target, kind, plain, compression) as writer:
                 for table in _row_groups(batches, schema):
                     whole = table if plain is schema else table.cast(plain)
                     writer.write_table(whole)
@@ -93,55 +103,28 @@ def write_file(
 
 
 @contextlib.contextmanager
-def replacing(path: PathLike) -> Iterator[Path]:
-    """A name beside `path` for what will take its place: renamed at the end, and removed where the
-    work inside fails. PathError where it cannot be there."""
-    target = Path(path).expanduser()
-    with path_errors(target):
-        real = target.resolve()
-        # Its ending is the target's: the compression of a .csv.gz is told by the name.
-        partial = real.with_name(f".{os.getpid()}.partial.{real.name}")
-        try:
-            yield partial
-            partial.replace(real)
-        finally:
-            if partial.is_dir():
-                shutil.rmtree(partial, ignore_errors=True)
-            partial.unlink(missing_ok=True)
-
-
-@contextlib.contextmanager
-def path_errors(target: Path) -> Iterator[None]:
-    """Turns what the system raises for a file or folder into a PathError."""
-    try:
-        yield
-    except CrossdockError:
-        raise
-    except OSError as error:
-        reason = (str(error).splitlines() or [type(error).__name__])[0]
-        if error.errno is not None:
-            reason = os.strerror(error.errno)  # without the name of the neighbouring file
-        raise make_error(
-            "CD-502", f"{str(target)!r} cannot be written: {reason}",
-            try_=_NEXT_STEPS.get(error.errno or 0, "another folder"),
-        ) from error  # fmt: skip
-
-
-@contextlib.contextmanager
-def _writer(path: Path, kind: str, schema: Any, compression: str) -> Iterator[Any]:
-    name = str(path)
+def _writer(
+    stream: BinaryIO, target: Path, kind: str, schema: Any, compression: str
+) -> Iterator[Any]:
+    name = target.name.lower()
     if kind == "csv":
         import pyarrow.csv as csv
 
-        with pa.output_stream(name) as stream, csv.CSVWriter(stream, schema) as writer:
+        codec = next((codec for end, codec in _CSV_CODECS.items() if name.endswith(end)), None)
+        options = csv.WriteOptions(delimiter=delimiter_of(name))
+        with (
+            pa.output_stream(stream, compression=codec) as compressed,
+            csv.CSVWriter(compressed, schema, write_options=options) as writer,
+        ):
             yield writer
     elif kind == "ipc":
-        with pa.ipc.new_file(name, schema) as writer:
+        new = pa.ipc.new_stream if name.endswith(".arrows") else pa.ipc.new_file
+        with new(stream, schema) as writer:
             yield writer
     else:
         import pyarrow.parquet as parquet
 
-        with parquet.ParquetWriter(name, schema, compression=compression) as writer:
+        with parquet.ParquetWriter(stream, schema, compression=compression) as writer:
             yield writer
 
 

@@ -115,19 +115,24 @@ def endless(folder: Path) -> tuple[str, ...]:
     return ("join", "ones.parquet", "ones.parquet", "--on", "k")
 
 
-def test_ctrl_c_ends_a_run(folder: Path, endless: tuple[str, ...]) -> None:
+@pytest.mark.parametrize(
+    ("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)]
+)
+def test_a_signal_ends_a_run(
+    folder: Path, endless: tuple[str, ...], number: signal.Signals, code: int
+) -> None:
     process = call(*endless, "--out", "out.parquet")
     try:
         while not list(folder.glob(".*.partial.*")):
             assert process.poll() is None, "the join must run until it is stopped"
             time.sleep(0.05)
         time.sleep(0.5)
-        process.send_signal(signal.SIGINT)
+        process.send_signal(number)
         _, err = process.communicate(timeout=20)
     finally:
         process.kill()
-    assert process.returncode == 130, err
-    assert err.strip().splitlines()[-1] == "interrupted"
+    assert process.returncode == code, err
+    assert err.strip().splitlines() == (["interrupted"] if number == signal.SIGINT else [])
     assert not (folder / "out.parquet").exists()
     assert not list(folder.glob(".*.partial.*"))
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import stat
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -16,12 +18,32 @@ TABLE = pa.table(
 )
 
 
-@pytest.mark.parametrize("ending", ["parquet", "arrow", "csv", "csv.gz"])
+@pytest.mark.parametrize("ending", ["parquet", "arrow", "arrows", "csv", "csv.gz", "tsv"])
 def test_a_result_comes_back(dock: xd.Dock, tmp_path: Path, ending: str) -> None:
     path = tmp_path / f"out.{ending}"
     assert dock.from_arrow(TABLE).write(path) == 1000
     assert dock.read(path).collect().to_pydict() == TABLE.to_pydict()
     assert [entry.name for entry in tmp_path.iterdir()] == [path.name]
+
+
+def test_a_name_says_how_a_file_is_written(dock: xd.Dock, tmp_path: Path) -> None:
+    for name in ("x.tsv", "x.arrows", "x.arrow"):
+        dock.from_arrow(TABLE).write(tmp_path / name)
+    assert (tmp_path / "x.tsv").read_text().startswith('"k"\t"v"\n0\t"v0"\n')
+    with pa.ipc.open_stream(tmp_path / "x.arrows") as stream:
+        assert stream.read_all() == TABLE.cast(stream.schema)
+    assert pa.ipc.open_file(tmp_path / "x.arrow").num_record_batches == 1
+
+
+@pytest.mark.parametrize("overwrite", [False, True])
+def test_what_is_no_file_is_not_replaced(dock: xd.Dock, tmp_path: Path, overwrite: bool) -> None:
+    os.mkfifo(tmp_path / "pipe.parquet")
+    (tmp_path / "null.csv").symlink_to("/dev/null")
+    for name, kind in (("pipe.parquet", "a pipe"), ("null.csv", "a device")):
+        with pytest.raises(xd.PathError, match=f"it is {kind}, not a file"):
+            dock.from_arrow(TABLE).write(tmp_path / name, overwrite=overwrite)
+    assert stat.S_ISFIFO((tmp_path / "pipe.parquet").stat().st_mode)
+    assert stat.S_ISCHR(Path("/dev/null").stat().st_mode)
 
 
 def test_parquet_with_a_compression(dock: xd.Dock, tmp_path: Path) -> None:

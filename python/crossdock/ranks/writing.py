@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -17,6 +16,7 @@ from crossdock.partitions import require_free_folder
 from crossdock.paths import PathLike, is_file_name
 from crossdock.ranks.execution import RankExecution
 from crossdock.ranks.members import Ranks
+from crossdock.replacement import replacing_folder, unfinished
 
 _SUFFIXES = {"parquet": "parquet", "ipc": "arrow", "csv": "csv"}
 
@@ -82,30 +82,24 @@ def shared_folder(ranks: Ranks, path: PathLike) -> Iterator[Path]:
     """A folder that rank 0 makes and all ranks write to; it gets its name when all have done so,
     and is removed where one fails. Inside `Ranks.call`. PathError where not all see it."""
     folder = Path(path).expanduser()
-    first = ranks.agree("the name of a folder", os.getpid())[0]
-    partial = folder.with_name(f".{first}.partial.{folder.name}")
-    try:
+    with contextlib.ExitStack() as opened:
+        partial = folder
         if ranks.rank == 0:
             require_free_folder(folder)
-            with writers.path_errors(folder):
-                partial.mkdir()
-        ranks.agree("a folder is there")
+            partial = opened.enter_context(replacing_folder(folder))
+        name = ranks.agree("a folder is there", partial.name)[0]
+        if ranks.rank != 0:
+            partial = folder.resolve().with_name(name)
+            opened.enter_context(unfinished(partial))
         if not partial.is_dir():
             raise make_error(
                 "CD-502", f"the folder {str(folder)!r} that rank 0 made is not seen by this rank",
                 try_="a folder that all machines share",
             )  # fmt: skip
-        yield partial
-        ranks.agree("a folder is complete")
-        if ranks.rank == 0:
-            with writers.path_errors(folder):
-                if folder.is_dir():
-                    folder.rmdir()
-                partial.rename(folder)
-    except ControlError as error:
-        if error.code == "CD-617":  # a rank is lost, which may be the one that would remove it
-            shutil.rmtree(partial, ignore_errors=True)
-        raise
-    finally:
-        if ranks.rank == 0:
-            shutil.rmtree(partial, ignore_errors=True)
+        try:
+            yield partial
+            ranks.agree("a folder is complete")
+        except ControlError as error:
+            if error.code == "CD-617":  # a rank is lost, which may be the one that would remove it
+                shutil.rmtree(partial, ignore_errors=True)
+            raise
