@@ -95,14 +95,14 @@ def _memory(root: Path) -> Finding:
 
 
 def _cgroup(root: Path) -> Finding:
+    from crossdock import _native
     from crossdock.sizes import format_bytes
 
-    folder = root / "sys/fs/cgroup"
-    memory = _text(folder / "memory.max") or _text(folder / "memory/memory.limit_in_bytes")
-    quota = _text(folder / "cpu.max").split()
+    memory = _native.cgroup_memory_limit(str(root))
+    quota = _text(root / "sys/fs/cgroup/cpu.max").split()
     parts = []
-    if memory.isdecimal() and int(memory) < 1 << 60:
-        parts.append(f"memory {format_bytes(int(memory))}")
+    if memory is not None:
+        parts.append(f"memory {format_bytes(memory[0])} by {memory[1]}")
     cores = len(os.sched_getaffinity(0))
     if len(quota) == 2 and quota[0].isdecimal():
         allowed = int(quota[0]) / int(quota[1])

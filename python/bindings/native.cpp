@@ -2,8 +2,11 @@
 // without the GIL, and Ctrl-C cancels them.
 #include <memory>
 
+#include <nanobind/stl/optional.h>
+
 #include "bindings/device.hpp"
 #include "bindings/operation.hpp"
+#include "model/memory_limit.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -94,6 +97,14 @@ void bind_descriptions(nb::module_& module) {
     info["simd"] = machine.simd;
     return info;
   });
+  module.def(
+      "cgroup_memory_limit",
+      [](const std::string& root) -> std::optional<std::pair<int64_t, std::string>> {
+        const auto limit = crossdock::cgroup_memory_limit(root);
+        if (!limit) return std::nullopt;
+        return std::pair(limit->bytes, limit->file.string());
+      },
+      "root"_a);
 }
 
 }  // namespace

@@ -19,6 +19,10 @@ def was_launched() -> bool:
 
 def build_info() -> dict[str, str]: ...
 def machine_info() -> dict[str, object]: ...
+def cgroup_memory_limit(root: str) -> tuple[int, str] | None:
+    """The least memory limit in bytes that control groups set on this process, and the file that
+    sets it; system files are read below `root`, "/" but in tests."""
+
 def built_in_rates() -> dict[str, float]:
     """Name -> nanoseconds (shares for names that end in _share) of each rate of the models."""
 

@@ -9,6 +9,8 @@
 
 #include <fmt/format.h>
 
+#include "model/memory_limit.hpp"
+
 namespace crossdock {
 namespace {
 
@@ -42,10 +44,8 @@ int64_t cache_bytes(int level) {
 
 int64_t allowed_memory() {
   const int64_t physical = sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGE_SIZE);
-  int64_t limit = 0;
-  std::ifstream cgroup("/sys/fs/cgroup/memory.max");
-  if (cgroup >> limit && limit > 0) return std::min(limit, physical);
-  return physical;
+  const std::optional<MemoryLimit> limit = cgroup_memory_limit();
+  return limit ? std::min(limit->bytes, physical) : physical;
 }
 
 }  // namespace

@@ -36,6 +36,9 @@ def system(root: Path, **files: str) -> Path:
     names = {
         "meminfo": "proc/meminfo",
         "memory_max": "sys/fs/cgroup/memory.max",
+        "nested_max": "sys/fs/cgroup/job.slice/memory.max",
+        "group": "proc/self/cgroup",
+        "mounts": "proc/self/mountinfo",
         "cpu_max": "sys/fs/cgroup/cpu.max",
         "huge_pages": "sys/kernel/mm/transparent_hugepage/enabled",
     }
@@ -45,19 +48,28 @@ def system(root: Path, **files: str) -> Path:
     return root
 
 
+CGROUP_2 = {
+    "group": "0::/job.slice\n",
+    "mounts": "30 22 0:26 / /sys/fs/cgroup rw,nosuid shared:4 - cgroup2 cgroup2 rw\n",
+}
+
+
 @pytest.mark.parametrize(
     ("files", "check", "verdict", "part"),
     [
         ({"meminfo": "MemTotal: 1000 kB\nMemAvailable: 900 kB"}, "memory", "ok", "900 KiB of 1000"),
         ({"meminfo": "MemTotal: 1000 kB\nMemAvailable: 100 kB"}, "memory", "warn", "--memory"),
         ({}, "memory", "warn", "not known"),
-        ({"memory_max": "1073741824", "cpu_max": "max 100000"}, "cgroup", "ok", "memory 1.00 GiB"),
+        (CGROUP_2 | {"memory_max": "1073741824", "cpu_max": "max 100000"}, "cgroup", "ok",
+         "memory 1.00 GiB by /sys/fs/cgroup/memory.max"),
+        (CGROUP_2 | {"memory_max": "1073741824", "nested_max": "838860800"}, "cgroup", "ok",
+         "memory 800 MiB by /sys/fs/cgroup/job.slice/memory.max"),
         ({"memory_max": "max", "cpu_max": "50000 100000"}, "cgroup", "warn", "--threads 1"),
         ({}, "cgroup", "ok", "no limit"),
         ({"huge_pages": "always [madvise] never"}, "huge pages", "ok", "madvise"),
         ({"huge_pages": "always madvise [never]"}, "huge pages", "warn", "echo madvise"),
     ],
-)
+)  # fmt: skip
 def test_findings(
     tmp_path: Path, files: dict[str, str], check: str, verdict: str, part: str
 ) -> None:
