@@ -282,7 +282,7 @@ nb::tuple exchange(GroupObject& self,
   {
     const nb::gil_scoped_release released;
     Communicator& ranks = bulk_ranks(self);
-    Arrived arrived = value_or_raise(
+    BulkResult arrived = value_or_raise(
         exchange_in_bulk(ranks, {self.memory, threads}, *rows.state()->table, std::move(move)));
     facts = bulk_json(arrived.facts, self.plane->rank());
     found.emplace(std::make_shared<ArrowTable::State>(ArrowTable::State{std::move(arrived.table)}));

@@ -129,7 +129,7 @@ std::pair<int, int64_t> place_of_array(const nb::object& array) {
 
 nb::object schema_of(const TableObject& self) {
   auto schema = std::make_unique<ArrowSchema>();
-  export_schema(self.table, schema.get());
+  export_device_schema(self.table, schema.get());
   return make_capsule(std::move(schema), kSchemaName);
 }
 

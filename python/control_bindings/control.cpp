@@ -132,7 +132,7 @@ nb::dict status_of(Client& client, double within_s) {
   for (const AgentStatus& agent : status.agents) {
     nb::dict row;
     row["name"] = agent.name;
-    row["state"] = text(name_of(agent.state));
+    row["state"] = text(state_name(agent.state));
     row["gpus"] = agent.gpus;
     row["nics"] = agent.nics;
     row["endpoints"] = agent.endpoints;
@@ -144,7 +144,7 @@ nb::dict status_of(Client& client, double within_s) {
   for (const ChannelStatus& channel : status.channels) {
     nb::dict row;
     row["id"] = text_of(channel.channel);
-    row["state"] = text(name_of(channel.state));
+    row["state"] = text(state_name(channel.state));
     row["sources"] = channel.sources;
     row["destinations"] = channel.destinations;
     row["agents"] = channel.agents;
@@ -228,8 +228,8 @@ Epoch random_epoch() {
 class ControllerProcess {
  public:
   ControllerProcess(const ServerSettings& server, const ControllerSettings& controller) {
-    raise_unless(check(server));
-    raise_unless(check(controller));
+    raise_unless(check_rpc_settings(server));
+    raise_unless(check_controller_settings(controller));
     const nb::gil_scoped_release released;
     host_ = std::make_unique<ControllerHost>(controller, random_epoch());
     server_ = value_or_raise(ControlServer::start(server, *host_));

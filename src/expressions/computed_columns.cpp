@@ -199,11 +199,11 @@ class ColumnComputer {
 
 }  // namespace
 
-Result<TablePtr> compute_columns(const Table& table,
-                                 const ComputedColumns& columns,
-                                 Team& team,
-                                 Memory& memory,
-                                 const CancelFlag& cancel) {
+Result<TablePtr> with_computed_columns(const Table& table,
+                                       const ComputedColumns& columns,
+                                       Team& team,
+                                       Memory& memory,
+                                       const CancelFlag& cancel) {
   ColumnComputer computer(table, columns, memory);
   CD_TRY(computer.open());
   CD_TRY(team.run([&](int) { return computer.work(cancel); }));

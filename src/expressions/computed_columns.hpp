@@ -22,11 +22,11 @@ struct ComputedColumns {
 // Rows that the filters drop stay, with anything in their computed columns. The team's workers take
 // turns over pieces of batches. Errors: kDuplicateColumn, kExpressionFailed, kOutOfMemoryBudget,
 // kCancelled.
-Result<TablePtr> compute_columns(const Table& table,
-                                 const ComputedColumns& columns,
-                                 Team& team,
-                                 Memory& memory,
-                                 const CancelFlag& cancel);
+Result<TablePtr> with_computed_columns(const Table& table,
+                                       const ComputedColumns& columns,
+                                       Team& team,
+                                       Memory& memory,
+                                       const CancelFlag& cancel);
 
 // The table with places for the computed columns that have no memory: for operators that compute them
 // while they read the others. A place has a validity exactly where the column may have nulls.

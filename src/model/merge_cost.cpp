@@ -23,7 +23,7 @@ double emit_ns(const MergeShape& shape, const Machine& machine, const JoinRates&
 
 }  // namespace
 
-int merge_ranges(int64_t rows, const Machine& machine) {
+int merge_range_count(int64_t rows, const Machine& machine) {
   const int64_t rows_each = std::max<int64_t>(1, machine.l2_bytes / 2 / kRangeBytesPerRow);
   return static_cast<int>(std::clamp<int64_t>((rows + rows_each - 1) / rows_each, 1, 1 << 20));
 }

@@ -40,7 +40,7 @@ JoinCost merge_join_cost(const MergeShape& shape,
                          const MergeRates& merge);
 
 // Ranges that bring the rows of both sides and the sort's scratch into half a second-level cache.
-int merge_ranges(int64_t rows, const Machine& machine);
+int merge_range_count(int64_t rows, const Machine& machine);
 constexpr int kMergeRangesMax = 2047;  // and as many for heavy words: the partitions of one scatter
 
 }  // namespace crossdock

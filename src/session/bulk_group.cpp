@@ -45,7 +45,7 @@ Result<std::unique_ptr<Team>> start_team(int threads) {
   }
 }
 
-Result<Arrived> exchange_by_rule(const RankRun& run, const Table& rows, const BulkMove& move) {
+Result<BulkResult> exchange_by_rule(const RankRun& run, const Table& rows, const BulkMove& move) {
   const std::vector<int>& sources = move.spec.source_ranks;
   const bool is_source = std::ranges::find(sources, run.ranks->rank()) != sources.end();
   const Table none{rows.schema, {}, 0};
@@ -59,7 +59,7 @@ Result<Arrived> exchange_by_rule(const RankRun& run, const Table& rows, const Bu
 }
 
 // Out of the window, which then serves the next exchange at once, and any number of such results may be kept.
-Status leave_window(Memory& memory, Arrived& arrived) {
+Status leave_window(Memory& memory, BulkResult& arrived) {
   Table copied{arrived.table->schema, {}, arrived.table->rows};
   for (const Batch& batch : arrived.table->batches) {
     CD_ASSIGN(Batch copy, copy_rows(batch, arrived.table->schema, memory));
@@ -70,9 +70,9 @@ Status leave_window(Memory& memory, Arrived& arrived) {
 }
 
 // Whoever sorts what came has the sort over ranks (operators/sort/rank_sort.hpp).
-Result<Arrived> exchange_ordered(const RankRun& run,
-                                 const Table& rows,
-                                 const std::vector<CutKey>& keys) {
+Result<BulkResult> exchange_ordered(const RankRun& run,
+                                    const Table& rows,
+                                    const std::vector<CutKey>& keys) {
   CD_ASSIGN(OrderedRows ordered, exchange_by_order(run, rows, {keys}));
   return std::move(ordered.arrived);
 }
@@ -127,14 +127,14 @@ Result<Communicator*> BulkRanks::choose(const std::string& how, RankGroup* group
   return static_cast<Communicator*>(nullptr);
 }
 
-Result<Arrived> exchange_in_bulk(Communicator& ranks,
-                                 const BulkEngine& engine,
-                                 const Table& rows,
-                                 const Result<BulkMove>& move) {
+Result<BulkResult> exchange_in_bulk(Communicator& ranks,
+                                    const BulkEngine& engine,
+                                    const Table& rows,
+                                    const Result<BulkMove>& move) {
   const Result<std::unique_ptr<Team>> team = move.ok() ? start_team(engine.threads) : move.error();
   CD_TRY(ranks.agree(team.ok() ? Status() : Status(team.error())));
   const RankRun run{&ranks, team.value().get(), engine.memory};
-  CD_ASSIGN(Arrived arrived,
+  CD_ASSIGN(BulkResult arrived,
             move.value().order.empty() ? exchange_by_rule(run, rows, move.value())
                                        : exchange_ordered(run, rows, move.value().order));
   constexpr int64_t kSmallWindowBytes = int64_t{256} << 10;

@@ -53,10 +53,10 @@ struct BulkMove {
 
 // The rows of all sources that belong to this rank. What ranks pass that are no source counts for its schema alone. A
 // rank that cannot say where its rows go passes its error, which all get: nobody waits for it.
-Result<Arrived> exchange_in_bulk(Communicator& ranks,
-                                 const BulkEngine& engine,
-                                 const Table& rows,
-                                 const Result<BulkMove>& move);
+Result<BulkResult> exchange_in_bulk(Communicator& ranks,
+                                    const BulkEngine& engine,
+                                    const Table& rows,
+                                    const Result<BulkMove>& move);
 
 // One rank's facts of an exchange: rank, begin_s, total_s, phases, rows_in, rows_received, bytes_sent, window_bytes,
 // messages, order, packing, and the bytes of a row before and after it.

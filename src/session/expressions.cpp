@@ -39,7 +39,8 @@ ArrowTable compute_columns(const Engine& engine,
   const ComputedColumns computed = value_or_throw(make_computed(options, *rows.schema));
   Team team(state.threads);
   auto made = std::make_shared<ArrowTable::State>();
-  made->table = value_or_throw(compute_columns(rows, computed, team, *state.memory, CancelFlag()));
+  made->table =
+      value_or_throw(with_computed_columns(rows, computed, team, *state.memory, CancelFlag()));
   return ArrowTable(std::move(made));
 }
 

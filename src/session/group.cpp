@@ -216,7 +216,7 @@ ArrowTable pass_in_bulk(Communicator& ranks,
   const BulkEngine engine{group.engine->memory, group.engine->threads};
   const auto move = spec.ok() ? Result<BulkMove>(BulkMove{std::move(spec.value())})
                               : Result<BulkMove>(spec.error());
-  Arrived arrived = value_or_throw(exchange_in_bulk(ranks, engine, table, move));
+  BulkResult arrived = value_or_throw(exchange_in_bulk(ranks, engine, table, move));
   return ArrowTable(
       std::make_shared<ArrowTable::State>(ArrowTable::State{std::move(arrived.table)}));
 }

@@ -108,7 +108,7 @@ Result<std::unique_ptr<Operator>> plan_computed(GroupByOptions options,
     options.where = computed.mask;
   }
   Team team(environment.threads);
-  CD_ASSIGN(table, compute_columns(rows, computed, team, *environment.memory, CancelFlag()));
+  CD_ASSIGN(table, with_computed_columns(rows, computed, team, *environment.memory, CancelFlag()));
   CD_ASSIGN(spec, make_spec(options, *table->schema));
   return plan_group_by(std::move(spec), std::move(table), std::move(environment));
 }

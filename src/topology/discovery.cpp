@@ -42,7 +42,7 @@ Result<Discovery> discover_host(const std::string& sysfs, const std::string& nvm
                       "hwloc cannot look at this machine: {}. Describe it in a file instead",
                       std::strerror(errno));
   }
-  DeviceFacts facts;
+  DeviceProbes facts;
   facts.lanes = [&](const std::string& bus_id) { return read_pci_lanes(sysfs, bus_id); };
   facts.port = [&](const std::string& device) { return read_port(sysfs, device); };
   facts.has_gpu_peer_memory = has_gpu_peer_memory(sysfs);
@@ -79,7 +79,7 @@ Result<Discovery> discover_from_hwloc_xml(std::string_view xml) {
                       HWLOC_VERSION,
                       std::strerror(errno));
   }
-  return parts_of_hwloc(topology.get(), DeviceFacts());
+  return parts_of_hwloc(topology.get(), DeviceProbes());
 }
 
 }  // namespace crossdock

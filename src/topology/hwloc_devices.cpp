@@ -60,26 +60,26 @@ hwloc_obj_t os_device(hwloc_obj_t pci, std::initializer_list<hwloc_obj_osdev_typ
   return nullptr;
 }
 
-std::optional<Device> device_of(hwloc_obj_t object) {
+std::optional<PciDevice> device_of(hwloc_obj_t object) {
   if (object->type != HWLOC_OBJ_PCI_DEVICE) return std::nullopt;
   const PciAttributes& pci = object->attr->pcidev;
   // hwloc's NVML plugin names NVSwitches, also those whose PCI class cannot be read.
   if (object->subtype != nullptr && std::string_view(object->subtype) == "NVSwitch") {
-    return Device{VertexKind::kNvswitch, ""};
+    return PciDevice{VertexKind::kNvswitch, ""};
   }
-  if (is_gpu(pci)) return Device{VertexKind::kGpu, ""};
+  if (is_gpu(pci)) return PciDevice{VertexKind::kGpu, ""};
   if (pci.class_id >> 8 == kClassEthernet >> 8) {
     const hwloc_obj_t port =
         os_device(object, {HWLOC_OBJ_OSDEV_OPENFABRICS, HWLOC_OBJ_OSDEV_NETWORK});
     if (port == nullptr) return std::nullopt;
-    return Device{VertexKind::kNic, port->name};
+    return PciDevice{VertexKind::kNic, port->name};
   }
   if (pci.class_id == kClassNvme) {
     const hwloc_obj_t block = os_device(object, {HWLOC_OBJ_OSDEV_BLOCK});
-    return Device{VertexKind::kDrive, block == nullptr ? "" : block->name};
+    return PciDevice{VertexKind::kDrive, block == nullptr ? "" : block->name};
   }
   if (pci.class_id == kClassBridgeOther && pci.vendor_id == kVendorNvidia) {
-    return Device{VertexKind::kNvswitch, ""};
+    return PciDevice{VertexKind::kNvswitch, ""};
   }
   return std::nullopt;
 }

@@ -14,7 +14,7 @@ namespace crossdock {
 
 using PciAttributes = hwloc_obj_attr_u::hwloc_pcidev_attr_s;
 
-struct Device {
+struct PciDevice {
   VertexKind kind;
   std::string name;  // of the operating system; "" where it has none
 };
@@ -33,6 +33,6 @@ hwloc_obj_t os_device(hwloc_obj_t pci, std::initializer_list<hwloc_obj_osdev_typ
 
 // What a PCI device is in the graph; nothing for devices that move no data of ours, and for NICs without a driver, such
 // as virtual functions that were handed to a guest.
-std::optional<Device> device_of(hwloc_obj_t object);
+std::optional<PciDevice> device_of(hwloc_obj_t object);
 
 }  // namespace crossdock

@@ -29,7 +29,7 @@ constexpr int kPciDepthMax = 64;
 
 class TreeReader {
  public:
-  TreeReader(hwloc_topology_t topology, const DeviceFacts& facts)
+  TreeReader(hwloc_topology_t topology, const DeviceProbes& facts)
       : topology_(topology), facts_(facts) {}
 
   Result<Discovery> read() {
@@ -211,7 +211,7 @@ class TreeReader {
   void walk(hwloc_obj_t object, VertexIndex above, Lanes lanes, int depth) {
     if (depth > kPciDepthMax) return;
     lanes = narrowed(lanes, object);
-    if (const std::optional<Device> device = device_of(object)) {
+    if (const std::optional<PciDevice> device = device_of(object)) {
       if (is_full())
         ++left_out_;
       else
@@ -235,7 +235,10 @@ class TreeReader {
     for (const hwloc_obj_t child : children) walk(child, above, lanes, depth + 1);
   }
 
-  void add_device(hwloc_obj_t object, const Device& device, VertexIndex above, const Lanes& lanes) {
+  void add_device(hwloc_obj_t object,
+                  const PciDevice& device,
+                  VertexIndex above,
+                  const Lanes& lanes) {
     const PciAttributes& pci = object->attr->pcidev;
     // A name that a vertex of ours may have, or that no vertex may have, is given up for the kind and the address.
     std::string name(first_characters(device.name, kNameBytesMax));
@@ -420,7 +423,7 @@ class TreeReader {
   }
 
   hwloc_topology_t topology_;
-  const DeviceFacts& facts_;
+  const DeviceProbes& facts_;
   Discovery found_;
   std::map<unsigned, VertexIndex> cpu_of_node_;
   std::map<hwloc_obj_t, VertexIndex> vertex_of_;
@@ -441,7 +444,7 @@ class TreeReader {
 
 }  // namespace
 
-Result<Discovery> parts_of_hwloc(hwloc_topology_t topology, const DeviceFacts& facts) {
+Result<Discovery> parts_of_hwloc(hwloc_topology_t topology, const DeviceProbes& facts) {
   return TreeReader(topology, facts).read();
 }
 

@@ -12,7 +12,7 @@
 namespace crossdock {
 
 // What is asked about devices beside hwloc; a question that cannot be asked is empty.
-struct DeviceFacts {
+struct DeviceProbes {
   std::function<std::optional<PciLanes>(const std::string& bus_id)> lanes;
   std::function<std::optional<PortState>(const std::string& device)> port;
   bool has_gpu_peer_memory = false;
@@ -20,6 +20,6 @@ struct DeviceFacts {
 };
 
 // Error kInvalidTopology: no NUMA node with cores.
-Result<Discovery> parts_of_hwloc(hwloc_topology_t topology, const DeviceFacts& facts);
+Result<Discovery> parts_of_hwloc(hwloc_topology_t topology, const DeviceProbes& facts);
 
 }  // namespace crossdock

@@ -49,7 +49,8 @@ Texts run(const Columns& columns, const std::string& output, const std::string& 
   Team team(1);
   const auto memory = Memory::create(int64_t{1} << 30);
   const CancelFlag cancel;
-  const Result<TablePtr> result = compute_columns(*table, made.value(), team, *memory, cancel);
+  const Result<TablePtr> result =
+      with_computed_columns(*table, made.value(), team, *memory, cancel);
   if (!result.ok()) return {code_text(result.error().code), result.error().message};
   const int out = static_cast<int>(columns.size());
   Texts cells = arrow_test::cells(*result.value(), out);

@@ -42,7 +42,7 @@ void read_agent(std::string_view bytes) {
 void read_controller(std::string_view bytes) {
   const auto messages = decode_controller_messages(bytes);
   if (!messages.ok()) return expect_malformed(messages.error());
-  static const auto shape = std::get<Join>(known_agent_messages()[0]).shape;
+  static const auto shape = std::get<JoinRequest>(known_agent_messages()[0]).shape;
   for (const ControllerMessage& message : messages.value()) (void)check(message, *shape).ok();
   const std::string again = batch_of(messages.value());
   const auto repeated = decode_controller_messages(again);

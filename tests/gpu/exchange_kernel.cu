@@ -20,7 +20,10 @@ __global__ void __launch_bounds__(kExchangeThreadsMax)
   work.ends[blockIdx.x] = end;
 }
 
-__global__ void number_rows(uint64_t* keys, uint64_t* values, uint64_t first, uint64_t rows) {
+__global__ void write_numbered_rows(uint64_t* keys,
+                                    uint64_t* values,
+                                    uint64_t first,
+                                    uint64_t rows) {
   const uint64_t step = uint64_t{blockDim.x} * gridDim.x;
   for (uint64_t row = uint64_t{blockIdx.x} * blockDim.x + threadIdx.x; row < rows; row += step) {
     keys[row] = (first + row) * 0x9E3779B97F4A7C15U;
@@ -43,7 +46,8 @@ int launch_exchange(const ExchangeWork& work, uint32_t threads, void* stream) {
 }
 
 int launch_numbers(uint64_t* keys, uint64_t* values, uint64_t first, uint64_t rows, void* stream) {
-  number_rows<<<512, 256, 0, static_cast<cudaStream_t>(stream)>>>(keys, values, first, rows);
+  write_numbered_rows<<<512, 256, 0, static_cast<cudaStream_t>(stream)>>>(
+      keys, values, first, rows);
   return static_cast<int>(cudaGetLastError());
 }
 

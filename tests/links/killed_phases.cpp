@@ -72,7 +72,7 @@ class Work {
     BulkOptions options;
     options.message_bytes = 1 << 14;
     options.pool_bytes = 1 << 18;  // many rounds of puts
-    CD_ASSIGN(const Arrived moved, bulk_exchange(context, *rows_, {&rule, {}, all}, options));
+    CD_ASSIGN(const BulkResult moved, bulk_exchange(context, *rows_, {&rule, {}, all}, options));
     const Clock::time_point exchanged = Clock::now();
     const size_t calls_before = calls_.size();
     for (const BulkPhase& phase : moved.facts.phases) {
@@ -87,7 +87,7 @@ class Work {
     const Clock::time_point in_order = Clock::now();
     phases_["cut"] = {exchanged, calls_[calls_before + 1]};
     phases_["sort"] = {calls_.back(), in_order};
-    CD_ASSIGN(const Arrived all_rows,
+    CD_ASSIGN(const BulkResult all_rows,
               bulk_exchange(context, *sorted.rows, {nullptr, {}, {0}}, options));
     CD_TRY(ranks_.barrier());
     phases_["gather"] = {in_order, Clock::now()};

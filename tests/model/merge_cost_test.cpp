@@ -66,9 +66,9 @@ TEST(MergeCost, GrowsWithRowsAndWhatKeysNeed) {
 
 TEST(MergeCost, RangesFitTheCache) {
   const Machine machine;
-  EXPECT_EQ(merge_ranges(0, machine), 1);
-  EXPECT_EQ(merge_ranges(1000, machine), 1);
-  const int ranges = merge_ranges(40 * kMillion, machine);
+  EXPECT_EQ(merge_range_count(0, machine), 1);
+  EXPECT_EQ(merge_range_count(1000, machine), 1);
+  const int ranges = merge_range_count(40 * kMillion, machine);
   EXPECT_LE(40 * kMillion / ranges * 24, machine.l2_bytes);
   EXPECT_GT(ranges, 500);
 }

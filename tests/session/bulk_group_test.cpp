@@ -51,7 +51,7 @@ TEST(BulkGroup, AnErrorOfOneRankEndsTheExchangeOfAll) {
     if (ranks.rank() != 1) {
       EXPECT_THAT(failed.error().message, HasSubstr("rank 1"));
     }
-    CD_ASSIGN(const Arrived arrived, exchange_in_bulk(ranks, with, numbered(made), to_all));
+    CD_ASSIGN(const BulkResult arrived, exchange_in_bulk(ranks, with, numbered(made), to_all));
     EXPECT_EQ(arrived.table->rows, 300);
     return {};
   });
@@ -66,7 +66,7 @@ TEST(BulkGroup, ConcurrentRanksMoveRowsByOrder) {
     const BulkEngine with{Memory::create(int64_t{64} << 20), 2};
     BulkMove by_order;
     by_order.order = {{0, true, false}};
-    CD_ASSIGN(const Arrived arrived, exchange_in_bulk(ranks, with, numbered(made), by_order));
+    CD_ASSIGN(const BulkResult arrived, exchange_in_bulk(ranks, with, numbered(made), by_order));
     EXPECT_EQ(arrived.facts.phases.front().name, "cut");
     found[static_cast<size_t>(ranks.rank())] = values_of(*arrived.table);
     return {};
@@ -110,7 +110,7 @@ TEST(BulkGroup, ConcurrentRanksKeepSmallResultsOutsideOfWindows) {
     int64_t first_bytes = 0;
     for (int i = 0; i < 20; ++i) {
       const ArrowTable made = rows_from(engine, i, 50);
-      CD_ASSIGN(Arrived arrived, exchange_in_bulk(ranks, with, numbered(made), by_order));
+      CD_ASSIGN(BulkResult arrived, exchange_in_bulk(ranks, with, numbered(made), by_order));
       kept.push_back(std::move(arrived.table));
       if (i == 0) first_bytes = with.memory->used_bytes();
     }

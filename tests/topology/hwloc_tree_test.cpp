@@ -43,7 +43,7 @@ struct TreeFound {
   }
 };
 
-TreeFound found_in_tree(const std::string& text, const DeviceFacts& facts) {
+TreeFound found_in_tree(const std::string& text, const DeviceProbes& facts) {
   hwloc_topology_t loaded = nullptr;
   hwloc_topology_init(&loaded);
   const std::unique_ptr<hwloc_topology, void (*)(hwloc_topology*)> topology(
@@ -71,8 +71,8 @@ PciLanes lanes_of(int generation, int top_generation, int width) {
 }
 
 // The kernel's lanes of some devices by PCI address; of others it tells nothing.
-DeviceFacts with_lanes(std::map<std::string, PciLanes> told) {
-  DeviceFacts facts;
+DeviceProbes with_lanes(std::map<std::string, PciLanes> told) {
+  DeviceProbes facts;
   facts.lanes = [told = std::move(told)](const std::string& bus_id) {
     const auto found = told.find(bus_id);
     return found == told.end() ? std::nullopt : std::optional(found->second);
@@ -104,18 +104,18 @@ TEST(HwlocTree, SaysThatGpusMayHaveBeenIdle) {
   const std::string idle = machine_with(
       "0000:81:00.0\" pci_type=\"0302 [10de:20b0] [10de:20b0] a1 00\" pci_link_speed=\"31.507692",
       "0000:81:00.0\" pci_type=\"0302 [10de:20b0] [10de:20b0] a1 00\" pci_link_speed=\"4.000000");
-  EXPECT_THAT(found_in_tree(idle, DeviceFacts()).notes,
+  EXPECT_THAT(found_in_tree(idle, DeviceProbes()).notes,
               say_tree("the PCIe links of 1 GPUs tell 4 GB/s or less"));
-  EXPECT_THAT(found_in_tree(kMachine, DeviceFacts()).notes, Not(say_tree("idle")));
+  EXPECT_THAT(found_in_tree(kMachine, DeviceProbes()).notes, Not(say_tree("idle")));
   const NvmlAnswer answer = gpu_at("0000:81:00.0");
-  DeviceFacts facts;
+  DeviceProbes facts;
   facts.nvml = &answer;
   EXPECT_THAT(found_in_tree(idle, facts).notes, Not(say_tree("idle")));
 }
 
 TEST(HwlocTree, NvmlDoesNotWidenTheChainAboveAGpu) {
   const NvmlAnswer answer = gpu_at("0000:81:00.0");
-  DeviceFacts facts =
+  DeviceProbes facts =
       with_lanes({{"0000:80:00.0", lanes_of(3, 3, 8)}, {"0000:81:00.0", lanes_of(1, 4, 16)}});
   facts.nvml = &answer;
   const TreeFound found = found_in_tree(kMachine, facts);
@@ -126,7 +126,7 @@ TEST(HwlocTree, NvmlDoesNotWidenTheChainAboveAGpu) {
 
 // gpu0 at 31.5 GB/s, gpu1 at 15.75 GB/s and mlx5_0 at 31.5 GB/s are on one switch.
 TEST(HwlocTree, NicDirectCarriesNoMoreThanTheLinkOfTheGpu) {
-  DeviceFacts facts;
+  DeviceProbes facts;
   facts.has_gpu_peer_memory = true;
   const TreeFound found = found_in_tree(kMachine, facts);
   EXPECT_NEAR(found.edge("mlx5_0", "gpu0").bytes_per_s, 31.5e9, 1e8);
@@ -141,18 +141,18 @@ TEST(HwlocTree, NicDirectCarriesNoMoreThanTheLinkOfTheGpu) {
 TEST(HwlocTree, DevicesMayBeCalledAsVerticesAre) {
   for (const char* name : {"cpu0", "pcie0", "pcie1", "gpu2", "network", "nvswitch", "a/b"}) {
     const TreeFound found = found_in_tree(
-        machine_with("name=\"eth0\"", fmt::format("name=\"{}\"", name)), DeviceFacts());
+        machine_with("name=\"eth0\"", fmt::format("name=\"{}\"", name)), DeviceProbes());
     EXPECT_TRUE(found.shape.find_vertex("nic-0000:82:00.0")) << name;
     EXPECT_TRUE(found.shape.find_vertex("eth1")) << name;
   }
   const TreeFound twice =
-      found_in_tree(machine_with("name=\"eth1\"", "name=\"eth0\""), DeviceFacts());
+      found_in_tree(machine_with("name=\"eth1\"", "name=\"eth0\""), DeviceProbes());
   EXPECT_TRUE(twice.shape.find_vertex("eth0"));
   EXPECT_TRUE(twice.shape.find_vertex("nic-0000:82:00.1"));
 }
 
 TEST(HwlocTree, PortsAreAskedForByTheNameOfTheSystem) {
-  DeviceFacts facts;
+  DeviceProbes facts;
   std::vector<std::string> asked;
   facts.port = [&](const std::string& device) {
     asked.push_back(device);
@@ -165,8 +165,8 @@ TEST(HwlocTree, PortsAreAskedForByTheNameOfTheSystem) {
 TEST(HwlocTree, LongNamesAreCutBetweenCharacters) {
   std::string name = "a";
   for (int i = 0; i < 100; ++i) name += "é";
-  const TreeFound found =
-      found_in_tree(machine_with("name=\"eth0\"", fmt::format("name=\"{}\"", name)), DeviceFacts());
+  const TreeFound found = found_in_tree(
+      machine_with("name=\"eth0\"", fmt::format("name=\"{}\"", name)), DeviceProbes());
   EXPECT_TRUE(found.shape.find_vertex(name.substr(0, 127)));
 }
 
@@ -181,7 +181,7 @@ TEST(HwlocTree, SaysHowManyDevicesAreTooMany) {
         i % 256);
   }
   const std::string at = "<object type=\"PCIDev\" gp_index=\"125\"";
-  const TreeFound found = found_in_tree(machine_with(at, drives + at), DeviceFacts());
+  const TreeFound found = found_in_tree(machine_with(at, drives + at), DeviceProbes());
   EXPECT_EQ(found.shape.vertex_count(), kServerVerticesMax);
   EXPECT_TRUE(found.shape.network());
   EXPECT_THAT(
@@ -190,9 +190,9 @@ TEST(HwlocTree, SaysHowManyDevicesAreTooMany) {
 }
 
 TEST(HwlocTree, NotesNameTheProbeThatWasAsked) {
-  EXPECT_THAT(found_in_tree(kMachine, DeviceFacts()).notes,
+  EXPECT_THAT(found_in_tree(kMachine, DeviceProbes()).notes,
               Each(Field(&ProbeNote::probe, "hwloc")));
-  DeviceFacts facts;
+  DeviceProbes facts;
   facts.port = [](const std::string&) { return std::optional<PortState>(); };
   EXPECT_THAT(found_in_tree(kMachine, facts).notes, Contains(Field(&ProbeNote::probe, "sysfs")));
 }

@@ -349,7 +349,7 @@ NvmlFound two_sockets_with(const NvmlAnswer* answer) {
   const std::string text = xml.str();
   hwloc_topology_set_xmlbuffer(topology, text.c_str(), static_cast<int>(text.size() + 1));
   EXPECT_EQ(hwloc_topology_load(topology), 0);
-  DeviceFacts facts;
+  DeviceProbes facts;
   facts.nvml = answer;
   Discovery found = parts_of_hwloc(topology, facts).value();
   hwloc_topology_destroy(topology);

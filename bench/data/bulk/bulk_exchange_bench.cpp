@@ -153,7 +153,7 @@ Status exchange_once(Communicator& ranks,
   RouteSpec rule{RouteBy::kHash, {0}, ranks.size()};
   CD_TRY(ranks.barrier());
   const Clock::time_point begin = Clock::now();
-  CD_ASSIGN(const Arrived come, bulk_exchange(context, table, {&rule, {}, all}, form.options));
+  CD_ASSIGN(const BulkResult come, bulk_exchange(context, table, {&rule, {}, all}, form.options));
   const auto total_ns = std::chrono::nanoseconds(Clock::now() - begin).count();
   std::vector<int64_t> slowest = {total_ns};
   for (const char* name : kPhases) {

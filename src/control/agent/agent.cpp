@@ -58,7 +58,7 @@ class Agent::State {
   void say(AgentMessage message);
   void refuse(ChannelId channel, Error error);
   void end_link(std::optional<Error> why);
-  Join report() const;
+  JoinRequest report() const;
   // Whether there is room for it in the report.
   Status check_room(const ChannelOutline& outline) const;
   void receive(const Welcome& message);
@@ -132,8 +132,8 @@ void Agent::State::end_link(std::optional<Error> why) {
   if (why) refusal_ = std::move(why);
 }
 
-Join Agent::State::report() const {
-  Join join;
+JoinRequest Agent::State::report() const {
+  JoinRequest join;
   join.name = settings_.name;
   join.instance = settings_.instance;
   join.connection = connections_;

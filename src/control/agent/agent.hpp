@@ -51,7 +51,7 @@ class Agent {
   // Closes what is open.
   ~Agent();
 
-  void on_link_open(double now_s);  // the outbox then starts with Join
+  void on_link_open(double now_s);  // the outbox then starts with JoinRequest
   void on_link_closed(double now_s);
   void on_message(ControllerMessage message, double now_s);
   void on_tick(double now_s);  // at least ten times per heartbeat

@@ -26,7 +26,7 @@ std::shared_ptr<const ServerShape> AgentRegistry::interned(
   return shape;
 }
 
-Result<AgentRecord*> AgentRegistry::add(const Join& join) {
+Result<AgentRecord*> AgentRegistry::add(const JoinRequest& join) {
   if (agents_.size() >= agents_max_) {
     return make_error(ErrorCode::kControlLimit,
                       "agent '{}' would be one more than {}, the controller's limit; end an agent "

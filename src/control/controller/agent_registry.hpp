@@ -43,7 +43,7 @@ class AgentRegistry {
   AgentRecord* find_link(LinkId link) const;       // likewise
 
   // Errors: kControlLimit: as many as there may be. kInvalidTopology: one of several servers has no network.
-  Result<AgentRecord*> add(const Join& join);
+  Result<AgentRecord*> add(const JoinRequest& join);
   void remove(AgentRecord& agent);
   void attach(AgentRecord& agent, LinkId link);
   void detach(AgentRecord& agent);

@@ -30,7 +30,7 @@ Status check_limit(std::string_view name, uint32_t limit) {
 
 }  // namespace
 
-Status check(const ControllerSettings& settings) {
+Status check_controller_settings(const ControllerSettings& settings) {
   constexpr double kShortestS = 1e-3;
   CD_TRY(check_span("heartbeat_s", settings.heartbeat_s, kShortestS));
   CD_TRY(check_span("lost_after_s", settings.lost_after_s, 2 * settings.heartbeat_s));
@@ -49,7 +49,7 @@ Controller::State::State(ControllerSettings settings, Epoch epoch, double now_s)
       clock_s_(now_s),
       is_recovering_(settings.recover_within_s > 0),
       agents_(settings.agents_max) {
-  const Status status = check(settings);
+  const Status status = check_controller_settings(settings);
   CD_CHECK(status.ok(), "{}", status.error().message);
   CD_CHECK(epoch != 0, "epoch {}", epoch);
 }
@@ -77,7 +77,7 @@ void Controller::State::on_message(LinkId link, AgentMessage message, double now
   // What came behind the message for which the link ends. One answer is enough, however many there are.
   if (!agent && std::ranges::find(closing_, link) != closing_.end()) return;
   Status status = check(message);
-  if (status.ok() && (agent != nullptr) == std::holds_alternative<Join>(message)) {
+  if (status.ok() && (agent != nullptr) == std::holds_alternative<JoinRequest>(message)) {
     status = make_error(ErrorCode::kMalformedMessage,
                         "{}; a connection begins with Join and has no other",
                         agent ? "agent '" + agent->name + "' joined twice on one connection"
@@ -86,7 +86,7 @@ void Controller::State::on_message(LinkId link, AgentMessage message, double now
   if (!status.ok()) {
     agent ? give_up(*agent, status.error()) : refuse_link(link, status.error());
   } else if (!agent) {
-    join(link, std::move(std::get<Join>(message)));
+    join(link, std::move(std::get<JoinRequest>(message)));
   } else {
     agent->heard_s = listened_s_;
     if (const auto* applied = std::get_if<Applied>(&message)) on_message(*agent, *applied);

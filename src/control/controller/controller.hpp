@@ -38,7 +38,7 @@ struct ControllerSettings {
 
 // Error kInvalidArgument: a time that is infinite or below a millisecond (but recover_within_s may be 0), lost_after_s
 // below two heartbeats, a limit of 0 or above 65,536.
-Status check(const ControllerSettings& settings);
+Status check_controller_settings(const ControllerSettings& settings);
 
 // What the controller wants done, in this order: messages, then replies, then links to be closed once their messages
 // are out.
@@ -56,7 +56,7 @@ struct ControllerOutbox {
 // in endpoints, and in the ends of channels.
 class Controller {
  public:
-  // CD_CHECK: settings that check() refuses; an epoch of 0.
+  // CD_CHECK: settings that check_controller_settings() refuses; an epoch of 0.
   Controller(ControllerSettings settings, Epoch epoch, double now_s);
   ~Controller();
   Controller(Controller&&) noexcept;

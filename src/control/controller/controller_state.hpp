@@ -101,11 +101,11 @@ class Controller::State {
   void end_channel(Channels::iterator place);
 
   // ---- joining (joining.cpp)
-  void join(LinkId link, Join join);
-  Result<AgentRecord*> admit(const Join& join);
-  Status check_room(const Join& join) const;
-  void reconcile_endpoints(AgentRecord& agent, const Join& report);
-  void reconcile_channels(AgentRecord& agent, Join& report);
+  void join(LinkId link, JoinRequest join);
+  Result<AgentRecord*> admit(const JoinRequest& join);
+  Status check_room(const JoinRequest& join) const;
+  void reconcile_endpoints(AgentRecord& agent, const JoinRequest& report);
+  void reconcile_channels(AgentRecord& agent, JoinRequest& report);
   void recover_endpoint(AgentRecord& agent, const HeldEndpoint& held);
   void recover_channel(AgentRecord& agent, HeldChannel& held);
   void part_reported(PartPlace part, const HeldChannel& held);

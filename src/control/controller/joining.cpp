@@ -7,7 +7,7 @@
 
 namespace crossdock {
 
-void Controller::State::join(LinkId link, Join join) {
+void Controller::State::join(LinkId link, JoinRequest join) {
   const AgentRecord* const known = agents_.find(join.name);
   if (known && known->instance == join.instance && join.connection <= known->connection) {
     // Read late, off a connection that the agent has left for the one whose report we have.
@@ -25,7 +25,7 @@ void Controller::State::join(LinkId link, Join join) {
   reconcile_channels(agent, join);
 }
 
-Result<AgentRecord*> Controller::State::admit(const Join& join) {
+Result<AgentRecord*> Controller::State::admit(const JoinRequest& join) {
   if (join.protocol_version != kProtocolVersion) {
     return make_error(ErrorCode::kMalformedMessage,
                       "the agent speaks version {} of the protocol, the controller version {}; "
@@ -67,7 +67,7 @@ Result<AgentRecord*> Controller::State::admit(const Join& join) {
 }
 
 // Whether there is room for what the report may bring back, looked at before anything of it is taken.
-Status Controller::State::check_room(const Join& join) const {
+Status Controller::State::check_room(const JoinRequest& join) const {
   size_t endpoints = 0;
   size_t channels = 0;
   for (const HeldEndpoint& held : join.endpoints) {
@@ -94,7 +94,7 @@ Status Controller::State::check_room(const Join& join) const {
 
 // ---- endpoints -----------------------------------------------------------------------------------------------------
 
-void Controller::State::reconcile_endpoints(AgentRecord& agent, const Join& report) {
+void Controller::State::reconcile_endpoints(AgentRecord& agent, const JoinRequest& report) {
   std::unordered_set<EndpointId> reported;
   for (const HeldEndpoint& held : report.endpoints) {
     reported.insert(held.endpoint);
@@ -141,7 +141,7 @@ void Controller::State::recover_endpoint(AgentRecord& agent, const HeldEndpoint&
 
 // ---- channels ------------------------------------------------------------------------------------------------------
 
-void Controller::State::reconcile_channels(AgentRecord& agent, Join& report) {
+void Controller::State::reconcile_channels(AgentRecord& agent, JoinRequest& report) {
   std::unordered_set<ChannelId> reported;
   for (HeldChannel& held : report.channels) {
     reported.insert(held.channel);

@@ -84,7 +84,7 @@ Status check_error(std::string_view field, const Error& error) {
 // No id of 0, and none twice; `code` is whose fault a repetition is.
 template <class Id>
 Status check_ids(std::string_view field, const std::vector<Id>& ids, ErrorCode code) {
-  CD_TRY(check_size(field, ids.size(), kChannelEndpointsMax));
+  CD_TRY(check_size(field, ids.size(), kRequestEndpointsMax));
   for (const Id id : ids) CD_TRY(check_id(field, id.value));
   if (std::ranges::is_sorted(ids, std::less_equal())) return {};
   std::vector<Id> sorted = ids;
@@ -203,7 +203,7 @@ Status check_once(std::string_view field, const std::vector<Held>& held, IdOf id
   return check_ids(field, ids, ErrorCode::kMalformedMessage);
 }
 
-Status check_message(const Join& join) {
+Status check_message(const JoinRequest& join) {
   if (join.protocol_version != kProtocolVersion) return {};
   CD_TRY(check_name("Join.name", join.name));
   CD_TRY(check_id("Join.instance", join.instance.value));
@@ -258,7 +258,7 @@ Status check_message(const Hold& message, const ServerShape& shape) {
 Status check_planned(std::string_view field,
                      const std::vector<PlannedEndpoint>& planned,
                      size_t servers) {
-  CD_TRY(check_size(field, planned.size(), kChannelEndpointsMax));
+  CD_TRY(check_size(field, planned.size(), kRequestEndpointsMax));
   for (const PlannedEndpoint& one : planned) {
     CD_TRY(check_id(field, one.endpoint.value));
     if (one.server >= servers || one.vertex >= kServerVerticesMax) {

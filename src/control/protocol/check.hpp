@@ -13,7 +13,7 @@
 
 namespace crossdock {
 
-inline constexpr size_t kChannelEndpointsMax = 65'536;  // sources and destinations apart
+inline constexpr size_t kRequestEndpointsMax = 65'536;  // sources and destinations apart
 inline constexpr size_t kSchemaBytesMax = 1 << 20;
 inline constexpr size_t kPartitionColumnsMax = 4'096;
 inline constexpr uint32_t kGroupRanksMax = 65'536;

@@ -17,8 +17,10 @@ bool same_value(const std::shared_ptr<const T>& a, const std::shared_ptr<const T
 
 }  // namespace
 
-std::string_view name_of(AgentState state) { return kAgentStateNames[static_cast<size_t>(state)]; }
-std::string_view name_of(ChannelState state) {
+std::string_view state_name(AgentState state) {
+  return kAgentStateNames[static_cast<size_t>(state)];
+}
+std::string_view state_name(ChannelState state) {
   return kChannelStateNames[static_cast<size_t>(state)];
 }
 

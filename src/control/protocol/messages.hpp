@@ -116,8 +116,8 @@ enum class ChannelState : uint8_t {
   kRecovering,  // known from some of its agents after a restart of the controller; others have not come back yet
   kClosing,
 };
-std::string_view name_of(AgentState state);
-std::string_view name_of(ChannelState state);
+std::string_view state_name(AgentState state);
+std::string_view state_name(ChannelState state);
 
 struct AgentStatus {
   std::string name;
@@ -236,7 +236,7 @@ struct HeldChannel {
 
 // The first message of a connection. A report of everything the agent holds, from which a controller that was started
 // anew rebuilds what it knew.
-struct Join {
+struct JoinRequest {
   uint32_t protocol_version = kProtocolVersion;
   std::string name;
   AgentInstance instance;
@@ -261,7 +261,7 @@ struct Held {  // what a Hold asked for is done
   EndpointId endpoint;
   bool is_gone = false;  // it asked for an end
 };
-using AgentMessage = std::variant<Join, Heartbeat, Applied, Refused, Closed, Held>;
+using AgentMessage = std::variant<JoinRequest, Heartbeat, Applied, Refused, Closed, Held>;
 
 struct Welcome {
   Epoch epoch = 0;

@@ -26,7 +26,7 @@ namespace crossdock {
 
 class ControlGroup : public RankGroup {
  public:
-  // CD-105 for ranks that are none; errors of check(ClientSettings).
+  // CD-105 for ranks that are none; those of check_rpc_settings.
   static Result<std::unique_ptr<RankGroup>> make(const ControlMeeting& meeting);
 
   int rank() const override { return rank_; }

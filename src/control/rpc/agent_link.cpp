@@ -289,7 +289,7 @@ Result<std::unique_ptr<AgentLink>> AgentLink::start(ClientSettings controller,
                                                     AgentSettings agent,
                                                     std::shared_ptr<const ServerShape> shape,
                                                     ChannelHost& host) {
-  CD_TRY(check(controller));
+  CD_TRY(check_rpc_settings(controller));
   // The other half is for the server's graph.
   const auto half = static_cast<size_t>(controller.message_bytes_max / 2);
   agent.report_bytes_max = std::min(agent.report_bytes_max, half);

@@ -30,7 +30,7 @@ struct AgentLinkState {
 // Thread-safe.
 class AgentLink {
  public:
-  // `host` must outlive the link. Errors of check(ClientSettings).
+  // `host` must outlive the link. those of check_rpc_settings.
   static Result<std::unique_ptr<AgentLink>> start(ClientSettings controller,
                                                   AgentSettings agent,
                                                   std::shared_ptr<const ServerShape> shape,

@@ -146,7 +146,7 @@ class ControlClient::State {
 };
 
 Result<std::unique_ptr<ControlClient>> ControlClient::make(ClientSettings settings) {
-  CD_TRY(check(settings));
+  CD_TRY(check_rpc_settings(settings));
   return std::unique_ptr<ControlClient>(
       new ControlClient(std::make_unique<State>(std::move(settings))));
 }

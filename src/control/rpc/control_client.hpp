@@ -19,7 +19,7 @@ RequestId make_request_id();
 // Thread-safe.
 class ControlClient final : public RequestTarget {
  public:
-  // Does not connect yet. Errors of check(ClientSettings).
+  // Does not connect yet. those of check_rpc_settings.
   static Result<std::unique_ptr<ControlClient>> make(ClientSettings settings);
   ~ControlClient() override;  // cancels what is under way; not from within an answer
 

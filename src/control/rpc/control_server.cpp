@@ -367,7 +367,7 @@ std::shared_ptr<grpc::ServerCredentials> credentials_of(const ServerSecurity& se
 class ControlServer::State {
  public:
   Status start(const ServerSettings& settings, RequestTarget& target, ControllerHost* host) {
-    CD_TRY(check(settings));
+    CD_TRY(check_rpc_settings(settings));
     quiet_grpc_log();
     grpc::EnableDefaultHealthCheckService(true);
     grpc::reflection::InitProtoReflectionServerBuilderPlugin();

@@ -16,7 +16,7 @@ namespace crossdock {
 
 class ControlServer {
  public:
-  // For a controller; `host` must outlive the server. Errors of check(ServerSettings); kControllerUnreachable when the
+  // For a controller; `host` must outlive the server. Errors of check_rpc_settings; kControllerUnreachable when the
   // address cannot be listened on, or certificate and key are no good.
   static Result<std::unique_ptr<ControlServer>> start(ServerSettings settings,
                                                       ControllerHost& host);

@@ -70,7 +70,7 @@ bool is_loopback(std::string_view address) {
   return host == "localhost" || host == "[::1]" || (is_number && host.starts_with("127."));
 }
 
-Status check(const ServerSettings& settings) {
+Status check_rpc_settings(const ServerSettings& settings) {
   const ServerSecurity& security = settings.security;
   CD_TRY(check_address(settings.listen));
   CD_TRY(check_limit(settings.message_bytes_max));
@@ -92,7 +92,7 @@ Status check(const ServerSettings& settings) {
       has_tls ? "token" : "TLS");
 }
 
-Status check(const ClientSettings& settings) {
+Status check_rpc_settings(const ClientSettings& settings) {
   const ClientSecurity& security = settings.security;
   CD_TRY(check_address(settings.address));
   CD_TRY(check_limit(settings.message_bytes_max));

@@ -56,9 +56,9 @@ bool is_loopback(std::string_view address);
 // Error kNotAllowed: an address that others can reach, without TLS, or with neither a token nor `client_ca_pem`.
 // kInvalidArgument: an address without a port; one of certificate and key without the other; a token that is too short,
 // too long or has signs that no header can carry; a limit of messages below 1 KiB or above 1 GiB.
-Status check(const ServerSettings& settings);
+Status check_rpc_settings(const ServerSettings& settings);
 // Error kNotAllowed: a token would travel in the clear to another machine. kInvalidArgument as above.
-Status check(const ClientSettings& settings);
+Status check_rpc_settings(const ClientSettings& settings);
 
 // Whether `given` is the token. The time it takes tells the length of `given` and nothing else.
 bool is_token(std::string_view token, std::string_view given);

@@ -41,7 +41,7 @@ static HeldChannel taken(const pb::HeldChannel& in) {
           taken(in.rows())};
 }
 
-static void put(const Join& join, pb::Join& out) {
+static void put(const JoinRequest& join, pb::Join& out) {
   out.set_protocol_version(join.protocol_version);
   out.set_name(join.name);
   out.set_instance(join.instance.value);
@@ -57,7 +57,7 @@ static uint64_t count_of(const Repeated& field) {
 }
 
 static Result<AgentMessage> taken(const pb::Join& in) {
-  Join out;
+  JoinRequest out;
   out.protocol_version = in.protocol_version();
   out.name = in.name();
   out.instance = {in.instance()};
@@ -167,7 +167,7 @@ void append_message(const AgentMessage& message, std::string& batch) {
   auto& one = *google::protobuf::Arena::CreateMessage<pb::AgentMessages>(&arena);
   pb::AgentMessage& out = *one.add_messages();
   std::visit(Overloaded{
-                 [&](const Join& in) { put(in, *out.mutable_join()); },
+                 [&](const JoinRequest& in) { put(in, *out.mutable_join()); },
                  [&](const Heartbeat&) { out.mutable_heartbeat(); },
                  [&](const Applied& in) { out.mutable_applied()->set_channel(in.channel.value); },
                  [&](const Refused& in) {

@@ -70,7 +70,7 @@ class Exchange {
         route_(route),
         options_(options) {}
 
-  Result<Arrived> run() {
+  Result<BulkResult> run() {
     begin_ = Clock::now();
     CD_TRY(agree_on_shape());
     begin_ = Clock::now();
@@ -88,7 +88,7 @@ class Exchange {
     note_phase("arrival", arrival, places_.arrivals.rows, 0);
     facts_.total_s = seconds_since(begin_);
     note_traffic(*table);
-    return Arrived{std::move(table), std::move(facts_)};
+    return BulkResult{std::move(table), std::move(facts_)};
   }
 
  private:
@@ -371,10 +371,10 @@ class Exchange {
 
 }  // namespace
 
-Result<Arrived> bulk_exchange(const BulkContext& context,
-                              const Table& rows,
-                              const BulkRoute& route,
-                              const BulkOptions& options) {
+Result<BulkResult> bulk_exchange(const BulkContext& context,
+                                 const Table& rows,
+                                 const BulkRoute& route,
+                                 const BulkOptions& options) {
   return Exchange(context, rows, route, options).run();
 }
 

@@ -72,7 +72,7 @@ struct BulkFacts {
   std::string packing;  // what was done, and why
 };
 
-struct Arrived {
+struct BulkResult {
   TablePtr table;  // without_dictionaries of what was sent
   BulkFacts facts;
 };
@@ -86,9 +86,9 @@ struct BulkContext {
 // All ranks call it with tables of one schema and alike options; the rows that are for this rank. Errors are those of
 // all ranks, the rank's own first: CD-101, CD-102, CD-103, CD-105 and CD-303 of the rule, CD-105 if ranks pass
 // different schemas or routes, CD-201, CD-603 and CD-617 of the communicator.
-Result<Arrived> bulk_exchange(const BulkContext& context,
-                              const Table& rows,
-                              const BulkRoute& route,
-                              const BulkOptions& options = {});
+Result<BulkResult> bulk_exchange(const BulkContext& context,
+                                 const Table& rows,
+                                 const BulkRoute& route,
+                                 const BulkOptions& options = {});
 
 }  // namespace crossdock

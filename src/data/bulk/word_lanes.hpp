@@ -62,7 +62,7 @@ void add_distances(const BulkColumn& to,
 
 // The low `kBytes` of each word, one behind the other; nothing behind the last is written.
 template <int kBytes>
-void store_words(const uint64_t* words, uint32_t count, std::byte* to) {
+void pack_words(const uint64_t* words, uint32_t count, std::byte* to) {
   uint32_t i = 0;
   // A whole word may be stored where rows of this call follow, which are stored after it.
   if constexpr (kBytes < 8) {
@@ -130,7 +130,7 @@ void write_words(const WordSource& from, const Rows& rows, uint32_t count, std::
     }
     std::byte* out = to + size_t{begin} * static_cast<size_t>(word.bytes);
     with_word_bytes(word.bytes,
-                    [&](auto bytes) { store_words<decltype(bytes)::value>(words, part, out); });
+                    [&](auto bytes) { pack_words<decltype(bytes)::value>(words, part, out); });
   }
 }
 

@@ -20,7 +20,7 @@ Result<Flow> flow_at(const RingShape& shape, std::span<std::byte> memory, uint64
   return place_flow(shape, memory.subspan(offset, flow_bytes(shape)));
 }
 
-Result<Flow> flow_at(const ChannelPlan& plan,
+Result<Flow> flow_at(const ChannelLayout& plan,
                      std::span<std::byte> memory,
                      const PlacedFlow& placed) {
   return flow_at(plan.ring(placed.is_far), memory, placed.offset);
@@ -48,7 +48,7 @@ End* find_end(const std::vector<uint16_t>& numbers,
 
 }  // namespace
 
-Result<std::shared_ptr<ChannelCore>> ChannelCore::make(std::shared_ptr<const ChannelPlan> plan,
+Result<std::shared_ptr<ChannelCore>> ChannelCore::make(std::shared_ptr<const ChannelLayout> plan,
                                                        int rank,
                                                        PartMemory memory) {
   auto core = std::shared_ptr<ChannelCore>(new ChannelCore);

@@ -16,7 +16,7 @@
 
 #include "base/home_process.hpp"
 #include "base/result.hpp"
-#include "data/channels/channel_plan.hpp"
+#include "data/channels/channel_layout.hpp"
 #include "data/channels/flow_taker.hpp"
 #include "data/movers/flow_id.hpp"
 #include "data/rings/doorbell.hpp"
@@ -90,11 +90,11 @@ struct PartMemory {
 class ChannelCore : public std::enable_shared_from_this<ChannelCore> {
  public:
   // `memory` has the bytes of the rank's part. Near ends of flows to ranks of this host are attached later.
-  static Result<std::shared_ptr<ChannelCore>> make(std::shared_ptr<const ChannelPlan> plan,
+  static Result<std::shared_ptr<ChannelCore>> make(std::shared_ptr<const ChannelLayout> plan,
                                                    int rank,
                                                    PartMemory memory);
 
-  const ChannelPlan& plan() const { return *plan_; }
+  const ChannelLayout& plan() const { return *plan_; }
   const PartPlan& part() const { return part_; }
   int rank() const { return part_.rank; }
 
@@ -162,7 +162,7 @@ class ChannelCore : public std::enable_shared_from_this<ChannelCore> {
   static void count(const InFlow& in, FlowCounters& into);
 
   const HomeProcess home_;
-  std::shared_ptr<const ChannelPlan> plan_;
+  std::shared_ptr<const ChannelLayout> plan_;
   PartPlan part_;
   std::vector<std::unique_ptr<SourceEnd>> sources_;  // as in part_
   std::vector<std::unique_ptr<OutletEnd>> outlets_;

@@ -10,7 +10,7 @@ namespace crossdock {
 
 struct ChannelProposal {
   uint64_t id = 0;      // the number that the rank has for it
-  uint64_t digest = 0;  // of what it is, without the number: ChannelPlan::digest()
+  uint64_t digest = 0;  // of what it is, without the number: ChannelLayout::digest()
 
   std::string text() const;
   // CD-613 for what is no such text.

@@ -137,7 +137,7 @@ void ChannelSender::list_places() {
 
 // outlets_ becomes, for each named destination, the place of its flow.
 Status ChannelSender::name_outlets(std::span<const uint16_t> destinations) {
-  const ChannelPlan& plan = core_->plan();
+  const ChannelLayout& plan = core_->plan();
   if (is_broadcast()) {
     return make_error(ErrorCode::kInvalidArgument,
                       "channel {} is a broadcast: its rows go to all destinations, and none can be "

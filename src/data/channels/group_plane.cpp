@@ -246,7 +246,7 @@ void GroupPlane::watch() {
 }
 
 Result<GroupPlane::OwnPart> GroupPlane::make_part(const ChannelSpec& spec) {
-  CD_ASSIGN(auto plan, ChannelPlan::make(spec, host_of_rank_));
+  CD_ASSIGN(auto plan, ChannelLayout::make(spec, host_of_rank_));
   CD_TRY(plan->check_memory(rank()));
   const PartPlan part = plan->part_of(rank());
   if (host_links_ != nullptr) CD_TRY(host_links_->check(*plan));
@@ -483,7 +483,7 @@ void GroupPlane::refuse_early(const EarlyPart& part) {
   }
 }
 
-void GroupPlane::tell_over(const ChannelPlan& plan, const Error& cause) {
+void GroupPlane::tell_over(const ChannelLayout& plan, const Error& cause) {
   if (host_links_ != nullptr) host_links_->mover().fail(plan.spec().id, cause);
   const std::string note = note_text({PartNote::Kind::kOver, plan.spec().id, cause});
   for (int peer = 0; peer < ranks(); ++peer) {

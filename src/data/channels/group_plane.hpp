@@ -79,7 +79,7 @@ class GroupPlane : public DataPlane, private NeighbourEvents {
   void attach(const std::shared_ptr<ChannelCore>& core,
               int peer,
               std::shared_ptr<SharedRegion> region);
-  void tell_over(const ChannelPlan& plan, const Error& cause);
+  void tell_over(const ChannelLayout& plan, const Error& cause);
   void refuse_early(const EarlyPart& part);
 
   void received(PeerIndex peer,

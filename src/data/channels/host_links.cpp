@@ -187,7 +187,7 @@ Result<std::unique_ptr<HostLinks>> HostLinks::open(RankGroup& group,
   return links;
 }
 
-Status HostLinks::check(const ChannelPlan& plan) const {
+Status HostLinks::check(const ChannelLayout& plan) const {
   const uint64_t bytes = plan.layout()->segments().bytes;
   if (bytes <= settings_.transit_bytes_max || reach_.is_complete()) return {};
   const auto& from = plan.spec().source_ranks;
@@ -230,7 +230,7 @@ Result<HostLinks::PathsOfPeers> HostLinks::planned_paths(const PlannedChannel& p
 }
 
 void HostLinks::add_flows(ChannelCore& core, const PartMemory& memory, const PathsOfPeers& paths) {
-  const ChannelPlan& plan = core.plan();
+  const ChannelLayout& plan = core.plan();
   const auto moved = [&](const PlacedFlow& placed, const Flow& flow, int peer) {
     MovedFlow end;
     end.id = {plan.spec().id, placed.source, placed.outlet};

@@ -46,7 +46,7 @@ class HostLinks {
 
   Mover& mover() { return *mover_; }
   // CD-105: segments that are too long to be passed on between ranks that need it.
-  Status check(const ChannelPlan& plan) const;
+  Status check(const ChannelLayout& plan) const;
   // Whether others speak through this rank: then it is not through before they are.
   bool is_relay() const { return is_relay_; }
   // Frames and notes of others so far. Any thread.

@@ -49,7 +49,7 @@ Result<PartMemory> own_part_memory(Memory& memory, uint64_t bytes, uint64_t chan
 }
 
 Result<std::shared_ptr<ChannelCore>> make_single_core(Memory& memory,
-                                                      std::shared_ptr<const ChannelPlan> plan) {
+                                                      std::shared_ptr<const ChannelLayout> plan) {
   CD_TRY(plan->check_memory(0));
   const PartPlan part = plan->part_of(0);
   CD_ASSIGN(const PartMemory placed, own_part_memory(memory, part.bytes, plan->spec().id));
@@ -57,7 +57,7 @@ Result<std::shared_ptr<ChannelCore>> make_single_core(Memory& memory,
 }
 
 Result<std::shared_ptr<Channel>> SinglePlane::open_part(const ChannelSpec& spec) {
-  CD_ASSIGN(auto plan, ChannelPlan::make(spec, {0}));
+  CD_ASSIGN(auto plan, ChannelLayout::make(spec, {0}));
   CD_ASSIGN(auto core, make_single_core(*memory_, std::move(plan)));
   CD_TRY(channels_.add(core));
   return std::shared_ptr<Channel>(std::make_shared<LocalChannel>(std::move(core)));

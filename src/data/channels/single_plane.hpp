@@ -31,7 +31,7 @@ Result<PartMemory> own_part_memory(Memory& memory, uint64_t bytes, uint64_t chan
 
 // A core whose flows lie in a block of the budget. CD-201 before anything is taken.
 Result<std::shared_ptr<ChannelCore>> make_single_core(Memory& memory,
-                                                      std::shared_ptr<const ChannelPlan> plan);
+                                                      std::shared_ptr<const ChannelLayout> plan);
 
 class SinglePlane : public DataPlane {
  public:

@@ -23,7 +23,7 @@ constexpr std::chrono::microseconds kLongSleep{5000};
 BlockLoop::BlockLoop(std::unique_ptr<Sender> sender,
                      const SentRows& sent,
                      std::unique_ptr<Receiver> receiver,
-                     const ReceivedRows& received)
+                     const ReceiveChecks& received)
     : sender_(std::move(sender)),
       sent_(sent),
       receiver_(std::move(receiver)),

@@ -21,7 +21,7 @@ struct SentRows {
   int destination = -1;    // where the channel wants it named
 };
 
-struct ReceivedRows {
+struct ReceiveChecks {
   RowTally* tally = nullptr;
   // Per source of the channel: the endpoint whose rows it sends. Empty: rows come by relays, and are tallied as if from
   // one source.
@@ -35,7 +35,7 @@ class BlockLoop {
   BlockLoop(std::unique_ptr<Sender> sender,
             const SentRows& sent,
             std::unique_ptr<Receiver> receiver,
-            const ReceivedRows& received);
+            const ReceiveChecks& received);
 
   // Until everything is sent, delivered and received. Errors: the channel's; CD-401 if `cancel` is set.
   Status run(const CancelFlag& cancel);
@@ -50,7 +50,7 @@ class BlockLoop {
   std::unique_ptr<Sender> sender_;
   SentRows sent_;
   std::unique_ptr<Receiver> receiver_;
-  ReceivedRows received_;
+  ReceiveChecks received_;
   bool is_flushing_ = false;
   bool is_sent_ = false;
   bool is_received_ = false;

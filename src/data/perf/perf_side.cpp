@@ -316,7 +316,7 @@ Status PerfSide::open(Channel& channel, Checks checks) {
     if (block.destination >= 0) {
       CD_ASSIGN(receiver, channel.open_receiver(block.destination));
     }
-    ReceivedRows received{&tallies_[loops_.size()], {}, checks};
+    ReceiveChecks received{&tallies_[loops_.size()], {}, checks};
     if (options_.levels == 1) received.made_by = ends_.sources;
     loops_.push_back(
         std::make_unique<BlockLoop>(std::move(sender), sent, std::move(receiver), received));

@@ -189,7 +189,7 @@ uint64_t mixed(uint64_t word) {  // the finaliser of SplitMix64
 
 }  // namespace
 
-std::string text_of(const HostAddress& address) {
+std::string format_address(const HostAddress& address) {
   std::string text = fmt::format("{:016x} {}", address.secret, hex_of(address.host));
   for (const HostAddress::Device& device : address.devices) {
     text += fmt::format("\n{} {} {} {} {} {} {}",

@@ -31,8 +31,8 @@ struct HostAddress {
   std::vector<Device> devices;
 };
 
-// Printable. parse_address(text_of(a)) == a; CD-613 with what is wrong: any bytes are safe.
-std::string text_of(const HostAddress& address);
+// Printable. parse_address(format_address(a)) == a; CD-613 with what is wrong: any bytes are safe.
+std::string format_address(const HostAddress& address);
 Result<HostAddress> parse_address(const std::string& text);
 
 // Of this process, with a new secret and no devices yet; there will be `devices`. CD-105 if those are too many, CD-603.

@@ -118,11 +118,11 @@ void NeighbourMeeting::accept_callers() {
 void NeighbourMeeting::read_greetings() {
   for (Caller& caller : callers_) {
     Packet packet;
-    const Arrived arrived = receive_packet(caller.fd.get(), packet);
-    if (arrived == Arrived::kNothing) continue;
+    const PacketOutcome arrived = receive_packet(caller.fd.get(), packet);
+    if (arrived == PacketOutcome::kNothing) continue;
     Descriptor fd = std::move(caller.fd);
     Greeting greeting;
-    if (arrived == Arrived::kGone || !read_greeting(packet, greeting)) continue;
+    if (arrived == PacketOutcome::kGone || !read_greeting(packet, greeting)) continue;
     const bool is_expected = greeting.to == rank_ && greeting.from > rank_ &&
                              neighbours_.contains(greeting.from) && !met_.contains(greeting.from) &&
                              is_same(greeting.secret, own_.secret);
@@ -136,20 +136,21 @@ void NeighbourMeeting::read_greetings() {
 Status NeighbourMeeting::read_answers() {
   for (auto at = called_.begin(); at != called_.end();) {
     Packet packet;
-    const Arrived arrived = receive_packet(at->second.get(), packet);
-    if (arrived == Arrived::kNothing) {
+    const PacketOutcome arrived = receive_packet(at->second.get(), packet);
+    if (arrived == PacketOutcome::kNothing) {
       ++at;
       continue;
     }
     Greeting greeting;
-    if (arrived == Arrived::kGone || !read_greeting(packet, greeting) ||
+    if (arrived == PacketOutcome::kGone || !read_greeting(packet, greeting) ||
         greeting.from != at->first || greeting.to != rank_ ||
         !is_same(greeting.secret, own_.secret)) {
       return make_error(ErrorCode::kAgentLost,
                         "rank {} of this host {}; its own output may say why",
                         at->first,
-                        arrived == Arrived::kGone ? "hung up before the ranks met"
-                                                  : "answered with something else than a greeting");
+                        arrived == PacketOutcome::kGone
+                            ? "hung up before the ranks met"
+                            : "answered with something else than a greeting");
     }
     met_.emplace(at->first, std::move(at->second));
     at = called_.erase(at);

@@ -281,9 +281,9 @@ void SocketNeighbours::take_notes(Neighbour& neighbour, bool has_ended, Neighbou
   if (!neighbour.socket) return;
   for (int i = 0; i < kPacketsPerTurn; ++i) {
     Packet packet;
-    const Arrived arrived = receive_packet(neighbour.socket.get(), packet);
-    if (arrived == Arrived::kNothing && !has_ended) return;
-    if (arrived != Arrived::kPacket) return end(neighbour, nullptr, events);
+    const PacketOutcome arrived = receive_packet(neighbour.socket.get(), packet);
+    if (arrived == PacketOutcome::kNothing && !has_ended) return;
+    if (arrived != PacketOutcome::kPacket) return end(neighbour, nullptr, events);
     const Status taken = take_note(neighbour, packet, events);
     if (!taken.ok()) return end(neighbour, &taken.error(), events);
   }

@@ -118,7 +118,7 @@ Sent send_packet(int fd, std::span<const std::byte> bytes, int passed) {
   }
 }
 
-Arrived receive_packet(int fd, Packet& packet) {
+PacketOutcome receive_packet(int fd, Packet& packet) {
   packet.passed.close();
   packet.is_broken = false;
   packet.has_lost_descriptor = false;
@@ -134,15 +134,15 @@ Arrived receive_packet(int fd, Packet& packet) {
   do {
     count = ::recvmsg(fd, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
   } while (count < 0 && (errno == EINTR || errno == ECONNRESET));
-  if (count < 0) return errno == EAGAIN ? Arrived::kNothing : Arrived::kGone;
+  if (count < 0) return errno == EAGAIN ? PacketOutcome::kNothing : PacketOutcome::kGone;
   take_descriptors(message, packet);
-  if (count == 0) return Arrived::kGone;
+  if (count == 0) return PacketOutcome::kGone;
   packet.size = static_cast<size_t>(count);
   if ((message.msg_flags & MSG_TRUNC) != 0) packet.is_broken = true;
   if ((message.msg_flags & MSG_CTRUNC) != 0) {
     (packet.passed ? packet.is_broken : packet.has_lost_descriptor) = true;
   }
-  return Arrived::kPacket;
+  return PacketOutcome::kPacket;
 }
 
 }  // namespace crossdock

@@ -41,7 +41,7 @@ struct Packet {
   bool is_broken = false;            // it was longer, or had several descriptors
   bool has_lost_descriptor = false;  // this process may not hold more
 };
-enum class Arrived : uint8_t { kPacket, kNothing, kGone };
-Arrived receive_packet(int fd, Packet& packet);
+enum class PacketOutcome : uint8_t { kPacket, kNothing, kGone };
+PacketOutcome receive_packet(int fd, Packet& packet);
 
 }  // namespace crossdock

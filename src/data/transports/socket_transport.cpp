@@ -52,7 +52,7 @@ class SocketTransport : public Transport {
   bool arm() override;
   int wait_fd() const override { return epoll_.get(); }
   std::vector<Link*> links() override;
-  std::string address() const override { return text_of(self_); }
+  std::string address() const override { return format_address(self_); }
   Result<std::vector<Unreached>> connect(std::span<const std::string> addresses) override;
 
  private:

@@ -72,7 +72,7 @@ Result<uint64_t> place_tiles(DeviceRunner& runner, uint64_t* tile_rows, uint64_t
 
 struct MatchBuffers {
   DeviceBuffer firsts, counts, tile_rows;
-  MatchList list;
+  ProbeMatches list;
 
   static Result<MatchBuffers> make(DeviceRunner& runner,
                                    uint64_t rows,
@@ -123,7 +123,7 @@ Result<DeviceMatches> expand(DeviceRunner& runner, FoundRows pairs, FoundRows le
   return Result<DeviceMatches>(std::move(result));
 }
 
-ExpandMatches expansion_of(const MatchList& found, uint64_t rows, const uint64_t* probe_rows) {
+ExpandMatches expansion_of(const ProbeMatches& found, uint64_t rows, const uint64_t* probe_rows) {
   return {.kind = found.kind,
           .rows = rows,
           .firsts = found.firsts,
@@ -135,7 +135,7 @@ ExpandMatches expansion_of(const MatchList& found, uint64_t rows, const uint64_t
 Result<uint64_t> merge_probe(DeviceRunner& runner,
                              const DeviceSortedSide& probe,
                              const DeviceSortedSide& build,
-                             const MatchList& matches) {
+                             const ProbeMatches& matches) {
   const uint64_t tiles = tiles_of(probe.count(), kMatchTileRows);
   CD_TRY(runner.launch(MergeProbe{.keys = probe.keys(),
                                   .rows = probe.count(),
@@ -212,7 +212,7 @@ Result<DeviceBuffer> DeviceHashTable::make_marks(DeviceJoinKind kind) const {
 }
 
 Result<uint64_t> DeviceHashTable::probe(const JoinRows& rows,
-                                        const MatchList& matches,
+                                        const ProbeMatches& matches,
                                         uint64_t* marks) const {
   CD_TRY(runner_->launch(JoinProbe{.rows = rows,
                                    .table = table_,
@@ -225,7 +225,8 @@ Result<uint64_t> DeviceHashTable::probe(const JoinRows& rows,
 }
 
 // Rows of the build side whose slot nobody has marked, as an anti join finds them.
-Result<uint64_t> DeviceHashTable::find_unmatched(const MatchList& matches, uint64_t* marks) const {
+Result<uint64_t> DeviceHashTable::find_unmatched(const ProbeMatches& matches,
+                                                 uint64_t* marks) const {
   CD_TRY(runner_->launch(JoinProbe{.rows = build_,
                                    .table = table_,
                                    .matches = matches,

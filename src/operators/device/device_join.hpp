@@ -45,8 +45,8 @@ class DeviceHashTable {
 
  private:
   Status list_duplicates(const JoinRows& rows);
-  Result<uint64_t> probe(const JoinRows& rows, const MatchList& matches, uint64_t* marks) const;
-  Result<uint64_t> find_unmatched(const MatchList& matches, uint64_t* marks) const;
+  Result<uint64_t> probe(const JoinRows& rows, const ProbeMatches& matches, uint64_t* marks) const;
+  Result<uint64_t> find_unmatched(const ProbeMatches& matches, uint64_t* marks) const;
   Result<DeviceBuffer> make_marks(DeviceJoinKind kind) const;
 
   DeviceRunner* runner_ = nullptr;

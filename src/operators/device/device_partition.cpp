@@ -35,7 +35,7 @@ Status check_partition(const DevicePartitionSpec& spec) {
                       spec.columns.size(),
                       kPartitionLanesMax);
   }
-  for (const DeviceColumn& column : spec.columns) {
+  for (const PartitionColumn& column : spec.columns) {
     if (column.width_bytes > 8 || !std::has_single_bit(column.width_bytes)) {
       return make_error(ErrorCode::kInvalidArgument,
                         "a column of {} bytes; columns on a device have 1, 2, 4 or 8",
@@ -45,7 +45,7 @@ Status check_partition(const DevicePartitionSpec& spec) {
   return {};
 }
 
-PartitionKeys integers_of(const DeviceColumn& column) {
+PartitionKeys integers_of(const PartitionColumn& column) {
   return {.data = static_cast<const std::byte*>(column.data), .width_bytes = column.width_bytes};
 }
 
@@ -72,7 +72,7 @@ Result<DevicePartitions> partition_on_device(DeviceRunner& runner,
                            .stretch = stretch,
                            .starts = places.words(),
                            .offsets = made.offsets.words()};
-  for (const DeviceColumn& column : spec.columns) {
+  for (const PartitionColumn& column : spec.columns) {
     CD_ASSIGN(DeviceBuffer lane, DeviceBuffer::make(runner, spec.rows * column.width_bytes));
     scatter.lanes[scatter.lane_count++] = {.from = static_cast<const std::byte*>(column.data),
                                            .to = lane.as<std::byte>(),

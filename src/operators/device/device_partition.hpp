@@ -9,18 +9,18 @@
 
 namespace crossdock {
 
-struct DeviceColumn {
+struct PartitionColumn {
   const void* data = nullptr;
   uint32_t width_bytes = 8;
 };
 
 struct DevicePartitionSpec {
-  DeviceColumn key{};  // integers of 4 or 8 bytes, or bytes
-  std::vector<DeviceColumn> columns{};
+  PartitionColumn key{};  // integers of 4 or 8 bytes, or bytes
+  std::vector<PartitionColumn> columns{};
   uint64_t rows = 0;
   PartitionRule rule{};
   // Only rows whose value here is from `low` to `high` go anywhere; integers as of a key. No data: all rows.
-  DeviceColumn filter{};
+  PartitionColumn filter{};
   int64_t low = INT64_MIN;
   int64_t high = INT64_MAX;
 };

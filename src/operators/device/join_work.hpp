@@ -120,7 +120,7 @@ struct JoinProbe {
   JoinRows rows{};
   KeyTable table{};
   bool is_listed = false;  // word 1 is a place in the list of build rows, the next slot's the end
-  MatchList matches{};
+  ProbeMatches matches{};
   JoinMarks use = JoinMarks::kNone;
   uint64_t* marks = nullptr;  // a bit per slot
 

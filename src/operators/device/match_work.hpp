@@ -50,7 +50,7 @@ CD_HOST_DEVICE constexpr uint64_t rows_of_result(DeviceJoinKind kind, uint64_t m
 }
 
 // What finding writes. `firsts` and `counts`, of each row, may be left out where only numbers of rows are wanted.
-struct MatchList {
+struct ProbeMatches {
   DeviceJoinKind kind = DeviceJoinKind::kInner;
   uint64_t* firsts = nullptr;
   uint64_t* counts = nullptr;

@@ -42,7 +42,7 @@ struct MergeProbe {
   uint64_t key_rows = 0;  // those behind them have a NULL as key
   const int64_t* build_keys = nullptr;
   uint64_t build_rows = 0;  // that have a key
-  MatchList matches{};
+  ProbeMatches matches{};
 
   template <class Memory, BlockGroup G>
   CD_HOST_DEVICE void run(BlockPlace place, Scratch& scratch, const G& group) const {

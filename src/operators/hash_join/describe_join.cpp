@@ -41,9 +41,10 @@ const char* order_text(SeenOrder order) {
 }  // namespace
 
 int64_t HashJoin::planned_ranges() const {
-  const int wanted = spec_.partition_bits >= 0
-                       ? 1 << spec_.partition_bits
-                       : merge_ranges(rows(Side::kLeft) + rows(Side::kRight), environment_.machine);
+  const int wanted =
+      spec_.partition_bits >= 0
+          ? 1 << spec_.partition_bits
+          : merge_range_count(rows(Side::kLeft) + rows(Side::kRight), environment_.machine);
   return std::min(wanted, kMergeRangesMax);
 }
 

@@ -188,7 +188,7 @@ class RankPartitioner {
     const int bits = sides_->spec.partition_bits;
     const int64_t rows = rows_of_all_[0] + rows_of_all_[1];
     const int wanted =
-        bits >= 0 ? 1 << bits : std::max(merge_ranges(rows, machine_), 16 * ranks_.size());
+        bits >= 0 ? 1 << bits : std::max(merge_range_count(rows, machine_), 16 * ranks_.size());
     const RankRows sampled{{stores_[0], stores_[1]}, {&morsels_[0], &morsels_[1]}};
     CD_ASSIGN(
         ranges_,

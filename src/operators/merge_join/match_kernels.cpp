@@ -25,13 +25,13 @@ HWY_INLINE bool is_same_stretch(const uint64_t* left, const uint64_t* right) {
 }
 
 // End of the run of equal words that starts at `begin`.
-int64_t run_end(const SortedRows& side, int64_t begin) {
+int64_t run_end(const SortedRange& side, int64_t begin) {
   int64_t end = begin + 1;
   while (end < side.rows && side.words[end] == side.words[begin]) ++end;
   return end;
 }
 
-MatchCounts count_one_to_one(const SortedRows& left, const SortedRows& right) {
+MatchCounts count_one_to_one(const SortedRange& left, const SortedRange& right) {
   const uint64_t* const lefts = left.words;
   const uint64_t* const rights = right.words;
   int64_t i = 0;
@@ -57,7 +57,7 @@ MatchCounts count_one_to_one(const SortedRows& left, const SortedRows& right) {
 }
 
 // `ones` has no word twice. Counts as if it were the left side.
-MatchCounts count_one_to_many(const SortedRows& ones, const SortedRows& many) {
+MatchCounts count_one_to_many(const SortedRange& ones, const SortedRange& many) {
   const uint64_t* const lefts = ones.words;
   const uint64_t* const rights = many.words;
   int64_t i = 0;
@@ -79,7 +79,7 @@ MatchCounts count_one_to_many(const SortedRows& ones, const SortedRows& many) {
   return {pairs, met_rows + met, pairs};
 }
 
-MatchCounts count_many_to_many(const SortedRows& left, const SortedRows& right) {
+MatchCounts count_many_to_many(const SortedRange& left, const SortedRange& right) {
   MatchCounts counts;
   int64_t i = 0;
   int64_t j = 0;
@@ -102,8 +102,8 @@ MatchCounts count_many_to_many(const SortedRows& left, const SortedRows& right) 
   return counts;
 }
 
-void match_one_to_one(const SortedRows& left,
-                      const SortedRows& right,
+void match_one_to_one(const SortedRange& left,
+                      const SortedRange& right,
                       MatchWish wish,
                       MatchCursor& cursor,
                       MatchList& list) {
@@ -147,8 +147,8 @@ void match_one_to_one(const SortedRows& left,
 
 // The side of the ones stands while its partners pass.
 struct OnesView {
-  const SortedRows* ones;
-  const SortedRows* many;
+  const SortedRange* ones;
+  const SortedRange* many;
   int ones_alone;
   int many_alone;
   int64_t* one;
@@ -205,8 +205,8 @@ void walk_product(MatchCursor& cursor, MatchList& list) {
   }
 }
 
-void match_many_to_many(const SortedRows& left,
-                        const SortedRows& right,
+void match_many_to_many(const SortedRange& left,
+                        const SortedRange& right,
                         MatchWish wish,
                         MatchCursor& cursor,
                         MatchList& list) {
@@ -248,7 +248,7 @@ void append_rest(
   count += taken;
 }
 
-bool has_unique_words(const SortedRows& side) {
+bool has_unique_words(const SortedRange& side) {
   constexpr int64_t kBlock = 1024;
   for (int64_t begin = 1; begin < side.rows; begin += kBlock) {
     const int64_t end = std::min(side.rows, begin + kBlock);
@@ -259,7 +259,7 @@ bool has_unique_words(const SortedRows& side) {
   return true;
 }
 
-MatchCounts count_matches(const SortedRows& left, const SortedRows& right) {
+MatchCounts count_matches(const SortedRange& left, const SortedRange& right) {
   if (left.rows == 0 || right.rows == 0) return {};
   const bool left_unique = left.is_unique || has_unique_words(left);
   const bool right_unique = right.is_unique || has_unique_words(right);
@@ -278,8 +278,8 @@ MatchCounts count_matches(const SortedRows& left, const SortedRows& right) {
 }
 
 bool next_matches(const MatchInput& input, MatchCursor& cursor, MatchList& list) {
-  const SortedRows& left = input.left;
-  const SortedRows& right = input.right;
+  const SortedRange& left = input.left;
+  const SortedRange& right = input.right;
   const MatchWish wish = input.wish;
   CD_CHECK(left.rows < kAlone && right.rows < kAlone, "rows {} and {}", left.rows, right.rows);
   list.count = 0;
@@ -312,8 +312,8 @@ bool next_matches(const MatchInput& input, MatchCursor& cursor, MatchList& list)
   return cursor.left < left.rows || cursor.right < right.rows;
 }
 
-bool next_left_rows(const SortedRows& left,
-                    const SortedRows& right,
+bool next_left_rows(const SortedRange& left,
+                    const SortedRange& right,
                     bool matched,
                     MatchCursor& cursor,
                     MatchList& list) {
@@ -374,17 +374,17 @@ MatchShape match_shape(bool left_unique, bool right_unique) {
   if (left_unique) return right_unique ? MatchShape::kOneToOne : MatchShape::kOneToMany;
   return right_unique ? MatchShape::kManyToOne : MatchShape::kManyToMany;
 }
-bool words_are_unique(const SortedRows& side) {
+bool words_are_unique(const SortedRange& side) {
   return side.is_unique || HWY_DYNAMIC_DISPATCH(has_unique_words)(side);
 }
-MatchCounts count_matches(const SortedRows& left, const SortedRows& right) {
+MatchCounts count_matches(const SortedRange& left, const SortedRange& right) {
   return HWY_DYNAMIC_DISPATCH(count_matches)(left, right);
 }
 bool next_matches(const MatchInput& input, MatchCursor& cursor, MatchList& list) {
   return HWY_DYNAMIC_DISPATCH(next_matches)(input, cursor, list);
 }
-bool next_left_rows(const SortedRows& left,
-                    const SortedRows& right,
+bool next_left_rows(const SortedRange& left,
+                    const SortedRange& right,
                     bool matched,
                     MatchCursor& cursor,
                     MatchList& list) {

@@ -14,7 +14,7 @@
 namespace crossdock {
 
 // Rows of one range in ascending order of their words. `carry` is nullptr if rows carry nothing.
-struct SortedRows {
+struct SortedRange {
   int64_t rows = 0;
   const uint64_t* words = nullptr;
   const uint64_t* carry = nullptr;
@@ -22,14 +22,14 @@ struct SortedRows {
 };
 
 // Whether no two rows have the same word. Stops soon if two of the first rows do.
-bool words_are_unique(const SortedRows& side);
+bool words_are_unique(const SortedRange& side);
 
 struct MatchCounts {
   int64_t pairs = 0;
   int64_t left_matched = 0;  // rows with a partner at least
   int64_t right_matched = 0;
 };
-MatchCounts count_matches(const SortedRows& left, const SortedRows& right);
+MatchCounts count_matches(const SortedRange& left, const SortedRange& right);
 
 // Positions of rows that leave together, in the order of their words; kAlone = no row of that side.
 constexpr int32_t kMatchRows = 4096;
@@ -62,8 +62,8 @@ struct MatchCursor {
 };
 
 struct MatchInput {
-  SortedRows left;
-  SortedRows right;
+  SortedRange left;
+  SortedRange right;
   MatchShape shape = MatchShape::kManyToMany;
   MatchWish wish;
 };
@@ -74,8 +74,8 @@ bool next_matches(const MatchInput& input, MatchCursor& cursor, MatchList& list)
 
 // The left rows that have a partner (or, if not `matched`, that have none), as next_matches: only
 // list.left is written.
-bool next_left_rows(const SortedRows& left,
-                    const SortedRows& right,
+bool next_left_rows(const SortedRange& left,
+                    const SortedRange& right,
                     bool matched,
                     MatchCursor& cursor,
                     MatchList& list);

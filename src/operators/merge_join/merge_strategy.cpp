@@ -315,7 +315,7 @@ class MergeJoin {
   Status match_product(const MergePart& part, Worker& worker) {
     const int64_t own_rows = part.end - part.begin;
     const int64_t right_rows = sides_[1]->rows(part.first);
-    const SortedRows none;
+    const SortedRange none;
     RangeSorter& sorter = *worker.sorter;
     if (part.begin == 0) CD_TRY(read_through(Side::kRight, part.first, worker));
     if (run_.sink->counts_only()) {
@@ -329,7 +329,7 @@ class MergeJoin {
       return {};
     }
     CD_TRY(sorter.load(part.side, part.first, part.begin, own_rows));
-    const SortedRows& rows = sorter.rows(part.side);
+    const SortedRange& rows = sorter.rows(part.side);
     if (part.side == Side::kRight) return worker.matcher->match(none, rows);
     if (right_rows == 0) return worker.matcher->match(rows, none);
     if (!roles_.pairs) {

@@ -79,7 +79,7 @@ Status RangeMatcher::check_cancelled() const {
   return make_error(ErrorCode::kCancelled, "the join was cancelled while it matched");
 }
 
-Status RangeMatcher::match(const SortedRows& left, const SortedRows& right) {
+Status RangeMatcher::match(const SortedRange& left, const SortedRange& right) {
   sides_[0] = left;
   sides_[1] = right;
   if (context_->residual != nullptr) return match_with_residual();
@@ -159,7 +159,7 @@ Status RangeMatcher::emit_list() {
   return emitter_->emit(block);
 }
 
-Status RangeMatcher::emit_alone(Side side, const SortedRows& rows) {
+Status RangeMatcher::emit_alone(Side side, const SortedRange& rows) {
   for (int64_t at = 0; at < rows.rows; at += kMatchRows) {
     JoinedRows block;
     block.presence = side == Side::kLeft ? Presence::kLeftOnly : Presence::kRightOnly;

@@ -37,10 +37,10 @@ class RangeMatcher {
  public:
   RangeMatcher(const MatchContext& context, Emitter& emitter);
 
-  Status match(const SortedRows& left, const SortedRows& right);
+  Status match(const SortedRange& left, const SortedRange& right);
 
   // Emits rows of one side alone, all of them.
-  Status emit_alone(Side side, const SortedRows& rows);
+  Status emit_alone(Side side, const SortedRange& rows);
 
   // Rows of the result when only counts are wanted and no residual decides.
   static int64_t result_rows(const MergeRoles& roles,
@@ -72,7 +72,7 @@ class RangeMatcher {
 
   const MatchContext* context_;
   Emitter* emitter_;
-  SortedRows sides_[2];
+  SortedRange sides_[2];
   bool ascends_[2] = {false, false};  // every position that is put stands above the last one put
   std::shared_ptr<Scratch> scratch_;
 };

@@ -76,7 +76,7 @@ Status RangeSorter::sort_side(Side side, int range) {
 void RangeSorter::sort_ties(Side side) {
   const int index = index_of(side);
   const OrderComparer comparer(*keys_->order(), index, index);
-  const SortedRows& rows = rows_[index];
+  const SortedRange& rows = rows_[index];
   auto* carry = lanes_[index].carry.as<uint64_t>();
   for (int64_t begin = 0; begin < rows.rows;) {
     int64_t end = begin + 1;
@@ -93,7 +93,7 @@ void RangeSorter::sort_ties(Side side) {
 
 // End of the rows of the same key as row `begin`.
 int64_t RangeSorter::end_of_key(int side, int64_t begin, const OrderComparer& comparer) const {
-  const SortedRows& rows = rows_[side];
+  const SortedRange& rows = rows_[side];
   const auto ties = keys_->order()->ties_of(rows.words[begin]);
   const bool is_whole = ties.part == keys_->order()->part_count();
   int64_t end = begin + 1;

@@ -28,7 +28,7 @@ class RangeSorter {
   Status load_without_word(Side side, int64_t begin, int64_t count);
 
   // What was loaded last, valid until the side is loaded again.
-  const SortedRows& rows(Side side) const { return rows_[index_of(side)]; }
+  const SortedRange& rows(Side side) const { return rows_[index_of(side)]; }
 
  private:
   struct Lanes {
@@ -48,7 +48,7 @@ class RangeSorter {
   Sides sides_;
   Lanes lanes_[2];  // by Side
   Lanes scratch_;
-  SortedRows rows_[2];  // by Side
+  SortedRange rows_[2];  // by Side
 };
 
 }  // namespace crossdock

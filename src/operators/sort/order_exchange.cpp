@@ -23,9 +23,9 @@ Result<OrderCut> cut_rows(const RankRun& run, const Table& rows, const RankOrder
 
 }  // namespace
 
-Result<Arrived> exchange_named(const RankRun& run,
-                               const Table& rows,
-                               std::span<const uint16_t> ranks) {
+Result<BulkResult> exchange_named(const RankRun& run,
+                                  const Table& rows,
+                                  std::span<const uint16_t> ranks) {
   BulkRoute route;
   route.named = ranks;
   route.destination_ranks.resize(static_cast<size_t>(run.ranks->size()));
@@ -40,7 +40,7 @@ Result<OrderedRows> exchange_by_order(const RankRun& run,
   CD_ASSIGN(OrderCut cut, cut_rows(run, rows, order));
   const double cut_s =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-  CD_ASSIGN(Arrived arrived, exchange_named(run, rows, cut.destinations()));
+  CD_ASSIGN(BulkResult arrived, exchange_named(run, rows, cut.destinations()));
   BulkFacts& facts = arrived.facts;
   for (BulkPhase& phase : facts.phases) phase.begin_s += cut_s;
   facts.phases.insert(facts.phases.begin(), BulkPhase{"cut", rows.rows, 0, 0.0, cut_s});

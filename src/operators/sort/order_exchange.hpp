@@ -12,9 +12,9 @@
 namespace crossdock {
 
 // All ranks call it, each with the number of a rank for each of its rows. Errors: those of bulk_exchange.
-Result<Arrived> exchange_named(const RankRun& run,
-                               const Table& rows,
-                               std::span<const uint16_t> ranks);
+Result<BulkResult> exchange_named(const RankRun& run,
+                                  const Table& rows,
+                                  std::span<const uint16_t> ranks);
 
 enum class RankCutBy : uint8_t {
   kSplitters,  // any keys
@@ -28,7 +28,8 @@ struct RankOrder {
 };
 
 struct OrderedRows {
-  Arrived arrived;  // before its other phases "cut", in which ranks agree on which row goes where
+  BulkResult
+      arrived;  // before its other phases "cut", in which ranks agree on which row goes where
   std::vector<int64_t> rows_of;  // by rank: what came to it
 };
 

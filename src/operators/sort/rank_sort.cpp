@@ -47,7 +47,7 @@ Result<RankSorted> sort_first_rows(const RankRun& run,
   const Result<TablePtr> first = sort_here(own, table, environment);
   CD_TRY(run.ranks->agree(first.ok() ? Status() : Status(first.error())));
   const std::vector<uint16_t> to_first(static_cast<size_t>(first.value()->rows), 0);
-  CD_ASSIGN(const Arrived arrived, exchange_named(run, *first.value(), to_first));
+  CD_ASSIGN(const BulkResult arrived, exchange_named(run, *first.value(), to_first));
   const TablePtr& came = arrived.table;
   RankSorted sorted;
   CD_ASSIGN(sorted.rows_of, run.ranks->all_gather({&came->rows, 1}));

@@ -186,7 +186,7 @@ Result<Managed*> tensor_of(const DeviceTable& table, const std::string& name, ui
 
 }  // namespace
 
-void export_schema(const DeviceTable& table, ArrowSchema* schema) {
+void export_device_schema(const DeviceTable& table, ArrowSchema* schema) {
   auto* const whole = new OwnedSchema{"", "+s", {}, {}};
   for (const TableColumn& column : table.columns) {
     ArrowSchema& child = whole->children.emplace_back();

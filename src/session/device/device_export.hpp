@@ -15,7 +15,7 @@
 namespace crossdock {
 
 // A struct with the table's columns.
-void export_schema(const DeviceTable& table, ArrowSchema* schema);
+void export_device_schema(const DeviceTable& table, ArrowSchema* schema);
 Status export_device_array(const DeviceTable& table, ArrowDeviceArray* array);
 // The same on the host, for readers of the Arrow C Data interface.
 Status export_host_array(const DeviceTable& table, ArrowArray* array);

@@ -32,7 +32,7 @@ Result<DeviceTable> filter_table(const DeviceTable& table,
   CD_ASSIGN(const DeviceBuffer fits, rows_that_fit(table, conditions));
   if (table.rows == 0) return take_rows(table, nullptr, 0);
   CD_ASSIGN(const DeviceBuffer rows, number_rows(*device, table.rows));
-  const DeviceColumn keeps{fits.words(), 1};
+  const PartitionColumn keeps{fits.words(), 1};
   CD_ASSIGN(const DevicePartitions kept,
             partition_on_device(*device,
                                 {.key = keeps,

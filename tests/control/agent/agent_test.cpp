@@ -82,7 +82,7 @@ TEST_F(AgentTest, ReportsWhatItHoldsWhenItJoinsAgain) {
   EXPECT_FALSE(agent.is_joined());
   EXPECT_EQ(host.open_now.size(), 1) << "channels stay open while there is no controller";
   agent.on_link_open(2);
-  const auto join = only<Join>();
+  const auto join = only<JoinRequest>();
   EXPECT_TRUE(check(AgentMessage(join)).ok());
   EXPECT_EQ(join.instance.value, 42);
   ASSERT_EQ(join.endpoints.size(), 1);
@@ -182,7 +182,7 @@ TEST_F(AgentTest, ClosesEverythingBeforeItLeaves) {
   agent.on_link_closed(0);
   agent.on_link_open(1);
   EXPECT_EQ(agent.refusal(), nullptr);
-  const auto join = only<Join>();
+  const auto join = only<JoinRequest>();
   EXPECT_TRUE(join.endpoints.empty());
   EXPECT_TRUE(join.channels.empty());
 }

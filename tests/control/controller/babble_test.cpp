@@ -92,8 +92,8 @@ class Babble {
     return meet;
   }
 
-  Join join() {
-    Join join;
+  JoinRequest join() {
+    JoinRequest join;
     join.name = name();
     join.instance = {1 + pick(2)};
     join.connection = 1 + pick(20);

@@ -20,12 +20,14 @@ ServerParts without_network() {
 
 TEST_F(ControllerTest, RefusesSettingsThatMakeNoSense) {
   ControllerSettings settings;
-  EXPECT_TRUE(check(settings).ok());
+  EXPECT_TRUE(check_controller_settings(settings).ok());
   settings.lost_after_s = 1.5;
-  EXPECT_THAT(check(settings).error().message, HasSubstr("lost_after_s is 1.5 s"));
+  EXPECT_THAT(check_controller_settings(settings).error().message,
+              HasSubstr("lost_after_s is 1.5 s"));
   settings = {};
   settings.channels_max = 70'000;
-  EXPECT_THAT(check(settings).error().message, HasSubstr("channels_max is 70000"));
+  EXPECT_THAT(check_controller_settings(settings).error().message,
+              HasSubstr("channels_max is 70000"));
 }
 
 TEST_F(ControllerTest, AnswersOnlyWhenAllAgentsHaveSetUpTheirPart) {
@@ -122,7 +124,7 @@ TEST_F(ControllerTest, TellsAnAgentThatComesBackWhatItMissed) {
   controller->on_link_closed(2, now_s);
   EXPECT_EQ(status().agents[1].state, AgentState::kAway);
   sent.clear();
-  Join join = join_of("node1", 20);
+  JoinRequest join = join_of("node1", 20);
   join.connection = 2;
   join.endpoints = {{to, {99, 2}, "gpu1"}};
   tell(3, join);
@@ -140,14 +142,14 @@ TEST_F(ControllerTest, TakesNoReportFromAConnectionThatWasLeft) {
   start();
   const ChannelId channel = half_open();
   tell(2, Applied{channel});
-  Join newer = join_of("node1", 20);
+  JoinRequest newer = join_of("node1", 20);
   newer.connection = 3;
   newer.endpoints = {{to, {99, 2}, "gpu1"}};
   newer.channels = {{channel, {5, 5}, {from}, {to}, {"node0", "node1"}, {}}};
   tell(4, newer);
   sent.clear();
   closed.clear();
-  Join older = join_of("node1", 20);
+  JoinRequest older = join_of("node1", 20);
   older.connection = 2;
   tell(3, older);
   EXPECT_EQ(closed, std::vector<LinkId>{3});
@@ -206,7 +208,7 @@ TEST_F(ControllerTest, EndsLinksThatMakeNoSense) {
   sent.clear();
   tell(2, join_of("node0", 10));
   EXPECT_THAT(only<Leave>(2).cause.message, HasSubstr("joined twice"));
-  Join old = join_of("node1", 10);
+  JoinRequest old = join_of("node1", 10);
   old.protocol_version = 99;
   tell(3, old);
   EXPECT_THAT(only<Leave>(3).cause.message, HasSubstr("version 99 of the protocol"));
@@ -218,7 +220,7 @@ TEST_F(ControllerTest, EndsLinksThatMakeNoSense) {
   EXPECT_THAT(error_of(ask(DeleteChannel{})).message, HasSubstr("DeleteChannel.channel is 0"));
   tell(4, join_of("node0", 10));
   sent.clear();
-  Join changed = join_of("node0", 10);
+  JoinRequest changed = join_of("node0", 10);
   changed.connection = 2;
   changed.shape = std::make_shared<const ServerShape>(shape_of(without_network()));
   tell(5, changed);
@@ -227,7 +229,7 @@ TEST_F(ControllerTest, EndsLinksThatMakeNoSense) {
 
 TEST_F(ControllerTest, RefusesAServerThatNothingReaches) {
   start();
-  Join lonely = join_of("lonely", 1);
+  JoinRequest lonely = join_of("lonely", 1);
   lonely.shape = std::make_shared<const ServerShape>(shape_of(without_network()));
   tell(1, join_of("node0", 10));
   tell(2, lonely);

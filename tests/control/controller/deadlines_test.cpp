@@ -24,7 +24,7 @@ TEST_F(ControllerTest, WaitsForAnAgentThatIsAwayAsLongAsItMayBe) {
   ASSERT_EQ(status().agents.size(), 2);
   EXPECT_EQ(status().agents[1].state, AgentState::kAway);
   EXPECT_FALSE(replies.contains(channel_call));
-  Join back = join_of("node1", 20);
+  JoinRequest back = join_of("node1", 20);
   back.connection = 2;
   back.endpoints = {{to, {99, 2}, "gpu1"}, {spare, {99, 3}, "gpu0"}};
   back.channels = {{channel, {5, 5}, {from}, {to}, {"node0", "node1"}, {}}};
@@ -47,7 +47,7 @@ TEST_F(ControllerTest, GivesUpAnAgentThatCameBackAndDoesNothing) {
   const CallId call = ask(DeleteChannel{channel});
   tell(1, Closed{channel});
   pass(3);
-  Join back = join_of("node1", 20);
+  JoinRequest back = join_of("node1", 20);
   back.connection = 2;
   back.endpoints = {{to, {99, 2}, "gpu1"}};
   back.channels = {{channel, {5, 5}, {from}, {to}, {"node0", "node1"}, {}}};

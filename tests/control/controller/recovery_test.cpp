@@ -24,7 +24,7 @@ class RecoveryTest : public ControllerTest {
     channel = held.channel;
   }
 
-  Join first, second;
+  JoinRequest first, second;
   ChannelId channel;
 };
 
@@ -129,7 +129,7 @@ TEST_F(RecoveryTest, GivesAnAgentThatComesBackItsTimeToCloseAChannel) {
 }
 
 TEST_F(RecoveryTest, DoesNotTakeBackWhatEndedWhileItRecovered) {
-  for (Join* join : {&first, &second}) {
+  for (JoinRequest* join : {&first, &second}) {
     join->channels[0].servers = {join->name};
     join->channels[0].sources = join->channels[0].destinations = {join->endpoints[0].endpoint};
   }

@@ -33,8 +33,8 @@ class ControllerTest : public testing::Test {
     for (const LinkId link : outbox.closing) closed.push_back(link);
   }
 
-  Join join_of(const std::string& name, uint64_t instance) {
-    Join join;
+  JoinRequest join_of(const std::string& name, uint64_t instance) {
+    JoinRequest join;
     join.name = name;
     join.instance = {instance};
     join.shape = std::make_shared<const ServerShape>(two_sockets());

@@ -16,8 +16,8 @@ using testing::HasSubstr;
 
 CreateChannel channel_request() { return {{1, 2}, {{1}, {2}}, {{3}}, {"schema", {0}}}; }
 
-Join join_message() {
-  Join join;
+JoinRequest join_message() {
+  JoinRequest join;
   join.name = "node0";
   join.instance = {1};
   join.shape = std::make_shared<const ServerShape>(two_sockets());
@@ -47,8 +47,8 @@ std::string refusal(const Status& status, ErrorCode code = ErrorCode::kMalformed
   return status.error().message;
 }
 
-std::string join_refusal(const std::function<void(Join&)>& change) {
-  Join join = join_message();
+std::string join_refusal(const std::function<void(JoinRequest&)>& change) {
+  JoinRequest join = join_message();
   change(join);
   return refusal(check(AgentMessage(join)));
 }
@@ -85,7 +85,7 @@ TEST(Check, RefusesListsThatAreTooLongOrNameTwice) {
   request.sources.clear();
   EXPECT_THAT(refusal(check(Request(request)), ErrorCode::kInvalidArgument),
               HasSubstr("from 0 sources"));
-  request.sources.resize(kChannelEndpointsMax + 1);
+  request.sources.resize(kRequestEndpointsMax + 1);
   EXPECT_THAT(refusal(check(Request(request))),
               HasSubstr("CreateChannel.sources has 65537 elements; the limit is 65536"));
   request = channel_request();
@@ -98,23 +98,25 @@ TEST(Check, RefusesListsThatAreTooLongOrNameTwice) {
 }
 
 TEST(Check, RefusesReportsThatDoNotFitTogether) {
-  EXPECT_THAT(join_refusal([](Join& join) { join.shape.reset(); }), HasSubstr("Join.shape"));
-  EXPECT_THAT(join_refusal([](Join& join) { join.instance = {}; }), HasSubstr("Join.instance"));
-  EXPECT_THAT(join_refusal([](Join& join) { join.connection = 0; }), HasSubstr("Join.connection"));
-  EXPECT_THAT(join_refusal([](Join& join) { join.name = "a/b"; }), HasSubstr("Join.name"));
-  EXPECT_THAT(join_refusal([](Join& join) { join.endpoints[0].vertex = "nic0"; }),
+  EXPECT_THAT(join_refusal([](JoinRequest& join) { join.shape.reset(); }), HasSubstr("Join.shape"));
+  EXPECT_THAT(join_refusal([](JoinRequest& join) { join.instance = {}; }),
+              HasSubstr("Join.instance"));
+  EXPECT_THAT(join_refusal([](JoinRequest& join) { join.connection = 0; }),
+              HasSubstr("Join.connection"));
+  EXPECT_THAT(join_refusal([](JoinRequest& join) { join.name = "a/b"; }), HasSubstr("Join.name"));
+  EXPECT_THAT(join_refusal([](JoinRequest& join) { join.endpoints[0].vertex = "nic0"; }),
               HasSubstr("'nic0', which is no CPU or GPU"));
-  EXPECT_THAT(join_refusal([](Join& join) { join.endpoints[1].endpoint = {1}; }),
+  EXPECT_THAT(join_refusal([](JoinRequest& join) { join.endpoints[1].endpoint = {1}; }),
               HasSubstr("Join.endpoints names 00000000-1 twice"));
-  EXPECT_THAT(join_refusal([](Join& join) { join.channels[0].servers = {"node1"}; }),
+  EXPECT_THAT(join_refusal([](JoinRequest& join) { join.channels[0].servers = {"node1"}; }),
               HasSubstr("do not name the agent itself, 'node0'"));
-  EXPECT_THAT(join_refusal([](Join& join) {
+  EXPECT_THAT(join_refusal([](JoinRequest& join) {
                 join.channels[0].servers = {"node1", "node0"};
               }),
               HasSubstr("ascending"));
-  EXPECT_THAT(join_refusal([](Join& join) { join.channels[0].sources = {{0}}; }),
+  EXPECT_THAT(join_refusal([](JoinRequest& join) { join.channels[0].sources = {{0}}; }),
               HasSubstr("Join.channels.sources is 0"));
-  Join other = join_message();
+  JoinRequest other = join_message();
   other.protocol_version = 99;
   other.name = "";
   EXPECT_TRUE(check(AgentMessage(other)).ok()) << "to be refused for its version";

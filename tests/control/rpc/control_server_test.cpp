@@ -201,7 +201,7 @@ TEST(ControlClient, IsInterrupted) {
 
 TEST(RpcSettings, AreLoopbackOrSafe) {
   const auto code_of = [](ServerSettings settings) {
-    const Status status = check(settings);
+    const Status status = check_rpc_settings(settings);
     return status.ok() ? 0 : static_cast<int>(status.error().code);
   };
   ServerSettings settings;

@@ -33,7 +33,7 @@ std::shared_ptr<const ServerPart> known_part() {
 std::vector<AgentMessage> known_agent_messages() {
   static const auto shape = make_machine("gh200:2").value().shape_at(0);
   const std::string vertex = shape->vertex(0).name;
-  Join join;
+  JoinRequest join;
   join.name = "node0";
   join.instance = {7};
   join.connection = 3;

@@ -8,7 +8,7 @@
 
 namespace crossdock {
 
-std::vector<AgentMessage> known_agent_messages();  // the first is a Join
+std::vector<AgentMessage> known_agent_messages();  // the first is a JoinRequest
 std::vector<ControllerMessage> known_controller_messages();
 std::vector<Request> known_requests();
 std::vector<std::pair<size_t, Reply>>

@@ -23,8 +23,8 @@ TEST(ControlWire, AgentMessagesComeBackAsTheyWere) {
   const auto received = decode_agent_messages(batch_of(sent));
   ASSERT_TRUE(received.ok()) << received.error().message;
   ASSERT_EQ(received.value().size(), sent.size());
-  const Join& was = std::get<Join>(sent[0]);
-  const Join& join = std::get<Join>(received.value()[0]);
+  const JoinRequest& was = std::get<JoinRequest>(sent[0]);
+  const JoinRequest& join = std::get<JoinRequest>(received.value()[0]);
   EXPECT_EQ(join.name, was.name);
   EXPECT_EQ(join.instance, was.instance);
   EXPECT_EQ(join.connection, was.connection);
@@ -96,13 +96,13 @@ TEST(ControlWire, BatchesAreBounded) {
 }
 
 TEST(ControlWire, ReportsOfAnotherVersionAreNotLookedInto) {
-  Join join = std::get<Join>(known_agent_messages()[0]);
+  JoinRequest join = std::get<JoinRequest>(known_agent_messages()[0]);
   join.protocol_version = kProtocolVersion + 1;
   std::string batch = batch_of<AgentMessage>({join});
   batch[batch.find("gpu0")] = 'x';
   const auto received = decode_agent_messages(batch);
   ASSERT_TRUE(received.ok()) << received.error().message;
-  const Join& read = std::get<Join>(received.value()[0]);
+  const JoinRequest& read = std::get<JoinRequest>(received.value()[0]);
   EXPECT_EQ(read.protocol_version, kProtocolVersion + 1);
   EXPECT_EQ(read.name, join.name);
   EXPECT_TRUE(check(received.value()[0]).ok());

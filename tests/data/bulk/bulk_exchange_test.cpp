@@ -72,13 +72,13 @@ Table numbers(int64_t rows, int64_t base) {
 // Exchanges numbers(rows, base) by key among ranks of two hosts, and passes what each got to `look`.
 Status exchange_numbers(int64_t rows,
                         const BulkOptions& options,
-                        const std::function<void(int rank, const Arrived&)>& look) {
+                        const std::function<void(int rank, const BulkResult&)>& look) {
   const auto memory = Memory::create(int64_t{1} << 28);
   return run_thread_ranks({4, 2}, [&](Communicator& communicator) -> Status {
     Team team(1);
     const int rank = communicator.rank();
     RouteSpec rule{RouteBy::kKey, {0}, 4};
-    CD_ASSIGN(const Arrived arrived,
+    CD_ASSIGN(const BulkResult arrived,
               bulk_exchange({&communicator, &team, memory},
                             numbers(rows, INT64_MIN + 17 + rows * rank),
                             {&rule, {}, {0, 1, 2, 3}},
@@ -95,7 +95,7 @@ TEST(BulkExchange, PacksSixteenBytesIntoAsManyAsTheirRangesTake) {
   for (const bool packs : {false, true}) {
     options.packing = packs ? BulkPacking::kAuto : BulkPacking::kNever;
     std::mutex mutex;
-    const Status ran = exchange_numbers(1000, options, [&](int rank, const Arrived& arrived) {
+    const Status ran = exchange_numbers(1000, options, [&](int rank, const BulkResult& arrived) {
       const std::lock_guard lock(mutex);
       EXPECT_EQ(arrived.facts.plain_row_bytes, 16);
       EXPECT_EQ(arrived.facts.sent_row_bytes, packs ? 3 : 16);
@@ -122,7 +122,7 @@ TEST(BulkExchange, PacksSixteenBytesIntoAsManyAsTheirRangesTake) {
 
 TEST(BulkExchange, LeavesWhatIsWideAsItIs) {
   BulkOptions options;
-  const Status ran = exchange_numbers(10, options, [](int, const Arrived& arrived) {
+  const Status ran = exchange_numbers(10, options, [](int, const BulkResult& arrived) {
     EXPECT_THAT(arrived.facts.packing, HasSubstr("on: "));
   });
   ASSERT_TRUE(ran.ok()) << ran.error().message;
@@ -133,7 +133,7 @@ TEST(BulkExchange, LeavesWhatIsWideAsItIs) {
         arrow_test::make_batch({{"k", arrow_test::fixed<int64_t>("l", {INT64_MIN, INT64_MAX})},
                                 {"u", arrow_test::fixed<uint64_t>("L", {0, UINT64_MAX})}});
     CD_ASSIGN(
-        const Arrived arrived,
+        const BulkResult arrived,
         bulk_exchange(
             {&communicator, &team, memory}, {batch.schema, {batch}, 2}, {nullptr, {}, {0, 1}}, {}));
     EXPECT_EQ(arrived.facts.packing, "off: 16 of 16 bytes of a row");
@@ -148,7 +148,7 @@ TEST(BulkExchange, GivesTheErrorOfOneRankToAll) {
   const auto memory = Memory::create(int64_t{1} << 28);
   const auto small = Memory::create(1 << 10);
   std::vector<std::string> errors(3);
-  const auto failing = [&](const std::function<Result<Arrived>(Communicator&, Team&)>& body) {
+  const auto failing = [&](const std::function<Result<BulkResult>(Communicator&, Team&)>& body) {
     return run_thread_ranks({3, 1}, [&](Communicator& communicator) -> Status {
       Team team(1);
       const auto arrived = body(communicator, team);

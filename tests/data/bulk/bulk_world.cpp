@@ -170,7 +170,7 @@ BulkOutcome run_bulk_trial(const BulkTrial& trial) {
         if (has_rule(trial.route)) route.rule = &rule;
         if (trial.route == RouteKind::kNamed) route.named = rows[rank].named;
         CD_ASSIGN(
-            const Arrived arrived,
+            const BulkResult arrived,
             bulk_exchange(
                 {&communicator, &team, memories[rank]}, rows[rank].table, route, trial.options));
         outcome.facts[rank] = arrived.facts;

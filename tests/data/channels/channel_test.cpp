@@ -174,7 +174,7 @@ TEST_F(ChannelCalls, MemoryIsCheckedBeforeFlowsAreListed) {
 }
 
 // What is under way to another host takes slots until it is known to have arrived.
-TEST(ChannelPlans, FlowsBetweenHostsHaveMoreSlotsWhereTheyAreFew) {
+TEST(ChannelLayouts, FlowsBetweenHostsHaveMoreSlotsWhereTheyAreFew) {
   const auto slots_of = [](int ranks, int slot_bits, bool is_far) {
     ChannelSpec spec = spec_of(ranks, ranks);
     std::iota(spec.source_ranks.begin(), spec.source_ranks.end(), 0);
@@ -183,7 +183,7 @@ TEST(ChannelPlans, FlowsBetweenHostsHaveMoreSlotsWhereTheyAreFew) {
     spec.slot_bits = slot_bits;
     std::vector<int> hosts = spec.source_ranks;
     hosts.back() = 0;
-    const auto plan = must_do(ChannelPlan::make(spec, hosts));
+    const auto plan = must_do(ChannelLayout::make(spec, hosts));
     return uint64_t{1} << plan->ring(is_far).slot_bits;
   };
   constexpr int kAuto = kSlotBitsByDistance;
@@ -197,11 +197,11 @@ TEST(ChannelPlans, FlowsBetweenHostsHaveMoreSlotsWhereTheyAreFew) {
   EXPECT_EQ(slots_of(4, 1, true), 2);
 }
 
-TEST(ChannelPlans, BothKindsOfFlowsHaveTheirPlaceAndAreChargedFor) {
+TEST(ChannelLayouts, BothKindsOfFlowsHaveTheirPlaceAndAreChargedFor) {
   ChannelSpec spec = spec_of(3, 3);
   spec.source_ranks = spec.destination_ranks = {0, 1, 2};
   spec.slot_bits = kSlotBitsByDistance;
-  const auto plan = must_do(ChannelPlan::make(spec, {0, 0, 1}));
+  const auto plan = must_do(ChannelLayout::make(spec, {0, 0, 1}));
   const PartPlan part = plan->part_of(0);
   const uint64_t near = flow_bytes(plan->ring(false)), far = flow_bytes(plan->ring(true));
   ASSERT_LT(near, far);
@@ -212,10 +212,10 @@ TEST(ChannelPlans, BothKindsOfFlowsHaveTheirPlaceAndAreChargedFor) {
   EXPECT_EQ(part.bytes, part.outgoing[0].offset + far);
 
   spec.memory_bytes_max = static_cast<int64_t>(part.bytes);
-  const auto tight = must_do(ChannelPlan::make(spec, {0, 0, 1}));
+  const auto tight = must_do(ChannelLayout::make(spec, {0, 0, 1}));
   EXPECT_FALSE(tight->check_memory(0).ok()) << "what is kept of flows is counted, too";
   spec.memory_bytes_max += static_cast<int64_t>(near);
-  EXPECT_TRUE(must_do(ChannelPlan::make(spec, {0, 0, 1}))->check_memory(0).ok());
+  EXPECT_TRUE(must_do(ChannelLayout::make(spec, {0, 0, 1}))->check_memory(0).ok());
 }
 
 // What is as good as certain to part rows otherwise: a bound, or how it compares.
@@ -224,7 +224,7 @@ TEST_F(ChannelCalls, BoundsOfRangesAreInTheDigest) {
     ChannelSpec spec = spec_of(1, 3);
     spec.route.by = RouteBy::kRange;
     spec.route.bounds = arrow_test::make_batch({{"bound", bounds}});
-    return must_do(ChannelPlan::make(spec, {0}))->digest();
+    return must_do(ChannelLayout::make(spec, {0}))->digest();
   };
   const uint64_t digest = digest_of(arrow_test::fixed<int64_t>("l", {10, 20}));
   EXPECT_EQ(digest_of(arrow_test::fixed<int64_t>("l", {10, 20})), digest);
@@ -349,7 +349,7 @@ TEST_F(ChannelCalls, SendersThatNeverFlushHoldNobodyUpButTheEnd) {
 // A source whose totals are wrong, as after a fault of memory or of this code.
 TEST_F(ChannelCalls, RowsThatAreMissingAreAnErrorWithBothCounts) {
   const ChannelSpec spec = spec_of(1, 1);
-  auto plan = must_do(ChannelPlan::make(spec, {0}));
+  auto plan = must_do(ChannelLayout::make(spec, {0}));
   auto core = must_do(make_single_core(*memory_, plan));
   LocalChannel channel(core);
   auto sender = must_do(channel.open_sender(0));
@@ -367,7 +367,7 @@ TEST_F(ChannelCalls, ASenderThatMeetsASegmentBeingOpenedDoesNotSleepThroughIt) {
   ChannelSpec spec = spec_of(1, 1);
   spec.slot_bits = 1;
   spec.senders_per_source = 2;
-  auto core = must_do(make_single_core(*memory_, must_do(ChannelPlan::make(spec, {0}))));
+  auto core = must_do(make_single_core(*memory_, must_do(ChannelLayout::make(spec, {0}))));
   LocalChannel channel(core);
   auto sender = must_do(channel.open_sender(0));
   auto opens = must_do(channel.open_sender(0));

@@ -51,9 +51,9 @@ TEST(HostAddress, ComesBackFromItsText) {
       address(0xFEED'0000'0000'0001,
               "boot 4:4026531840",
               {tcp("eth0", ip(1, 2)), rdma("mlx5_0"), routed(tcp("lo", {127, 0, 0, 1}, 8))});
-  const auto back = parse_address(text_of(there));
+  const auto back = parse_address(format_address(there));
   ASSERT_TRUE(back.ok()) << back.error().message;
-  EXPECT_EQ(text_of(back.value()), text_of(there));
+  EXPECT_EQ(format_address(back.value()), format_address(there));
   ASSERT_EQ(back.value().devices.size(), 3U);
   EXPECT_EQ(back.value().secret, there.secret);
   EXPECT_EQ(back.value().host, there.host);
@@ -70,7 +70,8 @@ TEST(HostAddress, AnyBytesAreSafe) {
     return fmt::format(
         "crossdock-links-3 {:08x}\n{}", crc32c(std::as_bytes(std::span(rest))), rest);
   };
-  const std::string whole = text_of(address(7, "host", {tcp("eth0", ip(1, 2)), rdma("mlx5_0")}));
+  const std::string whole =
+      format_address(address(7, "host", {tcp("eth0", ip(1, 2)), rdma("mlx5_0")}));
   const std::string good = whole.substr(whole.find('\n') + 1);
   EXPECT_EQ(stamped(good), whole);
   EXPECT_FALSE(parse_address(whole.substr(0, whole.size() - 1)).ok());

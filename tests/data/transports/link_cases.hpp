@@ -271,7 +271,8 @@ TYPED_TEST_P(Links, AddressesAreCheckedWithTheRankThatSentThem) {
   ASSERT_TRUE(elsewhere.ok());
   elsewhere.value().host = "another";
   End b;
-  const std::vector<std::string> two = {text_of(elsewhere.value()), "", b.transport->address()};
+  const std::vector<std::string> two = {
+      format_address(elsewhere.value()), "", b.transport->address()};
   const auto unreached = a.transport->connect(two);
   ASSERT_TRUE(unreached.ok()) << unreached.error().message;
   ASSERT_EQ(unreached.value().size(), 1U);

@@ -229,8 +229,8 @@ TEST_F(Hostile, CallersOfAnotherUserAreNamed) {
     if (connect_to(other.get(), own_.name) != 0) ::_exit(3);
     send_packet(other.get(), greeting(1, 0, own_.secret), -1);
     Packet packet;
-    const bool ended =
-        poll_until([&] { return receive_packet(other.get(), packet) == Arrived::kGone; }, [] {});
+    const bool ended = poll_until(
+        [&] { return receive_packet(other.get(), packet) == PacketOutcome::kGone; }, [] {});
     ::_exit(ended ? 0 : 4);
   }
   const Status status = meet(milliseconds(300));

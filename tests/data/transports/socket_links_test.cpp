@@ -64,7 +64,7 @@ PlainSocket member_of(LinkEnd& end) {
   const HostAddress to = parse_address(end.transport->address()).value();
   HostAddress from = to;
   from.secret = to.secret - 1;  // opens the links
-  const std::vector<std::string> peers = {"", text_of(from)};
+  const std::vector<std::string> peers = {"", format_address(from)};
   EXPECT_TRUE(end.transport->connect(peers).ok());
   PlainSocket member(to);
   SocketGreeting greeting;

@@ -250,7 +250,7 @@ TEST(DevicePartition, what_kernels_cannot_do_is_refused) {
   expect_refused({.rule = {.ways = 3, .is_digit = true}}, "a digit of 3 values");
   expect_refused({.key = {nullptr, 2}, .rule = by_hash(2)}, "a key or filter of 2 bytes");
   expect_refused({.columns = {{nullptr, 16}}, .rule = by_hash(2)}, "a column of 16 bytes");
-  expect_refused({.columns = std::vector<DeviceColumn>(17), .rule = by_hash(2)}, "17 columns");
+  expect_refused({.columns = std::vector<PartitionColumn>(17), .rule = by_hash(2)}, "17 columns");
   EXPECT_EQ(runner.launches(), 0U);
 }
 

@@ -15,7 +15,7 @@ namespace {
 using Words = std::vector<uint64_t>;
 using Matches = std::vector<std::pair<uint32_t, uint32_t>>;
 
-SortedRows matched_rows_of(const Words& words) {
+SortedRange matched_rows_of(const Words& words) {
   return {static_cast<int64_t>(words.size()), words.data(), nullptr};
 }
 

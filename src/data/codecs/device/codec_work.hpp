@@ -54,7 +54,7 @@ struct DecodeWork {
 };
 
 // A column without values has one tile too: its head.
-CD_HOST_DEVICE constexpr uint64_t tiles_of(uint64_t values) {
+CD_HOST_DEVICE constexpr uint64_t codec_tiles_of(uint64_t values) {
   return values == 0 ? 1 : (values + kBlockValues - 1) / kBlockValues;
 }
 constexpr uint64_t encode_work_words(uint64_t columns, uint64_t tiles) {

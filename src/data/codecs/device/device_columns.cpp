@@ -18,7 +18,7 @@ uint64_t number_in_order(std::span<Column> columns) {
     CD_CHECK(column.count <= kColumnValuesMax, "{} values", column.count);
     CD_CHECK(reinterpret_cast<uintptr_t>(column.values) % column.width == 0, "values lie askew");
     column.first_tile = tiles;
-    tiles += tiles_of(column.count);
+    tiles += codec_tiles_of(column.count);
   }
   return tiles;
 }

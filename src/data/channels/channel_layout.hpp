@@ -43,12 +43,12 @@ struct PartPlan {
 };
 
 // Immutable.
-class ChannelPlan {
+class ChannelLayout {
  public:
   // host_of_rank[r]: any number that ranks of one host share. CD-105 for an endpoint on no rank, too many of them, a
   // reach that is out of order or not for this kind of channel; errors of RowLayout, RowRouter and rings.
-  static Result<std::shared_ptr<const ChannelPlan>> make(const ChannelSpec& spec,
-                                                         std::vector<int> host_of_rank);
+  static Result<std::shared_ptr<const ChannelLayout>> make(const ChannelSpec& spec,
+                                                           std::vector<int> host_of_rank);
 
   const ChannelSpec& spec() const { return spec_; }
   const std::shared_ptr<const RowLayout>& layout() const { return layout_; }
@@ -75,7 +75,7 @@ class ChannelPlan {
   uint64_t digest() const;
 
  private:
-  ChannelPlan() = default;
+  ChannelLayout() = default;
   void make_outlets();
   Status make_rings();
   bool is_far(int source, const Outlet& outlet) const;

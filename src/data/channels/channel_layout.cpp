@@ -1,5 +1,5 @@
 // Checks a spec, and works out which flows it means and where they lie.
-#include "data/channels/channel_plan.hpp"
+#include "data/channels/channel_layout.hpp"
 
 #include <algorithm>
 #include <bit>
@@ -187,10 +187,10 @@ uint64_t PartPlan::incoming_offset(uint16_t source, uint16_t outlet) const {
   return at->offset;
 }
 
-Result<std::shared_ptr<const ChannelPlan>> ChannelPlan::make(const ChannelSpec& spec,
-                                                             std::vector<int> host_of_rank) {
+Result<std::shared_ptr<const ChannelLayout>> ChannelLayout::make(const ChannelSpec& spec,
+                                                                 std::vector<int> host_of_rank) {
   CD_TRY(check_spec(spec, static_cast<int>(host_of_rank.size())));
-  auto plan = std::shared_ptr<ChannelPlan>(new ChannelPlan);
+  auto plan = std::shared_ptr<ChannelLayout>(new ChannelLayout);
   plan->spec_ = spec;
   plan->spec_.route.destinations = plan->destinations();
   plan->host_of_rank_ = std::move(host_of_rank);
@@ -201,10 +201,10 @@ Result<std::shared_ptr<const ChannelPlan>> ChannelPlan::make(const ChannelSpec& 
   CD_ASSIGN(plan->layout_, RowLayout::make(spec.schema, spec.segment));
   plan->make_outlets();
   CD_TRY(plan->make_rings());
-  return std::shared_ptr<const ChannelPlan>(std::move(plan));
+  return std::shared_ptr<const ChannelLayout>(std::move(plan));
 }
 
-Status ChannelPlan::make_rings() {
+Status ChannelLayout::make_rings() {
   const bool by_distance = spec_.slot_bits == kSlotBitsByDistance;
   const int near = by_distance ? kSlotBits : spec_.slot_bits;
   CD_TRY(make_ring_shape(layout_->segments(), near));
@@ -213,18 +213,18 @@ Status ChannelPlan::make_rings() {
   return {};
 }
 
-bool ChannelPlan::is_far(int source, const Outlet& outlet) const {
+bool ChannelLayout::is_far(int source, const Outlet& outlet) const {
   return host_of(spec_.source_ranks[static_cast<size_t>(source)]) != host_of(outlet.rank);
 }
 
 // As many as kFarBytesMax has room for, with as many flows as an endpoint can have.
-int ChannelPlan::far_slot_bits() const {
+int ChannelLayout::far_slot_bits() const {
   const uint64_t flows = std::max(spec_.source_ranks.size(), outlets_.size());
   const uint64_t slots = kFarBytesMax / (flows * ring_.segment_bytes);
   return std::clamp(static_cast<int>(std::bit_width(slots)) - 1, kSlotBits, kFarSlotBitsMax);
 }
 
-void ChannelPlan::make_outlets() {
+void ChannelLayout::make_outlets() {
   outlet_of_.resize(spec_.destination_ranks.size());
   if (spec_.sends != ChannelSpec::Sends::kBroadcast) {
     for (size_t at = 0; at < outlet_of_.size(); ++at) {
@@ -244,14 +244,14 @@ void ChannelPlan::make_outlets() {
   }
 }
 
-std::vector<uint16_t> ChannelPlan::outlets_from(int source) const {
+std::vector<uint16_t> ChannelLayout::outlets_from(int source) const {
   if (!spec_.reach.empty()) return spec_.reach[static_cast<size_t>(source)];
   std::vector<uint16_t> all(outlets_.size());
   for (size_t at = 0; at < all.size(); ++at) all[at] = static_cast<uint16_t>(at);
   return all;
 }
 
-std::vector<uint16_t> ChannelPlan::sources_into(int outlet) const {
+std::vector<uint16_t> ChannelLayout::sources_into(int outlet) const {
   std::vector<uint16_t> into;
   for (size_t source = 0; source < spec_.source_ranks.size(); ++source) {
     if (!spec_.reach.empty() &&
@@ -263,14 +263,14 @@ std::vector<uint16_t> ChannelPlan::sources_into(int outlet) const {
   return into;
 }
 
-bool ChannelPlan::has_end(int rank) const {
+bool ChannelLayout::has_end(int rank) const {
   const auto has = [rank](const std::vector<int>& ranks) {
     return std::find(ranks.begin(), ranks.end(), rank) != ranks.end();
   };
   return has(spec_.source_ranks) || has(spec_.destination_ranks);
 }
 
-PartPlan ChannelPlan::part_of(int rank) const {
+PartPlan ChannelLayout::part_of(int rank) const {
   PartPlan part;
   part.rank = rank;
   for (size_t at = 0; at < spec_.source_ranks.size(); ++at) {
@@ -299,14 +299,14 @@ PartPlan ChannelPlan::part_of(int rank) const {
 }
 
 // What part_of() would list.
-struct ChannelPlan::PartCount {
+struct ChannelLayout::PartCount {
   uint64_t bells = 0;
   uint64_t near = 0;   // flows in the part, within a host
   uint64_t far = 0;    // and between hosts
   uint64_t flows = 0;  // with an end in this process
 };
 
-ChannelPlan::PartCount ChannelPlan::count_of(int rank) const {
+ChannelLayout::PartCount ChannelLayout::count_of(int rank) const {
   PartCount count;
   uint64_t outlets_here = 0;
   uint64_t outlets_far = 0;
@@ -337,7 +337,7 @@ ChannelPlan::PartCount ChannelPlan::count_of(int rank) const {
   return count;
 }
 
-Status ChannelPlan::check_memory(int rank) const {
+Status ChannelLayout::check_memory(int rank) const {
   const PartCount count = count_of(rank);
   // In 128 bits: 2^32 flows of 2^40 bytes each can be asked for.
   const UInt128 bytes =
@@ -358,7 +358,7 @@ Status ChannelPlan::check_memory(int rank) const {
                     limit);
 }
 
-uint64_t ChannelPlan::digest() const {
+uint64_t ChannelLayout::digest() const {
   uint64_t hash = 0xcbf29ce484222325;  // FNV-1a, 64 bits
   for (const char byte : fingerprint(spec_)) {
     hash = (hash ^ static_cast<uint8_t>(byte)) * 0x100000001b3;
