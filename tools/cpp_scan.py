@@ -112,7 +112,7 @@ def _angle_depths(text: str) -> list[int]:
     return depths
 
 
-def _parameter_list(head: str) -> tuple[str, int, int] | None:
+def parameter_list(head: str) -> tuple[str, int, int] | None:
     """(name, start, end) of the parameter list in the text before a `{`; None without one."""
     angles = [0] * len(head) if re.search(r"\boperator\b", head) else _angle_depths(head)
     index = 0
@@ -139,14 +139,14 @@ def _parameter_list(head: str) -> tuple[str, int, int] | None:
 
 def _is_initialiser(head: str) -> bool:
     """Whether a `{` after this head opens a member's initialiser, as in `Name(int a) : a_{`."""
-    found = _parameter_list(head)
+    found = parameter_list(head)
     if found is None:
         return False
     rest = head[found[2] + 1 :].replace("::", "  ")
     return ":" in rest and bool(re.search(r"[\w>]\s*$", rest))
 
 
-def _assigns(head: str) -> bool:
+def assigns(head: str) -> bool:
     """Whether a `=` outside of template brackets makes this a variable."""
     return any(
         letter == "=" and depth == 0
@@ -161,11 +161,11 @@ def _scope_of(head: str, line: int, outer: str) -> _Scope:
         return _Scope("namespace")
     if re.search(r"\benum\b", head):
         return _Scope("other")
-    found = _parameter_list(head)
+    found = parameter_list(head)
     if found is None:
         return _Scope("class") if _CLASS.search(head) else _Scope("other")
     name, start, end = found
-    if _assigns(head[:start]) and not name.startswith("operator"):
+    if assigns(head[:start]) and not name.startswith("operator"):
         return _Scope("other")
     return _Scope("function", name, line, count_parameters(head[start + 1 : end]))
 

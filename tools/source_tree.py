@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import cpp_scan
+from python_layers import PythonLayers
 
 CPP_SUFFIXES = {".cpp", ".hpp", ".cu", ".cuh", ".h"}
 TEXT_SUFFIXES = CPP_SUFFIXES | {
@@ -105,6 +106,7 @@ class Tree:
     rooms: list[Room] = field(default_factory=list)
     conditionals_per_thousand: int = 2
     conditionals_free: frozenset[str] = frozenset()
+    python_layers: PythonLayers = field(default_factory=PythonLayers)
 
     @classmethod
     def read(cls, root: Path) -> Tree:
@@ -134,6 +136,7 @@ class Tree:
         for row in table.get("room", []):
             allowed = frozenset(row["may_include"])
             self.rooms.append(Room(row["name"], row["folder"], row["level"], allowed))
+        self.python_layers = PythonLayers.read(table.get("python", {}))
         settings = table.get("conditionals", {})
         self.conditionals_per_thousand = settings.get("per_thousand_lines", 2)
         self.conditionals_free = frozenset(settings.get("free_files", []))

@@ -4,7 +4,8 @@
     python tools/tidy.py --graph rooms.svg  # draw which room includes which, as the sources stand
     python tools/tidy.py --tighten          # lower the ratchet to what the sources reach now
 
-Rules: includes go downwards (tools/layers.toml) and in no circle; files, functions and parameter
+Rules: includes and Python imports go downwards (tools/layers.toml), includes in no circle; a type
+or function name means one thing per C++ namespace; files, functions and parameter
 lists stay short; no marker words, no printing from the engine, few conditionals; no dead header,
 and a source includes the one of its name first; every source opens with a comment; relative links
 in the documents lead somewhere; whitespace is clean; no empty folder or file.
@@ -23,7 +24,9 @@ import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
+import cpp_names
 import cpp_scan
+import python_layers
 import room_graph
 from source_tree import Finding, Tree
 
@@ -121,6 +124,23 @@ def check_circles(tree: Tree) -> Iterator[Finding]:
 
     for start in sorted(edges):
         yield from visit(start, [])
+
+
+def check_python_layers(tree: Tree) -> Iterator[Finding]:
+    sources = [(source.path, source.text) for source in tree.sources]
+    for path, line, message in python_layers.findings(tree.python_layers, sources):
+        yield Finding(path, line, "layers", message)
+
+
+def check_names(tree: Tree) -> Iterator[Finding]:
+    sources = []
+    for source in tree.sources:
+        if source.is_cpp and source.top in CODE_FOLDERS:
+            room = tree.room_of(source.path)
+            name = room.name if room else Path(source.path).parent.as_posix()
+            sources.append((source.path, name, source.text))
+    for place, message in cpp_names.clashes(sources):
+        yield Finding(place.path, place.line, "names", message)
 
 
 def check_lengths(tree: Tree) -> Iterator[Finding]:
@@ -327,6 +347,8 @@ CHECKS = [
     check_table_of_rooms,
     check_layers,
     check_circles,
+    check_python_layers,
+    check_names,
     check_lengths,
     check_words,
     check_conditionals,

@@ -60,6 +60,32 @@ def test_a_clean_tree_has_no_findings(tmp_path: Path) -> None:
 MARKER = "TO" + "DO"
 LONG_BODY = "  step();\n" * 70
 SIX = "int a, int b, int c, int d, int e, int g"
+PYTHON_LAYERS = """
+[python]
+folders = ["python"]
+upward = [{upward}]
+[[python.layer]]
+name = "values"
+modules = ["pkg", "pkg.low"]
+[[python.layer]]
+name = "plans"
+modules = ["pkg.plans.*"]
+"""
+
+
+def python_tree(body: str, upward: str = "") -> dict[str, str]:
+    return {
+        "tools/layers.toml": LAYERS + PYTHON_LAYERS.format(upward=upward),
+        "python/pkg/low.py": f'"""Low."""\n{body}',
+        "python/pkg/plans/high.py": '"""High."""\nimport pkg.low\nfrom .. import low\n',
+    }
+
+
+def in_a(text: str) -> str:
+    """Definitions in namespace `a`."""
+    return f"// A.\nnamespace a {{\n{text}\n}}\n"
+
+
 UPWARD_TABLE = LAYERS.replace("may_include = []", 'may_include = ["table"]')
 
 BROKEN = {
@@ -78,6 +104,64 @@ BROKEN = {
             "src/base/b.hpp": '// B.\n#include "base/a.hpp"\n',
         },
         "circle",
+    ),
+    "an upward import": (python_tree("import pkg.plans.high\n"), "layers"),
+    "an upward import of a name": (python_tree("from .plans.high import low\n"), "layers"),
+    "an upward import in a function": (
+        python_tree("def f():\n    from pkg.plans import high\n"),
+        "layers",
+    ),
+    "an upward import for types": (
+        python_tree("if TYPE_CHECKING:\n    from .plans import high\n"),
+        "layers",
+    ),
+    "an exception that is not needed": (
+        python_tree("import os\n", '"pkg.low -> pkg.plans.high"'),
+        "layers",
+    ),
+    "a module of no layer": (
+        python_tree("import os\n") | {"python/pkg/odd.py": '"""Odd."""\n'},
+        "layers",
+    ),
+    "a type defined twice": (
+        {
+            "src/base/f.cpp": "// F.\nnamespace a::b {\nstruct Row {};\n}\n",
+            "src/table/g.cpp": in_a("namespace b {\nclass Row final : X { int y; };\n}"),
+        },
+        "names",
+    ),
+    "a type and an alias": (
+        {
+            "src/base/f.cpp": in_a("enum class Row : int { kA };"),
+            "src/base/g.cpp": in_a("using Row = int;"),
+        },
+        "names",
+    ),
+    "an inline constant defined twice": (
+        {
+            "src/base/f.hpp": in_a("inline constexpr int kMax = f(1);"),
+            "src/base/f.cpp": in_a("").replace("// A.", '// F.\n#include "base/f.hpp"'),
+            "src/base/g.cpp": in_a("inline constexpr size_t kMax{65'536};"),
+        },
+        "names",
+    ),
+    "a function defined twice": (
+        {
+            "src/base/f.cpp": in_a("int f(const X& x, int n = 3) { return 1; }"),
+            "src/base/g.cpp": in_a("int f(const X& y, int) { return 2; }"),
+        },
+        "names",
+    ),
+    "overloads in two rooms": (
+        {
+            "src/base/f.cpp": in_a("int f(int x) { return x; }"),
+            "src/table/g.cpp": in_a("int f(bool x) { return x; }"),
+        },
+        "names",
+    ),
+    "a type of a test and of the engine": (
+        {"src/base/f.cpp": in_a("struct Row {};"), "tests/base/g.cpp": in_a("struct Row {};")},
+        "names",
     ),
     "a long file": ({"src/base/long.cpp": "// Long.\n" * 501}, "file-lines"),
     "a long C++ function": (
@@ -141,6 +225,39 @@ ALLOWED = {
     "what a program printed": {"tests/cli/golden/help.txt": "x  \n"},
     "links elsewhere and in code": {
         "docs/a.md": "[x](https://example.org/y) `[x](y)`\n\n```\n[x](y)\n```\n"
+    },
+    "imports that go down": python_tree("import os\n"),
+    "an upward import that is stated": python_tree(
+        "import pkg.plans.high\n", '"pkg.low -> pkg.plans.high"'
+    ),
+    "one name in two namespaces": {
+        "src/base/f.cpp": in_a("struct Row {};\nstruct Out { struct In {}; };\nstruct In {};"),
+        "src/base/g.cpp": "// G.\nnamespace b {\nstruct Row {};\n}\n",
+    },
+    "names of one file": {
+        path: in_a(
+            "namespace {\nstruct Row {};\n}\nstatic int g() { return 1; }\nconstexpr int k = 1;"
+        )
+        for path in ("src/base/f.cpp", "src/table/g.cpp")
+    },
+    "declarations ahead, members and specialisations": {
+        "src/base/f.cpp": in_a(
+            "struct Row;\nint f(int x);\nint Row::f() { return 1; }\n"
+            "template <>\nstruct Hash<Row> {};"
+        ),
+        "src/table/g.cpp": in_a(
+            "struct Row {};\nint f(int x) { return x; }\nint Table::f() { return 1; }\n"
+            "template <>\nstruct Hash<Table> {};"
+        ),
+    },
+    "overloads in one room, operators in any": {
+        "src/base/f.cpp": in_a("int f(int x) { return x; }\nbool operator==(A, A) { return 1; }"),
+        "src/base/g.cpp": in_a("int f(bool x) { return x; }"),
+        "src/table/h.cpp": in_a("bool operator==(B, B) { return true; }"),
+    },
+    "two variants of a file": {
+        "src/base/f_cuda.cu": in_a("int f() { return 1; }"),
+        "src/base/f_nocuda.cpp": in_a("int f() { return 2; }"),
     },
     "ignored folders": {"build/x.hpp": "int x", ".venv/lib/y.py": "x "},
 }
