@@ -82,12 +82,21 @@ def fit_literal(value: Any, wanted: Any) -> Any:
     if pa.types.is_decimal(wanted) or isinstance(value, Decimal):
         return _decimal_literal(value)
     if pa.types.is_floating(wanted):
-        return pa.scalar(float(value), wanted)
+        return _float_literal(float(value), wanted)
     if isinstance(value, int) and pa.types.is_uint64(wanted) and 0 <= value < 2**64:
         return pa.scalar(value, pa.uint64())
     if isinstance(value, int) and not -(2**63) <= value < 2**63:
         return _decimal_literal(value)
     return pa.scalar(value)
+
+
+def _float_literal(value: float, wanted: Any) -> Any:
+    """The number rounded to the float type `wanted`; a float64 where that makes infinity or 0 of
+    another number."""
+    rounded = pa.scalar(value, wanted)
+    found = rounded.as_py()
+    same_kind = math.isinf(found) == math.isinf(value) and (found == 0) == (value == 0)
+    return rounded if same_kind else pa.scalar(value)
 
 
 def _plain_null(wanted: Any) -> Any:

@@ -8,7 +8,7 @@ Everything here is pure and thread-safe.
 
 from __future__ import annotations
 
-import operator
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -20,7 +20,6 @@ from crossdock.arithmetic import (
     cast,
     common_type,
     compare,
-    comparison_type,
     fit_literal,
 )
 from crossdock.choices import choose, choose_lazily
@@ -28,7 +27,6 @@ from crossdock.errors import CrossdockError, make_error
 from crossdock.expressions import (
     ARITHMETIC,
     COMPARISONS,
-    DATE_PARTS,
     Call,
     Column,
     Expr,
@@ -37,26 +35,6 @@ from crossdock.expressions import (
     conjuncts,
     may_raise,
 )
-
-_OPERATORS = {
-    "equal": operator.eq,
-    "not_equal": operator.ne,
-    "less": operator.lt,
-    "less_equal": operator.le,
-    "greater": operator.gt,
-    "greater_equal": operator.ge,
-}
-# What readers take beside comparisons, in-lists and functions of texts.
-_AS_FILTER: dict[str, Callable[..., Any]] = {
-    "and_kleene": operator.and_,
-    "or_kleene": operator.or_,
-    "invert": operator.invert,
-    "is_null": lambda part: part.is_null(),
-    "is_valid": lambda part: part.is_valid(),
-    "coalesce": pc.coalesce,
-    "weekday": pc.day_of_week,
-    **{part: getattr(pc, part) for part in DATE_PARTS - {"weekday"}},
-}
 
 
 def evaluate(expression: Expr, rows: Any) -> Any:
@@ -124,66 +102,6 @@ def plain_schema(schema: Any) -> Any:
     return pa.schema([field.with_type(plain_type(field.type)) for field in schema])
 
 
-def to_pyarrow(expression: Expr, schema: Any) -> Any:
-    """A simple expression (expressions.is_simple) as a filter for a dataset that is read with
-    plain_schema(schema), where `schema` is that of its files."""
-    views = frozenset(f.name for f in schema if plain_type(f.type) is not f.type)
-    return _to_pyarrow(expression, plain_schema(schema), views, exact=False)
-
-
-def _to_pyarrow(expression: Expr, schema: Any, views: frozenset[str], exact: bool) -> Any:
-    """`exact`: is_in of NULL must be NULL, not just something that is not true; readers skip row
-    groups only by the form that is not exact."""
-    if isinstance(expression, Column):
-        field = pc.field(expression.name)
-        # The readers would compare a plain literal with statistics of the view type, for which
-        # there is no kernel; they look for statistics of bare fields only.
-        return pc.coalesce(field) if expression.name in views else field
-    if isinstance(expression, Literal):
-        return pc.scalar(fit_literal(expression.value, pa.null()))
-    assert isinstance(expression, Call)
-    function, option = expression.function, expression.option
-    exact = exact or function == "invert"
-    types = [_static_type(argument, schema) for argument in expression.arguments]
-    parts = [
-        pc.scalar(fit_literal(argument.value, wanted))
-        if isinstance(argument, Literal)
-        else _to_pyarrow(argument, schema, views, exact)
-        for argument, wanted in zip(
-            expression.arguments, literal_types(expression, types), strict=True
-        )
-    ]
-    if function == "is_in":
-        found = parts[0].isin(value_set(option, types[0]))
-        null = pc.scalar(pa.scalar(None, pa.bool_()))
-        return pc.if_else(parts[0].is_valid(), found, null) if exact else found
-    if function in COMPARISONS:
-        parts = _comparable(expression, parts, schema)
-        return _OPERATORS[function](*parts)
-    if function in _OF_TEXTS:
-        plain = result_type(expression.arguments[0], schema)
-        subject = parts[0].cast(plain.value_type) if pa.types.is_dictionary(plain) else parts[0]
-        if function == "length":
-            return pc.utf8_length(subject).cast(pa.int64())
-        return _OF_TEXTS[function](subject, option)
-    return _AS_FILTER[function](*parts)
-
-
-def _static_type(argument: Expr, schema: Any) -> Any:
-    return None if isinstance(argument, Literal) else result_type(argument, schema)
-
-
-def _comparable(expression: Call, parts: list[Any], schema: Any) -> list[Any]:
-    """Both sides of a comparison in the type that holds all their values."""
-    if any(isinstance(argument, Literal) for argument in expression.arguments):
-        values = _evaluated(expression, schema.empty_table())
-        types = [value.type for value in values]
-    else:
-        types = [result_type(argument, schema) for argument in expression.arguments]
-    wide = comparison_type(*types)
-    return parts if wide is None else [part.cast(wide, safe=False) for part in parts]
-
-
 def _evaluate(expression: Expr, rows: Any) -> Any:
     if isinstance(expression, Column):
         return _plain(rows.column(expression.name))
@@ -244,35 +162,59 @@ def _applied(expression: Call, values: list[Any]) -> Any:
         return pc.coalesce(*(cast(value, both) for value in values))
     if function == "is_in":
         return _is_in(values[0], option)
-    if function in _OF_TEXTS:
-        return _OF_TEXTS[function](_decoded(values[0]), option)
+    if function in OF_TEXTS:
+        return OF_TEXTS[function](_decoded(values[0]), option)
     if function in _OF_VALUES:
         return _OF_VALUES[function](values[0], option)
     return pc.call_function(function, values)
 
 
 def _is_in(subject: Any, values: tuple[Any, ...]) -> Any:
-    found = pc.is_in(subject, value_set=value_set(values, subject.type))
+    listed = value_set(values, subject.type)
+    found = pc.is_in(subject, value_set=listed)
+    if pa.types.is_floating(subject.type) and pc.any(pc.is_nan(listed)).as_py():
+        found = pc.or_(found, pc.is_nan(subject))  # there are many, of which lists have one
     return pc.if_else(pc.is_valid(subject), found, pa.scalar(None, pa.bool_()))
 
 
 def value_set(values: tuple[Any, ...], wanted: Any) -> Any:
     """`values` as an array of the type `wanted`, without NULL and without numbers that no value of
-    the type equals."""
+    the type equals. Floats have both zeros or none: they are equal."""
     plain = wanted.value_type if pa.types.is_dictionary(wanted) else wanted
     if pa.types.is_null(plain):
         return pa.nulls(0)
-    fitting = []
-    for value in values:
-        literal = fit_literal(value, plain)
-        if not literal.is_valid:
-            continue
-        try:
-            fitting.append(literal.cast(plain))
-        except pa.ArrowInvalid:
-            if not _is_number(literal.type) or not _is_number(plain):
-                raise
-    return pa.array(fitting, plain)
+    listed = _plain_values(values, plain)
+    if listed is None:
+        listed = [literal for value in values if (literal := _listed(value, plain)) is not None]
+    if pa.types.is_floating(plain) and any(value.as_py() == 0 for value in listed):
+        listed += [pa.scalar(0.0, plain), pa.scalar(-0.0, plain)]
+    return pa.array(listed, plain)
+
+
+def _plain_values(values: tuple[Any, ...], plain: Any) -> list[Any] | None:
+    """The values themselves where all are Python integers or texts for a type of these; a list may
+    be long."""
+    kinds = set(map(type, values))
+    if kinds <= {int} and pa.types.is_integer(plain):
+        low = -(1 << plain.bit_width - 1) if pa.types.is_signed_integer(plain) else 0
+        return [value for value in values if low <= value < low + (1 << plain.bit_width)]
+    return list(values) if kinds <= {str} and plain in (pa.string(), pa.large_string()) else None
+
+
+def _listed(value: Any, plain: Any) -> Any:
+    """One value of a list as a Scalar of the type `plain`; None for NULL, and for a number that is
+    none of this type."""
+    literal = fit_literal(value, plain)
+    if not literal.is_valid:
+        return None
+    try:
+        found = literal.cast(plain)
+    except pa.ArrowInvalid:
+        if not _is_number(literal.type) or not _is_number(plain):
+            raise
+        return None
+    is_float = pa.types.is_floating(plain) and pa.types.is_floating(literal.type)
+    return None if is_float and math.isinf(found.as_py()) != math.isinf(literal.as_py()) else found
 
 
 def _is_number(data_type: Any) -> bool:
@@ -299,7 +241,7 @@ def _strip(texts: Any, characters: str | None) -> Any:
 
 # Functions of one value and an option. Those of texts get dictionaries decoded, and are handed to
 # the readers as they stand, so they take pyarrow's expressions too.
-_OF_TEXTS: dict[str, Callable[[Any, Any], Any]] = {
+OF_TEXTS: dict[str, Callable[[Any, Any], Any]] = {
     "starts_with": lambda value, text: pc.starts_with(value, pattern=text),
     "ends_with": lambda value, text: pc.ends_with(value, pattern=text),
     "contains": lambda value, text: pc.match_substring(value, pattern=text),

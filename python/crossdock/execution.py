@@ -119,7 +119,7 @@ class Execution:
             return keep_rows(self.table(node.input), node.predicate)
         if isinstance(node, Project):
             return _project(node, self.table(node.input))
-        if isinstance(node, Union):
+        if isinstance(node, Union) and node.schema.names:  # concat_tables counts by the columns
             tables = [self.table(below).select(node.schema.names) for below in node.inputs]
             return pa.concat_tables([renamed(table, node.schema) for table in tables])
         if isinstance(node, AssumeSorted):

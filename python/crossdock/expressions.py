@@ -1,7 +1,8 @@
 """Expressions over columns: small immutable trees, built with Python operators.
 
 `xd.col("price") * 2 > 10` builds a tree and reads nothing. A tree is evaluated batch by batch with
-pyarrow.compute (evaluation.py) and, where it is a simple comparison, handed to the readers.
+pyarrow.compute (evaluation.py); what means the same to readers of files is handed to them
+(reader_filters.py).
 """
 
 from __future__ import annotations
@@ -52,8 +53,8 @@ class Expr:
     digits after the point and up to 38 in all, and a value with more is an error.
 
     Python literals take the type that fits what they meet: beside a decimal, 1 and 0.05 are the
-    decimals of these digits, beside a float32 they are float32; beside a date or time,
-    '1995-01-01' is one.
+    decimals of these digits, beside a float32 they are float32 (but 1e300, which would be an
+    infinity, is float64); beside a date or time, '1995-01-01' is one.
 
     Instances are immutable and may be shared between threads.
     """
@@ -409,12 +410,9 @@ def conjunction(parts: Collection[Expr]) -> Expr | None:
 def is_simple(expression: Expr) -> bool:
     """True for conditions that cannot raise on a row, so that they may be evaluated earlier than
     where they stand: comparisons, NULL tests, in-lists and tests of texts, on columns, literals,
-    date parts and changed texts, and what & | ~ make of them."""
+    date parts, changed texts and choices, and what & | ~ make of them."""
     return (
-        isinstance(expression, Call)
-        and expression.function in _TESTS
-        and not _has_case(expression)
-        and not may_raise(expression)
+        isinstance(expression, Call) and expression.function in _TESTS and not may_raise(expression)
     )
 
 
@@ -427,13 +425,6 @@ def may_raise(expression: Expr) -> bool:
     return any(may_raise(argument) for argument in expression.arguments)
 
 
-def _has_case(expression: Expr) -> bool:
-    """The readers take no choices."""
-    return isinstance(expression, Call) and (
-        expression.function == "case" or any(map(_has_case, expression.arguments))
-    )
-
-
 def rename_columns(expression: Expr, names: dict[str, str]) -> Expr:
     """The expression with each column `c` read from `names[c]` (columns not in it stay)."""
     if isinstance(expression, Column):
@@ -442,3 +433,21 @@ def rename_columns(expression: Expr, names: dict[str, str]) -> Expr:
         renamed = tuple(rename_columns(argument, names) for argument in expression.arguments)
         return Call(expression.function, renamed, expression.option)
     return expression
+
+
+def identity(expression: Expr) -> object:
+    """What two expressions that mean the same have in common, and no others; hashable. (A repr has
+    not: a column named 2 and the number 2 have the same.)"""
+    if isinstance(expression, Column):
+        return ("column", expression.name)
+    if isinstance(expression, Literal):
+        return ("literal", _value_identity(expression.value))
+    assert isinstance(expression, Call)
+    arguments = tuple(identity(argument) for argument in expression.arguments)
+    return (expression.function, _value_identity(expression.option), arguments)
+
+
+def _value_identity(value: Any) -> object:
+    if isinstance(value, tuple):
+        return tuple(map(_value_identity, value))
+    return (type(value), repr(value), str(getattr(value, "type", "")))

@@ -25,6 +25,7 @@ from crossdock.expressions import (
     Expr,
     Literal,
     conjuncts,
+    identity,
     may_raise,
 )
 from crossdock.nodes import Filter, Node, Project, Scan
@@ -134,12 +135,12 @@ class _Fusing:
         taken = set(self.schema.names)
         names: dict[str, str] = {}
         computed: dict[str, Expr] = {}
-        known: dict[str, str] = {}  # what is computed twice has one name
+        known: dict[object, str] = {}  # what is computed twice has one name
         for name, item in self.columns.items():
             if isinstance(item, Column):
                 names[name] = item.name
                 continue
-            found = known.setdefault(repr(item), _unused(name, taken))
+            found = known.setdefault(identity(item), _unused(name, taken))
             taken.add(found)
             names[name] = found
             computed[found] = item

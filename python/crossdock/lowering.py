@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 import pyarrow as pa
 
 from crossdock.evaluation import result_type
-from crossdock.expressions import Call, Column, Expr, Literal
+from crossdock.expressions import Column, Expr, identity
 from crossdock.nodes import GroupBy, Node, Project
 
 # function, column or "", filter column or "", result name, options
@@ -72,7 +72,7 @@ class _Columns:
         if isinstance(expression, Column):
             self._items.setdefault(expression.name, expression)
             return expression.name
-        known = _identity(expression)
+        known = identity(expression)
         if known not in self._names:
             name = unused_name(repr(expression), {*self._items, *self._node.schema.names})
             self._names[known] = name
@@ -90,14 +90,3 @@ class _Columns:
             for name, item in self._items.items()
         ]
         return Project(self._node, tuple(self._items.items()), pa.schema(fields))
-
-
-def _identity(expression: Expr) -> object:
-    """What two expressions that mean the same have in common."""
-    if isinstance(expression, Column):
-        return ("column", expression.name)
-    if isinstance(expression, Literal):
-        return ("literal", type(expression.value), repr(expression.value))
-    assert isinstance(expression, Call)
-    arguments = tuple(_identity(argument) for argument in expression.arguments)
-    return (expression.function, repr(expression.option), arguments)

@@ -6,7 +6,9 @@ side when each row it drops there could only have led to rows it would drop from
 
     inner  either side            left  left side           right  right side
     semi, anti  left side         full  stays above the join
-    a key  also the other side (equal values), except under full and null-aware anti
+    a key  also the other side, if it has the same type there, so that each comparison means the
+           same (equal values: no simple condition tells -0.0 from 0.0, or one NaN from another);
+           not under full and null-aware anti
 
 Through a sort and a union every filter moves, and through group_by comparisons of keys; through
 limit, sample and a sort that cuts rows off or numbers them none does, since it would change which
@@ -17,12 +19,10 @@ from __future__ import annotations
 
 import itertools
 from dataclasses import replace
-from typing import Any
 
 import pyarrow as pa
 
 from crossdock.expressions import (
-    Call,
     Column,
     Expr,
     conjunction,
@@ -80,14 +80,18 @@ def narrow(node: Node, needed: frozenset[str], predicates: tuple[Expr, ...] = ()
 
 
 def _narrow_scan(node: Scan, needed: frozenset[str], predicates: tuple[Expr, ...]) -> Node:
-    pushed = [part for part in predicates if is_simple(part)]
-    rest = tuple(part for part in predicates if not is_simple(part))
+    pushed, rest = node.source.split_filter([part for part in predicates if is_simple(part)])
+    rest = (*rest, *(part for part in predicates if not is_simple(part)))
     wanted = needed.union(*(part.columns() for part in rest))
     columns = tuple(name for name in node.columns if name in wanted)
     schema = node.schema
     if len(columns) != len(node.columns):
         schema = pa.schema([schema.field(name) for name in columns])
-    return _kept_above(Scan(node.source, columns, schema, conjunction(pushed)), rest)
+    applied = [] if node.predicate is None else [node.predicate]  # what was narrowed may be again
+    return _kept_above(
+        replace(node, columns=columns, schema=schema, predicate=conjunction([*applied, *pushed])),
+        rest,
+    )
 
 
 def _narrow_project(node: Project, needed: frozenset[str], predicates: tuple[Expr, ...]) -> Node:
@@ -141,7 +145,6 @@ def _narrow_group(node: GroupBy, needed: frozenset[str], predicates: tuple[Expr,
     rest: list[Expr] = []
     for part in predicates:
         on_keys = is_simple(part) and bool(part.columns()) and part.columns() <= keys.keys()
-        on_keys = on_keys and not _parts_equal_keys(part, node.schema)
         (pushed if on_keys else rest).append(part)
     wanted = needed.union(*(part.columns() for part in rest))
     items = tuple((name, item) for name, item in node.items if name in wanted)
@@ -260,8 +263,7 @@ def _split_by_side(
         columns = part.columns()
         on_left = columns <= left_names.keys()
         on_right = columns <= right_names.keys()
-        movable = is_simple(part) and not _parts_equal_keys(part, node.schema)
-        if not movable or not columns or not (on_left or on_right):
+        if not is_simple(part) or not columns or not (on_left or on_right):
             rest.append(part)
             continue
         key = (on_left and columns <= keys_left) and (on_right and columns <= keys_right)
@@ -278,11 +280,13 @@ def _split_by_side(
 
 def _names_by_side(node: Join) -> tuple[dict[str, str], dict[str, str]]:
     """Result name -> column of the left side, and of the right side; a key that is one column of
-    the result (or is equal on both sides because the join is inner) is in both."""
+    the result (or is equal on both sides because the join is inner) is in both, unless its types
+    differ: 0.1 is another number beside a float32, an hour is another one in another zone."""
     left: dict[str, str] = {}
     right: dict[str, str] = {}
-    to_right = dict(node.on)
-    to_left = {right_key: left_key for left_key, right_key in node.on}
+    alike = [pair for pair in node.on if _same_type(node, *pair)]
+    to_right = dict(alike)
+    to_left = {right_key: left_key for left_key, right_key in alike}
     for side, column, name in node.outputs:
         if side == "right":
             right[name] = column
@@ -296,19 +300,8 @@ def _names_by_side(node: Join) -> tuple[dict[str, str], dict[str, str]]:
     return left, right
 
 
-def _parts_equal_keys(part: Expr, schema: Any) -> bool:
-    """True for a list of floats, which has 0.0 without -0.0, while as keys the two are equal."""
-    if not isinstance(part, Call):
-        return False
-    if part.function == "is_in":
-        (subject,) = part.arguments
-        return isinstance(subject, Column) and _is_real(schema.field(subject.name).type)
-    return any(_parts_equal_keys(argument, schema) for argument in part.arguments)
-
-
-def _is_real(data_type: Any) -> bool:
-    plain = data_type.value_type if pa.types.is_dictionary(data_type) else data_type
-    return bool(pa.types.is_floating(plain))
+def _same_type(node: Join, left_key: str, right_key: str) -> bool:
+    return bool(node.left.schema.field(left_key).type == node.right.schema.field(right_key).type)
 
 
 def _kept_above(node: Node, predicates: tuple[Expr, ...]) -> Node:

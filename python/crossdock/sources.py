@@ -11,18 +11,20 @@ import copy
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeAlias
 
 import pyarrow as pa
 
 from crossdock import _native
 from crossdock.errors import CrossdockError, make_error, public_errors, unknown_column
-from crossdock.evaluation import keep_rows, plain_schema, to_pyarrow
+from crossdock.evaluation import keep_rows, plain_schema
 from crossdock.expressions import Expr
 from crossdock.option_checks import require_type
 from crossdock.paths import Paths, delimiter_of, find_files, is_folder, shown_name
+from crossdock.reader_filters import split_filter, to_pyarrow
 from crossdock.streaming import read_stream
 
+Split: TypeAlias = tuple[tuple[Expr, ...], tuple[Expr, ...]]
 _CACHED_TABLES = 4  # imported column sets kept per in-memory source
 
 
@@ -33,6 +35,10 @@ class Source(Protocol):
     name: str  # for plans: "orders.parquet"
     kind: str  # "arrow", "parquet", "ipc" or "csv"
     files: list[str]  # paths of what it reads; none for data in memory
+
+    def split_filter(self, parts: Sequence[Expr]) -> Split:
+        """(conditions that may be part of a `predicate`, those of `parts` that must be evaluated on
+        the rows that come). Readers take some conditions to skip rows by, and return more."""
 
     def table(self, columns: tuple[str, ...], predicate: Expr | None) -> Any:
         """A pyarrow.Table of `columns` where `predicate` holds. DataError if the data are bad."""
@@ -77,6 +83,9 @@ class ArrowSource:
         self.data = table if bare else pa.Table.from_arrays(table.columns, schema=self.schema)
         self._imported: dict[tuple[str, ...], _native.Table] = {}
         self._lock = threading.Lock()
+
+    def split_filter(self, parts: Sequence[Expr]) -> Split:
+        return tuple(parts), ()
 
     def table(self, columns: tuple[str, ...], predicate: Expr | None) -> Any:
         if predicate is None:
@@ -132,10 +141,15 @@ class FileSource:
             if plain is not self.schema:
                 self._filterable = dataset.dataset(self.files, schema=plain, **layout)
 
+    def split_filter(self, parts: Sequence[Expr]) -> Split:
+        return split_filter(parts, self.schema)
+
     def table(self, columns: tuple[str, ...], predicate: Expr | None) -> Any:
         with self.data_errors():
-            found = self._scanner(columns, predicate).to_table().replace_schema_metadata(None)
-            return found.cast(self._schema_of(columns))
+            found = self._scanner(columns, predicate).to_table()
+            if not columns:
+                return found  # what follows would forget how many rows there are
+            return found.replace_schema_metadata(None).cast(self._schema_of(columns))
 
     def reader(self, columns: tuple[str, ...], predicate: Expr | None) -> Any:
         with self.data_errors():

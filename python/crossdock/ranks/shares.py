@@ -19,7 +19,7 @@ from crossdock import _native
 from crossdock.errors import public_errors
 from crossdock.evaluation import keep_rows
 from crossdock.expressions import Expr
-from crossdock.sources import FileSource, Source
+from crossdock.sources import FileSource, Source, Split
 
 _FILES_PER_RANK = 8  # so many files or row groups for each rank are shares even enough
 
@@ -69,6 +69,9 @@ class FileShare:
         known = all(piece.end >= 0 for piece in pieces)
         self._rows = sum(piece.end - piece.begin for piece in pieces) if known else None
         self._place = place
+
+    def split_filter(self, parts: Sequence[Expr]) -> Split:
+        return self._source.split_filter(parts)
 
     def table(self, columns: tuple[str, ...], predicate: Expr | None) -> Any:
         return pa.Table.from_batches(self._batches(columns, predicate), self._schema_of(columns))
