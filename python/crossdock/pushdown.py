@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import itertools
 from dataclasses import replace
+from typing import Any
 
 import pyarrow as pa
 
@@ -55,6 +56,8 @@ def narrow(node: Node, needed: frozenset[str], predicates: tuple[Expr, ...] = ()
     """`node` with at least the columns `needed`, only rows for which all `predicates` hold, and
     everything below it narrowed. Columns keep their order. Pure; cost: one walk of the query."""
     if isinstance(node, Filter):
+        if not node.predicate.columns():
+            needed = _some_column(needed, node.input)
         return narrow(node.input, needed, (*predicates, *conjuncts(node.predicate)))
     if isinstance(node, Project):
         return _narrow_project(node, needed, predicates)
@@ -105,8 +108,27 @@ def _narrow_project(node: Project, needed: frozenset[str], predicates: tuple[Exp
     wanted = needed.union(*(part.columns() for part in rest))
     items = tuple((name, item) for name, item in node.items if name in wanted)
     below = frozenset[str]().union(*(item.columns() for _, item in items))
+    if items:
+        below = _some_column(below, node.input)
     schema = pa.schema([node.schema.field(name) for name, _ in items])
     return _kept_above(_fold(Project(narrow(node.input, below, pushed), items, schema)), rest)
+
+
+def _some_column(needed: frozenset[str], node: Node) -> frozenset[str]:
+    """`needed`, or the narrowest column where that is none: the values of constants are as many as
+    rows, and rows without columns are not counted on their way."""
+    if needed or not node.schema.names:
+        return needed
+    widths = {f.name: _bits(f.type) for f in node.schema}
+    return frozenset((min(widths, key=widths.__getitem__),))
+
+
+def _bits(data_type: Any) -> int:
+    """Bits of a value; of types whose values differ in length, a guess."""
+    try:
+        return int(data_type.bit_width)
+    except ValueError:
+        return 256
 
 
 def _fold(node: Project) -> Node:

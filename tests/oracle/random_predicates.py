@@ -97,7 +97,7 @@ def _derived(chance: random.Random, item: Any) -> xd.Expr:
         return getattr(column, chance.choice(_PARTS[kind]))()
     if kind == "text":
         return chance.choice([column.lower(), column.length()])
-    return chance.choice([column.is_null(), -column, xd.lit(1)])
+    return chance.choice([column.is_null(), -column])
 
 
 def _beside(chance: random.Random, schema: Any, item: Any) -> Any:

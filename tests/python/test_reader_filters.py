@@ -283,3 +283,19 @@ def test_expressions_with_one_repr(dock: xd.Dock) -> None:
     assert joined.collect()["b"].to_pylist() == list(
         itertools.chain.from_iterable([each] * times for each, times in ((2, 2), (4, 2), (6, 1)))
     )
+
+
+def test_constants_over_operators_have_their_rows(dock: xd.Dock) -> None:
+    rows = dock.from_arrow(pa.table({"k": [1, 1, 2, None], "s": ["a", "b", "c", "d"]}))
+    joined = rows.join(rows, on="k", how="full")
+    for relation, expected in (
+        (joined, 7),
+        (rows.sort("s").limit(3), 3),
+        (rows.group_by("k").agg(n=xd.count()), 3),
+        (rows.union(rows), 8),
+    ):
+        constants = relation.select(a=xd.lit(0.5))
+        assert constants.collect()["a"].to_pylist() == [0.5] * expected
+        assert constants.filter(col("a") < 1).count() == expected
+        assert constants.sort("a").collect().num_rows == expected
+        assert relation.filter(xd.lit(1) == 1).count() == expected
