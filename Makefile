@@ -4,7 +4,7 @@ SETUP := $(PYTHON) tools/setup.py
 BIN := .venv/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help run test bench-join bench-operators bench-control bench-channels bench-mpi soak lint format clean
+.PHONY: help run ranks test bench-join bench-operators bench-control bench-channels bench-mpi soak lint format clean
 
 help:  ## list the commands
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1|\2/p' Makefile | awk -F'|' '{ printf "make %-15s %s\n", $$1, $$2 }'
@@ -12,6 +12,9 @@ help:  ## list the commands
 run:  ## build, make TPC-H tables as Parquet, join them and show the result
 	@$(SETUP) run
 	@$(BIN)/crossdock demo --scale 1 --data build/data
+
+ranks:  ## add what ranks use to the build: MPI, UCX, PMIx and the control plane
+	@$(SETUP) ranks
 
 test:  ## run every check and every test
 	@$(SETUP) dev

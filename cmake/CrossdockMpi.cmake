@@ -2,6 +2,9 @@
 # have channels only, and whoever wants to compute over ranks is told what to install.
 crossdock_plugin_interface(mpi data_ranks
   HEADERS memory/budget.hpp data/ranks/rank_group.hpp data/ranks/window.hpp data/ranks/communicator.hpp data/ranks/open_communicator.hpp)
+if(NOT CROSSDOCK_PLUGINS)
+  return()
+endif()
 find_path(CROSSDOCK_OPENMPI_INCLUDE mpi.h NO_DEFAULT_PATH
   PATHS "/usr/lib/${CMAKE_LIBRARY_ARCHITECTURE}/openmpi/include" /usr/lib64/openmpi/include)
 find_library(CROSSDOCK_OPENMPI_LIBRARY mpi NO_DEFAULT_PATH

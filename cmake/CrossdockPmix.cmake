@@ -1,5 +1,8 @@
 # The plugin "pmix": ranks that mpirun or srun has started. Without PMIx's headers it is left out, and whoever asks for it
 # is told what to install.
+if(NOT CROSSDOCK_PLUGINS)
+  return()
+endif()
 find_package(Pmix 3.1 QUIET)
 if(NOT Pmix_FOUND)
   message(STATUS "PMIx not found: without the plugin pmix (Debian: libpmix-dev)")

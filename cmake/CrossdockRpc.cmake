@@ -1,6 +1,9 @@
 # The room control/rpc, which needs gRPC and protobuf: a library apart, so that whoever uses tables alone needs neither.
 # Without gRPC the room is left out, and with it the Python module crossdock._control; the verbs of the command line that
 # want it say what to install.
+if(NOT CROSSDOCK_PLUGINS)
+  return()
+endif()
 if(CROSSDOCK_SANITIZE STREQUAL "thread")
   return()  # the system's gRPC is not built for the thread sanitizer, which then reports what is in order
 endif()

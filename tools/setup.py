@@ -1,9 +1,11 @@
 """Makes this checkout usable: system packages, the virtual environment .venv/, crossdock inside it.
 
 Run by make, with the system's Python and nothing but the standard library. What is already there is
-not done again: each step leaves a stamp that holds a digest of what it was made from.
+not done again: each step leaves a stamp that holds a digest of what it was made from. Crossdock
+runs on Linux only.
 
     python3 tools/setup.py run     # crossdock itself, and the generator of the demo's tables
+    python3 tools/setup.py ranks   # that, the plugins for MPI, UCX and PMIx, and the control plane
     python3 tools/setup.py dev     # that, and everything the tests and benchmarks need
     python3 tools/setup.py tools   # what lint and format need; crossdock is not built
 """
@@ -35,13 +37,15 @@ BUILD_PACKAGES = {
     "ninja-build": "the build",
     "libfmt-dev": "text formatting",
     "libhwy-dev": "SIMD kernels chosen at run time",
+    "libhwloc-dev": "finding CPUs, GPUs, NICs and the PCIe tree",
+    "libxxhash-dev": "hashing of strings",
+    "nlohmann-json3-dev": "plans and profiles as JSON",
+}
+RANK_PACKAGES = {
     "libpmix-dev": "ranks that mpirun or srun has started",
     "pkg-config": "finding PMIx",
     "libopenmpi-dev": "windows among ranks that mpirun has started",
     "libmpich-dev": "the same under MPICH",
-    "libhwloc-dev": "finding CPUs, GPUs, NICs and the PCIe tree",
-    "libxxhash-dev": "hashing of strings",
-    "nlohmann-json3-dev": "plans and profiles as JSON",
     "libgrpc++-dev": "the controller and its agents",
     "libprotobuf-dev": "their messages",
     "protobuf-compiler": "their messages",
@@ -60,6 +64,8 @@ TEST_PACKAGES = {
     "libfaketime": "servers whose clocks disagree",
     "libboost-graph-dev": "maximum flows that the optimizer's are compared with",
 }
+
+BARE = " without plugins"  # ends the stamp of such a build
 
 # What the installed package is made of; a change in any of these files means a rebuild.
 PACKAGE_SOURCES = ["src", "include", "python", "cli", "cmake", "CMakeLists.txt", "pyproject.toml"]
@@ -98,11 +104,13 @@ def run(command: list[str], **options: object) -> None:
         )
 
 
-def wanted_packages(stage: str) -> dict[str, str]:
+def packages_of(stage: str) -> dict[str, str]:
     """The Debian packages for a stage, and for the Python that runs this."""
     packages: dict[str, str] = {}
     if stage != "tools":
         packages |= BUILD_PACKAGES
+    if stage in ("ranks", "dev"):
+        packages |= RANK_PACKAGES
     if stage == "dev":
         packages |= TEST_PACKAGES
     try:
@@ -125,13 +133,13 @@ def missing_packages(packages: Iterable[str]) -> list[str]:
 
 
 def install_system_packages(stage: str) -> None:
-    packages = wanted_packages(stage)
+    packages = packages_of(stage)
     if shutil.which("dpkg-query") is None:
         if shutil.which("cmake") is None and stage != "tools":
             fail(
-                "this is no Debian: install the equivalents of "
-                + " ".join(packages)
-                + " by hand, then run again"
+                "only Debian's packages are installed from here. Install by hand a C++20 compiler, "
+                "CMake 3.25 and Ninja (Fedora: dnf install gcc-c++ cmake ninja-build; Arch: pacman "
+                "-S gcc cmake ninja), then run again: CMake names each library that is missing"
             )
         return
     missing = missing_packages(packages)
@@ -204,7 +212,7 @@ def install_requirements(stage: str) -> None:
     # What the tests need includes what the demo needs, so a full environment serves both.
     if stamp_says("requirements.stamp", digest(map(str.encode, everything))):
         return
-    wanted = demo if stage == "run" else everything
+    wanted = demo if stage in ("run", "ranks") else everything
     value = digest(map(str.encode, wanted))
     if stamp_says("requirements.stamp", value):
         return
@@ -225,8 +233,12 @@ def source_digest() -> str:
     return digest(parts)
 
 
-def install_crossdock() -> None:
-    value = source_digest()
+def install_crossdock(stage: str) -> None:
+    """Stage run leaves out what only ranks use, unless it was built before."""
+    stamp = VENV / "crossdock.stamp"
+    had_plugins = stamp.exists() and not stamp.read_text().endswith(BARE)
+    plugins = "OFF" if stage == "run" and not had_plugins else "ON"
+    value = source_digest() + (BARE if plugins == "OFF" else "")
     if stamp_says("crossdock.stamp", value) and (VENV / "bin" / "crossdock").exists():
         return
     say(
@@ -236,8 +248,9 @@ def install_crossdock() -> None:
     # By the name that CMake's presets find: ccache keeps objects of g++ and of c++ apart.
     compiler = {"CXX": os.environ.get("CXX", "c++")}
     package = ["--no-build-isolation", "--no-deps", "--force-reinstall", "."]
-    pip_install(*package, env=os.environ | compiler)
-    (VENV / "crossdock.stamp").write_text(value)
+    plugins_setting = f"--config-settings=cmake.define.CROSSDOCK_PLUGINS={plugins}"
+    pip_install(plugins_setting, *package, env=os.environ | compiler)
+    stamp.write_text(value)
 
 
 def require_all_parts() -> None:
@@ -263,8 +276,10 @@ def timed(title: str, act: Callable[[], None]) -> tuple[str, tuple[float, float]
 
 def main() -> None:
     stage = sys.argv[1] if len(sys.argv) == 2 else ""
-    if stage not in ("run", "dev", "tools"):
-        fail("usage: setup.py run|dev|tools")
+    if stage not in ("run", "ranks", "dev", "tools"):
+        fail("usage: setup.py run|ranks|dev|tools")
+    if sys.platform != "linux":
+        fail(f"Crossdock runs on Linux only, and this is {sys.platform}; try a container or WSL 2")
     if sys.version_info < OLDEST_PYTHON:
         fail(
             f"Python 3.11 or later is needed, this is {sys.version.split()[0]}; "
@@ -276,8 +291,8 @@ def main() -> None:
         ("Python packages", lambda: install_requirements(stage)),
     ]
     if stage != "tools":
-        steps.append(("build of crossdock", install_crossdock))
-    if stage == "dev":
+        steps.append(("build of crossdock", lambda: install_crossdock(stage)))
+    if stage in ("ranks", "dev"):
         steps.append(("parts are there", require_all_parts))
     spent = [timed(title, act) for title, act in steps]
     reports = ROOT / "build" / "reports"

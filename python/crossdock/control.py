@@ -257,8 +257,8 @@ def module() -> ModuleType:
         raise make_error(
             "CD-508",
             "the control plane speaks gRPC, and Crossdock was built without it",
-            try_="apt-get install libgrpc++-dev libprotobuf-dev protobuf-compiler "
-            "protobuf-compiler-grpc, then install Crossdock again",
+            try_="make ranks in Crossdock's sources; or apt-get install libgrpc++-dev "
+            "libprotobuf-dev protobuf-compiler protobuf-compiler-grpc, then install it again",
         ) from None
     except ImportError as error:
         raise make_error(

@@ -64,7 +64,8 @@ Error not_loaded(const PluginWanted& wanted, const std::vector<std::string>& rea
   return make_error(
       ErrorCode::kInvalidArgument,
       "the plugin \"{}\" cannot be loaded: {}. Install {}; if it is there and Crossdock was built "
-      "without it, build Crossdock again, or name the plugin's folder in CROSSDOCK_PLUGINS",
+      "without it, build it again (`make ranks` in its sources), or name the plugin's folder in "
+      "CROSSDOCK_PLUGINS",
       wanted.name,
       fmt::join(reasons, "; "),
       wanted.install);
