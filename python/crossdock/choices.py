@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from crossdock.arithmetic import cast, common_type, fit_literal
+from crossdock.engine_types import empty_table
 from crossdock.expressions import Call, Expr, Literal
 
 Evaluate = Callable[[Expr, Any], Any]
@@ -43,7 +44,7 @@ def choose_lazily(expression: Call, rows: Any, evaluate: Evaluate) -> Any:
     else:
         cases = list(zip(arguments[:-1:2], arguments[1:-1:2], strict=True))
     results = [*(value for _, value in cases), arguments[-1]]
-    literals, both = _result_types(results, rows.schema.empty_table(), evaluate)
+    literals, both = _result_types(results, empty_table(rows.schema), evaluate)
     left, indices = rows, pa.array(range(rows.num_rows), pa.int64())
     found, found_at = [], []
 

@@ -23,6 +23,7 @@ from crossdock.arithmetic import (
     fit_literal,
 )
 from crossdock.choices import choose, choose_lazily
+from crossdock.engine_types import empty_table, with_schema
 from crossdock.errors import CrossdockError, make_error
 from crossdock.expressions import (
     ARITHMETIC,
@@ -35,6 +36,7 @@ from crossdock.expressions import (
     conjuncts,
     may_raise,
 )
+from crossdock.row_taking import filter_rows
 
 
 def evaluate(expression: Expr, rows: Any) -> Any:
@@ -53,7 +55,7 @@ def evaluate(expression: Expr, rows: Any) -> Any:
 
 def result_type(expression: Expr, schema: Any) -> Any:
     """The Arrow type `expression` has over `schema`; ExpressionError when it has none."""
-    return evaluate(expression, schema.empty_table()).type
+    return evaluate(expression, empty_table(schema)).type
 
 
 def mask_of(predicate: Expr, rows: Any) -> Any:
@@ -84,15 +86,13 @@ def keep_rows(rows: Any, predicate: Expr) -> Any:
     safe = conjunction([part for part in parts if not may_raise(part)])
     for part in (safe, *(part for part in parts if may_raise(part))):
         if part is not None:
-            kept = kept.filter(mask_of(part, kept))
-    return kept if kept.schema == schema else kept.cast(schema)
+            kept = filter_rows(kept, mask_of(part, kept))
+    return with_schema(kept, schema)
 
 
 def without_views(rows: Any) -> Any:
     """`rows` with view columns as string or binary; `rows` itself when it has none."""
-    schema = rows.schema
-    plain = plain_schema(schema)
-    return rows if plain is schema else rows.cast(plain)
+    return with_schema(rows, plain_schema(rows.schema))
 
 
 def plain_schema(schema: Any) -> Any:

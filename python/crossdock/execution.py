@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from crossdock import _native
+from crossdock.engine_types import engine_schema, engine_table, to_engine, with_schema
 from crossdock.errors import (
     CrossdockError,
     ExpressionError,
@@ -26,6 +27,7 @@ from crossdock.errors import (
 from crossdock.evaluation import evaluate, keep_rows, mask_of
 from crossdock.expressions import Column, Expr
 from crossdock.fusion import fuse, unfused
+from crossdock.late_columns import Splitter, residual_schema, whole_rows
 from crossdock.lowering import lower_group, unused_name
 from crossdock.nodes import (
     AssumeSorted,
@@ -49,7 +51,6 @@ from crossdock.operations import (
     plan_native_join,
     plan_native_partition,
     plan_native_sort,
-    renamed,
 )
 from crossdock.sampling import sample_fraction, sample_rows
 from crossdock.streaming import interruptible, read_stream
@@ -100,6 +101,8 @@ class Execution:
         self._residual_error: CrossdockError | None = None
         self._input_rows = 0
         self._next: tuple[Operated, Operation] | None = None
+        self._splitter = Splitter(self.table)
+        self._places: dict[Node, list[int]] = {}  # of groupings: columns of the operator's rows
 
     def table(self, node: Node) -> Any:
         """The whole result as a pyarrow.Table."""
@@ -114,14 +117,14 @@ class Execution:
             if row is not None:
                 return row
         if isinstance(node, Operated):
-            return self._run(node, lambda found: renamed(read_stream(found.collect()), node.schema))
+            return self._run(node, lambda run: self._whole(node, read_stream(run.collect())))
         if isinstance(node, Filter):
             return keep_rows(self.table(node.input), node.predicate)
         if isinstance(node, Project):
             return _project(node, self.table(node.input))
         if isinstance(node, Union) and node.schema.names:  # concat_tables counts by the columns
             tables = [self.table(below).select(node.schema.names) for below in node.inputs]
-            return pa.concat_tables([renamed(table, node.schema) for table in tables])
+            return pa.concat_tables([with_schema(table, node.schema) for table in tables])
         if isinstance(node, AssumeSorted):
             return self.table(node.input)
         return pa.Table.from_batches(self.batches(node), node.schema)
@@ -150,7 +153,7 @@ class Execution:
         elif isinstance(node, Union):
             for below in node.inputs:
                 for batch in self.batches(below):
-                    yield renamed(batch.select(node.schema.names), node.schema)
+                    yield with_schema(batch.select(node.schema.names), node.schema)
         else:
             yield from self.batches(node.input)
 
@@ -185,9 +188,13 @@ class Execution:
         return planned[1] if planned is not None and planned[0] is node else self.operation(node)
 
     def operation(self, node: Operated) -> Operation:
-        """The planned operator, its inputs read; nothing run yet."""
+        """The planned operator, its inputs read; nothing run yet. Its rows are without the late
+        columns of the node."""
+        return self._operation(self._splitter.split(node).node)
+
+    def _operation(self, node: Node) -> Operation:
         if isinstance(node, Join):
-            return self.join(node)
+            return self._join(node)
         if isinstance(node, GroupBy):
             lowered = lower_group(node)
             fused = fuse(lowered.input)
@@ -195,14 +202,17 @@ class Execution:
                 fused = unfused(lowered.input)
             table = self.native(fused.table)
             with public_errors():
-                return plan_native_group(self.engine, lowered, fused, self._sized(table))
+                found = plan_native_group(self.engine, lowered, fused, self._sized(table))
+            self._places[node] = found[1]
+            return found[0]
+        assert isinstance(node, Sort | Partition)
         table = self.native(node.input)
         with public_errors():
             if isinstance(node, Sort):
                 return plan_native_sort(self.engine, node, self._sized(table))
             return plan_native_partition(self.engine, node, self._sized(table))
 
-    def join(self, node: Join) -> _native.Join:
+    def _join(self, node: Join) -> _native.Join:
         """The planned join, its inputs read; nothing joined yet."""
         if node.arrived is not None:
             self._input_rows = node.arrived.rows
@@ -221,7 +231,7 @@ class Execution:
 
         def run(operation: Any) -> Any:
             found.append(operation)
-            return renamed(read_stream(operation.collect()), node.schema)
+            return self._whole(node, read_stream(operation.collect()))
 
         return self._run(node, run), found[0].counts()
 
@@ -261,7 +271,8 @@ class Execution:
                 raised.append(error)
                 raise
 
-        reader = pa.RecordBatchReader.from_batches(node.schema, batches())
+        schema = engine_schema(node.schema)
+        reader = pa.RecordBatchReader.from_batches(schema, map(to_engine, batches()))
         try:
             with public_errors():
                 return _native.Table.from_stream(self.engine, reader)
@@ -293,12 +304,15 @@ class Execution:
     def _native_result(self, node: Operated) -> Named:
         if isinstance(node, GroupBy) and not node.keys:
             with public_errors():
-                found = _native.Table.from_stream(self.engine, self.table(node))
+                found = engine_table(self.engine, self.table(node))
         else:
             found = self._run(
                 node, lambda run: _native.Table.from_stream(self.engine, run.collect())
             )
-        return found, dict(zip(node.schema.names, found.column_names, strict=True))
+        names = found.column_names
+        places = self._places.get(node, range(len(names)))
+        named = [names[place] for place in places]
+        return found, dict(zip(node.schema.names, named, strict=True))
 
     def _sized(self, table: Named) -> Named:
         self._input_rows = table[0].num_rows
@@ -317,7 +331,14 @@ class Execution:
         with self.tracker.during(operation), self._run_errors():
             reader = pa.RecordBatchReader.from_stream(operation.stream())
             for batch in interruptible(reader, operation.cancel):
-                yield renamed(batch, node.schema)
+                yield self._whole(node, batch)
+
+    def _whole(self, node: Operated, rows: Any) -> Any:
+        """Rows of the operator that `operation` planned, with the names, types and late columns of
+        the node."""
+        split = self._splitter.split(node)
+        places = self._places.get(split.node)
+        return split.whole(rows if places is None else rows.select(places))
 
     def _sampled(self, node: Sample) -> Iterator[Any]:
         batches = self.batches(node.input)
@@ -344,10 +365,13 @@ class Execution:
         predicate = node.residual
         if predicate is None:
             return None
+        schema = residual_schema(node)
+        seen = self._splitter.residuals.get(node, (schema, {}))
 
         def keep(pairs: Any) -> Any:
             try:
-                return mask_of(predicate, pa.record_batch(pairs))
+                rows = with_schema(pa.record_batch(pairs), schema)
+                return mask_of(predicate, whole_rows(rows, *seen))
             except CrossdockError as error:
                 self._residual_error = error
                 raise
@@ -360,7 +384,8 @@ class Execution:
         if self.profiling:
             seconds = time.perf_counter() - start
             profile = operation.profile() if operation else ""
-            self.steps.append(Step(node, seconds, rows, profile, self._input_rows))
+            found = self._splitter.origin(node)
+            self.steps.append(Step(found, seconds, rows, profile, self._input_rows))
 
     def _row_without_groups(self, node: GroupBy) -> Any:
         """The row of aggregates that need no grouping: counts of rows, and what a join adds up over
@@ -392,7 +417,7 @@ def _counts_rows(node: GroupBy) -> bool:
 
 
 def _join_can_fold(node: GroupBy) -> bool:
-    """True where a join takes every aggregate: count of anything, sums of numbers, least and
+    """True where a join takes every aggregate: the number of rows, sums of numbers, least and
     largest of numbers, dates and times; of columns, without conditions and options."""
     schema = node.input.schema
     for _, item in node.items:
@@ -400,7 +425,7 @@ def _join_can_fold(node: GroupBy) -> bool:
             return False
         if not isinstance(item.argument, Column | None):
             return False
-        if item.function == "count" or item.argument is None:
+        if item.argument is None:
             continue
         found = schema.field(item.argument.name).type
         kinds = [pa.types.is_integer, pa.types.is_decimal128]

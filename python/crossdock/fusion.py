@@ -17,6 +17,7 @@ import pyarrow as pa
 
 from crossdock import _native
 from crossdock.arithmetic import decimal_digits, fit_literal
+from crossdock.engine_types import empty_table, engine_table, lies_as_it_is
 from crossdock.evaluation import literal_types, plain_type, result_type
 from crossdock.expressions import (
     COMPARISONS,
@@ -229,7 +230,8 @@ class _Compiler:
 
     def compile(self, expression: Expr) -> Json | None:
         if isinstance(expression, Column):
-            return {"column": expression.name}
+            stands = lies_as_it_is(self.schema.field(expression.name).type)
+            return {"column": expression.name} if stands else None
         if isinstance(expression, Literal):
             return _literal(fit_literal(expression.value, pa.null()))
         assert isinstance(expression, Call)
@@ -248,7 +250,7 @@ class _Compiler:
             return False
         engine = _checking_engine()
         try:
-            table = _native.Table.from_stream(engine, self.schema.empty_table())
+            table = engine_table(engine, empty_table(self.schema))
             made = pa.schema(_native.compute_columns(engine, table, columns))
         except _native.NativeError:
             return False

@@ -58,13 +58,16 @@ def join_arguments(node: Join, left: Named, right: Named) -> dict[str, Any]:
 
 def plan_native_group(
     engine: _native.Engine, lowered: Lowered, fused: Fused, table: Named
-) -> _native.GroupBy:
-    """The grouping of `lowered`, whose input is `fused`, over the table of `fused.table`. Errors:
-    NativeError."""
-    rows, places = table
-    fused = fused.located(places)
+) -> tuple[_native.GroupBy, list[int]]:
+    """The grouping of `lowered`, whose input is `fused`, over the table of `fused.table`; and where
+    in its rows each column of the grouping stands, since keys that are one column are one key.
+    Errors: NativeError."""
+    rows, located = table
+    fused = fused.located(located)
     names = fused.names
-    keys = [names[key] for key in lowered.keys]
+    keys = list(dict.fromkeys(names[key] for key in lowered.keys))
+    places = [keys.index(names[key]) for key in lowered.keys]
+    places += [len(keys) + number for number in range(len(lowered.items))]
     taken = set(keys)
     aggregates = []
     for function, column, condition, name, options in lowered.items:
@@ -73,7 +76,7 @@ def plan_native_group(
         taken.add(result)
         columns = (names[column] if column else "", names[condition] if condition else "")
         aggregates.append((function, *columns, result, options))
-    return _native.GroupBy(
+    operation = _native.GroupBy(
         engine,
         rows,
         keys=keys,
@@ -81,6 +84,7 @@ def plan_native_group(
         filters=fused.where,
         computed=list(fused.computed),
     )
+    return operation, places
 
 
 def plan_native_sort(engine: _native.Engine, node: Sort, table: Named) -> _native.Sort:
@@ -115,17 +119,6 @@ def plan_native_partition(
         by=node.by,
         output=[names[name] for name in node.schema.names],
     )
-
-
-def renamed(rows: Any, schema: Any) -> Any:
-    """A Table or RecordBatch of the engine with the names, and types, of `schema`."""
-    if rows.schema == schema:
-        return rows
-    columns = [
-        column if column.type == field.type else column.cast(field.type)
-        for column, field in zip(rows.columns, schema, strict=True)
-    ]
-    return type(rows).from_arrays(columns, schema=schema)
 
 
 def _declared_sides(node: Join) -> dict[str, str]:

@@ -8,8 +8,9 @@ from typing import Any, TypeAlias
 
 import pyarrow as pa
 
+from crossdock.engine_types import is_late
 from crossdock.errors import make_error, unknown_choice, unknown_column
-from crossdock.evaluation import not_boolean, result_type
+from crossdock.evaluation import not_boolean, plain_type, result_type
 from crossdock.expressions import Column, Expr
 from crossdock.nodes import Filter, Join, JoinOptions, Node, Output, Project, Scan
 from crossdock.sources import Source
@@ -81,6 +82,10 @@ def plan_join(
     for left_key, right_key in keys:
         require_columns([left_key], left.schema, "the left side of join()")
         require_columns([right_key], right.schema, "the right side of join()")
+    left, right = (
+        _with_typed_nulls(left, right, keys),
+        _with_typed_nulls(right, left, tuple((b, a) for a, b in keys)),
+    )
     require_comparable(left.schema, right.schema, keys)
     both, schema = _join_outputs(left.schema, right.schema, keys, (how, suffix))
     outputs = both
@@ -123,6 +128,20 @@ def require_columns(names: Iterable[str], schema: Any, where: str) -> None:
     for name in names:
         if schema.get_field_index(name) < 0:
             raise unknown_column(name, schema.names, where)
+
+
+def _with_typed_nulls(side: Node, other: Node, keys: tuple[tuple[str, str], ...]) -> Node:
+    """`side` with keys of type null as NULLs of the type of their partners."""
+    items: dict[str, Expr] = {name: Column(name) for name in side.schema.names}
+    for key, partner in keys:
+        wanted = plain_type(other.schema.field(partner).type)
+        wanted = wanted.value_type if pa.types.is_dictionary(wanted) else wanted
+        untyped = pa.types.is_null(side.schema.field(key).type)
+        if untyped and not (pa.types.is_null(wanted) or is_late(wanted)):
+            items[key] = Column(key).cast(wanted)
+    if all(isinstance(item, Column) for item in items.values()):
+        return side
+    return plan_project(side, list(items.items()), "join()")
 
 
 def _join_outputs(

@@ -14,7 +14,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from crossdock.evaluation import without_views
+from crossdock.row_taking import filter_rows, take_rows
 
 _BLOCK_ROWS = 1 << 16
 _SEEDS = 1 << 63
@@ -25,7 +25,7 @@ _STEP = 0x9E3779B97F4A7C15
 def sample_fraction(batches: Iterable[Any], fraction: float, seed: int) -> Iterator[Any]:
     """Each row with probability `fraction`, in the order of the stream, in bounded memory."""
     for batch, numbers in _numbered(batches, seed):
-        kept = _filtered(batch, pc.less(numbers, fraction))
+        kept = filter_rows(batch, pc.less(numbers, fraction))
         if kept.num_rows:
             yield kept
 
@@ -75,12 +75,4 @@ def _smallest(held: list[Any], numbers: list[Any], rows: int) -> tuple[list[Any]
         return held, numbers
     drawn = pc.array_sort_indices(every).slice(0, rows)
     places = drawn.take(pc.array_sort_indices(drawn))
-    schema = held[0].schema
-    whole = without_views(pa.Table.from_batches(held)).take(places)
-    return whole.cast(schema).to_batches(), [every.take(places)]
-
-
-def _filtered(batch: Any, mask: Any) -> Any:
-    """pyarrow has no selection kernel for views."""
-    kept = without_views(batch).filter(mask)
-    return kept if kept.schema == batch.schema else kept.cast(batch.schema)
+    return take_rows(pa.Table.from_batches(held), places).to_batches(), [every.take(places)]

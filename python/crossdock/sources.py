@@ -16,12 +16,14 @@ from typing import Any, Protocol, TypeAlias
 import pyarrow as pa
 
 from crossdock import _native
+from crossdock.engine_types import engine_table
 from crossdock.errors import CrossdockError, make_error, public_errors, unknown_column
-from crossdock.evaluation import keep_rows, plain_schema
+from crossdock.evaluation import keep_rows
 from crossdock.expressions import Expr
 from crossdock.option_checks import require_type
 from crossdock.paths import Paths, delimiter_of, find_files, is_folder, shown_name
 from crossdock.reader_filters import split_filter, to_pyarrow
+from crossdock.row_taking import is_selectable, selectable_schema
 from crossdock.streaming import read_stream
 
 Split: TypeAlias = tuple[tuple[Expr, ...], tuple[Expr, ...]]
@@ -100,11 +102,11 @@ class ArrowSource:
         self, engine: _native.Engine, columns: tuple[str, ...], predicate: Expr | None
     ) -> _native.Table:
         if predicate is not None:
-            return _native.Table.from_stream(engine, self.table(columns, predicate))
+            return engine_table(engine, self.table(columns, predicate))
         with self._lock:
             found = self._imported.get(columns)
             if found is None:
-                found = _native.Table.from_stream(engine, self.data.select(columns))
+                found = engine_table(engine, self.data.select(columns))
                 while len(self._imported) >= _CACHED_TABLES:
                     self._imported.pop(next(iter(self._imported)))
                 self._imported[columns] = found
@@ -136,13 +138,15 @@ class FileSource:
             self._dataset = dataset.dataset(self.files, **layout)
             self.schema = bare_schema(self._dataset.schema)
             # Selection has no kernel for views: filtered scans read plain strings instead.
-            plain = plain_schema(self.schema)
+            plain = selectable_schema(self.schema)
             self._filterable = self._dataset
+            # The reader filters whole batches, also columns that are not asked for.
+            self._filters = all(is_selectable(field.type) for field in plain)
             if plain is not self.schema:
                 self._filterable = dataset.dataset(self.files, schema=plain, **layout)
 
     def split_filter(self, parts: Sequence[Expr]) -> Split:
-        return split_filter(parts, self.schema)
+        return split_filter(parts, self.schema) if self._filters else ((), tuple(parts))
 
     def table(self, columns: tuple[str, ...], predicate: Expr | None) -> Any:
         with self.data_errors():
@@ -161,7 +165,7 @@ class FileSource:
         self, engine: _native.Engine, columns: tuple[str, ...], predicate: Expr | None
     ) -> _native.Table:
         with self.data_errors(), public_errors():
-            return _native.Table.from_stream(engine, self.reader(columns, predicate))
+            return engine_table(engine, self.reader(columns, predicate))
 
     def count_rows(self, predicate: Expr | None) -> int:
         with self.data_errors():
@@ -280,11 +284,32 @@ def import_arrow(data: object) -> Source:
         try:
             return ArrowSource(read_stream(data), name)
         except pa.ArrowException as error:
-            raise make_error("CD-302", f"{name} cannot be read: {_first_line(error)}") from error
+            raise _not_imported(data, name, error) from error
     raise make_error(
         "CD-506",
         f"{name} exports no Arrow data (it has no __arrow_c_stream__)",
         try_=".collect() on it first" if hasattr(data, "collect") else "pyarrow.table(...)",
+    )
+
+
+def _not_imported(data: object, name: str, error: BaseException) -> CrossdockError:
+    """The error for Arrow data that pyarrow cannot read; of a frame, it names the columns."""
+    refused = []
+    for column in getattr(data, "columns", ()) if hasattr(data, "head") else ():
+        try:
+            read_stream(data.head(0)[[column]])  # type: ignore[attr-defined]
+        except pa.ArrowException:
+            refused.append(str(column))
+        except Exception:  # noqa: BLE001 - no frame after all: the first error says what there is
+            break
+    shown = ", ".join(map(repr, refused))
+    return make_error(
+        "CD-302",
+        f"{name} cannot be read: {_first_line(error)}",
+        columns=shown,
+        try_=f"frame.drop({shown}), or cast to Decimal(38, 0) if it is a 128-bit integer"
+        if refused
+        else "",
     )
 
 

@@ -365,8 +365,9 @@ def test_literals_as_keys(dock: xd.Dock) -> None:
         {"k": "all", "odd": 0, "s": 2}, {"k": "all", "odd": 1, "s": 1},
     ]  # fmt: skip
     assert rows.with_columns(k=xd.lit("all")).sort("k", xd.desc("a")).collect()["a"][0].as_py() == 2
-    with pytest.raises(xd.TypeError, match=r'column "k": type null(.|\n)*try'):
-        rows.group_by(k=xd.lit(None)).agg(n=xd.count())
+    assert rows.group_by(k=xd.lit(None)).agg(n=xd.count()).collect().to_pylist() == [
+        {"k": None, "n": 2}
+    ]
 
 
 def test_a_text_as_a_computed_key_names_a_column(dock: xd.Dock) -> None:
@@ -380,8 +381,8 @@ def test_a_text_as_a_computed_key_names_a_column(dock: xd.Dock) -> None:
 
 def test_errors_name_the_users_column(dock: xd.Dock) -> None:
     rows = dock.from_arrow(pa.table({"tags": [[1], [2]]}))
-    for make in (xd.min, xd.count_distinct, xd.first):
-        with pytest.raises(xd.TypeError, match='column "tags": type list'):
+    for make in (xd.min, xd.count_distinct, xd.approx_distinct):
+        with pytest.raises(xd.TypeError, match="column 'tags' of type list"):
             rows.agg(x=make("tags"))
-    with pytest.raises(xd.TypeError, match=r'column "coalesce\(tags, tags\)": type list'):
+    with pytest.raises(xd.TypeError, match=r"column 'coalesce\(tags, tags\)' of type list"):
         rows.agg(x=xd.min(xd.coalesce(col("tags"), col("tags"))))

@@ -17,9 +17,10 @@ import numpy as np
 import pyarrow as pa
 
 from crossdock import _native
+from crossdock.engine_types import engine_table
 from crossdock.errors import public_errors
-from crossdock.evaluation import without_views
 from crossdock.nodes import Join
+from crossdock.row_taking import filter_rows
 
 if TYPE_CHECKING:
     from crossdock.ranks.members import Ranks
@@ -85,7 +86,7 @@ def thinned(ranks: Ranks, node: Join, tables: list[Any], goes: list[bool]) -> li
     if len(begin) < len(blocks):
         whole = np.concatenate((whole, _put_together(ranks, blocks[len(begin) :])))
     answers = _answers(tables[side].select(keys[side]), block_bits, whole)
-    kept = _kept(tables[side], answers == 1)
+    kept = filter_rows(tables[side], pa.array(answers == 1))
     told = Filtered(
         keys[side],
         ("left", "right")[side],
@@ -128,13 +129,8 @@ def _answers(table: Any, block_bits: int, blocks: Any) -> Any:
 
 def _native_table(table: Any) -> _native.Table:
     with public_errors():
-        return _native.Table.from_stream(_native.Engine(1, 0), table)
+        return engine_table(_native.Engine(1, 0), table)
 
 
 def _table_of(blocks: Any) -> Any:
     return pa.table({"blocks": pa.array(blocks, pa.uint64())})
-
-
-def _kept(table: Any, mask: Any) -> Any:
-    found = without_views(table).filter(pa.array(mask))
-    return found if found.schema == table.schema else found.cast(table.schema)

@@ -15,6 +15,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from crossdock import _native
+from crossdock.engine_types import empty_table
 from crossdock.errors import public_errors
 from crossdock.expressions import Column
 from crossdock.nodes import (
@@ -78,7 +79,7 @@ def planned(spread: Spread, node: Join, both_move: bool) -> JoinRoute:
     why_not = _why_not(spread, node) if both_move else _LIES
     if not why_not:
         left, right = (
-            spread.execution.native(scan_of(side.schema.empty_table()))
+            spread.execution.native(scan_of(empty_table(side.schema)))
             for side in (node.left, node.right)
         )
         with public_errors():

@@ -14,6 +14,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from crossdock.engine_types import empty_table
 from crossdock.group import Group
 from crossdock.orders import Order
 
@@ -96,7 +97,7 @@ def move_by_channel(group: Group, table: Any, route: Route) -> Any:
             channel.send(table, to=0 if is_named else None)
         batches = channel.by_source() if channel.is_destination else []
     schema = table.schema
-    found = pa.Table.from_batches(batches) if batches else schema.empty_table()
+    found = pa.Table.from_batches(batches) if batches else empty_table(schema)
     found = conformed(found, schema)
     return found.drop_columns([route.to]) if route.to else found
 

@@ -16,6 +16,7 @@ from typing import Any
 import pyarrow as pa
 
 from crossdock import _native
+from crossdock.engine_types import engine_table
 from crossdock.errors import public_errors
 from crossdock.evaluation import keep_rows
 from crossdock.expressions import Expr
@@ -84,7 +85,7 @@ class FileShare:
         self, engine: _native.Engine, columns: tuple[str, ...], predicate: Expr | None
     ) -> _native.Table:
         with public_errors():
-            return _native.Table.from_stream(engine, self.table(columns, predicate))
+            return engine_table(engine, self.table(columns, predicate))
 
     def count_rows(self, predicate: Expr | None) -> int:
         if predicate is None and self._rows is not None:

@@ -17,10 +17,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from crossdock import _native
-from crossdock.evaluation import without_views
 from crossdock.lowering import unused_name
 from crossdock.nodes import Join
 from crossdock.ranks.placement import Placed, scan_of
+from crossdock.row_taking import filter_rows
 
 if TYPE_CHECKING:
     from crossdock.ranks.members import Ranks
@@ -107,10 +107,10 @@ def moved(spread: Spread, table: Any, keys: tuple[str, ...], skew: Skew, side: i
     owners = pc.if_else(staying, own, skew.owners.take(classes))
     column = unused_name("to", table.schema.names)
     addressed = table.append_column(pa.field(column, pa.uint16(), nullable=False), owners)
-    found = spread.ranks.by_number(_kept(addressed, pc.invert(to_all)), column)
+    found = spread.ranks.by_number(filter_rows(addressed, pc.invert(to_all)), column)
     if not skew.stays[1 - side]:
         return found
-    return pa.concat_tables([found, spread.ranks.to_all(_kept(table, to_all))])
+    return pa.concat_tables([found, spread.ranks.to_all(filter_rows(table, to_all))])
 
 
 def settled(side: Placed, table: Any) -> Placed:
@@ -202,11 +202,6 @@ def _classes(table: Any, keys: tuple[str, ...]) -> Any:
 
 def _is_in(classes: Any, wanted: frozenset[int]) -> Any:
     return pc.is_in(classes, pa.array(sorted(wanted), pa.uint16()))
-
-
-def _kept(table: Any, mask: Any) -> Any:
-    found = without_views(table).filter(mask)
-    return found if found.schema == table.schema else found.cast(table.schema)
 
 
 def _keys(node: Join, side: int) -> tuple[str, ...]:

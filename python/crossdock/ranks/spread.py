@@ -12,6 +12,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from crossdock.engine_types import empty_table
 from crossdock.execution import Execution
 from crossdock.expressions import Column
 from crossdock.nodes import (
@@ -89,7 +90,7 @@ class Spread:
         """The rows of this rank, as they are now; of rows without columns, as many of a column of
         NULLs, which says how many there are."""
         if self.dry:
-            return node.schema.empty_table()
+            return empty_table(node.schema)
         if not node.schema.names:
             return pa.table({"row": pa.nulls(self.execution.count(node))})
         return self.execution.table(node)

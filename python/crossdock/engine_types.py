@@ -1,0 +1,157 @@
+"""How columns of Arrow types that the engine does not have lie in it while it computes with them.
+
+A column of type null lies there as booleans that are all NULL, fixed-size binary (UUIDs too) as
+binary, a short decimal as decimal128, and decimal256 as bytes that order as its values do. Types
+that nothing compares (nested ones, intervals, unions, run-end encoded ones) do not lie there at
+all: `late_columns` carries them along. Columns of the engine's own types pass through untouched.
+Everything here is pure and thread-safe.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from crossdock import _native
+
+_STORED = pa.large_binary()  # unlike binary, it takes any number of bytes
+_WIDE_BYTES = 32  # of a decimal256
+_SIGN_FLIPPED = bytes(byte ^ 0x80 for byte in range(256))
+_ABSENT = frozenset(
+    getattr(pa.lib, f"Type_{name}")
+    for name in (
+        "LIST", "LARGE_LIST", "FIXED_SIZE_LIST", "LIST_VIEW", "LARGE_LIST_VIEW", "STRUCT", "MAP",
+        "DENSE_UNION", "SPARSE_UNION", "RUN_END_ENCODED", "INTERVAL_MONTH_DAY_NANO",
+    )
+)  # fmt: skip
+
+
+def engine_type(data_type: Any) -> Any:
+    """The type in which a column of `data_type` lies in the engine: itself if the engine has it;
+    None if it cannot lie there at all."""
+    if isinstance(data_type, pa.BaseExtensionType):
+        storage = data_type.storage_type
+        stored = engine_type(storage)
+        return data_type if stored is storage else stored
+    if data_type.id in _ABSENT:
+        return None
+    if pa.types.is_dictionary(data_type):
+        values = data_type.value_type
+        return data_type if engine_type(values) is values else None
+    if pa.types.is_null(data_type):
+        return pa.bool_()
+    if pa.types.is_fixed_size_binary(data_type) or pa.types.is_decimal256(data_type):
+        return _STORED
+    if pa.types.is_decimal32(data_type) or pa.types.is_decimal64(data_type):
+        return pa.decimal128(data_type.precision, data_type.scale)
+    return data_type
+
+
+def lies_as_it_is(data_type: Any) -> bool:
+    """Whether the engine has columns of this type."""
+    return engine_type(data_type) is data_type
+
+
+def is_late(data_type: Any) -> bool:
+    """Whether columns of this type cannot lie in the engine, and are carried along by reference."""
+    return engine_type(data_type) is None
+
+
+def engine_schema(schema: Any) -> Any:
+    """`schema` with the types of the engine; `schema` itself where it has no others. Types that the
+    engine cannot take stay, for it to refuse."""
+    if all(lies_as_it_is(field.type) for field in schema):
+        return schema
+    return pa.schema([field.with_type(engine_type(field.type) or field.type) for field in schema])
+
+
+def to_engine(rows: Any) -> Any:
+    """A Table, RecordBatch or RecordBatchReader with the types of the engine."""
+    schema = rows.schema
+    wanted = engine_schema(schema)
+    if wanted is schema:
+        return rows
+    if isinstance(rows, pa.RecordBatchReader):
+        return pa.RecordBatchReader.from_batches(wanted, map(to_engine, rows))
+    columns = [
+        column if field.type == column.type else _by_chunk(column, field.type, _stored)
+        for column, field in zip(rows.columns, wanted, strict=True)
+    ]
+    return type(rows).from_arrays(columns, schema=wanted)
+
+
+def from_engine(column: Any, data_type: Any) -> Any:
+    """A column that lay in the engine, an Array or ChunkedArray, as `data_type` again."""
+    if column.type == data_type:
+        return column
+    if lies_as_it_is(data_type):
+        return column.cast(data_type)
+    return _by_chunk(column, data_type, _restored)
+
+
+def with_schema(rows: Any, schema: Any) -> Any:
+    """A Table or RecordBatch with the names and types of `schema`, as its columns stand."""
+    if rows.schema == schema:
+        return rows
+    pairs = zip(rows.columns, schema, strict=True)
+    columns = [from_engine(column, field.type) for column, field in pairs]
+    return type(rows).from_arrays(columns, schema=schema)
+
+
+def empty_table(schema: Any) -> Any:
+    """A Table of no rows; pyarrow's own cannot have unions and run-end encoding."""
+    try:
+        return schema.empty_table()
+    except pa.ArrowNotImplementedError:
+        return pa.Table.from_batches([], schema)
+
+
+def engine_table(engine: _native.Engine, rows: Any) -> _native.Table:
+    """A pyarrow Table, RecordBatch or RecordBatchReader as a table of the engine, zero copy but for
+    columns of types that it does not have. Errors: NativeError."""
+    return _native.Table.from_stream(engine, to_engine(rows))
+
+
+def _by_chunk(column: Any, data_type: Any, change: Any) -> Any:
+    if isinstance(column, pa.ChunkedArray):
+        return pa.chunked_array([change(chunk, data_type) for chunk in column.chunks], data_type)
+    return change(column, data_type)
+
+
+def _stored(array: Any, data_type: Any) -> Any:
+    if isinstance(array.type, pa.BaseExtensionType):
+        array = array.storage
+    if pa.types.is_decimal256(array.type):
+        array = _with_nulls_of(array, _reversed_lanes(array, pa.binary(_WIDE_BYTES), to_order=True))
+    return array.cast(data_type)
+
+
+def _restored(array: Any, data_type: Any) -> Any:
+    if isinstance(data_type, pa.BaseExtensionType):
+        return data_type.wrap_array(_restored(array, data_type.storage_type))
+    if pa.types.is_null(data_type):
+        return pa.nulls(len(array))
+    if pa.types.is_decimal256(data_type):
+        lanes = array.fill_null(bytes(_WIDE_BYTES)).cast(pa.binary(_WIDE_BYTES))
+        return _with_nulls_of(array, _reversed_lanes(lanes, data_type, to_order=False))
+    return array.cast(data_type)
+
+
+def _reversed_lanes(array: Any, data_type: Any, to_order: bool) -> Any:
+    """The values of a decimal256 array, as bytes that compare as they do, or back; no NULLs."""
+    begin = array.offset * _WIDE_BYTES
+    lanes = bytes(array.buffers()[1] or b"")[begin : begin + len(array) * _WIDE_BYTES]
+    turned = bytearray(len(lanes))
+    for place in range(_WIDE_BYTES):
+        turned[place::_WIDE_BYTES] = lanes[_WIDE_BYTES - 1 - place :: _WIDE_BYTES]
+    sign = 0 if to_order else _WIDE_BYTES - 1
+    turned[sign::_WIDE_BYTES] = turned[sign::_WIDE_BYTES].translate(_SIGN_FLIPPED)
+    return pa.Array.from_buffers(data_type, len(array), [None, pa.py_buffer(bytes(turned))])
+
+
+def _with_nulls_of(array: Any, values: Any) -> Any:
+    if not array.null_count:
+        return values
+    return pc.if_else(array.is_valid(), values, pa.scalar(None, values.type))

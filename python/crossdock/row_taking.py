@@ -1,0 +1,168 @@
+"""Takes rows of columns of any Arrow type by their positions.
+
+pyarrow's take has no kernels for string and binary views and for run-end encoding, nor for types
+that hold such inside; these are taken in a plainer type, or else as slices of one row each.
+Everything here is pure and thread-safe.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+_VIEWS = {pa.string_view(): pa.string(), pa.binary_view(): pa.binary()}
+_BLOCK_BYTES = 1 << 30  # of values in one array, so that 32-bit offsets do not run over
+
+
+def take(column: Any, positions: Any) -> Any:
+    """The rows of an Array at `positions`, an array of integers in which NULL gives NULL."""
+    try:
+        return column.take(positions)
+    except pa.ArrowNotImplementedError:
+        return _taken_plainly(column, positions)
+
+
+def filter_rows(rows: Any, mask: Any) -> Any:
+    """The rows of a Table or RecordBatch where a mask of booleans is true."""
+    try:
+        return rows.filter(mask)
+    except pa.ArrowNotImplementedError:
+        columns = [_filtered(column, mask) for column in rows.columns]
+        return type(rows).from_arrays(columns, schema=rows.schema)
+
+
+def take_rows(rows: Any, positions: Any) -> Any:
+    """The rows of a Table at `positions`."""
+    columns = [Blocks(column).take(positions) for column in rows.columns]
+    return type(rows).from_arrays(columns, schema=rows.schema)
+
+
+def selectable_schema(schema: Any) -> Any:
+    """`schema` with string and binary in place of their views, at any depth where pyarrow can cast
+    them; `schema` itself if there are none."""
+    if not any(_has_views(field.type) for field in schema):
+        return schema
+    return pa.schema([_field_without_views(field) for field in schema])
+
+
+def is_selectable(data_type: Any) -> bool:
+    """Whether pyarrow has the kernels to select rows of columns of this type."""
+    if isinstance(data_type, pa.BaseExtensionType):
+        return is_selectable(data_type.storage_type)
+    if pa.types.is_run_end_encoded(data_type) or data_type in _VIEWS:
+        return False
+    return all(map(is_selectable, _types_inside(data_type)))
+
+
+class Blocks:
+    """A ChunkedArray with its chunks put together into few, of which rows can be taken often:
+    pyarrow puts all chunks together at each take."""
+
+    def __init__(self, column: Any) -> None:
+        # So many rows weigh no more than a block, if those that are taken weigh as all do.
+        self._rows = max(1, _BLOCK_BYTES * max(1, len(column)) // max(1, column.nbytes))
+        self._blocks: list[Any] = []
+        held: list[Any] = []
+        for chunk in column.chunks:
+            if held and sum(part.nbytes for part in (*held, chunk)) > _BLOCK_BYTES:
+                self._blocks.append(pa.concat_arrays(held))
+                held = []
+            held.append(chunk)
+        self._blocks.append(pa.concat_arrays(held or [pa.nulls(0, column.type)]))
+
+    def take(self, positions: Any) -> Any:
+        """The rows at `positions`, an Array or ChunkedArray, as the same."""
+        if isinstance(positions, pa.ChunkedArray):
+            pieces = [
+                chunk.slice(at, self._rows)
+                for chunk in positions.chunks
+                for at in range(0, len(chunk), self._rows)
+            ]
+            return pa.chunked_array([self.take(piece) for piece in pieces], self._blocks[0].type)
+        if len(self._blocks) == 1:
+            return take(self._blocks[0], positions)
+        found, places, begin = [], [], 0
+        for number, block in enumerate(self._blocks):
+            end = begin + len(block)
+            inside = pc.and_(pc.greater_equal(positions, begin), pc.less(positions, end))
+            # NULL belongs to every block; the first one gives it.
+            there = pc.indices_nonzero(inside.fill_null(number == 0))
+            places.append(there)
+            found.append(take(block, pc.subtract(pc.take(positions, there), begin)))
+            begin = end
+        order = pc.array_sort_indices(pa.concat_arrays(places))
+        return take(pa.concat_arrays(found), order)
+
+
+def _filtered(column: Any, mask: Any) -> Any:
+    try:
+        return column.filter(mask)
+    except pa.ArrowNotImplementedError:
+        positions = pc.indices_nonzero(mask.fill_null(False))
+        chunked = isinstance(column, pa.ChunkedArray)
+        return Blocks(column).take(positions) if chunked else take(column, positions)
+
+
+def _taken_plainly(column: Any, positions: Any) -> Any:
+    if isinstance(column.type, pa.BaseExtensionType):
+        return column.type.wrap_array(take(column.storage, positions))
+    if pa.types.is_run_end_encoded(column.type):
+        taken = take(pc.run_end_decode(column), positions)
+        return pc.run_end_encode(taken, run_end_type=column.type.run_end_type)
+    if pa.types.is_struct(column.type):
+        fields = [take(field, positions) for field in column.flatten()]
+        null = take(column.is_null(), positions).fill_null(True)
+        return pa.StructArray.from_arrays(fields, fields=column.type.fields, mask=null)
+    try:
+        plain = column.cast(_without_views(column.type))
+        return plain.take(positions).cast(column.type)
+    except pa.ArrowNotImplementedError:
+        return _sliced(column, positions)
+
+
+def _sliced(column: Any, positions: Any) -> Any:
+    null = pa.nulls(1, column.type)
+    rows = [null if at is None else column.slice(at, 1) for at in positions.to_pylist()]
+    return pa.concat_arrays(rows or [column.slice(0, 0)])
+
+
+def _has_views(data_type: Any) -> bool:
+    return data_type in _VIEWS or any(map(_has_views, _types_inside(data_type)))
+
+
+def _types_inside(data_type: Any) -> list[Any]:
+    if pa.types.is_dictionary(data_type):
+        return [data_type.value_type]
+    if not pa.types.is_nested(data_type):
+        return []
+    return [data_type.field(place).type for place in range(data_type.num_fields)]
+
+
+def _without_views(data_type: Any) -> Any:
+    """The type with string and binary in place of their views, at any depth."""
+    if data_type in _VIEWS:
+        return _VIEWS[data_type]
+    if pa.types.is_struct(data_type):
+        return pa.struct([_field_without_views(field) for field in data_type.fields])
+    if pa.types.is_map(data_type):
+        return pa.map_(
+            _field_without_views(data_type.key_field),
+            _field_without_views(data_type.item_field),
+            keys_sorted=data_type.keys_sorted,
+        )
+    if pa.types.is_list(data_type):
+        return pa.list_(_field_without_views(data_type.value_field))
+    if pa.types.is_large_list(data_type):
+        return pa.large_list(_field_without_views(data_type.value_field))
+    if pa.types.is_fixed_size_list(data_type):
+        return pa.list_(_field_without_views(data_type.value_field), data_type.list_size)
+    if pa.types.is_dictionary(data_type):
+        values = _without_views(data_type.value_type)
+        return pa.dictionary(data_type.index_type, values, data_type.ordered)
+    return data_type
+
+
+def _field_without_views(field: Any) -> Any:
+    return field.with_type(_without_views(field.type))
