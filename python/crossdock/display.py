@@ -265,8 +265,23 @@ def _value_text(value: Any) -> str | None:
         return str(value.cast(pa.string()).as_py())
     if pa.types.is_duration(value.type):
         return f"{value.value} {value.type.unit}"
-    found = value.as_py()
+    try:
+        found = value.as_py()
+    except (UnicodeDecodeError, OverflowError, ValueError):
+        return _text_of_odd(value)
     return f"{found:.12g}" if isinstance(found, float) else str(found)
+
+
+def _text_of_odd(value: Any) -> str:
+    """A value that Python has none for: bytes that are not UTF-8 are escaped, a day beyond the year
+    9999 is a number from 1970."""
+    if pa.types.is_dictionary(value.type):
+        return str(_value_text(value.value))
+    if pa.types.is_date(value.type):
+        return f"{value.value} {'days' if value.type == pa.date32() else 'ms'}"
+    if isinstance(value, pa.StringScalar):  # of any kind of strings
+        return bytes(value.as_buffer()).decode(errors="backslashreplace")
+    return f"({value.type})"
 
 
 def _cell(text: str | None) -> str:

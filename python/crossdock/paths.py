@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import glob
 import os
+import re
+import stat
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from crossdock.errors import CrossdockError, make_error, nearest
 
@@ -19,6 +22,15 @@ FORMATS: dict[str, tuple[str, ...]] = {
     "csv": (".csv", ".csv.gz", ".csv.zst", ".tsv"),
 }
 
+FILE_KINDS = {
+    stat.S_IFIFO: "a pipe",
+    stat.S_IFSOCK: "a socket",
+    stat.S_IFCHR: "a device",
+    stat.S_IFBLK: "a device",
+}
+
+_SHOWN_CHARACTERS = 80
+_ADDRESS = re.compile(r"([a-z][a-z0-9+]+):/")
 _ENDINGS = tuple(ending for endings in FORMATS.values() for ending in endings)
 
 
@@ -46,35 +58,83 @@ def is_file_name(path: PathLike) -> bool:
     return os.fspath(path).lower().endswith(_ENDINGS)
 
 
-def detect_format(path: PathLike) -> str:
-    """The format of the file, folder or glob `path`; of several files, that of the first."""
-    text = os.fspath(path)
-    if text.lower().endswith(_ENDINGS):
-        return format_of(text)
-    place = Path(text).expanduser()
-    if place.is_dir():
-        for name in _files_below(place):
-            if name.lower().endswith(_ENDINGS):
-                return format_of(name)
-        raise _nothing(text, "the folder holds no Parquet, Arrow or CSV file")
-    return format_of(find_files(text, "")[0])
+def detect_format(paths: Paths) -> str:
+    """The format of the files behind `paths`, by their names; PathError where they have several."""
+    of_formats: dict[str, str] = {}
+    for item in _items(paths):
+        text = os.fspath(item)
+        place = Path(text).expanduser()
+        if place.is_dir():
+            names = [name for name in _files_below(place) if is_file_name(name)]
+            if not names:
+                raise _nothing(text, "the folder holds no Parquet, Arrow or CSV file")
+        elif is_file_name(text) and not glob.has_magic(text):
+            names = [text]
+        else:
+            names = _expand(place, "")
+        for name in names:
+            of_formats.setdefault(format_of(name), name)
+    if len(of_formats) > 1:
+        (first, name), (second, other), *_ = of_formats.items()
+        raise make_error(
+            "CD-503",
+            f"files of several formats cannot be read as one: {name!r} is {first}, and {other!r} "
+            f"is {second}",
+            try_=f"read_{first}(...), which leaves out those of other formats in a folder",
+        )
+    return next(iter(of_formats))
 
 
 def find_files(paths: Paths, format_name: str) -> list[str]:
-    """The files behind `paths`, sorted within each item; PathError when an item has none.
+    """The files behind `paths`, sorted within each item; PathError when an item has none, and
+    OptionError when it is no path.
 
     A folder is searched with its subfolders for files of `format_name`; names that begin with
     "." or "_" are passed over, as other engines do.
     """
-    items = [paths] if isinstance(paths, str | os.PathLike) else list(paths)
+    return [
+        name for item in _items(paths) for name in _expand(Path(item).expanduser(), format_name)
+    ]
+
+
+def has_partitions(paths: Paths) -> bool:
+    """Whether names of folders such as `year=2024` stand for columns: in one folder or glob."""
+    if not isinstance(paths, str | os.PathLike):
+        return False
+    place = Path(paths).expanduser()
+    return place.is_dir() or (not place.is_file() and glob.has_magic(str(place)))
+
+
+def _items(paths: Paths) -> list[PathLike]:
+    """One path, or several, as a list of them."""
+    items: list[Any] = [paths]
+    if isinstance(paths, Sequence) and not isinstance(paths, str | bytes | bytearray):
+        items = list(paths)
     if not items:
         raise _nothing("[]", "the list of paths is empty")
-    return [name for item in items for name in _expand(Path(item).expanduser(), format_name)]
+    for item in items:
+        if not isinstance(item, str | os.PathLike):
+            raise make_error(
+                "CD-105",
+                f"a path is a str or a pathlib.Path, not {_shortened(item)}",
+                try_="from_arrow(pyarrow.parquet.read_table(...)) for bytes and open files; "
+                "pyarrow.csv and pyarrow.ipc have the like",
+            )
+        address = _ADDRESS.match(os.fspath(item))
+        if address is not None and not Path(item).exists():
+            raise make_error(
+                "CD-502",
+                f"nothing to read at {os.fspath(item)!r}: it is an address, not a path",
+                try_="the path alone"
+                if address[1] == "file"
+                else "from_arrow(pyarrow.dataset.dataset(ADDRESS).scanner().to_reader())",
+            )
+    return items
 
 
-def is_folder(paths: Paths) -> bool:
-    """True when `paths` is one folder."""
-    return isinstance(paths, str | os.PathLike) and Path(paths).expanduser().is_dir()
+def _shortened(item: object) -> str:
+    text = repr(item)
+    return text if len(text) <= _SHOWN_CHARACTERS else f"an object of type {type(item).__name__}"
 
 
 def shown_name(paths: Paths) -> str:
@@ -100,11 +160,25 @@ def _expand(path: Path, format_name: str) -> list[str]:
         if not found:
             raise _nothing(str(path), "no file matches the pattern")
         return found
-    raise _nothing(str(path), "no such file or folder")
+    raise _nothing(str(path), _what_is_there(path))
+
+
+def _what_is_there(path: Path) -> str:
+    """Why a path that is neither a file nor a folder cannot be read."""
+    try:
+        mode = path.stat().st_mode
+    except FileNotFoundError:
+        return "no such file or folder"
+    except OSError as error:
+        return os.strerror(error.errno or 0)
+    return f"it is {FILE_KINDS.get(stat.S_IFMT(mode), 'no file')}, not a file or folder"
 
 
 def _files_below(folder: Path) -> Iterator[str]:
-    for root, folders, names in os.walk(folder):
+    def refused(error: OSError) -> None:
+        raise _nothing(str(error.filename), os.strerror(error.errno or 0)) from error
+
+    for root, folders, names in os.walk(folder, onerror=refused):
         folders[:] = sorted(name for name in folders if name[0] not in "._")
         yield from (str(Path(root, name)) for name in sorted(names) if name[0] not in "._")
 
@@ -112,11 +186,13 @@ def _files_below(folder: Path) -> Iterator[str]:
 def _nothing(text: str, why: str) -> CrossdockError:
     path = Path(text)
     close = ""
-    if path.parent.is_dir() and not glob.has_magic(text):
-        close = nearest(path.name, (entry.name for entry in path.parent.iterdir()))
+    if not os.path.lexists(path) and not glob.has_magic(text):
+        with contextlib.suppress(OSError):  # no such folder, or none that may be looked into
+            name = nearest(path.name, (entry.name for entry in path.parent.iterdir()))
+            close = repr(str(path.with_name(name))) if name else ""
     return make_error(
         "CD-502",
         f"nothing to read at {text!r}: {why}",
         where="" if path.is_absolute() else f"working folder {Path.cwd()}",
-        try_=repr(str(path.with_name(close))) if close else "",
+        try_=close,
     )

@@ -8,15 +8,17 @@ from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
 
 from crossdock import _native, sizes
+from crossdock.csv_files import open_csv
 from crossdock.errors import make_error, public_errors, unknown_choice
 from crossdock.execution import Execution, Tracker
+from crossdock.ipc_files import open_ipc
 from crossdock.option_checks import require_flag
-from crossdock.paths import PathLike, Paths, detect_format
+from crossdock.paths import Paths, detect_format
 from crossdock.planning import plan_scan
 from crossdock.rates_file import use_rates_of_file
 from crossdock.relation import Relation
 from crossdock.settings import check_environment, setting
-from crossdock.sources import ArrowSource, Source, import_arrow, open_csv, open_ipc, open_parquet
+from crossdock.sources import ArrowSource, Source, import_arrow, open_parquet
 
 if TYPE_CHECKING:
     from crossdock.device import Device
@@ -119,7 +121,9 @@ class Dock:
     def read_parquet(self, paths: Paths) -> Relation:
         """A relation over a Parquet file, folder, glob or list of files.
 
-        Reads the schema from the footer, no rows. Folders may be partitioned as `name=value/`.
+        Reads the schemas from the footers, no rows. Those of several files are unified by name: a
+        file without a column has NULL there, and types are widened to what holds the values of
+        all. Folders, of a folder or glob, may be partitioned as `name=value/`.
         Errors: PathError, DataError (not Parquet), ClosedError.
         """
         return self._open(open_parquet, paths)
@@ -132,25 +136,32 @@ class Dock:
         return self._open(open_ipc, paths)
 
     def read_csv(
-        self, paths: Paths, *, delimiter: str | None = None, types: Mapping[str, Any] | None = None
+        self,
+        paths: Paths,
+        *,
+        delimiter: str | None = None,
+        types: Mapping[str, Any] | None = None,
+        encoding: str = "utf-8",
     ) -> Relation:
         """A relation over CSV files with a header line: file, folder, glob or list.
 
         delimiter: by default "," and for .tsv a tab. types: Arrow types of columns by name, where
-        the ones inferred from the first block of the first file are not right.
+        the ones inferred from the first block of each file are not right. encoding: of the texts,
+        as Python names it.
         Errors: PathError, DataError, ColumnError (a type for no column), OptionError, ClosedError.
         """
-        return self._open(open_csv, paths, delimiter, types or {})
+        return self._open(open_csv, paths, delimiter, types or {}, encoding)
 
-    def read(self, path: PathLike) -> Relation:
-        """A relation over a file, folder or glob whose format is told by the names' ending.
+    def read(self, paths: Paths) -> Relation:
+        """A relation over a file, folder, glob or list of files whose format is told by the names'
+        ending, which must be one format.
 
         Errors: PathError (nothing there, ending not known), DataError, ClosedError.
         """
         openers = {"parquet": self.read_parquet, "ipc": self.read_ipc, "csv": self.read_csv}
         with self._together("read"):
-            found = detect_format(path)
-        return openers[found](path)
+            found = detect_format(paths)
+        return openers[found](paths)
 
     def from_arrow(self, data: object, *, replicated: bool = False) -> Relation:
         """A relation over anything that exports Arrow data: pyarrow tables, batches and readers,

@@ -9,7 +9,9 @@ from __future__ import annotations
 import contextlib
 import copy
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol, TypeAlias
 
@@ -17,17 +19,19 @@ import pyarrow as pa
 
 from crossdock import _native
 from crossdock.engine_types import engine_table
-from crossdock.errors import CrossdockError, make_error, public_errors, unknown_column
-from crossdock.evaluation import keep_rows
+from crossdock.errors import CrossdockError, make_error, public_errors
+from crossdock.evaluation import keep_rows, plain_type
 from crossdock.expressions import Expr
-from crossdock.option_checks import require_type
-from crossdock.paths import Paths, delimiter_of, find_files, is_folder, shown_name
+from crossdock.file_schemas import unified_schema
+from crossdock.paths import Paths, find_files, has_partitions, shown_name
 from crossdock.reader_filters import split_filter, to_pyarrow
 from crossdock.row_taking import is_selectable, selectable_schema
 from crossdock.streaming import read_stream
+from crossdock.validation import require_valid
 
 Split: TypeAlias = tuple[tuple[Expr, ...], tuple[Expr, ...]]
 _CACHED_TABLES = 4  # imported column sets kept per in-memory source
+_OPENING_THREADS = 8  # that read schemas of files, which may lie far away
 
 
 class Source(Protocol):
@@ -84,16 +88,22 @@ class ArrowSource:
         bare = self.schema is found
         self.data = table if bare else pa.Table.from_arrays(table.columns, schema=self.schema)
         self._imported: dict[tuple[str, ...], _native.Table] = {}
+        self._valid: set[str] = set()  # columns that have been checked
         self._lock = threading.Lock()
 
     def split_filter(self, parts: Sequence[Expr]) -> Split:
         return tuple(parts), ()
 
     def table(self, columns: tuple[str, ...], predicate: Expr | None) -> Any:
-        if predicate is None:
-            return self.data.select(columns)
-        wanted = dict.fromkeys((*columns, *sorted(predicate.columns())))
-        return keep_rows(self.data.select(list(wanted)), predicate).select(columns)
+        rows = self._checked(read_for(columns, predicate))
+        return rows if predicate is None else keep_rows(rows, predicate).select(columns)
+
+    def _checked(self, columns: tuple[str, ...]) -> Any:
+        """These columns, which any kernel may read: each is checked when it is first asked for."""
+        new = [name for name in dict.fromkeys(columns) if name not in self._valid]
+        require_valid(self.data.select(new), self.name)
+        self._valid.update(new)
+        return self.data.select(columns)
 
     def reader(self, columns: tuple[str, ...], predicate: Expr | None) -> Any:
         return self.table(columns, predicate).to_reader()
@@ -106,7 +116,7 @@ class ArrowSource:
         with self._lock:
             found = self._imported.get(columns)
             if found is None:
-                found = engine_table(engine, self.data.select(columns))
+                found = engine_table(engine, self._checked(columns))
                 while len(self._imported) >= _CACHED_TABLES:
                     self._imported.pop(next(iter(self._imported)))
                 self._imported[columns] = found
@@ -115,7 +125,7 @@ class ArrowSource:
     def count_rows(self, predicate: Expr | None) -> int:
         if predicate is None:
             return int(self.data.num_rows)
-        return int(keep_rows(self.data.select(sorted(predicate.columns())), predicate).num_rows)
+        return int(self.table(tuple(sorted(predicate.columns())), predicate).num_rows)
 
     def known_rows(self) -> int | None:
         return int(self.data.num_rows)
@@ -124,41 +134,52 @@ class ArrowSource:
         return int(self.data.get_total_buffer_size())
 
 
+@dataclass(frozen=True)
+class Opened:
+    """Files as they were when their schemas were read."""
+
+    dataset: Any
+    filterable: Any  # the same without views, for which selection has no kernel; None where other
+    # columns have none either: the reader filters whole batches, also columns not asked for
+    schema: Any
+    uneven: frozenset[str]  # columns whose type differs, or that some lack: no filter is pushed to
+    versions: tuple[tuple[int, ...], ...]  # what tells whether a file is still the same
+
+
 class FileSource:
-    """Files of one format and schema, read by pyarrow.dataset on all its threads."""
+    """Files of one format, read by pyarrow.dataset on all its threads. Their schemas are unified by
+    name. Files that change are opened anew when they are next read, and must keep their schema."""
 
     def __init__(self, paths: Paths, kind: str, dataset_format: Any) -> None:
-        import pyarrow.dataset as dataset
-
         self.kind = kind
-        self.name = shown_name(paths)
         self.files = find_files(paths, kind)
-        layout = {"format": dataset_format, "partitioning": "hive" if is_folder(paths) else None}
+        self.name = shown_name(paths)
+        self._format = dataset_format
+        self._is_partitioned = has_partitions(paths)
+        self._is_part = False
         with self.data_errors():
-            self._dataset = dataset.dataset(self.files, **layout)
-            self.schema = bare_schema(self._dataset.schema)
-            # Selection has no kernel for views: filtered scans read plain strings instead.
-            plain = selectable_schema(self.schema)
-            self._filterable = self._dataset
-            # The reader filters whole batches, also columns that are not asked for.
-            self._filters = all(is_selectable(field.type) for field in plain)
-            if plain is not self.schema:
-                self._filterable = dataset.dataset(self.files, schema=plain, **layout)
+            self._opened = self._open()
+        self.schema = self._opened.schema
 
     def split_filter(self, parts: Sequence[Expr]) -> Split:
-        return split_filter(parts, self.schema) if self._filters else ((), tuple(parts))
+        opened = self._opened
+        if opened.filterable is None:
+            return (), tuple(parts)
+        even = [part for part in parts if not part.columns() & opened.uneven]
+        given, rest = split_filter(even, self.schema)
+        return given, (*rest, *(part for part in parts if part.columns() & opened.uneven))
 
     def table(self, columns: tuple[str, ...], predicate: Expr | None) -> Any:
         with self.data_errors():
-            found = self._scanner(columns, predicate).to_table()
+            found = self._scanner(self.current(), columns, predicate).to_table()
             if not columns:
                 return found  # what follows would forget how many rows there are
-            return found.replace_schema_metadata(None).cast(self._schema_of(columns))
+            return found.replace_schema_metadata(None).cast(self.schema_of(columns))
 
     def reader(self, columns: tuple[str, ...], predicate: Expr | None) -> Any:
         with self.data_errors():
-            found = self._scanner(columns, predicate).to_reader()
-            wanted = self._schema_of(columns)
+            found = self._scanner(self.current(), columns, predicate).to_reader()
+            wanted = self.schema_of(columns)
             return found if found.schema == wanted else found.cast(wanted)
 
     def native(
@@ -169,9 +190,10 @@ class FileSource:
 
     def count_rows(self, predicate: Expr | None) -> int:
         with self.data_errors():
+            opened = self.current()
             if predicate is None:
-                return int(self._dataset.count_rows())
-            return int(self._scanner((), predicate).count_rows())
+                return int(opened.dataset.count_rows())
+            return int(self._scanner(opened, (), predicate).count_rows())
 
     def known_rows(self) -> int | None:
         return self.count_rows(None) if self.kind in ("parquet", "ipc") else None
@@ -179,31 +201,17 @@ class FileSource:
     def stored_bytes(self) -> int:
         return sum(Path(name).stat().st_size for name in self.files)
 
-    def _scanner(self, columns: tuple[str, ...], predicate: Expr | None) -> Any:
-        if predicate is None:
-            return self._dataset.scanner(columns=list(columns))
-        condition = to_pyarrow(predicate, self.schema)
-        return self._filterable.scanner(columns=list(columns), filter=condition)
-
-    def _schema_of(self, columns: tuple[str, ...]) -> Any:
-        return pa.schema([self.schema.field(name) for name in columns])
-
     def fragments(self) -> list[Any]:
         """The files, one by one, for modules of this package. Call it inside `data_errors`."""
-        return list(self._dataset.get_fragments())
+        return list(self.current().dataset.get_fragments())
 
     def of_fragments(self, fragments: Sequence[Any]) -> FileSource:
         """The same source with these files, or parts of them, alone."""
-        import pyarrow.dataset as dataset
-
-        def only(whole: Any) -> Any:
-            layout = (whole.schema, whole.format, whole.filesystem)
-            return dataset.FileSystemDataset(list(fragments), *layout)
-
         part = copy.copy(self)
-        part._dataset = only(self._dataset)
-        plain = self._filterable is not self._dataset
-        part._filterable = only(self._filterable) if plain else part._dataset
+        part._opened = self._with_fragments(
+            fragments, self.schema, self._opened.uneven, self._opened.versions
+        )
+        part._is_part = True
         return part
 
     @contextlib.contextmanager
@@ -213,12 +221,108 @@ class FileSource:
             yield
         except CrossdockError:
             raise
-        except (pa.ArrowException, OSError) as error:
+        except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
             raise make_error(
                 "CD-302",
-                f"{self.kind} source {self.name!r} cannot be read: {_first_line(error)}",
+                f"{self.kind} source {self.name!r} cannot be read: {first_line(error)}",
                 where=self.files[0] + (" …" if len(self.files) > 1 else ""),
             ) from error
+
+    def schema_of_file(self, fragment: Any) -> Any:
+        """The schema of one file. DataError if it has none."""
+        try:
+            return bare_schema(fragment.physical_schema)
+        except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
+            raise make_error(
+                "CD-302",
+                f"{self.kind} source {self.name!r} cannot be read: {first_line(error)}",
+                where=fragment.path,
+            ) from error
+
+    def _open(self) -> Opened:
+        versions = self._versions()
+        fragments = self._fragments(pa.schema([]))
+        with ThreadPoolExecutor(min(_OPENING_THREADS, len(fragments))) as threads:
+            schemas = list(threads.map(self.schema_of_file, fragments))
+        schema, uneven = unified_schema(self.files, schemas)
+        keys = self._partition_keys(schema) if self._is_partitioned else pa.schema([])
+        if keys.names:
+            fragments = self._fragments(keys)
+        added = [key for key in keys if key.name not in schema.names]
+        return self._with_fragments(fragments, pa.schema([*schema, *added]), uneven, versions)
+
+    def _partition_keys(self, schema: Any) -> Any:
+        """The columns that folders named `key=value` above the files stand for. One that files of
+        this schema hold as well has the type that it has there."""
+        import pyarrow.dataset as dataset
+        import pyarrow.fs as file_systems
+
+        options = dataset.FileSystemFactoryOptions(partitioning=dataset.HivePartitioning.discover())
+        place = (file_systems.LocalFileSystem(), self.files, self._format, options)
+        *_, keys = dataset.FileSystemDatasetFactory(*place).inspect_schemas()
+        stored = {field.name: plain_type(field.type) for field in schema}
+        types = [stored.get(key.name, key.type) for key in keys]
+        values = [t.value_type if pa.types.is_dictionary(t) else t for t in types]
+        return pa.schema(list(zip(keys.names, values, strict=True)))
+
+    def _fragments(self, keys: Any) -> list[Any]:
+        """The files, and what the names of their folders say of the columns `keys`."""
+        import pyarrow.dataset as dataset
+
+        layout = dataset.HivePartitioning(keys) if keys.names else None
+        whole = dataset.dataset(
+            self.files, schema=pa.schema([]), format=self._format, partitioning=layout
+        )
+        return list(whole.get_fragments())
+
+    def _with_fragments(
+        self, fragments: Sequence[Any], schema: Any, uneven: frozenset[str], versions: Any
+    ) -> Opened:
+        import pyarrow.dataset as dataset
+        import pyarrow.fs as file_systems
+
+        def read_as(wanted: Any) -> Any:
+            place = (self._format, file_systems.LocalFileSystem())
+            return dataset.FileSystemDataset(list(fragments), wanted, *place)
+
+        found = read_as(schema)
+        plain = selectable_schema(schema)
+        filterable = found if plain is schema else read_as(plain)
+        if not all(is_selectable(field.type) for field in plain):
+            filterable = None
+        return Opened(found, filterable, schema, uneven, versions)
+
+    def _versions(self) -> tuple[tuple[int, ...], ...]:
+        found = (Path(name).stat() for name in self.files)
+        return tuple((f.st_mtime_ns, f.st_size, f.st_ino) for f in found)
+
+    def current(self) -> Opened:
+        """The files as they are now: footers that were read are of no use when a file has been
+        replaced. DataError if their columns are others by now. For modules of this package."""
+        opened = self._opened
+        if self._versions() == opened.versions:
+            return opened
+        again = None if self._is_part else self._open()
+        if again is None or not (
+            again.schema.equals(self.schema) and again.uneven <= opened.uneven
+        ):
+            raise make_error(
+                "CD-302", f"{self.kind} source {self.name!r} has changed since it was opened",
+                where=self.files[0] + (" …" if len(self.files) > 1 else ""),
+                try_="open it again",
+            )  # fmt: skip
+        self._opened = again
+        return again
+
+    def _scanner(self, opened: Opened, columns: tuple[str, ...], predicate: Expr | None) -> Any:
+        if predicate is None:
+            return opened.dataset.scanner(columns=list(columns))
+        condition = to_pyarrow(predicate, self.schema)
+        return opened.filterable.scanner(columns=list(columns), filter=condition)
+
+    def schema_of(self, columns: tuple[str, ...]) -> Any:
+        """The schema of some columns, for modules of this package."""
+        return pa.schema([self.schema.field(name) for name in columns])
 
 
 def open_parquet(paths: Paths) -> Source:
@@ -226,50 +330,6 @@ def open_parquet(paths: Paths) -> Source:
     import pyarrow.dataset as dataset
 
     return FileSource(paths, "parquet", dataset.ParquetFileFormat())
-
-
-def open_ipc(paths: Paths) -> Source:
-    """A source over Arrow IPC files (Feather version 2); a file in the IPC stream format, which
-    cannot be read in parts, is read into memory at once."""
-    import pyarrow.dataset as dataset
-
-    files = find_files(paths, "ipc")
-    if len(files) == 1 and not _is_ipc_file(files[0]):
-        try:
-            with pa.OSFile(files[0], "rb") as file, pa.ipc.open_stream(file) as stream:
-                return ArrowSource(stream.read_all(), shown_name(paths), files)
-        except (pa.ArrowException, OSError) as error:
-            raise make_error(
-                "CD-302",
-                f"{files[0]!r} is neither an Arrow IPC file nor a stream: {_first_line(error)}",
-            ) from error
-    return FileSource(paths, "ipc", dataset.IpcFileFormat())
-
-
-def open_csv(paths: Paths, delimiter: str | None, types: Mapping[str, Any]) -> Source:
-    """A source over CSV files with a header line; types are inferred from the first block of the
-    first file unless `types` names them. The delimiter is by default "," ("\\t" for .tsv).
-    Errors: as open_parquet; ColumnError (a type for no column), OptionError."""
-    import pyarrow.csv as csv
-    import pyarrow.dataset as dataset
-
-    if delimiter is None:
-        delimiter = delimiter_of(find_files(paths, "csv")[0])
-    if not isinstance(delimiter, str) or len(delimiter.encode()) != 1:
-        raise make_error(
-            "CD-105", f"read_csv(delimiter={delimiter!r}) is not one ASCII character",
-            try_="delimiter=';'",
-        )  # fmt: skip
-    wanted = {name: require_type(found, f"types[{name!r}]") for name, found in types.items()}
-    csv_format = dataset.CsvFileFormat(
-        parse_options=csv.ParseOptions(delimiter=delimiter),
-        convert_options=csv.ConvertOptions(column_types=wanted, strings_can_be_null=True),
-    )
-    source = FileSource(paths, "csv", csv_format)
-    for name in types:
-        if name not in source.schema.names:
-            raise unknown_column(name, source.schema.names, "types=")
-    return source
 
 
 def import_arrow(data: object) -> Source:
@@ -288,7 +348,7 @@ def import_arrow(data: object) -> Source:
     raise make_error(
         "CD-506",
         f"{name} exports no Arrow data (it has no __arrow_c_stream__)",
-        try_=".collect() on it first" if hasattr(data, "collect") else "pyarrow.table(...)",
+        try_=_way_to_arrow(data),
     )
 
 
@@ -305,12 +365,34 @@ def _not_imported(data: object, name: str, error: BaseException) -> CrossdockErr
     shown = ", ".join(map(repr, refused))
     return make_error(
         "CD-302",
-        f"{name} cannot be read: {_first_line(error)}",
+        f"{name} cannot be read: {first_line(error)}",
         columns=shown,
         try_=f"frame.drop({shown}), or cast to Decimal(38, 0) if it is a 128-bit integer"
         if refused
         else "",
     )
+
+
+def _way_to_arrow(data: object) -> str:
+    """What makes Arrow data of an object that exports none."""
+    if isinstance(data, list | tuple):
+        return (
+            "pyarrow.Table.from_pylist(...)"
+            if data and isinstance(data[0], dict)
+            else 'pyarrow.Table.from_batches(...), or pyarrow.table({"name": ...})'
+        )
+    for method, way in _WAYS.items():
+        if hasattr(data, method):
+            return way
+    return 'pyarrow.table({"name": ...})'
+
+
+_WAYS = {
+    "collect": ".collect() on it first",
+    "scanner": ".scanner().to_reader() on it first",  # a pyarrow dataset
+    "to_reader": ".to_reader() on it first",
+    "keys": "pyarrow.table(...)",
+}
 
 
 def bare_schema(schema: Any) -> Any:
@@ -327,10 +409,13 @@ def bare_schema(schema: Any) -> Any:
     return pa.schema([field.remove_metadata() for field in fields])
 
 
-def _is_ipc_file(name: str) -> bool:
-    with Path(name).open("rb") as file:
-        return file.read(6) == b"ARROW1"
+def read_for(columns: tuple[str, ...], predicate: Expr | None) -> tuple[str, ...]:
+    """What must be read to filter `columns`."""
+    if predicate is None:
+        return columns
+    return tuple(dict.fromkeys((*columns, *sorted(predicate.columns()))))
 
 
-def _first_line(error: BaseException) -> str:
+def first_line(error: BaseException) -> str:
+    """What an error says, without the stack of the library that raised it."""
     return (str(error).splitlines() or [type(error).__name__])[0]

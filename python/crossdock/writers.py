@@ -13,19 +13,13 @@ import pyarrow as pa
 from crossdock.errors import make_error, unknown_choice
 from crossdock.evaluation import plain_schema
 from crossdock.option_checks import require_flag
-from crossdock.paths import PathLike, delimiter_of, format_of
+from crossdock.paths import FILE_KINDS, PathLike, delimiter_of, format_of
 from crossdock.replacement import path_errors, replacing_file
 
 _GROUP_ROWS = 1 << 20
 _GROUP_BYTES = 256 << 20
 _COMPRESSIONS = ("zstd", "snappy", "lz4", "gzip", "brotli", "none")
 _CSV_CODECS = {".gz": "gzip", ".zst": "zstd"}
-_KINDS = {
-    stat.S_IFIFO: "a pipe",
-    stat.S_IFSOCK: "a socket",
-    stat.S_IFCHR: "a device",
-    stat.S_IFBLK: "a device",
-}
 
 
 def require_target(path: PathLike, inputs: Iterable[str], overwrite: object = False) -> None:
@@ -46,7 +40,7 @@ def require_target(path: PathLike, inputs: Iterable[str], overwrite: object = Fa
         may_replace_input = require_flag(overwrite, "overwrite", "write")
         if not target.exists():
             return
-        kind = _KINDS.get(stat.S_IFMT(target.stat().st_mode))
+        kind = FILE_KINDS.get(stat.S_IFMT(target.stat().st_mode))
         if kind is not None:
             raise make_error(
                 "CD-502", f"{str(target)!r} cannot be written: it is {kind}, not a file",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import json
 import math
+import struct
 from decimal import Decimal
 
 import crossdock as xd
@@ -134,3 +135,22 @@ def test_a_relation_shows_itself_without_running(
     assert "4 rows (2 shown)" in capsys.readouterr().out
     wide = dock.from_arrow(pa.table({f"c{i}": [1] for i in range(50)}))
     assert "… 30 more columns" in repr(wide)
+
+
+def test_values_that_python_has_none_for() -> None:
+    offsets = pa.py_buffer(struct.pack("<3i", 0, 1, 2))
+    strings = pa.Array.from_buffers(pa.string(), 2, [None, offsets, pa.py_buffer(b"\xffa")])
+    table = pa.table(
+        {
+            "string": strings,
+            "dictionary": pa.DictionaryArray.from_arrays(pa.array([0, 1]), strings),
+            "date32": pa.array([1 << 30, 0], pa.date32()),
+            "date64": pa.array([1 << 60, 0], pa.date64()),
+            "list": pa.ListArray.from_arrays([0, 1, 2], strings),
+        }
+    )
+    preview = Preview.of_table(table)
+    assert list(preview.records()[0].values()) == [
+        "\\xff", "\\xff", "1073741824 days", "1152921504606846976 ms", "(list<item: string>)",
+    ]  # fmt: skip
+    assert "1970-01-01" in preview.text(200)

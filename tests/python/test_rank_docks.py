@@ -12,8 +12,10 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet
 import pytest
+from crossdock.csv_files import open_csv
+from crossdock.ipc_files import open_ipc
 from crossdock.ranks.shares import share_of
-from crossdock.sources import Source, open_csv, open_ipc, open_parquet
+from crossdock.sources import Source, open_parquet
 
 RunRanks = Callable[..., list[str]]
 ROWS = 1000

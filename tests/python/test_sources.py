@@ -9,6 +9,7 @@ from pathlib import Path
 import crossdock as xd
 import pyarrow as pa
 import pyarrow.csv
+import pyarrow.dataset
 import pyarrow.feather
 import pyarrow.parquet
 import pytest
@@ -110,6 +111,42 @@ def test_what_is_not_the_format(dock: xd.Dock, tmp_path: Path, name: str) -> Non
     (tmp_path / name).write_bytes(b"these are not the bytes of any table")
     with pytest.raises(xd.DataError, match=r"bad"):
         dock.read(tmp_path / name).collect()
+
+
+@pytest.mark.parametrize("name", ["x.parquet", "x.arrow", "x.csv"])
+def test_a_file_that_is_replaced_is_read_anew(dock: xd.Dock, tmp_path: Path, name: str) -> None:
+    write_all(tmp_path)
+    relation = dock.read(tmp_path / name).select("k", "s", "t")
+    assert relation.count() == relation.collect().num_rows == 4
+    dock.from_arrow(PLAIN.slice(0, 3)).union(PLAIN).write(tmp_path / f"new-{name}")
+    (tmp_path / f"new-{name}").replace(tmp_path / name)
+    whole = dock.read(tmp_path / name)
+    assert whole.count() == 7
+    if name != "x.parquet":  # whose columns are others now
+        assert relation.count() == relation.collect().num_rows == 7
+    dock.from_arrow(pa.table({"other": [1]})).write(tmp_path / name)
+    for run in (relation.count, relation.collect, whole.count, whole.collect):
+        with pytest.raises(xd.DataError, match=r"has changed since it was opened(.|\n)*open it"):
+            run()
+    (tmp_path / name).unlink()
+    with pytest.raises(xd.DataError, match="No such file"):
+        relation.count()
+
+
+def test_what_exports_no_arrow_data(dock: xd.Dock, tmp_path: Path) -> None:
+    write_all(tmp_path)
+    dataset = pyarrow.dataset.dataset(tmp_path / "x.parquet")
+    for data, way in (
+        (dataset, r"\.scanner\(\)\.to_reader\(\)"),
+        (dataset.scanner(), r"\.to_reader\(\)"),
+        ([{"a": 1}], "from_pylist"),
+        (PLAIN.to_batches(), "from_batches"),
+        ({"a": [1]}, r"pyarrow\.table\(\.\.\.\)"),
+        (7, r'pyarrow\.table\({"name"'),
+    ):
+        with pytest.raises(xd.TypeError, match=way):
+            dock.from_arrow(data)
+    assert dock.from_arrow(dataset.scanner().to_reader()).count() == 4
 
 
 def test_csv_options(dock: xd.Dock, tmp_path: Path) -> None:
