@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -29,8 +29,10 @@ from crossdock.expressions import (
     identity,
     may_raise,
 )
+from crossdock.lowering import unused_name
 from crossdock.nodes import Filter, Node, Project, Scan
 from crossdock.sources import ArrowSource
+from crossdock.type_checks import checking_engine
 
 # Parts of all expressions of one operator; substitution can multiply them.
 _MOST_PARTS = 2000
@@ -72,7 +74,7 @@ class Fused:
         names = {name: places[of] for name, of in self.names.items() if of in places}
         computed = []
         for name, text in self.computed:
-            found = _unused(name, taken)
+            found = unused_name(name, taken)
             taken.add(found)
             computed.append((found, json.dumps(_located(json.loads(text), places))))
             names.update({column: found for column, of in self.names.items() if of == name})
@@ -141,7 +143,7 @@ class _Fusing:
             if isinstance(item, Column):
                 names[name] = item.name
                 continue
-            found = known.setdefault(identity(item), _unused(name, taken))
+            found = known.setdefault(identity(item), unused_name(name, taken))
             taken.add(found)
             names[name] = found
             computed[found] = item
@@ -198,12 +200,6 @@ def _parts(expression: Expr) -> int:
     return 1
 
 
-def _unused(name: str, taken: Iterable[str]) -> str:
-    while name in taken:
-        name += "'"
-    return name
-
-
 def _compiled(expressions: Sequence[Expr], schema: Any) -> list[Json] | None:
     """All of `expressions`, or None if the engine does not compute one of them as pyarrow does."""
     compiler = _Compiler(schema)
@@ -248,7 +244,7 @@ class _Compiler:
         fields = [f.with_name(f" {f.name}") if f.name.startswith("#") else f for f in self.schema]
         if [f.name for f in fields] != self.schema.names:
             return False
-        engine = _checking_engine()
+        engine = checking_engine()
         try:
             table = engine_table(engine, empty_table(self.schema))
             made = pa.schema(_native.compute_columns(engine, table, columns))
@@ -383,13 +379,3 @@ def _value(scalar: Any) -> Any:
     if isinstance(value, float):
         return value if math.isfinite(value) else str(value)
     return str(value) if isinstance(value, int) and not isinstance(value, bool) else value
-
-
-_checker: _native.Engine | None = None
-
-
-def _checking_engine() -> _native.Engine:
-    global _checker
-    if _checker is None:
-        _checker = _native.Engine(threads=1)
-    return _checker

@@ -52,7 +52,7 @@ def known_sides(node: Join) -> dict[str, str]:
     found = {}
     for side, below, place in (("left", node.left, 0), ("right", node.right, 1)):
         known = known_order(below)
-        keys = tuple(Order(Column(pair[place])) for pair in node.on)
+        keys = tuple(Order(Column(key)) for key in node.keys(place))
         # Rows with a NULL that matches nothing are put aside, wherever they stand.
         if known.covers(keys, where_nulls_are=node.options.null_equals_null):
             found[side] = known.origin

@@ -80,6 +80,10 @@ class Join:
     arrived: Any = None  # a _native.RankSides that holds both sides; then the nodes are not read
     route: Any = None  # in a plan over ranks, a JoinRoute: how the rows of both sides go
 
+    def keys(self, side: int) -> tuple[str, ...]:
+        """The key columns of the left (0) or right (1) side."""
+        return tuple(pair[side] for pair in self.on)
+
 
 @dataclass(frozen=True, eq=False)
 class GroupBy:

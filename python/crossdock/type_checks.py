@@ -25,7 +25,7 @@ def require_comparable(left: Any, right: Any, keys: tuple[tuple[str, str], ...])
         return
     for pair in pairs:
         _require_same_scale(*pair)
-    engine = _checking_engine()
+    engine = checking_engine()
     with public_errors():
         _native.Join(
             engine,
@@ -41,7 +41,7 @@ def require_groupable(fields: Iterable[Any]) -> None:
     """TypeError for a field by which rows cannot be grouped."""
     asked = _doubtful(fields)
     if asked:
-        engine = _checking_engine()
+        engine = checking_engine()
         with public_errors():
             table = _empty_table(engine, asked)
             _native.GroupBy(engine, table, keys=[f.name for f in asked], aggregates=[])
@@ -58,7 +58,7 @@ def require_aggregable(items: Iterable[tuple[str, dict[str, Any], Any]]) -> None
                 limits="decimal128, of up to 38 digits",
                 try_=f"xd.col({field.name!r}).cast(pa.decimal128(38, {field.type.scale}))",
             )  # fmt: skip
-        engine = _checking_engine()
+        engine = checking_engine()
         with public_errors():
             table = _empty_table(engine, [field])
             aggregate = (function, field.name, "", field.name, options)
@@ -69,7 +69,7 @@ def require_sortable(fields: Iterable[Any]) -> None:
     """TypeError for a field by which rows cannot be sorted."""
     asked = _doubtful(fields)
     if asked:
-        engine = _checking_engine()
+        engine = checking_engine()
         with public_errors():
             table = _empty_table(engine, asked)
             keys = [(field.name, False, False) for field in asked]
@@ -79,7 +79,7 @@ def require_sortable(fields: Iterable[Any]) -> None:
 def require_partitionable(fields: Iterable[Any], by: str) -> None:
     """TypeError for a field by which rows cannot be partitioned."""
     asked = list(fields)
-    engine = _checking_engine()
+    engine = checking_engine()
     with public_errors():
         table = _empty_table(engine, asked)
         names = [field.name for field in asked]
@@ -140,7 +140,8 @@ def _empty_table(engine: _native.Engine, fields: Iterable[Any]) -> _native.Table
 _checker: _native.Engine | None = None
 
 
-def _checking_engine() -> _native.Engine:
+def checking_engine() -> _native.Engine:
+    """One engine of one thread for the process, which is asked what types mean to it."""
     global _checker
     if _checker is None:
         _checker = _native.Engine(threads=1)

@@ -72,7 +72,7 @@ def thinned(ranks: Ranks, node: Join, tables: list[Any], goes: list[bool]) -> li
     is_forced = node.options.filter == "bloom"
     if cost > _COSTS_MOST * travelling and not is_forced:
         return tables
-    keys = [[pair[number] for pair in node.on] for number in (0, 1)]
+    keys = [list(node.keys(number)) for number in (0, 1)]
     own = _native_table(tables[1 - side].select(keys[1 - side]))
     with public_errors():
         columns = list(range(len(node.on)))

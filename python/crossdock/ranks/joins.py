@@ -76,7 +76,7 @@ def _moved(spread: Spread, node: Join, left: Placed, right: Placed) -> Placed:
             kept = tables[0].slice(0, 0) if has_null else tables[0]
             return _all_of(node, replace(left, node=scan_of(kept)))
         node = replace(node, how="anti")
-        left = replace(left, node=scan_of(_split(tables[0], _keys(node, 0))[0]))
+        left = replace(left, node=scan_of(_split(tables[0], node.keys(0))[0]))
     return _repartitioned(spread, node, left, right)
 
 
@@ -88,7 +88,7 @@ def _repartitioned(spread: Spread, node: Join, left: Placed, right: Placed) -> P
     for number, side in enumerate((left, right)):
         is_there = _is_at(side, node, number) and (side.with_nulls or not together)
         rows = None if is_there else spread.table(side.node)
-        whole = (rows, None) if is_there or together else _split(rows, _keys(node, number))
+        whole = (rows, None) if is_there or together else _split(rows, node.keys(number))
         tables.append(whole[0])
         apart.append(whole[1] if node.how in (_KEEPS_LEFT, _KEEPS_RIGHT)[number] else None)
     whole_tables = tables
@@ -107,7 +107,7 @@ def _repartitioned(spread: Spread, node: Join, left: Placed, right: Placed) -> P
         fused.lies(spread, node)
     sides = []
     for number, side in enumerate((left, right)):
-        rows, keys = tables[number], _keys(node, number)
+        rows, keys = tables[number], node.keys(number)
         if rows is None:
             sides.append(side)
         elif uneven is not None:
@@ -148,7 +148,7 @@ def _planned(spread: Spread, node: Join, left: Placed, right: Placed) -> Placed:
     """What a plan can say: the sizes of the sides are not known before they are there."""
     sides = []
     for number, side in enumerate((left, right)):
-        keys = _keys(node, number)
+        keys = node.keys(number)
         if side.keys == keys:
             sides.append(side)
             continue
@@ -229,11 +229,7 @@ def _is_together(node: Join, left: Placed, right: Placed) -> bool:
 
 
 def _is_at(side: Placed, node: Join, number: int) -> bool:
-    return side.keys == _keys(node, number)
-
-
-def _keys(node: Join, number: int) -> tuple[str, ...]:
-    return tuple(pair[number] for pair in node.on)
+    return side.keys == node.keys(number)
 
 
 def _is_null_aware(node: Join) -> bool:
@@ -260,4 +256,4 @@ def _size_of(table: Any) -> tuple[int, int]:
 
 
 def _has_null(table: Any, node: Join) -> bool:
-    return any(table.column(key).null_count for key in _keys(node, 1))
+    return any(table.column(key).null_count for key in node.keys(1))

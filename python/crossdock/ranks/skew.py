@@ -51,7 +51,7 @@ def plan_of(spread: Spread, node: Join, tables: tuple[Any, Any]) -> Skew | None:
     if not is_seen(ranks):
         return None
     partitions = len(ranks.even)
-    mine = [_seen(table, _keys(node, side), ranks.size) for side, table in enumerate(tables)]
+    mine = [_seen(table, node.keys(side), ranks.size) for side, table in enumerate(tables)]
     every = ranks.agree("a sample of keys", mine)
     totals = [sum(one[side]["rows"] for one in every) for side in (0, 1)]
     if sum(totals) < _ROWS_PER_RANK * ranks.size:
@@ -202,7 +202,3 @@ def _classes(table: Any, keys: tuple[str, ...]) -> Any:
 
 def _is_in(classes: Any, wanted: frozenset[int]) -> Any:
     return pc.is_in(classes, pa.array(sorted(wanted), pa.uint16()))
-
-
-def _keys(node: Join, side: int) -> tuple[str, ...]:
-    return tuple(pair[side] for pair in node.on)

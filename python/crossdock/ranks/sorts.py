@@ -84,7 +84,7 @@ def settle_partition(spread: Spread, node: Partition) -> Placed:
 def settle_merge_join(spread: Spread, node: Join, left: Placed, right: Placed) -> Placed:
     """Both sides by the same ranges of their keys, so that the result is in order over all ranks.
     NULLs are in the last range, as they are last in the result. Collective."""
-    keys = tuple(tuple(pair[side] for pair in node.on) for side in (0, 1))
+    keys = (node.keys(0), node.keys(1))
     is_whole = node.how == "anti_null_aware"  # one NULL on the right concerns all rows
     if spread.dry:
         rules = ("by range", "to all" if is_whole else "by range")
