@@ -16,6 +16,7 @@ from typing import Any, TypeAlias
 
 import pyarrow as pa
 
+from crossdock.errors import printable
 from crossdock.nodes import (
     AssumeSorted,
     Exchange,
@@ -153,6 +154,7 @@ class _Cells:
 
 def align(rows: Sequence[Sequence[str]], right: frozenset[int] = frozenset()) -> list[str]:
     """Lines with the cells of each column padded to one width; columns in `right` to the right."""
+    rows = [[printable(cell) for cell in row] for row in rows]
     widths = [max(_width(row[i]) for row in rows) for i in range(len(rows[0]))]
     return [
         "  ".join(_pad(cell, widths[i], i in right) for i, cell in enumerate(row)).rstrip()
@@ -184,6 +186,10 @@ def relation_html(node: Node) -> str:
 
 def headline(node: Node) -> str:
     """One line for a node, such as "inner join on k = k"."""
+    return printable(_headline(node))
+
+
+def _headline(node: Node) -> str:
     if isinstance(node, Scan):
         return f"{node.source.kind} {node.source.name}"
     if isinstance(node, Filter):
@@ -287,7 +293,7 @@ def _text_of_odd(value: Any) -> str:
 def _cell(text: str | None) -> str:
     if text is None:
         return _NULL
-    flat = "".join(c if c.isprintable() else repr(c)[1:-1] for c in text[: 2 * _CELL_WIDTH])
+    flat = printable(text[: 2 * _CELL_WIDTH])
     if len(text) <= _CELL_WIDTH and _width(flat) <= _CELL_WIDTH:
         return flat
     while _width(flat) >= _CELL_WIDTH:

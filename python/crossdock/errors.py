@@ -34,6 +34,12 @@ _PART = re.compile(r"\n\s+(\w+)\s{2,}")
 _CODE = re.compile(r"\[?(CD-\d{3})\]?")
 
 
+def printable(text: str, kept: str = "") -> str:
+    """`text` with control characters but those `kept` as escapes: names of columns and files are
+    chosen by others, and must not command the terminal they are shown on."""
+    return "".join(c if c.isprintable() or c in kept else repr(c)[1:-1] for c in text)
+
+
 class CrossdockError(Exception):
     """Base of all errors; `code` is stable across versions, `text` is the message without it."""
 
@@ -46,11 +52,14 @@ class CrossdockError(Exception):
         self.text = text
 
     def __str__(self) -> str:
-        return f"[{self.code}] {self.text}"
+        return f"[{self.code}] {self._shown()}"
 
     def report(self) -> str:
         """The error as the command line prints it: `crossdock.Class [code]: text`."""
-        return f"crossdock.{type(self).__name__} [{self.code}]: {self.text}"
+        return f"crossdock.{type(self).__name__} [{self.code}]: {self._shown()}"
+
+    def _shown(self) -> str:
+        return printable(self.text, kept="\n")
 
 
 class ColumnError(CrossdockError, LookupError):
@@ -208,7 +217,7 @@ def nearest(word: str, candidates: Iterable[str]) -> str:
 
 def unknown_column(name: str, columns: Iterable[str], where: str) -> CrossdockError:
     """ColumnError for `name`, which is none of `columns`; proposes the nearest name."""
-    known = list(columns)
+    known = [printable(column) for column in columns]
     close = nearest(name, known)
     shown = ", ".join(known[:12]) + (f", … {len(known) - 12} more" if len(known) > 12 else "")
     return make_error(

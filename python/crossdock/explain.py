@@ -8,6 +8,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from crossdock.display import align, headline, shorten
+from crossdock.errors import printable
 from crossdock.execution import Execution, needs_no_groups
 from crossdock.known_orders import known_plan
 from crossdock.nodes import Exchange, GroupBy, Join, Node, Operated, Scan, Sort, inputs_of
@@ -154,8 +155,8 @@ def _is_result(node: Node) -> bool:
 def _lines(tree: dict[str, Any], first: str, rest: str) -> list[str]:
     inputs = tree.get("inputs", [])
     detail = rest + ("│    " if inputs else "     ")
-    lines = [first + _title(tree)]
-    lines += [detail + text for text in _details(tree)]
+    lines = [first + printable(_title(tree))]
+    lines += [detail + printable(text) for text in _details(tree)]
     for i, below in enumerate(inputs):
         last = i == len(inputs) - 1
         lines += _lines(below, rest + ("└─ " if last else "├─ "), rest + ("   " if last else "│  "))

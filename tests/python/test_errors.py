@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import warnings
+from pathlib import Path
 
 import crossdock as xd
+import pyarrow as pa
+import pyarrow.parquet
 import pytest
 from crossdock import errors, settings, sizes
 
@@ -122,3 +125,30 @@ def test_a_plain_connect_says_nothing() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         xd.connect().close()
+
+
+def test_names_do_not_command_the_terminal(dock: xd.Dock, tmp_path: Path) -> None:
+    name = "a\x1b]0;title\x07\r\x9b31m"
+    shown = r"a\x1b]0;title\x07\r\x9b31m"
+    table = pa.table({name: [1, 2], "b\nc": ["x", "y"], "é 日": [1, 2]})
+    path = tmp_path / "x\x1b[2J.parquet"
+    pyarrow.parquet.write_table(table, path)
+    for rows in (dock.from_arrow(table), dock.read(path)):
+        with pytest.raises(xd.ColumnError) as unknown:
+            rows.select("ab")
+        with pytest.raises(xd.ExpressionError) as refused:
+            rows.filter(xd.col(name) + xd.col("b\nc") > 1)
+        with pytest.raises(xd.CrossdockError) as native:
+            rows.assume_sorted(xd.desc(name)).sort(xd.desc(name)).collect()
+        plan = rows.filter(xd.col(name) > 0).join(rows, on=name).explain()
+        profile = rows.sort(name).profile().text
+        texts = [str(error.value) for error in (unknown, refused, native)]
+        texts += [unknown.value.report(), plan, profile, repr(rows), repr(rows.sort(name))]
+        for text in texts:
+            assert all(c.isprintable() or c == "\n" for c in text), repr(text)
+        assert shown in texts[0]
+        assert "b\\nc, é 日" in texts[0]
+        assert shown in plan
+    with pytest.raises(xd.PathError) as nothing:
+        dock.read(tmp_path / "y\x1b[2J.parquet")
+    assert "\x1b" not in str(nothing.value)
