@@ -10,6 +10,7 @@ import click
 
 from crossdock_cli import command as verbs
 from crossdock_cli import output
+from crossdock_cli.termination import removing_unfinished
 
 # How launchers tell a process its number and how many there are; the first pair that is set counts.
 _LAUNCHERS = (
@@ -72,7 +73,8 @@ def command(folder: str, files: int | None, as_json: bool, **options: Any) -> No
     row_group_rows = _count(options["row_group"], "--row-group")
     count = ranks if files is None else files
     start = time.perf_counter()
-    written = workload.write(folder, count, row_group_rows, rank, ranks)
+    with removing_unfinished():
+        written = workload.write(folder, count, row_group_rows, rank, ranks)
     seconds = time.perf_counter() - start
     if rank > 0:
         return

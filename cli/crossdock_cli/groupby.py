@@ -42,6 +42,8 @@ def command(file: str, threads: int | None, memory: str | None, **options: Any) 
     Without --by there is one row over all rows; without --agg each combination of keys is shown
     once. An aggregate may have a condition of its own: sum(x) where y > 0. NULL keys are a group.
     """
+    from crossdock.grouping import group_keys
+
     from crossdock_cli import listings
 
     if not options["by"] and not options["agg"]:
@@ -53,7 +55,8 @@ def command(file: str, threads: int | None, memory: str | None, **options: Any) 
     with results.open_dock(threads, memory) as dock:
         relation = results.filtered(dock.read(file), options["where"])
         if not items:
-            relation = relation.distinct(**keys)
+            found = group_keys((), keys, relation.schema, "group_by()")
+            relation = relation.grouped(found, {})
         else:
             relation = relation.group_by(**keys).agg(**items) if keys else relation.agg(**items)
         if orders:

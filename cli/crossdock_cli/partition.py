@@ -54,6 +54,8 @@ def command(file: str, threads: int | None, memory: str | None, **options: Any) 
     if options["explain"] and (options["out"] or options["profile"]):
         other = "out" if options["out"] else "profile"
         raise click.UsageError(f"--explain and --{other} cannot go together.")
+    if options["explain"] or options["out"]:
+        results.refuse_limit("explain" if options["explain"] else "out")
     keys, computed = _keys(options["by"])
     names = listings.parse_names(options["select"], "--select") if options["select"] else []
     with results.open_dock(threads, memory) as dock:

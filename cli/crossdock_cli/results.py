@@ -16,6 +16,7 @@ from crossdock_cli.termination import removing_unfinished
 
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 
+_MOST_ROWS = (1 << 63) - 1
 EPILOG = """Names of columns with spaces or signs stand in backquotes, and these in single quotes,
 or the shell would run them: --select '`unit price`, city'.
 
@@ -46,7 +47,19 @@ class Wanted:
             raise click.UsageError("--overwrite goes with --out FILE.")
         if wanted.profile and asked and asked[0] != "out":
             raise click.UsageError(f"--profile and --{asked[0]} cannot go together.")
+        if asked:
+            refuse_limit(asked[0])
         return wanted
+
+
+def refuse_limit(other: str) -> None:
+    """click.UsageError for a --limit that was given beside an option that shows no rows."""
+    context = click.get_current_context()
+    if context.get_parameter_source("limit") == click.core.ParameterSource.COMMANDLINE:
+        by_sort = "; --top cuts the result" if "top" in context.params else ""
+        raise click.UsageError(
+            f"--limit says how much is shown, and --{other} shows nothing{by_sort}."
+        )
 
 
 def result_options(instead: str) -> Callable[[Decorated], Decorated]:
@@ -157,7 +170,7 @@ def _produce(dock: Any, relation: Any, wanted: Wanted) -> dict[str, Any]:
     if wanted.out:
         rows = relation.write(wanted.out, overwrite=True)
         return {**found, "rows": rows, "out": wanted.out}
-    preview = relation.preview(wanted.limit)
+    preview = relation.preview(min(wanted.limit, _MOST_ROWS))
     return {**found, "rows": preview.rows, "preview": preview}
 
 

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from crossdock.ranks.members import Ranks
 
 _RANKS = ("auto", "off")
+_MOST_DIGITS = 9  # of a number that the engine can look at
 
 
 def connect(
@@ -53,10 +54,11 @@ def connect(
     check_environment()
     wanted_threads = setting("threads", None if threads is None else str(threads))
     wanted_memory = setting("memory", None if memory is None else str(memory))
-    if not wanted_threads.isdecimal():
+    if not wanted_threads.isdecimal() or len(wanted_threads) > _MOST_DIGITS:
         raise make_error(
             "CD-105",
             f"threads={wanted_threads!r} is not a number of threads",
+            limits="0 to 1024",
             try_="threads=0 for one per core",
         )
     if ranks not in _RANKS:

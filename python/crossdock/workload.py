@@ -13,10 +13,12 @@ from typing import Any, Literal
 
 from crossdock import _native
 from crossdock.errors import make_error, public_errors
+from crossdock.replacement import replacing_file
 
 Side = Literal["inner", "outer"]
 SIDES: tuple[Side, Side] = ("inner", "outer")
 ROW_GROUP_ROWS = 1 << 20
+_MOST_ROWS = 1 << 48
 
 
 @dataclass(frozen=True)
@@ -38,7 +40,12 @@ class Workload:
 
     def rows_of(self, side: Side) -> int:
         """Rows of a side."""
-        return self.rows if side == "inner" else round(self.rows * self.ratio)
+        rows = self.rows if side == "inner" else self.rows * self.ratio
+        if not 0 <= rows <= _MOST_ROWS:  # NaN is not, either
+            raise make_error(
+                "CD-105", f"a side of a workload has 1 to {_MOST_ROWS} rows, not {rows:.10g}"
+            )
+        return round(rows)
 
     @property
     def result_rows(self) -> int:
@@ -97,25 +104,19 @@ class Workload:
         import pyarrow as pa
         import pyarrow.parquet as pq
 
-        unfinished = path.with_name(f".{path.name}.unfinished")
-        try:
-            # Random keys do not compress: they are written as they are.
-            with pq.ParquetWriter(
-                unfinished,
-                pa.schema([pa.field(name, pa.int64(), nullable=False) for name in ("key", "row")]),
-                compression="none",
-                use_dictionary=False,
-            ) as writer:
-                for begin, end in _cut(rows, row_group_rows):
-                    writer.write_table(self.table(side, begin, end), row_group_size=end - begin)
-            unfinished.replace(path)
-        finally:
-            unfinished.unlink(missing_ok=True)
+        schema = pa.schema([pa.field(name, pa.int64(), nullable=False) for name in ("key", "row")])
+        # Random keys do not compress: they are written as they are.
+        plain = {"compression": "none", "use_dictionary": False}
+        with replacing_file(path) as stream, pq.ParquetWriter(stream, schema, **plain) as writer:
+            for begin, end in _cut(rows, row_group_rows):
+                writer.write_table(self.table(side, begin, end), row_group_size=end - begin)
 
     def _made(self) -> _native.Workload:
+        if not 0 <= self.seed < 1 << 64:
+            raise make_error("CD-105", f"a seed is 0 to 2^64 - 1, not {self.seed}", try_="seed=1")
         with public_errors():
             return _native.Workload(
-                inner_rows=self.rows,
+                inner_rows=self.rows_of("inner"),
                 outer_rows=self.rows_of("outer"),
                 selectivity=self.selectivity,
                 zipf_theta=self.zipf,

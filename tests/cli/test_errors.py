@@ -57,6 +57,16 @@ CASES: dict[str, tuple[int, tuple[str, ...]]] = {
     "partition-key": (1, ("partition", "visits.parquet", "--by", "woh")),
     "partition-how": (2, ("partition", "visits.parquet", "--by", "who", "--how", "hsh")),
     "partition-faces": (2, ("partition", "parts", "--by", "who", "--explain", "--profile")),
+    "groupby-key-alone": (1, ("groupby", "visits.parquet", "--by", "woh")),
+    "limit-out": (2, (*JOIN, "--limit", "1", "--out", "out.parquet")),
+    "limit-sort": (2, ("sort", "visits.parquet", "--by", "who", "--count", "--limit", "1")),
+    "limit-parts": (
+        2,
+        ("partition", "visits.parquet", "--by=who", "--limit", "1", "--out", "p"),
+    ),
+    "threads": (1, (*JOIN, "--threads", "9" * 20)),
+    "ratio": (1, ("generate", "pairs", "--ratio", "1e300")),
+    "seed": (1, ("generate", "pairs", "--seed", "9" * 23)),
     "partition-many": (1, ("partition", "visits.parquet", "--by", "who", "--into", "100000")),
 }
 
@@ -68,6 +78,11 @@ def test_texts(crossdock: Any, folder: Path, golden: Callable[[str, str], None],
     ended = crossdock(*words)
     assert (ended.code, ended.out) == (code, "")
     golden(f"error-{name}", ended.err.replace(str(folder), "FOLDER"))
+
+
+def test_a_limit_beyond_all_numbers_of_rows(crossdock: Any, folder: Path) -> None:
+    for words in (JOIN, ("partition", "visits.parquet", "--by", "who")):
+        assert crossdock(*words, "--limit", "9" * 23).out == crossdock(*words, "--limit", "99").out
 
 
 def test_a_misspelled_variable(

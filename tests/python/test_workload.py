@@ -66,3 +66,14 @@ def test_what_cannot_be_made(workload: Workload) -> None:
 def test_rows_that_are_not_there() -> None:
     with pytest.raises(xd.OptionError, match="rows 90 to 110"):
         Workload(100).table("inner", 90, 110)
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [{"ratio": 1e300}, {"ratio": float("nan")}, {"ratio": float("inf")}, {"seed": 1 << 70},
+     {"seed": -1}, {"rows": 10**30}],
+)  # fmt: skip
+def test_numbers_beyond_the_limits(tmp_path: Path, fields: dict[str, float]) -> None:
+    workload = Workload(**{"rows": 10, **fields})  # type: ignore[arg-type]
+    with pytest.raises(xd.OptionError, match=r"a side of a workload has|a seed is 0 to"):
+        workload.write(tmp_path)
