@@ -30,6 +30,7 @@ from crossdock.nodes import (
     Sort,
 )
 from crossdock.operations import join_arguments
+from crossdock.ranks.late_moves import late_names
 from crossdock.ranks.moves import JoinRoute, Move
 from crossdock.ranks.placement import Placed, scan_of
 
@@ -107,6 +108,8 @@ def _why_not(spread: Spread, node: Join) -> str:
         return f"its strategy is {node.options.strategy}"
     if node.residual is not None:
         return "it has a residual predicate"
+    if late_names(node.left.schema) or late_names(node.right.schema):
+        return "a column is of a type that goes along by reference"
     return "its filter is bloom" if node.options.filter == "bloom" else ""
 
 

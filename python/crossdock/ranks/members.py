@@ -17,6 +17,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from crossdock.engine_types import engine_schema, to_engine, with_schema
 from crossdock.errors import (
     ControlError,
     CrossdockError,
@@ -29,6 +30,7 @@ from crossdock.group import Group
 from crossdock.nodes import Exchange, Node
 from crossdock.orders import Order
 from crossdock.ranks.filters import Filtered
+from crossdock.ranks.late_moves import PIECES, late_names, move_late, packed, unpacked
 from crossdock.ranks.moves import (
     JoinRoute,
     Move,
@@ -143,6 +145,7 @@ class Ranks:
     ) -> Any:
         """The rows of all ranks in this one's range of `keys`; `bounds` as of Group.channel, one
         less than there are `owners` of ranges, who are all if it is None."""
+        bounds = to_engine(bounds)
         options = {"by": list(keys), "bounds": bounds, "destinations": owners}
         return self._moved(table, Route("by range", options))
 
@@ -178,17 +181,29 @@ class Ranks:
             self.agree(f"rows of rank {source} to rank 0")
             options: dict[str, Any] = {"sources": [source], "destinations": [0]}
             options["segment_bytes"] = segment_bytes(self.size)
-            with self.group.channel(schema, **options) as channel:
+            has_late = bool(late_names(schema))
+            sent_schema = PIECES if has_late else engine_schema(schema)
+            with self.group.channel(sent_schema, **options) as channel:
                 if channel.is_source:
                     for batch in batches:
-                        channel.send(batch, to=0)
-                if channel.is_destination:
+                        channel.send(packed(batch) if has_late else to_engine(batch), to=0)
+                if channel.is_destination and has_late:
+                    for table in unpacked(channel):
+                        yield from table.to_batches()
+                elif channel.is_destination:
                     for batch in channel:
-                        yield conformed(pa.Table.from_batches([batch]), schema).to_batches()[0]
+                        came = conformed(pa.Table.from_batches([batch]), sent_schema)
+                        yield from with_schema(came, schema).to_batches()
 
     def _moved(self, table: Any, route: Route) -> Any:
         if self.size == 1:
             return table.drop_columns([route.to]) if route.to else table
+        if late_names(table.schema):
+            return move_late((self.rank, self.size), table, route, self._moved)
+        found = self._moved_flat(to_engine(table), route)
+        return with_schema(found, table.drop_columns([route.to] if route.to else []).schema)
+
+    def _moved_flat(self, table: Any, route: Route) -> Any:
         facts: dict[str, Any] = {}
         with self.together(f"move {route.rule} {table.schema.names}"):
             start = time.perf_counter()

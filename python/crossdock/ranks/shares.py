@@ -16,7 +16,7 @@ from typing import Any
 import pyarrow as pa
 
 from crossdock import _native
-from crossdock.engine_types import engine_table
+from crossdock.engine_types import engine_table, with_schema
 from crossdock.errors import public_errors
 from crossdock.evaluation import keep_rows
 from crossdock.expressions import Expr
@@ -52,8 +52,7 @@ def rows_of_rank(table: Any, rank: int, ranks: int) -> Any:
 def plain_table(table: Any) -> Any:
     """The table with dictionaries as their values, which is how they travel between ranks."""
     fields = [field.with_type(_plain(field.type)) for field in table.schema]
-    schema = pa.schema(fields)
-    return table if schema == table.schema else table.cast(schema)
+    return with_schema(table, pa.schema(fields))
 
 
 class FileShare:
@@ -109,7 +108,7 @@ class FileShare:
                 with self._source.data_errors():
                     part = self._source.of_fragments([piece.fragment for piece in run])
                 for batch in part.reader(columns, predicate):
-                    yield _typed(batch, schema)
+                    yield with_schema(batch, schema)
                 continue
             for piece in run:
                 with self._source.data_errors():
@@ -117,7 +116,7 @@ class FileShare:
                 for batch in _between(batches, piece.begin, piece.end):
                     kept = batch if predicate is None else keep_rows(batch, predicate)
                     if kept.num_rows:
-                        yield _typed(kept.select(list(columns)), schema)
+                        yield with_schema(kept.select(list(columns)), schema)
 
     def _schema_of(self, columns: tuple[str, ...]) -> Any:
         return pa.schema([self.schema.field(name) for name in columns])
@@ -180,10 +179,6 @@ def _between(batches: Any, begin: int, end: int) -> Iterator[Any]:
         before += batch.num_rows
         if before >= end:
             return
-
-
-def _typed(batch: Any, schema: Any) -> Any:
-    return batch if batch.schema == schema else batch.cast(schema)
 
 
 def _plain(data_type: Any) -> Any:

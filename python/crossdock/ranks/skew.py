@@ -17,6 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from crossdock import _native
+from crossdock.engine_types import to_engine
 from crossdock.lowering import unused_name
 from crossdock.nodes import Join
 from crossdock.ranks.placement import Placed, scan_of
@@ -193,7 +194,7 @@ def _dealt(loads: list[float], ranks: int) -> list[int]:
 def _classes(table: Any, keys: tuple[str, ...]) -> Any:
     """The class of each row's key, as uint16."""
     parts = []
-    for batch in table.select(list(keys)).combine_chunks().to_batches():
+    for batch in to_engine(table.select(list(keys))).combine_chunks().to_batches():
         found = _native.row_partitions(batch, list(range(len(keys))), _CLASSES)
         buffers = [None, pa.py_buffer(found)]
         parts.append(pa.Array.from_buffers(pa.uint16(), batch.num_rows, buffers))
