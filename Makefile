@@ -4,7 +4,7 @@ SETUP := $(PYTHON) tools/setup.py
 BIN := .venv/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help run ranks test bench-join bench-operators bench-control bench-channels bench-mpi soak lint format clean
+.PHONY: help run ranks test test-long bench-join bench-operators bench-control bench-channels bench-mpi soak lint format clean
 
 help:  ## list the commands
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1|\2/p' Makefile | awk -F'|' '{ printf "make %-15s %s\n", $$1, $$2 }'
@@ -19,6 +19,10 @@ ranks:  ## add what ranks use to the build: MPI, UCX, PMIx and the control plane
 test:  ## run every check and every test
 	@$(SETUP) dev
 	@$(BIN)/python tools/check.py
+
+test-long:  ## fuzz for two minutes a target and use channels for ten: 28 minutes after the build
+	@$(SETUP) dev
+	@$(BIN)/python tools/check.py long
 
 bench-join:  ## measure the join against DuckDB, Polars and DataFusion
 	@$(SETUP) dev

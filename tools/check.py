@@ -1,6 +1,7 @@
 """Runs the checks and tests of the project, in order, and stops at the first that fails.
 
     .venv/bin/python tools/check.py          # everything; what `make test` runs
+    .venv/bin/python tools/check.py long     # what is too long for every run; `make test-long`
     .venv/bin/python tools/check.py lint     # the checks of text and types
     .venv/bin/python tools/check.py format   # rewrite sources in the house format
 
@@ -11,6 +12,9 @@ stand where the time went and each reason for a skip (tools/allowed_skips.toml h
 
 from __future__ import annotations
 
+import functools
+import hashlib
+import itertools
 import json
 import os
 import resource
@@ -40,6 +44,15 @@ BIN = Path(sys.executable).parent
 REPORTS = ROOT / "build" / "reports"
 CPP_FOLDERS = ["src", "include", "python/bindings", "tests", "bench", "examples"]
 CPP_SUFFIXES = {".cpp", ".hpp", ".cu", ".cuh", ".h"}
+# Tests that measure rates, make hosts of network namespaces, shift clocks, count the threads of
+# their process or watch a bar move: one after the other.
+ALONE = [
+    "tests/bench",
+    "tests/cli/test_progress.py",
+    "tests/control",
+    "tests/python/test_operator_runs.py",
+    "tests/tools/test_hosts.py",
+]
 PYTHON_FOLDERS = ["python", "cli", "tests", "bench", "examples", "tools", "docs"]
 
 
@@ -109,21 +122,40 @@ def tool(name: str, *arguments: str) -> list[str]:
     return [str(BIN / name), *arguments]
 
 
+def digest_of_run(binaries: Path) -> str:
+    """Of all that a run of the C++ tests depends on: programs, libraries and what they read."""
+    built = [file for file in binaries.glob("*") if file.is_file() and os.access(file, os.X_OK)]
+    read = [file for file in (ROOT / "tests").rglob("*") if file.is_file() and file.suffix != ".py"]
+    read += [ROOT / "CMakePresets.json", ROOT / "tools" / "hosts.py"]
+    state = hashlib.sha256()
+    for file in sorted(built + [file for file in read if "__pycache__" not in file.parts]):
+        with file.open("rb") as content:
+            state.update(f"{file}\n{hashlib.file_digest(content, 'sha256').hexdigest()}\n".encode())
+    return state.hexdigest()
+
+
 def cpp_tests(preset: str, *also: str) -> Outcome:
-    """Builds and runs the C++ tests of a preset, and builds other targets `also`."""
+    """Builds and runs the C++ tests of a preset, and builds other targets `also`. Tests that passed
+    are not run again while neither the programs nor what they read has changed."""
     if not build(preset, "crossdock_tests", *also):
         return Outcome(failed=1)
-    report = REPORTS / f"cpp-{preset}.xml"
-    cases = ROOT / "build" / preset / "cases"  # of processes that run many
-    for old in (report, *cases.glob("*.xml")):
-        old.unlink(missing_ok=True)
-    # Processes with one thread, most of them.
-    parallel = ["--parallel", str(len(os.sched_getaffinity(0)))]
-    with Stopwatch(f"run C++ tests of {preset}"):
-        succeeded = call(["ctest", "--preset", preset, *parallel, "--output-junit", str(report)])
-    return read_reports(
-        [file for file in (report, *cases.glob("*.xml")) if file.exists()], succeeded
-    )
+    binaries = ROOT / "build" / preset
+    report, passed = REPORTS / f"cpp-{preset}.xml", REPORTS / f"cpp-{preset}.passed"
+    value = digest_of_run(binaries)
+    if passed.exists() and passed.read_text() == value:
+        print(f"Unchanged since these passed; to run them again, remove {passed.relative_to(ROOT)}")
+    else:
+        for old in (report, passed, *binaries.glob("cases/*.xml")):
+            old.unlink(missing_ok=True)
+        # Processes with one thread, most of them.
+        parallel = ["--parallel", str(len(os.sched_getaffinity(0)))]
+        with Stopwatch(f"run C++ tests of {preset}"):
+            ctest = ["ctest", "--preset", preset, *parallel, "--output-junit", str(report)]
+            succeeded = call(ctest)
+        if succeeded:
+            passed.write_text(value)
+    reports = [file for file in (report, *binaries.glob("cases/*.xml")) if file.exists()]
+    return read_reports(reports, succeeded=passed.exists())
 
 
 def sanitized_cpp_tests() -> Outcome:
@@ -171,11 +203,10 @@ def python_tests(name: str, *arguments: str) -> Outcome:
     return read_reports([report] if report.exists() else [], succeeded)
 
 
-def oracle_tests() -> Outcome:
-    """A process per core: these tests share nothing but the processors. The others start processes,
-    look at the memory that these share or count seconds, and run one after the other."""
+def parallel_python_tests(name: str, *arguments: str) -> Outcome:
+    """A process per core: these tests share nothing but the processors."""
     cores = str(len(os.sched_getaffinity(0)))
-    return python_tests("oracle", f"--numprocesses={cores}", "--dist=loadfile", "tests/oracle")
+    return python_tests(name, f"--numprocesses={cores}", "--dist=loadfile", *arguments)
 
 
 def cpp_examples() -> Outcome:
@@ -240,8 +271,17 @@ def all_steps() -> list[Step]:
         Step("Concurrent C++ tests under the thread sanitizer", lambda: cpp_tests("tsan")),
         Step("Kernels compiled by nvcc", kernels),
         Step("GPU tests", gpu_tests),
-        Step("Results compared with other engines", oracle_tests),
-        Step("Python tests", lambda: python_tests("python", "--ignore=tests/oracle", "tests")),
+        Step(
+            "Results compared with other engines",
+            lambda: parallel_python_tests("oracle", "tests/oracle"),
+        ),
+        Step(
+            "Python tests",
+            lambda: parallel_python_tests(
+                "python", *(f"--ignore={path}" for path in ["tests/oracle", *ALONE]), "tests"
+            ),
+        ),
+        Step("Python tests that run alone", lambda: python_tests("alone", *ALONE)),
         Step("C++ examples against the installed library", cpp_examples),
         Step("Python examples", python_examples),
     ]
@@ -253,6 +293,36 @@ def set_up_spent() -> list[Spent]:
     if not file.exists():
         return []
     return [Spent(f"set-up: {title}", *seconds) for title, seconds in json.loads(file.read_text())]
+
+
+def fuzz_long(program: Path, seconds: float = 120) -> Outcome:
+    """New seeds until the time is over; CTest runs the first seed, and fewer inputs of it."""
+    presets = json.loads((ROOT / "CMakePresets.json").read_text(encoding="utf-8"))["testPresets"]
+    environment = next(preset["environment"] for preset in presets if preset["name"] == "asan")
+    end_s = time.monotonic() + seconds
+    for seed in itertools.count(2):
+        if not call([str(program), str(seed), "20000"], **environment):
+            return Outcome(failed=1)
+        if time.monotonic() > end_s:
+            break
+    return Outcome(passed=1)
+
+
+def long_steps() -> list[Step]:
+    """By the clock: two minutes for each fuzz target, and ten for channels, after the build."""
+    folder = ROOT / "build" / "asan"
+    targets = sorted(file.stem for file in (ROOT / "tests" / "fuzz").glob("*_fuzz.cpp"))
+    soak = str(folder / "crossdock_channel_soak")
+    built = ["crossdock_channel_soak", *targets]
+    return [
+        Step("Build of the long tests", lambda: Outcome(failed=int(not build("asan", *built)))),
+        *(
+            Step(f"Fuzz {target}", functools.partial(fuzz_long, folder / target))
+            for target in targets
+        ),
+        Step("Channels over shared memory", lambda: one([soak, "5"])),
+        Step("Channels over TCP", lambda: one([soak, "5", "3", "1", "tcp"])),
+    ]
 
 
 def run_steps(steps: list[Step]) -> int:
@@ -294,10 +364,11 @@ def main() -> int:
     task = sys.argv[1] if len(sys.argv) > 1 else "all"
     if task == "format":
         return rewrite()
-    if task not in ("all", "lint"):
-        print(f"unknown task {task!r}; there are: all, lint, format", file=sys.stderr)
+    tasks = {"all": all_steps, "long": long_steps, "lint": lint_steps}
+    if task not in tasks:
+        print(f"unknown task {task!r}; there are: {', '.join(tasks)}, format", file=sys.stderr)
         return 2
-    return run_steps(lint_steps() if task == "lint" else all_steps())
+    return run_steps(tasks[task]())
 
 
 if __name__ == "__main__":

@@ -112,6 +112,22 @@ def test_time_table_sums_and_cuts_the_long_tail() -> None:
     assert lines[5:] == ["a 3.0", "b 2.0", "2 other suites 1.5"]
 
 
+def test_fuzzing_takes_new_seeds_until_the_time_is_over(monkeypatch: pytest.MonkeyPatch) -> None:
+    seeds: list[str] = []
+
+    def call(command: list[str], **environment: str) -> bool:
+        assert "ASAN_OPTIONS" in environment
+        seeds.append(command[1])
+        return command[0] == "good" or len(seeds) < 2
+
+    monkeypatch.setattr(check, "call", call)
+    assert check.fuzz_long(Path("bad"), seconds=60) == Outcome(failed=1)
+    assert seeds == ["2", "3"]
+    seeds.clear()
+    assert check.fuzz_long(Path("good"), seconds=0) == Outcome(passed=1)
+    assert seeds == ["2"]
+
+
 @pytest.mark.parametrize(
     ("outcome", "status", "last"),
     [
@@ -136,3 +152,46 @@ def test_the_last_line_counts_and_an_unknown_skip_fails(
     assert out.splitlines()[-1] == last
     assert ("Stopped: first failed. Not run: after." in out) == (status == 1)
     assert "Where the time went" in out
+
+
+def cpp_tree(root: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """A tree whose C++ tests pass; returns the commands that are called, by their first word."""
+    for name in ("CMakePresets.json", "tools/hosts.py", "tests/a_test.cpp", "tests/test_a.py"):
+        write(root / name, "1")
+    program = write(root / "build" / "asan" / "a_test", "1")
+    program.chmod(0o755)
+    called: list[str] = []
+
+    def call(command: list[str], **_: str) -> bool:
+        called.append(command[0])
+        write(
+            root / "build" / "reports" / "cpp-asan.xml", CTEST.replace('<failure message=""/>', "")
+        )
+        return True
+
+    monkeypatch.setattr(check, "ROOT", root)
+    monkeypatch.setattr(check, "REPORTS", root / "build" / "reports")
+    monkeypatch.setattr(check, "build", lambda *_: True)
+    monkeypatch.setattr(check, "call", call)
+    return called
+
+
+@pytest.mark.parametrize(
+    ("changed", "runs"),
+    [("tests/test_a.py", 1), ("build/asan/a_test", 2), ("tests/a.json", 2), ("tools/hosts.py", 2)],
+)
+def test_cpp_tests_run_again_when_something_they_depend_on_changes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, changed: str, runs: int
+) -> None:
+    called = cpp_tree(tmp_path, monkeypatch)
+    first = check.cpp_tests("asan")
+    assert (first.passed, first.failed, len(called)) == (2, 0, 1)
+    write(tmp_path / changed, "2").chmod(0o755)
+    assert check.cpp_tests("asan") == first
+    assert len(called) == runs
+
+
+def test_cpp_tests_that_failed_run_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    cpp_tree(tmp_path, monkeypatch)
+    monkeypatch.setattr(check, "call", lambda *_, **__: False)
+    assert [check.cpp_tests("asan").failed for _ in range(2)] == [1, 1]
