@@ -30,6 +30,7 @@ from crossdock.streaming import read_stream
 from crossdock.validation import require_valid
 
 Split: TypeAlias = tuple[tuple[Expr, ...], tuple[Expr, ...]]
+_EXTENSION = b"ARROW:extension:"
 _CACHED_TABLES = 4  # imported column sets kept per in-memory source
 _OPENING_THREADS = 8  # that read schemas of files, which may lie far away
 
@@ -396,7 +397,8 @@ _WAYS = {
 
 
 def bare_schema(schema: Any) -> Any:
-    """`schema` without metadata, which no operator keeps; ColumnError when a name repeats."""
+    """`schema` without metadata, but for the names of extension types; ColumnError when a name
+    repeats."""
     names = schema.names
     if len(set(names)) != len(names):
         twice = sorted({name for name in names if names.count(name) > 1})
@@ -406,7 +408,14 @@ def bare_schema(schema: Any) -> Any:
     fields = list(schema)
     if schema.metadata is None and all(field.metadata is None for field in fields):
         return schema
-    return pa.schema([field.remove_metadata() for field in fields])
+    return pa.schema([field.with_metadata(_extension_of(field)) for field in fields])
+
+
+def _extension_of(field: Any) -> dict[bytes, bytes] | None:
+    """What says that a column is of an extension type, such as a geometry, that pyarrow has not."""
+    metadata = field.metadata or {}
+    kept = {key: value for key, value in metadata.items() if key.startswith(_EXTENSION)}
+    return kept or None
 
 
 def read_for(columns: tuple[str, ...], predicate: Expr | None) -> tuple[str, ...]:

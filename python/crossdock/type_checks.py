@@ -119,7 +119,7 @@ def _not_computed_with(field: Any) -> CrossdockError:
     return make_error(
         "CD-102",
         f"column {name!r} of type {found} cannot be a key or be compared",
-        limits="columns of this type go along with others of a result",
+        limits="columns of this type are only carried along with others",
         try_=advice,
     )
 

@@ -139,6 +139,24 @@ def test_files(dock: xd.Dock, table: pa.Table, tmp_path: Path) -> None:
         kept.write(tmp_path / "c.csv")
 
 
+def test_extension_types_that_pyarrow_has_not(dock: xd.Dock, tmp_path: Path) -> None:
+    geometry = {b"ARROW:extension:name": b"geoarrow.wkb", b"ARROW:extension:metadata": b"{}"}
+    fields = [pa.field("k", pa.int64(), metadata={"a": "note"})]
+    fields += [pa.field("g", pa.binary(), metadata=geometry)]
+    fields += [pa.field("l", pa.list_(pa.binary()), metadata=geometry | {b"a": b"note"})]
+    table = pa.table([[2, 1], [b"x", b"y"], [[b"x"], None]], schema=pa.schema(fields))
+    pq.write_table(table, tmp_path / "g.parquet")
+    for rows in (dock.from_arrow(table), dock.read(tmp_path / "g.parquet")):
+        other = rows.rename({"g": "h", "l": "m"})
+        for query in (rows, rows.sort("k"), rows.join(other, on="k"), rows.filter(col("k") > 1)):
+            for schema in (query.schema, query.collect().schema, next(query.to_batches()).schema):
+                found = {field.name: field.metadata for field in schema}
+                assert not found.pop("k")
+                assert all(metadata == geometry for metadata in found.values())
+    rows.sort("k").write_parquet(tmp_path / "out.parquet")
+    assert pq.read_schema(tmp_path / "out.parquet").field("g").metadata == geometry
+
+
 def test_names_do_not_meet(dock: xd.Dock) -> None:
     table = pa.table({"@0": [2, 1], "@1": [[1], [2]], "@2": [["x"], None], "@3": [0, 0]})
     found = dock.from_arrow(table).sort("@0").collect()
