@@ -13,6 +13,7 @@ import math
 from collections.abc import Sequence
 from decimal import Decimal
 from typing import Any
+from uuid import UUID
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -75,6 +76,10 @@ def fit_literal(value: Any, wanted: Any) -> Any:
         return value
     if value is None:
         return pa.scalar(None, _plain_null(wanted))
+    if isinstance(value, UUID):
+        return pa.scalar(value.bytes, pa.binary(16))
+    if isinstance(value, bytes) and wanted == pa.binary(len(value)):
+        return pa.scalar(value, wanted)
     if isinstance(value, str) and pa.types.is_temporal(wanted):
         return _moment(value, wanted)
     if isinstance(value, bool) or not isinstance(value, int | float | Decimal):

@@ -122,7 +122,7 @@ def _evaluate(expression: Expr, rows: Any) -> Any:
 def _evaluated(expression: Call, rows: Any) -> list[Any]:
     """The values of the arguments; literals take the type that fits those they stand beside."""
     values = [
-        None if isinstance(argument, Literal) else _evaluate(argument, rows)
+        None if isinstance(argument, Literal) else _for_kernels(_evaluate(argument, rows))
         for argument in expression.arguments
     ]
     beside = literal_types(expression, [None if v is None else v.type for v in values])
@@ -130,6 +130,16 @@ def _evaluated(expression: Call, rows: Any) -> list[Any]:
         fit_literal(argument.value, wanted) if isinstance(argument, Literal) else value
         for argument, value, wanted in zip(expression.arguments, values, beside, strict=True)
     ]
+
+
+def _for_kernels(values: Any) -> Any:
+    """Run-end encoded values decoded, UUIDs as their bytes, and short decimals as longer ones."""
+    found = values.type
+    if pa.types.is_run_end_encoded(found):
+        return pc.run_end_decode(values)
+    if pa.types.is_decimal32(found) or pa.types.is_decimal64(found):
+        return values.cast(pa.decimal128(found.precision, found.scale))
+    return values.cast(found.storage_type) if found == pa.uuid() else values
 
 
 def literal_types(expression: Call, types: Sequence[Any]) -> list[Any]:

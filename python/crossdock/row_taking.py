@@ -49,11 +49,21 @@ def selectable_schema(schema: Any) -> Any:
 
 def is_selectable(data_type: Any) -> bool:
     """Whether pyarrow has the kernels to select rows of columns of this type."""
-    if isinstance(data_type, pa.BaseExtensionType):
-        return is_selectable(data_type.storage_type)
     if pa.types.is_run_end_encoded(data_type) or data_type in _VIEWS:
         return False
     return all(map(is_selectable, _types_inside(data_type)))
+
+
+def column_bytes(column: Any) -> int:
+    """Bytes of an Array or ChunkedArray. pyarrow's own number of those that a slice refers to ends
+    the process where a union inside has no rows, so of unions it is that of all buffers."""
+    held = column.get_total_buffer_size() if _has_union(column.type) else column.nbytes
+    return int(held)
+
+
+def table_bytes(table: Any) -> int:
+    """Bytes of the columns of a Table or RecordBatch."""
+    return sum(map(column_bytes, table.columns))
 
 
 class Blocks:
@@ -62,11 +72,11 @@ class Blocks:
 
     def __init__(self, column: Any) -> None:
         # So many rows weigh no more than a block, if those that are taken weigh as all do.
-        self._rows = max(1, _BLOCK_BYTES * max(1, len(column)) // max(1, column.nbytes))
+        self._rows = max(1, _BLOCK_BYTES * max(1, len(column)) // max(1, column_bytes(column)))
         self._blocks: list[Any] = []
         held: list[Any] = []
         for chunk in column.chunks:
-            if held and sum(part.nbytes for part in (*held, chunk)) > _BLOCK_BYTES:
+            if held and sum(map(column_bytes, (*held, chunk))) > _BLOCK_BYTES:
                 self._blocks.append(pa.concat_arrays(held))
                 held = []
             held.append(chunk)
@@ -132,7 +142,13 @@ def _has_views(data_type: Any) -> bool:
     return data_type in _VIEWS or any(map(_has_views, _types_inside(data_type)))
 
 
+def _has_union(data_type: Any) -> bool:
+    return pa.types.is_union(data_type) or any(map(_has_union, _types_inside(data_type)))
+
+
 def _types_inside(data_type: Any) -> list[Any]:
+    if isinstance(data_type, pa.BaseExtensionType):
+        return [data_type.storage_type]
     if pa.types.is_dictionary(data_type):
         return [data_type.value_type]
     if not pa.types.is_nested(data_type):

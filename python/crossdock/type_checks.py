@@ -110,7 +110,8 @@ def _not_computed_with(field: Any) -> CrossdockError:
     values = getattr(found, "value_type", None)
     flat = pa.types.is_run_end_encoded(found) or pa.types.is_dictionary(found)
     if flat and values is not None and not is_late(values):
-        advice = f"with_columns({name}=xd.col({name!r}).cast({str(values)!r}))"
+        found_type = f"relation.schema.field({name!r}).type.value_type"
+        advice = f"with_columns({name}=xd.col({name!r}).cast({found_type}))"
     else:
         advice = (
             f"xd.first({name!r}), xd.any or xd.count of it; or a column of strings beside it, made "

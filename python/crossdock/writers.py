@@ -15,6 +15,7 @@ from crossdock.evaluation import plain_schema
 from crossdock.option_checks import require_flag
 from crossdock.paths import FILE_KINDS, PathLike, delimiter_of, format_of
 from crossdock.replacement import path_errors, replacing_file
+from crossdock.row_taking import table_bytes
 
 _GROUP_ROWS = 1 << 20
 _GROUP_BYTES = 256 << 20
@@ -128,7 +129,7 @@ def _row_groups(batches: Iterable[Any], schema: Any) -> Iterator[Any]:
     for batch in batches:
         held.append(batch)
         rows += batch.num_rows
-        held_bytes += batch.nbytes
+        held_bytes += table_bytes(batch)
         if rows >= _GROUP_ROWS or held_bytes >= _GROUP_BYTES:
             yield pa.Table.from_batches(held, schema)
             held = []

@@ -6,7 +6,7 @@ import crossdock.row_taking
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
-from crossdock.row_taking import Blocks, filter_rows, take, take_rows
+from crossdock.row_taking import Blocks, filter_rows, table_bytes, take, take_rows
 
 RUNS = pc.run_end_encode(pa.array([1, 1, None, 2, 2, 2]))
 VIEWS = pa.array(["a", None, "b", "a long text that is no inline view", "", "c"], pa.string_view())
@@ -93,3 +93,18 @@ def test_filter(name: str) -> None:
     batch = pa.record_batch({"x": array})
     assert filter_rows(batch, mask.slice(0, 6)).num_rows == 2
     assert take_rows(table, pa.array([4, 1]))["a"].to_pylist() == [4, 1]
+
+
+def test_bytes_of_a_union_of_no_rows() -> None:
+    """As they come out of IPC streams: asked for the bytes of its slices, pyarrow crashes."""
+    lists = pa.ListArray.from_arrays([0] * 7, UNION.slice(0, 0))
+    table = pa.table({"u": UNION, "l": lists})
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_batch(table.to_batches()[0].slice(0, 0))
+        writer.write_table(table)
+    came = pa.ipc.open_stream(sink.getvalue()).read_all()
+    assert came.num_rows == 6
+    assert table_bytes(came) >= 6
+    assert Blocks(came["u"]).take(pa.array([5, 0])).to_pylist() == [2, 1]
+    assert table_bytes(pa.table({"a": [1, 2]})) == 16

@@ -20,7 +20,7 @@ from crossdock import _native
 from crossdock.engine_types import engine_table
 from crossdock.errors import public_errors
 from crossdock.nodes import Join
-from crossdock.row_taking import filter_rows
+from crossdock.row_taking import filter_rows, table_bytes
 
 if TYPE_CHECKING:
     from crossdock.ranks.members import Ranks
@@ -57,7 +57,7 @@ def drops_rows(node: Join, side: int) -> bool:
 def thinned(ranks: Ranks, node: Join, tables: list[Any], goes: list[bool]) -> list[Any]:
     """The rows of both sides, without those of one side that need not travel. `goes`: the sides
     whose rows do. Collective."""
-    mine = [[table.num_rows, table.nbytes] for table in tables]
+    mine = [[table.num_rows, table_bytes(table)] for table in tables]
     sizes = ranks.agree("sizes of sides", mine)
     rows = [sum(size[side][0] for size in sizes) for side in (0, 1)]
     weights = [sum(size[side][1] for size in sizes) for side in (0, 1)]
@@ -92,7 +92,7 @@ def thinned(ranks: Ranks, node: Join, tables: list[Any], goes: list[bool]) -> li
         ("left", "right")[side],
         tables[side].num_rows,
         kept.num_rows,
-        tables[side].nbytes - kept.nbytes,
+        table_bytes(tables[side]) - table_bytes(kept),
         filter_bytes,
         share,
     )

@@ -15,6 +15,7 @@ from crossdock.expressions import Column
 from crossdock.nodes import GroupBy
 from crossdock.ranks import skew
 from crossdock.ranks.places import measured_places
+from crossdock.row_taking import table_bytes
 
 if TYPE_CHECKING:
     from crossdock.ranks.members import Ranks
@@ -38,7 +39,7 @@ def rows_go_first(spread: Spread, partial: GroupBy) -> bool:
         "how to group",
         {
             "rows": table.num_rows,
-            "bytes": table.nbytes,
+            "bytes": table_bytes(table),
             "groups": min(plan["groups_expected"], table.num_rows),
             "seconds": predicted_seconds(plan),
             "partitions": skew.partitions_of(table, keys, ranks.size),

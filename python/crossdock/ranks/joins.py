@@ -21,6 +21,7 @@ from crossdock.expressions import Column, Expr
 from crossdock.nodes import Join
 from crossdock.ranks import filters, fused, skew, sorts
 from crossdock.ranks.placement import Placed, scan_of
+from crossdock.row_taking import table_bytes
 
 if TYPE_CHECKING:
     from crossdock.ranks.spread import Spread
@@ -252,7 +253,7 @@ def _split(table: Any, keys: tuple[str, ...]) -> tuple[Any, Any]:
 
 
 def _size_of(table: Any) -> tuple[int, int]:
-    return table.num_rows, table.nbytes
+    return table.num_rows, table_bytes(table)
 
 
 def _has_null(table: Any, node: Join) -> bool:

@@ -40,6 +40,7 @@ from crossdock.ranks.moves import (
     move_in_bulk,
     segment_bytes,
 )
+from crossdock.row_taking import table_bytes
 
 # Errors of a rank whose work another one's error has ended.
 _CONSEQUENCES = frozenset(("CD-617", "CD-618"))
@@ -217,9 +218,9 @@ class Ranks:
                 route.rule,
                 self.how,
                 table.num_rows,
-                table.nbytes,
+                table_bytes(table),
                 found.num_rows,
-                found.nbytes,
+                table_bytes(found),
                 seconds,
                 facts.get("phases", []),
                 facts.get("bytes_sent"),
