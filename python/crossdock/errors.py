@@ -189,13 +189,36 @@ def public_errors() -> Iterator[None]:
 
 
 @contextlib.contextmanager
+def system_limits(doing: object) -> Iterator[None]:
+    """Turns what is raised inside when the system has no more memory or threads to give into a
+    CapacityError. Thread-safe."""
+    try:
+        yield
+    except CrossdockError:
+        raise
+    except MemoryError as error:
+        raise _at_limit(doing, "the system has no more memory to give") from error
+    except RuntimeError as error:
+        if "start new thread" not in str(error):
+            raise
+        raise _at_limit(doing, "the system refused to start a thread") from error
+
+
+def _at_limit(doing: object, reason: str) -> CrossdockError:
+    return make_error(
+        "CD-201", f"{doing}: {reason}", try_="a higher limit of memory or processes (ulimit -a)"
+    )
+
+
+@contextlib.contextmanager
 def stream_errors() -> Iterator[None]:
     """Turns what pyarrow raises for a failed Arrow stream into the public error whose code the
     stream's text carries, or into a DataError where it carries none. Thread-safe."""
     import pyarrow as pa
 
     try:
-        yield
+        with system_limits("a stream"):
+            yield
     except (pa.ArrowException, OSError) as error:
         if isinstance(error, CrossdockError):
             raise

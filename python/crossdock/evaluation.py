@@ -24,7 +24,7 @@ from crossdock.arithmetic import (
 )
 from crossdock.choices import choose, choose_lazily
 from crossdock.engine_types import empty_table, with_schema
-from crossdock.errors import CrossdockError, make_error
+from crossdock.errors import CrossdockError, make_error, system_limits
 from crossdock.expressions import (
     ARITHMETIC,
     COMPARISONS,
@@ -43,7 +43,8 @@ def evaluate(expression: Expr, rows: Any) -> Any:
     """The value of `expression` per row of a pyarrow Table or RecordBatch: an Array or
     ChunkedArray of as many rows. ExpressionError when a kernel refuses or a value does not fit."""
     try:
-        value = _evaluate(expression, rows)
+        with system_limits(expression):
+            value = _evaluate(expression, rows)
     except (pa.ArrowException, OverflowError) as error:
         raise _refused(expression, rows.schema, error) from None
     except CrossdockError as error:
@@ -114,7 +115,8 @@ def _evaluate(expression: Expr, rows: Any) -> Any:
         return choose_lazily(expression, needed, _evaluate)
     arguments = _evaluated(expression, rows)
     try:
-        return _applied(expression, arguments)
+        with system_limits(expression):
+            return _applied(expression, arguments)
     except (pa.ArrowException, OverflowError) as error:
         raise _refused(expression, rows.schema, error) from None
 

@@ -19,7 +19,7 @@ import pyarrow as pa
 
 from crossdock import _native
 from crossdock.engine_types import engine_table
-from crossdock.errors import CrossdockError, make_error, public_errors
+from crossdock.errors import CrossdockError, make_error, public_errors, system_limits
 from crossdock.evaluation import keep_rows, plain_type
 from crossdock.expressions import Expr
 from crossdock.file_schemas import unified_schema
@@ -219,7 +219,8 @@ class FileSource:
     def data_errors(self) -> Iterator[None]:
         """Turns what reading raises into a DataError that names the source."""
         try:
-            yield
+            with system_limits(f"{self.kind} source {self.name!r}"):
+                yield
         except CrossdockError:
             raise
         except (pa.ArrowException, OSError, UnicodeDecodeError) as error:

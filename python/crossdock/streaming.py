@@ -13,6 +13,8 @@ from typing import Any
 
 import pyarrow as pa
 
+from crossdock.errors import system_limits
+
 
 def read_stream(source: Any) -> Any:
     """All of an Arrow stream as a pyarrow.Table, zero copy. (`pyarrow.table(source)` is the same,
@@ -53,7 +55,8 @@ class _Pump:
 
     def start(self) -> None:
         self._wanted.put(True)
-        _thread.start_new_thread(self._run, ())
+        with system_limits("a result that is streamed"):
+            _thread.start_new_thread(self._run, ())
 
     def batches(self) -> Iterator[Any]:
         while True:

@@ -10,7 +10,7 @@ from typing import Any, BinaryIO
 
 import pyarrow as pa
 
-from crossdock.errors import make_error, unknown_choice
+from crossdock.errors import make_error, system_limits, unknown_choice
 from crossdock.evaluation import plain_schema
 from crossdock.option_checks import require_flag
 from crossdock.paths import FILE_KINDS, PathLike, delimiter_of, format_of
@@ -82,7 +82,10 @@ def write_file(
         try:
             # Views are a type for memory; as strings any reader of the file understands them.
             plain = plain_schema(schema)
-            with _writer(stream, target, kind, plain, compression) as writer:
+            with (
+                system_limits(f"writing {target.name!r}"),
+                _writer(stream, target, kind, plain, compression) as writer,
+            ):
                 for table in _row_groups(batches, schema):
                     whole = table if plain is schema else table.cast(plain)
                     writer.write_table(whole)

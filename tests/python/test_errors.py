@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterator
 from pathlib import Path
 
 import crossdock as xd
 import pyarrow as pa
 import pyarrow.parquet
 import pytest
-from crossdock import errors, settings, sizes
+from crossdock import errors, evaluation, settings, sizes, streaming, writers
 
 
 def test_every_code_has_a_public_class_and_codes_are_unique() -> None:
@@ -152,3 +153,30 @@ def test_names_do_not_command_the_terminal(dock: xd.Dock, tmp_path: Path) -> Non
     with pytest.raises(xd.PathError) as nothing:
         dock.read(tmp_path / "y\x1b[2J.parquet")
     assert "\x1b" not in str(nothing.value)
+
+
+def test_no_memory_for_a_kernel_or_a_file(
+    dock: xd.Dock, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = pa.table({"k": [1, 2]})
+
+    def refused(*_: object) -> Iterator[object]:
+        raise pa.ArrowMemoryError("malloc of size 160000000 failed")
+
+    monkeypatch.setattr(evaluation, "arithmetic", refused)
+    with pytest.raises(xd.CapacityError, match=r"CD-201\] k \+ 1: the system has no more memory"):
+        evaluation.evaluate(xd.col("k") + 1, table)
+    monkeypatch.setattr(writers, "_row_groups", refused)
+    with pytest.raises(xd.CapacityError, match=r"CD-201\] writing 'x.parquet': the system has no"):
+        dock.from_arrow(table).write(tmp_path / "x.parquet")
+    assert not list(tmp_path.iterdir())
+
+
+def test_no_thread_for_a_result(dock: xd.Dock, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused(*_: object) -> None:
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(streaming._thread, "start_new_thread", refused)
+    batches = dock.from_arrow(pa.table({"k": [2, 1]})).sort("k").to_batches()
+    with pytest.raises(xd.CapacityError, match="refused to start a thread"):
+        next(batches)

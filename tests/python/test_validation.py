@@ -12,6 +12,7 @@ from pathlib import Path
 import crossdock as xd
 import pyarrow as pa
 import pytest
+from crossdock.ranks.shares import plain_table
 from crossdock.validation import require_valid
 
 
@@ -61,6 +62,13 @@ def test_bad_arrays(dock: xd.Dock, name: str, way: str, place: str) -> None:
     relation = dock.from_arrow(table if place == "table" else table.to_reader())
     with pytest.raises(xd.DataError, match=r"CD-301\] column 'x' of pyarrow.* breaks the Arrow"):
         WAYS[way](relation)
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_bad_arrays_of_a_rank(name: str) -> None:
+    """Dictionaries are decoded before they travel."""
+    with pytest.raises(xd.DataError, match=r"CD-301\] column 'x' of the rows of this rank"):
+        plain_table(pa.table({"x": BAD[name]}))
 
 
 def test_good_arrays_pass() -> None:

@@ -21,6 +21,7 @@ from crossdock.errors import public_errors
 from crossdock.evaluation import keep_rows
 from crossdock.expressions import Expr
 from crossdock.sources import FileSource, Source, Split
+from crossdock.validation import require_valid
 
 _FILES_PER_RANK = 8  # so many files or row groups for each rank are shares even enough
 
@@ -50,7 +51,9 @@ def rows_of_rank(table: Any, rank: int, ranks: int) -> Any:
 
 
 def plain_table(table: Any) -> Any:
-    """The table with dictionaries as their values, which is how they travel between ranks."""
+    """The table with dictionaries as their values, which is how they travel between ranks.
+    DataError for one that breaks the format of Arrow, which a cast would trust."""
+    require_valid(table, "the rows of this rank")
     fields = [field.with_type(_plain(field.type)) for field in table.schema]
     return with_schema(table, pa.schema(fields))
 
