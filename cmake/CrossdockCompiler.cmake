@@ -47,10 +47,11 @@ function(crossdock_warnings target scope)
   target_compile_options(${target} ${scope} "$<$<COMPILE_LANGUAGE:CXX>:${flags}>")
 endfunction()
 
-# Compiles up to eight sources of a folder as one, where CROSSDOCK_UNITY is on (all presets but dev, and what pip builds):
-# each header they share is parsed once, and each template made once. So names in the unnamed namespaces of a folder differ. Kernels that
-# are compiled once per instruction set stay alone.
-function(crossdock_unity target)
+# Compiles sources of a folder as one, where CROSSDOCK_UNITY is on (all presets but dev, and what pip builds): each header
+# they share is parsed once, and each template made once. So names in the unnamed namespaces of a folder differ. Up to
+# `batch` at a time; a second batch of src/session took as long as the first, most of it in what both include.
+# Kernels that are compiled once per instruction set stay alone.
+function(crossdock_unity target batch)
   if(NOT CROSSDOCK_UNITY)
     return()
   endif()
@@ -73,7 +74,7 @@ function(crossdock_unity target)
   foreach(folder IN LISTS folders)
     set(number 0)
     foreach(source IN LISTS sources_${folder})
-      math(EXPR group "${number} / 8")
+      math(EXPR group "${number} / ${batch}")
       math(EXPR number "${number} + 1")
       set_source_files_properties("${source}" PROPERTIES UNITY_GROUP "${folder}_${group}")
     endforeach()

@@ -8,7 +8,7 @@ function(crossdock_public_headers)
   set_target_properties(crossdock_public PROPERTIES VERIFY_INTERFACE_HEADER_SETS ON)
 endfunction()
 
-# crossdock_module(<name> DIR <folder> [DEPS <rooms>...] [LINK <targets>...] [ROOMS <sub-folders>...] [APART])
+# crossdock_module(<name> DIR <folder> [DEPS <rooms>...] [LINK <targets>...] [ROOMS <sub-folders>...] [APART] [LIGHT])
 #
 # Makes the static library crossdock_<name> of every .cpp and .hpp below DIR. Sub-folders that are rooms of their own
 # are named in ROOMS and left out. Variants are chosen by file: `x_cuda.cu` is built with CUDA, `x_nocuda.cpp` without.
@@ -51,7 +51,7 @@ function(crossdock_module name)
   if(sources)
     add_library(${target} STATIC ${sources})
     crossdock_warnings(${target} PRIVATE)
-    crossdock_unity(${target})
+    crossdock_unity(${target} 24)
     if(arg_LIGHT)
       crossdock_light_checks(${target})
     endif()

@@ -91,7 +91,7 @@ foreach(room IN LISTS rooms)
     add_library(${target}_support STATIC ${support})
     crossdock_warnings(${target}_support PRIVATE)
     crossdock_fast_tests(${target}_support ${room})
-    crossdock_unity(${target}_support)
+    crossdock_unity(${target}_support 8)
     target_include_directories(${target}_support PUBLIC "${PROJECT_SOURCE_DIR}/tests")
     # The support of a room may use that of the rooms below it.
     target_link_libraries(${target}_support PUBLIC crossdock_${room} GTest::gmock ${support_targets})
@@ -109,7 +109,7 @@ foreach(room IN LISTS rooms)
   add_executable(${target} ${sources})
   crossdock_warnings(${target} PRIVATE)
   crossdock_fast_tests(${target} ${room})
-  crossdock_unity(${target})
+  crossdock_unity(${target} 8)
   target_include_directories(${target} PRIVATE "${PROJECT_SOURCE_DIR}/tests")
   target_link_libraries(${target} PRIVATE crossdock_${room} GTest::gmock GTest::gtest_main)
   add_dependencies(crossdock_tests ${target})
@@ -230,8 +230,8 @@ endif()
 # Fuzz targets follow libFuzzer's interface; fuzz_main.cpp drives them with random inputs from a seed, so that a short run
 # is a test that any compiler can build and that fails the same way everywhere.
 set(fuzz_seed 1)
-set(fuzz_inputs 20000)
-set(fuzz_inputs_expression_fuzz 6000)  # each is a program that is compiled and run
+set(fuzz_inputs 10000)  # make test-long runs more
+set(fuzz_inputs_expression_fuzz 3000)  # each is a program that is compiled and run
 file(GLOB fuzz_targets CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/tests/fuzz/*_fuzz.cpp")
 if(CROSSDOCK_SANITIZE STREQUAL "thread")
   set(fuzz_targets "")

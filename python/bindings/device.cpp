@@ -127,7 +127,7 @@ std::pair<int, int64_t> place_of_array(const nb::object& array) {
   return {given->device_type, given->device_id};
 }
 
-nb::object schema_of(const TableObject& self) {
+nb::object table_schema(const TableObject& self) {
   auto schema = std::make_unique<ArrowSchema>();
   export_device_schema(self.table, schema.get());
   return make_capsule(std::move(schema), kSchemaName);
@@ -147,7 +147,7 @@ nb::object device_array_of(const TableObject& self) {
   });
   if (capsule == nullptr) throw nb::python_error();
   array.release();
-  return nb::make_tuple(schema_of(self), nb::steal(capsule));
+  return nb::make_tuple(table_schema(self), nb::steal(capsule));
 }
 
 nb::object host_array_of(const TableObject& self) {
@@ -157,7 +157,7 @@ nb::object host_array_of(const TableObject& self) {
     return export_host_array(self.table, array.get());
   }();
   if (!made.ok()) raise_error(made.error());
-  return nb::make_tuple(schema_of(self), make_capsule(std::move(array), kArrayName));
+  return nb::make_tuple(table_schema(self), make_capsule(std::move(array), kArrayName));
 }
 
 template <class Managed>
@@ -193,11 +193,11 @@ Value choice_of(const std::string& word,
   throw nb::value_error(("no such choice: " + word).c_str());
 }
 
-TableObject join(const TableObject& self,
-                 const TableObject& other,
-                 const std::vector<std::pair<std::string, std::string>>& keys,
-                 const std::string& how,
-                 const std::string& suffix) {
+TableObject join_tables(const TableObject& self,
+                        const TableObject& other,
+                        const std::vector<std::pair<std::string, std::string>>& keys,
+                        const std::string& how,
+                        const std::string& suffix) {
   using enum DeviceJoinKind;
   const TableJoin wanted{.keys = keys,
                          .kind = choice_of<DeviceJoinKind>(how,
@@ -334,7 +334,7 @@ void bind_device(nb::module_& module) {
                        names.push_back(column.name);
                      return names;
                    })
-      .def("join", &join, "other"_a, "keys"_a, "how"_a, "suffix"_a)
+      .def("join", &join_tables, "other"_a, "keys"_a, "how"_a, "suffix"_a)
       .def("group_by", &group_by, "keys"_a, "aggregates"_a)
       .def("sort", &sort, "orders"_a, "limit"_a, "offset"_a)
       .def("filter", &filter, "conditions"_a)
@@ -347,7 +347,7 @@ void bind_device(nb::module_& module) {
             return made;
           },
           "at"_a)
-      .def("schema", &schema_of)
+      .def("schema", &table_schema)
       .def("device_array", &device_array_of)
       .def("host_array", &host_array_of)
       .def("tensor", &tensor_of_table, "column"_a, "stream"_a, "versioned"_a);

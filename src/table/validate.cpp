@@ -12,7 +12,7 @@
 namespace crossdock {
 namespace {
 
-constexpr int64_t kBlockRows = 4096;
+constexpr int64_t kCheckedRows = 4096;
 constexpr uint32_t kInlineBytes = 12;
 
 // One view as two words. The first holds the length (low half) and 4 bytes: prefix, or text. The
@@ -50,8 +50,8 @@ Result<int64_t> validate_offsets(const Field& field, const ColumnView& column) {
   using Word = std::make_unsigned_t<Offset>;
   const Offset* offsets = static_cast<const Offset*>(column.offsets) + column.offset;
   Word longest = 0;
-  for (int64_t begin = 0; begin < column.length; begin += kBlockRows) {
-    const int64_t end = std::min(begin + kBlockRows, column.length);
+  for (int64_t begin = 0; begin < column.length; begin += kCheckedRows) {
+    const int64_t end = std::min(begin + kCheckedRows, column.length);
     Word violations = 0;
     for (int64_t row = begin; row < end; ++row) {
       const Word low = static_cast<Word>(offsets[row]);
@@ -133,8 +133,8 @@ Result<int64_t> validate_views(const Field& field, const ColumnView& column) {
     return view;
   };
   uint32_t longest = 0;
-  for (int64_t begin = 0; begin < column.length; begin += kBlockRows) {
-    const int64_t end = std::min(begin + kBlockRows, column.length);
+  for (int64_t begin = 0; begin < column.length; begin += kCheckedRows) {
+    const int64_t end = std::min(begin + kCheckedRows, column.length);
     uint64_t violations = 0;
     for (int64_t row = begin; row < end; ++row) {
       const ViewWords view = load(row);
@@ -160,8 +160,8 @@ Status validate_indices(const Field& field, const ColumnView& column) {
   if (std::is_unsigned_v<Index> && values > kLargest) return {};
   const Word limit =
       values > kLargest ? static_cast<Word>(kLargest + 1) : static_cast<Word>(values);
-  for (int64_t begin = 0; begin < column.length; begin += kBlockRows) {
-    const int64_t end = std::min(begin + kBlockRows, column.length);
+  for (int64_t begin = 0; begin < column.length; begin += kCheckedRows) {
+    const int64_t end = std::min(begin + kCheckedRows, column.length);
     Word violations = 0;
     for (int64_t row = begin; row < end; ++row) {
       violations |= static_cast<Word>(static_cast<Word>(indices[row]) >= limit);

@@ -10,7 +10,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-double seconds_since(Clock::time_point begin) {
+double put_seconds_since(Clock::time_point begin) {
   return std::chrono::duration<double>(Clock::now() - begin).count();
 }
 
@@ -26,7 +26,7 @@ class AsTheyFill : public PutOrder {
     own.under_way.push_back(stage);
     const Status sent =
         put_stage(*route_.plan, *stage, route_.targets[to], route_.ranks[to], *route_.window);
-    own.times.put_s += seconds_since(begin);
+    own.times.put_s += put_seconds_since(begin);
     return sent;
   }
 
@@ -36,7 +36,7 @@ class AsTheyFill : public PutOrder {
     if (own.under_way.empty()) {  // others have them all
       const Clock::time_point begin = Clock::now();
       std::this_thread::yield();
-      own.times.wait_s += seconds_since(begin);
+      own.times.wait_s += put_seconds_since(begin);
       return {};
     }
     return flush(own, own.under_way.front()->destination);
@@ -62,7 +62,7 @@ class AsTheyFill : public PutOrder {
   Status flush(Own& own, int destination) {
     const Clock::time_point begin = Clock::now();
     CD_TRY(route_.window->flush_local(route_.ranks[static_cast<size_t>(destination)]));
-    own.times.flush_s += seconds_since(begin);
+    own.times.flush_s += put_seconds_since(begin);
     std::deque<PutStage*> others;
     for (PutStage* stage : own.under_way) {
       if (stage->destination == destination) {

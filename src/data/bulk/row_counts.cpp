@@ -17,7 +17,7 @@ using namespace filling;
 constexpr int64_t kCountedRows = 4096;
 constexpr int64_t kSizeMax = INT64_C(1) << 62;
 
-bool is_text(const DataType& type) { return is_string(type.id) || is_binary(type.id); }
+bool is_text_type(const DataType& type) { return is_string(type.id) || is_binary(type.id); }
 
 // What a text takes in the heap of the layout that it arrives in.
 uint64_t heap_bytes(Layout received, uint64_t bytes) {
@@ -71,7 +71,7 @@ class Counter {
         seen_(schema->fields.size()) {
     for (size_t i = 0; i < schema->fields.size(); ++i) {
       const DataType& type = schema->fields[i].type;
-      if (is_text(value_type(type))) texts_.push_back(static_cast<int>(i));
+      if (is_text_type(value_type(type))) texts_.push_back(static_cast<int>(i));
       seen_[i].packs = options.looks_at_ranges && can_pack(type);
     }
   }
@@ -244,7 +244,7 @@ Result<RowCounts> count_rows(const TableRows& rows,
     return own->count(rows, rows.share(worker, team.worker_count()));
   }));
   found.seen.resize(schema->fields.size());
-  for (const Field& field : schema->fields) found.texts += is_text(value_type(field.type));
+  for (const Field& field : schema->fields) found.texts += is_text_type(value_type(field.type));
   for (size_t worker = 0; worker < counters.size(); ++worker) {
     add_seen(counters[worker]->seen(), found.seen);
     for (RowChunk& chunk : counters[worker]->chunks()) {

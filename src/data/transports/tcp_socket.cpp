@@ -13,7 +13,7 @@
 namespace crossdock {
 namespace {
 
-constexpr int kBacklog = 1024;
+constexpr int kTcpBacklog = 1024;
 // A wire that is cut while nothing is under way is noticed after a quarter of a minute.
 constexpr int kIdleS = 10;
 constexpr int kProbeEveryS = 2;
@@ -75,7 +75,7 @@ void prepare(int fd) {
 Result<Descriptor> listen_on(const std::string& ip) {
   CD_ASSIGN(const SocketAddress own, address_of(ip, 0));
   CD_ASSIGN(Descriptor socket, make_socket(own));
-  if (::listen(socket.get(), kBacklog) != 0)
+  if (::listen(socket.get(), kTcpBacklog) != 0)
     return system_error("a socket of TCP cannot listen", errno);
   return socket;
 }
