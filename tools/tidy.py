@@ -336,6 +336,26 @@ def check_whitespace(tree: Tree) -> Iterator[Finding]:
             )
 
 
+# A part of an error in a literal of C++: a line of its own, two blanks, a word and its text.
+ERROR_PART = re.compile(r'(?:\\n|")  ([a-z]+)( {2,})(?=[^\s"])')
+
+
+def check_error_layout(tree: Tree) -> Iterator[Finding]:
+    """The columns that `part` of python/crossdock/errors.py gives."""
+    for source in tree.sources:
+        if not source.is_cpp or not source.path.startswith("src/"):
+            continue
+        for match in ERROR_PART.finditer(source.text):
+            word, blanks = match.groups()
+            if len(word) < 8 and len(word) + len(blanks) != 9:
+                yield Finding(
+                    source.path,
+                    source.line_of(match.start()),
+                    "error layout",
+                    f"`{word}` has {len(blanks)} blanks behind it; {9 - len(word)} are needed",
+                )
+
+
 def check_emptiness(tree: Tree) -> Iterator[Finding]:
     for path in tree.empty:
         if Path(path).name not in MAY_BE_EMPTY:
@@ -356,6 +376,7 @@ CHECKS = [
     check_own_header,
     check_heads,
     check_links,
+    check_error_layout,
     check_whitespace,
     check_emptiness,
 ]

@@ -95,7 +95,7 @@ def run(arguments: list[str]) -> int:
 
 
 def _explain(error: Exception) -> int:
-    from crossdock.errors import CapacityError, CrossdockError
+    from crossdock.errors import CapacityError, CrossdockError, part
     from crossdock.settings import setting
 
     if setting("debug") not in ("", "0"):
@@ -105,7 +105,8 @@ def _explain(error: Exception) -> int:
         output.say(error.report())
         return 3 if isinstance(error, CapacityError) else 1
     text = f"{type(error).__name__}: {error}"
-    click.echo(f"crossdock: {text}\n  try      CROSSDOCK_DEBUG=1 for the trace-back", err=True)
+    hint = part("try", "CROSSDOCK_DEBUG=1 for the trace-back")
+    click.echo(f"crossdock: {text}{hint}", err=True)
     return 3 if isinstance(error, MemoryError) else 1
 
 

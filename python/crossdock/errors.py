@@ -30,7 +30,6 @@ _FRONT_END: tuple[tuple[str, str, str], ...] = (
 )
 
 
-_PART = re.compile(r"\n\s+(\w+)\s{2,}")
 _CODE = re.compile(r"\[?(CD-\d{3})\]?")
 
 
@@ -150,9 +149,14 @@ def make_error(code: str, what: str, **parts: str) -> CrossdockError:
     Parts are named by their keyword (where, values, limits, try_ ...), in the order given.
     """
     kind = next(kind for known, kind, _ in error_table() if known == code)
-    lines = [what]
-    lines += [f"  {name.rstrip('_'):<8} {text}" for name, text in parts.items() if text]
-    return _CLASSES[kind](code, "\n".join(lines))
+    shown = [part(name.rstrip("_"), text) for name, text in parts.items() if text]
+    return _CLASSES[kind](code, what + "".join(shown))
+
+
+def part(name: str, text: str) -> str:
+    """A line below the first of an error's text. tools/tidy.py checks that the engine's texts have
+    the same columns."""
+    return f"\n  {name:<8} {text}"
 
 
 def error_of(code: str, text: str) -> CrossdockError:
@@ -171,12 +175,7 @@ def told_error(error: BaseException) -> str:
 def from_native(error: Exception) -> CrossdockError:
     """The public error that stands for one of the engine."""
     code, kind, message = error.args
-    return _CLASSES.get(kind, InternalError)(code, _aligned(message))
-
-
-def _aligned(message: str) -> str:
-    """The parts below the first line of a text, in the columns of `make_error`."""
-    return _PART.sub(lambda part: f"\n  {part[1]:<8} ", message)
+    return _CLASSES.get(kind, InternalError)(code, message)
 
 
 @contextlib.contextmanager
@@ -226,7 +225,7 @@ def stream_errors() -> Iterator[None]:
         code = _CODE.search(text)
         kinds = {known: kind for known, kind, _ in error_table()}
         if code is not None and code[1] in kinds:
-            message = _aligned(text[code.end() :].lstrip(" :"))
+            message = text[code.end() :].lstrip(" :")
             raise _CLASSES[kinds[code[1]]](code[1], message) from None
         raise make_error("CD-302", f"a stream stopped: {text}") from error
 

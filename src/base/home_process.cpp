@@ -33,7 +33,7 @@ Status HomeProcess::check(const std::string& what) const {
   if (is_here()) return {};
   return make_error(ErrorCode::kChannelClosed,
                     "{} is of process {}, and this is process {}, a copy that fork() made of it\n"
-                    "  try   what belongs to the group in the process that joined it, or start "
+                    "  try      what belongs to the group in the process that joined it, or start "
                     "others afresh (multiprocessing: the start method \"spawn\")",
                     what,
                     process_,

@@ -104,7 +104,7 @@ int64_t Memory::cached_bytes() {
 Error Memory::over_budget(int64_t bytes, std::string_view who) const {
   return make_error(ErrorCode::kOutOfMemoryBudget,
                     "{} needs {}, but only {} of the memory budget of {} is free\n"
-                    "  try   a larger budget (memory=, --memory, CROSSDOCK_MEMORY), fewer "
+                    "  try      a larger budget (memory=, --memory, CROSSDOCK_MEMORY), fewer "
                     "columns, or a filter",
                     who,
                     bytes_text(bytes),
@@ -135,7 +135,7 @@ Result<Block> Memory::get(int64_t bytes, std::string_view who) {
     block.bytes_ = 0;
     return make_error(ErrorCode::kOutOfMemoryBudget,
                       "{} needs {}, within the budget of {}, but the system has no more to give\n"
-                      "  try   a smaller budget than the machine's free memory",
+                      "  try      a smaller budget than the machine's free memory",
                       who,
                       bytes_text(size),
                       bytes_text(limit_));

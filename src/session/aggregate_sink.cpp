@@ -257,7 +257,7 @@ Result<Batch> AggregateSink::finish(int64_t rows) const {
     const DataType type = result_type(item, *input_);
     if (type.id == TypeId::kDecimal128 && (state.overflow || !fits_decimal(state.integer))) {
       return make_error(ErrorCode::kValueOutOfRange,
-                        "{} has more than {} digits\n  try   cast '{}' to float64",
+                        "{} has more than {} digits\n  try      cast '{}' to float64",
                         item.name,
                         kDecimalDigits,
                         input_->fields[item.column].name);

@@ -22,7 +22,7 @@ void use_cost_rates(const CostRates& rates) {
     }
     if (!set_rate(wanted, name, value)) {
       throw_error(make_error(ErrorCode::kInvalidArgument,
-                             "there is no rate named '{}'\n  try   crossdock calibrate",
+                             "there is no rate named '{}'\n  try      crossdock calibrate",
                              name));
     }
   }

@@ -43,7 +43,7 @@ Status add_row_filter(const std::string& where, const Schema& schema, GroupSpec&
     if (aggregate.filter >= 0) {
       return make_error(ErrorCode::kInvalidArgument,
                         "count_distinct '{}' has a filter, and where='{}' is another\n"
-                        "  try   one column that says both",
+                        "  try      one column that says both",
                         aggregate.name,
                         where);
     }

@@ -262,7 +262,7 @@ Status refuse_own_nulls(const ArrowArray& array) {
   if (nulls == 0) return {};
   return malformed("table",
                    "the struct array that holds its columns has {} nulls of its own\n"
-                   "  try   flatten it, so that the nulls are in the columns",
+                   "  try      flatten it, so that the nulls are in the columns",
                    nulls);
 }
 

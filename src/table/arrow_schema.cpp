@@ -27,7 +27,7 @@ Result<DataType> read_format(const ArrowSchema& schema, const std::string& where
   Result<DataType> type = parse_arrow_format(format);
   if (!type.ok()) {
     return make_error(type.error().code,
-                      "{}: {}\n  try   leave the column out, or cast it to a flat type first",
+                      "{}: {}\n  try      leave the column out, or cast it to a flat type first",
                       where,
                       type.error().message);
   }
@@ -53,7 +53,7 @@ Result<DataType> read_type(const ArrowSchema& schema, const std::string& where) 
   if (schema.dictionary->dictionary != nullptr) {
     return make_error(ErrorCode::kUnsupportedType,
                       "{}: a dictionary of dictionaries is not supported\n"
-                      "  try   decode the inner dictionary first",
+                      "  try      decode the inner dictionary first",
                       where);
   }
   type.id = TypeId::kDictionary;

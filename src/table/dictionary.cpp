@@ -278,7 +278,7 @@ Status check_merged(const Field& field, const Merger& merger) {
     return make_error(ErrorCode::kValueOutOfRange,
                       "column \"{}\": the dictionaries of its batches have {} different values "
                       "together, and indices of {} can name {}\n"
-                      "  try   casting it to a wider index type, or decoding it",
+                      "  try      casting it to a wider index type, or decoding it",
                       field.name,
                       values,
                       type_name(type),
@@ -288,7 +288,7 @@ Status check_merged(const Field& field, const Merger& merger) {
     return make_error(ErrorCode::kValueOutOfRange,
                       "column \"{}\": the dictionaries of its batches have {} bytes of values "
                       "together, and {} can hold {}\n"
-                      "  try   casting its values to large_{}",
+                      "  try      casting its values to large_{}",
                       field.name,
                       merger.bytes(),
                       type_name(type),

@@ -185,7 +185,7 @@ Status check_total(int64_t total, const Request& request) {
   if (total <= std::numeric_limits<Offset>::max()) return {};
   return make_error(ErrorCode::kValueOutOfRange,
                     "column \"{}\": {} rows of output hold {} bytes of text, but 32-bit offsets "
-                    "reach {}\n  try   a cast of the column to large_utf8 or large_binary, or a "
+                    "reach {}\n  try      a cast of the column to large_utf8 or large_binary, or a "
                     "smaller batch_rows",
                     request.column.field->name,
                     request.refs.size(),

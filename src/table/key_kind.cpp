@@ -16,7 +16,7 @@ Error mismatch(const DataType& left,
                std::string_view reason,
                std::string_view remedy) {
   return make_error(ErrorCode::kKeyTypeMismatch,
-                    "keys of type {} and {} cannot be compared: {}\n  try   {}",
+                    "keys of type {} and {} cannot be compared: {}\n  try      {}",
                     type_name(left),
                     type_name(right),
                     reason,

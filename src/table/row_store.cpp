@@ -119,7 +119,7 @@ Result<RowRef> RowStore::add(Batch batch) {
     return make_error(
         ErrorCode::kTooManyRows,
         "{} rows in {} batches and {} more rows pass the limit of {} rows (or {} "
-        "batches) of a join side\n  try   larger batches (of {} rows or more), or a filter",
+        "batches) of a join side\n  try      larger batches (of {} rows or more), or a filter",
         rows_,
         batches_.size(),
         batch.rows,

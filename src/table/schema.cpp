@@ -27,7 +27,7 @@ Result<int> Schema::find(std::string_view name, std::string_view where) const {
     if (found >= 0) {
       return make_error(ErrorCode::kDuplicateColumn,
                         "column \"{}\" stands twice in the {}, at positions {} and {}\n"
-                        "  try   another name for one of them before the join",
+                        "  try      another name for one of them before the join",
                         name,
                         where,
                         found,
@@ -42,8 +42,8 @@ Result<int> Schema::find(std::string_view name, std::string_view where) const {
   for (const Field& field : fields) names.push_back(field.name);
   const std::string nearest = nearest_name(name, names);
   std::string text =
-      fmt::format("no column \"{}\" in the {}\n  has   {}", name, where, list_names(names));
-  if (!nearest.empty()) text += fmt::format("\n  try   \"{}\"", nearest);
+      fmt::format("no column \"{}\" in the {}\n  has      {}", name, where, list_names(names));
+  if (!nearest.empty()) text += fmt::format("\n  try      \"{}\"", nearest);
   return Error{ErrorCode::kUnknownColumn, std::move(text)};
 }
 

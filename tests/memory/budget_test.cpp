@@ -57,7 +57,7 @@ TEST(Memory, RefusesWhatPassesTheLimitAndSaysWhoAskedForWhat) {
                       "of 16.0 MiB is free"),
             0U)
       << text;
-  EXPECT_NE(text.find("\n  try   "), std::string::npos);
+  EXPECT_NE(text.find("\n  try      "), std::string::npos);
   EXPECT_EQ(memory->used_bytes(), 10 * kMiB) << "a refused request reserves nothing";
   EXPECT_TRUE(memory->get(6 * kMiB, "test").ok());
 }

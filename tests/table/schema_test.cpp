@@ -30,7 +30,7 @@ TEST(SchemaFind, ProposesTheNearestName) {
   ASSERT_FALSE(found.ok());
   EXPECT_EQ(found.error().code, ErrorCode::kUnknownColumn);
   EXPECT_EQ(found.error().message,
-            "no column \"prize\" in the left table\n  has   id, price, name\n  try   \"price\"");
+            "no column \"prize\" in the left table\n  has      id, price, name\n  try      \"price\"");
 }
 
 TEST(SchemaFind, ProposesNothingWhenNothingIsNear) {

@@ -200,6 +200,10 @@ BROKEN = {
     "a broken link": ({"docs/a.md": "[x](../nowhere.md)\n"}, "link"),
     "a broken anchor": ({"docs/a.md": "[x](../README.md#no-such)\n"}, "link"),
     "blanks at a line's end": ({"docs/a.md": "x \n"}, "whitespace"),
+    "an error in other columns": (
+        {"src/table/row.cpp": '// Rows.\nconst char* kText = "no\\n  try   {}";\n'},
+        "error layout",
+    ),
     "no newline at the end": ({"docs/a.md": "x"}, "whitespace"),
     "an empty file": ({"docs/a.md": ""}, "empty"),
 }

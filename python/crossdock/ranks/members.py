@@ -23,6 +23,7 @@ from crossdock.errors import (
     CrossdockError,
     error_of,
     make_error,
+    part,
     public_errors,
     told_error,
 )
@@ -300,7 +301,7 @@ class Ranks:
 
     def _named(self, rank: int, note: dict[str, Any]) -> CrossdockError:
         error = note["error"]
-        where = f"\n  rank     {rank} of {self.size}, on {note['host']}"
+        where = part("rank", f"{rank} of {self.size}, on {note['host']}")
         if error["code"]:
             return error_of(error["code"], error["text"] + where)
         return error_of("CD-509", f"{error['kind']}: {error['text']}{where}")
@@ -310,7 +311,7 @@ def _with_cause(error: ControlError, mine: BaseException) -> CrossdockError:
     """What this rank raises where another is gone: what it knows of the reason, too."""
     if isinstance(mine, CrossdockError) and mine.code in _CONSEQUENCES:
         return mine
-    return ControlError(error.code, f"{error.text}\n  here     {type(mine).__name__}: {mine}")
+    return ControlError(error.code, error.text + part("here", f"{type(mine).__name__}: {mine}"))
 
 
 def _begun(batches: Iterator[Any]) -> Iterator[Any]:

@@ -105,7 +105,7 @@ class AggregateWriter {
 
   Error beyond(const char* limit, bool propose_wide) const {
     return make_error(ErrorCode::kValueOutOfRange,
-                      "the sum '{}' of a group does not fit {}\n  try   {}",
+                      "the sum '{}' of a group does not fit {}\n  try      {}",
                       planned_.spec.name,
                       limit,
                       propose_wide ? "wide=True, which sums into decimal128(38, 0)"

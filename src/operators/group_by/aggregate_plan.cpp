@@ -128,7 +128,7 @@ class AggregatePlanner {
       const Field& field = store_.schema()->fields[spec.column];
       return make_error(ErrorCode::kUnsupportedType,
                         "{} of column '{}' is not supported: it is {}\n"
-                        "  try   a cast to {}",
+                        "  try      a cast to {}",
                         function_name(spec.function),
                         field.name,
                         type_name(field.type),

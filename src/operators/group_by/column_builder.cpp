@@ -39,7 +39,7 @@ Result<ColumnView> make_offset_texts(const PackedTexts& texts, BatchMemory& memo
   if (total > std::numeric_limits<Offset>::max()) {
     return make_error(ErrorCode::kValueOutOfRange,
                       "group_by: the texts of one batch have {} bytes together, more than 32-bit "
-                      "offsets reach\n  try   a smaller batch_rows",
+                      "offsets reach\n  try      a smaller batch_rows",
                       total);
   }
   CD_ASSIGN(uint8_t * offset_bytes,

@@ -107,7 +107,7 @@ GroupShape make_shape(const GroupPlannerInput& input, const GroupSample& sample)
 
 Error cannot(GroupStrategy strategy, const char* why) {
   return make_error(ErrorCode::kInvalidArgument,
-                    "strategy '{}' cannot group this: {}\n  try   strategy='auto'",
+                    "strategy '{}' cannot group this: {}\n  try      strategy='auto'",
                     strategy_name(strategy),
                     why);
 }

@@ -194,7 +194,7 @@ Result<SchemaPtr> group_schema(const GroupSpec& spec, const Schema& schema) {
     if (!names.insert(field.name).second) {
       return make_error(ErrorCode::kDuplicateColumn,
                         "the result would have two columns named '{}'\n"
-                        "  try   another name for one of the aggregates",
+                        "  try      another name for one of the aggregates",
                         field.name);
     }
     result->fields.push_back(std::move(field));

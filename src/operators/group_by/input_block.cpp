@@ -105,7 +105,7 @@ Status InputBlock::check_digits(size_t l, const uint8_t* valid, int32_t rows) {
     const Field& field = plan_.store->schema()->fields[plan_.aggregates->lanes[l].column];
     return make_error(ErrorCode::kValueOutOfRange,
                       "column '{}' is {}, but a value of it has more than 18 digits\n"
-                      "  try   a cast to the decimal type that its values need",
+                      "  try      a cast to the decimal type that its values need",
                       field.name,
                       type_name(field.type));
   }

@@ -17,12 +17,12 @@ Status check_spec(const JoinSpec& spec) {
     if (spec.keys.size() != 1) {
       return make_error(ErrorCode::kInvalidArgument,
                         "a null-aware anti join takes one key pair, got {}\n"
-                        "  try   how='anti', or filter nulls first",
+                        "  try      how='anti', or filter nulls first",
                         spec.keys.size());
     }
     if (spec.residual || spec.null_equals_null) {
       return make_error(ErrorCode::kInvalidArgument,
-                        "a null-aware anti join cannot be combined with {}\n  try   how='anti'",
+                        "a null-aware anti join cannot be combined with {}\n  try      how='anti'",
                         spec.residual ? "residual=" : "null_equals_null=True");
     }
   }

@@ -341,7 +341,7 @@ Result<JoinChoice> choose_join(const PlannerInput& input) {
   if (input.spec->strategy == Strategy::kDense && !dense_is_possible(input)) {
     return make_error(ErrorCode::kInvalidArgument,
                       "strategy 'dense' needs one key of an integer, date or time type; this join "
-                      "has {} key column(s) that are compared {}\n  try   strategy='auto'",
+                      "has {} key column(s) that are compared {}\n  try      strategy='auto'",
                       input.keys->parts.size(),
                       input.keys->packs_exactly ? "as packed words" : "by hash");
   }
@@ -356,7 +356,7 @@ Result<JoinChoice> choose_join(const PlannerInput& input) {
     return make_error(ErrorCode::kInvalidArgument,
                       "strategy 'dense' needs keys of a narrow range: a sample spans {} to {}, but "
                       "the side has {} rows (limit: 16 times the rows, 2^31 in all)\n"
-                      "  try   strategy='auto'",
+                      "  try      strategy='auto'",
                       sample.min,
                       sample.max,
                       rows_of(input, side));

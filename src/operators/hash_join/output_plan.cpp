@@ -228,7 +228,7 @@ Result<Field> key_field(const OutputColumn& column,
     if (!(partner.type == field.type)) {
       return make_error(ErrorCode::kKeyTypeMismatch,
                         "key '{}' is {} on the left and {} on the right, so a {} join cannot "
-                        "give one column of both\n  try   cast one side, or keep both columns",
+                        "give one column of both\n  try      cast one side, or keep both columns",
                         column.name,
                         type_name(field.type),
                         type_name(partner.type),
@@ -240,7 +240,7 @@ Result<Field> key_field(const OutputColumn& column,
     return make_error(
         ErrorCode::kInvalidArgument,
         "output column '{}' asks for the key of both sides, but left column '{}' is no "
-        "key of this join\n  try   side left",
+        "key of this join\n  try      side left",
         column.name,
         field.name);
   }
@@ -258,17 +258,18 @@ Result<SchemaPtr> output_schema(const JoinSpec& spec, const Schema& left, const 
   std::set<std::string> names;
   for (const OutputColumn& column : spec.output) {
     if (!names.insert(column.name).second) {
-      return make_error(ErrorCode::kDuplicateColumn,
-                        "two output columns are named '{}'\n  try   rename one of them, or another "
-                        "suffix=",
-                        column.name);
+      return make_error(
+          ErrorCode::kDuplicateColumn,
+          "two output columns are named '{}'\n  try      rename one of them, or another "
+          "suffix=",
+          column.name);
     }
     const bool from_right = column.side == OutputSide::kRight;
     Field field = (from_right ? right : left).fields[column.column];
     if (from_right && gives_left_only(spec.kind)) {
       return make_error(ErrorCode::kInvalidArgument,
                         "output column '{}' is of the right side, but the {} join gives left rows "
-                        "only\n  try   how='inner' or 'left'",
+                        "only\n  try      how='inner' or 'left'",
                         column.name,
                         join_kind_name(spec.kind));
     }

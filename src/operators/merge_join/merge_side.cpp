@@ -121,7 +121,7 @@ Error SortedSide::unsorted(int64_t position) const {
   const char* side = source_.side == Side::kLeft ? "left" : "right";
   return make_error(ErrorCode::kInvalidArgument,
                     "the {} side was declared sorted by its key, but row {} comes before the row "
-                    "ahead of it\n  try   sorted_{}='detect'",
+                    "ahead of it\n  try      sorted_{}='detect'",
                     side,
                     window_.begin() + position,
                     side);

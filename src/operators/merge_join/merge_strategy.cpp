@@ -135,7 +135,7 @@ class MergeJoin {
     if (found.is_sorted || !is_declared || must_move) return {};
     return make_error(ErrorCode::kInvalidArgument,
                       "the {} side was declared sorted by its key, but it is not\n"
-                      "  try   sorted_{}='detect'",
+                      "  try      sorted_{}='detect'",
                       side_name(side),
                       side_name(side));
   }

@@ -36,7 +36,7 @@ Status check_partition_spec(const PartitionSpec& spec) {
   if (spec.by == PartitionBy::kExplicit && spec.keys.size() != 1) {
     return make_error(ErrorCode::kInvalidArgument,
                       "by='explicit' takes one column of partition numbers, got {} columns\n"
-                      "  try   by='hash'",
+                      "  try      by='hash'",
                       spec.keys.size());
   }
   if (spec.batch_rows < 0) {

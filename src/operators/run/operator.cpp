@@ -33,7 +33,7 @@ Status start_team(int worker_count, std::optional<Team>& team) {
   } catch (const std::system_error& refusal) {
     return make_error(
         ErrorCode::kInternal,
-        "the system refused to start {} worker threads: {}\n  try   fewer threads=, or "
+        "the system refused to start {} worker threads: {}\n  try      fewer threads=, or "
         "a higher limit of processes",
         worker_count,
         refusal.what());

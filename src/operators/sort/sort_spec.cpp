@@ -50,7 +50,7 @@ Status check(const SortSpec& spec) {
   if (spec.strategy == SortStrategy::kTopK && spec.limit < 0) {
     return make_error(ErrorCode::kInvalidArgument,
                       "strategy 'topk' sorts only what a limit keeps, and there is none\n"
-                      "  try   limit=, or strategy='auto'");
+                      "  try      limit=, or strategy='auto'");
   }
   return {};
 }
@@ -98,7 +98,7 @@ Result<SchemaPtr> sort_schema(const SortSpec& spec, const Schema& input) {
   if (twice != names.end()) {
     return make_error(ErrorCode::kDuplicateColumn,
                       "the result of the sort would have two columns named \"{}\"\n"
-                      "  try   another name for one of them",
+                      "  try      another name for one of them",
                       *twice);
   }
   return SchemaPtr(std::move(schema));

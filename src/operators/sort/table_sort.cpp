@@ -189,7 +189,7 @@ Result<bool> TableSort::run_if_in_order(SortRun& sort) const {
   if (!holds && asked) {
     return make_error(ErrorCode::kInvalidArgument,
                       "the rows are not in the order that the sort was told they are in\n"
-                      "  try   the same without the declaration (assume_sorted)");
+                      "  try      the same without the declaration (assume_sorted)");
   }
   if (!holds) {
     sort.note("strategy_change", std::string("the rows are not all in the order of the sample"));
