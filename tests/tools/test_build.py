@@ -109,3 +109,22 @@ def test_stages_install_what_they_need() -> None:
     heavy = re.compile("mpi|ucx|pmix|grpc|proto|cuda")
     assert not [name for name in bare if heavy.search(name)]
     assert {"libopenmpi-dev", "libucx-dev", "libgrpc++-dev"} <= ranks
+
+
+def test_stage_run_keeps_what_ranks_were_given(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_to = tmp_path / "bin"
+    write_to.mkdir()
+    (write_to / "crossdock").touch()
+    plugins: list[str] = []
+    monkeypatch.setattr(setup, "VENV", tmp_path)
+    monkeypatch.setattr(setup, "source_digest", lambda: digest)
+    monkeypatch.setattr(setup, "pip_install", lambda *given, **_: plugins.append(given[0][-3:]))
+    digest = "first"
+    for stage in ("run", "run", "ranks", "dev", "run"):
+        setup.install_crossdock(stage)
+    assert plugins == ["OFF", "=ON"]
+    digest = "second"
+    setup.install_crossdock("run")
+    assert plugins == ["OFF", "=ON", "=ON"]
