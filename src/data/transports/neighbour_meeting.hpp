@@ -12,8 +12,8 @@
 #include <string>
 #include <vector>
 
+#include "base/descriptor.hpp"
 #include "base/result.hpp"
-#include "data/transports/descriptor.hpp"
 #include "data/transports/link.hpp"
 #include "data/transports/neighbour_address.hpp"
 

@@ -17,8 +17,8 @@
 #include <fmt/format.h>
 
 #include "base/check.hpp"
+#include "base/descriptor.hpp"
 #include "base/home_process.hpp"
-#include "data/transports/descriptor.hpp"
 #include "data/transports/neighbour_address.hpp"
 #include "data/transports/neighbour_meeting.hpp"
 #include "data/transports/packet_socket.hpp"

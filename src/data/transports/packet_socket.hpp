@@ -7,8 +7,8 @@
 #include <string>
 #include <sys/types.h>
 
+#include "base/descriptor.hpp"
 #include "base/result.hpp"
-#include "data/transports/descriptor.hpp"
 #include "data/transports/neighbour_address.hpp"
 
 namespace crossdock {

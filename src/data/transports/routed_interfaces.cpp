@@ -10,7 +10,7 @@
 
 #include <net/if.h>
 
-#include "data/transports/descriptor.hpp"
+#include "base/descriptor.hpp"
 
 namespace crossdock {
 namespace {

@@ -12,7 +12,7 @@
 
 #include <fmt/format.h>
 
-#include "data/transports/descriptor.hpp"
+#include "base/descriptor.hpp"
 #include "data/transports/system_error.hpp"
 
 namespace crossdock {

@@ -19,7 +19,7 @@
 #include <sys/uio.h>
 #include <vector>
 
-#include "data/transports/descriptor.hpp"
+#include "base/descriptor.hpp"
 #include "data/transports/link.hpp"
 
 namespace crossdock {

@@ -13,7 +13,7 @@
 #include <sys/socket.h>
 #include <unordered_map>
 
-#include "data/transports/descriptor.hpp"
+#include "base/descriptor.hpp"
 #include "data/transports/host_address.hpp"
 #include "data/transports/network_devices.hpp"
 #include "data/transports/socket_link.hpp"

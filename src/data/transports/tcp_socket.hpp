@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <string>
 
+#include "base/descriptor.hpp"
 #include "base/result.hpp"
-#include "data/transports/descriptor.hpp"
 
 namespace crossdock {
 
