@@ -89,7 +89,9 @@ def _watch(
 
     said: tuple[str, str] | None = None
     joins_said = 0
+    refusals = control_options.RefusalWatch(agent)
     while not stopped.wait(LOOK_S):
+        refusals.look()
         is_joined, trouble, joins, endpoints, channels = agent.state()
         if is_joined and joins != joins_said:
             output.say(

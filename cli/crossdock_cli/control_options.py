@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import os
+import resource
 import signal
+import stat
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+
+from crossdock_cli import output
 
 if TYPE_CHECKING:
     from crossdock import _control
@@ -18,6 +24,7 @@ ADDRESS = "127.0.0.1:7613"
 MESSAGE_LIMIT = "64MiB"
 MESSAGE_BYTES_LEAST = 2**10  # as the engine has it
 MESSAGE_BYTES_MOST = 2**30
+_WARN_EVERY_S = 10.0
 
 Decorated = Callable[..., Any]
 
@@ -67,7 +74,9 @@ def token_of(path: str | None) -> str | None:
     if path is None:
         return None
     try:
-        token = Path(path).read_text(encoding="utf-8").strip()
+        with Path(path).open(encoding="utf-8") as file:
+            mode = stat.S_IMODE(os.fstat(file.fileno()).st_mode)
+            token = file.read().strip()
     except (OSError, ValueError) as error:
         raise make_error("CD-502", f"{path!r} cannot be read: {error}") from None
     if not token:
@@ -77,6 +86,9 @@ def token_of(path: str | None) -> str | None:
             limits="16 to 4096 bytes",
             try_=f"openssl rand -hex 32 > {path}",
         )
+    if mode & 0o077:
+        output.say(f"warn     {path} has mode {mode:04o}: other users may read the token")
+        output.say(f"         try  chmod 600 {path}")
     return token
 
 
@@ -119,3 +131,26 @@ def until_stopped() -> Iterator[threading.Event]:
         yield stopped
     finally:
         signal.signal(signal.SIGTERM, before)
+
+
+class RefusalWatch:
+    """Lets this process open as many files as the system allows it, and says when callers are
+    refused all the same."""
+
+    def __init__(self, server: _control.Controller | _control.Agent) -> None:
+        _, self._files = resource.getrlimit(resource.RLIMIT_NOFILE)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (self._files, self._files))
+        self._server = server
+        self._said = 0
+        self._quiet_until_s = 0.0
+
+    def look(self) -> None:
+        refused = self._server.refused_connections
+        if refused == self._said or time.monotonic() < self._quiet_until_s:
+            return
+        output.say(
+            f"warn     {refused - self._said} connections refused: this process may open "
+            f"{self._files} files, and few are left"
+        )
+        output.say("         try  ulimit -Hn, or LimitNOFILE= of its unit")
+        self._said, self._quiet_until_s = refused, time.monotonic() + _WARN_EVERY_S

@@ -87,8 +87,9 @@ def command(**options: Any) -> None:
             if options["insecure"]:
                 output.say("warn     --insecure: whoever reaches the port may use it")
             output.say(f"ready    controller at {process.address}")
+            refusals = control_options.RefusalWatch(process)
             while not stopped.wait(WAIT_S):
-                pass
+                refusals.look()
         finally:
             process.stop()
     output.say("stopped  by SIGTERM")

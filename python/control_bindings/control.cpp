@@ -11,6 +11,7 @@
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
+#include "bindings/gil.hpp"
 #include "control/rpc/agent_link.hpp"
 #include "control/rpc/agent_requests.hpp"
 #include "control/rpc/control_client.hpp"
@@ -96,7 +97,7 @@ class Client {
       : client_(value_or_raise(ControlClient::make(settings))) {}
   // It waits for calls that are under way, which may want the lock of the interpreter.
   ~Client() {
-    const nb::gil_scoped_release released;
+    const GilRelease released;
     client_.reset();
   }
   Client(const Client&) = delete;
@@ -107,13 +108,13 @@ class Client {
     std::optional<nb::python_error> interruption;
     const auto is_interrupted = [&] {
       if (interruption.has_value()) return true;
-      const nb::gil_scoped_acquire held;
+      const GilHold held;
       if (PyErr_CheckSignals() != 0) interruption.emplace();
       return interruption.has_value();
     };
     std::optional<Result<Reply>> reply;
     {
-      const nb::gil_scoped_release released;
+      const GilRelease released;
       reply.emplace(client_->call(request, within_s, is_interrupted));
     }
     if (interruption.has_value()) throw std::move(*interruption);
@@ -230,15 +231,18 @@ class ControllerProcess {
   ControllerProcess(const ServerSettings& server, const ControllerSettings& controller) {
     raise_unless(check_rpc_settings(server));
     raise_unless(check_controller_settings(controller));
-    const nb::gil_scoped_release released;
+    const GilRelease released;
     host_ = std::make_unique<ControllerHost>(controller, random_epoch());
     server_ = value_or_raise(ControlServer::start(server, *host_));
   }
   ~ControllerProcess() { stop(); }
 
   std::string address() const { return server_ == nullptr ? "" : server_->address(); }
+  int64_t refused_connections() const {
+    return server_ == nullptr ? 0 : server_->refused_connections();
+  }
   void stop() {
-    const nb::gil_scoped_release released;
+    const GilRelease released;
     server_.reset();
     host_.reset();
   }
@@ -264,14 +268,14 @@ class LedgerAgent {
     InfrastructureGraph named;  // refuses a name that cannot be
     value_or_raise(named.add_server(name, graph.shape_at(0)));
     shape_ = graph.shape_at(0);
-    const nb::gil_scoped_release released;
+    const GilRelease released;
     link_ = value_or_raise(
         AgentLink::start(controller, {name, make_agent_instance()}, shape_, ledger_));
   }
   ~LedgerAgent() { stop(); }
 
   std::string listen(const ServerSettings& server) {
-    const nb::gil_scoped_release released;
+    const GilRelease released;
     end_serving();
     client_ = value_or_raise(ControlClient::make(controller_));
     requests_ = std::make_unique<AgentRequests>(*client_, ledger_, name_, shape_);
@@ -287,8 +291,12 @@ class LedgerAgent {
     return nb::make_tuple(state.is_joined, trouble, state.joins, state.endpoints, state.channels);
   }
 
+  int64_t refused_connections() const {
+    return server_ == nullptr ? 0 : server_->refused_connections();
+  }
+
   void stop() {
-    const nb::gil_scoped_release released;
+    const GilRelease released;
     end_serving();
     link_.reset();
   }
@@ -316,12 +324,14 @@ void bind_servers(nb::module_& module) {
   nb::class_<ControllerProcess>(module, "Controller")
       .def(nb::init<const ServerSettings&, const ControllerSettings&>(), "server"_a, "controller"_a)
       .def_prop_ro("address", &ControllerProcess::address)
+      .def_prop_ro("refused_connections", &ControllerProcess::refused_connections)
       .def("stop", &ControllerProcess::stop);
   nb::class_<LedgerAgent>(module, "Agent")
       .def(nb::init<const std::string&, const std::string&, const ClientSettings&>(),
            "name"_a,
            "topology"_a,
            "controller"_a)
+      .def_prop_ro("refused_connections", &LedgerAgent::refused_connections)
       .def("listen", &LedgerAgent::listen, "server"_a)
       .def("state", &LedgerAgent::state)
       .def("stop", &LedgerAgent::stop);

@@ -15,6 +15,8 @@
 #include <grpcpp/health_check_service_interface.h>
 #include <grpcpp/resource_quota.h>
 
+#include "base/check.hpp"
+#include "control/rpc/connection_acceptor.hpp"
 #include "control/rpc/control.grpc.pb.h"
 #include "control/rpc/grpc_bytes.hpp"
 #include "control/rpc/live_calls.hpp"
@@ -32,6 +34,9 @@ constexpr int kPingIntervalMinMs = 2'000;  // agents ping every ten seconds
 // A caller whose machine is gone is noticed within their sum, whether or not a call is under way.
 constexpr int kServerPingAfterMs = 30'000;
 constexpr int kServerPingWithinMs = 10'000;
+// Of a connection: until it has greeted, and then without a call. Callers connect again by themselves.
+constexpr int kGreetingWithinMs = 10'000;
+constexpr int kIdleMaxMs = 600'000;
 
 Status check_token(const CallbackServerContext& context, const std::string& token) {
   if (token.empty()) return {};
@@ -362,6 +367,19 @@ std::shared_ptr<grpc::ServerCredentials> credentials_of(const ServerSecurity& se
   return grpc::SslServerCredentials(options);
 }
 
+// Connections that come from elsewhere have gRPC look at certificate and key with the first of them; a port of its own
+// makes it look now.
+Status check_certificate(const ServerSettings& settings) {
+  if (settings.security.certificate_pem.empty()) return {};
+  grpc::ServerBuilder trial;
+  int port = 0;
+  trial.AddListeningPort("127.0.0.1:0", credentials_of(settings.security), &port);
+  if (trial.BuildAndStart() != nullptr && port != 0) return {};
+  return make_error(ErrorCode::kControllerUnreachable,
+                    "cannot listen on {}: certificate and key do not fit",
+                    settings.listen);
+}
+
 }  // namespace
 
 class ControlServer::State {
@@ -369,60 +387,65 @@ class ControlServer::State {
   Status start(const ServerSettings& settings, RequestTarget& target, ControllerHost* host) {
     CD_TRY(check_rpc_settings(settings));
     quiet_grpc_log();
+    CD_TRY(check_certificate(settings));
     grpc::EnableDefaultHealthCheckService(true);
     grpc::reflection::InitProtoReflectionServerBuilderPlugin();
     const std::string& token = settings.security.token;
     control_ = std::make_unique<ControlService>(target, token, calls_);
     grpc::ServerBuilder builder;
-    int port = 0;
-    builder.AddListeningPort(settings.listen, credentials_of(settings.security), &port);
+    intake_ = builder.experimental().AddExternalConnectionAcceptor(
+        grpc::ServerBuilder::experimental_type::ExternalConnectionType::FROM_FD,
+        credentials_of(settings.security));
     builder.RegisterService(control_.get());
     if (host != nullptr) {
       attendance_ = std::make_unique<AttendanceService>(*host, settings, calls_);
       builder.RegisterService(attendance_.get());
     }
+    set_limits(builder, settings);
+    CD_ASSIGN(acceptor_, ConnectionAcceptor::listen(settings.listen));
+    server_ = builder.BuildAndStart();
+    CD_CHECK(server_ != nullptr, "a server at {}", acceptor_->address());
+    acceptor_->start([this](int listener_fd, Descriptor connection) {
+      grpc::experimental::ExternalConnectionAcceptor::NewConnectionParameters taken;
+      taken.listener_fd = listener_fd;
+      taken.fd = connection.release();
+      intake_->HandleNewConnection(&taken);
+    });
+    return {};
+  }
+
+  ~State() {
+    acceptor_.reset();
+    if (server_ == nullptr) return;
+    server_->Shutdown(std::chrono::system_clock::now() + kShutdownGrace);
+    calls_.wait_for_none();
+  }
+
+  const ConnectionAcceptor& acceptor() const { return *acceptor_; }
+
+ private:
+  static void set_limits(grpc::ServerBuilder& builder, const ServerSettings& settings) {
     builder.SetMaxReceiveMessageSize(static_cast<int>(settings.message_bytes_max));
     builder.SetMaxSendMessageSize(-1);
     grpc::ResourceQuota quota("crossdock-control");
     quota.Resize(static_cast<size_t>(settings.memory_bytes)).SetMaxThreads(settings.threads_max);
     builder.SetResourceQuota(quota);
-    // Otherwise a second controller would share the port with the first, each with half of the agents.
-    builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
+    builder.AddChannelArgument(GRPC_ARG_SERVER_HANDSHAKE_TIMEOUT_MS, kGreetingWithinMs);
+    builder.AddChannelArgument(GRPC_ARG_MAX_CONNECTION_IDLE_MS, kIdleMaxMs);
     builder.AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS,
                                kPingIntervalMinMs);
     builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, kServerPingAfterMs);
     builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, kServerPingWithinMs);
     builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
     builder.AddChannelArgument(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);  // any number
-    server_ = builder.BuildAndStart();
-    if (server_ == nullptr || (port == 0 && !settings.listen.starts_with("unix:"))) {
-      return make_error(
-          ErrorCode::kControllerUnreachable,
-          "cannot listen on {}: the port is taken, the address is not of this machine, "
-          "or certificate and key do not fit",
-          settings.listen);
-    }
-    address_ = settings.listen;
-    if (port > 0 && !address_.starts_with("unix:")) {
-      address_ = fmt::format("{}:{}", address_.substr(0, address_.rfind(':')), port);
-    }
-    return {};
   }
 
-  ~State() {
-    if (server_ == nullptr) return;
-    server_->Shutdown(std::chrono::system_clock::now() + kShutdownGrace);
-    calls_.wait_for_none();
-  }
-
-  const std::string& address() const { return address_; }
-
- private:
   LiveCalls calls_;
   std::unique_ptr<ControlService> control_;
   std::unique_ptr<AttendanceService> attendance_;
+  std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor> intake_;
   std::unique_ptr<grpc::Server> server_;
-  std::string address_;
+  std::unique_ptr<ConnectionAcceptor> acceptor_;
 };
 
 Result<std::unique_ptr<ControlServer>> ControlServer::start(ServerSettings settings,
@@ -441,6 +464,7 @@ Result<std::unique_ptr<ControlServer>> ControlServer::start(ServerSettings setti
 
 ControlServer::ControlServer(std::unique_ptr<State> state) : state_(std::move(state)) {}
 ControlServer::~ControlServer() = default;
-const std::string& ControlServer::address() const { return state_->address(); }
+const std::string& ControlServer::address() const { return state_->acceptor().address(); }
+int64_t ControlServer::refused_connections() const { return state_->acceptor().refused(); }
 
 }  // namespace crossdock

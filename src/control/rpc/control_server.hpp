@@ -4,6 +4,7 @@
 // reflection, which need no token. Limits: bytes of a message, memory of all transports, threads (ServerSettings).
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <string>
 
@@ -27,6 +28,8 @@ class ControlServer {
   ~ControlServer();  // ends all calls; returns when none is left
 
   const std::string& address() const;  // with the port that was taken for port 0
+  int64_t refused_connections()
+      const;  // closed at once, since the process was short of file descriptors
 
  private:
   class State;

@@ -31,7 +31,7 @@ struct ServerSettings {
   std::string listen = std::string(kControlAddress);
   ServerSecurity security;
   int64_t message_bytes_max = kMessageBytesDefault;  // of a message that comes in
-  int64_t memory_bytes = int64_t{1} << 30;           // of all transports' buffers together
+  int64_t memory_bytes = int64_t{256} << 20;           // of all transports' buffers together
   int32_t threads_max = 32;  // of health and reflection; ours run in gRPC's own 2 to 16
 };
 

@@ -23,12 +23,15 @@ QUICK = ("--heartbeat", "0.2", "--lost-after", "1", "--recover-within", "4")
 class Process:
     """A crossdock command, and the lines it has said on standard error."""
 
-    def __init__(self, *arguments: str, environment: dict[str, str] | None = None) -> None:
+    def __init__(
+        self, *arguments: str, environment: dict[str, str] | None = None, files: int | None = None
+    ) -> None:
+        limit = [] if files is None else ["prlimit", f"--nofile={files}:{files}"]
         self.said: list[str] = []
         self._news = threading.Condition()
         inherited = {k: v for k, v in os.environ.items() if not k.startswith("CROSSDOCK_")}
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "crossdock_cli.main", *arguments],
+            [*limit, sys.executable, "-m", "crossdock_cli.main", *arguments],
             stderr=subprocess.PIPE,
             stdout=subprocess.DEVNULL,
             text=True,
@@ -74,8 +77,11 @@ class Cluster:
         self._processes: list[Process] = []
         self.address = ""
 
-    def start(self, *arguments: str, environment: dict[str, str] | None = None) -> Process:
-        process = Process(*arguments, environment=environment)
+    def start(
+        self, *arguments: str, environment: dict[str, str] | None = None, files: int | None = None
+    ) -> Process:
+        """`files`: how many the process may open; else as many as this one."""
+        process = Process(*arguments, environment=environment, files=files)
         self._processes.append(process)
         return process
 
