@@ -1,6 +1,10 @@
 // Streams that wait without the GIL.
 #include "bindings/arrow_capsule.hpp"
 
+#include <optional>
+
+#include "bindings/gil.hpp"
+
 namespace crossdock::python {
 namespace {
 
@@ -8,15 +12,12 @@ namespace {
 // worker of the join needs it for a residual predicate.
 class GilPause {
  public:
-  GilPause() : state_(Py_IsInitialized() && PyGILState_Check() ? PyEval_SaveThread() : nullptr) {}
-  ~GilPause() {
-    if (state_ != nullptr) PyEval_RestoreThread(state_);
+  GilPause() {
+    if (Py_IsInitialized() && PyGILState_Check()) release_.emplace();
   }
-  GilPause(const GilPause&) = delete;
-  GilPause& operator=(const GilPause&) = delete;
 
  private:
-  PyThreadState* state_;
+  std::optional<GilRelease> release_;
 };
 
 // `inner` as a stream whose calls wait without the GIL.

@@ -24,7 +24,7 @@ void raise_if(const Status& status) {
 void raise_if_interrupted() {
   std::optional<nb::python_error> interruption;
   {
-    const nb::gil_scoped_acquire held;
+    const GilHold held;
     if (PyErr_CheckSignals() != 0) interruption.emplace();
   }
   if (interruption.has_value()) throw std::move(*interruption);
@@ -47,7 +47,7 @@ ChannelObject::ChannelObject(std::shared_ptr<GroupObject> group,
 
 ChannelObject::~ChannelObject() {
   // Buffers of Python may be released here: their owners take the GIL for that.
-  const nb::gil_scoped_release released;
+  const GilRelease released;
   taken_ = {};
   sender_.reset();
   receiver_.reset();
@@ -61,7 +61,7 @@ void ChannelObject::raise_if_copy() const { raise_if(home_.check("the channel"))
 template <class Value, class Act>
 Value ChannelObject::alone(const Act& act) {
   raise_if_copy();
-  const nb::gil_scoped_release released;
+  const GilRelease released;
   std::unique_lock lock(turn_, std::defer_lock);
   while (!lock.try_lock_for(kSignalsEvery)) raise_if_interrupted();
   return act();
@@ -190,14 +190,14 @@ void ChannelObject::drop_ends() {
 
 void ChannelObject::close(const std::string& cause) {
   if (!home_.is_here()) {
-    const nb::gil_scoped_release released;
+    const GilRelease released;
     drop_ends();
     channel_.reset();
     return;
   }
   {
     // Who has the turn may wait for rows that never come: that ends first.
-    const nb::gil_scoped_release released;
+    const GilRelease released;
     const std::shared_ptr<Channel> open = channel();
     if (open == nullptr) return;
     const bool is_through = is_flushed() && (!is_destination_ || is_ended_);
@@ -212,14 +212,14 @@ void ChannelObject::close(const std::string& cause) {
 }
 
 int64_t ChannelObject::memory_bytes() const {
-  const nb::gil_scoped_release released;
+  const GilRelease released;
   return open_channel()->memory_bytes();
 }
 
 uint64_t ChannelObject::id() const { return open_channel()->id(); }
 
 ChannelCounters ChannelObject::counters() const {
-  const nb::gil_scoped_release released;
+  const GilRelease released;
   return open_channel()->counters();
 }
 

@@ -130,7 +130,7 @@ std::shared_ptr<GroupObject> join_group(int64_t memory_bytes, const nb::kwargs& 
   // Says what an engine with these options would say of the memory, and finds out how much 0 is.
   const crossdock::Engine engine(crossdock::EngineOptions{1, memory_bytes});
   auto group = std::make_shared<GroupObject>();  // destroyed with the GIL, if the ranks do not meet
-  const nb::gil_scoped_release released;
+  const GilRelease released;
   group->memory = Memory::create(engine.memory_limit_bytes());
   group->group = value_or_raise(join(options));
   group->plane = value_or_raise(DataPlane::open(group->memory, group->group, settings));
@@ -144,7 +144,7 @@ std::vector<nb::bytes> gather(GroupObject& self, const nb::bytes& mine, double a
     // Longer than a year is for ever, and would not fit the clock.
     const double within_s = std::clamp(at_most_s, 0.0, 3e7);
     const auto at_most = std::chrono::milliseconds(static_cast<int64_t>(within_s * 1000));
-    const nb::gil_scoped_release released;
+    const GilRelease released;
     RankGroup& meeting = self.bulk.meeting(*self.group);
     meeting.begin();
     texts = value_or_raise(agree(meeting, text, at_most));  // who leaves says so there
@@ -163,7 +163,7 @@ void raise_interruption(GroupObject& self) {
 }
 
 void give_up(GroupObject& self, const std::string& error) {
-  const nb::gil_scoped_release released;
+  const GilRelease released;
   self.bulk.give_up(error_of_text(error));
 }
 
@@ -211,7 +211,7 @@ std::shared_ptr<ChannelObject> open_channel(const std::shared_ptr<GroupObject>& 
                                             const nb::kwargs& arguments) {
   ChannelSpec spec = spec_of("channel", arguments);
   spec.schema = schema_of(schema);
-  const nb::gil_scoped_release released;
+  const GilRelease released;
   spec.id = self->next_channel_id++;
   std::shared_ptr<Channel> channel = value_or_raise(self->plane->create_channel(spec));
   const int rank = self->plane->rank();
@@ -227,7 +227,7 @@ std::shared_ptr<ChannelObject> open_channel(const std::shared_ptr<GroupObject>& 
 
 // Whether all ranks can exchange tables in bulk, if `how` lets them.
 bool goes_in_bulk(GroupObject& self, const std::string& how) {
-  const nb::gil_scoped_release released;
+  const GilRelease released;
   return value_or_raise(self.bulk.choose(how, self.group.get())) != nullptr;
 }
 
@@ -280,7 +280,7 @@ nb::tuple exchange(GroupObject& self,
   std::optional<ArrowTable> found;
   std::string facts;
   {
-    const nb::gil_scoped_release released;
+    const GilRelease released;
     Communicator& ranks = bulk_ranks(self);
     BulkResult arrived = value_or_raise(
         exchange_in_bulk(ranks, {self.memory, threads}, *rows.state()->table, std::move(move)));
@@ -295,7 +295,7 @@ nb::tuple exchange(GroupObject& self,
 nb::list measure_group_puts(GroupObject& self, const std::vector<int64_t>& message_bytes) {
   std::vector<PutRate> rates;
   {
-    const nb::gil_scoped_release released;
+    const GilRelease released;
     Communicator& ranks = bulk_ranks(self);
     rates = value_or_raise(measure_puts(ranks, self.memory, message_bytes));
   }
@@ -308,7 +308,7 @@ nb::list measure_group_puts(GroupObject& self, const std::vector<int64_t>& messa
 
 // In the place of an exchange in bulk: this rank cannot take part, and the others get its error.
 void refuse_exchange(GroupObject& self, const std::string& error) {
-  const nb::gil_scoped_release released;
+  const GilRelease released;
   const Result<Communicator*> ranks = self.bulk.choose("bulk", self.group.get());
   if (!ranks.ok() || ranks.value() == nullptr) return;
   const Table none{std::make_shared<Schema>(), {}, 0};
@@ -325,7 +325,7 @@ nb::bytes row_partitions(const nb::object& rows, const std::vector<int>& keys, i
   const Batch batch = batch_of(rows);
   std::vector<uint16_t> found(static_cast<size_t>(batch.rows));
   {
-    const nb::gil_scoped_release released;
+    const GilRelease released;
     RouteSpec spec;
     spec.by = RouteBy::kHash;
     spec.keys = keys;
@@ -344,7 +344,7 @@ nb::bytes filter_keys(const ArrowTable& rows, const std::vector<int>& keys, int 
   const Table& table = *rows.state()->table;
   std::vector<uint64_t> blocks(size_t{1} << block_bits);
   {
-    const nb::gil_scoped_release released;
+    const GilRelease released;
     RowFilter filter(*table.schema, keys, block_bits);
     for (const Batch& batch : table.batches) filter.enter(batch, blocks);
   }
@@ -360,7 +360,7 @@ nb::bytes filter_rows(const ArrowTable& rows,
   const HeldBuffer held(filter);
   std::vector<uint8_t> answers(static_cast<size_t>(table.rows));
   {
-    const nb::gil_scoped_release released;
+    const GilRelease released;
     RowFilter tests(*table.schema, keys, block_bits);
     size_t row = 0;
     for (const Batch& batch : table.batches) {
@@ -373,7 +373,7 @@ nb::bytes filter_rows(const ArrowTable& rows,
 }
 
 std::string finish_trace(GroupObject& self, bool is_own) {
-  const nb::gil_scoped_release released;
+  const GilRelease released;
   if (is_own) return value_or_raise(finish_own_trace(*self.plane));
   return value_or_raise(finish_group_trace(*self.plane, *self.memory, self.next_channel_id++));
 }
@@ -442,7 +442,7 @@ void bind_channels(nb::module_& module) {
            [](const GroupObject& self) {
              std::vector<LinkCounters> links;
              {
-               const nb::gil_scoped_release released;
+               const GilRelease released;
                links = self.plane->links();
              }
              return link_counters(links);

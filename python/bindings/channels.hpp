@@ -13,6 +13,7 @@
 #include <nanobind/nanobind.h>
 
 #include "base/home_process.hpp"
+#include "bindings/gil.hpp"
 #include "data/channels/data_plane.hpp"
 #include "data/ranks/rank_group.hpp"
 #include "memory/budget.hpp"
@@ -38,7 +39,7 @@ struct GroupObject {
   GroupObject& operator=(const GroupObject&) = delete;
   // By Python, with the GIL, which it gives up: ranks part together.
   ~GroupObject() {
-    const nb::gil_scoped_release released;
+    const GilRelease released;
     bulk = BulkRanks();
     plane.reset();
     group.reset();

@@ -48,7 +48,7 @@ void bind_cost_rates(nb::module_& module) {
              &crossdock::random_read_ns,
              "bytes"_a,
              "threads"_a,
-             nb::call_guard<nb::gil_scoped_release>());
+             nb::call_guard<GilRelease>());
   module.def("predict_exchange", &predicted, "options"_a);
 }
 

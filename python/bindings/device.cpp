@@ -31,7 +31,7 @@ struct TableObject {
 template <class Work>
 auto without_gil(const Work& work) {
   const auto run = [&] {
-    nb::gil_scoped_release released;
+    GilRelease released;
     return work();
   };
   return value_or_raise(run());
@@ -136,7 +136,7 @@ nb::object table_schema(const TableObject& self) {
 nb::object device_array_of(const TableObject& self) {
   auto array = std::make_unique<ArrowDeviceArray>();
   const auto made = [&] {
-    nb::gil_scoped_release released;
+    GilRelease released;
     return export_device_array(self.table, array.get());
   }();
   if (!made.ok()) raise_error(made.error());
@@ -153,7 +153,7 @@ nb::object device_array_of(const TableObject& self) {
 nb::object host_array_of(const TableObject& self) {
   auto array = std::make_unique<ArrowArray>();
   const auto made = [&] {
-    nb::gil_scoped_release released;
+    GilRelease released;
     return export_host_array(self.table, array.get());
   }();
   if (!made.ok()) raise_error(made.error());
@@ -312,7 +312,7 @@ void bind_device(nb::module_& module) {
                    [](const DeviceObject& self) { return self.device->pool().held_bytes(); })
       .def("trim",
            [](const DeviceObject& self) {
-             nb::gil_scoped_release released;
+             GilRelease released;
              self.device->trim();
            })
       .def("table_of_arrow", &table_of_arrow, "schema"_a, "array"_a)

@@ -13,7 +13,7 @@ crossdock::ArrowTable computed(const crossdock::Engine& engine,
   for (const auto& [name, expression] : columns) options.columns.push_back({name, expression});
   options.where = where;
   options.mask = mask;
-  nb::gil_scoped_release released;
+  GilRelease released;
   return crossdock::compute_columns(engine, table, options);
 }
 

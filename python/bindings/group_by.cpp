@@ -43,7 +43,7 @@ void init_group_by(GroupByObject* self,
     options.computed.push_back({column, expression});
   }
   given.finish();
-  nb::gil_scoped_release released;
+  GilRelease released;
   new (self) GroupByObject{crossdock::GroupBy(engine, table, options), is_long_run(table.rows())};
 }
 

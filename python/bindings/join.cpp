@@ -60,11 +60,11 @@ void read_booleans(const nb::object& result, int64_t rows, uint8_t* keep) {
 crossdock::Residual residual_of(nb::object callable) {
   // The callable is shared by copies of the function, and dropped under the GIL whoever drops it last.
   std::shared_ptr<nb::object> shared(new nb::object(std::move(callable)), [](nb::object* object) {
-    nb::gil_scoped_acquire held;
+    GilHold held;
     delete object;
   });
   return [shared](ArrowSchema* schema, ArrowArray* pairs, uint8_t* keep) {
-    nb::gil_scoped_acquire held;
+    GilHold held;
     const int64_t rows = pairs->length;
     const nb::object argument = nb::cast(PairsObject(schema, pairs));
     read_booleans((*shared)(argument), rows, keep);
@@ -123,7 +123,7 @@ void init_join(JoinObject* self,
                const nb::kwargs& arguments) {
   const crossdock::JoinOptions options = join_options("Join", arguments);
   const bool is_long = is_long_join(left.rows(), right.rows());
-  nb::gil_scoped_release released;
+  GilRelease released;
   new (self) JoinObject{crossdock::Join(engine, left, right, options), is_long};
 }
 
@@ -143,7 +143,7 @@ RankSidesObject partition_sides(GroupObject& group,
   const crossdock::JoinOptions options = join_options("partition_join", arguments);
   RankSidesObject sides;
   {
-    const nb::gil_scoped_release released;
+    const GilRelease released;
     Communicator& ranks = bulk_ranks(group);
     RankPartition found = value_or_raise(partition_join(ranks, engine, left, right, options));
     if (found.sides != nullptr) sides.facts = bulk_json(found.sides->facts, ranks.rank());
@@ -160,12 +160,12 @@ std::string refusal_of(int ranks,
                        const crossdock::ArrowTable& right,
                        const nb::kwargs& arguments) {
   const crossdock::JoinOptions options = join_options("partition_refusal", arguments);
-  const nb::gil_scoped_release released;
+  const GilRelease released;
   return value_or_raise(partition_refusal(ranks, engine, left, right, options));
 }
 
 JoinObject join_of_sides(const RankSidesObject& self, const crossdock::Engine& engine) {
-  const nb::gil_scoped_release released;
+  const GilRelease released;
   const ArrivedSides& sides = self.sides->sides;
   return {crossdock::Join(engine, self.sides), is_long_join(sides.rows[0], sides.rows[1])};
 }

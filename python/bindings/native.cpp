@@ -21,7 +21,7 @@ crossdock::ArrowTable table_from(const crossdock::Engine& engine, const nb::obje
   const nb::object capsule = source.attr("__arrow_c_stream__")();
   auto* stream = static_cast<ArrowArrayStream*>(PyCapsule_GetPointer(capsule.ptr(), kStreamName));
   if (stream == nullptr) throw nb::python_error();
-  nb::gil_scoped_release released;
+  GilRelease released;
   return crossdock::ArrowTable::from_stream(engine, stream);
 }
 

@@ -14,6 +14,7 @@
 #include <crossdock/crossdock.hpp>
 
 #include "bindings/arrow_capsule.hpp"
+#include "bindings/gil.hpp"
 #include "bindings/options.hpp"
 
 namespace crossdock::python {
@@ -37,7 +38,7 @@ inline bool is_long_run(int64_t input_rows) { return input_rows > int64_t{1} << 
 template <class Work>
 void run_interruptible(crossdock::Operation& operation, bool is_long, const Work& work) {
   if (!is_long) {
-    nb::gil_scoped_release released;
+    GilRelease released;
     work();
     return;
   }
@@ -45,11 +46,11 @@ void run_interruptible(crossdock::Operation& operation, bool is_long, const Work
   std::future<void> running;
   std::optional<nb::python_error> interruption;
   {
-    nb::gil_scoped_release released;
+    GilRelease released;
     running = std::async(std::launch::async, work);
     while (running.wait_for(kPollInterval) != std::future_status::ready) {
       if (!interruption.has_value()) {
-        nb::gil_scoped_acquire held;
+        GilHold held;
         if (PyErr_CheckSignals() != 0) interruption.emplace();
       }
       // More than once: a cancel before the run has begun says nothing to it.

@@ -18,7 +18,7 @@ void init_partition(PartitionObject* self,
   given.read("output", options.output);
   given.read("batch_rows", options.batch_rows);
   given.finish();
-  nb::gil_scoped_release released;
+  GilRelease released;
   new (self)
       PartitionObject{crossdock::Partition(engine, table, options), is_long_run(table.rows())};
 }

@@ -20,11 +20,11 @@ PerfReport run_until_signal(const PerfContext& context,
   std::optional<nb::python_error> interruption;
   std::future<Result<PerfReport>> running;
   {
-    const nb::gil_scoped_release released;
+    const GilRelease released;
     running = std::async(std::launch::async, [&] { return run_perf(context, options); });
     while (running.wait_for(kPollInterval) != std::future_status::ready) {
       if (interruption.has_value()) continue;
-      const nb::gil_scoped_acquire held;
+      const GilHold held;
       if (PyErr_CheckSignals() == 0) continue;
       interruption.emplace();
       cancel.set();

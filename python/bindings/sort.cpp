@@ -26,7 +26,7 @@ void init_sort(SortObject* self,
   given.read("batch_rows", options.batch_rows);
   given.read("digit_bits", options.digit_bits);
   given.finish();
-  nb::gil_scoped_release released;
+  GilRelease released;
   new (self) SortObject{crossdock::Sort(engine, table, options), is_long_run(table.rows())};
 }
 

@@ -66,7 +66,7 @@ void bind_topology(nb::module_& module) {
   module.def(
       "topology_of_host",
       [](const std::string& server, const std::string& nvml) {
-        nb::gil_scoped_release released;
+        GilRelease released;
         return described(discover_host("/sys", nvml), server);
       },
       "server"_a,

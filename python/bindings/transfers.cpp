@@ -84,7 +84,7 @@ void bind_transfers(nb::module_& module) {
       .def_static(
           "among_all",
           [](const std::string& topology) {
-            nb::gil_scoped_release released;
+            GilRelease released;
             return PlannedChannel{plan_among_all(topology)};
           },
           "topology"_a)
