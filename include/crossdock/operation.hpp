@@ -20,7 +20,9 @@ class Operation {
   std::string profile() const;  // JSON of the last run: the plan, and what was measured
 
   int64_t count();  // rows of the result
-  void collect(ArrowArrayStream* out);
+  // String views name heaps that hold the strings of their batch and little else. `compact` false leaves the heaps of
+  // all inputs with every batch, which costs no copy: right for rows that go on into another operation.
+  void collect(ArrowArrayStream* out, bool compact = true);
   // Runs in the background, at most `queue_batches` ahead of the reader; releasing the stream cancels.
   void stream(int queue_batches, ArrowArrayStream* out);
 

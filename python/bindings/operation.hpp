@@ -75,13 +75,15 @@ nb::class_<OperationObject<Operation>> bind_operation(nb::module_& module, const
                  self.operation, self.is_long, [&] { rows = self.operation.count(); });
              return rows;
            })
-      .def("collect",
-           [](Object& self) {
-             return stream_of([&](ArrowArrayStream* out) {
-               run_interruptible(
-                   self.operation, self.is_long, [&] { self.operation.collect(out); });
-             });
-           })
+      .def(
+          "collect",
+          [](Object& self, bool compact) {
+            return stream_of([&](ArrowArrayStream* out) {
+              run_interruptible(
+                  self.operation, self.is_long, [&] { self.operation.collect(out, compact); });
+            });
+          },
+          "compact"_a = true)
       .def(
           "stream",
           [](Object& self, int queue_batches) {

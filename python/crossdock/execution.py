@@ -307,7 +307,7 @@ class Execution:
                 found = engine_table(self.engine, self.table(node))
         else:
             found = self._run(
-                node, lambda run: _native.Table.from_stream(self.engine, run.collect())
+                node, lambda run: _native.Table.from_stream(self.engine, run.collect(compact=False))
             )
         names = found.column_names
         places = self._places.get(node, range(len(names)))

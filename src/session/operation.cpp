@@ -3,9 +3,33 @@
 
 #include "session/state.hpp"
 #include "table/arrow_export.hpp"
+#include "table/compact_views.hpp"
 
 namespace crossdock {
 namespace {
+
+// What leaves the engine: in the threads of the workers, before the batches of all come together.
+class CompactingSink final : public RowSink {
+ public:
+  CompactingSink(RowSink& inner, const Operation::State& state)
+      : inner_(inner),
+        memory_(state.engine->memory),
+        is_needed_(has_views(*state.planned->schema())) {}
+
+  bool counts_only() const override { return inner_.counts_only(); }
+  bool wants_order() const override { return inner_.wants_order(); }
+  int64_t batch_rows_wanted() const override { return inner_.batch_rows_wanted(); }
+  Status accept(int worker, Batch batch) override {
+    if (!is_needed_) return inner_.accept(worker, std::move(batch));
+    CD_ASSIGN(Batch compact, compact_views(std::move(batch), *memory_));
+    return inner_.accept(worker, std::move(compact));
+  }
+
+ private:
+  RowSink& inner_;
+  std::shared_ptr<Memory> memory_;
+  bool is_needed_;
+};
 
 // An operation that runs in the background while its stream is read. Ends with the stream.
 class BackgroundRun {
@@ -14,7 +38,8 @@ class BackgroundRun {
       : state_(std::move(state)),
         cancel_(state_->cancel),
         sink_(queue_batches, *cancel_),
-        thread_([this] { sink_.close(state_->run(sink_)); }) {}
+        compacting_(sink_, *state_),
+        thread_([this] { sink_.close(state_->run(compacting_)); }) {}
   ~BackgroundRun() {
     cancel_->set();
     sink_.wake();
@@ -29,6 +54,7 @@ class BackgroundRun {
   std::shared_ptr<Operation::State> state_;
   std::shared_ptr<CancelFlag> cancel_;
   QueueSink sink_;
+  CompactingSink compacting_;
   std::thread thread_;
 };
 
@@ -83,10 +109,11 @@ int64_t Operation::count() {
   return state_->profile.result_rows;
 }
 
-void Operation::collect(ArrowArrayStream* out) {
+void Operation::collect(ArrowArrayStream* out, bool compact) {
   state_->begin_run();
   CollectSink sink(state_->planned->worker_count());
-  ok_or_throw(state_->run(sink));
+  CompactingSink compacting(sink, *state_);
+  ok_or_throw(state_->run(compact ? static_cast<RowSink&>(compacting) : sink));
   export_batches(state_->planned->schema(), sink.take(), out);
 }
 
