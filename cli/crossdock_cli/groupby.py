@@ -35,7 +35,7 @@ OPTIONS = "sum(x, wide=true), sum(x, floats=exact), mean(x, floats=exact), var(x
 @click.option("--where", metavar="EXPR", help="Rows to take: \"qty > 10 and mode = 'AIR'\".")
 @click.option("--sort", metavar="A,B", help='Order of the result: "n desc, city".')
 @results.result_options("group nothing")
-def command(file: str, threads: int | None, memory: str | None, **options: Any) -> None:
+def command(file: str, **options: Any) -> None:
     """Groups the rows of FILE by the values of keys and prints a row of aggregates for each group:
     a Parquet file, a folder or 'glob' of them, Arrow IPC (.arrow, .feather, .ipc) or CSV.
 
@@ -52,7 +52,7 @@ def command(file: str, threads: int | None, memory: str | None, **options: Any) 
     items = listings.parse_aggregates(options["agg"]) if options["agg"] else {}
     orders = listings.parse_orders(options["sort"], "--sort") if options["sort"] else []
     wanted = results.Wanted.from_options(options)
-    with results.open_dock(threads, memory) as dock:
+    with results.open_dock(options) as dock:
         relation = results.filtered(dock.read(file), options["where"])
         if not items:
             found = group_keys((), keys, relation.schema, "group_by()")

@@ -37,10 +37,7 @@ KINDS = ("inner", "left", "right", "full", "semi", "anti", "anti_null_aware")
 @click.option("--suffix", default="_right", show_default=True, metavar="TEXT",
               help="Put after a right column's name that the left side also has.")  # fmt: skip
 @results.result_options("join nothing")
-def command(
-    left: str, right: str, keys: tuple[str, ...], threads: int | None, memory: str | None,
-    **options: Any,
-) -> None:  # fmt: skip
+def command(left: str, right: str, keys: tuple[str, ...], **options: Any) -> None:
     """Joins LEFT with RIGHT: each a Parquet file, a folder or 'glob' of them, Arrow IPC (.arrow,
     .feather, .ipc) or CSV. Prints the first and last rows of the result and their number.
 
@@ -51,7 +48,7 @@ def command(
     pairs = [pair for text in keys for pair in listings.parse_key_pairs(text)]
     names = listings.parse_names(options["select"], "--select") if options["select"] else []
     wanted = results.Wanted.from_options(options)
-    with results.open_dock(threads, memory) as dock:
+    with results.open_dock(options) as dock:
         relation = dock.read(left).join(
             dock.read(right), on=pairs, how=options["how"], suffix=options["suffix"]
         )

@@ -44,7 +44,7 @@ FORMATS = ("parquet", "arrow", "csv")
 @click.option("--limit", type=click.IntRange(0), default=10, show_default=True, metavar="N",
               help="Parts to show.")  # fmt: skip
 @results.plan_options("part nothing")
-def command(file: str, threads: int | None, memory: str | None, **options: Any) -> None:
+def command(file: str, **options: Any) -> None:
     """Parts the rows of FILE so that rows with equal keys are in one part, and prints the number of
     rows of each part: a Parquet file, a folder or 'glob' of them, Arrow IPC (.arrow, .feather,
     .ipc) or CSV. With --out the parts are written, one file each, in the order of the input.
@@ -58,7 +58,7 @@ def command(file: str, threads: int | None, memory: str | None, **options: Any) 
         results.refuse_limit("explain" if options["explain"] else "out")
     keys, computed = _keys(options["by"])
     names = listings.parse_names(options["select"], "--select") if options["select"] else []
-    with results.open_dock(threads, memory) as dock:
+    with results.open_dock(options) as dock:
         relation = results.filtered(dock.read(file), options["where"])
         if names:
             relation = relation.select(*names)

@@ -11,12 +11,15 @@ from typing import Any, TypeVar
 
 import click
 
+from crossdock_cli import command as verbs
 from crossdock_cli import output
 from crossdock_cli.termination import removing_unfinished
 
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 
 _MOST_ROWS = (1 << 63) - 1
+MOVES = ("auto", "bulk", "channels")
+
 EPILOG = """Names of columns with spaces or signs stand in backquotes, and these in single quotes,
 or the shell would run them: --select '`unit price`, city'.
 
@@ -88,6 +91,8 @@ def plan_options(instead: str) -> Callable[[Decorated], Decorated]:
         click.option("--threads", type=click.IntRange(0), metavar="N",
                      help="Worker threads; 0 means one per core."),
         click.option("--memory", metavar="SIZE", help="Memory budget, such as 8GiB."),
+        click.option("--moves", type=verbs.Word(MOVES), metavar="HOW",
+                     help=f"How rows go between ranks: {', '.join(MOVES)}.  [default: auto]"),
         click.option("--json", is_flag=True, help="Print JSON with a schema_version."),
     )  # fmt: skip
     return _all_of(options)
@@ -107,11 +112,11 @@ def _all_of(
     return decorate
 
 
-def open_dock(threads: int | None, memory: str | None) -> Any:
+def open_dock(options: dict[str, Any]) -> Any:
     """The dock of a verb; under mpirun or srun it is over all ranks, of which the first talks."""
     import crossdock as xd
 
-    dock = xd.connect(threads=threads, memory=memory)
+    dock = xd.connect(**{name: options[name] for name in ("threads", "memory", "moves")})
     output.hush(dock.rank != 0)
     return dock
 

@@ -33,7 +33,7 @@ from crossdock_cli import results
 @click.option("--select", metavar="A,B", help="Columns of the result, in this order.")
 @click.option("--where", metavar="EXPR", help="Rows to take: \"qty > 10 and mode = 'AIR'\".")
 @results.result_options("sort nothing")
-def command(file: str, threads: int | None, memory: str | None, **options: Any) -> None:
+def command(file: str, **options: Any) -> None:
     """Sorts the rows of FILE and prints the first and last of them, or writes them: a Parquet file,
     a folder or 'glob' of them, Arrow IPC (.arrow, .feather, .ipc) or CSV.
 
@@ -44,7 +44,7 @@ def command(file: str, threads: int | None, memory: str | None, **options: Any) 
     orders = listings.parse_orders(options["by"])
     names = listings.parse_names(options["select"], "--select") if options["select"] else []
     wanted = results.Wanted.from_options(options)
-    with results.open_dock(threads, memory) as dock:
+    with results.open_dock(options) as dock:
         relation = results.filtered(dock.read(file), options["where"])
         cut = {"limit": options["top"], "offset": options["offset"]}
         relation = relation.sort(*orders, **cut, stable=options["stable"])

@@ -225,6 +225,12 @@ std::shared_ptr<ChannelObject> open_channel(const std::shared_ptr<GroupObject>& 
       self, std::move(channel), std::move(sender), std::move(receiver));
 }
 
+// Why ranks that MPI started do not go in bulk: "" if they do.
+std::string bulk_refusal(const GroupObject& self) {
+  const Error* const refusal = self.bulk.refusal();
+  return refusal == nullptr ? "" : refusal->message;
+}
+
 // Whether all ranks can exchange tables in bulk, if `how` lets them.
 bool goes_in_bulk(GroupObject& self, const std::string& how) {
   const GilRelease released;
@@ -451,6 +457,7 @@ void bind_channels(nb::module_& module) {
       .def("finish_trace", &finish_trace, "own"_a)
       .def("channel", &open_channel, "schema"_a, "options"_a)
       .def("goes_in_bulk", &goes_in_bulk, "how"_a)
+      .def_prop_ro("bulk_refusal", &bulk_refusal)
       .def("measure_puts", &measure_group_puts, "message_bytes"_a)
       .def("exchange", &exchange, "rows"_a, "threads"_a, "options"_a)
       .def("refuse_exchange", &refuse_exchange, "error"_a);

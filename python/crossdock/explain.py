@@ -51,16 +51,21 @@ class Plan(str):
 def explain(execution: Execution | RankExecution, node: Node, read: bool | None) -> Plan:
     """The plan of a narrowed query; over ranks with the exchanges between them. `read` as for
     Relation.explain. Errors: those of reading."""
-    places = None
+    places, because = None, ""
     if not isinstance(execution, Execution):
-        places = execution.places()
+        places, because = execution.places(), execution.ranks.why_not_in_bulk
         node, execution = execution.planned(node), execution.local
     if read is not None:
         require_flag(read, "read", "explain")
     else:
         read = stored_bytes(node) <= _READ_BELOW_BYTES
     tree = _describe(execution, node, read, places)
-    return Plan("\n".join(_lines(tree, "", "")), {"schema_version": 1, "plan": tree})
+    data = {"schema_version": 1, "plan": tree}
+    lines = _lines(tree, "", "")
+    if because:
+        data["by_channel_because"] = because
+        lines += ["", f"rows move by channel, since {because}"]
+    return Plan("\n".join(lines), data)
 
 
 def stored_bytes(node: Node) -> int:

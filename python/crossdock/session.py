@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 _RANKS = ("auto", "off")
 _MOST_DIGITS = 9  # of a number that the engine can look at
+_MOVES = ("auto", "bulk", "channels")
 
 
 def connect(
@@ -36,6 +37,7 @@ def connect(
     *,
     group: Group | None = None,
     ranks: str = "auto",
+    moves: str | None = None,
 ) -> Dock:
     """Opens a dock on this machine; or, in a process that mpirun or srun started among others, over
     all of them, which call it together.
@@ -43,6 +45,9 @@ def connect(
     group: the ranks of the dock, such as join_group gives them; those that were started with this
         process are found by themselves.
     ranks: "off" for a dock of this process alone, whatever started it.
+    moves: how rows go between ranks. "auto" (or CROSSDOCK_MOVES): in bulk, by puts of MPI, where it
+        started the ranks and can put to all hosts, else by channel, which is logged then; "bulk":
+        in bulk, or an error that says why not; "channels": by channel.
     threads: worker threads; None or 0 means one per core (or CROSSDOCK_THREADS).
     memory: budget of the operators in bytes, or a size such as "8GiB"; None or 0 means 80 % of
         the memory this process may use (or CROSSDOCK_MEMORY). Data of sources do not count.
@@ -63,6 +68,9 @@ def connect(
         )
     if ranks not in _RANKS:
         raise unknown_choice("ranks", ranks, _RANKS)
+    wanted_moves = setting("moves", moves)
+    if wanted_moves not in _MOVES:
+        raise unknown_choice("moves", wanted_moves, _MOVES)
     asked = (int(wanted_threads), sizes.parse_bytes(wanted_memory))
     use_rates_of_file()
     if group is None and (ranks == "off" or not _is_one_of_several()):
@@ -70,7 +78,7 @@ def connect(
             return Dock(_native.Engine(*asked))
     from crossdock.ranks import session
 
-    return session.open_dock(group, asked)
+    return session.open_dock(group, asked, wanted_moves)
 
 
 def _is_one_of_several() -> bool:
@@ -87,7 +95,8 @@ def _is_one_of_several() -> bool:
 class Dock:
     """Where relations are opened and run. Use it in a `with` statement, or call `close()`.
 
-    May be shared between threads; runs of several threads share its workers and its budget.
+    May be shared between threads; runs of several threads share its workers and its budget. Over
+    ranks threads take turns, call by call, and come in the same order in all ranks.
     """
 
     def __init__(

@@ -21,6 +21,8 @@ using Json = nlohmann::ordered_json;
 // Longer than a communicator waits for its ranks, so that the rank without MPI is still there to say so.
 constexpr std::chrono::milliseconds kWithin{180'000};
 
+constexpr int64_t kTrialMemoryBytes = int64_t{1} << 20;
+
 Json phase_json(const BulkPhase& phase) {
   Json json = {{"name", phase.name},
                {"rows", phase.rows},
@@ -94,6 +96,22 @@ Status BulkRanks::open(RankGroup& group) {
   return {};
 }
 
+// Not every MPI can put to every host: Open MPI 4 has no windows over TCP unless it is asked for osc/pt2pt, and says so
+// only when one is made. Neighbours write into each other's memory, for which no MPI is needed.
+Status BulkRanks::try_window() {
+  const auto neighbours = static_cast<int64_t>(ranks_->neighbours().size());
+  CD_ASSIGN(const int64_t fewest, ranks_->fold(neighbours, Fold::kMin));
+  if (fewest == ranks_->size()) return {};
+  const auto memory = Memory::create(kTrialMemoryBytes);
+  CD_TRY(ranks_->open_window(1, memory, "a trial of MPI's windows"));
+  return ranks_->trim_windows();
+}
+
+const Error* BulkRanks::refusal() const {
+  const bool is_refused = has_looked_ && !found_.ok() && mpi_of_environment() != MpiKind::kNone;
+  return is_refused ? &found_.error() : nullptr;
+}
+
 RankGroup& BulkRanks::meeting(RankGroup& group) const {
   if (has_looked_ && found_.ok()) return *ranks_;
   return group;
@@ -119,7 +137,7 @@ Result<Communicator*> BulkRanks::choose(const std::string& how, RankGroup* group
         agree(*group,
               opened.ok() ? Result<std::string>("") : Result<std::string>(opened.error()),
               kWithin);
-    found_ = agreed.ok() ? Status() : Status(agreed.error());
+    found_ = agreed.ok() ? try_window() : Status(agreed.error());
     has_looked_ = true;
   }
   if (found_.ok()) return ranks_;

@@ -20,9 +20,11 @@ namespace crossdock {
 class BulkRanks {
  public:
   // How a table goes, "auto", "bulk" or "channel"; null: by a channel. All ranks call it alike and get the same: with
-  // "auto" a channel if some rank has no communicator, with "bulk" CD-105 of the first such rank. `group` may be null:
-  // a process alone, which needs no communicator.
+  // "auto" a channel if some rank has no communicator, or none whose windows reach all hosts; with "bulk" the error of
+  // the first such rank, CD-105 or CD-603. `group` may be null: a process alone, which needs no communicator.
   Result<Communicator*> choose(const std::string& how, RankGroup* group);
+  // Why ranks that MPI started go by channel; null if they do not, or nobody has chosen yet.
+  const Error* refusal() const;
   // Who brings notes of all ranks together: the communicator from when all are known to have one, which asks no
   // launcher, and else `group`.
   RankGroup& meeting(RankGroup& group) const;
@@ -31,6 +33,7 @@ class BulkRanks {
 
  private:
   Status open(RankGroup& group);
+  Status try_window();
 
   std::shared_ptr<Communicator> own_;
   Communicator* ranks_ = nullptr;

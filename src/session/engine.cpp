@@ -29,6 +29,7 @@ constexpr Setting kSettings[] = {
     {"ranks", "", "how many processes that group has"},
     {"meet", "", "folder where they meet; all can write to it"},
     {"control", "", "agent through which they meet instead, HOST:PORT or unix:/path"},
+    {"moves", "auto", "how rows go between ranks: auto, bulk (by puts of MPI) or channels"},
     {"job", "", "name under which they meet, which nobody else meets under"},
     {"plugins", "", "folder of the parts that need system libraries; empty = beside the program"},
     {"debug", "0", "1 = show Python tracebacks of errors on the command line"},

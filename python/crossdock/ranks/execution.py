@@ -30,7 +30,7 @@ class RankExecution:
 
     def table(self, node: Node) -> Any:
         """This rank's rows as a pyarrow.Table."""
-        with self.ranks.call("collect"):
+        with self.ranks.call("collect", node):
             placed = self._spread.settle(node)
             self.is_everywhere = placed.everywhere
             return self.local.table(placed.node)
@@ -45,7 +45,7 @@ class RankExecution:
     def gather(self, node: Node, root: int) -> Any:
         """The rows of all ranks as a pyarrow.Table in rank `root`, in the order of the ranks; None
         in the others."""
-        with self.ranks.call("gather"):
+        with self.ranks.call("gather", node):
             placed = self._spread.settle(node)
             table = self.local.table(placed.node)
             if not placed.everywhere:
@@ -54,7 +54,7 @@ class RankExecution:
 
     def count(self, node: Node) -> int:
         """The number of rows of all ranks."""
-        with self.ranks.call("count"):
+        with self.ranks.call("count", node):
             placed = self._spread.settle(node)
             rows = self.local.count(placed.node)
             return rows if placed.everywhere else sum(self.ranks.agree("rows", rows))
@@ -62,7 +62,7 @@ class RankExecution:
     def batches(self, node: Node) -> Iterator[Any]:
         """This rank's rows as RecordBatches. What follows the last exchange runs while they are
         read, and its errors are those of this rank alone."""
-        with self.ranks.call("to_batches"):
+        with self.ranks.call("to_batches", node):
             placed = self._spread.settle(node)
         yield from self.local.batches(placed.node)
 
@@ -74,7 +74,7 @@ class RankExecution:
 
     def preview(self, node: Node, limit: int) -> Preview:
         """The first and last rows of all, in rank 0; in the others only their number."""
-        with self.ranks.call("show"):
+        with self.ranks.call("show", node):
             own, is_used = self.once(node)
             batches = self.local.batches(own) if is_used else iter(())
             mine = Preview.of_batches(batches, node.schema, 2 * limit)
@@ -103,7 +103,7 @@ class RankExecution:
     def partitions(self, node: Partition) -> tuple[Any, list[int]]:
         """The rows of this rank's parts, one after the other, and the number of rows of each part;
         those of other ranks have none here."""
-        with self.ranks.call("partition_by"):
+        with self.ranks.call("partition_by", node):
             placed = self._spread.settle(node)
             assert isinstance(placed.node, Partition)
             table, rows = self.local.partitions(placed.node)

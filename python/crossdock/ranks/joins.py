@@ -65,9 +65,11 @@ def _moved(spread: Spread, node: Join, left: Placed, right: Placed) -> Placed:
             0 if _is_at(right, node, 1) else right_bytes
         )
         # To all go size - 1 copies; by key, one part in size is there already.
-        if node.how in RIGHT_EVERYWHERE and right_bytes * spread.ranks.size < by_key:
+        to_all = [spread.ranks.size * one + _uneven_bytes(sizes, 1 - side)
+                  for side, one in enumerate((left_bytes, right_bytes))]  # fmt: skip
+        if node.how in RIGHT_EVERYWHERE and to_all[1] < by_key:
             return _joined(node, left, spread.to_all(right.node))
-        if node.how in LEFT_EVERYWHERE and left_bytes * spread.ranks.size < by_key:
+        if node.how in LEFT_EVERYWHERE and to_all[0] < by_key:
             return _joined(node, spread.to_all(left.node), right)
     if _is_null_aware(node):
         has_null = any(spread.ranks.agree("NULLs of a join", _has_null(tables[1], node)))
@@ -250,6 +252,14 @@ def _split(table: Any, keys: tuple[str, ...]) -> tuple[Any, Any]:
         return table, None
     valid: Expr = reduce(and_, (~Column(key).is_null() for key in nullable))
     return keep_rows(table, valid), keep_rows(table, ~valid)
+
+
+def _uneven_bytes(sizes: list[Any], side: int) -> int:
+    """What staying where they are costs rows that lie unevenly: the rank with most of them joins
+    them alone while the others, in this step and all that follow, have less to do. In bytes over
+    all ranks, as a move of them counts; 0 where all have as many."""
+    bytes_of: list[int] = [size[side][1] for size in sizes]
+    return len(bytes_of) * max(bytes_of) - sum(bytes_of)
 
 
 def _size_of(table: Any) -> tuple[int, int]:

@@ -1,7 +1,9 @@
 """The ranks of a dock: what they agree on, and how rows go between them.
 
 All ranks make the same calls in the same order. At each step every rank says how it fares, so an
-error of one ends the call of all with the same error, which names the rank. One thread at a time.
+error of one ends the call of all with the same error, which names the rank. Threads of a rank take
+turns: each has the dock for a whole call, in the order in which they came. Where there are several,
+their names say whether those of other ranks have come in the same order.
 """
 
 from __future__ import annotations
@@ -9,15 +11,20 @@ from __future__ import annotations
 import contextlib
 import itertools
 import json
+import logging
 import re
 import socket
+import threading
 import time
+import zlib
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import pyarrow as pa
 
 from crossdock.engine_types import engine_schema, to_engine, with_schema
+from crossdock.display import headline
 from crossdock.errors import (
     ControlError,
     CrossdockError,
@@ -28,7 +35,7 @@ from crossdock.errors import (
     told_error,
 )
 from crossdock.group import Group
-from crossdock.nodes import Exchange, Node
+from crossdock.nodes import Exchange, Node, Scan, inputs_of
 from crossdock.orders import Order
 from crossdock.ranks.filters import Filtered
 from crossdock.ranks.late_moves import PIECES, late_names, move_late, packed, unpacked
@@ -50,13 +57,45 @@ _WAIT_S = 3e7  # about a year: ranks wait for one that works, and learn at once 
 _INTERRUPTED_S = 10.0
 _TEXT_MOST = 4000
 _INTERRUPTED = "it was interrupted (Ctrl-C)"
+# As Group.exchange calls them.
+_HOW = {"auto": "auto", "bulk": "bulk", "channels": "channel"}
+
+
+class Turns:
+    """A queue of threads, of which the first may act."""
+
+    def __init__(self) -> None:
+        self._waiting: deque[int] = deque()
+        self._changed = threading.Condition()
+        self.threads: set[int] = set()  # that have come so far
+
+    def is_mine(self) -> bool:
+        """Whether this thread has the turn already."""
+        with self._changed:
+            return bool(self._waiting) and self._waiting[0] == threading.get_ident()
+
+    @contextlib.contextmanager
+    def one(self) -> Iterator[None]:
+        """Waits for the turn, and gives it to the next at the end."""
+        me = threading.get_ident()
+        with self._changed:
+            self._waiting.append(me)
+            self.threads.add(me)
+        try:
+            with self._changed:
+                self._changed.wait_for(lambda: self._waiting[0] == me)
+            yield
+        finally:
+            with self._changed:
+                self._waiting.remove(me)
+                self._changed.notify_all()
 
 
 class Ranks:
     """The ranks of a dock, of which there may be one."""
 
-    def __init__(self, group: Group, threads: int = 1, how: str = "auto") -> None:
-        """Collective. threads: of this rank, for moves in bulk."""
+    def __init__(self, group: Group, threads: int = 1, moves: str = "auto") -> None:
+        """Collective. threads: of this rank, for moves in bulk. moves: as of `connect`."""
         self.group = group
         self.threads = threads
         self.rank = group.rank
@@ -65,38 +104,55 @@ class Ranks:
         self.moves: list[Move] = []
         self.filters: list[Filtered] = []
         self.join_routes: list[JoinRoute] = []
-        with public_errors():
-            self.in_bulk = self.size > 1 and group.native().goes_in_bulk(how)
-        self._inside = False
+        self.in_bulk = False
+        self.why_not_in_bulk = ""  # where MPI started the ranks, and they move rows by channel
+        self._turns = Turns()
+        self._call = ""  # what all ranks are in
         self._agreed = ""  # the last step that all have come to
         self._is_together = False
         self._ended: BaseException | None = None
+        self.agree(f"a dock with moves={moves!r}")
+        self._choose(moves)
         # Partitions are finer than ranks, so that their load can be evened out.
         count = 1
         while count < min(16 * self.size, 1 << 16):
             count *= 2
         self.even = tuple(number * self.size // count for number in range(count))
 
+    def _choose(self, moves: str) -> None:
+        if self.size == 1:
+            return
+        with public_errors():
+            self.in_bulk = self.group.native().goes_in_bulk(_HOW[moves])
+        self.why_not_in_bulk = "" if moves == "channels" else self.group.native().bulk_refusal
+        if self.why_not_in_bulk and self.rank == 0:
+            logging.getLogger("crossdock").warning(
+                "rows move by channel, not in bulk: %s", self.why_not_in_bulk
+            )
+
     @contextlib.contextmanager
-    def call(self, name: str) -> Iterator[None]:
+    def call(self, name: str, node: Node | None = None) -> Iterator[None]:
         """Around what all ranks do together: it ends when all have done it, or with the first error
-        of any of them in all of them."""
-        if self._inside or self.size == 1:
+        of any of them in all of them. Another thread waits until then. node: the query that is
+        run, which must be the same in all ranks but for its data."""
+        if self.size == 1 or self._turns.is_mine():
             yield
             return
         done = f"{name}() is done"
-        self._inside, self._is_together = True, False
-        try:
-            yield
-            self.agree(done)
-        except BaseException as error:
-            if error is self._ended or self._agreed == done:
-                raise
-            self._tell(name, error)
-        finally:
-            self._inside = False
-            self._agreed = ""
-            self._ended = None
+        with self._turns.one():
+            self._is_together = False
+            self._call = call_text(name, node)
+            try:
+                yield
+                self.agree(done)
+            except BaseException as error:
+                if error is self._ended or self._agreed == done:
+                    raise
+                self._tell(name, error)
+            finally:
+                self._agreed = ""
+                self._call = ""
+                self._ended = None
 
     def agree(self, step: str, value: Any = None) -> list[Any]:
         """What each rank passed as JSON can say it, by rank. The error of the first that could not
@@ -258,7 +314,10 @@ class Ranks:
 
     def _exchanged(self, note: dict[str, Any], mine: BaseException | None) -> list[dict[str, Any]]:
         wait_s = _INTERRUPTED_S if isinstance(mine, KeyboardInterrupt) else _WAIT_S
-        whole = json.dumps({**note, "host": socket.gethostname()}).encode()
+        note = {**note, "call": self._call, "host": socket.gethostname()}
+        note["thread"] = threading.current_thread().name
+        note["threads"] = len(self._turns.threads)
+        whole = json.dumps(note).encode()
         try:
             with public_errors():
                 texts = self.group.native().gather(whole, wait_s)
@@ -290,13 +349,16 @@ class Ranks:
             if first == self.rank and mine is not None and not isinstance(mine, CrossdockError):
                 raise mine
             raise self._named(first, notes[first])
-        for rank, note in enumerate(notes):
-            if note["step"] != notes[0]["step"]:
+        several = any(note["threads"] > 1 for note in notes)
+        for what in ("call", "step", *(("thread",) if several else ())):
+            for rank, note in enumerate(notes):
+                if note[what] == notes[0][what]:
+                    continue
                 raise make_error(
                     "CD-105", "the ranks of the dock make different calls",
-                    values=f"rank 0: {notes[0]['step']}; rank {rank}: {note['step']}",
-                    try_="the same calls in the same order in all ranks; connect(ranks='off') for "
-                    "work of one rank alone",
+                    values=f"rank 0: {notes[0][what]}; rank {rank}: {note[what]}",
+                    try_="the same calls in the same order in all ranks, whatever thread makes "
+                    "them; connect(ranks='off') for work of one rank alone",
                 )  # fmt: skip
 
     def _named(self, rank: int, note: dict[str, Any]) -> CrossdockError:
@@ -305,6 +367,23 @@ class Ranks:
         if error["code"]:
             return error_of(error["code"], error["text"] + where)
         return error_of("CD-509", f"{error['kind']}: {error['text']}{where}")
+
+
+def call_text(name: str, node: Node | None) -> str:
+    """A call for its users to read, and a number that differs for queries that look alike."""
+    if node is None:
+        return f"{name}()"
+    whole = zlib.crc32("\n".join(_shape_lines(node)).encode())
+    return f"{name}() of {headline(node)} [{whole:08x}]"
+
+
+def _shape_lines(node: Node) -> Iterator[str]:
+    if isinstance(node, Scan):
+        yield f"{node.source.kind} {node.columns} {node.predicate!r}"
+    else:
+        yield headline(node)
+    for below in inputs_of(node):
+        yield from _shape_lines(below)
 
 
 def _with_cause(error: ControlError, mine: BaseException) -> CrossdockError:

@@ -43,6 +43,7 @@ def profiled_over_ranks(execution: RankExecution, work: Callable[[], Any]) -> Pr
     told = {
         "rank": ranks.rank,
         "ranks": every,
+        "moves": {"how": ranks.how, "because": ranks.why_not_in_bulk},
         "is_replicated": execution.is_everywhere,
         "over_ranks": {
             **over_ranks(every),
@@ -73,6 +74,8 @@ def rank_lines(data: dict[str, Any]) -> list[str]:
     rows.append(("result", *_spread(results), "", *_times(whole)))
     table = align(rows, frozenset((1, 2, 3, 4, 5, 6)))
     told = [*_filter_lines(ranks), *_join_lines(ranks[0])]
+    if data["moves"]["because"]:
+        told.append(f"rows move {data['moves']['how']}, since {data['moves']['because']}")
     return [*table, *told, "", *phase_lines(ranks), *predicted]
 
 

@@ -388,8 +388,9 @@ Result<std::shared_ptr<Window>> MpiCommunicator::make_window(
     const Status made =
         make_win(parts->own(rank_), bytes_by_rank[static_cast<size_t>(rank_)], *win);
     // What some ranks have made can only be freed by all: MPI is not ended then, which would wait for them.
-    const Status all_made = agree(made);
-    if (!all_made.ok()) core_.set_broken();
+    CD_ASSIGN(const int64_t any_made, fold(int64_t{made.ok()}, Fold::kMax));
+    const Status all_made = any_made != 0 ? agree(made) : made;
+    if (!all_made.ok() && any_made != 0) core_.set_broken();
     CD_ASSIGN(const auto held, core_.lock());
     if (made.ok()) core_.keep(win);
     CD_TRY(all_made);
@@ -401,7 +402,8 @@ Result<std::shared_ptr<Window>> MpiCommunicator::make_window(
 Status MpiCommunicator::make_win(void* memory, int64_t bytes, MpiWin& win) {
   CD_ASSIGN(const auto held, core_.lock());
   CD_TRY(MpiCore::check(MPI_Win_create(memory, bytes, 1, MPI_INFO_NULL, comm_, &win.win),
-                        "make a window (Open MPI over TCP alone: try `--mca osc pt2pt`)",
+                        "make a window, through which ranks put to other hosts (Open MPI over "
+                        "TCP: OMPI_MCA_osc=pt2pt, or moves=\"channels\")",
                         rank_));
   MPI_Win_set_errhandler(win.win, MPI_ERRORS_RETURN);
   return MpiCore::check(

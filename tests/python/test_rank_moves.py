@@ -1,0 +1,232 @@
+"""How rows move between ranks: in bulk or by channel, as was asked or as it can be; who joins what
+lies unevenly; and threads of a rank that take turns."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import crossdock as xd
+import pytest
+
+RunRanks = Callable[..., list[str]]
+ROOT = Path(__file__).parents[2]
+HOSTS = ROOT / "tools" / "hosts.py"
+ON_HOST = ROOT / "bench" / "channels" / "on_host.sh"
+
+needs_mpi = pytest.mark.skipif(
+    shutil.which("mpirun.openmpi") is None, reason="Open MPI is not installed"
+)
+needs_hosts = pytest.mark.skipif(
+    os.geteuid() != 0 or shutil.which("tc") is None, reason="needs root and Debian's iproute2"
+)
+
+# One object for each rank; ranks end without one where the dock cannot be opened.
+MOVES = """
+import json, sys
+import crossdock as xd, pyarrow as pa
+try:
+    with xd.connect(threads=1, memory="256MiB", moves=sys.argv[1]) as dock:
+        rows = dock.from_arrow(pa.table({"k": [n % 100 for n in range(1000)], "v": range(1000)}))
+        groups = rows.group_by("k").agg(n=xd.count())
+        profile = groups.profile()
+        ranks = dock.over_ranks()
+        found = {"how": ranks.how, "because": ranks.why_not_in_bulk, "groups": groups.count(),
+                 "profile": "rows move by channel, since MPI cannot" in profile.text,
+                 "plan": "rows move by channel, since MPI cannot" in str(groups.explain())}
+except xd.CrossdockError as error:
+    found = {"error": error.code, "text": error.text}
+print("said", json.dumps(found), flush=True)
+"""
+
+
+# On host 0, what starts the ranks; the others stay until that is over: on_hosts OVER COMMAND...
+STAY = """
+if [ "$CROSSDOCK_HOST" != 0 ]; then until [ -e "$0" ]; do sleep 0.1; done; exit; fi
+unset CROSSDOCK_HOST CROSSDOCK_HOSTS
+"$@"
+touch "$0"
+"""
+
+
+def moved(folder: Path, moves: str, hosts: int = 1, *options: str) -> tuple[list[Any], str]:
+    """What each of the ranks said, of which mpirun started two on each host; and all output."""
+    ranks = 2 * hosts
+    command = ["mpirun.openmpi", "--allow-run-as-root", "--oversubscribe", "-n", str(ranks)]
+    if hosts > 1:
+        stay = [sys.executable, str(HOSTS), "--hosts", str(hosts), "--", "sh", "-c", STAY]
+        names = ",".join(f"host{host}:2" for host in range(hosts))
+        command = [*stay, str(folder / "over"), *command, "-H", names]
+        command += ["--mca", "plm_rsh_agent", str(ON_HOST)]
+    ended = subprocess.run(
+        [*command, *options, sys.executable, "-c", MOVES, moves],
+        capture_output=True, text=True, check=False, timeout=170,
+    )  # fmt: skip
+    whole = ended.stdout + ended.stderr
+    # Lines of ranks may run into each other on their way through the launcher.
+    found = [json.JSONDecoder().raw_decode(one)[0] for one in ended.stdout.split("said ")[1:]]
+    assert len(found) == ranks, whole
+    return found, whole
+
+
+@needs_mpi
+@needs_hosts
+def test_ranks_whose_mpi_cannot_put_to_other_hosts_go_by_channel_and_say_so(tmp_path: Path) -> None:
+    found, whole = moved(tmp_path, "auto", 2)
+    for one in found:
+        assert (one["how"], one["groups"]) == ("by channel", 100)
+        assert "MPI cannot make a window" in one["because"]
+        assert "OMPI_MCA_osc=pt2pt" in one["because"]
+        assert one["profile"]
+        assert one["plan"]
+    assert whole.count("rows move by channel, not in bulk: ") == 1
+
+
+@needs_mpi
+@needs_hosts
+def test_bulk_that_cannot_be_is_an_error(tmp_path: Path) -> None:
+    found, _ = moved(tmp_path, "bulk", 2)
+    assert [one["error"] for one in found] == ["CD-603"] * 4
+    assert all('moves="channels"' in one["text"] for one in found)
+
+
+@needs_mpi
+@needs_hosts
+def test_bulk_over_hosts_where_mpi_has_windows(tmp_path: Path) -> None:
+    found, whole = moved(tmp_path, "auto", 2, "-x", "OMPI_MCA_osc=pt2pt")
+    assert [(one["how"], one["groups"]) for one in found] == [("in bulk", 100)] * 4
+    assert "not in bulk" not in whole
+
+
+@needs_mpi
+@pytest.mark.parametrize("moves", ["auto", "bulk", "channels"])
+def test_moves_are_as_they_were_asked_for(tmp_path: Path, moves: str) -> None:
+    found, whole = moved(tmp_path, moves)
+    how = "by channel" if moves == "channels" else "in bulk"
+    assert [(one["how"], one["groups"], one["because"]) for one in found] == [(how, 100, "")] * 2
+    assert "not in bulk" not in whole
+
+
+def test_moves_have_few_names(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(xd.OptionError, match="channels"):
+        xd.connect(moves="channel")
+    monkeypatch.setenv("CROSSDOCK_MOVES", "bulks")
+    with pytest.raises(xd.OptionError, match="bulk"):
+        xd.connect()
+
+
+UNLIKE_MOVES = """
+import os, crossdock as xd
+moves = "auto" if os.environ["CROSSDOCK_RANK"] == "0" else "channels"
+try:
+    xd.connect(moves=moves)
+except xd.CrossdockError as error:
+    print(error.code, "moves='channels'" in error.text)
+"""
+
+
+def test_ranks_ask_for_the_same_moves(run_ranks: RunRanks) -> None:
+    assert run_ranks(UNLIKE_MOVES, 2) == ["CD-105 True\n"] * 2
+
+
+UNEVEN = """
+import json, sys
+import crossdock as xd, numpy as np, pyarrow as pa
+def table(rows, first):
+    return pa.table({"k": np.arange(first, first + rows), "v": np.arange(rows)})
+with xd.connect(threads=1, memory="512MiB") as dock:
+    small = dock.from_arrow(table(500, 500 * dock.rank))
+    found = []
+    for rows in ([0, 40_000, 40_000, 0], [20_000] * 4, [26_000, 18_000, 18_000, 18_000]):
+        large = dock.from_arrow(pa.table({"k": np.arange(rows[dock.rank]) % 2000}))
+        for joined in (large.join(small, on="k"), small.join(large, on="k", how="right")):
+            mine = joined.collect().num_rows
+            assert joined.count() == 80_000
+            found.append(mine)
+    print(json.dumps(found))
+"""
+
+
+def test_rows_that_lie_unevenly_do_not_stay_where_they_are(run_ranks: RunRanks) -> None:
+    """A side that goes to all ranks leaves the rows of the other where they are."""
+    found = [json.loads(out) for out in run_ranks(UNEVEN, 4, within_s=120)]
+    for join in range(2):
+        uneven, even, a_little = ([one[join + 2 * case] for one in found] for case in range(3))
+        assert max(uneven) < 30_000, uneven  # by key
+        assert even == [20_000] * 4  # the small side to all
+        assert a_little == [26_000, 18_000, 18_000, 18_000]
+
+
+THREADS = """
+import json, os, sys, threading, time
+import crossdock as xd, pyarrow as pa
+found = {}
+with xd.connect(threads=1, memory="256MiB") as dock:
+    queue = dock.over_ranks()._turns._waiting
+    def work(number):
+        rows = dock.from_arrow(pa.table({"k": range(1000 * number, 1000 * number + 100)}))
+        joined = rows.join(rows, on="k", exchange="repartition").select("k")
+        try:
+            found[number] = joined.collect()["k"].to_pylist()
+        except xd.CrossdockError as error:
+            found[number] = error.code
+    if dock.rank == 1:
+        time.sleep(1)  # meanwhile the threads of rank 0 stand in a queue
+    numbers = [0, 1, 2, 3] if dock.rank == 0 or ORDERED else [0, 1, 3, 2]
+    threads = []
+    for number in numbers:
+        thread = threading.Thread(target=work, args=[number], name=f"work {number}")
+        thread.start()
+        threads.append(thread)
+        while thread.ident not in queue and thread.is_alive():
+            time.sleep(0.0005)
+    for thread in threads:
+        thread.join()
+    found["after"] = dock.from_arrow(pa.table({"k": [1]})).count()
+print(json.dumps(found))
+"""
+
+
+def all_rows(ranks: list[Any], number: int) -> list[int]:
+    return sorted(ranks[0][str(number)] + ranks[1][str(number)])
+
+
+def joined_keys(number: int) -> list[int]:
+    """Each rank has brought every key once, and each of a pair meets both of the other side."""
+    return [k for k in range(1000 * number, 1000 * number + 100) for _ in range(4)]
+
+
+def test_threads_of_a_rank_take_turns(run_ranks: RunRanks) -> None:
+    ranks = [json.loads(out) for out in run_ranks(f"ORDERED = True{THREADS}", 2, within_s=120)]
+    assert [one["after"] for one in ranks] == [2, 2]
+    for number in range(4):
+        assert all_rows(ranks, number) == joined_keys(number)
+
+
+def test_threads_that_come_in_another_order_are_not_mixed(run_ranks: RunRanks) -> None:
+    ranks = [json.loads(out) for out in run_ranks(f"ORDERED = False{THREADS}", 2, within_s=120)]
+    for one in ranks:
+        assert (one["2"], one["3"], one["after"]) == ("CD-105", "CD-105", 2)
+    for number in range(2):
+        assert all_rows(ranks, number) == joined_keys(number)
+
+
+UNLIKE = """
+import os, crossdock as xd, pyarrow as pa
+with xd.connect(threads=1, memory="256MiB") as dock:
+    rows = dock.from_arrow(pa.table({"k": range(100)}))
+    try:
+        rows.filter(xd.col("k") < 10 + dock.rank).count()
+    except xd.CrossdockError as error:
+        print(error.code, "make different calls" in error.text, rows.count())
+"""
+
+
+def test_ranks_that_run_unlike_queries_hear_of_it(run_ranks: RunRanks) -> None:
+    assert run_ranks(UNLIKE, 2) == ["CD-105 True 200\n"] * 2
