@@ -273,3 +273,33 @@ def test_a_process_alone_uses_a_channel_and_refuses_other_words() -> None:
         assert group.exchange_facts is None
         with pytest.raises(crossdock.OptionError, match="auto"):
             group.exchange(table, by="k", how="pigeon")
+
+
+STUCK = """
+#include <unistd.h>
+int MPI_Finalize(void) { while (1) pause(); }
+"""
+LAST = """
+import crossdock as xd, pyarrow as pa
+with xd.connect(threads=1, memory="64MiB", moves="bulk") as dock:
+    print("counted", dock.from_arrow(pa.table({"k": [1]})).count(), flush=True)
+"""
+
+
+@pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler")
+@pytest.mark.parametrize("mpi", ["openmpi", "mpich"])
+def test_a_process_ends_though_mpi_does_not(tmp_path: Path, mpi: str) -> None:
+    launcher = shutil.which(f"mpirun.{mpi}")
+    if launcher is None:
+        pytest.skip(f"{mpi} is not installed")
+    (tmp_path / "stuck.c").write_text(STUCK)
+    stuck = tmp_path / "stuck.so"
+    subprocess.run(["cc", "-shared", "-fPIC", "-o", stuck, tmp_path / "stuck.c"], check=True)
+    program = ["env", f"LD_PRELOAD={stuck}", sys.executable, "-c", LAST]
+    as_root = ["--allow-run-as-root", "--oversubscribe"] if mpi == "openmpi" else []
+    ended = subprocess.run(
+        [launcher, *as_root, "-n", "2", *program],
+        capture_output=True, text=True, check=False, timeout=90,
+    )  # fmt: skip
+    assert ended.stdout.count("counted 2") == 2
+    assert "MPI_Finalize did not end within 10 s" in ended.stderr

@@ -2,13 +2,35 @@
 #include "data/transports/mpi/mpi_core.hpp"
 
 #include <array>
+#include <chrono>
+#include <cstdio>
 #include <cstdlib>
 #include <dlfcn.h>
+#include <thread>
+#include <unistd.h>
 
 namespace crossdock {
 namespace {
 
 MpiCore* the_core = nullptr;  // lives as long as the process: exit handlers use it
+
+constexpr std::chrono::seconds kFinalizeWithin{10};
+std::atomic<bool> has_finalized = false;
+
+// MPICH between hosts now and then does not come back from MPI_Finalize, although all ranks are there: nothing that a
+// program did is lost then, but its job would never end.
+void exit_without_mpi(int status, int rank) {
+  std::this_thread::sleep_for(kFinalizeWithin);
+  if (has_finalized.load()) return;
+  const std::string line = fmt::format(
+      "crossdock: MPI_Finalize did not end within {} s after all ranks had come to it; "
+      "rank {} ends without it\n",
+      kFinalizeWithin.count(),
+      rank);
+  if (write(STDERR_FILENO, line.data(), line.size()) < 0) _exit(status);  // nobody listens
+  std::fflush(nullptr);
+  _exit(status);
+}
 
 // Whoever loads this plugin does not show its symbols to others; parts that MPI loads look for its own among all.
 void show_symbols() {
@@ -73,7 +95,7 @@ Status MpiCore::start() {
     // threads at once (osc/pt2pt).
     CD_TRY(check(
         MPI_Init_thread(nullptr, nullptr, MPI_THREAD_SERIALIZED, &level_), "start", /*rank=*/-1));
-    std::atexit(&MpiCore::finish);
+    on_exit(&MpiCore::finish, nullptr);  // glibc's: with the status that the process ends with
   } else {
     MPI_Query_thread(&level_);
   }
@@ -115,13 +137,17 @@ void MpiCore::free_all() {
   comms_.clear();
 }
 
-void MpiCore::finish() {
+void MpiCore::finish(int status, void*) {
   int is_finished = 0;
   MPI_Finalized(&is_finished);
   const bool is_ours = the_core->home_.is_here();
-  if (is_finished == 0 && is_ours && !the_core->broken_.load(std::memory_order_relaxed)) {
-    MPI_Finalize();
-  }
+  if (is_finished != 0 || !is_ours || the_core->broken_.load(std::memory_order_relaxed)) return;
+  int rank = 0;
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  MPI_Barrier(MPI_COMM_WORLD);  // ranks that still work are waited for without a limit
+  std::thread(&exit_without_mpi, status, rank).detach();
+  MPI_Finalize();
+  has_finalized = true;
 }
 
 }  // namespace crossdock

@@ -2,7 +2,8 @@
 //
 // Communicators and windows are freed by MPI_Finalize, whoever calls it: all ranks are there then, which both need, and
 // a communicator that is destroyed need wait for nobody. After a rank has given up, nothing is freed and MPI_Finalize
-// is left out, for it would wait for ranks that are gone.
+// is left out, for it would wait for ranks that are gone. Where MPI_Finalize does not end by itself once all ranks have
+// come to it, the process ends without it.
 #pragma once
 
 #include <atomic>
@@ -56,7 +57,7 @@ class MpiCore {
  private:
   MpiCore() = default;
   Status start();
-  static void finish();
+  static void finish(int status, void*);
 
   const HomeProcess home_;
   std::mutex mutex_;
