@@ -50,14 +50,13 @@ def head(setting: dict[str, Any], report: dict[str, Any], processes: int, transp
     blocks = setting["blocks"]
     keys = f"Zipf {setting['zipf_theta']:g}" if setting["zipf_theta"] else "random"
     flows = report["counters"]["channels"][0]["flows"]
-    depths = sorted(
-        {flow["slots"] for flow in flows if "slots" in flow}
-    )  # of those that begin here
-    slots = " or ".join(str(depth) for depth in depths)
+    # Of flows that begin in this process: of a gather none may.
+    depths = sorted({flow["slots"] for flow in flows if "slots" in flow})
+    slots = " or ".join(str(depth) for depth in depths) + " " if depths else ""
     lines = [
         f"# {setting['pattern']}: {who}; {blocks} thread{'s' if blocks > 1 else ''} each{levels}",
         f"# rows of {report['row_bytes']} bytes, keys {keys}; "
-        f"{slots} segments of {format_bytes(setting['segment_bytes'])} per flow; "
+        f"{slots}segments of {format_bytes(setting['segment_bytes'])} per flow; "
         f"{setting['repeats']} timed runs, the median is shown",
         f"# predicted: copying at {report['copy_bytes_per_s'] / 1e9:.2f} GB/s and reading at "
         f"{report['read_bytes_per_s'] / 1e9:.2f} GB/s per thread, as measured before"

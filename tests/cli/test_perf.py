@@ -181,3 +181,9 @@ def test_a_rank_that_is_interrupted_ends_the_others(tmp_path: Path) -> None:
     assert all(rank.returncode != 0 for rank in ranks)
     # Rank 1 may have been between two sizes, where it just leaves.
     assert "cancelled" in said[0] or "rank 1 " in said[0], said
+
+
+def test_a_destination_without_flows_of_its_own_names_no_number_of_segments(crossdock: Any) -> None:
+    ended = crossdock("perf", "gather", "--ranks", "2", *SMALL)
+    assert (ended.code, ended.err) == (0, "")
+    assert "keys random; segments of 256 KiB per flow;" in ended.out
