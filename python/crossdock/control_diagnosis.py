@@ -186,7 +186,9 @@ def _of_plain(address: str, where: _Place) -> CrossdockError | None:
     except (ssl.SSLError, TimeoutError):
         return None
     return make_error(
-        "CD-612", f"{address} speaks TLS, and the call came in the clear", try_="--tls, and --ca"
+        "CD-612",
+        f"{address} speaks TLS, and the call came in the clear",
+        try_="--tls, and --ca  ·  CROSSDOCK_CONTROL_CA for ranks",
     )
 
 

@@ -36,6 +36,9 @@ constexpr Setting kSettings[] = {
     {"rates",
      "",
      "file of measured rates; empty = in the user's configuration folder, none = built-in"},
+    {"control_ca",
+     "",
+     "file of the authority that signed the certificate of that agent or controller; means TLS"},
     {"control_token", "", "token that calls to a controller or agent carry; never shown"},
 };
 

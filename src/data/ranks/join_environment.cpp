@@ -2,6 +2,8 @@
 #include <cerrno>
 #include <charconv>
 #include <cstdlib>
+#include <fstream>
+#include <iterator>
 #include <optional>
 #include <string_view>
 
@@ -21,6 +23,7 @@ constexpr const char* kJob = "CROSSDOCK_JOB";
 constexpr const char* kPmixRank = "PMIX_RANK";
 constexpr const char* kControl = "CROSSDOCK_CONTROL";
 constexpr const char* kToken = "CROSSDOCK_CONTROL_TOKEN";
+constexpr const char* kAuthority = "CROSSDOCK_CONTROL_CA";
 
 bool is_set(const char* name) { return std::getenv(name) != nullptr; }
 
@@ -58,6 +61,19 @@ Result<std::unique_ptr<RankGroup>> join_named_folder() {
   return join_folder(folder, job == nullptr || *job == '\0' ? "crossdock" : job, rank, ranks);
 }
 
+// "" for the authorities that this system trusts.
+Result<std::string> authority_of(const std::string& path) {
+  if (path.empty()) return std::string();
+  std::ifstream file(path, std::ios::binary);
+  std::string pem((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
+  if (file.good() && !pem.empty()) return pem;
+  return make_error(ErrorCode::kInvalidArgument,
+                    "{}={} cannot be read; it names the certificate of the authority that signed "
+                    "the controller's, as PEM",
+                    kAuthority,
+                    path);
+}
+
 Result<std::unique_ptr<RankGroup>> join_named_control() {
   if (std::getenv(kMeet) != nullptr) {
     return make_error(ErrorCode::kInvalidArgument,
@@ -73,6 +89,10 @@ Result<std::unique_ptr<RankGroup>> join_named_control() {
   CD_ASSIGN(meeting.job, text_of(kJob));
   const char* const token = std::getenv(kToken);
   if (token != nullptr) meeting.token = token;
+  if (is_set(kAuthority)) {
+    CD_ASSIGN(meeting.ca_pem, authority_of(std::getenv(kAuthority)));
+    meeting.uses_tls = true;
+  }
   return join_control(meeting);
 }
 

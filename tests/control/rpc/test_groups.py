@@ -21,9 +21,9 @@ with xd.join_group(memory="256MiB", transports="ucx", devices=["lo"]) as group:
 """
 
 
-def start(address: str, rank: int) -> subprocess.Popen[str]:
+def start(address: str, rank: int, **more: str) -> subprocess.Popen[str]:
     inherited = {k: v for k, v in os.environ.items() if not k.startswith("CROSSDOCK_")}
-    given = {"CONTROL": address, "JOB": "test", "RANK": str(rank), "RANKS": "2"}
+    given = {"CONTROL": address, "JOB": "test", "RANK": str(rank), "RANKS": "2", **more}
     return subprocess.Popen(
         [sys.executable, "-c", PROGRAM],
         stdout=subprocess.PIPE,
@@ -46,6 +46,27 @@ def test_ranks_meet_and_leave_nothing_behind(
         assert plane.status().channels_created == 1, "that of the exchange was planned"
         assert comes_true(lambda: plane.status().endpoints == 0)
         assert not plane.status().channels
+
+
+def test_ranks_meet_at_a_controller_with_tls(cluster: Any, authority: Any) -> None:
+    """By variables alone, as the verbs of the command line do."""
+    pair = ("--tls-cert", authority.path("server.pem"), "--tls-key", authority.path("server.key"))
+    cluster.controller(*pair)
+    with pytest.raises(xd.ControlError, match=r"speaks TLS(?s:.*)CROSSDOCK_CONTROL_CA"):
+        xd.join_group(rank=0, ranks=2, control=cluster.address, job="test")
+    ranks = [start(cluster.address, rank, CONTROL_CA=authority.path("ca.pem")) for rank in range(2)]
+    said = [rank.communicate(timeout=60)[0] for rank in ranks]
+    assert said == ["0 2 [0, 2] 1000\n", "1 2 [1, 3] 1000\n"]
+
+
+def test_an_authority_that_cannot_be_read_is_named(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Any
+) -> None:
+    given = {"CONTROL": "127.0.0.1:1", "JOB": "test", "RANK": "0", "RANKS": "2"}
+    for name, value in {**given, "CONTROL_CA": str(tmp_path / "none.pem")}.items():
+        monkeypatch.setenv(f"CROSSDOCK_{name}", value)
+    with pytest.raises(xd.OptionError, match=r"none\.pem cannot be read"):
+        xd.join_group()
 
 
 def test_what_cannot_be_joined_is_refused() -> None:
