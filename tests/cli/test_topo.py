@@ -71,6 +71,14 @@ def test_errors(crossdock: Any, tmp_path: Path) -> None:
     assert (ended.code, "no hwloc XML" in ended.err) == (1, True)
 
 
+def test_the_example_of_a_container(crossdock: Any) -> None:
+    path = Path(__file__).parents[2] / "examples" / "03-ranks" / "container.json"
+    ended = crossdock("topo", "--file", str(path))
+    assert (ended.code, ended.err) == (0, "")
+    assert "pod: 1 CPU, 1 NIC" in ended.out
+    assert "eth0 and network" in ended.out
+
+
 def test_files_that_hold_no_machine(crossdock: Any, tmp_path: Path) -> None:
     path = tmp_path / "some.json"
     for option, text in (
