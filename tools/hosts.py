@@ -12,7 +12,7 @@ rate. Links may differ: --rate 1gbit,250mbit. TCP on them is CUBIC, as Linux has
 link 0, hosts 1 and 2 on link 1. That is a chain: no host routes for others, so from host 0 to
 host 2 only a program on host 1 can pass something on.
 
-The command finds CROSSDOCK_HOST (its number) and CROSSDOCK_HOSTS (how many) in its environment. Its
+The command finds TEST_HOST (its number) and TEST_HOSTS (how many) in its environment. Its
 lines are printed with the host's name before them. When one command fails, the others are ended,
 and its exit status is the whole's. All of it lives in one process-id namespace, whose end is the
 end of everything in it: nothing is left on the machine, even if this is killed. Needs root, and
@@ -227,8 +227,8 @@ class Crew:
         name = f"host{host}"
         enter = ["ip", "netns", "exec", name, "unshare", "--uts", "--ipc", "--mount"]
         told = {
-            "CROSSDOCK_HOST": str(host),
-            "CROSSDOCK_HOSTS": str(self.layout.hosts),
+            "TEST_HOST": str(host),
+            "TEST_HOSTS": str(self.layout.hosts),
         }
         return subprocess.Popen(
             [*enter, "sh", "-c", PRIVATE, name, *self.layout.command],

@@ -53,7 +53,7 @@ def rate_together(place: Place, pattern: str) -> float:
         f"{places.all_come(place, 'ready')}\n{lines(sends[host])}\nwait\n;;"
         for host in range(place.ranks)
     )
-    files = places.on_hosts(place, f"case $CROSSDOCK_HOST in\n{cases}\nesac")
+    files = places.on_hosts(place, f"case $TEST_HOST in\n{cases}\nesac")
     ends = [json.loads(text)["end"] for name, text in files.items() if name.startswith("rate")]
     total: float = sum(end["sum_received"]["bits_per_second"] / 8 for end in ends)
     return total

@@ -107,9 +107,9 @@ def ours(place: Place, command: list[str], disturbance: Disturbance | None = Non
     files = on_hosts(
         place,
         f"mkdir -p $OUT/meet\n"
-        f"export CROSSDOCK_RANK=$CROSSDOCK_HOST CROSSDOCK_RANKS={place.ranks}\n"
+        f"export CROSSDOCK_RANK=$TEST_HOST CROSSDOCK_RANKS={place.ranks}\n"
         f"{disturbance.script() if disturbance else ''}"
-        f"CROSSDOCK_MEET=$OUT/meet {shlex.join(command)}{mark} > $OUT/rank$CROSSDOCK_HOST",
+        f"CROSSDOCK_MEET=$OUT/meet {shlex.join(command)}{mark} > $OUT/rank$TEST_HOST",
     )
     said = said_in(files["rank0"])
     if "links" in said:
@@ -134,7 +134,7 @@ def text_by_mpi(place: Place, command: list[str], options: tuple[str, ...] = ())
     mpirun += ["--mca", "plm_rsh_agent", str(ON_HOST), "-H", hosts]
     files = on_hosts(
         place,
-        f"if [ $CROSSDOCK_HOST = 0 ]; then\n"
+        f"if [ $TEST_HOST = 0 ]; then\n"
         f"  trap 'touch $OUT/over' EXIT\n"
         f"  {shlex.join([*mpirun, *command])} > $OUT/rank0\n"
         f"else\n"
@@ -147,7 +147,7 @@ def text_by_mpi(place: Place, command: list[str], options: tuple[str, ...] = ())
 def all_come(place: Place, name: str) -> str:
     """Shell lines of on_hosts(): goes on when all hosts are at them."""
     return (
-        f"touch $OUT/{name}.$CROSSDOCK_HOST; export OUT\n"
+        f"touch $OUT/{name}.$TEST_HOST; export OUT\n"
         f"timeout {LISTEN_LIMIT_S} sh -c "
         f"'until [ $(ls $OUT/{name}.* | wc -l) = {place.ranks} ]; do sleep 0.05; done'"
     )
@@ -166,7 +166,7 @@ def server_and_client(place: Place, server: str, client: str) -> str:
     waits = f"timeout {LISTEN_LIMIT_S} sh -c 'until [ -e $OUT/listens ]; do sleep 0.05; done'"
     files = on_hosts(
         place,
-        f"if [ $CROSSDOCK_HOST = 0 ]; then\n"
+        f"if [ $TEST_HOST = 0 ]; then\n"
         f"  ({server}) > /dev/null &\n"
         f'  timeout {LISTEN_LIMIT_S} sh -c "until ss -tln | grep -q :5201; do sleep 0.05; done"\n'
         f"  touch $OUT/listens\n"

@@ -17,6 +17,7 @@ from crossdock_cli import output
 
 _PYARROW_AT_LEAST = 21
 _PYTHON_AT_LEAST = (3, 11)
+_OPEN_FILES_AT_LEAST = 4096
 
 
 @dataclass(frozen=True)
@@ -38,8 +39,9 @@ class Finding:
 )
 @click.option("--json", "as_json", is_flag=True, help="Print JSON with a schema_version.")
 def command(as_json: bool) -> None:
-    """Checks cores, memory and its limits, huge pages, measured rates, and the versions of Python
-    and pyarrow. Each line is `ok` or `warn` with the fix; warnings do not change the exit code."""
+    """Checks cores, memory and its limits, open files, huge pages, measured rates, and the versions
+    of Python and pyarrow. Each line is `ok` or `warn` with the fix; warnings do not change the exit
+    code."""
     findings = examine(Path("/"))
     if as_json:
         output.show_json({"findings": [asdict(finding) for finding in findings]})
@@ -61,6 +63,7 @@ def examine(root: Path) -> list[Finding]:
         _memory,
         _cgroup,
         _memory_limit,
+        _open_files,
         _huge_pages,
         _rates,
         _python,
@@ -121,6 +124,17 @@ def _memory_limit(_: Path) -> Finding:
         found = f"address space limited to {format_bytes(limit)}"
         return Finding("ulimit", "warn", found, "ulimit -v unlimited")
     return Finding("ulimit", "ok", "address space unlimited")
+
+
+def _open_files(_: Path) -> Finding:
+    """A rank has two descriptors for each of its host, and one for each of another by each NIC."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    found = f"{soft:,} at a time"
+    if soft >= _OPEN_FILES_AT_LEAST or soft == resource.RLIM_INFINITY:
+        return Finding("open files", "ok", found)
+    most = "" if hard < _OPEN_FILES_AT_LEAST else f" (up to {hard:,} without root)"
+    fix = f"ulimit -n {_OPEN_FILES_AT_LEAST}{most}: hundreds of ranks, or many channels, need them"
+    return Finding("open files", "warn", found, fix)
 
 
 def _huge_pages(root: Path) -> Finding:

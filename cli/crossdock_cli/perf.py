@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from crossdock_cli import command as verbs
-from crossdock_cli import output, perf_counters, perf_ranks, perf_table
+from crossdock_cli import output, perf_counters, perf_ranks, perf_table, results
 
 PATTERNS = ("exchange", "gather", "scatter", "p2p", "bisection", "broadcast", "loopback")
 TRANSPORTS = ("auto", "shm", "tcp", "ucx", "threads")
@@ -54,6 +54,7 @@ TRANSPORTS = ("auto", "shm", "tcp", "ucx", "threads")
               help="Timed runs, after one that looks at every row.")  # fmt: skip
 @click.option("--check-rows", is_flag=True, help="Look at every row in the timed runs too.")
 @click.option("--memory", metavar="SIZE", help="Memory budget of each process, such as 8GiB.")
+@results.OPEN_WITHIN
 @click.option("--counters", type=verbs.Word(perf_counters.FORMATS), metavar="FORMAT",
               help=f"Print what was counted, as {', '.join(perf_counters.FORMATS)}.")  # fmt: skip
 @click.option("--trace", metavar="FILE",
@@ -125,7 +126,9 @@ def _measure(
     transport = options["transport"]
     transports = "auto" if transport == "threads" else transport
     lines: list[dict[str, Any]] = []
-    with xd.join_group(transports=transports, memory=options["memory"]) as group:
+    with xd.join_group(
+        transports=transports, memory=options["memory"], open_within_s=options["open_within"]
+    ) as group:
         shown = group.rank == 0
         talks = shown and not as_json and options["counters"] != "prometheus"
         processes = group.size

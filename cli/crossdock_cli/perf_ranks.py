@@ -15,14 +15,15 @@ import click
 
 from crossdock_cli import output
 
-_LAUNCHED = ("CROSSDOCK_RANK", "PMIX_RANK")
 # What a rank has to end by itself when another has failed, and thereby has told it.
 _END_WITHIN_S = 15.0
 
 
 def is_rank() -> bool:
     """Whether this process is one of several that were started together."""
-    return any(name in os.environ for name in _LAUNCHED)
+    from crossdock import _native
+
+    return _native.launch_variable() not in ("", "CROSSDOCK_MEET", "CROSSDOCK_CONTROL")
 
 
 def as_arguments(options: dict[str, Any]) -> list[str]:

@@ -55,6 +55,12 @@ class Wanted:
         return wanted
 
 
+OPEN_WITHIN = click.option(
+    "--open-within", type=float, metavar="SECONDS",
+    help="Of ranks: wait so long for each other.",
+)  # fmt: skip
+
+
 def refuse_limit(other: str) -> None:
     """click.UsageError for a --limit that was given beside an option that shows no rows."""
     context = click.get_current_context()
@@ -93,6 +99,7 @@ def plan_options(instead: str) -> Callable[[Decorated], Decorated]:
         click.option("--memory", metavar="SIZE", help="Memory budget, such as 8GiB."),
         click.option("--moves", type=verbs.Word(MOVES), metavar="HOW",
                      help=f"How rows go between ranks: {', '.join(MOVES)}.  [default: auto]"),
+        OPEN_WITHIN,
         click.option("--json", is_flag=True, help="Print JSON with a schema_version."),
     )  # fmt: skip
     return _all_of(options)
@@ -116,7 +123,8 @@ def open_dock(options: dict[str, Any]) -> Any:
     """The dock of a verb; under mpirun or srun it is over all ranks, of which the first talks."""
     import crossdock as xd
 
-    dock = xd.connect(**{name: options[name] for name in ("threads", "memory", "moves")})
+    settings = {name: options[name] for name in ("threads", "memory", "moves")}
+    dock = xd.connect(**settings, open_within_s=options["open_within"])
     output.hush(dock.rank != 0)
     return dock
 

@@ -36,10 +36,10 @@ struct GroupOptions {
   // process is alone.
   int rank = -1;
   int ranks = -1;
-  std::string meet{};     // a folder that all can write to
+  std::string meet{};     // a folder that all can write to, or the address of a rendezvous
   std::string control{};  // or the address of this machine's agent (`crossdock agent --listen`)
-  // The name under which they meet, which no other use of the folder or the controller has; in a folder
-  // "crossdock" if none is given.
+  // The name under which they meet, which no other use of the folder or the controller has. None given: in a folder
+  // that of the step of Slurm, or "crossdock"; that of the rendezvous.
   std::string job{};
   // How the agent is spoken to. No token: that of CROSSDOCK_CONTROL_TOKEN, if there is one. Texts are PEM.
   std::string token{};
@@ -94,6 +94,10 @@ class Group {
  public:
   int rank() const;  // of this process, from 0
   int size() const;
+
+  // Ends the work of all ranks: their channels are over, and what they do together now or later throws CD-617 with
+  // `reason`. Any thread.
+  void abort(const std::string& reason) const;
 
   // Opens a channel for rows of `schema`, a struct of columns, which is only read. All ranks call it,
   // alike, and all get the error if one of them does. Throws CD-101 (no such column), CD-102 (a type that

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include <arpa/inet.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/vector.h>
@@ -17,6 +18,7 @@
 #include "data/ranks/put_rates.hpp"
 #include "data/sorters/row_filter.hpp"
 #include "data/trace/segment_trace.hpp"
+#include "data/transports/network_devices.hpp"
 #include "session/state.hpp"
 #include "table/arrow_export.hpp"
 #include "table/arrow_import.hpp"
@@ -99,7 +101,7 @@ Result<std::shared_ptr<RankGroup>> join(const JoinOptions& options) {
   if (options.how == "alone") return std::shared_ptr<RankGroup>();
   const ControlMeeting& control = options.control;
   auto joined = options.how == "folder"
-                  ? join_folder(options.folder, control.job, control.rank, control.ranks)
+                  ? join_meeting(options.folder, control.job, control.rank, control.ranks)
               : options.how == "control" ? join_control(control)
                                          : join_environment();
   if (!joined.ok()) return joined.error();
@@ -162,6 +164,11 @@ void raise_interruption(GroupObject& self) {
   throw found;
 }
 
+void abort_group(GroupObject& self, const std::string& reason) {
+  const nb::gil_scoped_release released;
+  self.plane->abort(reason);
+}
+
 void give_up(GroupObject& self, const std::string& error) {
   const GilRelease released;
   self.bulk.give_up(error_of_text(error));
@@ -196,6 +203,7 @@ ChannelSpec spec_of(const char* what, const nb::kwargs& arguments) {
   given.read("text_bytes", spec.segment.text_bytes);
   given.read("slot_bits", spec.slot_bits);
   given.read("memory_bytes", spec.memory_bytes_max);
+  given.read("open_within_s", spec.open_within_s);
   const nb::object bounds = given.take("bounds");
   given.finish();
   if (bounds.is_valid()) spec.route.bounds = batch_of(bounds);
@@ -378,6 +386,19 @@ nb::bytes filter_rows(const ArrowTable& rows,
   return nb::bytes(answers.data(), answers.size());
 }
 
+// Of this machine's network devices, but for loopback; as text.
+std::vector<std::string> host_addresses() {
+  std::vector<std::string> found;
+  for (const NetworkDevice& device : value_or_raise(list_interfaces())) {
+    char text[INET6_ADDRSTRLEN] = "";
+    const int family = device.ip.size() == sizeof(in_addr) ? AF_INET : AF_INET6;
+    if (device.is_loopback || device.ip.empty()) continue;
+    if (::inet_ntop(family, device.ip.data(), text, sizeof text) != nullptr)
+      found.emplace_back(text);
+  }
+  return found;
+}
+
 std::string finish_trace(GroupObject& self, bool is_own) {
   const GilRelease released;
   if (is_own) return value_or_raise(finish_own_trace(*self.plane));
@@ -434,7 +455,8 @@ void bind_channels(nb::module_& module) {
   module.def("filter_block_bits", &filter_block_bits, "keys"_a);
   module.def("filter_keys", &filter_keys, "rows"_a, "keys"_a, "block_bits"_a);
   module.def("filter_rows", &filter_rows, "rows"_a, "keys"_a, "block_bits"_a, "filter"_a);
-  module.def("was_launched", &was_launched);
+  module.def("launch_variable", &launch_variable);
+  module.def("host_addresses", &host_addresses);
   nb::class_<GroupObject> group(module, "Group");
   group.def_static("join", &join_group, "memory_bytes"_a, "options"_a)
       .def_prop_ro("rank", [](const GroupObject& self) { return self.plane->rank(); })
@@ -444,6 +466,7 @@ void bind_channels(nb::module_& module) {
       .def("gather", &gather, "mine"_a, "at_most_s"_a)
       .def("raise_interruption", &raise_interruption)
       .def("give_up", &give_up, "error"_a)
+      .def("abort", &abort_group, "reason"_a)
       .def("links",
            [](const GroupObject& self) {
              std::vector<LinkCounters> links;

@@ -64,6 +64,7 @@ if TYPE_CHECKING:
     from crossdock.partitions import Partitions
     from crossdock.profile import Profile
     from crossdock.relation import Relation
+    from crossdock.rendezvous import Rendezvous
     from crossdock.session import Dock, connect
     from crossdock.settings import current_settings
     from crossdock.topology import Topology
@@ -119,6 +120,7 @@ _HOMES: dict[str, tuple[str, ...]] = {
     "crossdock.partitions": ("Partitions",),
     "crossdock.profile": ("Profile",),
     "crossdock.relation": ("Relation",),
+    "crossdock.rendezvous": ("Rendezvous",),
     "crossdock.session": ("Dock", "connect"),
     "crossdock.settings": ("current_settings",),
     "crossdock.topology": ("Topology",),
@@ -151,6 +153,7 @@ __all__ = [
     "Plan",
     "Profile",
     "Relation",
+    "Rendezvous",
     "Topology",
     "TopologyError",
     "TypeError",

@@ -14,8 +14,12 @@ def error_table() -> list[tuple[str, str, str]]:
 def settings_table() -> list[tuple[str, str, str]]:
     """(name, default, one line) of every setting; the environment variable is CROSSDOCK_NAME."""
 
-def was_launched() -> bool:
-    """Whether the environment says that this process is one of several."""
+def launch_variable() -> str:
+    """The variable of the environment that says that this process is one of several; "" if none
+    does. CROSSDOCK_MEET and CROSSDOCK_CONTROL, which say only where to meet, come last."""
+
+def host_addresses() -> list[str]:
+    """Of this machine's network devices, but for loopback."""
 
 def build_info() -> dict[str, str]: ...
 def machine_info() -> dict[str, object]: ...
@@ -136,10 +140,13 @@ class Group:
         """Where a communicator is open: whoever waits for this rank, now or later, gets an error
         that names it, with its "617 text"."""
 
+    def abort(self, reason: str) -> None:
+        """Any thread: the work of all ranks is over, with CD-617 and the reason."""
+
     def channel(self, schema: object, **options: object) -> Channel:
         """sends: "routed" with by ("key", "hash", "range" with bounds, "explicit") and keys,
         "named", "broadcast"; assignment of partitions to destinations; sources, destinations,
-        segment_bytes, text_bytes, slot_bits, memory_bytes."""
+        segment_bytes, text_bytes, slot_bits, memory_bytes, open_within_s."""
 
     def goes_in_bulk(self, how: str) -> bool:
         """how: "auto", "bulk" or "channel"; whether all ranks can, and are to."""

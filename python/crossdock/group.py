@@ -33,11 +33,12 @@ from crossdock.errors import (
 from crossdock.option_checks import require_integer
 from crossdock.orders import Order
 from crossdock.routes import hashed_to, range_of, routing
-from crossdock.settings import check_environment, setting
+from crossdock.settings import check_environment, seconds_setting, setting
 from crossdock.sources import bare_schema
 
 _MEET_S = 120.0
 _TRACE_NOTES_MAX = 1 << 24
+_REASON_MOST = 800
 
 
 def join_group(
@@ -53,6 +54,7 @@ def join_group(
     memory: str | int | None = None,
     transports: str = "auto",
     devices: Sequence[str] = (),
+    open_within_s: float | None = None,
     lost_after_s: float = 10.0,
 ) -> Group:
     """Joins the processes that were started together with this one.
@@ -60,13 +62,17 @@ def join_group(
     By itself: under mpirun or `srun --mpi=pmix` these say who takes part; CROSSDOCK_RANK and
     CROSSDOCK_RANKS do it elsewhere, with CROSSDOCK_MEET or CROSSDOCK_CONTROL and CROSSDOCK_JOB; a
     process that nobody said anything to is a group of one. Or as `rank` of `ranks` that meet under
-    the name `job`, which nobody else uses: in the folder `meet`, which all can write to, or through
-    `control`, the address of the agent of this machine (`crossdock agent --listen`).
+    the name `job`, which nobody else uses: at `meet`, the address of a `Rendezvous` (which has a
+    job already) or a folder which all can write to, or through `control`, the address of the agent
+    of this machine (`crossdock agent --listen`).
     token, tls, insecure: how the agent is spoken to, as in `crossdock.control.connect`.
 
     memory: budget of channels and of rows that are kept for `recv`, as for `connect`.
     transports: "auto", or of "shm", "tcp" and "ucx" those that may be used, as in "shm,ucx".
     devices: network devices to use; none means all that have an address.
+    open_within_s: how long the ranks wait for each other, to join and to open a channel; None for
+        CROSSDOCK_OPEN_WITHIN_S, or 30. More where ranks start one by one: pods that are pulled,
+        workers that are busy.
     lost_after_s: a rank on another host that was silent for so long is lost; 1 or more, the same in
         all ranks.
     Returns when all ranks are there. Errors: OptionError, ControlError (CD-617: ranks that did not
@@ -80,7 +86,7 @@ def join_group(
             "ranks": require_integer(ranks, "join_group(ranks=...) takes a number", "ranks=2"),
         }
     if options["how"] == "folder":
-        options |= {"folder": os.fspath(meet or ""), "job": job or "crossdock"}
+        options |= {"folder": os.fspath(meet or ""), "job": job or ""}
     if options["how"] == "control":
         options |= {"address": control or "", "job": job or "", "is_insecure": insecure}
         options |= _credentials(token, tls)
@@ -91,6 +97,7 @@ def join_group(
                 sizes.parse_bytes(wanted),
                 transports=transports,
                 devices=",".join(devices),
+                open_within_s=seconds_setting("open_within_s", open_within_s),
                 lost_after_s=float(lost_after_s),
                 **options,
             )
@@ -113,7 +120,7 @@ _launched_group: weakref.ref[Group] | None = None
 
 
 class Group:
-    """The ranks of a job. Use it in a `with` statement. One thread at a time."""
+    """The ranks of a job. Use it in a `with` statement. One thread at a time, save `abort`."""
 
     def __init__(self, native: _native.Group) -> None:
         """Use `join_group`."""
@@ -145,6 +152,7 @@ class Group:
         segment_bytes: str | int = "256KiB",
         slots: int | None = None,
         memory: str | int = "1GiB",
+        open_within_s: float | None = None,
     ) -> Channel:
         """Opens a channel for rows of `schema` (a pyarrow.Schema, or what has one). All ranks call
         it alike, in the same order as other calls that concern all.
@@ -164,6 +172,7 @@ class Group:
             ranks has `slots`, a power of two; None: 8, and 16 or 32 between hosts where a rank has
             few pairs, and so no more than 32 MiB of them. A segment of narrow rows is smaller,
             since it holds 262,143 rows at most. memory: what segments may take in one process.
+        open_within_s: how long ranks wait for each other here; None: as the group was joined.
         Errors: ColumnError, TypeError (a type that cannot travel), OptionError, CapacityError,
         ControlError (a rank that did not come).
         """
@@ -184,6 +193,8 @@ class Group:
         if slots is not None:
             options["slot_bits"] = _slot_bits(slots)
         options["memory_bytes"] = sizes.parse_bytes(memory, "memory", "1GiB")
+        if open_within_s is not None:
+            options["open_within_s"] = seconds_setting("open_within_s", open_within_s)
         with public_errors():
             native = self.native().channel(rows, **options)
         channel = Channel(native, rows, self.rank, is_named=options["sends"] == "named")
@@ -317,6 +328,18 @@ class Group:
         self.native().raise_interruption()
         return found
 
+    def abort(self, reason: str) -> None:
+        """Ends the work of all ranks: what they do together, now or later, ends in each of them
+        with ControlError (CD-617), which has this rank and the reason, the first 800 characters of
+        it. For a rank that cannot go on, or whose framework says that another is lost; the group
+        can only be closed then. From any thread, also while another one waits for ranks.
+        """
+        if not isinstance(reason, str) or not reason:
+            raise make_error(
+                "CD-105", f"abort(reason={reason!r}) takes a text", try_='abort("worker 3 is lost")'
+            )
+        self.native().abort(reason[:_REASON_MOST])
+
     def counters(self) -> dict[str, Any]:
         """What this rank counts: of its channels that are open, and of the links to other hosts.
         docs/reference-counters.md says what each number is; `to_prometheus` makes text of them."""
@@ -422,7 +445,7 @@ def _how(rank: int | None, ranks: int | None, meet: object, control: object) -> 
             "join_group() needs all of rank, ranks and either meet or control, or none of them",
             try_='join_group(rank=0, ranks=2, meet="/tmp/job-1")',
         )
-    return "environment" if _native.was_launched() else "alone"
+    return "environment" if _native.launch_variable() else "alone"
 
 
 def _unless_tls(error: ControlError, options: dict[str, Any]) -> CrossdockError:

@@ -38,6 +38,7 @@ def connect(
     group: Group | None = None,
     ranks: str = "auto",
     moves: str | None = None,
+    open_within_s: float | None = None,
 ) -> Dock:
     """Opens a dock on this machine; or, in a process that mpirun or srun started among others, over
     all of them, which call it together.
@@ -52,6 +53,7 @@ def connect(
     memory: budget of the operators in bytes, or a size such as "8GiB"; None or 0 means 80 % of
         the memory this process may use (or CROSSDOCK_MEMORY). Data of sources do not count.
         Ranks that share a machine share its cores and its memory where nothing is said.
+    open_within_s: how long ranks that are joined here wait for each other; as for join_group.
     Errors: OptionError for a bad value or a misspelled CROSSDOCK_* variable; over ranks those of
     join_group.
     Cost: well below a millisecond; the first call in a process also imports pyarrow. Thread-safe.
@@ -73,23 +75,12 @@ def connect(
         raise unknown_choice("moves", wanted_moves, _MOVES)
     asked = (int(wanted_threads), sizes.parse_bytes(wanted_memory))
     use_rates_of_file()
-    if group is None and (ranks == "off" or not _is_one_of_several()):
+    if group is None and (ranks == "off" or not _native.launch_variable()):
         with public_errors():
             return Dock(_native.Engine(*asked))
     from crossdock.ranks import session
 
-    return session.open_dock(group, asked, wanted_moves)
-
-
-def _is_one_of_several() -> bool:
-    """Whether a launcher started this process as a rank. `crossdock.group`, which knows more, is
-    not imported for a process that stands alone."""
-    import os
-
-    names = ["CROSSDOCK_RANK", "CROSSDOCK_RANKS", "PMIX_RANK", "PMI_RANK"]
-    if os.environ.get("SLURM_STEP_NUM_TASKS", "1") != "1":
-        names.append("SLURM_STEP_NUM_TASKS")
-    return any(name in os.environ for name in names)
+    return session.open_dock(group, asked, wanted_moves, open_within_s)
 
 
 class Dock:

@@ -14,6 +14,7 @@ from crossdock import _native
 from crossdock.errors import make_error, nearest
 
 PREFIX = "CROSSDOCK_"
+LONGEST_S = 3e7  # about a year, which the engine's clock can count
 
 
 @dataclass(frozen=True)
@@ -47,6 +48,21 @@ def current_settings(
 def setting(name: str, flag: str | None = None) -> str:
     """The value in force of one setting, as text."""
     return next(s.value for s in current_settings({name: flag}) if s.name == name)
+
+
+def seconds_setting(name: str, given: float | None) -> float:
+    """The value in force of a setting that is a number of seconds. Errors: OptionError."""
+    text = setting(name, None if given is None else str(given))
+    try:
+        found = float(text)
+    except ValueError:
+        found = 0.0
+    if not 0 < found <= LONGEST_S:
+        raise make_error(
+            "CD-105", f"{name}={text!r} is no such number of seconds",
+            limits=f"above 0, at most {LONGEST_S:,.0f}", try_=f"{name}=300",
+        )  # fmt: skip
+    return found
 
 
 def check_environment(environment: Mapping[str, str] | None = None) -> None:

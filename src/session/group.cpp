@@ -28,8 +28,7 @@ std::string token_of(const GroupOptions& options) {
 
 Result<std::unique_ptr<RankGroup>> join_named(const GroupOptions& options) {
   if (options.control.empty()) {
-    const std::string job = options.job.empty() ? "crossdock" : options.job;
-    return join_folder(options.meet, job, options.rank, options.ranks);
+    return join_meeting(options.meet, options.job, options.rank, options.ranks);
   }
   ControlMeeting meeting;
   meeting.address = options.control;
@@ -59,7 +58,7 @@ Result<std::shared_ptr<RankGroup>> join_ranks(const GroupOptions& options) {
                       options.meet,
                       options.control);
   }
-  if (!is_named && !was_launched()) return std::shared_ptr<RankGroup>();
+  if (!is_named && launch_variable().empty()) return std::shared_ptr<RankGroup>();
   auto joined = is_named ? join_named(options) : join_environment();
   if (!joined.ok()) return joined.error();
   return std::shared_ptr<RankGroup>(std::move(joined.value()));
@@ -239,6 +238,7 @@ Group join_group(const Engine& engine, const GroupOptions& options) {
 
 int Group::rank() const { return state_->plane->rank(); }
 int Group::size() const { return state_->plane->ranks(); }
+void Group::abort(const std::string& reason) const { state_->plane->abort(reason); }
 
 RowChannel Group::channel(const ArrowSchema& schema, const ChannelOptions& options) const {
   return RowChannel(open_channel(state_, value_or_throw(import_schema(schema)), options));

@@ -2,7 +2,7 @@
 //
 //   channel_driver meet=/tmp/x job=a ends=0,2 batches=40
 //
-// Rank and number of ranks are those of the host (CROSSDOCK_HOST, CROSSDOCK_HOSTS); `ends` are the ranks that have an
+// Rank and number of ranks are those of the host (TEST_HOST, TEST_HOSTS); `ends` are the ranks that have an
 // endpoint of the channel, source and destination in one. When all are through, each says what it has relayed. With
 // leaves=1 ranks without an endpoint go at once, and the others begin 2.5 s later. With kill=1 rank 1 kills itself some
 // time within 20 ms, by `seed`, while the others send without end, unless `batches` says otherwise; with stop_s=4 it
@@ -71,8 +71,8 @@ class Words {
 class Driver {
  public:
   explicit Driver(const Words& words) : words_(words) {
-    const char* const host = std::getenv("CROSSDOCK_HOST");
-    const char* const hosts = std::getenv("CROSSDOCK_HOSTS");
+    const char* const host = std::getenv("TEST_HOST");
+    const char* const hosts = std::getenv("TEST_HOSTS");
     if (host == nullptr || hosts == nullptr) give_up("run this on hosts of tools/hosts.py");
     rank_ = std::atoi(host);
     ranks_ = std::atoi(hosts);

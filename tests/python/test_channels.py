@@ -392,3 +392,75 @@ with xd.join_group(transports="ucx", devices=["lo"]) as group:
 def test_a_rank_that_leaves_is_no_note_to_those_who_gather(run_ranks: RunRanks) -> None:
     first, _ = run_ranks(LEAVES, 2)
     assert "rank 1 has closed its data plane" in first
+
+
+def test_a_group_of_one_is_over_after_its_abort(group: xd.Group) -> None:
+    channel = group.channel(numbers(1).schema, by="k")
+    thread = threading.Thread(target=group.abort, args=("nobody needs it",))
+    thread.start()
+    thread.join()
+    with pytest.raises(xd.ControlError, match="rank 0 has ended the group: nobody needs it") as it:
+        channel.recv(wait_s=0)
+    assert it.value.code == "CD-617"
+    with pytest.raises(xd.ControlError, match="nobody needs it"):
+        group.channel(numbers(1).schema, by="k")
+    with pytest.raises(xd.OptionError, match="abort"):
+        group.abort("")
+
+
+def test_abort_ends_what_all_ranks_wait_for(run_ranks: RunRanks) -> None:
+    """Rank 0 waits for rows, rank 2 for the others, and a thread of rank 1 ends both."""
+    outputs = run_ranks(
+        """
+import threading, time, crossdock as xd, pyarrow as pa
+with xd.join_group(memory="256MiB") as group:
+    channel = group.channel(pa.schema([("k", "int64")]), by="k", sources=[1])
+    if group.rank == 1:
+        threading.Timer(0.5, group.abort, ("worker 7 is lost",)).start()
+    before = time.monotonic()
+    for wait in (channel.recv if group.rank == 0 else group.gather, group.gather):
+        try:
+            wait()
+        except xd.ControlError as error:
+            print(error.code, "rank 1 has ended the group: worker 7 is lost" in str(error))
+    print(time.monotonic() - before < 20)
+""",
+        3,
+    )
+    assert outputs == ["CD-617 True\nCD-617 True\nTrue\n"] * 3
+
+
+@pytest.mark.parametrize("within_s", ["0", "-1", "nan", "soon"])
+def test_the_time_to_open_is_a_number_of_seconds(within_s: str) -> None:
+    os.environ["CROSSDOCK_OPEN_WITHIN_S"] = within_s
+    try:
+        with pytest.raises(xd.OptionError, match="open_within_s"):
+            xd.join_group()
+    finally:
+        del os.environ["CROSSDOCK_OPEN_WITHIN_S"]
+    with xd.join_group(open_within_s=0.5) as group, pytest.raises(xd.OptionError):
+        group.channel(numbers(1).schema, by="k", open_within_s=float("nan"))
+
+
+def test_ranks_wait_for_each_other_as_long_as_they_are_asked_to(run_ranks: RunRanks) -> None:
+    """The channel has a limit of its own; the group's is short."""
+    outputs = run_ranks(
+        """
+import time, crossdock as xd, pyarrow as pa
+rows = pa.table({"k": [1, 2, 3]})
+with xd.join_group(memory="256MiB", open_within_s=20) as group:
+    if group.rank == 1:
+        time.sleep(1.5)
+    group.exchange(rows, by="k", open_within_s=10)
+    if group.rank == 1:
+        time.sleep(3)
+    before = time.monotonic()
+    try:
+        group.exchange(rows, by="k", open_within_s=1)
+        print("opened")
+    except xd.ControlError as error:
+        print(error.code, time.monotonic() - before < 10)
+""",
+        2,
+    )
+    assert outputs[0] == "CD-617 True\n"

@@ -70,7 +70,7 @@ def test_impossible_options_are_refused(options: list[str], said: str) -> None:
 def test_a_host_has_its_own_name_addresses_memory_and_rates() -> None:
     program = (
         "import os, socket, subprocess as s\n"
-        "print(socket.gethostname(), os.environ['CROSSDOCK_HOST'], os.environ['CROSSDOCK_HOSTS'])\n"
+        "print(socket.gethostname(), os.environ['TEST_HOST'], os.environ['TEST_HOSTS'])\n"
         "print(socket.gethostbyname('host0'), socket.gethostbyname('host1'))\n"
         "open('/dev/shm/mine', 'x').close(); print(os.listdir('/dev/shm'))\n"
         "print(s.run(['ip', '-j', 'addr'], capture_output=True, text=True).stdout.strip())\n"
@@ -104,7 +104,7 @@ def test_hosts_reach_each_other_over_every_link_and_nothing_else() -> None:
     with socket.create_server(("127.0.0.1", 0)) as outside:
         program = (
             "import os, socket, time\n"
-            "me = int(os.environ['CROSSDOCK_HOST'])\n"
+            "me = int(os.environ['TEST_HOST'])\n"
             "for link in range(2):\n"
             "    if me == 0:\n"
             "        with socket.create_server((f'10.77.{link}.1', 7000)) as server:\n"
@@ -162,7 +162,7 @@ def test_hosts_of_a_chain_reach_their_neighbours_alone() -> None:
 def test_the_first_failure_ends_all_and_is_the_status_of_the_whole() -> None:
     program = (
         "import os, sys, time\n"
-        "if os.environ['CROSSDOCK_HOST'] == '1': sys.exit(7)\n"
+        "if os.environ['TEST_HOST'] == '1': sys.exit(7)\n"
         "time.sleep(600)\n"
     )
     before = machine_network()
@@ -179,7 +179,7 @@ def test_nothing_is_left_however_it_ends(number: signal.Signals, tmp_path: Path)
     program = (
         "import fcntl, os, signal, time\n"
         "signal.signal(signal.SIGTERM, signal.SIG_IGN)\n"
-        f"file = open(f'{tmp_path}/' + os.environ['CROSSDOCK_HOST'], 'w')\n"
+        f"file = open(f'{tmp_path}/' + os.environ['TEST_HOST'], 'w')\n"
         "fcntl.flock(file, fcntl.LOCK_EX)\n"
         "print('ready', flush=True)\n"
         "time.sleep(600)\n"

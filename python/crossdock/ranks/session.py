@@ -18,15 +18,17 @@ from crossdock.session import Dock
 from crossdock.sources import ArrowSource, Source
 
 
-def open_dock(group: Group | None, asked: tuple[int, int], moves: str) -> Dock:
+def open_dock(
+    group: Group | None, asked: tuple[int, int], moves: str, open_within_s: float | None = None
+) -> Dock:
     """A dock over the ranks of `group`, or those that were started with this process. `asked` are
     threads and bytes of memory, 0 for this rank's part of what the machine has; moves: as of
-    `connect`. Collective.
+    `connect`; `open_within_s`: of ranks that are joined here. Collective.
 
     Errors: those of join_group, OptionError.
     """
     joined = group or launched_group()
-    owned = join_group() if joined is None else None
+    owned = join_group(open_within_s=open_within_s) if joined is None else None
     try:
         ranks = Ranks(joined or owned, moves=moves)  # type: ignore[arg-type]
         neighbours = _neighbours(ranks)

@@ -42,6 +42,8 @@ struct ChannelSpec {
   int slot_bits = kSlotBitsByDistance;
   // Of the flows of one process; CD-201 if they would take more.
   int64_t memory_bytes_max = int64_t{1} << 30;
+  double open_within_s =
+      0;  // of this rank: how long it waits for the others; 0: as DataPlaneSettings say
 };
 
 struct Received {

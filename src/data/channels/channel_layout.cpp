@@ -9,6 +9,7 @@
 
 #include "base/check.hpp"
 #include "base/int128.hpp"
+#include "data/channels/rank_losses.hpp"
 #include "data/rings/flow.hpp"
 #include "data/rings/place_ring.hpp"
 #include "table/key_hash.hpp"
@@ -99,6 +100,12 @@ Status check_reach(const ChannelSpec& spec) {
 Status check_spec(const ChannelSpec& spec, int ranks) {
   if (spec.schema == nullptr) {
     return make_error(ErrorCode::kInvalidArgument, "channel {} has no schema", spec.id);
+  }
+  if (spec.id >= kGroupNotes) {
+    return make_error(ErrorCode::kInvalidArgument,
+                      "channel {}: ids are less than {}; take another",
+                      spec.id,
+                      kGroupNotes);
   }
   CD_TRY(check_ranks(spec.source_ranks, ranks, "source", spec.id));
   CD_TRY(check_ranks(spec.destination_ranks, ranks, "destination", spec.id));

@@ -43,6 +43,9 @@ class DataPlane {
   // This process's part of a channel, without a word to the others: somebody else sees to it that all ranks open it
   // with the same spec. It is_ready() once it has met the parts of the others. Thread-safe.
   virtual Result<std::shared_ptr<Channel>> open_part(const ChannelSpec& spec) = 0;
+  // Ends the work of all ranks: their channels are over, and what they gather fails, with CD-617 and the reason. For a
+  // rank that cannot go on while another of its threads waits for the others, or that was asked to end. Any thread.
+  virtual void abort(const std::string& reason) = 0;
   // Of the links to other hosts; none alone or on one host. Thread-safe.
   virtual std::vector<LinkCounters> links() const { return {}; }
 };

@@ -37,6 +37,8 @@ class KeptPlan {
   std::string name_;
 };
 
+milliseconds milliseconds_of(double s) { return milliseconds(static_cast<int64_t>(s * 1000)); }
+
 std::vector<int> ranks_of(std::vector<int> ends) {
   std::ranges::sort(ends);
   const auto again = std::ranges::unique(ends);
@@ -49,12 +51,11 @@ std::vector<int> ranks_of(std::vector<int> ends) {
 GroupPlane::GroupPlane(std::shared_ptr<Memory> memory,
                        std::shared_ptr<RankGroup> group,
                        DataPlaneSettings settings)
-    : memory_(std::move(memory)), group_(std::move(group)), settings_(std::move(settings)) {
+    : memory_(std::move(memory)),
+      group_(std::move(group)),
+      settings_(std::move(settings)),
+      open_within_(milliseconds_of(settings_.open_within_s)) {
   voice_->plane = this;
-}
-
-milliseconds GroupPlane::open_within() const {
-  return milliseconds(static_cast<int64_t>(settings_.open_within_s * 1000));
 }
 
 Result<std::unique_ptr<DataPlane>> GroupPlane::open(std::shared_ptr<Memory> memory,
@@ -70,77 +71,6 @@ Result<std::unique_ptr<DataPlane>> GroupPlane::open(std::shared_ptr<Memory> memo
 bool GroupPlane::is_neighbour(int other) const {
   return other != rank() &&
          host_of_rank_[static_cast<size_t>(other)] == host_of_rank_[static_cast<size_t>(rank())];
-}
-
-// Ranks that chose otherwise would wait for each other in ways that the others do not know.
-Status GroupPlane::compare_settings(const TransportChoice& choice) {
-  const std::string own = fmt::format("transports=\"{}\", checksums={}, lost_after_s={}",
-                                      choice.text(),
-                                      settings_.checksums,
-                                      settings_.lost_after_s);
-  CD_ASSIGN(const std::vector<std::string> all, agree(*group_, own, open_within()));
-  return check_same(all, "all ranks of a group join it with the same");
-}
-
-// Every rank takes part in every gather, also one that cannot go on.
-Status GroupPlane::meet() {
-  const auto choice = TransportChoice::parse(settings_.transports);
-  if (!choice.ok()) return agree(*group_, choice.error(), open_within()).error();
-  CD_TRY(compare_settings(choice.value()));
-  group_->set_liveness([this](int other) { return check_alive(other); });
-  if (choice.value().shm) {
-    CD_TRY(meet_neighbours());
-  } else {
-    for (int other = 0; other < ranks(); ++other) host_of_rank_.push_back(other);
-  }
-  const bool is_one_host =
-      std::count(host_of_rank_.begin(), host_of_rank_.end(), host_of_rank_.front()) == ranks();
-  if (is_one_host) return {};
-  if (choice.value().joins_hosts()) return meet_hosts();
-  return make_error(ErrorCode::kInvalidArgument,
-                    "{} ranks are on several hosts, and the transport 'shm' joins those of one; "
-                    "allow 'tcp' or 'ucx', or say 'auto'",
-                    ranks());
-}
-
-Status GroupPlane::meet_neighbours() {
-  Result<std::string> address = std::string();
-  auto listening = Neighbours::listen(rank());
-  if (listening.ok()) {
-    neighbours_ = std::move(listening.value());
-    address = neighbours_->address();
-  } else {
-    address = listening.error();
-  }
-  CD_ASSIGN(const std::vector<std::string> addresses, agree(*group_, address, open_within()));
-  const auto beside = neighbours_->connect(addresses, step_within());
-  // A host is known by the first of its ranks.
-  Result<std::string> host = std::string();
-  if (beside.ok()) {
-    int first = rank();
-    for (const PeerIndex peer : beside.value()) first = std::min(first, static_cast<int>(peer));
-    host = fmt::format("{}", first);
-  } else {
-    host = beside.error();
-  }
-  CD_ASSIGN(const std::vector<std::string> hosts, agree(*group_, host, open_within()));
-  for (const std::string& of_rank : hosts) host_of_rank_.push_back(std::atoi(of_rank.c_str()));
-  return {};
-}
-
-Status GroupPlane::meet_hosts() {
-  const auto on_failure = [this](uint64_t channel, const Error& cause) {
-    {
-      // Known before anybody is woken, who may destroy this plane and would wait for the lost rank.
-      const std::lock_guard lock(mutex_);
-      has_lost_rank_ |= cause.code == ErrorCode::kAgentLost;
-    }
-    if (const auto core = channels_.find(channel)) core->close(cause);
-    const std::lock_guard lock(mutex_);
-    attached_->notify_all();
-  };
-  CD_ASSIGN(host_links_, HostLinks::open(*group_, settings_, host_of_rank_, on_failure));
-  return {};
 }
 
 Status GroupPlane::start_watching() {
@@ -162,10 +92,54 @@ void GroupPlane::leave_copy() {
   if (host_links_ != nullptr) (void)new std::shared_ptr<HostLinks>(std::move(host_links_));
 }
 
-Status GroupPlane::check_alive(int rank) {
+// What the mover has heard of: of a channel, of a rank that others have a link to, or of the group.
+void GroupPlane::take_failure(uint64_t channel, const Error& cause) {
+  if (channel == kGroupIsOver) return end_here(cause);
+  if (channel >= kLostRanks) {
+    losses_.lose(static_cast<int>(channel - kLostRanks), cause);
+    wake_openers();
+    return;
+  }
+  {
+    // Known before anybody is woken, who may destroy this plane and would wait for the lost rank.
+    const std::lock_guard lock(mutex_);
+    has_lost_rank_ |= cause.code == ErrorCode::kAgentLost;
+  }
+  if (const auto core = channels_.find(channel)) core->close(cause);
+  wake_openers();
+}
+
+// A rank of another host, whose channels the mover ends.
+void GroupPlane::lose(int rank, const Error& cause) {
+  const Error named =
+      make_error(cause.code,
+                 "rank {} ({}) has ended, or its host is cut off: {}; its own output may say why",
+                 rank,
+                 losses_.place(rank),
+                 cause.message);
+  losses_.lose(rank, named);
+  if (!host_links_->are_all_linked())
+    host_links_->mover().fail(kLostRanks + static_cast<uint64_t>(rank), named);
+  wake_openers();
+}
+
+void GroupPlane::wake_openers() {
   const std::lock_guard lock(mutex_);
-  const auto found = gone_.find(rank);
-  return found == gone_.end() ? Status() : Status(found->second);
+  attached_->notify_all();
+}
+
+void GroupPlane::end_here(const Error& cause) {
+  losses_.end(cause);
+  for (const auto& core : channels_.open_ones()) core->close(cause, false);
+  wake_openers();
+}
+
+void GroupPlane::abort(const std::string& reason) {
+  if (!home_.is_here()) return;
+  const Error cause =
+      make_error(ErrorCode::kAgentLost, "rank {} has ended the group: {}", rank(), reason);
+  end_here(cause);
+  say_over(kGroupIsOver, cause, [](int) { return true; });
 }
 
 GroupPlane::~GroupPlane() {
@@ -180,6 +154,11 @@ GroupPlane::~GroupPlane() {
                            "rank {} closed its data plane before channel {} was through",
                            rank(),
                            core->plan().spec().id));
+  }
+  // Who sees this rank leave is told whose loss was the reason.
+  if (const auto first = losses_.first(); first.has_value() && watcher_ != nullptr) {
+    const auto lost = static_cast<uint64_t>(first->rank);
+    say_over(kLostRanks + lost, first->cause, [](int) { return true; });
   }
   if (host_links_ != nullptr && watcher_ != nullptr) settle();
   {
@@ -209,10 +188,10 @@ void GroupPlane::settle() {
   while (!host_links_->mover().is_settled() && std::chrono::steady_clock::now() < until) {
     std::this_thread::sleep_for(milliseconds(1));
   }
-  bool would_all_come = false;
+  bool would_all_come = losses_.is_none();
   {
     const std::lock_guard lock(mutex_);
-    would_all_come = gone_.empty() && !has_lost_rank_;
+    would_all_come &= !has_lost_rank_;
   }
   // Who does not come is late or dead, and is not waited for any longer.
   const Error leaves =
@@ -312,13 +291,11 @@ Status GroupPlane::plan_paths(OwnPart& part) {
 Status GroupPlane::publish_part(const OwnPart& part) {
   const uint64_t id = part.core->plan().spec().id;
   std::vector<EarlyPart> early;
-  std::map<int, Error> gone;
   {
     const std::lock_guard lock(
         mutex_);  // what comes goes to the core from now on, and what came is found here
     CD_TRY(channels_.add(part.core));
     early = early_.take(id);
-    gone = gone_;
   }
   if (host_links_ != nullptr) host_links_->add_flows(*part.core, part.memory, part.paths);
   for (EarlyPart& one : early) {
@@ -328,10 +305,14 @@ Status GroupPlane::publish_part(const OwnPart& part) {
       attach(part.core, one.peer, std::move(one.region));
     }
   }
+  if (const Status going = losses_.check_group(); !going.ok()) {
+    part.core->close(going.error(), false);
+    return going;
+  }
   for (const int peer : part.core->peers()) {
-    if (gone.contains(peer)) {
-      part.core->close(gone.at(peer));
-      return gone.at(peer);
+    if (const Status alive = losses_.check(peer); !alive.ok()) {
+      part.core->close(alive.error());
+      return alive;
     }
     if (!is_neighbour(peer)) continue;
     const Status said = neighbours_->say(static_cast<PeerIndex>(peer),
@@ -387,6 +368,8 @@ Result<std::shared_ptr<Channel>> GroupPlane::create_channel(const ChannelSpec& a
   CD_TRY(home_.check(fmt::format("rank {} of a group", rank())));
   group_->begin();
   ChannelSpec spec = asked;
+  open_within_ =
+      milliseconds_of(spec.open_within_s > 0 ? spec.open_within_s : settings_.open_within_s);
   Result<OwnPart> part = agree_on_part(spec);
   if (!part.ok()) return part.error();
   Status opened = plan_paths(part.value());
@@ -424,14 +407,14 @@ void GroupPlane::attach(const std::shared_ptr<ChannelCore>& core,
   const Status attached =
       core->attach(peer, {.bytes = bytes, .keep = std::move(region), .is_fresh = true});
   if (!attached.ok()) core->close(attached.error());
-  const std::lock_guard lock(mutex_);
-  attached_->notify_all();
+  wake_openers();
 }
 
 void GroupPlane::received(PeerIndex peer,
                           const std::string& text,
                           std::unique_ptr<SharedRegion> region) {
   const auto note = parse_note(text);
+  if (note && note->channel >= kGroupNotes) return take_failure(note->channel, note->cause);
   if (!note || (note->kind == PartNote::Kind::kPart) != (region != nullptr)) return;
   std::shared_ptr<ChannelCore> core;
   std::optional<EarlyPart> refused;
@@ -449,23 +432,21 @@ void GroupPlane::received(PeerIndex peer,
     return;
   }
   core->close(note->cause, false);
-  const std::lock_guard lock(mutex_);
-  attached_->notify_all();
+  wake_openers();
 }
 
 void GroupPlane::gone(PeerIndex peer, const Error& cause) {
   const int rank_gone = static_cast<int>(peer);
+  losses_.lose(rank_gone, cause);
   {
     const std::lock_guard lock(mutex_);
-    gone_.emplace(rank_gone, cause);
     early_.forget(rank_gone);
   }
   for (const auto& core : channels_.open_ones()) {
     if (core->is_through_with(rank_gone)) continue;
     core->close(cause);
   }
-  const std::lock_guard lock(mutex_);
-  attached_->notify_all();
+  wake_openers();
 }
 
 std::vector<LinkCounters> GroupPlane::links() const {
@@ -475,19 +456,21 @@ std::vector<LinkCounters> GroupPlane::links() const {
 
 // Whoever has the channel waits for this process, which has no room for parts that it may never want.
 void GroupPlane::refuse_early(const EarlyPart& part) {
-  if (host_links_ != nullptr) host_links_->mover().fail(part.channel, part.cause);
-  const std::string note = note_text({PartNote::Kind::kOver, part.channel, part.cause});
-  for (int peer = 0; peer < ranks(); ++peer) {
-    // One that is gone needs no telling.
-    if (is_neighbour(peer)) (void)neighbours_->say(static_cast<PeerIndex>(peer), note, nullptr);
-  }
+  say_over(part.channel, part.cause, [](int) { return true; });
 }
 
 void GroupPlane::tell_over(const ChannelLayout& plan, const Error& cause) {
-  if (host_links_ != nullptr) host_links_->mover().fail(plan.spec().id, cause);
-  const std::string note = note_text({PartNote::Kind::kOver, plan.spec().id, cause});
+  say_over(plan.spec().id, cause, [&plan](int peer) { return plan.has_end(peer); });
+}
+
+// To all ranks of other hosts, and to those of this one that are concerned.
+void GroupPlane::say_over(uint64_t channel,
+                          const Error& cause,
+                          const std::function<bool(int)>& concerns) {
+  if (host_links_ != nullptr) host_links_->mover().fail(channel, cause);
+  const std::string note = note_text({PartNote::Kind::kOver, channel, cause});
   for (int peer = 0; peer < ranks(); ++peer) {
-    if (!is_neighbour(peer) || !plan.has_end(peer)) continue;
+    if (!is_neighbour(peer) || !concerns(peer)) continue;
     // One that is gone needs no telling.
     (void)neighbours_->say(static_cast<PeerIndex>(peer), note, nullptr);
   }

@@ -6,7 +6,7 @@
 #pragma once
 
 #include <condition_variable>
-#include <map>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <thread>
@@ -17,6 +17,7 @@
 #include "data/channels/data_plane.hpp"
 #include "data/channels/early_parts.hpp"
 #include "data/channels/host_links.hpp"
+#include "data/channels/rank_losses.hpp"
 #include "data/channels/single_plane.hpp"
 #include "data/transports/neighbours.hpp"
 
@@ -36,6 +37,7 @@ class GroupPlane : public DataPlane, private NeighbourEvents {
   std::vector<int> host_of_rank() const override { return host_of_rank_; }
   Result<std::shared_ptr<Channel>> create_channel(const ChannelSpec& spec) override;
   Result<std::shared_ptr<Channel>> open_part(const ChannelSpec& spec) override;
+  void abort(const std::string& reason) override;
   std::vector<LinkCounters> links() const override;
 
  private:
@@ -55,9 +57,12 @@ class GroupPlane : public DataPlane, private NeighbourEvents {
   void settle();
   Status start_watching();
   void watch();
-  Status check_alive(int rank);
+  void take_failure(uint64_t channel, const Error& cause);
+  void lose(int rank, const Error& cause);
+  void end_here(const Error& cause);
+  void wake_openers();
   void leave_copy();
-  std::chrono::milliseconds open_within() const;
+  std::chrono::milliseconds open_within() const { return open_within_; }
   // Of something that other ranks await the outcome of: they are still there to hear it.
   std::chrono::milliseconds step_within() const { return open_within() / 2; }
 
@@ -79,6 +84,7 @@ class GroupPlane : public DataPlane, private NeighbourEvents {
   void attach(const std::shared_ptr<ChannelCore>& core,
               int peer,
               std::shared_ptr<SharedRegion> region);
+  void say_over(uint64_t channel, const Error& cause, const std::function<bool(int)>& concerns);
   void tell_over(const ChannelLayout& plan, const Error& cause);
   void refuse_early(const EarlyPart& part);
 
@@ -91,6 +97,7 @@ class GroupPlane : public DataPlane, private NeighbourEvents {
   const std::shared_ptr<Memory> memory_;
   const std::shared_ptr<RankGroup> group_;
   const DataPlaneSettings settings_;
+  std::chrono::milliseconds open_within_;  // of what ranks do together now
   std::vector<int> host_of_rank_;
   bool is_neighbour(int other) const;
 
@@ -98,12 +105,12 @@ class GroupPlane : public DataPlane, private NeighbourEvents {
   std::shared_ptr<HostLinks> host_links_;   // null: all ranks are on this host
   const std::shared_ptr<Voice> voice_ = std::make_shared<Voice>();
   ChannelRegister channels_;
+  RankLosses losses_;
   // By which numbers of channels are higher than they were asked for; of create_channel.
   uint64_t skipped_ids_ = 0;
 
   std::mutex mutex_;  // guards the next ones; not held while a core is called
   EarlyParts early_;
-  std::map<int, Error> gone_;
   bool has_lost_rank_ = false;  // on another host
   bool is_stopping_ = false;
   int stop_fd_ = -1;

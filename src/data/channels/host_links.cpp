@@ -150,13 +150,14 @@ std::string TransportChoice::text() const {
 Result<std::unique_ptr<HostLinks>> HostLinks::open(RankGroup& group,
                                                    const DataPlaneSettings& settings,
                                                    const std::vector<int>& host_of_rank,
-                                                   OnFailure on_failure) {
+                                                   Events events) {
   const std::chrono::milliseconds within(static_cast<int64_t>(settings.open_within_s * 1000));
   CD_ASSIGN(const TransportChoice choice, TransportChoice::parse(settings.transports));
   const std::vector<std::string> devices = split(settings.devices);
   CD_ASSIGN(const bool is_ucx, agree_on_ucx(group, choice, devices, within));
-  auto transport = is_ucx ? open_ucx_transport({.devices = devices})
-                          : open_socket_transport({.devices = devices});
+  auto transport =
+      is_ucx ? open_ucx_transport({.devices = devices})
+             : open_socket_transport({.devices = devices, .lost_after_s = settings.lost_after_s});
   CD_ASSIGN(std::vector<std::string> addresses,
             agree(group, address_of(transport, settings.lost_after_s), within));
   const int host = host_of_rank[static_cast<size_t>(group.rank())];
@@ -181,7 +182,8 @@ Result<std::unique_ptr<HostLinks>> HostLinks::open(RankGroup& group,
   parts.paths = links->paths_;
   parts.settings = links->settings_;
   parts.now_s = steady_s;
-  parts.on_failure = std::move(on_failure);
+  parts.on_failure = std::move(events.on_failure);
+  parts.on_lost_rank = std::move(events.on_lost_rank);
   links->mover_ = std::make_unique<Mover>(std::move(parts));
   CD_TRY(links->mover_->ready());
   return links;

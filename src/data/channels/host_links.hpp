@@ -35,18 +35,24 @@ struct TransportChoice {
 
 class HostLinks {
  public:
-  using OnFailure = std::function<void(uint64_t channel, const Error& cause)>;
+  // As Mover tells them.
+  struct Events {
+    std::function<void(uint64_t channel, const Error& cause)> on_failure;
+    std::function<void(PeerIndex rank, const Error& cause)> on_lost_rank;
+  };
 
-  // Connects to the ranks of other hosts. All ranks of the group call it. on_failure: see Mover. CD-602: two ranks that
+  // Connects to the ranks of other hosts. All ranks of the group call it. CD-602: two ranks that
   // nothing joins; errors of agree() and of the transport.
   static Result<std::unique_ptr<HostLinks>> open(RankGroup& group,
                                                  const DataPlaneSettings& settings,
                                                  const std::vector<int>& host_of_rank,
-                                                 OnFailure on_failure);
+                                                 Events events);
 
   Mover& mover() { return *mover_; }
   // CD-105: segments that are too long to be passed on between ranks that need it.
   Status check(const ChannelLayout& plan) const;
+  // Whether there are links between all ranks of different hosts.
+  bool are_all_linked() const { return reach_.is_complete(); }
   // Whether others speak through this rank: then it is not through before they are.
   bool is_relay() const { return is_relay_; }
   // Frames and notes of others so far. Any thread.

@@ -60,7 +60,17 @@ Result<std::shared_ptr<Channel>> SinglePlane::open_part(const ChannelSpec& spec)
   CD_ASSIGN(auto plan, ChannelLayout::make(spec, {0}));
   CD_ASSIGN(auto core, make_single_core(*memory_, std::move(plan)));
   CD_TRY(channels_.add(core));
+  if (const Status alive = losses_.check_group(); !alive.ok()) {
+    core->close(alive.error());
+    return alive.error();
+  }
   return std::shared_ptr<Channel>(std::make_shared<LocalChannel>(std::move(core)));
+}
+
+void SinglePlane::abort(const std::string& reason) {
+  const Error cause = make_error(ErrorCode::kAgentLost, "rank 0 has ended the group: {}", reason);
+  losses_.end(cause);
+  for (const auto& core : channels_.open_ones()) core->close(cause);
 }
 
 }  // namespace crossdock

@@ -7,6 +7,7 @@
 
 #include "data/channels/channel_core.hpp"
 #include "data/channels/data_plane.hpp"
+#include "data/channels/rank_losses.hpp"
 #include "memory/budget.hpp"
 
 namespace crossdock {
@@ -44,10 +45,12 @@ class SinglePlane : public DataPlane {
     return open_part(spec);
   }
   Result<std::shared_ptr<Channel>> open_part(const ChannelSpec& spec) override;
+  void abort(const std::string& reason) override;
 
  private:
   std::shared_ptr<Memory> memory_;
   ChannelRegister channels_;
+  RankLosses losses_;
 };
 
 }  // namespace crossdock

@@ -84,6 +84,7 @@ Mover::State::State(Parts parts)
 
 Step Mover::State::step() {
   std::vector<Failed> to_report;
+  std::vector<std::pair<PeerIndex, Error>> lost_ranks;
   Step answer = Step::kIdle;
   {
     // Those who wait for the lock go first; a mutex alone would let a busy mover take it again and again.
@@ -110,10 +111,16 @@ Step Mover::State::step() {
     } else {
       find_next_due();
     }
-    answer = has_moved || !to_report_.empty() ? Step::kProgress : Step::kIdle;
+    const bool has_news = !to_report_.empty() || !lost_ranks_.empty();
+    answer = has_moved || has_news ? Step::kProgress : Step::kIdle;
     to_report.swap(to_report_);
+    lost_ranks.swap(lost_ranks_);
   }
   for (const auto& [channel, cause] : to_report) parts_.on_failure(channel, cause);
+  // After what they said before they went.
+  for (const auto& [rank, cause] : lost_ranks) {
+    if (parts_.on_lost_rank) parts_.on_lost_rank(rank, cause);
+  }
   return answer;
 }
 

@@ -106,6 +106,9 @@ class Mover : public Actor {
     // Told once per channel that failed here or elsewhere, but for one's own fail(); from step(), which then holds no
     // lock, so any call below may be made in it.
     std::function<void(uint64_t channel, const Error& cause)> on_failure;
+    // Told, in the same way, when the last path to a process that was connected is lost, whether a channel is open or
+    // not: it has ended, or nothing joins it to this one any more. May be empty.
+    std::function<void(PeerIndex rank, const Error& cause)> on_lost_rank;
   };
 
   explicit Mover(Parts parts);

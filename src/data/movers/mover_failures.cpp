@@ -310,8 +310,14 @@ void Mover::State::drop_paths(LinkIndex link, const std::string& why) {
       fail_without_path(rank, why);
       continue;
     }
-    fail_all_with(
-        rank, fmt::format("rank {} has no link to rank {} any more: {}", parts_.rank, rank, why));
+    const std::string no_link =
+        fmt::format("rank {} has no link to rank {} any more: {}", parts_.rank, rank, why);
+    fail_all_with(rank, no_link);
+    // Where no connection ever came about (a firewall), the process may well live.
+    const bool was_connected = std::ranges::any_of(
+        paths_.of(rank), [&](PathIndex one) { return paths_.link_of(one).link->was_connected(); });
+    if (was_connected)
+      lost_ranks_.emplace_back(rank, make_error(ErrorCode::kAgentLost, "{}", no_link));
   }
 }
 

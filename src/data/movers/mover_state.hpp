@@ -204,8 +204,9 @@ class Mover::State {
   std::vector<Item> items_;      // of the notes that are being written
   std::vector<Flight> arrived_;  // what a note said
   std::vector<Failed> to_report_;
-  bool was_refused_ = false;  // in this step, by a link
-  bool has_passing_ = false;  // notes of others
+  std::vector<std::pair<PeerIndex, Error>> lost_ranks_;  // likewise to be reported
+  bool was_refused_ = false;                             // in this step, by a link
+  bool has_passing_ = false;                             // notes of others
   double now_ = 0;
   double next_due_s_ = 0;
   double look_at_ = 0;

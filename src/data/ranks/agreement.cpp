@@ -55,20 +55,22 @@ std::string passed_text(const Result<std::string>& mine) {
 }
 
 Result<std::vector<std::string>> agree(RankGroup& group,
-                                       const Result<std::string>& mine,
+                                       const Result<std::string>& said,
                                        std::chrono::milliseconds at_most) {
+  const Status alive = group.check_alive(group.rank());
+  const Result<std::string> mine = said.ok() && !alive.ok() ? alive.error() : said;
   Result<std::vector<std::string>> gathered = group.gather(passed_text(mine), at_most);
   if (!mine.ok()) return mine.error();  // one's own has the most to say
   if (!gathered.ok()) return gathered.error();
   std::vector<std::string>& all = gathered.value();
   for (size_t rank = 0; rank < all.size(); ++rank) {
-    std::string& said = all[rank];
-    if (!said.empty() && said.front() == kCan) {
-      said.erase(0, 1);
+    std::string& theirs = all[rank];
+    if (!theirs.empty() && theirs.front() == kCan) {
+      theirs.erase(0, 1);
       continue;
     }
-    const Error theirs = error_of_text(said.empty() ? said : said.substr(1));
-    return Error{theirs.code, fmt::format("rank {}: {}", rank, theirs.message)};
+    const Error cause = error_of_text(theirs.empty() ? theirs : theirs.substr(1));
+    return Error{cause.code, fmt::format("rank {}: {}", rank, cause.message)};
   }
   return all;
 }

@@ -13,7 +13,7 @@ namespace crossdock {
 // What every rank passed, by rank, if all passed a value; else the error of the first one that did not, with its rank.
 // All ranks call it, whether they can go on or not, so none is left waiting. Errors of RankGroup::gather.
 Result<std::vector<std::string>> agree(RankGroup& group,
-                                       const Result<std::string>& mine,
+                                       const Result<std::string>& said,
                                        std::chrono::milliseconds at_most);
 // What agree passes: who leaves while others agree passes an error.
 std::string passed_text(const Result<std::string>& mine);

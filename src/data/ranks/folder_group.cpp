@@ -3,12 +3,18 @@
 
 #include <algorithm>
 #include <cctype>
+#include <charconv>
+#include <cstdlib>
 #include <iterator>
+#include <optional>
 #include <random>
 #include <sstream>
 #include <thread>
+#include <unistd.h>
 
 #include <fmt/ranges.h>
+
+#include "data/ranks/packed_texts.hpp"
 
 namespace crossdock {
 namespace {
@@ -19,6 +25,7 @@ using std::chrono::milliseconds;
 constexpr int kRanksMax = 1 << 16;
 constexpr size_t kNamedFilesMax = 16;  // ranks in an error
 constexpr const char* kUnknown = "-";
+constexpr const char* kAll = "all";  // what rank 0 writes of a round
 
 // Looks often at first, then less and less: a folder may be on a server.
 class Patience {
@@ -46,12 +53,31 @@ bool is_plain(const std::string& job) {
   return !job.empty() && job.size() <= 64 && std::ranges::all_of(job, is_word);
 }
 
+// As a claim names this process: another one may have its number, on another host or later.
+std::string this_process() {
+  static const std::string drawn = random_number();
+  return fmt::format("{}-{}", drawn, ::getpid());
+}
+
+// What is given if nothing says which job this is. A step of Slurm has a name of its own.
+std::string default_job() {
+  const char* const job = std::getenv("SLURM_JOB_ID");
+  const char* const step = std::getenv("SLURM_STEP_ID");
+  if (job == nullptr || step == nullptr) return "crossdock";
+  return fmt::format("slurm-{}-{}", job, step);
+}
+
 std::vector<std::string> words_of(const std::string& text) {
   std::istringstream words(text);
   return {std::istream_iterator<std::string>(words), std::istream_iterator<std::string>()};
 }
 
 }  // namespace
+
+struct FolderGroup::Wait {
+  Clock::time_point end;
+  milliseconds at_most;
+};
 
 FolderGroup::FolderGroup(MeetingFolder folder, std::string job, int rank, int size)
     : folder_(std::move(folder)),
@@ -63,23 +89,45 @@ FolderGroup::FolderGroup(MeetingFolder folder, std::string job, int rank, int si
 
 FolderGroup::~FolderGroup() {
   if (!home_.is_here()) return;
-  if (has_written_ && !has_met_) folder_.remove(list_name(rank_));
-  if (!has_met_ || is_over_) return;
-  if (!folder_.put(round_name("bye", rank_), "").ok()) return;
-  for (int rank = 0; rank < size(); ++rank) {
-    const auto bye = folder_.get(round_name("bye", rank));
-    if (!bye.ok() || !bye.value().has_value()) return;  // somebody is still here, and sees mine
+  if (claim_.is_ours && round_ == 0) {
+    folder_.remove(name("hello", rank_));
+    if (rank_ == 0) folder_.remove(list_name());
   }
-  folder_.remove_all(job_ + "." + numbers_[0] + ".", "");
+  if (has_met_ && !is_over_ && folder_.put(round_name("bye", std::to_string(rank_)), "").ok() &&
+      absent(round_name("bye", "")).empty()) {
+    folder_.remove_all(job_ + "." + numbers_[0] + ".", "");
+  }
+  folder_.release(claim_name(), std::move(claim_));
 }
 
-std::string FolderGroup::list_name(int rank) const { return fmt::format("{}.list.{}", job_, rank); }
-
-std::string FolderGroup::round_name(const std::string& round, int rank) const {
-  return fmt::format("{}.{}.{}.{}", job_, numbers_[0], round, rank);
+std::string FolderGroup::name(const std::string& what, int rank) const {
+  return fmt::format("{}.{}.{}", job_, what, rank);
 }
 
-Error FolderGroup::missing(const std::vector<int>& ranks, milliseconds after) const {
+// No name that begins as others of the job do, since those go when all have met.
+std::string FolderGroup::claim_name() const { return fmt::format("{}+claim.{}", job_, rank_); }
+std::string FolderGroup::clash_name() const { return fmt::format("{}+clash.{}", job_, rank_); }
+
+std::string FolderGroup::round_name(const std::string& round, const std::string& of) const {
+  return fmt::format("{}.{}.{}.{}", job_, numbers_[0], round, of);
+}
+
+std::vector<int> FolderGroup::absent(const std::string& beginning) const {
+  std::vector<bool> is_there(numbers_.size());
+  for (const std::string& ending : folder_.endings(beginning)) {
+    size_t rank = 0;
+    const char* const end = ending.data() + ending.size();
+    const auto [rest, problem] = std::from_chars(ending.data(), end, rank);
+    if (problem == std::errc() && rest == end && rank < is_there.size()) is_there[rank] = true;
+  }
+  std::vector<int> ranks;
+  for (int rank = 0; rank < size(); ++rank) {
+    if (!is_there[static_cast<size_t>(rank)]) ranks.push_back(rank);
+  }
+  return ranks;
+}
+
+Error FolderGroup::missing(const std::vector<int>& ranks, const Wait& wait) const {
   const size_t named = std::min(ranks.size(), kNamedFilesMax);
   std::string more;
   if (ranks.size() > named) more = fmt::format(" and {} more", ranks.size() - named);
@@ -90,65 +138,184 @@ Error FolderGroup::missing(const std::vector<int>& ranks, milliseconds after) co
   return make_error(
       ErrorCode::kAgentLost,
       "rank{} {}{} of {} did not come within {:.3g} s to job \"{}\" in {}: look at "
-      "whether they run, see this folder, and use the same name and number of ranks",
+      "whether they run, see this folder, and use the same name and number of ranks; ranks that "
+      "start late need a larger open_within_s",
       ranks.size() == 1 ? "" : "s",
       fmt::join(ranks.begin(), ranks.begin() + static_cast<std::ptrdiff_t>(named), ", "),
       more,
       size(),
-      static_cast<double>(after.count()) * 1e-3,
+      static_cast<double>(wait.at_most.count()) * 1e-3,
       job_,
       folder_.path());
 }
 
-Result<FolderGroup::Lists> FolderGroup::read_lists() {
-  Lists lists;
-  const auto own = static_cast<size_t>(rank_);
-  for (int rank = 0; rank < size(); ++rank) {
-    CD_ASSIGN(const std::optional<std::string> text, folder_.get(list_name(rank)));
-    std::vector<std::string> list = words_of(text.value_or(""));
-    if (rank == rank_) {
-      if (!has_written_ || (own < list.size() && list[own] == numbers_[own])) continue;
-      return make_error(ErrorCode::kInvalidArgument,
-                        "another process is rank {} of job \"{}\" in {}, too; give each rank once, "
-                        "and each job that runs at the same time a name of its own",
-                        rank_,
-                        job_,
-                        folder_.path());
-    }
-    if (list.empty()) continue;
-    if (list.size() != numbers_.size()) {
-      other_size_ = static_cast<int>(list.size());
-      continue;
-    }
-    lists.emplace(rank, std::move(list));
-  }
-  return lists;
+Error FolderGroup::clash() const {
+  return make_error(ErrorCode::kInvalidArgument,
+                    "another process is rank {} of job \"{}\" in {}, too; give each rank once, and "
+                    "each job that runs at the same time a name of its own (CROSSDOCK_JOB, "
+                    "join_group(job=...))",
+                    rank_,
+                    job_,
+                    folder_.path());
 }
 
-Status FolderGroup::meet(Clock::time_point end, milliseconds at_most) {
-  Patience patience;
-  while (true) {
-    CD_ASSIGN(const Lists lists, read_lists());
-    std::vector<std::string> seen = numbers_;
-    for (const auto& [rank, list] : lists) {
-      seen[static_cast<size_t>(rank)] = list[static_cast<size_t>(rank)];
-    }
-    if (!has_written_ || seen != numbers_) {
-      numbers_ = seen;
-      CD_TRY(folder_.put(list_name(rank_), fmt::format("{}\n", fmt::join(numbers_, " "))));
-      has_written_ = true;
-    }
-    std::vector<int> others;
-    for (int rank = 0; rank < size(); ++rank) {
-      const auto list = lists.find(rank);
-      if (rank != rank_ && (list == lists.end() || list->second != numbers_))
-        others.push_back(rank);
-    }
-    if (others.empty()) break;
-    if (!patience.wait(end)) return missing(others, at_most);
+// Who comes second says so to the first, which may be about to meet ranks of the second's job.
+Status FolderGroup::claim() {
+  const std::string own = numbers_[static_cast<size_t>(rank_)];
+  CD_ASSIGN(claim_, folder_.claim(claim_name(), own + " " + this_process()));
+  if (claim_.is_ours) {
+    folder_.remove(clash_name());
+    return {};
   }
+  // Rows of a group that this process had before may still be held.
+  if (claim_.holder.ends_with(this_process())) return {};
+  (void)folder_.put(clash_name(), claim_.holder);
+  return clash();
+}
+
+Status FolderGroup::check_alone() const {
+  CD_ASSIGN(const auto hello, folder_.get(name("hello", rank_)));
+  const std::string& own = numbers_[static_cast<size_t>(rank_)];
+  if (hello.has_value() && !hello->ends_with(own)) return clash();
+  CD_ASSIGN(const auto told, folder_.get(clash_name()));
+  return told.has_value() && told->starts_with(own) ? Status(clash()) : Status();
+}
+
+Status FolderGroup::read_hello(int rank) {
+  CD_ASSIGN(const auto text, folder_.get(name("hello", rank)));
+  const std::vector<std::string> words = words_of(text.value_or(""));
+  if (words.size() != 2) return {};
+  const int counts = std::atoi(words[0].c_str());
+  if (counts != size()) {
+    other_size_ = counts;
+  } else {
+    numbers_[static_cast<size_t>(rank)] = words[1];
+  }
+  return {};
+}
+
+Status FolderGroup::put_list() {
+  return folder_.put(list_name(), fmt::format("{}\n", fmt::join(numbers_, " ")));
+}
+
+// What was left by a killed job is read here, too; its rank writes another number, which collect() finds.
+Status FolderGroup::answer_hellos(Wait& wait) {
+  for (Patience patience; true;) {
+    std::vector<int> unknown;
+    for (int rank = 1; rank < size(); ++rank) {
+      const std::string& number = numbers_[static_cast<size_t>(rank)];
+      if (number == kUnknown) CD_TRY(read_hello(rank));
+      if (number == kUnknown) unknown.push_back(rank);
+    }
+    CD_TRY(check_alone());
+    if (unknown.empty()) return put_list();
+    if (!patience.wait(wait.end)) return missing(unknown, wait);
+  }
+}
+
+Status FolderGroup::await_list(Wait& wait) {
+  const auto own = static_cast<size_t>(rank_);
+  for (Patience patience; true;) {
+    CD_ASSIGN(const auto text, folder_.get(list_name()));
+    const std::vector<std::string> list = words_of(text.value_or(""));
+    if (!list.empty() && list.size() != numbers_.size())
+      other_size_ = static_cast<int>(list.size());
+    if (list.size() == numbers_.size() && list[own] == numbers_[own]) {
+      numbers_ = list;
+      return {};
+    }
+    CD_TRY(check_alone());
+    if (patience.wait(wait.end)) continue;
+    const std::vector<int> others = absent(job_ + ".hello.");
+    return missing(others.empty() ? std::vector<int>{0} : others, wait);
+  }
+}
+
+Status FolderGroup::meet(Wait& wait) {
+  CD_TRY(claim());
+  const std::string& own = numbers_[static_cast<size_t>(rank_)];
+  CD_TRY(folder_.put(name("hello", rank_), fmt::format("{} {}", size(), own)));
+  CD_TRY(rank_ == 0 ? answer_hellos(wait) : await_list(wait));
   has_met_ = true;
   return {};
+}
+
+// Of rank 0.
+Result<std::vector<std::string>> FolderGroup::collect(const std::string& mine, Wait& wait) {
+  const std::string round = std::to_string(round_);
+  std::vector<std::string> all(numbers_.size());
+  all[0] = mine;
+  std::vector<int> others;
+  for (int rank = 1; rank < size(); ++rank) others.push_back(rank);
+  for (Patience patience; !others.empty();) {
+    const std::vector<std::string> known = numbers_;
+    std::vector<int> left;
+    for (const int rank : others) {
+      // Asked first: what it has not written by then it never will.
+      const Status alive = check_alive(rank);
+      if (!alive.ok()) folder_.look_afresh();
+      CD_ASSIGN(auto text, folder_.get(round_name(round, std::to_string(rank))));
+      if (text.has_value()) {
+        all[static_cast<size_t>(rank)] = std::move(*text);
+        continue;
+      }
+      CD_TRY(alive);
+      if (round_ == 0) CD_TRY(read_hello(rank));
+      left.push_back(rank);
+    }
+    if (known != numbers_) CD_TRY(put_list());
+    if (round_ == 0) CD_TRY(check_alone());
+    others = std::move(left);
+    if (!others.empty() && !patience.wait(wait.end)) return missing(others, wait);
+  }
+  CD_TRY(folder_.put(round_name(round, kAll), packed_texts(all)));
+  // All have come here, so all are through with what was before, also with what a job of this name left long ago.
+  if (round_ == 0) {
+    folder_.remove_all(job_ + ".", job_ + "." + numbers_[0] + ".");
+  } else {
+    folder_.remove(round_name(std::to_string(round_ - 1), kAll));
+  }
+  return all;
+}
+
+Result<std::vector<std::string>> FolderGroup::await_all(Wait& wait) {
+  const std::string round = std::to_string(round_);
+  for (Patience patience; true;) {
+    int lost = -1;
+    Status alive;
+    for (int rank = 0; rank < size() && alive.ok(); ++rank) {
+      alive = check_alive(rank);
+      if (!alive.ok()) lost = rank;
+    }
+    if (!alive.ok()) folder_.look_afresh();
+    CD_ASSIGN(const auto text, folder_.get(round_name(round, kAll)));
+    if (text.has_value()) {
+      auto all = unpacked_texts(*text, numbers_.size());
+      if (all.has_value()) return std::move(*all);
+      return make_error(ErrorCode::kMalformedMessage,
+                        "{} is not what rank 0 writes; all ranks must run one version of Crossdock",
+                        round_name(round, kAll));
+    }
+    if (!alive.ok()) {
+      // Who has said something before it left does not keep rank 0 from going on.
+      CD_ASSIGN(const auto said, folder_.get(round_name(round, std::to_string(lost))));
+      if (!said.has_value()) return alive.error();
+    }
+    if (patience.wait(wait.end)) continue;
+    std::vector<int> others = absent(round_name(round, ""));
+    if (others.size() > 1) std::erase(others, 0);  // which waits as well
+    return missing(others, wait);
+  }
+}
+
+Result<std::vector<std::string>> FolderGroup::pass_round(const std::string& mine, Wait& wait) {
+  if (rank_ == 0) return collect(mine, wait);
+  const std::string own = round_name(std::to_string(round_), std::to_string(rank_));
+  CD_TRY(folder_.put(own, mine));
+  if (round_ == 0) folder_.remove(name("hello", rank_));
+  auto all = await_all(wait);
+  if (all.ok()) folder_.remove(own);
+  return all;
 }
 
 Result<std::vector<std::string>> FolderGroup::gather(const std::string& mine,
@@ -160,49 +327,31 @@ Result<std::vector<std::string>> FolderGroup::gather(const std::string& mine,
                       job_,
                       folder_.path());
   }
-  const Clock::time_point end = Clock::now() + at_most;
-  if (!has_met_) CD_TRY(meet(end, at_most));
+  Wait wait{Clock::now() + at_most, at_most};
+  if (!has_met_) CD_TRY(meet(wait));
   is_over_ = true;  // until all have come
-  const std::string round = std::to_string(round_);
-  CD_TRY(folder_.put(round_name(round, rank_), mine));
-  std::vector<std::string> all(numbers_.size());
-  std::vector<int> others;
-  for (int rank = 0; rank < size(); ++rank) others.push_back(rank);
-  for (Patience patience; !others.empty();) {
-    std::vector<int> left;
-    for (const int rank : others) {
-      // Asked first: what it has not written by then it never will.
-      const Status alive = check_alive(rank);
-      CD_ASSIGN(std::optional<std::string> text, folder_.get(round_name(round, rank)));
-      if (text.has_value()) {
-        all[static_cast<size_t>(rank)] = std::move(*text);
-        continue;
-      }
-      CD_TRY(alive);
-      left.push_back(rank);
-    }
-    others = std::move(left);
-    if (!others.empty() && !patience.wait(end)) return missing(others, at_most);
-  }
-  // All have come here, so all are through with what was before, also with what a job of this name left long ago.
-  if (round_ == 0 && rank_ == 0) folder_.remove_all(job_ + ".", job_ + "." + numbers_[0] + ".");
-  folder_.remove(round_ == 0 ? list_name(rank_) : round_name(std::to_string(round_ - 1), rank_));
+  auto all = pass_round(mine, wait);
+  if (!all.ok()) return all;
   ++round_;
   is_over_ = false;
   return all;
 }
 
+Status check_place(int rank, int size) {
+  if (size >= 1 && size <= kRanksMax && rank >= 0 && rank < size) return {};
+  return make_error(ErrorCode::kInvalidArgument,
+                    "rank {} of {}: ranks count from 0, and there are 1 to {} of them",
+                    rank,
+                    size,
+                    kRanksMax);
+}
+
 Result<std::unique_ptr<RankGroup>> join_folder(const std::string& folder,
-                                               const std::string& job,
+                                               const std::string& given_job,
                                                int rank,
                                                int size) {
-  if (size < 1 || size > kRanksMax || rank < 0 || rank >= size) {
-    return make_error(ErrorCode::kInvalidArgument,
-                      "rank {} of {}: ranks count from 0, and there are 1 to {} of them",
-                      rank,
-                      size,
-                      kRanksMax);
-  }
+  const std::string job = given_job.empty() ? default_job() : given_job;
+  CD_TRY(check_place(rank, size));
   if (!is_plain(job)) {
     return make_error(ErrorCode::kInvalidArgument,
                       "\"{}\" cannot be a job's name: it has 1 to 64 of the characters A-Z, a-z, "

@@ -1,15 +1,17 @@
 // Ranks that meet through files.
 //
-// They begin by telling each other random numbers: each writes its own and those that it has read, until all have
-// written the same list. Only who lives can have read the number that this process has just made, so files that a job
-// left when it was killed are never taken for somebody's. The list's first number then names the files of the rounds.
+// Each rank writes a random number; rank 0 reads them all and answers with the list of them. A rank goes on when the
+// list has the number that it has just made: only who lives can have read that, so files that a job left when it was
+// killed are never taken for somebody's. The list's first number then names the files of the rounds. In a round rank 0
+// reads what each has written, and writes all of it into one file: a rank opens a few files, rank 0 one for each rank.
 //
-// The file of a round goes when the next round is over; the last of all to leave removes the rest.
+// Each rank holds a lock while it lives, so that of two jobs of one name the second is refused; where the file system
+// has no locks, those who write each other's files find out while they meet. The files of a round go when the next
+// round is over; the last of all to leave removes the rest.
 #pragma once
 
 #include <chrono>
 #include <cstdint>
-#include <map>
 #include <string>
 #include <vector>
 
@@ -30,22 +32,36 @@ class FolderGroup : public RankGroup {
 
  private:
   using Clock = std::chrono::steady_clock;
-  using Lists = std::map<int, std::vector<std::string>>;
+  struct Wait;
 
-  Status meet(Clock::time_point end, std::chrono::milliseconds at_most);
-  // The lists of those who have come, this process left out. CD-105 if somebody else is this rank too.
-  Result<Lists> read_lists();
-  std::string list_name(int rank) const;
-  std::string round_name(const std::string& round, int rank) const;
-  Error missing(const std::vector<int>& ranks, std::chrono::milliseconds after) const;
+  Status claim();
+  Status check_alone() const;
+  Status meet(Wait& wait);
+  // Of rank 0: the number that the rank has written; none yet, or of a job of another size: is not taken.
+  Status read_hello(int rank);
+  Status answer_hellos(Wait& wait);
+  Status await_list(Wait& wait);
+  Result<std::vector<std::string>> pass_round(const std::string& mine, Wait& wait);
+  Result<std::vector<std::string>> collect(const std::string& mine, Wait& wait);
+  Result<std::vector<std::string>> await_all(Wait& wait);
+  Status put_list();
+  // Of whose files the folder has none.
+  std::vector<int> absent(const std::string& beginning) const;
+  std::string name(const std::string& what, int rank) const;
+  std::string list_name() const { return job_ + ".list"; }
+  std::string claim_name() const;
+  std::string clash_name() const;
+  std::string round_name(const std::string& round, const std::string& of) const;
+  Error missing(const std::vector<int>& ranks, const Wait& wait) const;
+  Error clash() const;
 
   const HomeProcess home_;
   MeetingFolder folder_;
   std::string job_;
   int rank_;
   std::vector<std::string> numbers_;  // by rank; "-": not read yet
-  int other_size_ = 0;                // that somebody wrote who counts other ranks; 0: nobody
-  bool has_written_ = false;
+  FolderClaim claim_;
+  int other_size_ = 0;  // that somebody wrote who counts other ranks; 0: nobody
   bool has_met_ = false;
   bool is_over_ = false;  // somebody did not come: rounds would no longer fit
   uint64_t round_ = 0;

@@ -24,6 +24,8 @@ constexpr const char* kPmixRank = "PMIX_RANK";
 constexpr const char* kControl = "CROSSDOCK_CONTROL";
 constexpr const char* kToken = "CROSSDOCK_CONTROL_TOKEN";
 constexpr const char* kAuthority = "CROSSDOCK_CONTROL_CA";
+constexpr const char* kSlurmRank = "SLURM_PROCID";
+constexpr const char* kSlurmRanks = "SLURM_STEP_NUM_TASKS";
 
 bool is_set(const char* name) { return std::getenv(name) != nullptr; }
 
@@ -44,7 +46,10 @@ Result<std::string> text_of(const char* name) {
       is_set(kPmixRank) ? "; unset them all to meet through what started this process (PMIx)" : "");
 }
 
-Result<int> number_of(const char* name) {
+// Which rank this is, or how many there are: srun says it where the user does not.
+Result<int> number_of(const char* name, const char* of_slurm) {
+  if (!is_set(kRank) && !is_set(kRanks) && is_set(kSlurmRank) && is_set(kSlurmRanks))
+    name = of_slurm;
   CD_ASSIGN(const std::string text, text_of(name));
   int number = 0;
   const char* const end = text.data() + text.size();
@@ -54,11 +59,11 @@ Result<int> number_of(const char* name) {
 }
 
 Result<std::unique_ptr<RankGroup>> join_named_folder() {
-  CD_ASSIGN(const int rank, number_of(kRank));
-  CD_ASSIGN(const int ranks, number_of(kRanks));
+  CD_ASSIGN(const int rank, number_of(kRank, kSlurmRank));
+  CD_ASSIGN(const int ranks, number_of(kRanks, kSlurmRanks));
   CD_ASSIGN(const std::string folder, text_of(kMeet));
   const char* const job = std::getenv(kJob);
-  return join_folder(folder, job == nullptr || *job == '\0' ? "crossdock" : job, rank, ranks);
+  return join_meeting(folder, job == nullptr ? "" : job, rank, ranks);
 }
 
 // "" for the authorities that this system trusts.
@@ -83,8 +88,8 @@ Result<std::unique_ptr<RankGroup>> join_named_control() {
                       kMeet);
   }
   ControlMeeting meeting;
-  CD_ASSIGN(meeting.rank, number_of(kRank));
-  CD_ASSIGN(meeting.ranks, number_of(kRanks));
+  CD_ASSIGN(meeting.rank, number_of(kRank, kSlurmRank));
+  CD_ASSIGN(meeting.ranks, number_of(kRanks, kSlurmRanks));
   CD_ASSIGN(meeting.address, text_of(kControl));
   CD_ASSIGN(meeting.job, text_of(kJob));
   const char* const token = std::getenv(kToken);
@@ -119,14 +124,20 @@ bool is_folder_named() { return is_set(kRank) || is_set(kRanks) || is_set(kMeet)
 
 }  // namespace
 
-bool was_launched() {
-  if (is_folder_named() || is_set(kControl) || is_set(kPmixRank)) return true;
-  // A launcher without PMIx says how many it has started; then join_environment says what is missing.
-  for (const char* name : {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_NTASKS"}) {
-    const std::string_view value = is_set(name) ? std::getenv(name) : "";
-    if (!value.empty() && value != "1") return true;
+std::string launch_variable() {
+  for (const char* name : {kRank, kRanks, kPmixRank, "PMI_RANK"}) {
+    if (is_set(name)) return name;
   }
-  return false;
+  // A launcher without PMIx says how many it has started; then join_environment says what is missing. SLURM_NTASKS is
+  // no such word: it is set in a batch script, too, which is one process.
+  for (const char* name : {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", kSlurmRanks}) {
+    const std::string_view value = is_set(name) ? std::getenv(name) : "";
+    if (!value.empty() && value != "1") return name;
+  }
+  for (const char* name : {kMeet, kControl}) {
+    if (is_set(name)) return name;
+  }
+  return "";
 }
 
 Result<std::unique_ptr<RankGroup>> join_control(const ControlMeeting& meeting) {
@@ -148,14 +159,18 @@ Result<std::unique_ptr<RankGroup>> join_environment() {
   if (is_folder_named()) return join_named_folder();
   if (is_set(kPmixRank)) return join_pmix();
   if (mpi_of_environment() == MpiKind::kMpich) return join_mpich();
-  return make_error(ErrorCode::kInvalidArgument,
-                    "nothing says which rank this process is: start it with mpirun or `srun "
-                    "--mpi=pmix`, or set {}, {} and {} (a folder that all ranks see) or {} (the "
-                    "address of an agent)",
-                    kRank,
-                    kRanks,
-                    kMeet,
-                    kControl);
+  return make_error(
+      ErrorCode::kInvalidArgument,
+      "nothing says which rank this process is: start it with mpirun or `srun "
+      "--mpi=pmix`, or set {}, {} and {} (a folder that all ranks see, or the address "
+      "of a rendezvous) or {} (the address of an agent){}",
+      kRank,
+      kRanks,
+      kMeet,
+      kControl,
+      is_set(kSlurmRank) ? "; srun without PMI has set SLURM_PROCID and SLURM_STEP_NUM_TASKS, so "
+                           "CROSSDOCK_MEET alone is enough here"
+                         : "");
 }
 
 }  // namespace crossdock

@@ -93,7 +93,7 @@ Result<MpiKind> mpi_of_process() {
 Result<std::unique_ptr<Communicator>> open_communicator(const RankGroup* group,
                                                         const CommunicatorSettings& settings) {
   if (group != nullptr && group->size() == 1) return open_alone(settings);
-  if (group == nullptr && !was_launched()) return open_alone(settings);
+  if (group == nullptr && launch_variable().empty()) return open_alone(settings);
   CD_ASSIGN(const MpiKind kind, mpi_of_launch());
   if (kind == MpiKind::kNone) {
     return make_error(ErrorCode::kInvalidArgument,

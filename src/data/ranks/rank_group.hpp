@@ -34,8 +34,8 @@ class RankGroup {
   // Who plans channels of the group, if anybody does; known after the first gather, and the same for all ranks.
   virtual ChannelPlanner* planner() { return nullptr; }
 
-  // `check` answers the cause if a rank is known to have ended. A gather that would wait for such a rank has that error
-  // at once. Called by the thread of gather, as this is; empty: nobody knows.
+  // `check` answers the cause if a rank is known to have ended, or the group as a whole. A gather that would wait for
+  // such a rank has that error at once. Called by the thread of gather, as this is; empty: nobody knows.
   void set_liveness(std::function<Status(int rank)> check) { liveness_ = std::move(check); }
   Status check_alive(int rank) const { return liveness_ ? liveness_(rank) : Status(); }
 
@@ -45,16 +45,26 @@ class RankGroup {
 
 // A process alone.
 std::unique_ptr<RankGroup> make_single_rank();
-// Ranks that meet in a folder; each passes the same `job`, a name no other use of the folder has.
+// Ranks that meet in a folder; each passes the same `job`, a name no other use of the folder has; "": that of the step
+// of Slurm, or "crossdock".
 Result<std::unique_ptr<RankGroup>> join_folder(const std::string& folder,
                                                const std::string& job,
                                                int rank,
                                                int size);
+// Ranks that meet in a folder, or at the address of a rendezvous (rendezvous_group.hpp), whose job is another one if
+// `job` is given.
+Result<std::unique_ptr<RankGroup>> join_meeting(const std::string& meet,
+                                                const std::string& job,
+                                                int rank,
+                                                int size);
+// CD-105 unless it is a rank among so many.
+Status check_place(int rank, int size);
 // What started this process: PMIx (mpirun, srun --mpi=pmix), or CROSSDOCK_RANK, CROSSDOCK_RANKS and CROSSDOCK_MEET (a
-// folder) or CROSSDOCK_CONTROL (an agent, with CROSSDOCK_JOB), which go before PMIx. CD-105 if nothing did, with what
-// to do.
+// folder, or the address of a rendezvous) or CROSSDOCK_CONTROL (an agent, with CROSSDOCK_JOB), which go before PMIx.
+// CD-105 if nothing did, with what to do.
 Result<std::unique_ptr<RankGroup>> join_environment();
-// Whether something in the environment says that this process is one of several, so that join_environment is the way.
-bool was_launched();
+// The variable of the environment that says that this process is one of several, so that join_environment is the way;
+// "": none does. CROSSDOCK_MEET and CROSSDOCK_CONTROL, which say only where to meet, come last.
+std::string launch_variable();
 
 }  // namespace crossdock

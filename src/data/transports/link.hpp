@@ -58,6 +58,8 @@ class Link {
   // The NIC here and the one there, as their kernels name them ("eth0", "mlx5_0"); "": unknown.
   virtual std::string device() const { return ""; }
   virtual std::string peer_device() const { return ""; }
+  // Whether the process at the other end has ever answered.
+  virtual bool was_connected() const { return true; }
   // Whether put() would take a payload of so many bytes now, as far as can be told without trying.
   virtual bool takes([[maybe_unused]] uint64_t bytes) const { return true; }
   // Starts to send; header and payload stay until sent(token). False: not now, and nothing is told of it. Tells no

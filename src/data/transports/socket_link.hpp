@@ -62,6 +62,7 @@ class SocketLink : public Link {
   std::string device() const override { return spec_.device; }
   std::string peer_device() const override { return spec_.peer_device; }
   double rate_bytes_per_s() const override { return spec_.rate_bytes_per_s; }
+  bool was_connected() const override { return is_greeted_; }
   bool takes(uint64_t bytes) const override;
   bool put(const SegmentHeader& header,
            std::span<const std::byte> payload,

@@ -148,7 +148,7 @@ void SocketTransport::call(SocketLink& link, const DevicePair& pair, const HostA
   if (there.reached_by.size() != 2) return link.fail("its address has no port");
   const auto port = static_cast<uint16_t>(static_cast<uint8_t>(there.reached_by[0]) << 8 |
                                           static_cast<uint8_t>(there.reached_by[1]));
-  auto socket = connect_from(self_.devices[pair.mine].ip, there.ip, port);
+  auto socket = connect_from(self_.devices[pair.mine].ip, there.ip, port, settings_.lost_after_s);
   if (!socket.ok()) return link.fail(socket.error().message);
   const int fd = socket.value().get();
   link.connect(std::move(socket.value()));
@@ -188,7 +188,7 @@ bool SocketTransport::take_events() {
 
 void SocketTransport::take_callers(const Descriptor& listener) {
   for (size_t i = 0; i < kStrangersMax; ++i) {
-    Descriptor socket = accept_at(listener.get());
+    Descriptor socket = accept_at(listener.get(), settings_.lost_after_s);
     if (!socket) return;
     Stranger stranger;
     stranger.number = next_stranger_++;

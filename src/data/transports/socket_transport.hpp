@@ -19,6 +19,7 @@ struct SocketSettings {
   std::vector<std::string> devices;
   // Payloads of puts that a link may hold that the kernel has not taken; one put is always let in.
   int64_t link_bytes_under_way = int64_t{8} << 20;
+  double lost_after_s = 10;  // without an answer from the other host's kernel, a link is over
 };
 
 // CD-105 if there is no such interface; CD-201, CD-603 if the system gives no socket.

@@ -2,6 +2,8 @@
 #include "data/transports/system_error.hpp"
 
 #include <cerrno>
+#include <string>
+#include <sys/resource.h>
 #include <system_error>
 
 #include "base/result.hpp"
@@ -11,16 +13,23 @@ namespace {
 
 struct Advice {
   ErrorCode code = ErrorCode::kProbeFailed;
-  std::string_view text;
+  std::string text;
 };
+
+std::string descriptors_max() {
+  rlimit limit = {};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return "only some";
+  return std::to_string(limit.rlim_cur);
+}
 
 Advice advice_for(int number) {
   switch (number) {
     case EMFILE:
     case ETOOMANYREFS:
       return {ErrorCode::kOutOfMemoryBudget,
-              "the process may not hold more descriptors: raise `ulimit -n`, or keep fewer "
-              "channels open"};
+              fmt::format("this process may hold {} descriptors at a time: raise `ulimit -n`, or "
+                          "keep fewer channels open",
+                          descriptors_max())};
     case ENFILE:
       return {ErrorCode::kOutOfMemoryBudget,
               "the machine may not hold more open files: raise fs.file-max"};

@@ -1,6 +1,7 @@
 // See tcp_socket.hpp.
 #include "data/transports/tcp_socket.hpp"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <sys/socket.h>
@@ -14,10 +15,6 @@ namespace crossdock {
 namespace {
 
 constexpr int kTcpBacklog = 1024;
-// A wire that is cut while nothing is under way is noticed after a quarter of a minute.
-constexpr int kIdleS = 10;
-constexpr int kProbeEveryS = 2;
-constexpr int kProbes = 3;
 
 struct SocketAddress {
   sockaddr_storage bytes = {};
@@ -58,16 +55,23 @@ Result<Descriptor> make_socket(const SocketAddress& own) {
   return socket;
 }
 
-// Notes are waited for, and what a connection cannot do without these it cannot do worse.
-void prepare(int fd) {
+// Notes are waited for. A cut wire and a dead host are noticed by the kernel, also while nothing is under way: it asks
+// the other kernel, which answers for a process that is stopped, too. What a connection cannot do without these it
+// cannot do worse.
+void prepare(int fd, double lost_after_s) {
+  const auto seconds = [](double s) { return std::max(1, static_cast<int>(s)); };
   const auto set = [fd](int level, int name, int value) {
     (void)::setsockopt(fd, level, name, &value, sizeof value);
   };
   set(IPPROTO_TCP, TCP_NODELAY, 1);
   set(SOL_SOCKET, SO_KEEPALIVE, 1);
-  set(IPPROTO_TCP, TCP_KEEPIDLE, kIdleS);
-  set(IPPROTO_TCP, TCP_KEEPINTVL, kProbeEveryS);
-  set(IPPROTO_TCP, TCP_KEEPCNT, kProbes);
+  set(IPPROTO_TCP, TCP_KEEPIDLE, seconds(std::min(lost_after_s * 0.4, 30.0)));
+  set(IPPROTO_TCP, TCP_KEEPINTVL, seconds(std::min(lost_after_s * 0.2, 10.0)));
+  constexpr double kLongestMs = 1e9;
+  set(IPPROTO_TCP,
+      TCP_USER_TIMEOUT,
+      static_cast<int>(
+          std::min(lost_after_s * 1000, kLongestMs)));  // of probes, and of bytes under way
 }
 
 }  // namespace
@@ -88,19 +92,22 @@ uint16_t port_of(int fd) {
                                         : reinterpret_cast<sockaddr_in6&>(own).sin6_port);
 }
 
-Result<Descriptor> connect_from(const std::string& ip, const std::string& peer_ip, uint16_t port) {
+Result<Descriptor> connect_from(const std::string& ip,
+                                const std::string& peer_ip,
+                                uint16_t port,
+                                double lost_after_s) {
   CD_ASSIGN(const SocketAddress own, address_of(ip, 0));
   CD_ASSIGN(const SocketAddress peer, address_of(peer_ip, port));
   CD_ASSIGN(Descriptor socket, make_socket(own));
-  prepare(socket.get());
+  prepare(socket.get(), lost_after_s);
   if (::connect(socket.get(), peer.get(), peer.size) != 0 && errno != EINPROGRESS)
     return system_error("a connection cannot be made", errno);
   return socket;
 }
 
-Descriptor accept_at(int fd) {
+Descriptor accept_at(int fd, double lost_after_s) {
   Descriptor socket(::accept4(fd, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
-  if (socket) prepare(socket.get());
+  if (socket) prepare(socket.get(), lost_after_s);
   return socket;
 }
 

@@ -14,8 +14,12 @@ Result<Descriptor> listen_on(const std::string& ip);
 // Of a socket that listens; 0 if the system does not say.
 uint16_t port_of(int fd);
 // From the NIC that has the one address towards the other; the connection is there once the socket can be written to.
-Result<Descriptor> connect_from(const std::string& ip, const std::string& peer_ip, uint16_t port);
-// Of the next that calls; none: nobody does just now.
-Descriptor accept_at(int fd);
+// It is over when the other side's kernel has not answered for lost_after_s, whether bytes are under way or not.
+Result<Descriptor> connect_from(const std::string& ip,
+                                const std::string& peer_ip,
+                                uint16_t port,
+                                double lost_after_s);
+// Of the next that calls, likewise; none: nobody does just now.
+Descriptor accept_at(int fd, double lost_after_s);
 
 }  // namespace crossdock

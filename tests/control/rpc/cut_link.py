@@ -60,7 +60,7 @@ def host_with_agent(signals: Path) -> None:
     output = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
     agent = command("agent", "--at", ADDRESS, "--machine", "dgx-a100", **output)
     said = Said(agent)
-    if os.environ["CROSSDOCK_HOST"] == "1":
+    if os.environ["TEST_HOST"] == "1":
         wait((signals / "cut").exists, "the signal to cut")
         set_link("down")
         wait((signals / "mend").exists, "the signal to mend")
@@ -109,6 +109,6 @@ def host_with_controller(signals: Path) -> None:
 
 
 if __name__ == "__main__":
-    if os.environ["CROSSDOCK_HOST"] == "0":
+    if os.environ["TEST_HOST"] == "0":
         host_with_controller(Path(sys.argv[1]))
     host_with_agent(Path(sys.argv[1]))

@@ -35,7 +35,8 @@ TEST(HostLinks, RanksOfOneHostNeedNoPlannedDevice) {
     settings.transports = "tcp";
     settings.devices = "lo";
     BoardGroup group(rank, 3, meeting);
-    const auto links = HostLinks::open(group, settings, {0, 0, 1}, [](uint64_t, const Error&) {});
+    const auto links =
+        HostLinks::open(group, settings, {0, 0, 1}, {[](uint64_t, const Error&) {}, {}});
     ASSERT_TRUE(links.ok()) << links.error().message;
     PlannedChannel planned;
     planned.server = std::make_shared<const ServerShape>(two_sockets());

@@ -3,6 +3,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <sys/stat.h>
 #include <thread>
 
 #include <fmt/format.h>
@@ -143,10 +144,142 @@ TEST_F(FolderGroups, TwoOfTheSameRankAreTold) {
 }
 
 TEST_F(FolderGroups, OtherNumbersOfRanksAreNamed) {
-  std::ofstream(folder_ + "/job.list.1") << "a b c\n";
+  std::ofstream(folder_ + "/job.hello.1") << "3 abc";
   const auto all = join(0, 2)->gather("", milliseconds(20));
   ASSERT_FALSE(all.ok());
   EXPECT_THAT(all.error().message, HasSubstr("counts 3 ranks, not 2"));
+}
+
+// Of two jobs of one name, ranks that come second are refused, and the first ones go on, for as long as they are there.
+TEST_F(FolderGroups, TheRanksOfASecondJobAreRefusedWhileTheFirstLives) {
+  ForkedRanks ranks(2, [&](int rank, ForkedRanks::Meeting& meeting) {
+    auto group = join(rank, 2);
+    expect_round(*group, 0);
+    meeting.barrier();
+    if (rank == 0) {
+      // A process of its own, since this one may join again.
+      ForkedRanks second(1, [&](int, ForkedRanks::Meeting&) {
+        const auto all = join(1, 2)->gather("", seconds(20));
+        ASSERT_FALSE(all.ok());
+        EXPECT_EQ(all.error().code, ErrorCode::kInvalidArgument);
+        EXPECT_THAT(all.error().message, HasSubstr("another process is rank 1 of job \"job\""));
+      });
+      EXPECT_TRUE(second.all_are_well());
+    }
+    meeting.barrier();
+    expect_round(*group, 1);
+    group.reset();
+    meeting.barrier();
+    expect_round(*join(rank, 2), 0);
+  });
+  EXPECT_TRUE(ranks.all_are_well());
+}
+
+// Ranks of two jobs take the places of one group: whoever is first to a place hears of the second, and none go on.
+TEST_F(FolderGroups, NobodyMeetsTheRanksOfAnotherJobOfTheName) {
+  ForkedRanks ranks(3, [&](int process, ForkedRanks::Meeting& meeting) {
+    const auto group = join(process == 2 ? 0 : process, 3);  // two of rank 0, none of rank 2
+    if (process == 2) meeting.barrier();
+    std::thread later([&] {
+      if (process == 2) return;
+      std::this_thread::sleep_for(milliseconds(300));
+      meeting.barrier();
+    });
+    const auto all = group->gather("", seconds(process == 1 ? 2 : 20));
+    later.join();
+    ASSERT_FALSE(all.ok());
+    if (process != 1) {
+      EXPECT_THAT(all.error().message, HasSubstr("another process is rank 0"));
+    }
+  });
+  EXPECT_TRUE(ranks.all_are_well());
+}
+
+TEST_F(FolderGroups, FilesAreForTheUserAlone) {
+  ForkedRanks ranks(2, [&](int rank, ForkedRanks::Meeting& meeting) {
+    ::umask(0);
+    const auto group = join(rank, 2);
+    expect_round(*group, 0);
+    meeting.barrier();
+    if (rank == 0) {
+      EXPECT_THAT(files(), testing::Not(testing::IsEmpty()));
+      for (const std::string& file : files()) {
+        struct stat found = {};
+        ASSERT_EQ(::stat((folder_ + "/" + file).c_str(), &found), 0);
+        EXPECT_EQ(found.st_mode & 0777, 0600) << file;
+      }
+    }
+    meeting.barrier();
+  });
+  EXPECT_TRUE(ranks.all_are_well());
+}
+
+// Nobody writes through a link that another user has put where a rank will write or read.
+TEST_F(FolderGroups, LinksAreNotFollowed) {
+  const std::string victim = folder_ + "/victim";
+  std::ofstream(victim) << "kept";
+  std::filesystem::create_symlink(victim, folder_ + "/job.hello.1");
+  std::filesystem::create_symlink(victim, folder_ + "/job+claim.0");
+  const auto all = join(0, 2)->gather("", milliseconds(50));
+  ASSERT_FALSE(all.ok());
+  EXPECT_THAT(all.error().message, HasSubstr("job+claim.0 cannot be opened"));
+  std::filesystem::remove(folder_ + "/job+claim.0");
+  const auto again = join(0, 2)->gather("", milliseconds(50));
+  ASSERT_FALSE(again.ok());
+  EXPECT_THAT(again.error().message, HasSubstr("job.hello.1 cannot be opened"));
+  std::string text;
+  std::getline(std::ifstream(victim), text);
+  EXPECT_EQ(text, "kept");
+}
+
+TEST_F(FolderGroups, AFolderInWhichEverybodyMayReplaceFilesIsRefused) {
+  ASSERT_EQ(::chmod(folder_.c_str(), 0777), 0);
+  const auto group = join_folder(folder_, "job", 0, 2);
+  ASSERT_FALSE(group.ok());
+  EXPECT_EQ(group.error().code, ErrorCode::kInvalidArgument);
+  EXPECT_THAT(group.error().message, HasSubstr("(mode 777)"));
+  ASSERT_EQ(::chmod(folder_.c_str(), 01777), 0);
+  EXPECT_TRUE(join_folder(folder_, "job", 0, 2).ok());
+}
+
+// A rank opens a few files to meet and in each round, however many ranks there are.
+TEST_F(FolderGroups, ManyRanksMeetInTimeThatGrowsAsTheirNumber) {
+  constexpr int kRanks = 16;
+  ForkedRanks ranks(kRanks, [&](int rank, ForkedRanks::Meeting& meeting) {
+    const auto group = join(rank, kRanks);
+    expect_round(*group, 0);
+    meeting.barrier();
+    if (rank == 1) {
+      // Of those who have met, no rank but the first has anything to read of the others.
+      int of_rounds = 0;
+      for (const std::string& file : files()) of_rounds += file.ends_with(".all");
+      EXPECT_EQ(of_rounds, 1);
+      EXPECT_LE(files().size(), size_t{2} * kRanks + 1);
+    }
+    meeting.barrier();
+  });
+  EXPECT_TRUE(ranks.all_are_well());
+}
+
+TEST_F(FolderGroups, RanksThatEndAreNamedByThoseWhoWait) {
+  ForkedRanks ranks(3, [&](int rank, ForkedRanks::Meeting&) {
+    const auto group = join(rank, 3);
+    bool is_gone = false;
+    group->set_liveness([&](int other) -> Status {
+      // As soon as it has written what it says in the first round.
+      for (const std::string& file : files()) is_gone = is_gone || file.ends_with(".0.2");
+      if (other != 2 || !is_gone) return {};
+      return make_error(ErrorCode::kAgentLost, "rank 2 is gone");
+    });
+    if (rank == 2) (void)group->gather("its last word", seconds(20));
+    if (rank == 2) return;
+    EXPECT_TRUE(group->gather("here", seconds(20)).ok()) << "said before it ended";
+    is_gone = true;
+    const auto all = group->gather("here", seconds(20));
+    ASSERT_FALSE(all.ok());
+    EXPECT_EQ(all.error().message, "rank 2 is gone");
+  });
+  EXPECT_TRUE(ranks.all_are_well());
 }
 
 TEST_F(FolderGroups, RefuseWhatCannotBe) {
@@ -159,7 +292,6 @@ TEST_F(FolderGroups, RefuseWhatCannotBe) {
   expect_refused(folder_, "job", -1, 2);
   expect_refused(folder_, "job", 0, 0);
   expect_refused(folder_, "job", 0, 1 << 20);
-  expect_refused(folder_, "", 0, 2);
   expect_refused(folder_, "../job", 0, 2);
   expect_refused(folder_ + "/none", "job", 0, 2);
 }

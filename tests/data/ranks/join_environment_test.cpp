@@ -22,7 +22,15 @@ constexpr const char* kNames[] = {"CROSSDOCK_RANK",
                                   "CROSSDOCK_MEET",
                                   "CROSSDOCK_JOB",
                                   "CROSSDOCK_CONTROL",
-                                  "PMIX_RANK"};
+                                  "PMIX_RANK",
+                                  "PMI_RANK",
+                                  "PMI_SIZE",
+                                  "OMPI_COMM_WORLD_SIZE",
+                                  "SLURM_NTASKS",
+                                  "SLURM_JOB_ID",
+                                  "SLURM_STEP_ID",
+                                  "SLURM_PROCID",
+                                  "SLURM_STEP_NUM_TASKS"};
 
 class JoinEnvironment : public testing::Test {
  protected:
@@ -65,7 +73,7 @@ TEST_F(JoinEnvironment, AFolderAndNumbers) {
 
 TEST_F(JoinEnvironment, AnAgentAndAJob) {
   set("CROSSDOCK_CONTROL", "127.0.0.1:7614");
-  EXPECT_TRUE(was_launched());
+  EXPECT_EQ(launch_variable(), "CROSSDOCK_CONTROL");
   set("CROSSDOCK_RANK", "0");
   set("CROSSDOCK_RANKS", "2");
   EXPECT_THAT(refusal(), HasSubstr("CROSSDOCK_JOB is not set"));
@@ -76,6 +84,58 @@ TEST_F(JoinEnvironment, AnAgentAndAJob) {
   set("CROSSDOCK_PLUGINS", "/nowhere");
   EXPECT_THAT(refusal(), HasSubstr("Install gRPC (Debian: libgrpc++1.51)"));
   ::unsetenv("CROSSDOCK_PLUGINS");
+}
+
+TEST_F(JoinEnvironment, TheseVariablesSayThatAProcessIsOneOfSeveral) {
+  EXPECT_EQ(launch_variable(), "");
+  for (const char* name : {"CROSSDOCK_RANK",
+                           "CROSSDOCK_RANKS",
+                           "CROSSDOCK_MEET",
+                           "CROSSDOCK_CONTROL",
+                           "PMIX_RANK",
+                           "PMI_RANK"}) {
+    set(name, "0");
+    EXPECT_EQ(launch_variable(), name);
+    ::unsetenv(name);
+  }
+  for (const char* name : {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_STEP_NUM_TASKS"}) {
+    set(name, "2");
+    EXPECT_EQ(launch_variable(), name);
+    set(name, "1");
+    EXPECT_EQ(launch_variable(), "");
+    ::unsetenv(name);
+  }
+  // A batch script has these, and is one process.
+  set("SLURM_NTASKS", "4");
+  set("SLURM_JOB_ID", "17");
+  set("SLURM_PROCID", "0");
+  EXPECT_EQ(launch_variable(), "");
+  // Where to meet is no rank.
+  set("CROSSDOCK_MEET", "folder");
+  set("CROSSDOCK_RANK", "0");
+  EXPECT_EQ(launch_variable(), "CROSSDOCK_RANK");
+}
+
+TEST_F(JoinEnvironment, SlurmWithoutPmiSaysWhichRankThisIs) {
+  set("SLURM_PROCID", "0");
+  set("SLURM_STEP_NUM_TASKS", "2");
+  EXPECT_THAT(refusal(), HasSubstr("so CROSSDOCK_MEET alone is enough here"));
+  set("SLURM_STEP_NUM_TASKS", "1");
+  set("SLURM_JOB_ID", "17");
+  set("SLURM_STEP_ID", "3");
+  std::string folder = testing::TempDir() + "/slurmXXXXXX";
+  ASSERT_NE(::mkdtemp(folder.data()), nullptr);
+  set("CROSSDOCK_MEET", folder);
+  const auto group = join_environment();
+  ASSERT_TRUE(group.ok()) << group.error().message;
+  EXPECT_EQ(group.value()->size(), 1);
+  EXPECT_TRUE(group.value()->gather("", seconds(20)).ok());
+  bool is_named = false;
+  for (const auto& file : std::filesystem::directory_iterator(folder)) {
+    is_named |= file.path().filename().string().starts_with("slurm-17-3");
+  }
+  EXPECT_TRUE(is_named) << "two steps in one folder have jobs of their own";
+  std::filesystem::remove_all(folder);
 }
 
 TEST_F(JoinEnvironment, WhatIsNamedGoesBeforeTheLauncher) {

@@ -121,8 +121,7 @@ class UcxProcesses : public testing::Test {
                            const std::string& words) const {
     const auto links = 1 + std::count(rates.begin(), rates.end(), ',');
     const std::string command =
-        script + " exec " CROSSDOCK_LINK_DRIVER " rank=$CROSSDOCK_HOST meet=" + folder_ + " " +
-        words;
+        script + " exec " CROSSDOCK_LINK_DRIVER " rank=$TEST_HOST meet=" + folder_ + " " + words;
     Process hosts({"python3",
                    CROSSDOCK_HOSTS,
                    "--hosts",
@@ -206,7 +205,7 @@ TEST_F(UcxHosts, FramesAreStripedOverAllLinks) {
 // TCP sends again what the cut has lost: no link has to be made anew.
 TEST_F(UcxHosts, AWireThatComesBackCarriesOn) {
   const std::string cut =
-      "if [ $CROSSDOCK_HOST = 0 ]; then (sleep 0.5; ip link set link0 down; sleep 0.5; ip link set "
+      "if [ $TEST_HOST = 0 ]; then (sleep 0.5; ip link set link0 down; sleep 0.5; ip link set "
       "link0 up; echo back 1) & fi;";
   const std::string output =
       run_on_hosts("200mbit", cut, "frames=150 bytes=262144 both=1 abandon_s=15");
@@ -216,7 +215,7 @@ TEST_F(UcxHosts, AWireThatComesBackCarriesOn) {
 
 TEST_F(UcxHosts, ACutWireIsGivenUpBySilenceAndPutsAreSafeThen) {
   const std::string cut =
-      "if [ $CROSSDOCK_HOST = 0 ]; then (sleep 1; ip link set link0 down; echo cut 1) & fi;";
+      "if [ $TEST_HOST = 0 ]; then (sleep 1; ip link set link0 down; echo cut 1) & fi;";
   const std::string output =
       run_on_hosts("1gbit",
                    cut,

@@ -1,0 +1,38 @@
+// See packed_texts.hpp.
+#include "data/ranks/packed_texts.hpp"
+
+#include <charconv>
+
+#include <fmt/format.h>
+
+namespace crossdock {
+namespace {
+
+constexpr char kAfterLength = '\n';
+
+}  // namespace
+
+std::string packed_texts(const std::vector<std::string>& texts) {
+  std::string all;
+  for (const std::string& text : texts)
+    all += fmt::format("{}{}{}", text.size(), kAfterLength, text);
+  return all;
+}
+
+std::optional<std::vector<std::string>> unpacked_texts(std::string_view all, size_t count) {
+  std::vector<std::string> texts;
+  while (!all.empty()) {
+    size_t bytes = 0;
+    const auto [rest, problem] = std::from_chars(all.data(), all.data() + all.size(), bytes);
+    const auto digits = static_cast<size_t>(rest - all.data());
+    if (problem != std::errc() || digits >= all.size() || *rest != kAfterLength ||
+        all.size() - digits - 1 < bytes) {
+      return std::nullopt;
+    }
+    texts.emplace_back(all.substr(digits + 1, bytes));
+    all.remove_prefix(digits + 1 + bytes);
+  }
+  return texts.size() == count ? std::optional(std::move(texts)) : std::nullopt;
+}
+
+}  // namespace crossdock

@@ -1,0 +1,15 @@
+// Texts in one, each behind its length: "5\nhello2\nhi".
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace crossdock {
+
+std::string packed_texts(const std::vector<std::string>& texts);
+// None unless they are `count`.
+std::optional<std::vector<std::string>> unpacked_texts(std::string_view all, size_t count);
+
+}  // namespace crossdock

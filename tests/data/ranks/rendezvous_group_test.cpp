@@ -1,0 +1,56 @@
+// Addresses of a rendezvous; what ranks and drivers say to each other is in tests/python/test_rendezvous.py.
+#include "data/ranks/rendezvous_group.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "data/ranks/packed_texts.hpp"
+
+namespace crossdock {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::Not;
+
+TEST(RendezvousAddresses, HaveHostsAPortAJobAndASecret) {
+  const auto found =
+      RendezvousAddress::parse("crossdock://10.0.0.1,[fd00::1],driver:7650/job 1/s3");
+  ASSERT_TRUE(found.ok()) << found.error().message;
+  EXPECT_THAT(found.value().hosts, ElementsAre("10.0.0.1", "fd00::1", "driver"));
+  EXPECT_EQ(found.value().port, "7650");
+  EXPECT_EQ(found.value().job, "job 1");
+  EXPECT_EQ(found.value().secret, "s3");
+  EXPECT_THAT(found.value().place(), Not(HasSubstr("s3")));
+}
+
+TEST(RendezvousAddresses, OthersAreRefusedWithoutTheSecret) {
+  for (const char* text : {"crossdock://",
+                           "crossdock://host:1",
+                           "crossdock://host/job/secret",
+                           "crossdock://:1/job/secret",
+                           "crossdock://host:x/job/secret",
+                           "crossdock://host:1//secret",
+                           "crossdock://host:1/secret",
+                           "crossdock://host:1/job/",
+                           "/shared/folder"}) {
+    const auto found = RendezvousAddress::parse(text);
+    ASSERT_FALSE(found.ok()) << text;
+    EXPECT_EQ(found.error().code, ErrorCode::kInvalidArgument);
+    EXPECT_THAT(found.error().message, Not(HasSubstr("secret\""))) << text;
+  }
+  EXPECT_FALSE(join_meeting("crossdock://host:1/job/secret", "", 2, 2).ok());
+  EXPECT_TRUE(join_meeting("crossdock://host:1/job/secret", "", 1, 2).ok()) << "meets later";
+}
+
+TEST(PackedTexts, ComeBack) {
+  const std::vector<std::string> texts{"", "a\n3\nb", std::string(1000, '\0')};
+  EXPECT_EQ(unpacked_texts(packed_texts(texts), 3), texts);
+  EXPECT_FALSE(unpacked_texts(packed_texts(texts), 2));
+  for (const char* text : {"5\nabc", "5", "x\nabc", "-1\n", "99999999999999999999\n", "1\nab"}) {
+    EXPECT_FALSE(unpacked_texts(text, 1)) << text;
+  }
+}
+
+}  // namespace
+}  // namespace crossdock
