@@ -98,8 +98,9 @@ def from_engine(column: Any, data_type: Any) -> Any:
 
 
 def with_schema(rows: Any, schema: Any) -> Any:
-    """A Table or RecordBatch with the names and types of `schema`, as its columns stand."""
-    if rows.schema == schema:
+    """A Table or RecordBatch with the names, types and metadata of `schema`, as its columns
+    stand."""
+    if not len(schema) or rows.schema.equals(schema, check_metadata=True):
         return rows
     pairs = zip(rows.columns, schema, strict=True)
     columns = [from_engine(column, field.type) for column, field in pairs]

@@ -274,8 +274,9 @@ _OF_VALUES: dict[str, Callable[[Any, Any], Any]] = {
 
 
 def _plain(column: Any) -> Any:
-    plain = plain_type(column.type)
-    return column if plain is column.type else column.cast(plain)
+    found = column.type
+    plain = plain_type(found)
+    return column if plain is found else column.cast(plain)
 
 
 def plain_type(data_type: Any) -> Any:

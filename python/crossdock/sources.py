@@ -18,7 +18,7 @@ from typing import Any, Protocol, TypeAlias
 import pyarrow as pa
 
 from crossdock import _native
-from crossdock.engine_types import engine_table
+from crossdock.engine_types import engine_table, with_schema
 from crossdock.errors import CrossdockError, make_error, public_errors, system_limits
 from crossdock.evaluation import keep_rows, plain_type
 from crossdock.expressions import Expr
@@ -175,7 +175,7 @@ class FileSource:
             found = self._scanner(self.current(), columns, predicate).to_table()
             if not columns:
                 return found  # what follows would forget how many rows there are
-            return found.replace_schema_metadata(None).cast(self.schema_of(columns))
+            return with_schema(found.replace_schema_metadata(None), self.schema_of(columns))
 
     def reader(self, columns: tuple[str, ...], predicate: Expr | None) -> Any:
         with self.data_errors():

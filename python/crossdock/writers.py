@@ -10,6 +10,7 @@ from typing import Any, BinaryIO
 
 import pyarrow as pa
 
+from crossdock.engine_types import with_schema
 from crossdock.errors import make_error, system_limits, unknown_choice
 from crossdock.evaluation import plain_schema
 from crossdock.option_checks import require_flag
@@ -87,7 +88,7 @@ def write_file(
                 _writer(stream, target, kind, plain, compression) as writer,
             ):
                 for table in _row_groups(batches, schema):
-                    whole = table if plain is schema else table.cast(plain)
+                    whole = with_schema(table, plain)
                     writer.write_table(whole)
                     rows += whole.num_rows
         except pa.ArrowException as error:

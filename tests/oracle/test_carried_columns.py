@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 import pytest
 
 KINDS = ("inner", "left", "right", "full", "semi", "anti", "anti_null_aware")
-SEEDS = range(60)
+SEEDS = (*range(40), 60, 130, 162, 337)  # the last four found faults
 Row = dict[str, Any]
 
 

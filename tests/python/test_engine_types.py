@@ -195,6 +195,9 @@ def test_expressions_of_run_end_encoded_columns(dock: xd.Dock) -> None:
     runs = pc.run_end_encode(pa.array([1, 1, None, 3]))
     rows = dock.from_arrow(pa.table({"r": runs, "a": range(4)}))
     assert rows.filter(xd.col("r") < 3).count() == 2
+    cut = pa.table({"r": pa.chunked_array([runs.slice(0, 1), runs.slice(1)]), "a": range(4)})
+    # pyarrow loses the offset where it casts such a column to its own type.
+    assert dock.from_arrow(cut).filter(xd.col("r").is_null()).collect()["a"].to_pylist() == [2]
     assert rows.group_by(k=xd.col("r") + 1).agg(n=xd.count()).sort("k").collect().to_pylist() == [
         {"k": 2, "n": 2}, {"k": 4, "n": 1}, {"k": None, "n": 1},
     ]  # fmt: skip
