@@ -229,6 +229,16 @@ def explained(
     return diagnose(settings.address, settings.security, within_s) or error
 
 
+def unless_tls(error: ControlError, options: dict[str, Any]) -> CrossdockError:
+    """The error of a meeting, or that the control plane there speaks TLS and was called without."""
+    by_environment = options["how"] == "environment"
+    address = setting("control") if by_environment else options.get("address", "")
+    uses_tls = bool(setting("control_ca")) if by_environment else options.get("uses_tls", False)
+    if error.code != "CD-611" or not address or uses_tls:
+        return error
+    return explained(error, client_settings(address, token="", tls=False, insecure=True))
+
+
 def listening(act: Callable[[], Value], server: _control.ServerSettings) -> Value:
     """Acts; if it cannot listen as `server` says, the error says why."""
     try:

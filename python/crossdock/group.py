@@ -22,10 +22,9 @@ import pyarrow as pa
 
 from crossdock import _native, sizes
 from crossdock.channel import Channel, opened_rows
-from crossdock.control import Tls, client_settings, explained, read_pem
+from crossdock.control import Tls, read_pem, unless_tls
 from crossdock.errors import (
     ControlError,
-    CrossdockError,
     make_error,
     public_errors,
     told_error,
@@ -102,7 +101,7 @@ def join_group(
                 **options,
             )
     except ControlError as error:
-        raise _unless_tls(error, options) from None
+        raise unless_tls(error, options) from None
     group = Group(native)
     if options["how"] == "environment":
         global _launched_group
@@ -446,16 +445,6 @@ def _how(rank: int | None, ranks: int | None, meet: object, control: object) -> 
             try_='join_group(rank=0, ranks=2, meet="/tmp/job-1")',
         )
     return "environment" if _native.launch_variable() else "alone"
-
-
-def _unless_tls(error: ControlError, options: dict[str, Any]) -> CrossdockError:
-    """The error of a meeting, or that the control plane there speaks TLS and was called without."""
-    by_environment = options["how"] == "environment"
-    address = setting("control") if by_environment else options.get("address", "")
-    uses_tls = bool(setting("control_ca")) if by_environment else options.get("uses_tls", False)
-    if error.code != "CD-611" or not address or uses_tls:
-        return error
-    return explained(error, client_settings(address, token="", tls=False, insecure=True))
 
 
 def _credentials(token: str | None, tls: Tls | bool) -> dict[str, Any]:

@@ -161,9 +161,7 @@ def test_hosts_of_a_chain_reach_their_neighbours_alone() -> None:
 @needs_root
 def test_the_first_failure_ends_all_and_is_the_status_of_the_whole() -> None:
     program = (
-        "import os, sys, time\n"
-        "if os.environ['TEST_HOST'] == '1': sys.exit(7)\n"
-        "time.sleep(600)\n"
+        "import os, sys, time\nif os.environ['TEST_HOST'] == '1': sys.exit(7)\ntime.sleep(600)\n"
     )
     before = machine_network()
     result = run("--hosts", "3", program=program)

@@ -23,8 +23,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from crossdock.engine_types import engine_schema, to_engine, with_schema
 from crossdock.display import headline
+from crossdock.engine_types import engine_schema, to_engine, with_schema
 from crossdock.errors import (
     ControlError,
     CrossdockError,
