@@ -1,6 +1,8 @@
 // crossdock._native: the public C++ classes for Python. Arrow crosses as PyCapsules, long calls run
 // without the GIL, and Ctrl-C cancels them.
 #include <memory>
+#include <string>
+#include <system_error>
 
 #include <nanobind/stl/optional.h>
 
@@ -124,6 +126,14 @@ NB_MODULE(_native, module) {
       const auto size = static_cast<Py_ssize_t>(words.size());
       const nb::object message = nb::steal(PyUnicode_DecodeUTF8(words.data(), size, "replace"));
       const nb::object arguments = nb::make_tuple(error.code(), error.kind(), message);
+      PyErr_SetObject(native_error, arguments.ptr());
+    } catch (const std::system_error& refusal) {
+      if (refusal.code() != std::errc::resource_unavailable_try_again) throw;
+      // Of a run in the background, or of one beside which this thread looks for signals.
+      const std::string text = std::string("the system refused to start a thread: ") +
+                               refusal.what() +
+                               "\n  try   a higher limit of memory or processes (ulimit -a)";
+      const nb::object arguments = nb::make_tuple("CD-201", "CapacityError", text);
       PyErr_SetObject(native_error, arguments.ptr());
     }
   });

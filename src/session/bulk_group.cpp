@@ -40,7 +40,7 @@ Result<std::unique_ptr<Team>> start_team(int threads) {
   try {
     return std::make_unique<Team>(threads);
   } catch (const std::system_error& error) {
-    return make_error(ErrorCode::kInternal,
+    return make_error(ErrorCode::kOutOfMemoryBudget,
                       "the system starts no {} threads for an exchange: {}",
                       threads,
                       error.what());

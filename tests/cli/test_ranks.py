@@ -8,9 +8,11 @@ import shutil
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import crossdock as xd
+import pyarrow as pa
 import pyarrow.parquet
 import pytest
 import rank_processes
@@ -47,6 +49,36 @@ def test_a_join_is_written_by_all_and_told_by_one(folder: Path) -> None:
     files = sorted((folder / "joined").iterdir())
     assert [file.name for file in files] == ["part-00000.parquet", "part-00001.parquet"]
     assert sum(pyarrow.parquet.read_table(file).num_rows for file in files) == 3
+
+
+def test_ranks_that_are_ended_leave_no_folder(folder: Path) -> None:
+    ones = pa.table({"k": pa.repeat(1, 60_000), "v": pa.array(range(60_000))})
+    pyarrow.parquet.write_table(ones, folder / "ones.parquet")
+    (folder / "meet").mkdir()
+    line = ("join", "ones.parquet", "ones.parquet", "--on", "k", "--out", "joined")
+    ranks = [
+        subprocess.Popen(
+            [sys.executable, "-m", "crossdock_cli.main", *line],
+            env={**os.environ, "CROSSDOCK_RANK": str(rank), "CROSSDOCK_RANKS": "2",
+                 "CROSSDOCK_MEET": str(folder / "meet")},
+        )
+        for rank in range(2)
+    ]  # fmt: skip
+    try:
+        while len(list(folder.glob(".*.partial.joined/*"))) < 2:
+            assert all(rank.poll() is None for rank in ranks), "the join must run until it is ended"
+            time.sleep(0.05)
+        for rank in ranks:
+            rank.send_signal(signal.SIGTERM)
+        # The rank whose signal comes second may have heard of the end of the other.
+        assert ranks[0].wait(60) in (1, 143)
+        assert 143 in (ranks[0].wait(60), ranks[1].wait(60))
+    finally:
+        for rank in ranks:
+            rank.kill()
+            rank.wait()
+    assert not list(folder.glob("*joined*"))
+    assert not list(folder.glob(".*joined*"))
 
 
 def test_one_rank_says_what_went_wrong(folder: Path) -> None:

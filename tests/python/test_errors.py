@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import resource
+import subprocess
+import sys
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
@@ -180,3 +183,50 @@ def test_no_thread_for_a_result(dock: xd.Dock, monkeypatch: pytest.MonkeyPatch) 
     batches = dock.from_arrow(pa.table({"k": [2, 1]})).sort("k").to_batches()
     with pytest.raises(xd.CapacityError, match="refused to start a thread"):
         next(batches)
+
+
+AT_A_LIMIT = """
+import resource, sys
+import numpy as np
+import pyarrow as pa
+import pyarrow.dataset, pyarrow.parquet
+import crossdock as xd
+
+rows = 1_000_000
+table = pa.table({"k": np.arange(rows), "v": np.arange(rows) * 1.5})
+pyarrow.parquet.write_table(table, sys.argv[1] + "/t.parquet")
+dock = xd.connect(threads=4, memory="4GiB", ranks="off")
+runs = {
+    "sort": lambda: dock.from_arrow(table).sort("v").collect(),
+    "join": lambda: dock.from_arrow(table).join(table, on="k").collect(),
+    "group": lambda: dock.from_arrow(table).group_by("k").agg(n=xd.sum("v")).collect(),
+    "fused": lambda: dock.from_arrow(table).sort(xd.col("k") * 2).collect(),
+    "stream": lambda: list(dock.from_arrow(table).limit(9).sort("v").to_batches()),
+    "read": lambda: dock.read(sys.argv[1] + "/t.parquet"),
+}
+# The stack of a thread has 1 GiB here: there is memory enough, but none for another thread.
+for name, run in runs.items():
+    size = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
+    resource.setrlimit(resource.RLIMIT_AS, (size + 500_000_000, -1))
+    try:
+        run()
+        print(name, "ran")
+    except xd.CapacityError as error:
+        assert error.code == "CD-201" and "try" in error.text, error
+    except Exception as error:
+        print(name, type(error).__name__, error)
+    finally:
+        resource.setrlimit(resource.RLIMIT_AS, (-1, -1))
+print("end")
+"""
+
+
+def test_limits_of_the_system_are_no_internal_errors(tmp_path: Path) -> None:
+    def large_stacks() -> None:
+        resource.setrlimit(resource.RLIMIT_STACK, (1 << 30, resource.RLIM_INFINITY))
+
+    ended = subprocess.run(
+        [sys.executable, "-c", AT_A_LIMIT, str(tmp_path)],
+        capture_output=True, text=True, check=False, preexec_fn=large_stacks,
+    )  # fmt: skip
+    assert (ended.returncode, ended.stdout) == (0, "end\n"), ended.stderr

@@ -32,9 +32,9 @@ Status start_team(int worker_count, std::optional<Team>& team) {
     team.emplace(worker_count);
   } catch (const std::system_error& refusal) {
     return make_error(
-        ErrorCode::kInternal,
+        ErrorCode::kOutOfMemoryBudget,
         "the system refused to start {} worker threads: {}\n  try      fewer threads=, or "
-        "a higher limit of processes",
+        "a higher limit of memory or processes",
         worker_count,
         refusal.what());
   }

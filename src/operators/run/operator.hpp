@@ -52,7 +52,7 @@ class Operator {
   virtual Status run_phases(OperatorRun& run) const = 0;
 };
 
-// Starts the threads of a run. Error kInternal, with advice, when the system refuses them.
+// Starts the threads of a run. Error kOutOfMemoryBudget, with advice, when the system refuses them.
 Status start_team(int worker_count, std::optional<Team>& team);
 
 // Workers that pay for `rows` rows: one thread per 2^16 of them, at most `threads`.
