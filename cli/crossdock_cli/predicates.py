@@ -79,7 +79,10 @@ def parse_predicate(text: str) -> xd.Expr:
 def parse_expression(text: str, option: str) -> xd.Expr:
     """The same for the value of another option, which the errors name."""
     parser = Parser(text, option)
-    found = parser.expression()
+    try:
+        found = parser.expression()
+    except RecursionError:
+        raise click.UsageError(f"{option}: too many brackets inside each other") from None
     parser.require_end()
     return xd.lit(found)
 
@@ -286,17 +289,21 @@ class Parser:
         )
 
     def _case(self) -> Any:
-        cases: Any = xd
+        conditions, values = [], []
         if self._peek().word != "when":
             self._fail(self._peek(), "'when' is missing after 'case'")
         while self._take("when"):
-            condition = self.expression()
+            conditions.append(self.expression())
             self._require("then", "after the condition")
-            cases = cases.when(condition).then(self.expression())
+            values.append(self.expression())
         if self._take("else"):
-            cases = cases.otherwise(self.expression())
+            values.append(self.expression())
         self._require("end", "after the last value of 'case'")
-        return cases
+        cases: Any = xd
+        values = _digits_kept(values)
+        for condition, value in zip(conditions, values, strict=False):
+            cases = cases.when(condition).then(value)
+        return cases if len(values) == len(conditions) else cases.otherwise(values[-1])
 
     def _call(self, name: Token) -> Any:
         function = _SYNONYMS.get(name.word, name.word)
@@ -315,7 +322,7 @@ class Parser:
             others.append(taken)
         self._require(")", f"after the arguments of {name.text}")
         if function == "coalesce":
-            return xd.coalesce(subject, *others)
+            return xd.coalesce(*_digits_kept([subject, *others]))
         wanted = len(others) <= (function in _WITH_CONSTANT)
         if not wanted or (not others and function not in (*_METHODS, "round")):
             self._fail(name, f"{name.text} takes {_arguments(function)}")
@@ -354,6 +361,20 @@ def _number(text: str) -> int | float | Decimal:
     value = float(text)
     # Digits that a float would lose belong to a decimal.
     return value if "e" in text.lower() or Decimal(repr(value)) == Decimal(text) else Decimal(text)
+
+
+def _digits_kept(values: list[Any]) -> list[Any]:
+    """Constants alone, of which a choice is made, keep their digits as decimals: there is no
+    column among them whose type they could take."""
+    if any(value.columns() for value in values):
+        return values
+    numbers = [getattr(value, "value", None) for value in values]
+    return [
+        xd.lit(Decimal(repr(number)))
+        if isinstance(number, float) and "e" not in repr(number) and "n" not in repr(number)
+        else value
+        for value, number in zip(values, numbers, strict=True)
+    ]
 
 
 def _unquoted(text: str) -> str:

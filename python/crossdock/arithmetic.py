@@ -32,6 +32,8 @@ def arithmetic(function: str, left: Any, right: Any) -> Any:
     does not fit or the types have no such function."""
     if function == "divide":
         return _divide(left, right)
+    if pa.types.is_date32(left.type) or pa.types.is_date32(right.type):
+        return _date_arithmetic(function, left, right)
     left, right = _as_floats(left, right)
     decimals = _as_decimals(left, right)
     if function in ("floor_divide", "remainder"):
@@ -41,6 +43,32 @@ def arithmetic(function: str, left: Any, right: Any) -> Any:
     if decimals is None:
         return _CHECKED[function](left, right)
     return _decimal_arithmetic(function, *decimals)
+
+
+def _date_arithmetic(function: str, left: Any, right: Any) -> Any:
+    """A date and a literal of whole days are a date, as in Python; a date and another duration are
+    an instant, as in SQL."""
+    for this, other in ((left, right), (right, left)):
+        if pa.types.is_integer(other.type):
+            raise pa.ArrowNotImplementedError(
+                f"{function} has no meaning for {this.type} and {other.type}, only for a date and "
+                "a duration, such as datetime.timedelta(days=1)"
+            )
+    days = _whole_days(right)
+    if function == "subtract" and days is not None and pa.types.is_date32(left.type):
+        function, days = "add", -days
+    elif function == "add" and pa.types.is_date32(right.type):
+        left, days = right, _whole_days(left)
+    if function != "add" or days is None:
+        return _CHECKED[function](left, right)
+    return pc.add_checked(left.cast(pa.int32()), pa.scalar(days, pa.int32())).cast(pa.date32())
+
+
+def _whole_days(value: Any) -> int | None:
+    """The days of a literal that has days alone."""
+    if not isinstance(value, pa.Scalar) or value.type != pa.duration("us") or not value.is_valid:
+        return None
+    return None if value.value % 86_400_000_000 else value.value // 86_400_000_000
 
 
 def compare(function: str, left: Any, right: Any) -> Any:

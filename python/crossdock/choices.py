@@ -45,6 +45,10 @@ def choose_lazily(expression: Call, rows: Any, evaluate: Evaluate) -> Any:
         cases = list(zip(arguments[:-1:2], arguments[1:-1:2], strict=True))
     results = [*(value for _, value in cases), arguments[-1]]
     literals, both = _result_types(results, empty_table(rows.schema), evaluate)
+    if rows.num_rows == 0:  # the types are known now, and nested choices would ask for them again
+        for condition, _ in cases:
+            _mask(evaluate(condition, rows), 0)
+        return pa.chunked_array([], both) if isinstance(rows, pa.Table) else pa.array([], both)
     left, indices = rows, pa.array(range(rows.num_rows), pa.int64())
     found, found_at = [], []
 

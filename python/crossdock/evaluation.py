@@ -36,6 +36,7 @@ from crossdock.expressions import (
     conjuncts,
     may_raise,
 )
+from crossdock.native_kernels import CALENDAR_PARTS, calendar_part
 from crossdock.row_taking import filter_rows
 
 
@@ -176,6 +177,8 @@ def _applied(expression: Call, values: list[Any]) -> Any:
         return _is_in(values[0], option)
     if function in OF_TEXTS:
         return OF_TEXTS[function](_decoded(values[0]), option)
+    if function in CALENDAR_PARTS:
+        return calendar_part(function, values[0])
     if function in _OF_VALUES:
         return _OF_VALUES[function](values[0], option)
     return pc.call_function(function, values)
@@ -295,13 +298,17 @@ def plain_type(data_type: Any) -> Any:
 def _refused(expression: Expr, schema: Any, error: Exception) -> CrossdockError:
     names = [name for name in schema.names if name in expression.columns()]
     types = ", ".join(f"{name}: {schema.field(name).type}" for name in names)
-    reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+    reason = _first_line(error)
     return make_error(
         "CD-504",
         f"{expression!r} cannot be evaluated: {reason}",
         columns=types,
         try_="xd.col(...).cast(...) on one side of the operator" if types else "",
     )
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).splitlines()[0] if str(error) else type(error).__name__
 
 
 def _inside(expression: Expr, error: CrossdockError) -> CrossdockError:

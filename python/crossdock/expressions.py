@@ -41,6 +41,7 @@ TEXT_CHANGES = frozenset(("lower", "upper", "strip"))
 DATE_PARTS = frozenset(("year", "month", "day", "weekday", "hour", "minute", "second"))
 _BOOLEAN = frozenset(("and_kleene", "or_kleene", "invert"))
 _TESTS = COMPARISONS | TEXT_TESTS | _BOOLEAN | {"is_null", "is_valid", "is_in"}
+MOST_DEPTH = 200  # of calls within calls: walks over an expression are recursive
 _TOTAL = _TESTS | TEXT_CHANGES | DATE_PARTS | {"length", "coalesce"}
 
 
@@ -60,6 +61,7 @@ class Expr:
     """
 
     __slots__ = ()
+    depth = 0  # of calls within calls
 
     def __eq__(self, other: object) -> Expr:  # type: ignore[override]
         return Call("equal", (self, lit(other)))
@@ -295,9 +297,17 @@ class Call(Expr):
     The arguments of "case" are condition, value, condition, value, ..., and the value otherwise.
     """
 
-    __slots__ = ("arguments", "function", "option")
+    __slots__ = ("arguments", "depth", "function", "option")
 
     def __init__(self, function: str, arguments: tuple[Expr, ...], option: Any = None) -> None:
+        self.depth = 1 + max(argument.depth for argument in arguments)
+        if self.depth > MOST_DEPTH:
+            raise make_error(
+                "CD-504",
+                f"an expression has more than {MOST_DEPTH} operators inside each other",
+                try_="is_in([...]) for many ==, several filter() for many &, with_columns() for "
+                "parts of it",
+            )
         self.function = function
         self.arguments = arguments
         self.option = option
@@ -369,6 +379,10 @@ def col(name: str) -> Expr:
 
 def lit(value: Any) -> Expr:
     """`value` on every row: a Python or pyarrow scalar, or None for NULL. An Expr passes as is."""
+    if isinstance(value, When):
+        raise make_error(
+            "CD-504", "a when() without its value is no value", try_="xd.when(...).then(...)"
+        )
     return value if isinstance(value, Expr) else Literal(value)
 
 
@@ -401,8 +415,13 @@ def conjuncts(expression: Expr) -> tuple[Expr, ...]:
 
 def conjunction(parts: Collection[Expr]) -> Expr | None:
     """All of `parts` joined with &; None when there are none."""
+    listed = list(parts)
+    if len(listed) > MOST_DEPTH // 4:
+        middle = len(listed) // 2
+        halves = (conjunction(listed[:middle]), conjunction(listed[middle:]))
+        return conjunction([half for half in halves if half is not None])
     whole: Expr | None = None
-    for part in parts:
+    for part in listed:
         whole = part if whole is None else Call("and_kleene", (whole, part))
     return whole
 

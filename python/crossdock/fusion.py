@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -21,6 +21,7 @@ from crossdock.engine_types import empty_table, engine_table, lies_as_it_is
 from crossdock.evaluation import literal_types, plain_type, result_type
 from crossdock.expressions import (
     COMPARISONS,
+    MOST_DEPTH,
     Call,
     Column,
     Expr,
@@ -122,6 +123,9 @@ class _Fusing:
     def put(self, layer: Filter | Project) -> bool:
         """Takes a layer in; False, and nothing changed, if it cannot be fused."""
         where, columns = self.where, self.columns
+        parts = [layer.predicate] if isinstance(layer, Filter) else [e for _, e in layer.items]
+        if _deepest(parts) + _deepest(columns.values()) > MOST_DEPTH:
+            return False
         if isinstance(layer, Filter):
             where = [*where, *(_over(part, columns) for part in _in_order(layer.predicate))]
         else:
@@ -192,6 +196,10 @@ def _over(expression: Expr, columns: dict[str, Expr]) -> Expr:
         arguments = tuple(_over(argument, columns) for argument in expression.arguments)
         return Call(expression.function, arguments, expression.option)
     return expression
+
+
+def _deepest(expressions: Iterable[Expr]) -> int:
+    return max((expression.depth for expression in expressions), default=0)
 
 
 def _parts(expression: Expr) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
+from weakref import WeakKeyDictionary
 
 from crossdock.aggregates import Aggregate
 from crossdock.expressions import Column, Expr
@@ -223,3 +224,15 @@ def inputs_of(node: Node) -> tuple[Node, ...]:
     if isinstance(node, Join):
         return (node.left, node.right)
     return node.inputs if isinstance(node, Union) else (node.input,)
+
+
+def depth_of(node: Node) -> int:
+    """Nodes from this one down to its farthest source."""
+    found = _depths.get(node)
+    if found is None:
+        found = 1 + max(map(depth_of, inputs_of(node)), default=0)
+        _depths[node] = found
+    return found
+
+
+_depths: WeakKeyDictionary[Node, int] = WeakKeyDictionary()

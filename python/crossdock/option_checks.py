@@ -71,6 +71,12 @@ def require_values(values: Any, what: str) -> tuple[Any, ...]:
     """`values` as a tuple; a text is no list of its letters."""
     if isinstance(values, Iterable) and not isinstance(values, str | bytes):
         return tuple(values)
+    if hasattr(values, "collect"):
+        raise make_error(
+            "CD-105",
+            f"{what} takes a list of values, not a {type(values).__name__}",
+            try_='join(other, on=..., how="semi"), which keeps the rows with a partner',
+        )
     raise make_error(
         "CD-105", f"{what} takes a list of values, not {values!r}", try_=f"[{values!r}]"
     )

@@ -11,7 +11,7 @@ import pyarrow as pa
 from crossdock.engine_types import is_late
 from crossdock.errors import make_error, unknown_choice, unknown_column
 from crossdock.evaluation import not_boolean, plain_type, result_type
-from crossdock.expressions import Column, Expr
+from crossdock.expressions import Column, Expr, conjunction
 from crossdock.nodes import Filter, Join, JoinOptions, Node, Output, Project, Scan
 from crossdock.sources import Source
 from crossdock.type_checks import require_comparable
@@ -34,13 +34,15 @@ def plan_scan(source: Source) -> Scan:
     return Scan(source, tuple(source.schema.names), source.schema)
 
 
-def plan_filter(node: Node, predicate: Expr) -> Filter:
-    """Rows of `node` where `predicate` holds. ColumnError, ExpressionError."""
-    require_columns(predicate.columns(), node.schema, "filter()")
-    found = result_type(predicate, node.schema)
-    if not pa.types.is_boolean(found):
-        raise not_boolean(predicate, found)
-    return Filter(node, predicate)
+def plan_filter(node: Node, predicates: Sequence[Expr]) -> Node:
+    """Rows of `node` where all `predicates` hold. ColumnError, ExpressionError."""
+    for predicate in predicates:
+        require_columns(predicate.columns(), node.schema, "filter()")
+        found = result_type(predicate, node.schema)
+        if not pa.types.is_boolean(found):
+            raise not_boolean(predicate, found)
+    both = conjunction(predicates)
+    return node if both is None else Filter(node, both)
 
 
 def plan_project(node: Node, items: Sequence[tuple[str, Expr]], where: str) -> Project:

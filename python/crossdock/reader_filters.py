@@ -9,7 +9,8 @@ there, for every value, what evaluation.py makes of it:
                 values of the very same type, and what & | ~ make of them
     a superset  == < <= > >= of a float column and a literal: NaN passes none of them, so groups
                 that are skipped have no row of the result; is_in of one, as a range
-    nothing     all else: unlike types and units, other tests of floats, years (16 bits in Arrow)
+    nothing     all else: unlike types and units, other tests of floats, parts of dates
+                (their years have 16 bits in Arrow)
 
 What is not exact is evaluated again, by evaluation.py, on the rows that come.
 """
@@ -36,6 +37,7 @@ from crossdock.expressions import (
     Expr,
     Literal,
 )
+from crossdock.native_kernels import CALENDAR_PARTS
 
 _COMBINED = frozenset(("and_kleene", "or_kleene"))
 _FUNCTIONS: dict[str, Callable[..., Any]] = {
@@ -154,7 +156,9 @@ def _value_type(value: Expr, schema: Any) -> Any:
         return _common_type(arguments, schema) if plain else None
     if function in DATE_PARTS:
         found = _value_type(arguments[0], schema)
-        return None if found is None or _may_leave_16_bits(function, found) else pa.int64()
+        if function in CALENDAR_PARTS and not _has_near_years(found):
+            return None
+        return None if found is None else pa.int64()
     if function in TEXT_CHANGES or function == "length":
         found = _value_type(arguments[0], schema)
         if not _is_text(found):
@@ -217,11 +221,9 @@ def _is_exact_type(data_type: Any) -> bool:
     return any(is_kind(data_type) for is_kind in kinds)
 
 
-def _may_leave_16_bits(function: str, data_type: Any) -> bool:
-    """pyarrow's years have 16 bits; only nanoseconds keep below that."""
-    if function != "year":
-        return False
-    return not (pa.types.is_timestamp(data_type) and data_type.unit == "ns")
+def _has_near_years(data_type: Any) -> bool:
+    """pyarrow's years have 16 bits; only nanoseconds keep within."""
+    return bool(pa.types.is_timestamp(data_type)) and data_type.unit == "ns"
 
 
 def _is_dictionary(value: Expr, schema: Any) -> bool:

@@ -13,7 +13,7 @@ from crossdock.aggregates import Aggregate
 from crossdock.errors import make_error
 from crossdock.execution import Execution
 from crossdock.expressions import Column, Expr, as_column, lit
-from crossdock.nodes import JoinOptions, Node, files_of
+from crossdock.nodes import JoinOptions, Node, depth_of, files_of
 from crossdock.option_checks import require_flag, require_integer, require_rows, require_text
 from crossdock.orders import Order, orders_of
 from crossdock.partitions import Partitions, require_free_folder
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from crossdock.session import Dock
 
 Keys = planning.Keys
+MOST_STEPS = 100  # operations one over the other: walks over them are recursive
 
 
 class Relation:
@@ -121,10 +122,7 @@ class Relation:
         Simple comparisons reach the readers, through joins too where that changes no result.
         Errors: ColumnError, ExpressionError (not a boolean, no kernel for the types).
         """
-        node = self._node
-        for predicate in predicates:
-            node = planning.plan_filter(node, lit(predicate))
-        return self._with(node)
+        return self._with(planning.plan_filter(self._node, [lit(each) for each in predicates]))
 
     def group_by(self, /, *keys: str, **computed: Expr | str) -> grouping.Grouping:
         """The rows by the values of these columns, for `.agg(...)`: one row per combination.
@@ -430,6 +428,13 @@ class Relation:
         return found
 
     def _with(self, node: Node) -> Relation:
+        if depth_of(node) > MOST_STEPS:
+            raise make_error(
+                "CD-105",
+                f"a relation has more than {MOST_STEPS} operations one over the other",
+                try_="dock.from_arrow(relation.collect()) on the way; "
+                "filter(*conditions) and with_columns(**columns), which take many at once",
+            )
         return Relation(self._dock, node)
 
 

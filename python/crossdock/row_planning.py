@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import secrets
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -108,7 +109,8 @@ def plan_union(nodes: Sequence[Node]) -> Union:
             if other.type != field.type:
                 raise _differing(field, other, where)
             fields[i] = field.with_nullable(field.nullable or other.nullable)
-    return Union(tuple(nodes), pa.schema(fields))
+    inputs = [node.inputs if isinstance(node, Union) else (node,) for node in nodes]
+    return Union(tuple(itertools.chain.from_iterable(inputs)), pa.schema(fields))
 
 
 def plan_assume_sorted(node: Node, orders: tuple[Order, ...]) -> AssumeSorted:

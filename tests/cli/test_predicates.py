@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import re
+from decimal import Decimal
 
 import click
+import crossdock as xd
+import pyarrow as pa
 import pytest
+from crossdock.evaluation import evaluate
 from crossdock_cli.predicates import parse_expression, parse_predicate
 
 
@@ -98,3 +102,19 @@ def test_what_is_not_is_pointed_at(text: str, reason: str, place: str) -> None:
 def test_the_option_is_named() -> None:
     with pytest.raises(click.UsageError, match="--agg: "):
         parse_expression("a +", "--agg")
+
+
+def test_choices_among_constants_keep_their_digits() -> None:
+    for text in ("coalesce(-1.5, -1.5)", "case when x > 1 then -1.5 else 2.25 end"):
+        found = parse_expression(text, "--select") + xd.col("d")
+        rows = pa.table({"x": [2], "d": pa.array([Decimal("0.01")], pa.decimal128(20, 2))})
+        assert evaluate(found, rows).to_pylist() == [Decimal("-1.49")]
+    beside = parse_expression("coalesce(f, 1.5)", "--select")
+    assert evaluate(beside, pa.table({"f": pa.array([None], pa.float32())})).type == pa.float32()
+
+
+def test_brackets_beyond_all_measure() -> None:
+    with pytest.raises(click.UsageError, match="too many brackets"):
+        parse_expression("(" * 3000 + "x" + ")" * 3000, "--select")
+    with pytest.raises(xd.ExpressionError, match="inside each other"):
+        parse_expression("+".join(["x"] * 500), "--select")

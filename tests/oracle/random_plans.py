@@ -68,7 +68,8 @@ class Differences:
         lazy, eager = sources[0], memory[0]
         names = []
         for _ in range(chance.randint(1, 5)):
-            found = self._extended(chance, eager, memory)
+            joined = bool(names) and " join " in names[-1]
+            found = self._extended(chance, eager, memory, joined)
             if found is None:
                 break
             name, step, eager = found
@@ -109,11 +110,16 @@ class Differences:
         self.counts.differences.append(f"{command}\n{steps}\n  {what[:1000]}")
 
     def _extended(
-        self, chance: random.Random, eager: xd.Relation, memory: list[xd.Relation]
+        self, chance: random.Random, eager: xd.Relation, memory: list[xd.Relation], joined: bool
     ) -> tuple[str, Step, xd.Relation] | None:
-        """One more step that `eager`, a table in memory, takes: its name, itself, its result."""
+        """One more step that `eager`, a table in memory, takes: its name, itself, its result. After
+        a join often a filter of keys, which may go to both sides."""
+        keys = pa.schema([field for field in eager.schema if field.name.startswith("k")])
         for _ in range(20):
-            name, step = random_step(chance, eager.schema, memory)
+            if joined and len(keys) and chance.random() < 0.6:
+                name, step = _filter(chance, keys, memory)
+            else:
+                name, step = random_step(chance, eager.schema, memory)
             try:
                 result = step(memory, eager)
                 if result.count() > MOST_ROWS:

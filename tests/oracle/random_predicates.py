@@ -52,7 +52,8 @@ def random_value(chance: random.Random, schema: Any) -> xd.Expr:
 
 
 def _test(chance: random.Random, schema: Any) -> xd.Expr:
-    item = chance.choice(list(schema))
+    keys = [field for field in schema if field.name.startswith("k")]
+    item = chance.choice(keys if keys and chance.random() < 0.3 else list(schema))
     column = xd.col(item.name)
     compare = chance.choice(_COMPARISONS)
     literal = random_literal(chance, item.type)
@@ -60,7 +61,7 @@ def _test(chance: random.Random, schema: Any) -> xd.Expr:
     if made < 0.35:
         return compare(column, literal)
     if made < 0.5:
-        listed = [random_literal(chance, item.type) for _ in range(chance.randint(0, 3))]
+        listed = [random_literal(chance, item.type) for _ in range(chance.choice([0, 1, 1, 2, 3]))]
         return column.is_in(listed + [None] * (chance.random() < 0.1))
     if made < 0.58:
         return chance.choice([column.is_null, column.is_not_null])()

@@ -19,7 +19,7 @@ _TEXTS = ["", "a", "A", "ab", "b%", "é", "a longer text than twelve", "2020-01-
 # Seconds since 1970 of some days at midnight, of an hour in between, and one before.
 _MOMENTS = [0, 1577836800, 1577836800 + 54000, 1582934400, -86400, -1]
 _DAYS = [0, 18262, 18321, -1, 11016]
-_REALS = [0.0, -0.0, 0.5, 0.1, 1.0, -2.5, 5.0, NAN, INF, -INF]
+_REALS = [0.0, -0.0, 0.5, 0.1, 0.10000000149011612, 1.0, -2.5, 5.0, NAN, INF, -INF]
 
 
 def integer_types() -> list[Any]:
@@ -42,7 +42,8 @@ KINDS: dict[str, list[Any]] = {
     "time": [pa.time32("s"), pa.time32("ms"), pa.time64("us"), pa.time64("ns")],
     "bool": [pa.bool_()],
 }  # fmt: skip
-KEY_KINDS = ["integer", "integer", "float", "decimal", "text", "day", "moment", "instant", "span"]
+KEY_KINDS = ["integer", "integer", "float", "float", "decimal", "text", "day", "moment", "instant",
+             "instant", "span"]  # fmt: skip
 
 
 def kind_of(data_type: Any) -> str:
@@ -101,6 +102,8 @@ def random_column(chance: random.Random, data_type: Any, rows: int) -> Any:
     kind = kind_of(data_type)
     pool = _pool(kind, data_type)
     few = [chance.choice(pool) for _ in range(chance.choice([1, 2, 3, 5]))]
+    if kind == "float" and chance.random() < 0.3:
+        few = [0.0, -0.0, chance.choice(pool)]
     values = [chance.choice(few) for _ in range(rows)]
     shape = chance.random()
     if shape < 0.3:

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import datetime
+import functools
+import math
+import operator
 from decimal import Decimal
 from pathlib import Path
 
@@ -11,7 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from crossdock.evaluation import evaluate, keep_rows, result_type
-from crossdock.expressions import conjuncts, is_simple, rename_columns
+from crossdock.expressions import MOST_DEPTH, conjuncts, is_simple, rename_columns
 
 ROWS = pa.table(
     {
@@ -280,3 +283,62 @@ def test_readers_and_evaluation_agree(predicate: xd.Expr, dock: xd.Dock, tmp_pat
     assert (
         kept.select("t").collect()["t"].to_pylist() == keep_rows(ROWS, predicate)["t"].to_pylist()
     )
+
+
+def test_years_beyond_16_bits(dock: xd.Dock) -> None:
+    far = [2**63 - 1, 0, None]
+    years = [294247, 1970, None]
+    rows = pa.table({"t": pa.array(far, pa.timestamp("us")), "d": pa.array([2**31 - 1, 0, None],
+                    pa.int32()).cast(pa.date32())})  # fmt: skip
+    assert evaluate(col("t").year(), rows).to_pylist() == years
+    assert evaluate(col("d").year(), rows).to_pylist() == [5881580, 1970, None]
+    assert evaluate(col("d").month(), rows).to_pylist() == [7, 1, None]
+    grouped = dock.from_arrow(rows).group_by(y=col("t").year()).agg(n=xd.count())
+    assert grouped.sort("y").collect()["y"].to_pylist() == [1970, 294247, None]
+
+
+def test_numbers_that_are_no_float32() -> None:
+    rows = pa.table({"f": pa.array([math.inf, 1.5, 0.0], pa.float32())})
+    assert evaluate(col("f") <= 1e300, rows).to_pylist() == [False, True, True]
+    assert evaluate(col("f") == 1e-300, rows).to_pylist() == [False, False, False]
+    assert evaluate(col("f").is_in([1e300, 1.5]), rows).to_pylist() == [False, True, False]
+    assert evaluate(col("f") + 1e300, rows).type == pa.float64()
+
+
+def test_long_lists() -> None:
+    rows = pa.table({"i": pa.array([1, -5, None], pa.int8()), "s": ["a", "b", None]})
+    assert evaluate(col("i").is_in(range(1_000_000)), rows).to_pylist() == [True, False, None]
+    texts = [str(i) for i in range(100_000)]
+    assert evaluate(col("s").is_in([*texts, "b"]), rows).to_pylist() == [False, True, None]
+
+
+def test_dates_and_whole_days_are_dates() -> None:
+    day = datetime.timedelta(days=1)
+    rows = pa.table({"t": pa.array([datetime.date(2020, 2, 28), None])})
+    later = [datetime.date(2020, 2, 29), None]
+    assert evaluate(col("t") + day, rows).to_pylist() == later
+    assert evaluate(day + col("t"), rows).to_pylist() == later
+    assert evaluate(col("t") - -day, rows).to_pylist() == later
+    hours = evaluate(col("t") + datetime.timedelta(hours=36), rows).to_pylist()
+    assert hours == [datetime.datetime(2020, 2, 29, 12), None]
+    assert pa.types.is_duration(evaluate(col("t") - col("t"), rows).type)
+    with pytest.raises(xd.ExpressionError, match="only for a date and a duration") as caught:
+        evaluate(col("t") + 1, rows)
+    assert "date32[day] and int64" in str(caught.value)
+
+
+def test_what_is_no_value_is_refused(dock: xd.Dock) -> None:
+    with pytest.raises(xd.ExpressionError, match="without its value"):
+        col("i") + xd.when(col("i") > 1)
+    with pytest.raises(xd.OptionError, match="not a Relation"):
+        col("i").is_in(dock.from_arrow(ROWS))
+
+
+def test_expressions_are_as_deep_as_their_limit(dock: xd.Dock) -> None:
+    def deep(parts: int) -> xd.Expr:
+        return functools.reduce(operator.add, [col("i")] * parts)
+
+    kept = dock.from_arrow(ROWS).filter(deep(MOST_DEPTH) > 0)
+    assert kept.select(x=deep(MOST_DEPTH)).collect()["x"].to_pylist() == [200, 400, 800]
+    with pytest.raises(xd.ExpressionError, match="more than 200 operators inside each other"):
+        deep(MOST_DEPTH + 2)

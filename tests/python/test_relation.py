@@ -16,6 +16,7 @@ from typing import Any
 import crossdock as xd
 import pyarrow as pa
 import pytest
+from crossdock.relation import MOST_STEPS
 
 Rows = Callable[[pa.Table], Any]
 
@@ -286,3 +287,19 @@ def test_an_error_in_a_residual_comes_out_as_it_was(dock: xd.Dock) -> None:
         with pytest.raises(xd.ExpressionError, match="not in range") as caught:
             run(endless(dock, residual))
         assert caught.value.code == "CD-504"
+
+
+def test_relations_are_as_deep_as_their_limit(dock: xd.Dock, people: pa.Table) -> None:
+    rows = dock.from_arrow(people)
+    deep = rows
+    for _ in range(MOST_STEPS - 1):
+        deep = deep.filter(xd.col("id") > 1)
+    assert deep.count() == 3
+    with pytest.raises(xd.OptionError, match="more than 100 operations") as caught:
+        deep.filter(xd.col("id") > 1)
+    assert "collect()" in str(caught.value)
+    flat = rows
+    for _ in range(300):
+        flat = flat.union(rows)
+    assert flat.count() == 301 * people.num_rows
+    assert rows.filter(*[xd.col("id") != number for number in range(5, 900)]).count() == 4
