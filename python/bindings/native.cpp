@@ -132,7 +132,7 @@ NB_MODULE(_native, module) {
       // Of a run in the background, or of one beside which this thread looks for signals.
       const std::string text = std::string("the system refused to start a thread: ") +
                                refusal.what() +
-                               "\n  try   a higher limit of memory or processes (ulimit -a)";
+                               "\n  try      a higher limit of memory or processes (ulimit -a)";
       const nb::object arguments = nb::make_tuple("CD-201", "CapacityError", text);
       PyErr_SetObject(native_error, arguments.ptr());
     }
