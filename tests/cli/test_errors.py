@@ -82,7 +82,8 @@ def test_texts(crossdock: Any, folder: Path, golden: Callable[[str, str], None],
 
 def test_a_limit_beyond_all_numbers_of_rows(crossdock: Any, folder: Path) -> None:
     for words in (JOIN, ("partition", "visits.parquet", "--by", "who")):
-        assert crossdock(*words, "--limit", "9" * 23).out == crossdock(*words, "--limit", "99").out
+        huge, enough = (crossdock(*words, "--limit", limit).out for limit in ("9" * 23, "99"))
+        assert sorted(huge.splitlines()) == sorted(enough.splitlines())  # rows come in any order
 
 
 def test_a_misspelled_variable(
