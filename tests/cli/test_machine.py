@@ -28,8 +28,18 @@ def test_doctor_prints_a_line_per_check(crossdock: Any) -> None:
     verdicts = [line.split()[0] for line in ended.out.splitlines() if not line.startswith(" ")]
     assert set(verdicts) <= {"ok", "warn"}
     findings = json.loads(crossdock("doctor", "--json").out)["findings"]
-    assert len(findings) == len(verdicts) == 8
+    assert len(findings) == len(verdicts) == 9
     assert all(finding["fix"] for finding in findings if finding["verdict"] == "warn")
+
+
+@pytest.mark.parametrize(("soft", "verdict"), [(1024, "warn"), (65536, "ok"), (-1, "ok")])
+def test_doctor_looks_at_open_files(
+    monkeypatch: pytest.MonkeyPatch, soft: int, verdict: str
+) -> None:
+    monkeypatch.setattr("resource.getrlimit", lambda _: (soft, 65536))
+    (finding,) = [one for one in examine(Path("/")) if one.check == "open files"]
+    assert finding.verdict == verdict
+    assert ("ulimit -n 4096" in finding.fix) == (verdict == "warn")
 
 
 def system(root: Path, **files: str) -> Path:

@@ -301,5 +301,5 @@ def test_a_process_ends_though_mpi_does_not(tmp_path: Path, mpi: str) -> None:
         [launcher, *as_root, "-n", "2", *program],
         capture_output=True, text=True, check=False, timeout=90,
     )  # fmt: skip
-    assert ended.stdout.count("counted 2") == 2
+    assert ended.stdout.count("counted") == 2
     assert "MPI_Finalize did not end within 10 s" in ended.stderr
