@@ -18,6 +18,8 @@ from uuid import UUID
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from crossdock.native_kernels import divide_floats
+
 DIGITS = 38  # of a decimal128
 _INTEGER_DIGITS = {8: 3, 16: 5, 32: 10, 64: 19}
 _CHECKED = {
@@ -280,10 +282,7 @@ def _floor_divide(function: str, left: Any, right: Any) -> Any:
     both = _common_of_two(left.type, right.type)
     left, right = pc.cast(left, both), pc.cast(right, both)
     if not pa.types.is_integer(both):
-        quotient = pc.floor(pc.divide(left, right))
-        if function == "floor_divide":
-            return quotient
-        return pc.subtract(left, pc.multiply(quotient, right))
+        return divide_floats(function, left, right)
     divisor = right
     if function == "remainder" and pa.types.is_signed_integer(both):
         # -2^63 // -1 overflows, but nothing remains of it.

@@ -20,6 +20,11 @@ _SAFE_DAYS = 10_000_000
 _PER_DAY = {"s": 86_400, "ms": 86_400_000, "us": 86_400_000_000}
 
 
+def divide_floats(function: str, left: Any, right: Any) -> Any:
+    """ "floor_divide" or "remainder" of two floats of one type, as in Python."""
+    return _computed(function, left, right)
+
+
 def calendar_part(part: str, value: Any) -> Any:
     """One of CALENDAR_PARTS of a date or timestamp, of whatever year."""
     if not _leaves_16_bits(value):

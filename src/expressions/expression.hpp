@@ -26,8 +26,8 @@ enum class ExpressionOp : uint8_t {
   kSubtract,
   kMultiply,
   kDivide,       // of reals
-  kFloorDivide,  // of integers, towards minus infinity
-  kRemainder,    // of integers, with the sign of the divisor
+  kFloorDivide,  // of integers and floats, towards minus infinity
+  kRemainder,    // of these, with the sign of the divisor
   kNegate,
   kAbs,
   kEqual,

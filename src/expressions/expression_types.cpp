@@ -178,7 +178,7 @@ Result<ExpressionPtr> arithmetic(CallParts parts) {
     const bool both_narrow = a.id == TypeId::kFloat32 && b.id == TypeId::kFloat32;
     type = type_of(both_narrow ? "f" : "g");
   } else if (is_real(a) || is_real(b)) {
-    if (!whole) type = common_real(a, b);
+    type = common_real(a, b);
   } else if (is_decimal(a) || is_decimal(b)) {
     if (!whole) return decimal_arithmetic(std::move(parts));
   } else {

@@ -24,6 +24,25 @@ lanes::RealOp real_op(ExpressionOp op, bool reversed) {
   }
 }
 
+// The remainder has the sign of the divisor, as in Python.
+double remainder_of(double x, double y) {
+  const double rest = std::fmod(x, y);
+  if (rest == 0) return std::copysign(rest, y);
+  return (rest < 0) != (y < 0) ? rest + y : rest;
+}
+
+// The whole number that belongs to this remainder, rounded to a double: floor(x / y) can be one more,
+// since 5.0 / 0.1 is rounded up to 50.
+double whole_quotient(double x, double y) {
+  if (y == 0) return x / y;
+  const double rest = std::fmod(x, y);
+  double quotient = (x - rest) / y;
+  if (rest != 0 && (rest < 0) != (y < 0)) quotient -= 1;
+  if (quotient == 0) return std::copysign(0.0, x / y);
+  const double whole = std::floor(quotient);
+  return quotient - whole > 0.5 ? whole + 1 : whole;
+}
+
 void convert(const Frame& frame, const Expression& from, const Value& value, double* out) {
   const int32_t count = frame.count;
   if (from.domain() == ValueDomain::kReal) {
@@ -56,6 +75,16 @@ void run_reals(const Frame& frame, int32_t index) {
     case ExpressionOp::kToReal:
       convert(frame, *expression.arguments[0], a, to);
       break;
+    case ExpressionOp::kFloorDivide:
+    case ExpressionOp::kRemainder: {
+      const Value& b = frame.argument(index, 1);
+      const auto combine =
+          expression.op == ExpressionOp::kRemainder ? remainder_of : whole_quotient;
+      for (int32_t i = 0; i < frame.count; ++i) {
+        to[i] = combine(a.real[a.constant ? 0 : i], b.real[b.constant ? 0 : i]);
+      }
+      break;
+    }
     default: {
       const Value& b = frame.argument(index, 1);
       const bool reversed = a.constant && !b.constant;

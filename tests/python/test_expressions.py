@@ -285,6 +285,27 @@ def test_readers_and_evaluation_agree(predicate: xd.Expr, dock: xd.Dock, tmp_pat
     )
 
 
+FLOATS = [5.0, -5.0, 7.5, 2.75e17, 1e308, -0.1, 1.0, -1.0, 0.0, 3.0]
+DIVISORS = [0.1, 3.0, -3.0, 0.1, 3.0, 0.1, math.inf, math.inf, -2.0, 1e-300]
+
+
+def test_remainders_of_floats_are_those_of_python() -> None:
+    rows = pa.table({"x": FLOATS, "y": DIVISORS})
+    pairs = list(zip(FLOATS, DIVISORS, strict=True))
+    for computed, python in (
+        (col("x") % col("y"), operator.mod),
+        (col("x") // col("y"), operator.floordiv),
+    ):
+        assert evaluate(computed, rows).to_pylist() == [python(x, y) for x, y in pairs]
+    assert evaluate(7.5 % col("y"), rows).to_pylist() == [7.5 % y for y in DIVISORS]
+    batch = rows.to_batches()[0]
+    assert evaluate(col("x") // 2.5, batch).to_pylist() == [x // 2.5 for x in FLOATS]
+    assert evaluate(xd.lit(5.0) % 0.1, batch).to_pylist() == [5.0 % 0.1] * len(FLOATS)
+    by_zero = evaluate(col("x") // 0.0, rows).to_pylist()
+    assert by_zero[:2] == [math.inf, -math.inf]
+    assert math.isnan(evaluate(col("x") % 0.0, rows)[0].as_py())
+
+
 def test_years_beyond_16_bits(dock: xd.Dock) -> None:
     far = [2**63 - 1, 0, None]
     years = [294247, 1970, None]
