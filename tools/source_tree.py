@@ -94,6 +94,7 @@ class Room:
     folder: str
     level: int
     may_include: frozenset[str]
+    namespace: str = ""
 
 
 @dataclass
@@ -135,7 +136,8 @@ class Tree:
     def _take_layers(self, table: dict[str, Any]) -> None:
         for row in table.get("room", []):
             allowed = frozenset(row["may_include"])
-            self.rooms.append(Room(row["name"], row["folder"], row["level"], allowed))
+            name, folder, namespace = row["name"], row["folder"], row.get("namespace", "")
+            self.rooms.append(Room(name, folder, row["level"], allowed, namespace))
         self.python_layers = PythonLayers.read(table.get("python", {}))
         settings = table.get("conditionals", {})
         self.conditionals_per_thousand = settings.get("per_thousand_lines", 2)

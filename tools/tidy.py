@@ -4,8 +4,8 @@
     python tools/tidy.py --graph rooms.svg  # draw which room includes which, as the sources stand
     python tools/tidy.py --tighten          # lower the ratchet to what the sources reach now
 
-Rules: includes and Python imports go downwards (tools/layers.toml), includes in no circle; a type
-or function name means one thing per C++ namespace; files, functions and parameter
+Rules: includes and Python imports go downwards (tools/layers.toml), includes in no circle; a room
+defines in its own namespace, and a name means one thing there; files, functions and parameter
 lists stay short; no marker words, no printing from the engine, few conditionals; no dead header,
 and a source includes the one of its name first; every source opens with a comment; relative links
 in the documents lead somewhere; whitespace is clean; no empty folder or file.
@@ -141,6 +141,25 @@ def check_names(tree: Tree) -> Iterator[Finding]:
             sources.append((source.path, name, source.text))
     for place, message in cpp_names.clashes(sources):
         yield Finding(place.path, place.line, "names", message)
+
+
+def check_namespaces(tree: Tree) -> Iterator[Finding]:
+    spaces = {room.namespace for room in tree.rooms if room.namespace}
+    for source in tree.sources:
+        room = tree.room_of(source.path) if source.is_cpp else None
+        if room is None or not room.namespace:
+            continue
+        for definition in cpp_names.definitions(source.text):
+            name = definition.namespace
+            nearest = max(
+                (space for space in spaces if f"{name}::".startswith(f"{space}::")), default=None
+            )
+            if nearest is not None and nearest != room.namespace:
+                message = (
+                    f"{name}::{definition.name} is defined in room {room.name}, whose namespace is "
+                    f"{room.namespace}"
+                )
+                yield Finding(source.path, definition.line, "namespace", message)
 
 
 def check_lengths(tree: Tree) -> Iterator[Finding]:
@@ -369,6 +388,7 @@ CHECKS = [
     check_circles,
     check_python_layers,
     check_names,
+    check_namespaces,
     check_lengths,
     check_words,
     check_conditionals,

@@ -25,7 +25,7 @@ __global__ void make_keys(uint64_t* keys, uint64_t rows, uint64_t first, uint64_
 __global__ void check_partition(const uint64_t* keys,
                                 const uint64_t* numbers,
                                 const uint64_t* offsets,
-                                PartitionRule rule,
+                                operators::PartitionRule rule,
                                 unsigned long long* wrong) {
   constexpr WordMix mix = WordMix::from_seed(kKeySeed);
   const uint64_t rows = offsets[rule.ways];
@@ -62,7 +62,7 @@ int launch_keys(uint64_t* keys, uint64_t rows, uint64_t first, uint64_t distinct
 int launch_partition_check(const uint64_t* keys,
                            const uint64_t* numbers,
                            const uint64_t* offsets,
-                           const PartitionRule& rule,
+                           const operators::PartitionRule& rule,
                            const BenchSink& sink) {
   check_partition<<<kBenchBlocks, kBenchThreads, 0, static_cast<cudaStream_t>(sink.stream)>>>(
       keys, numbers, offsets, rule, reinterpret_cast<unsigned long long*>(sink.word));

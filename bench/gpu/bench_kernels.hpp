@@ -21,7 +21,7 @@ int launch_keys(uint64_t* keys, uint64_t rows, uint64_t first, uint64_t distinct
 int launch_partition_check(const uint64_t* keys,
                            const uint64_t* numbers,
                            const uint64_t* offsets,
-                           const PartitionRule& rule,
+                           const operators::PartitionRule& rule,
                            const BenchSink& wrong);
 
 // Independent reads of 8 bytes, `reads` of them, at places that a hash names.

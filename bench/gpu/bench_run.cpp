@@ -15,7 +15,7 @@ void end_with(const Error& error, int status) {
 }
 
 void require_call(int error) {
-  if (error != 0) end_with({ErrorCode::kInternal, cuda_calls::error_text(error)});
+  if (error != 0) end_with({ErrorCode::kInternal, device::cuda_calls::error_text(error)});
 }
 
 void require(const Status& status) {
@@ -31,9 +31,9 @@ double median(std::vector<double> values) {
   return values[values.size() / 2];
 }
 
-cuda_calls::GpuFacts open_gpu_0() {
-  cuda_calls::GpuFacts facts;
-  require_call(cuda_calls::open_gpu(0, &facts));
+device::cuda_calls::GpuFacts open_gpu_0() {
+  device::cuda_calls::GpuFacts facts;
+  require_call(device::cuda_calls::open_gpu(0, &facts));
   fmt::print(
       "{{\"schema_version\": 1, \"bench\": \"gpu-facts\", \"gpu\": \"{}\", "
       "\"multiprocessors\": {}, \"l2_bytes\": {}, \"free_bytes\": {}}}\n",
@@ -48,14 +48,14 @@ double copy_rate(uint64_t bytes) {
   std::byte* from = nullptr;
   std::byte* to = nullptr;
   void* stream = nullptr;
-  require_call(cuda_calls::allocate(&from, bytes));
-  require_call(cuda_calls::allocate(&to, bytes));
-  require_call(cuda_calls::open_stream(&stream));
-  const double seconds =
-      median_on_stream(stream, [&] { require_call(cuda_calls::copy(to, from, bytes, stream)); });
-  cuda_calls::close_stream(stream);
-  require_call(cuda_calls::release(from));
-  require_call(cuda_calls::release(to));
+  require_call(device::cuda_calls::allocate(&from, bytes));
+  require_call(device::cuda_calls::allocate(&to, bytes));
+  require_call(device::cuda_calls::open_stream(&stream));
+  const double seconds = median_on_stream(
+      stream, [&] { require_call(device::cuda_calls::copy(to, from, bytes, stream)); });
+  device::cuda_calls::close_stream(stream);
+  require_call(device::cuda_calls::release(from));
+  require_call(device::cuda_calls::release(to));
   const double rate = 2 * static_cast<double>(bytes) / seconds;
   fmt::print(
       "{{\"schema_version\": 1, \"bench\": \"gpu-copy\", \"bytes\": {}, \"seconds\": {:.6f}, "

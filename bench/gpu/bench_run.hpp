@@ -46,17 +46,17 @@ double median_of_runs(const Run& run) {
 template <class Run>
 double median_on_stream(void* stream, const Run& run) {
   return median_of_runs([&] {
-    require_call(cuda_calls::wait_stream(stream));
+    require_call(device::cuda_calls::wait_stream(stream));
     const auto begun = std::chrono::steady_clock::now();
     run();
-    require_call(cuda_calls::wait_stream(stream));
+    require_call(device::cuda_calls::wait_stream(stream));
     const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begun;
     return took.count();
   });
 }
 
 // GPU 0, after a line that says what it is.
-cuda_calls::GpuFacts open_gpu_0();
+device::cuda_calls::GpuFacts open_gpu_0();
 // Bytes read and written per second by copies inside the GPU, after a line that says so.
 double copy_rate(uint64_t bytes);
 

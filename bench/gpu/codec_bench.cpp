@@ -57,8 +57,9 @@ void bench_column(const BenchCase& bench, uint32_t blocks, double copy_bytes_per
   const double decode_s = median_of_runs([&] { return take(coding.decode()); });
   const auto& [values, kind, scheme] = bench.column;
   const auto count = static_cast<int64_t>(values.size()) / kind.width;
-  std::vector<uint64_t> expected(static_cast<size_t>(coded_bytes_max(count, kind.width)) / 8);
-  ColumnCoder coder;
+  std::vector<uint64_t> expected(static_cast<size_t>(codecs::coded_bytes_max(count, kind.width)) /
+                                 8);
+  codecs::ColumnCoder coder;
   expected.resize(static_cast<size_t>(coder.encode(
                       scheme, kind, values, std::as_writable_bytes(std::span(expected)))) /
                   8);
@@ -95,8 +96,8 @@ void bench_column(const BenchCase& bench, uint32_t blocks, double copy_bytes_per
 }
 
 int run_codecs(int64_t orders) {
-  const auto backend = take(open_cuda_backend(0), kNoGpu);
-  const cuda_calls::GpuFacts facts = open_gpu_0();
+  const auto backend = take(device::open_cuda_backend(0), kNoGpu);
+  const device::cuda_calls::GpuFacts facts = open_gpu_0();
   const double rate = copy_rate(uint64_t{1} << 30);
   const BenchColumns made = make_bench_columns(orders);
   const auto order_keys = std::as_bytes(std::span(made.order_keys));

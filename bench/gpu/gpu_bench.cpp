@@ -24,7 +24,9 @@ constexpr uint64_t kSentOnBytes = (kRowBytes + 4 * (kRowBytes + kMarkBytes)) +  
 constexpr uint64_t kKeptBytes =
     (kRowBytes + 2 * (kRowBytes + kMarkBytes)) + 2 * (kRowBytes + kMarkBytes);
 
-void exchange(const GpuExchangeOptions& options, double copy_bytes_per_s, DeviceBackend& backend) {
+void exchange(const GpuExchangeOptions& options,
+              double copy_bytes_per_s,
+              device::DeviceBackend& backend) {
   GpuExchangeResult last;
   const double took = median_of_runs([&] {
     last = take(run_gpu_exchange(options, backend));
@@ -62,8 +64,8 @@ void exchange(const GpuExchangeOptions& options, double copy_bytes_per_s, Device
 }
 
 int run(uint64_t rows) {
-  const auto backend = take(open_cuda_backend(0), kNoGpu);
-  const cuda_calls::GpuFacts facts = open_gpu_0();
+  const auto backend = take(device::open_cuda_backend(0), kNoGpu);
+  const device::cuda_calls::GpuFacts facts = open_gpu_0();
   const double rate = copy_rate(uint64_t{1} << 30);
   const auto multiprocessors = static_cast<uint32_t>(facts.multiprocessors);
   for (const int endpoints : {1, 2, 4}) {

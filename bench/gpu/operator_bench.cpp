@@ -37,7 +37,7 @@ constexpr GroupCase kGroupCases[] = {{1'000, 0.7}, {1'000'000, 0.3}, {100'000'00
 
 class OperatorBench {
  public:
-  OperatorBench(std::unique_ptr<CudaRunner> runner, double scale)
+  OperatorBench(std::unique_ptr<operators::CudaRunner> runner, double scale)
       : runner_(std::move(runner)), scale_(scale) {}
 
   void run() {
@@ -54,31 +54,33 @@ class OperatorBench {
     return std::max<uint64_t>(
         static_cast<uint64_t>(std::llround(static_cast<double>(rows) * scale_)), 1);
   }
-  DeviceBuffer words(uint64_t count) { return take(DeviceBuffer::words(*runner_, count)); }
-  DeviceBuffer keys(uint64_t rows, uint64_t first, uint64_t distinct) {
-    DeviceBuffer made = words(rows);
+  operators::DeviceBuffer words(uint64_t count) {
+    return take(operators::DeviceBuffer::words(*runner_, count));
+  }
+  operators::DeviceBuffer keys(uint64_t rows, uint64_t first, uint64_t distinct) {
+    operators::DeviceBuffer made = words(rows);
     require_call(launch_keys(made.words(), rows, first, distinct, runner_->stream()));
     return made;
   }
-  DeviceBuffer numbers(uint64_t rows) {
-    DeviceBuffer made = words(rows);
-    const GatherWords work{.to = made.words(), .count = rows};
+  operators::DeviceBuffer numbers(uint64_t rows) {
+    operators::DeviceBuffer made = words(rows);
+    const operators::GatherWords work{.to = made.words(), .count = rows};
     require(runner_->launch(work, runner_->traits().blocks));
     return made;
   }
   uint64_t read_word(const uint64_t* from) {
-    return take(read_values<uint64_t>(*runner_, from, 1))[0];
+    return take(operators::read_values<uint64_t>(*runner_, from, 1))[0];
   }
   uint64_t sum_of(const uint64_t* column, uint64_t rows) {
-    const uint64_t tiles = tiles_of(rows, kScanTileRows);
-    const DeviceBuffer totals = words(tiles + 1);
-    const TileTotals work{.words = column, .count = rows, .totals = totals.words()};
+    const uint64_t tiles = operators::tiles_of(rows, operators::kScanTileRows);
+    const operators::DeviceBuffer totals = words(tiles + 1);
+    const operators::TileTotals work{.words = column, .count = rows, .totals = totals.words()};
     require(runner_->launch(work, runner_->traits().blocks));
-    require(scan_exclusive(*runner_, totals.words(), tiles));
+    require(operators::scan_exclusive(*runner_, totals.words(), tiles));
     return read_word(totals.words() + tiles);
   }
   void clear_word() {
-    const FillWords work{.words = word_.words(), .count = 1};
+    const operators::FillWords work{.words = word_.words(), .count = 1};
     require(runner_->launch(work, 1));
   }
   BenchSink sink() const { return {word_.words(), runner_->stream()}; }
@@ -92,7 +94,7 @@ class OperatorBench {
   void measure_random_reads() {
     const uint64_t count = scaled(800'000'000);
     const uint64_t reads = scaled(400'000'000);
-    const DeviceBuffer table = numbers(count);
+    const operators::DeviceBuffer table = numbers(count);
     clear_word();
     const double seconds =
         median_s([&] { require_call(launch_random_reads(table.words(), count, reads, sink())); });
@@ -108,14 +110,14 @@ class OperatorBench {
 
   void partition() {
     const uint64_t rows = scaled(400'000'000);
-    const DeviceBuffer key = keys(rows, 0, 0);
-    const DeviceBuffer number = numbers(rows);
-    const DevicePartitionSpec spec{.key = {key.words(), 8},
-                                   .columns = {{key.words(), 8}, {number.words(), 8}},
-                                   .rows = rows,
-                                   .rule = {.mix = WordMix::from_seed(1), .ways = 256}};
+    const operators::DeviceBuffer key = keys(rows, 0, 0);
+    const operators::DeviceBuffer number = numbers(rows);
+    const operators::DevicePartitionSpec spec{.key = {key.words(), 8},
+                                              .columns = {{key.words(), 8}, {number.words(), 8}},
+                                              .rows = rows,
+                                              .rule = {.mix = WordMix::from_seed(1), .ways = 256}};
     {
-      const DevicePartitions made = take(partition_on_device(*runner_, spec));
+      const operators::DevicePartitions made = take(operators::partition_on_device(*runner_, spec));
       clear_word();
       require_call(launch_partition_check(made.columns[0].words(),
                                           made.columns[1].words(),
@@ -127,7 +129,7 @@ class OperatorBench {
       require_right(sum_of(made.columns[1].words(), rows) == sum_of(number.words(), rows),
                     "numbers of rows after a partition");
     }
-    const double seconds = median_s([&] { take(partition_on_device(*runner_, spec)); });
+    const double seconds = median_s([&] { take(operators::partition_on_device(*runner_, spec)); });
     const double of_copy = 32 * static_cast<double>(rows) / copy_bytes_per_s_ / seconds;
     fmt::print(
         "{{\"schema_version\": 1, \"bench\": \"gpu-partition\", \"rows\": {}, \"row_bytes\": 16, "
@@ -145,22 +147,25 @@ class OperatorBench {
   // Unique keys and row numbers on both sides; half of the probe side has a partner.
   void join() {
     const uint64_t rows = scaled(200'000'000);
-    const DeviceBuffer build_keys = keys(rows, 0, 0);
-    const DeviceBuffer probe_keys = keys(rows, rows / 2, 0);
-    const DeviceBuffer ids = numbers(rows);
-    const JoinRows build{build_keys.words(), ids.words(), rows};
-    const JoinRows probe{probe_keys.words(), ids.words(), rows};
+    const operators::DeviceBuffer build_keys = keys(rows, 0, 0);
+    const operators::DeviceBuffer probe_keys = keys(rows, rows / 2, 0);
+    const operators::DeviceBuffer ids = numbers(rows);
+    const operators::JoinRows build{build_keys.words(), ids.words(), rows};
+    const operators::JoinRows probe{probe_keys.words(), ids.words(), rows};
     const uint64_t matches = rows - rows / 2;
     const auto by_hash = [&](uint64_t partition_above_bytes) {
-      const DeviceHashTable table = take(DeviceHashTable::build(
+      const operators::DeviceHashTable table = take(operators::DeviceHashTable::build(
           *runner_, build, {.partition_above_bytes = partition_above_bytes}));
       require_right(!table.has_duplicates(), "duplicates of unique keys");
-      return take(table.count(probe, DeviceJoinKind::kInner));
+      return take(table.count(probe, operators::DeviceJoinKind::kInner));
     };
     const auto by_sorting = [&] {
-      const DeviceSortedSide sorted_build = take(DeviceSortedSide::sort(*runner_, build));
-      const DeviceSortedSide sorted_probe = take(DeviceSortedSide::sort(*runner_, probe));
-      return take(count_merged(*runner_, sorted_probe, sorted_build, DeviceJoinKind::kInner));
+      const operators::DeviceSortedSide sorted_build =
+          take(operators::DeviceSortedSide::sort(*runner_, build));
+      const operators::DeviceSortedSide sorted_probe =
+          take(operators::DeviceSortedSide::sort(*runner_, probe));
+      return take(operators::count_merged(
+          *runner_, sorted_probe, sorted_build, operators::DeviceJoinKind::kInner));
     };
     require_right(by_sorting() == matches, "pairs of the merge join");
     const double merge_s = median_s(by_sorting);
@@ -193,20 +198,21 @@ class OperatorBench {
   void group(const GroupCase& group_case) {
     const uint64_t rows = scaled(400'000'000);
     const uint64_t distinct = std::min(group_case.groups, scaled(100'000'000));
-    const DeviceBuffer key = keys(rows, 0, distinct);
-    const DeviceBuffer value = numbers(rows);
-    const DeviceGroupSpec spec{.keys = key.words(),
-                               .rows = rows,
-                               .aggregates = {{DeviceAggregate::kSum, value.as<int64_t>()}},
-                               .groups_expected = distinct};
-    DeviceGroups made = take(group_on_device(*runner_, spec));
+    const operators::DeviceBuffer key = keys(rows, 0, distinct);
+    const operators::DeviceBuffer value = numbers(rows);
+    const operators::DeviceGroupSpec spec{
+        .keys = key.words(),
+        .rows = rows,
+        .aggregates = {{operators::DeviceAggregate::kSum, value.as<int64_t>()}},
+        .groups_expected = distinct};
+    operators::DeviceGroups made = take(operators::group_on_device(*runner_, spec));
     require_right(made.groups <= distinct, "more groups than keys");
     require_right(sum_of(made.counts(), made.groups) == rows, "counts of all groups");
     require_right(
         sum_of(made.column(made.first_word[0]), made.groups) == sum_of(value.words(), rows),
         "sums of all groups");
-    made.words = DeviceBuffer();
-    const double seconds = median_s([&] { take(group_on_device(*runner_, spec)); });
+    made.words = operators::DeviceBuffer();
+    const double seconds = median_s([&] { take(operators::group_on_device(*runner_, spec)); });
     const double read_s = 16 * static_cast<double>(rows) / copy_bytes_per_s_;
     fmt::print(
         "{{\"schema_version\": 1, \"bench\": \"gpu-group-by\", \"rows\": {}, \"groups\": {}, "
@@ -223,15 +229,15 @@ class OperatorBench {
     runner_->give_back();
   }
 
-  std::unique_ptr<CudaRunner> runner_;
+  std::unique_ptr<operators::CudaRunner> runner_;
   double scale_;
   double copy_bytes_per_s_ = 0;
   double random_per_s_ = 0;
-  DeviceBuffer word_;
+  operators::DeviceBuffer word_;
 };
 
 int bench_operators(double scale) {
-  auto runner = take(CudaRunner::open(0), kNoGpu);
+  auto runner = take(operators::CudaRunner::open(0), kNoGpu);
   open_gpu_0();
   OperatorBench(std::move(runner), scale).run();
   return 0;

@@ -45,7 +45,7 @@ __global__ void __launch_bounds__(256) group_by(const __grid_constant__ GroupByW
   }
   __syncthreads();
   const auto take = [&] {
-    const crossdock::ArrivedRows rows = block.arrived(group);
+    const crossdock::device::ArrivedRows rows = block.arrived(group);
     if (rows.rows == 0) return false;
     const auto* keys = rows.layout->lane<uint64_t>(rows.segment, 0) + rows.first;
     const auto* values = rows.layout->lane<uint64_t>(rows.segment, 1) + rows.first;

@@ -8,7 +8,7 @@
 namespace example {
 
 struct GroupByWork {
-  crossdock::DevicePort port;
+  crossdock::device::DevicePort port;
   const uint64_t* keys = nullptr;  // below the number of groups
   const uint64_t* values = nullptr;
   uint64_t rows = 0;

@@ -26,26 +26,26 @@ constexpr uint64_t kGroups = 500;
 
 void require(int cuda_error) {
   if (cuda_error == 0) return;
-  std::fprintf(stderr, "%s\n", cuda_calls::error_text(cuda_error));
+  std::fprintf(stderr, "%s\n", device::cuda_calls::error_text(cuda_error));
   std::exit(1);
 }
 
 uint64_t* take(uint64_t count) {
   std::byte* memory = nullptr;
-  require(cuda_calls::allocate_shared(&memory, count * sizeof(uint64_t)));
+  require(device::cuda_calls::allocate_shared(&memory, count * sizeof(uint64_t)));
   return reinterpret_cast<uint64_t*>(memory);
 }
 
-DeviceChannelSpec shuffle_by_key() {
-  DeviceChannelSpec spec;
+device::DeviceChannelSpec shuffle_by_key() {
+  device::DeviceChannelSpec spec;
   spec.lanes = {{.width_bytes = 8}, {.width_bytes = 8}};
-  for (VertexIndex at = 0; at < kEndpoints; ++at) {
+  for (topology::VertexIndex at = 0; at < kEndpoints; ++at) {
     spec.endpoints.of_source.push_back(at);
     spec.endpoints.of_destination.push_back(at);
   }
-  spec.tables = direct_tables(spec.endpoints, kEndpoints);
+  spec.tables = device::direct_tables(spec.endpoints, kEndpoints);
   spec.is_host.assign(kEndpoints, 0);
-  spec.rule = DeviceRule::kResidue;
+  spec.rule = device::DeviceRule::kResidue;
   spec.blocks = kBlocks;
   return spec;
 }
@@ -54,12 +54,12 @@ DeviceChannelSpec shuffle_by_key() {
 
 int main() {
   setenv("CUDA_MODULE_LOADING", "EAGER", 1);
-  auto backend = open_cuda_backend(0);
+  auto backend = device::open_cuda_backend(0);
   if (!backend.ok()) fail(backend.error(), 3);
   require(example::load_group_by());
-  auto opened = DeviceChannel::open(shuffle_by_key(), *backend.value());
+  auto opened = device::DeviceChannel::open(shuffle_by_key(), *backend.value());
   if (!opened.ok()) fail(opened.error());
-  DeviceChannel& channel = *opened.value();
+  device::DeviceChannel& channel = *opened.value();
   std::vector<example::GroupByWork> works(kEndpoints);
   std::vector<void*> streams(kEndpoints);
   uint64_t* totals = take(kGroups);
@@ -72,13 +72,13 @@ int main() {
       values[row] = row;
       expected[keys[row]] += row;
     }
-    works[static_cast<size_t>(at)] = {.port = channel.port(static_cast<VertexIndex>(at)),
+    works[static_cast<size_t>(at)] = {.port = channel.port(static_cast<topology::VertexIndex>(at)),
                                       .keys = keys,
                                       .values = values,
                                       .rows = kRows,
                                       .totals = totals,
                                       .ends = reinterpret_cast<int64_t*>(take(kBlocks))};
-    require(cuda_calls::open_stream(&streams[static_cast<size_t>(at)]));
+    require(device::cuda_calls::open_stream(&streams[static_cast<size_t>(at)]));
   }
   if (const Status started = channel.start_sorters(4); !started.ok()) fail(started.error());
   for (size_t at = 0; at < kEndpoints; ++at)
@@ -86,7 +86,8 @@ int main() {
   const Status moved = channel.move_until(
       [&streams] {
         for (void* stream : streams)
-          if (cuda_calls::query_stream(stream) == cuda_calls::kNotReady) return false;
+          if (device::cuda_calls::query_stream(stream) == device::cuda_calls::kNotReady)
+            return false;
         return true;
       },
       20);

@@ -5,9 +5,11 @@
 
 #include <crossdock/operation.hpp>
 
-namespace crossdock {
-
+namespace crossdock::operators {
 struct RankSides;
+}  // namespace crossdock::operators
+
+namespace crossdock {
 
 struct OutputItem {
   std::string side;  // "left", "right", or "key": the left key, or its partner where left is absent
@@ -46,7 +48,7 @@ class Join : public Operation {
        const ArrowTable& right,
        const JoinOptions& options);
   // Of what ranks have partitioned into this one's memory; for modules of this project.
-  Join(const Engine& engine, std::shared_ptr<const RankSides> sides);
+  Join(const Engine& engine, std::shared_ptr<const operators::RankSides> sides);
 
   // One row: "count", or "<function>_<column>" for sum, min, max over an output column.
   void aggregate(const std::vector<std::pair<std::string, std::string>>& items,

@@ -33,9 +33,9 @@ void raise_if_interrupted() {
 }  // namespace
 
 ChannelObject::ChannelObject(std::shared_ptr<GroupObject> group,
-                             std::shared_ptr<Channel> channel,
-                             std::unique_ptr<Sender> sender,
-                             std::unique_ptr<Receiver> receiver)
+                             std::shared_ptr<channels::Channel> channel,
+                             std::unique_ptr<channels::Sender> sender,
+                             std::unique_ptr<channels::Receiver> receiver)
     : group_(std::move(group)),
       schema_(channel->layout().schema()),
       received_(without_dictionaries(*schema_)),
@@ -67,14 +67,14 @@ Value ChannelObject::alone(const Act& act) {
   return act();
 }
 
-std::shared_ptr<Channel> ChannelObject::channel() const {
+std::shared_ptr<channels::Channel> ChannelObject::channel() const {
   const std::scoped_lock lock(channel_mutex_);
   return channel_;
 }
 
-std::shared_ptr<Channel> ChannelObject::open_channel() const {
+std::shared_ptr<channels::Channel> ChannelObject::open_channel() const {
   raise_if_copy();
-  if (std::shared_ptr<Channel> open = channel()) return open;
+  if (std::shared_ptr<channels::Channel> open = channel()) return open;
   raise_error(make_error(ErrorCode::kChannelClosed,
                          "this end of the channel is closed\n  try      another channel"));
 }
@@ -85,9 +85,9 @@ bool ChannelObject::move_on() {
     is_flushed_ = value_or_raise(sender_->flush_done());
   if (!is_destination_ || is_ended_) return false;
   // What could not be copied the last time comes before anything else.
-  if (taken_.kind != Received::Kind::kRows) taken_ = value_or_raise(receiver_->recv());
-  if (taken_.kind == Received::Kind::kEnd) is_ended_ = true;
-  if (taken_.kind != Received::Kind::kRows) return is_ended_;
+  if (taken_.kind != channels::Received::Kind::kRows) taken_ = value_or_raise(receiver_->recv());
+  if (taken_.kind == channels::Received::Kind::kEnd) is_ended_ = true;
+  if (taken_.kind != channels::Received::Kind::kRows) return is_ended_;
   keep_rows();
   return true;
 }
@@ -126,8 +126,8 @@ bool ChannelObject::offer(const Batch& rows, int to) {
 void ChannelObject::send(const Batch& rows, int to) {
   alone<void>([&] {
     open_channel();
-    for (int64_t begin = 0; begin < rows.rows; begin += kRowsPerSend) {
-      const Batch part = sent_part(rows, begin);
+    for (int64_t begin = 0; begin < rows.rows; begin += channels::kRowsPerSend) {
+      const Batch part = channels::sent_part(rows, begin);
       bool is_taken = false;
       wait_until([&] {
         is_taken = is_taken || offer(part, to);
@@ -198,14 +198,15 @@ void ChannelObject::close(const std::string& cause) {
   {
     // Who has the turn may wait for rows that never come: that ends first.
     const GilRelease released;
-    const std::shared_ptr<Channel> open = channel();
+    const std::shared_ptr<channels::Channel> open = channel();
     if (open == nullptr) return;
     const bool is_through = is_flushed() && (!is_destination_ || is_ended_);
     if (!is_through) open->close(Error{ErrorCode::kChannelClosed, cause});
   }
   alone<void>([&] {
     drop_ends();
-    std::shared_ptr<Channel> last;  // dropped without the lock, since that may take a while
+    std::shared_ptr<channels::Channel>
+        last;  // dropped without the lock, since that may take a while
     const std::scoped_lock lock(channel_mutex_);
     last.swap(channel_);
   });
@@ -218,7 +219,7 @@ int64_t ChannelObject::memory_bytes() const {
 
 uint64_t ChannelObject::id() const { return open_channel()->id(); }
 
-ChannelCounters ChannelObject::counters() const {
+channels::ChannelCounters ChannelObject::counters() const {
   const GilRelease released;
   return open_channel()->counters();
 }

@@ -26,8 +26,8 @@
 
 namespace crossdock::python {
 
-Communicator& bulk_ranks(GroupObject& group) {
-  Communicator* const ranks = value_or_raise(group.bulk.choose("bulk", group.group.get()));
+ranks::Communicator& bulk_ranks(GroupObject& group) {
+  ranks::Communicator* const ranks = value_or_raise(group.bulk.choose("bulk", group.group.get()));
   if (ranks == nullptr) {
     raise_error(make_error(ErrorCode::kInvalidArgument, "a process alone moves no rows in bulk"));
   }
@@ -94,23 +94,23 @@ SchemaPtr schema_of(const nb::object& schema) {
 struct JoinOptions {
   std::string how = "alone";  // or "environment", "folder" or "control"
   std::string folder;
-  ControlMeeting control;  // its job and ranks are those of a folder, too
+  ranks::ControlMeeting control;  // its job and ranks are those of a folder, too
 };
 
-Result<std::shared_ptr<RankGroup>> join(const JoinOptions& options) {
-  if (options.how == "alone") return std::shared_ptr<RankGroup>();
-  const ControlMeeting& control = options.control;
+Result<std::shared_ptr<ranks::RankGroup>> join(const JoinOptions& options) {
+  if (options.how == "alone") return std::shared_ptr<ranks::RankGroup>();
+  const ranks::ControlMeeting& control = options.control;
   auto joined = options.how == "folder"
-                  ? join_meeting(options.folder, control.job, control.rank, control.ranks)
-              : options.how == "control" ? join_control(control)
-                                         : join_environment();
+                  ? ranks::join_meeting(options.folder, control.job, control.rank, control.ranks)
+              : options.how == "control" ? ranks::join_control(control)
+                                         : ranks::join_environment();
   if (!joined.ok()) return joined.error();
-  return std::shared_ptr<RankGroup>(std::move(joined.value()));
+  return std::shared_ptr<ranks::RankGroup>(std::move(joined.value()));
 }
 
 std::shared_ptr<GroupObject> join_group(int64_t memory_bytes, const nb::kwargs& arguments) {
   JoinOptions options;
-  DataPlaneSettings settings;
+  channels::DataPlaneSettings settings;
   OptionReader given("Group", arguments);
   given.read("how", options.how);
   given.read("folder", options.folder);
@@ -135,7 +135,7 @@ std::shared_ptr<GroupObject> join_group(int64_t memory_bytes, const nb::kwargs& 
   const GilRelease released;
   group->memory = Memory::create(engine.memory_limit_bytes());
   group->group = value_or_raise(join(options));
-  group->plane = value_or_raise(DataPlane::open(group->memory, group->group, settings));
+  group->plane = value_or_raise(channels::DataPlane::open(group->memory, group->group, settings));
   return group;
 }
 
@@ -147,9 +147,9 @@ std::vector<nb::bytes> gather(GroupObject& self, const nb::bytes& mine, double a
     const double within_s = std::clamp(at_most_s, 0.0, 3e7);
     const auto at_most = std::chrono::milliseconds(static_cast<int64_t>(within_s * 1000));
     const GilRelease released;
-    RankGroup& meeting = self.bulk.meeting(*self.group);
+    ranks::RankGroup& meeting = self.bulk.meeting(*self.group);
     meeting.begin();
-    texts = value_or_raise(agree(meeting, text, at_most));  // who leaves says so there
+    texts = value_or_raise(ranks::agree(meeting, text, at_most));  // who leaves says so there
   }
   keep_interruption(self);
   std::vector<nb::bytes> all;
@@ -171,14 +171,14 @@ void abort_group(GroupObject& self, const std::string& reason) {
 
 void give_up(GroupObject& self, const std::string& error) {
   const GilRelease released;
-  self.bulk.give_up(error_of_text(error));
+  self.bulk.give_up(ranks::error_of_text(error));
 }
 
-RouteBy route_by(const std::string& name) {
-  if (name == "hash") return RouteBy::kHash;
-  if (name == "explicit") return RouteBy::kExplicit;
-  if (name == "range") return RouteBy::kRange;
-  return RouteBy::kKey;
+sorters::RouteBy route_by(const std::string& name) {
+  if (name == "hash") return sorters::RouteBy::kHash;
+  if (name == "explicit") return sorters::RouteBy::kExplicit;
+  if (name == "range") return sorters::RouteBy::kRange;
+  return sorters::RouteBy::kKey;
 }
 
 int place_of(const std::vector<int>& ranks, int rank) {
@@ -188,8 +188,8 @@ int place_of(const std::vector<int>& ranks, int rank) {
   return -1;
 }
 
-ChannelSpec spec_of(const char* what, const nb::kwargs& arguments) {
-  ChannelSpec spec;
+channels::ChannelSpec spec_of(const char* what, const nb::kwargs& arguments) {
+  channels::ChannelSpec spec;
   std::string sends;
   std::string by;
   OptionReader given(what, arguments);
@@ -207,9 +207,9 @@ ChannelSpec spec_of(const char* what, const nb::kwargs& arguments) {
   const nb::object bounds = given.take("bounds");
   given.finish();
   if (bounds.is_valid()) spec.route.bounds = batch_of(bounds);
-  spec.sends = sends == "broadcast" ? ChannelSpec::Sends::kBroadcast
-             : sends == "named"     ? ChannelSpec::Sends::kNamed
-                                    : ChannelSpec::Sends::kRouted;
+  spec.sends = sends == "broadcast" ? channels::ChannelSpec::Sends::kBroadcast
+             : sends == "named"     ? channels::ChannelSpec::Sends::kNamed
+                                    : channels::ChannelSpec::Sends::kRouted;
   spec.route.by = route_by(by);
   return spec;
 }
@@ -217,16 +217,16 @@ ChannelSpec spec_of(const char* what, const nb::kwargs& arguments) {
 std::shared_ptr<ChannelObject> open_channel(const std::shared_ptr<GroupObject>& self,
                                             const nb::object& schema,
                                             const nb::kwargs& arguments) {
-  ChannelSpec spec = spec_of("channel", arguments);
+  channels::ChannelSpec spec = spec_of("channel", arguments);
   spec.schema = schema_of(schema);
   const GilRelease released;
   spec.id = self->next_channel_id++;
-  std::shared_ptr<Channel> channel = value_or_raise(self->plane->create_channel(spec));
+  std::shared_ptr<channels::Channel> channel = value_or_raise(self->plane->create_channel(spec));
   const int rank = self->plane->rank();
   const int source = place_of(spec.source_ranks, rank);
   const int destination = place_of(spec.destination_ranks, rank);
-  std::unique_ptr<Sender> sender;
-  std::unique_ptr<Receiver> receiver;
+  std::unique_ptr<channels::Sender> sender;
+  std::unique_ptr<channels::Receiver> receiver;
   if (source >= 0) sender = value_or_raise(channel->open_sender(source));
   if (destination >= 0) receiver = value_or_raise(channel->open_receiver(destination));
   return std::make_shared<ChannelObject>(
@@ -267,8 +267,8 @@ class HeldBuffer {
   Py_buffer view_{};
 };
 
-std::vector<CutKey> order_of(const nb::object& given) {
-  std::vector<CutKey> order;
+std::vector<bulk::CutKey> order_of(const nb::object& given) {
+  std::vector<bulk::CutKey> order;
   if (!given.is_valid()) return order;
   using Key = std::tuple<int, bool, bool>;
   for (const auto& [column, descending, nulls_first] : nb::cast<std::vector<Key>>(given)) {
@@ -295,8 +295,8 @@ nb::tuple exchange(GroupObject& self,
   std::string facts;
   {
     const GilRelease released;
-    Communicator& ranks = bulk_ranks(self);
-    BulkResult arrived = value_or_raise(
+    ranks::Communicator& ranks = bulk_ranks(self);
+    bulk::BulkResult arrived = value_or_raise(
         exchange_in_bulk(ranks, {self.memory, threads}, *rows.state()->table, std::move(move)));
     facts = bulk_json(arrived.facts, self.plane->rank());
     found.emplace(std::make_shared<ArrowTable::State>(ArrowTable::State{std::move(arrived.table)}));
@@ -307,14 +307,14 @@ nb::tuple exchange(GroupObject& self,
 
 // (bytes of a message, seconds, whether it was written without a put) for each size.
 nb::list measure_group_puts(GroupObject& self, const std::vector<int64_t>& message_bytes) {
-  std::vector<PutRate> rates;
+  std::vector<ranks::PutRate> rates;
   {
     const GilRelease released;
-    Communicator& ranks = bulk_ranks(self);
-    rates = value_or_raise(measure_puts(ranks, self.memory, message_bytes));
+    ranks::Communicator& ranks = bulk_ranks(self);
+    rates = value_or_raise(ranks::measure_puts(ranks, self.memory, message_bytes));
   }
   nb::list found;
-  for (const PutRate& rate : rates) {
+  for (const ranks::PutRate& rate : rates) {
     found.append(nb::make_tuple(rate.message_bytes, rate.seconds, rate.is_near));
   }
   return found;
@@ -323,14 +323,14 @@ nb::list measure_group_puts(GroupObject& self, const std::vector<int64_t>& messa
 // In the place of an exchange in bulk: this rank cannot take part, and the others get its error.
 void refuse_exchange(GroupObject& self, const std::string& error) {
   const GilRelease released;
-  const Result<Communicator*> ranks = self.bulk.choose("bulk", self.group.get());
+  const Result<ranks::Communicator*> ranks = self.bulk.choose("bulk", self.group.get());
   if (!ranks.ok() || ranks.value() == nullptr) return;
   const Table none{std::make_shared<Schema>(), {}, 0};
-  (void)exchange_in_bulk(*ranks.value(), {self.memory, 1}, none, error_of_text(error));
+  (void)exchange_in_bulk(*ranks.value(), {self.memory, 1}, none, ranks::error_of_text(error));
 }
 
 nb::dict counters_of(ChannelObject& self) {
-  const ChannelCounters counters = self.counters();
+  const channels::ChannelCounters counters = self.counters();
   return channel_counters(counters, self.id(), self.memory_bytes());
 }
 
@@ -340,18 +340,19 @@ nb::bytes row_partitions(const nb::object& rows, const std::vector<int>& keys, i
   std::vector<uint16_t> found(static_cast<size_t>(batch.rows));
   {
     const GilRelease released;
-    RouteSpec spec;
-    spec.by = RouteBy::kHash;
+    sorters::RouteSpec spec;
+    spec.by = sorters::RouteBy::kHash;
     spec.keys = keys;
     spec.destinations = partitions;
-    const auto router = value_or_raise(make_channel_router(batch.schema, std::move(spec)));
+    const auto router =
+        value_or_raise(channels::make_channel_router(batch.schema, std::move(spec)));
     const Status routed = router->route(batch, 0, found);
     if (!routed.ok()) raise_error(routed.error());
   }
   return nb::bytes(found.data(), found.size() * sizeof(uint16_t));
 }
 
-int filter_block_bits(int64_t keys) { return RowFilter::block_bits_for(keys); }
+int filter_block_bits(int64_t keys) { return sorters::RowFilter::block_bits_for(keys); }
 
 // A filter of the keys of a table, as bytes.
 nb::bytes filter_keys(const ArrowTable& rows, const std::vector<int>& keys, int block_bits) {
@@ -359,7 +360,7 @@ nb::bytes filter_keys(const ArrowTable& rows, const std::vector<int>& keys, int 
   std::vector<uint64_t> blocks(size_t{1} << block_bits);
   {
     const GilRelease released;
-    RowFilter filter(*table.schema, keys, block_bits);
+    sorters::RowFilter filter(*table.schema, keys, block_bits);
     for (const Batch& batch : table.batches) filter.enter(batch, blocks);
   }
   return nb::bytes(blocks.data(), blocks.size() * sizeof(uint64_t));
@@ -375,7 +376,7 @@ nb::bytes filter_rows(const ArrowTable& rows,
   std::vector<uint8_t> answers(static_cast<size_t>(table.rows));
   {
     const GilRelease released;
-    RowFilter tests(*table.schema, keys, block_bits);
+    sorters::RowFilter tests(*table.schema, keys, block_bits);
     size_t row = 0;
     for (const Batch& batch : table.batches) {
       const auto count = static_cast<size_t>(batch.rows);
@@ -389,7 +390,7 @@ nb::bytes filter_rows(const ArrowTable& rows,
 // Of this machine's network devices, but for loopback; as text.
 std::vector<std::string> host_addresses() {
   std::vector<std::string> found;
-  for (const NetworkDevice& device : value_or_raise(list_interfaces())) {
+  for (const transports::NetworkDevice& device : value_or_raise(transports::list_interfaces())) {
     char text[INET6_ADDRSTRLEN] = "";
     const int family = device.ip.size() == sizeof(in_addr) ? AF_INET : AF_INET6;
     if (device.is_loopback || device.ip.empty()) continue;
@@ -401,12 +402,13 @@ std::vector<std::string> host_addresses() {
 
 std::string finish_trace(GroupObject& self, bool is_own) {
   const GilRelease released;
-  if (is_own) return value_or_raise(finish_own_trace(*self.plane));
-  return value_or_raise(finish_group_trace(*self.plane, *self.memory, self.next_channel_id++));
+  if (is_own) return value_or_raise(channels::finish_own_trace(*self.plane));
+  return value_or_raise(
+      channels::finish_group_trace(*self.plane, *self.memory, self.next_channel_id++));
 }
 
 void start_trace(uint32_t notes_per_thread) {
-  const Status started = SegmentTrace::start(notes_per_thread);
+  const Status started = trace::SegmentTrace::start(notes_per_thread);
   if (!started.ok()) raise_error(started.error());
 }
 
@@ -455,7 +457,7 @@ void bind_channels(nb::module_& module) {
   module.def("filter_block_bits", &filter_block_bits, "keys"_a);
   module.def("filter_keys", &filter_keys, "rows"_a, "keys"_a, "block_bits"_a);
   module.def("filter_rows", &filter_rows, "rows"_a, "keys"_a, "block_bits"_a, "filter"_a);
-  module.def("launch_variable", &launch_variable);
+  module.def("launch_variable", &ranks::launch_variable);
   module.def("host_addresses", &host_addresses);
   nb::class_<GroupObject> group(module, "Group");
   group.def_static("join", &join_group, "memory_bytes"_a, "options"_a)
@@ -469,7 +471,7 @@ void bind_channels(nb::module_& module) {
       .def("abort", &abort_group, "reason"_a)
       .def("links",
            [](const GroupObject& self) {
-             std::vector<LinkCounters> links;
+             std::vector<movers::LinkCounters> links;
              {
                const GilRelease released;
                links = self.plane->links();

@@ -26,8 +26,8 @@ namespace nb = nanobind;
 // Calls come from one thread at a time, which Python code sees to by a lock of its own.
 struct GroupObject {
   std::shared_ptr<Memory> memory;
-  std::shared_ptr<RankGroup> group;  // null: a process alone
-  std::shared_ptr<DataPlane> plane;
+  std::shared_ptr<ranks::RankGroup> group;  // null: a process alone
+  std::shared_ptr<channels::DataPlane> plane;
   BulkRanks bulk;
   uint64_t next_channel_id = 1;  // the same in all ranks, since all make the same channels
   // What a signal raised while ranks did something together. It is raised where Python code knows what the others do
@@ -59,9 +59,9 @@ struct KeptRows {
 class ChannelObject {
  public:
   ChannelObject(std::shared_ptr<GroupObject> group,
-                std::shared_ptr<Channel> channel,
-                std::unique_ptr<Sender> sender,
-                std::unique_ptr<Receiver> receiver);
+                std::shared_ptr<channels::Channel> channel,
+                std::unique_ptr<channels::Sender> sender,
+                std::unique_ptr<channels::Receiver> receiver);
   ~ChannelObject();
 
   // `to` is the number of a destination, or -1. All raise the errors of the channel, and what a signal raises.
@@ -82,7 +82,7 @@ class ChannelObject {
   // Rows are kept before the end is seen, so none are added after it.
   bool is_ended() const { return is_ended_ && kept_count_ == 0; }
   int64_t memory_bytes() const;
-  ChannelCounters counters() const;
+  channels::ChannelCounters counters() const;
   uint64_t id() const;
 
  private:
@@ -97,19 +97,19 @@ class ChannelObject {
   bool move_on();  // sends what waits, takes what came; whether anything came
   bool has_flushed();
   void keep_rows();
-  std::shared_ptr<Channel> channel() const;  // null once it is closed
-  std::shared_ptr<Channel> open_channel() const;
+  std::shared_ptr<channels::Channel> channel() const;  // null once it is closed
+  std::shared_ptr<channels::Channel> open_channel() const;
 
   const HomeProcess home_;
   std::shared_ptr<GroupObject> group_;
   SchemaPtr schema_;                  // of what is sent
   SchemaPtr received_;                // the same, with dictionaries as their values
   mutable std::mutex channel_mutex_;  // guards channel_, for whoever cannot wait for a turn
-  std::shared_ptr<Channel> channel_;
+  std::shared_ptr<channels::Channel> channel_;
   std::timed_mutex turn_;  // taken without the GIL; guards what follows, but for what is atomic
-  std::unique_ptr<Sender> sender_;
-  std::unique_ptr<Receiver> receiver_;
-  Received taken_;  // rows in their segment, until they are copied
+  std::unique_ptr<channels::Sender> sender_;
+  std::unique_ptr<channels::Receiver> receiver_;
+  channels::Received taken_;  // rows in their segment, until they are copied
   std::deque<KeptRows> kept_;
   std::atomic<size_t> kept_count_{0};
   const bool is_source_;
@@ -124,7 +124,7 @@ class ChannelObject {
 void keep_interruption(GroupObject& group);
 
 // The communicator of a group that goes in bulk. Raises what opening it gives, and CD-101 for a process alone.
-Communicator& bulk_ranks(GroupObject& group);
+ranks::Communicator& bulk_ranks(GroupObject& group);
 
 void bind_perf(nb::class_<GroupObject>& group);
 

@@ -4,7 +4,7 @@
 namespace crossdock::python {
 namespace {
 
-nb::dict dict_of(const FlowCounters& flow) {
+nb::dict dict_of(const channels::FlowCounters& flow) {
   nb::dict found;
   found["level"] = flow.level;
   found["source"] = flow.source;
@@ -32,7 +32,7 @@ nb::dict dict_of(const FlowCounters& flow) {
   return found;
 }
 
-nb::dict dict_of(const LinkCounters& link) {
+nb::dict dict_of(const movers::LinkCounters& link) {
   nb::dict found;
   found["link"] = nb::str(link.name.c_str());
   found["peer"] = link.peer;
@@ -59,9 +59,11 @@ nb::dict dict_of(const LinkCounters& link) {
 
 }  // namespace
 
-nb::dict channel_counters(const ChannelCounters& counters, uint64_t channel, int64_t memory_bytes) {
+nb::dict channel_counters(const channels::ChannelCounters& counters,
+                          uint64_t channel,
+                          int64_t memory_bytes) {
   nb::list flows;
-  for (const FlowCounters& flow : counters.flows) flows.append(dict_of(flow));
+  for (const channels::FlowCounters& flow : counters.flows) flows.append(dict_of(flow));
   nb::dict found;
   found["channel"] = channel;
   found["refused"] = counters.refused;
@@ -70,9 +72,9 @@ nb::dict channel_counters(const ChannelCounters& counters, uint64_t channel, int
   return found;
 }
 
-nb::list link_counters(const std::vector<LinkCounters>& links) {
+nb::list link_counters(const std::vector<movers::LinkCounters>& links) {
   nb::list found;
-  for (const LinkCounters& link : links) found.append(dict_of(link));
+  for (const movers::LinkCounters& link : links) found.append(dict_of(link));
   return found;
 }
 

@@ -20,11 +20,11 @@ namespace {
 constexpr const char* kDeviceArrayName = "arrow_device_array";
 
 struct DeviceObject {
-  crossdock::DevicePtr device;
+  crossdock::session::DevicePtr device;
 };
 
 struct TableObject {
-  crossdock::DeviceTable table;
+  crossdock::session::DeviceTable table;
 };
 
 // The result of `work`, which runs without the GIL.
@@ -46,35 +46,37 @@ Struct* struct_of(const nb::object& capsule, const char* name) {
 
 // A column that a capsule of DLPack has; the capsule counts as used only once the table is made.
 template <class Managed>
-TensorColumn tensor_column(const std::string& name, Managed* managed) {
+session::TensorColumn tensor_column(const std::string& name, Managed* managed) {
   return {name, managed->tensor, [managed] {
             if (managed->deleter != nullptr) managed->deleter(managed);
           }};
 }
 
-TensorColumn tensor_of_capsule(const std::string& name, const nb::object& capsule) {
-  if (PyCapsule_IsValid(capsule.ptr(), dlpack::ManagedVersioned::kName) != 0) {
-    auto* const managed =
-        struct_of<dlpack::ManagedVersioned>(capsule, dlpack::ManagedVersioned::kName);
+session::TensorColumn tensor_of_capsule(const std::string& name, const nb::object& capsule) {
+  if (PyCapsule_IsValid(capsule.ptr(), session::dlpack::ManagedVersioned::kName) != 0) {
+    auto* const managed = struct_of<session::dlpack::ManagedVersioned>(
+        capsule, session::dlpack::ManagedVersioned::kName);
     if (managed->version.major == 1) return tensor_column(name, managed);
     throw nb::buffer_error("a tensor of a later version of DLPack than 1");
   }
-  return tensor_column(name, struct_of<dlpack::Managed>(capsule, dlpack::Managed::kName));
+  return tensor_column(
+      name, struct_of<session::dlpack::Managed>(capsule, session::dlpack::Managed::kName));
 }
 
 void mark_used(const nb::object& capsule) {
-  const bool is_versioned = PyCapsule_IsValid(capsule.ptr(), dlpack::ManagedVersioned::kName) != 0;
-  PyCapsule_SetName(
-      capsule.ptr(),
-      is_versioned ? dlpack::ManagedVersioned::kUsedName : dlpack::Managed::kUsedName);
+  const bool is_versioned =
+      PyCapsule_IsValid(capsule.ptr(), session::dlpack::ManagedVersioned::kName) != 0;
+  PyCapsule_SetName(capsule.ptr(),
+                    is_versioned ? session::dlpack::ManagedVersioned::kUsedName
+                                 : session::dlpack::Managed::kUsedName);
 }
 
 TableObject table_of_tensor(const DeviceObject& device,
                             const std::string& name,
                             const nb::object& capsule) {
-  std::vector<TensorColumn> tensors{tensor_of_capsule(name, capsule)};
-  DeviceTable table =
-      without_gil([&] { return import_tensors(device.device, std::move(tensors)); });
+  std::vector<session::TensorColumn> tensors{tensor_of_capsule(name, capsule)};
+  session::DeviceTable table =
+      without_gil([&] { return session::import_tensors(device.device, std::move(tensors)); });
   mark_used(capsule);
   return {std::move(table)};
 }
@@ -84,7 +86,7 @@ TableObject table_of_parts(const DeviceObject& device,
                            const std::vector<std::pair<std::string, TableObject*>>& parts) {
   TableObject made{{.device = device.device}};
   for (const auto& [name, part] : parts) {
-    const DeviceTable& from = part->table;
+    const session::DeviceTable& from = part->table;
     if (!made.table.columns.empty() && from.rows != made.table.rows) {
       raise_error(make_error(ErrorCode::kInvalidArgument,
                              "column \"{}\" has {} rows, and \"{}\" {}",
@@ -106,30 +108,31 @@ TableObject table_of_arrow(const DeviceObject& device,
   const auto* const described = struct_of<ArrowSchema>(schema, kSchemaName);
   if (PyCapsule_IsValid(array.ptr(), kDeviceArrayName) != 0) {
     auto* const given = struct_of<ArrowDeviceArray>(array, kDeviceArrayName);
-    return {without_gil([&] { return import_device_array(device.device, *described, given); })};
+    return {without_gil(
+        [&] { return session::import_device_array(device.device, *described, given); })};
   }
   // An array of the host, without a device's frame.
   auto* const plain = struct_of<ArrowArray>(array, kArrayName);
   ArrowDeviceArray framed{};
   framed.array = *plain;
   framed.device_id = -1;
-  framed.device_type = static_cast<ArrowDeviceType>(MemoryPlace::kHost);
-  DeviceTable table =
-      without_gil([&] { return import_device_array(device.device, *described, &framed); });
+  framed.device_type = static_cast<ArrowDeviceType>(session::MemoryPlace::kHost);
+  session::DeviceTable table =
+      without_gil([&] { return session::import_device_array(device.device, *described, &framed); });
   plain->release = nullptr;
   return {std::move(table)};
 }
 
 std::pair<int, int64_t> place_of_array(const nb::object& array) {
   if (PyCapsule_IsValid(array.ptr(), kDeviceArrayName) == 0)
-    return {static_cast<int>(MemoryPlace::kHost), 0};
+    return {static_cast<int>(session::MemoryPlace::kHost), 0};
   const auto* const given = struct_of<ArrowDeviceArray>(array, kDeviceArrayName);
   return {given->device_type, given->device_id};
 }
 
 nb::object table_schema(const TableObject& self) {
   auto schema = std::make_unique<ArrowSchema>();
-  export_device_schema(self.table, schema.get());
+  session::export_device_schema(self.table, schema.get());
   return make_capsule(std::move(schema), kSchemaName);
 }
 
@@ -137,7 +140,7 @@ nb::object device_array_of(const TableObject& self) {
   auto array = std::make_unique<ArrowDeviceArray>();
   const auto made = [&] {
     GilRelease released;
-    return export_device_array(self.table, array.get());
+    return session::export_device_array(self.table, array.get());
   }();
   if (!made.ok()) raise_error(made.error());
   PyObject* capsule = PyCapsule_New(array.get(), kDeviceArrayName, [](PyObject* object) {
@@ -154,7 +157,7 @@ nb::object host_array_of(const TableObject& self) {
   auto array = std::make_unique<ArrowArray>();
   const auto made = [&] {
     GilRelease released;
-    return export_host_array(self.table, array.get());
+    return session::export_host_array(self.table, array.get());
   }();
   if (!made.ok()) raise_error(made.error());
   return nb::make_tuple(table_schema(self), make_capsule(std::move(array), kArrayName));
@@ -181,8 +184,9 @@ nb::object tensor_of_table(const TableObject& self,
                            bool is_versioned) {
   if (is_versioned)
     return tensor_capsule(
-        without_gil([&] { return export_versioned_tensor(self.table, column, stream); }));
-  return tensor_capsule(without_gil([&] { return export_tensor(self.table, column, stream); }));
+        without_gil([&] { return session::export_versioned_tensor(self.table, column, stream); }));
+  return tensor_capsule(
+      without_gil([&] { return session::export_tensor(self.table, column, stream); }));
 }
 
 template <class Value>
@@ -198,36 +202,36 @@ TableObject join_tables(const TableObject& self,
                         const std::vector<std::pair<std::string, std::string>>& keys,
                         const std::string& how,
                         const std::string& suffix) {
-  using enum DeviceJoinKind;
-  const TableJoin wanted{.keys = keys,
-                         .kind = choice_of<DeviceJoinKind>(how,
-                                                           {{"inner", kInner},
-                                                            {"left", kLeft},
-                                                            {"right", kRight},
-                                                            {"full", kFull},
-                                                            {"semi", kSemi},
-                                                            {"anti", kAnti}}),
-                         .suffix = suffix};
+  using enum operators::DeviceJoinKind;
+  const session::TableJoin wanted{.keys = keys,
+                                  .kind = choice_of<operators::DeviceJoinKind>(how,
+                                                                               {{"inner", kInner},
+                                                                                {"left", kLeft},
+                                                                                {"right", kRight},
+                                                                                {"full", kFull},
+                                                                                {"semi", kSemi},
+                                                                                {"anti", kAnti}}),
+                                  .suffix = suffix};
   return {without_gil([&] { return join_tables(self.table, other.table, wanted); })};
 }
 
 // (column, comparison, number)
 using GivenConditions = std::vector<std::tuple<std::string, std::string, nb::object>>;
 
-std::vector<TableCondition> conditions_of(const GivenConditions& given) {
-  using enum TableComparison;
-  std::vector<TableCondition> conditions;
+std::vector<session::TableCondition> conditions_of(const GivenConditions& given) {
+  using enum session::TableComparison;
+  std::vector<session::TableCondition> conditions;
   for (const auto& [column, comparison, value] : given) {
-    TableCondition condition;
+    session::TableCondition condition;
     condition.column = column;
-    condition.comparison = choice_of<TableComparison>(comparison,
-                                                      {{"==", kEqual},
-                                                       {"<", kLess},
-                                                       {"<=", kLessEqual},
-                                                       {">", kGreater},
-                                                       {">=", kGreaterEqual},
-                                                       {"is_null", kIsNull},
-                                                       {"is_not_null", kIsNotNull}});
+    condition.comparison = choice_of<session::TableComparison>(comparison,
+                                                               {{"==", kEqual},
+                                                                {"<", kLess},
+                                                                {"<=", kLessEqual},
+                                                                {">", kGreater},
+                                                                {">=", kGreaterEqual},
+                                                                {"is_null", kIsNull},
+                                                                {"is_not_null", kIsNotNull}});
     condition.is_real = PyFloat_Check(value.ptr()) != 0;
     if (condition.is_real) {
       condition.real = nb::cast<double>(value);
@@ -245,38 +249,38 @@ using GivenAggregate = std::tuple<std::string, std::string, std::string, GivenCo
 TableObject group_by(const TableObject& self,
                      const std::vector<std::string>& keys,
                      const std::vector<GivenAggregate>& given) {
-  using enum TableFunction;
-  std::vector<TableAggregate> wanted;
+  using enum session::TableFunction;
+  std::vector<session::TableAggregate> wanted;
   for (const auto& [name, function, column, conditions] : given) {
-    const auto known = choice_of<TableFunction>(
+    const auto known = choice_of<session::TableFunction>(
         function,
         {{"count", kCount}, {"sum", kSum}, {"mean", kMean}, {"min", kMin}, {"max", kMax}});
     wanted.push_back({name, known, column, conditions_of(conditions)});
   }
-  return {without_gil([&] { return group_table(self.table, keys, wanted); })};
+  return {without_gil([&] { return session::group_table(self.table, keys, wanted); })};
 }
 
 TableObject sort(const TableObject& self,
                  const std::vector<std::tuple<std::string, bool, bool>>& given,
                  std::optional<uint64_t> limit,
                  uint64_t offset) {
-  std::vector<TableOrder> orders;
+  std::vector<session::TableOrder> orders;
   for (const auto& [column, descending, nulls_first] : given)
     orders.push_back({column, descending, nulls_first});
   return {without_gil(
-      [&] { return sort_table(self.table, orders, limit.value_or(UINT64_MAX), offset); })};
+      [&] { return session::sort_table(self.table, orders, limit.value_or(UINT64_MAX), offset); })};
 }
 
 TableObject filter(const TableObject& self, const GivenConditions& given) {
-  const std::vector<TableCondition> conditions = conditions_of(given);
-  return {without_gil([&] { return filter_table(self.table, conditions); })};
+  const std::vector<session::TableCondition> conditions = conditions_of(given);
+  return {without_gil([&] { return session::filter_table(self.table, conditions); })};
 }
 
 TableObject select(const TableObject& self,
                    const std::vector<std::pair<std::string, std::string>>& columns) {
   TableObject made{{.device = self.table.device, .rows = self.table.rows}};
   for (const auto& [name, from] : columns) {
-    TableColumn column = *value_or_raise(self.table.find(from));
+    session::TableColumn column = *value_or_raise(self.table.find(from));
     column.name = name;
     made.table.columns.push_back(std::move(column));
   }
@@ -287,12 +291,13 @@ TableObject select(const TableObject& self,
 
 void bind_device(nb::module_& module) {
   module.def("place_of_array", &place_of_array, "array"_a);
-  module.def("place_text", &place_text, "type"_a, "id"_a);
+  module.def("place_text", &session::place_text, "type"_a, "id"_a);
   nb::class_<DeviceObject>(module, "Device")
       .def(
           "__init__",
           [](DeviceObject* self, const std::string& name, uint64_t memory_bytes) {
-            new (self) DeviceObject{without_gil([&] { return open_device(name, memory_bytes); })};
+            new (self)
+                DeviceObject{without_gil([&] { return session::open_device(name, memory_bytes); })};
           },
           "name"_a,
           "memory_bytes"_a = 0)
@@ -301,7 +306,7 @@ void bind_device(nb::module_& module) {
       .def_prop_ro("stream", [](const DeviceObject& self) { return self.device->facts().stream; })
       .def_prop_ro("dlpack_device",
                    [](const DeviceObject& self) {
-                     const DeviceFacts& facts = self.device->facts();
+                     const session::DeviceFacts& facts = self.device->facts();
                      return std::pair(static_cast<int>(facts.place), facts.id);
                    })
       .def_prop_ro("memory_limit_bytes",
@@ -321,7 +326,7 @@ void bind_device(nb::module_& module) {
       .def(
           "reaches",
           [](const DeviceObject& self, int type, int64_t id) {
-            return device_reaches(*self.device, type, id);
+            return session::device_reaches(*self.device, type, id);
           },
           "type"_a,
           "id"_a);
@@ -330,7 +335,7 @@ void bind_device(nb::module_& module) {
       .def_prop_ro("column_names",
                    [](const TableObject& self) {
                      std::vector<std::string> names;
-                     for (const TableColumn& column : self.table.columns)
+                     for (const session::TableColumn& column : self.table.columns)
                        names.push_back(column.name);
                      return names;
                    })

@@ -129,9 +129,9 @@ void init_join(JoinObject* self,
 
 // What all ranks of a group have partitioned into this one's memory.
 struct RankSidesObject {
-  std::shared_ptr<const RankSides> sides;  // or null:
-  std::string reason;                      // why rows have to go another way
-  std::string facts;                       // JSON
+  std::shared_ptr<const operators::RankSides> sides;  // or null:
+  std::string reason;                                 // why rows have to go another way
+  std::string facts;                                  // JSON
 };
 
 // Only where the group goes in bulk.
@@ -144,8 +144,9 @@ RankSidesObject partition_sides(GroupObject& group,
   RankSidesObject sides;
   {
     const GilRelease released;
-    Communicator& ranks = bulk_ranks(group);
-    RankPartition found = value_or_raise(partition_join(ranks, engine, left, right, options));
+    ranks::Communicator& ranks = bulk_ranks(group);
+    operators::RankPartition found =
+        value_or_raise(partition_join(ranks, engine, left, right, options));
     if (found.sides != nullptr) sides.facts = bulk_json(found.sides->facts, ranks.rank());
     sides.sides = std::move(found.sides);
     sides.reason = std::move(found.reason);
@@ -166,7 +167,7 @@ std::string refusal_of(int ranks,
 
 JoinObject join_of_sides(const RankSidesObject& self, const crossdock::Engine& engine) {
   const GilRelease released;
-  const ArrivedSides& sides = self.sides->sides;
+  const operators::ArrivedSides& sides = self.sides->sides;
   return {crossdock::Join(engine, self.sides), is_long_join(sides.rows[0], sides.rows[1])};
 }
 

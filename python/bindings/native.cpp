@@ -102,7 +102,7 @@ void bind_descriptions(nb::module_& module) {
   module.def(
       "cgroup_memory_limit",
       [](const std::string& root) -> std::optional<std::pair<int64_t, std::string>> {
-        const auto limit = crossdock::cgroup_memory_limit(root);
+        const auto limit = crossdock::model::cgroup_memory_limit(root);
         if (!limit) return std::nullopt;
         return std::pair(limit->bytes, limit->file.string());
       },

@@ -13,15 +13,15 @@ namespace crossdock::python {
 namespace {
 
 // Measures in a thread of its own, so that this one can look for signals: the first one ends the measurement.
-PerfReport run_until_signal(const PerfContext& context,
-                            const PerfOptions& options,
-                            CancelFlag& cancel) {
+perf::PerfReport run_until_signal(const perf::PerfContext& context,
+                                  const perf::PerfOptions& options,
+                                  CancelFlag& cancel) {
   constexpr auto kPollInterval = std::chrono::milliseconds(50);
   std::optional<nb::python_error> interruption;
-  std::future<Result<PerfReport>> running;
+  std::future<Result<perf::PerfReport>> running;
   {
     const GilRelease released;
-    running = std::async(std::launch::async, [&] { return run_perf(context, options); });
+    running = std::async(std::launch::async, [&] { return perf::run_perf(context, options); });
     while (running.wait_for(kPollInterval) != std::future_status::ready) {
       if (interruption.has_value()) continue;
       const GilHold held;
@@ -34,8 +34,8 @@ PerfReport run_until_signal(const PerfContext& context,
   return value_or_raise(running.get());
 }
 
-PerfOptions options_of(const nb::kwargs& arguments) {
-  PerfOptions options;
+perf::PerfOptions options_of(const nb::kwargs& arguments) {
+  perf::PerfOptions options;
   std::string pattern = "exchange";
   bool checks_rows = false;
   OptionReader given("perf", arguments);
@@ -56,13 +56,13 @@ PerfOptions options_of(const nb::kwargs& arguments) {
   given.read("traces", options.traces);
   given.read("seed", options.seed);
   given.finish();
-  options.pattern = value_or_raise(parse_pattern(pattern));
-  options.checks = checks_rows ? Checks::kRows : Checks::kSums;
+  options.pattern = value_or_raise(perf::parse_pattern(pattern));
+  options.checks = checks_rows ? perf::Checks::kRows : perf::Checks::kSums;
   return options;
 }
 
-nb::dict dict_of(const PerfReport& report, const PerfOptions& options, int rank) {
-  const PatternFactors factors = factors_of(options.pattern, report.endpoints);
+nb::dict dict_of(const perf::PerfReport& report, const perf::PerfOptions& options, int rank) {
+  const perf::PatternFactors factors = perf::factors_of(options.pattern, report.endpoints);
   nb::dict found;
   found["endpoints"] = report.endpoints;
   found["sources"] = report.sources;
@@ -104,9 +104,9 @@ void bind_perf(nb::class_<GroupObject>& group) {
   group.def(
       "perf",
       [](GroupObject& self, const nb::kwargs& arguments) {
-        const PerfOptions options = options_of(arguments);
+        const perf::PerfOptions options = options_of(arguments);
         CancelFlag cancel;
-        const PerfContext context{
+        const perf::PerfContext context{
             self.plane.get(), self.group.get(), self.memory, &self.next_channel_id, &cancel};
         return dict_of(run_until_signal(context, options, cancel), options, self.plane->rank());
       },

@@ -12,7 +12,7 @@ namespace {
 
 nb::list machines() {
   nb::list rows;
-  for (const CatalogueEntry& entry : catalogue()) {
+  for (const topology::CatalogueEntry& entry : topology::catalogue()) {
     rows.append(nb::make_tuple(nb::str(entry.name.data(), entry.name.size()),
                                nb::str(entry.summary.data(), entry.summary.size()),
                                nb::str(entry.source.data(), entry.source.size()),
@@ -26,15 +26,16 @@ nb::list machines() {
 using Notes = std::vector<std::pair<std::string, std::string>>;
 
 // A discovered server as a graph of one, named `server`.
-std::pair<std::string, Notes> described(Result<Discovery> discovery, const std::string& server) {
-  Discovery found = value_or_raise(std::move(discovery));
+std::pair<std::string, Notes> described(Result<topology::Discovery> discovery,
+                                        const std::string& server) {
+  topology::Discovery found = value_or_raise(std::move(discovery));
   Notes notes;
-  for (const ProbeNote& note : found.notes) notes.emplace_back(note.probe, note.what);
-  InfrastructureGraph graph;
-  auto shape =
-      std::make_shared<const ServerShape>(value_or_raise(make_shape(std::move(found.parts))));
+  for (const topology::ProbeNote& note : found.notes) notes.emplace_back(note.probe, note.what);
+  topology::InfrastructureGraph graph;
+  auto shape = std::make_shared<const topology::ServerShape>(
+      value_or_raise(topology::make_shape(std::move(found.parts))));
   value_or_raise(graph.add_server(server, std::move(shape)));
-  return {graph_to_json(graph), notes};
+  return {topology::graph_to_json(graph), notes};
 }
 
 }  // namespace
@@ -43,23 +44,27 @@ void bind_topology(nb::module_& module) {
   module.def("topology_machines", &machines);
   module.def(
       "topology_of_machine",
-      [](const std::string& name) { return graph_to_json(value_or_raise(make_machine(name))); },
+      [](const std::string& name) {
+        return topology::graph_to_json(value_or_raise(topology::make_machine(name)));
+      },
       "name"_a);
   module.def(
       "topology_from_json",
-      [](const std::string& text) { return graph_to_json(value_or_raise(graph_from_json(text))); },
+      [](const std::string& text) {
+        return topology::graph_to_json(value_or_raise(topology::graph_from_json(text)));
+      },
       "text"_a);
   module.def(
       "topology_from_hwloc",
       [](const std::string& xml, const std::string& server) {
-        return described(discover_from_hwloc_xml(xml), server);
+        return described(topology::discover_from_hwloc_xml(xml), server);
       },
       "xml"_a,
       "server"_a);
   module.def(
       "topology_from_nvidia_smi",
       [](const std::string& text, const std::string& server) {
-        return described(discover_from_nvidia_smi(text), server);
+        return described(topology::discover_from_nvidia_smi(text), server);
       },
       "text"_a,
       "server"_a);
@@ -67,7 +72,7 @@ void bind_topology(nb::module_& module) {
       "topology_of_host",
       [](const std::string& server, const std::string& nvml) {
         GilRelease released;
-        return described(discover_host("/sys", nvml), server);
+        return described(topology::discover_host("/sys", nvml), server);
       },
       "server"_a,
       "nvml"_a);

@@ -8,55 +8,59 @@
 namespace crossdock::python {
 namespace {
 
-using PlanPtr = std::shared_ptr<const ChannelPlan>;
+using PlanPtr = std::shared_ptr<const control::ChannelPlan>;
 
 struct PlannedChannel {
   PlanPtr plan;
 };
 
-std::shared_ptr<const InfrastructureGraph> graph_of(const std::string& topology) {
-  return std::make_shared<const InfrastructureGraph>(value_or_raise(graph_from_json(topology)));
+std::shared_ptr<const topology::InfrastructureGraph> graph_of(const std::string& topology) {
+  return std::make_shared<const topology::InfrastructureGraph>(
+      value_or_raise(topology::graph_from_json(topology)));
 }
 
 PlanPtr plan_between(const std::string& topology,
                      const std::string& source,
                      const std::string& destination) {
   const auto graph = graph_of(topology);
-  const Location from = value_or_raise(graph->find(source));
-  const Location to = value_or_raise(graph->find(destination));
+  const topology::Location from = value_or_raise(graph->find(source));
+  const topology::Location to = value_or_raise(graph->find(destination));
   if (from == to) {
     raise_error(make_error(ErrorCode::kInvalidArgument,
                            "from {} to {}: the same vertex, whose data need no link; name two",
                            source,
                            destination));
   }
-  TransferOptimizer optimizer(graph);
+  control::TransferOptimizer optimizer(graph);
   return value_or_raise(optimizer.plan(std::span(&from, 1), std::span(&to, 1)));
 }
 
 // Every GPU to every GPU; every CPU to every CPU where there is no GPU.
 PlanPtr plan_among_all(const std::string& topology) {
   const auto graph = graph_of(topology);
-  const bool has_gpus = graph->count_of(VertexKind::kGpu) > 0;
-  const VertexKind kind = has_gpus ? VertexKind::kGpu : VertexKind::kCpu;
-  std::vector<Location> endpoints;
-  for (ServerIndex server = 0; server < static_cast<ServerIndex>(graph->server_count()); ++server) {
-    const VertexRange range = graph->shape(server).of_kind(kind);
+  const bool has_gpus = graph->count_of(topology::VertexKind::kGpu) > 0;
+  const topology::VertexKind kind =
+      has_gpus ? topology::VertexKind::kGpu : topology::VertexKind::kCpu;
+  std::vector<topology::Location> endpoints;
+  for (topology::ServerIndex server = 0;
+       server < static_cast<topology::ServerIndex>(graph->server_count());
+       ++server) {
+    const topology::VertexRange range = graph->shape(server).of_kind(kind);
     for (int i = 0; i < range.count; ++i) {
-      endpoints.push_back({server, static_cast<VertexIndex>(range.first + i)});
+      endpoints.push_back({server, static_cast<topology::VertexIndex>(range.first + i)});
     }
   }
   if (endpoints.size() < 2) {
     raise_error(make_error(ErrorCode::kInvalidArgument,
                            "an exchange among {} {}: it needs two; plan a transfer instead",
                            endpoints.size(),
-                           kind_name(kind)));
+                           topology::kind_name(kind)));
   }
-  TransferOptimizer optimizer(graph);
+  control::TransferOptimizer optimizer(graph);
   return value_or_raise(optimizer.plan(endpoints, endpoints));
 }
 
-std::string tables_of(const ChannelPlan& plan, const std::string& server) {
+std::string tables_of(const control::ChannelPlan& plan, const std::string& server) {
   const auto index = plan.graph().find_server(server);
   if (!index) {
     raise_error(make_error(ErrorCode::kInvalidTopology,
@@ -65,7 +69,7 @@ std::string tables_of(const ChannelPlan& plan, const std::string& server) {
                            plan.graph().server_count(),
                            plan.graph().server_name(0)));
   }
-  return value_or_raise(tables_json(plan, *index));
+  return value_or_raise(control::tables_json(plan, *index));
 }
 
 }  // namespace
@@ -91,17 +95,17 @@ void bind_transfers(nb::module_& module) {
       .def(
           "transfer",
           [](Self self, double bytes) {
-            const ChannelPlan& plan = *self.plan;
+            const control::ChannelPlan& plan = *self.plan;
             return value_or_raise(
-                transfer_json(plan, plan.sources()[0], plan.destinations()[0], bytes));
+                control::transfer_json(plan, plan.sources()[0], plan.destinations()[0], bytes));
           },
           "bytes"_a)
       .def(
           "exchange",
           [](Self self, double bytes_per_source) {
-            ExchangeTask task;
+            control::ExchangeTask task;
             task.bytes_per_source = bytes_per_source;
-            return value_or_raise(exchange_json(*self.plan, task, TransferRates{}));
+            return value_or_raise(control::exchange_json(*self.plan, task, model::TransferRates{}));
           },
           "bytes_per_source"_a)
       .def(

@@ -77,8 +77,8 @@ std::vector<Id> ids_of(const std::vector<std::string>& texts) {
   return ids;
 }
 
-RequestId request_id_of(const std::string& text) {
-  RequestId id;
+control::RequestId request_id_of(const std::string& text) {
+  control::RequestId id;
   const char* middle = text.data() + 16;
   const char* end = text.data() + text.size();
   if (text.size() == 32 && std::from_chars(text.data(), middle, id.high, 16).ptr == middle &&
@@ -93,8 +93,8 @@ RequestId request_id_of(const std::string& text) {
 
 class Client {
  public:
-  explicit Client(const ClientSettings& settings)
-      : client_(value_or_raise(ControlClient::make(settings))) {}
+  explicit Client(const control::ClientSettings& settings)
+      : client_(value_or_raise(control::ControlClient::make(settings))) {}
   // It waits for calls that are under way, which may want the lock of the interpreter.
   ~Client() {
     const GilRelease released;
@@ -104,7 +104,7 @@ class Client {
   Client& operator=(const Client&) = delete;
 
   template <class Expected>
-  Expected call(const Request& request, double within_s) {
+  Expected call(const control::Request& request, double within_s) {
     std::optional<nb::python_error> interruption;
     const auto is_interrupted = [&] {
       if (interruption.has_value()) return true;
@@ -112,7 +112,7 @@ class Client {
       if (PyErr_CheckSignals() != 0) interruption.emplace();
       return interruption.has_value();
     };
-    std::optional<Result<Reply>> reply;
+    std::optional<Result<control::Reply>> reply;
     {
       const GilRelease released;
       reply.emplace(client_->call(request, within_s, is_interrupted));
@@ -122,18 +122,18 @@ class Client {
   }
 
  private:
-  std::unique_ptr<ControlClient> client_;
+  std::unique_ptr<control::ControlClient> client_;
 };
 
 nb::str text(std::string_view view) { return nb::str(view.data(), view.size()); }
 
 nb::dict status_of(Client& client, double within_s) {
-  const auto status = client.call<ControlStatus>(AskStatus{}, within_s);
+  const auto status = client.call<control::ControlStatus>(control::AskStatus{}, within_s);
   nb::list agents;
-  for (const AgentStatus& agent : status.agents) {
+  for (const control::AgentStatus& agent : status.agents) {
     nb::dict row;
     row["name"] = agent.name;
-    row["state"] = text(state_name(agent.state));
+    row["state"] = text(control::state_name(agent.state));
     row["gpus"] = agent.gpus;
     row["nics"] = agent.nics;
     row["endpoints"] = agent.endpoints;
@@ -142,10 +142,10 @@ nb::dict status_of(Client& client, double within_s) {
     agents.append(row);
   }
   nb::list channels;
-  for (const ChannelStatus& channel : status.channels) {
+  for (const control::ChannelStatus& channel : status.channels) {
     nb::dict row;
-    row["id"] = text_of(channel.channel);
-    row["state"] = text(state_name(channel.state));
+    row["id"] = control::text_of(channel.channel);
+    row["state"] = text(control::state_name(channel.state));
     row["sources"] = channel.sources;
     row["destinations"] = channel.destinations;
     row["agents"] = channel.agents;
@@ -166,9 +166,9 @@ nb::dict status_of(Client& client, double within_s) {
 using Texts = std::vector<std::string>;
 
 void bind_client(nb::module_& module) {
-  module.def("make_request_id", [] { return text_of(make_request_id()); });
+  module.def("make_request_id", [] { return control::text_of(control::make_request_id()); });
   nb::class_<Client>(module, "Client")
-      .def(nb::init<const ClientSettings&>(), "settings"_a)
+      .def(nb::init<const control::ClientSettings&>(), "settings"_a)
       .def(
           "create_endpoint",
           [](Client& self,
@@ -176,8 +176,8 @@ void bind_client(nb::module_& module) {
              const std::string& vertex,
              const std::string& request,
              double within_s) {
-            const CreateEndpoint asked{request_id_of(request), agent, vertex};
-            return text_of(self.call<EndpointCreated>(asked, within_s).endpoint);
+            const control::CreateEndpoint asked{request_id_of(request), agent, vertex};
+            return control::text_of(self.call<control::EndpointCreated>(asked, within_s).endpoint);
           },
           "agent"_a,
           "vertex"_a,
@@ -186,7 +186,8 @@ void bind_client(nb::module_& module) {
       .def(
           "delete_endpoint",
           [](Client& self, const std::string& endpoint, double within_s) {
-            self.call<Done>(DeleteEndpoint{id_of<EndpointId>(endpoint)}, within_s);
+            self.call<control::Done>(control::DeleteEndpoint{id_of<control::EndpointId>(endpoint)},
+                                     within_s);
           },
           "endpoint"_a,
           "within_s"_a)
@@ -198,11 +199,11 @@ void bind_client(nb::module_& module) {
              const std::string& request,
              double within_s) {
             const auto& [schema, key] = rows;
-            const CreateChannel asked{request_id_of(request),
-                                      ids_of<EndpointId>(std::get<0>(ends)),
-                                      ids_of<EndpointId>(std::get<1>(ends)),
-                                      {std::string(schema.c_str(), schema.size()), key}};
-            return text_of(self.call<ChannelOpen>(asked, within_s).channel);
+            const control::CreateChannel asked{request_id_of(request),
+                                               ids_of<control::EndpointId>(std::get<0>(ends)),
+                                               ids_of<control::EndpointId>(std::get<1>(ends)),
+                                               {std::string(schema.c_str(), schema.size()), key}};
+            return control::text_of(self.call<control::ChannelOpen>(asked, within_s).channel);
           },
           "ends"_a,
           "rows"_a,
@@ -211,7 +212,8 @@ void bind_client(nb::module_& module) {
       .def(
           "delete_channel",
           [](Client& self, const std::string& channel, double within_s) {
-            self.call<Done>(DeleteChannel{id_of<ChannelId>(channel)}, within_s);
+            self.call<control::Done>(control::DeleteChannel{id_of<control::ChannelId>(channel)},
+                                     within_s);
           },
           "channel"_a,
           "within_s"_a)
@@ -220,20 +222,21 @@ void bind_client(nb::module_& module) {
 
 // ---- servers --------------------------------------------------------------------------------------------------------
 
-Epoch random_epoch() {
-  const auto epoch = static_cast<Epoch>(make_request_id().high);
+control::Epoch random_epoch() {
+  const auto epoch = static_cast<control::Epoch>(control::make_request_id().high);
   return epoch == 0 ? 1 : epoch;
 }
 
 // A controller and its port, until it is stopped.
 class ControllerProcess {
  public:
-  ControllerProcess(const ServerSettings& server, const ControllerSettings& controller) {
-    raise_unless(check_rpc_settings(server));
-    raise_unless(check_controller_settings(controller));
+  ControllerProcess(const control::ServerSettings& server,
+                    const control::ControllerSettings& controller) {
+    raise_unless(control::check_rpc_settings(server));
+    raise_unless(control::check_controller_settings(controller));
     const GilRelease released;
-    host_ = std::make_unique<ControllerHost>(controller, random_epoch());
-    server_ = value_or_raise(ControlServer::start(server, *host_));
+    host_ = std::make_unique<control::ControllerHost>(controller, random_epoch());
+    server_ = value_or_raise(control::ControlServer::start(server, *host_));
   }
   ~ControllerProcess() { stop(); }
 
@@ -248,8 +251,8 @@ class ControllerProcess {
   }
 
  private:
-  std::unique_ptr<ControllerHost> host_;
-  std::unique_ptr<ControlServer> server_;
+  std::unique_ptr<control::ControllerHost> host_;
+  std::unique_ptr<control::ControlServer> server_;
 };
 
 // An agent that keeps its parts of channels in a ledger.
@@ -257,35 +260,36 @@ class LedgerAgent {
  public:
   LedgerAgent(const std::string& name,
               const std::string& topology,
-              const ClientSettings& controller)
+              const control::ClientSettings& controller)
       : name_(name), controller_(controller) {
-    const InfrastructureGraph graph = value_or_raise(graph_from_json(topology));
+    const topology::InfrastructureGraph graph = value_or_raise(topology::graph_from_json(topology));
     if (graph.server_count() != 1) {
       throw Failure{make_error(ErrorCode::kInvalidTopology,
                                "an agent is one server, the topology has {}",
                                graph.server_count())};
     }
-    InfrastructureGraph named;  // refuses a name that cannot be
+    topology::InfrastructureGraph named;  // refuses a name that cannot be
     value_or_raise(named.add_server(name, graph.shape_at(0)));
     shape_ = graph.shape_at(0);
     const GilRelease released;
-    link_ = value_or_raise(
-        AgentLink::start(controller, {name, make_agent_instance()}, shape_, ledger_));
+    link_ = value_or_raise(control::AgentLink::start(
+        controller, {name, control::make_agent_instance()}, shape_, ledger_));
   }
   ~LedgerAgent() { stop(); }
 
-  std::string listen(const ServerSettings& server) {
+  std::string listen(const control::ServerSettings& server) {
     const GilRelease released;
     end_serving();
-    client_ = value_or_raise(ControlClient::make(controller_));
-    requests_ = std::make_unique<AgentRequests>(*client_, ledger_, name_, shape_);
-    server_ = value_or_raise(ControlServer::start(server, *requests_));
+    client_ = value_or_raise(control::ControlClient::make(controller_));
+    requests_ = std::make_unique<control::AgentRequests>(*client_, ledger_, name_, shape_);
+    server_ = value_or_raise(control::ControlServer::start(server, *requests_));
     return server_->address();
   }
 
   // (joined, why not, joins so far, endpoints, channels)
   nb::tuple state() const {
-    const AgentLinkState state = link_ == nullptr ? AgentLinkState{} : link_->state();
+    const control::AgentLinkState state =
+        link_ == nullptr ? control::AgentLinkState{} : link_->state();
     const nb::object trouble =
         state.trouble.has_value() ? described(*state.trouble) : nb::object(nb::none());
     return nb::make_tuple(state.is_joined, trouble, state.joins, state.endpoints, state.channels);
@@ -311,23 +315,25 @@ class LedgerAgent {
   }
 
   const std::string name_;
-  const ClientSettings controller_;
-  std::shared_ptr<const ServerShape> shape_;
-  PlanLedger ledger_;
-  std::unique_ptr<AgentLink> link_;
-  std::unique_ptr<ControlClient> client_;
-  std::unique_ptr<AgentRequests> requests_;
-  std::unique_ptr<ControlServer> server_;
+  const control::ClientSettings controller_;
+  std::shared_ptr<const topology::ServerShape> shape_;
+  control::PlanLedger ledger_;
+  std::unique_ptr<control::AgentLink> link_;
+  std::unique_ptr<control::ControlClient> client_;
+  std::unique_ptr<control::AgentRequests> requests_;
+  std::unique_ptr<control::ControlServer> server_;
 };
 
 void bind_servers(nb::module_& module) {
   nb::class_<ControllerProcess>(module, "Controller")
-      .def(nb::init<const ServerSettings&, const ControllerSettings&>(), "server"_a, "controller"_a)
+      .def(nb::init<const control::ServerSettings&, const control::ControllerSettings&>(),
+           "server"_a,
+           "controller"_a)
       .def_prop_ro("address", &ControllerProcess::address)
       .def_prop_ro("refused_connections", &ControllerProcess::refused_connections)
       .def("stop", &ControllerProcess::stop);
   nb::class_<LedgerAgent>(module, "Agent")
-      .def(nb::init<const std::string&, const std::string&, const ClientSettings&>(),
+      .def(nb::init<const std::string&, const std::string&, const control::ClientSettings&>(),
            "name"_a,
            "topology"_a,
            "controller"_a)
@@ -338,40 +344,40 @@ void bind_servers(nb::module_& module) {
 }
 
 void bind_settings(nb::module_& module) {
-  nb::class_<ServerSecurity>(module, "ServerSecurity")
+  nb::class_<control::ServerSecurity>(module, "ServerSecurity")
       .def(nb::init<>())
-      .def_rw("certificate_pem", &ServerSecurity::certificate_pem)
-      .def_rw("key_pem", &ServerSecurity::key_pem)
-      .def_rw("client_ca_pem", &ServerSecurity::client_ca_pem)
-      .def_rw("token", &ServerSecurity::token)
-      .def_rw("is_insecure", &ServerSecurity::is_insecure);
-  nb::class_<ServerSettings>(module, "ServerSettings")
+      .def_rw("certificate_pem", &control::ServerSecurity::certificate_pem)
+      .def_rw("key_pem", &control::ServerSecurity::key_pem)
+      .def_rw("client_ca_pem", &control::ServerSecurity::client_ca_pem)
+      .def_rw("token", &control::ServerSecurity::token)
+      .def_rw("is_insecure", &control::ServerSecurity::is_insecure);
+  nb::class_<control::ServerSettings>(module, "ServerSettings")
       .def(nb::init<>())
-      .def_rw("listen", &ServerSettings::listen)
-      .def_rw("security", &ServerSettings::security)
-      .def_rw("message_bytes_max", &ServerSettings::message_bytes_max);
-  nb::class_<ClientSecurity>(module, "ClientSecurity")
+      .def_rw("listen", &control::ServerSettings::listen)
+      .def_rw("security", &control::ServerSettings::security)
+      .def_rw("message_bytes_max", &control::ServerSettings::message_bytes_max);
+  nb::class_<control::ClientSecurity>(module, "ClientSecurity")
       .def(nb::init<>())
-      .def_rw("uses_tls", &ClientSecurity::uses_tls)
-      .def_rw("ca_pem", &ClientSecurity::ca_pem)
-      .def_rw("certificate_pem", &ClientSecurity::certificate_pem)
-      .def_rw("key_pem", &ClientSecurity::key_pem)
-      .def_rw("token", &ClientSecurity::token)
-      .def_rw("is_insecure", &ClientSecurity::is_insecure);
-  nb::class_<ClientSettings>(module, "ClientSettings")
+      .def_rw("uses_tls", &control::ClientSecurity::uses_tls)
+      .def_rw("ca_pem", &control::ClientSecurity::ca_pem)
+      .def_rw("certificate_pem", &control::ClientSecurity::certificate_pem)
+      .def_rw("key_pem", &control::ClientSecurity::key_pem)
+      .def_rw("token", &control::ClientSecurity::token)
+      .def_rw("is_insecure", &control::ClientSecurity::is_insecure);
+  nb::class_<control::ClientSettings>(module, "ClientSettings")
       .def(nb::init<>())
-      .def_rw("address", &ClientSettings::address)
-      .def_rw("security", &ClientSettings::security)
-      .def_rw("message_bytes_max", &ClientSettings::message_bytes_max);
-  nb::class_<ControllerSettings>(module, "ControllerSettings")
+      .def_rw("address", &control::ClientSettings::address)
+      .def_rw("security", &control::ClientSettings::security)
+      .def_rw("message_bytes_max", &control::ClientSettings::message_bytes_max);
+  nb::class_<control::ControllerSettings>(module, "ControllerSettings")
       .def(nb::init<>())
-      .def_rw("heartbeat_s", &ControllerSettings::heartbeat_s)
-      .def_rw("lost_after_s", &ControllerSettings::lost_after_s)
-      .def_rw("apply_within_s", &ControllerSettings::apply_within_s)
-      .def_rw("recover_within_s", &ControllerSettings::recover_within_s)
-      .def_rw("agents_max", &ControllerSettings::agents_max)
-      .def_rw("endpoints_max", &ControllerSettings::endpoints_max)
-      .def_rw("channels_max", &ControllerSettings::channels_max);
+      .def_rw("heartbeat_s", &control::ControllerSettings::heartbeat_s)
+      .def_rw("lost_after_s", &control::ControllerSettings::lost_after_s)
+      .def_rw("apply_within_s", &control::ControllerSettings::apply_within_s)
+      .def_rw("recover_within_s", &control::ControllerSettings::recover_within_s)
+      .def_rw("agents_max", &control::ControllerSettings::agents_max)
+      .def_rw("endpoints_max", &control::ControllerSettings::endpoints_max)
+      .def_rw("channels_max", &control::ControllerSettings::channels_max);
 }
 
 }  // namespace

@@ -9,7 +9,7 @@
 #include "expressions/lane_kernels.hpp"
 #include "expressions/step_frame.hpp"
 
-namespace crossdock {
+namespace crossdock::expressions {
 namespace {
 
 static_assert(kMaxEvaluatedRows == steps::kBlockRows);
@@ -221,4 +221,4 @@ void BlockEvaluator::write_values(int32_t output, void* to) const {
   }
 }
 
-}  // namespace crossdock
+}  // namespace crossdock::expressions

@@ -12,7 +12,7 @@
 #include "memory/budget.hpp"
 #include "table/column.hpp"
 
-namespace crossdock {
+namespace crossdock::expressions {
 
 constexpr int32_t kMaxEvaluatedRows = 1024;  // of one block
 
@@ -64,4 +64,4 @@ class BlockEvaluator {
   int32_t kept_count_ = 0;
 };
 
-}  // namespace crossdock
+}  // namespace crossdock::expressions

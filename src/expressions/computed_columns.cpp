@@ -8,7 +8,7 @@
 #include "expressions/block_evaluator.hpp"
 #include "expressions/lane_kernels.hpp"
 
-namespace crossdock {
+namespace crossdock::expressions {
 namespace {
 
 // Rows of a piece: a multiple of what is evaluated at once, so pieces share no byte of a bitmap.
@@ -240,4 +240,4 @@ TablePtr with_places(const Table& table, const ComputedColumns& columns) {
   return made;
 }
 
-}  // namespace crossdock
+}  // namespace crossdock::expressions

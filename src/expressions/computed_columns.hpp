@@ -10,7 +10,7 @@
 #include "memory/budget.hpp"
 #include "table/column.hpp"
 
-namespace crossdock {
+namespace crossdock::expressions {
 
 struct ComputedColumns {
   std::shared_ptr<const Program> program;
@@ -32,4 +32,4 @@ Result<TablePtr> with_computed_columns(const Table& table,
 // while they read the others. A place has a validity exactly where the column may have nulls.
 TablePtr with_places(const Table& table, const ComputedColumns& columns);
 
-}  // namespace crossdock
+}  // namespace crossdock::expressions

@@ -6,7 +6,7 @@
 #include "base/check.hpp"
 #include "expressions/step_frame.hpp"
 
-namespace crossdock::steps {
+namespace crossdock::expressions::steps {
 namespace {
 
 lanes::CompareOp compare_op(ExpressionOp op) {
@@ -262,4 +262,4 @@ void run_choice(const Frame& frame, int32_t index) {
   chooser.finish();
 }
 
-}  // namespace crossdock::steps
+}  // namespace crossdock::expressions::steps

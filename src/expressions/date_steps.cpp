@@ -2,7 +2,7 @@
 #include "base/check.hpp"
 #include "expressions/step_frame.hpp"
 
-namespace crossdock::steps {
+namespace crossdock::expressions::steps {
 namespace {
 
 constexpr int64_t kSecondsPerDay = 86'400;
@@ -83,4 +83,4 @@ void run_date_part(const Frame& frame, int32_t index) {
   out.bits = 31;
 }
 
-}  // namespace crossdock::steps
+}  // namespace crossdock::expressions::steps

@@ -5,7 +5,7 @@
 
 #include "base/check.hpp"
 
-namespace crossdock {
+namespace crossdock::expressions {
 namespace {
 
 struct OpName {
@@ -166,4 +166,4 @@ std::string expression_text(const Expression& expression) {
   return fmt::format("{}({})", name->name, inside);
 }
 
-}  // namespace crossdock
+}  // namespace crossdock::expressions

@@ -17,7 +17,7 @@
 #include "base/result.hpp"
 #include "table/schema.hpp"
 
-namespace crossdock {
+namespace crossdock::expressions {
 
 enum class ExpressionOp : uint8_t {
   kColumn,
@@ -122,4 +122,4 @@ Result<ExpressionPtr> parse_expression(std::string_view json, const Schema& sche
 // The same for a JSON list of expressions.
 Result<std::vector<ExpressionPtr>> parse_expressions(std::string_view json, const Schema& schema);
 
-}  // namespace crossdock
+}  // namespace crossdock::expressions

@@ -17,7 +17,7 @@
 #include "expressions/expression.hpp"
 #include "expressions/powers.hpp"
 
-namespace crossdock {
+namespace crossdock::expressions {
 namespace {
 
 using Json = nlohmann::json;
@@ -202,4 +202,4 @@ Result<std::vector<ExpressionPtr>> parse_expressions(std::string_view json, cons
   return expressions;
 }
 
-}  // namespace crossdock
+}  // namespace crossdock::expressions

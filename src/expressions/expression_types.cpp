@@ -6,7 +6,7 @@
 #include "expressions/expression.hpp"
 #include "expressions/powers.hpp"
 
-namespace crossdock {
+namespace crossdock::expressions {
 namespace {
 
 constexpr int32_t kDecimalDigits = 38;
@@ -349,4 +349,4 @@ Result<ExpressionPtr> make_call(CallParts parts) {
   }
 }
 
-}  // namespace crossdock
+}  // namespace crossdock::expressions

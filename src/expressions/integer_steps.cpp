@@ -11,7 +11,7 @@
 #include "expressions/powers.hpp"
 #include "expressions/step_frame.hpp"
 
-namespace crossdock::steps {
+namespace crossdock::expressions::steps {
 namespace {
 
 constexpr int32_t kWordBits = 63;
@@ -248,4 +248,4 @@ void run_integers(const Frame& frame, int32_t index) {
   }
 }
 
-}  // namespace crossdock::steps
+}  // namespace crossdock::expressions::steps

@@ -9,7 +9,7 @@
 #include <hwy/highway.h>
 
 HWY_BEFORE_NAMESPACE();
-namespace crossdock::lanes::HWY_NAMESPACE {
+namespace crossdock::expressions::lanes::HWY_NAMESPACE {
 
 struct Add {
   template <class T>
@@ -296,11 +296,11 @@ int32_t positions_of(const uint8_t* bytes, int32_t count, uint16_t* rows) {
   return found;
 }
 
-}  // namespace crossdock::lanes::HWY_NAMESPACE
+}  // namespace crossdock::expressions::lanes::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
-namespace crossdock::lanes {
+namespace crossdock::expressions::lanes {
 
 HWY_EXPORT(combine_words);
 HWY_EXPORT(compare_words);
@@ -380,5 +380,5 @@ int32_t positions_of(const uint8_t* bytes, int32_t count, uint16_t* rows) {
   return HWY_DYNAMIC_DISPATCH(positions_of)(bytes, count, rows);
 }
 
-}  // namespace crossdock::lanes
+}  // namespace crossdock::expressions::lanes
 #endif

@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-namespace crossdock::lanes {
+namespace crossdock::expressions::lanes {
 
 enum class WordOp : uint8_t { kAdd, kSubtract, kSubtractFrom, kMultiply };  // kSubtractFrom: b - a
 enum class RealOp : uint8_t { kAdd, kSubtract, kSubtractFrom, kMultiply, kDivide, kDivideInto };
@@ -55,4 +55,4 @@ int32_t count_bytes(const uint8_t* bytes, int32_t count);  // those that are 1
 // Positions of the bytes that are 1, ascending; `rows` has room for `count`. Answers how many.
 int32_t positions_of(const uint8_t* bytes, int32_t count, uint16_t* rows);
 
-}  // namespace crossdock::lanes
+}  // namespace crossdock::expressions::lanes

@@ -5,7 +5,7 @@
 
 #include "base/int128.hpp"
 
-namespace crossdock {
+namespace crossdock::expressions {
 
 // 10^digits, for 0 <= digits <= 38.
 constexpr Int128 power_of_ten(int32_t digits) {
@@ -28,4 +28,4 @@ inline double integer_to_real(Int128 value) {
   return negative ? -real : real;
 }
 
-}  // namespace crossdock
+}  // namespace crossdock::expressions

@@ -5,7 +5,7 @@
 #include <map>
 #include <string>
 
-namespace crossdock {
+namespace crossdock::expressions {
 namespace {
 
 constexpr size_t kMaxSteps = 60'000;  // a step is named by 16 bits
@@ -126,4 +126,4 @@ int32_t Program::decimal_step(int column) const {
   return found == steps_.end() ? -1 : static_cast<int32_t>(found - steps_.begin());
 }
 
-}  // namespace crossdock
+}  // namespace crossdock::expressions

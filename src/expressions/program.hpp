@@ -10,7 +10,7 @@
 #include "base/result.hpp"
 #include "expressions/expression.hpp"
 
-namespace crossdock {
+namespace crossdock::expressions {
 
 // Computes one value per row of a block from those of earlier steps.
 struct ProgramStep {
@@ -48,4 +48,4 @@ class Program {
   int32_t slot_count_ = 0;
 };
 
-}  // namespace crossdock
+}  // namespace crossdock::expressions

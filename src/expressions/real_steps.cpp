@@ -8,7 +8,7 @@
 #include "expressions/powers.hpp"
 #include "expressions/step_frame.hpp"
 
-namespace crossdock::steps {
+namespace crossdock::expressions::steps {
 namespace {
 
 lanes::RealOp real_op(ExpressionOp op, bool reversed) {
@@ -97,4 +97,4 @@ void run_reals(const Frame& frame, int32_t index) {
   if (expression.type.id == TypeId::kFloat32) lanes::round_to_floats(to, frame.count);
 }
 
-}  // namespace crossdock::steps
+}  // namespace crossdock::expressions::steps

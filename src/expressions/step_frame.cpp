@@ -8,7 +8,7 @@
 #include "base/check.hpp"
 #include "expressions/powers.hpp"
 
-namespace crossdock::steps {
+namespace crossdock::expressions::steps {
 
 void Frame::merge_marks(int32_t index, Value& out) const {
   const Slot memory_of = slot(index);
@@ -164,4 +164,4 @@ void fill_literal(const Frame& frame, int32_t index) {
   out.bits = 64 + std::bit_width(high ^ static_cast<uint64_t>(static_cast<int64_t>(high) >> 63));
 }
 
-}  // namespace crossdock::steps
+}  // namespace crossdock::expressions::steps

@@ -13,7 +13,7 @@
 #include "expressions/program.hpp"
 #include "table/column.hpp"
 
-namespace crossdock::steps {
+namespace crossdock::expressions::steps {
 
 constexpr int32_t kBlockRows = 1024;
 
@@ -101,4 +101,4 @@ void run_membership(const Frame& frame, int32_t index);  // integers
 void run_text_test(const Frame& frame, int32_t index);   // comparisons too
 void run_date_part(const Frame& frame, int32_t index);
 
-}  // namespace crossdock::steps
+}  // namespace crossdock::expressions::steps

@@ -7,7 +7,7 @@
 #include "base/check.hpp"
 #include "expressions/step_frame.hpp"
 
-namespace crossdock::steps {
+namespace crossdock::expressions::steps {
 namespace {
 
 constexpr uint32_t kInlineBytes = 12;  // what a string view holds itself
@@ -170,4 +170,4 @@ void run_text_test(const Frame& frame, int32_t index) {
                frame.slot(index).bytes());
 }
 
-}  // namespace crossdock::steps
+}  // namespace crossdock::expressions::steps

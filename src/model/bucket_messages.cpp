@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <bit>
 
-namespace crossdock {
+namespace crossdock::model {
 namespace {
 
 // Beside its values, a sum says whether one of them passed 64 bits.
@@ -120,4 +120,4 @@ BucketForm choose_bucket_form(const BucketShape& shape, double message_bytes) {
   return scanned < combined ? BucketForm::kScanned : BucketForm::kCombined;
 }
 
-}  // namespace crossdock
+}  // namespace crossdock::model

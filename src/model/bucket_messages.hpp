@@ -22,7 +22,7 @@
 #include <cstdint>
 #include <string_view>
 
-namespace crossdock {
+namespace crossdock::model {
 
 enum class BucketForm : uint8_t { kTaskBuffers, kChunkBuffers, kContiguous, kCombined, kScanned };
 constexpr BucketForm kBucketForms[] = {BucketForm::kTaskBuffers,
@@ -70,4 +70,4 @@ int64_t scanned_messages(int ranks);
 // in every round, so with many buckets bytes decide. A message costs as much as `message_bytes` bytes.
 BucketForm choose_bucket_form(const BucketShape& shape, double message_bytes);
 
-}  // namespace crossdock
+}  // namespace crossdock::model

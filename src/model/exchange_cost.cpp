@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
-namespace crossdock {
+namespace crossdock::model {
 namespace {
 
 constexpr double kSecondsPerNs = 1e-9;
@@ -62,4 +62,4 @@ PredictedCost exchange_cost(const ExchangeShape& shape, const ExchangeRates& rat
   return cost;
 }
 
-}  // namespace crossdock
+}  // namespace crossdock::model

@@ -9,7 +9,7 @@
 
 #include "model/phase_cost.hpp"
 
-namespace crossdock {
+namespace crossdock::model {
 
 // Nanoseconds per row, byte or event, of one core. Estimates, for ranks that share memory: no exchange has been timed
 // to fit them. `crossdock calibrate` scales them with the other rates, by how fast the machine is.
@@ -49,4 +49,4 @@ PredictedCost exchange_cost(const ExchangeShape& shape, const ExchangeRates& rat
 // Bytes that leave the ranks for others, of all together.
 double exchanged_bytes(const ExchangeShape& shape);
 
-}  // namespace crossdock
+}  // namespace crossdock::model

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <bit>
 
-namespace crossdock {
+namespace crossdock::model {
 namespace {
 
 // Beyond, the buffers of one value leave the second-level cache.
@@ -160,4 +160,4 @@ int group_partition_bits(const GroupShape& shape, const Machine& machine) {
   return std::clamp(wanted, std::min(5, room), std::max(room, std::min(wanted, kPartitionBitsMax)));
 }
 
-}  // namespace crossdock
+}  // namespace crossdock::model

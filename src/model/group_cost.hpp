@@ -10,7 +10,7 @@
 #include "model/machine.hpp"
 #include "model/phase_cost.hpp"
 
-namespace crossdock {
+namespace crossdock::model {
 
 // Nanoseconds per row and core, measured with 50 M rows of int64 keys and one int64 sum on two Zen 4
 // cores. Other machines differ by a factor that is much the same for all strategies, so choices hold
@@ -76,4 +76,4 @@ int group_partition_bits(const GroupShape& shape, const Machine& machine);
 // Groups that a worker's table may hold within half of its second-level cache.
 int64_t cached_groups(const GroupShape& shape, const Machine& machine);
 
-}  // namespace crossdock
+}  // namespace crossdock::model

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <bit>
 
-namespace crossdock {
+namespace crossdock::model {
 namespace {
 
 constexpr int64_t kRowBytes = 16;
@@ -159,4 +159,4 @@ JoinCost dense_join_cost(const JoinShape& shape, const Machine& machine, const J
   return cost;
 }
 
-}  // namespace crossdock
+}  // namespace crossdock::model

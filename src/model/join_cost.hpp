@@ -10,7 +10,7 @@
 #include "model/machine.hpp"
 #include "model/phase_cost.hpp"
 
-namespace crossdock {
+namespace crossdock::model {
 
 // Nanoseconds per row and core, measured by bench/join on one Zen 4 core (see bench/README.md). Other
 // machines differ by a factor that is the same for all strategies, to a first approximation, so
@@ -67,4 +67,4 @@ JoinCost dense_join_cost(const JoinShape& shape, const Machine& machine, const J
 // second-level cache, within what the scatter's buffers leave of it.
 int radix_bits(int64_t build_rows, const Machine& machine);
 
-}  // namespace crossdock
+}  // namespace crossdock::model

@@ -11,7 +11,7 @@
 
 #include "model/memory_limit.hpp"
 
-namespace crossdock {
+namespace crossdock::model {
 namespace {
 
 int64_t positive_or(int64_t value, int64_t fallback) { return value > 0 ? value : fallback; }
@@ -60,4 +60,4 @@ Machine probe_machine() {
   return machine;
 }
 
-}  // namespace crossdock
+}  // namespace crossdock::model

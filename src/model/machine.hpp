@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-namespace crossdock {
+namespace crossdock::model {
 
 struct Machine {
   int cores = 1;
@@ -17,4 +17,4 @@ struct Machine {
 // keeps the default above.
 Machine probe_machine();
 
-}  // namespace crossdock
+}  // namespace crossdock::model

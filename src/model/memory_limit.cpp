@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-namespace crossdock {
+namespace crossdock::model {
 namespace {
 
 namespace fs = std::filesystem;
@@ -86,4 +86,4 @@ std::optional<MemoryLimit> cgroup_memory_limit(const fs::path& root) {
   return least;
 }
 
-}  // namespace crossdock
+}  // namespace crossdock::model

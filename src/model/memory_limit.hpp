@@ -6,7 +6,7 @@
 #include <filesystem>
 #include <optional>
 
-namespace crossdock {
+namespace crossdock::model {
 
 struct MemoryLimit {
   int64_t bytes = 0;
@@ -17,4 +17,4 @@ struct MemoryLimit {
 // Costs some 20 small reads of /proc and /sys.
 std::optional<MemoryLimit> cgroup_memory_limit(const std::filesystem::path& root = "/");
 
-}  // namespace crossdock
+}  // namespace crossdock::model

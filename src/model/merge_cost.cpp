@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-namespace crossdock {
+namespace crossdock::model {
 namespace {
 
 constexpr int64_t kMergedRowBytes = 16;
@@ -75,4 +75,4 @@ JoinCost merge_join_cost(const MergeShape& shape,
   return cost;
 }
 
-}  // namespace crossdock
+}  // namespace crossdock::model

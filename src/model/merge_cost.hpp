@@ -6,7 +6,7 @@
 
 #include "model/join_cost.hpp"
 
-namespace crossdock {
+namespace crossdock::model {
 
 // Nanoseconds per row and core, measured on one Zen 4 core.
 struct MergeRates {
@@ -43,4 +43,4 @@ JoinCost merge_join_cost(const MergeShape& shape,
 int merge_range_count(int64_t rows, const Machine& machine);
 constexpr int kMergeRangesMax = 2047;  // and as many for heavy words: the partitions of one scatter
 
-}  // namespace crossdock
+}  // namespace crossdock::model

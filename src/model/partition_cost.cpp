@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
-namespace crossdock {
+namespace crossdock::model {
 namespace {
 
 constexpr int64_t kNumberBytes = 2;
@@ -65,4 +65,4 @@ PredictedCost partition_cost(const PartitionShape& shape,
   return cost;
 }
 
-}  // namespace crossdock
+}  // namespace crossdock::model

@@ -7,7 +7,7 @@
 #include "model/machine.hpp"
 #include "model/phase_cost.hpp"
 
-namespace crossdock {
+namespace crossdock::model {
 
 // Nanoseconds per row and core, measured on one Zen 4 core: those of tables that miss the caches with
 // 10 M rows into 2 to 8,192 partitions, the near ones with 60,000 rows. Texts had 12 bytes.
@@ -49,4 +49,4 @@ PredictedCost partition_cost(const PartitionShape& shape,
                              const Machine& machine,
                              const PartitionRates& rates);
 
-}  // namespace crossdock
+}  // namespace crossdock::model

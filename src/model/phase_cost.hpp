@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-namespace crossdock {
+namespace crossdock::model {
 
 struct PhaseCost {
   std::string_view name;
@@ -29,4 +29,4 @@ inline double seconds_for(int64_t rows, double row_ns, int threads) {
   return static_cast<double>(rows) * row_ns * 1e-9 / threads;
 }
 
-}  // namespace crossdock
+}  // namespace crossdock::model

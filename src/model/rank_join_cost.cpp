@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
-namespace crossdock {
+namespace crossdock::model {
 namespace {
 
 // Least number of passes of `ways` that reach `parts`.
@@ -91,4 +91,4 @@ PredictedCost rank_merge_join_cost(const RankJoinShape& shape,
   return sum.finish(overheads);
 }
 
-}  // namespace crossdock
+}  // namespace crossdock::model

@@ -9,7 +9,7 @@
 
 #include "model/phase_cost.hpp"
 
-namespace crossdock {
+namespace crossdock::model {
 
 // Rows per second of one process, alone in its pass. The names are those of the paper's equations.
 struct RankJoinRates {
@@ -75,4 +75,4 @@ constexpr int packed_row_bits(int key_bits, int row_number_bits, int partition_b
   return key_bits + row_number_bits - partition_bits;
 }
 
-}  // namespace crossdock
+}  // namespace crossdock::model

@@ -5,7 +5,7 @@
 #include <iterator>
 #include <mutex>
 
-namespace crossdock {
+namespace crossdock::model {
 namespace {
 
 template <class Part>
@@ -198,4 +198,4 @@ void put_in_force(Rates rates) {
   in_force = std::move(made);
 }
 
-}  // namespace crossdock
+}  // namespace crossdock::model

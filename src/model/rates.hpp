@@ -18,7 +18,7 @@
 #include "model/partition_cost.hpp"
 #include "model/sort_cost.hpp"
 
-namespace crossdock {
+namespace crossdock::model {
 
 // Of the caches, what a process sees of them.
 struct MachineRates {
@@ -49,4 +49,4 @@ Machine seen_by(const Rates& rates, Machine machine);
 std::shared_ptr<const Rates> rates_in_force();
 void put_in_force(Rates rates);
 
-}  // namespace crossdock
+}  // namespace crossdock::model

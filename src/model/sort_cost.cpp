@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
-namespace crossdock {
+namespace crossdock::model {
 namespace {
 
 void add(SortCost& cost, const SortShape& shape, PhaseCost phase, double ns_per_row) {
@@ -111,4 +111,4 @@ SortCost topk_cost(const SortShape& shape, const Machine& machine, const SortRat
   return cost;
 }
 
-}  // namespace crossdock
+}  // namespace crossdock::model

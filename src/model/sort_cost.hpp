@@ -7,7 +7,7 @@
 #include "model/machine.hpp"
 #include "model/phase_cost.hpp"
 
-namespace crossdock {
+namespace crossdock::model {
 
 // Nanoseconds per row and core, measured on one Zen 4 core with sorts of 20 to 50 M rows. How many rows
 // tie behind a word that is not exact is not predicted: a sample does not tell.
@@ -61,4 +61,4 @@ SortCost lsd_sort_cost(const SortShape& shape, const Machine& machine, const Sor
 // Needs wanted_rows of the order only.
 SortCost topk_cost(const SortShape& shape, const Machine& machine, const SortRates& rates);
 
-}  // namespace crossdock
+}  // namespace crossdock::model

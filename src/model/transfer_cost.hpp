@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-namespace crossdock {
+namespace crossdock::model {
 
 // Rates that hang on devices and not on the graph of links. Nobody has measured them here: the defaults are what
 // publications say, and a machine that is measured replaces them.
@@ -45,4 +45,4 @@ inline double bulk_seconds(double link_s,
   return bytes / rates.partition_bytes_per_s + link_s / message_efficiency(message_bytes, rates);
 }
 
-}  // namespace crossdock
+}  // namespace crossdock::model

@@ -21,7 +21,7 @@ struct FoldState {
   bool overflow = false;  // the sum has no 128 bits
 };
 
-class AggregateSink : public RowSink {
+class AggregateSink : public operators::RowSink {
  public:
   struct Item {
     ColumnFold fold = ColumnFold::kCount;

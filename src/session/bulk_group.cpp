@@ -23,7 +23,7 @@ constexpr std::chrono::milliseconds kWithin{180'000};
 
 constexpr int64_t kTrialMemoryBytes = int64_t{1} << 20;
 
-Json phase_json(const BulkPhase& phase) {
+Json phase_json(const bulk::BulkPhase& phase) {
   Json json = {{"name", phase.name},
                {"rows", phase.rows},
                {"bytes", phase.bytes},
@@ -47,21 +47,23 @@ Result<std::unique_ptr<Team>> start_team(int threads) {
   }
 }
 
-Result<BulkResult> exchange_by_rule(const RankRun& run, const Table& rows, const BulkMove& move) {
+Result<bulk::BulkResult> exchange_by_rule(const bulk::RankRun& run,
+                                          const Table& rows,
+                                          const BulkMove& move) {
   const std::vector<int>& sources = move.spec.source_ranks;
   const bool is_source = std::ranges::find(sources, run.ranks->rank()) != sources.end();
   const Table none{rows.schema, {}, 0};
-  RouteSpec rule = move.spec.route;
+  sorters::RouteSpec rule = move.spec.route;
   rule.destinations = static_cast<int>(move.spec.destination_ranks.size());
-  BulkRoute route;
+  bulk::BulkRoute route;
   route.named = is_source ? move.named : std::span<const uint16_t>();
-  if (move.spec.sends == ChannelSpec::Sends::kRouted) route.rule = &rule;
+  if (move.spec.sends == channels::ChannelSpec::Sends::kRouted) route.rule = &rule;
   route.destination_ranks = move.spec.destination_ranks;
-  return bulk_exchange({run.ranks, run.team, run.memory}, is_source ? rows : none, route);
+  return bulk::bulk_exchange({run.ranks, run.team, run.memory}, is_source ? rows : none, route);
 }
 
 // Out of the window, which then serves the next exchange at once, and any number of such results may be kept.
-Status leave_window(Memory& memory, BulkResult& arrived) {
+Status leave_window(Memory& memory, bulk::BulkResult& arrived) {
   Table copied{arrived.table->schema, {}, arrived.table->rows};
   for (const Batch& batch : arrived.table->batches) {
     CD_ASSIGN(Batch copy, copy_rows(batch, arrived.table->schema, memory));
@@ -72,25 +74,25 @@ Status leave_window(Memory& memory, BulkResult& arrived) {
 }
 
 // Whoever sorts what came has the sort over ranks (operators/sort/rank_sort.hpp).
-Result<BulkResult> exchange_ordered(const RankRun& run,
-                                    const Table& rows,
-                                    const std::vector<CutKey>& keys) {
-  CD_ASSIGN(OrderedRows ordered, exchange_by_order(run, rows, {keys}));
+Result<bulk::BulkResult> exchange_ordered(const bulk::RankRun& run,
+                                          const Table& rows,
+                                          const std::vector<bulk::CutKey>& keys) {
+  CD_ASSIGN(operators::OrderedRows ordered, operators::exchange_by_order(run, rows, {keys}));
   return std::move(ordered.arrived);
 }
 
 }  // namespace
 
-Status BulkRanks::open(RankGroup& group) {
-  ranks_ = dynamic_cast<Communicator*>(&group);
+Status BulkRanks::open(ranks::RankGroup& group) {
+  ranks_ = dynamic_cast<ranks::Communicator*>(&group);
   if (ranks_ != nullptr) return {};
-  if (mpi_of_environment() == MpiKind::kNone) {
+  if (ranks::mpi_of_environment() == ranks::MpiKind::kNone) {
     return make_error(ErrorCode::kInvalidArgument,
                       "tables go in bulk between ranks that MPI started, and nothing says that it "
                       "started these\n  try      mpirun -n {} ..., or how = \"channel\"",
                       group.size());
   }
-  CD_ASSIGN(own_, open_communicator(&group));
+  CD_ASSIGN(own_, ranks::open_communicator(&group));
   own_->set_liveness([&group](int rank) { return group.check_alive(rank); });
   ranks_ = own_.get();
   return {};
@@ -100,7 +102,7 @@ Status BulkRanks::open(RankGroup& group) {
 // only when one is made. Neighbours write into each other's memory, for which no MPI is needed.
 Status BulkRanks::try_window() {
   const auto neighbours = static_cast<int64_t>(ranks_->neighbours().size());
-  CD_ASSIGN(const int64_t fewest, ranks_->fold(neighbours, Fold::kMin));
+  CD_ASSIGN(const int64_t fewest, ranks_->fold(neighbours, ranks::Fold::kMin));
   if (fewest == ranks_->size()) return {};
   const auto memory = Memory::create(kTrialMemoryBytes);
   CD_TRY(ranks_->open_window(1, memory, "a trial of MPI's windows"));
@@ -108,11 +110,12 @@ Status BulkRanks::try_window() {
 }
 
 const Error* BulkRanks::refusal() const {
-  const bool is_refused = has_looked_ && !found_.ok() && mpi_of_environment() != MpiKind::kNone;
+  const bool is_refused =
+      has_looked_ && !found_.ok() && ranks::mpi_of_environment() != ranks::MpiKind::kNone;
   return is_refused ? &found_.error() : nullptr;
 }
 
-RankGroup& BulkRanks::meeting(RankGroup& group) const {
+ranks::RankGroup& BulkRanks::meeting(ranks::RankGroup& group) const {
   if (has_looked_ && found_.ok()) return *ranks_;
   return group;
 }
@@ -121,38 +124,38 @@ void BulkRanks::give_up(const Error& cause) const {
   if (has_looked_ && found_.ok()) ranks_->give_up(cause);
 }
 
-Result<Communicator*> BulkRanks::choose(const std::string& how, RankGroup* group) {
+Result<ranks::Communicator*> BulkRanks::choose(const std::string& how, ranks::RankGroup* group) {
   if (how != "auto" && how != "bulk" && how != "channel") {
     return make_error(ErrorCode::kInvalidArgument,
                       "a table goes \"auto\", \"bulk\" or \"channel\", not \"{}\"",
                       how);
   }
   if (how == "channel" || group == nullptr || group->size() == 1) {
-    return static_cast<Communicator*>(nullptr);
+    return static_cast<ranks::Communicator*>(nullptr);
   }
   if (!has_looked_) {
     group->begin();
     const Status opened = open(*group);
     const auto agreed =
-        agree(*group,
-              opened.ok() ? Result<std::string>("") : Result<std::string>(opened.error()),
-              kWithin);
+        ranks::agree(*group,
+                     opened.ok() ? Result<std::string>("") : Result<std::string>(opened.error()),
+                     kWithin);
     found_ = agreed.ok() ? try_window() : Status(agreed.error());
     has_looked_ = true;
   }
   if (found_.ok()) return ranks_;
   if (how == "bulk") return found_.error();
-  return static_cast<Communicator*>(nullptr);
+  return static_cast<ranks::Communicator*>(nullptr);
 }
 
-Result<BulkResult> exchange_in_bulk(Communicator& ranks,
-                                    const BulkEngine& engine,
-                                    const Table& rows,
-                                    const Result<BulkMove>& move) {
+Result<bulk::BulkResult> exchange_in_bulk(ranks::Communicator& ranks,
+                                          const BulkEngine& engine,
+                                          const Table& rows,
+                                          const Result<BulkMove>& move) {
   const Result<std::unique_ptr<Team>> team = move.ok() ? start_team(engine.threads) : move.error();
   CD_TRY(ranks.agree(team.ok() ? Status() : Status(team.error())));
-  const RankRun run{&ranks, team.value().get(), engine.memory};
-  CD_ASSIGN(BulkResult arrived,
+  const bulk::RankRun run{&ranks, team.value().get(), engine.memory};
+  CD_ASSIGN(bulk::BulkResult arrived,
             move.value().order.empty() ? exchange_by_rule(run, rows, move.value())
                                        : exchange_ordered(run, rows, move.value().order));
   constexpr int64_t kSmallWindowBytes = int64_t{256} << 10;
@@ -163,7 +166,7 @@ Result<BulkResult> exchange_in_bulk(Communicator& ranks,
   return arrived;
 }
 
-std::string bulk_json(const BulkFacts& facts, int rank) {
+std::string bulk_json(const bulk::BulkFacts& facts, int rank) {
   Json json = {{"rank", rank},
                {"begin_s", 0.0},
                {"total_s", facts.total_s},
@@ -177,7 +180,7 @@ std::string bulk_json(const BulkFacts& facts, int rank) {
                {"packing", facts.packing},
                {"plain_row_bytes", facts.plain_row_bytes},
                {"sent_row_bytes", facts.sent_row_bytes}};
-  for (const BulkPhase& phase : facts.phases) json["phases"].push_back(phase_json(phase));
+  for (const bulk::BulkPhase& phase : facts.phases) json["phases"].push_back(phase_json(phase));
   return json.dump();
 }
 

@@ -22,21 +22,21 @@ class BulkRanks {
   // How a table goes, "auto", "bulk" or "channel"; null: by a channel. All ranks call it alike and get the same: with
   // "auto" a channel if some rank has no communicator, or none whose windows reach all hosts; with "bulk" the error of
   // the first such rank, CD-105 or CD-603. `group` may be null: a process alone, which needs no communicator.
-  Result<Communicator*> choose(const std::string& how, RankGroup* group);
+  Result<ranks::Communicator*> choose(const std::string& how, ranks::RankGroup* group);
   // Why ranks that MPI started go by channel; null if they do not, or nobody has chosen yet.
   const Error* refusal() const;
   // Who brings notes of all ranks together: the communicator from when all are known to have one, which asks no
   // launcher, and else `group`.
-  RankGroup& meeting(RankGroup& group) const;
+  ranks::RankGroup& meeting(ranks::RankGroup& group) const;
   // The communicator's; without one nobody is told.
   void give_up(const Error& cause) const;
 
  private:
-  Status open(RankGroup& group);
+  Status open(ranks::RankGroup& group);
   Status try_window();
 
-  std::shared_ptr<Communicator> own_;
-  Communicator* ranks_ = nullptr;
+  std::shared_ptr<ranks::Communicator> own_;
+  ranks::Communicator* ranks_ = nullptr;
   bool has_looked_ = false;
   Status found_;
 };
@@ -48,21 +48,21 @@ struct BulkEngine {
 
 // Where the rows of this rank go: as a channel of the spec, by a rule or to all destinations; but for
 struct BulkMove {
-  ChannelSpec spec;
+  channels::ChannelSpec spec;
   std::span<const uint16_t> named{};  // one for each row: the number of its destination; or
   // By this order over all ranks, which get even parts, those of rank 0 first.
-  std::vector<CutKey> order{};
+  std::vector<bulk::CutKey> order{};
 };
 
 // The rows of all sources that belong to this rank. What ranks pass that are no source counts for its schema alone. A
 // rank that cannot say where its rows go passes its error, which all get: nobody waits for it.
-Result<BulkResult> exchange_in_bulk(Communicator& ranks,
-                                    const BulkEngine& engine,
-                                    const Table& rows,
-                                    const Result<BulkMove>& move);
+Result<bulk::BulkResult> exchange_in_bulk(ranks::Communicator& ranks,
+                                          const BulkEngine& engine,
+                                          const Table& rows,
+                                          const Result<BulkMove>& move);
 
 // One rank's facts of an exchange: rank, begin_s, total_s, phases, rows_in, rows_received, bytes_sent, window_bytes,
 // messages, order, packing, and the bytes of a row before and after it.
-std::string bulk_json(const BulkFacts& facts, int rank);
+std::string bulk_json(const bulk::BulkFacts& facts, int rank);
 
 }  // namespace crossdock

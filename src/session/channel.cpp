@@ -56,7 +56,7 @@ std::vector<int> columns_of(const Schema& sent, const Schema& channel) {
 
 struct RowSender::State {
   std::shared_ptr<RowChannel::State> of;
-  std::unique_ptr<Sender> sender;
+  std::unique_ptr<channels::Sender> sender;
 
   const SchemaPtr& schema() const { return of->channel->layout().schema(); }
 
@@ -74,8 +74,8 @@ struct RowSender::State {
   }
 
   void send_all(const Batch& rows, const SendOptions& options) {
-    for (int64_t begin = 0; begin < rows.rows; begin += kRowsPerSend) {
-      const Batch part = sent_part(rows, begin);
+    for (int64_t begin = 0; begin < rows.rows; begin += channels::kRowsPerSend) {
+      const Batch part = channels::sent_part(rows, begin);
       keep_trying(options.drain, [&] { return offer(part, options.to); });
     }
   }
@@ -141,17 +141,17 @@ void ReceivedRows::export_array(ArrowArray* out) const {
 
 struct RowReceiver::State {
   std::shared_ptr<RowChannel::State> of;
-  std::unique_ptr<Receiver> receiver;
+  std::unique_ptr<channels::Receiver> receiver;
   SchemaPtr kept_schema;
-  Received taken{};  // rows that could not be kept, for want of memory
+  channels::Received taken{};  // rows that could not be kept, for want of memory
   std::vector<Batch> kept{};
   bool is_ended = false;
 
   // Rows that could not be kept come first.
   void take() {
-    if (taken.kind == Received::Kind::kRows) return;
+    if (taken.kind == channels::Received::Kind::kRows) return;
     taken = value_or_throw(receiver->recv());
-    is_ended = taken.kind == Received::Kind::kEnd;
+    is_ended = taken.kind == channels::Received::Kind::kEnd;
   }
 };
 
@@ -166,8 +166,8 @@ bool RowReceiver::recv(ReceivedRows& rows, double wait_s) {
   const bool is_endless = wait_s == std::numeric_limits<double>::infinity();
   while (true) {
     state_->take();
-    if (state_->taken.kind == Received::Kind::kRows) {
-      Received taken = std::exchange(state_->taken, {});
+    if (state_->taken.kind == channels::Received::Kind::kRows) {
+      channels::Received taken = std::exchange(state_->taken, {});
       rows.rows_ = taken.rows.rows;
       rows.source_ = taken.source;
       rows.state_ =
@@ -193,7 +193,7 @@ bool RowReceiver::keep() {
   Memory& memory = *state_->of->group->engine->memory;
   for (int segments = 0; segments < kSegmentsPerKeep; ++segments) {
     state_->take();
-    if (state_->taken.kind != Received::Kind::kRows) return segments > 0;
+    if (state_->taken.kind != channels::Received::Kind::kRows) return segments > 0;
     state_->kept.push_back(
         value_or_throw(copy_rows(state_->taken.rows, state_->kept_schema, memory)));
     state_->taken = {};
@@ -234,11 +234,11 @@ void RowChannel::close(const std::string& cause) const {
 }
 
 RowChannel::Counters RowChannel::counters() const {
-  const ChannelCounters found = state_->channel->counters();
+  const channels::ChannelCounters found = state_->channel->counters();
   Counters counters;
   counters.refused =
       static_cast<int64_t>(found.refused) + state_->refused.load(std::memory_order_relaxed);
-  for (const FlowCounters& flow : found.flows) {
+  for (const channels::FlowCounters& flow : found.flows) {
     counters.flows.push_back({flow.source,
                               flow.outlet,
                               static_cast<int64_t>(flow.published),

@@ -8,11 +8,11 @@
 
 namespace crossdock {
 
-CostRates built_in_cost_rates() { return named_rates(Rates()); }
-CostRates cost_rates_in_use() { return named_rates(*rates_in_force()); }
+CostRates built_in_cost_rates() { return model::named_rates(model::Rates()); }
+CostRates cost_rates_in_use() { return model::named_rates(*model::rates_in_force()); }
 
 void use_cost_rates(const CostRates& rates) {
-  Rates wanted;
+  model::Rates wanted;
   for (const auto& [name, value] : rates) {
     if (!std::isfinite(value) || value <= 0) {
       throw_error(make_error(ErrorCode::kInvalidArgument,
@@ -20,17 +20,17 @@ void use_cost_rates(const CostRates& rates) {
                              name,
                              value));
     }
-    if (!set_rate(wanted, name, value)) {
+    if (!model::set_rate(wanted, name, value)) {
       throw_error(make_error(ErrorCode::kInvalidArgument,
                              "there is no rate named '{}'\n  try      crossdock calibrate",
                              name));
     }
   }
-  put_in_force(wanted);
+  model::put_in_force(wanted);
 }
 
 std::vector<std::pair<std::string, double>> predict_exchange(const ExchangePrediction& exchange) {
-  ExchangeShape shape;
+  model::ExchangeShape shape;
   shape.rows = exchange.rows;
   shape.row_bytes = exchange.row_bytes;
   shape.wire_bytes = exchange.wire_bytes;
@@ -42,7 +42,8 @@ std::vector<std::pair<std::string, double>> predict_exchange(const ExchangePredi
   shape.into_partitions = exchange.into_partitions;
   shape.by_order = exchange.by_order;
   std::vector<std::pair<std::string, double>> phases;
-  for (const PhaseCost& phase : exchange_cost(shape, rates_in_force()->exchange).phases) {
+  for (const model::PhaseCost& phase :
+       model::exchange_cost(shape, model::rates_in_force()->exchange).phases) {
     phases.emplace_back(phase.name, phase.seconds);
   }
   return phases;

@@ -81,7 +81,7 @@ Engine::Engine(EngineOptions options) : state_(std::make_shared<State>()) {
                            options.memory_bytes,
                            kMemoryMin));
   }
-  state_->machine = probe_machine();
+  state_->machine = model::probe_machine();
   state_->threads = options.threads > 0 ? options.threads : state_->machine.cores;
   const auto share =
       static_cast<int64_t>(kDefaultMemoryShare * static_cast<double>(state_->machine.memory_bytes));
@@ -164,7 +164,7 @@ std::vector<std::pair<std::string, std::string>> build_info() {
 }
 
 MachineDescription machine_description() {
-  const Machine machine = probe_machine();
+  const model::Machine machine = model::probe_machine();
   return {machine.cores,
           machine.l1d_bytes,
           machine.l2_bytes,

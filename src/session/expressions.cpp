@@ -7,15 +7,16 @@
 
 namespace crossdock {
 
-Result<ComputedColumns> make_computed(const ComputeOptions& options, const Schema& schema) {
-  ComputedColumns computed;
-  std::vector<ExpressionPtr> filters;
+Result<expressions::ComputedColumns> make_computed(const ComputeOptions& options,
+                                                   const Schema& schema) {
+  expressions::ComputedColumns computed;
+  std::vector<expressions::ExpressionPtr> filters;
   if (!options.where.empty()) {
-    CD_ASSIGN(filters, parse_expressions(options.where, schema));
+    CD_ASSIGN(filters, expressions::parse_expressions(options.where, schema));
   }
-  std::vector<ExpressionPtr> outputs;
+  std::vector<expressions::ExpressionPtr> outputs;
   for (const ComputedColumn& column : options.columns) {
-    CD_ASSIGN(outputs.emplace_back(), parse_expression(column.expression, schema));
+    CD_ASSIGN(outputs.emplace_back(), expressions::parse_expression(column.expression, schema));
     computed.names.push_back(column.name);
     if (layout(outputs.back()->type) == Layout::kFixed ||
         layout(outputs.back()->type) == Layout::kBits) {
@@ -26,7 +27,7 @@ Result<ComputedColumns> make_computed(const ComputeOptions& options, const Schem
                       column.name,
                       type_name(outputs.back()->type));
   }
-  CD_ASSIGN(computed.program, Program::create(std::move(filters), std::move(outputs)));
+  CD_ASSIGN(computed.program, expressions::Program::create(std::move(filters), std::move(outputs)));
   computed.mask = options.mask;
   return computed;
 }
@@ -36,11 +37,12 @@ ArrowTable compute_columns(const Engine& engine,
                            const ComputeOptions& options) {
   const Engine::State& state = *engine.state();
   const Table& rows = *table.state()->table;
-  const ComputedColumns computed = value_or_throw(make_computed(options, *rows.schema));
+  const expressions::ComputedColumns computed =
+      value_or_throw(make_computed(options, *rows.schema));
   Team team(state.threads);
   auto made = std::make_shared<ArrowTable::State>();
-  made->table =
-      value_or_throw(with_computed_columns(rows, computed, team, *state.memory, CancelFlag()));
+  made->table = value_or_throw(
+      expressions::with_computed_columns(rows, computed, team, *state.memory, CancelFlag()));
   return ArrowTable(std::move(made));
 }
 

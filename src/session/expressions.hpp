@@ -9,6 +9,7 @@
 namespace crossdock {
 
 // Errors: those of parse_expression and Program::create, and kUnsupportedType for a computed text.
-Result<ComputedColumns> make_computed(const ComputeOptions& options, const Schema& schema);
+Result<expressions::ComputedColumns> make_computed(const ComputeOptions& options,
+                                                   const Schema& schema);
 
 }  // namespace crossdock

@@ -19,18 +19,18 @@
 namespace crossdock {
 namespace {
 
-using Sends = ChannelSpec::Sends;
+using Sends = channels::ChannelSpec::Sends;
 
 std::string token_of(const GroupOptions& options) {
   const char* const named = std::getenv("CROSSDOCK_CONTROL_TOKEN");
   return options.token.empty() && named != nullptr ? named : options.token;
 }
 
-Result<std::unique_ptr<RankGroup>> join_named(const GroupOptions& options) {
+Result<std::unique_ptr<ranks::RankGroup>> join_named(const GroupOptions& options) {
   if (options.control.empty()) {
-    return join_meeting(options.meet, options.job, options.rank, options.ranks);
+    return ranks::join_meeting(options.meet, options.job, options.rank, options.ranks);
   }
-  ControlMeeting meeting;
+  ranks::ControlMeeting meeting;
   meeting.address = options.control;
   meeting.job = options.job;
   meeting.rank = options.rank;
@@ -41,10 +41,10 @@ Result<std::unique_ptr<RankGroup>> join_named(const GroupOptions& options) {
   meeting.certificate_pem = options.certificate_pem;
   meeting.key_pem = options.key_pem;
   meeting.is_insecure = options.insecure;
-  return join_control(meeting);
+  return ranks::join_control(meeting);
 }
 
-Result<std::shared_ptr<RankGroup>> join_ranks(const GroupOptions& options) {
+Result<std::shared_ptr<ranks::RankGroup>> join_ranks(const GroupOptions& options) {
   const int numbers = (options.rank >= 0) + (options.ranks >= 0);
   const int places = !options.meet.empty() + !options.control.empty();
   const bool is_named = numbers == 2 && places == 1;
@@ -58,10 +58,10 @@ Result<std::shared_ptr<RankGroup>> join_ranks(const GroupOptions& options) {
                       options.meet,
                       options.control);
   }
-  if (!is_named && launch_variable().empty()) return std::shared_ptr<RankGroup>();
-  auto joined = is_named ? join_named(options) : join_environment();
+  if (!is_named && ranks::launch_variable().empty()) return std::shared_ptr<ranks::RankGroup>();
+  auto joined = is_named ? join_named(options) : ranks::join_environment();
   if (!joined.ok()) return joined.error();
-  return std::shared_ptr<RankGroup>(std::move(joined.value()));
+  return std::shared_ptr<ranks::RankGroup>(std::move(joined.value()));
 }
 
 Status check_rule(const ChannelOptions& options) {
@@ -87,7 +87,7 @@ Status check_rule(const ChannelOptions& options) {
 }
 
 // One row less than ranges; none where all rows go to the only destination.
-Status set_bounds(const ArrowTable& bounds, size_t destinations, RouteSpec& route) {
+Status set_bounds(const ArrowTable& bounds, size_t destinations, sorters::RouteSpec& route) {
   if (bounds.rows() == 0 && destinations == 1) return {};
   const std::vector<Batch>& batches = bounds.state()->table->batches;
   if (batches.size() != 1) {
@@ -98,12 +98,12 @@ Status set_bounds(const ArrowTable& bounds, size_t destinations, RouteSpec& rout
                       batches.size(),
                       destinations - 1);
   }
-  route.by = RouteBy::kRange;
+  route.by = sorters::RouteBy::kRange;
   route.bounds = batches.front();
   return {};
 }
 
-Status set_route(const ChannelOptions& options, ChannelSpec& spec) {
+Status set_route(const ChannelOptions& options, channels::ChannelSpec& spec) {
   CD_TRY(check_rule(options));
   spec.sends = options.broadcast                        ? Sends::kBroadcast
              : options.by.empty() && options.to.empty() ? Sends::kNamed
@@ -114,8 +114,8 @@ Status set_route(const ChannelOptions& options, ChannelSpec& spec) {
     CD_ASSIGN(const int column, spec.schema->find(name, "the channel's schema"));
     spec.route.keys.push_back(column);
   }
-  if (!options.to.empty()) spec.route.by = RouteBy::kExplicit;
-  if (options.hash) spec.route.by = RouteBy::kHash;
+  if (!options.to.empty()) spec.route.by = sorters::RouteBy::kExplicit;
+  if (options.hash) spec.route.by = sorters::RouteBy::kHash;
   if (options.bounds.state() == nullptr) return {};
   return set_bounds(options.bounds, spec.destination_ranks.size(), spec.route);
 }
@@ -127,8 +127,8 @@ std::vector<int> ranks_or_all(const std::vector<int>& named, int size) {
   return all;
 }
 
-Result<ChannelSpec> make_spec(SchemaPtr schema, const ChannelOptions& options, int size) {
-  ChannelSpec spec;
+Result<channels::ChannelSpec> make_spec(SchemaPtr schema, const ChannelOptions& options, int size) {
+  channels::ChannelSpec spec;
   spec.schema = std::move(schema);
   spec.source_ranks = ranks_or_all(options.sources, size);
   spec.destination_ranks = ranks_or_all(options.destinations, size);
@@ -139,7 +139,7 @@ Result<ChannelSpec> make_spec(SchemaPtr schema, const ChannelOptions& options, i
                       "leaves it to the distance",
                       options.slots);
   }
-  spec.slot_bits = options.slots == 0 ? kSlotBitsByDistance
+  spec.slot_bits = options.slots == 0 ? channels::kSlotBitsByDistance
                                       : std::countr_zero(static_cast<unsigned>(options.slots));
   spec.senders_per_source = options.senders_per_source;
   spec.segment.segment_bytes = options.segment_bytes;
@@ -159,8 +159,8 @@ std::vector<int> places_of(const std::vector<int>& ranks, int rank) {
 std::shared_ptr<RowChannel::State> open_channel(std::shared_ptr<Group::State> group,
                                                 SchemaPtr schema,
                                                 const ChannelOptions& options) {
-  DataPlane& plane = *group->plane;
-  ChannelSpec spec = value_or_throw(make_spec(std::move(schema), options, plane.ranks()));
+  channels::DataPlane& plane = *group->plane;
+  channels::ChannelSpec spec = value_or_throw(make_spec(std::move(schema), options, plane.ranks()));
   spec.id = group->next_channel_id++;
   auto channel = value_or_throw(plane.create_channel(spec));
   auto state = std::make_shared<RowChannel::State>();
@@ -206,16 +206,16 @@ ArrowTable pass_table(const RowChannel& channel, const ArrowTable& rows, int own
 }
 
 // The same without a channel.
-ArrowTable pass_in_bulk(Communicator& ranks,
+ArrowTable pass_in_bulk(ranks::Communicator& ranks,
                         const Group::State& group,
                         const ArrowTable& rows,
                         const ChannelOptions& options) {
   const Table& table = *rows.state()->table;
-  Result<ChannelSpec> spec = make_spec(table.schema, options, ranks.size());
+  Result<channels::ChannelSpec> spec = make_spec(table.schema, options, ranks.size());
   const BulkEngine engine{group.engine->memory, group.engine->threads};
   const auto move = spec.ok() ? Result<BulkMove>(BulkMove{std::move(spec.value())})
                               : Result<BulkMove>(spec.error());
-  BulkResult arrived = value_or_throw(exchange_in_bulk(ranks, engine, table, move));
+  bulk::BulkResult arrived = value_or_throw(exchange_in_bulk(ranks, engine, table, move));
   return ArrowTable(
       std::make_shared<ArrowTable::State>(ArrowTable::State{std::move(arrived.table)}));
 }
@@ -226,13 +226,13 @@ Group join_group(const Engine& engine, const GroupOptions& options) {
   auto state = std::make_shared<Group::State>();
   state->engine = engine.state();
   state->ranks = value_or_throw(join_ranks(options));
-  DataPlaneSettings settings;
+  channels::DataPlaneSettings settings;
   settings.transports = options.transports;
   settings.devices = fmt::format("{}", fmt::join(options.devices, ","));
   settings.open_within_s = options.open_within_s;
   settings.lost_after_s = options.lost_after_s;
-  state->plane =
-      value_or_throw(DataPlane::open(engine.state()->memory, state->ranks, std::move(settings)));
+  state->plane = value_or_throw(
+      channels::DataPlane::open(engine.state()->memory, state->ranks, std::move(settings)));
   return Group(std::move(state));
 }
 
@@ -251,7 +251,8 @@ RowChannel Group::channel(const ArrowTable& rows, const ChannelOptions& options)
 ArrowTable Group::exchange(const ArrowTable& rows, const ChannelOptions& options) const {
   check_one_each(options.sources, "sources");
   check_one_each(options.destinations, "destinations");
-  Communicator* ranks = value_or_throw(state_->bulk.choose(options.how, state_->ranks.get()));
+  ranks::Communicator* ranks =
+      value_or_throw(state_->bulk.choose(options.how, state_->ranks.get()));
   if (ranks != nullptr && (!options.by.empty() || !options.to.empty() || options.broadcast)) {
     return pass_in_bulk(*ranks, *state_, rows, options);
   }
@@ -274,28 +275,28 @@ std::vector<std::string> Group::gather(const std::string& note, double at_most_s
   if (state_->ranks == nullptr) return {note};
   constexpr double kLongestS = 3e7;  // about a year, which the clock can count
   const auto at_most = std::chrono::duration<double>(std::clamp(at_most_s, 0.0, kLongestS));
-  RankGroup& meeting = state_->bulk.meeting(*state_->ranks);
+  ranks::RankGroup& meeting = state_->bulk.meeting(*state_->ranks);
   meeting.begin();
   return value_or_throw(
-      agree(meeting, note, std::chrono::duration_cast<std::chrono::milliseconds>(at_most)));
+      ranks::agree(meeting, note, std::chrono::duration_cast<std::chrono::milliseconds>(at_most)));
 }
 
 void Group::start_trace(int64_t notes_per_thread) const {
   const int64_t notes =
-      std::clamp<int64_t>(notes_per_thread, 0, int64_t{SegmentTrace::kNotesMax} + 1);
-  const Status started = SegmentTrace::start(static_cast<uint32_t>(notes));
+      std::clamp<int64_t>(notes_per_thread, 0, int64_t{trace::SegmentTrace::kNotesMax} + 1);
+  const Status started = trace::SegmentTrace::start(static_cast<uint32_t>(notes));
   if (!started.ok()) throw_error(started.error());
   try {
     gather();  // no rank goes on before all of them note
   } catch (...) {
-    (void)SegmentTrace::finish();
+    (void)trace::SegmentTrace::finish();
     throw;
   }
 }
 
 std::string Group::finish_trace() const {
-  return value_or_throw(
-      finish_group_trace(*state_->plane, *state_->engine->memory, state_->next_channel_id++));
+  return value_or_throw(channels::finish_group_trace(
+      *state_->plane, *state_->engine->memory, state_->next_channel_id++));
 }
 
 }  // namespace crossdock

@@ -8,9 +8,9 @@
 namespace crossdock {
 namespace {
 
-Result<AggregateSpec> make_aggregate(const AggregateItem& item, const Schema& schema) {
-  AggregateSpec aggregate;
-  CD_ASSIGN(aggregate.function, parse_aggregate_function(item.function));
+Result<operators::AggregateSpec> make_aggregate(const AggregateItem& item, const Schema& schema) {
+  operators::AggregateSpec aggregate;
+  CD_ASSIGN(aggregate.function, operators::parse_aggregate_function(item.function));
   if (!item.column.empty()) {
     CD_ASSIGN(aggregate.column, schema.find(item.column, "table"));
   }
@@ -23,7 +23,8 @@ Result<AggregateSpec> make_aggregate(const AggregateItem& item, const Schema& sc
                       item.name,
                       item.floats);
   }
-  aggregate.floats = item.floats == "exact" ? FloatSums::kExact : FloatSums::kFast;
+  aggregate.floats =
+      item.floats == "exact" ? operators::FloatSums::kExact : operators::FloatSums::kFast;
   aggregate.name = item.name;
   aggregate.wide = item.wide;
   aggregate.ddof = item.ddof;
@@ -33,13 +34,13 @@ Result<AggregateSpec> make_aggregate(const AggregateItem& item, const Schema& sc
 
 // Leaves rows out altogether. Distinct values are counted by a grouping of their own, which has one
 // filter.
-Status add_row_filter(const std::string& where, const Schema& schema, GroupSpec& spec) {
+Status add_row_filter(const std::string& where, const Schema& schema, operators::GroupSpec& spec) {
   CD_ASSIGN(spec.row_filter, schema.find(where, "table"));
   if (schema.fields[spec.row_filter].type.id != TypeId::kBool) {
     return make_error(ErrorCode::kInvalidArgument, "where='{}' is no bool column", where);
   }
-  for (AggregateSpec& aggregate : spec.aggregates) {
-    if (aggregate.function != AggregateFunction::kCountDistinct) continue;
+  for (operators::AggregateSpec& aggregate : spec.aggregates) {
+    if (aggregate.function != operators::AggregateFunction::kCountDistinct) continue;
     if (aggregate.filter >= 0) {
       return make_error(ErrorCode::kInvalidArgument,
                         "count_distinct '{}' has a filter, and where='{}' is another\n"
@@ -52,15 +53,15 @@ Status add_row_filter(const std::string& where, const Schema& schema, GroupSpec&
   return {};
 }
 
-Result<GroupSpec> make_spec(const GroupByOptions& options, const Schema& schema) {
-  GroupSpec spec;
-  CD_ASSIGN(spec.strategy, parse_group_strategy(options.strategy));
+Result<operators::GroupSpec> make_spec(const GroupByOptions& options, const Schema& schema) {
+  operators::GroupSpec spec;
+  CD_ASSIGN(spec.strategy, operators::parse_group_strategy(options.strategy));
   for (const std::string& name : options.keys) {
     CD_ASSIGN(const int column, schema.find(name, "table"));
     spec.keys.push_back(column);
   }
   for (const AggregateItem& item : options.aggregates) {
-    CD_ASSIGN(AggregateSpec aggregate, make_aggregate(item, schema));
+    CD_ASSIGN(operators::AggregateSpec aggregate, make_aggregate(item, schema));
     spec.aggregates.push_back(std::move(aggregate));
   }
   if (!options.where.empty()) CD_TRY(add_row_filter(options.where, schema, spec));
@@ -85,46 +86,48 @@ std::string unused_name(const Schema& schema, const GroupByOptions& options) {
 
 // A group-by over filters and computed columns: they are computed while rows are read, or where
 // something must be known of them before, or they are wanted by reference, into columns first.
-Result<std::unique_ptr<Operator>> plan_computed(GroupByOptions options,
-                                                const Table& rows,
-                                                RunEnvironment environment) {
+Result<std::unique_ptr<operators::Operator>> plan_computed(GroupByOptions options,
+                                                           const Table& rows,
+                                                           operators::RunEnvironment environment) {
   if (!options.where.empty() && !options.filters.empty()) {
     return make_error(ErrorCode::kInvalidArgument,
                       "where='{}' and filters= are given\n  try      where= as one of the filters",
                       options.where);
   }
-  CD_ASSIGN(ComputedColumns computed,
+  CD_ASSIGN(expressions::ComputedColumns computed,
             make_computed({options.computed, options.filters, ""}, *rows.schema));
   const int first_computed = rows.schema->column_count();
-  TablePtr table = with_places(rows, computed);
-  CD_ASSIGN(GroupSpec spec, make_spec(options, *table->schema));
-  if (reads_computed_as_numbers(spec, first_computed)) {
+  TablePtr table = expressions::with_places(rows, computed);
+  CD_ASSIGN(operators::GroupSpec spec, make_spec(options, *table->schema));
+  if (operators::reads_computed_as_numbers(spec, first_computed)) {
     spec.program = computed.program;
     spec.first_computed = first_computed;
-    return plan_group_by(std::move(spec), std::move(table), std::move(environment));
+    return operators::plan_group_by(std::move(spec), std::move(table), std::move(environment));
   }
   if (!options.filters.empty()) {
     computed.mask = unused_name(*rows.schema, options);
     options.where = computed.mask;
   }
   Team team(environment.threads);
-  CD_ASSIGN(table, with_computed_columns(rows, computed, team, *environment.memory, CancelFlag()));
+  CD_ASSIGN(
+      table,
+      expressions::with_computed_columns(rows, computed, team, *environment.memory, CancelFlag()));
   CD_ASSIGN(spec, make_spec(options, *table->schema));
-  return plan_group_by(std::move(spec), std::move(table), std::move(environment));
+  return operators::plan_group_by(std::move(spec), std::move(table), std::move(environment));
 }
 
 }  // namespace
 
 GroupBy::GroupBy(const Engine& engine, const ArrowTable& table, const GroupByOptions& options) {
   const TablePtr& rows = table.state()->table;
-  const RunEnvironment environment = run_environment(engine);
+  const operators::RunEnvironment environment = run_environment(engine);
   if (!options.filters.empty() || !options.computed.empty()) {
     state_ = operation_state(engine, value_or_throw(plan_computed(options, *rows, environment)));
     return;
   }
-  GroupSpec spec = value_or_throw(make_spec(options, *rows->schema));
-  state_ =
-      operation_state(engine, value_or_throw(plan_group_by(std::move(spec), rows, environment)));
+  operators::GroupSpec spec = value_or_throw(make_spec(options, *rows->schema));
+  state_ = operation_state(
+      engine, value_or_throw(operators::plan_group_by(std::move(spec), rows, environment)));
 }
 
 }  // namespace crossdock

@@ -34,11 +34,13 @@ ArrowTable Group::join(const Engine& engine,
                        const ArrowTable& right,
                        const JoinOptions& options) const {
   if (size() == 1) return result_of(engine, Join(engine, left, right, options));
-  Communicator* const ranks = value_or_throw(state_->bulk.choose("auto", state_->ranks.get()));
+  ranks::Communicator* const ranks =
+      value_or_throw(state_->bulk.choose("auto", state_->ranks.get()));
   const bool is_partitioned =
       options.strategy == "auto" || options.strategy == "radix" || options.strategy == "merge";
   if (ranks != nullptr && is_partitioned) {
-    RankPartition found = value_or_throw(partition_join(*ranks, engine, left, right, options));
+    operators::RankPartition found =
+        value_or_throw(partition_join(*ranks, engine, left, right, options));
     if (found.sides != nullptr) return result_of(engine, Join(engine, std::move(found.sides)));
   }
   if (options.how == "anti_null_aware") {  // one NULL on the right concerns all rows of the left
@@ -73,7 +75,8 @@ ArrowTable Group::sort(const Engine& engine,
                        const ArrowTable& rows,
                        const SortOptions& options) const {
   if (size() == 1) return result_of(engine, Sort(engine, rows, options));
-  Communicator* const ranks = value_or_throw(state_->bulk.choose("bulk", state_->ranks.get()));
+  ranks::Communicator* const ranks =
+      value_or_throw(state_->bulk.choose("bulk", state_->ranks.get()));
   TablePtr sorted = value_or_throw(sort_rows(*ranks, engine, rows, options));
   return ArrowTable(std::make_shared<ArrowTable::State>(ArrowTable::State{std::move(sorted)}));
 }

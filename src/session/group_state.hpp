@@ -15,16 +15,16 @@ namespace crossdock {
 
 struct Group::State {
   std::shared_ptr<Engine::State> engine;
-  std::shared_ptr<RankGroup> ranks;  // null: a process alone
+  std::shared_ptr<ranks::RankGroup> ranks;  // null: a process alone
   // Ends before the ranks do, which it talks to.
-  std::shared_ptr<DataPlane> plane{};
+  std::shared_ptr<channels::DataPlane> plane{};
   BulkRanks bulk{};
   uint64_t next_channel_id = 1;  // the same in all ranks, since all make the same channels
 };
 
 struct RowChannel::State {
   std::shared_ptr<Group::State> group;
-  std::shared_ptr<Channel> channel;
+  std::shared_ptr<channels::Channel> channel;
   std::vector<int> own_sources{};
   std::vector<int> own_destinations{};
   std::atomic<int64_t> refused{

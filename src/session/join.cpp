@@ -17,18 +17,18 @@ struct SideNames {
   const char* where;
 };
 
-Result<std::vector<OutputColumn>> resolve(const std::vector<OutputItem>& items,
-                                          SideNames left,
-                                          SideNames right) {
-  std::vector<OutputColumn> columns;
+Result<std::vector<operators::OutputColumn>> resolve(const std::vector<OutputItem>& items,
+                                                     SideNames left,
+                                                     SideNames right) {
+  std::vector<operators::OutputColumn> columns;
   for (const OutputItem& item : items) {
-    OutputColumn column;
+    operators::OutputColumn column;
     column.name = item.name;
     if (item.side == "right") {
-      column.side = OutputSide::kRight;
+      column.side = operators::OutputSide::kRight;
       CD_ASSIGN(column.column, right.schema->find(item.column, right.where));
     } else if (item.side == "left" || item.side == "key") {
-      column.side = item.side == "key" ? OutputSide::kKey : OutputSide::kLeft;
+      column.side = item.side == "key" ? operators::OutputSide::kKey : operators::OutputSide::kLeft;
       CD_ASSIGN(column.column, left.schema->find(item.column, left.where));
     } else {
       return make_error(ErrorCode::kInvalidArgument,
@@ -41,20 +41,20 @@ Result<std::vector<OutputColumn>> resolve(const std::vector<OutputItem>& items,
   return columns;
 }
 
-Status resolve_build(const std::string& build, JoinSpec& spec) {
+Status resolve_build(const std::string& build, operators::JoinSpec& spec) {
   if (build == "auto") return {};
   if (build != "left" && build != "right") {
     return make_error(
         ErrorCode::kInvalidArgument, "build is '{}', but must be one of auto, left, right", build);
   }
   spec.build_is_forced = true;
-  spec.forced_build = build == "left" ? Side::kLeft : Side::kRight;
+  spec.forced_build = build == "left" ? operators::Side::kLeft : operators::Side::kRight;
   return {};
 }
 
 // The residual of the public API takes C structs and throws; the operator's takes batches and answers
 // with a Status.
-ResidualFilter wrap_residual(Residual residual) {
+operators::ResidualFilter wrap_residual(Residual residual) {
   return [residual = std::move(residual)](const Batch& pairs, uint8_t* keep) -> Status {
     ArrowSchema schema;
     ArrowArray array;
@@ -70,16 +70,18 @@ ResidualFilter wrap_residual(Residual residual) {
   };
 }
 
-Result<JoinSpec> make_spec(const JoinOptions& options, const Schema& left, const Schema& right) {
+Result<operators::JoinSpec> make_spec(const JoinOptions& options,
+                                      const Schema& left,
+                                      const Schema& right) {
   const SideNames left_names{&left, "left table"};
   const SideNames right_names{&right, "right table"};
-  JoinSpec spec;
-  CD_ASSIGN(spec.kind, parse_join_kind(options.how));
-  CD_ASSIGN(spec.strategy, parse_strategy(options.strategy));
-  CD_ASSIGN(spec.materialize, parse_materialize(options.materialize));
-  CD_ASSIGN(spec.filter, parse_filter(options.filter));
-  CD_ASSIGN(spec.sorted[0], parse_sortedness("sorted_left", options.sorted_left));
-  CD_ASSIGN(spec.sorted[1], parse_sortedness("sorted_right", options.sorted_right));
+  operators::JoinSpec spec;
+  CD_ASSIGN(spec.kind, operators::parse_join_kind(options.how));
+  CD_ASSIGN(spec.strategy, operators::parse_strategy(options.strategy));
+  CD_ASSIGN(spec.materialize, operators::parse_materialize(options.materialize));
+  CD_ASSIGN(spec.filter, operators::parse_filter(options.filter));
+  CD_ASSIGN(spec.sorted[0], operators::parse_sortedness("sorted_left", options.sorted_left));
+  CD_ASSIGN(spec.sorted[1], operators::parse_sortedness("sorted_right", options.sorted_right));
   CD_TRY(resolve_build(options.build, spec));
   for (const auto& [left_name, right_name] : options.on) {
     CD_ASSIGN(const int left_column, left.find(left_name, left_names.where));
@@ -103,30 +105,33 @@ Join::Join(const Engine& engine,
            const JoinOptions& options) {
   const TablePtr& left_table = left.state()->table;
   const TablePtr& right_table = right.state()->table;
-  JoinSpec spec = value_or_throw(make_spec(options, *left_table->schema, *right_table->schema));
+  operators::JoinSpec spec =
+      value_or_throw(make_spec(options, *left_table->schema, *right_table->schema));
   state_ = operation_state(engine,
-                           value_or_throw(HashJoin::create(
+                           value_or_throw(operators::HashJoin::create(
                                std::move(spec), left_table, right_table, run_environment(engine))));
 }
 
-Join::Join(const Engine& engine, std::shared_ptr<const RankSides> sides) {
-  state_ = operation_state(engine, HashJoin::create(std::move(sides), run_environment(engine)));
+Join::Join(const Engine& engine, std::shared_ptr<const operators::RankSides> sides) {
+  state_ = operation_state(engine,
+                           operators::HashJoin::create(std::move(sides), run_environment(engine)));
 }
 
-Result<RankPartition> partition_join(Communicator& ranks,
-                                     const Engine& engine,
-                                     const ArrowTable& left,
-                                     const ArrowTable& right,
-                                     const JoinOptions& options) {
+Result<operators::RankPartition> partition_join(ranks::Communicator& ranks,
+                                                const Engine& engine,
+                                                const ArrowTable& left,
+                                                const ArrowTable& right,
+                                                const JoinOptions& options) {
   const TablePtr& left_table = left.state()->table;
   const TablePtr& right_table = right.state()->table;
   const auto spec = make_spec(options, *left_table->schema, *right_table->schema);
   CD_TRY(ranks.agree(spec.ok() ? Status() : Status(spec.error())));
-  const RunEnvironment environment = run_environment(engine);
+  const operators::RunEnvironment environment = run_environment(engine);
   std::optional<Team> team;
-  const int workers = workers_for(left_table->rows + right_table->rows, environment.threads);
-  CD_TRY(ranks.agree(start_team(workers, team)));
-  return partition_over_ranks(
+  const int workers =
+      operators::workers_for(left_table->rows + right_table->rows, environment.threads);
+  CD_TRY(ranks.agree(operators::start_team(workers, team)));
+  return operators::partition_over_ranks(
       {&ranks, &*team, environment.memory}, spec.value(), left_table, right_table, environment);
 }
 
@@ -136,11 +141,11 @@ Result<std::string> partition_refusal(int ranks,
                                       const ArrowTable& left,
                                       const ArrowTable& right,
                                       const JoinOptions& options) {
-  CD_ASSIGN(const auto alone, make_thread_communicators({.ranks = 1}));
-  CD_ASSIGN(const RankPartition found,
+  CD_ASSIGN(const auto alone, ranks::make_thread_communicators({.ranks = 1}));
+  CD_ASSIGN(const operators::RankPartition found,
             partition_join(*alone.front(), engine, left, right, options));
-  if (found.reason.empty() && ranks > kPartitionRanksMax && options.partition_bits < 0) {
-    return fmt::format("{} ranks are more than {}", ranks, kPartitionRanksMax);
+  if (found.reason.empty() && ranks > operators::kPartitionRanksMax && options.partition_bits < 0) {
+    return fmt::format("{} ranks are more than {}", ranks, operators::kPartitionRanksMax);
   }
   return found.reason;
 }

@@ -9,9 +9,9 @@ namespace crossdock {
 namespace {
 
 // What leaves the engine: in the threads of the workers, before the batches of all come together.
-class CompactingSink final : public RowSink {
+class CompactingSink final : public operators::RowSink {
  public:
-  CompactingSink(RowSink& inner, const Operation::State& state)
+  CompactingSink(operators::RowSink& inner, const Operation::State& state)
       : inner_(inner),
         memory_(state.engine->memory),
         is_needed_(has_views(*state.planned->schema())) {}
@@ -26,7 +26,7 @@ class CompactingSink final : public RowSink {
   }
 
  private:
-  RowSink& inner_;
+  operators::RowSink& inner_;
   std::shared_ptr<Memory> memory_;
   bool is_needed_;
 };
@@ -53,7 +53,7 @@ class BackgroundRun {
  private:
   std::shared_ptr<Operation::State> state_;
   std::shared_ptr<CancelFlag> cancel_;
-  QueueSink sink_;
+  operators::QueueSink sink_;
   CompactingSink compacting_;
   std::thread thread_;
 };
@@ -72,13 +72,13 @@ void export_batches(SchemaPtr schema, std::vector<Batch> batches, ArrowArrayStre
       out);
 }
 
-RunEnvironment run_environment(const Engine& engine) {
+operators::RunEnvironment run_environment(const Engine& engine) {
   const Engine::State& own = *engine.state();
   return {own.memory, own.threads, own.machine, own.seed};
 }
 
 std::shared_ptr<Operation::State> operation_state(const Engine& engine,
-                                                  std::unique_ptr<Operator> planned) {
+                                                  std::unique_ptr<operators::Operator> planned) {
   auto state = std::make_shared<Operation::State>();
   state->engine = engine.state();
   state->planned = std::move(planned);
@@ -91,8 +91,8 @@ void Operation::State::begin_run() {
   engine->memory->reset_peak();
 }
 
-Status Operation::State::run(RowSink& sink) {
-  RunProfile measured;
+Status Operation::State::run(operators::RowSink& sink) {
+  operators::RunProfile measured;
   const Status status = planned->run(sink, *cancel, progress, measured);
   const std::lock_guard lock(mutex);
   profile = std::move(measured);
@@ -104,16 +104,16 @@ std::string Operation::profile() const { return profile_json(*state_); }
 
 int64_t Operation::count() {
   state_->begin_run();
-  CountSink sink;
+  operators::CountSink sink;
   ok_or_throw(state_->run(sink));
   return state_->profile.result_rows;
 }
 
 void Operation::collect(ArrowArrayStream* out, bool compact) {
   state_->begin_run();
-  CollectSink sink(state_->planned->worker_count());
+  operators::CollectSink sink(state_->planned->worker_count());
   CompactingSink compacting(sink, *state_);
-  ok_or_throw(state_->run(compact ? static_cast<RowSink&>(compacting) : sink));
+  ok_or_throw(state_->run(compact ? static_cast<operators::RowSink&>(compacting) : sink));
   export_batches(state_->planned->schema(), sink.take(), out);
 }
 
@@ -129,7 +129,7 @@ void Operation::stream(int queue_batches, ArrowArrayStream* out) {
 }
 
 ProgressView Operation::progress() const {
-  const RunProgress& progress = state_->progress;
+  const operators::RunProgress& progress = state_->progress;
   return {progress.phase.load(), progress.rows_done.load(), progress.rows_total.load()};
 }
 

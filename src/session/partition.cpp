@@ -5,9 +5,9 @@
 namespace crossdock {
 namespace {
 
-Result<PartitionSpec> make_spec(const PartitionOptions& options, const Schema& schema) {
-  PartitionSpec spec;
-  CD_ASSIGN(spec.by, parse_partition_by(options.by));
+Result<operators::PartitionSpec> make_spec(const PartitionOptions& options, const Schema& schema) {
+  operators::PartitionSpec spec;
+  CD_ASSIGN(spec.by, operators::parse_partition_by(options.by));
   for (const std::string& name : options.keys) {
     CD_ASSIGN(const int column, schema.find(name, "table"));
     spec.keys.push_back(column);
@@ -27,15 +27,15 @@ Partition::Partition(const Engine& engine,
                      const ArrowTable& table,
                      const PartitionOptions& options) {
   const TablePtr& rows = table.state()->table;
-  PartitionSpec spec = value_or_throw(make_spec(options, *rows->schema));
-  state_ = operation_state(
-      engine,
-      value_or_throw(TablePartition::create(std::move(spec), rows, run_environment(engine))));
+  operators::PartitionSpec spec = value_or_throw(make_spec(options, *rows->schema));
+  state_ = operation_state(engine,
+                           value_or_throw(operators::TablePartition::create(
+                               std::move(spec), rows, run_environment(engine))));
 }
 
 std::vector<int64_t> Partition::partition_rows() const {
   const std::lock_guard lock(state_->mutex);
-  return static_cast<const TablePartition&>(*state_->planned).partition_rows();
+  return static_cast<const operators::TablePartition&>(*state_->planned).partition_rows();
 }
 
 }  // namespace crossdock

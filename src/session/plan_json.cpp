@@ -11,12 +11,12 @@ namespace {
 using Json = nlohmann::ordered_json;
 constexpr int kSchemaVersion = 1;
 
-Json object_of(const Facts& facts);
+Json object_of(const operators::Facts& facts);
 
-Json value_of(const Fact& fact) {
+Json value_of(const operators::Fact& fact) {
   return std::visit(
       [](const auto& value) -> Json {
-        if constexpr (std::is_same_v<std::decay_t<decltype(value)>, Facts>) {
+        if constexpr (std::is_same_v<std::decay_t<decltype(value)>, operators::Facts>) {
           return object_of(value);
         } else {
           return value;
@@ -25,28 +25,28 @@ Json value_of(const Fact& fact) {
       fact.value);
 }
 
-Json object_of(const Facts& facts) {
+Json object_of(const operators::Facts& facts) {
   Json object = Json::object();
-  for (const Fact& fact : facts) object[fact.name] = value_of(fact);
+  for (const operators::Fact& fact : facts) object[fact.name] = value_of(fact);
   return object;
 }
 
 Json plan_object(const Operation::State& state) {
-  const OperatorPlan described = state.planned->describe();
+  const operators::OperatorPlan described = state.planned->describe();
   Json plan;
   plan["schema_version"] = kSchemaVersion;
   plan["operator"] = described.name;
-  for (const Fact& fact : described.facts) plan[fact.name] = value_of(fact);
+  for (const operators::Fact& fact : described.facts) plan[fact.name] = value_of(fact);
   plan["seed"] = state.engine->seed;
   plan["phases"] = Json::array();
-  for (const PhaseCost& phase : described.phases) {
+  for (const model::PhaseCost& phase : described.phases) {
     plan["phases"].push_back({{"name", phase.name},
                               {"rows", phase.rows},
                               {"bytes", phase.bytes},
                               {"predicted_s", phase.seconds}});
   }
   plan["considered"] = Json::array();
-  for (const Facts& alternative : described.considered) {
+  for (const operators::Facts& alternative : described.considered) {
     plan["considered"].push_back(object_of(alternative));
   }
   return plan;
@@ -54,9 +54,9 @@ Json plan_object(const Operation::State& state) {
 
 // Phases in the order they ran, each with its prediction if the model has one; then those that were
 // predicted but did not run.
-Json merged_phases(const RunProfile& profile, const Json& predicted) {
+Json merged_phases(const operators::RunProfile& profile, const Json& predicted) {
   Json phases = Json::array();
-  for (const PhaseTime& measured : profile.phases) {
+  for (const operators::PhaseTime& measured : profile.phases) {
     Json phase{{"name", measured.name}, {"rows", measured.rows}};
     for (const Json& known : predicted) {
       if (known["name"] == measured.name) phase = known;
@@ -79,10 +79,10 @@ std::string plan_json(const Operation::State& state) { return plan_object(state)
 
 std::string profile_json(const Operation::State& state) {
   const std::lock_guard lock(state.mutex);
-  const RunProfile& profile = state.profile;
+  const operators::RunProfile& profile = state.profile;
   Json json = plan_object(state);
   json["phases"] = merged_phases(profile, json["phases"]);
-  for (const Fact& fact : profile.facts) json[fact.name] = value_of(fact);
+  for (const operators::Fact& fact : profile.facts) json[fact.name] = value_of(fact);
   json["result_rows"] = profile.result_rows;
   json["total_s"] = profile.total_seconds;
   json["memory_peak_bytes"] = state.engine->memory->peak_bytes();

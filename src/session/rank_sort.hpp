@@ -11,7 +11,7 @@ namespace crossdock {
 
 // sort_over_ranks of the engine's threads and memory: the rows of this rank, in order. All ranks call it. Errors:
 // those, and CD-101 where an option names a column that is not there, in all ranks.
-Result<TablePtr> sort_rows(Communicator& ranks,
+Result<TablePtr> sort_rows(ranks::Communicator& ranks,
                            const Engine& engine,
                            const ArrowTable& rows,
                            const SortOptions& options);

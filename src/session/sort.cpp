@@ -8,9 +8,9 @@
 namespace crossdock {
 namespace {
 
-Result<SortSpec> make_spec(const SortOptions& options, const Schema& schema) {
-  SortSpec spec;
-  CD_ASSIGN(spec.strategy, parse_sort_strategy(options.strategy));
+Result<operators::SortSpec> make_spec(const SortOptions& options, const Schema& schema) {
+  operators::SortSpec spec;
+  CD_ASSIGN(spec.strategy, operators::parse_sort_strategy(options.strategy));
   for (const OrderItem& key : options.keys) {
     CD_ASSIGN(const int column, schema.find(key.column, "table"));
     spec.keys.push_back({column, key.descending, key.nulls_first});
@@ -32,24 +32,26 @@ Result<SortSpec> make_spec(const SortOptions& options, const Schema& schema) {
 
 Sort::Sort(const Engine& engine, const ArrowTable& table, const SortOptions& options) {
   const TablePtr& rows = table.state()->table;
-  SortSpec spec = value_or_throw(make_spec(options, *rows->schema));
+  operators::SortSpec spec = value_or_throw(make_spec(options, *rows->schema));
   state_ = operation_state(
-      engine, value_or_throw(TableSort::create(std::move(spec), rows, run_environment(engine))));
+      engine,
+      value_or_throw(operators::TableSort::create(std::move(spec), rows, run_environment(engine))));
 }
 
-Result<TablePtr> sort_rows(Communicator& ranks,
+Result<TablePtr> sort_rows(ranks::Communicator& ranks,
                            const Engine& engine,
                            const ArrowTable& rows,
                            const SortOptions& options) {
   const TablePtr& table = rows.state()->table;
   const auto spec = make_spec(options, *table->schema);
   CD_TRY(ranks.agree(spec.ok() ? Status() : Status(spec.error())));
-  const RunEnvironment environment = run_environment(engine);
+  const operators::RunEnvironment environment = run_environment(engine);
   std::optional<Team> team;
-  CD_TRY(ranks.agree(start_team(workers_for(table->rows, environment.threads), team)));
-  CD_ASSIGN(
-      RankSorted sorted,
-      sort_over_ranks({&ranks, &*team, environment.memory}, spec.value(), table, environment));
+  CD_TRY(ranks.agree(
+      operators::start_team(operators::workers_for(table->rows, environment.threads), team)));
+  CD_ASSIGN(operators::RankSorted sorted,
+            operators::sort_over_ranks(
+                {&ranks, &*team, environment.memory}, spec.value(), table, environment));
   return std::move(sorted.rows);
 }
 

@@ -29,7 +29,7 @@ inline void ok_or_throw(const Status& status) {
 
 struct Engine::State {
   int threads = 1;
-  Machine machine;
+  model::Machine machine;
   std::shared_ptr<Memory> memory;
   uint64_t seed = 0;
 };
@@ -41,23 +41,23 @@ struct ArrowTable::State {
 // Behind every operation: the planned operator, and its last run.
 struct Operation::State {
   std::shared_ptr<Engine::State> engine;
-  std::unique_ptr<Operator> planned;
-  RunProgress progress;
-  RunProfile profile;
+  std::unique_ptr<operators::Operator> planned;
+  operators::RunProgress progress;
+  operators::RunProfile profile;
   std::shared_ptr<CancelFlag> cancel = std::make_shared<CancelFlag>();
   mutable std::mutex mutex;  // guards `cancel`'s replacement and `profile`
 
   // Each run starts uncancelled; a cancel that comes before it is for the run before.
   void begin_run();
   // Runs the operator into `sink` on this thread's team; notes the profile.
-  Status run(RowSink& sink);
+  Status run(operators::RowSink& sink);
 };
 
-RunEnvironment run_environment(const Engine& engine);
+operators::RunEnvironment run_environment(const Engine& engine);
 
 // A planned operator as a public operation.
 std::shared_ptr<Operation::State> operation_state(const Engine& engine,
-                                                  std::unique_ptr<Operator> planned);
+                                                  std::unique_ptr<operators::Operator> planned);
 
 // Hands batches that are there already out as a stream.
 void export_batches(SchemaPtr schema, std::vector<Batch> batches, ArrowArrayStream* out);

@@ -28,21 +28,22 @@ ColumnView view_of(const std::vector<int64_t>& values) {
 }  // namespace
 
 struct Workload::State {
-  JoinWorkload made;
+  workload::JoinWorkload made;
 };
 
 Workload::Workload(const WorkloadOptions& options)
-    : state_(std::make_shared<State>(State{value_or_throw(JoinWorkload::make({options.inner_rows,
-                                                                              options.outer_rows,
-                                                                              options.selectivity,
-                                                                              options.zipf_theta,
-                                                                              options.is_sparse,
-                                                                              options.seed}))})) {}
+    : state_(std::make_shared<State>(
+          State{value_or_throw(workload::JoinWorkload::make({options.inner_rows,
+                                                             options.outer_rows,
+                                                             options.selectivity,
+                                                             options.zipf_theta,
+                                                             options.is_sparse,
+                                                             options.seed}))})) {}
 
 int64_t Workload::result_rows() const { return state_->made.result_rows(); }
 
 void Workload::read(bool outer, int64_t begin, int64_t rows, ArrowArrayStream* out) const {
-  const JoinWorkloadSpec& spec = state_->made.spec();
+  const workload::JoinWorkloadSpec& spec = state_->made.spec();
   const int64_t all = outer ? spec.outer_rows : spec.inner_rows;
   if (begin < 0 || rows < 0 || begin > all || rows > all - begin) {
     throw_error(make_error(ErrorCode::kInvalidArgument,

@@ -13,7 +13,7 @@
 #include "base/text_cut.hpp"
 #include "topology/catalogue_servers.hpp"
 
-namespace crossdock {
+namespace crossdock::topology {
 namespace {
 
 constexpr ErrorCode kCatalogueCode = ErrorCode::kInvalidTopology;
@@ -288,4 +288,4 @@ Result<InfrastructureGraph> make_machine(std::string_view name) {
   return graph;
 }
 
-}  // namespace crossdock
+}  // namespace crossdock::topology

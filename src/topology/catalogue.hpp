@@ -8,7 +8,7 @@
 
 #include "topology/graph.hpp"
 
-namespace crossdock {
+namespace crossdock::topology {
 
 struct CatalogueEntry {
   std::string_view name;     // "dgx-a100"
@@ -30,4 +30,4 @@ const CatalogueEntry* find_machine(std::string_view name);
 // to kServersMax; a count for a machine without a network.
 Result<InfrastructureGraph> make_machine(std::string_view name);
 
-}  // namespace crossdock
+}  // namespace crossdock::topology

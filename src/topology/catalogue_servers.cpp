@@ -7,7 +7,7 @@
 
 #include "topology/link_rates.hpp"
 
-namespace crossdock {
+namespace crossdock::topology {
 namespace {
 
 constexpr int64_t kGiB = int64_t{1} << 30;
@@ -288,4 +288,4 @@ ServerParts rdma_server() {
   return std::move(plan.parts);
 }
 
-}  // namespace crossdock
+}  // namespace crossdock::topology

@@ -5,7 +5,7 @@
 
 #include "topology/graph.hpp"
 
-namespace crossdock {
+namespace crossdock::topology {
 
 ServerParts dgx_1v(bool has_nics);
 ServerParts dgx_2();
@@ -24,4 +24,4 @@ ServerParts ac922();       // Figure 2e: two CPUs with NVLinks to two GPUs each
 ServerParts ethernet_server();  // Figure 2h: one CPU, a GPU on PCIe, a NIC without access to it
 ServerParts rdma_server();  // Figures 2i and 5c: two CPUs, each with a PCIe switch, a GPU and a NIC
 
-}  // namespace crossdock
+}  // namespace crossdock::topology

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <system_error>
 
-namespace crossdock {
+namespace crossdock::topology {
 namespace {
 
 namespace fs = std::filesystem;
@@ -50,4 +50,4 @@ std::vector<std::string> nic_names(const std::string& sysfs, const std::string& 
   return names;
 }
 
-}  // namespace crossdock
+}  // namespace crossdock::topology

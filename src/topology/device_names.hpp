@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-namespace crossdock {
+namespace crossdock::topology {
 
 // A graph that was found by asking the host has one name for each NIC on PCI: that of its RDMA device ("mlx5_0"), or of
 // its interface. Rows may go over a device of another name: an interface of an RDMA device, an RDMA device with its
@@ -12,4 +12,4 @@ namespace crossdock {
 // name itself is among them. `sysfs` is where the kernel's files are, "/sys"; what is not there has no further names.
 std::vector<std::string> nic_names(const std::string& sysfs, const std::string& device);
 
-}  // namespace crossdock
+}  // namespace crossdock::topology

@@ -7,7 +7,7 @@
 
 #include "topology/hwloc_tree.hpp"
 
-namespace crossdock {
+namespace crossdock::topology {
 namespace {
 
 constexpr int64_t kXmlBytesMax = int64_t{64} << 20;
@@ -82,4 +82,4 @@ Result<Discovery> discover_from_hwloc_xml(std::string_view xml) {
   return parts_of_hwloc(topology.get(), DeviceProbes());
 }
 
-}  // namespace crossdock
+}  // namespace crossdock::topology

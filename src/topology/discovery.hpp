@@ -9,7 +9,7 @@
 
 #include "topology/graph.hpp"
 
-namespace crossdock {
+namespace crossdock::topology {
 
 // What is written on an edge that no probe tells: the least that a server's link carries today, so that nobody plans on
 // it. 10 GB/s inside a server, 10 Gb/s to the network.
@@ -44,4 +44,4 @@ Result<Discovery> discover_from_hwloc_xml(std::string_view xml);
 // Error kInvalidTopology, with line and column: no such matrix, or a damaged one (read_smi_matrix).
 Result<Discovery> discover_from_nvidia_smi(std::string_view text);
 
-}  // namespace crossdock
+}  // namespace crossdock::topology

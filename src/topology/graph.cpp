@@ -7,7 +7,7 @@
 #include "base/check.hpp"
 #include "base/text_cut.hpp"
 
-namespace crossdock {
+namespace crossdock::topology {
 namespace {
 
 constexpr std::array<std::string_view, kVertexKinds> kVertexKindNames = {
@@ -259,4 +259,4 @@ int64_t InfrastructureGraph::memory_bytes() const {
   return bytes;
 }
 
-}  // namespace crossdock
+}  // namespace crossdock::topology

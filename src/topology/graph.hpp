@@ -20,7 +20,7 @@
 
 #include "base/result.hpp"
 
-namespace crossdock {
+namespace crossdock::topology {
 
 // In the order in which the vertices of a shape stand.
 enum class VertexKind : uint8_t {
@@ -218,4 +218,4 @@ class InfrastructureGraph {
   uint32_t networks_ = 0;  // servers with a network vertex
 };
 
-}  // namespace crossdock
+}  // namespace crossdock::topology

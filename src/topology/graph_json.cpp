@@ -9,7 +9,7 @@
 
 #include "topology/json_fields.hpp"
 
-namespace crossdock {
+namespace crossdock::topology {
 namespace {
 
 using Json = nlohmann::json;
@@ -221,4 +221,4 @@ Result<InfrastructureGraph> graph_from_json(std::string_view text) {
   return read_servers(*servers, read);
 }
 
-}  // namespace crossdock
+}  // namespace crossdock::topology

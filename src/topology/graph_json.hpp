@@ -13,7 +13,7 @@
 
 #include "topology/graph.hpp"
 
-namespace crossdock {
+namespace crossdock::topology {
 
 inline constexpr int kGraphSchemaVersion = 1;
 inline constexpr int64_t kGraphTextBytesMax = int64_t{64} << 20;
@@ -28,4 +28,4 @@ std::string graph_to_json(const InfrastructureGraph& graph, int indent = -1);
 // shape without a server; more than kGraphTextBytesMax bytes; whatever make_shape and add_server refuse.
 Result<InfrastructureGraph> graph_from_json(std::string_view text);
 
-}  // namespace crossdock
+}  // namespace crossdock::topology

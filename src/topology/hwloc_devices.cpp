@@ -8,7 +8,7 @@
 
 #include "base/text_cut.hpp"
 
-namespace crossdock {
+namespace crossdock::topology {
 namespace {
 
 constexpr unsigned kClassEthernet = 0x0200;
@@ -84,4 +84,4 @@ std::optional<PciDevice> device_of(hwloc_obj_t object) {
   return std::nullopt;
 }
 
-}  // namespace crossdock
+}  // namespace crossdock::topology

@@ -10,7 +10,7 @@
 
 #include "topology/graph.hpp"
 
-namespace crossdock {
+namespace crossdock::topology {
 
 using PciAttributes = hwloc_obj_attr_u::hwloc_pcidev_attr_s;
 
@@ -35,4 +35,4 @@ hwloc_obj_t os_device(hwloc_obj_t pci, std::initializer_list<hwloc_obj_osdev_typ
 // as virtual functions that were handed to a guest.
 std::optional<PciDevice> device_of(hwloc_obj_t object);
 
-}  // namespace crossdock
+}  // namespace crossdock::topology

@@ -18,7 +18,7 @@
 #include "topology/link_rates.hpp"
 #include "topology/vertex_names.hpp"
 
-namespace crossdock {
+namespace crossdock::topology {
 namespace {
 
 static_assert(HWLOC_API_VERSION >= 0x00020100,
@@ -448,4 +448,4 @@ Result<Discovery> parts_of_hwloc(hwloc_topology_t topology, const DeviceProbes& 
   return TreeReader(topology, facts).read();
 }
 
-}  // namespace crossdock
+}  // namespace crossdock::topology

@@ -9,7 +9,7 @@
 #include "topology/nvml_probe.hpp"
 #include "topology/pci_link_files.hpp"
 
-namespace crossdock {
+namespace crossdock::topology {
 
 // What is asked about devices beside hwloc; a question that cannot be asked is empty.
 struct DeviceProbes {
@@ -22,4 +22,4 @@ struct DeviceProbes {
 // Error kInvalidTopology: no NUMA node with cores.
 Result<Discovery> parts_of_hwloc(hwloc_topology_t topology, const DeviceProbes& facts);
 
-}  // namespace crossdock
+}  // namespace crossdock::topology

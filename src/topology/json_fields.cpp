@@ -8,7 +8,7 @@
 
 #include "base/text_cut.hpp"
 
-namespace crossdock {
+namespace crossdock::topology {
 namespace {
 
 using Json = nlohmann::json;
@@ -163,4 +163,4 @@ Result<const Json*> JsonFields::list(std::string_view name, size_t items_max) co
   return value;
 }
 
-}  // namespace crossdock
+}  // namespace crossdock::topology

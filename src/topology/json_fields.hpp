@@ -11,7 +11,7 @@
 
 #include "base/result.hpp"
 
-namespace crossdock {
+namespace crossdock::topology {
 
 // The text as JSON. Errors kInvalidTopology: not JSON, a key that an object has twice, lists or objects nested more
 // than 16 deep, more than `bytes_max` bytes. `what` names the text in errors.
@@ -52,4 +52,4 @@ class JsonFields {
   std::string place_;
 };
 
-}  // namespace crossdock
+}  // namespace crossdock::topology

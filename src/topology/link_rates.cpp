@@ -6,7 +6,7 @@
 
 #include "base/check.hpp"
 
-namespace crossdock {
+namespace crossdock::topology {
 
 double pcie_bytes_per_s(double transfers_per_s, int lanes) {
   const double share = transfers_per_s <= 5e9  ? 8.0 / 10.0
@@ -74,4 +74,4 @@ Edge plain_link(LinkKind kind, double bytes_per_s) {
   return edge;
 }
 
-}  // namespace crossdock
+}  // namespace crossdock::topology

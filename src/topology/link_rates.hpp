@@ -6,7 +6,7 @@
 
 #include "topology/graph.hpp"
 
-namespace crossdock {
+namespace crossdock::topology {
 
 // `transfers_per_s` of one lane (8e9 for PCIe 3.0). Line coding by the PCI Express base specifications: 8b/10b up to 5
 // GT/s, 128b/130b up to 32 GT/s; from 64 GT/s on FLITs, of whose 256 bytes 236 are data.
@@ -39,4 +39,4 @@ Edge plain_link(LinkKind kind, double bytes_per_s);
 
 constexpr double gigabits_per_s(double gigabits) { return gigabits * 1e9 / 8; }
 
-}  // namespace crossdock
+}  // namespace crossdock::topology

@@ -14,7 +14,7 @@
 #include "topology/graph.hpp"
 #include "topology/vertex_names.hpp"
 
-namespace crossdock {
+namespace crossdock::topology {
 namespace {
 
 constexpr ErrorCode kMatrixCode = ErrorCode::kInvalidTopology;
@@ -446,4 +446,4 @@ Result<SmiMatrix> read_smi_matrix(std::string_view text) {
   return MatrixReader(text).read();
 }
 
-}  // namespace crossdock
+}  // namespace crossdock::topology

@@ -8,7 +8,7 @@
 
 #include "base/result.hpp"
 
-namespace crossdock {
+namespace crossdock::topology {
 
 inline constexpr int64_t kSmiTextBytesMax = int64_t{1} << 20;
 inline constexpr int kSmiDevicesMax = 512;
@@ -57,4 +57,4 @@ struct SmiMatrix {
 // cells contradict each other; more than kSmiTextBytesMax bytes or kSmiDevicesMax devices.
 Result<SmiMatrix> read_smi_matrix(std::string_view text);
 
-}  // namespace crossdock
+}  // namespace crossdock::topology

@@ -16,7 +16,7 @@
 #include "topology/link_rates.hpp"
 #include "topology/nvidia_smi_matrix.hpp"
 
-namespace crossdock {
+namespace crossdock::topology {
 namespace {
 
 // No GPU has more NVLinks than H100 and B200.
@@ -381,4 +381,4 @@ Result<Discovery> discover_from_nvidia_smi(std::string_view text) {
   return SmiServer(matrix).build();
 }
 
-}  // namespace crossdock
+}  // namespace crossdock::topology

@@ -3,7 +3,7 @@
 
 #include <dlfcn.h>
 
-namespace crossdock {
+namespace crossdock::topology {
 
 void NvmlLibrary::Close::operator()(void* library) const { dlclose(library); }
 
@@ -41,4 +41,4 @@ Result<NvmlLibrary> NvmlLibrary::open(const std::string& path) {
   return opened;
 }
 
-}  // namespace crossdock
+}  // namespace crossdock::topology

@@ -10,7 +10,7 @@
 
 #include "base/result.hpp"
 
-namespace crossdock {
+namespace crossdock::topology {
 
 using NvmlDevice = struct NvmlDeviceState*;
 
@@ -84,4 +84,4 @@ class NvmlLibrary {
   std::vector<std::string> missing_;
 };
 
-}  // namespace crossdock
+}  // namespace crossdock::topology

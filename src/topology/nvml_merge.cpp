@@ -9,7 +9,7 @@
 #include "topology/link_rates.hpp"
 #include "topology/nvml_probe.hpp"
 
-namespace crossdock {
+namespace crossdock::topology {
 namespace {
 
 constexpr unsigned kPciVendorNvidia = 0x10de;
@@ -215,4 +215,4 @@ void merge_nvml(const NvmlAnswer& answer, bool with_nvlinks, Discovery& found) {
   NvmlMerger(answer, found).merge(with_nvlinks);
 }
 
-}  // namespace crossdock
+}  // namespace crossdock::topology

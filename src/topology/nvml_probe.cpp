@@ -8,7 +8,7 @@
 
 #include <fmt/ranges.h>
 
-namespace crossdock {
+namespace crossdock::topology {
 namespace {
 
 constexpr unsigned kNameBytes = 96;
@@ -233,4 +233,4 @@ NvmlAnswer ask_nvml_library(const std::string& path) {
   return answer;
 }
 
-}  // namespace crossdock
+}  // namespace crossdock::topology

@@ -7,7 +7,7 @@
 #include "topology/discovery.hpp"
 #include "topology/nvml_library.hpp"
 
-namespace crossdock {
+namespace crossdock::topology {
 
 inline constexpr unsigned kNvmlGpusMax = 512;
 inline constexpr unsigned kNvmlLinksMax = 64;  // of a GPU; NVML's own limit is 18
@@ -47,4 +47,4 @@ NvmlAnswer ask_nvml_library(const std::string& path);
 // the first NUMA node, with a note. Notes of the answer come along. `with_nvlinks`: unless they are there already.
 void merge_nvml(const NvmlAnswer& answer, bool with_nvlinks, Discovery& found);
 
-}  // namespace crossdock
+}  // namespace crossdock::topology

@@ -6,7 +6,7 @@
 
 #include "base/check.hpp"
 
-namespace crossdock {
+namespace crossdock::topology {
 
 PathView PathSet::operator[](int index) const {
   const auto i = static_cast<size_t>(index);
@@ -96,4 +96,4 @@ int64_t ForwardingTable::memory_bytes() const {
   return bytes;
 }
 
-}  // namespace crossdock
+}  // namespace crossdock::topology

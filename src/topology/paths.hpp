@@ -12,7 +12,7 @@
 
 #include "topology/graph.hpp"
 
-namespace crossdock {
+namespace crossdock::topology {
 
 // One path of a PathSet; valid as long as the set is not changed.
 struct PathView {
@@ -119,4 +119,4 @@ class ForwardingTable {
   std::vector<Entry> entries_;
 };
 
-}  // namespace crossdock
+}  // namespace crossdock::topology

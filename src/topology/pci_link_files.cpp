@@ -7,7 +7,7 @@
 
 #include "topology/link_rates.hpp"
 
-namespace crossdock {
+namespace crossdock::topology {
 namespace {
 
 constexpr int kPortsMax = 64;
@@ -80,4 +80,4 @@ bool has_gpu_peer_memory(const std::string& sysfs) {
   return exists(sysfs + "/module/nvidia_peermem") || exists(sysfs + "/module/nv_peer_mem");
 }
 
-}  // namespace crossdock
+}  // namespace crossdock::topology

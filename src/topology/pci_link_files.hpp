@@ -4,7 +4,7 @@
 #include <optional>
 #include <string>
 
-namespace crossdock {
+namespace crossdock::topology {
 
 struct PciLanes {
   double bytes_per_s = 0;  // at the width and speed in use
@@ -30,4 +30,4 @@ std::optional<PortState> read_port(const std::string& sysfs, const std::string& 
 // Whether the kernel lets RDMA devices read and write GPU memory (nvidia_peermem is loaded).
 bool has_gpu_peer_memory(const std::string& sysfs);
 
-}  // namespace crossdock
+}  // namespace crossdock::topology

@@ -8,7 +8,7 @@
 #include "base/text_cut.hpp"
 #include "topology/graph.hpp"
 
-namespace crossdock {
+namespace crossdock::topology {
 namespace {
 
 constexpr ErrorCode kSimplifyCode = ErrorCode::kInvalidTopology;
@@ -301,4 +301,4 @@ Result<ServerShape> make_shape(ServerParts parts) {
   return shape;
 }
 
-}  // namespace crossdock
+}  // namespace crossdock::topology

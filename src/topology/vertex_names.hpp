@@ -3,7 +3,7 @@
 
 #include <string_view>
 
-namespace crossdock {
+namespace crossdock::topology {
 
 // Whether probes call vertices of their own like this ("cpu0", "gpu1", "pcie2", "nvswitch", "network"), so that no
 // device of the operating system may be called so.
@@ -14,4 +14,4 @@ constexpr bool is_own_name(std::string_view name) {
   return end < name.size() && (stem == "cpu" || stem == "gpu" || stem == "pcie");
 }
 
-}  // namespace crossdock
+}  // namespace crossdock::topology

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
-namespace crossdock {
+namespace crossdock::workload {
 namespace {
 
 constexpr int64_t kRowsMax = int64_t{1} << 48;
@@ -77,4 +77,4 @@ void JoinWorkload::outer_keys(int64_t begin, int64_t rows, int64_t* keys) const 
   }
 }
 
-}  // namespace crossdock
+}  // namespace crossdock::workload

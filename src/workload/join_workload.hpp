@@ -12,7 +12,7 @@
 #include "workload/key_mix.hpp"
 #include "workload/zipf_ranks.hpp"
 
-namespace crossdock {
+namespace crossdock::workload {
 
 struct JoinWorkloadSpec {
   int64_t inner_rows = 0;
@@ -52,4 +52,4 @@ class JoinWorkload {
   uint64_t multiplier_;  // odd, so that no two ids have one key
 };
 
-}  // namespace crossdock
+}  // namespace crossdock::workload

@@ -9,7 +9,7 @@
 #include <bit>
 #include <cstdint>
 
-namespace crossdock {
+namespace crossdock::workload {
 
 inline uint64_t mixed(uint64_t word) {  // splitmix64's finisher
   word = (word ^ word >> 30) * 0xbf58476d1ce4e5b9;
@@ -55,4 +55,4 @@ class KeyMix {
   uint64_t added_[kRounds];
 };
 
-}  // namespace crossdock
+}  // namespace crossdock::workload

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
-namespace crossdock {
+namespace crossdock::workload {
 namespace {
 
 constexpr int64_t kHeadRanks = int64_t{1} << 16;
@@ -46,4 +46,4 @@ double ZipfRanks::share_of(int64_t rank) const {
   return std::pow(static_cast<double>(rank + 1), -theta_) / total_;
 }
 
-}  // namespace crossdock
+}  // namespace crossdock::workload

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-namespace crossdock {
+namespace crossdock::workload {
 
 // The first 65,536 ranks have their exact share; those behind them share what is left as the integral of the law says,
 // which differs by less than one part in a million of a rank's share. Immutable, 512 KiB.
@@ -27,4 +27,4 @@ class ZipfRanks {
   double total_ = 0;
 };
 
-}  // namespace crossdock
+}  // namespace crossdock::workload

@@ -8,7 +8,7 @@
 #include "expressions/computed_columns.hpp"
 #include "table/arrow_builder.hpp"
 
-namespace crossdock {
+namespace crossdock::expressions {
 namespace {
 
 using arrow_test::Columns;
@@ -209,4 +209,4 @@ TEST(BlockEvaluator, MemoryIsReserved) {
 }
 
 }  // namespace
-}  // namespace crossdock
+}  // namespace crossdock::expressions

@@ -4,7 +4,7 @@
 
 #include "expressions/expression.hpp"
 
-namespace crossdock {
+namespace crossdock::expressions {
 namespace {
 
 Schema make_schema() {
@@ -155,4 +155,4 @@ TEST(ExpressionJson, ListsAreReadInOrder) {
 }
 
 }  // namespace
-}  // namespace crossdock
+}  // namespace crossdock::expressions

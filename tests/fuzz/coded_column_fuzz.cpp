@@ -27,30 +27,30 @@ struct NoPatience {
 
 // What a device makes of `count` values of a width.
 Status decode_as_device(const CodedWords& words, uint8_t width, std::vector<std::byte>& values) {
-  DecodeColumn columns[] = {
+  codecs::DecodeColumn columns[] = {
       {words.data(), words.size(), values.data(), values.size() / width, 0, width}};
   uint64_t fault = 0;
-  const DecodeWork work{columns, 1, number_tiles(columns), &fault};
-  CodecScratch scratch;
-  const SoloCoop coop;
-  ColumnDecoder<CpuMemory, SoloCoop>(work, scratch, coop).run(0, 1);
-  return fault_status(fault, columns);
+  const codecs::DecodeWork work{columns, 1, codecs::number_tiles(columns), &fault};
+  codecs::CodecScratch scratch;
+  const rings::SoloCoop coop;
+  codecs::ColumnDecoder<rings::CpuMemory, rings::SoloCoop>(work, scratch, coop).run(0, 1);
+  return codecs::fault_status(fault, columns);
 }
 
 void try_decode(const CodedWords& changed) {
   const CodedWords words(changed.begin(), changed.end());  // no byte of room behind
   const auto coded = std::as_bytes(std::span(words));
-  const Result<CodedColumn> column = read_coded_column(coded);
+  const Result<codecs::CodedColumn> column = codecs::read_coded_column(coded);
   // A head may say more than anyone would give room for.
   constexpr int64_t kRoomMax = 1 << 20;
-  if (!column.ok() || coded_values_bytes(column.value()) > kRoomMax) {
+  if (!column.ok() || codecs::coded_values_bytes(column.value()) > kRoomMax) {
     std::vector<std::byte> one(sizeof(uint64_t));
     CD_CHECK(!decode_as_device(words, 8, one).ok(), "the device takes {} words", words.size());
     return;
   }
-  std::vector<std::byte> values(static_cast<size_t>(coded_values_bytes(column.value())));
+  std::vector<std::byte> values(static_cast<size_t>(codecs::coded_values_bytes(column.value())));
   std::vector<std::byte> on_device = values;
-  ColumnCoder coder;
+  codecs::ColumnCoder coder;
   const Status decoded = coder.decode(coded, values);
   CD_CHECK(decoded.ok() || decoded.error().code == ErrorCode::kMalformedMessage,
            "{}",
@@ -62,43 +62,45 @@ void try_decode(const CodedWords& changed) {
   CD_CHECK(!decoded.ok() || on_device == values, "the device decodes other values");
 }
 
-void encode_as_device(const CodecScheme& scheme,
-                      const CodedValues& kind,
+void encode_as_device(const codecs::CodecScheme& scheme,
+                      const codecs::CodedValues& kind,
                       std::span<const std::byte> values,
                       const CodedWords& expected) {
   // Values lie as their type wants it.
   std::vector<uint64_t> aligned(values.size() / sizeof(uint64_t) + 1);
   std::ranges::copy(values, std::as_writable_bytes(std::span(aligned)).begin());
   const auto count = static_cast<int64_t>(values.size()) / kind.width;
-  CodedWords words(static_cast<size_t>(coded_bytes_max(count, kind.width)) / sizeof(uint64_t));
-  EncodeColumn columns[1];
+  CodedWords words(static_cast<size_t>(codecs::coded_bytes_max(count, kind.width)) /
+                   sizeof(uint64_t));
+  codecs::EncodeColumn columns[1];
   columns[0].values = reinterpret_cast<const std::byte*>(aligned.data());
   columns[0].count = static_cast<uint64_t>(count);
   columns[0].out = words.data();
   columns[0].scheme = scheme;
   columns[0].width = static_cast<uint8_t>(kind.width);
   columns[0].is_signed = kind.is_signed;
-  EncodeWork work;
+  codecs::EncodeWork work;
   work.columns = columns;
   work.column_count = 1;
-  work.tiles = number_tiles(columns);
-  std::vector<uint64_t> memory(encode_work_words(1, work.tiles));
+  work.tiles = codecs::number_tiles(columns);
+  std::vector<uint64_t> memory(codecs::encode_work_words(1, work.tiles));
   work.words = memory.data();
-  CodecScratch scratch;
-  const SoloCoop coop;
+  codecs::CodecScratch scratch;
+  const rings::SoloCoop coop;
   NoPatience patience;
-  ColumnEncoder<CpuMemory, SoloCoop>(work, scratch, coop).run(patience);
+  codecs::ColumnEncoder<rings::CpuMemory, rings::SoloCoop>(work, scratch, coop).run(patience);
   CD_CHECK(work.fault() == 0, "{}", work.fault());
   words.resize(work.coded_words(0));
   CD_CHECK(words == expected, "the device codes {} values otherwise", count);
 }
 
-CodedWords coded(const CodecScheme& scheme,
-                 const CodedValues& kind,
+CodedWords coded(const codecs::CodecScheme& scheme,
+                 const codecs::CodedValues& kind,
                  std::span<const std::byte> values) {
   const auto count = static_cast<int64_t>(values.size()) / kind.width;
-  CodedWords words(static_cast<size_t>(coded_bytes_max(count, kind.width)) / sizeof(uint64_t));
-  ColumnCoder coder;
+  CodedWords words(static_cast<size_t>(codecs::coded_bytes_max(count, kind.width)) /
+                   sizeof(uint64_t));
+  codecs::ColumnCoder coder;
   const int64_t bytes =
       coder.encode(scheme, kind, values, std::as_writable_bytes(std::span(words)));
   words.resize(static_cast<size_t>(bytes) / sizeof(uint64_t));
@@ -116,17 +118,17 @@ CodedWords coded(const CodecScheme& scheme,
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace crossdock;
-  if (size < 4 + sizeof(CodedColumn)) return 0;
+  if (size < 4 + sizeof(codecs::CodedColumn)) return 0;
   const auto bytes = std::as_bytes(std::span(data, size)).subspan(4);
-  const CodedValues kind{1 << data[0] % 4, data[0] < 128};
-  const CodecScheme scheme{static_cast<uint8_t>(data[1] % 3),
-                           static_cast<uint8_t>(data[1] / 3 % 3)};
+  const codecs::CodedValues kind{1 << data[0] % 4, data[0] < 128};
+  const codecs::CodecScheme scheme{static_cast<uint8_t>(data[1] % 3),
+                                   static_cast<uint8_t>(data[1] / 3 % 3)};
   if (data[2] % 4 == 0) {
     CodedWords words(bytes.size() / sizeof(uint64_t));
     std::memcpy(words.data(), bytes.data(), words.size() * sizeof(uint64_t));
     if (data[3] % 2 == 0) {  // past the first checks
-      const CodedColumn column{
-          kCodedMagic, static_cast<uint8_t>(kind.width), scheme, 0, words[1] % 5000};
+      const codecs::CodedColumn column{
+          codecs::kCodedMagic, static_cast<uint8_t>(kind.width), scheme, 0, words[1] % 5000};
       std::memcpy(words.data(), &column, sizeof(column));
     }
     try_decode(words);

@@ -18,7 +18,7 @@ namespace {
 template <class Message>
 std::string batch_of(const std::vector<Message>& messages) {
   std::string batch;
-  for (const Message& message : messages) append_message(message, batch);
+  for (const Message& message : messages) control::append_message(message, batch);
   return batch;
 }
 
@@ -28,48 +28,53 @@ void expect_malformed(const Error& error) {
 }
 
 void read_agent(std::string_view bytes) {
-  const auto messages = decode_agent_messages(bytes);
+  const auto messages = control::decode_agent_messages(bytes);
   if (!messages.ok()) return expect_malformed(messages.error());
-  for (const AgentMessage& message : messages.value()) {
-    if (!check(message).ok()) return;  // may hold what could not be sent, such as an empty name
+  for (const control::AgentMessage& message : messages.value()) {
+    if (!control::check(message).ok())
+      return;  // may hold what could not be sent, such as an empty name
   }
   const std::string again = batch_of(messages.value());
-  const auto repeated = decode_agent_messages(again);
+  const auto repeated = control::decode_agent_messages(again);
   CD_CHECK(repeated.ok(), "{}", repeated.error().message);
   CD_CHECK(batch_of(repeated.value()) == again, "another message");
 }
 
 void read_controller(std::string_view bytes) {
-  const auto messages = decode_controller_messages(bytes);
+  const auto messages = control::decode_controller_messages(bytes);
   if (!messages.ok()) return expect_malformed(messages.error());
-  static const auto shape = std::get<JoinRequest>(known_agent_messages()[0]).shape;
-  for (const ControllerMessage& message : messages.value()) (void)check(message, *shape).ok();
+  static const auto shape =
+      std::get<control::JoinRequest>(control::known_agent_messages()[0]).shape;
+  for (const control::ControllerMessage& message : messages.value())
+    (void)control::check(message, *shape).ok();
   const std::string again = batch_of(messages.value());
-  const auto repeated = decode_controller_messages(again);
+  const auto repeated = control::decode_controller_messages(again);
   CD_CHECK(repeated.ok(), "{}", repeated.error().message);
   CD_CHECK(batch_of(repeated.value()) == again, "another message");
 }
 
 void read_request(size_t kind, std::string_view bytes) {
-  const auto request = decode_request(kind, bytes);
+  const auto request = control::decode_request(kind, bytes);
   if (!request.ok()) return expect_malformed(request.error());
-  (void)check(request.value()).ok();
-  const std::string again = encode_request(request.value());
-  CD_CHECK(encode_request(decode_request(kind, again).value()) == again, "another request");
+  (void)control::check(request.value()).ok();
+  const std::string again = control::encode_request(request.value());
+  CD_CHECK(control::encode_request(control::decode_request(kind, again).value()) == again,
+           "another request");
 }
 
 void read_reply(size_t kind, std::string_view bytes) {
-  const auto reply = decode_reply(kind, bytes);
+  const auto reply = control::decode_reply(kind, bytes);
   if (!reply.ok()) return expect_malformed(reply.error());
-  const std::string again = encode_reply(kind, reply.value());
-  CD_CHECK(encode_reply(kind, decode_reply(kind, again).value()) == again, "another reply");
+  const std::string again = control::encode_reply(kind, reply.value());
+  CD_CHECK(control::encode_reply(kind, control::decode_reply(kind, again).value()) == again,
+           "another reply");
 }
 
 struct Known {
-  std::string agent = batch_of(known_agent_messages());
-  std::string controller = batch_of(known_controller_messages());
-  std::vector<Request> requests = known_requests();
-  std::vector<std::pair<size_t, Reply>> replies = known_replies();
+  std::string agent = batch_of(control::known_agent_messages());
+  std::string controller = batch_of(control::known_controller_messages());
+  std::vector<control::Request> requests = control::known_requests();
+  std::vector<std::pair<size_t, control::Reply>> replies = control::known_replies();
 };
 
 }  // namespace
@@ -92,11 +97,11 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
       read_controller(given(known.controller));
       break;
     case 2:
-      read_request(kind, given(encode_request(known.requests[kind])));
+      read_request(kind, given(control::encode_request(known.requests[kind])));
       break;
     default: {
       const auto& [replied, reply] = known.replies[data[1] % known.replies.size()];
-      read_reply(replied, given(encode_reply(replied, reply)));
+      read_reply(replied, given(control::encode_reply(replied, reply)));
       break;
     }
   }

@@ -198,7 +198,7 @@ struct Answers {
   std::vector<std::vector<Value>> outputs;
 };
 
-Value value_at(const ExpressionLane& lane, int32_t i) {
+Value value_at(const expressions::ExpressionLane& lane, int32_t i) {
   Value value;
   value.valid = lane.valid == nullptr || lane.valid[i] != 0;
   if (!value.valid) return value;
@@ -207,13 +207,13 @@ Value value_at(const ExpressionLane& lane, int32_t i) {
   return value;
 }
 
-Answers evaluate(const std::shared_ptr<const Program>& program,
+Answers evaluate(const std::shared_ptr<const expressions::Program>& program,
                  const Batch& batch,
                  int64_t rows_max) {
   const auto memory = Memory::create(int64_t{64} << 20);
-  Result<BlockEvaluator> made = BlockEvaluator::create(program, *memory);
+  Result<expressions::BlockEvaluator> made = expressions::BlockEvaluator::create(program, *memory);
   CD_CHECK(made.ok(), "{}", made.error().message);
-  BlockEvaluator& evaluator = made.value();
+  expressions::BlockEvaluator& evaluator = made.value();
   Answers answers;
   answers.outputs.resize(program->outputs().size());
   for (int64_t begin = 0; begin < batch.rows; begin += rows_max) {
@@ -231,7 +231,7 @@ Answers evaluate(const std::shared_ptr<const Program>& program,
              "{} rows pass",
              passed.value());
     for (size_t o = 0; o < answers.outputs.size(); ++o) {
-      const ExpressionLane lane = evaluator.lane(static_cast<int32_t>(o));
+      const expressions::ExpressionLane lane = evaluator.lane(static_cast<int32_t>(o));
       for (int32_t i = 0; i < count; ++i) answers.outputs[o].push_back(value_at(lane, i));
       // Exactly as large as it must be, so that the address sanitizer sees a write beyond it.
       const DataType& type = program->output_type(static_cast<int32_t>(o));
@@ -265,14 +265,15 @@ void check_null_tests(const Answers& answers) {
 }
 
 // The parsed list, or nothing after an error of the right kind.
-std::vector<ExpressionPtr> parsed(const std::string& json, const Schema& schema) {
-  Result<std::vector<ExpressionPtr>> found = parse_expressions(json, schema);
+std::vector<expressions::ExpressionPtr> parsed(const std::string& json, const Schema& schema) {
+  Result<std::vector<expressions::ExpressionPtr>> found =
+      expressions::parse_expressions(json, schema);
   if (!found.ok()) {
     check_parse_error(found.error());
     return {};
   }
-  for (const ExpressionPtr& each : found.value()) {
-    CD_CHECK(!expression_text(*each).empty(), "{}", json);
+  for (const expressions::ExpressionPtr& each : found.value()) {
+    CD_CHECK(!expressions::expression_text(*each).empty(), "{}", json);
   }
   return found.value();
 }
@@ -287,15 +288,17 @@ void try_program(Choices& choices) {
   const Batch batch = arrow_test::make_batch(columns);
   const Schema& schema = *batch.schema;
   const std::string test = fmt::format(R"({{"call": "is_null", "of": [{}]}})", value);
-  const std::vector<ExpressionPtr> outputs = parsed("[" + value + "," + test + "]", schema);
-  const std::vector<ExpressionPtr> filters = parsed("[" + filter + "]", schema);
-  if (outputs.empty() || outputs[0]->domain() == ValueDomain::kText) return;  // texts have no lane
-  auto program = Program::create(filters, outputs);
+  const std::vector<expressions::ExpressionPtr> outputs =
+      parsed("[" + value + "," + test + "]", schema);
+  const std::vector<expressions::ExpressionPtr> filters = parsed("[" + filter + "]", schema);
+  if (outputs.empty() || outputs[0]->domain() == expressions::ValueDomain::kText)
+    return;  // texts have no lane
+  auto program = expressions::Program::create(filters, outputs);
   if (!program.ok()) {
     check_parse_error(program.error());
     return;
   }
-  const Answers whole = evaluate(program.value(), batch, kMaxEvaluatedRows);
+  const Answers whole = evaluate(program.value(), batch, expressions::kMaxEvaluatedRows);
   check_null_tests(whole);
   check_same(whole, evaluate(program.value(), batch, 1 + choices.below(100)));
 }
@@ -318,7 +321,7 @@ void try_text(Choices& choices) {
     const auto depth = static_cast<size_t>(choices.below(20'000));
     text = std::string(depth, '[') + text + std::string(depth, ']');
   }
-  const Result<ExpressionPtr> one = parse_expression(text, *schema);
+  const Result<expressions::ExpressionPtr> one = expressions::parse_expression(text, *schema);
   if (!one.ok()) check_parse_error(one.error());
   parsed(text, *schema);
 }

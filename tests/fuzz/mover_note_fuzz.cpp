@@ -41,34 +41,34 @@ class Choices {
   std::span<const uint8_t> bytes_;
 };
 
-class HostileLink : public Link {
+class HostileLink : public transports::Link {
  public:
-  explicit HostileLink(PeerIndex peer) : peer_(peer) {}
-  PeerIndex peer() const override { return peer_; }
+  explicit HostileLink(transports::PeerIndex peer) : peer_(peer) {}
+  transports::PeerIndex peer() const override { return peer_; }
   std::string name() const override { return "hostile"; }
   double rate_bytes_per_s() const override { return 0; }
-  bool put(const SegmentHeader&, std::span<const std::byte>, uint64_t token) override {
+  bool put(const rings::SegmentHeader&, std::span<const std::byte>, uint64_t token) override {
     tokens.push_back(token);
     return true;
   }
   bool tell(std::span<const std::byte> note) override {
-    CD_CHECK(NoteReader::read(note).ok(), "the mover tells a note that cannot be read");
+    CD_CHECK(movers::NoteReader::read(note).ok(), "the mover tells a note that cannot be read");
     return true;
   }
 
   std::vector<uint64_t> tokens;
 
  private:
-  PeerIndex peer_;
+  transports::PeerIndex peer_;
 };
 
-class HostileTransport : public Transport {
+class HostileTransport : public transports::Transport {
  public:
   explicit HostileTransport(std::span<const uint8_t> bytes) : choices_(bytes) {}
 
-  Step progress(LinkEvents& events) override {
-    if (!choices_.has_more()) return Step::kIdle;
-    const auto link = static_cast<LinkIndex>(choices_.number(1) % 2);
+  rings::Step progress(transports::LinkEvents& events) override {
+    if (!choices_.has_more()) return rings::Step::kIdle;
+    const auto link = static_cast<transports::LinkIndex>(choices_.number(1) % 2);
     switch (choices_.number(1) % 4) {
       case 0:
         random_note(events, link);
@@ -82,31 +82,31 @@ class HostileTransport : public Transport {
       default:
         sent(events, link);
     }
-    return Step::kProgress;
+    return rings::Step::kProgress;
   }
   bool arm() override { return true; }
   int wait_fd() const override { return -1; }
-  std::vector<Link*> links() override { return {&first_, &second_}; }
+  std::vector<transports::Link*> links() override { return {&first_, &second_}; }
   std::string address() const override { return ""; }
-  Result<std::vector<Unreached>> connect(std::span<const std::string>) override {
-    return std::vector<Unreached>();
+  Result<std::vector<transports::Unreached>> connect(std::span<const std::string>) override {
+    return std::vector<transports::Unreached>();
   }
   bool has_more() const { return choices_.has_more(); }
 
  private:
-  void random_note(LinkEvents& events, LinkIndex link) {
+  void random_note(transports::LinkEvents& events, transports::LinkIndex link) {
     std::vector<std::byte> note(choices_.number(1));
     for (std::byte& byte : note) byte = static_cast<std::byte>(choices_.number(1));
     events.noted(link, note);
   }
 
-  void good_note(LinkEvents& events, LinkIndex link) {
-    NoteWriter writer(static_cast<uint16_t>(choices_.near(3)),
-                      static_cast<uint16_t>(choices_.near(3)));
+  void good_note(transports::LinkEvents& events, transports::LinkIndex link) {
+    movers::NoteWriter writer(static_cast<uint16_t>(choices_.near(3)),
+                              static_cast<uint16_t>(choices_.near(3)));
     const uint64_t entries = 1 + choices_.number(1) % 4;
     for (uint64_t i = 0; i < entries; ++i) {
-      NoteEntry entry;
-      entry.kind = static_cast<NoteKind>(1 + choices_.number(1) % 9);
+      movers::NoteEntry entry;
+      entry.kind = static_cast<movers::NoteKind>(1 + choices_.number(1) % 9);
       entry.flow = flow();
       entry.arrived = choices_.near(5);
       entry.head = choices_.near(5);
@@ -120,16 +120,16 @@ class HostileTransport : public Transport {
     events.noted(link, writer.finish());
   }
 
-  FlowId flow() {
+  movers::FlowId flow() {
     return {.channel = choices_.near(3),
             .source = static_cast<uint16_t>(choices_.near(1)),
             .outlet = static_cast<uint16_t>(choices_.near(1))};
   }
 
-  void frame(LinkEvents& events, LinkIndex link) {
-    SegmentHeader header;
-    const FlowId id = flow();
-    header.magic = choices_.number(1) < 250 ? kSegmentMagic : 0;
+  void frame(transports::LinkEvents& events, transports::LinkIndex link) {
+    rings::SegmentHeader header;
+    const movers::FlowId id = flow();
+    header.magic = choices_.number(1) < 250 ? rings::kSegmentMagic : 0;
     header.channel = id.channel;
     header.source = id.source;
     header.outlet = id.outlet;
@@ -147,7 +147,7 @@ class HostileTransport : public Transport {
     events.placed(link, header, place);
   }
 
-  void sent(LinkEvents& events, LinkIndex link) {
+  void sent(transports::LinkEvents& events, transports::LinkIndex link) {
     HostileLink& from = link == 0 ? first_ : second_;
     if (from.tokens.empty()) return;
     const uint64_t token = from.tokens.back();
@@ -161,10 +161,10 @@ class HostileTransport : public Transport {
 };
 
 void attack(std::span<const uint8_t> bytes) {
-  static const auto layout = mover_test::two_longs();
-  mover_test::FlowMemory in(layout->ring_shape(2)), out(layout->ring_shape(2));
+  static const auto layout = movers::mover_test::two_longs();
+  movers::mover_test::FlowMemory in(layout->ring_shape(2)), out(layout->ring_shape(2));
   HostileTransport transport(bytes);
-  Mover::Parts parts;
+  movers::Mover::Parts parts;
   parts.transports = {&transport};
   parts.paths = {{.peer = 1, .first = 0},
                  {.peer = 2, .first = 1},
@@ -176,8 +176,8 @@ void attack(std::span<const uint8_t> bytes) {
   parts.on_failure = [](uint64_t, const Error& cause) {
     CD_CHECK(!cause.message.empty(), "an error without words");
   };
-  Mover mover(std::move(parts));
-  MovedFlow moved;
+  movers::Mover mover(std::move(parts));
+  movers::MovedFlow moved;
   moved.layout = layout;
   moved.peer = 1;
   moved.id = {.channel = 1};
@@ -186,9 +186,9 @@ void attack(std::span<const uint8_t> bytes) {
   moved.id = {.channel = 2};
   moved.flow = out.flow;
   mover.add_outgoing(moved);
-  SequenceWindow<CpuRingTraits> writer(out.flow.ring);
+  rings::SequenceWindow<rings::CpuRingTraits> writer(out.flow.ring);
   for (uint64_t sequence = 0; sequence < 3; ++sequence) {
-    auto& header = *reinterpret_cast<SegmentHeader*>(writer.place(sequence));
+    auto& header = *reinterpret_cast<rings::SegmentHeader*>(writer.place(sequence));
     header.rows = 5;
     writer.publish(sequence);
   }

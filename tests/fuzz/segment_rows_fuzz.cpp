@@ -35,7 +35,7 @@ Columns columns() {
 }
 
 struct Known {
-  std::shared_ptr<const RowLayout> layout;
+  std::shared_ptr<const segments::RowLayout> layout;
   std::vector<std::byte> packed;
   std::vector<std::byte> whole;  // as it lies in a ring
 };
@@ -44,18 +44,18 @@ Known make_known() {
   Known known;
   const Batch batch = arrow_test::make_batch(columns());
   known.layout =
-      RowLayout::make(batch.schema,
-                      {.segment_bytes = 8192, .text_bytes = 16, .has_destinations = true})
+      segments::RowLayout::make(batch.schema,
+                                {.segment_bytes = 8192, .text_bytes = 16, .has_destinations = true})
           .value();
-  const RowRing memory(*known.layout, 0);
-  RingProducer<CpuRingTraits> producer(memory.ring());
-  SegmentFiller filler(known.layout);
+  const segments::RowRing memory(*known.layout, 0);
+  rings::RingProducer<rings::CpuRingTraits> producer(memory.ring());
+  segments::SegmentFiller filler(known.layout);
   const std::vector<uint16_t> destinations(static_cast<size_t>(batch.rows), 3);
   CD_CHECK(filler.set_batch(batch, destinations).ok(), "a batch");
   uint64_t heap_bytes = 0;
   for (uint32_t row = 0; row < 40; ++row) heap_bytes += filler.heap_bytes_of(row);
   CD_CHECK(producer.offer().rows >= 40, "room");
-  const Ticket ticket = producer.take(40, heap_bytes);
+  const rings::Ticket ticket = producer.take(40, heap_bytes);
   CD_CHECK(ticket.rows == 40, "room");
   filler.fill_run(producer.segment(ticket), ticket, 0);
   producer.commit(ticket);
@@ -64,7 +64,7 @@ Known make_known() {
   const std::byte* segment = memory.ring().segment(0);
   known.whole.assign(segment, segment + bytes);
   known.packed.resize(bytes);
-  known.packed.resize(pack_segment(*known.layout, segment, known.packed.data()));
+  known.packed.resize(segments::pack_segment(*known.layout, segment, known.packed.data()));
   return known;
 }
 
@@ -83,8 +83,8 @@ void read_texts(const Batch& batch, size_t column) {
   CD_CHECK(sum < UINT64_MAX, "read");
 }
 
-void read_batch(const RowLayout& layout, const std::byte* segment) {
-  const Batch batch = segment_batch(layout, segment, nullptr);
+void read_batch(const segments::RowLayout& layout, const std::byte* segment) {
+  const Batch batch = segments::segment_batch(layout, segment, nullptr);
   CD_CHECK(batch.rows <= layout.segments().rows_max, "{} rows", batch.rows);
   for (size_t i = 0; i < batch.columns.size(); ++i) {
     const auto valid = validate_column(batch.schema->fields[i], batch.columns[i]);
@@ -97,34 +97,35 @@ void read_batch(const RowLayout& layout, const std::byte* segment) {
 void read(std::span<const std::byte> bytes) {
   struct Free {
     void operator()(std::byte* memory) const {
-      ::operator delete (memory, std::align_val_t{kRingLineBytes});
+      ::operator delete (memory, std::align_val_t{rings::kRingLineBytes});
     }
   };
   const std::unique_ptr<std::byte, Free> memory(static_cast<std::byte*>(
-      ::operator new (std::max<size_t>(bytes.size(), 1), std::align_val_t{kRingLineBytes})));
+      ::operator new (std::max<size_t>(bytes.size(), 1), std::align_val_t{rings::kRingLineBytes})));
   std::copy(bytes.begin(), bytes.end(), memory.get());
-  const RowLayout& layout = *known().layout;
-  const Status checked = check_rows(layout, memory.get(), bytes.size());
+  const segments::RowLayout& layout = *known().layout;
+  const Status checked = segments::check_rows(layout, memory.get(), bytes.size());
   if (!checked.ok()) {
     CD_CHECK(checked.error().code == ErrorCode::kMalformedMessage, "{}", checked.error().message);
     CD_CHECK(!checked.error().message.empty(), "an error without words");
     return;
   }
   read_batch(layout, memory.get());
-  const SegmentHeader& header = *reinterpret_cast<const SegmentHeader*>(memory.get());
-  CD_CHECK(segment_destinations(layout, memory.get()).size() == header.rows, "destinations");
+  const rings::SegmentHeader& header = *reinterpret_cast<const rings::SegmentHeader*>(memory.get());
+  CD_CHECK(segments::segment_destinations(layout, memory.get()).size() == header.rows,
+           "destinations");
   // What can be read can be packed, and then reads again.
   std::vector<std::byte> packed(layout.segments().bytes);
-  const uint64_t packed_bytes = pack_segment(layout, memory.get(), packed.data());
-  const Status again = check_rows(layout, packed.data(), packed_bytes);
+  const uint64_t packed_bytes = segments::pack_segment(layout, memory.get(), packed.data());
+  const Status again = segments::check_rows(layout, packed.data(), packed_bytes);
   CD_CHECK(again.ok(), "{}", again.error().message);
 }
 
 // A header whose numbers are small mostly, or those of a good segment, with its payload in `bytes`.
-SegmentHeader frame_header(const uint8_t* choices, std::span<std::byte> bytes) {
-  SegmentHeader header;
+rings::SegmentHeader frame_header(const uint8_t* choices, std::span<std::byte> bytes) {
+  rings::SegmentHeader header;
   std::memcpy(&header, bytes.data(), sizeof header);
-  header.magic = kSegmentMagic;
+  header.magic = rings::kSegmentMagic;
   header.from_rank = 1;
   header.sequence = choices[0] % 4;
   header.raw_bytes = header.bytes = static_cast<uint32_t>(bytes.size() - sizeof header);
@@ -140,21 +141,21 @@ SegmentHeader frame_header(const uint8_t* choices, std::span<std::byte> bytes) {
 void arrive(const uint8_t* data, size_t size) {
   constexpr size_t kChoices = 6;  // bytes for a frame
   const auto& layout = known().layout;
-  mover_test::FlowMemory memory(layout->ring_shape(1));
-  const Ring& ring = memory.flow.ring;
-  MovedFlow moved;
+  movers::mover_test::FlowMemory memory(layout->ring_shape(1));
+  const rings::Ring& ring = memory.flow.ring;
+  movers::MovedFlow moved;
   moved.peer = 1;
   moved.flow = memory.flow;
   moved.layout = layout;
-  MoverSettings settings;
+  movers::MoverSettings settings;
   settings.checksums = false;  // what lies behind them is looked for
-  IncomingFlow flow(moved, settings);
-  RingConsumer<CpuRingTraits> consumer(ring);
+  movers::IncomingFlow flow(moved, settings);
+  rings::RingConsumer<rings::CpuRingTraits> consumer(ring);
   for (size_t at = 0; at + kChoices <= std::min<size_t>(size, 60); at += kChoices) {
     const uint8_t* const choices = data + at;
     std::vector<std::byte> bytes = choices[3] % 2 == 0 ? known().packed : known().whole;
     if (choices[3] % 4 >= 2) bytes[(choices[4] * 37U) % bytes.size()] = std::byte{choices[5]};
-    const SegmentHeader header = frame_header(choices, bytes);
+    const rings::SegmentHeader header = frame_header(choices, bytes);
     if (!flow.check(header, 2).ok()) continue;
     std::byte* const place = flow.place(header);
     if (place == nullptr) continue;
@@ -176,7 +177,7 @@ void arrive(const uint8_t* data, size_t size) {
 void read_changed(const uint8_t* data, size_t size) {
   std::vector<std::byte> bytes = data[0] % 2 == 0 ? known().packed : known().whole;
   for (size_t at = 1; at + 3 <= std::min<size_t>(size, 13); at += 3) {
-    const size_t place = data[at] % 4 == 0 ? data[at + 1] % sizeof(SegmentHeader)
+    const size_t place = data[at] % 4 == 0 ? data[at + 1] % sizeof(rings::SegmentHeader)
                                            : size_t{data[at + 1]} * 256 + data[at];
     bytes[place % bytes.size()] = std::byte{data[at + 2]};
   }

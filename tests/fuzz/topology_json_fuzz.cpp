@@ -19,7 +19,7 @@ const std::vector<std::string>& known_texts() {
   static const std::vector<std::string> texts = [] {
     std::vector<std::string> made;
     for (const char* name : {"gh200", "figure-2a", "figure-2i", "dgx-1v"}) {
-      made.push_back(graph_to_json(make_machine(name).value()));
+      made.push_back(topology::graph_to_json(topology::make_machine(name).value()));
     }
     return made;
   }();
@@ -46,16 +46,16 @@ constexpr std::string_view kPieces[] = {"null",
                                         "\"nvswitch\""};
 
 void read(std::string_view text) {
-  const Result<InfrastructureGraph> graph = graph_from_json(text);
+  const Result<topology::InfrastructureGraph> graph = topology::graph_from_json(text);
   if (!graph.ok()) {
     CD_CHECK(graph.error().code == ErrorCode::kInvalidTopology, "{}", graph.error().message);
     CD_CHECK(!graph.error().message.empty(), "an error without words");
     return;
   }
-  const std::string written = graph_to_json(graph.value());
-  const Result<InfrastructureGraph> again = graph_from_json(written);
+  const std::string written = topology::graph_to_json(graph.value());
+  const Result<topology::InfrastructureGraph> again = topology::graph_from_json(written);
   CD_CHECK(again.ok(), "{} of {}", again.error().message, written);
-  CD_CHECK(graph_to_json(again.value()) == written, "{}", written);
+  CD_CHECK(topology::graph_to_json(again.value()) == written, "{}", written);
 }
 
 }  // namespace

@@ -14,17 +14,17 @@
 namespace crossdock {
 namespace {
 
-constexpr SegmentLimits kLimits{.sources = 8,
-                                .outlets = 4,
-                                .ranks = 3,
-                                .hops = 2,
-                                .codecs = 2,
-                                .rows_max = 100,
-                                .heap_bytes_max = 64,
-                                .raw_bytes_max = 4096};
+constexpr rings::SegmentLimits kLimits{.sources = 8,
+                                       .outlets = 4,
+                                       .ranks = 3,
+                                       .hops = 2,
+                                       .codecs = 2,
+                                       .rows_max = 100,
+                                       .heap_bytes_max = 64,
+                                       .raw_bytes_max = 4096};
 
-Status check(const SegmentHeader& header, std::span<const std::byte> payload) {
-  CD_TRY(check_header(header, kLimits));
+Status check(const rings::SegmentHeader& header, std::span<const std::byte> payload) {
+  CD_TRY(rings::check_header(header, kLimits));
   CD_CHECK(header.source < kLimits.sources, "source {}", header.source);
   CD_CHECK(header.outlet < kLimits.outlets, "outlet {}", header.outlet);
   CD_CHECK(header.from_rank < kLimits.ranks, "from {}", header.from_rank);
@@ -34,13 +34,13 @@ Status check(const SegmentHeader& header, std::span<const std::byte> payload) {
   CD_CHECK(header.rows <= kLimits.rows_max, "rows {}", header.rows);
   CD_CHECK(header.heap_bytes <= kLimits.heap_bytes_max, "heap {}", header.heap_bytes);
   CD_CHECK(header.raw_bytes <= kLimits.raw_bytes_max, "raw bytes {}", header.raw_bytes);
-  CD_TRY(check_payload(header, payload));
+  CD_TRY(rings::check_payload(header, payload));
   CD_CHECK(header.bytes == payload.size(), "bytes {}", header.bytes);
   return {};
 }
 
 void read(std::span<const std::byte> bytes) {
-  SegmentHeader header;
+  rings::SegmentHeader header;
   if (bytes.size() < sizeof(header)) return;
   std::memcpy(&header, bytes.data(), sizeof(header));
   const Status checked = check(header, bytes.subspan(sizeof(header)));
@@ -51,7 +51,7 @@ void read(std::span<const std::byte> bytes) {
 
 // A header that is within all limits but for what the input changes, with the rest of the input as its payload.
 void read_stamped(const uint8_t* data, size_t size) {
-  SegmentHeader header;
+  rings::SegmentHeader header;
   header.channel = 3;
   header.source = 7;
   header.outlet = 1;
@@ -65,7 +65,7 @@ void read_stamped(const uint8_t* data, size_t size) {
   std::memcpy(&header, fields, sizeof(header));
   const std::span payload = std::as_bytes(std::span(data, size).subspan(2 * changes));
   header.raw_bytes += static_cast<uint32_t>(payload.size());
-  stamp(header, payload);
+  rings::stamp(header, payload);
   std::vector<std::byte> bytes(sizeof(header) + payload.size());
   std::memcpy(bytes.data(), &header, sizeof(header));
   std::ranges::copy(payload, bytes.begin() + sizeof(header));

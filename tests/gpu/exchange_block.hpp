@@ -18,7 +18,7 @@ struct ExchangeSums {
 };
 
 struct ExchangeWork {
-  DevicePort port;
+  device::DevicePort port;
   bool is_source = true;
   bool is_destination = true;
   uint64_t* keys = nullptr;
@@ -31,7 +31,7 @@ struct ExchangeWork {
   int64_t* ends = nullptr;       // per block: 0, or what it ended with
 };
 
-template <class Traits, Coop C>
+template <class Traits, rings::Coop C>
 class ExchangeBlock {
  public:
   CD_HOST_DEVICE ExchangeBlock(const ExchangeWork& work, uint32_t number, const C& coop)
@@ -39,8 +39,8 @@ class ExchangeBlock {
 
   // 0, kPortAborted or kPortStuck.
   template <class Patience>
-  CD_HOST_DEVICE int64_t run(SorterScratch& scratch, Patience& patience) {
-    SegmentSorter<Traits> sorter(work_.port.node, scratch);
+  CD_HOST_DEVICE int64_t run(device::SorterScratch& scratch, Patience& patience) {
+    device::SegmentSorter<Traits> sorter(work_.port.node, scratch);
     const uint64_t share = (work_.rows + work_.port.blocks - 1) / work_.port.blocks;
     uint64_t next = smaller(share * number_, work_.rows);
     const uint64_t end = smaller(next + share, work_.rows);
@@ -49,8 +49,8 @@ class ExchangeBlock {
       if (sent < 0) return sent;
       next += static_cast<uint64_t>(sent);
       bool has_moved = drain() || sent != 0;
-      if (!has_moved) has_moved = sorter.step(coop_) == Step::kProgress;
-      if (patience.is_over(has_moved)) return kPortStuck;
+      if (!has_moved) has_moved = sorter.step(coop_) == rings::Step::kProgress;
+      if (patience.is_over(has_moved)) return device::kPortStuck;
     }
     if (work_.is_source) {
       const int64_t flushed = block_.flush(
@@ -58,10 +58,10 @@ class ExchangeBlock {
       if (flushed != 0) return flushed;
     }
     while (work_.is_destination && !block_.at_end(coop_)) {
-      if (block_.is_aborted(coop_)) return kPortAborted;
+      if (block_.is_aborted(coop_)) return device::kPortAborted;
       bool has_moved = drain();
-      if (!has_moved) has_moved = sorter.step(coop_) == Step::kProgress;
-      if (patience.is_over(has_moved)) return kPortStuck;
+      if (!has_moved) has_moved = sorter.step(coop_) == rings::Step::kProgress;
+      if (patience.is_over(has_moved)) return device::kPortStuck;
     }
     return 0;
   }
@@ -85,19 +85,19 @@ class ExchangeBlock {
   CD_HOST_DEVICE static uint64_t smaller(uint64_t a, uint64_t b) { return a < b ? a : b; }
 
   CD_HOST_DEVICE int64_t send(uint64_t next, uint64_t end) {
-    const DeviceColumn columns[] = {{reinterpret_cast<std::byte*>(work_.keys), nullptr},
-                                    {reinterpret_cast<std::byte*>(work_.values), nullptr}};
+    const device::DeviceColumn columns[] = {{reinterpret_cast<std::byte*>(work_.keys), nullptr},
+                                            {reinterpret_cast<std::byte*>(work_.values), nullptr}};
     const auto rows = static_cast<uint32_t>(smaller(work_.batch_rows, end - next));
-    return block_.send(columns, next, rows, kByRule, coop_);
+    return block_.send(columns, next, rows, device::kByRule, coop_);
   }
 
-  CD_HOST_DEVICE int64_t send_made(uint64_t next, uint64_t end, SorterScratch& scratch) {
+  CD_HOST_DEVICE int64_t send_made(uint64_t next, uint64_t end, device::SorterScratch& scratch) {
     const auto make = [this](uint64_t row, uint64_t& key, uint64_t& value) {
       value = work_.values[row];
       key = made_key(work_.keys[row], value);
-      return value % work_.makes_every == 0 ? kByRule : kNowhere;
+      return value % work_.makes_every == 0 ? device::kByRule : device::kNowhere;
     };
-    MadeSender<Traits, uint64_t, uint64_t> sender(work_.port, number_, scratch);
+    device::MadeSender<Traits, uint64_t, uint64_t> sender(work_.port, number_, scratch);
     const auto rows = static_cast<uint32_t>(smaller(work_.batch_rows, end - next));
     return sender.send(next, rows, make, coop_);
   }
@@ -105,7 +105,7 @@ class ExchangeBlock {
   // Folds what has come, where it lies.
   CD_HOST_DEVICE bool drain() {
     if (!work_.is_destination) return false;
-    const ArrivedRows arrived = block_.arrived(coop_);
+    const device::ArrivedRows arrived = block_.arrived(coop_);
     if (arrived.rows == 0) return false;
     const uint64_t* keys = arrived.layout->lane<uint64_t>(arrived.segment, 0) + arrived.first;
     const uint64_t* values = arrived.layout->lane<uint64_t>(arrived.segment, 1) + arrived.first;
@@ -114,14 +114,14 @@ class ExchangeBlock {
       mine_.keys += keys[row];
       mine_.mixed += fingerprint(keys[row], values[row]);
       const uint16_t to = block_.destination_of(keys[row]);
-      mine_.misled += to != kToAll && to != work_.port.destination;
+      mine_.misled += to != device::kToAll && to != work_.port.destination;
     }
     block_.done_with(arrived, arrived.rows, coop_);
     return true;
   }
 
   const ExchangeWork& work_;
-  PortBlock<Traits> block_;
+  device::PortBlock<Traits> block_;
   uint32_t number_;
   const C& coop_;
   ExchangeSums mine_;

@@ -10,8 +10,8 @@ constexpr uint32_t kExchangeThreadsMax = 512;
 __global__ void __launch_bounds__(kExchangeThreadsMax)
     exchange_rows(const __grid_constant__ ExchangeWork work) {
   __shared__ xd::Scratch scratch;
-  const BlockCoop coop;
-  ExchangeBlock<CudaRingTraits, BlockCoop> block(work, blockIdx.x, coop);
+  const rings::BlockCoop coop;
+  ExchangeBlock<rings::CudaRingTraits, rings::BlockCoop> block(work, blockIdx.x, coop);
   xd::Patience patience(work.port.stuck_after_clocks);
   const int64_t end = block.run(scratch, patience);
   const ExchangeSums sums = block.sums();

@@ -18,8 +18,10 @@ struct MadeGpuColumns {
   std::vector<GpuColumn> columns;
   std::vector<std::string> names;
 
-  void add(const HardColumn& made, const CodedValues& kind, const CodecScheme& scheme) {
-    words.push_back(narrow_words(made.values, kind.width));
+  void add(const codecs::HardColumn& made,
+           const codecs::CodedValues& kind,
+           const codecs::CodecScheme& scheme) {
+    words.push_back(codecs::narrow_words(made.values, kind.width));
     const auto bytes = std::as_bytes(std::span(words.back()));
     columns.push_back(
         {bytes.first(made.values.size() * static_cast<size_t>(kind.width)), kind, scheme});
@@ -38,7 +40,7 @@ void expect_like_reference(const MadeGpuColumns& made, uint32_t blocks) {
   ASSERT_TRUE(decoded.ok()) << decoded.error().message;
   for (size_t i = 0; i < made.columns.size(); ++i) {
     const auto& [values, kind, scheme] = made.columns[i];
-    ASSERT_EQ(coding.coded(i).value(), reference_of(scheme, kind, values))
+    ASSERT_EQ(coding.coded(i).value(), codecs::reference_of(scheme, kind, values))
         << made.names[i] << " x " << kind.width << ", " << int{scheme.runs} << " "
         << int{scheme.deltas};
     ASSERT_TRUE(std::ranges::equal(coding.decoded(i).value(), values)) << made.names[i];
@@ -48,9 +50,10 @@ void expect_like_reference(const MadeGpuColumns& made, uint32_t blocks) {
 TEST(GpuCodecs, WriteTheBytesOfTheReferenceForEveryColumnInEveryScheme) {
   for (const int64_t count : {0, 1, 255, 256, 1023, 1024, 1025, 5000}) {
     MadeGpuColumns made;
-    for (const HardColumn& hard : hard_columns(count)) {
+    for (const codecs::HardColumn& hard : codecs::hard_columns(count)) {
       for (const int width : {1, 2, 4, 8}) {
-        for (const CodecScheme& scheme : every_scheme()) made.add(hard, {width, true}, scheme);
+        for (const codecs::CodecScheme& scheme : codecs::every_scheme())
+          made.add(hard, {width, true}, scheme);
       }
       for (const int width : {1, 2, 4}) made.add(hard, {width, false}, {1, 1});
     }
@@ -62,7 +65,8 @@ TEST(GpuCodecs, WriteTheBytesOfTheReferenceForEveryColumnInEveryScheme) {
 TEST(GpuCodecs, PlaceManyTilesOfOneColumnInTheirOrder) {
   for (const uint32_t blocks : {1U, 3U, 2048U}) {
     MadeGpuColumns made;
-    for (const HardColumn& hard : hard_columns(1 << 20)) made.add(hard, {8, true}, {2, 1});
+    for (const codecs::HardColumn& hard : codecs::hard_columns(1 << 20))
+      made.add(hard, {8, true}, {2, 1});
     expect_like_reference(made, blocks);
     if (HasFatalFailure()) return;
   }
@@ -70,7 +74,7 @@ TEST(GpuCodecs, PlaceManyTilesOfOneColumnInTheirOrder) {
 
 TEST(GpuCodecs, RefuseWhatIsNoBlockWithoutTouchingTheRest) {
   MadeGpuColumns made;
-  const HardColumn orders = hard_columns(100'000)[5];
+  const codecs::HardColumn orders = codecs::hard_columns(100'000)[5];
   for (int i = 0; i < 3; ++i) made.add(orders, {8, true}, {2, 1});
   GpuCoding coding;
   ASSERT_TRUE(coding.open(made.columns, 256).ok());
@@ -83,7 +87,7 @@ TEST(GpuCodecs, RefuseWhatIsNoBlockWithoutTouchingTheRest) {
       changed[random() % changed.size()] ^= uint64_t{1} << random() % 64;
     ASSERT_TRUE(coding.change(1, changed).ok());
     std::vector<std::byte> values(made.columns[1].values.size());
-    const Status expected = ColumnCoder().decode(std::as_bytes(std::span(changed)), values);
+    const Status expected = codecs::ColumnCoder().decode(std::as_bytes(std::span(changed)), values);
     const Result<double> decoded = coding.decode();
     ASSERT_EQ(decoded.ok(), expected.ok()) << "round " << round;
     if (!decoded.ok()) {

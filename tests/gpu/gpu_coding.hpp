@@ -14,8 +14,8 @@ namespace crossdock {
 
 struct GpuColumn {
   std::span<const std::byte> values;
-  CodedValues kind;
-  CodecScheme scheme;
+  codecs::CodedValues kind;
+  codecs::CodecScheme scheme;
 };
 
 // Holds the GPU's memory: of the values, of the coded columns and of those that come back. One thread.
@@ -47,13 +47,13 @@ class GpuCoding {
   std::vector<std::byte*> owned_;
   void* stream_ = nullptr;
   uint32_t blocks_ = 0;
-  std::vector<EncodeColumn> encode_columns_;
-  std::vector<DecodeColumn> decode_columns_;
+  std::vector<codecs::EncodeColumn> encode_columns_;
+  std::vector<codecs::DecodeColumn> decode_columns_;
   std::vector<uint64_t> coded_words_;
-  EncodeColumn* encode_table_ = nullptr;
-  DecodeColumn* decode_table_ = nullptr;
-  EncodeWork encode_work_;
-  DecodeWork decode_work_;
+  codecs::EncodeColumn* encode_table_ = nullptr;
+  codecs::DecodeColumn* decode_table_ = nullptr;
+  codecs::EncodeWork encode_work_;
+  codecs::DecodeWork decode_work_;
 };
 
 }  // namespace crossdock

@@ -16,30 +16,32 @@ namespace {
 constexpr double kStuckAfterS = 20;
 
 Error launch_error(int error) {
-  return make_error(ErrorCode::kInternal, "a launch failed: {}", cuda_calls::error_text(error));
+  return make_error(
+      ErrorCode::kInternal, "a launch failed: {}", device::cuda_calls::error_text(error));
 }
 
 // Memory and streams that go with it.
 class Resources {
  public:
   ~Resources() {
-    for (void* stream : streams_) cuda_calls::close_stream(stream);
-    for (std::byte* memory : memory_) cuda_calls::release(memory);
-    for (std::byte* memory : shared_) cuda_calls::release_shared(memory);
+    for (void* stream : streams_) device::cuda_calls::close_stream(stream);
+    for (std::byte* memory : memory_) device::cuda_calls::release(memory);
+    for (std::byte* memory : shared_) device::cuda_calls::release_shared(memory);
   }
   template <class T>
   Result<T*> take(uint64_t count, bool is_shared) {
     std::byte* memory = nullptr;
     const uint64_t bytes = std::max<uint64_t>(count * sizeof(T), 1);
-    const int error = is_shared ? cuda_calls::allocate_shared(&memory, bytes)
-                                : cuda_calls::allocate(&memory, bytes);
+    const int error = is_shared ? device::cuda_calls::allocate_shared(&memory, bytes)
+                                : device::cuda_calls::allocate(&memory, bytes);
     if (error != 0) return make_error(ErrorCode::kOutOfMemoryBudget, "{} bytes", bytes);
     (is_shared ? shared_ : memory_).push_back(memory);
     return reinterpret_cast<T*>(memory);
   }
   Result<void*> stream() {
     void* made = nullptr;
-    if (const int error = cuda_calls::open_stream(&made); error != 0) return launch_error(error);
+    if (const int error = device::cuda_calls::open_stream(&made); error != 0)
+      return launch_error(error);
     streams_.push_back(made);
     return made;
   }
@@ -63,9 +65,9 @@ class HostPatience {
 };
 
 void run_host_block(const ExchangeWork& work, uint32_t number) {
-  const SoloCoop coop;
-  const auto scratch = std::make_unique<SorterScratch>();
-  ExchangeBlock<CpuRingTraits, SoloCoop> block(work, number, coop);
+  const rings::SoloCoop coop;
+  const auto scratch = std::make_unique<device::SorterScratch>();
+  ExchangeBlock<rings::CpuRingTraits, rings::SoloCoop> block(work, number, coop);
   HostPatience patience;
   work.ends[number] = block.run(*scratch, patience);
   work.sums[number] = block.sums();
@@ -79,7 +81,7 @@ void add(ExchangeSums& to, const ExchangeSums& sums, uint64_t times = 1) {
 }
 
 ExchangeSums sums_of(uint64_t first, uint64_t rows, uint64_t makes_every) {
-  using Block = ExchangeBlock<CpuRingTraits, SoloCoop>;
+  using Block = ExchangeBlock<rings::CpuRingTraits, rings::SoloCoop>;
   ExchangeSums sums;
   for (uint64_t value = first; value < first + rows; ++value) {
     uint64_t key = value * 0x9E3779B97F4A7C15U;
@@ -94,17 +96,17 @@ ExchangeSums sums_of(uint64_t first, uint64_t rows, uint64_t makes_every) {
 
 class Run {
  public:
-  Run(const GpuExchangeOptions& options, DeviceBackend& backend)
+  Run(const GpuExchangeOptions& options, device::DeviceBackend& backend)
       : options_(options), backend_(backend) {}
 
   Result<GpuExchangeResult> run() {
-    CD_ASSIGN(channel_, DeviceChannel::open(gpu_exchange_spec(options_), backend_));
+    CD_ASSIGN(channel_, device::DeviceChannel::open(gpu_exchange_spec(options_), backend_));
     for (int at = 0; at < options_.endpoints; ++at) CD_TRY(prepare(at));
     if (const int error = load_exchange(); error != 0) return launch_error(error);
-    if (const int error = cuda_calls::wait_stream(works_[0].stream); error != 0)
+    if (const int error = device::cuda_calls::wait_stream(works_[0].stream); error != 0)
       return launch_error(error);
     for (Endpoint& endpoint : works_)
-      if (const int error = cuda_calls::wait_stream(endpoint.stream); error != 0)
+      if (const int error = device::cuda_calls::wait_stream(endpoint.stream); error != 0)
         return launch_error(error);
     const auto begun = std::chrono::steady_clock::now();
     if (options_.sorter_blocks != 0) CD_TRY(channel_->start_sorters(options_.sorter_blocks));
@@ -129,7 +131,7 @@ class Run {
     endpoint.is_host = at >= options_.endpoints - options_.hosts;
     CD_ASSIGN(endpoint.stream, resources_.stream());
     ExchangeWork& work = endpoint.work;
-    work.port = channel_->port(static_cast<VertexIndex>(at));
+    work.port = channel_->port(static_cast<topology::VertexIndex>(at));
     work.rows = options_.rows;
     work.makes_every = options_.makes_every;
     CD_ASSIGN(work.keys, resources_.take<uint64_t>(options_.rows, endpoint.is_host));
@@ -139,8 +141,9 @@ class Run {
     const uint64_t first = static_cast<uint64_t>(at) * options_.rows;
     const int error = launch_numbers(work.keys, work.values, first, options_.rows, endpoint.stream);
     if (error != 0) return launch_error(error);
-    const uint64_t copies =
-        options_.rule == DeviceRule::kBroadcast ? static_cast<uint64_t>(options_.endpoints) : 1;
+    const uint64_t copies = options_.rule == device::DeviceRule::kBroadcast
+                              ? static_cast<uint64_t>(options_.endpoints)
+                              : 1;
     add(result_.expected, sums_of(first, options_.rows, options_.makes_every), copies);
     works_.push_back(endpoint);
     return {};
@@ -169,14 +172,14 @@ class Run {
 
   bool is_over() const {
     return host_blocks_.load() == 0 && std::ranges::all_of(works_, [](const Endpoint& endpoint) {
-             return endpoint.is_host ||
-                    cuda_calls::query_stream(endpoint.stream) != cuda_calls::kNotReady;
+             return endpoint.is_host || device::cuda_calls::query_stream(endpoint.stream) !=
+                                            device::cuda_calls::kNotReady;
            });
   }
 
   Result<GpuExchangeResult> collect() {
     for (const Endpoint& endpoint : works_) {
-      if (const int error = cuda_calls::wait_stream(endpoint.stream); error != 0)
+      if (const int error = device::cuda_calls::wait_stream(endpoint.stream); error != 0)
         return launch_error(error);
       for (uint32_t block = 0; block < options_.blocks; ++block) {
         add(result_.got, endpoint.work.sums[block]);
@@ -196,9 +199,9 @@ class Run {
   }
 
   const GpuExchangeOptions& options_;
-  DeviceBackend& backend_;
+  device::DeviceBackend& backend_;
   Resources resources_;
-  std::unique_ptr<DeviceChannel> channel_;  // goes before the memory that its kernels read
+  std::unique_ptr<device::DeviceChannel> channel_;  // goes before the memory that its kernels read
   std::vector<Endpoint> works_;
   std::vector<std::thread> threads_;
   std::atomic<uint32_t> host_blocks_{0};
@@ -207,22 +210,22 @@ class Run {
 
 }  // namespace
 
-DeviceChannelSpec gpu_exchange_spec(const GpuExchangeOptions& options) {
-  DeviceChannelSpec spec;
+device::DeviceChannelSpec gpu_exchange_spec(const GpuExchangeOptions& options) {
+  device::DeviceChannelSpec spec;
   spec.lanes = {{.width_bytes = 8}, {.width_bytes = 8}};
-  NodePlacement placement;
+  channels::NodePlacement placement;
   for (int at = 0; at < options.endpoints; ++at) {
-    spec.endpoints.of_source.push_back(static_cast<VertexIndex>(at));
-    spec.endpoints.of_destination.push_back(static_cast<VertexIndex>(at));
+    spec.endpoints.of_source.push_back(static_cast<topology::VertexIndex>(at));
+    spec.endpoints.of_destination.push_back(static_cast<topology::VertexIndex>(at));
     spec.is_host.push_back(at >= options.endpoints - options.hosts ? 1 : 0);
     placement.of_source.push_back(options.servers == 0 ? 0 : at % options.servers);
   }
   placement.of_destination = placement.of_source;
   if (options.servers != 0) {
-    spec.levels = LevelPlan::make(placement).value();
-    spec.tables = level_tables(*spec.levels, spec.endpoints, options.endpoints);
+    spec.levels = channels::LevelPlan::make(placement).value();
+    spec.tables = device::level_tables(*spec.levels, spec.endpoints, options.endpoints);
   } else {
-    spec.tables = direct_tables(spec.endpoints, options.endpoints);
+    spec.tables = device::direct_tables(spec.endpoints, options.endpoints);
   }
   spec.rule = options.rule;
   spec.blocks = options.blocks;
@@ -235,7 +238,7 @@ DeviceChannelSpec gpu_exchange_spec(const GpuExchangeOptions& options) {
 }
 
 Result<GpuExchangeResult> run_gpu_exchange(const GpuExchangeOptions& options,
-                                           DeviceBackend& backend) {
+                                           device::DeviceBackend& backend) {
   return Run(options, backend).run();
 }
 

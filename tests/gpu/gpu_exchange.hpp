@@ -15,7 +15,7 @@ struct GpuExchangeOptions {
   int endpoints = 2;
   int servers = 0;  // not 0: two levels
   int hosts = 0;    // of the endpoints, the last ones, are CPU threads
-  DeviceRule rule = DeviceRule::kHash;
+  device::DeviceRule rule = device::DeviceRule::kHash;
   uint64_t rows = 1 << 20;  // of each endpoint
   uint32_t blocks = 8;
   uint32_t threads = 256;
@@ -34,10 +34,10 @@ struct GpuExchangeResult {
   uint64_t channel_bytes = 0;
 };
 
-DeviceChannelSpec gpu_exchange_spec(const GpuExchangeOptions& options);
+device::DeviceChannelSpec gpu_exchange_spec(const GpuExchangeOptions& options);
 
 // Opens, runs and closes. Errors of the channel, of a copy, and of kernels that have not ended as they should.
 Result<GpuExchangeResult> run_gpu_exchange(const GpuExchangeOptions& options,
-                                           DeviceBackend& backend);
+                                           device::DeviceBackend& backend);
 
 }  // namespace crossdock

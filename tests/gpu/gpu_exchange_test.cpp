@@ -22,7 +22,7 @@ struct GpuCase {
 class GpuExchange : public ::testing::TestWithParam<GpuCase> {};
 
 TEST_P(GpuExchange, every_row_arrives_once_and_where_it_belongs) {
-  const auto backend = std::move(open_cuda_backend(0).value());
+  const auto backend = std::move(device::open_cuda_backend(0).value());
   const auto ran = run_gpu_exchange(GetParam().options, *backend);
   ASSERT_TRUE(ran.ok()) << ran.error().message;
   EXPECT_EQ(ran.value().got.rows, ran.value().expected.rows);
@@ -37,7 +37,8 @@ INSTANTIATE_TEST_SUITE_P(
     ::testing::Values(
         GpuCase{"one_endpoint", {.endpoints = 1}},
         GpuCase{"two_endpoints", {.endpoints = 2}},
-        GpuCase{"four_endpoints_by_residue", {.endpoints = 4, .rule = DeviceRule::kResidue}},
+        GpuCase{"four_endpoints_by_residue",
+                {.endpoints = 4, .rule = device::DeviceRule::kResidue}},
         GpuCase{"nobody_sorts_but_who_waits",
                 {.endpoints = 2, .rows = 1 << 16, .sorter_blocks = 0}},
         GpuCase{"rings_of_one_segment",
@@ -50,9 +51,13 @@ INSTANTIATE_TEST_SUITE_P(
         GpuCase{"threads_that_are_no_whole_warps",
                 {.endpoints = 2, .rows = 1 << 14, .threads = 47}},
         GpuCase{"two_levels", {.endpoints = 6, .servers = 2, .rows = 1 << 18}},
-        GpuCase{"to_all", {.endpoints = 3, .rule = DeviceRule::kBroadcast, .rows = 1 << 16}},
+        GpuCase{"to_all",
+                {.endpoints = 3, .rule = device::DeviceRule::kBroadcast, .rows = 1 << 16}},
         GpuCase{"to_all_in_two_levels",
-                {.endpoints = 4, .servers = 2, .rule = DeviceRule::kBroadcast, .rows = 1 << 16}},
+                {.endpoints = 4,
+                 .servers = 2,
+                 .rule = device::DeviceRule::kBroadcast,
+                 .rows = 1 << 16}},
         GpuCase{"made_rows", {.endpoints = 3, .rows = 1 << 18, .makes_every = 3}},
         GpuCase{"made_rows_that_find_little_room",
                 {.endpoints = 2,
@@ -65,28 +70,28 @@ INSTANTIATE_TEST_SUITE_P(
     [](const auto& param) { return param.param.name; });
 
 TEST(GpuErrors, memory_that_is_not_there_is_an_error_and_comes_back) {
-  const auto backend = std::move(open_cuda_backend(0).value());
-  cuda_calls::GpuFacts before;
-  ASSERT_EQ(cuda_calls::open_gpu(0, &before), 0);
+  const auto backend = std::move(device::open_cuda_backend(0).value());
+  device::cuda_calls::GpuFacts before;
+  ASSERT_EQ(device::cuda_calls::open_gpu(0, &before), 0);
   const GpuExchangeOptions options{
       .endpoints = 8, .blocks = 64, .rings_per_link = 64, .link_rows = 200'000, .slot_bits = 8};
-  const auto opened = DeviceChannel::open(gpu_exchange_spec(options), *backend);
+  const auto opened = device::DeviceChannel::open(gpu_exchange_spec(options), *backend);
   ASSERT_FALSE(opened.ok());
   EXPECT_EQ(opened.error().code, ErrorCode::kOutOfMemoryBudget);
-  cuda_calls::GpuFacts after;
-  ASSERT_EQ(cuda_calls::open_gpu(0, &after), 0);
+  device::cuda_calls::GpuFacts after;
+  ASSERT_EQ(device::cuda_calls::open_gpu(0, &after), 0);
   EXPECT_EQ(after.free_bytes, before.free_bytes);
   EXPECT_TRUE(run_gpu_exchange({.rows = 1 << 14}, *backend).ok()) << "the GPU can still be used";
 }
 
 TEST(GpuErrors, memory_comes_back_after_an_exchange) {
-  const auto backend = std::move(open_cuda_backend(0).value());
+  const auto backend = std::move(device::open_cuda_backend(0).value());
   ASSERT_TRUE(run_gpu_exchange({.rows = 1 << 14}, *backend).ok());
-  cuda_calls::GpuFacts before;
-  ASSERT_EQ(cuda_calls::open_gpu(0, &before), 0);
+  device::cuda_calls::GpuFacts before;
+  ASSERT_EQ(device::cuda_calls::open_gpu(0, &before), 0);
   ASSERT_TRUE(run_gpu_exchange({.rows = 1 << 14}, *backend).ok());
-  cuda_calls::GpuFacts after;
-  ASSERT_EQ(cuda_calls::open_gpu(0, &after), 0);
+  device::cuda_calls::GpuFacts after;
+  ASSERT_EQ(device::cuda_calls::open_gpu(0, &after), 0);
   EXPECT_EQ(after.free_bytes, before.free_bytes);
 }
 
@@ -94,7 +99,7 @@ TEST(GpuErrors, settings_under_which_kernels_would_hang_are_refused) {
   for (const auto& [name, value] :
        {std::pair("CUDA_LAUNCH_BLOCKING", "1"), std::pair("CUDA_DEVICE_MAX_CONNECTIONS", "1")}) {
     setenv(name, value, 1);
-    const auto backend = open_cuda_backend(0);
+    const auto backend = device::open_cuda_backend(0);
     unsetenv(name);
     ASSERT_FALSE(backend.ok());
     EXPECT_EQ(backend.error().code, ErrorCode::kProbeFailed);
@@ -104,10 +109,11 @@ TEST(GpuErrors, settings_under_which_kernels_would_hang_are_refused) {
 
 // The context of the process is lost with the kernel, so a process of its own.
 void move_beside_a_failing_kernel() {
-  const auto backend = std::move(open_cuda_backend(0).value());
-  const auto channel = std::move(DeviceChannel::open(gpu_exchange_spec({}), *backend).value());
+  const auto backend = std::move(device::open_cuda_backend(0).value());
+  const auto channel =
+      std::move(device::DeviceChannel::open(gpu_exchange_spec({}), *backend).value());
   void* stream = nullptr;
-  if (load_exchange() != 0 || cuda_calls::open_stream(&stream) != 0) std::_Exit(1);
+  if (load_exchange() != 0 || device::cuda_calls::open_stream(&stream) != 0) std::_Exit(1);
   if (!channel->start_sorters(2).ok() || launch_failure(stream) != 0) std::_Exit(1);
   const Status moved = channel->move_until([] { return false; }, 20);
   if (moved.ok()) std::_Exit(1);

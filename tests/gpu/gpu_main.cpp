@@ -14,7 +14,7 @@ int main(int argc, char** argv) {
   ::testing::InitGoogleTest(&argc, argv);
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   if (GTEST_FLAG_GET(list_tests)) return RUN_ALL_TESTS();
-  const auto backend = crossdock::open_cuda_backend(0);
+  const auto backend = crossdock::device::open_cuda_backend(0);
   if (!backend.ok()) {
     std::fprintf(stderr,
                  "%s: %s\n",
@@ -22,8 +22,8 @@ int main(int argc, char** argv) {
                  backend.error().message.c_str());
     return 3;
   }
-  crossdock::cuda_calls::GpuFacts facts;
-  if (crossdock::cuda_calls::open_gpu(0, &facts) != 0) return 3;
+  crossdock::device::cuda_calls::GpuFacts facts;
+  if (crossdock::device::cuda_calls::open_gpu(0, &facts) != 0) return 3;
   std::fprintf(stderr,
                "%s, sm_%d%d, %d multiprocessors, %.1f of %.1f GB free\n",
                facts.name,

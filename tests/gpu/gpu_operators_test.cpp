@@ -19,22 +19,26 @@
 namespace crossdock {
 namespace {
 
-using namespace device_test;
+using namespace operators::device_test;
 
 constexpr uint64_t kManyRows = (uint64_t{1} << 20) + 77;
 
-std::unique_ptr<CudaRunner> open_runner() { return std::move(CudaRunner::open(0).value()); }
+std::unique_ptr<operators::CudaRunner> open_runner() {
+  return std::move(operators::CudaRunner::open(0).value());
+}
 
 template <class T>
-DeviceBuffer load(DeviceRunner& runner, const std::vector<T>& values) {
+operators::DeviceBuffer load(operators::DeviceRunner& runner, const std::vector<T>& values) {
   const uint64_t bytes = values.size() * sizeof(T);
-  DeviceBuffer buffer = std::move(DeviceBuffer::make(runner, bytes).value());
+  operators::DeviceBuffer buffer = std::move(operators::DeviceBuffer::make(runner, bytes).value());
   EXPECT_TRUE(runner.write(buffer.as<T>(), values.data(), bytes).ok());
   return buffer;
 }
 
-std::vector<uint64_t> words_of(DeviceRunner& runner, const uint64_t* from, uint64_t count) {
-  auto read = read_values<uint64_t>(runner, from, count);
+std::vector<uint64_t> words_of(operators::DeviceRunner& runner,
+                               const uint64_t* from,
+                               uint64_t count) {
+  auto read = operators::read_values<uint64_t>(runner, from, count);
   EXPECT_TRUE(read.ok()) << read.error().message;
   return read.ok() ? std::move(read.value()) : std::vector<uint64_t>(count);
 }
@@ -52,24 +56,25 @@ TEST(GpuOperators, rows_lie_by_partition_in_their_order) {
                                            unique_keys(5000),
                                            std::vector<int64_t>(100'000, -1),
                                            std::vector<int64_t>{}}) {
-    const DeviceBuffer key = load(*runner, keys);
+    const operators::DeviceBuffer key = load(*runner, keys);
     std::vector<uint64_t> order = numbers_up_to(keys.size());
-    const DeviceBuffer number = load(*runner, order);
+    const operators::DeviceBuffer number = load(*runner, order);
     std::vector<uint8_t> bytes(order.begin(), order.end());
-    const DeviceBuffer byte = load(*runner, bytes);
-    const PartitionRule rule{.mix = WordMix::from_seed(5), .ways = 256};
+    const operators::DeviceBuffer byte = load(*runner, bytes);
+    const operators::PartitionRule rule{.mix = WordMix::from_seed(5), .ways = 256};
     const auto way = [&](uint64_t row) { return rule.number(static_cast<uint64_t>(keys[row])); };
     const auto made =
-        partition_on_device(*runner,
-                            {.key = {key.words(), 8},
-                             .columns = {{number.words(), 8}, {byte.as<uint8_t>(), 1}},
-                             .rows = keys.size(),
-                             .rule = rule});
+        operators::partition_on_device(*runner,
+                                       {.key = {key.words(), 8},
+                                        .columns = {{number.words(), 8}, {byte.as<uint8_t>(), 1}},
+                                        .rows = keys.size(),
+                                        .rule = rule});
     ASSERT_TRUE(made.ok()) << made.error().message;
     std::ranges::stable_sort(order, {}, way);
     EXPECT_EQ(words_of(*runner, made.value().columns[0].words(), keys.size()), order);
     for (uint64_t& row : order) row = uint8_t(row);
-    EXPECT_EQ(read_values<uint8_t>(*runner, made.value().columns[1].words(), keys.size()).value(),
+    EXPECT_EQ(operators::read_values<uint8_t>(*runner, made.value().columns[1].words(), keys.size())
+                  .value(),
               std::vector<uint8_t>(order.begin(), order.end()));
     EXPECT_EQ(words_of(*runner, made.value().offsets.words(), 257).back(), keys.size());
   }
@@ -84,7 +89,7 @@ RowPairs expected_pairs(const std::vector<int64_t>& build, const std::vector<int
   for (uint64_t row = 0; row < probe.size(); ++row) {
     const auto found = rows.find(probe[row]);
     if (found == rows.end()) {
-      pairs.emplace_back(row, kNoRow);
+      pairs.emplace_back(row, operators::kNoRow);
       continue;
     }
     for (const uint64_t match : found->second) pairs.emplace_back(row, match);
@@ -92,7 +97,7 @@ RowPairs expected_pairs(const std::vector<int64_t>& build, const std::vector<int
   return pairs;
 }
 
-RowPairs pairs_of(DeviceRunner& runner, const DeviceMatches& matches) {
+RowPairs pairs_of(operators::DeviceRunner& runner, const operators::DeviceMatches& matches) {
   const auto probe = words_of(runner, matches.probe_rows.words(), matches.count);
   const auto build = words_of(runner, matches.build_rows.words(), matches.count);
   RowPairs pairs;
@@ -101,31 +106,32 @@ RowPairs pairs_of(DeviceRunner& runner, const DeviceMatches& matches) {
   return pairs;
 }
 
-void expect_joins(DeviceRunner& runner,
+void expect_joins(operators::DeviceRunner& runner,
                   const std::vector<int64_t>& build,
                   const std::vector<int64_t>& probe) {
-  const DeviceBuffer build_keys = load(runner, build);
-  const DeviceBuffer probe_keys = load(runner, probe);
-  const JoinRows build_rows{.keys = build_keys.words(), .count = build.size()};
-  const JoinRows probe_rows{.keys = probe_keys.words(), .count = probe.size()};
+  const operators::DeviceBuffer build_keys = load(runner, build);
+  const operators::DeviceBuffer probe_keys = load(runner, probe);
+  const operators::JoinRows build_rows{.keys = build_keys.words(), .count = build.size()};
+  const operators::JoinRows probe_rows{.keys = probe_keys.words(), .count = probe.size()};
   const RowPairs expected = expected_pairs(build, probe);
-  const auto without = static_cast<uint64_t>(
-      std::ranges::count_if(expected, [](const auto& pair) { return pair.second == kNoRow; }));
+  const auto without = static_cast<uint64_t>(std::ranges::count_if(
+      expected, [](const auto& pair) { return pair.second == operators::kNoRow; }));
   for (const uint64_t above : {UINT64_MAX, uint64_t{1} << 16}) {  // as it is, and in pieces
-    const auto table = DeviceHashTable::build(runner, build_rows, {.partition_above_bytes = above});
+    const auto table =
+        operators::DeviceHashTable::build(runner, build_rows, {.partition_above_bytes = above});
     ASSERT_TRUE(table.ok()) << table.error().message;
-    const auto matches = table.value().join(probe_rows, DeviceJoinKind::kLeft);
+    const auto matches = table.value().join(probe_rows, operators::DeviceJoinKind::kLeft);
     ASSERT_TRUE(matches.ok()) << matches.error().message;
     EXPECT_EQ(pairs_of(runner, matches.value()), expected);
-    EXPECT_EQ(table.value().count(probe_rows, DeviceJoinKind::kInner).value(),
+    EXPECT_EQ(table.value().count(probe_rows, operators::DeviceJoinKind::kInner).value(),
               expected.size() - without);
-    EXPECT_EQ(table.value().count(probe_rows, DeviceJoinKind::kAnti).value(), without);
+    EXPECT_EQ(table.value().count(probe_rows, operators::DeviceJoinKind::kAnti).value(), without);
   }
-  const auto sorted_build = DeviceSortedSide::sort(runner, build_rows);
-  const auto sorted_probe = DeviceSortedSide::sort(runner, probe_rows);
+  const auto sorted_build = operators::DeviceSortedSide::sort(runner, build_rows);
+  const auto sorted_probe = operators::DeviceSortedSide::sort(runner, probe_rows);
   ASSERT_TRUE(sorted_build.ok() && sorted_probe.ok());
-  const auto merged =
-      merge_on_device(runner, sorted_probe.value(), sorted_build.value(), DeviceJoinKind::kLeft);
+  const auto merged = operators::merge_on_device(
+      runner, sorted_probe.value(), sorted_build.value(), operators::DeviceJoinKind::kLeft);
   ASSERT_TRUE(merged.ok()) << merged.error().message;
   EXPECT_EQ(pairs_of(runner, merged.value()), expected);
 }
@@ -136,8 +142,8 @@ TEST(GpuOperators, joins_find_all_pairs) {
   expect_joins(*runner, spread_keys(300'000, 50'000), spread_keys(100'000, 70'000));
   expect_joins(*runner, heavy_keys(3000, 500), heavy_keys(1000, 700));
   expect_joins(*runner,
-               std::vector<int64_t>(2000, static_cast<int64_t>(kFreeKey)),
-               {1, static_cast<int64_t>(kFreeKey)});
+               std::vector<int64_t>(2000, static_cast<int64_t>(operators::kFreeKey)),
+               {1, static_cast<int64_t>(operators::kFreeKey)});
   expect_joins(*runner, {}, unique_keys(100));
   expect_joins(*runner, unique_keys(100), {});
 }
@@ -162,10 +168,10 @@ struct KeyColumns {
 };
 
 struct LoadedKeys {
-  DeviceBuffer offsets, bytes, validity, numbers, bits;
-  DeviceKeySpec spec;
+  operators::DeviceBuffer offsets, bytes, validity, numbers, bits;
+  operators::DeviceKeySpec spec;
 
-  LoadedKeys(DeviceRunner& runner, const KeyColumns& table)
+  LoadedKeys(operators::DeviceRunner& runner, const KeyColumns& table)
       : offsets(load(runner, table.offsets)),
         bytes(load(runner, table.bytes)),
         validity(load(runner, table.validity)),
@@ -188,33 +194,39 @@ struct KeyedJoin {
 };
 
 // The pairs of a full join, and the texts of the build side's rows in order of their numbers.
-KeyedJoin join_by_keys(DeviceRunner& runner, const KeyColumns& build, const KeyColumns& probe) {
+KeyedJoin join_by_keys(operators::DeviceRunner& runner,
+                       const KeyColumns& build,
+                       const KeyColumns& probe) {
   const LoadedKeys loaded_build(runner, build);
   const LoadedKeys loaded_probe(runner, probe);
-  const DeviceKeys keys = std::move(DeviceKeys::make(runner, loaded_build.spec).value());
-  const DeviceKeyWords words = std::move(keys.match(loaded_probe.spec).value());
-  const DeviceHashTable table = std::move(DeviceHashTable::build(runner, keys.rows()).value());
+  const operators::DeviceKeys keys =
+      std::move(operators::DeviceKeys::make(runner, loaded_build.spec).value());
+  const operators::DeviceKeyWords words = std::move(keys.match(loaded_probe.spec).value());
+  const operators::DeviceHashTable table =
+      std::move(operators::DeviceHashTable::build(runner, keys.rows()).value());
   KeyedJoin joined;
-  joined.pairs = pairs_of(runner, table.join(words.rows, DeviceJoinKind::kFull).value());
+  joined.pairs = pairs_of(runner, table.join(words.rows, operators::DeviceJoinKind::kFull).value());
   std::vector<uint64_t> rows;
   for (const auto& [probe_row, build_row] : joined.pairs) rows.push_back(build_row);
-  const DeviceBuffer chosen = load(runner, rows);
-  const DeviceColumnData texts =
-      std::move(gather_column_on_device(runner,
-                                        {.from = loaded_build.spec.columns[0],
-                                         .rows = chosen.words(),
-                                         .count = rows.size(),
-                                         .can_miss = true})
+  const operators::DeviceBuffer chosen = load(runner, rows);
+  const operators::DeviceColumnData texts =
+      std::move(operators::gather_column_on_device(runner,
+                                                   {.from = loaded_build.spec.columns[0],
+                                                    .rows = chosen.words(),
+                                                    .count = rows.size(),
+                                                    .can_miss = true})
                     .value());
-  joined.offsets = read_values<int32_t>(runner, texts.values.words(), rows.size() + 1).value();
-  joined.bytes = read_values<uint8_t>(runner, texts.bytes.words(), texts.text_bytes).value();
+  joined.offsets =
+      operators::read_values<int32_t>(runner, texts.values.words(), rows.size() + 1).value();
+  joined.bytes =
+      operators::read_values<uint8_t>(runner, texts.bytes.words(), texts.text_bytes).value();
   return joined;
 }
 
 // Kernels find what the same source finds on CPU threads, which tests of operators/device compare with the CPU's join.
 TEST(GpuOperators, joins_by_texts_and_several_columns_are_those_of_cpu_threads) {
   const auto runner = open_runner();
-  HostRunner host;
+  operators::HostRunner host;
   const KeyColumns build(20'000, 9000, 1);
   const KeyColumns probe(30'000, 12'000, 2);
   const KeyedJoin expected = join_by_keys(host, build, probe);
@@ -231,7 +243,7 @@ TEST(GpuOperators, groups_have_all_of_their_rows) {
         spread_keys(kManyRows, 200'000),
         unique_keys(300'000),
         heavy_keys(kManyRows, 3000),
-        std::vector<int64_t>(50'000, static_cast<int64_t>(kFreeKey))}) {
+        std::vector<int64_t>(50'000, static_cast<int64_t>(operators::kFreeKey))}) {
     std::vector<int64_t> values;
     std::map<int64_t, std::vector<int64_t>> expected;  // count, sum, min, max
     for (uint64_t row = 0; row < keys.size(); ++row) {
@@ -244,17 +256,18 @@ TEST(GpuOperators, groups_have_all_of_their_rows) {
       group[2] = std::min(group[2], value);
       group[3] = std::max(group[3], value);
     }
-    const DeviceBuffer key = load(*runner, keys);
-    const DeviceBuffer value = load(*runner, values);
+    const operators::DeviceBuffer key = load(*runner, keys);
+    const operators::DeviceBuffer value = load(*runner, values);
     for (const uint64_t above : {UINT64_MAX, uint64_t{1} << 16}) {
-      DeviceGroupSpec spec{
+      operators::DeviceGroupSpec spec{
           .keys = key.words(), .rows = keys.size(), .partition_above_bytes = above};
-      for (const auto aggregate :
-           {DeviceAggregate::kSum, DeviceAggregate::kMin, DeviceAggregate::kMax})
+      for (const auto aggregate : {operators::DeviceAggregate::kSum,
+                                   operators::DeviceAggregate::kMin,
+                                   operators::DeviceAggregate::kMax})
         spec.aggregates.push_back({aggregate, value.as<int64_t>()});
-      const auto grouped = group_on_device(*runner, spec);
+      const auto grouped = operators::group_on_device(*runner, spec);
       ASSERT_TRUE(grouped.ok()) << grouped.error().message;
-      const DeviceGroups& groups = grouped.value();
+      const operators::DeviceGroups& groups = grouped.value();
       ASSERT_EQ(groups.groups, expected.size());
       const auto found = words_of(*runner, groups.keys(), groups.groups);
       std::vector<std::vector<uint64_t>> columns = {
@@ -273,14 +286,14 @@ TEST(GpuOperators, groups_have_all_of_their_rows) {
 
 TEST(GpuOperators, memory_that_is_not_there_is_an_error_and_comes_back) {
   const auto runner = open_runner();
-  cuda_calls::GpuFacts before, after;
-  ASSERT_EQ(cuda_calls::open_gpu(0, &before), 0);
+  device::cuda_calls::GpuFacts before, after;
+  ASSERT_EQ(device::cuda_calls::open_gpu(0, &before), 0);
   const uint64_t rows =
       before.free_bytes / 24;  // two columns of these do not fit, a key alone does
   {
-    const auto key = DeviceBuffer::words(*runner, rows);
+    const auto key = operators::DeviceBuffer::words(*runner, rows);
     ASSERT_TRUE(key.ok()) << key.error().message;
-    const auto made = partition_on_device(
+    const auto made = operators::partition_on_device(
         *runner,
         {.key = {key.value().words(), 8},
          .columns = {{key.value().words(), 8}, {key.value().words(), 8}, {key.value().words(), 8}},
@@ -290,7 +303,7 @@ TEST(GpuOperators, memory_that_is_not_there_is_an_error_and_comes_back) {
     EXPECT_EQ(made.error().code, ErrorCode::kOutOfMemoryBudget);
   }
   runner->give_back();
-  ASSERT_EQ(cuda_calls::open_gpu(0, &after), 0);
+  ASSERT_EQ(device::cuda_calls::open_gpu(0, &after), 0);
   EXPECT_EQ(after.free_bytes, before.free_bytes);
 }
 

@@ -79,14 +79,14 @@ class Driver {
   }
 
   void run() {
-    auto joined = join_folder(words_.text("meet"), words_.text("job", "a"), rank_, ranks_);
+    auto joined = ranks::join_folder(words_.text("meet"), words_.text("job", "a"), rank_, ranks_);
     if (!joined.ok()) give_up(joined.error().message);
     group_ = std::move(joined.value());
     auto memory = Memory::create(int64_t{64} << 20);
     {
-      DataPlaneSettings settings;
+      channels::DataPlaneSettings settings;
       settings.lost_after_s = words_.number("lost_after_s", 10);
-      auto plane = DataPlane::open(memory, group_, settings);
+      auto plane = channels::DataPlane::open(memory, group_, settings);
       if (!plane.ok()) give_up(code_text(plane.error().code) + " " + plane.error().message);
       plane_ = std::move(plane.value());
       use_channel();
@@ -98,7 +98,7 @@ class Driver {
 
  private:
   void use_channel() {
-    const ChannelSpec spec = endpoints_on(words_.numbers("ends"));
+    const channels::ChannelSpec spec = channels::endpoints_on(words_.numbers("ends"));
     auto opened = plane_->create_channel(spec);
     if (!opened.ok()) give_up(opened.error().message);
     const auto channel = std::move(opened.value());
@@ -113,23 +113,23 @@ class Driver {
     if (const auto all = group_->gather("", milliseconds(60'000)); !all.ok())
       give_up(all.error().message);
     uint64_t relayed = 0;
-    for (const LinkCounters& link : plane_->links()) relayed += link.relayed;
+    for (const movers::LinkCounters& link : plane_->links()) relayed += link.relayed;
     std::printf("relayed %llu\n", static_cast<unsigned long long>(relayed));
   }
 
-  void use_end(Channel& channel, int endpoint) {
+  void use_end(channels::Channel& channel, int endpoint) {
     const int batches = words_.number("batches", is_killing_ ? -1 : 20);
     const int ends = static_cast<int>(words_.numbers("ends").size());
     if (words_.number("leaves", 0) != 0) std::this_thread::sleep_for(milliseconds(2500));
-    Tally taken;
-    const Status used = use_endpoint(channel, endpoint, batches, taken);
+    channels::Tally taken;
+    const Status used = channels::use_endpoint(channel, endpoint, batches, taken);
     if (!used.ok()) {
       std::printf(
           "cause %s %s\n", code_text(used.error().code).c_str(), used.error().message.c_str());
       std::printf("after_ms %lld\n", static_cast<long long>(now_ms() - killed_at_ms()));
       return;
     }
-    if (taken != expected_tally(ends, ends, endpoint, batches, false)) {
+    if (taken != channels::expected_tally(ends, ends, endpoint, batches, false)) {
       give_up(fmt::format("{} rows with keys of {} in all", taken.rows, taken.key_sum));
     }
     std::printf("rows %lld\n", static_cast<long long>(taken.rows));
@@ -183,8 +183,8 @@ class Driver {
   int rank_ = 0;
   int ranks_ = 0;
   const bool is_killing_ = words_.number("kill", 0) != 0;
-  std::shared_ptr<RankGroup> group_;
-  std::unique_ptr<DataPlane> plane_;
+  std::shared_ptr<ranks::RankGroup> group_;
+  std::unique_ptr<channels::DataPlane> plane_;
 };
 
 }  // namespace

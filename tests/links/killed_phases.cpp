@@ -53,7 +53,7 @@ TablePtr random_rows(int rank) {
 
 class Work {
  public:
-  Work(Communicator& ranks, bool joins)
+  Work(ranks::Communicator& ranks, bool joins)
       : ranks_(ranks), rows_(random_rows(ranks.rank())), joins_(joins) {
     environment_.memory = Memory::create(kKilledBudget);
   }
@@ -65,47 +65,49 @@ class Work {
     CD_TRY(ranks_.barrier());
     Team team(1);
     if (joins_) return join({&ranks_, &team, environment_.memory});
-    const BulkContext context{&ranks_, &team, environment_.memory};
+    const bulk::BulkContext context{&ranks_, &team, environment_.memory};
     std::vector<int> all;
     for (int rank = 0; rank < ranks_.size(); ++rank) all.push_back(rank);
-    RouteSpec rule{RouteBy::kHash, {0}, ranks_.size()};
-    BulkOptions options;
+    sorters::RouteSpec rule{sorters::RouteBy::kHash, {0}, ranks_.size()};
+    bulk::BulkOptions options;
     options.message_bytes = 1 << 14;
     options.pool_bytes = 1 << 18;  // many rounds of puts
-    CD_ASSIGN(const BulkResult moved, bulk_exchange(context, *rows_, {&rule, {}, all}, options));
+    CD_ASSIGN(const bulk::BulkResult moved,
+              bulk::bulk_exchange(context, *rows_, {&rule, {}, all}, options));
     const Clock::time_point exchanged = Clock::now();
     const size_t calls_before = calls_.size();
-    for (const BulkPhase& phase : moved.facts.phases) {
+    for (const bulk::BulkPhase& phase : moved.facts.phases) {
       const Clock::time_point begin = exchanged - seconds_of(moved.facts.total_s - phase.begin_s);
       phases_[with_underscores(phase.name)] = {begin, begin + seconds_of(phase.seconds)};
     }
-    SortSpec order;
+    operators::SortSpec order;
     order.keys = {{0}};
     order.output = {{0, "k"}, {1, "v"}};
-    const RankRun sorts{&ranks_, &team, environment_.memory};
-    CD_ASSIGN(const RankSorted sorted, sort_over_ranks(sorts, order, moved.table, environment_));
+    const bulk::RankRun sorts{&ranks_, &team, environment_.memory};
+    CD_ASSIGN(const operators::RankSorted sorted,
+              operators::sort_over_ranks(sorts, order, moved.table, environment_));
     const Clock::time_point in_order = Clock::now();
     phases_["cut"] = {exchanged, calls_[calls_before + 1]};
     phases_["sort"] = {calls_.back(), in_order};
-    CD_ASSIGN(const BulkResult all_rows,
-              bulk_exchange(context, *sorted.rows, {nullptr, {}, {0}}, options));
+    CD_ASSIGN(const bulk::BulkResult all_rows,
+              bulk::bulk_exchange(context, *sorted.rows, {nullptr, {}, {0}}, options));
     CD_TRY(ranks_.barrier());
     phases_["gather"] = {in_order, Clock::now()};
     return {};
   }
 
   // Straight into partitions, of which each rank counts a sample.
-  Status join(const RankRun& run) {
-    JoinSpec spec;
+  Status join(const bulk::RankRun& run) {
+    operators::JoinSpec spec;
     spec.keys = {{0, 0}};
-    spec.output = {{OutputSide::kLeft, 1, "l"}, {OutputSide::kRight, 1, "r"}};
+    spec.output = {{operators::OutputSide::kLeft, 1, "l"}, {operators::OutputSide::kRight, 1, "r"}};
     spec.partition_bits = 4;
     const Clock::time_point begin = Clock::now();
-    CD_ASSIGN(const RankPartition found,
-              partition_over_ranks(run, spec, rows_, rows_, environment_));
+    CD_ASSIGN(const operators::RankPartition found,
+              operators::partition_over_ranks(run, spec, rows_, rows_, environment_));
     if (found.sides == nullptr) return Error{ErrorCode::kInternal, found.reason};
     // They count from when all have agreed to join alike, which is soon.
-    for (const BulkPhase& phase : found.sides->facts.phases) {
+    for (const bulk::BulkPhase& phase : found.sides->facts.phases) {
       const Clock::time_point began = begin + seconds_of(phase.begin_s);
       phases_["join_" + with_underscores(phase.name)] = {began, began + seconds_of(phase.seconds)};
     }
@@ -140,8 +142,8 @@ class Work {
     }).detach();
   }
 
-  Communicator& ranks_;
-  RunEnvironment environment_;
+  ranks::Communicator& ranks_;
+  operators::RunEnvironment environment_;
   TablePtr rows_;
   bool joins_;
   std::vector<Clock::time_point> calls_;
@@ -153,7 +155,7 @@ class Work {
 
 }  // namespace
 
-Status ended_in_phase(Communicator& ranks, const EndedPhase& wanted) {
+Status ended_in_phase(ranks::Communicator& ranks, const EndedPhase& wanted) {
   const bool joins = wanted.phase.starts_with("join_");
   Work work(ranks, joins);
   CD_TRY(work.run());

@@ -27,7 +27,7 @@ namespace crossdock {
 namespace {
 
 struct Options {
-  PeerIndex rank = 0;
+  transports::PeerIndex rank = 0;
   std::string meet;
   std::vector<std::string> devices;
   uint64_t frames = 0, bytes = 0, slots = 64, notes = 0, note_bytes = 64;
@@ -63,7 +63,7 @@ struct DriverNote {
   uint64_t value = 0;
 };
 
-class Driver : public LinkEvents {
+class Driver : public transports::LinkEvents {
  public:
   explicit Driver(Options options) : options_(std::move(options)) {
     sends_ = options_.rank == 0 || options_.both;
@@ -79,10 +79,10 @@ class Driver : public LinkEvents {
   }
 
   void open() {
-    UcxSettings settings;
+    transports::UcxSettings settings;
     settings.devices = options_.devices;
     settings.link_bytes_under_way = options_.under_way;
-    auto opened = open_ucx_transport(settings);
+    auto opened = transports::open_ucx_transport(settings);
     if (!opened.ok()) give_up(opened.error().message);
     transport_ = std::move(opened.value());
     exchange_addresses();
@@ -94,7 +94,7 @@ class Driver : public LinkEvents {
     placed_by_link_.resize(links_.size());
     next_note_.resize(links_.size());
     heard_s_.assign(links_.size(), now_s());
-    for (Link* link : links_) {
+    for (transports::Link* link : links_) {
       std::printf("link %s %s %s\n",
                   link->name().c_str(),
                   link->device().c_str(),
@@ -110,7 +110,7 @@ class Driver : public LinkEvents {
     while (!is_through()) {
       if (options_.abandon_s > 0) watch_links();
       const bool sent = send_some();
-      if (transport_->progress(*this) == Step::kProgress || sent) {
+      if (transport_->progress(*this) == rings::Step::kProgress || sent) {
         is_started = true;
         continue;
       }
@@ -141,7 +141,7 @@ class Driver : public LinkEvents {
     std::printf("close_s %.4f\nok 1\n", now_s() - from_s);
   }
 
-  std::byte* place(LinkIndex link, const SegmentHeader& header) override {
+  std::byte* place(transports::LinkIndex link, const rings::SegmentHeader& header) override {
     if (link >= links_.size()) give_up("place: no such link");
     if (header.bytes != options_.bytes) give_up("place: bytes");
     if (header.sequence >= options_.frames || arrived_[header.sequence])
@@ -152,7 +152,9 @@ class Driver : public LinkEvents {
     return reinterpret_cast<std::byte*>(places_[header.sequence % options_.slots].data());
   }
 
-  void placed(LinkIndex link, const SegmentHeader& header, std::byte* payload) override {
+  void placed(transports::LinkIndex link,
+              const rings::SegmentHeader& header,
+              std::byte* payload) override {
     const auto& place = places_[header.sequence % options_.slots];
     if (payload != reinterpret_cast<const std::byte*>(place.data())) give_up("placed: elsewhere");
     if (arrived_[header.sequence]) give_up("placed: a frame came twice");
@@ -167,7 +169,7 @@ class Driver : public LinkEvents {
     while (emptied_ < options_.frames && arrived_[emptied_]) ++emptied_;
   }
 
-  void noted(LinkIndex link, std::span<const std::byte> bytes) override {
+  void noted(transports::LinkIndex link, std::span<const std::byte> bytes) override {
     heard_s_[link] = now_s();
     DriverNote note;
     if (bytes.size() < sizeof note) give_up("noted: bytes");
@@ -182,12 +184,12 @@ class Driver : public LinkEvents {
     }
   }
 
-  void sent(LinkIndex, uint64_t token) override {
+  void sent(transports::LinkIndex, uint64_t token) override {
     if (token >= sent_) give_up("sent: unknown token");
     ++told_sent_;
   }
 
-  void lost(LinkIndex link, const Error& cause) override {
+  void lost(transports::LinkIndex link, const Error& cause) override {
     if (!is_up_[link]) give_up("lost: told twice");
     is_up_[link] = false;
     std::printf("lost %u %.4f %s\n", link, now_s(), cause.message.c_str());
@@ -217,7 +219,7 @@ class Driver : public LinkEvents {
     const double until_s = now_s() + options_.idle_s, cpu_from_s = cpu_s();
     uint64_t turns = 0;
     for (; now_s() < until_s; ++turns) {
-      if (transport_->progress(*this) == Step::kIdle) sleep();
+      if (transport_->progress(*this) == rings::Step::kIdle) sleep();
     }
     std::printf("idle_cpu_s %.4f\nidle_turns %llu\n",
                 cpu_s() - cpu_from_s,
@@ -274,8 +276,8 @@ class Driver : public LinkEvents {
 
   bool put_one() {
     std::vector<uint64_t>& payload = outgoing_[sent_ % options_.slots];
-    SegmentHeader header;
-    header.magic = kSegmentMagic;
+    rings::SegmentHeader header;
+    header.magic = rings::kSegmentMagic;
     header.sequence = sent_;
     header.bytes = static_cast<uint32_t>(options_.bytes);
     if (filled_ == sent_) {
@@ -311,11 +313,11 @@ class Driver : public LinkEvents {
   Options options_;
   bool sends_ = false, receives_ = false;
   uint64_t to_send_ = 0, to_receive_ = 0;
-  std::unique_ptr<Transport> transport_;
+  std::unique_ptr<transports::Transport> transport_;
   std::vector<std::string> addresses_;
   std::vector<double> heard_s_;
   double next_beat_s_ = 0;
-  std::vector<Link*> links_;
+  std::vector<transports::Link*> links_;
   std::vector<bool> is_up_, arrived_;
   std::vector<std::vector<uint64_t>> places_, outgoing_;
   std::vector<uint64_t> placed_by_link_, next_note_;
@@ -339,7 +341,7 @@ Options parse(int count, char** words) {
     const auto at = named.find(name);
     return at == named.end() ? otherwise : std::strtoull(at->second.c_str(), nullptr, 10);
   };
-  options.rank = static_cast<PeerIndex>(number("rank", 0));
+  options.rank = static_cast<transports::PeerIndex>(number("rank", 0));
   options.meet = named["meet"];
   std::string name;
   for (const char letter : named["devices"] + ",") {

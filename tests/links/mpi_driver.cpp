@@ -26,7 +26,7 @@ constexpr int64_t kBudget = int64_t{1} << 40;
 
 struct Options {
   std::string name;
-  CommunicatorSettings settings;
+  ranks::CommunicatorSettings settings;
   int who = 1;  // misbehaves
   int when = 0;
   std::string phase;
@@ -37,7 +37,7 @@ Error wrong(const std::string& what) { return {ErrorCode::kInternal, what}; }
 Status expect(bool is_so, const std::string& what) { return is_so ? Status() : wrong(what); }
 
 // Small values through every collective, compared with what each rank can compute alone.
-Status collect(Communicator& ranks) {
+Status collect(ranks::Communicator& ranks) {
   const int n = ranks.size();
   const int64_t mine[] = {ranks.rank(), 10 * ranks.rank()};
   CD_ASSIGN(const auto all, ranks.all_gather(mine));
@@ -52,7 +52,7 @@ Status collect(Communicator& ranks) {
   }
   CD_ASSIGN(const auto below, ranks.exclusive_sum(std::span(mine).first(1)));
   CD_TRY(expect(below[0] == ranks.rank() * (ranks.rank() - 1) / 2, "exclusive_sum"));
-  CD_ASSIGN(const int64_t sum, ranks.fold(ranks.rank(), Fold::kSum));
+  CD_ASSIGN(const int64_t sum, ranks.fold(ranks.rank(), ranks::Fold::kSum));
   CD_TRY(expect(sum == n * (n - 1) / 2, "fold"));
   const std::string text(static_cast<size_t>(1'000 * ranks.rank()), 'x');
   CD_ASSIGN(const auto texts, ranks.gather(text, ranks.limit()));
@@ -65,20 +65,20 @@ Status collect(Communicator& ranks) {
   return expect(!first.ok() && first.error().message.ends_with("of the last"), "agree");
 }
 
-Status put_rounds(Communicator& ranks) {
+Status put_rounds(ranks::Communicator& ranks) {
   CD_TRY(collect(ranks));
   const auto memory = Memory::create(kBudget);
-  const Communicator::Traffic before = ranks.traffic();
-  for (int round = 0; round < 12; ++round) CD_TRY(put_and_look(ranks, memory, round));
+  const ranks::Communicator::Traffic before = ranks.traffic();
+  for (int round = 0; round < 12; ++round) CD_TRY(ranks::put_and_look(ranks, memory, round));
   CD_TRY(expect((ranks.traffic().put_messages > before.put_messages) == (ranks.size() > 1),
                 "puts are counted"));
   CD_TRY(ranks.trim_windows());
   CD_TRY(expect(memory->used_bytes() == 0, "trimmed"));
-  return put_and_look(ranks, memory, 1);
+  return ranks::put_and_look(ranks, memory, 1);
 }
 
 // Five GiB in rank 0, of which only the pages exist that are touched.
-Status put_far_away(Communicator& ranks) {
+Status put_far_away(ranks::Communicator& ranks) {
   constexpr int64_t kPart = int64_t{5} << 30;
   const auto memory = Memory::create(kBudget);
   CD_ASSIGN(const auto window, ranks.open_window(ranks.rank() == 0 ? kPart : 0, memory, "test"));
@@ -95,7 +95,7 @@ Status put_far_away(Communicator& ranks) {
   return ranks.barrier();
 }
 
-Status no_room(Communicator& ranks) {
+Status no_room(ranks::Communicator& ranks) {
   const int64_t huge = int64_t{1} << 50;  // more than there are addresses
   const auto memory = Memory::create(huge * 2);
   const auto window =
@@ -104,11 +104,11 @@ Status no_room(Communicator& ranks) {
   const auto none =
       ranks.open_window(1000, Memory::create(ranks.rank() == 0 ? 10 : 10'000), "test");
   CD_TRY(expect(!none.ok() && none.error().code == ErrorCode::kOutOfMemoryBudget, "no budget"));
-  return put_and_look(ranks, Memory::create(kBudget), 2);
+  return ranks::put_and_look(ranks, Memory::create(kBudget), 2);
 }
 
 // Others put to a rank that calls nothing for a while.
-Status no_progress(Communicator& ranks) {
+Status no_progress(ranks::Communicator& ranks) {
   const auto memory = Memory::create(kBudget);
   CD_ASSIGN(const auto window, ranks.open_window(100'000, memory, "test"));
   if (ranks.rank() == 1) {
@@ -126,7 +126,7 @@ Status no_progress(Communicator& ranks) {
 }
 
 // A loop that waits for a word in its window, which others put there.
-Status wait_for_words(Communicator& ranks) {
+Status wait_for_words(ranks::Communicator& ranks) {
   const auto memory = Memory::create(kBudget);
   CD_ASSIGN(const auto window, ranks.open_window(8, memory, "test"));
   auto* const word = reinterpret_cast<int64_t*>(window->data());
@@ -144,7 +144,7 @@ Status wait_for_words(Communicator& ranks) {
 }
 
 // All work in rounds until one of them does not.
-Status until_one_fails(Communicator& ranks, const Options& options) {
+Status until_one_fails(ranks::Communicator& ranks, const Options& options) {
   const auto memory = Memory::create(kBudget);
   for (int round = 0;; ++round) {
     if (ranks.rank() == options.who && round == options.when) {
@@ -156,12 +156,12 @@ Status until_one_fails(Communicator& ranks, const Options& options) {
       }
       return wrong("the file ends early");
     }
-    CD_TRY(put_and_look(ranks, memory, round));
+    CD_TRY(ranks::put_and_look(ranks, memory, round));
     CD_TRY(collect(ranks));
   }
 }
 
-Status run(Communicator& ranks, const Options& options) {
+Status run(ranks::Communicator& ranks, const Options& options) {
   const std::map<std::string, std::function<Status()>> cases = {
       {"puts", [&] { return put_rounds(ranks); }},
       {"far", [&] { return put_far_away(ranks); }},
@@ -202,7 +202,7 @@ Options read(int count, char** words) {
 
 // A second communicator, for a group that says otherwise who this is.
 int meet_otherwise(const Options& options) {
-  class Other : public RankGroup {
+  class Other : public ranks::RankGroup {
    public:
     int rank() const override { return 0; }
     int size() const override { return 77; }
@@ -211,7 +211,7 @@ int meet_otherwise(const Options& options) {
     }
   };
   const Other other;
-  const auto opened = open_communicator(&other, options.settings);
+  const auto opened = ranks::open_communicator(&other, options.settings);
   if (opened.ok() || opened.error().code != ErrorCode::kInvalidArgument) return 4;
   std::printf("%s\nfine\n", opened.error().message.c_str());
   return 0;
@@ -219,7 +219,7 @@ int meet_otherwise(const Options& options) {
 
 // As channels do: ranks that meet by whatever started them.
 int join() {
-  auto group = join_environment();
+  auto group = ranks::join_environment();
   if (!group.ok()) {
     std::printf("not joined: %s\n", group.error().message.c_str());
     return 3;
@@ -244,12 +244,12 @@ int main_of(int count, char** words) {
   if (count < 2) return 2;
   const Options options = read(count, words);
   if (options.name == "join") return join();
-  auto opened = open_communicator(nullptr, options.settings);
+  auto opened = ranks::open_communicator(nullptr, options.settings);
   if (!opened.ok()) {
     std::printf("not opened: %s\n", opened.error().message.c_str());
     return 3;
   }
-  Communicator& ranks = *opened.value();
+  ranks::Communicator& ranks = *opened.value();
   if (options.name == "group") return meet_otherwise(options);
   Status status;
   try {

@@ -12,11 +12,11 @@ namespace crossdock {
 namespace {
 
 std::string compute() {
-  auto opened = open_communicator(nullptr, {.shares_memory = false});
+  auto opened = ranks::open_communicator(nullptr, {.shares_memory = false});
   if (!opened.ok()) return opened.error().message;
   const auto memory = Memory::create(int64_t{1} << 30);
   for (int round = 0; round < 3; ++round) {
-    const Status status = put_and_look(*opened.value(), memory, round);
+    const Status status = ranks::put_and_look(*opened.value(), memory, round);
     if (!status.ok()) return status.error().message;
   }
   return "fine";

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace crossdock {
+namespace crossdock::model {
 namespace {
 
 TEST(BucketMessages, SumsAreTheFormulasWhereNumbersDivide) {
@@ -105,4 +105,4 @@ TEST(BucketMessages, FewBucketsAreScannedAndManyAreNot) {
 }
 
 }  // namespace
-}  // namespace crossdock
+}  // namespace crossdock::model

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace crossdock {
+namespace crossdock::model {
 namespace {
 
 ExchangeShape exchange_shape_of(double rows, int ranks) {
@@ -91,4 +91,4 @@ TEST(ExchangeCost, IsBoundByLinksWhereTheyAreSlower) {
 }
 
 }  // namespace
-}  // namespace crossdock
+}  // namespace crossdock::model

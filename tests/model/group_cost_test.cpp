@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace crossdock {
+namespace crossdock::model {
 namespace {
 
 GroupShape group_shape_of(int64_t groups) {
@@ -91,4 +91,4 @@ TEST(GroupCost, MakesPartitionsThatFitTheCache) {
 }
 
 }  // namespace
-}  // namespace crossdock
+}  // namespace crossdock::model

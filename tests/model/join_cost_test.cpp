@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace crossdock {
+namespace crossdock::model {
 namespace {
 
 Machine some_machine() {
@@ -125,4 +125,4 @@ TEST(JoinCost, NamingStringsIsCheaperThanVerifyingThem) {
 }
 
 }  // namespace
-}  // namespace crossdock
+}  // namespace crossdock::model

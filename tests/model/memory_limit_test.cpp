@@ -8,7 +8,7 @@
 
 #include <gtest/gtest.h>
 
-namespace crossdock {
+namespace crossdock::model {
 namespace {
 
 namespace fs = std::filesystem;
@@ -122,4 +122,4 @@ TEST(MemoryLimit, IsSeenInARealGroup) {
 }
 
 }  // namespace
-}  // namespace crossdock
+}  // namespace crossdock::model

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace crossdock {
+namespace crossdock::model {
 namespace {
 
 constexpr int64_t kMillion = 1'000'000;
@@ -85,4 +85,4 @@ TEST(MergeCost, RowsThatLieInRangesAreNotScattered) {
 }
 
 }  // namespace
-}  // namespace crossdock
+}  // namespace crossdock::model

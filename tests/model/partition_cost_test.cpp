@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace crossdock {
+namespace crossdock::model {
 namespace {
 
 PartitionShape wide_table(int64_t rows) {
@@ -65,4 +65,4 @@ TEST(PartitionCost, WorkersShareIt) {
 }
 
 }  // namespace
-}  // namespace crossdock
+}  // namespace crossdock::model

@@ -6,7 +6,7 @@
 
 #include <gtest/gtest.h>
 
-namespace crossdock {
+namespace crossdock::model {
 namespace {
 
 constexpr double kMillionRows = 1e6;
@@ -185,4 +185,4 @@ TEST(RankJoins, LeaveOutWhatDoesNotHappen) {
 }
 
 }  // namespace
-}  // namespace crossdock
+}  // namespace crossdock::model

@@ -5,7 +5,7 @@
 
 #include <gtest/gtest.h>
 
-namespace crossdock {
+namespace crossdock::model {
 namespace {
 
 TEST(Rates, EachHasANameOfItsOwn) {
@@ -64,4 +64,4 @@ TEST(Rates, InForceAreThosePutThereLast) {
 }
 
 }  // namespace
-}  // namespace crossdock
+}  // namespace crossdock::model

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace crossdock {
+namespace crossdock::model {
 namespace {
 
 SortShape keys_of(int64_t rows) {
@@ -70,4 +70,4 @@ TEST(SortCost, PhasesAddUp) {
 }
 
 }  // namespace
-}  // namespace crossdock
+}  // namespace crossdock::model

@@ -198,7 +198,7 @@ class GroupsOfProcesses : public testing::Test {
 
 TEST_F(GroupsOfProcesses, JoinAndGroupAreThoseOfTheWhole) {
   constexpr int kRanks = 2;
-  ForkedRanks ranks(kRanks, [this](int rank, ForkedRanks::Meeting&) {
+  transports::ForkedRanks ranks(kRanks, [this](int rank, transports::ForkedRanks::Meeting&) {
     const Engine engine(kSmall);
     const Group group = join_group(engine, {.rank = rank, .ranks = kRanks, .meet = folder_});
     const ArrowTable left = group.exchange(orders_of(engine, rank, kRanks), {.by = {"customer"}});
@@ -308,7 +308,7 @@ TEST(GroupsOfMpi, OperationsAreThoseOfTheWhole) {
 }
 
 TEST_F(GroupsOfProcesses, AllHearWhyOneLeft) {
-  ForkedRanks ranks(2, [this](int rank, ForkedRanks::Meeting&) {
+  transports::ForkedRanks ranks(2, [this](int rank, transports::ForkedRanks::Meeting&) {
     const Engine engine(kSmall);
     const Group group = join_group(engine, {.rank = rank, .ranks = 2, .meet = folder_});
     const ArrowTable rows = orders_of(engine, rank, 2);

@@ -44,7 +44,7 @@ struct Options {
 
 // One channel of a round, the same in all ranks.
 struct Job {
-  ChannelSpec spec;
+  channels::ChannelSpec spec;
   int batches = 0;
 };
 
@@ -63,11 +63,11 @@ std::vector<Job> jobs_of(uint64_t seed, int round, int ranks) {
     std::vector<int> placed(1 + random() % 6);
     for (int& rank : placed) rank = static_cast<int>(random() % static_cast<uint64_t>(ranks));
     Job& job = jobs[i];
-    job.spec = endpoints_on(placed);
+    job.spec = channels::endpoints_on(placed);
     job.spec.id = 1 + static_cast<uint64_t>(round) * 4 + i;
-    job.spec.slot_bits = static_cast<int>(random() % 6) + kSlotBitsByDistance;
+    job.spec.slot_bits = static_cast<int>(random() % 6) + channels::kSlotBitsByDistance;
     job.spec.segment.segment_bytes = int64_t{2048} << random() % 8;
-    if (random() % 4 == 0) job.spec.sends = ChannelSpec::Sends::kBroadcast;
+    if (random() % 4 == 0) job.spec.sends = channels::ChannelSpec::Sends::kBroadcast;
     job.batches = static_cast<int>(random() % 200);
   }
   return jobs;
@@ -76,11 +76,11 @@ std::vector<Job> jobs_of(uint64_t seed, int round, int ranks) {
 // What the endpoints of this rank do in a round, a thread each.
 class Round {
  public:
-  Round(DataPlane& plane, const std::vector<Job>& jobs) : plane_(plane), jobs_(jobs) {}
+  Round(channels::DataPlane& plane, const std::vector<Job>& jobs) : plane_(plane), jobs_(jobs) {}
 
   // Rows taken here; a failed expectation where something is not as it must be.
   int64_t run() {
-    std::vector<std::shared_ptr<Channel>> channels;
+    std::vector<std::shared_ptr<channels::Channel>> channels;
     for (const Job& job : jobs_) {
       auto made = plane_.create_channel(job.spec);
       if (!made.ok()) {
@@ -104,34 +104,35 @@ class Round {
   }
 
  private:
-  void use(Channel& channel, const Job& job, int endpoint) {
-    Tally taken;
-    const Status used = use_endpoint(channel, endpoint, job.batches, taken);
+  void use(channels::Channel& channel, const Job& job, int endpoint) {
+    channels::Tally taken;
+    const Status used = channels::use_endpoint(channel, endpoint, job.batches, taken);
     EXPECT_TRUE(used.ok()) << "channel " << job.spec.id << ": " << used.error().message;
     const int ends = static_cast<int>(job.spec.source_ranks.size());
-    const bool is_broadcast = job.spec.sends == ChannelSpec::Sends::kBroadcast;
-    const Tally expected = expected_tally(ends, ends, endpoint, job.batches, is_broadcast);
+    const bool is_broadcast = job.spec.sends == channels::ChannelSpec::Sends::kBroadcast;
+    const channels::Tally expected =
+        channels::expected_tally(ends, ends, endpoint, job.batches, is_broadcast);
     EXPECT_EQ(taken.rows, expected.rows) << "channel " << job.spec.id << ", endpoint " << endpoint;
     EXPECT_EQ(taken.key_sum, expected.key_sum) << "channel " << job.spec.id;
     rows_.fetch_add(taken.rows);
   }
 
-  DataPlane& plane_;
+  channels::DataPlane& plane_;
   const std::vector<Job>& jobs_;
   std::atomic<int64_t> rows_{0};
 };
 
 class Soak {
  public:
-  Soak(const Options& options, int rank, ForkedRanks::Meeting& meeting)
+  Soak(const Options& options, int rank, transports::ForkedRanks::Meeting& meeting)
       : options_(options), rank_(rank), meeting_(meeting), memory_(Memory::create(kBudgetBytes)) {}
 
   void run() {
-    DataPlaneSettings settings;
+    channels::DataPlaneSettings settings;
     settings.transports = options_.transports;
     if (settings.transports == "tcp") settings.devices = "lo";
-    auto group = std::make_shared<BoardGroup>(rank_, options_.ranks, meeting_);
-    auto opened = DataPlane::open(memory_, std::move(group), settings);
+    auto group = std::make_shared<channels::BoardGroup>(rank_, options_.ranks, meeting_);
+    auto opened = channels::DataPlane::open(memory_, std::move(group), settings);
     ASSERT_TRUE(opened.ok()) << opened.error().message;
     const auto end = Clock::now() + std::chrono::duration<double>(options_.minutes * 60);
     bool go_on = true;
@@ -168,15 +169,15 @@ class Soak {
     if (round < kWarmRounds) return;
     if (round == kWarmRounds) {
       warm_bytes_ = resident_bytes();
-      warm_descriptors_ = open_descriptors();
+      warm_descriptors_ = channels::open_descriptors();
     }
     EXPECT_LE(resident_bytes(), warm_bytes_ + kGrowthBytesMax) << "after round " << round;
-    EXPECT_EQ(open_descriptors(), warm_descriptors_) << "after round " << round;
+    EXPECT_EQ(channels::open_descriptors(), warm_descriptors_) << "after round " << round;
   }
 
   const Options options_;
   const int rank_;
-  ForkedRanks::Meeting& meeting_;
+  transports::ForkedRanks::Meeting& meeting_;
   std::shared_ptr<Memory> memory_;
   int64_t rows_ = 0;
   size_t channels_ = 0;
@@ -201,8 +202,9 @@ int main(int count, char** arguments) {
                "[transports]\n");
     return 2;
   }
-  ForkedRanks ranks(options.ranks, [&options](int rank, ForkedRanks::Meeting& meeting) {
-    Soak(options, rank, meeting).run();
-  });
+  transports::ForkedRanks ranks(options.ranks,
+                                [&options](int rank, transports::ForkedRanks::Meeting& meeting) {
+                                  Soak(options, rank, meeting).run();
+                                });
   return ranks.all_are_well() ? 0 : 1;
 }

@@ -86,6 +86,9 @@ def in_a(text: str) -> str:
     return f"// A.\nnamespace a {{\n{text}\n}}\n"
 
 
+SPACES = LAYERS.replace('"src/base"', '"src/base"\nnamespace = "a"').replace(
+    '"src/table"', '"src/table"\nnamespace = "a::table"'
+)
 UPWARD_TABLE = LAYERS.replace("may_include = []", 'may_include = ["table"]')
 
 BROKEN = {
@@ -129,6 +132,10 @@ BROKEN = {
             "src/table/g.cpp": in_a("namespace b {\nclass Row final : X { int y; };\n}"),
         },
         "names",
+    ),
+    "a definition in another room's namespace": (
+        {"src/table/g.cpp": in_a("struct Row {};"), "tools/layers.toml": SPACES},
+        "namespace",
     ),
     "a type and an alias": (
         {
@@ -258,6 +265,11 @@ ALLOWED = {
         "src/base/f.cpp": in_a("int f(int x) { return x; }\nbool operator==(A, A) { return 1; }"),
         "src/base/g.cpp": in_a("int f(bool x) { return x; }"),
         "src/table/h.cpp": in_a("bool operator==(B, B) { return true; }"),
+    },
+    "each room in its namespace": {
+        "src/base/f.cpp": in_a("struct Row {};\nnamespace steps {\nstruct Row {};\n}"),
+        "src/table/g.cpp": in_a("struct Base;\nnamespace table {\nstruct Row {};\n}"),
+        "tools/layers.toml": SPACES,
     },
     "two variants of a file": {
         "src/base/f_cuda.cu": in_a("int f() { return 1; }"),

@@ -9,7 +9,7 @@
 #include "topology/link_rates.hpp"
 #include "topology/small_servers.hpp"
 
-namespace crossdock {
+namespace crossdock::topology {
 namespace {
 
 using ::testing::HasSubstr;
@@ -147,4 +147,4 @@ TEST(Catalogue, RefusesWhatItDoesNotHave) {
 }
 
 }  // namespace
-}  // namespace crossdock
+}  // namespace crossdock::topology

@@ -7,7 +7,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace crossdock {
+namespace crossdock::topology {
 namespace {
 
 using testing::ElementsAre;
@@ -57,4 +57,4 @@ TEST_F(DeviceNames, ACircleEnds) {
 }
 
 }  // namespace
-}  // namespace crossdock
+}  // namespace crossdock::topology

@@ -18,7 +18,7 @@
 extern "C" const char* __lsan_default_suppressions();
 const char* __lsan_default_suppressions() { return "leak:libpciaccess\n"; }
 
-namespace crossdock {
+namespace crossdock::topology {
 namespace {
 
 [[maybe_unused]] void* const libpciaccess = dlopen("libpciaccess.so.0", RTLD_NOW | RTLD_NODELETE);
@@ -191,4 +191,4 @@ TEST(Discovery, ThisHostIsAServer) {
 }
 
 }  // namespace
-}  // namespace crossdock
+}  // namespace crossdock::topology

@@ -7,7 +7,7 @@
 #include "topology/catalogue.hpp"
 #include "topology/small_servers.hpp"
 
-namespace crossdock {
+namespace crossdock::topology {
 namespace {
 
 using ::testing::AllOf;
@@ -123,4 +123,4 @@ TEST(GraphJson, RefusesValuesThatCannotBe) {
 }
 
 }  // namespace
-}  // namespace crossdock
+}  // namespace crossdock::topology

@@ -10,7 +10,7 @@
 
 #include "topology/small_servers.hpp"
 
-namespace crossdock {
+namespace crossdock::topology {
 namespace {
 
 using ::testing::HasSubstr;
@@ -241,4 +241,4 @@ TEST(InfrastructureGraph, MemoryIsLinearInServers) {
 }
 
 }  // namespace
-}  // namespace crossdock
+}  // namespace crossdock::topology

@@ -12,7 +12,7 @@
 #include "topology/link_rates.hpp"
 #include "topology/small_servers.hpp"
 
-namespace crossdock {
+namespace crossdock::topology {
 namespace {
 
 using ::testing::Contains;
@@ -198,4 +198,4 @@ TEST(HwlocTree, NotesNameTheProbeThatWasAsked) {
 }
 
 }  // namespace
-}  // namespace crossdock
+}  // namespace crossdock::topology

@@ -10,7 +10,7 @@
 #include "topology/nvidia_smi_matrix.hpp"
 #include "topology/small_servers.hpp"
 
-namespace crossdock {
+namespace crossdock::topology {
 namespace {
 
 using ::testing::AllOf;
@@ -289,4 +289,4 @@ TEST(NvidiaSmi, BoundsWhatItReads) {
 }
 
 }  // namespace
-}  // namespace crossdock
+}  // namespace crossdock::topology

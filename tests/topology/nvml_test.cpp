@@ -13,7 +13,7 @@
 #include "topology/nvml_probe.hpp"
 #include "topology/small_servers.hpp"
 
-namespace crossdock {
+namespace crossdock::topology {
 namespace {
 
 using ::testing::Contains;
@@ -394,4 +394,4 @@ TEST(Nvml, LibrariesAreLoadedAndAsked) {
 }
 
 }  // namespace
-}  // namespace crossdock
+}  // namespace crossdock::topology

@@ -5,7 +5,7 @@
 
 #include "topology/small_servers.hpp"
 
-namespace crossdock {
+namespace crossdock::topology {
 namespace {
 
 VertexIndex at(const ServerShape& shape, std::string_view name) {
@@ -77,4 +77,4 @@ TEST(ForwardingTable, OneTableServesAllServersOfAShape) {
 }
 
 }  // namespace
-}  // namespace crossdock
+}  // namespace crossdock::topology

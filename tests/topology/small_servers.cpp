@@ -8,7 +8,7 @@
 
 #include "base/check.hpp"
 
-namespace crossdock {
+namespace crossdock::topology {
 
 Edge link_of(LinkKind kind, double bytes_per_s) {
   Edge edge;
@@ -77,4 +77,4 @@ ServerParts shuffled(ServerParts parts, std::mt19937_64& random) {
   return moved;
 }
 
-}  // namespace crossdock
+}  // namespace crossdock::topology

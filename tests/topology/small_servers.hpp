@@ -6,7 +6,7 @@
 
 #include "topology/graph.hpp"
 
-namespace crossdock {
+namespace crossdock::topology {
 
 Edge pcie(double bytes_per_s);
 Edge nvlink(double bytes_per_s, int links);
@@ -25,4 +25,4 @@ void add(InfrastructureGraph& graph, std::string name, ServerShape shape);
 // The same server with vertices and edges in another order.
 ServerParts shuffled(ServerParts parts, std::mt19937_64& random);
 
-}  // namespace crossdock
+}  // namespace crossdock::topology

@@ -8,7 +8,7 @@
 
 #include <gtest/gtest.h>
 
-namespace crossdock {
+namespace crossdock::workload {
 namespace {
 
 JoinWorkload make(JoinWorkloadSpec spec) {
@@ -118,4 +118,4 @@ TEST(JoinWorkload, RefusesWhatCannotBe) {
 }
 
 }  // namespace
-}  // namespace crossdock
+}  // namespace crossdock::workload

@@ -6,7 +6,7 @@
 
 #include <gtest/gtest.h>
 
-namespace crossdock {
+namespace crossdock::workload {
 namespace {
 
 TEST(KeyMix, IsAPermutation) {
@@ -59,4 +59,4 @@ TEST(KeyMix, HangsOnTheSeed) {
 }
 
 }  // namespace
-}  // namespace crossdock
+}  // namespace crossdock::workload

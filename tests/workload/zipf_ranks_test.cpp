@@ -5,7 +5,7 @@
 
 #include <gtest/gtest.h>
 
-namespace crossdock {
+namespace crossdock::workload {
 namespace {
 
 // Ranks drawn by 2^17 numbers that are spread evenly: as many of a rank as its share says, give or take one.
@@ -49,4 +49,4 @@ TEST(ZipfRanks, OfTheTailFollowTheLaw) {
 TEST(ZipfRanks, OfOneIsIt) { EXPECT_EQ(ZipfRanks(1, 1.2).rank_of(0.999), 0); }
 
 }  // namespace
-}  // namespace crossdock
+}  // namespace crossdock::workload

@@ -30,20 +30,21 @@ namespace {
   std::exit(1);
 }
 
-class IdleHost : public ChannelHost {
+class IdleHost : public control::ChannelHost {
  public:
-  Status open(std::shared_ptr<const ServerPart>) override { return {}; }
-  void close(ChannelId, const Error&) override {}
+  Status open(std::shared_ptr<const control::ServerPart>) override { return {}; }
+  void close(control::ChannelId, const Error&) override {}
 };
 
 class Cluster {
  public:
-  explicit Cluster(const InfrastructureGraph& graph) : controller_(settings(), 1, 0) {
-    for (ServerIndex i = 0; i < static_cast<ServerIndex>(graph.server_count()); ++i) {
-      agents_.push_back(
-          std::make_unique<Agent>(AgentSettings{graph.server_name(i), AgentInstance{i + 1}},
-                                  graph.shape_at(graph.shape_index(i)),
-                                  host_));
+  explicit Cluster(const topology::InfrastructureGraph& graph) : controller_(settings(), 1, 0) {
+    for (topology::ServerIndex i = 0; i < static_cast<topology::ServerIndex>(graph.server_count());
+         ++i) {
+      agents_.push_back(std::make_unique<control::Agent>(
+          control::AgentSettings{graph.server_name(i), control::AgentInstance{i + 1}},
+          graph.shape_at(graph.shape_index(i)),
+          host_));
       agents_[i]->on_link_open(0);
       take(i);
     }
@@ -51,7 +52,7 @@ class Cluster {
   }
 
   template <class Expected>
-  Expected ask(Request request) {
+  Expected ask(control::Request request) {
     controller_.on_request(++last_call_, std::move(request), 0);
     exchange();
     const auto* expected = std::get_if<Expected>(&reply_);
@@ -61,21 +62,21 @@ class Cluster {
   }
 
  private:
-  static ControllerSettings settings() {
-    ControllerSettings settings;
+  static control::ControllerSettings settings() {
+    control::ControllerSettings settings;
     settings.recover_within_s = 0;
     return settings;
   }
 
   void take(size_t agent) {
-    for (AgentMessage& message : agents_[agent]->take_outbox()) {
+    for (control::AgentMessage& message : agents_[agent]->take_outbox()) {
       controller_.on_message(agent, std::move(message), 0);
     }
   }
 
   void exchange() {
     for (;;) {
-      ControllerOutbox outbox = controller_.take_outbox();
+      control::ControllerOutbox outbox = controller_.take_outbox();
       if (!outbox.replies.empty()) reply_ = std::move(outbox.replies.back().second);
       if (outbox.messages.empty()) return;
       for (auto& [link, message] : outbox.messages) {
@@ -86,53 +87,58 @@ class Cluster {
   }
 
   IdleHost host_;
-  Controller controller_;
-  std::vector<std::unique_ptr<Agent>> agents_;
-  CallId last_call_ = 0;
-  Reply reply_;
+  control::Controller controller_;
+  std::vector<std::unique_ptr<control::Agent>> agents_;
+  control::CallId last_call_ = 0;
+  control::Reply reply_;
 };
 
 // Seconds per creation.
 double run_round(Cluster& cluster,
-                 std::vector<EndpointId>& all,
+                 std::vector<control::EndpointId>& all,
                  size_t count,
                  int creations,
                  std::mt19937_64& random) {
-  std::vector<std::vector<EndpointId>> chosen;
+  std::vector<std::vector<control::EndpointId>> chosen;
   for (int i = 0; i < creations; ++i) {
     for (size_t k = 0; k < count && count < all.size(); ++k) {
       std::swap(all[k], all[k + random() % (all.size() - k)]);
     }
     chosen.emplace_back(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(count));
   }
-  std::vector<ChannelId> channels;
+  std::vector<control::ChannelId> channels;
   const auto start = std::chrono::steady_clock::now();
   for (auto& ends : chosen) {
-    const RequestId request{random(), random()};
-    channels.push_back(cluster.ask<ChannelOpen>(CreateChannel{request, ends, ends, {}}).channel);
+    const control::RequestId request{random(), random()};
+    channels.push_back(
+        cluster.ask<control::ChannelOpen>(control::CreateChannel{request, ends, ends, {}}).channel);
   }
   const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - start;
-  for (const ChannelId channel : channels) cluster.ask<Done>(DeleteChannel{channel});
+  for (const control::ChannelId channel : channels)
+    cluster.ask<control::Done>(control::DeleteChannel{channel});
   return taken.count() / creations;
 }
 
 int run(const std::vector<std::string>& arguments) {
   if (arguments.size() != 4) fail("usage: MACHINE ENDPOINTS|all CREATIONS ROUNDS");
-  const auto graph = make_machine(arguments[0]);
+  const auto graph = topology::make_machine(arguments[0]);
   if (!graph.ok()) fail(graph.error().message);
   Cluster cluster(graph.value());
   std::mt19937_64 random(1);
-  std::vector<EndpointId> all;
-  for (ServerIndex i = 0; i < static_cast<ServerIndex>(graph.value().server_count()); ++i) {
-    const ServerShape& shape = graph.value().shape(i);
-    const VertexRange gpus = shape.of_kind(VertexKind::kGpu);
+  std::vector<control::EndpointId> all;
+  for (topology::ServerIndex i = 0;
+       i < static_cast<topology::ServerIndex>(graph.value().server_count());
+       ++i) {
+    const topology::ServerShape& shape = graph.value().shape(i);
+    const topology::VertexRange gpus = shape.of_kind(topology::VertexKind::kGpu);
     for (int k = 0; k < gpus.count; ++k) {
-      const std::string& vertex = shape.vertex(static_cast<VertexIndex>(gpus.first + k)).name;
-      const RequestId request{random(), random()};
-      all.push_back(
-          cluster
-              .ask<EndpointCreated>(CreateEndpoint{request, graph.value().server_name(i), vertex})
-              .endpoint);
+      const std::string& vertex =
+          shape.vertex(static_cast<topology::VertexIndex>(gpus.first + k)).name;
+      const control::RequestId request{random(), random()};
+      all.push_back(cluster
+                        .ask<control::EndpointCreated>(
+                            control::CreateEndpoint{request, graph.value().server_name(i), vertex})
+                        .endpoint);
     }
   }
   const size_t count = arguments[1] == "all" ? all.size() : std::stoul(arguments[1]);

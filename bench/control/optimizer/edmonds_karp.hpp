@@ -16,18 +16,20 @@ class WholeGraph {
  public:
   // Every endpoint gets a vertex where its rows begin and one where they end, beside the one that relays; so a vertex
   // can be source and destination of one flow.
-  WholeGraph(const InfrastructureGraph& graph, std::span<const Location> endpoints)
+  WholeGraph(const topology::InfrastructureGraph& graph,
+             std::span<const topology::Location> endpoints)
       : endpoints_(static_cast<uint32_t>(endpoints.size())), first_(graph.vertex_count()) {
     out_.resize(first_ + 2 * endpoints_ + 2);
-    for (ServerIndex server = 0; server < static_cast<ServerIndex>(graph.server_count());
+    for (topology::ServerIndex server = 0;
+         server < static_cast<topology::ServerIndex>(graph.server_count());
          ++server) {
-      for (const Edge& edge : graph.shape(server).edges()) {
+      for (const topology::Edge& edge : graph.shape(server).edges()) {
         add(graph.global({server, edge.from}), graph.global({server, edge.to}), edge.bytes_per_s);
       }
     }
     for (uint32_t i = 0; i < endpoints_; ++i) {
       const auto [server, vertex] = endpoints[i];
-      for (const Edge& edge : graph.shape(server).edges()) {
+      for (const topology::Edge& edge : graph.shape(server).edges()) {
         if (edge.from == vertex) add(begin(i), graph.global({server, edge.to}), edge.bytes_per_s);
         if (edge.to == vertex) add(graph.global({server, edge.from}), end(i), edge.bytes_per_s);
       }

@@ -28,8 +28,8 @@
 namespace crossdock {
 namespace {
 
-using GraphPtr = std::shared_ptr<const InfrastructureGraph>;
-using PlanPtr = std::shared_ptr<const ChannelPlan>;
+using GraphPtr = std::shared_ptr<const topology::InfrastructureGraph>;
+using PlanPtr = std::shared_ptr<const control::ChannelPlan>;
 using Samples = std::map<std::string, std::vector<double>>;
 
 [[noreturn]] void fail(const std::string& text) {
@@ -49,12 +49,15 @@ double seconds(const std::function<void()>& work) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
-std::vector<Location> first_gpus(const InfrastructureGraph& graph, size_t count) {
-  std::vector<Location> gpus;
-  for (ServerIndex server = 0; server < static_cast<ServerIndex>(graph.server_count()); ++server) {
-    const VertexRange range = graph.shape(server).of_kind(VertexKind::kGpu);
+std::vector<topology::Location> first_gpus(const topology::InfrastructureGraph& graph,
+                                           size_t count) {
+  std::vector<topology::Location> gpus;
+  for (topology::ServerIndex server = 0;
+       server < static_cast<topology::ServerIndex>(graph.server_count());
+       ++server) {
+    const topology::VertexRange range = graph.shape(server).of_kind(topology::VertexKind::kGpu);
     for (int i = 0; i < range.count && gpus.size() < count; ++i) {
-      gpus.push_back({server, static_cast<VertexIndex>(range.first + i)});
+      gpus.push_back({server, static_cast<topology::VertexIndex>(range.first + i)});
     }
   }
   if (gpus.size() < count)
@@ -63,9 +66,9 @@ std::vector<Location> first_gpus(const InfrastructureGraph& graph, size_t count)
 }
 
 // Of every different server plan; the tables are thrown away.
-int64_t make_tables(const ChannelPlan& plan) {
+int64_t make_tables(const control::ChannelPlan& plan) {
   int64_t bytes = 0;
-  std::unordered_set<const ServerPlan*> seen;
+  std::unordered_set<const control::ServerPlan*> seen;
   for (int i = 0; i < static_cast<int>(plan.servers().size()); ++i) {
     if (!seen.insert(&plan.server_plan(i)).second) continue;
     for (const auto& [vertex, table] : valid(plan.tables(plan.servers()[i]))) {
@@ -76,9 +79,10 @@ int64_t make_tables(const ChannelPlan& plan) {
 }
 
 // The flow between the first and the last GPU, which are on different servers, is that of the whole graph.
-void expect_same_flow(const ChannelPlan& plan, WholeGraph& whole) {
+void expect_same_flow(const control::ChannelPlan& plan, WholeGraph& whole) {
   double flow = 0;
-  for (const Way& way : valid(plan.ways(plan.sources().front(), plan.destinations().back()))) {
+  for (const control::Way& way :
+       valid(plan.ways(plan.sources().front(), plan.destinations().back()))) {
     flow += way.flow_bytes_per_s;
   }
   const auto last = static_cast<uint32_t>(plan.destinations().size() - 1);
@@ -87,8 +91,8 @@ void expect_same_flow(const ChannelPlan& plan, WholeGraph& whole) {
     fail(fmt::format("flow {}, of the whole graph {}", flow, whole_flow));
 }
 
-void run_baseline(const InfrastructureGraph& graph,
-                  const std::vector<Location>& gpus,
+void run_baseline(const topology::InfrastructureGraph& graph,
+                  const std::vector<topology::Location>& gpus,
                   const std::string& which,
                   Samples& samples) {
   const auto count = static_cast<uint32_t>(gpus.size());
@@ -106,8 +110,8 @@ void run_baseline(const InfrastructureGraph& graph,
 int run(const std::vector<std::string>& arguments) {
   if (arguments.size() != 5)
     fail("usage: MACHINE ENDPOINTS first|second ROUNDS none|joint|pairs|joint,pairs");
-  const GraphPtr graph =
-      std::make_shared<const InfrastructureGraph>(valid(make_machine(arguments[0])));
+  const GraphPtr graph = std::make_shared<const topology::InfrastructureGraph>(
+      valid(topology::make_machine(arguments[0])));
   const auto gpus = first_gpus(*graph, std::stoul(arguments[1]));
   const bool is_second = arguments[2] == "second";
   const std::string& baselines = arguments[4];
@@ -115,9 +119,9 @@ int run(const std::vector<std::string>& arguments) {
   PlanPtr plan;
   int64_t table_bytes = 0;
   for (int round = 0; round < std::stoi(arguments[3]); ++round) {
-    std::unique_ptr<TransferOptimizer> optimizer;
+    std::unique_ptr<control::TransferOptimizer> optimizer;
     const double first_s = seconds([&] {
-      optimizer = std::make_unique<TransferOptimizer>(graph);
+      optimizer = std::make_unique<control::TransferOptimizer>(graph);
       plan = valid(optimizer->plan(gpus, gpus));
       table_bytes = make_tables(*plan);
     });

@@ -50,33 +50,35 @@ double seconds_since(Clock::time_point start) {
 class Cluster {
  public:
   explicit Cluster(int agents) : host_({}, 1) {
-    ServerSettings server;
+    control::ServerSettings server;
     server.listen = "127.0.0.1:0";
-    server_ = valid(ControlServer::start(server, host_));
-    ClientSettings settings;
+    server_ = valid(control::ControlServer::start(server, host_));
+    control::ClientSettings settings;
     settings.address = server_->address();
-    client_ = valid(ControlClient::make(settings));
-    const InfrastructureGraph graph = valid(make_machine("dgx-a100:2"));
+    client_ = valid(control::ControlClient::make(settings));
+    const topology::InfrastructureGraph graph = valid(topology::make_machine("dgx-a100:2"));
     for (int i = 0; i < agents; ++i) {
-      ledgers_.push_back(std::make_unique<PlanLedger>());
-      links_.push_back(valid(AgentLink::start(settings,
-                                              {fmt::format("node{}", i), make_agent_instance()},
-                                              graph.shape_at(0),
-                                              *ledgers_.back())));
+      ledgers_.push_back(std::make_unique<control::PlanLedger>());
+      links_.push_back(valid(
+          control::AgentLink::start(settings,
+                                    {fmt::format("node{}", i), control::make_agent_instance()},
+                                    graph.shape_at(0),
+                                    *ledgers_.back())));
     }
     for (const auto& link : links_) {
       while (!link->state().is_joined) std::this_thread::sleep_for(std::chrono::milliseconds(1));
     }
     for (int i = 0; i < agents; ++i) {
-      const CreateEndpoint asked{make_request_id(), fmt::format("node{}", i), "gpu0"};
+      const control::CreateEndpoint asked{
+          control::make_request_id(), fmt::format("node{}", i), "gpu0"};
       endpoints_.push_back(
-          std::get<EndpointCreated>(valid(client_->call(asked, kWithinS))).endpoint);
+          std::get<control::EndpointCreated>(valid(client_->call(asked, kWithinS))).endpoint);
     }
   }
 
-  CreateChannel request(int number, int servers) const {
-    CreateChannel asked;
-    asked.request = make_request_id();
+  control::CreateChannel request(int number, int servers) const {
+    control::CreateChannel asked;
+    asked.request = control::make_request_id();
     for (int i = 0; i < servers; ++i) {
       asked.sources.push_back(endpoints_[static_cast<size_t>(number + i) % endpoints_.size()]);
     }
@@ -84,24 +86,24 @@ class Cluster {
     return asked;
   }
 
-  ControlClient& client() { return *client_; }
+  control::ControlClient& client() { return *client_; }
 
  private:
-  ControllerHost host_;
-  std::unique_ptr<ControlServer> server_;
-  std::unique_ptr<ControlClient> client_;
-  std::vector<std::unique_ptr<PlanLedger>> ledgers_;
-  std::vector<std::unique_ptr<AgentLink>> links_;
-  std::vector<EndpointId> endpoints_;
+  control::ControllerHost host_;
+  std::unique_ptr<control::ControlServer> server_;
+  std::unique_ptr<control::ControlClient> client_;
+  std::vector<std::unique_ptr<control::PlanLedger>> ledgers_;
+  std::vector<std::unique_ptr<control::AgentLink>> links_;
+  std::vector<control::EndpointId> endpoints_;
 };
 
 // `total` calls, `callers` of them under way at any time.
 class Stream {
  public:
-  Stream(ControlClient& client, std::vector<Request> requests)
+  Stream(control::ControlClient& client, std::vector<control::Request> requests)
       : client_(client), requests_(std::move(requests)), replies_(requests_.size()) {}
 
-  std::vector<Reply> run(size_t callers) {
+  std::vector<control::Reply> run(size_t callers) {
     for (size_t i = 0; i < callers; ++i) ask_next();
     std::unique_lock held(mutex_);
     done_.wait(held, [this] { return answered_ == requests_.size(); });
@@ -116,7 +118,7 @@ class Stream {
       if (asked_ == requests_.size()) return;
       number = asked_++;
     }
-    client_.ask(requests_[number], kWithinS, [this, number](Reply reply) {
+    client_.ask(requests_[number], kWithinS, [this, number](control::Reply reply) {
       {
         const std::lock_guard held(mutex_);
         replies_[number] = std::move(reply);
@@ -127,22 +129,22 @@ class Stream {
     });
   }
 
-  ControlClient& client_;
-  const std::vector<Request> requests_;
-  std::vector<Reply> replies_;
+  control::ControlClient& client_;
+  const std::vector<control::Request> requests_;
+  std::vector<control::Reply> replies_;
   std::mutex mutex_;
   std::condition_variable done_;
   size_t asked_ = 0;
   size_t answered_ = 0;
 };
 
-void delete_all(Cluster& cluster, const std::vector<Reply>& created) {
-  std::vector<Request> deletions;
-  for (const Reply& reply : created) {
+void delete_all(Cluster& cluster, const std::vector<control::Reply>& created) {
+  std::vector<control::Request> deletions;
+  for (const control::Reply& reply : created) {
     if (const Error* error = std::get_if<Error>(&reply)) fail(error->message);
-    deletions.push_back(DeleteChannel{std::get<ChannelOpen>(reply).channel});
+    deletions.push_back(control::DeleteChannel{std::get<control::ChannelOpen>(reply).channel});
   }
-  for (const Reply& reply : Stream(cluster.client(), std::move(deletions)).run(16)) {
+  for (const control::Reply& reply : Stream(cluster.client(), std::move(deletions)).run(16)) {
     if (const Error* error = std::get_if<Error>(&reply)) fail(error->message);
   }
 }
@@ -156,11 +158,11 @@ int run(const std::vector<std::string>& arguments) {
   Cluster cluster(agents);
   std::vector<double> samples;
   for (int round = 0; round < std::stoi(arguments[4]); ++round) {
-    std::vector<Request> requests;
+    std::vector<control::Request> requests;
     for (int i = 0; i < channels; ++i) requests.push_back(cluster.request(i, servers));
-    std::vector<Reply> created;
+    std::vector<control::Reply> created;
     if (callers == 1) {
-      for (const Request& request : requests) {
+      for (const control::Request& request : requests) {
         const auto start = Clock::now();
         created.push_back(valid(cluster.client().call(request, kWithinS)));
         samples.push_back(seconds_since(start));

@@ -24,7 +24,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 constexpr int64_t kMemoryBytes = int64_t{4} << 30;
-constexpr size_t kForms = std::size(kBucketForms);
+constexpr size_t kForms = std::size(model::kBucketForms);
 
 [[noreturn]] void fail(const std::string& text) {
   fmt::print(stderr, "bucket_counts_bench: {}\n", text);
@@ -38,13 +38,13 @@ struct Measured {
 };
 
 struct Work {
-  BucketShape shape;
+  model::BucketShape shape;
   int repeats = 1;
 };
 
 // One repeat of one form; what all ranks sent, and how long the last one took.
-Status exchange_once(Communicator& ranks,
-                     BucketCounts& form,
+Status exchange_once(ranks::Communicator& ranks,
+                     bulk::BucketCounts& form,
                      const Work& work,
                      Measured& measured) {
   std::vector<int64_t> counts(static_cast<size_t>(work.shape.tasks * work.shape.buckets));
@@ -52,23 +52,23 @@ Status exchange_once(Communicator& ranks,
   uint64_t state = 1 + static_cast<uint64_t>(ranks.rank());
   for (int64_t& count : counts) count = static_cast<int64_t>(next_random(state) % 1000);
   CD_TRY(ranks.barrier());
-  const Communicator::Traffic before = ranks.traffic();
+  const ranks::Communicator::Traffic before = ranks.traffic();
   const Clock::time_point begin = Clock::now();
   CD_TRY(form.exchange(counts, starts));
   const auto own_ns = std::chrono::nanoseconds(Clock::now() - begin).count();
-  const Communicator::Traffic after = ranks.traffic();
-  CD_ASSIGN(const int64_t slowest_ns, ranks.fold(int64_t{own_ns}, Fold::kMax));
+  const ranks::Communicator::Traffic after = ranks.traffic();
+  CD_ASSIGN(const int64_t slowest_ns, ranks.fold(int64_t{own_ns}, ranks::Fold::kMax));
   // All forms but kScanned put; its collectives are its messages. Barriers of windows are not counted in either.
   const bool puts = after.put_messages > before.put_messages;
   const int64_t own[] = {
       puts ? after.put_messages - before.put_messages
            : after.collective_messages - before.collective_messages,
       puts ? after.put_bytes - before.put_bytes : after.collective_bytes - before.collective_bytes};
-  CD_ASSIGN(const std::vector<int64_t> sent, ranks.fold(own, Fold::kSum));
+  CD_ASSIGN(const std::vector<int64_t> sent, ranks.fold(own, ranks::Fold::kSum));
   int64_t sum = 0;  // of starts, by their places
   for (size_t i = 0; i < starts.size(); ++i)
     sum += starts[i] % 1'000'003 * static_cast<int64_t>(i % 97);
-  CD_ASSIGN(const int64_t check, ranks.fold(sum, Fold::kSum));
+  CD_ASSIGN(const int64_t check, ranks.fold(sum, ranks::Fold::kSum));
   static thread_local int64_t expected = -1;
   if (expected >= 0 && expected != check) {
     return make_error(ErrorCode::kInternal, "two forms find different starts");
@@ -80,11 +80,11 @@ Status exchange_once(Communicator& ranks,
   return {};
 }
 
-Status run(Communicator& ranks, const Work& work, std::vector<Measured>& measured) {
+Status run(ranks::Communicator& ranks, const Work& work, std::vector<Measured>& measured) {
   const auto memory = Memory::create(kMemoryBytes);
-  std::vector<std::unique_ptr<BucketCounts>> forms;
-  for (const BucketForm form : kBucketForms) {
-    CD_ASSIGN(auto opened, BucketCounts::open(ranks, work.shape, form, memory));
+  std::vector<std::unique_ptr<bulk::BucketCounts>> forms;
+  for (const model::BucketForm form : model::kBucketForms) {
+    CD_ASSIGN(auto opened, bulk::BucketCounts::open(ranks, work.shape, form, memory));
     forms.push_back(std::move(opened));
   }
   measured.assign(kForms, {});
@@ -98,14 +98,14 @@ void print(const Work& work, std::vector<Measured>& measured) {
   for (size_t i = 0; i < kForms; ++i) {
     std::vector<double>& seconds = measured[i].seconds;
     std::sort(seconds.begin(), seconds.end());
-    const BucketTraffic there = bucket_traffic(work.shape, kBucketForms[i]);
-    const int ways = kBucketForms[i] == BucketForm::kScanned ? 1 : 2;
+    const model::BucketTraffic there = model::bucket_traffic(work.shape, model::kBucketForms[i]);
+    const int ways = model::kBucketForms[i] == model::BucketForm::kScanned ? 1 : 2;
     fmt::print(
         "{{\"form\": \"{}\", \"ranks\": {}, \"tasks\": {}, \"buckets\": {}, \"buffer_elements\": "
         "{}, "
         "\"messages\": {}, \"predicted_messages\": {}, \"bytes\": {}, \"predicted_bytes\": {}, "
         "\"seconds\": {:.9f}, \"repeats\": {}}}\n",
-        bucket_form_name(kBucketForms[i]),
+        model::bucket_form_name(model::kBucketForms[i]),
         work.shape.ranks,
         work.shape.tasks,
         work.shape.buckets,
@@ -135,7 +135,7 @@ int main(int argc, char** argv) {
   const Status status = run_on_ranks<std::vector<Measured>>(
       work.shape.ranks,
       ranks_per_host,
-      [&](Communicator& ranks, auto& measured) {
+      [&](ranks::Communicator& ranks, auto& measured) {
         Work of_all = work;
         of_all.shape.ranks = ranks.size();
         return run(ranks, of_all, measured);

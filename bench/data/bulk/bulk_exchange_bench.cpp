@@ -37,7 +37,7 @@ constexpr const char* kParts[] = {"partition", "put", "flush", "wait"};
 
 struct Form {
   std::string name;
-  BulkOptions options;
+  bulk::BulkOptions options;
 };
 
 struct Work {
@@ -72,9 +72,10 @@ std::vector<Form> read_forms(std::string_view text) {
         (packing != "auto" && packing != "always" && packing != "never")) {
       fail(fmt::format("no form is named '{}'", word));
     }
-    form.options.order = order == "fill" ? PutOrderKind::kAsTheyFill : PutOrderKind::kPhases;
-    if (packing == "always") form.options.packing = BulkPacking::kAlways;
-    if (packing == "never") form.options.packing = BulkPacking::kNever;
+    form.options.order =
+        order == "fill" ? bulk::PutOrderKind::kAsTheyFill : bulk::PutOrderKind::kPhases;
+    if (packing == "always") form.options.packing = bulk::BulkPacking::kAlways;
+    if (packing == "never") form.options.packing = bulk::BulkPacking::kNever;
     forms.push_back(std::move(form));
   }
   return forms;
@@ -128,12 +129,12 @@ std::pair<int64_t, int64_t> sums_of(const Table& table) {
           static_cast<int64_t>(sums[1] % (uint64_t{1} << 40))};
 }
 
-Status check_sums(Communicator& ranks, const Table& sent, const Table& come) {
+Status check_sums(ranks::Communicator& ranks, const Table& sent, const Table& come) {
   // Of all ranks: a rank's sum modulo 2^40 adds up to less than 2^63, and all of it is known modulo 2^40.
   const auto [sent_keys, sent_numbers] = sums_of(sent);
   const auto [come_keys, come_numbers] = sums_of(come);
   const int64_t mine[] = {sent_keys, sent_numbers, come_keys, come_numbers, sent.rows, come.rows};
-  CD_ASSIGN(const std::vector<int64_t> all, ranks.fold(mine, Fold::kSum));
+  CD_ASSIGN(const std::vector<int64_t> all, ranks.fold(mine, ranks::Fold::kSum));
   constexpr int64_t kModulus = int64_t{1} << 40;
   if (all[0] % kModulus == all[2] % kModulus && all[1] % kModulus == all[3] % kModulus &&
       all[4] == all[5]) {
@@ -143,36 +144,37 @@ Status check_sums(Communicator& ranks, const Table& sent, const Table& come) {
       ErrorCode::kInternal, "{} rows were sent, and {} came, or others", all[4], all[5]);
 }
 
-Status exchange_once(Communicator& ranks,
-                     const BulkContext& context,
+Status exchange_once(ranks::Communicator& ranks,
+                     const bulk::BulkContext& context,
                      const Table& table,
                      const Form& form,
                      Measured& measured) {
   std::vector<int> all;
   for (int rank = 0; rank < ranks.size(); ++rank) all.push_back(rank);
-  RouteSpec rule{RouteBy::kHash, {0}, ranks.size()};
+  sorters::RouteSpec rule{sorters::RouteBy::kHash, {0}, ranks.size()};
   CD_TRY(ranks.barrier());
   const Clock::time_point begin = Clock::now();
-  CD_ASSIGN(const BulkResult come, bulk_exchange(context, table, {&rule, {}, all}, form.options));
+  CD_ASSIGN(const bulk::BulkResult come,
+            bulk::bulk_exchange(context, table, {&rule, {}, all}, form.options));
   const auto total_ns = std::chrono::nanoseconds(Clock::now() - begin).count();
   std::vector<int64_t> slowest = {total_ns};
   for (const char* name : kPhases) {
     double seconds = 0;
-    for (const BulkPhase& phase : come.facts.phases) {
+    for (const bulk::BulkPhase& phase : come.facts.phases) {
       if (phase.name == name) seconds += phase.seconds;
     }
     slowest.push_back(static_cast<int64_t>(seconds * 1e9));
   }
   for (const char* name : kParts) {
     double seconds = 0;
-    for (const BulkPhase& phase : come.facts.phases) {
+    for (const bulk::BulkPhase& phase : come.facts.phases) {
       for (const auto& [part, part_s] : phase.parts) seconds += part == name ? part_s : 0;
     }
     slowest.push_back(static_cast<int64_t>(seconds * 1e9));
   }
-  CD_ASSIGN(const std::vector<int64_t> most, ranks.fold(slowest, Fold::kMax));
+  CD_ASSIGN(const std::vector<int64_t> most, ranks.fold(slowest, ranks::Fold::kMax));
   const int64_t sent[] = {come.facts.bytes_sent, come.facts.messages};
-  CD_ASSIGN(const std::vector<int64_t> in_all, ranks.fold(sent, Fold::kSum));
+  CD_ASSIGN(const std::vector<int64_t> in_all, ranks.fold(sent, ranks::Fold::kSum));
   CD_TRY(check_sums(ranks, table, *come.table));
   std::vector<double> seconds;
   for (const int64_t ns : most) seconds.push_back(static_cast<double>(ns) * 1e-9);
@@ -188,11 +190,11 @@ Status exchange_once(Communicator& ranks,
 }
 
 // One run of each form that does not count, then the repeats.
-Status run(Communicator& ranks, const Work& work, std::vector<Measured>& measured) {
+Status run(ranks::Communicator& ranks, const Work& work, std::vector<Measured>& measured) {
   Rows rows;
   make_rows(ranks.rank(), ranks.size(), work.rows, rows);
   Team team(1);
-  const BulkContext context{&ranks, &team, Memory::create(kMemoryBytes)};
+  const bulk::BulkContext context{&ranks, &team, Memory::create(kMemoryBytes)};
   measured.assign(work.forms.size(), {});
   for (int repeat = -1; repeat < work.repeats; ++repeat) {
     for (size_t i = 0; i < work.forms.size(); ++i) {
@@ -249,7 +251,9 @@ int main(int argc, char** argv) {
   const Status status = run_on_ranks<std::vector<Measured>>(
       ranks,
       ranks_per_host,
-      [&](Communicator& communicator, auto& measured) { return run(communicator, work, measured); },
+      [&](ranks::Communicator& communicator, auto& measured) {
+        return run(communicator, work, measured);
+      },
       [&](int count, const auto& measured) { print(work, count, measured); });
   if (!status.ok()) fail(status.error().message);
   return 0;

@@ -17,19 +17,19 @@ namespace crossdock {
 template <class Measured>
 Status run_on_ranks(int ranks,
                     int ranks_per_host,
-                    const std::function<Status(Communicator&, Measured&)>& work,
+                    const std::function<Status(ranks::Communicator&, Measured&)>& work,
                     const std::function<void(int, Measured&)>& show) {
-  if (mpi_of_environment() == MpiKind::kNone) {
+  if (ranks::mpi_of_environment() == ranks::MpiKind::kNone) {
     std::vector<Measured> by_rank(static_cast<size_t>(std::max(1, ranks)));
-    const ThreadRanks wanted{.ranks = ranks, .ranks_per_host = ranks_per_host};
-    CD_TRY(run_thread_ranks(wanted, [&](Communicator& communicator) {
+    const ranks::ThreadRanks wanted{.ranks = ranks, .ranks_per_host = ranks_per_host};
+    CD_TRY(ranks::run_thread_ranks(wanted, [&](ranks::Communicator& communicator) {
       return work(communicator, by_rank[static_cast<size_t>(communicator.rank())]);
     }));
     show(ranks, by_rank[0]);
     return {};
   }
   CD_ASSIGN(const auto communicator,
-            open_communicator(nullptr, {.ranks_per_host = ranks_per_host}));
+            ranks::open_communicator(nullptr, {.ranks_per_host = ranks_per_host}));
   Measured measured;
   const Status status = work(*communicator, measured);
   if (!status.ok()) communicator->give_up(status.error());

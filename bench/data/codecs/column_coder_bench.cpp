@@ -22,7 +22,7 @@ namespace {
 
 constexpr int64_t kValues = int64_t{1} << 22;
 constexpr int kRuns = 9;
-constexpr CodedValues kWords{8, true};
+constexpr codecs::CodedValues kWords{8, true};
 
 double cpu_s() {
   timespec now{};
@@ -42,7 +42,7 @@ double best_s(const std::function<void()>& work) {
 
 struct Case {
   std::string_view name;
-  CodecScheme scheme;
+  codecs::CodecScheme scheme;
   std::function<int64_t(int64_t, std::mt19937_64&)> value;
 };
 
@@ -64,11 +64,11 @@ void run(const Case& made) {
   std::mt19937_64 random(1);
   std::vector<int64_t> values;
   for (int64_t i = 0; i < kValues; ++i) values.push_back(made.value(i, random));
-  std::vector<uint64_t> coded(static_cast<size_t>(coded_bytes_max(kValues, kWords.width)) /
+  std::vector<uint64_t> coded(static_cast<size_t>(codecs::coded_bytes_max(kValues, kWords.width)) /
                               sizeof(uint64_t));
   std::vector<int64_t> found(values.size());
   const auto out = std::as_writable_bytes(std::span(coded));
-  ColumnCoder coder;
+  codecs::ColumnCoder coder;
   int64_t bytes = 0;
   const double copy_s =
       best_s([&] { std::memcpy(found.data(), values.data(), values.size() * sizeof(int64_t)); });

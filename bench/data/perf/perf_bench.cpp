@@ -34,8 +34,8 @@ constexpr int64_t kMemoryBytes = int64_t{8} << 30;
 constexpr uint64_t kFirstChannel = 1;
 
 struct Arguments {
-  PerfOptions options;
-  DataPlaneSettings settings;
+  perf::PerfOptions options;
+  channels::DataPlaneSettings settings;
   int64_t memory_bytes = kMemoryBytes;
   int rounds = 1;
   int is_static = 0;
@@ -58,7 +58,7 @@ Status read(std::string_view argument, T& number) {
 
 Status read_argument(std::string_view argument, Arguments& into) {
   const std::string_view name = argument.substr(0, argument.find('='));
-  PerfOptions& options = into.options;
+  perf::PerfOptions& options = into.options;
   if (name == "bytes") return read(argument, options.bytes_per_source);
   if (name == "endpoints") return read(argument, options.endpoints_per_rank);
   if (name == "blocks") return read(argument, options.blocks);
@@ -101,9 +101,9 @@ int64_t resident_peak_bytes() {
 }
 
 // Of this rank, since its data plane was opened.
-std::string links_text(const std::vector<LinkCounters>& links) {
+std::string links_text(const std::vector<movers::LinkCounters>& links) {
   std::vector<std::string> texts;
-  for (const LinkCounters& link : links) {
+  for (const movers::LinkCounters& link : links) {
     texts.push_back(
         fmt::format("{{\"name\": \"{}\", \"bytes_sent\": {}, \"resent\": {}, \"duplicates\": {}, "
                     "\"is_lost\": {}}}",
@@ -116,7 +116,9 @@ std::string links_text(const std::vector<LinkCounters>& links) {
   return fmt::format("[{}]", fmt::join(texts, ", "));
 }
 
-void print(const PerfReport& report, const std::vector<int64_t>& resident, const std::string& own) {
+void print(const perf::PerfReport& report,
+           const std::vector<int64_t>& resident,
+           const std::string& own) {
   fmt::print(
       "{{\"samples_s\": [{}], \"wrong_rows\": {}, \"endpoints\": {}, \"row_bytes\": {}, "
       "\"rows_per_source\": {}, \"segments\": {}, \"refused\": {}, \"waited_share\": {}, "
@@ -140,10 +142,10 @@ void print(const PerfReport& report, const std::vector<int64_t>& resident, const
 }
 
 // What each rank says of itself.
-std::string own_text(const PerfReport& report,
+std::string own_text(const perf::PerfReport& report,
                      int64_t memory_bytes,
                      int64_t grown_bytes,
-                     const std::vector<LinkCounters>& links) {
+                     const std::vector<movers::LinkCounters>& links) {
   return fmt::format(
       "\"channel_here_bytes\": {}, \"memory_here_bytes\": {}, \"grown_bytes\": {}, \"links\": {}",
       report.channel_here_bytes,
@@ -155,26 +157,26 @@ std::string own_text(const PerfReport& report,
 Status run(int count, char** words) {
   if (count < 2) return bad("no pattern");
   Arguments arguments;
-  CD_ASSIGN(arguments.options.pattern, parse_pattern(words[1]));
+  CD_ASSIGN(arguments.options.pattern, perf::parse_pattern(words[1]));
   for (int i = 2; i < count; ++i) CD_TRY(read_argument(words[i], arguments));
-  std::shared_ptr<RankGroup> group;
+  std::shared_ptr<ranks::RankGroup> group;
   if (std::getenv("CROSSDOCK_RANK") != nullptr || std::getenv("PMIX_RANK") != nullptr) {
-    CD_ASSIGN(group, join_environment());
+    CD_ASSIGN(group, ranks::join_environment());
   }
   arguments.settings.static_paths = arguments.is_static != 0;
   const auto memory = Memory::create(arguments.memory_bytes);
-  CD_ASSIGN(const auto plane, DataPlane::open(memory, group, arguments.settings));
+  CD_ASSIGN(const auto plane, channels::DataPlane::open(memory, group, arguments.settings));
   uint64_t next_channel = kFirstChannel;
   const CancelFlag cancel;
-  PerfContext context{plane.get(), group.get(), memory, &next_channel, &cancel};
+  perf::PerfContext context{plane.get(), group.get(), memory, &next_channel, &cancel};
   context.on_timed_run = [&](int run) {
     if (run == 0 && plane->rank() == 0 && !arguments.mark.empty()) std::ofstream(arguments.mark);
   };
-  PerfReport report;
+  perf::PerfReport report;
   std::vector<int64_t> resident;
   const int64_t before = resident_bytes();
   for (int round = 0; round < arguments.rounds; ++round) {
-    CD_ASSIGN(report, run_perf(context, arguments.options));
+    CD_ASSIGN(report, perf::run_perf(context, arguments.options));
     resident.push_back(resident_bytes());
     if (report.wrong_rows == 0) continue;
     return make_error(ErrorCode::kInternal, "{} rows are wrong", report.wrong_rows);

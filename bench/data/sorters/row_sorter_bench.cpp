@@ -124,22 +124,22 @@ class Source {
 
 class Rings {
  public:
-  Rings(const RowLayout& layout, int outlets, Memory& memory) {
+  Rings(const segments::RowLayout& layout, int outlets, Memory& memory) {
     const uint64_t segments =
         kRingsBytes / layout.segments().bytes / static_cast<uint64_t>(outlets);
     const int slot_bits = std::bit_width(std::clamp<uint64_t>(segments, 2, 8)) - 1;
-    const RingShape shape = layout.ring_shape(slot_bits);
-    const size_t bytes = ring_bytes(shape);
+    const rings::RingShape shape = layout.ring_shape(slot_bits);
+    const size_t bytes = rings::ring_bytes(shape);
     block_ = std::move(memory.get(static_cast<int64_t>(bytes) * outlets, "bench").value());
     std::memset(block_.data(), 0, bytes * static_cast<size_t>(outlets));
     for (int o = 0; o < outlets; ++o) {
       auto* at = block_.as<std::byte>() + bytes * static_cast<size_t>(o);
-      rings_.push_back(place_ring(shape, {at, bytes}).value());
+      rings_.push_back(rings::place_ring(shape, {at, bytes}).value());
       consumers_.emplace_back(rings_.back());
     }
   }
 
-  std::span<const Ring> all() const { return rings_; }
+  std::span<const rings::Ring> all() const { return rings_; }
   void take(std::vector<uint16_t>& published) {
     for (const uint16_t outlet : published) consumers_[outlet].recycle();
     published.clear();
@@ -147,8 +147,8 @@ class Rings {
 
  private:
   Block block_;
-  std::vector<Ring> rings_;
-  std::vector<RingConsumer<CpuRingTraits>> consumers_;
+  std::vector<rings::Ring> rings_;
+  std::vector<rings::RingConsumer<rings::CpuRingTraits>> consumers_;
 };
 
 double measure_memcpy(int64_t row_bytes, Memory& memory) {
@@ -166,11 +166,12 @@ double measure_scatter(const Source& source, int outlets, int lanes, Memory& mem
   if (lanes == 0) return 0;
   const uint64_t* carry = lanes > 1 ? source.words(1) : nullptr;
   return measure([&] {
-    RadixScatter scatter(memory,
-                         {.partition_bits = std::countr_zero(static_cast<unsigned>(outlets)),
-                          .carried_lanes = lanes - 1,
-                          .segment_rows = segment_rows_for(kRows, outlets),
-                          .who = "bench"});
+    sorters::RadixScatter scatter(
+        memory,
+        {.partition_bits = std::countr_zero(static_cast<unsigned>(outlets)),
+         .carried_lanes = lanes - 1,
+         .segment_rows = sorters::segment_rows_for(kRows, outlets),
+         .who = "bench"});
     CD_CHECK(scatter.open().ok(), "memory");
     for (int64_t begin = 0; begin < kRows; begin += 1024) {
       const uint64_t* words = source.words(0) + begin;
@@ -181,9 +182,9 @@ double measure_scatter(const Source& source, int outlets, int lanes, Memory& mem
 }
 
 void run(const Case& work, const Source& source, int outlets, Memory& memory) {
-  const auto layout = RowLayout::make(source.schema(), {.text_bytes = 20}).value();
-  const RouteSpec spec{.by = RouteBy::kKey, .keys = {0}, .destinations = outlets};
-  const auto router = std::move(RowRouter::make(source.schema(), spec).value());
+  const auto layout = segments::RowLayout::make(source.schema(), {.text_bytes = 20}).value();
+  const sorters::RouteSpec spec{.by = sorters::RouteBy::kKey, .keys = {0}, .destinations = outlets};
+  const auto router = std::move(sorters::RowRouter::make(source.schema(), spec).value());
   std::vector<uint16_t> numbers(kRows);
   const double route_ns = measure([&] {
     for (int64_t begin = 0; begin < kRows; begin += kBatchRows) {
@@ -191,7 +192,8 @@ void run(const Case& work, const Source& source, int outlets, Memory& memory) {
       CD_CHECK(router->route(source.batch(begin), 0, out).ok(), "a route");
     }
   });
-  RowLists lists(RowSorter::block_rows(*layout, static_cast<size_t>(outlets)), outlets);
+  sorters::RowLists lists(sorters::RowSorter::block_rows(*layout, static_cast<size_t>(outlets)),
+                          outlets);
   const double list_ns = measure([&] {
     for (int64_t begin = 0; begin < kRows; begin += lists.block_rows()) {
       const auto count = std::min<int64_t>(lists.block_rows(), kRows - begin);
@@ -200,7 +202,7 @@ void run(const Case& work, const Source& source, int outlets, Memory& memory) {
     }
   });
   Rings rings(*layout, outlets, memory);
-  RowSorter whole(layout, rings.all());
+  sorters::RowSorter whole(layout, rings.all());
   std::vector<uint16_t> published;
   const double sort_ns = measure([&] {
     for (int64_t begin = 0; begin < kRows; begin += kBatchRows) {

@@ -46,10 +46,10 @@ Rows random_rows(int64_t count, uint64_t seed) {
 
 // Answers the rows that lie in the lists, which must be all.
 Result<int64_t> scatter(Memory& memory, const Rows& rows, int bits) {
-  ScatterOptions options;
+  sorters::ScatterOptions options;
   options.partition_bits = bits;
   options.who = "scatter_bench";
-  RadixScatter sorter(memory, options);
+  sorters::RadixScatter sorter(memory, options);
   CD_TRY(sorter.open());
   const auto count = static_cast<int64_t>(rows.words.size());
   for (int64_t at = 0; at < count; at += kRowsPerPut) {

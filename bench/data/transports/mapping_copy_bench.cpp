@@ -26,8 +26,8 @@ namespace {
   std::exit(1);
 }
 
-std::unique_ptr<SharedRegion> touched_region(int64_t bytes) {
-  auto region = SharedRegion::create(bytes);
+std::unique_ptr<transports::SharedRegion> touched_region(int64_t bytes) {
+  auto region = transports::SharedRegion::create(bytes);
   if (!region.ok()) fail(region.error().message);
   std::memset(region.value()->bytes().data(), 1, static_cast<size_t>(bytes));
   return std::move(region.value());

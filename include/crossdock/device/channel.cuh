@@ -23,21 +23,21 @@
 
 namespace xd {
 
-using Port = crossdock::DevicePort;
-using Scratch = crossdock::SorterScratch;  // in shared memory of the block
-using Column = crossdock::DeviceColumn;
-using Block = crossdock::PortBlock<crossdock::CudaRingTraits>;
-using Sorter = crossdock::SegmentSorter<crossdock::CudaRingTraits>;
-using Group = crossdock::BlockCoop;
+using Port = crossdock::device::DevicePort;
+using Scratch = crossdock::device::SorterScratch;  // in shared memory of the block
+using Column = crossdock::device::DeviceColumn;
+using Block = crossdock::device::PortBlock<crossdock::rings::CudaRingTraits>;
+using Sorter = crossdock::device::SegmentSorter<crossdock::rings::CudaRingTraits>;
+using Group = crossdock::rings::BlockCoop;
 
-inline constexpr int64_t kEnd = crossdock::kPortEnd;
-inline constexpr int64_t kAborted = crossdock::kPortAborted;
-inline constexpr int64_t kStuck = crossdock::kPortStuck;
-inline constexpr uint32_t kByRule = crossdock::kByRule;
-inline constexpr uint32_t kNowhere = crossdock::kNowhere;
+inline constexpr int64_t kEnd = crossdock::device::kPortEnd;
+inline constexpr int64_t kAborted = crossdock::device::kPortAborted;
+inline constexpr int64_t kStuck = crossdock::device::kPortStuck;
+inline constexpr uint32_t kByRule = crossdock::device::kByRule;
+inline constexpr uint32_t kNowhere = crossdock::device::kNowhere;
 
 template <class T>
-using Nullable = crossdock::Nullable<T>;
+using Nullable = crossdock::device::Nullable<T>;
 
 // When nothing has moved for too long, by the clock of the multiprocessor; the leader looks for all.
 class Patience {
@@ -46,7 +46,7 @@ class Patience {
   __device__ bool is_over(bool has_moved) {
     if (has_moved) since_ = clock64();
     const uint64_t over = static_cast<uint64_t>(clock64() - since_) > limit_;
-    return crossdock::from_leader(Group(), over) != 0;
+    return crossdock::rings::from_leader(Group(), over) != 0;
   }
 
  private:
@@ -83,7 +83,7 @@ send_to(const Port& port, uint32_t to, uint64_t first, uint32_t rows, const T*..
 template <class... T, class Make>
 __device__ int64_t
 send_made(const Port& port, Scratch& scratch, uint64_t first, uint32_t rows, const Make& make) {
-  using Sender = crossdock::MadeSender<crossdock::CudaRingTraits, T...>;
+  using Sender = crossdock::device::MadeSender<crossdock::rings::CudaRingTraits, T...>;
   return Sender(port, blockIdx.x, scratch).send(first, rows, make, Group());
 }
 
@@ -103,7 +103,7 @@ __device__ int64_t flush(const Port& port, Scratch& scratch, Drain&& drain) {
 
 // A sorter's step: for blocks that wait. Answers whether anything moved.
 __device__ inline bool help(Sorter& sorter) {
-  return sorter.step(Group()) == crossdock::Step::kProgress;
+  return sorter.step(Group()) == crossdock::rings::Step::kProgress;
 }
 
 }  // namespace xd

@@ -9,7 +9,7 @@
 #include "base/check.hpp"
 #include "control/protocol/check.hpp"
 
-namespace crossdock {
+namespace crossdock::control {
 namespace {
 
 // What an element of a report takes beside its texts and ids: tags, lengths, the request's id.
@@ -33,7 +33,9 @@ size_t report_bytes(const ChannelOutline& outline) {
 
 class Agent::State {
  public:
-  State(AgentSettings settings, std::shared_ptr<const ServerShape> shape, ChannelHost& host)
+  State(AgentSettings settings,
+        std::shared_ptr<const topology::ServerShape> shape,
+        ChannelHost& host)
       : settings_(std::move(settings)), shape_(std::move(shape)), host_(host) {
     CD_CHECK(shape_ != nullptr, "agent {}", settings_.name);
     CD_CHECK(settings_.instance.value != 0, "agent {}", settings_.name);
@@ -68,7 +70,7 @@ class Agent::State {
   void receive(const Leave& message);
 
   const AgentSettings settings_;
-  const std::shared_ptr<const ServerShape> shape_;
+  const std::shared_ptr<const topology::ServerShape> shape_;
   ChannelHost& host_;
   bool is_linked_ = false;
   uint64_t connections_ = 0;  // until now
@@ -274,7 +276,9 @@ std::vector<std::shared_ptr<const ServerPart>> Agent::State::channels() const {
 
 // ---- the outside ---------------------------------------------------------------------------------------------------
 
-Agent::Agent(AgentSettings settings, std::shared_ptr<const ServerShape> shape, ChannelHost& host)
+Agent::Agent(AgentSettings settings,
+             std::shared_ptr<const topology::ServerShape> shape,
+             ChannelHost& host)
     : state_(std::make_unique<State>(std::move(settings), std::move(shape), host)) {}
 
 Agent::~Agent() {
@@ -296,4 +300,4 @@ std::vector<std::shared_ptr<const ServerPart>> Agent::channels() const {
   return state_->channels();
 }
 
-}  // namespace crossdock
+}  // namespace crossdock::control

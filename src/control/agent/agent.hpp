@@ -15,7 +15,7 @@
 #include "base/result.hpp"
 #include "control/protocol/messages.hpp"
 
-namespace crossdock {
+namespace crossdock::control {
 
 // What sets up buffers and executors: the data plane. Called by one agent, from the thread that drives it.
 class ChannelHost {
@@ -47,7 +47,9 @@ struct AgentSettings {
 class Agent {
  public:
   // `host` must outlive the agent.
-  Agent(AgentSettings settings, std::shared_ptr<const ServerShape> shape, ChannelHost& host);
+  Agent(AgentSettings settings,
+        std::shared_ptr<const topology::ServerShape> shape,
+        ChannelHost& host);
   // Closes what is open.
   ~Agent();
 
@@ -71,4 +73,4 @@ class Agent {
   std::unique_ptr<State> state_;
 };
 
-}  // namespace crossdock
+}  // namespace crossdock::control

@@ -5,7 +5,7 @@
 
 #include "base/check.hpp"
 
-namespace crossdock {
+namespace crossdock::control {
 
 AgentRecord* AgentRegistry::find(std::string_view name) const {
   const auto found = agents_.find(name);
@@ -18,9 +18,9 @@ AgentRecord* AgentRegistry::find_link(LinkId link) const {
 }
 
 // Two shapes whose hashes collide are kept apart, which costs memory and nothing else.
-std::shared_ptr<const ServerShape> AgentRegistry::interned(
-    std::shared_ptr<const ServerShape> shape) {
-  std::weak_ptr<const ServerShape>& place = shapes_[shape->identity_hash()];
+std::shared_ptr<const topology::ServerShape> AgentRegistry::interned(
+    std::shared_ptr<const topology::ServerShape> shape) {
+  std::weak_ptr<const topology::ServerShape>& place = shapes_[shape->identity_hash()];
   if (auto known = place.lock()) return *known == *shape ? known : shape;
   place = shape;
   return shape;
@@ -78,7 +78,7 @@ void AgentRegistry::detach(AgentRecord& agent) {
 
 TransferOptimizer& AgentRegistry::optimizer() {
   if (!is_changed_) return *optimizer_;
-  auto graph = std::make_shared<InfrastructureGraph>();
+  auto graph = std::make_shared<topology::InfrastructureGraph>();
   for (const auto& [name, agent] : agents_) {
     const auto server = graph->add_server(name, agent->shape);
     CD_CHECK(server.ok(), "server {}: {}", name, server.error().message);
@@ -102,4 +102,4 @@ std::string AgentRegistry::nearest(std::string_view name) const {
   return nearest_name(name, names);
 }
 
-}  // namespace crossdock
+}  // namespace crossdock::control

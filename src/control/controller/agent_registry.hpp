@@ -18,19 +18,19 @@
 #include "control/controller/controller.hpp"
 #include "control/optimizer/transfer_optimizer.hpp"
 
-namespace crossdock {
+namespace crossdock::control {
 
 struct AgentRecord {
   std::string name;
   AgentInstance instance;
   uint64_t connection = 0;  // of its instance, the newest that joined
-  std::shared_ptr<const ServerShape> shape;
+  std::shared_ptr<const topology::ServerShape> shape;
   std::optional<LinkId> link;  // none: away
   double attached_s = 0;       // when it joined on its link, on the controller's own clock
   double heard_s = 0;          // when its last message came, likewise
   std::set<EndpointId> endpoints;
-  std::set<ChannelId> channels;  // that it takes part in, in whatever state
-  ServerIndex server = 0;        // in the graph; valid after optimizer()
+  std::set<ChannelId> channels;      // that it takes part in, in whatever state
+  topology::ServerIndex server = 0;  // in the graph; valid after optimizer()
 };
 
 class AgentRegistry {
@@ -55,16 +55,18 @@ class AgentRegistry {
   std::string nearest(std::string_view name) const;
 
  private:
-  std::shared_ptr<const ServerShape> interned(std::shared_ptr<const ServerShape> shape);
+  std::shared_ptr<const topology::ServerShape> interned(
+      std::shared_ptr<const topology::ServerShape> shape);
 
   uint32_t agents_max_;
   Agents agents_;
   std::unordered_map<LinkId, AgentRecord*> agent_of_link_;
-  std::unordered_map<uint64_t, std::weak_ptr<const ServerShape>> shapes_;  // by identity_hash
+  std::unordered_map<uint64_t, std::weak_ptr<const topology::ServerShape>>
+      shapes_;  // by identity_hash
   uint32_t without_network_ = 0;
   bool is_changed_ = true;
-  std::shared_ptr<const InfrastructureGraph> graph_;
+  std::shared_ptr<const topology::InfrastructureGraph> graph_;
   std::unique_ptr<TransferOptimizer> optimizer_;
 };
 
-}  // namespace crossdock
+}  // namespace crossdock::control

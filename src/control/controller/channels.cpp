@@ -6,7 +6,7 @@
 #include "control/controller/controller_state.hpp"
 #include "control/protocol/check.hpp"
 
-namespace crossdock {
+namespace crossdock::control {
 
 bool Controller::State::repeat_channel(CallId call, const CreateChannel& request) {
   const auto earlier = requests_.find<ChannelId>(request.request);
@@ -64,8 +64,8 @@ Result<std::vector<PlacedEndpoint>> Controller::State::place(
 namespace {
 
 // Without repetitions: one vertex can have several endpoints, of which the plan knows nothing.
-std::vector<Location> locations_of(const std::vector<PlacedEndpoint>& placed) {
-  std::vector<Location> locations(placed.size());
+std::vector<topology::Location> locations_of(const std::vector<PlacedEndpoint>& placed) {
+  std::vector<topology::Location> locations(placed.size());
   std::ranges::transform(placed, locations.begin(), &PlacedEndpoint::location);
   if (!std::ranges::is_sorted(locations)) std::ranges::sort(locations);
   const auto rest = std::ranges::unique(locations);
@@ -112,7 +112,7 @@ Status Controller::State::plan_and_open(CallId call, CreateChannel& request) {
   record.to_apply = parts_.make(
       plan, {id, request.request, std::move(request.rows), {}, {}, {}}, sources, destinations);
   record.set_ends(std::move(request.sources), std::move(request.destinations));
-  for (const ServerIndex server : plan->servers()) {
+  for (const topology::ServerIndex server : plan->servers()) {
     record.servers.push_back(plan->graph().server_name(server));
   }
   record.parts.assign(record.servers.size(), PartState::kSent);
@@ -249,4 +249,4 @@ void Controller::State::end_channel(Channels::iterator place) {
   calls_.answer({Event::kChannelGone, id.value}, Done{});
 }
 
-}  // namespace crossdock
+}  // namespace crossdock::control

@@ -9,7 +9,7 @@
 #include "control/controller/controller_state.hpp"
 #include "control/protocol/check.hpp"
 
-namespace crossdock {
+namespace crossdock::control {
 namespace {
 
 Status check_span(std::string_view name, double span_s, double at_least_s) {
@@ -158,8 +158,8 @@ void Controller::State::serve(CallId call, AskStatus&) {
     AgentStatus& one = status.agents.emplace_back();
     one.name = name;
     one.state = agent->link ? AgentState::kJoined : AgentState::kAway;
-    one.gpus = agent->shape->of_kind(VertexKind::kGpu).count;
-    one.nics = agent->shape->of_kind(VertexKind::kNic).count;
+    one.gpus = agent->shape->of_kind(topology::VertexKind::kGpu).count;
+    one.nics = agent->shape->of_kind(topology::VertexKind::kNic).count;
     one.endpoints = static_cast<uint32_t>(agent->endpoints.size());
     one.channels = static_cast<uint32_t>(agent->channels.size());
     one.silent_s = listened_s_ - agent->heard_s;
@@ -209,4 +209,4 @@ void Controller::on_call_abandoned(CallId call) { state_->on_call_abandoned(call
 void Controller::on_tick(double now_s) { state_->on_tick(now_s); }
 ControllerOutbox Controller::take_outbox() { return state_->take_outbox(); }
 
-}  // namespace crossdock
+}  // namespace crossdock::control

@@ -18,7 +18,7 @@
 #include "base/result.hpp"
 #include "control/protocol/messages.hpp"
 
-namespace crossdock {
+namespace crossdock::control {
 
 // A connection of an agent; never used twice by whoever drives the controller.
 using LinkId = uint64_t;
@@ -83,4 +83,4 @@ class Controller {
   std::unique_ptr<State> state_;
 };
 
-}  // namespace crossdock
+}  // namespace crossdock::control

@@ -22,7 +22,7 @@
 #include "control/controller/records.hpp"
 #include "control/controller/request_table.hpp"
 
-namespace crossdock {
+namespace crossdock::control {
 
 class Controller::State {
  public:
@@ -159,4 +159,4 @@ bool Controller::State::may_come_back(Id id, const std::unordered_set<Id>& gone)
   return is_recovering_ && epoch_of(id) != epoch_ && !gone.contains(id);
 }
 
-}  // namespace crossdock
+}  // namespace crossdock::control

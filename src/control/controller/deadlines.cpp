@@ -7,7 +7,7 @@
 
 #include "control/controller/controller_state.hpp"
 
-namespace crossdock {
+namespace crossdock::control {
 
 double Controller::State::set_deadline(Deadline::Kind kind, uint64_t id) {
   deadlines_.push_back({listened_s_ + settings_.apply_within_s, kind, id});
@@ -135,4 +135,4 @@ void Controller::State::give_up(AgentRecord& agent, const Error& cause) {
   agents_.remove(agent);
 }
 
-}  // namespace crossdock
+}  // namespace crossdock::control

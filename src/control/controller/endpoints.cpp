@@ -3,7 +3,7 @@
 
 #include "control/controller/controller_state.hpp"
 
-namespace crossdock {
+namespace crossdock::control {
 
 bool Controller::State::repeat_endpoint(CallId call, const CreateEndpoint& request) {
   const auto earlier = requests_.find<EndpointId>(request.request);
@@ -54,7 +54,7 @@ void Controller::State::serve(CallId call, CreateEndpoint& request) {
                          near.empty() ? ": start one on that server" : hint));
   }
   const auto vertex = agent->shape->find_vertex(request.vertex);
-  if (!vertex || !is_managed(agent->shape->kind(*vertex))) {
+  if (!vertex || !topology::is_managed(agent->shape->kind(*vertex))) {
     return calls_.reply(call,
                         make_error(vertex ? ErrorCode::kInvalidArgument : ErrorCode::kUnknownId,
                                    "'{}' of agent '{}' {}; take one of its CPUs or GPUs, as "
@@ -157,4 +157,4 @@ void Controller::State::count_uses(const ChannelRecord& record, int change) {
   for (const EndpointId endpoint : *record.destinations) count_use(endpoint, change);
 }
 
-}  // namespace crossdock
+}  // namespace crossdock::control

@@ -5,7 +5,7 @@
 
 #include "control/controller/controller_state.hpp"
 
-namespace crossdock {
+namespace crossdock::control {
 
 void Controller::State::join(LinkId link, JoinRequest join) {
   const AgentRecord* const known = agents_.find(join.name);
@@ -307,4 +307,4 @@ void Controller::State::end_recovery() {
   gone_channels_.clear();
 }
 
-}  // namespace crossdock
+}  // namespace crossdock::control

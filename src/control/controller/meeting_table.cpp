@@ -5,7 +5,7 @@
 
 #include <fmt/ranges.h>
 
-namespace crossdock {
+namespace crossdock::control {
 namespace {
 
 constexpr size_t kNamedMax = 16;      // ranks in an error
@@ -201,4 +201,4 @@ void MeetingTable::tick(double now_s) {
   }
 }
 
-}  // namespace crossdock
+}  // namespace crossdock::control

@@ -25,7 +25,7 @@
 #include "control/controller/pending_calls.hpp"
 #include "control/protocol/messages.hpp"
 
-namespace crossdock {
+namespace crossdock::control {
 
 class MeetingTable {
  public:
@@ -87,4 +87,4 @@ class MeetingTable {
   uint64_t bytes_ = 0;             // of both
 };
 
-}  // namespace crossdock
+}  // namespace crossdock::control

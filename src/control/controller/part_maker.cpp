@@ -7,13 +7,13 @@
 
 #include "base/check.hpp"
 
-namespace crossdock {
+namespace crossdock::control {
 namespace {
 
-std::vector<NamedTable> named_tables(const ChannelPlan& plan, ServerIndex server) {
+std::vector<NamedTable> named_tables(const ChannelPlan& plan, topology::ServerIndex server) {
   auto tables = plan.tables(server);
   CD_CHECK(tables.ok(), "{}", tables.error().message);
-  const ServerShape& shape = plan.graph().shape(server);
+  const topology::ServerShape& shape = plan.graph().shape(server);
   std::vector<NamedTable> named;
   named.reserve(tables.value().size());
   for (auto& [vertex, table] : tables.value()) {
@@ -51,9 +51,9 @@ const std::vector<PartMaker::TablesPtr>& PartMaker::tables_of(const PlanPtr& pla
     return known_.back().tables;
   }
   PlannedTables made{plan, {}};
-  std::map<std::pair<const ServerPlan*, ShapeIndex>, TablesPtr> alike;
+  std::map<std::pair<const ServerPlan*, topology::ShapeIndex>, TablesPtr> alike;
   for (int i = 0; i < static_cast<int>(plan->servers().size()); ++i) {
-    const ServerIndex server = plan->servers()[i];
+    const topology::ServerIndex server = plan->servers()[i];
     TablesPtr& tables = alike[{&plan->server_plan(i), plan->graph().shape_index(server)}];
     if (!tables) {
       tables = std::make_shared<const std::vector<NamedTable>>(named_tables(*plan, server));
@@ -69,7 +69,7 @@ PartMaker::Parts PartMaker::make(const PlanPtr& plan,
                                  ChannelOutline outline,
                                  const std::vector<PlacedEndpoint>& sources,
                                  const std::vector<PlacedEndpoint>& destinations) {
-  for (const ServerIndex server : plan->servers()) {
+  for (const topology::ServerIndex server : plan->servers()) {
     outline.servers.push_back(
         {plan->graph().server_name(server), plan->graph().structure_of(server)});
   }
@@ -86,4 +86,4 @@ PartMaker::Parts PartMaker::make(const PlanPtr& plan,
   return parts;
 }
 
-}  // namespace crossdock
+}  // namespace crossdock::control

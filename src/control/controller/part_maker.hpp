@@ -13,12 +13,12 @@
 #include "control/optimizer/channel_plan.hpp"
 #include "control/protocol/messages.hpp"
 
-namespace crossdock {
+namespace crossdock::control {
 
 // An endpoint of the channel that is planned, and where it is in the plan's graph.
 struct PlacedEndpoint {
   EndpointId endpoint;
-  Location location;
+  topology::Location location;
 };
 
 class PartMaker {
@@ -46,4 +46,4 @@ class PartMaker {
   std::vector<PlannedTables> known_;  // the most recently used last
 };
 
-}  // namespace crossdock
+}  // namespace crossdock::control

@@ -5,7 +5,7 @@
 
 #include "base/check.hpp"
 
-namespace crossdock {
+namespace crossdock::control {
 
 void PendingCalls::begin(CallId call) {
   const bool is_new = topic_of_.emplace(call, Topic()).second;
@@ -53,4 +53,4 @@ void PendingCalls::answer(Topic topic, const Reply& reply) {
             [](const auto& a, const auto& b) { return a.first < b.first; });
 }
 
-}  // namespace crossdock
+}  // namespace crossdock::control

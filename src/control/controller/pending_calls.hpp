@@ -12,7 +12,7 @@
 
 #include "control/controller/controller.hpp"
 
-namespace crossdock {
+namespace crossdock::control {
 
 // What a call waits for: an endpoint to be held or gone, a channel to be open or gone; at first, to be served.
 struct Topic {
@@ -54,4 +54,4 @@ class PendingCalls {
   std::vector<std::pair<CallId, Reply>> replies_;
 };
 
-}  // namespace crossdock
+}  // namespace crossdock::control

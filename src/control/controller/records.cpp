@@ -5,7 +5,7 @@
 #include <functional>
 #include <utility>
 
-namespace crossdock {
+namespace crossdock::control {
 namespace {
 
 bool names_these(const std::vector<EndpointId>& sorted, const std::vector<EndpointId>& ids) {
@@ -49,4 +49,4 @@ uint64_t hash_of(const ChannelRows& rows) {
   return hash;
 }
 
-}  // namespace crossdock
+}  // namespace crossdock::control

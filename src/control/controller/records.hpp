@@ -12,7 +12,7 @@
 #include "control/controller/agent_registry.hpp"
 #include "control/protocol/messages.hpp"
 
-namespace crossdock {
+namespace crossdock::control {
 
 struct EndpointRecord {
   enum class State : uint8_t {
@@ -21,7 +21,7 @@ struct EndpointRecord {
     kRemoving,  // the agent has not said yet that it is gone
   };
   AgentRecord* agent = nullptr;
-  VertexIndex vertex = 0;
+  topology::VertexIndex vertex = 0;
   State state = State::kPlacing;
   RequestId request;
   uint32_t uses = 0;  // lists of channels that name it
@@ -64,4 +64,4 @@ struct ChannelRecord {
 // Equal for equal rows, in one process.
 uint64_t hash_of(const ChannelRows& rows);
 
-}  // namespace crossdock
+}  // namespace crossdock::control

@@ -3,7 +3,7 @@
 
 #include <utility>
 
-namespace crossdock {
+namespace crossdock::control {
 
 Error RequestTable::used_before(RequestId request) {
   return make_error(
@@ -26,4 +26,4 @@ void RequestTable::finish(RequestId request, Error why_gone) {
   }
 }
 
-}  // namespace crossdock
+}  // namespace crossdock::control

@@ -16,7 +16,7 @@
 #include "base/result.hpp"
 #include "control/protocol/messages.hpp"
 
-namespace crossdock {
+namespace crossdock::control {
 
 class RequestTable {
  public:
@@ -52,4 +52,4 @@ std::optional<Result<Id>> RequestTable::find(RequestId request) const {
   return used_before(request);
 }
 
-}  // namespace crossdock
+}  // namespace crossdock::control

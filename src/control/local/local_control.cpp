@@ -5,7 +5,7 @@
 
 #include "base/check.hpp"
 
-namespace crossdock {
+namespace crossdock::control {
 namespace {
 
 constexpr LinkId kLink = 1;
@@ -28,7 +28,7 @@ Result<Expected> expect(Reply reply) {
 }  // namespace
 
 LocalControl::LocalControl(std::string server,
-                           std::shared_ptr<const ServerShape> shape,
+                           std::shared_ptr<const topology::ServerShape> shape,
                            ChannelHost& host,
                            Epoch epoch)
     : server_(std::move(server)),
@@ -37,10 +37,11 @@ LocalControl::LocalControl(std::string server,
 
 LocalControl::~LocalControl() = default;
 
-Result<std::unique_ptr<LocalControl>> LocalControl::make(std::string server,
-                                                         std::shared_ptr<const ServerShape> shape,
-                                                         ChannelHost& host,
-                                                         Epoch epoch) {
+Result<std::unique_ptr<LocalControl>> LocalControl::make(
+    std::string server,
+    std::shared_ptr<const topology::ServerShape> shape,
+    ChannelHost& host,
+    Epoch epoch) {
   std::unique_ptr<LocalControl> control(
       new LocalControl(std::move(server), std::move(shape), host, epoch));
   control->agent_.on_link_open(kNow);
@@ -108,4 +109,4 @@ ControlStatus LocalControl::status() {
   return std::move(status.value());
 }
 
-}  // namespace crossdock
+}  // namespace crossdock::control

@@ -16,17 +16,18 @@
 #include "control/protocol/messages.hpp"
 #include "topology/graph.hpp"
 
-namespace crossdock {
+namespace crossdock::control {
 
 // Not thread-safe.
 class LocalControl {
  public:
   // `host` sets up channels; it must outlive this. `epoch` is drawn by the caller, and not 0. Error: as of
   // AgentRegistry::add, or of check() for a name that no server may have.
-  static Result<std::unique_ptr<LocalControl>> make(std::string server,
-                                                    std::shared_ptr<const ServerShape> shape,
-                                                    ChannelHost& host,
-                                                    Epoch epoch);
+  static Result<std::unique_ptr<LocalControl>> make(
+      std::string server,
+      std::shared_ptr<const topology::ServerShape> shape,
+      ChannelHost& host,
+      Epoch epoch);
   // Closes what is open.
   ~LocalControl();
 
@@ -45,7 +46,7 @@ class LocalControl {
 
  private:
   LocalControl(std::string server,
-               std::shared_ptr<const ServerShape> shape,
+               std::shared_ptr<const topology::ServerShape> shape,
                ChannelHost& host,
                Epoch epoch);
 
@@ -61,4 +62,4 @@ class LocalControl {
   std::vector<std::pair<CallId, Reply>> replies_;
 };
 
-}  // namespace crossdock
+}  // namespace crossdock::control

@@ -9,27 +9,29 @@
 #include "control/optimizer/exchange_load.hpp"
 #include "control/optimizer/transfer_prediction.hpp"
 
-namespace crossdock {
+namespace crossdock::control {
 namespace {
 
 using Json = nlohmann::ordered_json;
 
 // Both ends on one server.
-Json edge_json(const InfrastructureGraph& graph, Location from, Location to) {
-  const Edge& edge = *graph.shape(to.server).find_edge(from.vertex, to.vertex);
+Json edge_json(const topology::InfrastructureGraph& graph,
+               topology::Location from,
+               topology::Location to) {
+  const topology::Edge& edge = *graph.shape(to.server).find_edge(from.vertex, to.vertex);
   return {{"from", graph.full_name(from)},
           {"to", graph.full_name(to)},
-          {"kind", kind_name(edge.kind)},
+          {"kind", topology::kind_name(edge.kind)},
           {"bytes_per_s", edge.bytes_per_s},
           {"assumed", edge.is_assumed}};
 }
 
-Json way_json(const InfrastructureGraph& graph, const Way& way) {
+Json way_json(const topology::InfrastructureGraph& graph, const Way& way) {
   Json names = Json::array();
   int managed = 0;
-  for (const Location at : way.vertices) {
+  for (const topology::Location at : way.vertices) {
     names.push_back(graph.full_name(at));
-    managed += is_managed(graph.shape(at.server).kind(at.vertex)) ? 1 : 0;
+    managed += topology::is_managed(graph.shape(at.server).kind(at.vertex)) ? 1 : 0;
   }
   return {{"vertices", names},
           {"relays", managed - 2},
@@ -66,28 +68,30 @@ Json server_plans_json(const ChannelPlan& plan) {
 // How the entries of one server's tables name vertices.
 class EntryNames {
  public:
-  EntryNames(const ChannelPlan& plan, ServerIndex server) : graph_(plan.graph()), server_(server) {
-    for (const Location at : plan.destinations()) {
+  EntryNames(const ChannelPlan& plan, topology::ServerIndex server)
+      : graph_(plan.graph()), server_(server) {
+    for (const topology::Location at : plan.destinations()) {
       if (at.server == server) continue;
-      const DestinationKey key{graph_.structure_of(at.server), at.vertex};
+      const topology::DestinationKey key{graph_.structure_of(at.server), at.vertex};
       Elsewhere& elsewhere = elsewhere_.try_emplace(key, Elsewhere{at.server, 0}).first->second;
       ++elsewhere.servers;
     }
   }
 
-  Json entry(const ForwardingTable::Entry& entry) const {
-    const bool is_here = entry.destination.structure == DestinationKey::kOwnServer;
+  Json entry(const topology::ForwardingTable::Entry& entry) const {
+    const bool is_here = entry.destination.structure == topology::DestinationKey::kOwnServer;
     const Elsewhere there =
         is_here ? Elsewhere{server_, 1} : elsewhere_.find(entry.destination)->second;
-    const Place place = is_here ? Place::kHere : Place::kThere;
+    const topology::Place place = is_here ? topology::Place::kHere : topology::Place::kThere;
     Json json = {{"destination", name({place, entry.destination.vertex}, there)},
                  {"servers", there.servers},
                  {"next_hops", Json::array()}};
-    for (const NextHop& hop : entry.next_hops) {
+    for (const topology::NextHop& hop : entry.next_hops) {
       Json paths = Json::array();
-      for (const HopPath& path : hop.paths) {
+      for (const topology::HopPath& path : hop.paths) {
         Json between = Json::array();
-        for (const PlacedVertex vertex : path.between) between.push_back(name(vertex, there));
+        for (const topology::PlacedVertex vertex : path.between)
+          between.push_back(name(vertex, there));
         paths.push_back({{"between", between},
                          {"bytes_per_s", path.bytes_per_s},
                          {"latency_s", path.latency_s},
@@ -101,32 +105,32 @@ class EntryNames {
  private:
   // The servers that an entry for another server speaks of: the first of them, and how many.
   struct Elsewhere {
-    ServerIndex first = 0;
+    topology::ServerIndex first = 0;
     int servers = 0;
   };
 
-  std::string name(PlacedVertex placed, const Elsewhere& there) const {
-    if (placed.place == Place::kHere) return graph_.full_name({server_, placed.vertex});
+  std::string name(topology::PlacedVertex placed, const Elsewhere& there) const {
+    if (placed.place == topology::Place::kHere) return graph_.full_name({server_, placed.vertex});
     if (there.servers == 1) return graph_.full_name({there.first, placed.vertex});
     return "*/" + graph_.shape(there.first).vertex(placed.vertex).name;
   }
 
-  const InfrastructureGraph& graph_;
-  const ServerIndex server_;
-  std::map<DestinationKey, Elsewhere> elsewhere_;
+  const topology::InfrastructureGraph& graph_;
+  const topology::ServerIndex server_;
+  std::map<topology::DestinationKey, Elsewhere> elsewhere_;
 };
 
 }  // namespace
 
 Result<std::string> transfer_json(const ChannelPlan& plan,
-                                  Location source,
-                                  Location destination,
+                                  topology::Location source,
+                                  topology::Location destination,
                                   double bytes) {
   const auto predicted = predict_transfer(plan, source, destination, bytes);
   if (!predicted.ok()) return predicted.error();
   const auto ways = plan.ways(source, destination);
   if (!ways.ok()) return ways.error();
-  const InfrastructureGraph& graph = plan.graph();
+  const topology::InfrastructureGraph& graph = plan.graph();
   Json json = {{"source", graph.full_name(source)},
                {"destination", graph.full_name(destination)},
                {"bytes", bytes},
@@ -144,14 +148,14 @@ Result<std::string> transfer_json(const ChannelPlan& plan,
 
 Result<std::string> exchange_json(const ChannelPlan& plan,
                                   const ExchangeTask& task,
-                                  const TransferRates& rates) {
+                                  const model::TransferRates& rates) {
   const auto choice = choose_exchange(plan, task, rates);
   if (!choice.ok()) return choice.error();
   const ExchangeLoad load = exchange_load(plan);
-  const InfrastructureGraph& graph = plan.graph();
+  const topology::InfrastructureGraph& graph = plan.graph();
   const double pair_bytes = task.bytes_per_source / static_cast<double>(plan.destinations().size());
-  const Location first = plan.sources()[0];
-  Json json = {{"endpoint_kind", kind_name(graph.shape(first.server).kind(first.vertex))},
+  const topology::Location first = plan.sources()[0];
+  Json json = {{"endpoint_kind", topology::kind_name(graph.shape(first.server).kind(first.vertex))},
                {"sources", plan.sources().size()},
                {"destinations", plan.destinations().size()},
                {"servers", plan.servers().size()},
@@ -180,14 +184,14 @@ Result<std::string> exchange_json(const ChannelPlan& plan,
   return json.dump();
 }
 
-Result<std::string> tables_json(const ChannelPlan& plan, ServerIndex server) {
+Result<std::string> tables_json(const ChannelPlan& plan, topology::ServerIndex server) {
   const auto tables = plan.tables(server);
   if (!tables.ok()) return tables.error();
   const EntryNames names(plan, server);
   Json json = {{"server", plan.graph().server_name(server)}, {"tables", Json::array()}};
   for (const ChannelPlan::VertexTable& table : tables.value()) {
     Json entries = Json::array();
-    for (const ForwardingTable::Entry& entry : table.table.entries()) {
+    for (const topology::ForwardingTable::Entry& entry : table.table.entries()) {
       entries.push_back(names.entry(entry));
     }
     json["tables"].push_back(
@@ -196,4 +200,4 @@ Result<std::string> tables_json(const ChannelPlan& plan, ServerIndex server) {
   return json.dump();
 }
 
-}  // namespace crossdock
+}  // namespace crossdock::control

@@ -6,7 +6,7 @@
 
 #include "control/optimizer/junction.hpp"
 
-namespace crossdock {
+namespace crossdock::control {
 namespace {
 
 template <class T>
@@ -14,14 +14,16 @@ int64_t bytes_of(const std::vector<T>& values) {
   return static_cast<int64_t>(values.capacity() * sizeof(T));
 }
 
-int place_of(std::span<const VertexIndex> sorted, VertexIndex vertex) {
+int place_of(std::span<const topology::VertexIndex> sorted, topology::VertexIndex vertex) {
   const auto found = std::lower_bound(sorted.begin(), sorted.end(), vertex);
   if (found == sorted.end() || *found != vertex) return -1;
   return static_cast<int>(found - sorted.begin());
 }
 
-void append(Way& way, ServerIndex server, std::span<const VertexIndex> vertices) {
-  for (const VertexIndex vertex : vertices) way.vertices.push_back({server, vertex});
+void append(Way& way,
+            topology::ServerIndex server,
+            std::span<const topology::VertexIndex> vertices) {
+  for (const topology::VertexIndex vertex : vertices) way.vertices.push_back({server, vertex});
 }
 
 }  // namespace
@@ -31,14 +33,14 @@ int64_t ServerPlan::memory_bytes() const {
          bytes_of(inside) + bytes_of(to_network) + bytes_of(from_network);
 }
 
-int ChannelPlan::find_server(ServerIndex server) const {
+int ChannelPlan::find_server(topology::ServerIndex server) const {
   const auto found = std::lower_bound(servers_.begin(), servers_.end(), server);
   if (found == servers_.end() || *found != server) return -1;
   return static_cast<int>(found - servers_.begin());
 }
 
-const ChannelPlan::Arrival* ChannelPlan::find_arrival(ShapeIndex structure,
-                                                      VertexIndex destination) const {
+const ChannelPlan::Arrival* ChannelPlan::find_arrival(topology::ShapeIndex structure,
+                                                      topology::VertexIndex destination) const {
   const auto key = std::pair(structure, destination);
   const auto found =
       std::lower_bound(arrivals_.begin(), arrivals_.end(), key, [](const Arrival& a, auto& k) {
@@ -50,7 +52,8 @@ const ChannelPlan::Arrival* ChannelPlan::find_arrival(ShapeIndex structure,
   return &*found;
 }
 
-Result<std::vector<Way>> ChannelPlan::ways(Location source, Location destination) const {
+Result<std::vector<Way>> ChannelPlan::ways(topology::Location source,
+                                           topology::Location destination) const {
   const int from = find_server(source.server);
   const int to = find_server(destination.server);
   const int out = from < 0 ? -1 : place_of(server_plan(from).sources, source.vertex);
@@ -71,7 +74,7 @@ Result<std::vector<Way>> ChannelPlan::ways(Location source, Location destination
     const size_t columns = plan.destinations.size();
     const StretchPaths& inside = *plan.inside[static_cast<size_t>(out) * columns + in];
     for (int i = 0; i < inside.paths.size(); ++i) {
-      const PathView path = inside.paths[i];
+      const topology::PathView path = inside.paths[i];
       Way& way =
           ways.emplace_back(Way{{}, path.bytes_per_s, path.latency_s, inside.flow_bytes_per_s[i]});
       append(way, source.server, path.vertices);
@@ -82,8 +85,8 @@ Result<std::vector<Way>> ChannelPlan::ways(Location source, Location destination
   const StretchPaths& entering =
       *find_arrival(parts_[part_of_[to]].structure, destination.vertex)->paths;
   for (const Junction& junction : join(leaving, entering)) {
-    const PathView first = leaving.paths[junction.out];
-    const PathView second = entering.paths[junction.in];
+    const topology::PathView first = leaving.paths[junction.out];
+    const topology::PathView second = entering.paths[junction.in];
     Way& way = ways.emplace_back(Way{{},
                                      std::min(first.bytes_per_s, second.bytes_per_s),
                                      first.latency_s + second.latency_s,
@@ -111,4 +114,4 @@ int64_t ChannelPlan::memory_bytes() const {
   return bytes;
 }
 
-}  // namespace crossdock
+}  // namespace crossdock::control

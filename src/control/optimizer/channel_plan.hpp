@@ -15,15 +15,15 @@
 #include "topology/graph.hpp"
 #include "topology/paths.hpp"
 
-namespace crossdock {
+namespace crossdock::control {
 
 // What the channel is on one server, and on every other server of the same structure with the same endpoints.
 struct ServerPlan {
-  std::shared_ptr<const ServerShape> shape;
-  std::vector<VertexIndex> sources;       // ascending
-  std::vector<VertexIndex> destinations;  // ascending
-  bool sends_out = false;                 // a destination is on another server
-  bool takes_in = false;                  // a source is on another server
+  std::shared_ptr<const topology::ServerShape> shape;
+  std::vector<topology::VertexIndex> sources;       // ascending
+  std::vector<topology::VertexIndex> destinations;  // ascending
+  bool sends_out = false;                           // a destination is on another server
+  bool takes_in = false;                            // a source is on another server
 
   // Sources x destinations; null where both are the same vertex.
   std::vector<StretchPathsPtr> inside;
@@ -39,7 +39,7 @@ struct ServerPlan {
 // How data can go from a source to a destination: vertices of one server, or of two joined by the network.
 struct Way {
   // Both ends included; the network once, as a vertex of the source's server.
-  std::vector<Location> vertices;
+  std::vector<topology::Location> vertices;
   double bytes_per_s = 0;  // of its narrowest edge
   double latency_s = 0;
   // Its share of the largest flow that source and destination can have alone.
@@ -48,26 +48,26 @@ struct Way {
 
 class ChannelPlan {
  public:
-  const InfrastructureGraph& graph() const { return *graph_; }
-  std::span<const Location> sources() const { return *sources_; }  // ascending
-  std::span<const Location> destinations() const { return *destinations_; }
+  const topology::InfrastructureGraph& graph() const { return *graph_; }
+  std::span<const topology::Location> sources() const { return *sources_; }  // ascending
+  std::span<const topology::Location> destinations() const { return *destinations_; }
 
   // Servers with endpoints, ascending, and what is planned for each.
-  std::span<const ServerIndex> servers() const { return servers_; }
+  std::span<const topology::ServerIndex> servers() const { return servers_; }
   int server_plan_count() const { return static_cast<int>(parts_.size()); }  // different ones
   const ServerPlan& server_plan(int server) const { return *parts_[part_of_[server]].plan; }
 
   // All ways, shortest stretches first. Error kInvalidArgument: not a source, not a destination of this channel.
   // Empty if both are the same vertex, which needs no wire.
-  Result<std::vector<Way>> ways(Location source, Location destination) const;
+  Result<std::vector<Way>> ways(topology::Location source, topology::Location destination) const;
 
   // The table of every managed vertex of a server that has something to forward, by ascending vertex (section 4.4).
   // Servers with the same plan have the same tables. Error kInvalidArgument: the server has no endpoint here.
   struct VertexTable {
-    VertexIndex vertex = 0;
-    ForwardingTable table;
+    topology::VertexIndex vertex = 0;
+    topology::ForwardingTable table;
   };
-  Result<std::vector<VertexTable>> tables(ServerIndex server) const;
+  Result<std::vector<VertexTable>> tables(topology::ServerIndex server) const;
 
   // Own memory, and that of the server plans and sets of paths it shares with others.
   int64_t memory_bytes() const;
@@ -77,27 +77,28 @@ class ChannelPlan {
 
   struct Part {
     std::shared_ptr<const ServerPlan> plan;
-    ShapeIndex structure = 0;
+    topology::ShapeIndex structure = 0;
   };
   // How data come in from the network to one destination vertex, on all servers of a structure alike: a table names the
   // destination by these two, so a relay on any of those servers must know every way that any of them uses.
   struct Arrival {
-    ShapeIndex structure = 0;
-    VertexIndex destination = 0;
+    topology::ShapeIndex structure = 0;
+    topology::VertexIndex destination = 0;
     uint32_t servers = 0;  // that have it
     StretchPathsPtr paths;
   };
 
-  int find_server(ServerIndex server) const;  // -1 if it has no endpoint
-  const Arrival* find_arrival(ShapeIndex structure, VertexIndex destination) const;
+  int find_server(topology::ServerIndex server) const;  // -1 if it has no endpoint
+  const Arrival* find_arrival(topology::ShapeIndex structure,
+                              topology::VertexIndex destination) const;
 
-  std::shared_ptr<const InfrastructureGraph> graph_;
-  std::shared_ptr<const std::vector<Location>> sources_,
+  std::shared_ptr<const topology::InfrastructureGraph> graph_;
+  std::shared_ptr<const std::vector<topology::Location>> sources_,
       destinations_;  // one vector if they are equal
-  std::vector<ServerIndex> servers_;
+  std::vector<topology::ServerIndex> servers_;
   std::vector<uint32_t> part_of_;  // per server
   std::vector<Part> parts_;
   std::vector<Arrival> arrivals_;  // by (structure, destination)
 };
 
-}  // namespace crossdock
+}  // namespace crossdock::control

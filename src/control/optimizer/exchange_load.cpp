@@ -7,7 +7,7 @@
 #include <unordered_set>
 #include <vector>
 
-namespace crossdock {
+namespace crossdock::control {
 namespace {
 
 constexpr int kShares = 24;  // of the bytes of a pair
@@ -22,7 +22,8 @@ struct Traffic {
 
 class ServerLoad {
  public:
-  explicit ServerLoad(const ServerShape& shape) : shape_(shape), load_(shape.edges().size(), 0.0) {}
+  explicit ServerLoad(const topology::ServerShape& shape)
+      : shape_(shape), load_(shape.edges().size(), 0.0) {}
 
   void add(const StretchPaths& stretches, double bytes) {
     if (bytes <= 0) return;
@@ -57,10 +58,10 @@ class ServerLoad {
   }
 
  private:
-  std::vector<uint32_t> edges_of(std::span<const VertexIndex> vertices) const {
+  std::vector<uint32_t> edges_of(std::span<const topology::VertexIndex> vertices) const {
     std::vector<uint32_t> edges;
     for (size_t i = 1; i < vertices.size(); ++i) {
-      const Edge* edge = shape_.find_edge(vertices[i - 1], vertices[i]);
+      const topology::Edge* edge = shape_.find_edge(vertices[i - 1], vertices[i]);
       edges.push_back(static_cast<uint32_t>(edge - shape_.edges().data()));
     }
     return edges;
@@ -96,7 +97,7 @@ class ServerLoad {
     for (const uint32_t edge : path) load_[edge] = std::max(0.0, load_[edge] + bytes);
   }
 
-  const ServerShape& shape_;
+  const topology::ServerShape& shape_;
   std::vector<double> load_;  // per edge, bytes
   std::vector<Traffic> traffic_;
 };
@@ -131,7 +132,7 @@ ExchangeLoad exchange_load(const ChannelPlan& plan) {
     all.spread();
     const uint32_t fullest = all.fullest();
     if (all.seconds(fullest) <= result.seconds_per_byte) continue;
-    const Edge& edge = server.shape->edges()[fullest];
+    const topology::Edge& edge = server.shape->edges()[fullest];
     result.seconds_per_byte = all.seconds(fullest);
     result.from = {plan.servers()[i], edge.from};
     result.to = {plan.servers()[i], edge.to};
@@ -141,4 +142,4 @@ ExchangeLoad exchange_load(const ChannelPlan& plan) {
   return result;
 }
 
-}  // namespace crossdock
+}  // namespace crossdock::control

@@ -11,14 +11,14 @@
 
 #include "control/optimizer/channel_plan.hpp"
 
-namespace crossdock {
+namespace crossdock::control {
 
 // The fullest link, and what it means for the whole exchange.
 struct ExchangeLoad {
   double seconds_per_byte =
-      0;          // per byte that every source sends to every destination other than itself
-  Location from;  // the edge that is full first
-  Location to;
+      0;  // per byte that every source sends to every destination other than itself
+  topology::Location from;  // the edge that is full first
+  topology::Location to;
   double edge_bytes_per_s = 0;         // its capacity
   double inside_seconds_per_byte = 0;  // the same, of bytes between endpoints of one server alone
   // The same of every edge of the server of `from`, in the order of its shape's edges.
@@ -28,4 +28,4 @@ struct ExchangeLoad {
 // O(different server plans x pairs in a server). All zero for a channel from one vertex to itself.
 ExchangeLoad exchange_load(const ChannelPlan& plan);
 
-}  // namespace crossdock
+}  // namespace crossdock::control

@@ -6,7 +6,7 @@
 
 #include "control/optimizer/exchange_load.hpp"
 
-namespace crossdock {
+namespace crossdock::control {
 namespace {
 
 // A second level takes every row through one more device, which is worth more than a twentieth of the time.
@@ -90,7 +90,7 @@ double seconds_of(const ExchangeForm& form,
                   const ExchangeLoad& load,
                   const Shape& shape,
                   const ExchangeTask& task,
-                  const TransferRates& rates) {
+                  const model::TransferRates& rates) {
   const double per_pair = task.bytes_per_source / shape.destinations;
   double link_s = load.seconds_per_byte * per_pair;
   if (form.levels == ExchangeLevels::kTwo) {
@@ -100,8 +100,8 @@ double seconds_of(const ExchangeForm& form,
   }
   if (form.message_bytes <= 0) return 0;
   return form.mode == ExchangeMode::kStreaming
-           ? streaming_seconds(link_s, task.bytes_per_source, form.message_bytes, rates)
-           : bulk_seconds(link_s, task.bytes_per_source, form.message_bytes, rates);
+           ? model::streaming_seconds(link_s, task.bytes_per_source, form.message_bytes, rates)
+           : model::bulk_seconds(link_s, task.bytes_per_source, form.message_bytes, rates);
 }
 
 const ExchangeForm* fastest(const std::vector<ExchangeForm>& forms, auto&& fits) {
@@ -164,7 +164,7 @@ std::string_view name_of(Distribution distribution) {
 
 Result<ExchangeChoice> choose_exchange(const ChannelPlan& plan,
                                        const ExchangeTask& task,
-                                       const TransferRates& rates) {
+                                       const model::TransferRates& rates) {
   CD_TRY(check_size(task.bytes_per_source, "bytes_per_source"));
   CD_TRY(check_size(task.receive_bytes_max, "receive_bytes_max"));
   if (!(task.segment_bytes >= 1) || !(task.segments_bytes_max >= 1)) {
@@ -232,4 +232,4 @@ Result<DistributionChoice> choose_distribution(const ChannelPlan& plan,
   return choice;
 }
 
-}  // namespace crossdock
+}  // namespace crossdock::control

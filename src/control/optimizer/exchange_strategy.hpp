@@ -10,7 +10,7 @@
 #include "control/optimizer/channel_plan.hpp"
 #include "model/transfer_cost.hpp"
 
-namespace crossdock {
+namespace crossdock::control {
 
 enum class ExchangeMode : uint8_t {
   kStreaming,  // rows leave through bounded rings while they are still being arranged
@@ -53,7 +53,7 @@ struct ExchangeChoice {
 // Error kInvalidArgument: a size that is negative or not a number, or segments of no size.
 Result<ExchangeChoice> choose_exchange(const ChannelPlan& plan,
                                        const ExchangeTask& task,
-                                       const TransferRates& rates);
+                                       const model::TransferRates& rates);
 
 struct DistributionChoice {
   Distribution chosen = Distribution::kRepartition;
@@ -69,4 +69,4 @@ Result<DistributionChoice> choose_distribution(const ChannelPlan& plan,
                                                double probe_bytes,
                                                double receive_bytes_max);
 
-}  // namespace crossdock
+}  // namespace crossdock::control

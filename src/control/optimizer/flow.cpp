@@ -7,14 +7,14 @@
 
 #include "base/check.hpp"
 
-namespace crossdock {
+namespace crossdock::control {
 
-FlowSolver::FlowSolver(const ServerShape& shape, Stretch stretch, int relays_max)
+FlowSolver::FlowSolver(const topology::ServerShape& shape, Stretch stretch, int relays_max)
     : shape_(shape), stretch_(stretch), layers_(static_cast<uint32_t>(relays_max) + 1) {
   const auto vertices = static_cast<size_t>(shape.vertex_count());
   out_begin_.assign(vertices + 1, 0);
   in_begin_.assign(vertices + 1, 0);
-  for (const Edge& edge : shape.edges()) {
+  for (const topology::Edge& edge : shape.edges()) {
     if (!leads_on(edge)) continue;
     const auto capacity = std::max<int64_t>(1, std::llround(edge.bytes_per_s));
     arcs_.push_back({edge.from, edge.to, capacity, 0});
@@ -32,18 +32,19 @@ FlowSolver::FlowSolver(const ServerShape& shape, Stretch stretch, int relays_max
   roles_.resize(vertices);
 }
 
-bool FlowSolver::leads_on(const Edge& edge) const {
-  const VertexKind from = shape_.kind(edge.from);
-  const VertexKind to = shape_.kind(edge.to);
+bool FlowSolver::leads_on(const topology::Edge& edge) const {
+  const topology::VertexKind from = shape_.kind(edge.from);
+  const topology::VertexKind to = shape_.kind(edge.to);
   switch (stretch_) {
     case Stretch::kInside:
-      return from != VertexKind::kNic && to != VertexKind::kNic && from != VertexKind::kNetwork &&
-             to != VertexKind::kNetwork;
+      return from != topology::VertexKind::kNic && to != topology::VertexKind::kNic &&
+             from != topology::VertexKind::kNetwork && to != topology::VertexKind::kNetwork;
     case Stretch::kToNetwork:
-      return from != VertexKind::kNetwork &&
-             (from != VertexKind::kNic || to == VertexKind::kNetwork);
+      return from != topology::VertexKind::kNetwork &&
+             (from != topology::VertexKind::kNic || to == topology::VertexKind::kNetwork);
     case Stretch::kFromNetwork:
-      return to != VertexKind::kNetwork && (to != VertexKind::kNic || from == VertexKind::kNetwork);
+      return to != topology::VertexKind::kNetwork &&
+             (to != topology::VertexKind::kNic || from == topology::VertexKind::kNetwork);
   }
   return false;
 }
@@ -57,11 +58,12 @@ void FlowSolver::try_step(uint32_t parent, Step step, Search search) {
   const int64_t free = room(step, search);
   if (free <= 0) return;
   const Arc& arc = arcs_[step.arc];
-  const VertexIndex to = step.undoes ? arc.from : arc.to;
+  const topology::VertexIndex to = step.undoes ? arc.from : arc.to;
   const Role role = roles_[to];
   if (role == Role::kClosed) return;
   uint32_t relays = parent % layers_;
-  if (role == Role::kBetween && is_managed(shape_.kind(to)) && ++relays == layers_) return;
+  if (role == Role::kBetween && topology::is_managed(shape_.kind(to)) && ++relays == layers_)
+    return;
 
   Visit visit{parent, step, visits_[parent].level + 1, std::min(visits_[parent].width, free)};
   const uint32_t first = static_cast<uint32_t>(to) * layers_;
@@ -80,7 +82,7 @@ uint32_t FlowSolver::find(Search search) {
   std::fill(visits_.begin(), visits_.end(), Visit{});
   queue_.clear();
   sink_level_ = -1;
-  for (const VertexIndex source : sources_) {
+  for (const topology::VertexIndex source : sources_) {
     const uint32_t start = static_cast<uint32_t>(source) * layers_;
     visits_[start].level = 0;
     visits_[start].width = std::numeric_limits<int64_t>::max();
@@ -103,7 +105,7 @@ uint32_t FlowSolver::find(Search search) {
 
 uint32_t FlowSolver::best_arrival() const {
   uint32_t best = kNone;
-  for (const VertexIndex sink : sinks_) {
+  for (const topology::VertexIndex sink : sinks_) {
     for (uint32_t relays = 0; relays < layers_; ++relays) {
       const uint32_t at = static_cast<uint32_t>(sink) * layers_ + relays;
       if (visits_[at].level < 0) continue;
@@ -118,7 +120,7 @@ FlowPath FlowSolver::path_to(uint32_t arrival) const {
   path.flow_bytes_per_s = static_cast<double>(visits_[arrival].width);
   path.vertices.reserve(static_cast<size_t>(visits_[arrival].level) + 1);
   for (uint32_t at = arrival; at != kNone; at = visits_[at].parent) {
-    path.vertices.push_back(static_cast<VertexIndex>(at / layers_));
+    path.vertices.push_back(static_cast<topology::VertexIndex>(at / layers_));
   }
   std::reverse(path.vertices.begin(), path.vertices.end());
   return path;
@@ -161,16 +163,17 @@ void FlowSolver::keep(FlowPath path) {
   found_.push_back(std::move(path));
 }
 
-std::vector<FlowPath> FlowSolver::solve(std::span<const VertexIndex> sources,
-                                        std::span<const VertexIndex> sinks) {
+std::vector<FlowPath> FlowSolver::solve(std::span<const topology::VertexIndex> sources,
+                                        std::span<const topology::VertexIndex> sinks) {
   sources_ = sources;
   sinks_ = sinks;
   for (size_t v = 0; v < roles_.size(); ++v) {
-    const bool is_drive = shape_.kind(static_cast<VertexIndex>(v)) == VertexKind::kDrive;
+    const bool is_drive =
+        shape_.kind(static_cast<topology::VertexIndex>(v)) == topology::VertexKind::kDrive;
     roles_[v] = is_drive ? Role::kClosed : Role::kBetween;
   }
-  for (const VertexIndex sink : sinks) roles_[sink] = Role::kSink;
-  for (const VertexIndex source : sources) {
+  for (const topology::VertexIndex sink : sinks) roles_[sink] = Role::kSink;
+  for (const topology::VertexIndex source : sources) {
     CD_CHECK(roles_[source] != Role::kSink, "vertex {} is source and sink", source);
     roles_[source] = Role::kClosed;
   }
@@ -190,4 +193,4 @@ std::vector<FlowPath> FlowSolver::solve(std::span<const VertexIndex> sources,
   return std::move(found_);
 }
 
-}  // namespace crossdock
+}  // namespace crossdock::control

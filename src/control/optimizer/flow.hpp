@@ -13,7 +13,7 @@
 
 #include "topology/graph.hpp"
 
-namespace crossdock {
+namespace crossdock::control {
 
 // Which part of a way the paths are. A NIC leads out of its server or into it; it is no bridge between two devices of
 // the server, although its edges would allow it.
@@ -21,21 +21,21 @@ enum class Stretch : uint8_t { kInside, kToNetwork, kFromNetwork };
 inline constexpr int kStretches = 3;
 
 struct FlowPath {
-  std::vector<VertexIndex> vertices;  // both ends included
-  double flow_bytes_per_s = 0;        // its share of the flow, not its capacity
+  std::vector<topology::VertexIndex> vertices;  // both ends included
+  double flow_bytes_per_s = 0;                  // its share of the flow, not its capacity
 };
 
 // Holds a shape's edges in the form that flows need. Not thread-safe; one call at a time. The shape must outlive it.
 class FlowSolver {
  public:
-  FlowSolver(const ServerShape& shape, Stretch stretch, int relays_max);
+  FlowSolver(const topology::ServerShape& shape, Stretch stretch, int relays_max);
 
   // The paths of a maximum flow from all `sources` together to all `sinks` together, each path once, shortest first.
   // No path passes through another source or sink, or through a drive. Exact as long as the flow needs no path with
   // more relays than allowed; otherwise what is left out is filled with allowed paths until none has room.
   // O(V E) augmentations of O(E x relays_max) in theory; in servers of today fewer than 20.
-  std::vector<FlowPath> solve(std::span<const VertexIndex> sources,
-                              std::span<const VertexIndex> sinks);
+  std::vector<FlowPath> solve(std::span<const topology::VertexIndex> sources,
+                              std::span<const topology::VertexIndex> sinks);
 
  private:
   // What a search may use: room that no path has taken; that, and the undoing of steps of other paths; taken room.
@@ -48,8 +48,8 @@ class FlowSolver {
   static constexpr uint32_t kNone = UINT32_MAX;
 
   struct Arc {
-    VertexIndex from = 0;
-    VertexIndex to = 0;
+    topology::VertexIndex from = 0;
+    topology::VertexIndex to = 0;
     int64_t capacity = 0;  // bytes/s; whole numbers, so that "full" needs no tolerance
     int64_t flow = 0;
   };
@@ -65,7 +65,7 @@ class FlowSolver {
     int64_t width = 0;
   };
 
-  bool leads_on(const Edge& edge) const;
+  bool leads_on(const topology::Edge& edge) const;
   int64_t room(Step step, Search search) const;
   void try_step(uint32_t parent, Step step, Search search);
   // The best arrival at a sink, or kNone.
@@ -76,7 +76,7 @@ class FlowSolver {
   void split_into_paths();
   void keep(FlowPath path);
 
-  const ServerShape& shape_;
+  const topology::ServerShape& shape_;
   const Stretch stretch_;
   const uint32_t layers_;  // one per number of relays
   std::vector<Arc> arcs_;
@@ -85,10 +85,10 @@ class FlowSolver {
   std::vector<Visit> visits_;  // per vertex and layer
   std::vector<uint32_t> queue_;
   std::vector<Role> roles_;
-  std::span<const VertexIndex> sources_, sinks_;
+  std::span<const topology::VertexIndex> sources_, sinks_;
   int32_t sink_level_ = -1;
   bool has_undone_ = false;
   std::vector<FlowPath> found_;
 };
 
-}  // namespace crossdock
+}  // namespace crossdock::control

@@ -6,19 +6,21 @@
 #include "control/optimizer/channel_plan.hpp"
 #include "control/optimizer/junction.hpp"
 
-namespace crossdock {
+namespace crossdock::control {
 namespace {
 
 // A way as tables see it: vertices of this server, then of the destination's.
 class PlacedWay {
  public:
-  void add(const ServerShape& shape, std::span<const VertexIndex> vertices, Place place) {
+  void add(const topology::ServerShape& shape,
+           std::span<const topology::VertexIndex> vertices,
+           topology::Place place) {
     for (size_t i = 0; i < vertices.size(); ++i) {
       const bool is_first = steps_.empty();
       if (i == 0 && !is_first) continue;  // the network, where both stretches meet
       Step step{{place, vertices[i]}, is_managed(shape.kind(vertices[i])), 0, 0};
       if (i > 0) {
-        const Edge& edge = *shape.find_edge(vertices[i - 1], vertices[i]);
+        const topology::Edge& edge = *shape.find_edge(vertices[i - 1], vertices[i]);
         step.bytes_per_s = edge.bytes_per_s;
         step.latency_s = edge.latency_s;
       }
@@ -27,12 +29,13 @@ class PlacedWay {
   }
 
   // Adds a hop to the table of every managed vertex of this server on the way but the last.
-  void write(DestinationKey destination, std::vector<ForwardingTable>& tables) const {
+  void write(topology::DestinationKey destination,
+             std::vector<topology::ForwardingTable>& tables) const {
     size_t next = steps_.size() - 1;  // the destination, which is managed
     int32_t hops_left = 1;
     for (size_t at = steps_.size() - 1; at-- > 0;) {
       if (!steps_[at].is_managed) continue;
-      if (steps_[at].placed.place == Place::kHere) {
+      if (steps_[at].placed.place == topology::Place::kHere) {
         tables[steps_[at].placed.vertex].add(
             destination, steps_[next].placed, hop(at, next, hops_left));
       }
@@ -43,14 +46,14 @@ class PlacedWay {
 
  private:
   struct Step {
-    PlacedVertex placed;
+    topology::PlacedVertex placed;
     bool is_managed = false;
     double bytes_per_s = 0;  // of the edge that leads here
     double latency_s = 0;
   };
 
-  HopPath hop(size_t from, size_t to, int32_t hops_left) const {
-    HopPath path;
+  topology::HopPath hop(size_t from, size_t to, int32_t hops_left) const {
+    topology::HopPath path;
     path.between.reserve(to - from - 1);
     path.bytes_per_s = std::numeric_limits<double>::infinity();
     path.hops_left = hops_left;
@@ -65,20 +68,21 @@ class PlacedWay {
   std::vector<Step> steps_;
 };
 
-void write_stretches(const ServerShape& shape,
+void write_stretches(const topology::ServerShape& shape,
                      const StretchPaths& stretches,
-                     VertexIndex destination,
-                     std::vector<ForwardingTable>& tables) {
+                     topology::VertexIndex destination,
+                     std::vector<topology::ForwardingTable>& tables) {
   for (int i = 0; i < stretches.paths.size(); ++i) {
     PlacedWay way;
-    way.add(shape, stretches.paths[i].vertices, Place::kHere);
-    way.write({DestinationKey::kOwnServer, destination}, tables);
+    way.add(shape, stretches.paths[i].vertices, topology::Place::kHere);
+    way.write({topology::DestinationKey::kOwnServer, destination}, tables);
   }
 }
 
 }  // namespace
 
-Result<std::vector<ChannelPlan::VertexTable>> ChannelPlan::tables(ServerIndex server) const {
+Result<std::vector<ChannelPlan::VertexTable>> ChannelPlan::tables(
+    topology::ServerIndex server) const {
   const int place = find_server(server);
   if (place < 0) {
     return make_error(ErrorCode::kInvalidArgument,
@@ -89,11 +93,11 @@ Result<std::vector<ChannelPlan::VertexTable>> ChannelPlan::tables(ServerIndex se
   }
   const Part& part = parts_[part_of_[place]];
   const ServerPlan& plan = *part.plan;
-  const ServerShape& shape = *plan.shape;
-  std::vector<ForwardingTable> tables(static_cast<size_t>(shape.vertex_count()));
+  const topology::ServerShape& shape = *plan.shape;
+  std::vector<topology::ForwardingTable> tables(static_cast<size_t>(shape.vertex_count()));
 
   for (size_t i = 0; i < plan.inside.size(); ++i) {
-    const VertexIndex destination = plan.destinations[i % plan.destinations.size()];
+    const topology::VertexIndex destination = plan.destinations[i % plan.destinations.size()];
     if (plan.inside[i]) write_stretches(shape, *plan.inside[i], destination, tables);
   }
   for (const Arrival& arrival : arrivals_) {
@@ -105,21 +109,22 @@ Result<std::vector<ChannelPlan::VertexTable>> ChannelPlan::tables(ServerIndex se
     const bool is_here =
         is_alike && std::ranges::binary_search(plan.destinations, arrival.destination);
     if (arrival.servers == (is_here ? 1U : 0U)) continue;
-    const ServerShape& there = *graph_->shape_at(arrival.structure);
+    const topology::ServerShape& there = *graph_->shape_at(arrival.structure);
     for (const StretchPathsPtr& leaving : plan.to_network) {
       for (const Junction& junction : join(*leaving, *arrival.paths)) {
         PlacedWay way;
-        way.add(shape, leaving->paths[junction.out].vertices, Place::kHere);
-        way.add(there, arrival.paths->paths[junction.in].vertices, Place::kThere);
+        way.add(shape, leaving->paths[junction.out].vertices, topology::Place::kHere);
+        way.add(there, arrival.paths->paths[junction.in].vertices, topology::Place::kThere);
         way.write({arrival.structure, arrival.destination}, tables);
       }
     }
   }
   std::vector<VertexTable> filled;
   for (size_t v = 0; v < tables.size(); ++v) {
-    if (!tables[v].empty()) filled.push_back({static_cast<VertexIndex>(v), std::move(tables[v])});
+    if (!tables[v].empty())
+      filled.push_back({static_cast<topology::VertexIndex>(v), std::move(tables[v])});
   }
   return filled;
 }
 
-}  // namespace crossdock
+}  // namespace crossdock::control

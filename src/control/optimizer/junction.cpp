@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-namespace crossdock {
+namespace crossdock::control {
 
 std::vector<Junction> join(const StretchPaths& out, const StretchPaths& in) {
   std::vector<Junction> ways;
@@ -38,4 +38,4 @@ std::vector<Junction> join(const StretchPaths& out, const StretchPaths& in) {
   return ways;
 }
 
-}  // namespace crossdock
+}  // namespace crossdock::control

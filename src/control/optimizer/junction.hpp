@@ -10,7 +10,7 @@
 
 #include "control/optimizer/structure_paths.hpp"
 
-namespace crossdock {
+namespace crossdock::control {
 
 struct Junction {
   int out = 0;  // index of a path to the network
@@ -21,4 +21,4 @@ struct Junction {
 // Every path of both sets at least once; none if either set is empty.
 std::vector<Junction> join(const StretchPaths& out, const StretchPaths& in);
 
-}  // namespace crossdock
+}  // namespace crossdock::control

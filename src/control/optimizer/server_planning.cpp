@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-namespace crossdock {
+namespace crossdock::control {
 namespace {
 
 double total(const std::vector<FlowPath>& flow) {
@@ -13,7 +13,8 @@ double total(const std::vector<FlowPath>& flow) {
 }
 
 // Those that begin (or end) at `vertex`.
-std::vector<const FlowPath*> starting_at(const std::vector<FlowPath>& flow, VertexIndex vertex) {
+std::vector<const FlowPath*> starting_at(const std::vector<FlowPath>& flow,
+                                         topology::VertexIndex vertex) {
   std::vector<const FlowPath*> found;
   for (const FlowPath& path : flow) {
     if (path.vertices.front() == vertex) found.push_back(&path);
@@ -21,7 +22,8 @@ std::vector<const FlowPath*> starting_at(const std::vector<FlowPath>& flow, Vert
   return found;
 }
 
-std::vector<const FlowPath*> ending_at(const std::vector<FlowPath>& flow, VertexIndex vertex) {
+std::vector<const FlowPath*> ending_at(const std::vector<FlowPath>& flow,
+                                       topology::VertexIndex vertex) {
   std::vector<const FlowPath*> found;
   for (const FlowPath& path : flow) {
     if (path.vertices.back() == vertex) found.push_back(&path);
@@ -29,13 +31,15 @@ std::vector<const FlowPath*> ending_at(const std::vector<FlowPath>& flow, Vertex
   return found;
 }
 
-bool are_apart(const std::vector<VertexIndex>& a, const std::vector<VertexIndex>& b) {
-  return std::ranges::none_of(a, [&](VertexIndex v) { return std::ranges::binary_search(b, v); });
+bool are_apart(const std::vector<topology::VertexIndex>& a,
+               const std::vector<topology::VertexIndex>& b) {
+  return std::ranges::none_of(
+      a, [&](topology::VertexIndex v) { return std::ranges::binary_search(b, v); });
 }
 
 }  // namespace
 
-StretchPathsPtr united(const ServerShape& shape,
+StretchPathsPtr united(const topology::ServerShape& shape,
                        const StretchPathsPtr& base,
                        const std::vector<const FlowPath*>& more) {
   std::shared_ptr<StretchPaths> larger;
@@ -47,7 +51,7 @@ StretchPathsPtr united(const ServerShape& shape,
   return larger ? larger : base;
 }
 
-PlannedStructure::PlannedStructure(std::shared_ptr<const ServerShape> shape,
+PlannedStructure::PlannedStructure(std::shared_ptr<const topology::ServerShape> shape,
                                    int relays_max,
                                    int plans_kept)
     : paths_(std::move(shape), relays_max), plans_kept_(plans_kept) {}
@@ -59,9 +63,9 @@ void PlannedStructure::plan_inside(const Part& part, ServerPlan& plan) {
                         are_apart(part.sources, part.destinations);
   std::vector<FlowPath> flow;
   if (is_joint) flow = paths_.joint(Stretch::kInside, part.sources, part.destinations);
-  for (const VertexIndex from : part.sources) {
+  for (const topology::VertexIndex from : part.sources) {
     const std::vector<const FlowPath*> started = starting_at(flow, from);
-    for (const VertexIndex to : part.destinations) {
+    for (const topology::VertexIndex to : part.destinations) {
       if (from == to) {
         plan.inside.push_back(nullptr);
         continue;
@@ -74,23 +78,23 @@ void PlannedStructure::plan_inside(const Part& part, ServerPlan& plan) {
 }
 
 void PlannedStructure::plan_out(const Part& part, ServerPlan& plan) {
-  const std::optional<VertexIndex> network = shape()->network();
+  const std::optional<topology::VertexIndex> network = shape()->network();
   std::vector<FlowPath> flow;
   if (network) flow = paths_.joint(Stretch::kToNetwork, part.sources, std::span(&*network, 1));
   plan.out_bytes_per_s = total(flow);
-  for (const VertexIndex from : part.sources) {
+  for (const topology::VertexIndex from : part.sources) {
     plan.to_network.push_back(united(*shape(), paths_.to_network(from), starting_at(flow, from)));
   }
 }
 
 void PlannedStructure::plan_in(const Part& part, ServerPlan& plan) {
-  const std::optional<VertexIndex> network = shape()->network();
+  const std::optional<topology::VertexIndex> network = shape()->network();
   std::vector<FlowPath> flow;
   if (network) {
     flow = paths_.joint(Stretch::kFromNetwork, std::span(&*network, 1), part.destinations);
   }
   plan.in_bytes_per_s = total(flow);
-  for (const VertexIndex to : part.destinations) {
+  for (const topology::VertexIndex to : part.destinations) {
     plan.from_network.push_back(united(*shape(), paths_.from_network(to), ending_at(flow, to)));
   }
 }
@@ -112,4 +116,4 @@ std::shared_ptr<const ServerPlan> PlannedStructure::plan(const Part& part) {
   return plan;
 }
 
-}  // namespace crossdock
+}  // namespace crossdock::control

@@ -10,16 +10,18 @@
 #include "control/optimizer/channel_plan.hpp"
 #include "control/optimizer/structure_paths.hpp"
 
-namespace crossdock {
+namespace crossdock::control {
 
 // Not thread-safe; the plans are immutable and may be shared.
 class PlannedStructure {
  public:
-  PlannedStructure(std::shared_ptr<const ServerShape> shape, int relays_max, int plans_kept);
+  PlannedStructure(std::shared_ptr<const topology::ServerShape> shape,
+                   int relays_max,
+                   int plans_kept);
 
   struct Part {
-    std::vector<VertexIndex> sources;       // ascending
-    std::vector<VertexIndex> destinations;  // ascending
+    std::vector<topology::VertexIndex> sources;       // ascending
+    std::vector<topology::VertexIndex> destinations;  // ascending
     bool sends_out = false;
     bool takes_in = false;
 
@@ -27,7 +29,7 @@ class PlannedStructure {
   };
   std::shared_ptr<const ServerPlan> plan(const Part& part);
 
-  const std::shared_ptr<const ServerShape>& shape() const { return paths_.shape(); }
+  const std::shared_ptr<const topology::ServerShape>& shape() const { return paths_.shape(); }
   int plan_count() const { return static_cast<int>(plans_.size()); }
   int64_t path_bytes() const { return paths_.memory_bytes(); }
 
@@ -42,8 +44,8 @@ class PlannedStructure {
 };
 
 // `base` and those of `more` that it lacks, without flow; `base` itself if it lacks none.
-StretchPathsPtr united(const ServerShape& shape,
+StretchPathsPtr united(const topology::ServerShape& shape,
                        const StretchPathsPtr& base,
                        const std::vector<const FlowPath*>& more);
 
-}  // namespace crossdock
+}  // namespace crossdock::control

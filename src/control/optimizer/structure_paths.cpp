@@ -5,18 +5,18 @@
 #include <numeric>
 #include <utility>
 
-namespace crossdock {
+namespace crossdock::control {
 
 double StretchPaths::total_bytes_per_s() const {
   return std::accumulate(flow_bytes_per_s.begin(), flow_bytes_per_s.end(), 0.0);
 }
 
-void StretchPaths::add(const ServerShape& shape, const FlowPath& path, double flow) {
+void StretchPaths::add(const topology::ServerShape& shape, const FlowPath& path, double flow) {
   paths.add(shape, path.vertices);
   flow_bytes_per_s.push_back(flow);
 }
 
-bool StretchPaths::has(std::span<const VertexIndex> vertices) const {
+bool StretchPaths::has(std::span<const topology::VertexIndex> vertices) const {
   for (int i = 0; i < paths.size(); ++i) {
     if (std::ranges::equal(paths[i].vertices, vertices)) return true;
   }
@@ -28,7 +28,7 @@ int64_t StretchPaths::memory_bytes() const {
   return static_cast<int64_t>(sizeof *this) + flows + paths.memory_bytes();
 }
 
-StructurePaths::StructurePaths(std::shared_ptr<const ServerShape> shape, int relays_max)
+StructurePaths::StructurePaths(std::shared_ptr<const topology::ServerShape> shape, int relays_max)
     : shape_(std::move(shape)), relays_max_(relays_max) {}
 
 FlowSolver& StructurePaths::solver(Stretch stretch) {
@@ -38,12 +38,14 @@ FlowSolver& StructurePaths::solver(Stretch stretch) {
 }
 
 std::vector<FlowPath> StructurePaths::joint(Stretch stretch,
-                                            std::span<const VertexIndex> from,
-                                            std::span<const VertexIndex> to) {
+                                            std::span<const topology::VertexIndex> from,
+                                            std::span<const topology::VertexIndex> to) {
   return solver(stretch).solve(from, to);
 }
 
-StretchPathsPtr StructurePaths::find(Stretch stretch, VertexIndex from, VertexIndex to) {
+StretchPathsPtr StructurePaths::find(Stretch stretch,
+                                     topology::VertexIndex from,
+                                     topology::VertexIndex to) {
   StretchPathsPtr& place = found_[static_cast<uint32_t>(from) << 16 | to];
   if (place) return place;
   auto made = std::make_shared<StretchPaths>();
@@ -54,18 +56,18 @@ StretchPathsPtr StructurePaths::find(Stretch stretch, VertexIndex from, VertexIn
   return place;
 }
 
-StretchPathsPtr StructurePaths::inside(VertexIndex from, VertexIndex to) {
+StretchPathsPtr StructurePaths::inside(topology::VertexIndex from, topology::VertexIndex to) {
   return find(Stretch::kInside, from, to);
 }
 
-StretchPathsPtr StructurePaths::to_network(VertexIndex from) {
-  const std::optional<VertexIndex> network = shape_->network();
+StretchPathsPtr StructurePaths::to_network(topology::VertexIndex from) {
+  const std::optional<topology::VertexIndex> network = shape_->network();
   if (!network) return std::make_shared<StretchPaths>();
   return find(Stretch::kToNetwork, from, *network);
 }
 
-StretchPathsPtr StructurePaths::from_network(VertexIndex to) {
-  const std::optional<VertexIndex> network = shape_->network();
+StretchPathsPtr StructurePaths::from_network(topology::VertexIndex to) {
+  const std::optional<topology::VertexIndex> network = shape_->network();
   if (!network) return std::make_shared<StretchPaths>();
   return find(Stretch::kFromNetwork, *network, to);
 }
@@ -76,4 +78,4 @@ int64_t StructurePaths::memory_bytes() const {
   return bytes;
 }
 
-}  // namespace crossdock
+}  // namespace crossdock::control

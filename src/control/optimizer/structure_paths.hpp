@@ -17,17 +17,17 @@
 #include "topology/graph.hpp"
 #include "topology/paths.hpp"
 
-namespace crossdock {
+namespace crossdock::control {
 
 // Paths of one stretch between two ends, and what a maximum flow between these two alone puts on each.
 struct StretchPaths {
-  PathSet paths;
+  topology::PathSet paths;
   // Per path; 0 for one that is there because a flow between more ends than these needs it.
   std::vector<double> flow_bytes_per_s;
 
   double total_bytes_per_s() const;
-  void add(const ServerShape& shape, const FlowPath& path, double flow);
-  bool has(std::span<const VertexIndex> vertices) const;
+  void add(const topology::ServerShape& shape, const FlowPath& path, double flow);
+  bool has(std::span<const topology::VertexIndex> vertices) const;
   int64_t memory_bytes() const;
 };
 
@@ -36,30 +36,30 @@ using StretchPathsPtr = std::shared_ptr<const StretchPaths>;
 // Not thread-safe; what it hands out is immutable and may be shared.
 class StructurePaths {
  public:
-  StructurePaths(std::shared_ptr<const ServerShape> shape, int relays_max);
+  StructurePaths(std::shared_ptr<const topology::ServerShape> shape, int relays_max);
 
-  const std::shared_ptr<const ServerShape>& shape() const { return shape_; }
+  const std::shared_ptr<const topology::ServerShape>& shape() const { return shape_; }
 
   // Empty sets where there is no path with so few relays.
-  StretchPathsPtr inside(VertexIndex from, VertexIndex to);
-  StretchPathsPtr to_network(VertexIndex from);
-  StretchPathsPtr from_network(VertexIndex to);
+  StretchPathsPtr inside(topology::VertexIndex from, topology::VertexIndex to);
+  StretchPathsPtr to_network(topology::VertexIndex from);
+  StretchPathsPtr from_network(topology::VertexIndex to);
 
   // The paths of a maximum flow from all of `from` to all of `to`; the network stands for itself.
   std::vector<FlowPath> joint(Stretch stretch,
-                              std::span<const VertexIndex> from,
-                              std::span<const VertexIndex> to);
+                              std::span<const topology::VertexIndex> from,
+                              std::span<const topology::VertexIndex> to);
 
   int64_t memory_bytes() const;
 
  private:
-  StretchPathsPtr find(Stretch stretch, VertexIndex from, VertexIndex to);
+  StretchPathsPtr find(Stretch stretch, topology::VertexIndex from, topology::VertexIndex to);
   FlowSolver& solver(Stretch stretch);
 
-  std::shared_ptr<const ServerShape> shape_;
+  std::shared_ptr<const topology::ServerShape> shape_;
   int relays_max_;
   std::array<std::optional<FlowSolver>, kStretches> solvers_;
   std::unordered_map<uint32_t, StretchPathsPtr> found_;  // by (from, to)
 };
 
-}  // namespace crossdock
+}  // namespace crossdock::control

@@ -8,25 +8,25 @@
 
 #include "base/check.hpp"
 
-namespace crossdock {
+namespace crossdock::control {
 namespace {
 
-using Endpoints = std::span<const Location>;
+using Endpoints = std::span<const topology::Location>;
 
 // CPUs and GPUs stand first in a shape.
-VertexIndex managed_count(const ServerShape& shape) {
-  return static_cast<VertexIndex>(shape.of_kind(VertexKind::kCpu).count +
-                                  shape.of_kind(VertexKind::kGpu).count);
+topology::VertexIndex managed_count(const topology::ServerShape& shape) {
+  return static_cast<topology::VertexIndex>(shape.of_kind(topology::VertexKind::kCpu).count +
+                                            shape.of_kind(topology::VertexKind::kGpu).count);
 }
 
-std::vector<Location> sorted(Endpoints endpoints) {
-  std::vector<Location> copy(endpoints.begin(), endpoints.end());
+std::vector<topology::Location> sorted(Endpoints endpoints) {
+  std::vector<topology::Location> copy(endpoints.begin(), endpoints.end());
   if (!std::ranges::is_sorted(copy)) std::ranges::sort(copy);
   return copy;
 }
 
 // Takes the endpoints of `server` from the front of `rest`.
-Endpoints take_server(Endpoints& rest, ServerIndex server) {
+Endpoints take_server(Endpoints& rest, topology::ServerIndex server) {
   size_t count = 0;
   while (count < rest.size() && rest[count].server == server) ++count;
   const Endpoints taken = rest.first(count);
@@ -34,17 +34,17 @@ Endpoints take_server(Endpoints& rest, ServerIndex server) {
   return taken;
 }
 
-bool names_these(const std::vector<VertexIndex>& vertices, Endpoints endpoints) {
-  return std::ranges::equal(vertices, endpoints, {}, {}, &Location::vertex);
+bool names_these(const std::vector<topology::VertexIndex>& vertices, Endpoints endpoints) {
+  return std::ranges::equal(vertices, endpoints, {}, {}, &topology::Location::vertex);
 }
 
-std::vector<VertexIndex> vertices_of(Endpoints endpoints) {
-  std::vector<VertexIndex> vertices(endpoints.size());
-  std::ranges::transform(endpoints, vertices.begin(), &Location::vertex);
+std::vector<topology::VertexIndex> vertices_of(Endpoints endpoints) {
+  std::vector<topology::VertexIndex> vertices(endpoints.size());
+  std::ranges::transform(endpoints, vertices.begin(), &topology::Location::vertex);
   return vertices;
 }
 
-Error no_path(const InfrastructureGraph& graph,
+Error no_path(const topology::InfrastructureGraph& graph,
               const std::string& from,
               const std::string& to,
               int relays_max) {
@@ -63,25 +63,26 @@ Error no_path(const InfrastructureGraph& graph,
 // Builds one plan. Servers are visited in order; neighbours that are alike cost a comparison.
 class PlanBuilder {
  public:
-  PlanBuilder(std::shared_ptr<const InfrastructureGraph> graph,
+  PlanBuilder(std::shared_ptr<const topology::InfrastructureGraph> graph,
               std::span<const std::shared_ptr<PlannedStructure>> structures,
               int relays_max)
       : plan_(std::make_shared<ChannelPlan>()), structures_(structures), relays_max_(relays_max) {
     plan_->graph_ = std::move(graph);
   }
 
-  Result<std::shared_ptr<const ChannelPlan>> build(std::vector<Location> sources,
-                                                   std::vector<Location> destinations) {
+  Result<std::shared_ptr<const ChannelPlan>> build(std::vector<topology::Location> sources,
+                                                   std::vector<topology::Location> destinations) {
     const bool are_equal = sources == destinations;
-    plan_->sources_ = std::make_shared<const std::vector<Location>>(std::move(sources));
+    plan_->sources_ = std::make_shared<const std::vector<topology::Location>>(std::move(sources));
     plan_->destinations_ =
-        are_equal ? plan_->sources_
-                  : std::make_shared<const std::vector<Location>>(std::move(destinations));
+        are_equal
+            ? plan_->sources_
+            : std::make_shared<const std::vector<topology::Location>>(std::move(destinations));
     Endpoints from = plan_->sources();
     Endpoints to = plan_->destinations();
     while (!from.empty() || !to.empty()) {
       const bool is_source = to.empty() || (!from.empty() && from[0].server < to[0].server);
-      const ServerIndex server = is_source ? from[0].server : to[0].server;
+      const topology::ServerIndex server = is_source ? from[0].server : to[0].server;
       const Endpoints local_from = take_server(from, server);
       const Endpoints local_to = take_server(to, server);
       CD_TRY(add_server(server, local_from, local_to));
@@ -93,8 +94,8 @@ class PlanBuilder {
   }
 
  private:
-  Status add_server(ServerIndex server, Endpoints from, Endpoints to) {
-    const ShapeIndex structure = plan_->graph_->structure_of(server);
+  Status add_server(topology::ServerIndex server, Endpoints from, Endpoints to) {
+    const topology::ShapeIndex structure = plan_->graph_->structure_of(server);
     const bool sends_out = !from.empty() && to.size() < plan_->destinations().size();
     const bool takes_in = !to.empty() && from.size() < plan_->sources().size();
     if (!plan_->part_of_.empty()) {
@@ -120,15 +121,17 @@ class PlanBuilder {
     return {};
   }
 
-  void put(ServerIndex server, uint32_t part) {
+  void put(topology::ServerIndex server, uint32_t part) {
     plan_->servers_.push_back(server);
     plan_->part_of_.push_back(part);
     ++servers_of_part_[part];
   }
 
-  Status check_paths(ServerIndex server, const ServerPlan& plan) const {
-    const InfrastructureGraph& graph = *plan_->graph_;
-    const auto name = [&](VertexIndex vertex) { return graph.full_name({server, vertex}); };
+  Status check_paths(topology::ServerIndex server, const ServerPlan& plan) const {
+    const topology::InfrastructureGraph& graph = *plan_->graph_;
+    const auto name = [&](topology::VertexIndex vertex) {
+      return graph.full_name({server, vertex});
+    };
     for (size_t i = 0; i < plan.inside.size(); ++i) {
       if (!plan.inside[i] || !plan.inside[i]->paths.empty()) continue;
       const size_t columns = plan.destinations.size();
@@ -152,11 +155,11 @@ class PlanBuilder {
 
   // Servers of one structure may have different joint flows; a table does not tell those servers apart.
   void unite_arrivals() {
-    std::map<std::pair<ShapeIndex, VertexIndex>, ChannelPlan::Arrival> arrivals;
+    std::map<std::pair<topology::ShapeIndex, topology::VertexIndex>, ChannelPlan::Arrival> arrivals;
     for (size_t p = 0; p < plan_->parts_.size(); ++p) {
       const auto& [plan, structure] = plan_->parts_[p];
       for (size_t i = 0; i < plan->from_network.size(); ++i) {
-        const VertexIndex destination = plan->destinations[i];
+        const topology::VertexIndex destination = plan->destinations[i];
         const StretchPathsPtr& paths = plan->from_network[i];
         ChannelPlan::Arrival& arrival = arrivals[{structure, destination}];
         arrival.structure = structure;
@@ -169,7 +172,7 @@ class PlanBuilder {
     for (auto& [key, arrival] : arrivals) plan_->arrivals_.push_back(std::move(arrival));
   }
 
-  static StretchPathsPtr with_all(const ServerShape& shape,
+  static StretchPathsPtr with_all(const topology::ServerShape& shape,
                                   const StretchPathsPtr& base,
                                   const StretchPaths& more) {
     std::vector<FlowPath> paths;
@@ -189,26 +192,27 @@ class PlanBuilder {
   std::unordered_map<const ServerPlan*, uint32_t> part_of_plan_;
 };
 
-TransferOptimizer::TransferOptimizer(std::shared_ptr<const InfrastructureGraph> graph,
+TransferOptimizer::TransferOptimizer(std::shared_ptr<const topology::InfrastructureGraph> graph,
                                      OptimizerLimits limits)
     : limits_(limits) {
   set_graph(std::move(graph));
 }
 
-void TransferOptimizer::set_graph(std::shared_ptr<const InfrastructureGraph> graph) {
+void TransferOptimizer::set_graph(std::shared_ptr<const topology::InfrastructureGraph> graph) {
   CD_CHECK(graph != nullptr, "graph");
   const std::scoped_lock lock(mutex_);
   const auto former = std::exchange(structures_, {});
   plans_.clear();
   graph_ = std::move(graph);
   structures_.resize(static_cast<size_t>(graph_->shape_count()));
-  for (ServerIndex server = 0; server < static_cast<ServerIndex>(graph_->server_count());
+  for (topology::ServerIndex server = 0;
+       server < static_cast<topology::ServerIndex>(graph_->server_count());
        ++server) {
     auto& place = structures_[graph_->structure_of(server)];
     if (place) continue;
     const auto& shape = graph_->shape_at(graph_->structure_of(server));
     const auto known = std::ranges::find_if(former, [&](const auto& structure) {
-      return structure && same_structure(*structure->shape(), *shape);
+      return structure && topology::same_structure(*structure->shape(), *shape);
     });
     place = known != former.end() ? *known
                                   : std::make_shared<PlannedStructure>(
@@ -235,7 +239,7 @@ Status TransferOptimizer::check_endpoints(Endpoints sorted, const char* what) co
                       what,
                       limit);
   }
-  const auto servers = static_cast<ServerIndex>(graph_->server_count());
+  const auto servers = static_cast<topology::ServerIndex>(graph_->server_count());
   for (size_t i = 0; i < sorted.size(); ++i) {
     const auto [server, vertex] = sorted[i];
     if (server >= servers || vertex >= managed_count(graph_->shape(server))) {
@@ -252,7 +256,7 @@ Status TransferOptimizer::check_endpoints(Endpoints sorted, const char* what) co
                         "{} {} cannot hold data, being a {}; take a CPU or a GPU",
                         what,
                         graph_->full_name(sorted[i]),
-                        kind_name(graph_->shape(server).kind(vertex)));
+                        topology::kind_name(graph_->shape(server).kind(vertex)));
     }
     if (i > 0 && sorted[i] == sorted[i - 1]) {
       return make_error(ErrorCode::kInvalidArgument,
@@ -265,7 +269,7 @@ Status TransferOptimizer::check_endpoints(Endpoints sorted, const char* what) co
 }
 
 Result<TransferOptimizer::PlanPtr> TransferOptimizer::make_plan(
-    std::vector<Location> sources, std::vector<Location> destinations) {
+    std::vector<topology::Location> sources, std::vector<topology::Location> destinations) {
   CD_TRY(check_endpoints(sources, "source"));
   CD_TRY(check_endpoints(destinations, "destination"));
   PlanBuilder builder(graph_, structures_, limits_.relays_max);
@@ -280,8 +284,8 @@ Result<std::shared_ptr<const ChannelPlan>> TransferOptimizer::plan(Endpoints sou
                                                                    Endpoints destinations) {
   const std::scoped_lock lock(mutex_);
   if (const PlanPtr known = find_plan(sources, destinations)) return known;
-  std::vector<Location> from = sorted(sources);
-  std::vector<Location> to = sorted(destinations);
+  std::vector<topology::Location> from = sorted(sources);
+  std::vector<topology::Location> to = sorted(destinations);
   if (const PlanPtr known = find_plan(from, to)) return known;
   return make_plan(std::move(from), std::move(to));
 }
@@ -299,4 +303,4 @@ OptimizerContents TransferOptimizer::contents() const {
   return contents;
 }
 
-}  // namespace crossdock
+}  // namespace crossdock::control

@@ -21,7 +21,7 @@
 #include "control/optimizer/server_planning.hpp"
 #include "topology/graph.hpp"
 
-namespace crossdock {
+namespace crossdock::control {
 
 struct OptimizerLimits {
   // Managed vertices between the ends of a stretch: between two vertices of a server, or between one and the network.
@@ -43,33 +43,35 @@ struct OptimizerContents {
 // Thread-safe; one plan is made at a time.
 class TransferOptimizer {
  public:
-  explicit TransferOptimizer(std::shared_ptr<const InfrastructureGraph> graph,
+  explicit TransferOptimizer(std::shared_ptr<const topology::InfrastructureGraph> graph,
                              OptimizerLimits limits = {});
 
   // From now on plans are for `graph`. Plans handed out stay as they are. Paths of structures that remain are kept.
-  void set_graph(std::shared_ptr<const InfrastructureGraph> graph);
+  void set_graph(std::shared_ptr<const topology::InfrastructureGraph> graph);
 
   // Plans a channel from every source to every destination; an endpoint may be both. Order does not matter.
   // Errors: kInvalidArgument: no source or no destination, too many, one that is named twice, that does not exist or
   // that is not managed. kNoPath: a pair that nothing connects within the limit of relays.
-  Result<std::shared_ptr<const ChannelPlan>> plan(std::span<const Location> sources,
-                                                  std::span<const Location> destinations);
+  Result<std::shared_ptr<const ChannelPlan>> plan(std::span<const topology::Location> sources,
+                                                  std::span<const topology::Location> destinations);
 
   OptimizerContents contents() const;
 
  private:
   using PlanPtr = std::shared_ptr<const ChannelPlan>;
 
-  PlanPtr find_plan(std::span<const Location> sources, std::span<const Location> destinations);
-  Status check_endpoints(std::span<const Location> sorted, const char* what) const;
-  Result<PlanPtr> make_plan(std::vector<Location> sources, std::vector<Location> destinations);
+  PlanPtr find_plan(std::span<const topology::Location> sources,
+                    std::span<const topology::Location> destinations);
+  Status check_endpoints(std::span<const topology::Location> sorted, const char* what) const;
+  Result<PlanPtr> make_plan(std::vector<topology::Location> sources,
+                            std::vector<topology::Location> destinations);
 
   mutable std::mutex mutex_;
   const OptimizerLimits limits_;
-  std::shared_ptr<const InfrastructureGraph> graph_;
+  std::shared_ptr<const topology::InfrastructureGraph> graph_;
   std::vector<std::shared_ptr<PlannedStructure>>
       structures_;              // per shape; null where another stands for it
   std::vector<PlanPtr> plans_;  // the most recently used last
 };
 
-}  // namespace crossdock
+}  // namespace crossdock::control

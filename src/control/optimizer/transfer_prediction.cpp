@@ -8,16 +8,16 @@
 
 #include "model/transfer_cost.hpp"
 
-namespace crossdock {
+namespace crossdock::control {
 namespace {
 
 // The edges of a way. Where it enters the destination's server, the network is that server's own vertex for it.
-std::vector<FullEdge> edges_of(const InfrastructureGraph& graph, const Way& way) {
+std::vector<FullEdge> edges_of(const topology::InfrastructureGraph& graph, const Way& way) {
   std::vector<FullEdge> edges;
   for (size_t i = 1; i < way.vertices.size(); ++i) {
-    const Location to = way.vertices[i];
-    Location from = way.vertices[i - 1];
-    const ServerShape& shape = graph.shape(to.server);
+    const topology::Location to = way.vertices[i];
+    topology::Location from = way.vertices[i - 1];
+    const topology::ServerShape& shape = graph.shape(to.server);
     if (from.server != to.server) from = {to.server, *shape.network()};
     edges.push_back({from, to, shape.find_edge(from.vertex, to.vertex)->bytes_per_s});
   }
@@ -27,8 +27,8 @@ std::vector<FullEdge> edges_of(const InfrastructureGraph& graph, const Way& way)
 }  // namespace
 
 Result<TransferPrediction> predict_transfer(const ChannelPlan& plan,
-                                            Location source,
-                                            Location destination,
+                                            topology::Location source,
+                                            topology::Location destination,
                                             double bytes) {
   if (!std::isfinite(bytes) || bytes < 0) {
     return make_error(ErrorCode::kInvalidArgument,
@@ -38,7 +38,7 @@ Result<TransferPrediction> predict_transfer(const ChannelPlan& plan,
   auto ways = plan.ways(source, destination);
   if (!ways.ok()) return ways.error();
   TransferPrediction prediction;
-  std::map<std::pair<Location, Location>, double> load;
+  std::map<std::pair<topology::Location, topology::Location>, double> load;
   for (const Way& way : ways.value()) {
     if (way.flow_bytes_per_s <= 0) continue;
     prediction.bytes_per_s += way.flow_bytes_per_s;
@@ -60,8 +60,8 @@ Result<TransferPrediction> predict_transfer(const ChannelPlan& plan,
       prediction.bottlenecks.push_back(*full);
     }
   }
-  prediction.seconds = transfer_seconds(bytes, prediction.bytes_per_s, prediction.latency_s);
+  prediction.seconds = model::transfer_seconds(bytes, prediction.bytes_per_s, prediction.latency_s);
   return prediction;
 }
 
-}  // namespace crossdock
+}  // namespace crossdock::control

@@ -6,12 +6,12 @@
 
 #include "control/optimizer/channel_plan.hpp"
 
-namespace crossdock {
+namespace crossdock::control {
 
 // An edge, by its ends; an end at the network is that vertex of the edge's server.
 struct FullEdge {
-  Location from;
-  Location to;
+  topology::Location from;
+  topology::Location to;
   double bytes_per_s = 0;
 
   bool operator==(const FullEdge&) const = default;
@@ -28,8 +28,8 @@ struct TransferPrediction {
 
 // Error kInvalidArgument: as ChannelPlan::ways; a number of bytes that is negative or none.
 Result<TransferPrediction> predict_transfer(const ChannelPlan& plan,
-                                            Location source,
-                                            Location destination,
+                                            topology::Location source,
+                                            topology::Location destination,
                                             double bytes);
 
-}  // namespace crossdock
+}  // namespace crossdock::control

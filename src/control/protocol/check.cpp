@@ -7,7 +7,7 @@
 #include "base/result.hpp"
 #include "base/text_cut.hpp"
 
-namespace crossdock {
+namespace crossdock::control {
 namespace {
 
 template <class... Args>
@@ -36,8 +36,9 @@ Status check_request_id(std::string_view message, RequestId id) {
 }
 
 Status check_name(std::string_view field, std::string_view name) {
-  if (name.empty() || name.size() > kNameBytesMax) {
-    return malformed("{} has {} bytes; a name has 1 to {}", field, name.size(), kNameBytesMax);
+  if (name.empty() || name.size() > topology::kNameBytesMax) {
+    return malformed(
+        "{} has {} bytes; a name has 1 to {}", field, name.size(), topology::kNameBytesMax);
   }
   const auto is_control = [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; };
   if (std::ranges::any_of(name, is_control) || name.find('/') != std::string_view::npos) {
@@ -160,12 +161,12 @@ Status check_request(const Meet& request) {
 
 // ---- messages of agents ------------------------------------------------------------------------------------------
 
-bool is_managed_vertex(const ServerShape& shape, std::string_view name) {
+bool is_managed_vertex(const topology::ServerShape& shape, std::string_view name) {
   const auto vertex = shape.find_vertex(name);
-  return vertex && is_managed(shape.kind(*vertex));
+  return vertex && topology::is_managed(shape.kind(*vertex));
 }
 
-Status check_held(const HeldEndpoint& held, const ServerShape& shape) {
+Status check_held(const HeldEndpoint& held, const topology::ServerShape& shape) {
   CD_TRY(check_id("Join.endpoints.endpoint", held.endpoint.value));
   CD_TRY(check_name("Join.endpoints.vertex", held.vertex));
   if (is_managed_vertex(shape, held.vertex)) return {};
@@ -179,7 +180,7 @@ Status check_held(const HeldChannel& held, const std::string& agent) {
   CD_TRY(check_ids("Join.channels.sources", held.sources, kCode));
   CD_TRY(check_ids("Join.channels.destinations", held.destinations, kCode));
   CD_TRY(check_rows("Join.channels", held.rows));
-  CD_TRY(check_size("Join.channels.servers", held.servers.size(), kServersMax));
+  CD_TRY(check_size("Join.channels.servers", held.servers.size(), topology::kServersMax));
   for (const std::string& server : held.servers) {
     CD_TRY(check_name("Join.channels.servers", server));
   }
@@ -236,7 +237,7 @@ Status check_message(const Held& message) {
 
 // ---- messages of the controller ----------------------------------------------------------------------------------
 
-Status check_message(const Welcome& message, const ServerShape&) {
+Status check_message(const Welcome& message, const topology::ServerShape&) {
   if (message.epoch == 0) return malformed("Welcome.epoch is 0, which is no epoch");
   const auto is_span = [](double span_s) { return span_s > 0 && span_s < kLongestS; };
   if (!is_span(message.heartbeat_s) || !is_span(message.lost_after_s)) {
@@ -247,12 +248,12 @@ Status check_message(const Welcome& message, const ServerShape&) {
   return {};
 }
 
-Status check_message(const Hold& message, const ServerShape& shape) {
+Status check_message(const Hold& message, const topology::ServerShape& shape) {
   const HeldEndpoint& held = message.endpoint;
   CD_TRY(check_id("Hold.endpoint", held.endpoint.value));
   if (held.vertex.empty() || is_managed_vertex(shape, held.vertex)) return {};
   return malformed("Hold.vertex is '{}', which is no CPU or GPU of this server",
-                   first_characters(held.vertex, kNameBytesMax));
+                   first_characters(held.vertex, topology::kNameBytesMax));
 }
 
 Status check_planned(std::string_view field,
@@ -261,13 +262,13 @@ Status check_planned(std::string_view field,
   CD_TRY(check_size(field, planned.size(), kRequestEndpointsMax));
   for (const PlannedEndpoint& one : planned) {
     CD_TRY(check_id(field, one.endpoint.value));
-    if (one.server >= servers || one.vertex >= kServerVerticesMax) {
+    if (one.server >= servers || one.vertex >= topology::kServerVerticesMax) {
       return malformed("{} is vertex {} of server {}; there are {} servers of at most {} vertices",
                        field,
                        one.vertex,
                        one.server,
                        servers,
-                       kServerVerticesMax);
+                       topology::kServerVerticesMax);
     }
   }
   return {};
@@ -276,7 +277,7 @@ Status check_planned(std::string_view field,
 Status check_outline(const ChannelOutline& outline) {
   CD_TRY(check_id("Apply.channel", outline.channel.value));
   CD_TRY(check_rows("Apply", outline.rows));
-  CD_TRY(check_size("Apply.servers", outline.servers.size(), kServersMax));
+  CD_TRY(check_size("Apply.servers", outline.servers.size(), topology::kServersMax));
   for (const PlannedServer& server : outline.servers) {
     CD_TRY(check_name("Apply.servers", server.name));
   }
@@ -291,10 +292,11 @@ Status check_outline(const ChannelOutline& outline) {
 Status check_own(std::string_view field,
                  const std::vector<PlannedEndpoint>& planned,
                  uint32_t own,
-                 const ServerShape& shape) {
+                 const topology::ServerShape& shape) {
   for (const PlannedEndpoint& one : planned) {
     if (one.server != own) continue;
-    if (one.vertex < shape.vertices().size() && is_managed(shape.kind(one.vertex))) continue;
+    if (one.vertex < shape.vertices().size() && topology::is_managed(shape.kind(one.vertex)))
+      continue;
     return malformed("{} is vertex {} of this server, which is no CPU or GPU of its {} vertices",
                      field,
                      one.vertex,
@@ -303,32 +305,36 @@ Status check_own(std::string_view field,
   return {};
 }
 
-Status check_placed(const PlacedVertex& placed, const ServerShape& shape) {
-  const size_t vertices = placed.place == Place::kHere ? shape.vertices().size()
-                                                       : static_cast<size_t>(kServerVerticesMax);
+Status check_placed(const topology::PlacedVertex& placed, const topology::ServerShape& shape) {
+  const size_t vertices = placed.place == topology::Place::kHere
+                            ? shape.vertices().size()
+                            : static_cast<size_t>(topology::kServerVerticesMax);
   if (placed.vertex < vertices) return {};
   return malformed("Apply.tables name vertex {} of {}", placed.vertex, vertices);
 }
 
-Status check_table(const NamedTable& named, const ServerShape& shape) {
+Status check_table(const NamedTable& named, const topology::ServerShape& shape) {
   if (!is_managed_vertex(shape, named.vertex)) {
     return malformed("Apply.tables.vertex is '{}', which is no CPU or GPU of this server",
-                     first_characters(named.vertex, kNameBytesMax));
+                     first_characters(named.vertex, topology::kNameBytesMax));
   }
-  for (const ForwardingTable::Entry& entry : named.table.entries()) {
-    const bool is_own = entry.destination.structure == DestinationKey::kOwnServer;
-    CD_TRY(check_placed({is_own ? Place::kHere : Place::kThere, entry.destination.vertex}, shape));
-    for (const NextHop& hop : entry.next_hops) {
+  for (const topology::ForwardingTable::Entry& entry : named.table.entries()) {
+    const bool is_own = entry.destination.structure == topology::DestinationKey::kOwnServer;
+    CD_TRY(check_placed(
+        {is_own ? topology::Place::kHere : topology::Place::kThere, entry.destination.vertex},
+        shape));
+    for (const topology::NextHop& hop : entry.next_hops) {
       CD_TRY(check_placed(hop.next, shape));
-      for (const HopPath& path : hop.paths) {
-        for (const PlacedVertex& placed : path.between) CD_TRY(check_placed(placed, shape));
+      for (const topology::HopPath& path : hop.paths) {
+        for (const topology::PlacedVertex& placed : path.between)
+          CD_TRY(check_placed(placed, shape));
       }
     }
   }
   return {};
 }
 
-Status check_message(const Apply& message, const ServerShape& shape) {
+Status check_message(const Apply& message, const topology::ServerShape& shape) {
   if (!message.part || !message.part->outline || !message.part->tables) {
     return malformed("Apply.part, its outline or its tables are missing");
   }
@@ -345,12 +351,12 @@ Status check_message(const Apply& message, const ServerShape& shape) {
   return {};
 }
 
-Status check_message(const Close& message, const ServerShape&) {
+Status check_message(const Close& message, const topology::ServerShape&) {
   CD_TRY(check_id("Close.channel", message.channel.value));
   return check_error("Close.cause", message.cause);
 }
 
-Status check_message(const Leave& message, const ServerShape&) {
+Status check_message(const Leave& message, const topology::ServerShape&) {
   return check_error("Leave.cause", message.cause);
 }
 
@@ -364,7 +370,7 @@ Status check(const AgentMessage& message) {
   return std::visit([](const auto& one) { return check_message(one); }, message);
 }
 
-Status check(const ControllerMessage& message, const ServerShape& shape) {
+Status check(const ControllerMessage& message, const topology::ServerShape& shape) {
   return std::visit([&](const auto& one) { return check_message(one, shape); }, message);
 }
 
@@ -380,4 +386,4 @@ Error sendable(Error error) {
   return error;
 }
 
-}  // namespace crossdock
+}  // namespace crossdock::control

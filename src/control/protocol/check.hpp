@@ -11,7 +11,7 @@
 #include "base/result.hpp"
 #include "control/protocol/messages.hpp"
 
-namespace crossdock {
+namespace crossdock::control {
 
 inline constexpr size_t kRequestEndpointsMax = 65'536;  // sources and destinations apart
 inline constexpr size_t kSchemaBytesMax = 1 << 20;
@@ -31,9 +31,9 @@ Status check(const AgentMessage& message);
 // An Apply is checked against `shape`, the agent's own: tables belong to its managed vertices, its endpoints on that
 // server are such vertices, and what tables name as "here" exists. What they name as "there" lies in a shape that the
 // agent does not have.
-Status check(const ControllerMessage& message, const ServerShape& shape);
+Status check(const ControllerMessage& message, const topology::ServerShape& shape);
 
 // `error` as it may be sent: with a text cut to kErrorTextBytesMax, which then says so.
 Error sendable(Error error);
 
-}  // namespace crossdock
+}  // namespace crossdock::control

@@ -3,7 +3,7 @@
 
 #include <fmt/format.h>
 
-namespace crossdock {
+namespace crossdock::control {
 namespace {
 
 std::string numbered(uint64_t value) {
@@ -16,4 +16,4 @@ std::string text_of(EndpointId id) { return numbered(id.value); }
 std::string text_of(ChannelId id) { return numbered(id.value); }
 std::string text_of(RequestId id) { return fmt::format("{:016x}{:016x}", id.high, id.low); }
 
-}  // namespace crossdock
+}  // namespace crossdock::control

@@ -11,7 +11,7 @@
 #include <functional>
 #include <string>
 
-namespace crossdock {
+namespace crossdock::control {
 
 // One life of a controller. Never 0. Epochs can be compared for being equal, not for their order.
 using Epoch = uint32_t;
@@ -54,19 +54,23 @@ std::string text_of(EndpointId id);
 std::string text_of(ChannelId id);
 std::string text_of(RequestId id);  // 32 hexadecimal digits
 
-}  // namespace crossdock
+}  // namespace crossdock::control
 
 template <>
-struct std::hash<crossdock::EndpointId> {
-  size_t operator()(crossdock::EndpointId id) const { return std::hash<uint64_t>()(id.value); }
+struct std::hash<crossdock::control::EndpointId> {
+  size_t operator()(crossdock::control::EndpointId id) const {
+    return std::hash<uint64_t>()(id.value);
+  }
 };
 template <>
-struct std::hash<crossdock::ChannelId> {
-  size_t operator()(crossdock::ChannelId id) const { return std::hash<uint64_t>()(id.value); }
+struct std::hash<crossdock::control::ChannelId> {
+  size_t operator()(crossdock::control::ChannelId id) const {
+    return std::hash<uint64_t>()(id.value);
+  }
 };
 template <>
-struct std::hash<crossdock::RequestId> {
-  size_t operator()(crossdock::RequestId id) const {
+struct std::hash<crossdock::control::RequestId> {
+  size_t operator()(crossdock::control::RequestId id) const {
     return std::hash<uint64_t>()(id.high ^ (id.low * 0x9e3779b97f4a7c15u));
   }
 };

@@ -3,7 +3,7 @@
 
 #include <array>
 
-namespace crossdock {
+namespace crossdock::control {
 namespace {
 
 constexpr std::array<std::string_view, 2> kAgentStateNames = {"joined", "away"};
@@ -24,8 +24,8 @@ std::string_view state_name(ChannelState state) {
   return kChannelStateNames[static_cast<size_t>(state)];
 }
 
-DestinationKey ServerPart::key_of(const PlannedEndpoint& endpoint) const {
-  if (endpoint.server == server) return {DestinationKey::kOwnServer, endpoint.vertex};
+topology::DestinationKey ServerPart::key_of(const PlannedEndpoint& endpoint) const {
+  if (endpoint.server == server) return {topology::DestinationKey::kOwnServer, endpoint.vertex};
   return {outline->servers[endpoint.server].structure, endpoint.vertex};
 }
 
@@ -34,4 +34,4 @@ bool ServerPart::operator==(const ServerPart& other) const {
          same_value(tables, other.tables);
 }
 
-}  // namespace crossdock
+}  // namespace crossdock::control

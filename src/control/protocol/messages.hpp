@@ -21,7 +21,7 @@
 #include "topology/graph.hpp"
 #include "topology/paths.hpp"
 
-namespace crossdock {
+namespace crossdock::control {
 
 inline constexpr uint32_t kProtocolVersion = 1;
 
@@ -153,14 +153,15 @@ inline constexpr int kStatusChannelsMax = 1000;
 // A channel as a whole: the same for all its agents, so that their parts share it.
 struct PlannedServer {
   std::string name;
-  ShapeIndex structure = 0;  // as tables name it; equal for servers that paths cannot tell apart
+  topology::ShapeIndex structure =
+      0;  // as tables name it; equal for servers that paths cannot tell apart
 
   bool operator==(const PlannedServer&) const = default;
 };
 struct PlannedEndpoint {
   EndpointId endpoint;
   uint32_t server = 0;  // in ChannelOutline::servers
-  VertexIndex vertex = 0;
+  topology::VertexIndex vertex = 0;
 
   bool operator==(const PlannedEndpoint&) const = default;
 };
@@ -179,7 +180,7 @@ struct ChannelOutline {
 // What a managed vertex of a server has to forward.
 struct NamedTable {
   std::string vertex;
-  ForwardingTable table;
+  topology::ForwardingTable table;
 
   bool operator==(const NamedTable&) const = default;
 };
@@ -192,7 +193,7 @@ struct ServerPart {
   std::shared_ptr<const std::vector<NamedTable>> tables;
 
   // How the tables here name an endpoint. The part must have been checked (control/protocol/check.hpp).
-  DestinationKey key_of(const PlannedEndpoint& endpoint) const;
+  topology::DestinationKey key_of(const PlannedEndpoint& endpoint) const;
   bool operator==(const ServerPart& other) const;  // of values, not of pointers
 };
 
@@ -205,7 +206,7 @@ struct Met {
 };
 struct ServerIs {
   std::string name;  // "": the controller itself answered
-  std::shared_ptr<const ServerShape> shape;
+  std::shared_ptr<const topology::ServerShape> shape;
 };
 struct PartIs {
   std::shared_ptr<const ServerPart> part;
@@ -242,7 +243,7 @@ struct JoinRequest {
   AgentInstance instance;
   // Counts the connections of this life of the agent, from 1: what an older one still brings is no news.
   uint64_t connection = 1;
-  std::shared_ptr<const ServerShape> shape;
+  std::shared_ptr<const topology::ServerShape> shape;
   std::vector<HeldEndpoint> endpoints;
   std::vector<HeldChannel> channels;
 };
@@ -283,4 +284,4 @@ struct Leave {  // the connection ends: a refused join, or an agent that was giv
 };
 using ControllerMessage = std::variant<Welcome, Hold, Apply, Close, Leave>;
 
-}  // namespace crossdock
+}  // namespace crossdock::control

@@ -6,7 +6,7 @@
 #include <string>
 #include <utility>
 
-namespace crossdock {
+namespace crossdock::control {
 
 // Thread-safe. Whoever comes while they are made waits for them.
 class SharedBytes {
@@ -25,4 +25,4 @@ class SharedBytes {
   Bytes bytes_;
 };
 
-}  // namespace crossdock
+}  // namespace crossdock::control

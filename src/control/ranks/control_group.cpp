@@ -7,7 +7,7 @@
 
 #include "control/protocol/check.hpp"
 
-namespace crossdock {
+namespace crossdock::control {
 namespace {
 
 using std::chrono::milliseconds;
@@ -28,14 +28,15 @@ constexpr char kBetween = ' ';
 
 }  // namespace
 
-ControlGroup::ControlGroup(const ControlMeeting& meeting, std::shared_ptr<ControlClient> client)
+ControlGroup::ControlGroup(const ranks::ControlMeeting& meeting,
+                           std::shared_ptr<ControlClient> client)
     : address_(meeting.address),
       job_(meeting.job),
       rank_(meeting.rank),
       size_(meeting.ranks),
       client_(std::move(client)) {}
 
-Result<std::unique_ptr<RankGroup>> ControlGroup::make(const ControlMeeting& meeting) {
+Result<std::unique_ptr<ranks::RankGroup>> ControlGroup::make(const ranks::ControlMeeting& meeting) {
   if (meeting.ranks < 1 || meeting.rank < 0 || meeting.rank >= meeting.ranks ||
       meeting.ranks > static_cast<int>(kGroupRanksMax)) {
     return make_error(ErrorCode::kInvalidArgument,
@@ -58,7 +59,7 @@ Result<std::unique_ptr<RankGroup>> ControlGroup::make(const ControlMeeting& meet
                        meeting.token,
                        meeting.is_insecure};
   CD_ASSIGN(auto client, ControlClient::make(std::move(settings)));
-  return std::unique_ptr<RankGroup>(new ControlGroup(meeting, std::move(client)));
+  return std::unique_ptr<ranks::RankGroup>(new ControlGroup(meeting, std::move(client)));
 }
 
 Result<std::vector<std::string>> ControlGroup::say(const std::string& group,
@@ -176,4 +177,4 @@ Result<std::vector<std::string>> ControlGroup::gather(const std::string& mine,
   return all;
 }
 
-}  // namespace crossdock
+}  // namespace crossdock::control

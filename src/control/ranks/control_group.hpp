@@ -22,12 +22,12 @@
 #include "data/ranks/control_meeting.hpp"
 #include "data/ranks/rank_group.hpp"
 
-namespace crossdock {
+namespace crossdock::control {
 
-class ControlGroup : public RankGroup {
+class ControlGroup : public ranks::RankGroup {
  public:
   // CD-105 for ranks that are none; those of check_rpc_settings.
-  static Result<std::unique_ptr<RankGroup>> make(const ControlMeeting& meeting);
+  static Result<std::unique_ptr<ranks::RankGroup>> make(const ranks::ControlMeeting& meeting);
 
   int rank() const override { return rank_; }
   int size() const override { return size_; }
@@ -38,12 +38,12 @@ class ControlGroup : public RankGroup {
 
   void begin() override { is_beginning_ = true; }
   // Of ranks that have an agent each, once they have met.
-  ChannelPlanner* planner() override { return planner_.get(); }
+  ranks::ChannelPlanner* planner() override { return planner_.get(); }
 
  private:
   using Clock = std::chrono::steady_clock;
 
-  ControlGroup(const ControlMeeting& meeting, std::shared_ptr<ControlClient> client);
+  ControlGroup(const ranks::ControlMeeting& meeting, std::shared_ptr<ControlClient> client);
   Status meet(Clock::time_point end);
   Status meet_anew(Clock::time_point end);
   Result<std::vector<std::string>> say(const std::string& group,
@@ -64,4 +64,4 @@ class ControlGroup : public RankGroup {
   std::unique_ptr<ControlPlanner> planner_;
 };
 
-}  // namespace crossdock
+}  // namespace crossdock::control

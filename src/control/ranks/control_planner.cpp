@@ -8,7 +8,7 @@
 #include "control/protocol/check.hpp"
 #include "data/ranks/agreement.hpp"
 
-namespace crossdock {
+namespace crossdock::control {
 namespace {
 
 using std::chrono::milliseconds;
@@ -19,7 +19,7 @@ constexpr double kPlannerUnreachableS = 6;
 
 double seconds_of(milliseconds time) { return std::chrono::duration<double>(time).count(); }
 
-bool has_end(const ChannelEnds& ends, int rank) {
+bool has_end(const ranks::ChannelEnds& ends, int rank) {
   return std::ranges::binary_search(ends.sources, rank) ||
          std::ranges::binary_search(ends.destinations, rank);
 }
@@ -41,14 +41,14 @@ std::vector<EndpointId> of_ranks(const std::vector<int>& ranks,
 
 }  // namespace
 
-ControlPlanner::ControlPlanner(RankGroup& group,
+ControlPlanner::ControlPlanner(ranks::RankGroup& group,
                                std::shared_ptr<ControlClient> client,
                                ServerIs server)
     : group_(group), client_(std::move(client)), server_(std::move(server)) {}
 
 // Of the NUMA node that this thread runs on, if the agent's graph tells them apart.
 Result<std::string> ControlPlanner::vertex() const {
-  const VertexRange cpus = server_.shape->of_kind(VertexKind::kCpu);
+  const topology::VertexRange cpus = server_.shape->of_kind(topology::VertexKind::kCpu);
   if (cpus.count == 0) {
     return make_error(
         ErrorCode::kUnknownId,
@@ -58,8 +58,8 @@ Result<std::string> ControlPlanner::vertex() const {
   }
   unsigned cpu = 0, node = 0;
   if (::getcpu(&cpu, &node) == 0) {
-    for (VertexIndex i = cpus.first; i < cpus.first + cpus.count; ++i) {
-      const Vertex& vertex = server_.shape->vertex(i);
+    for (topology::VertexIndex i = cpus.first; i < cpus.first + cpus.count; ++i) {
+      const topology::Vertex& vertex = server_.shape->vertex(i);
       if (vertex.numa_node == static_cast<int32_t>(node)) return vertex.name;
     }
   }
@@ -105,7 +105,7 @@ Result<ControlPlanner::Endpoints> ControlPlanner::gather_endpoints(bool has_end,
     const auto own = own_endpoint(is_doubted, seconds_of(at_most));
     mine = own.ok() ? Result<std::string>(std::to_string(own.value().value)) : own.error();
   }
-  CD_ASSIGN(const std::vector<std::string> told, agree(group_, mine, at_most));
+  CD_ASSIGN(const std::vector<std::string> told, ranks::agree(group_, mine, at_most));
   Endpoints endpoints;
   for (const std::string& one : told) {
     CD_ASSIGN(const uint64_t number, number_of(one));
@@ -114,7 +114,7 @@ Result<ControlPlanner::Endpoints> ControlPlanner::gather_endpoints(bool has_end,
   return endpoints;
 }
 
-Result<ChannelId> ControlPlanner::create(const ChannelEnds& ends,
+Result<ChannelId> ControlPlanner::create(const ranks::ChannelEnds& ends,
                                          const Endpoints& endpoints,
                                          double within_s) {
   // Rows are known to the ranks, and nobody on the way looks at them.
@@ -130,15 +130,15 @@ Result<ChannelId> ControlPlanner::create(const ChannelEnds& ends,
   return channel;
 }
 
-Result<PlannedChannel> ControlPlanner::take_part(ChannelId channel,
-                                                 const Endpoints& endpoints,
-                                                 double within_s) {
+Result<ranks::PlannedChannel> ControlPlanner::take_part(ChannelId channel,
+                                                        const Endpoints& endpoints,
+                                                        double within_s) {
   // Others wait for this rank to be ready: it does not wait long for an agent that is gone.
   const ControlClient::Patience patience{within_s, kPlannerUnreachableS, {}};
   CD_ASSIGN(const Reply reply, client_->call(AskPart{channel}, patience));
   const auto& part = std::get<PartIs>(reply).part;
   CD_TRY(check(ControllerMessage(Apply{part}), *server_.shape));
-  PlannedChannel planned;
+  ranks::PlannedChannel planned;
   planned.server = server_.shape;
   for (const NamedTable& named : *part->tables) planned.tables.push_back(named.table);
   for (const PlannedEndpoint& one : part->outline->destinations) {
@@ -150,7 +150,7 @@ Result<PlannedChannel> ControlPlanner::take_part(ChannelId channel,
   return planned;
 }
 
-Result<ChannelId> ControlPlanner::open(const ChannelEnds& ends,
+Result<ChannelId> ControlPlanner::open(const ranks::ChannelEnds& ends,
                                        Endpoints& endpoints,
                                        milliseconds at_most) {
   const int rank = group_.rank();
@@ -164,7 +164,7 @@ Result<ChannelId> ControlPlanner::open(const ChannelEnds& ends,
       mine = created.ok() ? Result<std::string>(std::to_string(created.value().value))
                           : created.error();
     }
-    const auto told = agree(group_, mine, at_most);
+    const auto told = ranks::agree(group_, mine, at_most);
     if (told.ok()) {
       CD_ASSIGN(const uint64_t number, number_of(told.value()[static_cast<size_t>(asks)]));
       return ChannelId{number};
@@ -173,10 +173,11 @@ Result<ChannelId> ControlPlanner::open(const ChannelEnds& ends,
   }
 }
 
-Result<PlannedChannel> ControlPlanner::plan(const ChannelEnds& ends, milliseconds at_most) {
+Result<ranks::PlannedChannel> ControlPlanner::plan(const ranks::ChannelEnds& ends,
+                                                   milliseconds at_most) {
   Endpoints endpoints;
   CD_ASSIGN(const ChannelId channel, open(ends, endpoints, at_most));
-  PlannedChannel planned;
+  ranks::PlannedChannel planned;
   if (has_end(ends, group_.rank())) {
     auto part = take_part(channel, endpoints, seconds_of(at_most));
     if (!part.ok()) {
@@ -202,4 +203,4 @@ void ControlPlanner::end(const std::string& name) {
   client_->ask(DeleteChannel{channel}, kEndWithinS, [](const Reply&) {});
 }
 
-}  // namespace crossdock
+}  // namespace crossdock::control

@@ -18,14 +18,15 @@
 #include "data/ranks/channel_planner.hpp"
 #include "data/ranks/rank_group.hpp"
 
-namespace crossdock {
+namespace crossdock::control {
 
-class ControlPlanner : public ChannelPlanner {
+class ControlPlanner : public ranks::ChannelPlanner {
  public:
   // `group` must outlive it. `server` is that of the agent which `client` speaks to.
-  ControlPlanner(RankGroup& group, std::shared_ptr<ControlClient> client, ServerIs server);
+  ControlPlanner(ranks::RankGroup& group, std::shared_ptr<ControlClient> client, ServerIs server);
 
-  Result<PlannedChannel> plan(const ChannelEnds& ends, std::chrono::milliseconds at_most) override;
+  Result<ranks::PlannedChannel> plan(const ranks::ChannelEnds& ends,
+                                     std::chrono::milliseconds at_most) override;
   void end(const std::string& name) override;
 
  private:
@@ -46,14 +47,18 @@ class ControlPlanner : public ChannelPlanner {
   Result<EndpointId> ask_endpoint(double within_s);
   void drop_own();
   // A channel between `endpoints`, which are found for it. All ranks call it.
-  Result<ChannelId> open(const ChannelEnds& ends,
+  Result<ChannelId> open(const ranks::ChannelEnds& ends,
                          Endpoints& endpoints,
                          std::chrono::milliseconds at_most);
   Result<std::string> vertex() const;
-  Result<ChannelId> create(const ChannelEnds& ends, const Endpoints& endpoints, double within_s);
-  Result<PlannedChannel> take_part(ChannelId channel, const Endpoints& endpoints, double within_s);
+  Result<ChannelId> create(const ranks::ChannelEnds& ends,
+                           const Endpoints& endpoints,
+                           double within_s);
+  Result<ranks::PlannedChannel> take_part(ChannelId channel,
+                                          const Endpoints& endpoints,
+                                          double within_s);
 
-  RankGroup& group_;
+  ranks::RankGroup& group_;
   const std::shared_ptr<ControlClient> client_;
   const ServerIs server_;
   Own own_;
@@ -61,4 +66,4 @@ class ControlPlanner : public ChannelPlanner {
   std::map<std::string, ChannelId> mine_;  // that this rank asked for
 };
 
-}  // namespace crossdock
+}  // namespace crossdock::control

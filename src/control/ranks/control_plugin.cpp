@@ -6,9 +6,9 @@ extern "C" {
 [[gnu::visibility("default")]] extern const char crossdock_control_interface[];
 const char crossdock_control_interface[] = CROSSDOCK_CONTROL_INTERFACE;
 
-[[gnu::visibility("default")]] crossdock::RankGroup* crossdock_join_control(
-    const crossdock::ControlMeeting& meeting, crossdock::Error* error) {
-  auto group = crossdock::ControlGroup::make(meeting);
+[[gnu::visibility("default")]] crossdock::ranks::RankGroup* crossdock_join_control(
+    const crossdock::ranks::ControlMeeting& meeting, crossdock::Error* error) {
+  auto group = crossdock::control::ControlGroup::make(meeting);
   if (group.ok()) return group.value().release();
   *error = group.error();
   return nullptr;

@@ -16,7 +16,7 @@
 #include "control/rpc/live_calls.hpp"
 #include "control/rpc/message_queue.hpp"
 
-namespace crossdock {
+namespace crossdock::control {
 namespace {
 
 constexpr double kRejoinFirstS = 0.1;
@@ -149,7 +149,7 @@ class AgentLink::Keeper final : public Attendance::Listener {
  public:
   Keeper(ClientSettings settings,
          AgentSettings agent,
-         std::shared_ptr<const ServerShape> shape,
+         std::shared_ptr<const topology::ServerShape> shape,
          ChannelHost& host)
       : settings_(std::move(settings)),
         stub_(make_channel(settings_)),
@@ -285,10 +285,11 @@ class AgentLink::Keeper final : public Attendance::Listener {
   std::thread beating_;
 };
 
-Result<std::unique_ptr<AgentLink>> AgentLink::start(ClientSettings controller,
-                                                    AgentSettings agent,
-                                                    std::shared_ptr<const ServerShape> shape,
-                                                    ChannelHost& host) {
+Result<std::unique_ptr<AgentLink>> AgentLink::start(
+    ClientSettings controller,
+    AgentSettings agent,
+    std::shared_ptr<const topology::ServerShape> shape,
+    ChannelHost& host) {
   CD_TRY(check_rpc_settings(controller));
   // The other half is for the server's graph.
   const auto half = static_cast<size_t>(controller.message_bytes_max / 2);
@@ -303,4 +304,4 @@ AgentLink::AgentLink(std::unique_ptr<Keeper> keeper) : keeper_(std::move(keeper)
 AgentLink::~AgentLink() { keeper_->stop(); }
 AgentLinkState AgentLink::state() const { return keeper_->state(); }
 
-}  // namespace crossdock
+}  // namespace crossdock::control

@@ -14,7 +14,7 @@
 #include "control/agent/agent.hpp"
 #include "control/rpc/rpc_settings.hpp"
 
-namespace crossdock {
+namespace crossdock::control {
 
 AgentInstance make_agent_instance();  // random
 
@@ -31,10 +31,11 @@ struct AgentLinkState {
 class AgentLink {
  public:
   // `host` must outlive the link. those of check_rpc_settings.
-  static Result<std::unique_ptr<AgentLink>> start(ClientSettings controller,
-                                                  AgentSettings agent,
-                                                  std::shared_ptr<const ServerShape> shape,
-                                                  ChannelHost& host);
+  static Result<std::unique_ptr<AgentLink>> start(
+      ClientSettings controller,
+      AgentSettings agent,
+      std::shared_ptr<const topology::ServerShape> shape,
+      ChannelHost& host);
   // Breaks the connection: the controller waits a while for the agent to come back, then closes its channels.
   ~AgentLink();
 
@@ -47,4 +48,4 @@ class AgentLink {
   std::unique_ptr<Keeper> keeper_;
 };
 
-}  // namespace crossdock
+}  // namespace crossdock::control

@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-namespace crossdock {
+namespace crossdock::control {
 namespace {
 
 constexpr double kDeleteWithinS = 5;
@@ -35,7 +35,7 @@ class AgentRequests::State {
   State(ControlClient& controller,
         PlanLedger& ledger,
         std::string name,
-        std::shared_ptr<const ServerShape> shape)
+        std::shared_ptr<const topology::ServerShape> shape)
       : controller_(controller),
         ledger_(ledger),
         name_(std::move(name)),
@@ -176,7 +176,7 @@ class AgentRequests::State {
   ControlClient& controller_;
   PlanLedger& ledger_;
   const std::string name_;
-  const std::shared_ptr<const ServerShape> shape_;
+  const std::shared_ptr<const topology::ServerShape> shape_;
   std::mutex mutex_;
   std::condition_variable changed_;
   std::unordered_map<Ticket, Kept> kept_;
@@ -190,7 +190,7 @@ class AgentRequests::State {
 AgentRequests::AgentRequests(ControlClient& controller,
                              PlanLedger& ledger,
                              std::string name,
-                             std::shared_ptr<const ServerShape> shape)
+                             std::shared_ptr<const topology::ServerShape> shape)
     : state_(std::make_unique<State>(controller, ledger, std::move(name), std::move(shape))) {}
 AgentRequests::~AgentRequests() { stop(); }
 
@@ -201,4 +201,4 @@ RequestTarget::Ticket AgentRequests::ask(Request request, double within_s, Answe
 void AgentRequests::abandon(Ticket ticket) { state_->abandon(ticket); }
 void AgentRequests::stop() { state_->stop(); }
 
-}  // namespace crossdock
+}  // namespace crossdock::control

@@ -14,7 +14,7 @@
 #include "control/rpc/plan_ledger.hpp"
 #include "control/rpc/request_target.hpp"
 
-namespace crossdock {
+namespace crossdock::control {
 
 class AgentRequests final : public RequestTarget {
  public:
@@ -22,7 +22,7 @@ class AgentRequests final : public RequestTarget {
   AgentRequests(ControlClient& controller,
                 PlanLedger& ledger,
                 std::string name,
-                std::shared_ptr<const ServerShape> shape);
+                std::shared_ptr<const topology::ServerShape> shape);
   ~AgentRequests() override;
 
   Ticket ask(Request request, double within_s, Answer answer) override;
@@ -35,4 +35,4 @@ class AgentRequests final : public RequestTarget {
   std::unique_ptr<State> state_;
 };
 
-}  // namespace crossdock
+}  // namespace crossdock::control

@@ -16,7 +16,7 @@
 
 #include "base/check.hpp"
 
-namespace crossdock {
+namespace crossdock::control {
 namespace {
 
 constexpr int kBacklog = 1024;
@@ -179,4 +179,4 @@ bool ConnectionAcceptor::accept_one(int listener, const Take& take) {
   return true;
 }
 
-}  // namespace crossdock
+}  // namespace crossdock::control

@@ -17,7 +17,7 @@
 #include "base/descriptor.hpp"
 #include "base/result.hpp"
 
-namespace crossdock {
+namespace crossdock::control {
 
 class ConnectionAcceptor {
  public:
@@ -52,4 +52,4 @@ class ConnectionAcceptor {
   std::thread thread_;
 };
 
-}  // namespace crossdock
+}  // namespace crossdock::control

@@ -14,7 +14,7 @@
 #include "control/rpc/grpc_channel.hpp"
 #include "control/rpc/live_calls.hpp"
 
-namespace crossdock {
+namespace crossdock::control {
 namespace {
 
 using Clock = std::chrono::steady_clock;
@@ -235,4 +235,4 @@ Result<Reply> ControlClient::call(const Request& request, const Patience& patien
   }
 }
 
-}  // namespace crossdock
+}  // namespace crossdock::control

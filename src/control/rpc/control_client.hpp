@@ -11,7 +11,7 @@
 #include "control/rpc/request_target.hpp"
 #include "control/rpc/rpc_settings.hpp"
 
-namespace crossdock {
+namespace crossdock::control {
 
 // 128 random bits of the system.
 RequestId make_request_id();
@@ -49,4 +49,4 @@ class ControlClient final : public RequestTarget {
   std::unique_ptr<State> state_;
 };
 
-}  // namespace crossdock
+}  // namespace crossdock::control

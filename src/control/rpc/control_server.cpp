@@ -22,7 +22,7 @@
 #include "control/rpc/live_calls.hpp"
 #include "control/rpc/message_queue.hpp"
 
-namespace crossdock {
+namespace crossdock::control {
 namespace {
 
 namespace pb = ::crossdock::control::v1;
@@ -467,4 +467,4 @@ ControlServer::~ControlServer() = default;
 const std::string& ControlServer::address() const { return state_->acceptor().address(); }
 int64_t ControlServer::refused_connections() const { return state_->acceptor().refused(); }
 
-}  // namespace crossdock
+}  // namespace crossdock::control

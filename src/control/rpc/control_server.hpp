@@ -13,7 +13,7 @@
 #include "control/rpc/request_target.hpp"
 #include "control/rpc/rpc_settings.hpp"
 
-namespace crossdock {
+namespace crossdock::control {
 
 class ControlServer {
  public:
@@ -38,4 +38,4 @@ class ControlServer {
   std::unique_ptr<State> state_;
 };
 
-}  // namespace crossdock
+}  // namespace crossdock::control

@@ -15,7 +15,7 @@
 #include "base/result.hpp"
 #include "control/protocol/messages.hpp"
 
-namespace crossdock {
+namespace crossdock::control {
 
 // What a wire message may hold in bytes unless settings say otherwise. A channel among 65,536 endpoints takes 2.1 MB.
 inline constexpr int64_t kMessageBytesDefault = int64_t{64} << 20;
@@ -52,4 +52,4 @@ void append_message(const ControllerMessage& message, std::string& batch);
 Result<std::vector<AgentMessage>> decode_agent_messages(std::string_view batch);
 Result<std::vector<ControllerMessage>> decode_controller_messages(std::string_view batch);
 
-}  // namespace crossdock
+}  // namespace crossdock::control

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <chrono>
 
-namespace crossdock {
+namespace crossdock::control {
 namespace {
 
 constexpr double kLeaveWithinS = 5;
@@ -148,4 +148,4 @@ void ControllerHost::collect(Outcome& outcome) {
   }
 }
 
-}  // namespace crossdock
+}  // namespace crossdock::control

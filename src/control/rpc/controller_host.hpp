@@ -17,7 +17,7 @@
 #include "control/controller/controller.hpp"
 #include "control/rpc/request_target.hpp"
 
-namespace crossdock {
+namespace crossdock::control {
 
 // The controller's end of a connection to an agent.
 class AgentConnection {
@@ -73,4 +73,4 @@ class ControllerHost final : public RequestTarget {
   std::thread clock_;
 };
 
-}  // namespace crossdock
+}  // namespace crossdock::control

@@ -6,7 +6,7 @@
 
 #include <grpc/support/log.h>
 
-namespace crossdock {
+namespace crossdock::control {
 
 grpc::ByteBuffer buffer_of(const std::string& bytes) {
   const grpc::Slice slice(bytes.data(), bytes.size());
@@ -65,4 +65,4 @@ void quiet_grpc_log() {
   }
 }
 
-}  // namespace crossdock
+}  // namespace crossdock::control

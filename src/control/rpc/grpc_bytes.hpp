@@ -10,7 +10,7 @@
 
 #include "base/error.hpp"
 
-namespace crossdock {
+namespace crossdock::control {
 
 // Metadata of a call that failed: "CD-614". The text is the status's.
 inline constexpr char kErrorKey[] = "crossdock-error";
@@ -37,4 +37,4 @@ grpc::Status status_of(const Error& error);
 // gRPC's own log says on stderr what our errors say better; with GRPC_VERBOSITY set it speaks.
 void quiet_grpc_log();
 
-}  // namespace crossdock
+}  // namespace crossdock::control

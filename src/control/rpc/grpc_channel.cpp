@@ -9,7 +9,7 @@
 
 #include "control/rpc/grpc_bytes.hpp"
 
-namespace crossdock {
+namespace crossdock::control {
 namespace {
 
 constexpr int kReconnectFirstMs = 100;
@@ -109,4 +109,4 @@ Error error_of(const grpc::Status& status,
   }
 }
 
-}  // namespace crossdock
+}  // namespace crossdock::control

@@ -11,7 +11,7 @@
 #include "base/error.hpp"
 #include "control/rpc/rpc_settings.hpp"
 
-namespace crossdock {
+namespace crossdock::control {
 
 // Connects when it is first used, and again whenever it is used after it broke: after 0.1 s, then ever more slowly, up
 // to 2 s. Notices within 20 s that the other machine is gone.
@@ -24,4 +24,4 @@ Error error_of(const grpc::Status& status,
                const grpc::ClientContext& context,
                const ClientSettings& settings);
 
-}  // namespace crossdock
+}  // namespace crossdock::control

@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <mutex>
 
-namespace crossdock {
+namespace crossdock::control {
 
 // Thread-safe.
 class LiveCalls {
@@ -45,4 +45,4 @@ class LiveCall {
   LiveCalls& calls_;
 };
 
-}  // namespace crossdock
+}  // namespace crossdock::control

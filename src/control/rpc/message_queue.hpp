@@ -15,7 +15,7 @@
 
 #include "control/rpc/control_wire.hpp"
 
-namespace crossdock {
+namespace crossdock::control {
 
 inline constexpr size_t kQueuedMessagesMax = 131'072;       // that wait for one connection
 inline constexpr int64_t kBatchBytes = int64_t{256} << 10;  // that messages are joined up to
@@ -100,4 +100,4 @@ class MessageQueue {
   bool is_finished_ = false;
 };
 
-}  // namespace crossdock
+}  // namespace crossdock::control

@@ -11,7 +11,7 @@
 
 #include "control/agent/agent.hpp"
 
-namespace crossdock {
+namespace crossdock::control {
 
 // Thread-safe.
 class PlanLedger final : public ChannelHost {
@@ -86,4 +86,4 @@ class PlanLedger final : public ChannelHost {
   OnEndpoint on_endpoint_;
 };
 
-}  // namespace crossdock
+}  // namespace crossdock::control

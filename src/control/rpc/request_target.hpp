@@ -6,7 +6,7 @@
 
 #include "control/protocol/messages.hpp"
 
-namespace crossdock {
+namespace crossdock::control {
 
 // Thread-safe.
 class RequestTarget {
@@ -23,4 +23,4 @@ class RequestTarget {
   virtual void abandon(Ticket ticket) = 0;
 };
 
-}  // namespace crossdock
+}  // namespace crossdock::control

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-namespace crossdock {
+namespace crossdock::control {
 namespace {
 
 constexpr int64_t kMessageBytesLeast = 1 << 10;
@@ -118,4 +118,4 @@ bool is_token(std::string_view token, std::string_view given) {
   return difference == 0 && !token.empty();
 }
 
-}  // namespace crossdock
+}  // namespace crossdock::control

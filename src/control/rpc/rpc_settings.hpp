@@ -11,7 +11,7 @@
 #include "base/result.hpp"
 #include "control/rpc/control_wire.hpp"
 
-namespace crossdock {
+namespace crossdock::control {
 
 inline constexpr std::string_view kControlAddress = "127.0.0.1:7613";
 
@@ -31,7 +31,7 @@ struct ServerSettings {
   std::string listen = std::string(kControlAddress);
   ServerSecurity security;
   int64_t message_bytes_max = kMessageBytesDefault;  // of a message that comes in
-  int64_t memory_bytes = int64_t{256} << 20;           // of all transports' buffers together
+  int64_t memory_bytes = int64_t{256} << 20;         // of all transports' buffers together
   int32_t threads_max = 32;  // of health and reflection; ours run in gRPC's own 2 to 16
 };
 
@@ -63,4 +63,4 @@ Status check_rpc_settings(const ClientSettings& settings);
 // Whether `given` is the token. The time it takes tells the length of `given` and nothing else.
 bool is_token(std::string_view token, std::string_view given);
 
-}  // namespace crossdock
+}  // namespace crossdock::control

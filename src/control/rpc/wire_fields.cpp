@@ -9,7 +9,7 @@
 #include "control/protocol/check.hpp"
 #include "topology/graph_json.hpp"
 
-namespace crossdock::wire {
+namespace crossdock::control::wire {
 namespace {
 
 bool is_known(uint32_t code) {
@@ -88,17 +88,18 @@ std::vector<EndpointId> taken(const Ids& ids) {
   return out;
 }
 
-std::string topology_text(const std::string& name, std::shared_ptr<const ServerShape> shape) {
-  InfrastructureGraph graph;
-  const Result<ServerIndex> added = graph.add_server(name, std::move(shape));
+std::string topology_text(const std::string& name,
+                          std::shared_ptr<const topology::ServerShape> shape) {
+  topology::InfrastructureGraph graph;
+  const Result<topology::ServerIndex> added = graph.add_server(name, std::move(shape));
   CD_CHECK(added.ok(), "{}", added.error().message);
-  return graph_to_json(graph);
+  return topology::graph_to_json(graph);
 }
 
-Result<std::shared_ptr<const ServerShape>> shape_of(std::string_view field,
-                                                    const std::string& name,
-                                                    std::string_view text) {
-  const Result<InfrastructureGraph> graph = graph_from_json(text);
+Result<std::shared_ptr<const topology::ServerShape>> shape_of(std::string_view field,
+                                                              const std::string& name,
+                                                              std::string_view text) {
+  const Result<topology::InfrastructureGraph> graph = topology::graph_from_json(text);
   if (!graph.ok()) return malformed(field, fmt::format("is none: {}", graph.error().message));
   if (graph.value().server_count() != 1 || graph.value().server_name(0) != name) {
     return malformed(field, fmt::format("is not of the one server {:?}", name));
@@ -106,4 +107,4 @@ Result<std::shared_ptr<const ServerShape>> shape_of(std::string_view field,
   return graph.value().shape_at(0);
 }
 
-}  // namespace crossdock::wire
+}  // namespace crossdock::control::wire

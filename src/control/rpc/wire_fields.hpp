@@ -12,7 +12,7 @@
 #include "control/protocol/messages.hpp"
 #include "control/rpc/control.pb.h"
 
-namespace crossdock::wire {
+namespace crossdock::control::wire {
 
 namespace pb = ::crossdock::control::v1;
 
@@ -43,12 +43,13 @@ void put(const std::vector<EndpointId>& ids, Ids& out);
 std::vector<EndpointId> taken(const Ids& ids);
 
 // A shape travels as a graph of one server, which the reader of files checks.
-std::string topology_text(const std::string& name, std::shared_ptr<const ServerShape> shape);
-Result<std::shared_ptr<const ServerShape>> shape_of(std::string_view field,
-                                                    const std::string& name,
-                                                    std::string_view text);
+std::string topology_text(const std::string& name,
+                          std::shared_ptr<const topology::ServerShape> shape);
+Result<std::shared_ptr<const topology::ServerShape>> shape_of(std::string_view field,
+                                                              const std::string& name,
+                                                              std::string_view text);
 
 void put(const ServerPart& part, pb::ServerPart& out);
 Result<ServerPart> taken(const pb::ServerPart& part);
 
-}  // namespace crossdock::wire
+}  // namespace crossdock::control::wire

@@ -10,7 +10,7 @@
 #include "control/rpc/control_wire.hpp"
 #include "control/rpc/wire_fields.hpp"
 
-namespace crossdock::wire {
+namespace crossdock::control::wire {
 // Static rather than in a namespace without a name, whose functions would hide those of wire_fields.hpp.
 
 static void put(const HeldEndpoint& endpoint, pb::HeldEndpoint& out) {
@@ -156,9 +156,9 @@ static void append(const Wire& one, std::string& batch) {
   CD_CHECK(one.AppendToString(&batch), "a message of {} bytes", one.ByteSizeLong());
 }
 
-}  // namespace crossdock::wire
+}  // namespace crossdock::control::wire
 
-namespace crossdock {
+namespace crossdock::control {
 
 using namespace wire;
 
@@ -214,4 +214,4 @@ Result<std::vector<ControllerMessage>> decode_controller_messages(std::string_vi
   return decoded<pb::ControllerMessages, ControllerMessage>(batch);
 }
 
-}  // namespace crossdock
+}  // namespace crossdock::control

@@ -1,7 +1,7 @@
 // A server's part of a plan as protobuf messages and back.
 #include "control/rpc/wire_fields.hpp"
 
-namespace crossdock::wire {
+namespace crossdock::control::wire {
 // Static rather than in a namespace without a name, whose functions would hide those of wire_fields.hpp.
 
 using Planned = std::vector<PlannedEndpoint>;
@@ -18,9 +18,9 @@ static void put(const Planned& endpoints, pb::PlannedEndpoints& out) {
   }
 }
 
-static Result<VertexIndex> vertex_of(std::string_view field, uint32_t value) {
-  CD_TRY(check_at_most(field, value, kServerVerticesMax - 1));
-  return static_cast<VertexIndex>(value);
+static Result<topology::VertexIndex> vertex_of(std::string_view field, uint32_t value) {
+  CD_TRY(check_at_most(field, value, topology::kServerVerticesMax - 1));
+  return static_cast<topology::VertexIndex>(value);
 }
 
 static Result<Planned> taken(std::string_view field, const pb::PlannedEndpoints& in) {
@@ -35,34 +35,36 @@ static Result<Planned> taken(std::string_view field, const pb::PlannedEndpoints&
   Planned out;
   out.reserve(static_cast<size_t>(count));
   for (int i = 0; i < count; ++i) {
-    CD_ASSIGN(const VertexIndex vertex, vertex_of(field, in.vertex(i)));
+    CD_ASSIGN(const topology::VertexIndex vertex, vertex_of(field, in.vertex(i)));
     out.push_back({{in.endpoint(i)}, in.server(i), vertex});
   }
   return out;
 }
 
-static void put(const HopPath& path, pb::HopPath& out) {
-  for (const PlacedVertex& vertex : path.between) {
+static void put(const topology::HopPath& path, pb::HopPath& out) {
+  for (const topology::PlacedVertex& vertex : path.between) {
     out.add_between(vertex.vertex);
-    out.add_between_there(vertex.place == Place::kThere);
+    out.add_between_there(vertex.place == topology::Place::kThere);
   }
   out.set_bytes_per_s(path.bytes_per_s);
   out.set_latency_s(path.latency_s);
   out.set_hops_left(static_cast<uint32_t>(path.hops_left));
 }
 
-static Place place_of(bool there) { return there ? Place::kThere : Place::kHere; }
+static topology::Place place_of(bool there) {
+  return there ? topology::Place::kThere : topology::Place::kHere;
+}
 
-static Result<HopPath> taken(const pb::HopPath& in) {
+static Result<topology::HopPath> taken(const pb::HopPath& in) {
   if (in.between_there_size() != in.between_size()) {
     return malformed(
         "HopPath.between_there",
         fmt::format("has {} values for {}", in.between_there_size(), in.between_size()));
   }
-  CD_TRY(check_at_most("HopPath.hops_left", in.hops_left(), kServerVerticesMax));
-  HopPath path;
+  CD_TRY(check_at_most("HopPath.hops_left", in.hops_left(), topology::kServerVerticesMax));
+  topology::HopPath path;
   for (int i = 0; i < in.between_size(); ++i) {
-    CD_ASSIGN(const VertexIndex vertex, vertex_of("HopPath.between", in.between(i)));
+    CD_ASSIGN(const topology::VertexIndex vertex, vertex_of("HopPath.between", in.between(i)));
     path.between.push_back({place_of(in.between_there(i)), vertex});
   }
   path.bytes_per_s = in.bytes_per_s();
@@ -73,25 +75,26 @@ static Result<HopPath> taken(const pb::HopPath& in) {
 
 static void put(const NamedTable& table, pb::NamedTable& out) {
   out.set_vertex(table.vertex);
-  for (const ForwardingTable::Entry& entry : table.table.entries()) {
+  for (const topology::ForwardingTable::Entry& entry : table.table.entries()) {
     pb::ForwardingEntry& entry_out = *out.add_entries();
     entry_out.set_structure(entry.destination.structure);
     entry_out.set_vertex(entry.destination.vertex);
-    for (const NextHop& hop : entry.next_hops) {
+    for (const topology::NextHop& hop : entry.next_hops) {
       pb::NextHop& hop_out = *entry_out.add_next_hops();
       hop_out.set_vertex(hop.next.vertex);
-      hop_out.set_there(hop.next.place == Place::kThere);
-      for (const HopPath& path : hop.paths) put(path, *hop_out.add_paths());
+      hop_out.set_there(hop.next.place == topology::Place::kThere);
+      for (const topology::HopPath& path : hop.paths) put(path, *hop_out.add_paths());
     }
   }
 }
 
-static Status add_entry(const pb::ForwardingEntry& in, ForwardingTable& table) {
-  CD_ASSIGN(const VertexIndex destination, vertex_of("ForwardingEntry.vertex", in.vertex()));
+static Status add_entry(const pb::ForwardingEntry& in, topology::ForwardingTable& table) {
+  CD_ASSIGN(const topology::VertexIndex destination,
+            vertex_of("ForwardingEntry.vertex", in.vertex()));
   for (const pb::NextHop& hop : in.next_hops()) {
-    CD_ASSIGN(const VertexIndex next, vertex_of("NextHop.vertex", hop.vertex()));
+    CD_ASSIGN(const topology::VertexIndex next, vertex_of("NextHop.vertex", hop.vertex()));
     for (const pb::HopPath& path : hop.paths()) {
-      CD_ASSIGN(HopPath taken_path, taken(path));
+      CD_ASSIGN(topology::HopPath taken_path, taken(path));
       table.add(
           {in.structure(), destination}, {place_of(hop.there()), next}, std::move(taken_path));
     }
@@ -149,4 +152,4 @@ Result<ServerPart> taken(const pb::ServerPart& in) {
                     std::make_shared<const std::vector<NamedTable>>(std::move(tables))};
 }
 
-}  // namespace crossdock::wire
+}  // namespace crossdock::control::wire

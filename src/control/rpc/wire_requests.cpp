@@ -3,7 +3,7 @@
 #include "control/rpc/control_wire.hpp"
 #include "control/rpc/wire_fields.hpp"
 
-namespace crossdock::wire {
+namespace crossdock::control::wire {
 // Static rather than in a namespace without a name, whose functions would hide those of wire_fields.hpp.
 
 static Result<Request> endpoint_request(std::string_view bytes) {
@@ -143,9 +143,9 @@ static Status check_id(std::string_view field, Id id) {
   return malformed(field, "is missing");
 }
 
-}  // namespace crossdock::wire
+}  // namespace crossdock::control::wire
 
-namespace crossdock {
+namespace crossdock::control {
 
 using namespace wire;
 
@@ -311,4 +311,4 @@ Result<Reply> decode_reply(size_t kind, std::string_view bytes) {
   }
 }
 
-}  // namespace crossdock
+}  // namespace crossdock::control

@@ -8,7 +8,7 @@
 
 #include "data/ranks/agreement.hpp"
 
-namespace crossdock {
+namespace crossdock::bulk {
 namespace {
 
 constexpr int64_t kPieceRows = 1 << 14;
@@ -131,15 +131,15 @@ Status in_turns(Team& team,
   });
 }
 
-Result<OrderKeyPlan> agree_on_keys(Communicator& ranks,
+Result<OrderKeyPlan> agree_on_keys(ranks::Communicator& ranks,
                                    const RowStore& store,
                                    std::span<const CutKey> keys,
                                    Team& team) {
   Result<Planned> planned = plan_keys(store, keys);
   const Result<std::string> types =
       planned.ok() ? Result<std::string>(planned.value().types) : planned.error();
-  CD_ASSIGN(const std::vector<std::string> all_types, agree(ranks, types, ranks.limit()));
-  CD_TRY(check_same(all_types, "a sort over ranks has the same keys in all of them"));
+  CD_ASSIGN(const std::vector<std::string> all_types, ranks::agree(ranks, types, ranks.limit()));
+  CD_TRY(ranks::check_same(all_types, "a sort over ranks has the same keys in all of them"));
 
   OrderKeyPlan& plan = planned.value().plan;
   const std::vector<RowPiece> pieces = pieces_of(store);
@@ -156,10 +156,10 @@ Result<OrderKeyPlan> agree_on_keys(Communicator& ranks,
   }
   const Result<std::string> mine =
       scanned.ok() ? Result<std::string>(text_of(ranges)) : scanned.error();
-  CD_ASSIGN(const std::vector<std::string> texts, agree(ranks, mine, ranks.limit()));
+  CD_ASSIGN(const std::vector<std::string> texts, ranks::agree(ranks, mine, ranks.limit()));
   for (const std::string& text : texts) CD_TRY(merge_text(text, ranges));
   plan.settle(ranges);
   return std::move(plan);
 }
 
-}  // namespace crossdock
+}  // namespace crossdock::bulk

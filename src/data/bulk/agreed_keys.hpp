@@ -15,7 +15,7 @@
 #include "memory/budget.hpp"
 #include "table/order_key.hpp"
 
-namespace crossdock {
+namespace crossdock::bulk {
 
 struct CutKey {
   int column = 0;
@@ -25,7 +25,7 @@ struct CutKey {
 
 // What ranks that compute together work with; each has its own.
 struct RankRun {
-  Communicator* ranks = nullptr;
+  ranks::Communicator* ranks = nullptr;
   Team* team = nullptr;
   std::shared_ptr<Memory> memory;
 };
@@ -48,9 +48,9 @@ Status in_turns(Team& team,
 // All ranks call it, each with its own rows; keys are the same, and their columns' types. The plan is settled, with
 // texts of dictionaries as texts. Errors in all ranks: CD-105 if types differ or there is no key; what keys of these
 // types have (common_key_kind); those of the communicator. `store` must outlive the plan.
-Result<OrderKeyPlan> agree_on_keys(Communicator& ranks,
+Result<OrderKeyPlan> agree_on_keys(ranks::Communicator& ranks,
                                    const RowStore& store,
                                    std::span<const CutKey> keys,
                                    Team& team);
 
-}  // namespace crossdock
+}  // namespace crossdock::bulk

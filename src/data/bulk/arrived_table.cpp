@@ -7,14 +7,14 @@
 
 #include "data/bulk/word_lanes.hpp"
 
-namespace crossdock {
+namespace crossdock::bulk {
 namespace {
 
 constexpr int64_t kArrivedAlignment = 64;
 
 // What the batches of an exchange keep alive.
 struct ArrivedRows {
-  std::shared_ptr<Window> window;  // null: nothing of it is used
+  std::shared_ptr<ranks::Window> window;  // null: nothing of it is used
   Block block;
   std::vector<const uint8_t*> heaps;  // of views, by batch and text
   std::vector<int64_t> heap_bytes;
@@ -22,7 +22,7 @@ struct ArrivedRows {
 
 class Arriver {
  public:
-  Arriver(const BulkPlan& plan, const Arrivals& arrivals, std::shared_ptr<Window> window)
+  Arriver(const BulkPlan& plan, const Arrivals& arrivals, std::shared_ptr<ranks::Window> window)
       : plan_(plan), arrivals_(arrivals), layout_(lay_out(plan, arrivals.shape)) {
     rows_->window = std::move(window);
     bitmaps_.assign(plan.lanes.size(), -1);
@@ -202,7 +202,7 @@ class Arriver {
 
 Result<TablePtr> arrived_table(const BulkPlan& plan,
                                const Arrivals& arrivals,
-                               std::shared_ptr<Window> window,
+                               std::shared_ptr<ranks::Window> window,
                                Team& team,
                                Memory& memory) {
   Arriver arriver(plan, arrivals, std::move(window));
@@ -215,4 +215,4 @@ Result<TablePtr> arrived_table(const BulkPlan& plan,
   return arriver.table();
 }
 
-}  // namespace crossdock
+}  // namespace crossdock::bulk

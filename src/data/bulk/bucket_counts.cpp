@@ -7,13 +7,15 @@
 
 #include "data/bulk/bucket_forms.hpp"
 
-namespace crossdock {
+namespace crossdock::bulk {
 namespace {
 
 // Whatever a form does with a rank's sums; the tasks' own shares are known here. `inner` is of one task.
 class CombinedCounts : public BucketCounts {
  public:
-  CombinedCounts(Communicator& ranks, const BucketShape& shape, std::unique_ptr<BucketCounts> inner)
+  CombinedCounts(ranks::Communicator& ranks,
+                 const model::BucketShape& shape,
+                 std::unique_ptr<BucketCounts> inner)
       : BucketCounts(ranks, shape),
         inner_(std::move(inner)),
         sums_(static_cast<size_t>(shape.buckets)) {}
@@ -45,11 +47,12 @@ class CombinedCounts : public BucketCounts {
 // The sums of the ranks before this one, and of all: every rank finds the starts of all buckets by itself.
 class ScannedCounts : public BucketCounts {
  public:
-  ScannedCounts(Communicator& ranks, const BucketShape& shape) : BucketCounts(ranks, shape) {}
+  ScannedCounts(ranks::Communicator& ranks, const model::BucketShape& shape)
+      : BucketCounts(ranks, shape) {}
 
   Status exchange(std::span<const int64_t> counts, std::span<int64_t> starts) override {
     CD_ASSIGN(const std::vector<int64_t> before, ranks_->exclusive_sum(counts));
-    CD_ASSIGN(const std::vector<int64_t> all, ranks_->fold(counts, Fold::kSum));
+    CD_ASSIGN(const std::vector<int64_t> all, ranks_->fold(counts, ranks::Fold::kSum));
     int64_t sum = 0;
     for (size_t b = 0; b < all.size(); ++b) {
       starts[b] = sum + before[b];
@@ -59,7 +62,7 @@ class ScannedCounts : public BucketCounts {
   }
 };
 
-Status check_shape(const BucketShape& shape, int ranks) {
+Status check_shape(const model::BucketShape& shape, int ranks) {
   if (shape.ranks == ranks && shape.tasks >= 1 && shape.buckets >= 1 &&
       shape.buffer_elements >= 1) {
     return {};
@@ -75,14 +78,17 @@ Status check_shape(const BucketShape& shape, int ranks) {
 }
 
 // Ranks write to each other's places by their own shapes. Tasks that are combined first are a rank's own matter.
-Status check_alike(Communicator& ranks, const BucketShape& shape, BucketForm form) {
-  const bool has_tasks = form != BucketForm::kCombined && form != BucketForm::kScanned;
+Status check_alike(ranks::Communicator& ranks,
+                   const model::BucketShape& shape,
+                   model::BucketForm form) {
+  const bool has_tasks =
+      form != model::BucketForm::kCombined && form != model::BucketForm::kScanned;
   const int64_t own[] = {static_cast<int64_t>(form),
                          has_tasks ? int64_t{shape.tasks} : 1,
                          shape.buckets,
                          shape.buffer_elements};
-  CD_ASSIGN(const std::vector<int64_t> least, ranks.fold(own, Fold::kMin));
-  CD_ASSIGN(const std::vector<int64_t> most, ranks.fold(own, Fold::kMax));
+  CD_ASSIGN(const std::vector<int64_t> least, ranks.fold(own, ranks::Fold::kMin));
+  CD_ASSIGN(const std::vector<int64_t> most, ranks.fold(own, ranks::Fold::kMax));
   if (least == most) return {};
   return make_error(ErrorCode::kInvalidArgument,
                     "ranks exchange bucket counts of {} to {} tasks, {} to {} buckets and {} to {} "
@@ -107,26 +113,26 @@ Result<std::unique_ptr<BucketCounts>> opened(const std::shared_ptr<Memory>& memo
 
 }  // namespace
 
-Result<std::unique_ptr<BucketCounts>> BucketCounts::open(Communicator& ranks,
-                                                         const BucketShape& shape,
-                                                         BucketForm form,
+Result<std::unique_ptr<BucketCounts>> BucketCounts::open(ranks::Communicator& ranks,
+                                                         const model::BucketShape& shape,
+                                                         model::BucketForm form,
                                                          const std::shared_ptr<Memory>& memory) {
   CD_TRY(ranks.agree(check_shape(shape, ranks.size())));
   CD_TRY(check_alike(ranks, shape, form));
-  BucketShape combined = shape;
+  model::BucketShape combined = shape;
   combined.tasks = 1;
   std::unique_ptr<BucketCounts> inner;
   switch (form) {
-    case BucketForm::kTaskBuffers:
-    case BucketForm::kChunkBuffers:
+    case model::BucketForm::kTaskBuffers:
+    case model::BucketForm::kChunkBuffers:
       return opened<BufferedCounts>(memory, ranks, shape, form);
-    case BucketForm::kContiguous:
+    case model::BucketForm::kContiguous:
       return opened<ContiguousCounts>(memory, ranks, shape);
-    case BucketForm::kCombined: {
+    case model::BucketForm::kCombined: {
       CD_ASSIGN(inner, opened<ContiguousCounts>(memory, ranks, combined));
       break;
     }
-    case BucketForm::kScanned:
+    case model::BucketForm::kScanned:
       inner = std::make_unique<ScannedCounts>(ranks, combined);
       break;
   }
@@ -139,8 +145,11 @@ Result<int64_t> BucketCounts::base_of(int64_t own_sum) {
   return before[0];
 }
 
-Status BucketCounts::bring(
-    Window& window, int target, int64_t at, std::span<const std::byte> from, BucketTraffic& as) {
+Status BucketCounts::bring(ranks::Window& window,
+                           int target,
+                           int64_t at,
+                           std::span<const std::byte> from,
+                           model::BucketTraffic& as) {
   const auto bytes = static_cast<int64_t>(from.size());
   if (target == rank()) {
     std::memcpy(window.data() + at, from.data(), from.size());
@@ -153,4 +162,4 @@ Status BucketCounts::bring(
   return window.put(target, at, from);
 }
 
-}  // namespace crossdock
+}  // namespace crossdock::bulk

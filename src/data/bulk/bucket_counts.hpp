@@ -15,7 +15,7 @@
 #include "data/ranks/communicator.hpp"
 #include "model/bucket_messages.hpp"
 
-namespace crossdock {
+namespace crossdock::bulk {
 
 class BucketCounts {
  public:
@@ -25,9 +25,9 @@ class BucketCounts {
 
   // All ranks call it alike. `shape.ranks` is the communicator's size. CD-105 in all ranks if no tasks, buckets or
   // elements are asked for, or shapes or forms differ, but for tasks that a form combines first; CD-201.
-  static Result<std::unique_ptr<BucketCounts>> open(Communicator& ranks,
-                                                    const BucketShape& shape,
-                                                    BucketForm form,
+  static Result<std::unique_ptr<BucketCounts>> open(ranks::Communicator& ranks,
+                                                    const model::BucketShape& shape,
+                                                    model::BucketForm form,
                                                     const std::shared_ptr<Memory>& memory);
 
   // All ranks call it. counts[task * buckets + bucket] of this rank; `starts` likewise. Errors of the communicator.
@@ -35,25 +35,31 @@ class BucketCounts {
 
   // What this rank put into windows since open, to bring counts to owners and starts back. kScanned puts nothing: its
   // sums are the communicator's collectives, and counted there.
-  const BucketTraffic& count_traffic() const { return count_traffic_; }
-  const BucketTraffic& start_traffic() const { return start_traffic_; }
+  const model::BucketTraffic& count_traffic() const { return count_traffic_; }
+  const model::BucketTraffic& start_traffic() const { return start_traffic_; }
 
  protected:
-  BucketCounts(Communicator& ranks, const BucketShape& shape) : ranks_(&ranks), shape_(shape) {}
+  BucketCounts(ranks::Communicator& ranks, const model::BucketShape& shape)
+      : ranks_(&ranks), shape_(shape) {}
 
   int rank() const { return ranks_->rank(); }
-  int64_t owned_begin(int owner) const { return part_begin(shape_.buckets, shape_.ranks, owner); }
+  int64_t owned_begin(int owner) const {
+    return model::part_begin(shape_.buckets, shape_.ranks, owner);
+  }
   int64_t owned(int owner) const { return owned_begin(owner + 1) - owned_begin(owner); }
   // The sum of what the owners before this one own.
   Result<int64_t> base_of(int64_t own_sum);
   // Puts or copies, and counts it.
-  Status bring(
-      Window& window, int target, int64_t at, std::span<const std::byte> from, BucketTraffic& as);
+  Status bring(ranks::Window& window,
+               int target,
+               int64_t at,
+               std::span<const std::byte> from,
+               model::BucketTraffic& as);
 
-  Communicator* ranks_;
-  BucketShape shape_;
-  BucketTraffic count_traffic_;
-  BucketTraffic start_traffic_;
+  ranks::Communicator* ranks_;
+  model::BucketShape shape_;
+  model::BucketTraffic count_traffic_;
+  model::BucketTraffic start_traffic_;
 };
 
-}  // namespace crossdock
+}  // namespace crossdock::bulk

@@ -6,12 +6,14 @@
 
 #include "data/bulk/bucket_counts.hpp"
 
-namespace crossdock {
+namespace crossdock::bulk {
 
 // Counts as (address, value), in buffers that are sent when they are full: kTaskBuffers and kChunkBuffers.
 class BufferedCounts : public BucketCounts {
  public:
-  BufferedCounts(Communicator& ranks, const BucketShape& shape, BucketForm form);
+  BufferedCounts(ranks::Communicator& ranks,
+                 const model::BucketShape& shape,
+                 model::BucketForm form);
   Status open_windows(const std::shared_ptr<Memory>& memory);
   Status exchange(std::span<const int64_t> counts, std::span<int64_t> starts) override;
 
@@ -55,20 +57,21 @@ class BufferedCounts : public BucketCounts {
     return ((place.bucket - first_bucket) * shape_.ranks + source) * shape_.tasks + place.task;
   }
 
-  BucketForm form_;
+  model::BucketForm form_;
   std::vector<std::vector<Piece>> pieces_;  // by sending task, in the order in which it sends
   std::vector<Element> buffer_;
   Block table_;  // of the owner, [bucket][rank][task]
   // They go before what is put into them.
-  std::shared_ptr<Window> inbox_;   // of the owner: elements by source
-  std::shared_ptr<Window> outbox_;  // of who counted: elements by owner
+  std::shared_ptr<ranks::Window> inbox_;   // of the owner: elements by source
+  std::shared_ptr<ranks::Window> outbox_;  // of who counted: elements by owner
 };
 
 // Counts as they lie, [bucket][task], an owner's in one put: kContiguous. The owner reads them in the order of the sums
 // instead of turning them round first, and puts the sums where the counts were.
 class ContiguousCounts : public BucketCounts {
  public:
-  ContiguousCounts(Communicator& ranks, const BucketShape& shape) : BucketCounts(ranks, shape) {}
+  ContiguousCounts(ranks::Communicator& ranks, const model::BucketShape& shape)
+      : BucketCounts(ranks, shape) {}
   Status open_windows(const std::shared_ptr<Memory>& memory);
   Status exchange(std::span<const int64_t> counts, std::span<int64_t> starts) override;
 
@@ -77,8 +80,8 @@ class ContiguousCounts : public BucketCounts {
 
   Block turned_;  // counts, [bucket][task]
   // They go before what is put into them.
-  std::shared_ptr<Window> inbox_;   // of the owner, [rank][bucket][task]
-  std::shared_ptr<Window> outbox_;  // of who counted, [bucket][task]
+  std::shared_ptr<ranks::Window> inbox_;   // of the owner, [rank][bucket][task]
+  std::shared_ptr<ranks::Window> outbox_;  // of who counted, [bucket][task]
 };
 
-}  // namespace crossdock
+}  // namespace crossdock::bulk

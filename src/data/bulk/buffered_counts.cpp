@@ -3,7 +3,7 @@
 
 #include "data/bulk/bucket_forms.hpp"
 
-namespace crossdock {
+namespace crossdock::bulk {
 namespace {
 
 std::span<const std::byte> bytes_of(const void* data, int64_t bytes) {
@@ -12,12 +12,14 @@ std::span<const std::byte> bytes_of(const void* data, int64_t bytes) {
 
 }  // namespace
 
-BufferedCounts::BufferedCounts(Communicator& ranks, const BucketShape& shape, BucketForm form)
+BufferedCounts::BufferedCounts(ranks::Communicator& ranks,
+                               const model::BucketShape& shape,
+                               model::BucketForm form)
     : BucketCounts(ranks, shape),
       form_(form),
       pieces_(static_cast<size_t>(shape.tasks)),
       buffer_(static_cast<size_t>(std::min(shape.buffer_elements, shape.buckets * shape.tasks))) {
-  form == BucketForm::kTaskBuffers ? plan_task_pieces() : plan_chunk_pieces();
+  form == model::BucketForm::kTaskBuffers ? plan_task_pieces() : plan_chunk_pieces();
 }
 
 // Every task has its own counts for every owner, and begins with the first.
@@ -34,8 +36,8 @@ void BufferedCounts::plan_task_pieces() {
 // Task t has chunk t of the buckets, of all tasks; chunks lie with different owners, so tasks do not meet there.
 void BufferedCounts::plan_chunk_pieces() {
   for (int task = 0; task < shape_.tasks; ++task) {
-    const int64_t chunk_begin = part_begin(shape_.buckets, shape_.tasks, task);
-    const int64_t chunk_end = part_begin(shape_.buckets, shape_.tasks, task + 1);
+    const int64_t chunk_begin = model::part_begin(shape_.buckets, shape_.tasks, task);
+    const int64_t chunk_end = model::part_begin(shape_.buckets, shape_.tasks, task + 1);
     for (int owner = 0; owner < shape_.ranks; ++owner) {
       const int64_t begin = std::max(chunk_begin, owned_begin(owner));
       const int64_t end = std::min(chunk_end, owned_begin(owner + 1));
@@ -47,13 +49,14 @@ void BufferedCounts::plan_chunk_pieces() {
 }
 
 Status BufferedCounts::open_windows(const std::shared_ptr<Memory>& memory) {
-  constexpr int64_t kBytes = kBucketElementBytes;
+  constexpr int64_t kBytes = model::kBucketElementBytes;
   const int64_t owned_counts = owned(rank()) * shape_.ranks * shape_.tasks;
   CD_ASSIGN(inbox_, ranks_->open_window(owned_counts * kBytes, memory, "bucket counts"));
   CD_ASSIGN(
       outbox_,
       ranks_->open_window(shape_.buckets * shape_.tasks * kBytes, memory, "the starts of buckets"));
-  Result<Block> table = memory->get(owned_counts * kBucketCountBytes, "sums of bucket counts");
+  Result<Block> table =
+      memory->get(owned_counts * model::kBucketCountBytes, "sums of bucket counts");
   CD_TRY(ranks_->agree(table.ok() ? Status() : Status(table.error())));
   table_ = std::move(table.value());
   return {};
@@ -84,8 +87,8 @@ Status BufferedCounts::send_counts(std::span<const int64_t> counts) {
       const int64_t at = rank() * owned(piece.owner) * shape_.tasks + piece.place + turn.element;
       CD_TRY(bring(*inbox_,
                    piece.owner,
-                   at * kBucketElementBytes,
-                   bytes_of(buffer_.data(), elements * kBucketElementBytes),
+                   at * model::kBucketElementBytes,
+                   bytes_of(buffer_.data(), elements * model::kBucketElementBytes),
                    count_traffic_));
       CD_TRY(inbox_->flush_local(piece.owner));
       turn.element += elements;
@@ -115,8 +118,8 @@ Status BufferedCounts::send_starts() {
           const int64_t at = owned_begin(rank()) * shape_.tasks + piece.place + first;
           CD_TRY(bring(*outbox_,
                        source,
-                       at * kBucketElementBytes,
-                       bytes_of(buffer_.data(), elements * kBucketElementBytes),
+                       at * model::kBucketElementBytes,
+                       bytes_of(buffer_.data(), elements * model::kBucketElementBytes),
                        start_traffic_));
           CD_TRY(outbox_->flush_local(source));
         }
@@ -148,4 +151,4 @@ Status BufferedCounts::exchange(std::span<const int64_t> counts, std::span<int64
   return {};
 }
 
-}  // namespace crossdock
+}  // namespace crossdock::bulk

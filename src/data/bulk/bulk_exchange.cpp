@@ -16,7 +16,7 @@
 #include "data/bulk/row_counts.hpp"
 #include "data/ranks/agreement.hpp"
 
-namespace crossdock {
+namespace crossdock::bulk {
 namespace {
 
 using Clock = std::chrono::steady_clock;
@@ -137,8 +137,8 @@ class Exchange {
     const Result<std::string> mine =
         checked.ok() ? Result<std::string>(shape_text(*table_.schema, route_, options_))
                      : Result<std::string>(checked.error());
-    CD_ASSIGN(const std::vector<std::string> texts, agree(ranks_, mine, ranks_.limit()));
-    return check_same(texts, "all ranks exchange tables of one schema by one rule");
+    CD_ASSIGN(const std::vector<std::string> texts, ranks::agree(ranks_, mine, ranks_.limit()));
+    return ranks::check_same(texts, "all ranks exchange tables of one schema by one rule");
   }
 
   // The histogram, and what all ranks know of the columns.
@@ -173,7 +173,7 @@ class Exchange {
       least.push_back(~column.range.max);  // falls as max rises, and stays within 64 bits
     }
     least.push_back(all_are_near() ? 1 : 0);
-    CD_ASSIGN(const std::vector<int64_t> all, ranks_.fold(least, Fold::kMin));
+    CD_ASSIGN(const std::vector<int64_t> all, ranks_.fold(least, ranks::Fold::kMin));
     nobody_is_far_ = all.back() == 1;
     std::vector<SeenColumn> seen(counts_.seen.size());
     for (size_t i = 0; i < seen.size(); ++i) {
@@ -335,7 +335,7 @@ class Exchange {
   }
 
   void note_traffic(const Table& table) {
-    const Communicator::Traffic after = ranks_.traffic();
+    const ranks::Communicator::Traffic after = ranks_.traffic();
     facts_.rows_in = rows_.rows();
     facts_.rows_received = table.rows;
     facts_.bytes_sent =
@@ -348,7 +348,7 @@ class Exchange {
     }
   }
 
-  Communicator& ranks_;
+  ranks::Communicator& ranks_;
   Team& team_;
   std::shared_ptr<Memory> memory_;
   const Table& table_;
@@ -356,13 +356,13 @@ class Exchange {
   const BulkRoute& route_;
   const BulkOptions& options_;
   Clock::time_point begin_;
-  Communicator::Traffic before_;
+  ranks::Communicator::Traffic before_;
   RowCounts counts_;
   BulkPlan plan_;
   Places places_;
   Block bits_;
   std::unique_ptr<StagePool> pool_;
-  std::shared_ptr<Window> window_;  // goes before what is put into it
+  std::shared_ptr<ranks::Window> window_;  // goes before what is put into it
   std::unique_ptr<PutOrder> order_;
   ExchangePass pass_;
   BulkFacts facts_;
@@ -378,4 +378,4 @@ Result<BulkResult> bulk_exchange(const BulkContext& context,
   return Exchange(context, rows, route, options).run();
 }
 
-}  // namespace crossdock
+}  // namespace crossdock::bulk

@@ -26,7 +26,7 @@
 #include "memory/budget.hpp"
 #include "table/column.hpp"
 
-namespace crossdock {
+namespace crossdock::bulk {
 
 enum class PutOrderKind : uint8_t { kPhases, kAsTheyFill };
 enum class BulkPacking : uint8_t { kAuto, kAlways, kNever };
@@ -43,7 +43,7 @@ struct BulkOptions {
 
 // Where rows go; one of a rule, a number for each row, and neither: then all rows go to each destination.
 struct BulkRoute {
-  const RouteSpec* rule = nullptr;  // whose destinations are as many as there are here
+  const sorters::RouteSpec* rule = nullptr;  // whose destinations are as many as there are here
   std::span<const uint16_t> named{};
   std::vector<int> destination_ranks;  // of destination 0, 1, …; each once
 };
@@ -78,7 +78,7 @@ struct BulkResult {
 };
 
 struct BulkContext {
-  Communicator* ranks = nullptr;
+  ranks::Communicator* ranks = nullptr;
   Team* team = nullptr;
   std::shared_ptr<Memory> memory{};
 };
@@ -91,4 +91,4 @@ Result<BulkResult> bulk_exchange(const BulkContext& context,
                                  const BulkRoute& route,
                                  const BulkOptions& options = {});
 
-}  // namespace crossdock
+}  // namespace crossdock::bulk

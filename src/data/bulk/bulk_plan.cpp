@@ -7,7 +7,7 @@
 
 #include "base/check.hpp"
 
-namespace crossdock {
+namespace crossdock::bulk {
 namespace {
 
 constexpr int64_t kAlignment = 64;
@@ -240,4 +240,4 @@ WindowLayout lay_out(const BulkPlan& plan, const WindowShape& shape) {
   return made;
 }
 
-}  // namespace crossdock
+}  // namespace crossdock::bulk

@@ -17,7 +17,7 @@
 #include "table/column.hpp"
 #include "table/schema.hpp"
 
-namespace crossdock {
+namespace crossdock::bulk {
 
 // How wide the values of an integer column are, over all ranks. Unsigned ones are moved by 2^63, so that all compare
 // as signed.
@@ -111,4 +111,4 @@ struct WindowLayout {
 };
 WindowLayout lay_out(const BulkPlan& plan, const WindowShape& shape);
 
-}  // namespace crossdock
+}  // namespace crossdock::bulk

@@ -8,7 +8,7 @@
 #include "base/result.hpp"
 #include "table/column.hpp"
 
-namespace crossdock {
+namespace crossdock::bulk {
 
 // Rows [begin, end) of a table, over all its batches.
 struct RowSpan {
@@ -74,4 +74,4 @@ class TableRows {
   std::vector<int64_t> firsts_;  // by batch: the number of its first row; and the end
 };
 
-}  // namespace crossdock
+}  // namespace crossdock::bulk

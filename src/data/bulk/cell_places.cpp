@@ -5,7 +5,7 @@
 
 #include "base/check.hpp"
 
-namespace crossdock {
+namespace crossdock::bulk {
 namespace {
 
 constexpr int64_t kBatchUnitRows = 64;
@@ -178,14 +178,15 @@ Arrivals lay_out_arrivals(const CellCounts& cells,
   return arrivals;
 }
 
-Result<Places> agree_on_places(Communicator& ranks,
+Result<Places> agree_on_places(ranks::Communicator& ranks,
                                const BulkPlan& plan,
                                RowCounts& counts,
                                std::span<const int> destination_ranks,
                                const BatchLimits& limits) {
   const std::vector<char> narrow = narrow_texts(plan);
   Slices own(counts, narrow, limits);
-  CD_ASSIGN(const int64_t most, ranks.fold(static_cast<int64_t>(own.totals().size()), Fold::kMax));
+  CD_ASSIGN(const int64_t most,
+            ranks.fold(static_cast<int64_t>(own.totals().size()), ranks::Fold::kMax));
   const int slices = std::max(1, static_cast<int>(most));
   const int texts = counts.texts;
   const size_t stride = static_cast<size_t>(counts.per_destination());
@@ -231,4 +232,4 @@ Result<Places> agree_on_places(Communicator& ranks,
   return places;
 }
 
-}  // namespace crossdock
+}  // namespace crossdock::bulk

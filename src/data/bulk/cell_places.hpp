@@ -19,7 +19,7 @@
 #include "data/bulk/row_counts.hpp"
 #include "data/ranks/communicator.hpp"
 
-namespace crossdock {
+namespace crossdock::bulk {
 
 struct BatchLimits {
   int64_t rows = INT32_MAX;
@@ -86,10 +86,10 @@ Arrivals lay_out_arrivals(
     std::vector<CellPlace>& places);
 
 // All ranks call it, with what they counted. destination_ranks[d] is the rank of destination d.
-Result<Places> agree_on_places(Communicator& ranks,
+Result<Places> agree_on_places(ranks::Communicator& ranks,
                                const BulkPlan& plan,
                                RowCounts& counts,
                                std::span<const int> destination_ranks,
                                const BatchLimits& limits);
 
-}  // namespace crossdock
+}  // namespace crossdock::bulk

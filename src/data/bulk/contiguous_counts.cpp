@@ -3,10 +3,10 @@
 
 #include "data/bulk/bucket_forms.hpp"
 
-namespace crossdock {
+namespace crossdock::bulk {
 
 Status ContiguousCounts::open_windows(const std::shared_ptr<Memory>& memory) {
-  const int64_t bucket_bytes = shape_.tasks * kBucketCountBytes;
+  const int64_t bucket_bytes = shape_.tasks * model::kBucketCountBytes;
   const int64_t owned_bytes = owned(rank()) * bucket_bytes * shape_.ranks;
   CD_ASSIGN(inbox_, ranks_->open_window(owned_bytes, memory, "bucket counts"));
   CD_ASSIGN(outbox_,
@@ -46,13 +46,13 @@ Status ContiguousCounts::exchange(std::span<const int64_t> counts, std::span<int
     for (int64_t b = 0; b < shape_.buckets; ++b) turned[b * tasks + task] = of_task[b];
   }
   const auto part = [&](const void* data, int64_t first, int64_t number) {
-    return std::span(static_cast<const std::byte*>(data) + first * tasks * kBucketCountBytes,
-                     static_cast<size_t>(number * tasks * kBucketCountBytes));
+    return std::span(static_cast<const std::byte*>(data) + first * tasks * model::kBucketCountBytes,
+                     static_cast<size_t>(number * tasks * model::kBucketCountBytes));
   };
   for (int step = 1; step <= shape_.ranks; ++step) {
     const int owner = (rank() + step) % shape_.ranks;
     if (owned(owner) == 0) continue;
-    const int64_t at = rank() * owned(owner) * tasks * kBucketCountBytes;
+    const int64_t at = rank() * owned(owner) * tasks * model::kBucketCountBytes;
     CD_TRY(
         bring(*inbox_, owner, at, part(turned, owned_begin(owner), owned(owner)), count_traffic_));
   }
@@ -60,7 +60,7 @@ Status ContiguousCounts::exchange(std::span<const int64_t> counts, std::span<int
   CD_TRY(add_up());
   for (int step = 1; step <= shape_.ranks && owned(rank()) > 0; ++step) {
     const int source = (rank() + step) % shape_.ranks;
-    const int64_t at = owned_begin(rank()) * tasks * kBucketCountBytes;
+    const int64_t at = owned_begin(rank()) * tasks * model::kBucketCountBytes;
     CD_TRY(bring(*outbox_,
                  source,
                  at,
@@ -76,4 +76,4 @@ Status ContiguousCounts::exchange(std::span<const int64_t> counts, std::span<int
   return {};
 }
 
-}  // namespace crossdock
+}  // namespace crossdock::bulk

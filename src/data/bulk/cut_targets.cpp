@@ -1,7 +1,7 @@
 // One walk over ranges and targets.
 #include "data/bulk/cut_targets.hpp"
 
-namespace crossdock {
+namespace crossdock::bulk {
 
 RangeCuts cut_ranges(std::span<const int64_t> counts,
                      std::span<const int64_t> targets,
@@ -40,4 +40,4 @@ RangeCuts cut_ranges(std::span<const int64_t> counts,
   return cuts;
 }
 
-}  // namespace crossdock
+}  // namespace crossdock::bulk

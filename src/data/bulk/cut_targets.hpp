@@ -5,7 +5,7 @@
 #include <span>
 #include <vector>
 
-namespace crossdock {
+namespace crossdock::bulk {
 
 // A range in which some ranks begin: none of its ends is near enough to the first row that these would have.
 struct OpenRange {
@@ -27,4 +27,4 @@ RangeCuts cut_ranges(std::span<const int64_t> counts,
                      int first_destination,
                      int64_t tolerance);
 
-}  // namespace crossdock
+}  // namespace crossdock::bulk

@@ -5,7 +5,7 @@
 #include <cstring>
 #include <vector>
 
-namespace crossdock {
+namespace crossdock::bulk {
 namespace {
 
 struct Pair {
@@ -34,10 +34,10 @@ class DigitSorter {
   Status put_runs();
   Status put_run(const Pair* from, int64_t at, int64_t count);
   Status tell_rows(uint16_t* destinations);
-  int64_t block_begin(int64_t rank) const { return part_begin(all_, ranks_->size(), rank); }
+  int64_t block_begin(int64_t rank) const { return model::part_begin(all_, ranks_->size(), rank); }
   int owner_of(int64_t at) const;
 
-  Communicator* ranks_;
+  ranks::Communicator* ranks_;
   const RowStore* store_;
   Team* team_;
   std::shared_ptr<Memory> memory_;
@@ -47,9 +47,9 @@ class DigitSorter {
   int64_t all_ = 0;
   std::vector<int64_t> first_rows_;  // by rank: the number of its first row; and the end
   std::shared_ptr<const void> counters_;
-  Block pairs_;                     // of this rank's rows, before the first pass
-  Block staged_;                    // by digit
-  std::shared_ptr<Window> window_;  // pairs at their places
+  Block pairs_;                            // of this rank's rows, before the first pass
+  Block staged_;                           // by digit
+  std::shared_ptr<ranks::Window> window_;  // pairs at their places
   const Pair* from_ = nullptr;
   int64_t count_ = 0;
   std::unique_ptr<BucketCounts> bucket_counts_;
@@ -106,7 +106,7 @@ Status DigitSorter::open() {
   };
   CD_TRY(ranks_->agree_with_room(get));
   CD_ASSIGN(window_, ranks_->open_window(block * int64_t{sizeof(Pair)}, memory_, "sorted words"));
-  BucketShape shape;
+  model::BucketShape shape;
   shape.ranks = ranks_->size();
   shape.tasks = tasks_;
   shape.buckets = buckets_;
@@ -142,8 +142,8 @@ Status DigitSorter::pass(int shift) {
   const auto count_task = [&](int task) -> Status {
     int64_t* const counts = counts_.data() + task * buckets_;
     std::fill_n(counts, buckets_, 0);
-    const int64_t end = part_begin(count_, tasks_, task + 1);
-    for (int64_t i = part_begin(count_, tasks_, task); i < end; ++i) {
+    const int64_t end = model::part_begin(count_, tasks_, task + 1);
+    for (int64_t i = model::part_begin(count_, tasks_, task); i < end; ++i) {
       ++counts[from_[i].word >> shift & mask];
     }
     return {};
@@ -151,8 +151,8 @@ Status DigitSorter::pass(int shift) {
   auto* staged = staged_.as<Pair>();
   const auto stage_task = [&](int task) -> Status {
     int64_t* const cursors = cursors_.data() + task * buckets_;
-    const int64_t end = part_begin(count_, tasks_, task + 1);
-    for (int64_t i = part_begin(count_, tasks_, task); i < end; ++i) {
+    const int64_t end = model::part_begin(count_, tasks_, task + 1);
+    for (int64_t i = model::part_begin(count_, tasks_, task); i < end; ++i) {
       staged[cursors[from_[i].word >> shift & mask]++] = from_[i];
     }
     return {};
@@ -245,7 +245,7 @@ Status DigitSorter::tell_rows(uint16_t* destinations) {
   for (size_t rank = 0; rank < ranks; ++rank) places[rank + 1] = places[rank] + told[rank];
   CD_ASSIGN(const std::vector<int64_t> to,
             ranks_->all_to_all(std::span<const int64_t>(places).first(ranks)));
-  CD_ASSIGN(const std::shared_ptr<Window> rows,
+  CD_ASSIGN(const std::shared_ptr<ranks::Window> rows,
             ranks_->open_window(store_->rows() * 4, memory_, "rows and their ranks"));
   auto* numbers = staged_.as<uint32_t>();
   std::vector<int64_t> cursors(ranks + 1);
@@ -280,4 +280,4 @@ Result<DigitCut> cut_by_digits(const RankRun& run,
   return DigitSorter(run, store, options).cut(keys);
 }
 
-}  // namespace crossdock
+}  // namespace crossdock::bulk

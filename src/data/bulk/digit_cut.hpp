@@ -14,11 +14,11 @@
 #include "data/bulk/bucket_counts.hpp"
 #include "data/bulk/order_cut.hpp"
 
-namespace crossdock {
+namespace crossdock::bulk {
 
 struct DigitOptions {
   int digit_bits = 11;  // 1 to 16
-  BucketForm form = BucketForm::kCombined;
+  model::BucketForm form = model::BucketForm::kCombined;
   int64_t buffer_elements = 8192;  // of the forms that have buffers
 };
 
@@ -26,8 +26,8 @@ struct DigitCut {
   OrderCut cut;  // ranks have equally many rows, but for one
   // Of this rank.
   int passes = 0;
-  BucketTraffic counts;
-  BucketTraffic starts;
+  model::BucketTraffic counts;
+  model::BucketTraffic starts;
   int64_t run_messages = 0;  // pairs to other ranks
   int64_t run_bytes = 0;
 };
@@ -39,4 +39,4 @@ Result<DigitCut> cut_by_digits(const RankRun& run,
                                std::span<const CutKey> keys,
                                const DigitOptions& options = {});
 
-}  // namespace crossdock
+}  // namespace crossdock::bulk

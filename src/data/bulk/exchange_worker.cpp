@@ -6,7 +6,7 @@
 
 #include "base/check.hpp"
 
-namespace crossdock {
+namespace crossdock::bulk {
 namespace {
 
 // Rows of a block: enough that a destination gets a run of them that is worth its loops, few enough for the cache.
@@ -252,4 +252,4 @@ Status send_bits(ExchangePass& pass, int worker, int workers) {
   return {};
 }
 
-}  // namespace crossdock
+}  // namespace crossdock::bulk

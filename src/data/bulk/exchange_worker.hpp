@@ -17,7 +17,7 @@
 #include "data/ranks/window.hpp"
 #include "data/sorters/list_rows.hpp"
 
-namespace crossdock {
+namespace crossdock::bulk {
 
 // What the workers of a rank share in the second pass.
 struct ExchangePass {
@@ -26,7 +26,7 @@ struct ExchangePass {
   const RowCounts* counts = nullptr;
   const Places* places = nullptr;
   std::span<const int> destination_ranks;
-  Window* window = nullptr;
+  ranks::Window* window = nullptr;
   std::vector<WindowLayout> targets;  // by destination
   std::vector<char> is_near;          // by destination: written to directly
   // Bitmaps of this rank, zeroed: of destination d from word bits_at[d] on, lane by lane.
@@ -63,7 +63,7 @@ class ExchangeWorker {
   ExchangePass& pass_;
   const int worker_;
   LaneWriter writer_;
-  RowLists lists_;
+  sorters::RowLists lists_;
   std::vector<Outlet> outlets_;
   std::vector<int64_t> stored_bytes_;
 };
@@ -71,4 +71,4 @@ class ExchangeWorker {
 // After all workers: the bitmaps of destinations d with d % workers == worker.
 Status send_bits(ExchangePass& pass, int worker, int workers);
 
-}  // namespace crossdock
+}  // namespace crossdock::bulk

@@ -10,10 +10,10 @@
 #include "data/segments/fill_texts.hpp"
 #include "data/segments/resolve_dictionary.hpp"
 
-namespace crossdock {
+namespace crossdock::bulk {
 namespace {
 
-using namespace filling;
+using namespace segments::filling;
 
 // Where one column's rows go.
 struct ColumnPlace {
@@ -249,13 +249,13 @@ uint32_t LaneWriter::count_fitting(const Rows& rows,
 uint32_t LaneWriter::fitting(std::span<const uint32_t> rows,
                              std::span<const int64_t> room_bytes) const {
   return count_fitting(
-      filling::RowList{rows.data()}, static_cast<uint32_t>(rows.size()), room_bytes);
+      segments::filling::RowList{rows.data()}, static_cast<uint32_t>(rows.size()), room_bytes);
 }
 
 uint32_t LaneWriter::fitting_run(uint32_t first,
                                  uint32_t count,
                                  std::span<const int64_t> room_bytes) const {
-  return count_fitting(filling::RowRun{first}, count, room_bytes);
+  return count_fitting(segments::filling::RowRun{first}, count, room_bytes);
 }
 
 std::vector<int64_t> LaneWriter::heap_bytes_of(uint32_t row) const {
@@ -267,11 +267,11 @@ std::vector<int64_t> LaneWriter::heap_bytes_of(uint32_t row) const {
     add_heap_bytes(column,
                    plan_->sent->fields[i].type,
                    block_->columns[i],
-                   filling::RowRun{row},
+                   segments::filling::RowRun{row},
                    std::span(&bytes, 1));
     all.push_back(bytes);
   }
   return all;
 }
 
-}  // namespace crossdock
+}  // namespace crossdock::bulk

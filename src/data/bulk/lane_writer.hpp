@@ -9,7 +9,7 @@
 #include "data/bulk/bulk_plan.hpp"
 #include "table/column.hpp"
 
-namespace crossdock {
+namespace crossdock::bulk {
 
 // Where the next rows go. Moves on with each write.
 struct RowPlace {
@@ -58,4 +58,4 @@ class LaneWriter {
 
 inline constexpr uint32_t kWriterRows = 1 << 16;
 
-}  // namespace crossdock
+}  // namespace crossdock::bulk

@@ -13,7 +13,7 @@
 #include "model/bucket_messages.hpp"
 #include "table/word_mix.hpp"
 
-namespace crossdock {
+namespace crossdock::bulk {
 namespace {
 
 // So fine that some range nearly always begins within a fair share's tolerance: a range is 1/64 of a share, and a
@@ -58,8 +58,8 @@ class OrderCutter {
   Result<Rows> all_rows();
   Status solve(const Rows& rows);
   Result<std::vector<uint64_t>> sample(const Rows& rows);
-  Result<Counted> count(const Rows& rows, const RangeMap& map);
-  bool is_equal(const Rows& rows, const Splitter& splitter) const;
+  Result<Counted> count(const Rows& rows, const sorters::RangeMap& map);
+  bool is_equal(const Rows& rows, const sorters::Splitter& splitter) const;
   OrderKeyPlan::Ties next_ties(const Rows& rows, uint64_t word) const {
     return rows.ties.has_value() ? keys_->ties_after(*rows.ties, word) : keys_->ties_of(word);
   }
@@ -68,12 +68,12 @@ class OrderCutter {
   Status open_further(const Rows& rows,
                       const Counted& counted,
                       const RangeCuts& cuts,
-                      const RangeMap& map);
+                      const sorters::RangeMap& map);
   Result<Rows> rows_within(const Rows& rows, const Counted& counted, const OpenRange& open);
   void read_on(Rows& rows) const;
   Status in_blocks(int64_t rows, const std::function<Status(int, int64_t, int64_t)>& call);
 
-  Communicator* ranks_;
+  ranks::Communicator* ranks_;
   const RowStore* store_;
   Team* team_;
   std::shared_ptr<Memory> memory_;
@@ -116,7 +116,7 @@ Result<OrderCut> OrderCutter::cut(std::span<const CutKey> keys) {
   }
   std::vector<int64_t> own(static_cast<size_t>(ranks_->size()));
   for (int64_t row = 0; row < result.rows; ++row) ++own[destinations_[row]];
-  CD_ASSIGN(result.rows_of, ranks_->fold(own, Fold::kSum));
+  CD_ASSIGN(result.rows_of, ranks_->fold(own, ranks::Fold::kSum));
   result.samples = samples_;
   return result;
 }
@@ -124,10 +124,10 @@ Result<OrderCut> OrderCutter::cut(std::span<const CutKey> keys) {
 Result<Rows> OrderCutter::all_rows() {
   Rows rows;
   rows.count = store_->rows();
-  CD_ASSIGN(rows.all, ranks_->fold(rows.count, Fold::kSum));
+  CD_ASSIGN(rows.all, ranks_->fold(rows.count, ranks::Fold::kSum));
   const int64_t size = ranks_->size();
   for (int64_t rank = 1; rank < size; ++rank) {
-    rows.targets.push_back(part_begin(rows.all, size, rank));
+    rows.targets.push_back(model::part_begin(rows.all, size, rank));
   }
   rows.ranges = static_cast<int>(std::min<int64_t>(kRangesMax, kRangesPerRank * size));
   // Half of the slack at either end.
@@ -148,7 +148,7 @@ Result<Rows> OrderCutter::all_rows() {
 
 Status OrderCutter::solve(const Rows& rows) {
   CD_ASSIGN(const std::vector<uint64_t> words, sample(rows));
-  const RangeMap map(choose_splitters(words, rows.ranges));
+  const sorters::RangeMap map(sorters::choose_splitters(words, rows.ranges));
   CD_ASSIGN(const Counted counted, count(rows, map));
   const RangeCuts cuts = cut_ranges(counted.all, rows.targets, rows.first_destination, tolerance_);
   CD_TRY(assign(rows, counted, cuts));
@@ -171,8 +171,8 @@ Result<std::vector<uint64_t>> OrderCutter::sample(const Rows& rows) {
   uint64_t state = options_.seed + static_cast<uint64_t>(ranks_->rank());
   const auto* words = rows.words.as<const uint64_t>();
   for (int64_t i = 0; i < picked; ++i) {
-    const int64_t begin = part_begin(rows.count, picked, i);
-    const int64_t stride = part_begin(rows.count, picked, i + 1) - begin;
+    const int64_t begin = model::part_begin(rows.count, picked, i);
+    const int64_t stride = model::part_begin(rows.count, picked, i + 1) - begin;
     const auto row =
         begin + static_cast<int64_t>(next_random(state) % static_cast<uint64_t>(stride));
     std::memcpy(mine.data() + i * 8, words + row, 8);
@@ -189,7 +189,7 @@ Result<std::vector<uint64_t>> OrderCutter::sample(const Rows& rows) {
   return sampled;
 }
 
-Result<OrderCutter::Counted> OrderCutter::count(const Rows& rows, const RangeMap& map) {
+Result<OrderCutter::Counted> OrderCutter::count(const Rows& rows, const sorters::RangeMap& map) {
   Counted counted;
   CD_TRY(ranks_->agree_with_room([&]() -> Status {
     counted.ranges = {};
@@ -212,7 +212,7 @@ Result<OrderCutter::Counted> OrderCutter::count(const Rows& rows, const RangeMap
   for (const std::vector<int64_t>& counts : by_worker) {
     for (size_t range = 0; range < counts.size(); ++range) counted.own[range] += counts[range];
   }
-  CD_ASSIGN(counted.all, ranks_->fold(counted.own, Fold::kSum));
+  CD_ASSIGN(counted.all, ranks_->fold(counted.own, ranks::Fold::kSum));
   return counted;
 }
 
@@ -232,7 +232,7 @@ Status OrderCutter::assign(const Rows& rows, const Counted& counted, const Range
 }
 
 // Whether all rows of the range have equal keys.
-bool OrderCutter::is_equal(const Rows& rows, const Splitter& splitter) const {
+bool OrderCutter::is_equal(const Rows& rows, const sorters::Splitter& splitter) const {
   return splitter.is_heavy && next_ties(rows, splitter.word).part == keys_->part_count();
 }
 
@@ -273,9 +273,9 @@ Status OrderCutter::cut_equal(const Rows& rows,
 Status OrderCutter::open_further(const Rows& rows,
                                  const Counted& counted,
                                  const RangeCuts& cuts,
-                                 const RangeMap& map) {
+                                 const sorters::RangeMap& map) {
   for (const OpenRange& open : cuts.open) {
-    const Splitter& splitter = map.splitter(open.range);
+    const sorters::Splitter& splitter = map.splitter(open.range);
     if (is_equal(rows, splitter)) continue;
     Result<Rows> within = rows_within(rows, counted, open);
     CD_TRY(ranks_->agree(within.ok() ? Status() : Status(within.error())));
@@ -339,4 +339,4 @@ Result<OrderCut> cut_by_order(const RankRun& run,
   return OrderCutter(run, store, options).cut(keys);
 }
 
-}  // namespace crossdock
+}  // namespace crossdock::bulk

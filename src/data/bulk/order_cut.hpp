@@ -24,7 +24,7 @@
 #include "memory/budget.hpp"
 #include "table/row_store.hpp"
 
-namespace crossdock {
+namespace crossdock::bulk {
 
 struct CutOptions {
   // No rank has more than (1 + slack) times the mean rows, and one more for the fraction.
@@ -50,4 +50,4 @@ Result<OrderCut> cut_by_order(const RankRun& run,
                               std::span<const CutKey> keys,
                               const CutOptions& options = {});
 
-}  // namespace crossdock
+}  // namespace crossdock::bulk

@@ -14,7 +14,7 @@
 
 #include "data/bulk/put_order.hpp"
 
-namespace crossdock {
+namespace crossdock::bulk {
 namespace {
 
 using Clock = std::chrono::steady_clock;
@@ -34,7 +34,7 @@ class Stopwatch {
 
 class InPhases : public PutOrder {
  public:
-  InPhases(PutRoute route, int workers, Communicator& ranks)
+  InPhases(PutRoute route, int workers, ranks::Communicator& ranks)
       : route_(std::move(route)),
         ranks_(ranks),
         destination_of_(static_cast<size_t>(ranks.size()), -1),
@@ -129,7 +129,7 @@ class InPhases : public PutOrder {
     }
     has_more = has_more || waiting_.load(std::memory_order_relaxed) > 0;
     Stopwatch watch;
-    CD_ASSIGN(const int64_t anybody, ranks_.fold(int64_t{has_more}, Fold::kMax));
+    CD_ASSIGN(const int64_t anybody, ranks_.fold(int64_t{has_more}, ranks::Fold::kMax));
     watch.add_to(times.wait_s);
     if (!failed_.ok() && anybody == 0) return failed_.error();
     return anybody != 0;
@@ -140,7 +140,7 @@ class InPhases : public PutOrder {
   }
 
   PutRoute route_;
-  Communicator& ranks_;
+  ranks::Communicator& ranks_;
   std::vector<int> destination_of_;           // by rank; -1: none
   std::mutex round_;                          // held by the thread that puts
   Status failed_;                             // the first put that did
@@ -152,9 +152,11 @@ class InPhases : public PutOrder {
 
 }  // namespace
 
-std::unique_ptr<PutOrder> make_order_in_phases(PutRoute route, int workers, Communicator& ranks) {
+std::unique_ptr<PutOrder> make_order_in_phases(PutRoute route,
+                                               int workers,
+                                               ranks::Communicator& ranks) {
   if (is_one_phase(ranks.size())) return make_order_in_one_phase(std::move(route), workers);
   return std::make_unique<InPhases>(std::move(route), workers, ranks);
 }
 
-}  // namespace crossdock
+}  // namespace crossdock::bulk

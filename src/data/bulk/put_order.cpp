@@ -5,7 +5,7 @@
 #include <deque>
 #include <thread>
 
-namespace crossdock {
+namespace crossdock::bulk {
 namespace {
 
 using Clock = std::chrono::steady_clock;
@@ -90,4 +90,4 @@ std::unique_ptr<PutOrder> make_order_in_one_phase(PutRoute route, int workers) {
   return std::make_unique<AsTheyFill>(std::move(route), workers, "in one phase");
 }
 
-}  // namespace crossdock
+}  // namespace crossdock::bulk

@@ -15,12 +15,12 @@
 #include "data/bulk/put_stage.hpp"
 #include "data/ranks/communicator.hpp"
 
-namespace crossdock {
+namespace crossdock::bulk {
 
 // Where stages go: what all orders know.
 struct PutRoute {
   const BulkPlan* plan = nullptr;
-  Window* window = nullptr;
+  ranks::Window* window = nullptr;
   std::vector<WindowLayout> targets;  // by destination
   std::vector<int> ranks;             // by destination
   StagePool* pool = nullptr;
@@ -57,6 +57,8 @@ class PutOrder {
 std::unique_ptr<PutOrder> make_order_as_they_fill(PutRoute route, int workers);
 std::unique_ptr<PutOrder> make_order_in_one_phase(PutRoute route, int workers);
 // All ranks make it, and call finish(): they wait for each other.
-std::unique_ptr<PutOrder> make_order_in_phases(PutRoute route, int workers, Communicator& ranks);
+std::unique_ptr<PutOrder> make_order_in_phases(PutRoute route,
+                                               int workers,
+                                               ranks::Communicator& ranks);
 
-}  // namespace crossdock
+}  // namespace crossdock::bulk

@@ -5,7 +5,7 @@
 
 #include "base/check.hpp"
 
-namespace crossdock {
+namespace crossdock::bulk {
 namespace {
 
 constexpr int64_t kStageRowsMin = 64;
@@ -103,7 +103,7 @@ Status put_stage(const BulkPlan& plan,
                  const PutStage& stage,
                  const WindowLayout& target,
                  int rank,
-                 Window& window) {
+                 ranks::Window& window) {
   for (size_t i = 0; i < plan.lanes.size(); ++i) {
     const BulkLane& lane = plan.lanes[i];
     if (lane.kind == LaneKind::kBits) continue;
@@ -119,4 +119,4 @@ Status put_stage(const BulkPlan& plan,
   return {};
 }
 
-}  // namespace crossdock
+}  // namespace crossdock::bulk

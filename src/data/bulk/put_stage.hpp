@@ -17,7 +17,7 @@
 #include "data/ranks/window.hpp"
 #include "memory/budget.hpp"
 
-namespace crossdock {
+namespace crossdock::bulk {
 
 struct PutStage {
   std::byte* memory = nullptr;
@@ -77,6 +77,6 @@ Status put_stage(const BulkPlan& plan,
                  const PutStage& stage,
                  const WindowLayout& target,
                  int rank,
-                 Window& window);
+                 ranks::Window& window);
 
-}  // namespace crossdock
+}  // namespace crossdock::bulk

@@ -8,10 +8,10 @@
 #include "data/segments/fill_texts.hpp"
 #include "data/segments/resolve_dictionary.hpp"
 
-namespace crossdock {
+namespace crossdock::bulk {
 namespace {
 
-using namespace filling;
+using namespace segments::filling;
 
 // Of a block: what it reads twice stays in the first-level cache.
 constexpr int64_t kCountedRows = 4096;
@@ -78,7 +78,7 @@ class Counter {
 
   Status open() {
     if (options_.route == nullptr) return {};
-    CD_ASSIGN(router_, RowRouter::make(schema_, *options_.route));
+    CD_ASSIGN(router_, sorters::RowRouter::make(schema_, *options_.route));
     return {};
   }
 
@@ -194,7 +194,7 @@ class Counter {
   uint16_t* routed_;
   const uint16_t* destinations_;  // by row of the table
   size_t counted_;
-  std::unique_ptr<RowRouter> router_;
+  std::unique_ptr<sorters::RowRouter> router_;
   std::vector<int> texts_;             // columns
   std::vector<int64_t> narrow_bytes_;  // of the open chunk, by text
   std::vector<RowChunk> chunks_;
@@ -227,8 +227,9 @@ Result<RowCounts> count_rows(const TableRows& rows,
                       rows.rows());
   }
   // Numbers of destinations are looked at even if there is one only: they may be wrong.
-  const bool routes = options.route != nullptr &&
-                      (options.destinations > 1 || options.route->by == RouteBy::kExplicit);
+  const bool routes =
+      options.route != nullptr &&
+      (options.destinations > 1 || options.route->by == sorters::RouteBy::kExplicit);
   if (routes && rows.rows() > 0) {
     CD_ASSIGN(found.destination_block,
               memory.get(rows.rows() * 2, "the destinations of a bulk exchange"));
@@ -255,4 +256,4 @@ Result<RowCounts> count_rows(const TableRows& rows,
   return found;
 }
 
-}  // namespace crossdock
+}  // namespace crossdock::bulk

@@ -18,7 +18,7 @@
 #include "data/sorters/row_router.hpp"
 #include "memory/budget.hpp"
 
-namespace crossdock {
+namespace crossdock::bulk {
 
 // What a run of rows sends: by destination, rows and then the bytes of each column of texts.
 struct RowChunk {
@@ -29,7 +29,7 @@ struct RowChunk {
 
 struct CountingOptions {
   // Where rows go: by a rule, or named for each; neither: all rows go to each destination.
-  const RouteSpec* route = nullptr;
+  const sorters::RouteSpec* route = nullptr;
   std::span<const uint16_t> named{};
   int destinations = 1;
   bool looks_at_ranges = false;  // of integers
@@ -57,4 +57,4 @@ Result<RowCounts> count_rows(const TableRows& rows,
                              Team& team,
                              Memory& memory);
 
-}  // namespace crossdock
+}  // namespace crossdock::bulk

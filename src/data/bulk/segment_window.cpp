@@ -14,7 +14,7 @@
 #include "base/check.hpp"
 #include "data/sorters/scatter_kernel.hpp"
 
-namespace crossdock {
+namespace crossdock::bulk {
 namespace {
 
 // 16 KiB with one carried lane: a put of that size is a good one.
@@ -22,10 +22,12 @@ constexpr int64_t kWindowSegmentRows = 1008;
 constexpr size_t kSegmentsUnderWay = 64;  // put and not known to have left, of one scatter
 
 int64_t bytes_of_segment(int64_t capacity_rows, int64_t lanes) {
-  return static_cast<int64_t>(sizeof(Segment)) + capacity_rows * 8 * (1 + lanes);
+  return static_cast<int64_t>(sizeof(sorters::Segment)) + capacity_rows * 8 * (1 + lanes);
 }
 
-int64_t rounded_rows(int64_t rows) { return (rows + kFlushRows - 1) / kFlushRows * kFlushRows; }
+int64_t rounded_rows(int64_t rows) {
+  return (rows + sorters::kFlushRows - 1) / sorters::kFlushRows * sorters::kFlushRows;
+}
 
 // All segments of so many rows.
 int64_t bytes_of_segments(int64_t rows, int64_t lanes) {
@@ -48,13 +50,13 @@ struct Stretch {
 
 // A table's partitions.
 struct Owned {
-  Window* window = nullptr;
+  ranks::Window* window = nullptr;
   const std::vector<int>* owners = nullptr;  // by partition
   int lanes = 0;
 };
 
 // Segments of one worker and table.
-class WindowSource : public SegmentSource {
+class WindowSource : public sorters::SegmentSource {
  public:
   WindowSource(Memory& memory, const Owned& owned, std::vector<Stretch> stretches, std::string who)
       : window_(*owned.window),
@@ -67,16 +69,16 @@ class WindowSource : public SegmentSource {
   void expect(size_t partition, int64_t rows) { places_[partition].left = rows; }
   bool was_deceived() const { return was_deceived_; }
 
-  Result<Segment*> open(uint32_t partition) override {
+  Result<sorters::Segment*> open(uint32_t partition) override {
     SegmentPlace& place = places_[partition];
     Stretch& stretch = stretches_[static_cast<size_t>(owners_[partition])];
     CD_CHECK(place.left > 0, "partition {} has more rows than were counted", partition);
     const int64_t rows = std::min(kWindowSegmentRows, rounded_rows(place.left));
     if (stretch.at + bytes_of_segment(rows, lanes_) > stretch.end) return deceived(partition);
     std::byte* const there = window_.direct(owners_[partition]);
-    Segment* segment = nullptr;
+    sorters::Segment* segment = nullptr;
     if (there != nullptr) {
-      segment = new (there + stretch.at) Segment;
+      segment = new (there + stretch.at) sorters::Segment;
     } else {
       CD_ASSIGN(segment, staged());
     }
@@ -91,7 +93,7 @@ class WindowSource : public SegmentSource {
     return segment;
   }
 
-  Status close(uint32_t partition, Segment* segment) override {
+  Status close(uint32_t partition, sorters::Segment* segment) override {
     const int owner = owners_[partition];
     const int64_t bytes = bytes_of_segment(segment->capacity_rows, lanes_);
     if (window_.direct(owner) != nullptr) {
@@ -113,7 +115,7 @@ class WindowSource : public SegmentSource {
       const int rank = static_cast<int>(owner);
       std::byte* const there = window_.direct(rank);
       if (stretch.at < stretch.end && there != nullptr) {
-        new (there + stretch.at) Segment(unused(stretch));
+        new (there + stretch.at) sorters::Segment(unused(stretch));
       } else if (stretch.at < stretch.end) {
         unused_.push_back(unused(stretch));
         CD_TRY(window_.put(rank, stretch.at, std::as_bytes(std::span(&unused_.back(), 1))));
@@ -131,15 +133,15 @@ class WindowSource : public SegmentSource {
   }
 
   // As many whole segments as there was room for and none was opened.
-  Segment unused(const Stretch& stretch) const {
-    Segment mark;
+  sorters::Segment unused(const Stretch& stretch) const {
+    sorters::Segment mark;
     mark.partition = -static_cast<int32_t>((stretch.end - stretch.at) /
                                            bytes_of_segment(kWindowSegmentRows, lanes_));
     return mark;
   }
 
   // A segment here; when enough are under way, those again that have left.
-  Result<Segment*> staged() {
+  Result<sorters::Segment*> staged() {
     if (free_.empty() && under_way_.size() >= kSegmentsUnderWay) {
       std::vector<int> owners;
       for (const auto& [owner, segment] : under_way_) {
@@ -152,21 +154,21 @@ class WindowSource : public SegmentSource {
       for (const int owner : owners) CD_TRY(window_.flush_local(owner));
     }
     if (free_.empty()) return pool_.get();
-    Segment* const segment = free_.back();
+    sorters::Segment* const segment = free_.back();
     free_.pop_back();
     return segment;
   }
 
-  Window& window_;
+  ranks::Window& window_;
   const std::vector<int>& owners_;
   std::vector<Stretch> stretches_;  // by owner
   const int lanes_;
-  std::vector<SegmentPlace> places_;  // by partition
-  std::deque<Segment> unused_;        // there until the fence
+  std::vector<SegmentPlace> places_;     // by partition
+  std::deque<sorters::Segment> unused_;  // there until the fence
   bool was_deceived_ = false;
-  SegmentPool pool_;
-  std::vector<std::pair<int, Segment*>> under_way_;
-  std::vector<Segment*> free_;
+  sorters::SegmentPool pool_;
+  std::vector<std::pair<int, sorters::Segment*>> under_way_;
+  std::vector<sorters::Segment*> free_;
 };
 
 }  // namespace
@@ -214,7 +216,7 @@ std::vector<int> deal_partitions(const std::vector<int64_t>& weights, int ranks)
 }
 
 struct SegmentWindow::State {
-  Communicator* ranks = nullptr;
+  ranks::Communicator* ranks = nullptr;
   std::shared_ptr<Memory> memory;
   std::string who;
   SegmentLoad load;
@@ -223,7 +225,7 @@ struct SegmentWindow::State {
   std::vector<std::vector<int64_t>> begins;
   // Where the parts of a table end in the own window: by table, by source; they begin where the one before ends.
   std::vector<std::vector<int64_t>> ends;
-  std::shared_ptr<Window> window;
+  std::shared_ptr<ranks::Window> window;
   std::vector<std::vector<std::unique_ptr<WindowSource>>> sources;  // by table, by worker
 
   size_t tables() const { return load.rows.size(); }
@@ -236,7 +238,7 @@ struct SegmentWindow::State {
   void make_sources(size_t table);
   Status find(ArrivedSegments& arrived) const;
   int64_t unused_at(size_t table, int64_t at, int64_t end) const;
-  Result<const Segment*> segment_at(size_t table, int64_t at, int64_t end) const;
+  Result<const sorters::Segment*> segment_at(size_t table, int64_t at, int64_t end) const;
 };
 
 // The histogram of all ranks says who owns what; counts of both tables weigh alike.
@@ -249,7 +251,7 @@ Status SegmentWindow::State::agree_on_owners(size_t partitions) {
       }
     }
   }
-  CD_ASSIGN(const std::vector<int64_t> all, ranks->fold(mine, Fold::kSum));
+  CD_ASSIGN(const std::vector<int64_t> all, ranks->fold(mine, ranks::Fold::kSum));
   std::vector<int64_t> weights(partitions);
   for (size_t table = 0; table < tables(); ++table) {
     for (size_t p = 0; p < partitions; ++p) weights[p] += all[table * partitions + p];
@@ -297,7 +299,7 @@ Status SegmentWindow::State::agree_on_places() {
     }
   }
   CD_ASSIGN(const std::vector<int64_t> below, ranks->exclusive_sum(to));
-  CD_ASSIGN(const std::vector<int64_t> all, ranks->fold(to, Fold::kSum));
+  CD_ASSIGN(const std::vector<int64_t> all, ranks->fold(to, ranks::Fold::kSum));
   CD_ASSIGN(const std::vector<int64_t> from, ranks->all_to_all(to));
   begins.assign(tables(), std::vector<int64_t>(size()));
   ends.assign(tables(), std::vector<int64_t>(size()));
@@ -342,7 +344,7 @@ void SegmentWindow::State::make_sources(size_t table) {
 SegmentWindow::SegmentWindow(std::unique_ptr<State> state) : state_(std::move(state)) {}
 SegmentWindow::~SegmentWindow() = default;
 
-Result<std::unique_ptr<SegmentWindow>> SegmentWindow::open(Communicator& ranks,
+Result<std::unique_ptr<SegmentWindow>> SegmentWindow::open(ranks::Communicator& ranks,
                                                            std::shared_ptr<Memory> memory,
                                                            SegmentLoad load,
                                                            std::string who) {
@@ -358,7 +360,7 @@ Result<std::unique_ptr<SegmentWindow>> SegmentWindow::open(Communicator& ranks,
   return std::unique_ptr<SegmentWindow>(new SegmentWindow(std::move(state)));
 }
 
-SegmentSource& SegmentWindow::source(int table, int worker) {
+sorters::SegmentSource& SegmentWindow::source(int table, int worker) {
   return *state_->sources[static_cast<size_t>(table)][static_cast<size_t>(worker)];
 }
 
@@ -366,18 +368,18 @@ SegmentSource& SegmentWindow::source(int table, int worker) {
 int64_t SegmentWindow::State::unused_at(size_t table, int64_t at, int64_t end) const {
   const int64_t segment_bytes = bytes_of_segment(kWindowSegmentRows, lanes(table));
   if (end - at < segment_bytes) return 0;
-  const auto* mark = reinterpret_cast<const Segment*>(window->data() + at);
+  const auto* mark = reinterpret_cast<const sorters::Segment*>(window->data() + at);
   if (mark->capacity_rows != 0 || mark->partition >= 0) return 0;
   const int64_t bytes = -int64_t{mark->partition} * segment_bytes;
   return bytes <= end - at ? bytes : 0;
 }
 
-Result<const Segment*> SegmentWindow::State::segment_at(size_t table,
-                                                        int64_t at,
-                                                        int64_t end) const {
-  const auto* segment = reinterpret_cast<const Segment*>(window->data() + at);
+Result<const sorters::Segment*> SegmentWindow::State::segment_at(size_t table,
+                                                                 int64_t at,
+                                                                 int64_t end) const {
+  const auto* segment = reinterpret_cast<const sorters::Segment*>(window->data() + at);
   const bool is_whole =
-      end - at >= static_cast<int64_t>(sizeof(Segment)) && segment->capacity_rows > 0 &&
+      end - at >= static_cast<int64_t>(sizeof(sorters::Segment)) && segment->capacity_rows > 0 &&
       segment->capacity_rows <= kWindowSegmentRows && segment->rows > 0 &&
       segment->rows <= segment->capacity_rows && segment->carried_lanes == lanes(table) &&
       segment->partition >= 0 && static_cast<size_t>(segment->partition) < owners.size() &&
@@ -409,10 +411,11 @@ Status SegmentWindow::State::find(ArrivedSegments& arrived) const {
           at += unused;
           continue;
         }
-        CD_ASSIGN(const Segment* const segment, segment_at(table, at, end));
+        CD_ASSIGN(const sorters::Segment* const segment, segment_at(table, at, end));
         const int place = places[static_cast<size_t>(segment->partition)];
         // Lists are of segments that scatters fill; these are full, and only read.
-        arrived.lists[table][static_cast<size_t>(place)].push_back(const_cast<Segment*>(segment));
+        arrived.lists[table][static_cast<size_t>(place)].push_back(
+            const_cast<sorters::Segment*>(segment));
         arrived.rows[table] += segment->rows;
         at += bytes_of_segment(segment->capacity_rows, lanes(table));
       }
@@ -432,8 +435,8 @@ Result<std::optional<ArrivedSegments>> SegmentWindow::finish(const Status& mine)
   }
   CD_TRY(state_->window->fence());
   state_->sources.clear();
-  Communicator& ranks = *state_->ranks;
-  CD_ASSIGN(const int64_t deceived, ranks.fold(int64_t{was_deceived}, Fold::kMax));
+  ranks::Communicator& ranks = *state_->ranks;
+  CD_ASSIGN(const int64_t deceived, ranks.fold(int64_t{was_deceived}, ranks::Fold::kMax));
   const bool counts_as_deceived =
       was_deceived && !mine.ok() && mine.error().code == ErrorCode::kTooManyRows;
   CD_TRY(ranks.agree(counts_as_deceived ? Status() : ended));
@@ -449,4 +452,4 @@ Result<std::optional<ArrivedSegments>> SegmentWindow::finish(const Status& mine)
 
 int64_t SegmentWindow::bytes() const { return state_->window->bytes(); }
 
-}  // namespace crossdock
+}  // namespace crossdock::bulk

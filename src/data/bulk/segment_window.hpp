@@ -27,7 +27,7 @@
 #include "data/sorters/segment.hpp"
 #include "memory/budget.hpp"
 
-namespace crossdock {
+namespace crossdock::bulk {
 
 // What one rank has for others.
 struct SegmentLoad {
@@ -45,10 +45,10 @@ int64_t rows_per_sample(int64_t rows, int partitions);
 
 // What lies in a rank when all have written.
 struct ArrivedSegments {
-  std::vector<int> partitions;                  // that this rank owns, ascending
-  std::vector<std::vector<SegmentList>> lists;  // by table, by place in `partitions`
-  std::vector<int64_t> rows;                    // by table
-  std::shared_ptr<Window> window;               // in which segments lie
+  std::vector<int> partitions;                           // that this rank owns, ascending
+  std::vector<std::vector<sorters::SegmentList>> lists;  // by table, by place in `partitions`
+  std::vector<int64_t> rows;                             // by table
+  std::shared_ptr<ranks::Window> window;                 // in which segments lie
 };
 
 // By partition the rank that owns it: neighbours to one rank, about as many rows to each.
@@ -61,7 +61,7 @@ class SegmentWindow {
  public:
   // All ranks call it, with as many tables, partitions and lanes; workers may differ. Errors of the communicator in all
   // ranks; CD-201 in the name of `who`.
-  static Result<std::unique_ptr<SegmentWindow>> open(Communicator& ranks,
+  static Result<std::unique_ptr<SegmentWindow>> open(ranks::Communicator& ranks,
                                                      std::shared_ptr<Memory> memory,
                                                      SegmentLoad load,
                                                      std::string who);
@@ -69,7 +69,7 @@ class SegmentWindow {
 
   // Where the scatter of one worker has the segments of a table from: for exactly the rows that were counted, or, after
   // a sample, for as many as there is room for (CD-202). There until finish().
-  SegmentSource& source(int table, int worker);
+  sorters::SegmentSource& source(int table, int worker);
 
   // All ranks call it when their scatters have finished, or failed with `mine`: waits for all. The first error of any.
   // Nothing: a sample deceived some rank, and all have to count their rows; of the window nothing is used then.
@@ -83,4 +83,4 @@ class SegmentWindow {
   std::unique_ptr<State> state_;
 };
 
-}  // namespace crossdock
+}  // namespace crossdock::bulk

@@ -12,7 +12,7 @@
 #include "data/bulk/bulk_plan.hpp"
 #include "table/column.hpp"
 
-namespace crossdock {
+namespace crossdock::bulk {
 
 inline constexpr uint32_t kWordRows = 1024;  // put together at a time
 
@@ -152,4 +152,4 @@ inline void read_column(const DataType& type,
   });
 }
 
-}  // namespace crossdock
+}  // namespace crossdock::bulk

@@ -1,7 +1,7 @@
 // What of a sender is the same for every kind of channel: calls that last until something is done.
 #include "data/channels/channel.hpp"
 
-namespace crossdock {
+namespace crossdock::channels {
 namespace {
 
 // Who waits sleeps until room is made; who has a drain looks again soon, since what arrives for it makes no room here
@@ -35,4 +35,4 @@ Status Sender::send_all(const Batch& rows, const std::function<Status()>& drain)
   });
 }
 
-}  // namespace crossdock
+}  // namespace crossdock::channels

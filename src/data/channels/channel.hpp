@@ -19,7 +19,7 @@
 #include "data/sorters/row_router.hpp"
 #include "table/column.hpp"
 
-namespace crossdock {
+namespace crossdock::channels {
 
 inline constexpr int kChannelEndpointsMax = 65'536;  // sources, and destinations
 inline constexpr int kSlotBitsByDistance = -1;
@@ -32,12 +32,12 @@ struct ChannelSpec {
   std::vector<int> destination_ranks;
   // The rules of send: by the key, where the caller says, or to all.
   enum class Sends : uint8_t { kRouted, kNamed, kBroadcast } sends = Sends::kRouted;
-  RouteSpec route;  // kRouted; its `destinations` is set by the channel
+  sorters::RouteSpec route;  // kRouted; its `destinations` is set by the channel
   // kNamed: per source the destinations that it may send to, ascending. Flows are made for these pairs alone. Empty:
   // each source to all.
   std::vector<std::vector<uint16_t>> reach;
   int senders_per_source = 1;  // blocks; the source ends when all have flushed
-  RowLayoutOptions segment;
+  segments::RowLayoutOptions segment;
   // 2^slot_bits segments per flow. kSlotBitsByDistance: 8, and between hosts more where a source has few flows.
   int slot_bits = kSlotBitsByDistance;
   // Of the flows of one process; CD-201 if they would take more.
@@ -132,7 +132,7 @@ class Channel {
  public:
   virtual ~Channel() = default;
   virtual uint64_t id() const = 0;
-  virtual const RowLayout& layout() const = 0;
+  virtual const segments::RowLayout& layout() const = 0;
   // Whether all processes have their part; until then send answers 0 and recv kNothing. Error: the cause if it is over.
   virtual Result<bool> is_ready() const = 0;
   // CD-105: not of this rank, or all senders of the source are open.
@@ -145,4 +145,4 @@ class Channel {
   virtual int64_t memory_bytes() const = 0;  // of its flows in this process
 };
 
-}  // namespace crossdock
+}  // namespace crossdock::channels

@@ -9,26 +9,28 @@
 #include "base/check.hpp"
 #include "data/rings/ring_state.hpp"
 
-namespace crossdock {
+namespace crossdock::channels {
 namespace {
 
-Doorbell bell_at(std::span<std::byte> memory, uint64_t offset) {
-  return Doorbell(reinterpret_cast<DoorbellWords*>(memory.data() + offset));
+rings::Doorbell bell_at(std::span<std::byte> memory, uint64_t offset) {
+  return rings::Doorbell(reinterpret_cast<rings::DoorbellWords*>(memory.data() + offset));
 }
 
-Result<Flow> flow_at(const RingShape& shape, std::span<std::byte> memory, uint64_t offset) {
-  return place_flow(shape, memory.subspan(offset, flow_bytes(shape)));
+Result<rings::Flow> flow_at(const rings::RingShape& shape,
+                            std::span<std::byte> memory,
+                            uint64_t offset) {
+  return rings::place_flow(shape, memory.subspan(offset, rings::flow_bytes(shape)));
 }
 
-Result<Flow> flow_at(const ChannelLayout& plan,
-                     std::span<std::byte> memory,
-                     const PlacedFlow& placed) {
+Result<rings::Flow> flow_at(const ChannelLayout& plan,
+                            std::span<std::byte> memory,
+                            const PlacedFlow& placed) {
   return flow_at(plan.ring(placed.is_far), memory, placed.offset);
 }
 
 // Rows stay as they are: whoever opens a segment clears its bitmaps, and fills what is read of it. Of its header,
 // producers write what changes.
-void clear_words(const Flow& flow) {
+void clear_words(const rings::Flow& flow) {
   *flow.words = {};
   *flow.ring.tail = *flow.ring.head = *flow.ring.lock = 0;
   for (uint64_t slot = 0; slot < flow.ring.slots(); ++slot) {
@@ -60,7 +62,7 @@ Result<std::shared_ptr<ChannelCore>> ChannelCore::make(std::shared_ptr<const Cha
     std::memset(memory.bytes.data(), 0, part.outlet_bell(part.outlets.size()));
     for (const auto* flows : {&part.incoming, &part.outgoing}) {
       for (const PlacedFlow& placed : *flows) {
-        CD_ASSIGN(const Flow flow, flow_at(*core->plan_, memory.bytes, placed));
+        CD_ASSIGN(const rings::Flow flow, flow_at(*core->plan_, memory.bytes, placed));
         clear_words(flow);
       }
     }
@@ -98,7 +100,7 @@ Status ChannelCore::place_ends(std::span<std::byte> memory) {
   }
   for (const PlacedFlow& placed : part_.incoming) {
     OutletEnd& end = *find_end(part_.outlets, outlets_, placed.outlet);
-    CD_ASSIGN(const Flow flow, flow_at(*plan_, memory, placed));
+    CD_ASSIGN(const rings::Flow flow, flow_at(*plan_, memory, placed));
     auto in = std::make_unique<InFlow>(
         placed.source, placed.outlet, flow, static_cast<int>(end.receivers.size()));
     in->is_moved = placed.is_far;
@@ -238,7 +240,7 @@ void ChannelCore::end_block(SourceEnd& end, std::span<const uint64_t> rows) {
   if (through != plan_->spec().senders_per_source) return;
   bool is_moved = false;
   for (const auto& out : end.flows) {
-    end_flow(out->flow, out->rows.load(std::memory_order_relaxed));
+    rings::end_flow(out->flow, out->rows.load(std::memory_order_relaxed));
     is_moved |= out->is_moved;
     if (!out->is_moved) out->outlet_bell.ring();
   }
@@ -246,24 +248,25 @@ void ChannelCore::end_block(SourceEnd& end, std::span<const uint64_t> rows) {
 }
 
 // Everything was put in, taken and given back.
-bool ChannelCore::has_passed(const Flow& flow) const {
-  const FlowTotal total = total_of(flow);
+bool ChannelCore::has_passed(const rings::Flow& flow) const {
+  const rings::FlowTotal total = rings::total_of(flow);
   if (!total.is_known) return false;
-  return StdAtomic<uint64_t, Scope::kSystem>(*flow.ring.head).load(Acquire{}) == total.segments;
+  return rings::StdAtomic<uint64_t, rings::Scope::kSystem>(*flow.ring.head)
+             .load(rings::Acquire{}) == total.segments;
 }
 
 bool ChannelCore::is_through() const {
   if (!is_attached()) return false;
   for (const auto& source : sources_) {
     for (const auto& out : source->flows) {
-      if (!total_of(out->flow).is_known) return false;
+      if (!rings::total_of(out->flow).is_known) return false;
       if (out->is_moved && !has_passed(out->flow)) return false;
     }
   }
   for (const auto& outlet : outlets_) {
     for (const auto& in : outlet->flows) {
       // Taken is enough: batches may be held for longer than the channel.
-      const FlowTotal total = total_of(in->flow);
+      const rings::FlowTotal total = rings::total_of(in->flow);
       const auto is_taken = [&total](const TakenSoFar& taken) {
         return taken.segments.load(std::memory_order_acquire) == total.segments;
       };
@@ -283,19 +286,19 @@ bool ChannelCore::is_through_with(int peer) const {
   for (const auto& outlet : outlets_) {
     for (const auto& in : outlet->flows) {
       if (plan_->spec().source_ranks[static_cast<size_t>(in->source)] != peer) continue;
-      if (!total_of(in->flow).is_known) return false;
+      if (!rings::total_of(in->flow).is_known) return false;
     }
   }
   return true;
 }
 
 void ChannelCore::count(const OutFlow& out, FlowCounters& into) {
-  using Word = StdAtomic<uint64_t, Scope::kSystem>;
-  const RingProgress progress = ring_progress(out.flow.ring);
+  using Word = rings::StdAtomic<uint64_t, rings::Scope::kSystem>;
+  const rings::RingProgress progress = rings::ring_progress(out.flow.ring);
   into.begins_here = true;
-  if (const uint16_t failed = failure_of(out.flow); failed != 0) into.failed = failed;
+  if (const uint16_t failed = rings::failure_of(out.flow); failed != 0) into.failed = failed;
   into.slots = out.flow.ring.slots();
-  into.opened = Word(*out.flow.ring.tail).load(Relaxed{});
+  into.opened = Word(*out.flow.ring.tail).load(rings::Relaxed{});
   into.published = progress.published;
   into.recycled = progress.recycled;
   into.rows_sent = out.rows.load(std::memory_order_relaxed);
@@ -303,9 +306,9 @@ void ChannelCore::count(const OutFlow& out, FlowCounters& into) {
 }
 
 void ChannelCore::count(const InFlow& in, FlowCounters& into) {
-  const RingProgress progress = ring_progress(in.flow.ring);
+  const rings::RingProgress progress = rings::ring_progress(in.flow.ring);
   into.ends_here = true;
-  if (const uint16_t failed = failure_of(in.flow); failed != 0) into.failed = failed;
+  if (const uint16_t failed = rings::failure_of(in.flow); failed != 0) into.failed = failed;
   into.slots = in.flow.ring.slots();
   into.published = progress.published;
   into.recycled = progress.recycled;
@@ -338,7 +341,7 @@ ChannelCounters ChannelCore::counters() const {
     for (const auto& in : outlet->flows) count(*in, row_of(in->source, outlet->outlet));
   }
   if (moved_counters_) {
-    for (const MovedFlowCounters& moved : moved_counters_()) {
+    for (const movers::MovedFlowCounters& moved : moved_counters_()) {
       FlowCounters& row = row_of(moved.id.source, moved.id.outlet);
       row.resent = moved.resent;
       row.stalled_no_credit = moved.stalled_no_credit;
@@ -349,4 +352,4 @@ ChannelCounters ChannelCore::counters() const {
   return counters;
 }
 
-}  // namespace crossdock
+}  // namespace crossdock::channels

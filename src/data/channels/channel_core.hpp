@@ -22,21 +22,21 @@
 #include "data/rings/doorbell.hpp"
 #include "data/rings/flow.hpp"
 
-namespace crossdock {
+namespace crossdock::channels {
 
 // One flow, as the source sees it.
 struct OutFlow {
   uint16_t outlet = 0;
   bool is_moved = false;  // its other end is on another host: the mover is told, not a doorbell
-  Flow flow;
-  Doorbell outlet_bell{nullptr};
+  rings::Flow flow;
+  rings::Doorbell outlet_bell{nullptr};
   std::atomic<uint64_t> rows{0};     // of the senders that are through
   std::atomic<uint64_t> stalled{0};  // turns after which rows still waited for room
 };
 
 struct SourceEnd {
   int source = 0;
-  Doorbell bell{nullptr};
+  rings::Doorbell bell{nullptr};
   std::vector<std::unique_ptr<OutFlow>> flows;  // by outlet, ascending
   std::atomic<int> senders_opened{0};
   std::atomic<int> senders_through{0};
@@ -54,7 +54,7 @@ struct TakenSoFar {
 };
 
 struct InFlow {
-  InFlow(int source_number, uint16_t outlet_number, const Flow& placed, int cursors)
+  InFlow(int source_number, uint16_t outlet_number, const rings::Flow& placed, int cursors)
       : source(source_number),
         outlet(outlet_number),
         flow(placed),
@@ -64,15 +64,15 @@ struct InFlow {
   int source;
   uint16_t outlet;
   bool is_moved = false;
-  Flow flow;
+  rings::Flow flow;
   FlowTaker taker;                // a cursor per destination of the outlet
   std::vector<TakenSoFar> taken;  // per cursor
-  Doorbell source_bell{nullptr};
+  rings::Doorbell source_bell{nullptr};
 };
 
 struct OutletEnd {
   uint16_t outlet = 0;
-  Doorbell bell{nullptr};
+  rings::Doorbell bell{nullptr};
   std::vector<std::unique_ptr<InFlow>> flows;
   std::vector<std::atomic<int>> receivers;  // open ones, per cursor
 
@@ -120,7 +120,7 @@ class ChannelCore : public std::enable_shared_from_this<ChannelCore> {
   }
 
   // Asked for what a mover counts of the channel's flows. Set before the core is used by others.
-  void set_moved_counters(std::function<std::vector<MovedFlowCounters>()> ask) {
+  void set_moved_counters(std::function<std::vector<movers::MovedFlowCounters>()> ask) {
     moved_counters_ = std::move(ask);
   }
 
@@ -157,7 +157,7 @@ class ChannelCore : public std::enable_shared_from_this<ChannelCore> {
   void find_peers();
   Status place_ends(std::span<std::byte> memory);
   void ring_own_bells() const;
-  bool has_passed(const Flow& flow) const;
+  bool has_passed(const rings::Flow& flow) const;
   static void count(const OutFlow& out, FlowCounters& into);
   static void count(const InFlow& in, FlowCounters& into);
 
@@ -172,7 +172,7 @@ class ChannelCore : public std::enable_shared_from_this<ChannelCore> {
   std::function<void()> wake_mover_;
   std::function<void(const Error&)> on_close_;
   std::function<void()> on_retire_;
-  std::function<std::vector<MovedFlowCounters>()> moved_counters_;
+  std::function<std::vector<movers::MovedFlowCounters>()> moved_counters_;
   std::atomic<bool> is_attached_{false};
   std::atomic<bool> is_over_{false};
   mutable std::mutex mutex_;  // guards missing_, is_closing_ and cause_
@@ -180,4 +180,4 @@ class ChannelCore : public std::enable_shared_from_this<ChannelCore> {
   Error cause_;
 };
 
-}  // namespace crossdock
+}  // namespace crossdock::channels

@@ -15,10 +15,10 @@
 #include "table/key_hash.hpp"
 #include "table/key_kind.hpp"
 
-namespace crossdock {
+namespace crossdock::channels {
 namespace {
 
-constexpr uint64_t kBellBytes = kRingLineBytes;
+constexpr uint64_t kBellBytes = rings::kRingLineBytes;
 // What a process keeps for its end of a flow, beside the flow.
 constexpr uint64_t kFlowEndBytes = 256;
 constexpr int kSendersMax = 65'536;
@@ -203,9 +203,9 @@ Result<std::shared_ptr<const ChannelLayout>> ChannelLayout::make(const ChannelSp
   plan->host_of_rank_ = std::move(host_of_rank);
   if (spec.sends == ChannelSpec::Sends::kRouted) {
     // Every sender makes its own; this one tells now what would be wrong with it.
-    CD_TRY(RowRouter::make(spec.schema, plan->spec_.route));
+    CD_TRY(sorters::RowRouter::make(spec.schema, plan->spec_.route));
   }
-  CD_ASSIGN(plan->layout_, RowLayout::make(spec.schema, spec.segment));
+  CD_ASSIGN(plan->layout_, segments::RowLayout::make(spec.schema, spec.segment));
   plan->make_outlets();
   CD_TRY(plan->make_rings());
   return std::shared_ptr<const ChannelLayout>(std::move(plan));
@@ -214,7 +214,7 @@ Result<std::shared_ptr<const ChannelLayout>> ChannelLayout::make(const ChannelSp
 Status ChannelLayout::make_rings() {
   const bool by_distance = spec_.slot_bits == kSlotBitsByDistance;
   const int near = by_distance ? kSlotBits : spec_.slot_bits;
-  CD_TRY(make_ring_shape(layout_->segments(), near));
+  CD_TRY(rings::make_ring_shape(layout_->segments(), near));
   ring_ = layout_->ring_shape(near);
   far_ring_ = by_distance ? layout_->ring_shape(far_slot_bits()) : ring_;
   return {};
@@ -289,7 +289,7 @@ PartPlan ChannelLayout::part_of(int rank) const {
   part.bytes = (part.sources.size() + part.outlets.size()) * kBellBytes;
   const auto place = [&part, this](uint16_t source, uint16_t outlet) {
     const PlacedFlow placed{source, outlet, is_far(source, outlets_[outlet]), part.bytes};
-    part.bytes += flow_bytes(ring(placed.is_far));
+    part.bytes += rings::flow_bytes(ring(placed.is_far));
     return placed;
   };
   for (const uint16_t outlet : part.outlets) {
@@ -348,8 +348,8 @@ Status ChannelLayout::check_memory(int rank) const {
   const PartCount count = count_of(rank);
   // In 128 bits: 2^32 flows of 2^40 bytes each can be asked for.
   const UInt128 bytes =
-      UInt128{count.bells} * kBellBytes + UInt128{count.near} * flow_bytes(ring_) +
-      UInt128{count.far} * flow_bytes(far_ring_) + UInt128{count.flows} * kFlowEndBytes;
+      UInt128{count.bells} * kBellBytes + UInt128{count.near} * rings::flow_bytes(ring_) +
+      UInt128{count.far} * rings::flow_bytes(far_ring_) + UInt128{count.flows} * kFlowEndBytes;
   const auto limit = static_cast<uint64_t>(std::max<int64_t>(0, spec_.memory_bytes_max));
   if (bytes <= limit) return {};
   return make_error(ErrorCode::kOutOfMemoryBudget,
@@ -373,4 +373,4 @@ uint64_t ChannelLayout::digest() const {
   return hash;
 }
 
-}  // namespace crossdock
+}  // namespace crossdock::channels

@@ -13,7 +13,7 @@
 #include "data/channels/channel.hpp"
 #include "data/rings/ring.hpp"
 
-namespace crossdock {
+namespace crossdock::channels {
 
 struct Outlet {
   int rank = 0;
@@ -51,9 +51,9 @@ class ChannelLayout {
                                                            std::vector<int> host_of_rank);
 
   const ChannelSpec& spec() const { return spec_; }
-  const std::shared_ptr<const RowLayout>& layout() const { return layout_; }
+  const std::shared_ptr<const segments::RowLayout>& layout() const { return layout_; }
   // Of a flow within a host, or between hosts.
-  const RingShape& ring(bool is_far) const { return is_far ? far_ring_ : ring_; }
+  const rings::RingShape& ring(bool is_far) const { return is_far ? far_ring_ : ring_; }
   int ranks() const { return static_cast<int>(host_of_rank_.size()); }
   int host_of(int rank) const { return host_of_rank_[static_cast<size_t>(rank)]; }
 
@@ -84,12 +84,12 @@ class ChannelLayout {
   PartCount count_of(int rank) const;
 
   ChannelSpec spec_;
-  std::shared_ptr<const RowLayout> layout_;
-  RingShape ring_;
-  RingShape far_ring_;
+  std::shared_ptr<const segments::RowLayout> layout_;
+  rings::RingShape ring_;
+  rings::RingShape far_ring_;
   std::vector<int> host_of_rank_;
   std::vector<Outlet> outlets_;
   std::vector<uint16_t> outlet_of_;
 };
 
-}  // namespace crossdock
+}  // namespace crossdock::channels

@@ -3,7 +3,7 @@
 
 #include <charconv>
 
-namespace crossdock {
+namespace crossdock::channels {
 
 std::string ChannelProposal::text() const { return fmt::format("{} {}", id, digest); }
 
@@ -18,4 +18,4 @@ Result<ChannelProposal> ChannelProposal::parse(const std::string& text) {
   return make_error(ErrorCode::kMalformedMessage, "another rank told a channel as '{}'", text);
 }
 
-}  // namespace crossdock
+}  // namespace crossdock::channels

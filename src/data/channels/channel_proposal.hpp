@@ -6,7 +6,7 @@
 
 #include "base/result.hpp"
 
-namespace crossdock {
+namespace crossdock::channels {
 
 struct ChannelProposal {
   uint64_t id = 0;      // the number that the rank has for it
@@ -17,4 +17,4 @@ struct ChannelProposal {
   static Result<ChannelProposal> parse(const std::string& text);
 };
 
-}  // namespace crossdock
+}  // namespace crossdock::channels

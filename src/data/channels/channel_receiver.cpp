@@ -6,7 +6,7 @@
 #include "data/segments/segment_rows.hpp"
 #include "data/trace/segment_trace.hpp"
 
-namespace crossdock {
+namespace crossdock::channels {
 namespace {
 
 Received ended() {
@@ -15,19 +15,19 @@ Received ended() {
   return end;
 }
 
-void note(const ChannelCore& core, const InFlow& flow, uint64_t position, SegmentStep step) {
-  if (!SegmentTrace::is_on()) return;
-  SegmentTrace::note({.channel = core.plan().spec().id,
-                      .sequence = position,
-                      .source = static_cast<uint16_t>(flow.source),
-                      .outlet = flow.outlet,
-                      .step = step});
+void note(const ChannelCore& core, const InFlow& flow, uint64_t position, trace::SegmentStep step) {
+  if (!trace::SegmentTrace::is_on()) return;
+  trace::SegmentTrace::note({.channel = core.plan().spec().id,
+                             .sequence = position,
+                             .source = static_cast<uint16_t>(flow.source),
+                             .outlet = flow.outlet,
+                             .step = step});
 }
 
 // What the rows take in a full segment, and their texts: for counting, without a look at lanes.
-uint64_t bytes_of_rows(const RowLayout& layout, const std::byte* segment) {
-  const auto& header = *reinterpret_cast<const SegmentHeader*>(segment);
-  const SegmentLayout& full = layout.segments();
+uint64_t bytes_of_rows(const segments::RowLayout& layout, const std::byte* segment) {
+  const auto& header = *reinterpret_cast<const rings::SegmentHeader*>(segment);
+  const rings::SegmentLayout& full = layout.segments();
   const uint64_t lanes_bytes = full.bytes - sizeof(header) - full.heap_bytes;
   return lanes_bytes * header.rows / full.rows_max + header.heap_bytes;
 }
@@ -41,7 +41,7 @@ class SegmentLease {
   SegmentLease& operator=(const SegmentLease&) = delete;
   ~SegmentLease() {
     if (core_->is_copy()) return;
-    note(*core_, flow_, position_, SegmentStep::kGivenBack);
+    note(*core_, flow_, position_, trace::SegmentStep::kGivenBack);
     if (!flow_.taker.give_back(position_)) return;
     if (flow_.is_moved) {
       core_->wake_mover();
@@ -104,12 +104,13 @@ Result<Received> ChannelReceiver::recv() {
 }
 
 Received ChannelReceiver::received(InFlow& flow, const FlowTaker::Taken& taken) {
-  note(*core_, flow, taken.position, SegmentStep::kTaken);
+  note(*core_, flow, taken.position, trace::SegmentStep::kTaken);
   auto lease = std::make_shared<SegmentLease>(core_, flow, taken.position);
-  const RowLayout& layout = *core_->plan().layout();
+  const segments::RowLayout& layout = *core_->plan().layout();
   Received rows{.kind = Received::Kind::kRows, .rows = {}, .source = flow.source, .carried = {}};
-  if (layout.destination_lane() >= 0) rows.carried = segment_destinations(layout, taken.segment);
-  rows.rows = segment_batch(layout, taken.segment, std::move(lease));
+  if (layout.destination_lane() >= 0)
+    rows.carried = segments::segment_destinations(layout, taken.segment);
+  rows.rows = segments::segment_batch(layout, taken.segment, std::move(lease));
   TakenSoFar& sum = flow.taken[static_cast<size_t>(cursor_)];
   sum.rows.fetch_add(static_cast<uint64_t>(rows.rows.rows), std::memory_order_relaxed);
   sum.bytes.fetch_add(bytes_of_rows(layout, taken.segment), std::memory_order_relaxed);
@@ -121,14 +122,14 @@ Received ChannelReceiver::received(InFlow& flow, const FlowTaker::Taken& taken) 
 }
 
 bool ChannelReceiver::is_all_taken(const InFlow& flow) const {
-  const FlowTotal total = total_of(flow.flow);
+  const rings::FlowTotal total = rings::total_of(flow.flow);
   const TakenSoFar& sum = flow.taken[static_cast<size_t>(cursor_)];
   return total.is_known && sum.segments.load(std::memory_order_acquire) == total.segments;
 }
 
 // Whether everything of a flow that has ended was taken, by whichever receivers of the destination.
 Result<bool> ChannelReceiver::is_through(const InFlow& flow) const {
-  const FlowTotal total = total_of(flow.flow);
+  const rings::FlowTotal total = rings::total_of(flow.flow);
   if (!total.is_known) return false;
   const TakenSoFar& sum = flow.taken[static_cast<size_t>(cursor_)];
   const uint64_t segments = sum.segments.load(std::memory_order_acquire);
@@ -155,4 +156,4 @@ void ChannelReceiver::wait(std::chrono::microseconds at_most) {
   end_.bell.wait(note_, at_most);
 }
 
-}  // namespace crossdock
+}  // namespace crossdock::channels

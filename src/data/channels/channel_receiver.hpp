@@ -7,7 +7,7 @@
 #include "data/channels/channel.hpp"
 #include "data/channels/channel_core.hpp"
 
-namespace crossdock {
+namespace crossdock::channels {
 
 class ChannelReceiver : public Receiver {
  public:
@@ -32,4 +32,4 @@ class ChannelReceiver : public Receiver {
   uint32_t note_ = 0;          // of the doorbell, before the last look
 };
 
-}  // namespace crossdock
+}  // namespace crossdock::channels

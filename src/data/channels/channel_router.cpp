@@ -6,12 +6,14 @@
 
 #include "data/segments/segment_rows.hpp"
 
-namespace crossdock {
+namespace crossdock::channels {
 namespace {
 
-class ChannelRouter : public RowRouter {
+class ChannelRouter : public sorters::RowRouter {
  public:
-  ChannelRouter(SchemaPtr schema, RouteSpec spec, std::unique_ptr<RowRouter> router)
+  ChannelRouter(SchemaPtr schema,
+                sorters::RouteSpec spec,
+                std::unique_ptr<sorters::RowRouter> router)
       : schema_(std::move(schema)),
         spec_(std::move(spec)),
         sent_(schema_),
@@ -26,30 +28,31 @@ class ChannelRouter : public RowRouter {
  private:
   // On error all stays as it is.
   Status adapt(const SchemaPtr& sent) {
-    CD_TRY(check_sent_schema(*sent, *schema_));
+    CD_TRY(segments::check_sent_schema(*sent, *schema_));
     const bool is_alike = std::ranges::all_of(spec_.keys, [this, &sent](int key) {
       return sent->fields[key].type == sent_->fields[key].type;
     });
     // Batches from outside have a schema each; the router of the last one does for all that have its key types.
     if (!is_alike) {
-      CD_ASSIGN(router_, RowRouter::make(sent, spec_));
+      CD_ASSIGN(router_, sorters::RowRouter::make(sent, spec_));
     }
     sent_ = sent;
     return {};
   }
 
   SchemaPtr schema_;  // the channel's
-  RouteSpec spec_;
+  sorters::RouteSpec spec_;
   SchemaPtr sent_;  // the one that was checked last; kept, so that no other can lie in its place
-  std::unique_ptr<RowRouter> router_;  // of keys as in sent_
+  std::unique_ptr<sorters::RowRouter> router_;  // of keys as in sent_
 };
 
 }  // namespace
 
-Result<std::unique_ptr<RowRouter>> make_channel_router(SchemaPtr schema, RouteSpec spec) {
-  CD_ASSIGN(auto router, RowRouter::make(schema, spec));
-  return std::unique_ptr<RowRouter>(
+Result<std::unique_ptr<sorters::RowRouter>> make_channel_router(SchemaPtr schema,
+                                                                sorters::RouteSpec spec) {
+  CD_ASSIGN(auto router, sorters::RowRouter::make(schema, spec));
+  return std::unique_ptr<sorters::RowRouter>(
       std::make_unique<ChannelRouter>(std::move(schema), std::move(spec), std::move(router)));
 }
 
-}  // namespace crossdock
+}  // namespace crossdock::channels

@@ -6,20 +6,20 @@
 
 #include "data/channels/channel_router.hpp"
 
-namespace crossdock {
+namespace crossdock::channels {
 namespace {
 
-using Word = StdAtomic<uint64_t, Scope::kSystem>;
+using Word = rings::StdAtomic<uint64_t, rings::Scope::kSystem>;
 using Sends = ChannelSpec::Sends;
 
 constexpr uint32_t kNoPlace = UINT32_MAX;
 
 // Segments that can leave, of this block and of others: all but one that is being filled.
-uint64_t segments_closed(const Ring& ring) {
-  const uint64_t opened = Word(*ring.tail).load(Acquire{});
+uint64_t segments_closed(const rings::Ring& ring) {
+  const uint64_t opened = Word(*ring.tail).load(rings::Acquire{});
   if (opened == 0) return 0;
-  using Fields = CpuRingTraits::Word;
-  const uint64_t last = Word(ring.word(ring.slot_of(opened - 1))).load(Relaxed{});
+  using Fields = rings::CpuRingTraits::Word;
+  const uint64_t last = Word(ring.word(ring.slot_of(opened - 1))).load(rings::Relaxed{});
   const uint64_t lap = Fields::generation_at(opened - 1, ring.shape.slot_bits);
   return Fields::generation(last) == lap && Fields::is_closed(last) ? opened : opened - 1;
 }
@@ -51,7 +51,7 @@ bool ChannelSender::is_broadcast() const { return core_->plan().spec().sends == 
 // wrong.)
 bool ChannelSender::has_one_way() const {
   const ChannelSpec& spec = core_->plan().spec();
-  return end_.flows.size() == 1 && spec.route.by != RouteBy::kExplicit &&
+  return end_.flows.size() == 1 && spec.route.by != sorters::RouteBy::kExplicit &&
          !spec.segment.has_destinations;
 }
 
@@ -180,15 +180,15 @@ Result<int64_t> ChannelSender::accept(const Batch& rows, std::span<const uint16_
 }
 
 void ChannelSender::make_sorter() {
-  std::vector<Ring> rings;
-  std::vector<SegmentNote> traced;
+  std::vector<rings::Ring> rings;
+  std::vector<trace::SegmentNote> traced;
   for (const auto& out : end_.flows) {
     rings.push_back(out->flow.ring);
     traced.push_back({.channel = core_->plan().spec().id,
                       .source = static_cast<uint16_t>(end_.source),
                       .outlet = out->outlet});
   }
-  sorter_ = std::make_unique<RowSorter>(core_->plan().layout(), rings, std::move(traced));
+  sorter_ = std::make_unique<sorters::RowSorter>(core_->plan().layout(), rings, std::move(traced));
 }
 
 // Whether nothing is pending any more.
@@ -270,7 +270,7 @@ void ChannelSender::finish() {
 bool ChannelSender::have_arrived() const {
   for (size_t place = 0; place < sealed_at_.size(); ++place) {
     if (sealed_at_[place] == 0) continue;
-    const uint64_t arrived = Word(*end_.flows[place]->flow.ring.head).load(Acquire{});
+    const uint64_t arrived = Word(*end_.flows[place]->flow.ring.head).load(rings::Acquire{});
     if (arrived < sealed_at_[place]) return false;
   }
   return true;
@@ -285,4 +285,4 @@ void ChannelSender::wait(std::chrono::microseconds at_most) {
   end_.bell.wait(note_, at_most);
 }
 
-}  // namespace crossdock
+}  // namespace crossdock::channels

@@ -10,7 +10,7 @@
 #include "data/sorters/row_router.hpp"
 #include "data/sorters/row_sorter.hpp"
 
-namespace crossdock {
+namespace crossdock::channels {
 
 class ChannelSender : public Sender {
  public:
@@ -47,9 +47,9 @@ class ChannelSender : public Sender {
 
   std::shared_ptr<ChannelCore> core_;
   SourceEnd& end_;
-  std::unique_ptr<RowRouter> router_;  // kRouted
-  std::unique_ptr<RowSorter> sorter_;  // once the flows are there
-  std::vector<uint16_t> outlets_;      // per row of the batch: the place among the source's flows
+  std::unique_ptr<sorters::RowRouter> router_;  // kRouted
+  std::unique_ptr<sorters::RowSorter> sorter_;  // once the flows are there
+  std::vector<uint16_t> outlets_;  // per row of the batch: the place among the source's flows
   // Per destination: the place of its flow; empty until one is named.
   std::vector<uint32_t> places_;
   std::vector<uint16_t> published_;
@@ -61,4 +61,4 @@ class ChannelSender : public Sender {
   bool is_through_ = false;
 };
 
-}  // namespace crossdock
+}  // namespace crossdock::channels

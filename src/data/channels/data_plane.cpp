@@ -4,10 +4,10 @@
 #include "data/channels/group_plane.hpp"
 #include "data/channels/single_plane.hpp"
 
-namespace crossdock {
+namespace crossdock::channels {
 
 Result<std::unique_ptr<DataPlane>> DataPlane::open(std::shared_ptr<Memory> memory,
-                                                   std::shared_ptr<RankGroup> group,
+                                                   std::shared_ptr<ranks::RankGroup> group,
                                                    DataPlaneSettings settings) {
   constexpr double kLongestS = 3e7;  // about a year, which the clock can count
   if (!(settings.open_within_s > 0 && settings.open_within_s <= kLongestS)) {
@@ -22,4 +22,4 @@ Result<std::unique_ptr<DataPlane>> DataPlane::open(std::shared_ptr<Memory> memor
   return GroupPlane::open(std::move(memory), std::move(group), std::move(settings));
 }
 
-}  // namespace crossdock
+}  // namespace crossdock::channels

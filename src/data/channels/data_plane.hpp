@@ -13,7 +13,7 @@
 #include "data/ranks/rank_group.hpp"
 #include "memory/budget.hpp"
 
-namespace crossdock {
+namespace crossdock::channels {
 
 struct DataPlaneSettings {
   std::string transports =
@@ -30,7 +30,7 @@ class DataPlane {
  public:
   // `group` may be null: a process alone. All ranks call it.
   static Result<std::unique_ptr<DataPlane>> open(std::shared_ptr<Memory> memory,
-                                                 std::shared_ptr<RankGroup> group,
+                                                 std::shared_ptr<ranks::RankGroup> group,
                                                  DataPlaneSettings settings);
   virtual ~DataPlane() = default;
   virtual int rank() const = 0;
@@ -47,7 +47,7 @@ class DataPlane {
   // rank that cannot go on while another of its threads waits for the others, or that was asked to end. Any thread.
   virtual void abort(const std::string& reason) = 0;
   // Of the links to other hosts; none alone or on one host. Thread-safe.
-  virtual std::vector<LinkCounters> links() const { return {}; }
+  virtual std::vector<movers::LinkCounters> links() const { return {}; }
 };
 
-}  // namespace crossdock
+}  // namespace crossdock::channels

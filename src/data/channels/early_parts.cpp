@@ -3,7 +3,7 @@
 
 #include <utility>
 
-namespace crossdock {
+namespace crossdock::channels {
 
 std::optional<EarlyPart> EarlyParts::add(EarlyPart part) {
   if (part.region == nullptr) {
@@ -47,4 +47,4 @@ void EarlyParts::forget(int peer) {
   }
 }
 
-}  // namespace crossdock
+}  // namespace crossdock::channels

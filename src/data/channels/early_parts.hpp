@@ -15,7 +15,7 @@
 #include "base/result.hpp"
 #include "data/transports/shared_region.hpp"
 
-namespace crossdock {
+namespace crossdock::channels {
 
 inline constexpr size_t kEarlyPartsMax = 1024;
 inline constexpr size_t kEarlyCausesMax = 8192;
@@ -23,7 +23,7 @@ inline constexpr size_t kEarlyCausesMax = 8192;
 struct EarlyPart {
   uint64_t channel = 0;
   int peer = 0;
-  std::shared_ptr<SharedRegion> region;  // null: the channel is over, and this is why
+  std::shared_ptr<transports::SharedRegion> region;  // null: the channel is over, and this is why
   Error cause;
 };
 
@@ -43,4 +43,4 @@ class EarlyParts {
   std::deque<EarlyPart> causes_;
 };
 
-}  // namespace crossdock
+}  // namespace crossdock::channels

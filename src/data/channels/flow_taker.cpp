@@ -3,9 +3,9 @@
 
 #include "base/check.hpp"
 
-namespace crossdock {
+namespace crossdock::channels {
 
-FlowTaker::FlowTaker(const Ring& ring, int cursors)
+FlowTaker::FlowTaker(const rings::Ring& ring, int cursors)
     : ring_(ring),
       cursors_(cursors),
       consumer_(ring),
@@ -14,12 +14,12 @@ FlowTaker::FlowTaker(const Ring& ring, int cursors)
 
 FlowTaker::Taken FlowTaker::take(int cursor) {
   std::atomic<uint64_t>& next = next_[static_cast<size_t>(cursor)];
-  using Ready = StdAtomic<uint64_t, CpuRingTraits::kHandOver>;
+  using Ready = rings::StdAtomic<uint64_t, rings::CpuRingTraits::kHandOver>;
   // Polls without the mutex: most flows are empty when there are many. A word of the lap before or after this one is
   // looked at again under the mutex.
   const uint64_t guess = next.load(std::memory_order_relaxed);
-  const uint64_t wanted = CpuRingTraits::Word::generation_at(guess, ring_.shape.slot_bits);
-  if (Ready(ring_.ready_word(ring_.slot_of(guess))).load(Relaxed{}) != wanted) return {};
+  const uint64_t wanted = rings::CpuRingTraits::Word::generation_at(guess, ring_.shape.slot_bits);
+  if (Ready(ring_.ready_word(ring_.slot_of(guess))).load(rings::Relaxed{}) != wanted) return {};
 
   const std::lock_guard lock(mutex_);
   const uint64_t position = next.load(std::memory_order_relaxed);
@@ -45,4 +45,4 @@ bool FlowTaker::give_back(uint64_t position) {
   return true;
 }
 
-}  // namespace crossdock
+}  // namespace crossdock::channels

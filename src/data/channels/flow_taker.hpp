@@ -17,12 +17,12 @@
 #include "data/rings/ring.hpp"
 #include "data/rings/ring_consumer.hpp"
 
-namespace crossdock {
+namespace crossdock::channels {
 
 // Thread-safe. The only consumer of its ring.
 class FlowTaker {
  public:
-  FlowTaker(const Ring& ring, int cursors);
+  FlowTaker(const rings::Ring& ring, int cursors);
 
   struct Taken {
     const std::byte* segment = nullptr;  // null: nothing is there, or another thread took it
@@ -34,13 +34,13 @@ class FlowTaker {
   bool give_back(uint64_t position);
 
  private:
-  const Ring ring_;
+  const rings::Ring ring_;
   const int cursors_;
-  RingConsumer<CpuRingTraits> consumer_;
+  rings::RingConsumer<rings::CpuRingTraits> consumer_;
   std::vector<std::atomic<uint64_t>> next_;  // per cursor; written under the mutex
   std::mutex mutex_;                         // guards the rest, and the ring's head
   uint64_t head_ = 0;
   std::vector<int> held_at_;  // per slot: cursors that have not given its segment back
 };
 
-}  // namespace crossdock
+}  // namespace crossdock::channels

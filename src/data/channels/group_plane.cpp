@@ -14,7 +14,7 @@
 #include "data/channels/part_notes.hpp"
 #include "data/ranks/agreement.hpp"
 
-namespace crossdock {
+namespace crossdock::channels {
 namespace {
 
 using std::chrono::milliseconds;
@@ -22,7 +22,7 @@ using std::chrono::milliseconds;
 // A plan of the control plane, given back when the channel is over here, also if it was never opened.
 class KeptPlan {
  public:
-  KeptPlan(std::shared_ptr<RankGroup> group, std::string name)
+  KeptPlan(std::shared_ptr<ranks::RankGroup> group, std::string name)
       : group_(std::move(group)), name_(std::move(name)) {}
   ~KeptPlan() {
     if (home_.is_here()) end();
@@ -33,7 +33,7 @@ class KeptPlan {
 
  private:
   const HomeProcess home_;
-  std::shared_ptr<RankGroup> group_;
+  std::shared_ptr<ranks::RankGroup> group_;
   std::string name_;
 };
 
@@ -49,7 +49,7 @@ std::vector<int> ranks_of(std::vector<int> ends) {
 }  // namespace
 
 GroupPlane::GroupPlane(std::shared_ptr<Memory> memory,
-                       std::shared_ptr<RankGroup> group,
+                       std::shared_ptr<ranks::RankGroup> group,
                        DataPlaneSettings settings)
     : memory_(std::move(memory)),
       group_(std::move(group)),
@@ -59,7 +59,7 @@ GroupPlane::GroupPlane(std::shared_ptr<Memory> memory,
 }
 
 Result<std::unique_ptr<DataPlane>> GroupPlane::open(std::shared_ptr<Memory> memory,
-                                                    std::shared_ptr<RankGroup> group,
+                                                    std::shared_ptr<ranks::RankGroup> group,
                                                     DataPlaneSettings settings) {
   auto plane = std::unique_ptr<GroupPlane>(
       new GroupPlane(std::move(memory), std::move(group), std::move(settings)));
@@ -87,7 +87,7 @@ Status GroupPlane::start_watching() {
 void GroupPlane::leave_copy() {
   (void)watcher_.release();
   (void)attached_.release();
-  (void)new std::shared_ptr<RankGroup>(
+  (void)new std::shared_ptr<ranks::RankGroup>(
       group_);  // it may have threads of its own, which are not here
   if (host_links_ != nullptr) (void)new std::shared_ptr<HostLinks>(std::move(host_links_));
 }
@@ -196,7 +196,7 @@ void GroupPlane::settle() {
   // Who does not come is late or dead, and is not waited for any longer.
   const Error leaves =
       make_error(ErrorCode::kChannelClosed, "rank {} has closed its data plane", rank());
-  if (would_all_come && group_->gather(passed_text(leaves), kAtMost).ok()) return;
+  if (would_all_come && group_->gather(ranks::passed_text(leaves), kAtMost).ok()) return;
   // Others may speak through this rank still; while they need each other, they say something every second.
   for (auto next = until; host_links_->is_relay(); next += kAtMost) {
     std::this_thread::sleep_until(next);
@@ -229,7 +229,7 @@ Result<GroupPlane::OwnPart> GroupPlane::make_part(const ChannelSpec& spec) {
   CD_TRY(plan->check_memory(rank()));
   const PartPlan part = plan->part_of(rank());
   if (host_links_ != nullptr) CD_TRY(host_links_->check(*plan));
-  const uint64_t bytes = std::max(part.bytes, kRingLineBytes);
+  const uint64_t bytes = std::max(part.bytes, rings::kRingLineBytes);
   const int host = host_of_rank_[static_cast<size_t>(rank())];
   const bool is_alone = std::ranges::count(host_of_rank_, host) == 1;
   OwnPart own;
@@ -249,7 +249,7 @@ Result<GroupPlane::OwnPart> GroupPlane::make_part(const ChannelSpec& spec) {
     });
     core->set_moved_counters([weak, id = spec.id] {
       const auto links = weak.lock();
-      return links ? links->mover().flow_counters(id) : std::vector<MovedFlowCounters>();
+      return links ? links->mover().flow_counters(id) : std::vector<movers::MovedFlowCounters>();
     });
     core->set_on_retire([weak, id = spec.id] {
       if (const auto links = weak.lock()) links->mover().remove(id);
@@ -262,8 +262,8 @@ Result<GroupPlane::OwnPart> GroupPlane::make_part(const ChannelSpec& spec) {
 Result<PartMemory> GroupPlane::shared_memory(uint64_t bytes, uint64_t channel, OwnPart& part) {
   const auto size = static_cast<int64_t>(bytes);
   CD_ASSIGN(auto charge, memory_->charge(size, fmt::format("channel {}", channel)));
-  CD_ASSIGN(part.region, SharedRegion::create(size));
-  using Owners = std::pair<std::shared_ptr<const void>, std::shared_ptr<SharedRegion>>;
+  CD_ASSIGN(part.region, transports::SharedRegion::create(size));
+  using Owners = std::pair<std::shared_ptr<const void>, std::shared_ptr<transports::SharedRegion>>;
   return PartMemory{.bytes = part.region->bytes(),
                     .keep = std::make_shared<Owners>(std::move(charge), part.region),
                     .is_fresh = true};
@@ -271,10 +271,10 @@ Result<PartMemory> GroupPlane::shared_memory(uint64_t bytes, uint64_t channel, O
 
 // A channel inside one host has no wires to choose from.
 Status GroupPlane::plan_paths(OwnPart& part) {
-  ChannelPlanner* const planner = group_->planner();
+  ranks::ChannelPlanner* const planner = group_->planner();
   if (planner == nullptr || host_links_ == nullptr) return {};
   const ChannelSpec& spec = part.core->plan().spec();
-  CD_ASSIGN(const PlannedChannel planned,
+  CD_ASSIGN(const ranks::PlannedChannel planned,
             planner->plan({ranks_of(spec.source_ranks), ranks_of(spec.destination_ranks)},
                           open_within()));
   const std::weak_ptr<HostLinks> weak = host_links_;
@@ -315,7 +315,7 @@ Status GroupPlane::publish_part(const OwnPart& part) {
       return alive;
     }
     if (!is_neighbour(peer)) continue;
-    const Status said = neighbours_->say(static_cast<PeerIndex>(peer),
+    const Status said = neighbours_->say(static_cast<transports::PeerIndex>(peer),
                                          note_text({PartNote::Kind::kPart, id, {}}),
                                          part.region.get());
     if (said.ok()) continue;
@@ -341,7 +341,7 @@ Result<GroupPlane::OwnPart> GroupPlane::agree_on_part(ChannelSpec& spec) {
   const ChannelProposal mine{spec.id, part.ok() ? part.value().core->plan().digest() : 0};
   const auto told =
       part.ok() ? Result<std::string>(mine.text()) : Result<std::string>(part.error());
-  CD_ASSIGN(const std::vector<std::string> texts, agree(*group_, told, open_within()));
+  CD_ASSIGN(const std::vector<std::string> texts, ranks::agree(*group_, told, open_within()));
   bool is_renumbered = false;
   for (size_t other = 0; other < texts.size(); ++other) {
     CD_ASSIGN(const ChannelProposal proposal, ChannelProposal::parse(texts[other]));
@@ -360,7 +360,7 @@ Result<GroupPlane::OwnPart> GroupPlane::agree_on_part(ChannelSpec& spec) {
   skipped_ids_ = spec.id - own;
   part = make_error(ErrorCode::kInternal, "not made yet");  // gives its memory back
   part = make_part(spec);
-  CD_TRY(agree(*group_, part.ok() ? Result<std::string>("") : part.error(), open_within()));
+  CD_TRY(ranks::agree(*group_, part.ok() ? Result<std::string>("") : part.error(), open_within()));
   return part;
 }
 
@@ -382,7 +382,7 @@ Result<std::shared_ptr<Channel>> GroupPlane::create_channel(const ChannelSpec& a
   if (opened.ok()) opened = wait_until_attached(*part.value().core);
   Result<std::string> ready = std::string("ready");
   if (!opened.ok()) ready = opened.error();
-  CD_TRY(agree(*group_, ready, open_within()));
+  CD_TRY(ranks::agree(*group_, ready, open_within()));
   return std::shared_ptr<Channel>(std::move(channel));
 }
 
@@ -402,7 +402,7 @@ Status GroupPlane::wait_until_attached(const ChannelCore& core) {
 
 void GroupPlane::attach(const std::shared_ptr<ChannelCore>& core,
                         int peer,
-                        std::shared_ptr<SharedRegion> region) {
+                        std::shared_ptr<transports::SharedRegion> region) {
   const std::span<std::byte> bytes = region->bytes();
   const Status attached =
       core->attach(peer, {.bytes = bytes, .keep = std::move(region), .is_fresh = true});
@@ -410,9 +410,9 @@ void GroupPlane::attach(const std::shared_ptr<ChannelCore>& core,
   wake_openers();
 }
 
-void GroupPlane::received(PeerIndex peer,
+void GroupPlane::received(transports::PeerIndex peer,
                           const std::string& text,
-                          std::unique_ptr<SharedRegion> region) {
+                          std::unique_ptr<transports::SharedRegion> region) {
   const auto note = parse_note(text);
   if (note && note->channel >= kGroupNotes) return take_failure(note->channel, note->cause);
   if (!note || (note->kind == PartNote::Kind::kPart) != (region != nullptr)) return;
@@ -435,7 +435,7 @@ void GroupPlane::received(PeerIndex peer,
   wake_openers();
 }
 
-void GroupPlane::gone(PeerIndex peer, const Error& cause) {
+void GroupPlane::gone(transports::PeerIndex peer, const Error& cause) {
   const int rank_gone = static_cast<int>(peer);
   losses_.lose(rank_gone, cause);
   {
@@ -449,7 +449,7 @@ void GroupPlane::gone(PeerIndex peer, const Error& cause) {
   wake_openers();
 }
 
-std::vector<LinkCounters> GroupPlane::links() const {
+std::vector<movers::LinkCounters> GroupPlane::links() const {
   if (host_links_ == nullptr || !home_.is_here()) return {};
   return host_links_->mover().counters();
 }
@@ -472,8 +472,8 @@ void GroupPlane::say_over(uint64_t channel,
   for (int peer = 0; peer < ranks(); ++peer) {
     if (!is_neighbour(peer) || !concerns(peer)) continue;
     // One that is gone needs no telling.
-    (void)neighbours_->say(static_cast<PeerIndex>(peer), note, nullptr);
+    (void)neighbours_->say(static_cast<transports::PeerIndex>(peer), note, nullptr);
   }
 }
 
-}  // namespace crossdock
+}  // namespace crossdock::channels

@@ -21,12 +21,12 @@
 #include "data/channels/single_plane.hpp"
 #include "data/transports/neighbours.hpp"
 
-namespace crossdock {
+namespace crossdock::channels {
 
-class GroupPlane : public DataPlane, private NeighbourEvents {
+class GroupPlane : public DataPlane, private transports::NeighbourEvents {
  public:
   static Result<std::unique_ptr<DataPlane>> open(std::shared_ptr<Memory> memory,
-                                                 std::shared_ptr<RankGroup> group,
+                                                 std::shared_ptr<ranks::RankGroup> group,
                                                  DataPlaneSettings settings);
   // Channels that are not through are over then, for all ranks. In a copy that fork() made nothing is over, and what
   // needs its threads is left lying.
@@ -38,7 +38,7 @@ class GroupPlane : public DataPlane, private NeighbourEvents {
   Result<std::shared_ptr<Channel>> create_channel(const ChannelSpec& spec) override;
   Result<std::shared_ptr<Channel>> open_part(const ChannelSpec& spec) override;
   void abort(const std::string& reason) override;
-  std::vector<LinkCounters> links() const override;
+  std::vector<movers::LinkCounters> links() const override;
 
  private:
   // Channels outlive the plane and tell others through this while it lives.
@@ -48,7 +48,7 @@ class GroupPlane : public DataPlane, private NeighbourEvents {
   };
 
   GroupPlane(std::shared_ptr<Memory> memory,
-             std::shared_ptr<RankGroup> group,
+             std::shared_ptr<ranks::RankGroup> group,
              DataPlaneSettings settings);
   Status meet();
   Status compare_settings(const TransportChoice& choice);
@@ -68,7 +68,7 @@ class GroupPlane : public DataPlane, private NeighbourEvents {
 
   struct OwnPart {
     std::shared_ptr<ChannelCore> core;
-    std::shared_ptr<SharedRegion> region;  // null: no rank of this host needs it
+    std::shared_ptr<transports::SharedRegion> region;  // null: no rank of this host needs it
     PartMemory memory;
     HostLinks::PathsOfPeers paths = {};
   };
@@ -83,26 +83,26 @@ class GroupPlane : public DataPlane, private NeighbourEvents {
   Status wait_until_attached(const ChannelCore& core);
   void attach(const std::shared_ptr<ChannelCore>& core,
               int peer,
-              std::shared_ptr<SharedRegion> region);
+              std::shared_ptr<transports::SharedRegion> region);
   void say_over(uint64_t channel, const Error& cause, const std::function<bool(int)>& concerns);
   void tell_over(const ChannelLayout& plan, const Error& cause);
   void refuse_early(const EarlyPart& part);
 
-  void received(PeerIndex peer,
+  void received(transports::PeerIndex peer,
                 const std::string& note,
-                std::unique_ptr<SharedRegion> region) override;
-  void gone(PeerIndex peer, const Error& cause) override;
+                std::unique_ptr<transports::SharedRegion> region) override;
+  void gone(transports::PeerIndex peer, const Error& cause) override;
 
   const HomeProcess home_;
   const std::shared_ptr<Memory> memory_;
-  const std::shared_ptr<RankGroup> group_;
+  const std::shared_ptr<ranks::RankGroup> group_;
   const DataPlaneSettings settings_;
   std::chrono::milliseconds open_within_;  // of what ranks do together now
   std::vector<int> host_of_rank_;
   bool is_neighbour(int other) const;
 
-  std::unique_ptr<Neighbours> neighbours_;  // null: shared memory is not to be used
-  std::shared_ptr<HostLinks> host_links_;   // null: all ranks are on this host
+  std::unique_ptr<transports::Neighbours> neighbours_;  // null: shared memory is not to be used
+  std::shared_ptr<HostLinks> host_links_;               // null: all ranks are on this host
   const std::shared_ptr<Voice> voice_ = std::make_shared<Voice>();
   ChannelRegister channels_;
   RankLosses losses_;
@@ -119,4 +119,4 @@ class GroupPlane : public DataPlane, private NeighbourEvents {
   std::unique_ptr<std::thread> watcher_;
 };
 
-}  // namespace crossdock
+}  // namespace crossdock::channels

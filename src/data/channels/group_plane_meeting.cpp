@@ -5,7 +5,7 @@
 #include "data/channels/group_plane.hpp"
 #include "data/ranks/agreement.hpp"
 
-namespace crossdock {
+namespace crossdock::channels {
 namespace {
 
 constexpr char kBetween = '\n';
@@ -27,7 +27,7 @@ Status GroupPlane::compare_settings(const TransportChoice& choice) {
                                       settings_.checksums,
                                       settings_.lost_after_s);
   CD_ASSIGN(std::vector<std::string> all,
-            agree(*group_, own + kBetween + own_place(), open_within()));
+            ranks::agree(*group_, own + kBetween + own_place(), open_within()));
   std::vector<std::string> places;
   for (std::string& said : all) {
     const size_t end = std::min(said.find(kBetween), said.size());
@@ -35,13 +35,13 @@ Status GroupPlane::compare_settings(const TransportChoice& choice) {
     said.resize(end);
   }
   losses_.set_places(std::move(places));
-  return check_same(all, "all ranks of a group join it with the same");
+  return ranks::check_same(all, "all ranks of a group join it with the same");
 }
 
 // Every rank takes part in every gather, also one that cannot go on.
 Status GroupPlane::meet() {
   const auto choice = TransportChoice::parse(settings_.transports);
-  if (!choice.ok()) return agree(*group_, choice.error(), open_within()).error();
+  if (!choice.ok()) return ranks::agree(*group_, choice.error(), open_within()).error();
   CD_TRY(compare_settings(choice.value()));
   group_->set_liveness([this](int other) { return losses_.check(other); });
   if (choice.value().shm) {
@@ -61,25 +61,27 @@ Status GroupPlane::meet() {
 
 Status GroupPlane::meet_neighbours() {
   Result<std::string> address = std::string();
-  auto listening = Neighbours::listen(rank());
+  auto listening = transports::Neighbours::listen(rank());
   if (listening.ok()) {
     neighbours_ = std::move(listening.value());
     address = neighbours_->address();
   } else {
     address = listening.error();
   }
-  CD_ASSIGN(const std::vector<std::string> addresses, agree(*group_, address, open_within()));
+  CD_ASSIGN(const std::vector<std::string> addresses,
+            ranks::agree(*group_, address, open_within()));
   const auto beside = neighbours_->connect(addresses, step_within());
   // A host is known by the first of its ranks.
   Result<std::string> host = std::string();
   if (beside.ok()) {
     int first = rank();
-    for (const PeerIndex peer : beside.value()) first = std::min(first, static_cast<int>(peer));
+    for (const transports::PeerIndex peer : beside.value())
+      first = std::min(first, static_cast<int>(peer));
     host = fmt::format("{}", first);
   } else {
     host = beside.error();
   }
-  CD_ASSIGN(const std::vector<std::string> hosts, agree(*group_, host, open_within()));
+  CD_ASSIGN(const std::vector<std::string> hosts, ranks::agree(*group_, host, open_within()));
   for (const std::string& of_rank : hosts) host_of_rank_.push_back(std::atoi(of_rank.c_str()));
   return {};
 }
@@ -89,11 +91,11 @@ Status GroupPlane::meet_hosts() {
   events.on_failure = [this](uint64_t channel, const Error& cause) {
     take_failure(channel, cause);
   };
-  events.on_lost_rank = [this](PeerIndex rank, const Error& cause) {
+  events.on_lost_rank = [this](transports::PeerIndex rank, const Error& cause) {
     lose(static_cast<int>(rank), cause);
   };
   CD_ASSIGN(host_links_, HostLinks::open(*group_, settings_, host_of_rank_, std::move(events)));
   return {};
 }
 
-}  // namespace crossdock
+}  // namespace crossdock::channels

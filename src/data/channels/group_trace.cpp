@@ -11,10 +11,10 @@
 #include "data/channels/two_level.hpp"
 #include "data/trace/trace_json.hpp"
 
-namespace crossdock {
+namespace crossdock::channels {
 namespace {
 
-static_assert(kTraceSecondLevel == kSecondLevel);
+static_assert(trace::kTraceSecondLevel == kSecondLevel);
 
 constexpr size_t kColumns = 4;
 
@@ -37,8 +37,8 @@ int64_t clock_ns(auto now) {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(now.time_since_epoch()).count();
 }
 
-Row row_of(const TimedNote& timed) {
-  const SegmentNote& note = timed.note;
+Row row_of(const trace::TimedNote& timed) {
+  const trace::SegmentNote& note = timed.note;
   return {static_cast<uint64_t>(timed.at_ns),
           note.channel,
           note.sequence,
@@ -46,14 +46,14 @@ Row row_of(const TimedNote& timed) {
               static_cast<uint64_t>(note.step)};
 }
 
-TimedNote note_of(const Row& row) {
-  SegmentNote note;
+trace::TimedNote note_of(const Row& row) {
+  trace::SegmentNote note;
   note.channel = row[1];
   note.sequence = row[2];
   note.source = static_cast<uint16_t>(row[3] >> 48);
   note.outlet = static_cast<uint16_t>(row[3] >> 32);
   note.link = static_cast<uint16_t>(row[3] >> 16);
-  note.step = static_cast<SegmentStep>(row[3] & 0xFF);
+  note.step = static_cast<trace::SegmentStep>(row[3] & 0xFF);
   return {static_cast<int64_t>(row[0]), note};
 }
 
@@ -65,14 +65,14 @@ void add_link_name(Columns& columns, uint64_t link, const std::string& name) {
   }
 }
 
-Columns columns_of(const TraceNotes& noted, const DataPlane& plane) {
+Columns columns_of(const trace::TraceNotes& noted, const DataPlane& plane) {
   Columns columns;
   const int64_t ahead_ns =
       clock_ns(std::chrono::system_clock::now()) - clock_ns(std::chrono::steady_clock::now());
   columns.add({static_cast<uint64_t>(ahead_ns), noted.dropped, 0, kClockRow});
-  const std::vector<LinkCounters> links = plane.links();
+  const std::vector<movers::LinkCounters> links = plane.links();
   for (size_t link = 0; link < links.size(); ++link) add_link_name(columns, link, links[link].name);
-  for (const TimedNote& note : noted.notes) columns.add(row_of(note));
+  for (const trace::TimedNote& note : noted.notes) columns.add(row_of(note));
   return columns;
 }
 
@@ -131,11 +131,11 @@ class Collected {
                                              host_of_rank.begin());
       ranks_[rank].behind_ns = ahead_ns_[first] - ahead_ns_[0];
     }
-    return trace_json(ranks_);
+    return trace::trace_json(ranks_);
   }
 
  private:
-  void add(RankNotes& rank, const Row& row) {
+  void add(trace::RankNotes& rank, const Row& row) {
     const uint64_t what = row[3] & 0xFF;
     if (what == kClockRow) {
       ahead_ns_[static_cast<size_t>(rank.rank)] = static_cast<int64_t>(row[0]);
@@ -155,7 +155,7 @@ class Collected {
 
   Memory& memory_;
   std::vector<std::shared_ptr<const void>> charges_;
-  std::vector<RankNotes> ranks_;
+  std::vector<trace::RankNotes> ranks_;
   std::vector<int64_t> ahead_ns_;
 };
 
@@ -191,7 +191,7 @@ Status pass_rows(Channel& channel,
 }  // namespace
 
 Result<std::string> finish_group_trace(DataPlane& plane, Memory& memory, uint64_t channel_id) {
-  const Result<TraceNotes> noted = SegmentTrace::finish();
+  const Result<trace::TraceNotes> noted = trace::SegmentTrace::finish();
   ChannelSpec spec;
   spec.id = channel_id;
   CD_ASSIGN(spec.schema, row_schema());
@@ -202,8 +202,8 @@ Result<std::string> finish_group_trace(DataPlane& plane, Memory& memory, uint64_
   spec.slot_bits = 2;
   CD_ASSIGN(const auto channel, plane.create_channel(spec));
   Collected collected(memory, plane.ranks());
-  const auto mine =
-      std::make_shared<const Columns>(columns_of(noted.ok() ? noted.value() : TraceNotes{}, plane));
+  const auto mine = std::make_shared<const Columns>(
+      columns_of(noted.ok() ? noted.value() : trace::TraceNotes{}, plane));
   const Status passed = pass_rows(*channel, plane.rank(), mine, collected);
   if (!passed.ok()) {
     channel->close(passed.error());
@@ -214,11 +214,11 @@ Result<std::string> finish_group_trace(DataPlane& plane, Memory& memory, uint64_
 }
 
 Result<std::string> finish_own_trace(const DataPlane& plane) {
-  RankNotes own;
+  trace::RankNotes own;
   own.rank = plane.rank();
-  CD_ASSIGN(own.noted, SegmentTrace::finish());
-  for (const LinkCounters& link : plane.links()) own.links.push_back(link.name);
-  return trace_json({own});
+  CD_ASSIGN(own.noted, trace::SegmentTrace::finish());
+  for (const movers::LinkCounters& link : plane.links()) own.links.push_back(link.name);
+  return trace::trace_json({own});
 }
 
-}  // namespace crossdock
+}  // namespace crossdock::channels

@@ -9,7 +9,7 @@
 #include "data/channels/data_plane.hpp"
 #include "memory/budget.hpp"
 
-namespace crossdock {
+namespace crossdock::channels {
 
 // Ends the trace of this process (SegmentTrace::start has begun it) and answers that of all ranks at rank 0, "" at the
 // others. All ranks call it, as they call DataPlane::create_channel, with a channel id that is not used again. Times of
@@ -23,4 +23,4 @@ inline constexpr int64_t kTraceNoteBytes = 400;  // a note, its place in the ord
 // Ends it and answers what this process noted, for one whose others may be gone. CD-105 as above.
 Result<std::string> finish_own_trace(const DataPlane& plane);
 
-}  // namespace crossdock
+}  // namespace crossdock::channels

@@ -14,7 +14,7 @@
 #include "data/transports/ucx_transport.hpp"
 #include "topology/device_names.hpp"
 
-namespace crossdock {
+namespace crossdock::channels {
 namespace {
 
 std::vector<std::string> split(const std::string& list) {
@@ -32,7 +32,7 @@ double steady_s() {
   return std::chrono::duration<double>(now).count();
 }
 
-Result<std::string> address_of(const Result<std::unique_ptr<Transport>>& transport,
+Result<std::string> address_of(const Result<std::unique_ptr<transports::Transport>>& transport,
                                double lost_after_s) {
   if (!transport.ok()) return transport.error();
   constexpr double kLeastS = 1;
@@ -48,37 +48,38 @@ Result<std::string> address_of(const Result<std::unique_ptr<Transport>>& transpo
 
 // Whether this host would use RDMA. Whoever finds no devices hears why when they are opened.
 bool has_rdma(const std::vector<std::string>& devices) {
-  auto interfaces = list_interfaces();
+  auto interfaces = transports::list_interfaces();
   if (!interfaces.ok()) return false;
-  const auto chosen =
-      choose_devices(std::move(interfaces.value()), wanted_devices(devices), "/sys");
+  const auto chosen = transports::choose_devices(
+      std::move(interfaces.value()), transports::wanted_devices(devices), "/sys");
   if (!chosen.ok()) return false;
   return std::ranges::any_of(chosen.value(), [](const auto& device) { return device.is_rdma; });
 }
 
 // Ethernet is used through sockets, RDMA through UCX. All ranks take one of them, since their links do not meet.
-Result<bool> agree_on_ucx(RankGroup& group,
+Result<bool> agree_on_ucx(ranks::RankGroup& group,
                           const TransportChoice& choice,
                           const std::vector<std::string>& devices,
                           std::chrono::milliseconds within) {
   if (!choice.tcp || !choice.ucx) return choice.ucx;
   const std::string own = has_rdma(devices) ? "rdma" : "ethernet";
-  CD_ASSIGN(const std::vector<std::string> all, agree(group, own, within));
+  CD_ASSIGN(const std::vector<std::string> all, ranks::agree(group, own, within));
   return std::ranges::find(all, "rdma") != all.end();
 }
 
-Result<std::string> ranks_in(const Result<std::vector<Unreached>>& unreached) {
+Result<std::string> ranks_in(const Result<std::vector<transports::Unreached>>& unreached) {
   if (!unreached.ok()) return unreached.error();
   std::vector<int> ranks;
-  for (const Unreached& one : unreached.value()) ranks.push_back(static_cast<int>(one.peer));
+  for (const transports::Unreached& one : unreached.value())
+    ranks.push_back(static_cast<int>(one.peer));
   return RankReach::text_of(ranks);
 }
 
 // Whether somebody passes frames on to each rank that has no link to this one.
 Result<std::string> relays_found(const RankReach& reach,
                                  int rank,
-                                 const std::vector<Unreached>& unreached) {
-  for (const Unreached& one : unreached) {
+                                 const std::vector<transports::Unreached>& unreached) {
+  for (const transports::Unreached& one : unreached) {
     if (!reach.relays(rank, static_cast<int>(one.peer)).empty()) continue;
     return make_error(ErrorCode::kNoPath,
                       "nothing joins rank {} and rank {}, and no other rank has links to both: {}, "
@@ -92,20 +93,22 @@ Result<std::string> relays_found(const RankReach& reach,
 }
 
 // All links to a rank, and where there are none, those to the ranks that pass frames on.
-std::vector<PathTo> paths_over(const std::vector<Link*>& links, const RankReach& reach, int rank) {
-  std::vector<std::vector<LinkIndex>> to_rank(static_cast<size_t>(reach.ranks()));
+std::vector<movers::PathTo> paths_over(const std::vector<transports::Link*>& links,
+                                       const RankReach& reach,
+                                       int rank) {
+  std::vector<std::vector<transports::LinkIndex>> to_rank(static_cast<size_t>(reach.ranks()));
   for (size_t link = 0; link < links.size(); ++link) {
-    to_rank[links[link]->peer()].push_back(static_cast<LinkIndex>(link));
+    to_rank[links[link]->peer()].push_back(static_cast<transports::LinkIndex>(link));
   }
-  std::vector<PathTo> paths;
+  std::vector<movers::PathTo> paths;
   for (int peer = 0; peer < reach.ranks(); ++peer) {
     if (reach.are_one_host(rank, peer)) continue;
     const bool is_relayed = !reach.is_linked(rank, peer);
     const std::vector<int> by = is_relayed ? reach.relays(rank, peer) : std::vector<int>{peer};
     for (const int first : by) {
-      for (const LinkIndex link : to_rank[static_cast<size_t>(first)]) {
-        PathTo path;
-        path.peer = static_cast<PeerIndex>(peer);
+      for (const transports::LinkIndex link : to_rank[static_cast<size_t>(first)]) {
+        movers::PathTo path;
+        path.peer = static_cast<transports::PeerIndex>(peer);
         path.first = link;
         path.is_relayed = is_relayed;
         paths.push_back(path);
@@ -147,7 +150,7 @@ std::string TransportChoice::text() const {
   return fmt::format("{}", fmt::join(names, ","));
 }
 
-Result<std::unique_ptr<HostLinks>> HostLinks::open(RankGroup& group,
+Result<std::unique_ptr<HostLinks>> HostLinks::open(ranks::RankGroup& group,
                                                    const DataPlaneSettings& settings,
                                                    const std::vector<int>& host_of_rank,
                                                    Events events) {
@@ -155,27 +158,27 @@ Result<std::unique_ptr<HostLinks>> HostLinks::open(RankGroup& group,
   CD_ASSIGN(const TransportChoice choice, TransportChoice::parse(settings.transports));
   const std::vector<std::string> devices = split(settings.devices);
   CD_ASSIGN(const bool is_ucx, agree_on_ucx(group, choice, devices, within));
-  auto transport =
-      is_ucx ? open_ucx_transport({.devices = devices})
-             : open_socket_transport({.devices = devices, .lost_after_s = settings.lost_after_s});
+  auto transport = is_ucx ? transports::open_ucx_transport({.devices = devices})
+                          : transports::open_socket_transport(
+                                {.devices = devices, .lost_after_s = settings.lost_after_s});
   CD_ASSIGN(std::vector<std::string> addresses,
-            agree(group, address_of(transport, settings.lost_after_s), within));
+            ranks::agree(group, address_of(transport, settings.lost_after_s), within));
   const int host = host_of_rank[static_cast<size_t>(group.rank())];
   for (size_t rank = 0; rank < addresses.size(); ++rank) {
     if (host_of_rank[rank] == host) addresses[rank].clear();
   }
   const auto unreached = transport.value()->connect(addresses);
-  CD_ASSIGN(const std::vector<std::string> said, agree(group, ranks_in(unreached), within));
+  CD_ASSIGN(const std::vector<std::string> said, ranks::agree(group, ranks_in(unreached), within));
   CD_ASSIGN(RankReach reach, RankReach::parse(said, host_of_rank));
   if (!reach.is_complete())
-    CD_TRY(agree(group, relays_found(reach, group.rank(), unreached.value()), within));
+    CD_TRY(ranks::agree(group, relays_found(reach, group.rank(), unreached.value()), within));
 
   auto links = std::unique_ptr<HostLinks>(new HostLinks(std::move(reach), group.rank()));
   links->settings_.checksums = settings.checksums;
   links->settings_.lost_after_s = settings.lost_after_s;
   links->settings_.is_static = settings.static_paths;
   links->transport_ = std::move(transport.value());
-  Mover::Parts parts;
+  movers::Mover::Parts parts;
   parts.rank = group.rank();
   parts.transports = {links->transport_.get()};
   links->paths_ = paths_over(links->transport_->links(), links->reach_, group.rank());
@@ -184,7 +187,7 @@ Result<std::unique_ptr<HostLinks>> HostLinks::open(RankGroup& group,
   parts.now_s = steady_s;
   parts.on_failure = std::move(events.on_failure);
   parts.on_lost_rank = std::move(events.on_lost_rank);
-  links->mover_ = std::make_unique<Mover>(std::move(parts));
+  links->mover_ = std::make_unique<movers::Mover>(std::move(parts));
   CD_TRY(links->mover_->ready());
   return links;
 }
@@ -215,28 +218,32 @@ Status HostLinks::check(const ChannelLayout& plan) const {
 
 uint64_t HostLinks::passed_on() const {
   uint64_t passed = 0;
-  for (const LinkCounters& link : mover_->counters()) passed += link.relayed + link.notes_relayed;
+  for (const movers::LinkCounters& link : mover_->counters())
+    passed += link.relayed + link.notes_relayed;
   return passed;
 }
 
-Result<HostLinks::PathsOfPeers> HostLinks::planned_paths(const PlannedChannel& planned) const {
+Result<HostLinks::PathsOfPeers> HostLinks::planned_paths(
+    const ranks::PlannedChannel& planned) const {
   if (planned.server == nullptr) return PathsOfPeers();
-  std::map<PeerIndex, DestinationKey> destinations;
+  std::map<transports::PeerIndex, topology::DestinationKey> destinations;
   for (const auto& [rank, key] : planned.destinations) {
     if (rank != rank_ && reach_.are_one_host(rank_, rank)) continue;  // its rows go through memory
-    destinations.emplace(static_cast<PeerIndex>(rank), key);
+    destinations.emplace(static_cast<transports::PeerIndex>(rank), key);
   }
-  const auto names_of = [](const std::string& device) { return nic_names("/sys", device); };
-  const PlannedTables tables{*planned.server, planned.tables};
-  return table_paths(tables, destinations, transport_->links(), paths_, names_of);
+  const auto names_of = [](const std::string& device) {
+    return topology::nic_names("/sys", device);
+  };
+  const movers::PlannedTables tables{*planned.server, planned.tables};
+  return movers::table_paths(tables, destinations, transport_->links(), paths_, names_of);
 }
 
 void HostLinks::add_flows(ChannelCore& core, const PartMemory& memory, const PathsOfPeers& paths) {
   const ChannelLayout& plan = core.plan();
-  const auto moved = [&](const PlacedFlow& placed, const Flow& flow, int peer) {
-    MovedFlow end;
+  const auto moved = [&](const PlacedFlow& placed, const rings::Flow& flow, int peer) {
+    movers::MovedFlow end;
     end.id = {plan.spec().id, placed.source, placed.outlet};
-    end.peer = static_cast<PeerIndex>(peer);
+    end.peer = static_cast<transports::PeerIndex>(peer);
     end.flow = flow;
     end.layout = plan.layout();
     end.keep = memory.keep;
@@ -246,13 +253,13 @@ void HostLinks::add_flows(ChannelCore& core, const PartMemory& memory, const Pat
     const int peer = plan.spec().source_ranks[placed.source];
     if (plan.host_of(peer) == plan.host_of(core.rank())) continue;
     const OutletEnd& outlet = *core.outlet_end(placed.outlet);
-    MovedFlow end = moved(placed, outlet.flow_from(placed.source)->flow, peer);
+    movers::MovedFlow end = moved(placed, outlet.flow_from(placed.source)->flow, peer);
     end.doorbells = {outlet.bell};
     mover_->add_incoming(std::move(end));
   }
   for (const PlacedFlow& placed : core.part().outgoing) {
     const SourceEnd& source = *core.source(placed.source);
-    MovedFlow end =
+    movers::MovedFlow end =
         moved(placed, source.flow_to(placed.outlet)->flow, plan.outlets()[placed.outlet].rank);
     end.doorbells = {source.bell};
     if (const auto planned = paths.find(end.peer); planned != paths.end())
@@ -264,7 +271,7 @@ void HostLinks::add_flows(ChannelCore& core, const PartMemory& memory, const Pat
 void HostLinks::turn(std::span<const int> also_fds) {
   constexpr int kStepsMax = 64;  // before others get their turn
   for (int step = 0; step < kStepsMax; ++step) {
-    if (mover_->step() == Step::kProgress) continue;
+    if (mover_->step() == rings::Step::kProgress) continue;
     constexpr double kSleepMaxS = 3600;
     const double left_s = std::clamp(mover_->next_due_s() - steady_s(), 0.0, kSleepMaxS);
     mover_->wait(std::chrono::microseconds(static_cast<int64_t>(left_s * 1e6)), also_fds);
@@ -272,4 +279,4 @@ void HostLinks::turn(std::span<const int> also_fds) {
   }
 }
 
-}  // namespace crossdock
+}  // namespace crossdock::channels

@@ -20,7 +20,7 @@
 #include "data/ranks/rank_group.hpp"
 #include "data/transports/link.hpp"
 
-namespace crossdock {
+namespace crossdock::channels {
 
 // Which of the transports in DataPlaneSettings are wanted. CD-105 names one that there is none of.
 struct TransportChoice {
@@ -38,17 +38,17 @@ class HostLinks {
   // As Mover tells them.
   struct Events {
     std::function<void(uint64_t channel, const Error& cause)> on_failure;
-    std::function<void(PeerIndex rank, const Error& cause)> on_lost_rank;
+    std::function<void(transports::PeerIndex rank, const Error& cause)> on_lost_rank;
   };
 
   // Connects to the ranks of other hosts. All ranks of the group call it. CD-602: two ranks that
   // nothing joins; errors of agree() and of the transport.
-  static Result<std::unique_ptr<HostLinks>> open(RankGroup& group,
+  static Result<std::unique_ptr<HostLinks>> open(ranks::RankGroup& group,
                                                  const DataPlaneSettings& settings,
                                                  const std::vector<int>& host_of_rank,
                                                  Events events);
 
-  Mover& mover() { return *mover_; }
+  movers::Mover& mover() { return *mover_; }
   // CD-105: segments that are too long to be passed on between ranks that need it.
   Status check(const ChannelLayout& plan) const;
   // Whether there are links between all ranks of different hosts.
@@ -58,9 +58,9 @@ class HostLinks {
   // Frames and notes of others so far. Any thread.
   uint64_t passed_on() const;
   // Of each peer for which there is a plan, the paths that flows to it may use.
-  using PathsOfPeers = std::map<PeerIndex, std::vector<PathIndex>>;
+  using PathsOfPeers = std::map<transports::PeerIndex, std::vector<movers::PathIndex>>;
   // CD-602: the plan leads over a device that has no link to a peer.
-  Result<PathsOfPeers> planned_paths(const PlannedChannel& planned) const;
+  Result<PathsOfPeers> planned_paths(const ranks::PlannedChannel& planned) const;
   // The flows of a part whose other ends are on other hosts. Peers that `paths` does not name are reached by all there
   // are.
   void add_flows(ChannelCore& core, const PartMemory& memory, const PathsOfPeers& paths);
@@ -74,10 +74,11 @@ class HostLinks {
   const int rank_;
   const RankReach reach_;
   const bool is_relay_;
-  MoverSettings settings_;
-  std::vector<PathTo> paths_;
-  std::unique_ptr<Mover> mover_;  // keeps what links still read and write, so it goes after them
-  std::unique_ptr<Transport> transport_;
+  movers::MoverSettings settings_;
+  std::vector<movers::PathTo> paths_;
+  std::unique_ptr<movers::Mover>
+      mover_;  // keeps what links still read and write, so it goes after them
+  std::unique_ptr<transports::Transport> transport_;
 };
 
-}  // namespace crossdock
+}  // namespace crossdock::channels

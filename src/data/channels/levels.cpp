@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <map>
 
-namespace crossdock {
+namespace crossdock::channels {
 namespace {
 
 constexpr size_t kEndpointsMax = 65'536;
@@ -51,4 +51,4 @@ MessageCount two_level_messages(uint64_t nodes, uint64_t endpoints) {
           .inside_nodes = nodes * endpoints * (endpoints - 1)};
 }
 
-}  // namespace crossdock
+}  // namespace crossdock::channels

@@ -11,7 +11,7 @@
 
 #include "base/result.hpp"
 
-namespace crossdock {
+namespace crossdock::channels {
 
 // Which node each source and each destination of a channel is on; nodes are any numbers.
 struct NodePlacement {
@@ -57,4 +57,4 @@ struct MessageCount {
 MessageCount one_level_messages(uint64_t nodes, uint64_t endpoints);
 MessageCount two_level_messages(uint64_t nodes, uint64_t endpoints);
 
-}  // namespace crossdock
+}  // namespace crossdock::channels

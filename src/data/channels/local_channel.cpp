@@ -4,7 +4,7 @@
 #include "data/channels/channel_receiver.hpp"
 #include "data/channels/channel_sender.hpp"
 
-namespace crossdock {
+namespace crossdock::channels {
 
 LocalChannel::~LocalChannel() {
   if (core_->is_copy()) return;
@@ -74,4 +74,4 @@ Result<std::unique_ptr<Receiver>> LocalChannel::open_receiver(int destination) {
   return std::unique_ptr<Receiver>(std::make_unique<ChannelReceiver>(core_, end, destination));
 }
 
-}  // namespace crossdock
+}  // namespace crossdock::channels

@@ -6,7 +6,7 @@
 #include "data/channels/channel.hpp"
 #include "data/channels/channel_core.hpp"
 
-namespace crossdock {
+namespace crossdock::channels {
 
 class LocalChannel : public Channel {
  public:
@@ -14,7 +14,7 @@ class LocalChannel : public Channel {
   ~LocalChannel() override;
 
   uint64_t id() const override { return core_->plan().spec().id; }
-  const RowLayout& layout() const override { return *core_->plan().layout(); }
+  const segments::RowLayout& layout() const override { return *core_->plan().layout(); }
   Result<bool> is_ready() const override;
   Result<std::unique_ptr<Sender>> open_sender(int source) override;
   Result<std::unique_ptr<Receiver>> open_receiver(int destination) override;
@@ -28,4 +28,4 @@ class LocalChannel : public Channel {
   std::shared_ptr<ChannelCore> core_;
 };
 
-}  // namespace crossdock
+}  // namespace crossdock::channels

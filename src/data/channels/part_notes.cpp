@@ -7,7 +7,7 @@
 #include "data/ranks/agreement.hpp"
 #include "data/transports/link.hpp"
 
-namespace crossdock {
+namespace crossdock::channels {
 namespace {
 
 constexpr std::string_view kPartWord = "part ";
@@ -18,7 +18,7 @@ constexpr std::string_view kOverWord = "over ";
 std::string note_text(const PartNote& note) {
   if (note.kind == PartNote::Kind::kPart) return fmt::format("{}{}", kPartWord, note.channel);
   const std::string begin = fmt::format("{}{} ", kOverWord, note.channel);
-  return begin + error_text(note.cause, kNoteBytesMax - begin.size());
+  return begin + ranks::error_text(note.cause, transports::kNoteBytesMax - begin.size());
 }
 
 std::optional<PartNote> parse_note(const std::string& text) {
@@ -33,8 +33,8 @@ std::optional<PartNote> parse_note(const std::string& text) {
   if (failure != std::errc()) return std::nullopt;
   if (note.kind == PartNote::Kind::kPart) return rest == end ? std::optional(note) : std::nullopt;
   if (rest == end || *rest != ' ') return std::nullopt;
-  note.cause = error_of_text(std::string(rest + 1, end));
+  note.cause = ranks::error_of_text(std::string(rest + 1, end));
   return note;
 }
 
-}  // namespace crossdock
+}  // namespace crossdock::channels

@@ -7,7 +7,7 @@
 
 #include "base/result.hpp"
 
-namespace crossdock {
+namespace crossdock::channels {
 
 struct PartNote {
   enum class Kind : uint8_t {
@@ -23,4 +23,4 @@ std::string note_text(const PartNote& note);
 // Nothing if it is no such note.
 std::optional<PartNote> parse_note(const std::string& text);
 
-}  // namespace crossdock
+}  // namespace crossdock::channels

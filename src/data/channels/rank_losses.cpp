@@ -1,7 +1,7 @@
 // See rank_losses.hpp.
 #include "data/channels/rank_losses.hpp"
 
-namespace crossdock {
+namespace crossdock::channels {
 
 void RankLosses::set_places(std::vector<std::string> places) {
   const std::lock_guard lock(mutex_);
@@ -45,4 +45,4 @@ bool RankLosses::is_none() const {
   return gone_.empty() && !over_.has_value();
 }
 
-}  // namespace crossdock
+}  // namespace crossdock::channels

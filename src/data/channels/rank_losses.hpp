@@ -14,7 +14,7 @@
 
 #include "base/result.hpp"
 
-namespace crossdock {
+namespace crossdock::channels {
 
 // Numbers from here on are of no channels.
 inline constexpr uint64_t kGroupNotes = uint64_t{1} << 63;
@@ -47,4 +47,4 @@ class RankLosses {
   std::optional<Error> over_;
 };
 
-}  // namespace crossdock
+}  // namespace crossdock::channels

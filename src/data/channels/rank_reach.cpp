@@ -7,7 +7,7 @@
 
 #include <fmt/ranges.h>
 
-namespace crossdock {
+namespace crossdock::channels {
 namespace {
 
 Error malformed(size_t rank, const std::string& text) {
@@ -93,4 +93,4 @@ bool RankReach::may_relay(int rank) const {
   return false;
 }
 
-}  // namespace crossdock
+}  // namespace crossdock::channels

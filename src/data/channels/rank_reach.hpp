@@ -9,7 +9,7 @@
 
 #include "base/result.hpp"
 
-namespace crossdock {
+namespace crossdock::channels {
 
 // Immutable. Memory: a bit per rank for each rank that lacks a link, at most ranks^2 / 8 bytes.
 class RankReach {
@@ -45,4 +45,4 @@ class RankReach {
   bool is_complete_ = true;
 };
 
-}  // namespace crossdock
+}  // namespace crossdock::channels

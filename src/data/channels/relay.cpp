@@ -1,7 +1,7 @@
 // One turn of a relay: free what waits, take a segment, send it on.
 #include "data/channels/relay.hpp"
 
-namespace crossdock {
+namespace crossdock::channels {
 namespace {
 
 // Segments of one step: enough to cover the look at all flows, few enough that the caller's own work goes on.
@@ -50,4 +50,4 @@ Result<Relay::Turn> Relay::turn() {
   return Turn::kMoved;
 }
 
-}  // namespace crossdock
+}  // namespace crossdock::channels

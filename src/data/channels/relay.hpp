@@ -8,7 +8,7 @@
 #include "base/result.hpp"
 #include "data/channels/channel.hpp"
 
-namespace crossdock {
+namespace crossdock::channels {
 
 // Any number of threads; one at a time does something.
 class Relay {
@@ -34,4 +34,4 @@ class Relay {
   Status failure_;
 };
 
-}  // namespace crossdock
+}  // namespace crossdock::channels

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-namespace crossdock {
+namespace crossdock::channels {
 
 Batch sent_part(const Batch& rows, int64_t begin) {
   Batch part;
@@ -17,4 +17,4 @@ Batch sent_part(const Batch& rows, int64_t begin) {
   return part;
 }
 
-}  // namespace crossdock
+}  // namespace crossdock::channels

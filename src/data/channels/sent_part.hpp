@@ -6,11 +6,11 @@
 
 #include "table/column.hpp"
 
-namespace crossdock {
+namespace crossdock::channels {
 
 inline constexpr int64_t kRowsPerSend = int64_t{1} << 14;  // of a part, at most
 
 // Up to kRowsPerSend rows of a batch, from `begin` on; without a copy.
 Batch sent_part(const Batch& rows, int64_t begin);
 
-}  // namespace crossdock
+}  // namespace crossdock::channels

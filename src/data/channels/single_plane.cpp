@@ -3,7 +3,7 @@
 
 #include "data/channels/local_channel.hpp"
 
-namespace crossdock {
+namespace crossdock::channels {
 
 Status ChannelRegister::add(const std::shared_ptr<ChannelCore>& core) {
   const std::lock_guard lock(mutex_);
@@ -39,12 +39,13 @@ std::vector<std::shared_ptr<ChannelCore>> ChannelRegister::open_ones() const {
 
 Result<PartMemory> own_part_memory(Memory& memory, uint64_t bytes, uint64_t channel) {
   // Blocks are aligned to 64 bytes, and flows to 128.
-  CD_ASSIGN(
-      Block block,
-      memory.get(static_cast<int64_t>(bytes + kRingLineBytes), fmt::format("channel {}", channel)));
+  CD_ASSIGN(Block block,
+            memory.get(static_cast<int64_t>(bytes + rings::kRingLineBytes),
+                       fmt::format("channel {}", channel)));
   const auto owner = std::make_shared<Block>(std::move(block));
   auto* begin = reinterpret_cast<std::byte*>(owner->data());
-  begin += (kRingLineBytes - reinterpret_cast<uintptr_t>(begin) % kRingLineBytes) % kRingLineBytes;
+  begin += (rings::kRingLineBytes - reinterpret_cast<uintptr_t>(begin) % rings::kRingLineBytes) %
+           rings::kRingLineBytes;
   return PartMemory{.bytes = {begin, bytes}, .keep = owner, .is_fresh = false};
 }
 
@@ -73,4 +74,4 @@ void SinglePlane::abort(const std::string& reason) {
   for (const auto& core : channels_.open_ones()) core->close(cause);
 }
 
-}  // namespace crossdock
+}  // namespace crossdock::channels

@@ -10,7 +10,7 @@
 #include "data/channels/rank_losses.hpp"
 #include "memory/budget.hpp"
 
-namespace crossdock {
+namespace crossdock::channels {
 
 // Ids of the channels of a process that still are there, so that none is used twice at a time. Thread-safe.
 class ChannelRegister {
@@ -53,4 +53,4 @@ class SinglePlane : public DataPlane {
   RankLosses losses_;
 };
 
-}  // namespace crossdock
+}  // namespace crossdock::channels

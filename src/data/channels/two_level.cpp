@@ -10,7 +10,7 @@
 #include "data/channels/channel_router.hpp"
 #include "data/channels/relay.hpp"
 
-namespace crossdock {
+namespace crossdock::channels {
 namespace {
 
 constexpr std::chrono::microseconds kLongestSleep{500};  // a relay may be needed meanwhile
@@ -49,7 +49,7 @@ class TwoLevelSender : public Sender {
  public:
   TwoLevelSender(std::shared_ptr<Stages> stages,
                  int source,
-                 std::unique_ptr<RowRouter> router,
+                 std::unique_ptr<sorters::RowRouter> router,
                  std::unique_ptr<Sender> first)
       : stages_(std::move(stages)), router_(std::move(router)), first_(std::move(first)) {
     const size_t destinations = stages_->spec.destination_ranks.size();
@@ -125,7 +125,7 @@ class TwoLevelSender : public Sender {
   }
 
   std::shared_ptr<Stages> stages_;
-  std::unique_ptr<RowRouter> router_;  // null: rows are named
+  std::unique_ptr<sorters::RowRouter> router_;  // null: rows are named
   std::unique_ptr<Sender> first_;
   std::vector<uint16_t> relay_of_;      // per destination
   std::vector<uint16_t> destinations_;  // of the batch, as are the outlets
@@ -162,13 +162,13 @@ class TwoLevelChannel : public Channel {
       : stages_(std::move(stages)), first_(std::move(first)), second_(std::move(second)) {}
 
   uint64_t id() const override { return stages_->spec.id; }
-  const RowLayout& layout() const override { return second_->layout(); }
+  const segments::RowLayout& layout() const override { return second_->layout(); }
 
   Result<std::unique_ptr<Sender>> open_sender(int source) override {
     CD_ASSIGN(auto first, first_->open_sender(source));
-    std::unique_ptr<RowRouter> router;
+    std::unique_ptr<sorters::RowRouter> router;
     if (stages_->spec.sends == ChannelSpec::Sends::kRouted) {
-      RouteSpec route = stages_->spec.route;
+      sorters::RouteSpec route = stages_->spec.route;
       route.destinations = static_cast<int>(stages_->spec.destination_ranks.size());
       CD_ASSIGN(router, make_channel_router(stages_->spec.schema, std::move(route)));
     }
@@ -294,4 +294,4 @@ Result<std::shared_ptr<Channel>> create_two_level(DataPlane& plane,
       std::move(stages), std::move(first), std::move(second.value())));
 }
 
-}  // namespace crossdock
+}  // namespace crossdock::channels

@@ -16,7 +16,7 @@
 #include "data/channels/data_plane.hpp"
 #include "data/channels/levels.hpp"
 
-namespace crossdock {
+namespace crossdock::channels {
 
 // Collective, like DataPlane::create_channel. Takes two channel ids: spec.id and spec.id | kSecondLevel. CD-105: a
 // broadcast, which crosses to each process once anyway, and the errors of LevelPlan::make and of create_channel.
@@ -25,4 +25,4 @@ Result<std::shared_ptr<Channel>> create_two_level(DataPlane& plane,
                                                   const ChannelSpec& spec,
                                                   const NodePlacement& placement);
 
-}  // namespace crossdock
+}  // namespace crossdock::channels

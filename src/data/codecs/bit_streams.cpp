@@ -12,7 +12,7 @@
 #include <hwy/highway.h>
 
 HWY_BEFORE_NAMESPACE();
-namespace crossdock::HWY_NAMESPACE {
+namespace crossdock::codecs::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
 // A stream, from the first of the lanes that a vector holds.
@@ -96,11 +96,11 @@ void unpack_stream(const uint64_t* in, int count, uint64_t base, int bits, uint6
   }
 }
 
-}  // namespace crossdock::HWY_NAMESPACE
+}  // namespace crossdock::codecs::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
-namespace crossdock {
+namespace crossdock::codecs {
 
 HWY_EXPORT(pack_stream);
 HWY_EXPORT(unpack_stream);
@@ -118,5 +118,5 @@ void unpack_stream(const uint64_t* in, int count, uint64_t base, int bits, uint6
   HWY_DYNAMIC_DISPATCH(unpack_stream)(in, count, base, bits, words);
 }
 
-}  // namespace crossdock
+}  // namespace crossdock::codecs
 #endif

@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-namespace crossdock {
+namespace crossdock::codecs {
 
 // Lanes are read and written whole: `words` have room for kStreamLanes - 1 more than their count.
 
@@ -19,4 +19,4 @@ void pack_stream(uint64_t* words, int count, uint64_t base, int bits, uint64_t* 
 
 void unpack_stream(const uint64_t* in, int count, uint64_t base, int bits, uint64_t* words);
 
-}  // namespace crossdock
+}  // namespace crossdock::codecs

@@ -7,7 +7,7 @@
 
 #include "data/codecs/bit_streams.hpp"
 
-namespace crossdock {
+namespace crossdock::codecs {
 namespace {
 
 Error broken(const char* what, int64_t value, int64_t most) {
@@ -164,4 +164,4 @@ Status BlockCoder::decode(const CodecScheme& scheme, int count, std::span<const 
   return {};
 }
 
-}  // namespace crossdock
+}  // namespace crossdock::codecs

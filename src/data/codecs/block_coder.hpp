@@ -7,7 +7,7 @@
 #include "base/result.hpp"
 #include "data/codecs/block_format.hpp"
 
-namespace crossdock {
+namespace crossdock::codecs {
 
 // One thread at a time.
 class BlockCoder {
@@ -41,4 +41,4 @@ class BlockCoder {
   alignas(64) uint64_t runs_[kRunLevelsMax][kRoom];
 };
 
-}  // namespace crossdock
+}  // namespace crossdock::codecs

@@ -19,7 +19,7 @@
 
 #include <cstdint>
 
-namespace crossdock {
+namespace crossdock::codecs {
 
 inline constexpr int kBlockValues = 1024;
 inline constexpr int kStreamLanes = 16;
@@ -93,4 +93,4 @@ constexpr int head_words(const CodecScheme& scheme) {
   return 2 + scheme.deltas + (scheme.runs > 0 ? 1 : 0);
 }
 
-}  // namespace crossdock
+}  // namespace crossdock::codecs

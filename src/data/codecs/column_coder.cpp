@@ -8,7 +8,7 @@
 
 #include "base/check.hpp"
 
-namespace crossdock {
+namespace crossdock::codecs {
 namespace {
 
 template <class T>
@@ -191,4 +191,4 @@ Status ColumnCoder::decode(std::span<const std::byte> coded, std::span<std::byte
   return {};
 }
 
-}  // namespace crossdock
+}  // namespace crossdock::codecs

@@ -11,7 +11,7 @@
 #include "data/codecs/block_coder.hpp"
 #include "data/codecs/block_format.hpp"
 
-namespace crossdock {
+namespace crossdock::codecs {
 
 // What the values are: whole numbers of 1, 2, 4 or 8 bytes. Signs matter for how few bits suffice, not for what
 // comes out again.
@@ -61,4 +61,4 @@ inline int64_t coded_values_bytes(const CodedColumn& column) {
   return static_cast<int64_t>(column.values) * column.width;
 }
 
-}  // namespace crossdock
+}  // namespace crossdock::codecs

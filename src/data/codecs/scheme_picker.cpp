@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <vector>
 
-namespace crossdock {
+namespace crossdock::codecs {
 namespace {
 
 constexpr int64_t kSampledBlocks = 8;
@@ -65,4 +65,4 @@ CodecChoice pick_scheme(const CodecTask& task,
   return choice;
 }
 
-}  // namespace crossdock
+}  // namespace crossdock::codecs

@@ -6,7 +6,7 @@
 
 #include "data/codecs/column_coder.hpp"
 
-namespace crossdock {
+namespace crossdock::codecs {
 
 // What a value costs a core, in seconds: bits, and what each level adds.
 struct CodecRates {
@@ -40,4 +40,4 @@ CodecChoice pick_scheme(const CodecTask& task,
                         const CodecRates& rates,
                         std::span<const std::byte> values);
 
-}  // namespace crossdock
+}  // namespace crossdock::codecs

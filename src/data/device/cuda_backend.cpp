@@ -10,7 +10,7 @@
 
 #include "data/device/cuda_calls.hpp"
 
-namespace crossdock {
+namespace crossdock::device {
 namespace {
 
 constexpr double kJoinWithinS = 20;
@@ -236,4 +236,4 @@ Result<std::unique_ptr<DeviceBackend>> open_cuda_backend(int gpu) {
   return std::unique_ptr<DeviceBackend>(std::move(backend));
 }
 
-}  // namespace crossdock
+}  // namespace crossdock::device

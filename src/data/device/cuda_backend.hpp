@@ -6,7 +6,7 @@
 #include "base/result.hpp"
 #include "data/device/device_backend.hpp"
 
-namespace crossdock {
+namespace crossdock::device {
 
 // CD-603 with the reason: no GPU of this number, or a library without CUDA.
 Status check_gpu(int gpu);
@@ -16,4 +16,4 @@ Status check_gpu(int gpu);
 // CUDA_DEVICE_MAX_CONNECTIONS=1).
 Result<std::unique_ptr<DeviceBackend>> open_cuda_backend(int gpu);
 
-}  // namespace crossdock
+}  // namespace crossdock::device

@@ -6,7 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace crossdock::cuda_calls {
+namespace crossdock::device::cuda_calls {
 
 struct GpuFacts {
   char name[256] = {};
@@ -61,4 +61,4 @@ struct SorterStart {
 };
 int start_sorters(const SorterStart& start, void* stream);
 
-}  // namespace crossdock::cuda_calls
+}  // namespace crossdock::device::cuda_calls

@@ -5,7 +5,7 @@
 #include "data/device/cuda_calls.hpp"
 #include "data/device/sorter_kernel.cuh"
 
-namespace crossdock::cuda_calls {
+namespace crossdock::device::cuda_calls {
 namespace {
 
 // Taken from the runtime, so that it does not show again where it does not belong; those that stay show at once.
@@ -106,4 +106,4 @@ int start_sorters(const SorterStart& start, void* stream) {
   return launch_sorters(work, start.blocks, stream);
 }
 
-}  // namespace crossdock::cuda_calls
+}  // namespace crossdock::device::cuda_calls

@@ -1,7 +1,7 @@
 // Where the library was built without CUDA: nothing is called, since nothing can be opened.
 #include "data/device/cuda_calls.hpp"
 
-namespace crossdock::cuda_calls {
+namespace crossdock::device::cuda_calls {
 namespace {
 
 constexpr int kAbsent = 1;
@@ -37,4 +37,4 @@ int wait_event(void*, void*) { return kAbsent; }
 int wait_device() { return kAbsent; }
 int start_sorters(const SorterStart&, void*) { return kAbsent; }
 
-}  // namespace crossdock::cuda_calls
+}  // namespace crossdock::device::cuda_calls

@@ -11,7 +11,7 @@
 #include "data/device/device_node.hpp"
 #include "data/device/ring_mover.hpp"
 
-namespace crossdock {
+namespace crossdock::device {
 
 enum class DeviceSpace : uint8_t {
   kDevice,  // the host knows its addresses, and must not follow them
@@ -49,4 +49,4 @@ class DeviceBackend {
   virtual double clocks_per_s() const = 0;  // of what kernels measure limits with
 };
 
-}  // namespace crossdock
+}  // namespace crossdock::device

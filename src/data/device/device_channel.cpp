@@ -13,14 +13,14 @@
 #include "data/rings/ring_state.hpp"
 #include "data/sorters/row_hashes.hpp"
 
-namespace crossdock {
+namespace crossdock::device {
 namespace {
 
 constexpr uint64_t kCarveBytes = 256;
 constexpr uint32_t kCopiesUnderWay =
     3;  // of a link: one runs, one follows at once, one is being begun
 
-using Flag = StdAtomic<uint32_t, Scope::kSystem>;
+using Flag = rings::StdAtomic<uint32_t, rings::Scope::kSystem>;
 
 // Gives out a run of memory in order; without memory it only counts.
 struct Carver {
@@ -51,28 +51,28 @@ DeviceKey key_of(const DeviceChannelSpec& spec) {
   key.lane = spec.key_lane;
   key.is_signed = spec.key_is_signed;
   const auto destinations = static_cast<uint32_t>(spec.endpoints.of_destination.size());
-  key.modulo = FloorModulo(destinations);
-  key.mix = WordMix::from_seed(kRouteSeed);
+  key.modulo = sorters::FloorModulo(destinations);
+  key.mix = WordMix::from_seed(sorters::kRouteSeed);
   key.null_destination =
       static_cast<uint16_t>((key.mix.mix(kNullKeyWord) >> 32) * destinations >> 32);
   return key;
 }
 
 struct Layouts {
-  SegmentLayout stage, link, last;
-  RingShape stage_shape, link_shape, last_shape;
+  rings::SegmentLayout stage, link, last;
+  rings::RingShape stage_shape, link_shape, last_shape;
 };
 
 Result<Layouts> make_layouts(const DeviceChannelSpec& spec) {
-  std::vector<LaneShape> lanes = spec.lanes;
+  std::vector<rings::LaneShape> lanes = spec.lanes;
   lanes.push_back({.width_bytes = sizeof(uint16_t)});  // marks
   Layouts layouts;
-  CD_ASSIGN(layouts.stage, make_segment_layout(lanes, spec.stage_rows));
-  CD_ASSIGN(layouts.link, make_segment_layout(lanes, spec.link_rows));
-  CD_ASSIGN(layouts.last, make_segment_layout(lanes, spec.final_rows));
-  CD_ASSIGN(layouts.stage_shape, make_ring_shape(layouts.stage, spec.stage_slot_bits));
-  CD_ASSIGN(layouts.link_shape, make_ring_shape(layouts.link, spec.link_slot_bits));
-  CD_ASSIGN(layouts.last_shape, make_ring_shape(layouts.last, spec.final_slot_bits));
+  CD_ASSIGN(layouts.stage, rings::make_segment_layout(lanes, spec.stage_rows));
+  CD_ASSIGN(layouts.link, rings::make_segment_layout(lanes, spec.link_rows));
+  CD_ASSIGN(layouts.last, rings::make_segment_layout(lanes, spec.final_rows));
+  CD_ASSIGN(layouts.stage_shape, rings::make_ring_shape(layouts.stage, spec.stage_slot_bits));
+  CD_ASSIGN(layouts.link_shape, rings::make_ring_shape(layouts.link, spec.link_slot_bits));
+  CD_ASSIGN(layouts.last_shape, rings::make_ring_shape(layouts.last, spec.final_slot_bits));
   return layouts;
 }
 
@@ -119,35 +119,35 @@ class DeviceChannel::Builder {
  private:
   Carver& carver(DeviceSpace space) { return carvers_[static_cast<size_t>(space)]; }
 
-  DeviceSpace space_of_vertex(VertexIndex vertex) const {
+  DeviceSpace space_of_vertex(topology::VertexIndex vertex) const {
     return spec_.is_host[vertex] != 0 ? DeviceSpace::kShared : DeviceSpace::kDevice;
   }
 
   // A ring that one node has for itself.
-  Ring own_ring(const RingShape& shape, DeviceSpace space) {
-    Ring ring = ring_words(shape, space);
+  rings::Ring own_ring(const rings::RingShape& shape, DeviceSpace space) {
+    rings::Ring ring = ring_words(shape, space);
     Carver& own = carver(space);
-    ring.ready = own.take<uint64_t>(ring.slots() * kRingLineWords);
-    ring.head = own.take<uint64_t>(kRingLineWords);
+    ring.ready = own.take<uint64_t>(ring.slots() * rings::kRingLineWords);
+    ring.head = own.take<uint64_t>(rings::kRingLineWords);
     return ring;
   }
 
   // One end of a link: the mover publishes, or polls, where it can reach.
-  Ring ring_between(VertexIndex vertex) {
-    Ring ring = ring_words(layouts_.link_shape, space_of_vertex(vertex));
+  rings::Ring ring_between(topology::VertexIndex vertex) {
+    rings::Ring ring = ring_words(layouts_.link_shape, space_of_vertex(vertex));
     Carver& shared = carver(DeviceSpace::kShared);
-    ring.ready = shared.take<uint64_t>(ring.slots() * kRingLineWords);
-    ring.head = shared.take<uint64_t>(kRingLineWords);
+    ring.ready = shared.take<uint64_t>(ring.slots() * rings::kRingLineWords);
+    ring.head = shared.take<uint64_t>(rings::kRingLineWords);
     return ring;
   }
 
-  Ring ring_words(const RingShape& shape, DeviceSpace space) {
+  rings::Ring ring_words(const rings::RingShape& shape, DeviceSpace space) {
     Carver& own = carver(space);
-    Ring ring;
+    rings::Ring ring;
     ring.shape = shape;
-    ring.tail = own.take<uint64_t>(kRingLineWords);
-    ring.lock = own.take<uint64_t>(kRingLineWords);
-    ring.words = own.take<uint64_t>(ring.slots() * kRingLineWords);
+    ring.tail = own.take<uint64_t>(rings::kRingLineWords);
+    ring.lock = own.take<uint64_t>(rings::kRingLineWords);
+    ring.words = own.take<uint64_t>(ring.slots() * rings::kRingLineWords);
     ring.segments = own.take<std::byte>(ring.slots() * shape.segment_bytes);
     return ring;
   }
@@ -165,8 +165,8 @@ class DeviceChannel::Builder {
 
   // Rings of the blocks, and those of links from `first` on in the lists of links.
   std::vector<DeviceRing> own_rings(bool is_there,
-                                    const RingShape& shape,
-                                    const SegmentLayout* layout,
+                                    const rings::RingShape& shape,
+                                    const rings::SegmentLayout* layout,
                                     DeviceSpace space) {
     std::vector<DeviceRing> rings;
     for (uint32_t block = 0; is_there && block < spec_.blocks; ++block)
@@ -175,8 +175,8 @@ class DeviceChannel::Builder {
   }
 
   void add_rings_of(const std::vector<uint32_t>& links,
-                    const std::vector<Ring>& of,
-                    const SegmentLayout* layout,
+                    const std::vector<rings::Ring>& of,
+                    const rings::SegmentLayout* layout,
                     std::vector<DeviceRing>& rings) const {
     for (const uint32_t link : links) {
       for (uint32_t ring = 0; ring < spec_.rings_per_link; ++ring) {
@@ -191,9 +191,9 @@ class DeviceChannel::Builder {
     Carver& own = carver(space);
     const auto destinations = static_cast<uint32_t>(spec_.endpoints.of_destination.size());
     DeviceNode node;
-    const SegmentLayout* stage = put<SegmentLayout>(space, {layouts_.stage});
-    const SegmentLayout* link = put<SegmentLayout>(space, {layouts_.link});
-    const SegmentLayout* last = put<SegmentLayout>(space, {layouts_.last});
+    const rings::SegmentLayout* stage = put<rings::SegmentLayout>(space, {layouts_.stage});
+    const rings::SegmentLayout* link = put<rings::SegmentLayout>(space, {layouts_.link});
+    const rings::SegmentLayout* last = put<rings::SegmentLayout>(space, {layouts_.last});
     auto inputs = own_rings(wired.source >= 0, layouts_.stage_shape, stage, space);
     auto targets = own_rings(wired.destination >= 0, layouts_.last_shape, last, space);
     node.stage_count = static_cast<uint32_t>(inputs.size());
@@ -211,8 +211,8 @@ class DeviceChannel::Builder {
     node.spread_to = put(space, wired.spread_to);
     node.cursors = own.take<uint32_t>(uint64_t{node.input_count} * destinations);
     node.sent = own.take<uint64_t>(destinations + 1);
-    node.ended_blocks = own.take<uint64_t>(kRingLineWords);
-    node.reported = own.take<uint64_t>(kRingLineWords);
+    node.ended_blocks = own.take<uint64_t>(rings::kRingLineWords);
+    node.reported = own.take<uint64_t>(rings::kRingLineWords);
     node.ends = ends_ + uint64_t{wired.source >= 0 ? static_cast<uint32_t>(wired.source) : 0} *
                             destinations;
     node.finish = channel_.finish_;
@@ -231,7 +231,7 @@ class DeviceChannel::Builder {
     port.flush_marks = own.take<uint64_t>(uint64_t{spec_.blocks} * node.target_count);
     port.sources = static_cast<uint32_t>(spec_.endpoints.of_source.size());
     port.source_ends = ends_;
-    port.taken = own.take<uint64_t>(kRingLineWords);
+    port.taken = own.take<uint64_t>(rings::kRingLineWords);
     port.destination = wired.destination >= 0 ? static_cast<uint32_t>(wired.destination) : 0;
     port.abort = channel_.abort_;
     channel_.ports_.push_back(port);
@@ -250,7 +250,7 @@ class DeviceChannel::Builder {
   DeviceChannel& channel_;
   Carver carvers_[2];
   uint64_t* ends_ = nullptr;
-  std::vector<Ring> sort_rings_, windows_;
+  std::vector<rings::Ring> sort_rings_, windows_;
   std::vector<Upload> uploads_;
 };
 
@@ -304,13 +304,13 @@ DeviceChannel::~DeviceChannel() {
   }
 }
 
-DevicePort DeviceChannel::port(VertexIndex vertex) const {
+DevicePort DeviceChannel::port(topology::VertexIndex vertex) const {
   const auto at = std::ranges::find(wiring_.nodes, vertex, &WiredNode::vertex);
   CD_CHECK(at != wiring_.nodes.end(), "vertex {}", vertex);
   return ports_[static_cast<size_t>(at - wiring_.nodes.begin())];
 }
 
-DeviceNode DeviceChannel::node(VertexIndex vertex) const { return port(vertex).node; }
+DeviceNode DeviceChannel::node(topology::VertexIndex vertex) const { return port(vertex).node; }
 
 Status DeviceChannel::start_sorters(uint32_t blocks_per_node, double stuck_after_s) {
   if (device_node_count_ == 0) return {};
@@ -331,7 +331,7 @@ Status DeviceChannel::move_until(const std::function<bool()>& is_over, double st
   using Clock = std::chrono::steady_clock;
   auto since = Clock::now();
   while (true) {
-    const bool has_moved = mover_->step() == Step::kProgress;
+    const bool has_moved = mover_->step() == rings::Step::kProgress;
     CD_TRY(backend_.poll());
     if (mover_->has_failed()) {
       abort();
@@ -355,14 +355,14 @@ Status DeviceChannel::move_until(const std::function<bool()>& is_over, double st
   }
 }
 
-void DeviceChannel::abort() { Flag(*abort_).store(1, Release{}); }
-void DeviceChannel::finish() { Flag(*finish_).store(1, Release{}); }
+void DeviceChannel::abort() { Flag(*abort_).store(1, rings::Release{}); }
+void DeviceChannel::finish() { Flag(*finish_).store(1, rings::Release{}); }
 
 std::string DeviceChannel::state() const {
   std::string text = fmt::format("{} segments copied", mover_->segments());
   for (size_t at = 0; at < links_.size(); ++at) {
-    const RingProgress from = ring_progress(links_[at].from);
-    const RingProgress to = ring_progress(links_[at].to);
+    const rings::RingProgress from = rings::ring_progress(links_[at].from);
+    const rings::RingProgress to = rings::ring_progress(links_[at].to);
     if (from.published == from.recycled && to.published == to.recycled) continue;
     const uint64_t rings = links_.size() / wiring_.links.size();
     const WiredLink& link = wiring_.links[at / rings];
@@ -377,4 +377,4 @@ std::string DeviceChannel::state() const {
   return text;
 }
 
-}  // namespace crossdock
+}  // namespace crossdock::device

@@ -22,7 +22,7 @@
 #include "data/device/ring_mover.hpp"
 #include "data/device/wiring.hpp"
 
-namespace crossdock {
+namespace crossdock::device {
 
 // One thread at a time, but for abort().
 class DeviceChannel {
@@ -35,15 +35,15 @@ class DeviceChannel {
   DeviceChannel& operator=(const DeviceChannel&) = delete;
 
   // Of an endpoint, for kernels (or CPU threads, if its vertex is on the host). CD_CHECK: the vertex takes part.
-  DevicePort port(VertexIndex vertex) const;
+  DevicePort port(topology::VertexIndex vertex) const;
   // Of a vertex on the host, for its sorter; a relay too.
-  DeviceNode node(VertexIndex vertex) const;
+  DeviceNode node(topology::VertexIndex vertex) const;
 
   Status start_sorters(uint32_t blocks_per_node, double stuck_after_s = 30);
   // Sorters end, after the last kernel that uses the channel.
   Status stop();
 
-  Step step() { return mover_->step(); }
+  rings::Step step() { return mover_->step(); }
   const RingMover& mover() const { return *mover_; }
   // Steps the mover until is_over() and no copy is under way. CD-901 with state() if nothing was copied and nothing
   // ended for stuck_after_s, after the channel was aborted; errors of the device.
@@ -80,4 +80,4 @@ class DeviceChannel {
   bool are_sorters_running_ = false;
 };
 
-}  // namespace crossdock
+}  // namespace crossdock::device

@@ -19,7 +19,7 @@
 #include "data/rings/ring.hpp"
 #include "data/rings/segment_layout.hpp"
 
-namespace crossdock {
+namespace crossdock::device {
 
 inline constexpr uint32_t kDeviceDestinationsMax = 256;
 inline constexpr uint32_t kDeviceInputsMax = 1024;
@@ -31,8 +31,8 @@ inline constexpr uint16_t kForwarded = 0xFFFE;
 
 // A ring and where the lanes of its segments lie.
 struct DeviceRing {
-  Ring ring;
-  const SegmentLayout* layout = nullptr;
+  rings::Ring ring;
+  const rings::SegmentLayout* layout = nullptr;
   uint32_t hop = 0;  // of an input: links that its rows have passed
 };
 
@@ -65,4 +65,4 @@ struct DeviceNode {
   uint32_t seal_after_idle = 1;      // steps with nothing to do before unfinished segments leave
 };
 
-}  // namespace crossdock
+}  // namespace crossdock::device

@@ -18,7 +18,7 @@
 #include "data/sorters/floor_modulo.hpp"
 #include "table/word_mix.hpp"
 
-namespace crossdock {
+namespace crossdock::device {
 
 // How a row without an explicit destination finds its own; the same numbers as RowRouter's on the CPU.
 enum class DeviceRule : uint8_t {
@@ -32,7 +32,7 @@ struct DeviceKey {
   DeviceRule rule = DeviceRule::kNone;
   uint32_t lane = 0;
   bool is_signed = true;
-  FloorModulo modulo{1};
+  sorters::FloorModulo modulo{1};
   WordMix mix;
   // Of a NULL: the hash of a row without a value, so that it goes where the CPU sends it.
   uint16_t null_destination = 0;
@@ -50,7 +50,7 @@ struct DeviceBlockWords {
   uint64_t flush_phase = 0;
   uint64_t spare[14] = {};
 };
-static_assert(sizeof(DeviceBlockWords) == kRingLineBytes);
+static_assert(sizeof(DeviceBlockWords) == rings::kRingLineBytes);
 
 struct DevicePort {
   DeviceNode node;
@@ -78,7 +78,7 @@ inline constexpr uint32_t kByRule = UINT32_MAX;
 // Rows of a final segment where they lie.
 struct ArrivedRows {
   std::byte* segment = nullptr;
-  const SegmentLayout* layout = nullptr;
+  const rings::SegmentLayout* layout = nullptr;
   uint32_t first = 0;
   uint32_t rows = 0;
 };
@@ -93,15 +93,15 @@ class PortBlock {
 
   // Rows [first, first + rows) of `columns`, as many as one segment takes; answers how many, 0 if the stage ring is
   // full, kPortAborted. `to`: the number of the destination, in a channel that is not for all.
-  template <Coop C>
+  template <rings::Coop C>
   CD_HOST_DEVICE int64_t
   send(const DeviceColumn* columns, uint64_t first, uint32_t rows, uint32_t to, const C& coop) {
     const DeviceRing& stage = port_.node.inputs[block_];
     Traits::require(block_ < port_.node.stage_count && rows != 0);
-    RingProducer<Traits> producer(stage.ring);
-    const Ticket ticket = producer.reserve(rows, 1, coop);
+    rings::RingProducer<Traits> producer(stage.ring);
+    const rings::Ticket ticket = producer.reserve(rows, 1, coop);
     if (ticket.rows == 0) return is_aborted(coop) ? kPortAborted : 0;
-    const SegmentLayout& layout = *stage.layout;
+    const rings::SegmentLayout& layout = *stage.layout;
     std::byte* segment = producer.segment(ticket);
     for (uint32_t lane = 0; lane + 1 < layout.lane_count; ++lane)
       move_lane<true>(
@@ -135,16 +135,16 @@ class PortBlock {
   }
 
   // What has come for this block, where it lies, until done_with(). 0 rows: nothing now; see at_end().
-  template <Coop C>
+  template <rings::Coop C>
   CD_HOST_DEVICE ArrivedRows arrived(const C& coop) {
     const DeviceRing& final_ring = port_.node.targets[block_];
     Traits::require(block_ < port_.node.final_count);
-    std::byte* segment = RingConsumer<Traits>(final_ring.ring).front(0, coop);
+    std::byte* segment = rings::RingConsumer<Traits>(final_ring.ring).front(0, coop);
     if (segment == nullptr) return {};
     uint64_t first = 0;
     if (coop.rank() == 0) first = words().taken_of_segment;
-    first = from_leader(coop, first);
-    const uint32_t rows = reinterpret_cast<const SegmentHeader*>(segment)->rows;
+    first = rings::from_leader(coop, first);
+    const uint32_t rows = reinterpret_cast<const rings::SegmentHeader*>(segment)->rows;
     return {segment,
             final_ring.layout,
             static_cast<uint32_t>(first),
@@ -152,20 +152,20 @@ class PortBlock {
   }
 
   // The first `rows` of what arrived() has answered have been read.
-  template <Coop C>
+  template <rings::Coop C>
   CD_HOST_DEVICE void done_with(const ArrivedRows& arrived, uint32_t rows, const C& coop) {
     coop.sync();
     const bool is_last = rows == arrived.rows;
     if (coop.rank() == 0) {
       words().taken_of_segment = is_last ? 0 : arrived.first + rows;
-      Shared(*port_.taken).fetch_add(rows, Relaxed{});
+      Shared(*port_.taken).fetch_add(rows, rings::Relaxed{});
     }
-    if (is_last) RingConsumer<Traits>(port_.node.targets[block_].ring).recycle(1, coop);
+    if (is_last) rings::RingConsumer<Traits>(port_.node.targets[block_].ring).recycle(1, coop);
   }
 
   // Up to `capacity` rows into `columns` from row `first` on: answers how many, 0 if there is nothing now, kPortEnd,
   // kPortAborted.
-  template <Coop C>
+  template <rings::Coop C>
   CD_HOST_DEVICE int64_t
   recv(const DeviceColumn* columns, uint64_t first, uint32_t capacity, const C& coop) {
     const ArrivedRows rows = arrived(coop);
@@ -183,63 +183,63 @@ class PortBlock {
 
   // Every source has reported its rows for this destination, and its blocks together have taken as many. (The end is a
   // count, since paths reorder.)
-  template <Coop C>
+  template <rings::Coop C>
   CD_HOST_DEVICE bool at_end(const C& coop) {
     uint64_t open = 0;
     uint64_t rows = 0;
     for (uint32_t source = coop.rank(); source < port_.sources; source += coop.size()) {
       uint64_t& word = port_.source_ends[source * port_.node.destinations + port_.destination];
-      const uint64_t plus_1 = Told(word).load(Acquire{});
+      const uint64_t plus_1 = Told(word).load(rings::Acquire{});
       open += plus_1 == 0 ? 1 : 0;
       rows += plus_1 == 0 ? 0 : plus_1 - 1;
     }
     if (coop.sum(open) != 0) return false;
     rows = coop.sum(rows);
     uint64_t taken = 0;
-    if (coop.rank() == 0) taken = Shared(*port_.taken).load(Relaxed{});
-    return from_leader(coop, taken) == rows;
+    if (coop.rank() == 0) taken = Shared(*port_.taken).load(rings::Relaxed{});
+    return rings::from_leader(coop, taken) == rows;
   }
 
   // This block sends no more. Once.
-  template <Coop C>
+  template <rings::Coop C>
   CD_HOST_DEVICE void flush_begin(const C& coop) {
-    RingProducer<Traits>(port_.node.inputs[block_].ring).seal(coop);
+    rings::RingProducer<Traits>(port_.node.inputs[block_].ring).seal(coop);
     if (coop.rank() == 0) {
       words().flush_phase = kBegun;
-      Shared(*port_.node.ended_blocks).fetch_add(1, Release{});
+      Shared(*port_.node.ended_blocks).fetch_add(1, rings::Release{});
     }
     coop.sync();
   }
 
   // Whether all that this block has sent lies where movers have brought it: with the destination, or with the relay on
   // the way there. To be asked again until it is.
-  template <Coop C>
+  template <rings::Coop C>
   CD_HOST_DEVICE bool flush_done(const C& coop) {
     uint64_t phase = 0;
     if (coop.rank() == 0) {
       phase = words().flush_phase;
       if (phase == kBegun && !is_drained<Traits>(port_.node.inputs[block_].ring)) phase = kUnknown;
     }
-    phase = from_leader(coop, phase);
+    phase = rings::from_leader(coop, phase);
     if (phase == kUnknown) return false;
     if (phase == kBegun) mark_targets(coop);
     uint64_t behind = 0;
     const DeviceNode& node = port_.node;
     for (uint32_t at = node.final_count + coop.rank(); at < node.target_count; at += coop.size())
-      behind += Told(*node.targets[at].ring.head).load(Acquire{}) < mark(at) ? 1 : 0;
+      behind += Told(*node.targets[at].ring.head).load(rings::Acquire{}) < mark(at) ? 1 : 0;
     return coop.sum(behind) == 0;
   }
 
   // flush_begin, and until flush_done: helps the sorters meanwhile, and calls drain(), which takes what comes for this
   // block so that nobody waits in a circle. `patience.is_over(has_moved)` says when nothing has moved for too long.
   // Answers 0, kPortAborted or kPortStuck.
-  template <class Drain, class Patience, Coop C>
+  template <class Drain, class Patience, rings::Coop C>
   CD_HOST_DEVICE int64_t
   flush(SorterScratch& scratch, Drain&& drain, Patience&& patience, const C& coop) {
     flush_begin(coop);
     SegmentSorter<Traits> sorter(port_.node, scratch);
     while (!flush_done(coop)) {
-      const bool has_moved = sorter.step(coop) == Step::kProgress;
+      const bool has_moved = sorter.step(coop) == rings::Step::kProgress;
       const bool has_drained = drain();
       if (is_aborted(coop)) return kPortAborted;
       if (patience.is_over(has_moved || has_drained)) return kPortStuck;
@@ -247,17 +247,17 @@ class PortBlock {
     return 0;
   }
 
-  template <Coop C>
+  template <rings::Coop C>
   CD_HOST_DEVICE bool is_aborted(const C& coop) {
     uint64_t aborted = 0;
-    if (coop.rank() == 0) aborted = Flag(*port_.abort).load(Relaxed{}) != 0;
-    return from_leader(coop, aborted) != 0;
+    if (coop.rank() == 0) aborted = Flag(*port_.abort).load(rings::Relaxed{}) != 0;
+    return rings::from_leader(coop, aborted) != 0;
   }
 
  private:
-  using Shared = typename Traits::template Atomic<uint64_t, Scope::kDevice>;
-  using Told = typename Traits::template Atomic<uint64_t, Scope::kSystem>;
-  using Flag = typename Traits::template Atomic<uint32_t, Scope::kSystem>;
+  using Shared = typename Traits::template Atomic<uint64_t, rings::Scope::kDevice>;
+  using Told = typename Traits::template Atomic<uint64_t, rings::Scope::kSystem>;
+  using Flag = typename Traits::template Atomic<uint32_t, rings::Scope::kSystem>;
 
   static constexpr uint64_t kBegun = 1;
   static constexpr uint64_t kMarked = 2;
@@ -269,16 +269,16 @@ class PortBlock {
   }
 
   // What sort rings hold now, of this block and of others, leaves.
-  template <Coop C>
+  template <rings::Coop C>
   CD_HOST_DEVICE void mark_targets(const C& coop) {
     const DeviceNode& node = port_.node;
     for (uint32_t at = node.final_count + coop.rank(); at < node.target_count; at += coop.size()) {
-      const Ring& ring = node.targets[at].ring;
+      const rings::Ring& ring = node.targets[at].ring;
       using Word = typename Traits::Word;
-      RingProducer<Traits>(ring).seal();
-      uint64_t opened = Shared(*ring.tail).load(Acquire{});
+      rings::RingProducer<Traits>(ring).seal();
+      uint64_t opened = Shared(*ring.tail).load(rings::Acquire{});
       if (opened != 0) {
-        const uint64_t last = Shared(ring.word(ring.slot_of(opened - 1))).load(Relaxed{});
+        const uint64_t last = Shared(ring.word(ring.slot_of(opened - 1))).load(rings::Relaxed{});
         const uint64_t lap = Word::generation_at(opened - 1, ring.shape.slot_bits);
         // One that is open, or about to be, was opened after the seal, or has no rows.
         if (!Word::is_closed(last) || Word::generation(last) != lap) --opened;
@@ -314,7 +314,7 @@ class PortBlock {
     return is_signed ? static_cast<uint64_t>(static_cast<int8_t>(value)) : value;
   }
 
-  template <class T, Coop C>
+  template <class T, rings::Coop C>
   CD_HOST_DEVICE static void copy(T* to, const T* from, uint32_t rows, const C& coop) {
     for (uint32_t row = coop.rank(); row < rows; row += coop.size()) to[row] = from[row];
   }
@@ -327,26 +327,26 @@ class PortBlock {
     uint64_t from_first;
     uint32_t rows;
   };
-  template <Coop C>
+  template <rings::Coop C>
   CD_HOST_DEVICE static void copy_bits(const BitRun& run, const C& coop) {
     for (uint32_t row = coop.rank(); row < run.rows; row += coop.size()) {
       const uint64_t bit = run.from_first + row;
-      or_bits<Traits>(run.to,
-                      run.to_first + row,
-                      1,
-                      run.from == nullptr ? 1 : run.from[bit / 64] >> bit % 64 & 1);
+      rings::or_bits<Traits>(run.to,
+                             run.to_first + row,
+                             1,
+                             run.from == nullptr ? 1 : run.from[bit / 64] >> bit % 64 & 1);
     }
   }
 
   // Between a lane of a segment and rows of a column from `first` on. Bits of the columns of a block that receives must
   // be cleared before.
-  template <bool kSends, Coop C>
+  template <bool kSends, rings::Coop C>
   CD_HOST_DEVICE void move_lane(const ArrivedRows& rows,
                                 uint32_t lane,
                                 const DeviceColumn& column,
                                 uint64_t first,
                                 const C& coop) {
-    const SegmentLayout& layout = *rows.layout;
+    const rings::SegmentLayout& layout = *rows.layout;
     const auto move = [&](auto zero) {
       using T = decltype(zero);
       T* in_segment = layout.lane<T>(rows.segment, lane) + rows.first;
@@ -389,4 +389,4 @@ class PortBlock {
   uint32_t block_;
 };
 
-}  // namespace crossdock
+}  // namespace crossdock::device

@@ -1,24 +1,28 @@
 // One entry per source and destination, and one per relay and destination beside it.
 #include "data/device/level_tables.hpp"
 
-namespace crossdock {
+namespace crossdock::device {
 namespace {
 
-void add_hop(ForwardingTable& table, VertexIndex destination, VertexIndex next, int32_t hops_left) {
-  HopPath path;
+void add_hop(topology::ForwardingTable& table,
+             topology::VertexIndex destination,
+             topology::VertexIndex next,
+             int32_t hops_left) {
+  topology::HopPath path;
   path.hops_left = hops_left;
-  table.add({DestinationKey::kOwnServer, destination}, {Place::kHere, next}, path);
+  table.add(
+      {topology::DestinationKey::kOwnServer, destination}, {topology::Place::kHere, next}, path);
 }
 
 }  // namespace
 
-std::vector<ForwardingTable> level_tables(const LevelPlan& plan,
-                                          const EndpointVertices& endpoints,
-                                          int vertices) {
-  std::vector<ForwardingTable> tables(static_cast<size_t>(vertices));
+std::vector<topology::ForwardingTable> level_tables(const channels::LevelPlan& plan,
+                                                    const EndpointVertices& endpoints,
+                                                    int vertices) {
+  std::vector<topology::ForwardingTable> tables(static_cast<size_t>(vertices));
   const auto& at = endpoints.of_destination;
   for (size_t source = 0; source < endpoints.of_source.size(); ++source) {
-    const VertexIndex from = endpoints.of_source[source];
+    const topology::VertexIndex from = endpoints.of_source[source];
     for (size_t to = 0; to < at.size(); ++to) {
       if (at[to] == from) continue;
       const uint16_t relay = plan.relay(static_cast<int>(source), static_cast<int>(to));
@@ -30,14 +34,15 @@ std::vector<ForwardingTable> level_tables(const LevelPlan& plan,
   return tables;
 }
 
-std::vector<ForwardingTable> direct_tables(const EndpointVertices& endpoints, int vertices) {
-  std::vector<ForwardingTable> tables(static_cast<size_t>(vertices));
-  for (const VertexIndex from : endpoints.of_source) {
-    for (const VertexIndex to : endpoints.of_destination) {
+std::vector<topology::ForwardingTable> direct_tables(const EndpointVertices& endpoints,
+                                                     int vertices) {
+  std::vector<topology::ForwardingTable> tables(static_cast<size_t>(vertices));
+  for (const topology::VertexIndex from : endpoints.of_source) {
+    for (const topology::VertexIndex to : endpoints.of_destination) {
       if (to != from) add_hop(tables[from], to, to, 1);
     }
   }
   return tables;
 }
 
-}  // namespace crossdock
+}  // namespace crossdock::device

@@ -7,20 +7,21 @@
 #include "data/channels/levels.hpp"
 #include "topology/paths.hpp"
 
-namespace crossdock {
+namespace crossdock::device {
 
 // The vertex of each endpoint, in the order of sources and of destinations.
 struct EndpointVertices {
-  std::vector<VertexIndex> of_source;
-  std::vector<VertexIndex> of_destination;
+  std::vector<topology::VertexIndex> of_source;
+  std::vector<topology::VertexIndex> of_destination;
 };
 
 // A table for each vertex below `vertices`; empty where nothing leaves.
-std::vector<ForwardingTable> level_tables(const LevelPlan& plan,
-                                          const EndpointVertices& endpoints,
-                                          int vertices);
+std::vector<topology::ForwardingTable> level_tables(const channels::LevelPlan& plan,
+                                                    const EndpointVertices& endpoints,
+                                                    int vertices);
 
 // The same for one level: every source has an edge to every destination.
-std::vector<ForwardingTable> direct_tables(const EndpointVertices& endpoints, int vertices);
+std::vector<topology::ForwardingTable> direct_tables(const EndpointVertices& endpoints,
+                                                     int vertices);
 
-}  // namespace crossdock
+}  // namespace crossdock::device

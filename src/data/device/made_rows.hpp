@@ -16,7 +16,7 @@
 #include "data/device/sorter_scratch.hpp"
 #include "data/rings/segment_bits.hpp"
 
-namespace crossdock {
+namespace crossdock::device {
 
 inline constexpr uint32_t kNowhere = kByRule - 1;
 
@@ -83,14 +83,14 @@ class MadeSender {
 
   // Rows [first, first + rows) as `make` has them, up to kMadeRowsMax of them and as many as one segment takes. Answers
   // for how many all is done, those that are left out among them; 0 if the stage ring is full, kPortAborted.
-  template <class Make, Coop C>
+  template <class Make, rings::Coop C>
   CD_HOST_DEVICE int64_t send(uint64_t first, uint32_t rows, const Make& make, const C& coop) {
     Traits::require(rows != 0);
     if (rows > kMadeRowsMax) rows = kMadeRowsMax;
     const uint32_t kept = find_kept(first, rows, make, coop);
     if (kept == 0) return rows;
-    RingProducer<Traits> producer(stage_.ring);
-    const Ticket ticket = producer.reserve(kept, 1, coop);
+    rings::RingProducer<Traits> producer(stage_.ring);
+    const rings::Ticket ticket = producer.reserve(kept, 1, coop);
     if (ticket.rows == 0) return block_.is_aborted(coop) ? kPortAborted : 0;
     uint64_t behind_plus_1 = 0;  // the first row that finds no room
     for (uint32_t row = coop.rank(); row < rows; row += coop.size()) {
@@ -108,17 +108,17 @@ class MadeSender {
 
  private:
   // A bit per row that goes anywhere, and how many are before each word of them; answers how many there are.
-  template <class Make, Coop C>
+  template <class Make, rings::Coop C>
   CD_HOST_DEVICE uint32_t
   find_kept(uint64_t first, uint32_t rows, const Make& make, const C& coop) {
-    using Word = typename Traits::template Atomic<uint32_t, Scope::kBlock>;
+    using Word = typename Traits::template Atomic<uint32_t, rings::Scope::kBlock>;
     const uint32_t words = (rows + 31) / 32;
     for (uint32_t word = coop.rank(); word < words; word += coop.size()) scratch_.kept[word] = 0;
     coop.sync();
     for (uint32_t row = coop.rank(); row < rows; row += coop.size()) {
       MadeRow<T...> made;
       if (made.fill(make, first + row) != kNowhere)
-        Word(scratch_.kept[row / 32]).fetch_or(1U << row % 32, Relaxed{});
+        Word(scratch_.kept[row / 32]).fetch_or(1U << row % 32, rings::Relaxed{});
     }
     coop.sync();
     for (uint32_t word = coop.rank(); word <= words; word += coop.size()) {
@@ -143,7 +143,7 @@ class MadeSender {
       key = key_of(Lane::value(value));
       has_key = Lane::is_valid(value);
     });
-    const SegmentLayout& layout = *stage_.layout;
+    const rings::SegmentLayout& layout = *stage_.layout;
     layout.template lane<uint16_t>(segment, layout.lane_count - 1)[at] =
         block_.mark_for(to, key, has_key);
   }
@@ -152,17 +152,17 @@ class MadeSender {
   CD_HOST_DEVICE void put(uint32_t lane, const Made& made, std::byte* segment, uint32_t at) const {
     using Lane = MadeLane<Made>;
     using Value = typename Lane::Value;
-    const SegmentLayout& layout = *stage_.layout;
+    const rings::SegmentLayout& layout = *stage_.layout;
     Traits::require(layout.width_bytes[lane] == Lane::kWidthBytes);
     if constexpr (std::is_same_v<Value, bool>) {
-      or_bits<Traits>(
+      rings::or_bits<Traits>(
           layout.template lane<uint64_t>(segment, lane), at, 1, Lane::value(made) ? 1 : 0);
     } else {
       layout.template lane<Value>(segment, lane)[at] = Lane::value(made);
     }
     uint64_t* const validity = layout.validity(segment, lane);
     Traits::require(validity != nullptr || Lane::is_valid(made));
-    if (validity != nullptr) or_bits<Traits>(validity, at, 1, Lane::is_valid(made) ? 1 : 0);
+    if (validity != nullptr) rings::or_bits<Traits>(validity, at, 1, Lane::is_valid(made) ? 1 : 0);
   }
 
   // As 64 bits, by the sign that the channel's keys have; a lane of other values is no key.
@@ -187,4 +187,4 @@ class MadeSender {
   SorterScratch& scratch_;
 };
 
-}  // namespace crossdock
+}  // namespace crossdock::device

@@ -19,7 +19,7 @@
 #include "data/rings/ring_consumer.hpp"
 #include "data/rings/sequence_window.hpp"
 
-namespace crossdock {
+namespace crossdock::device {
 
 enum class CopyState : uint8_t { kPending, kDone, kFailed };
 
@@ -40,8 +40,8 @@ class SegmentCopier {
 };
 
 struct MoverLink {
-  Ring from;
-  Ring to;
+  rings::Ring from;
+  rings::Ring to;
 };
 
 class RingMover {
@@ -51,13 +51,13 @@ class RingMover {
   }
 
   // One turn over all links. kIdle also while copies are pending: time has to pass.
-  Step step() {
+  rings::Step step() {
     bool has_moved = false;
     for (uint32_t at = 0; at < links_.size() && !has_failed_; ++at) {
       has_moved |= finish(at);
       has_moved |= begin(at);
     }
-    return has_moved ? Step::kProgress : Step::kIdle;
+    return has_moved ? rings::Step::kProgress : rings::Step::kIdle;
   }
 
   bool has_failed() const { return has_failed_; }
@@ -72,8 +72,8 @@ class RingMover {
   struct State {
     explicit State(const MoverLink& link) : rings(link), from(link.from), to(link.to) {}
     MoverLink rings;
-    RingConsumer<CpuRingTraits> from;
-    SequenceWindow<CpuRingTraits> to;
+    rings::RingConsumer<rings::CpuRingTraits> from;
+    rings::SequenceWindow<rings::CpuRingTraits> to;
     uint64_t begun = 0;
     uint64_t done = 0;
   };
@@ -110,4 +110,4 @@ class RingMover {
   uint64_t bytes_ = 0;
 };
 
-}  // namespace crossdock
+}  // namespace crossdock::device

@@ -24,7 +24,7 @@
 #include "data/rings/ring_producer.hpp"
 #include "data/rings/segment_bits.hpp"
 
-namespace crossdock {
+namespace crossdock::device {
 
 template <class Traits>
 class SegmentSorter {
@@ -33,37 +33,37 @@ class SegmentSorter {
   CD_HOST_DEVICE SegmentSorter(const DeviceNode& node, SorterScratch& scratch)
       : node_(node), scratch_(scratch) {}
 
-  template <Coop C>
-  CD_HOST_DEVICE Step step(const C& coop) {
+  template <rings::Coop C>
+  CD_HOST_DEVICE rings::Step step(const C& coop) {
     if (sort_some(coop) || report_end(coop)) {
       idle_ = 0;
-      return Step::kProgress;
+      return rings::Step::kProgress;
     }
     if (++idle_ >= node_.seal_after_idle && seal_targets(coop)) {
       idle_ = 0;
-      return Step::kProgress;
+      return rings::Step::kProgress;
     }
-    return is_finished(coop) ? Step::kDone : Step::kIdle;
+    return is_finished(coop) ? rings::Step::kDone : rings::Step::kIdle;
   }
 
   // Closes what targets have, so that it leaves. Answers whether there was anything.
-  template <Coop C>
+  template <rings::Coop C>
   CD_HOST_DEVICE bool seal_targets(const C& coop) {
     uint64_t sealed = 0;
     for (uint32_t at = coop.rank(); at < node_.target_count; at += coop.size())
-      sealed += RingProducer<Traits>(node_.targets[at].ring).seal() != Seal::kNothing;
+      sealed += rings::RingProducer<Traits>(node_.targets[at].ring).seal() != rings::Seal::kNothing;
     return coop.sum(sealed) != 0;
   }
 
  private:
-  using Count = typename Traits::template Atomic<uint32_t, Scope::kBlock>;
-  using Shared = typename Traits::template Atomic<uint64_t, Scope::kDevice>;
-  using Told = typename Traits::template Atomic<uint64_t, Scope::kSystem>;
-  using Flag = typename Traits::template Atomic<uint32_t, Scope::kSystem>;
+  using Count = typename Traits::template Atomic<uint32_t, rings::Scope::kBlock>;
+  using Shared = typename Traits::template Atomic<uint64_t, rings::Scope::kDevice>;
+  using Told = typename Traits::template Atomic<uint64_t, rings::Scope::kSystem>;
+  using Flag = typename Traits::template Atomic<uint32_t, rings::Scope::kSystem>;
 
   struct Tile {
     std::byte* segment;
-    const SegmentLayout* layout;
+    const rings::SegmentLayout* layout;
     uint32_t hop;
     uint32_t first;
     uint32_t rows;
@@ -74,26 +74,26 @@ class SegmentSorter {
     bool is_empty = false;  // all rows have been passed on
   };
 
-  CD_HOST_DEVICE static uint16_t* marks_of(const SegmentLayout& layout, std::byte* segment) {
+  CD_HOST_DEVICE static uint16_t* marks_of(const rings::SegmentLayout& layout, std::byte* segment) {
     return layout.lane<uint16_t>(segment, layout.lane_count - 1);
   }
   CD_HOST_DEVICE DeviceRange route(uint32_t hop, uint32_t destination) const {
     return node_.routes[hop * node_.destinations + destination];
   }
 
-  template <Coop C>
+  template <rings::Coop C>
   CD_HOST_DEVICE bool is_finished(const C& coop) {
     uint64_t finished = 0;
     if (coop.rank() == 0)
-      finished = Flag(*const_cast<uint32_t*>(node_.finish)).load(Acquire{}) != 0;
-    return from_leader(coop, finished) != 0;
+      finished = Flag(*const_cast<uint32_t*>(node_.finish)).load(rings::Acquire{}) != 0;
+    return rings::from_leader(coop, finished) != 0;
   }
 
   // Looks at all inputs at once, then takes those that have something, the one after the last taken first.
-  template <Coop C>
+  template <rings::Coop C>
   CD_HOST_DEVICE bool sort_some(const C& coop) {
     for (uint32_t at = coop.rank(); at < node_.input_count; at += coop.size())
-      scratch_.ready[at] = RingConsumer<Traits>(node_.inputs[at].ring).front() != nullptr;
+      scratch_.ready[at] = rings::RingConsumer<Traits>(node_.inputs[at].ring).front() != nullptr;
     coop.sync();
     bool has_moved = false;
     for (uint32_t tried = 0; tried < node_.input_count && !has_moved; ++tried) {
@@ -105,10 +105,10 @@ class SegmentSorter {
     return has_moved;
   }
 
-  template <Coop C>
+  template <rings::Coop C>
   CD_HOST_DEVICE bool sort_input(uint32_t at, const C& coop) {
     const DeviceRing& input = node_.inputs[at];
-    RingConsumer<Traits> consumer(input.ring);
+    rings::RingConsumer<Traits> consumer(input.ring);
     if (!consumer.try_lock(coop)) return false;
     const bool has_moved = node_.spreads[input.hop].count != 0
                              ? spread_oldest(at, consumer, coop)
@@ -117,9 +117,9 @@ class SegmentSorter {
     return has_moved;
   }
 
-  template <Coop C>
+  template <rings::Coop C>
   CD_HOST_DEVICE bool sort_segments(const DeviceRing& input,
-                                    RingConsumer<Traits>& consumer,
+                                    rings::RingConsumer<Traits>& consumer,
                                     const C& coop) {
     for (uint32_t to = coop.rank(); to < node_.destinations; to += coop.size())
       scratch_.blocked[to] = 0;
@@ -137,9 +137,9 @@ class SegmentSorter {
     return has_moved || finished != 0;
   }
 
-  template <Coop C>
+  template <rings::Coop C>
   CD_HOST_DEVICE Outcome sort_segment(const DeviceRing& input, std::byte* segment, const C& coop) {
-    const uint32_t rows = reinterpret_cast<const SegmentHeader*>(segment)->rows;
+    const uint32_t rows = reinterpret_cast<const rings::SegmentHeader*>(segment)->rows;
     Outcome outcome{false, true};
     for (uint32_t first = 0; first < rows; first += kDeviceTileRows) {
       const uint32_t left = rows - first;
@@ -152,7 +152,7 @@ class SegmentSorter {
     return outcome;
   }
 
-  template <Coop C>
+  template <rings::Coop C>
   CD_HOST_DEVICE Outcome sort_tile(const Tile& tile, const C& coop) {
     count_rows(tile, coop);
     const uint32_t placed = place_destinations(tile.hop, coop);
@@ -171,7 +171,7 @@ class SegmentSorter {
 
   // Which place each row has among those of its destination. Rows that others have passed on, or whose destination was
   // full a moment ago, do not count.
-  template <Coop C>
+  template <rings::Coop C>
   CD_HOST_DEVICE void count_rows(const Tile& tile, const C& coop) {
     for (uint32_t to = coop.rank(); to < node_.destinations; to += coop.size())
       scratch_.counts[to] = 0;
@@ -181,13 +181,13 @@ class SegmentSorter {
       const uint16_t to = marks[row];
       if (to >= node_.destinations || scratch_.blocked[to] != 0) continue;
       scratch_.ranks[row] =
-          static_cast<uint16_t>(Count(scratch_.counts[to]).fetch_add(1, Relaxed{}));
+          static_cast<uint16_t>(Count(scratch_.counts[to]).fetch_add(1, rings::Relaxed{}));
     }
     coop.sync();
   }
 
   // Reserves for all destinations, a thread for each. Answers how many rows have a place.
-  template <Coop C>
+  template <rings::Coop C>
   CD_HOST_DEVICE uint32_t place_destinations(uint32_t hop, const C& coop) {
     ++turn_;
     uint64_t mine = 0;
@@ -215,8 +215,8 @@ class SegmentSorter {
     uint32_t used = 0;
     for (uint32_t tried = 0; tried < range.count && got < wanted && used < kRunsPerTile;) {
       const uint32_t target = node_.choices[range.first + (turn_ + tried) % range.count];
-      RingProducer<Traits> producer(node_.targets[target].ring);
-      const Ticket ticket = producer.reserve(wanted - got);
+      rings::RingProducer<Traits> producer(node_.targets[target].ring);
+      const rings::Ticket ticket = producer.reserve(wanted - got);
       if (ticket.rows == 0) {
         ++tried;
         continue;
@@ -229,7 +229,7 @@ class SegmentSorter {
     return got;
   }
 
-  CD_HOST_DEVICE SorterRun run_of(uint32_t target, const Ticket& ticket) const {
+  CD_HOST_DEVICE SorterRun run_of(uint32_t target, const rings::Ticket& ticket) const {
     const DeviceRing& ring = node_.targets[target];
     return {ring.ring.segment(ticket.slot),
             ring.layout,
@@ -240,7 +240,7 @@ class SegmentSorter {
   }
 
   // Lists rows in the order in which they will lie. Answers how many of this thread's rows stay.
-  template <Coop C>
+  template <rings::Coop C>
   CD_HOST_DEVICE uint64_t order_rows(const Tile& tile, const C& coop) {
     const uint16_t* marks = marks_of(*tile.layout, tile.segment) + tile.first;
     uint64_t left = 0;
@@ -260,7 +260,7 @@ class SegmentSorter {
     return left;
   }
 
-  template <Coop C>
+  template <rings::Coop C>
   CD_HOST_DEVICE void copy_rows(const Tile& tile, uint32_t placed, const C& coop) {
     for (uint32_t lane = 0; lane < tile.layout->lane_count; ++lane) {
       switch (tile.layout->width_bytes[lane]) {
@@ -283,12 +283,12 @@ class SegmentSorter {
           copy_lane<LaneWord16>(tile, lane, placed, coop);
           break;
       }
-      if (tile.layout->validity_offset[lane] != SegmentLayout::kNone)
+      if (tile.layout->validity_offset[lane] != rings::SegmentLayout::kNone)
         copy_validity(tile, lane, placed, coop);
     }
   }
 
-  template <Coop C>
+  template <rings::Coop C>
   CD_HOST_DEVICE void mark_rows(const Tile& tile, uint32_t placed, const C& coop) {
     uint16_t* marks = marks_of(*tile.layout, tile.segment) + tile.first;
     for (uint32_t at = coop.rank(); at < placed; at += coop.size())
@@ -305,7 +305,7 @@ class SegmentSorter {
     return run;
   }
 
-  template <class T, Coop C>
+  template <class T, rings::Coop C>
   CD_HOST_DEVICE void copy_lane(const Tile& tile, uint32_t lane, uint32_t placed, const C& coop) {
     const T* from = tile.layout->template lane<T>(tile.segment, lane) + tile.first;
     for (uint32_t at = coop.rank(); at < placed; at += coop.size()) {
@@ -315,21 +315,21 @@ class SegmentSorter {
     }
   }
 
-  template <Coop C>
+  template <rings::Coop C>
   CD_HOST_DEVICE void copy_bits(const Tile& tile, uint32_t lane, uint32_t placed, const C& coop) {
     const auto* from = tile.layout->template lane<uint64_t>(tile.segment, lane);
     for (uint32_t at = coop.rank(); at < placed; at += coop.size()) {
       uint32_t row;
       const SorterRun& run = run_at(at, row);
       const uint32_t bit = tile.first + scratch_.order[at];
-      or_bits<Traits>(run.layout->template lane<uint64_t>(run.segment, lane),
-                      row,
-                      1,
-                      from[bit / 64] >> bit % 64 & 1);
+      rings::or_bits<Traits>(run.layout->template lane<uint64_t>(run.segment, lane),
+                             row,
+                             1,
+                             from[bit / 64] >> bit % 64 & 1);
     }
   }
 
-  template <Coop C>
+  template <rings::Coop C>
   CD_HOST_DEVICE void copy_validity(const Tile& tile,
                                     uint32_t lane,
                                     uint32_t placed,
@@ -339,41 +339,43 @@ class SegmentSorter {
       uint32_t row;
       const SorterRun& run = run_at(at, row);
       const uint32_t bit = tile.first + scratch_.order[at];
-      or_bits<Traits>(
+      rings::or_bits<Traits>(
           run.layout->validity(run.segment, lane), row, 1, from[bit / 64] >> bit % 64 & 1);
     }
   }
 
-  template <Coop C>
+  template <rings::Coop C>
   CD_HOST_DEVICE void commit_runs(uint32_t hop, const C& coop) {
     for (uint32_t to = coop.rank(); to < node_.destinations; to += coop.size()) {
       if (scratch_.placed[to] == 0) continue;
       for (uint32_t which = 0; which < kRunsPerTile; ++which) {
         const SorterRun& run = scratch_.runs[which][to];
         if (run.rows == 0) continue;
-        RingProducer<Traits>(node_.targets[run.target].ring).commit(run.ticket());
+        rings::RingProducer<Traits>(node_.targets[run.target].ring).commit(run.ticket());
       }
       // Before the segment is recycled, which is what report_end waits for.
-      if (hop == 0) Shared(node_.sent[to]).fetch_add(scratch_.placed[to], Relaxed{});
+      if (hop == 0) Shared(node_.sent[to]).fetch_add(scratch_.placed[to], rings::Relaxed{});
     }
   }
 
   // ---- what is for all ---------------------------------------------------------------------------------------------
 
   // Copies of the oldest segment's rows to each next hop, each as far as its ring has room; the slowest governs.
-  template <Coop C>
-  CD_HOST_DEVICE bool spread_oldest(uint32_t at, RingConsumer<Traits>& consumer, const C& coop) {
+  template <rings::Coop C>
+  CD_HOST_DEVICE bool spread_oldest(uint32_t at,
+                                    rings::RingConsumer<Traits>& consumer,
+                                    const C& coop) {
     const DeviceRing& input = node_.inputs[at];
     std::byte* segment = consumer.front(0, coop);
     if (segment == nullptr) return false;
-    const uint32_t rows = reinterpret_cast<const SegmentHeader*>(segment)->rows;
+    const uint32_t rows = reinterpret_cast<const rings::SegmentHeader*>(segment)->rows;
     const DeviceRange range = node_.spreads[input.hop];
     bool has_moved = false;
     bool is_through = true;
     for (uint32_t which = 0; which < range.count; ++which) {
       const uint32_t to = node_.spread_to[range.first + which];
       uint32_t& cursor = node_.cursors[at * node_.destinations + to];
-      const uint32_t from = static_cast<uint32_t>(from_leader(coop, cursor));
+      const uint32_t from = static_cast<uint32_t>(rings::from_leader(coop, cursor));
       const uint32_t done =
           copy_run({segment, input.layout, input.hop, from, rows - from}, to, coop);
       has_moved |= done != from;
@@ -384,22 +386,22 @@ class SegmentSorter {
     for (uint32_t to = coop.rank(); to < node_.destinations; to += coop.size())
       node_.cursors[at * node_.destinations + to] = 0;
     if (coop.rank() == 0 && input.hop == 0)
-      Shared(node_.sent[node_.destinations]).fetch_add(rows, Relaxed{});
+      Shared(node_.sent[node_.destinations]).fetch_add(rows, rings::Relaxed{});
     consumer.recycle(1, coop);
     return true;
   }
 
   // Rows of a tile from its first on, all to one destination; answers the row behind the last that was copied.
-  template <Coop C>
+  template <rings::Coop C>
   CD_HOST_DEVICE uint32_t copy_run(const Tile& rows, uint32_t to, const C& coop) {
     const DeviceRange range = route(rows.hop, to);
     Tile tile = rows;
     const uint32_t end = rows.first + rows.rows;
     for (uint32_t tried = 0; tried < range.count && tile.first < end;) {
       const uint32_t target = node_.choices[range.first + tried];
-      RingProducer<Traits> producer(node_.targets[target].ring);
+      rings::RingProducer<Traits> producer(node_.targets[target].ring);
       const uint32_t left = end - tile.first;
-      const Ticket ticket =
+      const rings::Ticket ticket =
           producer.reserve(left < kDeviceTileRows ? left : kDeviceTileRows, 1, coop);
       if (ticket.rows == 0) {
         ++tried;
@@ -426,25 +428,26 @@ class SegmentSorter {
   // -------------------------------------------------------------------------------------------------------
 
   // When all blocks of the source have ended and their rows are sorted, says once how many there were for whom.
-  template <Coop C>
+  template <rings::Coop C>
   CD_HOST_DEVICE bool report_end(const C& coop) {
     if (node_.stage_count == 0) return false;
     uint64_t open = 0;
     if (coop.rank() == 0) {
-      open = Shared(*node_.reported).load(Relaxed{}) != 0 ||
-             Shared(*node_.ended_blocks).load(Acquire{}) != node_.stage_count;
+      open = Shared(*node_.reported).load(rings::Relaxed{}) != 0 ||
+             Shared(*node_.ended_blocks).load(rings::Acquire{}) != node_.stage_count;
     }
-    if (from_leader(coop, open) != 0) return false;
+    if (rings::from_leader(coop, open) != 0) return false;
     for (uint32_t at = coop.rank(); at < node_.stage_count; at += coop.size())
       open += is_drained<Traits>(node_.inputs[at].ring) ? 0 : 1;
     if (coop.sum(open) != 0) return false;
     uint64_t is_mine = 0;
-    if (coop.rank() == 0) is_mine = Shared(*node_.reported).exchange(1, AcquireRelease{}) == 0;
-    if (from_leader(coop, is_mine) == 0) return false;
-    const uint64_t to_all = Shared(node_.sent[node_.destinations]).load(Relaxed{});
+    if (coop.rank() == 0)
+      is_mine = Shared(*node_.reported).exchange(1, rings::AcquireRelease{}) == 0;
+    if (rings::from_leader(coop, is_mine) == 0) return false;
+    const uint64_t to_all = Shared(node_.sent[node_.destinations]).load(rings::Relaxed{});
     for (uint32_t to = coop.rank(); to < node_.destinations; to += coop.size()) {
-      const uint64_t rows = Shared(node_.sent[to]).load(Relaxed{}) + to_all;
-      Told(node_.ends[to]).store(rows + 1, Release{});
+      const uint64_t rows = Shared(node_.sent[to]).load(rings::Relaxed{}) + to_all;
+      Told(node_.ends[to]).store(rows + 1, rings::Release{});
     }
     return true;
   }
@@ -456,4 +459,4 @@ class SegmentSorter {
   uint32_t idle_ = 0;
 };
 
-}  // namespace crossdock
+}  // namespace crossdock::device

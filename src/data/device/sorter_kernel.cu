@@ -3,14 +3,14 @@
 #include "data/device/sorter_kernel.cuh"
 #include "data/rings/block_coop.cuh"
 
-namespace crossdock {
+namespace crossdock::device {
 
 __global__ void __launch_bounds__(kSorterThreads)
     sort_segments(const __grid_constant__ SorterKernelWork work) {
   __shared__ SorterScratch scratch;
-  const BlockCoop coop;
-  SegmentSorter<CudaRingTraits> sorter(work.nodes[blockIdx.x % work.node_count], scratch);
-  const KernelEnd end = drive_block(sorter, work.limits, coop);
+  const rings::BlockCoop coop;
+  SegmentSorter<rings::CudaRingTraits> sorter(work.nodes[blockIdx.x % work.node_count], scratch);
+  const rings::KernelEnd end = rings::drive_block(sorter, work.limits, coop);
   if (coop.rank() == 0) work.ends[blockIdx.x] = static_cast<uint32_t>(end);
 }
 
@@ -24,4 +24,4 @@ int load_sorters() {
   return static_cast<int>(cudaFuncGetAttributes(&attributes, sort_segments));
 }
 
-}  // namespace crossdock
+}  // namespace crossdock::device

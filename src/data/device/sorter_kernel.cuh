@@ -4,13 +4,13 @@
 #include "data/device/device_node.hpp"
 #include "data/rings/kernel_driver.cuh"
 
-namespace crossdock {
+namespace crossdock::device {
 
 // What is launched. Block b serves node b mod node_count.
 struct SorterKernelWork {
   const DeviceNode* nodes = nullptr;
   uint32_t node_count = 0;
-  KernelDriveLimits limits;
+  rings::KernelDriveLimits limits;
   uint32_t* ends = nullptr;  // KernelEnd per block, in device memory
 };
 
@@ -20,4 +20,4 @@ inline constexpr uint32_t kSorterThreads = 512;
 int launch_sorters(const SorterKernelWork& work, uint32_t blocks, void* stream);
 int load_sorters();
 
-}  // namespace crossdock
+}  // namespace crossdock::device

@@ -8,18 +8,18 @@
 #include "data/rings/ring.hpp"
 #include "data/rings/ring_producer.hpp"
 
-namespace crossdock {
+namespace crossdock::device {
 
 // Where rows of a tile go: a run of rows of one segment. Without initial values, since shared memory has none.
 struct SorterRun {
   std::byte* segment;
-  const SegmentLayout* layout;
+  const rings::SegmentLayout* layout;
   uint32_t target;
   uint32_t slot;
   uint32_t first;
   uint32_t rows;
 
-  CD_HOST_DEVICE Ticket ticket() const { return {slot, first, rows, 0}; }
+  CD_HOST_DEVICE rings::Ticket ticket() const { return {slot, first, rows, 0}; }
 };
 
 inline constexpr uint32_t kRunsPerTile =
@@ -51,18 +51,18 @@ struct alignas(16) LaneWord16 {
 
 // Whether nothing that was published or begun is left in a ring; by one thread. All who produce have sealed.
 template <class Traits>
-CD_HOST_DEVICE bool is_drained(const Ring& ring) {
+CD_HOST_DEVICE bool is_drained(const rings::Ring& ring) {
   using Shared = typename Traits::template Atomic<uint64_t, Traits::kProducers>;
   using HandOver = typename Traits::template Atomic<uint64_t, Traits::kHandOver>;
   using Word = typename Traits::Word;
-  uint64_t opened = Shared(*ring.tail).load(Acquire{});
+  uint64_t opened = Shared(*ring.tail).load(rings::Acquire{});
   if (opened == 0) return true;
-  const uint64_t word = Shared(ring.word(ring.slot_of(opened - 1))).load(Relaxed{});
+  const uint64_t word = Shared(ring.word(ring.slot_of(opened - 1))).load(rings::Relaxed{});
   // A segment that was opened and got no row never leaves.
   const bool is_fresh =
       Word::generation(word) == Word::generation_at(opened - 1, ring.shape.slot_bits);
   if (is_fresh && !Word::is_closed(word) && Word::reserved(word) == 0) --opened;
-  return HandOver(*ring.head).load(Acquire{}) >= opened;
+  return HandOver(*ring.head).load(rings::Acquire{}) >= opened;
 }
 
-}  // namespace crossdock
+}  // namespace crossdock::device

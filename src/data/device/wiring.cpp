@@ -6,13 +6,13 @@
 #include <set>
 #include <tuple>
 
-namespace crossdock {
+namespace crossdock::device {
 namespace {
 
 constexpr uint32_t kHopsOfInputs = kDeviceHopsMax + 1;
 
 // Of a node and a hop, where rows for a destination go: links, or its own final rings.
-using RouteKey = std::tuple<VertexIndex, uint32_t, uint16_t>;
+using RouteKey = std::tuple<topology::VertexIndex, uint32_t, uint16_t>;
 
 class Wirer {
  public:
@@ -20,7 +20,7 @@ class Wirer {
 
   Result<DeviceWiring> wire() {
     const auto& endpoints = spec_.endpoints;
-    for (const VertexIndex from : endpoints.of_source) {
+    for (const topology::VertexIndex from : endpoints.of_source) {
       if (spec_.rule == DeviceRule::kBroadcast) {
         CD_TRY(spread_from(from));
         continue;
@@ -32,25 +32,29 @@ class Wirer {
   }
 
  private:
-  VertexIndex vertex_of(uint16_t destination) const {
+  topology::VertexIndex vertex_of(uint16_t destination) const {
     return spec_.endpoints.of_destination[destination];
   }
 
   // Next vertices by the table from where the row may still pass hops_left links.
-  std::vector<VertexIndex> next_of(VertexIndex at, uint16_t to, uint32_t hops_left) const {
-    std::vector<VertexIndex> next;
-    const auto* entry = spec_.tables[at].find({DestinationKey::kOwnServer, vertex_of(to)});
+  std::vector<topology::VertexIndex> next_of(topology::VertexIndex at,
+                                             uint16_t to,
+                                             uint32_t hops_left) const {
+    std::vector<topology::VertexIndex> next;
+    const auto* entry =
+        spec_.tables[at].find({topology::DestinationKey::kOwnServer, vertex_of(to)});
     if (entry == nullptr) return next;
-    for (const NextHop& hop : entry->next_hops) {
-      const bool is_near = std::ranges::any_of(hop.paths, [hops_left](const HopPath& path) {
-        return path.hops_left <= static_cast<int32_t>(hops_left);
-      });
-      if (is_near && hop.next.place == Place::kHere) next.push_back(hop.next.vertex);
+    for (const topology::NextHop& hop : entry->next_hops) {
+      const bool is_near =
+          std::ranges::any_of(hop.paths, [hops_left](const topology::HopPath& path) {
+            return path.hops_left <= static_cast<int32_t>(hops_left);
+          });
+      if (is_near && hop.next.place == topology::Place::kHere) next.push_back(hop.next.vertex);
     }
     return next;
   }
 
-  Status follow(VertexIndex at, uint32_t hop, uint16_t to) {
+  Status follow(topology::VertexIndex at, uint32_t hop, uint16_t to) {
     auto [route, is_new] = routes_.try_emplace({at, hop, to});
     if (!is_new || at == vertex_of(to)) return {};
     const auto next = next_of(at, to, kDeviceHopsMax - hop);
@@ -63,7 +67,7 @@ class Wirer {
                         vertex_of(to),
                         kDeviceHopsMax - hop);
     }
-    for (const VertexIndex vertex : next) {
+    for (const topology::VertexIndex vertex : next) {
       route->second.insert(link(at, vertex, hop + 1));
       CD_TRY(follow(vertex, hop + 1, to));
     }
@@ -71,7 +75,7 @@ class Wirer {
   }
 
   // What is for all goes straight to whoever hands it on, which a table must allow.
-  Status spread_from(VertexIndex from) {
+  Status spread_from(topology::VertexIndex from) {
     std::set<uint16_t> relays;
     std::set<uint16_t> near;
     for (size_t to = 0; to < spec_.endpoints.of_destination.size(); ++to) {
@@ -102,10 +106,10 @@ class Wirer {
     return {};
   }
 
-  Status copy_to(VertexIndex at, uint32_t hop, uint16_t to, uint32_t arrives_with_hop) {
+  Status copy_to(topology::VertexIndex at, uint32_t hop, uint16_t to, uint32_t arrives_with_hop) {
     spreads_[{at, hop}].insert(to);
     auto& route = routes_[{at, hop, to}];
-    const VertexIndex vertex = vertex_of(to);
+    const topology::VertexIndex vertex = vertex_of(to);
     if (at == vertex) return {};
     routes_.try_emplace({vertex, arrives_with_hop, to});
     const auto next = next_of(at, to, 1);
@@ -120,7 +124,7 @@ class Wirer {
     return {};
   }
 
-  uint32_t link(VertexIndex from, VertexIndex to, uint32_t hop) {
+  uint32_t link(topology::VertexIndex from, topology::VertexIndex to, uint32_t hop) {
     const WiredLink wanted{from, to, hop};
     const auto [at, is_new] =
         link_numbers_.try_emplace(wanted, static_cast<uint32_t>(wiring_.links.size()));
@@ -128,11 +132,11 @@ class Wirer {
     return at->second;
   }
 
-  WiredNode make_node(VertexIndex vertex) const {
+  WiredNode make_node(topology::VertexIndex vertex) const {
     WiredNode node;
     node.vertex = vertex;
     node.is_host = spec_.is_host[vertex] != 0;
-    const auto place_of = [vertex](const std::vector<VertexIndex>& list) {
+    const auto place_of = [vertex](const std::vector<topology::VertexIndex>& list) {
       const auto at = std::ranges::find(list, vertex);
       return at == list.end() ? -1 : static_cast<int>(at - list.begin());
     };
@@ -162,11 +166,12 @@ class Wirer {
   }
 
   Result<DeviceWiring> number() {
-    std::set<VertexIndex> vertices;
+    std::set<topology::VertexIndex> vertices;
     for (const auto& [key, links] : routes_) vertices.insert(std::get<0>(key));
-    for (const VertexIndex vertex : spec_.endpoints.of_destination) vertices.insert(vertex);
+    for (const topology::VertexIndex vertex : spec_.endpoints.of_destination)
+      vertices.insert(vertex);
     const auto destinations = static_cast<uint32_t>(spec_.endpoints.of_destination.size());
-    for (const VertexIndex vertex : vertices) {
+    for (const topology::VertexIndex vertex : vertices) {
       WiredNode node = make_node(vertex);
       for (const auto& [key, links] : routes_) {
         const auto [at, hop, to] = key;
@@ -200,10 +205,12 @@ class Wirer {
   DeviceWiring wiring_;
   std::map<WiredLink, uint32_t> link_numbers_;
   std::map<RouteKey, std::set<uint32_t>> routes_;
-  std::map<std::pair<VertexIndex, uint32_t>, std::set<uint16_t>> spreads_;
+  std::map<std::pair<topology::VertexIndex, uint32_t>, std::set<uint16_t>> spreads_;
 };
 
-Status check_endpoints(const std::vector<VertexIndex>& of, const char* what, size_t vertices) {
+Status check_endpoints(const std::vector<topology::VertexIndex>& of,
+                       const char* what,
+                       size_t vertices) {
   if (of.empty() || of.size() > kDeviceDestinationsMax) {
     return make_error(ErrorCode::kInvalidArgument,
                       "a channel on devices has {} {}; it takes from 1 to {}",
@@ -211,8 +218,8 @@ Status check_endpoints(const std::vector<VertexIndex>& of, const char* what, siz
                       what,
                       kDeviceDestinationsMax);
   }
-  std::set<VertexIndex> seen;
-  for (const VertexIndex vertex : of) {
+  std::set<topology::VertexIndex> seen;
+  for (const topology::VertexIndex vertex : of) {
     if (vertex >= vertices || !seen.insert(vertex).second) {
       return make_error(ErrorCode::kInvalidArgument,
                         "{} are on vertex {}, which is named twice or none of the {} vertices that "
@@ -230,7 +237,7 @@ Status check_endpoints(const std::vector<VertexIndex>& of, const char* what, siz
 Result<DeviceWiring> wire_device_channel(const DeviceChannelSpec& spec) {
   CD_TRY(check_endpoints(spec.endpoints.of_source, "sources", spec.tables.size()));
   CD_TRY(check_endpoints(spec.endpoints.of_destination, "destinations", spec.tables.size()));
-  if (std::ranges::any_of(spec.lanes, &LaneShape::is_text)) {
+  if (std::ranges::any_of(spec.lanes, &rings::LaneShape::is_text)) {
     return make_error(ErrorCode::kUnsupportedType,
                       "texts do not travel through channels on devices; send their numbers or "
                       "hashes, or use a channel of the host");
@@ -252,4 +259,4 @@ Result<DeviceWiring> wire_device_channel(const DeviceChannelSpec& spec) {
   return Wirer(spec).wire();
 }
 
-}  // namespace crossdock
+}  // namespace crossdock::device

@@ -14,17 +14,17 @@
 #include "data/rings/make_segment_layout.hpp"
 #include "topology/paths.hpp"
 
-namespace crossdock {
+namespace crossdock::device {
 
 struct DeviceChannelSpec {
-  std::vector<LaneShape> lanes;  // of the columns; no texts
+  std::vector<rings::LaneShape> lanes;  // of the columns; no texts
   // Sources and destinations by number, each on a vertex; a vertex is at most one of each. Several vertices may be
   // endpoints of one GPU.
   EndpointVertices endpoints;
-  std::vector<ForwardingTable> tables;  // of each vertex of the server
-  std::vector<uint8_t> is_host;         // of each vertex: its blocks are CPU threads
+  std::vector<topology::ForwardingTable> tables;  // of each vertex of the server
+  std::vector<uint8_t> is_host;                   // of each vertex: its blocks are CPU threads
   // Of a channel whose rows go to all: who hands them on beside it. None: every source sends to every destination.
-  std::optional<LevelPlan> levels{};
+  std::optional<channels::LevelPlan> levels{};
 
   DeviceRule rule = DeviceRule::kNone;
   uint32_t key_lane = 0;
@@ -40,15 +40,15 @@ struct DeviceChannelSpec {
 
 // From one vertex to another, into windows whose rows have passed `hop` links.
 struct WiredLink {
-  VertexIndex from = 0;
-  VertexIndex to = 0;
+  topology::VertexIndex from = 0;
+  topology::VertexIndex to = 0;
   uint32_t hop = 1;
 
   auto operator<=>(const WiredLink&) const = default;
 };
 
 struct WiredNode {
-  VertexIndex vertex = 0;
+  topology::VertexIndex vertex = 0;
   bool is_host = false;
   int source = -1;       // its number, or -1
   int destination = -1;  // the same
@@ -70,4 +70,4 @@ struct DeviceWiring {
 // table leads from a source to a destination within kDeviceHopsMax links.
 Result<DeviceWiring> wire_device_channel(const DeviceChannelSpec& spec);
 
-}  // namespace crossdock
+}  // namespace crossdock::device

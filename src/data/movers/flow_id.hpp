@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace crossdock {
+namespace crossdock::movers {
 
 struct FlowId {
   uint64_t channel = 0;
@@ -33,4 +33,4 @@ struct FlowIdHash {
   }
 };
 
-}  // namespace crossdock
+}  // namespace crossdock::movers

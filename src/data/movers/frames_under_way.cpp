@@ -3,7 +3,7 @@
 
 #include "base/check.hpp"
 
-namespace crossdock {
+namespace crossdock::movers {
 
 FrameUnderWay& FramesUnderWay::open(uint64_t& token) {
   if (free_.empty()) {
@@ -29,7 +29,7 @@ void FramesUnderWay::close(uint64_t token) {
   free_.push_back(token);
 }
 
-std::vector<uint64_t> FramesUnderWay::on_link(LinkIndex link) const {
+std::vector<uint64_t> FramesUnderWay::on_link(transports::LinkIndex link) const {
   std::vector<uint64_t> tokens;
   for (uint64_t token = 0; token < frames_.size(); ++token) {
     if (frames_[token].is_used && frames_[token].link == link) tokens.push_back(token);
@@ -37,4 +37,4 @@ std::vector<uint64_t> FramesUnderWay::on_link(LinkIndex link) const {
   return tokens;
 }
 
-}  // namespace crossdock
+}  // namespace crossdock::movers

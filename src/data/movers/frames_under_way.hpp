@@ -14,11 +14,11 @@
 #include "data/rings/segment_header.hpp"
 #include "data/transports/link.hpp"
 
-namespace crossdock {
+namespace crossdock::movers {
 
 struct FrameUnderWay {
-  SegmentHeader header;
-  LinkIndex link = 0;
+  rings::SegmentHeader header;
+  transports::LinkIndex link = 0;
   std::shared_ptr<OutgoingFlow> flow;       // own frames; keeps the memory that the link reads
   std::unique_ptr<TransitFrame> passed_on;  // those of other processes
   std::unique_ptr<std::byte[]> packed;
@@ -33,7 +33,7 @@ class FramesUnderWay {
   FrameUnderWay& at(uint64_t token);
   // Forgets it; its flow's memory may go.
   void close(uint64_t token);
-  std::vector<uint64_t> on_link(LinkIndex link) const;
+  std::vector<uint64_t> on_link(transports::LinkIndex link) const;
   size_t count() const { return frames_.size() - free_.size(); }
 
  private:
@@ -41,4 +41,4 @@ class FramesUnderWay {
   std::vector<uint64_t> free_;
 };
 
-}  // namespace crossdock
+}  // namespace crossdock::movers

@@ -9,7 +9,7 @@
 #include "data/rings/wire_segment.hpp"
 #include "data/segments/segment_rows.hpp"
 
-namespace crossdock {
+namespace crossdock::movers {
 namespace {
 
 constexpr int kArrivedBitsBeyond = 64;
@@ -25,17 +25,17 @@ IncomingFlow::IncomingFlow(MovedFlow moved, const MoverSettings& settings)
   told_ = credit();
 }
 
-Status IncomingFlow::check(const SegmentHeader& header, uint32_t ranks) const {
-  const SegmentLayout& layout = moved_.layout->segments();
-  SegmentLimits limits;
+Status IncomingFlow::check(const rings::SegmentHeader& header, uint32_t ranks) const {
+  const rings::SegmentLayout& layout = moved_.layout->segments();
+  rings::SegmentLimits limits;
   limits.sources = uint32_t{moved_.id.source} + 1;
   limits.outlets = uint32_t{moved_.id.outlet} + 1;
   limits.ranks = ranks;
   limits.hops = 2;
   limits.rows_max = layout.rows_max;
   limits.heap_bytes_max = layout.heap_bytes;
-  limits.raw_bytes_max = moved_.flow.ring.shape.segment_bytes - sizeof(SegmentHeader);
-  CD_TRY(check_header(header, limits));
+  limits.raw_bytes_max = moved_.flow.ring.shape.segment_bytes - sizeof(rings::SegmentHeader);
+  CD_TRY(rings::check_header(header, limits));
   const auto wrong = [](const char* what, uint64_t value, uint64_t wanted) {
     return make_error(ErrorCode::kMalformedMessage,
                       "a segment's {} is {}, and the flow's is {}; the peer speaks another version "
@@ -53,7 +53,7 @@ Status IncomingFlow::check(const SegmentHeader& header, uint32_t ranks) const {
   return {};
 }
 
-std::byte* IncomingFlow::place(const SegmentHeader& header) {
+std::byte* IncomingFlow::place(const rings::SegmentHeader& header) {
   const uint64_t slot = moved_.flow.ring.slot_of(header.sequence);
   if (is_closed_) return nullptr;
   std::byte* segment = window_.place(header.sequence);
@@ -63,7 +63,7 @@ std::byte* IncomingFlow::place(const SegmentHeader& header) {
   }
   if (is_written_[slot]) return nullptr;
   is_written_[slot] = true;
-  return segment + sizeof(SegmentHeader);
+  return segment + sizeof(rings::SegmentHeader);
 }
 
 void IncomingFlow::unplace(uint64_t sequence) {
@@ -80,17 +80,18 @@ void IncomingFlow::change_hands(uint64_t sequence) {
   has_changed_hands_[moved_.flow.ring.slot_of(sequence)] = true;
 }
 
-Status IncomingFlow::placed(const SegmentHeader& header, std::optional<uint32_t> checksum) {
+Status IncomingFlow::placed(const rings::SegmentHeader& header, std::optional<uint32_t> checksum) {
   unplace(header.sequence);
   has_changed_hands_[moved_.flow.ring.slot_of(header.sequence)] = false;
   if (is_closed_) return {};
   std::byte* segment = moved_.flow.ring.segment(moved_.flow.ring.slot_of(header.sequence));
   const std::span<const std::byte> payload(segment + sizeof(header), header.bytes);
   if (checks_) {
-    CD_TRY(checksum ? check_checksum(header, *checksum) : check_payload(header, payload));
+    CD_TRY(checksum ? rings::check_checksum(header, *checksum)
+                    : rings::check_payload(header, payload));
   }
   std::memcpy(segment, &header, sizeof(header));
-  CD_TRY(check_rows(*moved_.layout, segment, sizeof(header) + header.bytes));
+  CD_TRY(segments::check_rows(*moved_.layout, segment, sizeof(header) + header.bytes));
   window_.publish(header.sequence);
   end_ = std::max(end_, header.sequence + 1);
   return {};
@@ -111,13 +112,13 @@ Status IncomingFlow::end(uint64_t segments, uint64_t rows) {
   is_ended_ = true;
   segments_ = segments;
   rows_ = rows;
-  end_flow_after(moved_.flow, segments, rows);
+  rings::end_flow_after(moved_.flow, segments, rows);
   return {};
 }
 
 uint64_t IncomingFlow::head() const {
-  using Word = CpuRingTraits::Atomic<uint64_t, CpuRingTraits::kHandOver>;
-  return Word(*moved_.flow.ring.head).load(CpuRingTraits::Orders::ReadHead{});
+  using Word = rings::CpuRingTraits::Atomic<uint64_t, rings::CpuRingTraits::kHandOver>;
+  return Word(*moved_.flow.ring.head).load(rings::CpuRingTraits::Orders::ReadHead{});
 }
 
 NoteEntry IncomingFlow::credit() const {
@@ -178,4 +179,4 @@ std::string IncomingFlow::state() const {
                      is_ended_ ? fmt::format(" of {}", segments_) : std::string());
 }
 
-}  // namespace crossdock
+}  // namespace crossdock::movers

@@ -16,7 +16,7 @@
 #include "data/rings/cpu_ring_traits.hpp"
 #include "data/rings/sequence_window.hpp"
 
-namespace crossdock {
+namespace crossdock::movers {
 
 class IncomingFlow {
  public:
@@ -25,12 +25,12 @@ class IncomingFlow {
   const MovedFlow& moved() const { return moved_; }
 
   // Whether a frame's header is one that may come: CD-613 if not. Any bytes are safe.
-  Status check(const SegmentHeader& header, uint32_t ranks) const;
+  Status check(const rings::SegmentHeader& header, uint32_t ranks) const;
   // Where the payload goes, or null if the segment is there already or is being written. `header` has passed check().
-  std::byte* place(const SegmentHeader& header);
+  std::byte* place(const rings::SegmentHeader& header);
   // What place() has answered for this header is written. CD-613 if it is not what was sent: by the checksum that
   // copy_payload answered where that made the copy; else the payload is read once more for it.
-  Status placed(const SegmentHeader& header, std::optional<uint32_t> checksum = {});
+  Status placed(const rings::SegmentHeader& header, std::optional<uint32_t> checksum = {});
   void unplace(uint64_t sequence);
   // Whether the segment is being written, and has not changed hands before: or links that are slow, all of them, would
   // take it from each other for ever.
@@ -62,7 +62,7 @@ class IncomingFlow {
 
   MovedFlow moved_;
   bool checks_;
-  SequenceWindow<CpuRingTraits> window_;
+  rings::SequenceWindow<rings::CpuRingTraits> window_;
   std::vector<bool> is_written_;         // by slot: a link writes there
   std::vector<bool> has_changed_hands_;  // likewise: and another did before it
   uint64_t end_ = 0;                     // 1 + the highest number that came
@@ -75,4 +75,4 @@ class IncomingFlow {
   double owes_since_ = -1;
 };
 
-}  // namespace crossdock
+}  // namespace crossdock::movers

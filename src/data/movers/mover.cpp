@@ -7,16 +7,16 @@
 #include "base/check.hpp"
 #include "data/movers/mover_state.hpp"
 
-namespace crossdock {
+namespace crossdock::movers {
 namespace {
 
 // A link that takes nothing tells when it has sent something; in case that it does not, it is asked again.
 constexpr double kTryAgainS = 1e-4;
 
-std::vector<LinkUse> links_of(std::span<Transport* const> transports) {
+std::vector<LinkUse> links_of(std::span<transports::Transport* const> transports) {
   std::vector<LinkUse> uses;
-  for (Transport* transport : transports) {
-    for (Link* link : transport->links()) {
+  for (transports::Transport* transport : transports) {
+    for (transports::Link* link : transport->links()) {
       LinkUse use;
       use.link = link;
       use.counters.name = link->name();
@@ -29,10 +29,10 @@ std::vector<LinkUse> links_of(std::span<Transport* const> transports) {
   return uses;
 }
 
-PeerIndex count_ranks(int rank,
-                      const std::vector<PathTo>& paths,
-                      const std::vector<LinkUse>& links) {
-  PeerIndex highest = static_cast<PeerIndex>(rank);
+transports::PeerIndex count_ranks(int rank,
+                                  const std::vector<PathTo>& paths,
+                                  const std::vector<LinkUse>& links) {
+  transports::PeerIndex highest = static_cast<transports::PeerIndex>(rank);
   for (const PathTo& path : paths) highest = std::max(highest, path.peer);
   for (const LinkUse& use : links) highest = std::max(highest, use.link->peer());
   return highest + 1;
@@ -41,31 +41,39 @@ PeerIndex count_ranks(int rank,
 }  // namespace
 
 // Tells a transport's events by the place of a link among those of all transports.
-class Mover::State::TransportEvents : public LinkEvents {
+class Mover::State::TransportEvents : public transports::LinkEvents {
  public:
-  TransportEvents(State& state, LinkIndex first) : state_(state), first_(first) {}
-  std::byte* place(LinkIndex link, const SegmentHeader& header) override {
+  TransportEvents(State& state, transports::LinkIndex first) : state_(state), first_(first) {}
+  std::byte* place(transports::LinkIndex link, const rings::SegmentHeader& header) override {
     return state_.place(first_ + link, header);
   }
-  void placed(LinkIndex link, const SegmentHeader& header, std::byte* payload) override {
+  void placed(transports::LinkIndex link,
+              const rings::SegmentHeader& header,
+              std::byte* payload) override {
     state_.placed(first_ + link, header, payload, {});
   }
-  bool wants_sum(const SegmentHeader& header) const override { return state_.wants_sum(header); }
-  void placed_with_sum(LinkIndex link,
-                       const SegmentHeader& header,
+  bool wants_sum(const rings::SegmentHeader& header) const override {
+    return state_.wants_sum(header);
+  }
+  void placed_with_sum(transports::LinkIndex link,
+                       const rings::SegmentHeader& header,
                        std::byte* payload,
                        uint32_t checksum) override {
     state_.placed(first_ + link, header, payload, checksum);
   }
-  void noted(LinkIndex link, std::span<const std::byte> note) override {
+  void noted(transports::LinkIndex link, std::span<const std::byte> note) override {
     state_.noted(first_ + link, note);
   }
-  void sent(LinkIndex link, uint64_t token) override { state_.sent(first_ + link, token); }
-  void lost(LinkIndex link, const Error& cause) override { state_.lost(first_ + link, cause); }
+  void sent(transports::LinkIndex link, uint64_t token) override {
+    state_.sent(first_ + link, token);
+  }
+  void lost(transports::LinkIndex link, const Error& cause) override {
+    state_.lost(first_ + link, cause);
+  }
 
  private:
   State& state_;
-  LinkIndex first_;
+  transports::LinkIndex first_;
 };
 
 Mover::State::State(Parts parts)
@@ -75,17 +83,17 @@ Mover::State::State(Parts parts)
       ranks_(count_ranks(parts_.rank, parts_.paths, links_)),
       peers_(ranks_),
       transit_(links_.size(), parts_.settings.transit, parts_.settings.transit_bytes_max) {
-  LinkIndex first = 0;
-  for (Transport* transport : parts_.transports) {
+  transports::LinkIndex first = 0;
+  for (transports::Transport* transport : parts_.transports) {
     first_link_.push_back(first);
-    first += static_cast<LinkIndex>(transport->links().size());
+    first += static_cast<transports::LinkIndex>(transport->links().size());
   }
 }
 
-Step Mover::State::step() {
+rings::Step Mover::State::step() {
   std::vector<Failed> to_report;
-  std::vector<std::pair<PeerIndex, Error>> lost_ranks;
-  Step answer = Step::kIdle;
+  std::vector<std::pair<transports::PeerIndex, Error>> lost_ranks;
+  rings::Step answer = rings::Step::kIdle;
   {
     // Those who wait for the lock go first; a mutex alone would let a busy mover take it again and again.
     for (int turn = 0; turn < 64 && waiting_.load() > 0; ++turn) std::this_thread::yield();
@@ -97,7 +105,7 @@ Step Mover::State::step() {
     bool has_moved = drain();
     for (size_t i = 0; i < parts_.transports.size(); ++i) {
       TransportEvents events(*this, first_link_[i]);
-      has_moved |= parts_.transports[i]->progress(events) == Step::kProgress;
+      has_moved |= parts_.transports[i]->progress(events) == rings::Step::kProgress;
     }
     has_moved |= pass_on();
     has_moved |= send_frames();
@@ -112,7 +120,7 @@ Step Mover::State::step() {
       find_next_due();
     }
     const bool has_news = !to_report_.empty() || !lost_ranks_.empty();
-    answer = has_moved || has_news ? Step::kProgress : Step::kIdle;
+    answer = has_moved || has_news ? rings::Step::kProgress : rings::Step::kIdle;
     to_report.swap(to_report_);
     lost_ranks.swap(lost_ranks_);
   }
@@ -201,7 +209,7 @@ bool Mover::State::is_settled() {
   };
   // Of flows that are still here, too: a process may end before their channel is closed.
   const auto is_end_known = [](const auto& entry) {
-    return !total_of(entry.second->moved().flow).is_known || entry.second->is_total_seen();
+    return !rings::total_of(entry.second->moved().flow).is_known || entry.second->is_total_seen();
   };
   return last_totals_.empty() && std::ranges::all_of(outgoing_, is_end_known) &&
          std::ranges::all_of(failures_, is_told) && std::ranges::all_of(peers_, is_quiet) &&
@@ -223,7 +231,7 @@ void Mover::fail(uint64_t channel, const Error& cause) {
 }
 Status Mover::ready() const { return state_->gate().ready(); }
 void Mover::wake() { state_->gate().wake(); }
-Step Mover::step() { return state_->step(); }
+rings::Step Mover::step() { return state_->step(); }
 std::string Mover::state() const { return state_->text(); }
 double Mover::next_due_s() const { return state_->next_due_s(); }
 void Mover::wait(std::chrono::microseconds at_most, std::span<const int> also_fds) {
@@ -235,4 +243,4 @@ std::vector<MovedFlowCounters> Mover::flow_counters(uint64_t channel) const {
 }
 bool Mover::is_settled() const { return state_->is_settled(); }
 
-}  // namespace crossdock
+}  // namespace crossdock::movers

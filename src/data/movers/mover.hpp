@@ -27,7 +27,7 @@
 #include "data/segments/row_layout.hpp"
 #include "data/transports/link.hpp"
 
-namespace crossdock {
+namespace crossdock::movers {
 
 // The place of a path among Mover::Parts::paths.
 using PathIndex = uint32_t;
@@ -35,22 +35,22 @@ using PathIndex = uint32_t;
 // One end of a flow whose other end is in another process.
 struct MovedFlow {
   FlowId id;
-  PeerIndex peer = 0;
-  Flow flow;
-  std::shared_ptr<const RowLayout> layout;
+  transports::PeerIndex peer = 0;
+  rings::Flow flow;
+  std::shared_ptr<const segments::RowLayout> layout;
   // Those of its peer that an outgoing flow may use; none named: all. The channel is over (CD-602) when the last of
   // them is lost, even if the peer has others: who plans paths decides whether there are ways around.
   std::vector<PathIndex> paths;
   // Rung when the mover has done something here: recycled a slot (outgoing), published a segment or the end (incoming),
   // or when the flow failed.
-  std::vector<Doorbell> doorbells;
+  std::vector<rings::Doorbell> doorbells;
   std::shared_ptr<const void> keep;  // owns the memory of all that
 };
 
 // A way to a process: straight, or with one process in the middle that passes frames on.
 struct PathTo {
-  PeerIndex peer = 0;
-  LinkIndex first = 0;  // among the links of all transports, in order
+  transports::PeerIndex peer = 0;
+  transports::LinkIndex first = 0;  // among the links of all transports, in order
   // The link ends at another process, which has a straight path to the peer.
   bool is_relayed = false;
   double rate_bytes_per_s = 0;  // of the whole path; 0: that of the link
@@ -78,7 +78,7 @@ struct LinkCounters {
   std::string name;
   std::string device;           // the NIC here; "": unknown
   double rate_bytes_per_s = 0;  // as its kernel says; 0: unknown
-  PeerIndex peer = 0;
+  transports::PeerIndex peer = 0;
   uint64_t frames_under_way = 0, bytes_under_way = 0;  // now: put, and not told to be sent
   // Everything put on the link and taken from it, also what was resent or is passed on for others.
   uint64_t frames_sent = 0, bytes_sent = 0, frames_received = 0, bytes_received = 0;
@@ -93,13 +93,13 @@ struct LinkCounters {
   bool is_lost = false;
 };
 
-class Mover : public Actor {
+class Mover : public rings::Actor {
  public:
   struct Parts {
     int rank = 0;
     // Connected; used by step() and wait() alone. Who ends both ends the transports first: the mover keeps the memory
     // that their links still read and write.
-    std::vector<Transport*> transports;
+    std::vector<transports::Transport*> transports;
     std::vector<PathTo> paths;
     MoverSettings settings;
     std::function<double()> now_s;  // a steady clock
@@ -108,7 +108,7 @@ class Mover : public Actor {
     std::function<void(uint64_t channel, const Error& cause)> on_failure;
     // Told, in the same way, when the last path to a process that was connected is lost, whether a channel is open or
     // not: it has ended, or nothing joins it to this one any more. May be empty.
-    std::function<void(PeerIndex rank, const Error& cause)> on_lost_rank;
+    std::function<void(transports::PeerIndex rank, const Error& cause)> on_lost_rank;
   };
 
   explicit Mover(Parts parts);
@@ -129,7 +129,7 @@ class Mover : public Actor {
   void wake();
 
   // kDone never; kIdle: nothing can be done before something arrives, somebody calls, or it is next_due_s().
-  Step step() override;
+  rings::Step step() override;
   std::string state() const override;
   // When step() has something to do though nothing has happened, on the clock of now_s. By the thread that steps.
   double next_due_s() const;
@@ -150,4 +150,4 @@ class Mover : public Actor {
   std::unique_ptr<State> state_;
 };
 
-}  // namespace crossdock
+}  // namespace crossdock::movers

@@ -5,7 +5,7 @@
 #include "base/check.hpp"
 #include "data/movers/mover_state.hpp"
 
-namespace crossdock {
+namespace crossdock::movers {
 namespace {
 
 constexpr size_t kFailuresMax = 1024;
@@ -24,7 +24,7 @@ ErrorCode known_code(uint16_t code) {
 
 }  // namespace
 
-std::string Mover::State::over_link(LinkIndex link, PeerIndex from) const {
+std::string Mover::State::over_link(transports::LinkIndex link, transports::PeerIndex from) const {
   return fmt::format(
       "; rank {} had it from rank {} over link {}", parts_.rank, from, links_[link].counters.name);
 }
@@ -37,7 +37,7 @@ void Mover::State::fail(uint64_t channel, const Error& cause, bool is_own) {
   failure.code = cause.code;
   failure.text = cause.message;
   failure.since = failure.tell_at = now_;
-  for (PeerIndex rank = 0; rank < ranks_; ++rank) {
+  for (transports::PeerIndex rank = 0; rank < ranks_; ++rank) {
     if (paths_.has_path(rank)) failure.untold.insert(rank);
   }
   failures_in_order_.push_back(channel);
@@ -53,7 +53,7 @@ void Mover::State::fail(uint64_t channel, const Error& cause, bool is_own) {
   if (!is_own) to_report_.emplace_back(channel, cause);
 }
 
-void Mover::State::take_failed(PeerIndex from, const NoteEntry& entry) {
+void Mover::State::take_failed(transports::PeerIndex from, const NoteEntry& entry) {
   NoteEntry seen;
   seen.kind = NoteKind::kFailedSeen;
   seen.flow = entry.flow;
@@ -66,14 +66,15 @@ void Mover::State::take_failed(PeerIndex from, const NoteEntry& entry) {
 void Mover::State::tell_failures() {
   for (auto& [channel, failure] : failures_) {
     if (failure.untold.empty() || now_ < failure.tell_at) continue;
-    std::erase_if(failure.untold, [&](PeerIndex rank) { return !paths_.has_path(rank); });
+    std::erase_if(failure.untold,
+                  [&](transports::PeerIndex rank) { return !paths_.has_path(rank); });
     // Who has not answered by then is not there.
     if (now_ - failure.since > 2 * parts_.settings.lost_after_s) failure.untold.clear();
     NoteEntry entry;
     entry.kind = NoteKind::kFailed;
     entry.flow.channel = channel;
     entry.code = static_cast<uint16_t>(failure.code);
-    for (const PeerIndex rank : failure.untold) {
+    for (const transports::PeerIndex rank : failure.untold) {
       if (failure.times > 0) peers_[rank].is_repeating = true;
       answer(rank, entry, failure.text);
     }
@@ -95,7 +96,7 @@ void Mover::State::tell_last_totals() {
   });
 }
 
-void Mover::State::fail_all_with(PeerIndex rank, const std::string& why) {
+void Mover::State::fail_all_with(transports::PeerIndex rank, const std::string& why) {
   std::set<uint64_t> channels;
   for (const auto& flow : peers_[rank].outgoing) {
     if (!flow->is_through()) channels.insert(flow->moved().id.channel);
@@ -126,7 +127,7 @@ void Mover::State::look_around() {
   forgive_own_sleep();
   std::vector<bool> needs_link(links_.size(), false);
   bool needs_any = false;
-  for (PeerIndex rank = 0; rank < ranks_; ++rank) {
+  for (transports::PeerIndex rank = 0; rank < ranks_; ++rank) {
     Peer& peer = peers_[rank];
     const bool was_needed = peer.is_needed;
     peer.is_needed =
@@ -137,7 +138,7 @@ void Mover::State::look_around() {
     look_at_peer(rank, needs_link);
     needs_any = true;
   }
-  for (LinkIndex link = 0; link < links_.size(); ++link) {
+  for (transports::LinkIndex link = 0; link < links_.size(); ++link) {
     // Nor does a link go unwatched that has not let go of all its frames, or that passes what others send: that is not
     // acknowledged here.
     const LinkUse& use = links_[link];
@@ -150,7 +151,7 @@ void Mover::State::look_around() {
   look_at_ = needs_any ? now_ + every_s : kNeverDue;
 }
 
-void Mover::State::look_at_peer(PeerIndex rank, std::vector<bool>& needs_link) {
+void Mover::State::look_at_peer(transports::PeerIndex rank, std::vector<bool>& needs_link) {
   const Peer& peer = peers_[rank];
   const double silent_s = now_ - std::max(peer.heard_at, peer.needed_since);
   if (silent_s > parts_.settings.lost_after_s) {
@@ -189,15 +190,15 @@ void Mover::State::look_at_peer(PeerIndex rank, std::vector<bool>& needs_link) {
 }
 
 // What a link holds, nobody else can do anything with: slots that it reads, and places where it has begun to write.
-bool Mover::State::is_holding(LinkIndex link) const {
+bool Mover::State::is_holding(transports::LinkIndex link) const {
   const LinkUse& use = links_[link];
   return use.own_frames + use.passed_frames > 0 ||
          std::ranges::any_of(placements_, [&](const Placement& one) { return one.link == link; });
 }
 
 // Whether the link's silence, since `alive_at`, is its own and not its peer's.
-bool Mover::State::is_stalled(LinkIndex link, double alive_at) const {
-  const PeerIndex peer = links_[link].link->peer();
+bool Mover::State::is_stalled(transports::LinkIndex link, double alive_at) const {
+  const transports::PeerIndex peer = links_[link].link->peer();
   const PathIndex own = paths_.find(peer, link);
   double trip_s = own == kNoPath ? 0 : paths_.at(own).trip_s;
   if (trip_s == 0) trip_s = static_cast<double>(links_[link].bytes_under_way) / kSlowestBytesPerS;
@@ -211,7 +212,7 @@ bool Mover::State::is_stalled(LinkIndex link, double alive_at) const {
 
 // A link through which flows go to a third process is asked for an answer of the process at its end, so that the link's
 // silence can be told from that of the third.
-void Mover::State::look_at_link(LinkIndex link, bool is_needed) {
+void Mover::State::look_at_link(transports::LinkIndex link, bool is_needed) {
   LinkUse& use = links_[link];
   if (!is_needed || use.is_lost) {
     use.is_watched = use.is_silent = false;
@@ -240,7 +241,7 @@ void Mover::State::look_at_link(LinkIndex link, bool is_needed) {
     give_up(link, silent_s);
 }
 
-void Mover::State::give_up(LinkIndex link, double silent_s) {
+void Mover::State::give_up(transports::LinkIndex link, double silent_s) {
   LinkUse& use = links_[link];
   use.is_given_up = true;
   use.link->abandon();
@@ -250,7 +251,7 @@ void Mover::State::give_up(LinkIndex link, double silent_s) {
           "link {} of rank {} was silent for {:.1f} s", use.counters.name, parts_.rank, silent_s));
 }
 
-void Mover::State::lost(LinkIndex link, const Error& cause) {
+void Mover::State::lost(transports::LinkIndex link, const Error& cause) {
   LinkUse& use = links_[link];
   if (use.is_lost) return;
   use.is_lost = use.counters.is_lost = true;
@@ -277,7 +278,7 @@ void Mover::State::lost(LinkIndex link, const Error& cause) {
 }
 
 // The channels that have no path left of those that they may use, though others lead to the process.
-void Mover::State::fail_without_path(PeerIndex rank, const std::string& why) {
+void Mover::State::fail_without_path(transports::PeerIndex rank, const std::string& why) {
   std::set<uint64_t> channels;
   for (const auto& flow : peers_[rank].outgoing) {
     if (!flow->is_through() && !paths_.has_path_for(frame_of(*flow)))
@@ -297,8 +298,8 @@ void Mover::State::fail_without_path(PeerIndex rank, const std::string& why) {
 }
 
 // What was under way on the paths goes again over others; where there are none, the channels are over.
-void Mover::State::drop_paths(LinkIndex link, const std::string& why) {
-  for (PeerIndex rank = 0; rank < ranks_; ++rank) {
+void Mover::State::drop_paths(transports::LinkIndex link, const std::string& why) {
+  for (transports::PeerIndex rank = 0; rank < ranks_; ++rank) {
     const PathIndex path = paths_.find(rank, link);
     if (path == kNoPath) continue;
     for (const auto& flow : peers_[rank].outgoing) {
@@ -321,4 +322,4 @@ void Mover::State::drop_paths(LinkIndex link, const std::string& why) {
   }
 }
 
-}  // namespace crossdock
+}  // namespace crossdock::movers

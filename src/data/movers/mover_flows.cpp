@@ -4,7 +4,7 @@
 #include "base/check.hpp"
 #include "data/movers/mover_state.hpp"
 
-namespace crossdock {
+namespace crossdock::movers {
 namespace {
 
 // Flows that ended and were removed are remembered for peers that missed a note: this many, the latest.
@@ -50,13 +50,14 @@ bool Mover::State::drain() {
 }
 
 void Mover::State::ring(const MovedFlow& flow) {
-  for (const Doorbell& bell : flow.doorbells) bell.ring();
+  for (const rings::Doorbell& bell : flow.doorbells) bell.ring();
 }
 
 void Mover::State::add(AddFlow add) {
   const FlowId id = add.flow.id;
-  const PeerIndex rank = add.flow.peer;
-  CD_CHECK(rank != static_cast<PeerIndex>(parts_.rank), "a flow to the own rank {}", rank);
+  const transports::PeerIndex rank = add.flow.peer;
+  CD_CHECK(
+      rank != static_cast<transports::PeerIndex>(parts_.rank), "a flow to the own rank {}", rank);
   CD_CHECK(add.flow.layout->segments().bytes <= add.flow.flow.ring.shape.segment_bytes,
            "a layout of {} bytes in segments of {}",
            add.flow.layout->segments().bytes,
@@ -70,7 +71,7 @@ void Mover::State::add(AddFlow add) {
   }
   const auto failed = failures_.find(id.channel);
   if (failed != failures_.end()) {
-    fail_flow(add.flow.flow, failed->second.code);
+    rings::fail_flow(add.flow.flow, failed->second.code);
     ring(add.flow);
     // Who was told of it before there was a channel here could not close it.
     to_report_.emplace_back(id.channel, Error{failed->second.code, failed->second.text});
@@ -154,9 +155,9 @@ void Mover::State::remove_now(uint64_t channel) {
 
 void Mover::State::remove_outgoing(OutgoingFlow& flow) {
   const FlowId id = flow.moved().id;
-  const PeerIndex rank = flow.moved().peer;
+  const transports::PeerIndex rank = flow.moved().peer;
   if (!flow.is_total_seen()) {
-    const FlowTotal total = total_of(flow.moved().flow);
+    const rings::FlowTotal total = rings::total_of(flow.moved().flow);
     LastTotal last;
     last.peer = rank;
     last.entry.kind = NoteKind::kTotal;
@@ -173,7 +174,7 @@ void Mover::State::remove_outgoing(OutgoingFlow& flow) {
 
 void Mover::State::remove_incoming(IncomingFlow& flow) {
   const FlowId id = flow.moved().id;
-  const PeerIndex rank = flow.moved().peer;
+  const transports::PeerIndex rank = flow.moved().peer;
   finished_[id] = flow.segments();
   finished_in_order_.push_back(id);
   if (finished_in_order_.size() > kFinishedMax) {
@@ -191,18 +192,18 @@ void Mover::State::detach(uint64_t channel, ErrorCode why) {
   for (const auto& flow : outgoing_of(channel)) {
     for (const Flight& flight : flow->unacknowledged()) forget(flight);
     flow->close();
-    fail_flow(flow->moved().flow, why);
+    rings::fail_flow(flow->moved().flow, why);
     ring(flow->moved());
     take_out(peers_[flow->moved().peer].outgoing, *flow);
     outgoing_.erase(flow->moved().id);
   }
   for (const auto& flow : incoming_of(channel)) {
     flow->close();
-    fail_flow(flow->moved().flow, why);
+    rings::fail_flow(flow->moved().flow, why);
     ring(flow->moved());
     take_out(peers_[flow->moved().peer].incoming, *flow);
     incoming_.erase(flow->moved().id);
   }
 }
 
-}  // namespace crossdock
+}  // namespace crossdock::movers

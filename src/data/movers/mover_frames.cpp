@@ -6,24 +6,24 @@
 #include "data/movers/outgoing_frame.hpp"
 #include "data/trace/segment_trace.hpp"
 
-namespace crossdock {
+namespace crossdock::movers {
 namespace {
 
 constexpr int kFramesPerStep = 64;
 
-void note(const SegmentHeader& header, LinkIndex link, SegmentStep step) {
-  if (!SegmentTrace::is_on()) return;
-  SegmentTrace::note({.channel = header.channel,
-                      .sequence = header.sequence,
-                      .source = header.source,
-                      .outlet = header.outlet,
-                      .step = step,
-                      .link = static_cast<uint16_t>(link)});
+void note(const rings::SegmentHeader& header, transports::LinkIndex link, trace::SegmentStep step) {
+  if (!trace::SegmentTrace::is_on()) return;
+  trace::SegmentTrace::note({.channel = header.channel,
+                             .sequence = header.sequence,
+                             .source = header.source,
+                             .outlet = header.outlet,
+                             .step = step,
+                             .link = static_cast<uint16_t>(link)});
 }
 
 }  // namespace
 
-void Mover::State::heard(LinkIndex link, PeerIndex from) {
+void Mover::State::heard(transports::LinkIndex link, transports::PeerIndex from) {
   links_[link].heard_at = now_;
   if (from >= ranks_) return;
   peers_[from].heard_at = now_;
@@ -40,7 +40,7 @@ bool Mover::State::send_frames() {
   bool has_sent = true;
   while (has_sent && sent < kFramesPerStep) {
     has_sent = false;
-    for (PeerIndex i = 0; i < ranks_ && sent < kFramesPerStep; ++i) {
+    for (transports::PeerIndex i = 0; i < ranks_ && sent < kFramesPerStep; ++i) {
       Peer& peer = peers_[(next_peer_ + i) % ranks_];
       const size_t flows = peer.outgoing.size();
       for (size_t turn = 0; turn < flows && sent < kFramesPerStep; ++turn) {
@@ -100,7 +100,7 @@ bool Mover::State::send_again(const std::shared_ptr<OutgoingFlow>& flow, uint64_
   ++flow->counters.resent;
   ++paths_.link_of(path).counters.resent;
   // A peer from which nothing comes back is no reason to mistrust the path.
-  const PeerIndex to = flow->moved().peer;
+  const transports::PeerIndex to = flow->moved().peer;
   if (paths_.is_usable(before.path) && peers_[to].overtaken_at > before.sent_at) {
     paths_.suspect(before.path, now_);
     Path& suspect = paths_.at(before.path);
@@ -140,7 +140,7 @@ bool Mover::State::send(const std::shared_ptr<OutgoingFlow>& flow,
   }
   frame.flow = flow;
   frame.link = paths_.at(path).to.first;
-  note(frame.header, frame.link, SegmentStep::kPut);
+  note(frame.header, frame.link, trace::SegmentStep::kPut);
   Flight flight;
   flight.sent_at = now_;
   flight.bytes = frame.header.bytes;
@@ -152,7 +152,7 @@ bool Mover::State::send(const std::shared_ptr<OutgoingFlow>& flow,
   ++use.own_frames;
   use.bytes_under_way += frame.header.bytes;
   ++use.counters.frames_sent;
-  use.counters.bytes_sent += sizeof(SegmentHeader) + frame.header.bytes;
+  use.counters.bytes_sent += sizeof(rings::SegmentHeader) + frame.header.bytes;
   return true;
 }
 
@@ -168,16 +168,16 @@ void Mover::State::forget(const Flight& flight) {
 }
 
 bool Mover::State::pass_on() {
-  std::vector<PeerIndex> ranks;
+  std::vector<transports::PeerIndex> ranks;
   for (const auto& [rank, frames] : transit_.waiting()) ranks.push_back(rank);
   bool has_passed = false;
-  for (const PeerIndex rank : ranks) {
+  for (const transports::PeerIndex rank : ranks) {
     while (transit_.waiting().contains(rank) && pass_one(rank)) has_passed = true;
   }
   return has_passed;
 }
 
-bool Mover::State::pass_one(PeerIndex to) {
+bool Mover::State::pass_one(transports::PeerIndex to) {
   const TransitFrame& next = *transit_.waiting().at(to).front();
   if (!paths_.has_straight_path(to)) {
     ++links_[next.from].counters.dropped;
@@ -202,18 +202,18 @@ bool Mover::State::pass_one(PeerIndex to) {
   }
   frame.link = paths_.at(path).to.first;
   frame.passed_on = transit_.take(to);
-  note(frame.header, frame.link, SegmentStep::kPut);
+  note(frame.header, frame.link, trace::SegmentStep::kPut);
   use.passed_at = now_;
   if (look_at_ == kNeverDue) look_at_ = now_;
   ++use.passed_frames;
   use.bytes_under_way += frame.header.bytes;
   ++use.counters.frames_sent;
   ++use.counters.relayed;
-  use.counters.bytes_sent += sizeof(SegmentHeader) + frame.header.bytes;
+  use.counters.bytes_sent += sizeof(rings::SegmentHeader) + frame.header.bytes;
   return true;
 }
 
-void Mover::State::sent(LinkIndex link, uint64_t token) {
+void Mover::State::sent(transports::LinkIndex link, uint64_t token) {
   FrameUnderWay& frame = under_way_.at(token);
   CD_CHECK(frame.link == link, "link {} tells of a frame on link {}", link, frame.link);
   LinkUse& use = links_[link];
@@ -229,11 +229,12 @@ void Mover::State::sent(LinkIndex link, uint64_t token) {
   under_way_.close(token);
 }
 
-std::byte* Mover::State::place(LinkIndex link, const SegmentHeader& header) {
+std::byte* Mover::State::place(transports::LinkIndex link, const rings::SegmentHeader& header) {
   LinkCounters& counters = links_[link].counters;
   ++counters.frames_received;
-  counters.bytes_received += sizeof(SegmentHeader) + header.bytes;
-  if (header.magic != kSegmentMagic || header.from_rank >= ranks_ || header.to_rank >= ranks_) {
+  counters.bytes_received += sizeof(rings::SegmentHeader) + header.bytes;
+  if (header.magic != rings::kSegmentMagic || header.from_rank >= ranks_ ||
+      header.to_rank >= ranks_) {
     ++counters.malformed;
     return nullptr;
   }
@@ -246,7 +247,7 @@ std::byte* Mover::State::place(LinkIndex link, const SegmentHeader& header) {
   return payload;
 }
 
-std::byte* Mover::State::place_own(LinkIndex link, const SegmentHeader& header) {
+std::byte* Mover::State::place_own(transports::LinkIndex link, const rings::SegmentHeader& header) {
   LinkCounters& counters = links_[link].counters;
   const FlowId id{.channel = header.channel, .source = header.source, .outlet = header.outlet};
   auto found = incoming_.find(id);
@@ -291,13 +292,13 @@ bool Mover::State::take_from_silent(IncomingFlow& flow, uint64_t sequence) {
 }
 
 // Who only passes a frame on does not look at its checksum.
-bool Mover::State::wants_sum(const SegmentHeader& header) const {
+bool Mover::State::wants_sum(const rings::SegmentHeader& header) const {
   return parts_.settings.checksums && header.to_rank == parts_.rank;
 }
 
 // The header's checksum may have come behind the payload.
-void Mover::State::placed(LinkIndex link,
-                          const SegmentHeader& header,
+void Mover::State::placed(transports::LinkIndex link,
+                          const rings::SegmentHeader& header,
                           std::byte* payload,
                           std::optional<uint32_t> checksum) {
   if (transit_.placed(link, payload, header.checksum)) return;
@@ -312,7 +313,7 @@ void Mover::State::placed(LinkIndex link,
   const MovedFlow& moved = placement.flow->moved();
   if (placement.flow->is_closed()) return;
   if (checked.ok()) {
-    note(placement.header, link, SegmentStep::kArrived);
+    note(placement.header, link, trace::SegmentStep::kArrived);
     ring(moved);
     return;
   }
@@ -322,4 +323,4 @@ void Mover::State::placed(LinkIndex link,
        false);
 }
 
-}  // namespace crossdock
+}  // namespace crossdock::movers

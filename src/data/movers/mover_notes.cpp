@@ -5,7 +5,7 @@
 #include "base/check.hpp"
 #include "data/movers/mover_state.hpp"
 
-namespace crossdock {
+namespace crossdock::movers {
 namespace {
 
 // What a peer asks more than that before it is answered, it will ask again.
@@ -16,7 +16,7 @@ constexpr size_t kPassingMax = 64;
 
 bool Mover::State::send_notes(bool is_idle) {
   bool has_told = false;
-  for (PeerIndex rank = 0; rank < ranks_; ++rank) {
+  for (transports::PeerIndex rank = 0; rank < ranks_; ++rank) {
     Peer& peer = peers_[rank];
     if (peer.outgoing.empty() && peer.incoming.empty() && peer.answers.empty()) continue;
     if (collect(peer, is_idle)) has_told |= tell(rank, peer);
@@ -48,7 +48,7 @@ bool Mover::State::collect(Peer& peer, bool is_idle) {
   return is_urgent;
 }
 
-bool Mover::State::tell(PeerIndex to, Peer& peer) {
+bool Mover::State::tell(transports::PeerIndex to, Peer& peer) {
   size_t next = 0;
   bool has_told = false;
   while (next < items_.size() || !peer.answers.empty()) {
@@ -82,7 +82,7 @@ bool Mover::State::tell(PeerIndex to, Peer& peer) {
   return has_told;
 }
 
-bool Mover::State::tell_bytes(LinkIndex link, std::span<const std::byte> note) {
+bool Mover::State::tell_bytes(transports::LinkIndex link, std::span<const std::byte> note) {
   LinkUse& use = links_[link];
   if (use.is_lost) return false;
   if (!use.link->tell(note)) {
@@ -93,14 +93,16 @@ bool Mover::State::tell_bytes(LinkIndex link, std::span<const std::byte> note) {
   return true;
 }
 
-bool Mover::State::tell_on(LinkIndex link, PeerIndex to, const NoteEntry& entry) {
+bool Mover::State::tell_on(transports::LinkIndex link,
+                           transports::PeerIndex to,
+                           const NoteEntry& entry) {
   NoteWriter writer(static_cast<uint16_t>(parts_.rank), static_cast<uint16_t>(to));
   writer.add(entry);
   return tell_bytes(link, writer.finish());
 }
 
 // Notes of others wait in a short queue where a link is busy; what is dropped is told again by who said it.
-void Mover::State::pass_note(LinkIndex link,
+void Mover::State::pass_note(transports::LinkIndex link,
                              const NoteHead& head,
                              std::span<const std::byte> note) {
   Peer* peer = head.to_rank < ranks_ ? &peers_[head.to_rank] : nullptr;
@@ -119,7 +121,7 @@ bool Mover::State::pass_notes() {
   if (!has_passing_) return false;
   has_passing_ = false;
   bool has_passed = false;
-  for (PeerIndex rank = 0; rank < ranks_; ++rank) {
+  for (transports::PeerIndex rank = 0; rank < ranks_; ++rank) {
     Peer& peer = peers_[rank];
     while (!peer.passing.empty()) {
       const PathIndex path = paths_.choose_for_note(rank, 0, true);
@@ -127,7 +129,7 @@ bool Mover::State::pass_notes() {
         peer.passing.clear();
         break;
       }
-      const LinkIndex link = paths_.at(path).to.first;
+      const transports::LinkIndex link = paths_.at(path).to.first;
       if (!tell_bytes(link, peer.passing.front())) break;
       links_[link].passed_at = now_;
       if (look_at_ == kNeverDue) look_at_ = now_;
@@ -140,7 +142,7 @@ bool Mover::State::pass_notes() {
   return has_passed;
 }
 
-void Mover::State::answer(PeerIndex to, const NoteEntry& entry, std::string text) {
+void Mover::State::answer(transports::PeerIndex to, const NoteEntry& entry, std::string text) {
   std::deque<Answer>& answers = peers_[to].answers;
   const auto is_same = [&](const Answer& other) { return other.entry == entry; };
   if (std::ranges::any_of(answers, is_same) || answers.size() >= kAnswersMax) return;
@@ -148,7 +150,7 @@ void Mover::State::answer(PeerIndex to, const NoteEntry& entry, std::string text
 }
 
 // Somebody speaks of a flow that is not here: it has ended, or failed, or never was.
-void Mover::State::answer_stray(const FlowId& flow, PeerIndex from, NoteKind kind) {
+void Mover::State::answer_stray(const FlowId& flow, transports::PeerIndex from, NoteKind kind) {
   NoteEntry entry;
   entry.flow = flow;
   const auto finished = finished_.find(flow);
@@ -170,7 +172,7 @@ void Mover::State::answer_stray(const FlowId& flow, PeerIndex from, NoteKind kin
   answer(from, entry);
 }
 
-void Mover::State::noted(LinkIndex link, std::span<const std::byte> note) {
+void Mover::State::noted(transports::LinkIndex link, std::span<const std::byte> note) {
   LinkCounters& counters = links_[link].counters;
   ++counters.notes_received;
   Result<NoteReader> read = NoteReader::read(note);
@@ -190,7 +192,9 @@ void Mover::State::noted(LinkIndex link, std::span<const std::byte> note) {
   while (reader.next(entry)) take(link, head.from_rank, entry);
 }
 
-void Mover::State::take(LinkIndex link, PeerIndex from, const NoteEntry& entry) {
+void Mover::State::take(transports::LinkIndex link,
+                        transports::PeerIndex from,
+                        const NoteEntry& entry) {
   switch (entry.kind) {
     case NoteKind::kCredit:
       return take_credit(link, from, entry);
@@ -222,7 +226,9 @@ void Mover::State::take(LinkIndex link, PeerIndex from, const NoteEntry& entry) 
   }
 }
 
-void Mover::State::take_credit(LinkIndex link, PeerIndex from, const NoteEntry& entry) {
+void Mover::State::take_credit(transports::LinkIndex link,
+                               transports::PeerIndex from,
+                               const NoteEntry& entry) {
   const auto found = outgoing_.find(entry.flow);
   if (found == outgoing_.end() || found->second->moved().peer != from) return;
   const std::shared_ptr<OutgoingFlow> flow = found->second;
@@ -248,7 +254,9 @@ void Mover::State::take_credit(LinkIndex link, PeerIndex from, const NoteEntry& 
 }
 
 // A total, or a question about credit; both are answered with how things stand.
-void Mover::State::take_total(LinkIndex link, PeerIndex from, const NoteEntry& entry) {
+void Mover::State::take_total(transports::LinkIndex link,
+                              transports::PeerIndex from,
+                              const NoteEntry& entry) {
   auto found = incoming_.find(entry.flow);
   if (found == incoming_.end() && drain()) found = incoming_.find(entry.flow);
   if (found == incoming_.end()) {
@@ -274,7 +282,7 @@ void Mover::State::take_total(LinkIndex link, PeerIndex from, const NoteEntry& e
   answer(from, seen);
 }
 
-void Mover::State::take_total_seen(PeerIndex from, const NoteEntry& entry) {
+void Mover::State::take_total_seen(transports::PeerIndex from, const NoteEntry& entry) {
   const auto found = outgoing_.find(entry.flow);
   if (found != outgoing_.end() && found->second->moved().peer == from) found->second->total_seen();
   std::erase_if(last_totals_, [&](const LastTotal& last) {
@@ -283,7 +291,7 @@ void Mover::State::take_total_seen(PeerIndex from, const NoteEntry& entry) {
 }
 
 // It may still be about to add the flow. If it goes on saying so, it has removed it, too long ago to remember how.
-void Mover::State::take_unknown(PeerIndex from, const NoteEntry& entry) {
+void Mover::State::take_unknown(transports::PeerIndex from, const NoteEntry& entry) {
   const auto found = outgoing_.find(entry.flow);
   if (found == outgoing_.end() || found->second->moved().peer != from) return;
   const double since = found->second->unknown_since(now_);
@@ -298,4 +306,4 @@ void Mover::State::take_unknown(PeerIndex from, const NoteEntry& entry) {
        false);
 }
 
-}  // namespace crossdock
+}  // namespace crossdock::movers

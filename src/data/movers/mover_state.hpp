@@ -23,7 +23,7 @@
 #include "data/movers/transit.hpp"
 #include "data/movers/wake_gate.hpp"
 
-namespace crossdock {
+namespace crossdock::movers {
 
 inline constexpr double kNeverDue = std::numeric_limits<double>::infinity();
 
@@ -54,7 +54,7 @@ struct Peer {
 struct Failure {
   ErrorCode code;
   std::string text;
-  std::set<PeerIndex> untold;  // who has not acknowledged it
+  std::set<transports::PeerIndex> untold;  // who has not acknowledged it
   double since = 0;
   double tell_at = 0;
   int times = 0;
@@ -62,7 +62,7 @@ struct Failure {
 
 // The total of an outgoing flow that was removed, all of which has arrived; told until it is acknowledged.
 struct LastTotal {
-  PeerIndex peer = 0;
+  transports::PeerIndex peer = 0;
   NoteEntry entry;
   double since = 0;
   double tell_at = 0;
@@ -89,29 +89,29 @@ class Mover::State {
   std::vector<MovedFlowCounters> flow_counters(uint64_t channel);
   bool is_settled();
 
-  Step step();
+  rings::Step step();
   std::string text() const;
   double next_due_s() const { return next_due_s_; }
   void wait(std::chrono::microseconds at_most, std::span<const int> also_fds);
   WakeGate& gate() { return gate_; }
 
   // What links tell (LinkEvents), by the link's place among all.
-  std::byte* place(LinkIndex link, const SegmentHeader& header);
-  bool wants_sum(const SegmentHeader& header) const;
-  void placed(LinkIndex link,
-              const SegmentHeader& header,
+  std::byte* place(transports::LinkIndex link, const rings::SegmentHeader& header);
+  bool wants_sum(const rings::SegmentHeader& header) const;
+  void placed(transports::LinkIndex link,
+              const rings::SegmentHeader& header,
               std::byte* payload,
               std::optional<uint32_t> checksum);
-  void noted(LinkIndex link, std::span<const std::byte> note);
-  void sent(LinkIndex link, uint64_t token);
-  void lost(LinkIndex link, const Error& cause);
+  void noted(transports::LinkIndex link, std::span<const std::byte> note);
+  void sent(transports::LinkIndex link, uint64_t token);
+  void lost(transports::LinkIndex link, const Error& cause);
 
  private:
   class TransportEvents;
   using Failed = std::pair<uint64_t, Error>;
   struct Placement {
-    LinkIndex link;
-    SegmentHeader header;
+    transports::LinkIndex link;
+    rings::SegmentHeader header;
     std::byte* payload;
     std::shared_ptr<IncomingFlow> flow;
   };
@@ -140,55 +140,55 @@ class Mover::State {
   bool send_again(const std::shared_ptr<OutgoingFlow>& flow, uint64_t sequence);
   bool send_fresh(const std::shared_ptr<OutgoingFlow>& flow);
   bool pass_on();
-  bool pass_one(PeerIndex to);
+  bool pass_one(transports::PeerIndex to);
   PathIndex choose_again(const OutgoingFlow& flow, const Flight& before);
   void remember(Flight& flight);
   void forget(const Flight& flight);
-  std::byte* place_own(LinkIndex link, const SegmentHeader& header);
+  std::byte* place_own(transports::LinkIndex link, const rings::SegmentHeader& header);
   bool take_from_silent(IncomingFlow& flow, uint64_t sequence);
-  void answer_stray(const FlowId& flow, PeerIndex from, NoteKind kind);
+  void answer_stray(const FlowId& flow, transports::PeerIndex from, NoteKind kind);
 
   // mover_notes.cpp: notes leave and arrive.
   bool send_notes(bool is_idle);
   bool collect(Peer& peer, bool is_idle);
-  bool tell(PeerIndex to, Peer& peer);
-  bool tell_on(LinkIndex link, PeerIndex to, const NoteEntry& entry);
-  bool tell_bytes(LinkIndex link, std::span<const std::byte> note);
+  bool tell(transports::PeerIndex to, Peer& peer);
+  bool tell_on(transports::LinkIndex link, transports::PeerIndex to, const NoteEntry& entry);
+  bool tell_bytes(transports::LinkIndex link, std::span<const std::byte> note);
   bool pass_notes();
-  void pass_note(LinkIndex link, const NoteHead& head, std::span<const std::byte> note);
-  void answer(PeerIndex to, const NoteEntry& entry, std::string text = {});
-  void take(LinkIndex link, PeerIndex from, const NoteEntry& entry);
-  void take_credit(LinkIndex link, PeerIndex from, const NoteEntry& entry);
-  void take_total(LinkIndex link, PeerIndex from, const NoteEntry& entry);
-  void take_total_seen(PeerIndex from, const NoteEntry& entry);
-  void take_unknown(PeerIndex from, const NoteEntry& entry);
-  void take_failed(PeerIndex from, const NoteEntry& entry);
+  void pass_note(transports::LinkIndex link, const NoteHead& head, std::span<const std::byte> note);
+  void answer(transports::PeerIndex to, const NoteEntry& entry, std::string text = {});
+  void take(transports::LinkIndex link, transports::PeerIndex from, const NoteEntry& entry);
+  void take_credit(transports::LinkIndex link, transports::PeerIndex from, const NoteEntry& entry);
+  void take_total(transports::LinkIndex link, transports::PeerIndex from, const NoteEntry& entry);
+  void take_total_seen(transports::PeerIndex from, const NoteEntry& entry);
+  void take_unknown(transports::PeerIndex from, const NoteEntry& entry);
+  void take_failed(transports::PeerIndex from, const NoteEntry& entry);
 
   // mover_failures.cpp: what is over, and how it is noticed.
   void fail(uint64_t channel, const Error& cause, bool is_own);
-  void fail_all_with(PeerIndex peer, const std::string& why);
-  void fail_without_path(PeerIndex peer, const std::string& why);
+  void fail_all_with(transports::PeerIndex peer, const std::string& why);
+  void fail_without_path(transports::PeerIndex peer, const std::string& why);
   void tell_failures();
   void tell_last_totals();
   void look_around();
   void forgive_own_sleep();
-  void look_at_peer(PeerIndex rank, std::vector<bool>& needs_link);
-  void look_at_link(LinkIndex link, bool is_needed);
-  bool is_holding(LinkIndex link) const;
-  bool is_stalled(LinkIndex link, double alive_at) const;
-  void give_up(LinkIndex link, double silent_s);
-  void drop_paths(LinkIndex link, const std::string& why);
-  std::string over_link(LinkIndex link, PeerIndex from) const;
+  void look_at_peer(transports::PeerIndex rank, std::vector<bool>& needs_link);
+  void look_at_link(transports::LinkIndex link, bool is_needed);
+  bool is_holding(transports::LinkIndex link) const;
+  bool is_stalled(transports::LinkIndex link, double alive_at) const;
+  void give_up(transports::LinkIndex link, double silent_s);
+  void drop_paths(transports::LinkIndex link, const std::string& why);
+  std::string over_link(transports::LinkIndex link, transports::PeerIndex from) const;
 
   void find_next_due();
-  void heard(LinkIndex link, PeerIndex from);
+  void heard(transports::LinkIndex link, transports::PeerIndex from);
 
   Parts parts_;
   WakeGate gate_;
   std::vector<LinkUse> links_;
-  std::vector<LinkIndex> first_link_;  // of each transport
+  std::vector<transports::LinkIndex> first_link_;  // of each transport
   PathChoice paths_;
-  PeerIndex ranks_ = 0;
+  transports::PeerIndex ranks_ = 0;
   std::vector<Peer> peers_;  // by rank
   std::map<FlowId, std::shared_ptr<OutgoingFlow>> outgoing_;
   std::map<FlowId, std::shared_ptr<IncomingFlow>> incoming_;
@@ -204,14 +204,14 @@ class Mover::State {
   std::vector<Item> items_;      // of the notes that are being written
   std::vector<Flight> arrived_;  // what a note said
   std::vector<Failed> to_report_;
-  std::vector<std::pair<PeerIndex, Error>> lost_ranks_;  // likewise to be reported
-  bool was_refused_ = false;                             // in this step, by a link
-  bool has_passing_ = false;                             // notes of others
+  std::vector<std::pair<transports::PeerIndex, Error>> lost_ranks_;  // likewise to be reported
+  bool was_refused_ = false;                                         // in this step, by a link
+  bool has_passing_ = false;                                         // notes of others
   double now_ = 0;
   double next_due_s_ = 0;
   double look_at_ = 0;
   double looked_at_ = 0;
-  PeerIndex next_peer_ = 0;
+  transports::PeerIndex next_peer_ = 0;
 
   std::mutex step_mutex_;
   std::atomic<int> waiting_{0};  // threads that want step_mutex_
@@ -220,4 +220,4 @@ class Mover::State {
   std::atomic<bool> has_commands_{false};
 };
 
-}  // namespace crossdock
+}  // namespace crossdock::movers

@@ -9,7 +9,7 @@
 #include "base/text_cut.hpp"
 #include "data/rings/crc32c.hpp"
 
-namespace crossdock {
+namespace crossdock::movers {
 namespace {
 
 static_assert(std::endian::native == std::endian::little, "fields are copied as they lie");
@@ -185,7 +185,7 @@ Error malformed(const char* what, uint64_t value, uint64_t wanted) {
 uint32_t checksum_of(WireHead head, std::span<const std::byte> rest) {
   head.checksum = 0;
   head.hop = 0;
-  return crc32c(rest, crc32c(std::as_bytes(std::span(&head, 1))));
+  return rings::crc32c(rest, rings::crc32c(std::as_bytes(std::span(&head, 1))));
 }
 
 // One entry at the begin of `left`: its bytes are all there, and as many as its kind has.
@@ -286,4 +286,4 @@ void copy_note_for_next_hop(std::span<const std::byte> note, std::span<std::byte
   std::memcpy(out.data(), &head, sizeof(head));
 }
 
-}  // namespace crossdock
+}  // namespace crossdock::movers

@@ -17,7 +17,7 @@
 #include "data/movers/flow_id.hpp"
 #include "data/transports/link.hpp"
 
-namespace crossdock {
+namespace crossdock::movers {
 
 enum class NoteKind : uint8_t {
   kCredit = 1,  // from the receiving end: what has arrived, and what was recycled
@@ -63,7 +63,7 @@ class NoteWriter {
   std::span<const std::byte> finish();
 
  private:
-  std::array<std::byte, kNoteBytesMax> bytes_{};
+  std::array<std::byte, transports::kNoteBytesMax> bytes_{};
   size_t used_ = 0;
   int entries_ = 0;
 };
@@ -87,4 +87,4 @@ class NoteReader {
 // The note for the next link: one hop more. `note` is one that NoteReader::read has accepted, `out` as long as it.
 void copy_note_for_next_hop(std::span<const std::byte> note, std::span<std::byte> out);
 
-}  // namespace crossdock
+}  // namespace crossdock::movers

@@ -9,7 +9,7 @@
 
 #include "base/check.hpp"
 
-namespace crossdock {
+namespace crossdock::movers {
 namespace {
 
 constexpr double kNever = std::numeric_limits<double>::infinity();
@@ -42,7 +42,7 @@ const std::byte* OutgoingFlow::fresh() {
 }
 
 uint64_t OutgoingFlow::window_bytes() const {
-  if (arrived_ == next_ || total_of(moved_.flow).is_known) return 0;
+  if (arrived_ == next_ || rings::total_of(moved_.flow).is_known) return 0;
   return slots() * moved_.flow.ring.shape.segment_bytes;
 }
 
@@ -202,14 +202,14 @@ std::vector<Flight> OutgoingFlow::unacknowledged() const {
 bool OutgoingFlow::take_recycled() { return std::exchange(has_recycled_, false); }
 
 bool OutgoingFlow::has_arrived() const {
-  const FlowTotal total = total_of(moved_.flow);
+  const rings::FlowTotal total = rings::total_of(moved_.flow);
   return total.is_known && total.segments == arrived_;
 }
 
 std::optional<NoteEntry> OutgoingFlow::to_tell(double now) {
   NoteEntry entry;
   entry.flow = moved_.id;
-  const FlowTotal total = total_of(moved_.flow);
+  const rings::FlowTotal total = rings::total_of(moved_.flow);
   if (total.is_known && !is_total_seen_) {
     is_asking_ = false;  // the answer to a total says how things stand, too
     if (totals_ > 0 && now < total_at_) return std::nullopt;
@@ -253,7 +253,7 @@ double OutgoingFlow::next_due_s() const {
 }
 
 std::string OutgoingFlow::state() const {
-  const FlowTotal total = total_of(moved_.flow);
+  const rings::FlowTotal total = rings::total_of(moved_.flow);
   return fmt::format(
       "out {}:{}:{} to rank {}: next {} arrived {} recycled {} remote head {} again {}{}",
       moved_.id.channel,
@@ -269,4 +269,4 @@ std::string OutgoingFlow::state() const {
                      : std::string());
 }
 
-}  // namespace crossdock
+}  // namespace crossdock::movers

@@ -16,7 +16,7 @@
 #include "data/rings/cpu_ring_traits.hpp"
 #include "data/rings/ring_consumer.hpp"
 
-namespace crossdock {
+namespace crossdock::movers {
 
 // A frame as it was last put.
 struct Flight {
@@ -97,7 +97,7 @@ class OutgoingFlow {
 
   MovedFlow moved_;
   MoverSettings settings_;
-  RingConsumer<CpuRingTraits> consumer_;
+  rings::RingConsumer<rings::CpuRingTraits> consumer_;
   std::vector<Flight> flights_;  // by slot
   uint64_t recycled_ = 0;
   uint64_t arrived_ = 0;
@@ -117,4 +117,4 @@ class OutgoingFlow {
   double unknown_since_ = -1;
 };
 
-}  // namespace crossdock
+}  // namespace crossdock::movers

@@ -5,11 +5,11 @@
 #include "data/rings/wire_segment.hpp"
 #include "data/segments/segment_rows.hpp"
 
-namespace crossdock {
+namespace crossdock::movers {
 namespace {
 
-const SegmentHeader& header_of(const std::byte* segment) {
-  return *reinterpret_cast<const SegmentHeader*>(segment);
+const rings::SegmentHeader& header_of(const std::byte* segment) {
+  return *reinterpret_cast<const rings::SegmentHeader*>(segment);
 }
 
 // A segment that is nearly full travels as it lies: packing copies all of it to save little.
@@ -18,18 +18,20 @@ bool is_worth_packing(uint64_t packed_bytes, uint64_t whole_bytes) {
 }
 
 // Header included.
-uint64_t packed_bytes(const RowLayout& layout, const std::byte* segment) {
-  const SegmentHeader& header = header_of(segment);
+uint64_t packed_bytes(const segments::RowLayout& layout, const std::byte* segment) {
+  const rings::SegmentHeader& header = header_of(segment);
   return layout.packed(header.rows, header.heap_bytes).bytes;
 }
 
 }  // namespace
 
-uint64_t frame_bytes(const RowLayout& layout, const std::byte* segment, const RingShape& shape) {
+uint64_t frame_bytes(const segments::RowLayout& layout,
+                     const std::byte* segment,
+                     const rings::RingShape& shape) {
   const uint64_t packed = packed_bytes(layout, segment);
   const uint64_t whole = layout.segments().bytes;
   CD_CHECK(whole <= shape.segment_bytes, "{} of {} bytes", whole, shape.segment_bytes);
-  return (is_worth_packing(packed, whole) ? packed : whole) - sizeof(SegmentHeader);
+  return (is_worth_packing(packed, whole) ? packed : whole) - sizeof(rings::SegmentHeader);
 }
 
 std::span<const std::byte> fill_frame(FrameUnderWay& frame,
@@ -37,8 +39,8 @@ std::span<const std::byte> fill_frame(FrameUnderWay& frame,
                                       uint64_t sequence) {
   const MovedFlow& moved = flow.moved();
   const std::byte* segment = flow.segment(sequence);
-  const SegmentHeader& own = header_of(segment);
-  SegmentHeader& header = frame.header;
+  const rings::SegmentHeader& own = header_of(segment);
+  rings::SegmentHeader& header = frame.header;
   header = {};
   header.source = moved.id.source;
   header.outlet = moved.id.outlet;
@@ -57,20 +59,22 @@ std::span<const std::byte> fill_frame(FrameUnderWay& frame,
     frame.packed = std::make_unique_for_overwrite<std::byte[]>(whole);
     frame.packed_bytes = whole;
   }
-  const uint64_t bytes = pack_segment(*moved.layout, segment, frame.packed.get());
+  const uint64_t bytes = segments::pack_segment(*moved.layout, segment, frame.packed.get());
   CD_CHECK(bytes == packed, "packed {} bytes, expected {}", bytes, packed);
-  header.flags = kPacked;
+  header.flags = rings::kPacked;
   header.raw_bytes = static_cast<uint32_t>(bytes - sizeof(header));
   return {frame.packed.get() + sizeof(header), bytes - sizeof(header)};
 }
 
-void finish_frame(SegmentHeader& header, std::span<const std::byte> payload, bool has_checksum) {
+void finish_frame(rings::SegmentHeader& header,
+                  std::span<const std::byte> payload,
+                  bool has_checksum) {
   if (has_checksum) {
-    stamp(header, payload);
+    rings::stamp(header, payload);
     return;
   }
-  header.magic = kSegmentMagic;
+  header.magic = rings::kSegmentMagic;
   header.bytes = static_cast<uint32_t>(payload.size());
 }
 
-}  // namespace crossdock
+}  // namespace crossdock::movers

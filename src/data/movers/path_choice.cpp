@@ -8,7 +8,7 @@
 
 #include "base/check.hpp"
 
-namespace crossdock {
+namespace crossdock::movers {
 namespace {
 
 constexpr int kPathDoublingsMax = 6;
@@ -66,7 +66,7 @@ PathChoice::PathChoice(std::vector<LinkUse>& links,
   }
 }
 
-std::span<const PathIndex> PathChoice::of(PeerIndex peer) const {
+std::span<const PathIndex> PathChoice::of(transports::PeerIndex peer) const {
   return peer < of_peer_.size() ? std::span<const PathIndex>(of_peer_[peer])
                                 : std::span<const PathIndex>();
 }
@@ -161,7 +161,9 @@ PathIndex PathChoice::choose_static(const FrameWanted& frame) const {
 
 // The link that something came over last is the one most likely to be whole: who only receives has no frames of its own
 // to find out with.
-PathIndex PathChoice::choose_for_note(PeerIndex peer, uint64_t skip, bool is_passed_on) const {
+PathIndex PathChoice::choose_for_note(transports::PeerIndex peer,
+                                      uint64_t skip,
+                                      bool is_passed_on) const {
   std::vector<PathIndex> left;
   for (const PathIndex index : of(peer)) {
     if (is_passed_on && paths_[index].to.is_relayed) continue;
@@ -182,7 +184,7 @@ PathIndex PathChoice::choose_for_note(PeerIndex peer, uint64_t skip, bool is_pas
   return *wanted;
 }
 
-bool PathChoice::has_path(PeerIndex peer, PathIndex except) const {
+bool PathChoice::has_path(transports::PeerIndex peer, PathIndex except) const {
   return std::ranges::any_of(of(peer),
                              [&](PathIndex path) { return path != except && is_usable(path); });
 }
@@ -197,12 +199,12 @@ bool PathChoice::is_sending(const FrameWanted& frame, PathIndex except) const {
   });
 }
 
-bool PathChoice::has_straight_path(PeerIndex peer) const {
+bool PathChoice::has_straight_path(transports::PeerIndex peer) const {
   return std::ranges::any_of(
       of(peer), [&](PathIndex path) { return !paths_[path].to.is_relayed && is_usable(path); });
 }
 
-PathIndex PathChoice::find(PeerIndex peer, LinkIndex link) const {
+PathIndex PathChoice::find(transports::PeerIndex peer, transports::LinkIndex link) const {
   for (const PathIndex path : of(peer)) {
     if (paths_[path].to.first == link) return path;
   }
@@ -303,9 +305,9 @@ void PathChoice::answered(PathIndex index, double now) {
   if (now >= path.suspect_until) path.is_suspect = false;
 }
 
-void PathChoice::heard(PeerIndex peer, LinkIndex link, double now) {
+void PathChoice::heard(transports::PeerIndex peer, transports::LinkIndex link, double now) {
   const PathIndex index = find(peer, link);
   if (index != kNoPath) paths_[index].heard_at = now;
 }
 
-}  // namespace crossdock
+}  // namespace crossdock::movers

@@ -18,7 +18,7 @@
 #include "data/movers/mover.hpp"
 #include "data/transports/link.hpp"
 
-namespace crossdock {
+namespace crossdock::movers {
 
 inline constexpr PathIndex kNoPath = std::numeric_limits<PathIndex>::max();
 
@@ -26,7 +26,7 @@ inline constexpr double kLongAgoS = 1e9;
 
 // A link and what the mover has on it.
 struct LinkUse {
-  Link* link = nullptr;
+  transports::Link* link = nullptr;
   double rate_bytes_per_s = 1;  // never 0
   int own_frames = 0;           // put and not told to be sent
   int passed_frames = 0;        // the same, of other processes
@@ -76,7 +76,7 @@ struct Path {
 };
 
 struct FrameWanted {
-  PeerIndex peer = 0;
+  transports::PeerIndex peer = 0;
   FlowId flow;
   std::span<const PathIndex> paths;  // that it may use; none: all to the peer
   uint64_t bytes = 0;
@@ -102,10 +102,12 @@ class PathChoice {
   // The path for a frame, or kNoPath if none has room now, or one without room is worth waiting for.
   PathIndex choose(const FrameWanted& frame) const;
   // The path for a note, straight ones first; `skip` goes on to others. Notes of other processes go straight.
-  PathIndex choose_for_note(PeerIndex peer, uint64_t skip, bool is_passed_on = false) const;
+  PathIndex choose_for_note(transports::PeerIndex peer,
+                            uint64_t skip,
+                            bool is_passed_on = false) const;
   // Whether any path to the peer is left; `except` does not count.
-  bool has_path(PeerIndex peer, PathIndex except = kNoPath) const;
-  bool has_straight_path(PeerIndex peer) const;
+  bool has_path(transports::PeerIndex peer, PathIndex except = kNoPath) const;
+  bool has_straight_path(transports::PeerIndex peer) const;
   // Whether any path that the frame may use is left.
   bool has_path_for(const FrameWanted& frame) const;
   // Whether the link of any other path that the frame may use has own frames under way.
@@ -114,9 +116,9 @@ class PathChoice {
     return has_room(paths_[path], frame);
   }
   // The path to `peer` that begins with `link`, or kNoPath.
-  PathIndex find(PeerIndex peer, LinkIndex link) const;
+  PathIndex find(transports::PeerIndex peer, transports::LinkIndex link) const;
 
-  std::span<const PathIndex> of(PeerIndex peer) const;
+  std::span<const PathIndex> of(transports::PeerIndex peer) const;
   std::span<const PathIndex> of(const FrameWanted& frame) const {
     return frame.paths.empty() ? of(frame.peer) : frame.paths;
   }
@@ -144,7 +146,7 @@ class PathChoice {
   void suspect(PathIndex path, double now);
   // A keepalive was.
   void answered(PathIndex path, double now);
-  void heard(PeerIndex peer, LinkIndex link, double now);
+  void heard(transports::PeerIndex peer, transports::LinkIndex link, double now);
 
  private:
   bool is_sound(const Path& path) const {
@@ -161,4 +163,4 @@ class PathChoice {
   MoverSettings settings_;
 };
 
-}  // namespace crossdock
+}  // namespace crossdock::movers

@@ -9,29 +9,30 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-namespace crossdock {
+namespace crossdock::movers {
 namespace {
 
 using Names = std::set<std::string_view>;
 
 // The NICs here by which a path leaves the server: those before its network.
-void add_nics(const ServerShape& own, const HopPath& path, Names& nics) {
-  for (const PlacedVertex& vertex : path.between) {
-    if (vertex.place != Place::kHere) return;
-    if (own.kind(vertex.vertex) == VertexKind::kNetwork) return;
-    if (own.kind(vertex.vertex) == VertexKind::kNic) nics.insert(own.vertex(vertex.vertex).name);
+void add_nics(const topology::ServerShape& own, const topology::HopPath& path, Names& nics) {
+  for (const topology::PlacedVertex& vertex : path.between) {
+    if (vertex.place != topology::Place::kHere) return;
+    if (own.kind(vertex.vertex) == topology::VertexKind::kNetwork) return;
+    if (own.kind(vertex.vertex) == topology::VertexKind::kNic)
+      nics.insert(own.vertex(vertex.vertex).name);
   }
 }
 
 // Rows may be relayed inside the server before they leave it, so the tables of all its vertices count.
-Names nics_to(const PlannedTables& planned, const DestinationKey& destination) {
+Names nics_to(const PlannedTables& planned, const topology::DestinationKey& destination) {
   Names nics;
-  for (const ForwardingTable& table : planned.tables) {
-    const ForwardingTable::Entry* entry = table.find(destination);
+  for (const topology::ForwardingTable& table : planned.tables) {
+    const topology::ForwardingTable::Entry* entry = table.find(destination);
     if (entry == nullptr) continue;
-    for (const NextHop& hop : entry->next_hops) {
-      if (hop.next.place != Place::kThere) continue;
-      for (const HopPath& path : hop.paths) add_nics(planned.own, path, nics);
+    for (const topology::NextHop& hop : entry->next_hops) {
+      if (hop.next.place != topology::Place::kThere) continue;
+      for (const topology::HopPath& path : hop.paths) add_nics(planned.own, path, nics);
     }
   }
   return nics;
@@ -40,15 +41,15 @@ Names nics_to(const PlannedTables& planned, const DestinationKey& destination) {
 // Devices of links, with the names of their NICs.
 using Devices = std::map<std::string, std::vector<std::string>>;
 
-Devices devices_of(std::span<Link* const> links, const NicNames& names_of) {
+Devices devices_of(std::span<transports::Link* const> links, const NicNames& names_of) {
   Devices devices;
-  for (const Link* const link : links) {
+  for (const transports::Link* const link : links) {
     if (!devices.contains(link->device())) devices[link->device()] = names_of(link->device());
   }
   return devices;
 }
 
-Error has_no_link(PeerIndex peer, const Names& nics, const Devices& devices) {
+Error has_no_link(transports::PeerIndex peer, const Names& nics, const Devices& devices) {
   std::vector<std::string> named;
   for (const auto& [device, names] : devices) named.push_back(device);
   return make_error(ErrorCode::kNoPath,
@@ -63,14 +64,14 @@ Error has_no_link(PeerIndex peer, const Names& nics, const Devices& devices) {
 
 }  // namespace
 
-Result<std::map<PeerIndex, std::vector<PathIndex>>> table_paths(
+Result<std::map<transports::PeerIndex, std::vector<PathIndex>>> table_paths(
     const PlannedTables& planned,
-    const std::map<PeerIndex, DestinationKey>& destinations,
-    std::span<Link* const> links,
+    const std::map<transports::PeerIndex, topology::DestinationKey>& destinations,
+    std::span<transports::Link* const> links,
     std::span<const PathTo> paths,
     const NicNames& names_of) {
   const Devices devices = devices_of(links, names_of);
-  std::map<PeerIndex, std::vector<PathIndex>> allowed;
+  std::map<transports::PeerIndex, std::vector<PathIndex>> allowed;
   for (const auto& [peer, destination] : destinations) {
     const Names nics = nics_to(planned, destination);
     if (nics.empty()) {
@@ -93,4 +94,4 @@ Result<std::map<PeerIndex, std::vector<PathIndex>>> table_paths(
   return allowed;
 }
 
-}  // namespace crossdock
+}  // namespace crossdock::movers

@@ -13,12 +13,12 @@
 #include "topology/graph.hpp"
 #include "topology/paths.hpp"
 
-namespace crossdock {
+namespace crossdock::movers {
 
 // What tables of a server say of NICs: by which rows may leave it (`own`) for a destination.
 struct PlannedTables {
-  const ServerShape& own;
-  std::span<const ForwardingTable> tables;
+  const topology::ServerShape& own;
+  std::span<const topology::ForwardingTable> tables;
 };
 
 // The names that a NIC of this host may have in the graph, if rows go over a device of this name.
@@ -28,11 +28,11 @@ using NicNames = std::function<std::vector<std::string>(const std::string& devic
 // MovedFlow::paths has them. A path may be used if it begins with a link whose device uses one of the planned NICs;
 // which NIC rows come in by on the other side is the transport's pairing. A link without a name of its device is as
 // good as any. CD-602 with peer and NICs: a peer to which no table leads, or whose planned NICs have no link.
-Result<std::map<PeerIndex, std::vector<PathIndex>>> table_paths(
+Result<std::map<transports::PeerIndex, std::vector<PathIndex>>> table_paths(
     const PlannedTables& planned,
-    const std::map<PeerIndex, DestinationKey>& destinations,
-    std::span<Link* const> links,
+    const std::map<transports::PeerIndex, topology::DestinationKey>& destinations,
+    std::span<transports::Link* const> links,
     std::span<const PathTo> paths,
     const NicNames& names_of);
 
-}  // namespace crossdock
+}  // namespace crossdock::movers

@@ -6,12 +6,12 @@
 
 #include "base/check.hpp"
 
-namespace crossdock {
+namespace crossdock::movers {
 
 Transit::Transit(size_t links, int frames_per_link, uint32_t bytes_max)
     : frames_per_link_(frames_per_link), bytes_max_(bytes_max), held_(links, 0) {}
 
-std::byte* Transit::place(LinkIndex link, const SegmentHeader& header) {
+std::byte* Transit::place(transports::LinkIndex link, const rings::SegmentHeader& header) {
   if (held_[link] >= frames_per_link_ || header.bytes > bytes_max_) return nullptr;
   auto frame = std::make_unique<TransitFrame>();
   frame->header = header;
@@ -23,7 +23,7 @@ std::byte* Transit::place(LinkIndex link, const SegmentHeader& header) {
   return arriving_.back()->payload.get();
 }
 
-bool Transit::placed(LinkIndex link, const std::byte* payload, uint32_t checksum) {
+bool Transit::placed(transports::LinkIndex link, const std::byte* payload, uint32_t checksum) {
   const auto found = std::ranges::find_if(arriving_, [&](const auto& frame) {
     return frame->from == link && frame->payload.get() == payload;
   });
@@ -36,13 +36,13 @@ bool Transit::placed(LinkIndex link, const std::byte* payload, uint32_t checksum
   return true;
 }
 
-void Transit::lost(LinkIndex link) {
+void Transit::lost(transports::LinkIndex link) {
   const auto is_from = [&](const auto& frame) { return frame->from == link; };
   held_[link] -= static_cast<int>(std::ranges::count_if(arriving_, is_from));
   std::erase_if(arriving_, is_from);
 }
 
-std::unique_ptr<TransitFrame> Transit::take(PeerIndex to) {
+std::unique_ptr<TransitFrame> Transit::take(transports::PeerIndex to) {
   const auto found = waiting_.find(to);
   CD_CHECK(found != waiting_.end(), "nothing waits for rank {}", to);
   std::unique_ptr<TransitFrame> frame = std::move(found->second.front());
@@ -55,4 +55,4 @@ void Transit::release(std::unique_ptr<TransitFrame> frame) { --held_[frame->from
 
 int Transit::held() const { return std::accumulate(held_.begin(), held_.end(), 0); }
 
-}  // namespace crossdock
+}  // namespace crossdock::movers

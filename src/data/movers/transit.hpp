@@ -24,11 +24,11 @@
 #include "data/rings/segment_header.hpp"
 #include "data/transports/link.hpp"
 
-namespace crossdock {
+namespace crossdock::movers {
 
 struct TransitFrame {
-  SegmentHeader header;
-  LinkIndex from = 0;
+  rings::SegmentHeader header;
+  transports::LinkIndex from = 0;
   std::unique_ptr<std::byte[]> payload;  // header.bytes of them
 };
 
@@ -37,17 +37,17 @@ class Transit {
   Transit(size_t links, int frames_per_link, uint32_t bytes_max);
 
   // Where the payload of a frame to another process goes, or null if there is no place for it.
-  std::byte* place(LinkIndex link, const SegmentHeader& header);
+  std::byte* place(transports::LinkIndex link, const rings::SegmentHeader& header);
   // It is there. False: place() never answered that payload, or its link is lost.
-  bool placed(LinkIndex link, const std::byte* payload, uint32_t checksum);
+  bool placed(transports::LinkIndex link, const std::byte* payload, uint32_t checksum);
   // What was being written from the link will not be.
-  void lost(LinkIndex link);
+  void lost(transports::LinkIndex link);
 
   // By receiving rank: what waits for a link to it, oldest first. No entry is empty.
-  using Waiting = std::map<PeerIndex, std::deque<std::unique_ptr<TransitFrame>>>;
+  using Waiting = std::map<transports::PeerIndex, std::deque<std::unique_ptr<TransitFrame>>>;
   Waiting& waiting() { return waiting_; }
   // Takes the oldest frame to the rank.
-  std::unique_ptr<TransitFrame> take(PeerIndex to);
+  std::unique_ptr<TransitFrame> take(transports::PeerIndex to);
   // The frame left, or was dropped: its place is free.
   void release(std::unique_ptr<TransitFrame> frame);
 
@@ -61,4 +61,4 @@ class Transit {
   Waiting waiting_;
 };
 
-}  // namespace crossdock
+}  // namespace crossdock::movers

@@ -13,7 +13,7 @@
 #include "base/check.hpp"
 #include "data/transports/system_error.hpp"
 
-namespace crossdock {
+namespace crossdock::movers {
 namespace {
 
 constexpr std::chrono::microseconds kPollEvery{100};
@@ -21,7 +21,7 @@ constexpr std::chrono::microseconds kPollEvery{100};
 }  // namespace
 
 WakeGate::WakeGate() : event_fd_(::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)) {
-  if (event_fd_ < 0) ready_ = system_error("a mover cannot be woken", errno);
+  if (event_fd_ < 0) ready_ = transports::system_error("a mover cannot be woken", errno);
 }
 
 WakeGate::~WakeGate() {
@@ -40,7 +40,7 @@ void WakeGate::wake() {
 
 bool WakeGate::take_news() { return has_news_.exchange(false); }
 
-void WakeGate::wait(std::span<Transport* const> transports,
+void WakeGate::wait(std::span<transports::Transport* const> transports,
                     std::span<const int> also_fds,
                     std::chrono::microseconds at_most) {
   CD_CHECK(ready_.ok(), "{}", ready_.error().message);
@@ -49,7 +49,7 @@ void WakeGate::wait(std::span<Transport* const> transports,
   for (const int fd : also_fds) fds.push_back({.fd = fd, .events = POLLIN, .revents = 0});
   is_asleep_.store(true);
   bool may_sleep = !has_news_.load();
-  for (Transport* transport : transports) {
+  for (transports::Transport* transport : transports) {
     const int fd = transport->wait_fd();
     if (fd < 0) {
       at_most = std::min(at_most, kPollEvery);
@@ -74,4 +74,4 @@ void WakeGate::wait(std::span<Transport* const> transports,
   is_asleep_.store(false);
 }
 
-}  // namespace crossdock
+}  // namespace crossdock::movers

@@ -10,7 +10,7 @@
 #include "base/result.hpp"
 #include "data/transports/link.hpp"
 
-namespace crossdock {
+namespace crossdock::movers {
 
 class WakeGate {
  public:
@@ -27,7 +27,7 @@ class WakeGate {
   bool take_news();
   // Sleeps, unless there are news or a transport has something. A transport without a descriptor is polled: the sleep
   // is then a short one.
-  void wait(std::span<Transport* const> transports,
+  void wait(std::span<transports::Transport* const> transports,
             std::span<const int> also_fds,
             std::chrono::microseconds at_most);
 
@@ -38,4 +38,4 @@ class WakeGate {
   Status ready_;
 };
 
-}  // namespace crossdock
+}  // namespace crossdock::movers

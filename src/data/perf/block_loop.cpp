@@ -6,7 +6,7 @@
 #include <thread>
 #include <utility>
 
-namespace crossdock {
+namespace crossdock::perf {
 namespace {
 
 // Segments that are taken before the next send: neither side waits long for the other.
@@ -20,9 +20,9 @@ constexpr std::chrono::microseconds kLongSleep{5000};
 
 }  // namespace
 
-BlockLoop::BlockLoop(std::unique_ptr<Sender> sender,
+BlockLoop::BlockLoop(std::unique_ptr<channels::Sender> sender,
                      const SentRows& sent,
-                     std::unique_ptr<Receiver> receiver,
+                     std::unique_ptr<channels::Receiver> receiver,
                      const ReceiveChecks& received)
     : sender_(std::move(sender)),
       sent_(sent),
@@ -84,12 +84,12 @@ Result<bool> BlockLoop::send_some() {
 
 Result<bool> BlockLoop::receive_some() {
   for (int i = 0; i < kSegmentsPerTurn; ++i) {
-    CD_ASSIGN(const Received received, receiver_->recv());
-    if (received.kind == Received::Kind::kEnd) {
+    CD_ASSIGN(const channels::Received received, receiver_->recv());
+    if (received.kind == channels::Received::Kind::kEnd) {
       is_received_ = true;
       return true;
     }
-    if (received.kind == Received::Kind::kNothing) return i > 0;
+    if (received.kind == channels::Received::Kind::kNothing) return i > 0;
     if (received_.made_by.empty()) {
       received_.tally->take(received.rows, 0, RowTally::kAnySource, received_.checks);
       continue;
@@ -115,4 +115,4 @@ void BlockLoop::wait() {
   waited_s_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
 }
 
-}  // namespace crossdock
+}  // namespace crossdock::perf

@@ -10,7 +10,7 @@
 #include "data/channels/channel.hpp"
 #include "data/perf/row_tally.hpp"
 
-namespace crossdock {
+namespace crossdock::perf {
 
 // Rows [begin, end) that a source sends; row n is row n mod table->rows of its table.
 struct SentRows {
@@ -32,9 +32,9 @@ struct ReceiveChecks {
 class BlockLoop {
  public:
   // Either may be null: the endpoint is no source, or no destination.
-  BlockLoop(std::unique_ptr<Sender> sender,
+  BlockLoop(std::unique_ptr<channels::Sender> sender,
             const SentRows& sent,
-            std::unique_ptr<Receiver> receiver,
+            std::unique_ptr<channels::Receiver> receiver,
             const ReceiveChecks& received);
 
   // Until everything is sent, delivered and received. Errors: the channel's; CD-401 if `cancel` is set.
@@ -47,9 +47,9 @@ class BlockLoop {
   Batch next_batch() const;
   void wait();
 
-  std::unique_ptr<Sender> sender_;
+  std::unique_ptr<channels::Sender> sender_;
   SentRows sent_;
-  std::unique_ptr<Receiver> receiver_;
+  std::unique_ptr<channels::Receiver> receiver_;
   ReceiveChecks received_;
   bool is_flushing_ = false;
   bool is_sent_ = false;
@@ -58,4 +58,4 @@ class BlockLoop {
   double waited_s_ = 0;
 };
 
-}  // namespace crossdock
+}  // namespace crossdock::perf

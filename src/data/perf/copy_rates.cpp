@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cstring>
 
-namespace crossdock {
+namespace crossdock::perf {
 
 void copy_for_rate(const Batch& table, std::span<std::byte> window, int64_t piece_bytes) {
   const auto columns = static_cast<int64_t>(table.columns.size());
@@ -48,4 +48,4 @@ Prediction predict(const CopyRates& rates, const PredictedWork& work) {
   return {seconds, copying >= reading ? "copying" : "reading"};
 }
 
-}  // namespace crossdock
+}  // namespace crossdock::perf

@@ -11,7 +11,7 @@
 #include "memory/budget.hpp"
 #include "table/column.hpp"
 
-namespace crossdock {
+namespace crossdock::perf {
 
 inline constexpr int64_t kRateBytes = int64_t{32} << 20;  // that each thread copies, and reads
 
@@ -40,4 +40,4 @@ struct Prediction {
 };
 Prediction predict(const CopyRates& rates, const PredictedWork& work);
 
-}  // namespace crossdock
+}  // namespace crossdock::perf

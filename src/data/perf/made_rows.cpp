@@ -8,7 +8,7 @@
 #include "data/rings/segment_layout.hpp"
 #include "table/word_mix.hpp"
 
-namespace crossdock {
+namespace crossdock::perf {
 namespace {
 
 constexpr int64_t kTableRowsMax = int64_t{1} << 40;
@@ -30,12 +30,12 @@ std::string column_name(int column) {
 }
 
 Status check_spec(const MadeRowsSpec& spec) {
-  if (spec.columns < 2 || spec.columns > static_cast<int>(kSegmentLanesMax)) {
+  if (spec.columns < 2 || spec.columns > static_cast<int>(rings::kSegmentLanesMax)) {
     return make_error(ErrorCode::kInvalidArgument,
                       "rows of {} bytes cannot be made\n  limits   16 to {} bytes, in steps of 8\n"
                       "  try      16",
                       8 * spec.columns,
-                      8 * kSegmentLanesMax);
+                      8 * rings::kSegmentLanesMax);
   }
   if (spec.table_rows < 1 || spec.table_rows >= kTableRowsMax) {
     return make_error(ErrorCode::kInvalidArgument,
@@ -160,4 +160,4 @@ std::vector<RowTotals> MadeRows::totals(const Batch& table, int64_t rows, int de
   return rest;
 }
 
-}  // namespace crossdock
+}  // namespace crossdock::perf

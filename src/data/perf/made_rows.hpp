@@ -14,7 +14,7 @@
 #include "memory/budget.hpp"
 #include "table/column.hpp"
 
-namespace crossdock {
+namespace crossdock::perf {
 
 struct MadeRowsSpec {
   int columns = 2;         // of 8 bytes: the key, the number of the row, values; 2 to 64
@@ -66,4 +66,4 @@ class MadeRows {
   std::vector<uint32_t> guide_;  // where to begin to look, by the upper bits of the random number
 };
 
-}  // namespace crossdock
+}  // namespace crossdock::perf

@@ -8,7 +8,7 @@
 
 #include "data/ranks/agreement.hpp"
 
-namespace crossdock {
+namespace crossdock::perf {
 namespace {
 
 // Later than the slowest rank comes out of the meeting that agrees on it.
@@ -25,12 +25,12 @@ std::string boot_of_this_machine() {
 
 Result<std::vector<std::string>> Meeting::gather_texts(const Result<std::string>& mine,
                                                        std::chrono::milliseconds within) {
-  if (group_ != nullptr) return crossdock::agree(*group_, mine, within);
+  if (group_ != nullptr) return crossdock::ranks::agree(*group_, mine, within);
   if (!mine.ok()) return mine.error();
   return std::vector<std::string>{mine.value()};
 }
 
-Result<Meeting> Meeting::make(RankGroup* group) {
+Result<Meeting> Meeting::make(ranks::RankGroup* group) {
   Meeting meeting;
   if (group == nullptr) return meeting;
   meeting.group_ = group;
@@ -77,4 +77,4 @@ Result<Meeting::Clock::time_point> Meeting::start() {
   return Clock::time_point(Clock::duration(latest)) + kStartAfter;
 }
 
-}  // namespace crossdock
+}  // namespace crossdock::perf

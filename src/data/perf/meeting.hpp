@@ -12,7 +12,7 @@
 #include "base/result.hpp"
 #include "data/ranks/rank_group.hpp"
 
-namespace crossdock {
+namespace crossdock::perf {
 
 using Words = std::vector<uint64_t>;
 
@@ -24,7 +24,7 @@ class Meeting {
   static constexpr std::chrono::milliseconds kMeetWithin = std::chrono::minutes(2);
 
   // `group` may be null: a process alone. CD-617 if a rank does not come, here and below.
-  static Result<Meeting> make(RankGroup* group);
+  static Result<Meeting> make(ranks::RankGroup* group);
 
   int rank() const { return rank_; }
   int size() const { return size_; }
@@ -44,11 +44,11 @@ class Meeting {
   Result<std::vector<std::string>> gather_texts(const Result<std::string>& mine,
                                                 std::chrono::milliseconds within = kMeetWithin);
 
-  RankGroup* group_ = nullptr;
+  ranks::RankGroup* group_ = nullptr;
   int rank_ = 0;
   int size_ = 1;
   bool has_one_clock_ = true;
   int ranks_here_ = 1;
 };
 
-}  // namespace crossdock
+}  // namespace crossdock::perf

@@ -5,7 +5,7 @@
 #include <numeric>
 #include <string>
 
-namespace crossdock {
+namespace crossdock::perf {
 namespace {
 
 // In the order of Pattern.
@@ -36,7 +36,7 @@ Result<Pattern> parse_pattern(std::string_view name) {
 std::string_view pattern_name(Pattern pattern) { return kNames[static_cast<size_t>(pattern)]; }
 
 PatternEnds ends_of(Pattern pattern, int endpoints) {
-  using Sends = ChannelSpec::Sends;
+  using Sends = channels::ChannelSpec::Sends;
   const std::vector<int> all = numbers(0, endpoints);
   const std::vector<int> others = endpoints == 1 ? all : numbers(1, endpoints);
   switch (pattern) {
@@ -66,4 +66,4 @@ PatternFactors factors_of(Pattern pattern, int endpoints) {
   return {pattern == Pattern::kGather ? others : 1, 1};
 }
 
-}  // namespace crossdock
+}  // namespace crossdock::perf

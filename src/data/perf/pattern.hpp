@@ -8,7 +8,7 @@
 #include "base/result.hpp"
 #include "data/channels/channel.hpp"
 
-namespace crossdock {
+namespace crossdock::perf {
 
 enum class Pattern : uint8_t {
   kExchange,
@@ -29,7 +29,7 @@ std::string_view pattern_name(Pattern pattern);
 struct PatternEnds {
   std::vector<int> sources;
   std::vector<int> destinations;
-  ChannelSpec::Sends sends = ChannelSpec::Sends::kRouted;
+  channels::ChannelSpec::Sends sends = channels::ChannelSpec::Sends::kRouted;
 };
 PatternEnds ends_of(Pattern pattern, int endpoints);
 
@@ -42,4 +42,4 @@ struct PatternFactors {
 };
 PatternFactors factors_of(Pattern pattern, int endpoints);
 
-}  // namespace crossdock
+}  // namespace crossdock::perf

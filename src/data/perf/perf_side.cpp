@@ -12,7 +12,7 @@
 
 #include "data/channels/two_level.hpp"
 
-namespace crossdock {
+namespace crossdock::perf {
 namespace {
 
 constexpr int64_t kWindowBytesMax = int64_t{64} << 20;
@@ -60,7 +60,8 @@ Status PerfSide::make_tables() {
 
 int64_t PerfSide::window_bytes() const {
   const auto outlets = static_cast<int64_t>(ends_.destinations.size());
-  const int slot_bits = options_.slot_bits == kSlotBitsByDistance ? 3 : options_.slot_bits;
+  const int slot_bits =
+      options_.slot_bits == channels::kSlotBitsByDistance ? 3 : options_.slot_bits;
   const int64_t held = (options_.segment_bytes << slot_bits) * outlets;
   return std::min(held, kWindowBytesMax);
 }
@@ -92,7 +93,7 @@ Status PerfSide::make_blocks() {
 }
 
 Status PerfSide::expect(Meeting& meeting) {
-  const bool is_routed = ends_.sends == ChannelSpec::Sends::kRouted;
+  const bool is_routed = ends_.sends == channels::ChannelSpec::Sends::kRouted;
   const size_t destinations = ends_.destinations.size();
   const size_t parts = is_routed ? destinations : 1;
   const auto columns = static_cast<size_t>(options_.columns);
@@ -115,7 +116,7 @@ Status PerfSide::expect(Meeting& meeting) {
   for (size_t destination = 0; destination < destinations; ++destination) {
     for (size_t source = 0; source < tables_.size(); ++source) {
       // A named destination of a loopback gets the rows of its own source only.
-      if (ends_.sends == ChannelSpec::Sends::kNamed && source != destination) continue;
+      if (ends_.sends == channels::ChannelSpec::Sends::kNamed && source != destination) continue;
       const size_t at = (source * parts + (is_routed ? destination : 0)) * (columns + 1);
       for (const Words& words : all) {
         RowTotals part{words[at],
@@ -190,7 +191,7 @@ Result<CopyRates> PerfSide::rates(Meeting& meeting) {
 double PerfSide::known_link_rate() const {
   if (options_.link_bytes_per_s > 0) return options_.link_bytes_per_s;
   std::map<std::string, double> rates;
-  for (const LinkCounters& link : context_.plane->links()) {
+  for (const movers::LinkCounters& link : context_.plane->links()) {
     rates.emplace(link.device, link.rate_bytes_per_s);
   }
   double sum = 0;
@@ -206,7 +207,7 @@ double PerfSide::busiest_host_bytes() const {
   const auto host_of = [&](int endpoint) {
     return hosts[static_cast<size_t>(endpoint_rank(endpoint))];
   };
-  const bool is_broadcast = ends_.sends == ChannelSpec::Sends::kBroadcast;
+  const bool is_broadcast = ends_.sends == channels::ChannelSpec::Sends::kBroadcast;
   std::map<int, double> out, in;  // rows, by host
   std::set<std::pair<size_t, int>> crossed;
   for (size_t source = 0; source < ends_.sources.size(); ++source) {
@@ -229,7 +230,7 @@ double PerfSide::busiest_host_bytes() const {
 }
 
 PredictedWork PerfSide::work(const Meeting& meeting) const {
-  const bool is_broadcast = ends_.sends == ChannelSpec::Sends::kBroadcast;
+  const bool is_broadcast = ends_.sends == channels::ChannelSpec::Sends::kBroadcast;
   uint64_t received = 0;
   for (const auto& sources : expected_) {
     uint64_t rows = 0;
@@ -249,8 +250,8 @@ PredictedWork PerfSide::work(const Meeting& meeting) const {
   return work;
 }
 
-ChannelSpec PerfSide::channel_spec(uint64_t id) const {
-  ChannelSpec spec;
+channels::ChannelSpec PerfSide::channel_spec(uint64_t id) const {
+  channels::ChannelSpec spec;
   spec.id = id;
   spec.schema = made_->schema();
   for (const int endpoint : ends_.sources) spec.source_ranks.push_back(endpoint_rank(endpoint));
@@ -258,7 +259,7 @@ ChannelSpec PerfSide::channel_spec(uint64_t id) const {
     spec.destination_ranks.push_back(endpoint_rank(endpoint));
   }
   spec.sends = ends_.sends;
-  spec.route.by = RouteBy::kKey;
+  spec.route.by = sorters::RouteBy::kKey;
   spec.route.keys = {0};
   spec.senders_per_source = options_.blocks;
   spec.segment.segment_bytes = options_.segment_bytes;
@@ -266,13 +267,13 @@ ChannelSpec PerfSide::channel_spec(uint64_t id) const {
   return spec;
 }
 
-NodePlacement PerfSide::placement() const {
+channels::NodePlacement PerfSide::placement() const {
   const std::vector<int> hosts = context_.plane->host_of_rank();
   const auto node_of = [&](int endpoint) {
     if (options_.nodes == 0) return hosts[static_cast<size_t>(endpoint_rank(endpoint))];
     return endpoint * options_.nodes / endpoints_;
   };
-  NodePlacement placement;
+  channels::NodePlacement placement;
   for (const int endpoint : ends_.sources) placement.of_source.push_back(node_of(endpoint));
   for (const int endpoint : ends_.destinations) {
     placement.of_destination.push_back(node_of(endpoint));
@@ -280,33 +281,33 @@ NodePlacement PerfSide::placement() const {
   return placement;
 }
 
-Result<std::shared_ptr<Channel>> PerfSide::open_channel(uint64_t id) const {
+Result<std::shared_ptr<channels::Channel>> PerfSide::open_channel(uint64_t id) const {
   if (options_.levels == 1) return context_.plane->create_channel(channel_spec(id));
-  return create_two_level(*context_.plane, channel_spec(id), placement());
+  return channels::create_two_level(*context_.plane, channel_spec(id), placement());
 }
 
-bool PerfSide::begins_here(const FlowCounters& flow) const {
+bool PerfSide::begins_here(const channels::FlowCounters& flow) const {
   const std::vector<int>& ends = flow.level == 1 ? ends_.sources : ends_.destinations;
   return endpoint_rank(ends[static_cast<size_t>(flow.source)]) == rank_;
 }
 
-bool PerfSide::leaves_its_endpoint(const FlowCounters& flow) const {
-  if (ends_.sends == ChannelSpec::Sends::kBroadcast) return true;
+bool PerfSide::leaves_its_endpoint(const channels::FlowCounters& flow) const {
+  if (ends_.sends == channels::ChannelSpec::Sends::kBroadcast) return true;
   const std::vector<int>& from = flow.level == 1 ? ends_.sources : ends_.destinations;
   return from[static_cast<size_t>(flow.source)] !=
          ends_.destinations[static_cast<size_t>(flow.outlet)];
 }
 
-Status PerfSide::open(Channel& channel, Checks checks) {
+Status PerfSide::open(channels::Channel& channel, Checks checks) {
   tallies_.assign(blocks_.size(), RowTally(made_, static_cast<int>(tables_.size())));
   loops_.clear();
   for (const BlockState& block : blocks_) {
-    std::unique_ptr<Sender> sender;
-    std::unique_ptr<Receiver> receiver;
+    std::unique_ptr<channels::Sender> sender;
+    std::unique_ptr<channels::Receiver> receiver;
     SentRows sent;
     if (block.source >= 0) {
       CD_ASSIGN(sender, channel.open_sender(block.source));
-      const bool is_named = ends_.sends == ChannelSpec::Sends::kNamed;
+      const bool is_named = ends_.sends == channels::ChannelSpec::Sends::kNamed;
       sent = {&tables_[static_cast<size_t>(block.source)],
               rows_per_source_ * block.block / options_.blocks,
               rows_per_source_ * (block.block + 1) / options_.blocks,
@@ -324,7 +325,7 @@ Status PerfSide::open(Channel& channel, Checks checks) {
   return {};
 }
 
-Status PerfSide::run(Channel& channel, Meeting::Clock::time_point start) {
+Status PerfSide::run(channels::Channel& channel, Meeting::Clock::time_point start) {
   return team_->run([&](int worker) -> Status {
     std::this_thread::sleep_until(start);
     BlockLoop& loop = *loops_[static_cast<size_t>(worker)];
@@ -354,4 +355,4 @@ uint64_t PerfSide::wrong_rows() const {
   return wrong;
 }
 
-}  // namespace crossdock
+}  // namespace crossdock::perf

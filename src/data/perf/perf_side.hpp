@@ -12,7 +12,7 @@
 #include "data/perf/meeting.hpp"
 #include "data/perf/run_perf.hpp"
 
-namespace crossdock {
+namespace crossdock::perf {
 
 // One thread between its runs. `end` and `waited_s` are of the last.
 struct BlockState {
@@ -40,11 +40,11 @@ class PerfSide {
   PredictedWork work(const Meeting& meeting) const;
 
   // All ranks.
-  Result<std::shared_ptr<Channel>> open_channel(uint64_t id) const;
+  Result<std::shared_ptr<channels::Channel>> open_channel(uint64_t id) const;
   // Opens what the blocks of this process need.
-  Status open(Channel& channel, Checks checks);
+  Status open(channels::Channel& channel, Checks checks);
   // Runs what was opened, from `start` on. An error of a block has closed the channel for the others.
-  Status run(Channel& channel, Meeting::Clock::time_point start);
+  Status run(channels::Channel& channel, Meeting::Clock::time_point start);
   // Of the last run, by the destinations of this process; answers at least how many rows are wrong.
   uint64_t wrong_rows() const;
 
@@ -53,16 +53,16 @@ class PerfSide {
   int64_t rows_per_source() const { return rows_per_source_; }
   bool is_source_here(int source) const;
   // Whether the flow's begin is in this process: at a source, or at a relay of the second level.
-  bool begins_here(const FlowCounters& flow) const;
+  bool begins_here(const channels::FlowCounters& flow) const;
   // Whether it leads from an endpoint to another. Those of a broadcast lead to processes, and all count.
-  bool leaves_its_endpoint(const FlowCounters& flow) const;
+  bool leaves_its_endpoint(const channels::FlowCounters& flow) const;
 
  private:
   PerfSide() = default;
-  ChannelSpec channel_spec(uint64_t id) const;
+  channels::ChannelSpec channel_spec(uint64_t id) const;
   double known_link_rate() const;
   double busiest_host_bytes() const;
-  NodePlacement placement() const;
+  channels::NodePlacement placement() const;
   Status make_tables();
   Status make_blocks();
   Result<double> timed(Meeting& meeting,
@@ -90,4 +90,4 @@ class PerfSide {
   std::unique_ptr<Team> team_;
 };
 
-}  // namespace crossdock
+}  // namespace crossdock::perf

@@ -1,7 +1,7 @@
 // Sums by column, which compilers turn into vector additions: about what a program costs that reads its rows once.
 #include "data/perf/row_tally.hpp"
 
-namespace crossdock {
+namespace crossdock::perf {
 namespace {
 
 uint64_t sum_of(const ColumnView& column, int64_t rows) {
@@ -73,4 +73,4 @@ uint64_t RowTally::rows() const {
   return rows;
 }
 
-}  // namespace crossdock
+}  // namespace crossdock::perf

@@ -8,7 +8,7 @@
 
 #include "data/perf/made_rows.hpp"
 
-namespace crossdock {
+namespace crossdock::perf {
 
 enum class Checks : uint8_t {
   kSums,  // reads every value once and adds up: tells lost, doubled and changed rows, but not which
@@ -38,4 +38,4 @@ class RowTally {
   uint64_t wrong_rows_ = 0;
 };
 
-}  // namespace crossdock
+}  // namespace crossdock::perf

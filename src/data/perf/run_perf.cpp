@@ -10,7 +10,7 @@
 #include "data/perf/perf_side.hpp"
 #include "data/trace/segment_trace.hpp"
 
-namespace crossdock {
+namespace crossdock::perf {
 namespace {
 
 constexpr int kThreadsMax = 1024;
@@ -41,7 +41,7 @@ Status check_options(const PerfOptions& options) {
       {"table_bytes", options.table_bytes, 1, kBytesMax},
       // Before windows of so many bytes are asked for; the channel has closer limits.
       {"segment_bytes", options.segment_bytes, 64, int64_t{1} << 31},
-      {"slot_bits", options.slot_bits, kSlotBitsByDistance, 16},
+      {"slot_bits", options.slot_bits, channels::kSlotBitsByDistance, 16},
       {"levels", options.levels, 1, 2},
       {"nodes", options.nodes, 0, 65'536},
   };
@@ -83,7 +83,9 @@ struct RankRun {
   }
 };
 
-RankRun run_of(const PerfSide& side, const Channel& channel, Meeting::Clock::time_point start) {
+RankRun run_of(const PerfSide& side,
+               const channels::Channel& channel,
+               Meeting::Clock::time_point start) {
   RankRun run;
   for (const BlockState& block : side.blocks()) {
     const std::chrono::duration<double> passed = block.end - start;
@@ -91,9 +93,9 @@ RankRun run_of(const PerfSide& side, const Channel& channel, Meeting::Clock::tim
     run.waited_s += block.waited_s;
   }
   run.wrong_rows = side.wrong_rows();
-  const ChannelCounters counters = channel.counters();
+  const channels::ChannelCounters counters = channel.counters();
   run.refused = counters.refused;
-  for (const FlowCounters& flow : counters.flows) {
+  for (const channels::FlowCounters& flow : counters.flows) {
     // Both ends of a flow may be known here, and one is enough.
     if (!side.begins_here(flow)) continue;
     const uint64_t messages = side.leaves_its_endpoint(flow) ? flow.opened : 0;
@@ -140,23 +142,23 @@ struct Measurement {
 };
 
 // What links did since then; what they have now stays.
-std::vector<LinkCounters> since(const std::vector<LinkCounters>& before,
-                                std::vector<LinkCounters> now) {
-  using Counter = uint64_t LinkCounters::*;
-  constexpr Counter kCounters[] = {&LinkCounters::frames_sent,
-                                   &LinkCounters::bytes_sent,
-                                   &LinkCounters::frames_received,
-                                   &LinkCounters::bytes_received,
-                                   &LinkCounters::notes_sent,
-                                   &LinkCounters::notes_received,
-                                   &LinkCounters::resent,
-                                   &LinkCounters::duplicates,
-                                   &LinkCounters::relayed,
-                                   &LinkCounters::notes_relayed,
-                                   &LinkCounters::dropped,
-                                   &LinkCounters::malformed,
-                                   &LinkCounters::stalled_no_credit,
-                                   &LinkCounters::stalled_link_full};
+std::vector<movers::LinkCounters> since(const std::vector<movers::LinkCounters>& before,
+                                        std::vector<movers::LinkCounters> now) {
+  using Counter = uint64_t movers::LinkCounters::*;
+  constexpr Counter kCounters[] = {&movers::LinkCounters::frames_sent,
+                                   &movers::LinkCounters::bytes_sent,
+                                   &movers::LinkCounters::frames_received,
+                                   &movers::LinkCounters::bytes_received,
+                                   &movers::LinkCounters::notes_sent,
+                                   &movers::LinkCounters::notes_received,
+                                   &movers::LinkCounters::resent,
+                                   &movers::LinkCounters::duplicates,
+                                   &movers::LinkCounters::relayed,
+                                   &movers::LinkCounters::notes_relayed,
+                                   &movers::LinkCounters::dropped,
+                                   &movers::LinkCounters::malformed,
+                                   &movers::LinkCounters::stalled_no_credit,
+                                   &movers::LinkCounters::stalled_link_full};
   for (size_t link = 0; link < before.size(); ++link) {
     for (const Counter counter : kCounters) now[link].*counter -= before[link].*counter;
   }
@@ -168,8 +170,8 @@ Status run_once(Measurement& measurement, Checks checks, bool is_timed) {
   const PerfContext& context = measurement.context;
   Meeting& meeting = measurement.meeting;
   PerfSide& side = measurement.side;
-  const std::vector<LinkCounters> links_before = context.plane->links();
-  std::shared_ptr<Channel> channel;
+  const std::vector<movers::LinkCounters> links_before = context.plane->links();
+  std::shared_ptr<channels::Channel> channel;
   const auto open = [&]() -> Status {
     CD_ASSIGN(channel, side.open_channel((*context.next_channel_id)++));
     return side.open(*channel, checks);
@@ -200,15 +202,16 @@ Status run_once(Measurement& measurement, Checks checks, bool is_timed) {
 // One more run, of which rank 0 gets the trace. Ranks meet before it, so that all note from the first segment on.
 Status run_traced(Measurement& measurement) {
   const PerfContext& context = measurement.context;
-  const Status started = SegmentTrace::start();
+  const Status started = trace::SegmentTrace::start();
   Status ran = measurement.meeting.agree(started);
   if (ran.ok()) ran = run_once(measurement, Checks::kSums, false);
   if (!ran.ok()) {
-    if (started.ok()) (void)SegmentTrace::finish();
+    if (started.ok()) (void)trace::SegmentTrace::finish();
     return ran;
   }
   const uint64_t id = (*context.next_channel_id)++;
-  CD_ASSIGN(measurement.report.trace, finish_group_trace(*context.plane, *context.memory, id));
+  CD_ASSIGN(measurement.report.trace,
+            channels::finish_group_trace(*context.plane, *context.memory, id));
   return {};
 }
 
@@ -253,4 +256,4 @@ Result<PerfReport> run_perf(const PerfContext& context, const PerfOptions& optio
   return std::move(measurement.report);
 }
 
-}  // namespace crossdock
+}  // namespace crossdock::perf

@@ -22,7 +22,7 @@
 #include "data/ranks/rank_group.hpp"
 #include "memory/budget.hpp"
 
-namespace crossdock {
+namespace crossdock::perf {
 
 struct PerfOptions {
   Pattern pattern = Pattern::kExchange;
@@ -32,8 +32,8 @@ struct PerfOptions {
   int endpoints_per_rank = 1;  // threads of one process as sources and destinations
   int blocks = 1;              // threads per endpoint
   int64_t segment_bytes = int64_t{256} << 10;
-  int slot_bits = kSlotBitsByDistance;
-  int64_t batch_rows = kRowsPerSend;
+  int slot_bits = channels::kSlotBitsByDistance;
+  int64_t batch_rows = channels::kRowsPerSend;
   // Of a source, which sends it over and over. Larger than caches: rows are read from memory, as a program's are.
   int64_t table_bytes = int64_t{64} << 20;
   int levels = 1;  // 2: an exchange between nodes first, then inside each (two_level.hpp)
@@ -48,8 +48,8 @@ struct PerfOptions {
 
 // What a measurement works with. One at a time.
 struct PerfContext {
-  DataPlane* plane = nullptr;
-  RankGroup* group = nullptr;  // that of the plane; null: a process alone
+  channels::DataPlane* plane = nullptr;
+  ranks::RankGroup* group = nullptr;  // that of the plane; null: a process alone
   std::shared_ptr<Memory> memory;
   uint64_t* next_channel_id = nullptr;  // the same in all ranks
   const CancelFlag* cancel = nullptr;
@@ -84,8 +84,8 @@ struct PerfReport {
   // Of this rank and the last run, which is the traced one if there is one.
   uint64_t channel = 0;
   int64_t channel_here_bytes = 0;
-  ChannelCounters counters;
-  std::vector<LinkCounters> links;
+  channels::ChannelCounters counters;
+  std::vector<movers::LinkCounters> links;
   std::string trace;  // of all ranks, at rank 0 (trace_json); "" if none was wanted
 };
 
@@ -93,4 +93,4 @@ struct PerfReport {
 // the group, in all ranks alike; CD-401 where `cancel` was set.
 Result<PerfReport> run_perf(const PerfContext& context, const PerfOptions& options);
 
-}  // namespace crossdock
+}  // namespace crossdock::perf

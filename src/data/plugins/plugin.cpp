@@ -12,7 +12,7 @@
 
 #include <fmt/ranges.h>
 
-namespace crossdock {
+namespace crossdock::plugins {
 namespace {
 
 // What this process does on a fault is for the program to say (Python's faulthandler, a sanitizer), not for a library
@@ -104,4 +104,4 @@ Result<void*> load_plugin(const PluginWanted& wanted) {
   return entry;
 }
 
-}  // namespace crossdock
+}  // namespace crossdock::plugins

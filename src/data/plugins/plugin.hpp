@@ -9,7 +9,7 @@
 
 #include "base/result.hpp"
 
-namespace crossdock {
+namespace crossdock::plugins {
 
 struct PluginWanted {
   // "ucx": the file is libcrossdock_ucx.so, its fingerprint crossdock_ucx_interface.
@@ -25,4 +25,4 @@ struct PluginWanted {
 // install; or if the plugin is of another build. Thread-safe.
 Result<void*> load_plugin(const PluginWanted& wanted);
 
-}  // namespace crossdock
+}  // namespace crossdock::plugins

@@ -5,7 +5,7 @@
 
 #include "base/error.hpp"
 
-namespace crossdock {
+namespace crossdock::ranks {
 namespace {
 
 constexpr char kCan = '+';
@@ -75,4 +75,4 @@ Result<std::vector<std::string>> agree(RankGroup& group,
   return all;
 }
 
-}  // namespace crossdock
+}  // namespace crossdock::ranks

@@ -8,7 +8,7 @@
 #include "base/result.hpp"
 #include "data/ranks/rank_group.hpp"
 
-namespace crossdock {
+namespace crossdock::ranks {
 
 // What every rank passed, by rank, if all passed a value; else the error of the first one that did not, with its rank.
 // All ranks call it, whether they can go on or not, so none is left waiting. Errors of RankGroup::gather.
@@ -25,4 +25,4 @@ Status check_same(const std::vector<std::string>& by_rank, const std::string& ru
 std::string error_text(const Error& error, size_t bytes_max);
 Error error_of_text(const std::string& text);
 
-}  // namespace crossdock
+}  // namespace crossdock::ranks

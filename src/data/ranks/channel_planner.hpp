@@ -11,7 +11,7 @@
 #include "topology/graph.hpp"
 #include "topology/paths.hpp"
 
-namespace crossdock {
+namespace crossdock::ranks {
 
 // Ranks that send and that receive; ascending, each once.
 struct ChannelEnds {
@@ -21,11 +21,12 @@ struct ChannelEnds {
 
 // What this rank has to know of a plan.
 struct PlannedChannel {
-  std::string name;                           // "e7f3a1c2-12", by which the control plane knows it
-  std::shared_ptr<const ServerShape> server;  // the rank's; null: it has no end of the channel
-  std::vector<ForwardingTable> tables;        // of the server's vertices
+  std::string name;  // "e7f3a1c2-12", by which the control plane knows it
+  std::shared_ptr<const topology::ServerShape>
+      server;                                     // the rank's; null: it has no end of the channel
+  std::vector<topology::ForwardingTable> tables;  // of the server's vertices
   // Destinations on other servers, by rank, as the tables name them.
-  std::map<int, DestinationKey> destinations;
+  std::map<int, topology::DestinationKey> destinations;
 };
 
 class ChannelPlanner {
@@ -40,4 +41,4 @@ class ChannelPlanner {
   virtual void end(const std::string& name) = 0;
 };
 
-}  // namespace crossdock
+}  // namespace crossdock::ranks

@@ -7,7 +7,7 @@
 
 #include "data/ranks/agreement.hpp"
 
-namespace crossdock {
+namespace crossdock::ranks {
 namespace {
 
 using std::chrono::milliseconds;
@@ -366,4 +366,4 @@ Communicator::Traffic Communicator::traffic() const {
           collective_bytes_};
 }
 
-}  // namespace crossdock
+}  // namespace crossdock::ranks

@@ -35,7 +35,7 @@
 #include "data/ranks/window.hpp"
 #include "memory/budget.hpp"
 
-namespace crossdock {
+namespace crossdock::ranks {
 
 enum class Fold { kSum, kMin, kMax };
 
@@ -196,4 +196,4 @@ class Communicator : public RankGroup {
   std::vector<std::shared_ptr<WindowSlot>> slots_;  // at most kSlotsMax; a place may be empty
 };
 
-}  // namespace crossdock
+}  // namespace crossdock::ranks

@@ -7,7 +7,7 @@
 #include "data/ranks/communicator.hpp"
 #include "data/ranks/window_slot.hpp"
 
-namespace crossdock {
+namespace crossdock::ranks {
 namespace {
 
 constexpr size_t kSlotsMax = 1024;   // MPICH has numbers for some 2,000 windows and communicators
@@ -190,4 +190,4 @@ Status Communicator::agree_with_room(const std::function<Status()>& step) {
   return agree(step());
 }
 
-}  // namespace crossdock
+}  // namespace crossdock::ranks

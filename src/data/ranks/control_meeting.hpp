@@ -7,7 +7,7 @@
 #include "base/result.hpp"
 #include "data/ranks/rank_group.hpp"
 
-namespace crossdock {
+namespace crossdock::ranks {
 
 struct ControlMeeting {
   std::string
@@ -29,4 +29,4 @@ Result<std::unique_ptr<RankGroup>> join_control(const ControlMeeting& meeting);
 // The type of the plugin's symbol crossdock_join_control. Null with *error if it cannot be.
 using JoinControl = RankGroup*(const ControlMeeting& meeting, Error* error);
 
-}  // namespace crossdock
+}  // namespace crossdock::ranks

@@ -16,7 +16,7 @@
 
 #include "data/ranks/packed_texts.hpp"
 
-namespace crossdock {
+namespace crossdock::ranks {
 namespace {
 
 using std::chrono::microseconds;
@@ -363,4 +363,4 @@ Result<std::unique_ptr<RankGroup>> join_folder(const std::string& folder,
       std::make_unique<FolderGroup>(std::move(opened), job, rank, size));
 }
 
-}  // namespace crossdock
+}  // namespace crossdock::ranks

@@ -19,7 +19,7 @@
 #include "data/ranks/meeting_folder.hpp"
 #include "data/ranks/rank_group.hpp"
 
-namespace crossdock {
+namespace crossdock::ranks {
 
 class FolderGroup : public RankGroup {
  public:
@@ -67,4 +67,4 @@ class FolderGroup : public RankGroup {
   uint64_t round_ = 0;
 };
 
-}  // namespace crossdock
+}  // namespace crossdock::ranks

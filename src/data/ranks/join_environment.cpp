@@ -13,7 +13,7 @@
 #include "data/ranks/pmix_entry.hpp"
 #include "data/ranks/rank_group.hpp"
 
-namespace crossdock {
+namespace crossdock::ranks {
 namespace {
 
 constexpr const char* kRank = "CROSSDOCK_RANK";
@@ -102,12 +102,13 @@ Result<std::unique_ptr<RankGroup>> join_named_control() {
 }
 
 Result<std::unique_ptr<RankGroup>> join_pmix() {
-  CD_ASSIGN(void* const entry,
-            load_plugin({"pmix",
-                         "crossdock_join_pmix",
-                         CROSSDOCK_PMIX_INTERFACE,
-                         "PMIx (Debian: libpmix2), or set CROSSDOCK_RANK, CROSSDOCK_RANKS and "
-                         "CROSSDOCK_MEET instead"}));
+  CD_ASSIGN(
+      void* const entry,
+      plugins::load_plugin({"pmix",
+                            "crossdock_join_pmix",
+                            CROSSDOCK_PMIX_INTERFACE,
+                            "PMIx (Debian: libpmix2), or set CROSSDOCK_RANK, CROSSDOCK_RANKS and "
+                            "CROSSDOCK_MEET instead"}));
   Error error;
   std::unique_ptr<RankGroup> group(reinterpret_cast<JoinPmix*>(entry)(&error));
   if (group == nullptr) return error;
@@ -142,10 +143,10 @@ std::string launch_variable() {
 
 Result<std::unique_ptr<RankGroup>> join_control(const ControlMeeting& meeting) {
   CD_ASSIGN(void* const entry,
-            load_plugin({"control",
-                         "crossdock_join_control",
-                         CROSSDOCK_CONTROL_INTERFACE,
-                         "gRPC (Debian: libgrpc++1.51)"}));
+            plugins::load_plugin({"control",
+                                  "crossdock_join_control",
+                                  CROSSDOCK_CONTROL_INTERFACE,
+                                  "gRPC (Debian: libgrpc++1.51)"}));
   Error error;
   std::unique_ptr<RankGroup> group(reinterpret_cast<JoinControl*>(entry)(meeting, &error));
   if (group == nullptr) return error;
@@ -173,4 +174,4 @@ Result<std::unique_ptr<RankGroup>> join_environment() {
                          : "");
 }
 
-}  // namespace crossdock
+}  // namespace crossdock::ranks

@@ -13,12 +13,12 @@
 
 #include "data/transports/system_error.hpp"
 
-namespace crossdock {
+namespace crossdock::ranks {
 namespace {
 
 Error refused(const std::string& path, const char* step, int problem) {
   const std::string what = fmt::format("{} cannot be {}", path, step);
-  if (problem == EMFILE || problem == ENFILE) return system_error(what, problem);
+  if (problem == EMFILE || problem == ENFILE) return transports::system_error(what, problem);
   return make_error(ErrorCode::kInvalidArgument,
                     "{}: {}; ranks meet in a folder that all of them can read and write, and are "
                     "of one user",
@@ -174,4 +174,4 @@ void MeetingFolder::release(const std::string& name, FolderClaim claim) const {
   if (claim.lock) remove(name);
 }
 
-}  // namespace crossdock
+}  // namespace crossdock::ranks

@@ -12,7 +12,7 @@
 #include "base/result.hpp"
 #include "data/transports/descriptor.hpp"
 
-namespace crossdock {
+namespace crossdock::ranks {
 
 // A name in a folder that one living process has at a time. It is free again when that process ends, however it ends.
 struct FolderClaim {
@@ -49,4 +49,4 @@ class MeetingFolder {
   std::string path_;
 };
 
-}  // namespace crossdock
+}  // namespace crossdock::ranks

@@ -10,7 +10,7 @@
 #include "data/plugins/plugin.hpp"
 #include "data/ranks/thread_communicator.hpp"
 
-namespace crossdock {
+namespace crossdock::ranks {
 namespace {
 
 bool says_something(const char* name) {
@@ -42,13 +42,13 @@ Result<MpiKind> mpi_of_launch() {
 
 Result<std::unique_ptr<Communicator>> open_mpi(MpiKind kind, const CommunicatorSettings& settings) {
   const bool is_open = kind == MpiKind::kOpenMpi;
-  CD_ASSIGN(
-      void* const entry,
-      load_plugin({is_open ? "mpi_openmpi" : "mpi_mpich",
-                   "crossdock_open_mpi",
-                   CROSSDOCK_MPI_INTERFACE,
-                   is_open ? "Open MPI (Debian: libopenmpi3, and libopenmpi-dev to build with)"
-                           : "MPICH (Debian: libmpich12, and libmpich-dev to build with)"}));
+  CD_ASSIGN(void* const entry,
+            plugins::load_plugin(
+                {is_open ? "mpi_openmpi" : "mpi_mpich",
+                 "crossdock_open_mpi",
+                 CROSSDOCK_MPI_INTERFACE,
+                 is_open ? "Open MPI (Debian: libopenmpi3, and libopenmpi-dev to build with)"
+                         : "MPICH (Debian: libmpich12, and libmpich-dev to build with)"}));
   Result<std::unique_ptr<Communicator>> answer = std::unique_ptr<Communicator>();
   reinterpret_cast<OpenMpi*>(entry)(settings, &answer);
   return answer;
@@ -114,4 +114,4 @@ Result<std::unique_ptr<Communicator>> open_communicator(const RankGroup* group,
   return opened;
 }
 
-}  // namespace crossdock
+}  // namespace crossdock::ranks

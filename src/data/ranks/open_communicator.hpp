@@ -12,7 +12,7 @@
 #include "base/result.hpp"
 #include "data/ranks/communicator.hpp"
 
-namespace crossdock {
+namespace crossdock::ranks {
 
 struct CommunicatorSettings {
   std::chrono::milliseconds limit{120'000};  // Communicator::limit at first
@@ -43,4 +43,4 @@ Result<MpiKind> mpi_of_library(const std::string& path);
 using OpenMpi = void(const CommunicatorSettings& settings,
                      Result<std::unique_ptr<Communicator>>* answer);
 
-}  // namespace crossdock
+}  // namespace crossdock::ranks

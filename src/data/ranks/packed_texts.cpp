@@ -5,7 +5,7 @@
 
 #include <fmt/format.h>
 
-namespace crossdock {
+namespace crossdock::ranks {
 namespace {
 
 constexpr char kAfterLength = '\n';
@@ -35,4 +35,4 @@ std::optional<std::vector<std::string>> unpacked_texts(std::string_view all, siz
   return texts.size() == count ? std::optional(std::move(texts)) : std::nullopt;
 }
 
-}  // namespace crossdock
+}  // namespace crossdock::ranks

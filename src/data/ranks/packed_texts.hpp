@@ -6,10 +6,10 @@
 #include <string_view>
 #include <vector>
 
-namespace crossdock {
+namespace crossdock::ranks {
 
 std::string packed_texts(const std::vector<std::string>& texts);
 // None unless they are `count`.
 std::optional<std::vector<std::string>> unpacked_texts(std::string_view all, size_t count);
 
-}  // namespace crossdock
+}  // namespace crossdock::ranks

@@ -3,9 +3,9 @@
 
 #include "data/ranks/rank_group.hpp"
 
-namespace crossdock {
+namespace crossdock::ranks {
 
 // The type of its symbol crossdock_join_pmix. Null with *error if PMIx does not answer.
 using JoinPmix = RankGroup*(Error* error);
 
-}  // namespace crossdock
+}  // namespace crossdock::ranks

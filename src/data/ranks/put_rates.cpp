@@ -5,7 +5,7 @@
 #include <chrono>
 #include <cstring>
 
-namespace crossdock {
+namespace crossdock::ranks {
 namespace {
 
 using Clock = std::chrono::steady_clock;
@@ -72,4 +72,4 @@ Result<std::vector<PutRate>> measure_puts(Communicator& ranks,
   return rates;
 }
 
-}  // namespace crossdock
+}  // namespace crossdock::ranks

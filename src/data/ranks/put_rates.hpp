@@ -9,7 +9,7 @@
 #include "base/result.hpp"
 #include "data/ranks/communicator.hpp"
 
-namespace crossdock {
+namespace crossdock::ranks {
 
 struct PutRate {
   int64_t message_bytes = 0;
@@ -24,4 +24,4 @@ Result<std::vector<PutRate>> measure_puts(Communicator& ranks,
                                           const std::shared_ptr<Memory>& memory,
                                           std::span<const int64_t> message_bytes);
 
-}  // namespace crossdock
+}  // namespace crossdock::ranks

@@ -13,7 +13,7 @@
 
 #include "base/result.hpp"
 
-namespace crossdock {
+namespace crossdock::ranks {
 
 class ChannelPlanner;
 
@@ -67,4 +67,4 @@ Result<std::unique_ptr<RankGroup>> join_environment();
 // "": none does. CROSSDOCK_MEET and CROSSDOCK_CONTROL, which say only where to meet, come last.
 std::string launch_variable();
 
-}  // namespace crossdock
+}  // namespace crossdock::ranks

@@ -20,7 +20,7 @@
 #include "data/ranks/packed_texts.hpp"
 #include "data/transports/system_error.hpp"
 
-namespace crossdock {
+namespace crossdock::ranks {
 namespace {
 
 using std::chrono::milliseconds;
@@ -90,7 +90,7 @@ std::string connect_to(const std::string& host,
   }
   if (problem == 0) return "";
   if (problem == EMFILE || problem == ENFILE)
-    return system_error("no socket can be made", problem).message;
+    return transports::system_error("no socket can be made", problem).message;
   return fmt::format("{}: {}", host, std::generic_category().message(problem));
 }
 
@@ -302,4 +302,4 @@ Result<std::unique_ptr<RankGroup>> join_meeting(const std::string& meet,
       std::make_unique<RendezvousGroup>(std::move(address), rank, size));
 }
 
-}  // namespace crossdock
+}  // namespace crossdock::ranks

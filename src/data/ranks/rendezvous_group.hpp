@@ -20,7 +20,7 @@
 #include "data/ranks/rank_group.hpp"
 #include "data/transports/descriptor.hpp"
 
-namespace crossdock {
+namespace crossdock::ranks {
 
 struct RendezvousAddress {
   std::vector<std::string> hosts;  // of one driver: names or addresses, to be tried in this order
@@ -66,4 +66,4 @@ class RendezvousGroup : public RankGroup {
   std::optional<Error> over_;
 };
 
-}  // namespace crossdock
+}  // namespace crossdock::ranks

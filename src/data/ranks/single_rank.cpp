@@ -1,7 +1,7 @@
 // A process alone meets itself.
 #include "data/ranks/rank_group.hpp"
 
-namespace crossdock {
+namespace crossdock::ranks {
 namespace {
 
 class SingleRank : public RankGroup {
@@ -18,4 +18,4 @@ class SingleRank : public RankGroup {
 
 std::unique_ptr<RankGroup> make_single_rank() { return std::make_unique<SingleRank>(); }
 
-}  // namespace crossdock
+}  // namespace crossdock::ranks

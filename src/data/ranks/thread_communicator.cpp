@@ -12,7 +12,7 @@
 #include <thread>
 #include <utility>
 
-namespace crossdock {
+namespace crossdock::ranks {
 namespace {
 
 constexpr int64_t kHugePageBytes = int64_t{2} << 20;
@@ -279,4 +279,4 @@ Status run_thread_ranks(const ThreadRanks& wanted,
   return found == nullptr ? Status() : *found;
 }
 
-}  // namespace crossdock
+}  // namespace crossdock::ranks

@@ -12,7 +12,7 @@
 #include "base/result.hpp"
 #include "data/ranks/communicator.hpp"
 
-namespace crossdock {
+namespace crossdock::ranks {
 
 struct ThreadRanks {
   int ranks = 1;
@@ -29,4 +29,4 @@ Result<std::vector<std::unique_ptr<Communicator>>> make_thread_communicators(
 Status run_thread_ranks(const ThreadRanks& wanted,
                         const std::function<Status(Communicator& communicator)>& body);
 
-}  // namespace crossdock
+}  // namespace crossdock::ranks

@@ -5,7 +5,7 @@
 
 #include "data/ranks/communicator.hpp"
 
-namespace crossdock {
+namespace crossdock::ranks {
 
 Status Window::check_open() const {
   if (communicator_ != nullptr) return {};
@@ -68,4 +68,4 @@ Status Window::fence() {
   return sync_far();
 }
 
-}  // namespace crossdock
+}  // namespace crossdock::ranks

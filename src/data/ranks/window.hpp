@@ -13,7 +13,7 @@
 
 #include "base/result.hpp"
 
-namespace crossdock {
+namespace crossdock::ranks {
 
 class Communicator;
 
@@ -83,4 +83,4 @@ class Window {
   Communicator* communicator_ = nullptr;  // null: gone
 };
 
-}  // namespace crossdock
+}  // namespace crossdock::ranks

@@ -8,7 +8,7 @@
 
 #include "data/ranks/window.hpp"
 
-namespace crossdock {
+namespace crossdock::ranks {
 
 struct WindowSlot {
   std::shared_ptr<Window> window;
@@ -17,4 +17,4 @@ struct WindowSlot {
   std::atomic<bool> is_used{false};  // by this rank; whoever drops the last pointer clears it
 };
 
-}  // namespace crossdock
+}  // namespace crossdock::ranks

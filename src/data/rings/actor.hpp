@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <string>
 
-namespace crossdock {
+namespace crossdock::rings {
 
 enum class Step : uint8_t {
   kProgress,  // something changed
@@ -26,4 +26,4 @@ class Actor {
   virtual std::string state() const = 0;
 };
 
-}  // namespace crossdock
+}  // namespace crossdock::rings

@@ -12,7 +12,7 @@
 #include <atomic>
 #include <cstdint>
 
-namespace crossdock {
+namespace crossdock::rings {
 
 // Who takes part: the threads of one block, of one device, or anybody who reaches the memory. On a CPU all are the
 // same. One word is always used with one scope.
@@ -79,4 +79,4 @@ class StdAtomic {
   std::atomic_ref<T> word_;
 };
 
-}  // namespace crossdock
+}  // namespace crossdock::rings

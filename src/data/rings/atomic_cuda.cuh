@@ -12,7 +12,7 @@
 #include "data/rings/atomic.hpp"
 #include "data/rings/ring_traits.hpp"
 
-namespace crossdock {
+namespace crossdock::rings {
 
 CD_HOST_DEVICE constexpr cuda::thread_scope cuda_scope(Scope scope) {
   return scope == Scope::kBlock  ? cuda::thread_scope_block
@@ -94,4 +94,4 @@ struct CudaStageRingTraits : CudaRingTraits {
   static constexpr Scope kProducers = Scope::kBlock;
 };
 
-}  // namespace crossdock
+}  // namespace crossdock::rings

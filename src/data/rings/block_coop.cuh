@@ -5,7 +5,7 @@
 
 #include "data/rings/coop.hpp"
 
-namespace crossdock {
+namespace crossdock::rings {
 
 // For blocks of one dimension, and one group per block at a time: the sum has one word of shared memory.
 struct BlockCoop {
@@ -25,4 +25,4 @@ struct BlockCoop {
   }
 };
 
-}  // namespace crossdock
+}  // namespace crossdock::rings

@@ -10,7 +10,7 @@
 
 #include "data/rings/annotations.hpp"
 
-namespace crossdock {
+namespace crossdock::rings {
 
 template <class C>
 concept Coop = requires(const C& coop, uint64_t value) {
@@ -34,4 +34,4 @@ CD_HOST_DEVICE uint64_t from_leader(const C& coop, uint64_t value) {
   return coop.sum(coop.rank() == 0 ? value : 0);
 }
 
-}  // namespace crossdock
+}  // namespace crossdock::rings

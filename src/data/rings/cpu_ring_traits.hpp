@@ -5,7 +5,7 @@
 #include "data/rings/atomic.hpp"
 #include "data/rings/ring_traits.hpp"
 
-namespace crossdock {
+namespace crossdock::rings {
 
 struct CpuMemory {
   template <class T, Scope kScope>
@@ -25,4 +25,4 @@ struct CpuMemory {
 
 struct CpuRingTraits : RingDefaults, CpuMemory {};
 
-}  // namespace crossdock
+}  // namespace crossdock::rings

@@ -17,7 +17,7 @@
 #include <hwy/highway.h>
 
 HWY_BEFORE_NAMESPACE();
-namespace crossdock::HWY_NAMESPACE {
+namespace crossdock::rings::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
 // Where there is no carry-less multiplication, or only an imitation of one, tables are faster.
@@ -126,11 +126,11 @@ uint32_t advance_copying(const uint8_t* at, size_t bytes, uint32_t crc, uint8_t*
 
 #endif
 
-}  // namespace crossdock::HWY_NAMESPACE
+}  // namespace crossdock::rings::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
-namespace crossdock {
+namespace crossdock::rings {
 
 HWY_EXPORT(advance);
 HWY_EXPORT(advance_copying);
@@ -146,5 +146,5 @@ uint32_t copy_crc32c(std::span<const std::byte> bytes, std::byte* to, uint32_t b
   return ~HWY_DYNAMIC_DISPATCH(advance_copying)(at, bytes.size(), ~before, place);
 }
 
-}  // namespace crossdock
+}  // namespace crossdock::rings
 #endif

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <cstring>
 
-namespace crossdock {
+namespace crossdock::rings {
 
 // Bit 31 - d is the coefficient of x^d: messages come with the highest power in the lowest bit.
 inline constexpr uint32_t kCrc32cPolynomial = 0x82F6'3B78;
@@ -57,4 +57,4 @@ inline uint32_t crc32c_by_table(const uint8_t* at, size_t bytes, uint32_t crc) {
   return crc;
 }
 
-}  // namespace crossdock
+}  // namespace crossdock::rings

@@ -26,7 +26,7 @@
 
 #include "data/rings/atomic.hpp"
 
-namespace crossdock {
+namespace crossdock::rings {
 namespace {
 
 using Rings = StdAtomic<uint32_t, Scope::kSystem>;
@@ -87,4 +87,4 @@ void Doorbell::ring() const {
   if ((before & kMaySleep) != 0) futex(&words_->rings, FUTEX_WAKE, INT_MAX, nullptr);
 }
 
-}  // namespace crossdock
+}  // namespace crossdock::rings

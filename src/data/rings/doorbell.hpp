@@ -11,7 +11,7 @@
 
 #include "data/rings/ring.hpp"
 
-namespace crossdock {
+namespace crossdock::rings {
 
 struct DoorbellWords {
   // Bit 0: somebody may sleep. The rest counts rings, and wraps.
@@ -34,4 +34,4 @@ class Doorbell {
   DoorbellWords* words_;
 };
 
-}  // namespace crossdock
+}  // namespace crossdock::rings

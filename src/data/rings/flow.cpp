@@ -6,7 +6,7 @@
 #include "data/rings/place_ring.hpp"
 #include "data/rings/ring_traits.hpp"
 
-namespace crossdock {
+namespace crossdock::rings {
 namespace {
 
 using Word = StdAtomic<uint64_t, Scope::kSystem>;
@@ -70,4 +70,4 @@ uint16_t failure_of(const Flow& flow) {
   return static_cast<uint16_t>(Word(flow.words->failed).load(Acquire{}));
 }
 
-}  // namespace crossdock
+}  // namespace crossdock::rings

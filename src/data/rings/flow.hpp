@@ -16,7 +16,7 @@
 #include "base/result.hpp"
 #include "data/rings/ring.hpp"
 
-namespace crossdock {
+namespace crossdock::rings {
 
 struct FlowWords {
   alignas(kRingLineBytes) uint64_t total_segments_plus_1 = 0;  // 0: the source has not ended
@@ -53,4 +53,4 @@ void fail_flow(const Flow& flow, ErrorCode code);
 // 0, or the ErrorCode of why the flow is over before its end.
 uint16_t failure_of(const Flow& flow);
 
-}  // namespace crossdock
+}  // namespace crossdock::rings

@@ -11,7 +11,7 @@
 #include "data/rings/atomic_cuda.cuh"
 #include "data/rings/coop.hpp"
 
-namespace crossdock {
+namespace crossdock::rings {
 
 struct KernelDriveLimits {
   uint32_t* abort = nullptr;        // in memory that the host writes; not 0: stop
@@ -49,4 +49,4 @@ __device__ KernelEnd drive_block(DeviceActor& actor,
   }
 }
 
-}  // namespace crossdock
+}  // namespace crossdock::rings

@@ -3,7 +3,7 @@
 
 #include <bit>
 
-namespace crossdock {
+namespace crossdock::rings {
 namespace {
 
 constexpr uint32_t kWidthMax = 16;
@@ -101,4 +101,4 @@ Result<SegmentLayout> make_segment_layout(std::span<const LaneShape> lanes,
   return layout;
 }
 
-}  // namespace crossdock
+}  // namespace crossdock::rings

@@ -7,7 +7,7 @@
 #include "base/result.hpp"
 #include "data/rings/segment_layout.hpp"
 
-namespace crossdock {
+namespace crossdock::rings {
 
 inline constexpr uint32_t kSegmentAlignment = 64;
 inline constexpr uint64_t kSegmentBytesMax = uint64_t{1} << 30;
@@ -25,4 +25,4 @@ Result<SegmentLayout> make_segment_layout(std::span<const LaneShape> lanes,
                                           uint32_t rows_max,
                                           uint64_t heap_bytes = 0);
 
-}  // namespace crossdock
+}  // namespace crossdock::rings

@@ -3,7 +3,7 @@
 
 #include "data/rings/ring_traits.hpp"
 
-namespace crossdock {
+namespace crossdock::rings {
 namespace {
 
 constexpr uint64_t kCounters = 3;  // tail, head, lock
@@ -79,4 +79,4 @@ Result<Ring> place_ring(const RingShape& shape, std::span<std::byte> memory) {
   return ring;
 }
 
-}  // namespace crossdock
+}  // namespace crossdock::rings

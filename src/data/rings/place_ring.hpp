@@ -9,7 +9,7 @@
 #include "data/rings/ring.hpp"
 #include "data/rings/segment_layout.hpp"
 
-namespace crossdock {
+namespace crossdock::rings {
 
 inline constexpr int kRingSlotBitsMax = 20;
 
@@ -22,4 +22,4 @@ Result<RingShape> make_ring_shape(const SegmentLayout& layout, int slot_bits);
 uint64_t ring_bytes(const RingShape& shape);
 Result<Ring> place_ring(const RingShape& shape, std::span<std::byte> memory);
 
-}  // namespace crossdock
+}  // namespace crossdock::rings

@@ -13,7 +13,7 @@
 #include "data/rings/annotations.hpp"
 #include "data/rings/segment_header.hpp"
 
-namespace crossdock {
+namespace crossdock::rings {
 
 inline constexpr uint64_t kRingLineBytes = 128;
 inline constexpr uint64_t kRingLineWords = kRingLineBytes / sizeof(uint64_t);
@@ -49,4 +49,4 @@ struct Ring {
   }
 };
 
-}  // namespace crossdock
+}  // namespace crossdock::rings

@@ -14,7 +14,7 @@
 #include "data/rings/ring.hpp"
 #include "data/rings/ring_traits.hpp"
 
-namespace crossdock {
+namespace crossdock::rings {
 
 template <class Traits>
 class RingConsumer {
@@ -78,4 +78,4 @@ class RingConsumer {
   Ring ring_;
 };
 
-}  // namespace crossdock
+}  // namespace crossdock::rings

@@ -12,7 +12,7 @@
 #include "data/rings/segment_layout.hpp"
 #include "data/rings/sequence_window.hpp"
 
-namespace crossdock {
+namespace crossdock::rings {
 namespace {
 
 static_assert(Coop<BlockCoop>);
@@ -167,4 +167,4 @@ template class RingProducer<CudaRingTraits>;
 template class RingConsumer<CudaRingTraits>;
 template class SequenceWindow<CudaRingTraits>;
 
-}  // namespace crossdock
+}  // namespace crossdock::rings

@@ -18,7 +18,7 @@
 #include "data/rings/ring.hpp"
 #include "data/rings/ring_traits.hpp"
 
-namespace crossdock {
+namespace crossdock::rings {
 
 // Rows [first, first + rows) of a slot's segment, to be written and committed by who got them; 0 rows: not now.
 struct Ticket {
@@ -321,4 +321,4 @@ class RingProducer {
   uint64_t published_ = 0;
 };
 
-}  // namespace crossdock
+}  // namespace crossdock::rings

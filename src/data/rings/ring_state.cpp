@@ -9,7 +9,7 @@
 #include "data/rings/cpu_ring_traits.hpp"
 #include "data/rings/ring_traits.hpp"
 
-namespace crossdock {
+namespace crossdock::rings {
 namespace {
 
 constexpr uint64_t kSlotsPrinted = 16;
@@ -65,4 +65,4 @@ RingProgress ring_progress(const Ring& ring) {
   return progress;
 }
 
-}  // namespace crossdock
+}  // namespace crossdock::rings

@@ -6,7 +6,7 @@
 
 #include "data/rings/ring.hpp"
 
-namespace crossdock {
+namespace crossdock::rings {
 
 // The widths of a segment word, for rings that were compiled with other ones.
 struct WordWidths {
@@ -28,4 +28,4 @@ struct RingProgress {
 };
 RingProgress ring_progress(const Ring& ring);
 
-}  // namespace crossdock
+}  // namespace crossdock::rings

@@ -8,7 +8,7 @@
 #include "data/rings/atomic.hpp"
 #include "data/rings/segment_word.hpp"
 
-namespace crossdock {
+namespace crossdock::rings {
 
 // docs/concept-rings.md says for each order why it is enough and what breaks without it.
 struct RingOrders {
@@ -34,4 +34,4 @@ struct RingDefaults {
   static constexpr Scope kConsumers = Scope::kDevice;  // among those who take turns as the consumer
 };
 
-}  // namespace crossdock
+}  // namespace crossdock::rings

@@ -3,7 +3,7 @@
 
 #include "base/check.hpp"
 
-namespace crossdock {
+namespace crossdock::rings {
 
 size_t SeededSchedule::choose(size_t options) {
   CD_CHECK(options > 0, "options {}", options);
@@ -41,4 +41,4 @@ std::vector<size_t> ExhaustiveSchedule::choices() const {
   return taken;
 }
 
-}  // namespace crossdock
+}  // namespace crossdock::rings

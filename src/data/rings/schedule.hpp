@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-namespace crossdock {
+namespace crossdock::rings {
 
 class Schedule {
  public:
@@ -43,4 +43,4 @@ class ExhaustiveSchedule : public Schedule {
   size_t depth_ = 0;
 };
 
-}  // namespace crossdock
+}  // namespace crossdock::rings

@@ -4,7 +4,7 @@
 #include <numeric>
 #include <vector>
 
-namespace crossdock {
+namespace crossdock::rings {
 
 std::string describe(std::span<Actor* const> actors) {
   std::string text;
@@ -41,4 +41,4 @@ Status run_scheduled(std::span<Actor* const> actors, Schedule& schedule, uint64_
                     describe(actors));
 }
 
-}  // namespace crossdock
+}  // namespace crossdock::rings

@@ -8,7 +8,7 @@
 #include "data/rings/actor.hpp"
 #include "data/rings/schedule.hpp"
 
-namespace crossdock {
+namespace crossdock::rings {
 
 // Steps actors until all are done. An actor that was idle is not asked again before another has made progress (it would
 // be idle again), so when nobody is left to ask, that is a deadlock by definition: CD-901 with the state of every
@@ -18,4 +18,4 @@ Status run_scheduled(std::span<Actor* const> actors, Schedule& schedule, uint64_
 // The states of actors, one per line.
 std::string describe(std::span<Actor* const> actors);
 
-}  // namespace crossdock
+}  // namespace crossdock::rings

@@ -9,7 +9,7 @@
 #include "data/rings/annotations.hpp"
 #include "data/rings/atomic.hpp"
 
-namespace crossdock {
+namespace crossdock::rings {
 
 // Sets among rows [first, first + count) those whose bit is set in `bits`, lowest bit first. count <= 64.
 template <class Traits>
@@ -33,4 +33,4 @@ CD_HOST_DEVICE void set_bits(uint64_t* bitmap, uint64_t first, uint64_t count) {
   }
 }
 
-}  // namespace crossdock
+}  // namespace crossdock::rings

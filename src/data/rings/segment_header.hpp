@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <type_traits>
 
-namespace crossdock {
+namespace crossdock::rings {
 
 // Little-endian on wires, as in memory on every machine that Crossdock runs on.
 struct SegmentHeader {
@@ -42,4 +42,4 @@ enum SegmentFlag : uint16_t {
 };
 inline constexpr uint16_t kSegmentFlags = kPacked;
 
-}  // namespace crossdock
+}  // namespace crossdock::rings

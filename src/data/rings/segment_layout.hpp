@@ -14,7 +14,7 @@
 #include "data/rings/annotations.hpp"
 #include "data/rings/segment_header.hpp"
 
-namespace crossdock {
+namespace crossdock::rings {
 
 inline constexpr uint32_t kSegmentLanesMax = 256;
 
@@ -52,4 +52,4 @@ struct SegmentLayout {
   }
 };
 
-}  // namespace crossdock
+}  // namespace crossdock::rings

@@ -10,7 +10,7 @@
 
 #include "data/rings/annotations.hpp"
 
-namespace crossdock {
+namespace crossdock::rings {
 
 // kGenerationBits count the laps of a slot and wrap; one bit is enough for the protocol (docs/concept-rings.md), more
 // make printed states readable. kHeapBits bound the heap of a segment, in units of kHeapUnitBytes; kRowBits its rows.
@@ -57,4 +57,4 @@ struct SegmentWord {
   }
 };
 
-}  // namespace crossdock
+}  // namespace crossdock::rings

@@ -11,7 +11,7 @@
 #include "data/rings/ring.hpp"
 #include "data/rings/ring_traits.hpp"
 
-namespace crossdock {
+namespace crossdock::rings {
 
 // One thread. All it remembers is a count: what has come is read from the ready words, which nobody else writes.
 // Numbers may be anything that a wire delivers.
@@ -62,4 +62,4 @@ class SequenceWindow {
   uint64_t head_seen_ = 0;  // never ahead of the head, so what is free stays free
 };
 
-}  // namespace crossdock
+}  // namespace crossdock::rings

@@ -8,7 +8,7 @@
 #include "base/check.hpp"
 #include "data/rings/scheduled_driver.hpp"
 
-namespace crossdock {
+namespace crossdock::rings {
 namespace {
 
 using Clock = std::chrono::steady_clock;
@@ -115,4 +115,4 @@ Status run_on_threads(std::span<Actor* const> actors, const ThreadDriveOptions& 
   return {};
 }
 
-}  // namespace crossdock
+}  // namespace crossdock::rings

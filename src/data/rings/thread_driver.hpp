@@ -8,7 +8,7 @@
 #include "base/team.hpp"
 #include "data/rings/actor.hpp"
 
-namespace crossdock {
+namespace crossdock::rings {
 
 struct ThreadDriveOptions {
   int threads = 1;
@@ -24,4 +24,4 @@ struct ThreadDriveOptions {
 // then.
 Status run_on_threads(std::span<Actor* const> actors, const ThreadDriveOptions& options);
 
-}  // namespace crossdock
+}  // namespace crossdock::rings

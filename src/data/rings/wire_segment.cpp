@@ -6,7 +6,7 @@
 
 #include "data/rings/crc32c.hpp"
 
-namespace crossdock {
+namespace crossdock::rings {
 namespace {
 
 static_assert(std::endian::native == std::endian::little, "headers are copied as they lie");
@@ -99,4 +99,4 @@ Status check_checksum(const SegmentHeader& header, uint32_t checksum) {
   return check_equal("checksum", header.checksum, checksum);
 }
 
-}  // namespace crossdock
+}  // namespace crossdock::rings

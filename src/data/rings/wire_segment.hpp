@@ -11,7 +11,7 @@
 #include "base/result.hpp"
 #include "data/rings/segment_header.hpp"
 
-namespace crossdock {
+namespace crossdock::rings {
 
 // What a receiver is prepared for. Counts are exclusive bounds, the rest is inclusive.
 struct SegmentLimits {
@@ -44,4 +44,4 @@ uint32_t copy_payload(const SegmentHeader& header,
 uint32_t begin_checksum(const SegmentHeader& header);
 Status check_checksum(const SegmentHeader& header, uint32_t checksum);
 
-}  // namespace crossdock
+}  // namespace crossdock::rings

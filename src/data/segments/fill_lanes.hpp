@@ -13,7 +13,7 @@
 #include "data/rings/cpu_ring_traits.hpp"
 #include "data/rings/segment_bits.hpp"
 
-namespace crossdock::filling {
+namespace crossdock::segments::filling {
 
 // Rows first, first + 1, …
 struct RowRun {
@@ -77,7 +77,7 @@ void put_bits(uint64_t* bitmap, uint64_t first, uint32_t count, const BitsOf& bi
     if (part == 64) {
       bitmap[at / 64] = bits;  // nobody else has rows of this word
     } else {
-      or_bits<CpuRingTraits>(bitmap, at, part, bits);
+      rings::or_bits<rings::CpuRingTraits>(bitmap, at, part, bits);
     }
     done += part;
   }
@@ -148,4 +148,4 @@ void copy_fixed(
   }
 }
 
-}  // namespace crossdock::filling
+}  // namespace crossdock::segments::filling

@@ -9,7 +9,7 @@
 
 #include "table/column.hpp"
 
-namespace crossdock::filling {
+namespace crossdock::segments::filling {
 
 inline constexpr uint32_t kInlineBytes = 12;  // what a view holds itself
 
@@ -154,4 +154,4 @@ void with_texts(Layout layout, const ColumnView& column, const Call& call) {
   }
 }
 
-}  // namespace crossdock::filling
+}  // namespace crossdock::segments::filling

@@ -8,7 +8,7 @@
 #include "table/column.hpp"
 #include "table/type.hpp"
 
-namespace crossdock::filling {
+namespace crossdock::segments::filling {
 
 inline constexpr uint32_t kResolvedRows = 512;  // of one call
 
@@ -80,4 +80,4 @@ void in_resolved_blocks(const DataType& type,
   }
 }
 
-}  // namespace crossdock::filling
+}  // namespace crossdock::segments::filling

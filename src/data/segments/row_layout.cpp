@@ -7,13 +7,13 @@
 #include "data/rings/place_ring.hpp"
 #include "data/rings/ring_traits.hpp"
 
-namespace crossdock {
+namespace crossdock::segments {
 namespace {
 
 constexpr uint64_t kHeapBytesMin = 1024;
-constexpr uint64_t kHeapBytesMax = RingDefaults::Word::kHeapUnitsMax * kHeapUnitBytes;
+constexpr uint64_t kHeapBytesMax = rings::RingDefaults::Word::kHeapUnitsMax * rings::kHeapUnitBytes;
 constexpr uint64_t kRowsMax = kSegmentRowsMax;
-static_assert(kRowsMax == RingDefaults::Word::kRowsMax);
+static_assert(kRowsMax == rings::RingDefaults::Word::kRowsMax);
 
 bool has_texts(const DataType& type) { return is_string(type.id) || is_binary(type.id); }
 
@@ -30,8 +30,8 @@ Field received_field(const Field& field) {
   return received;
 }
 
-LaneShape lane_of(const Field& received) {
-  LaneShape lane;
+rings::LaneShape lane_of(const Field& received) {
+  rings::LaneShape lane;
   lane.width_bytes = static_cast<uint16_t>(fixed_bytes(received.type));
   lane.nullable = received.nullable;
   lane.is_text = has_texts(received.type);
@@ -44,13 +44,13 @@ struct Shares {
 };
 
 // How many rows a segment has, such that its lanes and their texts fill it together.
-Shares share(const std::vector<LaneShape>& lanes, const RowLayoutOptions& options) {
+Shares share(const std::vector<rings::LaneShape>& lanes, const RowLayoutOptions& options) {
   uint64_t row_bits = 0;
-  uint64_t edges_bytes = sizeof(SegmentHeader) + kSegmentAlignment;  // of the heap
+  uint64_t edges_bytes = sizeof(rings::SegmentHeader) + rings::kSegmentAlignment;  // of the heap
   uint64_t text_lanes = 0;
-  for (const LaneShape& lane : lanes) {
+  for (const rings::LaneShape& lane : lanes) {
     row_bits += lane.width_bytes * 8 + (lane.width_bytes == 0) + lane.nullable;
-    edges_bytes += kSegmentAlignment * (1 + lane.nullable);
+    edges_bytes += rings::kSegmentAlignment * (1 + lane.nullable);
     text_lanes += lane.is_text;
   }
   const auto wanted = static_cast<uint64_t>(std::max<int64_t>(options.segment_bytes, 0));
@@ -62,7 +62,8 @@ Shares share(const std::vector<LaneShape>& lanes, const RowLayoutOptions& option
   shares.rows = std::min(free_bytes * 8 / (row_bits + row_heap_bytes * 8), kRowsMax);
   if (text_lanes == 0) return shares;
   const uint64_t heap_bytes = std::max(shares.rows * row_heap_bytes, kHeapBytesMin);
-  shares.heap_bytes = std::min(heap_bytes, kHeapBytesMax) / kHeapUnitBytes * kHeapUnitBytes;
+  shares.heap_bytes =
+      std::min(heap_bytes, kHeapBytesMax) / rings::kHeapUnitBytes * rings::kHeapUnitBytes;
   return shares;
 }
 
@@ -72,15 +73,15 @@ Status check_options(const Schema& schema, const RowLayoutOptions& options) {
                       "rows of 0 columns are to be sent; a row needs 1 or more");
   }
   const size_t columns = schema.fields.size() + options.has_destinations;
-  if (columns > kSegmentLanesMax) {
+  if (columns > rings::kSegmentLanesMax) {
     return make_error(ErrorCode::kInvalidArgument,
                       "rows of {} columns{} are to be sent, and a segment has room for {}; send "
                       "fewer columns at a time",
                       schema.fields.size(),
                       options.has_destinations ? " and a destination" : "",
-                      kSegmentLanesMax);
+                      rings::kSegmentLanesMax);
   }
-  const auto limit = static_cast<int64_t>(kSegmentBytesMax);
+  const auto limit = static_cast<int64_t>(rings::kSegmentBytesMax);
   if (options.segment_bytes > limit || options.text_bytes < 0 || options.text_bytes > limit) {
     return make_error(ErrorCode::kInvalidArgument,
                       "segments of {} bytes with texts of {} are wanted; both are at most {}, and "
@@ -117,25 +118,25 @@ Result<std::shared_ptr<const RowLayout>> RowLayout::make(SchemaPtr schema,
                       schema->fields.size(),
                       kSegmentRowsMin);
   }
-  CD_ASSIGN(
-      made->segments_,
-      make_segment_layout(made->lanes_, static_cast<uint32_t>(shares.rows), shares.heap_bytes));
+  CD_ASSIGN(made->segments_,
+            rings::make_segment_layout(
+                made->lanes_, static_cast<uint32_t>(shares.rows), shares.heap_bytes));
   made->schema_ = std::move(schema);
   made->received_schema_ = std::move(received);
   return std::shared_ptr<const RowLayout>(std::move(made));
 }
 
-RingShape RowLayout::ring_shape(int slot_bits) const {
-  const auto shape = make_ring_shape(segments_, slot_bits);
+rings::RingShape RowLayout::ring_shape(int slot_bits) const {
+  const auto shape = rings::make_ring_shape(segments_, slot_bits);
   CD_CHECK(shape.ok(), "2^{} slots of {} rows", slot_bits, segments_.rows_max);
   return shape.value();
 }
 
-SegmentLayout RowLayout::packed(uint32_t rows, uint64_t heap_bytes) const {
+rings::SegmentLayout RowLayout::packed(uint32_t rows, uint64_t heap_bytes) const {
   // A layout has a row at least; nobody sends a segment without any, but somebody may say so.
-  auto layout = make_segment_layout(lanes_, std::max<uint32_t>(rows, 1), heap_bytes);
+  auto layout = rings::make_segment_layout(lanes_, std::max<uint32_t>(rows, 1), heap_bytes);
   CD_CHECK(layout.ok(), "{} rows, {} bytes of heap", rows, heap_bytes);
   return layout.value();
 }
 
-}  // namespace crossdock
+}  // namespace crossdock::segments

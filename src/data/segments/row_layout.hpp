@@ -15,7 +15,7 @@
 #include "data/rings/ring.hpp"
 #include "table/schema.hpp"
 
-namespace crossdock {
+namespace crossdock::segments {
 
 inline constexpr uint32_t kSegmentRowsMin = 64;  // of a full segment; fewer are not worth a header
 inline constexpr uint32_t kSegmentRowsMax = 262'143;  // rows are counted in 18 bits
@@ -41,9 +41,9 @@ class RowLayout {
   // Of what is received: texts as views, dictionaries as their values; the hidden lane is not in it. A dictionary may
   // hold NULLs, so its column is nullable here, whatever it was.
   const SchemaPtr& received_schema() const { return received_schema_; }
-  const SegmentLayout& segments() const { return segments_; }
+  const rings::SegmentLayout& segments() const { return segments_; }
   // 0 <= slot_bits <= kRingSlotBitsMax.
-  RingShape ring_shape(int slot_bits) const;
+  rings::RingShape ring_shape(int slot_bits) const;
   // The texts of a row together; those of 12 bytes or less do not count.
   int64_t text_bytes_max() const { return static_cast<int64_t>(segments_.heap_bytes); }
   bool has_texts() const { return segments_.heap_bytes != 0; }
@@ -53,15 +53,15 @@ class RowLayout {
 
   // The same lanes for a segment of `rows` rows and `heap_bytes` of heap, one right behind the other: how a segment
   // that is not full travels on a wire (SegmentFlag::kPacked). Neither is over its maximum.
-  SegmentLayout packed(uint32_t rows, uint64_t heap_bytes) const;
+  rings::SegmentLayout packed(uint32_t rows, uint64_t heap_bytes) const;
 
  private:
   RowLayout() = default;
   SchemaPtr schema_;
   SchemaPtr received_schema_;
-  std::vector<LaneShape> lanes_;  // lane i is column i; the hidden one is last
-  SegmentLayout segments_;
+  std::vector<rings::LaneShape> lanes_;  // lane i is column i; the hidden one is last
+  rings::SegmentLayout segments_;
   int destination_lane_ = -1;
 };
 
-}  // namespace crossdock
+}  // namespace crossdock::segments

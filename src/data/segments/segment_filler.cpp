@@ -8,7 +8,7 @@
 #include "data/segments/resolve_dictionary.hpp"
 #include "data/segments/segment_rows.hpp"
 
-namespace crossdock {
+namespace crossdock::segments {
 namespace {
 
 using namespace filling;
@@ -123,7 +123,7 @@ Status measure_texts(const RowLayout& layout,
 
 // Where rows of a ticket go in one lane, and their texts in the heap.
 struct Target {
-  const SegmentLayout& layout;
+  const rings::SegmentLayout& layout;
   std::byte* segment;
   uint32_t lane;
   uint32_t first;
@@ -263,8 +263,10 @@ Status SegmentFiller::set_batch(const Batch& batch, std::span<const uint16_t> de
 }
 
 template <class Rows>
-void SegmentFiller::fill_rows(std::byte* segment, const Ticket& ticket, const Rows& rows) const {
-  const SegmentLayout& lanes = layout_->segments();
+void SegmentFiller::fill_rows(std::byte* segment,
+                              const rings::Ticket& ticket,
+                              const Rows& rows) const {
+  const rings::SegmentLayout& lanes = layout_->segments();
   uint32_t heap_at = ticket.heap_first;
   uint32_t lane = 0;
   for (const FilledColumn& column : columns_) {
@@ -276,19 +278,22 @@ void SegmentFiller::fill_rows(std::byte* segment, const Ticket& ticket, const Ro
     copy_values<uint16_t>(from, rows, ticket.rows, to.values());
   }
   // What rounding up adds to the ticket's heap is nobody's, and may not show what lay there before.
-  const uint32_t beyond = (kHeapUnitBytes - heap_at % kHeapUnitBytes) % kHeapUnitBytes;
+  const uint32_t beyond =
+      (rings::kHeapUnitBytes - heap_at % rings::kHeapUnitBytes) % rings::kHeapUnitBytes;
   if (beyond != 0) std::memset(segment + lanes.heap_offset + heap_at, 0, beyond);
 }
 
 void SegmentFiller::fill(std::byte* segment,
-                         const Ticket& ticket,
+                         const rings::Ticket& ticket,
                          std::span<const uint32_t> rows) const {
   CD_CHECK(rows.size() == ticket.rows, "{} rows, {} places", rows.size(), ticket.rows);
   fill_rows(segment, ticket, RowList{rows.data()});
 }
 
-void SegmentFiller::fill_run(std::byte* segment, const Ticket& ticket, uint32_t first_row) const {
+void SegmentFiller::fill_run(std::byte* segment,
+                             const rings::Ticket& ticket,
+                             uint32_t first_row) const {
   fill_rows(segment, ticket, RowRun{first_row});
 }
 
-}  // namespace crossdock
+}  // namespace crossdock::segments

@@ -8,7 +8,7 @@
 
 #include "base/check.hpp"
 
-namespace crossdock {
+namespace crossdock::segments {
 namespace {
 
 constexpr uint32_t kInlineBytes = 12;
@@ -20,15 +20,15 @@ struct HeapOwner {
   int64_t heap_bytes;
 };
 
-const SegmentHeader& header_of(const std::byte* segment) {
-  return *reinterpret_cast<const SegmentHeader*>(segment);
+const rings::SegmentHeader& header_of(const std::byte* segment) {
+  return *reinterpret_cast<const rings::SegmentHeader*>(segment);
 }
 
-bool is_packed(const SegmentHeader& header) { return (header.flags & kPacked) != 0; }
+bool is_packed(const rings::SegmentHeader& header) { return (header.flags & rings::kPacked) != 0; }
 
 // Calls `call` with the layout that the segment lies in.
 template <class Call>
-auto with_layout(const RowLayout& layout, const SegmentHeader& header, const Call& call) {
+auto with_layout(const RowLayout& layout, const rings::SegmentHeader& header, const Call& call) {
   if (!is_packed(header)) return call(layout.segments());
   return call(layout.packed(header.rows, header.heap_bytes));
 }
@@ -50,12 +50,12 @@ int64_t count_ones(const uint8_t* bits, uint32_t count) {
   return ones + std::popcount(word & ((uint64_t{1} << (count - row)) - 1));
 }
 
-ColumnView lane_view(const SegmentLayout& lanes, const std::byte* segment, uint32_t lane) {
+ColumnView lane_view(const rings::SegmentLayout& lanes, const std::byte* segment, uint32_t lane) {
   const uint32_t rows = header_of(segment).rows;
   ColumnView view;
   view.length = rows;
   view.values = bytes_at(segment, lanes.lane_offset[lane]);
-  if (lanes.validity_offset[lane] == SegmentLayout::kNone) return view;
+  if (lanes.validity_offset[lane] == rings::SegmentLayout::kNone) return view;
   const uint8_t* validity = bytes_at(segment, lanes.validity_offset[lane]);
   view.null_count = rows - count_ones(validity, rows);
   if (view.null_count != 0) view.validity = validity;
@@ -90,8 +90,8 @@ Status check_text(const uint8_t* view, const uint8_t* heap, uint64_t heap_bytes,
   return malformed_row(at[0], at[1], words[1], "does not start as its view says");
 }
 
-Status check_texts(const SegmentLayout& lanes, const std::byte* segment) {
-  const SegmentHeader& header = header_of(segment);
+Status check_texts(const rings::SegmentLayout& lanes, const std::byte* segment) {
+  const rings::SegmentHeader& header = header_of(segment);
   const uint8_t* heap = bytes_at(segment, lanes.heap_offset);
   for (uint32_t lane = 0; lane < lanes.lane_count; ++lane) {
     if (((lanes.text_lanes[lane / 64] >> (lane % 64)) & 1) == 0) continue;
@@ -137,13 +137,13 @@ struct Piece {
 };
 
 // In the order in which they lie.
-std::vector<Piece> pieces_of(const SegmentLayout& full,
-                             const SegmentLayout& packed,
+std::vector<Piece> pieces_of(const rings::SegmentLayout& full,
+                             const rings::SegmentLayout& packed,
                              uint32_t rows) {
   std::vector<Piece> pieces;
   const uint64_t bitmap_bytes = (uint64_t{rows} + 7) / 8;
   for (uint32_t lane = 0; lane < full.lane_count; ++lane) {
-    if (full.validity_offset[lane] != SegmentLayout::kNone) {
+    if (full.validity_offset[lane] != rings::SegmentLayout::kNone) {
       pieces.push_back({full.validity_offset[lane], packed.validity_offset[lane], bitmap_bytes});
     }
     const uint64_t width = full.width_bytes[lane];
@@ -161,14 +161,14 @@ std::vector<Piece> pieces_of(const SegmentLayout& full,
 Batch segment_batch(const RowLayout& layout,
                     const std::byte* segment,
                     std::shared_ptr<const void> owner) {
-  const SegmentHeader& header = header_of(segment);
+  const rings::SegmentHeader& header = header_of(segment);
   Batch batch;
   batch.schema = layout.received_schema();
   batch.rows = header.rows;
   batch.owner = std::move(owner);
   const auto columns = static_cast<uint32_t>(batch.schema->fields.size());
   batch.columns.reserve(columns);
-  with_layout(layout, header, [&](const SegmentLayout& lanes) {
+  with_layout(layout, header, [&](const rings::SegmentLayout& lanes) {
     std::shared_ptr<HeapOwner> heap;
     if (layout.has_texts()) {
       heap = std::make_shared<HeapOwner>(HeapOwner{
@@ -191,39 +191,39 @@ Batch segment_batch(const RowLayout& layout,
 std::span<const uint16_t> segment_destinations(const RowLayout& layout, const std::byte* segment) {
   CD_CHECK(layout.destination_lane() >= 0, "a layout without destinations");
   const auto lane = static_cast<uint32_t>(layout.destination_lane());
-  const SegmentHeader& header = header_of(segment);
-  return with_layout(layout, header, [&](const SegmentLayout& lanes) {
+  const rings::SegmentHeader& header = header_of(segment);
+  return with_layout(layout, header, [&](const rings::SegmentLayout& lanes) {
     return std::span(lanes.lane<uint16_t>(segment, lane), header.rows);
   });
 }
 
 Status check_rows(const RowLayout& layout, const std::byte* segment, uint64_t segment_bytes) {
-  if (segment_bytes < sizeof(SegmentHeader)) {
-    return check_size(segment_bytes, sizeof(SegmentHeader));
+  if (segment_bytes < sizeof(rings::SegmentHeader)) {
+    return check_size(segment_bytes, sizeof(rings::SegmentHeader));
   }
-  const SegmentHeader& header = header_of(segment);
-  const SegmentLayout& full = layout.segments();
+  const rings::SegmentHeader& header = header_of(segment);
+  const rings::SegmentLayout& full = layout.segments();
   CD_TRY(check_count("rows", header.rows, full.rows_max));
   CD_TRY(check_count("bytes of heap", header.heap_bytes, full.heap_bytes));
-  return with_layout(layout, header, [&](const SegmentLayout& lanes) -> Status {
+  return with_layout(layout, header, [&](const rings::SegmentLayout& lanes) -> Status {
     CD_TRY(check_size(segment_bytes, lanes.bytes));
     return check_texts(lanes, segment);
   });
 }
 
 uint64_t pack_segment(const RowLayout& layout, const std::byte* segment, std::byte* out) {
-  const SegmentHeader& header = header_of(segment);
-  const SegmentLayout& full = layout.segments();
+  const rings::SegmentHeader& header = header_of(segment);
+  const rings::SegmentLayout& full = layout.segments();
   const bool is_full = header.rows == full.rows_max && header.heap_bytes == full.heap_bytes;
   if (is_full || is_packed(header)) {
     const uint64_t bytes =
-        with_layout(layout, header, [](const SegmentLayout& lanes) { return lanes.bytes; });
+        with_layout(layout, header, [](const rings::SegmentLayout& lanes) { return lanes.bytes; });
     std::memcpy(out, segment, bytes);
     return bytes;
   }
-  const SegmentLayout packed = layout.packed(header.rows, header.heap_bytes);
-  std::memcpy(out, segment, sizeof(SegmentHeader));
-  reinterpret_cast<SegmentHeader*>(out)->flags |= kPacked;
+  const rings::SegmentLayout packed = layout.packed(header.rows, header.heap_bytes);
+  std::memcpy(out, segment, sizeof(rings::SegmentHeader));
+  reinterpret_cast<rings::SegmentHeader*>(out)->flags |= rings::kPacked;
   const std::vector<Piece> pieces = pieces_of(full, packed, header.rows);
   const uint64_t lanes_end = packed.heap_bytes == 0 ? packed.bytes : packed.heap_offset;
   for (size_t i = 0; i < pieces.size(); ++i) {
@@ -239,4 +239,4 @@ uint64_t pack_segment(const RowLayout& layout, const std::byte* segment, std::by
   return packed.bytes;
 }
 
-}  // namespace crossdock
+}  // namespace crossdock::segments

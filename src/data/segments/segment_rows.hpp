@@ -11,7 +11,7 @@
 #include "data/segments/row_layout.hpp"
 #include "table/column.hpp"
 
-namespace crossdock {
+namespace crossdock::segments {
 
 namespace filling {
 
@@ -51,13 +51,13 @@ class SegmentFiller {
 
   // Row rows[i] of the batch becomes row ticket.first + i of the segment; rows.size() == ticket.rows. The ticket has
   // the heap of its rows, rounded up to kHeapUnitBytes.
-  void fill(std::byte* segment, const Ticket& ticket, std::span<const uint32_t> rows) const;
+  void fill(std::byte* segment, const rings::Ticket& ticket, std::span<const uint32_t> rows) const;
   // The same of rows first_row, first_row + 1, …
-  void fill_run(std::byte* segment, const Ticket& ticket, uint32_t first_row) const;
+  void fill_run(std::byte* segment, const rings::Ticket& ticket, uint32_t first_row) const;
 
  private:
   template <class Rows>
-  void fill_rows(std::byte* segment, const Ticket& ticket, const Rows& rows) const;
+  void fill_rows(std::byte* segment, const rings::Ticket& ticket, const Rows& rows) const;
 
   std::shared_ptr<const RowLayout> layout_;
   SchemaPtr checked_;  // the schema that fitted last
@@ -86,4 +86,4 @@ Status check_rows(const RowLayout& layout, const std::byte* segment, uint64_t se
 // included; the header's own lengths and checksum are the sender's to set.
 uint64_t pack_segment(const RowLayout& layout, const std::byte* segment, std::byte* out);
 
-}  // namespace crossdock
+}  // namespace crossdock::segments

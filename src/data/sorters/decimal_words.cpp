@@ -3,7 +3,7 @@
 
 #include <cstring>
 
-namespace crossdock {
+namespace crossdock::sorters {
 namespace {
 
 constexpr uint64_t kOdd = 0x9E3779B97F4A7C15U;
@@ -84,4 +84,4 @@ void read_decimals(const DataType& type,
   }
 }
 
-}  // namespace crossdock
+}  // namespace crossdock::sorters

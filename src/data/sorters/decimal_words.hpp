@@ -7,7 +7,7 @@
 #include "base/int128.hpp"
 #include "table/column.hpp"
 
-namespace crossdock {
+namespace crossdock::sorters {
 
 enum class DecimalSort : uint8_t { kFraction, kPositive, kNegative };  // kPositive: or 0
 
@@ -29,4 +29,4 @@ void read_decimals(const DataType& type,
                    std::span<DecimalWord> words,
                    uint8_t* valid);
 
-}  // namespace crossdock
+}  // namespace crossdock::sorters

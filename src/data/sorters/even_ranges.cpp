@@ -10,7 +10,7 @@
 #include <hwy/highway.h>
 
 HWY_BEFORE_NAMESPACE();
-namespace crossdock {
+namespace crossdock::sorters {
 namespace HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
@@ -43,11 +43,11 @@ void divide_words(const EvenDivision& division,
 }
 
 }  // namespace HWY_NAMESPACE
-}  // namespace crossdock
+}  // namespace crossdock::sorters
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
-namespace crossdock {
+namespace crossdock::sorters {
 
 HWY_EXPORT(divide_words);
 
@@ -90,5 +90,5 @@ void EvenRanges::find(const uint64_t* words, int32_t count, uint16_t* ranges) co
   HWY_DYNAMIC_DISPATCH(divide_words)(division_, words, count, ranges);
 }
 
-}  // namespace crossdock
+}  // namespace crossdock::sorters
 #endif

@@ -9,7 +9,7 @@
 #include <optional>
 #include <span>
 
-namespace crossdock {
+namespace crossdock::sorters {
 
 // The least width that is not below `width` and that words can be divided by cheaply: its lowest bits
 // are zero, but for the highest 15. 0 if there is none in 64 bits, or if `width` is below 2^14: so narrow
@@ -40,4 +40,4 @@ class EvenRanges {
   EvenDivision division_;
 };
 
-}  // namespace crossdock
+}  // namespace crossdock::sorters

@@ -6,7 +6,7 @@
 
 #include "base/int128.hpp"
 
-namespace crossdock {
+namespace crossdock::sorters {
 
 // Constant expressions, so that kernels may call them, too.
 class FloorModulo {
@@ -39,4 +39,4 @@ class FloorModulo {
   uint64_t sign_residue_;
 };
 
-}  // namespace crossdock
+}  // namespace crossdock::sorters

@@ -8,10 +8,10 @@
 
 #ifndef CROSSDOCK_LIST_ROWS_ONCE
 #define CROSSDOCK_LIST_ROWS_ONCE
-namespace crossdock {
+namespace crossdock::sorters {
 // What a vector may write beyond the last row of a list.
 inline constexpr size_t kRowsBeyond = 16;
-}  // namespace crossdock
+}  // namespace crossdock::sorters
 #endif
 
 #undef HWY_TARGET_INCLUDE
@@ -20,7 +20,7 @@ inline constexpr size_t kRowsBeyond = 16;
 #include <hwy/highway.h>
 
 HWY_BEFORE_NAMESPACE();
-namespace crossdock::HWY_NAMESPACE {
+namespace crossdock::sorters::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
 // Lists rows outlet by outlet, and writes where each list begins, and the end. False, and nothing is done: counting is
@@ -57,11 +57,11 @@ bool list_few(std::span<const uint16_t> outlets,
   return true;
 }
 
-}  // namespace crossdock::HWY_NAMESPACE
+}  // namespace crossdock::sorters::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
-namespace crossdock {
+namespace crossdock::sorters {
 namespace {
 
 // Neighbours with one outlet would wait for each other's count, so each of four rows has counts of its own.
@@ -129,5 +129,5 @@ void RowLists::list(std::span<const uint16_t> outlets, uint32_t first_row) {
   }
 }
 
-}  // namespace crossdock
+}  // namespace crossdock::sorters
 #endif

@@ -9,7 +9,7 @@
 #include <span>
 #include <vector>
 
-namespace crossdock {
+namespace crossdock::sorters {
 
 // One thread.
 class RowLists {
@@ -37,4 +37,4 @@ class RowLists {
   std::vector<uint32_t> rows_;
 };
 
-}  // namespace crossdock
+}  // namespace crossdock::sorters

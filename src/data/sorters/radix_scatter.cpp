@@ -7,7 +7,7 @@
 
 #include "base/check.hpp"
 
-namespace crossdock {
+namespace crossdock::sorters {
 
 int32_t segment_rows_for(int64_t rows, int64_t lists) {
   const int64_t half = rows / std::max<int64_t>(1, lists) / 2;
@@ -98,4 +98,4 @@ int64_t RadixScatter::partition_rows(int index) const {
   return rows;
 }
 
-}  // namespace crossdock
+}  // namespace crossdock::sorters

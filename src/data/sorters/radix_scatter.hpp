@@ -19,7 +19,7 @@
 #include "data/sorters/scatter_kernel.hpp"
 #include "data/sorters/segment.hpp"
 
-namespace crossdock {
+namespace crossdock::sorters {
 
 constexpr int kPartitionBitsMax = 12;
 
@@ -74,4 +74,4 @@ class RadixScatter {
   std::vector<SegmentList> partitions_;
 };
 
-}  // namespace crossdock
+}  // namespace crossdock::sorters

@@ -7,7 +7,7 @@
 
 #include "table/row_order.hpp"
 
-namespace crossdock {
+namespace crossdock::sorters {
 namespace {
 
 bool is_uint64(const Field& field) { return value_type(field.type).id == TypeId::kUInt64; }
@@ -180,4 +180,4 @@ Result<std::unique_ptr<RowRouter>> make_range_router(SchemaPtr schema, RouteSpec
   return std::unique_ptr<RowRouter>(std::move(made));
 }
 
-}  // namespace crossdock
+}  // namespace crossdock::sorters

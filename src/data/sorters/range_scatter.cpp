@@ -11,7 +11,7 @@
 #include <hwy/highway.h>
 
 HWY_BEFORE_NAMESPACE();
-namespace crossdock::HWY_NAMESPACE {
+namespace crossdock::sorters::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
 // Not inlined into the loop over rows: one row in 16 comes here.
@@ -85,11 +85,11 @@ void put_lane(const LaneCursors& cursors,
   }
 }
 
-}  // namespace crossdock::HWY_NAMESPACE
+}  // namespace crossdock::sorters::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
-namespace crossdock {
+namespace crossdock::sorters {
 
 HWY_EXPORT(put_lane);
 
@@ -150,5 +150,5 @@ void LaneScatter::finish() {
   block_.reset();
 }
 
-}  // namespace crossdock
+}  // namespace crossdock::sorters
 #endif

@@ -16,7 +16,7 @@
 #include "base/result.hpp"
 #include "memory/budget.hpp"
 
-namespace crossdock {
+namespace crossdock::sorters {
 
 // Bytes of one range's buffer. One line would stream half as far at a time, four would push 2,048
 // ranges out of a 1 MiB L2.
@@ -57,4 +57,4 @@ class LaneScatter {
   bool streams_ = true;
 };
 
-}  // namespace crossdock
+}  // namespace crossdock::sorters

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-namespace crossdock {
+namespace crossdock::sorters {
 namespace {
 
 constexpr int64_t kKeysPerBlock = 8;
@@ -43,4 +43,4 @@ void RowFilter::test(const Batch& batch,
   }
 }
 
-}  // namespace crossdock
+}  // namespace crossdock::sorters

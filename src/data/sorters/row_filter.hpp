@@ -13,7 +13,7 @@
 #include "data/sorters/row_hashes.hpp"
 #include "table/column.hpp"
 
-namespace crossdock {
+namespace crossdock::sorters {
 
 class RowFilter {
  public:
@@ -42,4 +42,4 @@ class RowFilter {
   int block_bits_;
 };
 
-}  // namespace crossdock
+}  // namespace crossdock::sorters

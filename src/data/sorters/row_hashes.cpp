@@ -5,7 +5,7 @@
 
 #include "data/sorters/decimal_words.hpp"
 
-namespace crossdock {
+namespace crossdock::sorters {
 namespace {
 
 const DataType& family_type(const DataType& type) {
@@ -72,4 +72,4 @@ void KeyOfRows::hash(
   hasher_.hash(integers, 0, count, combine, hashes);
 }
 
-}  // namespace crossdock
+}  // namespace crossdock::sorters

@@ -10,7 +10,7 @@
 #include "table/key_hash.hpp"
 #include "table/schema.hpp"
 
-namespace crossdock {
+namespace crossdock::sorters {
 
 // The same in all processes and at all times, and that of table partitions: a change of it parts equal keys.
 constexpr uint64_t kRouteSeed = 0x9E3779B97F4A7C15U;
@@ -62,4 +62,4 @@ class RowHashes {
   std::vector<KeyOfRows> keys_;
 };
 
-}  // namespace crossdock
+}  // namespace crossdock::sorters

@@ -11,7 +11,7 @@
 #include "data/sorters/row_hashes.hpp"
 #include "table/key_hash.hpp"
 
-namespace crossdock {
+namespace crossdock::sorters {
 namespace {
 
 constexpr int kDestinationsMax = 1 << 16;
@@ -356,4 +356,4 @@ Result<std::unique_ptr<RowRouter>> RowRouter::make(SchemaPtr schema, RouteSpec s
   return made;
 }
 
-}  // namespace crossdock
+}  // namespace crossdock::sorters

@@ -10,7 +10,7 @@
 #include "table/column.hpp"
 #include "table/schema.hpp"
 
-namespace crossdock {
+namespace crossdock::sorters {
 
 enum class RouteBy : uint8_t {
   // One column of integers or decimals: key mod destinations, as in the paper (the smallest residue that is not
@@ -52,4 +52,4 @@ class RowRouter {
   virtual Status route(const Batch& batch, int64_t begin, std::span<uint16_t> destinations) = 0;
 };
 
-}  // namespace crossdock
+}  // namespace crossdock::sorters

@@ -8,7 +8,7 @@
 #include "data/rings/atomic.hpp"
 #include "data/sorters/list_rows.hpp"
 
-namespace crossdock {
+namespace crossdock::sorters {
 namespace {
 
 // A block's columns and lists share a quarter of a megabyte, and leave the rest of a second-level cache to segments.
@@ -34,13 +34,13 @@ bool go_together(const std::vector<uint16_t>& outlets) {
 }
 
 // Every slot has a segment, and the last of them takes no rows any more.
-bool is_full(const Ring& ring) {
-  using Word = StdAtomic<uint64_t, Scope::kSystem>;
-  using Fields = CpuRingTraits::Word;
-  const uint64_t head = Word(*ring.head).load(Acquire{});
-  const uint64_t tail = Word(*ring.tail).load(Acquire{});
+bool is_full(const rings::Ring& ring) {
+  using Word = rings::StdAtomic<uint64_t, rings::Scope::kSystem>;
+  using Fields = rings::CpuRingTraits::Word;
+  const uint64_t head = Word(*ring.head).load(rings::Acquire{});
+  const uint64_t tail = Word(*ring.tail).load(rings::Acquire{});
   if (tail < head + ring.slots()) return false;
-  const uint64_t last = Word(ring.word(ring.slot_of(tail - 1))).load(Relaxed{});
+  const uint64_t last = Word(ring.word(ring.slot_of(tail - 1))).load(rings::Relaxed{});
   const uint64_t lap = Fields::generation_at(tail - 1, ring.shape.slot_bits);
   return Fields::generation(last) == lap && Fields::is_closed(last);
 }
@@ -86,17 +86,17 @@ class RowSorter::Listing {
   }
 };
 
-uint32_t RowSorter::block_rows(const RowLayout& layout, size_t outlets) {
-  const SegmentLayout& segments = layout.segments();
+uint32_t RowSorter::block_rows(const segments::RowLayout& layout, size_t outlets) {
+  const rings::SegmentLayout& segments = layout.segments();
   const uint64_t row_bytes =
       segments.bytes / segments.rows_max + sizeof(uint32_t) + sizeof(uint16_t);
   const uint64_t rows = std::max({kBlockBytes / row_bytes, kBlockRowsMin, outlets * kRunRowsMin});
   return static_cast<uint32_t>(std::min(rows, kBlockRowsMax));
 }
 
-RowSorter::RowSorter(std::shared_ptr<const RowLayout> layout,
-                     std::span<const Ring> rings,
-                     std::vector<SegmentNote> traced)
+RowSorter::RowSorter(std::shared_ptr<const segments::RowLayout> layout,
+                     std::span<const rings::Ring> rings,
+                     std::vector<trace::SegmentNote> traced)
     : layout_(std::move(layout)),
       filler_(layout_),
       rings_(rings.begin(), rings.end()),
@@ -239,7 +239,7 @@ uint32_t RowSorter::move(uint16_t outlet, const Rows& rows, std::vector<uint16_t
 // As many as the segment being filled has room for; 0 if the ring is full.
 uint32_t RowSorter::move_some(uint16_t outlet, const Rows& rows, std::vector<uint16_t>& published) {
   auto& producer = producers_[outlet];
-  const Ticket ticket =
+  const rings::Ticket ticket =
       layout_->has_texts() ? take_texts(outlet, rows, published) : producer.reserve(rows.count);
   if (ticket.rows == 0) return 0;
   if (rows.list != nullptr) {
@@ -253,17 +253,19 @@ uint32_t RowSorter::move_some(uint16_t outlet, const Rows& rows, std::vector<uin
 
 void RowSorter::add_published(uint16_t outlet, std::vector<uint16_t>& published) const {
   published.push_back(outlet);
-  if (!SegmentTrace::is_on() || traced_.empty()) return;
-  SegmentNote note = traced_[outlet];
+  if (!trace::SegmentTrace::is_on() || traced_.empty()) return;
+  trace::SegmentNote note = traced_[outlet];
   note.sequence = producers_[outlet].published();
-  SegmentTrace::note(note);
+  trace::SegmentTrace::note(note);
 }
 
 // Rows of which the texts fit, too: the longest prefix.
-Ticket RowSorter::take_texts(uint16_t outlet, const Rows& rows, std::vector<uint16_t>& published) {
+rings::Ticket RowSorter::take_texts(uint16_t outlet,
+                                    const Rows& rows,
+                                    std::vector<uint16_t>& published) {
   auto& producer = producers_[outlet];
   for (int attempt = 0; attempt < kAttempts; ++attempt) {
-    const Room room = producer.offer();
+    const rings::Room room = producer.offer();
     if (room.rows == 0) return {};
     const uint32_t rows_max = std::min(room.rows, rows.count);
     uint32_t count = 0;
@@ -274,11 +276,11 @@ Ticket RowSorter::take_texts(uint16_t outlet, const Rows& rows, std::vector<uint
       heap_bytes = more;
     }
     if (count == 0) {
-      const Seal seal = producer.pass_on(1, filler_.heap_bytes_of(rows[0]));
-      if (seal == Seal::kPublished) add_published(outlet, published);
+      const rings::Seal seal = producer.pass_on(1, filler_.heap_bytes_of(rows[0]));
+      if (seal == rings::Seal::kPublished) add_published(outlet, published);
       continue;
     }
-    const Ticket ticket = producer.take(count, heap_bytes);
+    const rings::Ticket ticket = producer.take(count, heap_bytes);
     if (ticket.rows != 0) return ticket;
   }
   return {};
@@ -286,10 +288,10 @@ Ticket RowSorter::take_texts(uint16_t outlet, const Rows& rows, std::vector<uint
 
 void RowSorter::seal(std::vector<uint16_t>& published) {
   for (size_t outlet = 0; outlet < producers_.size(); ++outlet) {
-    if (producers_[outlet].seal() == Seal::kPublished) {
+    if (producers_[outlet].seal() == rings::Seal::kPublished) {
       add_published(static_cast<uint16_t>(outlet), published);
     }
   }
 }
 
-}  // namespace crossdock
+}  // namespace crossdock::sorters

@@ -22,16 +22,16 @@
 #include "data/segments/segment_rows.hpp"
 #include "data/trace/segment_trace.hpp"
 
-namespace crossdock {
+namespace crossdock::sorters {
 
 // One thread.
 class RowSorter {
  public:
   // rings[o] is the ring of outlet o, of this layout's shape; several sorters may feed one ring. 1 to 65,536 rings.
   // `traced`: what a trace calls the segments of each outlet; they are not noted without.
-  RowSorter(std::shared_ptr<const RowLayout> layout,
-            std::span<const Ring> rings,
-            std::vector<SegmentNote> traced = {});
+  RowSorter(std::shared_ptr<const segments::RowLayout> layout,
+            std::span<const rings::Ring> rings,
+            std::vector<trace::SegmentNote> traced = {});
   RowSorter(RowSorter&&) noexcept;
   ~RowSorter();
 
@@ -52,7 +52,7 @@ class RowSorter {
   bool may_move() const;
 
   // How many rows are listed at a time.
-  static uint32_t block_rows(const RowLayout& layout, size_t outlets);
+  static uint32_t block_rows(const segments::RowLayout& layout, size_t outlets);
 
   int64_t pending_rows() const { return pending_rows_; }  // over all outlets
   // Appends the outlets that pending rows are for and whose rings were full in the last push.
@@ -70,16 +70,16 @@ class RowSorter {
   void move_whole(std::vector<uint16_t>& published);
   uint32_t move(uint16_t outlet, const Rows& rows, std::vector<uint16_t>& published);
   uint32_t move_some(uint16_t outlet, const Rows& rows, std::vector<uint16_t>& published);
-  Ticket take_texts(uint16_t outlet, const Rows& rows, std::vector<uint16_t>& published);
+  rings::Ticket take_texts(uint16_t outlet, const Rows& rows, std::vector<uint16_t>& published);
   void add_published(uint16_t outlet, std::vector<uint16_t>& published) const;
   void forget_batch();
 
-  std::shared_ptr<const RowLayout> layout_;
-  SegmentFiller filler_;
-  std::vector<Ring> rings_;
-  std::vector<RingProducer<CpuRingTraits>> producers_;
+  std::shared_ptr<const segments::RowLayout> layout_;
+  segments::SegmentFiller filler_;
+  std::vector<rings::Ring> rings_;
+  std::vector<rings::RingProducer<rings::CpuRingTraits>> producers_;
   std::vector<uint64_t> rows_of_;
-  std::vector<SegmentNote> traced_;
+  std::vector<trace::SegmentNote> traced_;
 
   Batch batch_;
   std::vector<uint16_t> outlets_;
@@ -93,4 +93,4 @@ class RowSorter {
   std::unique_ptr<Listing> listing_;
 };
 
-}  // namespace crossdock
+}  // namespace crossdock::sorters

@@ -8,7 +8,7 @@
 #include <hwy/highway.h>
 
 HWY_BEFORE_NAMESPACE();
-namespace crossdock::HWY_NAMESPACE {
+namespace crossdock::sorters::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
 HWY_INLINE void stream_lane(const uint64_t* HWY_RESTRICT from, uint64_t* HWY_RESTRICT to) {
@@ -108,11 +108,11 @@ void flush_buffer(const ScatterState& state, uint32_t partition) {
   flush_into<-1>(state, partition);
 }
 
-}  // namespace crossdock::HWY_NAMESPACE
+}  // namespace crossdock::sorters::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
-namespace crossdock {
+namespace crossdock::sorters {
 
 HWY_EXPORT(scatter_rows);
 HWY_EXPORT(flush_buffer);
@@ -127,5 +127,5 @@ void flush_buffer(const ScatterState& state, uint32_t partition) {
   HWY_DYNAMIC_DISPATCH(flush_buffer)(state, partition);
 }
 
-}  // namespace crossdock
+}  // namespace crossdock::sorters
 #endif

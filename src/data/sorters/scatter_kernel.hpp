@@ -5,7 +5,7 @@
 
 #include <cstdint>
 
-namespace crossdock {
+namespace crossdock::sorters {
 
 // Rows a buffer holds per partition: two cache lines per lane. 8 would make partial-line traffic, 32
 // would push 1,024 partitions out of a 1 MiB L2.
@@ -46,4 +46,4 @@ int32_t scatter_rows(const ScatterState& state,
 // Streams the buffer of one partition (all kFlushRows rows of it) into its segment.
 void flush_buffer(const ScatterState& state, uint32_t partition);
 
-}  // namespace crossdock
+}  // namespace crossdock::sorters

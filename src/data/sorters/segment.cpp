@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <new>
 
-namespace crossdock {
+namespace crossdock::sorters {
 namespace {
 
 constexpr int64_t kBlockBytesMin = int64_t{64} << 10;
@@ -29,4 +29,4 @@ Result<Segment*> SegmentPool::get() {
   return segment;
 }
 
-}  // namespace crossdock
+}  // namespace crossdock::sorters

@@ -10,7 +10,7 @@
 
 #include "memory/budget.hpp"
 
-namespace crossdock {
+namespace crossdock::sorters {
 
 struct alignas(64) Segment {
   int32_t rows = 0;
@@ -65,4 +65,4 @@ class SegmentPool {
   int64_t used_bytes_ = 0;
 };
 
-}  // namespace crossdock
+}  // namespace crossdock::sorters

@@ -7,7 +7,7 @@
 
 #include "base/check.hpp"
 
-namespace crossdock {
+namespace crossdock::sorters {
 namespace {
 
 constexpr int kCellBits = 14;
@@ -146,4 +146,4 @@ void RangeMap::find(const uint64_t* words, int32_t count, uint16_t* ranges) cons
   }
 }
 
-}  // namespace crossdock
+}  // namespace crossdock::sorters

@@ -20,7 +20,7 @@
 
 #include "data/sorters/even_ranges.hpp"
 
-namespace crossdock {
+namespace crossdock::sorters {
 
 struct Splitter {
   uint64_t word = 0;      // the first that belongs to the range; the range ends before the next one
@@ -58,4 +58,4 @@ class RangeMap {
   int search_steps_ = 0;  // of a binary search in the cell with most splitters
 };
 
-}  // namespace crossdock
+}  // namespace crossdock::sorters

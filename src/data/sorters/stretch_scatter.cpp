@@ -6,7 +6,7 @@
 
 #include <hwy/cache_control.h>
 
-namespace crossdock {
+namespace crossdock::sorters {
 
 void close_gaps(uint64_t* words, int64_t rows, const std::vector<WordGap>& gaps) {
   uint64_t* const end = words + rows;
@@ -85,4 +85,4 @@ WordGap StretchScatter::gap(int range) const {
   return {cursor.words, cursor.words + cursor.room_rows};
 }
 
-}  // namespace crossdock
+}  // namespace crossdock::sorters

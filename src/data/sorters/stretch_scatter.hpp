@@ -15,7 +15,7 @@
 #include "data/sorters/scatter_kernel.hpp"
 #include "memory/budget.hpp"
 
-namespace crossdock {
+namespace crossdock::sorters {
 
 // Taking a chunk is an atomic addition to a line that scatters share, and a way out of the inner loop
 // and back: for every 256 rows it cost a fifth of the time, for every 512 it is not seen. A scatter
@@ -84,4 +84,4 @@ class StretchScatter {
   std::vector<ScatterCursor> cursors_;
 };
 
-}  // namespace crossdock
+}  // namespace crossdock::sorters

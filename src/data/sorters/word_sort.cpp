@@ -6,7 +6,7 @@
 #include <cstring>
 #include <utility>
 
-namespace crossdock {
+namespace crossdock::sorters {
 namespace {
 
 // 1,024 open lines; 9 are as fast, 8 leave more to the insertion sort.
@@ -191,4 +191,4 @@ void sort_pairs(const RefLanes& rows, int64_t n, const RefLanes& scratch) {
   sort_any<uint32_t>({rows.words, rows.carry}, n, {scratch.words, scratch.carry});
 }
 
-}  // namespace crossdock
+}  // namespace crossdock::sorters

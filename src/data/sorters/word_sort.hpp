@@ -12,7 +12,7 @@
 
 #include <cstdint>
 
-namespace crossdock {
+namespace crossdock::sorters {
 
 // words[0, n) ascending. `scratch` has room for n words.
 void sort_words(uint64_t* words, int64_t n, uint64_t* scratch);
@@ -31,4 +31,4 @@ struct RefLanes {
 };
 void sort_pairs(const RefLanes& rows, int64_t n, const RefLanes& scratch);
 
-}  // namespace crossdock
+}  // namespace crossdock::sorters

@@ -6,7 +6,7 @@
 #include <memory>
 #include <mutex>
 
-namespace crossdock {
+namespace crossdock::trace {
 namespace {
 
 // Written by one thread; `count` says how far others may read.
@@ -115,4 +115,4 @@ Result<TraceNotes> SegmentTrace::finish() {
   return found;
 }
 
-}  // namespace crossdock
+}  // namespace crossdock::trace

@@ -10,7 +10,7 @@
 
 #include "base/result.hpp"
 
-namespace crossdock {
+namespace crossdock::trace {
 
 // In the order in which a segment passes them; the time between two is what it spent in a stage. A step is noted when
 // it is done (kGivenBack: just before), so the note of the next one may have an earlier time; no step is later than its
@@ -65,4 +65,4 @@ class SegmentTrace {
   static inline std::atomic<bool> is_on_{false};
 };
 
-}  // namespace crossdock
+}  // namespace crossdock::trace

@@ -10,7 +10,7 @@
 
 #include <fmt/format.h>
 
-namespace crossdock {
+namespace crossdock::trace {
 namespace {
 
 struct RankNote {
@@ -290,4 +290,4 @@ std::string trace_json(const std::vector<RankNotes>& ranks) {
   return writer.finish(notes.size(), dropped);
 }
 
-}  // namespace crossdock
+}  // namespace crossdock::trace

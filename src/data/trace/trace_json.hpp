@@ -11,7 +11,7 @@
 
 #include "data/trace/segment_trace.hpp"
 
-namespace crossdock {
+namespace crossdock::trace {
 
 struct RankNotes {
   int rank = 0;
@@ -26,4 +26,4 @@ inline constexpr uint64_t kTraceSecondLevel = uint64_t{1} << 63;
 // Cost: sorts the notes; the text has up to 300 bytes per note. Ranks are those that noted, each once.
 std::string trace_json(const std::vector<RankNotes>& ranks);
 
-}  // namespace crossdock
+}  // namespace crossdock::trace

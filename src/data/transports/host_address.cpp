@@ -18,7 +18,7 @@
 #include "data/rings/crc32c.hpp"
 #include "data/transports/host_identity.hpp"
 
-namespace crossdock {
+namespace crossdock::transports {
 namespace {
 
 constexpr std::string_view kAddressVersion = "crossdock-links-3";
@@ -54,7 +54,9 @@ std::vector<std::string_view> split(std::string_view text, char at) {
   return parts;
 }
 
-uint32_t checksum_of(std::string_view text) { return crc32c(std::as_bytes(std::span(text))); }
+uint32_t checksum_of(std::string_view text) {
+  return rings::crc32c(std::as_bytes(std::span(text)));
+}
 
 Error malformed(std::string_view what, std::string_view text) {
   return make_error(ErrorCode::kMalformedMessage,
@@ -338,4 +340,4 @@ std::vector<DevicePair> pair_devices(const HostAddress& mine, const HostAddress&
   return pairs;
 }
 
-}  // namespace crossdock
+}  // namespace crossdock::transports

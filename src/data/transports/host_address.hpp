@@ -11,7 +11,7 @@
 #include "data/transports/link.hpp"
 #include "data/transports/network_devices.hpp"
 
-namespace crossdock {
+namespace crossdock::transports {
 
 inline constexpr size_t kNicsMax = 64;
 
@@ -70,4 +70,4 @@ struct DevicePair {
 // same pairs, ascending by `mine`. Empty if nothing fits.
 std::vector<DevicePair> pair_devices(const HostAddress& mine, const HostAddress& theirs);
 
-}  // namespace crossdock
+}  // namespace crossdock::transports

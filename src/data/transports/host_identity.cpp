@@ -9,7 +9,7 @@
 
 #include "data/transports/system_error.hpp"
 
-namespace crossdock {
+namespace crossdock::transports {
 
 Result<std::string> host_identity() {
   constexpr const char* kBoot = "/proc/sys/kernel/random/boot_id";
@@ -25,4 +25,4 @@ Result<std::string> host_identity() {
   return fmt::format("{}.{}", boot, status.st_ino);
 }
 
-}  // namespace crossdock
+}  // namespace crossdock::transports

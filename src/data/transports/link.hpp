@@ -16,7 +16,7 @@
 #include "data/rings/actor.hpp"
 #include "data/rings/segment_header.hpp"
 
-namespace crossdock {
+namespace crossdock::transports {
 
 using PeerIndex = uint32_t;  // a process: its rank in the group
 using LinkIndex = uint32_t;  // of a transport's link, given in order
@@ -28,15 +28,17 @@ class LinkEvents {
   virtual ~LinkEvents() = default;
   // Where the header.bytes bytes of a frame's payload are to be written, or null if it is not wanted (then the bytes
   // are taken off the wire and dropped). Header fields may be anything.
-  virtual std::byte* place(LinkIndex link, const SegmentHeader& header) = 0;
+  virtual std::byte* place(LinkIndex link, const rings::SegmentHeader& header) = 0;
   // They are there. Frames may be told in another order than they were placed in, and of the header the checksum may be
   // known only now.
-  virtual void placed(LinkIndex link, const SegmentHeader& header, std::byte* payload) = 0;
+  virtual void placed(LinkIndex link, const rings::SegmentHeader& header, std::byte* payload) = 0;
   // Whether the checksum of a frame that has its place will be looked at. A link that copies the payload there itself
   // then sums it up on the way (copy_payload), and tells so.
-  virtual bool wants_sum([[maybe_unused]] const SegmentHeader& header) const { return false; }
+  virtual bool wants_sum([[maybe_unused]] const rings::SegmentHeader& header) const {
+    return false;
+  }
   virtual void placed_with_sum(LinkIndex link,
-                               const SegmentHeader& header,
+                               const rings::SegmentHeader& header,
                                std::byte* payload,
                                [[maybe_unused]] uint32_t checksum) {
     placed(link, header, payload);
@@ -64,14 +66,14 @@ class Link {
   virtual bool takes([[maybe_unused]] uint64_t bytes) const { return true; }
   // Starts to send; header and payload stay until sent(token). False: not now, and nothing is told of it. Tells no
   // events itself.
-  virtual bool put(const SegmentHeader& header,
+  virtual bool put(const rings::SegmentHeader& header,
                    std::span<const std::byte> payload,
                    uint64_t token) = 0;
   // Whether the link makes checksums of payloads itself, piece by piece as they leave, if put_unstamped() asks for it:
   // who waits for room has each byte read once, and not again when a cache has lost it.
   virtual bool stamps() const { return false; }
   // As put(), of a header that has all but its checksum, which the other side is told behind the payload.
-  virtual bool put_unstamped(const SegmentHeader& header,
+  virtual bool put_unstamped(const rings::SegmentHeader& header,
                              std::span<const std::byte> payload,
                              uint64_t token) {
     return put(header, payload, token);
@@ -96,7 +98,7 @@ class Transport {
  public:
   virtual ~Transport() = default;
   // Some bounded work; events are told to `events`.
-  virtual Step progress(LinkEvents& events) = 0;
+  virtual rings::Step progress(LinkEvents& events) = 0;
   // Makes ready for sleep: true if nothing has come meanwhile, and wait_fd() will be readable when something does.
   virtual bool arm() = 0;
   virtual int wait_fd() const = 0;         // -1: none, is to be polled
@@ -110,4 +112,4 @@ class Transport {
   virtual Result<std::vector<Unreached>> connect(std::span<const std::string> addresses) = 0;
 };
 
-}  // namespace crossdock
+}  // namespace crossdock::transports

@@ -12,7 +12,7 @@
 #include "data/transports/host_identity.hpp"
 #include "data/transports/system_error.hpp"
 
-namespace crossdock {
+namespace crossdock::transports {
 namespace {
 
 constexpr std::string_view kVersion = "shm1";
@@ -89,4 +89,4 @@ Result<NeighbourAddress> NeighbourAddress::make() {
   return address;
 }
 
-}  // namespace crossdock
+}  // namespace crossdock::transports

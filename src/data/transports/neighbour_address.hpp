@@ -9,7 +9,7 @@
 
 #include "base/result.hpp"
 
-namespace crossdock {
+namespace crossdock::transports {
 
 using RandomBytes = std::array<std::byte, 16>;
 
@@ -26,4 +26,4 @@ struct NeighbourAddress {
   static Result<NeighbourAddress> make();
 };
 
-}  // namespace crossdock
+}  // namespace crossdock::transports

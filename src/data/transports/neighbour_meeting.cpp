@@ -12,7 +12,7 @@
 #include "data/transports/packet_socket.hpp"
 #include "data/transports/system_error.hpp"
 
-namespace crossdock {
+namespace crossdock::transports {
 namespace {
 
 using Clock = std::chrono::steady_clock;
@@ -215,4 +215,4 @@ Result<std::map<PeerIndex, Descriptor>> NeighbourMeeting::meet(
   }
 }
 
-}  // namespace crossdock
+}  // namespace crossdock::transports

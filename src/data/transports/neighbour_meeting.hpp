@@ -17,7 +17,7 @@
 #include "data/transports/link.hpp"
 #include "data/transports/neighbour_address.hpp"
 
-namespace crossdock {
+namespace crossdock::transports {
 
 class NeighbourMeeting {
  public:
@@ -56,4 +56,4 @@ class NeighbourMeeting {
   std::set<uint32_t> refused_users_;
 };
 
-}  // namespace crossdock
+}  // namespace crossdock::transports

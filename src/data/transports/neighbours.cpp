@@ -24,7 +24,7 @@
 #include "data/transports/packet_socket.hpp"
 #include "data/transports/system_error.hpp"
 
-namespace crossdock {
+namespace crossdock::transports {
 namespace {
 
 constexpr int kBacklog = 4096;                  // the system may cut it to net.core.somaxconn
@@ -331,4 +331,4 @@ Result<std::unique_ptr<Neighbours>> Neighbours::listen(int rank) {
       rank, std::move(own), std::move(listening), std::move(epoll)));
 }
 
-}  // namespace crossdock
+}  // namespace crossdock::transports

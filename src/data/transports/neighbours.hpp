@@ -17,7 +17,7 @@
 #include "data/transports/link.hpp"
 #include "data/transports/shared_region.hpp"
 
-namespace crossdock {
+namespace crossdock::transports {
 
 class NeighbourEvents {
  public:
@@ -54,4 +54,4 @@ class Neighbours {
   virtual int wait_fd() const = 0;
 };
 
-}  // namespace crossdock
+}  // namespace crossdock::transports

@@ -17,7 +17,7 @@
 
 #include "data/transports/routed_interfaces.hpp"
 
-namespace crossdock {
+namespace crossdock::transports {
 namespace {
 
 namespace fs = std::filesystem;
@@ -210,4 +210,4 @@ Result<std::vector<NetworkDevice>> choose_devices(std::vector<NetworkDevice> int
   return chosen;
 }
 
-}  // namespace crossdock
+}  // namespace crossdock::transports

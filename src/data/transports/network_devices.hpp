@@ -7,7 +7,7 @@
 
 #include "base/result.hpp"
 
-namespace crossdock {
+namespace crossdock::transports {
 
 struct NetworkDevice {
   std::string name;             // as UCX is told: "eth0", or "mlx5_0:1" for an RDMA device
@@ -40,4 +40,4 @@ Result<std::vector<NetworkDevice>> choose_devices(std::vector<NetworkDevice> int
                                                   const std::string& sysfs,
                                                   RdmaDevices rdma = RdmaDevices::kPreferred);
 
-}  // namespace crossdock
+}  // namespace crossdock::transports

@@ -10,7 +10,7 @@
 
 #include "data/transports/system_error.hpp"
 
-namespace crossdock {
+namespace crossdock::transports {
 namespace {
 
 // The kernel fills whole 8-byte words: room for one descriptor is room for two, so several must be expected.
@@ -145,4 +145,4 @@ PacketOutcome receive_packet(int fd, Packet& packet) {
   return PacketOutcome::kPacket;
 }
 
-}  // namespace crossdock
+}  // namespace crossdock::transports

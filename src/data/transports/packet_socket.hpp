@@ -11,7 +11,7 @@
 #include "base/result.hpp"
 #include "data/transports/neighbour_address.hpp"
 
-namespace crossdock {
+namespace crossdock::transports {
 
 inline constexpr size_t kPacketBytesMax = 1280;
 
@@ -44,4 +44,4 @@ struct Packet {
 enum class PacketOutcome : uint8_t { kPacket, kNothing, kGone };
 PacketOutcome receive_packet(int fd, Packet& packet);
 
-}  // namespace crossdock
+}  // namespace crossdock::transports

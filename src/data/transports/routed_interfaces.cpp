@@ -12,7 +12,7 @@
 
 #include "base/descriptor.hpp"
 
-namespace crossdock {
+namespace crossdock::transports {
 namespace {
 
 using Routed = std::set<std::pair<std::string, int>>;
@@ -93,4 +93,4 @@ Result<Routed> routed_interfaces() {
   }
 }
 
-}  // namespace crossdock
+}  // namespace crossdock::transports

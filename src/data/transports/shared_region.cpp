@@ -15,7 +15,7 @@
 #include "base/descriptor.hpp"
 #include "data/transports/system_error.hpp"
 
-namespace crossdock {
+namespace crossdock::transports {
 namespace {
 
 constexpr int kSeals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
@@ -100,4 +100,4 @@ SharedRegion::~SharedRegion() {
   if (fd_ >= 0) ::close(fd_);
 }
 
-}  // namespace crossdock
+}  // namespace crossdock::transports

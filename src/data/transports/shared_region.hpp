@@ -11,7 +11,7 @@
 
 #include "base/result.hpp"
 
-namespace crossdock {
+namespace crossdock::transports {
 
 class SharedRegion {
  public:
@@ -34,4 +34,4 @@ class SharedRegion {
   std::span<std::byte> bytes_;
 };
 
-}  // namespace crossdock
+}  // namespace crossdock::transports

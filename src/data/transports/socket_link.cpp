@@ -14,7 +14,7 @@
 #include "data/rings/crc32c.hpp"
 #include "data/rings/wire_segment.hpp"
 
-namespace crossdock {
+namespace crossdock::transports {
 namespace {
 
 constexpr size_t kPutsMax = 1024;
@@ -42,20 +42,20 @@ bool SocketLink::takes(uint64_t bytes) const {
          bytes_under_way_ + static_cast<int64_t>(bytes) <= spec_.bytes_under_way;
 }
 
-bool SocketLink::put(const SegmentHeader& header,
+bool SocketLink::put(const rings::SegmentHeader& header,
                      std::span<const std::byte> payload,
                      uint64_t token) {
   return enqueue(SocketHead::kFrame, header, payload, token);
 }
 
-bool SocketLink::put_unstamped(const SegmentHeader& header,
+bool SocketLink::put_unstamped(const rings::SegmentHeader& header,
                                std::span<const std::byte> payload,
                                uint64_t token) {
   return enqueue(SocketHead::kSummedFrame, header, payload, token);
 }
 
 bool SocketLink::enqueue(SocketHead::Kind kind,
-                         const SegmentHeader& header,
+                         const rings::SegmentHeader& header,
                          std::span<const std::byte> payload,
                          uint64_t token) {
   if (!takes(payload.size())) return false;
@@ -64,7 +64,7 @@ bool SocketLink::enqueue(SocketHead::Kind kind,
   message.head.bytes = static_cast<uint32_t>(payload.size());
   message.head.header = header;
   message.head.header.bytes = message.head.bytes;
-  if (kind == SocketHead::kSummedFrame) message.sum = begin_checksum(message.head.header);
+  if (kind == SocketHead::kSummedFrame) message.sum = rings::begin_checksum(message.head.header);
   message.body = payload;
   message.token = token;
   ++frames_queued_;
@@ -270,7 +270,7 @@ void SocketLink::take_greeting() {
 }
 
 void SocketLink::take_body(size_t bytes) {
-  if (is_summed_) sum_ = crc32c({place_ + body_done_, bytes}, sum_);
+  if (is_summed_) sum_ = rings::crc32c({place_ + body_done_, bytes}, sum_);
   body_done_ += bytes;
 }
 
@@ -286,7 +286,7 @@ void SocketLink::begin_message(LinkEvents* events) {
   } else if (is_frame && message_.bytes == message_.header.bytes) {
     if (events != nullptr) place_ = events->place(spec_.index, message_.header);
     is_summed_ = place_ != nullptr && events->wants_sum(message_.header);
-    if (is_summed_) sum_ = begin_checksum(message_.header);
+    if (is_summed_) sum_ = rings::begin_checksum(message_.header);
   } else {
     return fail("what came is no message; the peer speaks another version or sends damaged data");
   }
@@ -327,7 +327,7 @@ size_t SocketLink::outgoing_parts(Parts& parts) {
         std::min(message.body.size(), std::max(message.summed, skipped + kPieceBytes));
     if (end > message.summed) {
       const auto piece = message.body.subspan(message.summed, end - message.summed);
-      message.sum = crc32c(piece, message.sum);
+      message.sum = rings::crc32c(piece, message.sum);
       message.summed = end;
     }
     add(message.body.data(), end);
@@ -378,4 +378,4 @@ void SocketLink::advance(size_t bytes, LinkEvents* events) {
   }
 }
 
-}  // namespace crossdock
+}  // namespace crossdock::transports

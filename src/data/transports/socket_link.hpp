@@ -22,7 +22,7 @@
 #include "base/descriptor.hpp"
 #include "data/transports/link.hpp"
 
-namespace crossdock {
+namespace crossdock::transports {
 
 inline constexpr uint64_t kSocketMagic = 0x314B'4E4C'5453'4458;  // "XDSTLNK1"
 
@@ -35,8 +35,8 @@ struct SocketHead {
   // kSummedFrame: behind the body stands the header's checksum, of 4 bytes.
   enum Kind : uint32_t { kFrame = 1, kNote = 2, kSummedFrame = 3 };
   uint32_t kind = kNote;
-  uint32_t bytes = 0;    // of the body
-  SegmentHeader header;  // of a frame
+  uint32_t bytes = 0;           // of the body
+  rings::SegmentHeader header;  // of a frame
 };
 static_assert(sizeof(SocketHead) == 72);
 
@@ -64,11 +64,11 @@ class SocketLink : public Link {
   double rate_bytes_per_s() const override { return spec_.rate_bytes_per_s; }
   bool was_connected() const override { return is_greeted_; }
   bool takes(uint64_t bytes) const override;
-  bool put(const SegmentHeader& header,
+  bool put(const rings::SegmentHeader& header,
            std::span<const std::byte> payload,
            uint64_t token) override;
   bool stamps() const override { return true; }
-  bool put_unstamped(const SegmentHeader& header,
+  bool put_unstamped(const rings::SegmentHeader& header,
                      std::span<const std::byte> payload,
                      uint64_t token) override;
   bool forsake(const std::byte* place) override;
@@ -120,7 +120,7 @@ class SocketLink : public Link {
   };
 
   bool enqueue(SocketHead::Kind kind,
-               const SegmentHeader& header,
+               const rings::SegmentHeader& header,
                std::span<const std::byte> payload,
                uint64_t token);
   void greet();
@@ -172,4 +172,4 @@ class SocketLink : public Link {
   std::array<std::byte, kNoteBytesMax> note_;
 };
 
-}  // namespace crossdock
+}  // namespace crossdock::transports

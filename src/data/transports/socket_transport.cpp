@@ -20,7 +20,7 @@
 #include "data/transports/system_error.hpp"
 #include "data/transports/tcp_socket.hpp"
 
-namespace crossdock {
+namespace crossdock::transports {
 namespace {
 
 constexpr size_t kWasteBytes = size_t{64} << 10;
@@ -48,7 +48,7 @@ class SocketTransport : public Transport {
   ~SocketTransport() override;
   Status open();
 
-  Step progress(LinkEvents& events) override;
+  rings::Step progress(LinkEvents& events) override;
   bool arm() override;
   int wait_fd() const override { return epoll_.get(); }
   std::vector<Link*> links() override;
@@ -233,7 +233,7 @@ void SocketTransport::introduce(Stranger stranger) {
   link.accept(std::move(stranger.socket));
 }
 
-Step SocketTransport::progress(LinkEvents& events) {
+rings::Step SocketTransport::progress(LinkEvents& events) {
   bool moved = take_events();
   for (const auto& link : links_) {
     if (link->has_socket()) moved |= link->turn(&events);
@@ -241,7 +241,7 @@ Step SocketTransport::progress(LinkEvents& events) {
     link->tell_lost(events);
     moved = true;
   }
-  return moved ? Step::kProgress : Step::kIdle;
+  return moved ? rings::Step::kProgress : rings::Step::kIdle;
 }
 
 // A change that came while its socket was read would wake for nothing.
@@ -278,4 +278,4 @@ Result<std::unique_ptr<Transport>> open_socket_transport(const SocketSettings& s
   return std::unique_ptr<Transport>(std::move(transport));
 }
 
-}  // namespace crossdock
+}  // namespace crossdock::transports

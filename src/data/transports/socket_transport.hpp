@@ -11,7 +11,7 @@
 #include "base/result.hpp"
 #include "data/transports/link.hpp"
 
-namespace crossdock {
+namespace crossdock::transports {
 
 struct SocketSettings {
   // Interfaces to use, as the kernel names them. Empty: all that are up and have an address, and loopback if there is
@@ -25,4 +25,4 @@ struct SocketSettings {
 // CD-105 if there is no such interface; CD-201, CD-603 if the system gives no socket.
 Result<std::unique_ptr<Transport>> open_socket_transport(const SocketSettings& settings);
 
-}  // namespace crossdock
+}  // namespace crossdock::transports

@@ -8,7 +8,7 @@
 
 #include "base/result.hpp"
 
-namespace crossdock {
+namespace crossdock::transports {
 namespace {
 
 struct Advice {
@@ -60,4 +60,4 @@ Error system_error(std::string_view what, int number) {
       advice.code, "{}: {}; {}", what, std::generic_category().message(number), advice.text);
 }
 
-}  // namespace crossdock
+}  // namespace crossdock::transports

@@ -5,9 +5,9 @@
 
 #include "base/error.hpp"
 
-namespace crossdock {
+namespace crossdock::transports {
 
 // "{what}: {reason}; {hint}". CD-201 if something has run out (memory, descriptors), else CD-603. `number`: an errno.
 Error system_error(std::string_view what, int number);
 
-}  // namespace crossdock
+}  // namespace crossdock::transports

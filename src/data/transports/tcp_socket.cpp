@@ -11,7 +11,7 @@
 
 #include "data/transports/system_error.hpp"
 
-namespace crossdock {
+namespace crossdock::transports {
 namespace {
 
 constexpr int kTcpBacklog = 1024;
@@ -111,4 +111,4 @@ Descriptor accept_at(int fd, double lost_after_s) {
   return socket;
 }
 
-}  // namespace crossdock
+}  // namespace crossdock::transports

@@ -7,7 +7,7 @@
 #include "base/descriptor.hpp"
 #include "base/result.hpp"
 
-namespace crossdock {
+namespace crossdock::transports {
 
 // `ip`: 4 or 16 bytes in network order. CD-201, CD-603, CD-105 for anything else.
 Result<Descriptor> listen_on(const std::string& ip);
@@ -22,4 +22,4 @@ Result<Descriptor> connect_from(const std::string& ip,
 // Of the next that calls, likewise; none: nobody does just now.
 Descriptor accept_at(int fd, double lost_after_s);
 
-}  // namespace crossdock
+}  // namespace crossdock::transports

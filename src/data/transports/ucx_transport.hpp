@@ -13,7 +13,7 @@
 #include "base/result.hpp"
 #include "data/transports/link.hpp"
 
-namespace crossdock {
+namespace crossdock::transports {
 
 struct UcxSettings {
   // NICs to use, as the kernel names them: "eth0" (TCP), "mlx5_0:1" (RDMA device and port). Empty: those of
@@ -30,4 +30,4 @@ Result<std::unique_ptr<Transport>> open_ucx_transport(const UcxSettings& setting
 // What the plugin exports as crossdock_open_ucx.
 using OpenUcx = void(const UcxSettings& settings, Result<std::unique_ptr<Transport>>* answer);
 
-}  // namespace crossdock
+}  // namespace crossdock::transports

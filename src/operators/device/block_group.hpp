@@ -10,10 +10,10 @@
 
 #include "data/rings/coop.hpp"
 
-namespace crossdock {
+namespace crossdock::operators {
 
 template <class G>
-concept BlockGroup = Coop<G> && requires(const G& group, uint32_t value, uint64_t wide) {
+concept BlockGroup = rings::Coop<G> && requires(const G& group, uint32_t value, uint64_t wide) {
   { group.lane() } -> std::convertible_to<uint32_t>;   // 0 … lanes() - 1, within the warp
   { group.lanes() } -> std::convertible_to<uint32_t>;  // of every warp: size() is a multiple of it
   { group.warp() } -> std::convertible_to<uint32_t>;   // rank() / lanes()
@@ -25,7 +25,7 @@ concept BlockGroup = Coop<G> && requires(const G& group, uint32_t value, uint64_
 
 inline constexpr uint32_t kWarpsMax = 32;
 
-struct SoloGroup : SoloCoop {
+struct SoloGroup : rings::SoloCoop {
   CD_HOST_DEVICE uint32_t lane() const { return 0; }
   CD_HOST_DEVICE uint32_t lanes() const { return 1; }
   CD_HOST_DEVICE uint32_t warp() const { return 0; }
@@ -93,4 +93,4 @@ struct BlockPlace {
   uint32_t blocks;
 };
 
-}  // namespace crossdock
+}  // namespace crossdock::operators

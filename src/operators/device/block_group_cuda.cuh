@@ -6,9 +6,9 @@
 #include "data/rings/block_coop.cuh"
 #include "operators/device/block_group.hpp"
 
-namespace crossdock {
+namespace crossdock::operators {
 
-struct CudaGroup : BlockCoop {
+struct CudaGroup : rings::BlockCoop {
   static constexpr uint32_t kLanes = 32;
   static constexpr uint32_t kAll = 0xFFFFFFFFU;
 
@@ -29,4 +29,4 @@ struct CudaGroup : BlockCoop {
   }
 };
 
-}  // namespace crossdock
+}  // namespace crossdock::operators

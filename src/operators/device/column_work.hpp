@@ -9,7 +9,7 @@
 #include "operators/device/device_values.hpp"
 #include "operators/device/scan_work.hpp"
 
-namespace crossdock {
+namespace crossdock::operators {
 
 CD_HOST_DEVICE inline void put_bytes(std::byte* values,
                                      uint64_t row,
@@ -102,7 +102,7 @@ struct ReadIndices {
 
   template <class Memory, BlockGroup G>
   CD_HOST_DEVICE void run(BlockPlace place, Scratch&, const G& group) const {
-    using Flag = typename Memory::template Atomic<uint64_t, Scope::kDevice>;
+    using Flag = typename Memory::template Atomic<uint64_t, rings::Scope::kDevice>;
     for_grid(place, group, count, [&](uint64_t row) {
       to[row] = kNoRow;
       if (!from.is_valid(row)) return;
@@ -110,7 +110,7 @@ struct ReadIndices {
       if (index < dictionary_rows) {
         to[row] = index;
       } else {
-        Flag(*misfits).store(1, Relaxed{});
+        Flag(*misfits).store(1, rings::Relaxed{});
       }
     });
   }
@@ -153,7 +153,7 @@ struct CountedBits {
 
   template <class Memory, BlockGroup G>
   CD_HOST_DEVICE void run(BlockPlace place, Scratch& scratch, const G& group) const {
-    using Word = typename Memory::template Atomic<uint64_t, Scope::kDevice>;
+    using Word = typename Memory::template Atomic<uint64_t, rings::Scope::kDevice>;
     uint64_t mine = 0;
     for_grid(place, group, tiles_of(count, 8), [&](uint64_t byte) {
       uint32_t bits = 0;
@@ -165,7 +165,7 @@ struct CountedBits {
       to[byte] = static_cast<uint8_t>(bits);
     });
     const uint64_t total = block_total(group, mine, scratch.totals);
-    if (group.rank() == 0 && total != 0) Word(*zeros).fetch_add(total, Relaxed{});
+    if (group.rank() == 0 && total != 0) Word(*zeros).fetch_add(total, rings::Relaxed{});
   }
 };
 
@@ -185,12 +185,12 @@ struct NarrowSums {
 
   template <class Memory, BlockGroup G>
   CD_HOST_DEVICE void run(BlockPlace place, Scratch&, const G& group) const {
-    using Flag = typename Memory::template Atomic<uint64_t, Scope::kDevice>;
+    using Flag = typename Memory::template Atomic<uint64_t, rings::Scope::kDevice>;
     for_grid(place, group, count, [&](uint64_t at) {
       uint64_t sum[2] = {low[at], high[at]};
       if (shifted_counts != nullptr) unshift_sum(sum, shifted_counts[at]);
       const uint64_t wanted = !is_unsigned && (sum[0] & kSignBit) != 0 ? ~uint64_t{0} : 0;
-      if (sum[1] != wanted) Flag(*misfits).store(1, Relaxed{});
+      if (sum[1] != wanted) Flag(*misfits).store(1, rings::Relaxed{});
       to[at] = sum[0];
     });
   }
@@ -208,13 +208,13 @@ struct DecimalSums {
 
   template <class Memory, BlockGroup G>
   CD_HOST_DEVICE void run(BlockPlace place, Scratch&, const G& group) const {
-    using Flag = typename Memory::template Atomic<uint64_t, Scope::kDevice>;
+    using Flag = typename Memory::template Atomic<uint64_t, rings::Scope::kDevice>;
     for_grid(place, group, count, [&](uint64_t at) {
       const uint64_t low = words[at];
       const uint64_t high = words[count + at];
       const uint64_t sign = high >> 63 == 0 ? 0 : UINT64_MAX;
       if (words[2 * count + at] != sign || !has_38_digits(low, high)) {
-        Flag(*misfits).store(1, Relaxed{});
+        Flag(*misfits).store(1, rings::Relaxed{});
       }
       to[2 * at] = low;
       to[2 * at + 1] = high;
@@ -233,4 +233,4 @@ struct DecimalSums {
   }
 };
 
-}  // namespace crossdock
+}  // namespace crossdock::operators

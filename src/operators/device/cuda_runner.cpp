@@ -7,15 +7,15 @@
 #include "data/device/cuda_calls.hpp"
 #include "operators/device/operator_calls.hpp"
 
-namespace crossdock {
+namespace crossdock::operators {
 namespace {
 
 constexpr uint64_t kUnitBytes = uint64_t{2} << 20;
 
 Error operator_error(int error, std::string_view doing) {
-  const ErrorCode code =
-      cuda_calls::is_out_of_memory(error) ? ErrorCode::kOutOfMemoryBudget : ErrorCode::kInternal;
-  return make_error(code, "{} on the GPU failed: {}", doing, cuda_calls::error_text(error));
+  const ErrorCode code = device::cuda_calls::is_out_of_memory(error) ? ErrorCode::kOutOfMemoryBudget
+                                                                     : ErrorCode::kInternal;
+  return make_error(code, "{} on the GPU failed: {}", doing, device::cuda_calls::error_text(error));
 }
 
 // Large pieces in whole units, so that they fit again; small ones in what CUDA aligns them to.
@@ -27,14 +27,16 @@ uint64_t kept_bytes(uint64_t bytes) {
 }  // namespace
 
 Result<std::unique_ptr<CudaRunner>> CudaRunner::open(int gpu) {
-  CD_TRY(check_gpu(gpu));
+  CD_TRY(device::check_gpu(gpu));
   std::unique_ptr<CudaRunner> runner(new CudaRunner);
-  cuda_calls::GpuFacts facts;
-  if (const int error = cuda_calls::open_gpu(gpu, &facts); error != 0) {
-    return make_error(
-        ErrorCode::kProbeFailed, "GPU {} cannot be used: {}", gpu, cuda_calls::error_text(error));
+  device::cuda_calls::GpuFacts facts;
+  if (const int error = device::cuda_calls::open_gpu(gpu, &facts); error != 0) {
+    return make_error(ErrorCode::kProbeFailed,
+                      "GPU {} cannot be used: {}",
+                      gpu,
+                      device::cuda_calls::error_text(error));
   }
-  if (const int error = cuda_calls::open_stream(&runner->stream_); error != 0)
+  if (const int error = device::cuda_calls::open_stream(&runner->stream_); error != 0)
     return operator_error(error, "opening a stream");
   runner->traits_ = {.blocks = static_cast<uint32_t>(facts.multiprocessors) *
                                operator_calls::kBlocksPerMultiprocessor,
@@ -44,7 +46,7 @@ Result<std::unique_ptr<CudaRunner>> CudaRunner::open(int gpu) {
 
 CudaRunner::~CudaRunner() {
   give_back();
-  if (stream_ != nullptr) cuda_calls::close_stream(stream_);
+  if (stream_ != nullptr) device::cuda_calls::close_stream(stream_);
 }
 
 Result<std::byte*> CudaRunner::allocate(uint64_t bytes) {
@@ -55,18 +57,18 @@ Result<std::byte*> CudaRunner::allocate(uint64_t bytes) {
     return memory;
   }
   std::byte* memory = nullptr;
-  int error = cuda_calls::allocate(&memory, wanted);
-  if (cuda_calls::is_out_of_memory(error) && !kept_.empty()) {
+  int error = device::cuda_calls::allocate(&memory, wanted);
+  if (device::cuda_calls::is_out_of_memory(error) && !kept_.empty()) {
     give_back();
-    error = cuda_calls::allocate(&memory, wanted);
+    error = device::cuda_calls::allocate(&memory, wanted);
   }
   if (error == 0) return memory;
-  if (!cuda_calls::is_out_of_memory(error)) return operator_error(error, "taking memory");
+  if (!device::cuda_calls::is_out_of_memory(error)) return operator_error(error, "taking memory");
   return make_error(ErrorCode::kOutOfMemoryBudget,
                     "an operator needs {} more bytes of the GPU's memory: {}; take fewer rows at "
                     "once, or columns that are needed only",
                     bytes,
-                    cuda_calls::error_text(error));
+                    device::cuda_calls::error_text(error));
 }
 
 void CudaRunner::release(std::byte* memory, uint64_t bytes) {
@@ -74,7 +76,7 @@ void CudaRunner::release(std::byte* memory, uint64_t bytes) {
 }
 
 void CudaRunner::give_back() {
-  for (const auto& [bytes, memory] : kept_) cuda_calls::release(memory);
+  for (const auto& [bytes, memory] : kept_) device::cuda_calls::release(memory);
   kept_.clear();
 }
 
@@ -105,10 +107,10 @@ Status CudaRunner::write(void* to, const void* from, uint64_t bytes) {
 }
 
 Status CudaRunner::copy(void* to, const void* from, uint64_t bytes) {
-  int error = bytes == 0 ? 0 : cuda_calls::copy(to, from, bytes, stream_);
-  if (error == 0) error = cuda_calls::wait_stream(stream_);
+  int error = bytes == 0 ? 0 : device::cuda_calls::copy(to, from, bytes, stream_);
+  if (error == 0) error = device::cuda_calls::wait_stream(stream_);
   if (error != 0) return operator_error(error, "an operator's kernel or copy");
   return {};
 }
 
-}  // namespace crossdock
+}  // namespace crossdock::operators

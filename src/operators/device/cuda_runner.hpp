@@ -9,7 +9,7 @@
 #include "base/result.hpp"
 #include "operators/device/device_runner.hpp"
 
-namespace crossdock {
+namespace crossdock::operators {
 
 class CudaRunner : public DeviceRunner {
  public:
@@ -40,4 +40,4 @@ class CudaRunner : public DeviceRunner {
   std::multimap<uint64_t, std::byte*> kept_;  // by their bytes
 };
 
-}  // namespace crossdock
+}  // namespace crossdock::operators

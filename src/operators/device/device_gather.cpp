@@ -3,7 +3,7 @@
 
 #include "operators/device/device_key_words.hpp"
 
-namespace crossdock {
+namespace crossdock::operators {
 namespace {
 
 uint32_t grid_of_chosen(const DeviceRunner& runner, uint64_t rows) {
@@ -87,4 +87,4 @@ Result<DeviceColumnData> gather_column_on_device(DeviceRunner& runner,
   return Result<DeviceColumnData>(std::move(made));
 }
 
-}  // namespace crossdock
+}  // namespace crossdock::operators

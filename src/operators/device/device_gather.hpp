@@ -6,7 +6,7 @@
 #include "base/result.hpp"
 #include "operators/device/device_runner.hpp"
 
-namespace crossdock {
+namespace crossdock::operators {
 
 // A column that an operator made, in Arrow's layout.
 struct DeviceColumnData {
@@ -39,4 +39,4 @@ struct DeviceGatherSpec {
 Result<DeviceColumnData> gather_column_on_device(DeviceRunner& runner,
                                                  const DeviceGatherSpec& spec);
 
-}  // namespace crossdock
+}  // namespace crossdock::operators

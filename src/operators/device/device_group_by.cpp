@@ -6,7 +6,7 @@
 #include "base/check.hpp"
 #include "operators/device/device_partition.hpp"
 
-namespace crossdock {
+namespace crossdock::operators {
 namespace {
 
 constexpr uint64_t kFirstGroups = uint64_t{1} << 16;
@@ -285,4 +285,4 @@ Result<DeviceAggregateValues> finish_on_device(DeviceRunner& runner,
   return Result<DeviceAggregateValues>(std::move(made));
 }
 
-}  // namespace crossdock
+}  // namespace crossdock::operators

@@ -7,7 +7,7 @@
 #include "base/result.hpp"
 #include "operators/device/device_runner.hpp"
 
-namespace crossdock {
+namespace crossdock::operators {
 
 // kRealSum takes the bits of doubles, kWideSum halves of 128-bit numbers, kMinRow and kMaxRow the numbers of rows of
 // `of`, others words that order as signed numbers (read_words_on_device); kCount takes none.
@@ -69,4 +69,4 @@ Result<DeviceAggregateValues> finish_on_device(DeviceRunner& runner,
                                                size_t aggregate,
                                                const DeviceFinish& finish = {});
 
-}  // namespace crossdock
+}  // namespace crossdock::operators

@@ -5,7 +5,7 @@
 
 #include "operators/device/device_partition.hpp"
 
-namespace crossdock {
+namespace crossdock::operators {
 namespace {
 
 constexpr uint64_t kRowsMax = uint64_t{1} << 31;
@@ -349,4 +349,4 @@ Result<DeviceBuffer> gather_on_device(DeviceRunner& runner,
   return Result<DeviceBuffer>(std::move(to));
 }
 
-}  // namespace crossdock
+}  // namespace crossdock::operators

@@ -10,7 +10,7 @@
 #include "base/result.hpp"
 #include "operators/device/device_runner.hpp"
 
-namespace crossdock {
+namespace crossdock::operators {
 
 struct DeviceJoinOptions {
   // Not that by which the rows were distributed before: they would know few slots.
@@ -92,4 +92,4 @@ Result<DeviceBuffer> gather_on_device(DeviceRunner& runner,
                                       uint64_t count,
                                       uint64_t absent);
 
-}  // namespace crossdock
+}  // namespace crossdock::operators

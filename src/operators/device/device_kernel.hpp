@@ -16,7 +16,7 @@
 #include "operators/device/scan_work.hpp"
 #include "operators/device/sort_work.hpp"
 
-namespace crossdock {
+namespace crossdock::operators {
 
 using DeviceKernel = std::variant<FillWords,
                                   GatherWords,
@@ -67,4 +67,4 @@ struct DeviceSortWork {
   uint32_t key_bits = 64;  // where they are fewer, keys are positive, and below 2^key_bits
 };
 
-}  // namespace crossdock
+}  // namespace crossdock::operators

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <bit>
 
-namespace crossdock {
+namespace crossdock::operators {
 namespace {
 
 constexpr uint64_t kNumberedRowsMax = uint64_t{1} << 31;
@@ -281,4 +281,4 @@ Result<DeviceKeyWords> DeviceKeys::match(const DeviceKeySpec& other) const {
   return pack(keys, other.rows, true);
 }
 
-}  // namespace crossdock
+}  // namespace crossdock::operators

@@ -11,7 +11,7 @@
 #include "base/result.hpp"
 #include "operators/device/device_runner.hpp"
 
-namespace crossdock {
+namespace crossdock::operators {
 
 struct DeviceKeySpec {
   std::vector<DeviceValues> columns{};  // 1 to kKeyColumnsMax
@@ -72,4 +72,4 @@ Result<std::vector<int64_t>> measure_keys(DeviceRunner& runner,
 // CD-105 for float16, views of texts, and what is not there.
 Status check_device_values(const DeviceValues& values);
 
-}  // namespace crossdock
+}  // namespace crossdock::operators

@@ -3,7 +3,7 @@
 
 #include <bit>
 
-namespace crossdock {
+namespace crossdock::operators {
 namespace {
 
 Status check_partition(const DevicePartitionSpec& spec) {
@@ -90,4 +90,4 @@ Result<DevicePartitions> partition_on_device(DeviceRunner& runner,
   return made;
 }
 
-}  // namespace crossdock
+}  // namespace crossdock::operators

@@ -7,7 +7,7 @@
 #include "base/result.hpp"
 #include "operators/device/device_runner.hpp"
 
-namespace crossdock {
+namespace crossdock::operators {
 
 struct PartitionColumn {
   const void* data = nullptr;
@@ -34,4 +34,4 @@ struct DevicePartitions {
 // where the result and (partitions x blocks) counts find no room; then nothing has run and nothing is kept.
 Result<DevicePartitions> partition_on_device(DeviceRunner& runner, const DevicePartitionSpec& spec);
 
-}  // namespace crossdock
+}  // namespace crossdock::operators

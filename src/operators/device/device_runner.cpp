@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-namespace crossdock {
+namespace crossdock::operators {
 namespace {
 
 constexpr uint64_t kOneBlockWords = 16 * kScanTileRows;
@@ -37,4 +37,4 @@ Status scan_exclusive(DeviceRunner& runner, uint64_t* words, uint64_t count, uin
       blocks);
 }
 
-}  // namespace crossdock
+}  // namespace crossdock::operators

@@ -13,7 +13,7 @@
 #include "base/result.hpp"
 #include "operators/device/device_kernel.hpp"
 
-namespace crossdock {
+namespace crossdock::operators {
 
 struct DeviceTraits {
   uint32_t blocks = 1;    // of a grid that goes round all tiles
@@ -98,4 +98,4 @@ Result<DeviceBuffer> number_rows(DeviceRunner& runner, uint64_t count);
 // CD-201 where the totals of tiles (8 bytes for 4,096 words) find no room.
 Status scan_exclusive(DeviceRunner& runner, uint64_t* words, uint64_t count, uint64_t stride = 1);
 
-}  // namespace crossdock
+}  // namespace crossdock::operators

@@ -7,7 +7,7 @@
 #include "operators/device/device_key_words.hpp"
 #include "operators/device/device_partition.hpp"
 
-namespace crossdock {
+namespace crossdock::operators {
 namespace {
 
 // As wide as their types are.
@@ -245,4 +245,4 @@ Result<DeviceBuffer> sort_on_device(DeviceRunner& runner, const DeviceSortSpec& 
   return sorter.take_rows();
 }
 
-}  // namespace crossdock
+}  // namespace crossdock::operators

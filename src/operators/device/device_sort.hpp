@@ -14,7 +14,7 @@
 #include "base/result.hpp"
 #include "operators/device/device_runner.hpp"
 
-namespace crossdock {
+namespace crossdock::operators {
 
 struct DeviceSortColumn {
   DeviceValues values{};
@@ -34,4 +34,4 @@ struct DeviceSortSpec {
 // Reads back the ranges of up to eight columns at once, and two words per digit.
 Result<DeviceBuffer> sort_on_device(DeviceRunner& runner, const DeviceSortSpec& spec);
 
-}  // namespace crossdock
+}  // namespace crossdock::operators

@@ -12,7 +12,7 @@
 #include "table/key_word.hpp"
 #include "table/word_mix.hpp"
 
-namespace crossdock {
+namespace crossdock::operators {
 
 inline constexpr uint64_t kSignBit = uint64_t{1} << 63;
 
@@ -174,4 +174,4 @@ CD_HOST_DEVICE constexpr uint64_t bits_of_ordered_word(Stored stored, uint64_t w
   return word == kSignBit ? uint64_t{0x7FF8} << 48 : float_of_order(word ^ kSignBit);
 }
 
-}  // namespace crossdock
+}  // namespace crossdock::operators

@@ -11,7 +11,7 @@
 #include "operators/device/device_values.hpp"
 #include "operators/device/scan_work.hpp"
 
-namespace crossdock {
+namespace crossdock::operators {
 
 inline constexpr uint64_t kGatherTileRows = 2048;
 
@@ -87,7 +87,7 @@ struct GatherBits {
 
   template <class Memory, BlockGroup G>
   CD_HOST_DEVICE void run(BlockPlace place, Scratch& scratch, const G& group) const {
-    using Word = typename Memory::template Atomic<uint64_t, Scope::kDevice>;
+    using Word = typename Memory::template Atomic<uint64_t, rings::Scope::kDevice>;
     const uint64_t bytes = tiles_of(chosen.count, 8);
     const uint64_t step = uint64_t{place.blocks} * group.size();
     uint64_t mine = 0;
@@ -104,7 +104,7 @@ struct GatherBits {
       to[byte] = static_cast<uint8_t>(bits);
     }
     const uint64_t total = block_total(group, mine, scratch.totals);
-    if (group.rank() == 0 && total != 0) Word(*zeros).fetch_add(total, Relaxed{});
+    if (group.rank() == 0 && total != 0) Word(*zeros).fetch_add(total, rings::Relaxed{});
   }
 };
 
@@ -154,4 +154,4 @@ struct GatherTextBytes {
   }
 };
 
-}  // namespace crossdock
+}  // namespace crossdock::operators

@@ -20,7 +20,7 @@
 #include "operators/device/real_sum.hpp"
 #include "operators/device/scan_work.hpp"
 
-namespace crossdock {
+namespace crossdock::operators {
 
 inline constexpr uint32_t kDeviceAggregatesMax = 6;  // of a pass; more take several
 inline constexpr uint32_t kGroupCountWord = 1;       // word 0 is the key
@@ -81,14 +81,14 @@ CD_HOST_DEVICE inline uint64_t empty_group_word(const GroupColumns& columns, uin
   return 0;
 }
 
-template <class Memory, Scope kScope>
+template <class Memory, rings::Scope kScope>
 struct GroupSlots {
   using Word = typename Memory::template Atomic<uint64_t, kScope>;
 
   const KeyTable& table;
 
   CD_HOST_DEVICE void add(uint64_t slot, uint32_t word, uint64_t value) const {
-    Word(table.word(slot, word)).fetch_add(value, Relaxed{});
+    Word(table.word(slot, word)).fetch_add(value, rings::Relaxed{});
   }
   // The number whose words are digit(0) … digit(words - 1), in two's complement. A word is touched only if it changes:
   // above a small negative number the carry and the sign cancel.
@@ -101,12 +101,12 @@ struct GroupSlots {
     for (uint32_t at = 0; at < words; ++at) {
       const uint64_t more = digit(at) + (carry ? 1 : 0);
       if (more == 0) continue;  // nothing, or all ones and the carry: it goes on
-      const uint64_t before = Word(table.word(slot, word + at)).fetch_add(more, Relaxed{});
+      const uint64_t before = Word(table.word(slot, word + at)).fetch_add(more, rings::Relaxed{});
       carry = before + more < before;
     }
   }
   CD_HOST_DEVICE void join_bits(uint64_t slot, uint32_t word, uint64_t bits) const {
-    if (bits != 0) Word(table.word(slot, word)).fetch_or(bits, Relaxed{});
+    if (bits != 0) Word(table.word(slot, word)).fetch_or(bits, rings::Relaxed{});
   }
   CD_HOST_DEVICE void improve(uint64_t slot, uint32_t word, int64_t value, bool is_min) const {
     improve_word<Memory, kScope>(table.word(slot, word), value, is_min);
@@ -116,10 +116,10 @@ struct GroupSlots {
                                   uint64_t row) const {
     const bool is_min = column.aggregate == DeviceAggregate::kMinRow;
     const Word at(table.word(slot, column.word));
-    uint64_t found = at.load(Relaxed{});
+    uint64_t found = at.load(rings::Relaxed{});
     while (found == kNoRow ||
            (is_min ? column.of.is_less(row, found) : column.of.is_less(found, row))) {
-      if (at.compare_exchange(found, row, Relaxed{})) return;
+      if (at.compare_exchange(found, row, rings::Relaxed{})) return;
     }
   }
 };
@@ -140,7 +140,7 @@ struct GroupAdd {
 
   template <class Memory, BlockGroup G>
   CD_HOST_DEVICE void run(BlockPlace place, Scratch& scratch, const G& group) const {
-    using Flag = typename Memory::template Atomic<uint64_t, Scope::kDevice>;
+    using Flag = typename Memory::template Atomic<uint64_t, rings::Scope::kDevice>;
     const uint64_t own_slots = kOwnWords / columns.words - 2;  // and those of kFreeKey and NULL
     const KeyTable own{.words = scratch.words,
                        .slots = own_slots,
@@ -155,14 +155,14 @@ struct GroupAdd {
     bool uses_own = true;
     const uint64_t tiles = tiles_of(columns.rows, kGroupTileRows);
     for (uint64_t tile = place.block; tile < tiles; tile += place.blocks) {
-      if (from_leader(group, Flag(*is_full).load(Relaxed{})) != 0) return;
+      if (rings::from_leader(group, Flag(*is_full).load(rings::Relaxed{})) != 0) return;
       const TileRange range = tile_range(tile, kGroupTileRows, columns.rows);
       uint64_t passed = 0;
       for_rows(group, range.begin, range.end, [&](uint64_t row) {
-        if (uses_own && add_row<Memory, Scope::kBlock>(own, row, kOwnTries)) return;
+        if (uses_own && add_row<Memory, rings::Scope::kBlock>(own, row, kOwnTries)) return;
         ++passed;
-        if (!add_row<Memory, Scope::kDevice>(table, row, tries()))
-          Flag(*is_full).store(1, Relaxed{});
+        if (!add_row<Memory, rings::Scope::kDevice>(table, row, tries()))
+          Flag(*is_full).store(1, rings::Relaxed{});
       });
       if (uses_own)
         uses_own = 2 * block_total(group, passed, scratch.totals) <= range.end - range.begin;
@@ -170,7 +170,7 @@ struct GroupAdd {
     group.sync();
     for_rows(group, 0, own_slots + 2, [&](uint64_t slot) {
       if (own.word(slot, kGroupCountWord) == 0) return;
-      if (!add_group<Memory>(own, slot)) Flag(*is_full).store(1, Relaxed{});
+      if (!add_group<Memory>(own, slot)) Flag(*is_full).store(1, rings::Relaxed{});
     });
   }
 
@@ -179,7 +179,7 @@ struct GroupAdd {
     return table.slots < kGroupTriesMax ? table.slots : kGroupTriesMax;
   }
 
-  template <class Memory, Scope kScope>
+  template <class Memory, rings::Scope kScope>
   CD_HOST_DEVICE bool add_row(const KeyTable& to, uint64_t row, uint64_t tries) const {
     const bool has_key = columns.key_valid == nullptr || columns.key_valid[row] != 0;
     const uint64_t slot =
@@ -226,11 +226,11 @@ struct GroupAdd {
   template <class Memory>
   CD_HOST_DEVICE bool add_group(const KeyTable& own, uint64_t from) const {
     // The slots of kFreeKey and of NULL never hold a key: their words 0 stay what they were.
-    const uint64_t slot = from == own.slots + 1
-                            ? table.slots + 1
-                            : table.claim<Memory, Scope::kDevice>(own.word(from, 0), tries());
+    const uint64_t slot = from == own.slots + 1 ? table.slots + 1
+                                                : table.claim<Memory, rings::Scope::kDevice>(
+                                                      own.word(from, 0), tries());
     if (slot == kNoSlot) return false;
-    const GroupSlots<Memory, Scope::kDevice> slots{table};
+    const GroupSlots<Memory, rings::Scope::kDevice> slots{table};
     slots.add(slot, kGroupCountWord, own.word(from, kGroupCountWord));
     for (uint32_t at = 0; at < columns.count; ++at) {
       const AggregateColumn& column = columns.aggregates[at];
@@ -337,8 +337,8 @@ struct MeasureReals {
       });
     }
     if (least > most) return;
-    improve_word<Memory, Scope::kDevice>(range[0], least, true);
-    improve_word<Memory, Scope::kDevice>(range[1], most, false);
+    improve_word<Memory, rings::Scope::kDevice>(range[0], least, true);
+    improve_word<Memory, rings::Scope::kDevice>(range[1], most, false);
   }
 };
 
@@ -397,4 +397,4 @@ struct FinishAggregate {
   }
 };
 
-}  // namespace crossdock
+}  // namespace crossdock::operators

@@ -15,7 +15,7 @@
 #include "operators/device/key_table.hpp"
 #include "operators/device/match_work.hpp"
 
-namespace crossdock {
+namespace crossdock::operators {
 
 inline constexpr uint64_t kJoinTileRows = 2048;
 
@@ -41,21 +41,23 @@ struct JoinBuild {
 
   template <class Memory, BlockGroup G>
   CD_HOST_DEVICE void run(BlockPlace place, Scratch& scratch, const G& group) const {
-    using Word = typename Memory::template Atomic<uint64_t, Scope::kDevice>;
+    using Word = typename Memory::template Atomic<uint64_t, rings::Scope::kDevice>;
     const uint64_t tiles = tiles_of(rows.count, kJoinTileRows);
     uint64_t again = 0;
     for (uint64_t tile = place.block; tile < tiles; tile += place.blocks) {
       const TileRange range = tile_range(tile, kJoinTileRows, rows.count);
       for_rows(group, range.begin, range.end, [&](uint64_t row) {
         if (!rows.has_key(row)) return;
-        const uint64_t slot = table.claim<Memory, Scope::kDevice>(rows.keys[row], table.slots);
+        const uint64_t slot =
+            table.claim<Memory, rings::Scope::kDevice>(rows.keys[row], table.slots);
         Memory::require(slot != kNoSlot);
-        const uint64_t before = Word(table.word(slot, 1)).exchange(rows.id(row) + 1, Relaxed{});
+        const uint64_t before =
+            Word(table.word(slot, 1)).exchange(rows.id(row) + 1, rings::Relaxed{});
         again += before != 0 ? 1 : 0;
       });
     }
     again = block_total(group, again, scratch.totals);
-    if (group.rank() == 0 && again != 0) Word(*duplicates).fetch_add(again, Relaxed{});
+    if (group.rank() == 0 && again != 0) Word(*duplicates).fetch_add(again, rings::Relaxed{});
   }
 };
 
@@ -70,7 +72,7 @@ struct JoinCount {
 
   template <class Memory, BlockGroup G>
   CD_HOST_DEVICE void run(BlockPlace place, Scratch&, const G& group) const {
-    using Word = typename Memory::template Atomic<uint64_t, Scope::kDevice>;
+    using Word = typename Memory::template Atomic<uint64_t, rings::Scope::kDevice>;
     const uint64_t tiles = tiles_of(rows.count, kJoinTileRows);
     for (uint64_t tile = place.block; tile < tiles; tile += place.blocks) {
       const TileRange range = tile_range(tile, kJoinTileRows, rows.count);
@@ -78,7 +80,7 @@ struct JoinCount {
         if (!rows.has_key(row)) return;
         const uint64_t slot = table.find(rows.keys[row]);
         Memory::require(slot != kNoSlot);
-        ranks[row] = Word(table.word(slot, 1)).fetch_add(1, Relaxed{});
+        ranks[row] = Word(table.word(slot, 1)).fetch_add(1, rings::Relaxed{});
       });
     }
   }
@@ -149,10 +151,10 @@ struct JoinProbe {
   // A bit that is set already costs a load.
   template <class Memory>
   CD_HOST_DEVICE void mark(uint64_t slot) const {
-    const typename Memory::template Atomic<uint64_t, Scope::kDevice> at(marks[slot / 64]);
+    const typename Memory::template Atomic<uint64_t, rings::Scope::kDevice> at(marks[slot / 64]);
     const uint64_t bit = uint64_t{1} << slot % 64;
-    if ((at.load(Relaxed{}) & bit) == 0) at.fetch_or(bit, Relaxed{});
+    if ((at.load(rings::Relaxed{}) & bit) == 0) at.fetch_or(bit, rings::Relaxed{});
   }
 };
 
-}  // namespace crossdock
+}  // namespace crossdock::operators

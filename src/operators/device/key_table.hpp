@@ -16,18 +16,18 @@
 #include "data/rings/atomic.hpp"
 #include "table/word_mix.hpp"
 
-namespace crossdock {
+namespace crossdock::operators {
 
 inline constexpr uint64_t kFreeKey = 0x7F4A7C159E3779B9U;
 inline constexpr uint64_t kNoSlot = UINT64_MAX;
 
 // The lesser or the greater of what the word holds and `value`, as signed numbers. One that is no better costs a load.
-template <class Memory, Scope kScope>
+template <class Memory, rings::Scope kScope>
 CD_HOST_DEVICE inline void improve_word(uint64_t& word, int64_t value, bool is_min) {
   const typename Memory::template Atomic<uint64_t, kScope> at(word);
-  uint64_t found = at.load(Relaxed{});
+  uint64_t found = at.load(rings::Relaxed{});
   while (is_min ? value < static_cast<int64_t>(found) : value > static_cast<int64_t>(found)) {
-    if (at.compare_exchange(found, static_cast<uint64_t>(value), Relaxed{})) return;
+    if (at.compare_exchange(found, static_cast<uint64_t>(value), rings::Relaxed{})) return;
   }
 }
 
@@ -45,16 +45,16 @@ struct KeyTable {
   CD_HOST_DEVICE uint64_t next(uint64_t slot) const { return slot + 1 == slots ? 0 : slot + 1; }
 
   // The key's slot, which is made if need be; kNoSlot after `tries` others.
-  template <class Memory, Scope kScope>
+  template <class Memory, rings::Scope kScope>
   CD_HOST_DEVICE uint64_t claim(uint64_t key, uint64_t tries) const {
     using Word = typename Memory::template Atomic<uint64_t, kScope>;
     if (key == kFreeKey) return slots;
     uint64_t slot = home(key);
     for (uint64_t tried = 0; tried < tries; ++tried, slot = next(slot)) {
-      uint64_t found = Word(word(slot, 0)).load(Relaxed{});
+      uint64_t found = Word(word(slot, 0)).load(rings::Relaxed{});
       if (found == key) return slot;
       if (found != kFreeKey) continue;
-      if (Word(word(slot, 0)).compare_exchange(found, key, Relaxed{})) return slot;
+      if (Word(word(slot, 0)).compare_exchange(found, key, rings::Relaxed{})) return slot;
       if (found == key) return slot;
     }
     return kNoSlot;
@@ -73,4 +73,4 @@ struct KeyTable {
   }
 };
 
-}  // namespace crossdock
+}  // namespace crossdock::operators

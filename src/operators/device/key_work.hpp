@@ -17,7 +17,7 @@
 #include "operators/device/key_table.hpp"
 #include "operators/device/scan_work.hpp"
 
-namespace crossdock {
+namespace crossdock::operators {
 
 inline constexpr uint32_t kKeyColumnsMax = 8;
 inline constexpr uint64_t kKeyTileRows = 2048;
@@ -133,8 +133,8 @@ struct MeasureKeys {
         });
       }
       if (least > most) continue;
-      improve_word<Memory, Scope::kDevice>(ranges[2 * at], least, true);
-      improve_word<Memory, Scope::kDevice>(ranges[2 * at + 1], most, false);
+      improve_word<Memory, rings::Scope::kDevice>(ranges[2 * at], least, true);
+      improve_word<Memory, rings::Scope::kDevice>(ranges[2 * at + 1], most, false);
     }
   }
 };
@@ -154,12 +154,13 @@ struct KeyNumbers {
   // The row that has the key of `row` first.
   template <class Memory>
   CD_HOST_DEVICE uint64_t claim(const KeyFields& keys, uint64_t row) const {
-    using Word = typename Memory::template Atomic<uint64_t, Scope::kDevice>;
+    using Word = typename Memory::template Atomic<uint64_t, rings::Scope::kDevice>;
     const uint64_t hash = keys.hash(row, mix);
     const uint64_t mine = hash << 32 | (row + 1);
     for (uint64_t slot = home(hash);; slot = next(slot)) {
-      uint64_t found = Word(slots[slot]).load(Relaxed{});
-      if (found == 0 && Word(slots[slot]).compare_exchange(found, mine, Relaxed{})) return row;
+      uint64_t found = Word(slots[slot]).load(rings::Relaxed{});
+      if (found == 0 && Word(slots[slot]).compare_exchange(found, mine, rings::Relaxed{}))
+        return row;
       if (((found ^ mine) & kTagMask) == 0 && keys.equals(row, keys, row_of(found)))
         return row_of(found);
     }
@@ -207,4 +208,4 @@ struct NumberKeys {
   }
 };
 
-}  // namespace crossdock
+}  // namespace crossdock::operators

@@ -8,7 +8,7 @@
 #include "operators/device/block_group.hpp"
 #include "operators/device/scan_work.hpp"
 
-namespace crossdock {
+namespace crossdock::operators {
 
 inline constexpr uint64_t kMatchTileRows = 2048;
 
@@ -145,4 +145,4 @@ struct ExpandMatches {
   }
 };
 
-}  // namespace crossdock
+}  // namespace crossdock::operators

@@ -11,7 +11,7 @@
 
 #include "operators/device/match_work.hpp"
 
-namespace crossdock {
+namespace crossdock::operators {
 
 // The first place in [low, high) whose key is not less than `key`, or with `above` is greater; or `high`.
 CD_HOST_DEVICE inline uint64_t search_sorted(const int64_t* keys,
@@ -68,4 +68,4 @@ struct MergeProbe {
   }
 };
 
-}  // namespace crossdock
+}  // namespace crossdock::operators

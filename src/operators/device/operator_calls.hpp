@@ -6,7 +6,7 @@
 
 #include "operators/device/device_kernel.hpp"
 
-namespace crossdock::operator_calls {
+namespace crossdock::operators::operator_calls {
 
 // Blocks of 512 threads with 64 KiB of shared memory that a multiprocessor of sm_90 holds at once: grids are so large,
 // and kernels get the registers that this leaves, which the compiler would rather spare for more threads.
@@ -17,4 +17,4 @@ int launch(const DeviceKernel& kernel, uint32_t blocks, void* stream);
 int sort_scratch(uint64_t count, uint64_t* bytes);
 int sort(const DeviceSortWork& work, void* stream);
 
-}  // namespace crossdock::operator_calls
+}  // namespace crossdock::operators::operator_calls

@@ -8,7 +8,7 @@
 #include "operators/device/block_group_cuda.cuh"
 #include "operators/device/operator_calls.hpp"
 
-namespace crossdock {
+namespace crossdock::operators {
 
 template <class Work>
 __global__ void __launch_bounds__(Work::kThreads,
@@ -16,7 +16,7 @@ __global__ void __launch_bounds__(Work::kThreads,
     run_work(const __grid_constant__ Work work) {
   extern __shared__ __align__(16) unsigned char shared_memory[];
   auto& scratch = *reinterpret_cast<typename Work::Scratch*>(shared_memory);
-  work.template run<CudaMemory>(BlockPlace{blockIdx.x, gridDim.x}, scratch, CudaGroup{});
+  work.template run<rings::CudaMemory>(BlockPlace{blockIdx.x, gridDim.x}, scratch, CudaGroup{});
 }
 
 namespace operator_calls {
@@ -76,4 +76,4 @@ int sort(const DeviceSortWork& work, void* stream) {
 }
 
 }  // namespace operator_calls
-}  // namespace crossdock
+}  // namespace crossdock::operators

@@ -1,7 +1,7 @@
 // Where the library was built without CUDA: nothing is called, since no runner can be opened.
 #include "operators/device/operator_calls.hpp"
 
-namespace crossdock::operator_calls {
+namespace crossdock::operators::operator_calls {
 namespace {
 
 constexpr int kNoCuda = 1;
@@ -12,4 +12,4 @@ int launch(const DeviceKernel&, uint32_t, void*) { return kNoCuda; }
 int sort_scratch(uint64_t, uint64_t*) { return kNoCuda; }
 int sort(const DeviceSortWork&, void*) { return kNoCuda; }
 
-}  // namespace crossdock::operator_calls
+}  // namespace crossdock::operators::operator_calls

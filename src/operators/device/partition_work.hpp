@@ -21,7 +21,7 @@
 #include "operators/device/block_group.hpp"
 #include "table/word_mix.hpp"
 
-namespace crossdock {
+namespace crossdock::operators {
 
 inline constexpr uint32_t kPartitionWaysMax = 256;
 inline constexpr uint32_t kPartitionLanesMax = 16;
@@ -102,7 +102,7 @@ struct PartitionCount {
 
   template <class Memory, BlockGroup G>
   CD_HOST_DEVICE void run(BlockPlace place, Scratch& scratch, const G& group) const {
-    using Count = typename Memory::template Atomic<uint32_t, Scope::kBlock>;
+    using Count = typename Memory::template Atomic<uint32_t, rings::Scope::kBlock>;
     for (uint32_t way = group.rank(); way < rule.ways; way += group.size()) {
       for (auto& copy : scratch.counts) copy[way] = 0;
       counts[uint64_t{way} * place.blocks + place.block] = 0;
@@ -116,7 +116,8 @@ struct PartitionCount {
       group.sync();
       uint32_t* mine = scratch.counts[group.warp() % kCopies];
       for_rows(group, part.begin, part.end, [&](uint64_t row) {
-        if (filter.keeps(row)) Count(mine[rule.number(keys.at(row))]).fetch_add(1, Relaxed{});
+        if (filter.keeps(row))
+          Count(mine[rule.number(keys.at(row))]).fetch_add(1, rings::Relaxed{});
       });
       group.sync();
       for (uint32_t way = group.rank(); way < rule.ways; way += group.size()) {
@@ -309,4 +310,4 @@ struct PartitionScatter {
   }
 };
 
-}  // namespace crossdock
+}  // namespace crossdock::operators

@@ -9,7 +9,7 @@
 
 #include "data/rings/annotations.hpp"
 
-namespace crossdock {
+namespace crossdock::operators {
 
 inline constexpr uint32_t kRealSumWordsMax = 35;  // of any doubles
 inline constexpr uint32_t kUnitOfOne = 1074;
@@ -137,4 +137,4 @@ CD_HOST_DEVICE constexpr uint64_t real_of_specials(uint64_t specials) {
   return specials == 0 ? 0 : kInfinity | uint64_t{1} << 51;
 }
 
-}  // namespace crossdock
+}  // namespace crossdock::operators

@@ -9,7 +9,7 @@
 
 #include "operators/device/block_group.hpp"
 
-namespace crossdock {
+namespace crossdock::operators {
 
 inline constexpr uint64_t kScanTileRows = 4096;
 inline constexpr uint64_t kNoRow = UINT64_MAX;  // in lists of rows: none
@@ -143,4 +143,4 @@ struct GatherWords {
   }
 };
 
-}  // namespace crossdock
+}  // namespace crossdock::operators

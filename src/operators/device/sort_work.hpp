@@ -14,7 +14,7 @@
 #include "operators/device/device_values.hpp"
 #include "operators/device/key_table.hpp"
 
-namespace crossdock {
+namespace crossdock::operators {
 
 inline constexpr uint32_t kSortFieldsMax = 8;
 inline constexpr uint64_t kSortTextBytes = 7;  // of a digit
@@ -171,8 +171,8 @@ struct FindEnd {
       const auto mine = static_cast<int64_t>(first + at);
       if (ends[first + at] != 0 && mine < least) least = mine;
     });
-    if (least != INT64_MAX) improve_word<Memory, Scope::kDevice>(*found, least, true);
+    if (least != INT64_MAX) improve_word<Memory, rings::Scope::kDevice>(*found, least, true);
   }
 };
 
-}  // namespace crossdock
+}  // namespace crossdock::operators

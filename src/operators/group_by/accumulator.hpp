@@ -17,7 +17,7 @@
 #include "table/row_store.hpp"
 #include "table/value_words.hpp"
 
-namespace crossdock {
+namespace crossdock::operators {
 
 // Rows of a block: words, groups and values stay in the first-level cache.
 constexpr int32_t kGroupRows = 1024;
@@ -226,4 +226,4 @@ class MomentsAccumulator : public Accumulator {  // kMoments
 // The value of row i of a lane as a double.
 double lane_number(const InputLane& lane, int32_t i, ValueForm form, double unit);
 
-}  // namespace crossdock
+}  // namespace crossdock::operators

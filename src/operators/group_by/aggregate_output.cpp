@@ -6,7 +6,7 @@
 #include "operators/group_by/group_output.hpp"
 #include "operators/group_by/sketches.hpp"
 
-namespace crossdock {
+namespace crossdock::operators {
 namespace {
 
 constexpr int kDecimalDigits = 38;
@@ -244,4 +244,4 @@ Result<ColumnView> write_aggregate(const GroupOutput& output,
   return AggregateWriter(output, aggregate, list, memory).write();
 }
 
-}  // namespace crossdock
+}  // namespace crossdock::operators

@@ -6,7 +6,7 @@
 
 #include "base/check.hpp"
 
-namespace crossdock {
+namespace crossdock::operators {
 namespace {
 
 constexpr int kNarrowDecimalDigits = 18;  // 10^18 < 2^63
@@ -189,4 +189,4 @@ Result<AggregatePlan> plan_aggregates(const GroupSpec& spec, const RowStore& sto
   return AggregatePlanner(spec, store).plan();
 }
 
-}  // namespace crossdock
+}  // namespace crossdock::operators

@@ -11,7 +11,7 @@
 #include "operators/group_by/group_spec.hpp"
 #include "table/row_store.hpp"
 
-namespace crossdock {
+namespace crossdock::operators {
 
 struct ValueLane {
   int column = 0;
@@ -61,4 +61,4 @@ struct AggregatePlan {
 // kUnsupportedType for extremes of dictionaries of anything but texts.
 Result<AggregatePlan> plan_aggregates(const GroupSpec& spec, const RowStore& store);
 
-}  // namespace crossdock
+}  // namespace crossdock::operators

@@ -8,7 +8,7 @@
 
 #include "base/check.hpp"
 
-namespace crossdock {
+namespace crossdock::operators {
 namespace {
 
 constexpr int32_t kTextWindow = 16;  // texts are stored 16 bytes at a time, over what follows them
@@ -207,4 +207,4 @@ Result<ColumnView> make_texts(const DataType& type, const PackedTexts& texts, Ba
   }
 }
 
-}  // namespace crossdock
+}  // namespace crossdock::operators

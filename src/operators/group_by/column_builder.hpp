@@ -12,7 +12,7 @@
 #include "memory/budget.hpp"
 #include "table/column.hpp"
 
-namespace crossdock {
+namespace crossdock::operators {
 
 // Everything a finished batch points into: its owner.
 class BatchMemory {
@@ -60,4 +60,4 @@ Result<ColumnView> make_texts(const DataType& type, const PackedTexts& texts, Ba
 // The float16 (IEEE binary16) that a double holds exactly.
 uint16_t float16_bits(double value);
 
-}  // namespace crossdock
+}  // namespace crossdock::operators

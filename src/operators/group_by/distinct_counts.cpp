@@ -6,7 +6,7 @@
 
 #include "operators/group_by/column_builder.hpp"
 
-namespace crossdock {
+namespace crossdock::operators {
 namespace {
 
 bool is_distinct(const AggregateSpec& aggregate) {
@@ -253,4 +253,4 @@ Status DistinctGroupBy::run_phases(OperatorRun& run) const {
   return stage.run(*last, "bring together", renaming);
 }
 
-}  // namespace crossdock
+}  // namespace crossdock::operators

@@ -7,7 +7,7 @@
 
 #include "operators/group_by/group_by.hpp"
 
-namespace crossdock {
+namespace crossdock::operators {
 
 // The operator that answers `spec`: a TableGroupBy, or one with distinct counts around several.
 Result<std::unique_ptr<Operator>> plan_group_by(GroupSpec spec,
@@ -53,4 +53,4 @@ class DistinctGroupBy final : public Operator {
   std::unique_ptr<TableGroupBy> main_;  // keys and the other aggregates
 };
 
-}  // namespace crossdock
+}  // namespace crossdock::operators

@@ -6,7 +6,7 @@
 
 #include "operators/group_by/sketches.hpp"
 
-namespace crossdock {
+namespace crossdock::operators {
 namespace {
 
 constexpr int kRegisters = 1 << DistinctSketchAccumulator::kIndexBits;
@@ -147,4 +147,4 @@ int64_t DistinctSketchAccumulator::count(uint32_t group) const {
   return sketch.registers == nullptr ? sketch.size : std::llround(estimate(sketch.registers));
 }
 
-}  // namespace crossdock
+}  // namespace crossdock::operators

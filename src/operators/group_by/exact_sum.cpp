@@ -6,7 +6,7 @@
 #include "base/check.hpp"
 #include "operators/group_by/sketches.hpp"
 
-namespace crossdock {
+namespace crossdock::operators {
 namespace {
 
 constexpr int kLimbBits = 32;
@@ -137,4 +137,4 @@ std::unique_ptr<Accumulator> make_accumulator(const AccumulatorSpec& spec,
   return nullptr;
 }
 
-}  // namespace crossdock
+}  // namespace crossdock::operators

@@ -4,7 +4,7 @@
 
 #include "operators/group_by/accumulator.hpp"
 
-namespace crossdock {
+namespace crossdock::operators {
 namespace {
 
 constexpr Int128 kWideMax = static_cast<Int128>(~static_cast<UInt128>(0) >> 1);
@@ -199,4 +199,4 @@ std::unique_ptr<Accumulator> make_ref_accumulator(const AccumulatorSpec& spec,
       context, spec.input, spec.kind == AccumulatorKind::kMinRef);
 }
 
-}  // namespace crossdock
+}  // namespace crossdock::operators

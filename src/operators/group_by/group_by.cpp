@@ -8,7 +8,7 @@
 #include "base/check.hpp"
 #include "operators/group_by/word_scan.hpp"
 
-namespace crossdock {
+namespace crossdock::operators {
 namespace {
 
 constexpr int64_t kBatchRowsMin = 1 << 10;
@@ -158,8 +158,8 @@ GroupCourse TableGroupBy::plan_course(const GroupKeyPlan& keys) const {
     course.strategy = GroupStrategy::kTable;
   }
   course.groups_expected = sample_.groups;
-  course.table_groups_max = cached_groups(choice_.shape, environment_.machine);
-  course.partition_bits = group_partition_bits(choice_.shape, environment_.machine);
+  course.table_groups_max = model::cached_groups(choice_.shape, environment_.machine);
+  course.partition_bits = model::group_partition_bits(choice_.shape, environment_.machine);
   if (keys.mode == GroupKeyMode::kDense) {
     course.partition_bits = std::min(course.partition_bits, keys.packed_bits);
   }
@@ -213,4 +213,4 @@ Status TableGroupBy::run_phases(OperatorRun& shared) const {
   return run_groups(run);
 }
 
-}  // namespace crossdock
+}  // namespace crossdock::operators

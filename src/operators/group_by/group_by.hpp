@@ -15,7 +15,7 @@
 #include "operators/group_by/group_spec.hpp"
 #include "operators/run/operator.hpp"
 
-namespace crossdock {
+namespace crossdock::operators {
 
 class TableGroupBy final : public Operator {
  public:
@@ -54,4 +54,4 @@ class TableGroupBy final : public Operator {
   GroupChoice choice_;
 };
 
-}  // namespace crossdock
+}  // namespace crossdock::operators

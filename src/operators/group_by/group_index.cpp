@@ -8,7 +8,7 @@
 #include "base/check.hpp"
 #include "operators/group_by/word_scan.hpp"
 
-namespace crossdock {
+namespace crossdock::operators {
 namespace {
 
 // Places per group when a table is full: with 1 in 4 taken, about 1 row in 8 meets another key first.
@@ -297,4 +297,4 @@ void DenseIndex::keys(const uint32_t* groups, int32_t count, Keys out) const {
   for (int32_t i = 0; i < count; ++i) words[i] = (first | groups[i]) << shift;
 }
 
-}  // namespace crossdock
+}  // namespace crossdock::operators

@@ -12,7 +12,7 @@
 #include "operators/group_by/group_keys.hpp"
 #include "operators/group_by/state_array.hpp"
 
-namespace crossdock {
+namespace crossdock::operators {
 
 // Rows of a block that found no group and no room for one.
 struct MissedRows {
@@ -116,4 +116,4 @@ class DenseIndex : public GroupIndex {
   StateArray<uint8_t> seen_;
 };
 
-}  // namespace crossdock
+}  // namespace crossdock::operators

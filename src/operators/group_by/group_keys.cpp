@@ -9,7 +9,7 @@
 #include "operators/group_by/word_scan.hpp"
 #include "table/word_range.hpp"
 
-namespace crossdock {
+namespace crossdock::operators {
 namespace {
 
 constexpr uint64_t kSignBit = uint64_t{1} << 63;
@@ -478,4 +478,4 @@ void unpack_part(const GroupKeyPart& part, const PackedKeys& keys, int32_t count
   }
 }
 
-}  // namespace crossdock
+}  // namespace crossdock::operators

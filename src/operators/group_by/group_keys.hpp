@@ -27,7 +27,7 @@
 #include "table/value_words.hpp"
 #include "table/word_mix.hpp"
 
-namespace crossdock {
+namespace crossdock::operators {
 
 enum class GroupKeyMode : uint8_t { kDense, kExact, kExact2, kImage, kHashed };
 const char* group_key_mode_name(GroupKeyMode mode);
@@ -163,4 +163,4 @@ struct PartNumbers {
 };
 void unpack_part(const GroupKeyPart& part, const PackedKeys& keys, int32_t count, PartNumbers out);
 
-}  // namespace crossdock
+}  // namespace crossdock::operators

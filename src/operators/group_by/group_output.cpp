@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cstring>
 
-namespace crossdock {
+namespace crossdock::operators {
 namespace {
 
 // Keys that are not packed lie with the first row of each group.
@@ -188,4 +188,4 @@ Status GroupWriter::emit_all(const GroupTable& table) {
   return emit({&table, groups, table.index().list(groups)});
 }
 
-}  // namespace crossdock
+}  // namespace crossdock::operators

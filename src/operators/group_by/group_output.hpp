@@ -9,7 +9,7 @@
 #include "operators/run/row_sink.hpp"
 #include "table/gather.hpp"
 
-namespace crossdock {
+namespace crossdock::operators {
 
 // What the writers of one run share. Must outlive them.
 struct GroupOutput {
@@ -68,4 +68,4 @@ class GroupWriter {
   Block listed_;
 };
 
-}  // namespace crossdock
+}  // namespace crossdock::operators

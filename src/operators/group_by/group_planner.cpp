@@ -9,7 +9,7 @@
 #include "model/rates.hpp"
 #include "operators/group_by/word_scan.hpp"
 
-namespace crossdock {
+namespace crossdock::operators {
 namespace {
 
 constexpr int64_t kSampledBlocks = 32;
@@ -77,8 +77,8 @@ int64_t accumulator_bytes(const PlannedAccumulator& planned) {
 // Places of 4 bytes at a load of 1/4 to 1/8, and the word.
 constexpr int64_t kIndexBytes = 4 * 6 + 8;
 
-GroupShape make_shape(const GroupPlannerInput& input, const GroupSample& sample) {
-  GroupShape shape;
+model::GroupShape make_shape(const GroupPlannerInput& input, const GroupSample& sample) {
+  model::GroupShape shape;
   shape.rows = input.store->rows();
   shape.groups = sample.groups;
   shape.range_bits = sample.range_bits;
@@ -115,10 +115,13 @@ Error cannot(GroupStrategy strategy, const char* why) {
 struct Candidate {
   GroupStrategy strategy;
   bool dense;
-  GroupCost cost;
+  model::GroupCost cost;
 };
 
-void consider(std::vector<Candidate>& all, GroupStrategy strategy, bool dense, GroupCost cost) {
+void consider(std::vector<Candidate>& all,
+              GroupStrategy strategy,
+              bool dense,
+              model::GroupCost cost) {
   all.push_back({strategy, dense, std::move(cost)});
 }
 
@@ -182,9 +185,9 @@ Result<GroupSample> sample_keys(const GroupPlannerInput& input) {
 
 Result<GroupChoice> choose_group_strategy(const GroupPlannerInput& input,
                                           const GroupSample& sample) {
-  const auto in_force = rates_in_force();
-  const GroupRates& rates = in_force->group;
-  const Machine machine = seen_by(*in_force, input.environment->machine);
+  const auto in_force = model::rates_in_force();
+  const model::GroupRates& rates = in_force->group;
+  const model::Machine machine = model::seen_by(*in_force, input.environment->machine);
   GroupChoice choice;
   choice.shape = make_shape(input, sample);
   const GroupStrategy forced = input.spec->strategy;
@@ -198,22 +201,29 @@ Result<GroupChoice> choose_group_strategy(const GroupPlannerInput& input,
   blocks.keys = &widest;
   blocks.aggregates = input.aggregates;
   const bool scatters = plan_carried_lanes(blocks).has_value();
-  GroupShape hash_shape = choice.shape;
+  model::GroupShape hash_shape = choice.shape;
   hash_shape.range_bits = 0;
   std::vector<Candidate> all;
-  consider(all, GroupStrategy::kTable, false, table_group_cost(hash_shape, machine, rates));
+  consider(all, GroupStrategy::kTable, false, model::table_group_cost(hash_shape, machine, rates));
   if (scatters && !keyless) {
-    consider(all, GroupStrategy::kRadix, false, radix_group_cost(hash_shape, machine, rates));
-    consider(all, GroupStrategy::kAdaptive, false, adaptive_group_cost(hash_shape, machine, rates));
+    consider(
+        all, GroupStrategy::kRadix, false, model::radix_group_cost(hash_shape, machine, rates));
+    consider(all,
+             GroupStrategy::kAdaptive,
+             false,
+             model::adaptive_group_cost(hash_shape, machine, rates));
   }
   if (narrow) {
-    consider(all, GroupStrategy::kDense, true, dense_group_cost(choice.shape, machine, rates));
+    consider(
+        all, GroupStrategy::kDense, true, model::dense_group_cost(choice.shape, machine, rates));
     if (scatters && !keyless) {
-      consider(all, GroupStrategy::kRadix, true, radix_group_cost(choice.shape, machine, rates));
+      consider(
+          all, GroupStrategy::kRadix, true, model::radix_group_cost(choice.shape, machine, rates));
     }
   }
   if (in_order) {
-    consider(all, GroupStrategy::kSorted, false, sorted_group_cost(choice.shape, machine, rates));
+    consider(
+        all, GroupStrategy::kSorted, false, model::sorted_group_cost(choice.shape, machine, rates));
   }
   const Candidate* best = nullptr;
   for (const Candidate& candidate : all) {
@@ -235,4 +245,4 @@ Result<GroupChoice> choose_group_strategy(const GroupPlannerInput& input,
   return choice;
 }
 
-}  // namespace crossdock
+}  // namespace crossdock::operators

@@ -10,7 +10,7 @@
 #include "operators/group_by/group_run.hpp"
 #include "operators/run/operator.hpp"
 
-namespace crossdock {
+namespace crossdock::operators {
 
 // Blocks of rows spread over the input.
 struct GroupSample {
@@ -29,8 +29,8 @@ struct GroupChoice {
   bool try_dense = false;   // dense words, if the exact ranges are as narrow as the sample's
   bool try_sorted = false;  // the runs of equal keys, if the whole input is in order
   std::string reason;
-  GroupShape shape;
-  GroupCost cost;
+  model::GroupShape shape;
+  model::GroupCost cost;
   struct Considered {
     const char* strategy;
     double seconds;
@@ -56,4 +56,4 @@ Result<GroupChoice> choose_group_strategy(const GroupPlannerInput& input,
 // Bits of dense words that an array is made for: beyond, most places would stay empty.
 int dense_bits_max(int64_t groups);
 
-}  // namespace crossdock
+}  // namespace crossdock::operators

@@ -17,7 +17,7 @@
 #include "operators/group_by/group_table.hpp"
 #include "operators/run/operator_run.hpp"
 
-namespace crossdock {
+namespace crossdock::operators {
 
 // How a run goes about it; see GroupStrategy. Dense is a matter of the key plan.
 struct GroupCourse {
@@ -32,7 +32,7 @@ struct GroupRun : OperatorRun {
 
   const std::vector<Morsel>* morsels = nullptr;
   int64_t rows = 0;
-  Machine machine;
+  model::Machine machine;
   GroupCourse course;
   BlockPlan blocks;
   GroupOutput output;
@@ -52,4 +52,4 @@ Result<bool> keys_are_in_order(GroupRun& run);
 Status run_two_phases(GroupRun& run);
 Status run_sorted(GroupRun& run);  // needs keys in order
 
-}  // namespace crossdock
+}  // namespace crossdock::operators

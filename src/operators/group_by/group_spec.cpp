@@ -5,7 +5,7 @@
 #include <array>
 #include <unordered_set>
 
-namespace crossdock {
+namespace crossdock::operators {
 namespace {
 
 struct FunctionName {
@@ -231,4 +231,4 @@ bool reads_computed_as_numbers(const GroupSpec& spec, int first_computed) {
       });
 }
 
-}  // namespace crossdock
+}  // namespace crossdock::operators

@@ -11,7 +11,7 @@
 #include "expressions/program.hpp"
 #include "table/schema.hpp"
 
-namespace crossdock {
+namespace crossdock::operators {
 
 enum class AggregateFunction : uint8_t {
   kCount,  // of rows without a column, of values with one
@@ -58,7 +58,7 @@ struct GroupSpec {
   // Filters, which leave rows out altogether, and columns that are computed while rows are read: the
   // outputs are the columns from first_computed on, and have no memory in the table. They are read as
   // numbers only: not as keys, not by reference, not by hash.
-  std::shared_ptr<const Program> program;
+  std::shared_ptr<const expressions::Program> program;
   int first_computed = 0;
 
   bool leaves_rows_out() const {
@@ -84,4 +84,4 @@ Result<DataType> aggregate_type(const AggregateSpec& aggregate, const Schema& sc
 // range or filters that are no bool column, and those of aggregate_type.
 Result<SchemaPtr> group_schema(const GroupSpec& spec, const Schema& schema);
 
-}  // namespace crossdock
+}  // namespace crossdock::operators

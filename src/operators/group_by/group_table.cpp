@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-namespace crossdock {
+namespace crossdock::operators {
 
 Status GroupTable::open(int skip_bits, uint64_t partition, int64_t groups_expected) {
   CD_TRY(index_->open(skip_bits, partition, groups_expected));
@@ -48,4 +48,4 @@ Status GroupTable::put_no_rows() {
   return resize_states();
 }
 
-}  // namespace crossdock
+}  // namespace crossdock::operators

@@ -8,7 +8,7 @@
 #include "operators/group_by/group_index.hpp"
 #include "operators/group_by/input_block.hpp"
 
-namespace crossdock {
+namespace crossdock::operators {
 
 // One owner thread; others may read it after the owner's phase.
 class GroupTable {
@@ -39,4 +39,4 @@ class GroupTable {
   std::vector<std::unique_ptr<Accumulator>> states_;
 };
 
-}  // namespace crossdock
+}  // namespace crossdock::operators

@@ -6,7 +6,7 @@
 #include "base/check.hpp"
 #include "operators/group_by/word_scan.hpp"
 
-namespace crossdock {
+namespace crossdock::operators {
 namespace {
 
 KeyHasher value_hasher(const DataType& type, uint64_t seed) {
@@ -62,7 +62,7 @@ InputBlock::InputBlock(const BlockPlan& plan)
 }
 
 // What the program has read or computed.
-Status InputBlock::take_lane(size_t l, const ExpressionLane& values, int32_t rows) {
+Status InputBlock::take_lane(size_t l, const expressions::ExpressionLane& values, int32_t rows) {
   const ValueLane& planned = plan_.aggregates->lanes[l];
   low_[l] = values.words;
   high_[l] = planned.form == ValueForm::kWide ? values.high : nullptr;
@@ -160,7 +160,7 @@ void InputBlock::load_mask(size_t m, const Batch& batch, int64_t begin, int32_t 
 // Filters and computed columns of the block.
 Status InputBlock::evaluate(const Batch& batch, int64_t begin, int32_t rows) {
   if (!evaluator_.has_value()) {
-    CD_ASSIGN(evaluator_, BlockEvaluator::create(plan_.program, *plan_.memory));
+    CD_ASSIGN(evaluator_, expressions::BlockEvaluator::create(plan_.program, *plan_.memory));
     computed_.resize(plan_.program->outputs().size());
   }
   CD_ASSIGN(rows_, evaluator_->filter(batch, begin, rows));
@@ -232,7 +232,7 @@ Status InputBlock::load(const Morsel& morsel, int32_t offset, int32_t rows) {
   return {};
 }
 
-void InputBlock::load_segment(const Segment& segment,
+void InputBlock::load_segment(const sorters::Segment& segment,
                               int32_t offset,
                               int32_t rows,
                               const CarriedLanes& lanes) {
@@ -314,4 +314,4 @@ InputBlock::Selected InputBlock::carry_selected(const CarriedLanes& lanes,
   return {words, count};
 }
 
-}  // namespace crossdock
+}  // namespace crossdock::operators

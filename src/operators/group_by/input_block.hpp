@@ -14,7 +14,7 @@
 #include "operators/group_by/group_keys.hpp"
 #include "operators/run/morsel.hpp"
 
-namespace crossdock {
+namespace crossdock::operators {
 
 // What blocks of one run are made by. Must outlive them.
 struct BlockPlan {
@@ -22,7 +22,7 @@ struct BlockPlan {
   const AggregatePlan* aggregates = nullptr;
   const RowStore* store = nullptr;
   int row_filter = -1;
-  std::shared_ptr<const Program> program;  // may be none; see GroupSpec
+  std::shared_ptr<const expressions::Program> program;  // may be none; see GroupSpec
   int first_computed = 0;
   Memory* memory = nullptr;  // of the program's values
 
@@ -55,7 +55,7 @@ class InputBlock {
   Status load(const Morsel& morsel, int32_t offset, int32_t rows);
 
   // Rows of a segment that was scattered with the lanes.
-  void load_segment(const Segment& segment,
+  void load_segment(const sorters::Segment& segment,
                     int32_t offset,
                     int32_t rows,
                     const CarriedLanes& lanes);
@@ -91,10 +91,10 @@ class InputBlock {
   };
 
   Status load_lane(size_t lane, const Batch& batch, int64_t begin, int32_t rows);
-  Status take_lane(size_t lane, const ExpressionLane& values, int32_t rows);
+  Status take_lane(size_t lane, const expressions::ExpressionLane& values, int32_t rows);
   void load_mask(size_t mask, const Batch& batch, int64_t begin, int32_t rows);
   Status evaluate(const Batch& batch, int64_t begin, int32_t rows);
-  const ExpressionLane& computed(int column) const {
+  const expressions::ExpressionLane& computed(int column) const {
     return computed_[column - plan_.first_computed];
   }
   Status check_digits(size_t lane, const uint8_t* valid, int32_t rows);
@@ -111,8 +111,9 @@ class InputBlock {
   std::vector<const uint64_t*> low_;   // by value lane: where its words are
   std::vector<const uint64_t*> high_;  // nullptr: the signs of the low ones
   std::vector<InputLane> inputs_;
-  std::optional<BlockEvaluator> evaluator_;  // from the first load on, if there is a program
-  std::vector<ExpressionLane> computed_;     // by output of the program
+  std::optional<expressions::BlockEvaluator>
+      evaluator_;  // from the first load on, if there is a program
+  std::vector<expressions::ExpressionLane> computed_;  // by output of the program
   int32_t rows_ = 0;
   const uint64_t* word_at_ = nullptr;
   const uint64_t* tail_at_[2] = {nullptr, nullptr};
@@ -123,4 +124,4 @@ class InputBlock {
   std::vector<std::unique_ptr<Words[]>> selected_;  // by carried lane, the words last
 };
 
-}  // namespace crossdock
+}  // namespace crossdock::operators

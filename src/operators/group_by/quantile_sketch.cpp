@@ -5,7 +5,7 @@
 
 #include "operators/group_by/sketches.hpp"
 
-namespace crossdock {
+namespace crossdock::operators {
 namespace {
 
 constexpr uint64_t kSketchSignBit = uint64_t{1} << 63;
@@ -186,4 +186,4 @@ int64_t QuantileSketchAccumulator::instant(double quantile, int64_t unit) const 
   return std::llround(quantile / static_cast<double>(unit)) * unit + spec_.base;
 }
 
-}  // namespace crossdock
+}  // namespace crossdock::operators

@@ -8,7 +8,7 @@
 
 #include "operators/group_by/accumulator.hpp"
 
-namespace crossdock {
+namespace crossdock::operators {
 
 // Memory that sketches of many groups grow in; given back all at once.
 class SketchHeap {
@@ -128,4 +128,4 @@ class ExactSumAccumulator : public Accumulator {  // kExactRealSum
   int input_;
 };
 
-}  // namespace crossdock
+}  // namespace crossdock::operators

@@ -9,7 +9,7 @@
 #include "operators/group_by/group_run.hpp"
 #include "operators/group_by/word_scan.hpp"
 
-namespace crossdock {
+namespace crossdock::operators {
 namespace {
 
 constexpr uint64_t kRunSignBit = uint64_t{1} << 63;
@@ -194,4 +194,4 @@ Result<bool> keys_are_in_order(GroupRun& run) {
 
 Status run_sorted(GroupRun& run) { return SortedRuns(run).execute(); }
 
-}  // namespace crossdock
+}  // namespace crossdock::operators

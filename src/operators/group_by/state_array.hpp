@@ -8,7 +8,7 @@
 #include "base/result.hpp"
 #include "memory/budget.hpp"
 
-namespace crossdock {
+namespace crossdock::operators {
 
 // Plain values only: they are moved as bytes. One owner thread.
 template <class T>
@@ -56,4 +56,4 @@ class StateArray {
   int64_t size_ = 0;
 };
 
-}  // namespace crossdock
+}  // namespace crossdock::operators

@@ -6,7 +6,7 @@
 #include "operators/group_by/accumulator.hpp"
 #include "operators/group_by/word_scan.hpp"
 
-namespace crossdock {
+namespace crossdock::operators {
 namespace {
 
 constexpr uint64_t kNarrowMax = std::numeric_limits<int64_t>::max();
@@ -231,4 +231,4 @@ Status MomentsAccumulator::merge(const Accumulator& from, const GroupPairs& pair
   return {};
 }
 
-}  // namespace crossdock
+}  // namespace crossdock::operators

@@ -8,7 +8,7 @@
 #include "base/check.hpp"
 #include "operators/group_by/group_run.hpp"
 
-namespace crossdock {
+namespace crossdock::operators {
 namespace {
 
 // Groups that one worker merges alone without others noticing.
@@ -129,7 +129,7 @@ class TwoPhases {
     explicit Worker(const BlockPlan& plan) : block(plan) {}
     InputBlock block;
     std::unique_ptr<GroupTable> table;
-    std::unique_ptr<RadixScatter> scatter;
+    std::unique_ptr<sorters::RadixScatter> scatter;
     MissedRows missed;
     bool bypass = false;  // the table is not worth looking into any more
     int64_t stretch_rows = 0;
@@ -150,12 +150,12 @@ class TwoPhases {
     }
     if (scatters_) {
       const int64_t lists = (int64_t{1} << course.partition_bits) * run_.workers();
-      worker->scatter =
-          std::make_unique<RadixScatter>(*run_.memory,
-                                         ScatterOptions{course.partition_bits,
-                                                        lanes_.count,
-                                                        segment_rows_for(run_.rows, lists),
-                                                        "group_by: partitions"});
+      worker->scatter = std::make_unique<sorters::RadixScatter>(
+          *run_.memory,
+          sorters::ScatterOptions{course.partition_bits,
+                                  lanes_.count,
+                                  sorters::segment_rows_for(run_.rows, lists),
+                                  "group_by: partitions"});
       CD_TRY(worker->scatter->open());
     }
     return worker;
@@ -245,7 +245,7 @@ class TwoPhases {
       const int packed = run_.blocks.keys->packed_bits;
       const bool is_dense = run_.blocks.keys->mode == GroupKeyMode::kDense;
       while (workers_.size() > 1 && (groups >> bits_) > kMergedAloneMax &&
-             bits_ < kPartitionBitsMax && (!is_dense || bits_ < packed)) {
+             bits_ < sorters::kPartitionBitsMax && (!is_dense || bits_ < packed)) {
         ++bits_;
       }
     }
@@ -326,7 +326,7 @@ class TwoPhases {
   Status put_segments(Merger& merger, int64_t p) {
     if (merger.block == nullptr) merger.block = std::make_unique<InputBlock>(run_.blocks);
     for (const auto& worker : workers_) {
-      for (const Segment* segment : worker->scatter->partition(static_cast<int>(p))) {
+      for (const sorters::Segment* segment : worker->scatter->partition(static_cast<int>(p))) {
         CD_TRY(run_.check_cancelled());
         for (int32_t at = 0; at < segment->rows; at += kGroupRows) {
           const int32_t rows = std::min(kGroupRows, segment->rows - at);
@@ -370,4 +370,4 @@ std::unique_ptr<GroupTable> GroupRun::make_table(std::unique_ptr<GroupIndex> ind
 
 Status run_two_phases(GroupRun& run) { return TwoPhases(run).execute(); }
 
-}  // namespace crossdock
+}  // namespace crossdock::operators

@@ -11,7 +11,7 @@
 #include <hwy/highway.h>
 
 HWY_BEFORE_NAMESPACE();
-namespace crossdock::HWY_NAMESPACE {
+namespace crossdock::operators::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
 uint64_t word_magnitude(const uint64_t* words, int32_t count) {
@@ -154,11 +154,11 @@ void compact_words(const uint64_t* from, const uint8_t* keep, int32_t count, uin
   }
 }
 
-}  // namespace crossdock::HWY_NAMESPACE
+}  // namespace crossdock::operators::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
-namespace crossdock {
+namespace crossdock::operators {
 namespace {
 
 HWY_EXPORT(word_magnitude);
@@ -197,5 +197,5 @@ void compact_words(const uint64_t* from, const uint8_t* keep, int32_t count, uin
   HWY_DYNAMIC_DISPATCH(compact_words)(from, keep, count, to);
 }
 
-}  // namespace crossdock
+}  // namespace crossdock::operators
 #endif

@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-namespace crossdock {
+namespace crossdock::operators {
 
 // The union of the bits of v ^ (v >> 63) over signed v: no |v| is above it plus one.
 uint64_t word_magnitude(const uint64_t* words, int32_t count);
@@ -36,4 +36,4 @@ inline void fetch_words(const uint64_t* words, int32_t count) {
   for (int32_t i = 0; i < count; i += kLineWords) __builtin_prefetch(words + i, 0, 2);
 }
 
-}  // namespace crossdock
+}  // namespace crossdock::operators

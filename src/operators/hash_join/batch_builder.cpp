@@ -6,7 +6,7 @@
 
 #include "base/check.hpp"
 
-namespace crossdock {
+namespace crossdock::operators {
 namespace {
 
 constexpr int64_t kLine = 64;
@@ -301,4 +301,4 @@ Result<ColumnView> BatchBuilder::null_column(const OutputField& field) {
   return column.view;
 }
 
-}  // namespace crossdock
+}  // namespace crossdock::operators

@@ -16,7 +16,7 @@
 #include "operators/hash_join/output_plan.hpp"
 #include "table/gather.hpp"
 
-namespace crossdock {
+namespace crossdock::operators {
 
 // Which sides the rows of a batch have. Where order does not matter, batches are of one kind throughout,
 // so a missing side is a column of nulls and needs no per-row marks. In a mixed one each row says it.
@@ -103,4 +103,4 @@ class BatchBuilder {
   Block refs_[2];                       // by Side: RowRefs so far
 };
 
-}  // namespace crossdock
+}  // namespace crossdock::operators

@@ -3,7 +3,7 @@
 
 #include "table/dictionary.hpp"
 
-namespace crossdock {
+namespace crossdock::operators {
 namespace {
 
 Batch key_batch(const Batch& batch, const SchemaPtr& schema, const std::vector<int>& columns) {
@@ -52,4 +52,4 @@ Result<BothKeys> number_both_keys(const OutputPlan& plan,
   return keys;
 }
 
-}  // namespace crossdock
+}  // namespace crossdock::operators

@@ -9,7 +9,7 @@
 #include "operators/hash_join/output_plan.hpp"
 #include "table/row_store.hpp"
 
-namespace crossdock {
+namespace crossdock::operators {
 
 struct BothKeys {
   std::shared_ptr<const RowStore> store;  // rows of the left side, then of the right
@@ -23,4 +23,4 @@ Result<BothKeys> number_both_keys(const OutputPlan& plan,
                                   const RowStore& left,
                                   const RowStore& right);
 
-}  // namespace crossdock
+}  // namespace crossdock::operators

@@ -4,7 +4,7 @@
 #include "model/merge_cost.hpp"
 #include "operators/hash_join/hash_join.hpp"
 
-namespace crossdock {
+namespace crossdock::operators {
 namespace {
 
 const char* side_name(Side side) { return side == Side::kLeft ? "left" : "right"; }
@@ -44,8 +44,8 @@ int64_t HashJoin::planned_ranges() const {
   const int wanted =
       spec_.partition_bits >= 0
           ? 1 << spec_.partition_bits
-          : merge_range_count(rows(Side::kLeft) + rows(Side::kRight), environment_.machine);
-  return std::min(wanted, kMergeRangesMax);
+          : model::merge_range_count(rows(Side::kLeft) + rows(Side::kRight), environment_.machine);
+  return std::min(wanted, model::kMergeRangesMax);
 }
 
 OperatorPlan HashJoin::describe() const {
@@ -100,4 +100,4 @@ Facts findings_as_facts(const JoinFindings& findings) {
   return facts;
 }
 
-}  // namespace crossdock
+}  // namespace crossdock::operators

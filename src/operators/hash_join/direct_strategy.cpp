@@ -6,7 +6,7 @@
 
 #include "operators/hash_join/join_run.hpp"
 
-namespace crossdock {
+namespace crossdock::operators {
 namespace {
 
 // Probes a side in order, morsel by morsel, against any target.
@@ -91,7 +91,7 @@ class DirectJoin {
     CD_TRY(probe_in_order(run_, target));
     CD_TRY(emit_tracked_build(run_, target, table_.rows));
     if (!keeps_unmatchable(run_, run_.build())) return {};
-    std::vector<const SegmentList*> lists;
+    std::vector<const sorters::SegmentList*> lists;
     for (const auto& side : partitioners_) lists.push_back(&side->unmatchable());
     return emit_unmatchable(run_, run_.build(), lists);
   }
@@ -123,8 +123,8 @@ class DirectJoin {
     return {};
   }
 
-  std::vector<const SegmentList*> part(int index) const {
-    std::vector<const SegmentList*> lists;
+  std::vector<const sorters::SegmentList*> part(int index) const {
+    std::vector<const sorters::SegmentList*> lists;
     for (const auto& side : partitioners_) lists.push_back(&side->scatter().partition(index));
     return lists;
   }
@@ -213,7 +213,7 @@ class DenseJoin {
   struct Worker {
     KeyEncoder encoder;
     SorterBlock block;
-    RadixScatter keyless;  // build rows with a null key, if they are part of the result
+    sorters::RadixScatter keyless;  // build rows with a null key, if they are part of the result
   };
 
   Result<Worker*> worker(int index) {
@@ -276,7 +276,7 @@ class DenseJoin {
   }
 
   Status emit_keyless() {
-    std::vector<const SegmentList*> lists;
+    std::vector<const sorters::SegmentList*> lists;
     for (const auto& own : workers_) {
       if (own != nullptr) lists.push_back(&own->keyless.partition(0));
     }
@@ -298,4 +298,4 @@ Status run_direct(JoinRun& run) {
 
 Result<bool> run_dense(JoinRun& run) { return DenseJoin(run).execute(); }
 
-}  // namespace crossdock
+}  // namespace crossdock::operators

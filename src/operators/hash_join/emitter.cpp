@@ -1,7 +1,7 @@
 // A worker's batches on their way out of a join.
 #include "operators/hash_join/emitter.hpp"
 
-namespace crossdock {
+namespace crossdock::operators {
 
 Emitter::Emitter(const OutputContext& context, RowSink& sink, int worker)
     : sink_(&sink), worker_(worker), counts_only_(sink.counts_only()) {
@@ -30,4 +30,4 @@ Status Emitter::pass_on(BatchBuilder& builder) {
   return sink_->accept(worker_, std::move(batch));
 }
 
-}  // namespace crossdock
+}  // namespace crossdock::operators

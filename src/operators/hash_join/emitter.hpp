@@ -7,7 +7,7 @@
 #include "operators/hash_join/batch_builder.hpp"
 #include "operators/run/row_sink.hpp"
 
-namespace crossdock {
+namespace crossdock::operators {
 
 // One worker's way to the sink: a batch under construction for each presence.
 class Emitter {
@@ -33,4 +33,4 @@ class Emitter {
   std::vector<BatchBuilder> builders_;  // by Presence
 };
 
-}  // namespace crossdock
+}  // namespace crossdock::operators

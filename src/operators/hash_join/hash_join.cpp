@@ -9,7 +9,7 @@
 #include "operators/hash_join/rank_sides.hpp"
 #include "operators/merge_join/merge_strategy.hpp"
 
-namespace crossdock {
+namespace crossdock::operators {
 namespace {
 
 Status check_spec(const JoinSpec& spec) {
@@ -26,11 +26,11 @@ Status check_spec(const JoinSpec& spec) {
                         spec.residual ? "residual=" : "null_equals_null=True");
     }
   }
-  if (spec.partition_bits > kPartitionBitsMax || spec.partition_bits < -1) {
+  if (spec.partition_bits > sorters::kPartitionBitsMax || spec.partition_bits < -1) {
     return make_error(ErrorCode::kInvalidArgument,
                       "partition_bits is {}, but must be -1 to {}",
                       spec.partition_bits,
-                      kPartitionBitsMax);
+                      sorters::kPartitionBitsMax);
   }
   constexpr int64_t kBatchRowsMin = kBlockRows;
   if (spec.batch_rows != 0 && spec.batch_rows < kBatchRowsMin) {
@@ -86,7 +86,7 @@ Status HashJoin::prepare() {
   CD_ASSIGN(choice_, choose_join(input));
   partition_bits_ = spec_.partition_bits >= 0
                       ? spec_.partition_bits
-                      : radix_bits(choice_.build_rows_expected, environment_.machine);
+                      : model::radix_bits(choice_.build_rows_expected, environment_.machine);
   return {};
 }
 
@@ -381,4 +381,4 @@ Status HashJoin::run_phases(OperatorRun& shared) const {
   return {};
 }
 
-}  // namespace crossdock
+}  // namespace crossdock::operators

@@ -15,7 +15,7 @@
 #include "operators/hash_join/join_run.hpp"
 #include "operators/run/operator.hpp"
 
-namespace crossdock {
+namespace crossdock::operators {
 
 struct RankSides;
 
@@ -67,4 +67,4 @@ class HashJoin : public Operator {
   std::shared_ptr<const RankSides> sides_;  // or null: rows are in the stores
 };
 
-}  // namespace crossdock
+}  // namespace crossdock::operators

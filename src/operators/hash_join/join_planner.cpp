@@ -9,7 +9,7 @@
 #include "model/merge_cost.hpp"
 #include "model/rates.hpp"
 
-namespace crossdock {
+namespace crossdock::operators {
 namespace {
 
 constexpr int32_t kRunRows = 64;     // rows of one run of the sample
@@ -174,9 +174,9 @@ SeenOrder seen_order(const PlannerInput& input, const JoinChoice& choice, Side s
   return sample.sorted ? SeenOrder::kSampled : SeenOrder::kUnsorted;
 }
 
-JoinShape shape_for(const PlannerInput& input, const JoinChoice& choice, Side build) {
+model::JoinShape shape_for(const PlannerInput& input, const JoinChoice& choice, Side build) {
   const Side probe = opposite(build);
-  JoinShape shape;
+  model::JoinShape shape;
   shape.build_rows = expected_rows(input, choice, build);
   shape.probe_rows = expected_rows(input, choice, probe);
   shape.threads = input.threads;
@@ -197,8 +197,8 @@ JoinShape shape_for(const PlannerInput& input, const JoinChoice& choice, Side bu
   return shape;
 }
 
-JoinCost merge_cost_of(const PlannerInput& input, const JoinChoice& choice) {
-  MergeShape shape;
+model::JoinCost merge_cost_of(const PlannerInput& input, const JoinChoice& choice) {
+  model::MergeShape shape;
   for (const Side side : {Side::kLeft, Side::kRight}) {
     const int index = index_of(side);
     shape.rows[index] = rows_of(input, side);
@@ -211,31 +211,33 @@ JoinCost merge_cost_of(const PlannerInput& input, const JoinChoice& choice) {
   shape.carries = shape.output_words > 0;
   shape.one_word = input.keys->parts.size() == 1 && is_exact64(input.keys->parts[0].kind);
   shape.exact = input.keys->packs_exactly;
-  const auto rates = rates_in_force();
-  const Machine machine = seen_by(*rates, input.machine);
-  return merge_join_cost(shape, machine, rates->join, rates->merge);
+  const auto rates = model::rates_in_force();
+  const model::Machine machine = model::seen_by(*rates, input.machine);
+  return model::merge_join_cost(shape, machine, rates->join, rates->merge);
 }
 
 void consider_side(const PlannerInput& input, Side build, JoinChoice& choice) {
-  const JoinShape shape = shape_for(input, choice, build);
-  const auto in_force = rates_in_force();
-  const JoinRates& rates = in_force->join;
-  const Machine machine = seen_by(*in_force, input.machine);
+  const model::JoinShape shape = shape_for(input, choice, build);
+  const auto in_force = model::rates_in_force();
+  const model::JoinRates& rates = in_force->join;
+  const model::Machine machine = model::seen_by(*in_force, input.machine);
   const Strategy forced = input.spec->strategy;
   const auto wants = [&](Strategy strategy) {
     return forced == Strategy::kAuto || forced == strategy;
   };
   if (wants(Strategy::kRadix)) {
-    choice.considered.push_back({Strategy::kRadix, build, radix_join_cost(shape, machine, rates)});
+    choice.considered.push_back(
+        {Strategy::kRadix, build, model::radix_join_cost(shape, machine, rates)});
   }
   if (wants(Strategy::kDirect)) {
     choice.considered.push_back(
-        {Strategy::kDirect, build, direct_join_cost(shape, machine, rates)});
+        {Strategy::kDirect, build, model::direct_join_cost(shape, machine, rates)});
   }
   const bool dense_fits =
       shape.range_bits > 0 && (shape.build_unique || forced == Strategy::kDense);
   if (wants(Strategy::kDense) && dense_fits) {
-    choice.considered.push_back({Strategy::kDense, build, dense_join_cost(shape, machine, rates)});
+    choice.considered.push_back(
+        {Strategy::kDense, build, model::dense_join_cost(shape, machine, rates)});
   }
 }
 
@@ -287,15 +289,15 @@ int dense_range_bits(int64_t min, int64_t max, int64_t rows) {
   return bits;
 }
 
-JoinCost cost_of_arrived(const PlannerInput& input,
-                         const int64_t (&rows)[2],
-                         Strategy strategy,
-                         Side build) {
-  const auto rates = rates_in_force();
-  const Machine machine = seen_by(*rates, input.machine);
+model::JoinCost cost_of_arrived(const PlannerInput& input,
+                                const int64_t (&rows)[2],
+                                Strategy strategy,
+                                Side build) {
+  const auto rates = model::rates_in_force();
+  const model::Machine machine = model::seen_by(*rates, input.machine);
   const int words = output_words(input);
   if (strategy == Strategy::kMerge) {
-    MergeShape shape;
+    model::MergeShape shape;
     for (const Side side : {Side::kLeft, Side::kRight}) {
       shape.rows[index_of(side)] = rows[index_of(side)];
       shape.gathered[index_of(side)] = gathered_columns(input, side);
@@ -304,9 +306,9 @@ JoinCost cost_of_arrived(const PlannerInput& input,
     shape.carries = words > 0;
     shape.output_words = words;
     shape.threads = input.threads;
-    return merge_join_cost(shape, machine, rates->join, rates->merge);
+    return model::merge_join_cost(shape, machine, rates->join, rates->merge);
   }
-  JoinShape shape;
+  model::JoinShape shape;
   shape.build_rows = rows[index_of(build)];
   shape.probe_rows = rows[index_of(opposite(build))];
   shape.partitioned = true;
@@ -314,7 +316,7 @@ JoinCost cost_of_arrived(const PlannerInput& input,
   shape.gathered_build = gathered_columns(input, build);
   shape.gathered_probe = gathered_columns(input, opposite(build));
   shape.threads = input.threads;
-  return radix_join_cost(shape, machine, rates->join);
+  return model::radix_join_cost(shape, machine, rates->join);
 }
 
 KeySample sample_keys(const PlannerInput& input, Side side) { return Sampler(input, side).take(); }
@@ -371,4 +373,4 @@ Result<JoinChoice> choose_join(const PlannerInput& input) {
   return choice;
 }
 
-}  // namespace crossdock
+}  // namespace crossdock::operators

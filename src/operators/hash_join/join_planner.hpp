@@ -11,7 +11,7 @@
 #include "operators/hash_join/output_plan.hpp"
 #include "operators/hash_join/side_partitioner.hpp"
 
-namespace crossdock {
+namespace crossdock::operators {
 
 // What some thousand rows, taken in short runs from all over a side, tell about its keys.
 struct KeySample {
@@ -31,7 +31,7 @@ inline bool is_sorted(SeenOrder order) { return order >= SeenOrder::kSampled; }
 struct PlannedStrategy {
   Strategy strategy = Strategy::kRadix;
   Side build = Side::kRight;
-  JoinCost cost;
+  model::JoinCost cost;
 };
 
 struct JoinChoice {
@@ -55,7 +55,7 @@ struct PlannerInput {
   const KeyPlan* keys = nullptr;
   const RowStore* stores[2] = {nullptr, nullptr};
   const std::vector<Morsel>* morsels[2] = {nullptr, nullptr};
-  Machine machine;
+  model::Machine machine;
   int threads = 1;
 };
 
@@ -67,12 +67,12 @@ KeySample sample_keys(const PlannerInput& input, Side side);
 
 // What is left to do where ranks have partitioned both sides, of which so many rows are here. Of `input` the spec, the
 // keys, the stores' schemas, the machine and the threads are read.
-JoinCost cost_of_arrived(const PlannerInput& input,
-                         const int64_t (&rows)[2],
-                         Strategy strategy,
-                         Side build);
+model::JoinCost cost_of_arrived(const PlannerInput& input,
+                                const int64_t (&rows)[2],
+                                Strategy strategy,
+                                Side build);
 
 // Error kInvalidArgument when a forced strategy cannot run (dense on keys that are not one integer).
 Result<JoinChoice> choose_join(const PlannerInput& input);
 
-}  // namespace crossdock
+}  // namespace crossdock::operators

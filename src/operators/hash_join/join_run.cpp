@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-namespace crossdock {
+namespace crossdock::operators {
 
 const SchemaPtr& JoinRun::schema_of(Side side) const {
   return output->stores[index_of(side)]->schema();
@@ -17,15 +17,18 @@ bool keeps_unmatchable(const JoinRun& run, Side side) {
   return side == run.build() ? roles.emit_build_unmatched : roles.emit_probe_unmatched;
 }
 
-Status emit_unmatchable(JoinRun& run, Side side, const std::vector<const SegmentList*>& lists) {
-  std::vector<const Segment*> segments;
-  for (const SegmentList* list : lists) segments.insert(segments.end(), list->begin(), list->end());
+Status emit_unmatchable(JoinRun& run,
+                        Side side,
+                        const std::vector<const sorters::SegmentList*>& lists) {
+  std::vector<const sorters::Segment*> segments;
+  for (const sorters::SegmentList* list : lists)
+    segments.insert(segments.end(), list->begin(), list->end());
   if (segments.empty()) return {};
   return run.for_indices("emit unmatchable rows",
                          static_cast<int64_t>(segments.size()),
                          segments[0]->capacity_rows,
                          [&](int worker, int64_t index) -> Status {
-                           const Segment& segment = *segments[index];
+                           const sorters::Segment& segment = *segments[index];
                            for (int32_t at = 0; at < segment.rows; at += kSorterRows) {
                              const int32_t rows = std::min(kSorterRows, segment.rows - at);
                              CD_TRY(run.probers[worker]->emit_alone(
@@ -35,4 +38,4 @@ Status emit_unmatchable(JoinRun& run, Side side, const std::vector<const Segment
                          });
 }
 
-}  // namespace crossdock
+}  // namespace crossdock::operators

@@ -11,7 +11,7 @@
 #include "operators/hash_join/prober.hpp"
 #include "operators/run/operator_run.hpp"
 
-namespace crossdock {
+namespace crossdock::operators {
 
 // What a run found out beyond its times; becomes facts of the profile.
 struct JoinFindings {
@@ -30,9 +30,9 @@ Facts findings_as_facts(const JoinFindings& findings);
 // Both sides in partitions that are there before the run begins.
 struct ArrivedSides {
   // By Side, by partition: lists of segments. Partitions without rows may be left out, on both sides alike.
-  std::vector<std::vector<const SegmentList*>> parts[2];
-  int64_t rows[2] = {0, 0};                        // by Side
-  std::vector<const SegmentList*> unmatchable[2];  // by Side: rows that were set aside
+  std::vector<std::vector<const sorters::SegmentList*>> parts[2];
+  int64_t rows[2] = {0, 0};                                 // by Side
+  std::vector<const sorters::SegmentList*> unmatchable[2];  // by Side: rows that were set aside
 };
 
 // Everything a strategy works with. Owned by HashJoin::run_phases; workers get references.
@@ -47,7 +47,7 @@ struct JoinRun : OperatorRun {
   std::vector<Morsel> morsels[2];         // by Side
   int64_t rows[2] = {0, 0};               // by Side
   const ArrivedSides* arrived = nullptr;  // instead of morsels; the radix strategy's alone
-  Machine machine;
+  model::Machine machine;
   int partition_bits = 0;
   JoinFindings findings;
   std::vector<std::unique_ptr<Prober>> probers;    // by worker
@@ -69,7 +69,9 @@ struct JoinRun : OperatorRun {
 bool keeps_unmatchable(const JoinRun& run, Side side);
 
 // Emits rows that were set aside as unmatchable.
-Status emit_unmatchable(JoinRun& run, Side side, const std::vector<const SegmentList*>& lists);
+Status emit_unmatchable(JoinRun& run,
+                        Side side,
+                        const std::vector<const sorters::SegmentList*>& lists);
 
 // Both emit every row of the result but do not flush the emitters. The dense strategy answers false if
 // the build keys turned out not to be unique; nothing has been emitted then.
@@ -77,4 +79,4 @@ Status run_radix(JoinRun& run);
 Status run_direct(JoinRun& run);
 Result<bool> run_dense(JoinRun& run);
 
-}  // namespace crossdock
+}  // namespace crossdock::operators

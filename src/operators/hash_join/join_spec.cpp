@@ -4,7 +4,7 @@
 #include <span>
 #include <utility>
 
-namespace crossdock {
+namespace crossdock::operators {
 namespace {
 
 template <class Value>
@@ -111,4 +111,4 @@ JoinRoles join_roles(JoinKind kind, Side build) {
   return roles;
 }
 
-}  // namespace crossdock
+}  // namespace crossdock::operators

@@ -9,7 +9,7 @@
 #include "base/result.hpp"
 #include "table/column.hpp"
 
-namespace crossdock {
+namespace crossdock::operators {
 
 enum class JoinKind : uint8_t { kInner, kLeft, kRight, kFull, kSemi, kAnti, kAntiNullAware };
 enum class Side : uint8_t { kLeft, kRight };
@@ -89,4 +89,4 @@ struct JoinRoles {
 };
 JoinRoles join_roles(JoinKind kind, Side build);
 
-}  // namespace crossdock
+}  // namespace crossdock::operators

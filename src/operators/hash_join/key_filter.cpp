@@ -12,7 +12,7 @@
 #include <hwy/highway.h>
 
 HWY_BEFORE_NAMESPACE();
-namespace crossdock::HWY_NAMESPACE {
+namespace crossdock::operators::HWY_NAMESPACE {
 namespace {
 
 // Two bits a key: a third or fourth would cost more on every row than the few rows they stop.
@@ -31,7 +31,7 @@ struct RangeBit {
 };
 
 template <class Bits>
-void enter(Bits bits, const Segment& segment, uint64_t* blocks) {
+void enter(Bits bits, const sorters::Segment& segment, uint64_t* blocks) {
   const uint64_t* words = segment.words();
   for (int32_t i = 0; i < segment.rows; ++i) blocks[bits.block(words[i])] |= bits.mask(words[i]);
 }
@@ -75,7 +75,7 @@ int32_t select_rows(bool dense, int shift, const uint64_t* blocks, const FilterR
   return dense ? select(RangeBit{shift}, blocks, rows) : select(BloomBits{shift}, blocks, rows);
 }
 
-void enter_segment(bool dense, int shift, const Segment& segment, uint64_t* blocks) {
+void enter_segment(bool dense, int shift, const sorters::Segment& segment, uint64_t* blocks) {
   dense ? enter(RangeBit{shift}, segment, blocks) : enter(BloomBits{shift}, segment, blocks);
 }
 
@@ -83,11 +83,11 @@ int32_t test_words(bool dense, int shift, const uint64_t* blocks, const FilterIn
   return dense ? test(RangeBit{shift}, blocks, input) : test(BloomBits{shift}, blocks, input);
 }
 
-}  // namespace crossdock::HWY_NAMESPACE
+}  // namespace crossdock::operators::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
-namespace crossdock {
+namespace crossdock::operators {
 namespace {
 
 HWY_EXPORT(enter_segment);
@@ -125,12 +125,14 @@ Result<KeyFilter> KeyFilter::create(const KeyPlan& keys,
   return filter;
 }
 
-void KeyFilter::fill_partition(int partition, const SegmentList* const* lists, int list_count) {
+void KeyFilter::fill_partition(int partition,
+                               const sorters::SegmentList* const* lists,
+                               int list_count) {
   auto* blocks = block_.as<uint64_t>();
   const int64_t stretch = blocks_ >> partition_bits_;
   std::memset(blocks + partition * stretch, 0, static_cast<size_t>(stretch) * 8);
   for (int list = 0; list < list_count; ++list) {
-    for (const Segment* segment : *lists[list]) {
+    for (const sorters::Segment* segment : *lists[list]) {
       HWY_DYNAMIC_DISPATCH(enter_segment)(dense_, shift_, *segment, blocks);
     }
   }
@@ -145,5 +147,5 @@ int32_t KeyFilter::select(const FilterRows& rows) const {
   return HWY_DYNAMIC_DISPATCH(select_rows)(dense_, shift_, block_.as<uint64_t>(), rows);
 }
 
-}  // namespace crossdock
+}  // namespace crossdock::operators
 #endif

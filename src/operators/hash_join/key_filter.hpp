@@ -13,7 +13,7 @@
 #include "memory/budget.hpp"
 #include "operators/hash_join/key_plan.hpp"
 
-namespace crossdock {
+namespace crossdock::operators {
 
 struct FilterInput {
   const uint64_t* words = nullptr;
@@ -37,7 +37,7 @@ class KeyFilter {
   static int64_t bytes_for(const KeyPlan& keys, int64_t rows, int partition_bits);
 
   // Zeroes the stretch of one partition, then enters the partition's words.
-  void fill_partition(int partition, const SegmentList* const* lists, int list_count);
+  void fill_partition(int partition, const sorters::SegmentList* const* lists, int list_count);
 
   // keep[i] = word may be a build key. Answers how many.
   int32_t test(const uint64_t* words, int32_t count, uint8_t* keep) const;
@@ -52,4 +52,4 @@ class KeyFilter {
   Block block_;
 };
 
-}  // namespace crossdock
+}  // namespace crossdock::operators

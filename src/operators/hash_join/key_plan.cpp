@@ -6,7 +6,7 @@
 
 #include "base/check.hpp"
 
-namespace crossdock {
+namespace crossdock::operators {
 namespace {
 
 // Bits in which the values of both sides are told apart, or 64 when in doubt.
@@ -265,4 +265,4 @@ int32_t KeyEncoder::encode(
   return any_dead ? static_cast<int32_t>(std::count(live, live + count, uint8_t{1})) : count;
 }
 
-}  // namespace crossdock
+}  // namespace crossdock::operators

@@ -26,7 +26,7 @@
 #include "table/order_key.hpp"
 #include "table/word_mix.hpp"
 
-namespace crossdock {
+namespace crossdock::operators {
 
 enum class KeyMode : uint8_t { kDense, kExact, kHashed, kOrdered };
 const char* key_mode_name(KeyMode mode);
@@ -130,4 +130,4 @@ class KeyEncoder {
   std::vector<std::optional<BytesInterner::Scratch>> name_scratch_;  // by part; named ones only
 };
 
-}  // namespace crossdock
+}  // namespace crossdock::operators

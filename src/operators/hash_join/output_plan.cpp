@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <set>
 
-namespace crossdock {
+namespace crossdock::operators {
 namespace {
 
 constexpr int kLaneBits = 64;
@@ -299,4 +299,4 @@ OutputPlan plan_output(const OutputRequest& request, SchemaPtr schema) {
   return plan;
 }
 
-}  // namespace crossdock
+}  // namespace crossdock::operators

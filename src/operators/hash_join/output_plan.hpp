@@ -13,7 +13,7 @@
 #include "operators/hash_join/key_plan.hpp"
 #include "table/row_store.hpp"
 
-namespace crossdock {
+namespace crossdock::operators {
 
 // A fixed-width value inside a carried 64-bit lane.
 struct PackedField {
@@ -70,4 +70,4 @@ Result<SchemaPtr> output_schema(const JoinSpec& spec, const Schema& left, const 
 // Chooses the source of every field, and what the sides carry for it.
 OutputPlan plan_output(const OutputRequest& request, SchemaPtr schema);
 
-}  // namespace crossdock
+}  // namespace crossdock::operators

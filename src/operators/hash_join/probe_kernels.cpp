@@ -10,7 +10,7 @@
 #include <hwy/highway.h>
 
 HWY_BEFORE_NAMESPACE();
-namespace crossdock::HWY_NAMESPACE {
+namespace crossdock::operators::HWY_NAMESPACE {
 namespace {
 
 struct Run {
@@ -152,11 +152,11 @@ void find_dense(const DenseTable& table, const ProbeBlock& block, PairList& pair
   pairs.count = matched;
 }
 
-}  // namespace crossdock::HWY_NAMESPACE
+}  // namespace crossdock::operators::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
-namespace crossdock {
+namespace crossdock::operators {
 
 HWY_EXPORT(find_first);
 HWY_EXPORT(find_rest);
@@ -180,5 +180,5 @@ void find_dense(const DenseTable& table, const ProbeBlock& block, PairList& pair
   HWY_DYNAMIC_DISPATCH(find_dense)(table, block, pairs);
 }
 
-}  // namespace crossdock
+}  // namespace crossdock::operators
 #endif

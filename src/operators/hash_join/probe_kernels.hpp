@@ -10,7 +10,7 @@
 #include "operators/hash_join/run_table.hpp"
 #include "operators/hash_join/side_partitioner.hpp"
 
-namespace crossdock {
+namespace crossdock::operators {
 
 struct ProbeBlock {
   int32_t rows = 0;  // <= kSorterRows
@@ -61,4 +61,4 @@ struct DenseTable {
 };
 void find_dense(const DenseTable& table, const ProbeBlock& block, PairList& pairs);
 
-}  // namespace crossdock
+}  // namespace crossdock::operators

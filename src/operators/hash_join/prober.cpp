@@ -6,7 +6,7 @@
 
 #include "base/check.hpp"
 
-namespace crossdock {
+namespace crossdock::operators {
 namespace {
 
 // Whether the pairs are rows 0, 1, 2 ... of a block of `rows`.
@@ -279,4 +279,4 @@ Status Prober::emit_build_rows(const ProbeTarget& target,
   return emit_alone(context_->build, rows, s.words, carry);
 }
 
-}  // namespace crossdock
+}  // namespace crossdock::operators

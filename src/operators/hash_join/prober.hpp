@@ -14,7 +14,7 @@
 #include "operators/hash_join/slot_counts.hpp"
 #include "table/row_compare.hpp"
 
-namespace crossdock {
+namespace crossdock::operators {
 
 // What all probers of a join share. Immutable while they run.
 struct ProbeContext {
@@ -83,4 +83,4 @@ class Prober {
   std::shared_ptr<Scratch> scratch_;
 };
 
-}  // namespace crossdock
+}  // namespace crossdock::operators

@@ -8,7 +8,7 @@
 
 #include "operators/hash_join/join_run.hpp"
 
-namespace crossdock {
+namespace crossdock::operators {
 namespace {
 
 constexpr const char* kBuildAndProbe = "build and probe";
@@ -62,7 +62,7 @@ class RadixJoin {
                                      keeps_unmatchable(run_, side),
                                      filter,
                                      run_.partition_bits,
-                                     segment_rows_for(run_.rows[index_of(side)], lists)};
+                                     sorters::segment_rows_for(run_.rows[index_of(side)], lists)};
     std::vector<std::atomic<bool>> opened(workers_);
     CD_TRY(run_.for_side(name, side, [&](int worker, const Morsel& morsel) -> Status {
       if (!opened[worker].load(std::memory_order_relaxed)) {
@@ -88,14 +88,14 @@ class RadixJoin {
     return {};
   }
 
-  const std::vector<const SegmentList*>& part(Side side, int64_t index) const {
+  const std::vector<const sorters::SegmentList*>& part(Side side, int64_t index) const {
     return sides().parts[index_of(side)][static_cast<size_t>(index)];
   }
 
   int64_t part_rows(Side side, int64_t index) const {
     int64_t rows = 0;
-    for (const SegmentList* list : part(side, index)) {
-      for (const Segment* segment : *list) rows += segment->rows;
+    for (const sorters::SegmentList* list : part(side, index)) {
+      for (const sorters::Segment* segment : *list) rows += segment->rows;
     }
     return rows;
   }
@@ -232,7 +232,7 @@ class RadixJoin {
     return {};
   }
 
-  Status probe_segment(int worker, const ProbeTarget& target, const Segment& segment) {
+  Status probe_segment(int worker, const ProbeTarget& target, const sorters::Segment& segment) {
     for (int32_t at = 0; at < segment.rows; at += kSorterRows) {
       const ProbeBlock block{std::min(kSorterRows, segment.rows - at),
                              segment.words() + at,
@@ -262,8 +262,8 @@ class RadixJoin {
       if (!is_heavy(index)) continue;
       heavy_.push_back(index);
       CD_ASSIGN(ProbeTarget target, build_part(index, *scratch_[0]));
-      std::vector<const Segment*> segments;
-      for (const SegmentList* list : part(run_.other(), index)) {
+      std::vector<const sorters::Segment*> segments;
+      for (const sorters::SegmentList* list : part(run_.other(), index)) {
         segments.insert(segments.end(), list->begin(), list->end());
       }
       CD_TRY(run_.for_indices(
@@ -288,8 +288,8 @@ class RadixJoin {
                                   !run_.probe->roles.tracks_build())
                                 return {};
                               CD_ASSIGN(ProbeTarget target, build_part(index, *scratch_[worker]));
-                              for (const SegmentList* list : part(run_.other(), index)) {
-                                for (const Segment* segment : *list) {
+                              for (const sorters::SegmentList* list : part(run_.other(), index)) {
+                                for (const sorters::Segment* segment : *list) {
                                   CD_TRY(run_.check_cancelled());
                                   CD_TRY(probe_segment(worker, target, *segment));
                                 }
@@ -336,4 +336,4 @@ Status run_radix(JoinRun& run) {
   return RadixJoin(run).execute();
 }
 
-}  // namespace crossdock
+}  // namespace crossdock::operators

@@ -15,7 +15,7 @@
 #include "operators/merge_join/range_matcher.hpp"
 #include "operators/merge_join/range_partitioner.hpp"
 
-namespace crossdock {
+namespace crossdock::operators {
 namespace {
 
 using RankClock = std::chrono::steady_clock;
@@ -54,7 +54,7 @@ const char* name_of(Side side) { return side == Side::kLeft ? "left" : "right"; 
 
 class RankPartitioner {
  public:
-  RankPartitioner(const RankRun& run, const JoinSpec& spec, const RunEnvironment& environment)
+  RankPartitioner(const bulk::RankRun& run, const JoinSpec& spec, const RunEnvironment& environment)
       : ranks_(*run.ranks),
         team_(*run.team),
         memory_(run.memory),
@@ -69,8 +69,8 @@ class RankPartitioner {
     const Result<std::string> mine =
         stored.ok() ? Result<std::string>(join_text(sides_->spec, *left->schema, *right->schema))
                     : Result<std::string>(stored.error());
-    CD_ASSIGN(const std::vector<std::string> texts, agree(ranks_, mine, ranks_.limit()));
-    CD_TRY(check_same(texts, "all ranks join tables of the same schemas in the same way"));
+    CD_ASSIGN(const std::vector<std::string> texts, ranks::agree(ranks_, mine, ranks_.limit()));
+    CD_TRY(ranks::check_same(texts, "all ranks join tables of the same schemas in the same way"));
     begin_ = RankClock::now();
     before_ = ranks_.traffic();
     CD_TRY(agree_on_rows());
@@ -121,14 +121,14 @@ class RankPartitioner {
     }
     machine_ = environment_.machine;
     least.push_back(machine_.l2_bytes);
-    CD_ASSIGN(const std::vector<int64_t> all, ranks_.fold(least, Fold::kMin));
+    CD_ASSIGN(const std::vector<int64_t> all, ranks_.fold(least, ranks::Fold::kMin));
     size_t at = 0;
     for (Schema& schema : seen_) {
       for (Field& field : schema.fields) field.nullable = all[at++] == 0;
     }
     machine_.l2_bytes = all[at];
     const int64_t rows[2] = {stores_[0]->rows(), stores_[1]->rows()};
-    CD_ASSIGN(rows_of_all_, ranks_.fold(rows, Fold::kSum));
+    CD_ASSIGN(rows_of_all_, ranks_.fold(rows, ranks::Fold::kSum));
     const auto seed = static_cast<int64_t>(environment_.seed);
     CD_ASSIGN(const std::vector<int64_t> seeds, ranks_.all_gather({&seed, 1}));
     seed_ = static_cast<uint64_t>(seeds[0]);
@@ -169,9 +169,9 @@ class RankPartitioner {
     if (spec.build_is_forced) sides_->build = spec.forced_build;
     const auto wanted = static_cast<uint64_t>(16 * ranks_.size());
     const int of_ranks = ranks_.size() == 1 ? 0 : static_cast<int>(std::bit_width(wanted - 1));
-    const int bits = std::max(radix_bits(build_rows(), machine_), of_ranks);
+    const int bits = std::max(model::radix_bits(build_rows(), machine_), of_ranks);
     sides_->partition_bits =
-        spec.partition_bits >= 0 ? spec.partition_bits : std::min(bits, kPartitionBitsMax);
+        spec.partition_bits >= 0 ? spec.partition_bits : std::min(bits, sorters::kPartitionBitsMax);
     if (sides_->keys.packs_exactly) CD_TRY(find_dense_range());
     const bool is_counted =
         spec.output.empty() && !join_roles(spec.kind, sides_->build).tracks_build();
@@ -187,13 +187,16 @@ class RankPartitioner {
     const RankClock::time_point begin = RankClock::now();
     const int bits = sides_->spec.partition_bits;
     const int64_t rows = rows_of_all_[0] + rows_of_all_[1];
-    const int wanted =
-        bits >= 0 ? 1 << bits : std::max(merge_range_count(rows, machine_), 16 * ranks_.size());
+    const int wanted = bits >= 0
+                         ? 1 << bits
+                         : std::max(model::merge_range_count(rows, machine_), 16 * ranks_.size());
     const RankRows sampled{{stores_[0], stores_[1]}, {&morsels_[0], &morsels_[1]}};
-    CD_ASSIGN(
-        ranges_,
-        agree_on_ranges(
-            ranks_, *sides_->words, sides_->keys, sampled, std::min(wanted, kMergeRangesMax)));
+    CD_ASSIGN(ranges_,
+              agree_on_ranges(ranks_,
+                              *sides_->words,
+                              sides_->keys,
+                              sampled,
+                              std::min(wanted, model::kMergeRangesMax)));
     note("choose ranges", begin, 0, 0);
     return {};
   }
@@ -246,7 +249,7 @@ class RankPartitioner {
 
   Status agree_on_range(KeyRange& range) {
     const int64_t mine[2] = {range.min, ~range.max};  // the second falls as max rises
-    CD_ASSIGN(const std::vector<int64_t> all, ranks_.fold(mine, Fold::kMin));
+    CD_ASSIGN(const std::vector<int64_t> all, ranks_.fold(mine, ranks::Fold::kMin));
     range = {all[0], ~all[1]};
     return {};
   }
@@ -273,8 +276,8 @@ class RankPartitioner {
   std::string why_not_in_parts() const {
     if (sides_->keys.needs_verification()) return "the keys do not fit 64 bits together";
     // Four times a part that was laid out for the cache: beyond, two passes are better than one.
-    const int64_t part_rows = build_rows() >> kPartitionBitsMax;
-    if (sides_->spec.partition_bits < 0 && radix_bits(part_rows / 4, machine_) > 0) {
+    const int64_t part_rows = build_rows() >> sorters::kPartitionBitsMax;
+    if (sides_->spec.partition_bits < 0 && model::radix_bits(part_rows / 4, machine_) > 0) {
       return fmt::format("{} rows are too many for one pass", build_rows());
     }
     return {};
@@ -316,7 +319,7 @@ class RankPartitioner {
     return side == sides_->build ? roles.emit_build_unmatched : roles.emit_probe_unmatched;
   }
 
-  std::unique_ptr<SideSorter> make_sorter(Side side, SegmentSource* source) const {
+  std::unique_ptr<SideSorter> make_sorter(Side side, sorters::SegmentSource* source) const {
     const CarryPlan* const carry = &sides_->output.carry_of(side);
     const SchemaPtr& schema = stores_[index_of(side)]->schema();
     if (is_merge()) {
@@ -347,7 +350,7 @@ class RankPartitioner {
       load_.carried_lanes.push_back(sides_->output.carry_of(side).is_empty() ? 0 : 1);
       const int64_t rows_of_worker = stores_[index_of(side)]->rows() / team_.worker_count();
       const int64_t sampled_of =
-          may_sample ? rows_per_sample(rows_of_worker, static_cast<int>(none.size())) : 1;
+          may_sample ? bulk::rows_per_sample(rows_of_worker, static_cast<int>(none.size())) : 1;
       load_.sampled_of.push_back(sampled_of);
       if (!counted.ok()) continue;
       auto& rows = load_.rows[static_cast<size_t>(index_of(side))];
@@ -372,7 +375,7 @@ class RankPartitioner {
 
   Status open_window() {
     const RankClock::time_point begin = RankClock::now();
-    CD_ASSIGN(window_, SegmentWindow::open(ranks_, memory_, std::move(load_), kSidesOfRanks));
+    CD_ASSIGN(window_, bulk::SegmentWindow::open(ranks_, memory_, std::move(load_), kSidesOfRanks));
     sides_->facts.window_bytes = window_->bytes();
     note("window", begin, 0, window_->bytes());
     return {};
@@ -397,10 +400,10 @@ class RankPartitioner {
       });
     }
     const RankClock::time_point written = RankClock::now();
-    CD_ASSIGN(std::optional<ArrivedSegments> arrived, window_->finish(done));
+    CD_ASSIGN(std::optional<bulk::ArrivedSegments> arrived, window_->finish(done));
     const bool is_there = arrived.has_value();
     if (is_there) sides_->arrived = std::move(*arrived);
-    const Communicator::Traffic after = ranks_.traffic();
+    const ranks::Communicator::Traffic after = ranks_.traffic();
     note("network partition",
          begin,
          stores_[0]->rows() + stores_[1]->rows(),
@@ -412,7 +415,7 @@ class RankPartitioner {
   }
 
   void note(const char* name, RankClock::time_point begin, int64_t rows, int64_t bytes) {
-    BulkPhase phase{name, rows, bytes};
+    bulk::BulkPhase phase{name, rows, bytes};
     phase.begin_s = std::chrono::duration<double>(begin - begin_).count();
     phase.seconds = elapsed_s(begin);
     sides_->facts.phases.push_back(std::move(phase));
@@ -421,10 +424,10 @@ class RankPartitioner {
   // What has arrived as the join walks over it, and what the pass was like.
   void show() {
     RankSides& sides = *sides_;
-    BulkFacts& facts = sides.facts;
+    bulk::BulkFacts& facts = sides.facts;
     for (const Side side : kBothSides) {
       const int at = index_of(side);
-      for (const SegmentList& list : sides.arrived.lists[static_cast<size_t>(at)]) {
+      for (const sorters::SegmentList& list : sides.arrived.lists[static_cast<size_t>(at)]) {
         sides.sides.parts[at].push_back({&list});
       }
       sides.sides.rows[at] = sides.arrived.rows[static_cast<size_t>(at)];
@@ -439,7 +442,7 @@ class RankPartitioner {
       }
     }
     if (is_merge()) sides.ranges = owned_ranges(*ranges_, sides.arrived.partitions);
-    const Communicator::Traffic after = ranks_.traffic();
+    const ranks::Communicator::Traffic after = ranks_.traffic();
     facts.total_s = elapsed_s(begin_);
     facts.bytes_sent =
         after.put_bytes - before_.put_bytes + after.collective_bytes - before_.collective_bytes;
@@ -450,7 +453,7 @@ class RankPartitioner {
     facts.packing = fmt::format("{} words", key_mode_name(mode));
   }
 
-  Communicator& ranks_;
+  ranks::Communicator& ranks_;
   Team& team_;
   std::shared_ptr<Memory> memory_;
   const RunEnvironment& environment_;
@@ -459,18 +462,18 @@ class RankPartitioner {
   std::vector<Morsel> morsels_[2];             // by Side
   Schema seen_[2];                             // by Side
   std::vector<int64_t> rows_of_all_;           // by Side
-  Machine machine_;
+  model::Machine machine_;
   uint64_t seed_ = 0;
-  std::shared_ptr<const RangeMap> ranges_;  // of all ranks, of a merge join
-  SegmentLoad load_;
-  std::unique_ptr<SegmentWindow> window_;
+  std::shared_ptr<const sorters::RangeMap> ranges_;  // of all ranks, of a merge join
+  bulk::SegmentLoad load_;
+  std::unique_ptr<bulk::SegmentWindow> window_;
   RankClock::time_point begin_;
-  Communicator::Traffic before_;
+  ranks::Communicator::Traffic before_;
 };
 
 }  // namespace
 
-Result<RankPartition> partition_over_ranks(const RankRun& run,
+Result<RankPartition> partition_over_ranks(const bulk::RankRun& run,
                                            const JoinSpec& spec,
                                            const TablePtr& left,
                                            const TablePtr& right,
@@ -478,4 +481,4 @@ Result<RankPartition> partition_over_ranks(const RankRun& run,
   return RankPartitioner(run, spec, environment).run(left, right);
 }
 
-}  // namespace crossdock
+}  // namespace crossdock::operators

@@ -26,7 +26,7 @@
 #include "operators/merge_join/rank_ranges.hpp"
 #include "operators/run/operator.hpp"
 
-namespace crossdock {
+namespace crossdock::operators {
 
 // Of one rank, for HashJoin::create. Immutable; joined as often as wanted.
 struct RankSides {
@@ -39,13 +39,13 @@ struct RankSides {
   int ranks = 1;
   std::shared_ptr<const RowStore> stores[2];  // by Side: no rows, which have all been carried here
   ArrivedSides sides;                         // shows what the two below hold
-  ArrivedSegments arrived;
+  bulk::ArrivedSegments arrived;
   // By Side: rows that cannot match stayed here.
   // Of a merge join, else nullptr: its words, and the ranges that are here.
   std::shared_ptr<const MergeKeys> words;
-  std::shared_ptr<const RangeMap> ranges;
+  std::shared_ptr<const sorters::RangeMap> ranges;
   std::vector<std::unique_ptr<SideSorter>> sorters[2];
-  BulkFacts facts;
+  bulk::BulkFacts facts;
 };
 
 struct RankPartition {
@@ -54,15 +54,15 @@ struct RankPartition {
 };
 
 // Up to so many ranks, each owns sixteen of the most partitions that a scatter has.
-inline constexpr int kPartitionRanksMax = (1 << kPartitionBitsMax) / 16;
+inline constexpr int kPartitionRanksMax = (1 << sorters::kPartitionBitsMax) / 16;
 
 // All ranks call it, each with its rows. `spec` is alike in all of them; any strategy but merge counts as radix.
 // Errors in all ranks: what HashJoin::create has, CD-105 if ranks pass different joins or schemas, and those of
 // SegmentWindow.
-Result<RankPartition> partition_over_ranks(const RankRun& run,
+Result<RankPartition> partition_over_ranks(const bulk::RankRun& run,
                                            const JoinSpec& spec,
                                            const TablePtr& left,
                                            const TablePtr& right,
                                            const RunEnvironment& environment);
 
-}  // namespace crossdock
+}  // namespace crossdock::operators

@@ -1,7 +1,7 @@
 // Columns for the predicate.
 #include "operators/hash_join/residual.hpp"
 
-namespace crossdock {
+namespace crossdock::operators {
 
 Status ResidualCheck::decide(const RowRef* left,
                              const RowRef* right,
@@ -24,4 +24,4 @@ Status ResidualCheck::decide(const RowRef* left,
   return spec_->residual(pairs, keep);
 }
 
-}  // namespace crossdock
+}  // namespace crossdock::operators

@@ -3,7 +3,7 @@
 
 #include "operators/hash_join/batch_builder.hpp"
 
-namespace crossdock {
+namespace crossdock::operators {
 
 class ResidualCheck {
  public:
@@ -21,4 +21,4 @@ class ResidualCheck {
   const OutputContext* output_;
 };
 
-}  // namespace crossdock
+}  // namespace crossdock::operators

@@ -11,10 +11,10 @@
 #include <hwy/highway.h>
 
 HWY_BEFORE_NAMESPACE();
-namespace crossdock::HWY_NAMESPACE {
+namespace crossdock::operators::HWY_NAMESPACE {
 namespace {
 
-using Lists = std::span<const SegmentList* const>;
+using Lists = std::span<const sorters::SegmentList* const>;
 
 struct SlotOf {
   int skip_bits;
@@ -24,8 +24,8 @@ struct SlotOf {
 
 template <class Entry>
 void count_slots(Lists lists, SlotOf slot, Entry* counts) {
-  for (const SegmentList* list : lists) {
-    for (const Segment* segment : *list) {
+  for (const sorters::SegmentList* list : lists) {
+    for (const sorters::Segment* segment : *list) {
       const uint64_t* words = segment->words();
       for (int32_t i = 0; i < segment->rows; ++i) ++counts[slot(words[i])];
     }
@@ -44,8 +44,8 @@ void counts_to_ends(Entry* counts, int64_t slots, Entry first) {
 
 template <class Entry, bool kHasCarry>
 void place_rows(Lists lists, SlotOf slot, Entry* ends, uint64_t* words_out, uint64_t* carry_out) {
-  for (const SegmentList* list : lists) {
-    for (const Segment* segment : *list) {
+  for (const sorters::SegmentList* list : lists) {
+    for (const sorters::Segment* segment : *list) {
       const uint64_t* words = segment->words();
       const uint64_t* carry = kHasCarry ? segment->carry() : nullptr;
       for (int32_t i = 0; i < segment->rows; ++i) {
@@ -81,11 +81,11 @@ void sort_narrow(Lists lists, uint16_t* directory, const TableStretch& out) {
   sort_into(lists, slot, directory, int64_t{1} << out.slot_bits, out);
 }
 
-}  // namespace crossdock::HWY_NAMESPACE
+}  // namespace crossdock::operators::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
-namespace crossdock {
+namespace crossdock::operators {
 namespace {
 
 HWY_EXPORT(sort_wide);
@@ -124,10 +124,11 @@ int64_t leaf_bytes(int64_t rows, int slot_bits, bool has_carry) {
   return lane * (has_carry ? 2 : 1) + round_line(((int64_t{1} << slot_bits) + 1) * entry);
 }
 
-Result<RunTable> LeafBuilder::build(std::span<const SegmentList* const> lists, int slot_bits) {
+Result<RunTable> LeafBuilder::build(std::span<const sorters::SegmentList* const> lists,
+                                    int slot_bits) {
   RunTable table;
-  for (const SegmentList* list : lists) {
-    for (const Segment* segment : *list) table.rows += segment->rows;
+  for (const sorters::SegmentList* list : lists) {
+    for (const sorters::Segment* segment : *list) table.rows += segment->rows;
   }
   table.skip_bits = skip_bits_;
   table.slot_bits = slot_bits > 0 ? slot_bits : table_slot_bits(table.rows);
@@ -159,7 +160,8 @@ Result<RunTable> LeafBuilder::build(std::span<const SegmentList* const> lists, i
   return table;
 }
 
-void build_stretch(const TableStretch& stretch, std::span<const SegmentList* const> lists) {
+void build_stretch(const TableStretch& stretch,
+                   std::span<const sorters::SegmentList* const> lists) {
   HWY_DYNAMIC_DISPATCH(sort_wide)(lists, stretch.directory, stretch);
 }
 
@@ -167,5 +169,5 @@ bool words_are_unique(const RunTable& table) {
   return table.wide ? runs_are_unique<uint32_t>(table) : runs_are_unique<uint16_t>(table);
 }
 
-}  // namespace crossdock
+}  // namespace crossdock::operators
 #endif

@@ -16,7 +16,7 @@
 #include "data/sorters/segment.hpp"
 #include "memory/budget.hpp"
 
-namespace crossdock {
+namespace crossdock::operators {
 
 // Where a word's run is: slot = (word << skip_bits) >> (64 - slot_bits).
 struct RunTable {
@@ -45,7 +45,7 @@ class LeafBuilder {
 
   // Sorts the rows of `lists` (one partition, as each worker sorted it) into a table that stays
   // valid until the next call. `slot_bits` 0 = by the number of rows.
-  Result<RunTable> build(std::span<const SegmentList* const> lists, int slot_bits);
+  Result<RunTable> build(std::span<const sorters::SegmentList* const> lists, int slot_bits);
 
  private:
   Memory* memory_;
@@ -65,9 +65,9 @@ struct TableStretch {
 };
 
 // Sorts one partition into its stretch. Stretches of different partitions may be filled at once.
-void build_stretch(const TableStretch& stretch, std::span<const SegmentList* const> lists);
+void build_stretch(const TableStretch& stretch, std::span<const sorters::SegmentList* const> lists);
 
 // True if no two rows of the table have the same word. O(rows), reads each run.
 bool words_are_unique(const RunTable& table);
 
-}  // namespace crossdock
+}  // namespace crossdock::operators

@@ -5,10 +5,10 @@
 
 #include <hwy/cache_control.h>
 
-namespace crossdock {
+namespace crossdock::operators {
 namespace {
 
-ScatterOptions scatter_options(const PartitionerOptions& options) {
+sorters::ScatterOptions scatter_options(const PartitionerOptions& options) {
   return {options.partition_bits,
           !options.carry->is_empty(),
           options.segment_rows,
@@ -17,8 +17,8 @@ ScatterOptions scatter_options(const PartitionerOptions& options) {
           options.source};
 }
 
-ScatterOptions unmatchable_options(const PartitionerOptions& options) {
-  ScatterOptions unmatchable = scatter_options(options);
+sorters::ScatterOptions unmatchable_options(const PartitionerOptions& options) {
+  sorters::ScatterOptions unmatchable = scatter_options(options);
   unmatchable.partition_bits = 0;
   unmatchable.carried_lanes = 1;
   unmatchable.who = "hash_join: rows that cannot match";
@@ -121,4 +121,4 @@ Status SidePartitioner::finish() {
   return options_.keep_unmatchable ? unmatchable_.finish() : Status();
 }
 
-}  // namespace crossdock
+}  // namespace crossdock::operators

@@ -13,7 +13,7 @@
 #include "operators/hash_join/side_sorter.hpp"
 #include "operators/run/morsel.hpp"
 
-namespace crossdock {
+namespace crossdock::operators {
 
 // Rows hashed at a time: their words stay in first-level cache.
 constexpr int32_t kSorterRows = 1024;
@@ -28,7 +28,7 @@ struct PartitionerOptions {
   int partition_bits = 0;
   int32_t segment_rows = 1008;
   // Of partitions that lie elsewhere; those of rows that cannot match stay.
-  SegmentSource* source = nullptr;
+  sorters::SegmentSource* source = nullptr;
 };
 
 // Words, carried values and liveness of up to kSorterRows rows: what both strategies start from.
@@ -57,9 +57,9 @@ class SidePartitioner : public SideSorter {
   // Without a filter.
   void count(const Morsel& morsel, int64_t* counts) override;
 
-  const RadixScatter& scatter() const { return scatter_; }
+  const sorters::RadixScatter& scatter() const { return scatter_; }
   // Their words give back key columns that hold no nulls.
-  const SegmentList& unmatchable() const override { return unmatchable_.partition(0); }
+  const sorters::SegmentList& unmatchable() const override { return unmatchable_.partition(0); }
 
  private:
   Status put_block(const Morsel& morsel, int32_t offset, int32_t rows);
@@ -68,9 +68,9 @@ class SidePartitioner : public SideSorter {
 
   PartitionerOptions options_;
   KeyEncoder encoder_;
-  RadixScatter scatter_;
-  RadixScatter unmatchable_;
+  sorters::RadixScatter scatter_;
+  sorters::RadixScatter unmatchable_;
   std::unique_ptr<SorterBlock> block_;
 };
 
-}  // namespace crossdock
+}  // namespace crossdock::operators

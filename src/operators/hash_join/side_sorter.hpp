@@ -7,7 +7,7 @@
 #include "data/sorters/segment.hpp"
 #include "operators/run/morsel.hpp"
 
-namespace crossdock {
+namespace crossdock::operators {
 
 class SideSorter {
  public:
@@ -23,7 +23,7 @@ class SideSorter {
   virtual void count(const Morsel& morsel, int64_t* counts) = 0;
 
   // Rows that cannot match, if they were wanted: one list.
-  virtual const SegmentList& unmatchable() const = 0;
+  virtual const sorters::SegmentList& unmatchable() const = 0;
 };
 
-}  // namespace crossdock
+}  // namespace crossdock::operators

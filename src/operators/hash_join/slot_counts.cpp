@@ -11,13 +11,16 @@
 #include <hwy/highway.h>
 
 HWY_BEFORE_NAMESPACE();
-namespace crossdock::HWY_NAMESPACE {
+namespace crossdock::operators::HWY_NAMESPACE {
 
 // Whether no slot was taken twice.
-bool mark_slots(std::span<const SegmentList* const> lists, int skip, int shift, uint64_t* seen) {
+bool mark_slots(std::span<const sorters::SegmentList* const> lists,
+                int skip,
+                int shift,
+                uint64_t* seen) {
   uint64_t twice = 0;
-  for (const SegmentList* list : lists) {
-    for (const Segment* segment : *list) {
+  for (const sorters::SegmentList* list : lists) {
+    for (const sorters::Segment* segment : *list) {
       const uint64_t* const words = segment->words();
       const int32_t rows = segment->rows;
       for (int32_t i = 0; i < rows; ++i) {
@@ -32,9 +35,12 @@ bool mark_slots(std::span<const SegmentList* const> lists, int skip, int shift, 
   return twice == 0;
 }
 
-void add_slots(std::span<const SegmentList* const> lists, int skip, int shift, uint32_t* counts) {
-  for (const SegmentList* list : lists) {
-    for (const Segment* segment : *list) {
+void add_slots(std::span<const sorters::SegmentList* const> lists,
+               int skip,
+               int shift,
+               uint32_t* counts) {
+  for (const sorters::SegmentList* list : lists) {
+    for (const sorters::Segment* segment : *list) {
       const uint64_t* const words = segment->words();
       const int32_t rows = segment->rows;
       for (int32_t i = 0; i < rows; ++i) ++counts[(words[i] << skip) >> shift];
@@ -71,11 +77,11 @@ FoundPartners find_counted(const SlotCounts& slots,
   return found;
 }
 
-}  // namespace crossdock::HWY_NAMESPACE
+}  // namespace crossdock::operators::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
-namespace crossdock {
+namespace crossdock::operators {
 namespace {
 
 HWY_EXPORT(mark_slots);
@@ -94,12 +100,13 @@ int counted_partition_bits(int range_bits, int64_t workers) {
   return std::max(range_bits - kCountedSlotBits, for_workers);
 }
 
-Result<SlotCounts> SlotCounter::count(std::span<const SegmentList* const> lists, int slot_bits) {
+Result<SlotCounts> SlotCounter::count(std::span<const sorters::SegmentList* const> lists,
+                                      int slot_bits) {
   SlotCounts slots;
   slots.skip_bits = skip_bits_;
   slots.slot_bits = slot_bits;
-  for (const SegmentList* list : lists) {
-    for (const Segment* segment : *list) slots.rows += segment->rows;
+  for (const sorters::SegmentList* list : lists) {
+    for (const sorters::Segment* segment : *list) slots.rows += segment->rows;
   }
   const int64_t seen_bytes = std::max<int64_t>(8, (int64_t{1} << slot_bits) / 8);
   const int64_t counts_bytes = int64_t{4} << slot_bits;
@@ -132,5 +139,5 @@ FoundPartners find_partners(const SlotCounts& slots, const uint64_t* words, int3
                         : HWY_DYNAMIC_DISPATCH(find_counted)(slots, words, rows);
 }
 
-}  // namespace crossdock
+}  // namespace crossdock::operators
 #endif

@@ -15,7 +15,7 @@
 #include "data/sorters/segment.hpp"
 #include "memory/budget.hpp"
 
-namespace crossdock {
+namespace crossdock::operators {
 
 constexpr int kCountedSlotBits = 18;
 
@@ -39,7 +39,7 @@ class SlotCounter {
   SlotCounter(Memory& memory, int skip_bits) : memory_(&memory), skip_bits_(skip_bits) {}
 
   // Counts the rows of one part, as each worker sorted it; valid until the next call. Part rows below 2^32.
-  Result<SlotCounts> count(std::span<const SegmentList* const> lists, int slot_bits);
+  Result<SlotCounts> count(std::span<const sorters::SegmentList* const> lists, int slot_bits);
 
  private:
   Memory* memory_;
@@ -55,4 +55,4 @@ struct FoundPartners {
 };
 FoundPartners find_partners(const SlotCounts& slots, const uint64_t* words, int32_t rows);
 
-}  // namespace crossdock
+}  // namespace crossdock::operators

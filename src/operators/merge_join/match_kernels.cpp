@@ -12,7 +12,7 @@
 #include <hwy/highway.h>
 
 HWY_BEFORE_NAMESPACE();
-namespace crossdock::HWY_NAMESPACE {
+namespace crossdock::operators::HWY_NAMESPACE {
 
 // Rows that are compared at once where both sides have the same words for a while.
 constexpr int64_t kStretch = 16;
@@ -356,11 +356,11 @@ bool find_absent(const uint32_t* positions, int32_t count, uint8_t* present) {
   return all == 0;
 }
 
-}  // namespace crossdock::HWY_NAMESPACE
+}  // namespace crossdock::operators::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
-namespace crossdock {
+namespace crossdock::operators {
 
 HWY_EXPORT(has_unique_words);
 HWY_EXPORT(count_matches);
@@ -400,5 +400,5 @@ bool find_absent(const uint32_t* positions, int32_t count, uint8_t* present) {
   return HWY_DYNAMIC_DISPATCH(find_absent)(positions, count, present);
 }
 
-}  // namespace crossdock
+}  // namespace crossdock::operators
 #endif

@@ -11,7 +11,7 @@
 
 #include <cstdint>
 
-namespace crossdock {
+namespace crossdock::operators {
 
 // Rows of one range in ascending order of their words. `carry` is nullptr if rows carry nothing.
 struct SortedRange {
@@ -94,4 +94,4 @@ void pick_present(const uint64_t* lane, const PickList& list, uint64_t* out);
 // present[i] = 1 unless positions[i] is kAlone; answers whether any is.
 bool find_absent(const uint32_t* positions, int32_t count, uint8_t* present);
 
-}  // namespace crossdock
+}  // namespace crossdock::operators

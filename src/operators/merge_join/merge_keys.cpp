@@ -5,7 +5,7 @@
 
 #include "base/check.hpp"
 
-namespace crossdock {
+namespace crossdock::operators {
 namespace {
 
 int column_of(const KeyPart& part, Side side) {
@@ -131,4 +131,4 @@ int32_t MergeEncoder::encode(
   return static_cast<int32_t>(std::count(live, live + count, uint8_t{1}));
 }
 
-}  // namespace crossdock
+}  // namespace crossdock::operators

@@ -13,7 +13,7 @@
 #include "table/order_key.hpp"
 #include "table/row_order.hpp"
 
-namespace crossdock {
+namespace crossdock::operators {
 
 class MergeKeys {
  public:
@@ -68,4 +68,4 @@ class MergeEncoder {
   Side side_;
 };
 
-}  // namespace crossdock
+}  // namespace crossdock::operators

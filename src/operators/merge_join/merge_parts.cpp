@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-namespace crossdock {
+namespace crossdock::operators {
 namespace {
 
 class PartCutter {
@@ -77,4 +77,4 @@ class PartCutter {
 
 std::vector<MergePart> cut_parts(const PartRequest& request) { return PartCutter(request).cut(); }
 
-}  // namespace crossdock
+}  // namespace crossdock::operators

@@ -7,7 +7,7 @@
 #include "operators/merge_join/merge_side.hpp"
 #include "operators/merge_join/range_matcher.hpp"
 
-namespace crossdock {
+namespace crossdock::operators {
 
 struct MergePart {
   enum class Kind : uint8_t {
@@ -25,7 +25,7 @@ struct MergePart {
 
 struct PartRequest {
   const MergeSide* sides[2] = {nullptr, nullptr};
-  const RangeMap* ranges = nullptr;
+  const sorters::RangeMap* ranges = nullptr;
   MergeRoles roles;
   bool keeps_without_word[2] = {false, false};
   bool splits_heavy = false;  // the pairs of one key may be emitted by many workers
@@ -33,4 +33,4 @@ struct PartRequest {
 };
 std::vector<MergePart> cut_parts(const PartRequest& request);
 
-}  // namespace crossdock
+}  // namespace crossdock::operators

@@ -4,14 +4,14 @@
 #include <algorithm>
 #include <cstring>
 
-namespace crossdock {
+namespace crossdock::operators {
 namespace {
 
 // Rows [begin, begin + count) of a chain of segments: copy(segment, first row in it, rows).
 template <class Copy>
 void for_segments(const SegmentLists& lists, int64_t begin, int64_t count, const Copy& copy) {
-  for (const SegmentList* list : lists) {
-    for (const Segment* segment : *list) {
+  for (const sorters::SegmentList* list : lists) {
+    for (const sorters::Segment* segment : *list) {
       if (count == 0) return;
       if (begin >= segment->rows) {
         begin -= segment->rows;
@@ -27,8 +27,8 @@ void for_segments(const SegmentLists& lists, int64_t begin, int64_t count, const
 
 int64_t rows_of(const SegmentLists& lists) {
   int64_t rows = 0;
-  for (const SegmentList* list : lists) {
-    for (const Segment* segment : *list) rows += segment->rows;
+  for (const sorters::SegmentList* list : lists) {
+    for (const sorters::Segment* segment : *list) rows += segment->rows;
   }
   return rows;
 }
@@ -43,19 +43,24 @@ ScatteredSide::ScatteredSide(std::vector<SegmentLists> ranges, SegmentLists with
   rows_without_word_ = rows_of(without_word_);
 }
 
-Status ScatteredSide::load(int range, int64_t begin, int64_t count, const PairLanes& to) const {
+Status ScatteredSide::load(int range,
+                           int64_t begin,
+                           int64_t count,
+                           const sorters::PairLanes& to) const {
   const SegmentLists& lists = ranges_[static_cast<size_t>(range)];
   int64_t at = 0;
-  for_segments(lists, begin, count, [&](const Segment& segment, int64_t first, int64_t rows) {
-    std::memcpy(to.words + at, segment.words() + first, bytes_of(rows));
-    if (to.carry != nullptr) std::memcpy(to.carry + at, segment.carry() + first, bytes_of(rows));
-    at += rows;
-  });
+  for_segments(
+      lists, begin, count, [&](const sorters::Segment& segment, int64_t first, int64_t rows) {
+        std::memcpy(to.words + at, segment.words() + first, bytes_of(rows));
+        if (to.carry != nullptr)
+          std::memcpy(to.carry + at, segment.carry() + first, bytes_of(rows));
+        at += rows;
+      });
   return {};
 }
 
 void ScatteredSide::load_without_word(int64_t begin, int64_t count, uint64_t* carry) const {
-  const auto copy = [&](const Segment& segment, int64_t first, int64_t rows) {
+  const auto copy = [&](const sorters::Segment& segment, int64_t first, int64_t rows) {
     std::memcpy(carry, segment.carry() + first, bytes_of(rows));
     carry += rows;
   };
@@ -103,7 +108,10 @@ int64_t SortedSide::first_not_below(uint64_t word) const {
   return begin;
 }
 
-Status SortedSide::load(int range, int64_t begin, int64_t count, const PairLanes& to) const {
+Status SortedSide::load(int range,
+                        int64_t begin,
+                        int64_t count,
+                        const sorters::PairLanes& to) const {
   int64_t at = 0;
   window_.for_pieces(
       borders_[range] + begin, count, kSorterRows, [&](const RowWindow::Piece& piece) {
@@ -132,7 +140,7 @@ Status SortedSide::check_order(int range,
                                int64_t begin,
                                int64_t count,
                                const uint64_t* words) const {
-  const RangeMap& ranges = *source_.ranges;
+  const sorters::RangeMap& ranges = *source_.ranges;
   const int64_t first = borders_[range] + begin;
   if (count > 0 && words[0] < ranges.splitter(range).word) return unsorted(first);
   int64_t descents = 0;
@@ -166,4 +174,4 @@ void SortedSide::load_without_word(int64_t begin, int64_t count, uint64_t* carry
   });
 }
 
-}  // namespace crossdock
+}  // namespace crossdock::operators

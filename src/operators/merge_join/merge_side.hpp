@@ -9,7 +9,7 @@
 #include "operators/merge_join/range_partitioner.hpp"
 #include "operators/merge_join/row_window.hpp"
 
-namespace crossdock {
+namespace crossdock::operators {
 
 // Thread-safe to read once made. Rows of a range are counted from 0.
 class MergeSide {
@@ -23,7 +23,10 @@ class MergeSide {
   virtual bool must_be_read() const { return false; }
   virtual int64_t rows(int range) const = 0;
   // Copies rows [begin, begin + count) of a range; `to.carry` may be nullptr if rows carry nothing.
-  virtual Status load(int range, int64_t begin, int64_t count, const PairLanes& to) const = 0;
+  virtual Status load(int range,
+                      int64_t begin,
+                      int64_t count,
+                      const sorters::PairLanes& to) const = 0;
 
   // Rows without a word: how many, and their carried values.
   virtual int64_t rows_without_word() const = 0;
@@ -31,7 +34,7 @@ class MergeSide {
 };
 
 // Lists of segments, of several workers or ranks.
-using SegmentLists = std::vector<const SegmentList*>;
+using SegmentLists = std::vector<const sorters::SegmentList*>;
 
 class ScatteredSide : public MergeSide {
  public:
@@ -40,7 +43,7 @@ class ScatteredSide : public MergeSide {
 
   bool is_sorted() const override { return false; }
   int64_t rows(int range) const override { return rows_[range]; }
-  Status load(int range, int64_t begin, int64_t count, const PairLanes& to) const override;
+  Status load(int range, int64_t begin, int64_t count, const sorters::PairLanes& to) const override;
   int64_t rows_without_word() const override { return rows_without_word_; }
   void load_without_word(int64_t begin, int64_t count, uint64_t* carry) const override;
 
@@ -55,7 +58,7 @@ class ScatteredSide : public MergeSide {
 struct SortedSource {
   const MergeKeys* keys = nullptr;
   const CarryPlan* carry = nullptr;
-  const RangeMap* ranges = nullptr;
+  const sorters::RangeMap* ranges = nullptr;
   Side side = Side::kLeft;
   bool is_checked = false;  // known to be sorted: not checked again while it is read
   bool is_unique = false;   // known to have no word twice
@@ -76,7 +79,7 @@ class SortedSide : public MergeSide {
   bool must_be_read() const override { return !source_.is_checked; }
   int64_t rows(int range) const override { return borders_[range + 1] - borders_[range]; }
   // Error kInvalidArgument if the rows turn out not to be sorted.
-  Status load(int range, int64_t begin, int64_t count, const PairLanes& to) const override;
+  Status load(int range, int64_t begin, int64_t count, const sorters::PairLanes& to) const override;
   int64_t rows_without_word() const override { return window_.rows_outside(); }
   void load_without_word(int64_t begin, int64_t count, uint64_t* carry) const override;
 
@@ -91,4 +94,4 @@ class SortedSide : public MergeSide {
   std::vector<int64_t> borders_;  // by range, positions in the window; and its end
 };
 
-}  // namespace crossdock
+}  // namespace crossdock::operators

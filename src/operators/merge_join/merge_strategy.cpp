@@ -12,7 +12,7 @@
 #include "operators/merge_join/sample_words.hpp"
 #include "operators/run/ordered_emitter.hpp"
 
-namespace crossdock {
+namespace crossdock::operators {
 namespace {
 
 constexpr int32_t kProductRows = 1 << 14;  // rows of the right side that a product loads at a time
@@ -149,7 +149,7 @@ class MergeJoin {
       sample_words(sampled, run_.morsels[index_of(side)], stride, sample);
     }
     std::vector<uint64_t> scratch(sample.size());
-    sort_words(sample.data(), static_cast<int64_t>(sample.size()), scratch.data());
+    sorters::sort_words(sample.data(), static_cast<int64_t>(sample.size()), scratch.data());
     return sample;
   }
 
@@ -159,7 +159,7 @@ class MergeJoin {
       if (worker != 0) return {};
       std::vector<uint64_t> sample;
       if (count > 1) sample = sorted_sample(count * kSampledOfRange);
-      own_ranges_ = std::make_unique<RangeMap>(choose_splitters(sample, count));
+      own_ranges_ = std::make_unique<sorters::RangeMap>(sorters::choose_splitters(sample, count));
       ranges_ = own_ranges_.get();
       run_.findings.partitions = ranges_->range_count();
       return {};
@@ -194,8 +194,8 @@ class MergeJoin {
                          side,
                          ranges_,
                          keeps_without_word(side)};
-    options.segment_rows =
-        segment_rows_for(run_.rows[index_of(side)], int64_t{ranges_->range_count()} * workers);
+    options.segment_rows = sorters::segment_rows_for(run_.rows[index_of(side)],
+                                                     int64_t{ranges_->range_count()} * workers);
     const char* name = side == Side::kLeft ? "scatter left side" : "scatter right side";
     CD_TRY(run_.for_side(name, side, [&](int worker, const Morsel& morsel) -> Status {
       if (all[worker] == nullptr) {
@@ -368,8 +368,8 @@ class MergeJoin {
   bool is_checked_[2] = {false, false};              // by Side
   bool is_unique_[2] = {false, false};               // by Side
   std::array<std::optional<RowWindow>, 2> windows_;  // by Side
-  std::unique_ptr<const RangeMap> own_ranges_;
-  const RangeMap* ranges_ = nullptr;
+  std::unique_ptr<const sorters::RangeMap> own_ranges_;
+  const sorters::RangeMap* ranges_ = nullptr;
   std::vector<std::unique_ptr<RangePartitioner>> partitioners_[2];  // by Side
   std::unique_ptr<MergeSide> sides_[2];                             // by Side
   std::vector<Worker> workers_;
@@ -384,4 +384,4 @@ Status run_merge(JoinRun& run, const MergeRequest& request) {
   return MergeJoin(run, request, std::move(keys)).execute();
 }
 
-}  // namespace crossdock
+}  // namespace crossdock::operators

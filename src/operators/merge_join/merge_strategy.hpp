@@ -21,7 +21,7 @@
 #include "operators/hash_join/join_run.hpp"
 #include "operators/merge_join/merge_keys.hpp"
 
-namespace crossdock {
+namespace crossdock::operators {
 
 // What was planned for all strategies, and a merge join needs beside the run.
 struct MergeRequest {
@@ -29,7 +29,7 @@ struct MergeRequest {
   // Where ranks have sorted rows into ranges (hash_join/rank_sides.hpp): what `keys` came from, which ranges are here,
   // and what rows carry. Else nullptr.
   const MergeKeys* words = nullptr;
-  const RangeMap* arrived = nullptr;
+  const sorters::RangeMap* arrived = nullptr;
   const OutputPlan* output = nullptr;
   SchemaPtr schema;           // of the result
   SchemaPtr residual_schema;  // if the spec has a residual
@@ -42,4 +42,4 @@ struct MergeRequest {
 // a side that was declared sorted is not.
 Status run_merge(JoinRun& run, const MergeRequest& request);
 
-}  // namespace crossdock
+}  // namespace crossdock::operators

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-namespace crossdock {
+namespace crossdock::operators {
 namespace {
 
 // What one morsel tells. Rows are counted within it.
@@ -148,4 +148,4 @@ Result<OrderFound> find_order(JoinRun& run, const MergeKeys& keys, const KeyPlan
   return OrderChecker(run, keys, plan, side).check();
 }
 
-}  // namespace crossdock
+}  // namespace crossdock::operators

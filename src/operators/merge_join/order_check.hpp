@@ -4,7 +4,7 @@
 
 #include "operators/merge_join/merge_keys.hpp"
 
-namespace crossdock {
+namespace crossdock::operators {
 
 struct OrderFound {
   bool is_sorted = false;
@@ -19,4 +19,4 @@ struct OrderFound {
 
 Result<OrderFound> find_order(JoinRun& run, const MergeKeys& keys, const KeyPlan& plan, Side side);
 
-}  // namespace crossdock
+}  // namespace crossdock::operators

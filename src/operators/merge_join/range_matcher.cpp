@@ -5,7 +5,7 @@
 
 #include "base/check.hpp"
 
-namespace crossdock {
+namespace crossdock::operators {
 namespace {
 
 // Whether positions that ascend, each above the last, have no gap.
@@ -301,4 +301,4 @@ Status RangeMatcher::put(int64_t left, int64_t right) {
   return list.count == kMatchRows ? emit_list() : Status();
 }
 
-}  // namespace crossdock
+}  // namespace crossdock::operators

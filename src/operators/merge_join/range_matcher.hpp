@@ -12,7 +12,7 @@
 #include "operators/hash_join/residual.hpp"
 #include "operators/merge_join/match_kernels.hpp"
 
-namespace crossdock {
+namespace crossdock::operators {
 
 // Which rows a kind lets out.
 struct MergeRoles {
@@ -77,4 +77,4 @@ class RangeMatcher {
   std::shared_ptr<Scratch> scratch_;
 };
 
-}  // namespace crossdock
+}  // namespace crossdock::operators

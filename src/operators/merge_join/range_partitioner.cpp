@@ -6,10 +6,10 @@
 
 #include <hwy/cache_control.h>
 
-namespace crossdock {
+namespace crossdock::operators {
 namespace {
 
-ScatterOptions range_options(const RangeOptions& options) {
+sorters::ScatterOptions range_options(const RangeOptions& options) {
   const auto ranges = static_cast<uint32_t>(options.ranges->range_count());
   return {static_cast<int>(std::bit_width(ranges - 1)),
           !options.carry->is_empty(),
@@ -19,7 +19,7 @@ ScatterOptions range_options(const RangeOptions& options) {
           options.source};
 }
 
-ScatterOptions without_word_options(const RangeOptions& options) {
+sorters::ScatterOptions without_word_options(const RangeOptions& options) {
   return {0, true, options.segment_rows, "merge_join: rows with a null key"};
 }
 
@@ -86,4 +86,4 @@ Status RangePartitioner::finish() {
   return options_.keep_without_word ? without_word_.finish() : Status();
 }
 
-}  // namespace crossdock
+}  // namespace crossdock::operators

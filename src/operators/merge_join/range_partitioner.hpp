@@ -9,7 +9,7 @@
 #include "operators/hash_join/side_partitioner.hpp"
 #include "operators/merge_join/merge_keys.hpp"
 
-namespace crossdock {
+namespace crossdock::operators {
 
 struct RangeOptions {
   const MergeKeys* keys = nullptr;
@@ -17,10 +17,11 @@ struct RangeOptions {
   const CarryPlan* carry = nullptr;
   SchemaPtr schema;
   Side side = Side::kLeft;
-  const RangeMap* ranges = nullptr;
+  const sorters::RangeMap* ranges = nullptr;
   bool keep_without_word = false;
   int32_t segment_rows = 1008;
-  SegmentSource* source = nullptr;  // of ranges that lie elsewhere; rows without a word stay
+  sorters::SegmentSource* source =
+      nullptr;  // of ranges that lie elsewhere; rows without a word stay
 };
 
 // One worker's own; the ranges are read by others after finish().
@@ -33,18 +34,18 @@ class RangePartitioner : public SideSorter {
   Status finish() override;
   void count(const Morsel& morsel, int64_t* counts) override;
 
-  const SegmentList& range(int index) const { return scatter_.partition(index); }
+  const sorters::SegmentList& range(int index) const { return scatter_.partition(index); }
   // Rows without a word.
-  const SegmentList& unmatchable() const override { return without_word_.partition(0); }
+  const sorters::SegmentList& unmatchable() const override { return without_word_.partition(0); }
 
  private:
   Status put_block(const Morsel& morsel, int32_t offset, int32_t rows);
 
   RangeOptions options_;
   MergeEncoder encoder_;
-  RadixScatter scatter_;
-  RadixScatter without_word_;
+  sorters::RadixScatter scatter_;
+  sorters::RadixScatter without_word_;
   std::unique_ptr<SorterBlock> block_;
 };
 
-}  // namespace crossdock
+}  // namespace crossdock::operators

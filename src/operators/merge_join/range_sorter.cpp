@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-namespace crossdock {
+namespace crossdock::operators {
 namespace {
 
 constexpr const char* kWho = "merge_join: rows of a range";
@@ -22,7 +22,7 @@ Status RangeSorter::reserve(Lanes& lanes, int64_t rows, bool has_carry) {
   return {};
 }
 
-PairLanes RangeSorter::pairs(const Lanes& lanes, bool has_carry) const {
+sorters::PairLanes RangeSorter::pairs(const Lanes& lanes, bool has_carry) const {
   return {lanes.words.as<uint64_t>(), has_carry ? lanes.carry.as<uint64_t>() : nullptr};
 }
 
@@ -30,7 +30,7 @@ Status RangeSorter::load(Side side, int range, int64_t begin, int64_t count) {
   const int index = index_of(side);
   const bool has_carry = sides_.has_carry[index];
   CD_TRY(reserve(lanes_[index], count, has_carry));
-  const PairLanes lanes = pairs(lanes_[index], has_carry);
+  const sorters::PairLanes lanes = pairs(lanes_[index], has_carry);
   rows_[index] = {count, lanes.words, lanes.carry, sides_.rows[index]->is_unique()};
   return sides_.rows[index]->load(range, begin, count, lanes);
 }
@@ -38,7 +38,7 @@ Status RangeSorter::load(Side side, int range, int64_t begin, int64_t count) {
 Status RangeSorter::load_without_word(Side side, int64_t begin, int64_t count) {
   const int index = index_of(side);
   CD_TRY(reserve(lanes_[index], count, true));
-  const PairLanes lanes = pairs(lanes_[index], true);
+  const sorters::PairLanes lanes = pairs(lanes_[index], true);
   rows_[index] = {count, lanes.words, lanes.carry, false};
   std::fill_n(lanes.words, count, uint64_t{0});
   sides_.rows[index]->load_without_word(begin, count, lanes.carry);
@@ -63,11 +63,11 @@ Status RangeSorter::sort_side(Side side, int range) {
   CD_TRY(load(side, range, 0, count));
   if (rows.is_sorted()) return {};
   CD_TRY(reserve(scratch_, count, has_carry));
-  const PairLanes lanes = pairs(lanes_[index], has_carry);
+  const sorters::PairLanes lanes = pairs(lanes_[index], has_carry);
   if (has_carry) {
-    sort_pairs(lanes, count, pairs(scratch_, true));
+    sorters::sort_pairs(lanes, count, pairs(scratch_, true));
   } else {
-    sort_words(lanes.words, count, scratch_.words.as<uint64_t>());
+    sorters::sort_words(lanes.words, count, scratch_.words.as<uint64_t>());
   }
   return {};
 }
@@ -136,4 +136,4 @@ void RangeSorter::rank_rows() {
   }
 }
 
-}  // namespace crossdock
+}  // namespace crossdock::operators

@@ -8,7 +8,7 @@
 #include "operators/merge_join/match_kernels.hpp"
 #include "operators/merge_join/merge_side.hpp"
 
-namespace crossdock {
+namespace crossdock::operators {
 
 class RangeSorter {
  public:
@@ -37,7 +37,7 @@ class RangeSorter {
   };
 
   Status reserve(Lanes& lanes, int64_t rows, bool has_carry);
-  PairLanes pairs(const Lanes& lanes, bool has_carry) const;
+  sorters::PairLanes pairs(const Lanes& lanes, bool has_carry) const;
   Status sort_side(Side side, int range);
   void sort_ties(Side side);
   void rank_rows();
@@ -51,4 +51,4 @@ class RangeSorter {
   SortedRange rows_[2];  // by Side
 };
 
-}  // namespace crossdock
+}  // namespace crossdock::operators

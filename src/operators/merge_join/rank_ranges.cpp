@@ -7,13 +7,13 @@
 #include "data/sorters/word_sort.hpp"
 #include "operators/merge_join/sample_words.hpp"
 
-namespace crossdock {
+namespace crossdock::operators {
 
-Result<std::shared_ptr<const RangeMap>> agree_on_ranges(Communicator& ranks,
-                                                        const MergeKeys& keys,
-                                                        const KeyPlan& plan,
-                                                        const RankRows& rows,
-                                                        int ranges) {
+Result<std::shared_ptr<const sorters::RangeMap>> agree_on_ranges(ranks::Communicator& ranks,
+                                                                 const MergeKeys& keys,
+                                                                 const KeyPlan& plan,
+                                                                 const RankRows& rows,
+                                                                 int ranges) {
   const int64_t mine = rows.stores[0]->rows() + rows.stores[1]->rows();
   CD_ASSIGN(const std::vector<int64_t> all, ranks.all_gather({&mine, 1}));
   const int64_t total = std::max<int64_t>(1, std::accumulate(all.begin(), all.end(), int64_t{0}));
@@ -28,7 +28,7 @@ Result<std::shared_ptr<const RangeMap>> agree_on_ranges(Communicator& ranks,
   }
   // Blocks of equal size, each with its number of words before them.
   const auto own = static_cast<int64_t>(sample.size());
-  CD_ASSIGN(const int64_t most, ranks.fold(own, Fold::kMax));
+  CD_ASSIGN(const int64_t most, ranks.fold(own, ranks::Fold::kMax));
   std::vector<int64_t> block(static_cast<size_t>(most) + 1);
   block[0] = own;
   std::copy(sample.begin(), sample.end(), reinterpret_cast<uint64_t*>(block.data() + 1));
@@ -39,16 +39,17 @@ Result<std::shared_ptr<const RangeMap>> agree_on_ranges(Communicator& ranks,
     words.insert(words.end(), first, first + blocks[at]);
   }
   std::vector<uint64_t> scratch(words.size());
-  sort_words(words.data(), static_cast<int64_t>(words.size()), scratch.data());
-  return std::make_shared<const RangeMap>(choose_splitters(words, ranges));
+  sorters::sort_words(words.data(), static_cast<int64_t>(words.size()), scratch.data());
+  return std::make_shared<const sorters::RangeMap>(sorters::choose_splitters(words, ranges));
 }
 
-std::shared_ptr<const RangeMap> owned_ranges(const RangeMap& all, const std::vector<int>& owned) {
-  std::vector<Splitter> splitters;
+std::shared_ptr<const sorters::RangeMap> owned_ranges(const sorters::RangeMap& all,
+                                                      const std::vector<int>& owned) {
+  std::vector<sorters::Splitter> splitters;
   for (const int range : owned) splitters.push_back(all.splitter(range));
   if (splitters.empty()) splitters.emplace_back();
   splitters[0].word = 0;  // a map covers all words; whose they are has been settled
-  return std::make_shared<const RangeMap>(std::move(splitters));
+  return std::make_shared<const sorters::RangeMap>(std::move(splitters));
 }
 
-}  // namespace crossdock
+}  // namespace crossdock::operators

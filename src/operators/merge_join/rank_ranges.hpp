@@ -11,7 +11,7 @@
 #include "operators/merge_join/merge_keys.hpp"
 #include "operators/run/morsel.hpp"
 
-namespace crossdock {
+namespace crossdock::operators {
 
 // The rows of one rank, by Side.
 struct RankRows {
@@ -21,13 +21,14 @@ struct RankRows {
 
 // All ranks call it. Cuts the order of the keys into about `ranges` ranges of as many rows, by a sample of both sides
 // in proportion to what each rank has. Errors of the communicator.
-Result<std::shared_ptr<const RangeMap>> agree_on_ranges(Communicator& ranks,
-                                                        const MergeKeys& keys,
-                                                        const KeyPlan& plan,
-                                                        const RankRows& rows,
-                                                        int ranges);
+Result<std::shared_ptr<const sorters::RangeMap>> agree_on_ranges(ranks::Communicator& ranks,
+                                                                 const MergeKeys& keys,
+                                                                 const KeyPlan& plan,
+                                                                 const RankRows& rows,
+                                                                 int ranges);
 
 // Of these ranges alone, ascending; at least one.
-std::shared_ptr<const RangeMap> owned_ranges(const RangeMap& all, const std::vector<int>& owned);
+std::shared_ptr<const sorters::RangeMap> owned_ranges(const sorters::RangeMap& all,
+                                                      const std::vector<int>& owned);
 
-}  // namespace crossdock
+}  // namespace crossdock::operators

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-namespace crossdock {
+namespace crossdock::operators {
 
 RowWindow::RowWindow(std::shared_ptr<const RowStore> store) : store_(std::move(store)) {
   int64_t row = 0;
@@ -25,4 +25,4 @@ RowRef RowWindow::ref_of(int64_t position) const {
   return store_->first_ref(static_cast<int>(batch)) + static_cast<RowRef>(row - starts_[batch]);
 }
 
-}  // namespace crossdock
+}  // namespace crossdock::operators

@@ -9,7 +9,7 @@
 
 #include "table/row_store.hpp"
 
-namespace crossdock {
+namespace crossdock::operators {
 
 class RowWindow {
  public:
@@ -73,4 +73,4 @@ class RowWindow {
   int64_t end_ = 0;
 };
 
-}  // namespace crossdock
+}  // namespace crossdock::operators

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-namespace crossdock {
+namespace crossdock::operators {
 namespace {
 
 constexpr int32_t kRunRows = 16;
@@ -34,4 +34,4 @@ void sample_words(const SampledSide& side,
   }
 }
 
-}  // namespace crossdock
+}  // namespace crossdock::operators

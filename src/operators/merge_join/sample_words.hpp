@@ -7,7 +7,7 @@
 #include "operators/merge_join/merge_keys.hpp"
 #include "operators/run/morsel.hpp"
 
-namespace crossdock {
+namespace crossdock::operators {
 
 constexpr int64_t kSampledOfRange = 32;  // words that each range is chosen by
 
@@ -27,4 +27,4 @@ void sample_words(const SampledSide& side,
                   int64_t stride,
                   std::vector<uint64_t>& sample);
 
-}  // namespace crossdock
+}  // namespace crossdock::operators

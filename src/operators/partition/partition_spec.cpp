@@ -1,7 +1,7 @@
 // Names and bounds of partitionings.
 #include "operators/partition/partition_spec.hpp"
 
-namespace crossdock {
+namespace crossdock::operators {
 
 const char* partition_by_name(PartitionBy by) {
   switch (by) {
@@ -46,4 +46,4 @@ Status check_partition_spec(const PartitionSpec& spec) {
   return {};
 }
 
-}  // namespace crossdock
+}  // namespace crossdock::operators

@@ -7,7 +7,7 @@
 
 #include "base/result.hpp"
 
-namespace crossdock {
+namespace crossdock::operators {
 
 constexpr int kPartitionsMax = 1 << 16;
 
@@ -30,4 +30,4 @@ struct PartitionSpec {
 // Errors kInvalidArgument (no keys, a number of partitions out of bounds, ...).
 Status check_partition_spec(const PartitionSpec& spec);
 
-}  // namespace crossdock
+}  // namespace crossdock::operators

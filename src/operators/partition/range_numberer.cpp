@@ -8,7 +8,7 @@
 #include "data/sorters/splitters.hpp"
 #include "table/row_order.hpp"
 
-namespace crossdock {
+namespace crossdock::operators {
 namespace {
 
 struct SampledKey {
@@ -19,7 +19,7 @@ struct SampledKey {
 // The first key of a range, of which the word alone may not say enough: texts with long common
 // beginnings have equal words. Splitters of one word lie side by side in `rows`.
 struct RangeStarts {
-  std::vector<Splitter> words;  // ascending, from word 0 on
+  std::vector<sorters::Splitter> words;  // ascending, from word 0 on
   std::vector<uint32_t> first;  // by word: its first splitter in `rows`; one more at the end
   std::vector<RowRef> rows;     // by range but the first one: the row whose key it starts with
 };
@@ -60,7 +60,7 @@ class RangeNumberer : public RowNumberer {
   }
 
   OrderKeyPlan keys_;
-  RangeMap map_;
+  sorters::RangeMap map_;
   std::vector<uint32_t> first_;
   std::vector<RowRef> rows_;
 };
@@ -100,7 +100,7 @@ RangeStarts cut_ranges(const OrderKeyPlan& keys,
     if (a.word != b.word) return true;
     return !keys.is_exact() && comparer.compare(a.row, b.row) != 0;
   };
-  RangeStarts starts{{Splitter{}}, {0}, {}};
+  RangeStarts starts{{sorters::Splitter{}}, {0}, {}};
   const SampledKey* last = sample.empty() ? nullptr : &sample[0];
   for (int p = 1; p < partitions && last != nullptr; ++p) {
     const SampledKey& key = sample[sample.size() * p / partitions];
@@ -149,4 +149,4 @@ Result<std::unique_ptr<RowNumberer>> make_range_numberer(const PartitionSpec& sp
       std::make_unique<RangeNumberer>(std::move(keys), std::move(starts)));
 }
 
-}  // namespace crossdock
+}  // namespace crossdock::operators

@@ -5,7 +5,7 @@
 
 #include "operators/partition/row_numberer.hpp"
 
-namespace crossdock {
+namespace crossdock::operators {
 
 // Cuts the order of the keys into ranges of about equal numbers of rows, by a sample of the keys.
 // Equal keys never part; keys that differ do, however late they differ: rows whose word is that of a
@@ -14,4 +14,4 @@ Result<std::unique_ptr<RowNumberer>> make_range_numberer(const PartitionSpec& sp
                                                          const RowStore& store,
                                                          OperatorRun& run);
 
-}  // namespace crossdock
+}  // namespace crossdock::operators

@@ -4,7 +4,7 @@
 #include "operators/partition/range_numberer.hpp"
 #include "table/key_hash.hpp"
 
-namespace crossdock {
+namespace crossdock::operators {
 namespace {
 
 // Equal keys of any two types that compare (int32 and int64, text and dictionaries of text) have equal
@@ -115,4 +115,4 @@ Result<std::unique_ptr<RowNumberer>> make_numberer(const PartitionSpec& spec,
   return make_error(ErrorCode::kInternal, "unknown way to partition");
 }
 
-}  // namespace crossdock
+}  // namespace crossdock::operators

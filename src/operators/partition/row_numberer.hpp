@@ -8,7 +8,7 @@
 #include "operators/partition/partition_spec.hpp"
 #include "operators/run/operator_run.hpp"
 
-namespace crossdock {
+namespace crossdock::operators {
 
 constexpr int32_t kNumberedRows = 1024;  // rows of one call
 
@@ -29,4 +29,4 @@ Result<std::unique_ptr<RowNumberer>> make_numberer(const PartitionSpec& spec,
                                                    const RowStore& store,
                                                    OperatorRun& run);
 
-}  // namespace crossdock
+}  // namespace crossdock::operators

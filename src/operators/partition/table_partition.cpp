@@ -9,15 +9,16 @@
 #include "operators/run/ordered_emitter.hpp"
 #include "table/gather.hpp"
 
-namespace crossdock {
+namespace crossdock::operators {
 namespace {
 
 constexpr int kChunksPerWorker = 4;    // to even out what the machine does besides
 constexpr int64_t kHeldPerWorker = 4;  // batches that wait for their turn
 
 // By PartitionBy: what the model calls it.
-constexpr PartitionShape::By kModelled[] = {
-    PartitionShape::By::kHash, PartitionShape::By::kRange, PartitionShape::By::kExplicit};
+constexpr model::PartitionShape::By kModelled[] = {model::PartitionShape::By::kHash,
+                                                   model::PartitionShape::By::kRange,
+                                                   model::PartitionShape::By::kExplicit};
 
 // Columns of a batch, kept alive together with what they share with the table.
 struct GatheredRows {
@@ -77,17 +78,17 @@ OperatorPlan TablePartition::describe() const {
                 {"partitions", int64_t{spec_.partitions}},
                 {"threads", int64_t{worker_count()}},
                 {"rows", store_->rows()}};
-  const auto rates = rates_in_force();
-  const Machine machine = seen_by(*rates, environment_.machine);
-  plan.phases = partition_cost(shape(), machine, rates->partition).phases;
+  const auto rates = model::rates_in_force();
+  const model::Machine machine = model::seen_by(*rates, environment_.machine);
+  plan.phases = model::partition_cost(shape(), machine, rates->partition).phases;
   return plan;
 }
 
-PartitionShape TablePartition::shape() const {
+model::PartitionShape TablePartition::shape() const {
   const auto type_of = [&](int column) -> const DataType& {
     return store_->schema()->fields[column].type;
   };
-  PartitionShape shape;
+  model::PartitionShape shape;
   shape.by = kModelled[static_cast<size_t>(spec_.by)];
   shape.rows = store_->rows();
   shape.partitions = spec_.partitions;
@@ -208,4 +209,4 @@ Status TablePartition::run_phases(OperatorRun& run) const {
   return {};
 }
 
-}  // namespace crossdock
+}  // namespace crossdock::operators

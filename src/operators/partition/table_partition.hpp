@@ -15,7 +15,7 @@
 #include "operators/partition/partition_spec.hpp"
 #include "operators/run/operator.hpp"
 
-namespace crossdock {
+namespace crossdock::operators {
 
 class TablePartition : public Operator {
  public:
@@ -38,7 +38,7 @@ class TablePartition : public Operator {
 
   struct Places;
   TablePartition() = default;
-  PartitionShape shape() const;
+  model::PartitionShape shape() const;
   Status number_rows(OperatorRun& run, Places& places) const;
   Status place_rows(OperatorRun& run, Places& places) const;
   Status emit_rows(OperatorRun& run, const Places& places) const;
@@ -52,4 +52,4 @@ class TablePartition : public Operator {
   mutable std::vector<int64_t> partition_rows_;
 };
 
-}  // namespace crossdock
+}  // namespace crossdock::operators

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-namespace crossdock {
+namespace crossdock::operators {
 
 std::vector<Morsel> cut_morsels(const RowStore& store, int threads, MorselSizes sizes) {
   const int64_t unit = sizes.unit_rows;
@@ -44,4 +44,4 @@ Schema with_seen_nulls(const RowStore& store) {
   return seen;
 }
 
-}  // namespace crossdock
+}  // namespace crossdock::operators

@@ -8,7 +8,7 @@
 #include "base/result.hpp"
 #include "table/row_store.hpp"
 
-namespace crossdock {
+namespace crossdock::operators {
 
 // A run of rows of one batch.
 struct Morsel {
@@ -33,4 +33,4 @@ Result<std::shared_ptr<const RowStore>> store_rows(const Table& table, const cha
 // columns are declared nullable and hold none, and some are declared without nulls and hold some.
 Schema with_seen_nulls(const RowStore& store);
 
-}  // namespace crossdock
+}  // namespace crossdock::operators

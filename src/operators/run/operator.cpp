@@ -5,7 +5,7 @@
 #include <chrono>
 #include <system_error>
 
-namespace crossdock {
+namespace crossdock::operators {
 namespace {
 
 constexpr int64_t kRowsPerWorker = 1 << 16;  // fewer rows than this do not pay for a thread
@@ -45,4 +45,4 @@ int workers_for(int64_t rows, int threads) {
   return static_cast<int>(std::clamp<int64_t>(rows / kRowsPerWorker, 1, threads));
 }
 
-}  // namespace crossdock
+}  // namespace crossdock::operators

@@ -11,21 +11,21 @@
 #include "model/phase_cost.hpp"
 #include "operators/run/operator_run.hpp"
 
-namespace crossdock {
+namespace crossdock::operators {
 
 struct RunEnvironment {
   std::shared_ptr<Memory> memory;
   int threads = 1;
-  Machine machine;
+  model::Machine machine;
   uint64_t seed = 0;  // of hashes; results do not depend on it
 };
 
 // For `explain`. Pure description: nothing is decided by it.
 struct OperatorPlan {
-  std::string name;               // "hash_join", "group_by", ...
-  Facts facts;                    // strategy, strategy_reason, threads and what else a reader wants
-  std::vector<PhaseCost> phases;  // predicted
-  std::vector<Facts> considered;  // the alternatives, each with predicted_s
+  std::string name;  // "hash_join", "group_by", ...
+  Facts facts;       // strategy, strategy_reason, threads and what else a reader wants
+  std::vector<model::PhaseCost> phases;  // predicted
+  std::vector<Facts> considered;         // the alternatives, each with predicted_s
 };
 
 class Operator {
@@ -58,4 +58,4 @@ Status start_team(int worker_count, std::optional<Team>& team);
 // Workers that pay for `rows` rows: one thread per 2^16 of them, at most `threads`.
 int workers_for(int64_t rows, int threads);
 
-}  // namespace crossdock
+}  // namespace crossdock::operators

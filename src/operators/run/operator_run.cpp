@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <chrono>
 
-namespace crossdock {
+namespace crossdock::operators {
 
 Status OperatorRun::check_cancelled() const {
   if (!cancel->is_set()) return {};
@@ -63,4 +63,4 @@ Status OperatorRun::for_indices(const char* name,
   });
 }
 
-}  // namespace crossdock
+}  // namespace crossdock::operators

@@ -13,7 +13,7 @@
 #include "operators/run/morsel.hpp"
 #include "operators/run/row_sink.hpp"
 
-namespace crossdock {
+namespace crossdock::operators {
 
 // A named value of a plan or a profile; a list of facts is an object of its own.
 struct Fact {
@@ -68,4 +68,4 @@ struct OperatorRun {
                      const std::function<Status(int worker, int64_t index)>& task);
 };
 
-}  // namespace crossdock
+}  // namespace crossdock::operators

@@ -4,7 +4,7 @@
 #include <chrono>
 #include <utility>
 
-namespace crossdock {
+namespace crossdock::operators {
 namespace {
 
 // How often who waits looks at the cancel flag, which wakes nobody.
@@ -90,4 +90,4 @@ Status for_ordered_parts(
   });
 }
 
-}  // namespace crossdock
+}  // namespace crossdock::operators

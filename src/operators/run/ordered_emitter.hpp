@@ -17,7 +17,7 @@
 #include "base/result.hpp"
 #include "operators/run/operator_run.hpp"
 
-namespace crossdock {
+namespace crossdock::operators {
 
 class OrderedEmitter {
  public:
@@ -59,4 +59,4 @@ Status for_ordered_parts(
     OrderedEmitter& emitter,
     const std::function<Status(int worker, int64_t part, OrderedEmitter& out)>& task);
 
-}  // namespace crossdock
+}  // namespace crossdock::operators

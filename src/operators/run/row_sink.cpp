@@ -1,7 +1,7 @@
 // Batches on their way out of an operator.
 #include "operators/run/row_sink.hpp"
 
-namespace crossdock {
+namespace crossdock::operators {
 
 std::vector<Batch> CollectSink::take() {
   std::vector<Batch> all;
@@ -46,4 +46,4 @@ void QueueSink::wake() {
   changed_.notify_all();
 }
 
-}  // namespace crossdock
+}  // namespace crossdock::operators

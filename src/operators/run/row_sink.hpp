@@ -13,7 +13,7 @@
 #include "base/team.hpp"
 #include "table/column.hpp"
 
-namespace crossdock {
+namespace crossdock::operators {
 
 constexpr int64_t kResultBatchRows = 1 << 16;  // where neither the caller nor the sink has a wish
 
@@ -72,4 +72,4 @@ class QueueSink : public RowSink {
   std::optional<Status> end_;
 };
 
-}  // namespace crossdock
+}  // namespace crossdock::operators

@@ -7,7 +7,7 @@
 #include "operators/sort/sorted_output.hpp"
 #include "table/row_order.hpp"
 
-namespace crossdock {
+namespace crossdock::operators {
 namespace {
 
 constexpr int kPlaces = 64;  // looked at before anything is read in full
@@ -187,4 +187,4 @@ Status run_in_order(SortRun& sort, SortStrategy order) {
   return {};
 }
 
-}  // namespace crossdock
+}  // namespace crossdock::operators

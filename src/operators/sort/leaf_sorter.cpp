@@ -8,7 +8,7 @@
 #include "base/int128.hpp"
 #include "data/sorters/word_sort.hpp"
 
-namespace crossdock {
+namespace crossdock::operators {
 namespace {
 
 constexpr int64_t kWidest = 16;  // bytes of a lane
@@ -59,23 +59,25 @@ Status LeafSorter::sort(const Leaf& leaf) {
   auto* scratch_words = scratch_.as<uint64_t>();
   uint8_t* const scratch_carry = scratch_.data() + capacity_ * 8;
   if (leaf.lanes.size() == 1) {
-    sort_words(words, leaf.rows, scratch_words);
+    sorters::sort_words(words, leaf.rows, scratch_words);
     return {};
   }
   const int width = layout_->lanes[1].width;
   if (leaf.lanes.size() == 2 && width == 8 && exact) {
     auto* carry = reinterpret_cast<uint64_t*>(leaf.lanes[1]);
-    sort_pairs(PairLanes{words, carry},
-               leaf.rows,
-               PairLanes{scratch_words, reinterpret_cast<uint64_t*>(scratch_carry)});
+    sorters::sort_pairs(
+        sorters::PairLanes{words, carry},
+        leaf.rows,
+        sorters::PairLanes{scratch_words, reinterpret_cast<uint64_t*>(scratch_carry)});
     return {};
   }
   if (leaf.lanes.size() == 2 && width == 4) {
     auto* carry = reinterpret_cast<uint32_t*>(leaf.lanes[1]);
     if (!leaf.is_equal) {
-      sort_pairs(RefLanes{words, carry},
-                 leaf.rows,
-                 RefLanes{scratch_words, reinterpret_cast<uint32_t*>(scratch_carry)});
+      sorters::sort_pairs(
+          sorters::RefLanes{words, carry},
+          leaf.rows,
+          sorters::RefLanes{scratch_words, reinterpret_cast<uint32_t*>(scratch_carry)});
     }
     if (exact) return {};
     return refiner_.refine(words, carry, leaf.rows, nullptr, &tied_rows_);
@@ -88,10 +90,11 @@ Status LeafSorter::sort_by_position(const Leaf& leaf) {
   auto* positions = reinterpret_cast<uint32_t*>(scratch_.data() + capacity_ * kWidest);
   std::iota(positions, positions + leaf.rows, 0U);
   if (!leaf.is_equal) {
-    sort_pairs(RefLanes{words, positions},
-               leaf.rows,
-               RefLanes{scratch_.as<uint64_t>(),
-                        reinterpret_cast<uint32_t*>(scratch_.data() + capacity_ * 8)});
+    sorters::sort_pairs(
+        sorters::RefLanes{words, positions},
+        leaf.rows,
+        sorters::RefLanes{scratch_.as<uint64_t>(),
+                          reinterpret_cast<uint32_t*>(scratch_.data() + capacity_ * 8)});
   }
   if (!sort_->keys.is_exact()) {
     const auto* refs = reinterpret_cast<const RowRef*>(leaf.lanes[layout_->ref_lane]);
@@ -104,4 +107,4 @@ Status LeafSorter::sort_by_position(const Leaf& leaf) {
   return {};
 }
 
-}  // namespace crossdock
+}  // namespace crossdock::operators

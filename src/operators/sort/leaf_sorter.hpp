@@ -7,7 +7,7 @@
 #include "operators/sort/sort_run.hpp"
 #include "operators/sort/tie_refiner.hpp"
 
-namespace crossdock {
+namespace crossdock::operators {
 
 // Lanes of one range: lane i of the layout at lanes[i].
 struct Leaf {
@@ -38,4 +38,4 @@ class LeafSorter {
   int64_t tied_rows_ = 0;
 };
 
-}  // namespace crossdock
+}  // namespace crossdock::operators

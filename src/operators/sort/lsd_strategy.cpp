@@ -14,7 +14,7 @@
 #include "operators/sort/sorted_output.hpp"
 #include "operators/sort/tie_refiner.hpp"
 
-namespace crossdock {
+namespace crossdock::operators {
 namespace {
 
 constexpr int64_t kPartRows = 1 << 18;
@@ -130,8 +130,8 @@ bool LsdSort::exchange_counts() {
 }
 
 Status LsdSort::move_digit(int worker, int shift) {
-  LaneScatter words_out;
-  LaneScatter refs_out;
+  sorters::LaneScatter words_out;
+  sorters::LaneScatter refs_out;
   const char* who = "sort: buffers of the LSD radix sort";
   CD_TRY(words_out.open(*sort_->memory, buckets_, sizeof(uint64_t), true, who));
   if (has_refs_) CD_TRY(refs_out.open(*sort_->memory, buckets_, sizeof(RowRef), true, who));
@@ -242,4 +242,4 @@ Status run_lsd(SortRun& sort) {
   return {};
 }
 
-}  // namespace crossdock
+}  // namespace crossdock::operators

@@ -10,7 +10,7 @@
 #include "operators/sort/sorted_output.hpp"
 #include "operators/sort/word_stretches.hpp"
 
-namespace crossdock {
+namespace crossdock::operators {
 namespace {
 
 // Sorts a group's ranges and hands them out together: its lanes become the result's columns.
@@ -113,7 +113,7 @@ Status sort_ranges(SortRun& sort, const SortLayout& layout, Ranges& ranges) {
 
 Status run_msd(SortRun& sort) {
   const SortLayout layout = plan_layout({sort.spec, sort.store.get(), &sort.keys}, sort.schema);
-  RangeMap map = sampled_ranges(sort);
+  sorters::RangeMap map = sampled_ranges(sort);
   if (WordStretches::suit(layout, sort.keys, sort.store->rows(), sort.workers()) &&
       WordStretches::suit(map)) {
     WordStretches stretches(sort, map);
@@ -132,4 +132,4 @@ Status run_msd(SortRun& sort) {
   return sort_ranges<GroupFinisher>(sort, layout, partitions);
 }
 
-}  // namespace crossdock
+}  // namespace crossdock::operators

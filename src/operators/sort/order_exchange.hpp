@@ -9,12 +9,12 @@
 #include "data/bulk/agreed_keys.hpp"
 #include "data/bulk/bulk_exchange.hpp"
 
-namespace crossdock {
+namespace crossdock::operators {
 
 // All ranks call it, each with the number of a rank for each of its rows. Errors: those of bulk_exchange.
-Result<BulkResult> exchange_named(const RankRun& run,
-                                  const Table& rows,
-                                  std::span<const uint16_t> ranks);
+Result<bulk::BulkResult> exchange_named(const bulk::RankRun& run,
+                                        const Table& rows,
+                                        std::span<const uint16_t> ranks);
 
 enum class RankCutBy : uint8_t {
   kSplitters,  // any keys
@@ -22,21 +22,21 @@ enum class RankCutBy : uint8_t {
 };
 
 struct RankOrder {
-  std::vector<CutKey> keys;
+  std::vector<bulk::CutKey> keys;
   RankCutBy by = RankCutBy::kSplitters;
   int digit_bits = 11;  // of kDigits
 };
 
 struct OrderedRows {
-  BulkResult
+  bulk::BulkResult
       arrived;  // before its other phases "cut", in which ranks agree on which row goes where
   std::vector<int64_t> rows_of;  // by rank: what came to it
 };
 
 // All ranks call it; the rows of each rank come before those of the next one, and are in the order of ranks and rows,
 // not yet in that of keys. Errors in all ranks: those of store_rows, of the cuts and of bulk_exchange.
-Result<OrderedRows> exchange_by_order(const RankRun& run,
+Result<OrderedRows> exchange_by_order(const bulk::RankRun& run,
                                       const Table& rows,
                                       const RankOrder& order);
 
-}  // namespace crossdock
+}  // namespace crossdock::operators

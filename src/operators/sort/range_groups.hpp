@@ -10,7 +10,7 @@
 #include "operators/sort/leaf_sorter.hpp"
 #include "operators/sort/sort_run.hpp"
 
-namespace crossdock {
+namespace crossdock::operators {
 
 struct RangeGroup {
   int first_range = 0;
@@ -31,4 +31,4 @@ inline int64_t group_rows_max(const SortRun& sort) {
       std::bit_floor(static_cast<uint64_t>(std::clamp(fair, kLeast, kMost))));
 }
 
-}  // namespace crossdock
+}  // namespace crossdock::operators

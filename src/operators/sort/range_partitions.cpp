@@ -6,7 +6,7 @@
 
 #include "base/check.hpp"
 
-namespace crossdock {
+namespace crossdock::operators {
 namespace {
 
 // Rows a worker moves at a time. Every task writes the ends of its stretch of every range by themselves,
@@ -186,14 +186,14 @@ Status RangePartitions::move_task(size_t task, Scratch& scratch) {
     CD_ASSIGN(scratch.ranges, sort_->memory->get(bytes, "sort: ranges of a task's rows"));
   }
   const auto lanes = static_cast<int>(layout_->lanes.size());
-  const int at_once = lanes_at_once(range_count(), sort_->machine.l2_bytes);
+  const int at_once = sorters::lanes_at_once(range_count(), sort_->machine.l2_bytes);
   for (int lane = 0; lane < lanes; lane += at_once) {
     CD_TRY(move_lanes(task, lane, std::min(lanes, lane + at_once), scratch));
   }
   return {};
 }
 
-void RangePartitions::start_lane(size_t task, int lane, LaneScatter& scatter) const {
+void RangePartitions::start_lane(size_t task, int lane, sorters::LaneScatter& scatter) const {
   const uint32_t* const starts = counts_of(task);
   const int width = layout_->lanes[lane].width;
   for (int range = 0; range < range_count(); ++range) {
@@ -204,9 +204,9 @@ void RangePartitions::start_lane(size_t task, int lane, LaneScatter& scatter) co
 }
 
 Status RangePartitions::move_lanes(size_t task, int first_lane, int end_lane, Scratch& scratch) {
-  std::vector<LaneScatter> scatters(end_lane - first_lane);
+  std::vector<sorters::LaneScatter> scatters(end_lane - first_lane);
   for (int lane = first_lane; lane < end_lane; ++lane) {
-    LaneScatter& scatter = scatters[lane - first_lane];
+    sorters::LaneScatter& scatter = scatters[lane - first_lane];
     const int width = layout_->lanes[lane].width;
     CD_TRY(scatter.open(*sort_->memory, range_count(), width, streams_, "sort: buffers of ranges"));
     start_lane(task, lane, scatter);
@@ -229,8 +229,8 @@ Status RangePartitions::move_lanes(size_t task, int first_lane, int end_lane, Sc
       ranges += rows;
     }
   }
-  for (LaneScatter& scatter : scatters) scatter.finish();
+  for (sorters::LaneScatter& scatter : scatters) scatter.finish();
   return {};
 }
 
-}  // namespace crossdock
+}  // namespace crossdock::operators

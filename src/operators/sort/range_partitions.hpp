@@ -15,11 +15,11 @@
 #include "data/sorters/range_scatter.hpp"
 #include "operators/sort/range_groups.hpp"
 
-namespace crossdock {
+namespace crossdock::operators {
 
 class RangePartitions {
  public:
-  RangePartitions(const SortRun& sort, const SortLayout& layout, RangeMap map)
+  RangePartitions(const SortRun& sort, const SortLayout& layout, sorters::RangeMap map)
       : sort_(&sort), layout_(&layout), map_(std::move(map)) {}
 
   // The two phases. Afterwards the groups hold all rows.
@@ -53,7 +53,7 @@ class RangePartitions {
   void fill_group(const RangeGroup& group);
   Status move_task(size_t task, Scratch& scratch);
   Status move_lanes(size_t task, int first_lane, int end_lane, Scratch& scratch);
-  void start_lane(size_t task, int lane, LaneScatter& scatter) const;
+  void start_lane(size_t task, int lane, sorters::LaneScatter& scatter) const;
   uint32_t* counts_of(size_t task) { return counts_.as<uint32_t>() + task * range_count(); }
   const uint32_t* counts_of(size_t task) const {
     return counts_.as<const uint32_t>() + task * range_count();
@@ -62,7 +62,7 @@ class RangePartitions {
   const SortRun* sort_;
   const SortLayout* layout_;
   std::vector<Task> tasks_;
-  RangeMap map_;
+  sorters::RangeMap map_;
   Block counts_;                      // by task and range; after lay_out() where they start
   std::vector<int64_t> range_begin_;  // first row of each range in the order, and the end
   std::vector<int> group_of_;         // by range
@@ -71,4 +71,4 @@ class RangePartitions {
   bool only_counted_ = false;
 };
 
-}  // namespace crossdock
+}  // namespace crossdock::operators

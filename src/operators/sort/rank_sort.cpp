@@ -7,7 +7,7 @@
 
 #include "operators/sort/table_sort.hpp"
 
-namespace crossdock {
+namespace crossdock::operators {
 namespace {
 
 // The first rows of all ranks together, if one rank is to sort them.
@@ -33,7 +33,7 @@ bool takes_first_rows(const SortSpec& spec, int64_t ranks) {
 }
 
 // As many first rows of each rank as all of the result, and of these the result.
-Result<RankSorted> sort_first_rows(const RankRun& run,
+Result<RankSorted> sort_first_rows(const bulk::RankRun& run,
                                    const SortSpec& spec,
                                    const TablePtr& table,
                                    const RunEnvironment& environment) {
@@ -47,7 +47,7 @@ Result<RankSorted> sort_first_rows(const RankRun& run,
   const Result<TablePtr> first = sort_here(own, table, environment);
   CD_TRY(run.ranks->agree(first.ok() ? Status() : Status(first.error())));
   const std::vector<uint16_t> to_first(static_cast<size_t>(first.value()->rows), 0);
-  CD_ASSIGN(const BulkResult arrived, exchange_named(run, *first.value(), to_first));
+  CD_ASSIGN(const bulk::BulkResult arrived, exchange_named(run, *first.value(), to_first));
   const TablePtr& came = arrived.table;
   RankSorted sorted;
   CD_ASSIGN(sorted.rows_of, run.ranks->all_gather({&came->rows, 1}));
@@ -67,7 +67,7 @@ void cut_off(SortSpec& spec, int64_t first, int64_t rows) {
 
 }  // namespace
 
-Result<RankSorted> sort_over_ranks(const RankRun& run,
+Result<RankSorted> sort_over_ranks(const bulk::RankRun& run,
                                    const SortSpec& spec,
                                    const TablePtr& table,
                                    const RunEnvironment& environment,
@@ -99,4 +99,4 @@ Result<RankSorted> sort_over_ranks(const RankRun& run,
   return sorted;
 }
 
-}  // namespace crossdock
+}  // namespace crossdock::operators

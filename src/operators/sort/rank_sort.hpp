@@ -10,7 +10,7 @@
 #include "operators/sort/sort_spec.hpp"
 #include "table/column.hpp"
 
-namespace crossdock {
+namespace crossdock::operators {
 
 struct RankSorted {
   TablePtr rows;                 // of this rank, in order
@@ -22,10 +22,10 @@ struct RankSorted {
 // Columns of dictionaries become their values. Errors in all ranks: those of TableSort::create, of the cuts and of
 // bulk_exchange; CD-105 for row_index, since rows have no position among those of all ranks. While a rank sorts what
 // came, its errors are its own.
-Result<RankSorted> sort_over_ranks(const RankRun& run,
+Result<RankSorted> sort_over_ranks(const bulk::RankRun& run,
                                    const SortSpec& spec,
                                    const TablePtr& table,
                                    const RunEnvironment& environment,
                                    RankCutBy by = RankCutBy::kSplitters);
 
-}  // namespace crossdock
+}  // namespace crossdock::operators

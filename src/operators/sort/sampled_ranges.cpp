@@ -5,7 +5,7 @@
 
 #include "table/word_mix.hpp"
 
-namespace crossdock {
+namespace crossdock::operators {
 namespace {
 
 constexpr int64_t kRangeRows = 1 << 15;  // wanted in a range: 24 bytes each fit a 1 MiB L2
@@ -14,7 +14,7 @@ constexpr int kSamplePerRange = 16;
 
 }  // namespace
 
-RangeMap sampled_ranges(const SortRun& sort) {
+sorters::RangeMap sampled_ranges(const SortRun& sort) {
   const int64_t rows = sort.store->rows();
   const auto ranges = static_cast<int>(std::clamp<int64_t>(rows / kRangeRows, 1, kRangesMax));
   std::vector<uint64_t> sample;
@@ -35,7 +35,7 @@ RangeMap sampled_ranges(const SortRun& sort) {
     sort.keys.encode(0, refs.data(), static_cast<int64_t>(refs.size()), sample.data());
     std::sort(sample.begin(), sample.end());
   }
-  return RangeMap(choose_splitters(sample, ranges));
+  return sorters::RangeMap(sorters::choose_splitters(sample, ranges));
 }
 
-}  // namespace crossdock
+}  // namespace crossdock::operators

@@ -4,9 +4,9 @@
 #include "data/sorters/splitters.hpp"
 #include "operators/sort/sort_run.hpp"
 
-namespace crossdock {
+namespace crossdock::operators {
 
 // Few enough for the buffers of a scatter, and for a range to fit a second-level cache.
-RangeMap sampled_ranges(const SortRun& sort);
+sorters::RangeMap sampled_ranges(const SortRun& sort);
 
-}  // namespace crossdock
+}  // namespace crossdock::operators

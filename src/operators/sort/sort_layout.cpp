@@ -5,7 +5,7 @@
 
 #include "base/check.hpp"
 
-namespace crossdock {
+namespace crossdock::operators {
 namespace {
 
 // The key part that gives back `column`, or -1.
@@ -110,4 +110,4 @@ const uint8_t* lane_values(
   return scratch;
 }
 
-}  // namespace crossdock
+}  // namespace crossdock::operators

@@ -13,7 +13,7 @@
 #include "operators/sort/sort_spec.hpp"
 #include "table/order_key.hpp"
 
-namespace crossdock {
+namespace crossdock::operators {
 
 struct SortLane {
   enum class Kind : uint8_t {
@@ -63,4 +63,4 @@ constexpr int32_t kLaneBlockRows = 2048;
 const uint8_t* lane_values(
     const SortLane& lane, const Morsel& morsel, int32_t offset, int32_t rows, uint8_t* scratch);
 
-}  // namespace crossdock
+}  // namespace crossdock::operators

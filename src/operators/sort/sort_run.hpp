@@ -11,7 +11,7 @@
 #include "operators/run/ordered_emitter.hpp"
 #include "operators/sort/sort_layout.hpp"
 
-namespace crossdock {
+namespace crossdock::operators {
 
 constexpr int kHeldPerWorker = 64;  // batches that wait for their turn
 
@@ -30,7 +30,7 @@ struct SortRun {
   std::shared_ptr<const RowStore> store;
   const std::vector<Morsel>* morsels = nullptr;
   std::shared_ptr<Memory> memory;
-  Machine machine;
+  model::Machine machine;
   OrderKeyPlan keys;
   SchemaPtr schema;
   int64_t first_row = 0;  // of the rows in order, the first one wanted
@@ -61,4 +61,4 @@ Status run_msd(SortRun& sort);
 Status run_lsd(SortRun& sort);
 Status run_topk(SortRun& sort);
 
-}  // namespace crossdock
+}  // namespace crossdock::operators

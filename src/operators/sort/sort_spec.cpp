@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <memory>
 
-namespace crossdock {
+namespace crossdock::operators {
 namespace {
 
 struct Named {
@@ -104,4 +104,4 @@ Result<SchemaPtr> sort_schema(const SortSpec& spec, const Schema& input) {
   return SchemaPtr(std::move(schema));
 }
 
-}  // namespace crossdock
+}  // namespace crossdock::operators

@@ -9,7 +9,7 @@
 #include "base/result.hpp"
 #include "table/schema.hpp"
 
-namespace crossdock {
+namespace crossdock::operators {
 
 struct SortKey {
   int column = 0;
@@ -50,4 +50,4 @@ struct SortSpec {
 // Names and types of the result. Errors: kInvalidArgument, kDuplicateColumn.
 Result<SchemaPtr> sort_schema(const SortSpec& spec, const Schema& input);
 
-}  // namespace crossdock
+}  // namespace crossdock::operators

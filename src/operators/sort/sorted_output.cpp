@@ -7,7 +7,7 @@
 
 #include "base/check.hpp"
 
-namespace crossdock {
+namespace crossdock::operators {
 namespace {
 
 constexpr int64_t kDecodeRows = 1024;
@@ -270,4 +270,4 @@ Status SortedOutput::emit(
   return {};
 }
 
-}  // namespace crossdock
+}  // namespace crossdock::operators

@@ -8,7 +8,7 @@
 #include "operators/sort/sort_run.hpp"
 #include "table/gather.hpp"
 
-namespace crossdock {
+namespace crossdock::operators {
 
 // Rows in order. Columns of the result may be made of the lanes, if they come with their blocks.
 struct SortedRows {
@@ -65,4 +65,4 @@ class SortedOutput {
   int in_place_ = -1;                // column whose values may take the words' place
 };
 
-}  // namespace crossdock
+}  // namespace crossdock::operators

@@ -7,7 +7,7 @@
 #include "model/rates.hpp"
 #include "operators/sort/word_stretches.hpp"
 
-namespace crossdock {
+namespace crossdock::operators {
 namespace {
 
 constexpr int kSamplePlaces = 64;
@@ -71,9 +71,9 @@ void TableSort::look_at_input() {
   input_order_ = sampled_order(keys_, morsels_, true);
 }
 
-SortShape TableSort::shape() const {
+model::SortShape TableSort::shape() const {
   const SortLayout layout = plan_layout({&spec_, store_.get(), &keys_}, schema_);
-  SortShape shape;
+  model::SortShape shape;
   shape.rows = store_->rows();
   shape.wanted_rows = end_row();
   shape.keys = keys_.part_count();
@@ -95,17 +95,17 @@ SortShape TableSort::shape() const {
 }
 
 void TableSort::choose() {
-  const SortShape shape = this->shape();
-  const auto in_force = rates_in_force();
-  const SortRates& rates = in_force->sort;
-  const Machine machine = seen_by(*in_force, environment_.machine);
+  const model::SortShape shape = this->shape();
+  const auto in_force = model::rates_in_force();
+  const model::SortRates& rates = in_force->sort;
+  const model::Machine machine = model::seen_by(*in_force, environment_.machine);
   if (input_order_ == SortStrategy::kPresorted) {
-    considered_.push_back({SortStrategy::kPresorted, presorted_cost(shape, rates)});
+    considered_.push_back({SortStrategy::kPresorted, model::presorted_cost(shape, rates)});
   }
-  considered_.push_back({SortStrategy::kMsd, msd_sort_cost(shape, machine, rates)});
-  considered_.push_back({SortStrategy::kLsd, lsd_sort_cost(shape, machine, rates)});
+  considered_.push_back({SortStrategy::kMsd, model::msd_sort_cost(shape, machine, rates)});
+  considered_.push_back({SortStrategy::kLsd, model::lsd_sort_cost(shape, machine, rates)});
   if (spec_.limit >= 0 && end_row() <= kTopKRowsMax) {
-    considered_.push_back({SortStrategy::kTopK, topk_cost(shape, machine, rates)});
+    considered_.push_back({SortStrategy::kTopK, model::topk_cost(shape, machine, rates)});
   }
   if (spec_.strategy != SortStrategy::kAuto) {
     chosen_ = spec_.strategy;
@@ -247,4 +247,4 @@ Status TableSort::run_phases(OperatorRun& run) const {
   return {};
 }
 
-}  // namespace crossdock
+}  // namespace crossdock::operators

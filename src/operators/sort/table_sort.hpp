@@ -17,7 +17,7 @@
 #include "operators/run/operator.hpp"
 #include "operators/sort/sort_run.hpp"
 
-namespace crossdock {
+namespace crossdock::operators {
 
 class TableSort final : public Operator {
  public:
@@ -41,13 +41,13 @@ class TableSort final : public Operator {
 
   struct Considered {
     SortStrategy strategy;
-    SortCost cost;
+    model::SortCost cost;
   };
 
   TableSort() = default;
   void look_at_input();
   void choose();
-  SortShape shape() const;
+  model::SortShape shape() const;
   int64_t first_row() const;
   int64_t end_row() const;
   int64_t batch_rows(const RowSink& sink) const;
@@ -69,4 +69,4 @@ class TableSort final : public Operator {
   std::vector<Considered> considered_;
 };
 
-}  // namespace crossdock
+}  // namespace crossdock::operators

@@ -5,7 +5,7 @@
 
 #include "data/sorters/word_sort.hpp"
 
-namespace crossdock {
+namespace crossdock::operators {
 namespace {
 
 constexpr int64_t kPairwiseRows = 6;  // runs up to this are compared in pairs
@@ -83,7 +83,9 @@ void TieRefiner::refine_batch(const Run* runs, size_t count, uint32_t* rows, con
   keys_->encode_ties(0, ties, row_refs, n, words);
   for (size_t r = 0; r < count; ++r) {
     const Run run{runs[r].begin, runs[r].rows, ties};
-    sort_pairs(RefLanes{words, rows + run.begin}, run.rows, RefLanes{scratch_words, scratch_rows});
+    sorters::sort_pairs(sorters::RefLanes{words, rows + run.begin},
+                        run.rows,
+                        sorters::RefLanes{scratch_words, scratch_rows});
     if (run.rows <= kPairwiseRows) {
       sort_pairwise(run, rows, refs);
     } else {
@@ -124,4 +126,4 @@ void TieRefiner::sort_pairwise(const Run& run, uint32_t* rows, const RowRef* ref
   }
 }
 
-}  // namespace crossdock
+}  // namespace crossdock::operators

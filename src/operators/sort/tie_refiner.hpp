@@ -14,7 +14,7 @@
 #include "table/order_key.hpp"
 #include "table/row_order.hpp"
 
-namespace crossdock {
+namespace crossdock::operators {
 
 // One worker's own. Needs 28 bytes of scratch per tied row.
 class TieRefiner {
@@ -48,4 +48,4 @@ class TieRefiner {
   int64_t capacity_ = 0;
 };
 
-}  // namespace crossdock
+}  // namespace crossdock::operators

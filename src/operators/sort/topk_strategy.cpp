@@ -9,7 +9,7 @@
 #include "operators/sort/sorted_output.hpp"
 #include "table/row_order.hpp"
 
-namespace crossdock {
+namespace crossdock::operators {
 namespace {
 
 constexpr int32_t kTopKBlockRows = 1024;
@@ -147,4 +147,4 @@ Status run_topk(SortRun& sort) {
   return {};
 }
 
-}  // namespace crossdock
+}  // namespace crossdock::operators

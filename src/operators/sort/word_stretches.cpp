@@ -9,7 +9,7 @@
 
 #include "table/word_mix.hpp"
 
-namespace crossdock {
+namespace crossdock::operators {
 namespace {
 
 constexpr int32_t kPieceRows = 256;    // rows that are near in memory are read fast
@@ -26,13 +26,14 @@ bool WordStretches::suit(const SortLayout& layout,
   return rows >= kRowsMin && workers <= kWorkersMax && layout.lanes.size() == 1 && keys.is_exact();
 }
 
-bool WordStretches::suit(const RangeMap& map) {
-  const std::vector<Splitter>& splitters = map.splitters();
-  return std::none_of(
-      splitters.begin(), splitters.end(), [](const Splitter& range) { return range.is_heavy; });
+bool WordStretches::suit(const sorters::RangeMap& map) {
+  const std::vector<sorters::Splitter>& splitters = map.splitters();
+  return std::none_of(splitters.begin(), splitters.end(), [](const sorters::Splitter& range) {
+    return range.is_heavy;
+  });
 }
 
-WordStretches::WordStretches(const SortRun& sort, const RangeMap& map)
+WordStretches::WordStretches(const SortRun& sort, const sorters::RangeMap& map)
     : sort_(&sort), map_(&map), ranges_(map.range_count()) {}
 
 Result<bool> WordStretches::fill(OperatorRun& run) {
@@ -83,7 +84,8 @@ void WordStretches::set_capacities(const std::vector<uint32_t>& found, int64_t s
     const double rows = found[range];
     const auto wanted = static_cast<int64_t>((rows + kDeviations * std::sqrt(rows + 1)) * each);
     // The gap that every worker may leave, and the rounding.
-    ranges_[range].capacity_rows = (wanted / kChunkRows + 1 + sort_->workers()) * kChunkRows;
+    ranges_[range].capacity_rows =
+        (wanted / sorters::kChunkRows + 1 + sort_->workers()) * sorters::kChunkRows;
   }
 }
 
@@ -132,7 +134,7 @@ Result<bool> WordStretches::move(OperatorRun& run) {
         hwy::FlushStream();
         return {};
       }));
-  for (StretchScatter& scatter : scatters_) {
+  for (sorters::StretchScatter& scatter : scatters_) {
     if (!fits.load(std::memory_order_relaxed)) return false;
     fits.store(scatter.finish(), std::memory_order_relaxed);
   }
@@ -146,7 +148,7 @@ void WordStretches::count_rows() {
     for (int index = group.first_range; index < group.end_range; ++index) {
       Range& range = ranges_[index];
       range.rows = stretches_.taken_rows(index);
-      for (const WordGap& gap : gaps_of(index)) range.rows -= gap.end - gap.begin;
+      for (const sorters::WordGap& gap : gaps_of(index)) range.rows -= gap.end - gap.begin;
       first_row += range.rows;
     }
     group.rows = first_row - group.first_row;
@@ -161,7 +163,7 @@ int64_t WordStretches::largest_range() const {
 
 Leaf WordStretches::leaf(int index) const {
   uint64_t* const words = stretches_.words(index);
-  close_gaps(words, ranges_[index].rows, gaps_of(index));
+  sorters::close_gaps(words, ranges_[index].rows, gaps_of(index));
   Leaf leaf;
   leaf.rows = ranges_[index].rows;
   leaf.lanes.push_back(reinterpret_cast<uint8_t*>(words));
@@ -169,16 +171,16 @@ Leaf WordStretches::leaf(int index) const {
 }
 
 // Ascending: chunks are taken in any order.
-std::vector<WordGap> WordStretches::gaps_of(int index) const {
-  std::vector<WordGap> gaps;
-  for (const StretchScatter& scatter : scatters_) {
-    const WordGap gap = scatter.gap(index);
+std::vector<sorters::WordGap> WordStretches::gaps_of(int index) const {
+  std::vector<sorters::WordGap> gaps;
+  for (const sorters::StretchScatter& scatter : scatters_) {
+    const sorters::WordGap gap = scatter.gap(index);
     if (gap.begin != gap.end) gaps.push_back(gap);
   }
-  std::sort(gaps.begin(), gaps.end(), [](const WordGap& a, const WordGap& b) {
+  std::sort(gaps.begin(), gaps.end(), [](const sorters::WordGap& a, const sorters::WordGap& b) {
     return a.begin < b.begin;
   });
   return gaps;
 }
 
-}  // namespace crossdock
+}  // namespace crossdock::operators

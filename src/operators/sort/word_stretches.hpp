@@ -14,7 +14,7 @@
 #include "data/sorters/stretch_scatter.hpp"
 #include "operators/sort/range_groups.hpp"
 
-namespace crossdock {
+namespace crossdock::operators {
 
 class WordStretches {
  public:
@@ -24,9 +24,9 @@ class WordStretches {
   // leave half empty in every range are little beside its rows.
   static bool suit(const SortLayout& layout, const OrderKeyPlan& keys, int64_t rows, int workers);
   // Whether no word has a range of its own: where those are all, rows need not move at all.
-  static bool suit(const RangeMap& map);
+  static bool suit(const sorters::RangeMap& map);
 
-  WordStretches(const SortRun& sort, const RangeMap& map);
+  WordStretches(const SortRun& sort, const sorters::RangeMap& map);
 
   // The two phases. False if a stretch was too short; otherwise the groups hold all rows.
   Result<bool> fill(OperatorRun& run);
@@ -50,14 +50,14 @@ class WordStretches {
   Status lay_out();
   Result<bool> move(OperatorRun& run);
   void count_rows();
-  std::vector<WordGap> gaps_of(int range) const;
+  std::vector<sorters::WordGap> gaps_of(int range) const;
 
   const SortRun* sort_;
-  const RangeMap* map_;
+  const sorters::RangeMap* map_;
   std::vector<Range> ranges_;
   std::vector<RangeGroup> groups_;
-  Stretches stretches_;
-  std::vector<StretchScatter> scatters_;  // by worker
+  sorters::Stretches stretches_;
+  std::vector<sorters::StretchScatter> scatters_;  // by worker
 };
 
-}  // namespace crossdock
+}  // namespace crossdock::operators

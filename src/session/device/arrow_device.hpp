@@ -25,9 +25,9 @@ struct ArrowDeviceArray {
 #endif
 }
 
-namespace crossdock {
+namespace crossdock::session {
 
 // The same numbers as DLPack's.
 enum class MemoryPlace : int32_t { kHost = 1, kCuda = 2, kCudaHost = 3, kCudaManaged = 13 };
 
-}  // namespace crossdock
+}  // namespace crossdock::session

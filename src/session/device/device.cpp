@@ -7,13 +7,13 @@
 #include "data/plugins/plugin.hpp"
 #include "session/device/thread_driver.hpp"
 
-namespace crossdock {
+namespace crossdock::session {
 namespace {
 
 constexpr std::string_view kGpuPrefix = "gpu:";
 
 Result<std::unique_ptr<DeviceDriver>> open_cuda_driver(int gpu) {
-  static const Result<void*> entry = load_plugin(
+  static const Result<void*> entry = plugins::load_plugin(
       {"cuda",
        "crossdock_open_cuda",
        CROSSDOCK_CUDA_INTERFACE,
@@ -70,4 +70,4 @@ Result<DevicePtr> open_device(const std::string& name, uint64_t limit_bytes) {
   return DevicePtr(std::make_shared<Device>(name, std::move(driver), limit_bytes));
 }
 
-}  // namespace crossdock
+}  // namespace crossdock::session

@@ -13,9 +13,9 @@
 #include "session/device/device_driver.hpp"
 #include "session/device/device_pool.hpp"
 
-namespace crossdock {
+namespace crossdock::session {
 
-class Device final : public DeviceRunner, public std::enable_shared_from_this<Device> {
+class Device final : public operators::DeviceRunner, public std::enable_shared_from_this<Device> {
  public:
   // limit_bytes of its memory at most; 0: four fifths of what is free now.
   Device(std::string name, std::unique_ptr<DeviceDriver> driver, uint64_t limit_bytes);
@@ -28,16 +28,18 @@ class Device final : public DeviceRunner, public std::enable_shared_from_this<De
   // Memory that nothing uses goes back to the device.
   void trim();
 
-  DeviceTraits traits() const override { return driver_->runner().traits(); }
+  operators::DeviceTraits traits() const override { return driver_->runner().traits(); }
   Result<std::byte*> allocate(uint64_t bytes) override { return pool_.allocate(bytes); }
   void release(std::byte* memory, uint64_t) override { pool_.release(memory); }
-  Status launch(const DeviceKernel& kernel, uint32_t blocks) override {
+  Status launch(const operators::DeviceKernel& kernel, uint32_t blocks) override {
     return driver_->runner().launch(kernel, blocks);
   }
   Result<uint64_t> sort_scratch_bytes(uint64_t count) override {
     return driver_->runner().sort_scratch_bytes(count);
   }
-  Status sort(const DeviceSortWork& work) override { return driver_->runner().sort(work); }
+  Status sort(const operators::DeviceSortWork& work) override {
+    return driver_->runner().sort(work);
+  }
   Status read(void* to, const void* from, uint64_t bytes) override {
     return driver_->runner().read(to, from, bytes);
   }
@@ -75,4 +77,4 @@ using DevicePtr = std::shared_ptr<Device>;
 // how to build it; CD-603 where there is no driver or no such GPU.
 Result<DevicePtr> open_device(const std::string& name, uint64_t limit_bytes);
 
-}  // namespace crossdock
+}  // namespace crossdock::session

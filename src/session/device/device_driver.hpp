@@ -15,7 +15,7 @@
 #include "operators/device/device_runner.hpp"
 #include "session/device/arrow_device.hpp"
 
-namespace crossdock {
+namespace crossdock::session {
 
 struct DeviceFacts {
   std::string label;  // such as "NVIDIA H100 PCIe"
@@ -30,7 +30,7 @@ class DeviceDriver {
   virtual ~DeviceDriver() = default;
 
   virtual DeviceFacts facts() const = 0;
-  virtual DeviceRunner& runner() = 0;
+  virtual operators::DeviceRunner& runner() = 0;
   // To be called by a thread before it calls anything else: CUDA has a device per thread.
   virtual Status enter() = 0;
 
@@ -56,4 +56,4 @@ class DeviceDriver {
 // What the plugin cuda exports as crossdock_open_cuda.
 using OpenCuda = void(int gpu, Result<std::unique_ptr<DeviceDriver>>* answer);
 
-}  // namespace crossdock
+}  // namespace crossdock::session

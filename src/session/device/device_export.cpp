@@ -5,7 +5,7 @@
 #include <cstring>
 #include <deque>
 
-namespace crossdock {
+namespace crossdock::session {
 namespace {
 
 struct OwnedSchema {
@@ -107,9 +107,9 @@ Result<std::unique_ptr<OwnedArray>> host_column(const DeviceTable& table,
     return Result<std::unique_ptr<OwnedArray>>(std::move(owned));
   }
   const uint64_t width = width_of(column.stored);
-  const uint64_t elements = count + (is_text(column.stored) ? 1 : 0);
+  const uint64_t elements = count + (operators::is_text(column.stored) ? 1 : 0);
   CD_TRY(read(1, column.values.data + skipped * width, elements * width));
-  if (is_text(column.stored)) {
+  if (operators::is_text(column.stored)) {
     uint64_t end = 0;  // of the last text; offsets are little-endian
     std::memcpy(&end, static_cast<const std::byte*>(owned->buffers[1]) + count * width, width);
     CD_TRY(read(2, column.bytes.data, end));
@@ -127,7 +127,10 @@ Result<std::unique_ptr<OwnedArray>> all_columns(const DeviceTable& table, const 
   auto owned = std::make_unique<OwnedArray>();
   for (size_t at = 0; at < made.size(); ++at) {
     ArrowArray& child = owned->children.emplace_back();
-    fill_array(&child, made[at].release(), table.rows, is_text(table.columns[at].stored) ? 3 : 2);
+    fill_array(&child,
+               made[at].release(),
+               table.rows,
+               operators::is_text(table.columns[at].stored) ? 3 : 2);
     child.null_count = static_cast<int64_t>(table.columns[at].null_count);
   }
   return Result<std::unique_ptr<OwnedArray>>(std::move(owned));
@@ -165,9 +168,9 @@ Result<Managed*> tensor_of(const DeviceTable& table, const std::string& name, ui
   auto* const owned = new OwnedTensor{.owner = column->values.owner};
   owned->shape[0] = static_cast<int64_t>(table.rows);
   auto* const managed = new Managed;
-  const dlpack::Code code = is_float(column->stored)    ? dlpack::Code::kFloat
-                          : is_unsigned(column->stored) ? dlpack::Code::kUInt
-                                                        : dlpack::Code::kInt;
+  const dlpack::Code code = operators::is_float(column->stored)    ? dlpack::Code::kFloat
+                          : operators::is_unsigned(column->stored) ? dlpack::Code::kUInt
+                                                                   : dlpack::Code::kInt;
   managed->tensor = {
       .data = const_cast<std::byte*>(column->values.data) + column->first * width_bytes,
       .device = {static_cast<int32_t>(device->facts().place),
@@ -232,4 +235,4 @@ Result<dlpack::ManagedVersioned*> export_versioned_tensor(const DeviceTable& tab
   return made;
 }
 
-}  // namespace crossdock
+}  // namespace crossdock::session

@@ -12,7 +12,7 @@
 #include "session/device/device_table.hpp"
 #include "session/device/dlpack.hpp"
 
-namespace crossdock {
+namespace crossdock::session {
 
 // A struct with the table's columns.
 void export_device_schema(const DeviceTable& table, ArrowSchema* schema);
@@ -29,4 +29,4 @@ Result<dlpack::ManagedVersioned*> export_versioned_tensor(const DeviceTable& tab
                                                           const std::string& name,
                                                           uint64_t stream);
 
-}  // namespace crossdock
+}  // namespace crossdock::session

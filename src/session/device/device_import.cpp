@@ -6,7 +6,7 @@
 
 #include "session/device/table_rows.hpp"
 
-namespace crossdock {
+namespace crossdock::session {
 namespace {
 
 enum class Reach { kInPlace, kCopied };
@@ -36,7 +36,7 @@ std::shared_ptr<const void> keep(std::function<void()> release) {
 }
 
 Result<DeviceBytes> copy_in(const DevicePtr& device, const void* from, uint64_t bytes) {
-  CD_ASSIGN(DeviceBuffer buffer, DeviceBuffer::make(*device, bytes));
+  CD_ASSIGN(operators::DeviceBuffer buffer, operators::DeviceBuffer::make(*device, bytes));
   if (bytes != 0) CD_TRY(device->write(buffer.as<std::byte>(), from, bytes));
   return own_buffer(device, std::move(buffer));
 }
@@ -65,7 +65,7 @@ Result<uint64_t> count_zeros(const ArrowSource& source,
 }
 
 Status check_column(const ArrowArray& array, const TableColumn& column) {
-  const int64_t buffers = is_text(column.stored) ? 3 : 2;
+  const int64_t buffers = operators::is_text(column.stored) ? 3 : 2;
   if (array.n_buffers != buffers || array.length < 0 || array.offset < 0 ||
       array.buffers == nullptr || (array.length > 0 && array.buffers[1] == nullptr)) {
     return make_error(ErrorCode::kMalformedArrow,
@@ -100,7 +100,7 @@ Status copy_buffers(const ArrowSource& source,
   column->first -= skipped;
   const uint64_t count = column->first + rows;
   const uint64_t width = width_of(column->stored);
-  const uint64_t elements = count + (is_text(column->stored) ? 1 : 0);
+  const uint64_t elements = count + (operators::is_text(column->stored) ? 1 : 0);
   const uint64_t bytes = column->stored == Stored::kBit ? (count + 7) / 8 : elements * width;
   const uint64_t skipped_bytes = column->stored == Stored::kBit ? skipped / 8 : skipped * width;
   CD_ASSIGN(column->values, copy_in(source.device, buffer_of(array, 1) + skipped_bytes, bytes));
@@ -108,7 +108,7 @@ Status copy_buffers(const ArrowSource& source,
     const std::byte* const bits = buffer_of(array, 0) + skipped / 8;
     CD_ASSIGN(column->valid, copy_in(source.device, bits, (count + 7) / 8));
   }
-  if (!is_text(column->stored)) return {};
+  if (!operators::is_text(column->stored)) return {};
   uint64_t end = 0;  // of the last text; offsets are little-endian
   CD_TRY(source.device->read(&end, column->values.data + count * width, width));
   CD_ASSIGN(column->bytes, copy_in(source.device, buffer_of(array, 2), end));
@@ -149,7 +149,7 @@ Result<TableColumn> import_values(const ArrowSource& source,
   }
   column.values = {source.owner, buffer_of(array, 1)};
   if (column.has_nulls()) column.valid = {source.owner, buffer_of(array, 0)};
-  if (is_text(column.stored)) column.bytes = {source.owner, buffer_of(array, 2)};
+  if (operators::is_text(column.stored)) column.bytes = {source.owner, buffer_of(array, 2)};
   return column;
 }
 
@@ -158,7 +158,7 @@ Result<TableColumn> import_dictionary(const ArrowSource& source,
                                       const ArrowSchema& schema,
                                       const ArrowArray* array) {
   if (array == nullptr || array->length < 0 || !is_number(indices.stored) ||
-      is_float(indices.stored)) {
+      operators::is_float(indices.stored)) {
     return make_error(
         ErrorCode::kMalformedArrow,
         "column \"{}\" is to be a dictionary's, and has the Arrow format \"{}\" and {}",
@@ -182,15 +182,17 @@ Result<TableColumn> decode_column(const ArrowSource& source,
                                   uint64_t dictionary_rows,
                                   uint64_t rows) {
   Device& device = *source.device;
-  CD_ASSIGN(const DeviceBuffer chosen, DeviceBuffer::words(device, rows));
-  CD_ASSIGN(const DeviceBuffer misfits, DeviceBuffer::words(device, 1));
-  CD_TRY(device.launch(FillWords{.words = misfits.words(), .count = 1}, 1));
-  const ReadIndices work{.from = indices.view(),
-                         .dictionary_rows = dictionary_rows,
-                         .to = chosen.words(),
-                         .misfits = misfits.words(),
-                         .count = rows};
-  CD_TRY(device.launch(work, grid_of(device, tiles_of(rows, ReadIndices::kThreads))));
+  CD_ASSIGN(const operators::DeviceBuffer chosen, operators::DeviceBuffer::words(device, rows));
+  CD_ASSIGN(const operators::DeviceBuffer misfits, operators::DeviceBuffer::words(device, 1));
+  CD_TRY(device.launch(operators::FillWords{.words = misfits.words(), .count = 1}, 1));
+  const operators::ReadIndices work{.from = indices.view(),
+                                    .dictionary_rows = dictionary_rows,
+                                    .to = chosen.words(),
+                                    .misfits = misfits.words(),
+                                    .count = rows};
+  CD_TRY(device.launch(
+      work,
+      operators::grid_of(device, operators::tiles_of(rows, operators::ReadIndices::kThreads))));
   uint64_t has_misfits = 0;
   CD_TRY(device.read(&has_misfits, misfits.words(), sizeof(has_misfits)));
   if (has_misfits != 0) {
@@ -387,4 +389,4 @@ Result<DeviceTable> import_tensors(const DevicePtr& device, std::vector<TensorCo
   return Result<DeviceTable>(std::move(table));
 }
 
-}  // namespace crossdock
+}  // namespace crossdock::session

@@ -14,7 +14,7 @@
 #include "session/device/device_table.hpp"
 #include "session/device/dlpack.hpp"
 
-namespace crossdock {
+namespace crossdock::session {
 
 // "CUDA 0", "the host's memory": for errors.
 std::string place_text(int32_t type, int64_t id);
@@ -38,4 +38,4 @@ struct TensorColumn {
 };
 Result<DeviceTable> import_tensors(const DevicePtr& device, std::vector<TensorColumn> columns);
 
-}  // namespace crossdock
+}  // namespace crossdock::session

@@ -6,7 +6,7 @@
 
 #include "base/check.hpp"
 
-namespace crossdock {
+namespace crossdock::session {
 namespace {
 
 constexpr uint64_t kPieceBytes = 256;
@@ -158,4 +158,4 @@ void DevicePool::take_free(std::byte* memory, uint64_t bytes) {
   free_by_size_.erase({bytes, memory});
 }
 
-}  // namespace crossdock
+}  // namespace crossdock::session

@@ -16,7 +16,7 @@
 #include "base/result.hpp"
 #include "session/device/device_driver.hpp"
 
-namespace crossdock {
+namespace crossdock::session {
 
 class DevicePool {
  public:
@@ -68,4 +68,4 @@ class DevicePool {
   uint64_t held_bytes_ = 0;
 };
 
-}  // namespace crossdock
+}  // namespace crossdock::session

@@ -6,13 +6,13 @@
 
 #include <fmt/ranges.h>
 
-namespace crossdock {
+namespace crossdock::session {
 namespace {
 
 // The buffer goes before the device whose pool it belongs to.
 struct OwnedBuffer {
   DevicePtr device;
-  DeviceBuffer buffer;
+  operators::DeviceBuffer buffer;
 };
 
 }  // namespace
@@ -57,17 +57,18 @@ Result<Stored> stored_of_format(const std::string& name, const std::string& form
 
 bool is_number(Stored stored) {
   const bool is_wide = stored == Stored::kInt128 || stored == Stored::kFloat16;
-  return stored != Stored::kBit && !is_wide && !is_text(stored) && stored != Stored::kByteViews;
+  return stored != Stored::kBit && !is_wide && !operators::is_text(stored) &&
+         stored != Stored::kByteViews;
 }
 
-DeviceBytes own_buffer(const DevicePtr& device, DeviceBuffer buffer) {
+DeviceBytes own_buffer(const DevicePtr& device, operators::DeviceBuffer buffer) {
   const std::byte* const data = buffer.as<std::byte>();
   return {std::make_shared<OwnedBuffer>(device, std::move(buffer)), data, true};
 }
 
 Result<DeviceBytes> own_bytes(const DevicePtr& device, uint64_t bytes) {
-  CD_ASSIGN(DeviceBuffer buffer, DeviceBuffer::make(*device, bytes));
+  CD_ASSIGN(operators::DeviceBuffer buffer, operators::DeviceBuffer::make(*device, bytes));
   return own_buffer(device, std::move(buffer));
 }
 
-}  // namespace crossdock
+}  // namespace crossdock::session

@@ -14,7 +14,7 @@
 #include "operators/device/device_values.hpp"
 #include "session/device/device.hpp"
 
-namespace crossdock {
+namespace crossdock::session {
 
 // Bytes on a device with what keeps them alive.
 struct DeviceBytes {
@@ -34,7 +34,7 @@ struct TableColumn {
   uint64_t null_count = 0;
 
   bool has_nulls() const { return null_count != 0; }
-  DeviceValues view() const {
+  operators::DeviceValues view() const {
     return {.stored = stored,
             .values = values.data,
             .bytes = reinterpret_cast<const uint8_t*>(bytes.data),
@@ -61,6 +61,6 @@ bool is_number(Stored stored);
 
 // Memory of the pool that a column keeps.
 Result<DeviceBytes> own_bytes(const DevicePtr& device, uint64_t bytes);
-DeviceBytes own_buffer(const DevicePtr& device, DeviceBuffer buffer);
+DeviceBytes own_buffer(const DevicePtr& device, operators::DeviceBuffer buffer);
 
-}  // namespace crossdock
+}  // namespace crossdock::session

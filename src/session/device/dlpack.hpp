@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-namespace crossdock::dlpack {
+namespace crossdock::session::dlpack {
 
 struct Device {
   int32_t type = 1;  // MemoryPlace
@@ -54,4 +54,4 @@ struct ManagedVersioned {
   Tensor tensor{};
 };
 
-}  // namespace crossdock::dlpack
+}  // namespace crossdock::session::dlpack

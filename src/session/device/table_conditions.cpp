@@ -7,7 +7,7 @@
 #include <optional>
 #include <utility>
 
-namespace crossdock {
+namespace crossdock::session {
 namespace {
 
 struct WordRange {
@@ -33,7 +33,7 @@ WordRange range_of(TableComparison comparison, int64_t first, int64_t last) {
 }
 
 Status check_literal(const TableColumn& column, const TableCondition& condition) {
-  const bool has_floats = is_float(column.stored);
+  const bool has_floats = operators::is_float(column.stored);
   if (column.format.size() == 1 && is_number(column.stored) && (has_floats || !condition.is_real))
     return {};
   return make_error(
@@ -46,13 +46,13 @@ Status check_literal(const TableColumn& column, const TableCondition& condition)
 }
 
 int64_t word_of_float(double value) {
-  return static_cast<int64_t>(ordered_word_of_float(canonical_float_bits(value), false));
+  return static_cast<int64_t>(operators::ordered_word_of_float(canonical_float_bits(value), false));
 }
 
 // Comparisons with NaN are false; NaN in a column is no number, and has a word above infinity's.
 std::optional<WordRange> words_that_fit(const TableColumn& column,
                                         const TableCondition& condition) {
-  if (is_float(column.stored)) {
+  if (operators::is_float(column.stored)) {
     const double value = condition.is_real ? condition.real : static_cast<double>(condition.whole);
     if (std::isnan(value)) return std::nullopt;
     const int64_t word = word_of_float(value);
@@ -63,7 +63,8 @@ std::optional<WordRange> words_that_fit(const TableColumn& column,
   if (column.stored != Stored::kUInt64)
     return range_of(condition.comparison, condition.whole, condition.whole);
   if (condition.whole >= 0) {
-    const auto word = static_cast<int64_t>(static_cast<uint64_t>(condition.whole) ^ kSignBit);
+    const auto word =
+        static_cast<int64_t>(static_cast<uint64_t>(condition.whole) ^ operators::kSignBit);
     return range_of(condition.comparison, word, word);
   }
   const bool is_above = condition.comparison == TableComparison::kGreater ||
@@ -75,9 +76,9 @@ bool is_of_presence(TableComparison comparison) {
   return comparison == TableComparison::kIsNull || comparison == TableComparison::kIsNotNull;
 }
 
-Result<TestRows> test_of(const DeviceTable& table, const TableCondition& condition) {
+Result<operators::TestRows> test_of(const DeviceTable& table, const TableCondition& condition) {
   CD_ASSIGN(const TableColumn* const column, table.find(condition.column));
-  TestRows test{.from = column->view(), .count = table.rows};
+  operators::TestRows test{.from = column->view(), .count = table.rows};
   if (is_of_presence(condition.comparison)) {
     test.wants_nulls = condition.comparison == TableComparison::kIsNull;
     return test;
@@ -91,36 +92,38 @@ Result<TestRows> test_of(const DeviceTable& table, const TableCondition& conditi
   return test;
 }
 
-Result<DeviceBuffer> run_test(const DeviceTable& table, TestRows test) {
-  CD_ASSIGN(DeviceBuffer made, DeviceBuffer::make(*table.device, table.rows));
+Result<operators::DeviceBuffer> run_test(const DeviceTable& table, operators::TestRows test) {
+  CD_ASSIGN(operators::DeviceBuffer made, operators::DeviceBuffer::make(*table.device, table.rows));
   test.to = made.as<uint8_t>();
   if (test.count != 0)
-    CD_TRY(table.device->launch(test,
-                                grid_of(*table.device, tiles_of(test.count, TestRows::kThreads))));
-  return Result<DeviceBuffer>(std::move(made));
+    CD_TRY(table.device->launch(
+        test,
+        operators::grid_of(*table.device,
+                           operators::tiles_of(test.count, operators::TestRows::kThreads))));
+  return Result<operators::DeviceBuffer>(std::move(made));
 }
 
 }  // namespace
 
-Result<DeviceBuffer> rows_that_fit(const DeviceTable& table,
-                                   const std::vector<TableCondition>& conditions,
-                                   const uint8_t* before) {
-  DeviceBuffer made;
+Result<operators::DeviceBuffer> rows_that_fit(const DeviceTable& table,
+                                              const std::vector<TableCondition>& conditions,
+                                              const uint8_t* before) {
+  operators::DeviceBuffer made;
   for (const TableCondition& condition : conditions) {
-    CD_ASSIGN(TestRows test, test_of(table, condition));
+    CD_ASSIGN(operators::TestRows test, test_of(table, condition));
     test.before = before;
     CD_ASSIGN(made, run_test(table, test));
     before = made.as<uint8_t>();
   }
-  if (!conditions.empty()) return Result<DeviceBuffer>(std::move(made));
+  if (!conditions.empty()) return Result<operators::DeviceBuffer>(std::move(made));
   // A column without NULLs passes everywhere.
   return run_test(table, {.from = {}, .before = before, .count = table.rows});
 }
 
-Result<DeviceBuffer> rows_with_values(const DeviceTable& table,
-                                      const TableColumn& column,
-                                      const uint8_t* before) {
+Result<operators::DeviceBuffer> rows_with_values(const DeviceTable& table,
+                                                 const TableColumn& column,
+                                                 const uint8_t* before) {
   return run_test(table, {.from = column.view(), .before = before, .count = table.rows});
 }
 
-}  // namespace crossdock
+}  // namespace crossdock::session

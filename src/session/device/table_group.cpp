@@ -9,7 +9,7 @@
 #include "session/device/table_operations.hpp"
 #include "session/device/table_rows.hpp"
 
-namespace crossdock {
+namespace crossdock::session {
 namespace {
 
 bool adds_up(const TableAggregate& aggregate) {
@@ -29,41 +29,44 @@ Status check_argument(const TableAggregate& aggregate, const TableColumn& column
                     column.format);
 }
 
-DeviceAggregate device_aggregate(const TableAggregate& aggregate, const TableColumn& column) {
+operators::DeviceAggregate device_aggregate(const TableAggregate& aggregate,
+                                            const TableColumn& column) {
   switch (aggregate.function) {
     case TableFunction::kCount:
-      return DeviceAggregate::kCount;
+      return operators::DeviceAggregate::kCount;
     case TableFunction::kMin:
-      return is_number(column.stored) ? DeviceAggregate::kMin : DeviceAggregate::kMinRow;
+      return is_number(column.stored) ? operators::DeviceAggregate::kMin
+                                      : operators::DeviceAggregate::kMinRow;
     case TableFunction::kMax:
-      return is_number(column.stored) ? DeviceAggregate::kMax : DeviceAggregate::kMaxRow;
+      return is_number(column.stored) ? operators::DeviceAggregate::kMax
+                                      : operators::DeviceAggregate::kMaxRow;
     default:
-      return is_float(column.stored)          ? DeviceAggregate::kRealSum
-           : column.stored == Stored::kInt128 ? DeviceAggregate::kWideSum
-                                              : DeviceAggregate::kSum;
+      return operators::is_float(column.stored) ? operators::DeviceAggregate::kRealSum
+           : column.stored == Stored::kInt128   ? operators::DeviceAggregate::kWideSum
+                                                : operators::DeviceAggregate::kSum;
   }
 }
 
 // What aggregates of the result are made of: several may have one, as a sum and a mean do.
 struct GroupSource {
   const TableColumn* column = nullptr;  // none: rows
-  DeviceAggregate aggregate = DeviceAggregate::kCount;
+  operators::DeviceAggregate aggregate = operators::DeviceAggregate::kCount;
   std::vector<TableCondition> conditions{};
-  DeviceKeyWords words{};
-  DeviceBuffer high{};
-  DeviceBuffer valid{};
+  operators::DeviceKeyWords words{};
+  operators::DeviceBuffer high{};
+  operators::DeviceBuffer valid{};
 
   // The number of a column's values comes with everything of it.
   bool has(const GroupSource& asked) const {
     return column == asked.column && conditions == asked.conditions &&
-           (aggregate == asked.aggregate || asked.aggregate == DeviceAggregate::kCount);
+           (aggregate == asked.aggregate || asked.aggregate == operators::DeviceAggregate::kCount);
   }
 };
 
 // What a group-by reads; the words live as long as it runs.
 struct GroupInput {
-  DeviceGroupSpec spec;              // its last aggregate is the first row of each group
-  DeviceBuffer numbers;              // of rows
+  operators::DeviceGroupSpec spec;   // its last aggregate is the first row of each group
+  operators::DeviceBuffer numbers;   // of rows
   std::vector<GroupSource> sources;  // the others
   std::vector<size_t> places;        // by aggregate of the result: among the sources, or kRows
 };
@@ -75,38 +78,48 @@ const int64_t* signed_words(const uint64_t* words) {
 }
 
 // Numbers of 64 bits at most: the column's own memory where that holds words already, else made.
-Status read_words_of(const DeviceTable& table, GroupSource* source, DeviceAggregateSpec* spec) {
+Status read_words_of(const DeviceTable& table,
+                     GroupSource* source,
+                     operators::DeviceAggregateSpec* spec) {
   const TableColumn& column = *source->column;
-  const DeviceValues values = column.view();
-  const bool is_real_sum = source->aggregate == DeviceAggregate::kRealSum;
+  const operators::DeviceValues values = column.view();
+  const bool is_real_sum = source->aggregate == operators::DeviceAggregate::kRealSum;
   if (column.stored == Stored::kInt64 || (is_real_sum && column.stored == Stored::kFloat64)) {
     spec->values = static_cast<const int64_t*>(values.values) + values.first;
     return {};
   }
   // Where there is another value, NaN is neither the least nor the greatest.
-  const KeyOrder order = is_real_sum                                ? KeyOrder::kNone
-                       : source->aggregate == DeviceAggregate::kMax ? KeyOrder::kNanFirst
-                                                                    : KeyOrder::kNanLast;
-  CD_ASSIGN(source->words, read_words_on_device(*table.device, values, table.rows, order));
+  const operators::KeyOrder order = is_real_sum ? operators::KeyOrder::kNone
+                                  : source->aggregate == operators::DeviceAggregate::kMax
+                                      ? operators::KeyOrder::kNanFirst
+                                      : operators::KeyOrder::kNanLast;
+  CD_ASSIGN(source->words,
+            operators::read_words_on_device(*table.device, values, table.rows, order));
   spec->values = signed_words(source->words.rows.keys);
   return {};
 }
 
-Status read_halves_of(const DeviceTable& table, GroupSource* source, DeviceAggregateSpec* spec) {
+Status read_halves_of(const DeviceTable& table,
+                      GroupSource* source,
+                      operators::DeviceAggregateSpec* spec) {
   Device& device = *table.device;
-  CD_ASSIGN(source->words.words, DeviceBuffer::words(device, table.rows));
-  CD_ASSIGN(source->high, DeviceBuffer::words(device, table.rows));
+  CD_ASSIGN(source->words.words, operators::DeviceBuffer::words(device, table.rows));
+  CD_ASSIGN(source->high, operators::DeviceBuffer::words(device, table.rows));
   spec->values = signed_words(source->words.words.words());
   spec->high = source->high.words();
-  const ReadHalves work{.from = source->column->view(),
-                        .low = source->words.words.words(),
-                        .high = source->high.words(),
-                        .count = table.rows};
-  return device.launch(work, grid_of(device, tiles_of(table.rows, ReadHalves::kThreads)));
+  const operators::ReadHalves work{.from = source->column->view(),
+                                   .low = source->words.words.words(),
+                                   .high = source->high.words(),
+                                   .count = table.rows};
+  return device.launch(
+      work,
+      operators::grid_of(device, operators::tiles_of(table.rows, operators::ReadHalves::kThreads)));
 }
 
 // Rows that the aggregate looks at: those with values for which its conditions are true.
-Status read_valid_of(const DeviceTable& table, GroupSource* source, DeviceAggregateSpec* spec) {
+Status read_valid_of(const DeviceTable& table,
+                     GroupSource* source,
+                     operators::DeviceAggregateSpec* spec) {
   const bool has_nulls = source->column != nullptr && source->column->has_nulls();
   if (!source->conditions.empty()) {
     CD_ASSIGN(source->valid, rows_that_fit(table, source->conditions));
@@ -120,14 +133,14 @@ Status read_valid_of(const DeviceTable& table, GroupSource* source, DeviceAggreg
 }
 
 Status read_source(const DeviceTable& table, GroupSource source, GroupInput* input) {
-  DeviceAggregateSpec spec{.aggregate = source.aggregate};
+  operators::DeviceAggregateSpec spec{.aggregate = source.aggregate};
   CD_TRY(read_valid_of(table, &source, &spec));
-  if (is_extreme_row(source.aggregate)) {
+  if (operators::is_extreme_row(source.aggregate)) {
     spec.values = input->numbers.as<int64_t>();
     spec.of = source.column->view();
-  } else if (source.aggregate == DeviceAggregate::kWideSum) {
+  } else if (source.aggregate == operators::DeviceAggregate::kWideSum) {
     CD_TRY(read_halves_of(table, &source, &spec));
-  } else if (source.aggregate != DeviceAggregate::kCount) {
+  } else if (source.aggregate != operators::DeviceAggregate::kCount) {
     CD_TRY(read_words_of(table, &source, &spec));
   }
   input->spec.aggregates.push_back(spec);
@@ -143,7 +156,7 @@ Status read_argument(const DeviceTable& table, const TableAggregate& asked, Grou
     source.aggregate = device_aggregate(asked, *source.column);
   }
   input->places.push_back(kRows);
-  if (source.aggregate == DeviceAggregate::kCount) {
+  if (source.aggregate == operators::DeviceAggregate::kCount) {
     if (source.column != nullptr && !source.column->has_nulls()) source.column = nullptr;
     if (source.column == nullptr && source.conditions.empty()) return {};
   }
@@ -158,10 +171,10 @@ Result<GroupInput> read_input(const DeviceTable& table,
                               const std::vector<TableAggregate>& aggregates) {
   GroupInput input;
   input.spec.rows = table.rows;
-  CD_ASSIGN(input.numbers, number_rows(*table.device, table.rows));
+  CD_ASSIGN(input.numbers, operators::number_rows(*table.device, table.rows));
   for (const TableAggregate& aggregate : aggregates)
     CD_TRY(read_argument(table, aggregate, &input));
-  input.spec.aggregates.push_back({DeviceAggregate::kMin, input.numbers.as<int64_t>()});
+  input.spec.aggregates.push_back({operators::DeviceAggregate::kMin, input.numbers.as<int64_t>()});
   return Result<GroupInput>(std::move(input));
 }
 
@@ -175,32 +188,35 @@ int scale_of(const TableColumn& column) {
   return scale;
 }
 
-Result<DeviceBuffer> no_misfits(Device& device) {
-  CD_ASSIGN(DeviceBuffer misfits, DeviceBuffer::words(device, 1));
-  CD_TRY(device.launch(FillWords{.words = misfits.words(), .count = 1}, 1));
-  return Result<DeviceBuffer>(std::move(misfits));
+Result<operators::DeviceBuffer> no_misfits(Device& device) {
+  CD_ASSIGN(operators::DeviceBuffer misfits, operators::DeviceBuffer::words(device, 1));
+  CD_TRY(device.launch(operators::FillWords{.words = misfits.words(), .count = 1}, 1));
+  return Result<operators::DeviceBuffer>(std::move(misfits));
 }
 
-Result<bool> has_misfits(Device& device, const DeviceBuffer& misfits) {
+Result<bool> has_misfits(Device& device, const operators::DeviceBuffer& misfits) {
   uint64_t found = 0;
   CD_TRY(device.read(&found, misfits.words(), sizeof(found)));
   return found != 0;
 }
 
 Result<TableColumn> decimal_sums(const DevicePtr& device,
-                                 const DeviceGroups& groups,
-                                 const AggregateColumn& sum,
+                                 const operators::DeviceGroups& groups,
+                                 const operators::AggregateColumn& sum,
                                  const TableColumn& of) {
   TableColumn made{
       .name = of.name, .format = fmt::format("d:38,{}", scale_of(of)), .stored = Stored::kInt128};
   CD_ASSIGN(made.values, own_bytes(device, groups.groups * width_of(made.stored)));
-  CD_ASSIGN(const DeviceBuffer misfits, no_misfits(*device));
-  const DecimalSums work{
+  CD_ASSIGN(const operators::DeviceBuffer misfits, no_misfits(*device));
+  const operators::DecimalSums work{
       .words = groups.column(sum.word),
       .to = reinterpret_cast<uint64_t*>(const_cast<std::byte*>(made.values.data)),
       .misfits = misfits.words(),
       .count = groups.groups};
-  CD_TRY(device->launch(work, grid_of(*device, tiles_of(groups.groups, DecimalSums::kThreads))));
+  CD_TRY(device->launch(
+      work,
+      operators::grid_of(*device,
+                         operators::tiles_of(groups.groups, operators::DecimalSums::kThreads))));
   CD_ASSIGN(const bool is_beyond, has_misfits(*device, misfits));
   if (!is_beyond) return made;
   return make_error(ErrorCode::kValueOutOfRange,
@@ -210,16 +226,16 @@ Result<TableColumn> decimal_sums(const DevicePtr& device,
 }
 
 Result<TableColumn> whole_sums(const DevicePtr& device,
-                               const DeviceGroups& groups,
-                               const AggregateColumn& sum,
+                               const operators::DeviceGroups& groups,
+                               const operators::AggregateColumn& sum,
                                const TableColumn& of) {
-  const bool has_no_sign = is_unsigned(of.stored);
+  const bool has_no_sign = operators::is_unsigned(of.stored);
   TableColumn made{.name = of.name,
                    .format = has_no_sign ? "L" : "l",
                    .stored = has_no_sign ? Stored::kUInt64 : Stored::kInt64};
   CD_ASSIGN(made.values, own_bytes(device, groups.groups * sizeof(uint64_t)));
-  CD_ASSIGN(const DeviceBuffer misfits, no_misfits(*device));
-  const NarrowSums work{
+  CD_ASSIGN(const operators::DeviceBuffer misfits, no_misfits(*device));
+  const operators::NarrowSums work{
       .low = groups.column(sum.word),
       .high = groups.column(sum.word + 1),
       .shifted_counts = of.stored == Stored::kUInt64 ? groups.column(sum.count_word) : nullptr,
@@ -227,7 +243,10 @@ Result<TableColumn> whole_sums(const DevicePtr& device,
       .to = reinterpret_cast<uint64_t*>(const_cast<std::byte*>(made.values.data)),
       .misfits = misfits.words(),
       .count = groups.groups};
-  CD_TRY(device->launch(work, grid_of(*device, tiles_of(groups.groups, NarrowSums::kThreads))));
+  CD_TRY(device->launch(
+      work,
+      operators::grid_of(*device,
+                         operators::tiles_of(groups.groups, operators::NarrowSums::kThreads))));
   CD_ASSIGN(const bool is_beyond, has_misfits(*device, misfits));
   if (!is_beyond) return made;
   return make_error(
@@ -239,10 +258,11 @@ Result<TableColumn> whole_sums(const DevicePtr& device,
 
 // Sums of floats, and means of all numbers.
 Result<TableColumn> real_column(const DevicePtr& device,
-                                const DeviceGroups& groups,
+                                const operators::DeviceGroups& groups,
                                 size_t at,
-                                const DeviceFinish& finish) {
-  CD_ASSIGN(DeviceAggregateValues values, finish_on_device(*device, groups, at, finish));
+                                const operators::DeviceFinish& finish) {
+  CD_ASSIGN(operators::DeviceAggregateValues values,
+            operators::finish_on_device(*device, groups, at, finish));
   TableColumn made{.name = "", .format = "g", .stored = Stored::kFloat64};
   made.values = own_buffer(device, std::move(values.words));
   return made;
@@ -250,8 +270,8 @@ Result<TableColumn> real_column(const DevicePtr& device,
 
 // The values of rows that have the least or the greatest; NULL where no row does.
 Result<TableColumn> extreme_values(const DeviceTable& table,
-                                   const DeviceGroups& groups,
-                                   const AggregateColumn& extreme,
+                                   const operators::DeviceGroups& groups,
+                                   const operators::AggregateColumn& extreme,
                                    const TableColumn& of) {
   return take_column(table,
                      of,
@@ -261,13 +281,13 @@ Result<TableColumn> extreme_values(const DeviceTable& table,
 }
 
 Result<TableColumn> sums_or_means(const DevicePtr& device,
-                                  const DeviceGroups& groups,
+                                  const operators::DeviceGroups& groups,
                                   size_t place,
                                   bool is_mean,
                                   const TableColumn& of) {
-  const AggregateColumn& found = groups.aggregates[place];
-  const bool is_wide = found.aggregate == DeviceAggregate::kWideSum;
-  if (is_mean || found.aggregate == DeviceAggregate::kRealSum) {
+  const operators::AggregateColumn& found = groups.aggregates[place];
+  const bool is_wide = found.aggregate == operators::DeviceAggregate::kWideSum;
+  if (is_mean || found.aggregate == operators::DeviceAggregate::kRealSum) {
     const double unit = is_wide ? std::pow(10.0, scale_of(of)) : 1.0;
     return real_column(
         device, groups, place, {.is_mean = is_mean, .stored = of.stored, .unit = unit});
@@ -276,21 +296,21 @@ Result<TableColumn> sums_or_means(const DevicePtr& device,
 }
 
 Result<TableColumn> answer_column(const DeviceTable& table,
-                                  const DeviceGroups& groups,
+                                  const operators::DeviceGroups& groups,
                                   const GroupInput& input,
                                   size_t place,
                                   TableFunction function) {
   const DevicePtr& device = table.device;
   const TableColumn count{.name = "", .format = "l"};
   if (place == kRows) return column_of_words(device, count, groups.counts(), groups.groups);
-  const AggregateColumn& found = groups.aggregates[place];
+  const operators::AggregateColumn& found = groups.aggregates[place];
   const uint64_t* const counts = groups.column(found.count_word);
   if (function == TableFunction::kCount)
     return column_of_words(device, count, counts, groups.groups);
   const TableColumn& of = *input.sources[place].column;
-  if (is_extreme_row(found.aggregate)) return extreme_values(table, groups, found, of);
+  if (operators::is_extreme_row(found.aggregate)) return extreme_values(table, groups, found, of);
   const bool is_mean = function == TableFunction::kMean;
-  auto made = is_extreme(found.aggregate)
+  auto made = operators::is_extreme(found.aggregate)
                 ? column_of_words(device, of, groups.column(found.word), groups.groups)
                 : sums_or_means(device, groups, place, is_mean, of);
   CD_ASSIGN(TableColumn column, std::move(made));
@@ -305,15 +325,15 @@ Result<DeviceTable> group_table(const DeviceTable& table,
                                 const std::vector<TableAggregate>& aggregates) {
   const DevicePtr& device = table.device;
   CD_ASSIGN(const DeviceTurn turn, DeviceTurn::begin(*device));
-  DeviceKeySpec key_spec{.columns = {}, .rows = table.rows, .nulls_equal = true};
+  operators::DeviceKeySpec key_spec{.columns = {}, .rows = table.rows, .nulls_equal = true};
   for (const std::string& key : keys) {
     CD_ASSIGN(const TableColumn* const column, table.find(key));
     key_spec.columns.push_back(column->view());
   }
-  CD_ASSIGN(const DeviceKeys words, DeviceKeys::make(*device, key_spec));
+  CD_ASSIGN(const operators::DeviceKeys words, operators::DeviceKeys::make(*device, key_spec));
   CD_ASSIGN(GroupInput input, read_input(table, aggregates));
   input.spec.keys = words.rows().keys;
-  CD_ASSIGN(const DeviceGroups groups, group_on_device(*device, input.spec));
+  CD_ASSIGN(const operators::DeviceGroups groups, operators::group_on_device(*device, input.spec));
   DeviceTable result{.device = device, .rows = groups.groups};
   const TakenRows first_rows{.rows = groups.column(groups.first_word.back()),
                              .count = groups.groups,
@@ -334,4 +354,4 @@ Result<DeviceTable> group_table(const DeviceTable& table,
   return Result<DeviceTable>(std::move(result));
 }
 
-}  // namespace crossdock
+}  // namespace crossdock::session

@@ -6,7 +6,7 @@
 #include "session/device/table_operations.hpp"
 #include "session/device/table_rows.hpp"
 
-namespace crossdock {
+namespace crossdock::session {
 namespace {
 
 // Whole numbers compare with whole numbers, floats with floats, and all else with what has its very type.
@@ -14,9 +14,9 @@ Status check_keys(const TableColumn& left, const TableColumn& right) {
   if (left.format == right.format) return {};
   const bool are_numbers = is_number(left.stored) && is_number(right.stored) &&
                            left.format.size() == 1 && right.format.size() == 1;
-  const bool are_floats = is_float(left.stored);
-  const bool is_alike = are_floats == is_float(right.stored) && left.stored != Stored::kUInt64 &&
-                        right.stored != Stored::kUInt64;
+  const bool are_floats = operators::is_float(left.stored);
+  const bool is_alike = are_floats == operators::is_float(right.stored) &&
+                        left.stored != Stored::kUInt64 && right.stored != Stored::kUInt64;
   if (are_numbers && is_alike) return {};
   return make_error(
       ErrorCode::kKeyTypeMismatch,
@@ -41,7 +41,8 @@ struct JoinWanted {
   const TableJoin& join;
 
   bool gives_pairs() const {
-    return join.kind != DeviceJoinKind::kSemi && join.kind != DeviceJoinKind::kAnti;
+    return join.kind != operators::DeviceJoinKind::kSemi &&
+           join.kind != operators::DeviceJoinKind::kAnti;
   }
   // The left key of which a column of the right table is the other half, if they have one name.
   bool is_shared(const std::string& name) const {
@@ -50,8 +51,9 @@ struct JoinWanted {
   }
 };
 
-Result<std::pair<DeviceKeySpec, DeviceKeySpec>> key_columns(const JoinWanted& wanted) {
-  std::pair<DeviceKeySpec, DeviceKeySpec> found;
+Result<std::pair<operators::DeviceKeySpec, operators::DeviceKeySpec>> key_columns(
+    const JoinWanted& wanted) {
+  std::pair<operators::DeviceKeySpec, operators::DeviceKeySpec> found;
   found.first.rows = wanted.left.rows;
   found.second.rows = wanted.right.rows;
   for (const auto& [left, right] : wanted.join.keys) {
@@ -61,7 +63,7 @@ Result<std::pair<DeviceKeySpec, DeviceKeySpec>> key_columns(const JoinWanted& wa
     found.first.columns.push_back(left_key->view());
     found.second.columns.push_back(right_key->view());
   }
-  return Result<std::pair<DeviceKeySpec, DeviceKeySpec>>(std::move(found));
+  return Result<std::pair<operators::DeviceKeySpec, operators::DeviceKeySpec>>(std::move(found));
 }
 
 // Where no left row matched, a shared key has the right table's value: in a right join all rows have one.
@@ -71,7 +73,7 @@ Result<TableColumn> left_column(const JoinWanted& wanted,
   const bool may_miss = rows.left.has_absent && wanted.is_shared(column.name);
   if (!may_miss) return take_column(wanted.left, column, rows.left);
   CD_ASSIGN(const TableColumn* const other, wanted.right.find(column.name));
-  if (wanted.join.kind == DeviceJoinKind::kRight && other->format == column.format)
+  if (wanted.join.kind == operators::DeviceJoinKind::kRight && other->format == column.format)
     return take_column(wanted.right, *other, rows.right);
   return make_error(
       ErrorCode::kInvalidArgument,
@@ -116,22 +118,23 @@ Result<DeviceTable> join_tables(const DeviceTable& left,
   CD_ASSIGN(const DeviceTurn turn, DeviceTurn::begin(*device));
   CD_ASSIGN(const auto keys, key_columns(wanted));
   // The smaller side is built where either may be.
-  const bool builds_left = join.kind == DeviceJoinKind::kInner && left.rows < right.rows;
-  CD_ASSIGN(const DeviceKeys build_keys,
-            DeviceKeys::make(*device, builds_left ? keys.first : keys.second));
-  CD_ASSIGN(const DeviceKeyWords probe_keys,
+  const bool builds_left = join.kind == operators::DeviceJoinKind::kInner && left.rows < right.rows;
+  CD_ASSIGN(const operators::DeviceKeys build_keys,
+            operators::DeviceKeys::make(*device, builds_left ? keys.first : keys.second));
+  CD_ASSIGN(const operators::DeviceKeyWords probe_keys,
             build_keys.match(builds_left ? keys.second : keys.first));
-  CD_ASSIGN(const DeviceHashTable built, DeviceHashTable::build(*device, build_keys.rows()));
-  CD_ASSIGN(const DeviceMatches matches, built.join(probe_keys.rows, join.kind));
-  const DeviceBuffer& of_left = builds_left ? matches.build_rows : matches.probe_rows;
-  const DeviceBuffer& of_right = builds_left ? matches.probe_rows : matches.build_rows;
-  const bool is_full = join.kind == DeviceJoinKind::kFull;
+  CD_ASSIGN(const operators::DeviceHashTable built,
+            operators::DeviceHashTable::build(*device, build_keys.rows()));
+  CD_ASSIGN(const operators::DeviceMatches matches, built.join(probe_keys.rows, join.kind));
+  const operators::DeviceBuffer& of_left = builds_left ? matches.build_rows : matches.probe_rows;
+  const operators::DeviceBuffer& of_right = builds_left ? matches.probe_rows : matches.build_rows;
+  const bool is_full = join.kind == operators::DeviceJoinKind::kFull;
   JoinedRows rows{.count = matches.count, .left = {}, .right = {}};
   rows.left = {.rows = of_left.words(), .count = matches.count};
-  rows.left.has_absent = is_full || join.kind == DeviceJoinKind::kRight;
+  rows.left.has_absent = is_full || join.kind == operators::DeviceJoinKind::kRight;
   rows.right = {.rows = of_right.words(), .count = matches.count};
-  rows.right.has_absent = is_full || join.kind == DeviceJoinKind::kLeft;
+  rows.right.has_absent = is_full || join.kind == operators::DeviceJoinKind::kLeft;
   return joined_table(wanted, rows);
 }
 
-}  // namespace crossdock
+}  // namespace crossdock::session

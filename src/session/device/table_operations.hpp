@@ -14,11 +14,11 @@
 #include "operators/device/match_work.hpp"
 #include "session/device/device_table.hpp"
 
-namespace crossdock {
+namespace crossdock::session {
 
 struct TableJoin {
   std::vector<std::pair<std::string, std::string>> keys;  // of the left table, of the right
-  DeviceJoinKind kind = DeviceJoinKind::kInner;
+  operators::DeviceJoinKind kind = operators::DeviceJoinKind::kInner;
   std::string suffix = "_right";
 };
 
@@ -82,4 +82,4 @@ Result<DeviceTable> sort_table(const DeviceTable& table,
 Result<DeviceTable> filter_table(const DeviceTable& table,
                                  const std::vector<TableCondition>& conditions);
 
-}  // namespace crossdock
+}  // namespace crossdock::session

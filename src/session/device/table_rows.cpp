@@ -3,13 +3,14 @@
 
 #include "operators/device/device_gather.hpp"
 
-namespace crossdock {
+namespace crossdock::session {
 namespace {
 
 template <class Work>
 Status launch_rows(const DevicePtr& device, const Work& work, uint64_t units) {
   if (units == 0) return {};
-  return device->launch(work, grid_of(*device, tiles_of(units, Work::kThreads)));
+  return device->launch(work,
+                        operators::grid_of(*device, operators::tiles_of(units, Work::kThreads)));
 }
 
 }  // namespace
@@ -17,17 +18,18 @@ Status launch_rows(const DevicePtr& device, const Work& work, uint64_t units) {
 Result<TableColumn> take_column(const DeviceTable& table,
                                 const TableColumn& column,
                                 const TakenRows& rows) {
-  CD_ASSIGN(DeviceColumnData made,
-            gather_column_on_device(*table.device,
-                                    {.from = column.view(),
-                                     .rows = rows.rows,
-                                     .count = rows.count,
-                                     .can_miss = rows.has_absent,
-                                     .is_key = rows.are_groups}));
+  CD_ASSIGN(operators::DeviceColumnData made,
+            operators::gather_column_on_device(*table.device,
+                                               {.from = column.view(),
+                                                .rows = rows.rows,
+                                                .count = rows.count,
+                                                .can_miss = rows.has_absent,
+                                                .is_key = rows.are_groups}));
   TableColumn taken{.name = column.name, .format = column.format, .stored = column.stored};
   taken.null_count = made.null_count;
   taken.values = own_buffer(table.device, std::move(made.values));
-  if (is_text(column.stored)) taken.bytes = own_buffer(table.device, std::move(made.bytes));
+  if (operators::is_text(column.stored))
+    taken.bytes = own_buffer(table.device, std::move(made.bytes));
   if (taken.has_nulls()) taken.valid = own_buffer(table.device, std::move(made.validity));
   return taken;
 }
@@ -49,10 +51,10 @@ Result<TableColumn> column_of_words(const DevicePtr& device,
   TableColumn made{.name = like.name, .format = like.format, .stored = like.stored};
   CD_ASSIGN(made.values, own_bytes(device, count * width_of(like.stored)));
   CD_TRY(launch_rows(device,
-                     WriteWords{.words = words,
-                                .stored = like.stored,
-                                .to = const_cast<std::byte*>(made.values.data),
-                                .count = count},
+                     operators::WriteWords{.words = words,
+                                           .stored = like.stored,
+                                           .to = const_cast<std::byte*>(made.values.data),
+                                           .count = count},
                      count));
   return made;
 }
@@ -61,17 +63,17 @@ Status set_presence(const DevicePtr& device,
                     const uint64_t* counts,
                     uint64_t count,
                     TableColumn* column) {
-  CD_ASSIGN(column->valid, own_bytes(device, tiles_of(count, 8)));
-  CD_ASSIGN(const DeviceBuffer zeros, DeviceBuffer::words(*device, 1));
-  CD_TRY(device->launch(FillWords{.words = zeros.words(), .count = 1}, 1));
-  CD_TRY(launch_rows(
-      device,
-      CountedBits{.counts = counts,
-                  .count = count,
-                  .to = reinterpret_cast<uint8_t*>(const_cast<std::byte*>(column->valid.data)),
-                  .zeros = zeros.words()},
-      count));
+  CD_ASSIGN(column->valid, own_bytes(device, operators::tiles_of(count, 8)));
+  CD_ASSIGN(const operators::DeviceBuffer zeros, operators::DeviceBuffer::words(*device, 1));
+  CD_TRY(device->launch(operators::FillWords{.words = zeros.words(), .count = 1}, 1));
+  CD_TRY(launch_rows(device,
+                     operators::CountedBits{.counts = counts,
+                                            .count = count,
+                                            .to = reinterpret_cast<uint8_t*>(
+                                                const_cast<std::byte*>(column->valid.data)),
+                                            .zeros = zeros.words()},
+                     count));
   return device->read(&column->null_count, zeros.words(), sizeof(column->null_count));
 }
 
-}  // namespace crossdock
+}  // namespace crossdock::session

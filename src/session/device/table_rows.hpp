@@ -6,7 +6,7 @@
 #include "base/result.hpp"
 #include "session/device/device_table.hpp"
 
-namespace crossdock {
+namespace crossdock::session {
 
 struct TakenRows {
   const uint64_t* rows = nullptr;
@@ -31,4 +31,4 @@ Status set_presence(const DevicePtr& device,
                     uint64_t count,
                     TableColumn* column);
 
-}  // namespace crossdock
+}  // namespace crossdock::session

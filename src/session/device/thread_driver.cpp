@@ -12,7 +12,7 @@
 
 #include "data/rings/cpu_ring_traits.hpp"
 
-namespace crossdock {
+namespace crossdock::session {
 namespace {
 
 constexpr std::align_val_t kMemoryAlignment{256};
@@ -24,9 +24,9 @@ std::byte* host_bytes(uint64_t bytes) {
   return static_cast<std::byte*>(::operator new(bytes, kMemoryAlignment, std::nothrow));
 }
 
-class ThreadRunner : public DeviceRunner {
+class ThreadRunner : public operators::DeviceRunner {
  public:
-  DeviceTraits traits() const override {
+  operators::DeviceTraits traits() const override {
     return {.blocks = threads_, .l2_bytes = kThreadDeviceCacheBytes};
   }
 
@@ -39,14 +39,14 @@ class ThreadRunner : public DeviceRunner {
     ::operator delete(memory, kMemoryAlignment);
   }
 
-  Status launch(const DeviceKernel& kernel, uint32_t blocks) override {
+  Status launch(const operators::DeviceKernel& kernel, uint32_t blocks) override {
     std::visit([&](const auto& work) { run_blocks(work, blocks); }, kernel);
     return {};
   }
 
   Result<uint64_t> sort_scratch_bytes(uint64_t count) override { return count * sizeof(uint64_t); }
 
-  Status sort(const DeviceSortWork& work) override {
+  Status sort(const operators::DeviceSortWork& work) override {
     auto* const order = reinterpret_cast<uint64_t*>(work.scratch);
     std::iota(order, order + work.count, uint64_t{0});
     std::stable_sort(order, order + work.count, [&](uint64_t a, uint64_t b) {
@@ -74,7 +74,8 @@ class ThreadRunner : public DeviceRunner {
     const auto run = [&] {
       const auto scratch = std::make_unique<typename Work::Scratch>();
       for (uint32_t block; (block = next.fetch_add(1)) < blocks;)
-        work.template run<CpuMemory>(BlockPlace{block, blocks}, *scratch, SoloGroup{});
+        work.template run<rings::CpuMemory>(
+            operators::BlockPlace{block, blocks}, *scratch, operators::SoloGroup{});
     };
     std::vector<std::thread> team;
     for (uint32_t thread = 1; thread < std::min(threads_, blocks); ++thread) team.emplace_back(run);
@@ -95,7 +96,7 @@ class ThreadDriver : public DeviceDriver {
             .id = 0,
             .free_bytes = pages * page_bytes};
   }
-  DeviceRunner& runner() override { return runner_; }
+  operators::DeviceRunner& runner() override { return runner_; }
   Status enter() override { return {}; }
   Result<std::byte*> take(uint64_t bytes) override { return runner_.allocate(bytes); }
   void give(std::byte* memory) override { runner_.release(memory, 0); }
@@ -114,4 +115,4 @@ class ThreadDriver : public DeviceDriver {
 
 std::unique_ptr<DeviceDriver> open_thread_driver() { return std::make_unique<ThreadDriver>(); }
 
-}  // namespace crossdock
+}  // namespace crossdock::session

@@ -6,8 +6,8 @@
 
 #include "session/device/device_driver.hpp"
 
-namespace crossdock {
+namespace crossdock::session {
 
 std::unique_ptr<DeviceDriver> open_thread_driver();
 
-}  // namespace crossdock
+}  // namespace crossdock::session

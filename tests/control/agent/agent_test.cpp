@@ -9,7 +9,7 @@
 #include "control/protocol/check.hpp"
 #include "topology/small_servers.hpp"
 
-namespace crossdock {
+namespace crossdock::control {
 namespace {
 
 using testing::HasSubstr;
@@ -70,7 +70,8 @@ class AgentTest : public testing::Test {
   }
 
   CountingHost host;
-  Agent agent{{"here", {42}}, std::make_shared<const ServerShape>(two_sockets()), host};
+  Agent agent{
+      {"here", {42}}, std::make_shared<const topology::ServerShape>(topology::two_sockets()), host};
 };
 
 TEST_F(AgentTest, ReportsWhatItHoldsWhenItJoinsAgain) {
@@ -125,7 +126,9 @@ TEST_F(AgentTest, RefusesAPartOfAnotherServer) {
 }
 
 TEST_F(AgentTest, RefusesWhatItCouldNotReport) {
-  Agent small({"here", {43}, 400}, std::make_shared<const ServerShape>(two_sockets()), host);
+  Agent small({"here", {43}, 400},
+              std::make_shared<const topology::ServerShape>(topology::two_sockets()),
+              host);
   small.on_link_open(0);
   small.on_message(Welcome{7, 1, 5}, 0);
   small.on_message(Hold{{{5}, {9, 9}, "gpu0"}}, 0);
@@ -217,4 +220,4 @@ TEST_F(AgentTest, EndsALinkThatMakesNoSense) {
 }
 
 }  // namespace
-}  // namespace crossdock
+}  // namespace crossdock::control

@@ -9,7 +9,7 @@
 #include "control/protocol/check.hpp"
 #include "topology/small_servers.hpp"
 
-namespace crossdock {
+namespace crossdock::control {
 namespace {
 
 class Babble {
@@ -145,7 +145,8 @@ class Babble {
   std::mt19937_64 random_;
   ControllerSettings settings_;
   double now_s_ = 5;
-  std::shared_ptr<const ServerShape> shape_ = std::make_shared<const ServerShape>(two_sockets());
+  std::shared_ptr<const topology::ServerShape> shape_ =
+      std::make_shared<const topology::ServerShape>(topology::two_sockets());
   std::unique_ptr<Controller> controller_;
   std::set<CallId> calls_;
   CallId last_call_ = 0;
@@ -163,4 +164,4 @@ TEST(Babble, IsAnsweredAndDoesNoHarm) {
 }
 
 }  // namespace
-}  // namespace crossdock
+}  // namespace crossdock::control

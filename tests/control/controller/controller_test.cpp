@@ -6,15 +6,15 @@
 #include "control/protocol/check.hpp"
 #include "topology/small_servers.hpp"
 
-namespace crossdock {
+namespace crossdock::control {
 namespace {
 
 using testing::HasSubstr;
 
-ServerParts without_network() {
-  ServerParts parts;
-  const VertexIndex cpu = parts.add(VertexKind::kCpu, "cpu0");
-  parts.connect(cpu, parts.add(VertexKind::kGpu, "gpu0"), pcie(1e10));
+topology::ServerParts without_network() {
+  topology::ServerParts parts;
+  const topology::VertexIndex cpu = parts.add(topology::VertexKind::kCpu, "cpu0");
+  parts.connect(cpu, parts.add(topology::VertexKind::kGpu, "gpu0"), topology::pcie(1e10));
   return parts;
 }
 
@@ -64,7 +64,7 @@ TEST_F(ControllerTest, PassesOnARefusalThatIsAsLongAsItMayBe) {
   start();
   const ChannelId channel = half_open();
   tell(2, Refused{channel, {ErrorCode::kOutOfMemoryBudget, std::string(kErrorTextBytesMax, 'x')}});
-  EXPECT_TRUE(check(ControllerMessage(only<Close>(1)), two_sockets()).ok());
+  EXPECT_TRUE(check(ControllerMessage(only<Close>(1)), topology::two_sockets()).ok());
 }
 
 TEST_F(ControllerTest, ClosesTheOthersWhenOneIsSilentOrLate) {
@@ -222,7 +222,8 @@ TEST_F(ControllerTest, EndsLinksThatMakeNoSense) {
   sent.clear();
   JoinRequest changed = join_of("node0", 10);
   changed.connection = 2;
-  changed.shape = std::make_shared<const ServerShape>(shape_of(without_network()));
+  changed.shape =
+      std::make_shared<const topology::ServerShape>(topology::shape_of(without_network()));
   tell(5, changed);
   EXPECT_EQ(only<Leave>(5).cause.code, ErrorCode::kMalformedMessage);
 }
@@ -230,7 +231,8 @@ TEST_F(ControllerTest, EndsLinksThatMakeNoSense) {
 TEST_F(ControllerTest, RefusesAServerThatNothingReaches) {
   start();
   JoinRequest lonely = join_of("lonely", 1);
-  lonely.shape = std::make_shared<const ServerShape>(shape_of(without_network()));
+  lonely.shape =
+      std::make_shared<const topology::ServerShape>(topology::shape_of(without_network()));
   tell(1, join_of("node0", 10));
   tell(2, lonely);
   EXPECT_EQ(only<Leave>(2).cause.code, ErrorCode::kInvalidTopology);
@@ -251,4 +253,4 @@ TEST_F(ControllerTest, ProposesTheNearestName) {
 }
 
 }  // namespace
-}  // namespace crossdock
+}  // namespace crossdock::control

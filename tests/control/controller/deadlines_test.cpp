@@ -4,7 +4,7 @@
 
 #include "control/controller/told_controller.hpp"
 
-namespace crossdock {
+namespace crossdock::control {
 namespace {
 
 using testing::HasSubstr;
@@ -82,4 +82,4 @@ TEST_F(ControllerTest, EndsAConnectionOnce) {
 }
 
 }  // namespace
-}  // namespace crossdock
+}  // namespace crossdock::control

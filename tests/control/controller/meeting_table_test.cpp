@@ -7,7 +7,7 @@
 #include "control/controller/told_controller.hpp"
 #include "control/protocol/check.hpp"
 
-namespace crossdock {
+namespace crossdock::control {
 namespace {
 
 using testing::ElementsAre;
@@ -233,4 +233,4 @@ TEST_F(MeetingTableTest, AgentsKnowTheirServersAndTheControllerNone) {
 }
 
 }  // namespace
-}  // namespace crossdock
+}  // namespace crossdock::control

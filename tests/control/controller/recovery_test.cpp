@@ -4,7 +4,7 @@
 
 #include "control/controller/told_controller.hpp"
 
-namespace crossdock {
+namespace crossdock::control {
 namespace {
 
 using testing::HasSubstr;
@@ -177,4 +177,4 @@ TEST_F(RecoveryTest, MakesNothingForAnApplicationThatLeft) {
 }
 
 }  // namespace
-}  // namespace crossdock
+}  // namespace crossdock::control

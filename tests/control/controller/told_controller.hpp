@@ -12,7 +12,7 @@
 #include "control/controller/controller.hpp"
 #include "topology/small_servers.hpp"
 
-namespace crossdock {
+namespace crossdock::control {
 
 inline constexpr Epoch kEpoch = 0x11;
 
@@ -37,7 +37,7 @@ class ControllerTest : public testing::Test {
     JoinRequest join;
     join.name = name;
     join.instance = {instance};
-    join.shape = std::make_shared<const ServerShape>(two_sockets());
+    join.shape = std::make_shared<const topology::ServerShape>(topology::two_sockets());
     return join;
   }
 
@@ -114,4 +114,4 @@ class ControllerTest : public testing::Test {
   EndpointId from, to;
 };
 
-}  // namespace crossdock
+}  // namespace crossdock::control

@@ -13,7 +13,7 @@
 #include "control/optimizer/transfer_optimizer.hpp"
 #include "topology/catalogue.hpp"
 
-namespace crossdock {
+namespace crossdock::control {
 namespace {
 
 class KeepingHost : public ChannelHost {
@@ -30,16 +30,17 @@ class KeepingHost : public ChannelHost {
 // Agents of all servers of a graph, that join in a random order.
 class Cluster {
  public:
-  Cluster(const InfrastructureGraph& graph, std::mt19937_64& random)
+  Cluster(const topology::InfrastructureGraph& graph, std::mt19937_64& random)
       : controller_(ControllerSettings(), 0xc0ffee, 0) {
-    std::vector<ServerIndex> order;
-    for (ServerIndex i = 0; i < static_cast<ServerIndex>(graph.server_count()); ++i) {
+    std::vector<topology::ServerIndex> order;
+    for (topology::ServerIndex i = 0; i < static_cast<topology::ServerIndex>(graph.server_count());
+         ++i) {
       hosts.push_back(std::make_unique<KeepingHost>());
       order.push_back(i);
     }
     std::shuffle(order.begin(), order.end(), random);
     agents_.resize(order.size());
-    for (const ServerIndex i : order) {
+    for (const topology::ServerIndex i : order) {
       agents_[i] =
           std::make_unique<Agent>(AgentSettings{graph.server_name(i), AgentInstance{i + 1}},
                                   graph.shape_at(graph.shape_index(i)),
@@ -83,16 +84,17 @@ class Cluster {
   std::vector<std::pair<CallId, Reply>> replies_;
 };
 
-std::vector<Location> random_ends(const InfrastructureGraph& graph, std::mt19937_64& random) {
-  std::set<Location> ends;
+std::vector<topology::Location> random_ends(const topology::InfrastructureGraph& graph,
+                                            std::mt19937_64& random) {
+  std::set<topology::Location> ends;
   const size_t count = 1 + random() % 6;
   while (ends.size() < count) {
-    const auto server = static_cast<ServerIndex>(random() % graph.server_count());
-    const VertexRange gpus = graph.shape(server).of_kind(VertexKind::kGpu);
-    const VertexRange cpus = graph.shape(server).of_kind(VertexKind::kCpu);
+    const auto server = static_cast<topology::ServerIndex>(random() % graph.server_count());
+    const topology::VertexRange gpus = graph.shape(server).of_kind(topology::VertexKind::kGpu);
+    const topology::VertexRange cpus = graph.shape(server).of_kind(topology::VertexKind::kCpu);
     const bool takes_cpu = gpus.count == 0 || random() % 4 == 0;
-    const VertexRange range = takes_cpu ? cpus : gpus;
-    ends.insert({server, static_cast<VertexIndex>(range.first + random() % range.count)});
+    const topology::VertexRange range = takes_cpu ? cpus : gpus;
+    ends.insert({server, static_cast<topology::VertexIndex>(range.first + random() % range.count)});
     if (graph.server_count() == 1 && ends.size() == static_cast<size_t>(gpus.count + cpus.count)) {
       break;
     }
@@ -102,18 +104,20 @@ std::vector<Location> random_ends(const InfrastructureGraph& graph, std::mt19937
 
 // Location and endpoint, both ways.
 struct Ends {
-  std::map<EndpointId, Location> location_of;
+  std::map<EndpointId, topology::Location> location_of;
   std::vector<EndpointId> sources, destinations;
-  std::vector<Location> from, to;
+  std::vector<topology::Location> from, to;
 };
 
-Ends create_ends(Cluster& cluster, const InfrastructureGraph& graph, std::mt19937_64& random) {
+Ends create_ends(Cluster& cluster,
+                 const topology::InfrastructureGraph& graph,
+                 std::mt19937_64& random) {
   Ends ends;
   ends.from = random_ends(graph, random);
   ends.to = random() % 3 == 0 ? ends.from : random_ends(graph, random);
-  const auto create = [&](const std::vector<Location>& locations) {
+  const auto create = [&](const std::vector<topology::Location>& locations) {
     std::vector<EndpointId> ids;
-    for (const Location location : locations) {
+    for (const topology::Location location : locations) {
       const Reply reply =
           cluster.ask(CreateEndpoint{{random(), random()},
                                      graph.server_name(location.server),
@@ -130,13 +134,13 @@ Ends create_ends(Cluster& cluster, const InfrastructureGraph& graph, std::mt1993
   return ends;
 }
 
-void expect_ends(const InfrastructureGraph& graph,
+void expect_ends(const topology::InfrastructureGraph& graph,
                  const ServerPart& part,
                  const std::vector<PlannedEndpoint>& planned,
                  const Ends& ends) {
   const ChannelOutline& outline = *part.outline;
   for (const PlannedEndpoint& one : planned) {
-    const Location location = ends.location_of.at(one.endpoint);
+    const topology::Location location = ends.location_of.at(one.endpoint);
     EXPECT_EQ(outline.servers[one.server].name, graph.server_name(location.server));
     EXPECT_EQ(one.vertex, location.vertex);
     // The entry that the endpoint's key leads to is the one of its place in the graph.
@@ -147,15 +151,17 @@ void expect_ends(const InfrastructureGraph& graph,
   }
 }
 
-void expect_planned(const InfrastructureGraph& graph, const Cluster& cluster, const Ends& ends) {
-  TransferOptimizer optimizer(std::make_shared<const InfrastructureGraph>(graph));
+void expect_planned(const topology::InfrastructureGraph& graph,
+                    const Cluster& cluster,
+                    const Ends& ends) {
+  TransferOptimizer optimizer(std::make_shared<const topology::InfrastructureGraph>(graph));
   const auto planned = optimizer.plan(ends.from, ends.to);
   ASSERT_TRUE(planned.ok()) << planned.error().message;
   const ChannelPlan& plan = *planned.value();
   size_t parts = 0;
   for (const auto& host : cluster.hosts) parts += host->parts.empty() ? 0 : 1;
   EXPECT_EQ(parts, plan.servers().size());
-  for (const ServerIndex server : plan.servers()) {
+  for (const topology::ServerIndex server : plan.servers()) {
     ASSERT_EQ(cluster.hosts[server]->parts.size(), 1);
     const ServerPart& part = *cluster.hosts[server]->parts[0];
     EXPECT_EQ(part.outline->servers[part.server].name, graph.server_name(server));
@@ -175,11 +181,11 @@ void expect_planned(const InfrastructureGraph& graph, const Cluster& cluster, co
 
 TEST(AppliedPlan, IsThatOfTheOptimizer) {
   std::mt19937_64 random(11);
-  for (const CatalogueEntry& entry : catalogue()) {
+  for (const topology::CatalogueEntry& entry : topology::catalogue()) {
     SCOPED_TRACE(std::string(entry.name));
     const std::string name =
         entry.has_network ? fmt::format("{}:{}", entry.name, 3) : std::string(entry.name);
-    const auto made = make_machine(name);
+    const auto made = topology::make_machine(name);
     ASSERT_TRUE(made.ok()) << made.error().message;
     // The controller orders servers by name; take the graph in that order.
     for (int round = 0; round < 6; ++round) {
@@ -196,9 +202,9 @@ TEST(AppliedPlan, IsThatOfTheOptimizer) {
 // Servers of two products on one network.
 TEST(AppliedPlan, IsThatOfTheOptimizerOnUnlikeServers) {
   std::mt19937_64 random(12);
-  InfrastructureGraph graph;
+  topology::InfrastructureGraph graph;
   for (const char* machine : {"dgx-a100", "superpod-h100:1", "dgx-a100"}) {
-    const auto made = make_machine(machine);
+    const auto made = topology::make_machine(machine);
     ASSERT_TRUE(made.ok()) << made.error().message;
     const auto added =
         graph.add_server(fmt::format("node{}", graph.server_count()), made.value().shape_at(0));
@@ -217,11 +223,11 @@ TEST(AppliedPlan, IsThatOfTheOptimizerOnUnlikeServers) {
 // Memory is linear in the endpoints: what is alike is there once, whatever the number of servers.
 TEST(AppliedPlan, SharesItsOutlineAndTheTablesOfServersThatAreAlike) {
   std::mt19937_64 random(13);
-  const auto made = make_machine("dgx-a100:12");
+  const auto made = topology::make_machine("dgx-a100:12");
   ASSERT_TRUE(made.ok()) << made.error().message;
   Cluster cluster(made.value(), random);
   std::vector<EndpointId> all;
-  for (ServerIndex i = 0; i < 12; ++i) {
+  for (topology::ServerIndex i = 0; i < 12; ++i) {
     for (int gpu = 0; gpu < 8; ++gpu) {
       const Reply reply = cluster.ask(CreateEndpoint{
           {random(), random()}, made.value().server_name(i), fmt::format("gpu{}", gpu)});
@@ -242,4 +248,4 @@ TEST(AppliedPlan, SharesItsOutlineAndTheTablesOfServersThatAreAlike) {
 }
 
 }  // namespace
-}  // namespace crossdock
+}  // namespace crossdock::control

@@ -9,7 +9,7 @@
 
 #include "topology/catalogue.hpp"
 
-namespace crossdock {
+namespace crossdock::control {
 
 // ---- hosts ---------------------------------------------------------------------------------------------------------
 
@@ -46,7 +46,7 @@ void WorldHost::die() {
 // ---- who lives -----------------------------------------------------------------------------------------------------
 
 ControlWorld::ControlWorld(WorldOptions options) : options_(options), random_(options.seed) {
-  auto graph = make_machine("dgx-a100");
+  auto graph = topology::make_machine("dgx-a100");
   EXPECT_TRUE(graph.ok());
   shape_ = graph.value().shape_at(0);
   start_controller();
@@ -333,4 +333,4 @@ void ControlWorld::keep_gentle() {
   deliver_all();
 }
 
-}  // namespace crossdock
+}  // namespace crossdock::control

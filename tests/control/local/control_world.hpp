@@ -19,7 +19,7 @@
 #include "control/agent/agent.hpp"
 #include "control/controller/controller.hpp"
 
-namespace crossdock {
+namespace crossdock::control {
 
 // What all hosts of a world saw of a channel.
 struct ChannelHistory {
@@ -145,7 +145,7 @@ class ControlWorld {
   std::mt19937_64 random_;
   double now_s_ = 100;
   double flushed_s_ = 0;
-  std::shared_ptr<const ServerShape> shape_;
+  std::shared_ptr<const topology::ServerShape> shape_;
   Histories histories_;
   std::unique_ptr<Controller> controller_;
   double controller_gone_s_ = 0;
@@ -166,4 +166,4 @@ class ControlWorld {
   std::deque<std::string> story_;
 };
 
-}  // namespace crossdock
+}  // namespace crossdock::control

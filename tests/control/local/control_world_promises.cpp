@@ -7,7 +7,7 @@
 
 #include "control/local/control_world.hpp"
 
-namespace crossdock {
+namespace crossdock::control {
 namespace {
 
 RequestId request_of(const Request& request) {
@@ -260,4 +260,4 @@ void ControlWorld::check_promises() {
   }
 }
 
-}  // namespace crossdock
+}  // namespace crossdock::control

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace crossdock {
+namespace crossdock::control {
 namespace {
 
 constexpr uint64_t kSeeds = 300;
@@ -76,4 +76,4 @@ TEST(ControlWorld, LimitsHoldWhateverHappens) {
 }
 
 }  // namespace
-}  // namespace crossdock
+}  // namespace crossdock::control

@@ -8,7 +8,7 @@
 
 #include "topology/catalogue.hpp"
 
-namespace crossdock {
+namespace crossdock::control {
 namespace {
 
 class CountingHost : public ChannelHost {
@@ -31,7 +31,7 @@ class CountingHost : public ChannelHost {
 class LocalControlTest : public testing::Test {
  protected:
   LocalControlTest() {
-    auto machine = make_machine("dgx-a100");
+    auto machine = topology::make_machine("dgx-a100");
     control = std::move(
         LocalControl::make("here", machine.value().shape_at(0), host, 0xabcd1234).value());
   }
@@ -98,11 +98,11 @@ TEST_F(LocalControlTest, ClosesWhatIsOpenWhenItEnds) {
 
 TEST(LocalControl, RefusesANameThatNoServerMayHave) {
   CountingHost host;
-  auto machine = make_machine("dgx-a100");
+  auto machine = topology::make_machine("dgx-a100");
   const auto made = LocalControl::make("a/b", machine.value().shape_at(0), host, 1);
   ASSERT_FALSE(made.ok());
   EXPECT_EQ(made.error().code, ErrorCode::kMalformedMessage);
 }
 
 }  // namespace
-}  // namespace crossdock
+}  // namespace crossdock::control

@@ -10,24 +10,25 @@
 #include "control/optimizer/transfer_prediction.hpp"
 #include "topology/catalogue.hpp"
 
-namespace crossdock {
+namespace crossdock::control {
 namespace {
 
 using Json = nlohmann::json;
-using JsonGraphPtr = std::shared_ptr<const InfrastructureGraph>;
+using JsonGraphPtr = std::shared_ptr<const topology::InfrastructureGraph>;
 
 JsonGraphPtr machine(std::string_view name) {
-  return std::make_shared<const InfrastructureGraph>(make_machine(name).value());
+  return std::make_shared<const topology::InfrastructureGraph>(
+      topology::make_machine(name).value());
 }
 
 TEST(ChannelJson, ShowsTheNumbersOfTheOptimizer) {
   for (const std::string_view name : {"dgx-a100:3", "dgx-1v", "figure-2i", "topo-4"}) {
     SCOPED_TRACE(name);
     const JsonGraphPtr graph = machine(name);
-    const std::vector<Location> gpus = gpus_of(*graph);
+    const std::vector<topology::Location> gpus = gpus_of(*graph);
     TransferOptimizer optimizer(graph);
     const auto plan = optimizer.plan(gpus, gpus).value();
-    const Location from = gpus.front(), to = gpus.back();
+    const topology::Location from = gpus.front(), to = gpus.back();
     const Json json = Json::parse(transfer_json(*plan, from, to, 5e9).value());
     const TransferPrediction predicted = predict_transfer(*plan, from, to, 5e9).value();
     EXPECT_EQ(json["source"], graph->full_name(from));
@@ -54,7 +55,7 @@ TEST(ChannelJson, ShowsTheNumbersOfTheOptimizer) {
 
 TEST(ChannelJson, ShowsTheChoiceAndTheLoadOfAnExchange) {
   const JsonGraphPtr graph = machine("dgx-a100:13");
-  const std::vector<Location> gpus = gpus_of(*graph);
+  const std::vector<topology::Location> gpus = gpus_of(*graph);
   TransferOptimizer optimizer(graph);
   const auto plan = optimizer.plan(gpus, gpus).value();
   ExchangeTask task;
@@ -77,7 +78,7 @@ TEST(ChannelJson, ShowsTheChoiceAndTheLoadOfAnExchange) {
 
 TEST(ChannelJson, NamesDestinationsOfSeveralServersOnce) {
   const JsonGraphPtr graph = machine("figure-2i:4");
-  const std::vector<Location> gpus = gpus_of(*graph);
+  const std::vector<topology::Location> gpus = gpus_of(*graph);
   TransferOptimizer optimizer(graph);
   const auto all = optimizer.plan(gpus, gpus).value();
   const Json several = Json::parse(tables_json(*all, 2).value());
@@ -95,4 +96,4 @@ TEST(ChannelJson, NamesDestinationsOfSeveralServersOnce) {
 }
 
 }  // namespace
-}  // namespace crossdock
+}  // namespace crossdock::control

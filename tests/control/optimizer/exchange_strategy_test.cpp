@@ -11,7 +11,7 @@
 #include "control/optimizer/transfer_optimizer.hpp"
 #include "topology/small_servers.hpp"
 
-namespace crossdock {
+namespace crossdock::control {
 namespace {
 
 using testing::ContainsRegex;
@@ -19,9 +19,9 @@ using testing::HasSubstr;
 using testing::StartsWith;
 
 std::shared_ptr<const ChannelPlan> all_to_all(
-    const std::shared_ptr<const InfrastructureGraph>& graph) {
+    const std::shared_ptr<const topology::InfrastructureGraph>& graph) {
   TransferOptimizer optimizer(graph);
-  const std::vector<Location> gpus = gpus_of(*graph);
+  const std::vector<topology::Location> gpus = gpus_of(*graph);
   auto plan = optimizer.plan(gpus, gpus);
   EXPECT_TRUE(plan.ok()) << (plan.ok() ? "" : plan.error().message);
   return plan.value();
@@ -54,18 +54,18 @@ TEST(ExchangeLoad, IsBoundByTheNicsBetweenServers) {
 }
 
 TEST(ExchangeLoad, IsNothingForAVertexAlone) {
-  ServerParts one_cpu;
-  one_cpu.add(VertexKind::kCpu, "cpu0");
-  for (const ServerParts& parts : {figure_5a(), one_cpu}) {
+  topology::ServerParts one_cpu;
+  one_cpu.add(topology::VertexKind::kCpu, "cpu0");
+  for (const topology::ServerParts& parts : {figure_5a(), one_cpu}) {
     const auto graph = servers_of(parts, 1);
     TransferOptimizer optimizer(graph);
-    const std::vector<Location> cpu = {at(*graph, "cpu0")};
+    const std::vector<topology::Location> cpu = {at(*graph, "cpu0")};
     EXPECT_EQ(exchange_load(*optimizer.plan(cpu, cpu).value()).seconds_per_byte, 0);
   }
 }
 
 ExchangeChoice choice_of(const ChannelPlan& plan, const ExchangeTask& task) {
-  const auto choice = choose_exchange(plan, task, TransferRates{});
+  const auto choice = choose_exchange(plan, task, model::TransferRates{});
   EXPECT_TRUE(choice.ok()) << (choice.ok() ? "" : choice.error().message);
   EXPECT_EQ(choice.value().considered.size(), 4U);
   return choice.value();
@@ -157,4 +157,4 @@ TEST(ExchangeStrategy, RefusesSizesThatAreNone) {
 }
 
 }  // namespace
-}  // namespace crossdock
+}  // namespace crossdock::control

@@ -14,7 +14,7 @@
 #include "topology/paths.hpp"
 #include "topology/small_servers.hpp"
 
-namespace crossdock {
+namespace crossdock::control {
 namespace {
 
 constexpr int kRandomServers = 300;
@@ -26,41 +26,44 @@ double total(const std::vector<FlowPath>& flow) {
   return sum;
 }
 
-std::string flow_names(const ServerShape& shape, const FlowPath& path) {
+std::string flow_names(const topology::ServerShape& shape, const FlowPath& path) {
   std::string text;
-  for (const VertexIndex vertex : path.vertices) {
+  for (const topology::VertexIndex vertex : path.vertices) {
     text += (text.empty() ? "" : " ") + shape.vertex(vertex).name;
   }
   return text;
 }
 
-std::vector<std::string> flow_names(const ServerShape& shape, const std::vector<FlowPath>& flow) {
+std::vector<std::string> flow_names(const topology::ServerShape& shape,
+                                    const std::vector<FlowPath>& flow) {
   std::vector<std::string> texts;
   for (const FlowPath& path : flow) texts.push_back(flow_names(shape, path));
   return texts;
 }
 
-std::vector<FlowPath> solve(const ServerShape& shape,
+std::vector<FlowPath> solve(const topology::ServerShape& shape,
                             Stretch stretch,
-                            const std::vector<VertexIndex>& from,
-                            const std::vector<VertexIndex>& to,
+                            const std::vector<topology::VertexIndex>& from,
+                            const std::vector<topology::VertexIndex>& to,
                             int relays_max) {
   return FlowSolver(shape, stretch, relays_max).solve(from, to);
 }
 
-VertexIndex vertex(const ServerShape& shape, const std::string& name) {
+topology::VertexIndex vertex(const topology::ServerShape& shape, const std::string& name) {
   return shape.find_vertex(name).value();
 }
 
 // Every step is an edge, nothing is visited twice, no edge carries more than it can, no path has too many relays.
-void expect_valid(const ServerShape& shape, const std::vector<FlowPath>& flow, int relays_max) {
-  std::map<std::pair<VertexIndex, VertexIndex>, double> load;
-  std::set<std::vector<VertexIndex>> different;
+void expect_valid(const topology::ServerShape& shape,
+                  const std::vector<FlowPath>& flow,
+                  int relays_max) {
+  std::map<std::pair<topology::VertexIndex, topology::VertexIndex>, double> load;
+  std::set<std::vector<topology::VertexIndex>> different;
   for (const FlowPath& path : flow) {
     EXPECT_GT(path.flow_bytes_per_s, 0);
     EXPECT_TRUE(different.insert(path.vertices).second);
     EXPECT_EQ(std::set(path.vertices.begin(), path.vertices.end()).size(), path.vertices.size());
-    EXPECT_LE(relay_count(shape, path.vertices), relays_max);
+    EXPECT_LE(topology::relay_count(shape, path.vertices), relays_max);
     for (size_t i = 1; i < path.vertices.size(); ++i) {
       ASSERT_NE(shape.find_edge(path.vertices[i - 1], path.vertices[i]), nullptr)
           << flow_names(shape, path);
@@ -74,19 +77,20 @@ void expect_valid(const ServerShape& shape, const std::vector<FlowPath>& flow, i
       std::ranges::is_sorted(flow, {}, [](const FlowPath& p) { return p.vertices.size(); }));
 }
 
-bool leads_inside(const ServerShape& shape, const Edge& edge) {
-  return shape.kind(edge.from) != VertexKind::kNic && shape.kind(edge.to) != VertexKind::kNic;
+bool leads_inside(const topology::ServerShape& shape, const topology::Edge& edge) {
+  return shape.kind(edge.from) != topology::VertexKind::kNic &&
+         shape.kind(edge.to) != topology::VertexKind::kNic;
 }
 
 TEST(Flow, GoesThroughTheSwitchThatTwoGpusShare) {
-  const ServerShape shape = shape_of(figure_5a());
+  const topology::ServerShape shape = topology::shape_of(figure_5a());
   const auto flow =
       solve(shape, Stretch::kInside, {vertex(shape, "gpu0")}, {vertex(shape, "gpu1")}, 2);
   EXPECT_THAT(flow_names(shape, flow), testing::ElementsAre("gpu0 pcie0 gpu1"));
 }
 
 TEST(Flow, RelaysThroughTheCpuBetweenTwoSwitches) {
-  const ServerShape shape = shape_of(figure_5a());
+  const topology::ServerShape shape = topology::shape_of(figure_5a());
   const auto flow =
       solve(shape, Stretch::kInside, {vertex(shape, "gpu0")}, {vertex(shape, "gpu2")}, 2);
   EXPECT_THAT(flow_names(shape, flow), testing::ElementsAre("gpu0 pcie0 cpu0 pcie1 gpu2"));
@@ -95,7 +99,7 @@ TEST(Flow, RelaysThroughTheCpuBetweenTwoSwitches) {
 }
 
 TEST(Flow, TakesBothPathsOfFigure5b) {
-  const ServerShape shape = shape_of(figure_5b());
+  const topology::ServerShape shape = topology::shape_of(figure_5b());
   const auto flow =
       solve(shape, Stretch::kInside, {vertex(shape, "gpu2")}, {vertex(shape, "gpu3")}, 2);
   EXPECT_THAT(flow_names(shape, flow),
@@ -104,13 +108,13 @@ TEST(Flow, TakesBothPathsOfFigure5b) {
 }
 
 TEST(Flow, ReachesEveryNicAndPrefersTheDirectOne) {
-  const ServerShape shape = shape_of(figure_5b_with_nics());
-  const VertexIndex network = shape.network().value();
+  const topology::ServerShape shape = topology::shape_of(figure_5b_with_nics());
+  const topology::VertexIndex network = shape.network().value();
   const auto out = solve(shape, Stretch::kToNetwork, {vertex(shape, "gpu3")}, {network}, 2);
   ASSERT_EQ(out.size(), 8U);
   EXPECT_EQ(flow_names(shape, out[0]), "gpu3 nic3 network");
   EXPECT_EQ(total(out), 200e9);
-  std::set<VertexIndex> nics;
+  std::set<topology::VertexIndex> nics;
   for (const FlowPath& path : out) nics.insert(path.vertices[path.vertices.size() - 2]);
   EXPECT_EQ(nics.size(), 8U);
   const auto in = solve(shape, Stretch::kFromNetwork, {network}, {vertex(shape, "gpu3")}, 2);
@@ -119,50 +123,56 @@ TEST(Flow, ReachesEveryNicAndPrefersTheDirectOne) {
 }
 
 TEST(Flow, NeverUsesANicAsABridge) {
-  ServerParts parts = two_socket_parts();
-  std::erase_if(parts.edges, [](const Edge& edge) { return edge.kind == LinkKind::kSocket; });
-  const VertexIndex second = 3;                                   // gpu1
-  parts.connect(4, second, link_of(LinkKind::kNicDirect, 16e9));  // nic0 reaches both GPUs
-  const ServerShape shape = shape_of(std::move(parts));
+  topology::ServerParts parts = topology::two_socket_parts();
+  std::erase_if(parts.edges, [](const topology::Edge& edge) {
+    return edge.kind == topology::LinkKind::kSocket;
+  });
+  const topology::VertexIndex second = 3;  // gpu1
+  parts.connect(4,
+                second,
+                topology::link_of(topology::LinkKind::kNicDirect, 16e9));  // nic0 reaches both GPUs
+  const topology::ServerShape shape = topology::shape_of(std::move(parts));
   EXPECT_TRUE(
       solve(shape, Stretch::kInside, {vertex(shape, "gpu0")}, {vertex(shape, "gpu1")}, 2).empty());
 }
 
 TEST(Flow, TakesThePathBackThatStandsInTheWay) {
   // A shortest first path a-b-c-d would block both a-b-x-d and a-y-c-d; the flow needs the two of them.
-  ServerParts parts;
-  const VertexIndex a = parts.add(VertexKind::kGpu, "a");
-  const VertexIndex d = parts.add(VertexKind::kGpu, "d");
-  std::vector<VertexIndex> between;
+  topology::ServerParts parts;
+  const topology::VertexIndex a = parts.add(topology::VertexKind::kGpu, "a");
+  const topology::VertexIndex d = parts.add(topology::VertexKind::kGpu, "d");
+  std::vector<topology::VertexIndex> between;
   for (const char* name : {"b", "c", "x1", "x2", "y1", "y2"}) {
-    between.push_back(parts.add(VertexKind::kPcieSwitch, name));
+    between.push_back(parts.add(topology::VertexKind::kPcieSwitch, name));
   }
   const auto [b, c, x1, x2, y1, y2] =
       std::tuple(between[0], between[1], between[2], between[3], between[4], between[5]);
-  for (const auto& [from, to] : std::vector<std::pair<VertexIndex, VertexIndex>>{
+  for (const auto& [from, to] :
+       std::vector<std::pair<topology::VertexIndex, topology::VertexIndex>>{
            {a, b}, {b, c}, {c, d}, {b, x1}, {x1, x2}, {x2, d}, {a, y1}, {y1, y2}, {y2, c}}) {
-    Edge edge = pcie(10e9);
+    topology::Edge edge = topology::pcie(10e9);
     edge.from = from;
     edge.to = to;
     parts.edges.push_back(edge);
   }
-  const ServerShape shape = shape_of(std::move(parts));
+  const topology::ServerShape shape = topology::shape_of(std::move(parts));
   const auto flow = solve(shape, Stretch::kInside, {vertex(shape, "a")}, {vertex(shape, "d")}, 2);
   EXPECT_THAT(flow_names(shape, flow), testing::UnorderedElementsAre("a b x1 x2 d", "a y1 y2 c d"));
   expect_valid(shape, flow, 2);
 }
 
 TEST(Flow, PrefersTheWiderOfTwoShortestPaths) {
-  ServerParts parts = figure_5a();
+  topology::ServerParts parts = figure_5a();
   parts.edges.clear();
-  for (const auto& [from, to, rate] : std::vector<std::tuple<VertexIndex, VertexIndex, double>>{
+  for (const auto& [from, to, rate] :
+       std::vector<std::tuple<topology::VertexIndex, topology::VertexIndex, double>>{
            {3, 1, 8e9}, {1, 4, 8e9}, {3, 2, 16e9}, {2, 4, 16e9}}) {
-    Edge edge = pcie(rate);
+    topology::Edge edge = topology::pcie(rate);
     edge.from = from;
     edge.to = to;
     parts.edges.push_back(edge);
   }
-  const ServerShape shape = shape_of(std::move(parts));
+  const topology::ServerShape shape = topology::shape_of(std::move(parts));
   const auto flow =
       solve(shape, Stretch::kInside, {vertex(shape, "gpu0")}, {vertex(shape, "gpu1")}, 2);
   EXPECT_THAT(flow_names(shape, flow), testing::ElementsAre("gpu0 pcie1 gpu1", "gpu0 pcie0 gpu1"));
@@ -173,16 +183,18 @@ TEST(Flow, EqualsBoostInsideRandomServers) {
     SCOPED_TRACE(seed);
     std::mt19937_64 random(static_cast<uint64_t>(seed));
     const auto graph = servers_of(random_server(random), 1);
-    const ServerShape& shape = graph->shape(0);
-    const std::vector<Location> gpus = gpus_of(*graph);
+    const topology::ServerShape& shape = graph->shape(0);
+    const std::vector<topology::Location> gpus = gpus_of(*graph);
     const size_t cut = 1 + random() % (gpus.size() - 1);
-    const std::span<const Location> from = std::span(gpus).first(cut);
-    const std::span<const Location> to = std::span(gpus).subspan(cut);
-    std::vector<VertexIndex> sources, sinks;
-    for (const Location gpu : from) sources.push_back(gpu.vertex);
-    for (const Location gpu : to) sinks.push_back(gpu.vertex);
-    const double most = whole_graph_flow(
-        *graph, from, to, [&](ServerIndex, const Edge& edge) { return leads_inside(shape, edge); });
+    const std::span<const topology::Location> from = std::span(gpus).first(cut);
+    const std::span<const topology::Location> to = std::span(gpus).subspan(cut);
+    std::vector<topology::VertexIndex> sources, sinks;
+    for (const topology::Location gpu : from) sources.push_back(gpu.vertex);
+    for (const topology::Location gpu : to) sinks.push_back(gpu.vertex);
+    const double most =
+        whole_graph_flow(*graph, from, to, [&](topology::ServerIndex, const topology::Edge& edge) {
+          return leads_inside(shape, edge);
+        });
     const auto all = solve(shape, Stretch::kInside, sources, sinks, kManyRelays);
     expect_valid(shape, all, kManyRelays);
     EXPECT_EQ(total(all), most);
@@ -198,14 +210,14 @@ TEST(Flow, EqualsBoostToAndFromTheNetworkOfRandomServers) {
     SCOPED_TRACE(seed);
     std::mt19937_64 random(static_cast<uint64_t>(seed));
     const auto graph = servers_of(random_server(random), 1);
-    const ServerShape& shape = graph->shape(0);
-    const VertexIndex network = shape.network().value();
-    const std::vector<Location> outside = {{0, network}};
-    std::vector<Location> gpus = gpus_of(*graph);
+    const topology::ServerShape& shape = graph->shape(0);
+    const topology::VertexIndex network = shape.network().value();
+    const std::vector<topology::Location> outside = {{0, network}};
+    std::vector<topology::Location> gpus = gpus_of(*graph);
     gpus.resize(1 + random() % gpus.size());
-    std::vector<VertexIndex> ends;
-    for (const Location gpu : gpus) ends.push_back(gpu.vertex);
-    const auto all_edges = [](ServerIndex, const Edge&) { return true; };
+    std::vector<topology::VertexIndex> ends;
+    for (const topology::Location gpu : gpus) ends.push_back(gpu.vertex);
+    const auto all_edges = [](topology::ServerIndex, const topology::Edge&) { return true; };
     for (const int relays_max : {2, kManyRelays}) {
       const auto out = solve(shape, Stretch::kToNetwork, ends, {network}, relays_max);
       const auto in = solve(shape, Stretch::kFromNetwork, {network}, ends, relays_max);
@@ -224,4 +236,4 @@ TEST(Flow, EqualsBoostToAndFromTheNetworkOfRandomServers) {
 }
 
 }  // namespace
-}  // namespace crossdock
+}  // namespace crossdock::control

@@ -8,18 +8,18 @@
 #include "control/optimizer/transfer_optimizer.hpp"
 #include "topology/small_servers.hpp"
 
-namespace crossdock {
+namespace crossdock::control {
 namespace {
 
-TransferPrediction predicted(const std::shared_ptr<const InfrastructureGraph>& graph,
+TransferPrediction predicted(const std::shared_ptr<const topology::InfrastructureGraph>& graph,
                              const std::string& from,
                              const std::string& to,
                              double bytes) {
   TransferOptimizer optimizer(graph);
-  const Location source = at(*graph, from);
-  const Location destination = at(*graph, to);
-  const std::vector<Location> sources = {source};
-  const std::vector<Location> destinations = {destination};
+  const topology::Location source = at(*graph, from);
+  const topology::Location destination = at(*graph, to);
+  const std::vector<topology::Location> sources = {source};
+  const std::vector<topology::Location> destinations = {destination};
   const auto plan = optimizer.plan(sources, destinations);
   EXPECT_TRUE(plan.ok());
   const auto prediction = predict_transfer(*plan.value(), source, destination, bytes);
@@ -27,7 +27,7 @@ TransferPrediction predicted(const std::shared_ptr<const InfrastructureGraph>& g
   return prediction.value();
 }
 
-std::vector<std::string> names_of_full(const InfrastructureGraph& graph,
+std::vector<std::string> names_of_full(const topology::InfrastructureGraph& graph,
                                        const TransferPrediction& prediction) {
   std::vector<std::string> names;
   for (const FullEdge& edge : prediction.bottlenecks) {
@@ -46,9 +46,10 @@ TEST(TransferPrediction, AddsUpAllPathsOfAPair) {
 }
 
 TEST(TransferPrediction, IsBoundByTheNarrowerServer) {
-  ServerParts one_nic = two_socket_parts();
-  std::erase_if(one_nic.edges, [](const Edge& edge) { return edge.from == 5 || edge.to == 5; });
-  const auto graph = servers_of({two_socket_parts(), one_nic});
+  topology::ServerParts one_nic = topology::two_socket_parts();
+  std::erase_if(one_nic.edges,
+                [](const topology::Edge& edge) { return edge.from == 5 || edge.to == 5; });
+  const auto graph = servers_of({topology::two_socket_parts(), one_nic});
   const TransferPrediction prediction = predicted(graph, "node0/gpu0", "node1/gpu0", 12.5e9);
   EXPECT_DOUBLE_EQ(prediction.seconds, 1);
   EXPECT_THAT(names_of_full(*graph, prediction), testing::ElementsAre("node0/nic0 > network"));
@@ -67,11 +68,11 @@ TEST(TransferPrediction, NeedsNoTimeWithoutAWire) {
 TEST(TransferPrediction, RefusesSizesThatAreNone) {
   const auto graph = servers_of(figure_5a(), 1);
   TransferOptimizer optimizer(graph);
-  const std::vector<Location> gpus = gpus_of(*graph);
+  const std::vector<topology::Location> gpus = gpus_of(*graph);
   const auto plan = optimizer.plan(gpus, gpus);
   EXPECT_FALSE(predict_transfer(*plan.value(), gpus[0], gpus[1], -1).ok());
   EXPECT_FALSE(predict_transfer(*plan.value(), gpus[0], {0, 0}, 1).ok());
 }
 
 }  // namespace
-}  // namespace crossdock
+}  // namespace crossdock::control

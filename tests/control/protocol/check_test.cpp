@@ -9,7 +9,7 @@
 
 #include "topology/small_servers.hpp"
 
-namespace crossdock {
+namespace crossdock::control {
 namespace {
 
 using testing::HasSubstr;
@@ -20,7 +20,7 @@ JoinRequest join_message() {
   JoinRequest join;
   join.name = "node0";
   join.instance = {1};
-  join.shape = std::make_shared<const ServerShape>(two_sockets());
+  join.shape = std::make_shared<const topology::ServerShape>(topology::two_sockets());
   join.endpoints = {{{1}, {1, 1}, "gpu0"}, {{2}, {1, 2}, "cpu1"}};
   join.channels = {{{7}, {2, 2}, {{1}}, {{2}, {3}}, {"node0", "node1"}, {}}};
   return join;
@@ -32,8 +32,8 @@ ServerPart part() {
   outline.servers = {{"node0", 0}, {"node1", 0}};
   outline.sources = {{{1}, 0, 2}};
   outline.destinations = {{{2}, 1, 3}};
-  ForwardingTable table;
-  table.add({0, 3}, {Place::kThere, 3}, {{{Place::kHere, 8}}, 1e9, 0, 1});
+  topology::ForwardingTable table;
+  table.add({0, 3}, {topology::Place::kThere, 3}, {{{topology::Place::kHere, 8}}, 1e9, 0, 1});
   return {std::make_shared<const ChannelOutline>(outline),
           0,
           std::make_shared<const std::vector<NamedTable>>(
@@ -59,7 +59,7 @@ TEST(Check, TakesWhatIsWithinLimits) {
   EXPECT_TRUE(check(Request(AskStatus{})).ok());
   EXPECT_TRUE(check(AgentMessage(join_message())).ok());
   EXPECT_TRUE(check(AgentMessage(Heartbeat{})).ok());
-  const auto shape = two_sockets();
+  const auto shape = topology::two_sockets();
   const Apply apply{std::make_shared<const ServerPart>(part())};
   const Status status = check(ControllerMessage(apply), shape);
   EXPECT_TRUE(status.ok()) << status.error().message;
@@ -123,7 +123,7 @@ TEST(Check, RefusesReportsThatDoNotFitTogether) {
 }
 
 TEST(Check, RefusesPartsThatPointNowhere) {
-  const auto shape = two_sockets();
+  const auto shape = topology::two_sockets();
   const auto refused = [&](const std::function<void(ServerPart&, ChannelOutline&)>& change) {
     ServerPart changed = part();
     ChannelOutline outline = *changed.outline;
@@ -147,18 +147,18 @@ TEST(Check, RefusesPartsThatPointNowhere) {
               HasSubstr("ascending"));
   EXPECT_THAT(refused([](ServerPart& one, ChannelOutline&) { one.tables.reset(); }),
               HasSubstr("missing"));
-  const auto with_table = [](ServerPart& one, std::string vertex, PlacedVertex next) {
-    ForwardingTable table;
+  const auto with_table = [](ServerPart& one, std::string vertex, topology::PlacedVertex next) {
+    topology::ForwardingTable table;
     table.add({0, 3}, next, {{}, 1e9, 0, 1});
     one.tables = std::make_shared<const std::vector<NamedTable>>(
         std::vector<NamedTable>{{std::move(vertex), std::move(table)}});
   };
   EXPECT_THAT(refused([&](ServerPart& one, ChannelOutline&) {
-                with_table(one, "nic0", {Place::kHere, 1});
+                with_table(one, "nic0", {topology::Place::kHere, 1});
               }),
               HasSubstr("Apply.tables.vertex is 'nic0'"));
   EXPECT_THAT(refused([&](ServerPart& one, ChannelOutline&) {
-                with_table(one, "gpu0", {Place::kHere, 99});
+                with_table(one, "gpu0", {topology::Place::kHere, 99});
               }),
               HasSubstr("Apply.tables name vertex 99 of 9"));
 }
@@ -187,4 +187,4 @@ TEST(Ids, AreSpeltByEpochAndNumber) {
 }
 
 }  // namespace
-}  // namespace crossdock
+}  // namespace crossdock::control

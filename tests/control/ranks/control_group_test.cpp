@@ -7,7 +7,7 @@
 #include "control/rpc/control_site.hpp"
 #include "data/ranks/control_meeting.hpp"
 
-namespace crossdock {
+namespace crossdock::control {
 namespace {
 
 using std::chrono::milliseconds;
@@ -16,13 +16,13 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using Texts = std::vector<std::string>;
 
-std::unique_ptr<RankGroup> rank_at(const std::string& address, int rank, int ranks) {
-  ControlMeeting meeting;
+std::unique_ptr<ranks::RankGroup> rank_at(const std::string& address, int rank, int ranks) {
+  ranks::ControlMeeting meeting;
   meeting.address = address;
   meeting.job = "test";
   meeting.rank = rank;
   meeting.ranks = ranks;
-  auto group = join_control(meeting);
+  auto group = ranks::join_control(meeting);
   EXPECT_TRUE(group.ok()) << group.error().message;
   return group.ok() ? std::move(group.value()) : nullptr;
 }
@@ -133,7 +133,7 @@ class LostAgent : public testing::Test {
 
   ControlSite site_{2};
   Texts addresses_;
-  std::vector<std::unique_ptr<RankGroup>> groups_;
+  std::vector<std::unique_ptr<ranks::RankGroup>> groups_;
 };
 
 TEST_F(LostAgent, WhoWaitsInTheMiddleOfSomethingFailsAndAllGoOn) {
@@ -175,20 +175,20 @@ TEST_F(LostAgent, WhoIsAtTheBeginningOfSomethingNoticesNothing) {
 }
 
 TEST(ControlGroup, RefusesWhatCannotBe) {
-  ControlMeeting meeting;
+  ranks::ControlMeeting meeting;
   meeting.address = "127.0.0.1:1";
   meeting.ranks = 2;
-  EXPECT_THAT(join_control(meeting).error().message, HasSubstr("needs a name of its own"));
+  EXPECT_THAT(ranks::join_control(meeting).error().message, HasSubstr("needs a name of its own"));
   meeting.job = "test";
   meeting.rank = 2;
-  EXPECT_THAT(join_control(meeting).error().message, HasSubstr("rank 2 of 2"));
+  EXPECT_THAT(ranks::join_control(meeting).error().message, HasSubstr("rank 2 of 2"));
   meeting.rank = 0;
   meeting.address = "nowhere";
-  EXPECT_EQ(join_control(meeting).error().code, ErrorCode::kInvalidArgument);
+  EXPECT_EQ(ranks::join_control(meeting).error().code, ErrorCode::kInvalidArgument);
   meeting.address = "example.org:7613";
   meeting.token = "0123456789abcdef";
-  EXPECT_EQ(join_control(meeting).error().code, ErrorCode::kNotAllowed);
+  EXPECT_EQ(ranks::join_control(meeting).error().code, ErrorCode::kNotAllowed);
 }
 
 }  // namespace
-}  // namespace crossdock
+}  // namespace crossdock::control

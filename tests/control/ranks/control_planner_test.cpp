@@ -9,14 +9,14 @@
 #include "control/rpc/control_site.hpp"
 #include "data/ranks/agreement.hpp"
 
-namespace crossdock {
+namespace crossdock::control {
 namespace {
 
 using std::chrono::seconds;
 using testing::HasSubstr;
 
 // A group of one, in whose gathers things happen.
-class Hooked final : public RankGroup {
+class Hooked final : public ranks::RankGroup {
  public:
   int rank() const override { return 0; }
   int size() const override { return 1; }
@@ -42,7 +42,7 @@ class ControlPlannerTest : public testing::Test {
     direct_ = site_.client();
   }
 
-  Result<PlannedChannel> plan() { return planner_->plan({{0}, {0}}, seconds(300)); }
+  Result<ranks::PlannedChannel> plan() { return planner_->plan({{0}, {0}}, seconds(300)); }
 
   ControlSite site_{1};
   Hooked group_;
@@ -69,7 +69,7 @@ TEST_F(ControlPlannerTest, AChannelThatFailsTakesNoOtherWithIt) {
   // Another rank could not go on when the channel was there.
   group_.on_gather = [this](const std::string& mine) {
     const Error failed = make_error(ErrorCode::kAgentLost, "not here");
-    return group_.gathers % 2 == 0 ? passed_text(failed) : mine;
+    return group_.gathers % 2 == 0 ? ranks::passed_text(failed) : mine;
   };
   EXPECT_EQ(plan().error().code, ErrorCode::kAgentLost);
   group_.on_gather = {};
@@ -121,4 +121,4 @@ TEST_F(ControlPlannerTest, AnEndpointGoesWithItsRank) {
 }
 
 }  // namespace
-}  // namespace crossdock
+}  // namespace crossdock::control

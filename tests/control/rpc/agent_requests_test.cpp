@@ -6,7 +6,7 @@
 
 #include "control/rpc/control_site.hpp"
 
-namespace crossdock {
+namespace crossdock::control {
 namespace {
 
 using testing::HasSubstr;
@@ -159,4 +159,4 @@ TEST_F(AgentRequestsTest, AnAgentThatEndsDeletesNothing) {
 }
 
 }  // namespace
-}  // namespace crossdock
+}  // namespace crossdock::control

@@ -7,7 +7,7 @@
 
 #include "control/rpc/control_site.hpp"
 
-namespace crossdock {
+namespace crossdock::control {
 namespace {
 
 using testing::HasSubstr;
@@ -248,4 +248,4 @@ TEST(RpcSettings, CompareTokens) {
 }
 
 }  // namespace
-}  // namespace crossdock
+}  // namespace crossdock::control

@@ -7,7 +7,7 @@
 #include "base/check.hpp"
 #include "topology/catalogue.hpp"
 
-namespace crossdock {
+namespace crossdock::control {
 
 bool comes_true(const std::function<bool()>& condition) {
   const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(10);
@@ -18,8 +18,8 @@ bool comes_true(const std::function<bool()>& condition) {
   return true;
 }
 
-std::shared_ptr<const ServerShape> dgx_shape() {
-  static const InfrastructureGraph graph = make_machine("dgx-a100:2").value();
+std::shared_ptr<const topology::ServerShape> dgx_shape() {
+  static const topology::InfrastructureGraph graph = topology::make_machine("dgx-a100:2").value();
   return graph.shape_at(0);
 }
 
@@ -124,4 +124,4 @@ ControlStatus ControlSite::status(ControlClient& client) {
   return std::get<ControlStatus>(client.call(AskStatus{}, 10).value());
 }
 
-}  // namespace crossdock
+}  // namespace crossdock::control

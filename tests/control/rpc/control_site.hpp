@@ -12,12 +12,12 @@
 #include "control/rpc/control_server.hpp"
 #include "control/rpc/plan_ledger.hpp"
 
-namespace crossdock {
+namespace crossdock::control {
 
 // Waits up to ten seconds for it.
 bool comes_true(const std::function<bool()>& condition);
 
-std::shared_ptr<const ServerShape> dgx_shape();
+std::shared_ptr<const topology::ServerShape> dgx_shape();
 
 // Quick to notice things: a beat of 0.2 s, lost after 1 s.
 ControllerSettings quick_settings();
@@ -70,4 +70,4 @@ class ControlSite {
   std::vector<Attached> agents_;
 };
 
-}  // namespace crossdock
+}  // namespace crossdock::control

@@ -14,7 +14,7 @@
 #include "control/rpc/control_site.hpp"
 #include "control/rpc/live_calls.hpp"
 
-namespace crossdock {
+namespace crossdock::control {
 namespace {
 
 // A call of Attend that nobody may make, given up as soon as it is under way.
@@ -194,4 +194,4 @@ TEST(AgentLink, HoldsNothingOnceItsReportIsRefused) {
 }
 
 }  // namespace
-}  // namespace crossdock
+}  // namespace crossdock::control

@@ -3,7 +3,7 @@
 
 #include "topology/catalogue.hpp"
 
-namespace crossdock {
+namespace crossdock::control {
 namespace {
 
 constexpr ChannelId kChannel{(uint64_t{0xe7f3a1c2} << 32) | 12};
@@ -21,17 +21,20 @@ std::shared_ptr<const ServerPart> known_part() {
   outline->destinations = outline->sources;
   auto tables = std::make_shared<std::vector<NamedTable>>();
   tables->push_back({"gpu0", {}});
-  ForwardingTable& table = tables->back().table;
-  table.add({DestinationKey::kOwnServer, 1}, {Place::kHere, 1}, {{}, 3e11, 0, 1});
-  table.add({0, 1}, {Place::kThere, 1}, {{{Place::kHere, 2}, {Place::kThere, 3}}, 25e9, 2e-6, 1});
-  table.add({0, 1}, {Place::kHere, 1}, {{}, 3e11, 0, 2});
+  topology::ForwardingTable& table = tables->back().table;
+  table.add(
+      {topology::DestinationKey::kOwnServer, 1}, {topology::Place::kHere, 1}, {{}, 3e11, 0, 1});
+  table.add({0, 1},
+            {topology::Place::kThere, 1},
+            {{{topology::Place::kHere, 2}, {topology::Place::kThere, 3}}, 25e9, 2e-6, 1});
+  table.add({0, 1}, {topology::Place::kHere, 1}, {{}, 3e11, 0, 2});
   return std::make_shared<const ServerPart>(ServerPart{outline, 0, tables});
 }
 
 }  // namespace
 
 std::vector<AgentMessage> known_agent_messages() {
-  static const auto shape = make_machine("gh200:2").value().shape_at(0);
+  static const auto shape = topology::make_machine("gh200:2").value().shape_at(0);
   const std::string vertex = shape->vertex(0).name;
   JoinRequest join;
   join.name = "node0";
@@ -86,10 +89,10 @@ std::vector<std::pair<size_t, Reply>> known_replies() {
           {3, Done{}},
           {4, status},
           {5, Met{std::make_shared<const std::vector<std::string>>(said)}},
-          {6, ServerIs{"node0", make_machine("gh200:2").value().shape_at(0)}},
+          {6, ServerIs{"node0", topology::make_machine("gh200:2").value().shape_at(0)}},
           {6, ServerIs{}},
           {7, PartIs{known_part()}},
           {8, Done{}}};
 }
 
-}  // namespace crossdock
+}  // namespace crossdock::control

@@ -6,7 +6,7 @@
 
 #include "control/protocol/messages.hpp"
 
-namespace crossdock {
+namespace crossdock::control {
 
 std::vector<AgentMessage> known_agent_messages();  // the first is a JoinRequest
 std::vector<ControllerMessage> known_controller_messages();
@@ -14,4 +14,4 @@ std::vector<Request> known_requests();
 std::vector<std::pair<size_t, Reply>>
 known_replies();  // with the index of the request that each answers
 
-}  // namespace crossdock
+}  // namespace crossdock::control

@@ -5,7 +5,7 @@
 
 #include "control/rpc/known_messages.hpp"
 
-namespace crossdock {
+namespace crossdock::control {
 namespace {
 
 using Queue = MessageQueue<ControllerMessage>;
@@ -76,4 +76,4 @@ TEST(MessageQueue, DropsWhatWaitsWhenItEndsAtOnce) {
 }
 
 }  // namespace
-}  // namespace crossdock
+}  // namespace crossdock::control

@@ -12,7 +12,7 @@
 #include "control/rpc/control_site.hpp"
 #include "control/rpc/grpc_bytes.hpp"
 
-namespace crossdock {
+namespace crossdock::control {
 namespace {
 
 // A call with one message each way.
@@ -74,4 +74,4 @@ TEST(PublicServices, DescribeTheServices) {
 }
 
 }  // namespace
-}  // namespace crossdock
+}  // namespace crossdock::control

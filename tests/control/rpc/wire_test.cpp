@@ -6,7 +6,7 @@
 #include "control/rpc/control_wire.hpp"
 #include "control/rpc/known_messages.hpp"
 
-namespace crossdock {
+namespace crossdock::control {
 namespace {
 
 using testing::HasSubstr;
@@ -135,4 +135,4 @@ TEST(ControlWire, NamesWhatIsBroken) {
 }
 
 }  // namespace
-}  // namespace crossdock
+}  // namespace crossdock::control

@@ -9,12 +9,12 @@
 #include "data/ranks/thread_communicator.hpp"
 #include "table/word_mix.hpp"
 
-namespace crossdock {
+namespace crossdock::bulk {
 namespace {
 
 using Counts = std::vector<std::vector<int64_t>>;  // by rank: [task][bucket]
 
-Counts random_counts(const BucketShape& shape, uint64_t seed) {
+Counts random_counts(const model::BucketShape& shape, uint64_t seed) {
   Counts counts(static_cast<size_t>(shape.ranks));
   for (std::vector<int64_t>& of_rank : counts) {
     of_rank.resize(static_cast<size_t>(shape.tasks * shape.buckets));
@@ -24,7 +24,7 @@ Counts random_counts(const BucketShape& shape, uint64_t seed) {
 }
 
 // In the order (bucket, rank, task).
-Counts expected_starts(const BucketShape& shape, const Counts& counts) {
+Counts expected_starts(const model::BucketShape& shape, const Counts& counts) {
   Counts starts = counts;
   int64_t sum = 0;
   for (int64_t b = 0; b < shape.buckets; ++b) {
@@ -39,7 +39,7 @@ Counts expected_starts(const BucketShape& shape, const Counts& counts) {
   return starts;
 }
 
-void add(BucketTraffic& sum, const BucketTraffic& part) {
+void add(model::BucketTraffic& sum, const model::BucketTraffic& part) {
   sum.messages += part.messages;
   sum.bytes += part.bytes;
   sum.own_messages += part.own_messages;
@@ -48,26 +48,29 @@ void add(BucketTraffic& sum, const BucketTraffic& part) {
 
 struct Exchanged {
   Counts starts;
-  std::vector<BucketTraffic> counts;  // by rank
-  std::vector<BucketTraffic> back;
-  std::vector<Communicator::Traffic> traffic;
+  std::vector<model::BucketTraffic> counts;  // by rank
+  std::vector<model::BucketTraffic> back;
+  std::vector<ranks::Communicator::Traffic> traffic;
 };
 
 // Two exchanges with one BucketCounts; what is answered is of the second, and the messages of both.
-Exchanged exchange(const BucketShape& shape, BucketForm form, const Counts& counts, int per_host) {
+Exchanged exchange(const model::BucketShape& shape,
+                   model::BucketForm form,
+                   const Counts& counts,
+                   int per_host) {
   const auto ranks = static_cast<size_t>(shape.ranks);
   Exchanged done;
   done.starts.resize(ranks);
   done.counts.resize(ranks);
   done.back.resize(ranks);
   done.traffic.resize(ranks);
-  const Status status = run_thread_ranks(
+  const Status status = ranks::run_thread_ranks(
       {.ranks = shape.ranks, .ranks_per_host = per_host},
-      [&](Communicator& communicator) -> Status {
+      [&](ranks::Communicator& communicator) -> Status {
         const auto rank = static_cast<size_t>(communicator.rank());
         const auto memory = Memory::create(int64_t{1} << 28);
         CD_ASSIGN(const auto exchanging, BucketCounts::open(communicator, shape, form, memory));
-        const Communicator::Traffic before = communicator.traffic();
+        const ranks::Communicator::Traffic before = communicator.traffic();
         std::vector<int64_t>& starts = done.starts[rank];
         starts.resize(counts[rank].size());
         const std::vector<int64_t> others(counts[rank].size(), 3);
@@ -86,19 +89,20 @@ Exchanged exchange(const BucketShape& shape, BucketForm form, const Counts& coun
   return done;
 }
 
-BucketTraffic twice(const BucketTraffic& once) {
+model::BucketTraffic twice(const model::BucketTraffic& once) {
   return {2 * once.messages, 2 * once.bytes, 2 * once.own_messages, 2 * once.own_bytes};
 }
 
-void expect_right_counts(const BucketShape& shape, BucketForm form, int per_host) {
-  SCOPED_TRACE(testing::Message() << bucket_form_name(form) << " ranks " << shape.ranks << " tasks "
-                                  << shape.tasks << " buckets " << shape.buckets << " buffer "
-                                  << shape.buffer_elements << " per host " << per_host);
+void expect_right_counts(const model::BucketShape& shape, model::BucketForm form, int per_host) {
+  SCOPED_TRACE(testing::Message() << model::bucket_form_name(form) << " ranks " << shape.ranks
+                                  << " tasks " << shape.tasks << " buckets " << shape.buckets
+                                  << " buffer " << shape.buffer_elements << " per host "
+                                  << per_host);
   const Counts counts = random_counts(shape, 17);
   const Exchanged done = exchange(shape, form, counts, per_host);
   ASSERT_EQ(done.starts, expected_starts(shape, counts));
-  BucketTraffic sent;
-  BucketTraffic back;
+  model::BucketTraffic sent;
+  model::BucketTraffic back;
   int64_t puts = 0;
   int64_t put_bytes = 0;
   for (size_t rank = 0; rank < counts.size(); ++rank) {
@@ -107,22 +111,22 @@ void expect_right_counts(const BucketShape& shape, BucketForm form, int per_host
     puts += done.traffic[rank].put_messages;
     put_bytes += done.traffic[rank].put_bytes;
   }
-  if (form == BucketForm::kScanned) {
+  if (form == model::BucketForm::kScanned) {
     int64_t messages = 0;
     int64_t bytes = 0;
-    for (const Communicator::Traffic& of_rank : done.traffic) {
+    for (const ranks::Communicator::Traffic& of_rank : done.traffic) {
       messages += of_rank.collective_messages;
       bytes += of_rank.collective_bytes;
     }
-    const BucketTraffic twice_scanned = twice(bucket_traffic(shape, form));
+    const model::BucketTraffic twice_scanned = twice(model::bucket_traffic(shape, form));
     EXPECT_EQ(messages, twice_scanned.messages);
     EXPECT_EQ(bytes, twice_scanned.bytes);
     EXPECT_EQ(puts, 0);
     return;
   }
   // What stays on its rank is a message of the forms with buffers only.
-  BucketTraffic expected = twice(bucket_traffic(shape, form));
-  if (form == BucketForm::kContiguous || form == BucketForm::kCombined) {
+  model::BucketTraffic expected = twice(model::bucket_traffic(shape, form));
+  if (form == model::BucketForm::kContiguous || form == model::BucketForm::kCombined) {
     sent.own_messages = back.own_messages = sent.own_bytes = back.own_bytes = 0;
   }
   EXPECT_EQ(sent, expected);
@@ -132,7 +136,7 @@ void expect_right_counts(const BucketShape& shape, BucketForm form, int per_host
 }
 
 TEST(BucketCounts, ConcurrentRanksFindTheSameStartsInAllForms) {
-  for (const BucketForm form : kBucketForms) {
+  for (const model::BucketForm form : model::kBucketForms) {
     for (const int ranks : {1, 2, 3, 4, 5, 7, 8}) {
       for (const int tasks : {1, 3, 4}) {
         expect_right_counts({ranks, tasks, 64, 16}, form, 0);
@@ -142,7 +146,7 @@ TEST(BucketCounts, ConcurrentRanksFindTheSameStartsInAllForms) {
 }
 
 TEST(BucketCounts, ConcurrentRanksCountMessagesAsTheFormulasDo) {
-  for (const BucketForm form : kBucketForms) {
+  for (const model::BucketForm form : model::kBucketForms) {
     for (const int64_t buckets : {1, 5, 100, 256}) {
       for (const int64_t buffer : {1, 7, 1000}) {
         for (const int per_host : {1, 2}) {
@@ -155,50 +159,56 @@ TEST(BucketCounts, ConcurrentRanksCountMessagesAsTheFormulasDo) {
 }
 
 TEST(BucketCounts, RefusesAShapeThatIsNone) {
-  const Status status = run_thread_ranks({.ranks = 2}, [&](Communicator& communicator) -> Status {
-    const auto memory = Memory::create(1 << 20);
-    for (const BucketShape& shape : {BucketShape{3, 1, 8, 8},
-                                     BucketShape{2, 0, 8, 8},
-                                     BucketShape{2, 1, 0, 8},
-                                     BucketShape{2, 1, 8, 0}}) {
-      const auto opened = BucketCounts::open(communicator, shape, BucketForm::kTaskBuffers, memory);
-      if (opened.ok()) return make_error(ErrorCode::kInternal, "it was opened");
-      EXPECT_EQ(opened.error().code, ErrorCode::kInvalidArgument);
-    }
-    return {};
-  });
+  const Status status =
+      ranks::run_thread_ranks({.ranks = 2}, [&](ranks::Communicator& communicator) -> Status {
+        const auto memory = Memory::create(1 << 20);
+        for (const model::BucketShape& shape : {model::BucketShape{3, 1, 8, 8},
+                                                model::BucketShape{2, 0, 8, 8},
+                                                model::BucketShape{2, 1, 0, 8},
+                                                model::BucketShape{2, 1, 8, 0}}) {
+          const auto opened =
+              BucketCounts::open(communicator, shape, model::BucketForm::kTaskBuffers, memory);
+          if (opened.ok()) return make_error(ErrorCode::kInternal, "it was opened");
+          EXPECT_EQ(opened.error().code, ErrorCode::kInvalidArgument);
+        }
+        return {};
+      });
   EXPECT_TRUE(status.ok());
 }
 
 TEST(BucketCounts, ConcurrentRanksRefuseShapesThatDiffer) {
-  const auto open = [](Communicator& communicator, const BucketShape& shape, BucketForm form) {
+  const auto open = [](ranks::Communicator& communicator,
+                       const model::BucketShape& shape,
+                       model::BucketForm form) {
     const auto opened = BucketCounts::open(communicator, shape, form, Memory::create(1 << 20));
     return opened.ok() ? std::string() : opened.error().message;
   };
-  const Status status = run_thread_ranks({.ranks = 2}, [&](Communicator& communicator) -> Status {
-    const int other = communicator.rank();
-    for (const BucketShape& shape :
-         {BucketShape{2, 1 + other, 8, 8}, BucketShape{2, 1, 8 + other, 8}}) {
-      EXPECT_NE(open(communicator, shape, BucketForm::kContiguous), "");
-    }
-    EXPECT_EQ(open(communicator, {2, 1 + other, 8, 8}, BucketForm::kCombined), "");
-    return communicator.barrier();
-  });
+  const Status status =
+      ranks::run_thread_ranks({.ranks = 2}, [&](ranks::Communicator& communicator) -> Status {
+        const int other = communicator.rank();
+        for (const model::BucketShape& shape :
+             {model::BucketShape{2, 1 + other, 8, 8}, model::BucketShape{2, 1, 8 + other, 8}}) {
+          EXPECT_NE(open(communicator, shape, model::BucketForm::kContiguous), "");
+        }
+        EXPECT_EQ(open(communicator, {2, 1 + other, 8, 8}, model::BucketForm::kCombined), "");
+        return communicator.barrier();
+      });
   EXPECT_TRUE(status.ok());
 }
 
 TEST(BucketCounts, ConcurrentRanksAllHearOfARankWithoutMemory) {
   std::vector<ErrorCode> codes(3, ErrorCode::kInternal);
-  const Status status = run_thread_ranks({.ranks = 3}, [&](Communicator& communicator) -> Status {
-    const auto memory = Memory::create(communicator.rank() == 1 ? 4096 : 1 << 28);
-    const auto opened =
-        BucketCounts::open(communicator, {3, 4, 1 << 12, 64}, BucketForm::kContiguous, memory);
-    if (!opened.ok()) codes[static_cast<size_t>(communicator.rank())] = opened.error().code;
-    return {};
-  });
+  const Status status =
+      ranks::run_thread_ranks({.ranks = 3}, [&](ranks::Communicator& communicator) -> Status {
+        const auto memory = Memory::create(communicator.rank() == 1 ? 4096 : 1 << 28);
+        const auto opened = BucketCounts::open(
+            communicator, {3, 4, 1 << 12, 64}, model::BucketForm::kContiguous, memory);
+        if (!opened.ok()) codes[static_cast<size_t>(communicator.rank())] = opened.error().code;
+        return {};
+      });
   EXPECT_TRUE(status.ok());
   EXPECT_EQ(codes, std::vector<ErrorCode>(3, ErrorCode::kOutOfMemoryBudget));
 }
 
 }  // namespace
-}  // namespace crossdock
+}  // namespace crossdock::bulk

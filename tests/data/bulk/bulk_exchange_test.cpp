@@ -13,7 +13,7 @@
 #include "data/ranks/thread_communicator.hpp"
 #include "table/arrow_builder.hpp"
 
-namespace crossdock {
+namespace crossdock::bulk {
 namespace {
 
 using ::testing::HasSubstr;
@@ -74,10 +74,10 @@ Status exchange_numbers(int64_t rows,
                         const BulkOptions& options,
                         const std::function<void(int rank, const BulkResult&)>& look) {
   const auto memory = Memory::create(int64_t{1} << 28);
-  return run_thread_ranks({4, 2}, [&](Communicator& communicator) -> Status {
+  return ranks::run_thread_ranks({4, 2}, [&](ranks::Communicator& communicator) -> Status {
     Team team(1);
     const int rank = communicator.rank();
-    RouteSpec rule{RouteBy::kKey, {0}, 4};
+    sorters::RouteSpec rule{sorters::RouteBy::kKey, {0}, 4};
     CD_ASSIGN(const BulkResult arrived,
               bulk_exchange({&communicator, &team, memory},
                             numbers(rows, INT64_MIN + 17 + rows * rank),
@@ -127,20 +127,22 @@ TEST(BulkExchange, LeavesWhatIsWideAsItIs) {
   });
   ASSERT_TRUE(ran.ok()) << ran.error().message;
   const auto memory = Memory::create(int64_t{1} << 28);
-  const Status wide = run_thread_ranks({2, 1}, [&](Communicator& communicator) -> Status {
-    Team team(1);
-    const Batch batch =
-        arrow_test::make_batch({{"k", arrow_test::fixed<int64_t>("l", {INT64_MIN, INT64_MAX})},
-                                {"u", arrow_test::fixed<uint64_t>("L", {0, UINT64_MAX})}});
-    CD_ASSIGN(
-        const BulkResult arrived,
-        bulk_exchange(
-            {&communicator, &team, memory}, {batch.schema, {batch}, 2}, {nullptr, {}, {0, 1}}, {}));
-    EXPECT_EQ(arrived.facts.packing, "off: 16 of 16 bytes of a row");
-    EXPECT_EQ(arrived.table->rows, 4);
-    EXPECT_EQ(arrived.table->batches[0].columns[1].data<uint64_t>()[3], UINT64_MAX);
-    return {};
-  });
+  const Status wide =
+      ranks::run_thread_ranks({2, 1}, [&](ranks::Communicator& communicator) -> Status {
+        Team team(1);
+        const Batch batch =
+            arrow_test::make_batch({{"k", arrow_test::fixed<int64_t>("l", {INT64_MIN, INT64_MAX})},
+                                    {"u", arrow_test::fixed<uint64_t>("L", {0, UINT64_MAX})}});
+        CD_ASSIGN(const BulkResult arrived,
+                  bulk_exchange({&communicator, &team, memory},
+                                {batch.schema, {batch}, 2},
+                                {nullptr, {}, {0, 1}},
+                                {}));
+        EXPECT_EQ(arrived.facts.packing, "off: 16 of 16 bytes of a row");
+        EXPECT_EQ(arrived.table->rows, 4);
+        EXPECT_EQ(arrived.table->batches[0].columns[1].data<uint64_t>()[3], UINT64_MAX);
+        return {};
+      });
   ASSERT_TRUE(wide.ok()) << wide.error().message;
 }
 
@@ -148,19 +150,20 @@ TEST(BulkExchange, GivesTheErrorOfOneRankToAll) {
   const auto memory = Memory::create(int64_t{1} << 28);
   const auto small = Memory::create(1 << 10);
   std::vector<std::string> errors(3);
-  const auto failing = [&](const std::function<Result<BulkResult>(Communicator&, Team&)>& body) {
-    return run_thread_ranks({3, 1}, [&](Communicator& communicator) -> Status {
-      Team team(1);
-      const auto arrived = body(communicator, team);
-      errors[static_cast<size_t>(communicator.rank())] =
-          arrived.ok() ? "" : arrived.error().message;
-      return communicator.barrier();  // the group is still good
-    });
-  };
+  const auto failing =
+      [&](const std::function<Result<BulkResult>(ranks::Communicator&, Team&)>& body) {
+        return ranks::run_thread_ranks({3, 1}, [&](ranks::Communicator& communicator) -> Status {
+          Team team(1);
+          const auto arrived = body(communicator, team);
+          errors[static_cast<size_t>(communicator.rank())] =
+              arrived.ok() ? "" : arrived.error().message;
+          return communicator.barrier();  // the group is still good
+        });
+      };
   const std::vector<int> all = {0, 1, 2};
-  RouteSpec rule{RouteBy::kKey, {0}, 3};
+  sorters::RouteSpec rule{sorters::RouteBy::kKey, {0}, 3};
 
-  Status ran = failing([&](Communicator& communicator, Team& team) {
+  Status ran = failing([&](ranks::Communicator& communicator, Team& team) {
     return bulk_exchange({&communicator, &team, communicator.rank() == 1 ? small : memory},
                          numbers(5000, 0),
                          {&rule, {}, all});
@@ -169,7 +172,7 @@ TEST(BulkExchange, GivesTheErrorOfOneRankToAll) {
   for (const std::string& error : errors) EXPECT_THAT(error, HasSubstr("bulk exchange"));
   EXPECT_THAT(errors[0], HasSubstr("rank 1"));
 
-  ran = failing([&](Communicator& communicator, Team& team) {
+  ran = failing([&](ranks::Communicator& communicator, Team& team) {
     Table rows = numbers(10, 0);
     if (communicator.rank() == 2) {
       auto other = std::make_shared<Schema>(*rows.schema);
@@ -182,7 +185,7 @@ TEST(BulkExchange, GivesTheErrorOfOneRankToAll) {
   for (const std::string& error : errors) EXPECT_THAT(error, HasSubstr("\"w\" int64"));
 
   const std::vector<uint16_t> wrong = {0, 1, 7};
-  ran = failing([&](Communicator& communicator, Team& team) {
+  ran = failing([&](ranks::Communicator& communicator, Team& team) {
     const bool is_wrong = communicator.rank() == 0;
     BulkRoute route{nullptr, {}, all};
     const std::vector<uint16_t> right = {0, 1, 2};
@@ -209,30 +212,31 @@ struct ThrownAt {
 ThrownAt exchange_that_throws_at(int64_t call, int ranks_per_host, PutOrderKind order) {
   const auto memory = Memory::create(int64_t{1} << 28);
   ThrownAt found;
-  const Status ran = run_thread_ranks({5, ranks_per_host}, [&](Communicator& ranks) -> Status {
-    const int rank = ranks.rank();
-    if (rank == 1) {
-      ranks.set_watch([&](int64_t number) {
-        found.calls = number;
-        if (number != call) return;
-        // It has begun what it will not end: others must not take what it calls next for that.
-        ranks.give_up(make_error(ErrorCode::kInternal, "the disk is full"));
-        throw std::runtime_error("the disk is full");
+  const Status ran =
+      ranks::run_thread_ranks({5, ranks_per_host}, [&](ranks::Communicator& ranks) -> Status {
+        const int rank = ranks.rank();
+        if (rank == 1) {
+          ranks.set_watch([&](int64_t number) {
+            found.calls = number;
+            if (number != call) return;
+            // It has begun what it will not end: others must not take what it calls next for that.
+            ranks.give_up(make_error(ErrorCode::kInternal, "the disk is full"));
+            throw std::runtime_error("the disk is full");
+          });
+        }
+        Team team(1);
+        sorters::RouteSpec rule{sorters::RouteBy::kKey, {0}, 5};
+        BulkOptions options;
+        options.order = order;
+        options.message_bytes = 1 << 10;
+        options.pool_bytes = 1 << 15;
+        const Table rows = numbers(3000, 3000 * rank);
+        const BulkRoute route{&rule, {}, {0, 1, 2, 3, 4}};
+        const auto come = bulk_exchange({&ranks, &team, memory}, rows, route, options);
+        if (!come.ok()) found.errors[rank] = come.error().message;
+        if (come.ok() && rank == 1) found.order = come.value().facts.order;
+        return come.ok() ? Status() : Status(come.error());
       });
-    }
-    Team team(1);
-    RouteSpec rule{RouteBy::kKey, {0}, 5};
-    BulkOptions options;
-    options.order = order;
-    options.message_bytes = 1 << 10;
-    options.pool_bytes = 1 << 15;
-    const Table rows = numbers(3000, 3000 * rank);
-    const BulkRoute route{&rule, {}, {0, 1, 2, 3, 4}};
-    const auto come = bulk_exchange({&ranks, &team, memory}, rows, route, options);
-    if (!come.ok()) found.errors[rank] = come.error().message;
-    if (come.ok() && rank == 1) found.order = come.value().facts.order;
-    return come.ok() ? Status() : Status(come.error());
-  });
   EXPECT_EQ(ran.ok(), call == 0);
   found.bytes_left = memory->used_bytes();
   return found;
@@ -290,4 +294,4 @@ TEST(BulkExchange, OrdersOfPutsAndPackingAgree) {
 }
 
 }  // namespace
-}  // namespace crossdock
+}  // namespace crossdock::bulk

@@ -13,7 +13,7 @@
 #include "table/arrow_builder.hpp"
 #include "table/random_columns.hpp"
 
-namespace crossdock {
+namespace crossdock::bulk {
 namespace {
 
 using arrow_test::Random;
@@ -41,7 +41,7 @@ RankRows make_rank_rows(const BulkTrial& trial, int rank) {
     to.push_back(static_cast<int32_t>(number));
     made.named.push_back(static_cast<uint16_t>(number));
   }
-  arrow_test::Columns columns = random_row_columns(rows, random, trial.formats);
+  arrow_test::Columns columns = segments::random_row_columns(rows, random, trial.formats);
   columns.insert(columns.begin(), {"k", arrow_test::fixed<int64_t>("l", keys)});
   columns.insert(columns.begin() + 1, {"to", arrow_test::fixed<int32_t>("i", to)});
   const Batch whole = arrow_test::make_batch(columns);
@@ -49,20 +49,20 @@ RankRows make_rank_rows(const BulkTrial& trial, int rank) {
   made.table.rows = rows;
   for (int64_t begin = 0; begin < rows;) {
     const int64_t count = std::min<int64_t>(rows - begin, 1 + static_cast<int64_t>(random() % 90));
-    made.table.batches.push_back(slice_rows(whole, begin, count));
+    made.table.batches.push_back(segments::slice_rows(whole, begin, count));
     begin += count;
   }
   return made;
 }
 
-RouteSpec make_rule(const BulkTrial& trial) {
-  RouteSpec rule;
+sorters::RouteSpec make_rule(const BulkTrial& trial) {
+  sorters::RouteSpec rule;
   rule.destinations = static_cast<int>(trial.destination_ranks.size());
   rule.keys = {trial.route == RouteKind::kNumber ? 1 : 0};
-  if (trial.route == RouteKind::kHash) rule.by = RouteBy::kHash;
-  if (trial.route == RouteKind::kNumber) rule.by = RouteBy::kExplicit;
+  if (trial.route == RouteKind::kHash) rule.by = sorters::RouteBy::kHash;
+  if (trial.route == RouteKind::kNumber) rule.by = sorters::RouteBy::kExplicit;
   if (trial.route == RouteKind::kRange) {
-    rule.by = RouteBy::kRange;
+    rule.by = sorters::RouteBy::kRange;
     arrow_test::Optionals<int64_t> bounds;
     for (int i = 1; i < rule.destinations; ++i)
       bounds.push_back(-500 + 1000 * i / rule.destinations);
@@ -79,13 +79,13 @@ void add_expected(const BulkTrial& trial, const RankRows& rows, BulkOutcome& out
   for (const Batch& batch : rows.table.batches) {
     std::vector<uint16_t> to(static_cast<size_t>(batch.rows));
     if (has_rule(trial.route)) {
-      auto router = RowRouter::make(batch.schema, make_rule(trial));
+      auto router = sorters::RowRouter::make(batch.schema, make_rule(trial));
       if (!router.ok() || !router.value()->route(batch, 0, to).ok()) std::abort();
     } else {
       for (uint16_t& one : to) one = rows.named[number++];
     }
     for (int64_t row = 0; row < batch.rows; ++row) {
-      const std::string text = row_text(batch, row);
+      const std::string text = segments::row_text(batch, row);
       for (size_t d = 0; d < trial.destination_ranks.size(); ++d) {
         if (trial.route != RouteKind::kAll && to[static_cast<size_t>(row)] != d) continue;
         outcome.expected[static_cast<size_t>(trial.destination_ranks[d])].push_back(text);
@@ -161,9 +161,9 @@ BulkOutcome run_bulk_trial(const BulkTrial& trial) {
     memories.push_back(Memory::create(int64_t{1} << 28));
     add_expected(trial, rows.back(), outcome);
   }
-  const RouteSpec rule = make_rule(trial);
-  const Status ran = run_thread_ranks(
-      {trial.ranks, trial.ranks_per_host}, [&](Communicator& communicator) -> Status {
+  const sorters::RouteSpec rule = make_rule(trial);
+  const Status ran = ranks::run_thread_ranks(
+      {trial.ranks, trial.ranks_per_host}, [&](ranks::Communicator& communicator) -> Status {
         const auto rank = static_cast<size_t>(communicator.rank());
         Team team(trial.threads);
         BulkRoute route{nullptr, {}, trial.destination_ranks};
@@ -177,7 +177,7 @@ BulkOutcome run_bulk_trial(const BulkTrial& trial) {
         outcome.batches[rank] = static_cast<int64_t>(arrived.table->batches.size());
         for (const Batch& batch : arrived.table->batches) {
           for (int64_t row = 0; row < batch.rows; ++row) {
-            outcome.rows[rank].push_back(row_text(batch, row));
+            outcome.rows[rank].push_back(segments::row_text(batch, row));
           }
         }
         return {};
@@ -190,4 +190,4 @@ BulkOutcome run_bulk_trial(const BulkTrial& trial) {
   return outcome;
 }
 
-}  // namespace crossdock
+}  // namespace crossdock::bulk

@@ -7,7 +7,7 @@
 
 #include "data/bulk/bulk_exchange.hpp"
 
-namespace crossdock {
+namespace crossdock::bulk {
 
 enum class RouteKind : uint8_t { kKey, kHash, kNumber, kRange, kNamed, kAll };
 
@@ -39,4 +39,4 @@ struct BulkOutcome {
 };
 BulkOutcome run_bulk_trial(const BulkTrial& trial);
 
-}  // namespace crossdock
+}  // namespace crossdock::bulk

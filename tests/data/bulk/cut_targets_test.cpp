@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace crossdock {
+namespace crossdock::bulk {
 namespace {
 
 using Numbers = std::vector<uint16_t>;
@@ -45,4 +45,4 @@ TEST(CutTargets, FewRowsLeaveDestinationsEmpty) {
 }
 
 }  // namespace
-}  // namespace crossdock
+}  // namespace crossdock::bulk

@@ -36,8 +36,8 @@ CutRows cut_by(const Cutting& cutting, const Cut& call) {
   done.destinations.resize(static_cast<size_t>(cutting.ends.back()));
   done.rows_of.resize(ranks);
   done.errors.assign(ranks, ErrorCode::kInternal);
-  const Status status = run_thread_ranks(
-      {.ranks = static_cast<int>(ranks)}, [&](Communicator& communicator) -> Status {
+  const Status status = ranks::run_thread_ranks(
+      {.ranks = static_cast<int>(ranks)}, [&](ranks::Communicator& communicator) -> Status {
         const auto rank = static_cast<size_t>(communicator.rank());
         const TablePtr table = table_of(cutting, rank);
         RowStore store(table->schema);
@@ -50,7 +50,7 @@ CutRows cut_by(const Cutting& cutting, const Cut& call) {
           done.errors[rank] = made.error().code;
           return {};
         }
-        const OrderCut& order = made.value();
+        const bulk::OrderCut& order = made.value();
         EXPECT_EQ(order.destinations().size(), static_cast<size_t>(store.rows()));
         std::copy(order.destinations().begin(),
                   order.destinations().end(),
@@ -64,8 +64,8 @@ CutRows cut_by(const Cutting& cutting, const Cut& call) {
 }
 
 CutRows cut(const Cutting& cutting) {
-  return cut_by(cutting, [&](const RankRun& run, const RowStore& store) {
-    return cut_by_order(run, store, cutting.keys, cutting.options);
+  return cut_by(cutting, [&](const bulk::RankRun& run, const RowStore& store) {
+    return bulk::cut_by_order(run, store, cutting.keys, cutting.options);
   });
 }
 
@@ -76,7 +76,7 @@ std::vector<int64_t> order_of(const Cutting& cutting) {
   std::vector<int64_t> order(static_cast<size_t>(cutting.ends.back()));
   std::iota(order.begin(), order.end(), 0);
   std::stable_sort(order.begin(), order.end(), [&](int64_t a, int64_t b) {
-    for (const CutKey& key : cutting.keys) {
+    for (const bulk::CutKey& key : cutting.keys) {
       const OrderedColumn& column = cutting.columns[static_cast<size_t>(key.column)];
       const int by = compare(column, a, b, key.descending, key.nulls_first);
       if (by != 0) return by < 0;

@@ -14,9 +14,9 @@ namespace crossdock::arrow_test {
 
 struct Cutting {
   std::vector<OrderedColumn> columns;  // of all ranks' rows, one rank after the other
-  std::vector<CutKey> keys;
+  std::vector<bulk::CutKey> keys;
   std::vector<int64_t> ends;  // by rank: where its rows end
-  CutOptions options{};
+  bulk::CutOptions options{};
   int threads = 1;
 };
 
@@ -28,7 +28,7 @@ struct CutRows {
 };
 
 // What one rank calls.
-using Cut = std::function<Result<OrderCut>(const RankRun& run, const RowStore& store)>;
+using Cut = std::function<Result<bulk::OrderCut>(const bulk::RankRun& run, const RowStore& store)>;
 
 CutRows cut_by(const Cutting& cutting, const Cut& call);
 // cut_by_order

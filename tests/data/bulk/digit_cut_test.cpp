@@ -9,19 +9,22 @@ namespace crossdock::arrow_test {
 namespace {
 
 struct Passes {
-  std::vector<DigitCut> by_rank;
+  std::vector<bulk::DigitCut> by_rank;
 };
 
-CutRows cut_digits(const Cutting& cutting, const DigitOptions& options, Passes* passes = nullptr) {
+CutRows cut_digits(const Cutting& cutting,
+                   const bulk::DigitOptions& options,
+                   Passes* passes = nullptr) {
   if (passes != nullptr) passes->by_rank.resize(cutting.ends.size());
-  return cut_by(cutting, [&](const RankRun& run, const RowStore& store) -> Result<OrderCut> {
-    CD_ASSIGN(DigitCut digits, cut_by_digits(run, store, cutting.keys, options));
-    OrderCut order = std::move(digits.cut);
-    if (passes != nullptr) {
-      passes->by_rank[static_cast<size_t>(run.ranks->rank())] = std::move(digits);
-    }
-    return order;
-  });
+  return cut_by(
+      cutting, [&](const bulk::RankRun& run, const RowStore& store) -> Result<bulk::OrderCut> {
+        CD_ASSIGN(bulk::DigitCut digits, bulk::cut_by_digits(run, store, cutting.keys, options));
+        bulk::OrderCut order = std::move(digits.cut);
+        if (passes != nullptr) {
+          passes->by_rank[static_cast<size_t>(run.ranks->rank())] = std::move(digits);
+        }
+        return order;
+      });
 }
 
 std::vector<int64_t> random_numbers(int64_t count, uint64_t below) {
@@ -32,9 +35,9 @@ std::vector<int64_t> random_numbers(int64_t count, uint64_t below) {
 }
 
 TEST(DigitCut, ConcurrentRanksCutInAllForms) {
-  for (const BucketForm form : kBucketForms) {
+  for (const model::BucketForm form : model::kBucketForms) {
     for (const int ranks : {1, 2, 3, 5, 8}) {
-      SCOPED_TRACE(testing::Message() << bucket_form_name(form) << ", ranks " << ranks);
+      SCOPED_TRACE(testing::Message() << model::bucket_form_name(form) << ", ranks " << ranks);
       Cutting cutting{
           {numbers(random_numbers(3000, 1'000'000))}, {{0, true}}, even_ends(3000, ranks)};
       cutting.options.slack = 0;
@@ -79,15 +82,16 @@ TEST(DigitCut, ConcurrentRanksWithoutRowsAndEqualKeys) {
 TEST(DigitCut, ConcurrentRanksCountTheirMessages) {
   Cutting cutting{{numbers(random_numbers(5000, 1 << 20))}, {{0}}, even_ends(5000, 4)};
   cutting.threads = 2;
-  for (const BucketForm form :
-       {BucketForm::kTaskBuffers, BucketForm::kChunkBuffers, BucketForm::kCombined}) {
+  for (const model::BucketForm form : {model::BucketForm::kTaskBuffers,
+                                       model::BucketForm::kChunkBuffers,
+                                       model::BucketForm::kCombined}) {
     Passes passes;
     cut_digits(cutting, {.digit_bits = 7, .form = form, .buffer_elements = 20}, &passes);
-    const BucketTraffic expected = bucket_traffic({4, 2, 128, 20}, form);
+    const model::BucketTraffic expected = model::bucket_traffic({4, 2, 128, 20}, form);
     int64_t messages = 0;
     int64_t bytes = 0;
     int64_t runs = 0;
-    for (const DigitCut& of_rank : passes.by_rank) {
+    for (const bulk::DigitCut& of_rank : passes.by_rank) {
       EXPECT_EQ(of_rank.passes, 3);
       messages += of_rank.counts.messages;
       bytes += of_rank.counts.bytes;
@@ -115,11 +119,13 @@ TEST(DigitCut, ConcurrentRanksRefuseDigitsOfOtherSizesAndLongTexts) {
 TEST(DigitCut, ConcurrentRanksChargeTheirCounters) {
   const Cutting cutting{{numbers({1, 2})}, {{0}}, {1, 2}};
   const auto memory = Memory::create(1 << 20);
-  const CutRows done = cut_by(cutting, [&](const RankRun& run, const RowStore& store) {
-    RankRun little = run;
+  const CutRows done = cut_by(cutting, [&](const bulk::RankRun& run, const RowStore& store) {
+    bulk::RankRun little = run;
     little.memory = memory;
-    Result<DigitCut> cut = cut_by_digits(little, store, cutting.keys, {.digit_bits = 16});
-    return cut.ok() ? Result<OrderCut>(std::move(cut.value().cut)) : Result<OrderCut>(cut.error());
+    Result<bulk::DigitCut> cut =
+        bulk::cut_by_digits(little, store, cutting.keys, {.digit_bits = 16});
+    return cut.ok() ? Result<bulk::OrderCut>(std::move(cut.value().cut))
+                    : Result<bulk::OrderCut>(cut.error());
   });
   EXPECT_EQ(done.errors, std::vector<ErrorCode>(2, ErrorCode::kOutOfMemoryBudget));
 }

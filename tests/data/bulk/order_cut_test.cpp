@@ -110,21 +110,23 @@ TEST(OrderCut, ConcurrentRanksCutWhatASampleDoesNotShow) {
 TEST(OrderCut, ConcurrentRanksCompareDictionariesByTheirTexts) {
   const std::vector<std::string> names[2] = {{"pear", "apple", "fig"}, {"date", "zebra", "banana"}};
   std::vector<std::vector<uint16_t>> destinations(2);
-  const Status status = run_thread_ranks({.ranks = 2}, [&](Communicator& communicator) -> Status {
-    const auto rank = static_cast<size_t>(communicator.rank());
-    const Optionals<std::string> values(names[rank].begin(), names[rank].end());
-    const TablePtr table =
-        make_table({Columns{{"d", encoded("i", {{0}, {1}, {2}}, texts("u", values))}}});
-    RowStore store(table->schema);
-    for (const Batch& batch : table->batches) CD_TRY(store.add(batch));
-    store.freeze();
-    Team team(1);
-    const std::vector<CutKey> keys = {{0}};
-    CD_ASSIGN(const OrderCut order,
-              cut_by_order({&communicator, &team, Memory::create(int64_t{1} << 24)}, store, keys));
-    destinations[rank].assign(order.destinations().begin(), order.destinations().end());
-    return {};
-  });
+  const Status status =
+      ranks::run_thread_ranks({.ranks = 2}, [&](ranks::Communicator& communicator) -> Status {
+        const auto rank = static_cast<size_t>(communicator.rank());
+        const Optionals<std::string> values(names[rank].begin(), names[rank].end());
+        const TablePtr table =
+            make_table({Columns{{"d", encoded("i", {{0}, {1}, {2}}, texts("u", values))}}});
+        RowStore store(table->schema);
+        for (const Batch& batch : table->batches) CD_TRY(store.add(batch));
+        store.freeze();
+        Team team(1);
+        const std::vector<bulk::CutKey> keys = {{0}};
+        CD_ASSIGN(const bulk::OrderCut order,
+                  bulk::cut_by_order(
+                      {&communicator, &team, Memory::create(int64_t{1} << 24)}, store, keys));
+        destinations[rank].assign(order.destinations().begin(), order.destinations().end());
+        return {};
+      });
   ASSERT_TRUE(status.ok()) << status.error().message;
   EXPECT_EQ(destinations[0],
             (std::vector<uint16_t>{1, 0, 1}));  // apple banana date | fig pear zebra
@@ -133,20 +135,21 @@ TEST(OrderCut, ConcurrentRanksCompareDictionariesByTheirTexts) {
 
 TEST(OrderCut, ConcurrentRanksRefuseKeysOfTwoTypes) {
   std::vector<std::string> messages(2);
-  const Status status = run_thread_ranks({.ranks = 2}, [&](Communicator& communicator) -> Status {
-    const auto rank = static_cast<size_t>(communicator.rank());
-    const TablePtr table =
-        make_table({Columns{{"k", rank == 0 ? fixed<int64_t>("l", {{1}}) : texts("u", {{"1"}})}}});
-    RowStore store(table->schema);
-    for (const Batch& batch : table->batches) CD_TRY(store.add(batch));
-    store.freeze();
-    Team team(1);
-    const std::vector<CutKey> keys = {{0}};
-    const auto order =
-        cut_by_order({&communicator, &team, Memory::create(int64_t{1} << 24)}, store, keys);
-    if (!order.ok()) messages[rank] = order.error().message;
-    return {};
-  });
+  const Status status =
+      ranks::run_thread_ranks({.ranks = 2}, [&](ranks::Communicator& communicator) -> Status {
+        const auto rank = static_cast<size_t>(communicator.rank());
+        const TablePtr table = make_table(
+            {Columns{{"k", rank == 0 ? fixed<int64_t>("l", {{1}}) : texts("u", {{"1"}})}}});
+        RowStore store(table->schema);
+        for (const Batch& batch : table->batches) CD_TRY(store.add(batch));
+        store.freeze();
+        Team team(1);
+        const std::vector<bulk::CutKey> keys = {{0}};
+        const auto order = bulk::cut_by_order(
+            {&communicator, &team, Memory::create(int64_t{1} << 24)}, store, keys);
+        if (!order.ok()) messages[rank] = order.error().message;
+        return {};
+      });
   EXPECT_TRUE(status.ok());
   for (const std::string& message : messages) {
     EXPECT_NE(message.find("rank 1 has keys of types"), std::string::npos) << message;
@@ -155,20 +158,21 @@ TEST(OrderCut, ConcurrentRanksRefuseKeysOfTwoTypes) {
 
 TEST(OrderCut, ConcurrentRanksAllHearOfARankWithoutMemory) {
   std::vector<ErrorCode> codes(3, ErrorCode::kInternal);
-  const Status status = run_thread_ranks({.ranks = 3}, [&](Communicator& communicator) -> Status {
-    const auto rank = static_cast<size_t>(communicator.rank());
-    const Optionals<int64_t> values(5000, 1);
-    const TablePtr table = make_table({Columns{{"k", fixed<int64_t>("l", values)}}});
-    RowStore store(table->schema);
-    for (const Batch& batch : table->batches) CD_TRY(store.add(batch));
-    store.freeze();
-    Team team(1);
-    const std::vector<CutKey> keys = {{0}};
-    const auto memory = Memory::create(rank == 2 ? 20'000 : 1 << 24);
-    const auto order = cut_by_order({&communicator, &team, memory}, store, keys);
-    if (!order.ok()) codes[rank] = order.error().code;
-    return {};
-  });
+  const Status status =
+      ranks::run_thread_ranks({.ranks = 3}, [&](ranks::Communicator& communicator) -> Status {
+        const auto rank = static_cast<size_t>(communicator.rank());
+        const Optionals<int64_t> values(5000, 1);
+        const TablePtr table = make_table({Columns{{"k", fixed<int64_t>("l", values)}}});
+        RowStore store(table->schema);
+        for (const Batch& batch : table->batches) CD_TRY(store.add(batch));
+        store.freeze();
+        Team team(1);
+        const std::vector<bulk::CutKey> keys = {{0}};
+        const auto memory = Memory::create(rank == 2 ? 20'000 : 1 << 24);
+        const auto order = bulk::cut_by_order({&communicator, &team, memory}, store, keys);
+        if (!order.ok()) codes[rank] = order.error().code;
+        return {};
+      });
   EXPECT_TRUE(status.ok());
   EXPECT_EQ(codes, std::vector<ErrorCode>(3, ErrorCode::kOutOfMemoryBudget));
 }

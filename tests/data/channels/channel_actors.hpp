@@ -12,7 +12,7 @@
 #include "data/channels/channel_sender.hpp"
 #include "data/rings/actor.hpp"
 
-namespace crossdock {
+namespace crossdock::channels {
 
 // What one destination took.
 struct Taken {
@@ -21,7 +21,7 @@ struct Taken {
 };
 
 // Sends its batches, then flushes. The first error ends it.
-class SendingActor : public Actor {
+class SendingActor : public rings::Actor {
  public:
   // How a batch is sent, with its number; empty: by send().
   using Send = std::function<Result<int64_t>(Sender&, const Batch&, size_t)>;
@@ -29,13 +29,13 @@ class SendingActor : public Actor {
   SendingActor(std::unique_ptr<Sender> sender, std::vector<Batch> batches, Send send = {})
       : sender_(std::move(sender)), batches_(std::move(batches)), send_(std::move(send)) {}
 
-  Step step() override;
+  rings::Step step() override;
   std::string state() const override;
   const Status& result() const { return result_; }
 
  private:
-  Step step_of_send();
-  Step fail(const Error& error);
+  rings::Step step_of_send();
+  rings::Step fail(const Error& error);
   int64_t pending() const { return static_cast<ChannelSender&>(*sender_).pending_rows(); }
 
   std::unique_ptr<Sender> sender_;
@@ -47,12 +47,12 @@ class SendingActor : public Actor {
 };
 
 // Takes until the end, and keeps the last `held_max` batches, as a slow destination does.
-class TakingActor : public Actor {
+class TakingActor : public rings::Actor {
  public:
   TakingActor(std::unique_ptr<Receiver> receiver, RowKind kind, size_t held_max, Taken& into)
       : receiver_(std::move(receiver)), kind_(kind), held_max_(held_max), into_(into) {}
 
-  Step step() override;
+  rings::Step step() override;
   std::string state() const override;
   const Status& result() const { return result_; }
 
@@ -66,12 +66,12 @@ class TakingActor : public Actor {
 };
 
 // Both in one: the loop of the paper's GroupBy, which sends and takes in turn.
-class EndpointActor : public Actor {
+class EndpointActor : public rings::Actor {
  public:
   EndpointActor(std::unique_ptr<SendingActor> sending, std::unique_ptr<TakingActor> taking)
       : sending_(std::move(sending)), taking_(std::move(taking)) {}
 
-  Step step() override;
+  rings::Step step() override;
   std::string state() const override { return sending_->state() + " / " + taking_->state(); }
   const SendingActor& sending() const { return *sending_; }
   const TakingActor& taking() const { return *taking_; }
@@ -83,4 +83,4 @@ class EndpointActor : public Actor {
   bool has_taken_ = false;
 };
 
-}  // namespace crossdock
+}  // namespace crossdock::channels

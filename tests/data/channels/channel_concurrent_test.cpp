@@ -7,7 +7,7 @@
 #include "data/channels/channel_world.hpp"
 #include "data/rings/thread_driver.hpp"
 
-namespace crossdock {
+namespace crossdock::channels {
 namespace {
 
 using std::chrono::milliseconds;
@@ -19,7 +19,7 @@ TEST(ChannelConcurrent, ShapesOfAllKindsKeepTheirRows) {
     SCOPED_TRACE(trial.text());
     ChannelWorld world(trial);
     const auto actors = world.actors();
-    const Status ran = run_on_threads(actors, {.threads = 4});
+    const Status ran = rings::run_on_threads(actors, {.threads = 4});
     ASSERT_TRUE(ran.ok()) << ran.error().message;
     ASSERT_EQ(world.compare(), "");
   }
@@ -134,4 +134,4 @@ TEST(ChannelConcurrent, SlowReceiversSlowTheirSendersAndNothingIsLost) {
 }
 
 }  // namespace
-}  // namespace crossdock
+}  // namespace crossdock::channels

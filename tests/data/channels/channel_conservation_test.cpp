@@ -4,7 +4,7 @@
 #include "data/channels/channel_world.hpp"
 #include "data/rings/scheduled_driver.hpp"
 
-namespace crossdock {
+namespace crossdock::channels {
 namespace {
 
 using Sends = ChannelSpec::Sends;
@@ -15,9 +15,9 @@ void run_trial(const Trial& trial) {
   const auto memory = Memory::create(int64_t{1} << 30);
   {
     ChannelWorld world(trial, memory);
-    SeededSchedule schedule(trial.seed * 31 + 7);
+    rings::SeededSchedule schedule(trial.seed * 31 + 7);
     const auto actors = world.actors();
-    const Status ran = run_scheduled(actors, schedule, kStepsMax);
+    const Status ran = rings::run_scheduled(actors, schedule, kStepsMax);
     ASSERT_TRUE(ran.ok()) << ran.error().message;
     ASSERT_EQ(world.compare(), "");
   }
@@ -60,12 +60,12 @@ TEST(ChannelConservation, NobodyIsLeftWaitingWhenAllEndpointsSendBeforeTheyTake)
 // Every order in which a small channel can be used.
 void run_all_orders(Trial trial, uint64_t runs_max) {
   SCOPED_TRACE(trial.text());
-  ExhaustiveSchedule schedule;
+  rings::ExhaustiveSchedule schedule;
   uint64_t runs = 0;
   do {
     ChannelWorld world(trial);
     const auto actors = world.actors();
-    const Status ran = run_scheduled(actors, schedule, kStepsMax);
+    const Status ran = rings::run_scheduled(actors, schedule, kStepsMax);
     ASSERT_TRUE(ran.ok()) << ran.error().message << testing::PrintToString(schedule.choices());
     ASSERT_EQ(world.compare(), "") << testing::PrintToString(schedule.choices());
     ASSERT_LE(++runs, runs_max);
@@ -114,4 +114,4 @@ TEST(ChannelOrders, AllOfABroadcast) {
 }
 
 }  // namespace
-}  // namespace crossdock
+}  // namespace crossdock::channels

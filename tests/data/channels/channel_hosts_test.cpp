@@ -11,7 +11,7 @@
 
 #ifdef CROSSDOCK_CHANNEL_DRIVER
 
-namespace crossdock {
+namespace crossdock::channels {
 namespace {
 
 using testing::AllOf;
@@ -151,6 +151,6 @@ TEST_F(ChannelHosts, RanksThatNothingJoinsAreNamed) {
 }
 
 }  // namespace
-}  // namespace crossdock
+}  // namespace crossdock::channels
 
 #endif

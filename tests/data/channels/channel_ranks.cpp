@@ -5,7 +5,7 @@
 
 #include "data/channels/channel_rows.hpp"
 
-namespace crossdock {
+namespace crossdock::channels {
 namespace {
 
 constexpr int64_t kBatchRows = 1000;
@@ -89,4 +89,4 @@ std::multiset<std::string> open_descriptors() {
   return open;
 }
 
-}  // namespace crossdock
+}  // namespace crossdock::channels

@@ -10,12 +10,12 @@
 #include "data/ranks/rank_group.hpp"
 #include "data/transports/forked_ranks.hpp"
 
-namespace crossdock {
+namespace crossdock::channels {
 
 // The board of forked processes as a group.
-class BoardGroup : public RankGroup {
+class BoardGroup : public ranks::RankGroup {
  public:
-  BoardGroup(int rank, int size, ForkedRanks::Meeting& meeting)
+  BoardGroup(int rank, int size, transports::ForkedRanks::Meeting& meeting)
       : rank_(rank), size_(size), meeting_(meeting) {}
   int rank() const override { return rank_; }
   int size() const override { return size_; }
@@ -27,7 +27,7 @@ class BoardGroup : public RankGroup {
  private:
   int rank_;
   int size_;
-  ForkedRanks::Meeting& meeting_;
+  transports::ForkedRanks::Meeting& meeting_;
 };
 
 // Keys of 8 bytes; endpoint i is source and destination i, on rank ranks[i].
@@ -48,4 +48,4 @@ Tally expected_tally(int sources, int destinations, int endpoint, int batches, b
 // What /proc/self/fd leads to: "socket", "anon_inode:[eventfd]", …
 std::multiset<std::string> open_descriptors();
 
-}  // namespace crossdock
+}  // namespace crossdock::channels

@@ -16,10 +16,10 @@
 #include "data/channels/channel_rows.hpp"
 #include "data/channels/data_plane.hpp"
 
-namespace crossdock {
+namespace crossdock::channels {
 namespace {
 
-using Meeting = ForkedRanks::Meeting;
+using Meeting = transports::ForkedRanks::Meeting;
 using testing::HasSubstr;
 constexpr int64_t kBudgetBytes = int64_t{64} << 20;
 
@@ -70,7 +70,7 @@ void shuffle_among(const std::vector<int>& ranks_of_endpoints,
                    int ranks,
                    ChannelSpec::Sends sends,
                    const char* transports = "auto") {
-  ForkedRanks forked(ranks, [&](int rank, Meeting& meeting) {
+  transports::ForkedRanks forked(ranks, [&](int rank, Meeting& meeting) {
     const auto before = open_descriptors();
     {
       const Rank self = open_rank(rank, ranks, meeting, transports);
@@ -125,7 +125,7 @@ TEST(ChannelRanks, RanksWithoutAnEndOpenAndLeave) {
 }
 
 TEST(ChannelRanks, WhatOneRankRefusesIsAnErrorOfAll) {
-  ForkedRanks forked(2, [](int rank, Meeting& meeting) {
+  transports::ForkedRanks forked(2, [](int rank, Meeting& meeting) {
     const Rank self = open_rank(rank, 2, meeting);
     ChannelSpec spec = endpoints_on({0, 1});
     if (rank == 1) spec.memory_bytes_max = 100;
@@ -150,7 +150,7 @@ TEST(ChannelRanks, WhatOneRankRefusesIsAnErrorOfAll) {
 }
 
 TEST(ChannelRanks, PartsThatAreOpenedAtDifferentTimesMeet) {
-  ForkedRanks forked(2, [](int rank, Meeting& meeting) {
+  transports::ForkedRanks forked(2, [](int rank, Meeting& meeting) {
     const Rank self = open_rank(rank, 2, meeting);
     if (rank == 1) std::this_thread::sleep_for(std::chrono::milliseconds(100));
     const ChannelSpec spec = endpoints_on({0, 1});
@@ -165,7 +165,7 @@ TEST(ChannelRanks, PartsThatAreOpenedAtDifferentTimesMeet) {
 
 // A rank that is through goes while the others still take what it sent.
 TEST(ChannelRanks, WhoIsThroughMayGo) {
-  ForkedRanks forked(2, [](int rank, Meeting& meeting) {
+  transports::ForkedRanks forked(2, [](int rank, Meeting& meeting) {
     ChannelSpec spec = endpoints_on({0});
     spec.destination_ranks = {1};
     spec.slot_bits = 6;
@@ -190,7 +190,7 @@ TEST(ChannelRanks, WhoIsThroughMayGo) {
 }
 
 TEST(ChannelRanks, ClosingReachesAllRanks) {
-  ForkedRanks forked(3, [](int rank, Meeting& meeting) {
+  transports::ForkedRanks forked(3, [](int rank, Meeting& meeting) {
     const Rank self = open_rank(rank, 3, meeting);
     const ChannelSpec spec = endpoints_on({0, 1, 2});
     const auto channel = self.plane->create_channel(spec);
@@ -237,7 +237,7 @@ bool drop_in_a_copy(Rank& self,
 }
 
 void fork_in_the_middle(const char* transports) {
-  ForkedRanks forked(2, [transports](int rank, Meeting& meeting) {
+  transports::ForkedRanks forked(2, [transports](int rank, Meeting& meeting) {
     Rank self = open_rank(rank, 2, meeting, transports);
     ChannelSpec spec = endpoints_on({0, 1});
     spec.sends = ChannelSpec::Sends::kBroadcast;
@@ -275,7 +275,7 @@ TEST(ChannelRanks, CopiesThatForkMakesDisturbNobody) { fork_in_the_middle("auto"
 TEST(ChannelRanks, CopiesThatForkMakesDisturbNoHost) { fork_in_the_middle("tcp"); }
 
 TEST(ChannelRanks, SettingsThatDifferAreRefusedWithTheRankThatHasThem) {
-  ForkedRanks forked(3, [](int rank, Meeting& meeting) {
+  transports::ForkedRanks forked(3, [](int rank, Meeting& meeting) {
     DataPlaneSettings settings;
     settings.transports = rank == 2 ? "shm" : rank == 1 ? "ucx,shm,tcp" : "auto";
     const auto refused = DataPlane::open(
@@ -289,8 +289,9 @@ TEST(ChannelRanks, SettingsThatDifferAreRefusedWithTheRankThatHasThem) {
 TEST(ChannelRanks, ADeathThatIsKnownEndsTheWaitForARankAtOnce) {
   std::string folder = testing::TempDir() + "/channelranksXXXXXX";
   ASSERT_NE(::mkdtemp(folder.data()), nullptr);
-  ForkedRanks forked(2, [&folder](int rank, Meeting&) {
-    std::shared_ptr<RankGroup> group = std::move(join_folder(folder, "job", rank, 2).value());
+  transports::ForkedRanks forked(2, [&folder](int rank, Meeting&) {
+    std::shared_ptr<ranks::RankGroup> group =
+        std::move(ranks::join_folder(folder, "job", rank, 2).value());
     DataPlaneSettings settings;
     settings.open_within_s = 600;
     auto plane = DataPlane::open(Memory::create(kBudgetBytes), group, settings);
@@ -315,7 +316,7 @@ void kill_one_of_three(int victim, uint64_t seed, const char* transports) {
   void* const page =
       ::mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   auto* const killed_at_ns = new (page) std::atomic<int64_t>(0);
-  ForkedRanks forked(3, [&](int rank, Meeting& meeting) {
+  transports::ForkedRanks forked(3, [&](int rank, Meeting& meeting) {
     const auto before = open_descriptors();
     {
       const Rank self = open_rank(rank, 3, meeting, transports);
@@ -393,7 +394,7 @@ ChannelSpec from_zero_to_one() {
 void kill_one_way(int ranks, int victim, uint64_t seed, const char* transports) {
   const bool is_over = victim < 2;
   const int batches = is_over ? -1 : 100;
-  ForkedRanks forked(ranks, [&](int rank, Meeting& meeting) {
+  transports::ForkedRanks forked(ranks, [&](int rank, Meeting& meeting) {
     const Rank self = open_rank(rank, ranks, meeting, transports);
     const auto channel = self.plane->create_channel(from_zero_to_one());
     ASSERT_TRUE(channel.ok()) << channel.error().message;
@@ -438,7 +439,7 @@ TEST(ChannelRanks, SourcesAndDestinationsOfOtherHostsThatAreKilledAreMissed) {
 
 // Rank 1 stops, as by Ctrl-Z, before it takes anything, and goes on when rank 0 has lost it, or a while later.
 void suspend_the_receiver(const char* transports, double lost_after_s, bool is_lost) {
-  ForkedRanks forked(2, [&](int rank, Meeting& meeting) {
+  transports::ForkedRanks forked(2, [&](int rank, Meeting& meeting) {
     const auto processes = meeting.gather(std::to_string(::getpid()));
     const Rank self = open_rank(rank, 2, meeting, transports, lost_after_s);
     const auto channel = self.plane->create_channel(from_zero_to_one());
@@ -481,7 +482,7 @@ TEST(ChannelRanks, OneThatIsSuspendedForTooLongIsLostToOtherHosts) {
 
 // It takes nothing for longer than a lost rank is waited for, but its process is there.
 TEST(ChannelRanks, OneThatTakesNothingForLongIsNotLost) {
-  ForkedRanks forked(2, [&](int rank, Meeting& meeting) {
+  transports::ForkedRanks forked(2, [&](int rank, Meeting& meeting) {
     const Rank self = open_rank(rank, 2, meeting, "tcp", 2);
     const auto channel = self.plane->create_channel(from_zero_to_one());
     ASSERT_TRUE(channel.ok()) << channel.error().message;
@@ -496,4 +497,4 @@ TEST(ChannelRanks, OneThatTakesNothingForLongIsNotLost) {
 }
 
 }  // namespace
-}  // namespace crossdock
+}  // namespace crossdock::channels

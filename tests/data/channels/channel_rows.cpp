@@ -4,7 +4,7 @@
 #include <cstring>
 #include <memory>
 
-namespace crossdock {
+namespace crossdock::channels {
 namespace {
 
 DataType type_of(const char* format) { return parse_arrow_format(format).value(); }
@@ -153,4 +153,4 @@ std::vector<int64_t> read_rows(RowKind kind, const Batch& rows, std::string& wro
   return keys;
 }
 
-}  // namespace crossdock
+}  // namespace crossdock::channels

@@ -7,7 +7,7 @@
 
 #include "table/column.hpp"
 
-namespace crossdock {
+namespace crossdock::channels {
 
 // What the rows of a test look like; all have the key first, an int64.
 enum class RowKind : uint8_t { kKeys, kNumbers, kTexts, kFlags };
@@ -20,4 +20,4 @@ Batch make_rows(RowKind kind, const std::vector<int64_t>& keys);
 // The keys of rows that arrived; rows whose other columns are not what follows from the key are told in `wrong`.
 std::vector<int64_t> read_rows(RowKind kind, const Batch& rows, std::string& wrong);
 
-}  // namespace crossdock
+}  // namespace crossdock::channels

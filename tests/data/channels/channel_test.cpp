@@ -15,7 +15,7 @@
 #include "data/channels/single_plane.hpp"
 #include "table/arrow_builder.hpp"
 
-namespace crossdock {
+namespace crossdock::channels {
 namespace {
 
 using Kind = Received::Kind;
@@ -203,7 +203,8 @@ TEST(ChannelLayouts, BothKindsOfFlowsHaveTheirPlaceAndAreChargedFor) {
   spec.slot_bits = kSlotBitsByDistance;
   const auto plan = must_do(ChannelLayout::make(spec, {0, 0, 1}));
   const PartPlan part = plan->part_of(0);
-  const uint64_t near = flow_bytes(plan->ring(false)), far = flow_bytes(plan->ring(true));
+  const uint64_t near = rings::flow_bytes(plan->ring(false)),
+                 far = rings::flow_bytes(plan->ring(true));
   ASSERT_LT(near, far);
   ASSERT_EQ(part.incoming.size(), 3);
   EXPECT_EQ(part.incoming[2].offset, part.incoming[0].offset + 2 * near);
@@ -222,7 +223,7 @@ TEST(ChannelLayouts, BothKindsOfFlowsHaveTheirPlaceAndAreChargedFor) {
 TEST_F(ChannelCalls, BoundsOfRangesAreInTheDigest) {
   const auto digest_of = [](const arrow_test::Array& bounds) {
     ChannelSpec spec = spec_of(1, 3);
-    spec.route.by = RouteBy::kRange;
+    spec.route.by = sorters::RouteBy::kRange;
     spec.route.bounds = arrow_test::make_batch({{"bound", bounds}});
     return must_do(ChannelLayout::make(spec, {0}))->digest();
   };
@@ -356,7 +357,7 @@ TEST_F(ChannelCalls, RowsThatAreMissingAreAnErrorWithBothCounts) {
   auto receiver = must_do(channel.open_receiver(0));
   ASSERT_TRUE(sender->send_all(keys(5)).ok());
   ASSERT_TRUE(sender->flush().ok());
-  end_flow(core->source(0)->flows[0]->flow, 6);
+  rings::end_flow(core->source(0)->flows[0]->flow, 6);
   EXPECT_EQ(must_do(receiver->recv()).rows.rows, 5);
   expect_error(receiver->recv(), ErrorCode::kInternal, "source 0 says that it sent 6 rows");
   expect_error(receiver->recv(), ErrorCode::kInternal, "where 5 rows in 1 segments arrived");
@@ -372,7 +373,7 @@ TEST_F(ChannelCalls, ASenderThatMeetsASegmentBeingOpenedDoesNotSleepThroughIt) {
   auto sender = must_do(channel.open_sender(0));
   auto opens = must_do(channel.open_sender(0));
   auto receiver = must_do(channel.open_receiver(0));
-  const Ring ring = core->source(0)->flows[0]->flow.ring;
+  const rings::Ring ring = core->source(0)->flows[0]->flow.ring;
   ASSERT_TRUE(must_do(opens->advance()));  // attached
   *ring.tail = 1;                          // counted by the other, and its word not written yet
   EXPECT_EQ(must_do(sender->send(keys(10))), 10);
@@ -417,10 +418,10 @@ TEST_F(ChannelCalls, TextsGoToOneDestinationInWhateverLayoutTheyAreSent) {
                                    batch_of(arrow_test::encoded("i", numbers, plain)),
                                    usual};
   const ChannelSpec spec = texts_spec(usual);
-  RouteSpec route = spec.route;
+  sorters::RouteSpec route = spec.route;
   route.destinations = 3;
   std::vector<uint16_t> to(words.size());
-  ASSERT_TRUE(must_do(RowRouter::make(usual.schema, route))->route(usual, 0, to).ok());
+  ASSERT_TRUE(must_do(sorters::RowRouter::make(usual.schema, route))->route(usual, 0, to).ok());
   const auto channel = create(spec);
   auto sender = must_do(channel->open_sender(0));
   for (const Batch& batch : sent) EXPECT_EQ(must_do(sender->send(batch)), 200);
@@ -446,7 +447,8 @@ TEST_F(ChannelCalls, TextsGoToOneDestinationInWhateverLayoutTheyAreSent) {
 TEST_F(ChannelCalls, KeysOfAnotherTypeAreRefusedBeforeTheyAreRead) {
   const Batch narrow =
       arrow_test::make_batch({{"key", arrow_test::fixed<int8_t>("c", {0, 1, 2, 1, 0, 1, 2, 1})}});
-  for (const RouteBy by : {RouteBy::kKey, RouteBy::kHash, RouteBy::kExplicit}) {
+  for (const sorters::RouteBy by :
+       {sorters::RouteBy::kKey, sorters::RouteBy::kHash, sorters::RouteBy::kExplicit}) {
     ChannelSpec spec = spec_of(1, 3);
     spec.id = 20 + static_cast<uint64_t>(by);
     spec.route.by = by;
@@ -482,4 +484,4 @@ TEST_F(ChannelCalls, AThousandChannelsOf64EndpointsLeaveNothing) {
 }
 
 }  // namespace
-}  // namespace crossdock
+}  // namespace crossdock::channels

@@ -5,7 +5,7 @@
 
 #include "base/check.hpp"
 
-namespace crossdock {
+namespace crossdock::channels {
 namespace {
 
 using Sends = ChannelSpec::Sends;
@@ -189,8 +189,8 @@ std::unique_ptr<TakingActor> ChannelWorld::make_taking(int destination) {
                                        *taken_.back());
 }
 
-std::vector<Actor*> ChannelWorld::actors() const {
-  std::vector<Actor*> actors;
+std::vector<rings::Actor*> ChannelWorld::actors() const {
+  std::vector<rings::Actor*> actors;
   for (const auto& actor : actors_) actors.push_back(actor.get());
   return actors;
 }
@@ -227,4 +227,4 @@ std::string ChannelWorld::compare() const {
   return wrong;
 }
 
-}  // namespace crossdock
+}  // namespace crossdock::channels

@@ -9,7 +9,7 @@
 #include "data/channels/channel_actors.hpp"
 #include "data/channels/data_plane.hpp"
 
-namespace crossdock {
+namespace crossdock::channels {
 
 struct Trial {
   int sources = 1;
@@ -42,7 +42,7 @@ class ChannelWorld {
   Channel& channel() { return *channel_; }
   // Actors that are not done yet use the channel after it is gone.
   void drop_channel() { channel_.reset(); }
-  std::vector<Actor*> actors() const;
+  std::vector<rings::Actor*> actors() const;
   // "" if what arrived is what was sent, where it should be; else what is wrong.
   std::string compare() const;
 
@@ -61,7 +61,7 @@ class ChannelWorld {
   std::vector<std::vector<int64_t>> expected_;          // [destination]
   // By receiver; those of a destination side by side.
   std::vector<std::unique_ptr<Taken>> taken_;
-  std::vector<std::unique_ptr<Actor>> actors_;
+  std::vector<std::unique_ptr<rings::Actor>> actors_;
 };
 
-}  // namespace crossdock
+}  // namespace crossdock::channels

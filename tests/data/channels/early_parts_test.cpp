@@ -4,11 +4,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace crossdock {
+namespace crossdock::channels {
 namespace {
 
 EarlyPart part(uint64_t channel, int peer) {
-  return {channel, peer, std::move(SharedRegion::create(1).value()), {}};
+  return {channel, peer, std::move(transports::SharedRegion::create(1).value()), {}};
 }
 
 EarlyPart cause(uint64_t channel, int peer) {
@@ -33,7 +33,7 @@ TEST(EarlyParts, AreTakenByChannelAndForgottenByPeer) {
 TEST(EarlyParts, ACauseTakesThePlaceOfThePartOfItsPeer) {
   EarlyParts early;
   EarlyPart mapped = part(1, 5);
-  const std::weak_ptr<SharedRegion> region = mapped.region;
+  const std::weak_ptr<transports::SharedRegion> region = mapped.region;
   early.add(std::move(mapped));
   early.add(part(1, 6));
   early.add(cause(1, 5));
@@ -68,4 +68,4 @@ TEST(EarlyParts, CausesAreBoundToo) {
 }
 
 }  // namespace
-}  // namespace crossdock
+}  // namespace crossdock::channels

@@ -10,26 +10,26 @@
 #include "data/rings/doorbell.hpp"
 #include "data/rings/ring_actors.hpp"
 
-namespace crossdock {
+namespace crossdock::channels {
 namespace {
 
-using Producer = RingProducer<CpuRingTraits>;
+using Producer = rings::RingProducer<rings::CpuRingTraits>;
 
 // One row.
-bool append(const TestRing& ring, Producer& producer, uint64_t value) {
-  const Ticket ticket = producer.reserve(1);
+bool append(const rings::TestRing& ring, Producer& producer, uint64_t value) {
+  const rings::Ticket ticket = producer.reserve(1);
   if (ticket.rows == 0) return false;
   ring.value(ticket.slot, ticket.first) = value;
   producer.commit(ticket);
   return true;
 }
 
-uint64_t only_value(const TestRing& ring, const FlowTaker::Taken& taken) {
+uint64_t only_value(const rings::TestRing& ring, const FlowTaker::Taken& taken) {
   return *ring.layout().lane<uint64_t>(taken.segment, 0);
 }
 
 TEST(FlowTaker, room_is_made_by_the_oldest_segment) {
-  const TestRing ring(2, 1);
+  const rings::TestRing ring(2, 1);
   Producer producer(ring.ring());
   FlowTaker taker(ring.ring(), 1);
   EXPECT_EQ(taker.take(0).segment, nullptr);
@@ -52,7 +52,7 @@ TEST(FlowTaker, room_is_made_by_the_oldest_segment) {
 }
 
 TEST(FlowTaker, the_slowest_of_a_broadcast_governs) {
-  const TestRing ring(1, 1);
+  const rings::TestRing ring(1, 1);
   Producer producer(ring.ring());
   FlowTaker taker(ring.ring(), 3);
   for (uint64_t value = 0; value < 2; ++value) ASSERT_TRUE(append(ring, producer, value));
@@ -72,7 +72,7 @@ TEST(FlowTaker, the_slowest_of_a_broadcast_governs) {
 }
 
 TEST(FlowTakerDeath, a_segment_is_given_back_once) {
-  const TestRing ring(1, 1);
+  const rings::TestRing ring(1, 1);
   Producer producer(ring.ring());
   FlowTaker taker(ring.ring(), 1);
   ASSERT_TRUE(append(ring, producer, 1));
@@ -103,10 +103,10 @@ struct Stage {
         rows(static_cast<size_t>(test.cursors)),
         sums(static_cast<size_t>(test.cursors)) {}
 
-  TestRing ring;
+  rings::TestRing ring;
   FlowTaker taker;
-  DoorbellWords filled;  // rung by producers
-  DoorbellWords freed;   // rung by takers
+  rings::DoorbellWords filled;  // rung by producers
+  rings::DoorbellWords freed;   // rung by takers
   uint64_t expected_rows;
   std::vector<std::atomic<uint64_t>> rows;
   std::vector<std::atomic<uint64_t>> sums;
@@ -114,12 +114,12 @@ struct Stage {
 
 void produce(Stage& stage, uint64_t first) {
   Producer producer(stage.ring.ring());
-  const Doorbell freed(&stage.freed);
-  const Doorbell filled(&stage.filled);
+  const rings::Doorbell freed(&stage.freed);
+  const rings::Doorbell filled(&stage.filled);
   for (uint64_t value = first; value < first + kRowsPerProducer; ++value) {
     for (;;) {
       const uint32_t note = freed.look();
-      const Ticket ticket = producer.reserve(1);
+      const rings::Ticket ticket = producer.reserve(1);
       if (ticket.rows != 0) {
         stage.ring.value(ticket.slot, ticket.first) = value;
         if (producer.commit(ticket)) filled.ring();
@@ -129,7 +129,7 @@ void produce(Stage& stage, uint64_t first) {
       freed.wait(note, std::chrono::milliseconds(1));
     }
   }
-  if (producer.seal() == Seal::kPublished) filled.ring();
+  if (producer.seal() == rings::Seal::kPublished) filled.ring();
 }
 
 // Keeps some segments and gives them back in an order of its own.
@@ -144,7 +144,7 @@ class Holder {
     const uint64_t position = held_[which];
     held_[which] = held_.back();
     held_.pop_back();
-    if (stage_.taker.give_back(position)) Doorbell(&stage_.freed).ring();
+    if (stage_.taker.give_back(position)) rings::Doorbell(&stage_.freed).ring();
   }
 
  private:
@@ -154,7 +154,7 @@ class Holder {
 };
 
 void consume(Stage& stage, int cursor, size_t held_max, uint32_t seed) {
-  const Doorbell filled(&stage.filled);
+  const rings::Doorbell filled(&stage.filled);
   auto& rows = stage.rows[static_cast<size_t>(cursor)];
   auto& sum = stage.sums[static_cast<size_t>(cursor)];
   Holder holder(stage, seed);
@@ -162,7 +162,7 @@ void consume(Stage& stage, int cursor, size_t held_max, uint32_t seed) {
     const uint32_t note = filled.look();
     const FlowTaker::Taken taken = stage.taker.take(cursor);
     if (taken.segment != nullptr) {
-      const uint32_t found = reinterpret_cast<const SegmentHeader*>(taken.segment)->rows;
+      const uint32_t found = reinterpret_cast<const rings::SegmentHeader*>(taken.segment)->rows;
       const auto* values = stage.ring.layout().lane<uint64_t>(taken.segment, 0);
       uint64_t added = 0;
       for (uint32_t row = 0; row < found; ++row) added += values[row];
@@ -215,4 +215,4 @@ INSTANTIATE_TEST_SUITE_P(Shapes,
                          [](const auto& param) { return param.param.name; });
 
 }  // namespace
-}  // namespace crossdock
+}  // namespace crossdock::channels

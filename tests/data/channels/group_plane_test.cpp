@@ -13,15 +13,16 @@
 #include "data/ranks/agreement.hpp"
 #include "data/ranks/channel_planner.hpp"
 
-namespace crossdock {
+namespace crossdock::channels {
 namespace {
 
-using Meeting = ForkedRanks::Meeting;
+using Meeting = transports::ForkedRanks::Meeting;
 using testing::HasSubstr;
 
 constexpr int64_t kPlaneBudgetBytes = int64_t{64} << 20;
 
-std::unique_ptr<DataPlane> open_plane(std::shared_ptr<RankGroup> group, const char* transports) {
+std::unique_ptr<DataPlane> open_plane(std::shared_ptr<ranks::RankGroup> group,
+                                      const char* transports) {
   DataPlaneSettings settings;
   settings.transports = transports;
   if (transports == std::string("tcp")) settings.devices = "lo";
@@ -39,7 +40,7 @@ void pass_rows(Channel& channel, int rank) {
 
 // A rank that has tried in vain to open channels has used more numbers.
 TEST(GroupPlane, ChannelsHaveTheHighestNumberThatARankHasForThem) {
-  ForkedRanks forked(2, [](int rank, Meeting& meeting) {
+  transports::ForkedRanks forked(2, [](int rank, Meeting& meeting) {
     const auto plane = open_plane(std::make_shared<BoardGroup>(rank, 2, meeting), "auto");
     for (uint64_t i = 0; i < 3; ++i) {
       ChannelSpec spec = endpoints_on({0, 1});
@@ -72,11 +73,12 @@ TEST(GroupPlane, TheTimeToOpenIsANumberOfSeconds) {
 }
 
 // Plans nothing, and writes a byte for each plan that is ended.
-class Counting final : public ChannelPlanner {
+class Counting final : public ranks::ChannelPlanner {
  public:
   explicit Counting(int fd) : fd_(fd) {}
-  Result<PlannedChannel> plan(const ChannelEnds&, std::chrono::milliseconds) override {
-    return PlannedChannel{"plan", nullptr, {}, {}};
+  Result<ranks::PlannedChannel> plan(const ranks::ChannelEnds&,
+                                     std::chrono::milliseconds) override {
+    return ranks::PlannedChannel{"plan", nullptr, {}, {}};
   }
   void end(const std::string&) override { EXPECT_EQ(::write(fd_, "e", 1), 1); }
 
@@ -84,7 +86,7 @@ class Counting final : public ChannelPlanner {
   const int fd_;
 };
 
-class PlannedGroup final : public RankGroup {
+class PlannedGroup final : public ranks::RankGroup {
  public:
   PlannedGroup(int rank, Meeting& meeting, int fd) : board_(rank, 2, meeting), planner_(fd) {}
   int rank() const override { return board_.rank(); }
@@ -93,7 +95,7 @@ class PlannedGroup final : public RankGroup {
                                           std::chrono::milliseconds at_most) override {
     return board_.gather(mine, at_most);
   }
-  ChannelPlanner* planner() override { return &planner_; }
+  ranks::ChannelPlanner* planner() override { return &planner_; }
 
  private:
   BoardGroup board_;
@@ -101,7 +103,7 @@ class PlannedGroup final : public RankGroup {
 };
 
 TEST(GroupPlane, APlanIsEndedByItsRankAndByNoCopyThatForkMakes) {
-  ForkedRanks forked(2, [](int rank, Meeting& meeting) {
+  transports::ForkedRanks forked(2, [](int rank, Meeting& meeting) {
     int ends[2];
     ASSERT_EQ(::pipe2(ends, O_NONBLOCK), 0);
     auto plane = open_plane(std::make_shared<PlannedGroup>(rank, meeting, ends[1]), "tcp");
@@ -127,7 +129,7 @@ TEST(GroupPlane, APlanIsEndedByItsRankAndByNoCopyThatForkMakes) {
 
 // Who leaves comes to one more round, in which others may be meeting for something else.
 TEST(GroupPlane, ARankThatLeavesIsAnErrorToThoseWhoMeet) {
-  ForkedRanks forked(2, [](int rank, Meeting& meeting) {
+  transports::ForkedRanks forked(2, [](int rank, Meeting& meeting) {
     const auto group = std::make_shared<BoardGroup>(rank, 2, meeting);
     auto plane = open_plane(group, "tcp");
     if (rank == 1) {
@@ -135,7 +137,7 @@ TEST(GroupPlane, ARankThatLeavesIsAnErrorToThoseWhoMeet) {
       meeting.gather("the round of the other's leaving");
       return;
     }
-    const auto said = agree(*group, std::string("here"), std::chrono::seconds(20));
+    const auto said = ranks::agree(*group, std::string("here"), std::chrono::seconds(20));
     ASSERT_FALSE(said.ok());
     EXPECT_EQ(said.error().code, ErrorCode::kChannelClosed);
     EXPECT_THAT(said.error().message, HasSubstr("rank 1 has closed its data plane"));
@@ -144,4 +146,4 @@ TEST(GroupPlane, ARankThatLeavesIsAnErrorToThoseWhoMeet) {
 }
 
 }  // namespace
-}  // namespace crossdock
+}  // namespace crossdock::channels

@@ -12,16 +12,16 @@
 #include "data/rings/thread_driver.hpp"
 #include "data/trace/segment_trace.hpp"
 
-namespace crossdock {
+namespace crossdock::channels {
 namespace {
 
 using SegmentKey = std::tuple<uint64_t, uint16_t, uint16_t, uint64_t>;
 using Times = std::array<std::vector<int64_t>, 5>;  // by step
 
-std::map<SegmentKey, Times> times_of(const TraceNotes& noted) {
+std::map<SegmentKey, Times> times_of(const trace::TraceNotes& noted) {
   std::map<SegmentKey, Times> found;
-  for (const TimedNote& timed : noted.notes) {
-    const SegmentNote& note = timed.note;
+  for (const trace::TimedNote& timed : noted.notes) {
+    const trace::SegmentNote& note = timed.note;
     found[{note.channel, note.source, note.outlet, note.sequence}][static_cast<size_t>(note.step)]
         .push_back(timed.at_ns);
   }
@@ -29,10 +29,10 @@ std::map<SegmentKey, Times> times_of(const TraceNotes& noted) {
 }
 
 void check(const Times& times, size_t uses) {
-  EXPECT_EQ(times[size_t(SegmentStep::kPublished)].size(), 1U);
-  EXPECT_EQ(times[size_t(SegmentStep::kPut)].size(), 0U);
-  const auto& taken = times[size_t(SegmentStep::kTaken)];
-  const auto& back = times[size_t(SegmentStep::kGivenBack)];
+  EXPECT_EQ(times[size_t(trace::SegmentStep::kPublished)].size(), 1U);
+  EXPECT_EQ(times[size_t(trace::SegmentStep::kPut)].size(), 0U);
+  const auto& taken = times[size_t(trace::SegmentStep::kTaken)];
+  const auto& back = times[size_t(trace::SegmentStep::kGivenBack)];
   ASSERT_EQ(taken.size(), uses);
   ASSERT_EQ(back.size(), uses);
   EXPECT_LE(*std::ranges::min_element(taken), *std::ranges::min_element(back));
@@ -45,12 +45,12 @@ TEST(GroupTrace, concurrent_segments_are_published_taken_and_given_back_once) {
     trial.batches = 4;
     SCOPED_TRACE(trial.text());
     ChannelWorld world(trial);
-    ASSERT_TRUE(SegmentTrace::start().ok());
+    ASSERT_TRUE(trace::SegmentTrace::start().ok());
     uint64_t published = 0;
     uint64_t taken = 0;
     {
       const auto actors = world.actors();
-      const Status ran = run_on_threads(actors, {.threads = 4});
+      const Status ran = rings::run_on_threads(actors, {.threads = 4});
       ASSERT_TRUE(ran.ok()) << ran.error().message;
     }
     for (const FlowCounters& flow : world.channel().counters().flows) {
@@ -60,7 +60,7 @@ TEST(GroupTrace, concurrent_segments_are_published_taken_and_given_back_once) {
       published += flow.published;
       taken += flow.taken;
     }
-    const auto noted = SegmentTrace::finish();
+    const auto noted = trace::SegmentTrace::finish();
     ASSERT_TRUE(noted.ok());
     EXPECT_EQ(noted.value().dropped, 0U);
     const auto segments = times_of(noted.value());
@@ -76,11 +76,12 @@ TEST(GroupTrace, comes_to_the_first_rank_and_leaves_no_memory) {
   const auto memory = Memory::create(int64_t{1} << 28);
   const auto plane = std::move(DataPlane::open(memory, nullptr, {}).value());
   EXPECT_FALSE(finish_group_trace(*plane, *memory, 1).ok());
-  ASSERT_TRUE(SegmentTrace::start().ok());
+  ASSERT_TRUE(trace::SegmentTrace::start().ok());
   constexpr uint64_t kSegments = 100'000;  // more than one send
   for (uint64_t n = 0; n < kSegments; ++n) {
-    SegmentTrace::note({.channel = 9, .sequence = n, .step = SegmentStep::kTaken});
-    SegmentTrace::note({.channel = 9, .sequence = n, .step = SegmentStep::kGivenBack});
+    trace::SegmentTrace::note({.channel = 9, .sequence = n, .step = trace::SegmentStep::kTaken});
+    trace::SegmentTrace::note(
+        {.channel = 9, .sequence = n, .step = trace::SegmentStep::kGivenBack});
   }
   const auto trace = finish_group_trace(*plane, *memory, 2);
   ASSERT_TRUE(trace.ok()) << trace.error().message;
@@ -90,14 +91,14 @@ TEST(GroupTrace, comes_to_the_first_rank_and_leaves_no_memory) {
   memory->trim();
   EXPECT_EQ(memory->used_bytes(), 0);
   const auto small = Memory::create(int64_t{1} << 20);
-  ASSERT_TRUE(SegmentTrace::start().ok());
-  for (uint64_t n = 0; n < 10'000; ++n) SegmentTrace::note({.channel = 9, .sequence = n});
+  ASSERT_TRUE(trace::SegmentTrace::start().ok());
+  for (uint64_t n = 0; n < 10'000; ++n) trace::SegmentTrace::note({.channel = 9, .sequence = n});
   const auto refused = finish_group_trace(*plane, *small, 3);
   ASSERT_FALSE(refused.ok());
   EXPECT_EQ(refused.error().code, ErrorCode::kOutOfMemoryBudget);
-  ASSERT_TRUE(SegmentTrace::start().ok());
+  ASSERT_TRUE(trace::SegmentTrace::start().ok());
   EXPECT_THAT(finish_own_trace(*plane).value(), testing::HasSubstr(R"("notes":0)"));
 }
 
 }  // namespace
-}  // namespace crossdock
+}  // namespace crossdock::channels

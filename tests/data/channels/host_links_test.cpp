@@ -8,13 +8,13 @@
 #include "data/channels/data_plane.hpp"
 #include "topology/small_servers.hpp"
 
-namespace crossdock {
+namespace crossdock::channels {
 namespace {
 
 using testing::HasSubstr;
 
 TEST(HostLinks, SilencesThatAreTooShortAreRefused) {
-  ForkedRanks forked(2, [&](int rank, ForkedRanks::Meeting& meeting) {
+  transports::ForkedRanks forked(2, [&](int rank, transports::ForkedRanks::Meeting& meeting) {
     DataPlaneSettings settings;
     settings.transports = "tcp";
     settings.devices = "lo";
@@ -30,7 +30,7 @@ TEST(HostLinks, SilencesThatAreTooShortAreRefused) {
 
 // Its rows go through memory, and no table of the server leads to it.
 TEST(HostLinks, RanksOfOneHostNeedNoPlannedDevice) {
-  ForkedRanks forked(3, [&](int rank, ForkedRanks::Meeting& meeting) {
+  transports::ForkedRanks forked(3, [&](int rank, transports::ForkedRanks::Meeting& meeting) {
     DataPlaneSettings settings;
     settings.transports = "tcp";
     settings.devices = "lo";
@@ -38,8 +38,8 @@ TEST(HostLinks, RanksOfOneHostNeedNoPlannedDevice) {
     const auto links =
         HostLinks::open(group, settings, {0, 0, 1}, {[](uint64_t, const Error&) {}, {}});
     ASSERT_TRUE(links.ok()) << links.error().message;
-    PlannedChannel planned;
-    planned.server = std::make_shared<const ServerShape>(two_sockets());
+    ranks::PlannedChannel planned;
+    planned.server = std::make_shared<const topology::ServerShape>(topology::two_sockets());
     planned.destinations[rank == 0 ? 1 : 0] = {.structure = 0, .vertex = 0};
     const auto paths = links.value()->planned_paths(planned);
     EXPECT_EQ(paths.ok(), rank < 2);
@@ -52,4 +52,4 @@ TEST(HostLinks, RanksOfOneHostNeedNoPlannedDevice) {
 }
 
 }  // namespace
-}  // namespace crossdock
+}  // namespace crossdock::channels

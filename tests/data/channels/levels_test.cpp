@@ -7,7 +7,7 @@
 
 #include <gtest/gtest.h>
 
-namespace crossdock {
+namespace crossdock::channels {
 namespace {
 
 // `nodes` x `endpoints` endpoints that are sources and destinations, node by node.
@@ -80,4 +80,4 @@ TEST(Levels, without_destinations_are_refused) {
 }
 
 }  // namespace
-}  // namespace crossdock
+}  // namespace crossdock::channels

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace crossdock {
+namespace crossdock::channels {
 namespace {
 
 Error because(const char* why) { return make_error(ErrorCode::kAgentLost, "{}", why); }
@@ -41,4 +41,4 @@ TEST(RankLosses, AGroupThatIsOverIsOverForAll) {
 }
 
 }  // namespace
-}  // namespace crossdock
+}  // namespace crossdock::channels

@@ -7,7 +7,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace crossdock {
+namespace crossdock::channels {
 namespace {
 
 using testing::ElementsAre;
@@ -90,4 +90,4 @@ TEST(RankReach, TextsThatNoRankWrites) {
 }
 
 }  // namespace
-}  // namespace crossdock
+}  // namespace crossdock::channels

@@ -18,7 +18,7 @@
 #include "data/rings/scheduled_driver.hpp"
 #include "table/arrow_builder.hpp"
 
-namespace crossdock {
+namespace crossdock::channels {
 namespace {
 
 using testing::HasSubstr;
@@ -39,14 +39,14 @@ Batch batch_of(const std::vector<int64_t>& keys) {
       {{.name = "key", .array = arrow_test::fixed<int64_t>("l", values)}});
 }
 
-class SendActor : public Actor {
+class SendActor : public rings::Actor {
  public:
   SendActor(std::unique_ptr<Sender> sender, Batch rows, bool is_named, int named)
       : sender_(std::move(sender)), rows_(std::move(rows)), is_named_(is_named), named_(named) {}
 
   // A step that did not take rows may have moved others on, so it counts as progress; a run that does not end is told
   // by its number of steps.
-  Step step() override {
+  rings::Step step() override {
     if (!is_sent_) {
       const auto taken = is_named_ ? sender_->send_to(rows_, named_) : sender_->send(rows_);
       EXPECT_TRUE(taken.ok()) << taken.error().message;
@@ -54,11 +54,11 @@ class SendActor : public Actor {
       if (is_sent_) {
         EXPECT_TRUE(sender_->flush_begin().ok());
       }
-      return Step::kProgress;
+      return rings::Step::kProgress;
     }
     const auto done = sender_->flush_done();
     EXPECT_TRUE(done.ok()) << done.error().message;
-    return done.ok() && done.value() ? Step::kDone : Step::kProgress;
+    return done.ok() && done.value() ? rings::Step::kDone : rings::Step::kProgress;
   }
   std::string state() const override { return is_sent_ ? "flushes" : "sends"; }
 
@@ -70,20 +70,20 @@ class SendActor : public Actor {
   bool is_sent_ = false;
 };
 
-class TakeActor : public Actor {
+class TakeActor : public rings::Actor {
  public:
   explicit TakeActor(std::unique_ptr<Receiver> receiver) : receiver_(std::move(receiver)) {}
 
-  Step step() override {
+  rings::Step step() override {
     const auto received = receiver_->recv();
     EXPECT_TRUE(received.ok()) << received.error().message;
-    if (!received.ok() || received.value().kind == Received::Kind::kEnd) return Step::kDone;
+    if (!received.ok() || received.value().kind == Received::Kind::kEnd) return rings::Step::kDone;
     const Batch& rows = received.value().rows;
     if (received.value().kind == Received::Kind::kRows) {
       const auto* values = rows.columns[0].data<int64_t>();
       keys_.insert(keys_.end(), values, values + rows.rows);
     }
-    return Step::kProgress;
+    return rings::Step::kProgress;
   }
   std::string state() const override { return std::to_string(keys_.size()) + " rows"; }
 
@@ -135,7 +135,7 @@ std::shared_ptr<Channel> shuffle(World& world,
                             .destinations = static_cast<int64_t>(placement.of_destination.size())};
   std::vector<std::unique_ptr<SendActor>> senders;
   std::vector<std::unique_ptr<TakeActor>> takers;
-  std::vector<Actor*> actors;
+  std::vector<rings::Actor*> actors;
   for (int source = 0; source < numbering.sources; ++source) {
     std::vector<int64_t> keys;
     for (int64_t number = 0; number < each; ++number) {
@@ -152,8 +152,8 @@ std::shared_ptr<Channel> shuffle(World& world,
         std::make_unique<TakeActor>(std::move(made.value()->open_receiver(destination).value())));
     actors.push_back(takers.back().get());
   }
-  SeededSchedule schedule(seed);
-  const Status ran = run_scheduled(actors, schedule, 20'000'000);
+  rings::SeededSchedule schedule(seed);
+  const Status ran = rings::run_scheduled(actors, schedule, 20'000'000);
   EXPECT_TRUE(ran.ok()) << ran.error().message;
   for (int destination = 0; destination < numbering.destinations; ++destination) {
     std::vector<int64_t> expected;
@@ -207,14 +207,14 @@ std::vector<std::vector<int64_t>> send_texts(const Batch& rows, const SchemaPtr&
   EXPECT_TRUE(made.ok()) << made.error().message;
   SendActor sender(std::move(made.value()->open_sender(0).value()), rows, false, 0);
   std::vector<std::unique_ptr<TakeActor>> takers;
-  std::vector<Actor*> actors{&sender};
+  std::vector<rings::Actor*> actors{&sender};
   for (int to = 0; to < 3; ++to) {
     takers.push_back(
         std::make_unique<TakeActor>(std::move(made.value()->open_receiver(to).value())));
     actors.push_back(takers.back().get());
   }
-  SeededSchedule schedule(5);
-  EXPECT_TRUE(run_scheduled(actors, schedule, 1'000'000).ok());
+  rings::SeededSchedule schedule(5);
+  EXPECT_TRUE(rings::run_scheduled(actors, schedule, 1'000'000).ok());
   std::vector<std::vector<int64_t>> found;
   for (const auto& taker : takers) found.push_back(taker->sorted_keys());
   return found;
@@ -242,7 +242,7 @@ TEST(TwoLevel, keys_of_another_type_are_refused_before_they_are_read) {
   World world;
   const NodePlacement placement{.of_source = {0}, .of_destination = {0, 1, 1}};
   ChannelSpec spec = spec_for(placement);
-  spec.route.by = RouteBy::kExplicit;
+  spec.route.by = sorters::RouteBy::kExplicit;
   const auto made = create_two_level(*world.plane, spec, placement);
   ASSERT_TRUE(made.ok()) << made.error().message;
   const auto sender = std::move(made.value()->open_sender(0).value());
@@ -269,7 +269,7 @@ TEST(TwoLevel, rows_are_sent_to_a_named_destination_through_its_relay) {
   World world;
   const NodePlacement placement = square(2, 2);
   const auto channel = create_two_level(*world.plane, spec_for(placement), placement).value();
-  std::vector<std::unique_ptr<Actor>> owned;
+  std::vector<std::unique_ptr<rings::Actor>> owned;
   std::vector<TakeActor*> takers;
   for (int i = 0; i < 4; ++i) {
     owned.push_back(std::make_unique<SendActor>(
@@ -278,10 +278,10 @@ TEST(TwoLevel, rows_are_sent_to_a_named_destination_through_its_relay) {
     takers.push_back(taker.get());
     owned.push_back(std::move(taker));
   }
-  std::vector<Actor*> actors;
+  std::vector<rings::Actor*> actors;
   for (const auto& actor : owned) actors.push_back(actor.get());
-  SeededSchedule schedule(3);
-  ASSERT_TRUE(run_scheduled(actors, schedule, 1'000'000).ok());
+  rings::SeededSchedule schedule(3);
+  ASSERT_TRUE(rings::run_scheduled(actors, schedule, 1'000'000).ok());
   for (int i = 0; i < 4; ++i) {
     EXPECT_THAT(takers[i]->sorted_keys(), testing::ElementsAre(10 * (3 - i), 10 * (3 - i) + 1));
   }
@@ -338,4 +338,4 @@ TEST(TwoLevel, a_broadcast_is_refused) {
 }
 
 }  // namespace
-}  // namespace crossdock
+}  // namespace crossdock::channels

@@ -8,7 +8,7 @@
 
 #include "data/codecs/block_format.hpp"
 
-namespace crossdock {
+namespace crossdock::codecs {
 namespace {
 
 constexpr uint64_t kUntouched = 0xDEADBEEFDEADBEEF;
@@ -70,4 +70,4 @@ TEST(BitStreams, FindTheLeastBaseAndTheBitsOfAllDistances) {
 }
 
 }  // namespace
-}  // namespace crossdock
+}  // namespace crossdock::codecs

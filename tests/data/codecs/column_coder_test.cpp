@@ -9,7 +9,7 @@
 
 #include <gtest/gtest.h>
 
-namespace crossdock {
+namespace crossdock::codecs {
 namespace {
 
 using Words = std::vector<uint64_t>;
@@ -163,4 +163,4 @@ TEST(ColumnCoder, RefusesWhatIsNoColumn) {
 }
 
 }  // namespace
-}  // namespace crossdock
+}  // namespace crossdock::codecs

@@ -6,7 +6,7 @@
 
 #include <gtest/gtest.h>
 
-namespace crossdock {
+namespace crossdock::codecs {
 namespace {
 
 constexpr CodecRates kRates = {1e-9, 1e-9, 2e-9, 2e-9, 0.5e-9, 1e-9};
@@ -73,4 +73,4 @@ TEST(SchemePicker, CountsCodingBesideOrBeforeTheLink) {
 }
 
 }  // namespace
-}  // namespace crossdock
+}  // namespace crossdock::codecs

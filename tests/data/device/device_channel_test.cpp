@@ -15,7 +15,7 @@
 #include "data/rings/thread_driver.hpp"
 #include "gpu/exchange_block.hpp"
 
-namespace crossdock {
+namespace crossdock::device {
 namespace {
 
 using ::testing::HasSubstr;
@@ -42,15 +42,15 @@ DeviceChannelSpec spec_of(const DeviceCase& test) {
   DeviceChannelSpec spec;
   spec.lanes = device_test_lanes();
   for (int at = 0; at < test.sources; ++at)
-    spec.endpoints.of_source.push_back(static_cast<VertexIndex>(at));
+    spec.endpoints.of_source.push_back(static_cast<topology::VertexIndex>(at));
   for (int at = 0; at < test.destinations; ++at)
-    spec.endpoints.of_destination.push_back(static_cast<VertexIndex>(at));
+    spec.endpoints.of_destination.push_back(static_cast<topology::VertexIndex>(at));
   if (test.servers != 0) {
-    NodePlacement placement;
+    channels::NodePlacement placement;
     for (int at = 0; at < test.sources; ++at) placement.of_source.push_back(at % test.servers);
     for (int at = 0; at < test.destinations; ++at)
       placement.of_destination.push_back(at % test.servers);
-    spec.levels = LevelPlan::make(placement).value();
+    spec.levels = channels::LevelPlan::make(placement).value();
     spec.tables = level_tables(*spec.levels, spec.endpoints, vertices);
   } else {
     spec.tables = direct_tables(spec.endpoints, vertices);
@@ -77,7 +77,7 @@ class DeviceWorld {
     uint64_t first = 0;
     std::vector<const BlockActor*> blocks;
     for (int at = 0; at < vertices; ++at) {
-      const auto vertex = static_cast<VertexIndex>(at);
+      const auto vertex = static_cast<topology::VertexIndex>(at);
       for (uint32_t block = 0; block < test.blocks; ++block) {
         BlockActor::Work work{.is_source = at < test.sources,
                               .is_destination = at < test.destinations,
@@ -99,8 +99,8 @@ class DeviceWorld {
     mover_ = std::make_unique<MoverActor>(*channel_, blocks);
   }
 
-  std::vector<Actor*> actors() {
-    std::vector<Actor*> all{mover_.get()};
+  std::vector<rings::Actor*> actors() {
+    std::vector<rings::Actor*> all{mover_.get()};
     for (const auto& block : blocks_) all.push_back(block.get());
     for (const auto& sorter : sorters_) all.push_back(sorter.get());
     return all;
@@ -217,8 +217,8 @@ class DeviceChannelRuns : public ::testing::TestWithParam<DeviceCase> {};
 TEST_P(DeviceChannelRuns, every_row_arrives_once_in_any_order_of_steps) {
   for (uint64_t seed = 1; seed <= 6; ++seed) {
     DeviceWorld world(GetParam());
-    SeededSchedule schedule(seed);
-    const Status ran = run_scheduled(world.actors(), schedule, 4'000'000);
+    rings::SeededSchedule schedule(seed);
+    const Status ran = rings::run_scheduled(world.actors(), schedule, 4'000'000);
     ASSERT_TRUE(ran.ok()) << "seed " << seed << ": " << ran.error().message;
     world.expect_all();
   }
@@ -236,7 +236,7 @@ TEST(DeviceChannelConcurrent, every_row_arrives_once_by_threads) {
                      .blocks = 2,
                      .rings_per_link = 2,
                      .rows = 400});
-  const Status ran = run_on_threads(world.actors(), {.threads = 4});
+  const Status ran = rings::run_on_threads(world.actors(), {.threads = 4});
   ASSERT_TRUE(ran.ok()) << ran.error().message;
   world.expect_all();
 }
@@ -244,15 +244,15 @@ TEST(DeviceChannelConcurrent, every_row_arrives_once_by_threads) {
 // The leader's clock, for a group.
 class GroupPatience {
  public:
-  explicit GroupPatience(const ThreadCoop& coop) : coop_(coop) {}
+  explicit GroupPatience(const rings::ThreadCoop& coop) : coop_(coop) {}
   bool is_over(bool has_moved) {
     const auto now = std::chrono::steady_clock::now();
     if (has_moved) since_ = now;
-    return from_leader(coop_, now - since_ > std::chrono::seconds(60)) != 0;
+    return rings::from_leader(coop_, now - since_ > std::chrono::seconds(60)) != 0;
   }
 
  private:
-  const ThreadCoop& coop_;
+  const rings::ThreadCoop& coop_;
   std::chrono::steady_clock::time_point since_ = std::chrono::steady_clock::now();
 };
 
@@ -269,25 +269,25 @@ void exchange_in_groups(uint64_t makes_every) {
   std::vector<DeviceTestRows> rows;
   for (uint32_t at = 0; at < kEndpoints; ++at) rows.emplace_back(at * kRows, kRows);
   std::vector<std::thread> threads;
-  std::vector<std::unique_ptr<ThreadGroup>> groups;
+  std::vector<std::unique_ptr<rings::ThreadGroup>> groups;
   std::vector<std::unique_ptr<SorterScratch>> scratches;
   std::atomic<uint32_t> left{kEndpoints * kThreads};
   for (uint32_t at = 0; at < kEndpoints; ++at) {
-    groups.push_back(std::make_unique<ThreadGroup>(kThreads));
+    groups.push_back(std::make_unique<rings::ThreadGroup>(kThreads));
     scratches.push_back(std::make_unique<SorterScratch>());
   }
   for (uint32_t at = 0; at < kEndpoints; ++at) {
     for (uint32_t thread = 0; thread < kThreads; ++thread) {
       threads.emplace_back([&, at, thread] {
-        const ThreadCoop coop(*groups[at], thread);
+        const rings::ThreadCoop coop(*groups[at], thread);
         ExchangeWork work;
-        work.port = channel->port(static_cast<VertexIndex>(at));
+        work.port = channel->port(static_cast<topology::VertexIndex>(at));
         work.keys = rows[at].keys.data();
         work.values = rows[at].values.data();
         work.rows = kRows;
         work.batch_rows = makes_every == 0 ? 9 : 70;
         work.makes_every = makes_every;
-        ExchangeBlock<CpuRingTraits, ThreadCoop> block(work, 0, coop);
+        ExchangeBlock<rings::CpuRingTraits, rings::ThreadCoop> block(work, 0, coop);
         GroupPatience patience(coop);
         const int64_t end = block.run(*scratches[at], patience);
         const ExchangeSums got = block.sums();
@@ -304,7 +304,7 @@ void exchange_in_groups(uint64_t makes_every) {
   ASSERT_TRUE(moved.ok()) << moved.error().message;
   ExchangeSums expected;
   for (const DeviceTestRows& sent : rows) {
-    using Block = ExchangeBlock<CpuRingTraits, ThreadCoop>;
+    using Block = ExchangeBlock<rings::CpuRingTraits, rings::ThreadCoop>;
     for (size_t row = 0; row < sent.keys.size(); ++row) {
       const uint64_t value = sent.values[row];
       if (makes_every != 0 && value % makes_every != 0) continue;
@@ -383,11 +383,12 @@ TEST(DeviceChannel, made_rows_are_those_of_columns) {
     auto by_function = std::move(DeviceChannel::open(spec, backend).value());
     const DevicePort port = by_columns->port(0);
     const DevicePort made_port = by_function->port(0);
-    ASSERT_EQ(PortBlock<CpuRingTraits>(port, 0).send(columns, 0, kRows, kByRule, SoloCoop{}),
+    ASSERT_EQ(PortBlock<rings::CpuRingTraits>(port, 0).send(
+                  columns, 0, kRows, kByRule, rings::SoloCoop{}),
               kRows);
     const auto scratch = std::make_unique<SorterScratch>();
-    MadeSender<CpuRingTraits, double, Nullable<int32_t>, bool, LaneWord16, int8_t, uint16_t> sender(
-        made_port, 0, *scratch);
+    MadeSender<rings::CpuRingTraits, double, Nullable<int32_t>, bool, LaneWord16, int8_t, uint16_t>
+        sender(made_port, 0, *scratch);
     const auto make = [&](uint64_t row,
                           double& real,
                           Nullable<int32_t>& key,
@@ -403,7 +404,7 @@ TEST(DeviceChannel, made_rows_are_those_of_columns) {
       number = static_cast<uint16_t>(row * 900);
       return kByRule;
     };
-    ASSERT_EQ(sender.send(0, kRows, make, SoloCoop{}), kRows);
+    ASSERT_EQ(sender.send(0, kRows, make, rings::SoloCoop{}), kRows);
     EXPECT_EQ(stage_lanes(port, kRows), stage_lanes(made_port, kRows));
   }
 }
@@ -435,11 +436,11 @@ void send_one_row(DeviceChannel& channel) {
       {reinterpret_cast<std::byte*>(rows.keys.data()), nullptr},
       {reinterpret_cast<std::byte*>(rows.values.data()), rows.validity.data()}};
   const DevicePort port = channel.port(0);
-  PortBlock<CpuRingTraits> block(port, 0);
-  ASSERT_EQ(block.send(columns, 0, 1, 1, SoloCoop{}), 1);
-  block.flush_begin(SoloCoop{});
+  PortBlock<rings::CpuRingTraits> block(port, 0);
+  ASSERT_EQ(block.send(columns, 0, 1, 1, rings::SoloCoop{}), 1);
+  block.flush_begin(rings::SoloCoop{});
   SorterActor sorter(channel.node(0));
-  while (sorter.step() == Step::kProgress) {
+  while (sorter.step() == rings::Step::kProgress) {
   }
 }
 
@@ -453,7 +454,8 @@ TEST(DeviceChannel, a_copy_that_fails_ends_every_wait) {
   ASSERT_FALSE(moved.ok());
   EXPECT_THAT(moved.error().message, HasSubstr("a copy of a segment failed"));
   const DevicePort port = channel->port(1);
-  EXPECT_EQ(PortBlock<CpuRingTraits>(port, 0).recv(nullptr, 0, 1, SoloCoop{}), kPortAborted);
+  EXPECT_EQ(PortBlock<rings::CpuRingTraits>(port, 0).recv(nullptr, 0, 1, rings::SoloCoop{}),
+            kPortAborted);
 }
 
 TEST(DeviceChannel, a_device_that_fails_or_does_nothing_is_an_error_with_the_state) {
@@ -494,4 +496,4 @@ TEST(DeviceChannel, a_gpu_that_is_not_there_is_a_clear_error) {
 }
 
 }  // namespace
-}  // namespace crossdock
+}  // namespace crossdock::device

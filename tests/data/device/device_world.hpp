@@ -18,7 +18,7 @@
 #include "data/rings/actor.hpp"
 #include "data/rings/cpu_ring_traits.hpp"
 
-namespace crossdock {
+namespace crossdock::device {
 
 // A row: a key, the number of the row, and a value that is NULL if 3 divides it.
 struct DeviceTestRows {
@@ -36,7 +36,7 @@ struct DeviceTestRows {
   }
 };
 
-inline std::vector<LaneShape> device_test_lanes() {
+inline std::vector<rings::LaneShape> device_test_lanes() {
   return {{.width_bytes = 8}, {.width_bytes = 8, .nullable = true}};
 }
 
@@ -48,7 +48,7 @@ struct DeviceArrivals {
 };
 
 // A block of an endpoint: takes what has come, sends what it has, flushes, and takes the rest.
-class BlockActor : public Actor {
+class BlockActor : public rings::Actor {
  public:
   struct Work {
     bool is_source = true;
@@ -68,9 +68,9 @@ class BlockActor : public Actor {
         work_(std::move(work)),
         arrivals_(arrivals) {}
 
-  Step step() override {
-    const Step answer = step_once();
-    if (answer == Step::kDone) is_through_.store(true, std::memory_order_relaxed);
+  rings::Step step() override {
+    const rings::Step answer = step_once();
+    if (answer == rings::Step::kDone) is_through_.store(true, std::memory_order_relaxed);
     return answer;
   }
   bool is_through() const { return is_through_.load(std::memory_order_relaxed); }
@@ -86,20 +86,20 @@ class BlockActor : public Actor {
   }
 
  private:
-  Step step_once() {
+  rings::Step step_once() {
     if (work_.is_destination && !has_ended_) {
       const int64_t got = receive();
-      if (got > 0) return Step::kProgress;
+      if (got > 0) return rings::Step::kProgress;
       if (got == kPortEnd) {
         has_ended_ = true;
-        return Step::kProgress;
+        return rings::Step::kProgress;
       }
     }
-    if (!work_.is_source) return has_ended_ ? Step::kDone : Step::kIdle;
+    if (!work_.is_source) return has_ended_ ? rings::Step::kDone : rings::Step::kIdle;
     return send_or_flush();
   }
 
-  Step send_or_flush() {
+  rings::Step send_or_flush() {
     const uint64_t rows = work_.rows.keys.size();
     if (next_ < rows) {
       const DeviceColumn columns[] = {
@@ -107,22 +107,22 @@ class BlockActor : public Actor {
           {reinterpret_cast<std::byte*>(work_.rows.values.data()), work_.rows.validity.data()}};
       const auto batch = static_cast<uint32_t>(std::min<uint64_t>(work_.batch_rows, rows - next_));
       const int64_t sent = work_.makes_every == 0
-                             ? block_.send(columns, next_, batch, work_.to, SoloCoop{})
+                             ? block_.send(columns, next_, batch, work_.to, rings::SoloCoop{})
                              : send_made(batch);
-      if (sent <= 0) return Step::kIdle;
+      if (sent <= 0) return rings::Step::kIdle;
       next_ += static_cast<uint64_t>(sent);
-      return Step::kProgress;
+      return rings::Step::kProgress;
     }
     if (!has_begun_) {
-      block_.flush_begin(SoloCoop{});
+      block_.flush_begin(rings::SoloCoop{});
       has_begun_ = true;
-      return Step::kProgress;
+      return rings::Step::kProgress;
     }
     if (!has_flushed_) {
-      has_flushed_ = block_.flush_done(SoloCoop{});
-      return has_flushed_ ? Step::kProgress : Step::kIdle;
+      has_flushed_ = block_.flush_done(rings::SoloCoop{});
+      return has_flushed_ ? rings::Step::kProgress : rings::Step::kIdle;
     }
-    return has_ended_ || !work_.is_destination ? Step::kDone : Step::kIdle;
+    return has_ended_ || !work_.is_destination ? rings::Step::kDone : rings::Step::kIdle;
   }
 
   // The rows' numbers are all that is read: keys and NULLs are made.
@@ -133,8 +133,9 @@ class BlockActor : public Actor {
       value = {number, number % 3 != 0};
       return number % work_.makes_every == 0 ? work_.to : kNowhere;
     };
-    MadeSender<CpuRingTraits, uint64_t, Nullable<uint64_t>> sender(port_, number_, *scratch_);
-    return sender.send(next_, batch, make, SoloCoop{});
+    MadeSender<rings::CpuRingTraits, uint64_t, Nullable<uint64_t>> sender(
+        port_, number_, *scratch_);
+    return sender.send(next_, batch, make, rings::SoloCoop{});
   }
 
   int64_t receive() {
@@ -143,7 +144,7 @@ class BlockActor : public Actor {
     uint64_t validity[1] = {0};
     const DeviceColumn columns[] = {{reinterpret_cast<std::byte*>(keys), nullptr},
                                     {reinterpret_cast<std::byte*>(values), validity}};
-    const int64_t got = block_.recv(columns, 0, work_.capacity, SoloCoop{});
+    const int64_t got = block_.recv(columns, 0, work_.capacity, rings::SoloCoop{});
     const std::scoped_lock lock(arrivals_.mutex);
     for (int64_t row = 0; row < got; ++row) {
       arrivals_.values.push_back(values[row]);
@@ -155,7 +156,7 @@ class BlockActor : public Actor {
   }
 
   const DevicePort port_;
-  PortBlock<CpuRingTraits> block_;
+  PortBlock<rings::CpuRingTraits> block_;
   uint32_t number_;
   Work work_;
   std::unique_ptr<SorterScratch> scratch_ = std::make_unique<SorterScratch>();
@@ -167,11 +168,11 @@ class BlockActor : public Actor {
   std::atomic<bool> is_through_{false};
 };
 
-class SorterActor : public Actor {
+class SorterActor : public rings::Actor {
  public:
   explicit SorterActor(const DeviceNode& node)
       : node_(node), scratch_(std::make_unique<SorterScratch>()), sorter_(node_, *scratch_) {}
-  Step step() override { return sorter_.step(SoloCoop{}); }
+  rings::Step step() override { return sorter_.step(rings::SoloCoop{}); }
   std::string state() const override {
     return fmt::format("sorter of {} inputs, {} targets", node_.input_count, node_.target_count);
   }
@@ -179,22 +180,23 @@ class SorterActor : public Actor {
  private:
   const DeviceNode node_;
   std::unique_ptr<SorterScratch> scratch_;
-  SegmentSorter<CpuRingTraits> sorter_;
+  SegmentSorter<rings::CpuRingTraits> sorter_;
 };
 
 // Steps the mover; when all blocks are through, ends the sorters.
-class MoverActor : public Actor {
+class MoverActor : public rings::Actor {
  public:
   MoverActor(DeviceChannel& channel, std::vector<const BlockActor*> blocks)
       : channel_(channel), blocks_(std::move(blocks)) {}
 
   // Copies that are under way need more steps, whoever else moves.
-  Step step() override {
-    if (channel_.step() == Step::kProgress || !channel_.mover().is_quiet()) return Step::kProgress;
+  rings::Step step() override {
+    if (channel_.step() == rings::Step::kProgress || !channel_.mover().is_quiet())
+      return rings::Step::kProgress;
     for (const BlockActor* block : blocks_)
-      if (!block->is_through()) return Step::kIdle;
+      if (!block->is_through()) return rings::Step::kIdle;
     channel_.finish();
-    return Step::kDone;
+    return rings::Step::kDone;
   }
   std::string state() const override { return channel_.state(); }
 
@@ -203,4 +205,4 @@ class MoverActor : public Actor {
   std::vector<const BlockActor*> blocks_;
 };
 
-}  // namespace crossdock
+}  // namespace crossdock::device

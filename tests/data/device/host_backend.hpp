@@ -11,7 +11,7 @@
 
 #include "data/device/device_backend.hpp"
 
-namespace crossdock {
+namespace crossdock::device {
 
 // A copy is made when it is asked for the `delay`-th time, in order.
 class SlowCopier : public SegmentCopier {
@@ -91,4 +91,4 @@ class HostBackend : public DeviceBackend {
   int copy_delay_;
 };
 
-}  // namespace crossdock
+}  // namespace crossdock::device

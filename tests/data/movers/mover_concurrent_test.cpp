@@ -16,7 +16,7 @@
 #include "data/movers/sim_world.hpp"
 #include "data/movers/wake_gate.hpp"
 
-namespace crossdock {
+namespace crossdock::movers {
 namespace {
 
 using mover_test::FlowMemory;
@@ -27,7 +27,7 @@ constexpr uint64_t kSegments = 300;
 // What two movers in one process hand each other: bytes are copied on the way in, so a put is sent at once.
 struct Pipe {
   struct Message {
-    SegmentHeader header;
+    rings::SegmentHeader header;
     std::vector<std::byte> bytes;
     bool is_note = false;
   };
@@ -47,14 +47,15 @@ struct Pipe {
   }
 };
 
-class PipeTransport : public Transport, public Link {
+class PipeTransport : public transports::Transport, public transports::Link {
  public:
-  PipeTransport(PeerIndex peer, Pipe& out, Pipe& in) : peer_(peer), out_(out), in_(in) {}
+  PipeTransport(transports::PeerIndex peer, Pipe& out, Pipe& in)
+      : peer_(peer), out_(out), in_(in) {}
 
-  PeerIndex peer() const override { return peer_; }
+  transports::PeerIndex peer() const override { return peer_; }
   std::string name() const override { return "pipe"; }
   double rate_bytes_per_s() const override { return 0; }
-  bool put(const SegmentHeader& header,
+  bool put(const rings::SegmentHeader& header,
            std::span<const std::byte> payload,
            uint64_t token) override {
     out_.push({.header = header, .bytes = {payload.begin(), payload.end()}});
@@ -65,7 +66,7 @@ class PipeTransport : public Transport, public Link {
     out_.push({.header = {}, .bytes = {note.begin(), note.end()}, .is_note = true});
     return true;
   }
-  Step progress(LinkEvents& events) override {
+  rings::Step progress(transports::LinkEvents& events) override {
     bool has_moved = !sent_.empty();
     for (const uint64_t token : std::exchange(sent_, {})) events.sent(0, token);
     Pipe::Message message;
@@ -78,18 +79,18 @@ class PipeTransport : public Transport, public Link {
         events.placed(0, message.header, place);
       }
     }
-    return has_moved ? Step::kProgress : Step::kIdle;
+    return has_moved ? rings::Step::kProgress : rings::Step::kIdle;
   }
   bool arm() override { return true; }
   int wait_fd() const override { return -1; }
-  std::vector<Link*> links() override { return {this}; }
+  std::vector<transports::Link*> links() override { return {this}; }
   std::string address() const override { return ""; }
-  Result<std::vector<Unreached>> connect(std::span<const std::string>) override {
-    return std::vector<Unreached>();
+  Result<std::vector<transports::Unreached>> connect(std::span<const std::string>) override {
+    return std::vector<transports::Unreached>();
   }
 
  private:
-  PeerIndex peer_;
+  transports::PeerIndex peer_;
   Pipe& out_;
   Pipe& in_;
   std::vector<uint64_t> sent_;
@@ -102,18 +103,18 @@ double seconds() {
 class Process {
  public:
   Process(int rank, Pipe& out, Pipe& in)
-      : transport_(static_cast<PeerIndex>(1 - rank), out, in), mover([&] {
+      : transport_(static_cast<transports::PeerIndex>(1 - rank), out, in), mover([&] {
           Mover::Parts parts;
           parts.rank = rank;
           parts.transports = {&transport_};
-          parts.paths = {{.peer = static_cast<PeerIndex>(1 - rank)}};
+          parts.paths = {{.peer = static_cast<transports::PeerIndex>(1 - rank)}};
           parts.now_s = seconds;
           parts.on_failure = [this](uint64_t, const Error&) { failures.fetch_add(1); };
           return parts;
         }()) {
     thread_ = std::thread([this] {
       while (!is_over_.load()) {
-        if (mover.step() == Step::kIdle) mover.wait(microseconds(10'000));
+        if (mover.step() == rings::Step::kIdle) mover.wait(microseconds(10'000));
       }
     });
   }
@@ -135,7 +136,9 @@ class Process {
   std::thread thread_;
 };
 
-MovedFlow moved(uint64_t channel, PeerIndex peer, const std::shared_ptr<FlowMemory>& memory) {
+MovedFlow moved(uint64_t channel,
+                transports::PeerIndex peer,
+                const std::shared_ptr<FlowMemory>& memory) {
   MovedFlow flow;
   flow.id = {.channel = channel};
   flow.peer = peer;
@@ -146,35 +149,35 @@ MovedFlow moved(uint64_t channel, PeerIndex peer, const std::shared_ptr<FlowMemo
 }
 
 void fill(Process& process, const FlowMemory& memory, uint64_t segments) {
-  SequenceWindow<CpuRingTraits> writer(memory.flow.ring);
+  rings::SequenceWindow<rings::CpuRingTraits> writer(memory.flow.ring);
   for (uint64_t sequence = 0; sequence < segments;) {
-    if (failure_of(memory.flow) != 0) return;
+    if (rings::failure_of(memory.flow) != 0) return;
     std::byte* segment = writer.place(sequence);
     if (segment == nullptr) {
       std::this_thread::yield();
       continue;
     }
-    reinterpret_cast<SegmentHeader*>(segment)->rows = 1;
+    reinterpret_cast<rings::SegmentHeader*>(segment)->rows = 1;
     *mover_test::two_longs()->segments().lane<int64_t>(segment, 0) = static_cast<int64_t>(sequence);
     writer.publish(sequence++);
     process.mover.wake();
   }
-  end_flow_after(memory.flow, segments, segments);
+  rings::end_flow_after(memory.flow, segments, segments);
   process.mover.wake();
 }
 
 uint64_t empty(Process& process, const FlowMemory& memory) {
-  RingConsumer<CpuRingTraits> reader(memory.flow.ring);
+  rings::RingConsumer<rings::CpuRingTraits> reader(memory.flow.ring);
   for (uint64_t taken = 0;;) {
-    if (failure_of(memory.flow) != 0) return taken;
+    if (rings::failure_of(memory.flow) != 0) return taken;
     const std::byte* segment = reader.front();
     if (segment == nullptr) {
-      const FlowTotal total = total_of(memory.flow);
+      const rings::FlowTotal total = rings::total_of(memory.flow);
       if (total.is_known && total.segments == taken) return taken;
       std::this_thread::yield();
       continue;
     }
-    const SegmentLayout layout = mover_test::two_longs()->packed(1, 0);
+    const rings::SegmentLayout layout = mover_test::two_longs()->packed(1, 0);
     CD_CHECK(*layout.lane<int64_t>(segment, 0) == static_cast<int64_t>(taken), "segment {}", taken);
     ++taken;
     reader.recycle();
@@ -274,4 +277,4 @@ TEST(WakeGateConcurrent, no_news_are_slept_through) {
 }
 
 }  // namespace
-}  // namespace crossdock
+}  // namespace crossdock::movers

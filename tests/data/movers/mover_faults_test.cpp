@@ -8,7 +8,7 @@
 #include "data/movers/mover.hpp"
 #include "data/movers/sim_world.hpp"
 
-namespace crossdock {
+namespace crossdock::movers {
 namespace {
 
 using mover_test::Cut;
@@ -158,8 +158,8 @@ TEST(MoverFaults, the_last_link_takes_the_channel_with_it) {
     EXPECT_THAT(cause.message, HasSubstr("sim0"));
   }
   for (const auto& flow : world.flows()) {
-    EXPECT_NE(failure_of(flow->out->flow), 0);
-    EXPECT_NE(failure_of(flow->in->flow), 0);
+    EXPECT_NE(rings::failure_of(flow->out->flow), 0);
+    EXPECT_NE(rings::failure_of(flow->in->flow), 0);
   }
 }
 
@@ -267,7 +267,7 @@ TEST(MoverFaults, a_peer_that_never_had_the_flow_is_told_of) {
   moved.flow = memory.flow;
   moved.layout = mover_test::two_longs();
   world.process(0).mover->add_outgoing(moved);
-  end_flow_after(memory.flow, 0, 0);
+  rings::end_flow_after(memory.flow, 0, 0);
   world.run_until(30);
   ASSERT_TRUE(world.process(0).failures.contains(8));
   EXPECT_EQ(world.process(0).failures.at(8).code, ErrorCode::kChannelClosed);
@@ -275,4 +275,4 @@ TEST(MoverFaults, a_peer_that_never_had_the_flow_is_told_of) {
 }
 
 }  // namespace
-}  // namespace crossdock
+}  // namespace crossdock::movers

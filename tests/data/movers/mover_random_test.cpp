@@ -12,7 +12,7 @@
 #include "data/movers/mover.hpp"
 #include "data/movers/sim_world.hpp"
 
-namespace crossdock {
+namespace crossdock::movers {
 namespace {
 
 using mover_test::Cut;
@@ -229,4 +229,4 @@ TEST(MoverRandom, networks_with_all_faults_and_cut_links) {
 }
 
 }  // namespace
-}  // namespace crossdock
+}  // namespace crossdock::movers

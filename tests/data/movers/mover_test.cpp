@@ -11,7 +11,7 @@
 #include "data/movers/sim_world.hpp"
 #include "data/trace/segment_trace.hpp"
 
-namespace crossdock {
+namespace crossdock::movers {
 namespace {
 
 using mover_test::SimFlow;
@@ -34,19 +34,19 @@ TEST(Mover, mirrors_a_flow) {
 TEST(Mover, notes_in_a_trace_when_segments_leave_and_arrive) {
   SimWorld world(2, {{.a = 0, .b = 1}, {.a = 0, .b = 1}}, {}, 1);
   world.add_flow({.id = {.channel = 7, .outlet = 3}, .from = 0, .to = 1, .segments = 100});
-  ASSERT_TRUE(SegmentTrace::start().ok());
+  ASSERT_TRUE(trace::SegmentTrace::start().ok());
   const Status run = world.run(60);
-  const auto noted = SegmentTrace::finish();
+  const auto noted = trace::SegmentTrace::finish();
   ASSERT_TRUE(run.ok()) << run.error().message;
-  std::vector<std::vector<SegmentNote>> of_segment(100);
-  for (const TimedNote& timed : noted.value().notes) {
+  std::vector<std::vector<trace::SegmentNote>> of_segment(100);
+  for (const trace::TimedNote& timed : noted.value().notes) {
     of_segment.at(timed.note.sequence).push_back(timed.note);
   }
   uint64_t over_second = 0;
-  for (const std::vector<SegmentNote>& notes : of_segment) {
+  for (const std::vector<trace::SegmentNote>& notes : of_segment) {
     ASSERT_EQ(notes.size(), 2U);
-    EXPECT_EQ(notes[0].step, SegmentStep::kPut);
-    EXPECT_EQ(notes[1].step, SegmentStep::kArrived);
+    EXPECT_EQ(notes[0].step, trace::SegmentStep::kPut);
+    EXPECT_EQ(notes[1].step, trace::SegmentStep::kArrived);
     EXPECT_EQ(notes[0].link, notes[1].link);
     EXPECT_EQ(notes[0].channel, 7U);
     EXPECT_EQ(notes[0].outlet, 3U);
@@ -322,11 +322,11 @@ TEST(Mover, tells_peers_of_a_channel_that_is_removed_too_early) {
     ASSERT_TRUE(world.process(rank).failures.contains(7));
     EXPECT_EQ(world.process(rank).failures.at(7).code, ErrorCode::kChannelClosed);
   }
-  EXPECT_EQ(failure_of(world.flows()[0]->out->flow),
+  EXPECT_EQ(rings::failure_of(world.flows()[0]->out->flow),
             static_cast<uint16_t>(ErrorCode::kChannelClosed));
   const Status settled = world.settle(10);
   EXPECT_TRUE(settled.ok()) << settled.error().message;
 }
 
 }  // namespace
-}  // namespace crossdock
+}  // namespace crossdock::movers

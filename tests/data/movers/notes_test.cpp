@@ -7,7 +7,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace crossdock {
+namespace crossdock::movers {
 namespace {
 
 using ::testing::HasSubstr;
@@ -70,7 +70,7 @@ TEST(Notes, a_full_note_takes_no_more_and_any_entry_fits_an_empty_one) {
   while (writer.add(one_of_each()[0])) ++entries;
   EXPECT_EQ(writer.entries(), entries);
   EXPECT_EQ(entries, 25);
-  EXPECT_LE(writer.finish().size(), kNoteBytesMax);
+  EXPECT_LE(writer.finish().size(), transports::kNoteBytesMax);
 
   NoteEntry failed;
   failed.kind = NoteKind::kFailed;
@@ -121,4 +121,4 @@ TEST(Notes, the_next_hop_counts) {
 }
 
 }  // namespace
-}  // namespace crossdock
+}  // namespace crossdock::movers

@@ -6,20 +6,22 @@
 
 #include <gtest/gtest.h>
 
-namespace crossdock {
+namespace crossdock::movers {
 namespace {
 
-class IdleLink : public Link {
+class IdleLink : public transports::Link {
  public:
-  explicit IdleLink(PeerIndex peer) : peer_(peer) {}
-  PeerIndex peer() const override { return peer_; }
+  explicit IdleLink(transports::PeerIndex peer) : peer_(peer) {}
+  transports::PeerIndex peer() const override { return peer_; }
   std::string name() const override { return "idle"; }
   double rate_bytes_per_s() const override { return 0; }
-  bool put(const SegmentHeader&, std::span<const std::byte>, uint64_t) override { return true; }
+  bool put(const rings::SegmentHeader&, std::span<const std::byte>, uint64_t) override {
+    return true;
+  }
   bool tell(std::span<const std::byte>) override { return true; }
 
  private:
-  PeerIndex peer_;
+  transports::PeerIndex peer_;
 };
 
 constexpr uint32_t kFrameBytes = 1000;
@@ -78,4 +80,4 @@ TEST_F(PathChoiceTest, a_path_does_not_rest_while_its_link_moves_frames_of_other
 }
 
 }  // namespace
-}  // namespace crossdock
+}  // namespace crossdock::movers

@@ -9,21 +9,23 @@
 #include "base/check.hpp"
 #include "data/rings/wire_segment.hpp"
 
-namespace crossdock::mover_test {
+namespace crossdock::movers::mover_test {
 
 // One end of a link.
-class SimNet::End : public Link {
+class SimNet::End : public transports::Link {
  public:
   End(SimNet& net, size_t link, bool is_a) : net_(net), link_(link), is_a_(is_a) {}
 
-  PeerIndex peer() const override { return static_cast<PeerIndex>(is_a_ ? spec().b : spec().a); }
+  transports::PeerIndex peer() const override {
+    return static_cast<transports::PeerIndex>(is_a_ ? spec().b : spec().a);
+  }
   int rank() const { return is_a_ ? spec().a : spec().b; }
   std::string name() const override { return fmt::format("sim{} to rank {}", link_, peer()); }
   double rate_bytes_per_s() const override {
     return spec().planned < 0 ? spec().rate : spec().planned;
   }
 
-  bool put(const SegmentHeader& header,
+  bool put(const rings::SegmentHeader& header,
            std::span<const std::byte> payload,
            uint64_t token) override {
     CD_CHECK(!is_lost_, "a put on a lost link");
@@ -42,13 +44,15 @@ class SimNet::End : public Link {
   }
 
   bool tell(std::span<const std::byte> note) override {
-    CD_CHECK(!is_lost_ && note.size() <= kNoteBytesMax, "a note of {} bytes", note.size());
+    CD_CHECK(
+        !is_lost_ && note.size() <= transports::kNoteBytesMax, "a note of {} bytes", note.size());
     if (net_.by_chance(spec().refuses)) return false;
     if (is_cut_ || net_.by_chance(spec().note_loss)) return true;
     arrive_after([this, bytes = std::vector<std::byte>(note.begin(), note.end())] {
       End& there = other();
-      there.told_.push_back(
-          [bytes](LinkIndex index, LinkEvents& events) { events.noted(index, bytes); });
+      there.told_.push_back([bytes](transports::LinkIndex index, transports::LinkEvents& events) {
+        events.noted(index, bytes);
+      });
     });
     return true;
   }
@@ -68,7 +72,7 @@ class SimNet::End : public Link {
   void lose(const std::string& why) {
     is_cut_ = true;
     told_.clear();
-    told_.push_back([this, why](LinkIndex index, LinkEvents& events) {
+    told_.push_back([this, why](transports::LinkIndex index, transports::LinkEvents& events) {
       is_lost_ = true;
       placing_.clear();
       events.lost(index, make_error(ErrorCode::kAgentLost, "{}", why));
@@ -81,7 +85,7 @@ class SimNet::End : public Link {
     how_ = how;
   }
 
-  bool deliver(LinkIndex index, LinkEvents& events) {
+  bool deliver(transports::LinkIndex index, transports::LinkEvents& events) {
     bool has_told = false;
     while (!told_.empty() && !is_lost_) {
       const auto tell = std::move(told_.front());
@@ -95,7 +99,7 @@ class SimNet::End : public Link {
 
  private:
   struct Placing {
-    SegmentHeader header;
+    rings::SegmentHeader header;
     std::vector<std::byte> payload;
     std::byte* place = nullptr;
   };
@@ -104,11 +108,15 @@ class SimNet::End : public Link {
   SimLinkSpec& spec() const { return net_.specs_[link_]; }
   End& other() const { return *net_.ends_[2 * link_ + (is_a_ ? 1 : 0)]; }
 
-  void leave(const SegmentHeader& header, std::span<const std::byte> payload, uint64_t token) {
+  void leave(const rings::SegmentHeader& header,
+             std::span<const std::byte> payload,
+             uint64_t token) {
     if (is_lost_ || epoch_ != 0) return;
     if (is_cut_ && how_ != Cut::kSwallows) return;
     --under_way_;
-    told_.push_back([token](LinkIndex index, LinkEvents& events) { events.sent(index, token); });
+    told_.push_back([token](transports::LinkIndex index, transports::LinkEvents& events) {
+      events.sent(index, token);
+    });
     if (is_cut_ || net_.by_chance(spec().frame_loss)) return;
     std::vector<std::byte> bytes(payload.begin(), payload.end());
     if (!bytes.empty() && net_.by_chance(spec().corrupts))
@@ -130,9 +138,9 @@ class SimNet::End : public Link {
     });
   }
 
-  void arrive(const SegmentHeader& header, const std::vector<std::byte>& bytes) {
+  void arrive(const rings::SegmentHeader& header, const std::vector<std::byte>& bytes) {
     auto placing = std::make_shared<Placing>(Placing{.header = header, .payload = bytes});
-    told_.push_back([this, placing](LinkIndex index, LinkEvents& events) {
+    told_.push_back([this, placing](transports::LinkIndex index, transports::LinkEvents& events) {
       placing->place = events.place(index, placing->header);
       if (placing->place == nullptr) return;
       placing_.push_back(placing);
@@ -144,12 +152,12 @@ class SimNet::End : public Link {
 
   void written(const std::shared_ptr<Placing>& placing) {
     if (is_frozen() || std::ranges::find(placing_, placing) == placing_.end()) return;
-    told_.push_back([this, placing](LinkIndex index, LinkEvents& events) {
+    told_.push_back([this, placing](transports::LinkIndex index, transports::LinkEvents& events) {
       std::erase(placing_, placing);
-      const SegmentHeader& header = placing->header;
+      const rings::SegmentHeader& header = placing->header;
       // Links of both kinds: those that copy and sum up at once, and those that do not.
       if (header.sequence % 2 == 0 && events.wants_sum(header)) {
-        const uint32_t checksum = copy_payload(header, placing->payload, placing->place);
+        const uint32_t checksum = rings::copy_payload(header, placing->payload, placing->place);
         return events.placed_with_sum(index, header, placing->place, checksum);
       }
       std::memcpy(placing->place, placing->payload.data(), placing->payload.size());
@@ -167,29 +175,29 @@ class SimNet::End : public Link {
   bool is_lost_ = false;
   Cut how_ = Cut::kTells;
   int epoch_ = 0;
-  std::deque<std::function<void(LinkIndex, LinkEvents&)>> told_;
+  std::deque<std::function<void(transports::LinkIndex, transports::LinkEvents&)>> told_;
   std::vector<std::shared_ptr<Placing>> placing_;
 };
 
-class SimNet::Rank : public Transport {
+class SimNet::Rank : public transports::Transport {
  public:
   std::vector<End*> ends;
 
-  Step progress(LinkEvents& events) override {
+  rings::Step progress(transports::LinkEvents& events) override {
     bool has_told = false;
     for (size_t i = 0; i < ends.size(); ++i) {
-      has_told |= ends[i]->deliver(static_cast<LinkIndex>(i), events);
+      has_told |= ends[i]->deliver(static_cast<transports::LinkIndex>(i), events);
     }
-    return has_told ? Step::kProgress : Step::kIdle;
+    return has_told ? rings::Step::kProgress : rings::Step::kIdle;
   }
   bool arm() override {
     return std::ranges::none_of(ends, [](End* end) { return end->has_news(); });
   }
   int wait_fd() const override { return -1; }
-  std::vector<Link*> links() override { return {ends.begin(), ends.end()}; }
+  std::vector<transports::Link*> links() override { return {ends.begin(), ends.end()}; }
   std::string address() const override { return "sim"; }
-  Result<std::vector<Unreached>> connect(std::span<const std::string>) override {
-    return std::vector<Unreached>();
+  Result<std::vector<transports::Unreached>> connect(std::span<const std::string>) override {
+    return std::vector<transports::Unreached>();
   }
 };
 
@@ -206,14 +214,14 @@ SimNet::SimNet(int ranks, std::vector<SimLinkSpec> specs, uint64_t seed)
 
 SimNet::~SimNet() = default;
 
-Transport& SimNet::transport(int rank) { return *ranks_[static_cast<size_t>(rank)]; }
+transports::Transport& SimNet::transport(int rank) { return *ranks_[static_cast<size_t>(rank)]; }
 
 SimLinkSpec& SimNet::spec(size_t link) { return specs_[link]; }
 
-LinkIndex SimNet::index(size_t link, int rank) const {
+transports::LinkIndex SimNet::index(size_t link, int rank) const {
   const auto& ends = ranks_[static_cast<size_t>(rank)]->ends;
   const End* end = ends_[2 * link + (specs_[link].a == rank ? 0 : 1)].get();
-  return static_cast<LinkIndex>(std::ranges::find(ends, end) - ends.begin());
+  return static_cast<transports::LinkIndex>(std::ranges::find(ends, end) - ends.begin());
 }
 
 void SimNet::cut(size_t link, Cut how) {
@@ -241,4 +249,4 @@ void SimNet::advance(double to) {
   now_ = std::max(now_, to);
 }
 
-}  // namespace crossdock::mover_test
+}  // namespace crossdock::movers::mover_test

@@ -13,7 +13,7 @@
 
 #include "data/transports/link.hpp"
 
-namespace crossdock::mover_test {
+namespace crossdock::movers::mover_test {
 
 struct SimLinkSpec {
   int a = 0, b = 0;     // ranks
@@ -44,9 +44,9 @@ class SimNet {
   ~SimNet();
 
   double now() const { return now_; }
-  Transport& transport(int rank);
+  transports::Transport& transport(int rank);
   // The link's place among those of its rank a or b.
-  LinkIndex index(size_t link, int rank) const;
+  transports::LinkIndex index(size_t link, int rank) const;
   void cut(size_t link, Cut how);
   SimLinkSpec& spec(size_t link);
 
@@ -80,4 +80,4 @@ class SimNet {
   std::vector<std::unique_ptr<Rank>> ranks_;
 };
 
-}  // namespace crossdock::mover_test
+}  // namespace crossdock::movers::mover_test

@@ -7,7 +7,7 @@
 
 #include "base/check.hpp"
 
-namespace crossdock::mover_test {
+namespace crossdock::movers::mover_test {
 namespace {
 
 // Movers' clock when the network's is at 0: clocks have run before.
@@ -21,7 +21,7 @@ int64_t value_of(const SimFlow& flow, uint64_t row) {
 
 }  // namespace
 
-std::shared_ptr<const RowLayout> two_longs(int64_t segment_bytes) {
+std::shared_ptr<const segments::RowLayout> two_longs(int64_t segment_bytes) {
   auto schema = std::make_shared<Schema>();
   for (const char* name : {"a", "b"}) {
     Field field;
@@ -30,15 +30,15 @@ std::shared_ptr<const RowLayout> two_longs(int64_t segment_bytes) {
     field.nullable = false;
     schema->fields.push_back(field);
   }
-  auto made = RowLayout::make(schema, {.segment_bytes = segment_bytes});
+  auto made = segments::RowLayout::make(schema, {.segment_bytes = segment_bytes});
   CD_CHECK(made.ok(), "{}", made.error().message);
   return made.value();
 }
 
-FlowMemory::FlowMemory(const RingShape& shape) : bytes(flow_bytes(shape) + 128) {
+FlowMemory::FlowMemory(const rings::RingShape& shape) : bytes(rings::flow_bytes(shape) + 128) {
   const auto address = reinterpret_cast<uintptr_t>(bytes.data());
   const auto askew = static_cast<size_t>(128 - address % 128) % 128;
-  auto placed = place_flow(shape, std::span(bytes).subspan(askew, flow_bytes(shape)));
+  auto placed = rings::place_flow(shape, std::span(bytes).subspan(askew, rings::flow_bytes(shape)));
   CD_CHECK(placed.ok(), "{}", placed.error().message);
   flow = placed.value();
 }
@@ -54,7 +54,7 @@ SimWorld::SimWorld(int ranks, std::vector<SimLinkSpec> links, MoverSettings sett
 void SimWorld::add_path(int from, int to, size_t link) {
   const SimLinkSpec& spec = specs_[link];
   PathTo path;
-  path.peer = static_cast<PeerIndex>(to);
+  path.peer = static_cast<transports::PeerIndex>(to);
   path.first = net_.index(link, from);
   path.is_relayed = (spec.a == from ? spec.b : spec.a) != to;
   paths_[static_cast<size_t>(from)].push_back(path);
@@ -63,11 +63,11 @@ void SimWorld::add_path(int from, int to, size_t link) {
 SimFlow& SimWorld::add_flow(SimFlow flow) {
   flows_.push_back(std::make_unique<SimFlow>(std::move(flow)));
   SimFlow& kept = *flows_.back();
-  const RingShape shape = layout_->ring_shape(kept.slot_bits);
+  const rings::RingShape shape = layout_->ring_shape(kept.slot_bits);
   kept.out = std::make_shared<FlowMemory>(shape);
   kept.in = std::make_shared<FlowMemory>(shape);
-  kept.writer = std::make_unique<SequenceWindow<CpuRingTraits>>(kept.out->flow.ring);
-  kept.reader = std::make_unique<RingConsumer<CpuRingTraits>>(kept.in->flow.ring);
+  kept.writer = std::make_unique<rings::SequenceWindow<rings::CpuRingTraits>>(kept.out->flow.ring);
+  kept.reader = std::make_unique<rings::RingConsumer<rings::CpuRingTraits>>(kept.in->flow.ring);
   if (is_open_) join(kept);
   return kept;
 }
@@ -101,11 +101,11 @@ void SimWorld::join(const SimFlow& flow) {
   MovedFlow moved;
   moved.id = flow.id;
   moved.layout = layout_;
-  moved.peer = static_cast<PeerIndex>(flow.from);
+  moved.peer = static_cast<transports::PeerIndex>(flow.from);
   moved.flow = flow.in->flow;
   moved.keep = flow.in;
   process(flow.to).mover->add_incoming(moved);
-  moved.peer = static_cast<PeerIndex>(flow.to);
+  moved.peer = static_cast<transports::PeerIndex>(flow.to);
   moved.flow = flow.out->flow;
   moved.keep = flow.out;
   moved.paths = flow.paths;
@@ -113,23 +113,24 @@ void SimWorld::join(const SimFlow& flow) {
 }
 
 bool SimWorld::move_source(SimFlow& flow) {
-  if (flow.is_ended || net_.now() < flow.put_at || failure_of(flow.out->flow) != 0) return false;
+  if (flow.is_ended || net_.now() < flow.put_at || rings::failure_of(flow.out->flow) != 0)
+    return false;
   if (flow.put == flow.segments) {
-    end_flow_after(flow.out->flow, flow.put, flow.put_rows);
+    rings::end_flow_after(flow.out->flow, flow.put, flow.put_rows);
     flow.is_ended = true;
     process(flow.from).mover->wake();
     return true;
   }
   std::byte* segment = flow.writer->place(flow.put);
   if (segment == nullptr) return false;
-  const SegmentLayout& layout = layout_->segments();
+  const rings::SegmentLayout& layout = layout_->segments();
   const uint32_t rows =
       flow.is_full ? layout.rows_max : static_cast<uint32_t>(1 + random_() % layout.rows_max);
   for (uint32_t row = 0; row < rows; ++row) {
     layout.lane<int64_t>(segment, 0)[row] = value_of(flow, flow.put_rows + row);
     layout.lane<int64_t>(segment, 1)[row] = ~value_of(flow, flow.put_rows + row);
   }
-  auto& header = *reinterpret_cast<SegmentHeader*>(segment);
+  auto& header = *reinterpret_cast<rings::SegmentHeader*>(segment);
   header = {};
   header.rows = rows;
   header.sequence = flow.put;
@@ -142,20 +143,21 @@ bool SimWorld::move_source(SimFlow& flow) {
 }
 
 bool SimWorld::move_sink(SimFlow& flow) {
-  if (flow.has_end || net_.now() < flow.take_at || failure_of(flow.in->flow) != 0) return false;
+  if (flow.has_end || net_.now() < flow.take_at || rings::failure_of(flow.in->flow) != 0)
+    return false;
   const std::byte* segment = flow.reader->front();
   if (segment == nullptr) {
-    const FlowTotal total = total_of(flow.in->flow);
+    const rings::FlowTotal total = rings::total_of(flow.in->flow);
     if (!total.is_known || total.segments != flow.taken) return false;
     if (total.rows != flow.taken_rows)
       broken_ = fmt::format("{} rows of {}", flow.taken_rows, total.rows);
     flow.has_end = true;
     return true;
   }
-  const auto& header = *reinterpret_cast<const SegmentHeader*>(segment);
-  const SegmentLayout layout = (header.flags & kPacked) != 0
-                                 ? layout_->packed(header.rows, header.heap_bytes)
-                                 : layout_->segments();
+  const auto& header = *reinterpret_cast<const rings::SegmentHeader*>(segment);
+  const rings::SegmentLayout layout = (header.flags & rings::kPacked) != 0
+                                        ? layout_->packed(header.rows, header.heap_bytes)
+                                        : layout_->segments();
   for (uint32_t row = 0; row < header.rows; ++row) {
     const int64_t value = value_of(flow, flow.taken_rows + row);
     if (layout.lane<int64_t>(segment, 0)[row] != value ||
@@ -174,7 +176,7 @@ bool SimWorld::move_sink(SimFlow& flow) {
 }
 
 bool SimWorld::move(size_t actor) {
-  if (actor < processes_.size()) return processes_[actor].mover->step() == Step::kProgress;
+  if (actor < processes_.size()) return processes_[actor].mover->step() == rings::Step::kProgress;
   actor -= processes_.size();
   if (actor < flows_.size()) return move_source(*flows_[actor]);
   return move_sink(*flows_[actor - flows_.size()]);
@@ -272,4 +274,4 @@ std::string SimWorld::states() const {
   return text;
 }
 
-}  // namespace crossdock::mover_test
+}  // namespace crossdock::movers::mover_test

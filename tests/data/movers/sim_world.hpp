@@ -17,15 +17,15 @@
 #include "data/rings/ring_consumer.hpp"
 #include "data/rings/sequence_window.hpp"
 
-namespace crossdock::mover_test {
+namespace crossdock::movers::mover_test {
 
-std::shared_ptr<const RowLayout> two_longs(int64_t segment_bytes = 2048);
+std::shared_ptr<const segments::RowLayout> two_longs(int64_t segment_bytes = 2048);
 
 // Memory of a flow.
 struct FlowMemory {
-  explicit FlowMemory(const RingShape& shape);
+  explicit FlowMemory(const rings::RingShape& shape);
   std::vector<std::byte> bytes;
-  Flow flow;
+  rings::Flow flow;
 };
 
 struct SimFlow {
@@ -39,8 +39,8 @@ struct SimFlow {
   std::vector<PathIndex> paths = {};  // among those of `from`; none: all
 
   std::shared_ptr<FlowMemory> out = nullptr, in = nullptr;
-  std::unique_ptr<SequenceWindow<CpuRingTraits>> writer = nullptr;
-  std::unique_ptr<RingConsumer<CpuRingTraits>> reader = nullptr;
+  std::unique_ptr<rings::SequenceWindow<rings::CpuRingTraits>> writer = nullptr;
+  std::unique_ptr<rings::RingConsumer<rings::CpuRingTraits>> reader = nullptr;
   uint64_t put = 0, put_rows = 0, taken = 0, taken_rows = 0;
   double put_at = 0, take_at = 0;  // not before
   bool is_ended = false;
@@ -92,9 +92,9 @@ class SimWorld {
   std::vector<SimProcess> processes_;
   std::vector<std::vector<PathTo>> paths_;
   std::vector<std::unique_ptr<SimFlow>> flows_;
-  std::shared_ptr<const RowLayout> layout_ = two_longs();
+  std::shared_ptr<const segments::RowLayout> layout_ = two_longs();
   std::string broken_;  // what a sink found wrong
   bool is_open_ = false;
 };
 
-}  // namespace crossdock::mover_test
+}  // namespace crossdock::movers::mover_test

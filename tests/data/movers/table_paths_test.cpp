@@ -9,45 +9,51 @@
 
 #include "topology/small_servers.hpp"
 
-namespace crossdock {
+namespace crossdock::movers {
 namespace {
 
 using testing::HasSubstr;
 
-class NamedLink : public Link {
+class NamedLink : public transports::Link {
  public:
-  NamedLink(PeerIndex peer, std::string device) : peer_(peer), device_(std::move(device)) {}
-  PeerIndex peer() const override { return peer_; }
+  NamedLink(transports::PeerIndex peer, std::string device)
+      : peer_(peer), device_(std::move(device)) {}
+  transports::PeerIndex peer() const override { return peer_; }
   std::string name() const override { return device_; }
   std::string device() const override { return device_; }
   double rate_bytes_per_s() const override { return 0; }
-  bool put(const SegmentHeader&, std::span<const std::byte>, uint64_t) override { return false; }
+  bool put(const rings::SegmentHeader&, std::span<const std::byte>, uint64_t) override {
+    return false;
+  }
   bool tell(std::span<const std::byte>) override { return false; }
 
  private:
-  PeerIndex peer_;
+  transports::PeerIndex peer_;
   std::string device_;
 };
 
 class TablePaths : public testing::Test {
  protected:
-  VertexIndex index(const char* name) const { return *shape_.find_vertex(name); }
-  DestinationKey there(const char* name) const { return {.structure = 0, .vertex = index(name)}; }
-
-  // Rows for `destination` on other servers leave by `nic`.
-  void lead(ForwardingTable& table, const char* destination, const char* nic) const {
-    HopPath path;
-    path.between = {
-        {Place::kHere, index(nic)}, {Place::kHere, *shape_.network()}, {Place::kThere, index(nic)}};
-    table.add(there(destination), {Place::kThere, index(destination)}, path);
+  topology::VertexIndex index(const char* name) const { return *shape_.find_vertex(name); }
+  topology::DestinationKey there(const char* name) const {
+    return {.structure = 0, .vertex = index(name)};
   }
 
-  auto paths_of(std::span<const ForwardingTable> tables,
-                const std::map<PeerIndex, DestinationKey>& destinations,
-                const std::vector<Link*>& links) const {
+  // Rows for `destination` on other servers leave by `nic`.
+  void lead(topology::ForwardingTable& table, const char* destination, const char* nic) const {
+    topology::HopPath path;
+    path.between = {{topology::Place::kHere, index(nic)},
+                    {topology::Place::kHere, *shape_.network()},
+                    {topology::Place::kThere, index(nic)}};
+    table.add(there(destination), {topology::Place::kThere, index(destination)}, path);
+  }
+
+  auto paths_of(std::span<const topology::ForwardingTable> tables,
+                const std::map<transports::PeerIndex, topology::DestinationKey>& destinations,
+                const std::vector<transports::Link*>& links) const {
     std::vector<PathTo> paths;
     for (size_t i = 0; i < links.size(); ++i) {
-      paths.push_back({.peer = links[i]->peer(), .first = static_cast<LinkIndex>(i)});
+      paths.push_back({.peer = links[i]->peer(), .first = static_cast<transports::LinkIndex>(i)});
     }
     return table_paths({shape_, tables}, destinations, links, paths, names_of_);
   }
@@ -55,13 +61,13 @@ class TablePaths : public testing::Test {
   NicNames names_of_ = [](const std::string& device) {
     return std::vector<std::string>{device.substr(0, device.find(':'))};
   };
-  const ServerShape shape_ = two_sockets();
+  const topology::ServerShape shape_ = topology::two_sockets();
   NamedLink a_{1, "nic0"}, b_{1, "nic1"}, c_{2, "nic0"}, d_{2, "nic1"};
-  std::vector<Link*> links_ = {&a_, &b_, &c_, &d_};
+  std::vector<transports::Link*> links_ = {&a_, &b_, &c_, &d_};
 };
 
 TEST_F(TablePaths, UseTheLinksOfPlannedNicsOnly) {
-  std::vector<ForwardingTable> tables(2);
+  std::vector<topology::ForwardingTable> tables(2);
   lead(tables[0], "cpu0", "nic0");
   lead(tables[1], "cpu0", "nic1");  // after a relay inside the server
   lead(tables[0], "cpu1", "nic1");
@@ -72,7 +78,7 @@ TEST_F(TablePaths, UseTheLinksOfPlannedNicsOnly) {
 }
 
 TEST_F(TablePaths, UseALinkWithoutADeviceForAnyNicAndPortsOfOneDevice) {
-  std::vector<ForwardingTable> tables(1);
+  std::vector<topology::ForwardingTable> tables(1);
   lead(tables[0], "cpu0", "nic1");
   NamedLink nameless(1, "");
   NamedLink port(1, "nic1:1");
@@ -83,7 +89,7 @@ TEST_F(TablePaths, UseALinkWithoutADeviceForAnyNicAndPortsOfOneDevice) {
 
 // The second link of a detour is another rank's.
 TEST_F(TablePaths, UsePathsOverOtherRanksByTheirFirstLink) {
-  std::vector<ForwardingTable> tables(1);
+  std::vector<topology::ForwardingTable> tables(1);
   lead(tables[0], "cpu0", "nic1");
   const std::vector<PathTo> known = {{.peer = 3, .first = 0, .is_relayed = true},
                                      {.peer = 3, .first = 1, .is_relayed = true}};
@@ -94,7 +100,7 @@ TEST_F(TablePaths, UsePathsOverOtherRanksByTheirFirstLink) {
 
 // A graph of the host has the NICs below a bond, and not the bond.
 TEST_F(TablePaths, UseADeviceThatStandsOnPlannedNics) {
-  std::vector<ForwardingTable> tables(1);
+  std::vector<topology::ForwardingTable> tables(1);
   lead(tables[0], "cpu0", "nic1");
   NamedLink bond(1, "bond0");
   names_of_ = [](const std::string& device) {
@@ -107,7 +113,7 @@ TEST_F(TablePaths, UseADeviceThatStandsOnPlannedNics) {
 }
 
 TEST_F(TablePaths, NameThePeerThatNoTableLeadsTo) {
-  std::vector<ForwardingTable> tables(1);
+  std::vector<topology::ForwardingTable> tables(1);
   lead(tables[0], "cpu0", "nic0");
   const auto paths = paths_of(tables, {{2, there("gpu1")}}, links_);
   ASSERT_FALSE(paths.ok());
@@ -116,7 +122,7 @@ TEST_F(TablePaths, NameThePeerThatNoTableLeadsTo) {
 }
 
 TEST_F(TablePaths, NameTheNicsThatHaveNoLink) {
-  std::vector<ForwardingTable> tables(1);
+  std::vector<topology::ForwardingTable> tables(1);
   lead(tables[0], "cpu0", "nic1");
   const auto paths = paths_of(tables, {{1, there("cpu0")}}, {&a_, &d_});
   ASSERT_FALSE(paths.ok());
@@ -125,4 +131,4 @@ TEST_F(TablePaths, NameTheNicsThatHaveNoLink) {
 }
 
 }  // namespace
-}  // namespace crossdock
+}  // namespace crossdock::movers

@@ -7,7 +7,7 @@
 
 #include <gtest/gtest.h>
 
-namespace crossdock {
+namespace crossdock::perf {
 namespace {
 
 std::shared_ptr<Memory> memory() { return Memory::create(std::numeric_limits<int64_t>::max()); }
@@ -73,4 +73,4 @@ TEST(MadeRows, RefusesWhatItCannotMake) {
 }
 
 }  // namespace
-}  // namespace crossdock
+}  // namespace crossdock::perf

@@ -5,7 +5,7 @@
 
 #include "data/perf/copy_rates.hpp"
 
-namespace crossdock {
+namespace crossdock::perf {
 namespace {
 
 using Numbers = std::vector<int>;
@@ -36,7 +36,7 @@ TEST(Pattern, EndsAreThoseOfTheirName) {
   EXPECT_EQ(ends_of(Pattern::kBisection, 5).destinations, (Numbers{2, 3, 4}));
   EXPECT_EQ(ends_of(Pattern::kBisection, 1).destinations, (Numbers{0}));
   EXPECT_EQ(ends_of(Pattern::kBroadcast, 1).destinations, (Numbers{0}));
-  EXPECT_EQ(ends_of(Pattern::kBroadcast, 2).sends, ChannelSpec::Sends::kBroadcast);
+  EXPECT_EQ(ends_of(Pattern::kBroadcast, 2).sends, channels::ChannelSpec::Sends::kBroadcast);
 }
 
 TEST(Pattern, FactorsCountWhatTheBusiestEndpointMoves) {
@@ -64,4 +64,4 @@ TEST(Prediction, IsThatOfLinksWhereTheyAreKnownToTakeLonger) {
 }
 
 }  // namespace
-}  // namespace crossdock
+}  // namespace crossdock::perf

@@ -5,7 +5,7 @@
 
 #include <gtest/gtest.h>
 
-namespace crossdock {
+namespace crossdock::perf {
 namespace {
 
 class Tally : public testing::Test {
@@ -74,4 +74,4 @@ TEST_F(Tally, RowsUnderAWrongSourceAreWrong) {
 }
 
 }  // namespace
-}  // namespace crossdock
+}  // namespace crossdock::perf

@@ -3,12 +3,13 @@
 
 #include <gtest/gtest.h>
 
-namespace crossdock {
+namespace crossdock::perf {
 namespace {
 
 struct Alone {
   std::shared_ptr<Memory> memory = Memory::create(int64_t{1} << 30);
-  std::unique_ptr<DataPlane> plane = std::move(DataPlane::open(memory, nullptr, {}).value());
+  std::unique_ptr<channels::DataPlane> plane =
+      std::move(channels::DataPlane::open(memory, nullptr, {}).value());
   uint64_t next_channel_id = 1;
   CancelFlag cancel;
   std::function<void(int)> on_timed_run = {};
@@ -161,4 +162,4 @@ TEST(RunPerf, IsCancelled) {
 }
 
 }  // namespace
-}  // namespace crossdock
+}  // namespace crossdock::perf

@@ -6,7 +6,7 @@
 
 #include <gmock/gmock.h>
 
-namespace crossdock {
+namespace crossdock::plugins {
 namespace {
 
 using testing::HasSubstr;
@@ -59,4 +59,4 @@ TEST(Plugin, ANamedFolderIsTheOnlyPlaceToLook) {
 }
 
 }  // namespace
-}  // namespace crossdock
+}  // namespace crossdock::plugins

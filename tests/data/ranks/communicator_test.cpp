@@ -13,7 +13,7 @@
 
 #include "data/ranks/thread_communicator.hpp"
 
-namespace crossdock {
+namespace crossdock::ranks {
 namespace {
 
 using std::chrono::milliseconds;
@@ -336,4 +336,4 @@ TEST(CommunicatorFailuresConcurrent, BlocksThatCannotBeDivided) {
 }
 
 }  // namespace
-}  // namespace crossdock
+}  // namespace crossdock::ranks

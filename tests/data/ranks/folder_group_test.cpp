@@ -13,7 +13,7 @@
 #include "data/ranks/rank_group.hpp"
 #include "data/transports/forked_ranks.hpp"
 
-namespace crossdock {
+namespace crossdock::ranks {
 namespace {
 
 using std::chrono::milliseconds;
@@ -57,7 +57,7 @@ class FolderGroups : public testing::Test {
 };
 
 TEST_F(FolderGroups, GatherInRoundsAndLeaveNothing) {
-  ForkedRanks ranks(5, [&](int rank, ForkedRanks::Meeting&) {
+  transports::ForkedRanks ranks(5, [&](int rank, transports::ForkedRanks::Meeting&) {
     const auto group = join(rank, 5);
     EXPECT_EQ(group->rank(), rank);
     EXPECT_EQ(group->size(), 5);
@@ -81,7 +81,7 @@ TEST_F(FolderGroups, OneAloneMeetsItself) {
 TEST_F(FolderGroups, FilesOfKilledJobsConfuseNobody) {
   for (int killed_round = 0; killed_round < 4; ++killed_round) {
     {
-      ForkedRanks dead(3, [&](int rank, ForkedRanks::Meeting& meeting) {
+      transports::ForkedRanks dead(3, [&](int rank, transports::ForkedRanks::Meeting& meeting) {
         const auto group = join(rank, 3);
         for (int round = 0; round < killed_round; ++round) {
           EXPECT_TRUE(group->gather("of the dead", seconds(20)).ok());
@@ -97,7 +97,7 @@ TEST_F(FolderGroups, FilesOfKilledJobsConfuseNobody) {
       for (int rank = 0; rank < 3; ++rank) EXPECT_EQ(dead.status(rank), -SIGKILL);
     }
     EXPECT_THAT(files(), testing::Not(testing::IsEmpty()));
-    ForkedRanks ranks(3, [&](int rank, ForkedRanks::Meeting&) {
+    transports::ForkedRanks ranks(3, [&](int rank, transports::ForkedRanks::Meeting&) {
       const auto group = join(rank, 3);
       for (int round = 0; round < 3; ++round) expect_round(*group, round);
     });
@@ -115,7 +115,7 @@ TEST_F(FolderGroups, ThoseWhoDoNotComeAreNamed) {
 }
 
 TEST_F(FolderGroups, ThoseWhoDoNotComeToALaterRoundAreNamed) {
-  ForkedRanks ranks(2, [&](int rank, ForkedRanks::Meeting& meeting) {
+  transports::ForkedRanks ranks(2, [&](int rank, transports::ForkedRanks::Meeting& meeting) {
     const auto group = join(rank, 2);
     expect_round(*group, 0);
     if (rank == 0) {
@@ -132,7 +132,7 @@ TEST_F(FolderGroups, ThoseWhoDoNotComeToALaterRoundAreNamed) {
 }
 
 TEST_F(FolderGroups, TwoOfTheSameRankAreTold) {
-  ForkedRanks ranks(2, [&](int, ForkedRanks::Meeting& meeting) {
+  transports::ForkedRanks ranks(2, [&](int, transports::ForkedRanks::Meeting& meeting) {
     const auto group = join(0, 2);
     const auto all = group->gather("", milliseconds(300));
     ASSERT_FALSE(all.ok());
@@ -152,13 +152,13 @@ TEST_F(FolderGroups, OtherNumbersOfRanksAreNamed) {
 
 // Of two jobs of one name, ranks that come second are refused, and the first ones go on, for as long as they are there.
 TEST_F(FolderGroups, TheRanksOfASecondJobAreRefusedWhileTheFirstLives) {
-  ForkedRanks ranks(2, [&](int rank, ForkedRanks::Meeting& meeting) {
+  transports::ForkedRanks ranks(2, [&](int rank, transports::ForkedRanks::Meeting& meeting) {
     auto group = join(rank, 2);
     expect_round(*group, 0);
     meeting.barrier();
     if (rank == 0) {
       // A process of its own, since this one may join again.
-      ForkedRanks second(1, [&](int, ForkedRanks::Meeting&) {
+      transports::ForkedRanks second(1, [&](int, transports::ForkedRanks::Meeting&) {
         const auto all = join(1, 2)->gather("", seconds(20));
         ASSERT_FALSE(all.ok());
         EXPECT_EQ(all.error().code, ErrorCode::kInvalidArgument);
@@ -177,7 +177,7 @@ TEST_F(FolderGroups, TheRanksOfASecondJobAreRefusedWhileTheFirstLives) {
 
 // Ranks of two jobs take the places of one group: whoever is first to a place hears of the second, and none go on.
 TEST_F(FolderGroups, NobodyMeetsTheRanksOfAnotherJobOfTheName) {
-  ForkedRanks ranks(3, [&](int process, ForkedRanks::Meeting& meeting) {
+  transports::ForkedRanks ranks(3, [&](int process, transports::ForkedRanks::Meeting& meeting) {
     const auto group = join(process == 2 ? 0 : process, 3);  // two of rank 0, none of rank 2
     if (process == 2) meeting.barrier();
     std::thread later([&] {
@@ -196,7 +196,7 @@ TEST_F(FolderGroups, NobodyMeetsTheRanksOfAnotherJobOfTheName) {
 }
 
 TEST_F(FolderGroups, FilesAreForTheUserAlone) {
-  ForkedRanks ranks(2, [&](int rank, ForkedRanks::Meeting& meeting) {
+  transports::ForkedRanks ranks(2, [&](int rank, transports::ForkedRanks::Meeting& meeting) {
     ::umask(0);
     const auto group = join(rank, 2);
     expect_round(*group, 0);
@@ -245,7 +245,7 @@ TEST_F(FolderGroups, AFolderInWhichEverybodyMayReplaceFilesIsRefused) {
 // A rank opens a few files to meet and in each round, however many ranks there are.
 TEST_F(FolderGroups, ManyRanksMeetInTimeThatGrowsAsTheirNumber) {
   constexpr int kRanks = 16;
-  ForkedRanks ranks(kRanks, [&](int rank, ForkedRanks::Meeting& meeting) {
+  transports::ForkedRanks ranks(kRanks, [&](int rank, transports::ForkedRanks::Meeting& meeting) {
     const auto group = join(rank, kRanks);
     expect_round(*group, 0);
     meeting.barrier();
@@ -262,7 +262,7 @@ TEST_F(FolderGroups, ManyRanksMeetInTimeThatGrowsAsTheirNumber) {
 }
 
 TEST_F(FolderGroups, RanksThatEndAreNamedByThoseWhoWait) {
-  ForkedRanks ranks(3, [&](int rank, ForkedRanks::Meeting&) {
+  transports::ForkedRanks ranks(3, [&](int rank, transports::ForkedRanks::Meeting&) {
     const auto group = join(rank, 3);
     bool is_gone = false;
     group->set_liveness([&](int other) -> Status {
@@ -297,4 +297,4 @@ TEST_F(FolderGroups, RefuseWhatCannotBe) {
 }
 
 }  // namespace
-}  // namespace crossdock
+}  // namespace crossdock::ranks

@@ -10,7 +10,7 @@
 
 #include "data/ranks/rank_group.hpp"
 
-namespace crossdock {
+namespace crossdock::ranks {
 namespace {
 
 using std::chrono::seconds;
@@ -244,4 +244,4 @@ TEST(UnderMpirun, DISABLED_MissesOne) {
 }
 
 }  // namespace
-}  // namespace crossdock
+}  // namespace crossdock::ranks

@@ -6,7 +6,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace crossdock {
+namespace crossdock::ranks {
 namespace {
 
 using testing::HasSubstr;
@@ -68,4 +68,4 @@ TEST_F(OpenCommunicator, WhatIsMissingIsToldWithItsPackage) {
 }
 
 }  // namespace
-}  // namespace crossdock
+}  // namespace crossdock::ranks

@@ -6,7 +6,7 @@
 
 #include "data/ranks/packed_texts.hpp"
 
-namespace crossdock {
+namespace crossdock::ranks {
 namespace {
 
 using testing::ElementsAre;
@@ -53,4 +53,4 @@ TEST(PackedTexts, ComeBack) {
 }
 
 }  // namespace
-}  // namespace crossdock
+}  // namespace crossdock::ranks

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <vector>
 
-namespace crossdock {
+namespace crossdock::ranks {
 
 std::byte byte_of(int from, int to, int64_t place, int round) {
   return static_cast<std::byte>((from * 131 + to * 31 + place * 7 + round * 3) % 251);
@@ -56,4 +56,4 @@ Status put_and_look(Communicator& ranks, const std::shared_ptr<Memory>& memory, 
   return {};
 }
 
-}  // namespace crossdock
+}  // namespace crossdock::ranks

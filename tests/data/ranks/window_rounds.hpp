@@ -7,7 +7,7 @@
 
 #include "data/ranks/communicator.hpp"
 
-namespace crossdock {
+namespace crossdock::ranks {
 
 std::byte byte_of(int from, int to, int64_t place, int round);
 
@@ -15,4 +15,4 @@ std::byte byte_of(int from, int to, int64_t place, int round);
 // after flush_local, fences. CD-901 names the first byte that is wrong.
 Status put_and_look(Communicator& ranks, const std::shared_ptr<Memory>& memory, int round);
 
-}  // namespace crossdock
+}  // namespace crossdock::ranks

@@ -14,7 +14,7 @@
 #include "data/ranks/thread_communicator.hpp"
 #include "data/ranks/window_rounds.hpp"
 
-namespace crossdock {
+namespace crossdock::ranks {
 namespace {
 
 using testing::HasSubstr;
@@ -349,4 +349,4 @@ TEST(WindowLife, ConcurrentRanksTakeTheRoomOfWindowsThatNobodyUses) {
 }
 
 }  // namespace
-}  // namespace crossdock
+}  // namespace crossdock::ranks

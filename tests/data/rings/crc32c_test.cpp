@@ -11,7 +11,7 @@
 #include <gtest/gtest.h>
 #include <hwy/targets.h>
 
-namespace crossdock {
+namespace crossdock::rings {
 namespace {
 
 std::span<const std::byte> bytes_of(std::string_view text) {
@@ -87,4 +87,4 @@ TEST(Crc32c, every_length_and_place_by_every_instruction_set) {
 }
 
 }  // namespace
-}  // namespace crossdock
+}  // namespace crossdock::rings

@@ -12,7 +12,7 @@
 
 #include <gtest/gtest.h>
 
-namespace crossdock {
+namespace crossdock::rings {
 namespace {
 
 using std::chrono::microseconds;
@@ -174,4 +174,4 @@ TEST(Doorbell, works_between_processes) {
 }
 
 }  // namespace
-}  // namespace crossdock
+}  // namespace crossdock::rings

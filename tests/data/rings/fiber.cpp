@@ -15,7 +15,7 @@ __attribute__((weak)) void __sanitizer_finish_switch_fiber(void* frames,
                                                            size_t* bytes);
 }
 
-namespace crossdock {
+namespace crossdock::rings {
 namespace {
 
 constexpr size_t kStackBytes = 64 << 10;
@@ -78,4 +78,4 @@ void Fiber::pause() {
   announce_arrival(inside_frames_, &outside_stack_, &outside_bytes_);
 }
 
-}  // namespace crossdock
+}  // namespace crossdock::rings

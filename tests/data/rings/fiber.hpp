@@ -8,7 +8,7 @@
 #include <ucontext.h>
 #include <vector>
 
-namespace crossdock {
+namespace crossdock::rings {
 
 // Used by one thread. A body must not let exceptions out.
 class Fiber {
@@ -40,4 +40,4 @@ class Fiber {
   bool entered_ = false;
 };
 
-}  // namespace crossdock
+}  // namespace crossdock::rings

@@ -12,7 +12,7 @@
 #include "data/rings/place_ring.hpp"
 #include "data/rings/ring_producer.hpp"
 
-namespace crossdock {
+namespace crossdock::rings {
 namespace {
 
 using ::testing::HasSubstr;
@@ -117,4 +117,4 @@ TEST(FlowConcurrent, who_knows_the_total_knows_all_of_it) {
 }
 
 }  // namespace
-}  // namespace crossdock
+}  // namespace crossdock::rings

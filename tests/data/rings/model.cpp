@@ -8,7 +8,7 @@
 #include "data/rings/model_memory.hpp"
 #include "data/rings/schedule.hpp"
 
-namespace crossdock {
+namespace crossdock::rings {
 namespace {
 
 struct Abandoned {};  // unwinds the fiber of a run that is given up
@@ -288,4 +288,4 @@ void plain_written(uint64_t& word) {
 void fail(const std::string& text) { throw ModelFailure(text); }
 
 }  // namespace modelled
-}  // namespace crossdock
+}  // namespace crossdock::rings

@@ -17,7 +17,7 @@
 #include "data/rings/atomic.hpp"
 #include "data/rings/ring_traits.hpp"
 
-namespace crossdock {
+namespace crossdock::rings {
 
 // What one run starts from. Made anew for each, always alike.
 struct Scene {
@@ -112,4 +112,4 @@ struct ModelRingTraits : RingDefaults {
   }
 };
 
-}  // namespace crossdock
+}  // namespace crossdock::rings

@@ -5,7 +5,7 @@
 
 #include <fmt/format.h>
 
-namespace crossdock {
+namespace crossdock::rings {
 namespace {
 
 bool acquires(Order order) { return order == Order::kAcquire || order == Order::kAcquireRelease; }
@@ -160,4 +160,4 @@ bool ModelMemory::sees_change(int thread) const {
       read.begin(), read.end(), [](const auto& entry) { return *entry.first != entry.second; });
 }
 
-}  // namespace crossdock
+}  // namespace crossdock::rings

@@ -17,7 +17,7 @@
 
 #include "data/rings/atomic.hpp"
 
-namespace crossdock {
+namespace crossdock::rings {
 
 inline constexpr int kModelThreadsMax = 4;
 using ModelClock = std::array<uint32_t, kModelThreadsMax>;
@@ -89,4 +89,4 @@ class ModelMemory {
   std::function<size_t(size_t)> choose_;
 };
 
-}  // namespace crossdock
+}  // namespace crossdock::rings

@@ -5,7 +5,7 @@
 #include "data/rings/model.hpp"
 #include "data/rings/ring_producer.hpp"
 
-namespace crossdock {
+namespace crossdock::rings {
 
 template <class Traits>
 class Mutant : public RingProducer<Traits> {
@@ -123,4 +123,4 @@ class IgnoresTheHead : public Mutant<Traits> {
   }
 };
 
-}  // namespace crossdock
+}  // namespace crossdock::rings

@@ -3,7 +3,7 @@
 
 #include "data/rings/mutant_producers.hpp"
 
-namespace crossdock {
+namespace crossdock::rings {
 
 template <class Traits>
 class TextMutant : public Mutant<Traits> {
@@ -117,4 +117,4 @@ class PassesOnWithoutPublishing : public TextMutant<Traits> {
   }
 };
 
-}  // namespace crossdock
+}  // namespace crossdock::rings

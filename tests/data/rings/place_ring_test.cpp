@@ -6,7 +6,7 @@
 
 #include "data/rings/ring_actors.hpp"
 
-namespace crossdock {
+namespace crossdock::rings {
 namespace {
 
 using ::testing::HasSubstr;
@@ -51,4 +51,4 @@ TEST(PlaceRing, refuses_what_has_no_room) {
 }
 
 }  // namespace
-}  // namespace crossdock
+}  // namespace crossdock::rings

@@ -21,7 +21,7 @@
 #include "data/rings/ring_state.hpp"
 #include "data/rings/segment_bits.hpp"
 
-namespace crossdock {
+namespace crossdock::rings {
 
 // A ring of segments with one 8-byte column, and one of texts if there is a heap; and its memory.
 class TestRing {
@@ -196,4 +196,4 @@ inline std::string verdict_of(const Collected& collected, std::vector<uint64_t> 
   return wrong;
 }
 
-}  // namespace crossdock
+}  // namespace crossdock::rings

@@ -11,7 +11,7 @@
 #include "data/rings/thread_coop.hpp"
 #include "data/rings/thread_driver.hpp"
 
-namespace crossdock {
+namespace crossdock::rings {
 namespace {
 
 using ::testing::HasSubstr;
@@ -250,4 +250,4 @@ TEST(ThreadDriverConcurrent, a_step_that_throws_stops_the_others) {
 }
 
 }  // namespace
-}  // namespace crossdock
+}  // namespace crossdock::rings

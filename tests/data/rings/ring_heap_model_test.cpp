@@ -6,7 +6,7 @@
 #include "data/rings/ring_scenes.hpp"
 #include "data/rings/text_actors.hpp"
 
-namespace crossdock {
+namespace crossdock::rings {
 namespace {
 
 using ::testing::HasSubstr;
@@ -133,4 +133,4 @@ TEST(RingHeapModelMutants, are_found_out) {
 }
 
 }  // namespace
-}  // namespace crossdock
+}  // namespace crossdock::rings

@@ -7,7 +7,7 @@
 #include "data/rings/ring_actors.hpp"
 #include "data/rings/ring_scenes.hpp"
 
-namespace crossdock {
+namespace crossdock::rings {
 namespace {
 
 using ::testing::HasSubstr;
@@ -207,4 +207,4 @@ TEST(RingModelMutants, are_found_out) {
 }
 
 }  // namespace
-}  // namespace crossdock
+}  // namespace crossdock::rings

@@ -7,7 +7,7 @@
 #include "data/rings/model.hpp"
 #include "data/rings/ring_actors.hpp"
 
-namespace crossdock {
+namespace crossdock::rings {
 
 struct Stage {
   TestRing ring;
@@ -30,4 +30,4 @@ inline void expect_all_hold(const ModelReport& report) {
   EXPECT_GT(report.runs, 1U);
 }
 
-}  // namespace crossdock
+}  // namespace crossdock::rings

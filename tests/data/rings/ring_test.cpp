@@ -5,7 +5,7 @@
 #include "data/rings/cpu_ring_traits.hpp"
 #include "data/rings/ring_actors.hpp"
 
-namespace crossdock {
+namespace crossdock::rings {
 namespace {
 
 using ::testing::ElementsAre;
@@ -219,4 +219,4 @@ TEST(RingDeath, a_reservation_that_can_never_fit_is_refused) {
 }
 
 }  // namespace
-}  // namespace crossdock
+}  // namespace crossdock::rings

@@ -9,7 +9,7 @@
 #include "data/rings/scheduled_driver.hpp"
 #include "data/rings/text_actors.hpp"
 
-namespace crossdock {
+namespace crossdock::rings {
 namespace {
 
 // What is wrong after a run of a shape and an order that follow from the seed; "" if nothing.
@@ -53,4 +53,4 @@ TEST(RingTexts, seeds_deliver_every_text) {
 }
 
 }  // namespace
-}  // namespace crossdock
+}  // namespace crossdock::rings

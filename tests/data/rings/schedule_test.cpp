@@ -8,7 +8,7 @@
 #include "data/rings/ring_actors.hpp"
 #include "data/rings/scheduled_driver.hpp"
 
-namespace crossdock {
+namespace crossdock::rings {
 namespace {
 
 using ::testing::HasSubstr;
@@ -106,4 +106,4 @@ TEST(ScheduledDriver, a_run_without_end_is_ended) {
 }
 
 }  // namespace
-}  // namespace crossdock
+}  // namespace crossdock::rings

@@ -6,7 +6,7 @@
 #include "data/rings/make_segment_layout.hpp"
 #include "data/rings/segment_bits.hpp"
 
-namespace crossdock {
+namespace crossdock::rings {
 namespace {
 
 using ::testing::HasSubstr;
@@ -110,4 +110,4 @@ TEST(SegmentBits, takes_only_count_bits) {
 }
 
 }  // namespace
-}  // namespace crossdock
+}  // namespace crossdock::rings

@@ -12,7 +12,7 @@
 #include "data/rings/model.hpp"
 #include "data/rings/ring_actors.hpp"
 
-namespace crossdock {
+namespace crossdock::rings {
 namespace {
 
 using ::testing::HasSubstr;
@@ -235,4 +235,4 @@ TEST(SequenceWindowConcurrent, whole_segments_arrive_in_any_order) {
 }
 
 }  // namespace
-}  // namespace crossdock
+}  // namespace crossdock::rings

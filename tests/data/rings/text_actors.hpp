@@ -11,7 +11,7 @@
 
 #include "data/rings/ring_actors.hpp"
 
-namespace crossdock {
+namespace crossdock::rings {
 
 // A view as these tests write it: the units of its text, and where it begins.
 struct TestView {
@@ -155,4 +155,4 @@ class ReadTextsActor : public Actor {
   uint64_t units_max_;
 };
 
-}  // namespace crossdock
+}  // namespace crossdock::rings

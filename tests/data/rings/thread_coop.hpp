@@ -7,7 +7,7 @@
 
 #include "data/rings/coop.hpp"
 
-namespace crossdock {
+namespace crossdock::rings {
 
 // What the threads of a group share.
 struct ThreadGroup {
@@ -38,4 +38,4 @@ class ThreadCoop {
 };
 static_assert(Coop<ThreadCoop>);
 
-}  // namespace crossdock
+}  // namespace crossdock::rings

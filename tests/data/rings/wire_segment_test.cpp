@@ -9,7 +9,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace crossdock {
+namespace crossdock::rings {
 namespace {
 
 using ::testing::HasSubstr;
@@ -136,4 +136,4 @@ TEST(WireSegment, every_field_has_its_limit) {
 }
 
 }  // namespace
-}  // namespace crossdock
+}  // namespace crossdock::rings

@@ -6,7 +6,7 @@
 
 #include "data/segments/row_ring.hpp"
 
-namespace crossdock {
+namespace crossdock::segments {
 namespace {
 
 using arrow_test::fixed;
@@ -26,9 +26,9 @@ TEST(RowLayout, a_segment_is_filled_and_not_larger_than_wanted) {
         .text_bytes = static_cast<int64_t>(random() % 100),
         .has_destinations = random() % 2 == 0};
     const auto layout = make(random_row_columns(1, random), options);
-    const SegmentLayout& segments = layout->segments();
+    const rings::SegmentLayout& segments = layout->segments();
     EXPECT_LE(segments.bytes, static_cast<uint64_t>(options.segment_bytes));
-    const bool is_at_limit = segments.rows_max == RingDefaults::Word::kRowsMax;
+    const bool is_at_limit = segments.rows_max == rings::RingDefaults::Word::kRowsMax;
     EXPECT_TRUE(is_at_limit || segments.bytes + 4096 > static_cast<uint64_t>(options.segment_bytes))
         << segments.bytes << " of " << options.segment_bytes;
     EXPECT_LE(layout->packed(0, 0).bytes, layout->packed(1, 0).bytes);
@@ -78,13 +78,14 @@ TEST(RowLayout, limits_are_named) {
   EXPECT_THAT(refusal({one}, {.segment_bytes = -1}), HasSubstr("needs 64"));
   EXPECT_THAT(refusal({one}, {.segment_bytes = int64_t{1} << 40}), HasSubstr("at most"));
   EXPECT_THAT(refusal({{"t", texts("u", {"x"})}}, {.text_bytes = -1}), HasSubstr("-1"));
-  EXPECT_THAT(refusal(arrow_test::Columns(kSegmentLanesMax + 1, one), {}),
+  EXPECT_THAT(refusal(arrow_test::Columns(rings::kSegmentLanesMax + 1, one), {}),
               HasSubstr("fewer columns"));
-  EXPECT_THAT(refusal(arrow_test::Columns(kSegmentLanesMax, one), {.has_destinations = true}),
-              HasSubstr("and a destination"));
+  EXPECT_THAT(
+      refusal(arrow_test::Columns(rings::kSegmentLanesMax, one), {.has_destinations = true}),
+      HasSubstr("and a destination"));
   EXPECT_THAT(RowLayout::make(std::make_shared<Schema>(), {}).error().message,
               HasSubstr("0 columns"));
 }
 
 }  // namespace
-}  // namespace crossdock
+}  // namespace crossdock::segments

@@ -15,33 +15,34 @@
 #include "data/segments/row_layout.hpp"
 #include "table/random_columns.hpp"
 
-namespace crossdock {
+namespace crossdock::segments {
 
 class RowRing {
  public:
   // Memory that was never cleared behind the words would show what a test should not read.
   RowRing(const RowLayout& layout, int slot_bits) {
-    const RingShape shape = layout.ring_shape(slot_bits);
-    const size_t bytes = ring_bytes(shape);
+    const rings::RingShape shape = layout.ring_shape(slot_bits);
+    const size_t bytes = rings::ring_bytes(shape);
     memory_.reset(
-        static_cast<std::byte*>(::operator new (bytes, std::align_val_t{kRingLineBytes})));
+        static_cast<std::byte*>(::operator new (bytes, std::align_val_t{rings::kRingLineBytes})));
     const size_t words_bytes = bytes - (size_t{shape.segment_bytes} << slot_bits);
     std::memset(memory_.get(), 0, words_bytes);
     std::memset(memory_.get() + words_bytes, 0xCD, bytes - words_bytes);
-    ring_ = place_ring(shape, {memory_.get(), bytes}).value();
-    for (uint64_t slot = 0; slot < ring_.slots(); ++slot) ring_.header(slot) = SegmentHeader{};
+    ring_ = rings::place_ring(shape, {memory_.get(), bytes}).value();
+    for (uint64_t slot = 0; slot < ring_.slots(); ++slot)
+      ring_.header(slot) = rings::SegmentHeader{};
   }
 
-  const Ring& ring() const { return ring_; }
+  const rings::Ring& ring() const { return ring_; }
 
  private:
   struct Free {
     void operator()(std::byte* memory) const {
-      ::operator delete (memory, std::align_val_t{kRingLineBytes});
+      ::operator delete (memory, std::align_val_t{rings::kRingLineBytes});
     }
   };
   std::unique_ptr<std::byte, Free> memory_;
-  Ring ring_;
+  rings::Ring ring_;
 };
 
 // Columns of up to six formats, or of these only, some of them dictionaries.
@@ -91,4 +92,4 @@ inline std::string row_text(const Batch& batch, int64_t row) {
   return text;
 }
 
-}  // namespace crossdock
+}  // namespace crossdock::segments

@@ -8,7 +8,7 @@
 #include "table/arrow_export.hpp"
 #include "table/validate.hpp"
 
-namespace crossdock {
+namespace crossdock::segments {
 namespace {
 
 using arrow_test::Columns;
@@ -41,7 +41,7 @@ class FilledSegment {
 
   // Whether there was room.
   bool put(std::span<const uint32_t> rows) {
-    const Ticket ticket = take(rows);
+    const rings::Ticket ticket = take(rows);
     if (ticket.rows == 0) return false;
     filler_.fill(producer_.segment(ticket), ticket, rows);
     producer_.commit(ticket);
@@ -50,7 +50,7 @@ class FilledSegment {
   bool put_run(uint32_t first, uint32_t count) {
     std::vector<uint32_t> rows(count);
     for (uint32_t i = 0; i < count; ++i) rows[i] = first + i;
-    const Ticket ticket = take(rows);
+    const rings::Ticket ticket = take(rows);
     if (ticket.rows == 0) return false;
     filler_.fill_run(producer_.segment(ticket), ticket, first);
     producer_.commit(ticket);
@@ -63,16 +63,16 @@ class FilledSegment {
   }
 
  private:
-  Ticket take(std::span<const uint32_t> rows) {
+  rings::Ticket take(std::span<const uint32_t> rows) {
     const uint64_t heap_bytes = layout_->has_texts() ? heap_bytes_of(filler_, rows) : 0;
-    const Room room = producer_.offer();
+    const rings::Room room = producer_.offer();
     if (room.rows < rows.size() || room.heap_bytes < heap_bytes) return {};
     return producer_.take(static_cast<uint32_t>(rows.size()), heap_bytes);
   }
 
   std::shared_ptr<const RowLayout> layout_;
   RowRing ring_;
-  RingProducer<CpuRingTraits> producer_;
+  rings::RingProducer<rings::CpuRingTraits> producer_;
   SegmentFiller filler_;
 };
 
@@ -264,7 +264,7 @@ TEST(SegmentRows, columns_without_nulls_say_so_and_bytes_of_others_stay_here) {
   // What the ring's memory held before is not in what leaves.
   std::vector<std::byte> packed(layout->segments().bytes, std::byte{0xEE});
   const uint64_t bytes = pack_segment(*layout, filled, packed.data());
-  for (uint64_t at = sizeof(SegmentHeader); at < bytes; ++at) {
+  for (uint64_t at = sizeof(rings::SegmentHeader); at < bytes; ++at) {
     EXPECT_NE(packed[at], std::byte{0xCD}) << at;
     EXPECT_NE(packed[at], std::byte{0xEE}) << at;
   }
@@ -301,7 +301,9 @@ class OneText : public ::testing::Test {
     packed_.resize(layout_->segments().bytes);
     packed_.resize(pack_segment(*layout_, segment.seal(), packed_.data()));
   }
-  SegmentHeader& header() { return *reinterpret_cast<SegmentHeader*>(packed_.data()); }
+  rings::SegmentHeader& header() {
+    return *reinterpret_cast<rings::SegmentHeader*>(packed_.data());
+  }
   uint32_t* view() { return layout_->packed(1, 32).lane<uint32_t>(packed_.data(), 0); }
   std::string refusal() {
     const Status checked = check_rows(*layout_, packed_.data(), packed_.size());
@@ -352,4 +354,4 @@ TEST_F(OneText, counts_that_do_not_fit_the_bytes_are_refused) {
 }
 
 }  // namespace
-}  // namespace crossdock
+}  // namespace crossdock::segments

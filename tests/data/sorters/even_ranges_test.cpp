@@ -9,7 +9,7 @@
 
 #include "data/sorters/splitters.hpp"
 
-namespace crossdock {
+namespace crossdock::sorters {
 namespace {
 
 using Words = std::vector<uint64_t>;
@@ -98,4 +98,4 @@ TEST(EvenRanges, AreChosenForEvenlySpreadWordsOnly) {
 }
 
 }  // namespace
-}  // namespace crossdock
+}  // namespace crossdock::sorters

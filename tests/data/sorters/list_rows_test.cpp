@@ -9,7 +9,7 @@
 
 #include "table/word_mix.hpp"
 
-namespace crossdock {
+namespace crossdock::sorters {
 namespace {
 
 constexpr uint32_t kBlockRows = 1000;
@@ -68,4 +68,4 @@ TEST(RowLists, hold_rows_that_all_go_one_way) {
 }
 
 }  // namespace
-}  // namespace crossdock
+}  // namespace crossdock::sorters

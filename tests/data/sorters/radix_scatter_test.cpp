@@ -6,7 +6,7 @@
 
 #include <gtest/gtest.h>
 
-namespace crossdock {
+namespace crossdock::sorters {
 namespace {
 
 struct Rows {
@@ -126,4 +126,4 @@ TEST(RadixScatter, GivesItsMemoryBack) {
 }
 
 }  // namespace
-}  // namespace crossdock
+}  // namespace crossdock::sorters

@@ -7,7 +7,7 @@
 
 #include <gtest/gtest.h>
 
-namespace crossdock {
+namespace crossdock::sorters {
 namespace {
 
 using Bytes = std::vector<uint8_t>;
@@ -96,4 +96,4 @@ TEST(LaneScatter, SomeLanesAtOnceFitTheCache) {
 }
 
 }  // namespace
-}  // namespace crossdock
+}  // namespace crossdock::sorters

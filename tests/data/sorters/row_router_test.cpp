@@ -13,7 +13,7 @@
 #include "data/sorters/row_filter.hpp"
 #include "table/random_columns.hpp"
 
-namespace crossdock {
+namespace crossdock::sorters {
 namespace {
 
 using arrow_test::Array;
@@ -376,4 +376,4 @@ TEST(DecimalWords, equal_values_of_all_scales_have_one_word) {
 }
 
 }  // namespace
-}  // namespace crossdock
+}  // namespace crossdock::sorters

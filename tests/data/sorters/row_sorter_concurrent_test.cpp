@@ -9,7 +9,7 @@
 #include "data/segments/row_ring.hpp"
 #include "data/sorters/row_sorter.hpp"
 
-namespace crossdock {
+namespace crossdock::sorters {
 namespace {
 
 constexpr int kSenders = 3;
@@ -37,7 +37,7 @@ void send(RowSorter sorter, uint64_t seed, Texts& sent) {
     std::vector<uint16_t> outlets;
     for (int64_t row = 0; row < batch.rows; ++row) {
       outlets.push_back(static_cast<uint16_t>(random() % kOutlets));
-      sent[outlets.back()].push_back(row_text(batch, row));
+      sent[outlets.back()].push_back(segments::row_text(batch, row));
     }
     const Status accepted = sorter.accept(batch, outlets);
     ASSERT_TRUE(accepted.ok()) << accepted.error().message;
@@ -49,11 +49,11 @@ void send(RowSorter sorter, uint64_t seed, Texts& sent) {
   sorter.seal(published);
 }
 
-void receive(const RowLayout& layout,
-             const Ring& ring,
+void receive(const segments::RowLayout& layout,
+             const rings::Ring& ring,
              const std::atomic<int>& senders,
              std::vector<std::string>& got) {
-  RingConsumer<CpuRingTraits> consumer(ring);
+  rings::RingConsumer<rings::CpuRingTraits> consumer(ring);
   while (true) {
     const bool is_last = senders.load() == 0;  // looked at before the ring is
     const std::byte* segment = consumer.front();
@@ -62,19 +62,19 @@ void receive(const RowLayout& layout,
       std::this_thread::yield();
       continue;
     }
-    const Batch batch = segment_batch(layout, segment, nullptr);
-    for (int64_t row = 0; row < batch.rows; ++row) got.push_back(row_text(batch, row));
+    const Batch batch = segments::segment_batch(layout, segment, nullptr);
+    for (int64_t row = 0; row < batch.rows; ++row) got.push_back(segments::row_text(batch, row));
     consumer.recycle();
   }
 }
 
 TEST(RowSorterConcurrent, senders_that_share_segments_lose_no_row) {
   arrow_test::Random random(1);
-  const auto layout =
-      RowLayout::make(random_batch(random).schema, {.segment_bytes = 8192, .text_bytes = 8})
-          .value();
-  std::deque<RowRing> memory;
-  std::vector<Ring> rings;
+  const auto layout = segments::RowLayout::make(random_batch(random).schema,
+                                                {.segment_bytes = 8192, .text_bytes = 8})
+                          .value();
+  std::deque<segments::RowRing> memory;
+  std::vector<rings::Ring> rings;
   for (int o = 0; o < kOutlets; ++o) rings.push_back(memory.emplace_back(*layout, 1).ring());
   std::vector<Texts> sent(kSenders, Texts(kOutlets));
   Texts got(kOutlets);
@@ -100,4 +100,4 @@ TEST(RowSorterConcurrent, senders_that_share_segments_lose_no_row) {
 }
 
 }  // namespace
-}  // namespace crossdock
+}  // namespace crossdock::sorters

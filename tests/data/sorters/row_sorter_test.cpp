@@ -8,7 +8,7 @@
 
 #include "data/segments/row_ring.hpp"
 
-namespace crossdock {
+namespace crossdock::sorters {
 namespace {
 
 using arrow_test::Random;
@@ -16,7 +16,7 @@ using arrow_test::Random;
 // Rings of a sorter, and what was taken from them.
 class Outlets {
  public:
-  Outlets(std::shared_ptr<const RowLayout> layout, int outlets, int slot_bits)
+  Outlets(std::shared_ptr<const segments::RowLayout> layout, int outlets, int slot_bits)
       : layout_(std::move(layout)), got_(static_cast<size_t>(outlets)) {
     for (int o = 0; o < outlets; ++o) {
       memory_.emplace_back(*layout_, slot_bits);
@@ -25,19 +25,19 @@ class Outlets {
     }
   }
 
-  std::span<const Ring> rings() const { return rings_; }
+  std::span<const rings::Ring> rings() const { return rings_; }
 
   // Takes up to `segments` of one outlet.
   void drain(size_t outlet, int segments) {
     while (segments-- > 0) {
       const std::byte* segment = consumers_[outlet].front();
       if (segment == nullptr) return;
-      const Batch batch = segment_batch(*layout_, segment, nullptr);
+      const Batch batch = segments::segment_batch(*layout_, segment, nullptr);
       for (int64_t row = 0; row < batch.rows; ++row) {
-        got_[outlet].push_back(row_text(batch, row));
+        got_[outlet].push_back(segments::row_text(batch, row));
       }
       if (layout_->destination_lane() >= 0) {
-        for (const uint16_t one : segment_destinations(*layout_, segment)) {
+        for (const uint16_t one : segments::segment_destinations(*layout_, segment)) {
           destinations_[outlet].push_back(one);
         }
       }
@@ -54,19 +54,20 @@ class Outlets {
   int segments() const { return segments_; }
 
  private:
-  std::shared_ptr<const RowLayout> layout_;
-  std::deque<RowRing> memory_;
-  std::vector<Ring> rings_;
-  std::vector<RingConsumer<CpuRingTraits>> consumers_;
+  std::shared_ptr<const segments::RowLayout> layout_;
+  std::deque<segments::RowRing> memory_;
+  std::vector<rings::Ring> rings_;
+  std::vector<rings::RingConsumer<rings::CpuRingTraits>> consumers_;
   std::vector<std::vector<std::string>> got_;
   std::map<size_t, std::vector<uint16_t>> destinations_;
   int segments_ = 0;
 };
 
-std::shared_ptr<const RowLayout> small_layout(const SchemaPtr& schema, bool has_destinations) {
+std::shared_ptr<const segments::RowLayout> small_layout(const SchemaPtr& schema,
+                                                        bool has_destinations) {
   // The fewest bytes that hold enough rows.
   for (int64_t bytes = 1024;; bytes += 512) {
-    auto made = RowLayout::make(
+    auto made = segments::RowLayout::make(
         schema, {.segment_bytes = bytes, .text_bytes = 8, .has_destinations = has_destinations});
     if (made.ok()) return made.value();
   }
@@ -87,7 +88,8 @@ void push_all(RowSorter& sorter, Outlets& outlets, Random& random, size_t count)
 }
 
 void expect_conserved(Random& random, int64_t rows_max) {
-  const auto columns = random_row_columns(static_cast<int64_t>(random() % rows_max), random);
+  const auto columns =
+      segments::random_row_columns(static_cast<int64_t>(random() % rows_max), random);
   const Batch whole = arrow_test::make_batch(columns);
   const bool has_destinations = random() % 3 == 0;
   const auto layout = small_layout(whole.schema, has_destinations);
@@ -99,7 +101,7 @@ void expect_conserved(Random& random, int64_t rows_max) {
   std::vector<std::vector<uint16_t>> sent_destinations(count);
   for (int round = 0; round < 3; ++round) {
     const auto begin = static_cast<int64_t>(random() % static_cast<uint64_t>(whole.rows + 1));
-    const Batch batch = slice_rows(whole, begin, whole.rows - begin);
+    const Batch batch = segments::slice_rows(whole, begin, whole.rows - begin);
     const bool is_broadcast = random() % 4 == 0;
     const bool is_skewed = random() % 3 == 0;
     const bool go_together = random() % 4 == 0;
@@ -113,7 +115,7 @@ void expect_conserved(Random& random, int64_t rows_max) {
       if (!is_broadcast) numbers.push_back(outlet);
       for (size_t o = 0; o < count; ++o) {
         if (!is_broadcast && o != outlet) continue;
-        sent[o].push_back(row_text(batch, row));
+        sent[o].push_back(segments::row_text(batch, row));
         sent_destinations[o].push_back(carried.back());
       }
     }
@@ -148,7 +150,7 @@ TEST(RowSorter, many_rows_go_through_several_blocks) {
   const Batch batch =
       arrow_test::make_batch({{"a", arrow_test::random_array("l", kRows, 0, random)},
                               {"t", arrow_test::random_array("u", kRows, 0.1, random)}});
-  const auto layout = RowLayout::make(batch.schema, {.segment_bytes = 1 << 15}).value();
+  const auto layout = segments::RowLayout::make(batch.schema, {.segment_bytes = 1 << 15}).value();
   for (const size_t count : {2U, 5U}) {
     Outlets outlets(layout, static_cast<int>(count), 1);
     RowSorter sorter(layout, outlets.rings());
@@ -156,7 +158,7 @@ TEST(RowSorter, many_rows_go_through_several_blocks) {
     std::vector<std::vector<std::string>> sent(count);
     for (int64_t row = 0; row < kRows; ++row) {
       numbers.push_back(static_cast<uint16_t>(random() % count));
-      sent[numbers.back()].push_back(row_text(batch, row));
+      sent[numbers.back()].push_back(segments::row_text(batch, row));
     }
     ASSERT_TRUE(sorter.accept(batch, numbers).ok());
     ASSERT_NO_FATAL_FAILURE(push_all(sorter, outlets, random, count));
@@ -170,7 +172,7 @@ TEST(RowSorter, many_rows_go_through_several_blocks) {
 TEST(RowSorter, a_full_ring_does_not_stop_the_others) {
   const Batch batch = arrow_test::make_batch(
       {{"a", arrow_test::fixed<int32_t>("i", arrow_test::Optionals<int32_t>(100'000, 1))}});
-  const auto layout = RowLayout::make(batch.schema, {.segment_bytes = 4096}).value();
+  const auto layout = segments::RowLayout::make(batch.schema, {.segment_bytes = 4096}).value();
   Outlets outlets(layout, 3, 0);
   RowSorter sorter(layout, outlets.rings());
   std::vector<uint16_t> numbers(100'000, 0);  // almost all to an outlet that takes one segment
@@ -192,7 +194,7 @@ TEST(RowSorter, a_full_ring_does_not_stop_the_others) {
 TEST(RowSorter, what_does_not_fit_is_told_before_anything_is_taken) {
   const Batch batch =
       arrow_test::make_batch({{"t", arrow_test::texts("u", {std::string(50'000, 'x')})}});
-  const auto layout = RowLayout::make(batch.schema, {.segment_bytes = 32768}).value();
+  const auto layout = segments::RowLayout::make(batch.schema, {.segment_bytes = 32768}).value();
   Outlets outlets(layout, 2, 0);
   RowSorter sorter(layout, outlets.rings());
   const std::vector<uint16_t> one = {1};
@@ -204,7 +206,7 @@ TEST(RowSorter, what_does_not_fit_is_told_before_anything_is_taken) {
 
 TEST(RowSorter, the_batch_is_let_go_when_all_rows_are_in) {
   Batch batch = arrow_test::make_batch({{"a", arrow_test::fixed<int64_t>("l", {1, 2, 3})}});
-  const auto layout = RowLayout::make(batch.schema, {}).value();
+  const auto layout = segments::RowLayout::make(batch.schema, {}).value();
   Outlets outlets(layout, 2, 0);
   RowSorter sorter(layout, outlets.rings());
   const std::weak_ptr<const void> owner = batch.owner;
@@ -222,4 +224,4 @@ TEST(RowSorter, the_batch_is_let_go_when_all_rows_are_in) {
 }
 
 }  // namespace
-}  // namespace crossdock
+}  // namespace crossdock::sorters

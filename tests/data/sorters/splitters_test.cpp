@@ -6,7 +6,7 @@
 
 #include <gtest/gtest.h>
 
-namespace crossdock {
+namespace crossdock::sorters {
 namespace {
 
 using Words = std::vector<uint64_t>;
@@ -117,4 +117,4 @@ TEST(Splitters, GiveHeavyWordsRangesOfTheirOwn) {
 }
 
 }  // namespace
-}  // namespace crossdock
+}  // namespace crossdock::sorters

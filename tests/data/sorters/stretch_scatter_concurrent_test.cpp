@@ -7,7 +7,7 @@
 
 #include "data/sorters/stretch_scatter.hpp"
 
-namespace crossdock {
+namespace crossdock::sorters {
 namespace {
 
 using Words = std::vector<uint64_t>;
@@ -112,4 +112,4 @@ TEST(StretchScatterConcurrent, SaysWhenAStretchIsFull) {
 }
 
 }  // namespace
-}  // namespace crossdock
+}  // namespace crossdock::sorters

@@ -10,7 +10,7 @@
 
 #include <gtest/gtest.h>
 
-namespace crossdock {
+namespace crossdock::sorters {
 namespace {
 
 using Words = std::vector<uint64_t>;
@@ -93,4 +93,4 @@ TEST(WordSort, SortsPairsStably) { expect_stable_pairs<uint64_t, PairLanes>(); }
 TEST(WordSort, SortsReferencesStably) { expect_stable_pairs<uint32_t, RefLanes>(); }
 
 }  // namespace
-}  // namespace crossdock
+}  // namespace crossdock::sorters

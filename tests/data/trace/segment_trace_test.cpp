@@ -7,7 +7,7 @@
 
 #include <gtest/gtest.h>
 
-namespace crossdock {
+namespace crossdock::trace {
 namespace {
 
 SegmentNote note_of(uint64_t sequence, SegmentStep step) {
@@ -65,4 +65,4 @@ TEST(SegmentTrace, concurrent_threads_note_while_it_starts_and_ends) {
 }
 
 }  // namespace
-}  // namespace crossdock
+}  // namespace crossdock::trace

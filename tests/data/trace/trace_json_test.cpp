@@ -4,7 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace crossdock {
+namespace crossdock::trace {
 namespace {
 
 using testing::HasSubstr;
@@ -124,4 +124,4 @@ TEST(TraceJson, of_nothing_is_whole) {
 }
 
 }  // namespace
-}  // namespace crossdock
+}  // namespace crossdock::trace

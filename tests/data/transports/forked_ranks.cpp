@@ -14,7 +14,7 @@
 
 #include "base/check.hpp"
 
-namespace crossdock {
+namespace crossdock::transports {
 namespace {
 
 constexpr size_t kRanksMax = 16;
@@ -120,4 +120,4 @@ bool ForkedRanks::all_are_well() {
   return is_well;
 }
 
-}  // namespace crossdock
+}  // namespace crossdock::transports

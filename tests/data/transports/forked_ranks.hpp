@@ -7,7 +7,7 @@
 #include <sys/types.h>
 #include <vector>
 
-namespace crossdock {
+namespace crossdock::transports {
 
 class Board;
 
@@ -50,4 +50,4 @@ bool poll_until(const std::function<bool()>& done,
                 const std::function<void()>& step,
                 std::chrono::milliseconds at_most = std::chrono::seconds(20));
 
-}  // namespace crossdock
+}  // namespace crossdock::transports

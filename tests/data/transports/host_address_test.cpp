@@ -8,7 +8,7 @@
 
 #include "data/rings/crc32c.hpp"
 
-namespace crossdock {
+namespace crossdock::transports {
 namespace {
 
 using testing::ElementsAre;
@@ -68,7 +68,7 @@ TEST(HostAddress, ComesBackFromItsText) {
 TEST(HostAddress, AnyBytesAreSafe) {
   const auto stamped = [](const std::string& rest) {
     return fmt::format(
-        "crossdock-links-3 {:08x}\n{}", crc32c(std::as_bytes(std::span(rest))), rest);
+        "crossdock-links-3 {:08x}\n{}", rings::crc32c(std::as_bytes(std::span(rest))), rest);
   };
   const std::string whole =
       format_address(address(7, "host", {tcp("eth0", ip(1, 2)), rdma("mlx5_0")}));
@@ -182,4 +182,4 @@ TEST(UcxKeys, DifferByDirectionAndDevice) {
 }
 
 }  // namespace
-}  // namespace crossdock
+}  // namespace crossdock::transports

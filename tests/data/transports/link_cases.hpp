@@ -15,7 +15,7 @@
 #include "data/rings/wire_segment.hpp"
 #include "data/transports/link_ends.hpp"
 
-namespace crossdock {
+namespace crossdock::transports {
 
 template <class End>
 class Links : public testing::Test {};
@@ -55,8 +55,9 @@ TYPED_TEST_P(Links, FramesOfAllSizesArriveWhereTheyAreWanted) {
   std::sort(a.sent_tokens.begin(), a.sent_tokens.end());
   for (size_t i = 0; i < sizes.size(); ++i) EXPECT_EQ(a.sent_tokens[i], 100 + i);
   for (const auto& [sequence, sum] : b.sums) {
-    SegmentHeader header = header_of(sequence, sizes[sequence]);
-    EXPECT_EQ(crc32c(payloads[sequence], begin_checksum(header)), sum) << sizes[sequence];
+    rings::SegmentHeader header = header_of(sequence, sizes[sequence]);
+    EXPECT_EQ(rings::crc32c(payloads[sequence], rings::begin_checksum(header)), sum)
+        << sizes[sequence];
   }
   EXPECT_TRUE(a.lost_causes.empty());
 }
@@ -296,4 +297,4 @@ REGISTER_TYPED_TEST_SUITE_P(Links,
                             WhatWasToldLastStillArrivesWhenTheTransportGoes,
                             AddressesAreCheckedWithTheRankThatSentThem);
 
-}  // namespace crossdock
+}  // namespace crossdock::transports

@@ -17,7 +17,7 @@
 #include "data/transports/host_address.hpp"
 #include "data/transports/link.hpp"
 
-namespace crossdock {
+namespace crossdock::transports {
 
 // A rank, and all that it was told.
 class LinkEnd : public LinkEvents {
@@ -29,19 +29,21 @@ class LinkEnd : public LinkEvents {
 
   ~LinkEnd() override { transport.reset(); }  // before the places that it writes to
 
-  std::byte* place(LinkIndex, const SegmentHeader& header) override {
+  std::byte* place(LinkIndex, const rings::SegmentHeader& header) override {
     ++places_asked;
     if (refuses) return nullptr;
     places.emplace_back(header.bytes + 1);
     return places.back().data();
   }
-  void placed(LinkIndex, const SegmentHeader& header, std::byte* payload) override {
+  void placed(LinkIndex, const rings::SegmentHeader& header, std::byte* payload) override {
     arrived[header.sequence] = std::vector<std::byte>(payload, payload + header.bytes);
     stamps[header.sequence] = header.checksum;
   }
-  bool wants_sum(const SegmentHeader& header) const override { return header.sequence % 2 == 1; }
+  bool wants_sum(const rings::SegmentHeader& header) const override {
+    return header.sequence % 2 == 1;
+  }
   void placed_with_sum(LinkIndex link,
-                       const SegmentHeader& header,
+                       const rings::SegmentHeader& header,
                        std::byte* payload,
                        uint32_t checksum) override {
     sums[header.sequence] = checksum;
@@ -117,13 +119,13 @@ inline std::vector<std::byte> made_bytes(size_t size, uint64_t seed) {
   return bytes;
 }
 
-inline SegmentHeader header_of(uint64_t sequence, size_t size) {
-  SegmentHeader header;
-  header.magic = kSegmentMagic;
+inline rings::SegmentHeader header_of(uint64_t sequence, size_t size) {
+  rings::SegmentHeader header;
+  header.magic = rings::kSegmentMagic;
   header.sequence = sequence;
   header.rows = static_cast<uint32_t>(sequence * 7);
   header.bytes = static_cast<uint32_t>(size);
   return header;
 }
 
-}  // namespace crossdock
+}  // namespace crossdock::transports

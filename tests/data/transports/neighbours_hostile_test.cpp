@@ -15,7 +15,7 @@
 #include "data/transports/neighbours.hpp"
 #include "data/transports/packet_socket.hpp"
 
-namespace crossdock {
+namespace crossdock::transports {
 namespace {
 
 using std::chrono::milliseconds;
@@ -242,4 +242,4 @@ TEST_F(Hostile, CallersOfAnotherUserAreNamed) {
 }
 
 }  // namespace
-}  // namespace crossdock
+}  // namespace crossdock::transports

@@ -17,7 +17,7 @@
 #include "data/transports/forked_ranks.hpp"
 #include "data/transports/neighbour_address.hpp"
 
-namespace crossdock {
+namespace crossdock::transports {
 namespace {
 
 using std::chrono::milliseconds;
@@ -395,4 +395,4 @@ TEST(Neighbours, RefuseOtherUsersAndWhatIsNoAddress) {
 }
 
 }  // namespace
-}  // namespace crossdock
+}  // namespace crossdock::transports

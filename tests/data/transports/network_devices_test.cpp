@@ -12,7 +12,7 @@
 
 #include "data/transports/routed_interfaces.hpp"
 
-namespace crossdock {
+namespace crossdock::transports {
 namespace {
 
 using testing::HasSubstr;
@@ -155,4 +155,4 @@ TEST(NetworkInterfaces, ThisHostHasLoopback) {
 }
 
 }  // namespace
-}  // namespace crossdock
+}  // namespace crossdock::transports

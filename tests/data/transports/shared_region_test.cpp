@@ -9,7 +9,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace crossdock {
+namespace crossdock::transports {
 namespace {
 
 using testing::HasSubstr;
@@ -89,4 +89,4 @@ TEST(SharedRegion, RefusesWhatCouldMakeItsReaderFault) {
 }
 
 }  // namespace
-}  // namespace crossdock
+}  // namespace crossdock::transports

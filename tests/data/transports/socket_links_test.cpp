@@ -12,7 +12,7 @@
 #include "data/transports/socket_link.hpp"
 #include "data/transports/socket_transport.hpp"
 
-namespace crossdock {
+namespace crossdock::transports {
 namespace {
 
 using testing::HasSubstr;
@@ -210,7 +210,7 @@ TEST(SocketLinks, FramesAreStampedAsTheyLeave) {
       [&] {
         if (next < 2 * sizes.size()) {
           const auto& payload = payloads[next / 2];
-          const SegmentHeader header = header_of(next, payload.size());
+          const rings::SegmentHeader header = header_of(next, payload.size());
           const bool went = next % 2 == 0 ? a.link().put_unstamped(header, payload, next)
                                           : a.link().put(header, payload, next);
           if (went && a.link().tell({})) ++next;
@@ -221,8 +221,8 @@ TEST(SocketLinks, FramesAreStampedAsTheyLeave) {
   for (size_t i = 0; i < 2 * sizes.size(); ++i) {
     const auto& payload = payloads[i / 2];
     EXPECT_EQ(b.arrived[i], payload);
-    SegmentHeader header = header_of(i, payload.size());
-    const uint32_t sum = crc32c(payload, begin_checksum(header));
+    rings::SegmentHeader header = header_of(i, payload.size());
+    const uint32_t sum = rings::crc32c(payload, rings::begin_checksum(header));
     EXPECT_EQ(b.stamps[i], i % 2 == 0 ? sum : 0) << payload.size();
   }
 }
@@ -237,4 +237,4 @@ TEST(SocketLinks, UnknownDevicesAndPortsOfRdmaAreRefused) {
 }
 
 }  // namespace
-}  // namespace crossdock
+}  // namespace crossdock::transports

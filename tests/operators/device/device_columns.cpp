@@ -10,7 +10,7 @@
 
 #include "operators/hash_join/hash_join.hpp"
 
-namespace crossdock::device_test {
+namespace crossdock::operators::device_test {
 namespace {
 
 using arrow_test::Bytes;
@@ -135,7 +135,7 @@ std::vector<Texts> cpu_pairs(const CpuJoin& join, JoinKind kind) {
   if (kind != JoinKind::kSemi && kind != JoinKind::kAnti)
     spec.output.push_back({OutputSide::kRight, join.keys, "build"});
   const auto made = HashJoin::create(
-      spec, join.probe, join.build, {Memory::create(int64_t{1} << 30), 1, Machine{}, 42});
+      spec, join.probe, join.build, {Memory::create(int64_t{1} << 30), 1, model::Machine{}, 42});
   EXPECT_TRUE(made.ok()) << made.error().message;
   CollectSink sink(made.value()->worker_count());
   RunProgress progress;
@@ -266,4 +266,4 @@ Texts cells_of(HostRunner& runner, const DeviceColumnData& column, const std::st
   return arrow_test::cells(arrow_test::make_batch({{"c", array}}), 0);
 }
 
-}  // namespace crossdock::device_test
+}  // namespace crossdock::operators::device_test

@@ -10,7 +10,7 @@
 #include "operators/device/host_runner.hpp"
 #include "table/random_columns.hpp"
 
-namespace crossdock::device_test {
+namespace crossdock::operators::device_test {
 
 using arrow_test::Array;
 using arrow_test::Random;
@@ -52,4 +52,4 @@ void expect_joins(HostRunner& runner,
 // Values as texts, "null" for none, as arrow_test::cells says them.
 Texts cells_of(HostRunner& runner, const DeviceColumnData& column, const std::string& format);
 
-}  // namespace crossdock::device_test
+}  // namespace crossdock::operators::device_test

@@ -10,7 +10,7 @@
 #include "operators/device/host_runner.hpp"
 #include "operators/group_by/grouping.hpp"
 
-namespace crossdock {
+namespace crossdock::operators {
 namespace {
 
 using namespace device_test;
@@ -209,4 +209,4 @@ TEST(DeviceGroupBy, too_little_memory_and_failed_launches_leave_nothing_behind) 
 }
 
 }  // namespace
-}  // namespace crossdock
+}  // namespace crossdock::operators

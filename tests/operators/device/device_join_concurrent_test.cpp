@@ -7,7 +7,7 @@
 #include "operators/device/device_join.hpp"
 #include "operators/device/device_keys.hpp"
 
-namespace crossdock {
+namespace crossdock::operators {
 namespace {
 
 using namespace device_test;
@@ -114,4 +114,4 @@ TEST(DeviceJoin, too_little_memory_and_failed_launches_leave_nothing_behind) {
 }
 
 }  // namespace
-}  // namespace crossdock
+}  // namespace crossdock::operators

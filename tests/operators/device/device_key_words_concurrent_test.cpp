@@ -7,7 +7,7 @@
 #include "operators/device/device_columns.hpp"
 #include "operators/device/device_key_words.hpp"
 
-namespace crossdock {
+namespace crossdock::operators {
 namespace {
 
 using namespace device_test;
@@ -185,4 +185,4 @@ TEST(DeviceKeys, too_little_memory_and_failed_launches_leave_nothing_behind) {
 }
 
 }  // namespace
-}  // namespace crossdock
+}  // namespace crossdock::operators

@@ -8,7 +8,7 @@
 
 #include "operators/device/key_table.hpp"
 
-namespace crossdock::device_test {
+namespace crossdock::operators::device_test {
 
 // Of these words, some mean something to a table, and all are keys.
 inline std::vector<int64_t> sentinel_like_keys() {
@@ -53,4 +53,4 @@ inline std::vector<int64_t> heavy_keys(uint64_t rows, uint64_t distinct) {
   return keys;
 }
 
-}  // namespace crossdock::device_test
+}  // namespace crossdock::operators::device_test

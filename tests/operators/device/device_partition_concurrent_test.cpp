@@ -14,7 +14,7 @@
 #include "operators/partition/table_partition.hpp"
 #include "table/arrow_builder.hpp"
 
-namespace crossdock {
+namespace crossdock::operators {
 namespace {
 
 using ::testing::ElementsAreArray;
@@ -168,7 +168,7 @@ TEST_P(DevicePartitionConcurrent, the_cpu_orders_them_alike) {
   spec.partitions = 200;
   spec.keys = {0};
   spec.output = {1};
-  const RunEnvironment environment{Memory::create(int64_t{1} << 30), 4, Machine{}, 0};
+  const RunEnvironment environment{Memory::create(int64_t{1} << 30), 4, model::Machine{}, 0};
   const auto cpu = TablePartition::create(spec,
                                           make_table({{{"k", fixed<int64_t>("l", key_cells)},
                                                        {"row", fixed<int64_t>("l", row_cells)}}}),
@@ -289,4 +289,4 @@ TEST(DevicePartition, too_little_memory_and_failed_launches_leave_nothing_behind
 }
 
 }  // namespace
-}  // namespace crossdock
+}  // namespace crossdock::operators

@@ -7,7 +7,7 @@
 #include "operators/device/device_sort.hpp"
 #include "operators/sort/sorting.hpp"
 
-namespace crossdock {
+namespace crossdock::operators {
 namespace {
 
 using namespace device_test;
@@ -137,4 +137,4 @@ TEST(DeviceSort, too_little_memory_and_failed_launches_leave_nothing_behind) {
 }
 
 }  // namespace
-}  // namespace crossdock
+}  // namespace crossdock::operators

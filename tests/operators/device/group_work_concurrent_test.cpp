@@ -14,7 +14,7 @@
 #include "operators/device/host_runner.hpp"
 #include "operators/group_by/grouping.hpp"
 
-namespace crossdock {
+namespace crossdock::operators {
 namespace {
 
 using namespace device_test;
@@ -333,4 +333,4 @@ TEST_P(GroupWorkConcurrent, decimals_and_texts_are_grouped_as_the_cpu_groups_the
 }
 
 }  // namespace
-}  // namespace crossdock
+}  // namespace crossdock::operators

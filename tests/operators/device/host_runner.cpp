@@ -13,7 +13,7 @@
 #include "data/rings/cpu_ring_traits.hpp"
 #include "operators/device/warped_group.hpp"
 
-namespace crossdock {
+namespace crossdock::operators {
 namespace {
 
 constexpr int kGarbage = 0xA7;
@@ -37,7 +37,7 @@ void run_solo(const Work& work, uint32_t blocks, uint32_t at_once) {
     const auto scratch = std::make_unique<typename Work::Scratch>();
     for (uint32_t block; (block = next.fetch_add(1)) < blocks;) {
       spoil(*scratch);
-      work.template run<CpuMemory>(BlockPlace{block, blocks}, *scratch, SoloGroup{});
+      work.template run<rings::CpuMemory>(BlockPlace{block, blocks}, *scratch, SoloGroup{});
     }
   };
   at_once == 1 ? run(0) : on_threads(at_once, run);
@@ -52,7 +52,7 @@ void run_grouped(const Work& work, uint32_t blocks, const HostRunnerShape& shape
     for (uint32_t block = 0; block < blocks; ++block) {
       if (rank == 0) spoil(*scratch);
       group.sync();
-      work.template run<CpuMemory>(BlockPlace{block, blocks}, *scratch, group);
+      work.template run<rings::CpuMemory>(BlockPlace{block, blocks}, *scratch, group);
       group.sync();
     }
   });
@@ -147,4 +147,4 @@ uint64_t tried_rows(const HostRunnerShape& shape, uint64_t rows) {
   return shape.threads > 1 ? rows / 8 : rows;
 }
 
-}  // namespace crossdock
+}  // namespace crossdock::operators

@@ -8,7 +8,7 @@
 
 #include "operators/device/device_runner.hpp"
 
-namespace crossdock {
+namespace crossdock::operators {
 
 struct HostRunnerShape {
   uint32_t blocks = 1;   // of a grid
@@ -70,4 +70,4 @@ std::vector<HostRunnerShape> host_runner_shapes();
 // Fewer where threads meet at barriers, which takes them longer than the work between.
 uint64_t tried_rows(const HostRunnerShape& shape, uint64_t rows);
 
-}  // namespace crossdock
+}  // namespace crossdock::operators

@@ -8,22 +8,22 @@
 #include "data/rings/thread_coop.hpp"
 #include "operators/device/block_group.hpp"
 
-namespace crossdock {
+namespace crossdock::operators {
 
 struct WarpedThreads {
   WarpedThreads(uint32_t threads, uint32_t lanes_of_warp) : all(threads), lanes(lanes_of_warp) {
     for (uint32_t warp = 0; warp < threads / lanes; ++warp)
-      warps.push_back(std::make_unique<ThreadGroup>(lanes));
+      warps.push_back(std::make_unique<rings::ThreadGroup>(lanes));
   }
-  ThreadGroup all;
+  rings::ThreadGroup all;
   uint32_t lanes;
-  std::vector<std::unique_ptr<ThreadGroup>> warps;
+  std::vector<std::unique_ptr<rings::ThreadGroup>> warps;
 };
 
-class WarpedGroup : public ThreadCoop {
+class WarpedGroup : public rings::ThreadCoop {
  public:
   WarpedGroup(WarpedThreads& threads, uint32_t rank)
-      : ThreadCoop(threads.all, rank),
+      : rings::ThreadCoop(threads.all, rank),
         lanes_(threads.lanes),
         own_(threads.warps[rank / threads.lanes].get()) {}
 
@@ -56,8 +56,8 @@ class WarpedGroup : public ThreadCoop {
   }
 
   uint32_t lanes_;
-  ThreadGroup* own_;
+  rings::ThreadGroup* own_;
 };
 static_assert(BlockGroup<WarpedGroup>);
 
-}  // namespace crossdock
+}  // namespace crossdock::operators

@@ -7,7 +7,7 @@
 
 #include "operators/group_by/grouping.hpp"
 
-namespace crossdock {
+namespace crossdock::operators {
 namespace {
 
 using namespace arrow_test;
@@ -190,4 +190,4 @@ TEST(GroupByConcurrentRuns, NameTheBudgetAndGiveEverythingBack) {
 }
 
 }  // namespace
-}  // namespace crossdock
+}  // namespace crossdock::operators

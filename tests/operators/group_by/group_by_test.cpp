@@ -8,7 +8,7 @@
 
 #include "operators/group_by/grouping.hpp"
 
-namespace crossdock {
+namespace crossdock::operators {
 namespace {
 
 using namespace arrow_test;
@@ -183,4 +183,4 @@ TEST(GroupBy, RefusesWhatHasNoMeaning) {
 }
 
 }  // namespace
-}  // namespace crossdock
+}  // namespace crossdock::operators

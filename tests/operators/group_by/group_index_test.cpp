@@ -7,7 +7,7 @@
 
 #include <gtest/gtest.h>
 
-namespace crossdock {
+namespace crossdock::operators {
 namespace {
 
 constexpr int64_t kIndexRows = int64_t{1} << 15;
@@ -131,4 +131,4 @@ TEST(GroupIndex, MissesRowsBeyondItsLimit) {
 }
 
 }  // namespace
-}  // namespace crossdock
+}  // namespace crossdock::operators

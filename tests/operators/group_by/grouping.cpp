@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-namespace crossdock::group_test {
+namespace crossdock::operators::group_test {
 
 AggregateSpec aggregate(AggregateFunction function, int column, int filter) {
   AggregateSpec spec;
@@ -17,8 +17,8 @@ AggregateSpec aggregate(AggregateFunction function, int column, int filter) {
 
 Outcome group(const TablePtr& table, GroupSpec spec, Setting& setting) {
   Outcome outcome;
-  auto made =
-      plan_group_by(std::move(spec), table, {setting.memory, setting.threads, Machine{}, 42});
+  auto made = plan_group_by(
+      std::move(spec), table, {setting.memory, setting.threads, model::Machine{}, 42});
   if (!made.ok()) {
     outcome.status = made.error();
     return outcome;
@@ -46,4 +46,4 @@ std::vector<arrow_test::Texts> sorted_rows(const Outcome& outcome) {
   return rows;
 }
 
-}  // namespace crossdock::group_test
+}  // namespace crossdock::operators::group_test

@@ -8,7 +8,7 @@
 #include "operators/group_by/distinct_counts.hpp"
 #include "table/arrow_builder.hpp"
 
-namespace crossdock::group_test {
+namespace crossdock::operators::group_test {
 
 struct Setting {
   int threads = 4;
@@ -30,4 +30,4 @@ Outcome group(const TablePtr& table, GroupSpec spec, Setting& setting);
 // Every row as texts, in ascending order.
 std::vector<arrow_test::Texts> sorted_rows(const Outcome& outcome);
 
-}  // namespace crossdock::group_test
+}  // namespace crossdock::operators::group_test

@@ -7,7 +7,7 @@
 
 #include <gtest/gtest.h>
 
-namespace crossdock {
+namespace crossdock::operators {
 namespace {
 
 using Words = std::vector<uint64_t>;
@@ -123,4 +123,4 @@ TEST(ExactSum, RoundsToEven) {
 }
 
 }  // namespace
-}  // namespace crossdock
+}  // namespace crossdock::operators

@@ -6,7 +6,7 @@
 
 #include <gtest/gtest.h>
 
-namespace crossdock {
+namespace crossdock::operators {
 namespace {
 
 using ScanWords = std::vector<uint64_t>;
@@ -40,4 +40,4 @@ TEST_P(CompactWords, KeepsTheMarkedOnesInOrder) {
 INSTANTIATE_TEST_SUITE_P(Shares, CompactWords, ::testing::Values(0.0, 0.1, 0.5, 0.98, 1.0));
 
 }  // namespace
-}  // namespace crossdock
+}  // namespace crossdock::operators

@@ -9,7 +9,7 @@
 #include "operators/run/morsel.hpp"
 #include "table/random_columns.hpp"
 
-namespace crossdock {
+namespace crossdock::operators {
 namespace {
 
 using namespace arrow_test;
@@ -202,4 +202,4 @@ TEST(BatchBuilder, HasRoomForABatchAndNoMore) {
 }
 
 }  // namespace
-}  // namespace crossdock
+}  // namespace crossdock::operators

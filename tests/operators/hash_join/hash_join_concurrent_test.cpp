@@ -9,7 +9,7 @@
 
 #include "operators/hash_join/planned_join.hpp"
 
-namespace crossdock {
+namespace crossdock::operators {
 namespace {
 
 using namespace join_test;
@@ -221,7 +221,7 @@ TEST(HashJoinConcurrentRuns, TwoJoinsShareMemoryAndTables) {
       auto join = HashJoin::create(spec_of(JoinKind::kInner, strategy, Side::kRight),
                                    left,
                                    right,
-                                   {memory, kWorkers, Machine{}, 42});
+                                   {memory, kWorkers, model::Machine{}, 42});
       ASSERT_TRUE(join.ok());
       for (int round = 0; round < 3; ++round) {
         CountSink sink;
@@ -258,4 +258,4 @@ TEST(HashJoinConcurrentProgress, IsReadWhileTheJoinRuns) {
 }
 
 }  // namespace
-}  // namespace crossdock
+}  // namespace crossdock::operators

@@ -7,7 +7,7 @@
 
 #include "operators/hash_join/sorted_rows.hpp"
 
-namespace crossdock {
+namespace crossdock::operators {
 namespace {
 
 using namespace join_test;
@@ -106,4 +106,4 @@ TEST(KeyFilter, TakesTheBytesItSays) {
 }
 
 }  // namespace
-}  // namespace crossdock
+}  // namespace crossdock::operators

@@ -8,7 +8,7 @@
 
 #include "table/random_columns.hpp"
 
-namespace crossdock {
+namespace crossdock::operators {
 namespace {
 
 using namespace arrow_test;
@@ -205,4 +205,4 @@ TEST(KeyEncoder, NothingMatchesWhereTheSidesDoNotOverlap) {
 }
 
 }  // namespace
-}  // namespace crossdock
+}  // namespace crossdock::operators

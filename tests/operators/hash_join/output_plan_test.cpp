@@ -6,7 +6,7 @@
 #include "operators/run/morsel.hpp"
 #include "table/random_columns.hpp"
 
-namespace crossdock {
+namespace crossdock::operators {
 namespace {
 
 using namespace arrow_test;
@@ -210,4 +210,4 @@ TEST(CarryPlan, PackedValuesAndNullsLieWhereTheFieldsSay) {
 }
 
 }  // namespace
-}  // namespace crossdock
+}  // namespace crossdock::operators

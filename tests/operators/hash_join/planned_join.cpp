@@ -9,7 +9,7 @@
 
 #include "table/arrow_builder.hpp"
 
-namespace crossdock::join_test {
+namespace crossdock::operators::join_test {
 namespace {
 
 using namespace arrow_test;
@@ -46,7 +46,7 @@ Planned::Planned(JoinSpec spec, const Sides& sides, int64_t memory_bytes)
   auto made = HashJoin::create(std::move(spec),
                                table_of(sides.left),
                                table_of(sides.right),
-                               {memory, kWorkers, Machine{}, 42});
+                               {memory, kWorkers, model::Machine{}, 42});
   if (!made.ok()) {
     ADD_FAILURE() << made.error().message;
     return;
@@ -141,4 +141,4 @@ int count_budgets_too_small(const JoinSpec& spec,
   return failures;
 }
 
-}  // namespace crossdock::join_test
+}  // namespace crossdock::operators::join_test

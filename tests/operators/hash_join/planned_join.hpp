@@ -9,7 +9,7 @@
 
 #include "operators/hash_join/hash_join.hpp"
 
-namespace crossdock::join_test {
+namespace crossdock::operators::join_test {
 
 inline constexpr int kWorkers = 4;
 inline constexpr int64_t kAbsent = -1;  // in results: no row of this side
@@ -53,4 +53,4 @@ int count_budgets_too_small(const JoinSpec& spec,
                             const Sides& sides,
                             const std::vector<int64_t>& budgets_mebibytes);
 
-}  // namespace crossdock::join_test
+}  // namespace crossdock::operators::join_test

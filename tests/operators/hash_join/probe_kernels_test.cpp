@@ -8,7 +8,7 @@
 
 #include "operators/hash_join/sorted_rows.hpp"
 
-namespace crossdock {
+namespace crossdock::operators {
 namespace {
 
 using namespace join_test;
@@ -161,4 +161,4 @@ TEST(FindDense, FindsWhatTheArrayHolds) {
 }
 
 }  // namespace
-}  // namespace crossdock
+}  // namespace crossdock::operators

@@ -11,7 +11,7 @@
 #include "table/arrow_builder.hpp"
 #include "table/random_columns.hpp"
 
-namespace crossdock::join_test {
+namespace crossdock::operators::join_test {
 namespace {
 
 using namespace arrow_test;
@@ -81,7 +81,7 @@ Texts texts_of(const HashJoin& join) {
 }
 
 RunEnvironment environment_of(int threads, uint64_t seed) {
-  return {Memory::create(int64_t{512} << 20), threads, Machine{}, seed};
+  return {Memory::create(int64_t{512} << 20), threads, model::Machine{}, seed};
 }
 
 Texts in_one_process(const RankJoinCase& wanted) {
@@ -104,7 +104,7 @@ RankJoinResult over_ranks(const RankJoinCase& wanted) {
                         std::vector<int64_t>(ranks),
                         std::vector<int64_t>(ranks)};
   std::vector<Texts> by_rank(ranks);
-  const auto body = [&](Communicator& communicator) -> Status {
+  const auto body = [&](ranks::Communicator& communicator) -> Status {
     const auto rank = static_cast<size_t>(communicator.rank());
     const auto part = [&](int side) {
       const std::vector<int64_t>& ends = wanted.sides[side].ends;
@@ -113,7 +113,7 @@ RankJoinResult over_ranks(const RankJoinCase& wanted) {
     // Ranks need not have as many threads as others, nor the same seed.
     Team team(wanted.threads + static_cast<int>(rank % 2));
     const RunEnvironment environment = environment_of(team.worker_count(), rank + 1);
-    const RankRun run{&communicator, &team, environment.memory};
+    const bulk::RankRun run{&communicator, &team, environment.memory};
     auto found = partition_over_ranks(run, wanted.spec, part(0), part(1), environment);
     if (!found.ok()) {
       result.errors[rank] = found.error().message;
@@ -122,14 +122,14 @@ RankJoinResult over_ranks(const RankJoinCase& wanted) {
     result.reasons[rank] = found.value().reason;
     if (found.value().sides == nullptr) return {};
     for (const int side : {0, 1}) result.received[rank] += found.value().sides->sides.rows[side];
-    for (const BulkPhase& phase : found.value().sides->facts.phases) {
+    for (const bulk::BulkPhase& phase : found.value().sides->facts.phases) {
       if (phase.name == "histogram") result.counted[rank] += phase.rows;
     }
     const auto join = HashJoin::create(found.value().sides, environment);
     by_rank[rank] = texts_of(*join);
     return {};
   };
-  const Status status = run_thread_ranks(
+  const Status status = ranks::run_thread_ranks(
       {.ranks = static_cast<int>(ranks), .ranks_per_host = wanted.ranks_per_host}, body);
   EXPECT_TRUE(status.ok()) << (status.ok() ? "" : status.error().message);
   for (const Texts& rows : by_rank) {
@@ -378,18 +378,18 @@ TEST(RankSides, PartitionsAreDealtByTheirRows) {
   const RankJoinResult found = over_ranks(wanted);
   const auto [least, most] = std::minmax_element(found.received.begin(), found.received.end());
   EXPECT_LT(*most, *least + *least / 4);
-  const std::vector<int> owners = deal_partitions({5, 0, 0, 4, 3, 0}, 2);
+  const std::vector<int> owners = bulk::deal_partitions({5, 0, 0, 4, 3, 0}, 2);
   EXPECT_EQ(owners[0], 0);
   EXPECT_EQ(owners[3], 1);
   EXPECT_EQ(owners[4], 1);
 }
 
 TEST(RankSides, RangesAreDealtInOrder) {
-  EXPECT_THAT(deal_in_order({5, 1, 0, 4, 3, 0}, 2), testing::ElementsAre(0, 0, 0, 1, 1, 1));
-  EXPECT_THAT(deal_in_order({0, 0, 0}, 3), testing::ElementsAre(0, 1, 2));
-  EXPECT_THAT(deal_in_order({100, 1, 1}, 2), testing::ElementsAre(0, 1, 1));
-  EXPECT_THAT(deal_in_order({7}, 4), testing::ElementsAre(2));
-  EXPECT_THAT(deal_in_order({}, 2), testing::IsEmpty());
+  EXPECT_THAT(bulk::deal_in_order({5, 1, 0, 4, 3, 0}, 2), testing::ElementsAre(0, 0, 0, 1, 1, 1));
+  EXPECT_THAT(bulk::deal_in_order({0, 0, 0}, 3), testing::ElementsAre(0, 1, 2));
+  EXPECT_THAT(bulk::deal_in_order({100, 1, 1}, 2), testing::ElementsAre(0, 1, 1));
+  EXPECT_THAT(bulk::deal_in_order({7}, 4), testing::ElementsAre(2));
+  EXPECT_THAT(bulk::deal_in_order({}, 2), testing::IsEmpty());
 }
 
 TEST(RankSides, SaysWhyRowsGoAnotherWay) {
@@ -410,21 +410,22 @@ TEST(RankSides, AnErrorOfOneRankEndsAll) {
   Random random(7);
   const RankJoinCase wanted = plain_case(JoinKind::kInner, 3, 100, 0.0, random);
   std::vector<ErrorCode> codes(3, ErrorCode::kInternal);
-  const Status status = run_thread_ranks({.ranks = 3}, [&](Communicator& communicator) -> Status {
-    const auto rank = static_cast<size_t>(communicator.rank());
-    Team team(1);
-    RunEnvironment environment = environment_of(1, 1);
-    // Too little for the scatter's buffers, in one rank alone.
-    if (rank == 1) environment.memory = Memory::create(int64_t{1} << 12);
-    const RankRun run{&communicator, &team, environment.memory};
-    const auto part = [&](int side) {
-      const std::vector<int64_t>& ends = wanted.sides[side].ends;
-      return part_of(wanted.sides[side], rank == 0 ? 0 : ends[rank - 1], ends[rank]);
-    };
-    const auto found = partition_over_ranks(run, wanted.spec, part(0), part(1), environment);
-    if (!found.ok()) codes[rank] = found.error().code;
-    return {};
-  });
+  const Status status =
+      ranks::run_thread_ranks({.ranks = 3}, [&](ranks::Communicator& communicator) -> Status {
+        const auto rank = static_cast<size_t>(communicator.rank());
+        Team team(1);
+        RunEnvironment environment = environment_of(1, 1);
+        // Too little for the scatter's buffers, in one rank alone.
+        if (rank == 1) environment.memory = Memory::create(int64_t{1} << 12);
+        const bulk::RankRun run{&communicator, &team, environment.memory};
+        const auto part = [&](int side) {
+          const std::vector<int64_t>& ends = wanted.sides[side].ends;
+          return part_of(wanted.sides[side], rank == 0 ? 0 : ends[rank - 1], ends[rank]);
+        };
+        const auto found = partition_over_ranks(run, wanted.spec, part(0), part(1), environment);
+        if (!found.ok()) codes[rank] = found.error().code;
+        return {};
+      });
   EXPECT_TRUE(status.ok()) << (status.ok() ? "" : status.error().message);
   EXPECT_EQ(codes, std::vector<ErrorCode>(3, ErrorCode::kOutOfMemoryBudget));
 }
@@ -433,24 +434,25 @@ TEST(RankSides, DifferentJoinsAreAnError) {
   Random random(8);
   RankJoinCase wanted = plain_case(JoinKind::kInner, 2, 100, 0.0, random);
   std::vector<std::string> errors(2);
-  const Status status = run_thread_ranks({.ranks = 2}, [&](Communicator& communicator) -> Status {
-    const int rank = communicator.rank();
-    Team team(1);
-    const RunEnvironment environment = environment_of(1, 1);
-    JoinSpec spec = wanted.spec;
-    if (rank == 1) spec.kind = JoinKind::kLeft;
-    const auto found = partition_over_ranks({&communicator, &team, environment.memory},
-                                            spec,
-                                            part_of(wanted.sides[0], 0, 100),
-                                            part_of(wanted.sides[1], 0, 100),
-                                            environment);
-    if (!found.ok()) errors[static_cast<size_t>(rank)] = found.error().message;
-    return {};
-  });
+  const Status status =
+      ranks::run_thread_ranks({.ranks = 2}, [&](ranks::Communicator& communicator) -> Status {
+        const int rank = communicator.rank();
+        Team team(1);
+        const RunEnvironment environment = environment_of(1, 1);
+        JoinSpec spec = wanted.spec;
+        if (rank == 1) spec.kind = JoinKind::kLeft;
+        const auto found = partition_over_ranks({&communicator, &team, environment.memory},
+                                                spec,
+                                                part_of(wanted.sides[0], 0, 100),
+                                                part_of(wanted.sides[1], 0, 100),
+                                                environment);
+        if (!found.ok()) errors[static_cast<size_t>(rank)] = found.error().message;
+        return {};
+      });
   EXPECT_TRUE(status.ok());
   for (const std::string& error : errors)
     EXPECT_NE(error.find("rank 1"), std::string::npos) << error;
 }
 
 }  // namespace
-}  // namespace crossdock::join_test
+}  // namespace crossdock::operators::join_test

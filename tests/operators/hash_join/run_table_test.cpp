@@ -8,7 +8,7 @@
 
 #include "operators/hash_join/sorted_rows.hpp"
 
-namespace crossdock {
+namespace crossdock::operators {
 namespace {
 
 using namespace join_test;
@@ -42,10 +42,10 @@ RunPairs checked_rows(const RunTable& table) {
   return sorted(std::move(rows));
 }
 
-RunPairs run_rows_of(const std::vector<const SegmentList*>& lists, bool has_carry) {
+RunPairs run_rows_of(const std::vector<const sorters::SegmentList*>& lists, bool has_carry) {
   RunPairs rows;
-  for (const SegmentList* list : lists) {
-    for (const Segment* segment : *list) {
+  for (const sorters::SegmentList* list : lists) {
+    for (const sorters::Segment* segment : *list) {
       for (int32_t i = 0; i < segment->rows; ++i) {
         rows.emplace_back(segment->words()[i], has_carry ? segment->carry()[i] : 0);
       }
@@ -179,4 +179,4 @@ TEST(RunTable, SlotsAreBetweenOneAndFourPerRow) {
 }
 
 }  // namespace
-}  // namespace crossdock
+}  // namespace crossdock::operators

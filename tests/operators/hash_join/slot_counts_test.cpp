@@ -7,7 +7,7 @@
 
 #include "operators/hash_join/sorted_rows.hpp"
 
-namespace crossdock {
+namespace crossdock::operators {
 namespace {
 
 using namespace join_test;
@@ -124,4 +124,4 @@ TEST(SlotCounts, PartsFitACacheAndSufficeForAllWorkers) {
 }
 
 }  // namespace
-}  // namespace crossdock
+}  // namespace crossdock::operators

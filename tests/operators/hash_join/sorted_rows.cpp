@@ -3,7 +3,7 @@
 
 #include "base/check.hpp"
 
-namespace crossdock::join_test {
+namespace crossdock::operators::join_test {
 
 uint64_t word_of(uint64_t number) {
   uint64_t word = (number + 1) * 0x9E3779B97F4A7C15U;
@@ -23,13 +23,13 @@ WordRows random_rows(int64_t count, uint64_t distinct, Random& random) {
 SortedRows::SortedRows(const WordRows& rows, int partition_bits, int workers, bool has_carry)
     : partition_bits_(partition_bits), memory_(Memory::create(int64_t{512} << 20)) {
   for (int worker = 0; worker < workers; ++worker) {
-    scatters_.push_back(std::make_unique<RadixScatter>(
-        *memory_, ScatterOptions{partition_bits, has_carry, 64, "test rows"}));
+    scatters_.push_back(std::make_unique<sorters::RadixScatter>(
+        *memory_, sorters::ScatterOptions{partition_bits, has_carry, 64, "test rows"}));
     const Status opened = scatters_.back()->open();
     CD_CHECK(opened.ok(), "open {}", worker);
   }
   for (int64_t i = 0; i < rows.size(); ++i) {
-    RadixScatter& scatter = *scatters_[i % workers];
+    sorters::RadixScatter& scatter = *scatters_[i % workers];
     const Status put = scatter.put(&rows.words[i], has_carry ? &rows.carry[i] : nullptr, 1);
     CD_CHECK(put.ok(), "row {}", i);
   }
@@ -39,10 +39,10 @@ SortedRows::SortedRows(const WordRows& rows, int partition_bits, int workers, bo
   }
 }
 
-std::vector<const SegmentList*> SortedRows::part(int index) const {
-  std::vector<const SegmentList*> lists;
+std::vector<const sorters::SegmentList*> SortedRows::part(int index) const {
+  std::vector<const sorters::SegmentList*> lists;
   for (const auto& scatter : scatters_) lists.push_back(&scatter->partition(index));
   return lists;
 }
 
-}  // namespace crossdock::join_test
+}  // namespace crossdock::operators::join_test

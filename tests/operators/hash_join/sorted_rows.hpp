@@ -10,7 +10,7 @@
 
 #include "data/sorters/radix_scatter.hpp"
 
-namespace crossdock::join_test {
+namespace crossdock::operators::join_test {
 
 using Random = std::mt19937_64;
 
@@ -33,13 +33,13 @@ class SortedRows {
   SortedRows(const WordRows& rows, int partition_bits, int workers = 1, bool has_carry = true);
 
   // The lists of partition `index`, one per worker.
-  std::vector<const SegmentList*> part(int index) const;
+  std::vector<const sorters::SegmentList*> part(int index) const;
   int part_count() const { return 1 << partition_bits_; }
 
  private:
   int partition_bits_;
   std::shared_ptr<Memory> memory_;
-  std::vector<std::unique_ptr<RadixScatter>> scatters_;
+  std::vector<std::unique_ptr<sorters::RadixScatter>> scatters_;
 };
 
-}  // namespace crossdock::join_test
+}  // namespace crossdock::operators::join_test

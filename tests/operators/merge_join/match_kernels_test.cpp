@@ -9,7 +9,7 @@
 
 #include <gtest/gtest.h>
 
-namespace crossdock {
+namespace crossdock::operators {
 namespace {
 
 using Words = std::vector<uint64_t>;
@@ -166,4 +166,4 @@ TEST(MatchKernels, KnowUniqueWords) {
 }
 
 }  // namespace
-}  // namespace crossdock
+}  // namespace crossdock::operators

@@ -8,7 +8,7 @@
 
 #include "operators/hash_join/planned_join.hpp"
 
-namespace crossdock {
+namespace crossdock::operators {
 namespace {
 
 using namespace join_test;
@@ -289,4 +289,4 @@ TEST(MergeJoinConcurrentBudget, OneWorkersLackOfMemoryEndsAll) {
 }
 
 }  // namespace
-}  // namespace crossdock
+}  // namespace crossdock::operators

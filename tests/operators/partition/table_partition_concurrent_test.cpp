@@ -8,7 +8,7 @@
 #include "operators/partition/table_partition.hpp"
 #include "table/arrow_builder.hpp"
 
-namespace crossdock {
+namespace crossdock::operators {
 namespace {
 
 using namespace arrow_test;
@@ -58,7 +58,7 @@ struct Setting {
 };
 
 Outcome partition(const TablePtr& table, PartitionSpec spec, Setting& setting) {
-  RunEnvironment environment{setting.memory, setting.threads, Machine{}, 0};
+  RunEnvironment environment{setting.memory, setting.threads, model::Machine{}, 0};
   auto made = TablePartition::create(std::move(spec), table, environment);
   if (!made.ok()) return {made.error(), {}, {}};
   CollectSink sink(made.value()->worker_count());
@@ -231,4 +231,4 @@ TEST(PartitionConcurrentLimits, ACancelledRunEnds) {
 }
 
 }  // namespace
-}  // namespace crossdock
+}  // namespace crossdock::operators

@@ -8,7 +8,7 @@
 #include "operators/run/operator.hpp"
 #include "operators/run/ordered_emitter.hpp"
 
-namespace crossdock {
+namespace crossdock::operators {
 namespace {
 
 constexpr int kWorkers = 4;
@@ -134,4 +134,4 @@ TEST(OrderedEmitterConcurrent, CancellingFreesAllWhoWait) {
 }
 
 }  // namespace
-}  // namespace crossdock
+}  // namespace crossdock::operators

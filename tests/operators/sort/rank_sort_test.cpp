@@ -12,8 +12,8 @@ namespace {
 struct RankCase {
   SortCase rows;              // of all ranks, one after the other
   std::vector<int64_t> ends;  // by rank: where its rows end
-  SortSpec spec;
-  RankCutBy by = RankCutBy::kSplitters;
+  operators::SortSpec spec;
+  operators::RankCutBy by = operators::RankCutBy::kSplitters;
 };
 
 struct RankResult {
@@ -40,16 +40,16 @@ RankResult sort_ranks(const RankCase& wanted) {
   const size_t columns = wanted.spec.output.size();
   std::vector<std::vector<Texts>> by_rank(ranks, std::vector<Texts>(columns));
   RankResult result{std::vector<Texts>(columns), {}, std::vector<std::string>(ranks)};
-  const Status status = run_thread_ranks(
-      {.ranks = static_cast<int>(ranks)}, [&](Communicator& communicator) -> Status {
+  const Status status = ranks::run_thread_ranks(
+      {.ranks = static_cast<int>(ranks)}, [&](ranks::Communicator& communicator) -> Status {
         const auto rank = static_cast<size_t>(communicator.rank());
-        RunEnvironment environment;
+        operators::RunEnvironment environment;
         environment.memory = Memory::create(int64_t{1} << 28);
         environment.seed = 7;
         Team team(1);
-        const RankRun run{&communicator, &team, environment.memory};
-        const auto sorted =
-            sort_over_ranks(run, wanted.spec, table_of_rank(wanted, rank), environment, wanted.by);
+        const bulk::RankRun run{&communicator, &team, environment.memory};
+        const auto sorted = operators::sort_over_ranks(
+            run, wanted.spec, table_of_rank(wanted, rank), environment, wanted.by);
         if (!sorted.ok()) {
           result.errors[rank] = sorted.error().message;
           return {};
@@ -149,7 +149,7 @@ TEST(RankSort, ConcurrentRanksSortByDigits) {
   wanted.spec = spec_of(wanted.rows);
   wanted.spec.row_index.clear();
   wanted.spec.digit_bits = 5;
-  wanted.by = RankCutBy::kDigits;
+  wanted.by = operators::RankCutBy::kDigits;
   expect_sorted(wanted);
 }
 

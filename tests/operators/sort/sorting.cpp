@@ -30,7 +30,7 @@ std::vector<int64_t> expected_order(const SortCase& sorted) {
   std::vector<int64_t> order(sorted.columns[0].keys.size());
   std::iota(order.begin(), order.end(), 0);
   std::stable_sort(order.begin(), order.end(), [&](int64_t a, int64_t b) {
-    for (const SortKey& key : sorted.keys) {
+    for (const operators::SortKey& key : sorted.keys) {
       const int by = compare(sorted.columns[key.column], a, b, key.descending, key.nulls_first);
       if (by != 0) return by < 0;
     }
@@ -39,8 +39,8 @@ std::vector<int64_t> expected_order(const SortCase& sorted) {
   return order;
 }
 
-SortSpec spec_of(const SortCase& sorted) {
-  SortSpec spec;
+operators::SortSpec spec_of(const SortCase& sorted) {
+  operators::SortSpec spec;
   spec.keys = sorted.keys;
   for (size_t i = 0; i < sorted.columns.size(); ++i) {
     spec.output.push_back({static_cast<int>(i), "c" + std::to_string(i)});
@@ -50,17 +50,17 @@ SortSpec spec_of(const SortCase& sorted) {
   return spec;
 }
 
-Result<Sorted> run_sort(const SortSpec& spec, const TablePtr& table, int threads) {
-  RunEnvironment environment;
+Result<Sorted> run_sort(const operators::SortSpec& spec, const TablePtr& table, int threads) {
+  operators::RunEnvironment environment;
   environment.memory = Memory::create(int64_t{1} << 30);
   environment.threads = threads;
   environment.seed = 7;
   Sorted sorted;
   {
-    CD_ASSIGN(const auto sort, TableSort::create(spec, table, environment));
-    CollectSink sink(sort->worker_count());
+    CD_ASSIGN(const auto sort, operators::TableSort::create(spec, table, environment));
+    operators::CollectSink sink(sort->worker_count());
     const CancelFlag cancel;
-    RunProgress progress;
+    operators::RunProgress progress;
     const Status status = sort->run(sink, cancel, progress, sorted.profile);
     sorted.batches = sink.take();
     if (!status.ok()) {
@@ -77,7 +77,7 @@ Result<Sorted> run_sort(const SortSpec& spec, const TablePtr& table, int threads
   return sorted;
 }
 
-void expect_values(const TablePtr& table, const SortSpec& spec, const Sorted& sorted) {
+void expect_values(const TablePtr& table, const operators::SortSpec& spec, const Sorted& sorted) {
   for (size_t i = 0; i < spec.output.size(); ++i) {
     const Texts input = cells(*table, spec.output[i].column);
     size_t row = 0;
@@ -91,15 +91,15 @@ void expect_values(const TablePtr& table, const SortSpec& spec, const Sorted& so
   }
 }
 
-std::string fact_text(const Facts& facts, const std::string& name) {
-  for (const Fact& fact : facts) {
+std::string fact_text(const operators::Facts& facts, const std::string& name) {
+  for (const operators::Fact& fact : facts) {
     if (fact.name == name) return std::get<std::string>(fact.value);
   }
   return "";
 }
 
-int64_t fact_number(const Facts& facts, const std::string& name) {
-  for (const Fact& fact : facts) {
+int64_t fact_number(const operators::Facts& facts, const std::string& name) {
+  for (const operators::Fact& fact : facts) {
     if (fact.name == name) return std::get<int64_t>(fact.value);
   }
   return -1;

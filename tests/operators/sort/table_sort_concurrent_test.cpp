@@ -9,7 +9,7 @@
 
 #include "operators/sort/sorting.hpp"
 
-namespace crossdock {
+namespace crossdock::operators {
 namespace {
 
 using namespace arrow_test;
@@ -287,4 +287,4 @@ TEST(TableSortConcurrent, EndsSoonWhenCancelled) {
 }
 
 }  // namespace
-}  // namespace crossdock
+}  // namespace crossdock::operators

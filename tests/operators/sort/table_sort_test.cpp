@@ -7,7 +7,7 @@
 
 #include "operators/sort/sorting.hpp"
 
-namespace crossdock {
+namespace crossdock::operators {
 namespace {
 
 using namespace arrow_test;
@@ -252,4 +252,4 @@ TEST(TableSort, TellsItsPlan) {
 }
 
 }  // namespace
-}  // namespace crossdock
+}  // namespace crossdock::operators

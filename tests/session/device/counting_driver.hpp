@@ -7,7 +7,7 @@
 
 #include "session/device/thread_driver.hpp"
 
-namespace crossdock {
+namespace crossdock::session {
 
 struct DriverCounts {
   int taken = 0;
@@ -29,7 +29,7 @@ class CountingDriver : public DeviceDriver {
             .free_bytes = 100 << 20,
             .stream = 99};
   }
-  DeviceRunner& runner() override { return inner_->runner(); }
+  operators::DeviceRunner& runner() override { return inner_->runner(); }
   Status enter() override { return {}; }
   Result<std::byte*> take(uint64_t bytes) override {
     ++counts_.taken;
@@ -63,4 +63,4 @@ class CountingDriver : public DeviceDriver {
   const std::unique_ptr<DeviceDriver> inner_ = open_thread_driver();
 };
 
-}  // namespace crossdock
+}  // namespace crossdock::session

@@ -10,7 +10,7 @@
 #include "session/device/device_export.hpp"
 #include "session/device/table_operations.hpp"
 
-namespace crossdock {
+namespace crossdock::session {
 namespace {
 
 DevicePtr counted_device(DriverCounts& counts, uint64_t limit_bytes = 0) {
@@ -149,4 +149,4 @@ TEST(DeviceImport, operators_give_everything_back_where_memory_ends) {
 }
 
 }  // namespace
-}  // namespace crossdock
+}  // namespace crossdock::session

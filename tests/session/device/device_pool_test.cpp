@@ -7,7 +7,7 @@
 
 #include "session/device/counting_driver.hpp"
 
-namespace crossdock {
+namespace crossdock::session {
 namespace {
 
 constexpr uint64_t kMegabyte = uint64_t{1} << 20;
@@ -84,4 +84,4 @@ TEST(DevicePool, memory_that_others_read_is_used_again_once_the_device_is_done) 
 }
 
 }  // namespace
-}  // namespace crossdock
+}  // namespace crossdock::session

@@ -11,10 +11,10 @@
 #include "data/codecs/device/codec_scratch.hpp"
 #include "data/rings/coop.hpp"
 
-namespace crossdock {
+namespace crossdock::codecs {
 
 // All threads of a group have an object of their own over one scratch, and call together.
-template <Coop C>
+template <rings::Coop C>
 class BlockDecoder {
  public:
   CD_HOST_DEVICE BlockDecoder(CodecScratch& scratch, const C& coop)
@@ -170,4 +170,4 @@ class BlockDecoder {
   int undiffered_[kDeltaLevelsMax] = {0, 0};  // words before they became differences
 };
 
-}  // namespace crossdock
+}  // namespace crossdock::codecs

@@ -12,10 +12,10 @@
 #include "data/codecs/device/codec_scratch.hpp"
 #include "data/rings/coop.hpp"
 
-namespace crossdock {
+namespace crossdock::codecs {
 
 // All threads of a group have an object of their own over one scratch, and call together.
-template <Coop C>
+template <rings::Coop C>
 class BlockEncoder {
  public:
   CD_HOST_DEVICE BlockEncoder(CodecScratch& scratch, const C& coop)
@@ -143,4 +143,4 @@ class BlockEncoder {
 };
 static_assert(kRunLevelsMax == kDeltaLevelsMax);
 
-}  // namespace crossdock
+}  // namespace crossdock::codecs

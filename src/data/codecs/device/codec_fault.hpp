@@ -6,7 +6,7 @@
 #include "data/rings/annotations.hpp"
 #include "data/rings/atomic.hpp"
 
-namespace crossdock {
+namespace crossdock::codecs {
 
 enum class CodecFault : uint8_t {
   kNone,
@@ -29,11 +29,11 @@ CD_HOST_DEVICE constexpr uint64_t fault_word(uint64_t tile, CodecFault fault) {
 // Keeps that of the lowest tile; by one thread.
 template <class Traits>
 CD_HOST_DEVICE void report_fault(uint64_t& kept, uint64_t tile, CodecFault fault) {
-  const typename Traits::template Atomic<uint64_t, Scope::kDevice> shared(kept);
+  const typename Traits::template Atomic<uint64_t, rings::Scope::kDevice> shared(kept);
   const uint64_t word = fault_word(tile, fault);
-  uint64_t seen = shared.load(Relaxed{});
-  while ((seen == 0 || word < seen) && !shared.compare_exchange(seen, word, Relaxed{})) {
+  uint64_t seen = shared.load(rings::Relaxed{});
+  while ((seen == 0 || word < seen) && !shared.compare_exchange(seen, word, rings::Relaxed{})) {
   }
 }
 
-}  // namespace crossdock
+}  // namespace crossdock::codecs

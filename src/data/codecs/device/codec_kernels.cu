@@ -5,7 +5,7 @@
 #include "data/rings/atomic_cuda.cuh"
 #include "data/rings/block_coop.cuh"
 
-namespace crossdock {
+namespace crossdock::codecs {
 namespace {
 
 // By the clock of the multiprocessor. Sleeps between two looks, so that those who wait leave the memory to those who
@@ -33,16 +33,17 @@ uint32_t at_most(uint64_t tiles, uint32_t blocks) {
 __global__ void __launch_bounds__(kCodecThreadsMax)
     encode_columns(const __grid_constant__ EncodeWork work) {
   __shared__ CodecScratch scratch;
-  const BlockCoop coop;
+  const rings::BlockCoop coop;
   ClockPatience patience(work.stuck_after_clocks);
-  ColumnEncoder<CudaMemory, BlockCoop>(work, scratch, coop).run(patience);
+  ColumnEncoder<rings::CudaMemory, rings::BlockCoop>(work, scratch, coop).run(patience);
 }
 
 __global__ void __launch_bounds__(kCodecThreadsMax)
     decode_columns(const __grid_constant__ DecodeWork work) {
   __shared__ CodecScratch scratch;
-  const BlockCoop coop;
-  ColumnDecoder<CudaMemory, BlockCoop>(work, scratch, coop).run(blockIdx.x, gridDim.x);
+  const rings::BlockCoop coop;
+  ColumnDecoder<rings::CudaMemory, rings::BlockCoop>(work, scratch, coop)
+      .run(blockIdx.x, gridDim.x);
 }
 
 int launch_encode(const EncodeWork& work, uint32_t blocks, void* stream) {
@@ -64,4 +65,4 @@ int launch_decode(const DecodeWork& work, uint32_t blocks, void* stream) {
   return static_cast<int>(cudaGetLastError());
 }
 
-}  // namespace crossdock
+}  // namespace crossdock::codecs

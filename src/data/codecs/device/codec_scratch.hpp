@@ -12,7 +12,7 @@
 #include "data/codecs/block_format.hpp"
 #include "data/rings/coop.hpp"
 
-namespace crossdock {
+namespace crossdock::codecs {
 
 inline constexpr uint32_t kCodecThreadsMax = 128;
 inline constexpr uint32_t kLookBackMax = 32;  // tiles that one look back sees
@@ -35,7 +35,7 @@ struct CodecShare {
   int end;
 };
 
-template <Coop C>
+template <rings::Coop C>
 CD_HOST_DEVICE CodecShare share_of(const C& coop, int count) {
   const auto threads = static_cast<int>(coop.size());
   const int each = (count + threads - 1) / threads;
@@ -49,7 +49,7 @@ struct SumBefore {
   uint64_t total;
 };
 
-template <Coop C>
+template <rings::Coop C>
 CD_HOST_DEVICE SumBefore sum_before(uint64_t mine, CodecScratch& scratch, const C& coop) {
   const uint32_t rank = coop.rank();
   int side = 0;
@@ -76,7 +76,7 @@ CD_HOST_DEVICE constexpr int significant_bits(uint64_t word) {
 }
 
 // As stream_range() does, of value_at(0) … value_at(count - 1).
-template <Coop C, class ValueAt>
+template <rings::Coop C, class ValueAt>
 CD_HOST_DEVICE StreamRange
 range_of(int count, CodecScratch& scratch, const C& coop, const ValueAt& value_at) {
   if (count == 0) return {};
@@ -111,7 +111,7 @@ range_of(int count, CodecScratch& scratch, const C& coop, const ValueAt& value_a
 }
 
 // The words of a level, and beside them those of the next.
-template <Coop C>
+template <rings::Coop C>
 class LevelWords {
  public:
   CD_HOST_DEVICE LevelWords(CodecScratch& scratch, const C& coop)
@@ -131,4 +131,4 @@ class LevelWords {
   int side_ = 0;
 };
 
-}  // namespace crossdock
+}  // namespace crossdock::codecs

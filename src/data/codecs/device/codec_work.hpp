@@ -11,7 +11,7 @@
 #include "data/codecs/block_format.hpp"
 #include "data/rings/annotations.hpp"
 
-namespace crossdock {
+namespace crossdock::codecs {
 
 struct EncodeColumn {
   const std::byte* values = nullptr;  // on a multiple of the width
@@ -77,4 +77,4 @@ CD_HOST_DEVICE const Column& column_of(const Column* columns, uint32_t count, ui
   return columns[from];
 }
 
-}  // namespace crossdock
+}  // namespace crossdock::codecs

@@ -15,11 +15,11 @@
 #include "data/codecs/device/value_access.hpp"
 #include "data/rings/coop.hpp"
 
-namespace crossdock {
+namespace crossdock::codecs {
 
 // All threads of a group have an object of their own over one scratch, and call together. Traits has Atomic (CpuMemory,
 // CudaMemory).
-template <class Traits, Coop C>
+template <class Traits, rings::Coop C>
 class ColumnDecoder {
  public:
   CD_HOST_DEVICE ColumnDecoder(const DecodeWork& work, CodecScratch& scratch, const C& coop)
@@ -100,4 +100,4 @@ class ColumnDecoder {
   const C& coop_;
 };
 
-}  // namespace crossdock
+}  // namespace crossdock::codecs

@@ -23,7 +23,7 @@
 #include "data/rings/atomic.hpp"
 #include "data/rings/coop.hpp"
 
-namespace crossdock {
+namespace crossdock::codecs {
 
 // What a tile tells: two bits, and a number of words above them.
 enum class TileState : uint8_t {
@@ -36,7 +36,7 @@ enum class TileState : uint8_t {
 // All threads of a group have an object of their own over one scratch, and call together. Traits has Atomic (CpuMemory,
 // CudaMemory). A Patience belongs to one thread: restart() begins a wait, and goes_on() answers false when it has taken
 // too long.
-template <class Traits, Coop C>
+template <class Traits, rings::Coop C>
 class ColumnEncoder {
  public:
   CD_HOST_DEVICE ColumnEncoder(const EncodeWork& work, CodecScratch& scratch, const C& coop)
@@ -47,8 +47,8 @@ class ColumnEncoder {
   CD_HOST_DEVICE void run(Patience& patience) {
     for (;;) {
       uint64_t tile = 0;
-      if (coop_.rank() == 0) tile = Shared(work_.ticket()).fetch_add(1, Relaxed{});
-      tile = from_leader(coop_, tile);
+      if (coop_.rank() == 0) tile = Shared(work_.ticket()).fetch_add(1, rings::Relaxed{});
+      tile = rings::from_leader(coop_, tile);
       if (tile >= work_.tiles) return;
       encode_tile(tile, patience);
       coop_.sync();  // nobody fills the scratch for the next before all have written this one
@@ -56,7 +56,7 @@ class ColumnEncoder {
   }
 
  private:
-  using Shared = typename Traits::template Atomic<uint64_t, Scope::kDevice>;
+  using Shared = typename Traits::template Atomic<uint64_t, rings::Scope::kDevice>;
 
   static constexpr uint64_t kLostBefore = UINT64_MAX;
 
@@ -108,14 +108,14 @@ class ColumnEncoder {
   template <class Patience>
   CD_HOST_DEVICE uint64_t place(uint64_t tile, uint64_t first, uint64_t words, Patience& patience) {
     if (tile > first && coop_.rank() == 0)
-      Shared(work_.state(tile)).store(told(TileState::kLength, words), Relaxed{});
+      Shared(work_.state(tile)).store(told(TileState::kLength, words), rings::Relaxed{});
     const uint64_t before = look_back(tile, first, patience);
     if (coop_.rank() != 0) return before;
     if (before == kLostBefore) {
       report_fault<Traits>(work_.fault(), tile, CodecFault::kStuck);
-      Shared(work_.state(tile)).store(told(TileState::kLost, 0), Relaxed{});
+      Shared(work_.state(tile)).store(told(TileState::kLost, 0), rings::Relaxed{});
     } else {
-      Shared(work_.state(tile)).store(told(TileState::kEnd, before + words), Relaxed{});
+      Shared(work_.state(tile)).store(told(TileState::kEnd, before + words), rings::Relaxed{});
     }
     return before;
   }
@@ -147,7 +147,7 @@ class ColumnEncoder {
     const Shared state(work_.state(tile));
     patience.restart();
     for (;;) {
-      const uint64_t word = state.load(Relaxed{});
+      const uint64_t word = state.load(rings::Relaxed{});
       if (state_of(word) != TileState::kUntold) return word;
       if (!patience.goes_on()) return told(TileState::kLost, 0);
     }
@@ -201,4 +201,4 @@ class ColumnEncoder {
   const C& coop_;
 };
 
-}  // namespace crossdock
+}  // namespace crossdock::codecs

@@ -7,7 +7,7 @@
 #include "base/check.hpp"
 #include "data/codecs/device/codec_fault.hpp"
 
-namespace crossdock {
+namespace crossdock::codecs {
 namespace {
 
 template <class Column>
@@ -87,4 +87,4 @@ Status fault_status(uint64_t fault, std::span<const DecodeColumn> columns) {
   return status_of(fault, columns);
 }
 
-}  // namespace crossdock
+}  // namespace crossdock::codecs

@@ -7,7 +7,7 @@
 #include "base/result.hpp"
 #include "data/codecs/device/codec_work.hpp"
 
-namespace crossdock {
+namespace crossdock::codecs {
 
 // Sets each column's first tile, and answers how many there are. A column that no coder takes is the caller's mistake.
 uint64_t number_tiles(std::span<EncodeColumn> columns);
@@ -17,4 +17,4 @@ uint64_t number_tiles(std::span<DecodeColumn> columns);
 Status fault_status(uint64_t fault, std::span<const EncodeColumn> columns);
 Status fault_status(uint64_t fault, std::span<const DecodeColumn> columns);
 
-}  // namespace crossdock
+}  // namespace crossdock::codecs

@@ -7,7 +7,7 @@
 #include "data/codecs/block_format.hpp"
 #include "data/rings/annotations.hpp"
 
-namespace crossdock {
+namespace crossdock::codecs {
 
 // Values of a block of a column that has `count`.
 CD_HOST_DEVICE constexpr int values_in(uint64_t count, uint64_t block) {
@@ -28,4 +28,4 @@ CD_HOST_DEVICE constexpr CodedColumn head_of_words(uint64_t first, uint64_t seco
   return std::bit_cast<CodedColumn>(ColumnHeadWords{{first, second}});
 }
 
-}  // namespace crossdock
+}  // namespace crossdock::codecs

@@ -10,7 +10,7 @@
 
 #include "base/home_process.hpp"
 
-namespace crossdock {
+namespace crossdock::ranks {
 namespace {
 
 using std::chrono::milliseconds;
@@ -263,4 +263,4 @@ Result<std::unique_ptr<RankGroup>> join_pmix_server() {
   return std::unique_ptr<RankGroup>(std::make_unique<PmixGroup>(self, size.value()));
 }
 
-}  // namespace crossdock
+}  // namespace crossdock::ranks

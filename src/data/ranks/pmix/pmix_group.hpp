@@ -8,9 +8,9 @@
 
 #include "data/ranks/rank_group.hpp"
 
-namespace crossdock {
+namespace crossdock::ranks {
 
 // Initialises PMIx, which counts: an MPI in the same process is not disturbed. CD-105 if no server answers.
 Result<std::unique_ptr<RankGroup>> join_pmix_server();
 
-}  // namespace crossdock
+}  // namespace crossdock::ranks

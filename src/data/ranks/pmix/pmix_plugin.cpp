@@ -7,8 +7,9 @@ extern "C" {
 [[gnu::visibility("default")]] extern const char crossdock_pmix_interface[];
 const char crossdock_pmix_interface[] = CROSSDOCK_PMIX_INTERFACE;
 
-[[gnu::visibility("default")]] crossdock::RankGroup* crossdock_join_pmix(crossdock::Error* error) {
-  auto group = crossdock::join_pmix_server();
+[[gnu::visibility("default")]] crossdock::ranks::RankGroup* crossdock_join_pmix(
+    crossdock::Error* error) {
+  auto group = crossdock::ranks::join_pmix_server();
   if (group.ok()) return group.value().release();
   *error = group.error();
   return nullptr;

@@ -12,7 +12,7 @@
 #include "data/transports/host_identity.hpp"
 #include "data/transports/mpi/mpi_window.hpp"
 
-namespace crossdock {
+namespace crossdock::transports {
 namespace {
 
 using std::chrono::microseconds;
@@ -53,7 +53,7 @@ struct WireNote {
   int64_t calls = 0;
 };
 
-class MpiCommunicator : public Communicator {
+class MpiCommunicator : public ranks::Communicator {
  public:
   MpiCommunicator(MpiCore& core, MPI_Comm comm) : core_(core), comm_(comm) {
     MPI_Comm_rank(comm_, &rank_);
@@ -66,7 +66,7 @@ class MpiCommunicator : public Communicator {
     end_told();
   }
   // Which ranks this one can share memory with, and they with it.
-  Status meet(const CommunicatorSettings& settings);
+  Status meet(const ranks::CommunicatorSettings& settings);
 
   int rank() const override { return rank_; }
   int size() const override { return size_; }
@@ -78,8 +78,9 @@ class MpiCommunicator : public Communicator {
                         Clock::time_point end) override;
   void tell(int to, const Note& note) override;
   void listen(Clock::time_point end) override;
-  Result<std::shared_ptr<Window>> make_window(std::span<const int64_t> bytes_by_rank) override;
-  void close_window(Window& window) override;
+  Result<std::shared_ptr<ranks::Window>> make_window(
+      std::span<const int64_t> bytes_by_rank) override;
+  void close_window(ranks::Window& window) override;
   Status make_win(void* memory, int64_t bytes, MpiWin& win);
 
   Status post(std::span<const Outgoing> out, std::span<const Incoming> in, MpiFlight& flight) const;
@@ -311,7 +312,7 @@ std::unique_ptr<SharedRegion> MpiCommunicator::map_of(int rank, int64_t fd, int6
   return mapped.ok() ? std::move(mapped.value()) : nullptr;
 }
 
-Status MpiCommunicator::meet(const CommunicatorSettings& settings) {
+Status MpiCommunicator::meet(const ranks::CommunicatorSettings& settings) {
   if (!settings.shares_memory) return {};
   const Result<std::string> host = host_identity();
   auto trial = SharedRegion::create(kTrialBytes);
@@ -376,11 +377,12 @@ Result<std::shared_ptr<MpiParts>> MpiCommunicator::share(std::span<const int64_t
   return parts;
 }
 
-Result<std::shared_ptr<Window>> MpiCommunicator::make_window(
+Result<std::shared_ptr<ranks::Window>> MpiCommunicator::make_window(
     std::span<const int64_t> bytes_by_rank) {
   CD_ASSIGN(std::shared_ptr<MpiParts> parts, share(bytes_by_rank));
   std::shared_ptr<MpiWin> win;
-  CD_ASSIGN(const int64_t fewest, fold(static_cast<int64_t>(neighbours_.size()), Fold::kMin));
+  CD_ASSIGN(const int64_t fewest,
+            fold(static_cast<int64_t>(neighbours_.size()), ranks::Fold::kMin));
   if (fewest < size_) {
     // All ranks have just been here: what MPI does together now does not wait for one that is gone.
     win = std::make_shared<MpiWin>();
@@ -388,14 +390,14 @@ Result<std::shared_ptr<Window>> MpiCommunicator::make_window(
     const Status made =
         make_win(parts->own(rank_), bytes_by_rank[static_cast<size_t>(rank_)], *win);
     // What some ranks have made can only be freed by all: MPI is not ended then, which would wait for them.
-    CD_ASSIGN(const int64_t any_made, fold(int64_t{made.ok()}, Fold::kMax));
+    CD_ASSIGN(const int64_t any_made, fold(int64_t{made.ok()}, ranks::Fold::kMax));
     const Status all_made = any_made != 0 ? agree(made) : made;
     if (!all_made.ok() && any_made != 0) core_.set_broken();
     CD_ASSIGN(const auto held, core_.lock());
     if (made.ok()) core_.keep(win);
     CD_TRY(all_made);
   }
-  return std::shared_ptr<Window>(
+  return std::shared_ptr<ranks::Window>(
       std::make_shared<MpiWindow>(core_, rank_, std::move(parts), std::move(win)));
 }
 
@@ -410,7 +412,7 @@ Status MpiCommunicator::make_win(void* memory, int64_t bytes, MpiWin& win) {
       MPI_Win_lock_all(MPI_MODE_NOCHECK, win.win), "open a window for puts", rank_);
 }
 
-void MpiCommunicator::close_window(Window& window) {
+void MpiCommunicator::close_window(ranks::Window& window) {
   const std::shared_ptr<MpiWin>& win = static_cast<MpiWindow&>(window).win();
   if (win == nullptr) return;
   const auto held = core_.lock();
@@ -458,13 +460,14 @@ Result<MPI_Comm> copy_of_world(MpiCore& core, milliseconds at_most) {
 
 }  // namespace
 
-Result<std::unique_ptr<Communicator>> open_mpi_communicator(const CommunicatorSettings& settings) {
+Result<std::unique_ptr<ranks::Communicator>> open_mpi_communicator(
+    const ranks::CommunicatorSettings& settings) {
   CD_ASSIGN(MpiCore* const core, MpiCore::get());
   CD_ASSIGN(const MPI_Comm comm, copy_of_world(*core, settings.limit));
   auto opened = std::make_unique<MpiCommunicator>(*core, comm);
   opened->set_limit(settings.limit);
   CD_TRY(opened->meet(settings));
-  return std::unique_ptr<Communicator>(std::move(opened));
+  return std::unique_ptr<ranks::Communicator>(std::move(opened));
 }
 
-}  // namespace crossdock
+}  // namespace crossdock::transports

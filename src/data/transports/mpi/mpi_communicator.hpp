@@ -6,9 +6,10 @@
 #include "base/result.hpp"
 #include "data/ranks/open_communicator.hpp"
 
-namespace crossdock {
+namespace crossdock::transports {
 
 // As open_communicator; all ranks of MPI_COMM_WORLD call it.
-Result<std::unique_ptr<Communicator>> open_mpi_communicator(const CommunicatorSettings& settings);
+Result<std::unique_ptr<ranks::Communicator>> open_mpi_communicator(
+    const ranks::CommunicatorSettings& settings);
 
-}  // namespace crossdock
+}  // namespace crossdock::transports

@@ -9,7 +9,7 @@
 #include <thread>
 #include <unistd.h>
 
-namespace crossdock {
+namespace crossdock::transports {
 namespace {
 
 MpiCore* the_core = nullptr;  // lives as long as the process: exit handlers use it
@@ -150,4 +150,4 @@ void MpiCore::finish(int status, void*) {
   has_finalized = true;
 }
 
-}  // namespace crossdock
+}  // namespace crossdock::transports

@@ -17,7 +17,7 @@
 #include "base/home_process.hpp"
 #include "base/result.hpp"
 
-namespace crossdock {
+namespace crossdock::transports {
 
 // A window of MPI, and what has to live as long as it.
 struct MpiWin {
@@ -68,4 +68,4 @@ class MpiCore {
   std::list<MpiFlight> buried_;
 };
 
-}  // namespace crossdock
+}  // namespace crossdock::transports

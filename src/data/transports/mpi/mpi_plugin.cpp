@@ -8,8 +8,8 @@ extern "C" {
 const char CROSSDOCK_MPI_FINGERPRINT[] = CROSSDOCK_MPI_INTERFACE;
 
 [[gnu::visibility("default")]] void crossdock_open_mpi(
-    const crossdock::CommunicatorSettings& settings,
-    crossdock::Result<std::unique_ptr<crossdock::Communicator>>* answer) {
-  *answer = crossdock::open_mpi_communicator(settings);
+    const crossdock::ranks::CommunicatorSettings& settings,
+    crossdock::Result<std::unique_ptr<crossdock::ranks::Communicator>>* answer) {
+  *answer = crossdock::transports::open_mpi_communicator(settings);
 }
 }

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-namespace crossdock {
+namespace crossdock::transports {
 namespace {
 
 constexpr size_t kPutBytesMax = size_t{1} << 30;  // MPI 3 counts with an int
@@ -20,7 +20,7 @@ MpiWindow::MpiWindow(MpiCore& core,
                      int rank,
                      std::shared_ptr<MpiParts> parts,
                      std::shared_ptr<MpiWin> win)
-    : Window(rank, parts->own(rank), places(*parts)),
+    : ranks::Window(rank, parts->own(rank), places(*parts)),
       core_(core),
       parts_(std::move(parts)),
       win_(std::move(win)) {}
@@ -60,4 +60,4 @@ Status MpiWindow::sync_far() {
   return MpiCore::check(MPI_Win_sync(win_->win), "see what was put into the window", rank());
 }
 
-}  // namespace crossdock
+}  // namespace crossdock::transports

@@ -8,7 +8,7 @@
 #include "data/transports/mpi/mpi_core.hpp"
 #include "data/transports/shared_region.hpp"
 
-namespace crossdock {
+namespace crossdock::transports {
 
 // The parts that this process has mapped, by rank: its own, and those of neighbours.
 struct MpiParts {
@@ -19,7 +19,7 @@ struct MpiParts {
   }
 };
 
-class MpiWindow : public Window {
+class MpiWindow : public ranks::Window {
  public:
   // `win` is null where all ranks are neighbours.
   MpiWindow(MpiCore& core, int rank, std::shared_ptr<MpiParts> parts, std::shared_ptr<MpiWin> win);
@@ -37,4 +37,4 @@ class MpiWindow : public Window {
   std::shared_ptr<MpiWin> win_;
 };
 
-}  // namespace crossdock
+}  // namespace crossdock::transports

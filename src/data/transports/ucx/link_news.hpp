@@ -9,16 +9,16 @@
 
 #include "data/transports/link.hpp"
 
-namespace crossdock {
+namespace crossdock::transports {
 
 // One thread. Holds what one turn of progress brought, which UCX bounds by what it reads from a socket at once.
 class LinkNews {
  public:
-  void add_placed(LinkIndex link, const SegmentHeader& header, std::byte* payload) {
+  void add_placed(LinkIndex link, const rings::SegmentHeader& header, std::byte* payload) {
     items_.push_back({Kind::kPlaced, link, header, payload, 0});
   }
   void add_placed_with_sum(LinkIndex link,
-                           const SegmentHeader& header,
+                           const rings::SegmentHeader& header,
                            std::byte* payload,
                            uint32_t checksum) {
     items_.push_back({Kind::kPlacedWithSum, link, header, payload, checksum});
@@ -66,7 +66,7 @@ class LinkNews {
   struct Item {
     Kind kind;
     LinkIndex link;
-    SegmentHeader header;
+    rings::SegmentHeader header;
     std::byte* payload;
     uint64_t value;  // bytes of the note, the token, or the checksum
   };
@@ -74,4 +74,4 @@ class LinkNews {
   std::vector<std::byte> note_bytes_, told_bytes_;
 };
 
-}  // namespace crossdock
+}  // namespace crossdock::transports

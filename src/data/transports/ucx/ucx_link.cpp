@@ -7,7 +7,7 @@
 #include "base/check.hpp"
 #include "data/rings/wire_segment.hpp"
 
-namespace crossdock {
+namespace crossdock::transports {
 namespace {
 
 // Smaller payloads go at once: one copy at the receiver costs less than a round trip. Over TCP there is that copy in
@@ -94,7 +94,9 @@ bool UcxLink::takes(uint64_t bytes) const {
          bytes_under_way_ + static_cast<int64_t>(bytes) <= spec_.bytes_under_way;
 }
 
-bool UcxLink::put(const SegmentHeader& header, std::span<const std::byte> payload, uint64_t token) {
+bool UcxLink::put(const rings::SegmentHeader& header,
+                  std::span<const std::byte> payload,
+                  uint64_t token) {
   const auto bytes = static_cast<int64_t>(payload.size());
   if (!takes(payload.size())) return false;
   Put* const put = puts_.take();
@@ -158,14 +160,14 @@ bool UcxLink::send_note(UcxMessage message, std::span<const std::byte> bytes) {
   return true;
 }
 
-void UcxLink::take_frame(const SegmentHeader& header,
+void UcxLink::take_frame(const rings::SegmentHeader& header,
                          const std::byte* payload,
                          LinkEvents& events) {
   if (failure_ != UCS_OK) return;
   std::byte* const place = events.place(spec_.index, header);
   if (place == nullptr) return;
   if (events.wants_sum(header)) {
-    const uint32_t checksum = copy_payload(header, {payload, header.bytes}, place);
+    const uint32_t checksum = rings::copy_payload(header, {payload, header.bytes}, place);
     news_.add_placed_with_sum(spec_.index, header, place, checksum);
     return;
   }
@@ -173,7 +175,7 @@ void UcxLink::take_frame(const SegmentHeader& header,
   news_.add_placed(spec_.index, header, place);
 }
 
-ucs_status_t UcxLink::fetch_frame(const SegmentHeader& header,
+ucs_status_t UcxLink::fetch_frame(const rings::SegmentHeader& header,
                                   void* descriptor,
                                   LinkEvents& events) {
   if (failure_ != UCS_OK) return UCS_OK;
@@ -321,4 +323,4 @@ void UcxLink::on_error(void* self, ucp_ep_h, ucs_status_t status) {
   link->fail(status);
 }
 
-}  // namespace crossdock
+}  // namespace crossdock::transports

@@ -26,7 +26,7 @@
 #include "data/transports/ucx/link_news.hpp"
 #include "data/transports/ucx/ucx_worker.hpp"
 
-namespace crossdock {
+namespace crossdock::transports {
 
 struct UcxLinkSpec {
   LinkIndex index = 0;
@@ -51,15 +51,17 @@ class UcxLink : public Link {
   std::string peer_device() const override { return spec_.peer_device; }
   double rate_bytes_per_s() const override { return worker_.device().rate_bytes_per_s; }
   bool takes(uint64_t bytes) const override;
-  bool put(const SegmentHeader& header,
+  bool put(const rings::SegmentHeader& header,
            std::span<const std::byte> payload,
            uint64_t token) override;
   bool tell(std::span<const std::byte> note) override;
   void abandon() override;
 
   // From the worker's callbacks.
-  void take_frame(const SegmentHeader& header, const std::byte* payload, LinkEvents& events);
-  ucs_status_t fetch_frame(const SegmentHeader& header, void* descriptor, LinkEvents& events);
+  void take_frame(const rings::SegmentHeader& header, const std::byte* payload, LinkEvents& events);
+  ucs_status_t fetch_frame(const rings::SegmentHeader& header,
+                           void* descriptor,
+                           LinkEvents& events);
   void take_note(std::span<const std::byte> note);
   void take_call();
   void take_meet();
@@ -107,7 +109,7 @@ class UcxLink : public Link {
   };
   struct Fetch {
     UcxLink* link = nullptr;
-    SegmentHeader header;
+    rings::SegmentHeader header;
     std::byte* place = nullptr;
   };
   template <class Record>
@@ -162,4 +164,4 @@ class UcxLink : public Link {
   Pool<Fetch> fetches_;
 };
 
-}  // namespace crossdock
+}  // namespace crossdock::transports

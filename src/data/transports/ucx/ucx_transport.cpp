@@ -15,7 +15,7 @@
 #include "data/transports/ucx/ucx_link.hpp"
 #include "data/transports/ucx/ucx_worker.hpp"
 
-namespace crossdock {
+namespace crossdock::transports {
 namespace {
 
 constexpr int kTurnsOfProgress = 8;  // of a worker, before it is another's turn
@@ -28,7 +28,7 @@ class UcxTransport : public Transport {
   ~UcxTransport() override;
   Status open();
 
-  Step progress(LinkEvents& events) override;
+  rings::Step progress(LinkEvents& events) override;
   bool arm() override;
   int wait_fd() const override { return wait_fd_; }
   std::vector<Link*> links() override;
@@ -101,7 +101,7 @@ std::vector<Link*> UcxTransport::links() {
   return all;
 }
 
-Step UcxTransport::progress(LinkEvents& events) {
+rings::Step UcxTransport::progress(LinkEvents& events) {
   bool moved = false;
   for (const auto& worker : workers_) {
     for (int turn = 0; turn < kTurnsOfProgress && worker->progress(&events); ++turn) moved = true;
@@ -113,7 +113,7 @@ Step UcxTransport::progress(LinkEvents& events) {
   }
   moved |= news_.tell(events);
   moved |= settle_links(&events);
-  return moved ? Step::kProgress : Step::kIdle;
+  return moved ? rings::Step::kProgress : rings::Step::kIdle;
 }
 
 bool UcxTransport::settle_links(LinkEvents* events) {
@@ -181,19 +181,19 @@ UcxTransport::~UcxTransport() {
 }
 
 }  // namespace
-}  // namespace crossdock
+}  // namespace crossdock::transports
 
 extern "C" {
 [[gnu::visibility("default")]] extern const char crossdock_ucx_interface[];
 const char crossdock_ucx_interface[] = CROSSDOCK_UCX_INTERFACE;
 
 [[gnu::visibility("default")]] void crossdock_open_ucx(
-    const crossdock::UcxSettings& settings,
-    crossdock::Result<std::unique_ptr<crossdock::Transport>>* answer) {
-  auto transport = std::make_unique<crossdock::UcxTransport>(settings);
+    const crossdock::transports::UcxSettings& settings,
+    crossdock::Result<std::unique_ptr<crossdock::transports::Transport>>* answer) {
+  auto transport = std::make_unique<crossdock::transports::UcxTransport>(settings);
   const crossdock::Status opened = transport->open();
   if (opened.ok()) {
-    *answer = std::unique_ptr<crossdock::Transport>(std::move(transport));
+    *answer = std::unique_ptr<crossdock::transports::Transport>(std::move(transport));
   } else {
     *answer = opened.error();
   }

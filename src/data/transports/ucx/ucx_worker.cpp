@@ -10,7 +10,7 @@
 
 #include "data/transports/ucx/ucx_link.hpp"
 
-namespace crossdock {
+namespace crossdock::transports {
 namespace {
 
 struct Default {
@@ -234,4 +234,4 @@ ucs_status_t UcxWorker::take_goodbye(const Arrived& message) {
   return UCS_OK;
 }
 
-}  // namespace crossdock
+}  // namespace crossdock::transports

@@ -15,7 +15,7 @@
 #include "data/transports/link.hpp"
 #include "data/transports/network_devices.hpp"
 
-namespace crossdock {
+namespace crossdock::transports {
 
 class UcxLink;
 
@@ -25,7 +25,7 @@ struct UcxNoteHead {
 };
 struct UcxFrameHead {
   uint64_t key = 0;
-  SegmentHeader header;
+  rings::SegmentHeader header;
 };
 static_assert(sizeof(UcxFrameHead) == 72);
 
@@ -96,4 +96,4 @@ class UcxWorker {
   std::unordered_map<uint64_t, UcxLink*> links_;
 };
 
-}  // namespace crossdock
+}  // namespace crossdock::transports

@@ -4,31 +4,33 @@
 #include "data/device/cuda_calls.hpp"
 #include "operators/device/cuda_runner.hpp"
 
-namespace crossdock {
+namespace crossdock::session {
 namespace {
 
 Status told(int error, const char* doing) {
   if (error == 0) return {};
-  return make_error(
-      ErrorCode::kInternal, "{} on the GPU failed: {}", doing, cuda_calls::error_text(error));
+  return make_error(ErrorCode::kInternal,
+                    "{} on the GPU failed: {}",
+                    doing,
+                    device::cuda_calls::error_text(error));
 }
 
 class CudaDriver : public DeviceDriver {
  public:
-  CudaDriver(DeviceFacts facts, std::unique_ptr<CudaRunner> runner)
+  CudaDriver(DeviceFacts facts, std::unique_ptr<operators::CudaRunner> runner)
       : facts_(std::move(facts)), runner_(std::move(runner)) {}
 
   DeviceFacts facts() const override { return facts_; }
-  DeviceRunner& runner() override { return *runner_; }
+  operators::DeviceRunner& runner() override { return *runner_; }
   Status enter() override {
-    return told(cuda_calls::use_gpu(static_cast<int>(facts_.id)), "turning to it");
+    return told(device::cuda_calls::use_gpu(static_cast<int>(facts_.id)), "turning to it");
   }
 
   Result<std::byte*> take(uint64_t bytes) override {
     std::byte* memory = nullptr;
-    const int error = cuda_calls::allocate(&memory, bytes);
+    const int error = device::cuda_calls::allocate(&memory, bytes);
     if (error == 0) return memory;
-    if (!cuda_calls::is_out_of_memory(error)) return told(error, "taking memory").error();
+    if (!device::cuda_calls::is_out_of_memory(error)) return told(error, "taking memory").error();
     return make_error(
         ErrorCode::kOutOfMemoryBudget,
         "GPU {} has no {} bytes left\n  try      fewer tables at once, or end what else "
@@ -36,53 +38,55 @@ class CudaDriver : public DeviceDriver {
         facts_.id,
         bytes);
   }
-  void give(std::byte* memory) override { cuda_calls::release(memory); }
+  void give(std::byte* memory) override { device::cuda_calls::release(memory); }
 
   Status wait() override {
-    return told(cuda_calls::wait_stream(runner_->stream()), "an operator's kernel or copy");
+    return told(device::cuda_calls::wait_stream(runner_->stream()), "an operator's kernel or copy");
   }
-  Status wait_all() override { return told(cuda_calls::wait_device(), "waiting for all"); }
+  Status wait_all() override { return told(device::cuda_calls::wait_device(), "waiting for all"); }
 
   // Arrow passes the address of an event.
   Status wait_event(void* event) override {
     void* const theirs = *static_cast<void**>(event);
-    return told(cuda_calls::wait_event(runner_->stream(), theirs), "waiting for a producer");
+    return told(device::cuda_calls::wait_event(runner_->stream(), theirs),
+                "waiting for a producer");
   }
   Result<void*> record_event() override {
     auto holder = std::make_unique<void*>(nullptr);
-    CD_TRY(told(cuda_calls::open_event(holder.get()), "opening an event"));
-    if (const Status made = told(cuda_calls::record(*holder, runner_->stream()), "an event");
+    CD_TRY(told(device::cuda_calls::open_event(holder.get()), "opening an event"));
+    if (const Status made =
+            told(device::cuda_calls::record(*holder, runner_->stream()), "an event");
         !made.ok()) {
-      cuda_calls::close_event(*holder);
+      device::cuda_calls::close_event(*holder);
       return made.error();
     }
     return static_cast<void*>(holder.release());
   }
   void release_event(void* event) override {
     const std::unique_ptr<void*> holder(static_cast<void**>(event));
-    cuda_calls::close_event(*holder);
+    device::cuda_calls::close_event(*holder);
   }
 
   // An event may be closed while streams still wait for it: CUDA keeps it as long.
   Status order_stream(uint64_t stream) override {
     CD_ASSIGN(void* const event, record_event());
-    const int error =
-        cuda_calls::wait_event(reinterpret_cast<void*>(stream), *static_cast<void**>(event));
+    const int error = device::cuda_calls::wait_event(reinterpret_cast<void*>(stream),
+                                                     *static_cast<void**>(event));
     release_event(event);
     return told(error, "a consumer's stream");
   }
 
  private:
   const DeviceFacts facts_;
-  const std::unique_ptr<CudaRunner> runner_;
+  const std::unique_ptr<operators::CudaRunner> runner_;
 };
 
 }  // namespace
 
 Result<std::unique_ptr<DeviceDriver>> open_cuda_driver(int gpu) {
-  CD_ASSIGN(std::unique_ptr<CudaRunner> runner, CudaRunner::open(gpu));
-  cuda_calls::GpuFacts found;
-  CD_TRY(told(cuda_calls::open_gpu(gpu, &found), "asking what it is"));
+  CD_ASSIGN(std::unique_ptr<operators::CudaRunner> runner, operators::CudaRunner::open(gpu));
+  device::cuda_calls::GpuFacts found;
+  CD_TRY(told(device::cuda_calls::open_gpu(gpu, &found), "asking what it is"));
   DeviceFacts facts{.label = found.name,
                     .place = MemoryPlace::kCuda,
                     .id = gpu,
@@ -92,4 +96,4 @@ Result<std::unique_ptr<DeviceDriver>> open_cuda_driver(int gpu) {
       std::make_unique<CudaDriver>(std::move(facts), std::move(runner)));
 }
 
-}  // namespace crossdock
+}  // namespace crossdock::session

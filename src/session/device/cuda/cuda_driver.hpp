@@ -6,9 +6,9 @@
 #include "base/result.hpp"
 #include "session/device/device_driver.hpp"
 
-namespace crossdock {
+namespace crossdock::session {
 
 // CD-603 where there is no driver, or no such GPU.
 Result<std::unique_ptr<DeviceDriver>> open_cuda_driver(int gpu);
 
-}  // namespace crossdock
+}  // namespace crossdock::session

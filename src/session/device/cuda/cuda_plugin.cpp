@@ -7,7 +7,7 @@ extern "C" {
 const char crossdock_cuda_interface[] = CROSSDOCK_CUDA_INTERFACE;
 
 [[gnu::visibility("default")]] void crossdock_open_cuda(
-    int gpu, crossdock::Result<std::unique_ptr<crossdock::DeviceDriver>>* answer) {
-  *answer = crossdock::open_cuda_driver(gpu);
+    int gpu, crossdock::Result<std::unique_ptr<crossdock::session::DeviceDriver>>* answer) {
+  *answer = crossdock::session::open_cuda_driver(gpu);
 }
 }

@@ -14,7 +14,7 @@
 #include "data/rings/cpu_ring_traits.hpp"
 #include "data/rings/thread_coop.hpp"
 
-namespace crossdock {
+namespace crossdock::codecs {
 
 struct CodingShape {
   uint32_t groups = 1;
@@ -37,17 +37,18 @@ struct CountedPatience {
 template <class Step>
 void play_groups(const CodingShape& shape, const Step& step) {
   std::vector<std::unique_ptr<CodecScratch>> scratches;
-  std::vector<std::unique_ptr<ThreadGroup>> groups;
+  std::vector<std::unique_ptr<rings::ThreadGroup>> groups;
   std::vector<std::thread> threads;
   for (uint32_t group = 0; group < shape.groups; ++group) {
     scratches.push_back(std::make_unique<CodecScratch>());
-    groups.push_back(std::make_unique<ThreadGroup>(shape.threads));
+    groups.push_back(std::make_unique<rings::ThreadGroup>(shape.threads));
   }
-  if (shape.groups * shape.threads == 1) return step(0, *scratches[0], SoloCoop());
+  if (shape.groups * shape.threads == 1) return step(0, *scratches[0], rings::SoloCoop());
   for (uint32_t group = 0; group < shape.groups; ++group) {
     for (uint32_t rank = 0; rank < shape.threads; ++rank) {
-      threads.emplace_back(
-          [&, group, rank] { step(group, *scratches[group], ThreadCoop(*groups[group], rank)); });
+      threads.emplace_back([&, group, rank] {
+        step(group, *scratches[group], rings::ThreadCoop(*groups[group], rank));
+      });
     }
   }
   for (std::thread& thread : threads) thread.join();
@@ -58,14 +59,14 @@ inline void play_encode(const EncodeWork& work,
                         const CountedPatience& patience = {}) {
   play_groups(shape, [&]<class C>(uint32_t, CodecScratch& scratch, const C& coop) {
     CountedPatience mine = patience;
-    ColumnEncoder<CpuMemory, C>(work, scratch, coop).run(mine);
+    ColumnEncoder<rings::CpuMemory, C>(work, scratch, coop).run(mine);
   });
 }
 
 inline void play_decode(const DecodeWork& work, const CodingShape& shape = {}) {
   play_groups(shape, [&]<class C>(uint32_t group, CodecScratch& scratch, const C& coop) {
-    ColumnDecoder<CpuMemory, C>(work, scratch, coop).run(group, shape.groups);
+    ColumnDecoder<rings::CpuMemory, C>(work, scratch, coop).run(group, shape.groups);
   });
 }
 
-}  // namespace crossdock
+}  // namespace crossdock::codecs

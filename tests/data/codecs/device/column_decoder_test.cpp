@@ -11,7 +11,7 @@
 #include "data/codecs/device/device_columns.hpp"
 #include "data/codecs/device/made_columns.hpp"
 
-namespace crossdock {
+namespace crossdock::codecs {
 namespace {
 
 using ::testing::HasSubstr;
@@ -120,4 +120,4 @@ TEST(ColumnDecoder, FindsTheColumnOfEachTileAmongManyAndEmptyOnes) {
 }
 
 }  // namespace
-}  // namespace crossdock
+}  // namespace crossdock::codecs

@@ -12,7 +12,7 @@
 #include "data/codecs/device/device_columns.hpp"
 #include "data/codecs/device/made_columns.hpp"
 
-namespace crossdock {
+namespace crossdock::codecs {
 namespace {
 
 using ::testing::HasSubstr;
@@ -163,4 +163,4 @@ TEST(ColumnEncoder, EndsWithAnErrorWhenATileIsNeverMeasured) {
 }
 
 }  // namespace
-}  // namespace crossdock
+}  // namespace crossdock::codecs

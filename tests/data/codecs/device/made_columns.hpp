@@ -10,7 +10,7 @@
 
 #include "data/codecs/column_coder.hpp"
 
-namespace crossdock {
+namespace crossdock::codecs {
 
 struct HardColumn {
   std::string name;
@@ -77,4 +77,4 @@ inline std::vector<uint64_t> reference_of(const CodecScheme& scheme,
   return coded;
 }
 
-}  // namespace crossdock
+}  // namespace crossdock::codecs

@@ -12,7 +12,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace crossdock {
+namespace crossdock::transports {
 namespace {
 
 using testing::AnyOf;
@@ -226,4 +226,4 @@ INSTANTIATE_TEST_SUITE_P(Both, MpiRanks, testing::Values(kOpenMpi, kMpich), [](c
 });
 
 }  // namespace
-}  // namespace crossdock
+}  // namespace crossdock::transports

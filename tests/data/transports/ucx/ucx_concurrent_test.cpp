@@ -14,7 +14,7 @@ extern "C" const char* __tsan_default_suppressions() {
          "called_from_lib:libucm.so\nmutex:_dl_call_fini\n";
 }
 
-namespace crossdock {
+namespace crossdock::transports {
 namespace {
 
 // Frames of both kinds and notes go both ways; then one side gives up, and both end.
@@ -51,4 +51,4 @@ TEST(UcxLinks, ConcurrentTransportsEachInItsThread) {
 }
 
 }  // namespace
-}  // namespace crossdock
+}  // namespace crossdock::transports

@@ -4,7 +4,7 @@
 #include "data/transports/link_ends.hpp"
 #include "data/transports/ucx_transport.hpp"
 
-namespace crossdock {
+namespace crossdock::transports {
 
 class UcxEnd : public LinkEnd {
  public:
@@ -13,4 +13,4 @@ class UcxEnd : public LinkEnd {
       : LinkEnd(open_ucx_transport({std::move(devices), bytes_under_way})) {}
 };
 
-}  // namespace crossdock
+}  // namespace crossdock::transports

@@ -10,7 +10,7 @@
 #include "data/transports/ucx/ucx_end.hpp"
 #include "data/transports/ucx/ucx_worker.hpp"
 
-namespace crossdock {
+namespace crossdock::transports {
 namespace {
 
 // Speaks UCX with a transport, and sends it whatever bytes.
@@ -167,4 +167,4 @@ TEST(UcxHostile, GarbageOnThePortHarmsNobody) {
 }
 
 }  // namespace
-}  // namespace crossdock
+}  // namespace crossdock::transports

@@ -16,7 +16,7 @@
 #include "data/transports/ucx/ucx_link.hpp"
 #include "data/transports/ucx/ucx_worker.hpp"
 
-namespace crossdock {
+namespace crossdock::transports {
 namespace {
 
 using std::chrono::steady_clock;
@@ -58,8 +58,8 @@ class WorkerEnd : public LinkEvents {
     worker->listen(key_of_peer, &link);
   }
 
-  std::byte* place(LinkIndex, const SegmentHeader&) override { return payload.at(); }
-  void placed(LinkIndex, const SegmentHeader&, std::byte*) override { ++arrived; }
+  std::byte* place(LinkIndex, const rings::SegmentHeader&) override { return payload.at(); }
+  void placed(LinkIndex, const rings::SegmentHeader&, std::byte*) override { ++arrived; }
   void noted(LinkIndex, std::span<const std::byte>) override {}
   void sent(LinkIndex, uint64_t) override { ++sent_puts; }
   void lost(LinkIndex, const Error& cause) override { lost_causes.push_back(cause); }
@@ -147,4 +147,4 @@ TEST(UcxLinks, TheUsersVariablesGoFirst) {
 }
 
 }  // namespace
-}  // namespace crossdock
+}  // namespace crossdock::transports

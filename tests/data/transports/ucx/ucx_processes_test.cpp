@@ -15,7 +15,7 @@
 
 #include <gmock/gmock.h>
 
-namespace crossdock {
+namespace crossdock::transports {
 namespace {
 
 using testing::HasSubstr;
@@ -226,4 +226,4 @@ TEST_F(UcxHosts, ACutWireIsGivenUpBySilenceAndPutsAreSafeThen) {
 }
 
 }  // namespace
-}  // namespace crossdock
+}  // namespace crossdock::transports
