@@ -9,8 +9,8 @@
 #include <string_view>
 #include <vector>
 
+#include "base/descriptor.hpp"
 #include "base/result.hpp"
-#include "data/transports/descriptor.hpp"
 
 namespace crossdock::ranks {
 

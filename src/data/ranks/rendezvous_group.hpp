@@ -16,9 +16,9 @@
 #include <string_view>
 #include <vector>
 
+#include "base/descriptor.hpp"
 #include "base/home_process.hpp"
 #include "data/ranks/rank_group.hpp"
-#include "data/transports/descriptor.hpp"
 
 namespace crossdock::ranks {
 
