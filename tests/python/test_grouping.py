@@ -386,3 +386,12 @@ def test_errors_name_the_users_column(dock: xd.Dock) -> None:
             rows.agg(x=make("tags"))
     with pytest.raises(xd.TypeError, match=r"column 'coalesce\(tags, tags\)' of type list"):
         rows.agg(x=xd.min(xd.coalesce(col("tags"), col("tags"))))
+
+
+def test_medians_of_few_instants_are_exact_however_far_apart() -> None:
+    """As a distance from the least, the other would be rounded to a multiple of 8 microseconds."""
+    at = pa.array([-62135596800000000, -1], pa.timestamp("us"))
+    with xd.connect(threads=1) as dock:
+        rows = dock.from_arrow(pa.table({"g": [0, 1], "at": at}))
+        medians = rows.group_by("g").agg(m=xd.median("at")).sort("g").collect()["m"]
+    assert medians.cast(pa.int64()).to_pylist() == [-62135596800000000, -1]

@@ -77,7 +77,8 @@ struct AccumulatorSpec {
   int input = -1;  // -1: none, every row counts
   ValueForm form = ValueForm::kSigned;
   double unit = 1;   // moments and sketches: what 1 of a decimal's integer is worth
-  int64_t base = 0;  // quantile sketch: distances are taken from here
+  int64_t base = 0;  // quantile sketch of instants: distances are taken from here
+  bool is_instant = false;
 
   friend bool operator==(const AccumulatorSpec&, const AccumulatorSpec&) = default;
 };

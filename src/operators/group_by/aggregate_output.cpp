@@ -221,9 +221,9 @@ class AggregateWriter {
     constexpr int64_t kDay = 86'400'000;
     const int64_t unit = planned_.type.id == TypeId::kDate64 ? kDay : 1;  // these are whole days
     CD_ASSIGN(ColumnView column, write_words([&](uint32_t group) {
-                const double value = state.quantile(group, planned_.spec.quantile);
-                if (is_real) return __builtin_bit_cast(uint64_t, value);
-                return static_cast<uint64_t>(state.instant(value, unit));
+                const double q = planned_.spec.quantile;
+                if (is_real) return __builtin_bit_cast(uint64_t, state.quantile(group, q));
+                return static_cast<uint64_t>(state.instant(group, q, unit));
               }));
     CD_TRY(write_validity(column, [&](uint32_t group) { return state.count(group) > 0; }));
     return column;

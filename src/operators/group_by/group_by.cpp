@@ -147,6 +147,7 @@ Status TableGroupBy::find_quantile_bases(GroupRun& run, AggregatePlan& plan) con
     if (!is_instant(store_->schema()->fields[column].type)) continue;
     CD_ASSIGN(const auto ranges, scan_columns(run, "scan instants", {column}));
     planned.spec.base = static_cast<int64_t>(ranges[0].min);
+    planned.spec.is_instant = true;
   }
   return {};
 }

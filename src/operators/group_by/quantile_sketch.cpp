@@ -33,7 +33,7 @@ double middle_of(int64_t number) {
   return ordered_value(first + (uint64_t{1} << (kDroppedBits - 1)));
 }
 
-size_t place_of(int64_t number, int32_t capacity) {
+size_t slot_of(int64_t number, int32_t capacity) {
   return static_cast<uint64_t>(number) * 0x9E3779B97F4A7C15U >> 32 &
          static_cast<uint64_t>(capacity - 1);
 }
@@ -45,6 +45,11 @@ void QuantileSketchAccumulator::clear() {
   heap_.clear();
 }
 
+double QuantileSketchAccumulator::number_of(uint64_t bits) const {
+  if (!spec_.is_instant) return __builtin_bit_cast(double, bits);
+  return static_cast<double>(bits - static_cast<uint64_t>(spec_.base));
+}
+
 Status QuantileSketchAccumulator::make_buckets(Sketch& sketch) {
   const int32_t old_capacity = sketch.buckets == nullptr ? 0 : sketch.capacity;
   const Bucket* old = sketch.buckets;
@@ -54,7 +59,7 @@ Status QuantileSketchAccumulator::make_buckets(Sketch& sketch) {
   const int32_t values = old == nullptr ? sketch.size : 0;
   sketch.size = 0;
   for (int32_t i = 0; i < values; ++i) {
-    CD_TRY(add_to_bucket(sketch, bucket_of(sketch.values[i]), 1));
+    CD_TRY(add_to_bucket(sketch, bucket_of(number_of(sketch.values[i])), 1));
   }
   for (int32_t i = 0; i < old_capacity; ++i) {
     if (old[i].count > 0) CD_TRY(add_to_bucket(sketch, old[i].number, old[i].count));
@@ -64,7 +69,7 @@ Status QuantileSketchAccumulator::make_buckets(Sketch& sketch) {
 
 Status QuantileSketchAccumulator::add_to_bucket(Sketch& sketch, int64_t number, int64_t count) {
   if (sketch.size * 2 >= sketch.capacity) CD_TRY(make_buckets(sketch));
-  size_t at = place_of(number, sketch.capacity);
+  size_t at = slot_of(number, sketch.capacity);
   while (sketch.buckets[at].count > 0 && sketch.buckets[at].number != number) {
     at = (at + 1) & static_cast<size_t>(sketch.capacity - 1);
   }
@@ -75,10 +80,11 @@ Status QuantileSketchAccumulator::add_to_bucket(Sketch& sketch, int64_t number, 
   return {};
 }
 
-Status QuantileSketchAccumulator::add(Sketch& sketch, double value) {
-  if (std::isnan(value)) return {};
-  sketch.least = sketch.count == 0 ? value : std::min(sketch.least, value);
-  sketch.greatest = sketch.count == 0 ? value : std::max(sketch.greatest, value);
+Status QuantileSketchAccumulator::add(Sketch& sketch, uint64_t bits) {
+  const double number = number_of(bits);
+  if (std::isnan(number)) return {};
+  if (sketch.count == 0 || number < number_of(sketch.least)) sketch.least = bits;
+  if (sketch.count == 0 || number > number_of(sketch.greatest)) sketch.greatest = bits;
   ++sketch.count;
   if (sketch.buckets == nullptr) {
     if (sketch.size < kExactValues) {
@@ -88,15 +94,15 @@ Status QuantileSketchAccumulator::add(Sketch& sketch, double value) {
         if (sketch.size > 0) {
           std::memcpy(data, sketch.values, static_cast<size_t>(sketch.size) * 8);
         }
-        sketch.values = reinterpret_cast<double*>(data);
+        sketch.values = reinterpret_cast<uint64_t*>(data);
         sketch.capacity = capacity;
       }
-      sketch.values[sketch.size++] = value;
+      sketch.values[sketch.size++] = bits;
       return {};
     }
     CD_TRY(make_buckets(sketch));
   }
-  return add_to_bucket(sketch, bucket_of(value), 1);
+  return add_to_bucket(sketch, bucket_of(number), 1);
 }
 
 Status QuantileSketchAccumulator::add_all(Sketch& sketch, const Sketch& other) {
@@ -105,8 +111,12 @@ Status QuantileSketchAccumulator::add_all(Sketch& sketch, const Sketch& other) {
     for (int32_t i = 0; i < other.size; ++i) CD_TRY(add(sketch, other.values[i]));
     return {};
   }
-  sketch.least = sketch.count == 0 ? other.least : std::min(sketch.least, other.least);
-  sketch.greatest = sketch.count == 0 ? other.greatest : std::max(sketch.greatest, other.greatest);
+  if (sketch.count == 0 || number_of(other.least) < number_of(sketch.least)) {
+    sketch.least = other.least;
+  }
+  if (sketch.count == 0 || number_of(other.greatest) > number_of(sketch.greatest)) {
+    sketch.greatest = other.greatest;
+  }
   sketch.count += other.count;
   if (sketch.buckets == nullptr) CD_TRY(make_buckets(sketch));
   for (int32_t i = 0; i < other.capacity; ++i) {
@@ -120,10 +130,11 @@ Status QuantileSketchAccumulator::update(const GroupBlock& block) {
   const InputLane& lane = block.inputs[spec_.input];
   for (int32_t i = 0; i < block.rows; ++i) {
     if (lane.valid != nullptr && lane.valid[i] == 0) continue;
-    const double value = spec_.base == 0
-                           ? lane_number(lane, i, spec_.form, spec_.unit)
-                           : static_cast<double>(static_cast<int64_t>(lane.words[i]) - spec_.base);
-    CD_TRY(add(sketches_[block.groups[i]], value));
+    const uint64_t bits =
+        spec_.is_instant
+            ? lane.words[i]
+            : __builtin_bit_cast(uint64_t, lane_number(lane, i, spec_.form, spec_.unit));
+    CD_TRY(add(sketches_[block.groups[i]], bits));
   }
   return {};
 }
@@ -138,32 +149,46 @@ Status QuantileSketchAccumulator::merge(const Accumulator& from, const GroupPair
 
 double QuantileSketchAccumulator::value_at(const Sketch& sketch,
                                            const std::vector<Bucket>& ordered,
-                                           int64_t rank) {
-  if (rank == 0) return sketch.least;
-  if (rank >= sketch.count - 1) return sketch.greatest;
+                                           int64_t rank) const {
+  const double least = number_of(sketch.least);
+  const double greatest = number_of(sketch.greatest);
+  if (rank == 0) return least;
+  if (rank >= sketch.count - 1) return greatest;
   int64_t below = 0;
   for (const Bucket& bucket : ordered) {
     below += bucket.count;
-    if (rank < below) {
-      return std::clamp(middle_of(bucket.number), sketch.least, sketch.greatest);
-    }
+    if (rank < below) return std::clamp(middle_of(bucket.number), least, greatest);
   }
-  return sketch.greatest;
+  return greatest;
+}
+
+QuantileSketchAccumulator::Place QuantileSketchAccumulator::place_of(const Sketch& sketch,
+                                                                     double q) {
+  const double place = q * static_cast<double>(sketch.count - 1);
+  const auto rank = static_cast<int64_t>(place);
+  return {rank, std::min(rank + 1, sketch.count - 1), place - static_cast<double>(rank)};
+}
+
+std::vector<uint64_t> QuantileSketchAccumulator::sorted_values(const Sketch& sketch) const {
+  std::vector<uint64_t> values(sketch.values, sketch.values + sketch.size);
+  // Distances of instants, as integers: as doubles, those beyond 2^53 would tie.
+  const auto base = static_cast<uint64_t>(spec_.base);
+  std::sort(values.begin(), values.end(), [&](uint64_t a, uint64_t b) {
+    return spec_.is_instant ? a - base < b - base : number_of(a) < number_of(b);
+  });
+  return values;
 }
 
 double QuantileSketchAccumulator::quantile(uint32_t group, double q) const {
   const Sketch& sketch = sketches_[group];
   if (sketch.count == 0) return 0;
-  const double place = q * static_cast<double>(sketch.count - 1);
-  const auto rank = static_cast<int64_t>(place);
-  const int64_t next = std::min(rank + 1, sketch.count - 1);
+  const auto [rank, next, share] = place_of(sketch, q);
   double low = 0;
   double high = 0;
   if (sketch.buckets == nullptr) {
-    std::vector<double> values(sketch.values, sketch.values + sketch.size);
-    std::sort(values.begin(), values.end());
-    low = values[rank];
-    high = values[next];
+    const std::vector<uint64_t> values = sorted_values(sketch);
+    low = number_of(values[rank]);
+    high = number_of(values[next]);
   } else {
     std::vector<Bucket> ordered;
     for (int32_t i = 0; i < sketch.capacity; ++i) {
@@ -175,15 +200,33 @@ double QuantileSketchAccumulator::quantile(uint32_t group, double q) const {
     low = value_at(sketch, ordered, rank);
     high = value_at(sketch, ordered, next);
   }
-  const double share = place - static_cast<double>(rank);
   if (share == 0 || low == high) return low;
-  // Infinite neighbours have no distance.
+  // Infinite neighbours have no distance, and that of two finite ones may be infinite.
   if (std::isinf(low) || std::isinf(high)) return share < 0.5 ? low : high;
-  return low + (high - low) * share;
+  return std::lerp(low, high, share);
 }
 
-int64_t QuantileSketchAccumulator::instant(double quantile, int64_t unit) const {
-  return std::llround(quantile / static_cast<double>(unit)) * unit + spec_.base;
+int64_t QuantileSketchAccumulator::instant(uint32_t group, double q, int64_t unit) const {
+  const Sketch& sketch = sketches_[group];
+  if (sketch.count == 0) return 0;
+  // Distances are unsigned: instants may lie further apart than int64 reaches.
+  uint64_t low = static_cast<uint64_t>(spec_.base);
+  uint64_t high = sketch.greatest;
+  double distance = 0;
+  if (sketch.buckets == nullptr) {
+    const std::vector<uint64_t> values = sorted_values(sketch);
+    const auto [rank, next, share] = place_of(sketch, q);
+    low = values[rank];
+    high = values[next];
+    distance = share * static_cast<double>(high - low);
+  } else {
+    distance = quantile(group, q);
+  }
+  const double steps = std::round(distance / static_cast<double>(unit));
+  const uint64_t steps_max = (high - low) / static_cast<uint64_t>(unit);
+  const uint64_t within =
+      steps < static_cast<double>(steps_max) ? static_cast<uint64_t>(steps) : steps_max;
+  return static_cast<int64_t>(low + within * static_cast<uint64_t>(unit));
 }
 
 }  // namespace crossdock::operators

@@ -71,8 +71,8 @@ class QuantileSketchAccumulator : public Accumulator {  // kQuantileSketch
   int64_t count(uint32_t group) const { return sketches_[group].count; }
   // Between the two values next to rank q * (n - 1), by distance. Needs count > 0.
   double quantile(uint32_t group, double q) const;
-  // A quantile of instants as their integer, a multiple of `unit` from the base.
-  int64_t instant(double quantile, int64_t unit) const;
+  // The same of instants, as their integer: a multiple of `unit` from the instant below it, or from the base.
+  int64_t instant(uint32_t group, double q, int64_t unit) const;
 
  private:
   struct Bucket {
@@ -80,19 +80,29 @@ class QuantileSketchAccumulator : public Accumulator {  // kQuantileSketch
     int64_t number = 0;
   };
   struct Sketch {
-    double* values = nullptr;   // the first ones
-    Bucket* buckets = nullptr;  // open addressing, once there are more
+    uint64_t* values = nullptr;  // the first ones, as they came: bits of doubles, or instants
+    Bucket* buckets = nullptr;   // open addressing, once there are more
     int64_t count = 0;
     int32_t size = 0;  // of the values, or the buckets in use
     int32_t capacity = 0;
-    double least = 0;
-    double greatest = 0;
+    uint64_t least = 0;  // bits, as of `values`
+    uint64_t greatest = 0;
   };
-  Status add(Sketch& sketch, double value);
+  // Where a value lies between its neighbours: at this share of the way from the value of that rank.
+  struct Place {
+    int64_t rank = 0;
+    int64_t next = 0;
+    double share = 0;
+  };
+  static Place place_of(const Sketch& sketch, double q);
+  // What buckets are of: a value, or the distance of an instant from the base.
+  double number_of(uint64_t bits) const;
+  std::vector<uint64_t> sorted_values(const Sketch& sketch) const;
+  Status add(Sketch& sketch, uint64_t bits);
   Status add_to_bucket(Sketch& sketch, int64_t number, int64_t count);
   Status add_all(Sketch& sketch, const Sketch& other);
   Status make_buckets(Sketch& sketch);
-  static double value_at(const Sketch& sketch, const std::vector<Bucket>& ordered, int64_t rank);
+  double value_at(const Sketch& sketch, const std::vector<Bucket>& ordered, int64_t rank) const;
 
   StateArray<Sketch> sketches_;
   SketchHeap heap_;

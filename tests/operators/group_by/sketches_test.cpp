@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <random>
 
 #include <gtest/gtest.h>
@@ -82,6 +83,34 @@ TEST(QuantileSketch, StaysWithinItsErrorAndTheSameWhenMerged) {
       EXPECT_EQ(one.quantile(0, q), left.quantile(0, q));
     }
   }
+}
+
+// As doubles, distances beyond 2^53 would be rounded to their neighbours.
+TEST(QuantileSketch, KeepsFewInstantsExactlyHoweverFarTheyLieApart) {
+  const auto memory = Memory::create(int64_t{64} << 20);
+  constexpr int64_t kLeast = std::numeric_limits<int64_t>::min();
+  constexpr int64_t kGreatest = std::numeric_limits<int64_t>::max();
+  AccumulatorSpec spec{AccumulatorKind::kQuantileSketch, 0, ValueForm::kSigned, 1, kLeast};
+  spec.is_instant = true;
+  const auto median = [&](const std::vector<int64_t>& instants) {
+    QuantileSketchAccumulator sketch(*memory, spec);
+    feed(sketch, Words(instants.begin(), instants.end()));
+    return sketch.instant(0, 0.5, 1);
+  };
+  EXPECT_EQ(median({-1}), -1);
+  EXPECT_EQ(median({kGreatest}), kGreatest);
+  EXPECT_EQ(median({kGreatest, kGreatest - 2}), kGreatest - 1);
+  EXPECT_EQ(median({kLeast, -1, kGreatest}), -1);
+  const int64_t middle = median(std::vector<int64_t>(100, kGreatest - 5));
+  EXPECT_EQ(middle, kGreatest - 5) << "no result is beyond the greatest instant";
+}
+
+TEST(QuantileSketch, LiesBetweenValuesWhoseDistanceIsInfinite) {
+  const auto memory = Memory::create(int64_t{64} << 20);
+  const AccumulatorSpec spec{AccumulatorKind::kQuantileSketch, 0, ValueForm::kReal, 1, 0};
+  QuantileSketchAccumulator sketch(*memory, spec);
+  feed(sketch, words_of({-1e308, 1e308}));
+  EXPECT_EQ(sketch.quantile(0, 0.5), 0);
 }
 
 TEST(ExactSum, IsTheRoundedSumInAnyOrder) {
