@@ -257,7 +257,9 @@ def test_date_parts(name: str) -> None:
 @pytest.mark.parametrize("name", ["us", "ms", "time"])
 def test_time_parts(name: str) -> None:
     for part in ("hour", "minute", "second"):
-        check(getattr(col(name), part)(), f"{part}({name})")
+        # DuckDB takes parts of milliseconds by way of nanoseconds, which do not reach 1582.
+        sql = f"{part}({name}::timestamp)" if name == "ms" else f"{part}({name})"
+        check(getattr(col(name), part)(), sql)
 
 
 def test_casts() -> None:

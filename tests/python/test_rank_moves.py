@@ -49,8 +49,8 @@ with open(sys.argv[2] + "/said" + os.environ["OMPI_COMM_WORLD_RANK"], "w") as fi
 
 # On host 0, what starts the ranks; the others stay until that is over: on_hosts OVER COMMAND...
 STAY = """
-if [ "$CROSSDOCK_HOST" != 0 ]; then until [ -e "$0" ]; do sleep 0.1; done; exit; fi
-unset CROSSDOCK_HOST CROSSDOCK_HOSTS
+if [ "$TEST_HOST" != 0 ]; then until [ -e "$0" ]; do sleep 0.1; done; exit; fi
+unset TEST_HOST TEST_HOSTS
 "$@"
 touch "$0"
 """

@@ -14,7 +14,7 @@ namespace {
 
 using namespace arrow_test;
 
-constexpr int64_t kNoLimit = std::numeric_limits<int64_t>::max();
+constexpr int64_t kUnlimitedBytes = std::numeric_limits<int64_t>::max();
 
 Batch rows_of(const Batch& batch, int64_t begin, int64_t count) {
   Batch part = batch;
@@ -44,7 +44,7 @@ int64_t heap_bytes(const ColumnView& column) {
 
 TEST(CompactViews, AFewRowsOfManyHaveHeapsOfTheirOwn) {
   Random random(1);
-  const auto memory = Memory::create(kNoLimit);
+  const auto memory = Memory::create(kUnlimitedBytes);
   for (const std::string format : {"vu", "vz"}) {
     const Batch batch = make_batch({{"a", random_array(format, 4000, 0.2, random)},
                                     {"n", random_array("l", 4000, 0.2, random)},
@@ -65,7 +65,7 @@ TEST(CompactViews, AFewRowsOfManyHaveHeapsOfTheirOwn) {
 
 TEST(CompactViews, KeepsHeapsThatAreInUse) {
   Random random(2);
-  const auto memory = Memory::create(kNoLimit);
+  const auto memory = Memory::create(kUnlimitedBytes);
   const Batch batch = make_batch({{"a", random_array("vu", 1000, 0, random)}});
   const auto compact = compact_views(batch, *memory);
   ASSERT_TRUE(compact.ok());
@@ -75,7 +75,7 @@ TEST(CompactViews, KeepsHeapsThatAreInUse) {
 
 TEST(CompactViews, KeepsItsRowsAliveAndNoOthers) {
   Random random(3);
-  const auto memory = Memory::create(kNoLimit);
+  const auto memory = Memory::create(kUnlimitedBytes);
   Batch part = rows_of(make_batch({{"a", random_array("vu", 4000, 0, random)}}), 7, 20);
   const std::weak_ptr<const void> inputs = part.owner;
   const auto compact = compact_views(std::move(part), *memory);

@@ -16,8 +16,8 @@
 
 namespace crossdock::channels {
 
-// Numbers from here on are of no channels.
-inline constexpr uint64_t kGroupNotes = uint64_t{1} << 63;
+// Numbers from here on are of no channels, nor of second levels (kSecondLevel).
+inline constexpr uint64_t kGroupNotes = ~uint64_t{0} << 32;
 inline constexpr uint64_t kGroupIsOver = kGroupNotes;    // with the cause, for all ranks
 inline constexpr uint64_t kLostRanks = kGroupNotes + 1;  // and the rank
 
