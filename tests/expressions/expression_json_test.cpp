@@ -72,6 +72,8 @@ TEST(ExpressionJson, TypesFollowTheArguments) {
                 "coalesce", column_json("i8") + "," + column_json("i8") + "," + column_json("i8"))),
             "coalesce(i8, coalesce(i8, i8)) : int8");
   EXPECT_EQ(parsed(call_json("year", column_json("day"))), "year(day) : int64");
+  EXPECT_EQ(parsed(call_json("remainder", column_json("f32") + "," + column_json("f32"))),
+            "f32 % f32 : float32");
 }
 
 TEST(ExpressionJson, WhatHasNoTypeIsRefused) {
@@ -79,7 +81,7 @@ TEST(ExpressionJson, WhatHasNoTypeIsRefused) {
            call_json("add", column_json("i64") + "," + column_json("u64")),
            call_json("add", column_json("flag") + "," + column_json("i64")),
            call_json("add", column_json("i64")),
-           call_json("remainder", column_json("f32") + "," + column_json("f32")),
+           call_json("remainder", column_json("price") + "," + column_json("i8")),
            call_json("floor_divide", column_json("price") + "," + column_json("i8")),
            call_json("negate", column_json("u32")),
            call_json("less", column_json("wide") + R"(,{"literal": "1", "type": "d:38,38"})"),
