@@ -153,7 +153,7 @@ class Group:
 
     @property
     def bulk_refusal(self) -> str:
-        """Why ranks that MPI started do not go in bulk; "" if they do, or nobody has asked."""
+        """Why ranks that MPI started do not go in bulk; "" if they do, or were not asked."""
 
     def measure_puts(self, message_bytes: list[int]) -> list[tuple[int, float, bool]]:
         """Of each size: bytes, seconds of a message to the next rank, and whether ranks wrote it

@@ -52,7 +52,7 @@ def open_csv(
 
 
 class CsvSource(FileSource):
-    """CSV files, whose texts must be texts."""
+    """CSV files, whose string columns must be valid UTF-8."""
 
     def __init__(self, paths: Paths, types: Mapping[str, Any], csv_format: Any) -> None:
         self._types = types

@@ -7,8 +7,8 @@ Dask or Ray, pods, batch jobs. The driver opens it and hands its address out.
     group = xd.join_group(rank=3, ranks=8, meet=address, open_within_s=300)   # in each worker
 
 Ranks keep a connection to it, over which they agree on each step; rows do not pass through it. So
-it stays open for as long as they work together, and who comes or goes is noticed at once. Whoever
-has the address may join; the secret in it goes over the network in the clear.
+it stays open for as long as they work together, and who comes or goes is noticed at once. Every
+process that has the address may join; the secret goes over the network in the clear.
 """
 
 from __future__ import annotations
@@ -138,8 +138,8 @@ class _Meeting:
             raise _RefusedError(f"rank {member.rank} has said something in this round already")
         self.said[member.rank] = text
         if len(self.said) == self.size:
-            texts = (self.said[rank] for rank in range(self.size))
-            answer = b"A" + b"".join(b"%d\n%b" % (len(text), text) for text in texts)
+            notes = (self.said[rank] for rank in range(self.size))
+            answer = b"A" + b"".join(b"%d\n%b" % (len(text), text) for text in notes)
             self.said = {}
             for one in self.members.values():
                 one.tell(answer)

@@ -148,7 +148,7 @@ class Dock:
         """A relation over CSV files with a header line: file, folder, glob or list.
 
         delimiter: by default "," and for .tsv a tab. types: Arrow types of columns by name, where
-        the ones inferred from the first block of each file are not right. encoding: of the texts,
+        the ones inferred from the first block of each file are not right. encoding: of the file,
         as Python names it.
         Errors: PathError, DataError, ColumnError (a type for no column), OptionError, ClosedError.
         """

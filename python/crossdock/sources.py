@@ -149,7 +149,7 @@ class Opened:
 
 class FileSource:
     """Files of one format, read by pyarrow.dataset on all its threads. Their schemas are unified by
-    name. Files that change are opened anew when they are next read, and must keep their schema."""
+    name. Files that change are opened again when they are next read, and must keep their schema."""
 
     def __init__(self, paths: Paths, kind: str, dataset_format: Any) -> None:
         self.kind = kind
