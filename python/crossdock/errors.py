@@ -215,19 +215,21 @@ def stream_errors() -> Iterator[None]:
     stream's text carries, or into a DataError where it carries none. Thread-safe."""
     import pyarrow as pa
 
-    try:
-        with system_limits("a stream"):
+    with system_limits("a stream"):
+        try:
             yield
-    except (pa.ArrowException, OSError) as error:
-        if isinstance(error, CrossdockError):
-            raise
-        text = str(error)
-        code = _CODE.search(text)
-        kinds = {known: kind for known, kind, _ in error_table()}
-        if code is not None and code[1] in kinds:
-            message = text[code.end() :].lstrip(" :")
-            raise _CLASSES[kinds[code[1]]](code[1], message) from None
-        raise make_error("CD-302", f"a stream stopped: {text}") from error
+        except (pa.ArrowException, OSError) as error:
+            if isinstance(error, CrossdockError):
+                raise
+            text = str(error)
+            code = _CODE.search(text)
+            kinds = {known: kind for known, kind, _ in error_table()}
+            if code is not None and code[1] in kinds:
+                message = text[code.end() :].lstrip(" :")
+                raise _CLASSES[kinds[code[1]]](code[1], message) from None
+            if isinstance(error, MemoryError):  # of pyarrow itself
+                raise
+            raise make_error("CD-302", f"a stream stopped: {text}") from error
 
 
 def nearest(word: str, candidates: Iterable[str]) -> str:
