@@ -24,10 +24,6 @@ function(crossdock_fast_tests target room)
   if(CROSSDOCK_SANITIZE AND NOT room IN_LIST working_tests)
     target_compile_options(${target} PRIVATE -O0)
   endif()
-  # What these tests expect takes them longer than the operators need; the threads, which are the rooms', are watched.
-  if(CROSSDOCK_SANITIZE STREQUAL "thread" AND room STREQUAL operators)
-    target_compile_options(${target} PRIVATE -fno-sanitize=thread)
-  endif()
   if(room STREQUAL data_rings OR room STREQUAL operators_device)  # rooms of templates, which their tests make
     crossdock_light_checks(${target})
   elseif(CROSSDOCK_SANITIZE MATCHES "undefined")
