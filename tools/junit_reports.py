@@ -15,8 +15,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 ALLOWED_SKIPS = Path(__file__).resolve().parent / "allowed_skips.toml"
-# Google Test: "file:line: Skipped", the reason on the lines after it, an empty line.
-GOOGLE_SKIP = re.compile(r"^\S+:\d+: Skipped\n(.+?)(?:\n\s*\n|\n?\Z)", re.MULTILINE | re.DOTALL)
+# Google Test: "file:line: Skipped", the reason on the lines after it, then an empty line or "[".
+GOOGLE_SKIP = re.compile(
+    r"^\S+:\d+: Skipped\n(.+?)(?:\n\s*\n|\n\[|\n?\Z)", re.MULTILINE | re.DOTALL
+)
 GOOGLE_PLACE = re.compile(r"\A\S+:\d+\n")
 
 

@@ -195,3 +195,11 @@ def test_cpp_tests_that_failed_run_again(tmp_path: Path, monkeypatch: pytest.Mon
     cpp_tree(tmp_path, monkeypatch)
     monkeypatch.setattr(check, "call", lambda *_, **__: False)
     assert [check.cpp_tests("asan").failed for _ in range(2)] == [1, 1]
+
+
+def test_a_reason_ends_at_the_line_that_says_skipped(tmp_path: Path) -> None:
+    with_line = junit_reports.read_reports([write(tmp_path / "a.xml", CTEST)], True)
+    close = CTEST.replace("by root\n\n[", "by root\n[")
+    assert close != CTEST
+    without = junit_reports.read_reports([write(tmp_path / "b.xml", close)], True)
+    assert without.skips == with_line.skips
