@@ -29,8 +29,9 @@ TEST(SchemaFind, ProposesTheNearestName) {
   const Result<int> found = schema->find("prize", "left table");
   ASSERT_FALSE(found.ok());
   EXPECT_EQ(found.error().code, ErrorCode::kUnknownColumn);
-  EXPECT_EQ(found.error().message,
-            "no column \"prize\" in the left table\n  has      id, price, name\n  try      \"price\"");
+  EXPECT_EQ(
+      found.error().message,
+      "no column \"prize\" in the left table\n  has      id, price, name\n  try      \"price\"");
 }
 
 TEST(SchemaFind, ProposesNothingWhenNothingIsNear) {
