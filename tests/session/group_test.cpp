@@ -240,7 +240,7 @@ std::vector<std::string> whole_of(const Group& group, const ArrowTable& share) {
 
 // A process of those that GroupsOfMpi starts: this program, once more. Alone it has nothing to compare with.
 TEST(GroupsOfMpi, AmongOthers) {
-  if (std::getenv("CROSSDOCK_TEST_OF_RANKS") == nullptr) GTEST_SKIP() << "mpirun starts it below";
+  if (std::getenv("CROSSDOCK_TEST_OF_RANKS") == nullptr) GTEST_SKIP() << "mpirun starts it";
   const Engine engine(kSmall);
   const Group group = join_group(engine);
   ASSERT_GT(group.size(), 1);
