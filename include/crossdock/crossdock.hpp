@@ -20,6 +20,7 @@
 #include <crossdock/join.hpp>
 #include <crossdock/operation.hpp>
 #include <crossdock/partition.hpp>
+#include <crossdock/query.hpp>
 #include <crossdock/sort.hpp>
 
 namespace crossdock {

@@ -23,12 +23,11 @@ crossdock::AggregateItem aggregate_of(const nb::handle& entry) {
   return item;
 }
 
-void init_group_by(GroupByObject* self,
-                   const crossdock::Engine& engine,
-                   const crossdock::ArrowTable& table,
-                   const nb::kwargs& arguments) {
+}  // namespace
+
+crossdock::GroupByOptions group_options(const char* owner, const nb::kwargs& arguments) {
   crossdock::GroupByOptions options;
-  OptionReader given("GroupBy", arguments);
+  OptionReader given(owner, arguments);
   given.read("keys", options.keys);
   if (const nb::object aggregates = given.take("aggregates"); aggregates.is_valid()) {
     for (const nb::handle entry : aggregates) options.aggregates.push_back(aggregate_of(entry));
@@ -43,6 +42,16 @@ void init_group_by(GroupByObject* self,
     options.computed.push_back({column, expression});
   }
   given.finish();
+  return options;
+}
+
+namespace {
+
+void init_group_by(GroupByObject* self,
+                   const crossdock::Engine& engine,
+                   const crossdock::ArrowTable& table,
+                   const nb::kwargs& arguments) {
+  const crossdock::GroupByOptions options = group_options("GroupBy", arguments);
   GilRelease released;
   new (self) GroupByObject{crossdock::GroupBy(engine, table, options), is_long_run(table.rows())};
 }

@@ -94,6 +94,8 @@ bool is_long_join(int64_t left_rows, int64_t right_rows) {
 
 using JoinObject = OperationObject<crossdock::Join>;
 
+}  // namespace
+
 crossdock::JoinOptions join_options(const char* owner, const nb::kwargs& arguments) {
   crossdock::JoinOptions options;
   OptionReader given(owner, arguments);
@@ -115,6 +117,8 @@ crossdock::JoinOptions join_options(const char* owner, const nb::kwargs& argumen
   given.finish();
   return options;
 }
+
+namespace {
 
 void init_join(JoinObject* self,
                const crossdock::Engine& engine,

@@ -144,6 +144,7 @@ NB_MODULE(_native, module) {
   bind_group_by(module);
   bind_partition(module);
   bind_sort(module);
+  bind_query(module);
   bind_topology(module);
   bind_transfers(module);
   bind_channels(module);

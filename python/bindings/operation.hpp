@@ -100,11 +100,17 @@ nb::class_<OperationObject<Operation>> bind_operation(nb::module_& module, const
   return bound;
 }
 
+// What the keyword arguments of operations and of plans say; `owner` is named in errors. In the files of the operations.
+crossdock::JoinOptions join_options(const char* owner, const nb::kwargs& arguments);
+crossdock::GroupByOptions group_options(const char* owner, const nb::kwargs& arguments);
+crossdock::SortOptions sort_options(const char* owner, const nb::kwargs& arguments);
+
 // One per class, in the file of its name.
 void bind_expressions(nb::module_& module);
 void bind_join(nb::module_& module);
 void bind_group_by(nb::module_& module);
 void bind_partition(nb::module_& module);
+void bind_query(nb::module_& module);
 void bind_sort(nb::module_& module);
 void bind_topology(nb::module_& module);
 void bind_transfers(nb::module_& module);

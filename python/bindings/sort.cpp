@@ -6,12 +6,11 @@ namespace {
 
 using SortObject = OperationObject<crossdock::Sort>;
 
-void init_sort(SortObject* self,
-               const crossdock::Engine& engine,
-               const crossdock::ArrowTable& table,
-               const nb::kwargs& arguments) {
+}  // namespace
+
+crossdock::SortOptions sort_options(const char* owner, const nb::kwargs& arguments) {
   crossdock::SortOptions options;
-  OptionReader given("Sort", arguments);
+  OptionReader given(owner, arguments);
   std::vector<std::tuple<std::string, bool, bool>> keys;
   given.read("keys", keys);
   for (const auto& [column, descending, nulls_first] : keys) {
@@ -26,6 +25,16 @@ void init_sort(SortObject* self,
   given.read("batch_rows", options.batch_rows);
   given.read("digit_bits", options.digit_bits);
   given.finish();
+  return options;
+}
+
+namespace {
+
+void init_sort(SortObject* self,
+               const crossdock::Engine& engine,
+               const crossdock::ArrowTable& table,
+               const nb::kwargs& arguments) {
+  const crossdock::SortOptions options = sort_options("Sort", arguments);
   GilRelease released;
   new (self) SortObject{crossdock::Sort(engine, table, options), is_long_run(table.rows())};
 }

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -27,8 +28,9 @@ from crossdock.errors import (
 from crossdock.evaluation import evaluate, keep_rows, mask_of
 from crossdock.expressions import Column, Expr
 from crossdock.fusion import fuse, unfused
-from crossdock.late_columns import Splitter, residual_schema, whole_rows
+from crossdock.late_columns import Splitter, has_late, residual_schema, whole_rows
 from crossdock.lowering import lower_group, unused_name
+from crossdock.native_plans import Unplanned, native_plan
 from crossdock.nodes import (
     AssumeSorted,
     Filter,
@@ -54,6 +56,9 @@ from crossdock.operations import (
 )
 from crossdock.sampling import sample_fraction, sample_rows
 from crossdock.streaming import interruptible, read_stream
+
+
+_PIPELINES = os.environ.get("XD_PIPELINES", "") == "1"
 
 
 @dataclass(frozen=True)
@@ -104,8 +109,29 @@ class Execution:
         self._splitter = Splitter(self.table)
         self._places: dict[Node, list[int]] = {}  # of groupings: columns of the operator's rows
 
+    def query(self, node: Node) -> _native.Query | None:
+        """The whole node as one query of the engine; None where something in it needs Python."""
+        if not _PIPELINES or has_late(node):
+            return None
+
+        def read(scan: Scan) -> tuple[_native.Table, dict[str, str]]:
+            table, names = self._native_rows(scan)
+            return table, dict(names)
+
+        try:
+            with public_errors():
+                return _native.Query(self.engine, native_plan(node, read))
+        except Unplanned:
+            return None
+
     def table(self, node: Node) -> Any:
         """The whole result as a pyarrow.Table."""
+        query = None if isinstance(node, Scan) else self.query(node)
+        if query is not None:
+            with self.tracker.during(query), self._run_errors():
+                rows = read_stream(query.collect())
+            self._record(node, time.perf_counter(), rows.num_rows, query)
+            return with_schema(rows, node.schema)
         if isinstance(node, Scan):
             start = time.perf_counter()
             with self.tracker.during(node.source.name):

@@ -127,7 +127,7 @@ class _Fusing:
         if _deepest(parts) + _deepest(columns.values()) > MOST_DEPTH:
             return False
         if isinstance(layer, Filter):
-            where = [*where, *(_over(part, columns) for part in _in_order(layer.predicate))]
+            where = [*where, *(_over(part, columns) for part in in_order(layer.predicate))]
         else:
             columns = {name: _over(item, columns) for name, item in layer.items}
         computed = [item for item in columns.values() if not isinstance(item, Column)]
@@ -163,7 +163,7 @@ class _Fusing:
             return
         if not isinstance(scan.source, ArrowSource):
             return
-        parts = _in_order(scan.predicate)
+        parts = in_order(scan.predicate)
         columns = tuple(dict.fromkeys((*scan.columns, *sorted(scan.predicate.columns()))))
         schema = pa.schema([scan.source.schema.field(name) for name in columns])
         if _compiled(parts, schema) is None:
@@ -183,8 +183,8 @@ def _located(item: Any, places: Mapping[str, str]) -> Any:
     return {**item, "of": _located(item["of"], places)} if "of" in item else item
 
 
-def _in_order(predicate: Expr) -> list[Expr]:
-    """The parts of a conjunction as evaluation.keep_rows applies them."""
+def in_order(predicate: Expr) -> list[Expr]:
+    """The parts of a conjunction as evaluation.keep_rows applies them: those that may raise last."""
     return sorted(conjuncts(predicate), key=may_raise)
 
 

@@ -15,7 +15,9 @@ from crossdock.nodes import Join, Partition, Sort
 Named = tuple[_native.Table, Mapping[str, str]]
 
 # What the engine runs; one runs in one thread at a time.
-Operation: TypeAlias = _native.Join | _native.GroupBy | _native.Partition | _native.Sort
+Operation: TypeAlias = (
+    _native.Join | _native.GroupBy | _native.Partition | _native.Sort | _native.Query
+)
 
 
 def plan_native_join(

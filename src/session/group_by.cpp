@@ -3,6 +3,7 @@
 
 #include "operators/group_by/distinct_counts.hpp"
 #include "session/expressions.hpp"
+#include "session/specs.hpp"
 #include "session/state.hpp"
 
 namespace crossdock {
@@ -53,7 +54,9 @@ Status add_row_filter(const std::string& where, const Schema& schema, operators:
   return {};
 }
 
-Result<operators::GroupSpec> make_spec(const GroupByOptions& options, const Schema& schema) {
+}  // namespace
+
+Result<operators::GroupSpec> group_spec(const GroupByOptions& options, const Schema& schema) {
   operators::GroupSpec spec;
   CD_ASSIGN(spec.strategy, operators::parse_group_strategy(options.strategy));
   for (const std::string& name : options.keys) {
@@ -68,6 +71,8 @@ Result<operators::GroupSpec> make_spec(const GroupByOptions& options, const Sche
   spec.batch_rows = options.batch_rows;
   return spec;
 }
+
+namespace {
 
 // The name of the bool column of the rows that are kept, where they must be marked: no column's.
 std::string unused_name(const Schema& schema, const GroupByOptions& options) {
@@ -98,7 +103,7 @@ Result<std::unique_ptr<operators::Operator>> plan_computed(GroupByOptions option
             make_computed({options.computed, options.filters, ""}, *rows.schema));
   const int first_computed = rows.schema->column_count();
   TablePtr table = expressions::with_places(rows, computed);
-  CD_ASSIGN(operators::GroupSpec spec, make_spec(options, *table->schema));
+  CD_ASSIGN(operators::GroupSpec spec, group_spec(options, *table->schema));
   if (operators::reads_computed_as_numbers(spec, first_computed)) {
     spec.program = computed.program;
     spec.first_computed = first_computed;
@@ -112,7 +117,7 @@ Result<std::unique_ptr<operators::Operator>> plan_computed(GroupByOptions option
   CD_ASSIGN(
       table,
       expressions::with_computed_columns(rows, computed, team, *environment.memory, CancelFlag()));
-  CD_ASSIGN(spec, make_spec(options, *table->schema));
+  CD_ASSIGN(spec, group_spec(options, *table->schema));
   return operators::plan_group_by(std::move(spec), std::move(table), std::move(environment));
 }
 
@@ -125,7 +130,7 @@ GroupBy::GroupBy(const Engine& engine, const ArrowTable& table, const GroupByOpt
     state_ = operation_state(engine, value_or_throw(plan_computed(options, *rows, environment)));
     return;
   }
-  operators::GroupSpec spec = value_or_throw(make_spec(options, *rows->schema));
+  operators::GroupSpec spec = value_or_throw(group_spec(options, *rows->schema));
   state_ = operation_state(
       engine, value_or_throw(operators::plan_group_by(std::move(spec), rows, environment)));
 }

@@ -6,6 +6,7 @@
 #include "operators/hash_join/hash_join.hpp"
 #include "session/aggregate_sink.hpp"
 #include "session/rank_join.hpp"
+#include "session/specs.hpp"
 #include "session/state.hpp"
 #include "table/arrow_export.hpp"
 
@@ -70,7 +71,9 @@ operators::ResidualFilter wrap_residual(Residual residual) {
   };
 }
 
-Result<operators::JoinSpec> make_spec(const JoinOptions& options,
+}  // namespace
+
+Result<operators::JoinSpec> join_spec(const JoinOptions& options,
                                       const Schema& left,
                                       const Schema& right) {
   const SideNames left_names{&left, "left table"};
@@ -97,8 +100,6 @@ Result<operators::JoinSpec> make_spec(const JoinOptions& options,
   return spec;
 }
 
-}  // namespace
-
 Join::Join(const Engine& engine,
            const ArrowTable& left,
            const ArrowTable& right,
@@ -106,7 +107,7 @@ Join::Join(const Engine& engine,
   const TablePtr& left_table = left.state()->table;
   const TablePtr& right_table = right.state()->table;
   operators::JoinSpec spec =
-      value_or_throw(make_spec(options, *left_table->schema, *right_table->schema));
+      value_or_throw(join_spec(options, *left_table->schema, *right_table->schema));
   state_ = operation_state(engine,
                            value_or_throw(operators::HashJoin::create(
                                std::move(spec), left_table, right_table, run_environment(engine))));
@@ -124,7 +125,7 @@ Result<operators::RankPartition> partition_join(ranks::Communicator& ranks,
                                                 const JoinOptions& options) {
   const TablePtr& left_table = left.state()->table;
   const TablePtr& right_table = right.state()->table;
-  const auto spec = make_spec(options, *left_table->schema, *right_table->schema);
+  const auto spec = join_spec(options, *left_table->schema, *right_table->schema);
   CD_TRY(ranks.agree(spec.ok() ? Status() : Status(spec.error())));
   const operators::RunEnvironment environment = run_environment(engine);
   std::optional<Team> team;

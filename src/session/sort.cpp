@@ -3,12 +3,11 @@
 #include "operators/sort/rank_sort.hpp"
 #include "operators/sort/table_sort.hpp"
 #include "session/rank_sort.hpp"
+#include "session/specs.hpp"
 #include "session/state.hpp"
 
 namespace crossdock {
-namespace {
-
-Result<operators::SortSpec> make_spec(const SortOptions& options, const Schema& schema) {
+Result<operators::SortSpec> sort_spec(const SortOptions& options, const Schema& schema) {
   operators::SortSpec spec;
   CD_ASSIGN(spec.strategy, operators::parse_sort_strategy(options.strategy));
   for (const OrderItem& key : options.keys) {
@@ -28,11 +27,9 @@ Result<operators::SortSpec> make_spec(const SortOptions& options, const Schema& 
   return spec;
 }
 
-}  // namespace
-
 Sort::Sort(const Engine& engine, const ArrowTable& table, const SortOptions& options) {
   const TablePtr& rows = table.state()->table;
-  operators::SortSpec spec = value_or_throw(make_spec(options, *rows->schema));
+  operators::SortSpec spec = value_or_throw(sort_spec(options, *rows->schema));
   state_ = operation_state(
       engine,
       value_or_throw(operators::TableSort::create(std::move(spec), rows, run_environment(engine))));
@@ -43,7 +40,7 @@ Result<TablePtr> sort_rows(ranks::Communicator& ranks,
                            const ArrowTable& rows,
                            const SortOptions& options) {
   const TablePtr& table = rows.state()->table;
-  const auto spec = make_spec(options, *table->schema);
+  const auto spec = sort_spec(options, *table->schema);
   CD_TRY(ranks.agree(spec.ok() ? Status() : Status(spec.error())));
   const operators::RunEnvironment environment = run_environment(engine);
   std::optional<Team> team;

@@ -77,7 +77,29 @@ int64_t accumulator_bytes(const PlannedAccumulator& planned) {
 // Places of 4 bytes at a load of 1/4 to 1/8, and the word.
 constexpr int64_t kIndexBytes = 4 * 6 + 8;
 
-model::GroupShape make_shape(const GroupPlannerInput& input, const GroupSample& sample) {
+Error cannot(GroupStrategy strategy, const char* why) {
+  return make_error(ErrorCode::kInvalidArgument,
+                    "strategy '{}' cannot group this: {}\n  try      strategy='auto'",
+                    strategy_name(strategy),
+                    why);
+}
+
+struct Candidate {
+  GroupStrategy strategy;
+  bool dense;
+  model::GroupCost cost;
+};
+
+void consider(std::vector<Candidate>& all,
+              GroupStrategy strategy,
+              bool dense,
+              model::GroupCost cost) {
+  all.push_back({strategy, dense, std::move(cost)});
+}
+
+}  // namespace
+
+model::GroupShape group_shape(const GroupPlannerInput& input, const GroupSample& sample) {
   model::GroupShape shape;
   shape.rows = input.store->rows();
   shape.groups = sample.groups;
@@ -104,28 +126,6 @@ model::GroupShape make_shape(const GroupPlannerInput& input, const GroupSample& 
   shape.threads = input.threads;
   return shape;
 }
-
-Error cannot(GroupStrategy strategy, const char* why) {
-  return make_error(ErrorCode::kInvalidArgument,
-                    "strategy '{}' cannot group this: {}\n  try      strategy='auto'",
-                    strategy_name(strategy),
-                    why);
-}
-
-struct Candidate {
-  GroupStrategy strategy;
-  bool dense;
-  model::GroupCost cost;
-};
-
-void consider(std::vector<Candidate>& all,
-              GroupStrategy strategy,
-              bool dense,
-              model::GroupCost cost) {
-  all.push_back({strategy, dense, std::move(cost)});
-}
-
-}  // namespace
 
 int dense_bits_max(int64_t groups) {
   constexpr int64_t kPlacesPerGroup = 4;
@@ -189,7 +189,7 @@ Result<GroupChoice> choose_group_strategy(const GroupPlannerInput& input,
   const model::GroupRates& rates = in_force->group;
   const model::Machine machine = model::seen_by(*in_force, input.environment->machine);
   GroupChoice choice;
-  choice.shape = make_shape(input, sample);
+  choice.shape = group_shape(input, sample);
   const GroupStrategy forced = input.spec->strategy;
   const bool keyless = input.spec->keys.empty();
   const bool narrow = sample.range_bits > 0 && sample.range_bits <= dense_bits_max(sample.groups);

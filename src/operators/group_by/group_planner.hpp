@@ -49,6 +49,9 @@ struct GroupPlannerInput {
 
 Result<GroupSample> sample_keys(const GroupPlannerInput& input);
 
+// What the cost model asks of a group-by.
+model::GroupShape group_shape(const GroupPlannerInput& input, const GroupSample& sample);
+
 // Error kInvalidArgument: the forced strategy cannot do what is asked.
 Result<GroupChoice> choose_group_strategy(const GroupPlannerInput& input,
                                           const GroupSample& sample);

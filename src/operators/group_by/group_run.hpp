@@ -52,4 +52,13 @@ Result<bool> keys_are_in_order(GroupRun& run);
 Status run_two_phases(GroupRun& run);
 Status run_sorted(GroupRun& run);  // needs keys in order
 
+// The two phases for rows that come as a stream: take() from all workers, then finish(), which emits every group.
+class GroupTaker {
+ public:
+  virtual ~GroupTaker() = default;
+  virtual Status take(int worker, const Morsel& morsel) = 0;
+  virtual Status finish() = 0;
+};
+std::unique_ptr<GroupTaker> take_groups(GroupRun& run);  // the run must outlive it
+
 }  // namespace crossdock::operators

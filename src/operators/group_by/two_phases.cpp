@@ -66,14 +66,14 @@ class TwoPhases {
       : run_(run),
         tables_(run.course.strategy != GroupStrategy::kRadix),
         scatters_(run.course.strategy == GroupStrategy::kRadix ||
-                  run.course.strategy == GroupStrategy::kAdaptive) {}
+                  run.course.strategy == GroupStrategy::kAdaptive) {
+    if (!scatters_) return;
+    const auto lanes = plan_carried_lanes(run_.blocks);
+    CD_CHECK(lanes.has_value(), "{} masks", run_.blocks.aggregates->masks.size());
+    lanes_ = *lanes;
+  }
 
   Status execute() {
-    if (scatters_) {
-      const auto lanes = plan_carried_lanes(run_.blocks);
-      CD_CHECK(lanes.has_value(), "{} masks", run_.blocks.aggregates->masks.size());
-      lanes_ = *lanes;
-    }
     second_turn_ = in_two_turns() ? middle_partition() : 0;
     CD_TRY(execute_turn());
     if (second_turn_ > 0) {
@@ -84,6 +84,30 @@ class TwoPhases {
     run_.profile->facts.push_back({"scattered_rows", scattered_rows_});
     if (second_turn_ > 0) run_.profile->facts.push_back({"turns", int64_t{2}});
     return {};
+  }
+
+  // The phases of a turn one by one, for rows that come as a stream: open(), take() from all workers, finish().
+  void open() { workers_.resize(run_.workers()); }
+
+  Status take(int number, const Morsel& morsel) {
+    if (workers_[number] == nullptr) {
+      CD_ASSIGN(workers_[number], open_worker());
+    }
+    Worker& worker = *workers_[number];
+    for (int32_t at = 0; at < morsel.rows; at += kGroupRows) {
+      CD_TRY(worker.block.load(morsel, at, std::min(kGroupRows, morsel.rows - at)));
+      CD_TRY(take_block(worker));
+    }
+    // Streaming stores are ordered only by the thread that made them, and another may finish them.
+    if (scatters_) hwy::FlushStream();
+    return {};
+  }
+
+  Status finish() {
+    std::erase_if(workers_, [](const auto& worker) { return worker == nullptr; });
+    if (scatters_) CD_TRY(finish_scatters());
+    CD_TRY(partition_tables());
+    return merge_partitions();
   }
 
  private:
@@ -114,15 +138,12 @@ class TwoPhases {
 
   Status execute_turn() {
     workers_.clear();
-    workers_.resize(run_.workers());
+    open();
     CD_TRY(
         run_.for_morsels(scatters_ ? (tables_ ? "aggregate and scatter" : "scatter") : "aggregate",
                          *run_.morsels,
                          [&](int worker, const Morsel& morsel) { return take(worker, morsel); }));
-    std::erase_if(workers_, [](const auto& worker) { return worker == nullptr; });
-    if (scatters_) CD_TRY(finish_scatters());
-    CD_TRY(partition_tables());
-    return merge_partitions();
+    return finish();
   }
 
   struct Worker {
@@ -159,20 +180,6 @@ class TwoPhases {
       CD_TRY(worker->scatter->open());
     }
     return worker;
-  }
-
-  Status take(int number, const Morsel& morsel) {
-    if (workers_[number] == nullptr) {
-      CD_ASSIGN(workers_[number], open_worker());
-    }
-    Worker& worker = *workers_[number];
-    for (int32_t at = 0; at < morsel.rows; at += kGroupRows) {
-      CD_TRY(worker.block.load(morsel, at, std::min(kGroupRows, morsel.rows - at)));
-      CD_TRY(take_block(worker));
-    }
-    // Streaming stores are ordered only by the thread that made them, and another may finish them.
-    if (scatters_) hwy::FlushStream();
-    return {};
   }
 
   Status take_block(Worker& worker) {
@@ -369,5 +376,23 @@ std::unique_ptr<GroupTable> GroupRun::make_table(std::unique_ptr<GroupIndex> ind
 }
 
 Status run_two_phases(GroupRun& run) { return TwoPhases(run).execute(); }
+
+namespace {
+
+class StreamedGroups final : public GroupTaker {
+ public:
+  explicit StreamedGroups(GroupRun& run) : phases_(run) { phases_.open(); }
+  Status take(int worker, const Morsel& morsel) override { return phases_.take(worker, morsel); }
+  Status finish() override { return phases_.finish(); }
+
+ private:
+  TwoPhases phases_;
+};
+
+}  // namespace
+
+std::unique_ptr<GroupTaker> take_groups(GroupRun& run) {
+  return std::make_unique<StreamedGroups>(run);
+}
 
 }  // namespace crossdock::operators

@@ -1,0 +1,70 @@
+// Whole queries for C++: a plan is built node by node and run as one operation.
+//
+//   using crossdock::Plan;
+//   Plan orders = Plan::scan(orders_table, {"o_orderkey", "o_custkey"}, "orders");
+//   Plan customers = Plan::scan(customer_table, {"c_custkey", "c_name"}, "customer");
+//   crossdock::JoinOptions join;
+//   join.on = {{"o_custkey", "c_custkey"}};
+//   join.output = {{"left", "o_orderkey", "o_orderkey"}, {"right", "c_name", "c_name"}};
+//   crossdock::Query(engine, orders.join(customers, join)).collect(&stream);
+//
+// No table is made between two nodes that need none: rows go through filters, projections and joins in blocks that
+// stay in the cache.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <crossdock/engine.hpp>
+#include <crossdock/expressions.hpp>
+#include <crossdock/group_by.hpp>
+#include <crossdock/join.hpp>
+#include <crossdock/operation.hpp>
+#include <crossdock/sort.hpp>
+
+namespace crossdock::plan {
+struct Node;
+}  // namespace crossdock::plan
+
+namespace crossdock {
+
+// An immutable plan; cheap to copy (copies share). Columns are named by the result of the plan below. Each call throws
+// CD-101 to CD-105 for what does not fit.
+class Plan {
+ public:
+  static Plan scan(const ArrowTable& table,
+                   const std::vector<std::string>& columns,
+                   const std::string& name);
+
+  // Rows for which all of a JSON list of conditions are true (expressions.hpp has the form).
+  Plan filter(const std::string& conditions) const;
+  // One column per item. An expression that is a column alone is passed through, whatever its type.
+  Plan project(const std::vector<ComputedColumn>& items) const;
+  // `options.residual` must be empty: a condition on pairs of rows is `residual`, JSON over the names of
+  // options.residual_columns; "" = none. Options that force a strategy are not looked at.
+  Plan join(const Plan& right, const JoinOptions& options, const std::string& residual = "") const;
+  // `options.filters` and `options.computed` must be empty: filter() and project() say the same.
+  Plan group_by(const GroupByOptions& options) const;
+  Plan sort(const SortOptions& options) const;
+  Plan limit(int64_t rows, int64_t offset) const;
+
+  void export_schema(ArrowSchema* out) const;
+  // An indented tree, one node a line.
+  std::string text() const;
+
+  explicit Plan(std::shared_ptr<const plan::Node> node) : node_(std::move(node)) {}
+  const std::shared_ptr<const plan::Node>& node() const { return node_; }
+
+ private:
+  std::shared_ptr<const plan::Node> node_;
+};
+
+// Rows of a sort leave in its order; those of a table that was filtered or looked up in joins, in the table's where no
+// join gives a row several partners; all others in any.
+class Query : public Operation {
+ public:
+  Query(const Engine& engine, const Plan& plan);
+};
+
+}  // namespace crossdock

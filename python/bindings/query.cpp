@@ -1,0 +1,68 @@
+// crossdock._native.Plan and Query.
+#include "bindings/operation.hpp"
+
+namespace crossdock::python {
+namespace {
+
+using QueryObject = OperationObject<crossdock::Query>;
+
+std::vector<crossdock::ComputedColumn> columns_of(
+    const std::vector<std::pair<std::string, std::string>>& items) {
+  std::vector<crossdock::ComputedColumn> columns;
+  for (const auto& [name, expression] : items) columns.push_back({name, expression});
+  return columns;
+}
+
+void init_query(QueryObject* self, const crossdock::Engine& engine, const crossdock::Plan& plan) {
+  new (self) QueryObject{crossdock::Query(engine, plan), true};
+}
+
+}  // namespace
+
+void bind_query(nb::module_& module) {
+  nb::class_<crossdock::Plan>(module, "Plan")
+      .def_static("scan", &crossdock::Plan::scan, "table"_a, "columns"_a, "name"_a)
+      .def("filter", &crossdock::Plan::filter, "conditions"_a)
+      .def(
+          "project",
+          [](const crossdock::Plan& self,
+             const std::vector<std::pair<std::string, std::string>>& items) {
+            return self.project(columns_of(items));
+          },
+          "items"_a)
+      .def(
+          "join",
+          [](const crossdock::Plan& self,
+             const crossdock::Plan& right,
+             const std::string& residual,
+             const nb::kwargs& arguments) {
+            return self.join(right, join_options("join", arguments), residual);
+          },
+          "right"_a,
+          "residual"_a,
+          "options"_a)
+      .def(
+          "group_by",
+          [](const crossdock::Plan& self, const nb::kwargs& arguments) {
+            return self.group_by(group_options("group_by", arguments));
+          },
+          "options"_a)
+      .def(
+          "sort",
+          [](const crossdock::Plan& self, const nb::kwargs& arguments) {
+            return self.sort(sort_options("sort", arguments));
+          },
+          "options"_a)
+      .def("limit", &crossdock::Plan::limit, "rows"_a, "offset"_a)
+      .def("__arrow_c_schema__",
+           [](const crossdock::Plan& self) {
+             auto schema = std::make_unique<ArrowSchema>();
+             self.export_schema(schema.get());
+             return make_capsule(std::move(schema), kSchemaName);
+           })
+      .def("text", &crossdock::Plan::text);
+  bind_operation<crossdock::Query>(module, "Query")
+      .def("__init__", &init_query, "engine"_a, "plan"_a);
+}
+
+}  // namespace crossdock::python

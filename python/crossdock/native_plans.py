@@ -1,0 +1,141 @@
+"""Turns nodes into a plan that the engine runs as a whole, in pipelines."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pyarrow as pa
+
+from crossdock import _native
+from crossdock.expressions import Column, Expr
+from crossdock.fusion import compile_expression, in_order
+from crossdock.late_columns import residual_schema
+from crossdock.lowering import lower_group, unused_name
+from crossdock.nodes import (
+    AssumeSorted,
+    Filter,
+    GroupBy,
+    Join,
+    JoinOptions,
+    Limit,
+    Node,
+    Project,
+    Scan,
+    Sort,
+)
+from crossdock.sources import ArrowSource
+
+# Reads a scan: a table of the engine, and node column -> column of that table.
+ReadScan = Callable[[Scan], tuple[_native.Table, dict[str, str]]]
+
+
+class Unplanned(Exception):
+    """A node that plans do not have yet; args = (what it is,)."""
+
+
+def native_plan(node: Node, read: ReadScan) -> _native.Plan:
+    """The plan of `node`, whose scans are read by `read`. Unplanned where something in it needs
+    Python. Errors: NativeError."""
+    if isinstance(node, Scan):
+        return _scan(node, read)
+    if isinstance(node, AssumeSorted):
+        return native_plan(node.input, read)
+    if isinstance(node, Filter):
+        plan = native_plan(node.input, read)
+        return plan.filter(_conditions(node.predicate, node.input.schema))
+    if isinstance(node, Project):
+        items = [(name, _compiled(item, node.input.schema)) for name, item in node.items]
+        return native_plan(node.input, read).project(items)
+    if isinstance(node, Join):
+        return _join(node, read)
+    if isinstance(node, GroupBy):
+        return _group(node, read)
+    if isinstance(node, Sort):
+        return _sort(node, read)
+    if isinstance(node, Limit):
+        return native_plan(node.input, read).limit(node.rows, node.offset)
+    raise Unplanned(type(node).__name__)
+
+
+def _compiled(expression: Expr, schema: Any) -> str:
+    if isinstance(expression, Column):
+        return json.dumps({"column": expression.name})
+    compiled = compile_expression(expression, schema)
+    if compiled is None:
+        raise Unplanned(repr(expression))
+    return compiled
+
+
+def _conditions(predicate: Expr, schema: Any) -> str:
+    parts = [_compiled(part, schema) for part in in_order(predicate)]
+    return f"[{', '.join(parts)}]"
+
+
+def _scan(node: Scan, read: ReadScan) -> _native.Plan:
+    """Filters of tables in memory are the engine's; readers of files apply their own."""
+    filtered = node.predicate is not None and isinstance(node.source, ArrowSource)
+    whole = node
+    if filtered:
+        assert node.predicate is not None
+        columns = tuple(dict.fromkeys((*node.columns, *sorted(node.predicate.columns()))))
+        schema = pa.schema([node.source.schema.field(name) for name in columns])
+        whole = replace(node, columns=columns, schema=schema, predicate=None)
+    table, names = read(whole)
+    plan = _native.Plan.scan(table, [names[name] for name in whole.columns], node.source.name)
+    if not filtered:
+        return plan
+    assert node.predicate is not None
+    plan = plan.filter(_conditions(node.predicate, whole.schema))
+    return plan.project([(name, json.dumps({"column": name})) for name in node.columns])
+
+
+def _join(node: Join, read: ReadScan) -> _native.Plan:
+    if node.arrived is not None or node.route is not None:
+        raise Unplanned("rows of ranks")
+    forced = replace(node.options, null_equals_null=False, exchange="auto") != JoinOptions()
+    if forced:
+        raise Unplanned("a join with a forced strategy")
+    residual = ""
+    if node.residual is not None:
+        residual = _compiled(node.residual, residual_schema(node))
+    return native_plan(node.left, read).join(
+        native_plan(node.right, read),
+        residual,
+        on=list(node.on),
+        how=node.how,
+        output=list(node.outputs),
+        null_equals_null=node.options.null_equals_null,
+        residual_columns=list(node.residual_columns),
+    )
+
+
+def _group(node: GroupBy, read: ReadScan) -> _native.Plan:
+    lowered = lower_group(node)
+    keys = list(dict.fromkeys(lowered.keys))
+    taken = set(keys)
+    aggregates = []
+    results = list(lowered.keys)
+    for function, column, condition, name, options in lowered.items:
+        result = unused_name(name, taken)
+        taken.add(result)
+        results.append(result)
+        aggregates.append((function, column, condition, result, options))
+    grouped = native_plan(lowered.input, read).group_by(keys=keys, aggregates=aggregates)
+    names = zip(node.schema.names, results, strict=True)
+    return grouped.project([(name, json.dumps({"column": of})) for name, of in names])
+
+
+def _sort(node: Sort, read: ReadScan) -> _native.Plan:
+    if node.index:
+        raise Unplanned("positions in the input")
+    return native_plan(node.input, read).sort(
+        keys=[(o.column, o.descending, o.nulls_first) for o in node.orders],
+        output=list(node.outputs),
+        limit=-1 if node.limit is None else node.limit,
+        offset=node.offset,
+        stable=node.stable,
+        strategy=node.strategy,
+    )

@@ -1,0 +1,50 @@
+// Writes rows of blocks side by side into batches of their own memory: for rows that leave a pipeline, or that are to
+// outlive the batch they came from.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "memory/budget.hpp"
+#include "table/column.hpp"
+
+namespace crossdock::execution {
+
+// One owner. Strings are copied, so a batch holds the bytes of its rows and no others; dictionaries are shared.
+class BatchWriter {
+ public:
+  // `who` names the memory in errors.
+  BatchWriter(SchemaPtr schema, std::shared_ptr<Memory> memory, std::string who);
+  ~BatchWriter();
+
+  // All rows of a batch whose columns have the types of the schema; `columns[i]` is where column i of the schema
+  // stands in it. Error kOutOfMemoryBudget.
+  Status append(const Batch& rows, const std::vector<int>& columns);
+  // Keeps the owner of what batches share, until the last of them is gone.
+  void keep(const std::shared_ptr<const void>& owner);
+  bool shares_dictionaries() const;
+  int64_t rows() const { return rows_; }
+  // Whether a batch should end here: strings with 32-bit offsets have little room left.
+  bool is_full() const;
+
+  // What was appended since the last call.
+  Batch finish();
+
+ private:
+  class Column;
+  SchemaPtr schema_;
+  std::shared_ptr<Memory> memory_;
+  std::string who_;
+  std::vector<std::unique_ptr<Column>> columns_;
+  std::vector<std::shared_ptr<const void>> kept_;
+  int64_t rows_ = 0;
+};
+
+// One batch of the rows of several, in order.
+Result<Batch> concatenate(const std::vector<Batch>& batches,
+                          const SchemaPtr& schema,
+                          const std::shared_ptr<Memory>& memory);
+
+}  // namespace crossdock::execution

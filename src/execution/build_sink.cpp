@@ -1,0 +1,177 @@
+// Key words into a scatter, payload into batches.
+#include "execution/build_sink.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+
+#include <hwy/cache_control.h>
+
+#include "base/check.hpp"
+
+namespace crossdock::execution {
+namespace {
+
+using operators::KeyEncoder;
+using operators::Side;
+
+constexpr int64_t kCopiedBatchRows = int64_t{1} << kChunkRowBits;
+constexpr int32_t kBuildSegmentRows = 256;
+
+// Partitions whose tables are built at once; few where rows are few.
+int bits_for(int64_t rows) {
+  constexpr int64_t kRowsPerPartition = int64_t{1} << 14;
+  const auto parts = static_cast<uint64_t>(std::max<int64_t>(1, rows / kRowsPerPartition));
+  return std::min(8, static_cast<int>(std::bit_width(parts)) - 1);
+}
+
+std::vector<int> key_columns(const operators::KeyPlan& keys) {
+  std::vector<int> columns;
+  for (const operators::KeyPart& part : keys.parts) columns.push_back(part.right);
+  std::sort(columns.begin(), columns.end());
+  columns.erase(std::unique(columns.begin(), columns.end()), columns.end());
+  return columns;
+}
+
+}  // namespace
+
+struct BuildSink::Worker {
+  Worker(const BuildSink& sink)
+      : keys(sink.options_.input, key_columns(sink.join_->keys())),
+        payload(sink.options_.input, sink.options_.payload),
+        encoder(sink.join_->keys(), *sink.options_.input.schema, Side::kRight),
+        writer(sink.store_schema_, sink.options_.memory, "the build side"),
+        scatter(*sink.options_.memory,
+                {sink.partition_bits_, 1, kBuildSegmentRows, "the build side"}) {}
+
+  FlatColumns keys;
+  FlatColumns payload;
+  KeyEncoder encoder;
+  BatchWriter writer;  // of copied rows
+  sorters::RadixScatter scatter;
+  operators::KeyRange range;
+  // Words of the rows in the writer, and their numbers in the batch: they have refs when the batch has.
+  std::vector<uint64_t> words;
+  std::vector<uint64_t> numbers;
+};
+
+BuildSink::BuildSink(Options options, std::shared_ptr<JoinTable> join)
+    : options_(std::move(options)), join_(std::move(join)) {
+  partition_bits_ = bits_for(options_.rows_expected);
+  workers_.resize(options_.workers);
+  if (options_.table != nullptr) {
+    store_schema_ = options_.table->schema();
+    return;
+  }
+  auto schema = std::make_shared<Schema>();
+  for (const int column : options_.payload) {
+    schema->fields.push_back(options_.input.schema->fields[column]);
+  }
+  store_schema_ = std::move(schema);
+  copies_ = std::make_shared<RowStore>(store_schema_);
+}
+
+BuildSink::~BuildSink() = default;
+
+int BuildSink::store_column(int column) const {
+  if (options_.table != nullptr) return options_.input.places[column].column;
+  const auto at = std::find(options_.payload.begin(), options_.payload.end(), column);
+  CD_CHECK(at != options_.payload.end(), "column {} is no payload", column);
+  return static_cast<int>(at - options_.payload.begin());
+}
+
+Result<BuildSink::Worker*> BuildSink::worker(int index) {
+  if (workers_[index] == nullptr) {
+    workers_[index] = std::make_unique<Worker>(*this);
+    CD_TRY(workers_[index]->scatter.open());
+  }
+  return workers_[index].get();
+}
+
+void BuildSink::make_refs(const RowBlock& block, uint64_t* refs) const {
+  const Origin& origin = block.origins[0];
+  if (origin.store != nullptr) {
+    std::copy_n(origin.rows, block.rows, refs);
+  } else if (origin.rows != nullptr) {
+    for (int32_t i = 0; i < block.rows; ++i) refs[i] = uint64_t{origin.first_ref} + origin.rows[i];
+  } else {
+    const uint64_t first = origin.first_ref + static_cast<uint64_t>(origin.begin);
+    for (int32_t i = 0; i < block.rows; ++i) refs[i] = first + static_cast<uint64_t>(i);
+  }
+}
+
+Status BuildSink::push_keys(Worker& own, const RowBlock& block) {
+  uint64_t words[kBlockRows];
+  uint64_t refs[kBlockRows];
+  uint8_t live[kBlockRows];
+  const Batch& keys = own.keys.load(block);
+  int32_t rows = own.encoder.encode(keys, 0, block.rows, words, live);
+  if (join_->has_integer_key()) own.encoder.widen(keys, 0, block.rows, own.range);
+  if (copies_ == nullptr) {
+    make_refs(block, refs);
+  } else {
+    const auto first = static_cast<uint64_t>(own.writer.rows());
+    for (int32_t i = 0; i < block.rows; ++i) refs[i] = first + static_cast<uint64_t>(i);
+  }
+  if (rows < block.rows) {  // rows with a null key have no partner
+    int32_t kept = 0;
+    for (int32_t i = 0; i < block.rows; ++i) {
+      words[kept] = words[i];
+      refs[kept] = refs[i];
+      kept += live[i];
+    }
+  }
+  if (copies_ == nullptr) {
+    CD_TRY(own.scatter.put(words, refs, rows));
+    hwy::FlushStream();
+    return {};
+  }
+  own.words.insert(own.words.end(), words, words + rows);
+  own.numbers.insert(own.numbers.end(), refs, refs + rows);
+  return {};
+}
+
+// Gives the copied rows their refs.
+Status BuildSink::end_batch(Worker& own) {
+  if (own.writer.rows() == 0) return {};
+  CD_ASSIGN(const RowRef first, copies_->add(own.writer.finish()));
+  for (uint64_t& number : own.numbers) number += first;
+  for (size_t at = 0; at < own.words.size(); at += kBlockRows) {
+    const size_t rows = std::min<size_t>(kBlockRows, own.words.size() - at);
+    CD_TRY(own.scatter.put(
+        own.words.data() + at, own.numbers.data() + at, static_cast<int32_t>(rows)));
+  }
+  hwy::FlushStream();
+  own.words.clear();
+  own.numbers.clear();
+  return {};
+}
+
+Status BuildSink::push(int index, const RowBlock& block) {
+  CD_ASSIGN(Worker * own, worker(index));
+  CD_TRY(push_keys(*own, block));
+  if (copies_ == nullptr) return {};
+  if (own->writer.shares_dictionaries()) keep_owners(block, options_.stores, own->writer);
+  CD_TRY(own->writer.append(own->payload.load(block), options_.payload));
+  if (own->writer.rows() + kBlockRows <= kCopiedBatchRows && !own->writer.is_full()) return {};
+  return end_batch(*own);
+}
+
+Status BuildSink::finish(operators::OperatorRun& run) {
+  JoinTable::Input input;
+  input.partition_bits = partition_bits_;
+  for (const auto& own : workers_) {
+    if (own == nullptr) continue;
+    CD_TRY(end_batch(*own));
+    CD_TRY(own->scatter.finish());
+    input.scatters.push_back(&own->scatter);
+    input.range.widen(own->range);
+  }
+  if (copies_ != nullptr) copies_->freeze();
+  input.rows = copies_ != nullptr ? copies_ : options_.table;
+  CD_TRY(join_->build(run, input));
+  workers_.clear();
+  return {};
+}
+
+}  // namespace crossdock::execution

@@ -1,0 +1,56 @@
+// The end of a pipeline whose rows become the build side of a join.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <vector>
+
+#include "execution/batch_writer.hpp"
+#include "execution/column_gather.hpp"
+#include "execution/join_table.hpp"
+#include "execution/pipeline.hpp"
+
+namespace crossdock::execution {
+
+// Rows that all come from one table in memory are kept as references to it. Others are copied, as far as
+// probes need their columns.
+class BuildSink : public BlockSink {
+ public:
+  struct Options {
+    BlockSchema input;
+    Owners stores;             // by origin of the input
+    std::vector<int> payload;  // columns of the input that are read after a probe
+    int64_t rows_expected = 0;
+    int workers = 1;
+    std::shared_ptr<Memory> memory;
+    // Of the table that a reference names, where input.stores names it.
+    std::shared_ptr<const RowStore> table;
+  };
+  BuildSink(Options options, std::shared_ptr<JoinTable> join);
+  ~BuildSink() override;
+
+  Status push(int worker, const RowBlock& block) override;
+  Status flush(int) override { return {}; }
+  // After the last block.
+  Status finish(operators::OperatorRun& run);
+
+  // Where a column of the input stands in the store of the table. Only for payload.
+  int store_column(int column) const;
+  const SchemaPtr& store_schema() const { return store_schema_; }
+
+ private:
+  struct Worker;
+  Result<Worker*> worker(int index);
+  Status push_keys(Worker& worker, const RowBlock& block);
+  Status end_batch(Worker& worker);
+  void make_refs(const RowBlock& block, uint64_t* refs) const;
+
+  Options options_;
+  std::shared_ptr<JoinTable> join_;
+  SchemaPtr store_schema_;
+  std::shared_ptr<RowStore> copies_;  // nullptr: references into options_.table
+  int partition_bits_ = 0;
+  std::vector<std::unique_ptr<Worker>> workers_;
+};
+
+}  // namespace crossdock::execution

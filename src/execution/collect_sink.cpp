@@ -1,0 +1,90 @@
+// One writer per worker; what belongs together is put together at the end.
+#include "execution/collect_sink.hpp"
+
+#include <algorithm>
+#include <numeric>
+
+#include "operators/run/row_sink.hpp"
+
+namespace crossdock::execution {
+namespace {
+
+// Batches below this are worth a copy to become larger ones.
+constexpr int64_t kSmallBatchRows = 1 << 13;
+
+std::vector<int> all_columns(const BlockSchema& schema) {
+  std::vector<int> columns(schema.places.size());
+  std::iota(columns.begin(), columns.end(), 0);
+  return columns;
+}
+
+}  // namespace
+
+CollectSink::Worker::Worker(const BlockSchema& schema, std::shared_ptr<Memory> memory)
+    : columns(schema, all_columns(schema)), writer(schema.schema, std::move(memory), "the result") {}
+
+void CollectSink::Worker::end_batch() {
+  if (writer.rows() > 0) batches.push_back({morsel, writer.finish()});
+}
+
+CollectSink::CollectSink(const Chain& chain, int workers, std::shared_ptr<Memory> memory)
+    : schema_(chain.schema),
+      stores_(chain.stores),
+      all_columns_(all_columns(chain.schema)),
+      ordered_(chain.is_ordered),
+      memory_(std::move(memory)),
+      workers_(workers) {}
+
+Status CollectSink::push(int worker, const RowBlock& block) {
+  if (workers_[worker] == nullptr) workers_[worker] = std::make_unique<Worker>(schema_, memory_);
+  Worker& own = *workers_[worker];
+  if (ordered_ && block.morsel != own.morsel) own.end_batch();
+  own.morsel = block.morsel;
+  if (own.writer.shares_dictionaries()) keep_owners(block, stores_, own.writer);
+  CD_TRY(own.writer.append(own.columns.load(block), all_columns_));
+  if (own.writer.rows() >= operators::kResultBatchRows || own.writer.is_full()) own.end_batch();
+  return {};
+}
+
+Result<std::vector<Batch>> CollectSink::finish() {
+  std::vector<Written> all;
+  for (const auto& own : workers_) {
+    if (own == nullptr) continue;
+    own->end_batch();
+    std::move(own->batches.begin(), own->batches.end(), std::back_inserter(all));
+  }
+  workers_.clear();
+  if (ordered_) {
+    std::stable_sort(all.begin(), all.end(), [](const Written& a, const Written& b) {
+      return a.morsel < b.morsel;
+    });
+  }
+  std::vector<Batch> batches;
+  std::vector<Batch> small;
+  int64_t small_rows = 0;
+  const auto put_together = [&]() -> Status {
+    if (small.size() == 1) batches.push_back(std::move(small[0]));
+    if (small.size() > 1) {
+      CD_ASSIGN(batches.emplace_back(), concatenate(small, schema_.schema, memory_));
+    }
+    small.clear();
+    small_rows = 0;
+    return {};
+  };
+  for (Written& written : all) {
+    const bool is_small = written.batch.rows < kSmallBatchRows;
+    if (!is_small || small_rows + written.batch.rows > operators::kResultBatchRows) {
+      CD_TRY(put_together());
+    }
+    if (!is_small) {
+      batches.push_back(std::move(written.batch));
+      continue;
+    }
+    small_rows += written.batch.rows;
+    small.push_back(std::move(written.batch));
+  }
+  CD_TRY(put_together());
+  return batches;
+}
+
+}  // namespace crossdock::execution

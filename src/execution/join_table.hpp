@@ -1,0 +1,83 @@
+// The build side of a join as its probes see it: key words, the rows that have them, and a filter of the keys.
+//
+// What the table is like is decided when its rows are there. One integer key of a narrow range, unique: an array from
+// key to row. Else: runs of equal slots (operators/hash_join/run_table.hpp). Before either stands a filter where the
+// table is larger than the caches: a bit per value of the range where that is narrow enough, which is exact.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "data/sorters/radix_scatter.hpp"
+#include "execution/block.hpp"
+#include "model/machine.hpp"
+#include "operators/hash_join/key_filter.hpp"
+#include "operators/hash_join/key_plan.hpp"
+#include "operators/hash_join/probe_kernels.hpp"
+#include "operators/hash_join/run_table.hpp"
+#include "operators/run/operator_run.hpp"
+
+namespace crossdock::execution {
+
+// Immutable once built; read by all workers.
+class JoinTable {
+ public:
+  // The left side of `keys` is the probe side, the right one the build side.
+  JoinTable(operators::KeyPlan keys, model::Machine machine)
+      : keys_(std::move(keys)), machine_(machine) {}
+
+  // Rows of the build side as a worker scattered them by key word, with their refs as lane 0. `range`: of the keys,
+  // where they are one integer. `rows`: refs are of it.
+  struct Input {
+    std::vector<const sorters::RadixScatter*> scatters;
+    int partition_bits = 0;
+    operators::KeyRange range;
+    std::shared_ptr<const RowStore> rows;
+  };
+  Status build(operators::OperatorRun& run, const Input& input);
+
+  const operators::KeyPlan& keys() const { return keys_; }
+  const RowStore& store() const { return *store_; }
+  int64_t rows() const { return table_.rows; }
+  bool is_unique() const { return unique_; }
+  const operators::KeyRange& range() const { return range_; }  // empty: not known, or no row
+  bool has_integer_key() const { return keys_.packs_exactly && keys_.parts.size() == 1; }
+  // "array of 25 keys in a range of 32", for explain analyze.
+  std::string describe() const;
+
+  // Moves rows whose key may be in the table to the front of `rows` and `keys`: packed keys where they are exact, else
+  // hashes. Answers how many.
+  int32_t select(uint64_t* keys, uint16_t* rows, int32_t count) const;
+
+  // The array: refs + 1 by key - range().min; nullptr if the table is one of runs.
+  const uint32_t* array() const { return array_.as<uint32_t>(); }
+  bool is_array() const { return is_array_; }
+  const operators::RunTable& runs() const { return table_; }
+  operators::FindOptions find_options() const;
+
+ private:
+  Status build_array(operators::OperatorRun& run, const Input& input, bool& duplicate);
+  Status build_runs(operators::OperatorRun& run, const Input& input);
+  Status build_bitmap(operators::OperatorRun& run, const Input& input);
+  bool may_be_array() const;
+  bool wants_bitmap() const;
+  template <class Enter>
+  Status for_keys(operators::OperatorRun& run, const Input& input, const Enter& enter) const;
+
+  operators::KeyPlan keys_;
+  model::Machine machine_;
+  std::shared_ptr<const RowStore> store_;
+  operators::KeyRange range_;
+  uint64_t span_ = 0;  // range_.max - range_.min
+  bool unique_ = false;
+  bool is_array_ = false;
+  operators::RunTable table_;
+  Block array_, directory_, words_, refs_, bitmap_;
+  bool has_bitmap_ = false;
+  std::optional<operators::KeyFilter> filter_;
+};
+
+}  // namespace crossdock::execution

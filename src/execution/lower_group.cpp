@@ -1,0 +1,246 @@
+// Group-bys: over a table in memory as its own operator, over a pipeline as the rows come.
+#include <algorithm>
+#include <chrono>
+
+#include "execution/column_gather.hpp"
+#include "execution/lowering.hpp"
+#include "expressions/computed_columns.hpp"
+#include "operators/group_by/distinct_counts.hpp"
+#include "operators/group_by/group_stream.hpp"
+#include "operators/run/morsel.hpp"
+
+namespace crossdock::execution {
+namespace {
+
+using expressions::Expression;
+using expressions::ExpressionOp;
+using expressions::ExpressionPtr;
+using operators::GroupSpec;
+using operators::KeyColumnRange;
+
+static_assert(kBlockRows <= operators::kGroupRows);
+
+// Where a filter keeps less of the rows, they are put together before anything is computed with them.
+constexpr double kFusedPassRate = 0.25;
+
+// The expression with each column replaced by what it is made of.
+ExpressionPtr over(const ExpressionPtr& expression, const std::vector<ExpressionPtr>& columns) {
+  if (expression->op == ExpressionOp::kColumn) return columns[expression->column];
+  if (expression->arguments.empty()) return expression;
+  auto copy = std::make_shared<Expression>(*expression);
+  for (ExpressionPtr& argument : copy->arguments) argument = over(argument, columns);
+  return copy;
+}
+
+// Filters and projections over a table as conditions and columns of the table.
+struct TableLayers {
+  const plan::Scan* scan = nullptr;
+  std::vector<ExpressionPtr> conditions;
+  std::vector<ExpressionPtr> columns;
+};
+
+bool add_layers(const plan::Node& node, TableLayers& layers) {
+  if (const auto* scan = std::get_if<plan::Scan>(&node.operation)) {
+    layers.scan = scan;
+    for (int c = 0; c < node.schema->column_count(); ++c) {
+      layers.columns.push_back(expressions::make_column(*node.schema, c));
+    }
+    return true;
+  }
+  if (const auto* filter = std::get_if<plan::Filter>(&node.operation)) {
+    if (!add_layers(node.input(), layers)) return false;
+    for (const ExpressionPtr& condition : filter->conditions) {
+      layers.conditions.push_back(over(condition, layers.columns));
+    }
+    return true;
+  }
+  const auto* project = std::get_if<plan::Project>(&node.operation);
+  if (project == nullptr || !add_layers(node.input(), layers)) return false;
+  std::vector<ExpressionPtr> columns;
+  for (const auto& item : project->items) {
+    columns.push_back(over(item.expression, layers.columns));
+  }
+  layers.columns = std::move(columns);
+  return true;
+}
+
+// The spec over other columns: column c becomes places[c].
+GroupSpec moved(GroupSpec spec, const std::vector<int>& places) {
+  for (int& key : spec.keys) key = places[key];
+  for (auto& aggregate : spec.aggregates) {
+    if (aggregate.column >= 0) aggregate.column = places[aggregate.column];
+    if (aggregate.filter >= 0) aggregate.filter = places[aggregate.filter];
+  }
+  if (spec.row_filter >= 0) spec.row_filter = places[spec.row_filter];
+  return spec;
+}
+
+class GroupSink final : public BlockSink {
+ public:
+  GroupSink(const BlockSchema& schema, operators::GroupStream& groups, int workers)
+      : groups_(groups) {
+    for (int i = 0; i < workers; ++i) {
+      columns_.push_back(std::make_unique<FlatColumns>(schema, groups.columns()));
+    }
+  }
+  Status push(int worker, const RowBlock& block) override {
+    return groups_.take(worker, columns_[worker]->load(block));
+  }
+  Status flush(int) override { return {}; }
+
+ private:
+  operators::GroupStream& groups_;
+  std::vector<std::unique_ptr<FlatColumns>> columns_;
+};
+
+// The range of a column of a store, by a look at all its rows where that is cheap beside the rows to be grouped.
+KeyColumnRange range_in_store(const RowStore& store, int column, int64_t rows_to_group) {
+  const ChunkedColumn& chunks = store.column(column);
+  if (const auto known = operators::range_without_scan(chunks); known.has_value()) return *known;
+  KeyColumnRange range;
+  constexpr int64_t kCheapRows = int64_t{1} << 20;
+  if (store.rows() > std::max(kCheapRows, rows_to_group)) return range;
+  operators::KeyRangeScanner scanner(chunks.field->type, &range);
+  for (const ColumnView& chunk : chunks.chunks) {
+    for (int64_t at = 0; at < chunk.length; at += operators::kGroupRows) {
+      scanner.scan(chunk,
+                   at,
+                   static_cast<int32_t>(
+                       std::min<int64_t>(operators::kGroupRows, chunk.length - at)));
+    }
+  }
+  range.known = true;
+  return range;
+}
+
+KeyColumnRange range_of(const Chain& chain, int column) {
+  const ColumnPlace& place = chain.schema.places[column];
+  for (const auto& [of, range] : chain.ranges) {
+    if (!(of == place)) continue;
+    KeyColumnRange known;
+    known.known = true;
+    known.empty = range.is_empty();
+    known.min = known.empty ? 0 : range.min;
+    known.max = known.empty ? 0 : range.max;
+    return known;
+  }
+  if (place.origin < 0 || chain.schema.stores[place.origin] == nullptr) return {};
+  return range_in_store(*chain.schema.stores[place.origin], place.column, chain.rows_expected());
+}
+
+// What the chain's columns are known to hold; false if a column has dictionaries that come batch by batch.
+bool describe_rows(const Chain& chain, const GroupSpec& spec, operators::StreamedRows& rows) {
+  rows.schema = chain.schema.schema;
+  rows.rows_expected = chain.rows_expected();
+  for (size_t c = 0; c < chain.schema.places.size(); ++c) {
+    const ColumnPlace& place = chain.schema.places[c];
+    const Field& field = rows.schema->fields[c];
+    const RowStore* store = place.origin < 0 ? nullptr : chain.schema.stores[place.origin];
+    bool nullable = place.origin < 0 || store == nullptr || chain.schema.nullable[place.origin];
+    const ColumnView* dictionary = nullptr;
+    if (store != nullptr) {
+      const ChunkedColumn& column = store->column(place.column);
+      dictionary = column.dictionary;
+      nullable = nullable || column.any_nulls;
+    } else if (field.type.id == TypeId::kDictionary) {
+      return false;
+    }
+    rows.nullable.push_back(nullable);
+    rows.dictionaries.push_back(dictionary);
+  }
+  for (const int key : spec.keys) rows.key_ranges.push_back(range_of(chain, key));
+  return true;
+}
+
+}  // namespace
+
+Result<Chain> Lowering::table_group(GroupSpec spec, TablePtr table, int64_t rows_expected) {
+  CD_ASSIGN(auto groups,
+            operators::plan_group_by(std::move(spec), std::move(table), environment_));
+  return operator_chain(std::move(groups), "group-by of a table", false, rows_expected);
+}
+
+// Filters and computed columns are evaluated inside the group-by, block by block.
+Result<Chain> Lowering::fused_group(const plan::Node& node) {
+  const auto& group = std::get<plan::Group>(node.operation);
+  Chain none;
+  TableLayers layers;
+  if (!add_layers(node.input(), layers)) return none;
+  const TablePtr& table = layers.scan->table;
+  expressions::ComputedColumns computed;
+  std::vector<ExpressionPtr> outputs;
+  std::vector<int> places;
+  const int first_computed = table->schema->column_count();
+  for (const ExpressionPtr& column : layers.columns) {
+    if (column->op == ExpressionOp::kColumn) {
+      places.push_back(column->column);
+      continue;
+    }
+    places.push_back(first_computed + static_cast<int>(outputs.size()));
+    computed.names.push_back(fmt::format("#{}", outputs.size()));
+    outputs.push_back(column);
+  }
+  GroupSpec spec = moved(group.spec, places);
+  if (layers.conditions.empty() && outputs.empty()) {
+    return table_group(std::move(spec), table, table->rows);
+  }
+  if (!operators::reads_computed_as_numbers(spec, first_computed)) return none;
+  CD_ASSIGN(computed.program,
+            expressions::Program::create(std::move(layers.conditions), std::move(outputs)));
+  spec.program = computed.program;
+  spec.first_computed = first_computed;
+  CD_ASSIGN(Chain chain,
+            table_group(std::move(spec), expressions::with_places(*table, computed), table->rows));
+  chain.schema.schema = node.schema;
+  return chain;
+}
+
+// Nothing (a chain without a source) where rows cannot be grouped as they come.
+Result<Chain> Lowering::stream_groups(const plan::Node& node, Chain chain) {
+  const auto& group = std::get<plan::Group>(node.operation);
+  operators::StreamedRows rows;
+  const bool streams = describe_rows(chain, group.spec, rows);
+  std::unique_ptr<operators::GroupStream> planned;
+  if (streams) {
+    CD_ASSIGN(planned,
+              operators::GroupStream::create(group.spec, std::move(rows), environment_));
+  }
+  if (planned == nullptr) {
+    CD_ASSIGN(TablePtr table, materialise(std::move(chain)));
+    const int64_t count = table->rows;
+    return table_group(group.spec, std::move(table), count);
+  }
+  const auto start = std::chrono::steady_clock::now();
+  std::shared_ptr<operators::GroupStream> groups = std::move(planned);
+  groups->open(run_);
+  GroupSink sink(chain.schema, *groups, workers_);
+  CD_TRY(run_chain(run_, chain, sink));
+  const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
+  note(fmt::format("{:9.6f} s  {:>12}       {} -> group: {}",
+                   elapsed.count(),
+                   "",
+                   describe_chain(chain),
+                   groups->describe()));
+  const int64_t expected = chain.rows_expected();
+  return emitted_chain(
+      [groups, chain = std::make_shared<Chain>(std::move(chain))](
+          operators::OperatorRun&, operators::RowSink& out) { return groups->finish(out); },
+      node.schema,
+      "groups",
+      expected);
+}
+
+Result<Chain> Lowering::lower_group(const plan::Node& node) {
+  const plan::Node& input = node.input();
+  const bool is_scan = std::holds_alternative<plan::Scan>(input.operation);
+  if (is_scan) return fused_group(node);
+  CD_ASSIGN(Chain chain, lower(input));
+  const bool is_table = chain.table != nullptr && chain.pass_rate >= kFusedPassRate;
+  if (is_table) {
+    CD_ASSIGN(Chain fused, fused_group(node));
+    if (fused.source != nullptr) return fused;
+  }
+  return stream_groups(node, std::move(chain));
+}
+
+}  // namespace crossdock::execution

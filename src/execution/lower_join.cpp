@@ -1,0 +1,263 @@
+// Joins: which side is built, and what the other one is looked up in.
+#include <algorithm>
+#include <chrono>
+
+#include "execution/build_sink.hpp"
+#include "execution/lowering.hpp"
+#include "execution/probe_stage.hpp"
+#include "expressions/block_evaluator.hpp"
+#include "operators/hash_join/hash_join.hpp"
+#include "operators/run/operator.hpp"
+
+namespace crossdock::execution {
+namespace {
+
+using operators::JoinKind;
+using operators::JoinSpec;
+using operators::OutputColumn;
+using operators::OutputSide;
+
+// Two tables of at least this many rows each are joined by an operator that partitions both: each probe of a table
+// that large misses all caches.
+constexpr int64_t kPartitionedRows = int64_t{1} << 21;
+
+bool is_probe_kind(JoinKind kind) {
+  return kind == JoinKind::kInner || kind == JoinKind::kLeft || kind == JoinKind::kSemi ||
+         kind == JoinKind::kAnti;
+}
+
+ProbeKind probe_kind(JoinKind kind) {
+  switch (kind) {
+    case JoinKind::kLeft:
+      return ProbeKind::kOuter;
+    case JoinKind::kSemi:
+      return ProbeKind::kSemi;
+    case JoinKind::kAnti:
+      return ProbeKind::kAnti;
+    default:
+      return ProbeKind::kInner;
+  }
+}
+
+// The sides of a join, seen from the build and the probe side.
+class Sides {
+ public:
+  Sides(const plan::Join& join, const Chain& probe, const Chain& build, bool build_is_left)
+      : join_(join), probe_(probe), build_(build), build_is_left_(build_is_left) {}
+
+  JoinSpec key_spec() const {
+    JoinSpec spec;
+    spec.null_equals_null = join_.spec.null_equals_null;
+    for (const auto& [left, right] : join_.spec.keys) {
+      spec.keys.emplace_back(build_is_left_ ? right : left, build_is_left_ ? left : right);
+    }
+    return spec;
+  }
+
+  // The build side's column behind an output column, or -1: it is one of the probe side, `probe_column`.
+  int build_column(const OutputColumn& column, int* probe_column) const {
+    *probe_column = column.column;
+    const bool is_left = column.side != OutputSide::kRight;
+    if (is_left != build_is_left_) return -1;
+    if (column.side != OutputSide::kKey) return column.column;
+    // Equal integers are the same bytes on both sides.
+    for (const auto& [left, right] : join_.spec.keys) {
+      if (left != column.column) continue;
+      const TypeId id = build_.schema.schema->fields[left].type.id;
+      const bool is_plain = is_signed_integer(id) || is_unsigned_integer(id);
+      if (is_plain && probe_.schema.schema->fields[right].type.id == id) {
+        *probe_column = right;
+        return -1;
+      }
+    }
+    return column.column;
+  }
+
+  // Columns of the build side that are read after the probe.
+  std::vector<int> payload(bool verifies) const {
+    std::vector<int> columns;
+    int probe_column = 0;
+    const auto add = [&](const std::vector<OutputColumn>& of) {
+      for (const OutputColumn& column : of) {
+        const int built = build_column(column, &probe_column);
+        if (built >= 0) columns.push_back(built);
+      }
+    };
+    add(join_.spec.output);
+    add(join_.spec.residual_columns);
+    for (const auto& [left, right] : join_.spec.keys) {
+      if (verifies) columns.push_back(build_is_left_ ? left : right);
+    }
+    std::sort(columns.begin(), columns.end());
+    columns.erase(std::unique(columns.begin(), columns.end()), columns.end());
+    return columns;
+  }
+
+  // Blocks of pairs, with these columns.
+  BlockSchema pairs(const std::vector<OutputColumn>& columns,
+                    SchemaPtr schema,
+                    const BuildSink& sink,
+                    const RowStore* store) const {
+    BlockSchema blocks = probe_.schema;
+    const auto built = static_cast<int>(blocks.stores.size());
+    blocks.places.clear();
+    for (const OutputColumn& column : columns) {
+      int probe_column = 0;
+      const int build = build_column(column, &probe_column);
+      blocks.places.push_back(build < 0 ? probe_.schema.places[probe_column]
+                                        : ColumnPlace{built, sink.store_column(build)});
+    }
+    blocks.schema = std::move(schema);
+    blocks.stores.push_back(store);
+    blocks.nullable.push_back(join_.spec.kind == JoinKind::kLeft);
+    return blocks;
+  }
+
+ private:
+  const plan::Join& join_;
+  const Chain& probe_;
+  const Chain& build_;
+  bool build_is_left_;
+};
+
+// Whether the rows of a chain can be named by references into the table that they come from.
+bool comes_from_one_table(const Chain& chain, const std::vector<int>& payload) {
+  if (chain.stores.size() != 1 || chain.stores[0] == nullptr) return false;
+  return std::all_of(payload.begin(), payload.end(), [&](int column) {
+    return chain.schema.places[column].origin == 0;
+  });
+}
+
+// A residual condition for the operator that joins tables.
+Result<operators::ResidualFilter> residual_filter(const expressions::ExpressionPtr& condition,
+                                                  std::shared_ptr<Memory> memory) {
+  CD_ASSIGN(auto program, expressions::Program::create({condition}, {}));
+  return operators::ResidualFilter(
+      [program, memory = std::move(memory)](const Batch& pairs, uint8_t* keep) -> Status {
+        CD_ASSIGN(auto evaluator, expressions::BlockEvaluator::create(program, *memory));
+        for (int64_t at = 0; at < pairs.rows; at += kBlockRows) {
+          const auto rows = static_cast<int32_t>(std::min<int64_t>(kBlockRows, pairs.rows - at));
+          CD_TRY(evaluator.filter(pairs, at, rows));
+          if (evaluator.kept() == nullptr) {
+            std::fill_n(keep + at, rows, uint8_t{1});
+          } else {
+            std::copy_n(evaluator.kept(), rows, keep + at);
+          }
+        }
+        return {};
+      });
+}
+
+}  // namespace
+
+Result<Chain> Lowering::table_join(const plan::Node& node, Chain left, Chain right) {
+  const auto& join = std::get<plan::Join>(node.operation);
+  const int64_t rows = std::max(left.rows_expected(), right.rows_expected());
+  JoinSpec spec = join.spec;
+  if (join.residual != nullptr) {
+    CD_ASSIGN(spec.residual, residual_filter(join.residual, environment_.memory));
+  }
+  CD_ASSIGN(TablePtr left_table, materialise(std::move(left)));
+  CD_ASSIGN(TablePtr right_table, materialise(std::move(right)));
+  CD_ASSIGN(auto joined,
+            operators::HashJoin::create(
+                std::move(spec), std::move(left_table), std::move(right_table), environment_));
+  const std::string name =
+      fmt::format("{} join of tables", operators::join_kind_name(join.spec.kind));
+  return operator_chain(std::move(joined), name, false, rows);
+}
+
+Result<Chain> Lowering::probe_join(const plan::Node& node,
+                                   Chain probe,
+                                   Chain build,
+                                   bool build_is_left) {
+  const auto& join = std::get<plan::Join>(node.operation);
+  const Sides sides(join, probe, build, build_is_left);
+  const JoinSpec keys = sides.key_spec();
+  CD_ASSIGN(operators::KeyPlan plan,
+            operators::plan_keys(
+                keys, *probe.schema.schema, *build.schema.schema, environment_.seed));
+  const bool verifies = plan.needs_verification();
+  auto table = std::make_shared<JoinTable>(std::move(plan), environment_.machine);
+  BuildSink::Options build_options{build.schema,
+                                   build.stores,
+                                   sides.payload(verifies),
+                                   build.rows_expected(),
+                                   workers_,
+                                   environment_.memory,
+                                   nullptr};
+  if (comes_from_one_table(build, build_options.payload)) build_options.table = build.stores[0];
+  const auto start = std::chrono::steady_clock::now();
+  BuildSink sink(std::move(build_options), table);
+  CD_TRY(run_chain(run_, build, sink));
+  CD_TRY(sink.finish(run_));
+  const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
+  note(fmt::format("{:9.6f} s  {:>12} rows  {} -> build: {}",
+                   elapsed.count(),
+                   table->rows(),
+                   describe_chain(build),
+                   table->describe()));
+  ProbeOptions options;
+  options.input = probe.schema;
+  options.kind = probe_kind(join.spec.kind);
+  options.table = table;
+  for (const auto& [probe_key, build_key] : keys.keys) {
+    if (verifies) options.store_keys.push_back(sink.store_column(build_key));
+  }
+  options.output = sides.pairs(join.spec.output, node.schema, sink, &table->store());
+  const bool pairs_leave =
+      options.kind == ProbeKind::kInner || options.kind == ProbeKind::kOuter;
+  if (!pairs_leave) {
+    options.output.stores.pop_back();
+    options.output.nullable.pop_back();
+  }
+  if (join.residual != nullptr) {
+    const Schema* left = build_is_left ? build.schema.schema.get() : probe.schema.schema.get();
+    const Schema* right = build_is_left ? probe.schema.schema.get() : build.schema.schema.get();
+    options.residual = join.residual;
+    options.pairs = sides.pairs(
+        join.spec.residual_columns,
+        std::make_shared<Schema>(plan::residual_schema(join.spec, *left, *right)),
+        sink,
+        &table->store());
+  }
+  options.workers = workers_;
+  options.memory = environment_.memory;
+  if (table->has_integer_key() && options.kind != ProbeKind::kOuter &&
+      options.kind != ProbeKind::kAnti) {
+    probe.ranges.emplace_back(probe.schema.places[keys.keys[0].first], table->range());
+  }
+  const bool keeps_order = !pairs_leave || (table->is_array() && options.kind == ProbeKind::kInner);
+  probe.is_ordered = probe.is_ordered && keeps_order;
+  if (pairs_leave) {
+    probe.stores.push_back(std::shared_ptr<const RowStore>(table, &table->store()));
+  }
+  probe.schema = options.output;
+  CD_ASSIGN(auto stage, make_probe_stage(std::move(options)));
+  probe.stages.push_back(std::move(stage));
+  CD_TRY(sample_chain(probe));
+  return probe;
+}
+
+Result<Chain> Lowering::lower_join(const plan::Node& node) {
+  const auto& join = std::get<plan::Join>(node.operation);
+  CD_ASSIGN(Chain left, lower(node.input(0)));
+  CD_ASSIGN(Chain right, lower(node.input(1)));
+  const int64_t left_rows = left.rows_expected();
+  const int64_t right_rows = right.rows_expected();
+  const bool both_are_tables = left.is_bare() && right.is_bare();
+  if (!is_probe_kind(join.spec.kind) ||
+      (both_are_tables && std::min(left_rows, right_rows) >= kPartitionedRows)) {
+    return table_join(node, std::move(left), std::move(right));
+  }
+  if (join.spec.kind == JoinKind::kInner && left_rows < right_rows) {
+    return probe_join(node, std::move(right), std::move(left), true);
+  }
+  // The operator can build the side whose rows leave, and mark them.
+  if (join.spec.kind != JoinKind::kInner && right_rows > 4 * left_rows) {
+    return table_join(node, std::move(left), std::move(right));
+  }
+  return probe_join(node, std::move(left), std::move(right), false);
+}
+
+}  // namespace crossdock::execution

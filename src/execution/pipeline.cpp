@@ -1,0 +1,232 @@
+// Sources, and the run of a chain.
+#include "execution/pipeline.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+
+#include "operators/run/morsel.hpp"
+
+namespace crossdock::execution {
+namespace {
+
+using operators::Morsel;
+using operators::OperatorRun;
+
+constexpr int kSampledBlocks = 16;
+constexpr int64_t kEmittedBatchRows = 1 << 14;  // of operators in front of stages: read once, in cache
+
+Status push_rows(int worker, const Morsel& morsel, int64_t number, BlockSink& first) {
+  RowBlock block;
+  block.morsel = number;
+  block.origins.resize(1);
+  block.origins[0].batch = morsel.batch;
+  block.origins[0].first_ref = morsel.first_ref - static_cast<RowRef>(morsel.begin);
+  for (int32_t at = 0; at < morsel.rows; at += kBlockRows) {
+    block.rows = std::min(kBlockRows, morsel.rows - at);
+    block.origins[0].begin = morsel.begin + at;
+    CD_TRY(first.push(worker, block));
+  }
+  return {};
+}
+
+class TableSource final : public Source {
+ public:
+  TableSource(std::shared_ptr<const RowStore> store, std::string name, int threads)
+      : store_(std::move(store)),
+        name_(std::move(name)),
+        morsels_(operators::cut_morsels(*store_, threads)) {}
+
+  Status run(OperatorRun& run, BlockSink& first) override {
+    return run.for_morsels("pipeline", morsels_, [&](int worker, const Morsel& morsel) -> Status {
+      CD_TRY(push_rows(worker, morsel, &morsel - morsels_.data(), first));
+      return first.flush(worker);
+    });
+  }
+
+  Result<int64_t> sample(BlockSink& first) override {
+    int64_t rows = 0;
+    const size_t step = std::max<size_t>(1, morsels_.size() / kSampledBlocks);
+    for (size_t m = 0; m < morsels_.size(); m += step) {
+      Morsel some = morsels_[m];
+      const int64_t skipped = std::min<int64_t>(some.rows / 2, some.rows - 1) / kBlockRows * kBlockRows;
+      some.begin += skipped;
+      some.first_ref += static_cast<RowRef>(skipped);
+      some.rows = static_cast<int32_t>(std::min<int64_t>(kBlockRows, some.rows - skipped));
+      CD_TRY(push_rows(0, some, static_cast<int64_t>(m), first));
+      CD_TRY(first.flush(0));
+      rows += some.rows;
+    }
+    return rows;
+  }
+
+  std::string describe() const override { return "table " + name_; }
+  int64_t rows() const override { return store_->rows(); }
+
+ private:
+  std::shared_ptr<const RowStore> store_;
+  std::string name_;
+  std::vector<Morsel> morsels_;
+};
+
+// Cuts the batches of an operator into blocks.
+class BlockCutter final : public operators::RowSink {
+ public:
+  BlockCutter(BlockSink& first, bool wants_order) : first_(first), wants_order_(wants_order) {}
+  bool wants_order() const override { return wants_order_; }
+  int64_t batch_rows_wanted() const override { return kEmittedBatchRows; }
+  Status accept(int worker, Batch batch) override {
+    const int64_t number = next_.fetch_add(1, std::memory_order_relaxed);
+    Morsel morsel{&batch, 0, static_cast<int32_t>(batch.rows), 0};
+    CD_TRY(push_rows(worker, morsel, number, first_));
+    return first_.flush(worker);
+  }
+
+ private:
+  BlockSink& first_;
+  const bool wants_order_;
+  std::atomic<int64_t> next_{0};
+};
+
+class OperatorSource final : public Source {
+ public:
+  OperatorSource(std::unique_ptr<operators::Operator> rows_of,
+                 std::string name,
+                 bool ordered,
+                 int64_t rows)
+      : operator_(std::move(rows_of)), name_(std::move(name)), ordered_(ordered), rows_(rows) {}
+
+  Status run(OperatorRun& run, BlockSink& first) override {
+    BlockCutter cutter(first, ordered_);
+    operators::RunProfile profile;
+    CD_TRY(operator_->run(cutter, *run.cancel, *run.progress, profile));
+    for (const operators::PhaseTime& phase : profile.phases) run.profile->phases.push_back(phase);
+    return {};
+  }
+  std::string describe() const override { return name_; }
+  int64_t rows() const override { return rows_; }
+
+ private:
+  std::unique_ptr<operators::Operator> operator_;
+  std::string name_;
+  bool ordered_;
+  int64_t rows_;
+};
+
+class EmittedSource final : public Source {
+ public:
+  EmittedSource(Emit emit, std::string name, int64_t rows)
+      : emit_(std::move(emit)), name_(std::move(name)), rows_(rows) {}
+  Status run(OperatorRun& run, BlockSink& first) override {
+    BlockCutter cutter(first, false);
+    return emit_(run, cutter);
+  }
+  std::string describe() const override { return name_; }
+  int64_t rows() const override { return rows_; }
+
+ private:
+  Emit emit_;
+  std::string name_;
+  int64_t rows_;
+};
+
+class CountingSink final : public BlockSink {
+ public:
+  Status push(int, const RowBlock& block) override {
+    rows += block.rows;
+    return {};
+  }
+  Status flush(int) override { return {}; }
+  int64_t rows = 0;
+};
+
+BlockSink& connect(Chain& chain, BlockSink& sink) {
+  BlockSink* next = &sink;
+  for (size_t i = chain.stages.size(); i-- > 0;) {
+    chain.stages[i]->set_next(next);
+    next = chain.stages[i].get();
+  }
+  return *next;
+}
+
+// Every column of a batch, as it stands there.
+BlockSchema batch_schema(SchemaPtr schema, const RowStore* store) {
+  BlockSchema blocks;
+  for (int c = 0; c < schema->column_count(); ++c) blocks.places.push_back({0, c});
+  blocks.schema = std::move(schema);
+  blocks.nullable = {false};
+  blocks.stores = {store};
+  return blocks;
+}
+
+}  // namespace
+
+int64_t Chain::rows_expected() const {
+  return static_cast<int64_t>(std::ceil(static_cast<double>(source->rows()) * pass_rate));
+}
+
+void keep_owners(const RowBlock& block, const Owners& stores, BatchWriter& writer) {
+  for (size_t o = 0; o < block.origins.size(); ++o) {
+    if (stores[o] != nullptr) writer.keep(stores[o]);
+    if (stores[o] == nullptr && block.origins[o].batch != nullptr) {
+      writer.keep(block.origins[o].batch->owner);
+    }
+  }
+}
+
+Status run_chain(OperatorRun& run, Chain& chain, BlockSink& sink) {
+  return chain.source->run(run, connect(chain, sink));
+}
+
+Status sample_chain(Chain& chain) {
+  if (chain.stages.empty()) return {};
+  CountingSink counter;
+  CD_ASSIGN(const int64_t rows, chain.source->sample(connect(chain, counter)));
+  if (rows == 0) return {};
+  // A sample without a row says "less than one in as many".
+  const double passed = std::max(0.5, static_cast<double>(counter.rows));
+  chain.pass_rate = passed / static_cast<double>(rows);
+  return {};
+}
+
+std::string describe_chain(const Chain& chain) {
+  std::string text = chain.source->describe();
+  for (const auto& stage : chain.stages) text += " -> " + stage->describe();
+  return text;
+}
+
+Chain table_chain(TablePtr table,
+                  std::shared_ptr<const RowStore> store,
+                  std::string name,
+                  int threads) {
+  Chain chain;
+  chain.schema = batch_schema(table->schema, store.get());
+  chain.source = std::make_unique<TableSource>(store, std::move(name), threads);
+  chain.stores = {std::move(store)};
+  chain.table = std::move(table);
+  return chain;
+}
+
+Chain operator_chain(std::unique_ptr<operators::Operator> rows_of,
+                     std::string name,
+                     bool ordered,
+                     int64_t rows) {
+  Chain chain;
+  chain.schema = batch_schema(rows_of->schema(), nullptr);
+  chain.source =
+      std::make_unique<OperatorSource>(std::move(rows_of), std::move(name), ordered, rows);
+  chain.stores = {nullptr};
+  chain.is_ordered = ordered;
+  return chain;
+}
+
+Chain emitted_chain(Emit emit, SchemaPtr schema, std::string name, int64_t rows) {
+  Chain chain;
+  chain.schema = batch_schema(std::move(schema), nullptr);
+  chain.source = std::make_unique<EmittedSource>(std::move(emit), std::move(name), rows);
+  chain.stores = {nullptr};
+  chain.is_ordered = false;
+  return chain;
+}
+
+}  // namespace crossdock::execution

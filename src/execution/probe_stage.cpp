@@ -1,0 +1,295 @@
+// Words, candidates, checks, rows.
+#include "execution/probe_stage.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+#include <optional>
+
+#include "base/check.hpp"
+#include "execution/block_builder.hpp"
+#include "execution/column_gather.hpp"
+#include "expressions/block_evaluator.hpp"
+#include "operators/hash_join/probe_kernels.hpp"
+#include "table/row_compare.hpp"
+#include "table/word_mix.hpp"
+
+namespace crossdock::execution {
+namespace {
+
+using operators::KeyEncoder;
+using operators::KeyPart;
+using operators::OpenRuns;
+using operators::PairList;
+using operators::ProbeBlock;
+using operators::Side;
+
+std::vector<int> probe_keys(const operators::KeyPlan& keys) {
+  std::vector<int> columns;
+  for (const KeyPart& part : keys.parts) columns.push_back(part.left);
+  std::sort(columns.begin(), columns.end());
+  columns.erase(std::unique(columns.begin(), columns.end()), columns.end());
+  return columns;
+}
+
+// Decides candidate pairs: equal keys where words are hashes, and the residual condition.
+class PairCheck {
+ public:
+  static Result<std::unique_ptr<PairCheck>> create(const ProbeOptions& options,
+                                                   std::shared_ptr<const expressions::Program> program) {
+    auto check = std::unique_ptr<PairCheck>(new PairCheck(options));
+    if (program != nullptr) {
+      CD_ASSIGN(auto evaluator,
+                expressions::BlockEvaluator::create(std::move(program), *options.memory));
+      check->evaluator_.emplace(std::move(evaluator));
+      check->columns_.emplace(options.pairs, columns_of({options.residual}));
+    }
+    return check;
+  }
+
+  // Moves pairs that hold to the front. count <= kBlockRows.
+  Result<int32_t> select(const RowBlock& block, uint16_t* rows, RowRef* refs, int32_t count) {
+    if (options_.table->keys().needs_verification()) {
+      CD_ASSIGN(count, select_equal(block, rows, refs, count));
+    }
+    if (!evaluator_.has_value() || count == 0) return count;
+    const RowBlock& pairs = builder_.make(block, rows, refs, count);
+    CD_ASSIGN(const int32_t kept, evaluator_->filter(columns_->load(pairs), 0, count));
+    if (const uint8_t* keep = evaluator_->kept(); keep != nullptr) {
+      move_kept(keep, rows, refs, count);
+    }
+    return kept;
+  }
+
+ private:
+  explicit PairCheck(const ProbeOptions& options)
+      : options_(options), builder_(options.input, &options.table->store()) {
+    if (!options.table->keys().needs_verification()) return;
+    probe_columns_.emplace(options.input, probe_keys(options.table->keys()));
+  }
+
+  static void move_kept(const uint8_t* keep, uint16_t* rows, RowRef* refs, int32_t count) {
+    int32_t kept = 0;
+    for (int32_t i = 0; i < count; ++i) {
+      rows[kept] = rows[i];
+      refs[kept] = refs[i];
+      kept += keep[i];
+    }
+  }
+
+  // The keys of both sides as columns of a store of one batch, which the comparer reads.
+  Result<int32_t> select_equal(const RowBlock& block, uint16_t* rows, RowRef* refs, int32_t count) {
+    const operators::KeyPlan& plan = options_.table->keys();
+    const Batch& probe = probe_columns_->load(block);
+    const RowStore& store = options_.table->store();
+    auto schema = std::make_shared<Schema>();
+    Batch both{nullptr, block.rows, {}, nullptr};
+    for (const KeyPart& part : plan.parts) {
+      schema->fields.push_back(options_.input.schema->fields[part.left]);
+      both.columns.push_back(probe.columns[part.left]);
+    }
+    both.schema = schema;
+    RowStore probe_store(schema);
+    CD_TRY(probe_store.add(std::move(both)));
+    probe_store.freeze();
+    std::vector<KeyColumnPair> pairs;
+    for (size_t k = 0; k < plan.parts.size(); ++k) {
+      pairs.push_back({&probe_store.column(static_cast<int>(k)),
+                       &store.column(options_.store_keys[k]),
+                       plan.parts[k].kind});
+    }
+    CD_ASSIGN(const RowComparer comparer,
+              RowComparer::create(std::move(pairs), plan.null_equals_null));
+    RowRef probe_refs[kBlockRows];
+    for (int32_t i = 0; i < count; ++i) probe_refs[i] = rows[i];
+    uint32_t equal[kBlockRows];
+    const int32_t kept = comparer.select_equal(probe_refs, refs, count, equal);
+    for (int32_t i = 0; i < kept; ++i) {
+      rows[i] = rows[equal[i]];
+      refs[i] = refs[equal[i]];
+    }
+    return kept;
+  }
+
+  const ProbeOptions& options_;
+  BlockBuilder builder_;
+  std::optional<FlatColumns> columns_;
+  std::optional<expressions::BlockEvaluator> evaluator_;
+  std::optional<FlatColumns> probe_columns_;
+};
+
+class ProbeStage final : public Stage {
+ public:
+  ProbeStage(ProbeOptions options, std::shared_ptr<const expressions::Program> program)
+      : options_(std::move(options)),
+        program_(std::move(program)),
+        pairs_leave_(options_.kind == ProbeKind::kInner || options_.kind == ProbeKind::kOuter),
+        workers_(options_.workers) {}
+
+  std::string describe() const override {
+    constexpr const char* kNames[] = {"probe", "probe, outer", "probe, semi", "probe, anti"};
+    return kNames[static_cast<int>(options_.kind)];
+  }
+
+  Status push(int index, const RowBlock& block) override {
+    CD_ASSIGN(Worker * own, worker(index));
+    own->index = index;
+    if (!pairs_leave_ || options_.kind == ProbeKind::kOuter) {
+      std::memset(own->matched, 0, static_cast<size_t>(block.rows));
+    }
+    CD_TRY(find_pairs(*own, block));
+    if (options_.kind == ProbeKind::kInner) return {};
+    return push_by_match(*own, block);
+  }
+
+  Status flush(int index) override {
+    if (workers_[index] != nullptr) CD_TRY(workers_[index]->builder.flush(index, next()));
+    return next().flush(index);
+  }
+
+ private:
+  struct Worker {
+    Worker(const ProbeOptions& options, bool pairs_leave)
+        : keys(options.input, probe_keys(options.table->keys())),
+          encoder(options.table->keys(), *options.input.schema, Side::kLeft),
+          builder(options.input, pairs_leave ? &options.table->store() : nullptr) {}
+    int index = 0;
+    FlatColumns keys;
+    KeyEncoder encoder;
+    BlockBuilder builder;
+    std::unique_ptr<PairCheck> check;
+    uint64_t words[kBlockRows];
+    uint16_t rows[kBlockRows];  // of the block, by word
+    uint8_t matched[kBlockRows];
+    PairList pairs;
+    OpenRuns open;
+    uint16_t pair_rows[operators::kPairRows];
+    RowRef pair_refs[operators::kPairRows];
+  };
+
+  Result<Worker*> worker(int index) {
+    if (workers_[index] == nullptr) {
+      auto own = std::make_unique<Worker>(options_, pairs_leave_);
+      if (options_.table->keys().needs_verification() || program_ != nullptr) {
+        CD_ASSIGN(own->check, PairCheck::create(options_, program_));
+      }
+      workers_[index] = std::move(own);
+    }
+    return workers_[index].get();
+  }
+
+  // Words of the rows that may have a partner. Answers how many.
+  int32_t load_words(Worker& own, const RowBlock& block) const {
+    const JoinTable& table = *options_.table;
+    const Batch& keys = own.keys.load(block);
+    uint8_t live[kBlockRows];
+    int32_t count = block.rows;
+    bool any_dead = false;
+    if (table.has_integer_key()) {
+      std::memset(live, 1, static_cast<size_t>(count));
+      own.encoder.load_keys(keys, 0, count, own.words);
+      any_dead = own.encoder.clear_nulls(keys, 0, count, live);
+    } else {
+      any_dead = own.encoder.encode(keys, 0, count, own.words, live) < count;
+    }
+    for (int32_t i = 0; i < count; ++i) own.rows[i] = static_cast<uint16_t>(i);
+    if (any_dead) {
+      int32_t kept = 0;
+      for (int32_t i = 0; i < count; ++i) {
+        own.words[kept] = own.words[i];
+        own.rows[kept] = own.rows[i];
+        kept += live[i];
+      }
+      count = kept;
+    }
+    return table.select(own.words, own.rows, count);
+  }
+
+  Status find_pairs(Worker& own, const RowBlock& block) {
+    const JoinTable& table = *options_.table;
+    if (table.rows() == 0) return {};
+    const int32_t count = load_words(own, block);
+    if (count == 0) return {};
+    if (table.is_array()) return find_in_array(own, block, count);
+    if (table.has_integer_key()) mix_words(table.keys().mix, own.words, count);
+    const ProbeBlock probe{count, own.words, nullptr};
+    const operators::FindOptions find = table.find_options();
+    own.pairs.count = 0;
+    own.open.count = 0;
+    operators::find_first(table.runs(), probe, find, own.pairs, own.open);
+    while (true) {
+      const uint64_t* refs = table.runs().carry;
+      for (int32_t i = 0; i < own.pairs.count; ++i) {
+        own.pair_rows[i] = own.rows[own.pairs.rows[i]];
+        own.pair_refs[i] = static_cast<RowRef>(refs[own.pairs.positions[i]]);
+      }
+      CD_TRY(take_pairs(own, block, own.pairs.count));
+      if (own.open.count == 0) return {};
+      own.pairs.count = 0;
+      operators::find_rest(table.runs(), probe, find, own.pairs, own.open);
+    }
+  }
+
+  Status find_in_array(Worker& own, const RowBlock& block, int32_t count) {
+    const uint32_t* entries = options_.table->array();
+    const auto min = static_cast<uint64_t>(options_.table->range().min);
+    int32_t pairs = 0;
+    for (int32_t i = 0; i < count; ++i) {
+      const uint32_t entry = entries[own.words[i] - min];
+      own.pair_rows[pairs] = own.rows[i];
+      own.pair_refs[pairs] = entry - 1;
+      pairs += entry != 0 ? 1 : 0;
+    }
+    return take_pairs(own, block, pairs);
+  }
+
+  Status take_pairs(Worker& own, const RowBlock& block, int32_t count) {
+    for (int32_t done = 0; done < count; done += kBlockRows) {
+      int32_t some = std::min(count - done, kBlockRows);
+      uint16_t* rows = own.pair_rows + done;
+      RowRef* refs = own.pair_refs + done;
+      if (own.check != nullptr) {
+        CD_ASSIGN(some, own.check->select(block, rows, refs, some));
+      }
+      if (options_.kind != ProbeKind::kInner) {
+        for (int32_t i = 0; i < some; ++i) own.matched[rows[i]] = 1;
+      }
+      if (!pairs_leave_) continue;
+      CD_TRY(own.builder.put(block, rows, refs, some, own.index, next()));
+    }
+    return {};
+  }
+
+  // Rows that leave because they have a partner, or none.
+  Status push_by_match(Worker& own, const RowBlock& block) {
+    const uint8_t leaves = options_.kind == ProbeKind::kSemi ? 1 : 0;
+    uint16_t rows[kBlockRows];
+    int32_t count = 0;
+    for (int32_t i = 0; i < block.rows; ++i) {
+      rows[count] = static_cast<uint16_t>(i);
+      count += own.matched[i] == leaves ? 1 : 0;
+    }
+    if (options_.kind != ProbeKind::kOuter) {
+      return own.builder.put(block, rows, nullptr, count, own.index, next());
+    }
+    std::fill_n(own.pair_refs, count, kNullRef);
+    return own.builder.put(block, rows, own.pair_refs, count, own.index, next());
+  }
+
+  ProbeOptions options_;
+  std::shared_ptr<const expressions::Program> program_;
+  const bool pairs_leave_;
+  std::vector<std::unique_ptr<Worker>> workers_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<Stage>> make_probe_stage(ProbeOptions options) {
+  std::shared_ptr<const expressions::Program> program;
+  if (options.residual != nullptr) {
+    CD_ASSIGN(program, expressions::Program::create({options.residual}, {}));
+  }
+  return std::unique_ptr<Stage>(new ProbeStage(std::move(options), std::move(program)));
+}
+
+}  // namespace crossdock::execution

@@ -1,0 +1,222 @@
+// Filters and computed columns: programs over the columns that they read.
+#include <algorithm>
+#include <optional>
+
+#include "execution/block_builder.hpp"
+#include "execution/column_gather.hpp"
+#include "execution/stage.hpp"
+#include "expressions/block_evaluator.hpp"
+#include "expressions/lane_kernels.hpp"
+
+namespace crossdock::execution {
+namespace {
+
+using expressions::BlockEvaluator;
+using expressions::Expression;
+using expressions::ExpressionPtr;
+using expressions::Program;
+
+static_assert(kBlockRows == expressions::kMaxEvaluatedRows);
+
+void add_columns(const Expression& expression, std::vector<int>& columns) {
+  if (expression.op == expressions::ExpressionOp::kColumn) columns.push_back(expression.column);
+  for (const ExpressionPtr& argument : expression.arguments) add_columns(*argument, columns);
+}
+
+// What both stages have per worker.
+struct Evaluation {
+  FlatColumns columns;
+  BlockEvaluator evaluator;
+};
+
+class ProgramStage : public Stage {
+ public:
+  ProgramStage(BlockSchema input,
+               std::shared_ptr<const Program> program,
+               std::vector<int> columns,
+               int workers,
+               std::shared_ptr<Memory> memory)
+      : input_(std::move(input)),
+        program_(std::move(program)),
+        columns_(std::move(columns)),
+        memory_(std::move(memory)),
+        evaluations_(workers) {}
+
+ protected:
+  Result<Evaluation*> evaluation(int worker) {
+    std::optional<Evaluation>& own = evaluations_[worker];
+    if (!own.has_value()) {
+      CD_ASSIGN(BlockEvaluator evaluator, BlockEvaluator::create(program_, *memory_));
+      own.emplace(Evaluation{FlatColumns(input_, columns_), std::move(evaluator)});
+    }
+    return &*own;
+  }
+
+  BlockSchema input_;
+  std::shared_ptr<const Program> program_;
+  std::vector<int> columns_;
+  std::shared_ptr<Memory> memory_;
+  std::vector<std::optional<Evaluation>> evaluations_;  // by worker
+};
+
+std::string list_of(const std::vector<ExpressionPtr>& expressions, const char* between) {
+  std::string text;
+  for (const ExpressionPtr& expression : expressions) {
+    if (!text.empty()) text += between;
+    text += expressions::expression_text(*expression);
+  }
+  return text;
+}
+
+class FilterStage final : public ProgramStage {
+ public:
+  FilterStage(BlockSchema input,
+              const std::vector<ExpressionPtr>& conditions,
+              std::shared_ptr<const Program> program,
+              int workers,
+              std::shared_ptr<Memory> memory)
+      : ProgramStage(std::move(input),
+                     std::move(program),
+                     columns_of(conditions),
+                     workers,
+                     std::move(memory)),
+        text_(list_of(conditions, " and ")),
+        builders_(workers) {}
+
+  std::string describe() const override { return "filter " + text_; }
+
+  Status push(int worker, const RowBlock& block) override {
+    CD_ASSIGN(Evaluation * own, evaluation(worker));
+    CD_ASSIGN(const int32_t kept,
+              own->evaluator.filter(own->columns.load(block), 0, block.rows));
+    if (kept == 0) return {};
+    if (builders_[worker] == nullptr) {
+      builders_[worker] = std::make_unique<BlockBuilder>(input_, nullptr);
+    }
+    const uint8_t* keep = own->evaluator.kept();
+    if (keep == nullptr) {
+      CD_TRY(builders_[worker]->flush(worker, next()));
+      return next().push(worker, block);
+    }
+    uint16_t rows[kBlockRows];
+    expressions::lanes::positions_of(keep, block.rows, rows);
+    return builders_[worker]->put(block, rows, nullptr, kept, worker, next());
+  }
+
+  Status flush(int worker) override {
+    if (builders_[worker] != nullptr) CD_TRY(builders_[worker]->flush(worker, next()));
+    return next().flush(worker);
+  }
+
+ private:
+  std::string text_;
+  std::vector<std::unique_ptr<BlockBuilder>> builders_;  // by worker
+};
+
+// Writes what a program computed as Arrow columns.
+class ComputedColumns {
+ public:
+  explicit ComputedColumns(const Program& program) {
+    for (size_t i = 0; i < program.outputs().size(); ++i) {
+      const DataType& type = program.output_type(static_cast<int32_t>(i));
+      is_bits_.push_back(layout(type) == Layout::kBits);
+      const size_t width = std::max<size_t>(1, static_cast<size_t>(fixed_bytes(type)));
+      values_.emplace_back(kBlockRows * width / sizeof(uint64_t));
+      validity_.emplace_back(kBlockRows / 64);
+    }
+  }
+
+  void write(const BlockEvaluator& evaluator, int32_t rows, std::vector<ColumnView>& to) {
+    for (size_t i = 0; i < values_.size(); ++i) {
+      const auto output = static_cast<int32_t>(i);
+      auto* values = reinterpret_cast<uint8_t*>(values_[i].data());
+      ColumnView column;
+      column.length = rows;
+      column.values = values;
+      if (is_bits_[i]) {
+        uint8_t bytes[kBlockRows];
+        evaluator.write_values(output, bytes);
+        expressions::lanes::pack_bits(bytes, rows, values);
+      } else {
+        evaluator.write_values(output, values);
+      }
+      if (const uint8_t* valid = evaluator.valid(output); valid != nullptr) {
+        auto* bits = reinterpret_cast<uint8_t*>(validity_[i].data());
+        expressions::lanes::pack_bits(valid, rows, bits);
+        column.validity = bits;
+        column.null_count = -1;
+      }
+      to.push_back(column);
+    }
+  }
+
+ private:
+  std::vector<bool> is_bits_;
+  std::vector<std::vector<uint64_t>> values_;
+  std::vector<std::vector<uint64_t>> validity_;
+};
+
+class ComputeStage final : public ProgramStage {
+ public:
+  ComputeStage(BlockSchema input,
+               const std::vector<ExpressionPtr>& outputs,
+               std::shared_ptr<const Program> program,
+               int workers,
+               std::shared_ptr<Memory> memory)
+      : ProgramStage(std::move(input),
+                     std::move(program),
+                     columns_of(outputs),
+                     workers,
+                     std::move(memory)),
+        text_(list_of(outputs, ", ")),
+        computed_(workers) {}
+
+  std::string describe() const override { return "compute " + text_; }
+
+  Status push(int worker, const RowBlock& block) override {
+    CD_ASSIGN(Evaluation * own, evaluation(worker));
+    std::optional<ComputedColumns>& columns = computed_[worker];
+    if (!columns.has_value()) columns.emplace(*program_);
+    CD_TRY(own->evaluator.filter(own->columns.load(block), 0, block.rows));
+    CD_TRY(own->evaluator.compute());
+    RowBlock out = block;
+    columns->write(own->evaluator, block.rows, out.computed);
+    return next().push(worker, out);
+  }
+
+  Status flush(int worker) override { return next().flush(worker); }
+
+ private:
+  std::string text_;
+  std::vector<std::optional<ComputedColumns>> computed_;  // by worker
+};
+
+}  // namespace
+
+std::vector<int> columns_of(const std::vector<ExpressionPtr>& expressions) {
+  std::vector<int> columns;
+  for (const ExpressionPtr& expression : expressions) add_columns(*expression, columns);
+  std::sort(columns.begin(), columns.end());
+  columns.erase(std::unique(columns.begin(), columns.end()), columns.end());
+  return columns;
+}
+
+Result<std::unique_ptr<Stage>> make_filter_stage(const BlockSchema& input,
+                                                 const std::vector<ExpressionPtr>& conditions,
+                                                 int workers,
+                                                 std::shared_ptr<Memory> memory) {
+  CD_ASSIGN(auto program, Program::create(conditions, {}));
+  return std::unique_ptr<Stage>(
+      new FilterStage(input, conditions, std::move(program), workers, std::move(memory)));
+}
+
+Result<std::unique_ptr<Stage>> make_compute_stage(const BlockSchema& input,
+                                                  const std::vector<ExpressionPtr>& outputs,
+                                                  int workers,
+                                                  std::shared_ptr<Memory> memory) {
+  CD_ASSIGN(auto program, Program::create({}, outputs));
+  return std::unique_ptr<Stage>(
+      new ComputeStage(input, outputs, std::move(program), workers, std::move(memory)));
+}
+
+}  // namespace crossdock::execution

@@ -1,0 +1,75 @@
+// The last pipeline of a plan ends in the sink of the run.
+#include "execution/query.hpp"
+
+#include <chrono>
+
+#include "execution/collect_sink.hpp"
+#include "execution/lowering.hpp"
+
+namespace crossdock::execution {
+namespace {
+
+// Rows that are only counted are not read.
+class CountedRows final : public BlockSink {
+ public:
+  explicit CountedRows(int workers) : rows_(workers) {}
+  Status push(int worker, const RowBlock& block) override {
+    rows_[worker].rows += block.rows;
+    return {};
+  }
+  Status flush(int) override { return {}; }
+  int64_t rows() const {
+    int64_t sum = 0;
+    for (const Counter& counter : rows_) sum += counter.rows;
+    return sum;
+  }
+
+ private:
+  struct alignas(64) Counter {
+    int64_t rows = 0;
+  };
+  std::vector<Counter> rows_;  // by worker
+};
+
+}  // namespace
+
+operators::OperatorPlan Query::describe() const {
+  operators::OperatorPlan described;
+  described.name = "query";
+  described.facts = {{"threads", int64_t{environment_.threads}},
+                     {"plan", plan::plan_text(*plan_)}};
+  return described;
+}
+
+Status Query::run_phases(operators::OperatorRun& run) const {
+  Lowering lowering(run, environment_);
+  CD_ASSIGN(Chain chain, lowering.lower(*plan_));
+  const auto start = std::chrono::steady_clock::now();
+  int64_t rows = 0;
+  if (run.sink->counts_only()) {
+    CountedRows counted(run.team->worker_count());
+    CD_TRY(run_chain(run, chain, counted));
+    rows = counted.rows();
+  } else {
+    CollectSink sink(chain, run.team->worker_count(), environment_.memory);
+    CD_TRY(run_chain(run, chain, sink));
+    CD_ASSIGN(std::vector<Batch> batches, sink.finish());
+    for (Batch& batch : batches) {
+      rows += batch.rows;
+      CD_TRY(run.check_cancelled());
+      CD_TRY(run.sink->accept(0, std::move(batch)));
+    }
+  }
+  const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
+  lowering.note(fmt::format(
+      "{:9.6f} s  {:>12} rows  {} -> result", elapsed.count(), rows, describe_chain(chain)));
+  operators::Facts steps;
+  for (const std::string& step : lowering.steps()) {
+    steps.push_back({fmt::format("{}", steps.size() + 1), step});
+  }
+  run.profile->facts.push_back({"pipelines", std::move(steps)});
+  run.profile->result_rows = rows;
+  return {};
+}
+
+}  // namespace crossdock::execution

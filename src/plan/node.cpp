@@ -1,0 +1,134 @@
+// Makes nodes, each checked against its inputs.
+#include "plan/node.hpp"
+
+#include <algorithm>
+#include <unordered_set>
+
+#include "operators/hash_join/output_plan.hpp"
+#include "table/key_kind.hpp"
+
+namespace crossdock::plan {
+namespace {
+
+using expressions::ExpressionOp;
+using expressions::ExpressionPtr;
+
+NodePtr make_node(decltype(Node::operation) operation,
+                  std::vector<NodePtr> inputs,
+                  SchemaPtr schema) {
+  return std::make_shared<const Node>(
+      Node{std::move(operation), std::move(inputs), std::move(schema)});
+}
+
+Status check_condition(const ExpressionPtr& condition) {
+  if (condition->type.id == TypeId::kBool) return {};
+  return make_error(ErrorCode::kInvalidArgument,
+                    "the condition {} is {}, not bool\n  try      a comparison",
+                    expressions::expression_text(*condition),
+                    type_name(condition->type));
+}
+
+Status check_names(const Schema& schema) {
+  std::unordered_set<std::string_view> names;
+  for (const Field& field : schema.fields) {
+    if (names.insert(field.name).second) continue;
+    return make_error(ErrorCode::kDuplicateColumn,
+                      "two columns of the result are named '{}'\n  try      another name for one",
+                      field.name);
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<NodePtr> make_scan(TablePtr table, std::vector<std::string> columns, std::string name) {
+  auto narrow = std::make_shared<Table>();
+  auto schema = std::make_shared<Schema>();
+  std::vector<int> places;
+  for (const std::string& column : columns) {
+    CD_ASSIGN(const int place, table->schema->find(column, name));
+    places.push_back(place);
+    schema->fields.push_back(table->schema->fields[place]);
+  }
+  narrow->schema = schema;
+  narrow->rows = table->rows;
+  for (const Batch& batch : table->batches) {
+    Batch view{schema, batch.rows, {}, batch.owner};
+    for (const int place : places) view.columns.push_back(batch.columns[place]);
+    narrow->batches.push_back(std::move(view));
+  }
+  return make_node(Scan{std::move(narrow), std::move(name)}, {}, schema);
+}
+
+Result<NodePtr> make_filter(NodePtr input, std::vector<ExpressionPtr> conditions) {
+  for (const ExpressionPtr& condition : conditions) CD_TRY(check_condition(condition));
+  SchemaPtr schema = input->schema;
+  return make_node(Filter{std::move(conditions)}, {std::move(input)}, std::move(schema));
+}
+
+Result<NodePtr> make_project(NodePtr input, std::vector<Project::Item> items) {
+  auto schema = std::make_shared<Schema>();
+  for (const Project::Item& item : items) {
+    const expressions::Expression& expression = *item.expression;
+    if (expression.op == ExpressionOp::kColumn) {
+      schema->fields.push_back(input->schema->fields[expression.column]);
+      schema->fields.back().name = item.name;
+      continue;
+    }
+    const Layout lay = layout(expression.type);
+    if ((lay != Layout::kFixed && lay != Layout::kBits) ||
+        expression.type.id == TypeId::kDictionary) {
+      return make_error(ErrorCode::kUnsupportedType,
+                        "the computed column '{}' is {}; strings can be tested, not computed",
+                        item.name,
+                        type_name(expression.type));
+    }
+    schema->fields.push_back({item.name, expression.type, true, ""});
+  }
+  CD_TRY(check_names(*schema));
+  return make_node(Project{std::move(items)}, {std::move(input)}, std::move(schema));
+}
+
+Schema residual_schema(const operators::JoinSpec& spec, const Schema& left, const Schema& right) {
+  Schema schema;
+  for (const operators::OutputColumn& column : spec.residual_columns) {
+    const Schema& side = column.side == operators::OutputSide::kRight ? right : left;
+    schema.fields.push_back(side.fields[column.column]);
+    schema.fields.back().name = column.name;
+  }
+  return schema;
+}
+
+Result<NodePtr> make_join(NodePtr left, NodePtr right, Join join) {
+  if (join.residual != nullptr) CD_TRY(check_condition(join.residual));
+  for (const auto& [left_column, right_column] : join.spec.keys) {
+    CD_TRY(common_key_kind(left->schema->fields[left_column].type,
+                           right->schema->fields[right_column].type));
+  }
+  CD_ASSIGN(SchemaPtr schema,
+            operators::output_schema(join.spec, *left->schema, *right->schema));
+  return make_node(std::move(join), {std::move(left), std::move(right)}, std::move(schema));
+}
+
+Result<NodePtr> make_group(NodePtr input, operators::GroupSpec spec) {
+  CD_ASSIGN(SchemaPtr schema, operators::group_schema(spec, *input->schema));
+  return make_node(Group{std::move(spec)}, {std::move(input)}, std::move(schema));
+}
+
+Result<NodePtr> make_sort(NodePtr input, operators::SortSpec spec) {
+  CD_ASSIGN(SchemaPtr schema, operators::sort_schema(spec, *input->schema));
+  return make_node(Sort{std::move(spec)}, {std::move(input)}, std::move(schema));
+}
+
+Result<NodePtr> make_limit(NodePtr input, int64_t rows, int64_t offset) {
+  if (rows < 0 || offset < 0) {
+    return make_error(ErrorCode::kInvalidArgument,
+                      "limit {} after {} rows\n  try      numbers of at least 0",
+                      rows,
+                      offset);
+  }
+  SchemaPtr schema = input->schema;
+  return make_node(Limit{rows, offset}, {std::move(input)}, std::move(schema));
+}
+
+}  // namespace crossdock::plan

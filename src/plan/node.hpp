@@ -1,0 +1,88 @@
+// The logical plan: typed, bound, immutable nodes. Every node knows the schema of its rows; columns are positions in
+// the schema of an input, never names. Thread-safe to read, cheap to share.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "base/result.hpp"
+#include "expressions/expression.hpp"
+#include "operators/group_by/group_spec.hpp"
+#include "operators/hash_join/join_spec.hpp"
+#include "operators/sort/sort_spec.hpp"
+#include "table/column.hpp"
+
+namespace crossdock::plan {
+
+struct Node;
+using NodePtr = std::shared_ptr<const Node>;
+
+// A table in memory.
+struct Scan {
+  TablePtr table;
+  std::string name;  // for explain
+};
+
+// The rows for which all conditions are true, in the order in which they are to be tested.
+struct Filter {
+  std::vector<expressions::ExpressionPtr> conditions;
+};
+
+// One column per item: a column of the input under a name, or computed from the input's columns.
+struct Project {
+  struct Item {
+    std::string name;
+    expressions::ExpressionPtr expression;
+  };
+  std::vector<Item> items;
+};
+
+struct Join {
+  operators::JoinSpec spec;  // without a residual
+  // A further condition on pairs of rows, over the schema of spec.residual_columns; nullptr: none.
+  expressions::ExpressionPtr residual;
+};
+
+struct Group {
+  operators::GroupSpec spec;  // without a program
+};
+
+struct Sort {
+  operators::SortSpec spec;
+};
+
+// `rows` rows after the first `offset`, in the order of the input.
+struct Limit {
+  int64_t rows = 0;
+  int64_t offset = 0;
+};
+
+struct Node {
+  std::variant<Scan, Filter, Project, Join, Group, Sort, Limit> operation;
+  std::vector<NodePtr> inputs;
+  SchemaPtr schema;
+
+  const Node& input(int i = 0) const { return *inputs[i]; }
+};
+
+// Each checks its arguments against the schemas of its inputs. Errors: those of expressions and of the operator's spec;
+// kInvalidArgument for a condition that is no bool, kDuplicateColumn for two columns of one name.
+Result<NodePtr> make_scan(TablePtr table, std::vector<std::string> columns, std::string name);
+Result<NodePtr> make_filter(NodePtr input, std::vector<expressions::ExpressionPtr> conditions);
+Result<NodePtr> make_project(NodePtr input, std::vector<Project::Item> items);
+Result<NodePtr> make_join(NodePtr left, NodePtr right, Join join);
+Result<NodePtr> make_group(NodePtr input, operators::GroupSpec spec);
+Result<NodePtr> make_sort(NodePtr input, operators::SortSpec spec);
+Result<NodePtr> make_limit(NodePtr input, int64_t rows, int64_t offset);
+
+// The fields that a join's residual condition reads.
+Schema residual_schema(const operators::JoinSpec& spec, const Schema& left, const Schema& right);
+
+// The plan as an indented tree, one node per line.
+std::string plan_text(const Node& node);
+
+}  // namespace crossdock::plan

@@ -1,0 +1,98 @@
+// The public plans and queries.
+#include <crossdock/query.hpp>
+
+#include "execution/query.hpp"
+#include "plan/node.hpp"
+#include "session/specs.hpp"
+#include "session/state.hpp"
+#include "table/arrow_export.hpp"
+
+namespace crossdock {
+namespace {
+
+Error plan_refusal(const char* option, const char* instead) {
+  return make_error(ErrorCode::kInvalidArgument,
+                    "{} is given, but a plan does not read it\n  try      {}",
+                    option,
+                    instead);
+}
+
+Result<plan::NodePtr> joined(const Plan& left,
+                             const Plan& right,
+                             const JoinOptions& options,
+                             const std::string& residual) {
+  if (options.residual) return plan_refusal("a residual function", "a residual expression");
+  const Schema& left_schema = *left.node()->schema;
+  const Schema& right_schema = *right.node()->schema;
+  plan::Join join;
+  CD_ASSIGN(join.spec, join_spec(options, left_schema, right_schema));
+  if (!residual.empty()) {
+    const Schema pairs = plan::residual_schema(join.spec, left_schema, right_schema);
+    CD_ASSIGN(join.residual, expressions::parse_expression(residual, pairs));
+  }
+  return plan::make_join(left.node(), right.node(), std::move(join));
+}
+
+Result<plan::NodePtr> projected(const Plan& input, const std::vector<ComputedColumn>& columns) {
+  std::vector<plan::Project::Item> items;
+  for (const ComputedColumn& column : columns) {
+    CD_ASSIGN(auto expression,
+              expressions::parse_expression(column.expression, *input.node()->schema));
+    items.push_back({column.name, std::move(expression)});
+  }
+  return plan::make_project(input.node(), std::move(items));
+}
+
+Result<plan::NodePtr> grouped(const Plan& input, const GroupByOptions& options) {
+  if (!options.filters.empty()) return plan_refusal("filters=", "filter() below the group-by");
+  if (!options.computed.empty()) return plan_refusal("computed=", "project() below the group-by");
+  CD_ASSIGN(auto spec, group_spec(options, *input.node()->schema));
+  return plan::make_group(input.node(), std::move(spec));
+}
+
+Result<plan::NodePtr> filtered(const Plan& input, const std::string& conditions) {
+  CD_ASSIGN(auto parsed, expressions::parse_expressions(conditions, *input.node()->schema));
+  return plan::make_filter(input.node(), std::move(parsed));
+}
+
+Result<plan::NodePtr> sorted(const Plan& input, const SortOptions& options) {
+  CD_ASSIGN(auto spec, sort_spec(options, *input.node()->schema));
+  return plan::make_sort(input.node(), std::move(spec));
+}
+
+}  // namespace
+
+Plan Plan::scan(const ArrowTable& table,
+                const std::vector<std::string>& columns,
+                const std::string& name) {
+  return Plan(value_or_throw(plan::make_scan(table.state()->table, columns, name)));
+}
+
+Plan Plan::filter(const std::string& conditions) const {
+  return Plan(value_or_throw(filtered(*this, conditions)));
+}
+Plan Plan::project(const std::vector<ComputedColumn>& items) const {
+  return Plan(value_or_throw(projected(*this, items)));
+}
+Plan Plan::join(const Plan& right, const JoinOptions& options, const std::string& residual) const {
+  return Plan(value_or_throw(joined(*this, right, options, residual)));
+}
+Plan Plan::group_by(const GroupByOptions& options) const {
+  return Plan(value_or_throw(grouped(*this, options)));
+}
+Plan Plan::sort(const SortOptions& options) const {
+  return Plan(value_or_throw(sorted(*this, options)));
+}
+Plan Plan::limit(int64_t rows, int64_t offset) const {
+  return Plan(value_or_throw(plan::make_limit(node_, rows, offset)));
+}
+
+void Plan::export_schema(ArrowSchema* out) const { crossdock::export_schema(*node_->schema, out); }
+std::string Plan::text() const { return plan::plan_text(*node_); }
+
+Query::Query(const Engine& engine, const Plan& plan) {
+  state_ = operation_state(
+      engine, std::make_unique<execution::Query>(plan.node(), run_environment(engine)));
+}
+
+}  // namespace crossdock
