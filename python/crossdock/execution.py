@@ -121,7 +121,9 @@ class Execution:
         try:
             with public_errors():
                 return _native.Query(self.engine, native_plan(node, read))
-        except Unplanned:
+        except Unplanned as reason:
+            if os.environ.get("XD_DEBUG"):
+                print("UNPLANNED", reason)
             return None
 
     def table(self, node: Node) -> Any:

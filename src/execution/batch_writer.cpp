@@ -36,7 +36,11 @@ class BatchWriter::Column {
 
   Status append(const ColumnView& from, int64_t rows, int64_t at) {
     CD_TRY(append_validity(from, rows, at));
-    if (from.dictionary != nullptr) dictionary_ = from.dictionary;
+    // Columns of nulls alone come with an empty dictionary.
+    const bool is_new = from.dictionary != nullptr && from.dictionary != dictionary_;
+    if (is_new && (dictionary_ == nullptr || from.dictionary->length > 0)) {
+      dictionary_ = from.dictionary;
+    }
     longest_ = from.longest_text < 0 ? -1 : std::max(longest_, from.longest_text);
     switch (layout_) {
       case Layout::kBits:

@@ -18,13 +18,16 @@ namespace crossdock::execution {
 // Words, selections and columns of a block stay in the first-level cache; the operators' kernels have the same limit.
 constexpr int32_t kBlockRows = 1024;
 
-// Which rows of one batch, or of one row store, the rows of a block are made of.
+// Which rows of one batch, or of one row store, the rows of a block are made of. Neither a batch nor a store: the rows
+// are those of an outer join that have no partner, and all columns of the origin are null.
 struct Origin {
   const Batch* batch = nullptr;
   RowRef first_ref = kNullRef;      // of the batch's row 0, where the batch is one of a frozen store
   int64_t begin = 0;                // without `rows`: begin, begin + 1, ... of the batch
   const RowStore* store = nullptr;  // instead of a batch
   const uint32_t* rows = nullptr;   // rows of the batch; or refs into the store, kNullRef for a row of nulls
+
+  bool is_missing() const { return batch == nullptr && store == nullptr; }
 };
 
 struct RowBlock {

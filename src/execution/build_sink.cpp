@@ -53,6 +53,8 @@ struct BuildSink::Worker {
   // Words of the rows in the writer, and their numbers in the batch: they have refs when the batch has.
   std::vector<uint64_t> words;
   std::vector<uint64_t> numbers;
+  std::vector<RowRef> keyless;          // refs, or numbers until their batch has refs
+  size_t keyless_with_refs = 0;
 };
 
 BuildSink::BuildSink(Options options, std::shared_ptr<JoinTable> join)
@@ -116,6 +118,9 @@ Status BuildSink::push_keys(Worker& own, const RowBlock& block) {
   if (rows < block.rows) {  // rows with a null key have no partner
     int32_t kept = 0;
     for (int32_t i = 0; i < block.rows; ++i) {
+      if (options_.keeps_keyless && live[i] == 0) {
+        own.keyless.push_back(static_cast<RowRef>(refs[i]));
+      }
       words[kept] = words[i];
       refs[kept] = refs[i];
       kept += live[i];
@@ -136,6 +141,9 @@ Status BuildSink::end_batch(Worker& own) {
   if (own.writer.rows() == 0) return {};
   CD_ASSIGN(const RowRef first, copies_->add(own.writer.finish()));
   for (uint64_t& number : own.numbers) number += first;
+  for (; own.keyless_with_refs < own.keyless.size(); ++own.keyless_with_refs) {
+    own.keyless[own.keyless_with_refs] += first;
+  }
   for (size_t at = 0; at < own.words.size(); at += kBlockRows) {
     const size_t rows = std::min<size_t>(kBlockRows, own.words.size() - at);
     CD_TRY(own.scatter.put(
@@ -166,7 +174,9 @@ Status BuildSink::finish(operators::OperatorRun& run) {
     CD_TRY(own->scatter.finish());
     input.scatters.push_back(&own->scatter);
     input.range.widen(own->range);
+    input.keyless.insert(input.keyless.end(), own->keyless.begin(), own->keyless.end());
   }
+  input.marks = options_.marks;
   if (copies_ != nullptr) copies_->freeze();
   input.rows = copies_ != nullptr ? copies_ : options_.table;
   CD_TRY(join_->build(run, input));

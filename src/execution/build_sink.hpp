@@ -25,6 +25,8 @@ class BuildSink : public BlockSink {
     std::shared_ptr<Memory> memory;
     // Of the table that a reference names, where input.stores names it.
     std::shared_ptr<const RowStore> table;
+    bool marks = false;          // rows are to be marked by probes
+    bool keeps_keyless = false;  // rows with a null key leave in the end
   };
   BuildSink(Options options, std::shared_ptr<JoinTable> join);
   ~BuildSink() override;

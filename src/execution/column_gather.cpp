@@ -222,7 +222,13 @@ ColumnView ColumnBuffer::gather(const ChunkedColumn& column, const RowRef* refs,
   if (column.any_ref != kNullRef) {
     return gather_from(StoreRows{column, refs, any_missing}, count);
   }
-  // A store without rows: all are missing.
+  return nulls(count);  // a store without rows: all are missing
+}
+
+ColumnView ColumnBuffer::nulls(int32_t count) {
+  static constexpr int64_t kNoOffsets[2] = {0, 0};
+  static const ColumnView kNoValues = {.values = reinterpret_cast<const uint8_t*>(kNoOffsets),
+                                       .offsets = kNoOffsets};
   ColumnView out;
   out.length = count;
   out.null_count = count;
@@ -232,7 +238,7 @@ ColumnView ColumnBuffer::gather(const ChunkedColumn& column, const RowRef* refs,
   out.values = reinterpret_cast<const uint8_t*>(values_.data());
   out.offsets = offsets_.data();
   out.validity = reinterpret_cast<const uint8_t*>(validity_.data());
-  out.dictionary = column.dictionary;
+  if (type_.id == TypeId::kDictionary) out.dictionary = &kNoValues;
   return out;
 }
 
@@ -284,6 +290,7 @@ ColumnView FlatColumns::load_column(size_t i, const RowBlock& block) {
   const ColumnPlace& place = places_[i];
   if (place.origin < 0) return block.computed[place.column];
   const Origin& origin = block.origins[place.origin];
+  if (origin.is_missing()) return buffers_[i].nulls(block.rows);
   if (origin.store != nullptr) {
     return buffers_[i].gather(origin.store->column(place.column), origin.rows, block.rows);
   }

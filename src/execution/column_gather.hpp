@@ -19,6 +19,9 @@ class ColumnBuffer {
   // The same from a store; kNullRef gives a null.
   ColumnView gather(const ChunkedColumn& column, const RowRef* refs, int32_t count);
 
+  // Nulls.
+  ColumnView nulls(int32_t count);
+
   // Appends values of a computed column behind the first `at`: a fixed layout or bits.
   void append(const ColumnView& column, const uint16_t* rows, int32_t count, int32_t at);
   // The first `count` of what was appended.

@@ -177,7 +177,10 @@ Status JoinTable::build(OperatorRun& run, const Input& input) {
   }
   if (!is_array_) CD_TRY(build_runs(run, input));
   if (wants_bitmap()) CD_TRY(build_bitmap(run, input));
-  return {};
+  keyless_ = input.keyless;
+  if (!input.marks) return {};
+  CD_ASSIGN(marks_, run.memory->get(positions() + 1, "the build side's marks"));
+  return zero(run, marks_);
 }
 
 int32_t JoinTable::select(uint64_t* keys, uint16_t* rows, int32_t count) const {

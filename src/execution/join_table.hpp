@@ -22,7 +22,7 @@
 
 namespace crossdock::execution {
 
-// Immutable once built; read by all workers.
+// Immutable once built, but for marks; read by all workers.
 class JoinTable {
  public:
   // The left side of `keys` is the probe side, the right one the build side.
@@ -36,6 +36,8 @@ class JoinTable {
     int partition_bits = 0;
     operators::KeyRange range;
     std::shared_ptr<const RowStore> rows;
+    std::vector<RowRef> keyless;  // rows with a null key, which have no partner, where they are to leave
+    bool marks = false;           // rows are to be marked
   };
   Status build(operators::OperatorRun& run, const Input& input);
 
@@ -45,6 +47,15 @@ class JoinTable {
   bool is_unique() const { return unique_; }
   const operators::KeyRange& range() const { return range_; }  // empty: not known, or no row
   bool has_integer_key() const { return keys_.packs_exactly && keys_.parts.size() == 1; }
+  // Marks, by position: 1 where a row has a partner. Written by probes.
+  uint8_t* marks() const { return marks_.data(); }
+  int64_t positions() const { return is_array_ ? static_cast<int64_t>(span_) + 1 : table_.rows; }
+  // kNullRef where no row has that position.
+  RowRef ref_at(int64_t position) const {
+    if (is_array_) return array_.as<uint32_t>()[position] - 1;  // 0 - 1 = kNullRef
+    return static_cast<RowRef>(table_.carry[position]);
+  }
+  const std::vector<RowRef>& keyless() const { return keyless_; }
   // "array of 25 keys in a range of 32", for explain analyze.
   std::string describe() const;
 
@@ -75,7 +86,8 @@ class JoinTable {
   bool unique_ = false;
   bool is_array_ = false;
   operators::RunTable table_;
-  Block array_, directory_, words_, refs_, bitmap_;
+  Block array_, directory_, words_, refs_, bitmap_, marks_;
+  std::vector<RowRef> keyless_;
   bool has_bitmap_ = false;
   std::optional<operators::KeyFilter> filter_;
 };

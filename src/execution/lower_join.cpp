@@ -21,22 +21,52 @@ using operators::OutputSide;
 // that large misses all caches.
 constexpr int64_t kPartitionedRows = int64_t{1} << 21;
 
-bool is_probe_kind(JoinKind kind) {
-  return kind == JoinKind::kInner || kind == JoinKind::kLeft || kind == JoinKind::kSemi ||
-         kind == JoinKind::kAnti;
-}
-
-ProbeKind probe_kind(JoinKind kind) {
+// Rows that leave a join whose probe side is the left one, or the right one.
+ProbeKind probe_kind(JoinKind kind, bool build_is_left) {
+  ProbeKind rows;
   switch (kind) {
     case JoinKind::kLeft:
-      return ProbeKind::kOuter;
+      (build_is_left ? rows.build_unmatched : rows.probe_unmatched) = true;
+      break;
+    case JoinKind::kRight:
+      (build_is_left ? rows.probe_unmatched : rows.build_unmatched) = true;
+      break;
+    case JoinKind::kFull:
+      rows.probe_unmatched = rows.build_unmatched = true;
+      break;
     case JoinKind::kSemi:
-      return ProbeKind::kSemi;
+      rows.pairs = false;
+      (build_is_left ? rows.build_matched : rows.probe_matched) = true;
+      break;
     case JoinKind::kAnti:
-      return ProbeKind::kAnti;
+      rows.pairs = false;
+      (build_is_left ? rows.build_unmatched : rows.probe_unmatched) = true;
+      break;
     default:
-      return ProbeKind::kInner;
+      break;
   }
+  return rows;
+}
+
+bool is_plain_integer(const DataType& left, const DataType& right) {
+  return left.id == right.id && (is_signed_integer(left.id) || is_unsigned_integer(left.id));
+}
+
+// Whether pipelines can make the rows of this join. A key column of an outer join that comes from either side is one
+// column of blocks only where both sides have the same bytes, and only where one of them is always there.
+bool is_pipelined(const plan::Node& node) {
+  const JoinSpec& spec = std::get<plan::Join>(node.operation).spec;
+  if (spec.kind == JoinKind::kAntiNullAware) return false;
+  if (spec.kind != JoinKind::kRight && spec.kind != JoinKind::kFull) return true;
+  return std::none_of(spec.output.begin(), spec.output.end(), [&](const OutputColumn& column) {
+    if (column.side != OutputSide::kKey) return false;
+    if (spec.kind == JoinKind::kFull) return true;
+    return std::none_of(spec.keys.begin(), spec.keys.end(), [&](const auto& key) {
+      return key.first == column.column &&
+             is_plain_integer(node.input(0).schema->fields[key.first].type,
+                              node.input(1).schema->fields[key.second].type);
+    });
+  });
 }
 
 // The sides of a join, seen from the build and the probe side.
@@ -56,21 +86,20 @@ class Sides {
 
   // The build side's column behind an output column, or -1: it is one of the probe side, `probe_column`.
   int build_column(const OutputColumn& column, int* probe_column) const {
-    *probe_column = column.column;
-    const bool is_left = column.side != OutputSide::kRight;
-    if (is_left != build_is_left_) return -1;
-    if (column.side != OutputSide::kKey) return column.column;
-    // Equal integers are the same bytes on both sides.
-    for (const auto& [left, right] : join_.spec.keys) {
-      if (left != column.column) continue;
-      const TypeId id = build_.schema.schema->fields[left].type.id;
-      const bool is_plain = is_signed_integer(id) || is_unsigned_integer(id);
-      if (is_plain && probe_.schema.schema->fields[right].type.id == id) {
-        *probe_column = right;
-        return -1;
+    bool is_left = column.side != OutputSide::kRight;
+    int of_side = column.column;
+    if (column.side == OutputSide::kKey) {
+      // Equal integers are the same bytes: taken from the side that is always there, or need not be looked up.
+      const bool wants_right = join_.spec.kind == JoinKind::kRight ||
+                               (join_.spec.kind == JoinKind::kInner && build_is_left_);
+      const int partner = partner_of(column.column);
+      if (wants_right && partner >= 0) {
+        is_left = false;
+        of_side = partner;
       }
     }
-    return column.column;
+    *probe_column = of_side;
+    return is_left == build_is_left_ ? of_side : -1;
   }
 
   // Columns of the build side that are read after the probe.
@@ -109,11 +138,25 @@ class Sides {
     }
     blocks.schema = std::move(schema);
     blocks.stores.push_back(store);
-    blocks.nullable.push_back(join_.spec.kind == JoinKind::kLeft);
+    const ProbeKind rows = probe_kind(join_.spec.kind, build_is_left_);
+    if (rows.build_unmatched) blocks.nullable.assign(blocks.nullable.size(), true);
+    blocks.nullable.push_back(rows.probe_unmatched);
     return blocks;
   }
 
  private:
+  // The right key of a left key with the same bytes; -1: there is none.
+  int partner_of(int left_key) const {
+    const Schema& left = build_is_left_ ? *build_.schema.schema : *probe_.schema.schema;
+    const Schema& right = build_is_left_ ? *probe_.schema.schema : *build_.schema.schema;
+    for (const auto& [left_column, right_column] : join_.spec.keys) {
+      const bool same =
+          is_plain_integer(left.fields[left_column].type, right.fields[right_column].type);
+      if (left_column == left_key && same) return right_column;
+    }
+    return -1;
+  }
+
   const plan::Join& join_;
   const Chain& probe_;
   const Chain& build_;
@@ -186,6 +229,9 @@ Result<Chain> Lowering::probe_join(const plan::Node& node,
                                    workers_,
                                    environment_.memory,
                                    nullptr};
+  const ProbeKind kind = probe_kind(join.spec.kind, build_is_left);
+  build_options.marks = kind.marks_build();
+  build_options.keeps_keyless = kind.build_unmatched;
   if (comes_from_one_table(build, build_options.payload)) build_options.table = build.stores[0];
   const auto start = std::chrono::steady_clock::now();
   BuildSink sink(std::move(build_options), table);
@@ -199,15 +245,14 @@ Result<Chain> Lowering::probe_join(const plan::Node& node,
                    table->describe()));
   ProbeOptions options;
   options.input = probe.schema;
-  options.kind = probe_kind(join.spec.kind);
+  options.kind = kind;
   options.table = table;
   for (const auto& [probe_key, build_key] : keys.keys) {
     if (verifies) options.store_keys.push_back(sink.store_column(build_key));
   }
   options.output = sides.pairs(join.spec.output, node.schema, sink, &table->store());
-  const bool pairs_leave =
-      options.kind == ProbeKind::kInner || options.kind == ProbeKind::kOuter;
-  if (!pairs_leave) {
+  const bool has_store = kind.pairs || kind.marks_build();
+  if (!has_store) {
     options.output.stores.pop_back();
     options.output.nullable.pop_back();
   }
@@ -223,40 +268,38 @@ Result<Chain> Lowering::probe_join(const plan::Node& node,
   }
   options.workers = workers_;
   options.memory = environment_.memory;
-  if (table->has_integer_key() && options.kind != ProbeKind::kOuter &&
-      options.kind != ProbeKind::kAnti) {
+  if (table->has_integer_key() && !kind.probe_unmatched && !kind.marks_build()) {
     probe.ranges.emplace_back(probe.schema.places[keys.keys[0].first], table->range());
   }
-  const bool keeps_order = !pairs_leave || (table->is_array() && options.kind == ProbeKind::kInner);
+  const bool keeps_order =
+      !kind.marks_build() && (!kind.pairs || (table->is_array() && !kind.probe_unmatched));
   probe.is_ordered = probe.is_ordered && keeps_order;
-  if (pairs_leave) {
+  if (has_store) {
     probe.stores.push_back(std::shared_ptr<const RowStore>(table, &table->store()));
   }
   probe.schema = options.output;
   CD_ASSIGN(auto stage, make_probe_stage(std::move(options)));
   probe.stages.push_back(std::move(stage));
+  if (kind.marks_build()) {
+    const double rows = static_cast<double>(table->rows());
+    const double probed = static_cast<double>(std::max<int64_t>(1, probe.source->rows()));
+    probe.pass_rate = kind.pairs ? std::max(probe.pass_rate, rows / probed) : rows / probed;
+  }
   CD_TRY(sample_chain(probe));
   return probe;
 }
 
 Result<Chain> Lowering::lower_join(const plan::Node& node) {
-  const auto& join = std::get<plan::Join>(node.operation);
   CD_ASSIGN(Chain left, lower(node.input(0)));
   CD_ASSIGN(Chain right, lower(node.input(1)));
   const int64_t left_rows = left.rows_expected();
   const int64_t right_rows = right.rows_expected();
   const bool both_are_tables = left.is_bare() && right.is_bare();
-  if (!is_probe_kind(join.spec.kind) ||
+  if (!is_pipelined(node) ||
       (both_are_tables && std::min(left_rows, right_rows) >= kPartitionedRows)) {
     return table_join(node, std::move(left), std::move(right));
   }
-  if (join.spec.kind == JoinKind::kInner && left_rows < right_rows) {
-    return probe_join(node, std::move(right), std::move(left), true);
-  }
-  // The operator can build the side whose rows leave, and mark them.
-  if (join.spec.kind != JoinKind::kInner && right_rows > 4 * left_rows) {
-    return table_join(node, std::move(left), std::move(right));
-  }
+  if (left_rows < right_rows) return probe_join(node, std::move(right), std::move(left), true);
   return probe_join(node, std::move(left), std::move(right), false);
 }
 

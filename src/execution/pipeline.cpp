@@ -175,11 +175,17 @@ void keep_owners(const RowBlock& block, const Owners& stores, BatchWriter& write
 }
 
 Status run_chain(OperatorRun& run, Chain& chain, BlockSink& sink) {
-  return chain.source->run(run, connect(chain, sink));
+  CD_TRY(chain.source->run(run, connect(chain, sink)));
+  for (const auto& stage : chain.stages) CD_TRY(stage->finish(run));
+  return {};
 }
 
 Status sample_chain(Chain& chain) {
-  if (chain.stages.empty()) return {};
+  const bool can_be_sampled =
+      std::all_of(chain.stages.begin(), chain.stages.end(), [](const auto& stage) {
+        return stage->can_be_sampled();
+      });
+  if (chain.stages.empty() || !can_be_sampled) return {};
   CountingSink counter;
   CD_ASSIGN(const int64_t rows, chain.source->sample(connect(chain, counter)));
   if (rows == 0) return {};

@@ -32,6 +32,14 @@ std::vector<int> probe_keys(const operators::KeyPlan& keys) {
   return columns;
 }
 
+// Candidate pairs of a block: its rows, their partners' refs, and where these stand in the table. count <= kBlockRows.
+struct Pairs {
+  uint16_t* rows;
+  RowRef* refs;
+  uint32_t* positions;
+  int32_t count;
+};
+
 // Decides candidate pairs: equal keys where words are hashes, and the residual condition.
 class PairCheck {
  public:
@@ -47,17 +55,15 @@ class PairCheck {
     return check;
   }
 
-  // Moves pairs that hold to the front. count <= kBlockRows.
-  Result<int32_t> select(const RowBlock& block, uint16_t* rows, RowRef* refs, int32_t count) {
+  // Moves pairs that hold to the front, and answers how many.
+  Result<int32_t> select(const RowBlock& block, Pairs pairs) {
     if (options_.table->keys().needs_verification()) {
-      CD_ASSIGN(count, select_equal(block, rows, refs, count));
+      CD_ASSIGN(pairs.count, select_equal(block, pairs));
     }
-    if (!evaluator_.has_value() || count == 0) return count;
-    const RowBlock& pairs = builder_.make(block, rows, refs, count);
-    CD_ASSIGN(const int32_t kept, evaluator_->filter(columns_->load(pairs), 0, count));
-    if (const uint8_t* keep = evaluator_->kept(); keep != nullptr) {
-      move_kept(keep, rows, refs, count);
-    }
+    if (!evaluator_.has_value() || pairs.count == 0) return pairs.count;
+    const RowBlock& made = builder_.make(block, pairs.rows, pairs.refs, pairs.count);
+    CD_ASSIGN(const int32_t kept, evaluator_->filter(columns_->load(made), 0, pairs.count));
+    if (const uint8_t* keep = evaluator_->kept(); keep != nullptr) move_kept(keep, pairs);
     return kept;
   }
 
@@ -68,17 +74,18 @@ class PairCheck {
     probe_columns_.emplace(options.input, probe_keys(options.table->keys()));
   }
 
-  static void move_kept(const uint8_t* keep, uint16_t* rows, RowRef* refs, int32_t count) {
+  static void move_kept(const uint8_t* keep, const Pairs& pairs) {
     int32_t kept = 0;
-    for (int32_t i = 0; i < count; ++i) {
-      rows[kept] = rows[i];
-      refs[kept] = refs[i];
+    for (int32_t i = 0; i < pairs.count; ++i) {
+      pairs.rows[kept] = pairs.rows[i];
+      pairs.refs[kept] = pairs.refs[i];
+      pairs.positions[kept] = pairs.positions[i];
       kept += keep[i];
     }
   }
 
   // The keys of both sides as columns of a store of one batch, which the comparer reads.
-  Result<int32_t> select_equal(const RowBlock& block, uint16_t* rows, RowRef* refs, int32_t count) {
+  Result<int32_t> select_equal(const RowBlock& block, const Pairs& of) {
     const operators::KeyPlan& plan = options_.table->keys();
     const Batch& probe = probe_columns_->load(block);
     const RowStore& store = options_.table->store();
@@ -101,12 +108,13 @@ class PairCheck {
     CD_ASSIGN(const RowComparer comparer,
               RowComparer::create(std::move(pairs), plan.null_equals_null));
     RowRef probe_refs[kBlockRows];
-    for (int32_t i = 0; i < count; ++i) probe_refs[i] = rows[i];
+    for (int32_t i = 0; i < of.count; ++i) probe_refs[i] = of.rows[i];
     uint32_t equal[kBlockRows];
-    const int32_t kept = comparer.select_equal(probe_refs, refs, count, equal);
+    const int32_t kept = comparer.select_equal(probe_refs, of.refs, of.count, equal);
     for (int32_t i = 0; i < kept; ++i) {
-      rows[i] = rows[equal[i]];
-      refs[i] = refs[equal[i]];
+      of.rows[i] = of.rows[equal[i]];
+      of.refs[i] = of.refs[equal[i]];
+      of.positions[i] = of.positions[equal[i]];
     }
     return kept;
   }
@@ -123,23 +131,29 @@ class ProbeStage final : public Stage {
   ProbeStage(ProbeOptions options, std::shared_ptr<const expressions::Program> program)
       : options_(std::move(options)),
         program_(std::move(program)),
-        pairs_leave_(options_.kind == ProbeKind::kInner || options_.kind == ProbeKind::kOuter),
+        kind_(options_.kind),
+        has_store_(kind_.pairs || kind_.marks_build()),
         workers_(options_.workers) {}
 
   std::string describe() const override {
-    constexpr const char* kNames[] = {"probe", "probe, outer", "probe, semi", "probe, anti"};
-    return kNames[static_cast<int>(options_.kind)];
+    std::string text = "probe";
+    if (kind_.probe_matched) text += ", rows with a partner";
+    if (kind_.probe_unmatched) text += kind_.pairs ? ", outer" : ", rows without a partner";
+    if (kind_.build_matched) text += ", build rows with a partner";
+    if (kind_.build_unmatched) {
+      text += kind_.pairs ? ", build side outer" : ", build rows without a partner";
+    }
+    return text;
   }
+
+  bool can_be_sampled() const override { return !kind_.marks_build(); }
 
   Status push(int index, const RowBlock& block) override {
     CD_ASSIGN(Worker * own, worker(index));
     own->index = index;
-    if (!pairs_leave_ || options_.kind == ProbeKind::kOuter) {
-      std::memset(own->matched, 0, static_cast<size_t>(block.rows));
-    }
+    if (kind_.marks_probe()) std::memset(own->matched, 0, static_cast<size_t>(block.rows));
     CD_TRY(find_pairs(*own, block));
-    if (options_.kind == ProbeKind::kInner) return {};
-    return push_by_match(*own, block);
+    return kind_.marks_probe() ? push_by_match(*own, block) : Status();
   }
 
   Status flush(int index) override {
@@ -149,10 +163,10 @@ class ProbeStage final : public Stage {
 
  private:
   struct Worker {
-    Worker(const ProbeOptions& options, bool pairs_leave)
+    Worker(const ProbeOptions& options, bool has_store)
         : keys(options.input, probe_keys(options.table->keys())),
           encoder(options.table->keys(), *options.input.schema, Side::kLeft),
-          builder(options.input, pairs_leave ? &options.table->store() : nullptr) {}
+          builder(options.input, has_store ? &options.table->store() : nullptr) {}
     int index = 0;
     FlatColumns keys;
     KeyEncoder encoder;
@@ -165,11 +179,12 @@ class ProbeStage final : public Stage {
     OpenRuns open;
     uint16_t pair_rows[operators::kPairRows];
     RowRef pair_refs[operators::kPairRows];
+    uint32_t positions[operators::kPairRows];  // in the table
   };
 
   Result<Worker*> worker(int index) {
     if (workers_[index] == nullptr) {
-      auto own = std::make_unique<Worker>(options_, pairs_leave_);
+      auto own = std::make_unique<Worker>(options_, has_store_);
       if (options_.table->keys().needs_verification() || program_ != nullptr) {
         CD_ASSIGN(own->check, PairCheck::create(options_, program_));
       }
@@ -222,6 +237,7 @@ class ProbeStage final : public Stage {
       for (int32_t i = 0; i < own.pairs.count; ++i) {
         own.pair_rows[i] = own.rows[own.pairs.rows[i]];
         own.pair_refs[i] = static_cast<RowRef>(refs[own.pairs.positions[i]]);
+        own.positions[i] = own.pairs.positions[i];
       }
       CD_TRY(take_pairs(own, block, own.pairs.count));
       if (own.open.count == 0) return {};
@@ -238,6 +254,7 @@ class ProbeStage final : public Stage {
       const uint32_t entry = entries[own.words[i] - min];
       own.pair_rows[pairs] = own.rows[i];
       own.pair_refs[pairs] = entry - 1;
+      own.positions[pairs] = static_cast<uint32_t>(own.words[i] - min);
       pairs += entry != 0 ? 1 : 0;
     }
     return take_pairs(own, block, pairs);
@@ -248,37 +265,106 @@ class ProbeStage final : public Stage {
       int32_t some = std::min(count - done, kBlockRows);
       uint16_t* rows = own.pair_rows + done;
       RowRef* refs = own.pair_refs + done;
+      uint32_t* positions = own.positions + done;
       if (own.check != nullptr) {
-        CD_ASSIGN(some, own.check->select(block, rows, refs, some));
+        CD_ASSIGN(some, own.check->select(block, {rows, refs, positions, some}));
       }
-      if (options_.kind != ProbeKind::kInner) {
+      if (kind_.marks_probe()) {
         for (int32_t i = 0; i < some; ++i) own.matched[rows[i]] = 1;
       }
-      if (!pairs_leave_) continue;
-      CD_TRY(own.builder.put(block, rows, refs, some, own.index, next()));
+      if (kind_.marks_build()) mark_build(positions, some);
+      if (kind_.pairs) CD_TRY(own.builder.put(block, rows, refs, some, own.index, next()));
     }
     return {};
   }
 
+  // Workers may mark one row at once, with the same value.
+  void mark_build(const uint32_t* positions, int32_t count) {
+    auto* marks = options_.table->marks();
+    for (int32_t i = 0; i < count; ++i) {
+      std::atomic_ref<uint8_t>(marks[positions[i]]).store(1, std::memory_order_relaxed);
+    }
+  }
+
   // Rows that leave because they have a partner, or none.
   Status push_by_match(Worker& own, const RowBlock& block) {
-    const uint8_t leaves = options_.kind == ProbeKind::kSemi ? 1 : 0;
+    const uint8_t leaves = kind_.probe_matched ? 1 : 0;
     uint16_t rows[kBlockRows];
     int32_t count = 0;
     for (int32_t i = 0; i < block.rows; ++i) {
       rows[count] = static_cast<uint16_t>(i);
       count += own.matched[i] == leaves ? 1 : 0;
     }
-    if (options_.kind != ProbeKind::kOuter) {
-      return own.builder.put(block, rows, nullptr, count, own.index, next());
-    }
+    if (!has_store_) return own.builder.put(block, rows, nullptr, count, own.index, next());
     std::fill_n(own.pair_refs, count, kNullRef);
     return own.builder.put(block, rows, own.pair_refs, count, own.index, next());
   }
 
+ public:
+  // Build rows that leave because they have a partner, or none. The probe side's columns are null.
+  Status finish(operators::OperatorRun& run) override {
+    if (!kind_.marks_build()) return {};
+    const JoinTable& table = *options_.table;
+    constexpr int64_t kPositionsPerTurn = int64_t{1} << 16;
+    const int64_t turns = (table.positions() + kPositionsPerTurn - 1) / kPositionsPerTurn;
+    const uint8_t leaves = kind_.build_matched ? 1 : 0;
+    CD_TRY(run.for_indices("build rows", turns, 0, [&](int worker, int64_t turn) -> Status {
+      const int64_t begin = turn * kPositionsPerTurn;
+      const int64_t end = std::min(table.positions(), begin + kPositionsPerTurn);
+      BuildRows out(options_, next(), worker);
+      for (int64_t at = begin; at < end; ++at) {
+        if (table.marks()[at] != leaves) continue;
+        const RowRef ref = table.ref_at(at);
+        if (ref != kNullRef) CD_TRY(out.add(ref));
+      }
+      return out.flush();
+    }));
+    if (!kind_.build_unmatched) return {};
+    BuildRows out(options_, next(), 0);
+    for (const RowRef ref : table.keyless()) CD_TRY(out.add(ref));
+    return out.flush();
+  }
+
+ private:
+  // Blocks of build rows alone.
+  class BuildRows {
+   public:
+    BuildRows(const ProbeOptions& options, BlockSink& next, int worker)
+        : next_(next), worker_(worker) {
+      block_.origins.resize(options.input.stores.size() + 1);
+      block_.origins.back().store = &options.table->store();
+      block_.origins.back().rows = refs_;
+      for (const DataType& type : options.input.computed) {
+        nulls_.emplace_back(type);
+        block_.computed.push_back(nulls_.back().nulls(kBlockRows));
+      }
+    }
+    Status add(RowRef ref) {
+      refs_[block_.rows++] = ref;
+      return block_.rows == kBlockRows ? push() : Status();
+    }
+    Status flush() {
+      if (block_.rows > 0) CD_TRY(push());
+      return next_.flush(worker_);
+    }
+
+   private:
+    Status push() {
+      const Status status = next_.push(worker_, block_);
+      block_.rows = 0;
+      return status;
+    }
+    BlockSink& next_;
+    int worker_;
+    RowBlock block_;
+    std::vector<ColumnBuffer> nulls_;
+    RowRef refs_[kBlockRows];
+  };
+
   ProbeOptions options_;
   std::shared_ptr<const expressions::Program> program_;
-  const bool pairs_leave_;
+  const ProbeKind kind_;
+  const bool has_store_;  // blocks that leave have refs of the build side
   std::vector<std::unique_ptr<Worker>> workers_;
 };
 

@@ -9,17 +9,23 @@
 
 namespace crossdock::execution {
 
-enum class ProbeKind : uint8_t {
-  kInner,  // each pair of rows with equal keys
-  kOuter,  // and each probe row without a partner, beside nulls
-  kSemi,   // each probe row with a partner, once
-  kAnti,   // each probe row without one
+// Which rows leave.
+struct ProbeKind {
+  bool pairs = true;             // each pair of rows with equal keys
+  bool probe_matched = false;    // each probe row with a partner, once
+  bool probe_unmatched = false;  // each probe row without one; beside nulls, if pairs leave
+  bool build_matched = false;    // each build row with a partner, once; after the last probe row
+  bool build_unmatched = false;  // each build row without one; beside nulls, if pairs leave
+
+  bool marks_probe() const { return probe_matched || probe_unmatched; }
+  bool marks_build() const { return build_matched || build_unmatched; }
 };
 
 struct ProbeOptions {
   BlockSchema input;   // of the probe side
-  BlockSchema output;  // its last origin is the build side's store, but for semi and anti joins
-  ProbeKind kind = ProbeKind::kInner;
+  // Its last origin is the build side's store, unless only probe rows leave.
+  BlockSchema output;
+  ProbeKind kind;
   std::shared_ptr<const JoinTable> table;
   // Build side's columns that hold the keys, by key: read where words are hashes.
   std::vector<int> store_keys;

@@ -9,6 +9,7 @@
 #include "execution/block.hpp"
 #include "expressions/program.hpp"
 #include "memory/budget.hpp"
+#include "operators/run/operator_run.hpp"
 
 namespace crossdock::execution {
 
@@ -16,6 +17,10 @@ class Stage : public BlockSink {
  public:
   // Before the first block.
   void set_next(BlockSink* next) { next_ = next; }
+  // Passes on what can only be known once the last block has come. After the last flush; from one thread.
+  virtual Status finish(operators::OperatorRun& /*run*/) { return {}; }
+  // False for a stage whose result depends on having seen each row once: then no sample may go through it.
+  virtual bool can_be_sampled() const { return true; }
   virtual std::string describe() const = 0;
 
  protected:
