@@ -8,11 +8,11 @@
 #include <hwy/cache_control.h>
 
 #include "base/check.hpp"
+#include "table/word_mix.hpp"
 
 namespace crossdock::execution {
 namespace {
 
-using operators::KeyEncoder;
 using operators::Side;
 
 constexpr int64_t kCopiedBatchRows = int64_t{1} << kChunkRowBits;
@@ -25,19 +25,11 @@ int bits_for(int64_t rows) {
   return std::min(8, static_cast<int>(std::bit_width(parts)) - 1);
 }
 
-std::vector<int> key_columns(const operators::KeyPlan& keys) {
-  std::vector<int> columns;
-  for (const operators::KeyPart& part : keys.parts) columns.push_back(part.right);
-  std::sort(columns.begin(), columns.end());
-  columns.erase(std::unique(columns.begin(), columns.end()), columns.end());
-  return columns;
-}
-
 }  // namespace
 
 struct BuildSink::Worker {
   Worker(const BuildSink& sink)
-      : keys(sink.options_.input, key_columns(sink.join_->keys())),
+      : keys(sink.options_.input, sink.join_->keys().columns(Side::kRight)),
         payload(sink.options_.input, sink.options_.payload),
         encoder(sink.join_->keys(), *sink.options_.input.schema, Side::kRight),
         writer(sink.store_schema_, sink.options_.memory, "the build side"),
@@ -46,7 +38,7 @@ struct BuildSink::Worker {
 
   FlatColumns keys;
   FlatColumns payload;
-  KeyEncoder encoder;
+  JoinKeyEncoder encoder;
   BatchWriter writer;  // of copied rows
   sorters::RadixScatter scatter;
   operators::KeyRange range;
@@ -107,8 +99,8 @@ Status BuildSink::push_keys(Worker& own, const RowBlock& block) {
   uint64_t refs[kBlockRows];
   uint8_t live[kBlockRows];
   const Batch& keys = own.keys.load(block);
-  int32_t rows = own.encoder.encode(keys, 0, block.rows, words, live);
-  if (join_->has_integer_key()) own.encoder.widen(keys, 0, block.rows, own.range);
+  int32_t rows = own.encoder.encode(keys, block.rows, words, live);
+  if (join_->keys().is_one_integer()) own.encoder.widen(keys, block.rows, own.range);
   if (copies_ == nullptr) {
     make_refs(block, refs);
   } else {
@@ -126,6 +118,7 @@ Status BuildSink::push_keys(Worker& own, const RowBlock& block) {
       kept += live[i];
     }
   }
+  if (join_->keys().is_packed()) mix_words(join_->keys().plan().mix, words, rows);
   if (copies_ == nullptr) {
     CD_TRY(own.scatter.put(words, refs, rows));
     hwy::FlushStream();

@@ -6,7 +6,7 @@
 #include <bit>
 #include <cstring>
 
-#include "operators/hash_join/probe_kernels.hpp"
+#include "table/word_mix.hpp"
 
 namespace crossdock::execution {
 namespace {
@@ -44,13 +44,13 @@ FindOptions JoinTable::find_options() const {
 }
 
 bool JoinTable::may_be_array() const {
-  if (!has_integer_key() || range_.is_empty()) return false;
+  if (!keys_.is_one_integer() || range_.is_empty()) return false;
   const auto rows = static_cast<uint64_t>(table_.rows);
   return span_ < std::max(kArrayValuesAlways, kArrayValuesPerRow * rows) && span_ < UINT32_MAX;
 }
 
 bool JoinTable::wants_bitmap() const {
-  if (!has_integer_key() || range_.is_empty()) return false;
+  if (!keys_.is_one_integer() || range_.is_empty()) return false;
   const auto rows = static_cast<uint64_t>(table_.rows);
   if (span_ >= kBitmapValuesPerRow * rows) return false;
   const auto values = static_cast<int64_t>(span_) + 1;
@@ -69,7 +69,7 @@ Status JoinTable::for_keys(OperatorRun& run, const Input& input, const Enter& en
         const uint64_t* words = segment->words();
         const uint64_t* refs = segment->carry();
         for (int32_t i = 0; i < segment->rows; ++i) {
-          enter(keys_.mix.unmix(words[i]), static_cast<uint32_t>(refs[i]));
+          enter(keys_.plan().mix.unmix(words[i]), static_cast<uint32_t>(refs[i]));
         }
       }
     }
@@ -145,9 +145,9 @@ Status JoinTable::build_runs(OperatorRun& run, const Input& input) {
     return {};
   }));
   unique_ = operators::words_are_unique(table_) && !keys_.needs_verification();
-  if (has_integer_key() || table_.rows * kRunBytesPerRow <= machine_.l2_bytes) return {};
+  if (keys_.is_one_integer() || table_.rows * kRunBytesPerRow <= machine_.l2_bytes) return {};
   CD_ASSIGN(auto filter,
-            operators::KeyFilter::create(keys_, table_.rows, input.partition_bits, *run.memory));
+            operators::KeyFilter::create(keys_.plan(), table_.rows, input.partition_bits, *run.memory));
   filter_.emplace(std::move(filter));
   return run.for_indices(kPhase, parts, 0, [&](int, int64_t p) -> Status {
     std::vector<const SegmentList*> lists;
@@ -183,42 +183,43 @@ Status JoinTable::build(OperatorRun& run, const Input& input) {
   return zero(run, marks_);
 }
 
-int32_t JoinTable::select(uint64_t* keys, uint16_t* rows, int32_t count) const {
-  if (filter_.has_value()) {
-    uint8_t keep[kBlockRows];
-    filter_->test(keys, count, keep);
-    int32_t kept = 0;
-    for (int32_t i = 0; i < count; ++i) {
-      keys[kept] = keys[i];
-      rows[kept] = rows[i];
-      kept += keep[i];
-    }
-    return kept;
-  }
-  if (!has_integer_key()) return count;
-  if (range_.is_empty()) return 0;
-  const auto min = static_cast<uint64_t>(range_.min);
+int32_t JoinTable::select_by_filter(uint64_t* words, uint16_t* rows, int32_t count) const {
+  uint8_t keep[kBlockRows];
+  filter_->test(words, count, keep);
   int32_t kept = 0;
-  if (!has_bitmap_) {
-    for (int32_t i = 0; i < count; ++i) {
-      const uint64_t key = keys[i];
-      keys[kept] = key;
-      rows[kept] = rows[i];
-      kept += key - min <= span_ ? 1 : 0;
-    }
-    return kept;
-  }
-  const auto* bits = bitmap_.as<uint64_t>();
   for (int32_t i = 0; i < count; ++i) {
-    const uint64_t key = keys[i];
-    const uint64_t at = key - min;
-    const bool inside = at <= span_;
-    const uint64_t place = inside ? at : 0;
-    keys[kept] = key;
+    words[kept] = words[i];
     rows[kept] = rows[i];
-    kept += static_cast<int32_t>((bits[place >> 6] >> (place & 63) & 1) & (inside ? 1U : 0U));
+    kept += keep[i];
   }
   return kept;
+}
+
+int32_t JoinTable::select_by_range(uint64_t* words, uint16_t* rows, int32_t count) const {
+  if (range_.is_empty()) return 0;
+  const auto min = static_cast<uint64_t>(range_.min);
+  const uint64_t* bits = bitmap_.as<const uint64_t>();
+  int32_t kept = 0;
+  for (int32_t i = 0; i < count; ++i) {
+    const uint64_t key = words[i];
+    const uint64_t at = key - min;
+    const bool inside = at <= span_;
+    uint64_t hit = 1;
+    if (has_bitmap_) {
+      const uint64_t place = inside ? at : 0;
+      hit = bits[place >> 6] >> (place & 63) & 1;
+    }
+    words[kept] = key;
+    rows[kept] = rows[i];
+    kept += static_cast<int32_t>(hit & (inside ? 1U : 0U));
+  }
+  return kept;
+}
+
+int32_t JoinTable::select(uint64_t* words, uint16_t* rows, int32_t count) const {
+  if (keys_.is_one_integer()) count = select_by_range(words, rows, count);
+  if (!is_array_ && keys_.is_packed()) mix_words(keys_.plan().mix, words, count);
+  return filter_.has_value() ? select_by_filter(words, rows, count) : count;
 }
 
 std::string JoinTable::describe() const {

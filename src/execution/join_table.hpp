@@ -13,6 +13,7 @@
 
 #include "data/sorters/radix_scatter.hpp"
 #include "execution/block.hpp"
+#include "execution/join_keys.hpp"
 #include "model/machine.hpp"
 #include "operators/hash_join/key_filter.hpp"
 #include "operators/hash_join/key_plan.hpp"
@@ -25,8 +26,7 @@ namespace crossdock::execution {
 // Immutable once built, but for marks; read by all workers.
 class JoinTable {
  public:
-  // The left side of `keys` is the probe side, the right one the build side.
-  JoinTable(operators::KeyPlan keys, model::Machine machine)
+  JoinTable(JoinKeys keys, model::Machine machine)
       : keys_(std::move(keys)), machine_(machine) {}
 
   // Rows of the build side as a worker scattered them by key word, with their refs as lane 0. `range`: of the keys,
@@ -41,12 +41,11 @@ class JoinTable {
   };
   Status build(operators::OperatorRun& run, const Input& input);
 
-  const operators::KeyPlan& keys() const { return keys_; }
+  const JoinKeys& keys() const { return keys_; }
   const RowStore& store() const { return *store_; }
   int64_t rows() const { return table_.rows; }
   bool is_unique() const { return unique_; }
   const operators::KeyRange& range() const { return range_; }  // empty: not known, or no row
-  bool has_integer_key() const { return keys_.packs_exactly && keys_.parts.size() == 1; }
   // Marks, by position: 1 where a row has a partner. Written by probes.
   uint8_t* marks() const { return marks_.data(); }
   int64_t positions() const { return is_array_ ? static_cast<int64_t>(span_) + 1 : table_.rows; }
@@ -59,9 +58,9 @@ class JoinTable {
   // "array of 25 keys in a range of 32", for explain analyze.
   std::string describe() const;
 
-  // Moves rows whose key may be in the table to the front of `rows` and `keys`: packed keys where they are exact, else
-  // hashes. Answers how many.
-  int32_t select(uint64_t* keys, uint16_t* rows, int32_t count) const;
+  // Moves rows whose key may be in the table to the front of `rows` and `words`, and answers how many. Words are those
+  // of an encoder; those that are packed are mixed in passing, unless the table is an array.
+  int32_t select(uint64_t* words, uint16_t* rows, int32_t count) const;
 
   // The array: refs + 1 by key - range().min; nullptr if the table is one of runs.
   const uint32_t* array() const { return array_.as<uint32_t>(); }
@@ -75,10 +74,12 @@ class JoinTable {
   Status build_bitmap(operators::OperatorRun& run, const Input& input);
   bool may_be_array() const;
   bool wants_bitmap() const;
+  int32_t select_by_range(uint64_t* words, uint16_t* rows, int32_t count) const;
+  int32_t select_by_filter(uint64_t* words, uint16_t* rows, int32_t count) const;
   template <class Enter>
   Status for_keys(operators::OperatorRun& run, const Input& input, const Enter& enter) const;
 
-  operators::KeyPlan keys_;
+  JoinKeys keys_;
   model::Machine machine_;
   std::shared_ptr<const RowStore> store_;
   operators::KeyRange range_;

@@ -3,6 +3,7 @@
 #include <chrono>
 
 #include "execution/column_gather.hpp"
+#include "execution/column_ranges.hpp"
 #include "execution/lowering.hpp"
 #include "expressions/computed_columns.hpp"
 #include "operators/group_by/distinct_counts.hpp"
@@ -16,7 +17,6 @@ using expressions::Expression;
 using expressions::ExpressionOp;
 using expressions::ExpressionPtr;
 using operators::GroupSpec;
-using operators::KeyColumnRange;
 
 static_assert(kBlockRows <= operators::kGroupRows);
 
@@ -93,43 +93,8 @@ class GroupSink final : public BlockSink {
   std::vector<std::unique_ptr<FlatColumns>> columns_;
 };
 
-// The range of a column of a store, by a look at all its rows where that is cheap beside the rows to be grouped.
-KeyColumnRange range_in_store(const RowStore& store, int column, int64_t rows_to_group) {
-  const ChunkedColumn& chunks = store.column(column);
-  if (const auto known = operators::range_without_scan(chunks); known.has_value()) return *known;
-  KeyColumnRange range;
-  constexpr int64_t kCheapRows = int64_t{1} << 20;
-  if (store.rows() > std::max(kCheapRows, rows_to_group)) return range;
-  operators::KeyRangeScanner scanner(chunks.field->type, &range);
-  for (const ColumnView& chunk : chunks.chunks) {
-    for (int64_t at = 0; at < chunk.length; at += operators::kGroupRows) {
-      scanner.scan(chunk,
-                   at,
-                   static_cast<int32_t>(
-                       std::min<int64_t>(operators::kGroupRows, chunk.length - at)));
-    }
-  }
-  range.known = true;
-  return range;
-}
-
-KeyColumnRange range_of(const Chain& chain, int column) {
-  const ColumnPlace& place = chain.schema.places[column];
-  for (const auto& [of, range] : chain.ranges) {
-    if (!(of == place)) continue;
-    KeyColumnRange known;
-    known.known = true;
-    known.empty = range.is_empty();
-    known.min = known.empty ? 0 : range.min;
-    known.max = known.empty ? 0 : range.max;
-    return known;
-  }
-  if (place.origin < 0 || chain.schema.stores[place.origin] == nullptr) return {};
-  return range_in_store(*chain.schema.stores[place.origin], place.column, chain.rows_expected());
-}
-
 // What the chain's columns are known to hold; false if a column has dictionaries that come batch by batch.
-bool describe_rows(const Chain& chain, const GroupSpec& spec, operators::StreamedRows& rows) {
+bool describe_rows(const Chain& chain, operators::StreamedRows& rows) {
   rows.schema = chain.schema.schema;
   rows.rows_expected = chain.rows_expected();
   for (size_t c = 0; c < chain.schema.places.size(); ++c) {
@@ -148,7 +113,6 @@ bool describe_rows(const Chain& chain, const GroupSpec& spec, operators::Streame
     rows.nullable.push_back(nullable);
     rows.dictionaries.push_back(dictionary);
   }
-  for (const int key : spec.keys) rows.key_ranges.push_back(range_of(chain, key));
   return true;
 }
 
@@ -199,7 +163,12 @@ Result<Chain> Lowering::fused_group(const plan::Node& node) {
 Result<Chain> Lowering::stream_groups(const plan::Node& node, Chain chain) {
   const auto& group = std::get<plan::Group>(node.operation);
   operators::StreamedRows rows;
-  const bool streams = describe_rows(chain, group.spec, rows);
+  const bool streams = describe_rows(chain, rows);
+  for (const int key : group.spec.keys) {
+    constexpr int64_t kCheapRows = int64_t{1} << 20;
+    const int64_t rows_max = std::max({kCheapRows, chain.rows_expected(), chain.source->rows() / 8});
+    CD_ASSIGN(rows.key_ranges.emplace_back(), range_of(run_, chain, key, rows_max));
+  }
   std::unique_ptr<operators::GroupStream> planned;
   if (streams) {
     CD_ASSIGN(planned,

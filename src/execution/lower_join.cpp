@@ -3,6 +3,7 @@
 #include <chrono>
 
 #include "execution/build_sink.hpp"
+#include "execution/column_ranges.hpp"
 #include "execution/lowering.hpp"
 #include "execution/probe_stage.hpp"
 #include "expressions/block_evaluator.hpp"
@@ -220,8 +221,14 @@ Result<Chain> Lowering::probe_join(const plan::Node& node,
   CD_ASSIGN(operators::KeyPlan plan,
             operators::plan_keys(
                 keys, *probe.schema.schema, *build.schema.schema, environment_.seed));
-  const bool verifies = plan.needs_verification();
-  auto table = std::make_shared<JoinTable>(std::move(plan), environment_.machine);
+  std::vector<operators::KeyColumnRange> ranges(keys.keys.size());
+  for (size_t k = 0; k < ranges.size() && !plan.packs_exactly; ++k) {
+    const int64_t rows_max = std::max(probe.source->rows(), build.source->rows());
+    CD_ASSIGN(ranges[k], range_of(run_, build, keys.keys[k].second, rows_max));
+  }
+  JoinKeys join_keys(std::move(plan), ranges);
+  const bool verifies = join_keys.needs_verification();
+  auto table = std::make_shared<JoinTable>(std::move(join_keys), environment_.machine);
   BuildSink::Options build_options{build.schema,
                                    build.stores,
                                    sides.payload(verifies),
@@ -268,7 +275,7 @@ Result<Chain> Lowering::probe_join(const plan::Node& node,
   }
   options.workers = workers_;
   options.memory = environment_.memory;
-  if (table->has_integer_key() && !kind.probe_unmatched && !kind.marks_build()) {
+  if (table->keys().is_one_integer() && !kind.probe_unmatched && !kind.marks_build()) {
     probe.ranges.emplace_back(probe.schema.places[keys.keys[0].first], table->range());
   }
   const bool keeps_order =

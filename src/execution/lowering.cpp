@@ -15,15 +15,74 @@ using expressions::Expression;
 using expressions::ExpressionOp;
 using expressions::ExpressionPtr;
 
-// Conditions on strings read what they look at from memory; those on numbers are tested before them.
-bool reads_strings(const Expression& expression) {
+// Conditions on the same columns, and what they are worth.
+struct FilterGroup {
+  std::vector<ExpressionPtr> conditions;
+  std::vector<int> columns;
+  double cost = 0;       // of a row, in cheap comparisons
+  double pass_rate = 1;  // of rows, by a sample
+  bool fails = false;    // a row can be an error to one of them
+
+  double rank() const { return fails ? -1 : (1 - pass_rate) / cost; }
+};
+
+// What it costs to read the columns of an expression and to compute it, in comparisons of integers.
+double cost_of(const Expression& expression) {
+  constexpr double kStringCost = 8;
+  constexpr double kWideCost = 2;
+  if (expression.op == ExpressionOp::kLiteral) return 0;
   if (expression.op == ExpressionOp::kColumn) {
     const DataType& type = value_type(expression.type);
-    return is_string(type.id) || is_binary(type.id);
+    if (is_string(type.id) || is_binary(type.id)) return kStringCost;
+    return type.id == TypeId::kDecimal128 ? kWideCost : 1;
   }
-  return std::any_of(expression.arguments.begin(),
-                     expression.arguments.end(),
-                     [](const ExpressionPtr& argument) { return reads_strings(*argument); });
+  double cost = 0.5 * static_cast<double>(std::max<size_t>(1, expression.values.size()));
+  for (const ExpressionPtr& argument : expression.arguments) cost += cost_of(*argument);
+  return cost;
+}
+
+// Whether a row can be an error to the expression: such a condition stays behind those that guard it.
+bool can_fail(const Expression& expression) {
+  bool fails = false;
+  switch (expression.op) {
+    case ExpressionOp::kAdd:
+    case ExpressionOp::kSubtract:
+    case ExpressionOp::kMultiply:
+    case ExpressionOp::kFloorDivide:
+    case ExpressionOp::kRemainder:
+    case ExpressionOp::kNegate:
+    case ExpressionOp::kAbs:
+    case ExpressionOp::kToScale:
+      fails = expression.domain() == expressions::ValueDomain::kInteger;
+      break;
+    case ExpressionOp::kToInteger: {
+      const DataType& from = expression.arguments[0]->type;
+      fails = is_unsigned_integer(from.id) != is_unsigned_integer(expression.type.id) ||
+              fixed_bytes(from) > fixed_bytes(expression.type);
+      break;
+    }
+    default:
+      break;
+  }
+  return fails || std::any_of(expression.arguments.begin(),
+                              expression.arguments.end(),
+                              [](const ExpressionPtr& argument) { return can_fail(*argument); });
+}
+
+std::vector<FilterGroup> grouped_by_columns(const std::vector<ExpressionPtr>& conditions) {
+  std::vector<FilterGroup> groups;
+  for (const ExpressionPtr& condition : conditions) {
+    std::vector<int> columns = columns_of({condition});
+    const auto same = std::find_if(groups.begin(), groups.end(), [&](const FilterGroup& group) {
+      return group.columns == columns;
+    });
+    FilterGroup& group = same != groups.end() ? *same : groups.emplace_back();
+    group.columns = std::move(columns);
+    group.conditions.push_back(condition);
+    group.cost += cost_of(*condition);
+    group.fails = group.fails || can_fail(*condition);
+  }
+  return groups;
 }
 
 TablePtr table_of(SchemaPtr schema, std::vector<Batch> batches) {
@@ -92,18 +151,40 @@ Result<Chain> Lowering::lower_scan(const plan::Node& node) {
   return table_chain(scan.table, std::move(store), scan.name, workers_);
 }
 
+// Conditions on the same columns are tested together. Groups of them are tested one after the other, those that drop
+// most for their cost first, and rows are put together in between where that spares the next group enough of them.
+// Those to which a row can be an error come last, in the order given.
 Status Lowering::add_filters(Chain& chain, const std::vector<ExpressionPtr>& conditions) {
-  std::vector<ExpressionPtr> parts[2];  // on numbers, on strings
-  for (const ExpressionPtr& condition : conditions) {
-    parts[reads_strings(*condition) ? 1 : 0].push_back(condition);
-  }
-  for (const auto& part : parts) {
-    if (part.empty()) continue;
-    CD_ASSIGN(auto stage,
-              make_filter_stage(chain.schema, part, workers_, environment_.memory));
+  constexpr double kWorthCompacting = 0.7;
+  std::vector<FilterGroup> groups = grouped_by_columns(conditions);
+  const double before = chain.pass_rate;
+  const auto add_stage = [&](const std::vector<ExpressionPtr>& of) -> Status {
+    CD_ASSIGN(auto stage, make_filter_stage(chain.schema, of, workers_, environment_.memory));
     chain.stages.push_back(std::move(stage));
+    return sample_chain(chain);
+  };
+  for (FilterGroup& group : groups) {
+    if (groups.size() == 1 || group.fails) continue;
+    CD_TRY(add_stage(group.conditions));
+    group.pass_rate = before > 0 ? std::min(1.0, chain.pass_rate / before) : 1;
+    chain.stages.pop_back();
+    chain.pass_rate = before;
   }
-  return sample_chain(chain);
+  std::stable_sort(groups.begin(), groups.end(), [](const FilterGroup& a, const FilterGroup& b) {
+    return a.rank() > b.rank();
+  });
+  std::vector<ExpressionPtr> together;
+  double pass_rate = 1;
+  for (const FilterGroup& group : groups) {
+    if (!together.empty() && pass_rate < kWorthCompacting) {
+      CD_TRY(add_stage(together));
+      together.clear();
+      pass_rate = 1;
+    }
+    together.insert(together.end(), group.conditions.begin(), group.conditions.end());
+    pass_rate *= group.pass_rate;
+  }
+  return together.empty() ? Status() : add_stage(together);
 }
 
 Result<Chain> Lowering::lower_filter(const plan::Node& node) {

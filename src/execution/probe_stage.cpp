@@ -12,25 +12,15 @@
 #include "expressions/block_evaluator.hpp"
 #include "operators/hash_join/probe_kernels.hpp"
 #include "table/row_compare.hpp"
-#include "table/word_mix.hpp"
 
 namespace crossdock::execution {
 namespace {
 
-using operators::KeyEncoder;
 using operators::KeyPart;
 using operators::OpenRuns;
 using operators::PairList;
 using operators::ProbeBlock;
 using operators::Side;
-
-std::vector<int> probe_keys(const operators::KeyPlan& keys) {
-  std::vector<int> columns;
-  for (const KeyPart& part : keys.parts) columns.push_back(part.left);
-  std::sort(columns.begin(), columns.end());
-  columns.erase(std::unique(columns.begin(), columns.end()), columns.end());
-  return columns;
-}
 
 // Candidate pairs of a block: its rows, their partners' refs, and where these stand in the table. count <= kBlockRows.
 struct Pairs {
@@ -71,7 +61,7 @@ class PairCheck {
   explicit PairCheck(const ProbeOptions& options)
       : options_(options), builder_(options.input, &options.table->store()) {
     if (!options.table->keys().needs_verification()) return;
-    probe_columns_.emplace(options.input, probe_keys(options.table->keys()));
+    probe_columns_.emplace(options.input, options.table->keys().columns(Side::kLeft));
   }
 
   static void move_kept(const uint8_t* keep, const Pairs& pairs) {
@@ -86,7 +76,7 @@ class PairCheck {
 
   // The keys of both sides as columns of a store of one batch, which the comparer reads.
   Result<int32_t> select_equal(const RowBlock& block, const Pairs& of) {
-    const operators::KeyPlan& plan = options_.table->keys();
+    const operators::KeyPlan& plan = options_.table->keys().plan();
     const Batch& probe = probe_columns_->load(block);
     const RowStore& store = options_.table->store();
     auto schema = std::make_shared<Schema>();
@@ -164,12 +154,12 @@ class ProbeStage final : public Stage {
  private:
   struct Worker {
     Worker(const ProbeOptions& options, bool has_store)
-        : keys(options.input, probe_keys(options.table->keys())),
+        : keys(options.input, options.table->keys().columns(Side::kLeft)),
           encoder(options.table->keys(), *options.input.schema, Side::kLeft),
           builder(options.input, has_store ? &options.table->store() : nullptr) {}
     int index = 0;
     FlatColumns keys;
-    KeyEncoder encoder;
+    JoinKeyEncoder encoder;
     BlockBuilder builder;
     std::unique_ptr<PairCheck> check;
     uint64_t words[kBlockRows];
@@ -199,14 +189,7 @@ class ProbeStage final : public Stage {
     const Batch& keys = own.keys.load(block);
     uint8_t live[kBlockRows];
     int32_t count = block.rows;
-    bool any_dead = false;
-    if (table.has_integer_key()) {
-      std::memset(live, 1, static_cast<size_t>(count));
-      own.encoder.load_keys(keys, 0, count, own.words);
-      any_dead = own.encoder.clear_nulls(keys, 0, count, live);
-    } else {
-      any_dead = own.encoder.encode(keys, 0, count, own.words, live) < count;
-    }
+    const bool any_dead = own.encoder.encode(keys, count, own.words, live) < count;
     for (int32_t i = 0; i < count; ++i) own.rows[i] = static_cast<uint16_t>(i);
     if (any_dead) {
       int32_t kept = 0;
@@ -226,7 +209,6 @@ class ProbeStage final : public Stage {
     const int32_t count = load_words(own, block);
     if (count == 0) return {};
     if (table.is_array()) return find_in_array(own, block, count);
-    if (table.has_integer_key()) mix_words(table.keys().mix, own.words, count);
     const ProbeBlock probe{count, own.words, nullptr};
     const operators::FindOptions find = table.find_options();
     own.pairs.count = 0;
