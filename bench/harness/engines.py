@@ -50,11 +50,11 @@ def limit_threads(threads: int) -> None:
     pa.set_cpu_count(threads)
 
 
-def duckdb_connection(setting: Setting) -> Any:
+def duckdb_connection(threads: int, stack: ExitStack) -> Any:
     import duckdb
 
-    connection = setting.stack.enter_context(duckdb.connect(":memory:"))
-    connection.execute(f"SET threads = {setting.threads}")
+    connection = stack.enter_context(duckdb.connect(":memory:"))
+    connection.execute(f"SET threads = {threads}")
     connection.execute("SET preserve_insertion_order = false")  # ORDER BY holds all the same
     connection.execute("SET enable_progress_bar = false")
     connection.execute("SET arrow_output_version = '1.4'")  # texts leave as views, uncopied
@@ -68,7 +68,7 @@ def duckdb_run(setting: Setting, connection: Any, sides: dict[str, str]) -> Run:
 
 def duckdb_native(setting: Setting) -> Run:
     """On DuckDB's own tables; where the input is files, on the files."""
-    connection = duckdb_connection(setting)
+    connection = duckdb_connection(setting.threads, setting.stack)
     sides = {}
     for name, source in setting.inputs.sources.items():
         sides[name] = f"native_{name}"
@@ -82,7 +82,7 @@ def duckdb_native(setting: Setting) -> Run:
 
 
 def duckdb_arrow(setting: Setting) -> Run:
-    connection = duckdb_connection(setting)
+    connection = duckdb_connection(setting.threads, setting.stack)
     for name, table in setting.inputs.sources.items():
         connection.register(f"arrow_{name}", table)
     sides = {name: f"arrow_{name}" for name in setting.inputs.sources}

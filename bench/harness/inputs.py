@@ -10,6 +10,7 @@ from __future__ import annotations
 import shutil
 import subprocess
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,6 +20,7 @@ import pyarrow as pa
 
 CHUNK_ROWS = 1 << 20
 SEED = 20_260_101
+DATA = Path(__file__).resolve().parents[2] / "build" / "data"
 
 Int64 = npt.NDArray[np.int64]
 Source = pa.Table | Path
@@ -105,16 +107,19 @@ def keyed(keys: Int64, payload: str) -> pa.Table:
 
 def tpch_file(table: str, scale: float) -> Path:
     """A table of TPC-H scale factor 5 (times `scale`); made once, kept under build/data."""
-    factor = max(0.001, 5.0 * scale)
-    root = Path(__file__).resolve().parents[2]
-    folder = root / "build" / "data" / f"tpch-sf{factor:g}"
-    file = folder / f"{table}.parquet"
-    if not file.is_file():
-        make_tpch(factor, folder)
-    return file
+    return tpch_folder(max(0.001, 5.0 * scale), ("lineitem", "orders")) / f"{table}.parquet"
 
 
-def make_tpch(factor: float, folder: Path) -> None:
+def tpch_folder(factor: float, tables: Sequence[str]) -> Path:
+    """Where the Parquet files of a scale factor are; those that are missing are made."""
+    folder = DATA / f"tpch-sf{factor:g}"
+    missing = [table for table in tables if not (folder / f"{table}.parquet").is_file()]
+    if missing:
+        make_tpch(factor, folder, missing)
+    return folder
+
+
+def make_tpch(factor: float, folder: Path, tables: Sequence[str]) -> None:
     """Generate into a neighbour folder and rename: a broken run leaves nothing half done."""
     beside = Path(sys.executable).with_name("tpchgen-cli")
     tool = str(beside) if beside.is_file() else shutil.which("tpchgen-cli")
@@ -123,7 +128,7 @@ def make_tpch(factor: float, folder: Path) -> None:
     unfinished = folder.with_name(folder.name + ".unfinished")
     unfinished.mkdir(parents=True, exist_ok=True)
     print(f"# making TPC-H SF{factor:g} in {folder}", file=sys.stderr, flush=True)
-    command = [tool, "parquet", "-s", f"{factor:g}", "--tables", "lineitem,orders"]
+    command = [tool, "parquet", "-s", f"{factor:g}", "--tables", ",".join(tables)]
     command += ["--output-dir", str(unfinished)]
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
     folder.mkdir(exist_ok=True)

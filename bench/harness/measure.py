@@ -39,6 +39,7 @@ STAT, STATUS = Path("/proc/stat"), Path("/proc/self/status")
 class Sample:
     wall_s: float
     foreign_share: float  # of all cores, used by other processes or stolen by the hypervisor
+    cpu_s: float | None = None  # of all threads of this process, where it is the one that works
 
 
 @dataclass(slots=True)
@@ -49,8 +50,11 @@ class Series:
 
     def clean(self) -> list[float]:
         """Undisturbed times; every time when fewer than three runs went undisturbed."""
-        calm = [s.wall_s for s in self.samples if s.foreign_share <= DISTURBED_SHARE]
-        return calm if len(calm) >= 3 else [s.wall_s for s in self.samples]
+        return [sample.wall_s for sample in self.calm()]
+
+    def calm(self) -> list[Sample]:
+        undisturbed = [s for s in self.samples if s.foreign_share <= DISTURBED_SHARE]
+        return undisturbed if len(undisturbed) >= 3 else self.samples
 
     def disturbed(self) -> bool:
         calm = sum(s.foreign_share <= DISTURBED_SHARE for s in self.samples)
@@ -58,6 +62,9 @@ class Series:
 
     def median_s(self) -> float:
         return statistics.median(self.clean())
+
+    def median_cpu_s(self) -> float:
+        return statistics.median(sample.cpu_s or 0.0 for sample in self.calm())
 
     def spread(self) -> float:
         """(slowest - fastest) / median of the runs that count."""
@@ -88,10 +95,11 @@ def timed(run: Callable[[], pa.Table]) -> tuple[pa.Table, Sample]:
     start = time.perf_counter()
     result = run()
     wall_s = time.perf_counter() - start
-    foreign_s = (busy_seconds() - busy) - (own_seconds() - own)
+    cpu_s = own_seconds() - own
+    foreign_s = (busy_seconds() - busy) - cpu_s
     # Ticks are 10 ms: below two ticks the difference says nothing.
     share = foreign_s / (wall_s * CPUS) if foreign_s > 2 * TICK_S else 0.0
-    return result, Sample(wall_s, share)
+    return result, Sample(wall_s, share, cpu_s)
 
 
 def wait_until_idle(limit_s: float) -> None:
