@@ -1,4 +1,5 @@
-"""The benches: `python bench join`, `operators`, `control`, `channels` or `mpi`; then `--help`.
+"""The benches: `python bench join`, `operators`, `queries`, `control`, `channels` or `mpi`; then
+`--help`.
 
 Exit status: 0 all results agree (whether or not the bars are met), 1 two engines disagree or a row
 died, 2 wrong usage.
@@ -13,7 +14,8 @@ from harness.command import Bench, main
 from harness.programs import ROOT
 
 BENCHES = ("join", "operators")  # engines beside engines
-PROGRAMS = ("control", "channels", "mpi")  # programs beside plain algorithms and other programs
+# With a command line of their own: whole queries, and programs beside other programs.
+PROGRAMS = ("queries", "control", "channels", "mpi")
 
 
 def run(arguments: list[str]) -> int:

@@ -1,0 +1,66 @@
+"""The tables of a suite: Parquet files under build/data that are made once, or Arrow tables.
+
+In memory only the columns are loaded that a query of the run names, which bounds what SF5 needs.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, Literal
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from harness.inputs import Source, tpch_folder
+
+from queries.query import Query, Tables
+
+Mode = Literal["memory", "parquet"]
+TPCH_TABLES = (
+    "lineitem", "orders", "customer", "part", "partsupp", "supplier", "nation", "region",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Sources:
+    """Every table of a suite at a scale factor; all of them files, or all of them in memory."""
+
+    suite: str
+    scale: float
+    by_name: dict[str, Source]
+
+    @property
+    def in_memory(self) -> bool:
+        return all(isinstance(source, pa.Table) for source in self.by_name.values())
+
+    def tables(self, by_name: dict[str, Any]) -> Tables:
+        return Tables(SimpleNamespace(**by_name), self.scale)
+
+
+def files_of(suite: str, scale: float) -> Sources:
+    if suite == "tpch":
+        folder, names = tpch_folder(scale, TPCH_TABLES), TPCH_TABLES
+    else:
+        raise SystemExit(f"bench: no suite {suite!r}")
+    return Sources(suite, scale, {name: folder / f"{name}.parquet" for name in names})
+
+
+def opened(suite: str, scale: float, mode: Mode, queries: Iterable[Query]) -> Sources:
+    """The files, or the columns of them that the queries name."""
+    files = files_of(suite, scale)
+    return files if mode == "parquet" else loaded(files, queries)
+
+
+def loaded(files: Sources, queries: Iterable[Query]) -> Sources:
+    """Names of columns are those of one table only, so a word of the SQL text says which."""
+    words = {word for query in queries for word in re.findall(r"\w+", query.sql(files.scale))}
+    tables = {}
+    for name, file in files.by_name.items():
+        assert isinstance(file, Path)
+        columns = [column for column in pq.read_schema(file).names if column in words]
+        if columns:
+            tables[name] = pq.read_table(file, columns=columns)
+    return Sources(files.suite, files.scale, tables)
