@@ -8,7 +8,7 @@ from functools import partial
 from importlib import import_module
 from typing import Any
 
-from queries import tpch_sql
+from queries import ssb_sql, tpch_sql
 from queries.query import Query, Tables
 
 TPCH_FRAMES = frozenset({1, 3, 4, 5, 6, 9, 10, 12, 13, 14, 18, 19, 21})
@@ -32,8 +32,18 @@ def tpch_query(number: int) -> Query:
     )
 
 
+def ssb_query(name: str) -> Query:
+    return Query(
+        name=name,
+        sql=partial(ssb_sql.sql_of, name),
+        relation=form("ssb_relations", name.lower().replace(".", "_")),
+        order=ssb_sql.ORDERS.get(name, ()),
+    )
+
+
 SUITES: dict[str, dict[str, Query]] = {
     "tpch": {str(number): tpch_query(number) for number in tpch_sql.SQL},
+    "ssb": {name: ssb_query(name) for name in ssb_sql.SQL},
 }
 
 

@@ -16,7 +16,7 @@ from harness.work import Run
 
 from queries.comparison import BEYOND_LIMIT, FLOAT_TOLERANCE, Equality, Expected
 from queries.query import Query
-from queries.sources import Sources
+from queries.sources import Sources, tables_of
 
 RunOf = Callable[[Query], Run | None]  # None: no form of this query is written for the engine
 
@@ -37,7 +37,7 @@ def crossdock(sources: Sources, threads: int, stack: ExitStack) -> RunOf:
     in_memory = opened() if sources.in_memory else None
 
     def run_of(query: Query) -> Run:
-        return lambda: query.relation(sources.tables(in_memory or opened())).collect()
+        return lambda: query.relation(tables_of(in_memory or opened(), sources.scale)).collect()
 
     return run_of
 
@@ -54,9 +54,10 @@ def duckdb(sources: Sources, threads: int, stack: ExitStack) -> RunOf:
         else:
             connection.execute(f"CREATE VIEW \"{name}\" AS SELECT * FROM read_parquet('{source}')")
     connection.execute("SET preserve_insertion_order = false")
+    scale = sources.scale  # runs must not keep tables in memory that were copied
 
     def run_of(query: Query) -> Run:
-        text = query.limited_sql(sources.scale)
+        text = query.limited_sql(scale)
         return lambda: connection.sql(text).to_arrow_table()
 
     return run_of
@@ -69,25 +70,27 @@ def polars_with(engine: str) -> Callable[[Sources, int, ExitStack], RunOf]:
         del threads, stack  # the number of threads is that of the process
         import polars as pl
 
-        frames = {
-            name: pl.DataFrame(source).lazy()
-            for name, source in sources.by_name.items()
-            if isinstance(source, pa.Table)
-        }
-        newest = pl.CompatLevel.newest()  # no copy of strings
+        in_memory, files = {}, {}
+        for name, source in sources.by_name.items():
+            if isinstance(source, pa.Table):
+                in_memory[name] = pl.DataFrame(source).lazy()
+            else:
+                files[name] = source
+        newest, scale = pl.CompatLevel.newest(), sources.scale  # newest: no copy of strings
 
         def opened() -> dict[str, Any]:
-            return frames or {
-                name: pl.scan_parquet(source) for name, source in sources.by_name.items()
-            }
+            return in_memory or {name: pl.scan_parquet(file) for name, file in files.items()}
 
         def run_of(query: Query) -> Run | None:
             frame = query.frame
             if frame is None:
                 return None
-            return lambda: (
-                frame(sources.tables(opened())).collect(engine=engine).to_arrow(compat_level=newest)
-            )
+
+            def run() -> pa.Table:
+                result = frame(tables_of(opened(), scale)).collect(engine=engine)
+                return result.to_arrow(compat_level=newest)
+
+            return run
 
         return run_of
 

@@ -17,6 +17,7 @@ import pyarrow.parquet as pq
 from harness.inputs import Source, tpch_folder
 
 from queries.query import Query, Tables
+from queries.ssb_tables import SSB_TABLES, ssb_folder
 
 Mode = Literal["memory", "parquet"]
 TPCH_TABLES = (
@@ -36,15 +37,16 @@ class Sources:
     def in_memory(self) -> bool:
         return all(isinstance(source, pa.Table) for source in self.by_name.values())
 
-    def tables(self, by_name: dict[str, Any]) -> Tables:
-        return Tables(SimpleNamespace(**by_name), self.scale)
+
+def tables_of(by_name: dict[str, Any], scale: float) -> Tables:
+    """What an engine made of the sources, as queries name them."""
+    return Tables(SimpleNamespace(**by_name), scale)
 
 
 def files_of(suite: str, scale: float) -> Sources:
-    if suite == "tpch":
-        folder, names = tpch_folder(scale, TPCH_TABLES), TPCH_TABLES
-    else:
-        raise SystemExit(f"bench: no suite {suite!r}")
+    is_ssb = suite == "ssb"
+    folder = ssb_folder(scale) if is_ssb else tpch_folder(scale, TPCH_TABLES)
+    names = SSB_TABLES if is_ssb else TPCH_TABLES
     return Sources(suite, scale, {name: folder / f"{name}.parquet" for name in names})
 
 

@@ -1,8 +1,5 @@
-"""TPC-H queries 1 to 11 as relations: in the shape of their SQL, join orders by hand.
-
-The side named by `join(...)` is the smaller one wherever rows are looked up in it. What several
-queries share is here, too.
-"""
+"""TPC-H queries 1 to 11 as relations: in the shape of their SQL, join orders by hand, and what
+several queries share."""
 
 from __future__ import annotations
 

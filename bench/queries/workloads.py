@@ -10,6 +10,7 @@ import json
 import subprocess
 import sys
 import tempfile
+from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -18,7 +19,7 @@ from harness.programs import ROOT
 from harness.report import Row, machine, write_json
 from harness.results import WrongResultError
 
-from queries import report
+from queries import memory_peaks, planning_times, report
 from queries.catalogue import SUITES, chosen
 from queries.engines import DEFAULT_PEERS, ENGINES
 from queries.rounds import Part, measured
@@ -45,7 +46,12 @@ def parse(arguments: list[str]) -> argparse.Namespace:
     add("--threads", type=int, default=2, help="threads of every engine (default 2)")
     add("--json", type=Path, default=ROOT / "build" / "bench" / "queries.json")
     add("--kept", type=Path, metavar="FILE", help="an earlier report or baseline to show beside")
+    what = parser.add_mutually_exclusive_group()
+    flag = {"action": "store_true"}
+    what.add_argument("--memory-peaks", **flag, help="peak memory of 1, 9, 18 and 21 instead")
+    what.add_argument("--planning", **flag, help="time planning alone instead, over the files")
     add("--rows-to", type=Path, help=hidden)  # child: one part, its rows into a file
+    add("--peak-of", help=hidden)  # child: one query of one engine, its peak to standard output
     options = parser.parse_args(arguments)
     options.peers = [peer for peer in options.peers.split(",") if peer]
     options.queries = [name for name in options.queries.split(",") if name]
@@ -61,22 +67,31 @@ def parse(arguments: list[str]) -> argparse.Namespace:
 
 def parts_of(options: argparse.Namespace) -> list[Part]:
     ours = () if options.without_ours else (OURS,)
+    modes = ("parquet",) if options.planning else MODES
     return [
         Part(suite, scale, mode, options.rounds, options.threads, (*ours, *options.peers))
         for suite in ([options.suite] if options.suite else SUITES)
         for scale in ([options.scale] if options.scale else STANDARD_SCALES[suite])
-        for mode in ([options.mode] if options.mode else MODES)
+        for mode in ([options.mode] if options.mode else modes)
     ]
 
 
-def in_child(part: Part, options: argparse.Namespace) -> list[Row]:
+def child_command(part: Part, options: argparse.Namespace) -> list[str]:
+    command = [*COMMAND, "--suite", part.suite, "--scale", str(part.scale), "--mode", part.mode]
+    command += ["--threads", str(part.threads), "--rounds", str(part.rounds)]
+    command += ["--planning"] if options.planning else []
+    return [*command, "--without-ours"] if options.without_ours else command
+
+
+def rows_of_part(part: Part, options: argparse.Namespace) -> list[Row]:
+    command = child_command(part, options)
+    if options.memory_peaks:
+        names = options.queries or memory_peaks.QUERIES[part.suite]
+        return [memory_peaks.row_of(part, query, command) for query in chosen(part.suite, names)]
     with tempfile.TemporaryDirectory() as folder:
         target = Path(folder) / "rows.json"
-        command = [*COMMAND, "--rows-to", str(target), "--suite", part.suite, "--mode", part.mode]
-        command += ["--scale", str(part.scale), "--queries", ",".join(options.queries)]
-        command += ["--rounds", str(part.rounds), "--threads", str(part.threads)]
+        command += ["--rows-to", str(target), "--queries", ",".join(options.queries)]
         command += ["--peers", ",".join(options.peers)]
-        command += ["--without-ours"] if options.without_ours else []
         done = subprocess.run(command, timeout=PART_LIMIT_S, check=False)
         if done.returncode != 0 or not target.exists():
             raise WrongResultError(f"{part.title}: exit status {done.returncode}")
@@ -86,13 +101,28 @@ def in_child(part: Part, options: argparse.Namespace) -> list[Row]:
 
 def one_part(part: Part, options: argparse.Namespace) -> int:
     """Body of a part's process."""
+    queries = chosen(part.suite, options.queries)
     try:
-        timings = measured(part, chosen(part.suite, options.queries))
+        rows = (
+            planning_times.planned(part, queries)
+            if options.planning
+            else report.rows_of(part, measured(part, queries))
+        )
     except WrongResultError as wrong:
         print(f"bench: {part.title}, {wrong}", file=sys.stderr)
         return 1
-    options.rows_to.write_text(json.dumps(report.rows_of(part, timings)))
+    options.rows_to.write_text(json.dumps(rows))
     return 0
+
+
+def print_rows(part: Part, rows: list[Row], options: argparse.Namespace) -> None:
+    if options.memory_peaks:
+        memory_peaks.print_peaks(part.title, rows)
+    elif options.planning:
+        planning_times.print_planned(part.title, rows)
+    else:
+        kept = report.kept_ratios(options.kept) if options.kept else {}
+        report.print_part(part.title, rows, kept)
 
 
 def run_all(options: argparse.Namespace) -> int:
@@ -100,22 +130,21 @@ def run_all(options: argparse.Namespace) -> int:
         print(f"bench: {sys.executable} has no crossdock", file=sys.stderr)
         print("  try  make bench-queries  ·  or --without-ours", file=sys.stderr)
         return 2
-    parts = parts_of(options)
+    parts, facts = parts_of(options), machine()
     for part in parts:
         chosen(part.suite, options.queries)  # names are checked before anything runs
-    facts, kept = machine(), report.kept_ratios(options.kept) if options.kept else {}
     print(f"# queries bench: {facts['cpu']}, {facts['cores']} cores, {options.threads} threads")
     print("# " + ", ".join(f"{name} {number}" for name, number in facts["versions"].items()))
     rows: list[Row] = []
     failed: list[str] = []
     for part in parts:
         try:
-            of_part = in_child(part, options)
-        except (WrongResultError, subprocess.TimeoutExpired) as failure:
+            of_part = rows_of_part(part, options)
+        except (WrongResultError, subprocess.SubprocessError) as failure:
             print(f"# FAILED: {failure}", flush=True)
             failed.append(part.title)
             break  # no time counts beside a wrong result
-        report.print_part(part.title, of_part, kept)
+        print_rows(part, of_part, options)
         rows += of_part
     write_json(options.json, "queries", rows, failed)
     print(f"# wrote {options.json}")
@@ -124,6 +153,11 @@ def run_all(options: argparse.Namespace) -> int:
 
 def main(arguments: list[str]) -> int:
     options = parse(arguments)
+    if options.peak_of:
+        part = replace(parts_of(options)[0], engines=(options.peak_of,))
+        peak = memory_peaks.peak_of(part, chosen(part.suite, options.queries)[0])
+        print(json.dumps(peak or {}))
+        return 0
     if options.rows_to:
         return one_part(parts_of(options)[0], options)
     return run_all(options)
