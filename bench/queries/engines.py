@@ -64,7 +64,7 @@ def duckdb(sources: Sources, threads: int, stack: ExitStack) -> RunOf:
 
 
 def polars_with(engine: str) -> Callable[[Sources, int, ExitStack], RunOf]:
-    """Frames in memory have one chunk per column, which Polars is fastest on."""
+    """With one of its two engines, for frames that share their columns with the Arrow tables."""
 
     def polars(sources: Sources, threads: int, stack: ExitStack) -> RunOf:
         del threads, stack  # the number of threads is that of the process

@@ -20,7 +20,6 @@ from harness.report import Row, best_peer
 from queries.engines import ENGINES
 from queries.query import Query
 from queries.rounds import Part
-from queries.sources import opened
 
 QUERIES = {"tpch": ("1", "9", "18", "21"), "ssb": ("Q1.1", "Q2.1", "Q3.1", "Q4.1")}
 COLUMNS = (("query", 6), ("ours", 9), ("leanest peer", 27), ("ratio", 7))
@@ -30,7 +29,7 @@ RESET_PEAK = "5"  # what /proc/PID/clear_refs takes to set the high-water mark t
 def peak_of(part: Part, query: Query) -> dict[str, int] | None:
     """Body of the fresh process, for the one engine of the part; None: it has no such query."""
     limit_threads(part.threads)
-    sources = opened(part.suite, part.scale, part.mode, [query])
+    sources = part.sources([query])
     with ExitStack() as stack:
         run = ENGINES[part.engines[0]](sources, part.threads, stack)(query)
         if run is None:
@@ -62,7 +61,8 @@ def row_of(part: Part, query: Query, command: list[str]) -> Row:
         "name": f"{part.suite}-{query.name}-peak", "query": query.name, "suite": part.suite,
         "scale": part.scale, "mode": part.mode, "unit": "bytes", "bar": "", "met": None,
         "ours_s": None, "ours_bytes": ours, "peers": {}, "peer_bytes": peer_bytes,
-        "counted": list(peer_bytes), "memcpy_fraction": None, "threads": part.threads,
+        "strings": part.strings, "counted": list(peer_bytes), "memcpy_fraction": None,
+        "threads": part.threads,
         "ratio": leanest[1] / ours if leanest and ours else None,
         "loaded_bytes": {name: one["loaded_bytes"] for name, one in peaks.items()},
     }  # fmt: skip

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from harness.engines import OURS
-from harness.measure import Series
+from harness.measure import Series, peak_rss_bytes
 from harness.report import Row, best_peer, seconds
 
 from queries.rounds import Part, Timings
@@ -22,7 +22,9 @@ Key = tuple[str, float, str, str]
 
 
 def rows_of(part: Part, timings: Timings) -> list[Row]:
-    return [row_of(part, name, series) for name, series in timings.items()]
+    """In the process that measured: its peak, of all engines together, is in every row."""
+    peak = {"process_peak_bytes": peak_rss_bytes()}
+    return [row_of(part, name, series) | peak for name, series in timings.items()]
 
 
 def row_of(part: Part, name: str, series: dict[str, Series]) -> Row:
@@ -33,7 +35,8 @@ def row_of(part: Part, name: str, series: dict[str, Series]) -> Row:
     decisive = [OURS, *([best[0]] if best else [])]
     return {
         "work": f"{part.title}, query {name}", "name": f"{part.suite}-{name}", "query": name,
-        "suite": part.suite, "scale": part.scale, "mode": part.mode, "unit": "s",
+        "suite": part.suite, "scale": part.scale, "mode": part.mode, "strings": part.strings,
+        "unit": "s",
         "bar": "", "met": None, "memcpy_fraction": None,
         "ours_s": ours_s, "ours_cpu_s": ours_cpu_s,
         "ours_spread": series[OURS].spread() if OURS in series else None,

@@ -19,7 +19,7 @@ from harness.results import WrongResultError
 from queries.comparison import Expected
 from queries.engines import ENGINES, EQUALITIES, EXACT, expected_results
 from queries.query import Query
-from queries.sources import Mode, files_of, opened
+from queries.sources import Mode, Sources, Strings, files_of, loaded
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +32,11 @@ class Part:
     rounds: int
     threads: int
     engines: tuple[str, ...]
+    strings: Strings = "string_view"  # their layout in Arrow tables in memory
+
+    def sources(self, queries: list[Query]) -> Sources:
+        files = files_of(self.suite, self.scale)
+        return files if self.mode == "parquet" else loaded(files, queries, self.strings)
 
     @property
     def title(self) -> str:
@@ -46,7 +51,7 @@ def measured(part: Part, queries: list[Query]) -> Timings:
     """Raises WrongResultError when an engine's first result is not the expected one."""
     limit_threads(part.threads)
     expected = expected_results(files_of(part.suite, part.scale), queries)
-    sources = opened(part.suite, part.scale, part.mode, queries)
+    sources = part.sources(queries)
     forms: dict[str, list[Form]] = {query.name: [] for query in queries}
     with ExitStack() as stack:
         for engine in part.engines:

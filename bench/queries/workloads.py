@@ -44,12 +44,14 @@ def parse(arguments: list[str]) -> argparse.Namespace:
     add("--peers", default=",".join(DEFAULT_PEERS), help=f"of {','.join(peers)}")
     add("--without-ours", action="store_true", help="measure the peers alone")
     add("--threads", type=int, default=2, help="threads of every engine (default 2)")
+    layouts, what = ("string_view", "string"), "layout of strings in Arrow tables (default: views)"
+    add("--strings", choices=layouts, default=layouts[0], help=what)
     add("--json", type=Path, default=ROOT / "build" / "bench" / "queries.json")
     add("--kept", type=Path, metavar="FILE", help="an earlier report or baseline to show beside")
-    what = parser.add_mutually_exclusive_group()
+    instead = parser.add_mutually_exclusive_group()
     flag = {"action": "store_true"}
-    what.add_argument("--memory-peaks", **flag, help="peak memory of 1, 9, 18 and 21 instead")
-    what.add_argument("--planning", **flag, help="time planning alone instead, over the files")
+    instead.add_argument("--memory-peaks", **flag, help="peak memory of 1, 9, 18 and 21 instead")
+    instead.add_argument("--planning", **flag, help="time planning alone instead, over the files")
     add("--rows-to", type=Path, help=hidden)  # child: one part, its rows into a file
     add("--peak-of", help=hidden)  # child: one query of one engine, its peak to standard output
     options = parser.parse_args(arguments)
@@ -58,7 +60,9 @@ def parse(arguments: list[str]) -> argparse.Namespace:
     unknown = [peer for peer in options.peers if peer not in peers]
     if unknown:
         parser.error(f"unknown peer {unknown[0]!r}; known: {', '.join(peers)}")
-    if options.rounds < 1 or options.threads < 1 or (options.scale or 1.0) <= 0:
+    if min(options.rounds, options.threads) < 1 or (
+        options.scale is not None and options.scale <= 0
+    ):
         parser.error("--scale, --rounds and --threads must be positive")
     if options.queries and not options.suite:
         options.suite = next((s for s in SUITES if options.queries[0] in SUITES[s]), "tpch")
@@ -68,8 +72,9 @@ def parse(arguments: list[str]) -> argparse.Namespace:
 def parts_of(options: argparse.Namespace) -> list[Part]:
     ours = () if options.without_ours else (OURS,)
     modes = ("parquet",) if options.planning else MODES
+    engines = (*ours, *options.peers)
     return [
-        Part(suite, scale, mode, options.rounds, options.threads, (*ours, *options.peers))
+        Part(suite, scale, mode, options.rounds, options.threads, engines, options.strings)
         for suite in ([options.suite] if options.suite else SUITES)
         for scale in ([options.scale] if options.scale else STANDARD_SCALES[suite])
         for mode in ([options.mode] if options.mode else modes)
@@ -79,7 +84,7 @@ def parts_of(options: argparse.Namespace) -> list[Part]:
 def child_command(part: Part, options: argparse.Namespace) -> list[str]:
     command = [*COMMAND, "--suite", part.suite, "--scale", str(part.scale), "--mode", part.mode]
     command += ["--threads", str(part.threads), "--rounds", str(part.rounds)]
-    command += ["--planning"] if options.planning else []
+    command += ["--strings", part.strings, *(["--planning"] if options.planning else [])]
     return [*command, "--without-ours"] if options.without_ours else command
 
 
