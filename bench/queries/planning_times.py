@@ -92,7 +92,7 @@ def row_of(part: Part, name: str, samples: dict[str, list[float]]) -> Row:
     steps = {step: medians.pop(step) for step in (DESCRIBED, EXPLAINED)}
     ours_s, best = sum(steps.values()), best_peer(medians, list(medians))
     return {
-        "work": f"{part.suite.upper()} SF{part.scale:g}, planning of query {name}",
+        "work": f"{part.title}, planning of query {name}",
         "name": f"{part.suite}-{name}-planning", "query": name, "suite": part.suite,
         "scale": part.scale, "mode": "planning", "unit": "s", "bar": "", "met": None,
         "ours_s": ours_s, "steps_s": steps, "peers": medians, "counted": list(medians),

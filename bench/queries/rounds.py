@@ -21,6 +21,8 @@ from queries.engines import ENGINES, EQUALITIES, EXACT, expected_results
 from queries.query import Query
 from queries.sources import Mode, Sources, Strings, files_of, loaded
 
+SUITE_TITLES = {"tpch": "TPC-H", "ssb": "SSB"}
+
 
 @dataclass(frozen=True, slots=True)
 class Part:
@@ -41,7 +43,7 @@ class Part:
     @property
     def title(self) -> str:
         place = "in memory" if self.mode == "memory" else "from Parquet"
-        return f"{self.suite.upper()} SF{self.scale:g}, {place}"
+        return f"{SUITE_TITLES[self.suite]} SF{self.scale:g}, {place}"
 
 
 Timings = dict[str, dict[str, Series]]  # by query, then by engine
