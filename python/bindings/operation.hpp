@@ -100,7 +100,8 @@ nb::class_<OperationObject<Operation>> bind_operation(nb::module_& module, const
   return bound;
 }
 
-// What the keyword arguments of operations and of plans say; `owner` is named in errors. In the files of the operations.
+// What the keyword arguments of operations and of plans say; `owner` is named in errors. Each is in the file of its
+// operation.
 crossdock::JoinOptions join_options(const char* owner, const nb::kwargs& arguments);
 crossdock::GroupByOptions group_options(const char* owner, const nb::kwargs& arguments);
 crossdock::SortOptions sort_options(const char* owner, const nb::kwargs& arguments);

@@ -30,7 +30,7 @@ from crossdock.expressions import Column, Expr
 from crossdock.fusion import fuse, unfused
 from crossdock.late_columns import Splitter, has_late, residual_schema, whole_rows
 from crossdock.lowering import lower_group, unused_name
-from crossdock.native_plans import Unplanned, native_plan
+from crossdock.native_plans import UnplannedError, native_plan
 from crossdock.nodes import (
     AssumeSorted,
     Filter,
@@ -121,7 +121,7 @@ class Execution:
         try:
             with public_errors():
                 return _native.Query(self.engine, native_plan(node, read))
-        except Unplanned as reason:
+        except UnplannedError as reason:
             if os.environ.get("XD_DEBUG"):
                 print("UNPLANNED", reason)
             return None

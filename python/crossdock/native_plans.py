@@ -32,12 +32,12 @@ from crossdock.sources import ArrowSource
 ReadScan = Callable[[Scan], tuple[_native.Table, dict[str, str]]]
 
 
-class Unplanned(Exception):
+class UnplannedError(Exception):
     """A node that plans do not have yet; args = (what it is,)."""
 
 
 def native_plan(node: Node, read: ReadScan) -> _native.Plan:
-    """The plan of `node`, whose scans are read by `read`. Unplanned where something in it needs
+    """The plan of `node`, whose scans are read by `read`. UnplannedError where something in it needs
     Python. Errors: NativeError."""
     if isinstance(node, Scan):
         return _scan(node, read)
@@ -57,7 +57,7 @@ def native_plan(node: Node, read: ReadScan) -> _native.Plan:
         return _sort(node, read)
     if isinstance(node, Limit):
         return native_plan(node.input, read).limit(node.rows, node.offset)
-    raise Unplanned(type(node).__name__)
+    raise UnplannedError(type(node).__name__)
 
 
 def _compiled(expression: Expr, schema: Any) -> str:
@@ -65,7 +65,7 @@ def _compiled(expression: Expr, schema: Any) -> str:
         return json.dumps({"column": expression.name})
     compiled = compile_expression(expression, schema)
     if compiled is None:
-        raise Unplanned(repr(expression))
+        raise UnplannedError(repr(expression))
     return compiled
 
 
@@ -94,10 +94,10 @@ def _scan(node: Scan, read: ReadScan) -> _native.Plan:
 
 def _join(node: Join, read: ReadScan) -> _native.Plan:
     if node.arrived is not None or node.route is not None:
-        raise Unplanned("rows of ranks")
+        raise UnplannedError("rows of ranks")
     forced = replace(node.options, null_equals_null=False, exchange="auto") != JoinOptions()
     if forced:
-        raise Unplanned("a join with a forced strategy")
+        raise UnplannedError("a join with a forced strategy")
     residual = ""
     if node.residual is not None:
         residual = _compiled(node.residual, residual_schema(node))
@@ -130,7 +130,7 @@ def _group(node: GroupBy, read: ReadScan) -> _native.Plan:
 
 def _sort(node: Sort, read: ReadScan) -> _native.Plan:
     if node.index:
-        raise Unplanned("positions in the input")
+        raise UnplannedError("positions in the input")
     return native_plan(node.input, read).sort(
         keys=[(o.column, o.descending, o.nulls_first) for o in node.orders],
         output=list(node.outputs),

@@ -17,10 +17,7 @@ BlockBuilder::BlockBuilder(const BlockSchema& input, const RowStore* adds_store)
   pending_.computed.resize(computed_.size());
 }
 
-void BlockBuilder::append(const RowBlock& block,
-                          const uint16_t* rows,
-                          const RowRef* refs,
-                          int32_t count) {
+void BlockBuilder::append(const RowBlock& block, const SelectedRows& of) {
   const int32_t at = pending_.rows;
   for (size_t o = 0; o < block.origins.size(); ++o) {
     const Origin& from = block.origins[o];
@@ -31,31 +28,30 @@ void BlockBuilder::append(const RowBlock& block,
     to.store = from.store;
     if (from.rows == nullptr) {
       const auto begin = static_cast<uint32_t>(from.begin);
-      for (int32_t i = 0; i < count; ++i) numbers[i] = begin + rows[i];
+      for (int32_t i = 0; i < of.count; ++i) numbers[i] = begin + of.rows[i];
     } else {
-      for (int32_t i = 0; i < count; ++i) numbers[i] = from.rows[rows[i]];
+      for (int32_t i = 0; i < of.count; ++i) numbers[i] = from.rows[of.rows[i]];
     }
   }
   if (store_ != nullptr) {
     pending_.origins.back().store = store_;
-    std::copy_n(refs, count, rows_.back().get() + at);
+    std::copy_n(of.refs, of.count, rows_.back().get() + at);
   }
   for (size_t c = 0; c < computed_.size(); ++c) {
-    computed_[c].append(block.computed[c], rows, count, at);
+    computed_[c].append(block.computed[c], of.rows, of.count, at);
   }
-  pending_.rows += count;
+  pending_.rows += of.count;
 }
 
 Status BlockBuilder::put(const RowBlock& block,
-                         const uint16_t* rows,
-                         const RowRef* refs,
-                         int32_t count,
+                         const SelectedRows& rows,
                          int worker,
                          BlockSink& next) {
   pending_.morsel = block.morsel;
-  for (int32_t done = 0; done < count;) {
-    const int32_t some = std::min(count - done, kBlockRows - pending_.rows);
-    append(block, rows + done, refs == nullptr ? nullptr : refs + done, some);
+  for (int32_t done = 0; done < rows.count;) {
+    const int32_t some = std::min(rows.count - done, kBlockRows - pending_.rows);
+    const RowRef* refs = rows.refs == nullptr ? nullptr : rows.refs + done;
+    append(block, {rows.rows + done, some, refs});
     done += some;
     if (pending_.rows == kBlockRows) CD_TRY(flush(worker, next));
   }
@@ -68,12 +64,9 @@ void BlockBuilder::set_computed() {
   }
 }
 
-const RowBlock& BlockBuilder::make(const RowBlock& block,
-                                const uint16_t* rows,
-                                const RowRef* refs,
-                                int32_t count) {
+const RowBlock& BlockBuilder::make(const RowBlock& block, const SelectedRows& rows) {
   pending_.rows = 0;
-  append(block, rows, refs, count);
+  append(block, rows);
   set_computed();
   return pending_;
 }

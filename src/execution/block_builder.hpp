@@ -11,6 +11,13 @@
 
 namespace crossdock::execution {
 
+// Some rows of a block, in any order and as often as wanted; and with each a ref into a store, where a builder adds one.
+struct SelectedRows {
+  const uint16_t* rows = nullptr;
+  int32_t count = 0;
+  const RowRef* refs = nullptr;
+};
+
 // One worker's own.
 class BlockBuilder {
  public:
@@ -18,22 +25,17 @@ class BlockBuilder {
   // the last origin of the blocks that are made.
   BlockBuilder(const BlockSchema& input, const RowStore* adds_store);
 
-  // Passes rows[0 .. count) of `block`, ascending or not, on to `next` in full blocks; what is left stays until
-  // the next call. `refs` beside them if a store was named. All blocks until flush() are of one batch each origin.
-  Status put(const RowBlock& block,
-             const uint16_t* rows,
-             const RowRef* refs,
-             int32_t count,
-             int worker,
-             BlockSink& next);
-  // A block of these rows alone, valid until the next call. count <= kBlockRows. Not between put() and flush().
-  const RowBlock& make(const RowBlock& block, const uint16_t* rows, const RowRef* refs, int32_t count);
+  // Passes the rows on to `next` in full blocks; what is left stays until the next call. All blocks until flush() are of
+  // one batch each origin.
+  Status put(const RowBlock& block, const SelectedRows& rows, int worker, BlockSink& next);
+  // A block of at most kBlockRows rows alone, valid until the next call. Not between put() and flush().
+  const RowBlock& make(const RowBlock& block, const SelectedRows& rows);
   // Passes on what is left.
   Status flush(int worker, BlockSink& next);
 
  private:
   void set_computed();
-  void append(const RowBlock& block, const uint16_t* rows, const RowRef* refs, int32_t count);
+  void append(const RowBlock& block, const SelectedRows& rows);
 
   const RowStore* store_;
   RowBlock pending_;

@@ -172,6 +172,23 @@ bool comes_from_one_table(const Chain& chain, const std::vector<int>& payload) {
   });
 }
 
+// What a probe says of the rows behind it: the range of their key, their order, their number.
+void add_probe_facts(Chain& probe,
+                     const JoinSpec& keys,
+                     const JoinTable& table,
+                     const ProbeKind& kind) {
+  if (table.keys().is_one_integer() && !kind.probe_unmatched && !kind.marks_build()) {
+    probe.ranges.emplace_back(probe.schema.places[keys.keys[0].first], table.range());
+  }
+  const bool keeps_order =
+      !kind.marks_build() && (!kind.pairs || (table.is_array() && !kind.probe_unmatched));
+  probe.is_ordered = probe.is_ordered && keeps_order;
+  if (!kind.marks_build()) return;
+  const double rows = static_cast<double>(table.rows());
+  const double probed = static_cast<double>(std::max<int64_t>(1, probe.source->rows()));
+  probe.pass_rate = kind.pairs ? std::max(probe.pass_rate, rows / probed) : rows / probed;
+}
+
 // A residual condition for the operator that joins tables.
 Result<operators::ResidualFilter> residual_filter(const expressions::ExpressionPtr& condition,
                                                   std::shared_ptr<Memory> memory) {
@@ -211,13 +228,9 @@ Result<Chain> Lowering::table_join(const plan::Node& node, Chain left, Chain rig
   return operator_chain(std::move(joined), name, false, rows);
 }
 
-Result<Chain> Lowering::probe_join(const plan::Node& node,
-                                   Chain probe,
-                                   Chain build,
-                                   bool build_is_left) {
-  const auto& join = std::get<plan::Join>(node.operation);
-  const Sides sides(join, probe, build, build_is_left);
-  const JoinSpec keys = sides.key_spec();
+Result<JoinKeys> Lowering::join_keys(const Chain& probe,
+                                     const Chain& build,
+                                     const operators::JoinSpec& keys) {
   CD_ASSIGN(operators::KeyPlan plan,
             operators::plan_keys(
                 keys, *probe.schema.schema, *build.schema.schema, environment_.seed));
@@ -226,34 +239,51 @@ Result<Chain> Lowering::probe_join(const plan::Node& node,
     const int64_t rows_max = std::max(probe.source->rows(), build.source->rows());
     CD_ASSIGN(ranges[k], range_of(run_, build, keys.keys[k].second, rows_max));
   }
-  JoinKeys join_keys(std::move(plan), ranges);
-  const bool verifies = join_keys.needs_verification();
-  auto table = std::make_shared<JoinTable>(std::move(join_keys), environment_.machine);
-  BuildSink::Options build_options{build.schema,
-                                   build.stores,
-                                   sides.payload(verifies),
-                                   build.rows_expected(),
-                                   workers_,
-                                   environment_.memory,
-                                   nullptr};
-  const ProbeKind kind = probe_kind(join.spec.kind, build_is_left);
-  build_options.marks = kind.marks_build();
-  build_options.keeps_keyless = kind.build_unmatched;
-  if (comes_from_one_table(build, build_options.payload)) build_options.table = build.stores[0];
+  return JoinKeys(std::move(plan), ranges);
+}
+
+Status Lowering::run_build(Chain& build, BuildSink& sink, const JoinTable& table) {
   const auto start = std::chrono::steady_clock::now();
-  BuildSink sink(std::move(build_options), table);
   CD_TRY(run_chain(run_, build, sink));
   CD_TRY(sink.finish(run_));
   const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
   note(fmt::format("{:9.6f} s  {:>12} rows  {} -> build: {}",
                    elapsed.count(),
-                   table->rows(),
+                   table.rows(),
                    describe_chain(build),
-                   table->describe()));
+                   table.describe()));
+  return {};
+}
+
+Result<Chain> Lowering::probe_join(const plan::Node& node,
+                                   Chain probe,
+                                   Chain build,
+                                   bool build_is_left) {
+  const auto& join = std::get<plan::Join>(node.operation);
+  const Sides sides(join, probe, build, build_is_left);
+  const JoinSpec keys = sides.key_spec();
+  const ProbeKind kind = probe_kind(join.spec.kind, build_is_left);
+  CD_ASSIGN(JoinKeys words, join_keys(probe, build, keys));
+  const bool verifies = words.needs_verification();
+  auto table = std::make_shared<JoinTable>(std::move(words), environment_.machine);
+  BuildSink::Options build_options;
+  build_options.input = build.schema;
+  build_options.stores = build.stores;
+  build_options.payload = sides.payload(verifies);
+  build_options.rows_expected = build.rows_expected();
+  build_options.workers = workers_;
+  build_options.memory = environment_.memory;
+  build_options.marks = kind.marks_build();
+  build_options.keeps_keyless = kind.build_unmatched;
+  if (comes_from_one_table(build, build_options.payload)) build_options.table = build.stores[0];
+  BuildSink sink(std::move(build_options), table);
+  CD_TRY(run_build(build, sink, *table));
   ProbeOptions options;
   options.input = probe.schema;
   options.kind = kind;
   options.table = table;
+  options.workers = workers_;
+  options.memory = environment_.memory;
   for (const auto& [probe_key, build_key] : keys.keys) {
     if (verifies) options.store_keys.push_back(sink.store_column(build_key));
   }
@@ -264,34 +294,18 @@ Result<Chain> Lowering::probe_join(const plan::Node& node,
     options.output.nullable.pop_back();
   }
   if (join.residual != nullptr) {
-    const Schema* left = build_is_left ? build.schema.schema.get() : probe.schema.schema.get();
-    const Schema* right = build_is_left ? probe.schema.schema.get() : build.schema.schema.get();
+    const auto pairs = std::make_shared<Schema>(plan::residual_schema(
+        join.spec, *node.input(0).schema, *node.input(1).schema));
     options.residual = join.residual;
-    options.pairs = sides.pairs(
-        join.spec.residual_columns,
-        std::make_shared<Schema>(plan::residual_schema(join.spec, *left, *right)),
-        sink,
-        &table->store());
+    options.pairs = sides.pairs(join.spec.residual_columns, pairs, sink, &table->store());
   }
-  options.workers = workers_;
-  options.memory = environment_.memory;
-  if (table->keys().is_one_integer() && !kind.probe_unmatched && !kind.marks_build()) {
-    probe.ranges.emplace_back(probe.schema.places[keys.keys[0].first], table->range());
-  }
-  const bool keeps_order =
-      !kind.marks_build() && (!kind.pairs || (table->is_array() && !kind.probe_unmatched));
-  probe.is_ordered = probe.is_ordered && keeps_order;
+  add_probe_facts(probe, keys, *table, kind);
   if (has_store) {
     probe.stores.push_back(std::shared_ptr<const RowStore>(table, &table->store()));
   }
   probe.schema = options.output;
   CD_ASSIGN(auto stage, make_probe_stage(std::move(options)));
   probe.stages.push_back(std::move(stage));
-  if (kind.marks_build()) {
-    const double rows = static_cast<double>(table->rows());
-    const double probed = static_cast<double>(std::max<int64_t>(1, probe.source->rows()));
-    probe.pass_rate = kind.pairs ? std::max(probe.pass_rate, rows / probed) : rows / probed;
-  }
   CD_TRY(sample_chain(probe));
   return probe;
 }

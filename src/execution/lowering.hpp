@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "execution/build_sink.hpp"
 #include "execution/pipeline.hpp"
 #include "operators/run/operator.hpp"
 #include "plan/node.hpp"
@@ -37,6 +38,10 @@ class Lowering {
 
   Status add_filters(Chain& chain, const std::vector<expressions::ExpressionPtr>& conditions);
   Result<Chain> probe_join(const plan::Node& node, Chain probe, Chain build, bool build_is_left);
+  Result<JoinKeys> join_keys(const Chain& probe,
+                             const Chain& build,
+                             const operators::JoinSpec& keys);
+  Status run_build(Chain& build, BuildSink& sink, const JoinTable& table);
   Result<Chain> table_join(const plan::Node& node, Chain left, Chain right);
   Result<Chain> stream_groups(const plan::Node& node, Chain chain);
   Result<Chain> fused_group(const plan::Node& node);

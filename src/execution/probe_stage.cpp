@@ -51,7 +51,7 @@ class PairCheck {
       CD_ASSIGN(pairs.count, select_equal(block, pairs));
     }
     if (!evaluator_.has_value() || pairs.count == 0) return pairs.count;
-    const RowBlock& made = builder_.make(block, pairs.rows, pairs.refs, pairs.count);
+    const RowBlock& made = builder_.make(block, {pairs.rows, pairs.count, pairs.refs});
     CD_ASSIGN(const int32_t kept, evaluator_->filter(columns_->load(made), 0, pairs.count));
     if (const uint8_t* keep = evaluator_->kept(); keep != nullptr) move_kept(keep, pairs);
     return kept;
@@ -255,7 +255,7 @@ class ProbeStage final : public Stage {
         for (int32_t i = 0; i < some; ++i) own.matched[rows[i]] = 1;
       }
       if (kind_.marks_build()) mark_build(positions, some);
-      if (kind_.pairs) CD_TRY(own.builder.put(block, rows, refs, some, own.index, next()));
+      if (kind_.pairs) CD_TRY(own.builder.put(block, {rows, some, refs}, own.index, next()));
     }
     return {};
   }
@@ -277,9 +277,9 @@ class ProbeStage final : public Stage {
       rows[count] = static_cast<uint16_t>(i);
       count += own.matched[i] == leaves ? 1 : 0;
     }
-    if (!has_store_) return own.builder.put(block, rows, nullptr, count, own.index, next());
+    if (!has_store_) return own.builder.put(block, {rows, count}, own.index, next());
     std::fill_n(own.pair_refs, count, kNullRef);
-    return own.builder.put(block, rows, own.pair_refs, count, own.index, next());
+    return own.builder.put(block, {rows, count, own.pair_refs}, own.index, next());
   }
 
  public:

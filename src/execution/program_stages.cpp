@@ -100,7 +100,7 @@ class FilterStage final : public ProgramStage {
     }
     uint16_t rows[kBlockRows];
     expressions::lanes::positions_of(keep, block.rows, rows);
-    return builders_[worker]->put(block, rows, nullptr, kept, worker, next());
+    return builders_[worker]->put(block, {rows, kept}, worker, next());
   }
 
   Status flush(int worker) override {
