@@ -458,6 +458,10 @@ void bind_channels(nb::module_& module) {
   module.def("filter_keys", &filter_keys, "rows"_a, "keys"_a, "block_bits"_a);
   module.def("filter_rows", &filter_rows, "rows"_a, "keys"_a, "block_bits"_a, "filter"_a);
   module.def("launch_variable", &ranks::launch_variable);
+  module.def("launch_place", [] {
+    const ranks::LaunchPlace place = value_or_raise(ranks::launch_place());
+    return std::pair(place.rank, place.ranks);
+  });
   module.def("host_addresses", &host_addresses);
   nb::class_<GroupObject> group(module, "Group");
   group.def_static("join", &join_group, "memory_bytes"_a, "options"_a)
