@@ -128,10 +128,13 @@ std::shared_ptr<GroupObject> join_group(int64_t memory_bytes, const nb::kwargs& 
   given.read("devices", settings.devices);
   given.read("open_within_s", settings.open_within_s);
   given.read("lost_after_s", settings.lost_after_s);
+  double step_within_s = 120;
+  given.read("step_within_s", step_within_s);
   given.finish();
   // Says what an engine with these options would say of the memory, and finds out how much 0 is.
   const crossdock::Engine engine(crossdock::EngineOptions{1, memory_bytes});
   auto group = std::make_shared<GroupObject>();  // destroyed with the GIL, if the ranks do not meet
+  group->bulk = BulkRanks(value_or_raise(step_limit(step_within_s)));
   const GilRelease released;
   group->memory = Memory::create(engine.memory_limit_bytes());
   group->group = value_or_raise(join(options));

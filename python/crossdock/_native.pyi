@@ -127,7 +127,7 @@ class Group:
     def join(memory_bytes: int, **options: object) -> Group:
         """how: "alone", "environment", "folder" with folder, job, rank, ranks, or "control" with
         address, job, rank, ranks, token, uses_tls, ca_pem, certificate_pem, key_pem, is_insecure;
-        transports, devices, open_within_s."""
+        transports, devices, open_within_s, step_within_s."""
 
     @property
     def rank(self) -> int: ...
