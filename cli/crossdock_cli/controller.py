@@ -85,7 +85,10 @@ def command(**options: Any) -> None:
         process = control.listening(lambda: native.Controller(server, limits), server)
         try:
             if options["insecure"]:
-                output.say("warn     --insecure: whoever reaches the port may use it")
+                output.say(
+                    f"warn     --insecure: whoever reaches {process.address} may use it; give "
+                    "--tls-cert, --tls-key and --token-file where others can"
+                )
             output.say(f"ready    controller at {process.address}")
             refusals = control_options.RefusalWatch(process)
             while not stopped.wait(WAIT_S):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 from typing import Any
 
@@ -11,14 +10,6 @@ import click
 from crossdock_cli import command as verbs
 from crossdock_cli import output
 from crossdock_cli.termination import removing_unfinished
-
-# How launchers tell a process its number and how many there are; the first pair that is set counts.
-_LAUNCHERS = (
-    ("CROSSDOCK_RANK", "CROSSDOCK_RANKS"),
-    ("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"),
-    ("PMI_RANK", "PMI_SIZE"),
-    ("SLURM_PROCID", "SLURM_NTASKS"),
-)
 
 
 @click.command(
@@ -59,9 +50,12 @@ def command(folder: str, files: int | None, as_json: bool, **options: Any) -> No
 
     Under mpirun or srun each rank writes its share of the files, and rank 0 says what it wrote.
     """
+    from crossdock import _native
+    from crossdock.errors import public_errors
     from crossdock.workload import Workload
 
-    rank, ranks = launched_as(os.environ)
+    with public_errors():
+        rank, ranks = _native.launch_place()
     workload = Workload(
         rows=_count(options["rows"], "--rows"),
         ratio=options["ratio"],
@@ -92,14 +86,6 @@ def command(folder: str, files: int | None, as_json: bool, **options: Any) -> No
         output.show_json(facts)
     else:
         _show(facts)
-
-
-def launched_as(environment: Any) -> tuple[int, int]:
-    """Rank and number of ranks as the launcher says, (0, 1) without one."""
-    for rank, ranks in _LAUNCHERS:
-        if rank in environment and ranks in environment:
-            return int(environment[rank]), int(environment[ranks])
-    return 0, 1
 
 
 def _count(text: str, option: str) -> int:

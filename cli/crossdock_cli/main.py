@@ -17,7 +17,6 @@ from crossdock_cli import command, output
 
 _OVER_RANKS = ("join", "groupby", "sort", "partition")
 _LAST_WORDS_S = 1.0
-_RANKS = ("CROSSDOCK_RANK", "PMIX_RANK", "PMI_RANK")
 
 EXIT_CODES = """Exit codes: 0 done; 1 error in the data or the run; 2 wrong usage; 3 over the memory
 budget; 130 interrupted. CROSSDOCK_DEBUG=1 shows the Python trace-back of an error."""
@@ -72,7 +71,7 @@ def main() -> None:
 def run(arguments: list[str]) -> int:
     """Runs one command line; gives its exit code. Errors are written to standard error; of ranks
     that were started together, by the first one."""
-    output.hush(bool(arguments) and arguments[0] in _OVER_RANKS and _rank_of_many() > 0)
+    output.hush(bool(arguments) and arguments[0] in _OVER_RANKS and _is_later_rank())
     try:
         ended = cli.main(arguments, prog_name="crossdock", standalone_mode=False)
         sys.stdout.flush()
@@ -110,10 +109,15 @@ def _explain(error: Exception) -> int:
     return 3 if isinstance(error, MemoryError) else 1
 
 
-def _rank_of_many() -> int:
-    """The number that a launcher gave this process; 0 where none did."""
-    given = (os.environ.get(name, "") for name in _RANKS)
-    return next((int(number) for number in given if number.isdecimal()), 0)
+def _is_later_rank() -> bool:
+    """Whether a launcher started this process as one of several, and not as the first. What the
+    environment says wrong is told by the verb, in every rank."""
+    from crossdock import _native
+
+    try:
+        return _native.launch_place()[0] > 0
+    except _native.NativeError:
+        return False
 
 
 def _show_version(context: click.Context) -> None:

@@ -55,6 +55,7 @@ TRANSPORTS = ("auto", "shm", "tcp", "ucx", "threads")
 @click.option("--check-rows", is_flag=True, help="Look at every row in the timed runs too.")
 @click.option("--memory", metavar="SIZE", help="Memory budget of each process, such as 8GiB.")
 @results.OPEN_WITHIN
+@results.STEP_WITHIN
 @click.option("--counters", type=verbs.Word(perf_counters.FORMATS), metavar="FORMAT",
               help=f"Print what was counted, as {', '.join(perf_counters.FORMATS)}.")  # fmt: skip
 @click.option("--trace", metavar="FILE",
@@ -127,7 +128,10 @@ def _measure(
     transports = "auto" if transport == "threads" else transport
     lines: list[dict[str, Any]] = []
     with xd.join_group(
-        transports=transports, memory=options["memory"], open_within_s=options["open_within"]
+        transports=transports,
+        memory=options["memory"],
+        open_within_s=options["open_within"],
+        step_within_s=options["step_within"],
     ) as group:
         shown = group.rank == 0
         talks = shown and not as_json and options["counters"] != "prometheus"

@@ -61,6 +61,12 @@ OPEN_WITHIN = click.option(
 )  # fmt: skip
 
 
+STEP_WITHIN = click.option(
+    "--step-within", type=float, metavar="SECONDS",
+    help="Of ranks: wait so long in each step they all take.",
+)  # fmt: skip
+
+
 def refuse_limit(other: str) -> None:
     """click.UsageError for a --limit that was given beside an option that shows no rows."""
     context = click.get_current_context()
@@ -100,6 +106,7 @@ def plan_options(instead: str) -> Callable[[Decorated], Decorated]:
         click.option("--moves", type=verbs.Word(MOVES), metavar="HOW",
                      help=f"How rows go between ranks: {', '.join(MOVES)}.  [default: auto]"),
         OPEN_WITHIN,
+        STEP_WITHIN,
         click.option("--json", is_flag=True, help="Print JSON with a schema_version."),
     )  # fmt: skip
     return _all_of(options)
@@ -124,7 +131,11 @@ def open_dock(options: dict[str, Any]) -> Any:
     import crossdock as xd
 
     settings = {name: options[name] for name in ("threads", "memory", "moves")}
-    dock = xd.connect(**settings, open_within_s=options["open_within"])
+    dock = xd.connect(
+        **settings,
+        open_within_s=options["open_within"],
+        step_within_s=options["step_within"],
+    )
     output.hush(dock.rank != 0)
     return dock
 

@@ -52,6 +52,7 @@ struct GroupOptions {
       "auto";  // or of "shm", "tcp" and "ucx" those that may be used: "shm,ucx"
   std::vector<std::string> devices{};  // network devices to use; none: all that have an address
   double open_within_s = 30;           // in which all ranks come to open a channel
+  double step_within_s = 120;          // that a rank waits in each step of a bulk transfer
   // A rank on another host that was silent for so long is lost; 1 or more, the same in all ranks.
   double lost_after_s = 10;
 };

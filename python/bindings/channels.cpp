@@ -128,10 +128,13 @@ std::shared_ptr<GroupObject> join_group(int64_t memory_bytes, const nb::kwargs& 
   given.read("devices", settings.devices);
   given.read("open_within_s", settings.open_within_s);
   given.read("lost_after_s", settings.lost_after_s);
+  double step_within_s = 120;
+  given.read("step_within_s", step_within_s);
   given.finish();
   // Says what an engine with these options would say of the memory, and finds out how much 0 is.
   const crossdock::Engine engine(crossdock::EngineOptions{1, memory_bytes});
   auto group = std::make_shared<GroupObject>();  // destroyed with the GIL, if the ranks do not meet
+  group->bulk = BulkRanks(value_or_raise(step_limit(step_within_s)));
   const GilRelease released;
   group->memory = Memory::create(engine.memory_limit_bytes());
   group->group = value_or_raise(join(options));
@@ -458,6 +461,10 @@ void bind_channels(nb::module_& module) {
   module.def("filter_keys", &filter_keys, "rows"_a, "keys"_a, "block_bits"_a);
   module.def("filter_rows", &filter_rows, "rows"_a, "keys"_a, "block_bits"_a, "filter"_a);
   module.def("launch_variable", &ranks::launch_variable);
+  module.def("launch_place", [] {
+    const ranks::LaunchPlace place = value_or_raise(ranks::launch_place());
+    return std::pair(place.rank, place.ranks);
+  });
   module.def("host_addresses", &host_addresses);
   nb::class_<GroupObject> group(module, "Group");
   group.def_static("join", &join_group, "memory_bytes"_a, "options"_a)

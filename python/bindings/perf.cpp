@@ -106,8 +106,12 @@ void bind_perf(nb::class_<GroupObject>& group) {
       [](GroupObject& self, const nb::kwargs& arguments) {
         const perf::PerfOptions options = options_of(arguments);
         CancelFlag cancel;
-        const perf::PerfContext context{
-            self.plane.get(), self.group.get(), self.memory, &self.next_channel_id, &cancel};
+        const perf::PerfContext context{.plane = self.plane.get(),
+                                        .group = self.group.get(),
+                                        .memory = self.memory,
+                                        .next_channel_id = &self.next_channel_id,
+                                        .cancel = &cancel,
+                                        .meet_within = self.bulk.limit()};
         return dict_of(run_until_signal(context, options, cancel), options, self.plane->rank());
       },
       "options"_a);

@@ -18,6 +18,10 @@ def launch_variable() -> str:
     """The variable of the environment that says that this process is one of several; "" if none
     does. CROSSDOCK_MEET and CROSSDOCK_CONTROL, which say only where to meet, come last."""
 
+def launch_place() -> tuple[int, int]:
+    """(rank, ranks) of this process by the environment alone; (0, 1) where nothing started several
+    processes. CD-105 for a number that is none, or a launcher that does not say both."""
+
 def host_addresses() -> list[str]:
     """Of this machine's network devices, but for loopback."""
 
@@ -123,7 +127,7 @@ class Group:
     def join(memory_bytes: int, **options: object) -> Group:
         """how: "alone", "environment", "folder" with folder, job, rank, ranks, or "control" with
         address, job, rank, ranks, token, uses_tls, ca_pem, certificate_pem, key_pem, is_insecure;
-        transports, devices, open_within_s."""
+        transports, devices, open_within_s, step_within_s."""
 
     @property
     def rank(self) -> int: ...

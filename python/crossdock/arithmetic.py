@@ -78,7 +78,18 @@ def compare(function: str, left: Any, right: Any) -> Any:
     wide = comparison_type(left.type, right.type)
     if wide is not None:
         left, right = _cast_anyhow(left, wide), _cast_anyhow(right, wide)
-    return pc.call_function(function, [left, right])
+    return pc.call_function(function, [left, _in_zone_of(left.type, right)])
+
+
+def _in_zone_of(wanted: Any, value: Any) -> Any:
+    """Instants under the time zone of `wanted`, which are the same instants: pyarrow compares those
+    of two zones only where their units are one, too."""
+    found = value.type
+    if not (pa.types.is_timestamp(found) and pa.types.is_timestamp(wanted)):
+        return value
+    if found.tz is None or wanted.tz is None or found.tz == wanted.tz:
+        return value
+    return pc.cast(value, pa.timestamp(found.unit, wanted.tz))
 
 
 def comparison_type(left: Any, right: Any) -> Any:

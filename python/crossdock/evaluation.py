@@ -217,17 +217,17 @@ def _plain_values(values: tuple[Any, ...], plain: Any) -> list[Any] | None:
 
 
 def _listed(value: Any, plain: Any) -> Any:
-    """One value of a list as a Scalar of the type `plain`; None for NULL, and for a number that is
-    none of this type."""
+    """One value of a list as a Scalar of the type `plain`; None for NULL, and for a number or a
+    moment that is none of this type, as a half second is none of a column of seconds."""
     literal = fit_literal(value, plain)
     if not literal.is_valid:
         return None
     try:
         found = literal.cast(plain)
     except pa.ArrowInvalid:
-        if not _is_number(literal.type) or not _is_number(plain):
-            raise
-        return None
+        if any(is_kind(literal.type) and is_kind(plain) for is_kind in (_is_number, _is_moment)):
+            return None
+        raise
     is_float = pa.types.is_floating(plain) and pa.types.is_floating(literal.type)
     return None if is_float and math.isinf(found.as_py()) != math.isinf(literal.as_py()) else found
 
@@ -235,6 +235,10 @@ def _listed(value: Any, plain: Any) -> Any:
 def _is_number(data_type: Any) -> bool:
     kinds = (pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal)
     return any(is_kind(data_type) for is_kind in kinds)
+
+
+def _is_moment(data_type: Any) -> bool:
+    return bool(pa.types.is_timestamp(data_type) or pa.types.is_date(data_type))
 
 
 def _decoded(value: Any) -> Any:

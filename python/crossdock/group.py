@@ -35,7 +35,6 @@ from crossdock.routes import hashed_to, range_of, routing
 from crossdock.settings import check_environment, seconds_setting, setting
 from crossdock.sources import bare_schema
 
-_MEET_S = 120.0
 _TRACE_NOTES_MAX = 1 << 24
 _REASON_MOST = 800
 
@@ -54,6 +53,7 @@ def join_group(
     transports: str = "auto",
     devices: Sequence[str] = (),
     open_within_s: float | None = None,
+    step_within_s: float | None = None,
     lost_after_s: float = 10.0,
 ) -> Group:
     """Joins the processes that were started together with this one.
@@ -70,8 +70,9 @@ def join_group(
     transports: "auto", or of "shm", "tcp" and "ucx" those that may be used, as in "shm,ucx".
     devices: network devices to use; none means all that have an address.
     open_within_s: how long the ranks wait for each other, to join and to open a channel; None for
-        CROSSDOCK_OPEN_WITHIN_S, or 30. More where ranks start one by one: pods that are pulled,
-        workers that are busy.
+        CROSSDOCK_OPEN_WITHIN_S, or 30. More where ranks start one by one, as pods do.
+    step_within_s: how long a rank waits for the others in each step of bulk transfers and in
+        `gather`; None for CROSSDOCK_STEP_WITHIN_S, or 120. More where their work is unequal.
     lost_after_s: a rank on another host that was silent for so long is lost; 1 or more, the same in
         all ranks.
     Returns when all ranks are there. Errors: OptionError, ControlError (CD-617: ranks that did not
@@ -89,6 +90,7 @@ def join_group(
     if options["how"] == "control":
         options |= {"address": control or "", "job": job or "", "is_insecure": insecure}
         options |= _credentials(token, tls)
+    options["step_within_s"] = seconds_setting("step_within_s", step_within_s)
     wanted = setting("memory", None if memory is None else str(memory))
     try:
         with public_errors():
@@ -102,7 +104,7 @@ def join_group(
             )
     except ControlError as error:
         raise unless_tls(error, options) from None
-    group = Group(native)
+    group = Group(native, options["step_within_s"])
     if options["how"] == "environment":
         global _launched_group
         _launched_group = weakref.ref(group)
@@ -121,9 +123,10 @@ _launched_group: weakref.ref[Group] | None = None
 class Group:
     """The ranks of a job. Use it in a `with` statement. One thread at a time, save `abort`."""
 
-    def __init__(self, native: _native.Group) -> None:
+    def __init__(self, native: _native.Group, step_within_s: float) -> None:
         """Use `join_group`."""
         self._native: _native.Group | None = native
+        self._step_within_s = step_within_s
         self._channels: weakref.WeakSet[Channel] = weakref.WeakSet()
         self._exchange_facts: dict[str, Any] | None = None
 
@@ -319,11 +322,13 @@ class Group:
             return None
         return pa.Table.from_batches(received, _received_schema(schema))
 
-    def gather(self, note: bytes = b"", *, at_most_s: float = _MEET_S) -> list[bytes]:
+    def gather(self, note: bytes = b"", *, at_most_s: float | None = None) -> list[bytes]:
         """A few bytes of each rank, by rank, in all of them; also a barrier. Rows do not go this
-        way. Errors: ControlError (CD-617: ranks that did not come in time)."""
+        way. at_most_s: how long to wait; None: `step_within_s` of the group. Errors:
+        ControlError (CD-617: ranks that did not come in time)."""
         with public_errors():
-            found = self.native().gather(note, at_most_s)
+            limit_s = self._step_within_s if at_most_s is None else at_most_s
+            found = self.native().gather(note, limit_s)
         self.native().raise_interruption()
         return found
 

@@ -12,7 +12,7 @@ from crossdock.errors import make_error
 from crossdock.evaluation import not_boolean, result_type
 from crossdock.expressions import Column, Expr, as_column
 from crossdock.nodes import GroupBy, Node
-from crossdock.planning import require_columns, require_unique
+from crossdock.planning import require_columns, require_different
 from crossdock.type_checks import require_aggregable, require_groupable
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ def group_keys(
         )
     for _, item in keys:
         require_columns(sorted(item.columns()), schema, where)
-    require_unique([name for name, _ in keys], where, "each key once")
+    require_different(keys, where)
     return tuple(keys)
 
 
@@ -97,7 +97,7 @@ def plan_group(node: Node, keys: tuple[Key, ...], items: Mapping[str, Aggregate]
         if found is not None:
             named = pa.field(repr(item.argument), found)
             asked.append((item.function, dict(item.options), named))
-    require_unique([field.name for field in fields], where, "another name for the aggregate")
+    require_different([*keys, *items.items()], where)
     require_groupable(key_fields)
     require_aggregable(asked)
     return GroupBy(node, keys, tuple(items.items()), pa.schema(fields))

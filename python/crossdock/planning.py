@@ -3,6 +3,7 @@ unknown columns, keys that do not compare, ambiguous names, predicates of a wron
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypeAlias
 
@@ -54,7 +55,7 @@ def plan_project(node: Node, items: Sequence[tuple[str, Expr]], where: str) -> P
             fields.append(node.schema.field(item.name).with_name(name))
         else:
             fields.append(pa.field(name, result_type(item, node.schema)))
-    require_unique([name for name, _ in items], where, "name one of them anew")
+    require_different(items, where)
     return Project(node, tuple(items), pa.schema(fields))
 
 
@@ -221,3 +222,20 @@ def require_unique(names: Sequence[str], where: str, advice: str) -> None:
     raise make_error(
         "CD-104", f"two columns named {', '.join(map(repr, twice))} in {where}", try_=advice
     )
+
+
+def require_different(items: Sequence[tuple[str, object]], where: str) -> None:
+    """ColumnError for items of one name; it says what each is, and proposes a name."""
+    names = [name for name, _ in items]
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice is None:
+        return
+    given = [repr(value) for name, value in items if name == twice]
+    free = next(name for i in itertools.count(2) if (name := f"{twice}_{i}") not in names)
+    raise make_error(
+        "CD-104",
+        f"two columns named {twice!r} in {where}",
+        values=f"{twice} is {' and '.join(given)}",
+        try_=f"each column once in {where}" if len(set(given)) == 1 else
+        f"{where.removesuffix(')')}..., {free}={given[-1]})",
+    )  # fmt: skip

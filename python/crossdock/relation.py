@@ -227,7 +227,8 @@ class Relation:
 
     def union(self, *others: Relation | object) -> Relation:
         """The rows of this relation and of the others, duplicates included, columns matched by
-        name. `.distinct()` after it drops duplicates.
+        name. `.distinct()` after it drops duplicates. A column of type null, as an empty column of
+        a CSV file is, becomes one of the type that it has in the others.
 
         Errors: ColumnError (a column that not all have), TypeError (types that differ).
         """

@@ -97,7 +97,8 @@ def plan_sample(node: Node, rows: int | None, fraction: float | None, seed: int 
 
 
 def plan_union(nodes: Sequence[Node]) -> Union:
-    """The rows of all nodes, columns matched by name. ColumnError, TypeError (types differ)."""
+    """The rows of all nodes, columns matched by name. A column of type null has no values, and
+    becomes one of the type that the others have. ColumnError, TypeError (types differ)."""
     first = nodes[0].schema
     fields = list(first)
     for number, node in enumerate(nodes[1:], 2):
@@ -106,11 +107,28 @@ def plan_union(nodes: Sequence[Node]) -> Union:
         require_columns(node.schema.names, first, "the first relation of union()")
         for i, field in enumerate(fields):
             other = node.schema.field(field.name)
-            if other.type != field.type:
+            if pa.types.is_null(field.type):
+                field = field.with_type(other.type)
+            elif other.type != field.type and not pa.types.is_null(other.type):
                 raise _differing(field, other, where)
             fields[i] = field.with_nullable(field.nullable or other.nullable)
-    inputs = [node.inputs if isinstance(node, Union) else (node,) for node in nodes]
-    return Union(tuple(itertools.chain.from_iterable(inputs)), pa.schema(fields))
+    parts = [node.inputs if isinstance(node, Union) else (node,) for node in nodes]
+    inputs = [_without_null_types(part, fields) for part in itertools.chain.from_iterable(parts)]
+    return Union(tuple(inputs), pa.schema(fields))
+
+
+def _without_null_types(node: Node, fields: Sequence[Any]) -> Node:
+    """`node`, whose columns of type null are of the types of `fields`."""
+    widened = {field.name for field in fields if _is_widened(node.schema, field)}
+    if not widened:
+        return node
+    columns = [(field, Column(field.name)) for field in fields]
+    items = [(f.name, c.cast(f.type) if f.name in widened else c) for f, c in columns]
+    return plan_project(node, items, "union()")
+
+
+def _is_widened(schema: Any, field: Any) -> bool:
+    return bool(pa.types.is_null(schema.field(field.name).type) and field.type != pa.null())
 
 
 def plan_assume_sorted(node: Node, orders: tuple[Order, ...]) -> AssumeSorted:

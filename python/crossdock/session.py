@@ -39,6 +39,7 @@ def connect(
     ranks: str = "auto",
     moves: str | None = None,
     open_within_s: float | None = None,
+    step_within_s: float | None = None,
 ) -> Dock:
     """Opens a dock on this machine; or, in a process that mpirun or srun started among others, over
     all of them, which call it together.
@@ -53,7 +54,8 @@ def connect(
     memory: budget of the operators in bytes, or a size such as "8GiB"; None or 0 means 80 % of
         the memory this process may use (or CROSSDOCK_MEMORY). Data of sources do not count.
         Ranks that share a machine share its cores and its memory where nothing is said.
-    open_within_s: how long ranks that are joined here wait for each other; as for join_group.
+    open_within_s, step_within_s: how long ranks that are joined here wait for each other; as
+        for join_group.
     Errors: OptionError for a bad value or a misspelled CROSSDOCK_* variable; over ranks those of
     join_group.
     Cost: well below a millisecond; the first call in a process also imports pyarrow. Thread-safe.
@@ -80,7 +82,7 @@ def connect(
             return Dock(_native.Engine(*asked))
     from crossdock.ranks import session
 
-    return session.open_dock(group, asked, wanted_moves, open_within_s)
+    return session.open_dock(group, asked, wanted_moves, open_within_s, step_within_s)
 
 
 class Dock:

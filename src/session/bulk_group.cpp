@@ -18,8 +18,8 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// Longer than a communicator waits for its ranks, so that the rank without MPI is still there to say so.
-constexpr std::chrono::milliseconds kWithin{180'000};
+// A rank without MPI waits longer than the others do for their communicators, so that it is still there to say so.
+constexpr std::chrono::milliseconds kOpensAfter{60'000};
 
 constexpr int64_t kTrialMemoryBytes = int64_t{1} << 20;
 
@@ -83,16 +83,29 @@ Result<bulk::BulkResult> exchange_ordered(const bulk::RankRun& run,
 
 }  // namespace
 
+Result<std::chrono::milliseconds> step_limit(double seconds) {
+  constexpr double kLongestS = 3e7;  // about a year, which the clock can count
+  if (seconds > 0 && seconds <= kLongestS)
+    return std::chrono::ceil<std::chrono::milliseconds>(std::chrono::duration<double>(seconds));
+  return make_error(ErrorCode::kInvalidArgument,
+                    "step_within_s is {}; it is a number of seconds above 0 and at most {}",
+                    seconds,
+                    kLongestS);
+}
+
 Status BulkRanks::open(ranks::RankGroup& group) {
   ranks_ = dynamic_cast<ranks::Communicator*>(&group);
-  if (ranks_ != nullptr) return {};
+  if (ranks_ != nullptr) {
+    ranks_->set_limit(limit_);
+    return {};
+  }
   if (ranks::mpi_of_environment() == ranks::MpiKind::kNone) {
     return make_error(ErrorCode::kInvalidArgument,
                       "tables go in bulk between ranks that MPI started, and nothing says that it "
                       "started these\n  try      mpirun -n {} ..., or how = \"channel\"",
                       group.size());
   }
-  CD_ASSIGN(own_, ranks::open_communicator(&group));
+  CD_ASSIGN(own_, ranks::open_communicator(&group, {.limit = limit_}));
   own_->set_liveness([&group](int rank) { return group.check_alive(rank); });
   ranks_ = own_.get();
   return {};
@@ -139,7 +152,7 @@ Result<ranks::Communicator*> BulkRanks::choose(const std::string& how, ranks::Ra
     const auto agreed =
         ranks::agree(*group,
                      opened.ok() ? Result<std::string>("") : Result<std::string>(opened.error()),
-                     kWithin);
+                     limit_ + kOpensAfter);
     found_ = agreed.ok() ? try_window() : Status(agreed.error());
     has_looked_ = true;
   }

@@ -1,6 +1,7 @@
 // Groups whose ranks have a communicator exchange whole tables in bulk.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -16,9 +17,15 @@
 
 namespace crossdock {
 
+// The setting step_within_s. CD-105 if it is not above 0, or beyond what the clock counts.
+Result<std::chrono::milliseconds> step_limit(double seconds);
+
 // A group's communicator, opened when it is first asked for.
 class BulkRanks {
  public:
+  // How long each step of a transfer waits for other ranks (Communicator::limit); opening waits a minute more.
+  explicit BulkRanks(std::chrono::milliseconds limit = std::chrono::minutes(2)) : limit_(limit) {}
+  std::chrono::milliseconds limit() const { return limit_; }
   // How a table goes, "auto", "bulk" or "channel"; null: by a channel. All ranks call it alike and get the same: with
   // "auto" a channel if some rank has no communicator, or none whose windows reach all hosts; with "bulk" the error of
   // the first such rank, CD-105 or CD-603. `group` may be null: a process alone, which needs no communicator.
@@ -35,6 +42,7 @@ class BulkRanks {
   Status open(ranks::RankGroup& group);
   Status try_window();
 
+  std::chrono::milliseconds limit_;
   std::shared_ptr<ranks::Communicator> own_;
   ranks::Communicator* ranks_ = nullptr;
   bool has_looked_ = false;

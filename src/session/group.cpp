@@ -224,6 +224,7 @@ ArrowTable pass_in_bulk(ranks::Communicator& ranks,
 
 Group join_group(const Engine& engine, const GroupOptions& options) {
   auto state = std::make_shared<Group::State>();
+  state->bulk = BulkRanks(value_or_throw(step_limit(options.step_within_s)));
   state->engine = engine.state();
   state->ranks = value_or_throw(join_ranks(options));
   channels::DataPlaneSettings settings;

@@ -37,6 +37,31 @@ def test_generate_as_a_rank(
     assert pq.read_table(tmp_path / "outer").num_rows == 1000
 
 
+def test_generate_in_a_batch_script_writes_all(
+    crossdock: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A batch script of Slurm is one process, though its job has several tasks."""
+    monkeypatch.setenv("SLURM_PROCID", "0")
+    monkeypatch.setenv("SLURM_NTASKS", "4")
+    ended = crossdock("generate", str(tmp_path), "--rows", "1000", "--files", "4", "--json")
+    assert ended.code == 0
+    assert json.loads(ended.out)["ranks"] == 1
+    assert pq.read_table(tmp_path / "inner").num_rows == 1000
+
+
+def test_generate_refuses_a_rank_that_is_none(
+    crossdock: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CROSSDOCK_RANK", "2")
+    ended = crossdock("generate", str(tmp_path), "--rows", "1000")
+    assert ended.code == 1
+    assert "set CROSSDOCK_RANK and CROSSDOCK_RANKS" in ended.err
+    monkeypatch.setenv("CROSSDOCK_RANKS", "2")
+    ended = crossdock("generate", str(tmp_path), "--rows", "1000")
+    assert ended.code == 1
+    assert "rank 2 of 2" in ended.err
+
+
 @pytest.mark.parametrize("rows", ["0", "1.5", "many", "-3", "2X"])
 def test_generate_refuses_rows(crossdock: Any, tmp_path: Path, rows: str) -> None:
     ended = crossdock("generate", str(tmp_path), f"--rows={rows}")

@@ -187,3 +187,10 @@ def test_a_destination_without_flows_of_its_own_names_no_number_of_segments(cros
     ended = crossdock("perf", "gather", "--ranks", "2", *SMALL)
     assert (ended.code, ended.err) == (0, "")
     assert "keys random; segments of 256 KiB per flow;" in ended.out
+
+
+@pytest.mark.parametrize("limit", ["--open-within", "--step-within"])
+def test_limits_of_waiting_are_numbers_of_seconds(crossdock: Any, limit: str) -> None:
+    ended = crossdock("perf", "loopback", limit, "0")
+    assert ended.code == 1
+    assert f"{limit.strip('-').replace('-', '_')}_s='0.0'" in ended.err

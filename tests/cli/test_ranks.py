@@ -51,6 +51,25 @@ def test_a_join_is_written_by_all_and_told_by_one(folder: Path) -> None:
     assert sum(pyarrow.parquet.read_table(file).num_rows for file in files) == 3
 
 
+def test_ranks_of_slurm_without_pmi_have_one_voice(folder: Path) -> None:
+    """srun says which rank a process is, and the environment only where they meet."""
+    (folder / "meet").mkdir()
+    line = ("join", "visits.parquet", "people.parquet", "--on", "who=nothing")
+    ranks = [
+        subprocess.Popen(
+            [sys.executable, "-m", "crossdock_cli.main", *line],
+            env={**os.environ, "SLURM_PROCID": str(rank), "SLURM_STEP_NUM_TASKS": "2",
+                 "CROSSDOCK_MEET": str(folder / "meet")},
+            cwd=folder, stderr=subprocess.PIPE, text=True,
+        )
+        for rank in range(2)
+    ]  # fmt: skip
+    said = [rank.communicate(timeout=100)[1] for rank in ranks]
+    assert [rank.returncode for rank in ranks] == [1, 1]
+    assert "no column 'nothing'" in said[0]
+    assert said[1] == ""
+
+
 def test_ranks_that_are_ended_leave_no_folder(folder: Path) -> None:
     ones = pa.table({"k": pa.repeat(1, 60_000), "v": pa.array(range(60_000))})
     pyarrow.parquet.write_table(ones, folder / "ones.parquet")

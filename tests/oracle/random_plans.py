@@ -19,6 +19,7 @@ from typing import Any
 
 import crossdock as xd
 import pyarrow as pa
+import pyarrow.csv
 import pyarrow.feather
 import pyarrow.parquet as pq
 from random_predicates import random_predicate, random_value
@@ -27,6 +28,7 @@ from random_values import KEY_KINDS, comparable_rows, kind_of, random_table
 PLANS_PER_TABLES = 25
 TABLES = 3
 MOST_ROWS = 3000  # of a step; a plan that gets larger is cut off there
+CSV_SHARE = 0.08  # of tables
 
 Step = Callable[[list[xd.Relation], xd.Relation], xd.Relation]
 
@@ -38,6 +40,13 @@ class Tables:
     memory: list[Any]
     files: list[Path]
 
+    def read(self, dock: xd.Dock, number: int) -> xd.Relation:
+        """The table of this number from its file, with the types that it has in memory."""
+        file = self.files[number]
+        if file.suffix != ".csv":
+            return dock.read(file)
+        return dock.read_csv(file, types={f.name: f.type for f in self.memory[number].schema})
+
 
 @dataclass
 class Counts:
@@ -46,6 +55,7 @@ class Counts:
     plans: int = 0
     refused: int = 0  # by both ways
     kept_rows: int = 0
+    of_csv: int = 0  # sources that were CSV files
     differences: list[str] = field(default_factory=list)
 
 
@@ -138,7 +148,12 @@ class Differences:
                 memory[1] = memory[0].select(memory[0].schema.names[::-1])  # for union
             files = []
             for i, table in enumerate(memory):
-                if chance.random() < 0.75:
+                # Of another sequence: how many tables are CSV does not change the others.
+                is_csv = random.Random(f"{self._seed}/csv/{group}/{i}").random() < CSV_SHARE
+                if is_csv and may_be_csv(table.schema.field("k").type):
+                    files.append(self._folder / f"{i}.csv")
+                    memory[i] = written_as_csv(table, files[i])
+                elif chance.random() < 0.75:
                     files.append(self._folder / f"{i}.parquet")
                     pq.write_table(table, files[i], row_group_size=chance.choice([2, 4, 10, 100]))
                     memory[i] = pq.read_table(files[i])  # seconds come back as milliseconds
@@ -151,7 +166,23 @@ class Differences:
     def _opened(self, chance: random.Random, tables: Tables, number: int) -> xd.Relation:
         if chance.random() < 0.3:
             return self._dock.from_arrow(tables.memory[number])
-        return self._dock.read(tables.files[number])
+        self.counts.of_csv += tables.files[number].suffix == ".csv"
+        return tables.read(self._dock, number)
+
+
+def may_be_csv(data_type: Any) -> bool:
+    """Whether pyarrow reads columns of this type from the text that it writes of them."""
+    return not (pa.types.is_duration(data_type) or data_type == pa.string_view())
+
+
+def written_as_csv(table: Any, file: Path) -> Any:
+    """Those columns of `table` that a CSV file can have, as they come back: an empty text and NaN
+    are NULL there."""
+    kept = table.select([f.name for f in table.schema if may_be_csv(f.type)])
+    pyarrow.csv.write_csv(kept, file)
+    types = {f.name: f.type for f in kept.schema}
+    options = pyarrow.csv.ConvertOptions(column_types=types, strings_can_be_null=True)
+    return pyarrow.csv.read_csv(file, convert_options=options)
 
 
 def random_step(chance: random.Random, schema: Any, memory: list[xd.Relation]) -> tuple[str, Step]:
@@ -279,7 +310,7 @@ def main() -> int:
     counts = differences.counts
     print(*counts.differences, sep="\n\n")
     print(f"{counts.plans} plans, {counts.kept_rows} rows, {len(counts.differences)} differences, "
-          f"{counts.refused} steps refused")  # fmt: skip
+          f"{counts.refused} steps refused, {counts.of_csv} sources of CSV")  # fmt: skip
     return 1 if counts.differences else 0
 
 

@@ -18,4 +18,5 @@ def test_plans_give_what_their_steps_give(seed: int, tmp_path: Path) -> None:
     counts = differences.counts
     assert not counts.differences, "\n\n".join(counts.differences[:5])
     assert counts.plans > PLANS * 0.98
+    assert counts.of_csv > PLANS * 0.05
     assert counts.kept_rows > PLANS  # most plans keep some rows, or they would show little

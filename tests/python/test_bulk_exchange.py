@@ -211,6 +211,26 @@ with xd.connect(threads=1, memory="512MiB") as dock:
 """
 
 
+LATE = """
+import time
+import crossdock as xd, pyarrow as pa
+with xd.join_group(step_within_s=1) as group:
+    rows = pa.table({"k": [1, 2, 3]})
+    group.exchange(rows, by="k", how="bulk")
+    if group.rank == 1:
+        time.sleep(4)
+    try:
+        group.exchange(rows, by="k", how="bulk")
+    except xd.ControlError as error:
+        if group.rank == 0:
+            text = str(error)
+            assert error.code == "CD-617", text
+            assert "rank 1 of 3 did not come within 1 s" in text, text
+            assert "step_within_s" in text, text
+            print("rank 1 was missed", flush=True)
+"""
+
+
 def _has_plugin() -> bool:
     folder = Path(crossdock.__file__).parent
     return (folder / "libcrossdock_mpi_openmpi.so").exists() and (
@@ -236,6 +256,23 @@ def test_bulk_gives_what_a_channel_gives(program: str) -> None:
     )
     assert ran.returncode == 0, ran.stderr
     assert ran.stdout.count("all alike") == 1
+
+
+@pytest.mark.skipif(
+    shutil.which("mpirun") is None or not _has_plugin(), reason="needs Open MPI and the plugins"
+)
+def test_steps_wait_as_long_as_the_group_says() -> None:
+    """mpirun ends with an error: after a rank was missed no rank waits for it in MPI_Finalize."""
+    allowed = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+    ran = subprocess.run(
+        ["mpirun", "--oversubscribe", "-n", "3", sys.executable, "-c", LATE],
+        env=os.environ | allowed,
+        capture_output=True,
+        text=True,
+        timeout=100,
+        check=False,
+    )
+    assert ran.stdout.count("rank 1 was missed") == 1, ran.stderr
 
 
 @pytest.mark.skipif(

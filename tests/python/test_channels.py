@@ -442,6 +442,39 @@ def test_the_time_to_open_is_a_number_of_seconds(within_s: str) -> None:
         group.channel(numbers(1).schema, by="k", open_within_s=float("nan"))
 
 
+@pytest.mark.parametrize("within_s", ["0", "-1", "nan", "soon"])
+def test_the_time_of_a_step_is_a_number_of_seconds(
+    within_s: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CROSSDOCK_STEP_WITHIN_S", within_s)
+    with pytest.raises(xd.OptionError, match="step_within_s"):
+        xd.join_group()
+    with xd.join_group(step_within_s=5) as group:
+        assert group.gather(b"alone") == [b"alone"]
+
+
+def test_a_gathering_waits_as_long_as_the_group_says(run_ranks: RunRanks) -> None:
+    """The limit of one call goes before that of the group."""
+    outputs = run_ranks(
+        """
+import time, crossdock as xd
+with xd.join_group(memory="256MiB", open_within_s=20, step_within_s=1) as group:
+    if group.rank == 1:
+        time.sleep(1.5)
+    group.gather(at_most_s=20)
+    if group.rank == 1:
+        time.sleep(3)
+    try:
+        group.gather()
+        print("all came")
+    except xd.ControlError as error:
+        print(error.code, "within 1 s" in str(error))
+""",
+        2,
+    )
+    assert outputs[0] == "CD-617 True\n"
+
+
 def test_ranks_wait_for_each_other_as_long_as_they_are_asked_to(run_ranks: RunRanks) -> None:
     """The channel has a limit of its own; the group's is short."""
     outputs = run_ranks(

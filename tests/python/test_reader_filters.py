@@ -5,9 +5,11 @@ from __future__ import annotations
 import datetime
 import itertools
 import math
+from collections.abc import Callable
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import crossdock as xd
 import pyarrow as pa
@@ -300,3 +302,61 @@ def test_constants_over_operators_have_their_rows(dock: xd.Dock) -> None:
         assert constants.filter(col("a") < 1).count() == expected
         assert constants.sort("a").collect().num_rows == expected
         assert relation.filter(xd.lit(1) == 1).count() == expected
+
+
+BERLIN, NEW_YORK = ZoneInfo("Europe/Berlin"), ZoneInfo("America/New_York")
+HALF_PAST = datetime.datetime(2024, 10, 27, 0, 30)
+# In Universal Time: the hour that Berlin has twice, a half second, and midnights.
+MOMENTS = [HALF_PAST, HALF_PAST + datetime.timedelta(hours=1),
+           HALF_PAST + datetime.timedelta(hours=1, milliseconds=500),
+           datetime.datetime(2024, 10, 27), datetime.datetime(2024, 3, 31)]  # fmt: skip
+INSTANT_LITERALS = [
+    datetime.datetime(2024, 10, 27, 2, 30, tzinfo=BERLIN),
+    datetime.datetime(2024, 10, 27, 2, 30, fold=1, tzinfo=BERLIN),
+    datetime.datetime(2024, 10, 26, 21, 30, tzinfo=NEW_YORK),
+    datetime.datetime(2024, 10, 27, 1, 30, 0, 500_000, tzinfo=datetime.UTC),
+    datetime.datetime(2024, 10, 27, 1, 30, 0, 1, tzinfo=datetime.UTC),  # of no unit above us
+]
+LOCAL_LITERALS = [HALF_PAST, HALF_PAST + datetime.timedelta(microseconds=1),
+                  datetime.date(2024, 10, 27), datetime.date(2024, 3, 31)]  # fmt: skip
+TESTS: list[tuple[Callable[[Any, Any], Any], Callable[[Any, Any], bool]]] = [
+    (lambda a, b: a == b, lambda a, b: a == b),
+    (lambda a, b: a != b, lambda a, b: a != b),
+    (lambda a, b: a < b, lambda a, b: a < b),
+    (lambda a, b: a >= b, lambda a, b: a >= b),
+    (lambda a, b: a.is_in([b]), lambda a, b: a == b),
+]
+
+
+def as_moment(value: Any, is_instant: bool) -> datetime.datetime:
+    if not isinstance(value, datetime.datetime):
+        value = datetime.datetime.combine(value, datetime.time())
+    return value.astimezone(datetime.UTC) if is_instant else value
+
+
+@pytest.mark.parametrize("zone", [None, "UTC", "Europe/Berlin", "America/New_York", "+02:00"])
+@pytest.mark.parametrize("unit", ["ms", "us", "ns"])
+def test_moments_beside_literals_of_other_zones_and_units(
+    dock: xd.Dock, tmp_path: Path, unit: str, zone: str | None
+) -> None:
+    """What a reader is given of them means there what Python says, row groups of one row included;
+    a literal of an instant beside local time is refused alike."""
+    local = pa.array(MOMENTS, pa.timestamp("us")).cast(pa.timestamp(unit))
+    moments = local if zone is None else local.cast(pa.int64()).cast(pa.timestamp(unit, zone))
+    rows = pa.table({"at": pa.chunked_array([moments, pa.array([None], moments.type)])})
+    pq.write_table(rows, tmp_path / "rows.parquet", row_group_size=1)
+    values = moments.cast(pa.timestamp("us", zone)).to_pylist()
+    read, memory = dock.read(tmp_path / "rows.parquet"), dock.from_arrow(rows)
+    own, others = INSTANT_LITERALS, LOCAL_LITERALS
+    if zone is None:
+        own, others = others, own
+    for literal, (test, holds) in itertools.product(own, TESTS):
+        wanted = as_moment(literal, zone is not None)
+        expected = [v for v in values if holds(as_moment(v, zone is not None), wanted)]
+        for relation in (read, memory):
+            found = relation.filter(test(col("at"), literal)).collect()["at"]
+            assert found.cast(pa.timestamp("us", zone)).to_pylist() == expected, literal
+    for literal, (test, _), relation in itertools.product(others, TESTS[:1], (read, memory)):
+        if isinstance(literal, datetime.datetime):
+            with pytest.raises(xd.ExpressionError, match="CD-504"):
+                relation.filter(test(col("at"), literal)).collect()

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 import crossdock as xd
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 
 ROWS = 200_000
@@ -129,6 +130,34 @@ def test_a_union_may_have_nulls_where_one_relation_has(dock: xd.Dock) -> None:
     same = dock.from_arrow(strict).union(strict)
     assert not same.schema.field("a").nullable
     assert same.collect().schema == same.schema
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        pa.array([1, None]),
+        pa.array(["x", None]),
+        pa.array([[1], None]),
+        pa.array(["x", None]).dictionary_encode(),
+        pa.array([None, None], pa.timestamp("ms", "UTC")),
+    ],
+)
+def test_a_column_without_a_type_has_that_of_the_others_in_a_union(
+    dock: xd.Dock, values: pa.Array
+) -> None:
+    typed = dock.from_arrow(pa.table({"a": values, "b": [1, 2]}))
+    empty = dock.from_arrow(pa.table({"b": [3], "a": pa.nulls(1)}))
+    for united in (typed.union(empty), empty.union(typed), empty.union(empty).union(typed, empty)):
+        assert united.schema.field("a").type == values.type
+        found = united.sort("b").collect()
+        assert found.schema.field("a").type == values.type
+        expected = {1: values[0].as_py(), 2: None, 3: None}
+        assert dict(zip(found["b"].to_pylist(), found["a"].to_pylist(), strict=False)) == expected
+        nulls = united.count() - pc.sum(values.is_valid()).as_py()
+        assert united.filter(xd.col("a").is_null()).count() == nulls
+    assert empty.union(empty).schema.field("a").type == pa.null()
+    with pytest.raises(xd.TypeError, match="CD-507"):
+        empty.union(typed, typed.select("b", a=xd.col("b").cast("int8")))
 
 
 def test_limits_stop_the_reading_of_a_stream(dock: xd.Dock) -> None:

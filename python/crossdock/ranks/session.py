@@ -19,16 +19,21 @@ from crossdock.sources import ArrowSource, Source
 
 
 def open_dock(
-    group: Group | None, asked: tuple[int, int], moves: str, open_within_s: float | None = None
+    group: Group | None,
+    asked: tuple[int, int],
+    moves: str,
+    open_within_s: float | None = None,
+    step_within_s: float | None = None,
 ) -> Dock:
     """A dock over the ranks of `group`, or those that were started with this process. `asked` are
     threads and bytes of memory, 0 for this rank's part of what the machine has; moves: as of
-    `connect`; `open_within_s`: of ranks that are joined here. Collective.
+    `connect`; the limits: of ranks that are joined here. Collective.
 
     Errors: those of join_group, OptionError.
     """
     joined = group or launched_group()
-    owned = join_group(open_within_s=open_within_s) if joined is None else None
+    limits = {"open_within_s": open_within_s, "step_within_s": step_within_s}
+    owned = join_group(**limits) if joined is None else None  # type: ignore[arg-type]
     try:
         ranks = Ranks(joined or owned, moves=moves)  # type: ignore[arg-type]
         neighbours = _neighbours(ranks)

@@ -30,14 +30,15 @@ Result<std::vector<std::string>> Meeting::gather_texts(const Result<std::string>
   return std::vector<std::string>{mine.value()};
 }
 
-Result<Meeting> Meeting::make(ranks::RankGroup* group) {
+Result<Meeting> Meeting::make(ranks::RankGroup* group, std::chrono::milliseconds limit) {
   Meeting meeting;
   if (group == nullptr) return meeting;
   meeting.group_ = group;
+  meeting.limit_ = limit;
   meeting.rank_ = group->rank();
   meeting.size_ = group->size();
   const std::string mine = boot_of_this_machine();
-  CD_ASSIGN(const std::vector<std::string> boots, meeting.gather_texts(mine));
+  CD_ASSIGN(const std::vector<std::string> boots, meeting.gather_texts(mine, limit));
   meeting.ranks_here_ = static_cast<int>(std::count(boots.begin(), boots.end(), mine));
   meeting.has_one_clock_ = !mine.empty() && meeting.ranks_here_ == meeting.size_;
   return meeting;
@@ -45,7 +46,7 @@ Result<Meeting> Meeting::make(ranks::RankGroup* group) {
 
 Result<std::vector<Words>> Meeting::gather(std::span<const uint64_t> mine) {
   const std::string text(reinterpret_cast<const char*>(mine.data()), mine.size_bytes());
-  CD_ASSIGN(const std::vector<std::string> texts, gather_texts(text));
+  CD_ASSIGN(const std::vector<std::string> texts, gather_texts(text, limit_));
   std::vector<Words> all;
   for (size_t rank = 0; rank < texts.size(); ++rank) {
     if (texts[rank].size() != text.size()) {
@@ -62,6 +63,8 @@ Result<std::vector<Words>> Meeting::gather(std::span<const uint64_t> mine) {
   }
   return all;
 }
+
+Status Meeting::agree(const Status& mine) { return agree(mine, limit_); }
 
 Status Meeting::agree(const Status& mine, std::chrono::milliseconds within) {
   CD_TRY(gather_texts(mine.ok() ? Result<std::string>("") : mine.error(), within));

@@ -20,11 +20,9 @@ using Words = std::vector<uint64_t>;
 class Meeting {
  public:
   using Clock = std::chrono::steady_clock;
-  // Between two meetings of one measurement lie some seconds of work at most.
-  static constexpr std::chrono::milliseconds kMeetWithin = std::chrono::minutes(2);
-
-  // `group` may be null: a process alone. CD-617 if a rank does not come, here and below.
-  static Result<Meeting> make(ranks::RankGroup* group);
+  // `group` may be null: a process alone. CD-617 if a rank does not come within `limit`, here and below. Between two
+  // meetings of one measurement lie some seconds of work at most.
+  static Result<Meeting> make(ranks::RankGroup* group, std::chrono::milliseconds limit);
 
   int rank() const { return rank_; }
   int size() const { return size_; }
@@ -36,15 +34,17 @@ class Meeting {
   // What every rank passed, by rank; CD-901 if they passed different numbers of words.
   Result<std::vector<Words>> gather(std::span<const uint64_t> mine);
   // An error for all, if some have one: one's own, or that of the lowest rank that has one, with its number.
-  Status agree(const Status& mine, std::chrono::milliseconds within = kMeetWithin);
+  Status agree(const Status& mine);
+  Status agree(const Status& mine, std::chrono::milliseconds within);
   // When all may begin: a moment from now.
   Result<Clock::time_point> start();
 
  private:
   Result<std::vector<std::string>> gather_texts(const Result<std::string>& mine,
-                                                std::chrono::milliseconds within = kMeetWithin);
+                                                std::chrono::milliseconds within);
 
   ranks::RankGroup* group_ = nullptr;
+  std::chrono::milliseconds limit_{0};
   int rank_ = 0;
   int size_ = 1;
   bool has_one_clock_ = true;

@@ -219,7 +219,7 @@ Status run_traced(Measurement& measurement) {
 
 Result<PerfReport> run_perf(const PerfContext& context, const PerfOptions& options) {
   CD_TRY(check_options(options));
-  CD_ASSIGN(Meeting meeting, Meeting::make(context.group));
+  CD_ASSIGN(Meeting meeting, Meeting::make(context.group, context.meet_within));
   context.memory->reset_peak();
   auto made = PerfSide::make(context, options, meeting);
   CD_TRY(meeting.agree(made.ok() ? Status() : Status(made.error())));

@@ -6,6 +6,7 @@
 // the common start (Meeting) to when the last rank has sent, delivered and received everything.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -53,6 +54,8 @@ struct PerfContext {
   std::shared_ptr<Memory> memory;
   uint64_t* next_channel_id = nullptr;  // the same in all ranks
   const CancelFlag* cancel = nullptr;
+  std::chrono::milliseconds meet_within =
+      std::chrono::minutes(2);  // in which all ranks come to each step
   // Told in every rank when a timed run is about to start; may be empty.
   std::function<void(int run)> on_timed_run = {};
 };

@@ -145,7 +145,8 @@ Error Communicator::missing() {
   }
   return make_error(ErrorCode::kAgentLost,
                     "{} of {} did not come within {:.3g} s to what all ranks do together (call {} "
-                    "of rank {}): look at their output",
+                    "of rank {}): look at their output; ranks whose work between two steps differs "
+                    "much need a larger step_within_s",
                     named(missing),
                     size(),
                     static_cast<double>(waits_.count()) * 1e-3,

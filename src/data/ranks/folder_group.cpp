@@ -14,6 +14,7 @@
 
 #include <fmt/ranges.h>
 
+#include "data/ranks/launch_id.hpp"
 #include "data/ranks/packed_texts.hpp"
 
 namespace crossdock::ranks {
@@ -24,6 +25,9 @@ using std::chrono::milliseconds;
 
 constexpr int kRanksMax = 1 << 16;
 constexpr size_t kNamedFilesMax = 16;  // ranks in an error
+constexpr size_t kHelloWords = 3;      // how many ranks the writer counts, its number, its launch
+constexpr size_t kRefusalWords =
+    3;  // in a clash file: the refused number, "launch", that of rank 0
 constexpr const char* kUnknown = "-";
 constexpr const char* kAll = "all";  // what rank 0 writes of a round
 
@@ -83,6 +87,7 @@ FolderGroup::FolderGroup(MeetingFolder folder, std::string job, int rank, int si
     : folder_(std::move(folder)),
       job_(std::move(job)),
       rank_(rank),
+      launch_(launch_id(size)),
       numbers_(static_cast<size_t>(size), kUnknown) {
   numbers_[static_cast<size_t>(rank)] = random_number();
 }
@@ -97,7 +102,7 @@ FolderGroup::~FolderGroup() {
       absent(round_name("bye", "")).empty()) {
     folder_.remove_all(job_ + "." + numbers_[0] + ".", "");
   }
-  folder_.release(claim_name(), std::move(claim_));
+  folder_.release(claim_name(rank_), std::move(claim_));
 }
 
 std::string FolderGroup::name(const std::string& what, int rank) const {
@@ -105,8 +110,12 @@ std::string FolderGroup::name(const std::string& what, int rank) const {
 }
 
 // No name that begins as others of the job do, since those go when all have met.
-std::string FolderGroup::claim_name() const { return fmt::format("{}+claim.{}", job_, rank_); }
-std::string FolderGroup::clash_name() const { return fmt::format("{}+clash.{}", job_, rank_); }
+std::string FolderGroup::claim_name(int rank) const {
+  return fmt::format("{}+claim.{}", job_, rank);
+}
+std::string FolderGroup::clash_name(int rank) const {
+  return fmt::format("{}+clash.{}", job_, rank);
+}
 
 std::string FolderGroup::round_name(const std::string& round, const std::string& of) const {
   return fmt::format("{}.{}.{}.{}", job_, numbers_[0], round, of);
@@ -135,6 +144,10 @@ Error FolderGroup::missing(const std::vector<int>& ranks, const Wait& wait) cons
     more += fmt::format(
         " (one that may be left from before counts {} ranks, not {})", other_size_, size());
   }
+  if (!other_launch_.empty()) {
+    more += fmt::format(
+        " (one that may be left from before is of {}, not of {})", other_launch_, launch_);
+  }
   return make_error(
       ErrorCode::kAgentLost,
       "rank{} {}{} of {} did not come within {:.3g} s to job \"{}\" in {}: look at "
@@ -159,38 +172,69 @@ Error FolderGroup::clash() const {
                     folder_.path());
 }
 
+Error FolderGroup::other_launch(int rank, const std::string& launch) const {
+  return make_error(
+      ErrorCode::kInvalidArgument,
+      "rank {} of job \"{}\" in {} was started by {}, and rank {} by {}: two jobs were "
+      "started with one folder and name; give each job that runs at the same time a "
+      "name of its own (CROSSDOCK_JOB, join_group(job=...))",
+      rank,
+      job_,
+      folder_.path(),
+      launch,
+      rank_,
+      launch_);
+}
+
 // Who comes second says so to the first, which may be about to meet ranks of the second's job.
 Status FolderGroup::claim() {
   const std::string own = numbers_[static_cast<size_t>(rank_)];
-  CD_ASSIGN(claim_, folder_.claim(claim_name(), own + " " + this_process()));
+  CD_ASSIGN(claim_, folder_.claim(claim_name(rank_), own + " " + this_process()));
   if (claim_.is_ours) {
-    folder_.remove(clash_name());
+    folder_.remove(clash_name(rank_));
     return {};
   }
   // Rows of a group that this process had before may still be held.
   if (claim_.holder.ends_with(this_process())) return {};
-  (void)folder_.put(clash_name(), claim_.holder);
+  (void)folder_.put(clash_name(rank_), claim_.holder);
   return clash();
 }
 
 Status FolderGroup::check_alone() const {
   CD_ASSIGN(const auto hello, folder_.get(name("hello", rank_)));
   const std::string& own = numbers_[static_cast<size_t>(rank_)];
-  if (hello.has_value() && !hello->ends_with(own)) return clash();
-  CD_ASSIGN(const auto told, folder_.get(clash_name()));
-  return told.has_value() && told->starts_with(own) ? Status(clash()) : Status();
+  if (hello.has_value() && hello->find(own) == std::string::npos) return clash();
+  CD_ASSIGN(const auto said, folder_.get(clash_name(rank_)));
+  if (!said.has_value() || !said->starts_with(own)) return {};
+  const std::vector<std::string> words = words_of(*said);
+  return words.size() == kRefusalWords ? other_launch(0, words.back()) : clash();
+}
+
+// What a killed rank has left is no reason to end, and is replaced when its rank comes. Where the file system has no
+// locks nobody knows which it is, and the time decides.
+Status FolderGroup::refuse_launch(int rank, const std::string& number, const std::string& launch) {
+  CD_ASSIGN(const std::string holder, folder_.holder(claim_name(rank)));
+  if (!holder.starts_with(number)) {
+    other_launch_ = launch;
+    return {};
+  }
+  CD_TRY(folder_.put(clash_name(rank), fmt::format("{} launch {}", number, launch_)));
+  return other_launch(rank, launch);
 }
 
 Status FolderGroup::read_hello(int rank) {
   CD_ASSIGN(const auto text, folder_.get(name("hello", rank)));
   const std::vector<std::string> words = words_of(text.value_or(""));
-  if (words.size() != 2) return {};
+  if (words.size() != kHelloWords) return {};
   const int counts = std::atoi(words[0].c_str());
   if (counts != size()) {
     other_size_ = counts;
-  } else {
-    numbers_[static_cast<size_t>(rank)] = words[1];
+    return {};
   }
+  const std::string& launch = words[2];
+  const bool is_other = launch != launch_ && launch != kNoLaunch && launch_ != kNoLaunch;
+  if (is_other) return refuse_launch(rank, words[1], launch);
+  numbers_[static_cast<size_t>(rank)] = words[1];
   return {};
 }
 
@@ -234,7 +278,7 @@ Status FolderGroup::await_list(Wait& wait) {
 Status FolderGroup::meet(Wait& wait) {
   CD_TRY(claim());
   const std::string& own = numbers_[static_cast<size_t>(rank_)];
-  CD_TRY(folder_.put(name("hello", rank_), fmt::format("{} {}", size(), own)));
+  CD_TRY(folder_.put(name("hello", rank_), fmt::format("{} {} {}", size(), own, launch_)));
   CD_TRY(rank_ == 0 ? answer_hellos(wait) : await_list(wait));
   has_met_ = true;
   return {};

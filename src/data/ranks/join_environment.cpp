@@ -24,6 +24,9 @@ constexpr const char* kPmixRank = "PMIX_RANK";
 constexpr const char* kControl = "CROSSDOCK_CONTROL";
 constexpr const char* kToken = "CROSSDOCK_CONTROL_TOKEN";
 constexpr const char* kAuthority = "CROSSDOCK_CONTROL_CA";
+constexpr const char* kPmiRank = "PMI_RANK";
+constexpr const char* kPmiRanks = "PMI_SIZE";
+constexpr const char* kOpenMpiRanks = "OMPI_COMM_WORLD_SIZE";
 constexpr const char* kSlurmRank = "SLURM_PROCID";
 constexpr const char* kSlurmRanks = "SLURM_STEP_NUM_TASKS";
 
@@ -46,16 +49,32 @@ Result<std::string> text_of(const char* name) {
       is_set(kPmixRank) ? "; unset them all to meet through what started this process (PMIx)" : "");
 }
 
-// Which rank this is, or how many there are: srun says it where the user does not.
-Result<int> number_of(const char* name, const char* of_slurm) {
-  if (!is_set(kRank) && !is_set(kRanks) && is_set(kSlurmRank) && is_set(kSlurmRanks))
-    name = of_slurm;
-  CD_ASSIGN(const std::string text, text_of(name));
+// The pairs of variables by which launchers say which process this is, and how many they have started, in the order of
+// join_environment. PMIx has no variable for the second; what started the processes by it has one of its own.
+struct PlaceVariables {
+  const char* rank;
+  const char* ranks;
+};
+constexpr PlaceVariables kPlaces[] = {{kRank, kRanks},
+                                      {"OMPI_COMM_WORLD_RANK", kOpenMpiRanks},
+                                      {kPmixRank, kSlurmRanks},
+                                      {kPmiRank, kPmiRanks},
+                                      {kSlurmRank, kSlurmRanks}};
+
+Result<int> whole_number(const char* name, const std::string& text) {
   int number = 0;
   const char* const end = text.data() + text.size();
   const auto [at, problem] = std::from_chars(text.data(), end, number);
   if (problem == std::errc() && at == end) return number;
   return make_error(ErrorCode::kInvalidArgument, "{}={}: it must be a whole number", name, text);
+}
+
+// Which rank this is, or how many there are: srun says it where the user does not.
+Result<int> number_of(const char* name, const char* of_slurm) {
+  if (!is_set(kRank) && !is_set(kRanks) && is_set(kSlurmRank) && is_set(kSlurmRanks))
+    name = of_slurm;
+  CD_ASSIGN(const std::string text, text_of(name));
+  return whole_number(name, text);
 }
 
 Result<std::unique_ptr<RankGroup>> join_named_folder() {
@@ -126,12 +145,12 @@ bool is_folder_named() { return is_set(kRank) || is_set(kRanks) || is_set(kMeet)
 }  // namespace
 
 std::string launch_variable() {
-  for (const char* name : {kRank, kRanks, kPmixRank, "PMI_RANK"}) {
+  for (const char* name : {kRank, kRanks, kPmixRank, kPmiRank}) {
     if (is_set(name)) return name;
   }
   // A launcher without PMIx says how many it has started; then join_environment says what is missing. SLURM_NTASKS is
   // no such word: it is set in a batch script, too, which is one process.
-  for (const char* name : {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", kSlurmRanks}) {
+  for (const char* name : {kOpenMpiRanks, kPmiRanks, kSlurmRanks}) {
     const std::string_view value = is_set(name) ? std::getenv(name) : "";
     if (!value.empty() && value != "1") return name;
   }
@@ -139,6 +158,30 @@ std::string launch_variable() {
     if (is_set(name)) return name;
   }
   return "";
+}
+
+Result<LaunchPlace> launch_place() {
+  LaunchPlace place;
+  const std::string variable = launch_variable();
+  if (variable.empty()) return place;
+  for (const PlaceVariables& names : kPlaces) {
+    if (!is_set(names.rank) || !is_set(names.ranks)) {
+      if (names.rank == kRank && (is_set(kRank) || is_set(kRanks))) break;
+      continue;
+    }
+    CD_ASSIGN(place.rank, whole_number(names.rank, std::getenv(names.rank)));
+    CD_ASSIGN(place.ranks, whole_number(names.ranks, std::getenv(names.ranks)));
+    CD_TRY(check_place(place.rank, place.ranks));
+    return place;
+  }
+  if (variable == kMeet || variable == kControl) return place;
+  return make_error(
+      ErrorCode::kInvalidArgument,
+      "{} says that this process is one of several, and nothing says which, or of how "
+      "many: set {} and {}",
+      variable,
+      kRank,
+      kRanks);
 }
 
 Result<std::unique_ptr<RankGroup>> join_control(const ControlMeeting& meeting) {

@@ -170,6 +170,20 @@ Result<FolderClaim> MeetingFolder::claim(const std::string& name, const std::str
   return refused(path, "locked", EAGAIN);
 }
 
+Result<std::string> MeetingFolder::holder(const std::string& name) const {
+  const std::string path = file_of(name);
+  const Descriptor file(::open(path.c_str(), O_RDWR | O_NOFOLLOW | O_CLOEXEC));
+  if (!file && errno == ENOENT) return std::string();
+  if (!file) return refused(path, "opened", errno);
+  struct flock whole = {};
+  whole.l_type = F_WRLCK;
+  whole.l_whence = SEEK_SET;
+  const bool is_held = ::fcntl(file.get(), F_OFD_GETLK, &whole) == 0 && whole.l_type != F_UNLCK;
+  std::string said;
+  if (is_held) (void)read_all(file.get(), said);
+  return said;
+}
+
 void MeetingFolder::release(const std::string& name, FolderClaim claim) const {
   if (claim.lock) remove(name);
 }

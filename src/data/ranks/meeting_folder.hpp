@@ -40,6 +40,8 @@ class MeetingFolder {
   void look_afresh() const;
   // `holder`: what others are answered while this process has the name.
   Result<FolderClaim> claim(const std::string& name, const std::string& holder) const;
+  // What the living process said that has the name; "": none has it, or the file system has no locks.
+  Result<std::string> holder(const std::string& name) const;
   void release(const std::string& name, FolderClaim claim) const;
 
  private:

@@ -67,4 +67,12 @@ Result<std::unique_ptr<RankGroup>> join_environment();
 // "": none does. CROSSDOCK_MEET and CROSSDOCK_CONTROL, which say only where to meet, come last.
 std::string launch_variable();
 
+struct LaunchPlace {
+  int rank = 0;
+  int ranks = 1;
+};
+// Which rank this process is by the environment alone: nobody is met. Rank 0 of 1 where nothing started several
+// processes, as in a batch script of Slurm. CD-105: a number that is none, or a launcher that does not say both.
+Result<LaunchPlace> launch_place();
+
 }  // namespace crossdock::ranks

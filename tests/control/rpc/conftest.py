@@ -16,6 +16,8 @@ import pytest
 
 pytest.importorskip("crossdock._control")
 
+sys.path.insert(0, str(Path(__file__).resolve().parent))  # for slow_requests.py
+
 PATIENCE_S = 20.0
 QUICK = ("--heartbeat", "0.2", "--lost-after", "1", "--recover-within", "4")
 
@@ -57,6 +59,11 @@ class Process:
                 left_s = deadline - time.monotonic()
                 assert left_s > 0, f"no line {pattern!r} but {self.said}"
                 self._news.wait(left_s)
+
+    @property
+    def number(self) -> int:
+        """Of the process, which prlimit becomes."""
+        return self._process.pid
 
     def send(self, number: signal.Signals) -> None:
         self._process.send_signal(number)

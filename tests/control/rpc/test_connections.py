@@ -5,13 +5,20 @@ from __future__ import annotations
 import contextlib
 import socket
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 from crossdock import ControlError, control
+from slow_requests import SlowRequest, send_all
 
 FILES = 128
 CALLERS = 200
+SENDERS = 600
+REQUEST_BYTES = 4 << 20  # below what a message may have
+QUOTA_BYTES = 256 << 20  # of buffers (ServerSettings::memory_bytes)
+GROWTH_BYTES_MAX = 384 << 20  # half as much again for what stands around them; 296 MiB were seen
+PATH = "/crossdock.control.v1.Control/CreateChannel"
 
 
 def address_of(ready: str) -> tuple[str, int]:
@@ -51,3 +58,33 @@ def test_idle_connections_do_not_end_a_server(
         # Those that it has taken are closed as they do not greet, although their callers stay.
         assert comes_true(answers)
     assert answers()
+
+
+def resident_bytes(process: int) -> int:
+    for line in Path(f"/proc/{process}/status").read_text().splitlines():
+        if line.startswith("VmRSS:"):
+            return int(line.split()[1]) * 1024
+    return 0
+
+
+def test_requests_without_an_end_do_not_fill_the_memory(cluster: Any) -> None:
+    """2.4 GB are offered, of which about 1 GB is sent. Other callers get answers meanwhile."""
+    process = cluster.start("controller", "--listen", "127.0.0.1:0")
+    place = address_of(process.wait_for("^ready "))
+    plane = control.connect(f"{place[0]}:{place[1]}", timeout_s=10)
+    plane.status()
+    before = resident_bytes(process.number)
+    with contextlib.ExitStack() as open_until:
+        requests = [
+            open_until.enter_context(SlowRequest(place, PATH, REQUEST_BYTES))
+            for _ in range(SENDERS)
+        ]
+        sent = send_all(requests, quiet_s=1, at_most_s=15)
+        growth = resident_bytes(process.number) - before
+        plane.status()  # over a connection that was there before, and over one that was not
+        control.connect(f"{place[0]}:{place[1]}", timeout_s=10).status()
+        assert sent > QUOTA_BYTES, "more than it may keep has to reach the server"
+        assert growth < GROWTH_BYTES_MAX
+        # Those that go beyond are ended, and their callers know it.
+        assert any(request.is_over for request in requests)
+    plane.status()

@@ -111,8 +111,9 @@ def test_an_open_port_wants_tls_and_a_token(cluster: Any, authority: Any, token_
     assert no_token.ended() == 1
     no_token.wait_for("there is no token")
     warned = cluster.start("controller", "--listen", "0.0.0.0:0", "--insecure")
-    warned.wait_for("^ready ")
-    warned.wait_for("^warn .*--insecure")
+    port = warned.wait_for("^ready ").rpartition(":")[2]
+    # The address that is open, and how to close it.
+    warned.wait_for(rf"^warn .*--insecure: .* 0\.0\.0\.0:{port} .*--tls-cert.*--token-file")
     cluster.start("controller", "--listen", "0.0.0.0:0", *tls, "--token-file", token_file).wait_for(
         "^ready "
     )

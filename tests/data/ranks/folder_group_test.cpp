@@ -144,7 +144,7 @@ TEST_F(FolderGroups, TwoOfTheSameRankAreTold) {
 }
 
 TEST_F(FolderGroups, OtherNumbersOfRanksAreNamed) {
-  std::ofstream(folder_ + "/job.hello.1") << "3 abc";
+  std::ofstream(folder_ + "/job.hello.1") << "3 abc -";
   const auto all = join(0, 2)->gather("", milliseconds(20));
   ASSERT_FALSE(all.ok());
   EXPECT_THAT(all.error().message, HasSubstr("counts 3 ranks, not 2"));
@@ -191,6 +191,63 @@ TEST_F(FolderGroups, NobodyMeetsTheRanksOfAnotherJobOfTheName) {
     if (process != 1) {
       EXPECT_THAT(all.error().message, HasSubstr("another process is rank 0"));
     }
+  });
+  EXPECT_TRUE(ranks.all_are_well());
+}
+
+// As mpirun starts a process of a launch of two.
+void enter_launch(const char* name) {
+  ::setenv("OMPI_COMM_WORLD_SIZE", "2", 1);
+  ::setenv("PMIX_NAMESPACE", name, 1);
+}
+
+// Two jobs of one folder and name start together, and rank 0 of the one meets rank 1 of the other first.
+TEST_F(FolderGroups, RanksOfTwoLaunchesAreRefused) {
+  transports::ForkedRanks ranks(4, [&](int process, transports::ForkedRanks::Meeting& meeting) {
+    const bool is_first = process == 0 || process == 3;
+    enter_launch(is_first ? "launch-a" : "launch-b");
+    const bool comes_late = process >= 2;
+    const auto group = join(process % 2, 2);
+    if (comes_late) meeting.barrier();
+    const auto all = group->gather("", seconds(20));
+    if (!comes_late) meeting.barrier();
+    ASSERT_FALSE(all.ok()) << "ranks of two launches have met";
+    EXPECT_EQ(all.error().code, ErrorCode::kInvalidArgument);
+    EXPECT_THAT(all.error().message, HasSubstr("of job \"job\" in " + folder_));
+    EXPECT_THAT(all.error().message, HasSubstr("CROSSDOCK_JOB"));
+    if (!comes_late) {
+      EXPECT_THAT(all.error().message, HasSubstr("PMIX_NAMESPACE=launch-a"));
+      EXPECT_THAT(all.error().message, HasSubstr("PMIX_NAMESPACE=launch-b"));
+    }
+    meeting.barrier();  // those who came early keep their places until then
+  });
+  EXPECT_TRUE(ranks.all_are_well());
+}
+
+TEST_F(FolderGroups, WhatARankOfAnotherLaunchLeftIsReplaced) {
+  const std::string left = folder_ + "/job.hello.1";
+  std::ofstream(left) << "2 abc PMIX_NAMESPACE=launch-a";
+  transports::ForkedRanks ranks(2, [&](int rank, transports::ForkedRanks::Meeting&) {
+    enter_launch("launch-b");
+    expect_round(*join(rank, 2), 0);
+  });
+  EXPECT_TRUE(ranks.all_are_well());
+  std::ofstream(left) << "2 abc PMIX_NAMESPACE=launch-a";
+  transports::ForkedRanks alone(1, [&](int, transports::ForkedRanks::Meeting&) {
+    enter_launch("launch-b");
+    const auto all = join(0, 2)->gather("", milliseconds(20));
+    ASSERT_FALSE(all.ok());
+    EXPECT_THAT(all.error().message,
+                HasSubstr("is of PMIX_NAMESPACE=launch-a, not of PMIX_NAMESPACE=launch-b"));
+  });
+  EXPECT_TRUE(alone.all_are_well());
+}
+
+// Ranks that were started by hand say no launch, and may meet those that a launcher started.
+TEST_F(FolderGroups, ARankWithoutALaunchMeetsAnyOther) {
+  transports::ForkedRanks ranks(2, [&](int rank, transports::ForkedRanks::Meeting&) {
+    if (rank == 1) enter_launch("launch-a");
+    expect_round(*join(rank, 2), 0);
   });
   EXPECT_TRUE(ranks.all_are_well());
 }

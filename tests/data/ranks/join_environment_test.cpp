@@ -8,6 +8,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "data/ranks/launch_id.hpp"
 #include "data/ranks/rank_group.hpp"
 
 namespace crossdock::ranks {
@@ -23,6 +24,8 @@ constexpr const char* kNames[] = {"CROSSDOCK_RANK",
                                   "CROSSDOCK_JOB",
                                   "CROSSDOCK_CONTROL",
                                   "PMIX_RANK",
+                                  "PMIX_NAMESPACE",
+                                  "OMPI_COMM_WORLD_RANK",
                                   "PMI_RANK",
                                   "PMI_SIZE",
                                   "OMPI_COMM_WORLD_SIZE",
@@ -69,6 +72,46 @@ TEST_F(JoinEnvironment, AFolderAndNumbers) {
   const auto group = join_environment();
   ASSERT_TRUE(group.ok()) << group.error().message;
   EXPECT_THAT(group.value()->gather("x", seconds(20)).value(), ElementsAre("x"));
+}
+
+TEST_F(JoinEnvironment, ThePlaceThatALauncherGave) {
+  const auto expect_place = [](int rank, int ranks) {
+    const auto place = launch_place();
+    ASSERT_TRUE(place.ok()) << place.error().message;
+    EXPECT_EQ(place.value().rank, rank);
+    EXPECT_EQ(place.value().ranks, ranks);
+  };
+  expect_place(0, 1);
+  set("SLURM_PROCID", "1");
+  set("SLURM_NTASKS", "4");
+  expect_place(0, 1);  // a batch script
+  set("SLURM_STEP_NUM_TASKS", "4");
+  expect_place(1, 4);
+  set("PMI_RANK", "2");
+  set("PMI_SIZE", "3");
+  expect_place(2, 3);
+  set("CROSSDOCK_RANK", "5");
+  EXPECT_THAT(launch_place().error().message, HasSubstr("set CROSSDOCK_RANK and CROSSDOCK_RANKS"));
+  set("CROSSDOCK_RANKS", "6");
+  expect_place(5, 6);
+  set("CROSSDOCK_RANKS", "six");
+  EXPECT_THAT(launch_place().error().message, HasSubstr("CROSSDOCK_RANKS=six"));
+  set("CROSSDOCK_RANKS", "5");
+  EXPECT_THAT(launch_place().error().message, HasSubstr("rank 5 of 5"));
+}
+
+TEST_F(JoinEnvironment, ALaunchHasANameIfItStartedTheWholeGroup) {
+  EXPECT_EQ(launch_id(2), kNoLaunch);
+  set("PMIX_NAMESPACE", "prterun host@1");
+  EXPECT_EQ(launch_id(2), kNoLaunch);
+  set("OMPI_COMM_WORLD_SIZE", "2");
+  EXPECT_EQ(launch_id(2), "PMIX_NAMESPACE=prterun_host@1") << "one word";
+  EXPECT_EQ(launch_id(4), kNoLaunch) << "two launches of two may be one group";
+  set("SLURM_STEP_NUM_TASKS", "4");
+  set("SLURM_JOB_ID", "17");
+  EXPECT_EQ(launch_id(4), kNoLaunch) << "no step";
+  set("SLURM_STEP_ID", "3");
+  EXPECT_EQ(launch_id(4), "SLURM_JOB_ID=17.3");
 }
 
 TEST_F(JoinEnvironment, AnAgentAndAJob) {
