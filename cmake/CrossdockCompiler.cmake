@@ -16,8 +16,9 @@ find_program(CROSSDOCK_CCACHE ccache)
 mark_as_advanced(CROSSDOCK_CCACHE)
 if(CROSSDOCK_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
   # By paths relative to the checkout: its builds of the same kind (the Python module, the preset release) share objects.
-  set(CMAKE_CXX_COMPILER_LAUNCHER
-    "${CMAKE_COMMAND}" -E env "CCACHE_BASEDIR=${PROJECT_SOURCE_DIR}" CCACHE_NOHASHDIR=1 "${CROSSDOCK_CCACHE}")
+  # Which headers an object depends on it reads from what the compiler writes, instead of preprocessing each source first.
+  set(CMAKE_CXX_COMPILER_LAUNCHER "${CMAKE_COMMAND}" -E env "CCACHE_BASEDIR=${PROJECT_SOURCE_DIR}" CCACHE_NOHASHDIR=1
+    CCACHE_DEPEND=1 "${CROSSDOCK_CCACHE}")
 endif()
 
 if(CROSSDOCK_SANITIZE)
