@@ -26,6 +26,12 @@ if(CROSSDOCK_SANITIZE)
   add_link_options(-fsanitize=${CROSSDOCK_SANITIZE})
 endif()
 
+# What threads share does not depend on the instructions: kernels are compiled once for the thread sanitizer. All of
+# their variants run under the address sanitizer.
+if(CROSSDOCK_SANITIZE STREQUAL "thread")
+  add_compile_definitions(HWY_COMPILE_ONLY_STATIC=1)
+endif()
+
 # Not the checks of each pointer for null, type and size: they cost a quarter of the time that sanitized code takes to
 # compile, and the address sanitizer finds what they find as soon as the pointer is used.
 if(CROSSDOCK_SANITIZE MATCHES "undefined")
