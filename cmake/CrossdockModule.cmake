@@ -8,6 +8,10 @@ function(crossdock_public_headers)
   set_target_properties(crossdock_public PROPERTIES VERIFY_INTERFACE_HEADER_SETS ON)
 endfunction()
 
+# Rooms that look at every value of a table, whose tests are the longest.
+set(crossdock_rooms_of_values base memory table expressions data_rings data_codecs data_codecs_device data_segments
+  data_sorters data_bulk operators operators_device execution)
+
 # crossdock_module(<name> DIR <folder> [DEPS <rooms>...] [LINK <targets>...] [ROOMS <sub-folders>...] [APART] [LIGHT])
 #
 # Makes the static library crossdock_<name> of every .cpp and .hpp below DIR. Sub-folders that are rooms of their own
@@ -54,6 +58,9 @@ function(crossdock_module name)
     crossdock_unity(${target} 24)
     if(arg_LIGHT)
       crossdock_light_checks(${target})
+    endif()
+    if(NOT name IN_LIST crossdock_rooms_of_values)
+      crossdock_checks_by_call(${target})
     endif()
     target_compile_definitions(${target} PRIVATE
       CROSSDOCK_VERSION="${PROJECT_VERSION}" CROSSDOCK_BUILD_TYPE="$<CONFIG>" CROSSDOCK_SANITIZERS="${CROSSDOCK_SANITIZE}")

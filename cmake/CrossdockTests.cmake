@@ -23,6 +23,7 @@ set(working_tests
 function(crossdock_fast_tests target room)
   if(CROSSDOCK_SANITIZE AND NOT room IN_LIST working_tests)
     target_compile_options(${target} PRIVATE -O0)
+    crossdock_checks_by_call(${target})
   endif()
   if(room STREQUAL data_rings OR room STREQUAL operators_device)  # rooms of templates, which their tests make
     crossdock_light_checks(${target})
