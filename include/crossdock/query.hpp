@@ -29,6 +29,13 @@ struct Node;
 
 namespace crossdock {
 
+// A column of a projection: one of the input, whatever its type, or a computed one.
+struct ProjectedColumn {
+  std::string name;        // in the result
+  std::string column;      // of the input; "" = computed
+  std::string expression;  // JSON, if it is computed
+};
+
 // An immutable plan; cheap to copy (copies share). Columns are named by the result of the plan below. Each call throws
 // CD-101 to CD-105 for what does not fit.
 class Plan {
@@ -39,8 +46,8 @@ class Plan {
 
   // Rows for which all of a JSON list of conditions are true (expressions.hpp has the form).
   Plan filter(const std::string& conditions) const;
-  // One column per item. An expression that is a column alone is passed through, whatever its type.
-  Plan project(const std::vector<ComputedColumn>& items) const;
+  // One column per item.
+  Plan project(const std::vector<ProjectedColumn>& items) const;
   // `options.residual` must be empty: a condition on pairs of rows is `residual`, JSON over the names of
   // options.residual_columns; "" = none. Options that force a strategy are not looked at.
   Plan join(const Plan& right, const JoinOptions& options, const std::string& residual = "") const;

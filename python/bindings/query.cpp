@@ -6,10 +6,14 @@ namespace {
 
 using QueryObject = OperationObject<crossdock::Query>;
 
-std::vector<crossdock::ComputedColumn> columns_of(
-    const std::vector<std::pair<std::string, std::string>>& items) {
-  std::vector<crossdock::ComputedColumn> columns;
-  for (const auto& [name, expression] : items) columns.push_back({name, expression});
+// (name, column or "", expression or "")
+using ProjectedItems = std::vector<std::tuple<std::string, std::string, std::string>>;
+
+std::vector<crossdock::ProjectedColumn> columns_of(const ProjectedItems& items) {
+  std::vector<crossdock::ProjectedColumn> columns;
+  for (const auto& [name, column, expression] : items) {
+    columns.push_back({name, column, expression});
+  }
   return columns;
 }
 
@@ -25,8 +29,7 @@ void bind_query(nb::module_& module) {
       .def("filter", &crossdock::Plan::filter, "conditions"_a)
       .def(
           "project",
-          [](const crossdock::Plan& self,
-             const std::vector<std::pair<std::string, std::string>>& items) {
+          [](const crossdock::Plan& self, const ProjectedItems& items) {
             return self.project(columns_of(items));
           },
           "items"_a)

@@ -7,30 +7,34 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from crossdock import _native
-from crossdock.engine_types import engine_schema, engine_table, to_engine, with_schema
+from crossdock.engine_types import (
+    empty_table,
+    engine_schema,
+    engine_table,
+    to_engine,
+    with_schema,
+)
 from crossdock.errors import (
     CrossdockError,
     ExpressionError,
-    make_error,
     public_errors,
     stream_errors,
 )
 from crossdock.evaluation import evaluate, keep_rows, mask_of
-from crossdock.expressions import Column, Expr
+from crossdock.expressions import Column
 from crossdock.fusion import fuse, unfused
+from crossdock.keyless_groups import column_of, counts_rows, narrowed, needs_no_groups
 from crossdock.late_columns import Splitter, has_late, residual_schema, whole_rows
 from crossdock.lowering import lower_group, unused_name
-from crossdock.native_plans import UnplannedError, native_plan
+from crossdock.native_plans import ReadScan, UnplannedError, has_several_operators, native_plan
 from crossdock.nodes import (
     AssumeSorted,
     Filter,
@@ -45,6 +49,7 @@ from crossdock.nodes import (
     Scan,
     Sort,
     Union,
+    inputs_of,
 )
 from crossdock.operations import (
     Named,
@@ -56,9 +61,6 @@ from crossdock.operations import (
 )
 from crossdock.sampling import sample_fraction, sample_rows
 from crossdock.streaming import interruptible, read_stream
-
-
-_PIPELINES = os.environ.get("XD_PIPELINES", "") == "1"
 
 
 @dataclass(frozen=True)
@@ -109,30 +111,40 @@ class Execution:
         self._splitter = Splitter(self.table)
         self._places: dict[Node, list[int]] = {}  # of groupings: columns of the operator's rows
 
+    def runs_in_pipelines(self, node: Node) -> bool:
+        """Whether the engine runs the node as one query. Reads nothing."""
+        return self._planned_query(node, self._without_rows) is not None
+
     def query(self, node: Node) -> _native.Query | None:
-        """The whole node as one query of the engine; None where something in it needs Python."""
-        if not _PIPELINES or has_late(node):
+        """The node as one query of the engine, its inputs read; None where something in it needs
+        Python, or where it is one operator, which runs as it is."""
+        plan = self._planned_query(node, self._native_rows)
+        return None if plan is None else _native.Query(self.engine, plan)
+
+    def _planned_query(self, node: Node, read: ReadScan) -> _native.Plan | None:
+        if not has_several_operators(node) or has_late(node):
             return None
-
-        def read(scan: Scan) -> tuple[_native.Table, dict[str, str]]:
-            table, names = self._native_rows(scan)
-            return table, dict(names)
-
+        if needs_no_groups(node) and not has_several_operators(inputs_of(node)[0]):
+            return None  # the one join below counts or adds up pairs that it never makes
         try:
             with public_errors():
-                return _native.Query(self.engine, native_plan(node, read))
-        except UnplannedError as reason:
-            if os.environ.get("XD_DEBUG"):
-                print("UNPLANNED", reason)
+                return native_plan(node, read)
+        except UnplannedError:
             return None
+
+    def _without_rows(self, scan: Scan) -> Named:
+        with public_errors():
+            table = engine_table(self.engine, empty_table(scan.schema))
+        return table, {name: name for name in scan.schema.names}
 
     def table(self, node: Node) -> Any:
         """The whole result as a pyarrow.Table."""
         query = None if isinstance(node, Scan) else self.query(node)
         if query is not None:
+            start = time.perf_counter()
             with self.tracker.during(query), self._run_errors():
                 rows = read_stream(query.collect())
-            self._record(node, time.perf_counter(), rows.num_rows, query)
+            self._record(node, start, rows.num_rows, query)
             return with_schema(rows, node.schema)
         if isinstance(node, Scan):
             start = time.perf_counter()
@@ -421,69 +433,15 @@ class Execution:
         if not needs_no_groups(node):
             return None
         items = [item for _, item in node.items]
-        if not isinstance(node.input, Join) or _counts_rows(node):
+        if not isinstance(node.input, Join) or counts_rows(node):
             rows = self.count(node.input)
             return pa.Table.from_arrays([pa.array([rows])] * len(items), schema=node.schema)
-        asked = [(item.function, _column_of(item.argument)) for item in items]
+        asked = [(item.function, column_of(item.argument)) for item in items]
         once = list(dict.fromkeys(asked))
         row = self._run(node.input, lambda join: read_stream(join.aggregate(once)))
         found = [row.column(f"{f}_{column}" if column else f) for f, column in asked]
         fields = zip(found, node.schema, strict=True)
         return pa.Table.from_arrays([narrowed(a, f) for a, f in fields], schema=node.schema)
-
-
-def needs_no_groups(node: Node) -> bool:
-    """True for aggregates over all rows that are no work of their own: numbers of rows, and what
-    the join below adds up as it goes."""
-    if not isinstance(node, GroupBy) or node.keys:
-        return False
-    return _counts_rows(node) or (isinstance(node.input, Join) and _join_can_fold(node))
-
-
-def _counts_rows(node: GroupBy) -> bool:
-    return all(item.argument is None and item.condition is None for _, item in node.items)
-
-
-def _join_can_fold(node: GroupBy) -> bool:
-    """True where a join takes every aggregate: the number of rows, sums of numbers, least and
-    largest of numbers, dates and times; of columns, without conditions and options."""
-    schema = node.input.schema
-    for _, item in node.items:
-        if item.condition is not None or item.options:
-            return False
-        if not isinstance(item.argument, Column | None):
-            return False
-        if item.argument is None:
-            continue
-        found = schema.field(item.argument.name).type
-        kinds = [pa.types.is_integer, pa.types.is_decimal128]
-        kinds += [pa.types.is_float32, pa.types.is_float64]
-        if item.function in ("min", "max"):
-            kinds += [pa.types.is_date, pa.types.is_timestamp]
-        elif item.function != "sum":
-            return False
-        if not any(is_kind(found) for is_kind in kinds):
-            return False
-    return True
-
-
-def _column_of(argument: Expr | None) -> str:
-    return argument.name if isinstance(argument, Column) else ""
-
-
-def narrowed(total: Any, field: Any) -> Any:
-    """Sums made in 128 bits, as the type of `field`; DataError if one does not fit."""
-    if total.type == field.type:
-        return total
-    try:
-        return total.cast(field.type)
-    except pa.ArrowException:
-        raise make_error(
-            "CD-303",
-            f"a sum {field.name!r} does not fit an {field.type}",
-            values=f"the largest is {pc.max(total).as_py()}, the least {pc.min(total).as_py()}",
-            try_="wide=True, which sums into decimal128(38, 0)",
-        ) from None
 
 
 def limited_batches(batches: Iterator[Any], rows: int, offset: int) -> Iterator[Any]:

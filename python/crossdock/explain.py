@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from crossdock.display import align, headline, shorten
 from crossdock.errors import printable
-from crossdock.execution import Execution, needs_no_groups
+from crossdock.execution import Execution
+from crossdock.keyless_groups import needs_no_groups
 from crossdock.known_orders import known_plan
 from crossdock.nodes import Exchange, GroupBy, Join, Node, Operated, Scan, Sort, inputs_of
 from crossdock.option_checks import require_flag
@@ -20,6 +21,9 @@ if TYPE_CHECKING:
     from crossdock.ranks.places import Places
 
 _READ_BELOW_BYTES = 1 << 30
+_PIPELINED = (
+    "choice   when its inputs are known, while the query runs in pipelines (profile() shows it)"
+)
 _UNPREDICTED = (
     "cost     not predicted: the inputs are not read (explain(read=True)) or are results themselves"
 )
@@ -59,7 +63,10 @@ def explain(execution: Execution | RankExecution, node: Node, read: bool | None)
         require_flag(read, "read", "explain")
     else:
         read = stored_bytes(node) <= _READ_BELOW_BYTES
-    tree = _describe(execution, node, read, places)
+    pipelined = places is None and execution.runs_in_pipelines(node)
+    tree = _describe(execution, node, read and not pipelined, places)
+    if pipelined:
+        _mark_pipelined(tree)
     data = {"schema_version": 1, "plan": tree}
     lines = _lines(tree, "", "")
     if because:
@@ -142,6 +149,13 @@ def _describe(
     return {**found, "columns": list(node.schema.names), "inputs": inputs}
 
 
+def _mark_pipelined(tree: dict[str, Any]) -> None:
+    """Says of all operators that what they do is decided while the query runs as a whole."""
+    tree["pipelined"] = True
+    for below in tree.get("inputs", []):
+        _mark_pipelined(below)
+
+
 def _exchange_cost(node: Exchange, places: Places | None) -> dict[str, Any]:
     """Rows and predicted seconds, where they are known; of channels no model tells."""
     if places is None or node.how != "in bulk":
@@ -194,6 +208,8 @@ def _details(tree: dict[str, Any]) -> list[str]:
     plan = tree["plan"]
     result = "result   " + (shorten(tree["columns"]) or "(row count only)")
     lines = [result, *_route_lines(tree.get("route"))]
+    if tree.get("pipelined"):
+        return [*lines, _PIPELINED]
     if plan is None:
         return [*lines, *_choices(tree["known"]), _UNPREDICTED]
     lines += _choices(plan)

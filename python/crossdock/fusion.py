@@ -184,7 +184,7 @@ def _located(item: Any, places: Mapping[str, str]) -> Any:
 
 
 def in_order(predicate: Expr) -> list[Expr]:
-    """The parts of a conjunction as evaluation.keep_rows applies them: what may raise comes last."""
+    """The parts of a conjunction as evaluation.keep_rows applies them: what may raise is last."""
     return sorted(conjuncts(predicate), key=may_raise)
 
 

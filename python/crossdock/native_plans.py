@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -12,42 +11,53 @@ import pyarrow as pa
 from crossdock import _native
 from crossdock.expressions import Column, Expr
 from crossdock.fusion import compile_expression, in_order
+from crossdock.known_orders import known_sides
 from crossdock.late_columns import residual_schema
 from crossdock.lowering import lower_group, unused_name
 from crossdock.nodes import (
-    AssumeSorted,
     Filter,
     GroupBy,
     Join,
     JoinOptions,
     Limit,
     Node,
+    Operated,
     Project,
     Scan,
     Sort,
+    inputs_of,
 )
+from crossdock.operations import Named
 from crossdock.sources import ArrowSource
 
 # Reads a scan: a table of the engine, and node column -> column of that table.
-ReadScan = Callable[[Scan], tuple[_native.Table, dict[str, str]]]
+ReadScan = Callable[[Scan], Named]
 
 
 class UnplannedError(Exception):
     """A node that plans do not have yet; args = (what it is,)."""
 
 
+def has_several_operators(node: Node) -> bool:
+    """Whether rows go from one operator to another: a single one runs as it is."""
+    return _operators(node) > 1
+
+
+def _operators(node: Node) -> int:
+    here = 1 if isinstance(node, Operated) else 0
+    return here + sum(map(_operators, inputs_of(node)))
+
+
 def native_plan(node: Node, read: ReadScan) -> _native.Plan:
-    """The plan of `node`, whose scans are read by `read`. UnplannedError where something in it needs
-    Python. Errors: NativeError."""
+    """The plan of `node`, whose scans are read by `read`. Errors: UnplannedError where something in
+    it needs Python; NativeError."""
     if isinstance(node, Scan):
         return _scan(node, read)
-    if isinstance(node, AssumeSorted):
-        return native_plan(node.input, read)
     if isinstance(node, Filter):
         plan = native_plan(node.input, read)
         return plan.filter(_conditions(node.predicate, node.input.schema))
     if isinstance(node, Project):
-        items = [(name, _compiled(item, node.input.schema)) for name, item in node.items]
+        items = [_item(name, item, node.input.schema) for name, item in node.items]
         return native_plan(node.input, read).project(items)
     if isinstance(node, Join):
         return _join(node, read)
@@ -60,9 +70,13 @@ def native_plan(node: Node, read: ReadScan) -> _native.Plan:
     raise UnplannedError(type(node).__name__)
 
 
-def _compiled(expression: Expr, schema: Any) -> str:
+def _item(name: str, expression: Expr, schema: Any) -> tuple[str, str, str]:
     if isinstance(expression, Column):
-        return json.dumps({"column": expression.name})
+        return (name, expression.name, "")
+    return (name, "", _compiled(expression, schema))
+
+
+def _compiled(expression: Expr, schema: Any) -> str:
     compiled = compile_expression(expression, schema)
     if compiled is None:
         raise UnplannedError(repr(expression))
@@ -89,7 +103,7 @@ def _scan(node: Scan, read: ReadScan) -> _native.Plan:
         return plan
     assert node.predicate is not None
     plan = plan.filter(_conditions(node.predicate, whole.schema))
-    return plan.project([(name, json.dumps({"column": name})) for name in node.columns])
+    return plan.project([(name, name, "") for name in node.columns])
 
 
 def _join(node: Join, read: ReadScan) -> _native.Plan:
@@ -98,6 +112,8 @@ def _join(node: Join, read: ReadScan) -> _native.Plan:
     forced = replace(node.options, null_equals_null=False, exchange="auto") != JoinOptions()
     if forced:
         raise UnplannedError("a join with a forced strategy")
+    if known_sides(node):
+        raise UnplannedError("a join of rows that are known to be in order")
     residual = ""
     if node.residual is not None:
         residual = _compiled(node.residual, residual_schema(node))
@@ -125,7 +141,7 @@ def _group(node: GroupBy, read: ReadScan) -> _native.Plan:
         aggregates.append((function, column, condition, result, options))
     grouped = native_plan(lowered.input, read).group_by(keys=keys, aggregates=aggregates)
     names = zip(node.schema.names, results, strict=True)
-    return grouped.project([(name, json.dumps({"column": of})) for name, of in names])
+    return grouped.project([(name, of, "") for name, of in names])
 
 
 def _sort(node: Sort, read: ReadScan) -> _native.Plan:

@@ -125,6 +125,8 @@ def _step_rows(step: dict[str, Any]) -> list[tuple[str, str, str, str, str]]:
     rows = format_count(step["rows"])
     if step["profile"] is None:
         return [(f"{step['operator']} {step['headline']}", rows, "", format_seconds(measured), "")]
+    if "pipelines" in step["profile"]:
+        return _pipeline_rows(step)
     phases = step["profile"]["phases"]
     predicted = predicted_seconds(step["profile"])
     shown = format_seconds(predicted) if predicted else ""
@@ -136,6 +138,16 @@ def _step_rows(step: dict[str, Any]) -> list[tuple[str, str, str, str, str]]:
         spent = _NEVER_RAN if measured is None else format_seconds(measured)
         numbers = (format_count(phase["rows"]), shown, spent)
         lines.append((f"  {phase['name']}", *numbers, _gap(predicted, measured or 0.0)))
+    return lines
+
+
+def _pipeline_rows(step: dict[str, Any]) -> list[tuple[str, str, str, str, str]]:
+    """A query that ran as a whole: its pipelines, in the order of their runs."""
+    whole = (format_count(step["rows"]), "", format_seconds(step["measured_s"]), "")
+    lines = [(str(step["headline"]), *whole)]
+    for pipeline in step["profile"]["pipelines"].values():
+        rows = format_count(pipeline["rows"]) if pipeline["rows"] >= 0 else ""
+        lines.append((f"  {pipeline['runs']}", rows, "", format_seconds(pipeline["seconds"]), ""))
     return lines
 
 

@@ -1,6 +1,5 @@
 // Group-bys: over a table in memory as its own operator, over a pipeline as the rows come.
 #include <algorithm>
-#include <chrono>
 
 #include "execution/column_gather.hpp"
 #include "execution/column_ranges.hpp"
@@ -179,17 +178,12 @@ Result<Chain> Lowering::stream_groups(const plan::Node& node, Chain chain) {
     const int64_t count = table->rows;
     return table_group(group.spec, std::move(table), count);
   }
-  const auto start = std::chrono::steady_clock::now();
+  const auto start = Clock::now();
   std::shared_ptr<operators::GroupStream> groups = std::move(planned);
   groups->open(run_);
   GroupSink sink(chain.schema, *groups, workers_);
   CD_TRY(run_chain(run_, chain, sink));
-  const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
-  note(fmt::format("{:9.6f} s  {:>12}       {} -> group: {}",
-                   elapsed.count(),
-                   "",
-                   describe_chain(chain),
-                   groups->describe()));
+  note(chain, "group: " + groups->describe(), -1, start);
   const int64_t expected = chain.rows_expected();
   return emitted_chain(
       [groups, chain = std::make_shared<Chain>(std::move(chain))](

@@ -1,6 +1,5 @@
 // Joins: which side is built, and what the other one is looked up in.
 #include <algorithm>
-#include <chrono>
 
 #include "execution/build_sink.hpp"
 #include "execution/column_ranges.hpp"
@@ -243,15 +242,10 @@ Result<JoinKeys> Lowering::join_keys(const Chain& probe,
 }
 
 Status Lowering::run_build(Chain& build, BuildSink& sink, const JoinTable& table) {
-  const auto start = std::chrono::steady_clock::now();
+  const auto start = Clock::now();
   CD_TRY(run_chain(run_, build, sink));
   CD_TRY(sink.finish(run_));
-  const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
-  note(fmt::format("{:9.6f} s  {:>12} rows  {} -> build: {}",
-                   elapsed.count(),
-                   table.rows(),
-                   describe_chain(build),
-                   table.describe()));
+  note(build, "build: " + table.describe(), table.rows(), start);
   return {};
 }
 
@@ -284,6 +278,7 @@ Result<Chain> Lowering::probe_join(const plan::Node& node,
   options.table = table;
   options.workers = workers_;
   options.memory = environment_.memory;
+  options.cancel = run_.cancel;
   for (const auto& [probe_key, build_key] : keys.keys) {
     if (verifies) options.store_keys.push_back(sink.store_column(build_key));
   }

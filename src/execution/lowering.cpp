@@ -2,7 +2,6 @@
 #include "execution/lowering.hpp"
 
 #include <algorithm>
-#include <chrono>
 
 #include "execution/collect_sink.hpp"
 #include "operators/run/morsel.hpp"
@@ -145,6 +144,14 @@ Result<Chain> Lowering::lower(const plan::Node& node) {
   }
 }
 
+void Lowering::note(const Chain& chain,
+                    const std::string& sink,
+                    int64_t rows,
+                    Clock::time_point start) {
+  const std::chrono::duration<double> elapsed = Clock::now() - start;
+  steps_.push_back({describe_chain(chain) + " -> " + sink, rows, elapsed.count()});
+}
+
 Result<Chain> Lowering::lower_scan(const plan::Node& node) {
   const auto& scan = std::get<plan::Scan>(node.operation);
   CD_ASSIGN(auto store, operators::store_rows(*scan.table, scan.name.c_str()));
@@ -221,16 +228,12 @@ Result<Chain> Lowering::lower_project(const plan::Node& node) {
 
 Result<TablePtr> Lowering::materialise(Chain chain) {
   if (chain.is_bare()) return projected(chain);
-  const auto start = std::chrono::steady_clock::now();
+  const auto start = Clock::now();
   CollectSink sink(chain, workers_, environment_.memory);
   CD_TRY(run_chain(run_, chain, sink));
   CD_ASSIGN(std::vector<Batch> batches, sink.finish());
   TablePtr table = table_of(chain.schema.schema, std::move(batches));
-  const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
-  note(fmt::format("{:9.6f} s  {:>12} rows  {} -> table",
-                   elapsed.count(),
-                   table->rows,
-                   describe_chain(chain)));
+  note(chain, "table", table->rows, start);
   return table;
 }
 

@@ -2,6 +2,7 @@
 // while it is made, so each decision sees what the data really are.
 #pragma once
 
+#include <chrono>
 #include <memory>
 #include <string>
 #include <vector>
@@ -23,9 +24,16 @@ class Lowering {
   Result<Chain> lower(const plan::Node& node);
   // All rows of a chain as a table.
   Result<TablePtr> materialise(Chain chain);
-  // What has been run so far, one line per pipeline, with rows and seconds.
-  const std::vector<std::string>& steps() const { return steps_; }
-  void note(std::string step) { steps_.push_back(std::move(step)); }
+  // What has been run so far, in order. A group-by's groups are counted where they leave it.
+  struct Step {
+    std::string pipeline;  // "table orders -> filter ... -> build: array of ..."
+    int64_t rows = 0;      // that came to the sink; -1: they were not counted
+    double seconds = 0;
+  };
+  const std::vector<Step>& steps() const { return steps_; }
+  // Notes a chain that ran into `sink` since `start`.
+  using Clock = std::chrono::steady_clock;
+  void note(const Chain& chain, const std::string& sink, int64_t rows, Clock::time_point start);
 
  private:
   Result<Chain> lower_scan(const plan::Node& node);
@@ -50,7 +58,7 @@ class Lowering {
   operators::OperatorRun& run_;
   const operators::RunEnvironment& environment_;
   const int workers_;
-  std::vector<std::string> steps_;
+  std::vector<Step> steps_;
 };
 
 }  // namespace crossdock::execution

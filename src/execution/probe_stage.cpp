@@ -243,6 +243,9 @@ class ProbeStage final : public Stage {
   }
 
   Status take_pairs(Worker& own, const RowBlock& block, int32_t count) {
+    if (options_.cancel->is_set()) {
+      return make_error(ErrorCode::kCancelled, "the query was cancelled while it joined");
+    }
     for (int32_t done = 0; done < count; done += kBlockRows) {
       int32_t some = std::min(count - done, kBlockRows);
       uint16_t* rows = own.pair_rows + done;

@@ -4,6 +4,7 @@
 #include <memory>
 #include <vector>
 
+#include "base/team.hpp"
 #include "execution/join_table.hpp"
 #include "execution/stage.hpp"
 
@@ -34,9 +35,10 @@ struct ProbeOptions {
   BlockSchema pairs;
   int workers = 1;
   std::shared_ptr<Memory> memory;
+  const CancelFlag* cancel = nullptr;  // few rows can have many pairs
 };
 
-// Errors while it runs: kExpressionFailed of the residual, kOutOfMemoryBudget.
+// Errors while it runs: kExpressionFailed of the residual, kOutOfMemoryBudget, kCancelled.
 Result<std::unique_ptr<Stage>> make_probe_stage(ProbeOptions options);
 
 }  // namespace crossdock::execution

@@ -1,8 +1,6 @@
 // The last pipeline of a plan ends in the sink of the run.
 #include "execution/query.hpp"
 
-#include <chrono>
-
 #include "execution/collect_sink.hpp"
 #include "execution/lowering.hpp"
 
@@ -44,7 +42,7 @@ operators::OperatorPlan Query::describe() const {
 Status Query::run_phases(operators::OperatorRun& run) const {
   Lowering lowering(run, environment_);
   CD_ASSIGN(Chain chain, lowering.lower(*plan_));
-  const auto start = std::chrono::steady_clock::now();
+  const auto start = Lowering::Clock::now();
   int64_t rows = 0;
   if (run.sink->counts_only()) {
     CountedRows counted(run.team->worker_count());
@@ -60,14 +58,14 @@ Status Query::run_phases(operators::OperatorRun& run) const {
       CD_TRY(run.sink->accept(0, std::move(batch)));
     }
   }
-  const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
-  lowering.note(fmt::format(
-      "{:9.6f} s  {:>12} rows  {} -> result", elapsed.count(), rows, describe_chain(chain)));
-  operators::Facts steps;
-  for (const std::string& step : lowering.steps()) {
-    steps.push_back({fmt::format("{}", steps.size() + 1), step});
+  lowering.note(chain, "result", rows, start);
+  operators::Facts pipelines;
+  for (const Lowering::Step& step : lowering.steps()) {
+    const operators::Facts facts{
+        {"runs", step.pipeline}, {"rows", step.rows}, {"seconds", step.seconds}};
+    pipelines.push_back({fmt::format("{}", pipelines.size() + 1), facts});
   }
-  run.profile->facts.push_back({"pipelines", std::move(steps)});
+  run.profile->facts.push_back({"pipelines", std::move(pipelines)});
   run.profile->result_rows = rows;
   return {};
 }

@@ -33,11 +33,16 @@ Result<plan::NodePtr> joined(const Plan& left,
   return plan::make_join(left.node(), right.node(), std::move(join));
 }
 
-Result<plan::NodePtr> projected(const Plan& input, const std::vector<ComputedColumn>& columns) {
+Result<plan::NodePtr> projected(const Plan& input, const std::vector<ProjectedColumn>& columns) {
+  const Schema& schema = *input.node()->schema;
   std::vector<plan::Project::Item> items;
-  for (const ComputedColumn& column : columns) {
-    CD_ASSIGN(auto expression,
-              expressions::parse_expression(column.expression, *input.node()->schema));
+  for (const ProjectedColumn& column : columns) {
+    if (!column.column.empty()) {
+      CD_ASSIGN(const int place, schema.find(column.column, "input"));
+      items.push_back({column.name, expressions::make_column(schema, place)});
+      continue;
+    }
+    CD_ASSIGN(auto expression, expressions::parse_expression(column.expression, schema));
     items.push_back({column.name, std::move(expression)});
   }
   return plan::make_project(input.node(), std::move(items));
@@ -71,7 +76,7 @@ Plan Plan::scan(const ArrowTable& table,
 Plan Plan::filter(const std::string& conditions) const {
   return Plan(value_or_throw(filtered(*this, conditions)));
 }
-Plan Plan::project(const std::vector<ComputedColumn>& items) const {
+Plan Plan::project(const std::vector<ProjectedColumn>& items) const {
   return Plan(value_or_throw(projected(*this, items)));
 }
 Plan Plan::join(const Plan& right, const JoinOptions& options, const std::string& residual) const {

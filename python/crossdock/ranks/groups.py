@@ -18,9 +18,9 @@ import pyarrow.compute as pc
 
 from crossdock.aggregates import Aggregate
 from crossdock.evaluation import result_type
-from crossdock.execution import narrowed, needs_no_groups
 from crossdock.expressions import Column, Expr
 from crossdock.grouping import plan_group
+from crossdock.keyless_groups import narrowed, needs_no_groups
 from crossdock.lowering import unused_name
 from crossdock.nodes import Filter, GroupBy, Join, Node, Project, Scan
 from crossdock.orders import Order
