@@ -19,7 +19,8 @@ endfunction()
 # Under the sanitizers, tests are compiled fast: it is the rooms whose behaviour is checked. The address sanitizer stays,
 # since tests read what rooms give them. A room whose tests work long themselves keeps its optimisation.
 set(working_tests
-  control_local data_bulk data_channels data_movers data_rings data_sorters data_transports operators operators_device table)
+  control_local data_bulk data_channels data_movers data_rings data_sorters data_transports execution operators operators_device
+  table)
 function(crossdock_fast_tests target room)
   if(CROSSDOCK_SANITIZE AND NOT room IN_LIST working_tests)
     target_compile_options(${target} PRIVATE -O0)
@@ -44,7 +45,7 @@ crossdock_plain_models()
 
 # A sanitized process takes 0.15 s to start, much longer than most cases. Rooms of many small ones, which leave nothing
 # behind, run theirs in a few processes, and Google Test says which cases they were (build/<preset>/cases).
-set(small_cases table topology model control_optimizer control_controller data_sorters operators operators_device)
+set(small_cases table topology model control_optimizer control_controller data_sorters operators operators_device execution)
 set(shards 4)
 function(crossdock_sharded_tests target room)
   set(filter "*")

@@ -12,7 +12,7 @@ namespace crossdock::execution {
 namespace {
 
 constexpr int64_t kFirstRows = 1024;
-constexpr int64_t kStringBytesFull = int64_t{1} << 30;     // half of what 32-bit offsets can name
+constexpr int64_t kStringBytesFull = int64_t{1} << 30;  // half of what 32-bit offsets can name
 
 int64_t bitmap_bytes(int64_t rows) { return (rows + 63) / 64 * 8; }
 
@@ -112,7 +112,8 @@ class BatchWriter::Column {
  private:
   Status grow(Block& block, int64_t used, int64_t needed) {
     if (block.bytes() >= needed) return {};
-    const int64_t least = std::max<int64_t>(kFirstRows * std::max<int64_t>(width_, 1), 2 * block.bytes());
+    const int64_t least =
+        std::max<int64_t>(kFirstRows * std::max<int64_t>(width_, 1), 2 * block.bytes());
     CD_ASSIGN(Block larger, memory_->get(std::max(needed, least), who_));
     if (used > 0) std::memcpy(larger.data(), block.data(), static_cast<size_t>(used));
     block = std::move(larger);
@@ -154,7 +155,8 @@ class BatchWriter::Column {
 
   template <class Offset>
   Status append_strings(const ColumnView& from, int64_t rows, int64_t at) {
-    CD_TRY(grow(offsets_, at == 0 ? 0 : (at + 1) * int64_t{sizeof(Offset)},
+    CD_TRY(grow(offsets_,
+                at == 0 ? 0 : (at + 1) * int64_t{sizeof(Offset)},
                 (at + rows + 1) * int64_t{sizeof(Offset)}));
     auto* offsets = offsets_.as<Offset>();
     if (at == 0) offsets[0] = 0;

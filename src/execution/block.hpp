@@ -22,10 +22,11 @@ constexpr int32_t kBlockRows = 1024;
 // are those of an outer join that have no partner, and all columns of the origin are null.
 struct Origin {
   const Batch* batch = nullptr;
-  RowRef first_ref = kNullRef;      // of the batch's row 0, where the batch is one of a frozen store
-  int64_t begin = 0;                // without `rows`: begin, begin + 1, ... of the batch
+  RowRef first_ref = kNullRef;  // of the batch's row 0, where the batch is one of a frozen store
+  int64_t begin = 0;            // without `rows`: begin, begin + 1, ... of the batch
   const RowStore* store = nullptr;  // instead of a batch
-  const uint32_t* rows = nullptr;   // rows of the batch; or refs into the store, kNullRef for a row of nulls
+  const uint32_t* rows =
+      nullptr;  // rows of the batch; or refs into the store, kNullRef for a row of nulls
 
   bool is_missing() const { return batch == nullptr && store == nullptr; }
 };
@@ -49,8 +50,9 @@ struct BlockSchema {
   SchemaPtr schema;                 // the columns, as the plan sees them
   std::vector<ColumnPlace> places;  // by column
   std::vector<bool> nullable;       // by origin: rows may be missing (outer joins)
-  std::vector<const RowStore*> stores;  // by origin: of the table or build side; nullptr: batches come one by one
-  std::vector<DataType> computed;   // types of RowBlock::computed
+  std::vector<const RowStore*>
+      stores;  // by origin: of the table or build side; nullptr: batches come one by one
+  std::vector<DataType> computed;  // types of RowBlock::computed
 };
 
 // Takes blocks. Called from all workers at once, each with its number; blocks are the caller's, and

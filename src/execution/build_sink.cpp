@@ -45,7 +45,7 @@ struct BuildSink::Worker {
   // Words of the rows in the writer, and their numbers in the batch: they have refs when the batch has.
   std::vector<uint64_t> words;
   std::vector<uint64_t> numbers;
-  std::vector<RowRef> keyless;          // refs, or numbers until their batch has refs
+  std::vector<RowRef> keyless;  // refs, or numbers until their batch has refs
   size_t keyless_with_refs = 0;
 };
 

@@ -21,7 +21,8 @@ std::vector<int> all_columns(const BlockSchema& schema) {
 }  // namespace
 
 CollectSink::Worker::Worker(const BlockSchema& schema, std::shared_ptr<Memory> memory)
-    : columns(schema, all_columns(schema)), writer(schema.schema, std::move(memory), "the result") {}
+    : columns(schema, all_columns(schema)),
+      writer(schema.schema, std::move(memory), "the result") {}
 
 void CollectSink::Worker::end_batch() {
   if (writer.rows() > 0) batches.push_back({morsel, writer.finish()});

@@ -79,7 +79,8 @@ Status JoinTable::for_keys(OperatorRun& run, const Input& input, const Enter& en
 
 // Keys of one partition are entered by one worker, so equal keys meet in one thread, and no entry needs an atomic.
 Status JoinTable::build_array(OperatorRun& run, const Input& input, bool& duplicate) {
-  CD_ASSIGN(array_, run.memory->get((static_cast<int64_t>(span_) + 1) * 4, "the build side's array"));
+  CD_ASSIGN(array_,
+            run.memory->get((static_cast<int64_t>(span_) + 1) * 4, "the build side's array"));
   CD_TRY(zero(run, array_));
   auto* entries = array_.as<uint32_t>();
   const auto min = static_cast<uint64_t>(range_.min);
@@ -118,8 +119,7 @@ Status JoinTable::build_runs(OperatorRun& run, const Input& input) {
     for (const auto* scatter : input.scatters) rows += scatter->partition_rows(p);
     first_row[p + 1] = first_row[p] + static_cast<uint32_t>(rows);
   }
-  table_.slot_bits =
-      std::max(operators::table_slot_bits(table_.rows), input.partition_bits + 1);
+  table_.slot_bits = std::max(operators::table_slot_bits(table_.rows), input.partition_bits + 1);
   const int64_t slots = int64_t{1} << table_.slot_bits;
   CD_ASSIGN(words_, run.memory->get((table_.rows + 1) * 8, "the build side's table"));
   CD_ASSIGN(refs_, run.memory->get((table_.rows + 1) * 8, "the build side's table"));
@@ -146,8 +146,9 @@ Status JoinTable::build_runs(OperatorRun& run, const Input& input) {
   }));
   unique_ = operators::words_are_unique(table_) && !keys_.needs_verification();
   if (keys_.is_one_integer() || table_.rows * kRunBytesPerRow <= machine_.l2_bytes) return {};
-  CD_ASSIGN(auto filter,
-            operators::KeyFilter::create(keys_.plan(), table_.rows, input.partition_bits, *run.memory));
+  CD_ASSIGN(
+      auto filter,
+      operators::KeyFilter::create(keys_.plan(), table_.rows, input.partition_bits, *run.memory));
   filter_.emplace(std::move(filter));
   return run.for_indices(kPhase, parts, 0, [&](int, int64_t p) -> Status {
     std::vector<const SegmentList*> lists;
@@ -232,9 +233,9 @@ std::string JoinTable::describe() const {
   return fmt::format("runs of {} {}keys{}",
                      table_.rows,
                      unique_ ? "unique " : "",
-                     has_bitmap_            ? ", bitmap"
+                     has_bitmap_           ? ", bitmap"
                      : filter_.has_value() ? ", Bloom filter"
-                                            : "");
+                                           : "");
 }
 
 }  // namespace crossdock::execution

@@ -26,8 +26,7 @@ namespace crossdock::execution {
 // Immutable once built, but for marks; read by all workers.
 class JoinTable {
  public:
-  JoinTable(JoinKeys keys, model::Machine machine)
-      : keys_(std::move(keys)), machine_(machine) {}
+  JoinTable(JoinKeys keys, model::Machine machine) : keys_(std::move(keys)), machine_(machine) {}
 
   // Rows of the build side as a worker scattered them by key word, with their refs as lane 0. `range`: of the keys,
   // where they are one integer. `rows`: refs are of it.
@@ -36,8 +35,9 @@ class JoinTable {
     int partition_bits = 0;
     operators::KeyRange range;
     std::shared_ptr<const RowStore> rows;
-    std::vector<RowRef> keyless;  // rows with a null key, which have no partner, where they are to leave
-    bool marks = false;           // rows are to be marked
+    std::vector<RowRef>
+        keyless;         // rows with a null key, which have no partner, where they are to leave
+    bool marks = false;  // rows are to be marked
   };
   Status build(operators::OperatorRun& run, const Input& input);
 

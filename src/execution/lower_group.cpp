@@ -118,8 +118,7 @@ bool describe_rows(const Chain& chain, operators::StreamedRows& rows) {
 }  // namespace
 
 Result<Chain> Lowering::table_group(GroupSpec spec, TablePtr table, int64_t rows_expected) {
-  CD_ASSIGN(auto groups,
-            operators::plan_group_by(std::move(spec), std::move(table), environment_));
+  CD_ASSIGN(auto groups, operators::plan_group_by(std::move(spec), std::move(table), environment_));
   return operator_chain(std::move(groups), "group-by of a table", false, rows_expected);
 }
 
@@ -165,13 +164,13 @@ Result<Chain> Lowering::stream_groups(const plan::Node& node, Chain chain) {
   const bool streams = describe_rows(chain, rows);
   for (const int key : group.spec.keys) {
     constexpr int64_t kCheapRows = int64_t{1} << 20;
-    const int64_t rows_max = std::max({kCheapRows, chain.rows_expected(), chain.source->rows() / 8});
+    const int64_t rows_max =
+        std::max({kCheapRows, chain.rows_expected(), chain.source->rows() / 8});
     CD_ASSIGN(rows.key_ranges.emplace_back(), range_of(run_, chain, key, rows_max));
   }
   std::unique_ptr<operators::GroupStream> planned;
   if (streams) {
-    CD_ASSIGN(planned,
-              operators::GroupStream::create(group.spec, std::move(rows), environment_));
+    CD_ASSIGN(planned, operators::GroupStream::create(group.spec, std::move(rows), environment_));
   }
   if (planned == nullptr) {
     CD_ASSIGN(TablePtr table, materialise(std::move(chain)));

@@ -230,9 +230,9 @@ Result<Chain> Lowering::table_join(const plan::Node& node, Chain left, Chain rig
 Result<JoinKeys> Lowering::join_keys(const Chain& probe,
                                      const Chain& build,
                                      const operators::JoinSpec& keys) {
-  CD_ASSIGN(operators::KeyPlan plan,
-            operators::plan_keys(
-                keys, *probe.schema.schema, *build.schema.schema, environment_.seed));
+  CD_ASSIGN(
+      operators::KeyPlan plan,
+      operators::plan_keys(keys, *probe.schema.schema, *build.schema.schema, environment_.seed));
   std::vector<operators::KeyColumnRange> ranges(keys.keys.size());
   for (size_t k = 0; k < ranges.size() && !plan.packs_exactly; ++k) {
     const int64_t rows_max = std::max(probe.source->rows(), build.source->rows());
@@ -289,8 +289,8 @@ Result<Chain> Lowering::probe_join(const plan::Node& node,
     options.output.nullable.pop_back();
   }
   if (join.residual != nullptr) {
-    const auto pairs = std::make_shared<Schema>(plan::residual_schema(
-        join.spec, *node.input(0).schema, *node.input(1).schema));
+    const auto pairs = std::make_shared<Schema>(
+        plan::residual_schema(join.spec, *node.input(0).schema, *node.input(1).schema));
     options.residual = join.residual;
     options.pairs = sides.pairs(join.spec.residual_columns, pairs, sink, &table->store());
   }

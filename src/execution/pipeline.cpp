@@ -14,7 +14,8 @@ using operators::Morsel;
 using operators::OperatorRun;
 
 constexpr int kSampledBlocks = 16;
-constexpr int64_t kEmittedBatchRows = 1 << 14;  // of operators in front of stages: read once, in cache
+constexpr int64_t kEmittedBatchRows = 1
+                                   << 14;  // of operators in front of stages: read once, in cache
 
 Status push_rows(int worker, const Morsel& morsel, int64_t number, BlockSink& first) {
   RowBlock block;
@@ -49,7 +50,8 @@ class TableSource final : public Source {
     const size_t step = std::max<size_t>(1, morsels_.size() / kSampledBlocks);
     for (size_t m = 0; m < morsels_.size(); m += step) {
       Morsel some = morsels_[m];
-      const int64_t skipped = std::min<int64_t>(some.rows / 2, some.rows - 1) / kBlockRows * kBlockRows;
+      const int64_t skipped =
+          std::min<int64_t>(some.rows / 2, some.rows - 1) / kBlockRows * kBlockRows;
       some.begin += skipped;
       some.first_ref += static_cast<RowRef>(skipped);
       some.rows = static_cast<int32_t>(std::min<int64_t>(kBlockRows, some.rows - skipped));

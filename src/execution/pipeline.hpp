@@ -34,8 +34,8 @@ class Source {
 struct Chain {
   std::unique_ptr<Source> source;
   std::vector<std::unique_ptr<Stage>> stages;
-  BlockSchema schema;                                     // of what the last stage passes on
-  std::vector<std::shared_ptr<const RowStore>> stores;    // by origin of the schema; nullptr: none
+  BlockSchema schema;                                   // of what the last stage passes on
+  std::vector<std::shared_ptr<const RowStore>> stores;  // by origin of the schema; nullptr: none
   TablePtr table;          // what the source reads, where that is a table in memory
   bool is_ordered = true;  // rows leave in the order of the source
   double pass_rate = 1;    // rows that leave by rows of the source, as sampled

@@ -33,8 +33,8 @@ struct Pairs {
 // Decides candidate pairs: equal keys where words are hashes, and the residual condition.
 class PairCheck {
  public:
-  static Result<std::unique_ptr<PairCheck>> create(const ProbeOptions& options,
-                                                   std::shared_ptr<const expressions::Program> program) {
+  static Result<std::unique_ptr<PairCheck>> create(
+      const ProbeOptions& options, std::shared_ptr<const expressions::Program> program) {
     auto check = std::unique_ptr<PairCheck>(new PairCheck(options));
     if (program != nullptr) {
       CD_ASSIGN(auto evaluator,

@@ -23,7 +23,7 @@ struct ProbeKind {
 };
 
 struct ProbeOptions {
-  BlockSchema input;   // of the probe side
+  BlockSchema input;  // of the probe side
   // Its last origin is the build side's store, unless only probe rows leave.
   BlockSchema output;
   ProbeKind kind;

@@ -87,8 +87,7 @@ class FilterStage final : public ProgramStage {
 
   Status push(int worker, const RowBlock& block) override {
     CD_ASSIGN(Evaluation * own, evaluation(worker));
-    CD_ASSIGN(const int32_t kept,
-              own->evaluator.filter(own->columns.load(block), 0, block.rows));
+    CD_ASSIGN(const int32_t kept, own->evaluator.filter(own->columns.load(block), 0, block.rows));
     if (kept == 0) return {};
     if (builders_[worker] == nullptr) {
       builders_[worker] = std::make_unique<BlockBuilder>(input_, nullptr);
@@ -163,11 +162,8 @@ class ComputeStage final : public ProgramStage {
                std::shared_ptr<const Program> program,
                int workers,
                std::shared_ptr<Memory> memory)
-      : ProgramStage(std::move(input),
-                     std::move(program),
-                     columns_of(outputs),
-                     workers,
-                     std::move(memory)),
+      : ProgramStage(
+            std::move(input), std::move(program), columns_of(outputs), workers, std::move(memory)),
         text_(list_of(outputs, ", ")),
         computed_(workers) {}
 

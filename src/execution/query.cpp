@@ -34,8 +34,7 @@ class CountedRows final : public BlockSink {
 operators::OperatorPlan Query::describe() const {
   operators::OperatorPlan described;
   described.name = "query";
-  described.facts = {{"threads", int64_t{environment_.threads}},
-                     {"plan", plan::plan_text(*plan_)}};
+  described.facts = {{"threads", int64_t{environment_.threads}}, {"plan", plan::plan_text(*plan_)}};
   return described;
 }
 

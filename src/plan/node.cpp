@@ -105,8 +105,7 @@ Result<NodePtr> make_join(NodePtr left, NodePtr right, Join join) {
     CD_TRY(common_key_kind(left->schema->fields[left_column].type,
                            right->schema->fields[right_column].type));
   }
-  CD_ASSIGN(SchemaPtr schema,
-            operators::output_schema(join.spec, *left->schema, *right->schema));
+  CD_ASSIGN(SchemaPtr schema, operators::output_schema(join.spec, *left->schema, *right->schema));
   return make_node(std::move(join), {std::move(left), std::move(right)}, std::move(schema));
 }
 

@@ -40,7 +40,8 @@ struct Line {
     std::string text = "group by";
     for (size_t i = 0; i < group.spec.keys.size(); ++i) text += " " + node.schema->fields[i].name;
     for (const auto& aggregate : group.spec.aggregates) {
-      text += fmt::format(", {} = {}", aggregate.name, operators::function_name(aggregate.function));
+      text +=
+          fmt::format(", {} = {}", aggregate.name, operators::function_name(aggregate.function));
     }
     return text;
   }

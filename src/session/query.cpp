@@ -1,7 +1,8 @@
 // The public plans and queries.
+#include "execution/query.hpp"
+
 #include <crossdock/query.hpp>
 
-#include "execution/query.hpp"
 #include "plan/node.hpp"
 #include "session/specs.hpp"
 #include "session/state.hpp"

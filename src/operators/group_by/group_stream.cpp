@@ -86,7 +86,8 @@ void GroupStream::plan_course() {
   }
   sample.range_bits = keys_.packed_bits <= 64 ? std::max(1, keys_.packed_bits) : 0;
   sample.packs = true;
-  GroupPlannerInput input{&spec_, assumed_.get(), &aggregates_, nullptr, &environment_, environment_.threads};
+  GroupPlannerInput input{
+      &spec_, assumed_.get(), &aggregates_, nullptr, &environment_, environment_.threads};
   model::GroupShape shape = group_shape(input, sample);
   shape.rows = rows_.rows_expected;
   course_.groups_expected = sample.groups;
@@ -99,7 +100,7 @@ void GroupStream::plan_course() {
   const bool dense = keys_.mode == GroupKeyMode::kDense;
   const bool scatters = !keyless && !few && plan_carried_lanes(blocks).has_value();
   course_.strategy = !scatters ? GroupStrategy::kTable
-                     : dense   ? GroupStrategy::kRadix
+                   : dense     ? GroupStrategy::kRadix
                                : GroupStrategy::kAdaptive;
   if (dense) course_.partition_bits = std::min(course_.partition_bits, keys_.packed_bits);
 }

@@ -15,9 +15,9 @@ namespace crossdock::operators {
 // What is known of the rows before the first one comes.
 struct StreamedRows {
   SchemaPtr schema;
-  std::vector<bool> nullable;                     // by column
-  std::vector<const ColumnView*> dictionaries;    // by column; nullptr where it is none
-  std::vector<KeyColumnRange> key_ranges;         // by key of the spec
+  std::vector<bool> nullable;                   // by column
+  std::vector<const ColumnView*> dictionaries;  // by column; nullptr where it is none
+  std::vector<KeyColumnRange> key_ranges;       // by key of the spec
   int64_t rows_expected = 0;
 };
 
