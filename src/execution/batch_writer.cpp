@@ -64,6 +64,10 @@ class BatchWriter::Column {
   }
 
   int64_t string_bytes() const { return string_bytes_; }
+  bool takes(const ColumnView& from) const {
+    return from.dictionary == nullptr || dictionary_ == nullptr || from.dictionary == dictionary_ ||
+           from.dictionary->length == 0 || dictionary_->length == 0;
+  }
 
   // The column as a view; `keep` takes over its memory.
   struct Kept {
@@ -97,6 +101,7 @@ class BatchWriter::Column {
     any_null_ = false;
     string_bytes_ = 0;
     longest_ = 0;
+    dictionary_ = nullptr;
     return view;
   }
 
@@ -190,6 +195,13 @@ BatchWriter::BatchWriter(SchemaPtr schema, std::shared_ptr<Memory> memory, std::
 
 BatchWriter::~BatchWriter() = default;
 
+bool BatchWriter::takes(const Batch& rows, const std::vector<int>& columns) const {
+  for (size_t i = 0; i < columns_.size() && rows_ > 0; ++i) {
+    if (!columns_[i]->takes(rows.columns[columns[i]])) return false;
+  }
+  return true;
+}
+
 Status BatchWriter::append(const Batch& rows, const std::vector<int>& columns) {
   for (size_t i = 0; i < columns_.size(); ++i) {
     if (rows_ == 0) CD_TRY(columns_[i]->reserve());
@@ -232,17 +244,20 @@ Batch BatchWriter::finish() {
   return batch;
 }
 
-Result<Batch> concatenate(const std::vector<Batch>& batches,
-                          const SchemaPtr& schema,
-                          const std::shared_ptr<Memory>& memory) {
+Result<std::vector<Batch>> concatenate(const std::vector<Batch>& batches,
+                                       const SchemaPtr& schema,
+                                       const std::shared_ptr<Memory>& memory) {
   BatchWriter writer(schema, memory, "the result");
-  for (const Batch& batch : batches) {
-    if (writer.shares_dictionaries()) writer.keep(batch.owner);
-  }
   std::vector<int> columns(schema->fields.size());
   std::iota(columns.begin(), columns.end(), 0);
-  for (const Batch& batch : batches) CD_TRY(writer.append(batch, columns));
-  return writer.finish();
+  std::vector<Batch> whole;
+  for (const Batch& batch : batches) {
+    if (!writer.takes(batch, columns)) whole.push_back(writer.finish());
+    if (writer.shares_dictionaries()) writer.keep(batch.owner);
+    CD_TRY(writer.append(batch, columns));
+  }
+  if (writer.rows() > 0) whole.push_back(writer.finish());
+  return whole;
 }
 
 }  // namespace crossdock::execution

@@ -19,6 +19,8 @@ class BatchWriter {
   BatchWriter(SchemaPtr schema, std::shared_ptr<Memory> memory, std::string who);
   ~BatchWriter();
 
+  // Whether rows may follow those that are there: columns of one batch have one dictionary.
+  bool takes(const Batch& rows, const std::vector<int>& columns) const;
   // All rows of a batch whose columns have the types of the schema; `columns[i]` is where column i of the schema
   // stands in it. Error kOutOfMemoryBudget.
   Status append(const Batch& rows, const std::vector<int>& columns);
@@ -42,9 +44,9 @@ class BatchWriter {
   int64_t rows_ = 0;
 };
 
-// One batch of the rows of several, in order.
-Result<Batch> concatenate(const std::vector<Batch>& batches,
-                          const SchemaPtr& schema,
-                          const std::shared_ptr<Memory>& memory);
+// The rows of several batches in order, as one batch, or one for each of their dictionaries.
+Result<std::vector<Batch>> concatenate(const std::vector<Batch>& batches,
+                                       const SchemaPtr& schema,
+                                       const std::shared_ptr<Memory>& memory);
 
 }  // namespace crossdock::execution

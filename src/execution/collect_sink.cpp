@@ -42,7 +42,9 @@ Status CollectSink::push(int worker, const RowBlock& block) {
   if (ordered_ && block.morsel != own.morsel) own.end_batch();
   own.morsel = block.morsel;
   if (own.writer.shares_dictionaries()) keep_owners(block, stores_, own.writer);
-  CD_TRY(own.writer.append(own.columns.load(block), all_columns_));
+  const Batch& rows = own.columns.load(block);
+  if (!own.writer.takes(rows, all_columns_)) own.end_batch();
+  CD_TRY(own.writer.append(rows, all_columns_));
   if (own.writer.rows() >= operators::kResultBatchRows || own.writer.is_full()) own.end_batch();
   return {};
 }
@@ -66,7 +68,8 @@ Result<std::vector<Batch>> CollectSink::finish() {
   const auto put_together = [&]() -> Status {
     if (small.size() == 1) batches.push_back(std::move(small[0]));
     if (small.size() > 1) {
-      CD_ASSIGN(batches.emplace_back(), concatenate(small, schema_.schema, memory_));
+      CD_ASSIGN(std::vector<Batch> whole, concatenate(small, schema_.schema, memory_));
+      std::move(whole.begin(), whole.end(), std::back_inserter(batches));
     }
     small.clear();
     small_rows = 0;

@@ -7,6 +7,7 @@
 #include "execution/probe_stage.hpp"
 #include "expressions/block_evaluator.hpp"
 #include "operators/hash_join/hash_join.hpp"
+#include "operators/run/morsel.hpp"
 #include "operators/run/operator.hpp"
 
 namespace crossdock::execution {
@@ -188,6 +189,16 @@ void add_probe_facts(Chain& probe,
   probe.pass_rate = kind.pairs ? std::max(probe.pass_rate, rows / probed) : rows / probed;
 }
 
+// Whether dictionaries may change from batch to batch, which a store of rows cannot have.
+bool has_loose_dictionaries(const Chain& chain) {
+  for (size_t c = 0; c < chain.schema.places.size(); ++c) {
+    const ColumnPlace& place = chain.schema.places[c];
+    if (place.origin < 0 || chain.stores[place.origin] != nullptr) continue;
+    if (chain.schema.schema->fields[c].type.id == TypeId::kDictionary) return true;
+  }
+  return false;
+}
+
 // A residual condition for the operator that joins tables.
 Result<operators::ResidualFilter> residual_filter(const expressions::ExpressionPtr& condition,
                                                   std::shared_ptr<Memory> memory) {
@@ -315,8 +326,15 @@ Result<Chain> Lowering::lower_join(const plan::Node& node) {
       (both_are_tables && std::min(left_rows, right_rows) >= kPartitionedRows)) {
     return table_join(node, std::move(left), std::move(right));
   }
-  if (left_rows < right_rows) return probe_join(node, std::move(right), std::move(left), true);
-  return probe_join(node, std::move(left), std::move(right), false);
+  const bool build_is_left = left_rows < right_rows;
+  Chain& build = build_is_left ? left : right;
+  Chain& probe = build_is_left ? right : left;
+  if (has_loose_dictionaries(build)) {
+    CD_ASSIGN(TablePtr table, materialise(std::move(build)));
+    CD_ASSIGN(auto store, operators::store_rows(*table, "build side"));
+    build = table_chain(std::move(table), std::move(store), "build side", workers_);
+  }
+  return probe_join(node, std::move(probe), std::move(build), build_is_left);
 }
 
 }  // namespace crossdock::execution

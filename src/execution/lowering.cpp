@@ -6,6 +6,7 @@
 #include "execution/collect_sink.hpp"
 #include "operators/run/morsel.hpp"
 #include "operators/sort/table_sort.hpp"
+#include "table/dictionary.hpp"
 
 namespace crossdock::execution {
 namespace {
@@ -232,6 +233,10 @@ Result<TablePtr> Lowering::materialise(Chain chain) {
   CollectSink sink(chain, workers_, environment_.memory);
   CD_TRY(run_chain(run_, chain, sink));
   CD_ASSIGN(std::vector<Batch> batches, sink.finish());
+  for (int c = 0; c < chain.schema.schema->column_count(); ++c) {
+    if (chain.schema.schema->fields[c].type.id != TypeId::kDictionary) continue;
+    CD_TRY(unify_dictionaries(batches, c));
+  }
   TablePtr table = table_of(chain.schema.schema, std::move(batches));
   note(chain, "table", table->rows, start);
   return table;
