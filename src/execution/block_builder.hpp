@@ -11,7 +11,8 @@
 
 namespace crossdock::execution {
 
-// Some rows of a block, in any order and as often as wanted; and with each a ref into a store, where a builder adds one.
+// Some rows of a block, in any order, any of them several times; and with each a ref into a store, where a builder adds
+// one.
 struct SelectedRows {
   const uint16_t* rows = nullptr;
   int32_t count = 0;
@@ -25,8 +26,8 @@ class BlockBuilder {
   // the last origin of the blocks that are made.
   BlockBuilder(const BlockSchema& input, const RowStore* adds_store);
 
-  // Passes the rows on to `next` in full blocks; what is left stays until the next call. All blocks until flush() are of
-  // one batch each origin.
+  // Passes the rows on to `next` in full blocks; what is left stays until the next call. All blocks until flush() are
+  // of one batch each origin.
   Status put(const RowBlock& block, const SelectedRows& rows, int worker, BlockSink& next);
   // A block of at most kBlockRows rows alone, valid until the next call. Not between put() and flush().
   const RowBlock& make(const RowBlock& block, const SelectedRows& rows);

@@ -1,3 +1,4 @@
+// Makes plans, runs them, and reads their rows as text.
 #include "execution/running.hpp"
 
 #include <algorithm>
