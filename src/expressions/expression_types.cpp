@@ -194,9 +194,7 @@ Result<ExpressionPtr> comparison(CallParts parts) {
   const DataType& a = parts.arguments[0]->type;
   const DataType& b = parts.arguments[1]->type;
   if (is_text(a) && is_text(b)) {
-    const bool with_literal = parts.arguments[1]->op == ExpressionOp::kLiteral &&
-                              parts.arguments[0]->op == ExpressionOp::kColumn;
-    if (!with_literal) return refuse(parts);
+    // Strings compare byte by byte, whatever their layouts.
   } else {
     const std::optional<DataType> type = common_type(a, b);
     if (!type) return refuse(parts);
@@ -242,9 +240,9 @@ Result<ExpressionPtr> coalesce_call(CallParts parts) {
   return whole;
 }
 
-Result<ExpressionPtr> text_test(CallParts parts) {
-  const bool fits = parts.arguments.size() == 1 && is_text(parts.arguments[0]->type) &&
-                    parts.arguments[0]->op == ExpressionOp::kColumn && parts.values.size() == 1;
+Result<ExpressionPtr> string_test(CallParts parts) {
+  const bool fits =
+      parts.arguments.size() == 1 && is_text(parts.arguments[0]->type) && parts.values.size() == 1;
   if (!fits) return refuse(parts);
   return node(std::move(parts), type_of("b"));
 }
@@ -253,8 +251,7 @@ Result<ExpressionPtr> membership(CallParts parts) {
   if (parts.arguments.size() != 1) return refuse(parts);
   const ExpressionPtr& subject = parts.arguments[0];
   const ValueDomain domain = subject->domain();
-  const bool column_of_text = domain == ValueDomain::kText && subject->op == ExpressionOp::kColumn;
-  if (!column_of_text && domain != ValueDomain::kInteger) return refuse(parts);
+  if (domain != ValueDomain::kText && domain != ValueDomain::kInteger) return refuse(parts);
   return node(std::move(parts), type_of("b"));
 }
 
@@ -335,7 +332,9 @@ Result<ExpressionPtr> make_call(CallParts parts) {
     case ExpressionOp::kStartsWith:
     case ExpressionOp::kEndsWith:
     case ExpressionOp::kContains:
-      return text_test(std::move(parts));
+    case ExpressionOp::kLike:
+    case ExpressionOp::kLikeAnyCase:
+      return string_test(std::move(parts));
     case ExpressionOp::kCase:
       return case_call(std::move(parts));
     case ExpressionOp::kCoalesce:

@@ -160,6 +160,50 @@ TEST(BlockEvaluator, TextsOfEveryLayoutAreTested) {
             (Texts{"1", "0", "null", "null", "1", "1"}));
 }
 
+TEST(BlockEvaluator, StringsOfAllLayoutsAreComparedWithEachOther) {
+  const Optionals<std::string> names = {
+      "air", "a longer text than a view", std::nullopt, "", "rail"};
+  const Optionals<std::string> others = {
+      "rail", "a longer text than a view", "x", "a", std::nullopt};
+  const Texts less = {"1", "0", "null", "1", "null"};
+  for (const char* left : {"u", "U", "vu"}) {
+    for (const char* right : {"u", "U", "vu"}) {
+      const Columns columns = {{"a", arrow_test::texts(left, names)},
+                               {"b", arrow_test::texts(right, others)}};
+      EXPECT_EQ(run(columns, call("less", column("a") + "," + column("b"))), less);
+      EXPECT_EQ(run(columns, call("equal", column("b") + "," + column("a"))),
+                (Texts{"0", "1", "null", "0", "null"}));
+    }
+  }
+  const auto encoded = arrow_test::encoded(
+      "c", {1, 0, std::nullopt, 2, 1}, arrow_test::texts("u", {"rail", "air", std::nullopt}));
+  const Columns columns = {{"e", encoded}, {"b", arrow_test::texts("u", others)}};
+  EXPECT_EQ(run(columns, call("greater_equal", column("b") + "," + column("e"))),
+            (Texts{"1", "0", "null", "null", "null"}));
+  EXPECT_EQ(run(columns, call("is_null", column("e"))), (Texts{"0", "0", "1", "1", "0"}));
+}
+
+TEST(BlockEvaluator, PatternsTestColumnsAndDictionaries) {
+  Optionals<std::string> strings;
+  Optionals<int64_t> indices;
+  Texts expected;
+  for (int i = 0; i < 3000; ++i) {
+    const bool fits = i % 3 == 0;
+    strings.push_back(fits ? "some special kind of requests" : "requests of a special kind");
+    indices.push_back(i % 7 == 3 ? std::optional<int64_t>() : fits ? 1 : 0);
+    expected.push_back(fits ? "1" : "0");
+  }
+  const std::string pattern = R"(, "values": ["%special%requests%"])";
+  EXPECT_EQ(run({{"s", arrow_test::texts("u", strings)}}, call("like", column("s"), pattern)),
+            expected);
+  const auto encoded = arrow_test::encoded(
+      "c",
+      indices,
+      arrow_test::texts("u", {"requests of a special kind", "SPECIAL REQUESTS", std::nullopt}));
+  for (int i = 3; i < 3000; i += 7) expected[i] = "null";
+  EXPECT_EQ(run({{"e", encoded}}, call("ilike", column("e"), pattern)), expected);
+}
+
 TEST(BlockEvaluator, BlocksAndPiecesJoinWithoutSeams) {
   Optionals<int32_t> values;
   Texts expected;

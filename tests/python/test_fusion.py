@@ -139,8 +139,10 @@ def conditions(depth: int) -> st.SearchStrategy[Expr]:
         st.builds(
             lambda a, p: a.like(p),
             texts,
-            st.sampled_from(["a%", "%b%", "%c", "abc", "_b", "%", ""]),
+            st.sampled_from(["a%", "%b%", "%c", "abc", "_b", "%", "", "%o%t_an%", "%\\%"]),
         ),
+        st.builds(lambda a, p: a.ilike(p), texts, st.sampled_from(["A%", "%Ü", "_B", "a_c"])),
+        st.builds(lambda f, a, b: Call(f, (a, b)), compare, texts, texts),
         st.builds(
             lambda f, a, d: Call(f, (a, lit(d))),
             compare,
