@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "expressions/computed_columns.hpp"
+#include "expressions/powers.hpp"
 #include "table/arrow_builder.hpp"
 
 namespace crossdock::expressions {
@@ -202,6 +203,27 @@ TEST(BlockEvaluator, PatternsTestColumnsAndDictionaries) {
       arrow_test::texts("u", {"requests of a special kind", "SPECIAL REQUESTS", std::nullopt}));
   for (int i = 3; i < 3000; i += 7) expected[i] = "null";
   EXPECT_EQ(run({{"e", encoded}}, call("ilike", column("e"), pattern)), expected);
+}
+
+TEST(BlockEvaluator, NumbersWithoutACommonTypeAreComparedExactly) {
+  constexpr Int128 kMost = power_of_ten(38) - 1;
+  const Columns columns = {
+      {"a",
+       fixed<Int128>("d:38,2", {Int128{12}, kMost, -kMost, Int128{12}, std::nullopt, Int128{13}})},
+      {"b",
+       fixed<Int128>(
+           "d:38,30",
+           {12 * power_of_ten(28), kMost, -kMost, 12 * power_of_ten(28) + 1, Int128{1}, -kMost})},
+      {"i", fixed<int64_t>("l", {-1, INT64_MAX, INT64_MIN, 5, std::nullopt, 0})},
+      {"u", fixed<uint64_t>("L", {UINT64_MAX, INT64_MAX, 0, 5, 7, UINT64_MAX})}};
+  EXPECT_EQ(run(columns, call("equal", column("a") + "," + column("b"))),
+            (Texts{"1", "0", "0", "0", "null", "0"}));
+  EXPECT_EQ(run(columns, call("less", column("a") + "," + column("b"))),
+            (Texts{"0", "0", "1", "1", "null", "0"}));
+  EXPECT_EQ(run(columns, call("less", column("b") + "," + column("a"))),
+            (Texts{"0", "1", "0", "0", "null", "1"}));
+  EXPECT_EQ(run(columns, call("less", column("i") + "," + column("u"))),
+            (Texts{"1", "0", "1", "0", "null", "1"}));
 }
 
 TEST(BlockEvaluator, BlocksAndPiecesJoinWithoutSeams) {
