@@ -252,6 +252,10 @@ def _length(texts: Any, _: Any) -> Any:
     return pc.cast((pc.binary_length if binary else pc.utf8_length)(texts), pa.int64())
 
 
+def _lower(pattern: str) -> str:
+    return str(pc.utf8_lower(pa.scalar(pattern)).as_py())
+
+
 def _strip(texts: Any, characters: str | None) -> Any:
     if characters is None:
         return pc.utf8_trim_whitespace(texts)
@@ -265,6 +269,7 @@ OF_TEXTS: dict[str, Callable[[Any, Any], Any]] = {
     "ends_with": lambda value, text: pc.ends_with(value, pattern=text),
     "contains": lambda value, text: pc.match_substring(value, pattern=text),
     "like": lambda value, pattern: pc.match_like(value, pattern=pattern),
+    "ilike": lambda value, pattern: pc.match_like(pc.utf8_lower(value), pattern=_lower(pattern)),
     "lower": lambda value, _: pc.utf8_lower(value),
     "upper": lambda value, _: pc.utf8_upper(value),
     "strip": _strip,

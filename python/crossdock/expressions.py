@@ -12,6 +12,7 @@ from typing import Any
 
 from crossdock.errors import make_error
 from crossdock.option_checks import (
+    like_pattern,
     require_integer,
     require_text,
     require_type,
@@ -36,7 +37,7 @@ _SYMBOLS = {
 }
 COMPARISONS = frozenset(("equal", "not_equal", "less", "less_equal", "greater", "greater_equal"))
 ARITHMETIC = frozenset(("add", "subtract", "multiply", "divide", "floor_divide", "remainder"))
-TEXT_TESTS = frozenset(("starts_with", "ends_with", "contains", "like"))
+TEXT_TESTS = frozenset(("starts_with", "ends_with", "contains", "like", "ilike"))
 TEXT_CHANGES = frozenset(("lower", "upper", "strip"))
 DATE_PARTS = frozenset(("year", "month", "day", "weekday", "hour", "minute", "second"))
 _BOOLEAN = frozenset(("and_kleene", "or_kleene", "invert"))
@@ -190,10 +191,14 @@ class Expr:
         """True where a text has `text` somewhere in it."""
         return Call("contains", (self,), require_text(text, "contains()", "'abc'"))
 
-    def like(self, pattern: str) -> Expr:
-        """True where the whole text fits SQL's `pattern`: % is any text, _ any one character, and
-        a backslash takes the character after it as it is."""
-        return Call("like", (self,), require_text(pattern, "like()", "'abc%'"))
+    def like(self, pattern: str, escape: str = "\\") -> Expr:
+        """True where the whole string fits SQL's `pattern`: % is any string, _ any one character,
+        and `escape` takes the character after it as it is; "" = there is none."""
+        return Call("like", (self,), like_pattern(pattern, escape, "like()"))
+
+    def ilike(self, pattern: str, escape: str = "\\") -> Expr:
+        """The same as `like` of both sides in lower case."""
+        return Call("ilike", (self,), like_pattern(pattern, escape, "ilike()"))
 
     def lower(self) -> Expr:
         """The text in lower case."""

@@ -265,6 +265,8 @@ class _Compiler:
         function = call.function
         if function == "like":
             return self._like(call)
+        if function == "ilike":
+            return self._of("ilike", call.arguments, values=[call.option])
         if function in ("starts_with", "ends_with", "contains"):
             return self._of(function, call.arguments, values=[call.option])
         if function == "is_in":
@@ -307,11 +309,11 @@ class _Compiler:
         return self._of("is_in", call.arguments, values=texts)
 
     def _like(self, call: Call) -> Json | None:
-        """Patterns that are a plain text with % at its ends."""
+        """Patterns that are a plain string with % at its ends have simpler functions."""
         pattern = call.option
         inner = pattern.strip("%")
         if not inner or any(letter in inner for letter in "%_\\"):
-            return None
+            return self._of("like", call.arguments, values=[pattern])
         begins, ends = pattern.startswith("%"), pattern.endswith("%")
         if not (begins or ends):
             return self._of("equal", (call.arguments[0], Literal(inner)))

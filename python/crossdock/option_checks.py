@@ -30,6 +30,30 @@ def require_text(value: object, what: str, example: str) -> str:
     raise make_error("CD-105", f"{what} takes a text, not {value!r}", try_=example)
 
 
+def like_pattern(pattern: object, escape: object, what: str) -> str:
+    """A pattern of LIKE, with a backslash before what `escape` protects."""
+    text = require_text(pattern, what, "'abc%'")
+    if not isinstance(escape, str) or len(escape) > 1:
+        raise make_error(
+            "CD-105", f"{what} takes one character as escape, or '' for none, not {escape!r}",
+            try_="escape='!'",
+        )  # fmt: skip
+    made = []
+    letters = iter(text)
+    for letter in letters:
+        if letter == escape:
+            protected = next(letters, None)
+            if protected is None:
+                raise make_error(
+                    "CD-105", f"the pattern {text!r} of {what} ends with its escape {escape!r}",
+                    try_=f"{text + escape!r} for the character itself, or escape=''",
+                )  # fmt: skip
+            made.append(f"\\{protected}")
+        else:
+            made.append("\\\\" if letter == "\\" else letter)
+    return "".join(made)
+
+
 def require_integer(value: object, what: str, example: str) -> int:
     """`value` as an integer of 32 bits, whatever kind of integer it is; closer limits are those of
     whoever uses it."""

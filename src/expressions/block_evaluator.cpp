@@ -28,7 +28,7 @@ void run_step(const steps::Frame& frame, int32_t index) {
     case ExpressionOp::kGreater:
     case ExpressionOp::kGreaterEqual:
       if (expression.arguments[0]->domain() == ValueDomain::kText) {
-        return steps::run_text_test(frame, index);
+        return steps::run_string_test(frame, index);
       }
       return steps::run_comparison(frame, index);
     case ExpressionOp::kAnd:
@@ -39,13 +39,15 @@ void run_step(const steps::Frame& frame, int32_t index) {
       return steps::run_logic(frame, index);
     case ExpressionOp::kIsIn:
       if (expression.arguments[0]->domain() == ValueDomain::kText) {
-        return steps::run_text_test(frame, index);
+        return steps::run_string_test(frame, index);
       }
       return steps::run_membership(frame, index);
     case ExpressionOp::kStartsWith:
     case ExpressionOp::kEndsWith:
     case ExpressionOp::kContains:
-      return steps::run_text_test(frame, index);
+    case ExpressionOp::kLike:
+    case ExpressionOp::kLikeAnyCase:
+      return steps::run_string_test(frame, index);
     case ExpressionOp::kCase:
     case ExpressionOp::kCoalesce:
       return steps::run_choice(frame, index);

@@ -1,9 +1,12 @@
 // Comparisons, in-lists, logic of three values, and choices.
 #include <algorithm>
+#include <bit>
+#include <cstdlib>
 #include <cstring>
 #include <vector>
 
 #include "base/check.hpp"
+#include "expressions/powers.hpp"
 #include "expressions/step_frame.hpp"
 
 namespace crossdock::expressions::steps {
@@ -64,6 +67,38 @@ Sides ordered_sides(const Frame& frame, int32_t index) {
   const lanes::CompareOp op = compare_op(frame.step(index).expression->op);
   if (a.constant && !b.constant) return {&b, &a, turned(op)};
   return {&a, &b, op};
+}
+
+int32_t scale_of(const Expression& expression) {
+  return expression.type.id == TypeId::kDecimal128 ? expression.type.scale : 0;
+}
+
+// Numbers of different scales, where no type holds both: the side of the smaller scale is multiplied. A
+// product beyond 128 bits is further from 0 than any value of the other side.
+void compare_scaled(const Frame& frame, int32_t index, uint8_t* to) {
+  const Expression& expression = *frame.step(index).expression;
+  const int32_t shift = scale_of(*expression.arguments[1]) - scale_of(*expression.arguments[0]);
+  Value& a = frame.argument(index, shift > 0 ? 0 : 1);
+  const Value& b = frame.argument(index, shift > 0 ? 1 : 0);
+  const lanes::CompareOp written = compare_op(expression.op);
+  const lanes::CompareOp op = shift > 0 ? written : turned(written);
+  const Int128 power = power_of_ten(std::abs(shift));
+  const int32_t count = frame.count;
+  const bool narrow = a.high == nullptr && b.high == nullptr && power <= INT64_MAX &&
+                      known_bits(a, count) + std::bit_width(static_cast<uint64_t>(power)) <= 63;
+  if (narrow) {
+    uint64_t scaled[kBlockRows];
+    lanes::combine_words(
+        lanes::WordOp::kMultiply, {a.low, nullptr, static_cast<uint64_t>(power)}, count, scaled);
+    const lanes::WordPair pair{scaled, b.constant ? nullptr : b.low, b.low[0]};
+    return lanes::compare_words(op, pair, count, to);
+  }
+  for (int32_t i = 0; i < count; ++i) {
+    const Int128 value = integer_at(a, i);
+    Int128 scaled = 0;
+    const bool beyond = __builtin_mul_overflow(value, power, &scaled);
+    to[i] = beyond ? holds(op, value < 0 ? -1 : 1, 0) : holds(op, scaled, integer_at(b, i));
+  }
 }
 
 // Copies the values of the rows that are taken.
@@ -160,6 +195,10 @@ void run_comparison(const Frame& frame, int32_t index) {
   out = {};
   frame.merge_marks(index, out);
   out.bytes = to;
+  const Expression& expression = *frame.step(index).expression;
+  if (scale_of(*expression.arguments[0]) != scale_of(*expression.arguments[1])) {
+    return compare_scaled(frame, index, to);
+  }
   if (a.real != nullptr) {
     const lanes::RealPair pair{a.real, b.constant ? nullptr : b.real, b.real[0]};
     return lanes::compare_reals(sides.op, pair, count, to);

@@ -38,6 +38,8 @@ constexpr OpName kOpNames[] = {
     {ExpressionOp::kStartsWith, "starts_with", nullptr},
     {ExpressionOp::kEndsWith, "ends_with", nullptr},
     {ExpressionOp::kContains, "contains", nullptr},
+    {ExpressionOp::kLike, "like", nullptr},
+    {ExpressionOp::kLikeAnyCase, "ilike", nullptr},
     {ExpressionOp::kCase, "case", nullptr},
     {ExpressionOp::kCoalesce, "coalesce", nullptr},
     {ExpressionOp::kYear, "year", nullptr},

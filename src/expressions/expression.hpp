@@ -42,12 +42,14 @@ enum class ExpressionOp : uint8_t {
   kIsNull,
   kIsValid,
   kIsIn,        // NULL of NULL
-  kStartsWith,  // texts, against `values[0]`
+  kStartsWith,  // strings, against `values[0]`
   kEndsWith,
   kContains,
-  kCase,      // condition, value, condition, value, ..., otherwise
-  kCoalesce,  // of two
-  kYear,      // of a date32 or a timestamp without zone: int64
+  kLike,         // % is any string, _ any one character, a backslash takes the next as it is
+  kLikeAnyCase,  // the same of both sides in lower case
+  kCase,         // condition, value, condition, value, ..., otherwise
+  kCoalesce,     // of two
+  kYear,         // of a date32 or a timestamp without zone: int64
   kMonth,
   kDay,
   kWeekday,  // Monday = 0
@@ -65,7 +67,7 @@ enum class ValueDomain : uint8_t {
   kInteger,  // integers, decimals, dates, times
   kReal,
   kBool,
-  kText,  // columns and literals only
+  kText,
 };
 
 struct LiteralValue {

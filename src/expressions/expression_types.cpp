@@ -28,6 +28,9 @@ bool is_decimal(const DataType& type) { return type.id == TypeId::kDecimal128; }
 bool is_real(const DataType& type) {
   return type.id == TypeId::kFloat32 || type.id == TypeId::kFloat64;
 }
+bool is_exact(const DataType& type) {
+  return is_integer(type) || (is_decimal(type) && type.scale >= 0);
+}
 bool is_number(const DataType& type) {
   return is_integer(type) || is_decimal(type) || is_real(type);
 }
@@ -194,22 +197,32 @@ Result<ExpressionPtr> comparison(CallParts parts) {
   const DataType& a = parts.arguments[0]->type;
   const DataType& b = parts.arguments[1]->type;
   if (is_text(a) && is_text(b)) {
-    const bool with_literal = parts.arguments[1]->op == ExpressionOp::kLiteral &&
-                              parts.arguments[0]->op == ExpressionOp::kColumn;
-    if (!with_literal) return refuse(parts);
+    // Strings compare byte by byte, whatever their layouts.
   } else {
+    // Where no type holds the values of both, exact numbers are compared digit by digit.
     const std::optional<DataType> type = common_type(a, b);
-    if (!type) return refuse(parts);
-    for (ExpressionPtr& argument : parts.arguments) argument = converted(argument, *type);
+    if (!type && !(is_exact(a) && is_exact(b))) return refuse(parts);
+    for (ExpressionPtr& argument : parts.arguments) {
+      if (type) argument = converted(argument, *type);
+    }
   }
   return node(std::move(parts), type_of("b"));
+}
+
+// The type of a choice between values of both. The scale of decimals stays, and their precision stops at
+// what decimals have, so that a value may not fit.
+std::optional<DataType> chosen_type(const DataType& a, const DataType& b) {
+  std::optional<DataType> both = common_type(a, b);
+  const bool decimals = is_exact(a) && is_exact(b) && (is_decimal(a) || is_decimal(b));
+  if (both || !decimals) return both;
+  return decimal_type(kDecimalDigits, std::max(digits_of(a).scale, digits_of(b).scale));
 }
 
 // The values of the arguments at `positions` in one type, which is the call's.
 Result<ExpressionPtr> choice(CallParts parts, const std::vector<size_t>& positions) {
   DataType type = parts.arguments[positions[0]]->type;
   for (const size_t i : positions) {
-    const std::optional<DataType> both = common_type(type, parts.arguments[i]->type);
+    const std::optional<DataType> both = chosen_type(type, parts.arguments[i]->type);
     if (!both || is_text(*both)) return refuse(parts);
     type = *both;
   }
@@ -242,9 +255,9 @@ Result<ExpressionPtr> coalesce_call(CallParts parts) {
   return whole;
 }
 
-Result<ExpressionPtr> text_test(CallParts parts) {
-  const bool fits = parts.arguments.size() == 1 && is_text(parts.arguments[0]->type) &&
-                    parts.arguments[0]->op == ExpressionOp::kColumn && parts.values.size() == 1;
+Result<ExpressionPtr> string_test(CallParts parts) {
+  const bool fits =
+      parts.arguments.size() == 1 && is_text(parts.arguments[0]->type) && parts.values.size() == 1;
   if (!fits) return refuse(parts);
   return node(std::move(parts), type_of("b"));
 }
@@ -253,8 +266,7 @@ Result<ExpressionPtr> membership(CallParts parts) {
   if (parts.arguments.size() != 1) return refuse(parts);
   const ExpressionPtr& subject = parts.arguments[0];
   const ValueDomain domain = subject->domain();
-  const bool column_of_text = domain == ValueDomain::kText && subject->op == ExpressionOp::kColumn;
-  if (!column_of_text && domain != ValueDomain::kInteger) return refuse(parts);
+  if (domain != ValueDomain::kText && domain != ValueDomain::kInteger) return refuse(parts);
   return node(std::move(parts), type_of("b"));
 }
 
@@ -335,7 +347,9 @@ Result<ExpressionPtr> make_call(CallParts parts) {
     case ExpressionOp::kStartsWith:
     case ExpressionOp::kEndsWith:
     case ExpressionOp::kContains:
-      return text_test(std::move(parts));
+    case ExpressionOp::kLike:
+    case ExpressionOp::kLikeAnyCase:
+      return string_test(std::move(parts));
     case ExpressionOp::kCase:
       return case_call(std::move(parts));
     case ExpressionOp::kCoalesce:

@@ -43,7 +43,9 @@ class Program::Builder {
     }
     const auto [at, is_new] =
         known_.try_emplace(identity(*expression, arguments), static_cast<int32_t>(steps_.size()));
-    if (is_new) steps_.push_back({expression, std::move(arguments), 0});
+    if (is_new) {
+      steps_.push_back({expression, std::move(arguments), 0, make_matcher(*expression)});
+    }
     return at->second;
   }
 

@@ -9,6 +9,7 @@
 
 #include "base/result.hpp"
 #include "expressions/expression.hpp"
+#include "expressions/string_matcher.hpp"
 
 namespace crossdock::expressions {
 
@@ -17,6 +18,7 @@ struct ProgramStep {
   ExpressionPtr expression;
   std::vector<int32_t> arguments;  // steps
   int32_t slot = 0;                // where its values lie
+  std::shared_ptr<const StringMatcher> matcher;
 };
 
 class Program {

@@ -7,6 +7,7 @@
 
 #include "base/check.hpp"
 #include "expressions/powers.hpp"
+#include "expressions/string_lanes.hpp"
 
 namespace crossdock::expressions::steps {
 
@@ -112,7 +113,10 @@ void load_column(const Frame& frame, int32_t index) {
     out.valid = slot.valid;
   }
   const ValueDomain domain = expression.domain();
-  if (domain == ValueDomain::kText) return;
+  if (domain == ValueDomain::kText) {
+    if (expression.type.id == TypeId::kDictionary) drop_null_entries(frame, index);
+    return;
+  }
   if (domain == ValueDomain::kBool) {
     lanes::expand_bits(column.values, column.offset + frame.begin, frame.count, slot.bytes());
     out.bytes = slot.bytes();
@@ -148,6 +152,8 @@ void fill_literal(const Frame& frame, int32_t index) {
       out.real = slot.real();
       return;
     case ValueDomain::kText:
+      std::fill_n(slot.strings(), kBlockRows, std::string_view(literal.text));
+      out.strings = slot.strings();
       return;
     case ValueDomain::kInteger:
       break;

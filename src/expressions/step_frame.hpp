@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string_view>
 
 #include "base/int128.hpp"
 #include "expressions/lane_kernels.hpp"
@@ -17,13 +18,14 @@ namespace crossdock::expressions::steps {
 
 constexpr int32_t kBlockRows = 1024;
 
-// Lanes of one step's result. Which of low, real and bytes is set follows from the domain; texts have
-// `valid` only.
+// Lanes of one step's result. Which of low, real, bytes and strings is set follows from the domain; strings of
+// columns only once known_strings has loaded them.
 struct Value {
   const uint64_t* low = nullptr;
   const uint64_t* high = nullptr;  // nullptr: the signs of the lower words
   const double* real = nullptr;
-  const uint8_t* bytes = nullptr;    // bools, 0 or 1
+  const uint8_t* bytes = nullptr;  // bools, 0 or 1
+  const std::string_view* strings = nullptr;
   const uint8_t* valid = nullptr;    // 0 or 1; nullptr: all are. Rows without value hold anything.
   const uint16_t* poison = nullptr;  // 1 + the step that failed, 0 = none; nullptr: none
   int32_t bits = 63;                 // all integers are in [-2^bits, 2^bits)
@@ -39,6 +41,8 @@ struct Slot {
   uint16_t* poison;
   double* real() const { return reinterpret_cast<double*>(low); }
   uint8_t* bytes() const { return reinterpret_cast<uint8_t*>(low); }
+  // Both words of every row.
+  std::string_view* strings() const { return reinterpret_cast<std::string_view*>(low); }
 };
 
 // An odd number of cache lines, so that the same row of several slots lies in different sets.
@@ -97,8 +101,8 @@ void run_reals(const Frame& frame, int32_t index);     // kAdd ... kAbs, kToReal
 void run_comparison(const Frame& frame, int32_t index);
 void run_logic(const Frame& frame, int32_t index);  // kAnd, kOr, kNot, kIsNull, kIsValid
 void run_choice(const Frame& frame, int32_t index);
-void run_membership(const Frame& frame, int32_t index);  // integers
-void run_text_test(const Frame& frame, int32_t index);   // comparisons too
+void run_membership(const Frame& frame, int32_t index);   // integers
+void run_string_test(const Frame& frame, int32_t index);  // comparisons too
 void run_date_part(const Frame& frame, int32_t index);
 
 }  // namespace crossdock::expressions::steps

@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "expressions/computed_columns.hpp"
+#include "expressions/powers.hpp"
 #include "table/arrow_builder.hpp"
 
 namespace crossdock::expressions {
@@ -158,6 +159,71 @@ TEST(BlockEvaluator, TextsOfEveryLayoutAreTested) {
                            arrow_test::texts("u", {"x", "air", std::nullopt}))}};
   EXPECT_EQ(run(encoded, call("equal", column("s") + "," + literal(R"("air")", "u"))),
             (Texts{"1", "0", "null", "null", "1", "1"}));
+}
+
+TEST(BlockEvaluator, StringsOfAllLayoutsAreComparedWithEachOther) {
+  const Optionals<std::string> names = {
+      "air", "a longer text than a view", std::nullopt, "", "rail"};
+  const Optionals<std::string> others = {
+      "rail", "a longer text than a view", "x", "a", std::nullopt};
+  const Texts less = {"1", "0", "null", "1", "null"};
+  for (const char* left : {"u", "U", "vu"}) {
+    for (const char* right : {"u", "U", "vu"}) {
+      const Columns columns = {{"a", arrow_test::texts(left, names)},
+                               {"b", arrow_test::texts(right, others)}};
+      EXPECT_EQ(run(columns, call("less", column("a") + "," + column("b"))), less);
+      EXPECT_EQ(run(columns, call("equal", column("b") + "," + column("a"))),
+                (Texts{"0", "1", "null", "0", "null"}));
+    }
+  }
+  const auto encoded = arrow_test::encoded(
+      "c", {1, 0, std::nullopt, 2, 1}, arrow_test::texts("u", {"rail", "air", std::nullopt}));
+  const Columns columns = {{"e", encoded}, {"b", arrow_test::texts("u", others)}};
+  EXPECT_EQ(run(columns, call("greater_equal", column("b") + "," + column("e"))),
+            (Texts{"1", "0", "null", "null", "null"}));
+  EXPECT_EQ(run(columns, call("is_null", column("e"))), (Texts{"0", "0", "1", "1", "0"}));
+}
+
+TEST(BlockEvaluator, PatternsTestColumnsAndDictionaries) {
+  Optionals<std::string> strings;
+  Optionals<int64_t> indices;
+  Texts expected;
+  for (int i = 0; i < 3000; ++i) {
+    const bool fits = i % 3 == 0;
+    strings.push_back(fits ? "some special kind of requests" : "requests of a special kind");
+    indices.push_back(i % 7 == 3 ? std::optional<int64_t>() : fits ? 1 : 0);
+    expected.push_back(fits ? "1" : "0");
+  }
+  const std::string pattern = R"(, "values": ["%special%requests%"])";
+  EXPECT_EQ(run({{"s", arrow_test::texts("u", strings)}}, call("like", column("s"), pattern)),
+            expected);
+  const auto encoded = arrow_test::encoded(
+      "c",
+      indices,
+      arrow_test::texts("u", {"requests of a special kind", "SPECIAL REQUESTS", std::nullopt}));
+  for (int i = 3; i < 3000; i += 7) expected[i] = "null";
+  EXPECT_EQ(run({{"e", encoded}}, call("ilike", column("e"), pattern)), expected);
+}
+
+TEST(BlockEvaluator, NumbersWithoutACommonTypeAreComparedExactly) {
+  constexpr Int128 kMost = power_of_ten(38) - 1;
+  const Columns columns = {
+      {"a",
+       fixed<Int128>("d:38,2", {Int128{12}, kMost, -kMost, Int128{12}, std::nullopt, Int128{13}})},
+      {"b",
+       fixed<Int128>(
+           "d:38,30",
+           {12 * power_of_ten(28), kMost, -kMost, 12 * power_of_ten(28) + 1, Int128{1}, -kMost})},
+      {"i", fixed<int64_t>("l", {-1, INT64_MAX, INT64_MIN, 5, std::nullopt, 0})},
+      {"u", fixed<uint64_t>("L", {UINT64_MAX, INT64_MAX, 0, 5, 7, UINT64_MAX})}};
+  EXPECT_EQ(run(columns, call("equal", column("a") + "," + column("b"))),
+            (Texts{"1", "0", "0", "0", "null", "0"}));
+  EXPECT_EQ(run(columns, call("less", column("a") + "," + column("b"))),
+            (Texts{"0", "0", "1", "1", "null", "0"}));
+  EXPECT_EQ(run(columns, call("less", column("b") + "," + column("a"))),
+            (Texts{"0", "1", "0", "0", "null", "1"}));
+  EXPECT_EQ(run(columns, call("less", column("i") + "," + column("u"))),
+            (Texts{"1", "0", "1", "0", "null", "1"}));
 }
 
 TEST(BlockEvaluator, BlocksAndPiecesJoinWithoutSeams) {

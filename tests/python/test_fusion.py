@@ -139,8 +139,10 @@ def conditions(depth: int) -> st.SearchStrategy[Expr]:
         st.builds(
             lambda a, p: a.like(p),
             texts,
-            st.sampled_from(["a%", "%b%", "%c", "abc", "_b", "%", ""]),
+            st.sampled_from(["a%", "%b%", "%c", "abc", "_b", "%", "", "%o%t_an%", "%\\%"]),
         ),
+        st.builds(lambda a, p: a.ilike(p), texts, st.sampled_from(["A%", "%Ü", "_B", "a_c"])),
+        st.builds(lambda f, a, b: Call(f, (a, b)), compare, texts, texts),
         st.builds(
             lambda f, a, d: Call(f, (a, lit(d))),
             compare,
@@ -255,6 +257,27 @@ def check_node(engine: _native.Engine, dock: xd.Dock, node: Node) -> Fused:
     fused = fuse(node)
     assert fused_rows(engine, dock, fused) == dock.execution().table(node).to_pylist()
     return fused
+
+
+def test_decimals_of_far_scales_are_compared_by_the_engine(engine: _native.Engine) -> None:
+    most, much = Decimal("9" * 36 + ".99"), Decimal("9" * 30 + ".01")
+    rows = pa.table(
+        {
+            "value": pa.array([Decimal("7.01"), most, most.copy_negate(), None, Decimal(0)],
+                              pa.decimal128(38, 2)),
+            "total": pa.array([Decimal(70100), much, much.copy_negate(), much, Decimal("-0.01")],
+                              pa.decimal128(38, 2)),
+            "u64": pa.array([2**64 - 1, 7, 0, 2**63, 0], pa.uint64()),
+            "i64": pa.array([-1, 7, -(2**63), None, 0], pa.int64()),
+        }
+    )  # fmt: skip
+    part = col("total") * Decimal("0.0001000000")  # decimal128(38, 12): 48 digits beside value
+    small = col("total") * Decimal("0.0001")
+    for expression in [col("value") > part, part <= col("value"), col("value") == part,
+                       col("u64") > col("i64"), col("i64") == col("u64"), col("u64") <= small,
+                       xd.when(col("i64") > 0).then(col("value")).otherwise(0)]:  # fmt: skip
+        assert check(engine, expression, rows) == "fused"
+    assert evaluate(col("value") >= part, rows).to_pylist() == [True, True, False, None, True]
 
 
 def test_layers_become_one(engine: _native.Engine, dock: xd.Dock) -> None:

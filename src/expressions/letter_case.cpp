@@ -1,0 +1,93 @@
+// ASCII by arithmetic, the rest by search in the table of ranges.
+#include "expressions/letter_case.hpp"
+
+#include <algorithm>
+#include <iterator>
+#include <span>
+
+#include "expressions/case_ranges.hpp"
+
+namespace crossdock::expressions {
+namespace {
+
+struct CodePoint {
+  uint32_t value;
+  size_t bytes;  // 0: not UTF-8
+};
+
+CodePoint code_point_at(const uint8_t* at, size_t left) {
+  const uint8_t lead = at[0];
+  const size_t bytes = lead >= 0xF0 ? 4 : lead >= 0xE0 ? 3 : lead >= 0xC2 ? 2 : 0;
+  if (bytes == 0 || bytes > left || lead > 0xF4) return {0, 0};
+  uint32_t value = lead & (0x7FU >> bytes);
+  for (size_t i = 1; i < bytes; ++i) {
+    if ((at[i] & 0xC0) != 0x80) return {0, 0};
+    value = value << 6 | (at[i] & 0x3FU);
+  }
+  return {value, bytes};
+}
+
+char* put_code_point(uint32_t value, char* to) {
+  if (value < 0x80) {
+    *to++ = static_cast<char>(value);
+  } else if (value < 0x800) {
+    *to++ = static_cast<char>(0xC0 | value >> 6);
+    *to++ = static_cast<char>(0x80 | (value & 0x3F));
+  } else if (value < 0x10000) {
+    *to++ = static_cast<char>(0xE0 | value >> 12);
+    *to++ = static_cast<char>(0x80 | (value >> 6 & 0x3F));
+    *to++ = static_cast<char>(0x80 | (value & 0x3F));
+  } else {
+    *to++ = static_cast<char>(0xF0 | value >> 18);
+    *to++ = static_cast<char>(0x80 | (value >> 12 & 0x3F));
+    *to++ = static_cast<char>(0x80 | (value >> 6 & 0x3F));
+    *to++ = static_cast<char>(0x80 | (value & 0x3F));
+  }
+  return to;
+}
+
+uint32_t mapped(LetterCase letter_case, uint32_t value) {
+  const std::span<const CaseRange> ranges = letter_case == LetterCase::kLower
+                                              ? std::span<const CaseRange>(kToLower)
+                                              : std::span<const CaseRange>(kToUpper);
+  const auto range =
+      std::lower_bound(ranges.begin(), ranges.end(), value, [](const CaseRange& each, uint32_t of) {
+        return each.last < of;
+      });
+  if (range == ranges.end() || value < range->first) return value;
+  if ((value - range->first) % range->stride != 0) return value;
+  return value + static_cast<uint32_t>(range->delta);
+}
+
+}  // namespace
+
+size_t write_in_case(LetterCase letter_case, std::string_view from, char* to) {
+  const uint8_t first = letter_case == LetterCase::kLower ? 'A' : 'a';
+  char* const begin = to;
+  size_t i = 0;
+  while (i < from.size()) {
+    const auto byte = static_cast<uint8_t>(from[i]);
+    if (byte < 0x80) {
+      *to++ = static_cast<char>(byte ^ (static_cast<uint8_t>(byte - first) < 26 ? 0x20 : 0));
+      ++i;
+      continue;
+    }
+    const CodePoint point =
+        code_point_at(reinterpret_cast<const uint8_t*>(from.data()) + i, from.size() - i);
+    if (point.bytes == 0) {
+      *to++ = from[i++];
+      continue;
+    }
+    to = put_code_point(mapped(letter_case, point.value), to);
+    i += point.bytes;
+  }
+  return static_cast<size_t>(to - begin);
+}
+
+std::string in_case(LetterCase letter_case, std::string_view from) {
+  std::string to(most_bytes_in_case(from.size()), '\0');
+  to.resize(write_in_case(letter_case, from, to.data()));
+  return to;
+}
+
+}  // namespace crossdock::expressions

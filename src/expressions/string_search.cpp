@@ -1,0 +1,195 @@
+// Compiles patterns into pieces, and finds them.
+#include "expressions/string_search.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+#include "expressions/utf8.hpp"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "expressions/string_search.cpp"
+#include <hwy/foreach_target.h>  // IWYU pragma: keep
+#include <hwy/highway.h>
+
+HWY_BEFORE_NAMESPACE();
+namespace crossdock::expressions::HWY_NAMESPACE {
+
+namespace hn = hwy::HWY_NAMESPACE;
+
+HWY_INLINE size_t find_in_short(std::string_view text, std::string_view part) {
+  const char* at = text.data();
+  const char* const last = text.data() + (text.size() - part.size());
+  for (; at <= last; ++at) {
+    at = static_cast<const char*>(std::memchr(at, part[0], static_cast<size_t>(last - at) + 1));
+    if (at == nullptr) return std::string_view::npos;
+    if (std::memcmp(at + 1, part.data() + 1, part.size() - 1) == 0) {
+      return static_cast<size_t>(at - text.data());
+    }
+  }
+  return std::string_view::npos;
+}
+
+size_t find_string(std::string_view text, std::string_view part) {
+  if (part.empty()) return 0;
+  if (text.size() < part.size()) return std::string_view::npos;
+  const hn::CappedTag<uint8_t, 16> lanes;
+  const size_t width = hn::Lanes(lanes);
+  const size_t places = text.size() - part.size() + 1;
+  if (part.size() == 1 || places < width) return find_in_short(text, part);
+  const auto* begin = reinterpret_cast<const uint8_t*>(text.data());
+  const auto first = hn::Set(lanes, static_cast<uint8_t>(part.front()));
+  const auto last = hn::Set(lanes, static_cast<uint8_t>(part.back()));
+  for (size_t at = 0; at < places; at += width) {
+    // The last places are looked at with some of those before them.
+    at = std::min(at, places - width);
+    const auto firsts = hn::Eq(hn::LoadU(lanes, begin + at), first);
+    const auto lasts = hn::Eq(hn::LoadU(lanes, begin + at + part.size() - 1), last);
+    uint8_t bits[8] = {};
+    hn::StoreMaskBits(lanes, hn::And(firsts, lasts), bits);
+    uint64_t hits;
+    std::memcpy(&hits, bits, sizeof(hits));
+    for (; hits != 0; hits &= hits - 1) {
+      const size_t place = at + static_cast<size_t>(__builtin_ctzll(hits));
+      if (std::memcmp(begin + place + 1, part.data() + 1, part.size() - 2) == 0) return place;
+    }
+  }
+  return std::string_view::npos;
+}
+
+}  // namespace crossdock::expressions::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace crossdock::expressions {
+
+HWY_EXPORT(find_string);
+
+size_t find_string(std::string_view text, std::string_view part) {
+  return HWY_DYNAMIC_DISPATCH(find_string)(text, part);
+}
+
+StringPattern StringPattern::like(std::string_view pattern) {
+  StringPattern made;
+  Piece piece;
+  bool open = true;  // the next byte of the pattern begins a run
+  const auto add_byte = [&](char byte) {
+    if (open) piece.runs.push_back({0, ""});
+    open = false;
+    piece.runs.back().bytes += byte;
+    piece.characters += is_continuation(byte) ? 0 : 1;
+  };
+  for (size_t i = 0; i < pattern.size(); ++i) {
+    if (pattern[i] == '%') {
+      if (i == 0) made.begins_open_ = true;
+      made.end_piece(std::move(piece));
+      piece = {};
+      open = true;
+      made.ends_open_ = true;
+      continue;
+    }
+    made.ends_open_ = false;
+    if (pattern[i] == '_') {
+      if (open || !piece.runs.back().bytes.empty()) piece.runs.push_back({0, ""});
+      open = false;
+      ++piece.runs.back().skipped;
+      ++piece.characters;
+    } else if (pattern[i] != '\\') {
+      add_byte(pattern[i]);
+    } else if (i + 1 < pattern.size()) {
+      add_byte(pattern[++i]);
+    }
+  }
+  made.end_piece(std::move(piece));
+  return made;
+}
+
+StringPattern StringPattern::starting_with(std::string_view prefix) {
+  StringPattern made;
+  made.end_piece({{{0, std::string(prefix)}}, 0});
+  made.ends_open_ = true;
+  return made;
+}
+
+StringPattern StringPattern::ending_with(std::string_view suffix) {
+  StringPattern made;
+  made.begins_open_ = true;
+  made.end_piece({{{0, std::string(suffix)}}, 0});
+  return made;
+}
+
+StringPattern StringPattern::containing(std::string_view part) {
+  StringPattern made;
+  made.begins_open_ = made.ends_open_ = true;
+  made.end_piece({{{0, std::string(part)}}, 0});
+  return made;
+}
+
+void StringPattern::end_piece(Piece&& piece) {
+  if (piece.runs.size() == 1 && piece.runs[0].skipped == 0 && piece.runs[0].bytes.empty()) return;
+  if (!piece.runs.empty()) pieces_.push_back(std::move(piece));
+}
+
+const char* StringPattern::match_at(const Piece& piece, const char* at, const char* end) {
+  for (const Run& run : piece.runs) {
+    for (int32_t i = 0; i < run.skipped; ++i) {
+      if (at == end) return nullptr;
+      at = next_character(at, end);
+    }
+    if (static_cast<size_t>(end - at) < run.bytes.size()) return nullptr;
+    if (std::memcmp(at, run.bytes.data(), run.bytes.size()) != 0) return nullptr;
+    at += run.bytes.size();
+  }
+  return at;
+}
+
+const char* StringPattern::find_piece(const Piece& piece, const char* at, const char* end) {
+  const Run& first = piece.runs[0];
+  const bool begins_with_bytes = first.skipped == 0;
+  while (true) {
+    if (begins_with_bytes) {
+      const size_t place = find_string({at, static_cast<size_t>(end - at)}, first.bytes);
+      if (place == std::string_view::npos) return nullptr;
+      at += place;
+      if (piece.runs.size() == 1) return at + first.bytes.size();
+    }
+    if (const char* behind = match_at(piece, at, end)) return behind;
+    if (at == end) return nullptr;
+    at = next_character(at, end);
+  }
+}
+
+bool StringPattern::match_last(const Piece& piece, const char* at, const char* end) const {
+  if (piece.runs.size() == 1 && piece.runs[0].skipped == 0) {
+    const std::string& bytes = piece.runs[0].bytes;
+    return static_cast<size_t>(end - at) >= bytes.size() &&
+           std::memcmp(end - bytes.size(), bytes.data(), bytes.size()) == 0;
+  }
+  const char* begin = end;
+  for (int32_t i = 0; i < piece.characters; ++i) {
+    if (begin == at) return false;
+    begin = previous_character(begin, at);
+  }
+  return match_at(piece, begin, end) == end;
+}
+
+bool StringPattern::matches(std::string_view text) const {
+  const char* at = text.data();
+  const char* const end = at + text.size();
+  size_t first = 0;
+  size_t last = pieces_.size();
+  if (last == 0) return begins_open_ || ends_open_ || text.empty();
+  if (!begins_open_) {
+    at = match_at(pieces_[first++], at, end);
+    if (at == nullptr) return false;
+    if (first == last) return ends_open_ || at == end;
+  }
+  if (!ends_open_) --last;
+  for (; first < last; ++first) {
+    at = find_piece(pieces_[first], at, end);
+    if (at == nullptr) return false;
+  }
+  return ends_open_ || match_last(pieces_[last], at, end);
+}
+
+}  // namespace crossdock::expressions
+#endif
