@@ -15,8 +15,9 @@ struct Alone {
   std::function<void(int)> on_timed_run = {};
 
   Result<PerfReport> run(const PerfOptions& options) {
-    return run_perf({plane.get(), nullptr, memory, &next_channel_id, &cancel, on_timed_run},
-                    options);
+    PerfContext context{plane.get(), nullptr, memory, &next_channel_id, &cancel};
+    context.on_timed_run = on_timed_run;
+    return run_perf(context, options);
   }
 };
 
