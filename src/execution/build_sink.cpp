@@ -94,24 +94,24 @@ void BuildSink::make_refs(const RowBlock& block, uint64_t* refs) const {
   }
 }
 
-Status BuildSink::push_keys(Worker& own, const RowBlock& block) {
+Status BuildSink::push_keys(Worker& state, const RowBlock& block) {
   uint64_t words[kBlockRows];
   uint64_t refs[kBlockRows];
   uint8_t live[kBlockRows];
-  const Batch& keys = own.keys.load(block);
-  int32_t rows = own.encoder.encode(keys, block.rows, words, live);
-  if (join_->keys().is_one_integer()) own.encoder.widen(keys, block.rows, own.range);
+  const Batch& keys = state.keys.load(block);
+  int32_t rows = state.encoder.encode(keys, block.rows, words, live);
+  if (join_->keys().is_one_integer()) state.encoder.widen(keys, block.rows, state.range);
   if (copies_ == nullptr) {
     make_refs(block, refs);
   } else {
-    const auto first = static_cast<uint64_t>(own.writer.rows());
+    const auto first = static_cast<uint64_t>(state.writer.rows());
     for (int32_t i = 0; i < block.rows; ++i) refs[i] = first + static_cast<uint64_t>(i);
   }
   if (rows < block.rows) {  // rows with a null key have no partner
     int32_t kept = 0;
     for (int32_t i = 0; i < block.rows; ++i) {
       if (options_.keeps_keyless && live[i] == 0) {
-        own.keyless.push_back(static_cast<RowRef>(refs[i]));
+        state.keyless.push_back(static_cast<RowRef>(refs[i]));
       }
       words[kept] = words[i];
       refs[kept] = refs[i];
@@ -120,54 +120,54 @@ Status BuildSink::push_keys(Worker& own, const RowBlock& block) {
   }
   if (join_->keys().is_packed()) mix_words(join_->keys().plan().mix, words, rows);
   if (copies_ == nullptr) {
-    CD_TRY(own.scatter.put(words, refs, rows));
+    CD_TRY(state.scatter.put(words, refs, rows));
     hwy::FlushStream();
     return {};
   }
-  own.words.insert(own.words.end(), words, words + rows);
-  own.numbers.insert(own.numbers.end(), refs, refs + rows);
+  state.words.insert(state.words.end(), words, words + rows);
+  state.numbers.insert(state.numbers.end(), refs, refs + rows);
   return {};
 }
 
 // Gives the copied rows their refs.
-Status BuildSink::end_batch(Worker& own) {
-  if (own.writer.rows() == 0) return {};
-  CD_ASSIGN(const RowRef first, copies_->add(own.writer.finish()));
-  for (uint64_t& number : own.numbers) number += first;
-  for (; own.keyless_with_refs < own.keyless.size(); ++own.keyless_with_refs) {
-    own.keyless[own.keyless_with_refs] += first;
+Status BuildSink::end_batch(Worker& state) {
+  if (state.writer.rows() == 0) return {};
+  CD_ASSIGN(const RowRef first, copies_->add(state.writer.finish()));
+  for (uint64_t& number : state.numbers) number += first;
+  for (; state.keyless_with_refs < state.keyless.size(); ++state.keyless_with_refs) {
+    state.keyless[state.keyless_with_refs] += first;
   }
-  for (size_t at = 0; at < own.words.size(); at += kBlockRows) {
-    const size_t rows = std::min<size_t>(kBlockRows, own.words.size() - at);
-    CD_TRY(own.scatter.put(
-        own.words.data() + at, own.numbers.data() + at, static_cast<int32_t>(rows)));
+  for (size_t at = 0; at < state.words.size(); at += kBlockRows) {
+    const size_t rows = std::min<size_t>(kBlockRows, state.words.size() - at);
+    CD_TRY(state.scatter.put(
+        state.words.data() + at, state.numbers.data() + at, static_cast<int32_t>(rows)));
   }
   hwy::FlushStream();
-  own.words.clear();
-  own.numbers.clear();
+  state.words.clear();
+  state.numbers.clear();
   return {};
 }
 
 Status BuildSink::push(int index, const RowBlock& block) {
-  CD_ASSIGN(Worker * own, worker(index));
-  CD_TRY(push_keys(*own, block));
+  CD_ASSIGN(Worker * state, worker(index));
+  CD_TRY(push_keys(*state, block));
   if (copies_ == nullptr) return {};
-  if (own->writer.shares_dictionaries()) keep_owners(block, options_.stores, own->writer);
-  CD_TRY(own->writer.append(own->payload.load(block), options_.payload));
-  if (own->writer.rows() + kBlockRows <= kCopiedBatchRows && !own->writer.is_full()) return {};
-  return end_batch(*own);
+  if (state->writer.shares_dictionaries()) keep_owners(block, options_.stores, state->writer);
+  CD_TRY(state->writer.append(state->payload.load(block), options_.payload));
+  if (state->writer.rows() + kBlockRows <= kCopiedBatchRows && !state->writer.is_full()) return {};
+  return end_batch(*state);
 }
 
 Status BuildSink::finish(operators::OperatorRun& run) {
   JoinTable::Input input;
   input.partition_bits = partition_bits_;
-  for (const auto& own : workers_) {
-    if (own == nullptr) continue;
-    CD_TRY(end_batch(*own));
-    CD_TRY(own->scatter.finish());
-    input.scatters.push_back(&own->scatter);
-    input.range.widen(own->range);
-    input.keyless.insert(input.keyless.end(), own->keyless.begin(), own->keyless.end());
+  for (const auto& state : workers_) {
+    if (state == nullptr) continue;
+    CD_TRY(end_batch(*state));
+    CD_TRY(state->scatter.finish());
+    input.scatters.push_back(&state->scatter);
+    input.range.widen(state->range);
+    input.keyless.insert(input.keyless.end(), state->keyless.begin(), state->keyless.end());
   }
   input.marks = options_.marks;
   if (copies_ != nullptr) copies_->freeze();

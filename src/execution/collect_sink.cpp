@@ -38,23 +38,24 @@ CollectSink::CollectSink(const Chain& chain, int workers, std::shared_ptr<Memory
 
 Status CollectSink::push(int worker, const RowBlock& block) {
   if (workers_[worker] == nullptr) workers_[worker] = std::make_unique<Worker>(schema_, memory_);
-  Worker& own = *workers_[worker];
-  if (ordered_ && block.morsel != own.morsel) own.end_batch();
-  own.morsel = block.morsel;
-  if (own.writer.shares_dictionaries()) keep_owners(block, stores_, own.writer);
-  const Batch& rows = own.columns.load(block);
-  if (!own.writer.takes(rows, all_columns_)) own.end_batch();
-  CD_TRY(own.writer.append(rows, all_columns_));
-  if (own.writer.rows() >= operators::kResultBatchRows || own.writer.is_full()) own.end_batch();
+  Worker& state = *workers_[worker];
+  if (ordered_ && block.morsel != state.morsel) state.end_batch();
+  state.morsel = block.morsel;
+  if (state.writer.shares_dictionaries()) keep_owners(block, stores_, state.writer);
+  const Batch& rows = state.columns.load(block);
+  if (!state.writer.takes(rows, all_columns_)) state.end_batch();
+  CD_TRY(state.writer.append(rows, all_columns_));
+  if (state.writer.rows() >= operators::kResultBatchRows || state.writer.is_full())
+    state.end_batch();
   return {};
 }
 
 Result<std::vector<Batch>> CollectSink::finish() {
   std::vector<Written> all;
-  for (const auto& own : workers_) {
-    if (own == nullptr) continue;
-    own->end_batch();
-    std::move(own->batches.begin(), own->batches.end(), std::back_inserter(all));
+  for (const auto& state : workers_) {
+    if (state == nullptr) continue;
+    state->end_batch();
+    std::move(state->batches.begin(), state->batches.end(), std::back_inserter(all));
   }
   workers_.clear();
   if (ordered_) {

@@ -51,8 +51,8 @@ class PairCheck {
       CD_ASSIGN(pairs.count, select_equal(block, pairs));
     }
     if (!evaluator_.has_value() || pairs.count == 0) return pairs.count;
-    const RowBlock& made = builder_.make(block, {pairs.rows, pairs.count, pairs.refs});
-    CD_ASSIGN(const int32_t kept, evaluator_->filter(columns_->load(made), 0, pairs.count));
+    const RowBlock& candidates = builder_.make(block, {pairs.rows, pairs.count, pairs.refs});
+    CD_ASSIGN(const int32_t kept, evaluator_->filter(columns_->load(candidates), 0, pairs.count));
     if (const uint8_t* keep = evaluator_->kept(); keep != nullptr) move_kept(keep, pairs);
     return kept;
   }
@@ -139,11 +139,11 @@ class ProbeStage final : public Stage {
   bool can_be_sampled() const override { return !kind_.marks_build(); }
 
   Status push(int index, const RowBlock& block) override {
-    CD_ASSIGN(Worker * own, worker(index));
-    own->index = index;
-    if (kind_.marks_probe()) std::memset(own->matched, 0, static_cast<size_t>(block.rows));
-    CD_TRY(find_pairs(*own, block));
-    return kind_.marks_probe() ? push_by_match(*own, block) : Status();
+    CD_ASSIGN(Worker * state, worker(index));
+    state->index = index;
+    if (kind_.marks_probe()) std::memset(state->matched, 0, static_cast<size_t>(block.rows));
+    CD_TRY(find_pairs(*state, block));
+    return kind_.marks_probe() ? push_by_match(*state, block) : Status();
   }
 
   Status flush(int index) override {
@@ -174,91 +174,91 @@ class ProbeStage final : public Stage {
 
   Result<Worker*> worker(int index) {
     if (workers_[index] == nullptr) {
-      auto own = std::make_unique<Worker>(options_, has_store_);
+      auto state = std::make_unique<Worker>(options_, has_store_);
       if (options_.table->keys().needs_verification() || program_ != nullptr) {
-        CD_ASSIGN(own->check, PairCheck::create(options_, program_));
+        CD_ASSIGN(state->check, PairCheck::create(options_, program_));
       }
-      workers_[index] = std::move(own);
+      workers_[index] = std::move(state);
     }
     return workers_[index].get();
   }
 
   // Words of the rows that may have a partner. Answers how many.
-  int32_t load_words(Worker& own, const RowBlock& block) const {
+  int32_t load_words(Worker& state, const RowBlock& block) const {
     const JoinTable& table = *options_.table;
-    const Batch& keys = own.keys.load(block);
+    const Batch& keys = state.keys.load(block);
     uint8_t live[kBlockRows];
     int32_t count = block.rows;
-    const bool any_dead = own.encoder.encode(keys, count, own.words, live) < count;
-    for (int32_t i = 0; i < count; ++i) own.rows[i] = static_cast<uint16_t>(i);
+    const bool any_dead = state.encoder.encode(keys, count, state.words, live) < count;
+    for (int32_t i = 0; i < count; ++i) state.rows[i] = static_cast<uint16_t>(i);
     if (any_dead) {
       int32_t kept = 0;
       for (int32_t i = 0; i < count; ++i) {
-        own.words[kept] = own.words[i];
-        own.rows[kept] = own.rows[i];
+        state.words[kept] = state.words[i];
+        state.rows[kept] = state.rows[i];
         kept += live[i];
       }
       count = kept;
     }
-    return table.select(own.words, own.rows, count);
+    return table.select(state.words, state.rows, count);
   }
 
-  Status find_pairs(Worker& own, const RowBlock& block) {
+  Status find_pairs(Worker& state, const RowBlock& block) {
     const JoinTable& table = *options_.table;
     if (table.rows() == 0) return {};
-    const int32_t count = load_words(own, block);
+    const int32_t count = load_words(state, block);
     if (count == 0) return {};
-    if (table.is_array()) return find_in_array(own, block, count);
-    const ProbeBlock probe{count, own.words, nullptr};
+    if (table.is_array()) return find_in_array(state, block, count);
+    const ProbeBlock probe{count, state.words, nullptr};
     const operators::FindOptions find = table.find_options();
-    own.pairs.count = 0;
-    own.open.count = 0;
-    operators::find_first(table.runs(), probe, find, own.pairs, own.open);
+    state.pairs.count = 0;
+    state.open.count = 0;
+    operators::find_first(table.runs(), probe, find, state.pairs, state.open);
     while (true) {
       const uint64_t* refs = table.runs().carry;
-      for (int32_t i = 0; i < own.pairs.count; ++i) {
-        own.pair_rows[i] = own.rows[own.pairs.rows[i]];
-        own.pair_refs[i] = static_cast<RowRef>(refs[own.pairs.positions[i]]);
-        own.positions[i] = own.pairs.positions[i];
+      for (int32_t i = 0; i < state.pairs.count; ++i) {
+        state.pair_rows[i] = state.rows[state.pairs.rows[i]];
+        state.pair_refs[i] = static_cast<RowRef>(refs[state.pairs.positions[i]]);
+        state.positions[i] = state.pairs.positions[i];
       }
-      CD_TRY(take_pairs(own, block, own.pairs.count));
-      if (own.open.count == 0) return {};
-      own.pairs.count = 0;
-      operators::find_rest(table.runs(), probe, find, own.pairs, own.open);
+      CD_TRY(take_pairs(state, block, state.pairs.count));
+      if (state.open.count == 0) return {};
+      state.pairs.count = 0;
+      operators::find_rest(table.runs(), probe, find, state.pairs, state.open);
     }
   }
 
-  Status find_in_array(Worker& own, const RowBlock& block, int32_t count) {
+  Status find_in_array(Worker& state, const RowBlock& block, int32_t count) {
     const uint32_t* entries = options_.table->array();
     const auto min = static_cast<uint64_t>(options_.table->range().min);
     int32_t pairs = 0;
     for (int32_t i = 0; i < count; ++i) {
-      const uint32_t entry = entries[own.words[i] - min];
-      own.pair_rows[pairs] = own.rows[i];
-      own.pair_refs[pairs] = entry - 1;
-      own.positions[pairs] = static_cast<uint32_t>(own.words[i] - min);
+      const uint32_t entry = entries[state.words[i] - min];
+      state.pair_rows[pairs] = state.rows[i];
+      state.pair_refs[pairs] = entry - 1;
+      state.positions[pairs] = static_cast<uint32_t>(state.words[i] - min);
       pairs += entry != 0 ? 1 : 0;
     }
-    return take_pairs(own, block, pairs);
+    return take_pairs(state, block, pairs);
   }
 
-  Status take_pairs(Worker& own, const RowBlock& block, int32_t count) {
+  Status take_pairs(Worker& state, const RowBlock& block, int32_t count) {
     if (options_.cancel->is_set()) {
       return make_error(ErrorCode::kCancelled, "the query was cancelled while it joined");
     }
     for (int32_t done = 0; done < count; done += kBlockRows) {
       int32_t some = std::min(count - done, kBlockRows);
-      uint16_t* rows = own.pair_rows + done;
-      RowRef* refs = own.pair_refs + done;
-      uint32_t* positions = own.positions + done;
-      if (own.check != nullptr) {
-        CD_ASSIGN(some, own.check->select(block, {rows, refs, positions, some}));
+      uint16_t* rows = state.pair_rows + done;
+      RowRef* refs = state.pair_refs + done;
+      uint32_t* positions = state.positions + done;
+      if (state.check != nullptr) {
+        CD_ASSIGN(some, state.check->select(block, {rows, refs, positions, some}));
       }
       if (kind_.marks_probe()) {
-        for (int32_t i = 0; i < some; ++i) own.matched[rows[i]] = 1;
+        for (int32_t i = 0; i < some; ++i) state.matched[rows[i]] = 1;
       }
       if (kind_.marks_build()) mark_build(positions, some);
-      if (kind_.pairs) CD_TRY(own.builder.put(block, {rows, some, refs}, own.index, next()));
+      if (kind_.pairs) CD_TRY(state.builder.put(block, {rows, some, refs}, state.index, next()));
     }
     return {};
   }
@@ -272,17 +272,17 @@ class ProbeStage final : public Stage {
   }
 
   // Rows that leave because they have a partner, or none.
-  Status push_by_match(Worker& own, const RowBlock& block) {
+  Status push_by_match(Worker& state, const RowBlock& block) {
     const uint8_t leaves = kind_.probe_matched ? 1 : 0;
     uint16_t rows[kBlockRows];
     int32_t count = 0;
     for (int32_t i = 0; i < block.rows; ++i) {
       rows[count] = static_cast<uint16_t>(i);
-      count += own.matched[i] == leaves ? 1 : 0;
+      count += state.matched[i] == leaves ? 1 : 0;
     }
-    if (!has_store_) return own.builder.put(block, {rows, count}, own.index, next());
-    std::fill_n(own.pair_refs, count, kNullRef);
-    return own.builder.put(block, {rows, count, own.pair_refs}, own.index, next());
+    if (!has_store_) return state.builder.put(block, {rows, count}, state.index, next());
+    std::fill_n(state.pair_refs, count, kNullRef);
+    return state.builder.put(block, {rows, count, state.pair_refs}, state.index, next());
   }
 
  public:

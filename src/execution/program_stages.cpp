@@ -44,12 +44,12 @@ class ProgramStage : public Stage {
 
  protected:
   Result<Evaluation*> evaluation(int worker) {
-    std::optional<Evaluation>& own = evaluations_[worker];
-    if (!own.has_value()) {
+    std::optional<Evaluation>& state = evaluations_[worker];
+    if (!state.has_value()) {
       CD_ASSIGN(BlockEvaluator evaluator, BlockEvaluator::create(program_, *memory_));
-      own.emplace(Evaluation{FlatColumns(input_, columns_), std::move(evaluator)});
+      state.emplace(Evaluation{FlatColumns(input_, columns_), std::move(evaluator)});
     }
-    return &*own;
+    return &*state;
   }
 
   BlockSchema input_;
@@ -86,13 +86,14 @@ class FilterStage final : public ProgramStage {
   std::string describe() const override { return "filter " + text_; }
 
   Status push(int worker, const RowBlock& block) override {
-    CD_ASSIGN(Evaluation * own, evaluation(worker));
-    CD_ASSIGN(const int32_t kept, own->evaluator.filter(own->columns.load(block), 0, block.rows));
+    CD_ASSIGN(Evaluation * state, evaluation(worker));
+    CD_ASSIGN(const int32_t kept,
+              state->evaluator.filter(state->columns.load(block), 0, block.rows));
     if (kept == 0) return {};
     if (builders_[worker] == nullptr) {
       builders_[worker] = std::make_unique<BlockBuilder>(input_, nullptr);
     }
-    const uint8_t* keep = own->evaluator.kept();
+    const uint8_t* keep = state->evaluator.kept();
     if (keep == nullptr) {
       CD_TRY(builders_[worker]->flush(worker, next()));
       return next().push(worker, block);
@@ -170,13 +171,13 @@ class ComputeStage final : public ProgramStage {
   std::string describe() const override { return "compute " + text_; }
 
   Status push(int worker, const RowBlock& block) override {
-    CD_ASSIGN(Evaluation * own, evaluation(worker));
+    CD_ASSIGN(Evaluation * state, evaluation(worker));
     std::optional<ComputedColumns>& columns = computed_[worker];
     if (!columns.has_value()) columns.emplace(*program_);
-    CD_TRY(own->evaluator.filter(own->columns.load(block), 0, block.rows));
-    CD_TRY(own->evaluator.compute());
+    CD_TRY(state->evaluator.filter(state->columns.load(block), 0, block.rows));
+    CD_TRY(state->evaluator.compute());
     RowBlock out = block;
-    columns->write(own->evaluator, block.rows, out.computed);
+    columns->write(state->evaluator, block.rows, out.computed);
     return next().push(worker, out);
   }
 

@@ -45,11 +45,11 @@ TablePtr dimension() {
 
 plan::NodePtr joined() {
   const plan::NodePtr rows = scan(facts());
-  const plan::NodePtr kept = made(plan::make_filter(rows, {has_value(rows, 0)}));
+  const plan::NodePtr kept = node_of(plan::make_filter(rows, {has_value(rows, 0)}));
   plan::Join join;
   join.spec.keys = {{0, 0}};
   join.spec.output = {{OutputSide::kRight, 1, "g"}, {OutputSide::kLeft, 1, "v"}};
-  return made(plan::make_join(kept, scan(dimension()), join));
+  return node_of(plan::make_join(kept, scan(dimension()), join));
 }
 
 plan::NodePtr grouped() {
@@ -60,7 +60,7 @@ plan::NodePtr grouped() {
   spec.aggregates[0].column = 1;
   spec.aggregates[0].name = "s";
   spec.aggregates[1].name = "n";
-  return made(plan::make_group(joined(), spec));
+  return node_of(plan::make_group(joined(), spec));
 }
 
 TEST(QueryConcurrent, GroupsOfAJoinAreThoseOfAMap) {
@@ -85,7 +85,7 @@ TEST(QueryConcurrent, GroupsOfAJoinAreThoseOfAMap) {
 TEST(QueryConcurrent, AFilteredTableKeepsItsOrder) {
   const plan::NodePtr rows = scan(facts());
   Setting setting;
-  const Outcome outcome = run(made(plan::make_filter(rows, {has_value(rows, 0)})), setting);
+  const Outcome outcome = run(node_of(plan::make_filter(rows, {has_value(rows, 0)})), setting);
   ASSERT_TRUE(outcome.status.ok());
   int64_t at = 0;
   for (const Batch& batch : outcome.batches) {

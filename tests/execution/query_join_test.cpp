@@ -122,9 +122,9 @@ TEST_P(QueryJoin, GivesTheRowsOfNestedLoops) {
     for (const bool filtered : {true, false}) {
       plan::NodePtr sides[2] = {scan(left), scan(right)};
       for (plan::NodePtr& node : sides) {
-        if (filtered) node = made(plan::make_filter(node, {has_value(node, 2)}));
+        if (filtered) node = node_of(plan::make_filter(node, {has_value(node, 2)}));
       }
-      const plan::NodePtr joined = made(plan::make_join(sides[0], sides[1], join));
+      const plan::NodePtr joined = node_of(plan::make_join(sides[0], sides[1], join));
       Setting setting;
       setting.threads = 2;
       const Outcome outcome = run(joined, setting);

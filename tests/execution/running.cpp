@@ -7,7 +7,7 @@
 
 namespace crossdock::execution::query_test {
 
-plan::NodePtr made(Result<plan::NodePtr> node) {
+plan::NodePtr node_of(Result<plan::NodePtr> node) {
   CD_CHECK(node.ok(), "{}", node.error().message);
   return node.value();
 }
@@ -15,7 +15,7 @@ plan::NodePtr made(Result<plan::NodePtr> node) {
 plan::NodePtr scan(const TablePtr& table) {
   std::vector<std::string> names;
   for (const Field& field : table->schema->fields) names.push_back(field.name);
-  return made(plan::make_scan(table, names, "rows"));
+  return node_of(plan::make_scan(table, names, "rows"));
 }
 
 expressions::ExpressionPtr has_value(const plan::NodePtr& node, int column) {

@@ -25,7 +25,7 @@ struct Outcome {
 
 plan::NodePtr scan(const TablePtr& table);
 // The node; a failure to make it ends the test program with the error's text.
-plan::NodePtr made(Result<plan::NodePtr> node);
+plan::NodePtr node_of(Result<plan::NodePtr> node);
 // `column` has a value: a condition of every type.
 expressions::ExpressionPtr has_value(const plan::NodePtr& node, int column);
 // column < other.
