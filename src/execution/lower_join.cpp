@@ -293,11 +293,11 @@ Result<Chain> Lowering::probe_join(const plan::Node& node,
   for (const auto& [probe_key, build_key] : keys.keys) {
     if (verifies) options.store_keys.push_back(sink.store_column(build_key));
   }
-  options.output = sides.pairs(join.spec.output, node.schema, sink, &table->store());
+  BlockSchema output = sides.pairs(join.spec.output, node.schema, sink, &table->store());
   const bool has_store = kind.pairs || kind.marks_build();
   if (!has_store) {
-    options.output.stores.pop_back();
-    options.output.nullable.pop_back();
+    output.stores.pop_back();
+    output.nullable.pop_back();
   }
   if (join.residual != nullptr) {
     const auto pairs = std::make_shared<Schema>(
@@ -309,7 +309,7 @@ Result<Chain> Lowering::probe_join(const plan::Node& node,
   if (has_store) {
     probe.stores.push_back(std::shared_ptr<const RowStore>(table, &table->store()));
   }
-  probe.schema = options.output;
+  probe.schema = std::move(output);
   CD_ASSIGN(auto stage, make_probe_stage(std::move(options)));
   probe.stages.push_back(std::move(stage));
   CD_TRY(sample_chain(probe));

@@ -24,8 +24,6 @@ struct ProbeKind {
 
 struct ProbeOptions {
   BlockSchema input;  // of the probe side
-  // Its last origin is the build side's store, unless only probe rows leave.
-  BlockSchema output;
   ProbeKind kind;
   std::shared_ptr<const JoinTable> table;
   // Build side's columns that hold the keys, by key: read where words are hashes.
@@ -38,6 +36,7 @@ struct ProbeOptions {
   const CancelFlag* cancel = nullptr;  // few rows can have many pairs
 };
 
+// Blocks that leave have the build side's store as their last origin, unless only probe rows leave.
 // Errors while it runs: kExpressionFailed of the residual, kOutOfMemoryBudget, kCancelled.
 Result<std::unique_ptr<Stage>> make_probe_stage(ProbeOptions options);
 
