@@ -9,7 +9,7 @@ function(crossdock_public_headers)
 endfunction()
 
 # Rooms that look at every value of a table, whose tests are the longest.
-set(crossdock_rooms_of_values base memory table expressions data_rings data_codecs data_codecs_device data_segments
+set(crossdock_rooms_of_values base memory table scan expressions data_rings data_codecs data_codecs_device data_segments
   data_sorters data_bulk operators operators_device execution)
 
 # crossdock_module(<name> DIR <folder> [DEPS <rooms>...] [LINK <targets>...] [ROOMS <sub-folders>...] [APART] [LIGHT])

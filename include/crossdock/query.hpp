@@ -26,6 +26,9 @@
 namespace crossdock::plan {
 struct Node;
 }  // namespace crossdock::plan
+namespace crossdock::scan {
+class ParquetFiles;
+}  // namespace crossdock::scan
 
 namespace crossdock {
 
@@ -36,6 +39,19 @@ struct ProjectedColumn {
   std::string expression;  // JSON, if it is computed
 };
 
+// Parquet files of this machine, open, with their footers read. Immutable; copies share.
+class ParquetFiles {
+ public:
+  // Throws CD-302 where one cannot be opened, or is no Parquet file.
+  static ParquetFiles open(const std::vector<std::string>& paths);
+  int64_t rows() const;
+
+  const std::shared_ptr<const scan::ParquetFiles>& files() const { return files_; }
+
+ private:
+  std::shared_ptr<const scan::ParquetFiles> files_;
+};
+
 // An immutable plan; cheap to copy (copies share). Columns are named by the result of the plan below. Each call throws
 // CD-101 to CD-105 for what does not fit.
 class Plan {
@@ -43,6 +59,13 @@ class Plan {
   static Plan scan(const ArrowTable& table,
                    const std::vector<std::string>& columns,
                    const std::string& name);
+
+  // Columns of files, which are read while a query runs. `like` says their names, and the types that they have for Arrow.
+  // Texts come as views, or as dictionaries where they are few. Throws CD-102, with the reason, for what is not read
+  // here: nested and encrypted columns, rare types and codecs, files that differ.
+  static Plan scan_parquet(const ParquetFiles& files,
+                           const ArrowTable& like,
+                           const std::string& name);
 
   // Rows for which all of a JSON list of conditions are true (expressions.hpp has the form).
   Plan filter(const std::string& conditions) const;

@@ -24,8 +24,16 @@ void init_query(QueryObject* self, const crossdock::Engine& engine, const crossd
 }  // namespace
 
 void bind_query(nb::module_& module) {
+  nb::class_<crossdock::ParquetFiles>(module, "ParquetFiles")
+      .def_static("open",
+                  &crossdock::ParquetFiles::open,
+                  "paths"_a,
+                  nb::call_guard<nb::gil_scoped_release>())
+      .def_prop_ro("num_rows", &crossdock::ParquetFiles::rows);
   nb::class_<crossdock::Plan>(module, "Plan")
       .def_static("scan", &crossdock::Plan::scan, "table"_a, "columns"_a, "name"_a)
+      .def_static(
+          "scan_parquet", &crossdock::Plan::scan_parquet, "files"_a, "like"_a, "name"_a)
       .def("filter", &crossdock::Plan::filter, "conditions"_a)
       .def(
           "project",

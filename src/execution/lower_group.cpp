@@ -100,13 +100,15 @@ bool describe_rows(const Chain& chain, operators::StreamedRows& rows) {
     const ColumnPlace& place = chain.schema.places[c];
     const Field& field = rows.schema->fields[c];
     const RowStore* store = place.origin < 0 ? nullptr : chain.schema.stores[place.origin];
-    bool nullable = place.origin < 0 || store == nullptr || chain.schema.nullable[place.origin];
-    const ColumnView* dictionary = nullptr;
+    const SourceColumn known = chain.source_column(static_cast<int>(c));
+    const bool is_seen = store != nullptr || !known.nullable;
+    bool nullable = place.origin < 0 || !is_seen || chain.schema.nullable[place.origin];
+    const ColumnView* dictionary = known.dictionary;
     if (store != nullptr) {
       const ChunkedColumn& column = store->column(place.column);
       dictionary = column.dictionary;
       nullable = nullable || column.any_nulls;
-    } else if (field.type.id == TypeId::kDictionary) {
+    } else if (field.type.id == TypeId::kDictionary && dictionary == nullptr) {
       return false;
     }
     rows.nullable.push_back(nullable);

@@ -194,6 +194,7 @@ bool has_loose_dictionaries(const Chain& chain) {
   for (size_t c = 0; c < chain.schema.places.size(); ++c) {
     const ColumnPlace& place = chain.schema.places[c];
     if (place.origin < 0 || chain.stores[place.origin] != nullptr) continue;
+    if (chain.source_column(static_cast<int>(c)).dictionary != nullptr) continue;
     if (chain.schema.schema->fields[c].type.id == TypeId::kDictionary) return true;
   }
   return false;

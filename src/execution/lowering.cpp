@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "execution/collect_sink.hpp"
+#include "execution/file_source.hpp"
 #include "operators/run/morsel.hpp"
 #include "operators/sort/table_sort.hpp"
 #include "table/dictionary.hpp"
@@ -39,34 +40,6 @@ double cost_of(const Expression& expression) {
   double cost = 0.5 * static_cast<double>(std::max<size_t>(1, expression.values.size()));
   for (const ExpressionPtr& argument : expression.arguments) cost += cost_of(*argument);
   return cost;
-}
-
-// Whether a row can be an error to the expression: such a condition stays behind those that guard it.
-bool can_fail(const Expression& expression) {
-  bool fails = false;
-  switch (expression.op) {
-    case ExpressionOp::kAdd:
-    case ExpressionOp::kSubtract:
-    case ExpressionOp::kMultiply:
-    case ExpressionOp::kFloorDivide:
-    case ExpressionOp::kRemainder:
-    case ExpressionOp::kNegate:
-    case ExpressionOp::kAbs:
-    case ExpressionOp::kToScale:
-      fails = expression.domain() == expressions::ValueDomain::kInteger;
-      break;
-    case ExpressionOp::kToInteger: {
-      const DataType& from = expression.arguments[0]->type;
-      fails = is_unsigned_integer(from.id) != is_unsigned_integer(expression.type.id) ||
-              fixed_bytes(from) > fixed_bytes(expression.type);
-      break;
-    }
-    default:
-      break;
-  }
-  return fails || std::any_of(expression.arguments.begin(),
-                              expression.arguments.end(),
-                              [](const ExpressionPtr& argument) { return can_fail(*argument); });
 }
 
 std::vector<FilterGroup> grouped_by_columns(const std::vector<ExpressionPtr>& conditions) {
@@ -126,6 +99,33 @@ TablePtr limited(const Table& table, int64_t rows, int64_t offset) {
 
 }  // namespace
 
+bool can_fail(const Expression& expression) {
+  bool fails = false;
+  switch (expression.op) {
+    case ExpressionOp::kAdd:
+    case ExpressionOp::kSubtract:
+    case ExpressionOp::kMultiply:
+    case ExpressionOp::kFloorDivide:
+    case ExpressionOp::kRemainder:
+    case ExpressionOp::kNegate:
+    case ExpressionOp::kAbs:
+    case ExpressionOp::kToScale:
+      fails = expression.domain() == expressions::ValueDomain::kInteger;
+      break;
+    case ExpressionOp::kToInteger: {
+      const DataType& from = expression.arguments[0]->type;
+      fails = is_unsigned_integer(from.id) != is_unsigned_integer(expression.type.id) ||
+              fixed_bytes(from) > fixed_bytes(expression.type);
+      break;
+    }
+    default:
+      break;
+  }
+  return fails || std::any_of(expression.arguments.begin(),
+                              expression.arguments.end(),
+                              [](const ExpressionPtr& argument) { return can_fail(*argument); });
+}
+
 Result<Chain> Lowering::lower(const plan::Node& node) {
   switch (node.operation.index()) {
     case 0:
@@ -140,8 +140,10 @@ Result<Chain> Lowering::lower(const plan::Node& node) {
       return lower_group(node);
     case 5:
       return lower_sort(node);
-    default:
+    case 6:
       return lower_limit(node);
+    default:
+      return lower_file_scan(node);
   }
 }
 
@@ -157,6 +159,11 @@ Result<Chain> Lowering::lower_scan(const plan::Node& node) {
   const auto& scan = std::get<plan::Scan>(node.operation);
   CD_ASSIGN(auto store, operators::store_rows(*scan.table, scan.name.c_str()));
   return table_chain(scan.table, std::move(store), scan.name, workers_);
+}
+
+Result<Chain> Lowering::lower_file_scan(const plan::Node& node) {
+  const auto& scan = std::get<plan::FileScan>(node.operation);
+  return file_chain({scan.table, scan.name, workers_, environment_.memory});
 }
 
 // Conditions on the same columns are tested together. Groups of them are tested one after the other, those that drop

@@ -37,6 +37,7 @@ class Lowering {
 
  private:
   Result<Chain> lower_scan(const plan::Node& node);
+  Result<Chain> lower_file_scan(const plan::Node& node);
   Result<Chain> lower_filter(const plan::Node& node);
   Result<Chain> lower_project(const plan::Node& node);
   Result<Chain> lower_join(const plan::Node& node);

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cmath>
+#include <numeric>
 
 #include "operators/run/morsel.hpp"
 
@@ -151,6 +152,38 @@ BlockSink& connect(Chain& chain, BlockSink& sink) {
   return *next;
 }
 
+// Hands the source those conditions of the filters behind it that are on one column and cannot fail. A filter that has
+// no others is left out.
+Status prepare_source(Chain& chain) {
+  std::vector<std::vector<expressions::ExpressionPtr>> taken;
+  auto& stages = chain.stages;
+  for (size_t s = 0; s < stages.size();) {
+    const auto conditions = stages[s]->conditions();
+    if (conditions.empty()) break;
+    size_t left = conditions.size();
+    for (const expressions::ExpressionPtr& condition : conditions) {
+      const std::vector<int> columns = columns_of({condition});
+      if (columns.size() != 1 || can_fail(*condition)) continue;
+      --left;
+      const auto same = std::find_if(taken.begin(), taken.end(), [&](const auto& list) {
+        return columns_of(list) == columns;
+      });
+      (same != taken.end() ? *same : taken.emplace_back()).push_back(condition);
+    }
+    if (left > 0) {
+      ++s;
+    } else {
+      stages.erase(stages.begin() + static_cast<ptrdiff_t>(s));
+    }
+  }
+  std::vector<bool> used(chain.source_columns.size(), false);
+  std::vector<int> all(chain.schema.places.size());
+  std::iota(all.begin(), all.end(), 0);
+  mark_places(chain.schema, all, used);
+  for (const auto& stage : stages) stage->mark_read(used);
+  return chain.source->prepare(used, std::move(taken));
+}
+
 // Every column of a batch, as it stands there.
 BlockSchema batch_schema(SchemaPtr schema, const RowStore* store) {
   BlockSchema blocks;
@@ -176,7 +209,14 @@ void keep_owners(const RowBlock& block, const Owners& stores, BatchWriter& write
   }
 }
 
+SourceColumn Chain::source_column(int column) const {
+  const ColumnPlace& place = schema.places[column];
+  if (place.origin != 0 || source_columns.empty()) return {};
+  return source_columns[place.column];
+}
+
 Status run_chain(OperatorRun& run, Chain& chain, BlockSink& sink) {
+  if (!chain.source_columns.empty()) CD_TRY(prepare_source(chain));
   CD_TRY(chain.source->run(run, connect(chain, sink)));
   for (const auto& stage : chain.stages) CD_TRY(stage->finish(run));
   return {};

@@ -25,9 +25,21 @@ class Source {
   // The same for some rows spread over all, from worker 0: for estimates. Answers how many; 0 where rows cannot be
   // had before the run.
   virtual Result<int64_t> sample(BlockSink& /*first*/) { return int64_t{0}; }
+  // Before the run, for sources whose columns lie in origin 0: which of them are read behind it, and conditions that
+  // rows need not leave it without: lists that are over one column each.
+  virtual Status prepare(const std::vector<bool>& /*columns*/,
+                         std::vector<std::vector<expressions::ExpressionPtr>> /*conditions*/) {
+    return {};
+  }
   virtual std::string describe() const = 0;
   // Rows, or an estimate of them.
   virtual int64_t rows() const = 0;
+};
+
+// What is known of a column whose batches come one by one.
+struct SourceColumn {
+  const ColumnView* dictionary = nullptr;  // that all batches share
+  bool nullable = true;
 };
 
 // A pipeline that has no sink yet.
@@ -36,11 +48,15 @@ struct Chain {
   std::vector<std::unique_ptr<Stage>> stages;
   BlockSchema schema;                                   // of what the last stage passes on
   std::vector<std::shared_ptr<const RowStore>> stores;  // by origin of the schema; nullptr: none
+  std::vector<SourceColumn> source_columns;  // of origin 0; empty where nothing is known
   TablePtr table;          // what the source reads, where that is a table in memory
   bool is_ordered = true;  // rows leave in the order of the source
   double pass_rate = 1;    // rows that leave by rows of the source, as sampled
   // What joins have shown of key columns: no value of them lies outside.
   std::vector<std::pair<ColumnPlace, operators::KeyRange>> ranges;
+
+  // What is known of a column of the schema that is one of the source.
+  SourceColumn source_column(int column) const;
 
   bool is_bare() const { return table != nullptr && stages.empty(); }
   int64_t rows_expected() const;

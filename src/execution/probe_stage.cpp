@@ -138,6 +138,12 @@ class ProbeStage final : public Stage {
 
   bool can_be_sampled() const override { return !kind_.marks_build(); }
 
+  void mark_read(std::vector<bool>& columns) const override {
+    mark_places(options_.input, options_.table->keys().columns(Side::kLeft), columns);
+    if (options_.residual == nullptr) return;
+    mark_places(options_.pairs, columns_of({options_.residual}), columns);
+  }
+
   Status push(int index, const RowBlock& block) override {
     CD_ASSIGN(Worker * state, worker(index));
     state->index = index;

@@ -23,6 +23,14 @@ void add_columns(const Expression& expression, std::vector<int>& columns) {
   for (const ExpressionPtr& argument : expression.arguments) add_columns(*argument, columns);
 }
 
+// The expression over the columns that its own are places of.
+ExpressionPtr over_places(const ExpressionPtr& expression, const std::vector<ColumnPlace>& places) {
+  auto copy = std::make_shared<Expression>(*expression);
+  if (copy->op == expressions::ExpressionOp::kColumn) copy->column = places[copy->column].column;
+  for (ExpressionPtr& argument : copy->arguments) argument = over_places(argument, places);
+  return copy;
+}
+
 // What both stages have per worker.
 struct Evaluation {
   FlatColumns columns;
@@ -41,6 +49,10 @@ class ProgramStage : public Stage {
         columns_(std::move(columns)),
         memory_(std::move(memory)),
         evaluations_(workers) {}
+
+  void mark_read(std::vector<bool>& columns) const override {
+    mark_places(input_, columns_, columns);
+  }
 
  protected:
   Result<Evaluation*> evaluation(int worker) {
@@ -81,9 +93,21 @@ class FilterStage final : public ProgramStage {
                      workers,
                      std::move(memory)),
         text_(list_of(conditions, " and ")),
+        conditions_(conditions),
         builders_(workers) {}
 
   std::string describe() const override { return "filter " + text_; }
+
+  std::vector<ExpressionPtr> conditions() const override {
+    const bool all_of_source = std::all_of(columns_.begin(), columns_.end(), [&](int column) {
+      return input_.places[column].origin == 0;
+    });
+    std::vector<ExpressionPtr> placed;
+    for (const ExpressionPtr& condition : conditions_) {
+      if (all_of_source) placed.push_back(over_places(condition, input_.places));
+    }
+    return placed;
+  }
 
   Status push(int worker, const RowBlock& block) override {
     CD_ASSIGN(Evaluation * state, evaluation(worker));
@@ -110,6 +134,7 @@ class FilterStage final : public ProgramStage {
 
  private:
   std::string text_;
+  std::vector<ExpressionPtr> conditions_;
   std::vector<std::unique_ptr<BlockBuilder>> builders_;  // by worker
 };
 
@@ -196,6 +221,15 @@ std::vector<int> columns_of(const std::vector<ExpressionPtr>& expressions) {
   std::sort(columns.begin(), columns.end());
   columns.erase(std::unique(columns.begin(), columns.end()), columns.end());
   return columns;
+}
+
+void mark_places(const BlockSchema& blocks,
+                 const std::vector<int>& columns,
+                 std::vector<bool>& marked) {
+  for (const int column : columns) {
+    const ColumnPlace& place = blocks.places[column];
+    if (place.origin == 0) marked[place.column] = true;
+  }
 }
 
 Result<std::unique_ptr<Stage>> make_filter_stage(const BlockSchema& input,

@@ -21,6 +21,11 @@ class Stage : public BlockSink {
   virtual Status finish(operators::OperatorRun& /*run*/) { return {}; }
   // False for a stage whose result depends on having seen each row once: then no sample may go through it.
   virtual bool can_be_sampled() const { return true; }
+  // Marks the columns of origin 0 that the stage reads; without knowing better, all.
+  virtual void mark_read(std::vector<bool>& columns) const { columns.assign(columns.size(), true); }
+  // A stage that only keeps rows: what is true for those, over the columns of origin 0. None for other stages, and
+  // where other columns are read.
+  virtual std::vector<expressions::ExpressionPtr> conditions() const { return {}; }
   virtual std::string describe() const = 0;
 
  protected:
@@ -32,6 +37,10 @@ class Stage : public BlockSink {
 
 // The columns that expressions read, ascending.
 std::vector<int> columns_of(const std::vector<expressions::ExpressionPtr>& expressions);
+// Marks those of `columns` of a block that are columns of origin 0.
+void mark_places(const BlockSchema& blocks, const std::vector<int>& columns, std::vector<bool>& marked);
+// Whether a row can be an error to the expression: such a condition stays behind those that guard it.
+bool can_fail(const expressions::Expression& expression);
 
 // Passes on the rows for which all conditions are true. Errors while it runs: kExpressionFailed,
 // kOutOfMemoryBudget.

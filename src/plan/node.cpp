@@ -60,6 +60,14 @@ Result<NodePtr> make_scan(TablePtr table, std::vector<std::string> columns, std:
   return make_node(Scan{std::move(narrow), std::move(name)}, {}, schema);
 }
 
+Result<NodePtr> make_file_scan(std::shared_ptr<const scan::ParquetFiles> files,
+                               const Schema& expected,
+                               std::string name) {
+  CD_ASSIGN(auto table, scan::ParquetTable::create(std::move(files), expected));
+  SchemaPtr schema = table->schema();
+  return make_node(FileScan{std::move(table), std::move(name)}, {}, std::move(schema));
+}
+
 Result<NodePtr> make_filter(NodePtr input, std::vector<ExpressionPtr> conditions) {
   for (const ExpressionPtr& condition : conditions) CD_TRY(check_condition(condition));
   SchemaPtr schema = input->schema;

@@ -14,6 +14,7 @@
 #include "operators/group_by/group_spec.hpp"
 #include "operators/hash_join/join_spec.hpp"
 #include "operators/sort/sort_spec.hpp"
+#include "scan/parquet_table.hpp"
 #include "table/column.hpp"
 
 namespace crossdock::plan {
@@ -61,8 +62,14 @@ struct Limit {
   int64_t offset = 0;
 };
 
+// Columns of Parquet files, which are read while the plan runs.
+struct FileScan {
+  std::shared_ptr<const scan::ParquetTable> table;
+  std::string name;  // for explain
+};
+
 struct Node {
-  std::variant<Scan, Filter, Project, Join, Group, Sort, Limit> operation;
+  std::variant<Scan, Filter, Project, Join, Group, Sort, Limit, FileScan> operation;
   std::vector<NodePtr> inputs;
   SchemaPtr schema;
 
@@ -72,6 +79,10 @@ struct Node {
 // Each checks its arguments against the schemas of its inputs. Errors: those of expressions and of the operator's spec;
 // kInvalidArgument for a condition that is no bool, kDuplicateColumn for two columns of one name.
 Result<NodePtr> make_scan(TablePtr table, std::vector<std::string> columns, std::string name);
+// Texts of which there are few come as dictionaries, others as views, whatever `expected` says.
+Result<NodePtr> make_file_scan(std::shared_ptr<const scan::ParquetFiles> files,
+                               const Schema& expected,
+                               std::string name);
 Result<NodePtr> make_filter(NodePtr input, std::vector<expressions::ExpressionPtr> conditions);
 Result<NodePtr> make_project(NodePtr input, std::vector<Project::Item> items);
 Result<NodePtr> make_join(NodePtr left, NodePtr right, Join join);

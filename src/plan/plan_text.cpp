@@ -10,6 +10,12 @@ struct Line {
   std::string operator()(const Scan& scan) const {
     return fmt::format("scan {} of {} rows", scan.name, scan.table->rows);
   }
+  std::string operator()(const FileScan& scan) const {
+    return fmt::format("scan parquet {} of {} rows, {} columns",
+                       scan.name,
+                       scan.table->files().rows(),
+                       scan.table->columns().size());
+  }
   std::string operator()(const Filter& filter) const {
     std::string text = "filter";
     for (const auto& condition : filter.conditions) {

@@ -74,6 +74,20 @@ Plan Plan::scan(const ArrowTable& table,
   return Plan(value_or_throw(plan::make_scan(table.state()->table, columns, name)));
 }
 
+ParquetFiles ParquetFiles::open(const std::vector<std::string>& paths) {
+  ParquetFiles opened;
+  opened.files_ = value_or_throw(scan::ParquetFiles::open(paths));
+  return opened;
+}
+int64_t ParquetFiles::rows() const { return files_->rows(); }
+
+Plan Plan::scan_parquet(const ParquetFiles& files,
+                        const ArrowTable& like,
+                        const std::string& name) {
+  return Plan(value_or_throw(
+      plan::make_file_scan(files.files(), *like.state()->table->schema, name)));
+}
+
 Plan Plan::filter(const std::string& conditions) const {
   return Plan(value_or_throw(filtered(*this, conditions)));
 }

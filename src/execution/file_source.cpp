@@ -1,0 +1,384 @@
+// Steps of cursors, filtered, as batches.
+#include "execution/file_source.hpp"
+
+#include <algorithm>
+#include <atomic>
+
+#include "execution/column_filter.hpp"
+#include "execution/row_group_bounds.hpp"
+#include "operators/run/operator_run.hpp"
+
+namespace crossdock::execution {
+namespace {
+
+using expressions::ExpressionPtr;
+using operators::KeyRange;
+using operators::OperatorRun;
+using scan::ColumnCursor;
+using scan::ParquetTable;
+
+constexpr int32_t kStepRows = 1 << 14;     // of which nothing is known
+constexpr int32_t kStepRowsMost = 1 << 16;
+constexpr int32_t kKeptRowsWanted = 1 << 13;
+constexpr int64_t kPartRowsLeast = int64_t{1} << 16;
+constexpr int64_t kUnitsPerWorker = 4;
+constexpr int64_t kSampledUnits = 4;
+
+// Rows of a row group that one worker reads.
+struct Unit {
+  int file = 0;
+  int group = 0;
+  int64_t begin = 0;
+  int64_t rows = 0;
+};
+
+// What the footers promise of a column, and steps are held against.
+struct Promise {
+  bool no_nulls = false;
+  std::optional<KeyRange> range;
+};
+
+int64_t group_count(const ParquetTable& table) {
+  int64_t groups = 0;
+  for (const auto& file : table.files().files()) {
+    groups += static_cast<int64_t>(file->metadata().row_groups.size());
+  }
+  return groups;
+}
+
+// Row groups in order; cut into parts where they are too few for the workers.
+std::vector<Unit> cut_units(const ParquetTable& table, int workers) {
+  const int64_t groups = std::max<int64_t>(1, group_count(table));
+  const int64_t parts_wanted = (kUnitsPerWorker * workers + groups - 1) / groups;
+  std::vector<Unit> units;
+  const auto& files = table.files().files();
+  for (size_t f = 0; f < files.size(); ++f) {
+    const auto& row_groups = files[f]->metadata().row_groups;
+    for (size_t g = 0; g < row_groups.size(); ++g) {
+      const int64_t rows = row_groups[g].rows;
+      const int64_t parts = std::clamp<int64_t>(rows / kPartRowsLeast, 1, parts_wanted);
+      const int64_t part_rows = (rows + parts - 1) / parts;
+      for (int64_t begin = 0; begin < rows; begin += part_rows) {
+        units.push_back({static_cast<int>(f),
+                         static_cast<int>(g),
+                         begin,
+                         std::min(part_rows, rows - begin)});
+      }
+    }
+  }
+  return units;
+}
+
+Promise promise_of(const ParquetTable& table, int column) {
+  const scan::ColumnForm& form = table.columns()[static_cast<size_t>(column)].form;
+  Promise promise{true, KeyRange()};
+  const auto& files = table.files().files();
+  for (size_t f = 0; f < files.size(); ++f) {
+    const auto groups = static_cast<int>(files[f]->metadata().row_groups.size());
+    for (int g = 0; g < groups; ++g) {
+      const scan::ColumnChunk& chunk = table.chunk(column, static_cast<int>(f), g);
+      promise.no_nulls &= !form.nullable || chunk.statistics.null_count == 0;
+      const auto range = value_range(form, chunk);
+      if (!range.has_value()) promise.range.reset();
+      if (promise.range.has_value()) promise.range->widen(*range);
+    }
+  }
+  return promise;
+}
+
+template <class T>
+bool is_within(const ColumnView& column, const KeyRange& range) {
+  const auto* values = column.data<T>();
+  T min = std::numeric_limits<T>::max();
+  T max = std::numeric_limits<T>::min();
+  for (int64_t i = 0; i < column.length; ++i) {
+    const bool counts = column.validity == nullptr || column.is_valid(i);
+    min = counts ? std::min(min, values[i]) : min;
+    max = counts ? std::max(max, values[i]) : max;
+  }
+  return max < min || (min >= range.min && max <= range.max);
+}
+
+bool is_kept(const Promise& promise, const ColumnView& column, const DataType& type) {
+  if (promise.no_nulls && column.validity != nullptr) return false;
+  if (!promise.range.has_value()) return true;
+  switch (fixed_bytes(type)) {
+    case 1:
+      return is_within<int8_t>(column, *promise.range);
+    case 2:
+      return is_within<int16_t>(column, *promise.range);
+    case 4:
+      return is_within<int32_t>(column, *promise.range);
+    default:
+      return is_within<int64_t>(column, *promise.range);
+  }
+}
+
+class FileSource final : public Source {
+ public:
+  FileSource(FileSourceOptions options,
+             std::vector<std::shared_ptr<const scan::TextCodes>> codes,
+             std::vector<Promise> promises)
+      : options_(std::move(options)),
+        table_(*options_.table),
+        codes_(std::move(codes)),
+        promises_(std::move(promises)),
+        units_(cut_units(table_, options_.workers)),
+        workers_(static_cast<size_t>(options_.workers)) {
+    used_.assign(table_.columns().size(), true);
+  }
+
+  Status run(OperatorRun& run, BlockSink& first) override;
+  Result<int64_t> sample(BlockSink& first) override;
+  Status prepare(const std::vector<bool>& used,
+                 std::vector<std::vector<ExpressionPtr>> conditions) override;
+  std::string describe() const override;
+  int64_t rows() const override { return table_.files().rows(); }
+
+ private:
+  struct Worker {
+    std::vector<std::unique_ptr<ColumnCursor>> cursors;  // by column; nullptr: not read
+    std::vector<ColumnFilter> filters;
+    std::vector<uint32_t> kept;
+    Batch batch;
+    int32_t step_rows = kStepRows;
+  };
+
+  Result<Worker*> worker(int index);
+  void open(Worker& worker, const Unit& unit);
+  bool can_match(const Unit& unit) const;
+  Status run_unit(OperatorRun& run, int index, int64_t number, BlockSink& first);
+  Result<StepRows> select(Worker& worker, StepRows rows);
+  Status decode(Worker& worker, StepRows rows);
+  Status push(int index, int64_t number, const Batch& batch, BlockSink& first) const;
+  Status make_sample();
+  Batch empty_batch() const;
+  std::unique_ptr<ColumnCursor> make_cursor(size_t column) const;
+
+  FileSourceOptions options_;
+  const ParquetTable& table_;
+  std::vector<std::shared_ptr<const scan::TextCodes>> codes_;  // by column
+  std::vector<Promise> promises_;                              // by column
+  std::vector<Unit> units_;
+  std::vector<bool> used_;  // by column
+  std::vector<ColumnConditions> conditions_;
+  std::vector<std::unique_ptr<Worker>> workers_;
+  std::vector<Worker> sample_;  // one for each sampled unit, whose cursors hold its rows
+  std::atomic<int64_t> units_skipped_{0};
+  std::atomic<int64_t> rows_kept_{0};
+  std::string text_;  // of the conditions
+};
+
+std::unique_ptr<ColumnCursor> FileSource::make_cursor(size_t column) const {
+  return std::make_unique<ColumnCursor>(
+      table_.columns()[column].form, codes_[column], options_.memory);
+}
+
+// What outlives the batch's rows: the texts of codes.
+Batch FileSource::empty_batch() const {
+  Batch batch{table_.schema(), 0, {}, options_.table};
+  batch.columns.resize(table_.columns().size());
+  return batch;
+}
+
+Result<FileSource::Worker*> FileSource::worker(int index) {
+  std::unique_ptr<Worker>& worker = workers_[static_cast<size_t>(index)];
+  if (worker != nullptr) return worker.get();
+  worker = std::make_unique<Worker>();
+  worker->batch = empty_batch();
+  worker->cursors.resize(table_.columns().size());
+  for (size_t c = 0; c < used_.size(); ++c) {
+    if (used_[c]) worker->cursors[c] = make_cursor(c);
+  }
+  for (const ColumnConditions& of : conditions_) {
+    auto& cursor = worker->cursors[static_cast<size_t>(of.column)];
+    if (cursor == nullptr) cursor = make_cursor(static_cast<size_t>(of.column));
+    CD_ASSIGN(auto filter, ColumnFilter::create(of, table_.schema(), *options_.memory));
+    worker->filters.push_back(std::move(filter));
+  }
+  return worker.get();
+}
+
+void FileSource::open(Worker& worker, const Unit& unit) {
+  const scan::LocalFile& file = table_.files().files()[static_cast<size_t>(unit.file)]->file();
+  for (size_t c = 0; c < worker.cursors.size(); ++c) {
+    if (worker.cursors[c] == nullptr) continue;
+    worker.cursors[c]->open(file, table_.chunk(static_cast<int>(c), unit.file, unit.group));
+  }
+  for (ColumnFilter& filter : worker.filters) filter.open();
+}
+
+bool FileSource::can_match(const Unit& unit) const {
+  return std::all_of(conditions_.begin(), conditions_.end(), [&](const ColumnConditions& of) {
+    const scan::ColumnForm& form = table_.columns()[static_cast<size_t>(of.column)].form;
+    const scan::ColumnChunk& chunk = table_.chunk(of.column, unit.file, unit.group);
+    return std::all_of(of.conditions.begin(), of.conditions.end(), [&](const ExpressionPtr& one) {
+      return execution::can_match(*one, form, chunk);
+    });
+  });
+}
+
+Result<StepRows> FileSource::select(Worker& worker, StepRows rows) {
+  for (ColumnFilter& filter : worker.filters) {
+    if (rows.count == 0) break;
+    ColumnCursor& cursor = *worker.cursors[static_cast<size_t>(filter.column())];
+    CD_ASSIGN(rows, filter.select(cursor, rows, worker.kept.data()));
+  }
+  return rows;
+}
+
+Status FileSource::decode(Worker& worker, StepRows rows) {
+  worker.batch.rows = rows.count;
+  for (size_t c = 0; c < worker.cursors.size(); ++c) {
+    if (worker.cursors[c] == nullptr || !used_[c]) continue;
+    CD_ASSIGN(worker.batch.columns[c], worker.cursors[c]->decode(rows.rows, rows.count));
+    const Field& field = table_.schema()->fields[c];
+    if (is_kept(promises_[c], worker.batch.columns[c], field.type)) continue;
+    return make_error(ErrorCode::kSourceFailed,
+                      "column \"{}\" of {} has values that the statistics of the file exclude",
+                      field.name,
+                      options_.name);
+  }
+  return {};
+}
+
+Status FileSource::push(int index, int64_t number, const Batch& batch, BlockSink& first) const {
+  RowBlock block;
+  block.morsel = number;
+  block.origins.resize(1);
+  block.origins[0].batch = &batch;
+  for (int64_t at = 0; at < batch.rows; at += kBlockRows) {
+    block.rows = static_cast<int32_t>(std::min<int64_t>(kBlockRows, batch.rows - at));
+    block.origins[0].begin = at;
+    CD_TRY(first.push(index, block));
+  }
+  return first.flush(index);
+}
+
+Status FileSource::run_unit(OperatorRun& run, int index, int64_t number, BlockSink& first) {
+  const Unit& unit = units_[static_cast<size_t>(number)];
+  if (!can_match(unit)) {
+    ++units_skipped_;
+    return {};
+  }
+  CD_ASSIGN(Worker * state, worker(index));
+  open(*state, unit);
+  const int64_t end = unit.begin + unit.rows;
+  int64_t kept_rows = 0;
+  for (int64_t at = unit.begin; at < end;) {
+    CD_TRY(run.check_cancelled());
+    const auto rows = static_cast<int32_t>(std::min<int64_t>(state->step_rows, end - at));
+    for (auto& cursor : state->cursors) {
+      if (cursor != nullptr) cursor->step(at, rows);
+    }
+    state->kept.resize(kStepRowsMost);
+    CD_ASSIGN(const StepRows kept, select(*state, {nullptr, rows}));
+    at += rows;
+    kept_rows += kept.count;
+    const int64_t wanted = int64_t{kKeptRowsWanted} * rows / std::max(kept.count, 1);
+    state->step_rows = static_cast<int32_t>(
+        std::clamp<int64_t>(wanted, kStepRows, kStepRowsMost) / kBlockRows * kBlockRows);
+    if (kept.count == 0) continue;
+    CD_TRY(decode(*state, kept));
+    CD_TRY(push(index, number, state->batch, first));
+  }
+  rows_kept_ += kept_rows;
+  return {};
+}
+
+Status FileSource::run(OperatorRun& run, BlockSink& first) {
+  sample_.clear();
+  const auto count = static_cast<int64_t>(units_.size());
+  const int64_t rows_each = count == 0 ? 0 : rows() / count;
+  return run.for_indices("pipeline", count, rows_each, [&](int index, int64_t number) {
+    return run_unit(run, index, number, first);
+  });
+}
+
+// The first rows of some units, kept until the run.
+Status FileSource::make_sample() {
+  const auto count = static_cast<int64_t>(units_.size());
+  const int64_t step = std::max<int64_t>(1, count / kSampledUnits);
+  for (int64_t u = step / 2; u < count; u += step) {
+    const Unit& unit = units_[static_cast<size_t>(u)];
+    Worker& state = sample_.emplace_back();
+    state.batch = empty_batch();
+    for (size_t c = 0; c < used_.size(); ++c) state.cursors.push_back(make_cursor(c));
+    open(state, unit);
+    const auto rows = static_cast<int32_t>(std::min<int64_t>(kBlockRows, unit.rows));
+    for (auto& cursor : state.cursors) cursor->step(unit.begin, rows);
+    CD_TRY(decode(state, {nullptr, rows}));
+  }
+  return {};
+}
+
+Result<int64_t> FileSource::sample(BlockSink& first) {
+  if (sample_.empty()) CD_TRY(make_sample());
+  int64_t rows = 0;
+  for (size_t s = 0; s < sample_.size(); ++s) {
+    CD_TRY(push(0, static_cast<int64_t>(s), sample_[s].batch, first));
+    rows += sample_[s].batch.rows;
+  }
+  return rows;
+}
+
+// Conditions on one column are tested together, in the order of the first of them.
+Status FileSource::prepare(const std::vector<bool>& used,
+                           std::vector<std::vector<ExpressionPtr>> conditions) {
+  used_ = used;
+  for (auto& of_column : conditions) {
+    for (const ExpressionPtr& condition : of_column) {
+      text_ += (text_.empty() ? " where " : " and ") + expressions::expression_text(*condition);
+    }
+    ColumnConditions& added = conditions_.emplace_back();
+    added.column = columns_of(of_column)[0];
+    added.conditions = of_column;
+    CD_ASSIGN(added.program, expressions::Program::create(std::move(of_column), {}));
+  }
+  return {};
+}
+
+std::string FileSource::describe() const {
+  const auto read = std::count(used_.begin(), used_.end(), true);
+  std::string text = fmt::format("parquet {} ({} columns", options_.name, read);
+  if (units_skipped_ > 0) {
+    text += fmt::format(", {} of {} parts skipped by statistics",
+                        units_skipped_.load(),
+                        units_.size());
+  }
+  if (!conditions_.empty() && rows_kept_ > 0) text += fmt::format(", {} rows", rows_kept_.load());
+  return text + ")" + text_;
+}
+
+}  // namespace
+
+Result<Chain> file_chain(FileSourceOptions options) {
+  const ParquetTable& table = *options.table;
+  Chain chain;
+  std::vector<std::shared_ptr<const scan::TextCodes>> codes;
+  std::vector<Promise> promises;
+  for (int c = 0; c < table.schema()->column_count(); ++c) {
+    const Field& field = table.schema()->fields[static_cast<size_t>(c)];
+    const scan::ColumnForm& form = table.columns()[static_cast<size_t>(c)].form;
+    codes.emplace_back();
+    if (form.conversion == scan::Conversion::kTextCodes) {
+      CD_ASSIGN(codes.back(), table.files().text_codes(field.name, form, options.memory));
+    }
+    promises.push_back(promise_of(table, c));
+    chain.schema.places.push_back({0, c});
+    chain.source_columns.push_back(
+        {codes.back() == nullptr ? nullptr : &codes.back()->values(), !promises.back().no_nulls});
+    if (promises.back().range.has_value()) {
+      chain.ranges.emplace_back(ColumnPlace{0, c}, *promises.back().range);
+    }
+  }
+  chain.schema.schema = table.schema();
+  chain.schema.nullable = {false};
+  chain.schema.stores = {nullptr};
+  chain.stores = {nullptr};
+  chain.source =
+      std::make_unique<FileSource>(std::move(options), std::move(codes), std::move(promises));
+  return chain;
+}
+
+}  // namespace crossdock::execution

@@ -1,0 +1,226 @@
+// Statistics of three kinds: whole numbers, floats, texts.
+#include "execution/row_group_bounds.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <string_view>
+
+
+namespace crossdock::execution {
+namespace {
+
+using expressions::Expression;
+using expressions::ExpressionOp;
+using expressions::ExpressionPtr;
+using expressions::LiteralValue;
+using scan::ColumnChunk;
+using scan::ColumnForm;
+using scan::PhysicalType;
+
+// A column as a condition compares it: multiplied where the other side has more decimal places.
+struct ComparedColumn {
+  Int128 factor = 1;
+};
+
+std::optional<ComparedColumn> compared_column(const Expression& expression) {
+  switch (expression.op) {
+    case ExpressionOp::kColumn:
+      return ComparedColumn();
+    case ExpressionOp::kToInteger:
+      return compared_column(*expression.arguments[0]);
+    case ExpressionOp::kToScale: {
+      const DataType& from = expression.arguments[0]->type;
+      const int32_t from_scale = from.id == TypeId::kDecimal128 ? from.scale : 0;
+      const int32_t digits = expression.type.scale - from_scale;
+      auto inner = compared_column(*expression.arguments[0]);
+      if (!inner.has_value() || digits < 0 || digits > 18) return std::nullopt;
+      for (int32_t i = 0; i < digits; ++i) inner->factor *= 10;
+      return inner;
+    }
+    default:
+      return std::nullopt;
+  }
+}
+
+template <class T>
+std::optional<T> stored_as(const std::optional<std::string>& bytes) {
+  if (!bytes.has_value() || bytes->size() != sizeof(T)) return std::nullopt;
+  T value;
+  std::memcpy(&value, bytes->data(), sizeof(T));
+  return value;
+}
+
+std::optional<Int128> big_endian(const std::optional<std::string>& bytes) {
+  if (!bytes.has_value() || bytes->empty() || bytes->size() > sizeof(Int128)) return std::nullopt;
+  UInt128 value = (static_cast<uint8_t>((*bytes)[0]) & 0x80) != 0 ? ~UInt128{0} : UInt128{0};
+  for (const char part : *bytes) value = (value << 8) | static_cast<uint8_t>(part);
+  return static_cast<Int128>(value);
+}
+
+std::optional<Int128> whole_number(const ColumnForm& form, const ColumnChunk& chunk, bool is_max) {
+  const auto& bytes = is_max ? chunk.statistics.max : chunk.statistics.min;
+  const bool is_unsigned = is_unsigned_integer(form.type.id);
+  const auto wide = [](auto value) -> std::optional<Int128> {
+    if (!value.has_value()) return std::nullopt;
+    return static_cast<Int128>(*value);
+  };
+  if (is_unsigned && chunk.statistics.is_deprecated) return std::nullopt;
+  switch (form.physical) {
+    case PhysicalType::kInt32:
+      return is_unsigned ? wide(stored_as<uint32_t>(bytes)) : wide(stored_as<int32_t>(bytes));
+    case PhysicalType::kInt64:
+      return is_unsigned ? wide(stored_as<uint64_t>(bytes)) : wide(stored_as<int64_t>(bytes));
+    case PhysicalType::kFixedBytes:
+      if (chunk.statistics.is_deprecated) return std::nullopt;
+      return form.conversion == scan::Conversion::kDecimalBytes ? big_endian(bytes) : std::nullopt;
+    default:
+      return std::nullopt;
+  }
+}
+
+// Statistics leave NaN out, which no comparison but != is true for.
+std::optional<double> real_number(const ColumnForm& form, const ColumnChunk& chunk, bool is_max) {
+  if (form.physical != PhysicalType::kDouble) return std::nullopt;
+  const auto value = stored_as<double>(is_max ? chunk.statistics.max : chunk.statistics.min);
+  return value.has_value() && !std::isnan(*value) ? value : std::nullopt;
+}
+
+// A bound that was cut is one all the same.
+std::optional<std::string_view> text(const ColumnForm& form, const ColumnChunk& chunk, bool is_max) {
+  if (form.physical != PhysicalType::kByteArray || chunk.statistics.is_deprecated) {
+    return std::nullopt;
+  }
+  const auto& bytes = is_max ? chunk.statistics.max : chunk.statistics.min;
+  if (!bytes.has_value()) return std::nullopt;
+  return std::string_view(*bytes);
+}
+
+template <class T>
+struct Bounds {
+  std::optional<T> min;
+  std::optional<T> max;
+
+  bool can_be(ExpressionOp op, const T& value) const {
+    const bool not_below = !max.has_value() || !(*max < value);  // some value can be >= `value`
+    const bool not_above = !min.has_value() || !(value < *min);
+    switch (op) {
+      case ExpressionOp::kEqual:
+      case ExpressionOp::kIsIn:
+        return not_below && not_above;
+      case ExpressionOp::kLess:
+        return !min.has_value() || *min < value;
+      case ExpressionOp::kLessEqual:
+        return not_above;
+      case ExpressionOp::kGreater:
+        return !max.has_value() || value < *max;
+      case ExpressionOp::kGreaterEqual:
+        return not_below;
+      default:
+        return true;
+    }
+  }
+};
+
+ExpressionOp turned(ExpressionOp op) {
+  switch (op) {
+    case ExpressionOp::kLess:
+      return ExpressionOp::kGreater;
+    case ExpressionOp::kLessEqual:
+      return ExpressionOp::kGreaterEqual;
+    case ExpressionOp::kGreater:
+      return ExpressionOp::kLess;
+    case ExpressionOp::kGreaterEqual:
+      return ExpressionOp::kLessEqual;
+    default:
+      return op;
+  }
+}
+
+// Whether `op` can be true between a value of the chunk and one of `values`.
+bool can_compare(ExpressionOp op,
+                 const Expression& column,
+                 const std::vector<LiteralValue>& values,
+                 const ColumnForm& form,
+                 const ColumnChunk& chunk) {
+  const auto compared = compared_column(column);
+  if (!compared.has_value()) return true;
+  const auto any = [&](auto can) {
+    return std::any_of(values.begin(), values.end(), [&](const LiteralValue& value) {
+      return !value.null && can(value);
+    });
+  };
+  switch (column.domain()) {
+    case expressions::ValueDomain::kInteger: {
+      Bounds<Int128> bounds{whole_number(form, chunk, false), whole_number(form, chunk, true)};
+      if (bounds.min.has_value()) *bounds.min *= compared->factor;
+      if (bounds.max.has_value()) *bounds.max *= compared->factor;
+      return any([&](const LiteralValue& value) { return bounds.can_be(op, value.integer); });
+    }
+    case expressions::ValueDomain::kReal: {
+      const Bounds<double> bounds{real_number(form, chunk, false), real_number(form, chunk, true)};
+      return any([&](const LiteralValue& value) {
+        return std::isnan(value.real) || bounds.can_be(op, value.real);
+      });
+    }
+    case expressions::ValueDomain::kText: {
+      const Bounds<std::string_view> bounds{text(form, chunk, false), text(form, chunk, true)};
+      return any([&](const LiteralValue& value) {
+        return bounds.can_be(op, std::string_view(value.text));
+      });
+    }
+    default:
+      return true;
+  }
+}
+
+bool can_compare(const Expression& condition, const ColumnForm& form, const ColumnChunk& chunk) {
+  const Expression& left = *condition.arguments[0];
+  const Expression& right = *condition.arguments[1];
+  if (right.op == ExpressionOp::kLiteral) {
+    return can_compare(condition.op, left, right.values, form, chunk);
+  }
+  if (left.op == ExpressionOp::kLiteral) {
+    return can_compare(turned(condition.op), right, left.values, form, chunk);
+  }
+  return true;
+}
+
+}  // namespace
+
+bool can_match(const Expression& condition, const ColumnForm& form, const ColumnChunk& chunk) {
+  const auto can = [&](const ExpressionPtr& part) { return can_match(*part, form, chunk); };
+  const auto& nulls = chunk.statistics.null_count;
+  switch (condition.op) {
+    case ExpressionOp::kAnd:
+      return std::all_of(condition.arguments.begin(), condition.arguments.end(), can);
+    case ExpressionOp::kOr:
+      return std::any_of(condition.arguments.begin(), condition.arguments.end(), can);
+    case ExpressionOp::kIsNull:
+      return condition.arguments[0]->op != ExpressionOp::kColumn || nulls != 0;
+    case ExpressionOp::kIsValid:
+      return condition.arguments[0]->op != ExpressionOp::kColumn || nulls != chunk.values;
+    case ExpressionOp::kEqual:
+    case ExpressionOp::kLess:
+    case ExpressionOp::kLessEqual:
+    case ExpressionOp::kGreater:
+    case ExpressionOp::kGreaterEqual:
+      return can_compare(condition, form, chunk);
+    case ExpressionOp::kIsIn:
+      return can_compare(ExpressionOp::kIsIn, *condition.arguments[0], condition.values, form, chunk);
+    default:
+      return true;
+  }
+}
+
+std::optional<operators::KeyRange> value_range(const ColumnForm& form, const ColumnChunk& chunk) {
+  const bool is_ranged = is_signed_integer(form.type.id) || form.type.id == TypeId::kDate32;
+  if (!is_ranged) return std::nullopt;
+  if (chunk.statistics.null_count == chunk.values) return operators::KeyRange();
+  const auto min = whole_number(form, chunk, false);
+  const auto max = whole_number(form, chunk, true);
+  if (!min.has_value() || !max.has_value() || *max < *min) return std::nullopt;
+  return operators::KeyRange{static_cast<int64_t>(*min), static_cast<int64_t>(*max)};
+}
+
+}  // namespace crossdock::execution

@@ -1,0 +1,22 @@
+// What statistics of a column chunk say of its values, and whether a condition can be true for any of them.
+#pragma once
+
+#include <optional>
+
+#include "expressions/expression.hpp"
+#include "operators/hash_join/key_plan.hpp"
+#include "scan/column_form.hpp"
+#include "scan/parquet_format.hpp"
+
+namespace crossdock::execution {
+
+// False only where the condition, on the one column that the chunk holds, is true for no row of it.
+bool can_match(const expressions::Expression& condition,
+               const scan::ColumnForm& form,
+               const scan::ColumnChunk& chunk);
+
+// The range of the values of a chunk of signed integers or dates; nothing where it is not known, or no range.
+std::optional<operators::KeyRange> value_range(const scan::ColumnForm& form,
+                                               const scan::ColumnChunk& chunk);
+
+}  // namespace crossdock::execution

@@ -1,0 +1,179 @@
+// Small chunks are read at once, large ones page by page.
+#include "scan/page_store.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+#include "scan/codec.hpp"
+
+namespace crossdock::scan {
+namespace {
+
+constexpr int64_t kReadAtOnce = int64_t{4} << 20;
+constexpr int64_t kHeaderGuess = int64_t{4} << 10;
+constexpr int64_t kHeaderMost = int64_t{1} << 20;  // statistics of a page can be long
+constexpr size_t kSparePages = 4;
+
+Error bad_page(std::string_view what) { return make_error(ErrorCode::kSourceFailed, "{}", what); }
+
+}  // namespace
+
+Status PageStore::reserve(Block& block, int64_t bytes) {
+  if (block.bytes() >= bytes) return {};
+  block.reset();
+  CD_ASSIGN(block, memory_->get(bytes + bytes / 4, "a page of a file"));
+  return {};
+}
+
+Status PageStore::begin(const LocalFile& file, const ColumnChunk& chunk, int64_t end) {
+  drop_before(INT64_MAX);
+  file_ = &file;
+  chunk_ = &chunk;
+  next_ = chunk.begin();
+  end_ = end;
+  next_row_ = 0;
+  dictionary_ = {};
+  dictionary_values_ = 0;
+  const int64_t bytes = end_ - next_;
+  has_whole_ = bytes <= kReadAtOnce;
+  if (!has_whole_) return {};
+  CD_TRY(reserve(whole_, bytes));
+  return file.read(next_, {whole_.data(), static_cast<size_t>(bytes)});
+}
+
+Status PageStore::open(const LocalFile& file, const ColumnChunk& chunk, bool has_levels) {
+  has_levels_ = has_levels;
+  return begin(file, chunk, chunk.begin() + chunk.compressed_bytes);
+}
+
+Status PageStore::open_dictionary(const LocalFile& file, const ColumnChunk& chunk) {
+  CD_TRY(begin(file, chunk, std::max(chunk.begin(), chunk.data_page_offset)));
+  CD_ASSIGN(const PageHeader header, next_header());
+  if (header.type != PageType::kDictionary) return bad_page("a column has no dictionary");
+  return read_dictionary(header);
+}
+
+// Bytes of the chunk, read into `beside` where the chunk is not in memory.
+Result<std::span<const uint8_t>> PageStore::stored(int64_t offset, int64_t bytes, Block& beside) {
+  if (bytes > end_ - offset) return bad_page("a page lies beyond the end of its column");
+  const auto size = static_cast<size_t>(bytes);
+  if (has_whole_) {
+    return std::span<const uint8_t>(whole_.data() + (offset - chunk_->begin()), size);
+  }
+  CD_TRY(reserve(beside, bytes));
+  CD_TRY(file_->read(offset, {beside.data(), size}));
+  return std::span<const uint8_t>(beside.data(), size);
+}
+
+// Goes on to the body of the next page.
+Result<PageHeader> PageStore::next_header() {
+  std::optional<PageHeader> header;
+  for (int64_t guess = kHeaderGuess; !header.has_value(); guess *= 16) {
+    const int64_t bytes = std::min(guess, end_ - next_);
+    CD_ASSIGN(const auto some, stored(next_, bytes, header_memory_));
+    auto parsed = parse_page_header(some);
+    if (parsed.ok()) header = parsed.value();
+    if (!parsed.ok() && (bytes == end_ - next_ || guess > kHeaderMost)) return parsed.error();
+  }
+  next_ += header->header_bytes;
+  if (header->compressed_bytes > end_ - next_) {
+    return bad_page("a page lies beyond the end of its column");
+  }
+  return *header;
+}
+
+Status PageStore::find_until(int64_t end) {
+  while (next_row_ < end) {
+    if (next_ >= end_) return bad_page("a column has fewer rows than its row group");
+    CD_ASSIGN(const PageHeader header, next_header());
+    if (header.type == PageType::kDictionary) {
+      if (next_row_ > 0 || !dictionary_.empty()) return bad_page("a column has two dictionaries");
+      CD_TRY(read_dictionary(header));
+    } else if (header.type != PageType::kIndex) {
+      DataPage& page = pages_.emplace_back();
+      page.row_begin = next_row_;
+      page.row_end = next_row_ + header.values;
+      page.body_offset = next_;
+      page.header = header;
+      next_row_ = page.row_end;
+    }
+    next_ += header.compressed_bytes;
+  }
+  return {};
+}
+
+void PageStore::drop_before(int64_t row) {
+  while (!pages_.empty() && pages_.front().row_end <= row) {
+    Block& memory = pages_.front().memory;
+    if (memory.bytes() > 0 && spare_.size() < kSparePages) spare_.push_back(std::move(memory));
+    pages_.pop_front();
+  }
+}
+
+Status PageStore::read_dictionary(const PageHeader& header) {
+  CD_ASSIGN(const auto body, stored(next_, header.compressed_bytes, body_memory_));
+  CD_TRY(reserve(dictionary_memory_, std::max(header.uncompressed_bytes, 1)));
+  const std::span<uint8_t> room(dictionary_memory_.data(),
+                                static_cast<size_t>(header.uncompressed_bytes));
+  CD_TRY(decompress(chunk_->codec, body, room));
+  dictionary_ = room;
+  dictionary_values_ = header.values;
+  return {};
+}
+
+Status PageStore::load(DataPage& page) {
+  if (page.is_loaded) return {};
+  const auto holds = [&](const Block& block) {
+    return block.bytes() >= page.header.uncompressed_bytes;
+  };
+  const auto fitting = std::find_if(spare_.begin(), spare_.end(), holds);
+  if (fitting != spare_.end()) {
+    page.memory = std::move(*fitting);
+    spare_.erase(fitting);
+  }
+  CD_TRY(reserve(page.memory, std::max(page.header.uncompressed_bytes, 1)));
+  CD_ASSIGN(const auto body,
+            stored(page.body_offset, page.header.compressed_bytes, body_memory_));
+  CD_TRY(page.header.type == PageType::kDataV2 ? load_split(page, body) : load_whole(page, body));
+  page.is_loaded = true;
+  return {};
+}
+
+// Levels and values, compressed together.
+Status PageStore::load_whole(DataPage& page, std::span<const uint8_t> body) {
+  const std::span<uint8_t> room(page.memory.data(),
+                                static_cast<size_t>(page.header.uncompressed_bytes));
+  CD_TRY(decompress(chunk_->codec, body, room));
+  page.values = room;
+  if (!has_levels_) return {};
+  uint32_t bytes = 0;
+  if (page.header.level_encoding != Encoding::kRunLength || room.size() < sizeof(bytes)) {
+    return bad_page("the levels of a page are not of the encoding RLE");
+  }
+  std::memcpy(&bytes, room.data(), sizeof(bytes));
+  if (bytes > room.size() - sizeof(bytes)) return bad_page("levels are longer than their page");
+  page.levels = room.subspan(sizeof(bytes), bytes);
+  page.values = room.subspan(sizeof(bytes) + bytes);
+  return {};
+}
+
+// Levels beside the values, never compressed.
+Status PageStore::load_split(DataPage& page, std::span<const uint8_t> body) {
+  const auto levels = static_cast<size_t>(page.header.definition_bytes) +
+                      static_cast<size_t>(page.header.repetition_bytes);
+  const auto bytes = static_cast<size_t>(page.header.uncompressed_bytes);
+  if (levels > body.size() || levels > bytes) return bad_page("levels are longer than their page");
+  const std::span<uint8_t> room(page.memory.data(), bytes);
+  if (levels > 0) std::memcpy(room.data(), body.data(), levels);
+  const bool is_stored = !page.header.is_compressed || bytes == levels;
+  const auto codec = is_stored ? Codec::kNone : chunk_->codec;
+  if (bytes > levels) CD_TRY(decompress(codec, body.subspan(levels), room.subspan(levels)));
+  if (has_levels_) {
+    page.levels = room.subspan(static_cast<size_t>(page.header.repetition_bytes),
+                               static_cast<size_t>(page.header.definition_bytes));
+  }
+  page.values = room.subspan(levels);
+  return {};
+}
+
+}  // namespace crossdock::scan

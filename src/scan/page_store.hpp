@@ -1,0 +1,76 @@
+// The pages of one column chunk, in the order of its rows: found by their headers, decompressed when somebody asks.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <span>
+
+#include "memory/budget.hpp"
+#include "scan/local_file.hpp"
+#include "scan/parquet_format.hpp"
+
+namespace crossdock::scan {
+
+// A page of data whose rows are those of its row group from `row_begin` to `row_end`.
+struct DataPage {
+  int64_t row_begin = 0;
+  int64_t row_end = 0;
+  int64_t body_offset = 0;  // in the file
+  PageHeader header;
+  bool is_loaded = false;
+  Block memory;
+  std::span<const uint8_t> levels;  // of definition; empty: the column has none
+  std::span<const uint8_t> values;
+  Block plain_memory;  // of values that are no longer in the encoding that the page has
+};
+
+// One column of one worker. Pages are valid until drop_before() passes them, or open().
+class PageStore {
+ public:
+  explicit PageStore(std::shared_ptr<Memory> memory) : memory_(std::move(memory)) {}
+
+  // Begins with the first page. `has_levels`: rows can be null.
+  Status open(const LocalFile& file, const ColumnChunk& chunk, bool has_levels);
+  // Reads the dictionary alone, which the chunk must have.
+  Status open_dictionary(const LocalFile& file, const ColumnChunk& chunk);
+  // Finds the pages up to row `end` of the row group. Errors: kSourceFailed.
+  Status find_until(int64_t end);
+  // Forgets pages all of whose rows stand before `row`.
+  void drop_before(int64_t row);
+  std::deque<DataPage>& pages() { return pages_; }
+
+  // Decompresses the page. Errors: kSourceFailed, kOutOfMemoryBudget.
+  Status load(DataPage& page);
+  // The values of the dictionary, PLAIN; none where the chunk has no such page. After find_until().
+  std::span<const uint8_t> dictionary() const { return dictionary_; }
+  int32_t dictionary_values() const { return dictionary_values_; }
+
+ private:
+  Result<std::span<const uint8_t>> stored(int64_t offset, int64_t bytes, Block& beside);
+  Result<PageHeader> next_header();
+  Status read_dictionary(const PageHeader& header);
+  Status begin(const LocalFile& file, const ColumnChunk& chunk, int64_t end);
+  Status load_split(DataPage& page, std::span<const uint8_t> body);
+  Status load_whole(DataPage& page, std::span<const uint8_t> body);
+  Status reserve(Block& block, int64_t bytes);
+
+  std::shared_ptr<Memory> memory_;
+  const LocalFile* file_ = nullptr;
+  const ColumnChunk* chunk_ = nullptr;
+  bool has_levels_ = false;
+  int64_t next_ = 0;       // offset of the next header
+  int64_t end_ = 0;        // of the chunk
+  int64_t next_row_ = 0;   // of the next page of data
+  Block whole_;            // all of a chunk that is small
+  bool has_whole_ = false;
+  Block header_memory_;
+  Block body_memory_;
+  Block dictionary_memory_;
+  std::span<const uint8_t> dictionary_;
+  int32_t dictionary_values_ = 0;
+  std::deque<DataPage> pages_;
+  std::vector<Block> spare_;  // memory of pages that are gone
+};
+
+}  // namespace crossdock::scan

@@ -1,0 +1,102 @@
+// Footers, checked against the file as far as readers rely on them.
+#include "scan/parquet_file.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+
+namespace crossdock::scan {
+namespace {
+
+constexpr int64_t kTailBytes = 8;  // length of the footer and magic
+constexpr int64_t kFooterGuess = int64_t{64} << 10;
+
+Error malformed(const LocalFile& file, std::string_view what) {
+  return make_error(ErrorCode::kSourceFailed, "{}: {}", file.path(), what);
+}
+
+// Reads what stands before the tail, mostly with the first read.
+Result<FileMetadata> read_footer(const LocalFile& file) {
+  if (file.bytes() < kTailBytes + 4) return malformed(file, "it is too short for a Parquet file");
+  std::vector<uint8_t> bytes(static_cast<size_t>(std::min(file.bytes(), kFooterGuess)));
+  CD_TRY(file.read(file.bytes() - static_cast<int64_t>(bytes.size()), bytes));
+  const uint8_t* tail = bytes.data() + bytes.size() - kTailBytes;
+  uint32_t length = 0;
+  std::memcpy(&length, tail, sizeof(length));
+  if (std::memcmp(tail + 4, "PARE", 4) == 0) {
+    return make_error(ErrorCode::kUnsupportedType, "{}: it is encrypted", file.path());
+  }
+  if (std::memcmp(tail + 4, "PAR1", 4) != 0) return malformed(file, "it is no Parquet file");
+  const int64_t needed = int64_t{length} + kTailBytes;
+  if (needed > file.bytes()) return malformed(file, "its footer is longer than the file");
+  if (needed > static_cast<int64_t>(bytes.size())) {
+    bytes.resize(static_cast<size_t>(needed));
+    CD_TRY(file.read(file.bytes() - needed, bytes));
+  }
+  const std::span<const uint8_t> all(bytes);
+  auto parsed = parse_footer(all.subspan(all.size() - static_cast<size_t>(needed), length));
+  if (!parsed.ok()) return malformed(file, parsed.error().message);
+  return parsed;
+}
+
+}  // namespace
+
+Result<std::shared_ptr<const ParquetFile>> ParquetFile::open(const std::string& path) {
+  CD_ASSIGN(auto file, LocalFile::open(path));
+  CD_ASSIGN(FileMetadata metadata, read_footer(*file));
+  if (metadata.is_encrypted) {
+    return make_error(ErrorCode::kUnsupportedType, "{}: it is encrypted", path);
+  }
+  auto opened =
+      std::shared_ptr<ParquetFile>(new ParquetFile(std::move(file), std::move(metadata)));
+  CD_TRY(opened->number_leaves());
+  CD_TRY(opened->check_chunks());
+  return std::shared_ptr<const ParquetFile>(std::move(opened));
+}
+
+// Depth first, as the schema lies. What is open at a place is how many elements each group above it still has.
+Status ParquetFile::number_leaves() {
+  std::vector<int64_t> open;
+  for (size_t i = 0; i < metadata_.schema.size(); ++i) {
+    const SchemaElement& element = metadata_.schema[i];
+    while (!open.empty() && open.back() == 0) open.pop_back();
+    if (i > 0) {
+      if (open.empty()) return malformed(*file_, "its schema has parts outside of the root");
+      --open.back();
+    }
+    if (element.children < 0) return malformed(*file_, "its schema is no tree");
+    if (i == 0 || !element.physical.has_value()) {
+      open.push_back(element.children);
+      continue;
+    }
+    leaf_elements_.push_back(static_cast<int>(i));
+    is_top_.push_back(open.size() == 1);
+  }
+  return {};
+}
+
+Status ParquetFile::check_chunks() const {
+  for (const RowGroup& group : metadata_.row_groups) {
+    if (group.columns.size() != leaf_elements_.size()) {
+      return malformed(*file_, "a row group has other columns than the schema");
+    }
+    for (size_t c = 0; c < group.columns.size(); ++c) {
+      const ColumnChunk& chunk = group.columns[c];
+      if (chunk.is_elsewhere || chunk.is_encrypted) continue;  // not read
+      const bool is_inside = chunk.begin() >= 0 && chunk.compressed_bytes >= 0 &&
+                             chunk.begin() <= file_->bytes() &&
+                             chunk.compressed_bytes <= file_->bytes() - chunk.begin();
+      if (!is_inside) return malformed(*file_, "a column lies beyond its end");
+    }
+  }
+  return {};
+}
+
+int ParquetFile::leaf(std::string_view name) const {
+  for (size_t i = 0; i < leaf_elements_.size(); ++i) {
+    if (is_top_[i] && element(static_cast<int>(i)).name == name) return static_cast<int>(i);
+  }
+  return -1;
+}
+
+}  // namespace crossdock::scan

@@ -1,0 +1,41 @@
+// One Parquet file: its footer, and where its columns are.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "base/result.hpp"
+#include "scan/local_file.hpp"
+#include "scan/parquet_format.hpp"
+
+namespace crossdock::scan {
+
+// Immutable.
+class ParquetFile {
+ public:
+  // Reads the footer. Errors: kSourceFailed; kUnsupportedType where all of it is encrypted.
+  static Result<std::shared_ptr<const ParquetFile>> open(const std::string& path);
+
+  const LocalFile& file() const { return *file_; }
+  const FileMetadata& metadata() const { return metadata_; }
+  // The leaf that a column at the top of the schema is; -1 where there is none of that name.
+  int leaf(std::string_view name) const;
+  // What the schema says of it.
+  const SchemaElement& element(int leaf) const {
+    return metadata_.schema[static_cast<size_t>(leaf_elements_[static_cast<size_t>(leaf)])];
+  }
+
+ private:
+  ParquetFile(std::shared_ptr<const LocalFile> file, FileMetadata metadata)
+      : file_(std::move(file)), metadata_(std::move(metadata)) {}
+  Status number_leaves();
+  Status check_chunks() const;
+
+  std::shared_ptr<const LocalFile> file_;
+  FileMetadata metadata_;
+  std::vector<int> leaf_elements_;    // by leaf: element of the schema
+  std::vector<bool> is_top_;          // by leaf: it stands below the root
+};
+
+}  // namespace crossdock::scan

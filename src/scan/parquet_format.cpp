@@ -1,0 +1,351 @@
+// The structs of the footer and of page headers, field by field.
+#include "scan/parquet_format.hpp"
+
+#include <algorithm>
+
+#include "scan/thrift_reader.hpp"
+
+namespace crossdock::scan {
+namespace {
+
+constexpr int32_t kLastPhysical = static_cast<int32_t>(PhysicalType::kFixedBytes);
+
+// The older way of saying what values mean.
+void set_converted(int32_t converted, SchemaElement& to) {
+  const auto integer = [&](int bits, bool is_signed) {
+    to.meaning = Meaning::kInteger;
+    to.integer_bits = bits;
+    to.is_signed = is_signed;
+  };
+  switch (converted) {
+    case 0:
+      to.meaning = Meaning::kString;
+      return;
+    case 5:
+      to.meaning = Meaning::kDecimal;
+      return;
+    case 6:
+      to.meaning = Meaning::kDate;
+      return;
+    case 7:
+    case 8:
+      to.meaning = Meaning::kTime;
+      to.units_per_second = converted == 7 ? 1'000 : 1'000'000;
+      return;
+    case 9:
+    case 10:
+      to.meaning = Meaning::kTimestamp;
+      to.units_per_second = converted == 9 ? 1'000 : 1'000'000;
+      return;
+    case 11:
+    case 12:
+    case 13:
+    case 14:
+      return integer(8 << (converted - 11), false);
+    case 15:
+    case 16:
+    case 17:
+    case 18:
+      return integer(8 << (converted - 15), true);
+    default:
+      to.meaning = Meaning::kOther;
+  }
+}
+
+// TIME and TIMESTAMP.
+void read_unit(ThriftReader& reader, SchemaElement& to) {
+  reader.each_field([&](int id, ThriftType type) {
+    if (id != 2 || type != ThriftType::kStruct) return false;
+    reader.each_field([&](int unit, ThriftType) {
+      to.units_per_second = unit == 1 ? 1'000 : unit == 2 ? 1'000'000 : 1'000'000'000;
+      return false;
+    });
+    return true;
+  });
+}
+
+void read_integer(ThriftReader& reader, SchemaElement& to) {
+  reader.each_field([&](int id, ThriftType type) {
+    if (id == 1) return reader.read(type, &to.integer_bits);
+    return id == 2 && reader.read(type, &to.is_signed);
+  });
+}
+
+void read_decimal(ThriftReader& reader, SchemaElement& to) {
+  reader.each_field([&](int id, ThriftType type) {
+    if (id == 1) return reader.read(type, &to.scale);
+    return id == 2 && reader.read(type, &to.precision);
+  });
+}
+
+void read_logical(ThriftReader& reader, SchemaElement& to) {
+  reader.each_field([&](int id, ThriftType type) {
+    if (type != ThriftType::kStruct) return false;
+    switch (id) {
+      case 1:
+        to.meaning = Meaning::kString;
+        return false;
+      case 5:
+        to.meaning = Meaning::kDecimal;
+        read_decimal(reader, to);
+        return true;
+      case 6:
+        to.meaning = Meaning::kDate;
+        return false;
+      case 7:
+      case 8:
+        to.meaning = id == 7 ? Meaning::kTime : Meaning::kTimestamp;
+        read_unit(reader, to);
+        return true;
+      case 10:
+        to.meaning = Meaning::kInteger;
+        read_integer(reader, to);
+        return true;
+      case 15:
+        to.meaning = Meaning::kFloat16;
+        return false;
+      default:
+        to.meaning = Meaning::kOther;
+        return false;
+    }
+  });
+}
+
+void read_schema_element(ThriftReader& reader, SchemaElement& to) {
+  int32_t physical = -1;
+  int32_t converted = -1;
+  bool is_logical = false;
+  std::string_view name;
+  reader.each_field([&](int id, ThriftType type) {
+    switch (id) {
+      case 1:
+        return reader.read(type, &physical);
+      case 2:
+        return reader.read(type, &to.type_length);
+      case 3:
+        return reader.read(type, &to.repetition);
+      case 4:
+        return reader.read(type, &name);
+      case 5:
+        return reader.read(type, &to.children);
+      case 6:
+        return reader.read(type, &converted);
+      case 7:
+        return reader.read(type, &to.scale);
+      case 8:
+        return reader.read(type, &to.precision);
+      case 10:
+        if (type != ThriftType::kStruct) return false;
+        is_logical = true;
+        read_logical(reader, to);
+        return true;
+      default:
+        return false;
+    }
+  });
+  to.name = name;
+  if (physical >= 0 && physical <= kLastPhysical) to.physical = static_cast<PhysicalType>(physical);
+  if (physical > kLastPhysical) to.meaning = Meaning::kOther;
+  if (!is_logical && converted >= 0) set_converted(converted, to);
+}
+
+void read_statistics(ThriftReader& reader, Statistics& to) {
+  std::optional<std::string_view> bounds[4];  // max, min of old; max, min
+  reader.each_field([&](int id, ThriftType type) {
+    const auto bound = [&](int which) {
+      std::string_view bytes;
+      if (!reader.read(type, &bytes)) return false;
+      bounds[which] = bytes;
+      return true;
+    };
+    int64_t nulls = 0;
+    switch (id) {
+      case 1:
+        return bound(0);
+      case 2:
+        return bound(1);
+      case 3:
+        if (!reader.read(type, &nulls)) return false;
+        to.null_count = nulls;
+        return true;
+      case 5:
+        return bound(2);
+      case 6:
+        return bound(3);
+      default:
+        return false;
+    }
+  });
+  to.is_deprecated = !bounds[2].has_value() && !bounds[3].has_value();
+  const int first = to.is_deprecated ? 0 : 2;
+  if (bounds[first].has_value()) to.max = *bounds[first];
+  if (bounds[first + 1].has_value()) to.min = *bounds[first + 1];
+}
+
+// Whether all pages of data are dictionary codes; false where nothing is said of pages of data.
+bool read_page_encodings(ThriftReader& reader, ThriftType of) {
+  bool any = false;
+  bool all = true;
+  reader.each_element(of, [&](ThriftType type) {
+    if (type != ThriftType::kStruct) return false;
+    int32_t page = -1;
+    int32_t encoding = -1;
+    int32_t count = 0;
+    reader.each_field([&](int id, ThriftType field) {
+      if (id == 1) return reader.read(field, &page);
+      if (id == 2) return reader.read(field, &encoding);
+      return id == 3 && reader.read(field, &count);
+    });
+    const bool is_data = page == static_cast<int32_t>(PageType::kData) ||
+                         page == static_cast<int32_t>(PageType::kDataV2);
+    if (!is_data || count == 0) return true;
+    any = true;
+    all = all && (encoding == static_cast<int32_t>(Encoding::kDictionary) ||
+                  encoding == static_cast<int32_t>(Encoding::kPlainDictionary));
+    return true;
+  });
+  return any && all;
+}
+
+void read_column_metadata(ThriftReader& reader, ColumnChunk& to) {
+  int32_t physical = -1;
+  int32_t codec = -1;
+  reader.each_field([&](int id, ThriftType type) {
+    switch (id) {
+      case 1:
+        return reader.read(type, &physical);
+      case 3:
+        return reader.each_element(type, [&](ThriftType of) {
+          std::string_view part;
+          if (!reader.read(of, &part)) return false;
+          to.path.emplace_back(part);
+          return true;
+        });
+      case 4:
+        return reader.read(type, &codec);
+      case 5:
+        return reader.read(type, &to.values);
+      case 6:
+        return reader.read(type, &to.uncompressed_bytes);
+      case 7:
+        return reader.read(type, &to.compressed_bytes);
+      case 9:
+        return reader.read(type, &to.data_page_offset);
+      case 11:
+        return reader.read(type, &to.dictionary_page_offset);
+      case 12:
+        if (type != ThriftType::kStruct) return false;
+        read_statistics(reader, to.statistics);
+        return true;
+      case 13:
+        to.all_coded = read_page_encodings(reader, type);
+        return type == ThriftType::kList;
+      default:
+        return false;
+    }
+  });
+  if (physical >= 0 && physical <= kLastPhysical) to.physical = static_cast<PhysicalType>(physical);
+  to.codec = static_cast<Codec>(std::clamp(codec, 0, 255));
+}
+
+void read_column_chunk(ThriftReader& reader, ColumnChunk& to) {
+  reader.each_field([&](int id, ThriftType type) {
+    if (id == 1) to.is_elsewhere = true;
+    if (id == 8 || id == 9) to.is_encrypted = true;
+    if (id != 3 || type != ThriftType::kStruct) return false;
+    read_column_metadata(reader, to);
+    return true;
+  });
+}
+
+void read_row_group(ThriftReader& reader, RowGroup& to) {
+  reader.each_field([&](int id, ThriftType type) {
+    if (id == 3) return reader.read(type, &to.rows);
+    return id == 1 && reader.each_element(type, [&](ThriftType of) {
+      if (of != ThriftType::kStruct) return false;
+      read_column_chunk(reader, to.columns.emplace_back());
+      return true;
+    });
+  });
+}
+
+Error bad_footer() {
+  return make_error(ErrorCode::kSourceFailed, "its footer is no metadata of Parquet");
+}
+
+}  // namespace
+
+Result<FileMetadata> parse_footer(std::span<const uint8_t> bytes) {
+  ThriftReader reader(bytes);
+  FileMetadata file;
+  reader.each_field([&](int id, ThriftType type) {
+    switch (id) {
+      case 2:
+        return reader.each_element(type, [&](ThriftType of) {
+          if (of != ThriftType::kStruct) return false;
+          read_schema_element(reader, file.schema.emplace_back());
+          return true;
+        });
+      case 3:
+        return reader.read(type, &file.rows);
+      case 4:
+        return reader.each_element(type, [&](ThriftType of) {
+          if (of != ThriftType::kStruct) return false;
+          read_row_group(reader, file.row_groups.emplace_back());
+          return true;
+        });
+      case 8:
+        file.is_encrypted = true;
+        return false;
+      default:
+        return false;
+    }
+  });
+  if (reader.failed() || file.schema.empty()) return bad_footer();
+  int64_t rows = 0;
+  for (const RowGroup& group : file.row_groups) {
+    if (group.rows < 0 || group.rows > INT64_MAX / 2 - rows) return bad_footer();
+    rows += group.rows;
+  }
+  if (rows != file.rows) return bad_footer();
+  return file;
+}
+
+Result<PageHeader> parse_page_header(std::span<const uint8_t> bytes) {
+  ThriftReader reader(bytes);
+  PageHeader header;
+  int32_t page = -1;
+  int32_t encoding = 0;
+  int32_t level_encoding = static_cast<int32_t>(Encoding::kRunLength);
+  const auto read_data = [&](bool is_second) {
+    reader.each_field([&](int id, ThriftType type) {
+      if (id == 1) return reader.read(type, &header.values);
+      if (id == (is_second ? 4 : 2)) return reader.read(type, &encoding);
+      if (!is_second) return id == 3 && reader.read(type, &level_encoding);
+      if (id == 5) return reader.read(type, &header.definition_bytes);
+      if (id == 6) return reader.read(type, &header.repetition_bytes);
+      return id == 7 && reader.read(type, &header.is_compressed);
+    });
+    return true;
+  };
+  reader.each_field([&](int id, ThriftType type) {
+    if (id == 1) return reader.read(type, &page);
+    if (id == 2) return reader.read(type, &header.uncompressed_bytes);
+    if (id == 3) return reader.read(type, &header.compressed_bytes);
+    if ((id == 5 || id == 7) && type == ThriftType::kStruct) return read_data(false);
+    return id == 8 && type == ThriftType::kStruct && read_data(true);
+  });
+  const bool is_known = page >= 0 && page <= static_cast<int32_t>(PageType::kDataV2);
+  if (reader.failed() || !is_known || header.uncompressed_bytes < 0 ||
+      header.compressed_bytes < 0 || header.values < 0 || header.definition_bytes < 0 ||
+      header.repetition_bytes < 0) {
+    return make_error(ErrorCode::kSourceFailed, "a page's header is not one of Parquet");
+  }
+  header.type = static_cast<PageType>(page);
+  header.encoding = static_cast<Encoding>(std::clamp(encoding, 0, 255));
+  header.level_encoding = static_cast<Encoding>(std::clamp(level_encoding, 0, 255));
+  header.header_bytes = reader.position();
+  return header;
+}
+
+}  // namespace crossdock::scan

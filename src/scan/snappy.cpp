@@ -1,0 +1,123 @@
+// Copies of sixteen bytes wherever both sides have room for them.
+#include "scan/snappy.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+namespace crossdock::scan {
+namespace {
+
+constexpr int64_t kStride = 16;
+constexpr int64_t kCopyMax = 64;  // bytes of one copy
+
+void copy16(const uint8_t* from, uint8_t* to) {
+  uint64_t low = 0;
+  uint64_t high = 0;
+  std::memcpy(&low, from, 8);
+  std::memcpy(&high, from + 8, 8);
+  std::memcpy(to, &low, 8);
+  std::memcpy(to + 8, &high, 8);
+}
+
+struct Bytes {
+  const uint8_t* in;
+  const uint8_t* in_end;
+  uint8_t* out_begin;
+  uint8_t* out;
+  uint8_t* out_end;
+
+  int64_t in_left() const { return in_end - in; }
+  int64_t out_left() const { return out_end - out; }
+};
+
+// Answers false for a fault. What does not fit the output is cut.
+bool put_literal(Bytes& at, uint32_t tag) {
+  int64_t length = (tag >> 2) + 1;
+  if (length <= kStride && at.in_left() >= kStride && at.out_left() >= kStride) [[likely]] {
+    copy16(at.in, at.out);
+    at.in += length;
+    at.out += length;
+    return true;
+  }
+  if (length > 60) {
+    const int64_t bytes = length - 60;
+    if (at.in_left() < bytes) return false;
+    uint32_t value = 0;
+    std::memcpy(&value, at.in, static_cast<size_t>(bytes));
+    length = int64_t{value} + 1;
+    at.in += bytes;
+  }
+  if (at.in_left() < length) return false;
+  const int64_t kept = std::min(length, at.out_left());
+  std::memcpy(at.out, at.in, static_cast<size_t>(kept));
+  at.in += length;
+  at.out += kept;
+  return true;
+}
+
+bool put_copy(Bytes& at, int64_t length, int64_t offset) {
+  if (offset == 0 || offset > at.out - at.out_begin) return false;
+  const uint8_t* from = at.out - offset;
+  if (at.out_left() < kCopyMax) {
+    length = std::min(length, at.out_left());
+    for (int64_t i = 0; i < length; ++i) at.out[i] = from[i];
+  } else if (offset >= kStride) {
+    for (int64_t i = 0; i < length; i += kStride) copy16(from + i, at.out + i);
+  } else if (offset >= 8) {
+    for (int64_t i = 0; i < length; i += 8) {
+      uint64_t word = 0;
+      std::memcpy(&word, from + i, 8);
+      std::memcpy(at.out + i, &word, 8);
+    }
+  } else {
+    for (int64_t i = 0; i < length; ++i) at.out[i] = from[i];
+  }
+  at.out += length;
+  return true;
+}
+
+bool read_size(Bytes& at, uint64_t* size) {
+  for (int shift = 0; shift < 35; shift += 7) {
+    if (at.in_left() == 0) return false;
+    const uint8_t part = *at.in++;
+    *size |= uint64_t{part & 0x7FU} << shift;
+    if ((part & 0x80) == 0) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+bool snappy_decompress(std::span<const uint8_t> in, int64_t bytes, std::span<uint8_t> out) {
+  Bytes at{in.data(), in.data() + in.size(), out.data(), out.data(), out.data() + out.size()};
+  uint64_t size = 0;
+  if (!read_size(at, &size) || size != static_cast<uint64_t>(bytes)) return false;
+  const int64_t wanted = std::min(bytes, static_cast<int64_t>(out.size()));
+  at.out_end = at.out_begin + wanted;
+  while (at.in_left() > 0 && at.out_left() > 0) {
+    const uint32_t tag = *at.in++;
+    if ((tag & 3) == 0) {
+      if (!put_literal(at, tag)) return false;
+      continue;
+    }
+    const int64_t offset_bytes = (tag & 3) == 1 ? 1 : (tag & 3) == 2 ? 2 : 4;
+    if (at.in_left() < offset_bytes) return false;
+    uint32_t offset = 0;
+    int64_t length = (tag >> 2) + 1;
+    if (offset_bytes == 1) {
+      length = 4 + ((tag >> 2) & 7);
+      offset = ((tag >> 5) << 8) | at.in[0];
+    } else if (offset_bytes == 2) {
+      uint16_t narrow = 0;
+      std::memcpy(&narrow, at.in, 2);
+      offset = narrow;
+    } else {
+      std::memcpy(&offset, at.in, 4);
+    }
+    at.in += offset_bytes;
+    if (!put_copy(at, length, offset)) return false;
+  }
+  return at.out == at.out_end;
+}
+
+}  // namespace crossdock::scan

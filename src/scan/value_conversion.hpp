@@ -1,0 +1,25 @@
+// Stored values as values of the engine: the inner loops.
+#pragma once
+
+#include <cstdint>
+
+#include "scan/column_form.hpp"
+
+namespace crossdock::scan {
+
+// Some of the values that lie at a place: index[0], index[1], ...; nullptr: the first `count`.
+struct ValueList {
+  const uint32_t* index = nullptr;
+  int32_t count = 0;
+};
+
+// Copies values of `width` bytes: 1, 2, 4, 8 or 16.
+void pick_values(int32_t width, const uint8_t* from, ValueList list, uint8_t* out);
+
+// Values as they are stored in PLAIN, of any alignment. Not for texts and booleans.
+void convert_values(const ColumnForm& form, const uint8_t* from, ValueList list, uint8_t* out);
+
+// Bytes of 0 and 1 as bits. `bits` has room for whole bytes, `bytes` may be read up to the next multiple of eight.
+void pack_bits(const uint8_t* bytes, int32_t count, uint8_t* bits);
+
+}  // namespace crossdock::scan
