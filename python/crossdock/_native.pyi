@@ -376,11 +376,24 @@ class Sort(_Operation):
 
     def __init__(self, engine: Engine, table: Table, **options: Unpack[_SortArguments]) -> None: ...
 
+class ParquetFiles:
+    """Parquet files that are open, with their footers read."""
+
+    @staticmethod
+    def open(paths: list[str]) -> ParquetFiles: ...
+    @property
+    def num_rows(self) -> int: ...
+
 class Plan:
     """A plan of nodes, immutable (include/crossdock/query.hpp). Expressions are JSON."""
 
     @staticmethod
     def scan(table: Table, columns: list[str], name: str) -> Plan: ...
+    @staticmethod
+    def scan_parquet(files: ParquetFiles, like: Table, name: str) -> Plan:
+        """The columns that `like`, a table of any number of rows, has; NativeError says why they are
+        not read here."""
+
     def filter(self, conditions: str) -> Plan: ...
     def project(self, items: list[tuple[str, str, str]]) -> Plan:
         """(name, column or "", JSON of an expression or "")"""

@@ -92,8 +92,10 @@ def from_engine(column: Any, data_type: Any) -> Any:
     """A column that lay in the engine, an Array or ChunkedArray, as `data_type` again."""
     if column.type == data_type:
         return column
+    if pa.types.is_dictionary(column.type) and not pa.types.is_dictionary(data_type):
+        column = column.cast(column.type.value_type)  # views have no cast from dictionaries
     if lies_as_it_is(data_type):
-        return column.cast(data_type)
+        return column if column.type == data_type else column.cast(data_type)
     return _by_chunk(column, data_type, _restored)
 
 

@@ -34,7 +34,13 @@ from crossdock.fusion import fuse, unfused
 from crossdock.keyless_groups import column_of, counts_rows, narrowed, needs_no_groups
 from crossdock.late_columns import Splitter, has_late, residual_schema, whole_rows
 from crossdock.lowering import lower_group, unused_name
-from crossdock.native_plans import ReadScan, UnplannedError, has_several_operators, native_plan
+from crossdock.native_plans import (
+    ReadScan,
+    UnplannedError,
+    has_several_operators,
+    native_plan,
+    reads_files,
+)
 from crossdock.nodes import (
     AssumeSorted,
     Filter,
@@ -122,7 +128,7 @@ class Execution:
         return None if plan is None else _native.Query(self.engine, plan)
 
     def _planned_query(self, node: Node, read: ReadScan) -> _native.Plan | None:
-        if not has_several_operators(node) or has_late(node):
+        if has_late(node) or not _runs_as_plan(node):
             return None
         if needs_no_groups(node) and not has_several_operators(inputs_of(node)[0]):
             return None  # the one join below counts or adds up pairs that it never makes
@@ -442,6 +448,12 @@ class Execution:
         found = [row.column(f"{f}_{column}" if column else f) for f, column in asked]
         fields = zip(found, node.schema, strict=True)
         return pa.Table.from_arrays([narrowed(a, f) for a, f in fields], schema=node.schema)
+
+
+def _runs_as_plan(node: Node) -> bool:
+    if has_several_operators(node):
+        return True
+    return isinstance(node, GroupBy) and reads_files(node)
 
 
 def limited_batches(batches: Iterator[Any], rows: int, offset: int) -> Iterator[Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -28,7 +29,8 @@ from crossdock.nodes import (
     inputs_of,
 )
 from crossdock.operations import Named
-from crossdock.sources import ArrowSource
+from crossdock.parquet_plans import scanned_files
+from crossdock.sources import ArrowSource, read_for
 
 # Reads a scan: a table of the engine, and node column -> column of that table.
 ReadScan = Callable[[Scan], Named]
@@ -36,6 +38,14 @@ ReadScan = Callable[[Scan], Named]
 
 class UnplannedError(Exception):
     """A node that plans do not have yet; args = (what it is,)."""
+
+
+def reads_files(node: Node) -> bool:
+    """Whether the engine reads the files of some scan itself: then one operator is enough to run as
+    a plan."""
+    if isinstance(node, Scan):
+        return not isinstance(scanned_files(node.source, node.columns), str)
+    return any(map(reads_files, inputs_of(node)))
 
 
 def has_several_operators(node: Node) -> bool:
@@ -89,7 +99,13 @@ def _conditions(predicate: Expr, schema: Any) -> str:
 
 
 def _scan(node: Scan, read: ReadScan) -> _native.Plan:
-    """Filters of tables in memory are the engine's; readers of files apply their own."""
+    """Filters of tables in memory and of files that the engine reads are the engine's; other
+    readers apply their own."""
+    columns = read_for(node.columns, node.predicate)
+    files = scanned_files(node.source, columns)
+    if not isinstance(files, str):
+        with contextlib.suppress(UnplannedError):
+            return _filtered_files(node, files, node.source.schema_of(columns))
     filtered = node.predicate is not None and isinstance(node.source, ArrowSource)
     whole = node
     if filtered:
@@ -103,6 +119,13 @@ def _scan(node: Scan, read: ReadScan) -> _native.Plan:
         return plan
     assert node.predicate is not None
     plan = plan.filter(_conditions(node.predicate, whole.schema))
+    return plan.project([(name, name, "") for name in node.columns])
+
+
+def _filtered_files(node: Scan, files: _native.Plan, schema: Any) -> _native.Plan:
+    if node.predicate is None:
+        return files
+    plan = files.filter(_conditions(node.predicate, schema))
     return plan.project([(name, name, "") for name in node.columns])
 
 

@@ -158,6 +158,7 @@ class FileSource:
         self._format = dataset_format
         self._is_partitioned = has_partitions(paths)
         self._is_part = False
+        self._footers: tuple[Any, _native.ParquetFiles | str] | None = None  # with their versions
         with self.data_errors():
             self._opened = self._open()
         self.schema = self._opened.schema
@@ -201,6 +202,22 @@ class FileSource:
 
     def stored_bytes(self) -> int:
         return sum(Path(name).stat().st_size for name in self.files)
+
+    def footers(self) -> _native.ParquetFiles | str:
+        """The files for the engine's reader of Parquet, or why it does not read them. DataError if
+        they have changed."""
+        if self._is_part or self._is_partitioned:
+            return "parts of files, or folders that stand for columns"
+        with self.data_errors():
+            versions = self.current().versions
+        known = self._footers
+        if known is None or known[0] != versions:
+            try:
+                known = (versions, _native.ParquetFiles.open(self.files))
+            except _native.NativeError as error:
+                known = (versions, str(error))
+            self._footers = known
+        return known[1]
 
     def fragments(self) -> list[Any]:
         """The files, one by one, for modules of this package. Call it inside `data_errors`."""

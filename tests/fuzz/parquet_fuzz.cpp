@@ -1,0 +1,124 @@
+// Parquet files with a few bytes changed, and random bytes as their parts: each is refused or read, whatever is read.
+//
+// Core of libFuzzer's making: link it with -fsanitize=fuzzer, or with fuzz_main.cpp for random bytes.
+#include <algorithm>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "base/check.hpp"
+#include "scan/column_cursor.hpp"
+#include "scan/delta_reader.hpp"
+#include "scan/lz4.hpp"
+#include "scan/parquet_table.hpp"
+#include "scan/plain_pages.hpp"
+#include "scan/snappy.hpp"
+#include "scan/written_parquet.hpp"
+
+namespace crossdock {
+namespace {
+
+constexpr int64_t kBudget = int64_t{64} << 20;
+
+// The error is one that readers of files may answer with.
+void check_error(const Error& error) {
+  CD_CHECK(error.code == ErrorCode::kSourceFailed || error.code == ErrorCode::kUnsupportedType ||
+               error.code == ErrorCode::kOutOfMemoryBudget,
+           "{}",
+           error.message);
+}
+
+scan::FileBytes good_file(uint8_t kind) {
+  scan::WrittenColumn numbers = scan::numbered_column("n", 200, 64, kind % 3);
+  scan::WrittenColumn texts = scan::text_column("t", 200, 50, 1 + kind % 20);
+  numbers.second_version = (kind & 16) != 0;
+  numbers.coded_pages = (kind & 32) != 0 ? 2 : 0;
+  texts.coded_pages = (kind & 64) != 0 ? 4 : 1;
+  return scan::written_parquet({numbers, texts});
+}
+
+Status read_column(const scan::ParquetTable& table, int column, int32_t step, uint32_t every) {
+  const auto memory = Memory::create(kBudget);
+  const scan::ColumnForm& form = table.columns()[static_cast<size_t>(column)].form;
+  const Field& field = table.schema()->fields[static_cast<size_t>(column)];
+  std::shared_ptr<const scan::TextCodes> codes;
+  if (form.conversion == scan::Conversion::kTextCodes) {
+    CD_ASSIGN(codes, table.files().text_codes(field.name, form, memory));
+  }
+  scan::ColumnCursor cursor(form, codes, memory);
+  const scan::ParquetFile& file = *table.files().files()[0];
+  for (size_t g = 0; g < file.metadata().row_groups.size(); ++g) {
+    cursor.open(file.file(), table.chunk(column, 0, static_cast<int>(g)));
+    const int64_t rows = std::min<int64_t>(file.metadata().row_groups[g].rows, 1000);
+    std::vector<uint32_t> listed;
+    for (int64_t at = 0; at < rows; at += step) {
+      const auto some = static_cast<int32_t>(std::min<int64_t>(step, rows - at));
+      listed.clear();
+      for (uint32_t row = 0; row < static_cast<uint32_t>(some); row += every) listed.push_back(row);
+      const auto wanted = static_cast<int32_t>(listed.size());
+      cursor.step(at, some);
+      CD_TRY(cursor.codes(listed.data(), wanted));
+      CD_ASSIGN(const ColumnView found, cursor.decode(listed.data(), wanted));
+      CD_CHECK(found.length == wanted, "{} rows of {}", found.length, wanted);
+    }
+  }
+  return {};
+}
+
+void read_file(const scan::FileBytes& bytes, int32_t step, uint32_t every) {
+  const scan::TemporaryFile file(bytes);
+  const auto files = scan::ParquetFiles::open({file.path()});
+  if (!files.ok()) return check_error(files.error());
+  Schema schema;
+  schema.fields.push_back({"n", parse_arrow_format("l").value(), true, ""});
+  schema.fields.push_back({"t", parse_arrow_format("u").value(), true, ""});
+  const auto table = scan::ParquetTable::create(files.value(), schema);
+  if (!table.ok()) return check_error(table.error());
+  for (int column = 0; column < 2; ++column) {
+    const Status read = read_column(*table.value(), column, step, every);
+    if (!read.ok()) check_error(read.error());
+  }
+}
+
+void read_parts(std::span<const uint8_t> bytes) {
+  const auto footer = scan::parse_footer(bytes);
+  if (!footer.ok()) check_error(footer.error());
+  const auto header = scan::parse_page_header(bytes);
+  if (!header.ok()) check_error(header.error());
+  const auto deltas = scan::read_deltas(bytes, 100'000);
+  if (!deltas.ok()) check_error(deltas.error());
+  std::vector<uint8_t> out(1000);
+  scan::snappy_decompress(bytes, bytes.empty() ? 0 : bytes[0], out);
+  scan::lz4_decompress(bytes, out);
+  for (const int encoding : {5, 6, 7, 9}) {
+    scan::DataPage page;
+    page.header.encoding = static_cast<scan::Encoding>(encoding);
+    page.header.values = 5000;
+    page.values = bytes;
+    scan::ColumnForm form;
+    form.physical = encoding == 5 ? scan::PhysicalType::kInt64 : scan::PhysicalType::kByteArray;
+    if (encoding == 9) form.physical = scan::PhysicalType::kDouble;
+    form.stored_bytes = form.physical == scan::PhysicalType::kByteArray ? 0 : 8;
+    const Status plain = scan::make_plain(page, form, *Memory::create(kBudget));
+    if (!plain.ok()) check_error(plain.error());
+  }
+}
+
+}  // namespace
+}  // namespace crossdock
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  using namespace crossdock;
+  if (size < 16) return 0;
+  read_parts(std::span(data, size).subspan(4));
+  scan::FileBytes file = good_file(data[0]);
+  for (int change = 0; change < data[1] % 6; ++change) {
+    const size_t choice = data[4 + change * 2] | static_cast<size_t>(data[5 + change * 2]) << 8;
+    // Three of four changes are in the footer, which decides what is read at all.
+    const size_t footer = std::min<size_t>(file.size(), 400);
+    const size_t at = change % 4 == 0 ? choice % file.size() : file.size() - 1 - choice % footer;
+    file[at] = data[2] % 2 == 0 ? data[4 + change] : static_cast<uint8_t>(file[at] ^ (1 << change));
+  }
+  read_file(file, 1 + data[3] % 100, 1 + data[2] % 9);
+  return 0;
+}

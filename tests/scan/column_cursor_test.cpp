@@ -1,0 +1,180 @@
+// Columns of written files, read in steps of all sizes, whole and by lists of rows.
+#include "scan/column_cursor.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "scan/parquet_table.hpp"
+#include "scan/written_parquet.hpp"
+
+namespace crossdock::scan {
+namespace {
+
+using testing::HasSubstr;
+
+DataType type_of(const char* format) { return parse_arrow_format(format).value(); }
+
+Schema like(const std::string& name, const char* format) {
+  Schema schema;
+  schema.fields.push_back({name, type_of(format), true, ""});
+  return schema;
+}
+
+std::string text_at(const ColumnView& column, int64_t row) {
+  TextView view;
+  std::memcpy(&view, column.values + row * 16, sizeof(view));
+  const uint8_t* heap = view.bytes <= kInlineTextBytes ? nullptr : column.heaps[view.words[1]];
+  return std::string(text_of(view, heap));
+}
+
+// The first column of a file, read by a cursor.
+class Reading {
+ public:
+  Reading(const WrittenColumn& column, const char* format)
+      : file_(written_parquet({column})), column_(column) {
+    auto files = ParquetFiles::open({file_.path()});
+    EXPECT_TRUE(files.ok()) << files.error().message;
+    auto table = ParquetTable::create(files.value(), like(column.name, format));
+    EXPECT_TRUE(table.ok()) << table.error().message;
+    table_ = table.value();
+    for (const auto& page : column_.pages) rows_.insert(rows_.end(), page.begin(), page.end());
+    const ColumnForm& form = table_->columns()[0].form;
+    std::shared_ptr<const TextCodes> codes;
+    if (form.conversion == Conversion::kTextCodes) {
+      codes = table_->files().text_codes(column.name, form, memory_).value();
+    }
+    cursor_ = std::make_unique<ColumnCursor>(form, codes, memory_);
+    cursor_->open(table_->files().files()[0]->file(), table_->chunk(0, 0, 0));
+  }
+
+  // Rows [begin, begin + count), every `every`th of them.
+  void expect_step(int64_t begin, int32_t count, uint32_t every) {
+    std::vector<uint32_t> listed;
+    for (uint32_t row = 0; row < static_cast<uint32_t>(count); row += every) listed.push_back(row);
+    cursor_->step(begin, count);
+    const auto wanted = static_cast<int32_t>(listed.size());
+    const auto found = cursor_->decode(every == 1 ? nullptr : listed.data(), wanted);
+    ASSERT_TRUE(found.ok()) << found.error().message;
+    for (int32_t i = 0; i < wanted; ++i) {
+      const WrittenValue& value = rows_[static_cast<size_t>(begin) + listed[static_cast<size_t>(i)]];
+      ASSERT_EQ(found.value().is_valid(i), !value.is_null) << begin << " + " << i;
+      if (!value.is_null) expect_value(found.value(), i, value);
+    }
+  }
+
+  void expect_all(int32_t step, uint32_t every) {
+    const auto rows = static_cast<int64_t>(rows_.size());
+    for (int64_t at = 0; at < rows; at += step) {
+      expect_step(at, static_cast<int32_t>(std::min<int64_t>(step, rows - at)), every);
+    }
+  }
+
+  ColumnCursor& cursor() { return *cursor_; }
+
+ private:
+  void expect_value(const ColumnView& found, int64_t row, const WrittenValue& value) {
+    const DataType& type = table_->columns()[0].form.type;
+    if (type.id == TypeId::kUtf8View) {
+      ASSERT_EQ(text_at(found, row), value.text);
+    } else if (type.id == TypeId::kDictionary) {
+      const auto* offsets = static_cast<const int32_t*>(found.dictionary->offsets);
+      const int32_t code = found.data<int32_t>()[row];
+      const auto* bytes = reinterpret_cast<const char*>(found.dictionary->values);
+      const auto length = static_cast<size_t>(offsets[code + 1] - offsets[code]);
+      ASSERT_EQ(std::string(bytes + offsets[code], length), value.text);
+    } else if (type.id == TypeId::kInt32) {
+      ASSERT_EQ(found.data<int32_t>()[row], value.number);
+    } else {
+      ASSERT_EQ(found.data<int64_t>()[row], value.number);
+    }
+  }
+
+  TemporaryFile file_;
+  WrittenColumn column_;
+  std::vector<WrittenValue> rows_;
+  std::shared_ptr<Memory> memory_ = Memory::create(int64_t{1} << 28);
+  std::shared_ptr<const ParquetTable> table_;
+  std::unique_ptr<ColumnCursor> cursor_;
+};
+
+TEST(ColumnCursor, ReadsNumbersWhateverTheStepsAndPages) {
+  for (const int64_t null_step : {0, 1, 2, 7}) {
+    for (const bool second : {false, true}) {
+      for (const int32_t coded : {0, 3, 1000}) {
+        WrittenColumn column = numbered_column("n", 700, 96, null_step);
+        column.second_version = second;
+        column.coded_pages = std::min(coded, static_cast<int32_t>(column.pages.size()));
+        for (const int32_t step : {64, 100, 512, 700}) {
+          for (const uint32_t every : {1U, 3U, 250U}) Reading(column, "l").expect_all(step, every);
+        }
+      }
+    }
+  }
+}
+
+TEST(ColumnCursor, ReadsTextsAsViewsAndAsCodes) {
+  for (const int32_t coded : {0, 4, 11}) {
+    WrittenColumn column = text_column("t", 1000, 96, 37);
+    column.coded_pages = coded;
+    const Reading whole(column, "u");
+    for (const int32_t step : {50, 333, 1000}) {
+      for (const uint32_t every : {1U, 5U}) Reading(column, "u").expect_all(step, every);
+    }
+  }
+}
+
+TEST(ColumnCursor, SkipsStepsThatNobodyAsksFor) {
+  Reading reading(numbered_column("n", 1000, 100, 3), "l");
+  reading.expect_step(0, 50, 1);
+  reading.cursor().step(50, 600);
+  reading.expect_step(650, 30, 1);
+  reading.expect_step(680, 320, 60);
+}
+
+TEST(ColumnCursor, GivesCodesWhereAllPagesAreCoded) {
+  WrittenColumn column = text_column("t", 300, 100, 5);
+  column.coded_pages = 2;
+  Reading reading(column, "u");
+  reading.cursor().step(0, 200);
+  const auto codes = reading.cursor().codes(nullptr, 200);
+  ASSERT_TRUE(codes.ok());
+  ASSERT_NE(codes.value(), nullptr);
+  EXPECT_EQ(reading.cursor().dictionary().length, 5);
+  for (uint32_t i = 0; i < 200; ++i) ASSERT_EQ(codes.value()[i], i % 5);
+  reading.cursor().step(200, 100);
+  const auto plain = reading.cursor().codes(nullptr, 100);
+  ASSERT_TRUE(plain.ok());
+  EXPECT_EQ(plain.value(), nullptr);
+}
+
+TEST(ColumnCursor, ReadsNarrowIntegers) {
+  WrittenColumn column = numbered_column("n", 300, 70, 4);
+  column.physical = PhysicalType::kInt32;
+  Reading(column, "i").expect_all(128, 1);
+}
+
+TEST(ParquetTable, SaysWhatItDoesNotRead) {
+  const TemporaryFile file(written_parquet({numbered_column("n", 10, 10, 0)}));
+  const auto files = ParquetFiles::open({file.path()}).value();
+  const auto as = [&](const std::string& name, const char* format) {
+    const auto table = ParquetTable::create(files, like(name, format));
+    return table.ok() ? std::string() : table.error().message;
+  };
+  EXPECT_EQ(as("n", "l"), "");
+  EXPECT_THAT(as("n", "i"), HasSubstr("do not lie as int32"));
+  EXPECT_THAT(as("n", "u"), HasSubstr("do not lie as utf8"));
+  EXPECT_THAT(as("m", "l"), HasSubstr("no such column"));
+}
+
+TEST(ParquetFile, RefusesWhatIsCut) {
+  const FileBytes whole = written_parquet({numbered_column("n", 200, 50, 0)});
+  for (size_t bytes = 0; bytes < whole.size(); ++bytes) {
+    const TemporaryFile file(std::span(whole).first(bytes));
+    EXPECT_FALSE(ParquetFile::open(file.path()).ok()) << bytes;
+  }
+}
+
+}  // namespace
+}  // namespace crossdock::scan

@@ -1,0 +1,146 @@
+// What decoders make of good bytes, and that they refuse bad ones.
+#include <cstring>
+#include <gtest/gtest.h>
+#include <string>
+#include <vector>
+
+#include "scan/delta_reader.hpp"
+#include "scan/lz4.hpp"
+#include "scan/run_decoder.hpp"
+#include "scan/snappy.hpp"
+#include "scan/thrift_reader.hpp"
+
+namespace crossdock::scan {
+namespace {
+
+using Bytes = std::vector<uint8_t>;
+
+std::string as_text(const Bytes& bytes) { return {bytes.begin(), bytes.end()}; }
+
+Bytes packed(const std::vector<uint32_t>& values, int bits) {
+  Bytes bytes((values.size() * static_cast<size_t>(bits) + 7) / 8);
+  for (size_t i = 0; i < values.size(); ++i) {
+    for (int b = 0; b < bits; ++b) {
+      const size_t at = i * static_cast<size_t>(bits) + static_cast<size_t>(b);
+      bytes[at / 8] = static_cast<uint8_t>(bytes[at / 8] | ((values[i] >> b) & 1) << (at % 8));
+    }
+  }
+  return bytes;
+}
+
+TEST(RunDecoder, ReadsPackedBitsOfEveryWidthFromAnyPlace) {
+  for (int bits = 1; bits <= 32; ++bits) {
+    std::vector<uint32_t> values(104);
+    for (size_t i = 0; i < values.size(); ++i) {
+      const uint32_t mixed = static_cast<uint32_t>(i) * 2654435761U;
+      values[i] = bits == 32 ? mixed : mixed & ((1U << bits) - 1);
+    }
+    Bytes bytes = packed(values, bits);
+    bytes.insert(bytes.begin(), static_cast<uint8_t>(values.size() / 8 << 1 | 1));
+    for (int64_t skipped = 0; skipped < 20; ++skipped) {
+      RunDecoder decoder(bytes, bits);
+      ASSERT_TRUE(decoder.skip(skipped));
+      std::vector<uint32_t> found(values.size() - static_cast<size_t>(skipped));
+      for (size_t at = 0; at < found.size(); at += 11) {
+        const auto some = static_cast<int64_t>(std::min<size_t>(11, found.size() - at));
+        ASSERT_TRUE(decoder.read(some, found.data() + at));
+      }
+      EXPECT_TRUE(std::equal(found.begin(), found.end(), values.begin() + skipped)) << bits;
+      uint32_t more = 0;
+      EXPECT_FALSE(decoder.read(1, &more));
+    }
+  }
+}
+
+TEST(RunDecoder, ReadsRunsAndNothing) {
+  const Bytes bytes = {10 << 1, 3, 2 << 1 | 1, 0xFF, 0x00};
+  RunDecoder decoder(bytes, 1);
+  std::vector<uint32_t> found(26);
+  ASSERT_TRUE(decoder.read(26, found.data()));
+  EXPECT_EQ(found[9], 3U);
+  EXPECT_EQ(found[10], 1U);
+  EXPECT_EQ(found[18], 0U);
+  RunDecoder none({}, 4);
+  EXPECT_FALSE(none.read(1, found.data()));
+  const Bytes zeros = {8 << 1 | 1};
+  RunDecoder nothing(zeros, 0);
+  ASSERT_TRUE(nothing.read(20, found.data()));
+  EXPECT_EQ(found[19], 0U);
+}
+
+TEST(Snappy, CopiesOverlap) {
+  const Bytes coded = {10, 2 << 2, 'a', 'b', 'c', 3 << 2 | 1, 3};  // abc, then 7 bytes from 3 back
+  Bytes out(10);
+  ASSERT_TRUE(snappy_decompress(coded, 10, out));
+  EXPECT_EQ(as_text(out), "abcabcabca");
+  EXPECT_FALSE(snappy_decompress(coded, 11, out));
+  for (size_t bytes = 0; bytes < coded.size(); ++bytes) {
+    EXPECT_FALSE(snappy_decompress(std::span(coded).first(bytes), 10, out)) << bytes;
+  }
+  const Bytes before_begin = {10, 0, 'a', 5 << 2 | 1, 2};
+  EXPECT_FALSE(snappy_decompress(before_begin, 10, out));
+}
+
+TEST(Snappy, ReadsLongLiteralsAndCopies) {
+  std::string text(1000, 'x');
+  for (size_t i = 0; i < text.size(); ++i) text[i] = static_cast<char>('a' + i * i % 26);
+  Bytes coded = {0xD0, 0x0F, 61 << 2, 0xE7, 0x03};  // 2000 bytes; a literal of 1000
+  coded.insert(coded.end(), text.begin(), text.end());
+  for (int i = 0; i < 20; ++i) coded.insert(coded.end(), {49 << 2 | 2, 0xE8, 0x03});  // 50 each
+  Bytes out(2000);
+  ASSERT_TRUE(snappy_decompress(coded, 2000, out));
+  EXPECT_EQ(as_text(out), text + text);
+}
+
+TEST(Lz4, CopiesOverlap) {
+  const Bytes coded = {3 << 4 | 3, 'a', 'b', 'c', 3, 0, 1 << 4, 'd'};
+  Bytes out(11);
+  ASSERT_TRUE(lz4_decompress(coded, out));
+  EXPECT_EQ(as_text(out), "abcabcabcad");
+  for (size_t bytes = 0; bytes < coded.size(); ++bytes) {
+    EXPECT_FALSE(lz4_decompress(std::span(coded).first(bytes), out)) << bytes;
+  }
+  Bytes shorter(10);
+  EXPECT_FALSE(lz4_decompress(coded, shorter));
+}
+
+TEST(DeltaReader, ReadsWhatTheFormatDescribes) {
+  // 7, 5, 3, 1, 2, 3, 4, 5: differences -2 -2 -2 1 1 1 1, of which -2 is the least, in two bits each.
+  Bytes coded = {0x80, 0x01, 4, 8, 14, 3, 2, 0, 0, 0};
+  const Bytes differences = packed({0, 0, 0, 3, 3, 3, 3, 0}, 2);
+  coded.insert(coded.end(), differences.begin(), differences.end());
+  coded.resize(coded.size() + 6);
+  const auto found = read_deltas(coded, 8);
+  ASSERT_TRUE(found.ok());
+  EXPECT_EQ(found.value().values, (std::vector<int64_t>{7, 5, 3, 1, 2, 3, 4, 5}));
+  EXPECT_EQ(found.value().bytes, coded.size());
+  EXPECT_FALSE(read_deltas(coded, 7).ok());
+  for (size_t bytes = 0; bytes < 11; ++bytes) {
+    EXPECT_FALSE(read_deltas(std::span(coded).first(bytes), 8).ok()) << bytes;
+  }
+}
+
+TEST(ThriftReader, SkipsWhatNobodyReads) {
+  // 1: a struct of a list of structs and a map; 2: 7.
+  const Bytes bytes = {0x1C, 0x19, 0x2C, 0x15, 2, 0, 0, 0x1B, 1, 0x88, 1, 'k', 1, 'v', 0, 0x15, 14, 0};
+  ThriftReader reader(bytes);
+  int32_t value = 0;
+  reader.each_field([&](int id, ThriftType type) { return id == 2 && reader.read(type, &value); });
+  EXPECT_FALSE(reader.failed());
+  EXPECT_EQ(value, 7);
+  EXPECT_EQ(reader.position(), static_cast<int64_t>(bytes.size()));
+}
+
+TEST(ThriftReader, RefusesDepthAndLengths) {
+  const Bytes deep(1000, 0x1C);
+  ThriftReader nested(deep);
+  nested.each_field([](int, ThriftType) { return false; });
+  EXPECT_TRUE(nested.failed());
+  const Bytes list = {0x19, 0xF5, 0xFF, 0xFF, 0xFF, 0x7F};
+  ThriftReader long_list(list);
+  long_list.each_field([](int, ThriftType) { return false; });
+  EXPECT_TRUE(long_list.failed());
+}
+
+}  // namespace
+}  // namespace crossdock::scan

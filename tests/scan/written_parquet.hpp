@@ -1,0 +1,52 @@
+// Small Parquet files, written byte by byte: the encodings and faults that a test asks for, whatever a library would do.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "scan/parquet_format.hpp"
+
+namespace crossdock::scan {
+
+using FileBytes = std::vector<uint8_t>;
+
+// One value of a written column, by its kind of type.
+struct WrittenValue {
+  bool is_null = false;
+  int64_t number = 0;
+  std::string text;
+};
+
+struct WrittenColumn {
+  std::string name;
+  PhysicalType physical = PhysicalType::kInt64;  // kInt32, kInt64 or kByteArray
+  bool nullable = false;
+  bool second_version = false;   // of data pages
+  int32_t coded_pages = 0;       // so many first pages are dictionary codes, the others PLAIN
+  std::vector<std::vector<WrittenValue>> pages;
+};
+
+// One row group of these columns, uncompressed. All columns have as many values.
+FileBytes written_parquet(const std::vector<WrittenColumn>& columns);
+
+// The numbers `begin`, `begin` + 1, ... in pages of `page_rows`; every `null_step`th is null, 0: none.
+WrittenColumn numbered_column(std::string name, int64_t rows, int64_t page_rows, int64_t null_step);
+// "text 0", "text 1", ..., "text <distinct - 1>", "text 0", ...; longer ones do not fit a view.
+WrittenColumn text_column(std::string name, int64_t rows, int64_t page_rows, int64_t distinct);
+
+// Writes the bytes as a file that lives as long as this.
+class TemporaryFile {
+ public:
+  explicit TemporaryFile(std::span<const uint8_t> bytes);
+  TemporaryFile(const TemporaryFile&) = delete;
+  TemporaryFile& operator=(const TemporaryFile&) = delete;
+  ~TemporaryFile();
+  const std::string& path() const { return path_; }
+
+ private:
+  std::string path_;
+};
+
+}  // namespace crossdock::scan
