@@ -163,7 +163,7 @@ Status ColumnCursor::read_levels(Portion& portion) {
 Status ColumnCursor::spread_codes(const Portion& portion) {
   CD_TRY(reserve(index_, capacity_ * 4));
   auto* compact = index_.as<uint32_t>();
-  const auto limit = static_cast<uint32_t>(dictionary_.length);
+  const auto limit = static_cast<uint32_t>(store_.dictionary_values());
   CD_TRY(values_.read_codes(portion.values, limit, compact));
   const uint32_t* ranks = ranks_.as<uint32_t>() + portion.first;
   const uint8_t* valid = valid_.data() + portion.first;
@@ -179,11 +179,11 @@ Status ColumnCursor::read_values(Portion& portion) {
   portion.kind = values_.kind();
   switch (portion.kind) {
     case Kind::kCodes: {
-      CD_TRY(make_dictionary());
+      CD_TRY(check_dictionary());
       CD_TRY(reserve(codes_, capacity_ * 4));
       if (portion.has_nulls) return spread_codes(portion);
       return values_.read_codes(portion.values,
-                                static_cast<uint32_t>(dictionary_.length),
+                                static_cast<uint32_t>(store_.dictionary_values()),
                                 codes_.as<uint32_t>() + portion.first);
     }
     case Kind::kFixed: {
@@ -204,13 +204,24 @@ Status ColumnCursor::read_values(Portion& portion) {
   return {};
 }
 
+// Texts become views or codes at once, other values when somebody tests them: a large dictionary of which few are
+// picked stays as it is.
+Status ColumnCursor::check_dictionary() {
+  if (form_.physical == PhysicalType::kByteArray) return make_dictionary();
+  const auto bytes = static_cast<int64_t>(store_.dictionary().size());
+  const int64_t width = std::max(form_.stored_bytes, 1);
+  if (store_.dictionary_values() <= bytes / width) return {};
+  return bad_column("a dictionary has fewer values than its header says");
+}
+
 // Once for each chunk that has one; a place for nulls is behind the values.
 Status ColumnCursor::make_dictionary() {
   if (has_dictionary_) return {};
-  const auto bytes = static_cast<int64_t>(store_.dictionary().size());
   const int32_t count = store_.dictionary_values();
-  const int64_t least = std::max(form_.stored_bytes, form_.physical == PhysicalType::kByteArray ? 4 : 1);
-  if (count > bytes / least) return bad_column("a dictionary has fewer values than its header says");
+  const auto bytes = static_cast<int64_t>(store_.dictionary().size());
+  if (form_.physical == PhysicalType::kByteArray && count > bytes / 4) {
+    return bad_column("a dictionary has fewer values than its header says");
+  }
   CD_TRY(reserve(dictionary_memory_, (int64_t{count} + 1) * 16));
   uint8_t* values = dictionary_memory_.data();
   std::memset(values + int64_t{count} * width_, 0, static_cast<size_t>(width_));
@@ -262,12 +273,27 @@ Result<const uint32_t*> ColumnCursor::codes(const uint32_t* rows, int32_t count)
   for (const Portion& portion : portions_) {
     if (portion.is_ready && portion.kind != Kind::kCodes) return static_cast<const uint32_t*>(nullptr);
   }
-  return has_dictionary_ ? static_cast<const uint32_t*>(codes_.as<uint32_t>()) : nullptr;
+  const bool any_ready = std::any_of(
+      portions_.begin(), portions_.end(), [](const Portion& portion) { return portion.is_ready; });
+  if (!any_ready) return static_cast<const uint32_t*>(nullptr);
+  CD_TRY(make_dictionary());
+  return static_cast<const uint32_t*>(codes_.as<uint32_t>());
 }
 
 // Where the value of each row is among those of the portion; nullptr: side by side.
 const uint32_t* ColumnCursor::index_of(const Portion& portion, const uint32_t* rows, int32_t count) {
   const bool is_coded = portion.kind == Kind::kCodes;
+  if (is_coded && portion.has_nulls) {
+    // The code of a null is that of no value: any will do.
+    const auto last = static_cast<uint32_t>(store_.dictionary_values()) - 1;
+    const uint32_t* codes = codes_.as<uint32_t>();
+    auto* index = index_.as<uint32_t>();
+    for (int32_t i = 0; i < count; ++i) {
+      const uint32_t row = rows == nullptr ? static_cast<uint32_t>(portion.first + i) : rows[i];
+      index[i] = std::min(codes[row], last);
+    }
+    return index;
+  }
   const uint32_t* by_row = is_coded ? codes_.as<uint32_t>() + portion.first
                            : portion.has_nulls ? ranks_.as<uint32_t>() + portion.first
                                                : nullptr;
@@ -304,7 +330,11 @@ Status ColumnCursor::decode_portion(const Portion& portion,
   const ValueList list{index_of(portion, rows, count), count};
   switch (portion.kind) {
     case Kind::kCodes:
-      pick_values(width_, dictionary_memory_.data(), list, out);
+      if (form_.physical == PhysicalType::kByteArray) {
+        pick_values(width_, dictionary_memory_.data(), list, out);
+      } else {
+        convert_values(form_, store_.dictionary().data(), list, out);
+      }
       return {};
     case Kind::kFixed:
       convert_values(form_, portion.fixed, list, out);

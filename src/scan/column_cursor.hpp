@@ -59,6 +59,7 @@ class ColumnCursor {
   Status read_levels(Portion& portion);
   Status read_values(Portion& portion);
   Status spread_codes(const Portion& portion);
+  Status check_dictionary();
   Status make_dictionary();
   Status make_text_dictionary(int32_t count);
   Status decode_portion(const Portion& portion, const uint32_t* rows, int32_t count, int32_t at);

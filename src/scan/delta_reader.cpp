@@ -15,9 +15,9 @@ Error malformed() {
 }
 
 // Reads bytes one after the other; after a fault, zeros.
-class Bytes {
+class ByteReader {
  public:
-  explicit Bytes(std::span<const uint8_t> bytes) : bytes_(bytes) {}
+  explicit ByteReader(std::span<const uint8_t> bytes) : bytes_(bytes) {}
 
   bool failed() const { return failed_; }
   size_t position() const { return at_; }
@@ -77,7 +77,7 @@ struct Shape {
 };
 
 // Adds the values of one block, up to `shape.values` in all.
-bool read_block(Bytes& in, const Shape& shape, uint64_t& last, std::vector<int64_t>& values) {
+bool read_block(ByteReader& in, const Shape& shape, uint64_t& last, std::vector<int64_t>& values) {
   const uint64_t least = in.zigzag();
   const auto widths = in.take(shape.miniblocks);
   if (in.failed() || widths.size() < shape.miniblocks) return false;
@@ -99,7 +99,7 @@ bool read_block(Bytes& in, const Shape& shape, uint64_t& last, std::vector<int64
 }  // namespace
 
 Result<DeltaNumbers> read_deltas(std::span<const uint8_t> bytes, int64_t most) {
-  Bytes in(bytes);
+  ByteReader in(bytes);
   Shape shape;
   const uint64_t block_values = in.varint();
   shape.miniblocks = in.varint();

@@ -19,7 +19,7 @@ void copy16(const uint8_t* from, uint8_t* to) {
   std::memcpy(to + 8, &high, 8);
 }
 
-struct Bytes {
+struct SnappyStreams {
   const uint8_t* in;
   const uint8_t* in_end;
   uint8_t* out_begin;
@@ -31,7 +31,7 @@ struct Bytes {
 };
 
 // Answers false for a fault. What does not fit the output is cut.
-bool put_literal(Bytes& at, uint32_t tag) {
+bool put_literal(SnappyStreams& at, uint32_t tag) {
   int64_t length = (tag >> 2) + 1;
   if (length <= kStride && at.in_left() >= kStride && at.out_left() >= kStride) [[likely]] {
     copy16(at.in, at.out);
@@ -55,7 +55,7 @@ bool put_literal(Bytes& at, uint32_t tag) {
   return true;
 }
 
-bool put_copy(Bytes& at, int64_t length, int64_t offset) {
+bool put_copy(SnappyStreams& at, int64_t length, int64_t offset) {
   if (offset == 0 || offset > at.out - at.out_begin) return false;
   const uint8_t* from = at.out - offset;
   if (at.out_left() < kCopyMax) {
@@ -76,7 +76,7 @@ bool put_copy(Bytes& at, int64_t length, int64_t offset) {
   return true;
 }
 
-bool read_size(Bytes& at, uint64_t* size) {
+bool read_size(SnappyStreams& at, uint64_t* size) {
   for (int shift = 0; shift < 35; shift += 7) {
     if (at.in_left() == 0) return false;
     const uint8_t part = *at.in++;
@@ -89,7 +89,7 @@ bool read_size(Bytes& at, uint64_t* size) {
 }  // namespace
 
 bool snappy_decompress(std::span<const uint8_t> in, int64_t bytes, std::span<uint8_t> out) {
-  Bytes at{in.data(), in.data() + in.size(), out.data(), out.data(), out.data() + out.size()};
+  SnappyStreams at{in.data(), in.data() + in.size(), out.data(), out.data(), out.data() + out.size()};
   uint64_t size = 0;
   if (!read_size(at, &size) || size != static_cast<uint64_t>(bytes)) return false;
   const int64_t wanted = std::min(bytes, static_cast<int64_t>(out.size()));

@@ -1,0 +1,286 @@
+"""Parquet files that the engine reads itself: the rows are those that pyarrow reads, whatever wrote
+the files; what it does not read goes the old way; damaged files are errors."""
+
+from __future__ import annotations
+
+import datetime
+import random
+from collections.abc import Callable
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import crossdock as xd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from crossdock import _native
+from crossdock.engine_types import empty_table, engine_table, with_schema
+from crossdock.parquet_plans import scanned_files
+from crossdock.sources import open_parquet
+from crossdock.streaming import read_stream
+
+col = xd.col
+ROWS = 3000
+NUMBERS: dict[str, tuple[Any, Callable[[random.Random], Any]]] = {
+    "i8": (pa.int8(), lambda r: r.randrange(-128, 128)),
+    "i16": (pa.int16(), lambda r: r.randrange(-(2**15), 2**15)),
+    "i32": (pa.int32(), lambda r: r.randrange(-(2**31), 2**31)),
+    "i64": (pa.int64(), lambda r: r.randrange(-(2**63), 2**63)),
+    "few": (pa.int64(), lambda r: r.randrange(-3, 40)),
+    "u8": (pa.uint8(), lambda r: r.randrange(256)),
+    "u16": (pa.uint16(), lambda r: r.randrange(2**16)),
+    "u32": (pa.uint32(), lambda r: r.randrange(2**32)),
+    "u64": (pa.uint64(), lambda r: r.randrange(2**64)),
+    "f32": (pa.float32(), lambda r: r.choice([0.0, -0.0, 1.5, r.gauss(0, 1e10), float("inf")])),
+    "f64": (pa.float64(), lambda r: r.choice([0.0, -0.0, r.gauss(0, 1), float("nan")])),
+    "flag": (pa.bool_(), lambda r: r.random() < 0.3),
+    "d7": (pa.decimal128(7, 2), lambda r: Decimal(r.randrange(-(10**7) + 1, 10**7)).scaleb(-2)),
+    "d15": (pa.decimal128(15, 2), lambda r: Decimal(r.randrange(10**6)).scaleb(-2)),
+    "d30": (pa.decimal128(30, 4), lambda r: Decimal(r.randrange(-(10**25), 10**25)).scaleb(-4)),
+}
+OTHERS: dict[str, tuple[Any, Callable[[random.Random], Any]]] = {
+    "day": (pa.date32(), lambda r: datetime.date(1950, 1, 1) + datetime.timedelta(r.randrange(9**5))),
+    "t_ms": (pa.time32("ms"), lambda r: r.randrange(86_400_000)),
+    "t_us": (pa.time64("us"), lambda r: r.randrange(86_400_000_000)),
+    "t_ns": (pa.time64("ns"), lambda r: r.randrange(86_400_000_000_000)),
+    "at_ms": (pa.timestamp("ms"), lambda r: r.randrange(-(10**12), 10**12)),
+    "at_us": (pa.timestamp("us", "UTC"), lambda r: r.randrange(-(10**15), 10**15)),
+    "at_ns": (pa.timestamp("ns"), lambda r: r.randrange(-(10**18), 10**18)),
+    "text": (pa.string(), lambda r: "x" * r.randrange(20) + str(r.randrange(10**6))),
+    "kind": (pa.string(), lambda r: r.choice(["", "a", "bb", "a text that is no short one"])),
+    "view": (pa.string_view(), lambda r: "ä" * r.randrange(9)),
+    "large": (pa.large_string(), lambda r: str(r.randrange(50)) * r.randrange(5)),
+    "bytes": (pa.binary(), lambda r: r.randbytes(r.randrange(30))),
+}
+
+
+def made(null_share: float, seed: int = 1, rows: int = ROWS) -> pa.Table:
+    draw = random.Random(seed)
+    columns = {}
+    for name, (data_type, value) in {**NUMBERS, **OTHERS}.items():
+        values = [None if draw.random() < null_share else value(draw) for _ in range(rows)]
+        columns[name] = pa.array(values, data_type)
+    return pa.table(columns)
+
+
+def scanned(path: Path | str, columns: list[str] | None = None, where: str = "") -> pa.Table:
+    """The rows of a file by the engine's own reader, with the types that pyarrow gives them."""
+    schema = pq.read_schema(path)
+    schema = pa.schema([f for f in schema if columns is None or f.name in columns])
+    engine = _native.Engine(threads=2)
+    like = engine_table(engine, empty_table(schema))
+    plan = _native.Plan.scan_parquet(_native.ParquetFiles.open([str(path)]), like, "rows")
+    if where:
+        plan = plan.filter(where)
+    return with_schema(read_stream(_native.Query(engine, plan).collect()), schema)
+
+
+def plain(table: pa.Table) -> pa.Table:
+    """The same with floats by their bits, and in one chunk."""
+    arrays = []
+    for column in table.combine_chunks().columns:
+        array = pa.concat_arrays([*column.chunks, pa.array([], column.type)])
+        bits = {pa.float32(): pa.int32(), pa.float64(): pa.int64()}.get(column.type)
+        arrays.append(array if bits is None else array.view(bits))
+    return pa.table(arrays, names=table.column_names)
+
+
+def require_same(path: Path | str, columns: list[str] | None = None) -> None:
+    expected = pq.read_table(path, columns=columns)
+    found = scanned(path, columns)
+    found.validate(full=True)
+    for name in expected.column_names:
+        assert plain(found.select([name])).equals(plain(expected.select([name]))), name
+
+
+LAYOUTS: dict[str, dict[str, Any]] = {
+    "as it comes": {},
+    "small pages": {"data_page_size": 300, "write_batch_size": 50},
+    "second version": {"data_page_version": "2.0", "data_page_size": 1000, "write_batch_size": 70},
+    "no dictionaries": {"use_dictionary": False, "data_page_size": 2000},
+    "dictionaries that end": {"dictionary_pagesize_limit": 700, "data_page_size": 500,
+                              "write_batch_size": 40},
+    "row groups": {"row_group_size": 701, "data_page_size": 900, "write_batch_size": 100},
+    "integers as decimals": {"store_decimal_as_integer": True},
+    "no statistics": {"write_statistics": False},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("null_share", [0, 0.3, 1], ids=str)
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_rows_are_those_of_pyarrow(tmp_path: Path, layout: str, null_share: float) -> None:
+    path = tmp_path / "rows.parquet"
+    pq.write_table(made(null_share), path, **LAYOUTS[layout])
+    require_same(path)
+
+
+@pytest.mark.parametrize("codec", ["none", "snappy", "gzip", "zstd", "lz4"])
+@pytest.mark.parametrize("version", ["1.0", "2.0"])
+def test_codecs(tmp_path: Path, codec: str, version: str) -> None:
+    path = tmp_path / "rows.parquet"
+    pq.write_table(made(0.1), path, compression=codec, data_page_version=version)
+    require_same(path)
+
+
+ENCODINGS = {
+    "DELTA_BINARY_PACKED": ["i8", "i32", "i64", "few", "u32", "day", "t_us", "at_ns"],
+    "DELTA_LENGTH_BYTE_ARRAY": ["text", "kind", "view", "bytes"],
+    "DELTA_BYTE_ARRAY": ["text", "kind", "bytes", "d30"],
+    "BYTE_STREAM_SPLIT": ["f32", "f64", "i32", "i64", "d30"],
+    "RLE": ["flag"],
+    "PLAIN": ["i32", "text", "flag", "d30"],
+}
+
+
+@pytest.mark.parametrize("encoding", ENCODINGS)
+@pytest.mark.parametrize("null_share", [0, 0.2], ids=str)
+@pytest.mark.parametrize("version", ["1.0", "2.0"])
+def test_encodings(tmp_path: Path, encoding: str, null_share: float, version: str) -> None:
+    path = tmp_path / "rows.parquet"
+    names = ENCODINGS[encoding]
+    rows = made(null_share).select(names)
+    pq.write_table(
+        rows, path, use_dictionary=False, column_encoding=dict.fromkeys(names, encoding),
+        data_page_version=version, data_page_size=900, write_batch_size=64,
+    )  # fmt: skip
+    require_same(path)
+
+
+def test_files_of_other_writers(tmp_path: Path) -> None:
+    duckdb = pytest.importorskip("duckdb")
+    polars = pytest.importorskip("polars")
+    rows = made(0.2, rows=ROWS * 3).drop_columns(["at_ns", "t_ns"])
+    connection = duckdb.connect()
+    for codec in ["snappy", "zstd", "uncompressed", "lz4_raw"]:
+        path = tmp_path / f"duckdb_{codec}.parquet"
+        connection.sql("SELECT * FROM rows").write_parquet(
+            str(path), compression=codec, row_group_size=2048
+        )
+        names = [f.name for f in pq.read_schema(path) if f.name not in ("d30", "t_ms", "view")]
+        require_same(path, names)
+    for codec in ["snappy", "zstd", "gzip", "lz4"]:
+        path = tmp_path / f"polars_{codec}.parquet"
+        frame = polars.from_arrow(rows.drop_columns(["d30", "t_ms", "t_us"]))
+        frame.write_parquet(path, compression=codec, row_group_size=1000, data_page_size=1000)
+        require_same(path)
+
+
+def test_no_rows_and_no_columns(tmp_path: Path, dock: xd.Dock) -> None:
+    path = tmp_path / "rows.parquet"
+    pq.write_table(made(0, rows=0), path)
+    require_same(path)
+    pq.write_table(made(0, rows=10), path)
+    counted = dock.read_parquet(str(path)).agg(n=xd.count(), m=xd.count("few"))
+    assert counted.collect().to_pylist() == [{"n": 10, "m": 10}]
+
+
+def conditions() -> dict[str, xd.Expr]:
+    return {
+        "code": col("few") == 7,
+        "range": (col("few") > 3) & (col("few") <= 20),
+        "list": col("kind").is_in(["a", "no such text"]),
+        "text": col("text").like("xx%") | (col("kind") == "bb"),
+        "nothing": col("few") == 1000,
+        "everything": col("few") < 1000,
+        "null": col("few").is_null(),
+        "two columns": (col("few") < 10) & (col("kind") != "") & col("flag"),
+        "columns beside each other": col("few") < col("i8"),
+        "days": col("day") < datetime.date(1960, 5, 5),
+        "decimals": (col("d15") > Decimal("100.5")) & (col("d15") < 5000),
+        "floats": (col("f64") > 0.5) | (col("f32") == 0.0),
+        "not": ~(col("kind") == "a"),
+    }
+
+
+LAID_OUT = ["as it comes", "dictionaries that end", "row groups", "second version"]
+
+
+@pytest.mark.parametrize("null_share", [0, 0.3], ids=str)
+@pytest.mark.parametrize("layout", LAID_OUT)
+def test_conditions(tmp_path: Path, dock: xd.Dock, layout: str, null_share: float) -> None:
+    path = tmp_path / "rows.parquet"
+    rows = made(null_share, seed=3).drop_columns(["view"]).sort_by("few")
+    pq.write_table(rows, path, **LAYOUTS[layout])
+    files, table = dock.read_parquet(str(path)), dock.from_arrow(rows)
+    for name, condition in conditions().items():
+        results = [
+            relation.filter(condition)
+            .group_by("kind", "few")
+            .agg(n=xd.count(), s=xd.sum("d15"), m=xd.max("day"), t=xd.min("text"))
+            .sort("kind", "few")
+            .collect()
+            for relation in (files, table)
+        ]
+        assert results[0].equals(results[1]), name
+
+
+def test_joins_and_sorts_of_files(tmp_path: Path, dock: xd.Dock) -> None:
+    left, right = made(0.1, seed=5), made(0.1, seed=6, rows=500)
+    pq.write_table(left, tmp_path / "left.parquet", row_group_size=500)
+    pq.write_table(right, tmp_path / "right.parquet")
+    files = [dock.read_parquet(str(tmp_path / f"{name}.parquet")) for name in ("left", "right")]
+    tables = [dock.from_arrow(left), dock.from_arrow(right)]
+    for how in ("inner", "left", "right", "full", "semi", "anti"):
+        for key in ("few", "kind", "d15"):
+            found = []
+            for a, b in (files, tables):
+                other = b.select(key, other="text", more="kind").filter(col("other") > "x")
+                joined = a.select(key, "text", "i64").join(other, on=key, how=how)
+                grouped = joined.group_by(key).agg(n=xd.count(), s=xd.max("text"))
+                found.append(grouped.sort(key).collect())
+            assert found[0].equals(found[1]), (how, key)
+
+
+def test_statistics_skip_row_groups(tmp_path: Path, dock: xd.Dock) -> None:
+    path = tmp_path / "rows.parquet"
+    numbers = pa.table({"n": range(10_000), "v": [i % 7 for i in range(10_000)]})
+    pq.write_table(numbers, path, row_group_size=1000)
+    query = dock.read_parquet(str(path)).filter(col("n") >= 8500).group_by("v").agg(n=xd.count())
+    assert sum(query.collect()["n"].to_pylist()) == 1500
+    assert "8 of 10 parts skipped by statistics" in str(query.profile())
+
+
+def test_what_is_not_read_goes_the_old_way(tmp_path: Path, dock: xd.Dock) -> None:
+    path = tmp_path / "rows.parquet"
+    rows = pa.table({"k": [1, 2, 1], "l": [[1], [2], []], "d": pa.array([1, 2, 3], pa.duration("us"))})
+    pq.write_table(rows, path)
+    source = open_parquet(str(path))
+    assert not isinstance(scanned_files(source, ("k",)), str)
+    assert "nested" in str(scanned_files(source, ("l",))) or "list" in str(scanned_files(source, ("l",)))
+    assert "do not lie as duration" in str(scanned_files(source, ("k", "d")))
+    grouped = dock.read_parquet(str(path)).group_by("k").agg(d=xd.max("d")).sort("k").collect()
+    assert grouped["d"].to_pylist() == [datetime.timedelta(microseconds=u) for u in (3, 2)]
+    pq.write_table(rows.select(["k"]), path, compression="brotli")
+    assert "brotli" in str(scanned_files(open_parquet(str(path)), ("k",)))
+
+
+def test_files_that_differ_go_the_old_way(tmp_path: Path, dock: xd.Dock) -> None:
+    pq.write_table(pa.table({"k": pa.array([1], pa.int32())}), tmp_path / "a.parquet")
+    pq.write_table(pa.table({"k": pa.array([2], pa.int64())}), tmp_path / "b.parquet")
+    files = dock.read_parquet(str(tmp_path / "*.parquet"))
+    assert files.group_by("k").agg(n=xd.count()).sort("k").collect()["k"].to_pylist() == [1, 2]
+
+
+def test_damaged_files(tmp_path: Path, dock: xd.Dock) -> None:
+    """An error, or rows: no crash, and nothing that does not end."""
+    path = tmp_path / "rows.parquet"
+    damaged = tmp_path / "damaged.parquet"
+    pq.write_table(made(0.2, rows=400).select(["few", "text", "kind", "d15", "flag"]), path)
+    whole = path.read_bytes()
+    draw = random.Random(11)
+    outcomes = {"rows": 0, "errors": 0}
+    for _ in range(300):
+        changed = bytearray(whole)
+        for _ in range(draw.randrange(1, 4)):
+            changed[draw.randrange(len(changed))] = draw.randrange(256)
+        damaged.write_bytes(changed[: draw.randrange(len(changed))] if draw.random() < 0.1 else changed)
+        try:
+            files = _native.ParquetFiles.open([str(damaged)])
+            like = engine_table(_native.Engine(), empty_table(pq.read_schema(path)))
+            plan = _native.Plan.scan_parquet(files, like, "rows")
+            read_stream(_native.Query(_native.Engine(2, 1 << 28), plan).collect())
+            outcomes["rows"] += 1
+        except (_native.NativeError, pa.ArrowException):
+            outcomes["errors"] += 1
+    assert min(outcomes.values()) > 20, outcomes
