@@ -32,8 +32,7 @@ void bind_query(nb::module_& module) {
       .def_prop_ro("num_rows", &crossdock::ParquetFiles::rows);
   nb::class_<crossdock::Plan>(module, "Plan")
       .def_static("scan", &crossdock::Plan::scan, "table"_a, "columns"_a, "name"_a)
-      .def_static(
-          "scan_parquet", &crossdock::Plan::scan_parquet, "files"_a, "like"_a, "name"_a)
+      .def_static("scan_parquet", &crossdock::Plan::scan_parquet, "files"_a, "like"_a, "name"_a)
       .def("filter", &crossdock::Plan::filter, "conditions"_a)
       .def(
           "project",

@@ -14,7 +14,9 @@ from crossdock.keyless_groups import needs_no_groups
 from crossdock.known_orders import known_plan
 from crossdock.nodes import Exchange, GroupBy, Join, Node, Operated, Scan, Sort, inputs_of
 from crossdock.option_checks import require_flag
+from crossdock.parquet_plans import scanned_files
 from crossdock.sizes import format_bytes, format_count, format_seconds
+from crossdock.sources import read_for
 
 if TYPE_CHECKING:
     from crossdock.ranks.execution import RankExecution
@@ -126,6 +128,7 @@ def _describe(
             "columns": list(node.columns),
             "filter": None if node.predicate is None else repr(node.predicate),
             "rows": node.source.known_rows(),
+            **({} if places is not None else _reader(node)),
         }
     inputs = [_describe(execution, below, read, places) for below in inputs_of(node)]
     if not isinstance(node, Operated) or needs_no_groups(node):
@@ -147,6 +150,15 @@ def _describe(
     if isinstance(node, Join) and node.route is not None:
         found["route"] = {name: getattr(node.route, name) for name in ("how", "reason", "unless")}
     return {**found, "columns": list(node.schema.names), "inputs": inputs}
+
+
+def _reader(node: Scan) -> dict[str, Any]:
+    """Of Parquet files: why pyarrow reads them where a query runs in pipelines; None where the
+    engine does."""
+    if node.source.kind != "parquet":
+        return {}
+    found = scanned_files(node.source, read_for(node.columns, node.predicate))
+    return {"read_by_pyarrow_because": found if isinstance(found, str) else None}
 
 
 def _mark_pipelined(tree: dict[str, Any]) -> None:
@@ -202,7 +214,11 @@ def _title(tree: dict[str, Any]) -> str:
 def _details(tree: dict[str, Any]) -> list[str]:
     if tree["operator"] == "scan":
         lines = ["columns  " + (shorten(tree["columns"]) or "(none)")]
-        return lines + ([f"filter   {tree['filter']}"] if tree["filter"] else [])
+        lines += [f"filter   {tree['filter']}"] if tree["filter"] else []
+        if not tree.get("pipelined") or "read_by_pyarrow_because" not in tree:
+            return lines
+        because = tree["read_by_pyarrow_because"]
+        return [*lines, "reader   " + (f"pyarrow: {because}" if because else "the engine")]
     if "plan" not in tree:
         return []
     plan = tree["plan"]

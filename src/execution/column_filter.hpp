@@ -19,7 +19,7 @@ struct StepRows {
 };
 
 struct ColumnConditions {
-  int column = 0;  // of the source's schema
+  int column = 0;                                      // of the source's schema
   std::vector<expressions::ExpressionPtr> conditions;  // none of which can fail
   std::shared_ptr<const expressions::Program> program;
 };
@@ -27,7 +27,9 @@ struct ColumnConditions {
 // One worker's own.
 class ColumnFilter {
  public:
-  static Result<ColumnFilter> create(const ColumnConditions& conditions, SchemaPtr schema, Memory& memory);
+  static Result<ColumnFilter> create(const ColumnConditions& conditions,
+                                     SchemaPtr schema,
+                                     Memory& memory);
 
   int column() const { return column_; }
   // The dictionary is another one from now on.

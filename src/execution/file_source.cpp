@@ -17,7 +17,7 @@ using operators::OperatorRun;
 using scan::ColumnCursor;
 using scan::ParquetTable;
 
-constexpr int32_t kStepRows = 1 << 14;     // of which nothing is known
+constexpr int32_t kStepRows = 1 << 14;  // of which nothing is known
 constexpr int32_t kStepRowsMost = 1 << 16;
 constexpr int32_t kKeptRowsWanted = 1 << 13;
 constexpr int64_t kPartRowsLeast = int64_t{1} << 16;
@@ -59,10 +59,8 @@ std::vector<Unit> cut_units(const ParquetTable& table, int workers) {
       const int64_t parts = std::clamp<int64_t>(rows / kPartRowsLeast, 1, parts_wanted);
       const int64_t part_rows = (rows + parts - 1) / parts;
       for (int64_t begin = 0; begin < rows; begin += part_rows) {
-        units.push_back({static_cast<int>(f),
-                         static_cast<int>(g),
-                         begin,
-                         std::min(part_rows, rows - begin)});
+        units.push_back(
+            {static_cast<int>(f), static_cast<int>(g), begin, std::min(part_rows, rows - begin)});
       }
     }
   }
@@ -276,8 +274,8 @@ Status FileSource::run_unit(OperatorRun& run, int index, int64_t number, BlockSi
     at += rows;
     kept_rows += kept.count;
     const int64_t wanted = int64_t{kKeptRowsWanted} * rows / std::max(kept.count, 1);
-    state->step_rows = static_cast<int32_t>(
-        std::clamp<int64_t>(wanted, kStepRows, kStepRowsMost) / kBlockRows * kBlockRows);
+    state->step_rows = static_cast<int32_t>(std::clamp<int64_t>(wanted, kStepRows, kStepRowsMost) /
+                                            kBlockRows * kBlockRows);
     if (kept.count == 0) continue;
     CD_TRY(decode(*state, kept));
     CD_TRY(push(index, number, state->batch, first));
@@ -342,9 +340,8 @@ std::string FileSource::describe() const {
   const auto read = std::count(used_.begin(), used_.end(), true);
   std::string text = fmt::format("parquet {} ({} columns", options_.name, read);
   if (units_skipped_ > 0) {
-    text += fmt::format(", {} of {} parts skipped by statistics",
-                        units_skipped_.load(),
-                        units_.size());
+    text +=
+        fmt::format(", {} of {} parts skipped by statistics", units_skipped_.load(), units_.size());
   }
   if (!conditions_.empty() && rows_kept_ > 0) text += fmt::format(", {} rows", rows_kept_.load());
   return text + ")" + text_;

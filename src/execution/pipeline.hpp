@@ -48,7 +48,7 @@ struct Chain {
   std::vector<std::unique_ptr<Stage>> stages;
   BlockSchema schema;                                   // of what the last stage passes on
   std::vector<std::shared_ptr<const RowStore>> stores;  // by origin of the schema; nullptr: none
-  std::vector<SourceColumn> source_columns;  // of origin 0; empty where nothing is known
+  std::vector<SourceColumn> source_columns;             // of origin 0; empty where nothing is known
   TablePtr table;          // what the source reads, where that is a table in memory
   bool is_ordered = true;  // rows leave in the order of the source
   double pass_rate = 1;    // rows that leave by rows of the source, as sampled

@@ -6,7 +6,6 @@
 #include <cstring>
 #include <string_view>
 
-
 namespace crossdock::execution {
 namespace {
 
@@ -87,7 +86,9 @@ std::optional<double> real_number(const ColumnForm& form, const ColumnChunk& chu
 }
 
 // A bound that was cut is one all the same.
-std::optional<std::string_view> text(const ColumnForm& form, const ColumnChunk& chunk, bool is_max) {
+std::optional<std::string_view> text(const ColumnForm& form,
+                                     const ColumnChunk& chunk,
+                                     bool is_max) {
   if (form.physical != PhysicalType::kByteArray || chunk.statistics.is_deprecated) {
     return std::nullopt;
   }
@@ -207,7 +208,8 @@ bool can_match(const Expression& condition, const ColumnForm& form, const Column
     case ExpressionOp::kGreaterEqual:
       return can_compare(condition, form, chunk);
     case ExpressionOp::kIsIn:
-      return can_compare(ExpressionOp::kIsIn, *condition.arguments[0], condition.values, form, chunk);
+      return can_compare(
+          ExpressionOp::kIsIn, *condition.arguments[0], condition.values, form, chunk);
     default:
       return true;
   }

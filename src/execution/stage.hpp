@@ -38,7 +38,9 @@ class Stage : public BlockSink {
 // The columns that expressions read, ascending.
 std::vector<int> columns_of(const std::vector<expressions::ExpressionPtr>& expressions);
 // Marks those of `columns` of a block that are columns of origin 0.
-void mark_places(const BlockSchema& blocks, const std::vector<int>& columns, std::vector<bool>& marked);
+void mark_places(const BlockSchema& blocks,
+                 const std::vector<int>& columns,
+                 std::vector<bool>& marked);
 // Whether a row can be an error to the expression: such a condition stays behind those that guard it.
 bool can_fail(const expressions::Expression& expression);
 

@@ -12,9 +12,7 @@ namespace {
 
 using Kind = PageValues::Kind;
 
-Error bad_column(std::string_view what) {
-  return make_error(ErrorCode::kSourceFailed, "{}", what);
-}
+Error bad_column(std::string_view what) { return make_error(ErrorCode::kSourceFailed, "{}", what); }
 
 }  // namespace
 
@@ -271,7 +269,8 @@ Result<int32_t> ColumnCursor::code_of(const TextView& view) const {
 Result<const uint32_t*> ColumnCursor::codes(const uint32_t* rows, int32_t count) {
   CD_TRY(prepare(rows, count));
   for (const Portion& portion : portions_) {
-    if (portion.is_ready && portion.kind != Kind::kCodes) return static_cast<const uint32_t*>(nullptr);
+    if (portion.is_ready && portion.kind != Kind::kCodes)
+      return static_cast<const uint32_t*>(nullptr);
   }
   const bool any_ready = std::any_of(
       portions_.begin(), portions_.end(), [](const Portion& portion) { return portion.is_ready; });
@@ -281,7 +280,9 @@ Result<const uint32_t*> ColumnCursor::codes(const uint32_t* rows, int32_t count)
 }
 
 // Where the value of each row is among those of the portion; nullptr: side by side.
-const uint32_t* ColumnCursor::index_of(const Portion& portion, const uint32_t* rows, int32_t count) {
+const uint32_t* ColumnCursor::index_of(const Portion& portion,
+                                       const uint32_t* rows,
+                                       int32_t count) {
   const bool is_coded = portion.kind == Kind::kCodes;
   if (is_coded && portion.has_nulls) {
     // The code of a null is that of no value: any will do.
@@ -294,9 +295,9 @@ const uint32_t* ColumnCursor::index_of(const Portion& portion, const uint32_t* r
     }
     return index;
   }
-  const uint32_t* by_row = is_coded ? codes_.as<uint32_t>() + portion.first
-                           : portion.has_nulls ? ranks_.as<uint32_t>() + portion.first
-                                               : nullptr;
+  const uint32_t* by_row = is_coded          ? codes_.as<uint32_t>() + portion.first
+                         : portion.has_nulls ? ranks_.as<uint32_t>() + portion.first
+                                             : nullptr;
   if (rows == nullptr) return by_row;
   auto* index = index_.as<uint32_t>();
   const auto first = static_cast<uint32_t>(portion.first);

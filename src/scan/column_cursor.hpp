@@ -82,7 +82,7 @@ class ColumnCursor {
   std::vector<Portion> portions_;
 
   int64_t page_begin_ = -1;  // of the page that values_ and levels_ are of
-  int64_t page_row_ = 0;            // next row of it
+  int64_t page_row_ = 0;     // next row of it
   PageValues values_;
   RunDecoder levels_;
   bool has_levels_ = false;

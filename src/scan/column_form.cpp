@@ -47,7 +47,10 @@ bool is_integer_form(const SchemaElement& column, const DataType& expected) {
   return physical == needed && is_integer_of(column, bits, is_signed_integer(expected.id));
 }
 
-bool has_unit(const SchemaElement& column, Meaning meaning, PhysicalType physical, const DataType& expected) {
+bool has_unit(const SchemaElement& column,
+              Meaning meaning,
+              PhysicalType physical,
+              const DataType& expected) {
   return column.meaning == meaning && *column.physical == physical &&
          column.units_per_second == expected.units_per_second;
 }
@@ -141,8 +144,8 @@ ColumnForm coded_form(const ColumnForm& form) {
   ColumnForm coded = form;
   coded.conversion = Conversion::kTextCodes;
   coded.type = named(TypeId::kDictionary, "i");
-  coded.type.dictionary = std::make_shared<const DataType>(
-      is_text ? named(TypeId::kUtf8, "u") : named(TypeId::kBinary, "z"));
+  coded.type.dictionary = std::make_shared<const DataType>(is_text ? named(TypeId::kUtf8, "u")
+                                                                   : named(TypeId::kBinary, "z"));
   return coded;
 }
 

@@ -37,10 +37,11 @@ Status LocalFile::read(int64_t offset, std::span<uint8_t> out) const {
                                static_cast<off_t>(offset) + static_cast<off_t>(done));
     if (some < 0 && errno == EINTR) continue;
     if (some <= 0) {
-      return make_error(ErrorCode::kSourceFailed,
-                        "{}: {}",
-                        path_,
-                        some < 0 ? std::strerror(errno) : "it has become shorter while it was read");
+      return make_error(
+          ErrorCode::kSourceFailed,
+          "{}: {}",
+          path_,
+          some < 0 ? std::strerror(errno) : "it has become shorter while it was read");
     }
     done += static_cast<size_t>(some);
   }

@@ -132,8 +132,7 @@ Status PageStore::load(DataPage& page) {
     spare_.erase(fitting);
   }
   CD_TRY(reserve(page.memory, std::max(page.header.uncompressed_bytes, 1)));
-  CD_ASSIGN(const auto body,
-            stored(page.body_offset, page.header.compressed_bytes, body_memory_));
+  CD_ASSIGN(const auto body, stored(page.body_offset, page.header.compressed_bytes, body_memory_));
   CD_TRY(page.header.type == PageType::kDataV2 ? load_split(page, body) : load_whole(page, body));
   page.is_loaded = true;
   return {};

@@ -59,10 +59,10 @@ class PageStore {
   const LocalFile* file_ = nullptr;
   const ColumnChunk* chunk_ = nullptr;
   bool has_levels_ = false;
-  int64_t next_ = 0;       // offset of the next header
-  int64_t end_ = 0;        // of the chunk
-  int64_t next_row_ = 0;   // of the next page of data
-  Block whole_;            // all of a chunk that is small
+  int64_t next_ = 0;      // offset of the next header
+  int64_t end_ = 0;       // of the chunk
+  int64_t next_row_ = 0;  // of the next page of data
+  Block whole_;           // all of a chunk that is small
   bool has_whole_ = false;
   Block header_memory_;
   Block body_memory_;

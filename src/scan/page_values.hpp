@@ -21,8 +21,8 @@ constexpr int32_t kInlineTextBytes = 12;
 
 // The text of a view of this heap; valid as long as both.
 inline std::string_view text_of(const TextView& view, const uint8_t* heap) {
-  const void* bytes = view.bytes <= kInlineTextBytes ? static_cast<const void*>(view.words)
-                                                     : heap + view.words[2];
+  const void* bytes =
+      view.bytes <= kInlineTextBytes ? static_cast<const void*>(view.words) : heap + view.words[2];
   return {static_cast<const char*>(bytes), static_cast<size_t>(view.bytes)};
 }
 

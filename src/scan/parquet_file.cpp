@@ -47,8 +47,7 @@ Result<std::shared_ptr<const ParquetFile>> ParquetFile::open(const std::string& 
   if (metadata.is_encrypted) {
     return make_error(ErrorCode::kUnsupportedType, "{}: it is encrypted", path);
   }
-  auto opened =
-      std::shared_ptr<ParquetFile>(new ParquetFile(std::move(file), std::move(metadata)));
+  auto opened = std::shared_ptr<ParquetFile>(new ParquetFile(std::move(file), std::move(metadata)));
   CD_TRY(opened->number_leaves());
   CD_TRY(opened->check_chunks());
   return std::shared_ptr<const ParquetFile>(std::move(opened));

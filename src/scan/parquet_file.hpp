@@ -34,8 +34,8 @@ class ParquetFile {
 
   std::shared_ptr<const LocalFile> file_;
   FileMetadata metadata_;
-  std::vector<int> leaf_elements_;    // by leaf: element of the schema
-  std::vector<bool> is_top_;          // by leaf: it stands below the root
+  std::vector<int> leaf_elements_;  // by leaf: element of the schema
+  std::vector<bool> is_top_;        // by leaf: it stands below the root
 };
 
 }  // namespace crossdock::scan

@@ -12,6 +12,7 @@ namespace {
 // spare anything.
 constexpr int64_t kCodedBytesMost = int64_t{16} << 20;
 constexpr int64_t kDictionaryBytesMost = int64_t{32} << 10;
+constexpr int64_t kTextBytesMost = int64_t{1} << 30;  // of texts that are all different
 
 Error not_read(const LocalFile& file, std::string_view column, std::string_view why) {
   return make_error(ErrorCode::kUnsupportedType,
@@ -29,7 +30,8 @@ Status check_chunk(const ParquetFile& file, const ColumnChunk& chunk, const Colu
     return not_read(file.file(), name, "a row group has it in another type than the schema");
   }
   if (!reads_codec(chunk.codec)) {
-    return not_read(file.file(), name, fmt::format("it is compressed by {}", codec_name(chunk.codec)));
+    return not_read(
+        file.file(), name, fmt::format("it is compressed by {}", codec_name(chunk.codec)));
   }
   return {};
 }
@@ -48,7 +50,9 @@ Result<std::shared_ptr<const ParquetFiles>> ParquetFiles::open(
 }
 
 Result<std::shared_ptr<const TextCodes>> ParquetFiles::text_codes(
-    const std::string& column, const ColumnForm& form, const std::shared_ptr<Memory>& memory) const {
+    const std::string& column,
+    const ColumnForm& form,
+    const std::shared_ptr<Memory>& memory) const {
   const std::lock_guard lock(mutex_);
   std::shared_ptr<const TextCodes>& known = codes_[column];
   if (known != nullptr) return known;
@@ -69,6 +73,12 @@ Result<std::shared_ptr<const TextCodes>> ParquetFiles::text_codes(
       CD_ASSIGN(PageValues values, PageValues::create(bytes, Encoding::kPlain, form));
       CD_TRY(values.read_texts(count, 0, texts.data()));
       for (const TextView& text : texts) codes->add(text_of(text, bytes.data()));
+      if (codes->bytes() > kTextBytesMost) {
+        return make_error(ErrorCode::kSourceFailed,
+                          "the dictionaries of column \"{}\" hold more than {} bytes",
+                          column,
+                          kTextBytesMost);
+      }
     }
   }
   codes->freeze();
@@ -97,9 +107,9 @@ Status ParquetTable::add_column(const Field& expected) {
     const int leaf = file.leaf(expected.name);
     if (leaf < 0) return not_read(file.file(), expected.name, "the file has no such column");
     CD_ASSIGN(ColumnForm form, column_form(file.element(leaf), expected.type));
-    if (f > 0 && (form.physical != column.form.physical ||
-                  form.stored_bytes != column.form.stored_bytes ||
-                  form.nullable != column.form.nullable)) {
+    if (f > 0 &&
+        (form.physical != column.form.physical || form.stored_bytes != column.form.stored_bytes ||
+         form.nullable != column.form.nullable)) {
       return not_read(file.file(), expected.name, "its values lie otherwise than in other files");
     }
     column.form = std::move(form);

@@ -30,7 +30,7 @@ Status split_streams(DataPage& page, const ColumnForm& form, Memory& memory) {
   const auto width = static_cast<size_t>(form.stored_bytes);
   if (width == 0 || page.values.size() % width != 0) return malformed("the streams");
   const auto bytes = static_cast<int64_t>(page.values.size());
-  CD_ASSIGN(uint8_t* out, room_for(page, bytes, memory));
+  CD_ASSIGN(uint8_t * out, room_for(page, bytes, memory));
   const size_t count = page.values.size() / width;
   for (size_t stream = 0; stream < width; ++stream) {
     const uint8_t* in = page.values.data() + stream * count;
@@ -44,7 +44,7 @@ Status whole_numbers(DataPage& page, const ColumnForm& form, Memory& memory) {
   CD_ASSIGN(const DeltaNumbers numbers, read_deltas(page.values, page.header.values));
   const auto width = static_cast<size_t>(form.stored_bytes);
   const auto bytes = static_cast<int64_t>(numbers.values.size() * width);
-  CD_ASSIGN(uint8_t* out, room_for(page, bytes, memory));
+  CD_ASSIGN(uint8_t * out, room_for(page, bytes, memory));
   for (size_t i = 0; i < numbers.values.size(); ++i) {
     std::memcpy(out + i * width, &numbers.values[i], width);  // the lower bytes come first
   }
@@ -97,7 +97,7 @@ Status texts(DataPage& page, const ColumnForm& form, Memory& memory) {
   const bool is_fixed = form.physical == PhysicalType::kFixedBytes;
   const int64_t prefix = is_fixed ? 0 : 4;
   CD_ASSIGN(const int64_t bytes, plain_bytes(parts, prefix));
-  CD_ASSIGN(uint8_t* out, room_for(page, bytes, memory));
+  CD_ASSIGN(uint8_t * out, room_for(page, bytes, memory));
   const uint8_t* in = parts.bytes.data();
   const uint8_t* last = nullptr;
   for (size_t i = 0; i < parts.lengths.size(); ++i) {

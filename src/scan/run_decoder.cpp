@@ -9,8 +9,9 @@
 namespace crossdock::scan {
 namespace {
 
-constexpr int64_t kGroup = 8;       // values that are packed together
-constexpr int64_t kReadAhead = 16;  // bytes that unpack_groups may read behind a group's begin + bits
+constexpr int64_t kGroup = 8;  // values that are packed together
+constexpr int64_t kReadAhead =
+    16;  // bytes that unpack_groups may read behind a group's begin + bits
 
 // Reads eight bytes for each value, so up to seven behind the last group.
 template <int kBits>
@@ -33,8 +34,7 @@ template <int... kBits>
 constexpr std::array<Unpack, sizeof...(kBits)> unpackers(std::integer_sequence<int, kBits...>) {
   return {&unpack_groups<kBits>...};
 }
-constexpr auto kUnpackers =
-    unpackers(std::make_integer_sequence<int, RunDecoder::kMaxBits + 1>());
+constexpr auto kUnpackers = unpackers(std::make_integer_sequence<int, RunDecoder::kMaxBits + 1>());
 
 }  // namespace
 

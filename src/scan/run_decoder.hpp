@@ -29,9 +29,9 @@ class RunDecoder {
   const uint8_t* at_ = nullptr;
   const uint8_t* end_ = nullptr;
   int bits_ = 0;
-  int64_t left_ = 0;      // values of the run
+  int64_t left_ = 0;  // values of the run
   bool is_packed_ = false;
-  uint32_t value_ = 0;    // of a run that is not packed
+  uint32_t value_ = 0;  // of a run that is not packed
   const uint8_t* packed_ = nullptr;
   int64_t packed_at_ = 0;  // values of the packed run that are read
 };

@@ -89,7 +89,8 @@ bool read_size(SnappyStreams& at, uint64_t* size) {
 }  // namespace
 
 bool snappy_decompress(std::span<const uint8_t> in, int64_t bytes, std::span<uint8_t> out) {
-  SnappyStreams at{in.data(), in.data() + in.size(), out.data(), out.data(), out.data() + out.size()};
+  SnappyStreams at{
+      in.data(), in.data() + in.size(), out.data(), out.data(), out.data() + out.size()};
   uint64_t size = 0;
   if (!read_size(at, &size) || size != static_cast<uint64_t>(bytes)) return false;
   const int64_t wanted = std::min(bytes, static_cast<int64_t>(out.size()));

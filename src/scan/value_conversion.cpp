@@ -60,8 +60,8 @@ void widen(const uint8_t* from, ValueList list, uint8_t* out) {
 // Two's complement, the first byte the highest.
 void widen_bytes(int32_t stored, const uint8_t* from, ValueList list, uint8_t* out) {
   for (int32_t i = 0; i < list.count; ++i) {
-    const auto number = static_cast<int64_t>(list.index == nullptr ? static_cast<uint32_t>(i)
-                                                                   : list.index[i]);
+    const auto number =
+        static_cast<int64_t>(list.index == nullptr ? static_cast<uint32_t>(i) : list.index[i]);
     const uint8_t* at = from + number * stored;
     UInt128 value = (at[0] & 0x80) != 0 ? ~UInt128{0} : UInt128{0};
     for (int32_t b = 0; b < stored; ++b) value = (value << 8) | at[b];

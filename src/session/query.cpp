@@ -84,8 +84,8 @@ int64_t ParquetFiles::rows() const { return files_->rows(); }
 Plan Plan::scan_parquet(const ParquetFiles& files,
                         const ArrowTable& like,
                         const std::string& name) {
-  return Plan(value_or_throw(
-      plan::make_file_scan(files.files(), *like.state()->table->schema, name)));
+  return Plan(
+      value_or_throw(plan::make_file_scan(files.files(), *like.state()->table->schema, name)));
 }
 
 Plan Plan::filter(const std::string& conditions) const {

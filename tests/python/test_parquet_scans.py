@@ -40,7 +40,10 @@ NUMBERS: dict[str, tuple[Any, Callable[[random.Random], Any]]] = {
     "d30": (pa.decimal128(30, 4), lambda r: Decimal(r.randrange(-(10**25), 10**25)).scaleb(-4)),
 }
 OTHERS: dict[str, tuple[Any, Callable[[random.Random], Any]]] = {
-    "day": (pa.date32(), lambda r: datetime.date(1950, 1, 1) + datetime.timedelta(r.randrange(9**5))),
+    "day": (
+        pa.date32(),
+        lambda r: datetime.date(1950, 1, 1) + datetime.timedelta(r.randrange(9**5)),
+    ),
     "t_ms": (pa.time32("ms"), lambda r: r.randrange(86_400_000)),
     "t_us": (pa.time64("us"), lambda r: r.randrange(86_400_000_000)),
     "t_ns": (pa.time64("ns"), lambda r: r.randrange(86_400_000_000_000)),
@@ -243,11 +246,15 @@ def test_statistics_skip_row_groups(tmp_path: Path, dock: xd.Dock) -> None:
 
 def test_what_is_not_read_goes_the_old_way(tmp_path: Path, dock: xd.Dock) -> None:
     path = tmp_path / "rows.parquet"
-    rows = pa.table({"k": [1, 2, 1], "l": [[1], [2], []], "d": pa.array([1, 2, 3], pa.duration("us"))})
+    rows = pa.table(
+        {"k": [1, 2, 1], "l": [[1], [2], []], "d": pa.array([1, 2, 3], pa.duration("us"))}
+    )
     pq.write_table(rows, path)
     source = open_parquet(str(path))
     assert not isinstance(scanned_files(source, ("k",)), str)
-    assert "nested" in str(scanned_files(source, ("l",))) or "list" in str(scanned_files(source, ("l",)))
+    assert "nested" in str(scanned_files(source, ("l",))) or "list" in str(
+        scanned_files(source, ("l",))
+    )
     assert "do not lie as duration" in str(scanned_files(source, ("k", "d")))
     grouped = dock.read_parquet(str(path)).group_by("k").agg(d=xd.max("d")).sort("k").collect()
     assert grouped["d"].to_pylist() == [datetime.timedelta(microseconds=u) for u in (3, 2)]
@@ -274,7 +281,9 @@ def test_damaged_files(tmp_path: Path, dock: xd.Dock) -> None:
         changed = bytearray(whole)
         for _ in range(draw.randrange(1, 4)):
             changed[draw.randrange(len(changed))] = draw.randrange(256)
-        damaged.write_bytes(changed[: draw.randrange(len(changed))] if draw.random() < 0.1 else changed)
+        damaged.write_bytes(
+            changed[: draw.randrange(len(changed))] if draw.random() < 0.1 else changed
+        )
         try:
             files = _native.ParquetFiles.open([str(damaged)])
             like = engine_table(_native.Engine(), empty_table(pq.read_schema(path)))

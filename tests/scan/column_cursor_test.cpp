@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -58,7 +59,8 @@ class Reading {
     const auto found = cursor_->decode(every == 1 ? nullptr : listed.data(), wanted);
     ASSERT_TRUE(found.ok()) << found.error().message;
     for (int32_t i = 0; i < wanted; ++i) {
-      const WrittenValue& value = rows_[static_cast<size_t>(begin) + listed[static_cast<size_t>(i)]];
+      const WrittenValue& value =
+          rows_[static_cast<size_t>(begin) + listed[static_cast<size_t>(i)]];
       ASSERT_EQ(found.value().is_valid(i), !value.is_null) << begin << " + " << i;
       if (!value.is_null) expect_value(found.value(), i, value);
     }
@@ -171,7 +173,7 @@ TEST(ParquetTable, SaysWhatItDoesNotRead) {
 TEST(ParquetFile, RefusesWhatIsCut) {
   const FileBytes whole = written_parquet({numbered_column("n", 200, 50, 0)});
   for (size_t bytes = 0; bytes < whole.size(); ++bytes) {
-    const TemporaryFile file(std::span(whole).first(bytes));
+    const TemporaryFile file(std::span<const uint8_t>(whole).first(bytes));
     EXPECT_FALSE(ParquetFile::open(file.path()).ok()) << bytes;
   }
 }

@@ -1,8 +1,9 @@
 // What decoders make of good bytes, and that they refuse bad ones.
 #include <cstring>
-#include <gtest/gtest.h>
 #include <string>
 #include <vector>
+
+#include <gtest/gtest.h>
 
 #include "scan/delta_reader.hpp"
 #include "scan/lz4.hpp"
@@ -122,7 +123,8 @@ TEST(DeltaReader, ReadsWhatTheFormatDescribes) {
 
 TEST(ThriftReader, SkipsWhatNobodyReads) {
   // 1: a struct of a list of structs and a map; 2: 7.
-  const Bytes bytes = {0x1C, 0x19, 0x2C, 0x15, 2, 0, 0, 0x1B, 1, 0x88, 1, 'k', 1, 'v', 0, 0x15, 14, 0};
+  const Bytes bytes = {
+      0x1C, 0x19, 0x2C, 0x15, 2, 0, 0, 0x1B, 1, 0x88, 1, 'k', 1, 'v', 0, 0x15, 14, 0};
   ThriftReader reader(bytes);
   int32_t value = 0;
   reader.each_field([&](int id, ThriftType type) { return id == 2 && reader.read(type, &value); });

@@ -243,7 +243,10 @@ FileBytes written_parquet(const std::vector<WrittenColumn>& columns) {
   return file;
 }
 
-WrittenColumn numbered_column(std::string name, int64_t rows, int64_t page_rows, int64_t null_step) {
+WrittenColumn numbered_column(std::string name,
+                              int64_t rows,
+                              int64_t page_rows,
+                              int64_t null_step) {
   WrittenColumn column;
   column.name = std::move(name);
   column.nullable = null_step > 0;

@@ -1,4 +1,5 @@
-// Small Parquet files, written byte by byte: the encodings and faults that a test asks for, whatever a library would do.
+// Small Parquet files, written byte by byte: the encodings and faults that a test asks for, whatever a library
+// would do.
 #pragma once
 
 #include <cstdint>
@@ -23,8 +24,8 @@ struct WrittenColumn {
   std::string name;
   PhysicalType physical = PhysicalType::kInt64;  // kInt32, kInt64 or kByteArray
   bool nullable = false;
-  bool second_version = false;   // of data pages
-  int32_t coded_pages = 0;       // so many first pages are dictionary codes, the others PLAIN
+  bool second_version = false;  // of data pages
+  int32_t coded_pages = 0;      // so many first pages are dictionary codes, the others PLAIN
   std::vector<std::vector<WrittenValue>> pages;
 };
 
