@@ -122,6 +122,7 @@ class FileSource final : public Source {
         codes_(std::move(codes)),
         promises_(std::move(promises)),
         units_(cut_units(table_, options_.workers)),
+        rows_(table_.files().rows()),
         workers_(static_cast<size_t>(options_.workers)) {
     used_.assign(table_.columns().size(), true);
   }
@@ -130,8 +131,9 @@ class FileSource final : public Source {
   Result<int64_t> sample(BlockSink& first) override;
   Status prepare(const std::vector<bool>& used,
                  std::vector<std::vector<ExpressionPtr>> conditions) override;
+  void limit(int64_t rows) override;
   std::string describe() const override;
-  int64_t rows() const override { return table_.files().rows(); }
+  int64_t rows() const override { return rows_; }
 
  private:
   struct Worker {
@@ -158,6 +160,7 @@ class FileSource final : public Source {
   std::vector<std::shared_ptr<const scan::TextCodes>> codes_;  // by column
   std::vector<Promise> promises_;                              // by column
   std::vector<Unit> units_;
+  int64_t rows_;
   std::vector<bool> used_;  // by column
   std::vector<ColumnConditions> conditions_;
   std::vector<std::unique_ptr<Worker>> workers_;
@@ -334,6 +337,17 @@ Status FileSource::prepare(const std::vector<bool>& used,
     CD_ASSIGN(added.program, expressions::Program::create(std::move(of_column), {}));
   }
   return {};
+}
+
+void FileSource::limit(int64_t rows) {
+  rows_ = std::min(rows_, rows);
+  int64_t left = rows_;
+  size_t kept = 0;
+  for (; kept < units_.size() && left > 0; ++kept) {
+    units_[kept].rows = std::min(units_[kept].rows, left);
+    left -= units_[kept].rows;
+  }
+  units_.resize(kept);
 }
 
 std::string FileSource::describe() const {

@@ -262,6 +262,10 @@ Result<Chain> Lowering::lower_sort(const plan::Node& node) {
 Result<Chain> Lowering::lower_limit(const plan::Node& node) {
   const auto& limit = std::get<plan::Limit>(node.operation);
   CD_ASSIGN(Chain chain, lower(node.input()));
+  const bool may_end = chain.stages.empty() && chain.is_ordered;
+  if (may_end && limit.rows <= INT64_MAX - limit.offset) {
+    chain.source->limit(limit.rows + limit.offset);
+  }
   CD_ASSIGN(const TablePtr table, materialise(std::move(chain)));
   TablePtr rows = limited(*table, limit.rows, limit.offset);
   CD_ASSIGN(auto store, operators::store_rows(*rows, "limit"));

@@ -31,6 +31,8 @@ class Source {
                          std::vector<std::vector<expressions::ExpressionPtr>> /*conditions*/) {
     return {};
   }
+  // Only the first so many rows are wanted, from a source all of whose rows leave in order.
+  virtual void limit(int64_t /*rows*/) {}
   virtual std::string describe() const = 0;
   // Rows, or an estimate of them.
   virtual int64_t rows() const = 0;
