@@ -3,6 +3,7 @@
 
 #include "execution/column_gather.hpp"
 #include "execution/column_ranges.hpp"
+#include "execution/group_keys.hpp"
 #include "execution/lowering.hpp"
 #include "expressions/computed_columns.hpp"
 #include "operators/group_by/distinct_counts.hpp"
@@ -102,7 +103,8 @@ bool describe_rows(const Chain& chain, operators::StreamedRows& rows) {
     const RowStore* store = place.origin < 0 ? nullptr : chain.schema.stores[place.origin];
     const SourceColumn known = chain.source_column(static_cast<int>(c));
     const bool is_seen = store != nullptr || !known.nullable;
-    bool nullable = place.origin < 0 || !is_seen || chain.schema.nullable[place.origin];
+    bool nullable = place.origin < 0 ? field.nullable
+                                     : !is_seen || chain.schema.nullable[place.origin];
     const ColumnView* dictionary = known.dictionary;
     if (store != nullptr) {
       const ChunkedColumn& column = store->column(place.column);
@@ -159,25 +161,37 @@ Result<Chain> Lowering::fused_group(const plan::Node& node) {
   return chain;
 }
 
-// Nothing (a chain without a source) where rows cannot be grouped as they come.
-Result<Chain> Lowering::stream_groups(const plan::Node& node, Chain chain) {
-  const auto& group = std::get<plan::Group>(node.operation);
+Result<std::unique_ptr<operators::GroupStream>> Lowering::plan_stream(
+    const Chain& chain, const GroupSpec& spec, std::vector<operators::KeyColumnRange> ranges) {
+  constexpr int64_t kCheapRows = int64_t{1} << 20;
   operators::StreamedRows rows;
-  const bool streams = describe_rows(chain, rows);
-  for (const int key : group.spec.keys) {
-    constexpr int64_t kCheapRows = int64_t{1} << 20;
-    const int64_t rows_max =
-        std::max({kCheapRows, chain.rows_expected(), chain.source->rows() / 8});
-    CD_ASSIGN(rows.key_ranges.emplace_back(), range_of(run_, chain, key, rows_max));
+  if (!describe_rows(chain, rows)) return std::unique_ptr<operators::GroupStream>();
+  const int64_t rows_max = std::max({kCheapRows, chain.rows_expected(), chain.source->rows() / 8});
+  ranges.resize(spec.keys.size());
+  for (size_t k = 0; k < ranges.size(); ++k) {
+    if (ranges[k].known) continue;
+    CD_ASSIGN(ranges[k], range_of(run_, chain, spec.keys[k], rows_max));
   }
-  std::unique_ptr<operators::GroupStream> planned;
-  if (streams) {
-    CD_ASSIGN(planned, operators::GroupStream::create(group.spec, std::move(rows), environment_));
-  }
+  rows.key_ranges = std::move(ranges);
+  return operators::GroupStream::create(spec, std::move(rows), environment_);
+}
+
+Result<Chain> Lowering::stream_groups(const plan::Node& node, Chain chain) {
+  const GroupSpec& asked = std::get<plan::Group>(node.operation).spec;
+  const BlockSchema before = chain.schema;
+  CD_ASSIGN(const std::optional<ReducedGroup> reduced,
+            reduce_keys(chain, asked, workers_, environment_.seed, environment_.memory));
+  CD_ASSIGN(auto planned,
+            reduced.has_value() ? plan_stream(chain, reduced->spec, reduced->ranges)
+                                : plan_stream(chain, asked, {}));
   if (planned == nullptr) {
+    if (reduced.has_value()) {
+      chain.stages.pop_back();
+      chain.schema = before;
+    }
     CD_ASSIGN(TablePtr table, materialise(std::move(chain)));
     const int64_t count = table->rows;
-    return table_group(group.spec, std::move(table), count);
+    return table_group(asked, std::move(table), count);
   }
   const auto start = Clock::now();
   std::shared_ptr<operators::GroupStream> groups = std::move(planned);
@@ -186,12 +200,19 @@ Result<Chain> Lowering::stream_groups(const plan::Node& node, Chain chain) {
   CD_TRY(run_chain(run_, chain, sink));
   note(chain, "group: " + groups->describe(), -1, start);
   const int64_t expected = chain.rows_expected();
-  return emitted_chain(
+  const Owners stores = chain.stores;
+  Chain emitted = emitted_chain(
       [groups, chain = std::make_shared<Chain>(std::move(chain))](
           operators::OperatorRun&, operators::RowSink& out) { return groups->finish(out); },
-      node.schema,
+      groups->schema(),
       "groups",
       expected);
+  if (reduced.has_value()) {
+    restore_keys(emitted, *reduced, stores, node.schema, workers_);
+  } else {
+    emitted.schema.schema = node.schema;
+  }
+  return emitted;
 }
 
 Result<Chain> Lowering::lower_group(const plan::Node& node) {

@@ -189,6 +189,15 @@ void add_probe_facts(Chain& probe,
   probe.pass_rate = kind.pairs ? std::max(probe.pass_rate, rows / probed) : rows / probed;
 }
 
+// Of a join that builds `build` and sends `probe` through it, in rows of a table that are looked up. Rows of a pipeline
+// are copied into the build side, those of a table are referred to.
+double cost_of_build(const Chain& build, const Chain& probe) {
+  constexpr double kReferred = 3;
+  constexpr double kCopied = 6;
+  return static_cast<double>(build.rows_expected()) * (build.is_bare() ? kReferred : kCopied) +
+         static_cast<double>(probe.rows_expected());
+}
+
 // Whether dictionaries may change from batch to batch, which a store of rows cannot have.
 bool has_loose_dictionaries(const Chain& chain) {
   for (size_t c = 0; c < chain.schema.places.size(); ++c) {
@@ -307,6 +316,13 @@ Result<Chain> Lowering::probe_join(const plan::Node& node,
     options.pairs = sides.pairs(join.spec.residual_columns, pairs, sink, &table->store());
   }
   add_probe_facts(probe, keys, *table, kind);
+  if (kind.pairs && !kind.build_unmatched && table->is_unique() && table->keys().is_packed()) {
+    Dependency& dependency = probe.dependencies.emplace_back();
+    dependency.origin = static_cast<int>(probe.stores.size());
+    for (const auto& [probe_key, build_key] : keys.keys) {
+      dependency.keys.push_back(probe.schema.places[probe_key]);
+    }
+  }
   if (has_store) {
     probe.stores.push_back(std::shared_ptr<const RowStore>(table, &table->store()));
   }
@@ -320,14 +336,13 @@ Result<Chain> Lowering::probe_join(const plan::Node& node,
 Result<Chain> Lowering::lower_join(const plan::Node& node) {
   CD_ASSIGN(Chain left, lower(node.input(0)));
   CD_ASSIGN(Chain right, lower(node.input(1)));
-  const int64_t left_rows = left.rows_expected();
-  const int64_t right_rows = right.rows_expected();
   const bool both_are_tables = left.is_bare() && right.is_bare();
   if (!is_pipelined(node) ||
-      (both_are_tables && std::min(left_rows, right_rows) >= kPartitionedRows)) {
+      (both_are_tables &&
+       std::min(left.rows_expected(), right.rows_expected()) >= kPartitionedRows)) {
     return table_join(node, std::move(left), std::move(right));
   }
-  const bool build_is_left = left_rows < right_rows;
+  const bool build_is_left = cost_of_build(left, right) < cost_of_build(right, left);
   Chain& build = build_is_left ? left : right;
   Chain& probe = build_is_left ? right : left;
   if (has_loose_dictionaries(build)) {

@@ -44,6 +44,13 @@ struct SourceColumn {
   bool nullable = true;
 };
 
+// The row of an origin follows from the values of these columns: they are the key of a join whose build side has each
+// key once.
+struct Dependency {
+  std::vector<ColumnPlace> keys;
+  int origin = 0;
+};
+
 // A pipeline that has no sink yet.
 struct Chain {
   std::unique_ptr<Source> source;
@@ -56,6 +63,8 @@ struct Chain {
   double pass_rate = 1;    // rows that leave by rows of the source, as sampled
   // What joins have shown of key columns: no value of them lies outside.
   std::vector<std::pair<ColumnPlace, operators::KeyRange>> ranges;
+
+  std::vector<Dependency> dependencies;
 
   // What is known of a column of the schema that is one of the source.
   SourceColumn source_column(int column) const;
