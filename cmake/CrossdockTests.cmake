@@ -231,6 +231,7 @@ endif()
 set(fuzz_seed 1)
 set(fuzz_inputs 10000)  # make test-long runs more
 set(fuzz_inputs_expression_fuzz 3000)  # each is a program that is compiled and run
+set(fuzz_inputs_parquet_fuzz 3000)  # each is a file
 file(GLOB fuzz_targets CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/tests/fuzz/*_fuzz.cpp")
 if(CROSSDOCK_SANITIZE STREQUAL "thread")
   set(fuzz_targets "")

@@ -391,8 +391,8 @@ class Plan:
     def scan(table: Table, columns: list[str], name: str) -> Plan: ...
     @staticmethod
     def scan_parquet(files: ParquetFiles, like: Table, name: str) -> Plan:
-        """The columns that `like`, a table of any number of rows, has. NativeError where they are not
-        read here says why."""
+        """The columns that `like`, a table of any number of rows, has. NativeError, with the reason,
+        where they are not read here."""
 
     def filter(self, conditions: str) -> Plan: ...
     def project(self, items: list[tuple[str, str, str]]) -> Plan:

@@ -453,7 +453,16 @@ class Execution:
 def _runs_as_plan(node: Node) -> bool:
     if has_several_operators(node):
         return True
-    return isinstance(node, GroupBy) and reads_files(node)
+    return (isinstance(node, GroupBy) or _is_begin(node)) and reads_files(node)
+
+
+def _is_begin(node: Node) -> bool:
+    """Whether the node is the first rows of a source: a reader of files need not go on."""
+    has_limit = False
+    while isinstance(node, Limit | Project):
+        has_limit = has_limit or isinstance(node, Limit)
+        node = node.input
+    return has_limit and isinstance(node, Scan) and node.predicate is None
 
 
 def limited_batches(batches: Iterator[Any], rows: int, offset: int) -> Iterator[Any]:

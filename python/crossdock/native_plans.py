@@ -119,7 +119,7 @@ def _scan(node: Scan, read: ReadScan) -> _native.Plan:
     files = scanned_files(node.source, columns)
     if not isinstance(files, str):
         with contextlib.suppress(UnplannedError):
-            return _filtered_files(node, files, node.source.schema_of(columns))
+            return _filtered_files(node, files, columns)
     filtered = node.predicate is not None and isinstance(node.source, ArrowSource)
     whole = node
     if filtered:
@@ -136,9 +136,10 @@ def _scan(node: Scan, read: ReadScan) -> _native.Plan:
     return plan.project([(name, name, "") for name in node.columns])
 
 
-def _filtered_files(node: Scan, files: _native.Plan, schema: Any) -> _native.Plan:
+def _filtered_files(node: Scan, files: _native.Plan, columns: tuple[str, ...]) -> _native.Plan:
     if node.predicate is None:
         return files
+    schema = pa.schema([node.source.schema.field(name) for name in columns])
     plan = files.filter(_conditions(node.predicate, schema))
     return plan.project([(name, name, "") for name in node.columns])
 

@@ -42,6 +42,7 @@ struct Wide {
 
 template <class T>
 void copy(const uint8_t* from, ValueList list, uint8_t* out) {
+  if (list.count == 0) return;
   if (list.index == nullptr) {
     std::memcpy(out, from, static_cast<size_t>(list.count) * sizeof(T));
     return;

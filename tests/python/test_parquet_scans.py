@@ -244,6 +244,17 @@ def test_statistics_skip_row_groups(tmp_path: Path, dock: xd.Dock) -> None:
     assert "8 of 10 parts skipped by statistics" in str(query.profile())
 
 
+def test_a_limit_ends_the_scan(tmp_path: Path, dock: xd.Dock) -> None:
+    path = tmp_path / "rows.parquet"
+    rows = made(0.2, seed=8)
+    pq.write_table(rows, path, row_group_size=700, data_page_size=500)
+    files, table = dock.read_parquet(str(path)), dock.from_arrow(rows)
+    for count, offset in [(10, 0), (0, 0), (700, 1), (1500, 699), (10**6, 2995), (5, 10**6)]:
+        first = files.limit(count, offset=offset)
+        assert plain(first.collect()).equals(plain(table.limit(count, offset=offset).collect()))
+    assert "(1 columns)" in str(files.select("few").limit(5).profile())
+
+
 def test_what_is_not_read_goes_the_old_way(tmp_path: Path, dock: xd.Dock) -> None:
     path = tmp_path / "rows.parquet"
     rows = pa.table(
