@@ -112,6 +112,18 @@ bool is_kept(const Promise& promise, const ColumnView& column, const DataType& t
   }
 }
 
+// A test of a stage, as long as it drops enough to pay for reading a column first.
+struct SourceTest {
+  std::unique_ptr<RowTest> test;
+  int64_t seen = 0;
+  int64_t kept = 0;
+
+  bool is_worth_it() const {
+    constexpr int64_t kTried = 1 << 15;
+    return seen < kTried || kept * 2 < seen;
+  }
+};
+
 class FileSource final : public Source {
  public:
   FileSource(FileSourceOptions options,
@@ -129,8 +141,7 @@ class FileSource final : public Source {
 
   Status run(OperatorRun& run, BlockSink& first) override;
   Result<int64_t> sample(BlockSink& first) override;
-  Status prepare(const std::vector<bool>& used,
-                 std::vector<std::vector<ExpressionPtr>> conditions) override;
+  Status prepare(Demand demand) override;
   void limit(int64_t rows) override;
   std::string describe() const override;
   int64_t rows() const override { return rows_; }
@@ -139,6 +150,7 @@ class FileSource final : public Source {
   struct Worker {
     std::vector<std::unique_ptr<ColumnCursor>> cursors;  // by column; nullptr: not read
     std::vector<ColumnFilter> filters;
+    std::vector<SourceTest> tests;
     std::vector<uint32_t> kept;
     Batch batch;
     int32_t step_rows = kStepRows;
@@ -149,6 +161,7 @@ class FileSource final : public Source {
   bool can_match(const Unit& unit) const;
   Status run_unit(OperatorRun& run, int index, int64_t number, BlockSink& first);
   Result<StepRows> select(Worker& worker, StepRows rows);
+  Result<StepRows> test(Worker& worker, SourceTest& test, StepRows rows) const;
   Status decode(Worker& worker, StepRows rows);
   Status push(int index, int64_t number, const Batch& batch, BlockSink& first) const;
   Status make_sample();
@@ -163,6 +176,7 @@ class FileSource final : public Source {
   int64_t rows_;
   std::vector<bool> used_;  // by column
   std::vector<ColumnConditions> conditions_;
+  std::vector<const Stage*> testing_;
   std::vector<std::unique_ptr<Worker>> workers_;
   std::vector<Worker> sample_;  // one for each sampled unit, whose cursors hold its rows
   std::atomic<int64_t> units_skipped_{0};
@@ -197,6 +211,12 @@ Result<FileSource::Worker*> FileSource::worker(int index) {
     CD_ASSIGN(auto filter, ColumnFilter::create(of, table_.schema(), *options_.memory));
     worker->filters.push_back(std::move(filter));
   }
+  const auto read = std::count(used_.begin(), used_.end(), true);
+  for (const Stage* stage : testing_) {
+    auto test = stage->make_test();
+    const auto needed = test == nullptr ? read : static_cast<int64_t>(test->columns().size());
+    if (needed < read) worker->tests.push_back({std::move(test)});
+  }
   return worker.get();
 }
 
@@ -225,7 +245,35 @@ Result<StepRows> FileSource::select(Worker& worker, StepRows rows) {
     ColumnCursor& cursor = *worker.cursors[static_cast<size_t>(filter.column())];
     CD_ASSIGN(rows, filter.select(cursor, rows, worker.kept.data()));
   }
+  for (SourceTest& of_stage : worker.tests) {
+    if (rows.count == 0 || !of_stage.is_worth_it()) continue;
+    CD_ASSIGN(rows, test(worker, of_stage, rows));
+  }
   return rows;
+}
+
+Result<StepRows> FileSource::test(Worker& worker, SourceTest& test, StepRows rows) const {
+  std::vector<ColumnView> whole;
+  for (const int column : test.test->columns()) {
+    ColumnCursor& cursor = *worker.cursors[static_cast<size_t>(column)];
+    CD_ASSIGN(whole.emplace_back(), cursor.decode(rows.rows, rows.count));
+  }
+  std::vector<ColumnView> values(whole.size());
+  uint32_t* kept = worker.kept.data();
+  uint16_t passed[kBlockRows];
+  int32_t count = 0;
+  for (int32_t at = 0; at < rows.count; at += kBlockRows) {
+    const int32_t some = std::min(kBlockRows, rows.count - at);
+    for (size_t c = 0; c < whole.size(); ++c) values[c] = slice(whole[c], at, some);
+    const int32_t left = test.test->select(values, passed);
+    for (int32_t i = 0; i < left; ++i) {
+      const int32_t row = at + passed[i];
+      kept[count++] = rows.rows == nullptr ? static_cast<uint32_t>(row) : rows.rows[row];
+    }
+  }
+  test.seen += rows.count;
+  test.kept += count;
+  return StepRows{kept, count};
 }
 
 Status FileSource::decode(Worker& worker, StepRows rows) {
@@ -324,10 +372,10 @@ Result<int64_t> FileSource::sample(BlockSink& first) {
 }
 
 // Conditions on one column are tested together, in the order of the first of them.
-Status FileSource::prepare(const std::vector<bool>& used,
-                           std::vector<std::vector<ExpressionPtr>> conditions) {
-  used_ = used;
-  for (auto& of_column : conditions) {
+Status FileSource::prepare(Demand demand) {
+  used_ = std::move(demand.columns);
+  testing_ = std::move(demand.testing);
+  for (auto& of_column : demand.conditions) {
     for (const ExpressionPtr& condition : of_column) {
       text_ += (text_.empty() ? " where " : " and ") + expressions::expression_text(*condition);
     }
@@ -357,7 +405,8 @@ std::string FileSource::describe() const {
     text +=
         fmt::format(", {} of {} parts skipped by statistics", units_skipped_.load(), units_.size());
   }
-  if (!conditions_.empty() && rows_kept_ > 0) text += fmt::format(", {} rows", rows_kept_.load());
+  const int64_t kept = rows_kept_;
+  if (kept > 0 && kept < rows_) text += fmt::format(", {} rows", kept);
   return text + ")" + text_;
 }
 

@@ -61,6 +61,8 @@ class JoinTable {
   // Moves rows whose key may be in the table to the front of `rows` and `words`, and answers how many. Words are those
   // of an encoder; those that are packed are mixed in passing, unless the table is an array.
   int32_t select(uint64_t* words, uint16_t* rows, int32_t count) const;
+  // Whether select() drops more than what lies outside of the range.
+  bool has_filter() const { return has_bitmap_ || filter_.has_value(); }
 
   // The array: refs + 1 by key - range().min; nullptr if the table is one of runs.
   const uint32_t* array() const { return array_.as<uint32_t>(); }

@@ -103,8 +103,8 @@ bool describe_rows(const Chain& chain, operators::StreamedRows& rows) {
     const RowStore* store = place.origin < 0 ? nullptr : chain.schema.stores[place.origin];
     const SourceColumn known = chain.source_column(static_cast<int>(c));
     const bool is_seen = store != nullptr || !known.nullable;
-    bool nullable = place.origin < 0 ? field.nullable
-                                     : !is_seen || chain.schema.nullable[place.origin];
+    bool nullable =
+        place.origin < 0 ? field.nullable : !is_seen || chain.schema.nullable[place.origin];
     const ColumnView* dictionary = known.dictionary;
     if (store != nullptr) {
       const ChunkedColumn& column = store->column(place.column);

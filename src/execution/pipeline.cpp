@@ -155,7 +155,8 @@ BlockSink& connect(Chain& chain, BlockSink& sink) {
 // Hands the source those conditions of the filters behind it that are on one column and cannot fail. A filter that has
 // no others is left out.
 Status prepare_source(Chain& chain) {
-  std::vector<std::vector<expressions::ExpressionPtr>> taken;
+  Source::Demand demand;
+  auto& taken = demand.conditions;
   auto& stages = chain.stages;
   for (size_t s = 0; s < stages.size();) {
     const auto conditions = stages[s]->conditions();
@@ -176,12 +177,18 @@ Status prepare_source(Chain& chain) {
       stages.erase(stages.begin() + static_cast<ptrdiff_t>(s));
     }
   }
-  std::vector<bool> used(chain.source_columns.size(), false);
+  demand.columns.assign(chain.source_columns.size(), false);
   std::vector<int> all(chain.schema.places.size());
   std::iota(all.begin(), all.end(), 0);
-  mark_places(chain.schema, all, used);
-  for (const auto& stage : stages) stage->mark_read(used);
-  return chain.source->prepare(used, std::move(taken));
+  mark_places(chain.schema, all, demand.columns);
+  // Behind a stage that marks rows of its build side, a row that another will drop still counts.
+  bool may_test = true;
+  for (const auto& stage : stages) {
+    stage->mark_read(demand.columns);
+    if (may_test) demand.testing.push_back(stage.get());
+    may_test = may_test && stage->can_be_sampled();
+  }
+  return chain.source->prepare(std::move(demand));
 }
 
 // Every column of a batch, as it stands there.

@@ -25,12 +25,14 @@ class Source {
   // The same for some rows spread over all, from worker 0: for estimates. Answers how many; 0 where rows cannot be
   // had before the run.
   virtual Result<int64_t> sample(BlockSink& /*first*/) { return int64_t{0}; }
-  // Before the run, for sources whose columns lie in origin 0: which of them are read behind it, and conditions that
-  // rows need not leave it without: lists that are over one column each.
-  virtual Status prepare(const std::vector<bool>& /*columns*/,
-                         std::vector<std::vector<expressions::ExpressionPtr>> /*conditions*/) {
-    return {};
-  }
+  // Before the run, for sources whose columns lie in origin 0: what is wanted of it.
+  struct Demand {
+    std::vector<bool> columns;  // those that are read behind it
+    std::vector<std::vector<expressions::ExpressionPtr>>
+        conditions;  // that no row may leave it without; each list over one column
+    std::vector<const Stage*> testing;  // whose tests spare what rows they drop
+  };
+  virtual Status prepare(Demand /*demand*/) { return {}; }
   // Only the first so many rows are wanted, from a source all of whose rows leave in order.
   virtual void limit(int64_t /*rows*/) {}
   virtual std::string describe() const = 0;

@@ -116,6 +116,80 @@ class PairCheck {
   std::optional<FlatColumns> probe_columns_;
 };
 
+// Whether a key may be in the table.
+class KeyTest final : public RowTest {
+ public:
+  explicit KeyTest(const ProbeOptions& options)
+      : table_(*options.table),
+        keys_(table_.keys().columns(Side::kLeft)),
+        batch_{options.input.schema, 0, {}, nullptr},
+        encoder_(table_.keys(), *options.input.schema, Side::kLeft) {
+    batch_.columns.resize(options.input.schema->fields.size());
+    for (const int key : keys_) columns_.push_back(options.input.places[key].column);
+  }
+  const std::vector<int>& columns() const override { return columns_; }
+  int32_t select(const std::vector<ColumnView>& values, uint16_t* rows) override {
+    if (table_.rows() == 0) return 0;
+    const auto count = static_cast<int32_t>(values[0].length);
+    batch_.rows = count;
+    for (size_t k = 0; k < keys_.size(); ++k) batch_.columns[keys_[k]] = values[k];
+    uint64_t words[kBlockRows];
+    uint8_t live[kBlockRows];
+    const bool any_dead = encoder_.encode(batch_, count, words, live) < count;
+    int32_t kept = 0;
+    for (int32_t i = 0; i < count; ++i) {
+      words[kept] = words[i];
+      rows[kept] = static_cast<uint16_t>(i);
+      kept += any_dead ? live[i] : 1;
+    }
+    kept = table_.select(words, rows, kept);
+    if (table_.has_filter() || kept == 0) return kept;
+    return table_.is_array() ? keep_entries(words, rows, kept) : keep_runs(words, rows, kept);
+  }
+
+ private:
+  int32_t keep_entries(const uint64_t* words, uint16_t* rows, int32_t count) const {
+    const uint32_t* entries = table_.array();
+    const auto min = static_cast<uint64_t>(table_.range().min);
+    int32_t kept = 0;
+    for (int32_t i = 0; i < count; ++i) {
+      rows[kept] = rows[i];
+      kept += entries[words[i] - min] != 0 ? 1 : 0;
+    }
+    return kept;
+  }
+
+  // A row is finished with its first candidate.
+  int32_t keep_runs(const uint64_t* words, uint16_t* rows, int32_t count) {
+    const ProbeBlock probe{count, words, nullptr};
+    operators::FindOptions find = table_.find_options();
+    find.unique = true;
+    uint8_t has_candidate[kBlockRows] = {};
+    pairs_.count = open_.count = 0;
+    operators::find_first(table_.runs(), probe, find, pairs_, open_);
+    for (;;) {
+      for (int32_t i = 0; i < pairs_.count; ++i) has_candidate[pairs_.rows[i]] = 1;
+      if (open_.count == 0) break;
+      pairs_.count = 0;
+      operators::find_rest(table_.runs(), probe, find, pairs_, open_);
+    }
+    int32_t kept = 0;
+    for (int32_t i = 0; i < count; ++i) {
+      rows[kept] = rows[i];
+      kept += has_candidate[i];
+    }
+    return kept;
+  }
+
+  PairList pairs_;
+  OpenRuns open_;
+  const JoinTable& table_;
+  std::vector<int> keys_;     // of the input
+  std::vector<int> columns_;  // of origin 0
+  Batch batch_;
+  JoinKeyEncoder encoder_;
+};
+
 class ProbeStage final : public Stage {
  public:
   ProbeStage(ProbeOptions options, std::shared_ptr<const expressions::Program> program)
@@ -137,6 +211,15 @@ class ProbeStage final : public Stage {
   }
 
   bool can_be_sampled() const override { return !kind_.marks_build(); }
+
+  // Of joins whose probe rows leave only with a partner.
+  std::unique_ptr<RowTest> make_test() const override {
+    if (kind_.probe_unmatched || !options_.table->keys().is_packed()) return nullptr;
+    const std::vector<int> keys = options_.table->keys().columns(Side::kLeft);
+    const bool all_of_source = std::all_of(
+        keys.begin(), keys.end(), [&](int key) { return options_.input.places[key].origin == 0; });
+    return all_of_source ? std::make_unique<KeyTest>(options_) : nullptr;
+  }
 
   void mark_read(std::vector<bool>& columns) const override {
     mark_places(options_.input, options_.table->keys().columns(Side::kLeft), columns);

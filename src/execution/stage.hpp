@@ -13,6 +13,15 @@
 
 namespace crossdock::execution {
 
+// What a stage can tell by few columns of origin 0 alone: which rows it will drop. One worker's own.
+class RowTest {
+ public:
+  virtual ~RowTest() = default;
+  virtual const std::vector<int>& columns() const = 0;  // of origin 0
+  // `values`: of these columns, at most kBlockRows. Writes the numbers of rows that may pass, and answers how many.
+  virtual int32_t select(const std::vector<ColumnView>& values, uint16_t* rows) = 0;
+};
+
 class Stage : public BlockSink {
  public:
   // Before the first block.
@@ -26,6 +35,8 @@ class Stage : public BlockSink {
   // A stage that only keeps rows: what is true for those, over the columns of origin 0. None for other stages, and
   // where other columns are read.
   virtual std::vector<expressions::ExpressionPtr> conditions() const { return {}; }
+  // nullptr: nothing can be told.
+  virtual std::unique_ptr<RowTest> make_test() const { return nullptr; }
   virtual std::string describe() const = 0;
 
  protected:
