@@ -391,7 +391,7 @@ class Plan:
     def scan(table: Table, columns: list[str], name: str) -> Plan: ...
     @staticmethod
     def scan_parquet(files: ParquetFiles, like: Table, name: str) -> Plan:
-        """The columns that `like`, a table of any number of rows, has. NativeError, with the reason,
+        """The columns that `like`, a table of any number of rows, has. NativeError, with a reason,
         where they are not read here."""
 
     def filter(self, conditions: str) -> Plan: ...

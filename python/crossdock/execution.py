@@ -37,7 +37,7 @@ from crossdock.lowering import lower_group, unused_name
 from crossdock.native_plans import (
     ReadScan,
     UnplannedError,
-    has_several_operators,
+    has_several_steps,
     native_plan,
     reads_files,
 )
@@ -124,13 +124,20 @@ class Execution:
     def query(self, node: Node) -> _native.Query | None:
         """The node as one query of the engine, its inputs read; None where something in it needs
         Python, or where it is one operator, which runs as it is."""
-        plan = self._planned_query(node, self._native_rows)
+        self._input_rows = 0
+
+        def read(scan: Scan) -> Named:
+            table, names = self._native_rows(scan)
+            self._input_rows += table.num_rows
+            return table, names
+
+        plan = self._planned_query(node, read)
         return None if plan is None else _native.Query(self.engine, plan)
 
     def _planned_query(self, node: Node, read: ReadScan) -> _native.Plan | None:
         if has_late(node) or not _runs_as_plan(node):
             return None
-        if needs_no_groups(node) and not has_several_operators(inputs_of(node)[0]):
+        if needs_no_groups(node) and not has_several_steps(inputs_of(node)[0]):
             return None  # the one join below counts or adds up pairs that it never makes
         try:
             with public_errors():
@@ -451,7 +458,7 @@ class Execution:
 
 
 def _runs_as_plan(node: Node) -> bool:
-    if has_several_operators(node):
+    if has_several_steps(node):
         return True
     return (isinstance(node, GroupBy) or _is_begin(node)) and reads_files(node)
 

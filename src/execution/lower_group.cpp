@@ -75,6 +75,18 @@ GroupSpec moved(GroupSpec spec, const std::vector<int>& places) {
   return spec;
 }
 
+// Whether all that is asked for is how many different values one column has.
+bool counts_distinct_values(const GroupSpec& spec) {
+  if (spec.aggregates.empty() || spec.row_filter >= 0) return false;
+  const int column = spec.aggregates[0].column;
+  if (std::find(spec.keys.begin(), spec.keys.end(), column) != spec.keys.end()) return false;
+  return std::all_of(
+      spec.aggregates.begin(), spec.aggregates.end(), [&](const operators::AggregateSpec& one) {
+        return one.function == operators::AggregateFunction::kCountDistinct &&
+               one.column == column && one.filter < 0;
+      });
+}
+
 class GroupSink final : public BlockSink {
  public:
   GroupSink(const BlockSchema& schema, operators::GroupStream& groups, int workers)
@@ -147,8 +159,12 @@ Result<Chain> Lowering::fused_group(const plan::Node& node) {
     outputs.push_back(column);
   }
   GroupSpec spec = moved(group.spec, places);
+  // An aggregate may have the name that a key has in the table.
+  for (operators::AggregateSpec& aggregate : spec.aggregates) aggregate.name = "\x01" + aggregate.name;
   if (layers.conditions.empty() && outputs.empty()) {
-    return table_group(std::move(spec), table, table->rows);
+    CD_ASSIGN(Chain chain, table_group(std::move(spec), table, table->rows));
+    chain.schema.schema = node.schema;
+    return chain;
   }
   if (!operators::reads_computed_as_numbers(spec, first_computed)) return none;
   CD_ASSIGN(computed.program,
@@ -176,8 +192,27 @@ Result<std::unique_ptr<operators::GroupStream>> Lowering::plan_stream(
   return operators::GroupStream::create(spec, std::move(rows), environment_);
 }
 
-Result<Chain> Lowering::stream_groups(const plan::Node& node, Chain chain) {
-  const GroupSpec& asked = std::get<plan::Group>(node.operation).spec;
+// Distinct values are groups by the keys and the value, and counts are those of groups.
+Result<Chain> Lowering::distinct_counts(const GroupSpec& asked, SchemaPtr schema, Chain chain) {
+  GroupSpec values;
+  values.keys = asked.keys;
+  values.keys.push_back(asked.aggregates[0].column);
+  CD_ASSIGN(SchemaPtr value_schema, operators::group_schema(values, *chain.schema.schema));
+  CD_ASSIGN(Chain groups, stream_groups(values, std::move(value_schema), std::move(chain)));
+  GroupSpec counts = asked;
+  const auto key_count = static_cast<int>(asked.keys.size());
+  for (int k = 0; k < key_count; ++k) counts.keys[k] = k;
+  for (operators::AggregateSpec& aggregate : counts.aggregates) {
+    aggregate.function = operators::AggregateFunction::kCount;
+    aggregate.column = key_count;
+  }
+  return stream_groups(counts, std::move(schema), std::move(groups));
+}
+
+Result<Chain> Lowering::stream_groups(const GroupSpec& asked, SchemaPtr schema, Chain chain) {
+  if (counts_distinct_values(asked)) {
+    return distinct_counts(asked, std::move(schema), std::move(chain));
+  }
   const BlockSchema before = chain.schema;
   CD_ASSIGN(const std::optional<ReducedGroup> reduced,
             reduce_keys(chain, asked, workers_, environment_.seed, environment_.memory));
@@ -208,9 +243,9 @@ Result<Chain> Lowering::stream_groups(const plan::Node& node, Chain chain) {
       "groups",
       expected);
   if (reduced.has_value()) {
-    restore_keys(emitted, *reduced, stores, node.schema, workers_);
+    restore_keys(emitted, *reduced, stores, std::move(schema), workers_);
   } else {
-    emitted.schema.schema = node.schema;
+    emitted.schema.schema = std::move(schema);
   }
   return emitted;
 }
@@ -225,7 +260,7 @@ Result<Chain> Lowering::lower_group(const plan::Node& node) {
     CD_ASSIGN(Chain fused, fused_group(node));
     if (fused.source != nullptr) return fused;
   }
-  return stream_groups(node, std::move(chain));
+  return stream_groups(std::get<plan::Group>(node.operation).spec, node.schema, std::move(chain));
 }
 
 }  // namespace crossdock::execution

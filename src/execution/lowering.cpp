@@ -220,6 +220,7 @@ Status Lowering::add_filters(Chain& chain, const std::vector<ExpressionPtr>& con
   std::vector<ExpressionPtr> together;
   double pass_rate = 1;
   for (const FilterGroup& group : groups) {
+    chain.cost += chain.pass_rate * group.cost;
     if (!together.empty() && pass_rate < kWorthCompacting) {
       CD_TRY(add_stage(together));
       together.clear();

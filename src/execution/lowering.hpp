@@ -57,12 +57,16 @@ class Lowering {
 
   Status add_filters(Chain& chain, const std::vector<expressions::ExpressionPtr>& conditions);
   Result<Chain> probe_join(const plan::Node& node, Chain probe, Chain build, bool build_is_left);
+  Status add_key_filter(Chain& probe,
+                        const operators::JoinSpec& keys,
+                        const std::shared_ptr<const JoinTable>& table);
   Result<JoinKeys> join_keys(const Chain& probe,
                              const Chain& build,
                              const operators::JoinSpec& keys);
   Status run_build(Chain& build, BuildSink& sink, const JoinTable& table);
   Result<Chain> table_join(const plan::Node& node, Chain left, Chain right);
-  Result<Chain> stream_groups(const plan::Node& node, Chain chain);
+  Result<Chain> stream_groups(const operators::GroupSpec& spec, SchemaPtr schema, Chain chain);
+  Result<Chain> distinct_counts(const operators::GroupSpec& spec, SchemaPtr schema, Chain chain);
   // Nothing where rows cannot be grouped as they come. Ranges that are not known are looked up.
   Result<std::unique_ptr<operators::GroupStream>> plan_stream(
       const Chain& chain,

@@ -159,8 +159,8 @@ Status prepare_source(Chain& chain) {
   auto& taken = demand.conditions;
   auto& stages = chain.stages;
   for (size_t s = 0; s < stages.size();) {
+    if (!stages[s]->only_drops_rows()) break;
     const auto conditions = stages[s]->conditions();
-    if (conditions.empty()) break;
     size_t left = conditions.size();
     for (const expressions::ExpressionPtr& condition : conditions) {
       const std::vector<int> columns = columns_of({condition});
@@ -171,7 +171,7 @@ Status prepare_source(Chain& chain) {
       });
       (same != taken.end() ? *same : taken.emplace_back()).push_back(condition);
     }
-    if (left > 0) {
+    if (left > 0 || conditions.empty()) {
       ++s;
     } else {
       stages.erase(stages.begin() + static_cast<ptrdiff_t>(s));

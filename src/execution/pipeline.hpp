@@ -63,6 +63,7 @@ struct Chain {
   TablePtr table;          // what the source reads, where that is a table in memory
   bool is_ordered = true;  // rows leave in the order of the source
   double pass_rate = 1;    // rows that leave by rows of the source, as sampled
+  double cost = 0;         // of the stages, for a row of the source, in comparisons of integers
   // What joins have shown of key columns: no value of them lies outside.
   std::vector<std::pair<ColumnPlace, operators::KeyRange>> ranges;
 

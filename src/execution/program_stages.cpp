@@ -98,6 +98,8 @@ class FilterStage final : public ProgramStage {
 
   std::string describe() const override { return "filter " + text_; }
 
+  bool only_drops_rows() const override { return true; }
+
   std::vector<ExpressionPtr> conditions() const override {
     const bool all_of_source = std::all_of(columns_.begin(), columns_.end(), [&](int column) {
       return input_.places[column].origin == 0;
