@@ -82,8 +82,15 @@ Status ColumnFilter::make_table(const ColumnView& dictionary) {
 
 Result<StepRows> ColumnFilter::select(scan::ColumnCursor& cursor, StepRows rows, uint32_t* kept) {
   CD_ASSIGN(const uint32_t* codes, cursor.codes(rows.rows, rows.count));
-  if (codes != nullptr) {
-    if (!has_table_) CD_TRY(make_table(cursor.dictionary()));
+  // A dictionary of many values is not worth it for few rows.
+  constexpr int32_t kValuesPerRow = 4;
+  const bool is_coded =
+      codes != nullptr && (has_table_ || cursor.dictionary_length() / kValuesPerRow <= rows.count);
+  if (is_coded) {
+    if (!has_table_) {
+      CD_ASSIGN(const ColumnView dictionary, cursor.dictionary());
+      CD_TRY(make_table(dictionary));
+    }
     if (table_kept_ == 0) return StepRows{kept, 0};
     if (table_kept_ == static_cast<int64_t>(table_.size())) return rows;
     const uint8_t* table = table_.data();

@@ -426,8 +426,9 @@ Result<Chain> file_chain(FileSourceOptions options) {
     }
     promises.push_back(promise_of(table, c));
     chain.schema.places.push_back({0, c});
-    chain.source_columns.push_back(
-        {codes.back() == nullptr ? nullptr : &codes.back()->values(), !promises.back().no_nulls});
+    chain.source_columns.push_back({codes.back() == nullptr ? nullptr : &codes.back()->values(),
+                                    !promises.back().no_nulls,
+                                    codes.back()});
     if (promises.back().range.has_value()) {
       chain.ranges.emplace_back(ColumnPlace{0, c}, *promises.back().range);
     }

@@ -87,8 +87,8 @@ class KeyTest final : public RowTest {
 std::unique_ptr<RowTest> make_key_test(const BlockSchema& input, const JoinTable& table) {
   if (!table.keys().is_packed()) return nullptr;
   const std::vector<int> keys = table.keys().columns(Side::kLeft);
-  const bool all_of_source = std::all_of(
-      keys.begin(), keys.end(), [&](int key) { return input.places[key].origin == 0; });
+  const bool all_of_source =
+      std::all_of(keys.begin(), keys.end(), [&](int key) { return input.places[key].origin == 0; });
   return all_of_source ? std::make_unique<KeyTest>(input, table) : nullptr;
 }
 

@@ -109,6 +109,8 @@ class GroupSink final : public BlockSink {
 bool describe_rows(const Chain& chain, operators::StreamedRows& rows) {
   rows.schema = chain.schema.schema;
   rows.rows_expected = chain.rows_expected();
+  auto owners = std::make_shared<std::vector<std::shared_ptr<const void>>>(
+      chain.stores.begin(), chain.stores.end());
   for (size_t c = 0; c < chain.schema.places.size(); ++c) {
     const ColumnPlace& place = chain.schema.places[c];
     const Field& field = rows.schema->fields[c];
@@ -127,7 +129,9 @@ bool describe_rows(const Chain& chain, operators::StreamedRows& rows) {
     }
     rows.nullable.push_back(nullable);
     rows.dictionaries.push_back(dictionary);
+    if (known.dictionary != nullptr) owners->push_back(known.owner);
   }
+  rows.owner = std::move(owners);
   return true;
 }
 

@@ -44,6 +44,7 @@ class Source {
 struct SourceColumn {
   const ColumnView* dictionary = nullptr;  // that all batches share
   bool nullable = true;
+  std::shared_ptr<const void> owner;  // of the dictionary
 };
 
 // The row of an origin follows from the values of these columns: they are the key of a join whose build side has each

@@ -34,8 +34,8 @@ class Stage : public BlockSink {
   virtual void mark_read(std::vector<bool>& columns) const { columns.assign(columns.size(), true); }
   // Whether it passes on some of the rows, and no others.
   virtual bool only_drops_rows() const { return false; }
-  // What is true for the rows that it passes on, over the columns of origin 0. None for stages that do more, and where other
-  // columns are read.
+  // What is true for the rows that it passes on, over the columns of origin 0. None for stages that do more, and
+  // where other columns are read.
   virtual std::vector<expressions::ExpressionPtr> conditions() const { return {}; }
   // nullptr: nothing can be told.
   virtual std::unique_ptr<RowTest> make_test() const { return nullptr; }

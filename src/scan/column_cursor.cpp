@@ -275,8 +275,12 @@ Result<const uint32_t*> ColumnCursor::codes(const uint32_t* rows, int32_t count)
   const bool any_ready = std::any_of(
       portions_.begin(), portions_.end(), [](const Portion& portion) { return portion.is_ready; });
   if (!any_ready) return static_cast<const uint32_t*>(nullptr);
-  CD_TRY(make_dictionary());
   return static_cast<const uint32_t*>(codes_.as<uint32_t>());
+}
+
+Result<ColumnView> ColumnCursor::dictionary() {
+  CD_TRY(make_dictionary());
+  return dictionary_;
 }
 
 // Where the value of each row is among those of the portion; nullptr: side by side.

@@ -29,10 +29,12 @@ class ColumnCursor {
   void step(int64_t begin, int32_t rows);
 
   // The code of each row of the step that is listed (nullptr: of all; others' are anything), or that of a null,
-  // which is dictionary().length. Nothing where pages of these rows are not coded.
+  // which is dictionary_length(). Nothing where pages of these rows are not coded.
   Result<const uint32_t*> codes(const uint32_t* rows, int32_t count);
-  // The values of the codes, in the type of the column. After codes().
-  const ColumnView& dictionary() const { return dictionary_; }
+  // After codes().
+  int32_t dictionary_length() const { return store_.dictionary_values(); }
+  // The values of the codes, in the type of the column; made once for a row group.
+  Result<ColumnView> dictionary();
 
   // The listed rows of the step, ascending (nullptr: all); one list must not have rows that one before it lacked.
   // Valid until the next call.

@@ -143,7 +143,8 @@ TEST(ColumnCursor, GivesCodesWhereAllPagesAreCoded) {
   const auto codes = reading.cursor().codes(nullptr, 200);
   ASSERT_TRUE(codes.ok());
   ASSERT_NE(codes.value(), nullptr);
-  EXPECT_EQ(reading.cursor().dictionary().length, 5);
+  EXPECT_EQ(reading.cursor().dictionary_length(), 5);
+  EXPECT_EQ(reading.cursor().dictionary().value().length, 5);
   for (uint32_t i = 0; i < 200; ++i) ASSERT_EQ(codes.value()[i], i % 5);
   reading.cursor().step(200, 100);
   const auto plain = reading.cursor().codes(nullptr, 100);

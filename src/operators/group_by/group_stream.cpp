@@ -16,7 +16,7 @@ Result<std::shared_ptr<RowStore>> assumed_store(const StreamedRows& rows) {
   static constexpr uint8_t kNoBits[64] = {};
   static constexpr int64_t kNoOffsets[2] = {0, 0};
   auto store = std::make_shared<RowStore>(rows.schema);
-  Batch batch{rows.schema, 0, {}, nullptr};
+  Batch batch{rows.schema, 0, {}, rows.owner};
   for (size_t c = 0; c < rows.schema->fields.size(); ++c) {
     ColumnView column;
     column.values = kNoBits;

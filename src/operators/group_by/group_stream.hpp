@@ -17,6 +17,7 @@ struct StreamedRows {
   SchemaPtr schema;
   std::vector<bool> nullable;                   // by column
   std::vector<const ColumnView*> dictionaries;  // by column; nullptr where it is none
+  std::shared_ptr<const void> owner;            // of the dictionaries, which groups refer to
   std::vector<KeyColumnRange> key_ranges;       // by key of the spec
   int64_t rows_expected = 0;
 };
