@@ -109,8 +109,8 @@ class GroupSink final : public BlockSink {
 bool describe_rows(const Chain& chain, operators::StreamedRows& rows) {
   rows.schema = chain.schema.schema;
   rows.rows_expected = chain.rows_expected();
-  auto owners = std::make_shared<std::vector<std::shared_ptr<const void>>>(
-      chain.stores.begin(), chain.stores.end());
+  auto owners = std::make_shared<std::vector<std::shared_ptr<const void>>>(chain.stores.begin(),
+                                                                           chain.stores.end());
   for (size_t c = 0; c < chain.schema.places.size(); ++c) {
     const ColumnPlace& place = chain.schema.places[c];
     const Field& field = rows.schema->fields[c];
@@ -164,7 +164,8 @@ Result<Chain> Lowering::fused_group(const plan::Node& node) {
   }
   GroupSpec spec = moved(group.spec, places);
   // An aggregate may have the name that a key has in the table.
-  for (operators::AggregateSpec& aggregate : spec.aggregates) aggregate.name = "\x01" + aggregate.name;
+  for (operators::AggregateSpec& aggregate : spec.aggregates)
+    aggregate.name = "\x01" + aggregate.name;
   if (layers.conditions.empty() && outputs.empty()) {
     CD_ASSIGN(Chain chain, table_group(std::move(spec), table, table->rows));
     chain.schema.schema = node.schema;
