@@ -25,6 +25,7 @@ from crossdock.nodes import (
     Project,
     Scan,
     Sort,
+    Union,
     inputs_of,
 )
 from crossdock.operations import Named
@@ -93,7 +94,17 @@ class _Planning:
             return _sort(node, self.plan(node.input))
         if isinstance(node, Limit):
             return self.plan(node.input).limit(node.rows, node.offset)
+        if isinstance(node, Union):
+            first, *others = [self._aligned(below, node.schema) for below in node.inputs]
+            return first.union_all(others)
         raise UnplannedError(type(node).__name__)
+
+    def _aligned(self, node: Node, schema: Any) -> _native.Plan:
+        """The columns of `schema` in its order."""
+        for field in schema:
+            if node.schema.field(field.name).type != field.type:
+                raise UnplannedError("a union of columns of several types")
+        return self.plan(node).project([(name, name, "") for name in schema.names])
 
 
 def _items(items: Iterable[tuple[str, Expr]], schema: Any) -> list[tuple[str, str, str]]:
