@@ -78,6 +78,8 @@ class Plan {
   Plan group_by(const GroupByOptions& options) const;
   Plan sort(const SortOptions& options) const;
   Plan limit(int64_t rows, int64_t offset) const;
+  // The rows of this plan, then those of the others. Columns are matched by position and must have the same types.
+  Plan union_all(const std::vector<Plan>& others) const;
 
   void export_schema(ArrowSchema* out) const;
   // An indented tree, one node a line.

@@ -64,6 +64,7 @@ void bind_query(nb::module_& module) {
           },
           "options"_a)
       .def("limit", &crossdock::Plan::limit, "rows"_a, "offset"_a)
+      .def("union_all", &crossdock::Plan::union_all, "others"_a)
       .def("__arrow_c_schema__",
            [](const crossdock::Plan& self) {
              auto schema = std::make_unique<ArrowSchema>();

@@ -26,6 +26,7 @@ from crossdock.nodes import (
     Project,
     Scan,
     Sort,
+    Union,
     inputs_of,
 )
 from crossdock.operations import Named
@@ -74,12 +75,17 @@ def _filters(node: Node) -> bool:
 def native_plan(node: Node, read: ReadScan) -> _native.Plan:
     """The plan of `node`, whose scans are read by `read`. A node that is used twice becomes one,
     which runs once. Errors: UnplannedError where something in it needs Python; NativeError."""
-    return _Planning(read).plan(node)
+    try:
+        return _Planning(read, scans_files=True).plan(node)
+    except _native.NativeError:
+        # Texts of files come as views or dictionaries; a union wants one type of all inputs.
+        return _Planning(read, scans_files=False).plan(node)
 
 
 class _Planning:
-    def __init__(self, read: ReadScan) -> None:
+    def __init__(self, read: ReadScan, scans_files: bool) -> None:
         self.read = read
+        self.scans_files = scans_files
         self._known: dict[Node, _native.Plan] = {}
 
     def plan(self, node: Node) -> _native.Plan:
@@ -89,7 +95,7 @@ class _Planning:
 
     def _planned(self, node: Node) -> _native.Plan:
         if isinstance(node, Scan):
-            return _scan(node, self.read)
+            return _scan(node, self.read, self.scans_files)
         if isinstance(node, Filter):
             return self.plan(node.input).filter(_conditions(node.predicate, node.input.schema))
         if isinstance(node, Project):
@@ -103,7 +109,17 @@ class _Planning:
             return _sort(node, self.plan(node.input))
         if isinstance(node, Limit):
             return self.plan(node.input).limit(node.rows, node.offset)
+        if isinstance(node, Union):
+            first, *others = [self._aligned(below, node.schema) for below in node.inputs]
+            return first.union_all(others)
         raise UnplannedError(type(node).__name__)
+
+    def _aligned(self, node: Node, schema: Any) -> _native.Plan:
+        """The columns of `schema` in its order."""
+        for field in schema:
+            if node.schema.field(field.name).type != field.type:
+                raise UnplannedError("a union of columns of several types")
+        return self.plan(node).project([(name, name, "") for name in schema.names])
 
 
 def _items(items: Iterable[tuple[str, Expr]], schema: Any) -> list[tuple[str, str, str]]:
@@ -125,11 +141,11 @@ def _conditions(predicate: Expr, schema: Any) -> str:
     return f"[{', '.join(parts)}]"
 
 
-def _scan(node: Scan, read: ReadScan) -> _native.Plan:
+def _scan(node: Scan, read: ReadScan, scans_files: bool) -> _native.Plan:
     """Filters of tables in memory and of files that the engine reads are the engine's; other
     readers apply their own."""
     columns = read_for(node.columns, node.predicate)
-    files = scanned_files(node.source, columns)
+    files = scanned_files(node.source, columns) if scans_files else ""
     if not isinstance(files, str):
         with contextlib.suppress(UnplannedError):
             return _filtered_files(node, files, columns)

@@ -13,12 +13,13 @@ from crossdock.engine_types import is_late
 from crossdock.errors import make_error, unknown_choice, unknown_column
 from crossdock.evaluation import not_boolean, plain_type
 from crossdock.expression_types import TypesOver, result_type
-from crossdock.expressions import Column, Expr, conjunction
+from crossdock.expressions import Column, Expr, Literal, conjunction
 from crossdock.nodes import Filter, Join, JoinOptions, Node, Output, Project, Scan
 from crossdock.sources import Source
 from crossdock.type_checks import require_comparable
 
 KINDS = ("inner", "left", "right", "full", "semi", "anti", "anti_null_aware")
+_CONSTANT = "\x01constant"  # the key of joins without keys; no column is called so
 LEFT_ONLY = frozenset(("semi", "anti", "anti_null_aware"))
 _CHOICES = {
     "strategy": ("auto", "radix", "direct", "dense", "merge"),
@@ -106,8 +107,40 @@ def plan_join(
     return Join(left, right, keys, how, outputs, schema, residual, needed, options)
 
 
-def key_pairs(on: Keys) -> tuple[tuple[str, str], ...]:
+def plan_keyless_join(
+    left: Node,
+    right: Node,
+    on: Keys | None,
+    how: str,
+    extras: tuple[str, Expr | None, JoinOptions],
+) -> Node:
+    """The join of two nodes whose residual predicate decides about every pair of rows: a join on a
+    constant of both sides. Errors as for plan_join; OptionError (keys of a cross join)."""
+    if on is not None:
+        raise make_error(
+            "CD-105", 'how="cross" pairs each row with each and has no keys',
+            values=repr(on), try_='how="inner"',
+        )  # fmt: skip
+    kind = "inner" if how == "cross" else how
+    sides = (_with_constant(left), _with_constant(right))
+    join = plan_join(*sides, ((_CONSTANT, _CONSTANT),), kind, extras)
+    items = [(name, Column(name)) for name in join.schema.names if name != _CONSTANT]
+    return plan_project(join, items, "join()")
+
+
+def _with_constant(node: Node) -> Project:
+    items: list[tuple[str, Expr]] = [(name, Column(name)) for name in node.schema.names]
+    return plan_project(node, [*items, (_CONSTANT, Literal(1))], "join()")
+
+
+def key_pairs(on: Keys | None) -> tuple[tuple[str, str], ...]:
     """(left, right) column names from "k", ["a", "b"], {"l": "r"} or [("l", "r")]."""
+    if on is None:
+        raise make_error(
+            "CD-105",
+            "join() takes keys, or a residual that decides about every pair of rows",
+            try_='on="k", residual=xd.col("a") < xd.col("b"), or how="cross"',
+        )
     if isinstance(on, str):
         return ((on, on),)
     pairs: Iterable[Any] = on.items() if isinstance(on, Mapping) else on

@@ -57,7 +57,7 @@ class Relation:
     def join(
         self,
         other: Relation | object,
-        on: Keys,
+        on: Keys | None = None,
         how: str = "inner",
         *,
         suffix: str = "_right",
@@ -66,8 +66,10 @@ class Relation:
     ) -> Relation:
         """The join with `other` (a relation, or anything `from_arrow` takes) on equal keys.
 
-        on: "k", ["a", "b"], {"left": "right"} or [("left", "right")].
-        how: inner, left, right, full, semi, anti, or anti_null_aware (SQL's NOT IN).
+        on: "k", ["a", "b"], {"left": "right"} or [("left", "right")]. May be left out where
+            `residual` decides about every pair of rows, or for how="cross".
+        how: inner, left, right, full, semi, anti, anti_null_aware (SQL's NOT IN), or cross (each
+            row with each).
         suffix: put after a right column's name that the left side also has.
         residual: a further condition on both sides' columns, which decides whether a pair matches.
         options: null_equals_null=False; strategy="merge" for a sort-merge join, whose result is
@@ -85,6 +87,9 @@ class Relation:
         require_text(suffix, "join(suffix=...)", "suffix='_2'")
         condition = None if residual is None else lit(residual)
         extras = (suffix, condition, _join_options(options))
+        if how == "cross" or (on is None and condition is not None):
+            node = planning.plan_keyless_join(self._node, right._node, on, how, extras)
+            return self._with(node)
         keys = planning.key_pairs(on)
         return self._with(planning.plan_join(self._node, right._node, keys, how, extras))
 
@@ -303,7 +308,7 @@ class Relation:
 
         Errors as for `collect`.
         """
-        return self._dock.execution().count(pushdown.narrow(self._node, frozenset()))
+        return self._dock.execution().count(self._narrowed_to(frozenset()))
 
     def to_batches(self) -> Iterator[Any]:
         """Runs the relation and yields pyarrow.RecordBatches in bounded memory (beside the inputs
@@ -378,9 +383,12 @@ class Relation:
 
     def narrowed(self) -> Node:
         """The query as it runs: columns and filters pushed down. For modules of this package."""
+        return self._narrowed_to(frozenset(self.columns))
+
+    def _narrowed_to(self, columns: frozenset[str]) -> Node:
         if self._dock.over_ranks() is not None:
-            return pushdown.narrow(self._node, frozenset(self.columns))
-        return narrow_whole(self._node, frozenset(self.columns))
+            return pushdown.narrow(self._node, columns)
+        return narrow_whole(self._node, columns)
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
         """Runs the relation as an Arrow C stream, in bounded memory. Errors reach the consumer."""

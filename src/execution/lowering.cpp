@@ -171,6 +171,8 @@ Result<Chain> Lowering::lower_operation(const plan::Node& node) {
       return lower_sort(node);
     case 6:
       return lower_limit(node);
+    case 7:
+      return lower_union(node);
     default:
       return lower_file_scan(node);
   }
@@ -310,6 +312,26 @@ Result<Chain> Lowering::lower_limit(const plan::Node& node) {
   TablePtr rows = limited(*table, limit.rows, limit.offset);
   CD_ASSIGN(auto store, operators::store_rows(*rows, "limit"));
   return table_chain(std::move(rows), std::move(store), "limit", workers_);
+}
+
+// Tables are put one behind the other without a copy; what comes through stages is made a table first.
+Result<Chain> Lowering::lower_union(const plan::Node& node) {
+  std::vector<Batch> batches;
+  for (const plan::NodePtr& input : node.inputs) {
+    CD_ASSIGN(Chain chain, lower(*input));
+    CD_ASSIGN(const TablePtr table, materialise(std::move(chain)));
+    for (Batch batch : table->batches) {
+      batch.schema = node.schema;
+      batches.push_back(std::move(batch));
+    }
+  }
+  for (int c = 0; c < node.schema->column_count(); ++c) {
+    if (node.schema->fields[c].type.id != TypeId::kDictionary) continue;
+    CD_TRY(unify_dictionaries(batches, c));
+  }
+  TablePtr table = table_of(node.schema, std::move(batches));
+  CD_ASSIGN(auto store, operators::store_rows(*table, "union"));
+  return table_chain(std::move(table), std::move(store), "union", workers_);
 }
 
 }  // namespace crossdock::execution

@@ -39,6 +39,14 @@ Status check_names(const Schema& schema) {
   return {};
 }
 
+std::string schema_text(const Schema& schema) {
+  std::string text;
+  for (const Field& field : schema.fields) {
+    text += fmt::format("{}{} {}", text.empty() ? "" : ", ", field.name, type_name(field.type));
+  }
+  return text;
+}
+
 }  // namespace
 
 Result<NodePtr> make_scan(TablePtr table, std::vector<std::string> columns, std::string name) {
@@ -136,6 +144,25 @@ Result<NodePtr> make_limit(NodePtr input, int64_t rows, int64_t offset) {
   }
   SchemaPtr schema = input->schema;
   return make_node(Limit{rows, offset}, {std::move(input)}, std::move(schema));
+}
+
+Result<NodePtr> make_union(std::vector<NodePtr> inputs) {
+  SchemaPtr schema = inputs[0]->schema;
+  for (const NodePtr& input : inputs) {
+    const std::vector<Field>& fields = input->schema->fields;
+    const bool same = std::equal(fields.begin(),
+                                 fields.end(),
+                                 schema->fields.begin(),
+                                 schema->fields.end(),
+                                 [](const Field& a, const Field& b) { return a.type == b.type; });
+    if (same) continue;
+    return make_error(ErrorCode::kInvalidArgument,
+                      "the inputs of a union have other columns: ({}) and ({})\n"
+                      "  try      a projection to the same types in the same order",
+                      schema_text(*schema),
+                      schema_text(*input->schema));
+  }
+  return make_node(Union{}, std::move(inputs), std::move(schema));
 }
 
 }  // namespace crossdock::plan

@@ -68,8 +68,11 @@ struct FileScan {
   std::string name;  // for explain
 };
 
+// The rows of all inputs, duplicates included, one input after the other.
+struct Union {};
+
 struct Node {
-  std::variant<Scan, Filter, Project, Join, Group, Sort, Limit, FileScan> operation;
+  std::variant<Scan, Filter, Project, Join, Group, Sort, Limit, Union, FileScan> operation;
   std::vector<NodePtr> inputs;
   SchemaPtr schema;
 
@@ -89,6 +92,10 @@ Result<NodePtr> make_join(NodePtr left, NodePtr right, Join join);
 Result<NodePtr> make_group(NodePtr input, operators::GroupSpec spec);
 Result<NodePtr> make_sort(NodePtr input, operators::SortSpec spec);
 Result<NodePtr> make_limit(NodePtr input, int64_t rows, int64_t offset);
+
+// Columns are matched by position and named as the first input names them. Error kInvalidArgument: other numbers of
+// columns, or other types.
+Result<NodePtr> make_union(std::vector<NodePtr> inputs);
 
 // The fields that a join's residual condition reads.
 Schema residual_schema(const operators::JoinSpec& spec, const Schema& left, const Schema& right);

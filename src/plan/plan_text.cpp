@@ -63,6 +63,7 @@ struct Line {
   std::string operator()(const Limit& limit) const {
     return fmt::format("limit {} offset {}", limit.rows, limit.offset);
   }
+  std::string operator()(const Union&) const { return "union"; }
 };
 
 void add_lines(const Node& node, int depth, std::string& text) {

@@ -107,6 +107,12 @@ Plan Plan::limit(int64_t rows, int64_t offset) const {
   return Plan(value_or_throw(plan::make_limit(node_, rows, offset)));
 }
 
+Plan Plan::union_all(const std::vector<Plan>& others) const {
+  std::vector<plan::NodePtr> inputs = {node_};
+  for (const Plan& other : others) inputs.push_back(other.node_);
+  return Plan(value_or_throw(plan::make_union(std::move(inputs))));
+}
+
 void Plan::export_schema(ArrowSchema* out) const { crossdock::export_schema(*node_->schema, out); }
 std::string Plan::text() const { return plan::plan_text(*node_); }
 

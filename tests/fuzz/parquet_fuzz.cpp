@@ -57,8 +57,8 @@ Status read_column(const scan::ParquetTable& table, int column, int32_t step, ui
       for (uint32_t row = 0; row < static_cast<uint32_t>(some); row += every) listed.push_back(row);
       const auto wanted = static_cast<int32_t>(listed.size());
       cursor.step(at, some);
-      CD_ASSIGN(const uint32_t* codes, cursor.codes(listed.data(), wanted));
-      if (codes != nullptr) CD_TRY(cursor.dictionary());
+      CD_ASSIGN(const uint32_t* coded, cursor.codes(listed.data(), wanted));
+      if (coded != nullptr) CD_TRY(cursor.dictionary());
       CD_ASSIGN(const ColumnView found, cursor.decode(listed.data(), wanted));
       CD_CHECK(found.length == wanted, "{} rows of {}", found.length, wanted);
     }

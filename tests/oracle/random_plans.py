@@ -188,7 +188,7 @@ def written_as_csv(table: Any, file: Path) -> Any:
 def random_step(chance: random.Random, schema: Any, memory: list[xd.Relation]) -> tuple[str, Step]:
     """An operation over a relation of `schema`."""
     kinds = ["filter"] * 8 + ["join"] * 4 + ["select"] * 3 + ["group"] * 3
-    kinds += ["rename", "sort", "limit", "union", "distinct", "constants"]
+    kinds += ["rename", "sort", "limit", "union", "distinct", "constants", "twice"]
     return _STEPS[chance.choice(kinds)](chance, schema, memory)
 
 
@@ -284,6 +284,21 @@ def _union(chance: random.Random, schema: Any, _: Any) -> tuple[str, Step]:
     return f"union with table {other}", lambda sources, rows: rows.union(sources[other])
 
 
+def _twice(chance: random.Random, schema: Any, _: Any) -> tuple[str, Step]:
+    """The rows beside the groups that they make: whatever is below is used twice."""
+    keys = [field.name for field in schema if kind_of(field.type) != "bool"] or schema.names
+    by = chance.sample(keys, min(len(keys), chance.choice([1, 1, 2])))
+    names = {name: f"{name}_g{len(schema)}" for name in by}
+    value = chance.choice(schema.names)
+    how = chance.choice(["inner", "left", "semi", "anti"])
+
+    def step(_: list[xd.Relation], rows: xd.Relation) -> xd.Relation:
+        groups = rows.group_by(*by).agg(**{f"most{len(schema)}": xd.max(value)})
+        return rows.join(groups.rename(names), on=list(names.items()), how=how)
+
+    return f"{how} join with its own groups by {by}, max({value})", step
+
+
 def _distinct(chance: random.Random, schema: Any, _: Any) -> tuple[str, Step]:
     names = chance.sample(schema.names, min(len(schema), chance.choice([1, 2, 3])))
     return f"distinct {names}", lambda _, rows: rows.distinct(*names)
@@ -292,7 +307,7 @@ def _distinct(chance: random.Random, schema: Any, _: Any) -> tuple[str, Step]:
 _STEPS: dict[str, Callable[[random.Random, Any, Any], tuple[str, Step]]] = {
     "filter": _filter, "join": _join, "select": _select, "constants": _constants,
     "rename": _rename, "group": _group, "sort": _sort, "limit": _limit, "union": _union,
-    "distinct": _distinct,
+    "distinct": _distinct, "twice": _twice,
 }  # fmt: skip
 
 

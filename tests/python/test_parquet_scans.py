@@ -273,6 +273,18 @@ def test_what_is_not_read_goes_the_old_way(tmp_path: Path, dock: xd.Dock) -> Non
     assert "brotli" in str(scanned_files(open_parquet(str(path)), ("k",)))
 
 
+def test_unions_of_files_and_tables(tmp_path: Path, dock: xd.Dock) -> None:
+    path = tmp_path / "rows.parquet"
+    rows = made(0.1, seed=9, rows=300).select(["kind", "text", "few"])
+    pq.write_table(rows, path)
+    files, table = dock.read_parquet(str(path)), dock.from_arrow(rows)
+    both = files.union(table).group_by("kind").agg(n=xd.count(), t=xd.max("text")).sort("kind")
+    twice = table.union(table).group_by("kind").agg(n=xd.count(), t=xd.max("text")).sort("kind")
+    assert both.collect().equals(twice.collect())
+    streamed = pa.Table.from_batches(files.filter(col("few") > 5).sort("text").to_batches())
+    assert streamed.schema.field("kind").type == pa.string()
+
+
 def test_files_that_differ_go_the_old_way(tmp_path: Path, dock: xd.Dock) -> None:
     pq.write_table(pa.table({"k": pa.array([1], pa.int32())}), tmp_path / "a.parquet")
     pq.write_table(pa.table({"k": pa.array([2], pa.int64())}), tmp_path / "b.parquet")
