@@ -39,7 +39,7 @@ from crossdock.native_plans import (
     UnplannedError,
     has_several_steps,
     native_plan,
-    reads_files,
+    runs_as_plan,
 )
 from crossdock.nodes import (
     AssumeSorted,
@@ -135,7 +135,7 @@ class Execution:
         return None if plan is None else _native.Query(self.engine, plan)
 
     def _planned_query(self, node: Node, read: ReadScan) -> _native.Plan | None:
-        if has_late(node) or not _runs_as_plan(node):
+        if has_late(node) or not runs_as_plan(node):
             return None
         if needs_no_groups(node) and not has_several_steps(inputs_of(node)[0]):
             return None  # the one join below counts or adds up pairs that it never makes
@@ -468,21 +468,6 @@ class Execution:
         found = [row.column(f"{f}_{column}" if column else f) for f, column in asked]
         fields = zip(found, node.schema, strict=True)
         return pa.Table.from_arrays([narrowed(a, f) for a, f in fields], schema=node.schema)
-
-
-def _runs_as_plan(node: Node) -> bool:
-    if has_several_steps(node):
-        return True
-    return (isinstance(node, GroupBy) or _is_begin(node)) and reads_files(node)
-
-
-def _is_begin(node: Node) -> bool:
-    """Whether the node is the first rows of a source: a reader of files need not go on."""
-    has_limit = False
-    while isinstance(node, Limit | Project):
-        has_limit = has_limit or isinstance(node, Limit)
-        node = node.input
-    return has_limit and isinstance(node, Scan) and node.predicate is None
 
 
 def limited_batches(batches: Iterator[Any], rows: int, offset: int) -> Iterator[Any]:

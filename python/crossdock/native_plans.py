@@ -41,12 +41,28 @@ class UnplannedError(Exception):
     """A node that plans do not have yet; args = (what it is,)."""
 
 
-def reads_files(node: Node) -> bool:
+def _reads_files(node: Node) -> bool:
     """Whether the engine reads the files of some scan itself: then one operator is enough to run as
     a plan."""
     if isinstance(node, Scan):
         return not isinstance(scanned_files(node.source, node.columns), str)
-    return any(map(reads_files, inputs_of(node)))
+    return any(map(_reads_files, inputs_of(node)))
+
+
+def runs_as_plan(node: Node) -> bool:
+    """Whether the engine should run the node as a whole."""
+    if has_several_steps(node):
+        return True
+    return (isinstance(node, GroupBy) or _is_begin(node)) and _reads_files(node)
+
+
+def _is_begin(node: Node) -> bool:
+    """Whether the node is the first rows of a source: a reader of files need not go on."""
+    has_limit = False
+    while isinstance(node, Limit | Project):
+        has_limit = has_limit or isinstance(node, Limit)
+        node = node.input
+    return has_limit and isinstance(node, Scan) and node.predicate is None
 
 
 def has_several_steps(node: Node) -> bool:
