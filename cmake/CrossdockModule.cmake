@@ -62,6 +62,9 @@ function(crossdock_module name)
     if(NOT name IN_LIST crossdock_rooms_of_values)
       crossdock_checks_by_call(${target})
     endif()
+    if(NOT arg_APART)  # those take flags from their heavy system parts
+      crossdock_precompile(${target} std)
+    endif()
     target_compile_definitions(${target} PRIVATE
       CROSSDOCK_VERSION="${PROJECT_VERSION}" CROSSDOCK_BUILD_TYPE="$<CONFIG>" CROSSDOCK_SANITIZERS="${CROSSDOCK_SANITIZE}")
     if(NOT arg_APART)
