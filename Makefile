@@ -13,7 +13,7 @@ run:  ## build, make TPC-H tables as Parquet, join them and show the result
 	@$(SETUP) run
 	@$(BIN)/crossdock demo --scale 1 --data build/data
 
-ranks:  ## add what ranks use to the build: MPI, UCX, PMIx and the control plane
+ranks:  ## add what ranks use to the build: MPI, UCX, PMIx and the control plane; and tables on devices
 	@$(SETUP) ranks
 
 test:  ## run every check and every test

@@ -8,6 +8,11 @@ execute_process(COMMAND "${Python_EXECUTABLE}" -m nanobind --cmake_dir
 find_package(nanobind CONFIG REQUIRED)
 
 file(GLOB_RECURSE bindings CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/python/bindings/*.cpp")
+set(left_out "_nodevice\\.cpp$")
+if(NOT crossdock_devices)
+  set(left_out "bindings/device\\.cpp$")
+endif()
+list(FILTER bindings EXCLUDE REGEX "${left_out}")
 if(NOT bindings)
   message(STATUS "No Python bindings yet")
   return()
