@@ -23,7 +23,7 @@ from crossdock.arithmetic import (
     fit_literal,
 )
 from crossdock.choices import choose, choose_lazily
-from crossdock.engine_types import empty_table, with_schema
+from crossdock.engine_types import with_schema
 from crossdock.errors import CrossdockError, make_error, system_limits
 from crossdock.expressions import (
     ARITHMETIC,
@@ -53,11 +53,6 @@ def evaluate(expression: Expr, rows: Any) -> Any:
     if isinstance(value, pa.Scalar):
         return pa.repeat(value, rows.num_rows)
     return value
-
-
-def result_type(expression: Expr, schema: Any) -> Any:
-    """The Arrow type `expression` has over `schema`; ExpressionError when it has none."""
-    return evaluate(expression, empty_table(schema)).type
 
 
 def mask_of(predicate: Expr, rows: Any) -> Any:

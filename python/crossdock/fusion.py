@@ -7,6 +7,7 @@ would compute in another type than pyarrow does, is not fused: pyarrow evaluates
 
 from __future__ import annotations
 
+import functools
 import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
@@ -18,7 +19,8 @@ import pyarrow as pa
 from crossdock import _native
 from crossdock.arithmetic import decimal_digits, fit_literal
 from crossdock.engine_types import empty_table, engine_table, lies_as_it_is
-from crossdock.evaluation import literal_types, plain_type, result_type
+from crossdock.evaluation import literal_types, plain_type
+from crossdock.expression_types import TypesOver
 from crossdock.expressions import (
     COMPARISONS,
     MOST_DEPTH,
@@ -211,55 +213,70 @@ def _parts(expression: Expr) -> int:
 def _compiled(expressions: Sequence[Expr], schema: Any) -> list[Json] | None:
     """All of `expressions`, or None if the engine does not compute one of them as pyarrow does."""
     compiler = _Compiler(schema)
-    found = [compiler.compile_whole(expression) for expression in expressions]
-    if any(item is None for item in found) or not compiler.agrees():
+    compiled = [compiler.compile_whole(expression) for expression in expressions]
+    return None if None in compiled else [item for item in compiled if item is not None]
+
+
+@functools.lru_cache(maxsize=10_000)
+def _engine_type(call: str, types: tuple[Any, ...]) -> Any:
+    """The type that the engine gives a call, as JSON, of columns "0", "1" of `types` (None for the
+    arguments that are literals); None where it does not compute it. Asked with no rows, once."""
+    schema = pa.schema([pa.field(str(i), t) for i, t in enumerate(types) if t is not None])
+    engine = checking_engine()
+    try:
+        table = engine_table(engine, empty_table(schema))
+        computed = pa.schema(_native.compute_columns(engine, table, [("result", call)]))
+    except _native.NativeError:
         return None
-    return [item for item in found if item is not None]
+    return computed.field("result").type
 
 
 class _Compiler:
-    """Compiles over one schema, and remembers every call with the type evaluation gives it."""
+    """Compiles over one schema what the engine computes in the type that evaluation gives it."""
 
     def __init__(self, schema: Any) -> None:
-        self.schema = schema
-        self.calls: list[tuple[Json, Any]] = []
+        self._fields = {field.name: field for field in schema}
+        self._type_of = TypesOver(schema)
 
     def compile_whole(self, expression: Expr) -> Json | None:
         """A whole condition or column. A literal is asked about here, too: the engine compares with
-        texts, but makes no columns of them."""
-        found = self.compile(expression)
-        if found is not None and isinstance(expression, Literal):
-            self.calls.append((found, result_type(expression, self.schema)))
-        return found
+        strings, but makes no columns of them."""
+        compiled = self.compile(expression)
+        if compiled is None or not isinstance(expression, Literal):
+            return compiled
+        return compiled if _engine_type(json.dumps(compiled), ()) is not None else None
 
     def compile(self, expression: Expr) -> Json | None:
         if isinstance(expression, Column):
-            stands = lies_as_it_is(self.schema.field(expression.name).type)
+            stands = lies_as_it_is(self._fields[expression.name].type)
             return {"column": expression.name} if stands else None
         if isinstance(expression, Literal):
             return _literal(fit_literal(expression.value, pa.null()))
         assert isinstance(expression, Call)
-        found = self._call(_column_first(expression))
-        if found is not None:
-            self.calls.append((found, result_type(expression, self.schema)))
-        return found
+        call = _column_first(expression)
+        compiled = self._call(call)
+        if compiled is None or not self._agrees(compiled, expression, call.arguments):
+            return None
+        return compiled
 
-    def agrees(self) -> bool:
-        """Asks the engine, with a table of no rows, for the types of all calls."""
-        if not self.calls:
-            return True
-        columns = [(f"#{i}", json.dumps(call)) for i, (call, _) in enumerate(self.calls)]
-        fields = [f.with_name(f" {f.name}") if f.name.startswith("#") else f for f in self.schema]
-        if [f.name for f in fields] != self.schema.names:
-            return False
-        engine = checking_engine()
-        try:
-            table = engine_table(engine, empty_table(self.schema))
-            made = pa.schema(_native.compute_columns(engine, table, columns))
-        except _native.NativeError:
-            return False
-        types = [field.type for field in made][len(self.schema) :]
-        return types == [wanted for _, wanted in self.calls]
+    def _agrees(self, compiled: Json, expression: Expr, arguments: Sequence[Expr]) -> bool:
+        """Whether the engine gives the call the same type, over columns of its arguments' types."""
+        alone = dict(compiled)
+        types: list[Any] = []
+        if "of" in compiled:
+            alone["of"] = []
+        for part in compiled.get("of", ()):
+            is_literal = "literal" in part
+            alone["of"].append(part if is_literal else {"column": str(len(types))})
+            types.append(None if is_literal else self._argument_type(arguments[len(types)]))
+        if "values" in compiled:  # of one type, and there may be many
+            alone["values"] = compiled["values"][:8]
+        return bool(_engine_type(json.dumps(alone), tuple(types)) == self._type_of(expression))
+
+    def _argument_type(self, argument: Expr) -> Any:
+        if isinstance(argument, Column):
+            return self._fields[argument.name].type
+        return self._type_of(argument)
 
     def _call(self, call: Call) -> Json | None:
         function = call.function
@@ -286,7 +303,7 @@ class _Compiler:
     def _typed(self, call: Call) -> list[Expr]:
         """The arguments, with literals of the type that they take beside the others."""
         types = [
-            None if isinstance(argument, Literal) else result_type(argument, self.schema)
+            None if isinstance(argument, Literal) else self._type_of(argument)
             for argument in call.arguments
         ]
         return [
@@ -299,7 +316,7 @@ class _Compiler:
     def _is_in(self, call: Call) -> Json | None:
         from crossdock.evaluation import value_set
 
-        subject = result_type(call.arguments[0], self.schema)
+        subject = self._type_of(call.arguments[0])
         if pa.types.is_floating(subject):
             return None
         values = [_literal(value) for value in value_set(call.option, subject)]
@@ -322,7 +339,7 @@ class _Compiler:
 
     def _castable(self, call: Call) -> bool:
         """Casts that the engine checks as pyarrow does."""
-        source, target = result_type(call.arguments[0], self.schema), call.option
+        source, target = self._type_of(call.arguments[0]), call.option
         if pa.types.is_decimal128(source):
             return bool(pa.types.is_decimal128(target) or target == pa.float64())
         if pa.types.is_integer(source):

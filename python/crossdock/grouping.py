@@ -9,7 +9,8 @@ import pyarrow as pa
 
 from crossdock.aggregates import COUNTS, Aggregate, aggregate_type
 from crossdock.errors import make_error
-from crossdock.evaluation import not_boolean, result_type
+from crossdock.evaluation import not_boolean
+from crossdock.expression_types import TypesOver
 from crossdock.expressions import Column, Expr, as_column
 from crossdock.nodes import GroupBy, Node
 from crossdock.planning import require_columns, require_different
@@ -78,7 +79,8 @@ def plan_group(node: Node, keys: tuple[Key, ...], items: Mapping[str, Aggregate]
     """Aggregates of `node` per combination of keys. ColumnError, TypeError, OptionError,
     ExpressionError."""
     where = "agg()" if keys == () or items else "distinct()"
-    key_fields = [_field(name, item, node.schema) for name, item in keys]
+    type_of = TypesOver(node.schema)
+    key_fields = [_field(name, item, type_of, node.schema) for name, item in keys]
     fields = list(key_fields)
     asked = []
     for name, item in items.items():
@@ -90,8 +92,8 @@ def plan_group(node: Node, keys: tuple[Key, ...], items: Mapping[str, Aggregate]
                 try_=f"{name}=xd.sum('price'), xd.count(), xd.min(...) or xd.max(...)",
             )
         require_columns(sorted(item.columns()), node.schema, f"agg({name}={item!r})")
-        _require_condition(item, node.schema)
-        found = None if item.argument is None else result_type(item.argument, node.schema)
+        _require_condition(item, type_of)
+        found = None if item.argument is None else type_of(item.argument)
         nullable = item.function not in COUNTS
         fields.append(pa.field(name, aggregate_type(item, found), nullable))
         if found is not None:
@@ -103,15 +105,15 @@ def plan_group(node: Node, keys: tuple[Key, ...], items: Mapping[str, Aggregate]
     return GroupBy(node, keys, tuple(items.items()), pa.schema(fields))
 
 
-def _field(name: str, item: Expr, schema: Any) -> Any:
+def _field(name: str, item: Expr, type_of: TypesOver, schema: Any) -> Any:
     if isinstance(item, Column):
         return schema.field(item.name).with_name(name)
-    return pa.field(name, result_type(item, schema))
+    return pa.field(name, type_of(item))
 
 
-def _require_condition(item: Aggregate, schema: Any) -> None:
+def _require_condition(item: Aggregate, type_of: TypesOver) -> None:
     if item.condition is not None:
-        found = result_type(item.condition, schema)
+        found = type_of(item.condition)
         if not pa.types.is_boolean(found):
             raise not_boolean(item.condition, found)
 

@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 
 import pyarrow as pa
 
-from crossdock.evaluation import result_type
+from crossdock.expression_types import TypesOver
 from crossdock.expressions import Column, Expr, identity
 from crossdock.nodes import GroupBy, Node, Project
 
@@ -65,6 +65,7 @@ class _Columns:
 
     def __init__(self, node: Node) -> None:
         self._node = node
+        self._taken = set(node.schema.names)
         self._names: dict[object, str] = {}
         self._items: dict[str, Expr] = {}
 
@@ -74,7 +75,8 @@ class _Columns:
             return expression.name
         known = identity(expression)
         if known not in self._names:
-            name = unused_name(repr(expression), {*self._items, *self._node.schema.names})
+            name = unused_name(repr(expression), self._taken)
+            self._taken.add(name)
             self._names[known] = name
             self._items[name] = expression
         return self._names[known]
@@ -83,10 +85,9 @@ class _Columns:
         if not self._names:
             return self._node
         schema = self._node.schema
+        type_of = TypesOver(schema)
         fields = [
-            schema.field(name)
-            if isinstance(item, Column)
-            else pa.field(name, result_type(item, schema))
+            schema.field(name) if isinstance(item, Column) else pa.field(name, type_of(item))
             for name, item in self._items.items()
         ]
         return Project(self._node, tuple(self._items.items()), pa.schema(fields))

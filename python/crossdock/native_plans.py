@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Any
 
@@ -49,31 +49,45 @@ def _operators(node: Node) -> int:
 
 
 def native_plan(node: Node, read: ReadScan) -> _native.Plan:
-    """The plan of `node`, whose scans are read by `read`. Errors: UnplannedError where something in
-    it needs Python; NativeError."""
-    if isinstance(node, Scan):
-        return _scan(node, read)
-    if isinstance(node, Filter):
-        plan = native_plan(node.input, read)
-        return plan.filter(_conditions(node.predicate, node.input.schema))
-    if isinstance(node, Project):
-        items = [_item(name, item, node.input.schema) for name, item in node.items]
-        return native_plan(node.input, read).project(items)
-    if isinstance(node, Join):
-        return _join(node, read)
-    if isinstance(node, GroupBy):
-        return _group(node, read)
-    if isinstance(node, Sort):
-        return _sort(node, read)
-    if isinstance(node, Limit):
-        return native_plan(node.input, read).limit(node.rows, node.offset)
-    raise UnplannedError(type(node).__name__)
+    """The plan of `node`, whose scans are read by `read`. A node that is used twice becomes one,
+    which runs once. Errors: UnplannedError where something in it needs Python; NativeError."""
+    return _Planning(read).plan(node)
 
 
-def _item(name: str, expression: Expr, schema: Any) -> tuple[str, str, str]:
-    if isinstance(expression, Column):
-        return (name, expression.name, "")
-    return (name, "", _compiled(expression, schema))
+class _Planning:
+    def __init__(self, read: ReadScan) -> None:
+        self.read = read
+        self._known: dict[Node, _native.Plan] = {}
+
+    def plan(self, node: Node) -> _native.Plan:
+        if node not in self._known:
+            self._known[node] = self._planned(node)
+        return self._known[node]
+
+    def _planned(self, node: Node) -> _native.Plan:
+        if isinstance(node, Scan):
+            return _scan(node, self.read)
+        if isinstance(node, Filter):
+            return self.plan(node.input).filter(_conditions(node.predicate, node.input.schema))
+        if isinstance(node, Project):
+            items = _items(node.items, node.input.schema)
+            return self.plan(node.input).project(items)
+        if isinstance(node, Join):
+            return _join(node, self.plan(node.left), self.plan(node.right))
+        if isinstance(node, GroupBy):
+            return _group(node, self.plan)
+        if isinstance(node, Sort):
+            return _sort(node, self.plan(node.input))
+        if isinstance(node, Limit):
+            return self.plan(node.input).limit(node.rows, node.offset)
+        raise UnplannedError(type(node).__name__)
+
+
+def _items(items: Iterable[tuple[str, Expr]], schema: Any) -> list[tuple[str, str, str]]:
+    return [
+        (name, item.name, "") if isinstance(item, Column) else (name, "", _compiled(item, schema))
+        for name, item in items
+    ]
 
 
 def _compiled(expression: Expr, schema: Any) -> str:
@@ -106,7 +120,7 @@ def _scan(node: Scan, read: ReadScan) -> _native.Plan:
     return plan.project([(name, name, "") for name in node.columns])
 
 
-def _join(node: Join, read: ReadScan) -> _native.Plan:
+def _join(node: Join, left: _native.Plan, right: _native.Plan) -> _native.Plan:
     if node.arrived is not None or node.route is not None:
         raise UnplannedError("rows of ranks")
     forced = replace(node.options, null_equals_null=False, exchange="auto") != JoinOptions()
@@ -117,8 +131,8 @@ def _join(node: Join, read: ReadScan) -> _native.Plan:
     residual = ""
     if node.residual is not None:
         residual = _compiled(node.residual, residual_schema(node))
-    return native_plan(node.left, read).join(
-        native_plan(node.right, read),
+    return left.join(
+        right,
         residual,
         on=list(node.on),
         how=node.how,
@@ -128,7 +142,7 @@ def _join(node: Join, read: ReadScan) -> _native.Plan:
     )
 
 
-def _group(node: GroupBy, read: ReadScan) -> _native.Plan:
+def _group(node: GroupBy, plan: Callable[[Node], _native.Plan]) -> _native.Plan:
     lowered = lower_group(node)
     keys = list(dict.fromkeys(lowered.keys))
     taken = set(keys)
@@ -139,15 +153,15 @@ def _group(node: GroupBy, read: ReadScan) -> _native.Plan:
         taken.add(result)
         results.append(result)
         aggregates.append((function, column, condition, result, options))
-    grouped = native_plan(lowered.input, read).group_by(keys=keys, aggregates=aggregates)
+    grouped = plan(lowered.input).group_by(keys=keys, aggregates=aggregates)
     names = zip(node.schema.names, results, strict=True)
     return grouped.project([(name, of, "") for name, of in names])
 
 
-def _sort(node: Sort, read: ReadScan) -> _native.Plan:
+def _sort(node: Sort, below: _native.Plan) -> _native.Plan:
     if node.index:
         raise UnplannedError("positions in the input")
-    return native_plan(node.input, read).sort(
+    return below.sort(
         keys=[(o.column, o.descending, o.nulls_first) for o in node.orders],
         output=list(node.outputs),
         limit=-1 if node.limit is None else node.limit,

@@ -178,6 +178,19 @@ class Partition:
 
 
 @dataclass(frozen=True, eq=False)
+class Shared:
+    """Stands for a part that a query uses more than once, while it is narrowed; notes which of its
+    columns are needed."""
+
+    part: Node
+    needed: set[str] = field(default_factory=set)
+
+    @property
+    def schema(self) -> Any:
+        return self.part.schema
+
+
+@dataclass(frozen=True, eq=False)
 class Exchange:
     """The rows of `input` of all ranks, by a rule: "by key" and the like. Stands in plans only: a
     run has the rows that arrived in its place."""
@@ -205,6 +218,7 @@ Node: TypeAlias = (
     | AssumeSorted
     | Partition
     | Exchange
+    | Shared
 )
 # What the engine runs; everything else is a stream of batches around it.
 Operated: TypeAlias = Join | GroupBy | Sort | Partition
@@ -219,7 +233,7 @@ def files_of(node: Node) -> list[str]:
 
 def inputs_of(node: Node) -> tuple[Node, ...]:
     """The nodes directly below."""
-    if isinstance(node, Scan):
+    if isinstance(node, Scan | Shared):
         return ()
     if isinstance(node, Join):
         return (node.left, node.right)

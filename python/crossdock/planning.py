@@ -11,7 +11,8 @@ import pyarrow as pa
 
 from crossdock.engine_types import is_late
 from crossdock.errors import make_error, unknown_choice, unknown_column
-from crossdock.evaluation import not_boolean, plain_type, result_type
+from crossdock.evaluation import not_boolean, plain_type
+from crossdock.expression_types import TypesOver, result_type
 from crossdock.expressions import Column, Expr, conjunction
 from crossdock.nodes import Filter, Join, JoinOptions, Node, Output, Project, Scan
 from crossdock.sources import Source
@@ -49,12 +50,13 @@ def plan_filter(node: Node, predicates: Sequence[Expr]) -> Node:
 def plan_project(node: Node, items: Sequence[tuple[str, Expr]], where: str) -> Project:
     """Named expressions over `node`. ColumnError, ExpressionError."""
     fields = []
+    type_of = TypesOver(node.schema)
     for name, item in items:
         require_columns(sorted(item.columns()), node.schema, where)
         if isinstance(item, Column):
             fields.append(node.schema.field(item.name).with_name(name))
         else:
-            fields.append(pa.field(name, result_type(item, node.schema)))
+            fields.append(pa.field(name, type_of(item)))
     require_different(items, where)
     return Project(node, tuple(items), pa.schema(fields))
 

@@ -41,6 +41,7 @@ from crossdock.nodes import (
     Partition,
     Project,
     Scan,
+    Shared,
     Sort,
     Union,
 )
@@ -74,6 +75,9 @@ def narrow(node: Node, needed: frozenset[str], predicates: tuple[Expr, ...] = ()
     if isinstance(node, AssumeSorted):
         return _narrow_assumption(node, needed, predicates)
     wanted = needed.union(*(part.columns() for part in predicates))
+    if isinstance(node, Shared):
+        node.needed.update(wanted)
+        return _kept_above(node, predicates)
     if isinstance(node, Limit):
         below = narrow(node.input, wanted)
         return _kept_above(_limited(below, node.rows, node.offset), predicates)

@@ -18,6 +18,7 @@ from crossdock.option_checks import require_flag, require_integer, require_rows,
 from crossdock.orders import Order, orders_of
 from crossdock.partitions import Partitions, require_free_folder
 from crossdock.paths import PathLike, format_of, is_file_name
+from crossdock.shared_parts import narrow_whole
 
 if TYPE_CHECKING:
     from crossdock.display import Preview
@@ -377,7 +378,9 @@ class Relation:
 
     def narrowed(self) -> Node:
         """The query as it runs: columns and filters pushed down. For modules of this package."""
-        return pushdown.narrow(self._node, frozenset(self.columns))
+        if self._dock.over_ranks() is not None:
+            return pushdown.narrow(self._node, frozenset(self.columns))
+        return narrow_whole(self._node, frozenset(self.columns))
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
         """Runs the relation as an Arrow C stream, in bounded memory. Errors reach the consumer."""

@@ -3,6 +3,7 @@
 
 #include "execution/column_gather.hpp"
 #include "execution/column_ranges.hpp"
+#include "execution/group_keys.hpp"
 #include "execution/lowering.hpp"
 #include "expressions/computed_columns.hpp"
 #include "operators/group_by/distinct_counts.hpp"
@@ -74,6 +75,18 @@ GroupSpec moved(GroupSpec spec, const std::vector<int>& places) {
   return spec;
 }
 
+// Whether all that is asked for is how many different values one column has.
+bool counts_distinct_values(const GroupSpec& spec) {
+  if (spec.aggregates.empty() || spec.row_filter >= 0) return false;
+  const int column = spec.aggregates[0].column;
+  if (std::find(spec.keys.begin(), spec.keys.end(), column) != spec.keys.end()) return false;
+  return std::all_of(
+      spec.aggregates.begin(), spec.aggregates.end(), [&](const operators::AggregateSpec& one) {
+        return one.function == operators::AggregateFunction::kCountDistinct &&
+               one.column == column && one.filter < 0;
+      });
+}
+
 class GroupSink final : public BlockSink {
  public:
   GroupSink(const BlockSchema& schema, operators::GroupStream& groups, int workers)
@@ -100,7 +113,8 @@ bool describe_rows(const Chain& chain, operators::StreamedRows& rows) {
     const ColumnPlace& place = chain.schema.places[c];
     const Field& field = rows.schema->fields[c];
     const RowStore* store = place.origin < 0 ? nullptr : chain.schema.stores[place.origin];
-    bool nullable = place.origin < 0 || store == nullptr || chain.schema.nullable[place.origin];
+    bool nullable =
+        place.origin < 0 ? field.nullable : store == nullptr || chain.schema.nullable[place.origin];
     const ColumnView* dictionary = nullptr;
     if (store != nullptr) {
       const ChunkedColumn& column = store->column(place.column);
@@ -157,25 +171,56 @@ Result<Chain> Lowering::fused_group(const plan::Node& node) {
   return chain;
 }
 
-// Nothing (a chain without a source) where rows cannot be grouped as they come.
-Result<Chain> Lowering::stream_groups(const plan::Node& node, Chain chain) {
-  const auto& group = std::get<plan::Group>(node.operation);
+Result<std::unique_ptr<operators::GroupStream>> Lowering::plan_stream(
+    const Chain& chain, const GroupSpec& spec, std::vector<operators::KeyColumnRange> ranges) {
+  constexpr int64_t kCheapRows = int64_t{1} << 20;
   operators::StreamedRows rows;
-  const bool streams = describe_rows(chain, rows);
-  for (const int key : group.spec.keys) {
-    constexpr int64_t kCheapRows = int64_t{1} << 20;
-    const int64_t rows_max =
-        std::max({kCheapRows, chain.rows_expected(), chain.source->rows() / 8});
-    CD_ASSIGN(rows.key_ranges.emplace_back(), range_of(run_, chain, key, rows_max));
+  if (!describe_rows(chain, rows)) return std::unique_ptr<operators::GroupStream>();
+  const int64_t rows_max = std::max({kCheapRows, chain.rows_expected(), chain.source->rows() / 8});
+  ranges.resize(spec.keys.size());
+  for (size_t k = 0; k < ranges.size(); ++k) {
+    if (ranges[k].known) continue;
+    CD_ASSIGN(ranges[k], range_of(run_, chain, spec.keys[k], rows_max));
   }
-  std::unique_ptr<operators::GroupStream> planned;
-  if (streams) {
-    CD_ASSIGN(planned, operators::GroupStream::create(group.spec, std::move(rows), environment_));
+  rows.key_ranges = std::move(ranges);
+  return operators::GroupStream::create(spec, std::move(rows), environment_);
+}
+
+// Distinct values are groups by the keys and the value, and counts are those of groups.
+Result<Chain> Lowering::distinct_counts(const GroupSpec& asked, SchemaPtr schema, Chain chain) {
+  GroupSpec values;
+  values.keys = asked.keys;
+  values.keys.push_back(asked.aggregates[0].column);
+  CD_ASSIGN(SchemaPtr value_schema, operators::group_schema(values, *chain.schema.schema));
+  CD_ASSIGN(Chain groups, stream_groups(values, std::move(value_schema), std::move(chain)));
+  GroupSpec counts = asked;
+  const auto key_count = static_cast<int>(asked.keys.size());
+  for (int k = 0; k < key_count; ++k) counts.keys[k] = k;
+  for (operators::AggregateSpec& aggregate : counts.aggregates) {
+    aggregate.function = operators::AggregateFunction::kCount;
+    aggregate.column = key_count;
   }
+  return stream_groups(counts, std::move(schema), std::move(groups));
+}
+
+Result<Chain> Lowering::stream_groups(const GroupSpec& asked, SchemaPtr schema, Chain chain) {
+  if (counts_distinct_values(asked)) {
+    return distinct_counts(asked, std::move(schema), std::move(chain));
+  }
+  const BlockSchema before = chain.schema;
+  CD_ASSIGN(const std::optional<ReducedGroup> reduced,
+            reduce_keys(chain, asked, workers_, environment_.seed, environment_.memory));
+  CD_ASSIGN(auto planned,
+            reduced.has_value() ? plan_stream(chain, reduced->spec, reduced->ranges)
+                                : plan_stream(chain, asked, {}));
   if (planned == nullptr) {
+    if (reduced.has_value()) {
+      chain.stages.pop_back();
+      chain.schema = before;
+    }
     CD_ASSIGN(TablePtr table, materialise(std::move(chain)));
     const int64_t count = table->rows;
-    return table_group(group.spec, std::move(table), count);
+    return table_group(asked, std::move(table), count);
   }
   const auto start = Clock::now();
   std::shared_ptr<operators::GroupStream> groups = std::move(planned);
@@ -184,12 +229,19 @@ Result<Chain> Lowering::stream_groups(const plan::Node& node, Chain chain) {
   CD_TRY(run_chain(run_, chain, sink));
   note(chain, "group: " + groups->describe(), -1, start);
   const int64_t expected = chain.rows_expected();
-  return emitted_chain(
+  const Owners stores = chain.stores;
+  Chain emitted = emitted_chain(
       [groups, chain = std::make_shared<Chain>(std::move(chain))](
           operators::OperatorRun&, operators::RowSink& out) { return groups->finish(out); },
-      node.schema,
+      groups->schema(),
       "groups",
       expected);
+  if (reduced.has_value()) {
+    restore_keys(emitted, *reduced, stores, std::move(schema), workers_);
+  } else {
+    emitted.schema.schema = std::move(schema);
+  }
+  return emitted;
 }
 
 Result<Chain> Lowering::lower_group(const plan::Node& node) {
@@ -202,7 +254,7 @@ Result<Chain> Lowering::lower_group(const plan::Node& node) {
     CD_ASSIGN(Chain fused, fused_group(node));
     if (fused.source != nullptr) return fused;
   }
-  return stream_groups(node, std::move(chain));
+  return stream_groups(std::get<plan::Group>(node.operation).spec, node.schema, std::move(chain));
 }
 
 }  // namespace crossdock::execution

@@ -1,8 +1,10 @@
 // Joins: which side is built, and what the other one is looked up in.
 #include <algorithm>
+#include <iterator>
 
 #include "execution/build_sink.hpp"
 #include "execution/column_ranges.hpp"
+#include "execution/key_filter_stage.hpp"
 #include "execution/lowering.hpp"
 #include "execution/probe_stage.hpp"
 #include "expressions/block_evaluator.hpp"
@@ -22,6 +24,9 @@ using operators::OutputSide;
 // that large misses all caches.
 constexpr int64_t kPartitionedRows = int64_t{1} << 21;
 
+// What it costs to look a key up in a filter, in comparisons of integers.
+constexpr double kProbeCost = 1.5;
+
 // Rows that leave a join whose probe side is the left one, or the right one.
 ProbeKind probe_kind(JoinKind kind, bool build_is_left) {
   ProbeKind rows;
@@ -39,6 +44,9 @@ ProbeKind probe_kind(JoinKind kind, bool build_is_left) {
       rows.pairs = false;
       (build_is_left ? rows.build_matched : rows.probe_matched) = true;
       break;
+    case JoinKind::kAntiNullAware:
+      rows.null_aware = true;
+      [[fallthrough]];
     case JoinKind::kAnti:
       rows.pairs = false;
       (build_is_left ? rows.build_unmatched : rows.probe_unmatched) = true;
@@ -56,8 +64,11 @@ bool is_plain_integer(const DataType& left, const DataType& right) {
 // Whether pipelines can make the rows of this join. A key column of an outer join that comes from either side is one
 // column of blocks only where both sides have the same bytes, and only where one of them is always there.
 bool is_pipelined(const plan::Node& node) {
-  const JoinSpec& spec = std::get<plan::Join>(node.operation).spec;
-  if (spec.kind == JoinKind::kAntiNullAware) return false;
+  const auto& join = std::get<plan::Join>(node.operation);
+  const JoinSpec& spec = join.spec;
+  if (spec.kind == JoinKind::kAntiNullAware) {
+    return spec.keys.size() == 1 && join.residual == nullptr;
+  }
   if (spec.kind != JoinKind::kRight && spec.kind != JoinKind::kFull) return true;
   return std::none_of(spec.output.begin(), spec.output.end(), [&](const OutputColumn& column) {
     if (column.side != OutputSide::kKey) return false;
@@ -189,6 +200,15 @@ void add_probe_facts(Chain& probe,
   probe.pass_rate = kind.pairs ? std::max(probe.pass_rate, rows / probed) : rows / probed;
 }
 
+// Of a join that builds `build` and sends `probe` through it, in rows of a table that are looked up. Rows of a pipeline
+// are copied into the build side, those of a table are referred to.
+double cost_of_build(const Chain& build, const Chain& probe) {
+  constexpr double kReferred = 3;
+  constexpr double kCopied = 6;
+  return static_cast<double>(build.rows_expected()) * (build.is_bare() ? kReferred : kCopied) +
+         static_cast<double>(probe.rows_expected());
+}
+
 // Whether dictionaries may change from batch to batch, which a store of rows cannot have.
 bool has_loose_dictionaries(const Chain& chain) {
   for (size_t c = 0; c < chain.schema.places.size(); ++c) {
@@ -260,6 +280,39 @@ Status Lowering::run_build(Chain& build, BuildSink& sink, const JoinTable& table
   return {};
 }
 
+// Rows without a partner leave before the stages that there are, where that spares these more than it costs.
+Status Lowering::add_key_filter(Chain& probe,
+                                const JoinSpec& keys,
+                                const std::shared_ptr<const JoinTable>& table) {
+  const bool is_early = std::all_of(keys.keys.begin(), keys.keys.end(), [&](const auto& key) {
+    return probe.schema.places[key.first].origin == 0;
+  });
+  const bool can_move = std::all_of(probe.stages.begin(),
+                                    probe.stages.end(),
+                                    [](const auto& stage) { return stage->can_be_sampled(); });
+  if (probe.stages.empty() || !is_early || !can_move || !table->keys().is_packed()) return {};
+  BlockSchema first = probe.schema;
+  first.stores.resize(1);
+  first.nullable.resize(1);
+  first.computed.clear();
+  const double rate_before = probe.pass_rate;
+  std::vector<std::unique_ptr<Stage>> stages = std::move(probe.stages);
+  probe.stages.clear();
+  probe.stages.push_back(make_key_filter_stage(std::move(first), table, workers_));
+  probe.pass_rate = 1;
+  CD_TRY(sample_chain(probe));
+  const double filter_cost = kProbeCost * static_cast<double>(keys.keys.size());
+  const double cost_early = filter_cost + probe.pass_rate * probe.cost;
+  if (cost_early < probe.cost + rate_before * filter_cost) {
+    probe.cost = cost_early;
+  } else {
+    probe.stages.clear();
+  }
+  std::move(stages.begin(), stages.end(), std::back_inserter(probe.stages));
+  probe.pass_rate = rate_before;
+  return {};
+}
+
 Result<Chain> Lowering::probe_join(const plan::Node& node,
                                    Chain probe,
                                    Chain build,
@@ -279,7 +332,7 @@ Result<Chain> Lowering::probe_join(const plan::Node& node,
   build_options.workers = workers_;
   build_options.memory = environment_.memory;
   build_options.marks = kind.marks_build();
-  build_options.keeps_keyless = kind.build_unmatched;
+  build_options.keeps_keyless = kind.build_unmatched || kind.null_aware;
   if (comes_from_one_table(build, build_options.payload)) build_options.table = build.stores[0];
   BuildSink sink(std::move(build_options), table);
   CD_TRY(run_build(build, sink, *table));
@@ -306,6 +359,15 @@ Result<Chain> Lowering::probe_join(const plan::Node& node,
     options.pairs = sides.pairs(join.spec.residual_columns, pairs, sink, &table->store());
   }
   add_probe_facts(probe, keys, *table, kind);
+  if (kind.pairs && !kind.build_unmatched && table->is_unique() && table->keys().is_packed()) {
+    Dependency& dependency = probe.dependencies.emplace_back();
+    dependency.origin = static_cast<int>(probe.stores.size());
+    for (const auto& [probe_key, build_key] : keys.keys) {
+      dependency.keys.push_back(probe.schema.places[probe_key]);
+    }
+  }
+  if (kind.needs_partner()) CD_TRY(add_key_filter(probe, keys, table));
+  probe.cost += probe.pass_rate * kProbeCost * static_cast<double>(keys.keys.size());
   if (has_store) {
     probe.stores.push_back(std::shared_ptr<const RowStore>(table, &table->store()));
   }
@@ -319,14 +381,17 @@ Result<Chain> Lowering::probe_join(const plan::Node& node,
 Result<Chain> Lowering::lower_join(const plan::Node& node) {
   CD_ASSIGN(Chain left, lower(node.input(0)));
   CD_ASSIGN(Chain right, lower(node.input(1)));
-  const int64_t left_rows = left.rows_expected();
-  const int64_t right_rows = right.rows_expected();
   const bool both_are_tables = left.is_bare() && right.is_bare();
   if (!is_pipelined(node) ||
-      (both_are_tables && std::min(left_rows, right_rows) >= kPartitionedRows)) {
+      (both_are_tables &&
+       std::min(left.rows_expected(), right.rows_expected()) >= kPartitionedRows)) {
     return table_join(node, std::move(left), std::move(right));
   }
-  const bool build_is_left = left_rows < right_rows;
+  const bool can_build_left =
+      std::get<plan::Join>(node.operation).spec.kind !=
+      JoinKind::kAntiNullAware;  // whose null keys are those of the right side
+  const bool build_is_left =
+      can_build_left && cost_of_build(left, right) < cost_of_build(right, left);
   Chain& build = build_is_left ? left : right;
   Chain& probe = build_is_left ? right : left;
   if (has_loose_dictionaries(build)) {

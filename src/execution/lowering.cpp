@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "execution/collect_sink.hpp"
+#include "execution/late_sort.hpp"
 #include "operators/run/morsel.hpp"
 #include "operators/sort/table_sort.hpp"
 #include "table/dictionary.hpp"
@@ -106,6 +107,13 @@ TablePtr projected(const Chain& chain) {
   return table_of(chain.schema.schema, std::move(batches));
 }
 
+// Whether the node is more than a scan, filter or projection: these cost less than a table of their rows.
+bool has_operator(const plan::Node& node) {
+  constexpr size_t kFirstOperator = 3;  // of the variant: Join
+  if (node.operation.index() >= kFirstOperator) return true;
+  return !node.inputs.empty() && has_operator(node.input());
+}
+
 // Rows [offset, offset + rows) of a table.
 TablePtr limited(const Table& table, int64_t rows, int64_t offset) {
   std::vector<Batch> batches;
@@ -126,7 +134,28 @@ TablePtr limited(const Table& table, int64_t rows, int64_t offset) {
 
 }  // namespace
 
+void Lowering::count_uses(const plan::Node& node) {
+  SharedRows& rows = shared_[&node];
+  if (++rows.uses > 1) return;
+  for (const plan::NodePtr& input : node.inputs) count_uses(*input);
+}
+
 Result<Chain> Lowering::lower(const plan::Node& node) {
+  const bool shared = shared_.at(&node).uses > 1 && has_operator(node);
+  return shared ? lower_shared(node) : lower_operation(node);
+}
+
+Result<Chain> Lowering::lower_shared(const plan::Node& node) {
+  SharedRows& rows = shared_.at(&node);
+  if (rows.table == nullptr) {
+    CD_ASSIGN(Chain chain, lower_operation(node));
+    CD_ASSIGN(rows.table, materialise(std::move(chain)));
+    CD_ASSIGN(rows.store, operators::store_rows(*rows.table, "shared rows"));
+  }
+  return table_chain(rows.table, rows.store, "shared rows", workers_);
+}
+
+Result<Chain> Lowering::lower_operation(const plan::Node& node) {
   switch (node.operation.index()) {
     case 0:
       return lower_scan(node);
@@ -184,6 +213,7 @@ Status Lowering::add_filters(Chain& chain, const std::vector<ExpressionPtr>& con
   std::vector<ExpressionPtr> together;
   double pass_rate = 1;
   for (const FilterGroup& group : groups) {
+    chain.cost += chain.pass_rate * group.cost;
     if (!together.empty() && pass_rate < kWorthCompacting) {
       CD_TRY(add_stage(together));
       together.clear();
@@ -242,14 +272,24 @@ Result<TablePtr> Lowering::materialise(Chain chain) {
   return table;
 }
 
+// A sort that keeps few rows reads the other columns of build sides for those alone.
 Result<Chain> Lowering::lower_sort(const plan::Node& node) {
   const auto& sort = std::get<plan::Sort>(node.operation);
   CD_ASSIGN(Chain chain, lower(node.input()));
+  LateSort late = late_columns(sort.spec, chain);
+  const Owners stores = chain.stores;
+  if (!late.rows.empty()) add_row_numbers(late, chain, workers_);
   CD_ASSIGN(TablePtr table, materialise(std::move(chain)));
   const int64_t rows = table->rows;
-  CD_ASSIGN(auto sorted, operators::TableSort::create(sort.spec, std::move(table), environment_));
+  CD_ASSIGN(auto sorted, operators::TableSort::create(late.spec, std::move(table), environment_));
   const int64_t kept = sort.spec.limit < 0 ? rows : std::min(rows, sort.spec.limit);
-  return operator_chain(std::move(sorted), "sort", true, kept);
+  Chain result = operator_chain(std::move(sorted), "sort", true, kept);
+  if (!late.rows.empty()) {
+    result.schema.schema = node.schema;
+    result.schema.places = late.places;
+    look_up_rows(result, late.rows, stores, workers_);
+  }
+  return result;
 }
 
 Result<Chain> Lowering::lower_limit(const plan::Node& node) {

@@ -5,10 +5,12 @@
 #include <chrono>
 #include <memory>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "execution/build_sink.hpp"
 #include "execution/pipeline.hpp"
+#include "operators/group_by/group_stream.hpp"
 #include "operators/run/operator.hpp"
 #include "plan/node.hpp"
 
@@ -17,10 +19,15 @@ namespace crossdock::execution {
 // One run of one plan. Used by one thread.
 class Lowering {
  public:
-  Lowering(operators::OperatorRun& run, const operators::RunEnvironment& environment)
-      : run_(run), environment_(environment), workers_(run.team->worker_count()) {}
+  Lowering(operators::OperatorRun& run,
+           const operators::RunEnvironment& environment,
+           const plan::Node& root)
+      : run_(run), environment_(environment), workers_(run.team->worker_count()) {
+    count_uses(root);
+  }
 
-  // A pipeline that gives the rows of the node.
+  // A pipeline that gives the rows of a node under the root. Joins and group-bys that the plan uses more than once run
+  // once, into a table.
   Result<Chain> lower(const plan::Node& node);
   // All rows of a chain as a table.
   Result<TablePtr> materialise(Chain chain);
@@ -36,6 +43,9 @@ class Lowering {
   void note(const Chain& chain, const std::string& sink, int64_t rows, Clock::time_point start);
 
  private:
+  void count_uses(const plan::Node& node);
+  Result<Chain> lower_operation(const plan::Node& node);
+  Result<Chain> lower_shared(const plan::Node& node);
   Result<Chain> lower_scan(const plan::Node& node);
   Result<Chain> lower_filter(const plan::Node& node);
   Result<Chain> lower_project(const plan::Node& node);
@@ -46,18 +56,34 @@ class Lowering {
 
   Status add_filters(Chain& chain, const std::vector<expressions::ExpressionPtr>& conditions);
   Result<Chain> probe_join(const plan::Node& node, Chain probe, Chain build, bool build_is_left);
+  Status add_key_filter(Chain& probe,
+                        const operators::JoinSpec& keys,
+                        const std::shared_ptr<const JoinTable>& table);
   Result<JoinKeys> join_keys(const Chain& probe,
                              const Chain& build,
                              const operators::JoinSpec& keys);
   Status run_build(Chain& build, BuildSink& sink, const JoinTable& table);
   Result<Chain> table_join(const plan::Node& node, Chain left, Chain right);
-  Result<Chain> stream_groups(const plan::Node& node, Chain chain);
+  Result<Chain> stream_groups(const operators::GroupSpec& spec, SchemaPtr schema, Chain chain);
+  Result<Chain> distinct_counts(const operators::GroupSpec& spec, SchemaPtr schema, Chain chain);
+  // Nothing where rows cannot be grouped as they come. Ranges that are not known are looked up.
+  Result<std::unique_ptr<operators::GroupStream>> plan_stream(
+      const Chain& chain,
+      const operators::GroupSpec& spec,
+      std::vector<operators::KeyColumnRange> ranges);
   Result<Chain> fused_group(const plan::Node& node);
   Result<Chain> table_group(operators::GroupSpec spec, TablePtr table, int64_t rows_expected);
 
   operators::OperatorRun& run_;
   const operators::RunEnvironment& environment_;
   const int workers_;
+  // Nodes that more than one other reads, and their rows once they are there.
+  struct SharedRows {
+    int uses = 0;
+    TablePtr table;
+    std::shared_ptr<const RowStore> store;
+  };
+  std::unordered_map<const plan::Node*, SharedRows> shared_;
   std::vector<Step> steps_;
 };
 

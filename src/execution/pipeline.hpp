@@ -30,6 +30,13 @@ class Source {
   virtual int64_t rows() const = 0;
 };
 
+// The row of an origin follows from the values of these columns: they are the key of a join whose build side has each
+// key once.
+struct Dependency {
+  std::vector<ColumnPlace> keys;
+  int origin = 0;
+};
+
 // A pipeline that has no sink yet.
 struct Chain {
   std::unique_ptr<Source> source;
@@ -39,8 +46,11 @@ struct Chain {
   TablePtr table;          // what the source reads, where that is a table in memory
   bool is_ordered = true;  // rows leave in the order of the source
   double pass_rate = 1;    // rows that leave by rows of the source, as sampled
+  double cost = 0;         // of the stages, for a row of the source, in comparisons of integers
   // What joins have shown of key columns: no value of them lies outside.
   std::vector<std::pair<ColumnPlace, operators::KeyRange>> ranges;
+
+  std::vector<Dependency> dependencies;
 
   bool is_bare() const { return table != nullptr && stages.empty(); }
   int64_t rows_expected() const;

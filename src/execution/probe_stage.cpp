@@ -9,6 +9,7 @@
 #include "base/check.hpp"
 #include "execution/block_builder.hpp"
 #include "execution/column_gather.hpp"
+#include "execution/probe_words.hpp"
 #include "expressions/block_evaluator.hpp"
 #include "operators/hash_join/probe_kernels.hpp"
 #include "table/row_compare.hpp"
@@ -141,7 +142,9 @@ class ProbeStage final : public Stage {
   Status push(int index, const RowBlock& block) override {
     CD_ASSIGN(Worker * state, worker(index));
     state->index = index;
+    if (kind_.null_aware && !options_.table->keyless().empty()) return {};
     if (kind_.marks_probe()) std::memset(state->matched, 0, static_cast<size_t>(block.rows));
+    if (kind_.null_aware && options_.table->rows() > 0) mark_null_keys(*state, block);
     CD_TRY(find_pairs(*state, block));
     return kind_.marks_probe() ? push_by_match(*state, block) : Status();
   }
@@ -154,16 +157,14 @@ class ProbeStage final : public Stage {
  private:
   struct Worker {
     Worker(const ProbeOptions& options, bool has_store)
-        : keys(options.input, options.table->keys().columns(Side::kLeft)),
-          encoder(options.table->keys(), *options.input.schema, Side::kLeft),
+        : words(options.input, *options.table),
+          null_keys(options.input, options.table->keys().columns(Side::kLeft)),
           builder(options.input, has_store ? &options.table->store() : nullptr) {}
     int index = 0;
-    FlatColumns keys;
-    JoinKeyEncoder encoder;
+    ProbeWords words;
+    FlatColumns null_keys;  // of NOT IN
     BlockBuilder builder;
     std::unique_ptr<PairCheck> check;
-    uint64_t words[kBlockRows];
-    uint16_t rows[kBlockRows];  // of the block, by word
     uint8_t matched[kBlockRows];
     PairList pairs;
     OpenRuns open;
@@ -183,33 +184,13 @@ class ProbeStage final : public Stage {
     return workers_[index].get();
   }
 
-  // Words of the rows that may have a partner. Answers how many.
-  int32_t load_words(Worker& state, const RowBlock& block) const {
-    const JoinTable& table = *options_.table;
-    const Batch& keys = state.keys.load(block);
-    uint8_t live[kBlockRows];
-    int32_t count = block.rows;
-    const bool any_dead = state.encoder.encode(keys, count, state.words, live) < count;
-    for (int32_t i = 0; i < count; ++i) state.rows[i] = static_cast<uint16_t>(i);
-    if (any_dead) {
-      int32_t kept = 0;
-      for (int32_t i = 0; i < count; ++i) {
-        state.words[kept] = state.words[i];
-        state.rows[kept] = state.rows[i];
-        kept += live[i];
-      }
-      count = kept;
-    }
-    return table.select(state.words, state.rows, count);
-  }
-
   Status find_pairs(Worker& state, const RowBlock& block) {
     const JoinTable& table = *options_.table;
     if (table.rows() == 0) return {};
-    const int32_t count = load_words(state, block);
+    const int32_t count = state.words.load(block);
     if (count == 0) return {};
     if (table.is_array()) return find_in_array(state, block, count);
-    const ProbeBlock probe{count, state.words, nullptr};
+    const ProbeBlock probe{count, state.words.words(), nullptr};
     const operators::FindOptions find = table.find_options();
     state.pairs.count = 0;
     state.open.count = 0;
@@ -217,7 +198,7 @@ class ProbeStage final : public Stage {
     while (true) {
       const uint64_t* refs = table.runs().carry;
       for (int32_t i = 0; i < state.pairs.count; ++i) {
-        state.pair_rows[i] = state.rows[state.pairs.rows[i]];
+        state.pair_rows[i] = state.words.rows()[state.pairs.rows[i]];
         state.pair_refs[i] = static_cast<RowRef>(refs[state.pairs.positions[i]]);
         state.positions[i] = state.pairs.positions[i];
       }
@@ -231,12 +212,13 @@ class ProbeStage final : public Stage {
   Status find_in_array(Worker& state, const RowBlock& block, int32_t count) {
     const uint32_t* entries = options_.table->array();
     const auto min = static_cast<uint64_t>(options_.table->range().min);
+    const uint64_t* words = state.words.words();
     int32_t pairs = 0;
     for (int32_t i = 0; i < count; ++i) {
-      const uint32_t entry = entries[state.words[i] - min];
-      state.pair_rows[pairs] = state.rows[i];
+      const uint32_t entry = entries[words[i] - min];
+      state.pair_rows[pairs] = state.words.rows()[i];
       state.pair_refs[pairs] = entry - 1;
-      state.positions[pairs] = static_cast<uint32_t>(state.words[i] - min);
+      state.positions[pairs] = static_cast<uint32_t>(words[i] - min);
       pairs += entry != 0 ? 1 : 0;
     }
     return take_pairs(state, block, pairs);
@@ -261,6 +243,16 @@ class ProbeStage final : public Stage {
       if (kind_.pairs) CD_TRY(state.builder.put(block, {rows, some, refs}, state.index, next()));
     }
     return {};
+  }
+
+  // A null key may be equal to any: such a row does not leave as one without a partner.
+  void mark_null_keys(Worker& state, const RowBlock& block) {
+    const Batch& keys = state.null_keys.load(block);
+    for (const int column : options_.table->keys().columns(Side::kLeft)) {
+      const ColumnView& key = keys.columns[column];
+      if (key.validity == nullptr) continue;
+      for (int32_t i = 0; i < block.rows; ++i) state.matched[i] |= key.is_valid(i) ? 0 : 1;
+    }
   }
 
   // Workers may mark one row at once, with the same value.

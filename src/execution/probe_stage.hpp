@@ -17,8 +17,11 @@ struct ProbeKind {
   bool probe_unmatched = false;  // each probe row without one; beside nulls, if pairs leave
   bool build_matched = false;    // each build row with a partner, once; after the last probe row
   bool build_unmatched = false;  // each build row without one; beside nulls, if pairs leave
+  // NOT IN: no row leaves if a build row has a null key; else, if there are build rows, none whose key is null.
+  bool null_aware = false;
 
   bool marks_probe() const { return probe_matched || probe_unmatched; }
+  bool needs_partner() const { return !probe_unmatched; }
   bool marks_build() const { return build_matched || build_unmatched; }
 };
 

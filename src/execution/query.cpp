@@ -39,7 +39,7 @@ operators::OperatorPlan Query::describe() const {
 }
 
 Status Query::run_phases(operators::OperatorRun& run) const {
-  Lowering lowering(run, environment_);
+  Lowering lowering(run, environment_, *plan_);
   CD_ASSIGN(Chain chain, lowering.lower(*plan_));
   const auto start = Lowering::Clock::now();
   int64_t rows = 0;

@@ -13,7 +13,8 @@ import crossdock as xd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from crossdock.evaluation import evaluate, keep_rows, result_type
+from crossdock.evaluation import evaluate, keep_rows
+from crossdock.expression_types import result_type
 from crossdock.expressions import MOST_DEPTH, conjuncts, is_simple, rename_columns
 
 ROWS = pa.table(

@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from crossdock.aggregates import Aggregate
-from crossdock.evaluation import result_type
+from crossdock.expression_types import result_type
 from crossdock.expressions import Column, Expr
 from crossdock.grouping import plan_group
 from crossdock.keyless_groups import narrowed, needs_no_groups
