@@ -34,7 +34,7 @@ from crossdock.fusion import fuse, unfused
 from crossdock.keyless_groups import column_of, counts_rows, narrowed, needs_no_groups
 from crossdock.late_columns import Splitter, has_late, residual_schema, whole_rows
 from crossdock.lowering import lower_group, unused_name
-from crossdock.native_plans import ReadScan, UnplannedError, has_several_operators, native_plan
+from crossdock.native_plans import ReadScan, UnplannedError, has_several_steps, native_plan
 from crossdock.nodes import (
     AssumeSorted,
     Filter,
@@ -118,13 +118,20 @@ class Execution:
     def query(self, node: Node) -> _native.Query | None:
         """The node as one query of the engine, its inputs read; None where something in it needs
         Python, or where it is one operator, which runs as it is."""
-        plan = self._planned_query(node, self._native_rows)
+        self._input_rows = 0
+
+        def read(scan: Scan) -> Named:
+            table, names = self._native_rows(scan)
+            self._input_rows += table.num_rows
+            return table, names
+
+        plan = self._planned_query(node, read)
         return None if plan is None else _native.Query(self.engine, plan)
 
     def _planned_query(self, node: Node, read: ReadScan) -> _native.Plan | None:
-        if not has_several_operators(node) or has_late(node):
+        if not has_several_steps(node) or has_late(node):
             return None
-        if needs_no_groups(node) and not has_several_operators(inputs_of(node)[0]):
+        if needs_no_groups(node) and not has_several_steps(inputs_of(node)[0]):
             return None  # the one join below counts or adds up pairs that it never makes
         try:
             with public_errors():

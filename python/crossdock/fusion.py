@@ -292,9 +292,16 @@ class _Compiler:
             if not self._castable(call):
                 return None
             return self._of("cast", call.arguments, type=_format(call.option))
-        if function not in _PLAIN:
+        if function not in _PLAIN or (function in ("case", "coalesce") and self._rounds(call)):
             return None
         return self._of(function, self._typed(call))
+
+    def _rounds(self, call: Call) -> bool:
+        """Whether integers become floats that could be others, which pyarrow refuses."""
+        if not pa.types.is_floating(self._type_of(call)):
+            return False
+        types = [self._type_of(a) for a in call.arguments if not isinstance(a, Literal)]
+        return any(pa.types.is_integer(found) and found.bit_width > 32 for found in types)
 
     def _of(self, function: str, arguments: Sequence[Expr], **more: Any) -> Json | None:
         of = [self.compile(argument) for argument in arguments]

@@ -38,14 +38,27 @@ class UnplannedError(Exception):
     """A node that plans do not have yet; args = (what it is,)."""
 
 
-def has_several_operators(node: Node) -> bool:
-    """Whether rows go from one operator to another: a single one runs as it is."""
-    return _operators(node) > 1
+def has_several_steps(node: Node) -> bool:
+    """Whether rows go from one operator to another, or through a filter to a group-by, which may
+    leave few of them. Any other single operator runs alone."""
+    return _operators(node) > 1 or _groups_filtered_rows(node)
+
+
+def _groups_filtered_rows(node: Node) -> bool:
+    while isinstance(node, Filter | Project | Sort | Limit):
+        node = node.input
+    return isinstance(node, GroupBy) and _filters(node.input)
 
 
 def _operators(node: Node) -> int:
     here = 1 if isinstance(node, Operated) else 0
     return here + sum(map(_operators, inputs_of(node)))
+
+
+def _filters(node: Node) -> bool:
+    if isinstance(node, Filter) or (isinstance(node, Scan) and node.predicate is not None):
+        return True
+    return isinstance(node, Project) and _filters(node.input)
 
 
 def native_plan(node: Node, read: ReadScan) -> _native.Plan:

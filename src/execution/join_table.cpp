@@ -22,6 +22,8 @@ constexpr uint64_t kArrayValuesPerRow = 8;
 constexpr uint64_t kArrayValuesAlways = uint64_t{1} << 16;
 // A bitmap of this many values a row takes 32 bytes a row: still less than what a row costs that finds no partner.
 constexpr uint64_t kBitmapValuesPerRow = 256;
+// One of 128 KiB stays in the second-level cache, and answers at once what a run is looked up for.
+constexpr uint64_t kBitmapValuesAlways = uint64_t{1} << 20;
 constexpr int64_t kRunBytesPerRow = 24;
 
 // Zeroes a block with all workers: first touches of fresh memory are the larger part of it.
@@ -52,11 +54,13 @@ bool JoinTable::may_be_array() const {
 bool JoinTable::wants_bitmap() const {
   if (!keys_.is_one_integer() || range_.is_empty()) return false;
   const auto rows = static_cast<uint64_t>(table_.rows);
-  if (span_ >= kBitmapValuesPerRow * rows) return false;
+  if (span_ >= std::max(kBitmapValuesAlways, kBitmapValuesPerRow * rows)) return false;
+  // Where nearly all values of the range are keys, the bitmap could say no to nothing.
+  if (span_ <= rows + rows / 4) return false;
+  if (!is_array_ && span_ < kBitmapValuesAlways) return true;
   const auto values = static_cast<int64_t>(span_) + 1;
   const int64_t bytes = is_array_ ? values * 4 : table_.rows * kRunBytesPerRow;
-  // Where nearly all values of the range are keys, the bitmap could say no to nothing.
-  return bytes > machine_.l2_bytes / 2 && span_ > rows + rows / 4;
+  return bytes > machine_.l2_bytes / 2;
 }
 
 // Calls enter(key, ref) for all rows, from all workers; keys of one partition by one worker.

@@ -157,8 +157,12 @@ Result<Chain> Lowering::fused_group(const plan::Node& node) {
     outputs.push_back(column);
   }
   GroupSpec spec = moved(group.spec, places);
+  // An aggregate may have the name that a key has in the table.
+  for (operators::AggregateSpec& aggregate : spec.aggregates) aggregate.name = "\x01" + aggregate.name;
   if (layers.conditions.empty() && outputs.empty()) {
-    return table_group(std::move(spec), table, table->rows);
+    CD_ASSIGN(Chain chain, table_group(std::move(spec), table, table->rows));
+    chain.schema.schema = node.schema;
+    return chain;
   }
   if (!operators::reads_computed_as_numbers(spec, first_computed)) return none;
   CD_ASSIGN(computed.program,
