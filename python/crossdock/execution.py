@@ -178,7 +178,10 @@ class Execution:
 
     def batches(self, node: Node) -> Iterator[Any]:
         """The result as RecordBatches, in bounded memory beside the inputs of operators."""
-        if isinstance(node, Scan):
+        query = None if isinstance(node, Scan) else self.query(node)
+        if query is not None:
+            yield from self._query_batches(node, query)
+        elif isinstance(node, Scan):
             with stream_errors():
                 yield from node.source.reader(node.columns, node.predicate)
         elif isinstance(node, GroupBy) and not node.keys:
@@ -204,8 +207,18 @@ class Execution:
         else:
             yield from self.batches(node.input)
 
+    def _query_batches(self, node: Node, query: _native.Query) -> Iterator[Any]:
+        with self.tracker.during(query), self._run_errors():
+            reader = pa.RecordBatchReader.from_stream(query.stream())
+            for batch in interruptible(reader, query.cancel):
+                yield with_schema(batch, node.schema)
+
     def count(self, node: Node) -> int:
         """Number of result rows, without building them where a node can tell."""
+        query = None if isinstance(node, Scan) else self.query(node)
+        if query is not None:
+            with self.tracker.during(query), self._run_errors():
+                return int(query.count())
         if isinstance(node, Scan):
             return node.source.count_rows(node.predicate)
         if isinstance(node, GroupBy) and not node.keys:

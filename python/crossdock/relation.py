@@ -303,7 +303,7 @@ class Relation:
 
         Errors as for `collect`.
         """
-        return self._dock.execution().count(pushdown.narrow(self._node, frozenset()))
+        return self._dock.execution().count(self._narrowed_to(frozenset()))
 
     def to_batches(self) -> Iterator[Any]:
         """Runs the relation and yields pyarrow.RecordBatches in bounded memory (beside the inputs
@@ -378,9 +378,12 @@ class Relation:
 
     def narrowed(self) -> Node:
         """The query as it runs: columns and filters pushed down. For modules of this package."""
+        return self._narrowed_to(frozenset(self.columns))
+
+    def _narrowed_to(self, columns: frozenset[str]) -> Node:
         if self._dock.over_ranks() is not None:
-            return pushdown.narrow(self._node, frozenset(self.columns))
-        return narrow_whole(self._node, frozenset(self.columns))
+            return pushdown.narrow(self._node, columns)
+        return narrow_whole(self._node, columns)
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
         """Runs the relation as an Arrow C stream, in bounded memory. Errors reach the consumer."""

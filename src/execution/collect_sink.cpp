@@ -4,8 +4,6 @@
 #include <algorithm>
 #include <numeric>
 
-#include "operators/run/row_sink.hpp"
-
 namespace crossdock::execution {
 namespace {
 
@@ -24,8 +22,19 @@ CollectSink::Worker::Worker(const BlockSchema& schema, std::shared_ptr<Memory> m
     : columns(schema, all_columns(schema)),
       writer(schema.schema, std::move(memory), "the result") {}
 
-void CollectSink::Worker::end_batch() {
-  if (writer.rows() > 0) batches.push_back({morsel, writer.finish()});
+Status CollectSink::end_batch(int index) {
+  Worker& worker = *workers_[index];
+  if (worker.writer.rows() == 0) return {};
+  worker.rows += worker.writer.rows();
+  if (out_ != nullptr) return out_->accept(index, worker.writer.finish());
+  worker.batches.push_back({worker.morsel, worker.writer.finish()});
+  return {};
+}
+
+int64_t CollectSink::rows() const {
+  int64_t rows = 0;
+  for (const auto& worker : workers_) rows += worker == nullptr ? 0 : worker->rows;
+  return rows;
 }
 
 CollectSink::CollectSink(const Chain& chain, int workers, std::shared_ptr<Memory> memory)
@@ -39,25 +48,25 @@ CollectSink::CollectSink(const Chain& chain, int workers, std::shared_ptr<Memory
 Status CollectSink::push(int worker, const RowBlock& block) {
   if (workers_[worker] == nullptr) workers_[worker] = std::make_unique<Worker>(schema_, memory_);
   Worker& state = *workers_[worker];
-  if (ordered_ && block.morsel != state.morsel) state.end_batch();
+  if (ordered_ && block.morsel != state.morsel) CD_TRY(end_batch(worker));
   state.morsel = block.morsel;
   if (state.writer.shares_dictionaries()) keep_owners(block, stores_, state.writer);
   const Batch& rows = state.columns.load(block);
-  if (!state.writer.takes(rows, all_columns_)) state.end_batch();
+  if (!state.writer.takes(rows, all_columns_)) CD_TRY(end_batch(worker));
   CD_TRY(state.writer.append(rows, all_columns_));
-  if (state.writer.rows() >= operators::kResultBatchRows || state.writer.is_full())
-    state.end_batch();
-  return {};
+  const bool is_full = state.writer.rows() >= operators::kResultBatchRows || state.writer.is_full();
+  return is_full ? end_batch(worker) : Status();
 }
 
 Result<std::vector<Batch>> CollectSink::finish() {
   std::vector<Written> all;
-  for (const auto& state : workers_) {
-    if (state == nullptr) continue;
-    state->end_batch();
-    std::move(state->batches.begin(), state->batches.end(), std::back_inserter(all));
+  for (size_t i = 0; i < workers_.size(); ++i) {
+    if (workers_[i] == nullptr) continue;
+    CD_TRY(end_batch(static_cast<int>(i)));
+    std::vector<Written>& written = workers_[i]->batches;
+    std::move(written.begin(), written.end(), std::back_inserter(all));
+    written.clear();
   }
-  workers_.clear();
   if (ordered_) {
     std::stable_sort(all.begin(), all.end(), [](const Written& a, const Written& b) {
       return a.morsel < b.morsel;

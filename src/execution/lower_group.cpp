@@ -158,7 +158,8 @@ Result<Chain> Lowering::fused_group(const plan::Node& node) {
   }
   GroupSpec spec = moved(group.spec, places);
   // An aggregate may have the name that a key has in the table.
-  for (operators::AggregateSpec& aggregate : spec.aggregates) aggregate.name = "\x01" + aggregate.name;
+  for (operators::AggregateSpec& aggregate : spec.aggregates)
+    aggregate.name = "\x01" + aggregate.name;
   if (layers.conditions.empty() && outputs.empty()) {
     CD_ASSIGN(Chain chain, table_group(std::move(spec), table, table->rows));
     chain.schema.schema = node.schema;

@@ -49,10 +49,11 @@ Status Query::run_phases(operators::OperatorRun& run) const {
     rows = counted.rows();
   } else {
     CollectSink sink(chain, run.team->worker_count(), environment_.memory);
+    if (!chain.is_ordered) sink.pass_on(*run.sink);
     CD_TRY(run_chain(run, chain, sink));
     CD_ASSIGN(std::vector<Batch> batches, sink.finish());
+    rows = sink.rows();
     for (Batch& batch : batches) {
-      rows += batch.rows;
       CD_TRY(run.check_cancelled());
       CD_TRY(run.sink->accept(0, std::move(batch)));
     }
