@@ -20,8 +20,8 @@ set(crossdock_rooms_of_values base memory table expressions data_rings data_code
 # Headers without a source are also compiled alone (target all_verify_interface_header_sets), which catches a missing
 # include; a source includes its own header first (tools/tidy.py), which shows the same of the others.
 # APART: neither the library crossdock nor the module _native has the room, since it needs heavy system parts.
-# LEVEL: how far GCC optimises what users get, instead of -O3: 1 for rooms that plan, describe and meet, 2 for those that
-# work on segments and packets. src/topology is compiled in 29 s instead of 53 s, src/data/ranks in 18 s instead of 26 s.
+# LEVEL: how far GCC optimises what users get, instead of -O3: 1 for rooms that plan, describe and meet, and touch no
+# rows. src/topology is compiled in 29 s instead of 53 s.
 # LIGHT: fewer checks by the sanitizers (crossdock_light_checks), in rooms that read nothing from outside, or only texts.
 function(crossdock_module name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "APART;LIGHT" "DIR;LEVEL" "DEPS;LINK;ROOMS")
