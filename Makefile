@@ -13,14 +13,14 @@ run:  ## build, make TPC-H tables as Parquet, join them and show the result
 	@$(SETUP) run
 	@$(BIN)/crossdock demo --scale 1 --data build/data
 
-ranks:  ## add what ranks use to the build: MPI, UCX, PMIx and the control plane
+ranks:  ## add what ranks use to the build: MPI, UCX, PMIx and the control plane; and tables on devices
 	@$(SETUP) ranks
 
 test:  ## run every check and every test
 	@$(SETUP) dev
 	@$(BIN)/python tools/check.py
 
-test-long:  ## fuzz for two minutes a target and use channels for ten: 28 minutes after the build
+test-long:  ## compile each header alone, fuzz for two minutes a target, use channels for ten: half an hour after the build
 	@$(SETUP) dev
 	@$(BIN)/python tools/check.py long
 

@@ -23,6 +23,7 @@ import sysconfig
 import time
 import tomllib
 from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -64,6 +65,8 @@ TEST_PACKAGES = {
     "libfaketime": "servers whose clocks disagree",
     "libboost-graph-dev": "maximum flows that the optimizer's are compared with",
 }
+
+DEMO_TABLES = "build/data/tpch-sf1"  # of `crossdock demo --scale 1 --data build/data`
 
 BARE = " without plugins"  # ends the stamp of such a build
 
@@ -132,36 +135,55 @@ def missing_packages(packages: Iterable[str]) -> list[str]:
     return [package for package in packages if package not in installed]
 
 
-def install_system_packages(stage: str) -> None:
+def missing_system_packages(stage: str) -> list[str]:
     packages = packages_of(stage)
-    if shutil.which("dpkg-query") is None:
-        if shutil.which("cmake") is None and stage != "tools":
-            fail(
-                "only Debian's packages are installed from here. Install by hand a C++20 compiler, "
-                "CMake 3.25 and Ninja (Fedora: dnf install gcc-c++ cmake ninja-build; Arch: pacman "
-                "-S gcc cmake ninja), then run again: CMake names each library that is missing"
-            )
-        return
-    missing = missing_packages(packages)
-    if not missing:
-        return
-    install = ["apt-get", "install", "-y", "--no-install-recommends", *missing]
-    prefix: list[str] = []
+    if shutil.which("dpkg-query") is not None:
+        return missing_packages(packages)
+    if shutil.which("cmake") is None and stage != "tools":
+        fail(
+            "only Debian's packages are installed from here. Install by hand a C++20 compiler, "
+            "CMake 3.25 and Ninja (Fedora: dnf install gcc-c++ cmake ninja-build; Arch: pacman "
+            "-S gcc cmake ninja), then run again: CMake names each library that is missing"
+        )
+    return []
+
+
+def apt_get(*arguments: str) -> None:
+    command = ["apt-get", *arguments]
     if os.geteuid() != 0:
-        if shutil.which("sudo") is None:
-            fail(
-                f"these Debian packages are missing: {' '.join(missing)}. "
-                f"Ask an administrator to run: {' '.join(install)}"
-            )
-        prefix = ["sudo"]
+        command.insert(0, "sudo")
+    environment = os.environ | {"DEBIAN_FRONTEND": "noninteractive"}
+    run(command, stdout=subprocess.DEVNULL, env=environment)
+
+
+def install_system_packages(missing: list[str], packages: dict[str, str]) -> None:
     for package in missing:
         say(f"installing the Debian package {package}: {packages[package]}")
-    quiet = {
-        "stdout": subprocess.DEVNULL,
-        "env": os.environ | {"DEBIAN_FRONTEND": "noninteractive"},
-    }
-    run([*prefix, "apt-get", "update", "-qq"], **quiet)
-    run([*prefix, *install], **quiet)
+    if missing:
+        apt_get("install", "-y", "--no-install-recommends", *missing)
+
+
+def install_packages(stage: str) -> None:
+    """Python's packages beside those of the system: both wait for the network and work on one
+    processor. Only the package that makes virtual environments comes before."""
+    packages, missing = packages_of(stage), missing_system_packages(stage)
+    if missing and os.geteuid() != 0 and shutil.which("sudo") is None:
+        fail(
+            f"these Debian packages are missing: {' '.join(missing)}. Ask an administrator to run: "
+            f"apt-get install -y --no-install-recommends {' '.join(missing)}"
+        )
+    if missing:
+        apt_get("update", "-qq")
+    first = [package for package in missing if package == "python3-venv"]
+    install_system_packages(first, packages)
+    with ThreadPoolExecutor(max_workers=1) as beside:
+        rest = [package for package in missing if package not in first]
+        installed = beside.submit(install_system_packages, rest, packages)
+        make_environment()
+        install_requirements(stage)
+        if stage == "run":
+            make_demo_tables()
+        installed.result()
 
 
 def digest(parts: Iterable[bytes]) -> str:
@@ -219,6 +241,18 @@ def install_requirements(stage: str) -> None:
     say(f"installing {len(wanted)} Python packages named in pyproject.toml into .venv/")
     pip_install(*wanted)
     (VENV / "requirements.stamp").write_text(value)
+
+
+def make_demo_tables() -> None:
+    """What the demo would make first, made while packages are still installed."""
+    folder = ROOT / DEMO_TABLES
+    if folder.is_dir():
+        return
+    say(f"making TPC-H tables for the demo in {DEMO_TABLES}")
+    code = "import pathlib, sys; from crossdock_cli import tpch; "
+    code += "tpch.make_tables(1, pathlib.Path(sys.argv[1]))"
+    path = {"PYTHONPATH": str(ROOT / "cli")}
+    run([str(VENV_PYTHON), "-c", code, str(folder)], env=os.environ | path)
 
 
 def source_digest() -> str:
@@ -286,9 +320,7 @@ def main() -> None:
             "name another with `make PYTHON=...`"
         )
     steps: list[tuple[str, Callable[[], None]]] = [
-        ("system packages", lambda: install_system_packages(stage)),
-        ("virtual environment", make_environment),
-        ("Python packages", lambda: install_requirements(stage)),
+        ("packages of Debian and Python", lambda: install_packages(stage)),
     ]
     if stage != "tools":
         steps.append(("build of crossdock", lambda: install_crossdock(stage)))

@@ -30,6 +30,12 @@ class Device:
                 "CD-105", f"{name!r} names no device", choices="gpu:0, gpu:1, ..., threads",
                 try_='device("gpu:0")',
             )  # fmt: skip
+        if not hasattr(_native, "Device"):
+            raise make_error(
+                "CD-510", f"the device {name!r} cannot be opened",
+                reason="Crossdock was built without tables on devices",
+                try_="make ranks in Crossdock's sources, or pip install .",
+            )  # fmt: skip
         limit = 0 if memory is None else sizes.parse_bytes(str(memory))
         try:
             self._native = _native.Device(name, limit)

@@ -182,12 +182,12 @@ class Shared:
     """Stands for a part that a query uses more than once, while it is narrowed; notes which of its
     columns are needed."""
 
-    part: Node
+    input: Node
     needed: set[str] = field(default_factory=set)
 
     @property
     def schema(self) -> Any:
-        return self.part.schema
+        return self.input.schema
 
 
 @dataclass(frozen=True, eq=False)

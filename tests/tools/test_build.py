@@ -55,6 +55,7 @@ def test_without_libraries_of_ranks_it_configures(tmp_path: Path, options: list[
     assert re.search(r"^build _native\.", rules, re.MULTILINE)
     for name in ("_control", "libcrossdock_ucx", "libcrossdock_pmix", "libcrossdock_control.so"):
         assert not re.search(rf"^build {re.escape(name)}", rules, re.MULTILINE), name
+    assert ("build libcrossdock_session_device" in rules) == (options == HIDDEN)
     mpi_is_there = "build libcrossdock_mpi" in rules
     assert not (mpi_is_there and "OFF" in options[0])
 
@@ -109,6 +110,45 @@ def test_stages_install_what_they_need() -> None:
     heavy = re.compile("mpi|ucx|pmix|grpc|proto|cuda")
     assert not [name for name in bare if heavy.search(name)]
     assert {"libopenmpi-dev", "libucx-dev", "libgrpc++-dev"} <= ranks
+
+
+def test_a_module_without_devices_says_how_to_build_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr(_native, "Device", raising=False)
+    with crossdock.connect() as dock, pytest.raises(crossdock.DeviceError, match="make ranks"):
+        dock.device("threads")
+
+
+def test_python_packages_are_installed_beside_those_of_the_system(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    done: list[str] = []
+    broken: list[str] = []
+
+    def apt_get(*arguments: str) -> None:
+        done.append(" ".join(arguments[-2:]))
+        if arguments[-1] in broken:
+            setup.fail("no such package")
+
+    monkeypatch.setattr(
+        setup, "missing_system_packages", lambda _: ["cmake", "g++", "python3-venv"]
+    )
+    monkeypatch.setattr(
+        setup, "packages_of", lambda _: dict.fromkeys(["cmake", "g++", "python3-venv"], "")
+    )
+    monkeypatch.setattr(setup, "apt_get", apt_get)
+    for name in ("make_environment", "install_requirements", "make_demo_tables"):
+        monkeypatch.setattr(setup, name, lambda *_, name=name: done.append(name))
+    setup.install_packages("run")
+    assert done[:2] == ["update -qq", "--no-install-recommends python3-venv"]
+    assert set(done[2:]) == {
+        "cmake g++",
+        "make_environment",
+        "install_requirements",
+        "make_demo_tables",
+    }
+    broken.append("g++")
+    with pytest.raises(SystemExit):
+        setup.install_packages("dev")
 
 
 def test_stage_run_keeps_what_ranks_were_given(

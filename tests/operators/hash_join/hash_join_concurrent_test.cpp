@@ -3,19 +3,16 @@
 #include <algorithm>
 #include <thread>
 #include <tuple>
-#include <unordered_map>
 
 #include <gtest/gtest.h>
 
+#include "operators/hash_join/join_pairs.hpp"
 #include "operators/hash_join/planned_join.hpp"
 
 namespace crossdock::operators {
 namespace {
 
 using namespace join_test;
-
-// Rows of left and right, kAbsent for none.
-using RowPairs = std::vector<std::pair<int64_t, int64_t>>;
 
 // A multiple of an odd number: dense keys become sparse ones.
 int64_t sparse(int64_t key) {
@@ -27,6 +24,7 @@ enum class Shape { kUnique, kSparse, kHeavy, kDuplicates };
 // Over 262,144 rows together, so that four workers start.
 Sides make_sides(Shape shape) {
   Sides sides;
+  sides.left.reserve(360'000);
   for (int64_t i = 0; i < 360'000; ++i) {
     int64_t key = i * 7 % 60'000;
     if (shape == Shape::kHeavy && i % 8 != 0) key = 17;
@@ -41,35 +39,9 @@ Sides make_sides(Shape shape) {
   return sides;
 }
 
-RowPairs expected_rows(const Sides& sides, JoinKind kind) {
-  std::unordered_multimap<int64_t, int64_t> places;
-  for (size_t j = 0; j < sides.right.size(); ++j) {
-    if (sides.right[j] != kNull) places.emplace(sides.right[j], j);
-  }
+RowPairs rows_of(const std::vector<Batch>& batches, const Sides& sides) {
   RowPairs rows;
-  std::vector<uint8_t> met(sides.right.size(), 0);
-  const bool pairs = kind != JoinKind::kSemi && kind != JoinKind::kAnti;
-  for (size_t i = 0; i < sides.left.size(); ++i) {
-    const auto [begin, end] = places.equal_range(sides.left[i]);
-    for (auto at = begin; at != end; ++at) {
-      met[at->second] = 1;
-      if (pairs) rows.emplace_back(i, at->second);
-    }
-    const bool alone = begin == end;
-    const bool left_alone =
-        kind == JoinKind::kLeft || kind == JoinKind::kFull || kind == JoinKind::kAnti;
-    if (alone ? left_alone : kind == JoinKind::kSemi) rows.emplace_back(i, kAbsent);
-  }
-  for (size_t j = 0; j < met.size(); ++j) {
-    const bool wanted = kind == JoinKind::kRight || kind == JoinKind::kFull;
-    if (wanted && met[j] == 0) rows.emplace_back(kAbsent, j);
-  }
-  std::sort(rows.begin(), rows.end());
-  return rows;
-}
-
-RowPairs rows_of(const std::vector<Batch>& batches) {
-  RowPairs rows;
+  rows.reserve(2 * sides.left.size());
   for (const Batch& batch : batches) {
     const bool has_right = batch.columns.size() > 1;
     for (int64_t i = 0; i < batch.rows; ++i) {
@@ -80,8 +52,7 @@ RowPairs rows_of(const std::vector<Batch>& batches) {
       rows.emplace_back(at(0), has_right ? at(1) : kAbsent);
     }
   }
-  std::sort(rows.begin(), rows.end());
-  return rows;
+  return in_order(rows, sides);
 }
 
 JoinSpec spec_of(JoinKind kind, Strategy strategy, Side build) {
@@ -125,8 +96,8 @@ TEST_P(HashJoinConcurrent, GivesEveryRowOnce) {
   CollectSink sink(kWorkers);
   const Status status = planned.run(sink, CancelFlag());
   ASSERT_TRUE(status.ok()) << status.error().message;
-  const RowPairs expected = expected_rows(sides, kind);
-  EXPECT_EQ(rows_of(sink.take()), expected);
+  const RowPairs expected = expected_pairs(sides, kind);
+  EXPECT_EQ(rows_of(sink.take(), sides), expected);
   EXPECT_EQ(count_rows(planned), static_cast<int64_t>(expected.size()));
   EXPECT_EQ(planned.memory->used_bytes(), 0);
 }
@@ -140,7 +111,7 @@ TEST(HashJoinConcurrentFilter, IsFilledByAllWorkers) {
     ASSERT_NE(planned.join, nullptr);
     CollectSink sink(kWorkers);
     ASSERT_TRUE(planned.run(sink, CancelFlag()).ok());
-    EXPECT_EQ(rows_of(sink.take()), expected_rows(sides, kind));
+    EXPECT_EQ(rows_of(sink.take(), sides), expected_pairs(sides, kind));
   }
 }
 
@@ -161,10 +132,10 @@ TEST(HashJoinConcurrentResidual, IsAskedByAllWorkersAtOnce) {
   ASSERT_NE(planned.join, nullptr);
   CollectSink sink(kWorkers);
   ASSERT_TRUE(planned.run(sink, CancelFlag()).ok());
-  RowPairs expected = expected_rows(sides, JoinKind::kInner);
+  RowPairs expected = expected_pairs(sides, JoinKind::kInner);
   EXPECT_EQ(asked.load(), static_cast<int64_t>(expected.size()));
   std::erase_if(expected, [](const auto& pair) { return (pair.first + pair.second) % 2 != 0; });
-  EXPECT_EQ(rows_of(sink.take()), expected);
+  EXPECT_EQ(rows_of(sink.take(), sides), expected);
 }
 
 TEST(HashJoinConcurrentQueue, ASlowReaderGetsEveryRow) {
@@ -173,7 +144,7 @@ TEST(HashJoinConcurrentQueue, ASlowReaderGetsEveryRow) {
   spec.batch_rows = kBlockRows;
   const Planned planned(std::move(spec), sides);
   ASSERT_NE(planned.join, nullptr);
-  EXPECT_EQ(rows_of(read_slowly(planned)), expected_rows(sides, JoinKind::kLeft));
+  EXPECT_EQ(rows_of(read_slowly(planned), sides), expected_pairs(sides, JoinKind::kLeft));
 }
 
 TEST(HashJoinConcurrentQueue, CancelWakesEveryWorker) {
@@ -214,7 +185,7 @@ TEST(HashJoinConcurrentRuns, TwoJoinsShareMemoryAndTables) {
   const auto memory = Memory::create(int64_t{512} << 20);
   const TablePtr left = table_of(sides.left);
   const TablePtr right = table_of(sides.right);
-  const auto expected = static_cast<int64_t>(expected_rows(sides, JoinKind::kInner).size());
+  const auto expected = static_cast<int64_t>(expected_pairs(sides, JoinKind::kInner).size());
   std::vector<std::thread> threads;
   for (const Strategy strategy : {Strategy::kRadix, Strategy::kDirect}) {
     threads.emplace_back([&, strategy] {

@@ -1,11 +1,11 @@
 // Merge joins of four workers: every kind on sides that lie in any order, in key order across all batches;
 // wrong declarations, slow readers, cancelled runs and small budgets. The thread sanitizer runs these.
 #include <algorithm>
-#include <map>
 #include <tuple>
 
 #include <gtest/gtest.h>
 
+#include "operators/hash_join/join_pairs.hpp"
 #include "operators/hash_join/planned_join.hpp"
 
 namespace crossdock::operators {
@@ -17,6 +17,7 @@ enum class Shape { kUnique, kHeavy, kDuplicates, kSorted, kSortedNulls };
 
 Sides make_sides(Shape shape) {
   Sides sides;
+  sides.left.reserve(300'000);
   for (int64_t i = 0; i < 300'000; ++i) {
     int64_t key = i * 7 % 60'000 * 1'000'003;
     if (shape == Shape::kUnique) key = i * 104'729 % 300'000 - 150'000;
@@ -43,42 +44,15 @@ struct Row {
   int64_t key = 0;
   int64_t left = kAbsent;
   int64_t right = kAbsent;
-  friend auto operator<=>(const Row&, const Row&) = default;
 };
 using Rows = std::vector<Row>;
 
-// In order of the key; null keys last, left rows before right ones.
-Rows expected_rows(const Sides& sides, JoinKind kind) {
-  std::map<int64_t, std::pair<Keys, Keys>> groups;
-  for (size_t i = 0; i < sides.left.size(); ++i) {
-    groups[sides.left[i]].first.push_back(static_cast<int64_t>(i));
-  }
-  for (size_t j = 0; j < sides.right.size(); ++j) {
-    groups[sides.right[j]].second.push_back(static_cast<int64_t>(j));
-  }
-  const bool pairs = kind != JoinKind::kSemi && kind != JoinKind::kAnti;
-  const bool left_alone =
-      kind == JoinKind::kLeft || kind == JoinKind::kFull || kind == JoinKind::kAnti;
-  const bool right_alone = kind == JoinKind::kRight || kind == JoinKind::kFull;
-  Rows rows;
-  for (const auto& [key, group] : groups) {
-    const bool match = key != kNull && !group.first.empty() && !group.second.empty();
-    for (const int64_t left : group.first) {
-      if (match && !pairs && kind == JoinKind::kSemi) rows.push_back({key, left, kAbsent});
-      if (!match && left_alone) rows.push_back({key, left, kAbsent});
-      if (!match || !pairs) continue;
-      for (const int64_t right : group.second) rows.push_back({key, left, right});
-    }
-    for (const int64_t right : group.second) {
-      if (!match && right_alone) rows.push_back({key, kAbsent, right});
-    }
-  }
-  return rows;
-}
-
 // The key is the third column where both sides are in the result, else the second.
 Rows rows_of(const std::vector<Batch>& batches) {
+  size_t count = 0;
+  for (const Batch& batch : batches) count += batch.rows;
   Rows rows;
+  rows.reserve(count);
   for (const Batch& batch : batches) {
     const bool has_right = batch.columns.size() > 2;
     for (int64_t i = 0; i < batch.rows; ++i) {
@@ -96,6 +70,21 @@ Rows rows_of(const std::vector<Batch>& batches) {
 bool ascend(const Rows& rows) {
   return std::is_sorted(
       rows.begin(), rows.end(), [](const Row& a, const Row& b) { return a.key < b.key; });
+}
+
+// That rows ascend by the key which their left or right row has; their pairs, in order.
+RowPairs ascending_pairs(const Rows& rows, const Sides& sides) {
+  EXPECT_TRUE(ascend(rows));
+  int64_t other_keys = 0;
+  RowPairs pairs;
+  pairs.reserve(rows.size());
+  for (const Row& row : rows) {
+    const bool has_left = row.left != kAbsent;
+    other_keys += row.key != (has_left ? sides.left.at(row.left) : sides.right.at(row.right));
+    pairs.emplace_back(row.left, row.right);
+  }
+  EXPECT_EQ(other_keys, 0);
+  return in_order(pairs, sides);
 }
 
 JoinSpec spec_of(JoinKind kind) {
@@ -144,16 +133,13 @@ TEST_P(MergeJoinConcurrent, GivesEveryRowOnceInOrder) {
   spec.sorted[0] = spec.sorted[1] = sorted;
   const Planned planned(spec, sides);
   ASSERT_NE(planned.join, nullptr);
-  Rows wanted = expected_rows(sides, kind);
+  const RowPairs wanted = expected_pairs(sides, kind);
   {
     CollectSink sink(kWorkers);
     const Status status = planned.run(sink, CancelFlag());
     ASSERT_TRUE(status.ok()) << status.error().message;
-    Rows rows = rows_of(sink.take());
-    EXPECT_TRUE(ascend(rows));
+    const RowPairs rows = ascending_pairs(rows_of(sink.take()), sides);
     ASSERT_EQ(rows.size(), wanted.size());
-    std::sort(rows.begin(), rows.end());
-    std::sort(wanted.begin(), wanted.end());
     EXPECT_TRUE(rows == wanted);
   }
   CountSink sink;
@@ -176,12 +162,8 @@ TEST(MergeJoinConcurrentOrder, OneSortedSideMeetsOneThatIsNot) {
     ASSERT_NE(planned.join, nullptr);
     CollectSink sink(kWorkers);
     ASSERT_TRUE(planned.run(sink, CancelFlag()).ok());
-    Rows rows = rows_of(sink.take());
-    EXPECT_TRUE(ascend(rows));
-    Rows wanted = expected_rows(sides, kind);
-    std::sort(rows.begin(), rows.end());
-    std::sort(wanted.begin(), wanted.end());
-    EXPECT_TRUE(rows == wanted);
+    const RowPairs rows = ascending_pairs(rows_of(sink.take()), sides);
+    EXPECT_TRUE(rows == expected_pairs(sides, kind));
   }
 }
 
@@ -217,9 +199,9 @@ TEST(MergeJoinConcurrentQueue, ASlowReaderGetsEveryRowInOrder) {
   spec.batch_rows = kBlockRows;
   const Planned planned(std::move(spec), sides);
   ASSERT_NE(planned.join, nullptr);
-  Rows rows = rows_of(read_slowly(planned));
+  const Rows rows = rows_of(read_slowly(planned));
   EXPECT_TRUE(ascend(rows));
-  EXPECT_EQ(rows.size(), expected_rows(sides, JoinKind::kFull).size());
+  EXPECT_EQ(rows.size(), expected_pairs(sides, JoinKind::kFull).size());
 }
 
 TEST(MergeJoinConcurrentQueue, CancelWakesEveryWorker) {
@@ -262,22 +244,19 @@ TEST(MergeJoinConcurrentResidual, DecidesInOrderToo) {
   ASSERT_NE(planned.join, nullptr);
   CollectSink sink(kWorkers);
   ASSERT_TRUE(planned.run(sink, CancelFlag()).ok());
-  Rows rows = rows_of(sink.take());
-  EXPECT_TRUE(ascend(rows));
+  const RowPairs rows = ascending_pairs(rows_of(sink.take()), sides);
   std::vector<uint8_t> left(sides.left.size());
   std::vector<uint8_t> right(sides.right.size());
-  Rows wanted = expected_rows(sides, JoinKind::kInner);
-  std::erase_if(wanted, [](const Row& row) { return (row.left + row.right) % 3 != 0; });
-  for (const Row& row : wanted) left[row.left] = right[row.right] = 1;
+  RowPairs wanted = expected_pairs(sides, JoinKind::kInner);
+  std::erase_if(wanted, [](const auto& pair) { return (pair.first + pair.second) % 3 != 0; });
+  for (const auto& [i, j] : wanted) left[i] = right[j] = 1;
   for (size_t i = 0; i < left.size(); ++i) {
-    if (left[i] == 0) wanted.push_back({sides.left[i], static_cast<int64_t>(i), kAbsent});
+    if (left[i] == 0) wanted.emplace_back(i, kAbsent);
   }
   for (size_t j = 0; j < right.size(); ++j) {
-    if (right[j] == 0) wanted.push_back({sides.right[j], kAbsent, static_cast<int64_t>(j)});
+    if (right[j] == 0) wanted.emplace_back(kAbsent, j);
   }
-  std::sort(rows.begin(), rows.end());
-  std::sort(wanted.begin(), wanted.end());
-  EXPECT_TRUE(rows == wanted);
+  EXPECT_TRUE(rows == in_order(wanted, sides));
 }
 
 TEST(MergeJoinConcurrentBudget, OneWorkersLackOfMemoryEndsAll) {
