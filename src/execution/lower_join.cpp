@@ -360,7 +360,10 @@ Result<Chain> Lowering::probe_join(const plan::Node& node,
     options.pairs = sides.pairs(join.spec.residual_columns, pairs, sink, &table->store());
   }
   add_probe_facts(probe, keys, *table, kind);
-  if (kind.pairs && !kind.build_unmatched && table->is_unique() && table->keys().is_packed()) {
+  // With a residual, a key of a left join has its partner in some rows and none in others.
+  const bool follows_from_key = !kind.probe_unmatched || join.residual == nullptr;
+  if (kind.pairs && !kind.build_unmatched && follows_from_key && table->is_unique() &&
+      table->keys().is_packed()) {
     Dependency& dependency = probe.dependencies.emplace_back();
     dependency.origin = static_cast<int>(probe.stores.size());
     for (const auto& [probe_key, build_key] : keys.keys) {

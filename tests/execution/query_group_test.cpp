@@ -45,7 +45,7 @@ TablePtr shops(bool unique) {
 }
 
 // k, v, name, city, size
-plan::NodePtr joined(JoinKind kind, bool unique) {
+plan::NodePtr joined(JoinKind kind, bool unique, bool has_condition = false) {
   plan::Join join;
   join.spec.kind = kind;
   join.spec.keys = {{0, 0}};
@@ -56,7 +56,12 @@ plan::NodePtr joined(JoinKind kind, bool unique) {
                       {OutputSide::kRight, 3, "size"}};
   const plan::NodePtr rows = scan(sales());
   const plan::NodePtr kept = node_of(plan::make_filter(rows, {has_value(rows, 1)}));
-  return node_of(plan::make_join(kept, scan(shops(unique)), join));
+  const plan::NodePtr right = scan(shops(unique));
+  if (has_condition) {
+    join.spec.residual_columns = {{OutputSide::kLeft, 1, "v"}, {OutputSide::kRight, 3, "size"}};
+    join.residual = is_less(plan::residual_schema(join.spec, *kept->schema, *right->schema), 0, 1);
+  }
+  return node_of(plan::make_join(kept, right, join));
 }
 
 plan::NodePtr grouped(const plan::NodePtr& input, const std::vector<int>& keys) {
@@ -104,6 +109,18 @@ TEST_P(QueryGroup, IsThatOfAMapOverTheJoin) {
   const std::vector<Texts> rows = sorted_rows(run(join, setting));
   for (const std::vector<int>& keys : std::vector<std::vector<int>>{
            {0}, {2}, {3}, {0, 2}, {2, 0, 3}, {3, 2}, {4, 3}, {2, 4, 0}, {3, 4, 2}}) {
+    const Outcome outcome = run(grouped(join, keys), setting);
+    ASSERT_TRUE(outcome.status.ok()) << outcome.status.error().message;
+    EXPECT_EQ(sorted_rows(outcome), expected_groups(rows, keys)) << testing::PrintToString(keys);
+  }
+}
+
+// A key has a partner in some of its rows, and none in others.
+TEST(QueryGroupOfALeftJoinWithACondition, IsThatOfAMapOverTheJoin) {
+  Setting setting;
+  const plan::NodePtr join = joined(JoinKind::kLeft, true, true);
+  const std::vector<Texts> rows = sorted_rows(run(join, setting));
+  for (const std::vector<int>& keys : std::vector<std::vector<int>>{{0, 2}, {0, 3, 2}, {2}}) {
     const Outcome outcome = run(grouped(join, keys), setting);
     ASSERT_TRUE(outcome.status.ok()) << outcome.status.error().message;
     EXPECT_EQ(sorted_rows(outcome), expected_groups(rows, keys)) << testing::PrintToString(keys);
