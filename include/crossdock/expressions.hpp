@@ -4,8 +4,11 @@
 //
 // is price * 0.95. Functions: add subtract multiply divide floor_divide remainder negate abs; equal
 // not_equal less less_equal greater greater_equal; and_kleene or_kleene invert is_null is_valid; is_in
-// starts_with ends_with contains (with "values"); case coalesce; year month day weekday hour minute
-// second date; cast (with "type"). Types are Arrow format strings; decimals are given by their digits.
+// starts_with ends_with contains like ilike (with "values"); case coalesce greatest least; length lower
+// upper concat; strip replace lpad rpad (with "values"), substring (of a string and integers); power
+// sqrt exp ln log2 log10 floor ceil round sign is_nan; year quarter month week day day_of_year weekday
+// hour minute second date truncate add_months; cast (with "type"). Types are Arrow format strings;
+// decimals are given by their digits. Strings that are computed are of the type "vu".
 #pragma once
 
 #include <string>

@@ -248,7 +248,11 @@ void ColumnBuffer::append(const ColumnView& column,
                           int32_t at) {
   auto* values = reinterpret_cast<uint8_t*>(values_.data());
   auto* bits = reinterpret_cast<uint8_t*>(validity_.data());
-  if (at == 0) any_null_ = false;
+  if (at == 0) {
+    any_null_ = false;
+    string_begins_.clear();
+    string_bytes_.clear();
+  }
   if (column.validity != nullptr && !any_null_) {
     std::fill(validity_.begin(), validity_.end(), ~uint64_t{0});
     any_null_ = true;
@@ -262,11 +266,40 @@ void ColumnBuffer::append(const ColumnView& column,
   }
   uint32_t wide[kBlockRows];
   for (int32_t i = 0; i < count; ++i) wide[i] = rows[i];
-  copy_fixed(BatchRows{column, wide}, width_, count, values + int64_t{at} * width_);
+  uint8_t* const to = values + int64_t{at} * width_;
+  copy_fixed(BatchRows{column, wide}, width_, count, to);
+  if (layout_ == Layout::kViews) copy_strings(column, to, count);
 }
 
-ColumnView ColumnBuffer::appended(int32_t count) const {
+// The strings of views that were copied as they are.
+void ColumnBuffer::copy_strings(const ColumnView& column, uint8_t* views, int32_t count) {
+  int64_t end = string_begins_.empty() ? 0 : string_begins_.back() + string_bytes_.back();
+  for (int32_t i = 0; i < count; ++i, views += 16) {
+    int32_t place[4];  // bytes, prefix, heap, offset
+    std::memcpy(place, views, 16);
+    if (place[0] <= keys::kInlineBytes) continue;
+    const auto needed = static_cast<size_t>(end + place[0]);
+    if (needed > bytes_.size()) bytes_.resize(std::max(needed, 2 * bytes_.size()));
+    std::memcpy(
+        bytes_.data() + end, column.heaps[place[2]] + place[3], static_cast<size_t>(place[0]));
+    string_begins_.push_back(end);
+    string_bytes_.push_back(place[0]);
+    end += place[0];
+    place[2] = static_cast<int32_t>(string_begins_.size()) - 1;
+    place[3] = 0;
+    std::memcpy(views, place, 16);
+  }
+}
+
+ColumnView ColumnBuffer::appended(int32_t count) {
   ColumnView out;
+  if (layout_ == Layout::kViews) {
+    heaps_.clear();
+    for (const int64_t begin : string_begins_) heaps_.push_back(bytes_.data() + begin);
+    out.heaps = heaps_.data();
+    out.heap_bytes = string_bytes_.data();
+    out.heap_count = static_cast<int32_t>(heaps_.size());
+  }
   out.length = count;
   out.values = reinterpret_cast<const uint8_t*>(values_.data());
   if (any_null_) {

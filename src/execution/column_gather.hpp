@@ -22,10 +22,10 @@ class ColumnBuffer {
   // Nulls.
   ColumnView nulls(int32_t count);
 
-  // Appends values of a computed column behind the first `at`: a fixed layout or bits.
+  // Appends values of a computed column behind the first `at`: a fixed layout, bits, or views, with their strings.
   void append(const ColumnView& column, const uint16_t* rows, int32_t count, int32_t at);
   // The first `count` of what was appended.
-  ColumnView appended(int32_t count) const;
+  ColumnView appended(int32_t count);
 
  private:
   template <class Rows>
@@ -34,6 +34,7 @@ class ColumnBuffer {
   void gather_validity(const Rows& rows, int32_t count, ColumnView& out);
   template <class Rows, class Offset>
   void gather_strings(const Rows& rows, int32_t count, ColumnView& out);
+  void copy_strings(const ColumnView& column, uint8_t* views, int32_t count);
 
   DataType type_;
   Layout layout_;
@@ -43,6 +44,10 @@ class ColumnBuffer {
   std::vector<uint64_t> offsets_;
   std::vector<uint8_t> bytes_;
   bool any_null_ = false;  // among what was appended
+  // Strings of appended views: each is a heap of its own, which begins so many bytes behind bytes_.
+  std::vector<int64_t> string_begins_;
+  std::vector<int64_t> string_bytes_;
+  std::vector<const uint8_t*> heaps_;
 };
 
 // Some columns of blocks of one schema as a batch. One per worker and stage.

@@ -171,9 +171,9 @@ Result<Chain> Lowering::fused_group(const plan::Node& node) {
     chain.schema.schema = node.schema;
     return chain;
   }
-  if (!operators::reads_computed_as_numbers(spec, first_computed)) return none;
   CD_ASSIGN(computed.program,
             expressions::Program::create(std::move(layers.conditions), std::move(outputs)));
+  if (!operators::reads_computed_as_numbers(spec, first_computed, *computed.program)) return none;
   spec.program = computed.program;
   spec.first_computed = first_computed;
   CD_ASSIGN(Chain chain,

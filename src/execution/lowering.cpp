@@ -118,7 +118,14 @@ bool can_fail(const Expression& expression) {
     case ExpressionOp::kNegate:
     case ExpressionOp::kAbs:
     case ExpressionOp::kToScale:
+    case ExpressionOp::kFloor:
+    case ExpressionOp::kCeil:
       fails = expression.domain() == expressions::ValueDomain::kInteger;
+      break;
+    case ExpressionOp::kRound:
+    case ExpressionOp::kTruncate:
+    case ExpressionOp::kAddMonths:
+      fails = true;
       break;
     case ExpressionOp::kToInteger: {
       const DataType& from = expression.arguments[0]->type;

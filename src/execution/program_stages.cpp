@@ -7,6 +7,7 @@
 #include "execution/stage.hpp"
 #include "expressions/block_evaluator.hpp"
 #include "expressions/lane_kernels.hpp"
+#include "expressions/string_views.hpp"
 
 namespace crossdock::execution {
 namespace {
@@ -140,27 +141,39 @@ class FilterStage final : public ProgramStage {
   std::vector<std::unique_ptr<BlockBuilder>> builders_;  // by worker
 };
 
-// Writes what a program computed as Arrow columns.
+// Writes what a program computed as Arrow columns. Strings stay where they are, in the block that was read or in the
+// evaluator: each that is no inline one is a heap of its own.
 class ComputedColumns {
  public:
   explicit ComputedColumns(const Program& program) {
     for (size_t i = 0; i < program.outputs().size(); ++i) {
       const DataType& type = program.output_type(static_cast<int32_t>(i));
-      is_bits_.push_back(layout(type) == Layout::kBits);
+      layouts_.push_back(layout(type));
       const size_t width = std::max<size_t>(1, static_cast<size_t>(fixed_bytes(type)));
       values_.emplace_back(kBlockRows * width / sizeof(uint64_t));
       validity_.emplace_back(kBlockRows / 64);
+      const size_t heaps = layouts_.back() == Layout::kViews ? kBlockRows : 0;
+      heaps_.emplace_back(heaps);
+      heap_bytes_.emplace_back(heaps);
     }
   }
 
-  void write(const BlockEvaluator& evaluator, int32_t rows, std::vector<ColumnView>& to) {
+  void write(BlockEvaluator& evaluator, int32_t rows, std::vector<ColumnView>& to) {
     for (size_t i = 0; i < values_.size(); ++i) {
       const auto output = static_cast<int32_t>(i);
       auto* values = reinterpret_cast<uint8_t*>(values_[i].data());
       ColumnView column;
       column.length = rows;
       column.values = values;
-      if (is_bits_[i]) {
+      if (layouts_[i] == Layout::kViews) {
+        column.heap_count =
+            expressions::write_views({evaluator.strings(output), evaluator.valid(output), rows},
+                                     values,
+                                     heaps_[i].data(),
+                                     heap_bytes_[i].data());
+        column.heaps = heaps_[i].data();
+        column.heap_bytes = heap_bytes_[i].data();
+      } else if (layouts_[i] == Layout::kBits) {
         uint8_t bytes[kBlockRows];
         evaluator.write_values(output, bytes);
         expressions::lanes::pack_bits(bytes, rows, values);
@@ -178,9 +191,11 @@ class ComputedColumns {
   }
 
  private:
-  std::vector<bool> is_bits_;
+  std::vector<Layout> layouts_;
   std::vector<std::vector<uint64_t>> values_;
   std::vector<std::vector<uint64_t>> validity_;
+  std::vector<std::vector<const uint8_t*>> heaps_;
+  std::vector<std::vector<int64_t>> heap_bytes_;
 };
 
 class ComputeStage final : public ProgramStage {

@@ -4,15 +4,44 @@
 #include <algorithm>
 #include <cstring>
 #include <limits>
+#include <optional>
 
 #include "base/check.hpp"
+#include "expressions/expression_types.hpp"
 #include "expressions/lane_kernels.hpp"
 #include "expressions/step_frame.hpp"
+#include "expressions/string_arena.hpp"
+#include "expressions/string_lanes.hpp"
 
 namespace crossdock::expressions {
 namespace {
 
 static_assert(kMaxEvaluatedRows == steps::kBlockRows);
+
+void run_function(const steps::Frame& frame, int32_t index) {
+  switch (frame.step(index).expression->op) {
+    case ExpressionOp::kLength:
+      return steps::run_length(frame, index);
+    case ExpressionOp::kSubstring:
+    case ExpressionOp::kLower:
+    case ExpressionOp::kUpper:
+    case ExpressionOp::kStrip:
+    case ExpressionOp::kConcat:
+    case ExpressionOp::kReplace:
+    case ExpressionOp::kPadLeft:
+    case ExpressionOp::kPadRight:
+      return steps::run_string(frame, index);
+    case ExpressionOp::kQuarter:
+    case ExpressionOp::kWeek:
+    case ExpressionOp::kDayOfYear:
+      return steps::run_date_part(frame, index);
+    case ExpressionOp::kTruncate:
+    case ExpressionOp::kAddMonths:
+      return steps::run_date_move(frame, index);
+    default:
+      return steps::run_number(frame, index);
+  }
+}
 
 void run_step(const steps::Frame& frame, int32_t index) {
   const Expression& expression = *frame.step(index).expression;
@@ -51,6 +80,11 @@ void run_step(const steps::Frame& frame, int32_t index) {
     case ExpressionOp::kCase:
     case ExpressionOp::kCoalesce:
       return steps::run_choice(frame, index);
+    case ExpressionOp::kGreatest:
+    case ExpressionOp::kLeast:
+      return steps::run_extreme(frame, index);
+    case ExpressionOp::kToText:
+      return steps::run_string(frame, index);
     case ExpressionOp::kYear:
     case ExpressionOp::kMonth:
     case ExpressionOp::kDay:
@@ -61,6 +95,7 @@ void run_step(const steps::Frame& frame, int32_t index) {
     case ExpressionOp::kToDate:
       return steps::run_date_part(frame, index);
     default:
+      if (types::is_function(expression.op)) return run_function(frame, index);
       if (expression.domain() == ValueDomain::kReal) return steps::run_reals(frame, index);
       return steps::run_integers(frame, index);
   }
@@ -83,6 +118,7 @@ struct BlockEvaluator::State {
   Block scratch;  // words of outputs that are not words yet, by output
   std::vector<steps::Value> values;
   steps::Frame frame;
+  std::optional<steps::StringArena> strings;
 };
 
 Result<BlockEvaluator> BlockEvaluator::create(std::shared_ptr<const Program> program,
@@ -102,6 +138,8 @@ Result<BlockEvaluator> BlockEvaluator::create(std::shared_ptr<const Program> pro
   state.frame.program = program.get();
   state.frame.values = state.values.data();
   state.frame.memory = state.memory.data();
+  state.strings.emplace(memory);
+  state.frame.strings = &*state.strings;
   for (size_t i = 0; i < program->steps().size(); ++i) {
     if (program->steps()[i].expression->op != ExpressionOp::kLiteral) continue;
     steps::fill_literal(state.frame, static_cast<int32_t>(i));
@@ -112,7 +150,7 @@ Result<BlockEvaluator> BlockEvaluator::create(std::shared_ptr<const Program> pro
 
 Status BlockEvaluator::run(int32_t begin, int32_t end) {
   for (int32_t i = begin; i < end; ++i) run_step(state_->frame, i);
-  return {};
+  return state_->strings->status();
 }
 
 Status BlockEvaluator::check_poison(int32_t step) const {
@@ -142,6 +180,7 @@ Result<int32_t> BlockEvaluator::filter(const Batch& batch, int64_t begin, int32_
   state.frame.batch = &batch;
   state.frame.begin = begin;
   state.frame.count = count;
+  state.strings->reset();
   count_ = kept_count_ = count;
   CD_TRY(run(0, program_->filter_steps()));
   uint8_t* kept = state.kept.data();
@@ -190,6 +229,10 @@ ExpressionLane BlockEvaluator::lane(int32_t output) {
     default:
       return {value.low, value.high, value.valid};
   }
+}
+
+const std::string_view* BlockEvaluator::strings(int32_t output) {
+  return steps::known_strings(state_->frame, program_->outputs()[output]);
 }
 
 ExpressionLane BlockEvaluator::decimals(int32_t step) const {

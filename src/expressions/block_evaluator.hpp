@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <string_view>
 #include <vector>
 
 #include "expressions/program.hpp"
@@ -46,8 +47,11 @@ class BlockEvaluator {
   ExpressionLane lane(int32_t output);
   // After compute(): of a Program::decimal_step.
   ExpressionLane decimals(int32_t step) const;
+  // After compute(): of an output of strings; they lie in the batch or in the evaluator. Rows that are
+  // null have anything.
+  const std::string_view* strings(int32_t output);
   // Writes the lane as the Arrow values of output_type, packed; `to` has room for them. Bools are
-  // written as bytes. All rows, kept or not.
+  // written as bytes, strings not at all. All rows, kept or not.
   void write_values(int32_t output, void* to) const;
   const uint8_t* valid(int32_t output) const;
 

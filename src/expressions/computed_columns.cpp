@@ -7,6 +7,7 @@
 
 #include "expressions/block_evaluator.hpp"
 #include "expressions/lane_kernels.hpp"
+#include "expressions/string_views.hpp"
 
 namespace crossdock::expressions {
 namespace {
@@ -15,9 +16,18 @@ namespace {
 constexpr int64_t kPieceRows = 16 * kMaxEvaluatedRows;
 constexpr const char* kWho = "computed columns";
 
+// Strings that are not inline, by piece of the batch: heap p of the column.
+struct StringHeap {
+  Block bytes;
+  int64_t used = 0;
+};
+
 struct ComputedColumn {
   Block values;
   Block validity;
+  std::vector<StringHeap> heaps;
+  std::vector<const uint8_t*> heap_data;
+  std::vector<int64_t> heap_bytes;
   std::atomic<bool> any_null{false};
 };
 
@@ -89,6 +99,9 @@ class ColumnComputer {
         const int64_t bytes = is_bits(type) ? bitmap : batch.rows * fixed_bytes(type) + 8;
         CD_ASSIGN(column->values, memory_.get(bytes, kWho));
         CD_ASSIGN(column->validity, memory_.get(bitmap, kWho));
+        if (layout(type) == Layout::kViews) {
+          column->heaps.resize(static_cast<size_t>((batch.rows + kPieceRows - 1) / kPieceRows));
+        }
         made->columns.push_back(std::move(column));
       }
       made_.push_back(std::move(made));
@@ -142,6 +155,8 @@ class ColumnComputer {
       if (is_bits(type)) {
         evaluator.write_values(i, bytes);
         lanes::pack_bits(bytes, rows, column.values.data() + begin / 8);
+      } else if (layout(type) == Layout::kViews) {
+        CD_TRY(write_strings(column, {evaluator.strings(i), evaluator.valid(i), rows}, begin));
       } else {
         evaluator.write_values(i, column.values.data() + begin * fixed_bytes(type));
       }
@@ -156,6 +171,33 @@ class ColumnComputer {
     }
     lanes::pack_bits(bytes, rows, mask.values.data() + begin / 8);
     write_validity(mask, nullptr, begin, rows);
+    return {};
+  }
+
+  Status write_strings(ComputedColumn& column, const StringSlices& strings, int64_t begin) {
+    const int64_t number = begin / kPieceRows;
+    StringHeap& heap = column.heaps[static_cast<size_t>(number)];
+    const int64_t needed = heap.used + bytes_beyond_views(strings);
+    if (needed > INT32_MAX) {
+      return make_error(ErrorCode::kExpressionFailed,
+                        "{} computed strings have {} bytes\n  limits   {} bytes",
+                        kPieceRows,
+                        needed,
+                        INT32_MAX);
+    }
+    if (needed > heap.bytes.bytes()) {
+      CD_ASSIGN(Block larger, memory_.get(std::max(needed, 2 * heap.bytes.bytes()), kWho));
+      if (heap.used > 0) {
+        std::memcpy(larger.data(), heap.bytes.data(), static_cast<size_t>(heap.used));
+      }
+      heap.bytes = std::move(larger);
+    }
+    copy_to_heap(strings,
+                 column.values.data() + begin * 16,
+                 heap.bytes.data(),
+                 heap.used,
+                 static_cast<int32_t>(number));
+    heap.used = needed;
     return {};
   }
 
@@ -183,6 +225,13 @@ class ColumnComputer {
       const bool any_null = column->any_null.load(std::memory_order_relaxed);
       view.null_count = any_null ? -1 : 0;
       view.validity = any_null ? column->validity.data() : nullptr;
+      for (const StringHeap& heap : column->heaps) {
+        column->heap_data.push_back(heap.used > 0 ? heap.bytes.data() : column->validity.data());
+        column->heap_bytes.push_back(heap.used);
+      }
+      view.heaps = column->heap_data.data();
+      view.heap_bytes = column->heap_bytes.data();
+      view.heap_count = static_cast<int32_t>(column->heaps.size());
       batch.columns.push_back(view);
     }
     return batch;

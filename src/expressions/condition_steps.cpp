@@ -8,6 +8,7 @@
 #include "base/check.hpp"
 #include "expressions/powers.hpp"
 #include "expressions/step_frame.hpp"
+#include "expressions/string_lanes.hpp"
 
 namespace crossdock::expressions::steps {
 namespace {
@@ -121,6 +122,7 @@ class Chooser {
  public:
   Chooser(const Frame& frame, int32_t index)
       : frame_(frame),
+        index_(index),
         slot_(frame.slot(index)),
         out_(frame.values[index]),
         domain_(frame.step(index).expression->domain()) {
@@ -135,9 +137,15 @@ class Chooser {
     }
   }
 
-  void take(Value& from, const uint8_t* taken) {
+  // Of the argument at `position`.
+  void take(int32_t position, const uint8_t* taken) {
     const int32_t count = frame_.count;
-    take_rows(from, taken, count, domain_, slot_);
+    Value& from = frame_.argument(index_, position);
+    if (domain_ == ValueDomain::kText) {
+      take_strings(position, taken);
+    } else {
+      take_rows(from, taken, count, domain_, slot_);
+    }
     if (domain_ == ValueDomain::kInteger) {
       out_.bits = std::max(out_.bits, known_bits(from, count));
       for (int32_t i = 0; any_wide_ && i < count; ++i) {
@@ -165,6 +173,7 @@ class Chooser {
   void finish() {
     if (domain_ == ValueDomain::kBool) out_.bytes = slot_.bytes();
     if (domain_ == ValueDomain::kReal) out_.real = slot_.real();
+    if (domain_ == ValueDomain::kText) out_.strings = slot_.strings();
     if (domain_ == ValueDomain::kInteger) {
       out_.low = slot_.low;
       out_.high = any_wide_ ? slot_.high : nullptr;
@@ -174,7 +183,15 @@ class Chooser {
   }
 
  private:
+  void take_strings(int32_t position, const uint8_t* taken) {
+    const std::string_view* from =
+        known_strings(frame_, frame_.step(index_).arguments[static_cast<size_t>(position)]);
+    std::string_view* to = slot_.strings();
+    for (int32_t i = 0; i < frame_.count; ++i) to[i] = taken[i] != 0 ? from[i] : to[i];
+  }
+
   const Frame& frame_;
+  int32_t index_;
   Slot slot_;
   Value& out_;
   ValueDomain domain_;
@@ -182,6 +199,36 @@ class Chooser {
   bool any_poison_;
   bool any_wide_;
 };
+
+// 1 where the second of two arguments is the more extreme one.
+void mark_better(const Frame& frame, int32_t index, uint8_t* to) {
+  const ProgramStep& step = frame.step(index);
+  const bool greatest = step.expression->op == ExpressionOp::kGreatest;
+  const Value& a = frame.argument(index, 0);
+  const Value& b = frame.argument(index, 1);
+  const int32_t count = frame.count;
+  switch (step.expression->domain()) {
+    case ValueDomain::kText: {
+      const std::string_view* x = known_strings(frame, step.arguments[0]);
+      const std::string_view* y = known_strings(frame, step.arguments[1]);
+      for (int32_t i = 0; i < count; ++i) to[i] = greatest ? y[i] > x[i] : y[i] < x[i];
+      return;
+    }
+    case ValueDomain::kReal:  // NaN is above all
+      for (int32_t i = 0; i < count; ++i) {
+        const double x = a.real[i];
+        const double y = b.real[i];
+        to[i] = greatest ? y > x || y != y : y < x || x != x;
+      }
+      return;
+    default:
+      for (int32_t i = 0; i < count; ++i) {
+        const Int128 x = integer_at(a, i);
+        const Int128 y = integer_at(b, i);
+        to[i] = greatest ? y > x : y < x;
+      }
+  }
+}
 
 }  // namespace
 
@@ -281,11 +328,11 @@ void run_choice(const Frame& frame, int32_t index) {
   const auto count = static_cast<int32_t>(frame.step(index).arguments.size());
   Chooser chooser(frame, index);
   std::fill_n(taken, frame.count, uint8_t{1});
-  chooser.take(frame.argument(index, count - 1), taken);
+  chooser.take(count - 1, taken);
   if (frame.step(index).expression->op == ExpressionOp::kCoalesce) {
-    Value& first = frame.argument(index, 0);
+    const Value& first = frame.argument(index, 0);
     if (first.valid != nullptr) std::copy_n(first.valid, frame.count, taken);
-    chooser.take(first, taken);
+    chooser.take(0, taken);
     return chooser.finish();
   }
   // Backwards, so that the first condition that is true has the last word.
@@ -295,9 +342,28 @@ void run_choice(const Frame& frame, int32_t index) {
     if (condition.valid != nullptr) {
       for (int32_t row = 0; row < frame.count; ++row) taken[row] &= condition.valid[row];
     }
-    chooser.take(frame.argument(index, i + 1), taken);
+    chooser.take(i + 1, taken);
     chooser.spoil(condition);
   }
+  chooser.finish();
+}
+
+void run_extreme(const Frame& frame, int32_t index) {
+  uint8_t taken[kBlockRows];
+  Chooser chooser(frame, index);
+  std::fill_n(taken, frame.count, uint8_t{1});
+  chooser.take(0, taken);
+  mark_better(frame, index, taken);
+  const Value& a = frame.argument(index, 0);
+  const Value& b = frame.argument(index, 1);
+  for (int32_t i = 0; i < frame.count; ++i) {
+    const bool a_valid = a.valid == nullptr || a.valid[i] != 0;
+    const bool b_valid = b.valid == nullptr || b.valid[i] != 0;
+    taken[i] = b_valid && (!a_valid || taken[i] != 0) ? 1 : 0;
+  }
+  chooser.take(1, taken);
+  chooser.spoil(a);
+  chooser.spoil(b);
   chooser.finish();
 }
 

@@ -1,35 +1,14 @@
 // Parts of dates and timestamps, in the proleptic Gregorian calendar.
+#include <algorithm>
+
 #include "base/check.hpp"
+#include "expressions/civil_date.hpp"
 #include "expressions/step_frame.hpp"
 
 namespace crossdock::expressions::steps {
 namespace {
 
 constexpr int64_t kSecondsPerDay = 86'400;
-
-int64_t floor_divide(int64_t a, int64_t b) { return a / b - (a % b < 0 ? 1 : 0); }  // b > 0
-
-// Howard Hinnant's algorithm (chrono-Compatible Low-Level Date Algorithms): years begin in March, so
-// that the leap day ends them.
-struct CivilDate {
-  int64_t year;
-  int64_t month;
-  int64_t day;
-};
-CivilDate civil_date(int64_t days_since_1970) {
-  const int64_t days = days_since_1970 + 719'468;
-  const int64_t era = floor_divide(days, 146'097);
-  const int64_t day_of_era = days - era * 146'097;
-  const int64_t year_of_era =
-      (day_of_era - day_of_era / 1460 + day_of_era / 36'524 - day_of_era / 146'096) / 365;
-  const int64_t day_of_year =
-      day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-  const int64_t march_month = (5 * day_of_year + 2) / 153;
-  const int64_t month = march_month + (march_month < 10 ? 3 : -9);
-  return {year_of_era + era * 400 + (month <= 2 ? 1 : 0),
-          month,
-          day_of_year - (153 * march_month + 2) / 5 + 1};
-}
 
 // `ticks` counts from 1970, `per_second` of them in a second; 0: days.
 int64_t date_part(ExpressionOp op, int64_t ticks, int64_t per_second) {
@@ -43,9 +22,17 @@ int64_t date_part(ExpressionOp op, int64_t ticks, int64_t per_second) {
     case ExpressionOp::kDay:
       return civil_date(days).day;
     case ExpressionOp::kWeekday:
-      return days + 3 - 7 * floor_divide(days + 3, 7);  // 1970 began on a Thursday
+      return weekday_of(days);
     case ExpressionOp::kToDate:
       return days;
+    case ExpressionOp::kQuarter:
+      return (civil_date(days).month + 2) / 3;
+    case ExpressionOp::kDayOfYear:
+      return days - days_since_1970({civil_date(days).year, 1, 1}) + 1;
+    case ExpressionOp::kWeek: {
+      const int64_t thursday = days - weekday_of(days) + 3;  // is in the week's year
+      return (thursday - days_since_1970({civil_date(thursday).year, 1, 1})) / 7 + 1;
+    }
     default:
       break;
   }
@@ -54,7 +41,76 @@ int64_t date_part(ExpressionOp op, int64_t ticks, int64_t per_second) {
   return op == ExpressionOp::kMinute ? second / 60 % 60 : second % 60;
 }
 
+// The first day of the period of at least a day that a day lies in.
+int64_t first_day(Period period, int64_t days) {
+  const CivilDate date = civil_date(days);
+  switch (period) {
+    case Period::kYear:
+      return days_since_1970({date.year, 1, 1});
+    case Period::kQuarter:
+      return days_since_1970({date.year, (date.month - 1) / 3 * 3 + 1, 1});
+    case Period::kMonth:
+      return days_since_1970({date.year, date.month, 1});
+    case Period::kWeek:
+      return days - weekday_of(days);
+    default:
+      return days;
+  }
+}
+
+Int128 truncated(Period period, int64_t ticks, int64_t per_second) {
+  if (per_second == 0) return first_day(period, ticks);
+  int64_t unit = per_second * kSecondsPerDay;
+  if (period == Period::kHour) unit = per_second * 3600;
+  if (period == Period::kMinute) unit = per_second * 60;
+  if (period == Period::kSecond) unit = per_second;
+  const int64_t whole = floor_divide(ticks, unit);
+  return static_cast<Int128>(period < Period::kDay ? first_day(period, whole) : whole) * unit;
+}
+
+// Beyond every type where the months are.
+Int128 months_later(int64_t ticks, int64_t per_second, int64_t months) {
+  constexpr int64_t kMostMonths = int64_t{1} << 40;
+  if (months > kMostMonths || months < -kMostMonths) return static_cast<Int128>(1) << 100;
+  const int64_t per_day = per_second == 0 ? 1 : per_second * kSecondsPerDay;
+  const int64_t days = floor_divide(ticks, per_day);
+  CivilDate date = civil_date(days);
+  const int64_t month = date.year * 12 + date.month - 1 + months;
+  date.year = floor_divide(month, 12);
+  date.month = month - date.year * 12 + 1;
+  date.day = std::min(date.day, days_in_month(date.year, date.month));
+  return static_cast<Int128>(days_since_1970(date)) * per_day + (ticks - days * per_day);
+}
+
 }  // namespace
+
+void run_date_move(const Frame& frame, int32_t index) {
+  const Expression& expression = *frame.step(index).expression;
+  const DataType& type = expression.type;
+  const int64_t per_second = type.id == TypeId::kTimestamp ? type.units_per_second : 0;
+  const bool truncates = expression.op == ExpressionOp::kTruncate;
+  const Period period =
+      truncates ? *find_period(expression.arguments[1]->values[0].text) : Period::kDay;
+  const Value& a = frame.argument(index, 0);
+  const Value& b = frame.argument(index, 1);
+  Value& out = frame.values[index];
+  const Slot slot = frame.slot(index);
+  out = {};
+  frame.merge_marks(index, out);
+  out.low = slot.low;
+  out.bits_known = false;
+  const IntegerRange range = integer_range(type);
+  for (int32_t i = 0; i < frame.count; ++i) {
+    const auto ticks = static_cast<int64_t>(a.low[i]);
+    const Int128 moved = truncates
+                           ? truncated(period, ticks, per_second)
+                           : months_later(ticks, per_second, static_cast<int64_t>(b.low[i]));
+    slot.low[i] = static_cast<uint64_t>(moved);
+    if (moved >= range.min && moved <= range.max) continue;
+    frame.poison(index, out, i);
+    slot.low[i] = 0;
+  }
+}
 
 void run_date_part(const Frame& frame, int32_t index) {
   const Expression& expression = *frame.step(index).expression;

@@ -50,6 +50,34 @@ constexpr OpName kOpNames[] = {
     {ExpressionOp::kMinute, "minute", nullptr},
     {ExpressionOp::kSecond, "second", nullptr},
     {ExpressionOp::kToDate, "date", nullptr},
+    {ExpressionOp::kLength, "length", nullptr},
+    {ExpressionOp::kSubstring, "substring", nullptr},
+    {ExpressionOp::kLower, "lower", nullptr},
+    {ExpressionOp::kUpper, "upper", nullptr},
+    {ExpressionOp::kStrip, "strip", nullptr},
+    {ExpressionOp::kConcat, "concat", nullptr},
+    {ExpressionOp::kReplace, "replace", nullptr},
+    {ExpressionOp::kPadLeft, "lpad", nullptr},
+    {ExpressionOp::kPadRight, "rpad", nullptr},
+    {ExpressionOp::kGreatest, "greatest", nullptr},
+    {ExpressionOp::kLeast, "least", nullptr},
+    {ExpressionOp::kPower, "power", "**"},
+    {ExpressionOp::kSqrt, "sqrt", nullptr},
+    {ExpressionOp::kExp, "exp", nullptr},
+    {ExpressionOp::kLn, "ln", nullptr},
+    {ExpressionOp::kLog2, "log2", nullptr},
+    {ExpressionOp::kLog10, "log10", nullptr},
+    {ExpressionOp::kFloor, "floor", nullptr},
+    {ExpressionOp::kCeil, "ceil", nullptr},
+    {ExpressionOp::kRound, "round", nullptr},
+    {ExpressionOp::kSign, "sign", nullptr},
+    {ExpressionOp::kIsNan, "is_nan", nullptr},
+    {ExpressionOp::kQuarter, "quarter", nullptr},
+    {ExpressionOp::kWeek, "week", nullptr},
+    {ExpressionOp::kDayOfYear, "day_of_year", nullptr},
+    {ExpressionOp::kTruncate, "truncate", nullptr},
+    {ExpressionOp::kAddMonths, "add_months", nullptr},
+    {ExpressionOp::kToText, "to_string", nullptr},
     {ExpressionOp::kToInteger, "to_integer", nullptr},
     {ExpressionOp::kToScale, "to_decimal", nullptr},
     {ExpressionOp::kToReal, "to_real", nullptr},
@@ -96,7 +124,7 @@ std::string inner_text(const Expression& expression) {
 
 bool is_conversion(ExpressionOp op) {
   return op == ExpressionOp::kToInteger || op == ExpressionOp::kToScale ||
-         op == ExpressionOp::kToReal;
+         op == ExpressionOp::kToReal || op == ExpressionOp::kToText;
 }
 
 }  // namespace
@@ -104,6 +132,19 @@ bool is_conversion(ExpressionOp op) {
 const char* op_name(ExpressionOp op) {
   const OpName* found = find_op(op);
   return found == nullptr ? nullptr : found->name;
+}
+
+std::optional<ExpressionOp> find_function(std::string_view name) {
+  const auto* found = std::find_if(std::begin(kOpNames), std::end(kOpNames), [&](const OpName& n) {
+    return n.name == name && !is_conversion(n.op);
+  });
+  if (found == std::end(kOpNames)) return std::nullopt;
+  return found->op;
+}
+
+const DataType& computed_string_type() {
+  static const DataType kType = parse_arrow_format("vu").value();
+  return kType;
 }
 
 Result<ValueDomain> value_domain(const DataType& type) {
@@ -126,6 +167,16 @@ ValueDomain Expression::domain() const {
   const Result<ValueDomain> found = value_domain(type);
   CD_CHECK(found.ok(), "{}", type_name(type));
   return found.value();
+}
+
+Status check_computed(std::string_view name, const DataType& type) {
+  const Layout lay = layout(type);
+  const bool fits = lay == Layout::kFixed || lay == Layout::kBits || type.id == TypeId::kUtf8View;
+  if (fits && type.id != TypeId::kDictionary) return {};
+  return make_error(ErrorCode::kUnsupportedType,
+                    "the computed column '{}' is {}, and columns of this type are not computed",
+                    name,
+                    type_name(type));
 }
 
 ExpressionPtr make_column(const Schema& schema, int column) {

@@ -9,6 +9,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -57,6 +58,34 @@ enum class ExpressionOp : uint8_t {
   kMinute,
   kSecond,
   kToDate,     // timestamp without zone -> date32
+  kLength,     // of a string, in characters: int64
+  kSubstring,  // of a string: first character (below 0: from the end), and how many, as int64
+  kLower,
+  kUpper,
+  kStrip,    // white space at both ends, or the characters of a second string
+  kConcat,   // of two
+  kReplace,  // every `values[0]` by `values[1]`
+  kPadLeft,  // to a number of characters, with the characters of `values[0]`; cuts what is longer
+  kPadRight,
+  kGreatest,  // of two; NULL only if both are, and NaN is above all
+  kLeast,
+  kPower,  // of reals
+  kSqrt,
+  kExp,
+  kLn,
+  kLog2,
+  kLog10,
+  kFloor,  // of reals and decimals, whose type stays
+  kCeil,
+  kRound,  // to a literal number of digits; halves away from zero
+  kSign,   // int8, or a real
+  kIsNan,
+  kQuarter,
+  kWeek,  // as ISO 8601 counts
+  kDayOfYear,
+  kTruncate,  // of a date32 or a timestamp without zone, to the begin of a period, which a literal names
+  kAddMonths,  // of these; the last day where a month has no such day
+  kToText,     // integers, dates, bools, and strings of other layouts
   kToInteger,  // to an integer type, checked
   kToScale,    // to a decimal; digits that would be cut are an error
   kToReal,     // to float64, or float32
@@ -113,6 +142,15 @@ std::string expression_text(const Expression& expression);
 
 // Name of a function in JSON and in errors; nullptr for columns and literals.
 const char* op_name(ExpressionOp op);
+
+// The function of that name, conversions aside.
+std::optional<ExpressionOp> find_function(std::string_view name);
+
+// Strings that are computed, literals among them, are of this type.
+const DataType& computed_string_type();
+
+// Error kUnsupportedType for a type of which columns are not computed: dictionaries, and strings that are no views.
+Status check_computed(std::string_view name, const DataType& type);
 
 constexpr int32_t kMaxExpressionDepth = 100;
 constexpr int32_t kMaxExpressionNodes = 10'000;

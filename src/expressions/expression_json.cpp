@@ -101,17 +101,13 @@ Result<LiteralValue> read_literal(const Json& json, const DataType& type) {
   return malformed("{} is no {}", shown(json), type_name(type));
 }
 
-std::optional<ExpressionOp> find_function(const std::string& name, const DataType& type) {
+std::optional<ExpressionOp> called_function(const std::string& name, const DataType& type) {
   if (name == "cast") {
     if (type.id == TypeId::kDecimal128) return ExpressionOp::kToScale;
+    if (is_string(type.id)) return ExpressionOp::kToText;
     return is_floating(type.id) ? ExpressionOp::kToReal : ExpressionOp::kToInteger;
   }
-  for (auto i = static_cast<int>(ExpressionOp::kAdd); i <= static_cast<int>(ExpressionOp::kToDate);
-       ++i) {
-    const auto op = static_cast<ExpressionOp>(i);
-    if (name == op_name(op)) return op;
-  }
-  return std::nullopt;
+  return find_function(name);
 }
 
 class Reader {
@@ -126,7 +122,7 @@ class Reader {
     if (json.contains("literal")) {
       CD_ASSIGN(const DataType type, read_type(json));
       CD_ASSIGN(const LiteralValue value, read_literal(json["literal"], type));
-      return make_literal(type, value);
+      return make_literal(is_string(type.id) ? computed_string_type() : type, value);
     }
     return read_call(json, depth);
   }
@@ -158,7 +154,7 @@ class Reader {
     }
     const auto& called = name->get_ref<const std::string&>();
     if (called == "cast" && !json.contains("type")) return malformed("cast without a type");
-    const std::optional<ExpressionOp> op = find_function(called, parts.type);
+    const std::optional<ExpressionOp> op = called_function(called, parts.type);
     if (!op) return malformed("no function {}", shown(*name));
     parts.op = *op;
     for (const Json& argument : *of) {

@@ -1,4 +1,6 @@
 // The types of calls, and the conversions between what arguments are and what a function computes with.
+#include "expressions/expression_types.hpp"
+
 #include <algorithm>
 #include <optional>
 
@@ -9,58 +11,7 @@
 namespace crossdock::expressions {
 namespace {
 
-constexpr int32_t kDecimalDigits = 38;
-
-DataType type_of(std::string_view format) {
-  Result<DataType> parsed = parse_arrow_format(format);
-  CD_CHECK(parsed.ok(), "{}", format);
-  return parsed.value();
-}
-
-DataType decimal_type(int32_t precision, int32_t scale) {
-  return type_of(fmt::format("d:{},{}", precision, scale));
-}
-
-bool is_integer(const DataType& type) {
-  return is_signed_integer(type.id) || is_unsigned_integer(type.id);
-}
-bool is_decimal(const DataType& type) { return type.id == TypeId::kDecimal128; }
-bool is_real(const DataType& type) {
-  return type.id == TypeId::kFloat32 || type.id == TypeId::kFloat64;
-}
-bool is_exact(const DataType& type) {
-  return is_integer(type) || (is_decimal(type) && type.scale >= 0);
-}
-bool is_number(const DataType& type) {
-  return is_integer(type) || is_decimal(type) || is_real(type);
-}
-bool is_text(const DataType& type) {
-  return is_string(type.id) || (type.id == TypeId::kDictionary && is_string(type.dictionary->id));
-}
-bool is_instant(const DataType& type) {
-  return type.id == TypeId::kDate32 || (type.id == TypeId::kTimestamp && type.timezone.empty());
-}
-
-// Precision and scale of a decimal, or of an integer read as one.
-struct Digits {
-  int32_t precision;
-  int32_t scale;
-};
-Digits digits_of(const DataType& type) {
-  if (is_decimal(type)) return {type.precision, type.scale};
-  if (type.id == TypeId::kUInt64) return {20, 0};
-  constexpr int32_t kOfBytes[] = {0, 3, 5, 0, 10, 0, 0, 0, 19};
-  return {kOfBytes[fixed_bytes(type)], 0};
-}
-
-Error refuse(const CallParts& parts) {
-  std::string types;
-  for (const ExpressionPtr& argument : parts.arguments) {
-    types += (types.empty() ? "" : ", ") + type_name(argument->type);
-  }
-  return make_error(
-      ErrorCode::kUnsupportedType, "{} does not compute with {}", op_name(parts.op), types);
-}
+using namespace types;
 
 DataType integer_type(bool is_signed, int32_t bytes) {
   constexpr std::string_view kSigned[] = {"", "c", "s", "", "i", "", "", "", "l"};
@@ -91,6 +42,7 @@ DataType common_real(const DataType& a, const DataType& b) {
 
 // The type in which values of both stand side by side: of comparisons and choices.
 std::optional<DataType> common_type(const DataType& a, const DataType& b) {
+  if (is_text(a) && is_text(b)) return computed_string_type();
   if (a == b) return a;
   if (!is_number(a) || !is_number(b)) return std::nullopt;
   if (is_real(a) || is_real(b)) return common_real(a, b);
@@ -101,15 +53,6 @@ std::optional<DataType> common_type(const DataType& a, const DataType& b) {
   const int32_t precision = std::max(x.precision - x.scale, y.precision - y.scale) + scale;
   if (precision > kDecimalDigits) return std::nullopt;
   return decimal_type(precision, scale);
-}
-
-ExpressionPtr node(CallParts parts, DataType type) {
-  auto made = std::make_shared<Expression>();
-  made->op = parts.op;
-  made->type = std::move(type);
-  made->values = std::move(parts.values);
-  made->arguments = std::move(parts.arguments);
-  return made;
 }
 
 double real_of(const Expression& literal, const DataType& type) {
@@ -136,8 +79,9 @@ ExpressionPtr converted_literal(const Expression& literal, const DataType& type)
   return make_literal(type, value);
 }
 
-// `value` in a type that holds all its values.
-ExpressionPtr converted(const ExpressionPtr& value, const DataType& type) {
+}  // namespace
+
+ExpressionPtr types::converted(const ExpressionPtr& value, const DataType& type) {
   if (value->type == type || is_text(type)) return value;
   if (value->op == ExpressionOp::kLiteral) {
     if (ExpressionPtr literal = converted_literal(*value, type)) return literal;
@@ -149,6 +93,8 @@ ExpressionPtr converted(const ExpressionPtr& value, const DataType& type) {
   parts.arguments = {value};
   return node(std::move(parts), type);
 }
+
+namespace {
 
 Result<ExpressionPtr> decimal_arithmetic(CallParts parts) {
   Digits x = digits_of(parts.arguments[0]->type);
@@ -223,7 +169,7 @@ Result<ExpressionPtr> choice(CallParts parts, const std::vector<size_t>& positio
   DataType type = parts.arguments[positions[0]]->type;
   for (const size_t i : positions) {
     const std::optional<DataType> both = chosen_type(type, parts.arguments[i]->type);
-    if (!both || is_text(*both)) return refuse(parts);
+    if (!both) return refuse(parts);
     type = *both;
   }
   for (const size_t i : positions) parts.arguments[i] = converted(parts.arguments[i], type);
@@ -255,6 +201,20 @@ Result<ExpressionPtr> coalesce_call(CallParts parts) {
   return whole;
 }
 
+// Of many, nested like these.
+Result<ExpressionPtr> extreme_call(CallParts parts) {
+  if (parts.arguments.empty()) return refuse(parts);
+  std::vector<size_t> positions(parts.arguments.size());
+  for (size_t i = 0; i < positions.size(); ++i) positions[i] = i;
+  CD_ASSIGN(const ExpressionPtr all, choice(parts, positions));
+  if (all->domain() == ValueDomain::kBool) return refuse(parts);
+  ExpressionPtr whole = all->arguments[0];
+  for (size_t i = 1; i < all->arguments.size(); ++i) {
+    whole = node({parts.op, {whole, all->arguments[i]}, {}, {}}, all->type);
+  }
+  return whole;
+}
+
 Result<ExpressionPtr> string_test(CallParts parts) {
   const bool fits =
       parts.arguments.size() == 1 && is_text(parts.arguments[0]->type) && parts.values.size() == 1;
@@ -275,6 +235,11 @@ Result<ExpressionPtr> cast(CallParts parts) {
   const DataType from = parts.arguments[0]->type;
   const DataType to = parts.type;
   if (from == to) return parts.arguments[0];
+  if (parts.op == ExpressionOp::kToText) {
+    const bool shown =
+        is_integer(from) || is_text(from) || from.id == TypeId::kBool || from.id == TypeId::kDate32;
+    return shown ? Result<ExpressionPtr>(node(parts, computed_string_type())) : refuse(parts);
+  }
   bool fits = is_number(from);
   if (parts.op == ExpressionOp::kToReal) fits = fits && is_real(to);
   if (parts.op == ExpressionOp::kToInteger) fits = is_integer(from) && is_integer(to);
@@ -354,12 +319,17 @@ Result<ExpressionPtr> make_call(CallParts parts) {
       return case_call(std::move(parts));
     case ExpressionOp::kCoalesce:
       return coalesce_call(std::move(parts));
+    case ExpressionOp::kGreatest:
+    case ExpressionOp::kLeast:
+      return extreme_call(std::move(parts));
     case ExpressionOp::kToInteger:
     case ExpressionOp::kToScale:
     case ExpressionOp::kToReal:
+    case ExpressionOp::kToText:
       return cast(std::move(parts));
     default:
-      return of_one(std::move(parts));
+      return types::is_function(parts.op) ? types::function_call(std::move(parts))
+                                          : of_one(std::move(parts));
   }
 }
 

@@ -6,26 +6,10 @@
 #include <span>
 
 #include "expressions/case_ranges.hpp"
+#include "expressions/utf8.hpp"
 
 namespace crossdock::expressions {
 namespace {
-
-struct CodePoint {
-  uint32_t value;
-  size_t bytes;  // 0: not UTF-8
-};
-
-CodePoint code_point_at(const uint8_t* at, size_t left) {
-  const uint8_t lead = at[0];
-  const size_t bytes = lead >= 0xF0 ? 4 : lead >= 0xE0 ? 3 : lead >= 0xC2 ? 2 : 0;
-  if (bytes == 0 || bytes > left || lead > 0xF4) return {0, 0};
-  uint32_t value = lead & (0x7FU >> bytes);
-  for (size_t i = 1; i < bytes; ++i) {
-    if ((at[i] & 0xC0) != 0x80) return {0, 0};
-    value = value << 6 | (at[i] & 0x3FU);
-  }
-  return {value, bytes};
-}
 
 char* put_code_point(uint32_t value, char* to) {
   if (value < 0x80) {
@@ -72,8 +56,7 @@ size_t write_in_case(LetterCase letter_case, std::string_view from, char* to) {
       ++i;
       continue;
     }
-    const CodePoint point =
-        code_point_at(reinterpret_cast<const uint8_t*>(from.data()) + i, from.size() - i);
+    const CodePoint point = code_point_at(from.data() + i, from.size() - i);
     if (point.bytes == 0) {
       *to++ = from[i++];
       continue;

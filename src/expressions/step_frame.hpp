@@ -16,6 +16,8 @@
 
 namespace crossdock::expressions::steps {
 
+class StringArena;
+
 constexpr int32_t kBlockRows = 1024;
 
 // Lanes of one step's result. Which of low, real, bytes and strings is set follows from the domain; strings of
@@ -55,6 +57,7 @@ struct Frame {
   int32_t count = 0;
   Value* values = nullptr;  // one per step
   uint8_t* memory = nullptr;
+  StringArena* strings = nullptr;  // where strings that a step makes are written
 
   const ProgramStep& step(int32_t index) const { return program->steps()[index]; }
   Slot slot(int32_t index) const {
@@ -104,5 +107,10 @@ void run_choice(const Frame& frame, int32_t index);
 void run_membership(const Frame& frame, int32_t index);   // integers
 void run_string_test(const Frame& frame, int32_t index);  // comparisons too
 void run_date_part(const Frame& frame, int32_t index);
+void run_date_move(const Frame& frame, int32_t index);  // kTruncate, kAddMonths
+void run_number(const Frame& frame, int32_t index);     // kPower ... kIsNan
+void run_string(const Frame& frame, int32_t index);     // kSubstring ... kPadRight, kToText
+void run_length(const Frame& frame, int32_t index);     // of strings
+void run_extreme(const Frame& frame, int32_t index);    // kGreatest, kLeast
 
 }  // namespace crossdock::expressions::steps

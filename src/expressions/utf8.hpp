@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <cstring>
 #include <string_view>
 
 namespace crossdock::expressions {
@@ -21,6 +22,45 @@ inline const char* previous_character(const char* at, const char* begin) {
   --at;
   while (at > begin && is_continuation(*at)) --at;
   return at;
+}
+
+// The first byte behind `count` characters from `at` on, or `end`.
+inline const char* skip_characters(const char* at, const char* end, int64_t count) {
+  constexpr uint64_t kHighBits = 0x8080808080808080;
+  while (count >= 8 && end - at >= 8) {
+    uint64_t word = 0;
+    std::memcpy(&word, at, 8);
+    if ((word & kHighBits) != 0) break;
+    at += 8;
+    count -= 8;
+  }
+  for (; count > 0 && at < end; --count) at = next_character(at, end);
+  return at;
+}
+
+inline int64_t count_characters(std::string_view string) {
+  int64_t count = 0;
+  for (const char byte : string) count += is_continuation(byte) ? 0 : 1;
+  return count;
+}
+
+struct CodePoint {
+  uint32_t value;
+  size_t bytes;  // 0: not UTF-8
+};
+
+inline CodePoint code_point_at(const char* from, size_t left) {
+  const auto* at = reinterpret_cast<const uint8_t*>(from);
+  const uint8_t lead = at[0];
+  if (lead < 0x80) return {lead, 1};
+  const size_t bytes = lead >= 0xF0 ? 4 : lead >= 0xE0 ? 3 : lead >= 0xC2 ? 2 : 0;
+  if (bytes == 0 || bytes > left || lead > 0xF4) return {0, 0};
+  uint32_t value = lead & (0x7FU >> bytes);
+  for (size_t i = 1; i < bytes; ++i) {
+    if ((at[i] & 0xC0) != 0x80) return {0, 0};
+    value = value << 6 | (at[i] & 0x3FU);
+  }
+  return {value, bytes};
 }
 
 }  // namespace crossdock::expressions

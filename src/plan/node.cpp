@@ -47,6 +47,39 @@ std::string schema_text(const Schema& schema) {
   return text;
 }
 
+// Columns of strings that are computed in one input and stored in another become computed ones.
+Status make_strings_alike(std::vector<NodePtr>& inputs) {
+  const int columns = inputs[0]->schema->column_count();
+  std::vector<bool> differ(static_cast<size_t>(columns), false);
+  for (const NodePtr& input : inputs) {
+    if (input->schema->column_count() != columns) return {};
+    for (int c = 0; c < columns; ++c) {
+      const DataType& type = input->schema->fields[c].type;
+      const DataType& first = inputs[0]->schema->fields[c].type;
+      if (is_string(value_type(type).id) && is_string(value_type(first).id) && type != first) {
+        differ[c] = true;
+      }
+    }
+  }
+  if (std::find(differ.begin(), differ.end(), true) == differ.end()) return {};
+  for (NodePtr& input : inputs) {
+    std::vector<Project::Item> items;
+    for (int c = 0; c < columns; ++c) {
+      expressions::ExpressionPtr column = expressions::make_column(*input->schema, c);
+      if (differ[c] && column->type != expressions::computed_string_type()) {
+        CD_ASSIGN(column,
+                  expressions::make_call({ExpressionOp::kToText,
+                                          {std::move(column)},
+                                          {},
+                                          expressions::computed_string_type()}));
+      }
+      items.push_back({input->schema->fields[c].name, std::move(column)});
+    }
+    CD_ASSIGN(input, make_project(std::move(input), std::move(items)));
+  }
+  return {};
+}
+
 }  // namespace
 
 Result<NodePtr> make_scan(TablePtr table, std::vector<std::string> columns, std::string name) {
@@ -91,14 +124,7 @@ Result<NodePtr> make_project(NodePtr input, std::vector<Project::Item> items) {
       schema->fields.back().name = item.name;
       continue;
     }
-    const Layout lay = layout(expression.type);
-    if ((lay != Layout::kFixed && lay != Layout::kBits) ||
-        expression.type.id == TypeId::kDictionary) {
-      return make_error(ErrorCode::kUnsupportedType,
-                        "the computed column '{}' is {}; strings can be tested, not computed",
-                        item.name,
-                        type_name(expression.type));
-    }
+    CD_TRY(expressions::check_computed(item.name, expression.type));
     schema->fields.push_back({item.name, expression.type, true, ""});
   }
   CD_TRY(check_names(*schema));
@@ -147,6 +173,7 @@ Result<NodePtr> make_limit(NodePtr input, int64_t rows, int64_t offset) {
 }
 
 Result<NodePtr> make_union(std::vector<NodePtr> inputs) {
+  CD_TRY(make_strings_alike(inputs));
   SchemaPtr schema = inputs[0]->schema;
   for (const NodePtr& input : inputs) {
     const std::vector<Field>& fields = input->schema->fields;

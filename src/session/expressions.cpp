@@ -18,14 +18,7 @@ Result<expressions::ComputedColumns> make_computed(const ComputeOptions& options
   for (const ComputedColumn& column : options.columns) {
     CD_ASSIGN(outputs.emplace_back(), expressions::parse_expression(column.expression, schema));
     computed.names.push_back(column.name);
-    if (layout(outputs.back()->type) == Layout::kFixed ||
-        layout(outputs.back()->type) == Layout::kBits) {
-      if (outputs.back()->type.id != TypeId::kDictionary) continue;
-    }
-    return make_error(ErrorCode::kUnsupportedType,
-                      "the computed column '{}' is {}; texts can be tested, not computed",
-                      column.name,
-                      type_name(outputs.back()->type));
+    CD_TRY(expressions::check_computed(column.name, outputs.back()->type));
   }
   CD_ASSIGN(computed.program, expressions::Program::create(std::move(filters), std::move(outputs)));
   computed.mask = options.mask;

@@ -104,7 +104,7 @@ Result<std::unique_ptr<operators::Operator>> plan_computed(GroupByOptions option
   const int first_computed = rows.schema->column_count();
   TablePtr table = expressions::with_places(rows, computed);
   CD_ASSIGN(operators::GroupSpec spec, group_spec(options, *table->schema));
-  if (operators::reads_computed_as_numbers(spec, first_computed)) {
+  if (operators::reads_computed_as_numbers(spec, first_computed, *computed.program)) {
     spec.program = computed.program;
     spec.first_computed = first_computed;
     return operators::plan_group_by(std::move(spec), std::move(table), std::move(environment));

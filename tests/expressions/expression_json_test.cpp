@@ -85,6 +85,34 @@ TEST(ExpressionJson, TypesFollowTheArguments) {
             "f32 % f32 : float32");
 }
 
+TEST(ExpressionJson, ComputedStringsAreViews) {
+  const std::string name = column_json("name");
+  EXPECT_EQ(parsed(call_json("coalesce", name + R"(,{"literal": "x", "type": "U"})")),
+            "coalesce(name, 'x') : utf8_view");
+  EXPECT_EQ(parsed(call_json("substring", name + R"(,{"literal": 0, "type": "i"})")),
+            "substring(name, 0) : utf8_view");
+  EXPECT_EQ(parsed(call_json("concat", name + "," + call_json("upper", name))),
+            "concat(name, upper(name)) : utf8_view");
+  EXPECT_EQ(parsed(call_json("replace", name, R"(, "values": ["a", "b"])")),
+            "replace(name, 'a', 'b') : utf8_view");
+  EXPECT_EQ(parsed(call_json("length", name)), "length(name) : int64");
+  EXPECT_EQ(parsed(call_json("cast", column_json("i8"), R"(, "type": "u")")),
+            "to_string(i8, utf8_view) : utf8_view");
+  EXPECT_EQ(parsed(call_json("greatest", name + "," + name)), "greatest(name, name) : utf8_view");
+}
+
+TEST(ExpressionJson, FunctionsOfNumbersAndDatesHaveTypes) {
+  EXPECT_EQ(parsed(call_json("power", column_json("i64") + R"(,{"literal": 2, "type": "l"})")),
+            "to_real(i64, float64) ** 2 : float64");
+  EXPECT_EQ(parsed(call_json("floor", column_json("price"))), "floor(price) : decimal128(15, 2)");
+  EXPECT_EQ(parsed(call_json("ceil", column_json("i8"))), "i8 : int8");
+  EXPECT_EQ(parsed(call_json("sign", column_json("price"))), "sign(price) : int8");
+  EXPECT_EQ(parsed(call_json("week", column_json("day"))), "week(day) : int64");
+  EXPECT_EQ(
+      parsed(call_json("truncate", column_json("day") + R"(,{"literal": "month", "type": "u"})")),
+      "truncate(day, 'month') : date32");
+}
+
 TEST(ExpressionJson, WhatHasNoTypeIsRefused) {
   for (const std::string& json : {
            call_json("add", column_json("i64") + "," + column_json("u64")),
@@ -99,6 +127,16 @@ TEST(ExpressionJson, WhatHasNoTypeIsRefused) {
            call_json("case", column_json("i8") + "," + column_json("i8") + "," + column_json("i8")),
            call_json("case", column_json("flag") + "," + column_json("i8")),
            call_json("coalesce", ""),
+           call_json("coalesce", column_json("name") + "," + column_json("i8")),
+           call_json("concat", column_json("name") + "," + column_json("i8")),
+           call_json("substring", column_json("name")),
+           call_json("substring", column_json("name") + "," + column_json("price")),
+           call_json("lpad", column_json("name") + "," + column_json("i8")),
+           call_json("greatest", column_json("flag") + "," + column_json("flag")),
+           call_json("sqrt", column_json("name")),
+           call_json("round", column_json("price")),
+           call_json("truncate", column_json("day") + R"(,{"literal": "days", "type": "u"})"),
+           call_json("add_months", column_json("zoned") + R"(,{"literal": 1, "type": "l"})"),
            call_json("year", column_json("zoned")),
            call_json("hour", column_json("day")),
            call_json("starts_with", column_json("i8"), R"(, "values": [1])"),

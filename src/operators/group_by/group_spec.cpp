@@ -212,11 +212,17 @@ Result<SchemaPtr> group_schema(const GroupSpec& spec, const Schema& schema) {
   return SchemaPtr(std::move(result));
 }
 
-bool reads_computed_as_numbers(const GroupSpec& spec, int first_computed) {
+bool reads_computed_as_numbers(const GroupSpec& spec,
+                               int first_computed,
+                               const expressions::Program& program) {
   const auto is_computed = [&](int column) { return column >= first_computed; };
   if (std::any_of(spec.keys.begin(), spec.keys.end(), is_computed)) return false;
+  const auto is_string_column = [&](int column) {
+    return is_computed(column) && is_string(program.output_type(column - first_computed).id);
+  };
   return std::all_of(
       spec.aggregates.begin(), spec.aggregates.end(), [&](const AggregateSpec& aggregate) {
+        if (is_string_column(aggregate.column)) return false;
         switch (aggregate.function) {
           case AggregateFunction::kCountDistinct:
             return false;  // made of other group-bys, which have these columns as keys

@@ -68,7 +68,9 @@ struct GroupSpec {
 
 // Whether what `spec` does with the columns from `first_computed` on can be done while they are
 // computed; if not, they must be columns of the table.
-bool reads_computed_as_numbers(const GroupSpec& spec, int first_computed);
+bool reads_computed_as_numbers(const GroupSpec& spec,
+                               int first_computed,
+                               const expressions::Program& program);
 
 const char* function_name(AggregateFunction function);
 const char* strategy_name(GroupStrategy strategy);

@@ -1,0 +1,146 @@
+// Functions of numbers. Reals have NaN and infinities where there is no number, as divisions of them
+// do; decimals that round up beyond their digits cannot be computed.
+#include <algorithm>
+#include <cmath>
+
+#include "base/check.hpp"
+#include "expressions/powers.hpp"
+#include "expressions/step_frame.hpp"
+
+namespace crossdock::expressions::steps {
+namespace {
+
+template <class Function>
+void map_reals(const Frame& frame, int32_t index, const Function& function) {
+  const double* from = frame.argument(index, 0).real;
+  double* to = frame.slot(index).real();
+  for (int32_t i = 0; i < frame.count; ++i) to[i] = function(from[i]);
+}
+
+int32_t digits_of_round(const Expression& expression) {
+  if (expression.op != ExpressionOp::kRound) return 0;
+  return static_cast<int32_t>(expression.arguments[1]->values[0].integer);
+}
+
+// As pyarrow rounds: the number is moved until its digits are whole ones. A number that leaves the range while it is
+// moved has none.
+void round_reals(const Frame& frame, int32_t index) {
+  const int32_t digits = digits_of_round(*frame.step(index).expression);
+  const double power = real_power_of_ten(std::abs(digits));
+  const double* from = frame.argument(index, 0).real;
+  double* to = frame.slot(index).real();
+  Value& out = frame.values[index];
+  for (int32_t i = 0; i < frame.count; ++i) {
+    to[i] = from[i];
+    if (!std::isfinite(from[i])) continue;
+    const double moved = digits >= 0 ? from[i] * power : from[i] / power;
+    if (moved == std::floor(moved) && std::isfinite(moved)) continue;
+    const double whole = std::round(moved);
+    to[i] = digits >= 0 ? whole / power : whole * power;
+    if (!std::isfinite(to[i])) frame.poison(index, out, i);
+  }
+}
+
+void run_real_function(const Frame& frame, int32_t index) {
+  const Expression& expression = *frame.step(index).expression;
+  frame.values[index].real = frame.slot(index).real();
+  switch (expression.op) {
+    case ExpressionOp::kSqrt:
+      return map_reals(frame, index, [](double x) { return std::sqrt(x); });
+    case ExpressionOp::kExp:
+      return map_reals(frame, index, [](double x) { return std::exp(x); });
+    case ExpressionOp::kLn:
+      return map_reals(frame, index, [](double x) { return std::log(x); });
+    case ExpressionOp::kLog2:
+      return map_reals(frame, index, [](double x) { return std::log2(x); });
+    case ExpressionOp::kLog10:
+      return map_reals(frame, index, [](double x) { return std::log10(x); });
+    case ExpressionOp::kFloor:
+      return map_reals(frame, index, [](double x) { return std::floor(x); });
+    case ExpressionOp::kCeil:
+      return map_reals(frame, index, [](double x) { return std::ceil(x); });
+    case ExpressionOp::kSign:
+      return map_reals(frame, index, [](double x) {
+        return x > 0 ? 1.0 : x < 0 ? -1.0 : x == 0 ? 0.0 : x;
+      });
+    case ExpressionOp::kRound:
+      return round_reals(frame, index);
+    default: {  // kPower
+      const double* exponents = frame.argument(index, 1).real;
+      const double* bases = frame.argument(index, 0).real;
+      double* to = frame.slot(index).real();
+      for (int32_t i = 0; i < frame.count; ++i) to[i] = std::pow(bases[i], exponents[i]);
+    }
+  }
+}
+
+// A multiple of `unit` near the value.
+Int128 rounded(ExpressionOp op, Int128 value, Int128 unit) {
+  const Int128 rest = value % unit;
+  const Int128 towards_zero = value - rest;
+  switch (op) {
+    case ExpressionOp::kFloor:
+      return rest < 0 ? towards_zero - unit : towards_zero;
+    case ExpressionOp::kCeil:
+      return rest > 0 ? towards_zero + unit : towards_zero;
+    default:
+      if (rest >= unit - rest) return towards_zero + unit;
+      return -rest >= unit + rest ? towards_zero - unit : towards_zero;
+  }
+}
+
+void round_decimals(const Frame& frame, int32_t index) {
+  const Expression& expression = *frame.step(index).expression;
+  const Int128 unit = power_of_ten(expression.type.scale - digits_of_round(expression));
+  const IntegerRange range = integer_range(expression.type);
+  const Value& a = frame.argument(index, 0);
+  const Slot slot = frame.slot(index);
+  Value& out = frame.values[index];
+  out.low = slot.low;
+  out.high = slot.high;
+  out.bits = 127;
+  for (int32_t i = 0; i < frame.count; ++i) {
+    const Int128 of = integer_at(a, i);
+    Int128 value = 0;  // rows without value hold anything, also what cannot be rounded
+    if (of >= range.min && of <= range.max) value = rounded(expression.op, of, unit);
+    if (value < range.min || value > range.max) {
+      frame.poison(index, out, i);
+      value = 0;
+    }
+    slot.low[i] = static_cast<uint64_t>(value);
+    slot.high[i] = static_cast<uint64_t>(value >> 64);
+  }
+}
+
+void sign_of_integers(const Frame& frame, int32_t index) {
+  const Value& a = frame.argument(index, 0);
+  uint64_t* to = frame.slot(index).low;
+  for (int32_t i = 0; i < frame.count; ++i) {
+    const Int128 value = integer_at(a, i);
+    to[i] =
+        static_cast<uint64_t>(static_cast<int64_t>(value > 0) - static_cast<int64_t>(value < 0));
+  }
+  frame.values[index].low = to;
+  frame.values[index].bits = 1;
+}
+
+}  // namespace
+
+void run_number(const Frame& frame, int32_t index) {
+  const Expression& expression = *frame.step(index).expression;
+  Value& out = frame.values[index];
+  out = {};
+  frame.merge_marks(index, out);
+  if (expression.op == ExpressionOp::kIsNan) {
+    const double* from = frame.argument(index, 0).real;
+    uint8_t* to = frame.slot(index).bytes();
+    for (int32_t i = 0; i < frame.count; ++i) to[i] = from[i] != from[i] ? 1 : 0;
+    out.bytes = to;
+    return;
+  }
+  if (expression.domain() == ValueDomain::kReal) return run_real_function(frame, index);
+  if (expression.op == ExpressionOp::kSign) return sign_of_integers(frame, index);
+  round_decimals(frame, index);
+}
+
+}  // namespace crossdock::expressions::steps
