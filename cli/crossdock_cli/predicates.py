@@ -58,7 +58,9 @@ _RESERVED = frozenset(
 ) | frozenset(CONSTANTS)
 # Methods of an expression: without arguments, and with one constant (of these types).
 _METHODS = ("abs", "lower", "upper", "length", "strip", "date",
-            "year", "month", "day", "weekday", "hour", "minute", "second")  # fmt: skip
+            "year", "quarter", "month", "week", "day", "day_of_year", "weekday",
+            "hour", "minute", "second",
+            "floor", "ceil", "sign", "sqrt", "exp", "ln", "log2", "log10", "is_nan")  # fmt: skip
 _SYNONYMS = {"trim": "strip", "len": "length"}
 _WITH_CONSTANT: dict[str, type] = {
     "round": int,
@@ -66,8 +68,13 @@ _WITH_CONSTANT: dict[str, type] = {
     "ends_with": str,
     "contains": str,
     "strip": str,
+    "left": int,
+    "right": int,
+    "truncate": str,
+    "add_months": int,
 }
-_FUNCTIONS = sorted({*_METHODS, *_WITH_CONSTANT, *_SYNONYMS, "coalesce", "cast"})
+_LISTED = ("coalesce", "concat", "greatest", "least")  # of any number of values
+_FUNCTIONS = sorted({*_METHODS, *_WITH_CONSTANT, *_SYNONYMS, *_LISTED, "cast"})
 
 
 def parse_predicate(text: str) -> xd.Expr:
@@ -321,8 +328,8 @@ class Parser:
             taken = self._constant(function, constant) if constant else self.expression()
             others.append(taken)
         self._require(")", f"after the arguments of {name.text}")
-        if function == "coalesce":
-            return xd.coalesce(*_digits_kept([subject, *others]))
+        if function in _LISTED:
+            return getattr(xd, function)(*_digits_kept([subject, *others]))
         wanted = len(others) <= (function in _WITH_CONSTANT)
         if not wanted or (not others and function not in (*_METHODS, "round")):
             self._fail(name, f"{name.text} takes {_arguments(function)}")
@@ -385,7 +392,8 @@ def _unquoted(text: str) -> str:
 def _arguments(function: str) -> str:
     if function not in _WITH_CONSTANT:
         return "one argument"
-    constant = {str: "'text'", int: "digits"}[_WITH_CONSTANT[function]]
+    digits = "digits" if function == "round" else "number"
+    constant = {str: "'text'", int: digits}[_WITH_CONSTANT[function]]
     optional = function in ("round", "strip")
     return f"(value[, {constant}])" if optional else f"(value, {constant})"
 

@@ -57,7 +57,17 @@ if TYPE_CHECKING:
         error_table,
     )
     from crossdock.explain import Plan
-    from crossdock.expressions import Expr, coalesce, col, lit, when
+    from crossdock.expressions import (
+        Expr,
+        coalesce,
+        col,
+        concat,
+        greatest,
+        least,
+        lit,
+        nullif,
+        when,
+    )
     from crossdock.group import Group, join_group
     from crossdock.grouping import Grouping
     from crossdock.orders import Order, asc, desc
@@ -110,7 +120,17 @@ _HOMES: dict[str, tuple[str, ...]] = {
         "error_table",
     ),
     "crossdock.explain": ("Plan",),
-    "crossdock.expressions": ("Expr", "coalesce", "col", "lit", "when"),
+    "crossdock.expressions": (
+        "Expr",
+        "coalesce",
+        "col",
+        "concat",
+        "greatest",
+        "least",
+        "lit",
+        "nullif",
+        "when",
+    ),
     "crossdock.counters": ("to_prometheus",),
     "crossdock.device": ("Device",),
     "crossdock.device_table": ("DeviceTable",),
@@ -166,6 +186,7 @@ __all__ = [
     "build_info",
     "coalesce",
     "col",
+    "concat",
     "connect",
     "count",
     "count_distinct",
@@ -173,13 +194,16 @@ __all__ = [
     "desc",
     "error_table",
     "first",
+    "greatest",
     "join_group",
+    "least",
     "lit",
     "machine_info",
     "max",
     "mean",
     "median",
     "min",
+    "nullif",
     "quantile",
     "stddev",
     "sum",

@@ -9,7 +9,7 @@ Everything here is pure and thread-safe.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -36,8 +36,20 @@ from crossdock.expressions import (
     conjuncts,
     may_raise,
 )
+from crossdock.function_kernels import (
+    OF_TEXTS,
+    OF_VALUES,
+    are_texts,
+    concat,
+    decoded,
+    extreme,
+    power,
+)
 from crossdock.native_kernels import CALENDAR_PARTS, calendar_part
 from crossdock.row_taking import filter_rows
+
+# Literals take the types of the arguments beside them.
+_OF_ONE_TYPE = COMPARISONS | ARITHMETIC | {"coalesce", "concat", "greatest", "least"}
 
 
 def evaluate(expression: Expr, rows: Any) -> Any:
@@ -149,7 +161,7 @@ def literal_types(expression: Call, types: Sequence[Any]) -> list[Any]:
         results = sorted({*results, len(types) - 1})  # type: ignore[assignment]
     elif expression.function in ("and_kleene", "or_kleene", "invert"):
         return [pa.bool_()] * len(types)
-    elif expression.function not in COMPARISONS | ARITHMETIC | {"coalesce"}:
+    elif expression.function not in _OF_ONE_TYPE:
         return [pa.null()] * len(types)
     known = [types[i] for i in results if types[i] is not None and not pa.types.is_null(types[i])]
     wanted = known[0] if known else pa.null()
@@ -161,6 +173,8 @@ def _applied(expression: Call, values: list[Any]) -> Any:
     function, option = expression.function, expression.option
     if function in COMPARISONS:
         return compare(function, *values)
+    if function == "add" and are_texts([value.type for value in values]):
+        return concat(values)
     if function in ARITHMETIC:
         return arithmetic(function, *values)
     if function == "case":
@@ -170,12 +184,18 @@ def _applied(expression: Call, values: list[Any]) -> Any:
         return pc.coalesce(*(cast(value, both) for value in values))
     if function == "is_in":
         return _is_in(values[0], option)
+    if function == "concat":
+        return concat(values)
+    if function == "power":
+        return power(*values)
+    if function in ("greatest", "least"):
+        return extreme(function, values)
     if function in OF_TEXTS:
-        return OF_TEXTS[function](_decoded(values[0]), option)
+        return OF_TEXTS[function](decoded(values[0]), option)
     if function in CALENDAR_PARTS:
         return calendar_part(function, values[0])
-    if function in _OF_VALUES:
-        return _OF_VALUES[function](values[0], option)
+    if function in OF_VALUES:
+        return OF_VALUES[function](values[0], option)
     return pc.call_function(function, values)
 
 
@@ -234,50 +254,6 @@ def _is_number(data_type: Any) -> bool:
 
 def _is_moment(data_type: Any) -> bool:
     return bool(pa.types.is_timestamp(data_type) or pa.types.is_date(data_type))
-
-
-def _decoded(value: Any) -> Any:
-    if pa.types.is_dictionary(value.type):
-        return pc.cast(value, value.type.value_type)
-    return value
-
-
-def _length(texts: Any, _: Any) -> Any:
-    binary = pa.types.is_binary(texts.type) or pa.types.is_large_binary(texts.type)
-    return pc.cast((pc.binary_length if binary else pc.utf8_length)(texts), pa.int64())
-
-
-def _lower(pattern: str) -> str:
-    return str(pc.utf8_lower(pa.scalar(pattern)).as_py())
-
-
-def _strip(texts: Any, characters: str | None) -> Any:
-    if characters is None:
-        return pc.utf8_trim_whitespace(texts)
-    return pc.utf8_trim(texts, characters=characters)
-
-
-# Functions of one value and an option. Those of texts get dictionaries decoded, and are handed to
-# the readers as they stand, so they take pyarrow's expressions too.
-OF_TEXTS: dict[str, Callable[[Any, Any], Any]] = {
-    "starts_with": lambda value, text: pc.starts_with(value, pattern=text),
-    "ends_with": lambda value, text: pc.ends_with(value, pattern=text),
-    "contains": lambda value, text: pc.match_substring(value, pattern=text),
-    "like": lambda value, pattern: pc.match_like(value, pattern=pattern),
-    "ilike": lambda value, pattern: pc.match_like(pc.utf8_lower(value), pattern=_lower(pattern)),
-    "lower": lambda value, _: pc.utf8_lower(value),
-    "upper": lambda value, _: pc.utf8_upper(value),
-    "strip": _strip,
-    "length": _length,
-}
-_OF_VALUES: dict[str, Callable[[Any, Any], Any]] = {
-    "cast": cast,
-    "negate": lambda value, _: pc.negate_checked(value),
-    "abs": lambda value, _: pc.abs_checked(value),
-    "round": lambda value, digits: pc.round(value, digits, round_mode="half_towards_infinity"),
-    "date": lambda value, _: pc.cast(value, pa.date32()),
-    "weekday": lambda value, _: pc.day_of_week(value),
-}
 
 
 def _plain(column: Any) -> Any:

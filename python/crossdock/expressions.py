@@ -11,13 +11,14 @@ from collections.abc import Collection
 from typing import Any
 
 from crossdock.errors import make_error
-from crossdock.option_checks import (
-    like_pattern,
-    require_integer,
-    require_text,
-    require_type,
-    require_values,
+from crossdock.expression_functions import (
+    TEXT_TESTS,
+    TOTAL_FUNCTIONS,
+    DateFunctions,
+    NumberFunctions,
+    TextFunctions,
 )
+from crossdock.option_checks import require_text, require_type, require_values
 
 _SYMBOLS = {
     "equal": "==",
@@ -34,19 +35,19 @@ _SYMBOLS = {
     "divide": "/",
     "floor_divide": "//",
     "remainder": "%",
+    "power": "**",
 }
 COMPARISONS = frozenset(("equal", "not_equal", "less", "less_equal", "greater", "greater_equal"))
 ARITHMETIC = frozenset(("add", "subtract", "multiply", "divide", "floor_divide", "remainder"))
-TEXT_TESTS = frozenset(("starts_with", "ends_with", "contains", "like", "ilike"))
-TEXT_CHANGES = frozenset(("lower", "upper", "strip"))
-DATE_PARTS = frozenset(("year", "month", "day", "weekday", "hour", "minute", "second"))
+_LISTED = frozenset(("coalesce", "concat", "greatest", "least"))  # written as functions
 _BOOLEAN = frozenset(("and_kleene", "or_kleene", "invert"))
 _TESTS = COMPARISONS | TEXT_TESTS | _BOOLEAN | {"is_null", "is_valid", "is_in"}
 MOST_DEPTH = 200  # of calls within calls: walks over an expression are recursive
-_TOTAL = _TESTS | TEXT_CHANGES | DATE_PARTS | {"length", "coalesce"}
+_CHOICES = frozenset(("case", "coalesce", "greatest", "least"))
+_TOTAL = _TESTS | TOTAL_FUNCTIONS | _CHOICES | {"concat"}
 
 
-class Expr:
+class Expr(TextFunctions, NumberFunctions, DateFunctions):
     """A value per row. NULL follows SQL: a comparison with NULL is NULL, and a filter drops it.
 
     Integer arithmetic that overflows is an error, never a wrap. `/` of integers and of decimals is
@@ -63,6 +64,9 @@ class Expr:
 
     __slots__ = ()
     depth = 0  # of calls within calls
+
+    def _called(self, function: str, option: Any = None) -> Expr:
+        return Call(function, (self,), option)
 
     def __eq__(self, other: object) -> Expr:  # type: ignore[override]
         return Call("equal", (self, lit(other)))
@@ -139,15 +143,11 @@ class Expr:
     def __abs__(self) -> Expr:
         return Call("abs", (self,))
 
-    def abs(self) -> Expr:
-        """The value without its sign."""
-        return Call("abs", (self,))
+    def __pow__(self, other: object) -> Expr:
+        return Call("power", (self, lit(other)))
 
-    def round(self, digits: int = 0) -> Expr:
-        """The nearest value with `digits` after the point (before it, if negative); halves are
-        rounded away from zero. The type stays."""
-        found = require_integer(digits, "round() takes a number of digits", "round(2)")
-        return Call("round", (self,), found)
+    def __rpow__(self, other: object) -> Expr:
+        return Call("power", (lit(other), self))
 
     def between(self, low: object, high: object) -> Expr:
         """True where low <= value <= high."""
@@ -178,77 +178,6 @@ class Expr:
         A value that does not fit is an ExpressionError when the expression is evaluated.
         """
         return Call("cast", (self,), require_type(data_type, "cast()"))
-
-    def starts_with(self, text: str) -> Expr:
-        """True where a text begins with `text`."""
-        return Call("starts_with", (self,), require_text(text, "starts_with()", "'abc'"))
-
-    def ends_with(self, text: str) -> Expr:
-        """True where a text ends with `text`."""
-        return Call("ends_with", (self,), require_text(text, "ends_with()", "'abc'"))
-
-    def contains(self, text: str) -> Expr:
-        """True where a text has `text` somewhere in it."""
-        return Call("contains", (self,), require_text(text, "contains()", "'abc'"))
-
-    def like(self, pattern: str, escape: str = "\\") -> Expr:
-        """True where the whole string fits SQL's `pattern`: % is any string, _ any one character,
-        and `escape` takes the character after it as it is; "" = there is none."""
-        return Call("like", (self,), like_pattern(pattern, escape, "like()"))
-
-    def ilike(self, pattern: str, escape: str = "\\") -> Expr:
-        """The same as `like` of both sides in lower case."""
-        return Call("ilike", (self,), like_pattern(pattern, escape, "ilike()"))
-
-    def lower(self) -> Expr:
-        """The text in lower case."""
-        return Call("lower", (self,))
-
-    def upper(self) -> Expr:
-        """The text in upper case."""
-        return Call("upper", (self,))
-
-    def strip(self, characters: str | None = None) -> Expr:
-        """The text without white space, or without `characters`, at its ends."""
-        if characters is not None:
-            require_text(characters, "strip()", "strip('-')")
-        return Call("strip", (self,), characters)
-
-    def length(self) -> Expr:
-        """Number of characters of a text, of bytes of a binary: int64."""
-        return Call("length", (self,))
-
-    def year(self) -> Expr:
-        """The year of a date or timestamp: int64. Timestamps with a zone count in that zone."""
-        return Call("year", (self,))
-
-    def month(self) -> Expr:
-        """The month of a date or timestamp, 1 to 12."""
-        return Call("month", (self,))
-
-    def day(self) -> Expr:
-        """The day of the month of a date or timestamp, 1 to 31."""
-        return Call("day", (self,))
-
-    def weekday(self) -> Expr:
-        """The day of the week of a date or timestamp, Monday = 0 to Sunday = 6."""
-        return Call("weekday", (self,))
-
-    def hour(self) -> Expr:
-        """The hour of a time or timestamp, 0 to 23."""
-        return Call("hour", (self,))
-
-    def minute(self) -> Expr:
-        """The minute of a time or timestamp, 0 to 59."""
-        return Call("minute", (self,))
-
-    def second(self) -> Expr:
-        """The whole second of a time or timestamp, 0 to 59."""
-        return Call("second", (self,))
-
-    def date(self) -> Expr:
-        """The date of a timestamp: date32."""
-        return Call("date", (self,))
 
     def columns(self) -> frozenset[str]:
         """Names of the columns the expression reads."""
@@ -323,8 +252,8 @@ class Call(Expr):
     def __repr__(self) -> str:
         if self.function == "case":
             return _case_text(self.arguments)
-        if self.function == "coalesce":
-            return f"coalesce({', '.join(map(repr, self.arguments))})"
+        if self.function in _LISTED:
+            return f"{self.function}({', '.join(map(repr, self.arguments))})"
         shown = [
             f"({argument!r})" if isinstance(argument, Call) else repr(argument)
             for argument in self.arguments
@@ -335,8 +264,10 @@ class Call(Expr):
             return f"~{shown[0]}"
         if self.function == "negate":
             return f"-{shown[0]}"
-        shows = repr if isinstance(self.option, str) else str
+        shows = str if self.function == "cast" else repr
         option = "" if self.option is None else shows(self.option)
+        if isinstance(self.option, tuple) and self.function != "is_in":
+            option = ", ".join(map(repr, self.option))
         return f"{shown[0]}.{self.function}({option})"
 
 
@@ -406,9 +337,34 @@ def when(condition: object) -> When:
 def coalesce(*values: object) -> Expr:
     """The first of `values` that is not NULL. A later one is computed only on the rows that need
     it."""
+    return _call_of_values("coalesce", values, "coalesce(xd.col('a'), 0)")
+
+
+def concat(*texts: object) -> Expr:
+    """`texts` one behind the other; NULL where one of them is NULL."""
+    return _call_of_values("concat", texts, "concat(xd.col('a'), '-', xd.col('b'))")
+
+
+def greatest(*values: object) -> Expr:
+    """The largest of `values` that are not NULL; NaN is above all. NULL where all are NULL."""
+    return _call_of_values("greatest", values, "greatest(xd.col('a'), xd.col('b'))")
+
+
+def least(*values: object) -> Expr:
+    """The smallest of `values` that are not NULL; NaN is above all. NULL where all are NULL."""
+    return _call_of_values("least", values, "least(xd.col('a'), xd.col('b'))")
+
+
+def nullif(value: object, other: object) -> Expr:
+    """`value`, and NULL where it equals `other`."""
+    first = lit(value)
+    return Call("case", (first == lit(other), Literal(None), first))
+
+
+def _call_of_values(function: str, values: tuple[object, ...], example: str) -> Expr:
     if not values:
-        raise make_error("CD-504", "coalesce() needs a value", try_="coalesce(xd.col('a'), 0)")
-    return Call("coalesce", tuple(lit(value) for value in values))
+        raise make_error("CD-504", f"{function}() needs a value", try_=example)
+    return Call(function, tuple(lit(value) for value in values))
 
 
 def conjuncts(expression: Expr) -> tuple[Expr, ...]:
@@ -444,7 +400,7 @@ def may_raise(expression: Expr) -> bool:
     """Whether some value of its columns can make the expression an error, such as an overflow."""
     if not isinstance(expression, Call):
         return False
-    if expression.function not in _TOTAL and expression.function != "case":
+    if expression.function not in _TOTAL:
         return True
     return any(may_raise(argument) for argument in expression.arguments)
 

@@ -49,8 +49,16 @@ _UNITS = {"s": "s", "ms": "m", "us": "u", "ns": "n"}
 _PLAIN = COMPARISONS | frozenset((
     "add", "subtract", "multiply", "divide", "floor_divide", "remainder", "negate", "abs",
     "and_kleene", "or_kleene", "invert", "is_null", "is_valid", "case", "coalesce",
-    "year", "month", "day", "weekday", "hour", "minute", "second", "date",
+    "year", "quarter", "month", "week", "day", "day_of_year", "weekday",
+    "hour", "minute", "second", "date",
+    "length", "lower", "upper", "concat", "greatest", "least",
+    "power", "sqrt", "exp", "ln", "log2", "log10", "floor", "ceil", "sign", "is_nan",
 ))  # fmt: skip
+# Functions whose options are constants: integers and periods as arguments, texts as values.
+_WITH_CONSTANTS = frozenset(("strip", "substring", "replace", "lpad", "rpad"))
+_WITH_ARGUMENTS = frozenset(("round", "truncate", "add_months"))
+_CHOICES = frozenset(("case", "coalesce", "greatest", "least"))
+_TEXTS = (pa.string(), pa.large_string())
 _TURNED = {"less": "greater", "less_equal": "greater_equal",
            "greater": "less", "greater_equal": "less_equal"}  # fmt: skip
 Json = dict[str, Any]
@@ -271,7 +279,9 @@ class _Compiler:
             types.append(None if is_literal else self._argument_type(arguments[len(types)]))
         if "values" in compiled:  # of one type, and there may be many
             alone["values"] = compiled["values"][:8]
-        return bool(_engine_type(json.dumps(alone), tuple(types)) == self._type_of(expression))
+        found, wanted = _engine_type(json.dumps(alone), tuple(types)), self._type_of(expression)
+        # Strings that the engine computes are views, which become what is wanted in the result.
+        return bool(found == wanted or (found == pa.string_view() and wanted in _TEXTS))
 
     def _argument_type(self, argument: Expr) -> Any:
         if isinstance(argument, Column):
@@ -292,9 +302,24 @@ class _Compiler:
             if not self._castable(call):
                 return None
             return self._of("cast", call.arguments, type=_format(call.option))
-        if function not in _PLAIN or (function in ("case", "coalesce") and self._rounds(call)):
+        if function in _WITH_CONSTANTS or function in _WITH_ARGUMENTS:
+            return self._with_constants(call)
+        if function == "add" and self._type_of(call) in _TEXTS:
+            return self._of("concat", self._typed(call))
+        if function not in _PLAIN or (function in _CHOICES and self._rounds(call)):
             return None
         return self._of(function, self._typed(call))
+
+    def _with_constants(self, call: Call) -> Json | None:
+        constants = call.option if isinstance(call.option, tuple) else (call.option,)
+        integers = [pa.scalar(c, pa.int64()) for c in constants if isinstance(c, int)]
+        texts = [c for c in constants if isinstance(c, str)]
+        more: dict[str, Any] = {"values": texts} if texts else {}
+        arguments = [*call.arguments, *map(Literal, integers)]
+        if texts and call.function in _WITH_ARGUMENTS:
+            arguments += map(Literal, texts)
+            more = {}
+        return self._of(call.function, arguments, **more)
 
     def _rounds(self, call: Call) -> bool:
         """Whether integers become floats that could be others, which pyarrow refuses."""
@@ -313,11 +338,14 @@ class _Compiler:
             None if isinstance(argument, Literal) else self._type_of(argument)
             for argument in call.arguments
         ]
+        fitting = literal_types(call, types)
+        if call.function in _CHOICES and all(map(pa.types.is_null, fitting)):
+            fitting = [self._type_of(call)] * len(types)  # literals alone, and NULL among them
         return [
             Literal(_same_kind(fit_literal(argument.value, wanted), wanted))
             if isinstance(argument, Literal)
             else argument
-            for argument, wanted in zip(call.arguments, literal_types(call, types), strict=True)
+            for argument, wanted in zip(call.arguments, fitting, strict=True)
         ]
 
     def _is_in(self, call: Call) -> Json | None:
@@ -347,6 +375,9 @@ class _Compiler:
     def _castable(self, call: Call) -> bool:
         """Casts that the engine checks as pyarrow does."""
         source, target = self._type_of(call.arguments[0]), call.option
+        if target in _TEXTS:
+            kinds = (pa.types.is_integer, pa.types.is_boolean, pa.types.is_date32)
+            return any(is_kind(source) for is_kind in kinds)
         if pa.types.is_decimal128(source):
             return bool(pa.types.is_decimal128(target) or target == pa.float64())
         if pa.types.is_integer(source):

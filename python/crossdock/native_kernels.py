@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 from crossdock import _native
 from crossdock.type_checks import checking_engine
 
-CALENDAR_PARTS = frozenset(("year", "month", "day"))
+CALENDAR_PARTS = frozenset(("year", "quarter", "month", "week", "day", "day_of_year"))
 # pyarrow's years have 16 bits: these bounds, some 28,000 years around 1970, are within.
 _SAFE_DAYS = 10_000_000
 _PER_DAY = {"s": 86_400, "ms": 86_400_000, "us": 86_400_000_000}
@@ -28,9 +28,33 @@ def divide_floats(function: str, left: Any, right: Any) -> Any:
 def calendar_part(part: str, value: Any) -> Any:
     """One of CALENDAR_PARTS of a date or timestamp, of whatever year."""
     if not _leaves_16_bits(value):
-        return pc.call_function(part, [value])
+        return pc.call_function("iso_week" if part == "week" else part, [value])
     local = pc.local_timestamp(value) if getattr(value.type, "tz", None) else value
     return _computed(part, local)
+
+
+def truncate(value: Any, period: str) -> Any:
+    """The beginning of the period in which a date or timestamp lies."""
+    if pa.types.is_date(value.type) and period in ("hour", "minute", "second"):
+        return value
+    if not _leaves_16_bits(value):
+        return pc.floor_temporal(value, unit=period)
+    if getattr(value.type, "tz", None):
+        raise pa.ArrowNotImplementedError(f"truncate of years as far as these in {value.type}")
+    return _computed("truncate", value, literal=(period, "u"))
+
+
+def add_months(value: Any, months: int) -> Any:
+    """The date or timestamp so many months later, which pyarrow has no kernel for."""
+    data_type = value.type
+    if not (pa.types.is_date32(data_type) or pa.types.is_timestamp(data_type)):
+        raise pa.ArrowNotImplementedError(f"add_months has no meaning for {data_type}")
+    zone = getattr(data_type, "tz", None)
+    local = pc.local_timestamp(value) if zone else value
+    later = _computed("add_months", local, literal=(str(months), "l"))
+    if not zone:
+        return later
+    return pc.assume_timezone(later, zone, ambiguous="earliest", nonexistent="latest")
 
 
 def _leaves_16_bits(value: Any) -> bool:
@@ -48,16 +72,22 @@ def _leaves_16_bits(value: Any) -> bool:
     return least is not None and (least < -bound or largest > bound)
 
 
-def _computed(function: str, *values: Any) -> Any:
+def _computed(function: str, *values: Any, literal: tuple[str, str] | None = None) -> Any:
+    """`literal`: a last argument, as its text and its Arrow format."""
     rows = max((len(value) for value in values if not isinstance(value, pa.Scalar)), default=1)
     columns = [pa.repeat(v, rows) if isinstance(v, pa.Scalar) else v for v in values]
     names = [f"{i}" for i in range(len(columns))]
     engine = checking_engine()
     table = _native.Table.from_stream(engine, pa.table(columns, names=names))
-    call = json.dumps({"call": function, "of": [{"column": name} for name in names]})
-    made = pa.RecordBatchReader.from_stream(
-        _native.compute_columns(engine, table, [("value", call)])
-    )
+    of = [{"column": name} for name in names]
+    if literal is not None:
+        of.append({"literal": literal[0], "type": literal[1]})
+    call = json.dumps({"call": function, "of": of})
+    try:
+        computed = _native.compute_columns(engine, table, [("value", call)])
+    except _native.NativeError as error:
+        raise pa.ArrowInvalid(str(error)) from None
+    made = pa.RecordBatchReader.from_stream(computed)
     found = made.read_all()["value"]
     if any(isinstance(value, pa.ChunkedArray) for value in values):
         return found

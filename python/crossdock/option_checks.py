@@ -63,6 +63,25 @@ def require_integer(value: object, what: str, example: str) -> int:
     raise make_error("CD-105", f"{what}, not {value!r}", try_=example)
 
 
+def require_count(value: object, what: str, option: str) -> int:
+    """`value` as an integer of 31 bits that is not negative."""
+    found = require_integer(value, f"{what} takes a number as {option}", f"{option}=2")
+    if found >= 0:
+        return found
+    raise make_error("CD-105", f"{what} takes a {option} from 0 on, not {value!r}", try_="2")
+
+
+def require_choice(value: object, choices: tuple[str, ...], what: str) -> str:
+    """`value`, which must be one of `choices`."""
+    if isinstance(value, str) and value in choices:
+        return value
+    close = nearest(value, choices) if isinstance(value, str) else ""
+    raise make_error(
+        "CD-105", f"{what} takes one of {', '.join(choices)}, not {value!r}",
+        try_=repr(close or choices[0]),
+    )  # fmt: skip
+
+
 def require_rows(rows: object, what: str) -> int:
     """`rows` as a number of rows, whatever kind of integer it is."""
     found = integer_of(rows)

@@ -26,17 +26,16 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from crossdock.arithmetic import fit_literal
-from crossdock.evaluation import OF_TEXTS, plain_schema, plain_type, value_set
+from crossdock.evaluation import plain_schema, plain_type, value_set
+from crossdock.expression_functions import DATE_PARTS, TEXT_CHANGES, TEXT_TESTS
 from crossdock.expressions import (
     COMPARISONS,
-    DATE_PARTS,
-    TEXT_CHANGES,
-    TEXT_TESTS,
     Call,
     Column,
     Expr,
     Literal,
 )
+from crossdock.function_kernels import OF_TEXTS
 from crossdock.native_kernels import CALENDAR_PARTS
 
 _COMBINED = frozenset(("and_kleene", "or_kleene"))

@@ -13,7 +13,7 @@ import crossdock as xd
 import pyarrow as pa
 import pytest
 from crossdock import _native
-from crossdock.evaluation import evaluate
+from crossdock.evaluation import evaluate, without_views
 from crossdock.expressions import Call, Expr, lit
 from crossdock.fusion import Fused, compile_expression, fuse
 from crossdock.nodes import Node
@@ -249,6 +249,7 @@ def fused_rows(engine: _native.Engine, dock: xd.Dock, fused: Fused) -> list[dict
     made = pa.table(
         _native.compute_columns(engine, native, list(fused.computed), where=fused.where, mask=" ")
     )
+    made = without_views(made)  # of which pyarrow takes no rows
     kept = made.filter(made[" "])
     return [{name: row[of] for name, of in fused.names.items()} for row in kept.to_pylist()]
 
@@ -306,7 +307,9 @@ def test_a_filter_pushed_into_a_table_in_memory_comes_back(
 
 def test_what_the_engine_cannot_compute_stays_below(engine: _native.Engine, dock: xd.Dock) -> None:
     relation = (
-        dock.from_arrow(ORDERS).with_columns(u=col("k").upper()).filter(col("u").is_in(["A"]))
+        dock.from_arrow(ORDERS)
+        .with_columns(u=col("price").cast("string"))
+        .filter(col("u").is_in(["1.50"]))
     )
     fused = check_node(engine, dock, relation._node)
     assert "u" in fused.table.schema.names

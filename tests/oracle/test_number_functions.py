@@ -1,0 +1,179 @@
+"""Functions of numbers and dates in the engine against DuckDB and pyarrow: NULLs, both zeros, NaN
+and infinities, numbers without a logarithm, halves, ends of months and years, dates before 1970."""
+
+from __future__ import annotations
+
+from datetime import date, datetime, timedelta
+from decimal import Decimal
+from typing import Any
+
+import crossdock as xd
+import pyarrow as pa
+import pytest
+from crossdock import _native
+from crossdock.evaluation import evaluate
+from crossdock.fusion import compile_expression
+
+duckdb = pytest.importorskip("duckdb")
+col = xd.col
+
+REALS = [0.0, -0.0, 0.5, -0.5, 1.5, 2.5, -2.5, 2.675, 1e15 + 0.5, -3.7, 1e300, float("nan"),
+         float("inf"), float("-inf"), None, 1234.5678, -0.05, 4.0, 1e-320, 8.0]  # fmt: skip
+DECIMALS = [Decimal(text) for text in ("0.00", "0.05", "-0.05", "1.50", "-1.50", "2.49", "-2.51",
+            "999.99", "-999.50", "4.00", "100.00", "-0.01", "9.95")]  # fmt: skip
+FIRST = datetime(1899, 12, 25, 23, 59, 58, 123456)
+INSTANTS = [None if n % 17 == 0 else FIRST + n * timedelta(days=13, hours=7, minutes=1, seconds=1)
+            for n in range(5000)]  # fmt: skip
+DAYS = [None if i is None else i.date() for i in INSTANTS]
+
+
+def numbers_table() -> Any:
+    rows = len(INSTANTS)
+    reals = (REALS * (rows // len(REALS) + 1))[:rows]
+    decimals = ([*DECIMALS, None] * (rows // len(DECIMALS) + 1))[:rows]
+    integers = [None if n % 19 == 0 else n * 37 % 1001 - 500 for n in range(rows)]
+    return pa.table(
+        {
+            "n": range(rows),
+            "f": pa.array(reals, pa.float64()),
+            "g": pa.array([*reals[7:], *reals[:7]], pa.float64()),
+            "r": pa.array([None if x is None else x / 4 for x in reals], pa.float32()),
+            "d": pa.array(decimals, pa.decimal128(5, 2)),
+            "w": pa.array(decimals, pa.decimal128(38, 10)),
+            "i": pa.array(integers, pa.int32()),
+            "l": pa.array(integers[::-1], pa.int64()),
+            "u": pa.array([None if i is None else i + 500 for i in integers], pa.uint16()),
+            "day": pa.array(DAYS, pa.date32()),
+            "t": pa.array(INSTANTS, pa.timestamp("us")),
+            "s": pa.array(INSTANTS, pa.timestamp("us")).cast(pa.timestamp("s"), safe=False),
+        }
+    )
+
+
+TABLE = numbers_table()
+
+
+@pytest.fixture(scope="module")
+def engine() -> _native.Engine:
+    return _native.Engine(threads=2, memory_bytes=1 << 28)
+
+
+@pytest.fixture(scope="module")
+def connection() -> Any:
+    opened = duckdb.connect(config={"threads": 1})
+    opened.register("t", TABLE)
+    return opened
+
+
+def texts(values: list[Any]) -> list[str]:
+    """NaN equals NaN, and zeros are apart."""
+    return [repr(value) for value in values]
+
+
+def check(engine: _native.Engine, connection: Any, expression: xd.Expr, sql: str | None) -> None:
+    compiled = compile_expression(expression, TABLE.schema)
+    assert compiled is not None, repr(expression)
+    rows = _native.Table.from_stream(engine, TABLE)
+    found = pa.table(_native.compute_columns(engine, rows, [("x", compiled)]))["x"]
+    by_pyarrow = evaluate(expression, TABLE)
+    if found.type == pa.string_view():
+        found = found.cast(by_pyarrow.type)
+    assert found.type == by_pyarrow.type
+    assert texts(found.to_pylist()) == texts(by_pyarrow.to_pylist()), repr(expression)
+    if sql is not None:
+        expected = [row for (row,) in connection.sql(f"select {sql} from t order by n").fetchall()]
+        assert found.to_pylist() == expected, sql
+
+
+NUMBERS = [
+    (col("f").floor(), None), (col("f").ceil(), None), (col("r").floor(), None),
+    (col("i").floor(), "i"), (col("u").ceil(), "u"),
+    (col("w").floor(), "floor(w)"), (col("w").ceil(), "ceil(w)"),
+    (col("f").round(), None), (col("f").round(2), None), (col("f").round(-2), None),
+    (col("r").round(), None), (col("w").round(1), "round(w, 1)"), (col("w").round(), "round(w)"),
+    (col("w").round(-1), None), (col("d").round(2), "d"), (col("d").round(5), "d"),
+    (col("i").round(3), "i"),
+    (col("f").sign(), None), (col("r").sign(), None), (col("i").sign(), "sign(i)"),
+    (col("d").sign(), "sign(d)"), (col("u").sign(), "sign(u)"), (col("w").sign(), "sign(w)"),
+    (col("f").abs().sqrt(), None), (col("f").sqrt(), None), (col("i").sqrt(), None),
+    (col("i").abs().sqrt(), "sqrt(abs(i))"), (col("d").abs().sqrt(), "sqrt(abs(d))"),
+    (col("f").exp(), None), (col("d").exp(), "exp(d)"), (col("f").ln(), None),
+    (col("r").log2(), None), (col("f").log10(), None), (col("u").ln(), None),
+    ((col("u") + 1).ln(), "ln(u + 1)"), ((col("u") + 1).log10(), "log10(u + 1)"),
+    ((col("l").abs() + 1).log2(), "log2(abs(l) + 1)"),
+    (col("f") ** col("g"), None), (col("i") ** 2, "pow(i, 2)"), (2 ** col("d"), "pow(2, d)"),
+    (col("i") ** col("d"), None), (col("f") ** 0.5, None),
+    (col("r").is_nan(), "isnan(r)"), (~col("f").is_nan(), "not isnan(f)"),
+    (xd.greatest(col("f"), col("g")), None), (xd.least(col("f"), col("g"), 1.5), None),
+    (xd.greatest(col("i"), col("l"), col("u")), "greatest(i, l, u)"),
+    (xd.least(col("d"), col("i")), None), (xd.least(col("w"), col("d")), None),
+    (xd.greatest(col("day"), date(1990, 5, 6)), "greatest(day, date '1990-05-06')"),
+    (xd.least(col("t"), datetime(1970, 1, 1)), "least(t, timestamp '1970-01-01')"),
+    (xd.nullif(col("i"), 7), "nullif(i, 7)"), (xd.nullif(col("d"), col("w")), "nullif(d, w)"),
+    (xd.nullif(col("l"), col("i")), "nullif(l, i)"), (xd.nullif(col("f"), 0.5), None),
+    (col("i").cast("string"), "i::varchar"), (col("u").cast("string"), "u::varchar"),
+    (col("day").cast("string"), "day::varchar"), ((col("i") > 3).cast("string"), None),
+    ("#" + (col("l") * 10**16).cast("string"), "'#' || (l * 10000000000000000)"),
+]  # fmt: skip
+PERIODS = ("year", "quarter", "month", "week", "day", "hour", "minute", "second")
+DATES = [
+    *((getattr(col(c), part)(), f"{sql}({c})")
+      for c in ("day", "t", "s")
+      for part, sql in (("quarter", "quarter"), ("week", "week"), ("day_of_year", "dayofyear"))),
+    *((col(c).truncate(p), f"date_trunc('{p}', {c})") for c in ("t", "s") for p in PERIODS),
+    *((col("day").truncate(p), f"date_trunc('{p}', day)::date") for p in PERIODS[:5]),
+    *((col(c).add_months(m), f"({c} + interval ({m}) month){cast}")
+      for c, cast in (("day", "::date"), ("t", "")) for m in (0, 1, -1, 11, -13, 2400)),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("case", NUMBERS, ids=lambda case: repr(case[0]))
+def test_numbers(engine: _native.Engine, connection: Any, case: tuple[xd.Expr, str]) -> None:
+    check(engine, connection, *case)
+
+
+@pytest.mark.parametrize("case", DATES, ids=lambda case: repr(case[0]))
+def test_dates(engine: _native.Engine, connection: Any, case: tuple[xd.Expr, str]) -> None:
+    check(engine, connection, *case)
+
+
+REFUSED = [
+    (col("d").floor(), "floor(d)"),
+    (col("d").ceil(), "ceil(d)"),
+    (col("d").round(-3), "round(d, -3)"),
+    (col("day").add_months(2**30), "add_months(day, 1073741824)"),
+    (col("s").add_months(-(2**31)), None),
+]
+
+
+@pytest.mark.parametrize("case", REFUSED, ids=lambda case: repr(case[0]))
+def test_values_that_do_not_fit(engine: _native.Engine, case: tuple[xd.Expr, str | None]) -> None:
+    expression, text = case
+    compiled = compile_expression(expression, TABLE.schema)
+    assert compiled is not None
+    rows = _native.Table.from_stream(engine, TABLE)
+    if text is None:
+        _native.compute_columns(engine, rows, [("x", compiled)])
+        return
+    with pytest.raises(_native.NativeError, match="CD-304") as error:
+        _native.compute_columns(engine, rows, [("x", compiled)])
+    assert text in str(error.value)
+    with pytest.raises(xd.ExpressionError):
+        evaluate(expression, TABLE)
+
+
+def test_options_are_checked() -> None:
+    for refused in (
+        lambda: col("t").truncate("days"),
+        lambda: col("t").add_months(1.5),  # type: ignore[arg-type]
+        lambda: col("s").substring("a"),  # type: ignore[arg-type]
+        lambda: col("s").substring(0, -1),
+        lambda: col("s").lpad(5, "ab"),
+        lambda: col("s").lpad(10**7),
+        lambda: col("s").replace("a", None),  # type: ignore[arg-type]
+    ):
+        with pytest.raises(xd.OptionError):
+            refused()
+    for empty in (xd.concat, xd.greatest, xd.least):
+        with pytest.raises(xd.ExpressionError):
+            empty()
