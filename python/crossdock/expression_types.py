@@ -69,7 +69,7 @@ class TypesOver:
             for argument in call.arguments
         )
         if call.function == "is_in":  # its option is a list that may be long
-            return _type_of(call, types)
+            return pa.bool_() if _all_fit(call.option, types[0]) else _type_of(call, types)
         literals = tuple(_key(a.value) for a in call.arguments if isinstance(a, Literal))
         key = (call.function, _key(call.option), types, literals)
         if key not in _KNOWN:
@@ -82,6 +82,14 @@ class TypesOver:
 def result_type(expression: Expr, schema: Any) -> Any:
     """The Arrow type `expression` has over `schema`; ExpressionError when it has none."""
     return TypesOver(schema)(expression)
+
+
+def _all_fit(values: tuple[Any, ...], data_type: Any) -> bool:
+    """Whether the values are plainly of a type that columns of `data_type` compare with."""
+    kinds = set(map(type, values))
+    if kinds == {str}:
+        return bool(data_type in (pa.string(), pa.large_string()))
+    return kinds == {int} and bool(pa.types.is_integer(data_type))
 
 
 def _key(value: Any) -> tuple[type, str]:
