@@ -82,6 +82,14 @@ def _operators(node: Node) -> int:
     return here + sum(map(_operators, inputs_of(node)))
 
 
+def _streams_a_join(node: Node) -> bool:
+    """Whether rows come from a join as it makes them: a limit ends it, and the engine would first
+    make them all."""
+    while isinstance(node, Filter | Project):
+        node = node.input
+    return isinstance(node, Join)
+
+
 def _filters(node: Node) -> bool:
     if isinstance(node, Filter) or (isinstance(node, Scan) and node.predicate is not None):
         return True
@@ -124,6 +132,8 @@ class _Planning:
         if isinstance(node, Sort):
             return _sort(node, self.plan(node.input))
         if isinstance(node, Limit):
+            if _streams_a_join(node.input):
+                raise UnplannedError("a limit that ends a join")
             return self.plan(node.input).limit(node.rows, node.offset)
         if isinstance(node, Union):
             first, *others = [self._aligned(below, node.schema) for below in node.inputs]
