@@ -69,7 +69,8 @@ class TypesOver:
             for argument in call.arguments
         )
         if call.function == "is_in":  # its option is a list that may be long
-            return pa.bool_() if _all_fit(call.option, types[0]) else _type_of(call, types)
+            fits = types[0] is not None and _all_fit(call.option, types[0])
+            return pa.bool_() if fits else _type_of(call, types)
         literals = tuple(_key(a.value) for a in call.arguments if isinstance(a, Literal))
         key = (call.function, _key(call.option), types, literals)
         if key not in _KNOWN:
