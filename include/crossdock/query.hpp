@@ -61,7 +61,7 @@ class Plan {
                    const std::string& name);
 
   // Columns of files, which are read while a query runs. `like` says their names, and the types that they have for
-  // Arrow. Texts come as views, or as dictionaries where they are few. Throws CD-102, with the reason, for what is
+  // Arrow. Strings come as views, or as dictionaries where they are few. Throws CD-102, with the reason, for what is
   // not read here: nested and encrypted columns, rare types and codecs, files that differ.
   static Plan scan_parquet(const ParquetFiles& files,
                            const ArrowTable& like,

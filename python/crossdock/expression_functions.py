@@ -1,4 +1,4 @@
-"""The functions of values that expressions have as methods: of texts, numbers, dates and instants.
+"""The functions of values that expressions have as methods: of strings, numbers and instants.
 
 What a function takes beside its value is constants, which are checked here and become the option of
 the call: one constant, or a tuple of them. function_kernels.py computes them with pyarrow, the
@@ -34,8 +34,8 @@ PERIODS = ("year", "quarter", "month", "week", "day", "hour", "minute", "second"
 _MOST_PADDED = 1_000_000
 
 
-class TextFunctions:
-    """Functions of texts. Characters are those of Unicode, and counted from 0."""
+class StringFunctions:
+    """Functions of strings. Characters are those of Unicode, and counted from 0."""
 
     __slots__ = ()
 
@@ -43,7 +43,7 @@ class TextFunctions:
         raise NotImplementedError
 
     def starts_with(self, text: str) -> Expr:
-        """True where a text begins with `text`."""
+        """True where a string begins with `text`."""
         return self._called("starts_with", require_text(text, "starts_with()", "'abc'"))
 
     def ends_with(self, text: str) -> Expr:

@@ -16,7 +16,7 @@ from crossdock.expression_functions import (
     TOTAL_FUNCTIONS,
     DateFunctions,
     NumberFunctions,
-    TextFunctions,
+    StringFunctions,
 )
 from crossdock.option_checks import require_text, require_type, require_values
 
@@ -47,7 +47,7 @@ _CHOICES = frozenset(("case", "coalesce", "greatest", "least"))
 _TOTAL = _TESTS | TOTAL_FUNCTIONS | _CHOICES | {"concat"}
 
 
-class Expr(TextFunctions, NumberFunctions, DateFunctions):
+class Expr(StringFunctions, NumberFunctions, DateFunctions):
     """A value per row. NULL follows SQL: a comparison with NULL is NULL, and a filter drops it.
 
     Integer arithmetic that overflows is an error, never a wrap. `/` of integers and of decimals is

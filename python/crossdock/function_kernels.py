@@ -18,7 +18,7 @@ _TEXTS = (pa.string(), pa.large_string())
 
 
 def are_texts(types: Sequence[Any]) -> bool:
-    """Whether values of all `types` are texts, as they are or in a dictionary, or NULL."""
+    """Whether values of all `types` are strings, as they are or in a dictionary, or NULL."""
     plain = [t.value_type if pa.types.is_dictionary(t) else t for t in types]
     known = [t for t in plain if not pa.types.is_null(t)]
     return bool(known) and all(t in _TEXTS for t in known)
@@ -32,13 +32,13 @@ def decoded(value: Any) -> Any:
 
 
 def concat(values: Sequence[Any]) -> Any:
-    """Texts one behind the other; NULL where one is NULL."""
+    """Strings one behind the other; NULL where one is NULL."""
     both = common_type([value.type for value in values])
     if both not in _TEXTS:
         types = ", ".join(str(value.type) for value in values)
-        raise pa.ArrowTypeError(f"concat takes texts, not {types}")
-    texts = [cast(decoded(value), both) for value in values]
-    return pc.binary_join_element_wise(*texts, pa.scalar("", both))
+        raise pa.ArrowTypeError(f"concat takes strings, not {types}")
+    strings = [cast(decoded(value), both) for value in values]
+    return pc.binary_join_element_wise(*strings, pa.scalar("", both))
 
 
 def extreme(function: str, values: Sequence[Any]) -> Any:
@@ -75,38 +75,38 @@ def _real(value: Any) -> Any:
     return pc.cast(value, pa.float64(), safe=False)
 
 
-def _length(texts: Any, _: Any) -> Any:
-    binary = pa.types.is_binary(texts.type) or pa.types.is_large_binary(texts.type)
-    return pc.cast((pc.binary_length if binary else pc.utf8_length)(texts), pa.int64())
+def _length(strings: Any, _: Any) -> Any:
+    binary = pa.types.is_binary(strings.type) or pa.types.is_large_binary(strings.type)
+    return pc.cast((pc.binary_length if binary else pc.utf8_length)(strings), pa.int64())
 
 
 def _lower(pattern: str) -> str:
     return str(pc.utf8_lower(pa.scalar(pattern)).as_py())
 
 
-def _strip(texts: Any, characters: str | None) -> Any:
+def _strip(strings: Any, characters: str | None) -> Any:
     if characters is None:
-        return pc.utf8_trim_whitespace(texts)
-    return pc.utf8_trim(texts, characters=characters)
+        return pc.utf8_trim_whitespace(strings)
+    return pc.utf8_trim(strings, characters=characters)
 
 
-def _substring(texts: Any, option: tuple[int, ...]) -> Any:
+def _substring(strings: Any, option: tuple[int, ...]) -> Any:
     start, *length = option
     stop = start + length[0] if length else None
     if start < 0 and stop is not None and stop >= 0:
         stop = None  # a slice to the end, not to the character 0
-    return pc.utf8_slice_codeunits(texts, start=start, stop=stop)
+    return pc.utf8_slice_codeunits(strings, start=start, stop=stop)
 
 
-def _replace(texts: Any, option: tuple[str, str]) -> Any:
+def _replace(strings: Any, option: tuple[str, str]) -> Any:
     part, by = option
-    return pc.replace_substring(texts, pattern=part, replacement=by) if part else texts
+    return pc.replace_substring(strings, pattern=part, replacement=by) if part else strings
 
 
 def _padded(kernel: Callable[..., Any]) -> Callable[[Any, Any], Any]:
-    def pad(texts: Any, option: tuple[int, str]) -> Any:
+    def pad(strings: Any, option: tuple[int, str]) -> Any:
         width, fill = option
-        padded = kernel(texts, width=width, padding=fill)
+        padded = kernel(strings, width=width, padding=fill)
         return pc.utf8_slice_codeunits(padded, start=0, stop=width)
 
     return pad
@@ -135,7 +135,7 @@ def _of_real(kernel: Callable[..., Any]) -> Callable[[Any, Any], Any]:
     return lambda value, _: kernel(_real(value))
 
 
-# Functions of one value and an option. Those of texts get dictionaries decoded, and are handed to
+# Functions of one value and an option. Those of strings get dictionaries decoded, and are handed to
 # the readers as they stand, so they take pyarrow's expressions too.
 OF_TEXTS: dict[str, Callable[[Any, Any], Any]] = {
     "starts_with": lambda value, text: pc.starts_with(value, pattern=text),

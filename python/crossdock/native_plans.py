@@ -87,6 +87,8 @@ def _streams_a_join(node: Node) -> bool:
     make them all."""
     while isinstance(node, Filter | Project):
         node = node.input
+    if isinstance(node, Union):
+        return any(map(_streams_a_join, node.inputs))
     return isinstance(node, Join)
 
 

@@ -127,7 +127,7 @@ struct SourceTest {
 class FileSource final : public Source {
  public:
   FileSource(FileSourceOptions options,
-             std::vector<std::shared_ptr<const scan::TextCodes>> codes,
+             std::vector<std::shared_ptr<const scan::StringCodes>> codes,
              std::vector<Promise> promises)
       : options_(std::move(options)),
         table_(*options_.table),
@@ -170,8 +170,8 @@ class FileSource final : public Source {
 
   FileSourceOptions options_;
   const ParquetTable& table_;
-  std::vector<std::shared_ptr<const scan::TextCodes>> codes_;  // by column
-  std::vector<Promise> promises_;                              // by column
+  std::vector<std::shared_ptr<const scan::StringCodes>> codes_;  // by column
+  std::vector<Promise> promises_;                                // by column
   std::vector<Unit> units_;
   int64_t rows_;
   std::vector<bool> used_;  // by column
@@ -189,7 +189,7 @@ std::unique_ptr<ColumnCursor> FileSource::make_cursor(size_t column) const {
       table_.columns()[column].form, codes_[column], options_.memory);
 }
 
-// What outlives the batch's rows: the texts of codes.
+// What outlives the batch's rows: the strings of codes.
 Batch FileSource::empty_batch() const {
   Batch batch{table_.schema(), 0, {}, options_.table};
   batch.columns.resize(table_.columns().size());
@@ -415,14 +415,14 @@ std::string FileSource::describe() const {
 Result<Chain> file_chain(FileSourceOptions options) {
   const ParquetTable& table = *options.table;
   Chain chain;
-  std::vector<std::shared_ptr<const scan::TextCodes>> codes;
+  std::vector<std::shared_ptr<const scan::StringCodes>> codes;
   std::vector<Promise> promises;
   for (int c = 0; c < table.schema()->column_count(); ++c) {
     const Field& field = table.schema()->fields[static_cast<size_t>(c)];
     const scan::ColumnForm& form = table.columns()[static_cast<size_t>(c)].form;
     codes.emplace_back();
-    if (form.conversion == scan::Conversion::kTextCodes) {
-      CD_ASSIGN(codes.back(), table.files().text_codes(field.name, form, options.memory));
+    if (form.conversion == scan::Conversion::kStringCodes) {
+      CD_ASSIGN(codes.back(), table.files().string_codes(field.name, form, options.memory));
     }
     promises.push_back(promise_of(table, c));
     chain.schema.places.push_back({0, c});

@@ -1,4 +1,4 @@
-// Sorts that keep few of their rows: columns of build sides that nobody sorts by stay where they are, and are read for
+// Sorts that keep few of their rows: columns of build sides that are no sort keys stay where they are, and are read for
 // the rows that are kept.
 #pragma once
 

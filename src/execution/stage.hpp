@@ -37,7 +37,7 @@ class Stage : public BlockSink {
   // What is true for the rows that it passes on, over the columns of origin 0. None for stages that do more, and
   // where other columns are read.
   virtual std::vector<expressions::ExpressionPtr> conditions() const { return {}; }
-  // nullptr: nothing can be told.
+  // nullptr: not known.
   virtual std::unique_ptr<RowTest> make_test() const { return nullptr; }
   virtual std::string describe() const = 0;
 

@@ -82,6 +82,16 @@ Int128 months_later(int64_t ticks, int64_t per_second, int64_t months) {
   return static_cast<Int128>(days_since_1970(date)) * per_day + (ticks - days * per_day);
 }
 
+// The step's values, one word each, null where an argument is.
+Value& new_integers(const Frame& frame, int32_t index) {
+  Value& out = frame.values[index];
+  out = {};
+  frame.merge_marks(index, out);
+  out.low = frame.slot(index).low;
+  out.bits_known = false;
+  return out;
+}
+
 }  // namespace
 
 void run_date_move(const Frame& frame, int32_t index) {
@@ -93,12 +103,8 @@ void run_date_move(const Frame& frame, int32_t index) {
       truncates ? *find_period(expression.arguments[1]->values[0].text) : Period::kDay;
   const Value& a = frame.argument(index, 0);
   const Value& b = frame.argument(index, 1);
-  Value& out = frame.values[index];
+  Value& out = new_integers(frame, index);
   const Slot slot = frame.slot(index);
-  out = {};
-  frame.merge_marks(index, out);
-  out.low = slot.low;
-  out.bits_known = false;
   const IntegerRange range = integer_range(type);
   for (int32_t i = 0; i < frame.count; ++i) {
     const auto ticks = static_cast<int64_t>(a.low[i]);
@@ -117,12 +123,8 @@ void run_date_part(const Frame& frame, int32_t index) {
   const DataType& from = expression.arguments[0]->type;
   const int64_t per_second = from.id == TypeId::kTimestamp ? from.units_per_second : 0;
   const Value& a = frame.argument(index, 0);
-  Value& out = frame.values[index];
+  Value& out = new_integers(frame, index);
   const Slot slot = frame.slot(index);
-  out = {};
-  frame.merge_marks(index, out);
-  out.low = slot.low;
-  out.bits_known = false;
   for (int32_t i = 0; i < frame.count; ++i) {
     const auto ticks = static_cast<int64_t>(a.low[i]);
     slot.low[i] = static_cast<uint64_t>(date_part(expression.op, ticks, per_second));

@@ -23,7 +23,7 @@ class StringArena {
   // Strings written before are gone.
   void reset();
 
-  // A string of at most `most` bytes; `write` puts it to where it is told, and answers its bytes.
+  // A string of at most `most` bytes; `write` puts it at the address that it is given, and answers its bytes.
   template <class Write>
   std::string_view put(size_t most, const Write& write) {
     char* to = room(static_cast<int64_t>(most));

@@ -17,12 +17,12 @@ Error bad_column(std::string_view what) { return make_error(ErrorCode::kSourceFa
 }  // namespace
 
 ColumnCursor::ColumnCursor(ColumnForm form,
-                           std::shared_ptr<const TextCodes> codes,
+                           std::shared_ptr<const StringCodes> codes,
                            std::shared_ptr<Memory> memory)
     : form_(std::move(form)),
       layout_(layout(form_.type)),
       width_(layout_ == Layout::kBits ? 1 : fixed_bytes(form_.type)),
-      text_codes_(std::move(codes)),
+      string_codes_(std::move(codes)),
       memory_(std::move(memory)),
       store_(memory_) {}
 
@@ -188,12 +188,12 @@ Status ColumnCursor::read_values(Portion& portion) {
       CD_ASSIGN(portion.fixed, values_.take_fixed(portion.values));
       return {};
     }
-    case Kind::kTexts: {
-      CD_TRY(reserve(texts_, capacity_ * int64_t{sizeof(TextView)}));
+    case Kind::kStrings: {
+      CD_TRY(reserve(strings_, capacity_ * int64_t{sizeof(StringView)}));
       const auto heap = static_cast<int32_t>(heaps_.size());
       heaps_.push_back(portion.page->values.data());
       heap_bytes_.push_back(static_cast<int64_t>(portion.page->values.size()));
-      return values_.read_texts(portion.values, heap, texts_.as<TextView>() + portion.first);
+      return values_.read_strings(portion.values, heap, strings_.as<StringView>() + portion.first);
     }
     case Kind::kBits:
       CD_TRY(reserve(bits_, capacity_));
@@ -202,7 +202,7 @@ Status ColumnCursor::read_values(Portion& portion) {
   return {};
 }
 
-// Texts become views or codes at once, other values when somebody tests them: a large dictionary of which few are
+// Strings become views or codes at once, other values when somebody tests them: a large dictionary of which few are
 // picked stays as it is.
 Status ColumnCursor::check_dictionary() {
   if (form_.physical == PhysicalType::kByteArray) return make_dictionary();
@@ -224,7 +224,7 @@ Status ColumnCursor::make_dictionary() {
   uint8_t* values = dictionary_memory_.data();
   std::memset(values + int64_t{count} * width_, 0, static_cast<size_t>(width_));
   if (form_.physical == PhysicalType::kByteArray) {
-    CD_TRY(make_text_dictionary(count));
+    CD_TRY(make_string_dictionary(count));
   } else if (form_.physical == PhysicalType::kBoolean) {
     return bad_column("booleans have no dictionary");
   } else {
@@ -233,7 +233,8 @@ Status ColumnCursor::make_dictionary() {
   dictionary_ = ColumnView();
   dictionary_.length = count;
   dictionary_.values = values;
-  if (form_.conversion == Conversion::kTextCodes) dictionary_.dictionary = &text_codes_->values();
+  if (form_.conversion == Conversion::kStringCodes)
+    dictionary_.dictionary = &string_codes_->values();
   if (layout_ == Layout::kViews) {
     dictionary_.heaps = heaps_.data();
     dictionary_.heap_bytes = heap_bytes_.data();
@@ -243,25 +244,25 @@ Status ColumnCursor::make_dictionary() {
   return {};
 }
 
-Status ColumnCursor::make_text_dictionary(int32_t count) {
-  CD_ASSIGN(PageValues texts, PageValues::create(store_.dictionary(), Encoding::kPlain, form_));
-  auto* views = dictionary_memory_.as<TextView>();
-  CD_TRY(texts.read_texts(count, 0, views));
-  if (form_.conversion != Conversion::kTextCodes) return {};
+Status ColumnCursor::make_string_dictionary(int32_t count) {
+  CD_ASSIGN(PageValues strings, PageValues::create(store_.dictionary(), Encoding::kPlain, form_));
+  auto* views = dictionary_memory_.as<StringView>();
+  CD_TRY(strings.read_strings(count, 0, views));
+  if (form_.conversion != Conversion::kStringCodes) return {};
   // Codes are narrower than views, so they may take their place.
   auto* codes = dictionary_memory_.as<int32_t>();
   for (int32_t i = 0; i < count; ++i) {
-    const TextView view = views[i];
+    const StringView view = views[i];
     CD_ASSIGN(codes[i], code_of(view));
   }
   codes[count] = 0;
   return {};
 }
 
-Result<int32_t> ColumnCursor::code_of(const TextView& view) const {
-  const bool is_short = view.bytes <= kInlineTextBytes;
+Result<int32_t> ColumnCursor::code_of(const StringView& view) const {
+  const bool is_short = view.bytes <= kInlineStringBytes;
   const uint8_t* heap = is_short ? nullptr : heaps_[static_cast<size_t>(view.words[1])];
-  const int32_t code = text_codes_->code(text_of(view, heap));
+  const int32_t code = string_codes_->code(string_of(view, heap));
   if (code < 0) return bad_column("a page holds a text that the file's dictionaries lack");
   return code;
 }
@@ -347,16 +348,16 @@ Status ColumnCursor::decode_portion(const Portion& portion,
     case Kind::kBits:
       pick_values(1, bits_.data() + portion.first, list, out);
       return {};
-    case Kind::kTexts:
+    case Kind::kStrings:
       break;
   }
-  const TextView* texts = texts_.as<TextView>() + portion.first;
-  if (form_.conversion != Conversion::kTextCodes) {
-    pick_values(width_, reinterpret_cast<const uint8_t*>(texts), list, out);
+  const StringView* strings = strings_.as<StringView>() + portion.first;
+  if (form_.conversion != Conversion::kStringCodes) {
+    pick_values(width_, reinterpret_cast<const uint8_t*>(strings), list, out);
     return {};
   }
   for (int32_t i = 0; i < count; ++i) {
-    CD_ASSIGN(const int32_t code, code_of(texts[list.index == nullptr ? i : list.index[i]]));
+    CD_ASSIGN(const int32_t code, code_of(strings[list.index == nullptr ? i : list.index[i]]));
     std::memcpy(out + int64_t{i} * width_, &code, sizeof(code));
   }
   return {};
@@ -393,7 +394,7 @@ Result<ColumnView> ColumnCursor::decode(const uint32_t* rows, int32_t count) {
     out.validity = out_bitmap_.data();
     out.null_count = -1;
   }
-  if (form_.conversion == Conversion::kTextCodes) out.dictionary = &text_codes_->values();
+  if (form_.conversion == Conversion::kStringCodes) out.dictionary = &string_codes_->values();
   if (layout_ == Layout::kViews) {
     out.heaps = heaps_.data();
     out.heap_bytes = heap_bytes_.data();

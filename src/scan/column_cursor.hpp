@@ -10,7 +10,7 @@
 #include "scan/column_form.hpp"
 #include "scan/page_store.hpp"
 #include "scan/page_values.hpp"
-#include "scan/text_codes.hpp"
+#include "scan/string_codes.hpp"
 #include "table/column.hpp"
 
 namespace crossdock::scan {
@@ -18,9 +18,9 @@ namespace crossdock::scan {
 // One worker's own. Errors of all that read: kSourceFailed, kOutOfMemoryBudget.
 class ColumnCursor {
  public:
-  // `codes`: for Conversion::kTextCodes.
+  // `codes`: for Conversion::kStringCodes.
   ColumnCursor(ColumnForm form,
-               std::shared_ptr<const TextCodes> codes,
+               std::shared_ptr<const StringCodes> codes,
                std::shared_ptr<Memory> memory);
 
   // Goes to a row group, whose chunk must outlive the steps. Reads nothing.
@@ -63,15 +63,15 @@ class ColumnCursor {
   Status spread_codes(const Portion& portion);
   Status check_dictionary();
   Status make_dictionary();
-  Status make_text_dictionary(int32_t count);
+  Status make_string_dictionary(int32_t count);
   Status decode_portion(const Portion& portion, const uint32_t* rows, int32_t count, int32_t at);
-  Result<int32_t> code_of(const TextView& view) const;
+  Result<int32_t> code_of(const StringView& view) const;
   const uint32_t* index_of(const Portion& portion, const uint32_t* rows, int32_t count);
 
   const ColumnForm form_;
   const Layout layout_;
   const int32_t width_;  // bytes of a decoded value
-  std::shared_ptr<const TextCodes> text_codes_;
+  std::shared_ptr<const StringCodes> string_codes_;
   std::shared_ptr<Memory> memory_;
   PageStore store_;
   const LocalFile* file_ = nullptr;
@@ -90,11 +90,11 @@ class ColumnCursor {
   bool has_levels_ = false;
 
   // By row of the step.
-  Block codes_;  // uint32_t
-  Block ranks_;  // uint32_t: number of the row's value among the values of the portion
-  Block valid_;  // bytes
-  Block texts_;  // TextView, by number of the value
-  Block bits_;   // bytes, by number of the value
+  Block codes_;    // uint32_t
+  Block ranks_;    // uint32_t: number of the row's value among the values of the portion
+  Block valid_;    // bytes
+  Block strings_;  // StringView, by number of the value
+  Block bits_;     // bytes, by number of the value
   Block dictionary_memory_;
   bool has_dictionary_ = false;
   ColumnView dictionary_;

@@ -140,12 +140,12 @@ Result<ColumnForm> column_form(const SchemaElement& column, const DataType& expe
 }
 
 ColumnForm coded_form(const ColumnForm& form) {
-  const bool is_text = form.type.id == TypeId::kUtf8View;
+  const bool holds_strings = form.type.id == TypeId::kUtf8View;
   ColumnForm coded = form;
-  coded.conversion = Conversion::kTextCodes;
+  coded.conversion = Conversion::kStringCodes;
   coded.type = named(TypeId::kDictionary, "i");
-  coded.type.dictionary = std::make_shared<const DataType>(is_text ? named(TypeId::kUtf8, "u")
-                                                                   : named(TypeId::kBinary, "z"));
+  coded.type.dictionary = std::make_shared<const DataType>(
+      holds_strings ? named(TypeId::kUtf8, "u") : named(TypeId::kBinary, "z"));
   return coded;
 }
 

@@ -7,15 +7,15 @@
 namespace crossdock::scan {
 namespace {
 
-constexpr size_t kInlineBytes = kInlineTextBytes;
+constexpr size_t kInlineBytes = kInlineStringBytes;
 constexpr size_t kLengthBytes = 4;
 
 Error too_few() {
   return make_error(ErrorCode::kSourceFailed, "a page has fewer values than its header says");
 }
 
-TextView view_of(std::span<const uint8_t> bytes, size_t at, uint32_t length, int32_t heap) {
-  TextView view;
+StringView view_of(std::span<const uint8_t> bytes, size_t at, uint32_t length, int32_t heap) {
+  StringView view;
   view.bytes = static_cast<int32_t>(length);
   if (length <= kInlineBytes) {
     if (bytes.size() - at >= kInlineBytes) {  // a copy of a known size, and zeros behind it
@@ -70,7 +70,7 @@ Result<PageValues> PageValues::create(std::span<const uint8_t> bytes,
     values.runs_ = RunDecoder(runs.first(std::min<size_t>(length, runs.size())), 1);
     return values;
   }
-  if (form.physical == PhysicalType::kByteArray) values.kind_ = Kind::kTexts;
+  if (form.physical == PhysicalType::kByteArray) values.kind_ = Kind::kStrings;
   return values;
 }
 
@@ -84,7 +84,7 @@ Status PageValues::skip(int64_t count) {
       if (in_runs_) return runs_.skip(count) ? Status() : too_few();
       at_ += static_cast<size_t>(count);
       return at_ <= bytes_.size() * 8 ? Status() : too_few();
-    case Kind::kTexts:
+    case Kind::kStrings:
       break;
   }
   for (int64_t i = 0; i < count; ++i) {
@@ -118,7 +118,7 @@ Result<const uint8_t*> PageValues::take_fixed(int64_t count) {
   return values;
 }
 
-Status PageValues::read_texts(int64_t count, int32_t heap, TextView* out) {
+Status PageValues::read_strings(int64_t count, int32_t heap, StringView* out) {
   for (int64_t i = 0; i < count; ++i) {
     uint32_t length = 0;
     if (bytes_.size() - at_ < kLengthBytes) return too_few();

@@ -12,24 +12,24 @@
 namespace crossdock::scan {
 
 // Views of Arrow: bytes, prefix, heap, offset; up to twelve bytes lie in the view itself.
-struct TextView {
+struct StringView {
   int32_t bytes = 0;
   int32_t words[3] = {};
 };
-static_assert(sizeof(TextView) == 16);
-constexpr int32_t kInlineTextBytes = 12;
+static_assert(sizeof(StringView) == 16);
+constexpr int32_t kInlineStringBytes = 12;
 
-// The text of a view of this heap; valid as long as both.
-inline std::string_view text_of(const TextView& view, const uint8_t* heap) {
-  const void* bytes =
-      view.bytes <= kInlineTextBytes ? static_cast<const void*>(view.words) : heap + view.words[2];
+// The string of a view of this heap; valid as long as both.
+inline std::string_view string_of(const StringView& view, const uint8_t* heap) {
+  const void* bytes = view.bytes <= kInlineStringBytes ? static_cast<const void*>(view.words)
+                                                       : heap + view.words[2];
   return {static_cast<const char*>(bytes), static_cast<size_t>(view.bytes)};
 }
 
 // Used by one thread. Errors: kSourceFailed.
 class PageValues {
  public:
-  enum class Kind : uint8_t { kCodes, kFixed, kTexts, kBits };
+  enum class Kind : uint8_t { kCodes, kFixed, kStrings, kBits };
 
   PageValues() = default;
   // `encoding`: PLAIN, RLE or a dictionary's.
@@ -43,8 +43,8 @@ class PageValues {
   Status read_codes(int64_t count, uint32_t limit, uint32_t* out);
   // kFixed: where the next values lie, of any alignment.
   Result<const uint8_t*> take_fixed(int64_t count);
-  // kTexts: views of `bytes`, which is the heap of this number.
-  Status read_texts(int64_t count, int32_t heap, TextView* out);
+  // kStrings: views of `bytes`, which is the heap of this number.
+  Status read_strings(int64_t count, int32_t heap, StringView* out);
   // kBits: bytes of 0 or 1.
   Status read_bits(int64_t count, uint8_t* out);
 

@@ -8,11 +8,11 @@
 namespace crossdock::scan {
 namespace {
 
-// Of all dictionaries of a column together, and of one on average: beyond that, texts differ too much for codes to
+// Of all dictionaries of a column together, and of one on average: beyond that, strings differ too much for codes to
 // spare anything.
 constexpr int64_t kCodedBytesMost = int64_t{16} << 20;
 constexpr int64_t kDictionaryBytesMost = int64_t{32} << 10;
-constexpr int64_t kTextBytesMost = int64_t{1} << 30;  // of texts that are all different
+constexpr int64_t kStringBytesMost = int64_t{1} << 30;  // of strings that are all different
 
 Error not_read(const LocalFile& file, std::string_view column, std::string_view why) {
   return make_error(ErrorCode::kUnsupportedType,
@@ -49,16 +49,16 @@ Result<std::shared_ptr<const ParquetFiles>> ParquetFiles::open(
   return std::shared_ptr<const ParquetFiles>(std::move(opened));
 }
 
-Result<std::shared_ptr<const TextCodes>> ParquetFiles::text_codes(
+Result<std::shared_ptr<const StringCodes>> ParquetFiles::string_codes(
     const std::string& column,
     const ColumnForm& form,
     const std::shared_ptr<Memory>& memory) const {
   const std::lock_guard lock(mutex_);
-  std::shared_ptr<const TextCodes>& known = codes_[column];
+  std::shared_ptr<const StringCodes>& known = codes_[column];
   if (known != nullptr) return known;
-  auto codes = std::make_shared<TextCodes>();
+  auto codes = std::make_shared<StringCodes>();
   PageStore store(memory);
-  std::vector<TextView> texts;
+  std::vector<StringView> strings;
   for (const auto& file : files_) {
     const auto leaf = static_cast<size_t>(file->leaf(column));
     for (const RowGroup& group : file->metadata().row_groups) {
@@ -69,15 +69,15 @@ Result<std::shared_ptr<const TextCodes>> ParquetFiles::text_codes(
       if (count > static_cast<int64_t>(bytes.size()) / 4) {
         return make_error(ErrorCode::kSourceFailed, "a dictionary has fewer values than it says");
       }
-      texts.resize(static_cast<size_t>(count));
+      strings.resize(static_cast<size_t>(count));
       CD_ASSIGN(PageValues values, PageValues::create(bytes, Encoding::kPlain, form));
-      CD_TRY(values.read_texts(count, 0, texts.data()));
-      for (const TextView& text : texts) codes->add(text_of(text, bytes.data()));
-      if (codes->bytes() > kTextBytesMost) {
+      CD_TRY(values.read_strings(count, 0, strings.data()));
+      for (const StringView& text : strings) codes->add(string_of(text, bytes.data()));
+      if (codes->bytes() > kStringBytesMost) {
         return make_error(ErrorCode::kSourceFailed,
                           "the dictionaries of column \"{}\" hold more than {} bytes",
                           column,
-                          kTextBytesMost);
+                          kStringBytesMost);
       }
     }
   }
@@ -118,14 +118,14 @@ Status ParquetTable::add_column(const Field& expected) {
       CD_TRY(check_chunk(file, group.columns[static_cast<size_t>(leaf)], column.form));
     }
   }
-  if (column.form.conversion == Conversion::kViews && has_few_texts(column)) {
+  if (column.form.conversion == Conversion::kViews && has_few_strings(column)) {
     column.form = coded_form(column.form);
   }
   columns_.push_back(std::move(column));
   return {};
 }
 
-bool ParquetTable::has_few_texts(const ParquetColumn& column) const {
+bool ParquetTable::has_few_strings(const ParquetColumn& column) const {
   int64_t bytes = 0;
   int64_t chunks = 0;
   for (size_t f = 0; f < files_->files().size(); ++f) {

@@ -10,7 +10,7 @@
 #include "memory/budget.hpp"
 #include "scan/column_form.hpp"
 #include "scan/parquet_file.hpp"
-#include "scan/text_codes.hpp"
+#include "scan/string_codes.hpp"
 #include "table/schema.hpp"
 
 namespace crossdock::scan {
@@ -23,10 +23,11 @@ class ParquetFiles {
 
   const std::vector<std::shared_ptr<const ParquetFile>>& files() const { return files_; }
   int64_t rows() const { return rows_; }
-  // The texts of all dictionaries of a column; kept for the next who asks.
-  Result<std::shared_ptr<const TextCodes>> text_codes(const std::string& column,
-                                                      const ColumnForm& form,
-                                                      const std::shared_ptr<Memory>& memory) const;
+  // The strings of all dictionaries of a column; kept for later calls.
+  Result<std::shared_ptr<const StringCodes>> string_codes(
+      const std::string& column,
+      const ColumnForm& form,
+      const std::shared_ptr<Memory>& memory) const;
 
  private:
   ParquetFiles() = default;
@@ -34,7 +35,7 @@ class ParquetFiles {
   std::vector<std::shared_ptr<const ParquetFile>> files_;
   int64_t rows_ = 0;
   mutable std::mutex mutex_;  // guards codes_
-  mutable std::map<std::string, std::shared_ptr<const TextCodes>> codes_;
+  mutable std::map<std::string, std::shared_ptr<const StringCodes>> codes_;
 };
 
 struct ParquetColumn {
@@ -45,7 +46,7 @@ struct ParquetColumn {
 // Immutable.
 class ParquetTable {
  public:
-  // The columns of `expected`, in the forms in which they are read: texts whose values are few as codes, others as
+  // The columns of `expected`, in the forms in which they are read: strings whose values are few as codes, others as
   // views. Error kUnsupportedType, with the reason, where the files hold something that is not read here.
   static Result<std::shared_ptr<const ParquetTable>> create(
       std::shared_ptr<const ParquetFiles> files, const Schema& expected);
@@ -58,7 +59,7 @@ class ParquetTable {
  private:
   ParquetTable() = default;
   Status add_column(const Field& expected);
-  bool has_few_texts(const ParquetColumn& column) const;
+  bool has_few_strings(const ParquetColumn& column) const;
 
   std::shared_ptr<const ParquetFiles> files_;
   SchemaPtr schema_;

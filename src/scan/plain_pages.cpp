@@ -52,15 +52,15 @@ Status whole_numbers(DataPage& page, const ColumnForm& form, Memory& memory) {
   return {};
 }
 
-// Texts by the bytes that each shares with the one before it, the lengths of what follows, and that.
-struct TextParts {
+// Strings by the bytes that each shares with the one before it, the lengths of what follows, and that.
+struct StringParts {
   std::vector<int64_t> shared;  // empty: none share anything
   std::vector<int64_t> lengths;
   std::span<const uint8_t> bytes;
 };
 
-Result<TextParts> text_parts(const DataPage& page) {
-  TextParts parts;
+Result<StringParts> string_parts(const DataPage& page) {
+  StringParts parts;
   std::span<const uint8_t> rest = page.values;
   if (page.header.encoding == Encoding::kDeltaByteArray) {
     CD_ASSIGN(DeltaNumbers shared, read_deltas(rest, page.header.values));
@@ -75,8 +75,8 @@ Result<TextParts> text_parts(const DataPage& page) {
   return parts;
 }
 
-// Bytes of all texts in PLAIN, each behind `prefix` bytes; checks that the parts give them.
-Result<int64_t> plain_bytes(const TextParts& parts, int64_t prefix) {
+// Bytes of all strings in PLAIN, each behind `prefix` bytes; checks that the parts give them.
+Result<int64_t> plain_bytes(const StringParts& parts, int64_t prefix) {
   int64_t sum = 0;
   int64_t last = 0;
   auto left = static_cast<int64_t>(parts.bytes.size());
@@ -92,8 +92,8 @@ Result<int64_t> plain_bytes(const TextParts& parts, int64_t prefix) {
   return sum;
 }
 
-Status texts(DataPage& page, const ColumnForm& form, Memory& memory) {
-  CD_ASSIGN(const TextParts parts, text_parts(page));
+Status strings(DataPage& page, const ColumnForm& form, Memory& memory) {
+  CD_ASSIGN(const StringParts parts, string_parts(page));
   const bool is_fixed = form.physical == PhysicalType::kFixedBytes;
   const int64_t prefix = is_fixed ? 0 : 4;
   CD_ASSIGN(const int64_t bytes, plain_bytes(parts, prefix));
@@ -124,7 +124,7 @@ Status texts(DataPage& page, const ColumnForm& form, Memory& memory) {
 Status make_plain(DataPage& page, const ColumnForm& form, Memory& memory) {
   const bool is_integer =
       form.physical == PhysicalType::kInt32 || form.physical == PhysicalType::kInt64;
-  const bool is_text = form.physical == PhysicalType::kByteArray;
+  const bool holds_strings = form.physical == PhysicalType::kByteArray;
   const bool is_bool = form.physical == PhysicalType::kBoolean;
   switch (page.header.encoding) {
     case Encoding::kPlain:
@@ -140,13 +140,14 @@ Status make_plain(DataPage& page, const ColumnForm& form, Memory& memory) {
       if (is_integer) return whole_numbers(page, form, memory);
       break;
     case Encoding::kDeltaLengthByteArray:
-      if (is_text) return texts(page, form, memory);
+      if (holds_strings) return strings(page, form, memory);
       break;
     case Encoding::kDeltaByteArray:
-      if (is_text || form.physical == PhysicalType::kFixedBytes) return texts(page, form, memory);
+      if (holds_strings || form.physical == PhysicalType::kFixedBytes)
+        return strings(page, form, memory);
       break;
     case Encoding::kByteStreamSplit:
-      if (!is_text && !is_bool) return split_streams(page, form, memory);
+      if (!holds_strings && !is_bool) return split_streams(page, form, memory);
       break;
     default:
       break;

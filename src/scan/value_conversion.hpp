@@ -16,7 +16,7 @@ struct ValueList {
 // Copies values of `width` bytes: 1, 2, 4, 8 or 16.
 void pick_values(int32_t width, const uint8_t* from, ValueList list, uint8_t* out);
 
-// Values as they are stored in PLAIN, of any alignment. Not for texts and booleans.
+// Values as they are stored in PLAIN, of any alignment. Not for strings and booleans.
 void convert_values(const ColumnForm& form, const uint8_t* from, ValueList list, uint8_t* out);
 
 // Bytes of 0 and 1 as bits. `bits` has room for whole bytes, `bytes` may be read up to the next multiple of eight.

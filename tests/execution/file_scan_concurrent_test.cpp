@@ -26,7 +26,7 @@ class FileScanConcurrentTest : public testing::Test {
  protected:
   static scan::FileBytes bytes() {
     scan::WrittenColumn numbers = scan::numbered_column("n", kRows, 10'000, 0);
-    scan::WrittenColumn texts = scan::text_column("t", kRows, 7'000, 5);
+    scan::WrittenColumn texts = scan::string_column("t", kRows, 7'000, 5);
     texts.coded_pages = static_cast<int32_t>(texts.pages.size());
     return scan::written_parquet({numbers, texts});
   }

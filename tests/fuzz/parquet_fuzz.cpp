@@ -30,20 +30,20 @@ void check_error(const Error& error) {
 
 scan::FileBytes good_file(uint8_t kind) {
   scan::WrittenColumn numbers = scan::numbered_column("n", 200, 64, kind % 3);
-  scan::WrittenColumn texts = scan::text_column("t", 200, 50, 1 + kind % 20);
+  scan::WrittenColumn strings = scan::string_column("t", 200, 50, 1 + kind % 20);
   numbers.second_version = (kind & 16) != 0;
   numbers.coded_pages = (kind & 32) != 0 ? 2 : 0;
-  texts.coded_pages = (kind & 64) != 0 ? 4 : 1;
-  return scan::written_parquet({numbers, texts});
+  strings.coded_pages = (kind & 64) != 0 ? 4 : 1;
+  return scan::written_parquet({numbers, strings});
 }
 
 Status read_column(const scan::ParquetTable& table, int column, int32_t step, uint32_t every) {
   const auto memory = Memory::create(kBudget);
   const scan::ColumnForm& form = table.columns()[static_cast<size_t>(column)].form;
   const Field& field = table.schema()->fields[static_cast<size_t>(column)];
-  std::shared_ptr<const scan::TextCodes> codes;
-  if (form.conversion == scan::Conversion::kTextCodes) {
-    CD_ASSIGN(codes, table.files().text_codes(field.name, form, memory));
+  std::shared_ptr<const scan::StringCodes> codes;
+  if (form.conversion == scan::Conversion::kStringCodes) {
+    CD_ASSIGN(codes, table.files().string_codes(field.name, form, memory));
   }
   scan::ColumnCursor cursor(form, codes, memory);
   const scan::ParquetFile& file = *table.files().files()[0];

@@ -3,6 +3,7 @@ and infinities, numbers without a logarithm, halves, ends of months and years, d
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import date, datetime, timedelta
 from decimal import Decimal
 from typing import Any
@@ -54,8 +55,8 @@ TABLE = numbers_table()
 
 
 @pytest.fixture(scope="module")
-def engine() -> _native.Engine:
-    return _native.Engine(threads=2, memory_bytes=1 << 28)
+def engine(engine_of: Callable[[int], _native.Engine]) -> _native.Engine:
+    return engine_of(2)
 
 
 @pytest.fixture(scope="module")

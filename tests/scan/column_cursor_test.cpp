@@ -23,11 +23,11 @@ Schema like(const std::string& name, const char* format) {
   return schema;
 }
 
-std::string text_at(const ColumnView& column, int64_t row) {
-  TextView view;
+std::string string_at(const ColumnView& column, int64_t row) {
+  StringView view;
   std::memcpy(&view, column.values + row * 16, sizeof(view));
-  const uint8_t* heap = view.bytes <= kInlineTextBytes ? nullptr : column.heaps[view.words[1]];
-  return std::string(text_of(view, heap));
+  const uint8_t* heap = view.bytes <= kInlineStringBytes ? nullptr : column.heaps[view.words[1]];
+  return std::string(string_of(view, heap));
 }
 
 // The first column of a file, read by a cursor.
@@ -42,9 +42,9 @@ class Reading {
     table_ = table.value();
     for (const auto& page : column_.pages) rows_.insert(rows_.end(), page.begin(), page.end());
     const ColumnForm& form = table_->columns()[0].form;
-    std::shared_ptr<const TextCodes> codes;
-    if (form.conversion == Conversion::kTextCodes) {
-      codes = table_->files().text_codes(column.name, form, memory_).value();
+    std::shared_ptr<const StringCodes> codes;
+    if (form.conversion == Conversion::kStringCodes) {
+      codes = table_->files().string_codes(column.name, form, memory_).value();
     }
     cursor_ = std::make_unique<ColumnCursor>(form, codes, memory_);
     cursor_->open(table_->files().files()[0]->file(), table_->chunk(0, 0, 0));
@@ -79,7 +79,7 @@ class Reading {
   void expect_value(const ColumnView& found, int64_t row, const WrittenValue& value) {
     const DataType& type = table_->columns()[0].form.type;
     if (type.id == TypeId::kUtf8View) {
-      ASSERT_EQ(text_at(found, row), value.text);
+      ASSERT_EQ(string_at(found, row), value.text);
     } else if (type.id == TypeId::kDictionary) {
       const auto* offsets = static_cast<const int32_t*>(found.dictionary->offsets);
       const int32_t code = found.data<int32_t>()[row];
@@ -116,9 +116,9 @@ TEST(ColumnCursor, ReadsNumbersWhateverTheStepsAndPages) {
   }
 }
 
-TEST(ColumnCursor, ReadsTextsAsViewsAndAsCodes) {
+TEST(ColumnCursor, ReadsStringsAsViewsAndAsCodes) {
   for (const int32_t coded : {0, 4, 11}) {
-    WrittenColumn column = text_column("t", 1000, 96, 37);
+    WrittenColumn column = string_column("t", 1000, 96, 37);
     column.coded_pages = coded;
     const Reading whole(column, "u");
     for (const int32_t step : {50, 333, 1000}) {
@@ -136,7 +136,7 @@ TEST(ColumnCursor, SkipsStepsThatNobodyAsksFor) {
 }
 
 TEST(ColumnCursor, GivesCodesWhereAllPagesAreCoded) {
-  WrittenColumn column = text_column("t", 300, 100, 5);
+  WrittenColumn column = string_column("t", 300, 100, 5);
   column.coded_pages = 2;
   Reading reading(column, "u");
   reading.cursor().step(0, 200);

@@ -16,7 +16,7 @@ namespace {
 
 using Bytes = std::vector<uint8_t>;
 
-std::string as_text(const Bytes& bytes) { return {bytes.begin(), bytes.end()}; }
+std::string as_string(const Bytes& bytes) { return {bytes.begin(), bytes.end()}; }
 
 Bytes packed(const std::vector<uint32_t>& values, int bits) {
   Bytes bytes((values.size() * static_cast<size_t>(bits) + 7) / 8);
@@ -73,7 +73,7 @@ TEST(Snappy, CopiesOverlap) {
   const Bytes coded = {10, 2 << 2, 'a', 'b', 'c', 3 << 2 | 1, 3};  // abc, then 7 bytes from 3 back
   Bytes out(10);
   ASSERT_TRUE(snappy_decompress(coded, 10, out));
-  EXPECT_EQ(as_text(out), "abcabcabca");
+  EXPECT_EQ(as_string(out), "abcabcabca");
   EXPECT_FALSE(snappy_decompress(coded, 11, out));
   for (size_t bytes = 0; bytes < coded.size(); ++bytes) {
     EXPECT_FALSE(snappy_decompress(std::span(coded).first(bytes), 10, out)) << bytes;
@@ -90,14 +90,14 @@ TEST(Snappy, ReadsLongLiteralsAndCopies) {
   for (int i = 0; i < 20; ++i) coded.insert(coded.end(), {49 << 2 | 2, 0xE8, 0x03});  // 50 each
   Bytes out(2000);
   ASSERT_TRUE(snappy_decompress(coded, 2000, out));
-  EXPECT_EQ(as_text(out), text + text);
+  EXPECT_EQ(as_string(out), text + text);
 }
 
 TEST(Lz4, CopiesOverlap) {
   const Bytes coded = {3 << 4 | 3, 'a', 'b', 'c', 3, 0, 1 << 4, 'd'};
   Bytes out(11);
   ASSERT_TRUE(lz4_decompress(coded, out));
-  EXPECT_EQ(as_text(out), "abcabcabcad");
+  EXPECT_EQ(as_string(out), "abcabcabcad");
   for (size_t bytes = 0; bytes < coded.size(); ++bytes) {
     EXPECT_FALSE(lz4_decompress(std::span(coded).first(bytes), out)) << bytes;
   }

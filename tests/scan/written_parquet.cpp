@@ -55,7 +55,7 @@ class Struct {
     }
     return *this;
   }
-  Struct& texts(int id, const std::vector<std::string>& values) {
+  Struct& strings(int id, const std::vector<std::string>& values) {
     begin(id, 9);
     add_list_head(8, values.size());
     for (const std::string& value : values) {
@@ -204,7 +204,7 @@ Struct add_column(FileBytes& file, const WrittenColumn& column) {
   }
   const auto bytes = static_cast<int64_t>(file.size()) - begin;
   Struct chunk;
-  chunk.integer(1, static_cast<int64_t>(column.physical)).texts(3, {column.name}).integer(4, 0);
+  chunk.integer(1, static_cast<int64_t>(column.physical)).strings(3, {column.name}).integer(4, 0);
   chunk.integer(5, values).integer(6, bytes).integer(7, bytes).integer(9, data);
   if (column.coded_pages > 0) chunk.integer(11, begin);
   chunk.list(13, encodings);
@@ -258,7 +258,7 @@ WrittenColumn numbered_column(std::string name,
   return column;
 }
 
-WrittenColumn text_column(std::string name, int64_t rows, int64_t page_rows, int64_t distinct) {
+WrittenColumn string_column(std::string name, int64_t rows, int64_t page_rows, int64_t distinct) {
   WrittenColumn column;
   column.name = std::move(name);
   column.physical = PhysicalType::kByteArray;

@@ -34,8 +34,8 @@ FileBytes written_parquet(const std::vector<WrittenColumn>& columns);
 
 // The numbers `begin`, `begin` + 1, ... in pages of `page_rows`; every `null_step`th is null, 0: none.
 WrittenColumn numbered_column(std::string name, int64_t rows, int64_t page_rows, int64_t null_step);
-// "text 0", "text 1", ..., "text <distinct - 1>", "text 0", ...; longer ones do not fit a view.
-WrittenColumn text_column(std::string name, int64_t rows, int64_t page_rows, int64_t distinct);
+// "string 0", "string 1", ..., "string <distinct - 1>", "string 0", ...; longer ones do not fit a view.
+WrittenColumn string_column(std::string name, int64_t rows, int64_t page_rows, int64_t distinct);
 
 // Writes the bytes as a file that lives as long as this.
 class TemporaryFile {

@@ -1,4 +1,4 @@
-// One dictionary of a text column of many row groups, each of which has one of its own.
+// One dictionary of a string column of many row groups, each of which has one of its own.
 #pragma once
 
 #include <cstdint>
@@ -14,19 +14,19 @@
 namespace crossdock::scan {
 
 // Filled by one thread, then immutable.
-class TextCodes {
+class StringCodes {
  public:
-  TextCodes() = default;
-  TextCodes(const TextCodes&) = delete;
-  TextCodes& operator=(const TextCodes&) = delete;
+  StringCodes() = default;
+  StringCodes(const StringCodes&) = delete;
+  StringCodes& operator=(const StringCodes&) = delete;
 
   void add(std::string_view text);
   // After the last one.
   void freeze();
 
-  // -1: there is no such text.
+  // -1: there is no such string.
   int32_t code(std::string_view text) const;
-  // All texts, with 32-bit offsets.
+  // All strings, with 32-bit offsets.
   const ColumnView& values() const { return values_; }
   int64_t bytes() const { return static_cast<int64_t>(bytes_.size()); }
 
