@@ -430,6 +430,8 @@ class ControlServer::State {
     grpc::ResourceQuota quota("crossdock-control");
     quota.Resize(static_cast<size_t>(settings.memory_bytes)).SetMaxThreads(settings.threads_max);
     builder.SetResourceQuota(quota);
+    // A window that grows with the bandwidth lets callers send megabytes after the quota is used up.
+    builder.AddChannelArgument(GRPC_ARG_HTTP2_BDP_PROBE, 0);
     builder.AddChannelArgument(GRPC_ARG_SERVER_HANDSHAKE_TIMEOUT_MS, kGreetingWithinMs);
     builder.AddChannelArgument(GRPC_ARG_MAX_CONNECTION_IDLE_MS, kIdleMaxMs);
     builder.AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS,
