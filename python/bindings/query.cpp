@@ -17,8 +17,11 @@ std::vector<crossdock::ProjectedColumn> columns_of(const ProjectedItems& items) 
   return columns;
 }
 
-void init_query(QueryObject* self, const crossdock::Engine& engine, const crossdock::Plan& plan) {
-  new (self) QueryObject{crossdock::Query(engine, plan), true};
+void init_query(QueryObject* self,
+                const crossdock::Engine& engine,
+                const crossdock::Plan& plan,
+                const crossdock::ArrowTable* like) {
+  new (self) QueryObject{crossdock::Query(engine, plan, like), true};
 }
 
 }  // namespace
@@ -32,7 +35,12 @@ void bind_query(nb::module_& module) {
       .def_prop_ro("num_rows", &crossdock::ParquetFiles::rows);
   nb::class_<crossdock::Plan>(module, "Plan")
       .def_static("scan", &crossdock::Plan::scan, "table"_a, "columns"_a, "name"_a)
-      .def_static("scan_parquet", &crossdock::Plan::scan_parquet, "files"_a, "like"_a, "name"_a)
+      .def_static("scan_parquet",
+                  &crossdock::Plan::scan_parquet,
+                  "files"_a,
+                  "like"_a,
+                  "name"_a,
+                  "with_codes"_a = true)
       .def("filter", &crossdock::Plan::filter, "conditions"_a)
       .def(
           "project",
@@ -73,7 +81,7 @@ void bind_query(nb::module_& module) {
            })
       .def("text", &crossdock::Plan::text);
   bind_operation<crossdock::Query>(module, "Query")
-      .def("__init__", &init_query, "engine"_a, "plan"_a);
+      .def("__init__", &init_query, "engine"_a, "plan"_a, "like"_a.none() = nb::none());
 }
 
 }  // namespace crossdock::python

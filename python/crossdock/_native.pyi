@@ -390,9 +390,12 @@ class Plan:
     @staticmethod
     def scan(table: Table, columns: list[str], name: str) -> Plan: ...
     @staticmethod
-    def scan_parquet(files: ParquetFiles, like: Table, name: str) -> Plan:
-        """The columns that `like`, a table of any number of rows, has. NativeError, with a reason,
-        where they are not read here."""
+    def scan_parquet(
+        files: ParquetFiles, like: Table, name: str, with_codes: bool = True
+    ) -> Plan:
+        """The columns that `like`, a table of any number of rows, has; strings as dictionaries
+        where they are few, or, without codes, as views. NativeError, with a reason, where they are
+        not read here."""
 
     def filter(self, conditions: str) -> Plan: ...
     def project(self, items: list[tuple[str, str, str]]) -> Plan:
@@ -411,9 +414,10 @@ class Plan:
     def text(self) -> str: ...
 
 class Query(_Operation):
-    """A plan that runs as a whole."""
+    """A plan that runs as a whole. Strings of the result have the layout that they have in `like`, a
+    table of any number of rows."""
 
-    def __init__(self, engine: Engine, plan: Plan) -> None: ...
+    def __init__(self, engine: Engine, plan: Plan, like: Table | None = None) -> None: ...
 
 def place_of_array(array: object) -> tuple[int, int]:
     """(type, number) of the device on which an "arrow_device_array" lies, as DLPack numbers them;

@@ -39,6 +39,7 @@ from crossdock.native_plans import (
     UnplannedError,
     has_several_steps,
     native_plan,
+    reads_files,
     runs_as_plan,
 )
 from crossdock.nodes import (
@@ -67,6 +68,8 @@ from crossdock.operations import (
 )
 from crossdock.sampling import sample_fraction, sample_rows
 from crossdock.streaming import interruptible, read_stream
+
+_QUEUED_BATCHES = 2  # of a query whose reader is behind: each may be 20 MB, and more are under way
 
 
 @dataclass(frozen=True)
@@ -132,7 +135,9 @@ class Execution:
             return table, names
 
         plan = self._planned_query(node, read)
-        return None if plan is None else _native.Query(self.engine, plan)
+        if plan is None:
+            return None
+        return _native.Query(self.engine, plan, like=self._without_rows(node)[0])
 
     def _planned_query(self, node: Node, read: ReadScan) -> _native.Plan | None:
         if has_late(node) or not runs_as_plan(node):
@@ -145,14 +150,14 @@ class Execution:
         except UnplannedError:
             return None
 
-    def _without_rows(self, scan: Scan) -> Named:
+    def _without_rows(self, node: Node) -> Named:
         with public_errors():
-            table = engine_table(self.engine, empty_table(scan.schema))
-        return table, {name: name for name in scan.schema.names}
+            table = engine_table(self.engine, empty_table(node.schema))
+        return table, {name: name for name in node.schema.names}
 
     def table(self, node: Node) -> Any:
         """The whole result as a pyarrow.Table."""
-        query = None if isinstance(node, Scan) else self.query(node)
+        query = self.query(node)
         if query is not None:
             start = time.perf_counter()
             with self.tracker.during(query), self._run_errors():
@@ -184,7 +189,7 @@ class Execution:
 
     def batches(self, node: Node) -> Iterator[Any]:
         """The result as RecordBatches, in bounded memory beside the inputs of operators."""
-        query = None if isinstance(node, Scan) else self.query(node)
+        query = self.query(node)
         if query is not None:
             yield from self._query_batches(node, query)
         elif isinstance(node, Scan):
@@ -215,13 +220,15 @@ class Execution:
 
     def _query_batches(self, node: Node, query: _native.Query) -> Iterator[Any]:
         with self.tracker.during(query), self._run_errors():
-            reader = pa.RecordBatchReader.from_stream(query.stream())
+            reader = pa.RecordBatchReader.from_stream(query.stream(_QUEUED_BATCHES))
             for batch in interruptible(reader, query.cancel):
                 yield with_schema(batch, node.schema)
 
     def count(self, node: Node) -> int:
         """Number of result rows, without building them where a node can tell."""
-        query = None if isinstance(node, Scan) else self.query(node)
+        if isinstance(node, Scan) and node.predicate is None:
+            return node.source.count_rows(None)
+        query = self.query(node)
         if query is not None:
             with self.tracker.during(query), self._run_errors():
                 return int(query.count())
@@ -317,7 +324,7 @@ class Execution:
         if isinstance(node, Operated):
             return self._native_result(node)
         start = time.perf_counter()
-        if isinstance(node, Scan):
+        if isinstance(node, Scan) and not reads_files(node):
             with self.tracker.during(node.source.name), public_errors():
                 found = node.source.native(self.engine, node.columns, node.predicate)
         else:

@@ -140,7 +140,7 @@ class FileSource final : public Source {
   }
 
   Status run(OperatorRun& run, BlockSink& first) override;
-  Result<int64_t> sample(BlockSink& first) override;
+  Result<int64_t> sample(BlockSink& first, const std::vector<bool>& columns) override;
   Status prepare(Demand demand) override;
   void limit(int64_t rows) override;
   std::string describe() const override;
@@ -162,9 +162,11 @@ class FileSource final : public Source {
   Status run_unit(OperatorRun& run, int index, int64_t number, BlockSink& first);
   Result<StepRows> select(Worker& worker, StepRows rows);
   Result<StepRows> test(Worker& worker, SourceTest& test, StepRows rows) const;
-  Status decode(Worker& worker, StepRows rows);
+  Status decode(Worker& worker, StepRows rows) const;
+  Result<ColumnView> decoded(Worker& worker, size_t column, StepRows rows) const;
   Status push(int index, int64_t number, const Batch& batch, BlockSink& first) const;
   Status make_sample();
+  Status decode_sample(Worker& worker, const std::vector<bool>& columns) const;
   Batch empty_batch() const;
   std::unique_ptr<ColumnCursor> make_cursor(size_t column) const;
 
@@ -276,19 +278,23 @@ Result<StepRows> FileSource::test(Worker& worker, SourceTest& test, StepRows row
   return StepRows{kept, count};
 }
 
-Status FileSource::decode(Worker& worker, StepRows rows) {
+Status FileSource::decode(Worker& worker, StepRows rows) const {
   worker.batch.rows = rows.count;
   for (size_t c = 0; c < worker.cursors.size(); ++c) {
     if (worker.cursors[c] == nullptr || !used_[c]) continue;
-    CD_ASSIGN(worker.batch.columns[c], worker.cursors[c]->decode(rows.rows, rows.count));
-    const Field& field = table_.schema()->fields[c];
-    if (is_kept(promises_[c], worker.batch.columns[c], field.type)) continue;
-    return make_error(ErrorCode::kSourceFailed,
-                      "column \"{}\" of {} has values that the statistics of the file exclude",
-                      field.name,
-                      options_.name);
+    CD_ASSIGN(worker.batch.columns[c], decoded(worker, c, rows));
   }
   return {};
+}
+
+Result<ColumnView> FileSource::decoded(Worker& worker, size_t column, StepRows rows) const {
+  CD_ASSIGN(const ColumnView values, worker.cursors[column]->decode(rows.rows, rows.count));
+  const Field& field = table_.schema()->fields[column];
+  if (is_kept(promises_[column], values, field.type)) return values;
+  return make_error(ErrorCode::kSourceFailed,
+                    "column \"{}\" of {} has values that the statistics of the file exclude",
+                    field.name,
+                    options_.name);
 }
 
 Status FileSource::push(int index, int64_t number, const Batch& batch, BlockSink& first) const {
@@ -306,6 +312,7 @@ Status FileSource::push(int index, int64_t number, const Batch& batch, BlockSink
 
 Status FileSource::run_unit(OperatorRun& run, int index, int64_t number, BlockSink& first) {
   const Unit& unit = units_[static_cast<size_t>(number)];
+  if (has_enough()) return {};
   if (!can_match(unit)) {
     ++units_skipped_;
     return {};
@@ -314,7 +321,7 @@ Status FileSource::run_unit(OperatorRun& run, int index, int64_t number, BlockSi
   open(*state, unit);
   const int64_t end = unit.begin + unit.rows;
   int64_t kept_rows = 0;
-  for (int64_t at = unit.begin; at < end;) {
+  for (int64_t at = unit.begin; at < end && !has_enough();) {
     CD_TRY(run.check_cancelled());
     const auto rows = static_cast<int32_t>(std::min<int64_t>(state->step_rows, end - at));
     for (auto& cursor : state->cursors) {
@@ -340,7 +347,7 @@ Status FileSource::run(OperatorRun& run, BlockSink& first) {
   const auto count = static_cast<int64_t>(units_.size());
   const int64_t rows_each = count == 0 ? 0 : rows() / count;
   return run.for_indices("pipeline", count, rows_each, [&](int index, int64_t number) {
-    return run_unit(run, index, number, first);
+    return ended(index, number, run_unit(run, index, number, first));
   });
 }
 
@@ -356,15 +363,26 @@ Status FileSource::make_sample() {
     open(state, unit);
     const auto rows = static_cast<int32_t>(std::min<int64_t>(kBlockRows, unit.rows));
     for (auto& cursor : state.cursors) cursor->step(unit.begin, rows);
-    CD_TRY(decode(state, {nullptr, rows}));
+    state.batch.rows = rows;
   }
   return {};
 }
 
-Result<int64_t> FileSource::sample(BlockSink& first) {
+// What an earlier call has decoded stays.
+Status FileSource::decode_sample(Worker& worker, const std::vector<bool>& columns) const {
+  for (size_t c = 0; c < worker.cursors.size(); ++c) {
+    ColumnView& column = worker.batch.columns[c];
+    if (!columns[c] || column.values != nullptr) continue;
+    CD_ASSIGN(column, decoded(worker, c, {nullptr, static_cast<int32_t>(worker.batch.rows)}));
+  }
+  return {};
+}
+
+Result<int64_t> FileSource::sample(BlockSink& first, const std::vector<bool>& columns) {
   if (sample_.empty()) CD_TRY(make_sample());
   int64_t rows = 0;
   for (size_t s = 0; s < sample_.size(); ++s) {
+    CD_TRY(decode_sample(sample_[s], columns));
     CD_TRY(push(0, static_cast<int64_t>(s), sample_[s].batch, first));
     rows += sample_[s].batch.rows;
   }

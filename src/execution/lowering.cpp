@@ -148,6 +148,19 @@ void Lowering::count_uses(const plan::Node& node) {
 }
 
 Result<Chain> Lowering::lower(const plan::Node& node) {
+  CD_ASSIGN(Chain chain, lower_limited(node));
+  if (!chain.is_sampled) CD_TRY(sample_chain(chain));
+  if (!chain.limit.has_value()) return chain;
+  return limit_as_table(std::move(chain));
+}
+
+Result<Chain> Lowering::limit_as_table(Chain chain) {
+  CD_ASSIGN(TablePtr rows, materialise(std::move(chain)));
+  CD_ASSIGN(auto store, operators::store_rows(*rows, "limit"));
+  return table_chain(std::move(rows), std::move(store), "limit", workers_);
+}
+
+Result<Chain> Lowering::lower_limited(const plan::Node& node) {
   const bool shared = shared_.at(&node).uses > 1 && has_operator(node);
   return shared ? lower_shared(node) : lower_operation(node);
 }
@@ -238,7 +251,12 @@ Status Lowering::add_filters(Chain& chain, const std::vector<ExpressionPtr>& con
     together.insert(together.end(), group.conditions.begin(), group.conditions.end());
     pass_rate *= group.pass_rate;
   }
-  return together.empty() ? Status() : add_stage(together);
+  if (together.empty()) return {};
+  if (groups.size() > 1) return add_stage(together);
+  CD_ASSIGN(auto only, make_filter_stage(chain.schema, together, workers_, environment_.memory));
+  chain.stages.push_back(std::move(only));
+  chain.is_sampled = false;  // nobody may ask
+  return {};
 }
 
 Result<Chain> Lowering::lower_filter(const plan::Node& node) {
@@ -247,12 +265,16 @@ Result<Chain> Lowering::lower_filter(const plan::Node& node) {
   return chain;
 }
 
+// A limit goes through columns to which no row is an error: rows behind it are computed, too.
 Result<Chain> Lowering::lower_project(const plan::Node& node) {
-  CD_ASSIGN(Chain chain, lower(node.input()));
+  const auto& items = std::get<plan::Project>(node.operation).items;
+  const bool fails = std::any_of(
+      items.begin(), items.end(), [](const auto& item) { return can_fail(*item.expression); });
+  CD_ASSIGN(Chain chain, fails ? lower(node.input()) : lower_limited(node.input()));
   std::vector<ExpressionPtr> computed;
   std::vector<ColumnPlace> places;
   const auto first = static_cast<int>(chain.schema.computed.size());
-  for (const auto& item : std::get<plan::Project>(node.operation).items) {
+  for (const auto& item : items) {
     if (item.expression->op == ExpressionOp::kColumn) {
       places.push_back(chain.schema.places[item.expression->column]);
       continue;
@@ -274,11 +296,15 @@ Result<Chain> Lowering::lower_project(const plan::Node& node) {
 }
 
 Result<TablePtr> Lowering::materialise(Chain chain) {
-  if (chain.is_bare()) return projected(chain);
+  if (chain.is_bare()) {
+    TablePtr table = projected(chain);
+    const std::optional<RowLimit> limit = chain.limit;
+    return limit.has_value() ? limited(*table, limit->rows, limit->offset) : table;
+  }
   const auto start = Clock::now();
-  CollectSink sink(chain, workers_, environment_.memory);
-  CD_TRY(run_chain(run_, chain, sink));
-  CD_ASSIGN(std::vector<Batch> batches, sink.finish());
+  operators::CollectSink rows(workers_);
+  CD_TRY(run_into(rows, run_, chain, environment_.memory));
+  std::vector<Batch> batches = rows.take();
   for (int c = 0; c < chain.schema.schema->column_count(); ++c) {
     if (chain.schema.schema->fields[c].type.id != TypeId::kDictionary) continue;
     CD_TRY(unify_dictionaries(batches, c));
@@ -310,15 +336,13 @@ Result<Chain> Lowering::lower_sort(const plan::Node& node) {
 
 Result<Chain> Lowering::lower_limit(const plan::Node& node) {
   const auto& limit = std::get<plan::Limit>(node.operation);
-  CD_ASSIGN(Chain chain, lower(node.input()));
-  const bool may_end = chain.stages.empty() && chain.is_ordered;
-  if (may_end && limit.rows <= INT64_MAX - limit.offset) {
-    chain.source->limit(limit.rows + limit.offset);
+  CD_ASSIGN(Chain chain, lower_limited(node.input()));
+  if (chain.limit.has_value()) {
+    CD_ASSIGN(chain, limit_as_table(std::move(chain)));
   }
-  CD_ASSIGN(const TablePtr table, materialise(std::move(chain)));
-  TablePtr rows = limited(*table, limit.rows, limit.offset);
-  CD_ASSIGN(auto store, operators::store_rows(*rows, "limit"));
-  return table_chain(std::move(rows), std::move(store), "limit", workers_);
+  chain.limit = RowLimit{limit.rows, limit.offset};
+  if (chain.stages.empty() && chain.is_ordered) chain.source->limit(chain.limit->end());
+  return chain;
 }
 
 // Tables are put one behind the other without a copy; what comes through stages is made a table first.

@@ -29,6 +29,9 @@ class Lowering {
   // A pipeline that gives the rows of a node under the root. Joins and group-bys that the plan uses more than once run
   // once, into a table.
   Result<Chain> lower(const plan::Node& node);
+  // The same where a limit may be left to who runs the chain.
+  Result<Chain> lower_limited(const plan::Node& node);
+  Result<Chain> limit_as_table(Chain chain);
   // All rows of a chain as a table.
   Result<TablePtr> materialise(Chain chain);
   // What has been run so far, in order. A group-by's groups are counted where they leave it.

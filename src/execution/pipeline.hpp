@@ -2,8 +2,10 @@
 // carries its rows through all stages, block by block, while they are in its cache.
 #pragma once
 
+#include <atomic>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -16,15 +18,27 @@
 
 namespace crossdock::execution {
 
+// Learns when a morsel's last row has been pushed and flushed. Called from all workers.
+class MorselEnds {
+ public:
+  virtual ~MorselEnds() = default;
+  virtual Status end(int worker, int64_t morsel) = 0;
+  // A worker has failed: who waits for its morsel must not.
+  virtual void abort(const Error& error) = 0;
+};
+
 // Where the rows of a pipeline come from.
 class Source {
  public:
   virtual ~Source() = default;
-  // Pushes every row into `first`, from all workers, and flushes it after each morsel. Once.
+  // Pushes every row into `first`, from all workers, and flushes it after each morsel. Once. Morsels are taken in
+  // ascending order.
   virtual Status run(operators::OperatorRun& run, BlockSink& first) = 0;
-  // The same for some rows spread over all, from worker 0: for estimates. Answers how many; 0 where rows cannot be
-  // had before the run.
-  virtual Result<int64_t> sample(BlockSink& /*first*/) { return int64_t{0}; }
+  // The same for some rows spread over all, from worker 0: for estimates. `columns`: of origin 0, that are read; empty:
+  // all. Answers how many; 0 where rows cannot be had before the run.
+  virtual Result<int64_t> sample(BlockSink& /*first*/, const std::vector<bool>& /*columns*/) {
+    return int64_t{0};
+  }
   // Before the run, for sources whose columns lie in origin 0: what is wanted of it.
   struct Demand {
     std::vector<bool> columns;  // those that are read behind it
@@ -38,6 +52,29 @@ class Source {
   virtual std::string describe() const = 0;
   // Rows, or an estimate of them.
   virtual int64_t rows() const = 0;
+
+  // Before the run: who learns of the ends of morsels.
+  void set_ends(MorselEnds* ends) { ends_ = ends; }
+  // Before the run: once the flag is set, no further row is wanted.
+  void end_when(const std::atomic<bool>* enough) { enough_ = enough; }
+
+ protected:
+  // `status`: of the morsel, whose end is told with it.
+  Status ended(int worker, int64_t morsel, Status status) const;
+  bool has_enough() const {
+    return enough_ != nullptr && enough_->load(std::memory_order_relaxed);
+  }
+
+ private:
+  MorselEnds* ends_ = nullptr;
+  const std::atomic<bool>* enough_ = nullptr;
+};
+
+// Rows [offset, offset + rows).
+struct RowLimit {
+  int64_t rows = 0;
+  int64_t offset = 0;
+  int64_t end() const { return rows > INT64_MAX - offset ? INT64_MAX : rows + offset; }
 };
 
 // What is known of a column whose batches come one by one.
@@ -59,11 +96,14 @@ struct Chain {
   std::unique_ptr<Source> source;
   std::vector<std::unique_ptr<Stage>> stages;
   BlockSchema schema;                                   // of what the last stage passes on
+  SchemaPtr written;  // where strings are written in another layout than the schema's; else nullptr
   std::vector<std::shared_ptr<const RowStore>> stores;  // by origin of the schema; nullptr: none
   std::vector<SourceColumn> source_columns;             // of origin 0; empty where nothing is known
   TablePtr table;          // what the source reads, where that is a table in memory
   bool is_ordered = true;  // rows leave in the order of the source
+  std::optional<RowLimit> limit;  // of what leaves, for who runs the chain to see to
   double pass_rate = 1;    // rows that leave by rows of the source, as sampled
+  bool is_sampled = true;  // else pass_rate lacks what the last stages drop
   double cost = 0;         // of the stages, for a row of the source, in comparisons of integers
   // What joins have shown of key columns: no value of them lies outside.
   std::vector<std::pair<ColumnPlace, operators::KeyRange>> ranges;
@@ -75,6 +115,7 @@ struct Chain {
 
   bool is_bare() const { return table != nullptr && stages.empty(); }
   int64_t rows_expected() const;
+  const SchemaPtr& written_as() const { return written == nullptr ? schema.schema : written; }
 };
 
 // What blocks refer to: sinks whose batches share dictionaries with it keep it.

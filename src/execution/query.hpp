@@ -10,10 +10,13 @@ namespace crossdock::execution {
 
 class Query final : public operators::Operator {
  public:
-  Query(plan::NodePtr plan, operators::RunEnvironment environment)
-      : plan_(std::move(plan)), environment_(std::move(environment)) {}
+  // `written`: the schema of the plan, but that strings may have another layout, or be those of a dictionary.
+  Query(plan::NodePtr plan, SchemaPtr written, operators::RunEnvironment environment)
+      : plan_(std::move(plan)),
+        written_(std::move(written)),
+        environment_(std::move(environment)) {}
 
-  const SchemaPtr& schema() const override { return plan_->schema; }
+  const SchemaPtr& schema() const override { return written_; }
   int worker_count() const override { return environment_.threads; }
   operators::OperatorPlan describe() const override;
 
@@ -23,6 +26,7 @@ class Query final : public operators::Operator {
   Status run_phases(operators::OperatorRun& run) const override;
 
   plan::NodePtr plan_;
+  SchemaPtr written_;
   operators::RunEnvironment environment_;
 };
 

@@ -1,6 +1,7 @@
 // The public plans and queries.
 #include "execution/query.hpp"
 
+#include <algorithm>
 #include <crossdock/query.hpp>
 
 #include "plan/node.hpp"
@@ -66,6 +67,20 @@ Result<plan::NodePtr> sorted(const Plan& input, const SortOptions& options) {
   return plan::make_sort(input.node(), std::move(spec));
 }
 
+// `schema` with strings, those of dictionaries too, in the types that they have in `like`.
+SchemaPtr with_strings_of(const Schema& like, const Schema& schema) {
+  auto changed = std::make_shared<Schema>(schema);
+  const size_t columns = std::min(like.fields.size(), schema.fields.size());
+  for (size_t c = 0; c < columns; ++c) {
+    const DataType& wanted = like.fields[c].type;
+    const DataType& given = value_type(schema.fields[c].type);
+    const bool is_alike = (is_string(wanted.id) && is_string(given.id)) ||
+                          (is_binary(wanted.id) && is_binary(given.id));
+    if (is_alike) changed->fields[c].type = wanted;
+  }
+  return changed;
+}
+
 }  // namespace
 
 Plan Plan::scan(const ArrowTable& table,
@@ -83,9 +98,10 @@ int64_t ParquetFiles::rows() const { return files_->rows(); }
 
 Plan Plan::scan_parquet(const ParquetFiles& files,
                         const ArrowTable& like,
-                        const std::string& name) {
-  return Plan(
-      value_or_throw(plan::make_file_scan(files.files(), *like.state()->table->schema, name)));
+                        const std::string& name,
+                        bool with_codes) {
+  return Plan(value_or_throw(plan::make_file_scan(
+      files.files(), *like.state()->table->schema, with_codes, name)));
 }
 
 Plan Plan::filter(const std::string& conditions) const {
@@ -116,9 +132,12 @@ Plan Plan::union_all(const std::vector<Plan>& others) const {
 void Plan::export_schema(ArrowSchema* out) const { crossdock::export_schema(*node_->schema, out); }
 std::string Plan::text() const { return plan::plan_text(*node_); }
 
-Query::Query(const Engine& engine, const Plan& plan) {
-  state_ = operation_state(
-      engine, std::make_unique<execution::Query>(plan.node(), run_environment(engine)));
+Query::Query(const Engine& engine, const Plan& plan, const ArrowTable* like) {
+  SchemaPtr written = plan.node()->schema;
+  if (like != nullptr) written = with_strings_of(*like->state()->table->schema, *written);
+  state_ = operation_state(engine,
+                           std::make_unique<execution::Query>(
+                               plan.node(), std::move(written), run_environment(engine)));
 }
 
 }  // namespace crossdock
