@@ -96,11 +96,18 @@ class Plan {
 
 // Rows of a sort leave in its order; those of a table that was filtered or looked up in joins, in the table's where no
 // join gives a row several partners; all others in any.
+//
+// plan() tells of each operator what it does and how many rows are expected; profile() has the pipelines that ran and
+// the rows that came, and, where it `measures` (two looks at the clock per part and block of rows), the time of each
+// part.
 class Query : public Operation {
  public:
   // `like`, a table of any number of rows: columns of strings have the types that they have there, whatever layout the
   // plan gives them.
-  Query(const Engine& engine, const Plan& plan, const ArrowTable* like = nullptr);
+  Query(const Engine& engine,
+        const Plan& plan,
+        bool measures = false,
+        const ArrowTable* like = nullptr);
 };
 
 }  // namespace crossdock

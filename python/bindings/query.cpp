@@ -20,8 +20,9 @@ std::vector<crossdock::ProjectedColumn> columns_of(const ProjectedItems& items) 
 void init_query(QueryObject* self,
                 const crossdock::Engine& engine,
                 const crossdock::Plan& plan,
+                bool measures,
                 const crossdock::ArrowTable* like) {
-  new (self) QueryObject{crossdock::Query(engine, plan, like), true};
+  new (self) QueryObject{crossdock::Query(engine, plan, measures, like), true};
 }
 
 }  // namespace
@@ -81,7 +82,12 @@ void bind_query(nb::module_& module) {
            })
       .def("text", &crossdock::Plan::text);
   bind_operation<crossdock::Query>(module, "Query")
-      .def("__init__", &init_query, "engine"_a, "plan"_a, "like"_a.none() = nb::none());
+      .def("__init__",
+           &init_query,
+           "engine"_a,
+           "plan"_a,
+           "measures"_a = false,
+           "like"_a.none() = nb::none());
 }
 
 }  // namespace crossdock::python

@@ -414,10 +414,12 @@ class Plan:
     def text(self) -> str: ...
 
 class Query(_Operation):
-    """A plan that runs as a whole. Strings of the result have the layout that they have in `like`, a
-    table of any number of rows."""
+    """A plan that runs as a whole. measures: profile() has the time of each part, too. Strings of
+    the result have the layout that they have in `like`, a table of any number of rows."""
 
-    def __init__(self, engine: Engine, plan: Plan, like: Table | None = None) -> None: ...
+    def __init__(
+        self, engine: Engine, plan: Plan, measures: bool = False, like: Table | None = None
+    ) -> None: ...
 
 def place_of_array(array: object) -> tuple[int, int]:
     """(type, number) of the device on which an "arrow_device_array" lies, as DLPack numbers them;

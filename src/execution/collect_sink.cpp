@@ -156,7 +156,8 @@ Status CollectSink::finish() {
 Result<int64_t> run_into(RowSink& out,
                          OperatorRun& run,
                          Chain& chain,
-                         const std::shared_ptr<Memory>& memory) {
+                         const std::shared_ptr<Memory>& memory,
+                         Meters* meters) {
   const int workers = run.team->worker_count();
   Together together(out, chain.written_as(), memory);
   const bool in_order = chain.is_ordered && out.wants_order();
@@ -173,7 +174,7 @@ Result<int64_t> run_into(RowSink& out,
   } else {
     sink.pass_on(first);
   }
-  CD_TRY(run_chain(run, chain, sink));
+  CD_TRY(run_chain(run, chain, sink, meters));
   CD_TRY(sink.finish());
   CD_TRY(together.finish(0));
   return first.passed();

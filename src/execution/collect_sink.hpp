@@ -52,10 +52,11 @@ class CollectSink : public BlockSink, public MorselEnds {
 
 // Runs a chain and passes its rows on in batches of useful size: in its order, where it has one and `out` cares for it,
 // else from all workers. A limit of the chain ends it. Beside `out`, no more than a few batches a worker are in memory.
-// Answers how many rows were passed on.
+// Answers how many rows were passed on. `meters`: as for run_chain.
 Result<int64_t> run_into(operators::RowSink& out,
                          operators::OperatorRun& run,
                          Chain& chain,
-                         const std::shared_ptr<Memory>& memory);
+                         const std::shared_ptr<Memory>& memory,
+                         Meters* meters);
 
 }  // namespace crossdock::execution

@@ -149,20 +149,56 @@ void Lowering::count_uses(const plan::Node& node) {
 
 Result<Chain> Lowering::lower(const plan::Node& node) {
   CD_ASSIGN(Chain chain, lower_limited(node));
-  if (!chain.is_sampled) CD_TRY(sample_chain(chain));
+  if (!chain.is_sampled) {
+    CD_TRY(sample_chain(chain));
+    record_.expect(node, chain.rows_expected());
+  }
   if (!chain.limit.has_value()) return chain;
-  return limit_as_table(std::move(chain));
+  return limit_as_table(node, std::move(chain));
 }
 
-Result<Chain> Lowering::limit_as_table(Chain chain) {
-  CD_ASSIGN(TablePtr rows, materialise(std::move(chain)));
-  CD_ASSIGN(auto store, operators::store_rows(*rows, "limit"));
-  return table_chain(std::move(rows), std::move(store), "limit", workers_);
+Result<Chain> Lowering::limit_as_table(const plan::Node& node, Chain chain) {
+  being_lowered_.push_back(&node);
+  Result<TablePtr> rows = materialise(std::move(chain));
+  being_lowered_.pop_back();
+  if (!rows.ok()) return rows.error();
+  CD_ASSIGN(auto store, operators::store_rows(*rows.value(), "limit"));
+  return table_chain(std::move(rows.value()), std::move(store), "limit", workers_);
+}
+
+void Lowering::name_stages(const Chain& chain, const plan::Node& node) {
+  for (const auto& stage : chain.stages) {
+    if (stage->node() == nullptr) stage->set_node(&node);
+  }
 }
 
 Result<Chain> Lowering::lower_limited(const plan::Node& node) {
+  being_lowered_.push_back(&node);
+  Result<Chain> lowered = lower_here(node);
+  being_lowered_.pop_back();
+  if (!lowered.ok()) return lowered;
+  Chain& chain = lowered.value();
+  if (chain.source_node == nullptr) chain.source_node = &node;
+  name_stages(chain, node);
+  record_.expect(node, chain.rows_expected());
+  return lowered;
+}
+
+Result<Chain> Lowering::lower_here(const plan::Node& node) {
   const bool shared = shared_.at(&node).uses > 1 && has_operator(node);
   return shared ? lower_shared(node) : lower_operation(node);
+}
+
+Status Lowering::run(Chain& chain, BlockSink& sink) {
+  name_stages(chain, *being_lowered_.back());
+  return run_chain(run_, chain, sink, record_.meters());
+}
+
+void Lowering::note(const Chain& chain,
+                    std::string sink,
+                    int64_t rows,
+                    RunRecord::Clock::time_point start) {
+  record_.add(chain, {std::move(sink), being_lowered_.back(), rows}, start);
 }
 
 Result<Chain> Lowering::lower_shared(const plan::Node& node) {
@@ -196,14 +232,6 @@ Result<Chain> Lowering::lower_operation(const plan::Node& node) {
     default:
       return lower_file_scan(node);
   }
-}
-
-void Lowering::note(const Chain& chain,
-                    const std::string& sink,
-                    int64_t rows,
-                    Clock::time_point start) {
-  const std::chrono::duration<double> elapsed = Clock::now() - start;
-  steps_.push_back({describe_chain(chain) + " -> " + sink, rows, elapsed.count()});
 }
 
 Result<Chain> Lowering::lower_scan(const plan::Node& node) {
@@ -301,9 +329,10 @@ Result<TablePtr> Lowering::materialise(Chain chain) {
     const std::optional<RowLimit> limit = chain.limit;
     return limit.has_value() ? limited(*table, limit->rows, limit->offset) : table;
   }
-  const auto start = Clock::now();
+  const auto start = RunRecord::Clock::now();
+  name_stages(chain, *being_lowered_.back());
   operators::CollectSink rows(workers_);
-  CD_TRY(run_into(rows, run_, chain, environment_.memory));
+  CD_TRY(run_into(rows, run_, chain, environment_.memory, record_.meters()));
   std::vector<Batch> batches = rows.take();
   for (int c = 0; c < chain.schema.schema->column_count(); ++c) {
     if (chain.schema.schema->fields[c].type.id != TypeId::kDictionary) continue;
@@ -338,7 +367,7 @@ Result<Chain> Lowering::lower_limit(const plan::Node& node) {
   const auto& limit = std::get<plan::Limit>(node.operation);
   CD_ASSIGN(Chain chain, lower_limited(node.input()));
   if (chain.limit.has_value()) {
-    CD_ASSIGN(chain, limit_as_table(std::move(chain)));
+    CD_ASSIGN(chain, limit_as_table(node.input(), std::move(chain)));
   }
   chain.limit = RowLimit{limit.rows, limit.offset};
   if (chain.stages.empty() && chain.is_ordered) chain.source->limit(chain.limit->end());

@@ -11,10 +11,15 @@ namespace crossdock::execution {
 class Query final : public operators::Operator {
  public:
   // `written`: the schema of the plan, but that strings may have another layout, or be those of a dictionary.
-  Query(plan::NodePtr plan, SchemaPtr written, operators::RunEnvironment environment)
+  // `measures`: the profile has rows and time of each part of the pipelines.
+  Query(plan::NodePtr plan,
+        SchemaPtr written,
+        operators::RunEnvironment environment,
+        bool measures = false)
       : plan_(std::move(plan)),
         written_(std::move(written)),
-        environment_(std::move(environment)) {}
+        environment_(std::move(environment)),
+        measures_(measures) {}
 
   const SchemaPtr& schema() const override { return written_; }
   int worker_count() const override { return environment_.threads; }
@@ -28,6 +33,7 @@ class Query final : public operators::Operator {
   plan::NodePtr plan_;
   SchemaPtr written_;
   operators::RunEnvironment environment_;
+  bool measures_;
 };
 
 }  // namespace crossdock::execution

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <crossdock/query.hpp>
 
-#include "plan/node.hpp"
+#include "plan/node_text.hpp"
 #include "session/specs.hpp"
 #include "session/state.hpp"
 #include "table/arrow_export.hpp"
@@ -132,12 +132,12 @@ Plan Plan::union_all(const std::vector<Plan>& others) const {
 void Plan::export_schema(ArrowSchema* out) const { crossdock::export_schema(*node_->schema, out); }
 std::string Plan::text() const { return plan::plan_text(*node_); }
 
-Query::Query(const Engine& engine, const Plan& plan, const ArrowTable* like) {
+Query::Query(const Engine& engine, const Plan& plan, bool measures, const ArrowTable* like) {
   SchemaPtr written = plan.node()->schema;
   if (like != nullptr) written = with_strings_of(*like->state()->table->schema, *written);
   state_ = operation_state(engine,
                            std::make_unique<execution::Query>(
-                               plan.node(), std::move(written), run_environment(engine)));
+                               plan.node(), std::move(written), run_environment(engine), measures));
 }
 
 }  // namespace crossdock
