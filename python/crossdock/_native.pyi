@@ -390,12 +390,8 @@ class Plan:
     @staticmethod
     def scan(table: Table, columns: list[str], name: str) -> Plan: ...
     @staticmethod
-    def scan_parquet(
-        files: ParquetFiles, like: Table, name: str, with_codes: bool = True
-    ) -> Plan:
-        """The columns that `like`, a table of any number of rows, has; strings as dictionaries
-        where they are few, or, without codes, as views. NativeError, with a reason, where they are
-        not read here."""
+    def scan_parquet(files: ParquetFiles, like: Table, name: str, with_codes: bool = True) -> Plan:
+        """The columns of `like`; strings that are few as dictionaries, if asked for. NativeError"""
 
     def filter(self, conditions: str) -> Plan: ...
     def project(self, items: list[tuple[str, str, str]]) -> Plan:
@@ -414,8 +410,8 @@ class Plan:
     def text(self) -> str: ...
 
 class Query(_Operation):
-    """A plan that runs as a whole. measures: profile() has the time of each part, too. Strings of
-    the result have the layout that they have in `like`, a table of any number of rows."""
+    """A plan that runs as a whole. measures: profile() has the time of each part, too. like: a
+    table that says the layout of strings in the result."""
 
     def __init__(
         self, engine: Engine, plan: Plan, measures: bool = False, like: Table | None = None

@@ -67,7 +67,7 @@ from crossdock.operations import (
     plan_native_sort,
 )
 from crossdock.sampling import sample_fraction, sample_rows
-from crossdock.streaming import interruptible, read_stream
+from crossdock.streaming import interruptible, limited_batches, read_stream
 
 _QUEUED_BATCHES = 2  # of a query whose reader is behind: each may be 20 MB, and more are under way
 
@@ -481,21 +481,6 @@ class Execution:
         found = [row.column(f"{f}_{column}" if column else f) for f, column in asked]
         fields = zip(found, node.schema, strict=True)
         return pa.Table.from_arrays([narrowed(a, f) for a, f in fields], schema=node.schema)
-
-
-def limited_batches(batches: Iterator[Any], rows: int, offset: int) -> Iterator[Any]:
-    """`rows` rows after the first `offset`. Nothing is read after the last of them; what runs below
-    ends when its iterator is dropped, with this one."""
-    skip, left = offset, rows
-    while left > 0:
-        batch = next(batches, None)
-        if batch is None:
-            return
-        kept = batch.slice(min(skip, batch.num_rows), left)
-        skip -= min(skip, batch.num_rows)
-        left -= kept.num_rows
-        if kept.num_rows:
-            yield kept
 
 
 def _project(node: Project, rows: Any) -> Any:

@@ -80,7 +80,10 @@ class StringReader {
 // One column's memory. Blocks grow by doubling, so a value is copied twice at most.
 class BatchWriter::Column {
  public:
-  Column(const DataType& from, const DataType& type, std::shared_ptr<Memory> memory, const std::string& who)
+  Column(const DataType& from,
+         const DataType& type,
+         std::shared_ptr<Memory> memory,
+         const std::string& who)
       : from_(from),
         converts_(from.id != type.id),
         layout_(layout(type)),
@@ -120,8 +123,9 @@ class BatchWriter::Column {
 
   int64_t string_bytes() const { return string_bytes_; }
   bool takes(const ColumnView& from) const {
-    return converts_ || from.dictionary == nullptr || dictionary_ == nullptr || from.dictionary == dictionary_ ||
-           from.dictionary->length == 0 || dictionary_->length == 0;
+    return converts_ || from.dictionary == nullptr || dictionary_ == nullptr ||
+           from.dictionary == dictionary_ || from.dictionary->length == 0 ||
+           dictionary_->length == 0;
   }
 
   // The column as a view; `keep` takes over its memory.
@@ -263,7 +267,10 @@ class BatchWriter::Column {
   }
 
   template <class Offset>
-  Status append_read(const StringReader& strings, const ColumnView& from, int64_t rows, int64_t at) {
+  Status append_read(const StringReader& strings,
+                     const ColumnView& from,
+                     int64_t rows,
+                     int64_t at) {
     CD_TRY(grow(offsets_,
                 at == 0 ? 0 : (at + 1) * int64_t{sizeof(Offset)},
                 (at + rows + 1) * int64_t{sizeof(Offset)}));

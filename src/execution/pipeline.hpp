@@ -62,9 +62,7 @@ class Source {
  protected:
   // `status`: of the morsel, whose end is told with it.
   Status ended(int worker, int64_t morsel, Status status) const;
-  bool has_enough() const {
-    return enough_ != nullptr && enough_->load(std::memory_order_relaxed);
-  }
+  bool has_enough() const { return enough_ != nullptr && enough_->load(std::memory_order_relaxed); }
 
  private:
   MorselEnds* ends_ = nullptr;
@@ -97,16 +95,16 @@ struct Chain {
   std::unique_ptr<Source> source;
   const plan::Node* source_node = nullptr;  // that the source gives the rows of
   std::vector<std::unique_ptr<Stage>> stages;
-  BlockSchema schema;                                   // of what the last stage passes on
+  BlockSchema schema;  // of what the last stage passes on
   SchemaPtr written;  // where strings are written in another layout than the schema's; else nullptr
   std::vector<std::shared_ptr<const RowStore>> stores;  // by origin of the schema; nullptr: none
   std::vector<SourceColumn> source_columns;             // of origin 0; empty where nothing is known
-  TablePtr table;          // what the source reads, where that is a table in memory
-  bool is_ordered = true;  // rows leave in the order of the source
+  TablePtr table;                 // what the source reads, where that is a table in memory
+  bool is_ordered = true;         // rows leave in the order of the source
   std::optional<RowLimit> limit;  // of what leaves, for who runs the chain to see to
-  double pass_rate = 1;    // rows that leave by rows of the source, as sampled
-  bool is_sampled = true;  // else pass_rate lacks what the last stages drop
-  double cost = 0;         // of the stages, for a row of the source, in comparisons of integers
+  double pass_rate = 1;           // rows that leave by rows of the source, as sampled
+  bool is_sampled = true;         // else pass_rate lacks what the last stages drop
+  double cost = 0;  // of the stages, for a row of the source, in comparisons of integers
   // What joins have shown of key columns: no value of them lies outside.
   std::vector<std::pair<ColumnPlace, operators::KeyRange>> ranges;
 

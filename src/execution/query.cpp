@@ -24,9 +24,7 @@ class CountedRows final : public BlockSink {
     if (limit_.end() < INT64_MAX && all() >= limit_.end()) enough_ = true;
     return {};
   }
-  int64_t rows() const {
-    return std::clamp<int64_t>(all() - limit_.offset, 0, limit_.rows);
-  }
+  int64_t rows() const { return std::clamp<int64_t>(all() - limit_.offset, 0, limit_.rows); }
   const std::atomic<bool>* enough() const { return &enough_; }
 
  private:

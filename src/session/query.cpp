@@ -2,6 +2,7 @@
 #include "execution/query.hpp"
 
 #include <algorithm>
+
 #include <crossdock/query.hpp>
 
 #include "plan/node_text.hpp"
@@ -100,8 +101,8 @@ Plan Plan::scan_parquet(const ParquetFiles& files,
                         const ArrowTable& like,
                         const std::string& name,
                         bool with_codes) {
-  return Plan(value_or_throw(plan::make_file_scan(
-      files.files(), *like.state()->table->schema, with_codes, name)));
+  return Plan(value_or_throw(
+      plan::make_file_scan(files.files(), *like.state()->table->schema, with_codes, name)));
 }
 
 Plan Plan::filter(const std::string& conditions) const {
