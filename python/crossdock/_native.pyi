@@ -410,8 +410,7 @@ class Plan:
     def text(self) -> str: ...
 
 class Query(_Operation):
-    """A plan that runs as a whole. measures: profile() has the time of each part, too. like: a
-    table that says the layout of strings in the result."""
+    """A plan. measures: profile() has times of parts. like: has the layout of strings wanted."""
 
     def __init__(
         self, engine: Engine, plan: Plan, measures: bool = False, like: Table | None = None
