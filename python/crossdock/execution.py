@@ -106,6 +106,8 @@ class Tracker:
 class Execution:
     """One run of one query on an engine."""
 
+    without: tuple[str, ...] = ()  # rules of the engine that are switched off, for tests
+
     def __init__(self, engine: _native.Engine, tracker: Tracker, profiling: bool = False) -> None:
         self.engine = engine
         self.tracker = tracker
@@ -137,7 +139,9 @@ class Execution:
             return table, names
 
         plan = self._planned_query(node, read)
-        return None if plan is None else _native.Query(self.engine, plan, self.profiling)
+        return (
+            None if plan is None else _native.Query(self.engine, plan, self.profiling, self.without)
+        )
 
     def _planned_query(self, node: Node, read: ReadScan) -> _native.Plan | None:
         if has_late(node) or not runs_as_plan(node):
