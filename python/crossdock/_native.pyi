@@ -411,11 +411,10 @@ class Plan:
     def text(self) -> str: ...
 
 class Query(_Operation):
-    """A plan that runs as a whole. measures: profile() has the time of each part, too. without:
-    rules that the engine must do without."""
+    """A plan that runs as a whole. measures: profile() has times. without: rules left out."""
 
     def __init__(
-        self, engine: Engine, plan: Plan, measures: bool = False, without: Sequence[str] = ()
+        self, engine: Engine, plan: Plan, measures: bool = ..., without: Sequence[str] = ...
     ) -> None: ...
     @staticmethod
     def rules() -> list[str]: ...

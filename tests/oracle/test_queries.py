@@ -70,7 +70,7 @@ def test_a_rule_that_is_none_is_refused(runs: RunOfMode, monkeypatch: pytest.Mon
     monkeypatch.setattr(Execution, "without", ("late_sorts",))
     run = runs["tpch", "memory"](catalogue.SUITES["tpch"]["3"])
     assert run is not None
-    with pytest.raises(_native.NativeError, match="no rule 'late_sorts'.*late_sort, "):
+    with pytest.raises(_native.NativeError, match=r"no rule 'late_sorts'.*late_sort, "):
         run()
 
 
