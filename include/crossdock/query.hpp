@@ -94,20 +94,26 @@ class Plan {
   std::shared_ptr<const plan::Node> node_;
 };
 
+struct QueryOptions {
+  // profile() has the time of each part of the pipelines: two looks at the clock per part and block of rows.
+  bool measures = false;
+  // Rules that the engine must do without, by name; for tests, since results do not depend on them.
+  std::vector<std::string> without;
+  // A table of any number of rows, read by the constructor alone: columns of strings of the result have the types that
+  // they have there, whatever layout the plan gives them.
+  const ArrowTable* like = nullptr;
+
+  static std::vector<std::string> rules();
+};
+
 // Rows of a sort leave in its order; those of a table that was filtered or looked up in joins, in the table's where no
 // join gives a row several partners; all others in any.
 //
-// plan() tells of each operator what it does and how many rows are expected; profile() has the pipelines that ran and
-// the rows that came, and, where it `measures` (two looks at the clock per part and block of rows), the time of each
-// part.
+// plan() tells of each operator what it does and how many rows are expected; profile() has the pipelines that ran.
+// Throws CD-105 for a rule that is none.
 class Query : public Operation {
  public:
-  // `like`, a table of any number of rows: columns of strings have the types that they have there, whatever layout the
-  // plan gives them.
-  Query(const Engine& engine,
-        const Plan& plan,
-        bool measures = false,
-        const ArrowTable* like = nullptr);
+  Query(const Engine& engine, const Plan& plan, const QueryOptions& options = {});
 };
 
 }  // namespace crossdock

@@ -21,8 +21,9 @@ void init_query(QueryObject* self,
                 const crossdock::Engine& engine,
                 const crossdock::Plan& plan,
                 bool measures,
+                const std::vector<std::string>& without,
                 const crossdock::ArrowTable* like) {
-  new (self) QueryObject{crossdock::Query(engine, plan, measures, like), true};
+  new (self) QueryObject{crossdock::Query(engine, plan, {measures, without, like}), true};
 }
 
 }  // namespace
@@ -87,7 +88,9 @@ void bind_query(nb::module_& module) {
            "engine"_a,
            "plan"_a,
            "measures"_a = false,
-           "like"_a.none() = nb::none());
+           "without"_a = std::vector<std::string>(),
+           "like"_a.none() = nb::none())
+      .def_static("rules", &crossdock::QueryOptions::rules);
 }
 
 }  // namespace crossdock::python

@@ -100,6 +100,7 @@ struct Chain {
   std::vector<std::shared_ptr<const RowStore>> stores;  // by origin of the schema; nullptr: none
   std::vector<SourceColumn> source_columns;             // of origin 0; empty where nothing is known
   TablePtr table;                 // what the source reads, where that is a table in memory
+  bool source_tests = true;       // conditions that the source can test are its own
   bool is_ordered = true;         // rows leave in the order of the source
   std::optional<RowLimit> limit;  // of what leaves, for who runs the chain to see to
   double pass_rate = 1;           // rows that leave by rows of the source, as sampled

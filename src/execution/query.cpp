@@ -55,10 +55,10 @@ operators::OperatorPlan Query::describe() const {
 }
 
 Status Query::run_phases(operators::OperatorRun& run) const {
-  Lowering lowering(run, environment_, *plan_, measures_);
+  Lowering lowering(run, environment_, *plan_, options_);
   RunRecord& record = lowering.record();
   CD_ASSIGN(Chain chain, lowering.lower_limited(*plan_));
-  chain.written = written_;
+  chain.written = options_.written;
   const auto start = RunRecord::Clock::now();
   int64_t rows = 0;
   if (run.sink->counts_only()) {

@@ -3,6 +3,7 @@
 
 #include <memory>
 
+#include "execution/rules.hpp"
 #include "operators/run/operator.hpp"
 #include "plan/node.hpp"
 
@@ -10,18 +11,20 @@ namespace crossdock::execution {
 
 class Query final : public operators::Operator {
  public:
-  // `written`: the schema of the plan, but that strings may have another layout, or be those of a dictionary.
-  // `measures`: the profile has rows and time of each part of the pipelines.
-  Query(plan::NodePtr plan,
-        SchemaPtr written,
-        operators::RunEnvironment environment,
-        bool measures = false)
+  struct Options {
+    bool measures = false;  // the profile has rows and time of each part of the pipelines
+    Rules rules{};
+    SchemaPtr
+        written{};  // that of the plan, but that strings may have another layout; nullptr: the same
+  };
+  Query(plan::NodePtr plan, operators::RunEnvironment environment, Options options)
       : plan_(std::move(plan)),
-        written_(std::move(written)),
         environment_(std::move(environment)),
-        measures_(measures) {}
+        options_(std::move(options)) {}
 
-  const SchemaPtr& schema() const override { return written_; }
+  const SchemaPtr& schema() const override {
+    return options_.written == nullptr ? plan_->schema : options_.written;
+  }
   int worker_count() const override { return environment_.threads; }
   operators::OperatorPlan describe() const override;
 
@@ -31,9 +34,8 @@ class Query final : public operators::Operator {
   Status run_phases(operators::OperatorRun& run) const override;
 
   plan::NodePtr plan_;
-  SchemaPtr written_;
   operators::RunEnvironment environment_;
-  bool measures_;
+  Options options_;
 };
 
 }  // namespace crossdock::execution

@@ -133,12 +133,19 @@ Plan Plan::union_all(const std::vector<Plan>& others) const {
 void Plan::export_schema(ArrowSchema* out) const { crossdock::export_schema(*node_->schema, out); }
 std::string Plan::text() const { return plan::plan_text(*node_); }
 
-Query::Query(const Engine& engine, const Plan& plan, bool measures, const ArrowTable* like) {
-  SchemaPtr written = plan.node()->schema;
-  if (like != nullptr) written = with_strings_of(*like->state()->table->schema, *written);
+std::vector<std::string> QueryOptions::rules() { return execution::Rules::names(); }
+
+Query::Query(const Engine& engine, const Plan& plan, const QueryOptions& options) {
+  execution::Query::Options run_options;
+  run_options.measures = options.measures;
+  run_options.rules = value_or_throw(execution::Rules::without(options.without));
+  if (options.like != nullptr) {
+    const Schema& like = *options.like->state()->table->schema;
+    run_options.written = with_strings_of(like, *plan.node()->schema);
+  }
   state_ = operation_state(engine,
                            std::make_unique<execution::Query>(
-                               plan.node(), std::move(written), run_environment(engine), measures));
+                               plan.node(), run_environment(engine), std::move(run_options)));
 }
 
 }  // namespace crossdock
