@@ -157,7 +157,8 @@ class FileSource final : public Source {
   };
 
   Result<Worker*> worker(int index);
-  void open(Worker& worker, const Unit& unit);
+  // `rows`: that will be asked for.
+  void open(Worker& worker, const Unit& unit, int64_t rows);
   bool can_match(const Unit& unit) const;
   Status run_unit(OperatorRun& run, int index, int64_t number, BlockSink& first);
   Result<StepRows> select(Worker& worker, StepRows rows);
@@ -222,11 +223,11 @@ Result<FileSource::Worker*> FileSource::worker(int index) {
   return worker.get();
 }
 
-void FileSource::open(Worker& worker, const Unit& unit) {
+void FileSource::open(Worker& worker, const Unit& unit, int64_t rows) {
   const scan::LocalFile& file = table_.files().files()[static_cast<size_t>(unit.file)]->file();
   for (size_t c = 0; c < worker.cursors.size(); ++c) {
     if (worker.cursors[c] == nullptr) continue;
-    worker.cursors[c]->open(file, table_.chunk(static_cast<int>(c), unit.file, unit.group));
+    worker.cursors[c]->open(file, table_.chunk(static_cast<int>(c), unit.file, unit.group), rows);
   }
   for (ColumnFilter& filter : worker.filters) filter.open();
 }
@@ -318,7 +319,7 @@ Status FileSource::run_unit(OperatorRun& run, int index, int64_t number, BlockSi
     return {};
   }
   CD_ASSIGN(Worker * state, worker(index));
-  open(*state, unit);
+  open(*state, unit, unit.rows);
   const int64_t end = unit.begin + unit.rows;
   int64_t kept_rows = 0;
   for (int64_t at = unit.begin; at < end && !has_enough();) {
@@ -360,8 +361,8 @@ Status FileSource::make_sample() {
     Worker& state = sample_.emplace_back();
     state.batch = empty_batch();
     for (size_t c = 0; c < used_.size(); ++c) state.cursors.push_back(make_cursor(c));
-    open(state, unit);
     const auto rows = static_cast<int32_t>(std::min<int64_t>(kBlockRows, unit.rows));
+    open(state, unit, rows);
     for (auto& cursor : state.cursors) cursor->step(unit.begin, rows);
     state.batch.rows = rows;
   }

@@ -47,7 +47,7 @@ class Reading {
       codes = table_->files().string_codes(column.name, form, memory_).value();
     }
     cursor_ = std::make_unique<ColumnCursor>(form, codes, memory_);
-    cursor_->open(table_->files().files()[0]->file(), table_->chunk(0, 0, 0));
+    cursor_->open(table_->files().files()[0]->file(), table_->chunk(0, 0, 0), INT64_MAX);
   }
 
   // Rows [begin, begin + count), every `every`th of them.
