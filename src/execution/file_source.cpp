@@ -5,6 +5,7 @@
 #include <atomic>
 
 #include "execution/column_filter.hpp"
+#include "execution/file_rows.hpp"
 #include "execution/row_group_bounds.hpp"
 #include "operators/run/operator_run.hpp"
 
@@ -30,6 +31,7 @@ struct Unit {
   int group = 0;
   int64_t begin = 0;
   int64_t rows = 0;
+  int64_t first_row = 0;  // of all files
 };
 
 // What the footers promise of a column, and steps are held against.
@@ -51,6 +53,7 @@ std::vector<Unit> cut_units(const ParquetTable& table, int workers) {
   const int64_t groups = std::max<int64_t>(1, group_count(table));
   const int64_t parts_wanted = (kUnitsPerWorker * workers + groups - 1) / groups;
   std::vector<Unit> units;
+  int64_t first_row = 0;
   const auto& files = table.files().files();
   for (size_t f = 0; f < files.size(); ++f) {
     const auto& row_groups = files[f]->metadata().row_groups;
@@ -59,9 +62,11 @@ std::vector<Unit> cut_units(const ParquetTable& table, int workers) {
       const int64_t parts = std::clamp<int64_t>(rows / kPartRowsLeast, 1, parts_wanted);
       const int64_t part_rows = (rows + parts - 1) / parts;
       for (int64_t begin = 0; begin < rows; begin += part_rows) {
-        units.push_back(
-            {static_cast<int>(f), static_cast<int>(g), begin, std::min(part_rows, rows - begin)});
+        Unit& unit = units.emplace_back();
+        unit = {static_cast<int>(f), static_cast<int>(g), begin, 0, first_row + begin};
+        unit.rows = std::min(part_rows, rows - begin);
       }
+      first_row += rows;
     }
   }
   return units;
@@ -143,6 +148,7 @@ class FileSource final : public Source {
   Result<int64_t> sample(BlockSink& first, const std::vector<bool>& columns) override;
   Status prepare(Demand demand) override;
   void limit(int64_t rows) override;
+  void number_rows() override { is_numbered_ = true; }
   std::string describe() const override;
   int64_t rows() const override { return rows_; }
 
@@ -152,6 +158,7 @@ class FileSource final : public Source {
     std::vector<ColumnFilter> filters;
     std::vector<SourceTest> tests;
     std::vector<uint32_t> kept;
+    std::vector<uint64_t> numbers;  // of the rows of `batch`
     Batch batch;
     int32_t step_rows = kStepRows;
   };
@@ -165,6 +172,7 @@ class FileSource final : public Source {
   Result<StepRows> test(Worker& worker, SourceTest& test, StepRows rows) const;
   Status decode(Worker& worker, StepRows rows) const;
   Result<ColumnView> decoded(Worker& worker, size_t column, StepRows rows) const;
+  void add_numbers(Worker& worker, uint64_t first_row, StepRows rows) const;
   Status push(int index, int64_t number, const Batch& batch, BlockSink& first) const;
   Status make_sample();
   Status decode_sample(Worker& worker, const std::vector<bool>& columns) const;
@@ -178,6 +186,7 @@ class FileSource final : public Source {
   std::vector<Unit> units_;
   int64_t rows_;
   std::vector<bool> used_;  // by column
+  bool is_numbered_ = false;
   std::vector<ColumnConditions> conditions_;
   std::vector<const Stage*> testing_;
   std::vector<std::unique_ptr<Worker>> workers_;
@@ -195,7 +204,7 @@ std::unique_ptr<ColumnCursor> FileSource::make_cursor(size_t column) const {
 // What outlives the batch's rows: the strings of codes.
 Batch FileSource::empty_batch() const {
   Batch batch{table_.schema(), 0, {}, options_.table};
-  batch.columns.resize(table_.columns().size());
+  batch.columns.resize(table_.columns().size() + (is_numbered_ ? 1 : 0));
   return batch;
 }
 
@@ -205,7 +214,7 @@ Result<FileSource::Worker*> FileSource::worker(int index) {
   worker = std::make_unique<Worker>();
   worker->batch = empty_batch();
   worker->cursors.resize(table_.columns().size());
-  for (size_t c = 0; c < used_.size(); ++c) {
+  for (size_t c = 0; c < worker->cursors.size(); ++c) {
     if (used_[c]) worker->cursors[c] = make_cursor(c);
   }
   for (const ColumnConditions& of : conditions_) {
@@ -274,8 +283,9 @@ Result<StepRows> FileSource::test(Worker& worker, SourceTest& test, StepRows row
       kept[count++] = rows.rows == nullptr ? static_cast<uint32_t>(row) : rows.rows[row];
     }
   }
-  test.seen += rows.count;
-  test.kept += count;
+  // What lies back counts less: a test may drop more with time.
+  test.seen = test.seen * 3 / 4 + rows.count;
+  test.kept = test.kept * 3 / 4 + count;
   return StepRows{kept, count};
 }
 
@@ -296,6 +306,18 @@ Result<ColumnView> FileSource::decoded(Worker& worker, size_t column, StepRows r
                     "column \"{}\" of {} has values that the statistics of the file exclude",
                     field.name,
                     options_.name);
+}
+
+void FileSource::add_numbers(Worker& worker, uint64_t first_row, StepRows rows) const {
+  worker.numbers.resize(kStepRowsMost);
+  for (int32_t i = 0; i < rows.count; ++i) {
+    worker.numbers[static_cast<size_t>(i)] =
+        first_row + (rows.rows == nullptr ? static_cast<uint32_t>(i) : rows.rows[i]);
+  }
+  ColumnView numbers;
+  numbers.length = rows.count;
+  numbers.values = reinterpret_cast<const uint8_t*>(worker.numbers.data());
+  worker.batch.columns.back() = numbers;
 }
 
 Status FileSource::push(int index, int64_t number, const Batch& batch, BlockSink& first) const {
@@ -330,6 +352,7 @@ Status FileSource::run_unit(OperatorRun& run, int index, int64_t number, BlockSi
     }
     state->kept.resize(kStepRowsMost);
     CD_ASSIGN(const StepRows kept, select(*state, {nullptr, rows}));
+    const auto first_row = static_cast<uint64_t>(unit.first_row + at - unit.begin);
     at += rows;
     kept_rows += kept.count;
     const int64_t wanted = int64_t{kKeptRowsWanted} * rows / std::max(kept.count, 1);
@@ -337,6 +360,7 @@ Status FileSource::run_unit(OperatorRun& run, int index, int64_t number, BlockSi
                                             kBlockRows * kBlockRows);
     if (kept.count == 0) continue;
     CD_TRY(decode(*state, kept));
+    if (is_numbered_) add_numbers(*state, first_row, kept);
     CD_TRY(push(index, number, state->batch, first));
   }
   rows_kept_ += kept_rows;
@@ -360,7 +384,7 @@ Status FileSource::make_sample() {
     const Unit& unit = units_[static_cast<size_t>(u)];
     Worker& state = sample_.emplace_back();
     state.batch = empty_batch();
-    for (size_t c = 0; c < used_.size(); ++c) state.cursors.push_back(make_cursor(c));
+    for (size_t c = 0; c < table_.columns().size(); ++c) state.cursors.push_back(make_cursor(c));
     const auto rows = static_cast<int32_t>(std::min<int64_t>(kBlockRows, unit.rows));
     open(state, unit, rows);
     for (auto& cursor : state.cursors) cursor->step(unit.begin, rows);
@@ -452,6 +476,7 @@ Result<Chain> file_chain(FileSourceOptions options) {
       chain.ranges.emplace_back(ColumnPlace{0, c}, *promises.back().range);
     }
   }
+  chain.by_number = rows_of_files(options, codes);
   chain.schema.schema = table.schema();
   chain.schema.nullable = {false};
   chain.schema.stores = {nullptr};

@@ -4,8 +4,10 @@
 #include <algorithm>
 
 #include "execution/collect_sink.hpp"
+#include "execution/file_rows.hpp"
 #include "execution/file_source.hpp"
 #include "execution/late_sort.hpp"
+#include "execution/top_rows_stage.hpp"
 #include "operators/run/morsel.hpp"
 #include "operators/sort/table_sort.hpp"
 #include "table/dictionary.hpp"
@@ -351,20 +353,47 @@ Result<TablePtr> Lowering::materialise(Chain chain) {
 Result<Chain> Lowering::lower_sort(const plan::Node& node) {
   const auto& sort = std::get<plan::Sort>(node.operation);
   CD_ASSIGN(Chain chain, lower(node.input()));
+  const bool may_choose = sort.spec.strategy == operators::SortStrategy::kAuto ||
+                          sort.spec.strategy == operators::SortStrategy::kTopK;
+  if (rules_.has(Rule::kTopRows) && may_choose && !chain.is_bare()) {
+    auto stage = make_top_rows_stage(chain.schema, sort.spec, workers_);
+    if (stage != nullptr) chain.stages.push_back(std::move(stage));
+  }
+  if (rules_.has(Rule::kLateSort)) {
+    const LateSourceSort of_source = late_source_columns(sort.spec, chain);
+    if (!of_source.read.empty()) return sort_numbers(node, of_source, std::move(chain));
+  }
   LateSort late = rules_.has(Rule::kLateSort) ? late_columns(sort.spec, chain)
                                               : LateSort{sort.spec, {}, {}, {}};
   const Owners stores = chain.stores;
   if (!late.rows.empty()) add_row_numbers(late, chain, workers_);
-  CD_ASSIGN(TablePtr table, materialise(std::move(chain)));
-  const int64_t rows = table->rows;
-  CD_ASSIGN(auto sorted, operators::TableSort::create(late.spec, std::move(table), environment_));
-  const int64_t kept = sort.spec.limit < 0 ? rows : std::min(rows, sort.spec.limit);
-  Chain result = operator_chain(std::move(sorted), "sort", true, kept);
+  CD_ASSIGN(Chain result, sorted(late.spec, std::move(chain)));
   if (!late.rows.empty()) {
     result.schema.schema = node.schema;
     result.schema.places = late.places;
     look_up_rows(result, late.rows, stores, workers_);
   }
+  return result;
+}
+
+Result<Chain> Lowering::sorted(const operators::SortSpec& spec, Chain chain) {
+  CD_ASSIGN(TablePtr table, materialise(std::move(chain)));
+  const int64_t rows = table->rows;
+  CD_ASSIGN(auto sorted, operators::TableSort::create(spec, std::move(table), environment_));
+  const int64_t kept = spec.limit < 0 ? rows : std::min(rows, spec.limit);
+  return operator_chain(std::move(sorted), "sort", true, kept);
+}
+
+// Keys and numbers of rows are sorted; other columns of the source are read for what is kept.
+Result<Chain> Lowering::sort_numbers(const plan::Node& node,
+                                     const LateSourceSort& late,
+                                     Chain chain) {
+  const auto by_number = chain.by_number;
+  add_source_numbers(late, chain);
+  CD_ASSIGN(Chain result, sorted(late.spec, std::move(chain)));
+  result.schema.schema = node.schema;
+  result.schema.places = late.places;
+  read_by_number(result, by_number, late.numbers, late.read, workers_);
   return result;
 }
 

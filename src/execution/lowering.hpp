@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "execution/build_sink.hpp"
+#include "execution/late_sort.hpp"
 #include "execution/pipeline.hpp"
 #include "execution/query.hpp"
 #include "execution/run_record.hpp"
@@ -60,6 +61,8 @@ class Lowering {
   Result<Chain> lower_join(const plan::Node& node);
   Result<Chain> lower_group(const plan::Node& node);
   Result<Chain> lower_sort(const plan::Node& node);
+  Result<Chain> sorted(const operators::SortSpec& spec, Chain chain);
+  Result<Chain> sort_numbers(const plan::Node& node, const LateSourceSort& late, Chain chain);
   Result<Chain> lower_limit(const plan::Node& node);
   Result<Chain> lower_union(const plan::Node& node);
 

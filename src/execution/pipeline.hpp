@@ -48,6 +48,9 @@ class Source {
     std::vector<const Stage*> testing;  // whose tests spare what rows they drop
   };
   virtual Status prepare(Demand /*demand*/) { return {}; }
+  // Adds a uint64 column to origin 0, its last one: the number of each row in the source. Before prepare(), and where
+  // rows can be had by these numbers later (`Chain::by_number`).
+  virtual void number_rows() {}
   // Only the first so many rows are wanted, from a source all of whose rows leave in order.
   virtual void limit(int64_t /*rows*/) {}
   virtual std::string describe() const = 0;
@@ -83,6 +86,15 @@ struct SourceColumn {
   std::shared_ptr<const void> owner;  // of the dictionary
 };
 
+// Reads rows of a source again. Thread-safe.
+class RowsByNumber {
+ public:
+  virtual ~RowsByNumber() = default;
+  // The columns of the rows with these numbers, ascending; other columns of the batch have no memory.
+  virtual Result<Batch> read(const std::vector<uint64_t>& numbers,
+                             const std::vector<int>& columns) const = 0;
+};
+
 // The row of an origin follows from the values of these columns: they are the key of a join whose build side has each
 // key once.
 struct Dependency {
@@ -110,6 +122,7 @@ struct Chain {
   std::vector<std::pair<ColumnPlace, operators::KeyRange>> ranges;
 
   std::vector<Dependency> dependencies;
+  std::shared_ptr<const RowsByNumber> by_number;  // of the source; nullptr: it gives rows once
 
   // What is known of a column of the schema that is one of the source.
   SourceColumn source_column(int column) const;
