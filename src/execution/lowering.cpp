@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "execution/collect_sink.hpp"
+#include "execution/column_ranges.hpp"
 #include "execution/file_rows.hpp"
 #include "execution/file_source.hpp"
 #include "execution/late_sort.hpp"
@@ -314,6 +315,9 @@ Result<Chain> Lowering::lower_project(const plan::Node& node) {
       continue;
     }
     places.push_back({-1, first + static_cast<int>(computed.size())});
+    if (const auto range = computed_range(chain, *item.expression); range.has_value()) {
+      chain.ranges.emplace_back(places.back(), *range);
+    }
     computed.push_back(item.expression);
   }
   if (!computed.empty()) {
