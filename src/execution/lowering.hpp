@@ -55,6 +55,7 @@ class Lowering {
   Result<Chain> lower_sort(const plan::Node& node);
   Result<Chain> lower_limit(const plan::Node& node);
   Result<Chain> lower_union(const plan::Node& node);
+  Result<Chain> lower_window(const plan::Node& node);
 
   Status add_filters(Chain& chain, const std::vector<expressions::ExpressionPtr>& conditions);
   Result<Chain> probe_join(const plan::Node& node, Chain probe, Chain build, bool build_is_left);
