@@ -95,15 +95,23 @@ class Plan {
   std::shared_ptr<const plan::Node> node_;
 };
 
+struct QueryOptions {
+  // profile() has the time of each part of the pipelines: two looks at the clock per part and block of rows.
+  bool measures = false;
+  // Rules that the engine must do without, by name; for tests, since results do not depend on them.
+  std::vector<std::string> without;
+
+  static std::vector<std::string> rules();
+};
+
 // Rows of a sort leave in its order; those of a table that was filtered or looked up in joins, in the table's where no
 // join gives a row several partners; all others in any.
 //
-// plan() tells of each operator what it does and how many rows are expected; profile() has the pipelines that ran and
-// the rows that came, and, where it `measures` (two looks at the clock per part and block of rows), the time of each
-// part.
+// plan() tells of each operator what it does and how many rows are expected; profile() has the pipelines that ran.
+// Throws CD-105 for a rule that is none.
 class Query : public Operation {
  public:
-  Query(const Engine& engine, const Plan& plan, bool measures = false);
+  Query(const Engine& engine, const Plan& plan, const QueryOptions& options = {});
 };
 
 }  // namespace crossdock

@@ -20,8 +20,9 @@ std::vector<crossdock::ProjectedColumn> columns_of(const ProjectedItems& items) 
 void init_query(QueryObject* self,
                 const crossdock::Engine& engine,
                 const crossdock::Plan& plan,
-                bool measures) {
-  new (self) QueryObject{crossdock::Query(engine, plan, measures), true};
+                bool measures,
+                const std::vector<std::string>& without) {
+  new (self) QueryObject{crossdock::Query(engine, plan, {measures, without}), true};
 }
 
 }  // namespace
@@ -82,7 +83,13 @@ void bind_query(nb::module_& module) {
            })
       .def("text", &crossdock::Plan::text);
   bind_operation<crossdock::Query>(module, "Query")
-      .def("__init__", &init_query, "engine"_a, "plan"_a, "measures"_a = false);
+      .def("__init__",
+           &init_query,
+           "engine"_a,
+           "plan"_a,
+           "measures"_a = false,
+           "without"_a = std::vector<std::string>())
+      .def_static("rules", &crossdock::QueryOptions::rules);
 }
 
 }  // namespace crossdock::python

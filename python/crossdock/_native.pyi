@@ -2,7 +2,7 @@
 each run error by the method that runs; all are `NativeError`, which `crossdock.errors` turns into
 public classes. Objects may be shared between threads; an operation runs in one thread at a time."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Required, TypedDict, Unpack
 
 class NativeError(Exception):
@@ -411,9 +411,13 @@ class Plan:
     def text(self) -> str: ...
 
 class Query(_Operation):
-    """A plan that runs as a whole. measures: profile() has the time of each part, too."""
+    """A plan that runs as a whole. measures: profile() has times. without: rules left out."""
 
-    def __init__(self, engine: Engine, plan: Plan, measures: bool = False) -> None: ...
+    def __init__(
+        self, engine: Engine, plan: Plan, measures: bool = ..., without: Sequence[str] = ...
+    ) -> None: ...
+    @staticmethod
+    def rules() -> list[str]: ...
 
 def place_of_array(array: object) -> tuple[int, int]:
     """(type, number) of the device on which an "arrow_device_array" lies, as DLPack numbers them;

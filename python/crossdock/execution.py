@@ -108,6 +108,8 @@ class Tracker:
 class Execution:
     """One run of one query on an engine."""
 
+    without: tuple[str, ...] = ()  # rules of the engine that are switched off, for tests
+
     def __init__(self, engine: _native.Engine, tracker: Tracker, profiling: bool = False) -> None:
         self.engine = engine
         self.tracker = tracker
@@ -119,12 +121,8 @@ class Execution:
         self._splitter = Splitter(self.table)
         self._places: dict[Node, list[int]] = {}  # of groupings: columns of the operator's rows
 
-    def runs_in_pipelines(self, node: Node) -> bool:
-        """Whether the engine runs the node as one query. Reads nothing."""
-        return self._planned_query(node, self._without_rows) is not None
-
     def unread_query(self, node: Node) -> _native.Query | None:
-        """The same query over inputs without rows, to look at."""
+        """As `query`, over inputs without rows, to look at. Reads nothing."""
         plan = self._planned_query(node, self._without_rows)
         return None if plan is None else _native.Query(self.engine, plan)
 
@@ -139,7 +137,9 @@ class Execution:
             return table, names
 
         plan = self._planned_query(node, read)
-        return None if plan is None else _native.Query(self.engine, plan, self.profiling)
+        if plan is None:
+            return None
+        return _native.Query(self.engine, plan, self.profiling, self.without)
 
     def _planned_query(self, node: Node, read: ReadScan) -> _native.Plan | None:
         if has_late(node) or not runs_as_plan(node):

@@ -8,6 +8,7 @@ import json
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
+from crossdock import _native
 from crossdock.display import align, headline, shorten
 from crossdock.errors import printable
 from crossdock.execution import Execution
@@ -84,8 +85,9 @@ def explain(execution: Execution | RankExecution, node: Node, read: bool | None)
         require_flag(read, "read", "explain")
     else:
         read = stored_bytes(node) <= _READ_BELOW_BYTES
-    if places is None and execution.runs_in_pipelines(node):
-        return _pipelined(execution, node, read)
+    query = execution.unread_query(node) if places is None else None
+    if query is not None:
+        return _pipelined(node, execution.query(node) or query if read else query, read)
     tree = _describe(execution, node, read, places)
     data = {"schema_version": 1, "plan": tree}
     lines = _lines(tree, "", "")
@@ -95,11 +97,9 @@ def explain(execution: Execution | RankExecution, node: Node, read: bool | None)
     return Plan("\n".join(lines), data)
 
 
-def _pipelined(execution: Execution, node: Node, read: bool) -> Plan:
-    """The plan of a query that the engine runs as a whole. Where the inputs are not to be read,
-    nothing says how many rows they have."""
-    query = execution.query(node) if read else execution.unread_query(node)
-    assert query is not None
+def _pipelined(node: Node, query: _native.Query, read: bool) -> Plan:
+    """The plan of a query that the engine runs as a whole. Where the inputs are not read, nothing
+    says how many rows they have."""
     operators = json.loads(query.plan())["operators"]
     if not read:
         for operator in operators:

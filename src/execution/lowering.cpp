@@ -162,7 +162,8 @@ Result<Chain> Lowering::lower(const plan::Node& node) {
 }
 
 Result<Chain> Lowering::lower_here(const plan::Node& node) {
-  const bool shared = shared_.at(&node).uses > 1 && has_operator(node);
+  const bool shared =
+      rules_.has(Rule::kSharedParts) && shared_.at(&node).uses > 1 && has_operator(node);
   return shared ? lower_shared(node) : lower_operation(node);
 }
 
@@ -170,6 +171,7 @@ Status Lowering::run(Chain& chain, BlockSink& sink) {
   for (const auto& stage : chain.stages) {
     if (stage->node() == nullptr) stage->set_node(being_lowered_.back());
   }
+  chain.source_tests = rules_.has(Rule::kSourceConditions);
   return run_chain(run_, chain, sink, record_.meters());
 }
 
@@ -226,21 +228,23 @@ Result<Chain> Lowering::lower_file_scan(const plan::Node& node) {
   return file_chain({scan.table, scan.name, workers_, environment_.memory});
 }
 
+Status Lowering::add_filter(Chain& chain, const std::vector<ExpressionPtr>& conditions) {
+  CD_ASSIGN(auto stage, make_filter_stage(chain.schema, conditions, workers_, environment_.memory));
+  chain.stages.push_back(std::move(stage));
+  return sample_chain(chain);
+}
+
 // Conditions on the same columns are tested together. Groups of them are tested one after the other, those that drop
 // most for their cost first, and rows are put together in between where that spares the next group enough of them.
 // Those to which a row can be an error come last, in the order given.
 Status Lowering::add_filters(Chain& chain, const std::vector<ExpressionPtr>& conditions) {
   constexpr double kWorthCompacting = 0.7;
+  if (!rules_.has(Rule::kFilterOrder)) return add_filter(chain, conditions);
   std::vector<FilterGroup> groups = grouped_by_columns(conditions);
   const double before = chain.pass_rate;
-  const auto add_stage = [&](const std::vector<ExpressionPtr>& of) -> Status {
-    CD_ASSIGN(auto stage, make_filter_stage(chain.schema, of, workers_, environment_.memory));
-    chain.stages.push_back(std::move(stage));
-    return sample_chain(chain);
-  };
   for (FilterGroup& group : groups) {
     if (groups.size() == 1 || group.fails) continue;
-    CD_TRY(add_stage(group.conditions));
+    CD_TRY(add_filter(chain, group.conditions));
     group.pass_rate = before > 0 ? std::min(1.0, chain.pass_rate / before) : 1;
     chain.stages.pop_back();
     chain.pass_rate = before;
@@ -253,14 +257,14 @@ Status Lowering::add_filters(Chain& chain, const std::vector<ExpressionPtr>& con
   for (const FilterGroup& group : groups) {
     chain.cost += chain.pass_rate * group.cost;
     if (!together.empty() && pass_rate < kWorthCompacting) {
-      CD_TRY(add_stage(together));
+      CD_TRY(add_filter(chain, together));
       together.clear();
       pass_rate = 1;
     }
     together.insert(together.end(), group.conditions.begin(), group.conditions.end());
     pass_rate *= group.pass_rate;
   }
-  return together.empty() ? Status() : add_stage(together);
+  return together.empty() ? Status() : add_filter(chain, together);
 }
 
 Result<Chain> Lowering::lower_filter(const plan::Node& node) {
@@ -314,7 +318,8 @@ Result<TablePtr> Lowering::materialise(Chain chain) {
 Result<Chain> Lowering::lower_sort(const plan::Node& node) {
   const auto& sort = std::get<plan::Sort>(node.operation);
   CD_ASSIGN(Chain chain, lower(node.input()));
-  LateSort late = late_columns(sort.spec, chain);
+  LateSort late = rules_.has(Rule::kLateSort) ? late_columns(sort.spec, chain)
+                                              : LateSort{sort.spec, {}, {}, {}};
   const Owners stores = chain.stores;
   if (!late.rows.empty()) add_row_numbers(late, chain, workers_);
   CD_ASSIGN(TablePtr table, materialise(std::move(chain)));

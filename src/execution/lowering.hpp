@@ -9,6 +9,7 @@
 
 #include "execution/build_sink.hpp"
 #include "execution/pipeline.hpp"
+#include "execution/query.hpp"
 #include "execution/run_record.hpp"
 #include "operators/group_by/group_stream.hpp"
 #include "operators/run/operator.hpp"
@@ -22,11 +23,12 @@ class Lowering {
   Lowering(operators::OperatorRun& run,
            const operators::RunEnvironment& environment,
            const plan::Node& root,
-           bool measures)
+           const Query::Options& options)
       : run_(run),
         environment_(environment),
+        rules_(options.rules),
         workers_(run.team->worker_count()),
-        record_(measures) {
+        record_(options.measures) {
     count_uses(root);
   }
 
@@ -57,6 +59,7 @@ class Lowering {
   Result<Chain> lower_union(const plan::Node& node);
   Result<Chain> lower_window(const plan::Node& node);
 
+  Status add_filter(Chain& chain, const std::vector<expressions::ExpressionPtr>& conditions);
   Status add_filters(Chain& chain, const std::vector<expressions::ExpressionPtr>& conditions);
   Result<Chain> probe_join(const plan::Node& node, Chain probe, Chain build, bool build_is_left);
   Status add_key_filter(Chain& probe,
@@ -79,6 +82,7 @@ class Lowering {
 
   operators::OperatorRun& run_;
   const operators::RunEnvironment& environment_;
+  const Rules rules_;
   const int workers_;
   // Nodes that more than one other reads, and their rows once they are there.
   struct SharedRows {

@@ -193,7 +193,7 @@ Status prepare_source(Chain& chain) {
   Source::Demand demand;
   auto& taken = demand.conditions;
   auto& stages = chain.stages;
-  for (size_t s = 0; s < stages.size();) {
+  for (size_t s = 0; s < stages.size() && chain.source_tests;) {
     if (!stages[s]->only_drops_rows()) break;
     const auto conditions = stages[s]->conditions();
     size_t left = conditions.size();
@@ -220,7 +220,7 @@ Status prepare_source(Chain& chain) {
   bool may_test = true;
   for (const auto& stage : stages) {
     stage->mark_read(demand.columns);
-    if (may_test) demand.testing.push_back(stage.get());
+    if (may_test && chain.source_tests) demand.testing.push_back(stage.get());
     may_test = may_test && stage->can_be_sampled();
   }
   return chain.source->prepare(std::move(demand));

@@ -63,10 +63,11 @@ struct Chain {
   BlockSchema schema;                                   // of what the last stage passes on
   std::vector<std::shared_ptr<const RowStore>> stores;  // by origin of the schema; nullptr: none
   std::vector<SourceColumn> source_columns;             // of origin 0; empty where nothing is known
-  TablePtr table;          // what the source reads, where that is a table in memory
-  bool is_ordered = true;  // rows leave in the order of the source
-  double pass_rate = 1;    // rows that leave by rows of the source, as sampled
-  double cost = 0;         // of the stages, for a row of the source, in comparisons of integers
+  TablePtr table;            // what the source reads, where that is a table in memory
+  bool source_tests = true;  // conditions that the source can test are its own
+  bool is_ordered = true;    // rows leave in the order of the source
+  double pass_rate = 1;      // rows that leave by rows of the source, as sampled
+  double cost = 0;           // of the stages, for a row of the source, in comparisons of integers
   // What joins have shown of key columns: no value of them lies outside.
   std::vector<std::pair<ColumnPlace, operators::KeyRange>> ranges;
 

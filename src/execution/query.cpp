@@ -43,7 +43,7 @@ operators::OperatorPlan Query::describe() const {
 }
 
 Status Query::run_phases(operators::OperatorRun& run) const {
-  Lowering lowering(run, environment_, *plan_, measures_);
+  Lowering lowering(run, environment_, *plan_, options_);
   RunRecord& record = lowering.record();
   CD_ASSIGN(Chain chain, lowering.lower(*plan_));
   const auto start = RunRecord::Clock::now();

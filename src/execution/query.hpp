@@ -3,6 +3,7 @@
 
 #include <memory>
 
+#include "execution/rules.hpp"
 #include "operators/run/operator.hpp"
 #include "plan/node.hpp"
 
@@ -10,9 +11,12 @@ namespace crossdock::execution {
 
 class Query final : public operators::Operator {
  public:
-  // `measures`: the profile has rows and time of each part of the pipelines.
-  Query(plan::NodePtr plan, operators::RunEnvironment environment, bool measures = false)
-      : plan_(std::move(plan)), environment_(std::move(environment)), measures_(measures) {}
+  struct Options {
+    bool measures = false;  // the profile has rows and time of each part of the pipelines
+    Rules rules{};
+  };
+  Query(plan::NodePtr plan, operators::RunEnvironment environment, Options options)
+      : plan_(std::move(plan)), environment_(std::move(environment)), options_(options) {}
 
   const SchemaPtr& schema() const override { return plan_->schema; }
   int worker_count() const override { return environment_.threads; }
@@ -25,7 +29,7 @@ class Query final : public operators::Operator {
 
   plan::NodePtr plan_;
   operators::RunEnvironment environment_;
-  bool measures_;
+  Options options_;
 };
 
 }  // namespace crossdock::execution

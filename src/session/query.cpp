@@ -120,9 +120,14 @@ Plan Plan::union_all(const std::vector<Plan>& others) const {
 void Plan::export_schema(ArrowSchema* out) const { crossdock::export_schema(*node_->schema, out); }
 std::string Plan::text() const { return plan::plan_text(*node_); }
 
-Query::Query(const Engine& engine, const Plan& plan, bool measures) {
+std::vector<std::string> QueryOptions::rules() { return execution::Rules::names(); }
+
+Query::Query(const Engine& engine, const Plan& plan, const QueryOptions& options) {
+  const auto rules = value_or_throw(execution::Rules::without(options.without));
+  const execution::Query::Options run_options{options.measures, rules};
   state_ = operation_state(
-      engine, std::make_unique<execution::Query>(plan.node(), run_environment(engine), measures));
+      engine,
+      std::make_unique<execution::Query>(plan.node(), run_environment(engine), run_options));
 }
 
 }  // namespace crossdock
