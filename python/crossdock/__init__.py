@@ -78,6 +78,19 @@ if TYPE_CHECKING:
     from crossdock.session import Dock, connect
     from crossdock.settings import current_settings
     from crossdock.topology import Topology
+    from crossdock.window_expressions import (
+        cume_dist,
+        dense_rank,
+        first_value,
+        lag,
+        last_value,
+        lead,
+        nth_value,
+        ntile,
+        percent_rank,
+        rank,
+        row_number,
+    )
 
     __version__: str
 
@@ -144,6 +157,19 @@ _HOMES: dict[str, tuple[str, ...]] = {
     "crossdock.session": ("Dock", "connect"),
     "crossdock.settings": ("current_settings",),
     "crossdock.topology": ("Topology",),
+    "crossdock.window_expressions": (
+        "cume_dist",
+        "dense_rank",
+        "first_value",
+        "lag",
+        "last_value",
+        "lead",
+        "nth_value",
+        "ntile",
+        "percent_rank",
+        "rank",
+        "row_number",
+    ),
 }
 _HOME_OF = {name: module for module, names in _HOMES.items() for name in names}
 
@@ -190,12 +216,18 @@ __all__ = [
     "connect",
     "count",
     "count_distinct",
+    "cume_dist",
     "current_settings",
+    "dense_rank",
     "desc",
     "error_table",
     "first",
+    "first_value",
     "greatest",
     "join_group",
+    "lag",
+    "last_value",
+    "lead",
     "least",
     "lit",
     "machine_info",
@@ -203,8 +235,13 @@ __all__ = [
     "mean",
     "median",
     "min",
+    "nth_value",
+    "ntile",
     "nullif",
+    "percent_rank",
     "quantile",
+    "rank",
+    "row_number",
     "stddev",
     "sum",
     "to_prometheus",
