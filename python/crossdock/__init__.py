@@ -37,6 +37,16 @@ if TYPE_CHECKING:
     )
     from crossdock.channel import Channel
     from crossdock.counters import to_prometheus
+    from crossdock.default_dock import (
+        default_dock,
+        from_arrow,
+        read,
+        read_csv,
+        read_ipc,
+        read_parquet,
+        register,
+        sql,
+    )
     from crossdock.device import Device
     from crossdock.device_table import DeviceTable
     from crossdock.errors import (
@@ -52,6 +62,7 @@ if TYPE_CHECKING:
         InternalError,
         OptionError,
         PathError,
+        SqlError,
         TopologyError,
         TypeError,
         error_table,
@@ -115,6 +126,7 @@ _HOMES: dict[str, tuple[str, ...]] = {
         "InternalError",
         "OptionError",
         "PathError",
+        "SqlError",
         "TopologyError",
         "TypeError",
         "error_table",
@@ -132,6 +144,16 @@ _HOMES: dict[str, tuple[str, ...]] = {
         "when",
     ),
     "crossdock.counters": ("to_prometheus",),
+    "crossdock.default_dock": (
+        "default_dock",
+        "from_arrow",
+        "read",
+        "read_csv",
+        "read_ipc",
+        "read_parquet",
+        "register",
+        "sql",
+    ),
     "crossdock.device": ("Device",),
     "crossdock.device_table": ("DeviceTable",),
     "crossdock.group": ("Group", "join_group"),
@@ -174,6 +196,7 @@ __all__ = [
     "Profile",
     "Relation",
     "Rendezvous",
+    "SqlError",
     "Topology",
     "TopologyError",
     "TypeError",
@@ -191,9 +214,11 @@ __all__ = [
     "count",
     "count_distinct",
     "current_settings",
+    "default_dock",
     "desc",
     "error_table",
     "first",
+    "from_arrow",
     "greatest",
     "join_group",
     "least",
@@ -205,6 +230,12 @@ __all__ = [
     "min",
     "nullif",
     "quantile",
+    "read",
+    "read_csv",
+    "read_ipc",
+    "read_parquet",
+    "register",
+    "sql",
     "stddev",
     "sum",
     "to_prometheus",

@@ -1,0 +1,520 @@
+"""A Substrait plan as DataFusion writes it, built from our nodes. What has no node is refused by
+name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from crossdock.expressions import Column, Expr, Literal, coalesce, conjuncts
+from crossdock.nodes import GroupBy, Node, Project, Sort
+from crossdock.orders import Order
+from crossdock.sql import joins
+from crossdock.sql.aggregation import Aggregation, grouping_sets
+from crossdock.sql.binding import Bound
+from crossdock.sql.building import Builder, name_for, unused
+from crossdock.sql.errors import unsupported
+from crossdock.sql.joins import JoinTree, Table, beside, table_of
+from crossdock.sql.substrait_types import arrow_type, constant_of
+from crossdock.sql.values import Subquery, Values
+
+OrderJoins = Callable[[Builder, JoinTree], Node]
+_KINDS = {
+    1: "inner",
+    2: "full",
+    3: "left",
+    4: "right",
+    5: "semi",
+    6: "anti",
+    8: "right_semi",
+    9: "right_anti",
+}
+_LEFT_ANTI = 6
+_DIRECTIONS = {
+    1: (False, True),
+    2: (False, False),
+    3: (True, True),
+    4: (True, False),
+}  # descending, NULLs first
+
+
+class Translation:
+    """One plan on its way. `tables` are nodes by the names that the text has for them."""
+
+    def __init__(
+        self,
+        bound: Bound,
+        tables: Mapping[str, Node],
+        order_joins: OrderJoins,
+        constant_rows: Callable[[Any], Node],
+    ) -> None:
+        self._bound = bound
+        self._tables = tables
+        self._order_joins = order_joins
+        self._constant_rows = constant_rows
+        self._builder = Builder()
+        self._functions = {
+            each.extension_function.function_anchor: each.extension_function.name
+            for each in bound.message.extensions
+        }
+        self._null_aware = _null_aware_joins(bound)
+
+    def run(self) -> tuple[Node, list[str], list[str]]:
+        """The node, the columns of the result by position, and their names in the text."""
+        root = self._bound.message.relations[0].root
+        found = self._table(root.input)
+        return self._node(found), list(found.columns), list(root.names)
+
+    def _node(self, table: Table) -> Node:
+        """The rows of a table, its joins in the order that is best."""
+        tree = table.tree
+        if len(tree.leaves) == 1:
+            return self._builder.filter(tree.leaves[0], tree.conditions)
+        return self._order_joins(self._builder, tree)
+
+    def _table(self, relation: Any) -> Table:
+        kind = relation.WhichOneof("rel_type")
+        if kind is None or not hasattr(self, f"_{kind}"):
+            raise unsupported(str(kind).replace("_", " "))
+        found: Table = getattr(self, f"_{kind}")(getattr(relation, kind))
+        return found
+
+    def _values(self, table: Table, subquery: Subquery | None = None) -> Values:
+        return Values(self._functions, table.columns, table.schema, subquery)
+
+    def _read(self, read: Any) -> Table:
+        if read.WhichOneof("read_type") == "virtual_table":
+            return self._constants(read)
+        name = read.named_table.names[-1]
+        node = self._builder.scan(name, self._tables[name])
+        columns = node.schema.names
+        if read.HasField("projection"):
+            items = read.projection.select.struct_items
+            columns = [columns[item.field] for item in items]
+        return table_of(node, columns)
+
+    def _constants(self, read: Any) -> Table:
+        """VALUES, and the rows of a query without FROM."""
+        names = [f"column{i + 1}" for i in range(len(read.base_schema.struct.types))]
+        rows = [
+            [self._constant(field) for field in row.fields]
+            for row in read.virtual_table.expressions
+        ]
+        rows += [[constant_of(value) for value in row.fields] for row in read.virtual_table.values]
+        arrays = []
+        for i, message in enumerate(read.base_schema.struct.types):
+            found = arrow_type(message)
+            values = [getattr(row[i], "value", None) for row in rows]
+            arrays.append(_column_of(values, found))
+        if not names:  # one row of no columns, or none
+            names, arrays = ["one row"], [pa.array([1] * len(rows), pa.int64())]
+            return Table(JoinTree((self._constant_rows(pa.table(arrays, names)),)), ())
+        return table_of(self._constant_rows(pa.table(arrays, names)))
+
+    def _constant(self, message: Any) -> Any:
+        if message.WhichOneof("rex_type") == "literal":
+            return constant_of(message.literal)
+        if (
+            message.WhichOneof("rex_type") == "cast"
+            and message.cast.input.WhichOneof("rex_type") == "literal"
+        ):
+            return constant_of(message.cast.input.literal)
+        raise unsupported("VALUES of what is no constant", try_="a SELECT of each, with UNION ALL")
+
+    def _filter(self, message: Any) -> Table:
+        table, values = self._with_subqueries(self._table(message.input), [message.condition])
+        conditions = conjuncts(values(message.condition))
+        tree = table.tree
+        return Table(JoinTree(tree.leaves, (*tree.conditions, *conditions)), table.columns)
+
+    def _project(self, message: Any) -> Table:
+        expressions = list(message.expressions)
+        computed = [each for each in expressions if each.WhichOneof("rex_type") != "selection"]
+        before = self._table(message.input)
+        table, columns = before, list(before.columns)
+        if computed:
+            table, values = self._with_subqueries(before, computed)
+            node = self._node(table)
+            columns += self._computed(node, values, expressions)
+            table = self._extended(node, values, expressions, columns[len(before.columns) :])
+        else:
+            columns += [_name_of(each) for each in map(self._values(before), expressions)]
+        if message.common.HasField("emit"):
+            columns = [columns[i] for i in message.common.emit.output_mapping]
+        return Table(table.tree, tuple(columns))
+
+    def _computed(self, node: Node, values: Values, expressions: Sequence[Any]) -> list[str]:
+        """The names of a projection's columns."""
+        taken = dict.fromkeys(node.schema.names)
+        names = []
+        for each in expressions:
+            found = values(each)
+            name = found.name if isinstance(found, Column) else name_for(found, taken)
+            taken.setdefault(name)
+            names.append(name)
+        return names
+
+    def _extended(
+        self, node: Node, values: Values, expressions: Sequence[Any], names: Sequence[str]
+    ) -> Table:
+        items = [
+            (name, found)
+            for name, found in zip(names, map(values, expressions), strict=True)
+            if not isinstance(found, Column)
+        ]
+        return table_of(self._builder.with_columns(node, items), names)
+
+    def _with_subqueries(self, table: Table, messages: Sequence[Any]) -> tuple[Table, Values]:
+        """The table with a column for each subquery in expressions over it, and what translates
+        them."""
+        if not any(map(_has_subquery, messages)):
+            return table, self._values(table)
+        state = _Beside(self, table)
+        values = Values(self._functions, table.columns, lambda: state.node.schema, state.column)
+        for message in messages:
+            values(message)
+        after = Table(JoinTree((state.node,)), table.columns)
+        return after, values
+
+    def scalar(self, subquery: Any) -> tuple[Node, str]:
+        """The one row of a scalar subquery, and its column."""
+        table = self._table(subquery.scalar.input)
+        node = self._node(table)
+        if not _has_one_row(node):
+            raise unsupported(
+                "a scalar subquery that may give several rows",
+                try_="an aggregate such as max(x), or LIMIT 1, in the subquery",
+            )
+        return node, table.columns[0]
+
+    def _aggregate(self, message: Any) -> Table:
+        table = self._table(message.input)
+        parts = [m.measure.arguments for m in message.measures]
+        parts_of = [argument.value for arguments in parts for argument in arguments]
+        asked = [*message.grouping_expressions, *parts_of]
+        table, values = self._with_subqueries(table, asked)
+        node = self._node(table)
+        aggregation = Aggregation(message, values, self._functions)
+        if len(message.groupings) > 1:
+            return table_of(*grouping_sets(self._builder, node, aggregation))
+        keys = aggregation.keys(node)
+        items = aggregation.items([name for name, _ in keys])
+        if not keys and not items:
+            raise unsupported("a GROUP BY of nothing")
+        found = self._builder.group(node, keys, dict(items))
+        columns = [name for name, _ in keys] + [name for name, _ in items]
+        return table_of(found, columns)
+
+    def _sort(self, message: Any) -> Table:
+        table = self._table(message.input)
+        node = self._node(table)
+        values = self._values(table)
+        orders = []
+        for each in message.sorts:
+            by = values(each.expr)
+            if isinstance(by, Literal):
+                continue
+            descending, nulls_first = _DIRECTIONS[each.direction]
+            orders.append(Order(by, descending, nulls_first))
+        found = self._builder.sort(node, orders) if orders else node
+        return table_of(found, table.columns)
+
+    def _fetch(self, message: Any) -> Table:
+        table = self._table(message.input)
+        node = self._node(table)
+        offset = _number(message, "offset")
+        count = _number(message, "count")
+        rows = count if count is not None and count >= 0 else (1 << 62)
+        return table_of(self._builder.limit(node, rows, offset or 0), table.columns)
+
+    def _set(self, message: Any) -> Table:
+        if message.op != 6:  # SET_OP_UNION_ALL
+            raise unsupported(
+                "INTERSECT and EXCEPT", try_="a semi or an anti join: WHERE (NOT) EXISTS"
+            )
+        tables = [self._table(each) for each in message.inputs]
+        names: list[str] = []
+        for name in tables[0].columns:
+            names.append(unused(name, names))
+        types = [self._node(t).schema for t in tables]
+        targets = [
+            _common_type([s.field(t.columns[i]).type for t, s in zip(tables, types, strict=True)])
+            for i in range(len(names))
+        ]
+        nodes = []
+        for table in tables:
+            node = self._node(table)
+            values = self._values(table_of(node, table.columns))
+            items = [
+                (name, values.converted(Column(column), target))
+                for name, column, target in zip(names, table.columns, targets, strict=True)
+            ]
+            nodes.append(self._builder.project(node, items))
+        return table_of(self._builder.union(nodes), names)
+
+    def _cross(self, message: Any) -> Table:
+        return self._inner(self._table(message.left), self._table(message.right), ())
+
+    def _join(self, message: Any) -> Table:
+        kind = message.type
+        null_aware, _ = self._null_aware.get(id(message), (False, None))
+        left, right = self._table(message.left), self._table(message.right)
+        left, right = beside(self._builder, left, right)
+        both = Table(
+            JoinTree((*left.tree.leaves, *right.tree.leaves)), (*left.columns, *right.columns)
+        )
+        condition: tuple[Expr, ...] = ()
+        if message.HasField("expression"):
+            condition = conjuncts(self._values(both)(message.expression))
+            condition = tuple(each for each in condition if not _is_true(each))
+        if kind == 1:
+            return self._inner(left, right, condition)
+        if _is_mark(message):
+            return self._mark(left, right, condition)
+        if kind not in _KINDS:
+            raise unsupported(f"a join of kind {kind}")
+        return self._outer(_KINDS[kind], left, right, condition, null_aware)
+
+    def _inner(self, left: Table, right: Table, conditions: Sequence[Expr]) -> Table:
+        left, right = beside(self._builder, left, right)
+        tree = JoinTree(
+            (*left.tree.leaves, *right.tree.leaves),
+            (*left.tree.conditions, *right.tree.conditions, *conditions),
+        )
+        return Table(tree, (*left.columns, *right.columns))
+
+    def _outer(
+        self, how: str, left: Table, right: Table, conditions: Sequence[Expr], null_aware: bool
+    ) -> Table:
+        if how.startswith("right_"):
+            left, right, how = right, left, how.removeprefix("right_")
+        sides = self._node(left), self._node(right)
+        if null_aware and how == "anti":
+            how = _kind_of_not_in(conditions, *sides)
+        found = joins.joined(self._builder, *sides, how, conditions)
+        is_filter = how in ("semi", "anti", "anti_null_aware")
+        return table_of(found, left.columns if is_filter else (*left.columns, *right.columns))
+
+    def _mark(self, left: Table, right: Table, conditions: Sequence[Expr]) -> Table:
+        """All rows of the left side, and whether they have a partner: a left join with the keys of
+        the right side, each once."""
+        sides = self._node(left), self._node(right)
+        found, mark = marked(self._builder, *sides, conditions)
+        return Table(JoinTree((found,)), (*left.columns, mark))
+
+
+class _Beside:
+    """A table that gets a column for each scalar subquery of its expressions."""
+
+    def __init__(self, translation: Translation, table: Table) -> None:
+        self._translation = translation
+        self.node = translation._node(table)
+        self._columns: dict[bytes, Expr] = {}
+
+    def column(self, message: Any) -> Expr:
+        """The subquery's value on each row."""
+        key = message.SerializeToString(deterministic=True)
+        if key not in self._columns:
+            self._columns[key] = self._added(message)
+        return self._columns[key]
+
+    def _added(self, message: Any) -> Expr:
+        kind = message.WhichOneof("subquery_type")
+        if kind != "scalar":
+            raise unsupported(
+                f"{'IN' if kind == 'in_predicate' else 'EXISTS'} with a subquery outside WHERE",
+                try_="a condition in WHERE, or a LEFT JOIN",
+            )
+        row, column = self._translation.scalar(message)
+        builder = self._translation._builder
+        name = unused(column, self.node.schema.names)
+        one = builder.project(row, [(name, Column(column))])
+        self.node = builder.join(self.node, one, (), "inner")
+        return Column(name)
+
+
+def marked(
+    builder: Builder, left: Node, right: Node, conditions: Sequence[Expr]
+) -> tuple[Node, str]:
+    """The rows of `left` and a column that says whether they have a partner. SqlError where that
+    would need more than equal keys."""
+    sides = joins.taken_apart(conditions, set(left.schema.names), set(right.schema.names))
+    if sides.residual or sides.left or sides.null_keys:
+        raise unsupported(
+            "IN or EXISTS under OR with a condition that is no equality",
+            try_="two queries with UNION, one for each side of the OR",
+        )
+    right = builder.filter(right, sides.right)
+    mark = unused("has partner", left.schema.names)
+    names = [unused(f"key {i}", (*left.schema.names, mark)) for i in range(len(sides.keys))]
+    if names:
+        keys = [(name, b) for name, (_, b) in zip(names, sides.keys, strict=True)]
+        partners = builder.group(right, keys, {})
+    else:
+        partners = builder.project(builder.limit(right, 1, 0), [(mark, Literal(True))])
+    partners = builder.with_columns(partners, [(mark, Literal(True))]) if names else partners
+    pairs = [a == Column(name) for name, (a, _) in zip(names, sides.keys, strict=True)]
+    found = joins.joined(builder, left, partners, "left", pairs)
+    known = [(n, Column(n)) for n in left.schema.names]
+    return builder.project(found, [*known, (mark, coalesce(Column(mark), False))]), mark
+
+
+def _kind_of_not_in(conditions: Sequence[Expr], left: Node, right: Node) -> str:
+    """How NOT IN is joined: NULL on the right side leaves nothing over."""
+    names = set(left.schema.names), set(right.schema.names)
+    sides = joins.taken_apart(conditions, *names)
+    read = {name for pair in sides.keys for side in pair for name in side.columns()}
+    fields = [schema.field(n) for schema in (left.schema, right.schema) for n in schema.names]
+    if not any(field.nullable for field in fields if field.name in read):
+        return "anti"
+    if len(sides.keys) == 1 and not (sides.residual or sides.left or sides.null_keys):
+        return "anti_null_aware"
+    raise unsupported(
+        "NOT IN with a correlated subquery over columns that may be NULL", try_="NOT EXISTS"
+    )
+
+
+def _has_one_row(node: Node) -> bool:
+    """Whether the node gives one row whatever the data."""
+    while not isinstance(node, GroupBy):
+        if not isinstance(node, Project | Sort):
+            return False
+        if isinstance(node, Sort) and not node.keeps_all_rows:
+            return False
+        node = node.input
+    return not node.keys
+
+
+def _is_mark(message: Any) -> bool:
+    return bool(message.type == 11)
+
+
+def _is_true(expression: Expr) -> bool:
+    return isinstance(expression, Literal) and expression.value is True
+
+
+def _name_of(expression: Expr) -> str:
+    assert isinstance(expression, Column)
+    return expression.name
+
+
+def _number(message: Any, what: str) -> int | None:
+    """The offset or the count of a FetchRel; None where it has none."""
+    if not message.HasField(f"{what}_expr"):
+        return None
+    value = getattr(message, f"{what}_expr")
+    if value.WhichOneof("rex_type") == "cast":
+        value = value.cast.input
+    found = constant_of(value.literal) if value.WhichOneof("rex_type") == "literal" else None
+    number = getattr(found, "value", None)
+    if not isinstance(number, int):
+        raise unsupported(f"a {'LIMIT' if what == 'count' else 'OFFSET'} that is no constant")
+    return number
+
+
+def _common_type(types: Sequence[Any]) -> Any:
+    """The type that holds the values of all columns of a UNION."""
+    known = [t for t in types if not pa.types.is_null(t)]
+    if not known:
+        return pa.null()
+    if all(t == known[0] for t in known):
+        return known[0]
+    if all(pa.types.is_decimal(t) or pa.types.is_integer(t) for t in known):
+        decimals = [t for t in known if pa.types.is_decimal(t)]
+        if decimals:
+            return pa.decimal128(38, max(t.scale for t in decimals))
+        return pa.int64()
+    if any(pa.types.is_floating(t) for t in known):
+        return pa.float64()
+    texts = [t for t in known if not pa.types.is_dictionary(t)]
+    return texts[0] if texts else known[0].value_type
+
+
+def _column_of(values: Sequence[Any], data_type: Any) -> Any:
+    plain = [v.as_py() if isinstance(v, pa.Scalar) else v for v in values]
+    return pa.array(plain, data_type)
+
+
+def _has_subquery(message: Any) -> bool:
+    """Whether an expression has a subquery in it."""
+    kind = message.WhichOneof("rex_type")
+    if kind == "subquery":
+        return True
+    return any(map(_has_subquery, parts_of(message)))
+
+
+def parts_of(message: Any) -> Iterator[Any]:
+    """The expressions directly within one."""
+    kind = message.WhichOneof("rex_type")
+    if kind == "scalar_function":
+        yield from (argument.value for argument in message.scalar_function.arguments)
+    elif kind == "cast":
+        yield message.cast.input
+    elif kind == "if_then":
+        for clause in message.if_then.ifs:
+            yield getattr(clause, "if")
+            yield clause.then
+        if message.if_then.HasField("else"):
+            yield getattr(message.if_then, "else")
+    elif kind == "singular_or_list":
+        yield message.singular_or_list.value
+        yield from message.singular_or_list.options
+    elif kind == "subquery" and message.subquery.WhichOneof("subquery_type") == "in_predicate":
+        yield from message.subquery.in_predicate.needles
+
+
+def _null_aware_joins(bound: Bound) -> dict[int, tuple[bool, Any]]:
+    """Of each anti join whether it is NOT IN, by the id of its message, which is kept here so that
+    the id stays. They are printed in the order in which they are walked here: subqueries of
+    expressions first, then the inputs."""
+    if not any(bound.null_aware):
+        return {}
+    found = list(_anti_joins(bound.message.relations[0].root.input))
+    if len(found) != len(bound.null_aware):
+        raise unsupported("NOT IN in a query of this shape", try_="NOT EXISTS")
+    return {id(m): (aware, m) for m, aware in zip(found, bound.null_aware, strict=True)}
+
+
+def _anti_joins(relation: Any) -> Iterator[Any]:
+    kind = relation.WhichOneof("rel_type")
+    message = getattr(relation, kind)
+    if kind == "join" and message.type == _LEFT_ANTI:
+        yield message
+    for expression in _expressions_of(kind, message):
+        yield from _anti_joins_within(expression)
+    if kind == "set":
+        inputs = list(message.inputs)
+    elif kind in ("join", "cross"):
+        inputs = [message.left, message.right]
+    else:
+        inputs = [message.input] if kind != "read" else []
+    for each in inputs:
+        yield from _anti_joins(each)
+
+
+def _anti_joins_within(expression: Any) -> Iterator[Any]:
+    if expression.WhichOneof("rex_type") == "subquery":
+        kind = expression.subquery.WhichOneof("subquery_type")
+        if kind == "scalar":
+            yield from _anti_joins(expression.subquery.scalar.input)
+        elif kind == "in_predicate":
+            yield from _anti_joins(expression.subquery.in_predicate.haystack)
+        elif kind == "set_predicate":
+            yield from _anti_joins(expression.subquery.set_predicate.tuples)
+    for part in parts_of(expression):
+        yield from _anti_joins_within(part)
+
+
+def _expressions_of(kind: str, message: Any) -> list[Any]:
+    if kind == "filter":
+        return [message.condition]
+    if kind == "project":
+        return list(message.expressions)
+    if kind == "join" and message.HasField("expression"):
+        return [message.expression]
+    if kind == "aggregate":
+        arguments = [a.value for m in message.measures for a in m.measure.arguments]
+        return [*message.grouping_expressions, *arguments]
+    return [each.expr for each in message.sorts] if kind == "sort" else []
