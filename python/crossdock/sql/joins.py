@@ -14,16 +14,28 @@ from crossdock.sql.building import Builder, name_for, unused
 
 
 @dataclass(frozen=True)
+class Partners:
+    """A semi or anti join: which rows stay is decided by partners in `right`, whose columns have
+    names that no leaf has."""
+
+    right: Node
+    how: str
+    conditions: tuple[Expr, ...]
+
+
+@dataclass(frozen=True)
 class JoinTree:
-    """Tables without a name in common, in the order of the text, and conditions over all of
-    them."""
+    """Tables without a name in common, in the order of the text, conditions over all of them, and
+    semi and anti joins with others."""
 
     leaves: tuple[Node, ...]
     conditions: tuple[Expr, ...] = ()
+    partners: tuple[Partners, ...] = ()
 
     def names(self) -> set[str]:
-        """Of all columns."""
-        return {name for leaf in self.leaves for name in leaf.schema.names}
+        """Of all columns that conditions name."""
+        nodes = (*self.leaves, *(each.right for each in self.partners))
+        return {name for node in nodes for name in node.schema.names}
 
 
 @dataclass(frozen=True)
@@ -44,22 +56,30 @@ def table_of(node: Node, columns: Sequence[str] | None = None) -> Table:
     return Table(JoinTree((node,)), tuple(node.schema.names if columns is None else columns))
 
 
-def beside(builder: Builder, left: Table, right: Table) -> tuple[Table, Table]:
-    """Both tables, with other names for the right's columns that the left has, too."""
+def beside(builder: Builder, left: Table, right: Table) -> Table:
+    """The right table, with other names for columns that the left one has, too."""
     taken = left.tree.names()
     both = taken | right.tree.names()
     names: dict[str, str] = {}
-    for leaf in right.tree.leaves:
-        for name in leaf.schema.names:
-            if name in taken:
-                names[name] = unused(name, both)
-                both.add(names[name])
+    for name in sorted(right.tree.names()):
+        if name in taken:
+            names[name] = unused(name, both)
+            both.add(names[name])
     if not names:
-        return left, right
-    leaves = tuple(builder.renamed(leaf, names) for leaf in right.tree.leaves)
-    conditions = tuple(rename_columns(each, names) for each in right.tree.conditions)
-    columns = tuple(names.get(name, name) for name in right.columns)
-    return left, Table(JoinTree(leaves, conditions), columns)
+        return right
+
+    def renamed(conditions: Sequence[Expr]) -> tuple[Expr, ...]:
+        return tuple(rename_columns(each, names) for each in conditions)
+
+    tree = JoinTree(
+        tuple(builder.renamed(leaf, names) for leaf in right.tree.leaves),
+        renamed(right.tree.conditions),
+        tuple(
+            Partners(builder.renamed(each.right, names), each.how, renamed(each.conditions))
+            for each in right.tree.partners
+        ),
+    )
+    return Table(tree, tuple(names.get(name, name) for name in right.columns))
 
 
 @dataclass

@@ -4,6 +4,7 @@ name."""
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
@@ -70,7 +71,7 @@ class Translation:
     def _node(self, table: Table) -> Node:
         """The rows of a table, its joins in the order that is best."""
         tree = table.tree
-        if len(tree.leaves) == 1:
+        if len(tree.leaves) == 1 and not tree.partners:
             return self._builder.filter(tree.leaves[0], tree.conditions)
         return self._order_joins(self._builder, tree)
 
@@ -127,7 +128,7 @@ class Translation:
         table, values = self._with_subqueries(self._table(message.input), [message.condition])
         conditions = conjuncts(values(message.condition))
         tree = table.tree
-        return Table(JoinTree(tree.leaves, (*tree.conditions, *conditions)), table.columns)
+        return Table(replace(tree, conditions=(*tree.conditions, *conditions)), table.columns)
 
     def _project(self, message: Any) -> Table:
         expressions = list(message.expressions)
@@ -261,7 +262,7 @@ class Translation:
         kind = message.type
         null_aware, _ = self._null_aware.get(id(message), (False, None))
         left, right = self._table(message.left), self._table(message.right)
-        left, right = beside(self._builder, left, right)
+        right = beside(self._builder, left, right)
         both = Table(
             JoinTree((*left.tree.leaves, *right.tree.leaves)), (*left.columns, *right.columns)
         )
@@ -278,10 +279,11 @@ class Translation:
         return self._outer(_KINDS[kind], left, right, condition, null_aware)
 
     def _inner(self, left: Table, right: Table, conditions: Sequence[Expr]) -> Table:
-        left, right = beside(self._builder, left, right)
+        right = beside(self._builder, left, right)
         tree = JoinTree(
             (*left.tree.leaves, *right.tree.leaves),
             (*left.tree.conditions, *right.tree.conditions, *conditions),
+            (*left.tree.partners, *right.tree.partners),
         )
         return Table(tree, (*left.columns, *right.columns))
 
@@ -290,12 +292,26 @@ class Translation:
     ) -> Table:
         if how.startswith("right_"):
             left, right, how = right, left, how.removeprefix("right_")
+        if how in ("semi", "anti"):
+            return self._partners(how, left, right, conditions, null_aware)
         sides = self._node(left), self._node(right)
-        if null_aware and how == "anti":
-            how = _kind_of_not_in(conditions, *sides)
         found = joins.joined(self._builder, *sides, how, conditions)
-        is_filter = how in ("semi", "anti", "anti_null_aware")
-        return table_of(found, left.columns if is_filter else (*left.columns, *right.columns))
+        return table_of(found, (*left.columns, *right.columns))
+
+    def _partners(
+        self, how: str, left: Table, right: Table, conditions: Sequence[Expr], null_aware: bool
+    ) -> Table:
+        """A semi or anti join. Where it stands among the other joins stays open."""
+        node = self._node(right)
+        if null_aware:
+            how = _kind_of_not_in(conditions, left, node)
+        if how == "anti_null_aware" or not any(each.columns() for each in conditions):
+            return table_of(
+                joins.joined(self._builder, self._node(left), node, how, conditions), left.columns
+            )
+        partners = joins.Partners(node, how, tuple(conditions))
+        tree = replace(left.tree, partners=(*left.tree.partners, partners))
+        return Table(tree, left.columns)
 
     def _mark(self, left: Table, right: Table, conditions: Sequence[Expr]) -> Table:
         """All rows of the left side, and whether they have a partner: a left join with the keys of
@@ -361,12 +377,11 @@ def marked(
     return builder.project(found, [*known, (mark, coalesce(Column(mark), False))]), mark
 
 
-def _kind_of_not_in(conditions: Sequence[Expr], left: Node, right: Node) -> str:
+def _kind_of_not_in(conditions: Sequence[Expr], left: Table, right: Node) -> str:
     """How NOT IN is joined: NULL on the right side leaves nothing over."""
-    names = set(left.schema.names), set(right.schema.names)
-    sides = joins.taken_apart(conditions, *names)
+    sides = joins.taken_apart(conditions, set(left.schema().names), set(right.schema.names))
     read = {name for pair in sides.keys for side in pair for name in side.columns()}
-    fields = [schema.field(n) for schema in (left.schema, right.schema) for n in schema.names]
+    fields = [*left.schema(), *right.schema]
     if not any(field.nullable for field in fields if field.name in read):
         return "anti"
     if len(sides.keys) == 1 and not (sides.residual or sides.left or sides.null_keys):
