@@ -34,6 +34,7 @@ from crossdock.sources import ArrowSource, FileSource, Source
 _SAMPLE = 1024  # rows of a table in memory that stand for all
 _ROW_GROUPS = 64  # whose ranges stand for those of a file
 _EQUAL, _RANGE, _TEXT, _OTHER = 0.05, 0.3, 0.1, 0.3  # shares that conditions keep by default
+_HAVING = 0.1  # of groups that a condition on aggregates keeps
 _BOUNDS = ("less", "less_equal", "greater", "greater_equal")
 
 
@@ -99,8 +100,8 @@ class Estimator:
             return Estimate(sum(known) if len(known) == len(rows) else None, {})
         if isinstance(node, Shared):
             return self(node.input)
-        below = inputs_of(node)
-        return self(below[0]) if len(below) == 1 else _UNKNOWN
+        inputs = inputs_of(node)
+        return self(inputs[0]) if len(inputs) == 1 else _UNKNOWN
 
     def _scan(self, node: Scan) -> Estimate:
         rows = node.source.known_rows()
@@ -114,7 +115,12 @@ class Estimator:
         return self._kept(found, node, conjuncts(node.predicate))
 
     def _filter(self, node: Filter) -> Estimate:
-        return self._kept(self(node.input), node.input, conjuncts(node.predicate))
+        found = self._kept(self(node.input), node.input, conjuncts(node.predicate))
+        if found.rows is not None and isinstance(node.input, GroupBy):
+            return replace(
+                found, rows=max(1.0, min(found.rows, _HAVING * (self(node.input).rows or 0)))
+            )
+        return found
 
     def _kept(self, below: Estimate, node: Node, parts: Sequence[Expr]) -> Estimate:
         """The rows of `node` that meet conditions."""
@@ -227,7 +233,11 @@ class _Facts:
     def _found(self, name: str, rows: float) -> ColumnEstimate:
         data_type = self._source.schema.field(name).type
         if isinstance(self._source, ArrowSource):
-            return _of_sample(self.sample((name,)).column(0), rows)
+            found = _of_sample(self.sample((name,)).column(0), rows)
+            if found.distinct is None or found.distinct < _SAMPLE:
+                return found
+            runs = rows * _share_of_changes(self._source.data.column(name)) + 1
+            return replace(found, distinct=min(found.distinct, runs))
         if not isinstance(self._source, FileSource) or self._source.kind != "parquet":
             return ColumnEstimate()
         low, high = _range_in_footers(self._source, name)
@@ -252,6 +262,21 @@ def _sample_of(column: Any) -> Any:
     if plain is column.type:
         return column.take(pa.array(places, pa.int64()))
     return pa.array([column[place].as_py() for place in places], plain)  # views cannot be taken
+
+
+def _share_of_changes(column: Any) -> float:
+    """Of pairs of rows one behind the other, how many differ: no column has more distinct values
+    than runs of equal ones."""
+    if plain_type(column.type) is not column.type or len(column) < 2:
+        return 1.0
+    step = max(1, (len(column) - 1) // _SAMPLE)
+    places = pa.array(range(0, len(column) - 1, step)[:_SAMPLE], pa.int64())
+    first, second = column.take(places), column.take(pc.add(places, 1))
+    try:
+        differ = pc.sum(pc.not_equal(first, second)).as_py()
+    except pa.ArrowException:
+        return 1.0
+    return (differ or 1) / len(places)
 
 
 _FACTS: WeakKeyDictionary[Source, _Facts] = WeakKeyDictionary()

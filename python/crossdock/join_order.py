@@ -16,7 +16,8 @@ from typing import TypeAlias
 Tree: TypeAlias = "int | tuple[Tree, Tree]"
 
 _PAIRS = 20_000  # of sets that are looked at before the greedy rule takes over
-_BUILD_WEIGHT = 2.0  # of a row in a build side, beside one that probes
+_BUILD_WEIGHT = 2.0  # of a row of a table in a build side, beside one that probes
+_RESULT_WEIGHT = 5.0  # the same of a row that another join gave: it streams no further
 _KEY_SHARE = 0.9  # of the rows that a key's distinct values are at least
 
 
@@ -168,15 +169,18 @@ class _Search:
     def _joined(
         self, left: int, right: int, plans: dict[int, tuple[float, Tree]]
     ) -> tuple[float, Tree]:
-        """The cost of the join of two sets, and its tree: the smaller one is built from."""
+        """The cost of the join of two sets, and its tree: rows of its first side probe."""
         (left_cost, left_tree), (right_cost, right_tree) = plans[left], plans[right]
-        left_rows, right_rows = self._side_rows(left), self._side_rows(right)
-        if self._is_filter(left) or (left_rows < right_rows and not self._is_filter(right)):
-            left_rows, right_rows = right_rows, left_rows
-            left_tree, right_tree = right_tree, left_tree
-        out = self.rows(left | right)
-        cost = left_cost + right_cost + left_rows + _BUILD_WEIGHT * right_rows + out
-        return cost, (left_tree, right_tree)
+        before = left_cost + right_cost + self.rows(left | right)
+        straight = before + self._side_rows(left) + self._build_cost(right)
+        turned = before + self._side_rows(right) + self._build_cost(left)
+        if self._is_filter(left) or (turned < straight and not self._is_filter(right)):
+            return turned, (right_tree, left_tree)
+        return straight, (left_tree, right_tree)
+
+    def _build_cost(self, mask: int) -> float:
+        weight = _BUILD_WEIGHT if mask & (mask - 1) == 0 else _RESULT_WEIGHT
+        return weight * self._side_rows(mask)
 
     def _is_filter(self, mask: int) -> bool:
         return mask & (mask - 1) == 0 and self._inputs[mask.bit_length() - 1].keeps is not None

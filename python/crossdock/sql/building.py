@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from crossdock.aggregates import Aggregate
@@ -14,6 +15,14 @@ from crossdock.planning import plan_filter, plan_join, plan_keyless_join, plan_p
 from crossdock.row_planning import SortOptions, plan_limit, plan_sort, plan_union
 
 _LONGEST_NAME = 60
+
+
+@dataclass(frozen=True)
+class JoinCondition:
+    """What a join has beside its keys."""
+
+    residual: Expr | None = None
+    null_equals_null: bool = False
 
 
 class Builder:
@@ -58,10 +67,10 @@ class Builder:
         right: Node,
         keys: Sequence[tuple[str, str]],
         how: str,
-        residual: Expr | None = None,
-        null_equals_null: bool = False,
+        condition: JoinCondition = JoinCondition(),
     ) -> Node:
         """A join of sides that have no name in common; without keys the residual decides."""
+        residual, null_equals_null = condition.residual, condition.null_equals_null
         key = (
             "join", id(left), id(right), tuple(keys), how, null_equals_null,
             None if residual is None else identity(residual),

@@ -3,7 +3,10 @@ the tree that it finds becomes nodes."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+
+import pyarrow as pa
 
 from crossdock.estimates import Estimator, semi_share
 from crossdock.expressions import Call, Column, Expr
@@ -41,7 +44,7 @@ class _Graph:
     def __init__(self, builder: Builder, tree: JoinTree) -> None:
         self._builder = builder
         self._estimate = Estimator()
-        self._partners = tree.partners
+        self._partners = list(tree.partners)
         self._leaf_of = {
             name: i for i, leaf in enumerate(tree.leaves) for name in leaf.schema.names
         }
@@ -143,7 +146,26 @@ class _Graph:
     def built(self, tree: Tree) -> Node:
         """The nodes of a tree over leaves and partners."""
         node, _ = self._built(tree)
-        return self._builder.filter(node, [e for e in self._rest if not self._leaves_of(e)])
+        node = self._builder.filter(node, [e for e in self._rest if not self._leaves_of(e)])
+        return self._with_probed_keys(node, _leaves_in_order(tree))
+
+    def _with_probed_keys(self, node: Node, leaves: Sequence[int]) -> Node:
+        """The columns of each class as one: that of the side that probes, which need not be looked
+        up in the other."""
+        place = {leaf: i for i, leaf in enumerate(leaves)}
+        same: dict[str, Expr] = {}
+        for members in self._classes:
+            first, *others = sorted(members, key=lambda member: place[member.leaf])
+            kept = node.schema.field(first.column)
+            for other in others:
+                if not pa.types.is_floating(kept.type) and (
+                    node.schema.field(other.column).type == kept.type
+                ):
+                    same[other.column] = Column(first.column)
+        if not same:
+            return node
+        items = [(name, same.get(name, Column(name))) for name in node.schema.names]
+        return self._builder.project(node, items)
 
     def _built(self, tree: Tree) -> tuple[Node, frozenset[int]]:
         if isinstance(tree, int):
@@ -174,39 +196,54 @@ class _Graph:
         return tuple(found)
 
     def push_into_groups(self) -> None:
-        """Of leaves that are groups, makes only those that other tables of the join have: where few
-        values of a key are left elsewhere, the rows below the groups get a semi join with them."""
+        """Of leaves and partners that are groups, makes only those that other tables of the join
+        have: where few values of a key are left elsewhere, the rows below the groups get a semi
+        join with them."""
         for number, leaf in enumerate(self._leaves):
-            grouped = _grouped_by(leaf)
-            best: tuple[float, Node, str, str] | None = None
-            for column, key in grouped.items():
-                ours = self._estimate(leaf).distinct(column)
-                for node, other in self._equal_elsewhere(number, column):
-                    theirs = self._estimate(node).distinct(other)
-                    if ours is None or theirs is None or theirs > _FEW * ours:
-                        continue
-                    if best is None or theirs / ours < best[0]:
-                        best = (theirs / ours, node, other, key)
-            if best is not None:
-                _, node, other, key = best
-                self._leaves[number] = self._with_fewer_groups(leaf, node, other, key)
+            names = {column: {column} for column in _grouped_by(leaf)}
+            self._leaves[number] = self._fewer_groups(leaf, names)
+        for number, partners in enumerate(self._partners):
+            keys = {right.name: {left.name} for left, right in self._column_keys(partners)}
+            right = self._fewer_groups(partners.right, keys)
+            self._partners[number] = replace(partners, right=right)
 
-    def _equal_elsewhere(self, number: int, column: str) -> list[tuple[Node, str]]:
-        """Columns of other leaves, and of right sides of semi joins, that equal this one."""
-        found: list[tuple[Node, str]] = []
-        members = next((c for c in self._classes if any(m.column == column for m in c)), [])
-        names = {column, *(member.column for member in members)}
-        found += [(self._leaves[m.leaf], m.column) for m in members if m.leaf != number]
+    def _fewer_groups(self, node: Node, equal: Mapping[str, set[str]]) -> Node:
+        """`node`, some of whose columns equal columns of leaves."""
+        best: tuple[float, Node, str, str] | None = None
+        for column, key in _grouped_by(node).items():
+            ours = self._estimate(node).distinct(column)
+            for other, name in self._equal_elsewhere(node, equal.get(column, set())):
+                theirs = self._estimate(other).distinct(name)
+                if ours is None or theirs is None or theirs > _FEW * ours:
+                    continue
+                if best is None or theirs / ours < best[0]:
+                    best = (theirs / ours, other, name, key)
+        if best is None:
+            return node
+        _, other, name, key = best
+        return self._with_fewer_groups(node, other, name, key)
+
+    def _equal_elsewhere(self, node: Node, equal: set[str]) -> list[tuple[Node, str]]:
+        """Columns of other leaves, and of right sides of semi joins, that equal one of these."""
+        members = [m for c in self._classes if any(m.column in equal for m in c) for m in c]
+        names = equal | {member.column for member in members}
+        found = [(self._leaves[self._leaf_of[name]], name) for name in sorted(names)]
         for each in self._partners:
-            if each.how != "semi":
-                continue
-            sides = taken_apart(each.conditions, set(self._leaf_of), set(each.right.schema.names))
-            found += [
-                (each.right, right.name)
-                for left, right in sides.keys
-                if isinstance(left, Column) and isinstance(right, Column) and left.name in names
-            ]
-        return found
+            if each.how == "semi":
+                keys = self._column_keys(each)
+                found += [(each.right, right.name) for left, right in keys if left.name in names]
+        return [(other, name) for other, name in found if other is not node]
+
+    def _column_keys(self, partners: Partners) -> list[tuple[Column, Column]]:
+        """The keys of a semi or anti join that are plain columns on both sides."""
+        sides = taken_apart(
+            partners.conditions, set(self._leaf_of), set(partners.right.schema.names)
+        )
+        return [
+            (left, right)
+            for left, right in sides.keys
+            if isinstance(left, Column) and isinstance(right, Column)
+        ]
 
     def _with_fewer_groups(self, node: Node, few: Node, column: str, key: str) -> Node:
         """The groups in `node` of rows whose `key` is in `column` of `few`."""
@@ -216,6 +253,13 @@ class _Graph:
             return replace(node, input=below)
         assert isinstance(node, Filter | Project)
         return replace(node, input=self._with_fewer_groups(node.input, few, column, key))
+
+
+def _leaves_in_order(tree: Tree) -> list[int]:
+    """The numbers in a tree, those that probe first."""
+    if isinstance(tree, int):
+        return [tree]
+    return [*_leaves_in_order(tree[0]), *_leaves_in_order(tree[1])]
 
 
 def _is_equality(condition: Expr) -> bool:

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from crossdock.expressions import Call, Column, Expr, conjunction, rename_columns
 from crossdock.nodes import Node
-from crossdock.sql.building import Builder, name_for, unused
+from crossdock.sql.building import Builder, JoinCondition, name_for, unused
 
 
 @dataclass(frozen=True)
@@ -167,7 +167,8 @@ def joined(builder: Builder, left: Node, right: Node, how: str, conditions: Sequ
     right, right_keys = _with_keys(builder, right, [b for _, b in pairs])
     keys = list(zip(left_keys, right_keys, strict=True))
     null_equals_null = bool(sides.null_keys) and pairs is sides.null_keys
-    return builder.join(left, right, keys, how, conjunction(residual), null_equals_null)
+    condition = JoinCondition(conjunction(residual), null_equals_null)
+    return builder.join(left, right, keys, how, condition)
 
 
 def _same(a: Expr, b: Expr) -> Expr:

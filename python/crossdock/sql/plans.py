@@ -3,7 +3,7 @@ name."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -18,6 +18,7 @@ from crossdock.sql.binding import Bound
 from crossdock.sql.building import Builder, name_for, unused
 from crossdock.sql.errors import unsupported
 from crossdock.sql.joins import JoinTree, Table, beside, table_of
+from crossdock.sql.messages import has_subquery, null_aware_joins
 from crossdock.sql.substrait_types import arrow_type, constant_of
 from crossdock.sql.values import Subquery, Values
 
@@ -32,7 +33,6 @@ _KINDS = {
     8: "right_semi",
     9: "right_anti",
 }
-_LEFT_ANTI = 6
 _DIRECTIONS = {
     1: (False, True),
     2: (False, False),
@@ -60,7 +60,7 @@ class Translation:
             each.extension_function.function_anchor: each.extension_function.name
             for each in bound.message.extensions
         }
-        self._null_aware = _null_aware_joins(bound)
+        self._null_aware = null_aware_joins(bound)
 
     def run(self) -> tuple[Node, list[str], list[str]]:
         """The node, the columns of the result by position, and their names in the text."""
@@ -170,7 +170,7 @@ class Translation:
     def _with_subqueries(self, table: Table, messages: Sequence[Any]) -> tuple[Table, Values]:
         """The table with a column for each subquery in expressions over it, and what translates
         them."""
-        if not any(map(_has_subquery, messages)):
+        if not any(map(has_subquery, messages)):
             return table, self._values(table)
         state = _Beside(self, table)
         values = Values(self._functions, table.columns, lambda: state.node.schema, state.column)
@@ -450,86 +450,3 @@ def _common_type(types: Sequence[Any]) -> Any:
 def _column_of(values: Sequence[Any], data_type: Any) -> Any:
     plain = [v.as_py() if isinstance(v, pa.Scalar) else v for v in values]
     return pa.array(plain, data_type)
-
-
-def _has_subquery(message: Any) -> bool:
-    """Whether an expression has a subquery in it."""
-    kind = message.WhichOneof("rex_type")
-    if kind == "subquery":
-        return True
-    return any(map(_has_subquery, parts_of(message)))
-
-
-def parts_of(message: Any) -> Iterator[Any]:
-    """The expressions directly within one."""
-    kind = message.WhichOneof("rex_type")
-    if kind == "scalar_function":
-        yield from (argument.value for argument in message.scalar_function.arguments)
-    elif kind == "cast":
-        yield message.cast.input
-    elif kind == "if_then":
-        for clause in message.if_then.ifs:
-            yield getattr(clause, "if")
-            yield clause.then
-        if message.if_then.HasField("else"):
-            yield getattr(message.if_then, "else")
-    elif kind == "singular_or_list":
-        yield message.singular_or_list.value
-        yield from message.singular_or_list.options
-    elif kind == "subquery" and message.subquery.WhichOneof("subquery_type") == "in_predicate":
-        yield from message.subquery.in_predicate.needles
-
-
-def _null_aware_joins(bound: Bound) -> dict[int, tuple[bool, Any]]:
-    """Of each anti join whether it is NOT IN, by the id of its message, which is kept here so that
-    the id stays. They are printed in the order in which they are walked here: subqueries of
-    expressions first, then the inputs."""
-    if not any(bound.null_aware):
-        return {}
-    found = list(_anti_joins(bound.message.relations[0].root.input))
-    if len(found) != len(bound.null_aware):
-        raise unsupported("NOT IN in a query of this shape", try_="NOT EXISTS")
-    return {id(m): (aware, m) for m, aware in zip(found, bound.null_aware, strict=True)}
-
-
-def _anti_joins(relation: Any) -> Iterator[Any]:
-    kind = relation.WhichOneof("rel_type")
-    message = getattr(relation, kind)
-    if kind == "join" and message.type == _LEFT_ANTI:
-        yield message
-    for expression in _expressions_of(kind, message):
-        yield from _anti_joins_within(expression)
-    if kind == "set":
-        inputs = list(message.inputs)
-    elif kind in ("join", "cross"):
-        inputs = [message.left, message.right]
-    else:
-        inputs = [message.input] if kind != "read" else []
-    for each in inputs:
-        yield from _anti_joins(each)
-
-
-def _anti_joins_within(expression: Any) -> Iterator[Any]:
-    if expression.WhichOneof("rex_type") == "subquery":
-        kind = expression.subquery.WhichOneof("subquery_type")
-        if kind == "scalar":
-            yield from _anti_joins(expression.subquery.scalar.input)
-        elif kind == "in_predicate":
-            yield from _anti_joins(expression.subquery.in_predicate.haystack)
-        elif kind == "set_predicate":
-            yield from _anti_joins(expression.subquery.set_predicate.tuples)
-    for part in parts_of(expression):
-        yield from _anti_joins_within(part)
-
-
-def _expressions_of(kind: str, message: Any) -> list[Any]:
-    if kind == "filter":
-        return [message.condition]
-    if kind == "project":
-        return list(message.expressions)
-    if kind == "join" and message.HasField("expression"):
-        return [message.expression]
-    if kind == "aggregate":
-        arguments = [a.value for m in message.measures for a in m.measure.arguments]
-        return [*message.grouping_expressions, *arguments]
-    return [each.expr for each in message.sorts] if kind == "sort" else []

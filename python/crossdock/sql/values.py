@@ -17,7 +17,8 @@ from crossdock.sql.substrait_types import Interval, arrow_type, constant_of
 _COMPARISONS = frozenset(
     ("equal", "not_equal", "lt", "lte", "gt", "gte", "is_not_distinct_from", "is_distinct_from")
 )
-_MOST_SECONDS = 10**9
+# What DataFusion makes of a double that it compares with a decimal. Here both become doubles.
+_DOUBLE_BESIDE_DECIMAL = pa.decimal128(30, 15)
 
 # Gives a scalar or IN subquery of the message as a column of the rows that are there.
 Subquery = Callable[[Any], Expr]
@@ -143,8 +144,16 @@ class Values:
 
     def _compared(self, arguments: list[Expr]) -> list[Expr]:
         """Both sides of a comparison without casts that change no value: integers and decimals
-        compare exactly."""
-        return [self._exact(self._narrow(argument)) for argument in arguments]
+        compare exactly, a decimal and a double as doubles."""
+        plain = [self._exact(self._narrow(argument)) for argument in arguments]
+        kinds = [None if isinstance(each, Literal) else self.type_of(each) for each in plain]
+        known = [kind for kind in kinds if kind is not None]
+        if any(map(pa.types.is_floating, known)) and any(map(pa.types.is_decimal, known)):
+            return [
+                each.cast(pa.float64()) if kind is not None and pa.types.is_decimal(kind) else each
+                for each, kind in zip(plain, kinds, strict=True)
+            ]
+        return plain
 
     def _narrow(self, expression: Expr) -> Expr:
         if not _is_cast_to(expression, pa.types.is_integer):
@@ -198,7 +207,7 @@ class Values:
     def converted(self, value: Expr, target: Any) -> Expr:
         """The value as another type, rounded as SQL does where that has fewer digits."""
         found = self.type_of(value)
-        if found == target:
+        if found == target or (pa.types.is_floating(found) and target == _DOUBLE_BESIDE_DECIMAL):
             return value
         if pa.types.is_dictionary(found) and found.value_type == target:
             return value
