@@ -258,8 +258,9 @@ class _Facts:
 def _sample_of(column: Any) -> Any:
     step = max(1, len(column) // _SAMPLE)
     places = range(0, len(column), step)[:_SAMPLE]
-    plain = plain_type(column.type)
-    if plain is column.type:
+    found = column.type
+    plain = plain_type(found)
+    if plain is found:
         return column.take(pa.array(places, pa.int64()))
     return pa.array([column[place].as_py() for place in places], plain)  # views cannot be taken
 
@@ -267,7 +268,7 @@ def _sample_of(column: Any) -> Any:
 def _share_of_changes(column: Any) -> float:
     """Of pairs of rows one behind the other, how many differ: no column has more distinct values
     than runs of equal ones."""
-    if plain_type(column.type) is not column.type or len(column) < 2:
+    if column.type in (pa.string_view(), pa.binary_view()) or len(column) < 2:
         return 1.0
     step = max(1, (len(column) - 1) // _SAMPLE)
     places = pa.array(range(0, len(column) - 1, step)[:_SAMPLE], pa.int64())
