@@ -94,9 +94,13 @@ class Plan {
 
 // Rows of a sort leave in its order; those of a table that was filtered or looked up in joins, in the table's where no
 // join gives a row several partners; all others in any.
+//
+// plan() tells of each operator what it does and how many rows are expected; profile() has the pipelines that ran and
+// the rows that came, and, where it `measures` (two looks at the clock per part and block of rows), the time of each
+// part.
 class Query : public Operation {
  public:
-  Query(const Engine& engine, const Plan& plan);
+  Query(const Engine& engine, const Plan& plan, bool measures = false);
 };
 
 }  // namespace crossdock

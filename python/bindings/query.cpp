@@ -17,8 +17,11 @@ std::vector<crossdock::ProjectedColumn> columns_of(const ProjectedItems& items) 
   return columns;
 }
 
-void init_query(QueryObject* self, const crossdock::Engine& engine, const crossdock::Plan& plan) {
-  new (self) QueryObject{crossdock::Query(engine, plan), true};
+void init_query(QueryObject* self,
+                const crossdock::Engine& engine,
+                const crossdock::Plan& plan,
+                bool measures) {
+  new (self) QueryObject{crossdock::Query(engine, plan, measures), true};
 }
 
 }  // namespace
@@ -73,7 +76,7 @@ void bind_query(nb::module_& module) {
            })
       .def("text", &crossdock::Plan::text);
   bind_operation<crossdock::Query>(module, "Query")
-      .def("__init__", &init_query, "engine"_a, "plan"_a);
+      .def("__init__", &init_query, "engine"_a, "plan"_a, "measures"_a = false);
 }
 
 }  // namespace crossdock::python

@@ -411,9 +411,9 @@ class Plan:
     def text(self) -> str: ...
 
 class Query(_Operation):
-    """A plan that runs as a whole."""
+    """A plan that runs as a whole. measures: profile() has the time of each part, too."""
 
-    def __init__(self, engine: Engine, plan: Plan) -> None: ...
+    def __init__(self, engine: Engine, plan: Plan, measures: bool = False) -> None: ...
 
 def place_of_array(array: object) -> tuple[int, int]:
     """(type, number) of the device on which an "arrow_device_array" lies, as DLPack numbers them;

@@ -9,8 +9,8 @@ from typing import Any
 import pyarrow as pa
 
 from crossdock.errors import CrossdockError, make_error, unknown_choice
-from crossdock.expressions import Column, Expr, lit
-from crossdock.option_checks import integer_of, require_flag
+from crossdock.expressions import Alias, Column, Expr, lit
+from crossdock.option_checks import integer_of, require_flag, require_text
 
 # Functions that give a number of rows: never NULL.
 COUNTS = frozenset(("count", "count_distinct", "approx_distinct"))
@@ -34,6 +34,10 @@ class Aggregate:
         added = lit(condition)
         whole = added if self.condition is None else self.condition & added
         return replace(self, condition=whole)
+
+    def alias(self, name: str) -> Alias:
+        """The aggregate as a column of that name: `agg(xd.sum("price").alias("total"))`."""
+        return Alias(self, require_text(name, "alias()", '.alias("total")'))
 
     def columns(self) -> frozenset[str]:
         """Names of the columns it reads."""

@@ -121,6 +121,11 @@ class Execution:
         """Whether the engine runs the node as one query. Reads nothing."""
         return self._planned_query(node, self._without_rows) is not None
 
+    def unread_query(self, node: Node) -> _native.Query | None:
+        """The same query over inputs without rows, to look at."""
+        plan = self._planned_query(node, self._without_rows)
+        return None if plan is None else _native.Query(self.engine, plan)
+
     def query(self, node: Node) -> _native.Query | None:
         """The node as one query of the engine, its inputs read; None where something in it needs
         Python, or where it is one operator, which runs as it is."""
@@ -132,7 +137,7 @@ class Execution:
             return table, names
 
         plan = self._planned_query(node, read)
-        return None if plan is None else _native.Query(self.engine, plan)
+        return None if plan is None else _native.Query(self.engine, plan, self.profiling)
 
     def _planned_query(self, node: Node, read: ReadScan) -> _native.Plan | None:
         if has_late(node) or not runs_as_plan(node):

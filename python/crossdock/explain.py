@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import html
 import json
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from crossdock.display import align, headline, shorten
@@ -15,6 +16,8 @@ from crossdock.known_orders import known_plan
 from crossdock.nodes import Exchange, GroupBy, Join, Node, Operated, Scan, Sort, inputs_of
 from crossdock.option_checks import require_flag
 from crossdock.parquet_plans import scanned_files
+from crossdock.query_picture import plan_svg
+from crossdock.query_text import operator_tree, tree_lines
 from crossdock.sizes import format_bytes, format_count, format_seconds
 from crossdock.sources import read_for
 
@@ -24,7 +27,8 @@ if TYPE_CHECKING:
 
 _READ_BELOW_BYTES = 1 << 30
 _PIPELINED = (
-    "choice   when its inputs are known, while the query runs in pipelines (profile() shows it)"
+    "the query runs in pipelines: build sides and strategies follow from the rows that come "
+    "(profile() shows them)"
 )
 _UNPREDICTED = (
     "cost     not predicted: the inputs are not read (explain(read=True)) or are results themselves"
@@ -47,6 +51,11 @@ class Plan(str):
     def json(self) -> str:
         return json.dumps(self.data)
 
+    @property
+    def svg(self) -> str:
+        """The operators as a picture, of a query that runs in pipelines. OptionError for others."""
+        return plan_svg(self.data)
+
     def __repr__(self) -> str:
         return str(self)
 
@@ -65,16 +74,47 @@ def explain(execution: Execution | RankExecution, node: Node, read: bool | None)
         require_flag(read, "read", "explain")
     else:
         read = stored_bytes(node) <= _READ_BELOW_BYTES
-    pipelined = places is None and execution.runs_in_pipelines(node)
-    tree = _describe(execution, node, read and not pipelined, places)
-    if pipelined:
-        _mark_pipelined(tree)
+    if places is None and execution.runs_in_pipelines(node):
+        return _pipelined(execution, node, read)
+    tree = _describe(execution, node, read, places)
     data = {"schema_version": 1, "plan": tree}
     lines = _lines(tree, "", "")
     if because:
         data["by_channel_because"] = because
         lines += ["", f"rows move by channel, since {because}"]
     return Plan("\n".join(lines), data)
+
+
+def _pipelined(execution: Execution, node: Node, read: bool) -> Plan:
+    """The plan of a query that the engine runs as a whole. Where the inputs are not to be read,
+    nothing says how many rows they have."""
+    query = execution.query(node) if read else execution.unread_query(node)
+    assert query is not None
+    operators = json.loads(query.plan())["operators"]
+    if not read:
+        for operator in operators:
+            del operator["rows_expected"]
+    tree = operator_tree(operators)
+    readers = list(_readers(node))
+    lines = [*tree_lines(tree), ""]
+    lines += [f"{source} is read by pyarrow, since {reason}" for source, reason in readers]
+    data = {
+        "schema_version": 1,
+        "pipelined": True,
+        "plan": tree,
+        "read_by_pyarrow_because": dict(readers),
+    }
+    return Plan("\n".join([*map(printable, lines), _PIPELINED]), data)
+
+
+def _readers(node: Node) -> Iterator[tuple[str, str]]:
+    """Parquet files that pyarrow reads, and why."""
+    if isinstance(node, Scan) and node.source.kind == "parquet":
+        reason = scanned_files(node.source, read_for(node.columns, node.predicate))
+        if isinstance(reason, str):
+            yield node.source.name, reason
+    for below in inputs_of(node):
+        yield from _readers(below)
 
 
 def stored_bytes(node: Node) -> int:
@@ -128,7 +168,6 @@ def _describe(
             "columns": list(node.columns),
             "filter": None if node.predicate is None else repr(node.predicate),
             "rows": node.source.known_rows(),
-            **({} if places is not None else _reader(node)),
         }
     inputs = [_describe(execution, below, read, places) for below in inputs_of(node)]
     if not isinstance(node, Operated) or needs_no_groups(node):
@@ -150,22 +189,6 @@ def _describe(
     if isinstance(node, Join) and node.route is not None:
         found["route"] = {name: getattr(node.route, name) for name in ("how", "reason", "unless")}
     return {**found, "columns": list(node.schema.names), "inputs": inputs}
-
-
-def _reader(node: Scan) -> dict[str, Any]:
-    """Of Parquet files: why pyarrow reads them where a query runs in pipelines; None where the
-    engine does."""
-    if node.source.kind != "parquet":
-        return {}
-    found = scanned_files(node.source, read_for(node.columns, node.predicate))
-    return {"read_by_pyarrow_because": found if isinstance(found, str) else None}
-
-
-def _mark_pipelined(tree: dict[str, Any]) -> None:
-    """Says of all operators that what they do is decided while the query runs as a whole."""
-    tree["pipelined"] = True
-    for below in tree.get("inputs", []):
-        _mark_pipelined(below)
 
 
 def _exchange_cost(node: Exchange, places: Places | None) -> dict[str, Any]:
@@ -215,17 +238,12 @@ def _details(tree: dict[str, Any]) -> list[str]:
     if tree["operator"] == "scan":
         lines = ["columns  " + (shorten(tree["columns"]) or "(none)")]
         lines += [f"filter   {tree['filter']}"] if tree["filter"] else []
-        if not tree.get("pipelined") or "read_by_pyarrow_because" not in tree:
-            return lines
-        because = tree["read_by_pyarrow_because"]
-        return [*lines, "reader   " + (f"pyarrow: {because}" if because else "the engine")]
+        return lines
     if "plan" not in tree:
         return []
     plan = tree["plan"]
     result = "result   " + (shorten(tree["columns"]) or "(row count only)")
     lines = [result, *_route_lines(tree.get("route"))]
-    if tree.get("pipelined"):
-        return [*lines, _PIPELINED]
     if plan is None:
         return [*lines, *_choices(tree["known"]), _UNPREDICTED]
     lines += _choices(plan)

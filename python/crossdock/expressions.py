@@ -8,6 +8,7 @@ pyarrow.compute (evaluation.py); what means the same to readers of files is hand
 from __future__ import annotations
 
 from collections.abc import Collection
+from dataclasses import dataclass
 from typing import Any
 
 from crossdock.errors import make_error
@@ -47,6 +48,18 @@ _CHOICES = frozenset(("case", "coalesce", "greatest", "least"))
 _TOTAL = _TESTS | TOTAL_FUNCTIONS | _CHOICES | {"concat"}
 
 
+@dataclass(frozen=True, eq=False)
+class Alias:
+    """An expression or an aggregate, and the name of the column that it becomes: what `.alias`
+    gives, for `select`, `with_columns`, `group_by` and `agg`."""
+
+    item: Any
+    name: str
+
+    def __repr__(self) -> str:
+        return f"{self.item!r}.alias({self.name!r})"
+
+
 class Expr(StringFunctions, NumberFunctions, DateFunctions):
     """A value per row. NULL follows SQL: a comparison with NULL is NULL, and a filter drops it.
 
@@ -64,6 +77,10 @@ class Expr(StringFunctions, NumberFunctions, DateFunctions):
 
     __slots__ = ()
     depth = 0  # of calls within calls
+
+    def alias(self, name: str) -> Alias:
+        """The expression as a column of that name: `select("id", (xd.col("a") * 2).alias("b"))`."""
+        return Alias(self, require_text(name, "alias()", '.alias("total")'))
 
     def _called(self, function: str, option: Any = None) -> Expr:
         return Call(function, (self,), option)
@@ -319,6 +336,11 @@ def lit(value: Any) -> Expr:
         raise make_error(
             "CD-504", "a when() without its value is no value", try_="xd.when(...).then(...)"
         )
+    if isinstance(value, Alias):
+        raise make_error(
+            "CD-504", f"{value!r} stands inside an expression, where columns have no names",
+            try_="alias() at the end: (xd.col('a') + 1).alias('b')",
+        )  # fmt: skip
     return value if isinstance(value, Expr) else Literal(value)
 
 

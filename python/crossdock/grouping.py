@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -11,7 +11,8 @@ from crossdock.aggregates import COUNTS, Aggregate, aggregate_type
 from crossdock.errors import make_error
 from crossdock.evaluation import not_boolean
 from crossdock.expression_types import TypesOver
-from crossdock.expressions import Column, Expr, as_column
+from crossdock.expressions import Alias, Column, Expr
+from crossdock.named_items import named_aggregates, named_columns
 from crossdock.nodes import GroupBy, Node
 from crossdock.planning import require_columns, require_different
 from crossdock.type_checks import require_aggregable, require_groupable
@@ -29,12 +30,14 @@ class Grouping:
         self._relation = relation
         self._keys = keys
 
-    def agg(self, **aggregates: Aggregate) -> Relation:
-        """One row per group: the keys, then these aggregates. Row order is not defined.
+    def agg(self, *named: Alias | Sequence[Alias], **aggregates: Aggregate) -> Relation:
+        """One row per group: the keys, then these aggregates, `n=xd.count()` or
+        `xd.count().alias("n")`. Row order is not defined.
 
         Errors: ColumnError (unknown, or a name twice), TypeError (sum of text), OptionError (no
         aggregate), ExpressionError.
         """
+        aggregates = named_aggregates(named, aggregates, "agg()")
         if not aggregates:
             names = ", ".join(repr(name) for name, _ in self._keys)
             raise make_error(
@@ -49,22 +52,11 @@ class Grouping:
 
 
 def group_keys(
-    names: Sequence[object], computed: Mapping[str, object], schema: Any, where: str
+    names: Iterable[object], computed: Mapping[str, object], schema: Any, where: str
 ) -> tuple[Key, ...]:
     """The keys of group_by() or distinct(). ColumnError, OptionError (none, or not a name),
     ExpressionError."""
-    keys: list[Key] = []
-    for name in names:
-        if not isinstance(name, str | Column):
-            raise make_error(
-                "CD-105",
-                f"{where} takes names of columns, not {type(name).__name__}",
-                values=repr(name),
-                try_=f"{where[:-1]}name={name!r})" if isinstance(name, Expr) else '"a"',
-            )
-        column = Column(name) if isinstance(name, str) else name
-        keys.append((column.name, column))
-    keys += [(name, as_column(item)) for name, item in computed.items()]
+    keys = named_columns(names, computed, where)
     if not keys:
         raise make_error(
             "CD-105", f"{where} needs at least one key", try_=".agg(...) for one row over all"

@@ -74,6 +74,8 @@ def _leaves_16_bits(value: Any) -> bool:
 
 def _computed(function: str, *values: Any, literal: tuple[str, str] | None = None) -> Any:
     """`literal`: a last argument, as its text and its Arrow format."""
+    if all(pa.types.is_null(value.type) for value in values):
+        return values[0]  # of no type, and so is what is computed of it
     rows = max((len(value) for value in values if not isinstance(value, pa.Scalar)), default=1)
     columns = [pa.repeat(v, rows) if isinstance(v, pa.Scalar) else v for v in values]
     names = [f"{i}" for i in range(len(columns))]

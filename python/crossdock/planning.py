@@ -5,16 +5,18 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, TypeAlias
 
 import pyarrow as pa
 
 from crossdock.engine_types import is_late
-from crossdock.errors import make_error, unknown_choice, unknown_column
+from crossdock.errors import make_error, nearest, unknown_choice, unknown_column
 from crossdock.evaluation import not_boolean, plain_type
 from crossdock.expression_types import TypesOver, result_type
 from crossdock.expressions import Column, Expr, Literal, conjunction
 from crossdock.nodes import Filter, Join, JoinOptions, Node, Output, Project, Scan
+from crossdock.option_checks import require_flag, require_integer, require_rows
 from crossdock.sources import Source
 from crossdock.type_checks import require_comparable
 
@@ -155,6 +157,26 @@ def key_pairs(on: Keys | None) -> tuple[tuple[str, str], ...]:
             forms='"k", ["a", "b"], {"left": "right"}, [("left", "right")]',
         )
     return found
+
+
+def join_options(options: Mapping[str, Any]) -> JoinOptions:
+    """The options of a join by their names. OptionError for other names, and for bad values."""
+    known = JoinOptions.__dataclass_fields__
+    for name in options:
+        if name not in known:
+            close = nearest(name, [*known, "on", "how", "suffix", "residual"])
+            raise make_error(
+                "CD-505",
+                f"join() has no option {name!r}",
+                options="on, how, suffix, residual, " + ", ".join(known),
+                try_=f"{close}=" if close else "",
+            )
+    found = JoinOptions(**options)
+    require_flag(found.null_equals_null, "null_equals_null", "join")
+    what = "join(partition_bits=...) takes a number of bits"
+    bits = require_integer(found.partition_bits, what, "-1, the default")
+    rows = require_rows(found.batch_rows, "join(batch_rows=...)")
+    return replace(found, partition_bits=bits, batch_rows=rows)
 
 
 def _as_tuple(key: object) -> tuple[Any, ...]:

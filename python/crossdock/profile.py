@@ -10,10 +10,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from crossdock.display import align, headline
+from crossdock.errors import printable
 from crossdock.execution import Execution, Step
 from crossdock.explain import operator_name, plan_line, predicted_seconds
 from crossdock.known_orders import with_origins
 from crossdock.nodes import Filter, Node, Operated, Project
+from crossdock.query_picture import profile_svg
+from crossdock.query_text import operator_tree, pipeline_lines, tree_lines
 from crossdock.sizes import format_bytes, format_count, format_seconds
 
 if TYPE_CHECKING:
@@ -42,6 +45,12 @@ class Profile:
         return json.dumps(self.data)
 
     @property
+    def svg(self) -> str:
+        """The operators as a picture, with rows and times, of a query that ran in pipelines.
+        OptionError for others."""
+        return profile_svg(self.data)
+
+    @property
     def text(self) -> str:
         """A table with a line per step and per phase."""
         rows = [("step", "rows", "predicted", "measured", "")]
@@ -54,7 +63,7 @@ class Profile:
             lines += ["", *rank_lines(self.data)]
         for step in self.data["steps"]:
             if step["profile"] is not None:
-                lines += ["", f"{step['headline']}: {plan_line(step['profile'])}", _rate(step)]
+                lines += ["", *_profile_lines(step)]
         lines += ["", _totals(self.data)]
         return "\n".join(lines)
 
@@ -114,6 +123,14 @@ def _step_data(step: Step) -> dict[str, Any]:
     }
 
 
+def _profile_lines(step: dict[str, Any]) -> list[str]:
+    profile = step["profile"]
+    if "pipelines" not in profile:
+        return [f"{step['headline']}: {plan_line(profile)}", _rate(step)]
+    tree = tree_lines(operator_tree(profile["operators"]))
+    return [*map(printable, tree), "", *pipeline_lines(profile["pipelines"]), "", _rate(step)]
+
+
 def _operator(node: Node) -> str:
     if isinstance(node, Operated):
         return operator_name(node)
@@ -126,7 +143,7 @@ def _step_rows(step: dict[str, Any]) -> list[tuple[str, str, str, str, str]]:
     if step["profile"] is None:
         return [(f"{step['operator']} {step['headline']}", rows, "", format_seconds(measured), "")]
     if "pipelines" in step["profile"]:
-        return _pipeline_rows(step)
+        return [(str(step["headline"]), rows, "", format_seconds(measured), "")]
     phases = step["profile"]["phases"]
     predicted = predicted_seconds(step["profile"])
     shown = format_seconds(predicted) if predicted else ""
@@ -138,16 +155,6 @@ def _step_rows(step: dict[str, Any]) -> list[tuple[str, str, str, str, str]]:
         spent = _NEVER_RAN if measured is None else format_seconds(measured)
         numbers = (format_count(phase["rows"]), shown, spent)
         lines.append((f"  {phase['name']}", *numbers, _gap(predicted, measured or 0.0)))
-    return lines
-
-
-def _pipeline_rows(step: dict[str, Any]) -> list[tuple[str, str, str, str, str]]:
-    """A query that ran as a whole: its pipelines, in the order of their runs."""
-    whole = (format_count(step["rows"]), "", format_seconds(step["measured_s"]), "")
-    lines = [(str(step["headline"]), *whole)]
-    for pipeline in step["profile"]["pipelines"].values():
-        rows = format_count(pipeline["rows"]) if pipeline["rows"] >= 0 else ""
-        lines.append((f"  {pipeline['runs']}", rows, "", format_seconds(pipeline["seconds"]), ""))
     return lines
 
 

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import pyarrow as pa
 
@@ -12,8 +11,9 @@ from crossdock import grouping, planning, pushdown, row_planning, writers
 from crossdock.aggregates import Aggregate
 from crossdock.errors import make_error
 from crossdock.execution import Execution
-from crossdock.expressions import Column, Expr, as_column, lit
-from crossdock.nodes import JoinOptions, Node, depth_of, files_of
+from crossdock.expressions import Alias, Column, Expr, lit
+from crossdock.named_items import flattened, named_aggregates, named_columns
+from crossdock.nodes import Node, depth_of, files_of
 from crossdock.option_checks import require_flag, require_integer, require_rows, require_text
 from crossdock.orders import Order, orders_of
 from crossdock.partitions import Partitions, require_free_folder
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from crossdock.session import Dock
 
 Keys = planning.Keys
+Columns: TypeAlias = str | Expr | Alias | Sequence[str | Expr | Alias]
 MOST_STEPS = 100  # operations one over the other: walks over them are recursive
 
 
@@ -86,33 +87,41 @@ class Relation:
         right = self._other(other)
         require_text(suffix, "join(suffix=...)", "suffix='_2'")
         condition = None if residual is None else lit(residual)
-        extras = (suffix, condition, _join_options(options))
+        extras = (suffix, condition, planning.join_options(options))
         if how == "cross" or (on is None and condition is not None):
             node = planning.plan_keyless_join(self._node, right._node, on, how, extras)
             return self._with(node)
         keys = planning.key_pairs(on)
         return self._with(planning.plan_join(self._node, right._node, keys, how, extras))
 
-    def select(self, /, *columns: str | Expr, **named: Expr | str) -> Relation:
-        """These columns, in this order; `new=expression` computes one.
+    def select(self, /, *columns: Columns, **named: Expr | str) -> Relation:
+        """These columns, in this order, by name or in lists; `new=expression` or
+        `expression.alias("new")` computes one.
 
         Errors: ColumnError (unknown, or a name twice), ExpressionError.
         """
-        items = [(_column_name(column), as_column(column)) for column in columns]
-        items += [(name, as_column(item)) for name, item in named.items()]
+        items = named_columns(columns, named, "select()")
         if not items:
             raise make_error("CD-105", "select() needs at least one column", try_=".count()")
         return self._with(planning.plan_project(self._node, items, "select()"))
 
-    def with_columns(self, /, **named: Expr) -> Relation:
-        """All columns, with these computed ones replaced or added at the end.
+    def with_columns(self, /, *columns: Columns, **named: Expr) -> Relation:
+        """All columns, with these computed ones, `new=expression` or `expression.alias("new")`,
+        replaced or added at the end.
 
         Errors: ColumnError, ExpressionError.
         """
         items: dict[str, Expr] = {name: Column(name) for name in self.columns}
+        items.update(named_columns(columns, {}, "with_columns()"))
         items.update({name: lit(item) for name, item in named.items()})
         plan = planning.plan_project(self._node, list(items.items()), "with_columns()")
         return self._with(plan)
+
+    def drop(self, /, *columns: Columns) -> Relation:
+        """All columns but these. ColumnError (unknown), OptionError (none is left)."""
+        dropped = [name for name, _ in named_columns(columns, {}, "drop()")]
+        planning.require_columns(dropped, self.schema, "drop()")
+        return self.select([name for name in self.columns if name not in dropped])
 
     def rename(self, names: Mapping[str, str]) -> Relation:
         """The same columns under new names, {"old": "new"}. ColumnError."""
@@ -128,9 +137,10 @@ class Relation:
         Simple comparisons reach the readers, through joins too where that changes no result.
         Errors: ColumnError, ExpressionError (not a boolean, no kernel for the types).
         """
-        return self._with(planning.plan_filter(self._node, [lit(each) for each in predicates]))
+        parts = [lit(each) for each in flattened(predicates)]
+        return self._with(planning.plan_filter(self._node, parts))
 
-    def group_by(self, /, *keys: str, **computed: Expr | str) -> grouping.Grouping:
+    def group_by(self, /, *keys: Columns, **computed: Expr | str) -> grouping.Grouping:
         """The rows by the values of these columns, for `.agg(...)`: one row per combination.
 
         computed: keys from expressions: `group_by("city", year=xd.col("day").year())`.
@@ -142,12 +152,14 @@ class Relation:
             self, grouping.group_keys(keys, computed, self.schema, "group_by()")
         )
 
-    def agg(self, /, **aggregates: Aggregate) -> Relation:
-        """One row of aggregates over all rows: `agg(n=xd.count(), total=xd.sum("price"))`.
+    def agg(self, /, *named: Alias | Sequence[Alias], **aggregates: Aggregate) -> Relation:
+        """One row of aggregates over all rows: `agg(n=xd.count(), total=xd.sum("price"))`, or
+        `agg(xd.count().alias("n"))`.
 
         A join below is aggregated without building its rows where the aggregates are plain.
         Errors: ColumnError, TypeError (sum of text), OptionError (no aggregate), ExpressionError.
         """
+        aggregates = named_aggregates(named, aggregates, "agg()")
         if not aggregates:
             raise make_error(
                 "CD-105", "agg() needs at least one aggregate", try_="agg(n=xd.count())"
@@ -160,7 +172,7 @@ class Relation:
         """Aggregates per combination of keys. For modules of this package."""
         return self._with(grouping.plan_group(self._node, keys, aggregates))
 
-    def distinct(self, /, *columns: str, **computed: Expr | str) -> Relation:
+    def distinct(self, /, *columns: Columns, **computed: Expr | str) -> Relation:
         """Each combination of these columns (all, if none are named) once, as SELECT DISTINCT.
 
         computed: columns from expressions, as in `group_by`: `distinct(year=xd.col("day").year())`.
@@ -171,7 +183,8 @@ class Relation:
 
     def sort(
         self,
-        *by: str | Expr | Order,
+        *by: str | Expr | Order | Sequence[str | Expr | Order],
+        descending: bool = False,
         limit: int | None = None,
         offset: int = 0,
         stable: bool = False,
@@ -180,6 +193,7 @@ class Relation:
         """The rows in order: `sort("city", xd.desc("price"))`. NULLs come last unless the order
         says otherwise, in both directions.
 
+        descending: what names and expressions without xd.asc() or xd.desc() mean.
         limit: only so many rows, without sorting the rest.
         offset: leaves out the first rows of the order; `limit` counts from there.
         stable: rows that are equal keep the order of the input.
@@ -187,7 +201,8 @@ class Relation:
             passes over all rows, from the last digit to the first), for comparison.
         Errors: ColumnError, TypeError (nothing to order by), OptionError, ExpressionError.
         """
-        orders = orders_of(by, "sort")
+        require_flag(descending, "descending", "sort")
+        orders = orders_of(flattened(by), "sort", descending)
         options = row_planning.SortOptions(limit, offset, stable, strategy)
         return self._with(row_planning.plan_sort(self._node, orders, options, "sort"))
 
@@ -219,6 +234,10 @@ class Relation:
         """`n` rows, after the first `offset`. Which ones is defined only if the order of rows is;
         after `sort` no more is sorted than needed. Errors: OptionError."""
         return self._with(row_planning.plan_limit(self._node, n, offset))
+
+    def head(self, n: int = 10) -> Relation:
+        """The first `n` rows: `limit(n)`."""
+        return self.limit(n)
 
     def sample(
         self, n: int | None = None, *, fraction: float | None = None, seed: int | None = None
@@ -301,6 +320,17 @@ class Relation:
         if isinstance(execution, Execution):
             return execution.table(self.narrowed())
         return execution.gather(self.narrowed(), found)
+
+    def to_pandas(self) -> Any:
+        """Runs the relation and gives all rows as a pandas.DataFrame. Errors as for `collect`;
+        ImportError without pandas."""
+        return self.collect().to_pandas()
+
+    def to_polars(self) -> Any:
+        """The same as a polars.DataFrame, which shares the rows' memory."""
+        import polars
+
+        return polars.from_arrow(self.collect())
 
     def count(self) -> int:
         """Runs the relation and gives the number of rows, of all ranks where there are several,
@@ -398,6 +428,13 @@ class Relation:
     def __arrow_c_schema__(self) -> object:
         return self.schema.__arrow_c_schema__()
 
+    def __getattr__(self, name: str) -> Any:
+        from crossdock.familiar_names import FAMILIAR
+
+        ours = FAMILIAR.get(name)
+        hint = f"; here it is {ours}" if ours else ""
+        raise AttributeError(f"a relation has no {name}{hint}", name=name, obj=self)
+
     def __repr__(self) -> str:
         from crossdock.display import relation_text
 
@@ -448,34 +485,3 @@ class Relation:
                 "filter(*conditions) and with_columns(**columns), which take many at once",
             )
         return Relation(self._dock, node)
-
-
-def _join_options(options: Mapping[str, Any]) -> JoinOptions:
-    known = JoinOptions.__dataclass_fields__
-    for name in options:
-        if name not in known:
-            from crossdock.errors import nearest
-
-            close = nearest(name, [*known, "on", "how", "suffix", "residual"])
-            raise make_error(
-                "CD-505",
-                f"join() has no option {name!r}",
-                options="on, how, suffix, residual, " + ", ".join(known),
-                try_=f"{close}=" if close else "",
-            )
-    found = JoinOptions(**options)
-    require_flag(found.null_equals_null, "null_equals_null", "join")
-    what = "join(partition_bits=...) takes a number of bits"
-    bits = require_integer(found.partition_bits, what, "-1, the default")
-    rows = require_rows(found.batch_rows, "join(batch_rows=...)")
-    return replace(found, partition_bits=bits, batch_rows=rows)
-
-
-def _column_name(column: str | Expr) -> str:
-    if isinstance(column, str):
-        return column
-    if isinstance(column, Column):
-        return column.name
-    raise make_error(
-        "CD-505", f"the computed column {column!r} has no name", try_=f"select(name={column!r})"
-    )

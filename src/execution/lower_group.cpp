@@ -5,6 +5,7 @@
 #include "execution/column_ranges.hpp"
 #include "execution/group_keys.hpp"
 #include "execution/lowering.hpp"
+#include "execution/table_layers.hpp"
 #include "expressions/computed_columns.hpp"
 #include "operators/group_by/distinct_counts.hpp"
 #include "operators/group_by/group_stream.hpp"
@@ -22,47 +23,6 @@ static_assert(kBlockRows <= operators::kGroupRows);
 
 // Where a filter keeps less of the rows, they are put together before anything is computed with them.
 constexpr double kFusedPassRate = 0.25;
-
-// The expression with each column replaced by what it is made of.
-ExpressionPtr over(const ExpressionPtr& expression, const std::vector<ExpressionPtr>& columns) {
-  if (expression->op == ExpressionOp::kColumn) return columns[expression->column];
-  if (expression->arguments.empty()) return expression;
-  auto copy = std::make_shared<Expression>(*expression);
-  for (ExpressionPtr& argument : copy->arguments) argument = over(argument, columns);
-  return copy;
-}
-
-// Filters and projections over a table as conditions and columns of the table.
-struct TableLayers {
-  const plan::Scan* scan = nullptr;
-  std::vector<ExpressionPtr> conditions;
-  std::vector<ExpressionPtr> columns;
-};
-
-bool add_layers(const plan::Node& node, TableLayers& layers) {
-  if (const auto* scan = std::get_if<plan::Scan>(&node.operation)) {
-    layers.scan = scan;
-    for (int c = 0; c < node.schema->column_count(); ++c) {
-      layers.columns.push_back(expressions::make_column(*node.schema, c));
-    }
-    return true;
-  }
-  if (const auto* filter = std::get_if<plan::Filter>(&node.operation)) {
-    if (!add_layers(node.input(), layers)) return false;
-    for (const ExpressionPtr& condition : filter->conditions) {
-      layers.conditions.push_back(over(condition, layers.columns));
-    }
-    return true;
-  }
-  const auto* project = std::get_if<plan::Project>(&node.operation);
-  if (project == nullptr || !add_layers(node.input(), layers)) return false;
-  std::vector<ExpressionPtr> columns;
-  for (const auto& item : project->items) {
-    columns.push_back(over(item.expression, layers.columns));
-  }
-  layers.columns = std::move(columns);
-  return true;
-}
 
 // The spec over other columns: column c becomes places[c].
 GroupSpec moved(GroupSpec spec, const std::vector<int>& places) {
@@ -233,11 +193,11 @@ Result<Chain> Lowering::stream_groups(const GroupSpec& asked, SchemaPtr schema, 
     const int64_t count = table->rows;
     return table_group(asked, std::move(table), count);
   }
-  const auto start = Clock::now();
+  const auto start = RunRecord::Clock::now();
   std::shared_ptr<operators::GroupStream> groups = std::move(planned);
   groups->open(run_);
   GroupSink sink(chain.schema, *groups, workers_);
-  CD_TRY(run_chain(run_, chain, sink));
+  CD_TRY(run(chain, sink));
   note(chain, "group: " + groups->describe(), -1, start);
   const int64_t expected = chain.rows_expected();
   const Owners stores = chain.stores;

@@ -274,8 +274,8 @@ Result<JoinKeys> Lowering::join_keys(const Chain& probe,
 }
 
 Status Lowering::run_build(Chain& build, BuildSink& sink, const JoinTable& table) {
-  const auto start = Clock::now();
-  CD_TRY(run_chain(run_, build, sink));
+  const auto start = RunRecord::Clock::now();
+  CD_TRY(run(build, sink));
   CD_TRY(sink.finish(run_));
   note(build, "build: " + table.describe(), table.rows(), start);
   return {};

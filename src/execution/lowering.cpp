@@ -148,8 +148,36 @@ void Lowering::count_uses(const plan::Node& node) {
 }
 
 Result<Chain> Lowering::lower(const plan::Node& node) {
+  being_lowered_.push_back(&node);
+  Result<Chain> lowered = lower_here(node);
+  being_lowered_.pop_back();
+  if (!lowered.ok()) return lowered;
+  Chain& chain = lowered.value();
+  if (chain.source_node == nullptr) chain.source_node = &node;
+  for (const auto& stage : chain.stages) {
+    if (stage->node() == nullptr) stage->set_node(&node);
+  }
+  record_.expect(node, chain.rows_expected());
+  return lowered;
+}
+
+Result<Chain> Lowering::lower_here(const plan::Node& node) {
   const bool shared = shared_.at(&node).uses > 1 && has_operator(node);
   return shared ? lower_shared(node) : lower_operation(node);
+}
+
+Status Lowering::run(Chain& chain, BlockSink& sink) {
+  for (const auto& stage : chain.stages) {
+    if (stage->node() == nullptr) stage->set_node(being_lowered_.back());
+  }
+  return run_chain(run_, chain, sink, record_.meters());
+}
+
+void Lowering::note(const Chain& chain,
+                    std::string sink,
+                    int64_t rows,
+                    RunRecord::Clock::time_point start) {
+  record_.add(chain, {std::move(sink), being_lowered_.back(), rows}, start);
 }
 
 Result<Chain> Lowering::lower_shared(const plan::Node& node) {
@@ -183,14 +211,6 @@ Result<Chain> Lowering::lower_operation(const plan::Node& node) {
     default:
       return lower_file_scan(node);
   }
-}
-
-void Lowering::note(const Chain& chain,
-                    const std::string& sink,
-                    int64_t rows,
-                    Clock::time_point start) {
-  const std::chrono::duration<double> elapsed = Clock::now() - start;
-  steps_.push_back({describe_chain(chain) + " -> " + sink, rows, elapsed.count()});
 }
 
 Result<Chain> Lowering::lower_scan(const plan::Node& node) {
@@ -275,9 +295,9 @@ Result<Chain> Lowering::lower_project(const plan::Node& node) {
 
 Result<TablePtr> Lowering::materialise(Chain chain) {
   if (chain.is_bare()) return projected(chain);
-  const auto start = Clock::now();
+  const auto start = RunRecord::Clock::now();
   CollectSink sink(chain, workers_, environment_.memory);
-  CD_TRY(run_chain(run_, chain, sink));
+  CD_TRY(run(chain, sink));
   CD_ASSIGN(std::vector<Batch> batches, sink.finish());
   for (int c = 0; c < chain.schema.schema->column_count(); ++c) {
     if (chain.schema.schema->fields[c].type.id != TypeId::kDictionary) continue;

@@ -2,7 +2,6 @@
 // while it is made, so each decision sees what the data really are.
 #pragma once
 
-#include <chrono>
 #include <memory>
 #include <string>
 #include <unordered_map>
@@ -10,6 +9,7 @@
 
 #include "execution/build_sink.hpp"
 #include "execution/pipeline.hpp"
+#include "execution/run_record.hpp"
 #include "operators/group_by/group_stream.hpp"
 #include "operators/run/operator.hpp"
 #include "plan/node.hpp"
@@ -21,8 +21,12 @@ class Lowering {
  public:
   Lowering(operators::OperatorRun& run,
            const operators::RunEnvironment& environment,
-           const plan::Node& root)
-      : run_(run), environment_(environment), workers_(run.team->worker_count()) {
+           const plan::Node& root,
+           bool measures)
+      : run_(run),
+        environment_(environment),
+        workers_(run.team->worker_count()),
+        record_(measures) {
     count_uses(root);
   }
 
@@ -31,20 +35,16 @@ class Lowering {
   Result<Chain> lower(const plan::Node& node);
   // All rows of a chain as a table.
   Result<TablePtr> materialise(Chain chain);
-  // What has been run so far, in order. A group-by's groups are counted where they leave it.
-  struct Step {
-    std::string pipeline;  // "table orders -> filter ... -> build: array of ..."
-    int64_t rows = 0;      // that came to the sink; -1: they were not counted
-    double seconds = 0;
-  };
-  const std::vector<Step>& steps() const { return steps_; }
-  // Notes a chain that ran into `sink` since `start`.
-  using Clock = std::chrono::steady_clock;
-  void note(const Chain& chain, const std::string& sink, int64_t rows, Clock::time_point start);
+  // What has run so far.
+  RunRecord& record() { return record_; }
 
  private:
   void count_uses(const plan::Node& node);
+  Result<Chain> lower_here(const plan::Node& node);
   Result<Chain> lower_operation(const plan::Node& node);
+  // Runs a chain for the node that is being lowered.
+  Status run(Chain& chain, BlockSink& sink);
+  void note(const Chain& chain, std::string sink, int64_t rows, RunRecord::Clock::time_point start);
   Result<Chain> lower_shared(const plan::Node& node);
   Result<Chain> lower_scan(const plan::Node& node);
   Result<Chain> lower_file_scan(const plan::Node& node);
@@ -86,7 +86,8 @@ class Lowering {
     std::shared_ptr<const RowStore> store;
   };
   std::unordered_map<const plan::Node*, SharedRows> shared_;
-  std::vector<Step> steps_;
+  std::vector<const plan::Node*> being_lowered_;
+  RunRecord record_;
 };
 
 }  // namespace crossdock::execution

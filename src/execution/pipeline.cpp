@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <cmath>
 #include <numeric>
 
@@ -152,6 +153,40 @@ BlockSink& connect(Chain& chain, BlockSink& sink) {
   return *next;
 }
 
+// The same with a meter in front of each part.
+BlockSink& connect_metered(Chain& chain, BlockSink& sink, Meters& meters) {
+  auto& parts = meters.parts;
+  parts.resize(chain.stages.size() + 1);
+  parts.back() = std::make_unique<Meter>(sink, meters.workers);
+  for (size_t i = chain.stages.size(); i-- > 0;) {
+    chain.stages[i]->set_next(parts[i + 1].get());
+    parts[i] = std::make_unique<Meter>(*chain.stages[i], meters.workers);
+  }
+  return *parts.front();
+}
+
+// The run of a chain whose parts are measured.
+Status run_metered(OperatorRun& run, Chain& chain, BlockSink& sink, Meters& meters) {
+  using Clock = std::chrono::steady_clock;
+  const auto seconds_since = [](Clock::time_point start) {
+    return std::chrono::duration<double>(Clock::now() - start).count();
+  };
+  meters.workers = run.team->worker_count();
+  BlockSink& first = connect_metered(chain, sink, meters);
+  const auto start = Clock::now();
+  CD_TRY(chain.source->run(run, first));
+  meters.run_seconds = seconds_since(start);
+  for (size_t s = 0; s < chain.stages.size(); ++s) {
+    const auto finish_start = Clock::now();
+    CD_TRY(chain.stages[s]->finish(run));
+    const double elapsed = seconds_since(finish_start);
+    // Everything in front of the stage waits for what it does.
+    for (size_t m = 0; m <= s; ++m) meters.parts[m]->add_seconds(elapsed);
+    meters.run_seconds += elapsed / meters.workers;
+  }
+  return {};
+}
+
 // Hands the source those conditions of the filters behind it that are on one column and cannot fail. A filter that has
 // no others is left out.
 Status prepare_source(Chain& chain) {
@@ -222,8 +257,9 @@ SourceColumn Chain::source_column(int column) const {
   return source_columns[place.column];
 }
 
-Status run_chain(OperatorRun& run, Chain& chain, BlockSink& sink) {
+Status run_chain(OperatorRun& run, Chain& chain, BlockSink& sink, Meters* meters) {
   if (!chain.source_columns.empty()) CD_TRY(prepare_source(chain));
+  if (meters != nullptr) return run_metered(run, chain, sink, *meters);
   CD_TRY(chain.source->run(run, connect(chain, sink)));
   for (const auto& stage : chain.stages) CD_TRY(stage->finish(run));
   return {};

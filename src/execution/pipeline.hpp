@@ -10,6 +10,7 @@
 
 #include "execution/batch_writer.hpp"
 #include "execution/block.hpp"
+#include "execution/meter.hpp"
 #include "execution/stage.hpp"
 #include "operators/hash_join/key_plan.hpp"
 #include "operators/run/operator.hpp"
@@ -57,6 +58,7 @@ struct Dependency {
 // A pipeline that has no sink yet.
 struct Chain {
   std::unique_ptr<Source> source;
+  const plan::Node* source_node = nullptr;  // that the source gives the rows of
   std::vector<std::unique_ptr<Stage>> stages;
   BlockSchema schema;                                   // of what the last stage passes on
   std::vector<std::shared_ptr<const RowStore>> stores;  // by origin of the schema; nullptr: none
@@ -81,8 +83,11 @@ struct Chain {
 using Owners = std::vector<std::shared_ptr<const RowStore>>;
 void keep_owners(const RowBlock& block, const Owners& stores, BatchWriter& writer);
 
-// Runs the chain into `sink` as a phase of that name.
-Status run_chain(operators::OperatorRun& run, Chain& chain, BlockSink& sink);
+// Runs the chain into `sink`. With `meters`, which are empty, rows and time of each part are counted.
+Status run_chain(operators::OperatorRun& run,
+                 Chain& chain,
+                 BlockSink& sink,
+                 Meters* meters = nullptr);
 // Sends a sample through the stages and notes the pass rate.
 Status sample_chain(Chain& chain);
 // "table lineitem -> filter ... -> probe", for explain.

@@ -2,6 +2,7 @@
 #include "execution/query.hpp"
 
 #include "execution/collect_sink.hpp"
+#include "execution/estimates.hpp"
 #include "execution/lowering.hpp"
 
 namespace crossdock::execution {
@@ -34,23 +35,27 @@ class CountedRows final : public BlockSink {
 operators::OperatorPlan Query::describe() const {
   operators::OperatorPlan described;
   described.name = "query";
-  described.facts = {{"threads", int64_t{environment_.threads}}, {"plan", plan::plan_text(*plan_)}};
+  described.facts = {{"threads", int64_t{environment_.threads}}};
+  for (operators::Fact& fact : estimated_facts(*plan_)) {
+    described.facts.push_back(std::move(fact));
+  }
   return described;
 }
 
 Status Query::run_phases(operators::OperatorRun& run) const {
-  Lowering lowering(run, environment_, *plan_);
+  Lowering lowering(run, environment_, *plan_, measures_);
+  RunRecord& record = lowering.record();
   CD_ASSIGN(Chain chain, lowering.lower(*plan_));
-  const auto start = Lowering::Clock::now();
+  const auto start = RunRecord::Clock::now();
   int64_t rows = 0;
   if (run.sink->counts_only()) {
     CountedRows counted(run.team->worker_count());
-    CD_TRY(run_chain(run, chain, counted));
+    CD_TRY(run_chain(run, chain, counted, record.meters()));
     rows = counted.rows();
   } else {
     CollectSink sink(chain, run.team->worker_count(), environment_.memory);
     if (!chain.is_ordered) sink.pass_on(*run.sink);
-    CD_TRY(run_chain(run, chain, sink));
+    CD_TRY(run_chain(run, chain, sink, record.meters()));
     CD_ASSIGN(std::vector<Batch> batches, sink.finish());
     rows = sink.rows();
     for (Batch& batch : batches) {
@@ -58,14 +63,8 @@ Status Query::run_phases(operators::OperatorRun& run) const {
       CD_TRY(run.sink->accept(0, std::move(batch)));
     }
   }
-  lowering.note(chain, "result", rows, start);
-  operators::Facts pipelines;
-  for (const Lowering::Step& step : lowering.steps()) {
-    const operators::Facts facts{
-        {"runs", step.pipeline}, {"rows", step.rows}, {"seconds", step.seconds}};
-    pipelines.push_back({fmt::format("{}", pipelines.size() + 1), facts});
-  }
-  run.profile->facts.push_back({"pipelines", std::move(pipelines)});
+  record.add(chain, {"result", plan_.get(), rows}, start);
+  run.profile->facts = record.facts(*plan_);
   run.profile->result_rows = rows;
   return {};
 }

@@ -10,8 +10,9 @@ namespace crossdock::execution {
 
 class Query final : public operators::Operator {
  public:
-  Query(plan::NodePtr plan, operators::RunEnvironment environment)
-      : plan_(std::move(plan)), environment_(std::move(environment)) {}
+  // `measures`: the profile has rows and time of each part of the pipelines.
+  Query(plan::NodePtr plan, operators::RunEnvironment environment, bool measures = false)
+      : plan_(std::move(plan)), environment_(std::move(environment)), measures_(measures) {}
 
   const SchemaPtr& schema() const override { return plan_->schema; }
   int worker_count() const override { return environment_.threads; }
@@ -24,6 +25,7 @@ class Query final : public operators::Operator {
 
   plan::NodePtr plan_;
   operators::RunEnvironment environment_;
+  bool measures_;
 };
 
 }  // namespace crossdock::execution

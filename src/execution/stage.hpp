@@ -11,6 +11,10 @@
 #include "memory/budget.hpp"
 #include "operators/run/operator_run.hpp"
 
+namespace crossdock::plan {
+struct Node;
+}  // namespace crossdock::plan
+
 namespace crossdock::execution {
 
 // What a stage can tell by few columns of origin 0 alone: which rows it will drop. One worker's own.
@@ -41,11 +45,16 @@ class Stage : public BlockSink {
   virtual std::unique_ptr<RowTest> make_test() const { return nullptr; }
   virtual std::string describe() const = 0;
 
+  // The node of the plan that it works for.
+  void set_node(const plan::Node* node) { node_ = node; }
+  const plan::Node* node() const { return node_; }
+
  protected:
   BlockSink& next() { return *next_; }
 
  private:
   BlockSink* next_ = nullptr;
+  const plan::Node* node_ = nullptr;
 };
 
 // The columns that expressions read, ascending.

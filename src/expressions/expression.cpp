@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "base/check.hpp"
+#include "expressions/civil_date.hpp"
 
 namespace crossdock::expressions {
 namespace {
@@ -101,6 +102,11 @@ std::string integer_text(Int128 value, int32_t scale) {
   return negative ? "-" + digits : digits;
 }
 
+std::string date_text(Int128 days) {
+  const CivilDate date = civil_date(static_cast<int64_t>(days));
+  return fmt::format("{:04}-{:02}-{:02}", date.year, date.month, date.day);
+}
+
 std::string literal_text(const DataType& type, const LiteralValue& value) {
   if (value.null) return "null";
   switch (value_domain(type).value()) {
@@ -111,6 +117,7 @@ std::string literal_text(const DataType& type, const LiteralValue& value) {
     case ValueDomain::kBool:
       return value.integer != 0 ? "true" : "false";
     default:
+      if (type.id == TypeId::kDate32) return date_text(value.integer);
       return integer_text(value.integer, type.id == TypeId::kDecimal128 ? type.scale : 0);
   }
 }

@@ -100,7 +100,4 @@ Result<NodePtr> make_union(std::vector<NodePtr> inputs);
 // The fields that a join's residual condition reads.
 Schema residual_schema(const operators::JoinSpec& spec, const Schema& left, const Schema& right);
 
-// The plan as an indented tree, one node per line.
-std::string plan_text(const Node& node);
-
 }  // namespace crossdock::plan

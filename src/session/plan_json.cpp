@@ -16,8 +16,13 @@ Json object_of(const operators::Facts& facts);
 Json value_of(const operators::Fact& fact) {
   return std::visit(
       [](const auto& value) -> Json {
-        if constexpr (std::is_same_v<std::decay_t<decltype(value)>, operators::Facts>) {
+        using Value = std::decay_t<decltype(value)>;
+        if constexpr (std::is_same_v<Value, operators::Facts>) {
           return object_of(value);
+        } else if constexpr (std::is_same_v<Value, std::vector<operators::Facts>>) {
+          Json objects = Json::array();
+          for (const operators::Facts& facts : value) objects.push_back(object_of(facts));
+          return objects;
         } else {
           return value;
         }

@@ -3,7 +3,7 @@
 
 #include <crossdock/query.hpp>
 
-#include "plan/node.hpp"
+#include "plan/node_text.hpp"
 #include "session/specs.hpp"
 #include "session/state.hpp"
 #include "table/arrow_export.hpp"
@@ -116,9 +116,9 @@ Plan Plan::union_all(const std::vector<Plan>& others) const {
 void Plan::export_schema(ArrowSchema* out) const { crossdock::export_schema(*node_->schema, out); }
 std::string Plan::text() const { return plan::plan_text(*node_); }
 
-Query::Query(const Engine& engine, const Plan& plan) {
+Query::Query(const Engine& engine, const Plan& plan, bool measures) {
   state_ = operation_state(
-      engine, std::make_unique<execution::Query>(plan.node(), run_environment(engine)));
+      engine, std::make_unique<execution::Query>(plan.node(), run_environment(engine), measures));
 }
 
 }  // namespace crossdock

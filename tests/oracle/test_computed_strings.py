@@ -162,7 +162,7 @@ def test_plans(dock: Any, tables: dict[str, Any], connection: Any, name: str) ->
     build, sql = PLANS[name]
     relation = build({name: dock.from_arrow(table) for name, table in tables.items()})
     sorted_rows = relation.sort(relation.schema.names[0])  # of one operator more, so in pipelines
-    assert "while the query runs in pipelines" in str(sorted_rows.explain())
+    assert "the query runs in pipelines" in str(sorted_rows.explain())
     expected = connection.sql(sql).fetchall()
     for tested in (relation, sorted_rows):
         found = tested.collect()

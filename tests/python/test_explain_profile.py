@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from xml.etree import ElementTree
 
 import crossdock as xd
 import pyarrow as pa
@@ -52,8 +53,63 @@ def test_a_plan_of_plain_reading(dock: xd.Dock, people: pa.Table) -> None:
 
 def test_a_plan_of_joins_of_joins(joined: xd.Relation, visits: pa.Table) -> None:
     plan = joined.join(visits, on="id", suffix="_2").explain()
-    assert plan.startswith("join (auto)   inner join on id = id\n")
-    assert plan.count("the query runs in pipelines") == 2
+    lines = plan.splitlines()
+    assert lines[0].split() == ["operator", "rows", "expected"]
+    assert lines[1].startswith("inner join on id = id ")
+    assert sum("scan pyarrow.Table" in line for line in lines) == 2
+    assert "the query runs in pipelines" in lines[-1]
+    data = json.loads(plan.json)
+    assert data["pipelined"]
+    assert data["plan"]["operator"] == "join"
+    assert [below["operator"] for below in data["plan"]["inputs"]] == ["filter", "scan"]
+    assert data["plan"]["inputs"][1]["rows_expected"] == visits.num_rows
+
+
+def test_an_unread_plan_expects_no_rows(joined: xd.Relation, visits: pa.Table) -> None:
+    plan = joined.join(visits, on="id", suffix="_2").explain(read=False)
+    assert plan.splitlines()[0] == "operator"
+    assert "rows_expected" not in plan.json
+
+
+def test_a_profile_has_the_rows_of_every_operator(dock: xd.Dock) -> None:
+    sales = dock.from_arrow(pa.table({"shop": [i % 50 for i in range(9000)], "sold": range(9000)}))
+    shops = dock.from_arrow(pa.table({"shop": range(40), "city": [f"c{i % 4}" for i in range(40)]}))
+    query = (
+        sales.filter(xd.col("sold") < 4500)
+        .join(shops, on="shop")
+        .group_by("city")
+        .agg(n=xd.count())
+        .sort("city")
+    )
+    profile = query.profile()
+    step = profile.data["steps"][-1]["profile"]
+    rows = {o["operator"]: o["rows"] for o in step["operators"] if "rows" in o}
+    scans = sorted(o["rows"] for o in step["operators"] if o["operator"] == "scan")
+    assert scans == [40, 9000]
+    assert {name: rows[name] for name in ("filter", "join", "group_by", "sort")} == {
+        "filter": 4500,
+        "join": 3600,
+        "group_by": 4,
+        "sort": 4,
+    }
+    assert all(o["thread_s"] >= 0 for o in step["operators"] if "thread_s" in o)
+    last = step["pipelines"][-1]
+    assert last["runs"] == " -> ".join(part["what"] for part in last["parts"])
+    assert "rows expected" in profile.text
+
+
+def test_pictures_show_operators_and_rows(dock: xd.Dock, visits: pa.Table) -> None:
+    rows = dock.from_arrow(visits)
+    query = rows.join(visits, on="id", suffix="_2").sort("id")
+    for picture in (query.explain().svg, query.profile().svg):
+        tree = ElementTree.fromstring(picture)
+        words = {part.text for part in tree.iter("{http://www.w3.org/2000/svg}text")}
+        assert {"sort by id", "inner join on id = id", "scan pyarrow.Table"} <= words
+        assert any(word and word.endswith("rows") for word in words)
+    with pytest.raises(xd.OptionError, match="only queries that run in pipelines"):
+        rows.sort("id").profile().svg  # noqa: B018
+    with pytest.raises(xd.OptionError, match="only queries that run in pipelines"):
+        rows.sort("id").explain().svg  # noqa: B018
 
 
 def test_a_phase_that_never_ran_has_no_time(dock: xd.Dock) -> None:

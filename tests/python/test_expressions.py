@@ -364,3 +364,14 @@ def test_expressions_are_as_deep_as_their_limit(dock: xd.Dock) -> None:
     assert kept.select(x=deep(MOST_DEPTH)).collect()["x"].to_pylist() == [200, 400, 800]
     with pytest.raises(xd.ExpressionError, match="more than 200 operators inside each other"):
         deep(MOST_DEPTH + 2)
+
+
+@pytest.mark.parametrize("function", ["floor_divide", "remainder"])
+def test_nulls_without_a_type_stay_without(dock: xd.Dock, function: str) -> None:
+    nothing = xd.lit(None)
+    value = nothing // nothing if function == "floor_divide" else nothing % nothing
+    rows = dock.from_arrow(pa.table({"k": pa.array([1, None], pa.int8())}))
+    assert rows.select(a=value, b=xd.coalesce(xd.col("k"), value)).collect().to_pydict() == {
+        "a": [None, None],
+        "b": [1, None],
+    }

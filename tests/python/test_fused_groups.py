@@ -109,7 +109,7 @@ def test_a_fused_filter_makes_no_copy_of_the_table(rows: xd.Relation) -> None:
     query = rows.filter(col("x") > 0).group_by("k").agg(s=xd.sum(col("x") * 2))
     read, grouped = query.profile().data["steps"]
     assert read["rows"] == grouped["input_rows"] == 5000
-    assert [step["runs"] for step in grouped["profile"]["pipelines"].values()] == [
+    assert [step["runs"] for step in grouped["profile"]["pipelines"]] == [
         "group-by of a table -> result"
     ]
 

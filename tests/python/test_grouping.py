@@ -275,7 +275,7 @@ def test_first_takes_the_order_of_the_input(dock: xd.Dock) -> None:
     [
         (lambda r: r.group_by("cty"), xd.ColumnError, r"'cty' in group_by(.|\n)*try\s+'city'"),
         (lambda r: r.group_by(), xd.OptionError, r"at least one key"),
-        (lambda r: r.group_by(3), xd.OptionError, r"names of columns"),
+        (lambda r: r.group_by(3), xd.OptionError, r"no int as a column"),
         (lambda r: r.group_by(col("price") + 1), xd.OptionError, r"group_by\(name=price \+ 1\)"),
         (lambda r: r.group_by("city", "city"), xd.ColumnError, r"each column once in group_by\(\)"),
         (

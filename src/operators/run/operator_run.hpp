@@ -15,10 +15,18 @@
 
 namespace crossdock::operators {
 
-// A named value of a plan or a profile; a list of facts is an object of its own.
+// A named value of a plan or a profile; facts together are an object of their own.
 struct Fact {
   std::string name;
-  std::variant<bool, int64_t, double, std::string, std::vector<Fact>> value;
+  std::variant<bool,
+               int64_t,
+               double,
+               std::string,
+               std::vector<int64_t>,
+               std::vector<std::string>,
+               std::vector<Fact>,
+               std::vector<std::vector<Fact>>>
+      value;
 };
 using Facts = std::vector<Fact>;
 
