@@ -107,6 +107,8 @@ class DeviceError(CrossdockError, RuntimeError, BufferError):
 class SqlError(CrossdockError, ValueError):
     """An SQL text has an error, names what is not there, or has what Crossdock does not run."""
 
+    parts: tuple[str, str, str] | None = None  # of one whose place is to be found yet
+
 
 class InternalError(CrossdockError, RuntimeError):
     """A broken promise inside Crossdock: please report it with `crossdock info`."""

@@ -95,8 +95,9 @@ class Aggregation:
         name = self._functions[measure.function_reference]
         if len(measure.sorts) and name not in _ORDERLESS:
             raise unsupported(
-                f"{name}(... ORDER BY ...)", try_="min(x) or max(x), or a sort of the result"
-            )
+                f"{name}(... ORDER BY ...)", word=name,
+                try_="min(x) or max(x), or a sort of the result",
+            )  # fmt: skip
         arguments = [self._values(argument.value) for argument in measure.arguments]
         found = self._called(name, arguments, measure.invocation == _DISTINCT)
         if message.HasField("filter"):
@@ -124,7 +125,7 @@ class Aggregation:
             return build(plain_number(self._values, first), ddof)
         if name in ("approx_percentile_cont", "quantile_cont", "percentile_cont"):
             return aggregates.quantile(first, float(constant(arguments[1], "a share")))
-        raise unsupported(f"the aggregate {name}")
+        raise unsupported(f"the aggregate {name}", word=name)
 
     def _count(self, arguments: list[Expr], distinct: bool) -> Aggregate:
         if len(arguments) > 1:

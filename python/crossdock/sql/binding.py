@@ -19,10 +19,10 @@ from crossdock.sql.tokens import tokens_of
 
 _SETTINGS = {
     "datafusion.sql_parser.parse_float_as_decimal": "true",  # 0.06 has two digits, as in a table
-    "datafusion.sql_parser.default_null_ordering": "nulls_last",
     "datafusion.optimizer.max_passes": "3",
     "datafusion.catalog.information_schema": "false",
 }
+_NULL_ORDER = "datafusion.sql_parser.default_null_ordering"
 _LONGEST = 1_000_000  # characters of a text
 _PLACE = re.compile(r"at Line: (\d+), Column: (\d+)")
 _NO_FIELD = re.compile(
@@ -30,6 +30,19 @@ _NO_FIELD = re.compile(
 )
 _NO_TABLE = re.compile(r"table '(?:[^'.]+\.)*([^']+)' not found")
 _NO_FUNCTION = re.compile(r"Invalid function '([^']+)'")
+# What DataFusion binds and Substrait has not: a pattern of what it says, the construct, a word of
+# it in the text, and what to write instead.
+_REFUSALS = (
+    ("OuterReferenceColumn|outer_ref",
+     "a subquery that uses a column of the outer query in this way", "select",
+     "a join with a GROUP BY, or EXISTS in WHERE with equal columns"),
+    ("SimilarTo", "SIMILAR TO", "similar", "LIKE, or several with OR"),
+    ("Unsupported plan type: Unnest", "UNNEST", "unnest", "a table with a row per element"),
+    ("Unsupported plan type: RecursiveQuery", "WITH RECURSIVE", "recursive",
+     "a loop in Python over relations"),
+    ("join constraint: `using`", "USING or NATURAL in a right or full join", "using",
+     "ON t.a = u.a, and coalesce(t.a, u.a)"),
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -39,6 +52,7 @@ class Bound:
 
     message: Any
     null_aware: tuple[bool, ...]
+    marks: str = ""  # what LeftMark joins are of: "in", "exists", or "" where the text has both
 
 
 class UnknownTableError(Exception):
@@ -88,7 +102,9 @@ def _bindable_type(data_type: Any) -> Any:
     return plain
 
 
-def bind(text: Rewritten, tables: Mapping[str, Any], values: Mapping[str, Any]) -> Bound:
+def bind(
+    text: Rewritten, tables: Mapping[str, Any], values: Mapping[str, Any], nulls_first: bool = False
+) -> Bound:
     """The plan of a query over `tables`, schemas by name, with the values of its parameters.
 
     Errors: UnknownTableError; SqlError.
@@ -99,7 +115,8 @@ def bind(text: Rewritten, tables: Mapping[str, Any], values: Mapping[str, Any]) 
             try_="a table of values, joined",
         )
     datafusion, producer, plan_type = _library()
-    context = datafusion.SessionContext(datafusion.SessionConfig(_SETTINGS))
+    order = {_NULL_ORDER: "nulls_first" if nulls_first else "nulls_last"}
+    context = datafusion.SessionContext(datafusion.SessionConfig(_SETTINGS | order))
     for name, schema in tables.items():
         empty = pa.RecordBatch.from_arrays([pa.nulls(0, f.type) for f in schema], schema=schema)
         context.register_record_batches(name, [[empty]])
@@ -112,7 +129,7 @@ def bind(text: Rewritten, tables: Mapping[str, Any], values: Mapping[str, Any]) 
         frame = context.sql_with_options(text.text, only_queries, param_values=dict(values) or None)
         plan = frame.optimized_logical_plan()
         message = plan_type.FromString(producer.to_substrait_plan(plan, context).encode())
-        return Bound(message, _null_aware(plan.display_indent()))
+        return Bound(message, _null_aware(plan.display_indent()), text.marks)
     except Exception as error:  # noqa: BLE001 - all kinds that DataFusion raises
         raise _public_error(error, text, tables) from None
 
@@ -156,13 +173,16 @@ def _public_error(error: Exception, text: Rewritten, tables: Mapping[str, Any]) 
         return unsupported(
             f"the function {found[1]!r}",
             text.original,
-            _place_of_word(text.original, found[1]),
+            place_of_word(text.original, found[1]),
             _instead(found[1]),
         )
-    place = _PLACE.search(said)
-    if place is not None:
-        where = text.place_of(place_of(text.text, int(place[1]), int(place[2])))
+    if (found := _PLACE.search(said)) is not None:
+        where = text.place_of(place_of(text.text, int(found[1]), int(found[2])))
         return sql_error(_plain(_PLACE.sub("", said)), text.original, where)
+    for pattern, what, word, instead in _REFUSALS:
+        if re.search(pattern, said):
+            place = place_of_word(text.original, word)
+            return unsupported(what, text.original, place, instead)
     plain = _plain(said)
     if "NotImplemented" in said or "not implemented" in said.lower() or "Unsupported" in said:
         return unsupported(plain, text.original)
@@ -174,7 +194,7 @@ def _unknown_name(found: re.Match[str], text: Rewritten, tables: Mapping[str, An
     column = name.rpartition(".")[2]
     known = {column for schema in tables.values() for column in schema.names}
     close = nearest(column, known)
-    place = _place_of_word(text.original, column)
+    place = place_of_word(text.original, column)
     return sql_error(
         f"no column {name!r}", text.original, place,
         try_=close if close and close != column else "one of " + ", ".join(sorted(known)[:12]),
@@ -190,7 +210,7 @@ def _instead(function: str) -> str:
     return others.get(function.lower(), "")
 
 
-def _place_of_word(text: str, word: str) -> int | None:
+def place_of_word(text: str, word: str) -> int | None:
     """Where a name stands in a text for the first time."""
     lowered = word.lower()
     for token in tokens_of(text):

@@ -3,7 +3,9 @@ instead."""
 
 from __future__ import annotations
 
-from crossdock.errors import CrossdockError, make_error
+from collections.abc import Callable
+
+from crossdock.errors import CrossdockError, SqlError, make_error
 
 _WIDTH = 100  # of the part of a line that is shown
 
@@ -16,10 +18,24 @@ def sql_error(
 
 
 def unsupported(
-    what: str, text: str = "", place: int | None = None, try_: str = ""
-) -> CrossdockError:
-    """SQL that Crossdock does not run."""
-    return make_error("CD-513", f"{what} is not supported", **_shown(text, place), try_=try_)
+    what: str, text: str = "", place: int | None = None, try_: str = "", word: str = ""
+) -> SqlError:
+    """SQL that Crossdock does not run. `word` is one by which its place is found in the text, where
+    the text is not at hand."""
+    found = make_error("CD-513", f"{what} is not supported", **_shown(text, place), try_=try_)
+    assert isinstance(found, SqlError)
+    if place is None:
+        found.parts = (what, word, try_)
+    return found
+
+
+def with_place(error: SqlError, text: str, place_of_word: Callable[[str], int | None]) -> SqlError:
+    """The error of `unsupported` with the place of its word in the text."""
+    if error.parts is None:
+        return error
+    what, word, try_ = error.parts
+    place = place_of_word(word) if word else None
+    return error if place is None else unsupported(what, text, place, try_)
 
 
 def place_of(text: str, line: int, column: int) -> int:

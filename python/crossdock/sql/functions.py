@@ -135,6 +135,17 @@ def _truncated(arguments: list[Expr]) -> Expr:
     return when(value < 0).then(value.ceil()).otherwise(value.floor())
 
 
+def _bits(value: Expr, mask: int) -> Expr:
+    """The bits of a number that a mask has, one by one."""
+    if mask < 0:
+        raise unsupported("& with a number below 0")
+    found: Expr = lit(0)
+    for place in range(mask.bit_length()):
+        if mask >> place & 1:
+            found = found + (value // (1 << place)) % 2 * (1 << place)
+    return found
+
+
 def _concat(arguments: list[Expr]) -> Expr:
     """The function concat() leaves NULL out; the operator || is NULL then."""
     return concat(*(coalesce(argument, "") for argument in arguments))
@@ -172,10 +183,12 @@ FUNCTIONS: dict[str, Build] = {
     "exp": lambda a: a[0].exp(),
     "ln": lambda a: a[0].ln(),
     "log2": lambda a: a[0].log2(),
+    "log": lambda a: a[0].log10() if len(a) == 1 else a[1].ln() / a[0].ln(),
     "log10": lambda a: a[0].log10(),
     "isnan": lambda a: a[0].is_nan(),
-    "||": lambda a: concat(*a),
-    "concat_operator": lambda a: concat(*a),
+    "str_concat": lambda a: concat(*a),
+    "bitwise_and": lambda a: _bits(a[0], constant(a[1], "a mask of &")),
+    "bitwise_shift_right": lambda a: a[0] // (1 << constant(a[1], "a width of >>")),
     "concat": _concat,
     "lower": lambda a: a[0].lower(),
     "upper": lambda a: a[0].upper(),

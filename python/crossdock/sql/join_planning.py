@@ -30,6 +30,11 @@ def ordered_joins(builder: Builder, tree: JoinTree) -> Node:
     return graph.built(order_joins(inputs, graph.equalities(), graph.other_conditions()))
 
 
+def joins_as_written(builder: Builder, tree: JoinTree) -> Node:
+    """The rows of a tree of joins, in the order of the text."""
+    return _Graph(builder, tree).as_written()
+
+
 @dataclass
 class _Member:
     """A column that equals others, and the leaf it is of."""

@@ -29,7 +29,8 @@ def parts_of(message: Any) -> Iterator[Any]:
     elif kind == "if_then":
         for clause in message.if_then.ifs:
             yield getattr(clause, "if")
-            yield clause.then
+            if clause.HasField("then"):
+                yield clause.then
         if message.if_then.HasField("else"):
             yield getattr(message.if_then, "else")
     elif kind == "singular_or_list":

@@ -9,7 +9,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from crossdock.expressions import Column, Expr, Literal, coalesce, conjuncts
+from crossdock import aggregates
+from crossdock.expressions import Column, Expr, Literal, concat, conjuncts, when
 from crossdock.nodes import GroupBy, Node, Project, Sort
 from crossdock.orders import Order
 from crossdock.sql import joins
@@ -18,6 +19,7 @@ from crossdock.sql.binding import Bound
 from crossdock.sql.building import Builder, name_for, unused
 from crossdock.sql.errors import unsupported
 from crossdock.sql.joins import JoinTree, Table, beside, table_of
+from crossdock.sql.marks import kind_of_not_in, marked
 from crossdock.sql.messages import has_subquery, null_aware_joins
 from crossdock.sql.substrait_types import arrow_type, constant_of
 from crossdock.sql.values import Subquery, Values
@@ -103,7 +105,6 @@ class Translation:
             [self._constant(field) for field in row.fields]
             for row in read.virtual_table.expressions
         ]
-        rows += [[constant_of(value) for value in row.fields] for row in read.virtual_table.values]
         arrays = []
         for i, message in enumerate(read.base_schema.struct.types):
             found = arrow_type(message)
@@ -180,15 +181,22 @@ class Translation:
         return after, values
 
     def scalar(self, subquery: Any) -> tuple[Node, str]:
-        """The one row of a scalar subquery, and its column."""
+        """The one row of a scalar subquery, and its column: NULL where it gives none, and an error
+        of the run where it gives several."""
         table = self._table(subquery.scalar.input)
-        node = self._node(table)
-        if not _has_one_row(node):
-            raise unsupported(
-                "a scalar subquery that may give several rows",
-                try_="an aggregate such as max(x), or LIMIT 1, in the subquery",
-            )
-        return node, table.columns[0]
+        node, column = self._node(table), table.columns[0]
+        if has_one_row(node):
+            return node, column
+        count = unused("rows of a subquery", (column,))
+        row = self._builder.group(
+            node, (), {column: aggregates.first(column), count: aggregates.count()}
+        )
+        rows = Column(count)
+        said = concat(rows.cast("string"), " rows of a subquery that should give one value")
+        value = Column(column)
+        wrong = said.cast("int64").cast(row.schema.field(column).type)
+        checked = when(rows > 1).then(wrong).otherwise(value)
+        return self._builder.project(row, [(column, checked)]), column
 
     def _aggregate(self, message: Any) -> Table:
         table = self._table(message.input)
@@ -304,7 +312,7 @@ class Translation:
         """A semi or anti join. Where it stands among the other joins stays open."""
         node = self._node(right)
         if null_aware:
-            how = _kind_of_not_in(conditions, left, node)
+            how = kind_of_not_in(conditions, left, node)
         if how == "anti_null_aware" or not any(each.columns() for each in conditions):
             return table_of(
                 joins.joined(self._builder, self._node(left), node, how, conditions), left.columns
@@ -317,7 +325,7 @@ class Translation:
         """All rows of the left side, and whether they have a partner: a left join with the keys of
         the right side, each once."""
         sides = self._node(left), self._node(right)
-        found, mark = marked(self._builder, *sides, conditions)
+        found, mark = marked(self._builder, sides, conditions, self._bound.marks)
         return Table(JoinTree((found,)), (*left.columns, mark))
 
 
@@ -351,47 +359,7 @@ class _Beside:
         return Column(name)
 
 
-def marked(
-    builder: Builder, left: Node, right: Node, conditions: Sequence[Expr]
-) -> tuple[Node, str]:
-    """The rows of `left` and a column that says whether they have a partner. SqlError where that
-    would need more than equal keys."""
-    sides = joins.taken_apart(conditions, set(left.schema.names), set(right.schema.names))
-    if sides.residual or sides.left or sides.null_keys:
-        raise unsupported(
-            "IN or EXISTS under OR with a condition that is no equality",
-            try_="two queries with UNION, one for each side of the OR",
-        )
-    right = builder.filter(right, sides.right)
-    mark = unused("has partner", left.schema.names)
-    names = [unused(f"key {i}", (*left.schema.names, mark)) for i in range(len(sides.keys))]
-    if names:
-        keys = [(name, b) for name, (_, b) in zip(names, sides.keys, strict=True)]
-        partners = builder.group(right, keys, {})
-    else:
-        partners = builder.project(builder.limit(right, 1, 0), [(mark, Literal(True))])
-    partners = builder.with_columns(partners, [(mark, Literal(True))]) if names else partners
-    pairs = [a == Column(name) for name, (a, _) in zip(names, sides.keys, strict=True)]
-    found = joins.joined(builder, left, partners, "left", pairs)
-    known = [(n, Column(n)) for n in left.schema.names]
-    return builder.project(found, [*known, (mark, coalesce(Column(mark), False))]), mark
-
-
-def _kind_of_not_in(conditions: Sequence[Expr], left: Table, right: Node) -> str:
-    """How NOT IN is joined: NULL on the right side leaves nothing over."""
-    sides = joins.taken_apart(conditions, set(left.schema().names), set(right.schema.names))
-    read = {name for pair in sides.keys for side in pair for name in side.columns()}
-    fields = [*left.schema(), *right.schema]
-    if not any(field.nullable for field in fields if field.name in read):
-        return "anti"
-    if len(sides.keys) == 1 and not (sides.residual or sides.left or sides.null_keys):
-        return "anti_null_aware"
-    raise unsupported(
-        "NOT IN with a correlated subquery over columns that may be NULL", try_="NOT EXISTS"
-    )
-
-
-def _has_one_row(node: Node) -> bool:
+def has_one_row(node: Node) -> bool:
     """Whether the node gives one row whatever the data."""
     while not isinstance(node, GroupBy):
         if not isinstance(node, Project | Sort):

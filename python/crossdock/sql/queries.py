@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from crossdock.errors import SqlError
 from crossdock.expressions import Column
 from crossdock.nodes import Node
 from crossdock.planning import plan_project, plan_scan
 from crossdock.sources import ArrowSource
-from crossdock.sql.binding import UnknownTableError, bind, bindable_schema
+from crossdock.sql.binding import Bound, UnknownTableError, bind, bindable_schema, place_of_word
 from crossdock.sql.catalog import Catalog
-from crossdock.sql.errors import sql_error
-from crossdock.sql.join_planning import ordered_joins
+from crossdock.sql.errors import sql_error, with_place
+from crossdock.sql.join_planning import joins_as_written, ordered_joins
 from crossdock.sql.plans import Translation
 from crossdock.sql.rewriting import Rewritten, rewrite
 from crossdock.sql.tokens import tokens_of
@@ -21,12 +23,25 @@ if TYPE_CHECKING:
     from crossdock.relation import Relation
 
 Variable = Callable[[str], "Relation | None"]
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What SET can change for queries."""
+
+    nulls_first: bool = False
+    as_written: bool = False  # the order of joins
+
+
 Parameters = Mapping[str, Any] | Sequence[Any] | None
 
 
-def plan_query(catalog: Catalog, text: str, parameters: Parameters, variable: Variable) -> Node:
+def plan_query(
+    catalog: Catalog, text: str, parameters: Parameters, around: tuple[Variable, Settings]
+) -> Node:
     """The node of a query, with the names of its columns. Errors: SqlError, and those of opening
     files."""
+    variable, settings = around
     rewritten = rewrite(text)
     values = parameter_values(rewritten, parameters)
     relations = _relations(catalog, rewritten)
@@ -35,7 +50,7 @@ def plan_query(catalog: Catalog, text: str, parameters: Parameters, variable: Va
         for name, relation in relations.items():
             schemas[name], spelled[name] = bindable_schema(relation.schema)
         try:
-            bound = bind(rewritten, schemas, values)
+            bound = bind(rewritten, schemas, values, settings.nulls_first)
             break
         except UnknownTableError as unknown:
             name = unknown.args[0]
@@ -47,9 +62,19 @@ def plan_query(catalog: Catalog, text: str, parameters: Parameters, variable: Va
         name: _with_bound_names(relation._node, schemas[name].names)
         for name, relation in relations.items()
     }
-    translation = Translation(bound, tables, ordered_joins, constant_rows)
-    node, columns, names = translation.run()
+    try:
+        node, columns, names = _translated(bound, tables, settings)
+    except SqlError as error:
+        text_of = rewritten.original
+        raise with_place(error, text_of, lambda word: place_of_word(text_of, word)) from None
     return named(node, columns, _result_names(names, rewritten, spelled, schemas))
+
+
+def _translated(
+    bound: Bound, tables: Mapping[str, Node], settings: Settings
+) -> tuple[Node, list[str], list[str]]:
+    order = joins_as_written if settings.as_written else ordered_joins
+    return Translation(bound, tables, order, constant_rows).run()
 
 
 def _relations(catalog: Catalog, text: Rewritten) -> dict[str, Any]:

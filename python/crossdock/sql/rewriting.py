@@ -27,10 +27,19 @@ _OPERATOR_WORDS = _words(
     "escape from distinct interval date timestamp by all any some exists select as within ignore "
     "respect nulls with without precision varying"
 )
+_CONSTANTS = _words("null true false current_date current_timestamp current_time")
 _VALUE_WORDS = _words("null true false end nulls last first precision varying zone")
 _NOT_ALIASES = _CLAUSES | _words(
     "on using join inner left right full cross natural semi anti lateral as set tablesample"
 )
+# Functions by other names, as DuckDB has them; and parts of dates that are functions there.
+_SYNONYMS = {
+    "sign": "signum", "ifnull": "coalesce", "len": "length", "mean": "avg", "ceiling": "ceil",
+    "pow": "power", "ucase": "upper", "lcase": "lower", "prefix": "starts_with",
+    "suffix": "ends_with", "arbitrary": "any_value", "std": "stddev", "variance": "var_samp",
+    "strlen": "length", "isnan": "isnan", "approx_count_distinct": "approx_distinct",
+}  # fmt: skip
+_DATE_PARTS = _words("year quarter month week day hour minute second dayofweek dayofyear isodow")
 
 
 @dataclass(frozen=True)
@@ -53,8 +62,17 @@ class Rewritten:
     tables: dict[str, int] = field(default_factory=dict)  # names where tables are, and their places
     aliases: dict[str, str] = field(default_factory=dict)  # behind AS: lower case -> written
     spellings: dict[str, str] = field(default_factory=dict)  # the same of other names
+    has_in: bool = False  # IN or ANY with a subquery
+    has_exists: bool = False
     parameters: list[str] = field(default_factory=list)  # "1", "2" or names
     _places: list[tuple[int, int]] = field(default_factory=list)  # of `text`, of `original`
+
+    @property
+    def marks(self) -> str:
+        """What subqueries under OR are of; "" where it may be either."""
+        if self.has_in and self.has_exists:
+            return ""
+        return "in" if self.has_in else "exists"
 
     def place_of(self, place: int) -> int:
         """Where in the original a place of the rewritten text is."""
@@ -175,6 +193,17 @@ class _Rewriting:
 
     def _word(self, number: int, frame: _Frame) -> None:
         word = self._tokens[number].lower
+        following = self._at(number + 1)
+        if following is not None and following.is_operator("("):
+            before = self._at(number - 1)
+            if word in _SYNONYMS:
+                self._pieces[number] = _SYNONYMS[word]
+            elif word in _DATE_PARTS and not (before is not None and before.is_operator(".")):
+                self._pieces[number] = "date_part"
+                self._pieces[number + 1] = f"('{word}', "
+        if word in ("in", "any", "some", "all") and self._opens_query(number + 1):
+            self._found.has_in = True
+        self._found.has_exists = self._found.has_exists or word == "exists"
         if word == "tablesample":
             raise unsupported(
                 "TABLESAMPLE", self._text, self._tokens[number].start,
@@ -189,6 +218,15 @@ class _Rewriting:
             self._end_item(number)
             frame.clause = word
             frame.awaits_table = word == "from"
+
+    def _opens_query(self, number: int) -> bool:
+        token, following = self._at(number), self._at(number + 1)
+        return (
+            token is not None
+            and token.is_operator("(")
+            and following is not None
+            and (following.lower in _QUERY_STARTS or following.is_operator("("))
+        )
 
     def _is_part_of_expression(self, number: int) -> bool:
         """IS DISTINCT FROM, and EXCEPT behind a star, are no clauses."""
@@ -217,7 +255,14 @@ class _Rewriting:
             return
         first, frame.item = frame.item, -1
         words = self._tokens[first:number]
-        if not words or not _needs_name(words):
+        if not words:
+            return
+        if _is_column(words):
+            plain = words[-1].name.lower()
+            if plain not in frame.names or len(words) > 1:
+                frame.names.add(plain)
+                return
+        elif not _needs_name(words):
             return
         text = " ".join(self._text[words[0].start : words[-1].end].split())
         name, count = text, 1
@@ -383,17 +428,17 @@ def _needs_name(words: list[Token]) -> bool:
     star = next((i for i, word in enumerate(words) if word.is_operator("*")), -1)
     if star > 0 and words[star - 1].is_operator(".") and star == 2:
         return False  # t.* exclude (a)
-    if len(words) == 1:
-        return words[0].kind not in ("word", "quoted") or words[0].lower in (
-            "null",
-            "true",
-            "false",
-        )
-    if all(word.kind in ("word", "quoted") or word.is_operator(".") for word in words) and all(
-        word.is_operator(".") for word in words[1::2]
-    ):
-        return False
-    return not _is_named(words)
+    return not _is_column(words) and not _is_named(words)
+
+
+def _is_column(words: list[Token]) -> bool:
+    """a, t.a and the like."""
+    return (
+        len(words) % 2 == 1
+        and all(word.kind in ("word", "quoted") for word in words[::2])
+        and all(word.is_operator(".") for word in words[1::2])
+        and words[0].lower not in _CONSTANTS
+    )
 
 
 def _is_named(words: list[Token]) -> bool:

@@ -117,7 +117,7 @@ def _interval_of(kind: str, value: Any) -> Interval:
     if kind == "interval_compound":
         months = 12 * value.interval_year_to_month.years + value.interval_year_to_month.months
         part = value.interval_day_to_second
-    scale = part.precision if part.WhichOneof("precision_mode") == "precision" else 6
+    scale = part.precision
     fraction = part.subseconds if scale <= 6 else part.subseconds // 10 ** (scale - 6)
     microseconds = part.seconds * 1_000_000 + fraction * 10 ** max(0, 6 - scale)
     return Interval(months, part.days, microseconds)

@@ -93,7 +93,7 @@ class Values:
         if name in _COMPARISONS:
             arguments = self._compared(arguments)
         if name not in FUNCTIONS:
-            raise unsupported(f"the function {name}")
+            raise unsupported(f"the function {name}", word=name)
         return FUNCTIONS[name](arguments)
 
     def _moved(self, name: str, arguments: Sequence[Expr | Interval]) -> Expr | Interval:
@@ -199,7 +199,9 @@ class Values:
         if isinstance(inner, Interval):
             raise unsupported("a cast of an interval")
         if message.failure_behavior == 1:  # RETURN_NULL
-            raise unsupported("TRY_CAST", try_="cast(x as ...), or a CASE that tests before")
+            raise unsupported(
+                "TRY_CAST", try_="cast(x as ...), or a CASE that tests before", word="try_cast"
+            )
         if isinstance(inner, Literal) and inner.value is None:
             return Literal(pa.scalar(None, target))
         return self.converted(inner, target)
@@ -229,8 +231,15 @@ class Values:
 
     def _case(self, message: Any) -> Expr:
         parts: list[Expr] = []
+        subject: Expr | None = None
         for clause in message.ifs:
-            parts += (self(getattr(clause, "if")), self(clause.then))
+            condition = self(getattr(clause, "if"))
+            if not clause.HasField("then"):  # CASE x WHEN ...: the first has x alone
+                subject = condition
+                continue
+            if subject is not None:
+                condition = Call("equal", tuple(self._compared([subject, condition])))
+            parts += (condition, self(clause.then))
         otherwise = self(getattr(message, "else")) if message.HasField("else") else Literal(None)
         return Call("case", (*parts, otherwise))
 
