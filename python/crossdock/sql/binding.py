@@ -40,7 +40,7 @@ _REFUSALS = (
     ("Unsupported plan type: Unnest", "UNNEST", "unnest", "a table with a row per element"),
     ("Unsupported plan type: RecursiveQuery", "WITH RECURSIVE", "recursive",
      "a loop in Python over relations"),
-    ("join constraint: `using`", "USING or NATURAL in a right or full join", "using",
+    ("join constraint: `using`", "USING or NATURAL in an outer join of this kind", "using",
      "ON t.a = u.a, and coalesce(t.a, u.a)"),
 )  # fmt: skip
 

@@ -12,6 +12,7 @@ from crossdock.errors import make_error
 from crossdock.option_checks import require_text
 from crossdock.sql.errors import sql_error
 from crossdock.sql.rewriting import FileCall
+from crossdock.sql.standard_input import STANDARD_INPUT, read_standard_input
 
 if TYPE_CHECKING:
     from crossdock.relation import Relation
@@ -29,6 +30,7 @@ class Catalog:
     def __init__(self, dock: Dock) -> None:
         self._dock = dock
         self._lock = threading.Lock()
+        self._stdin: Relation | None = None
         self._relations: dict[str, tuple[str, Relation]] = {}  # by name in lower case
 
     def register(self, name: str, data: object) -> None:
@@ -94,6 +96,8 @@ class Catalog:
                     f"{call.function}() has no option {name!r}", text, call.place,
                     try_="delim='|', types={'a': 'int64'} or encoding='utf-8', of read_csv",
                 )  # fmt: skip
+        if paths in STANDARD_INPUT:
+            return self._standard_input(options)
         if call.function == "read":
             return self._dock.read(paths)
         if call.function in ("read_parquet", "parquet_scan"):
@@ -101,6 +105,13 @@ class Catalog:
         if call.function in ("read_ipc", "read_arrow"):
             return self._dock.read_ipc(paths)
         return self._dock.read_csv(paths, **options)
+
+    def _standard_input(self, options: dict[str, Any]) -> Relation:
+        """What standard input holds, read once: Parquet, Arrow or CSV."""
+        with self._lock:
+            if self._stdin is None:
+                self._stdin = self._dock.from_arrow(read_standard_input(**options))
+            return self._stdin
 
     def _relation_of(self, data: object) -> Relation:
         from crossdock.relation import Relation

@@ -53,9 +53,10 @@ def _shown(text: str, place: int | None) -> dict[str, str]:
     end = text.find("\n", place)
     line = text[start : len(text) if end < 0 else end].replace("\t", " ")
     column = place - start
-    cut = max(0, column - _WIDTH // 2)
+    spaces = len(line) - len(line.lstrip())  # also in place of statements before this one
+    cut = max(spaces if spaces > _WIDTH // 4 else 0, column - _WIDTH // 2)
     part = line[cut : cut + _WIDTH]
-    prefix = "… " if cut else ""
+    prefix = "… " if cut > spaces else ""
     number = text.count("\n", 0, place) + 1
     caret = " " * (len(prefix) + column - cut) + "^"
     indent = " " * 11

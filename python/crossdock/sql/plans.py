@@ -61,6 +61,7 @@ class Translation:
         self._functions = {
             each.extension_function.function_anchor: each.extension_function.name
             for each in bound.message.extensions
+            if each.WhichOneof("mapping_type") == "extension_function"
         }
         self._null_aware = null_aware_joins(bound)
 

@@ -16,7 +16,7 @@ from crossdock.sql.catalog import Catalog
 from crossdock.sql.errors import sql_error, with_place
 from crossdock.sql.join_planning import joins_as_written, ordered_joins
 from crossdock.sql.plans import Translation
-from crossdock.sql.rewriting import Rewritten, rewrite
+from crossdock.sql.rewriting import HIDDEN, Rewritten, rewrite
 from crossdock.sql.tokens import tokens_of
 
 if TYPE_CHECKING:
@@ -67,7 +67,9 @@ def plan_query(
     except SqlError as error:
         text_of = rewritten.original
         raise with_place(error, text_of, lambda word: place_of_word(text_of, word)) from None
-    return named(node, columns, _result_names(names, rewritten, spelled, schemas))
+    shown = [i for i, name in enumerate(names) if not name.startswith(HIDDEN)]
+    found = _result_names([names[i] for i in shown], rewritten, spelled, schemas)
+    return named(node, [columns[i] for i in shown], found)
 
 
 def _translated(

@@ -40,6 +40,7 @@ _SYNONYMS = {
     "strlen": "length", "isnan": "isnan", "approx_count_distinct": "approx_distinct",
 }  # fmt: skip
 _DATE_PARTS = _words("year quarter month week day hour minute second dayofweek dayofyear isodow")
+HIDDEN = "\x02"  # begins the names of columns that no result has
 
 
 @dataclass(frozen=True)
@@ -107,6 +108,7 @@ class _Rewriting:
         self._tokens = tokens_of(text)
         self._found = Rewritten(text)
         self._pieces: dict[int, str] = {}  # by number of a token: what is written in its place
+        self._before: dict[int, str] = {}  # what is written before it
         self._behind: dict[int, str] = {}  # what is written behind it
         self._frames = [_Frame(is_query=True)]
 
@@ -166,6 +168,8 @@ class _Rewriting:
             frame.awaits_table = frame.clause == "from"
         elif token.is_operator("/"):
             self._pieces[number] = "* 1::double /"
+        elif token.is_operator("=", "<>", "!="):
+            self._any_as_in(number)
         elif token.is_operator("//"):
             raise unsupported(
                 "the operator //",
@@ -174,6 +178,15 @@ class _Rewriting:
                 try_="floor(a / b), or cast(a / b as bigint)",
             )
         return number + 1
+
+    def _any_as_in(self, number: int) -> None:
+        """`= ANY (query)` is IN, and `<> ALL (query)` NOT IN."""
+        word = self._at(number + 1)
+        is_equal = self._tokens[number].is_operator("=")
+        wanted = ("any", "some") if is_equal else ("all",)
+        if word is not None and word.lower in wanted and self._opens_query(number + 2):
+            self._pieces[number] = "IN" if is_equal else "NOT IN"
+            self._pieces[number + 1] = ""
 
     def _close(self, number: int) -> None:
         self._end_item(number)
@@ -297,6 +310,7 @@ class _Rewriting:
         """A name, a file or a function where a table is."""
         token = self._tokens[number]
         frame.awaits_table = False
+        self._left_join_using(number)
         following = self._at(number + 1)
         is_call = following is not None and following.is_operator("(")
         if token.kind == "string":
@@ -312,6 +326,55 @@ class _Rewriting:
                 self._found.tables.setdefault(token.name.lower(), token.start)
                 self._note_spelling(token, number)
         return number + 1
+
+    def _left_join_using(self, number: int) -> None:
+        """LEFT JOIN x USING (a): DataFusion's plan has it, and Substrait has not. The right side
+        gets its keys under names that the result leaves out, and the join ON."""
+        joins = self._at(number - 1)
+        left = self._at(number - 2)
+        if left is not None and left.lower == "outer":
+            left = self._at(number - 3)
+        if joins is None or joins.lower != "join" or left is None or left.lower != "left":
+            return
+        token, end = self._tokens[number], number + 1
+        following = self._at(end)
+        if following is not None and following.is_operator("("):
+            end = self._behind_bracket(end)
+        alias, using = None, end
+        if self._has_alias(end):
+            using = end + (2 if self._tokens[end].lower == "as" else 1)
+            alias = self._at(using - 1)
+        word, opened = self._at(using), self._at(using + 1)
+        if word is None or word.lower != "using" or opened is None or token.is_operator("("):
+            return
+        close = self._behind_bracket(using + 1)
+        keys = [t.name.lower() for t in self._tokens[using + 2 : close - 1 : 2]]
+        name = alias.name.lower() if alias is not None else token.name.lower()
+        if token.kind == "string":
+            name = _stem(FileCall("read", (token.value,), (), 0)) if alias is None else name
+        hidden = [quoted(HIDDEN + key) for key in keys]
+        shown = ", ".join(f"{quoted(k)} AS {h}" for k, h in zip(keys, hidden, strict=True))
+        dropped = ", ".join(map(quoted, keys))
+        self._before[number] = f"(SELECT * EXCLUDE ({dropped}), {shown} FROM "
+        self._behind[end - 1] = ")" + ("" if alias is not None else f" AS {quoted(name)}")
+        equal = " AND ".join(
+            f"{quoted(k)} = {quoted(name)}.{h}" for k, h in zip(keys, hidden, strict=True)
+        )
+        self._pieces[using] = f"ON ({equal})"
+        for each in range(using + 1, close):
+            self._pieces[each] = ""
+
+    def _behind_bracket(self, number: int) -> int:
+        """The token behind the bracket that closes the one at `number`."""
+        depth = 0
+        for each in range(number, len(self._tokens)):
+            depth += self._tokens[each].is_operator("(")
+            depth -= self._tokens[each].is_operator(")")
+            if depth == 0:
+                return each + 1
+        raise sql_error(
+            "a bracket is opened and not closed", self._text, self._tokens[number].start
+        )
 
     def _file(self, number: int, end: int, call: FileCall) -> None:
         """Writes a name in place of the tokens from `number` to `end`."""
@@ -410,7 +473,8 @@ class _Rewriting:
         places = [(length, 0)]
         for number, token in enumerate(self._tokens):
             between = self._text[last : token.start]
-            piece = self._pieces.get(number, token.text) + self._behind.get(number, "")
+            piece = self._before.get(number, "") + self._pieces.get(number, token.text)
+            piece += self._behind.get(number, "")
             parts += (between, piece)
             length += len(between)
             places.append((length, token.start))
@@ -442,6 +506,8 @@ def _is_column(words: list[Token]) -> bool:
 
 
 def _is_named(words: list[Token]) -> bool:
+    if len(words) == 1:
+        return False
     last, before = words[-1], words[-2]
     if before.lower == "as":
         return True

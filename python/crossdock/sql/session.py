@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Any
@@ -29,6 +30,14 @@ _SETTINGS = {
 }
 
 
+@dataclass(frozen=True)
+class Done:
+    """A statement's kind ("query", "create view", ...) and its relation."""
+
+    kind: str
+    relation: Relation
+
+
 class SqlSession:
     """The names and settings that SQL texts on a dock share. Thread-safe."""
 
@@ -53,13 +62,20 @@ class SqlSession:
             )
         found = None
         for start, end in places:
-            found = self._statement(_alone(text, start, end), parameters, frame)
+            found = self.run_one(_alone(text, start, end), parameters, frame).relation
         assert found is not None
         return found
 
-    def _statement(self, text: str, parameters: Parameters, frame: FrameType | None) -> Relation:
+    def run_one(
+        self, text: str, parameters: Parameters = None, frame: FrameType | None = None
+    ) -> Done:
+        """One statement of a text that has spaces before it."""
         statement = statement_of(text)
+        return Done(statement.kind, self._done_by(statement, parameters, frame))
 
+    def _done_by(
+        self, statement: Statement, parameters: Parameters, frame: FrameType | None
+    ) -> Relation:
         def variable(name: str) -> Relation | None:
             return self.catalog.variable(name, _frames(frame))
 
@@ -180,6 +196,11 @@ def _renamed(relation: Relation, statement: Statement) -> Relation:
             f"{statement.name} has {len(names)} names for {len(relation.columns)} columns"
         )
     return relation.rename(dict(zip(relation.columns, names, strict=True)))
+
+
+def split_statements(text: str) -> list[str]:
+    """The statements of a text, each with spaces before it, so that places stay the same."""
+    return [_alone(text, start, end) for start, end in statements_of(text)]
 
 
 def _alone(text: str, start: int, end: int) -> str:

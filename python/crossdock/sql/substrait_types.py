@@ -100,7 +100,10 @@ def constant_of(message: Any) -> Literal | Interval:
         return Literal(Decimal(digits).scaleb(-value.scale))
     if kind in ("precision_timestamp", "precision_timestamp_tz"):
         zone = "UTC" if kind.endswith("tz") else None
-        return Literal(pa.scalar(value.value, pa.timestamp(_UNITS[value.precision], zone)))
+        number, unit = value.value, _UNITS[value.precision]
+        if unit == "ns" and number % 1000 == 0:  # DataFusion's unit, which nobody wrote
+            number, unit = number // 1000, "us"
+        return Literal(pa.scalar(number, pa.timestamp(unit, zone)))
     if kind == "precision_time":
         unit = _UNITS[value.precision]
         found = pa.time32(unit) if unit in ("s", "ms") else pa.time64(unit)

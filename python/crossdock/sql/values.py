@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+from decimal import Decimal
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -180,10 +181,14 @@ class Values:
     def _remainder(self, left: Expr, right: Expr) -> Expr:
         """SQL's remainder has the sign of the dividend, ours that of the divisor; of 0 it is
         NULL."""
-        if any(pa.types.is_decimal(self.type_of(side)) for side in (left, right)):
-            raise unsupported(
-                "% of decimals", try_="cast(x as double) % y, or cast(x as bigint) % y"
-            )
+        scales = [
+            found.scale for found in map(self.type_of, (left, right)) if pa.types.is_decimal(found)
+        ]
+        if scales:  # by whole numbers of the smallest unit
+            scale = max(scales)
+            whole = [self._units(side, scale) for side in (left, right)]
+            found = self._remainder(whole[0], whole[1])
+            return found.cast(pa.decimal128(38, 0)) * Literal(Decimal(1).scaleb(-scale))
         if isinstance(right, Literal):
             if right.value == 0:
                 return Literal(pa.scalar(None, self.type_of(left)))
@@ -193,6 +198,12 @@ class Values:
         found = left % right
         wrong = ((left < 0) != (right < 0)) & (found != 0)
         return when(right == 0).then(None).when(wrong).then(found - right).otherwise(found)
+
+    def _units(self, value: Expr, scale: int) -> Expr:
+        """A decimal or an integer as a number of units of 10^-scale."""
+        if isinstance(value, Literal):
+            return Literal(int(Decimal(value.value).scaleb(scale)))
+        return (value * Literal(Decimal(10**scale))).cast(pa.int64())
 
     def _cast(self, message: Any) -> Expr:
         inner, target = self._any(message.input), arrow_type(message.type)
@@ -213,6 +224,8 @@ class Values:
             return value
         if pa.types.is_dictionary(found) and found.value_type == target:
             return value
+        if target == pa.timestamp("ns") and not pa.types.is_timestamp(found):
+            target = pa.timestamp("us")  # TIMESTAMP counts microseconds here
         if pa.types.is_timestamp(found) and pa.types.is_date(target):
             return value.date()
         if pa.types.is_integer(target) and pa.types.is_decimal(found):
@@ -227,6 +240,10 @@ class Values:
             return value.round(target.scale).cast(target)
         if pa.types.is_decimal(target) and pa.types.is_floating(found):
             return value.round(target.scale).cast(target)
+        if pa.types.is_integer(found) and pa.types.is_decimal(target):
+            # By a type that holds all integers: the cast looks at types, the next one at values.
+            wide = pa.decimal128(min(38, 20 + target.scale), target.scale)
+            return value.cast(wide) if wide == target else value.cast(wide).cast(target)
         return value.cast(target)
 
     def _case(self, message: Any) -> Expr:
