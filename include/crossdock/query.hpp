@@ -22,6 +22,7 @@
 #include <crossdock/join.hpp>
 #include <crossdock/operation.hpp>
 #include <crossdock/sort.hpp>
+#include <crossdock/window.hpp>
 
 namespace crossdock::plan {
 struct Node;
@@ -79,6 +80,8 @@ class Plan {
   // `options.filters` and `options.computed` must be empty: filter() and project() say the same.
   Plan group_by(const GroupByOptions& options) const;
   Plan sort(const SortOptions& options) const;
+  // The rows by partition and order, with a column for each function behind their own.
+  Plan window(const WindowOptions& options) const;
   Plan limit(int64_t rows, int64_t offset) const;
   // The rows of this plan, then those of the others. Columns are matched by position and must have the same types.
   Plan union_all(const std::vector<Plan>& others) const;

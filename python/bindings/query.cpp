@@ -73,6 +73,12 @@ void bind_query(nb::module_& module) {
             return self.sort(sort_options("sort", arguments));
           },
           "options"_a)
+      .def(
+          "window",
+          [](const crossdock::Plan& self, const nb::kwargs& arguments) {
+            return self.window(window_options("window", arguments));
+          },
+          "options"_a)
       .def("limit", &crossdock::Plan::limit, "rows"_a, "offset"_a)
       .def("union_all", &crossdock::Plan::union_all, "others"_a)
       .def("__arrow_c_schema__",

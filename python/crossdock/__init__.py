@@ -37,6 +37,16 @@ if TYPE_CHECKING:
     )
     from crossdock.channel import Channel
     from crossdock.counters import to_prometheus
+    from crossdock.default_dock import (
+        default_dock,
+        from_arrow,
+        read,
+        read_csv,
+        read_ipc,
+        read_parquet,
+        register,
+        sql,
+    )
     from crossdock.device import Device
     from crossdock.device_table import DeviceTable
     from crossdock.errors import (
@@ -52,6 +62,7 @@ if TYPE_CHECKING:
         InternalError,
         OptionError,
         PathError,
+        SqlError,
         TopologyError,
         TypeError,
         error_table,
@@ -78,6 +89,19 @@ if TYPE_CHECKING:
     from crossdock.session import Dock, connect
     from crossdock.settings import current_settings
     from crossdock.topology import Topology
+    from crossdock.window_expressions import (
+        cume_dist,
+        dense_rank,
+        first_value,
+        lag,
+        last_value,
+        lead,
+        nth_value,
+        ntile,
+        percent_rank,
+        rank,
+        row_number,
+    )
 
     __version__: str
 
@@ -115,6 +139,7 @@ _HOMES: dict[str, tuple[str, ...]] = {
         "InternalError",
         "OptionError",
         "PathError",
+        "SqlError",
         "TopologyError",
         "TypeError",
         "error_table",
@@ -132,6 +157,16 @@ _HOMES: dict[str, tuple[str, ...]] = {
         "when",
     ),
     "crossdock.counters": ("to_prometheus",),
+    "crossdock.default_dock": (
+        "default_dock",
+        "from_arrow",
+        "read",
+        "read_csv",
+        "read_ipc",
+        "read_parquet",
+        "register",
+        "sql",
+    ),
     "crossdock.device": ("Device",),
     "crossdock.device_table": ("DeviceTable",),
     "crossdock.group": ("Group", "join_group"),
@@ -144,6 +179,19 @@ _HOMES: dict[str, tuple[str, ...]] = {
     "crossdock.session": ("Dock", "connect"),
     "crossdock.settings": ("current_settings",),
     "crossdock.topology": ("Topology",),
+    "crossdock.window_expressions": (
+        "cume_dist",
+        "dense_rank",
+        "first_value",
+        "lag",
+        "last_value",
+        "lead",
+        "nth_value",
+        "ntile",
+        "percent_rank",
+        "rank",
+        "row_number",
+    ),
 }
 _HOME_OF = {name: module for module, names in _HOMES.items() for name in names}
 
@@ -174,6 +222,7 @@ __all__ = [
     "Profile",
     "Relation",
     "Rendezvous",
+    "SqlError",
     "Topology",
     "TopologyError",
     "TypeError",
@@ -190,12 +239,20 @@ __all__ = [
     "connect",
     "count",
     "count_distinct",
+    "cume_dist",
     "current_settings",
+    "default_dock",
+    "dense_rank",
     "desc",
     "error_table",
     "first",
+    "first_value",
+    "from_arrow",
     "greatest",
     "join_group",
+    "lag",
+    "last_value",
+    "lead",
     "least",
     "lit",
     "machine_info",
@@ -203,8 +260,19 @@ __all__ = [
     "mean",
     "median",
     "min",
+    "nth_value",
+    "ntile",
     "nullif",
+    "percent_rank",
     "quantile",
+    "rank",
+    "read",
+    "read_csv",
+    "read_ipc",
+    "read_parquet",
+    "register",
+    "row_number",
+    "sql",
     "stddev",
     "sum",
     "to_prometheus",

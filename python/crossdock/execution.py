@@ -41,6 +41,7 @@ from crossdock.native_plans import (
     native_plan,
     reads_files,
     runs_as_plan,
+    window_query,
 )
 from crossdock.nodes import (
     AssumeSorted,
@@ -56,6 +57,7 @@ from crossdock.nodes import (
     Scan,
     Sort,
     Union,
+    Window,
     inputs_of,
 )
 from crossdock.operations import (
@@ -242,7 +244,7 @@ class Execution:
             return 1
         if isinstance(node, Join | GroupBy):
             return int(self._run(node, lambda operation: operation.count()))
-        if isinstance(node, Project | AssumeSorted | Partition):
+        if isinstance(node, Project | AssumeSorted | Partition | Window):
             return self.count(node.input)
         if isinstance(node, Union):
             return sum(self.count(below) for below in node.inputs)
@@ -282,6 +284,8 @@ class Execution:
                 found = plan_native_group(self.engine, lowered, fused, self._sized(table))
             self._places[node] = found[1]
             return found[0]
+        if isinstance(node, Window):
+            return window_query(self.engine, node, self._sized(self.native(node.input)))
         assert isinstance(node, Sort | Partition)
         table = self.native(node.input)
         with public_errors():

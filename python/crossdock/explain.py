@@ -14,7 +14,17 @@ from crossdock.errors import printable
 from crossdock.execution import Execution
 from crossdock.keyless_groups import needs_no_groups
 from crossdock.known_orders import known_plan
-from crossdock.nodes import Exchange, GroupBy, Join, Node, Operated, Scan, Sort, inputs_of
+from crossdock.nodes import (
+    Exchange,
+    GroupBy,
+    Join,
+    Node,
+    Operated,
+    Scan,
+    Sort,
+    Window,
+    inputs_of,
+)
 from crossdock.option_checks import require_flag
 from crossdock.parquet_plans import scanned_files
 from crossdock.query_picture import plan_svg
@@ -132,6 +142,8 @@ def operator_name(node: Operated) -> str:
         return named.get(node.options.strategy, "hash_join")
     if isinstance(node, GroupBy):
         return "group_by"
+    if isinstance(node, Window):
+        return "window"
     return "sort" if isinstance(node, Sort) else "partition"
 
 

@@ -10,6 +10,7 @@ from typing import Any
 import pyarrow as pa
 
 from crossdock import _native
+from crossdock.errors import public_errors
 from crossdock.expressions import Column, Expr
 from crossdock.fusion import compile_expression, in_order
 from crossdock.known_orders import known_sides
@@ -27,6 +28,7 @@ from crossdock.nodes import (
     Scan,
     Sort,
     Union,
+    Window,
     inputs_of,
 )
 from crossdock.operations import Named
@@ -125,6 +127,8 @@ class _Planning:
             return _group(node, self.plan)
         if isinstance(node, Sort):
             return _sort(node, self.plan(node.input))
+        if isinstance(node, Window):
+            return _window(node, self.plan(node.input))
         if isinstance(node, Limit):
             if _streams_a_join(node.input):
                 raise UnplannedError("a limit that ends a join")
@@ -235,6 +239,32 @@ def _group(node: GroupBy, plan: Callable[[Node], _native.Plan]) -> _native.Plan:
     grouped = plan(lowered.input).group_by(keys=keys, aggregates=aggregates)
     names = zip(node.schema.names, results, strict=True)
     return grouped.project([(name, of, "") for name, of in names])
+
+
+def window_query(engine: _native.Engine, node: Window, table: Named) -> _native.Query:
+    """A window over a table. Errors: those of the engine."""
+    rows, names = table
+    with public_errors():
+        scan = _native.Plan.scan(rows, list(dict.fromkeys(names.values())), "rows")
+        named = scan.project([(name, names[name], "") for name in node.input.schema.names])
+        return _native.Query(engine, _window(node, named))
+
+
+def _window(node: Window, below: _native.Plan) -> _native.Plan:
+    """The functions of a window over rows with its input's columns, and these alone, under the
+    names of its schema."""
+    functions: list[tuple[str, str, str, dict[str, Any]]] = []
+    for item in node.items:
+        options = dict(item.options)
+        if item.frame is not None:
+            options["frame"] = (item.frame.unit, item.frame.start, item.frame.end)
+        functions.append((item.function, item.column, item.name, options))
+    window = below.window(
+        partition_by=list(node.partition),
+        order_by=[order.key for order in node.orders],
+        functions=functions,
+    )
+    return window.project([(name, name, "") for name in node.schema.names])
 
 
 def _sort(node: Sort, below: _native.Plan) -> _native.Plan:

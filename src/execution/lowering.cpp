@@ -234,8 +234,10 @@ Result<Chain> Lowering::lower_operation(const plan::Node& node) {
       return lower_limit(node);
     case 7:
       return lower_union(node);
-    default:
+    case 8:
       return lower_file_scan(node);
+    default:
+      return lower_window(node);
   }
 }
 

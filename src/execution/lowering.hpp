@@ -65,6 +65,7 @@ class Lowering {
   Result<Chain> sort_numbers(const plan::Node& node, const LateSourceSort& late, Chain chain);
   Result<Chain> lower_limit(const plan::Node& node);
   Result<Chain> lower_union(const plan::Node& node);
+  Result<Chain> lower_window(const plan::Node& node);
 
   Status add_filter(Chain& chain, const std::vector<expressions::ExpressionPtr>& conditions);
   Status add_filters(Chain& chain, const std::vector<expressions::ExpressionPtr>& conditions);

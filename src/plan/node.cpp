@@ -162,6 +162,11 @@ Result<NodePtr> make_sort(NodePtr input, operators::SortSpec spec) {
   return make_node(Sort{std::move(spec)}, {std::move(input)}, std::move(schema));
 }
 
+Result<NodePtr> make_window(NodePtr input, operators::WindowSpec spec) {
+  CD_ASSIGN(SchemaPtr schema, operators::window_schema(spec, *input->schema));
+  return make_node(Window{std::move(spec)}, {std::move(input)}, std::move(schema));
+}
+
 Result<NodePtr> make_limit(NodePtr input, int64_t rows, int64_t offset) {
   if (rows < 0 || offset < 0) {
     return make_error(ErrorCode::kInvalidArgument,

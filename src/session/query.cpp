@@ -120,6 +120,10 @@ Plan Plan::group_by(const GroupByOptions& options) const {
 Plan Plan::sort(const SortOptions& options) const {
   return Plan(value_or_throw(sorted(*this, options)));
 }
+Plan Plan::window(const WindowOptions& options) const {
+  auto spec = value_or_throw(window_spec(options, *node_->schema));
+  return Plan(value_or_throw(plan::make_window(node_, std::move(spec))));
+}
 Plan Plan::limit(int64_t rows, int64_t offset) const {
   return Plan(value_or_throw(plan::make_limit(node_, rows, offset)));
 }
