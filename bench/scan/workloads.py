@@ -4,7 +4,6 @@ peak memory of a copy, each in a process of its own."""
 from __future__ import annotations
 
 import argparse
-import resource
 import subprocess
 import sys
 import tempfile
@@ -14,7 +13,7 @@ from typing import Any
 
 import pyarrow as pa
 from harness.engines import OURS, Form, duckdb_connection, limit_threads
-from harness.measure import Series
+from harness.measure import Series, peak_rss_bytes
 from harness.programs import ROOT
 from harness.report import Row, best_peer, seconds, write_json
 from harness.results import WrongResultError
@@ -118,7 +117,7 @@ def copy_alone(options: argparse.Namespace) -> int:
     assert isinstance(file, Path)
     with tempfile.TemporaryDirectory() as folder:
         copied(options.copy_of, file, Path(folder) / "copy.parquet", options.threads)
-    print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024)
+    print(peak_rss_bytes())
     return 0
 
 

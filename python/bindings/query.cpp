@@ -17,13 +17,16 @@ std::vector<crossdock::ProjectedColumn> columns_of(const ProjectedItems& items) 
   return columns;
 }
 
+// measures, rules left out
+using RunOptions = std::pair<bool, std::vector<std::string>>;
+
 void init_query(QueryObject* self,
                 const crossdock::Engine& engine,
                 const crossdock::Plan& plan,
-                bool measures,
-                const std::vector<std::string>& without,
+                const RunOptions& options,
                 const crossdock::ArrowTable* like) {
-  new (self) QueryObject{crossdock::Query(engine, plan, {measures, without, like}), true};
+  const crossdock::QueryOptions all{options.first, options.second, like};
+  new (self) QueryObject{crossdock::Query(engine, plan, all), true};
 }
 
 }  // namespace
@@ -93,8 +96,7 @@ void bind_query(nb::module_& module) {
            &init_query,
            "engine"_a,
            "plan"_a,
-           "measures"_a = false,
-           "without"_a = std::vector<std::string>(),
+           "options"_a = RunOptions(),
            "like"_a.none() = nb::none())
       .def_static("rules", &crossdock::QueryOptions::rules);
 }

@@ -410,15 +410,14 @@ class Plan:
     def text(self) -> str: ...
 
 class Query(_Operation):
-    """A plan that runs as a whole. measures: profile() has times. without: rules left out. like: a
-    table that says the layout of strings in the result."""
+    """A plan that runs as a whole. options: whether profile() has times, and rules left out. like:
+    a table that says the layout of strings in the result."""
 
     def __init__(
         self,
         engine: Engine,
         plan: Plan,
-        measures: bool = ...,
-        without: Sequence[str] = ...,
+        options: tuple[bool, Sequence[str]] = ...,
         like: Table | None = None,
     ) -> None: ...
     @staticmethod

@@ -143,7 +143,7 @@ class Execution:
         if plan is None:
             return None
         like = self._without_rows(node)[0]
-        return _native.Query(self.engine, plan, self.profiling, self.without, like)
+        return _native.Query(self.engine, plan, (self.profiling, self.without), like)
 
     def _planned_query(self, node: Node, read: ReadScan) -> _native.Plan | None:
         if has_late(node) or not runs_as_plan(node):

@@ -1,5 +1,5 @@
-// Sorts that keep few of their rows: columns of build sides and files that are no sort keys stay where they are, and are read for
-// the rows that are kept.
+// Sorts that keep few of their rows: columns of build sides and files that are no sort keys stay where they are, and
+// are read for the rows that are kept.
 #pragma once
 
 #include <vector>

@@ -25,10 +25,7 @@ Status PageStore::reserve(Block& block, int64_t bytes) {
   return {};
 }
 
-Status PageStore::begin(const LocalFile& file,
-                        const ColumnChunk& chunk,
-                        int64_t end,
-                        Ahead ahead) {
+Status PageStore::begin(const LocalFile& file, const ColumnChunk& chunk, int64_t end, Ahead ahead) {
   drop_before(INT64_MAX);
   file_ = &file;
   chunk_ = &chunk;
