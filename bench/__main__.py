@@ -1,5 +1,5 @@
-"""The benches: `python bench join`, `operators`, `queries`, `scan`, `control`, `channels` or `mpi`; then
-`--help`.
+"""The benches: `python bench join`, `operators`, `queries`, `scan`, `control`, `channels` or `mpi`;
+then `--help`.
 
 Exit status: 0 all results agree (whether or not the bars are met), 1 two engines disagree or a row
 died, 2 wrong usage.
