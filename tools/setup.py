@@ -4,7 +4,7 @@ Run by make, with the system's Python and nothing but the standard library. What
 not done again: each step leaves a stamp that holds a digest of what it was made from. Crossdock
 runs on Linux only.
 
-    python3 tools/setup.py run     # crossdock itself, and the generator of the demo's tables
+    python3 tools/setup.py run     # crossdock itself, SQL, and the generator of the demo's tables
     python3 tools/setup.py ranks   # that, the plugins for MPI, UCX and PMIx, and the control plane
     python3 tools/setup.py dev     # that, and everything the tests and benchmarks need
     python3 tools/setup.py tools   # what lint and format need; crossdock is not built
@@ -230,8 +230,9 @@ def install_requirements(stage: str) -> None:
     project = settings["project"]
     always = [*settings["build-system"]["requires"], *project["dependencies"]]
     everything = always + project["optional-dependencies"]["dev"]
-    demo = always + project["optional-dependencies"]["demo"]
-    # What the tests need includes what the demo needs, so a full environment serves both.
+    extras = project["optional-dependencies"]
+    demo = always + extras["demo"] + extras["sql"]
+    # What the tests need includes what these need, so a full environment serves both.
     if stamp_says("requirements.stamp", digest(map(str.encode, everything))):
         return
     wanted = demo if stage in ("run", "ranks") else everything

@@ -18,6 +18,7 @@ from queries.comparison import BEYOND_LIMIT, FLOAT_TOLERANCE, Equality, Expected
 from queries.query import Query
 from queries.sources import Sources, tables_of
 
+OURS_IN_SQL = "crossdock-sql"
 RunOf = Callable[[Query], Run | None]  # None: no form of this query is written for the engine
 
 
@@ -38,6 +39,32 @@ def crossdock(sources: Sources, threads: int, stack: ExitStack) -> RunOf:
 
     def run_of(query: Query) -> Run:
         return lambda: query.relation(tables_of(in_memory or opened(), sources.scale)).collect()
+
+    return run_of
+
+
+def crossdock_sql(sources: Sources, threads: int, stack: ExitStack) -> RunOf:
+    """The same from the texts."""
+    import crossdock as xd
+
+    dock = stack.enter_context(xd.connect(threads=threads))
+
+    def register() -> None:
+        for name, source in sources.by_name.items():
+            is_table = isinstance(source, pa.Table)
+            dock.register(name, source if is_table else dock.read_parquet(str(source)))
+
+    register()
+
+    def run_of(query: Query) -> Run:
+        text = query.limited_sql(sources.scale)
+
+        def run() -> pa.Table:
+            if not sources.in_memory:
+                register()
+            return dock.sql(text).collect()
+
+        return run
 
     return run_of
 
@@ -119,6 +146,7 @@ def datafusion(sources: Sources, threads: int, stack: ExitStack) -> RunOf:
 
 ENGINES: dict[str, Callable[[Sources, int, ExitStack], RunOf]] = {
     OURS: crossdock,
+    OURS_IN_SQL: crossdock_sql,
     "duckdb": duckdb,
     "polars": polars_with("streaming"),
     "polars-in-memory": polars_with("in-memory"),

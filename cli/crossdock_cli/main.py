@@ -15,7 +15,7 @@ import click
 
 from crossdock_cli import command, output
 
-_OVER_RANKS = ("join", "groupby", "sort", "partition")
+_OVER_RANKS = ("sql", "join", "groupby", "sort", "partition")
 _LAST_WORDS_S = 1.0
 
 EXIT_CODES = """Exit codes: 0 done; 1 error in the data or the run; 2 wrong usage; 3 over the memory
@@ -27,6 +27,7 @@ budget; 130 interrupted. CROSSDOCK_DEBUG=1 shows the Python trace-back of an err
     context_settings=command.SETTINGS,
     epilog=EXIT_CODES,
     verbs={
+        "sql": "crossdock_cli.sql",
         "join": "crossdock_cli.join",
         "groupby": "crossdock_cli.groupby",
         "sort": "crossdock_cli.sort",
@@ -46,6 +47,7 @@ budget; 130 interrupted. CROSSDOCK_DEBUG=1 shows the Python trace-back of an err
     },
     examples=(
         "crossdock demo",
+        "crossdock sql \"select l_shipmode, count(*) from 'lineitem.parquet' group by l_shipmode\"",
         "crossdock join lineitem.parquet orders.parquet --on l_orderkey=o_orderkey",
         'crossdock groupby lineitem.parquet --by l_shipmode --agg "n=count(*), q=sum(l_quantity)"',
         'crossdock sort sales.csv --by "city, price desc" --out sorted.parquet',

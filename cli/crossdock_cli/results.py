@@ -55,6 +55,12 @@ class Wanted:
         return wanted
 
 
+MOVES_OPTION = click.option(
+    "--moves", type=verbs.Word(MOVES), metavar="HOW",
+    help=f"How rows go between ranks: {', '.join(MOVES)}.  [default: auto]",
+)  # fmt: skip
+
+
 OPEN_WITHIN = click.option(
     "--open-within", type=float, metavar="SECONDS",
     help="Of ranks: wait so long for each other.",
@@ -103,8 +109,7 @@ def plan_options(instead: str) -> Callable[[Decorated], Decorated]:
         click.option("--threads", type=click.IntRange(0), metavar="N",
                      help="Worker threads; 0 means one per core."),
         click.option("--memory", metavar="SIZE", help="Memory budget, such as 8GiB."),
-        click.option("--moves", type=verbs.Word(MOVES), metavar="HOW",
-                     help=f"How rows go between ranks: {', '.join(MOVES)}.  [default: auto]"),
+        MOVES_OPTION,
         OPEN_WITHIN,
         STEP_WITHIN,
         click.option("--json", is_flag=True, help="Print JSON with a schema_version."),

@@ -62,11 +62,13 @@ class Plan {
                    const std::string& name);
 
   // Columns of files, which are read while a query runs. `like` says their names, and the types that they have for
-  // Arrow. Strings come as views, or as dictionaries where they are few. Throws CD-102, with the reason, for what is
+  // Arrow. Strings come as views; `with_codes`: as dictionaries where they are few, which makes them better keys, and
+  // costs a look at all dictionaries of the files before the first row. Throws CD-102, with the reason, for what is
   // not read here: nested and encrypted columns, rare types and codecs, files that differ.
   static Plan scan_parquet(const ParquetFiles& files,
                            const ArrowTable& like,
-                           const std::string& name);
+                           const std::string& name,
+                           bool with_codes = true);
 
   // Rows for which all of a JSON list of conditions are true (expressions.hpp has the form).
   Plan filter(const std::string& conditions) const;
@@ -100,6 +102,9 @@ struct QueryOptions {
   bool measures = false;
   // Rules that the engine must do without, by name; for tests, since results do not depend on them.
   std::vector<std::string> without;
+  // A table of any number of rows, read by the constructor alone: columns of strings of the result have the types that
+  // they have there, whatever layout the plan gives them.
+  const ArrowTable* like = nullptr;
 
   static std::vector<std::string> rules();
 };

@@ -21,8 +21,9 @@ void init_query(QueryObject* self,
                 const crossdock::Engine& engine,
                 const crossdock::Plan& plan,
                 bool measures,
-                const std::vector<std::string>& without) {
-  new (self) QueryObject{crossdock::Query(engine, plan, {measures, without}), true};
+                const std::vector<std::string>& without,
+                const crossdock::ArrowTable* like) {
+  new (self) QueryObject{crossdock::Query(engine, plan, {measures, without, like}), true};
 }
 
 }  // namespace
@@ -36,7 +37,12 @@ void bind_query(nb::module_& module) {
       .def_prop_ro("num_rows", &crossdock::ParquetFiles::rows);
   nb::class_<crossdock::Plan>(module, "Plan")
       .def_static("scan", &crossdock::Plan::scan, "table"_a, "columns"_a, "name"_a)
-      .def_static("scan_parquet", &crossdock::Plan::scan_parquet, "files"_a, "like"_a, "name"_a)
+      .def_static("scan_parquet",
+                  &crossdock::Plan::scan_parquet,
+                  "files"_a,
+                  "like"_a,
+                  "name"_a,
+                  "with_codes"_a = true)
       .def("filter", &crossdock::Plan::filter, "conditions"_a)
       .def(
           "project",
@@ -88,7 +94,8 @@ void bind_query(nb::module_& module) {
            "engine"_a,
            "plan"_a,
            "measures"_a = false,
-           "without"_a = std::vector<std::string>())
+           "without"_a = std::vector<std::string>(),
+           "like"_a.none() = nb::none())
       .def_static("rules", &crossdock::QueryOptions::rules);
 }
 

@@ -402,9 +402,8 @@ class Plan:
     @staticmethod
     def scan(table: Table, columns: list[str], name: str) -> Plan: ...
     @staticmethod
-    def scan_parquet(files: ParquetFiles, like: Table, name: str) -> Plan:
-        """The columns that `like`, a table of any number of rows, has. NativeError, with a reason,
-        where they are not read here."""
+    def scan_parquet(files: ParquetFiles, like: Table, name: str, with_codes: bool = True) -> Plan:
+        """The columns of `like`; strings that are few as dictionaries, if asked for. NativeError"""
 
     def filter(self, conditions: str) -> Plan: ...
     def project(self, items: list[tuple[str, str, str]]) -> Plan:
@@ -424,10 +423,16 @@ class Plan:
     def text(self) -> str: ...
 
 class Query(_Operation):
-    """A plan that runs as a whole. measures: profile() has times. without: rules left out."""
+    """A plan that runs as a whole. measures: profile() has times. without: rules left out. like: a
+    table that says the layout of strings in the result."""
 
     def __init__(
-        self, engine: Engine, plan: Plan, measures: bool = ..., without: Sequence[str] = ...
+        self,
+        engine: Engine,
+        plan: Plan,
+        measures: bool = ...,
+        without: Sequence[str] = ...,
+        like: Table | None = None,
     ) -> None: ...
     @staticmethod
     def rules() -> list[str]: ...

@@ -27,6 +27,9 @@ _FRONT_END: tuple[tuple[str, str, str], ...] = (
     ("CD-509", "ControlError", "another rank of the dock failed with an error of its own program"),
     ("CD-510", "DeviceError", "a device cannot be opened: no driver, no such GPU, no CUDA built"),
     ("CD-511", "DeviceError", "data lie on a device out of reach, or cannot be shared as asked"),
+    ("CD-512", "SqlError", "a text is no SQL, or names what is not there"),
+    ("CD-513", "SqlError", "a text has SQL that Crossdock does not run"),
+    ("CD-514", "SqlError", "this installation lacks the packages that SQL needs"),
 )
 
 
@@ -101,6 +104,12 @@ class DeviceError(CrossdockError, RuntimeError, BufferError):
     """A device cannot be opened, or does not reach or share the memory it was asked for."""
 
 
+class SqlError(CrossdockError, ValueError):
+    """An SQL text has an error, names what is not there, or has what Crossdock does not run."""
+
+    parts: tuple[str, str, str] | None = None  # of one whose place is to be found yet
+
+
 class InternalError(CrossdockError, RuntimeError):
     """A broken promise inside Crossdock: please report it with `crossdock info`."""
 
@@ -130,6 +139,7 @@ _CLASSES: dict[str, type[CrossdockError]] = {
         ControlError,
         DeviceError,
         InternalError,
+        SqlError,
         ClosedError,
         PathError,
     )

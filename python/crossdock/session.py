@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import sys
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
     from crossdock.group import Group
     from crossdock.ranks.execution import RankExecution
     from crossdock.ranks.members import Ranks
+    from crossdock.sql.queries import Parameters
+    from crossdock.sql.session import SqlSession
 
 _RANKS = ("auto", "off")
 _MOST_DIGITS = 9  # of a number that the engine can look at
@@ -101,6 +104,7 @@ class Dock:
         self._ranks = ranks
         self._owned = owned
         self._devices: dict[str, Device] = {}
+        self._sql: SqlSession | None = None
 
     def __enter__(self) -> Dock:
         self.engine()
@@ -185,6 +189,35 @@ class Dock:
             source = ArrowSource(plain_table(source.data), source.name, is_replicated=replicated)
         return Relation(self, plan_scan(source))
 
+    def sql(self, text: str, parameters: Parameters = None) -> Relation:
+        """The relation of an SQL statement: lazy for a query, done now for COPY, CREATE VIEW, SET
+        and the like, whose relation says what they did.
+
+        FROM knows the names of `register`, files ('orders.parquet', read_csv('x.csv', delim=';'))
+        and the caller's variables that hold relations or Arrow data. parameters: values for `?`, in
+        order, or for `$name` by name; they are values, and never part of the text.
+        Errors: SqlError with the place in the text, and those of opening files.
+        """
+        return self.sql_session().run(text, parameters, sys._getframe(1))
+
+    def register(self, name: str, data: object) -> None:
+        """Gives a relation of this dock, or anything `from_arrow` takes, a name for SQL texts, in
+        place of what had it. Case does not count. Errors: OptionError, and those of from_arrow."""
+        self.sql_session().catalog.register(name, data)
+
+    def unregister(self, name: str) -> None:
+        """Takes a name away again. SqlError if nothing has it."""
+        self.sql_session().catalog.unregister(name)
+
+    def sql_session(self) -> SqlSession:
+        """The names and settings of SQL texts, for modules of this project."""
+        self.engine()
+        if self._sql is None:
+            from crossdock.sql.session import SqlSession
+
+            self._sql = SqlSession(self)
+        return self._sql
+
     def device(self, name: str = "gpu:0", *, memory: str | int | None = None) -> Device:
         """A device for tables that lie there: "gpu:0", or "threads" for the kernels of GPUs on
         threads of this process, to try programs without one. The same each time.
@@ -205,6 +238,11 @@ class Dock:
                 try_=f"device({name!r})",
             )  # fmt: skip
         return self._devices[name]
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it has not been closed."""
+        return self._engine is not None
 
     @property
     def rank(self) -> int:

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "execution/build_sink.hpp"
+#include "execution/late_sort.hpp"
 #include "execution/pipeline.hpp"
 #include "execution/query.hpp"
 #include "execution/run_record.hpp"
@@ -35,6 +36,8 @@ class Lowering {
   // A pipeline that gives the rows of a node under the root. Joins and group-bys that the plan uses more than once run
   // once, into a table.
   Result<Chain> lower(const plan::Node& node);
+  // The same where a limit may be left to who runs the chain.
+  Result<Chain> lower_limited(const plan::Node& node);
   // All rows of a chain as a table.
   Result<TablePtr> materialise(Chain chain);
   // What has run so far.
@@ -43,6 +46,9 @@ class Lowering {
  private:
   void count_uses(const plan::Node& node);
   Result<Chain> lower_here(const plan::Node& node);
+  Result<Chain> limit_as_table(const plan::Node& node, Chain chain);
+  // Notes for whom the stages work that were added since the last call.
+  static void name_stages(const Chain& chain, const plan::Node& node);
   Result<Chain> lower_operation(const plan::Node& node);
   // Runs a chain for the node that is being lowered.
   Status run(Chain& chain, BlockSink& sink);
@@ -55,6 +61,8 @@ class Lowering {
   Result<Chain> lower_join(const plan::Node& node);
   Result<Chain> lower_group(const plan::Node& node);
   Result<Chain> lower_sort(const plan::Node& node);
+  Result<Chain> sorted(const operators::SortSpec& spec, Chain chain);
+  Result<Chain> sort_numbers(const plan::Node& node, const LateSourceSort& late, Chain chain);
   Result<Chain> lower_limit(const plan::Node& node);
   Result<Chain> lower_union(const plan::Node& node);
   Result<Chain> lower_window(const plan::Node& node);

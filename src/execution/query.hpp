@@ -14,11 +14,17 @@ class Query final : public operators::Operator {
   struct Options {
     bool measures = false;  // the profile has rows and time of each part of the pipelines
     Rules rules{};
+    SchemaPtr
+        written{};  // that of the plan, but that strings may have another layout; nullptr: the same
   };
   Query(plan::NodePtr plan, operators::RunEnvironment environment, Options options)
-      : plan_(std::move(plan)), environment_(std::move(environment)), options_(options) {}
+      : plan_(std::move(plan)),
+        environment_(std::move(environment)),
+        options_(std::move(options)) {}
 
-  const SchemaPtr& schema() const override { return plan_->schema; }
+  const SchemaPtr& schema() const override {
+    return options_.written == nullptr ? plan_->schema : options_.written;
+  }
   int worker_count() const override { return environment_.threads; }
   operators::OperatorPlan describe() const override;
 

@@ -17,7 +17,8 @@ constexpr const char* kNames[] = {"build_side",
                                   "pipelined_joins",
                                   "shared_parts",
                                   "source_conditions",
-                                  "streamed_groups"};
+                                  "streamed_groups",
+                                  "top_rows"};
 static_assert(std::size(kNames) == static_cast<size_t>(Rule::kCount));
 
 }  // namespace

@@ -21,6 +21,7 @@ enum class Rule {
   kSharedParts,       // parts that are used twice run once
   kSourceConditions,  // sources test conditions themselves
   kStreamedGroups,    // groups take rows as they come; else a table is made of them
+  kTopRows,           // a sort with a limit takes no row that cannot be among its first
   kCount,
 };
 

@@ -88,9 +88,10 @@ struct Node {
 // Each checks its arguments against the schemas of its inputs. Errors: those of expressions and of the operator's spec;
 // kInvalidArgument for a condition that is no bool, kDuplicateColumn for two columns of one name.
 Result<NodePtr> make_scan(TablePtr table, std::vector<std::string> columns, std::string name);
-// Texts of which there are few come as dictionaries, others as views, whatever `expected` says.
+// Strings come as views, whatever `expected` says; `with_codes`: as dictionaries where they are few.
 Result<NodePtr> make_file_scan(std::shared_ptr<const scan::ParquetFiles> files,
                                const Schema& expected,
+                               bool with_codes,
                                std::string name);
 Result<NodePtr> make_filter(NodePtr input, std::vector<expressions::ExpressionPtr> conditions);
 Result<NodePtr> make_project(NodePtr input, std::vector<Project::Item> items);

@@ -1,4 +1,5 @@
-"""Whole queries: TPC-H and SSB, in memory and from Parquet, have the results of DuckDB.
+"""Whole queries: TPC-H and SSB, in memory and from Parquet, as relations and as SQL texts, have the
+results of DuckDB.
 
 SSB runs at ten times the scale factor, since most of its conditions leave no row of smaller tables.
 """
@@ -43,10 +44,12 @@ def runs() -> Iterator[RunOfMode]:
             tables = sources.loaded(files, catalogue.SUITES[suite].values(), "string_view")
             opened[suite, "memory"] = engines.crossdock(tables, THREADS, stack)
             opened[suite, "parquet"] = engines.crossdock(files, THREADS, stack)
+            opened[suite, "sql in memory"] = engines.crossdock_sql(tables, THREADS, stack)
+            opened[suite, "sql on parquet"] = engines.crossdock_sql(files, THREADS, stack)
         yield opened
 
 
-@pytest.mark.parametrize("mode", ["memory", "parquet"])
+@pytest.mark.parametrize("mode", ["memory", "parquet", "sql in memory", "sql on parquet"])
 @pytest.mark.parametrize(("suite", "name"), CASES)
 def test_query(suite: str, name: str, mode: str, runs: RunOfMode) -> None:
     run = runs[suite, mode](catalogue.SUITES[suite][name])

@@ -1,0 +1,92 @@
+"""Rows of a statement on standard output or in a file, in the format that was asked for."""
+
+from __future__ import annotations
+
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from crossdock.text_formats import FORMATS
+
+from crossdock_cli import output
+from crossdock_cli.progress import progress_bar
+from crossdock_cli.termination import removing_unfinished
+
+KINDS = ("table", *FORMATS)
+_BY_ENDING = {".json": "json", ".ndjson": "ndjson", ".jsonl": "ndjson", ".md": "markdown"}
+
+
+@dataclass(frozen=True)
+class Shown:
+    """How results are shown, and how many rows of a table."""
+
+    kind: str
+    limit: int
+
+
+@dataclass(frozen=True)
+class Target:
+    """A file for rows; where no format is given its ending says it."""
+
+    path: Path
+    kind: str | None
+    overwrite: bool
+
+
+def seconds_since(start_s: float) -> str:
+    """The time since then, as it is shown."""
+    from crossdock.sizes import format_seconds
+
+    return str(format_seconds(time.perf_counter() - start_s))
+
+
+def show(dock: Any, done: Any, shown: Shown) -> None:
+    """Runs what a statement gave and prints it; what it did is talk."""
+    relation = done.relation
+    if done.kind.startswith("explain"):
+        output.show("\n".join(relation.gather()["plan"].to_pylist() if dock.rank == 0 else []))
+        return
+    if relation.columns == ["done"]:
+        output.say(relation.collect()["done"][0].as_py())
+        return
+    if shown.kind == "table":
+        with progress_bar(dock):
+            preview = relation.preview(shown.limit)
+        output.show(preview.text())
+        return
+    sys.stdout.flush()
+    with progress_bar(dock):
+        _write_to(dock, relation, sys.stdout.buffer, shown.kind)
+    sys.stdout.buffer.flush()
+
+
+def write(dock: Any, relation: Any, target: Target) -> int:
+    """Runs the relation into a file; gives the number of rows. Errors: PathError, those of the
+    run."""
+    from crossdock.replacement import replacing_file
+    from crossdock.writers import require_target
+
+    kind = target.kind or _BY_ENDING.get(target.path.suffix.lower())
+    with progress_bar(dock), removing_unfinished():
+        if kind is None:
+            return int(relation.write(target.path, overwrite=target.overwrite))
+        require_target(target.path, relation.files(), target.overwrite)
+        if kind == "table":
+            text = relation.preview(sys.maxsize).text()
+            with replacing_file(target.path) as stream:
+                stream.write(f"{text}\n".encode())
+            return int(relation.count())
+        with replacing_file(target.path) as stream:
+            return _write_to(dock, relation, stream, kind)
+
+
+def _write_to(dock: Any, relation: Any, stream: Any, kind: str) -> int:
+    """Over ranks the rows of all, by the first one."""
+    from crossdock.text_formats import write_rows
+
+    if dock.over_ranks() is None:
+        return write_rows(relation.to_batches(), relation.schema, stream, kind)
+    whole = relation.gather()
+    return 0 if whole is None else write_rows(whole.to_batches(), whole.schema, stream, kind)

@@ -1,0 +1,85 @@
+"""Lines of a terminal for the shell, by prompt_toolkit: history, completion, several lines."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from prompt_toolkit import PromptSession
+from prompt_toolkit.completion import CompleteEvent, Completer, Completion
+from prompt_toolkit.document import Document
+from prompt_toolkit.filters import Condition
+from prompt_toolkit.history import FileHistory
+from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
+
+from crossdock_cli.shell import COMMANDS, KEYWORDS, Shell
+
+_PROMPT, _MORE = "crossdock> ", "      ...> "
+
+
+class ShellCompleter(Completer):
+    """Keywords, tables and columns that begin with the word at the cursor; behind FROM and JOIN
+    tables alone, and at the beginning of a line dot commands."""
+
+    def __init__(self, shell: Shell) -> None:
+        self._shell = shell
+
+    def get_completions(
+        self, document: Document, complete_event: CompleteEvent
+    ) -> Iterator[Completion]:
+        """What may stand at the cursor."""
+        del complete_event
+        before = document.text_before_cursor
+        if before.lstrip().startswith(".") and " " not in before.strip():
+            word = before.strip()
+            yield from (Completion(c, -len(word)) for c in COMMANDS if c.startswith(word))
+            return
+        word = document.get_word_before_cursor()
+        words = before[: len(before) - len(word)].split()
+        behind = words[-1].lower() if words else ""
+        found = self._shell.tables()
+        if behind not in ("from", "join", ".schema"):
+            found = [*self._shell.columns(), *found, *_in_case_of(word)]
+        lowered = word.lower()
+        if not lowered and behind not in ("from", "join", ".schema"):
+            return
+        for name in dict.fromkeys(found):
+            if name.lower().startswith(lowered):
+                yield Completion(name, -len(word))
+
+
+def _in_case_of(word: str) -> list[str]:
+    """The keywords, in lower case unless the word has capitals."""
+    return KEYWORDS if word[:1].isupper() else [keyword.lower() for keyword in KEYWORDS]
+
+
+def lines_of_terminal(shell: Shell, history: Path) -> Iterator[str]:
+    """What is entered, statement by statement, until Ctrl-D."""
+    bindings = KeyBindings()
+
+    @bindings.add("enter", filter=Condition(lambda: _is_complete(session, shell)))
+    def _accept(event: KeyPressEvent) -> None:
+        event.current_buffer.validate_and_handle()
+
+    session: PromptSession[str] = PromptSession(
+        history=FileHistory(str(history)),
+        completer=ShellCompleter(shell),
+        complete_while_typing=False,
+        key_bindings=bindings,
+        multiline=True,
+        prompt_continuation=lambda width, number, wrapped: _MORE[-width:],
+    )
+    while True:
+        try:
+            yield session.prompt(_PROMPT)
+        except KeyboardInterrupt:
+            continue
+        except EOFError:
+            return
+
+
+def _is_complete(session: Any, shell: Shell) -> bool:
+    buffer = session.default_buffer
+    is_at_end = not buffer.document.text_after_cursor.strip()
+    return is_at_end and shell.is_complete(buffer.text)

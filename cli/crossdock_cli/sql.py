@@ -1,0 +1,114 @@
+"""crossdock sql: statements from the command line, a file or a shell."""
+
+from __future__ import annotations
+
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import click
+
+from crossdock_cli import command as verbs
+from crossdock_cli import output, results, rows
+
+_EPILOG = """FROM takes files ('x.parquet', read_csv('x.csv', delim=';')), names that --table gives,
+and '-', which is standard input: Parquet, Arrow or CSV. In a shell the text stands in double
+quotes, or comes from a file (-f). Without a text and at a terminal it is an interactive shell.
+
+Exit codes: 0 done, 1 error, 2 wrong usage, 3 over the memory budget, 130 interrupted."""
+
+
+@click.command(
+    "sql",
+    cls=verbs.Verb,
+    context_settings=verbs.SETTINGS,
+    examples=(
+        "crossdock sql \"select l_shipmode, count(*) from 'lineitem.parquet' group by l_shipmode\"",
+        "crossdock sql -f report.sql --format markdown -o report.md",
+        "cat sales.csv | crossdock sql \"select city, sum(price) from '-' group by city\"",
+        "crossdock sql --table orders=2026/*.parquet",
+    ),
+    short_help="Run SQL, or open its shell.",
+    epilog=_EPILOG,
+)
+@click.argument("text", required=False)
+@click.option("-f", "--file", metavar="FILE", help="Take the statements from a file.")
+@click.option("--table", "tables", multiple=True, metavar="NAME=FILES",
+              help="A name for files in FROM; may be given again.")  # fmt: skip
+@click.option("--format", "kind", type=verbs.Word(rows.KINDS), metavar="FORMAT",
+              help=f"{', '.join(rows.KINDS)}.  [default: table, or as --out ends]")  # fmt: skip
+@click.option("-o", "--out", metavar="FILE",
+              help="Write the last result to a file, in place of one that is there.")  # fmt: skip
+@click.option("--overwrite", is_flag=True, help="Let --out replace an input.")
+@click.option("--limit", type=click.IntRange(0), default=40, show_default=True, metavar="N",
+              help="Rows of a table to show.")  # fmt: skip
+@click.option("--threads", type=click.IntRange(0), metavar="N",
+              help="Worker threads; 0 means one per core.")  # fmt: skip
+@click.option("--memory", metavar="SIZE", help="Memory budget, such as 8GiB.")
+@results.MOVES_OPTION
+@results.OPEN_WITHIN
+@results.STEP_WITHIN
+def command(text: str | None, **options: Any) -> None:
+    """Runs the statements of TEXT and prints their results; without TEXT, those of a file, of
+    standard input, or of an interactive shell."""
+    if text is not None and options["file"]:
+        raise click.UsageError("a text and --file cannot go together.")
+    if options["overwrite"] and not options["out"]:
+        raise click.UsageError("--overwrite goes with --out FILE.")
+    with results.open_dock(options) as dock:
+        for given in options["tables"]:
+            _register(dock, given)
+        if text is None and not options["file"] and sys.stdin.isatty():
+            _open_shell(dock, options)
+            return
+        _run_all(dock, _statements_text(text, options["file"]), options)
+
+
+def _statements_text(text: str | None, file: str | None) -> str:
+    if file:
+        return _read(file)
+    return sys.stdin.read() if text in (None, "-") else str(text)
+
+
+def _read(file: str) -> str:
+    from crossdock.replacement import path_errors
+
+    with path_errors(Path(file)):
+        return Path(file).expanduser().read_text(encoding="utf-8")
+
+
+def _register(dock: Any, given: str) -> None:
+    name, sign, files = given.partition("=")
+    if not sign or not name or not files:
+        raise click.UsageError(f"--table takes NAME=FILES, not {given!r}.")
+    dock.register(name, dock.read(files))
+
+
+def _open_shell(dock: Any, options: dict[str, Any]) -> None:
+    from crossdock_cli.shell import run_shell
+
+    if options["out"]:
+        raise click.UsageError("--out goes with a text, a file or standard input.")
+    run_shell(dock, rows.Shown(options["kind"] or "table", options["limit"]))
+
+
+def _run_all(dock: Any, text: str, options: dict[str, Any]) -> None:
+    """Runs the statements one after the other; --out has the rows of the last one."""
+    from crossdock.sql.errors import sql_error
+    from crossdock.sql.session import split_statements
+
+    statements = split_statements(text)
+    if not statements:
+        raise sql_error("the text has no statement", try_='crossdock sql "select 1"')
+    shown = rows.Shown(options["kind"] or "table", options["limit"])
+    for number, statement in enumerate(statements, 1):
+        start = time.perf_counter()
+        done = dock.sql_session().run_one(statement)
+        if options["out"] and number == len(statements):
+            target = rows.Target(Path(options["out"]), options["kind"], options["overwrite"])
+            written = rows.write(dock, done.relation, target)
+            seconds = rows.seconds_since(start)
+            output.say(f"wrote {written:,} rows to {options['out']} in {seconds}")
+        else:
+            rows.show(dock, done, shown)

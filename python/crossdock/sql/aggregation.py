@@ -1,0 +1,177 @@
+"""Aggregates of a Substrait plan as ours, and GROUPING SETS as a union of groupings."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from crossdock import aggregates
+from crossdock.aggregates import Aggregate
+from crossdock.expressions import Column, Expr, Literal, identity
+from crossdock.nodes import Node
+from crossdock.sql.building import Builder, name_for, unused
+from crossdock.sql.errors import unsupported
+from crossdock.sql.functions import constant
+from crossdock.sql.values import Values, plain_number, widened_integer
+
+_DISTINCT = 2  # AGGREGATION_INVOCATION_DISTINCT
+_ORDERLESS = frozenset(("count", "sum", "avg", "min", "max", "bool_and", "bool_or", "any_value"))
+_PLAIN = {
+    "min": aggregates.min,
+    "max": aggregates.max,
+    "bool_and": aggregates.bool_and,
+    "bool_or": aggregates.bool_or,
+    "any_value": aggregates.any,
+    "median": aggregates.median,
+    "approx_median": aggregates.median,
+    "approx_distinct": aggregates.approx_distinct,
+}
+_SPREADS = {
+    "stddev": (aggregates.stddev, 1),
+    "stddev_samp": (aggregates.stddev, 1),
+    "stddev_pop": (aggregates.stddev, 0),
+    "var": (aggregates.var, 1),
+    "var_samp": (aggregates.var, 1),
+    "var_sample": (aggregates.var, 1),
+    "var_pop": (aggregates.var, 0),
+}
+_SAME_WHEN_DISTINCT = frozenset(
+    ("min", "max", "bool_and", "bool_or", "any_value", "approx_distinct")
+)
+
+Item = tuple[str, Aggregate]
+
+
+class Aggregation:
+    """The keys and aggregates of one AggregateRel over an input."""
+
+    def __init__(self, message: Any, values: Values, functions: Mapping[int, str]) -> None:
+        self._message = message
+        self._values = values
+        self._functions = functions
+        expressions = [values(each) for each in message.grouping_expressions]
+        self._distinct: list[Expr] = []  # grouping expressions, each once
+        self._places: list[int] = []  # of each grouping expression of the message among them
+        known: dict[object, int] = {}
+        for each in expressions:
+            place = known.setdefault(identity(each), len(self._distinct))
+            if place == len(self._distinct):
+                self._distinct.append(each)
+            self._places.append(place)
+
+    def keys(self, node: Node) -> list[tuple[str, Expr]]:
+        """Names and expressions of the keys, by position."""
+        found: list[tuple[str, Expr]] = []
+        taken = dict.fromkeys(node.schema.names)
+        for each in self._distinct:
+            name = each.name if isinstance(each, Column) else name_for(each, taken)
+            taken.setdefault(name)
+            found.append((name, each))
+        return found
+
+    def sets(self) -> list[list[int]]:
+        """Of each grouping set the positions of its keys."""
+        sets = []
+        for grouping in self._message.groupings:
+            places = [self._places[i] for i in grouping.expression_references]
+            sets.append(sorted(set(places)))
+        return sets
+
+    def items(self, taken: Sequence[str]) -> list[Item]:
+        """Names and aggregates, by position."""
+        found: list[Item] = []
+        names = dict.fromkeys(taken)
+        for each in self._message.measures:
+            item = self._aggregate(each)
+            name = unused(repr(item) if len(repr(item)) <= 60 else item.function, names)
+            names.setdefault(name)
+            found.append((name, item))
+        return found
+
+    def _aggregate(self, message: Any) -> Aggregate:
+        measure = message.measure
+        name = self._functions[measure.function_reference]
+        if len(measure.sorts) and name not in _ORDERLESS:
+            raise unsupported(
+                f"{name}(... ORDER BY ...)", word=name,
+                try_="min(x) or max(x), or a sort of the result",
+            )  # fmt: skip
+        arguments = [self._values(argument.value) for argument in measure.arguments]
+        found = self._called(name, arguments, measure.invocation == _DISTINCT)
+        if message.HasField("filter"):
+            found = found.where(self._values(message.filter))
+        return found
+
+    def _called(self, name: str, arguments: list[Expr], distinct: bool) -> Aggregate:
+        first = arguments[0] if arguments else None
+        if name == "count":
+            return self._count(arguments, distinct)
+        if first is None:
+            raise unsupported(f"{name}() of nothing")
+        if distinct and name not in _SAME_WHEN_DISTINCT:
+            raise unsupported(
+                f"{name}(DISTINCT ...)", try_=f"select {name}(x) from (select distinct x from ...)"
+            )
+        if name == "sum":
+            return aggregates.sum(widened_integer(self._values, first))
+        if name in ("avg", "mean"):
+            return aggregates.mean(plain_number(self._values, first))
+        if name in _PLAIN:
+            return _PLAIN[name](first)
+        if name in _SPREADS:
+            build, ddof = _SPREADS[name]
+            return build(plain_number(self._values, first), ddof)
+        if name in ("approx_percentile_cont", "quantile_cont", "percentile_cont"):
+            return aggregates.quantile(first, float(constant(arguments[1], "a share")))
+        raise unsupported(f"the aggregate {name}", word=name)
+
+    def _count(self, arguments: list[Expr], distinct: bool) -> Aggregate:
+        if len(arguments) > 1:
+            raise unsupported(
+                "count() of several columns", try_="count(*) of (select distinct a, b ...)"
+            )
+        first = arguments[0] if arguments else Literal(1)
+        if isinstance(first, Literal) and not distinct and first.value is not None:
+            return aggregates.count()
+        return aggregates.count_distinct(first) if distinct else aggregates.count(first)
+
+
+def grouping_sets(builder: Builder, node: Node, aggregation: Aggregation) -> tuple[Node, list[str]]:
+    """One grouping of the same input per set, one below the other; keys that are not in a set are
+    NULL. Behind the keys stands a number with a bit for each that is not in it, the last key
+    lowest."""
+    keys = aggregation.keys(node)
+    names = [name for name, _ in keys]
+    items = aggregation.items(names)
+    bits = unused("grouping sets", [*names, *(name for name, _ in items)])
+    columns = [*names, bits, *(name for name, _ in items)]
+    schema = builder.group(node, keys, dict(items)).schema
+    parts = []
+    for chosen in aggregation.sets():
+        grouped = builder.group(node, [keys[i] for i in chosen], dict(items))
+        missing = sum(1 << (len(keys) - 1 - i) for i in range(len(keys)) if i not in chosen)
+        shown: list[tuple[str, Expr]] = []
+        for i, name in enumerate(names):
+            null = Literal(pa.scalar(None, _plain(schema.field(name).type)))
+            shown.append((name, Column(name) if i in chosen else null))
+        shown.append((bits, Literal(pa.scalar(missing, pa.int64()))))
+        shown += [(name, Column(name)) for name, _ in items]
+        parts.append(builder.project(grouped, _of_types(shown, schema)))
+    return builder.union(parts), columns
+
+
+def _of_types(items: list[tuple[str, Expr]], schema: Any) -> list[tuple[str, Expr]]:
+    """The columns with types that all parts of the union have."""
+    found = []
+    for name, item in items:
+        field = schema.field(name) if name in schema.names else None
+        if isinstance(item, Column) and field is not None and _plain(field.type) != field.type:
+            item = item.cast(_plain(field.type))
+        found.append((name, item))
+    return found
+
+
+def _plain(data_type: Any) -> Any:
+    return data_type.value_type if pa.types.is_dictionary(data_type) else data_type

@@ -1,0 +1,243 @@
+"""Binds texts with DataFusion, over schemas alone: it sees names and types, and never a row. What
+comes back is its optimised plan as a Substrait message."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import pyarrow as pa
+
+from crossdock.errors import CrossdockError, make_error, nearest
+from crossdock.evaluation import plain_type
+from crossdock.sql.errors import place_of, sql_error, unsupported
+from crossdock.sql.rewriting import Rewritten
+from crossdock.sql.tokens import tokens_of
+
+_SETTINGS = {
+    "datafusion.sql_parser.parse_float_as_decimal": "true",  # 0.06 has two digits, as in a table
+    "datafusion.optimizer.max_passes": "3",
+    "datafusion.catalog.information_schema": "false",
+}
+_NULL_ORDER = "datafusion.sql_parser.default_null_ordering"
+_LONGEST = 1_000_000  # characters of a text
+_PLACE = re.compile(r"at Line: (\d+), Column: (\d+)")
+_NO_FIELD = re.compile(
+    r"No field named (?P<name>.+?)\.(?: Did you mean '(?P<near>[^']*)'| Valid|\n|$)", re.S
+)
+_NO_TABLE = re.compile(r"table '(?:[^'.]+\.)*([^']+)' not found")
+_NO_FUNCTION = re.compile(r"Invalid function '([^']+)'")
+# What DataFusion binds and Substrait has not: a pattern of what it says, the construct, a word of
+# it in the text, and what to write instead.
+_REFUSALS = (
+    ("OuterReferenceColumn|outer_ref",
+     "a subquery that uses a column of the outer query in this way", "select",
+     "a join with a GROUP BY, or EXISTS in WHERE with equal columns"),
+    ("SimilarTo", "SIMILAR TO", "similar", "LIKE, or several with OR"),
+    ("Unsupported plan type: Unnest", "UNNEST", "unnest", "a table with a row per element"),
+    ("Unsupported plan type: RecursiveQuery", "WITH RECURSIVE", "recursive",
+     "a loop in Python over relations"),
+    ("join constraint: `using`", "USING or NATURAL in an outer join of this kind", "using",
+     "ON t.a = u.a, and coalesce(t.a, u.a)"),
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Bound:
+    """A plan: the message, whose names are those of the result, and of each anti join, as they
+    come, whether NULL on its right side leaves nothing over."""
+
+    message: Any
+    null_aware: tuple[bool, ...]
+    marks: str = ""  # what LeftMark joins are of: "in", "exists", or "" where the text has both
+
+
+class UnknownTableError(Exception):
+    """A name in FROM that is no table; args = (the name in lower case,)."""
+
+
+@cache
+def _library() -> Any:
+    """The modules of DataFusion and Substrait; OptionError where they are not installed."""
+    try:
+        import datafusion
+        from datafusion import substrait
+        from substrait.plan_pb2 import Plan
+    except ImportError as error:
+        raise make_error(
+            "CD-514", f"SQL needs packages that are not installed: {error}",
+            try_="pip install 'crossdock[sql]'",
+        ) from None  # fmt: skip
+    return datafusion, substrait.Producer, Plan
+
+
+def bindable_schema(schema: Any) -> tuple[Any, list[str]]:
+    """A relation's schema as DataFusion sees it: names in lower case, and types without the
+    layouts that mean the same. And the names of the columns, in order."""
+    fields, taken = [], set()
+    for field in schema:
+        name, count = field.name.lower(), 1
+        while name in taken:
+            name, count = f"{field.name.lower()}_{count}", count + 1
+        taken.add(name)
+        fields.append(pa.field(name, _bindable_type(field.type), field.nullable))
+    return pa.schema(fields), list(schema.names)
+
+
+def _bindable_type(data_type: Any) -> Any:
+    plain = plain_type(data_type)
+    if pa.types.is_dictionary(plain) or pa.types.is_run_end_encoded(plain):
+        return _bindable_type(plain.value_type)
+    if pa.types.is_large_string(plain):
+        return pa.string()
+    if pa.types.is_large_binary(plain):
+        return pa.binary()
+    if pa.types.is_decimal32(plain) or pa.types.is_decimal64(plain):
+        return pa.decimal128(plain.precision, plain.scale)
+    if isinstance(plain, pa.BaseExtensionType):
+        return _bindable_type(plain.storage_type)
+    return plain
+
+
+def bind(
+    text: Rewritten, tables: Mapping[str, Any], values: Mapping[str, Any], nulls_first: bool = False
+) -> Bound:
+    """The plan of a query over `tables`, schemas by name, with the values of its parameters.
+
+    Errors: UnknownTableError; SqlError.
+    """
+    if len(text.original) > _LONGEST:
+        raise sql_error(
+            f"the text has {len(text.original)} characters; up to {_LONGEST} are read",
+            try_="a table of values, joined",
+        )
+    datafusion, producer, plan_type = _library()
+    order = {_NULL_ORDER: "nulls_first" if nulls_first else "nulls_last"}
+    context = datafusion.SessionContext(datafusion.SessionConfig(_SETTINGS | order))
+    for name, schema in tables.items():
+        empty = pa.RecordBatch.from_arrays([pa.nulls(0, f.type) for f in schema], schema=schema)
+        context.register_record_batches(name, [[empty]])
+    context.register_udaf(_average())
+    only_queries = (
+        datafusion.SQLOptions()
+        .with_allow_ddl(False).with_allow_dml(False).with_allow_statements(False)
+    )  # fmt: skip
+    try:
+        frame = context.sql_with_options(text.text, only_queries, param_values=dict(values) or None)
+        plan = frame.optimized_logical_plan()
+        message = plan_type.FromString(producer.to_substrait_plan(plan, context).encode())
+        return Bound(message, _null_aware(plan.display_indent()), text.marks)
+    except Exception as error:  # noqa: BLE001 - all kinds that DataFusion raises
+        raise _public_error(error, text, tables) from None
+
+
+@cache
+def _average() -> Any:
+    """`avg` of what becomes a double, as here and in DuckDB: DataFusion's own gives decimals of
+    decimals. Binding needs its types alone."""
+    datafusion, *_ = _library()
+
+    class NeverRun(datafusion.Accumulator):  # type: ignore[misc, name-defined]
+        """What DataFusion would run, were it to run queries."""
+
+        def _refuse(self, *_: object) -> Any:
+            raise AssertionError("DataFusion binds texts here, and runs no query")
+
+        update = merge = state = evaluate = _refuse
+
+    double = pa.float64()
+    return datafusion.udaf(NeverRun, double, double, [double], "immutable", name="avg")
+
+
+def _null_aware(plan: str) -> tuple[bool, ...]:
+    """Of each anti join of a printed plan whether it is NOT IN. Substrait does not say."""
+    lines = (line.strip() for line in plan.splitlines())
+    return tuple(
+        line.endswith(" null_aware") for line in lines if line.startswith("LeftAnti Join:")
+    )
+
+
+def _public_error(error: Exception, text: Rewritten, tables: Mapping[str, Any]) -> Exception:
+    """The error of a text that DataFusion refused, with the place where it is known."""
+    if isinstance(error, CrossdockError):
+        return error
+    said = str(error)
+    if (found := _NO_TABLE.search(said)) is not None:
+        return UnknownTableError(found[1])
+    if (found := _NO_FIELD.search(said)) is not None:
+        return _unknown_name(found, text, tables)
+    if (found := _NO_FUNCTION.search(said)) is not None:
+        return unsupported(
+            f"the function {found[1]!r}",
+            text.original,
+            place_of_word(text.original, found[1]),
+            _instead(found[1]),
+        )
+    if (found := _PLACE.search(said)) is not None:
+        where = text.place_of(place_of(text.text, int(found[1]), int(found[2])))
+        return sql_error(_plain(_PLACE.sub("", said)), text.original, where)
+    for pattern, what, word, instead in _REFUSALS:
+        if re.search(pattern, said):
+            place = place_of_word(text.original, word)
+            return unsupported(what, text.original, place, instead)
+    plain = _plain(said)
+    if "NotImplemented" in said or "not implemented" in said.lower() or "Unsupported" in said:
+        return unsupported(plain, text.original)
+    return sql_error(plain, text.original)
+
+
+def _unknown_name(found: re.Match[str], text: Rewritten, tables: Mapping[str, Any]) -> Exception:
+    name = found["name"].replace('"', "")
+    column = name.rpartition(".")[2]
+    known = {column for schema in tables.values() for column in schema.names}
+    close = nearest(column, known)
+    place = place_of_word(text.original, column)
+    return sql_error(
+        f"no column {name!r}", text.original, place,
+        try_=close if close and close != column else "one of " + ", ".join(sorted(known)[:12]),
+    )  # fmt: skip
+
+
+def _instead(function: str) -> str:
+    others = {
+        "month": "extract(month from x)", "year": "extract(year from x)",
+        "day": "extract(day from x)", "len": "length(x)", "ifnull": "coalesce(x, y)",
+        "group_concat": "string_agg(x, ',')",
+    }  # fmt: skip
+    return others.get(function.lower(), "")
+
+
+def place_of_word(text: str, word: str) -> int | None:
+    """Where a name stands in a text for the first time."""
+    lowered = word.lower()
+    for token in tokens_of(text):
+        if token.kind in ("word", "quoted") and token.name.lower() == lowered:
+            return token.start
+    return None
+
+
+def _plain(said: str) -> str:
+    """What DataFusion says, without the names of its own layers."""
+    text = said
+    for _ in range(6):
+        shorter = re.sub(
+            r"^\s*(?:DataFusion error|Error during planning|SQL error|Schema error|type_coercion|"
+            r"This feature is not implemented|External error|Optimizer rule '\w+' failed|"
+            r"Arrow error|caused by)\s*:?\s*",
+            "",
+            text,
+        )
+        if shorter == text:
+            break
+        text = shorter
+    inner = re.search(
+        r'^(?:ParserError|TokenizerError|NotImplemented|Substrait)\("(.*)"\)\s*$',
+        text.strip(),
+        re.S,
+    )
+    text = inner[1].replace('\\"', '"') if inner else text
+    text = " ".join(text.split())
+    return text if len(text) <= 300 else text[:297] + "..."

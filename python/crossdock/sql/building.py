@@ -1,0 +1,146 @@
+"""Builds nodes so that what is written twice in a text is one node, which the engine runs once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from crossdock.aggregates import Aggregate
+from crossdock.expressions import Column, Expr, identity
+from crossdock.grouping import plan_group
+from crossdock.nodes import JoinOptions, Limit, Node, Project
+from crossdock.orders import Order
+from crossdock.planning import plan_filter, plan_join, plan_keyless_join, plan_project
+from crossdock.row_planning import SortOptions, plan_limit, plan_sort, plan_union
+
+_LONGEST_NAME = 60
+
+
+@dataclass(frozen=True)
+class JoinCondition:
+    """What a join has beside its keys."""
+
+    residual: Expr | None = None
+    null_equals_null: bool = False
+
+
+class Builder:
+    """Nodes by what they are made of. Not thread-safe."""
+
+    def __init__(self) -> None:
+        self._known: dict[object, Node] = {}
+        self._scans: dict[str, Node] = {}
+
+    def scan(self, name: str, node: Node) -> Node:
+        """A table of the query."""
+        return self._scans.setdefault(name, node)
+
+    def filter(self, node: Node, conditions: Sequence[Expr]) -> Node:
+        """The rows where all conditions are true."""
+        key = ("filter", id(node), tuple(map(identity, conditions)))
+        return self._once(key, lambda: plan_filter(node, conditions)) if conditions else node
+
+    def project(self, node: Node, items: Sequence[tuple[str, Expr]]) -> Node:
+        """These columns."""
+        if [name for name, _ in items] == node.schema.names and all(
+            isinstance(item, Column) and item.name == name for name, item in items
+        ):
+            return node
+        key = ("project", id(node), _items_key(items))
+        return self._once(key, lambda: plan_project(node, items, "SELECT"))
+
+    def with_columns(self, node: Node, items: Sequence[tuple[str, Expr]]) -> Node:
+        """All columns, and these behind them."""
+        if not items:
+            return node
+        known: list[tuple[str, Expr]] = [(name, Column(name)) for name in node.schema.names]
+        return self.project(node, [*known, *items])
+
+    def renamed(self, node: Node, names: Mapping[str, str]) -> Node:
+        """The same columns, some under other names."""
+        return self.project(node, [(names.get(n, n), Column(n)) for n in node.schema.names])
+
+    def join(
+        self,
+        left: Node,
+        right: Node,
+        keys: Sequence[tuple[str, str]],
+        how: str,
+        condition: JoinCondition = JoinCondition(),
+    ) -> Node:
+        """A join of sides that have no name in common; without keys the residual decides."""
+        residual, null_equals_null = condition.residual, condition.null_equals_null
+        key = (
+            "join", id(left), id(right), tuple(keys), how, null_equals_null,
+            None if residual is None else identity(residual),
+        )  # fmt: skip
+        extras = ("_right", residual, JoinOptions(null_equals_null=null_equals_null))
+
+        def build() -> Node:
+            if keys:
+                return plan_join(left, right, tuple(keys), how, extras)
+            kind = "cross" if how == "inner" and residual is None else how
+            return plan_keyless_join(left, right, None, kind, extras)
+
+        return self._once(key, build)
+
+    def group(
+        self, node: Node, keys: Sequence[tuple[str, Expr]], items: Mapping[str, Aggregate]
+    ) -> Node:
+        """One row per combination of keys."""
+        described = tuple((name, _aggregate_key(item)) for name, item in items.items())
+        key = ("group", id(node), _items_key(keys), described)
+        return self._once(key, lambda: plan_group(node, tuple(keys), items))
+
+    def sort(self, node: Node, orders: Sequence[Order]) -> Node:
+        """The rows in order."""
+        described = tuple((identity(o.by), o.descending, o.nulls_first) for o in orders)
+        key = ("sort", id(node), described)
+        return self._once(key, lambda: plan_sort(node, tuple(orders), SortOptions(), "ORDER BY"))
+
+    def limit(self, node: Node, rows: int, offset: int) -> Node:
+        """Some of the rows."""
+        return self._once(("limit", id(node), rows, offset), lambda: plan_limit(node, rows, offset))
+
+    def union(self, nodes: Sequence[Node]) -> Node:
+        """The rows of all."""
+        return self._once(("union", *map(id, nodes)), lambda: plan_union(nodes))
+
+    def _once(self, key: object, build: Callable[[], Node]) -> Node:
+        found = self._known.get(key)
+        if found is None:
+            found = self._known[key] = build()
+        return found
+
+
+def name_for(expression: Expr, taken: Any) -> str:
+    """A name for a computed column that none of `taken` has: what it computes, where that is
+    short."""
+    shown = repr(expression)
+    function = getattr(expression, "function", "value")
+    return unused(shown if len(shown) <= _LONGEST_NAME else function, taken)
+
+
+def unused(name: str, taken: Any) -> str:
+    """`name`, with a number behind it where it is taken."""
+    found, count = name, 2
+    while found in taken:
+        found, count = f"{name}_{count}", count + 1
+    return found
+
+
+def is_limited(node: Node) -> bool:
+    """Whether the node's order of rows decides which there are."""
+    while isinstance(node, Project):
+        node = node.input
+    return isinstance(node, Limit)
+
+
+def _items_key(items: Sequence[tuple[str, Expr]]) -> object:
+    return tuple((name, identity(item)) for name, item in items)
+
+
+def _aggregate_key(item: Aggregate) -> object:
+    parts = (item.argument, item.condition)
+    return (item.function, item.options, *(None if p is None else identity(p) for p in parts))

@@ -1,0 +1,153 @@
+"""The names that FROM knows: what was registered and created, files, and variables of the
+caller."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Mapping
+from types import FrameType
+from typing import TYPE_CHECKING, Any
+
+from crossdock.errors import make_error
+from crossdock.option_checks import require_text
+from crossdock.sql.errors import sql_error
+from crossdock.sql.rewriting import FileCall
+from crossdock.sql.standard_input import STANDARD_INPUT, read_standard_input
+
+if TYPE_CHECKING:
+    from crossdock.relation import Relation
+    from crossdock.session import Dock
+
+_OPTIONS = {
+    "delim": "delimiter", "sep": "delimiter", "delimiter": "delimiter", "encoding": "encoding",
+    "types": "types", "dtypes": "types", "columns": "types",
+}  # fmt: skip
+
+
+class Catalog:
+    """Relations by name, whatever the case of its letters. Thread-safe."""
+
+    def __init__(self, dock: Dock) -> None:
+        self._dock = dock
+        self._lock = threading.Lock()
+        self._stdin: Relation | None = None
+        self._relations: dict[str, tuple[str, Relation]] = {}  # by name in lower case
+
+    def register(self, name: str, data: object) -> None:
+        """`data`, a relation or Arrow data, under a name, in place of what had it."""
+        require_text(name, "register()", 'register("orders", table)')
+        if not name:
+            raise make_error("CD-105", "register() needs a name", try_='register("orders", table)')
+        relation = self._relation_of(data)
+        with self._lock:
+            self._relations[name.lower()] = name, relation
+
+    def unregister(self, name: str) -> None:
+        """Forgets a name. SqlError if it has none."""
+        with self._lock:
+            if self._relations.pop(name.lower(), None) is None:
+                raise sql_error(f"no table {name!r}", try_=self._near(name))
+
+    def names(self) -> list[str]:
+        """All names, as they were given, in order."""
+        with self._lock:
+            return sorted(name for name, _ in self._relations.values())
+
+    def find(self, name: str) -> Relation | None:
+        """What has the name."""
+        with self._lock:
+            found = self._relations.get(name.lower())
+        return None if found is None else found[1]
+
+    def _near(self, name: str) -> str:
+        from crossdock.errors import nearest
+
+        known = [shown for shown, _ in self._relations.values()]
+        return nearest(name, known) or ("one of " + ", ".join(sorted(known)[:12]) if known else "")
+
+    def advice(self, name: str) -> str:
+        """What to write in place of a name that nothing has."""
+        with self._lock:
+            near = self._near(name)
+        return near or "dock.register(name, table), or a file: FROM 'orders.parquet'"
+
+    def variable(self, name: str, frames: Iterator[FrameType]) -> Relation | None:
+        """A variable of the caller that holds a relation or a table."""
+        for frame in frames:
+            for variables in (frame.f_locals, frame.f_globals):
+                for spelled, value in _spelled(variables, name):
+                    found = self._as_table(value)
+                    if found is not None:
+                        return found
+                    del spelled
+        return None
+
+    def open(self, call: FileCall, text: str) -> Relation:
+        """The file that a text reads. Errors as those of `read`; SqlError for options."""
+        if len(call.arguments) != 1:
+            raise sql_error(f"{call.function}() takes one path, or a list", text, call.place)
+        paths: Any = call.arguments[0]
+        options: dict[str, Any] = {}
+        for name, value in call.options:
+            if call.function.startswith("read_csv") and name in _OPTIONS:
+                options[_OPTIONS[name]] = _types_of(value) if _OPTIONS[name] == "types" else value
+            elif name not in ("header", "auto_detect") or value is not True:
+                raise sql_error(
+                    f"{call.function}() has no option {name!r}", text, call.place,
+                    try_="delim='|', types={'a': 'int64'} or encoding='utf-8', of read_csv",
+                )  # fmt: skip
+        if paths in STANDARD_INPUT:
+            return self._standard_input(options)
+        if call.function == "read":
+            return self._dock.read(paths)
+        if call.function in ("read_parquet", "parquet_scan"):
+            return self._dock.read_parquet(paths)
+        if call.function in ("read_ipc", "read_arrow"):
+            return self._dock.read_ipc(paths)
+        return self._dock.read_csv(paths, **options)
+
+    def _standard_input(self, options: dict[str, Any]) -> Relation:
+        """What standard input holds, read once: Parquet, Arrow or CSV."""
+        with self._lock:
+            if self._stdin is None:
+                self._stdin = self._dock.from_arrow(read_standard_input(**options))
+            return self._stdin
+
+    def _relation_of(self, data: object) -> Relation:
+        from crossdock.relation import Relation
+
+        if isinstance(data, Relation):
+            if data._dock is not self._dock:
+                raise make_error(
+                    "CD-105", "the relation belongs to another dock", try_="one xd.connect()"
+                )
+            return data
+        return self._dock.from_arrow(data)
+
+    def _as_table(self, value: object) -> Relation | None:
+        """A relation of this dock, or what exports an Arrow stream; nothing else is a table."""
+        from crossdock.relation import Relation
+
+        if isinstance(value, Relation):
+            return value if value._dock is self._dock else None
+        if isinstance(value, type) or not hasattr(value, "__arrow_c_stream__"):
+            return None
+        return self._dock.from_arrow(value)
+
+
+def _spelled(variables: Mapping[str, Any], name: str) -> Iterator[tuple[str, Any]]:
+    """Variables of this name, whatever the case; the exact one first."""
+    if name in variables:
+        yield name, variables[name]
+    for spelled, value in list(variables.items()):
+        if spelled != name and spelled.lower() == name:
+            yield spelled, value
+
+
+def _types_of(value: object) -> object:
+    """Types by column: names of SQL's types are those of Arrow."""
+    if not isinstance(value, dict):
+        return value
+    from crossdock.sql.type_names import arrow_type_named
+
+    return {str(name): arrow_type_named(str(found)) for name, found in value.items()}

@@ -1,0 +1,63 @@
+"""Errors of SQL texts: what is wrong, the line with a caret under the place, and what to write
+instead."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from crossdock.errors import CrossdockError, SqlError, make_error
+
+_WIDTH = 100  # of the part of a line that is shown
+
+
+def sql_error(
+    what: str, text: str = "", place: int | None = None, try_: str = ""
+) -> CrossdockError:
+    """A text that is no SQL, or names what is not there."""
+    return make_error("CD-512", what, **_shown(text, place), try_=try_)
+
+
+def unsupported(
+    what: str, text: str = "", place: int | None = None, try_: str = "", word: str = ""
+) -> SqlError:
+    """SQL that Crossdock does not run. `word` is one by which its place is found in the text, where
+    the text is not at hand."""
+    found = make_error("CD-513", f"{what} is not supported", **_shown(text, place), try_=try_)
+    assert isinstance(found, SqlError)
+    if place is None:
+        found.parts = (what, word, try_)
+    return found
+
+
+def with_place(error: SqlError, text: str, place_of_word: Callable[[str], int | None]) -> SqlError:
+    """The error of `unsupported` with the place of its word in the text."""
+    if error.parts is None:
+        return error
+    what, word, try_ = error.parts
+    place = place_of_word(word) if word else None
+    return error if place is None else unsupported(what, text, place, try_)
+
+
+def place_of(text: str, line: int, column: int) -> int:
+    """The place in `text` of a line and a column, both counted from 1."""
+    lines = text.splitlines(keepends=True)
+    before = sum(len(each) for each in lines[: line - 1])
+    return min(before + column - 1, len(text))
+
+
+def _shown(text: str, place: int | None) -> dict[str, str]:
+    """The line of the place, and a caret below it."""
+    if place is None or not text:
+        return {}
+    start = text.rfind("\n", 0, place) + 1
+    end = text.find("\n", place)
+    line = text[start : len(text) if end < 0 else end].replace("\t", " ")
+    column = place - start
+    spaces = len(line) - len(line.lstrip())  # also in place of statements before this one
+    cut = max(spaces if spaces > _WIDTH // 4 else 0, column - _WIDTH // 2)
+    part = line[cut : cut + _WIDTH]
+    prefix = "… " if cut > spaces else ""
+    number = text.count("\n", 0, place) + 1
+    caret = " " * (len(prefix) + column - cut) + "^"
+    indent = " " * 11
+    return {f"line {number}": f"{prefix}{part}\n{indent}{caret}"}

@@ -1,0 +1,421 @@
+"""A Substrait plan as DataFusion writes it, built from our nodes. What has no node is refused by
+name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import pyarrow as pa
+
+from crossdock import aggregates
+from crossdock.expressions import Column, Expr, Literal, concat, conjuncts, when
+from crossdock.nodes import GroupBy, Node, Project, Sort
+from crossdock.orders import Order
+from crossdock.sql import joins
+from crossdock.sql.aggregation import Aggregation, grouping_sets
+from crossdock.sql.binding import Bound
+from crossdock.sql.building import Builder, name_for, unused
+from crossdock.sql.errors import unsupported
+from crossdock.sql.joins import JoinTree, Table, beside, table_of
+from crossdock.sql.marks import kind_of_not_in, marked
+from crossdock.sql.messages import has_subquery, null_aware_joins
+from crossdock.sql.substrait_types import arrow_type, constant_of
+from crossdock.sql.values import Subquery, Values
+
+OrderJoins = Callable[[Builder, JoinTree], Node]
+_KINDS = {
+    1: "inner",
+    2: "full",
+    3: "left",
+    4: "right",
+    5: "semi",
+    6: "anti",
+    8: "right_semi",
+    9: "right_anti",
+}
+_DIRECTIONS = {
+    1: (False, True),
+    2: (False, False),
+    3: (True, True),
+    4: (True, False),
+}  # descending, NULLs first
+
+
+class Translation:
+    """One plan on its way. `tables` are nodes by the names that the text has for them."""
+
+    def __init__(
+        self,
+        bound: Bound,
+        tables: Mapping[str, Node],
+        order_joins: OrderJoins,
+        constant_rows: Callable[[Any], Node],
+    ) -> None:
+        self._bound = bound
+        self._tables = tables
+        self._order_joins = order_joins
+        self._constant_rows = constant_rows
+        self._builder = Builder()
+        self._functions = {
+            each.extension_function.function_anchor: each.extension_function.name
+            for each in bound.message.extensions
+            if each.WhichOneof("mapping_type") == "extension_function"
+        }
+        self._null_aware = null_aware_joins(bound)
+
+    def run(self) -> tuple[Node, list[str], list[str]]:
+        """The node, the columns of the result by position, and their names in the text."""
+        root = self._bound.message.relations[0].root
+        found = self._table(root.input)
+        return self._node(found), list(found.columns), list(root.names)
+
+    def _node(self, table: Table) -> Node:
+        """The rows of a table, its joins in the order that is best."""
+        tree = table.tree
+        if len(tree.leaves) == 1 and not tree.partners:
+            return self._builder.filter(tree.leaves[0], tree.conditions)
+        return self._order_joins(self._builder, tree)
+
+    def _table(self, relation: Any) -> Table:
+        kind = relation.WhichOneof("rel_type")
+        if kind is None or not hasattr(self, f"_{kind}"):
+            raise unsupported(str(kind).replace("_", " "))
+        found: Table = getattr(self, f"_{kind}")(getattr(relation, kind))
+        return found
+
+    def _values(self, table: Table, subquery: Subquery | None = None) -> Values:
+        return Values(self._functions, table.columns, table.schema, subquery)
+
+    def _read(self, read: Any) -> Table:
+        if read.WhichOneof("read_type") == "virtual_table":
+            return self._constants(read)
+        name = read.named_table.names[-1]
+        node = self._builder.scan(name, self._tables[name])
+        columns = node.schema.names
+        if read.HasField("projection"):
+            items = read.projection.select.struct_items
+            columns = [columns[item.field] for item in items]
+        return table_of(node, columns)
+
+    def _constants(self, read: Any) -> Table:
+        """VALUES, and the rows of a query without FROM."""
+        names = [f"column{i + 1}" for i in range(len(read.base_schema.struct.types))]
+        rows = [
+            [self._constant(field) for field in row.fields]
+            for row in read.virtual_table.expressions
+        ]
+        arrays = []
+        for i, message in enumerate(read.base_schema.struct.types):
+            found = arrow_type(message)
+            values = [getattr(row[i], "value", None) for row in rows]
+            arrays.append(_column_of(values, found))
+        if not names:  # one row of no columns, or none
+            names, arrays = ["one row"], [pa.array([1] * len(rows), pa.int64())]
+            return Table(JoinTree((self._constant_rows(pa.table(arrays, names)),)), ())
+        return table_of(self._constant_rows(pa.table(arrays, names)))
+
+    def _constant(self, message: Any) -> Any:
+        if message.WhichOneof("rex_type") == "literal":
+            return constant_of(message.literal)
+        if (
+            message.WhichOneof("rex_type") == "cast"
+            and message.cast.input.WhichOneof("rex_type") == "literal"
+        ):
+            return constant_of(message.cast.input.literal)
+        raise unsupported("VALUES of what is no constant", try_="a SELECT of each, with UNION ALL")
+
+    def _filter(self, message: Any) -> Table:
+        table, values = self._with_subqueries(self._table(message.input), [message.condition])
+        conditions = conjuncts(values(message.condition))
+        tree = table.tree
+        return Table(replace(tree, conditions=(*tree.conditions, *conditions)), table.columns)
+
+    def _project(self, message: Any) -> Table:
+        expressions = list(message.expressions)
+        computed = [each for each in expressions if each.WhichOneof("rex_type") != "selection"]
+        before = self._table(message.input)
+        table, columns = before, list(before.columns)
+        if computed:
+            table, values = self._with_subqueries(before, computed)
+            node = self._node(table)
+            columns += self._computed(node, values, expressions)
+            table = self._extended(node, values, expressions, columns[len(before.columns) :])
+        else:
+            columns += [_name_of(each) for each in map(self._values(before), expressions)]
+        if message.common.HasField("emit"):
+            columns = [columns[i] for i in message.common.emit.output_mapping]
+        return Table(table.tree, tuple(columns))
+
+    def _computed(self, node: Node, values: Values, expressions: Sequence[Any]) -> list[str]:
+        """The names of a projection's columns."""
+        taken = dict.fromkeys(node.schema.names)
+        names = []
+        for each in expressions:
+            found = values(each)
+            name = found.name if isinstance(found, Column) else name_for(found, taken)
+            taken.setdefault(name)
+            names.append(name)
+        return names
+
+    def _extended(
+        self, node: Node, values: Values, expressions: Sequence[Any], names: Sequence[str]
+    ) -> Table:
+        items = [
+            (name, found)
+            for name, found in zip(names, map(values, expressions), strict=True)
+            if not isinstance(found, Column)
+        ]
+        return table_of(self._builder.with_columns(node, items), names)
+
+    def _with_subqueries(self, table: Table, messages: Sequence[Any]) -> tuple[Table, Values]:
+        """The table with a column for each subquery in expressions over it, and what translates
+        them."""
+        if not any(map(has_subquery, messages)):
+            return table, self._values(table)
+        state = _Beside(self, table)
+        values = Values(self._functions, table.columns, lambda: state.node.schema, state.column)
+        for message in messages:
+            values(message)
+        after = Table(JoinTree((state.node,)), table.columns)
+        return after, values
+
+    def scalar(self, subquery: Any) -> tuple[Node, str]:
+        """The one row of a scalar subquery, and its column: NULL where it gives none, and an error
+        of the run where it gives several."""
+        table = self._table(subquery.scalar.input)
+        node, column = self._node(table), table.columns[0]
+        if has_one_row(node):
+            return node, column
+        count = unused("rows of a subquery", (column,))
+        row = self._builder.group(
+            node, (), {column: aggregates.first(column), count: aggregates.count()}
+        )
+        rows = Column(count)
+        said = concat(rows.cast("string"), " rows of a subquery that should give one value")
+        value = Column(column)
+        wrong = said.cast("int64").cast(row.schema.field(column).type)
+        checked = when(rows > 1).then(wrong).otherwise(value)
+        return self._builder.project(row, [(column, checked)]), column
+
+    def _aggregate(self, message: Any) -> Table:
+        table = self._table(message.input)
+        parts = [m.measure.arguments for m in message.measures]
+        parts_of = [argument.value for arguments in parts for argument in arguments]
+        asked = [*message.grouping_expressions, *parts_of]
+        table, values = self._with_subqueries(table, asked)
+        node = self._node(table)
+        aggregation = Aggregation(message, values, self._functions)
+        if len(message.groupings) > 1:
+            return table_of(*grouping_sets(self._builder, node, aggregation))
+        keys = aggregation.keys(node)
+        items = aggregation.items([name for name, _ in keys])
+        if not keys and not items:
+            raise unsupported("a GROUP BY of nothing")
+        found = self._builder.group(node, keys, dict(items))
+        columns = [name for name, _ in keys] + [name for name, _ in items]
+        return table_of(found, columns)
+
+    def _sort(self, message: Any) -> Table:
+        table = self._table(message.input)
+        node = self._node(table)
+        values = self._values(table)
+        orders = []
+        for each in message.sorts:
+            by = values(each.expr)
+            if isinstance(by, Literal):
+                continue
+            descending, nulls_first = _DIRECTIONS[each.direction]
+            orders.append(Order(by, descending, nulls_first))
+        found = self._builder.sort(node, orders) if orders else node
+        return table_of(found, table.columns)
+
+    def _fetch(self, message: Any) -> Table:
+        table = self._table(message.input)
+        node = self._node(table)
+        offset = _number(message, "offset")
+        count = _number(message, "count")
+        rows = count if count is not None and count >= 0 else (1 << 62)
+        return table_of(self._builder.limit(node, rows, offset or 0), table.columns)
+
+    def _set(self, message: Any) -> Table:
+        if message.op != 6:  # SET_OP_UNION_ALL
+            raise unsupported(
+                "INTERSECT and EXCEPT", try_="a semi or an anti join: WHERE (NOT) EXISTS"
+            )
+        tables = [self._table(each) for each in message.inputs]
+        names: list[str] = []
+        for name in tables[0].columns:
+            names.append(unused(name, names))
+        types = [self._node(t).schema for t in tables]
+        targets = [
+            _common_type([s.field(t.columns[i]).type for t, s in zip(tables, types, strict=True)])
+            for i in range(len(names))
+        ]
+        nodes = []
+        for table in tables:
+            node = self._node(table)
+            values = self._values(table_of(node, table.columns))
+            items = [
+                (name, values.converted(Column(column), target))
+                for name, column, target in zip(names, table.columns, targets, strict=True)
+            ]
+            nodes.append(self._builder.project(node, items))
+        return table_of(self._builder.union(nodes), names)
+
+    def _cross(self, message: Any) -> Table:
+        return self._inner(self._table(message.left), self._table(message.right), ())
+
+    def _join(self, message: Any) -> Table:
+        kind = message.type
+        null_aware, _ = self._null_aware.get(id(message), (False, None))
+        left, right = self._table(message.left), self._table(message.right)
+        right = beside(self._builder, left, right)
+        both = Table(
+            JoinTree((*left.tree.leaves, *right.tree.leaves)), (*left.columns, *right.columns)
+        )
+        condition: tuple[Expr, ...] = ()
+        if message.HasField("expression"):
+            condition = conjuncts(self._values(both)(message.expression))
+            condition = tuple(each for each in condition if not _is_true(each))
+        if kind == 1:
+            return self._inner(left, right, condition)
+        if _is_mark(message):
+            return self._mark(left, right, condition)
+        if kind not in _KINDS:
+            raise unsupported(f"a join of kind {kind}")
+        return self._outer(_KINDS[kind], left, right, condition, null_aware)
+
+    def _inner(self, left: Table, right: Table, conditions: Sequence[Expr]) -> Table:
+        right = beside(self._builder, left, right)
+        tree = JoinTree(
+            (*left.tree.leaves, *right.tree.leaves),
+            (*left.tree.conditions, *right.tree.conditions, *conditions),
+            (*left.tree.partners, *right.tree.partners),
+        )
+        return Table(tree, (*left.columns, *right.columns))
+
+    def _outer(
+        self, how: str, left: Table, right: Table, conditions: Sequence[Expr], null_aware: bool
+    ) -> Table:
+        if how.startswith("right_"):
+            left, right, how = right, left, how.removeprefix("right_")
+        if how in ("semi", "anti"):
+            return self._partners(how, left, right, conditions, null_aware)
+        sides = self._node(left), self._node(right)
+        found = joins.joined(self._builder, *sides, how, conditions)
+        return table_of(found, (*left.columns, *right.columns))
+
+    def _partners(
+        self, how: str, left: Table, right: Table, conditions: Sequence[Expr], null_aware: bool
+    ) -> Table:
+        """A semi or anti join. Where it stands among the other joins stays open."""
+        node = self._node(right)
+        if null_aware:
+            how = kind_of_not_in(conditions, left, node)
+        if how == "anti_null_aware" or not any(each.columns() for each in conditions):
+            return table_of(
+                joins.joined(self._builder, self._node(left), node, how, conditions), left.columns
+            )
+        partners = joins.Partners(node, how, tuple(conditions))
+        tree = replace(left.tree, partners=(*left.tree.partners, partners))
+        return Table(tree, left.columns)
+
+    def _mark(self, left: Table, right: Table, conditions: Sequence[Expr]) -> Table:
+        """All rows of the left side, and whether they have a partner: a left join with the keys of
+        the right side, each once."""
+        sides = self._node(left), self._node(right)
+        found, mark = marked(self._builder, sides, conditions, self._bound.marks)
+        return Table(JoinTree((found,)), (*left.columns, mark))
+
+
+class _Beside:
+    """A table that gets a column for each scalar subquery of its expressions."""
+
+    def __init__(self, translation: Translation, table: Table) -> None:
+        self._translation = translation
+        self.node = translation._node(table)
+        self._columns: dict[bytes, Expr] = {}
+
+    def column(self, message: Any) -> Expr:
+        """The subquery's value on each row."""
+        key = message.SerializeToString(deterministic=True)
+        if key not in self._columns:
+            self._columns[key] = self._added(message)
+        return self._columns[key]
+
+    def _added(self, message: Any) -> Expr:
+        kind = message.WhichOneof("subquery_type")
+        if kind != "scalar":
+            raise unsupported(
+                f"{'IN' if kind == 'in_predicate' else 'EXISTS'} with a subquery outside WHERE",
+                try_="a condition in WHERE, or a LEFT JOIN",
+            )
+        row, column = self._translation.scalar(message)
+        builder = self._translation._builder
+        name = unused(column, self.node.schema.names)
+        one = builder.project(row, [(name, Column(column))])
+        self.node = builder.join(self.node, one, (), "inner")
+        return Column(name)
+
+
+def has_one_row(node: Node) -> bool:
+    """Whether the node gives one row whatever the data."""
+    while not isinstance(node, GroupBy):
+        if not isinstance(node, Project | Sort):
+            return False
+        if isinstance(node, Sort) and not node.keeps_all_rows:
+            return False
+        node = node.input
+    return not node.keys
+
+
+def _is_mark(message: Any) -> bool:
+    return bool(message.type == 11)
+
+
+def _is_true(expression: Expr) -> bool:
+    return isinstance(expression, Literal) and expression.value is True
+
+
+def _name_of(expression: Expr) -> str:
+    assert isinstance(expression, Column)
+    return expression.name
+
+
+def _number(message: Any, what: str) -> int | None:
+    """The offset or the count of a FetchRel; None where it has none."""
+    if not message.HasField(f"{what}_expr"):
+        return None
+    value = getattr(message, f"{what}_expr")
+    if value.WhichOneof("rex_type") == "cast":
+        value = value.cast.input
+    found = constant_of(value.literal) if value.WhichOneof("rex_type") == "literal" else None
+    number = getattr(found, "value", None)
+    if not isinstance(number, int):
+        raise unsupported(f"a {'LIMIT' if what == 'count' else 'OFFSET'} that is no constant")
+    return number
+
+
+def _common_type(types: Sequence[Any]) -> Any:
+    """The type that holds the values of all columns of a UNION."""
+    known = [t for t in types if not pa.types.is_null(t)]
+    if not known:
+        return pa.null()
+    if all(t == known[0] for t in known):
+        return known[0]
+    if all(pa.types.is_decimal(t) or pa.types.is_integer(t) for t in known):
+        decimals = [t for t in known if pa.types.is_decimal(t)]
+        if decimals:
+            return pa.decimal128(38, max(t.scale for t in decimals))
+        return pa.int64()
+    if any(pa.types.is_floating(t) for t in known):
+        return pa.float64()
+    texts = [t for t in known if not pa.types.is_dictionary(t)]
+    return texts[0] if texts else known[0].value_type
+
+
+def _column_of(values: Sequence[Any], data_type: Any) -> Any:
+    plain = [v.as_py() if isinstance(v, pa.Scalar) else v for v in values]
+    return pa.array(plain, data_type)

@@ -1,0 +1,167 @@
+"""From the text of a query to a relation."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from crossdock.errors import SqlError
+from crossdock.expressions import Column
+from crossdock.nodes import Node
+from crossdock.planning import plan_project, plan_scan
+from crossdock.sources import ArrowSource
+from crossdock.sql.binding import Bound, UnknownTableError, bind, bindable_schema, place_of_word
+from crossdock.sql.catalog import Catalog
+from crossdock.sql.errors import sql_error, with_place
+from crossdock.sql.join_planning import joins_as_written, ordered_joins
+from crossdock.sql.plans import Translation
+from crossdock.sql.rewriting import HIDDEN, Rewritten, rewrite
+from crossdock.sql.tokens import tokens_of
+
+if TYPE_CHECKING:
+    from crossdock.relation import Relation
+
+Variable = Callable[[str], "Relation | None"]
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What SET can change for queries."""
+
+    nulls_first: bool = False
+    as_written: bool = False  # the order of joins
+
+
+Parameters = Mapping[str, Any] | Sequence[Any] | None
+
+
+def plan_query(
+    catalog: Catalog, text: str, parameters: Parameters, around: tuple[Variable, Settings]
+) -> Node:
+    """The node of a query, with the names of its columns. Errors: SqlError, and those of opening
+    files."""
+    variable, settings = around
+    rewritten = rewrite(text)
+    values = parameter_values(rewritten, parameters)
+    relations = _relations(catalog, rewritten)
+    while True:
+        schemas, spelled = {}, {}
+        for name, relation in relations.items():
+            schemas[name], spelled[name] = bindable_schema(relation.schema)
+        try:
+            bound = bind(rewritten, schemas, values, settings.nulls_first)
+            break
+        except UnknownTableError as unknown:
+            name = unknown.args[0]
+            found = catalog.find(name) or variable(name)
+            if found is None or name in relations:
+                raise _unknown_table(catalog, name, rewritten) from None
+            relations[name] = found
+    tables = {
+        name: _with_bound_names(relation._node, schemas[name].names)
+        for name, relation in relations.items()
+    }
+    try:
+        node, columns, names = _translated(bound, tables, settings)
+    except SqlError as error:
+        text_of = rewritten.original
+        raise with_place(error, text_of, lambda word: place_of_word(text_of, word)) from None
+    shown = [i for i, name in enumerate(names) if not name.startswith(HIDDEN)]
+    found = _result_names([names[i] for i in shown], rewritten, spelled, schemas)
+    return named(node, [columns[i] for i in shown], found)
+
+
+def _translated(
+    bound: Bound, tables: Mapping[str, Node], settings: Settings
+) -> tuple[Node, list[str], list[str]]:
+    order = joins_as_written if settings.as_written else ordered_joins
+    return Translation(bound, tables, order, constant_rows).run()
+
+
+def _relations(catalog: Catalog, text: Rewritten) -> dict[str, Any]:
+    """Files of the text, and names that the catalog has; others are variables, or CTEs."""
+    found: dict[str, Any] = {
+        name: catalog.open(call, text.original) for name, call in text.files.items()
+    }
+    for name in text.tables:
+        relation = catalog.find(name)
+        if relation is not None:
+            found[name] = relation
+    return found
+
+
+def _with_bound_names(node: Node, names: Sequence[str]) -> Node:
+    """The node with the names that the text has for its columns."""
+    if node.schema.names == list(names):
+        return node
+    items = [(new, Column(old)) for new, old in zip(names, node.schema.names, strict=True)]
+    return plan_project(node, items, "FROM")
+
+
+def named(node: Node, columns: Sequence[str], names: Sequence[str]) -> Node:
+    """The columns of a result under their names, each once."""
+    final: list[str] = []
+    for name in names:
+        found, count = name, 1
+        while found in final:
+            found, count = f"{name}_{count}", count + 1
+        final.append(found)
+    if list(columns) == node.schema.names == final:
+        return node
+    items = [(name, Column(column)) for name, column in zip(final, columns, strict=True)]
+    return plan_project(node, items, "SELECT")
+
+
+def _result_names(
+    names: Sequence[str],
+    text: Rewritten,
+    spelled: Mapping[str, Sequence[str]],
+    schemas: Mapping[str, Any],
+) -> list[str]:
+    """The names of the result as they are written: by the text where it gives them, else by the
+    tables."""
+    declared: dict[str, str] = {}
+    for table, schema in schemas.items():
+        for name, original in zip(schema.names, spelled[table], strict=True):
+            declared.setdefault(name, original)
+    return [text.aliases.get(n) or declared.get(n) or text.spellings.get(n) or n for n in names]
+
+
+def parameter_values(text: Rewritten, parameters: Parameters) -> dict[str, Any]:
+    """The values of the parameters by the names they have in the text. SqlError where they do not
+    fit."""
+    wanted = text.parameters
+    if parameters is None:
+        given: dict[str, Any] = {}
+    elif isinstance(parameters, Mapping):
+        given = {str(name).removeprefix("$"): value for name, value in parameters.items()}
+    elif isinstance(parameters, str | bytes):
+        raise sql_error("parameters are a list or a dictionary", try_=f"[{parameters!r}]")
+    else:
+        given = {str(i): value for i, value in enumerate(parameters, 1)}
+    missing = [name for name in wanted if name not in given]
+    if missing:
+        place = next((t.start for t in tokens_of(text.original) if t.kind == "parameter"), None)
+        shown = "?" if missing[0].isdecimal() else f"${missing[0]}"
+        raise sql_error(
+            f"the parameter {shown} has no value", text.original, place,
+            try_=f"sql(text, {{{missing[0]!r}: 1}})" if shown != "?" else "sql(text, [1, 2])",
+        )  # fmt: skip
+    spare = [name for name in given if name not in wanted]
+    if spare:
+        raise sql_error(f"the text has no parameter {spare[0]!r}", text.original)
+    return given
+
+
+def _unknown_table(catalog: Catalog, name: str, text: Rewritten) -> Exception:
+    place = text.tables.get(name)
+    if place is None:
+        found = [t for t in tokens_of(text.original) if t.name.lower() == name]
+        place = found[0].start if found else None
+    return sql_error(f"no table {name!r}", text.original, place, try_=catalog.advice(name))
+
+
+def constant_rows(table: Any) -> Node:
+    """Rows of the text itself."""
+    return plan_scan(ArrowSource(table, "VALUES", is_replicated=True))

@@ -1,0 +1,528 @@
+"""What a query's text becomes before DataFusion sees it: `/` a division of doubles, names in lower
+case (and their spelling noted), files and table functions names of tables, `?` a number, and
+computed columns with their own text as a name."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from dataclasses import dataclass, field
+
+from crossdock.sql.errors import sql_error, unsupported
+from crossdock.sql.tokens import Token, quoted, tokens_of
+
+
+def _words(listed: str) -> frozenset[str]:
+    return frozenset(listed.split())
+
+
+# Words that end a list of select items at the depth where it began.
+_CLAUSES = _words(
+    "from where group having order limit offset fetch union intersect except qualify window"
+)
+_QUERY_STARTS = frozenset(("select", "with", "values", "from", "table"))
+_TABLE_FUNCTIONS = _words("read_parquet read_csv read_csv_auto read_ipc parquet_scan read_arrow")
+# A word behind one of these is a part of the expression, not a name given to it.
+_OPERATOR_WORDS = _words(
+    "and or not is in like ilike similar to between then else when case over collate zone time at "
+    "escape from distinct interval date timestamp by all any some exists select as within ignore "
+    "respect nulls with without precision varying"
+)
+_CONSTANTS = _words("null true false current_date current_timestamp current_time")
+_VALUE_WORDS = _words("null true false end nulls last first precision varying zone")
+_NOT_ALIASES = _CLAUSES | _words(
+    "on using join inner left right full cross natural semi anti lateral as set tablesample"
+)
+# Functions by other names, as DuckDB has them; and parts of dates that are functions there.
+_SYNONYMS = {
+    "sign": "signum", "ifnull": "coalesce", "len": "length", "mean": "avg", "ceiling": "ceil",
+    "pow": "power", "ucase": "upper", "lcase": "lower", "prefix": "starts_with",
+    "suffix": "ends_with", "arbitrary": "any_value", "std": "stddev", "variance": "var_samp",
+    "strlen": "length", "isnan": "isnan", "approx_count_distinct": "approx_distinct",
+}  # fmt: skip
+_DATE_PARTS = _words("year quarter month week day hour minute second dayofweek dayofyear isodow")
+HIDDEN = "\x02"  # begins the names of columns that no result has
+
+
+@dataclass(frozen=True)
+class FileCall:
+    """A file in FROM: the function that reads it, its arguments and options, and where it is."""
+
+    function: str
+    arguments: tuple[object, ...]
+    options: tuple[tuple[str, object], ...]
+    place: int
+
+
+@dataclass
+class Rewritten:
+    """A query's text for DataFusion, and what was taken out of it."""
+
+    original: str
+    text: str = ""
+    files: dict[str, FileCall] = field(default_factory=dict)  # by the name that stands for them
+    tables: dict[str, int] = field(default_factory=dict)  # names where tables are, and their places
+    aliases: dict[str, str] = field(default_factory=dict)  # behind AS: lower case -> written
+    spellings: dict[str, str] = field(default_factory=dict)  # the same of other names
+    has_in: bool = False  # IN or ANY with a subquery
+    has_exists: bool = False
+    parameters: list[str] = field(default_factory=list)  # "1", "2" or names
+    _places: list[tuple[int, int]] = field(default_factory=list)  # of `text`, of `original`
+
+    @property
+    def marks(self) -> str:
+        """What subqueries under OR are of; "" where it may be either."""
+        if self.has_in and self.has_exists:
+            return ""
+        return "in" if self.has_in else "exists"
+
+    def place_of(self, place: int) -> int:
+        """Where in the original a place of the rewritten text is."""
+        index = bisect_right(self._places, (place, len(self.original))) - 1
+        if index < 0:
+            return min(place, len(self.original))
+        new, old = self._places[index]
+        following = self._places[index + 1][1] if index + 1 < len(self._places) else None
+        found = old + place - new
+        return min(found, len(self.original) if following is None else following)
+
+
+@dataclass
+class _Frame:
+    """What is open between two brackets."""
+
+    is_query: bool
+    clause: str = ""
+    item: int = -1  # the token at which a select item begins; -1: none is open
+    awaits_table: bool = False
+    names: set[str] = field(default_factory=set)  # of the items of this list
+
+
+def rewrite(text: str) -> Rewritten:
+    """The query `text` for DataFusion. SqlError for what is no SQL or cannot be."""
+    return _Rewriting(text).run()
+
+
+class _Rewriting:
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._tokens = tokens_of(text)
+        self._found = Rewritten(text)
+        self._pieces: dict[int, str] = {}  # by number of a token: what is written in its place
+        self._before: dict[int, str] = {}  # what is written before it
+        self._behind: dict[int, str] = {}  # what is written behind it
+        self._frames = [_Frame(is_query=True)]
+
+    def run(self) -> Rewritten:
+        if not self._tokens:
+            raise sql_error("the text has no statement", try_='sql("select 1")')
+        number = 0
+        while number < len(self._tokens):
+            number = self._visit(number)
+        self._end_item(len(self._tokens))
+        if len(self._frames) > 1:
+            raise sql_error("a bracket is opened and not closed", self._text, len(self._text))
+        self._write()
+        return self._found
+
+    def _visit(self, number: int) -> int:
+        """Takes one token, or several, and gives the number of the next."""
+        token, frame = self._tokens[number], self._frames[-1]
+        if frame.clause == "select" and frame.item < 0 and not self._begins_item(number):
+            return number + 1
+        if token.kind == "operator":
+            return self._operator(number, frame)
+        if token.kind == "parameter":
+            self._parameter(number)
+        elif token.kind == "quoted":
+            self._pieces[number] = quoted(token.name.lower())
+            self._note_spelling(token, number)
+        if frame.awaits_table and token.lower != "lateral":
+            return self._table(number, frame)
+        if token.kind == "word":
+            self._note_spelling(token, number)
+            self._word(number, frame)
+        return number + 1
+
+    def _begins_item(self, number: int) -> bool:
+        """Whether the token is the first of a select item, not a word between SELECT and it."""
+        token = self._tokens[number]
+        before = self._tokens[number - 1]
+        if token.lower in ("all", "distinct") and before.lower == "select":
+            return False
+        self._frames[-1].item = number
+        return True
+
+    def _operator(self, number: int, frame: _Frame) -> int:
+        token = self._tokens[number]
+        if token.is_operator("("):
+            following = self._at(number + 1)
+            is_query = following is not None and following.lower in _QUERY_STARTS
+            opened = _Frame(is_query, clause="" if is_query or not frame.awaits_table else "from")
+            opened.awaits_table = opened.clause == "from"
+            frame.awaits_table = False
+            self._frames.append(opened)
+        elif token.is_operator(")"):
+            self._close(number)
+        elif token.is_operator(","):
+            self._end_item(number)
+            frame.awaits_table = frame.clause == "from"
+        elif token.is_operator("/"):
+            self._pieces[number] = "* 1::double /"
+        elif token.is_operator("=", "<>", "!="):
+            self._any_as_in(number)
+        elif token.is_operator("//"):
+            raise unsupported(
+                "the operator //",
+                self._text,
+                token.start,
+                try_="floor(a / b), or cast(a / b as bigint)",
+            )
+        return number + 1
+
+    def _any_as_in(self, number: int) -> None:
+        """`= ANY (query)` is IN, and `<> ALL (query)` NOT IN."""
+        word = self._at(number + 1)
+        is_equal = self._tokens[number].is_operator("=")
+        wanted = ("any", "some") if is_equal else ("all",)
+        if word is not None and word.lower in wanted and self._opens_query(number + 2):
+            self._pieces[number] = "IN" if is_equal else "NOT IN"
+            self._pieces[number + 1] = ""
+
+    def _close(self, number: int) -> None:
+        self._end_item(number)
+        if len(self._frames) == 1:
+            raise sql_error(
+                "a bracket is closed that is not open", self._text, self._tokens[number].start
+            )
+        self._frames.pop()
+        before = self._at(number - 1)
+        frame = self._frames[-1]
+        opened = before is not None and before.is_operator(")")
+        # DISTINCT ON (...) stands before the first item.
+        if frame.clause == "select" and frame.item >= 0 and not opened:
+            first = self._tokens[frame.item]
+            if first.lower == "on" and self._tokens[frame.item - 1].lower == "distinct":
+                frame.item = -1
+
+    def _word(self, number: int, frame: _Frame) -> None:
+        word = self._tokens[number].lower
+        following = self._at(number + 1)
+        if following is not None and following.is_operator("("):
+            before = self._at(number - 1)
+            if word in _SYNONYMS:
+                self._pieces[number] = _SYNONYMS[word]
+            elif word in _DATE_PARTS and not (before is not None and before.is_operator(".")):
+                self._pieces[number] = "date_part"
+                self._pieces[number + 1] = f"('{word}', "
+        if word in ("in", "any", "some", "all") and self._opens_query(number + 1):
+            self._found.has_in = True
+        self._found.has_exists = self._found.has_exists or word == "exists"
+        if word == "tablesample":
+            raise unsupported(
+                "TABLESAMPLE", self._text, self._tokens[number].start,
+                try_="relation.sample(fraction=0.1)",
+            )  # fmt: skip
+        if word == "join" and frame.clause == "from":
+            frame.awaits_table = True
+        elif word == "select" and (frame.is_query or frame.clause == "from"):
+            frame.is_query, frame.clause, frame.item = True, "select", -1
+            frame.names = set()
+        elif word in _CLAUSES and frame.is_query and not self._is_part_of_expression(number):
+            self._end_item(number)
+            frame.clause = word
+            frame.awaits_table = word == "from"
+
+    def _opens_query(self, number: int) -> bool:
+        token, following = self._at(number), self._at(number + 1)
+        return (
+            token is not None
+            and token.is_operator("(")
+            and following is not None
+            and (following.lower in _QUERY_STARTS or following.is_operator("("))
+        )
+
+    def _is_part_of_expression(self, number: int) -> bool:
+        """IS DISTINCT FROM, and EXCEPT behind a star, are no clauses."""
+        token, before = self._tokens[number], self._at(number - 1)
+        if before is None:
+            return False
+        if token.lower == "from":
+            return before.lower == "distinct" and (self._at(number - 2) or before).lower in (
+                "is",
+                "not",
+            )
+        following = self._at(number + 1)
+        is_list = following is not None and following.is_operator("(")
+        return (
+            token.lower == "except"
+            and before.is_operator("*")
+            and is_list
+            and ((self._at(number + 2) or token).lower not in _QUERY_STARTS)
+        )
+
+    def _end_item(self, number: int) -> None:
+        """The select item that ends before the token `number` gets its text as a name, where it is
+        computed and has no name."""
+        frame = self._frames[-1]
+        if frame.clause != "select" or frame.item < 0:
+            return
+        first, frame.item = frame.item, -1
+        words = self._tokens[first:number]
+        if not words:
+            return
+        if _is_column(words):
+            plain = words[-1].name.lower()
+            if plain not in frame.names or len(words) > 1:
+                frame.names.add(plain)
+                return
+        elif not _needs_name(words):
+            return
+        text = " ".join(self._text[words[0].start : words[-1].end].split())
+        name, count = text, 1
+        while name.lower() in frame.names:
+            name, count = f"{text}_{count}", count + 1
+        frame.names.add(name.lower())
+        if name.lower() != name:
+            self._found.aliases.setdefault(name.lower(), name)
+        self._behind[number - 1] = f" AS {quoted(name.lower())}"
+
+    def _parameter(self, number: int) -> None:
+        token = self._tokens[number]
+        found = self._found.parameters
+        if token.text == "?":
+            found.append(str(len(found) + 1))
+            self._pieces[number] = f"${len(found)}"
+        elif token.text[1:] not in found:
+            found.append(token.text[1:])
+
+    def _note_spelling(self, token: Token, number: int) -> None:
+        """An alias tells how a name is written; other places only where nothing else does."""
+        name = token.name
+        if name.lower() == name:
+            return
+        before = self._at(number - 1)
+        if before is not None and before.lower == "as":
+            self._found.aliases[name.lower()] = name
+        else:
+            self._found.spellings.setdefault(name.lower(), name)
+
+    def _table(self, number: int, frame: _Frame) -> int:
+        """A name, a file or a function where a table is."""
+        token = self._tokens[number]
+        frame.awaits_table = False
+        self._left_join_using(number)
+        following = self._at(number + 1)
+        is_call = following is not None and following.is_operator("(")
+        if token.kind == "string":
+            self._file(number, number + 1, FileCall("read", (token.value,), (), token.start))
+            return number + 1
+        if is_call and token.lower in _TABLE_FUNCTIONS:
+            end, arguments, options = self._call_arguments(number + 2)
+            self._file(number, end, FileCall(token.lower, arguments, options, token.start))
+            return end
+        if token.kind in ("word", "quoted"):
+            is_dotted = following is not None and following.is_operator(".")
+            if not is_call and not is_dotted:
+                self._found.tables.setdefault(token.name.lower(), token.start)
+                self._note_spelling(token, number)
+        return number + 1
+
+    def _left_join_using(self, number: int) -> None:
+        """LEFT JOIN x USING (a): DataFusion's plan has it, and Substrait has not. The right side
+        gets its keys under names that the result leaves out, and the join ON."""
+        joins = self._at(number - 1)
+        left = self._at(number - 2)
+        if left is not None and left.lower == "outer":
+            left = self._at(number - 3)
+        if joins is None or joins.lower != "join" or left is None or left.lower != "left":
+            return
+        token, end = self._tokens[number], number + 1
+        following = self._at(end)
+        if following is not None and following.is_operator("("):
+            end = self._behind_bracket(end)
+        alias, using = None, end
+        if self._has_alias(end):
+            using = end + (2 if self._tokens[end].lower == "as" else 1)
+            alias = self._at(using - 1)
+        word, opened = self._at(using), self._at(using + 1)
+        if word is None or word.lower != "using" or opened is None or token.is_operator("("):
+            return
+        close = self._behind_bracket(using + 1)
+        keys = [t.name.lower() for t in self._tokens[using + 2 : close - 1 : 2]]
+        name = alias.name.lower() if alias is not None else token.name.lower()
+        if token.kind == "string":
+            name = _stem(FileCall("read", (token.value,), (), 0)) if alias is None else name
+        hidden = [quoted(HIDDEN + key) for key in keys]
+        shown = ", ".join(f"{quoted(k)} AS {h}" for k, h in zip(keys, hidden, strict=True))
+        dropped = ", ".join(map(quoted, keys))
+        self._before[number] = f"(SELECT * EXCLUDE ({dropped}), {shown} FROM "
+        self._behind[end - 1] = ")" + ("" if alias is not None else f" AS {quoted(name)}")
+        equal = " AND ".join(
+            f"{quoted(k)} = {quoted(name)}.{h}" for k, h in zip(keys, hidden, strict=True)
+        )
+        self._pieces[using] = f"ON ({equal})"
+        for each in range(using + 1, close):
+            self._pieces[each] = ""
+
+    def _behind_bracket(self, number: int) -> int:
+        """The token behind the bracket that closes the one at `number`."""
+        depth = 0
+        for each in range(number, len(self._tokens)):
+            depth += self._tokens[each].is_operator("(")
+            depth -= self._tokens[each].is_operator(")")
+            if depth == 0:
+                return each + 1
+        raise sql_error(
+            "a bracket is opened and not closed", self._text, self._tokens[number].start
+        )
+
+    def _file(self, number: int, end: int, call: FileCall) -> None:
+        """Writes a name in place of the tokens from `number` to `end`."""
+        name = f"file {len(self._found.files) + 1}"
+        self._found.files[name] = call
+        written = quoted(name)
+        if not self._has_alias(end):
+            written += f" AS {quoted(_stem(call))}"
+        self._pieces[number] = written
+        for each in range(number + 1, end):
+            self._pieces[each] = ""
+
+    def _has_alias(self, number: int) -> bool:
+        token = self._at(number)
+        if token is None:
+            return False
+        return (
+            token.lower == "as"
+            or token.kind == "quoted"
+            or (token.kind == "word" and token.lower not in _NOT_ALIASES)
+        )
+
+    def _call_arguments(
+        self, number: int
+    ) -> tuple[int, tuple[object, ...], tuple[tuple[str, object], ...]]:
+        """The constants between the brackets of a table function, and the token behind."""
+        arguments: list[object] = []
+        options: list[tuple[str, object]] = []
+        while True:
+            token, following = self._at(number), self._at(number + 1)
+            if token is None:
+                raise sql_error("a bracket is opened and not closed", self._text, len(self._text))
+            if token.is_operator(")"):
+                return number + 1, tuple(arguments), tuple(options)
+            if token.is_operator(","):
+                number += 1
+            elif (
+                token.kind == "word"
+                and following is not None
+                and following.is_operator("=", ":=", "=>")
+            ):
+                value, number_behind = self._constant(number + 2)
+                options.append((token.lower, value))
+                number = number_behind
+            else:
+                value, number = self._constant(number)
+                arguments.append(value)
+
+    def _constant(self, number: int) -> tuple[object, int]:
+        """A string, a number, true, false or a list of such, and the token behind it."""
+        token = self._at(number)
+        if token is not None and token.kind == "string":
+            return token.value, number + 1
+        if token is not None and token.kind == "number":
+            return (float(token.text) if "." in token.text else int(token.text)), number + 1
+        if token is not None and token.lower in ("true", "false"):
+            return token.lower == "true", number + 1
+        if token is not None and token.is_operator("[", "{"):
+            return self._list(number)
+        where = len(self._text) if token is None else token.start
+        raise sql_error("a file is a string, and its options are constants", self._text, where)
+
+    def _list(self, number: int) -> tuple[object, int]:
+        """[a, b], or {'name': value, ...}."""
+        is_map = self._tokens[number].is_operator("{")
+        values: list[object] = []
+        keys: list[object] = []
+        number += 1
+        while (token := self._at(number)) is not None:
+            if token.is_operator("]", "}"):
+                return (dict(zip(keys, values, strict=True)) if is_map else values), number + 1
+            if token.is_operator(","):
+                number += 1
+                continue
+            if is_map:
+                key, number = self._constant(number)
+                keys.append(key)
+                colon = self._at(number)
+                if colon is None or not colon.is_operator(":"):
+                    break
+                number += 1
+            value, number = self._constant(number)
+            values.append(value)
+        raise sql_error("a list is opened and not closed", self._text, len(self._text))
+
+    def _at(self, number: int) -> Token | None:
+        return self._tokens[number] if 0 <= number < len(self._tokens) else None
+
+    def _write(self) -> None:
+        """Puts the pieces together; what was between the tokens stays, so that places are known."""
+        parts: list[str] = []
+        length = last = 0
+        if self._tokens[0].lower == "from":
+            parts.append("SELECT * ")
+            length = len(parts[0])
+        places = [(length, 0)]
+        for number, token in enumerate(self._tokens):
+            between = self._text[last : token.start]
+            piece = self._before.get(number, "") + self._pieces.get(number, token.text)
+            piece += self._behind.get(number, "")
+            parts += (between, piece)
+            length += len(between)
+            places.append((length, token.start))
+            length += len(piece)
+            places.append((length, token.end))
+            last = token.end
+        self._found.text = "".join(parts)
+        self._found._places = places
+
+
+def _needs_name(words: list[Token]) -> bool:
+    """Whether a select item is computed and has no name."""
+    if any(word.is_operator("*") for word in (words[0], words[-1])):
+        return False
+    star = next((i for i, word in enumerate(words) if word.is_operator("*")), -1)
+    if star > 0 and words[star - 1].is_operator(".") and star == 2:
+        return False  # t.* exclude (a)
+    return not _is_column(words) and not _is_named(words)
+
+
+def _is_column(words: list[Token]) -> bool:
+    """a, t.a and the like."""
+    return (
+        len(words) % 2 == 1
+        and all(word.kind in ("word", "quoted") for word in words[::2])
+        and all(word.is_operator(".") for word in words[1::2])
+        and words[0].lower not in _CONSTANTS
+    )
+
+
+def _is_named(words: list[Token]) -> bool:
+    if len(words) == 1:
+        return False
+    last, before = words[-1], words[-2]
+    if before.lower == "as":
+        return True
+    if last.kind not in ("word", "quoted") or last.lower in _VALUE_WORDS:
+        return False
+    if len(words) > 2 and words[-3].lower == "interval":
+        return False
+    if before.kind == "operator":
+        return before.is_operator(")", "]")
+    return before.lower not in _OPERATOR_WORDS
+
+
+def _stem(call: FileCall) -> str:
+    """The name that a file has in a query that gives it none: its own, without its ending."""
+    first = call.arguments[0] if call.arguments else "file"
+    path = str(first[0] if isinstance(first, list) and first else first)
+    stem = path.rstrip("/").rpartition("/")[2].partition(".")[0]
+    return stem.lower() or "file"

@@ -1,0 +1,216 @@
+"""SQL on a dock: its names and settings, and what each kind of statement does."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from types import FrameType
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from crossdock.errors import unknown_choice
+from crossdock.relation import Relation
+from crossdock.sql.catalog import Catalog
+from crossdock.sql.copying import copy_to
+from crossdock.sql.errors import sql_error
+from crossdock.sql.queries import Parameters, Settings, plan_query
+from crossdock.sql.statements import Statement, statement_of
+from crossdock.sql.summaries import summary_of
+from crossdock.sql.tokens import statements_of
+from crossdock.sql.type_names import shown_type
+
+if TYPE_CHECKING:
+    from crossdock.session import Dock
+
+_SETTINGS = {
+    "default_null_order": ("nulls_last", "nulls_first"),
+    "join_order": ("by_cost", "as_written"),
+}
+
+
+@dataclass(frozen=True)
+class Done:
+    """A statement's kind ("query", "create view", ...) and its relation."""
+
+    kind: str
+    relation: Relation
+
+
+class SqlSession:
+    """The names and settings that SQL texts on a dock share. Thread-safe."""
+
+    def __init__(self, dock: Dock) -> None:
+        self._dock = dock
+        self.catalog = Catalog(dock)
+        self._settings = {name: choices[0] for name, choices in _SETTINGS.items()}
+
+    def run(self, text: str, parameters: Parameters, frame: FrameType | None) -> Relation:
+        """The relation of a text's last statement, after those before it have been done. `frame` is
+        where variables are looked up."""
+        if not isinstance(text, str):
+            raise sql_error(
+                f"sql() takes a text, not {type(text).__name__}", try_='sql("select 1")'
+            )
+        places = statements_of(text)
+        if not places:
+            raise sql_error("the text has no statement", try_='sql("select 1")')
+        if len(places) > 1 and parameters is not None:
+            raise sql_error(
+                "parameters go with one statement", text, places[1][0], "a text of one statement"
+            )
+        found = None
+        for start, end in places:
+            found = self.run_one(_alone(text, start, end), parameters, frame).relation
+        assert found is not None
+        return found
+
+    def run_one(
+        self, text: str, parameters: Parameters = None, frame: FrameType | None = None
+    ) -> Done:
+        """One statement of a text that has spaces before it."""
+        statement = statement_of(text)
+        return Done(statement.kind, self._done_by(statement, parameters, frame))
+
+    def _done_by(
+        self, statement: Statement, parameters: Parameters, frame: FrameType | None
+    ) -> Relation:
+        def variable(name: str) -> Relation | None:
+            return self.catalog.variable(name, _frames(frame))
+
+        def query() -> Relation:
+            settings = Settings(
+                nulls_first=self._settings["default_null_order"] == "nulls_first",
+                as_written=self._settings["join_order"] == "as_written",
+            )
+            node = plan_query(self.catalog, statement.query, parameters, (variable, settings))
+            return Relation(self._dock, node)
+
+        if statement.kind == "query":
+            return query()
+        act: Callable[[Statement, Callable[[], Relation]], Relation]
+        act = getattr(self, "_" + statement.kind.replace(" ", "_"))
+        return act(statement, query)
+
+    def _explain(self, statement: Statement, query: Callable[[], Relation]) -> Relation:
+        del statement
+        return self._rows({"plan": str(query().explain()).splitlines()})
+
+    def _explain_analyze(self, statement: Statement, query: Callable[[], Relation]) -> Relation:
+        del statement
+        return self._rows({"plan": query().profile().text.splitlines()})
+
+    def _create_view(self, statement: Statement, query: Callable[[], Relation]) -> Relation:
+        return self._created(statement, lambda: _renamed(query(), statement))
+
+    def _create_table(self, statement: Statement, query: Callable[[], Relation]) -> Relation:
+        def made() -> Relation:
+            return self._dock.from_arrow(_renamed(query(), statement).collect())
+
+        return self._created(statement, made)
+
+    def _created(self, statement: Statement, make: Callable[[], Relation]) -> Relation:
+        name = statement.name
+        exists = self.catalog.find(name) is not None
+        if exists and statement.options["if_not_exists"]:
+            return self._done(f"{name} is there already")
+        if exists and not statement.options["replace"]:
+            raise sql_error(f"{name!r} is there already", try_="CREATE OR REPLACE ...")
+        self.catalog.register(name, make())
+        return self._done(f"created {name}")
+
+    def _drop(self, statement: Statement, _: object) -> Relation:
+        if self.catalog.find(statement.name) is None and statement.options["if_exists"]:
+            return self._done(f"no {statement.name}")
+        self.catalog.unregister(statement.name)
+        return self._done(f"dropped {statement.name}")
+
+    def _copy(self, statement: Statement, query: Callable[[], Relation]) -> Relation:
+        rows = copy_to(query(), Path(statement.name), statement.options)
+        return self._rows({"rows": [rows], "file": [statement.name]})
+
+    def _describe(self, statement: Statement, query: Callable[[], Relation]) -> Relation:
+        del statement
+        schema = query().schema
+        return self._rows(
+            {
+                "column_name": list(schema.names),
+                "column_type": [shown_type(field.type) for field in schema],
+                "null": ["YES" if field.nullable else "NO" for field in schema],
+            }
+        )
+
+    def _summarize(self, statement: Statement, query: Callable[[], Relation]) -> Relation:
+        del statement
+        return self._dock.from_arrow(summary_of(query()), **self._shared())
+
+    def _show_tables(self, *_: object) -> Relation:
+        return self._rows({"name": self.catalog.names()})
+
+    def _show_settings(self, *_: object) -> Relation:
+        return self._rows({"name": list(self._settings), "value": list(self._settings.values())})
+
+    def _show(self, statement: Statement, _: object) -> Relation:
+        name = _setting_named(statement.name)
+        return self._rows({name: [self._settings[name]]})
+
+    def _set(self, statement: Statement, _: object) -> Relation:
+        name = _setting_named(statement.name)
+        value = str(statement.options["value"]).lower()
+        if value not in _SETTINGS[name]:
+            raise unknown_choice(name, value, _SETTINGS[name])
+        self._settings[name] = value
+        return self._done(f"{name} is {value}")
+
+    def _reset(self, statement: Statement, _: object) -> Relation:
+        name = _setting_named(statement.name)
+        self._settings[name] = _SETTINGS[name][0]
+        return self._done(f"{name} is {self._settings[name]}")
+
+    def _done(self, what: str) -> Relation:
+        return self._rows({"done": [what]})
+
+    def _rows(self, columns: dict[str, list[Any]]) -> Relation:
+        types = {"rows": pa.int64()}
+        arrays = [pa.array(v, types.get(name, pa.string())) for name, v in columns.items()]
+        return self._dock.from_arrow(pa.table(arrays, list(columns)), **self._shared())
+
+    def _shared(self) -> dict[str, bool]:
+        """Over ranks, all of them have the rows that a statement itself gives."""
+        return {"replicated": True} if self._dock.over_ranks() is not None else {}
+
+
+def _setting_named(name: str) -> str:
+    if name.lower() not in _SETTINGS:
+        raise unknown_choice("SET", name, _SETTINGS)
+    return name.lower()
+
+
+def _renamed(relation: Relation, statement: Statement) -> Relation:
+    names = statement.columns
+    if not names:
+        return relation
+    if len(names) != len(relation.columns):
+        raise sql_error(
+            f"{statement.name} has {len(names)} names for {len(relation.columns)} columns"
+        )
+    return relation.rename(dict(zip(relation.columns, names, strict=True)))
+
+
+def split_statements(text: str) -> list[str]:
+    """The statements of a text, each with spaces before it, so that places stay the same."""
+    return [_alone(text, start, end) for start, end in statements_of(text)]
+
+
+def _alone(text: str, start: int, end: int) -> str:
+    """A statement with spaces in place of what is before it, so that places stay the same."""
+    blank = "".join(c if c == "\n" else " " for c in text[:start])
+    return blank + text[start:end]
+
+
+def _frames(frame: FrameType | None) -> Iterator[FrameType]:
+    """The frames from the caller's outwards."""
+    while frame is not None:
+        yield frame
+        frame = frame.f_back

@@ -1,0 +1,126 @@
+"""Types and constants of Substrait messages, as DataFusion writes them, as Arrow's."""
+
+from __future__ import annotations
+
+import datetime
+from decimal import Decimal
+from typing import Any
+
+import pyarrow as pa
+
+from crossdock.expressions import Literal
+from crossdock.sql.errors import unsupported
+
+_SIMPLE = {
+    "bool": pa.bool_(),
+    "fp32": pa.float32(),
+    "fp64": pa.float64(),
+    "date": pa.date32(),
+    "timestamp": pa.timestamp("us"),
+    "timestamp_tz": pa.timestamp("us", "UTC"),
+    "time": pa.time64("us"),
+    "varchar": pa.string(),
+    "fixed_char": pa.string(),
+}
+_INTEGERS = {  # by variation
+    "i8": (pa.int8(), pa.uint8()),
+    "i16": (pa.int16(), pa.uint16()),
+    "i32": (pa.int32(), pa.uint32()),
+    "i64": (pa.int64(), pa.uint64()),
+}
+_UNITS = {0: "s", 3: "ms", 6: "us", 9: "ns"}
+_EPOCH = datetime.date(1970, 1, 1)
+
+
+def arrow_type(message: Any) -> Any:
+    """The Arrow type that a Substrait type stands for. SqlError for one that has none here."""
+    kind = message.WhichOneof("kind")
+    value: Any = getattr(message, kind) if kind else None
+    if kind in _INTEGERS:
+        return _INTEGERS[kind][value.type_variation_reference == 1]
+    if kind in _SIMPLE:
+        return _SIMPLE[kind]
+    if kind == "string":
+        return pa.string()
+    if kind == "binary":
+        return pa.binary()
+    if kind == "decimal":
+        wide = value.type_variation_reference == 1
+        return (pa.decimal256 if wide else pa.decimal128)(value.precision, value.scale)
+    if kind == "fixed_binary":
+        return pa.binary(value.length)
+    if kind in ("precision_timestamp", "precision_timestamp_tz"):
+        zone = "UTC" if kind.endswith("tz") else None
+        return pa.timestamp(_UNITS[value.precision], zone)
+    if kind == "precision_time":
+        unit = _UNITS[value.precision]
+        return pa.time32(unit) if unit in ("s", "ms") else pa.time64(unit)
+    if kind == "interval_day":
+        return pa.duration(_UNITS.get(value.precision, "us"))
+    if kind == "list":
+        return pa.list_(arrow_type(value.type))
+    if kind == "user_defined":  # DataFusion's type of a bare NULL
+        return pa.null()
+    raise unsupported(f"a cast to {str(kind).replace('_', ' ')}")
+
+
+class Interval:
+    """Months, days and microseconds: what a date or a timestamp can be moved by."""
+
+    def __init__(self, months: int, days: int, microseconds: int) -> None:
+        self.months = months
+        self.days = days
+        self.microseconds = microseconds
+
+    def __neg__(self) -> Interval:
+        return Interval(-self.months, -self.days, -self.microseconds)
+
+
+def constant_of(message: Any) -> Literal | Interval:
+    """The constant of a Literal message."""
+    kind = message.WhichOneof("literal_type")
+    if kind == "null":
+        found = arrow_type(message.null)
+        return Literal(None if pa.types.is_null(found) else pa.scalar(None, found))
+    value = getattr(message, kind)
+    if kind in ("i8", "i16", "i32", "i64"):
+        if message.type_variation_reference == 1 and value < 0:
+            value += 1 << int(kind[1:])
+        return Literal(value)
+    if kind in ("boolean", "string", "binary", "fp64", "fixed_char", "fixed_binary"):
+        return Literal(value)
+    if kind == "fp32":
+        return Literal(pa.scalar(value, pa.float32()))
+    if kind == "var_char":
+        return Literal(value.value)
+    if kind == "date":
+        return Literal(_EPOCH + datetime.timedelta(days=value))
+    if kind == "decimal":
+        digits = int.from_bytes(value.value, "little", signed=True)
+        return Literal(Decimal(digits).scaleb(-value.scale))
+    if kind in ("precision_timestamp", "precision_timestamp_tz"):
+        zone = "UTC" if kind.endswith("tz") else None
+        number, unit = value.value, _UNITS[value.precision]
+        if unit == "ns" and number % 1000 == 0:  # DataFusion's unit, which nobody wrote
+            number, unit = number // 1000, "us"
+        return Literal(pa.scalar(number, pa.timestamp(unit, zone)))
+    if kind == "precision_time":
+        unit = _UNITS[value.precision]
+        found = pa.time32(unit) if unit in ("s", "ms") else pa.time64(unit)
+        return Literal(pa.scalar(value.value, found))
+    if kind in ("interval_compound", "interval_day_to_second", "interval_year_to_month"):
+        return _interval_of(kind, value)
+    raise unsupported(f"a constant of type {str(kind).replace('_', ' ')}")
+
+
+def _interval_of(kind: str, value: Any) -> Interval:
+    if kind == "interval_year_to_month":
+        return Interval(12 * value.years + value.months, 0, 0)
+    months, part = 0, value
+    if kind == "interval_compound":
+        months = 12 * value.interval_year_to_month.years + value.interval_year_to_month.months
+        part = value.interval_day_to_second
+    scale = part.precision
+    fraction = part.subseconds if scale <= 6 else part.subseconds // 10 ** (scale - 6)
+    microseconds = part.seconds * 1_000_000 + fraction * 10 ** max(0, 6 - scale)
+    return Interval(months, part.days, microseconds)

@@ -1,0 +1,115 @@
+"""The words of an SQL text, with their places: enough to find statements, names of files,
+parameters and operators. What the words mean is DataFusion's business."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from crossdock.sql.errors import sql_error
+
+_PATTERN = re.compile(
+    r"""
+    (?P<space>\s+)
+  | (?P<comment>--[^\n]*|/\*)
+  | (?P<string>[eE]'(?:[^'\\]|''|\\.)*'|'(?:[^']|'')*')
+  | (?P<quoted>"(?:[^"]|"")*")
+  | (?P<dollar>\$(?P<tag>[A-Za-z_]*)\$(?s:.*?)\$(?P=tag)\$)
+  | (?P<parameter>\?|\$[A-Za-z0-9_]+)
+  | (?P<number>\d[\d_]*(?:\.\d*)?(?:[eE][+-]?\d+)?|\.\d+(?:[eE][+-]?\d+)?)
+  | (?P<word>[^\W\d]\w*)
+  | (?P<operator><=>|\|\||::|<>|!=|<=|>=|==|//|->>?|:=|=>|\*\*|!?~~?\*?|<<|>>|.)
+    """,
+    re.VERBOSE,
+)
+_OPENED = {"'": "string", '"': "quoted name"}
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """A word of a text: its kind (word, quoted, string, number, parameter or operator), how it is
+    written, and where it begins."""
+
+    kind: str
+    text: str
+    start: int
+
+    @property
+    def end(self) -> int:
+        """Behind its last character."""
+        return self.start + len(self.text)
+
+    @property
+    def lower(self) -> str:
+        """A word in lower case; "" for everything else, quoted names included."""
+        return self.text.lower() if self.kind == "word" else ""
+
+    @property
+    def name(self) -> str:
+        """What a word or a quoted name names."""
+        return self.text[1:-1].replace('""', '"') if self.kind == "quoted" else self.text
+
+    @property
+    def value(self) -> str:
+        """The characters of a string."""
+        if self.kind == "dollar":
+            return self.text[self.text.index("$", 1) + 1 : self.text.rindex("$", 0, -1)]
+        return self.text[self.text.index("'") + 1 : -1].replace("''", "'")
+
+    def is_operator(self, *texts: str) -> bool:
+        """Whether it is one of these operators."""
+        return self.kind == "operator" and self.text in texts
+
+
+def tokens_of(text: str) -> list[Token]:
+    """The words of `text`, without space and comments. SqlError for what is opened and not
+    closed."""
+    found: list[Token] = []
+    place = 0
+    while place < len(text):
+        match = _PATTERN.match(text, place)
+        assert match is not None  # the last alternative is any character
+        kind = match.lastgroup or ""
+        if match["dollar"] is not None:
+            kind = "dollar"
+        if kind == "comment" and match[0] == "/*":
+            place = _behind_comment(text, place)
+            continue
+        if kind == "operator" and match[0] in _OPENED:
+            raise sql_error(
+                f"a {_OPENED[match[0]]} is opened and not closed", text, place,
+                try_=f"a {match[0]} behind it",
+            )  # fmt: skip
+        if kind not in ("space", "comment"):
+            found.append(Token("string" if kind == "dollar" else kind, match[0], place))
+        place = match.end()
+    return found
+
+
+def _behind_comment(text: str, start: int) -> int:
+    """Behind the comment that begins at `start`; comments nest."""
+    depth = 0
+    for match in re.compile(r"/\*|\*/").finditer(text, start):
+        depth += 1 if match[0] == "/*" else -1
+        if depth == 0:
+            return match.end()
+    raise sql_error("a comment is opened and not closed", text, start, try_="*/ behind it")
+
+
+def statements_of(text: str) -> list[tuple[int, int]]:
+    """Where the statements of `text` begin and end, without their semicolons; empty ones left
+    out."""
+    found: list[tuple[int, int]] = []
+    words: list[Token] = []
+    for token in [*tokens_of(text), Token("operator", ";", len(text))]:
+        if not token.is_operator(";"):
+            words.append(token)
+        elif words:
+            found.append((words[0].start, words[-1].end))
+            words = []
+    return found
+
+
+def quoted(name: str) -> str:
+    """`name` as a quoted name of a text."""
+    return '"' + name.replace('"', '""') + '"'

@@ -1,0 +1,316 @@
+"""Expressions of a Substrait plan as ours: fields by position become columns by name."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Callable, Mapping, Sequence
+from decimal import Decimal
+from typing import Any
+
+import pyarrow as pa
+
+from crossdock.expression_types import result_type
+from crossdock.expressions import Call, Column, Expr, Literal, when
+from crossdock.sql.errors import unsupported
+from crossdock.sql.functions import FUNCTIONS
+from crossdock.sql.substrait_types import Interval, arrow_type, constant_of
+
+_COMPARISONS = frozenset(
+    ("equal", "not_equal", "lt", "lte", "gt", "gte", "is_not_distinct_from", "is_distinct_from")
+)
+# What DataFusion makes of a double that it compares with a decimal. Here both become doubles.
+_DOUBLE_BESIDE_DECIMAL = pa.decimal128(30, 15)
+
+# Gives a scalar or IN subquery of the message as a column of the rows that are there.
+Subquery = Callable[[Any], Expr]
+
+
+class Values:
+    """Translates the expressions over one input, whose columns stand by position in `columns`.
+    `schema` gives the input's, when a type is asked for."""
+
+    def __init__(
+        self,
+        names: Mapping[int, str],
+        columns: Sequence[str],
+        schema: Callable[[], Any],
+        subquery: Subquery | None = None,
+    ) -> None:
+        self._names = names
+        self._columns = columns
+        self._schema = schema
+        self._subquery = subquery
+
+    def __call__(self, message: Any) -> Expr:
+        """The expression. SqlError for what expressions have not."""
+        found = self._any(message)
+        if isinstance(found, Interval):
+            raise unsupported(
+                "an interval by itself", try_="x + interval '1' day, of a date or timestamp"
+            )
+        return found
+
+    def type_of(self, expression: Expr) -> Any:
+        """The Arrow type of an expression over the input."""
+        return result_type(expression, self._schema())
+
+    def _any(self, message: Any) -> Expr | Interval:
+        kind = message.WhichOneof("rex_type")
+        if kind == "selection":
+            return self._field(message.selection)
+        if kind == "literal":
+            return constant_of(message.literal)
+        if kind == "scalar_function":
+            return self._function(message.scalar_function)
+        if kind == "cast":
+            return self._cast(message.cast)
+        if kind == "if_then":
+            return self._case(message.if_then)
+        if kind == "singular_or_list":
+            return self._listed(message.singular_or_list)
+        if kind == "subquery" and self._subquery is not None:
+            return self._subquery(message.subquery)
+        raise unsupported(str(kind).replace("_", " ") + " in an expression")
+
+    def _field(self, message: Any) -> Expr:
+        if message.WhichOneof("root_type") == "outer_reference":
+            raise unsupported(
+                "a subquery that uses a column of the outer query in this way",
+                try_="a join with a GROUP BY, or a condition of equality between the two",
+            )
+        field = message.direct_reference.struct_field
+        if field.HasField("child"):
+            raise unsupported("a field of a struct")
+        return Column(self._columns[field.field])
+
+    def _function(self, message: Any) -> Expr | Interval:
+        name = self._names[message.function_reference]
+        found = [self._any(argument.value) for argument in message.arguments]
+        if any(isinstance(argument, Interval) for argument in found):
+            return self._moved(name, found)
+        arguments = [argument for argument in found if isinstance(argument, Expr)]
+        if name in ("add", "subtract", "multiply", "divide", "modulus"):
+            return self._arithmetic(name, arguments)
+        if name in _COMPARISONS:
+            arguments = self._compared(arguments)
+        if name not in FUNCTIONS:
+            raise unsupported(f"the function {name}", word=name)
+        return FUNCTIONS[name](arguments)
+
+    def _moved(self, name: str, arguments: Sequence[Expr | Interval]) -> Expr | Interval:
+        """A date or timestamp and an interval."""
+        if name == "negate" and isinstance(arguments[0], Interval):
+            return -arguments[0]
+        if name not in ("add", "subtract") or len(arguments) != 2:
+            raise unsupported(f"{name} of intervals")
+        subject, interval = arguments
+        if name == "add" and isinstance(subject, Interval):
+            subject, interval = interval, subject
+        if isinstance(subject, Interval) or not isinstance(interval, Interval):
+            raise unsupported(f"{name} of intervals")
+        moved = -interval if name == "subtract" else interval
+        if moved.months:
+            subject = subject.add_months(moved.months)
+        days, rest = moved.days, moved.microseconds
+        if rest % 86_400_000_000 == 0:
+            days, rest = days + rest // 86_400_000_000, 0
+        if days or rest:
+            subject = subject + datetime.timedelta(days=days, microseconds=rest)
+        return subject
+
+    def _arithmetic(self, name: str, arguments: list[Expr]) -> Expr:
+        left, right = arguments
+        if name == "divide":
+            return self._quotient(left, right)
+        if name == "modulus":
+            return self._remainder(left, right)
+        if name == "subtract" and all(pa.types.is_date(self.type_of(side)) for side in arguments):
+            return left.cast(pa.int32()).cast(pa.int64()) - right.cast(pa.int32()).cast(pa.int64())
+        for this, other in ((left, right), (right, left)):
+            if _is_cast_to(this, pa.types.is_decimal) and pa.types.is_decimal(self.type_of(other)):
+                left, right = self._exact(left), self._exact(right)
+                break
+        return Call(name, (left, right))
+
+    def _exact(self, expression: Expr) -> Expr:
+        """A decimal or an integer without a cast that changes no value of it."""
+        if not _is_cast_to(expression, pa.types.is_decimal):
+            return expression
+        assert isinstance(expression, Call)
+        inner, target = expression.arguments[0], expression.option
+        found = self.type_of(inner)
+        if pa.types.is_decimal(found) and found.scale <= target.scale:
+            return inner
+        return inner if pa.types.is_integer(found) else expression
+
+    def _compared(self, arguments: list[Expr]) -> list[Expr]:
+        """Both sides of a comparison without casts that change no value: integers and decimals
+        compare exactly, a decimal and a double as doubles."""
+        plain = [self._exact(self._narrow(argument)) for argument in arguments]
+        kinds = [None if isinstance(each, Literal) else self.type_of(each) for each in plain]
+        known = [kind for kind in kinds if kind is not None]
+        if any(map(pa.types.is_floating, known)) and any(map(pa.types.is_decimal, known)):
+            return [
+                each.cast(pa.float64()) if kind is not None and pa.types.is_decimal(kind) else each
+                for each, kind in zip(plain, kinds, strict=True)
+            ]
+        return plain
+
+    def _narrow(self, expression: Expr) -> Expr:
+        if not _is_cast_to(expression, pa.types.is_integer):
+            return expression
+        assert isinstance(expression, Call)
+        inner = expression.arguments[0]
+        found = self.type_of(inner)
+        return inner if _widens(found, expression.option) else expression
+
+    def _quotient(self, left: Expr, right: Expr) -> Expr:
+        """A division of doubles: texts were rewritten so that there is no other."""
+        sides = [self._without_float_cast(side) for side in (left, right)]
+        return sides[0] / sides[1]
+
+    def _without_float_cast(self, expression: Expr) -> Expr:
+        if not _is_cast_to(expression, pa.types.is_float64):
+            return expression
+        assert isinstance(expression, Call)
+        inner = expression.arguments[0]
+        found = self.type_of(inner)
+        is_number = pa.types.is_integer(found) or pa.types.is_decimal(found)
+        return inner if is_number else expression
+
+    def _remainder(self, left: Expr, right: Expr) -> Expr:
+        """SQL's remainder has the sign of the dividend, ours that of the divisor; of 0 it is
+        NULL."""
+        scales = [
+            found.scale for found in map(self.type_of, (left, right)) if pa.types.is_decimal(found)
+        ]
+        if scales:  # by whole numbers of the smallest unit
+            scale = max(scales)
+            whole = [self._units(side, scale) for side in (left, right)]
+            found = self._remainder(whole[0], whole[1])
+            return found.cast(pa.decimal128(38, 0)) * Literal(Decimal(1).scaleb(-scale))
+        if isinstance(right, Literal):
+            if right.value == 0:
+                return Literal(pa.scalar(None, self.type_of(left)))
+            found = left % right
+            wrong = (left < 0) if right.value > 0 else (left > 0)
+            return when(wrong & (found != 0)).then(found - right).otherwise(found)
+        found = left % right
+        wrong = ((left < 0) != (right < 0)) & (found != 0)
+        return when(right == 0).then(None).when(wrong).then(found - right).otherwise(found)
+
+    def _units(self, value: Expr, scale: int) -> Expr:
+        """A decimal or an integer as a number of units of 10^-scale."""
+        if isinstance(value, Literal):
+            return Literal(int(Decimal(value.value).scaleb(scale)))
+        return (value * Literal(Decimal(10**scale))).cast(pa.int64())
+
+    def _cast(self, message: Any) -> Expr:
+        inner, target = self._any(message.input), arrow_type(message.type)
+        if isinstance(inner, Interval):
+            raise unsupported("a cast of an interval")
+        if message.failure_behavior == 1:  # RETURN_NULL
+            raise unsupported(
+                "TRY_CAST", try_="cast(x as ...), or a CASE that tests before", word="try_cast"
+            )
+        if isinstance(inner, Literal) and inner.value is None:
+            return Literal(pa.scalar(None, target))
+        return self.converted(inner, target)
+
+    def converted(self, value: Expr, target: Any) -> Expr:
+        """The value as another type, rounded as SQL does where that has fewer digits."""
+        found = self.type_of(value)
+        if found == target or (pa.types.is_floating(found) and target == _DOUBLE_BESIDE_DECIMAL):
+            return value
+        if pa.types.is_dictionary(found) and found.value_type == target:
+            return value
+        if target == pa.timestamp("ns") and not pa.types.is_timestamp(found):
+            target = pa.timestamp("us")  # TIMESTAMP counts microseconds here
+        if pa.types.is_timestamp(found) and pa.types.is_date(target):
+            return value.date()
+        if pa.types.is_integer(target) and pa.types.is_decimal(found):
+            return value.round().cast(target)
+        if pa.types.is_integer(target) and pa.types.is_floating(found):
+            return _nearest_even(value).cast(target)
+        if (
+            pa.types.is_decimal(target)
+            and pa.types.is_decimal(found)
+            and found.scale > target.scale
+        ):
+            return value.round(target.scale).cast(target)
+        if pa.types.is_decimal(target) and pa.types.is_floating(found):
+            return value.round(target.scale).cast(target)
+        if pa.types.is_integer(found) and pa.types.is_decimal(target):
+            # By a type that holds all integers: the cast looks at types, the next one at values.
+            wide = pa.decimal128(min(38, 20 + target.scale), target.scale)
+            return value.cast(wide) if wide == target else value.cast(wide).cast(target)
+        return value.cast(target)
+
+    def _case(self, message: Any) -> Expr:
+        parts: list[Expr] = []
+        subject: Expr | None = None
+        for clause in message.ifs:
+            condition = self(getattr(clause, "if"))
+            if not clause.HasField("then"):  # CASE x WHEN ...: the first has x alone
+                subject = condition
+                continue
+            if subject is not None:
+                condition = Call("equal", tuple(self._compared([subject, condition])))
+            parts += (condition, self(clause.then))
+        otherwise = self(getattr(message, "else")) if message.HasField("else") else Literal(None)
+        return Call("case", (*parts, otherwise))
+
+    def _listed(self, message: Any) -> Expr:
+        subject = self(message.value)
+        options = [self(option) for option in message.options]
+        if not all(isinstance(option, Literal) for option in options):
+            whole: Expr | None = None
+            for option in options:
+                equal = subject == option
+                whole = equal if whole is None else whole | equal
+            return whole if whole is not None else Literal(False)
+        values = [option.value for option in options if isinstance(option, Literal)]
+        known = [value for value in values if not _is_null(value)]
+        found = self._exact(self._narrow(subject)).is_in(known)
+        if len(known) < len(values):  # NULL in the list: no row is known not to be in it
+            return when(found).then(True).otherwise(Literal(None))
+        return found
+
+
+def _is_null(value: Any) -> bool:
+    return value is None or (hasattr(value, "is_valid") and not value.is_valid)
+
+
+def _is_cast_to(expression: Expr, is_kind: Callable[[Any], bool]) -> bool:
+    return (
+        isinstance(expression, Call)
+        and expression.function == "cast"
+        and is_kind(expression.option)
+    )
+
+
+def _widens(found: Any, target: Any) -> bool:
+    """Whether all values of one integer type are values of another."""
+    if not (pa.types.is_integer(found) and pa.types.is_integer(target)):
+        return False
+    if pa.types.is_signed_integer(found) == pa.types.is_signed_integer(target):
+        return bool(found.bit_width <= target.bit_width)
+    return bool(pa.types.is_unsigned_integer(found) and found.bit_width < target.bit_width)
+
+
+def _nearest_even(value: Expr) -> Expr:
+    """The nearest whole number; halves go to the even one."""
+    below = value.floor()
+    odd = below % 2 != 0
+    up = (value - below > 0.5) | ((value - below == 0.5) & odd)
+    return when(up).then(below + 1).otherwise(below)
+
+
+def widened_integer(values: Values, expression: Expr) -> Expr:
+    """The argument of a sum or count without a cast to a wider integer, which sums have anyway."""
+    return values._narrow(expression)
+
+
+def plain_number(values: Values, expression: Expr) -> Expr:
+    """The argument of a mean without a cast to a double, which means have anyway."""
+    return values._without_float_cast(expression)

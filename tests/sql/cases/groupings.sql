@@ -1,0 +1,12 @@
+select s, bo, count(*) from t group by rollup (s, bo);
+select s, bo, count(*), sum(a) from t group by cube (s, bo);
+select s, bo, count(*) from t group by grouping sets ((s), (bo), ());
+select s, bo, count(*) from t group by grouping sets ((s, bo), (s));
+select s, count(*), grouping(s) from t group by rollup (s);
+select s, bo, grouping(s), grouping(bo), count(*) from t group by cube (s, bo);
+select s, bo, sum(b) from t group by rollup (s, bo) having sum(b) > 30;
+select s, bo, count(*) as n from t group by cube (s, bo) order by n desc, s, bo;
+select coalesce(s, 'all') as k, count(*) from t group by rollup (s);
+select s, extract(year from d) as y, count(*) from t group by rollup (s, extract(year from d));
+select count(*) from (select s, bo from t group by cube (s, bo));
+select bo, count(*) from t group by bo, rollup (s);

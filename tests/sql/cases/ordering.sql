@@ -1,0 +1,54 @@
+-- ordered
+select a from t order by a;
+-- ordered
+select a from t order by a desc;
+-- ordered
+select a from t order by a nulls first;
+-- ordered
+select a from t order by a desc nulls first;
+-- ordered
+select s, a from t order by s, a desc;
+-- ordered
+select s, a from t order by s desc nulls last, a;
+-- ordered
+select a, b from t order by b - a, a;
+-- ordered
+select a from t order by 1 desc;
+-- ordered
+select a as x from t order by x;
+-- ordered
+select a from t order by -a;
+-- ordered
+select a from t order by b;
+-- ordered
+select a from t order by a limit 2;
+-- ordered
+select a from t order by a limit 2 offset 1;
+-- ordered
+select a from t order by a offset 3;
+-- ordered
+select a from t order by a desc limit 0;
+-- ordered
+select s, count(*) as n from t group by s order by n desc, s;
+-- ordered
+select s from t group by s order by sum(b) desc;
+-- ordered
+select distinct s from t order by s desc;
+-- ordered
+select a from t where a > 1 order by a limit 10;
+-- ordered
+select upper(s) from t order by upper(s), 1;
+-- ordered
+select d from t order by d desc limit 1;
+-- ordered
+select m from t order by m desc;
+-- ordered
+select bo, a from t order by bo, a;
+-- ordered
+select x.a from (select a from t order by a limit 3) x order by x.a desc;
+-- ordered
+select t.a, u.v from t join u on t.a = u.a order by t.a, u.v desc;
+-- ordered
+select case when a > 2 then 0 else 1 end as k, a from t order by k, a;
+select count(*) from (select a from t limit 3);
+select count(*) from (select a from t order by a offset 2);

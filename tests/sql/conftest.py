@@ -1,0 +1,125 @@
+"""What the tests of SQL share: small tables with NULLs on a dock and in DuckDB, and how the rows of
+both are compared."""
+
+from __future__ import annotations
+
+import datetime
+import math
+from collections.abc import Callable, Iterator
+from decimal import Decimal
+from typing import Any
+
+import crossdock as xd
+import duckdb
+import pyarrow as pa
+import pytest
+
+TOLERANCE = 1e-9
+Row = tuple[Any, ...]
+
+
+def made_tables() -> dict[str, Any]:
+    day = datetime.date(2000, 1, 1)
+    instant = datetime.datetime(2020, 1, 1, 11, 59, 58)
+    steps = [datetime.timedelta(hours=7 * i, seconds=i) for i in range(5)]
+    return {
+        "t": pa.table(
+            {
+                "a": pa.array([1, 2, 3, None, 5], pa.int64()),
+                "b": pa.array([10, 20, 30, 40, None], pa.int32()),
+                "s": ["x", "y", "x", None, "z"],
+                "d": [day + datetime.timedelta(days=i) for i in range(5)],
+                "m": pa.array([Decimal(f"{i}.25") for i in range(5)], pa.decimal128(15, 2)),
+                "f": [1.5, 2.5, -0.5, None, 1e300],
+                "bo": [True, False, None, True, True],
+            }
+        ),
+        "u": pa.table(
+            {
+                "a": pa.array([1, 2, 2, 9, None], pa.int64()),
+                "s": ["x", "q", "y", "z", None],
+                "v": pa.array([1, 2, 3, 4, 5], pa.int64()),
+            }
+        ),
+        "names": pa.table(
+            {"s": ["ann", "bob", "élan", "", None, "a_b"], "n": pa.array(range(1, 7), pa.int64())}
+        ),
+        "events": pa.table(
+            {"ts": pa.array([*(instant + step for step in steps), None], pa.timestamp("us"))}
+        ),
+    }
+
+
+@pytest.fixture(scope="session")
+def tables() -> dict[str, Any]:
+    return made_tables()
+
+
+@pytest.fixture(scope="session")
+def dock(tables: dict[str, Any]) -> Iterator[xd.Dock]:
+    with xd.connect(threads=2, ranks="off") as opened:
+        for name, table in tables.items():
+            opened.register(name, table)
+        yield opened
+
+
+@pytest.fixture(scope="session")
+def oracle(tables: dict[str, Any]) -> Iterator[duckdb.DuckDBPyConnection]:
+    with duckdb.connect() as connection:
+        connection.execute("SET threads = 1")
+        for name, table in tables.items():
+            connection.register(name, table)
+        yield connection
+
+
+def plain(value: Any) -> Any:
+    """Numbers as floats, and midnights as dates, for one type's value may be another's."""
+    if isinstance(value, bool) or value is None:
+        return value
+    if isinstance(value, int | float | Decimal):
+        return float(value)
+    if isinstance(value, datetime.datetime) and value.time() == datetime.time():
+        return value.date()
+    return value
+
+
+def rows_of(table: Any) -> list[Row]:
+    columns = [column.to_pylist() for column in table.columns]
+    return [tuple(map(plain, row)) for row in zip(*columns, strict=True)]
+
+
+def sort_key(row: Row) -> str:
+    return repr([f"{v:.9g}" if isinstance(v, float) else v for v in row])
+
+
+def are_same(ours: list[Row], theirs: list[Row], is_ordered: bool) -> bool:
+    if len(ours) != len(theirs):
+        return False
+    if not is_ordered:
+        ours, theirs = sorted(ours, key=sort_key), sorted(theirs, key=sort_key)
+    return all(
+        len(a) == len(b) and all(map(is_same_value, a, b))
+        for a, b in zip(ours, theirs, strict=True)
+    )
+
+
+def is_same_value(a: Any, b: Any) -> bool:
+    if isinstance(a, float) and isinstance(b, float):
+        both_nan = math.isnan(a) and math.isnan(b)
+        return both_nan or math.isclose(a, b, rel_tol=TOLERANCE, abs_tol=TOLERANCE)
+    return type(a) is type(b) and a == b
+
+
+Compare = Callable[..., None]
+
+
+@pytest.fixture(scope="session")
+def compare(dock: xd.Dock, oracle: duckdb.DuckDBPyConnection) -> Compare:
+    """Asserts that a text has the same rows here and in DuckDB."""
+
+    def check(text: str, is_ordered: bool = False) -> None:
+        theirs = rows_of(oracle.sql(text).to_arrow_table())
+        ours = rows_of(dock.sql(text).collect())
+        assert are_same(ours, theirs, is_ordered), f"{text}\nours   {ours}\ntheirs {theirs}"
+
+    return check

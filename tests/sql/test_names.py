@@ -1,0 +1,282 @@
+"""Names in FROM, parameters, statements that are no queries, and how results are named."""
+
+from __future__ import annotations
+
+import datetime
+import json
+from collections.abc import Iterator
+from decimal import Decimal
+from pathlib import Path
+
+import crossdock as xd
+import duckdb
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+GLOBAL_TABLE = pa.table({"g": [1, 2]})
+
+
+@pytest.fixture
+def dock() -> Iterator[xd.Dock]:
+    with xd.connect(threads=2, ranks="off") as opened:
+        yield opened
+
+
+def rows(relation: xd.Relation) -> list[tuple[object, ...]]:
+    return [tuple(row.values()) for row in relation.collect().to_pylist()]
+
+
+def test_registered_names_ignore_case(dock: xd.Dock) -> None:
+    dock.register("Orders", pa.table({"UserID": [1, 2], "Total": [3.0, 4.0]}))
+    found = dock.sql('select USERID, "userid" as "My ID", total * 2 from orders')
+    assert found.columns == ["UserID", "My ID", "total * 2"]
+    assert rows(found) == [(1, 1, 6.0), (2, 2, 8.0)]
+    dock.register("ORDERS", pa.table({"x": [9]}))
+    assert rows(dock.sql("from orders")) == [(9,)]
+    dock.unregister("orders")
+    with pytest.raises(xd.SqlError, match="no table 'orders'"):
+        dock.sql("from orders")
+
+
+def test_variables_of_the_caller(dock: xd.Dock) -> None:
+    arrow = pa.table({"a": [1, 2]})
+    polars = pl.DataFrame({"a": [2, 3]})
+    pandas = pd.DataFrame({"a": [3, 4]})
+    relation = dock.from_arrow(pa.table({"a": [4, 5]}))
+    duck = duckdb.sql("select 5 as a")
+    text = " union all ".join(
+        f"select a from {name}" for name in ("arrow", "polars", "pandas", "relation", "duck")
+    )
+    assert sorted(rows(dock.sql(text))) == [(1,), (2,), (2,), (3,), (3,), (4,), (4,), (5,), (5,)]
+    assert rows(dock.sql("select sum(g) from global_table")) == [(3,)]
+    del arrow, polars, pandas, relation, duck
+
+
+def test_a_variable_that_is_no_table_is_none(dock: xd.Dock) -> None:
+    numbers = [1, 2, 3]
+    with pytest.raises(xd.SqlError, match="no table 'numbers'"):
+        dock.sql("select * from numbers")
+    del numbers
+
+
+def test_registered_names_come_before_variables(dock: xd.Dock) -> None:
+    things = pa.table({"a": [1]})
+    dock.register("things", pa.table({"a": [2]}))
+    assert rows(dock.sql("from things")) == [(2,)]
+    del things
+
+
+def test_files(dock: xd.Dock, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    pq.write_table(pa.table({"a": [1, 2], "s": ["x", "y"]}), "one.parquet")
+    Path("two.csv").write_text("a;t\n1;u\n3;v\n")
+    assert rows(dock.sql("select one.s from 'one.parquet' where one.a > 1")) == [("y",)]
+    joined = "select s, t from 'one.parquet' o join read_csv('two.csv', delim=';') w on o.a = w.a"
+    assert rows(dock.sql(joined)) == [("x", "u")]
+    typed = "select a from read_csv('two.csv', delim=';', types={'a': 'DOUBLE'})"
+    assert dock.sql(typed).schema.field("a").type == pa.float64()
+    assert rows(dock.sql("select count(*) from read_parquet(['one.parquet', 'one.parquet'])"))
+    assert rows(dock.sql(
+                         "select count(*) from 'one.parquet' x, 'one.parquet' y")) == [(4,)]
+    with pytest.raises(xd.PathError, match=r"none\.parquet"):
+        dock.sql("select * from 'none.parquet'")
+
+
+def test_strings_behind_from_in_functions_are_no_files(dock: xd.Dock) -> None:
+    assert rows(dock.sql("select trim('  x '), substring('abc' from 2)")) == [("x", "bc")]
+    assert rows(dock.sql("select extract(year from date '2020-05-06')")) == [(2020,)]
+
+
+def test_parameters_are_values(dock: xd.Dock) -> None:
+    dock.register("t", pa.table({"a": [1, 2, 3], "s": ["x", "' or 1=1 --", None]}))
+    assert rows(dock.sql("select a from t where a > ? and a < ?", [1, 3])) == [(2,)]
+    assert rows(dock.sql("select a from t where s = $s", {"s": "' or 1=1 --"})) == [(2,)]
+    assert rows(dock.sql("select a from t where s = ?", ["'; drop view t; --"])) == []
+    assert rows(dock.sql("select count(*) from t where a = $n or a = $n + 1", {"n": 1})) == [(2,)]
+    assert dock.sql("show tables").collect()["name"].to_pylist() == ["t"]
+
+
+@pytest.mark.parametrize(
+    "value",
+    [1, -5, 2**62, 1.5, True, "x'y\"z\\", "é\n\x01", Decimal("12.340"), b"\x00\xff",
+     datetime.date(2020, 1, 2), datetime.datetime(2020, 1, 2, 3, 4, 5, 678), None],
+)  # fmt: skip
+def test_values_of_parameters_come_back(value: object, dock: xd.Dock) -> None:
+    (found,) = dock.sql("select ? as v", [value]).collect().to_pylist()
+    assert found["v"] == value
+    assert type(found["v"]) is type(value) or isinstance(found["v"], datetime.datetime)
+
+
+def test_wrong_parameters(dock: xd.Dock) -> None:
+    for text, values in (
+        ("select ?", None), ("select ?", []), ("select ?", [1, 2]), ("select $x", {"y": 1}),
+        ("select 1", [1]), ("select ?", "x"), ("select 1; select ?", [1]),
+    ):  # fmt: skip
+        with pytest.raises(xd.SqlError):
+            dock.sql(text, values)
+
+
+def test_identifiers_are_no_text(dock: xd.Dock) -> None:
+    name = 'a"; drop table t; --'
+    dock.register("t", pa.table({name: [1], "b": [2]}))
+    quoted = name.replace('"', '""')
+    assert rows(dock.sql(f'select "{quoted}" from t')) == [(1,)]
+    assert dock.sql("select * from t").columns == [name, "b"]
+    dock.register('we"ird name', pa.table({"x": [5]}))
+    assert rows(dock.sql('select x from "we""ird name"')) == [(5,)]
+
+
+def test_relations_and_texts_compose(dock: xd.Dock) -> None:
+    base = dock.sql("select * from (values (1, 'a'), (2, 'b'), (3, 'a')) v(n, k)")
+    grouped = base.filter(xd.col("n") > 1)
+    again = dock.sql("select k, sum(n) as total from grouped group by k order by k")
+    assert rows(again.with_columns(double=xd.col("total") * 2)) == [("a", 3, 6), ("b", 2, 4)]
+
+
+def test_views(dock: xd.Dock, tmp_path: Path) -> None:
+    file = tmp_path / "x.parquet"
+    pq.write_table(pa.table({"a": [1, 2]}), file)
+    dock.sql(f"create view v (n) as select a * 10 from '{file}'")
+    assert rows(dock.sql("select n from V")) == [(10,), (20,)]
+    pq.write_table(pa.table({"a": [3]}), file)
+    assert rows(dock.sql("select n from v")) == [(30,)]
+    with pytest.raises(xd.SqlError, match="is there already"):
+        dock.sql("create view v as select 1 as n")
+    dock.sql("create view if not exists v as select 1 as n")
+    dock.sql("create or replace temp view v as select 1 as n")
+    assert rows(dock.sql("from v")) == [(1,)]
+    dock.sql("drop view v; drop view if exists v")
+    with pytest.raises(xd.SqlError):
+        dock.sql("drop view v")
+
+
+def test_tables_keep_their_rows(dock: xd.Dock, tmp_path: Path) -> None:
+    file = tmp_path / "x.parquet"
+    pq.write_table(pa.table({"a": [1, 2]}), file)
+    dock.sql(f"create table kept as select a from '{file}'")
+    file.unlink()
+    assert rows(dock.sql("select sum(a) from kept")) == [(3,)]
+
+
+@pytest.mark.parametrize("kind", ["parquet", "csv", "arrow", "json", "ndjson", "markdown"])
+def test_copy(kind: str, dock: xd.Dock, tmp_path: Path) -> None:
+    dock.register("t", pa.table({"a": [1, 2], "s": ["x", None]}))
+    file = tmp_path / f"out.{kind}"
+    done = dock.sql(f"copy (select a, s from t where a > 0) to '{file}' (format {kind})")
+    assert rows(done) == [(2, str(file))]
+    if kind in ("parquet", "csv", "arrow"):
+        back = {"parquet": dock.read_parquet, "csv": dock.read_csv, "arrow": dock.read_ipc}[kind]
+        assert rows(back(str(file))) == [(1, "x"), (2, None)]
+    elif kind == "json":
+        assert json.loads(file.read_text()) == [{"a": 1, "s": "x"}, {"a": 2, "s": None}]
+    elif kind == "ndjson":
+        lines = file.read_text().splitlines()
+        assert list(map(json.loads, lines)) == [{"a": 1, "s": "x"}, {"a": 2, "s": None}]
+    else:
+        assert file.read_text() == "| a | s |\n| ---: | --- |\n| 1 | x |\n| 2 |  |\n"
+
+
+def test_copy_by_columns(dock: xd.Dock, tmp_path: Path) -> None:
+    dock.register("t", pa.table({"a": [1, 2, 3], "k": ["x", "y", "x"]}))
+    folder = tmp_path / "parts"
+    dock.sql(f"copy t to '{folder}' (format parquet, partition_by (K))")
+    assert sorted(path.name for path in folder.iterdir()) == ["k=x", "k=y"]
+    found = dock.sql(f"select k, sum(a) from read_parquet('{folder}') group by k order by k")
+    assert rows(found) == [("x", 4), ("y", 2)]
+    with pytest.raises(xd.PathError):
+        dock.sql(f"copy t to '{folder}' (partition_by k)")
+    dock.sql(f"copy (select * from t where a = 1) to '{folder}' (partition_by k, overwrite)")
+    with pytest.raises(xd.ColumnError):
+        dock.sql(f"copy t to '{tmp_path / 'other'}' (partition_by nope)")
+
+
+def test_copy_replaces_no_input(dock: xd.Dock, tmp_path: Path) -> None:
+    file = tmp_path / "x.parquet"
+    pq.write_table(pa.table({"a": [1, 2]}), file)
+    with pytest.raises(xd.PathError, match="input"):
+        dock.sql(f"copy (select a from '{file}') to '{file}'")
+    dock.sql(f"copy (select a from '{file}' where a > 1) to '{file}' (overwrite)")
+    assert rows(dock.read_parquet(str(file))) == [(2,)]
+
+
+def test_describe_summarize_and_show(dock: xd.Dock) -> None:
+    dock.register("t", pa.table({"a": [1, 2, None], "s": ["x", "y", "y"]}))
+    described = dock.sql("describe t").collect().to_pylist()
+    assert [(row["column_name"], row["column_type"]) for row in described] == [
+        ("a", "BIGINT"),
+        ("s", "VARCHAR"),
+    ]
+    assert dock.sql("describe select a + 1.5 as x from t").collect()["column_name"][0].as_py() == "x"
+    summary = {row["column_name"]: row for row in dock.sql("summarize t").collect().to_pylist()}
+    assert (summary["a"]["min"], summary["a"]["max"], summary["a"]["avg"]) == ("1", "2", 1.5)
+    assert summary["a"]["null_percentage"] == pytest.approx(100 / 3)
+    assert (summary["s"]["approx_unique"], summary["s"]["count"]) == (2, 3)
+    assert rows(dock.sql("show tables")) == [("t",)]
+
+
+def test_explain(dock: xd.Dock) -> None:
+    dock.register("t", pa.table({"a": [1, 2, 3]}))
+    plan = "\n".join(dock.sql("explain select a from t where a > 1").collect()["plan"].to_pylist())
+    assert "scan arrow" in plan
+    assert "a > 1" in plan
+    ran = dock.sql("explain analyze select a, count(*) from t group by a").collect()["plan"]
+    assert any("group_by" in line for line in ran.to_pylist())
+
+
+def test_settings(dock: xd.Dock) -> None:
+    dock.register("t", pa.table({"a": [2, None, 1]}))
+    assert rows(dock.sql("select a from t order by a")) == [(1,), (2,), (None,)]
+    dock.sql("set default_null_order = nulls_first")
+    assert rows(dock.sql("select a from t order by a")) == [(None,), (1,), (2,)]
+    assert rows(dock.sql("show default_null_order")) == [("nulls_first",)]
+    dock.sql("reset default_null_order; set join_order to 'as_written'")
+    assert rows(dock.sql("show all")) == [
+        ("default_null_order", "nulls_last"),
+        ("join_order", "as_written"),
+    ]
+
+
+def test_several_statements(dock: xd.Dock) -> None:
+    found = dock.sql("create view a as select 1 as x; create view b as select x + 1 as y from a; from b;")
+    assert rows(found) == [(2,)]
+
+
+def test_the_default_dock() -> None:
+    numbers = pa.table({"a": [1, 2, 3]})
+    assert xd.sql("select sum(a) from numbers").collect()[0][0].as_py() == 6
+    xd.register("xd_numbers", numbers)
+    assert xd.sql("select count(*) from xd_numbers where a > ?", [1]).collect()[0][0].as_py() == 2
+    assert xd.from_arrow(numbers).count() == 3
+    xd.default_dock().close()
+    assert xd.sql("select 1 as x").count() == 1
+
+
+def test_a_closed_dock_refuses(dock: xd.Dock) -> None:
+    dock.close()
+    with pytest.raises(xd.ClosedError):
+        dock.sql("select 1")
+
+
+def test_nothing_is_read_while_a_text_is_bound(dock: xd.Dock, tmp_path: Path) -> None:
+    """A file whose rows cannot be read binds: only its footer is looked at."""
+    file = tmp_path / "x.parquet"
+    pq.write_table(pa.table({"a": list(range(1000))}), file, compression="none")
+    content = bytearray(file.read_bytes())
+    content[4:400] = b"\xff" * 396
+    file.write_bytes(bytes(content))
+    relation = dock.sql(f"select sum(a) from '{file}'")
+    assert relation.columns == ["sum(a)"]
+    with pytest.raises(xd.DataError):
+        relation.collect()
+
+
+def test_a_subquery_of_several_rows_is_an_error_of_the_run(dock: xd.Dock) -> None:
+    dock.register("t", pa.table({"a": [1, 2]}))
+    with pytest.raises(xd.ExpressionError, match="2 rows of a subquery"):
+        dock.sql("select (select a from t)").collect()
+    assert rows(dock.sql("select (select a from t where a = 2), (select a from t where a > 5)")) == [
+        (2, None)
+    ]

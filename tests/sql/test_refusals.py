@@ -1,0 +1,166 @@
+"""What SQL does not run is refused with its name, its place and what to write instead; texts that
+are no SQL end in an error with a place."""
+
+from __future__ import annotations
+
+import os
+import random
+from pathlib import Path
+
+import crossdock as xd
+import pytest
+
+GOLDEN = Path(__file__).parent / "golden" / "refusals.txt"
+TEXTS = (
+    "select a, sum(b) over () from t",
+    "select a from t qualify row_number() over (order by a) = 1",
+    "select distinct on (s) s, a from t order by s, a",
+    "select string_agg(s, ',') from t",
+    "select sum(distinct a) from t",
+    "select count(distinct a, b) from t",
+    "select first_value(a order by b) from t",
+    "select unnest([1, 2])",
+    "with recursive r as (select 1 x union all select x + 1 from r where x < 3) select * from r",
+    "select a from t where s similar to 'x.*'",
+    "select try_cast(s as int) from t",
+    "select a from t tablesample 10 percent",
+    "select a // 2 from t",
+    "select t.a from t full join u using (a)",
+    "select a, exists (select 1 from u where u.a = t.a) from t",
+    "select a from t where a in (select v from u where u.s = t.s) or b > 1",
+    "select a from t where a > all (select v from u)",
+    "select a from t intersect all select a from u",
+    "select a from t except all select a from u",
+    "select interval '1' day",
+    "select regexp_replace(s, 'a', 'b') from t",
+    "select strpos(s, 'a') from t",
+    "select s like s from t",
+    "insert into t values (1)",
+    "update t set a = 1",
+    "delete from t",
+    "alter table t add column x int",
+    "create table x (a int)",
+    "create index i on t (a)",
+    "copy t from 'x.csv'",
+    "pragma version",
+    "begin",
+    "attach 'x.db'",
+    "pivot t on s using sum(a)",
+    "select a frm from t where",
+    "select a, from t",
+    "select (a from t",
+    "select a) from t",
+    "select 'abc from t",
+    'select "abc from t',
+    "select a /* from t",
+    "selct a from t",
+    "",
+    "   -- nothing",
+    "select nope from t",
+    "select t.nope from t",
+    "select x.a from t",
+    "select * from nope",
+    "select * from tt",
+    "select nope(a) from t",
+    "select sum(a), b from t",
+    "select a from t group by s",
+    "select a from t, u",
+    "select s + 1 from t where s = 'x'",
+    "select a from t order by nope",
+    "select * from 'nope.parquet'",
+    "select * from read_csv('x.csv', wrong=1)",
+    "select * from read_csv(a)",
+    "select a from t where a = ?",
+    "select a from t where a = $x",
+    "select a from t limit a",
+    "set nope = 1",
+    "set join_order = sideways",
+    "show nope",
+    "create view t as select 1 as a",
+    "drop view nope",
+    "copy t to 'x.parquet' (wrong 1)",
+    "copy t to 'x.parquet' (format xml)",
+    "describe",
+    "explain",
+    "select\n  a,\n  b +\nfrom t",
+    "select 1; select nope from t",
+)
+
+
+def error_of(dock: xd.Dock, text: str) -> str:
+    try:
+        shown = dock.sql(text).collect()
+    except xd.CrossdockError as error:
+        return f"{type(error).__name__} {error}"
+    return f"no error, {shown.num_rows} rows"
+
+
+def test_refusals(dock: xd.Dock, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    parts = [f"{text!r}\n{error_of(dock, text)}\n" for text in TEXTS]
+    found = "\n".join(parts).replace(str(tmp_path), "FOLDER")
+    if os.environ.get("GOLDEN_UPDATE"):
+        GOLDEN.parent.mkdir(exist_ok=True)
+        GOLDEN.write_text(found, encoding="utf-8")
+    assert found == GOLDEN.read_text(encoding="utf-8")
+    assert "no error" not in found
+
+
+def mutated(text: str, generator: random.Random) -> str:
+    """A text with some characters dropped, doubled, swapped or replaced."""
+    characters = list(text)
+    for _ in range(generator.randint(1, 4)):
+        place = generator.randrange(len(characters))
+        kind = generator.randrange(4)
+        if kind == 0 and len(characters) > 1:
+            del characters[place]
+        elif kind == 1:
+            characters.insert(place, characters[place])
+        elif kind == 2:
+            characters[place] = generator.choice("'\"();,.$?*/-\\\x00é\n")
+        else:
+            other = generator.randrange(len(characters))
+            characters[place], characters[other] = characters[other], characters[place]
+    return "".join(characters)
+
+
+BASES = (
+    "select a, sum(b) / 2 as x from t where s in ('x', 'y') group by a order by 1 limit 5",
+    "with w as (select * from t left join u using (a)) select count(*) from w where v is null",
+    "select case when a > 1 then 'x' else \"s\" end from t where a not in (select a from u) or bo",
+    "select * from (values (1, 'a'), (2, 'b')) v(x, y) join t on t.a = v.x where d > date '2000-01-01'",
+)
+
+
+@pytest.mark.parametrize("base", range(len(BASES)))
+def test_malformed_texts_end_in_an_error(base: int, dock: xd.Dock) -> None:
+    generator = random.Random(base)
+    for _ in range(150):
+        text = mutated(BASES[base], generator)
+        try:
+            dock.sql(text).collect()
+        except xd.CrossdockError:
+            continue
+
+
+def test_huge_texts_end_in_an_error(dock: xd.Dock) -> None:
+    for text in (
+        "select " + "(" * 5000 + "1" + ")" * 5000,
+        "select " + "1 + " * 20000 + "1",
+        "select " + "case when 1 = 1 then " * 2000 + "1",
+        "select 1 where " + " or ".join(f"{i} = 2" for i in range(5000)),
+        "select * from " + "(select * from " * 300 + "t" + ")" * 300,
+        "x" * 2_000_000,
+        "select '" + "x" * 2_000_000 + "'",
+        "$" * 10_000,
+    ):
+        try:
+            dock.sql(text).collect()
+        except xd.CrossdockError:
+            continue
+
+
+@pytest.mark.parametrize("text", [None, 1, b"select 1", ["select 1"]])
+def test_texts_are_strings(text: object, dock: xd.Dock) -> None:
+    with pytest.raises(xd.SqlError, match="takes a text"):
+        dock.sql(text)  # type: ignore[arg-type]
