@@ -12,7 +12,8 @@ from crossdock.grouping import plan_group
 from crossdock.nodes import JoinOptions, Limit, Node, Project
 from crossdock.orders import Order
 from crossdock.planning import plan_filter, plan_join, plan_keyless_join, plan_project
-from crossdock.row_planning import SortOptions, plan_limit, plan_sort, plan_union
+from crossdock.row_planning import SortOptions, plan_limit, plan_sort
+from crossdock.set_planning import plan_union
 
 _LONGEST_NAME = 60
 
