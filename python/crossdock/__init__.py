@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     )
     from crossdock.channel import Channel
     from crossdock.counters import to_prometheus
-    from crossdock.default_dock import (
+    from crossdock.shared_dock import (
         default_dock,
         from_arrow,
         read,
@@ -144,7 +144,7 @@ _HOMES: dict[str, tuple[str, ...]] = {
         "when",
     ),
     "crossdock.counters": ("to_prometheus",),
-    "crossdock.default_dock": (
+    "crossdock.shared_dock": (
         "default_dock",
         "from_arrow",
         "read",

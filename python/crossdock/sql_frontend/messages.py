@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from crossdock.sql.binding import Bound
-from crossdock.sql.errors import unsupported
+from crossdock.sql_frontend.binding import Bound
+from crossdock.sql_frontend.errors import unsupported
 
 _LEFT_ANTI = 6
 
