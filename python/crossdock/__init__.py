@@ -37,16 +37,6 @@ if TYPE_CHECKING:
     )
     from crossdock.channel import Channel
     from crossdock.counters import to_prometheus
-    from crossdock.shared_dock import (
-        default_dock,
-        from_arrow,
-        read,
-        read_csv,
-        read_ipc,
-        read_parquet,
-        register,
-        sql,
-    )
     from crossdock.device import Device
     from crossdock.device_table import DeviceTable
     from crossdock.errors import (
@@ -88,6 +78,16 @@ if TYPE_CHECKING:
     from crossdock.rendezvous import Rendezvous
     from crossdock.session import Dock, connect
     from crossdock.settings import current_settings
+    from crossdock.shared_dock import (
+        default_dock,
+        from_arrow,
+        read,
+        read_csv,
+        read_ipc,
+        read_parquet,
+        register,
+        sql,
+    )
     from crossdock.topology import Topology
 
     __version__: str

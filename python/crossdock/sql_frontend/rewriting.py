@@ -176,6 +176,12 @@ class _Rewriting:
         token = self._tokens[number]
         before = self._tokens[number - 1]
         if token.lower in ("all", "distinct") and before.lower == "select":
+            following = self._at(number + 1)
+            if token.lower == "distinct" and following is not None and following.lower == "on":
+                raise unsupported(
+                    "DISTINCT ON", self._text, token.start,
+                    "GROUP BY with min(x), max(x) or any_value(x)",
+                )  # fmt: skip
             return False
         self._frames[-1].item = number
         return True
@@ -223,14 +229,6 @@ class _Rewriting:
                 "a bracket is closed that is not open", self._text, self._tokens[number].start
             )
         self._frames.pop()
-        before = self._at(number - 1)
-        frame = self._frames[-1]
-        opened = before is not None and before.is_operator(")")
-        # DISTINCT ON (...) stands before the first item.
-        if frame.clause == "select" and frame.item >= 0 and not opened:
-            first = self._tokens[frame.item]
-            if first.lower == "on" and self._tokens[frame.item - 1].lower == "distinct":
-                frame.item = -1
 
     def _word(self, number: int, frame: _Frame) -> None:
         word = self._tokens[number].lower
@@ -243,8 +241,10 @@ class _Rewriting:
                 self._pieces[number] = "date_part"
                 self._pieces[number + 1] = f"('{word}', "
         if word in ("in", "any", "some", "all") and self._opens_query(number + 1):
-            self._found.has_in = True
-            if word != "in" and self._pieces.get(number) != "":
+            before = self._at(number - 1)
+            is_compared = before is not None and before.kind == "operator"
+            self._found.has_in = self._found.has_in or word == "in" or is_compared
+            if word != "in" and is_compared and self._pieces.get(number) != "":
                 raise unsupported(
                     f"a comparison with {word.upper()} of a query", self._text,
                     self._tokens[number].start, "a comparison with (select max(x) ...) or min(x)",
@@ -254,11 +254,6 @@ class _Rewriting:
             raise unsupported(
                 f"{word.upper()} ALL", self._text, self._tokens[number].start,
                 f"{word.upper()}, which drops duplicates",
-            )  # fmt: skip
-        if word == "distinct" and following is not None and following.lower == "on":
-            raise unsupported(
-                "DISTINCT ON", self._text, self._tokens[number].start,
-                "GROUP BY with min(x), max(x) or any_value(x)",
             )  # fmt: skip
         if word == "tablesample":
             raise unsupported(
