@@ -22,6 +22,7 @@
 #include <crossdock/partition.hpp>
 #include <crossdock/query.hpp>
 #include <crossdock/sort.hpp>
+#include <crossdock/window.hpp>
 
 namespace crossdock {
 

@@ -22,6 +22,7 @@
 #include <crossdock/join.hpp>
 #include <crossdock/operation.hpp>
 #include <crossdock/sort.hpp>
+#include <crossdock/window.hpp>
 
 namespace crossdock::plan {
 struct Node;
@@ -61,11 +62,13 @@ class Plan {
                    const std::string& name);
 
   // Columns of files, which are read while a query runs. `like` says their names, and the types that they have for
-  // Arrow. Strings come as views, or as dictionaries where they are few. Throws CD-102, with the reason, for what is
+  // Arrow. Strings come as views; `with_codes`: as dictionaries where they are few, which makes them better keys, and
+  // costs a look at all dictionaries of the files before the first row. Throws CD-102, with the reason, for what is
   // not read here: nested and encrypted columns, rare types and codecs, files that differ.
   static Plan scan_parquet(const ParquetFiles& files,
                            const ArrowTable& like,
-                           const std::string& name);
+                           const std::string& name,
+                           bool with_codes = true);
 
   // Rows for which all of a JSON list of conditions are true (expressions.hpp has the form).
   Plan filter(const std::string& conditions) const;
@@ -77,6 +80,8 @@ class Plan {
   // `options.filters` and `options.computed` must be empty: filter() and project() say the same.
   Plan group_by(const GroupByOptions& options) const;
   Plan sort(const SortOptions& options) const;
+  // The rows by partition and order, with a column for each function behind their own.
+  Plan window(const WindowOptions& options) const;
   Plan limit(int64_t rows, int64_t offset) const;
   // The rows of this plan, then those of the others. Columns are matched by position and must have the same types.
   Plan union_all(const std::vector<Plan>& others) const;
@@ -92,15 +97,26 @@ class Plan {
   std::shared_ptr<const plan::Node> node_;
 };
 
+struct QueryOptions {
+  // profile() has the time of each part of the pipelines: two looks at the clock per part and block of rows.
+  bool measures = false;
+  // Rules that the engine must do without, by name; for tests, since results do not depend on them.
+  std::vector<std::string> without;
+  // A table of any number of rows, read by the constructor alone: columns of strings of the result have the types that
+  // they have there, whatever layout the plan gives them.
+  const ArrowTable* like = nullptr;
+
+  static std::vector<std::string> rules();
+};
+
 // Rows of a sort leave in its order; those of a table that was filtered or looked up in joins, in the table's where no
 // join gives a row several partners; all others in any.
 //
-// plan() tells of each operator what it does and how many rows are expected; profile() has the pipelines that ran and
-// the rows that came, and, where it `measures` (two looks at the clock per part and block of rows), the time of each
-// part.
+// plan() tells of each operator what it does and how many rows are expected; profile() has the pipelines that ran.
+// Throws CD-105 for a rule that is none.
 class Query : public Operation {
  public:
-  Query(const Engine& engine, const Plan& plan, bool measures = false);
+  Query(const Engine& engine, const Plan& plan, const QueryOptions& options = {});
 };
 
 }  // namespace crossdock

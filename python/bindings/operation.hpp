@@ -105,6 +105,7 @@ nb::class_<OperationObject<Operation>> bind_operation(nb::module_& module, const
 crossdock::JoinOptions join_options(const char* owner, const nb::kwargs& arguments);
 crossdock::GroupByOptions group_options(const char* owner, const nb::kwargs& arguments);
 crossdock::SortOptions sort_options(const char* owner, const nb::kwargs& arguments);
+crossdock::WindowOptions window_options(const char* owner, const nb::kwargs& arguments);
 
 // One per class, in the file of its name.
 void bind_expressions(nb::module_& module);

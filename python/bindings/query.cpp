@@ -20,8 +20,10 @@ std::vector<crossdock::ProjectedColumn> columns_of(const ProjectedItems& items) 
 void init_query(QueryObject* self,
                 const crossdock::Engine& engine,
                 const crossdock::Plan& plan,
-                bool measures) {
-  new (self) QueryObject{crossdock::Query(engine, plan, measures), true};
+                bool measures,
+                const std::vector<std::string>& without,
+                const crossdock::ArrowTable* like) {
+  new (self) QueryObject{crossdock::Query(engine, plan, {measures, without, like}), true};
 }
 
 }  // namespace
@@ -35,7 +37,12 @@ void bind_query(nb::module_& module) {
       .def_prop_ro("num_rows", &crossdock::ParquetFiles::rows);
   nb::class_<crossdock::Plan>(module, "Plan")
       .def_static("scan", &crossdock::Plan::scan, "table"_a, "columns"_a, "name"_a)
-      .def_static("scan_parquet", &crossdock::Plan::scan_parquet, "files"_a, "like"_a, "name"_a)
+      .def_static("scan_parquet",
+                  &crossdock::Plan::scan_parquet,
+                  "files"_a,
+                  "like"_a,
+                  "name"_a,
+                  "with_codes"_a = true)
       .def("filter", &crossdock::Plan::filter, "conditions"_a)
       .def(
           "project",
@@ -66,6 +73,12 @@ void bind_query(nb::module_& module) {
             return self.sort(sort_options("sort", arguments));
           },
           "options"_a)
+      .def(
+          "window",
+          [](const crossdock::Plan& self, const nb::kwargs& arguments) {
+            return self.window(window_options("window", arguments));
+          },
+          "options"_a)
       .def("limit", &crossdock::Plan::limit, "rows"_a, "offset"_a)
       .def("union_all", &crossdock::Plan::union_all, "others"_a)
       .def("__arrow_c_schema__",
@@ -76,7 +89,14 @@ void bind_query(nb::module_& module) {
            })
       .def("text", &crossdock::Plan::text);
   bind_operation<crossdock::Query>(module, "Query")
-      .def("__init__", &init_query, "engine"_a, "plan"_a, "measures"_a = false);
+      .def("__init__",
+           &init_query,
+           "engine"_a,
+           "plan"_a,
+           "measures"_a = false,
+           "without"_a = std::vector<std::string>(),
+           "like"_a.none() = nb::none())
+      .def_static("rules", &crossdock::QueryOptions::rules);
 }
 
 }  // namespace crossdock::python

@@ -2,7 +2,7 @@
 each run error by the method that runs; all are `NativeError`, which `crossdock.errors` turns into
 public classes. Objects may be shared between threads; an operation runs in one thread at a time."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Required, TypedDict, Unpack
 
 class NativeError(Exception):
@@ -390,9 +390,8 @@ class Plan:
     @staticmethod
     def scan(table: Table, columns: list[str], name: str) -> Plan: ...
     @staticmethod
-    def scan_parquet(files: ParquetFiles, like: Table, name: str) -> Plan:
-        """The columns that `like`, a table of any number of rows, has. NativeError, with a reason,
-        where they are not read here."""
+    def scan_parquet(files: ParquetFiles, like: Table, name: str, with_codes: bool = True) -> Plan:
+        """The columns of `like`; strings that are few as dictionaries, if asked for. NativeError"""
 
     def filter(self, conditions: str) -> Plan: ...
     def project(self, items: list[tuple[str, str, str]]) -> Plan:
@@ -411,9 +410,19 @@ class Plan:
     def text(self) -> str: ...
 
 class Query(_Operation):
-    """A plan that runs as a whole. measures: profile() has the time of each part, too."""
+    """A plan that runs as a whole. measures: profile() has times. without: rules left out. like: a
+    table that says the layout of strings in the result."""
 
-    def __init__(self, engine: Engine, plan: Plan, measures: bool = False) -> None: ...
+    def __init__(
+        self,
+        engine: Engine,
+        plan: Plan,
+        measures: bool = ...,
+        without: Sequence[str] = ...,
+        like: Table | None = None,
+    ) -> None: ...
+    @staticmethod
+    def rules() -> list[str]: ...
 
 def place_of_array(array: object) -> tuple[int, int]:
     """(type, number) of the device on which an "arrow_device_array" lies, as DLPack numbers them;

@@ -9,8 +9,9 @@ from typing import Any
 import pyarrow as pa
 
 from crossdock.errors import CrossdockError, make_error, unknown_choice
-from crossdock.expressions import Alias, Column, Expr, lit
+from crossdock.expressions import Alias, Call, Column, Expr, Literal, lit
 from crossdock.option_checks import integer_of, require_flag, require_text
+from crossdock.window_expressions import Windowed
 
 # Functions that give a number of rows: never NULL.
 COUNTS = frozenset(("count", "count_distinct", "approx_distinct"))
@@ -19,7 +20,7 @@ _FLOAT_SUMS = ("fast", "exact")
 
 
 @dataclass(frozen=True, eq=False)
-class Aggregate:
+class Aggregate(Windowed):
     """`function` of the values of `argument` on the rows for which `condition` is true; count of
     no argument counts rows. `options` are those of the function that differ from its defaults."""
 
@@ -38,6 +39,13 @@ class Aggregate:
     def alias(self, name: str) -> Alias:
         """The aggregate as a column of that name: `agg(xd.sum("price").alias("total"))`."""
         return Alias(self, require_text(name, "alias()", '.alias("total")'))
+
+    def _call(self) -> tuple[str, Expr | None, tuple[tuple[str, Any], ...]]:
+        argument = self.argument
+        if self.condition is not None:  # what is left out is NULL, which no aggregate counts
+            kept = Literal(1) if argument is None else argument
+            argument = Call("case", (self.condition, kept, Literal(None)))
+        return self.function, argument, self.options
 
     def columns(self) -> frozenset[str]:
         """Names of the columns it reads."""

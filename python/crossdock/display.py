@@ -31,6 +31,7 @@ from crossdock.nodes import (
     Scan,
     Sort,
     Union,
+    Window,
 )
 from crossdock.orders import Order
 
@@ -206,6 +207,8 @@ def _headline(node: Node) -> str:
         return _group_headline(node)
     if isinstance(node, Sort):
         return _sort_headline(node)
+    if isinstance(node, Window):
+        return _window_headline(node)
     if isinstance(node, Limit):
         return f"limit {node.rows:,}" + (f" after {node.offset:,}" if node.offset else "")
     if isinstance(node, Sample):
@@ -235,6 +238,18 @@ def _sort_headline(node: Sort) -> str:
     text += ", stable" if node.stable else ""
     text += "" if node.limit is None else f", limit {node.limit:,}"
     return text + (f" after {node.offset:,}" if node.offset else "")
+
+
+def _window_headline(node: Window) -> str:
+    shown = []
+    for item in node.items:
+        arguments = [item.column] if item.column else []
+        arguments += [f"{name}={value!r}" for name, value in item.options]
+        frame = "" if item.frame is None else f" over {item.frame!r}"
+        shown.append(f"{item.name}={item.function}({', '.join(arguments)}){frame}")
+    by = f" by {', '.join(node.partition)}" if node.partition else ""
+    orders = f" in order of {_shown_orders(node.orders)}" if node.orders else ""
+    return f"window{by}{orders}: {shorten(shown)}"
 
 
 def _shown_orders(orders: Sequence[Order]) -> str:

@@ -39,7 +39,9 @@ from crossdock.native_plans import (
     UnplannedError,
     has_several_steps,
     native_plan,
+    reads_files,
     runs_as_plan,
+    window_query,
 )
 from crossdock.nodes import (
     AssumeSorted,
@@ -55,6 +57,7 @@ from crossdock.nodes import (
     Scan,
     Sort,
     Union,
+    Window,
     inputs_of,
 )
 from crossdock.operations import (
@@ -66,7 +69,9 @@ from crossdock.operations import (
     plan_native_sort,
 )
 from crossdock.sampling import sample_fraction, sample_rows
-from crossdock.streaming import interruptible, read_stream
+from crossdock.streaming import interruptible, limited_batches, read_stream
+
+_QUEUED_BATCHES = 2  # of a query whose reader is behind: each may be 20 MB, and more are under way
 
 
 @dataclass(frozen=True)
@@ -106,6 +111,8 @@ class Tracker:
 class Execution:
     """One run of one query on an engine."""
 
+    without: tuple[str, ...] = ()  # rules of the engine that are switched off, for tests
+
     def __init__(self, engine: _native.Engine, tracker: Tracker, profiling: bool = False) -> None:
         self.engine = engine
         self.tracker = tracker
@@ -117,12 +124,8 @@ class Execution:
         self._splitter = Splitter(self.table)
         self._places: dict[Node, list[int]] = {}  # of groupings: columns of the operator's rows
 
-    def runs_in_pipelines(self, node: Node) -> bool:
-        """Whether the engine runs the node as one query. Reads nothing."""
-        return self._planned_query(node, self._without_rows) is not None
-
     def unread_query(self, node: Node) -> _native.Query | None:
-        """The same query over inputs without rows, to look at."""
+        """As `query`, over inputs without rows, to look at. Reads nothing."""
         plan = self._planned_query(node, self._without_rows)
         return None if plan is None else _native.Query(self.engine, plan)
 
@@ -137,7 +140,10 @@ class Execution:
             return table, names
 
         plan = self._planned_query(node, read)
-        return None if plan is None else _native.Query(self.engine, plan, self.profiling)
+        if plan is None:
+            return None
+        like = self._without_rows(node)[0]
+        return _native.Query(self.engine, plan, self.profiling, self.without, like)
 
     def _planned_query(self, node: Node, read: ReadScan) -> _native.Plan | None:
         if has_late(node) or not runs_as_plan(node):
@@ -150,14 +156,14 @@ class Execution:
         except UnplannedError:
             return None
 
-    def _without_rows(self, scan: Scan) -> Named:
+    def _without_rows(self, node: Node) -> Named:
         with public_errors():
-            table = engine_table(self.engine, empty_table(scan.schema))
-        return table, {name: name for name in scan.schema.names}
+            table = engine_table(self.engine, empty_table(node.schema))
+        return table, {name: name for name in node.schema.names}
 
     def table(self, node: Node) -> Any:
         """The whole result as a pyarrow.Table."""
-        query = None if isinstance(node, Scan) else self.query(node)
+        query = self.query(node)
         if query is not None:
             start = time.perf_counter()
             with self.tracker.during(query), self._run_errors():
@@ -189,7 +195,7 @@ class Execution:
 
     def batches(self, node: Node) -> Iterator[Any]:
         """The result as RecordBatches, in bounded memory beside the inputs of operators."""
-        query = None if isinstance(node, Scan) else self.query(node)
+        query = self.query(node)
         if query is not None:
             yield from self._query_batches(node, query)
         elif isinstance(node, Scan):
@@ -220,13 +226,15 @@ class Execution:
 
     def _query_batches(self, node: Node, query: _native.Query) -> Iterator[Any]:
         with self.tracker.during(query), self._run_errors():
-            reader = pa.RecordBatchReader.from_stream(query.stream())
+            reader = pa.RecordBatchReader.from_stream(query.stream(_QUEUED_BATCHES))
             for batch in interruptible(reader, query.cancel):
                 yield with_schema(batch, node.schema)
 
     def count(self, node: Node) -> int:
         """Number of result rows, without building them where a node can tell."""
-        query = None if isinstance(node, Scan) else self.query(node)
+        if isinstance(node, Scan) and node.predicate is None:
+            return node.source.count_rows(None)
+        query = self.query(node)
         if query is not None:
             with self.tracker.during(query), self._run_errors():
                 return int(query.count())
@@ -236,7 +244,7 @@ class Execution:
             return 1
         if isinstance(node, Join | GroupBy):
             return int(self._run(node, lambda operation: operation.count()))
-        if isinstance(node, Project | AssumeSorted | Partition):
+        if isinstance(node, Project | AssumeSorted | Partition | Window):
             return self.count(node.input)
         if isinstance(node, Union):
             return sum(self.count(below) for below in node.inputs)
@@ -276,6 +284,8 @@ class Execution:
                 found = plan_native_group(self.engine, lowered, fused, self._sized(table))
             self._places[node] = found[1]
             return found[0]
+        if isinstance(node, Window):
+            return window_query(self.engine, node, self._sized(self.native(node.input)))
         assert isinstance(node, Sort | Partition)
         table = self.native(node.input)
         with public_errors():
@@ -322,7 +332,7 @@ class Execution:
         if isinstance(node, Operated):
             return self._native_result(node)
         start = time.perf_counter()
-        if isinstance(node, Scan):
+        if isinstance(node, Scan) and not reads_files(node):
             with self.tracker.during(node.source.name), public_errors():
                 found = node.source.native(self.engine, node.columns, node.predicate)
         else:
@@ -473,21 +483,6 @@ class Execution:
         found = [row.column(f"{f}_{column}" if column else f) for f, column in asked]
         fields = zip(found, node.schema, strict=True)
         return pa.Table.from_arrays([narrowed(a, f) for a, f in fields], schema=node.schema)
-
-
-def limited_batches(batches: Iterator[Any], rows: int, offset: int) -> Iterator[Any]:
-    """`rows` rows after the first `offset`. Nothing is read after the last of them; what runs below
-    ends when its iterator is dropped, with this one."""
-    skip, left = offset, rows
-    while left > 0:
-        batch = next(batches, None)
-        if batch is None:
-            return
-        kept = batch.slice(min(skip, batch.num_rows), left)
-        skip -= min(skip, batch.num_rows)
-        left -= kept.num_rows
-        if kept.num_rows:
-            yield kept
 
 
 def _project(node: Project, rows: Any) -> Any:

@@ -8,12 +8,23 @@ import json
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
+from crossdock import _native
 from crossdock.display import align, headline, shorten
 from crossdock.errors import printable
 from crossdock.execution import Execution
 from crossdock.keyless_groups import needs_no_groups
 from crossdock.known_orders import known_plan
-from crossdock.nodes import Exchange, GroupBy, Join, Node, Operated, Scan, Sort, inputs_of
+from crossdock.nodes import (
+    Exchange,
+    GroupBy,
+    Join,
+    Node,
+    Operated,
+    Scan,
+    Sort,
+    Window,
+    inputs_of,
+)
 from crossdock.option_checks import require_flag
 from crossdock.parquet_plans import scanned_files
 from crossdock.query_picture import plan_svg
@@ -74,8 +85,9 @@ def explain(execution: Execution | RankExecution, node: Node, read: bool | None)
         require_flag(read, "read", "explain")
     else:
         read = stored_bytes(node) <= _READ_BELOW_BYTES
-    if places is None and execution.runs_in_pipelines(node):
-        return _pipelined(execution, node, read)
+    query = execution.unread_query(node) if places is None else None
+    if query is not None:
+        return _pipelined(node, execution.query(node) or query if read else query, read)
     tree = _describe(execution, node, read, places)
     data = {"schema_version": 1, "plan": tree}
     lines = _lines(tree, "", "")
@@ -85,11 +97,9 @@ def explain(execution: Execution | RankExecution, node: Node, read: bool | None)
     return Plan("\n".join(lines), data)
 
 
-def _pipelined(execution: Execution, node: Node, read: bool) -> Plan:
-    """The plan of a query that the engine runs as a whole. Where the inputs are not to be read,
-    nothing says how many rows they have."""
-    query = execution.query(node) if read else execution.unread_query(node)
-    assert query is not None
+def _pipelined(node: Node, query: _native.Query, read: bool) -> Plan:
+    """The plan of a query that the engine runs as a whole. Where the inputs are not read, nothing
+    says how many rows they have."""
     operators = json.loads(query.plan())["operators"]
     if not read:
         for operator in operators:
@@ -132,6 +142,8 @@ def operator_name(node: Operated) -> str:
         return named.get(node.options.strategy, "hash_join")
     if isinstance(node, GroupBy):
         return "group_by"
+    if isinstance(node, Window):
+        return "window"
     return "sort" if isinstance(node, Sort) else "partition"
 
 

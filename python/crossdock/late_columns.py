@@ -31,6 +31,7 @@ from crossdock.nodes import (
     Scan,
     Sort,
     Union,
+    Window,
     inputs_of,
 )
 from crossdock.row_taking import Blocks
@@ -131,6 +132,9 @@ class Splitter:
         if isinstance(node, Sort):
             return self._sort(node, below)
         if isinstance(node, Partition):
+            late = {name: below.late[name] for name in node.schema.names if name in below.late}
+            return self._made(node, {"input": below.node}, late)
+        if isinstance(node, Window):
             late = {name: below.late[name] for name in node.schema.names if name in below.late}
             return self._made(node, {"input": below.node}, late)
         predicate = getattr(node, "predicate", None)

@@ -10,6 +10,7 @@ from typing import Any
 import pyarrow as pa
 
 from crossdock import _native
+from crossdock.errors import public_errors
 from crossdock.expressions import Column, Expr
 from crossdock.fusion import compile_expression, in_order
 from crossdock.known_orders import known_sides
@@ -27,6 +28,7 @@ from crossdock.nodes import (
     Scan,
     Sort,
     Union,
+    Window,
     inputs_of,
 )
 from crossdock.operations import Named
@@ -41,28 +43,17 @@ class UnplannedError(Exception):
     """A node that plans do not have yet; args = (what it is,)."""
 
 
-def _reads_files(node: Node) -> bool:
+def reads_files(node: Node) -> bool:
     """Whether the engine reads the files of some scan itself: then one operator is enough to run as
     a plan."""
     if isinstance(node, Scan):
         return not isinstance(scanned_files(node.source, node.columns), str)
-    return any(map(_reads_files, inputs_of(node)))
+    return any(map(reads_files, inputs_of(node)))
 
 
 def runs_as_plan(node: Node) -> bool:
     """Whether the engine should run the node as a whole."""
-    if has_several_steps(node):
-        return True
-    return (isinstance(node, GroupBy) or _is_begin(node)) and _reads_files(node)
-
-
-def _is_begin(node: Node) -> bool:
-    """Whether the node is the first rows of a source: a reader of files need not go on."""
-    has_limit = False
-    while isinstance(node, Limit | Project):
-        has_limit = has_limit or isinstance(node, Limit)
-        node = node.input
-    return has_limit and isinstance(node, Scan) and node.predicate is None
+    return has_several_steps(node) or reads_files(node)
 
 
 def has_several_steps(node: Node) -> bool:
@@ -102,16 +93,19 @@ def native_plan(node: Node, read: ReadScan) -> _native.Plan:
     """The plan of `node`, whose scans are read by `read`. A node that is used twice becomes one,
     which runs once. Errors: UnplannedError where something in it needs Python; NativeError."""
     try:
-        return _Planning(read, scans_files=True).plan(node)
+        return _Planning(node, read, scans_files=True).plan(node)
     except _native.NativeError:
         # Texts of files come as views or dictionaries; a union wants one type of all inputs.
-        return _Planning(read, scans_files=False).plan(node)
+        return _Planning(node, read, scans_files=False).plan(node)
 
 
 class _Planning:
-    def __init__(self, read: ReadScan, scans_files: bool) -> None:
+    def __init__(self, root: Node, read: ReadScan, scans_files: bool) -> None:
         self.read = read
         self.scans_files = scans_files
+        # Strings of files that are few are better keys as codes. Without an operator rows pass
+        # through in bounded memory, so that nothing may become a table first.
+        self.has_operators = _operators(root) > 0
         self._known: dict[Node, _native.Plan] = {}
 
     def plan(self, node: Node) -> _native.Plan:
@@ -121,7 +115,7 @@ class _Planning:
 
     def _planned(self, node: Node) -> _native.Plan:
         if isinstance(node, Scan):
-            return _scan(node, self.read, self.scans_files)
+            return self._scan(node)
         if isinstance(node, Filter):
             return self.plan(node.input).filter(_conditions(node.predicate, node.input.schema))
         if isinstance(node, Project):
@@ -133,14 +127,28 @@ class _Planning:
             return _group(node, self.plan)
         if isinstance(node, Sort):
             return _sort(node, self.plan(node.input))
+        if isinstance(node, Window):
+            return _window(node, self.plan(node.input))
         if isinstance(node, Limit):
             if _streams_a_join(node.input):
                 raise UnplannedError("a limit that ends a join")
             return self.plan(node.input).limit(node.rows, node.offset)
-        if isinstance(node, Union):
+        if isinstance(node, Union) and self.has_operators:
             first, *others = [self._aligned(below, node.schema) for below in node.inputs]
             return first.union_all(others)
         raise UnplannedError(type(node).__name__)
+
+    def _scan(self, node: Scan) -> _native.Plan:
+        columns = read_for(node.columns, node.predicate)
+        files: _native.Plan | str = ""
+        if self.scans_files:
+            files = scanned_files(node.source, columns, self.has_operators)
+        if not isinstance(files, str):
+            with contextlib.suppress(UnplannedError):
+                return _filtered_files(node, files, columns)
+        if not self.has_operators and not isinstance(node.source, ArrowSource):
+            raise UnplannedError("rows that pyarrow reads")
+        return _table(node, self.read)
 
     def _aligned(self, node: Node, schema: Any) -> _native.Plan:
         """The columns of `schema` in its order."""
@@ -169,14 +177,8 @@ def _conditions(predicate: Expr, schema: Any) -> str:
     return f"[{', '.join(parts)}]"
 
 
-def _scan(node: Scan, read: ReadScan, scans_files: bool) -> _native.Plan:
-    """Filters of tables in memory and of files that the engine reads are the engine's; other
-    readers apply their own."""
-    columns = read_for(node.columns, node.predicate)
-    files = scanned_files(node.source, columns) if scans_files else ""
-    if not isinstance(files, str):
-        with contextlib.suppress(UnplannedError):
-            return _filtered_files(node, files, columns)
+def _table(node: Scan, read: ReadScan) -> _native.Plan:
+    """Filters of tables in memory are the engine's; readers of files apply their own."""
     filtered = node.predicate is not None and isinstance(node.source, ArrowSource)
     whole = node
     if filtered:
@@ -237,6 +239,32 @@ def _group(node: GroupBy, plan: Callable[[Node], _native.Plan]) -> _native.Plan:
     grouped = plan(lowered.input).group_by(keys=keys, aggregates=aggregates)
     names = zip(node.schema.names, results, strict=True)
     return grouped.project([(name, of, "") for name, of in names])
+
+
+def window_query(engine: _native.Engine, node: Window, table: Named) -> _native.Query:
+    """A window over a table. Errors: those of the engine."""
+    rows, names = table
+    with public_errors():
+        scan = _native.Plan.scan(rows, list(dict.fromkeys(names.values())), "rows")
+        named = scan.project([(name, names[name], "") for name in node.input.schema.names])
+        return _native.Query(engine, _window(node, named))
+
+
+def _window(node: Window, below: _native.Plan) -> _native.Plan:
+    """The functions of a window over rows with its input's columns, and these alone, under the
+    names of its schema."""
+    functions: list[tuple[str, str, str, dict[str, Any]]] = []
+    for item in node.items:
+        options = dict(item.options)
+        if item.frame is not None:
+            options["frame"] = (item.frame.unit, item.frame.start, item.frame.end)
+        functions.append((item.function, item.column, item.name, options))
+    window = below.window(
+        partition_by=list(node.partition),
+        order_by=[order.key for order in node.orders],
+        functions=functions,
+    )
+    return window.project([(name, name, "") for name in node.schema.names])
 
 
 def _sort(node: Sort, below: _native.Plan) -> _native.Plan:

@@ -10,6 +10,7 @@ from crossdock.aggregates import Aggregate
 from crossdock.expressions import Column, Expr
 from crossdock.orders import Order
 from crossdock.sources import Source
+from crossdock.window_expressions import Frame
 
 Output: TypeAlias = tuple[str, str, str]  # side ("left", "right", "key"), column, result name
 
@@ -117,6 +118,31 @@ class Sort:
         return self.limit is None and self.offset == 0
 
 
+@dataclass(frozen=True)
+class WindowItem:
+    """A function of a window, and the column that it becomes. `frame` is None where the function
+    has its own; the bounds of a range are numbers, of decimals in units of the last digit, of times
+    in units of the column."""
+
+    function: str
+    column: str  # "": none
+    options: tuple[tuple[str, Any], ...]
+    frame: Frame | None
+    name: str
+
+
+@dataclass(frozen=True, eq=False)
+class Window:
+    """The rows of `input`, and a column for each item, computed from the rows with the same values
+    of the columns `partition`, in order."""
+
+    input: Node
+    partition: tuple[str, ...]
+    orders: tuple[Order, ...]
+    items: tuple[WindowItem, ...]
+    schema: Any
+
+
 @dataclass(frozen=True, eq=False)
 class Limit:
     """`rows` rows of `input`, after the first `offset`."""
@@ -217,11 +243,12 @@ Node: TypeAlias = (
     | Union
     | AssumeSorted
     | Partition
+    | Window
     | Exchange
     | Shared
 )
 # What the engine runs; everything else is a stream of batches around it.
-Operated: TypeAlias = Join | GroupBy | Sort | Partition
+Operated: TypeAlias = Join | GroupBy | Sort | Partition | Window
 
 
 def files_of(node: Node) -> list[str]:

@@ -12,8 +12,11 @@ from crossdock.sources import FileSource
 from crossdock.type_checks import checking_engine
 
 
-def scanned_files(source: Any, columns: tuple[str, ...]) -> _native.Plan | str:
-    """A plan that reads these columns of the files of `source`, or why pyarrow has to."""
+def scanned_files(
+    source: Any, columns: tuple[str, ...], with_codes: bool = False
+) -> _native.Plan | str:
+    """A plan that reads these columns of the files of `source`, strings that are few as codes if
+    asked to, or why pyarrow has to."""
     if not isinstance(source, FileSource) or source.kind != "parquet":
         return "no Parquet file"
     files = source.footers()
@@ -26,6 +29,6 @@ def scanned_files(source: Any, columns: tuple[str, ...]) -> _native.Plan | str:
     engine = checking_engine()
     try:
         like = engine_table(engine, empty_table(schema))
-        return _native.Plan.scan_parquet(files, like, source.name)
+        return _native.Plan.scan_parquet(files, like, source.name, with_codes)
     except _native.NativeError as error:
         return str(error)

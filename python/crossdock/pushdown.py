@@ -44,6 +44,7 @@ from crossdock.nodes import (
     Shared,
     Sort,
     Union,
+    Window,
 )
 
 _UNLIMITED = (1 << 63) - 1  # rows of a limit that only leaves out the first ones
@@ -74,6 +75,8 @@ def narrow(node: Node, needed: frozenset[str], predicates: tuple[Expr, ...] = ()
         return _narrow_union(node, needed, predicates)
     if isinstance(node, AssumeSorted):
         return _narrow_assumption(node, needed, predicates)
+    if isinstance(node, Window):
+        return _narrow_window(node, needed, predicates)
     wanted = needed.union(*(part.columns() for part in predicates))
     if isinstance(node, Shared):
         node.needed.update(wanted)
@@ -247,6 +250,25 @@ def _narrow_assumption(
     below = narrow(node.input, needed, predicates)
     kept = list(itertools.takewhile(lambda order: order.column in needed, node.orders))
     return AssumeSorted(below, tuple(kept)) if kept else below
+
+
+def _narrow_window(node: Window, needed: frozenset[str], predicates: tuple[Expr, ...]) -> Node:
+    """Comparisons of the columns of partitions leave whole partitions out."""
+    keys = frozenset(node.partition)
+    pushed = tuple(p for p in predicates if is_simple(p) and p.columns() and p.columns() <= keys)
+    rest = tuple(p for p in predicates if not any(p is part for part in pushed))
+    wanted = needed.union(*(part.columns() for part in rest))
+    items = tuple(item for item in node.items if item.name in wanted)
+    if not items:
+        return _kept_above(narrow(node.input, wanted, pushed), rest)
+    read = keys.union(order.column for order in node.orders)
+    read = read.union(item.column for item in items if item.column)
+    below = (wanted - {item.name for item in items}) | read
+    input_node = narrow(node.input, _some_column(below, node.input), pushed)
+    fields = [field for field in input_node.schema if field.name in below]
+    fields += [node.schema.field(item.name) for item in items]
+    kept = replace(node, input=input_node, items=items, schema=pa.schema(fields))
+    return _kept_above(kept, rest)
 
 
 def _narrow_join(node: Join, needed: frozenset[str], predicates: tuple[Expr, ...]) -> Node:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import pyarrow as pa
 
-from crossdock import grouping, planning, pushdown, row_planning, writers
+from crossdock import grouping, planning, pushdown, row_planning, windows, writers
 from crossdock.aggregates import Aggregate
 from crossdock.errors import make_error
 from crossdock.execution import Execution
@@ -103,7 +103,7 @@ class Relation:
         items = named_columns(columns, named, "select()")
         if not items:
             raise make_error("CD-105", "select() needs at least one column", try_=".count()")
-        return self._with(planning.plan_project(self._node, items, "select()"))
+        return self._with(windows.project(self._node, items, "select()"))
 
     def with_columns(self, /, *columns: Columns, **named: Expr) -> Relation:
         """All columns, with these computed ones, `new=expression` or `expression.alias("new")`,
@@ -114,7 +114,7 @@ class Relation:
         items: dict[str, Expr] = {name: Column(name) for name in self.columns}
         items.update(named_columns(columns, {}, "with_columns()"))
         items.update({name: lit(item) for name, item in named.items()})
-        plan = planning.plan_project(self._node, list(items.items()), "with_columns()")
+        plan = windows.project(self._node, list(items.items()), "with_columns()")
         return self._with(plan)
 
     def drop(self, /, *columns: Columns) -> Relation:
@@ -138,7 +138,7 @@ class Relation:
         Errors: ColumnError, ExpressionError (not a boolean, no kernel for the types).
         """
         parts = [lit(each) for each in flattened(predicates)]
-        return self._with(planning.plan_filter(self._node, parts))
+        return self._with(windows.filtered(self._node, parts))
 
     def group_by(self, /, *keys: Columns, **computed: Expr | str) -> grouping.Grouping:
         """The rows by the values of these columns, for `.agg(...)`: one row per combination.
@@ -206,9 +206,17 @@ class Relation:
         options = row_planning.SortOptions(limit, offset, stable, strategy)
         return self._with(row_planning.plan_sort(self._node, orders, options, "sort"))
 
-    def top_k(self, k: int, *by: str | Expr | Order) -> Relation:
+    def top_k(
+        self, k: int, *by: str | Expr | Order, per: str | Expr | Sequence[str | Expr] = ()
+    ) -> Relation:
         """The first `k` rows of the sort by these orders, largest first for plain names:
-        `top_k(10, "price", xd.asc("name"))`. Errors as for `sort`."""
+        `top_k(10, "price", xd.asc("name"))`. per: columns; then the first rows of each group of
+        rows that are equal in them, `top_k(3, "price", per="shop")`. Errors as for `sort`."""
+        keys = windows.keys_of(per)
+        if keys:
+            rows = require_rows(k, "top_k(k)")
+            orders = orders_of(by, "top_k", descending=True)
+            return self._with(windows.first_rows(self._node, keys, orders, rows))
         options = row_planning.SortOptions(require_rows(k, "top_k(k)"))
         orders = orders_of(by, "top_k", descending=True)
         return self._with(row_planning.plan_sort(self._node, orders, options, "top_k"))

@@ -37,6 +37,21 @@ def interruptible(reader: Any, cancel: Callable[[], None]) -> Iterator[Any]:
         pump.end()
 
 
+def limited_batches(batches: Iterator[Any], rows: int, offset: int) -> Iterator[Any]:
+    """`rows` rows after the first `offset`. Nothing is read after the last of them; what runs below
+    ends when its iterator is dropped, with this one."""
+    skip, left = offset, rows
+    while left > 0:
+        batch = next(batches, None)
+        if batch is None:
+            return
+        kept = batch.slice(min(skip, batch.num_rows), left)
+        skip -= min(skip, batch.num_rows)
+        left -= kept.num_rows
+        if kept.num_rows:
+            yield kept
+
+
 class _Pump:
     """A thread that reads batches, one ahead of who takes them. Whatever interrupts its making or
     its use, `end` leaves no thread behind: nothing here waits but in calls that a signal cannot

@@ -18,8 +18,8 @@ from crossdock.paths import FILE_KINDS, PathLike, delimiter_of, format_of
 from crossdock.replacement import path_errors, replacing_file
 from crossdock.row_taking import table_bytes
 
-_GROUP_ROWS = 1 << 20
-_GROUP_BYTES = 256 << 20
+_GROUP_ROWS = 1 << 17
+_GROUP_BYTES = 64 << 20
 _COMPRESSIONS = ("zstd", "snappy", "lz4", "gzip", "brotli", "none")
 _CSV_CODECS = {".gz": "gzip", ".zst": "zstd"}
 
@@ -69,7 +69,7 @@ def write_file(
 ) -> int:
     """Rows written to `path` as parquet, ipc or csv (by default what the name's ending says).
 
-    Holds at most one row group (1 Mi rows or 256 MiB) beside what the batches hold. A file
+    Holds at most one row group (131,072 rows or 64 MiB) beside what the batches hold. A file
     that is there is replaced as a whole when all is written, as `replacing_file` does it.
     Errors: PathError (not to be written there, unknown ending), OptionError, those of `batches`.
     """

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstring>
 #include <numeric>
+#include <string_view>
 
 #include "base/check.hpp"
 #include "table/key_read.hpp"
@@ -12,7 +13,6 @@ namespace crossdock::execution {
 namespace {
 
 constexpr int64_t kFirstRows = 1024;
-constexpr int64_t kStringBytesFull = int64_t{1} << 30;  // half of what 32-bit offsets can name
 
 int64_t bitmap_bytes(int64_t rows) { return (rows + 63) / 64 * 8; }
 
@@ -28,14 +28,72 @@ void copy_bits(const uint8_t* from, int64_t first, int64_t count, uint8_t* to, i
 
 }  // namespace
 
+// Reads the strings of a column of any layout.
+class StringReader {
+ public:
+  StringReader(const DataType& type, const ColumnView& column)
+      : column_(column),
+        is_coded_(type.id == TypeId::kDictionary),
+        index_bytes_(fixed_bytes(type)),
+        values_(is_coded_ ? *column.dictionary : column),
+        layout_(layout(value_type(type))) {}
+
+  std::string_view operator[](int64_t row) const {
+    return string_at(is_coded_ ? index_at(row) : row);
+  }
+
+ private:
+  int64_t index_at(int64_t row) const {
+    int64_t index = 0;  // never negative
+    const uint8_t* from = column_.values + (column_.offset + row) * index_bytes_;
+    std::memcpy(&index, from, static_cast<size_t>(index_bytes_));
+    return index;
+  }
+
+  std::string_view string_at(int64_t row) const {
+    const auto text = [](const uint8_t* data, int64_t bytes) {
+      return std::string_view(reinterpret_cast<const char*>(data), static_cast<size_t>(bytes));
+    };
+    if (layout_ == Layout::kViews) {
+      const uint8_t* view = values_.values + (values_.offset + row) * 16;
+      int32_t place[4];  // bytes, prefix, heap, offset
+      std::memcpy(place, view, 16);
+      if (place[0] <= keys::kInlineBytes) return text(view + 4, place[0]);
+      return text(values_.heaps[place[2]] + place[3], place[0]);
+    }
+    const bool is_narrow = layout_ == Layout::kOffsets32;
+    const int64_t at = values_.offset + row;
+    const int64_t begin = is_narrow ? static_cast<const int32_t*>(values_.offsets)[at]
+                                    : static_cast<const int64_t*>(values_.offsets)[at];
+    const int64_t end = is_narrow ? static_cast<const int32_t*>(values_.offsets)[at + 1]
+                                  : static_cast<const int64_t*>(values_.offsets)[at + 1];
+    return text(values_.values + begin, end - begin);
+  }
+
+  const ColumnView& column_;
+  bool is_coded_;
+  int64_t index_bytes_;
+  const ColumnView& values_;
+  Layout layout_;
+};
+
 // One column's memory. Blocks grow by doubling, so a value is copied twice at most.
 class BatchWriter::Column {
  public:
-  Column(const DataType& type, std::shared_ptr<Memory> memory, const std::string& who)
-      : layout_(layout(type)), width_(fixed_bytes(type)), memory_(std::move(memory)), who_(who) {}
+  Column(const DataType& from,
+         const DataType& type,
+         std::shared_ptr<Memory> memory,
+         const std::string& who)
+      : from_(from),
+        converts_(from.id != type.id),
+        layout_(layout(type)),
+        width_(fixed_bytes(type)),
+        memory_(std::move(memory)),
+        who_(who) {}
 
   Status append(const ColumnView& from, int64_t rows, int64_t at) {
     CD_TRY(append_validity(from, rows, at));
+    if (converts_) return append_converted(from, rows, at);
     // Columns of nulls alone come with an empty dictionary.
     const bool is_new = from.dictionary != nullptr && from.dictionary != dictionary_;
     if (is_new && (dictionary_ == nullptr || from.dictionary->length > 0)) {
@@ -65,8 +123,9 @@ class BatchWriter::Column {
 
   int64_t string_bytes() const { return string_bytes_; }
   bool takes(const ColumnView& from) const {
-    return from.dictionary == nullptr || dictionary_ == nullptr || from.dictionary == dictionary_ ||
-           from.dictionary->length == 0 || dictionary_->length == 0;
+    return converts_ || from.dictionary == nullptr || dictionary_ == nullptr ||
+           from.dictionary == dictionary_ || from.dictionary->length == 0 ||
+           dictionary_->length == 0;
   }
 
   // The column as a view; `keep` takes over its memory.
@@ -175,6 +234,62 @@ class BatchWriter::Column {
     return {};
   }
 
+  // Strings of another layout, or of a dictionary.
+  Status append_converted(const ColumnView& from, int64_t rows, int64_t at) {
+    longest_ = -1;
+    StringReader strings(from_, from);
+    if (layout_ == Layout::kViews) {
+      CD_TRY(grow(values_, at * 16, (at + rows) * 16));
+      for (int64_t i = 0; i < rows; ++i) {
+        const std::string_view text = from.is_valid(i) ? strings[i] : std::string_view();
+        CD_TRY(append_view(text, values_.data() + (at + i) * 16));
+      }
+      return {};
+    }
+    return layout_ == Layout::kOffsets32 ? append_read<int32_t>(strings, from, rows, at)
+                                         : append_read<int64_t>(strings, from, rows, at);
+  }
+
+  Status append_view(std::string_view text, uint8_t* to) {
+    int32_t place[4] = {static_cast<int32_t>(text.size()), 0, 0, 0};  // bytes, prefix, heap, offset
+    if (place[0] <= keys::kInlineBytes) {
+      std::memcpy(&place[1], text.data(), text.size());
+      std::memcpy(to, place, 16);
+      return {};
+    }
+    CD_TRY(grow(bytes_, string_bytes_, string_bytes_ + place[0]));
+    std::memcpy(bytes_.data() + string_bytes_, text.data(), text.size());
+    std::memcpy(&place[1], text.data(), 4);
+    place[3] = static_cast<int32_t>(string_bytes_);
+    std::memcpy(to, place, 16);
+    string_bytes_ += place[0];
+    return {};
+  }
+
+  template <class Offset>
+  Status append_read(const StringReader& strings,
+                     const ColumnView& from,
+                     int64_t rows,
+                     int64_t at) {
+    CD_TRY(grow(offsets_,
+                at == 0 ? 0 : (at + 1) * int64_t{sizeof(Offset)},
+                (at + rows + 1) * int64_t{sizeof(Offset)}));
+    if (at == 0) offsets_.as<Offset>()[0] = 0;
+    for (int64_t i = 0; i < rows; ++i) {
+      if (from.is_valid(i)) {
+        const std::string_view text = strings[i];
+        const auto bytes = static_cast<int64_t>(text.size());
+        CD_TRY(grow(bytes_, string_bytes_, string_bytes_ + bytes));
+        std::memcpy(bytes_.data() + string_bytes_, text.data(), text.size());
+        string_bytes_ += bytes;
+      }
+      offsets_.as<Offset>()[at + i + 1] = static_cast<Offset>(string_bytes_);
+    }
+    return {};
+  }
+
+  const DataType from_;
+  const bool converts_;
   Layout layout_;
   int64_t width_;
   std::shared_ptr<Memory> memory_;
@@ -186,10 +301,15 @@ class BatchWriter::Column {
   const ColumnView* dictionary_ = nullptr;
 };
 
-BatchWriter::BatchWriter(SchemaPtr schema, std::shared_ptr<Memory> memory, std::string who)
+BatchWriter::BatchWriter(SchemaPtr schema,
+                         std::shared_ptr<Memory> memory,
+                         std::string who,
+                         const SchemaPtr& from)
     : schema_(std::move(schema)), memory_(std::move(memory)), who_(std::move(who)) {
-  for (const Field& field : schema_->fields) {
-    columns_.push_back(std::make_unique<Column>(field.type, memory_, who_));
+  const std::vector<Field>& given = (from == nullptr ? schema_ : from)->fields;
+  for (size_t c = 0; c < given.size(); ++c) {
+    columns_.push_back(
+        std::make_unique<Column>(given[c].type, schema_->fields[c].type, memory_, who_));
   }
 }
 
@@ -221,10 +341,10 @@ bool BatchWriter::shares_dictionaries() const {
   });
 }
 
-bool BatchWriter::is_full() const {
-  return std::any_of(columns_.begin(), columns_.end(), [](const auto& column) {
-    return column->string_bytes() >= kStringBytesFull;
-  });
+int64_t BatchWriter::string_bytes() const {
+  int64_t bytes = 0;
+  for (const auto& column : columns_) bytes = std::max(bytes, column->string_bytes());
+  return bytes;
 }
 
 Batch BatchWriter::finish() {

@@ -12,11 +12,18 @@
 
 namespace crossdock::execution {
 
+// Where a batch should end: half of what 32-bit offsets can name.
+constexpr int64_t kStringBytesFull = int64_t{1} << 30;
+
 // One owner. Strings are copied, so a batch holds the bytes of its rows and no others; dictionaries are shared.
 class BatchWriter {
  public:
-  // `who` names the memory in errors.
-  BatchWriter(SchemaPtr schema, std::shared_ptr<Memory> memory, std::string who);
+  // `who` names the memory in errors. `from`: what is appended, where strings have another layout there, or
+  // dictionaries.
+  BatchWriter(SchemaPtr schema,
+              std::shared_ptr<Memory> memory,
+              std::string who,
+              const SchemaPtr& from = nullptr);
   ~BatchWriter();
 
   // Whether rows may follow those that are there: columns of one batch have one dictionary.
@@ -28,8 +35,8 @@ class BatchWriter {
   void keep(const std::shared_ptr<const void>& owner);
   bool shares_dictionaries() const;
   int64_t rows() const { return rows_; }
-  // Whether a batch should end here: strings with 32-bit offsets have little room left.
-  bool is_full() const;
+  // Of the column that has most.
+  int64_t string_bytes() const;
 
   // What was appended since the last call.
   Batch finish();

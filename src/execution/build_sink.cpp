@@ -154,7 +154,8 @@ Status BuildSink::push(int index, const RowBlock& block) {
   if (copies_ == nullptr) return {};
   if (state->writer.shares_dictionaries()) keep_owners(block, options_.stores, state->writer);
   CD_TRY(state->writer.append(state->payload.load(block), options_.payload));
-  if (state->writer.rows() + kBlockRows <= kCopiedBatchRows && !state->writer.is_full()) return {};
+  const bool has_room = state->writer.rows() + kBlockRows <= kCopiedBatchRows;
+  if (has_room && state->writer.string_bytes() < kStringBytesFull) return {};
   return end_batch(*state);
 }
 

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "expressions/civil_date.hpp"
+
 namespace crossdock::execution {
 namespace {
 
@@ -52,6 +54,40 @@ Result<KeyColumnRange> range_of(operators::OperatorRun& run,
   if (const auto known = operators::range_without_scan(chunks); known.has_value()) return *known;
   if (store.rows() > rows_max) return KeyColumnRange();
   return scanned_range(run, chunks);
+}
+
+std::optional<operators::KeyRange> computed_range(const Chain& chain,
+                                                  const expressions::Expression& expression) {
+  using expressions::ExpressionOp;
+  switch (expression.op) {
+    case ExpressionOp::kMonth:
+      return operators::KeyRange{1, 12};
+    case ExpressionOp::kDay:
+      return operators::KeyRange{1, 31};
+    case ExpressionOp::kQuarter:
+      return operators::KeyRange{1, 4};
+    case ExpressionOp::kWeek:
+      return operators::KeyRange{1, 53};
+    case ExpressionOp::kDayOfYear:
+      return operators::KeyRange{1, 366};
+    case ExpressionOp::kWeekday:
+      return operators::KeyRange{0, 6};
+    case ExpressionOp::kHour:
+      return operators::KeyRange{0, 23};
+    case ExpressionOp::kYear:
+      break;
+    default:
+      return std::nullopt;
+  }
+  const expressions::Expression& of = *expression.arguments[0];
+  if (of.op != ExpressionOp::kColumn || of.type.id != TypeId::kDate32) return std::nullopt;
+  for (const auto& [place, range] : chain.ranges) {
+    if (!(place == chain.schema.places[of.column])) continue;
+    if (range.is_empty()) return range;
+    return operators::KeyRange{expressions::civil_date(range.min).year,
+                               expressions::civil_date(range.max).year};
+  }
+  return std::nullopt;
 }
 
 }  // namespace crossdock::execution

@@ -82,6 +82,7 @@ class Estimates {
   double rows_of(const plan::Node&, const plan::FileScan& scan) {
     return static_cast<double>(scan.table->files().rows());
   }
+  double rows_of(const plan::Node& node, const plan::Window&) { return rows(node.input()); }
   double rows_of(const plan::Node& node, const plan::Project&) { return rows(node.input()); }
   double rows_of(const plan::Node& node, const plan::Limit& limit) {
     const double below = std::max(0.0, rows(node.input()) - static_cast<double>(limit.offset));
@@ -184,6 +185,10 @@ class Estimates {
       const operators::OutputColumn& output = join->spec.output[column];
       const int side = output.side == operators::OutputSide::kRight ? 1 : 0;
       return distinct(node.input(side), output.column);
+    }
+    if (std::holds_alternative<plan::Window>(node.operation)) {
+      const bool is_input = column < node.input().schema->column_count();
+      return is_input ? distinct(node.input(), column) : rows(node);
     }
     const bool passes_on = std::holds_alternative<plan::Filter>(node.operation) ||
                            std::holds_alternative<plan::Limit>(node.operation);

@@ -5,6 +5,7 @@
 #include <atomic>
 
 #include "execution/column_filter.hpp"
+#include "execution/file_rows.hpp"
 #include "execution/row_group_bounds.hpp"
 #include "operators/run/operator_run.hpp"
 
@@ -30,6 +31,7 @@ struct Unit {
   int group = 0;
   int64_t begin = 0;
   int64_t rows = 0;
+  int64_t first_row = 0;  // of all files
 };
 
 // What the footers promise of a column, and steps are held against.
@@ -51,6 +53,7 @@ std::vector<Unit> cut_units(const ParquetTable& table, int workers) {
   const int64_t groups = std::max<int64_t>(1, group_count(table));
   const int64_t parts_wanted = (kUnitsPerWorker * workers + groups - 1) / groups;
   std::vector<Unit> units;
+  int64_t first_row = 0;
   const auto& files = table.files().files();
   for (size_t f = 0; f < files.size(); ++f) {
     const auto& row_groups = files[f]->metadata().row_groups;
@@ -59,9 +62,11 @@ std::vector<Unit> cut_units(const ParquetTable& table, int workers) {
       const int64_t parts = std::clamp<int64_t>(rows / kPartRowsLeast, 1, parts_wanted);
       const int64_t part_rows = (rows + parts - 1) / parts;
       for (int64_t begin = 0; begin < rows; begin += part_rows) {
-        units.push_back(
-            {static_cast<int>(f), static_cast<int>(g), begin, std::min(part_rows, rows - begin)});
+        Unit& unit = units.emplace_back();
+        unit = {static_cast<int>(f), static_cast<int>(g), begin, 0, first_row + begin};
+        unit.rows = std::min(part_rows, rows - begin);
       }
+      first_row += rows;
     }
   }
   return units;
@@ -140,9 +145,10 @@ class FileSource final : public Source {
   }
 
   Status run(OperatorRun& run, BlockSink& first) override;
-  Result<int64_t> sample(BlockSink& first) override;
+  Result<int64_t> sample(BlockSink& first, const std::vector<bool>& columns) override;
   Status prepare(Demand demand) override;
   void limit(int64_t rows) override;
+  void number_rows() override { is_numbered_ = true; }
   std::string describe() const override;
   int64_t rows() const override { return rows_; }
 
@@ -152,19 +158,24 @@ class FileSource final : public Source {
     std::vector<ColumnFilter> filters;
     std::vector<SourceTest> tests;
     std::vector<uint32_t> kept;
+    std::vector<uint64_t> numbers;  // of the rows of `batch`
     Batch batch;
     int32_t step_rows = kStepRows;
   };
 
   Result<Worker*> worker(int index);
-  void open(Worker& worker, const Unit& unit);
+  // `rows`: that will be asked for.
+  void open(Worker& worker, const Unit& unit, int64_t rows);
   bool can_match(const Unit& unit) const;
   Status run_unit(OperatorRun& run, int index, int64_t number, BlockSink& first);
   Result<StepRows> select(Worker& worker, StepRows rows);
   Result<StepRows> test(Worker& worker, SourceTest& test, StepRows rows) const;
-  Status decode(Worker& worker, StepRows rows);
+  Status decode(Worker& worker, StepRows rows) const;
+  Result<ColumnView> decoded(Worker& worker, size_t column, StepRows rows) const;
+  void add_numbers(Worker& worker, uint64_t first_row, StepRows rows) const;
   Status push(int index, int64_t number, const Batch& batch, BlockSink& first) const;
   Status make_sample();
+  Status decode_sample(Worker& worker, const std::vector<bool>& columns) const;
   Batch empty_batch() const;
   std::unique_ptr<ColumnCursor> make_cursor(size_t column) const;
 
@@ -175,6 +186,7 @@ class FileSource final : public Source {
   std::vector<Unit> units_;
   int64_t rows_;
   std::vector<bool> used_;  // by column
+  bool is_numbered_ = false;
   std::vector<ColumnConditions> conditions_;
   std::vector<const Stage*> testing_;
   std::vector<std::unique_ptr<Worker>> workers_;
@@ -192,7 +204,7 @@ std::unique_ptr<ColumnCursor> FileSource::make_cursor(size_t column) const {
 // What outlives the batch's rows: the strings of codes.
 Batch FileSource::empty_batch() const {
   Batch batch{table_.schema(), 0, {}, options_.table};
-  batch.columns.resize(table_.columns().size());
+  batch.columns.resize(table_.columns().size() + (is_numbered_ ? 1 : 0));
   return batch;
 }
 
@@ -202,7 +214,7 @@ Result<FileSource::Worker*> FileSource::worker(int index) {
   worker = std::make_unique<Worker>();
   worker->batch = empty_batch();
   worker->cursors.resize(table_.columns().size());
-  for (size_t c = 0; c < used_.size(); ++c) {
+  for (size_t c = 0; c < worker->cursors.size(); ++c) {
     if (used_[c]) worker->cursors[c] = make_cursor(c);
   }
   for (const ColumnConditions& of : conditions_) {
@@ -220,11 +232,11 @@ Result<FileSource::Worker*> FileSource::worker(int index) {
   return worker.get();
 }
 
-void FileSource::open(Worker& worker, const Unit& unit) {
+void FileSource::open(Worker& worker, const Unit& unit, int64_t rows) {
   const scan::LocalFile& file = table_.files().files()[static_cast<size_t>(unit.file)]->file();
   for (size_t c = 0; c < worker.cursors.size(); ++c) {
     if (worker.cursors[c] == nullptr) continue;
-    worker.cursors[c]->open(file, table_.chunk(static_cast<int>(c), unit.file, unit.group));
+    worker.cursors[c]->open(file, table_.chunk(static_cast<int>(c), unit.file, unit.group), rows);
   }
   for (ColumnFilter& filter : worker.filters) filter.open();
 }
@@ -271,24 +283,41 @@ Result<StepRows> FileSource::test(Worker& worker, SourceTest& test, StepRows row
       kept[count++] = rows.rows == nullptr ? static_cast<uint32_t>(row) : rows.rows[row];
     }
   }
-  test.seen += rows.count;
-  test.kept += count;
+  // What lies back counts less: a test may drop more with time.
+  test.seen = test.seen * 3 / 4 + rows.count;
+  test.kept = test.kept * 3 / 4 + count;
   return StepRows{kept, count};
 }
 
-Status FileSource::decode(Worker& worker, StepRows rows) {
+Status FileSource::decode(Worker& worker, StepRows rows) const {
   worker.batch.rows = rows.count;
   for (size_t c = 0; c < worker.cursors.size(); ++c) {
     if (worker.cursors[c] == nullptr || !used_[c]) continue;
-    CD_ASSIGN(worker.batch.columns[c], worker.cursors[c]->decode(rows.rows, rows.count));
-    const Field& field = table_.schema()->fields[c];
-    if (is_kept(promises_[c], worker.batch.columns[c], field.type)) continue;
-    return make_error(ErrorCode::kSourceFailed,
-                      "column \"{}\" of {} has values that the statistics of the file exclude",
-                      field.name,
-                      options_.name);
+    CD_ASSIGN(worker.batch.columns[c], decoded(worker, c, rows));
   }
   return {};
+}
+
+Result<ColumnView> FileSource::decoded(Worker& worker, size_t column, StepRows rows) const {
+  CD_ASSIGN(const ColumnView values, worker.cursors[column]->decode(rows.rows, rows.count));
+  const Field& field = table_.schema()->fields[column];
+  if (is_kept(promises_[column], values, field.type)) return values;
+  return make_error(ErrorCode::kSourceFailed,
+                    "column \"{}\" of {} has values that the statistics of the file exclude",
+                    field.name,
+                    options_.name);
+}
+
+void FileSource::add_numbers(Worker& worker, uint64_t first_row, StepRows rows) const {
+  worker.numbers.resize(kStepRowsMost);
+  for (int32_t i = 0; i < rows.count; ++i) {
+    worker.numbers[static_cast<size_t>(i)] =
+        first_row + (rows.rows == nullptr ? static_cast<uint32_t>(i) : rows.rows[i]);
+  }
+  ColumnView numbers;
+  numbers.length = rows.count;
+  numbers.values = reinterpret_cast<const uint8_t*>(worker.numbers.data());
+  worker.batch.columns.back() = numbers;
 }
 
 Status FileSource::push(int index, int64_t number, const Batch& batch, BlockSink& first) const {
@@ -306,15 +335,16 @@ Status FileSource::push(int index, int64_t number, const Batch& batch, BlockSink
 
 Status FileSource::run_unit(OperatorRun& run, int index, int64_t number, BlockSink& first) {
   const Unit& unit = units_[static_cast<size_t>(number)];
+  if (has_enough()) return {};
   if (!can_match(unit)) {
     ++units_skipped_;
     return {};
   }
   CD_ASSIGN(Worker * state, worker(index));
-  open(*state, unit);
+  open(*state, unit, unit.rows);
   const int64_t end = unit.begin + unit.rows;
   int64_t kept_rows = 0;
-  for (int64_t at = unit.begin; at < end;) {
+  for (int64_t at = unit.begin; at < end && !has_enough();) {
     CD_TRY(run.check_cancelled());
     const auto rows = static_cast<int32_t>(std::min<int64_t>(state->step_rows, end - at));
     for (auto& cursor : state->cursors) {
@@ -322,6 +352,7 @@ Status FileSource::run_unit(OperatorRun& run, int index, int64_t number, BlockSi
     }
     state->kept.resize(kStepRowsMost);
     CD_ASSIGN(const StepRows kept, select(*state, {nullptr, rows}));
+    const auto first_row = static_cast<uint64_t>(unit.first_row + at - unit.begin);
     at += rows;
     kept_rows += kept.count;
     const int64_t wanted = int64_t{kKeptRowsWanted} * rows / std::max(kept.count, 1);
@@ -329,6 +360,7 @@ Status FileSource::run_unit(OperatorRun& run, int index, int64_t number, BlockSi
                                             kBlockRows * kBlockRows);
     if (kept.count == 0) continue;
     CD_TRY(decode(*state, kept));
+    if (is_numbered_) add_numbers(*state, first_row, kept);
     CD_TRY(push(index, number, state->batch, first));
   }
   rows_kept_ += kept_rows;
@@ -340,7 +372,7 @@ Status FileSource::run(OperatorRun& run, BlockSink& first) {
   const auto count = static_cast<int64_t>(units_.size());
   const int64_t rows_each = count == 0 ? 0 : rows() / count;
   return run.for_indices("pipeline", count, rows_each, [&](int index, int64_t number) {
-    return run_unit(run, index, number, first);
+    return ended(index, number, run_unit(run, index, number, first));
   });
 }
 
@@ -352,19 +384,30 @@ Status FileSource::make_sample() {
     const Unit& unit = units_[static_cast<size_t>(u)];
     Worker& state = sample_.emplace_back();
     state.batch = empty_batch();
-    for (size_t c = 0; c < used_.size(); ++c) state.cursors.push_back(make_cursor(c));
-    open(state, unit);
+    for (size_t c = 0; c < table_.columns().size(); ++c) state.cursors.push_back(make_cursor(c));
     const auto rows = static_cast<int32_t>(std::min<int64_t>(kBlockRows, unit.rows));
+    open(state, unit, rows);
     for (auto& cursor : state.cursors) cursor->step(unit.begin, rows);
-    CD_TRY(decode(state, {nullptr, rows}));
+    state.batch.rows = rows;
   }
   return {};
 }
 
-Result<int64_t> FileSource::sample(BlockSink& first) {
+// What an earlier call has decoded stays.
+Status FileSource::decode_sample(Worker& worker, const std::vector<bool>& columns) const {
+  for (size_t c = 0; c < worker.cursors.size(); ++c) {
+    ColumnView& column = worker.batch.columns[c];
+    if (!columns[c] || column.values != nullptr) continue;
+    CD_ASSIGN(column, decoded(worker, c, {nullptr, static_cast<int32_t>(worker.batch.rows)}));
+  }
+  return {};
+}
+
+Result<int64_t> FileSource::sample(BlockSink& first, const std::vector<bool>& columns) {
   if (sample_.empty()) CD_TRY(make_sample());
   int64_t rows = 0;
   for (size_t s = 0; s < sample_.size(); ++s) {
+    CD_TRY(decode_sample(sample_[s], columns));
     CD_TRY(push(0, static_cast<int64_t>(s), sample_[s].batch, first));
     rows += sample_[s].batch.rows;
   }
@@ -433,6 +476,7 @@ Result<Chain> file_chain(FileSourceOptions options) {
       chain.ranges.emplace_back(ColumnPlace{0, c}, *promises.back().range);
     }
   }
+  chain.by_number = rows_of_files(options, codes);
   chain.schema.schema = table.schema();
   chain.schema.nullable = {false};
   chain.schema.stores = {nullptr};

@@ -90,4 +90,48 @@ void add_row_numbers(const LateSort& late, Chain& chain, int workers) {
   chain.schema.places = std::move(places);
 }
 
+LateSourceSort late_source_columns(const operators::SortSpec& spec, const Chain& chain) {
+  LateSourceSort late;
+  late.spec = spec;
+  const bool keeps_few = spec.limit >= 0 && spec.limit <= kBlockRows;
+  if (!keeps_few || chain.by_number == nullptr || !spec.row_index.empty()) return late;
+  std::vector<operators::SortOutput> output;
+  for (const operators::SortOutput& item : spec.output) {
+    const ColumnPlace& place = chain.schema.places[item.column];
+    if (place.origin == 0 && !is_key(spec, item.column)) {
+      late.read.push_back(place.column);
+      late.places.push_back({1, place.column});
+      continue;
+    }
+    late.places.push_back({0, static_cast<int>(output.size())});
+    output.push_back({place_in(late.columns, item.column), item.name});
+  }
+  if (late.read.empty()) return late;
+  std::sort(late.read.begin(), late.read.end());
+  late.read.erase(std::unique(late.read.begin(), late.read.end()), late.read.end());
+  for (operators::SortKey& key : late.spec.keys) key.column = place_in(late.columns, key.column);
+  late.numbers = static_cast<int>(output.size());
+  output.push_back({static_cast<int>(late.columns.size()), "\x01row"});
+  late.spec.output = std::move(output);
+  return late;
+}
+
+void add_source_numbers(const LateSourceSort& late, Chain& chain) {
+  auto schema = std::make_shared<Schema>();
+  std::vector<ColumnPlace> places;
+  for (const int column : late.columns) {
+    schema->fields.push_back(chain.schema.schema->fields[column]);
+    places.push_back(chain.schema.places[column]);
+  }
+  DataType type;
+  type.id = TypeId::kUInt64;
+  type.arrow_format = "L";
+  schema->fields.push_back({.name = "\x01row", .type = type, .nullable = false, .metadata = ""});
+  places.push_back({0, static_cast<int>(chain.source_columns.size())});
+  chain.source_columns.push_back({nullptr, false, nullptr});
+  chain.source->number_rows();
+  chain.schema.schema = std::move(schema);
+  chain.schema.places = std::move(places);
+}
+
 }  // namespace crossdock::execution

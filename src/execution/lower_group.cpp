@@ -179,11 +179,16 @@ Result<Chain> Lowering::stream_groups(const GroupSpec& asked, SchemaPtr schema, 
     return distinct_counts(asked, std::move(schema), std::move(chain));
   }
   const BlockSchema before = chain.schema;
-  CD_ASSIGN(const std::optional<ReducedGroup> reduced,
-            reduce_keys(chain, asked, workers_, environment_.seed, environment_.memory));
-  CD_ASSIGN(auto planned,
-            reduced.has_value() ? plan_stream(chain, reduced->spec, reduced->ranges)
-                                : plan_stream(chain, asked, {}));
+  std::optional<ReducedGroup> reduced;
+  if (rules_.has(Rule::kKeyReduction)) {
+    CD_ASSIGN(reduced, reduce_keys(chain, asked, workers_, environment_.seed, environment_.memory));
+  }
+  std::unique_ptr<operators::GroupStream> planned;
+  if (rules_.has(Rule::kStreamedGroups)) {
+    CD_ASSIGN(planned,
+              reduced.has_value() ? plan_stream(chain, reduced->spec, reduced->ranges)
+                                  : plan_stream(chain, asked, {}));
+  }
   if (planned == nullptr) {
     if (reduced.has_value()) {
       chain.stages.pop_back();
@@ -220,7 +225,8 @@ Result<Chain> Lowering::lower_group(const plan::Node& node) {
   const bool is_scan = std::holds_alternative<plan::Scan>(input.operation);
   if (is_scan) return fused_group(node);
   CD_ASSIGN(Chain chain, lower(input));
-  const bool is_table = chain.table != nullptr && chain.pass_rate >= kFusedPassRate;
+  const bool is_table =
+      rules_.has(Rule::kFusedGroups) && chain.table != nullptr && chain.pass_rate >= kFusedPassRate;
   if (is_table) {
     CD_ASSIGN(Chain fused, fused_group(node));
     if (fused.source != nullptr) return fused;

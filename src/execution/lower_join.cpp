@@ -370,7 +370,9 @@ Result<Chain> Lowering::probe_join(const plan::Node& node,
       dependency.keys.push_back(probe.schema.places[probe_key]);
     }
   }
-  if (kind.needs_partner()) CD_TRY(add_key_filter(probe, keys, table));
+  if (kind.needs_partner() && rules_.has(Rule::kKeyFilters)) {
+    CD_TRY(add_key_filter(probe, keys, table));
+  }
   probe.cost += probe.pass_rate * kProbeCost * static_cast<double>(keys.keys.size());
   if (has_store) {
     probe.stores.push_back(std::shared_ptr<const RowStore>(table, &table->store()));
@@ -386,7 +388,7 @@ Result<Chain> Lowering::lower_join(const plan::Node& node) {
   CD_ASSIGN(Chain left, lower(node.input(0)));
   CD_ASSIGN(Chain right, lower(node.input(1)));
   const bool both_are_tables = left.is_bare() && right.is_bare();
-  if (!is_pipelined(node) ||
+  if (!rules_.has(Rule::kPipelinedJoins) || !is_pipelined(node) ||
       (both_are_tables &&
        std::min(left.rows_expected(), right.rows_expected()) >= kPartitionedRows)) {
     return table_join(node, std::move(left), std::move(right));
@@ -394,8 +396,8 @@ Result<Chain> Lowering::lower_join(const plan::Node& node) {
   const bool can_build_left =
       std::get<plan::Join>(node.operation).spec.kind !=
       JoinKind::kAntiNullAware;  // whose null keys are those of the right side
-  const bool build_is_left =
-      can_build_left && cost_of_build(left, right) < cost_of_build(right, left);
+  const bool build_is_left = can_build_left && rules_.has(Rule::kBuildSide) &&
+                             cost_of_build(left, right) < cost_of_build(right, left);
   Chain& build = build_is_left ? left : right;
   Chain& probe = build_is_left ? right : left;
   if (has_loose_dictionaries(build)) {

@@ -4,8 +4,11 @@
 #include <algorithm>
 
 #include "execution/collect_sink.hpp"
+#include "execution/column_ranges.hpp"
+#include "execution/file_rows.hpp"
 #include "execution/file_source.hpp"
 #include "execution/late_sort.hpp"
+#include "execution/top_rows_stage.hpp"
 #include "operators/run/morsel.hpp"
 #include "operators/sort/table_sort.hpp"
 #include "table/dictionary.hpp"
@@ -148,28 +151,51 @@ void Lowering::count_uses(const plan::Node& node) {
 }
 
 Result<Chain> Lowering::lower(const plan::Node& node) {
+  CD_ASSIGN(Chain chain, lower_limited(node));
+  if (!chain.is_sampled) {
+    CD_TRY(sample_chain(chain));
+    record_.expect(node, chain.rows_expected());
+  }
+  if (!chain.limit.has_value()) return chain;
+  return limit_as_table(node, std::move(chain));
+}
+
+Result<Chain> Lowering::limit_as_table(const plan::Node& node, Chain chain) {
+  being_lowered_.push_back(&node);
+  Result<TablePtr> rows = materialise(std::move(chain));
+  being_lowered_.pop_back();
+  if (!rows.ok()) return rows.error();
+  CD_ASSIGN(auto store, operators::store_rows(*rows.value(), "limit"));
+  return table_chain(std::move(rows.value()), std::move(store), "limit", workers_);
+}
+
+void Lowering::name_stages(const Chain& chain, const plan::Node& node) {
+  for (const auto& stage : chain.stages) {
+    if (stage->node() == nullptr) stage->set_node(&node);
+  }
+}
+
+Result<Chain> Lowering::lower_limited(const plan::Node& node) {
   being_lowered_.push_back(&node);
   Result<Chain> lowered = lower_here(node);
   being_lowered_.pop_back();
   if (!lowered.ok()) return lowered;
   Chain& chain = lowered.value();
   if (chain.source_node == nullptr) chain.source_node = &node;
-  for (const auto& stage : chain.stages) {
-    if (stage->node() == nullptr) stage->set_node(&node);
-  }
+  chain.source_tests = rules_.has(Rule::kSourceConditions);
+  name_stages(chain, node);
   record_.expect(node, chain.rows_expected());
   return lowered;
 }
 
 Result<Chain> Lowering::lower_here(const plan::Node& node) {
-  const bool shared = shared_.at(&node).uses > 1 && has_operator(node);
+  const bool shared =
+      rules_.has(Rule::kSharedParts) && shared_.at(&node).uses > 1 && has_operator(node);
   return shared ? lower_shared(node) : lower_operation(node);
 }
 
 Status Lowering::run(Chain& chain, BlockSink& sink) {
-  for (const auto& stage : chain.stages) {
-    if (stage->node() == nullptr) stage->set_node(being_lowered_.back());
-  }
+  name_stages(chain, *being_lowered_.back());
   return run_chain(run_, chain, sink, record_.meters());
 }
 
@@ -208,8 +234,10 @@ Result<Chain> Lowering::lower_operation(const plan::Node& node) {
       return lower_limit(node);
     case 7:
       return lower_union(node);
-    default:
+    case 8:
       return lower_file_scan(node);
+    default:
+      return lower_window(node);
   }
 }
 
@@ -224,21 +252,23 @@ Result<Chain> Lowering::lower_file_scan(const plan::Node& node) {
   return file_chain({scan.table, scan.name, workers_, environment_.memory});
 }
 
+Status Lowering::add_filter(Chain& chain, const std::vector<ExpressionPtr>& conditions) {
+  CD_ASSIGN(auto stage, make_filter_stage(chain.schema, conditions, workers_, environment_.memory));
+  chain.stages.push_back(std::move(stage));
+  return sample_chain(chain);
+}
+
 // Conditions on the same columns are tested together. Groups of them are tested one after the other, those that drop
 // most for their cost first, and rows are put together in between where that spares the next group enough of them.
 // Those to which a row can be an error come last, in the order given.
 Status Lowering::add_filters(Chain& chain, const std::vector<ExpressionPtr>& conditions) {
   constexpr double kWorthCompacting = 0.7;
+  if (!rules_.has(Rule::kFilterOrder)) return add_filter(chain, conditions);
   std::vector<FilterGroup> groups = grouped_by_columns(conditions);
   const double before = chain.pass_rate;
-  const auto add_stage = [&](const std::vector<ExpressionPtr>& of) -> Status {
-    CD_ASSIGN(auto stage, make_filter_stage(chain.schema, of, workers_, environment_.memory));
-    chain.stages.push_back(std::move(stage));
-    return sample_chain(chain);
-  };
   for (FilterGroup& group : groups) {
     if (groups.size() == 1 || group.fails) continue;
-    CD_TRY(add_stage(group.conditions));
+    CD_TRY(add_filter(chain, group.conditions));
     group.pass_rate = before > 0 ? std::min(1.0, chain.pass_rate / before) : 1;
     chain.stages.pop_back();
     chain.pass_rate = before;
@@ -251,14 +281,19 @@ Status Lowering::add_filters(Chain& chain, const std::vector<ExpressionPtr>& con
   for (const FilterGroup& group : groups) {
     chain.cost += chain.pass_rate * group.cost;
     if (!together.empty() && pass_rate < kWorthCompacting) {
-      CD_TRY(add_stage(together));
+      CD_TRY(add_filter(chain, together));
       together.clear();
       pass_rate = 1;
     }
     together.insert(together.end(), group.conditions.begin(), group.conditions.end());
     pass_rate *= group.pass_rate;
   }
-  return together.empty() ? Status() : add_stage(together);
+  if (together.empty()) return {};
+  if (groups.size() > 1) return add_filter(chain, together);
+  CD_ASSIGN(auto only, make_filter_stage(chain.schema, together, workers_, environment_.memory));
+  chain.stages.push_back(std::move(only));
+  chain.is_sampled = false;  // nobody may ask
+  return {};
 }
 
 Result<Chain> Lowering::lower_filter(const plan::Node& node) {
@@ -267,17 +302,24 @@ Result<Chain> Lowering::lower_filter(const plan::Node& node) {
   return chain;
 }
 
+// A limit goes through columns to which no row is an error: rows behind it are computed, too.
 Result<Chain> Lowering::lower_project(const plan::Node& node) {
-  CD_ASSIGN(Chain chain, lower(node.input()));
+  const auto& items = std::get<plan::Project>(node.operation).items;
+  const bool fails = std::any_of(
+      items.begin(), items.end(), [](const auto& item) { return can_fail(*item.expression); });
+  CD_ASSIGN(Chain chain, fails ? lower(node.input()) : lower_limited(node.input()));
   std::vector<ExpressionPtr> computed;
   std::vector<ColumnPlace> places;
   const auto first = static_cast<int>(chain.schema.computed.size());
-  for (const auto& item : std::get<plan::Project>(node.operation).items) {
+  for (const auto& item : items) {
     if (item.expression->op == ExpressionOp::kColumn) {
       places.push_back(chain.schema.places[item.expression->column]);
       continue;
     }
     places.push_back({-1, first + static_cast<int>(computed.size())});
+    if (const auto range = computed_range(chain, *item.expression); range.has_value()) {
+      chain.ranges.emplace_back(places.back(), *range);
+    }
     computed.push_back(item.expression);
   }
   if (!computed.empty()) {
@@ -294,11 +336,16 @@ Result<Chain> Lowering::lower_project(const plan::Node& node) {
 }
 
 Result<TablePtr> Lowering::materialise(Chain chain) {
-  if (chain.is_bare()) return projected(chain);
+  if (chain.is_bare()) {
+    TablePtr table = projected(chain);
+    const std::optional<RowLimit> limit = chain.limit;
+    return limit.has_value() ? limited(*table, limit->rows, limit->offset) : table;
+  }
   const auto start = RunRecord::Clock::now();
-  CollectSink sink(chain, workers_, environment_.memory);
-  CD_TRY(run(chain, sink));
-  CD_ASSIGN(std::vector<Batch> batches, sink.finish());
+  name_stages(chain, *being_lowered_.back());
+  operators::CollectSink rows(workers_);
+  CD_TRY(run_into(rows, run_, chain, environment_.memory, record_.meters()));
+  std::vector<Batch> batches = rows.take();
   for (int c = 0; c < chain.schema.schema->column_count(); ++c) {
     if (chain.schema.schema->fields[c].type.id != TypeId::kDictionary) continue;
     CD_TRY(unify_dictionaries(batches, c));
@@ -312,14 +359,21 @@ Result<TablePtr> Lowering::materialise(Chain chain) {
 Result<Chain> Lowering::lower_sort(const plan::Node& node) {
   const auto& sort = std::get<plan::Sort>(node.operation);
   CD_ASSIGN(Chain chain, lower(node.input()));
-  LateSort late = late_columns(sort.spec, chain);
+  const bool may_choose = sort.spec.strategy == operators::SortStrategy::kAuto ||
+                          sort.spec.strategy == operators::SortStrategy::kTopK;
+  if (rules_.has(Rule::kTopRows) && may_choose && !chain.is_bare()) {
+    auto stage = make_top_rows_stage(chain.schema, sort.spec, workers_);
+    if (stage != nullptr) chain.stages.push_back(std::move(stage));
+  }
+  if (rules_.has(Rule::kLateSort)) {
+    const LateSourceSort of_source = late_source_columns(sort.spec, chain);
+    if (!of_source.read.empty()) return sort_numbers(node, of_source, std::move(chain));
+  }
+  LateSort late = rules_.has(Rule::kLateSort) ? late_columns(sort.spec, chain)
+                                              : LateSort{sort.spec, {}, {}, {}};
   const Owners stores = chain.stores;
   if (!late.rows.empty()) add_row_numbers(late, chain, workers_);
-  CD_ASSIGN(TablePtr table, materialise(std::move(chain)));
-  const int64_t rows = table->rows;
-  CD_ASSIGN(auto sorted, operators::TableSort::create(late.spec, std::move(table), environment_));
-  const int64_t kept = sort.spec.limit < 0 ? rows : std::min(rows, sort.spec.limit);
-  Chain result = operator_chain(std::move(sorted), "sort", true, kept);
+  CD_ASSIGN(Chain result, sorted(late.spec, std::move(chain)));
   if (!late.rows.empty()) {
     result.schema.schema = node.schema;
     result.schema.places = late.places;
@@ -328,17 +382,36 @@ Result<Chain> Lowering::lower_sort(const plan::Node& node) {
   return result;
 }
 
+Result<Chain> Lowering::sorted(const operators::SortSpec& spec, Chain chain) {
+  CD_ASSIGN(TablePtr table, materialise(std::move(chain)));
+  const int64_t rows = table->rows;
+  CD_ASSIGN(auto sorted, operators::TableSort::create(spec, std::move(table), environment_));
+  const int64_t kept = spec.limit < 0 ? rows : std::min(rows, spec.limit);
+  return operator_chain(std::move(sorted), "sort", true, kept);
+}
+
+// Keys and numbers of rows are sorted; other columns of the source are read for what is kept.
+Result<Chain> Lowering::sort_numbers(const plan::Node& node,
+                                     const LateSourceSort& late,
+                                     Chain chain) {
+  const auto by_number = chain.by_number;
+  add_source_numbers(late, chain);
+  CD_ASSIGN(Chain result, sorted(late.spec, std::move(chain)));
+  result.schema.schema = node.schema;
+  result.schema.places = late.places;
+  read_by_number(result, by_number, late.numbers, late.read, workers_);
+  return result;
+}
+
 Result<Chain> Lowering::lower_limit(const plan::Node& node) {
   const auto& limit = std::get<plan::Limit>(node.operation);
-  CD_ASSIGN(Chain chain, lower(node.input()));
-  const bool may_end = chain.stages.empty() && chain.is_ordered;
-  if (may_end && limit.rows <= INT64_MAX - limit.offset) {
-    chain.source->limit(limit.rows + limit.offset);
+  CD_ASSIGN(Chain chain, lower_limited(node.input()));
+  if (chain.limit.has_value()) {
+    CD_ASSIGN(chain, limit_as_table(node.input(), std::move(chain)));
   }
-  CD_ASSIGN(const TablePtr table, materialise(std::move(chain)));
-  TablePtr rows = limited(*table, limit.rows, limit.offset);
-  CD_ASSIGN(auto store, operators::store_rows(*rows, "limit"));
-  return table_chain(std::move(rows), std::move(store), "limit", workers_);
+  chain.limit = RowLimit{limit.rows, limit.offset};
+  if (chain.stages.empty() && chain.is_ordered) chain.source->limit(chain.limit->end());
+  return chain;
 }
 
 // Tables are put one behind the other without a copy; what comes through stages is made a table first.

@@ -8,7 +8,9 @@
 #include <vector>
 
 #include "execution/build_sink.hpp"
+#include "execution/late_sort.hpp"
 #include "execution/pipeline.hpp"
+#include "execution/query.hpp"
 #include "execution/run_record.hpp"
 #include "operators/group_by/group_stream.hpp"
 #include "operators/run/operator.hpp"
@@ -22,17 +24,20 @@ class Lowering {
   Lowering(operators::OperatorRun& run,
            const operators::RunEnvironment& environment,
            const plan::Node& root,
-           bool measures)
+           const Query::Options& options)
       : run_(run),
         environment_(environment),
+        rules_(options.rules),
         workers_(run.team->worker_count()),
-        record_(measures) {
+        record_(options.measures) {
     count_uses(root);
   }
 
   // A pipeline that gives the rows of a node under the root. Joins and group-bys that the plan uses more than once run
   // once, into a table.
   Result<Chain> lower(const plan::Node& node);
+  // The same where a limit may be left to who runs the chain.
+  Result<Chain> lower_limited(const plan::Node& node);
   // All rows of a chain as a table.
   Result<TablePtr> materialise(Chain chain);
   // What has run so far.
@@ -41,6 +46,9 @@ class Lowering {
  private:
   void count_uses(const plan::Node& node);
   Result<Chain> lower_here(const plan::Node& node);
+  Result<Chain> limit_as_table(const plan::Node& node, Chain chain);
+  // Notes for whom the stages work that were added since the last call.
+  static void name_stages(const Chain& chain, const plan::Node& node);
   Result<Chain> lower_operation(const plan::Node& node);
   // Runs a chain for the node that is being lowered.
   Status run(Chain& chain, BlockSink& sink);
@@ -53,9 +61,13 @@ class Lowering {
   Result<Chain> lower_join(const plan::Node& node);
   Result<Chain> lower_group(const plan::Node& node);
   Result<Chain> lower_sort(const plan::Node& node);
+  Result<Chain> sorted(const operators::SortSpec& spec, Chain chain);
+  Result<Chain> sort_numbers(const plan::Node& node, const LateSourceSort& late, Chain chain);
   Result<Chain> lower_limit(const plan::Node& node);
   Result<Chain> lower_union(const plan::Node& node);
+  Result<Chain> lower_window(const plan::Node& node);
 
+  Status add_filter(Chain& chain, const std::vector<expressions::ExpressionPtr>& conditions);
   Status add_filters(Chain& chain, const std::vector<expressions::ExpressionPtr>& conditions);
   Result<Chain> probe_join(const plan::Node& node, Chain probe, Chain build, bool build_is_left);
   Status add_key_filter(Chain& probe,
@@ -78,6 +90,7 @@ class Lowering {
 
   operators::OperatorRun& run_;
   const operators::RunEnvironment& environment_;
+  const Rules rules_;
   const int workers_;
   // Nodes that more than one other reads, and their rows once they are there.
   struct SharedRows {

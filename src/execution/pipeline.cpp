@@ -42,12 +42,15 @@ class TableSource final : public Source {
 
   Status run(OperatorRun& run, BlockSink& first) override {
     return run.for_morsels("pipeline", morsels_, [&](int worker, const Morsel& morsel) -> Status {
-      CD_TRY(push_rows(worker, morsel, &morsel - morsels_.data(), first));
-      return first.flush(worker);
+      const int64_t number = &morsel - morsels_.data();
+      Status status;
+      if (!has_enough()) status = push_rows(worker, morsel, number, first);
+      if (status.ok()) status = first.flush(worker);
+      return ended(worker, number, std::move(status));
     });
   }
 
-  Result<int64_t> sample(BlockSink& first) override {
+  Result<int64_t> sample(BlockSink& first, const std::vector<bool>& /*columns*/) override {
     int64_t rows = 0;
     const size_t step = std::max<size_t>(1, morsels_.size() / kSampledBlocks);
     for (size_t m = 0; m < morsels_.size(); m += step) {
@@ -76,19 +79,24 @@ class TableSource final : public Source {
 // Cuts the batches of an operator into blocks.
 class BlockCutter final : public operators::RowSink {
  public:
-  BlockCutter(BlockSink& first, bool wants_order) : first_(first), wants_order_(wants_order) {}
+  // What is done with a morsel when its rows have been pushed.
+  using End = std::function<Status(int worker, int64_t morsel, Status status)>;
+  BlockCutter(BlockSink& first, bool wants_order, End end)
+      : first_(first), wants_order_(wants_order), end_(std::move(end)) {}
   bool wants_order() const override { return wants_order_; }
   int64_t batch_rows_wanted() const override { return kEmittedBatchRows; }
   Status accept(int worker, Batch batch) override {
     const int64_t number = next_.fetch_add(1, std::memory_order_relaxed);
     Morsel morsel{&batch, 0, static_cast<int32_t>(batch.rows), 0};
-    CD_TRY(push_rows(worker, morsel, number, first_));
-    return first_.flush(worker);
+    Status status = push_rows(worker, morsel, number, first_);
+    if (status.ok()) status = first_.flush(worker);
+    return end_(worker, number, std::move(status));
   }
 
  private:
   BlockSink& first_;
   const bool wants_order_;
+  const End end_;
   std::atomic<int64_t> next_{0};
 };
 
@@ -101,7 +109,9 @@ class OperatorSource final : public Source {
       : operator_(std::move(rows_of)), name_(std::move(name)), ordered_(ordered), rows_(rows) {}
 
   Status run(OperatorRun& run, BlockSink& first) override {
-    BlockCutter cutter(first, ordered_);
+    BlockCutter cutter(first, ordered_, [this](int worker, int64_t morsel, Status status) {
+      return ended(worker, morsel, std::move(status));
+    });
     operators::RunProfile profile;
     CD_TRY(operator_->run(cutter, *run.cancel, *run.progress, profile));
     for (const operators::PhaseTime& phase : profile.phases) run.profile->phases.push_back(phase);
@@ -122,7 +132,7 @@ class EmittedSource final : public Source {
   EmittedSource(Emit emit, std::string name, int64_t rows)
       : emit_(std::move(emit)), name_(std::move(name)), rows_(rows) {}
   Status run(OperatorRun& run, BlockSink& first) override {
-    BlockCutter cutter(first, false);
+    BlockCutter cutter(first, false, [](int, int64_t, Status status) { return status; });
     return emit_(run, cutter);
   }
   std::string describe() const override { return name_; }
@@ -193,7 +203,7 @@ Status prepare_source(Chain& chain) {
   Source::Demand demand;
   auto& taken = demand.conditions;
   auto& stages = chain.stages;
-  for (size_t s = 0; s < stages.size();) {
+  for (size_t s = 0; s < stages.size() && chain.source_tests;) {
     if (!stages[s]->only_drops_rows()) break;
     const auto conditions = stages[s]->conditions();
     size_t left = conditions.size();
@@ -220,7 +230,7 @@ Status prepare_source(Chain& chain) {
   bool may_test = true;
   for (const auto& stage : stages) {
     stage->mark_read(demand.columns);
-    if (may_test) demand.testing.push_back(stage.get());
+    if (may_test && chain.source_tests) demand.testing.push_back(stage.get());
     may_test = may_test && stage->can_be_sampled();
   }
   return chain.source->prepare(std::move(demand));
@@ -238,8 +248,17 @@ BlockSchema batch_schema(SchemaPtr schema, const RowStore* store) {
 
 }  // namespace
 
+Status Source::ended(int worker, int64_t morsel, Status status) const {
+  if (ends_ == nullptr) return status;
+  if (status.ok()) status = ends_->end(worker, morsel);
+  if (!status.ok()) ends_->abort(status.error());
+  return status;
+}
+
 int64_t Chain::rows_expected() const {
-  return static_cast<int64_t>(std::ceil(static_cast<double>(source->rows()) * pass_rate));
+  const auto rows = std::ceil(static_cast<double>(source->rows()) * pass_rate);
+  const int64_t most = limit.has_value() ? limit->rows : INT64_MAX;
+  return std::min(static_cast<int64_t>(rows), most);
 }
 
 void keep_owners(const RowBlock& block, const Owners& stores, BatchWriter& writer) {
@@ -266,13 +285,18 @@ Status run_chain(OperatorRun& run, Chain& chain, BlockSink& sink, Meters* meters
 }
 
 Status sample_chain(Chain& chain) {
+  chain.is_sampled = true;
   const bool can_be_sampled =
       std::all_of(chain.stages.begin(), chain.stages.end(), [](const auto& stage) {
         return stage->can_be_sampled();
       });
   if (chain.stages.empty() || !can_be_sampled) return {};
+  std::vector<bool> columns(chain.source_columns.size(), false);
+  for (const auto& stage : chain.stages) {
+    if (!columns.empty()) stage->mark_read(columns);
+  }
   CountingSink counter;
-  CD_ASSIGN(const int64_t rows, chain.source->sample(connect(chain, counter)));
+  CD_ASSIGN(const int64_t rows, chain.source->sample(connect(chain, counter), columns));
   if (rows == 0) return {};
   // A sample without a row says "less than one in as many".
   const double passed = std::max(0.5, static_cast<double>(counter.rows));

@@ -2,8 +2,10 @@
 // carries its rows through all stages, block by block, while they are in its cache.
 #pragma once
 
+#include <atomic>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -17,15 +19,27 @@
 
 namespace crossdock::execution {
 
+// Learns when a morsel's last row has been pushed and flushed. Called from all workers.
+class MorselEnds {
+ public:
+  virtual ~MorselEnds() = default;
+  virtual Status end(int worker, int64_t morsel) = 0;
+  // A worker has failed: who waits for its morsel must not.
+  virtual void abort(const Error& error) = 0;
+};
+
 // Where the rows of a pipeline come from.
 class Source {
  public:
   virtual ~Source() = default;
-  // Pushes every row into `first`, from all workers, and flushes it after each morsel. Once.
+  // Pushes every row into `first`, from all workers, and flushes it after each morsel. Once. Morsels are taken in
+  // ascending order.
   virtual Status run(operators::OperatorRun& run, BlockSink& first) = 0;
-  // The same for some rows spread over all, from worker 0: for estimates. Answers how many; 0 where rows cannot be
-  // had before the run.
-  virtual Result<int64_t> sample(BlockSink& /*first*/) { return int64_t{0}; }
+  // The same for some rows spread over all, from worker 0: for estimates. `columns`: of origin 0, that are read; empty:
+  // all. Answers how many; 0 where rows cannot be had before the run.
+  virtual Result<int64_t> sample(BlockSink& /*first*/, const std::vector<bool>& /*columns*/) {
+    return int64_t{0};
+  }
   // Before the run, for sources whose columns lie in origin 0: what is wanted of it.
   struct Demand {
     std::vector<bool> columns;  // those that are read behind it
@@ -34,11 +48,35 @@ class Source {
     std::vector<const Stage*> testing;  // whose tests spare what rows they drop
   };
   virtual Status prepare(Demand /*demand*/) { return {}; }
+  // Adds a uint64 column to origin 0, its last one: the number of each row in the source. Before prepare(), and where
+  // rows can be had by these numbers later (`Chain::by_number`).
+  virtual void number_rows() {}
   // Only the first so many rows are wanted, from a source all of whose rows leave in order.
   virtual void limit(int64_t /*rows*/) {}
   virtual std::string describe() const = 0;
   // Rows, or an estimate of them.
   virtual int64_t rows() const = 0;
+
+  // Before the run: who learns of the ends of morsels.
+  void set_ends(MorselEnds* ends) { ends_ = ends; }
+  // Before the run: once the flag is set, no further row is wanted.
+  void end_when(const std::atomic<bool>* enough) { enough_ = enough; }
+
+ protected:
+  // `status`: of the morsel, whose end is told with it.
+  Status ended(int worker, int64_t morsel, Status status) const;
+  bool has_enough() const { return enough_ != nullptr && enough_->load(std::memory_order_relaxed); }
+
+ private:
+  MorselEnds* ends_ = nullptr;
+  const std::atomic<bool>* enough_ = nullptr;
+};
+
+// Rows [offset, offset + rows).
+struct RowLimit {
+  int64_t rows = 0;
+  int64_t offset = 0;
+  int64_t end() const { return rows > INT64_MAX - offset ? INT64_MAX : rows + offset; }
 };
 
 // What is known of a column whose batches come one by one.
@@ -46,6 +84,15 @@ struct SourceColumn {
   const ColumnView* dictionary = nullptr;  // that all batches share
   bool nullable = true;
   std::shared_ptr<const void> owner;  // of the dictionary
+};
+
+// Reads rows of a source again. Thread-safe.
+class RowsByNumber {
+ public:
+  virtual ~RowsByNumber() = default;
+  // The columns of the rows with these numbers, ascending; other columns of the batch have no memory.
+  virtual Result<Batch> read(const std::vector<uint64_t>& numbers,
+                             const std::vector<int>& columns) const = 0;
 };
 
 // The row of an origin follows from the values of these columns: they are the key of a join whose build side has each
@@ -60,23 +107,29 @@ struct Chain {
   std::unique_ptr<Source> source;
   const plan::Node* source_node = nullptr;  // that the source gives the rows of
   std::vector<std::unique_ptr<Stage>> stages;
-  BlockSchema schema;                                   // of what the last stage passes on
+  BlockSchema schema;  // of what the last stage passes on
+  SchemaPtr written;  // where strings are written in another layout than the schema's; else nullptr
   std::vector<std::shared_ptr<const RowStore>> stores;  // by origin of the schema; nullptr: none
   std::vector<SourceColumn> source_columns;             // of origin 0; empty where nothing is known
-  TablePtr table;          // what the source reads, where that is a table in memory
-  bool is_ordered = true;  // rows leave in the order of the source
-  double pass_rate = 1;    // rows that leave by rows of the source, as sampled
-  double cost = 0;         // of the stages, for a row of the source, in comparisons of integers
+  TablePtr table;                 // what the source reads, where that is a table in memory
+  bool source_tests = true;       // conditions that the source can test are its own
+  bool is_ordered = true;         // rows leave in the order of the source
+  std::optional<RowLimit> limit;  // of what leaves, for who runs the chain to see to
+  double pass_rate = 1;           // rows that leave by rows of the source, as sampled
+  bool is_sampled = true;         // else pass_rate lacks what the last stages drop
+  double cost = 0;  // of the stages, for a row of the source, in comparisons of integers
   // What joins have shown of key columns: no value of them lies outside.
   std::vector<std::pair<ColumnPlace, operators::KeyRange>> ranges;
 
   std::vector<Dependency> dependencies;
+  std::shared_ptr<const RowsByNumber> by_number;  // of the source; nullptr: it gives rows once
 
   // What is known of a column of the schema that is one of the source.
   SourceColumn source_column(int column) const;
 
   bool is_bare() const { return table != nullptr && stages.empty(); }
   int64_t rows_expected() const;
+  const SchemaPtr& written_as() const { return written == nullptr ? schema.schema : written; }
 };
 
 // What blocks refer to: sinks whose batches share dictionaries with it keep it.

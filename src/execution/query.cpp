@@ -1,6 +1,9 @@
 // The last pipeline of a plan ends in the sink of the run.
 #include "execution/query.hpp"
 
+#include <algorithm>
+#include <atomic>
+
 #include "execution/collect_sink.hpp"
 #include "execution/estimates.hpp"
 #include "execution/lowering.hpp"
@@ -11,23 +14,32 @@ namespace {
 // Rows that are only counted are not read.
 class CountedRows final : public BlockSink {
  public:
-  explicit CountedRows(int workers) : rows_(workers) {}
+  CountedRows(int workers, std::optional<RowLimit> limit)
+      : rows_(workers), limit_(limit.value_or(RowLimit{INT64_MAX, 0})) {}
   Status push(int worker, const RowBlock& block) override {
     rows_[worker].rows += block.rows;
     return {};
   }
-  Status flush(int) override { return {}; }
-  int64_t rows() const {
-    int64_t sum = 0;
-    for (const Counter& counter : rows_) sum += counter.rows;
-    return sum;
+  Status flush(int) override {
+    if (limit_.end() < INT64_MAX && all() >= limit_.end()) enough_ = true;
+    return {};
   }
+  int64_t rows() const { return std::clamp<int64_t>(all() - limit_.offset, 0, limit_.rows); }
+  const std::atomic<bool>* enough() const { return &enough_; }
 
  private:
   struct alignas(64) Counter {
-    int64_t rows = 0;
+    std::atomic<int64_t> rows{0};
   };
+  int64_t all() const {
+    int64_t sum = 0;
+    for (const Counter& counter : rows_) sum += counter.rows.load(std::memory_order_relaxed);
+    return sum;
+  }
+
   std::vector<Counter> rows_;  // by worker
+  const RowLimit limit_;
+  std::atomic<bool> enough_{false};
 };
 
 }  // namespace
@@ -43,25 +55,19 @@ operators::OperatorPlan Query::describe() const {
 }
 
 Status Query::run_phases(operators::OperatorRun& run) const {
-  Lowering lowering(run, environment_, *plan_, measures_);
+  Lowering lowering(run, environment_, *plan_, options_);
   RunRecord& record = lowering.record();
-  CD_ASSIGN(Chain chain, lowering.lower(*plan_));
+  CD_ASSIGN(Chain chain, lowering.lower_limited(*plan_));
+  chain.written = options_.written;
   const auto start = RunRecord::Clock::now();
   int64_t rows = 0;
   if (run.sink->counts_only()) {
-    CountedRows counted(run.team->worker_count());
+    CountedRows counted(run.team->worker_count(), chain.limit);
+    chain.source->end_when(counted.enough());
     CD_TRY(run_chain(run, chain, counted, record.meters()));
     rows = counted.rows();
   } else {
-    CollectSink sink(chain, run.team->worker_count(), environment_.memory);
-    if (!chain.is_ordered) sink.pass_on(*run.sink);
-    CD_TRY(run_chain(run, chain, sink, record.meters()));
-    CD_ASSIGN(std::vector<Batch> batches, sink.finish());
-    rows = sink.rows();
-    for (Batch& batch : batches) {
-      CD_TRY(run.check_cancelled());
-      CD_TRY(run.sink->accept(0, std::move(batch)));
-    }
+    CD_ASSIGN(rows, run_into(*run.sink, run, chain, environment_.memory, record.meters()));
   }
   record.add(chain, {"result", plan_.get(), rows}, start);
   run.profile->facts = record.facts(*plan_);

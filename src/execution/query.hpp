@@ -3,6 +3,7 @@
 
 #include <memory>
 
+#include "execution/rules.hpp"
 #include "operators/run/operator.hpp"
 #include "plan/node.hpp"
 
@@ -10,11 +11,20 @@ namespace crossdock::execution {
 
 class Query final : public operators::Operator {
  public:
-  // `measures`: the profile has rows and time of each part of the pipelines.
-  Query(plan::NodePtr plan, operators::RunEnvironment environment, bool measures = false)
-      : plan_(std::move(plan)), environment_(std::move(environment)), measures_(measures) {}
+  struct Options {
+    bool measures = false;  // the profile has rows and time of each part of the pipelines
+    Rules rules{};
+    SchemaPtr
+        written{};  // that of the plan, but that strings may have another layout; nullptr: the same
+  };
+  Query(plan::NodePtr plan, operators::RunEnvironment environment, Options options)
+      : plan_(std::move(plan)),
+        environment_(std::move(environment)),
+        options_(std::move(options)) {}
 
-  const SchemaPtr& schema() const override { return plan_->schema; }
+  const SchemaPtr& schema() const override {
+    return options_.written == nullptr ? plan_->schema : options_.written;
+  }
   int worker_count() const override { return environment_.threads; }
   operators::OperatorPlan describe() const override;
 
@@ -25,7 +35,7 @@ class Query final : public operators::Operator {
 
   plan::NodePtr plan_;
   operators::RunEnvironment environment_;
-  bool measures_;
+  Options options_;
 };
 
 }  // namespace crossdock::execution

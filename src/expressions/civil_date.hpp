@@ -33,6 +33,28 @@ constexpr CivilDate civil_date(int64_t days_since_1970) {
           day_of_year - (153 * march_month + 2) / 5 + 1};
 }
 
+// The same for days since 1 March of the year 0, below 2^31, in 32 bits: compilers make vectors of it.
+struct ShortDate {
+  uint32_t year;
+  uint32_t month;
+  uint32_t day;
+};
+constexpr int64_t kDaysTo1970 = 719'468;
+
+constexpr ShortDate short_date(uint32_t days) {
+  const uint32_t era = days / 146'097;
+  const uint32_t day_of_era = days - era * 146'097;
+  const uint32_t year_of_era =
+      (day_of_era - day_of_era / 1460 + day_of_era / 36'524 - day_of_era / 146'096) / 365;
+  const uint32_t day_of_year =
+      day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+  const uint32_t march_month = (5 * day_of_year + 2) / 153;
+  const uint32_t month = march_month < 10 ? march_month + 3 : march_month - 9;
+  return {year_of_era + era * 400 + (month <= 2 ? 1 : 0),
+          month,
+          day_of_year - (153 * march_month + 2) / 5 + 1};
+}
+
 constexpr int64_t days_since_1970(const CivilDate& date) {
   const int64_t year = date.year - (date.month <= 2 ? 1 : 0);
   const int64_t era = floor_divide(year, 400);

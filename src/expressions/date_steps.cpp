@@ -118,6 +118,40 @@ void run_date_move(const Frame& frame, int32_t index) {
   }
 }
 
+namespace {
+
+template <class Part>
+void short_parts(const uint64_t* days, int32_t count, const Part& part, uint64_t* out) {
+  for (int32_t i = 0; i < count; ++i) {
+    out[i] = part(short_date(static_cast<uint32_t>(days[i] + uint64_t{kDaysTo1970})));
+  }
+}
+
+// Years, months and days of dates from the year 0 on; false for others.
+bool write_short_parts(ExpressionOp op, const uint64_t* days, int32_t count, uint64_t* out) {
+  bool fits = true;
+  for (int32_t i = 0; i < count; ++i) fits &= days[i] + uint64_t{kDaysTo1970} < uint64_t{1} << 31;
+  if (!fits) return false;
+  switch (op) {
+    case ExpressionOp::kYear:
+      short_parts(
+          days, count, [](const ShortDate& date) { return date.year; }, out);
+      return true;
+    case ExpressionOp::kMonth:
+      short_parts(
+          days, count, [](const ShortDate& date) { return date.month; }, out);
+      return true;
+    case ExpressionOp::kDay:
+      short_parts(
+          days, count, [](const ShortDate& date) { return date.day; }, out);
+      return true;
+    default:
+      return false;
+  }
+}
+
+}  // namespace
+
 void run_date_part(const Frame& frame, int32_t index) {
   const Expression& expression = *frame.step(index).expression;
   const DataType& from = expression.arguments[0]->type;
@@ -125,6 +159,7 @@ void run_date_part(const Frame& frame, int32_t index) {
   const Value& a = frame.argument(index, 0);
   Value& out = new_integers(frame, index);
   const Slot slot = frame.slot(index);
+  if (per_second == 0 && write_short_parts(expression.op, a.low, frame.count, slot.low)) return;
   for (int32_t i = 0; i < frame.count; ++i) {
     const auto ticks = static_cast<int64_t>(a.low[i]);
     slot.low[i] = static_cast<uint64_t>(date_part(expression.op, ticks, per_second));

@@ -103,8 +103,9 @@ Result<NodePtr> make_scan(TablePtr table, std::vector<std::string> columns, std:
 
 Result<NodePtr> make_file_scan(std::shared_ptr<const scan::ParquetFiles> files,
                                const Schema& expected,
+                               bool with_codes,
                                std::string name) {
-  CD_ASSIGN(auto table, scan::ParquetTable::create(std::move(files), expected));
+  CD_ASSIGN(auto table, scan::ParquetTable::create(std::move(files), expected, with_codes));
   SchemaPtr schema = table->schema();
   return make_node(FileScan{std::move(table), std::move(name)}, {}, std::move(schema));
 }
@@ -159,6 +160,11 @@ Result<NodePtr> make_group(NodePtr input, operators::GroupSpec spec) {
 Result<NodePtr> make_sort(NodePtr input, operators::SortSpec spec) {
   CD_ASSIGN(SchemaPtr schema, operators::sort_schema(spec, *input->schema));
   return make_node(Sort{std::move(spec)}, {std::move(input)}, std::move(schema));
+}
+
+Result<NodePtr> make_window(NodePtr input, operators::WindowSpec spec) {
+  CD_ASSIGN(SchemaPtr schema, operators::window_schema(spec, *input->schema));
+  return make_node(Window{std::move(spec)}, {std::move(input)}, std::move(schema));
 }
 
 Result<NodePtr> make_limit(NodePtr input, int64_t rows, int64_t offset) {

@@ -14,6 +14,7 @@
 #include "operators/group_by/group_spec.hpp"
 #include "operators/hash_join/join_spec.hpp"
 #include "operators/sort/sort_spec.hpp"
+#include "operators/window/window_spec.hpp"
 #include "scan/parquet_table.hpp"
 #include "table/column.hpp"
 
@@ -71,8 +72,13 @@ struct FileScan {
 // The rows of all inputs, duplicates included, one input after the other.
 struct Union {};
 
+// The rows of the input with a column for each function, by partition and order.
+struct Window {
+  operators::WindowSpec spec;
+};
+
 struct Node {
-  std::variant<Scan, Filter, Project, Join, Group, Sort, Limit, Union, FileScan> operation;
+  std::variant<Scan, Filter, Project, Join, Group, Sort, Limit, Union, FileScan, Window> operation;
   std::vector<NodePtr> inputs;
   SchemaPtr schema;
 
@@ -82,15 +88,17 @@ struct Node {
 // Each checks its arguments against the schemas of its inputs. Errors: those of expressions and of the operator's spec;
 // kInvalidArgument for a condition that is no bool, kDuplicateColumn for two columns of one name.
 Result<NodePtr> make_scan(TablePtr table, std::vector<std::string> columns, std::string name);
-// Texts of which there are few come as dictionaries, others as views, whatever `expected` says.
+// Strings come as views, whatever `expected` says; `with_codes`: as dictionaries where they are few.
 Result<NodePtr> make_file_scan(std::shared_ptr<const scan::ParquetFiles> files,
                                const Schema& expected,
+                               bool with_codes,
                                std::string name);
 Result<NodePtr> make_filter(NodePtr input, std::vector<expressions::ExpressionPtr> conditions);
 Result<NodePtr> make_project(NodePtr input, std::vector<Project::Item> items);
 Result<NodePtr> make_join(NodePtr left, NodePtr right, Join join);
 Result<NodePtr> make_group(NodePtr input, operators::GroupSpec spec);
 Result<NodePtr> make_sort(NodePtr input, operators::SortSpec spec);
+Result<NodePtr> make_window(NodePtr input, operators::WindowSpec spec);
 Result<NodePtr> make_limit(NodePtr input, int64_t rows, int64_t offset);
 
 // Columns are matched by position and named as the first input names them. Error kInvalidArgument: other numbers of

@@ -77,6 +77,27 @@ struct Line {
                              : fmt::format("limit {} after {}", limit.rows, limit.offset);
   }
   std::string operator()(const Union&) const { return "union"; }
+  std::string operator()(const Window& window) const {
+    const Schema& input = *node.input().schema;
+    std::string text = "window";
+    std::string separator = " by ";
+    for (const int column : window.spec.partition) {
+      text += separator + input.fields[column].name;
+      separator = ", ";
+    }
+    separator = " in order of ";
+    for (const auto& key : window.spec.orders) {
+      text += separator + input.fields[key.column].name + (key.descending ? " desc" : "");
+      separator = ", ";
+    }
+    separator = ": ";
+    for (const auto& item : window.spec.items) {
+      const std::string of = item.column < 0 ? "" : input.fields[item.column].name;
+      text += separator + operators::window_function_name(item.function) + "(" + of + ")";
+      separator = ", ";
+    }
+    return text;
+  }
 };
 
 struct Kind {
@@ -95,6 +116,7 @@ struct Kind {
   const char* operator()(const Sort&) const { return "sort"; }
   const char* operator()(const Limit&) const { return "limit"; }
   const char* operator()(const Union&) const { return "union"; }
+  const char* operator()(const Window&) const { return "window"; }
 };
 
 void add_lines(const Node& node, int depth, std::string& text) {

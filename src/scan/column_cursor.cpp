@@ -26,9 +26,10 @@ ColumnCursor::ColumnCursor(ColumnForm form,
       memory_(std::move(memory)),
       store_(memory_) {}
 
-void ColumnCursor::open(const LocalFile& file, const ColumnChunk& chunk) {
+void ColumnCursor::open(const LocalFile& file, const ColumnChunk& chunk, int64_t rows) {
   file_ = &file;
   chunk_ = &chunk;
+  rows_ahead_ = rows;
   is_open_ = false;
   has_dictionary_ = false;
   page_begin_ = -1;
@@ -48,9 +49,15 @@ Status ColumnCursor::reserve(Block& block, int64_t bytes) {
   return {};
 }
 
-Status ColumnCursor::enter() {
+// `rows_wanted`: of this step. Where they are few of it, or the steps few of the chunk, pages are read one by one.
+Status ColumnCursor::enter(int32_t rows_wanted) {
   if (is_entered_) return {};
-  if (!is_open_) CD_TRY(store_.open(*file_, *chunk_, form_.nullable));
+  if (!is_open_) {
+    constexpr int64_t kFew = 16;
+    const bool few = rows_wanted * kFew < step_rows_ || rows_ahead_ * 2 < chunk_->values;
+    const auto ahead = few ? PageStore::Ahead::kPage : PageStore::Ahead::kChunk;
+    CD_TRY(store_.open(*file_, *chunk_, form_.nullable, ahead));
+  }
   is_open_ = true;
   store_.drop_before(step_begin_);
   const int64_t end = step_begin_ + step_rows_;
@@ -75,7 +82,7 @@ Status ColumnCursor::enter() {
 
 // Makes all portions ready that have one of the rows.
 Status ColumnCursor::prepare(const uint32_t* rows, int32_t count) {
-  CD_TRY(enter());
+  CD_TRY(enter(count));
   int32_t at = 0;
   for (Portion& portion : portions_) {
     const auto end = static_cast<uint32_t>(portion.first + portion.rows);

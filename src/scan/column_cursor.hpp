@@ -23,8 +23,9 @@ class ColumnCursor {
                std::shared_ptr<const StringCodes> codes,
                std::shared_ptr<Memory> memory);
 
-  // Goes to a row group, whose chunk must outlive the steps. Reads nothing.
-  void open(const LocalFile& file, const ColumnChunk& chunk);
+  // Goes to a row group, whose chunk must outlive the steps. Reads nothing. `rows`: of it that there will be steps of,
+  // at most.
+  void open(const LocalFile& file, const ColumnChunk& chunk, int64_t rows);
   // What was decoded for the last step is no longer valid. Steps of a row group ascend.
   void step(int64_t begin, int32_t rows);
 
@@ -52,7 +53,7 @@ class ColumnCursor {
     int32_t values = 0;  // that are not null
   };
 
-  Status enter();
+  Status enter(int32_t rows_wanted);
   Status reserve(Block& block, int64_t bytes);
   Status prepare(const uint32_t* rows, int32_t count);
   Status prepare_portion(Portion& portion);
@@ -76,6 +77,7 @@ class ColumnCursor {
   PageStore store_;
   const LocalFile* file_ = nullptr;
   const ColumnChunk* chunk_ = nullptr;
+  int64_t rows_ahead_ = 0;   // of the chunk, that there will be steps of
   bool is_open_ = false;     // store_ is at the chunk
   bool is_entered_ = false;  // portions_ are those of the step
   int64_t step_begin_ = 0;

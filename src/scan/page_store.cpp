@@ -25,7 +25,10 @@ Status PageStore::reserve(Block& block, int64_t bytes) {
   return {};
 }
 
-Status PageStore::begin(const LocalFile& file, const ColumnChunk& chunk, int64_t end) {
+Status PageStore::begin(const LocalFile& file,
+                        const ColumnChunk& chunk,
+                        int64_t end,
+                        Ahead ahead) {
   drop_before(INT64_MAX);
   file_ = &file;
   chunk_ = &chunk;
@@ -35,19 +38,22 @@ Status PageStore::begin(const LocalFile& file, const ColumnChunk& chunk, int64_t
   dictionary_ = {};
   dictionary_values_ = 0;
   const int64_t bytes = end_ - next_;
-  has_whole_ = bytes <= kReadAtOnce;
+  has_whole_ = bytes <= (ahead == Ahead::kChunk ? kReadAtOnce : kHeaderGuess);
   if (!has_whole_) return {};
   CD_TRY(reserve(whole_, bytes));
   return file.read(next_, {whole_.data(), static_cast<size_t>(bytes)});
 }
 
-Status PageStore::open(const LocalFile& file, const ColumnChunk& chunk, bool has_levels) {
+Status PageStore::open(const LocalFile& file,
+                       const ColumnChunk& chunk,
+                       bool has_levels,
+                       Ahead ahead) {
   has_levels_ = has_levels;
-  return begin(file, chunk, chunk.begin() + chunk.compressed_bytes);
+  return begin(file, chunk, chunk.begin() + chunk.compressed_bytes, ahead);
 }
 
 Status PageStore::open_dictionary(const LocalFile& file, const ColumnChunk& chunk) {
-  CD_TRY(begin(file, chunk, std::max(chunk.begin(), chunk.data_page_offset)));
+  CD_TRY(begin(file, chunk, std::max(chunk.begin(), chunk.data_page_offset), Ahead::kChunk));
   CD_ASSIGN(const PageHeader header, next_header());
   if (header.type != PageType::kDictionary) return bad_page("a column has no dictionary");
   return read_dictionary(header);

@@ -30,8 +30,13 @@ class PageStore {
  public:
   explicit PageStore(std::shared_ptr<Memory> memory) : memory_(std::move(memory)) {}
 
+  // How much of a chunk is read before it is asked for.
+  enum class Ahead : uint8_t {
+    kChunk,  // all of it, where it is small
+    kPage    // no page: few of them will be asked for
+  };
   // Begins with the first page. `has_levels`: rows can be null.
-  Status open(const LocalFile& file, const ColumnChunk& chunk, bool has_levels);
+  Status open(const LocalFile& file, const ColumnChunk& chunk, bool has_levels, Ahead ahead);
   // Reads the dictionary alone, which the chunk must have.
   Status open_dictionary(const LocalFile& file, const ColumnChunk& chunk);
   // Finds the pages up to row `end` of the row group. Errors: kSourceFailed.
@@ -50,7 +55,7 @@ class PageStore {
   Result<std::span<const uint8_t>> stored(int64_t offset, int64_t bytes, Block& beside);
   Result<PageHeader> next_header();
   Status read_dictionary(const PageHeader& header);
-  Status begin(const LocalFile& file, const ColumnChunk& chunk, int64_t end);
+  Status begin(const LocalFile& file, const ColumnChunk& chunk, int64_t end, Ahead ahead);
   Status load_split(DataPage& page, std::span<const uint8_t> body);
   Status load_whole(DataPage& page, std::span<const uint8_t> body);
   Status reserve(Block& block, int64_t bytes);

@@ -87,10 +87,12 @@ Result<std::shared_ptr<const StringCodes>> ParquetFiles::string_codes(
 }
 
 Result<std::shared_ptr<const ParquetTable>> ParquetTable::create(
-    std::shared_ptr<const ParquetFiles> files, const Schema& expected) {
+    std::shared_ptr<const ParquetFiles> files, const Schema& expected, bool with_codes) {
   auto table = std::shared_ptr<ParquetTable>(new ParquetTable);
   table->files_ = std::move(files);
-  for (const Field& field : expected.fields) CD_TRY(table->add_column(field));
+  for (const Field& field : expected.fields) {
+    CD_TRY(table->add_column(field, with_codes));
+  }
   auto schema = std::make_shared<Schema>(expected);
   for (size_t c = 0; c < table->columns_.size(); ++c) {
     schema->fields[c].type = table->columns_[c].form.type;
@@ -100,7 +102,7 @@ Result<std::shared_ptr<const ParquetTable>> ParquetTable::create(
 }
 
 // The form is the same in all files, but that some may have no nulls.
-Status ParquetTable::add_column(const Field& expected) {
+Status ParquetTable::add_column(const Field& expected, bool with_codes) {
   ParquetColumn column;
   for (size_t f = 0; f < files_->files().size(); ++f) {
     const ParquetFile& file = *files_->files()[f];
@@ -118,7 +120,7 @@ Status ParquetTable::add_column(const Field& expected) {
       CD_TRY(check_chunk(file, group.columns[static_cast<size_t>(leaf)], column.form));
     }
   }
-  if (column.form.conversion == Conversion::kViews && has_few_strings(column)) {
+  if (with_codes && column.form.conversion == Conversion::kViews && has_few_strings(column)) {
     column.form = coded_form(column.form);
   }
   columns_.push_back(std::move(column));

@@ -46,10 +46,10 @@ struct ParquetColumn {
 // Immutable.
 class ParquetTable {
  public:
-  // The columns of `expected`, in the forms in which they are read: strings whose values are few as codes, others as
-  // views. Error kUnsupportedType, with the reason, where the files hold something that is not read here.
+  // The columns of `expected`, in the forms in which they are read: strings as views; `with_codes`: those whose values
+  // are few as codes. Error kUnsupportedType, with the reason, where the files hold something that is not read here.
   static Result<std::shared_ptr<const ParquetTable>> create(
-      std::shared_ptr<const ParquetFiles> files, const Schema& expected);
+      std::shared_ptr<const ParquetFiles> files, const Schema& expected, bool with_codes);
 
   const SchemaPtr& schema() const { return schema_; }
   const std::vector<ParquetColumn>& columns() const { return columns_; }
@@ -58,7 +58,7 @@ class ParquetTable {
 
  private:
   ParquetTable() = default;
-  Status add_column(const Field& expected);
+  Status add_column(const Field& expected, bool with_codes);
   bool has_few_strings(const ParquetColumn& column) const;
 
   std::shared_ptr<const ParquetFiles> files_;

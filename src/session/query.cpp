@@ -1,6 +1,8 @@
 // The public plans and queries.
 #include "execution/query.hpp"
 
+#include <algorithm>
+
 #include <crossdock/query.hpp>
 
 #include "plan/node_text.hpp"
@@ -66,6 +68,20 @@ Result<plan::NodePtr> sorted(const Plan& input, const SortOptions& options) {
   return plan::make_sort(input.node(), std::move(spec));
 }
 
+// `schema` with strings, those of dictionaries too, in the types that they have in `like`.
+SchemaPtr with_strings_of(const Schema& like, const Schema& schema) {
+  auto changed = std::make_shared<Schema>(schema);
+  const size_t columns = std::min(like.fields.size(), schema.fields.size());
+  for (size_t c = 0; c < columns; ++c) {
+    const DataType& wanted = like.fields[c].type;
+    const DataType& given = value_type(schema.fields[c].type);
+    const bool is_alike = (is_string(wanted.id) && is_string(given.id)) ||
+                          (is_binary(wanted.id) && is_binary(given.id));
+    if (is_alike) changed->fields[c].type = wanted;
+  }
+  return changed;
+}
+
 }  // namespace
 
 Plan Plan::scan(const ArrowTable& table,
@@ -83,9 +99,10 @@ int64_t ParquetFiles::rows() const { return files_->rows(); }
 
 Plan Plan::scan_parquet(const ParquetFiles& files,
                         const ArrowTable& like,
-                        const std::string& name) {
-  return Plan(
-      value_or_throw(plan::make_file_scan(files.files(), *like.state()->table->schema, name)));
+                        const std::string& name,
+                        bool with_codes) {
+  return Plan(value_or_throw(
+      plan::make_file_scan(files.files(), *like.state()->table->schema, with_codes, name)));
 }
 
 Plan Plan::filter(const std::string& conditions) const {
@@ -103,6 +120,10 @@ Plan Plan::group_by(const GroupByOptions& options) const {
 Plan Plan::sort(const SortOptions& options) const {
   return Plan(value_or_throw(sorted(*this, options)));
 }
+Plan Plan::window(const WindowOptions& options) const {
+  auto spec = value_or_throw(window_spec(options, *node_->schema));
+  return Plan(value_or_throw(plan::make_window(node_, std::move(spec))));
+}
 Plan Plan::limit(int64_t rows, int64_t offset) const {
   return Plan(value_or_throw(plan::make_limit(node_, rows, offset)));
 }
@@ -116,9 +137,19 @@ Plan Plan::union_all(const std::vector<Plan>& others) const {
 void Plan::export_schema(ArrowSchema* out) const { crossdock::export_schema(*node_->schema, out); }
 std::string Plan::text() const { return plan::plan_text(*node_); }
 
-Query::Query(const Engine& engine, const Plan& plan, bool measures) {
-  state_ = operation_state(
-      engine, std::make_unique<execution::Query>(plan.node(), run_environment(engine), measures));
+std::vector<std::string> QueryOptions::rules() { return execution::Rules::names(); }
+
+Query::Query(const Engine& engine, const Plan& plan, const QueryOptions& options) {
+  execution::Query::Options run_options;
+  run_options.measures = options.measures;
+  run_options.rules = value_or_throw(execution::Rules::without(options.without));
+  if (options.like != nullptr) {
+    const Schema& like = *options.like->state()->table->schema;
+    run_options.written = with_strings_of(like, *plan.node()->schema);
+  }
+  state_ = operation_state(engine,
+                           std::make_unique<execution::Query>(
+                               plan.node(), run_environment(engine), std::move(run_options)));
 }
 
 }  // namespace crossdock

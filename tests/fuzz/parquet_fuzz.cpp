@@ -48,7 +48,8 @@ Status read_column(const scan::ParquetTable& table, int column, int32_t step, ui
   scan::ColumnCursor cursor(form, codes, memory);
   const scan::ParquetFile& file = *table.files().files()[0];
   for (size_t g = 0; g < file.metadata().row_groups.size(); ++g) {
-    cursor.open(file.file(), table.chunk(column, 0, static_cast<int>(g)));
+    const int64_t ahead = every % 2 == 0 ? 1 : INT64_MAX;  // page by page, or at once
+    cursor.open(file.file(), table.chunk(column, 0, static_cast<int>(g)), ahead);
     const int64_t rows = std::min<int64_t>(file.metadata().row_groups[g].rows, 1000);
     std::vector<uint32_t> listed;
     for (int64_t at = 0; at < rows; at += step) {
@@ -73,7 +74,7 @@ void read_file(const scan::FileBytes& bytes, int32_t step, uint32_t every) {
   Schema schema;
   schema.fields.push_back({"n", parse_arrow_format("l").value(), true, ""});
   schema.fields.push_back({"t", parse_arrow_format("u").value(), true, ""});
-  const auto table = scan::ParquetTable::create(files.value(), schema);
+  const auto table = scan::ParquetTable::create(files.value(), schema, true);
   if (!table.ok()) return check_error(table.error());
   for (int column = 0; column < 2; ++column) {
     const Status read = read_column(*table.value(), column, step, every);

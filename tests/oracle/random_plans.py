@@ -1,6 +1,7 @@
-"""Random plans, run two ways: as a whole over tables in memory and files, and step by step, each
-operation over the collected result of the one before. A plan whose results differ is a fault of
-what moves between operations, of the readers, or of what is computed inside an operator.
+"""Random plans, run as a whole over tables in memory and files, and step by step, each operation
+over the collected result of the one before. As a whole they run with one thread or three, and again
+without one of the rules of the engine, or of narrowing. A plan whose results differ is a fault of
+what moves between operations, of the readers, of a rule, or of what is computed inside an operator.
 
     python tests/oracle/random_plans.py --seed 1 --plans 3000          every plan that differs
     python tests/oracle/random_plans.py --seed 1 --plan 17             one of them, with its steps
@@ -22,11 +23,14 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.feather
 import pyarrow.parquet as pq
+from crossdock import _native
+from crossdock.execution import Execution
 from random_predicates import random_predicate, random_value
 from random_values import KEY_KINDS, comparable_rows, kind_of, random_table
 
 PLANS_PER_TABLES = 25
 TABLES = 3
+NARROWING = "narrowing"  # columns and filters go down, in Python
 MOST_ROWS = 3000  # of a step; a plan that gets larger is cut off there
 CSV_SHARE = 0.08  # of tables
 
@@ -65,7 +69,8 @@ class Differences:
     def __init__(self, seed: int, folder: Path) -> None:
         self._seed = seed
         self._folder = folder
-        self._dock = xd.connect(threads=1, memory="1GiB")
+        self._dock = xd.connect(threads=1 if seed % 2 else 3, memory="1GiB")
+        self._rules = [*_native.Query.rules(), NARROWING]
         self._made: tuple[int, Tables] | None = None
         self.counts = Counts()
 
@@ -94,6 +99,8 @@ class Differences:
             print(lazy.explain())
         self.counts.plans += 1
         self._compare(number, names, lazy, eager)
+        rule = chance.choice(self._rules)
+        self._compare_without(number, [*names, f"without {rule}"], rule, lazy, eager)
 
     def _compare(
         self, number: int, names: list[str], lazy: xd.Relation, eager: xd.Relation
@@ -106,11 +113,30 @@ class Differences:
             self._differ(number, names, f"an error as a whole: {error}")
             return
         self.counts.kept_rows += expected.num_rows
+        if counted != expected.num_rows:
+            self._differ(number, names, f"count() is {counted}, not {expected.num_rows}")
+        self._compare_rows(number, names, found, expected)
+
+    def _compare_without(
+        self, number: int, names: list[str], rule: str, lazy: xd.Relation, eager: xd.Relation
+    ) -> None:
+        execution = self._dock.execution()
+        assert isinstance(execution, Execution)
+        if rule == NARROWING:
+            node = lazy._node
+        else:
+            execution.without = (rule,)
+            node = lazy.narrowed()
+        try:
+            found = execution.table(node)
+        except xd.CrossdockError as error:
+            self._differ(number, names, f"an error: {error}")
+            return
+        self._compare_rows(number, names, found, eager.collect())
+
+    def _compare_rows(self, number: int, names: list[str], found: Any, expected: Any) -> None:
         if found.schema != expected.schema:
             self._differ(number, names, f"schema {found.schema}, not {expected.schema}")
-        elif counted != expected.num_rows or found.num_rows != expected.num_rows:
-            rows = f"{found.num_rows} rows, count() {counted}, not {expected.num_rows}"
-            self._differ(number, names, rows)
         elif comparable_rows(found) != comparable_rows(expected):
             self._differ(number, names, f"{found.to_pydict()}, not {expected.to_pydict()}")
 

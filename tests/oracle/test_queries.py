@@ -13,6 +13,8 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+from crossdock import _native
+from crossdock.execution import Execution
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "bench"))
 
@@ -53,6 +55,26 @@ def test_query(suite: str, name: str, mode: str, runs: RunOfMode) -> None:
     run = runs[suite, mode](catalogue.SUITES[suite][name])
     assert run is not None
     assert expected_of(suite)[name].difference(run(), engines.EXACT) is None
+
+
+@pytest.mark.parametrize("rule", _native.Query.rules())
+@pytest.mark.parametrize(("suite", "mode"), [("tpch", "memory"), ("ssb", "parquet")])
+def test_queries_without_a_rule(
+    suite: str, mode: str, rule: str, runs: RunOfMode, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Execution, "without", (rule,))
+    for name, query in catalogue.SUITES[suite].items():
+        run = runs[suite, mode](query)
+        assert run is not None
+        assert expected_of(suite)[name].difference(run(), engines.EXACT) is None, name
+
+
+def test_a_rule_that_is_none_is_refused(runs: RunOfMode, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Execution, "without", ("late_sorts",))
+    run = runs["tpch", "memory"](catalogue.SUITES["tpch"]["3"])
+    assert run is not None
+    with pytest.raises(_native.NativeError, match=r"no rule 'late_sorts'.*late_sort, "):
+        run()
 
 
 def test_all_queries_are_there() -> None:

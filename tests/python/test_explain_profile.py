@@ -8,14 +8,14 @@ from xml.etree import ElementTree
 
 import crossdock as xd
 import pyarrow as pa
-import pyarrow.parquet
+import pyarrow.feather
 import pytest
 
 
 @pytest.fixture
 def joined(dock: xd.Dock, people: pa.Table, visits: pa.Table, tmp_path: Path) -> xd.Relation:
-    pyarrow.parquet.write_table(people, tmp_path / "people.parquet")
-    left = dock.read_parquet(tmp_path / "people.parquet")
+    pyarrow.feather.write_feather(people, str(tmp_path / "people.arrow"))
+    left = dock.read(tmp_path / "people.arrow")
     return left.join(dock.from_arrow(visits), on="id").filter(
         (xd.col("cost") > 2) & (xd.col("age") + 1 > 3)
     )
@@ -28,7 +28,7 @@ def test_a_plan_shows_what_is_read_and_predicted(joined: xd.Relation) -> None:
     lines = plan.splitlines()
     assert lines[0].startswith("filter (age + 1) > 3")
     assert lines[1].startswith("└─ hash_join   inner join on id = id   predicted ")
-    assert any("scan parquet people.parquet   5 rows" in line for line in lines)
+    assert any("scan ipc people.arrow   5 rows" in line for line in lines)
     assert any("filter   cost > 2" in line for line in lines)
     assert any("choice   build " in line for line in lines)
     data = json.loads(plan.json)

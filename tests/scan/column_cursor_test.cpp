@@ -37,7 +37,7 @@ class Reading {
       : file_(written_parquet({column})), column_(column) {
     auto files = ParquetFiles::open({file_.path()});
     EXPECT_TRUE(files.ok()) << files.error().message;
-    auto table = ParquetTable::create(files.value(), like(column.name, format));
+    auto table = ParquetTable::create(files.value(), like(column.name, format), true);
     EXPECT_TRUE(table.ok()) << table.error().message;
     table_ = table.value();
     for (const auto& page : column_.pages) rows_.insert(rows_.end(), page.begin(), page.end());
@@ -47,7 +47,7 @@ class Reading {
       codes = table_->files().string_codes(column.name, form, memory_).value();
     }
     cursor_ = std::make_unique<ColumnCursor>(form, codes, memory_);
-    cursor_->open(table_->files().files()[0]->file(), table_->chunk(0, 0, 0));
+    cursor_->open(table_->files().files()[0]->file(), table_->chunk(0, 0, 0), INT64_MAX);
   }
 
   // Rows [begin, begin + count), every `every`th of them.
@@ -162,7 +162,7 @@ TEST(ParquetTable, SaysWhatItDoesNotRead) {
   const TemporaryFile file(written_parquet({numbered_column("n", 10, 10, 0)}));
   const auto files = ParquetFiles::open({file.path()}).value();
   const auto as = [&](const std::string& name, const char* format) {
-    const auto table = ParquetTable::create(files, like(name, format));
+    const auto table = ParquetTable::create(files, like(name, format), true);
     return table.ok() ? std::string() : table.error().message;
   };
   EXPECT_EQ(as("n", "l"), "");

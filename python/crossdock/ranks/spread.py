@@ -28,6 +28,7 @@ from crossdock.nodes import (
     Scan,
     Sort,
     Union,
+    Window,
 )
 from crossdock.ranks import fused, groups, joins, sorts
 from crossdock.ranks.members import Ranks
@@ -80,6 +81,8 @@ class Spread:
         below = self.shared(below)
         if isinstance(node, Sort):
             return sorts.settle_sort(self, node, below)
+        if isinstance(node, Window):
+            return self._window(node, below)
         if isinstance(node, Limit):
             return self._limit(node, below)
         if isinstance(node, Sample):
@@ -139,6 +142,14 @@ class Spread:
             whole = replace(node, inputs=tuple(part.node for part in parts))
             return Placed(whole, everywhere=True)
         return Placed(replace(node, inputs=tuple(self.shared(part).node for part in parts)))
+
+    def _window(self, node: Window, below: Placed) -> Placed:
+        """A partition is in one rank; without keys, all rows are one."""
+        if node.partition:
+            placed = self.by_key(below, node.partition)
+        else:
+            placed = Placed(self.to_one(below.node))
+        return replace(placed, node=replace(node, input=placed.node))
 
     def _limit(self, node: Limit, below: Placed) -> Placed:
         """Rows count from those of rank 0 on."""

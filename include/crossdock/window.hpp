@@ -1,0 +1,43 @@
+// Window functions for C++: what a plan adds to each row from others of its partition (query.hpp).
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <crossdock/sort.hpp>
+
+namespace crossdock {
+
+// The rows that a function sees: from `start` to `end`, both included, counted from the current row; without a value,
+// from or to the end of the partition. unit: "rows"; "groups" of rows that are equal in the order; or "range", of the
+// values of the one order key: for floats `start_real` and `end_real` count, for decimals in units of the last digit.
+struct FrameOptions {
+  std::string unit = "rows";
+  std::optional<int64_t> start;
+  std::optional<int64_t> end;
+  double start_real = 0;
+  double end_real = 0;
+};
+
+struct WindowFunctionItem {
+  std::string
+      function;  // row_number rank dense_rank percent_rank cume_dist ntile lag lead has_lag has_lead
+                 // first_value last_value nth_value count sum mean min max bool_and bool_or
+  std::string column;  // "" = none
+  std::string name;    // of the result's column
+  int64_t n = 1;       // parts of ntile, rows of lag and lead, the row of nth_value
+  bool ignore_nulls = false;
+  bool wide = false;  // sums of integers as decimal128(38, 0)
+  std::optional<FrameOptions>
+      frame;  // none: up to the current row and its equals, or all without an order
+};
+
+struct WindowOptions {
+  std::vector<std::string> partition_by;
+  std::vector<OrderItem> order_by;
+  std::vector<WindowFunctionItem> functions;
+};
+
+}  // namespace crossdock

@@ -1,0 +1,178 @@
+// Functions that give a value of another row: first the position of that row, then all values at once.
+#include "operators/window/window_function.hpp"
+#include "table/gather.hpp"
+
+namespace crossdock::operators {
+
+Result<ColumnView> ReferenceColumn::end(Memory& pool, BatchMemory& memory) {
+  const auto& store = rows_->store();
+  CD_ASSIGN(OwnedColumn column, gather(store->column(column_), refs_, store, pool));
+  memory.keep(std::move(column.owner));
+  return column.view;
+}
+
+namespace {
+
+// Positions of rows that are not null, ascending.
+using Positions = std::vector<uint32_t>;
+
+Result<Positions> valid_positions(OperatorRun& run, const SortedRows& rows, int column) {
+  CD_ASSIGN(const WindowValues values, WindowValues::load_validity(run, rows, column));
+  Positions positions;
+  positions.reserve(static_cast<size_t>(rows.rows()));
+  for (int64_t i = 0; i < rows.rows(); ++i) {
+    if (values.is_valid(static_cast<uint32_t>(i))) positions.push_back(static_cast<uint32_t>(i));
+  }
+  return positions;
+}
+
+// Which row a function reads, or kNoPosition.
+class PositionFinder {
+ public:
+  // `valid`: the rows that count; nullptr: all.
+  PositionFinder(const WindowItem& item, const Positions* valid) : valid_(valid), n_(item.n) {
+    const bool leads =
+        item.function == WindowFunction::kLead || item.function == WindowFunction::kHasLead;
+    const bool moves =
+        leads || item.function == WindowFunction::kLag || item.function == WindowFunction::kHasLag;
+    if (moves) {
+      kind_ = leads == (n_ >= 0) ? Kind::kBehind : Kind::kBefore;
+      n_ = n_ < 0 ? -n_ : n_;
+    } else if (item.function == WindowFunction::kLastValue) {
+      kind_ = Kind::kLast;
+    } else {
+      kind_ = Kind::kNth;
+      if (item.function == WindowFunction::kFirstValue) n_ = 1;
+    }
+  }
+
+  bool has_frame() const { return kind_ == Kind::kLast || kind_ == Kind::kNth; }
+
+  uint32_t find(const WindowBlock& block, const FrameRows* frame, int32_t i) const {
+    const auto position = static_cast<int64_t>(block.position(i));
+    const int64_t least = block.partition_begin[i];
+    const int64_t end = block.partition_end[i];
+    switch (kind_) {
+      case Kind::kBefore:
+        if (valid_ == nullptr || n_ == 0) return inside(position - n_, least, end);
+        return nth_valid(lower(position) - n_, least, end);
+      case Kind::kBehind:
+        if (valid_ == nullptr || n_ == 0) return inside(position + n_, least, end);
+        return nth_valid(lower(position + 1) + n_ - 1, least, end);
+      case Kind::kNth:
+        if (valid_ == nullptr)
+          return inside(frame->begin[i] + n_ - 1, frame->begin[i], frame->end[i]);
+        return nth_valid(lower(frame->begin[i]) + n_ - 1, frame->begin[i], frame->end[i]);
+      default:
+        if (valid_ == nullptr)
+          return inside(int64_t{frame->end[i]} - 1, frame->begin[i], frame->end[i]);
+        return nth_valid(lower(frame->end[i]) - 1, frame->begin[i], frame->end[i]);
+    }
+  }
+
+ private:
+  enum class Kind : uint8_t { kBefore, kBehind, kNth, kLast };
+
+  static uint32_t inside(int64_t position, int64_t begin, int64_t end) {
+    return position >= begin && position < end ? static_cast<uint32_t>(position) : kNoPosition;
+  }
+  // How many rows that count lie before `position`.
+  int64_t lower(int64_t position) const {
+    return std::lower_bound(valid_->begin(), valid_->end(), position) - valid_->begin();
+  }
+  uint32_t nth_valid(int64_t index, int64_t begin, int64_t end) const {
+    if (index < 0 || index >= static_cast<int64_t>(valid_->size())) return kNoPosition;
+    return inside((*valid_)[index], begin, end);
+  }
+
+  Kind kind_ = Kind::kNth;
+  const Positions* valid_;
+  int64_t n_;
+};
+
+class ValueRun final : public FunctionRun {
+ public:
+  ValueRun(const WindowContext& context, const WindowItem& item, const PositionFinder& finder)
+      : context_(context), finder_(finder), column_(*context.rows, item.column) {}
+
+  Status begin_batch(int64_t rows, BatchMemory&) override {
+    column_.begin(rows);
+    return {};
+  }
+  Status add(const WindowBlock& block, const FrameRows* frame, int64_t at) override {
+    for (int32_t i = 0; i < block.rows; ++i) column_.set(at + i, finder_.find(block, frame, i));
+    return {};
+  }
+  Result<ColumnView> end_batch(BatchMemory& memory) override {
+    return column_.end(*context_.memory, memory);
+  }
+
+ private:
+  const WindowContext& context_;
+  const PositionFinder& finder_;
+  ReferenceColumn column_;
+};
+
+// Whether there is such a row.
+class PresenceRun final : public FunctionRun {
+ public:
+  explicit PresenceRun(const PositionFinder& finder) : finder_(finder), column_(bool_type()) {}
+
+  Status begin_batch(int64_t rows, BatchMemory& memory) override {
+    return column_.begin(rows, false, memory);
+  }
+  Status add(const WindowBlock& block, const FrameRows* frame, int64_t at) override {
+    for (int32_t i = 0; i < block.rows; ++i) {
+      words_[i] = finder_.find(block, frame, i) == kNoPosition ? 0 : 1;
+    }
+    column_.store(words_, block.rows, at);
+    return {};
+  }
+  Result<ColumnView> end_batch(BatchMemory& memory) override { return column_.end(memory); }
+
+ private:
+  static DataType bool_type() {
+    DataType type;
+    type.id = TypeId::kBool;
+    type.arrow_format = "b";
+    return type;
+  }
+
+  const PositionFinder& finder_;
+  NumberColumn column_;
+  uint64_t words_[kWindowRows];
+};
+
+class PreparedValue final : public PreparedFunction {
+ public:
+  PreparedValue(const WindowContext& context, const WindowItem& item, Positions valid)
+      : context_(context),
+        item_(item),
+        valid_(std::move(valid)),
+        finder_(item, item.ignore_nulls ? &valid_ : nullptr) {}
+
+  bool has_frame() const override { return finder_.has_frame(); }
+  std::unique_ptr<FunctionRun> start() const override {
+    if (!is_value_function(item_.function)) return std::make_unique<PresenceRun>(finder_);
+    return std::make_unique<ValueRun>(context_, item_, finder_);
+  }
+
+ private:
+  const WindowContext& context_;
+  const WindowItem& item_;
+  const Positions valid_;
+  const PositionFinder finder_;
+};
+
+}  // namespace
+
+Prepared prepare_value(const WindowContext& context, const WindowItem& item) {
+  Positions valid;
+  if (item.ignore_nulls) {
+    CD_ASSIGN(valid, valid_positions(*context.run, *context.rows, item.column));
+  }
+  return std::unique_ptr<PreparedFunction>(
+      std::make_unique<PreparedValue>(context, item, std::move(valid)));
+}
+
+}  // namespace crossdock::operators

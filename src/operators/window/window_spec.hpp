@@ -1,0 +1,87 @@
+// What a window is asked for: partitions, the order in them, and functions.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.hpp"
+#include "operators/sort/sort_spec.hpp"
+#include "table/schema.hpp"
+
+namespace crossdock::operators {
+
+enum class WindowFunction : uint8_t {
+  kRowNumber,
+  kRank,
+  kDenseRank,
+  kPercentRank,
+  kCumeDist,
+  kNtile,
+  kLag,
+  kLead,
+  kHasLag,  // whether there is the row that lag reads
+  kHasLead,
+  kFirstValue,
+  kLastValue,
+  kNthValue,
+  kCount,  // of rows without a column, of values with one
+  kSum,
+  kMean,
+  kMin,
+  kMax,
+  kBoolAnd,
+  kBoolOr,
+};
+
+const char* window_function_name(WindowFunction function);
+// Error kInvalidArgument proposes the nearest name and lists all.
+Result<WindowFunction> parse_window_function(std::string_view name);
+
+enum class FrameUnit : uint8_t { kRows, kRange, kGroups };
+
+// One end of a frame, counted from the current row: negative comes before it.
+struct FrameBound {
+  bool unbounded = false;
+  int64_t offset = 0;  // rows, groups, or the order key's own unit
+  double real = 0;     // of a range over floats
+  friend bool operator==(const FrameBound&, const FrameBound&) = default;
+};
+
+struct WindowFrame {
+  FrameUnit unit = FrameUnit::kRows;
+  FrameBound start;
+  FrameBound end;
+  friend bool operator==(const WindowFrame&, const WindowFrame&) = default;
+
+  bool is_partition() const { return start.unbounded && end.unbounded; }
+};
+
+struct WindowItem {
+  WindowFunction function = WindowFunction::kRowNumber;
+  int column = -1;  // -1: none
+  std::string name;
+  int64_t n = 1;              // ntile, lag, lead, nth_value
+  bool ignore_nulls = false;  // of the value functions
+  bool wide = false;          // sums of integers as decimal128(38, 0)
+  // None: up to the current row and those equal to it in the order; without an order, all rows.
+  std::optional<WindowFrame> frame;
+};
+
+struct WindowSpec {
+  std::vector<int> partition;
+  std::vector<SortKey> orders;
+  std::vector<WindowItem> items;
+
+  WindowFrame frame_of(const WindowItem& item) const;
+};
+
+// The columns of the input, then one per item. Errors: kInvalidArgument, kDuplicateColumn, kUnsupportedType.
+Result<SchemaPtr> window_schema(const WindowSpec& spec, const Schema& input);
+
+bool is_value_function(WindowFunction function);  // gives a value of the column as it is
+bool is_window_aggregate(WindowFunction function);
+
+}  // namespace crossdock::operators

@@ -1,0 +1,34 @@
+// A column's values by position, for what goes to and fro among them.
+#pragma once
+
+#include <cstdint>
+
+#include "base/int128.hpp"
+#include "operators/window/window_rows.hpp"
+#include "table/value_words.hpp"
+
+namespace crossdock::operators {
+
+class WindowValues {
+ public:
+  // Errors: kOutOfMemoryBudget, kCancelled.
+  static Result<WindowValues> load(OperatorRun& run, const SortedRows& rows, int column);
+  // Validity alone; of a column of any type.
+  static Result<WindowValues> load_validity(OperatorRun& run, const SortedRows& rows, int column);
+
+  ValueForm form() const { return form_; }
+  bool any_null() const { return valid_.data() != nullptr; }
+  bool is_valid(uint32_t position) const { return !any_null() || valid_.data()[position] != 0; }
+  int64_t integer(uint32_t position) const { return words_.as<const int64_t>()[position]; }
+  double real(uint32_t position) const { return words_.as<const double>()[position]; }
+  Int128 wide(uint32_t position) const { return words_.as<const Int128>()[position]; }
+
+ private:
+  Status load_batch(const SortedRows& rows, int column, int64_t index);
+
+  ValueForm form_ = ValueForm::kSigned;  // kUnsigned values are loaded as kWide
+  Block words_;                          // none: validity alone
+  Block valid_;                          // none: no row is null
+};
+
+}  // namespace crossdock::operators

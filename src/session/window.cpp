@@ -1,0 +1,61 @@
+// Public window options as a spec: names become columns.
+#include <crossdock/window.hpp>
+
+#include "session/specs.hpp"
+
+namespace crossdock {
+namespace {
+
+Result<operators::FrameUnit> frame_unit(const std::string& unit) {
+  if (unit == "rows") return operators::FrameUnit::kRows;
+  if (unit == "range") return operators::FrameUnit::kRange;
+  if (unit == "groups") return operators::FrameUnit::kGroups;
+  return make_error(ErrorCode::kInvalidArgument,
+                    "the unit of a frame is '{}', but must be one of rows, range, groups",
+                    unit);
+}
+
+operators::FrameBound frame_bound(const std::optional<int64_t>& offset, double real) {
+  return {!offset.has_value(), offset.value_or(0), real};
+}
+
+Result<operators::WindowItem> window_item(const WindowFunctionItem& asked, const Schema& schema) {
+  operators::WindowItem item;
+  CD_ASSIGN(item.function, operators::parse_window_function(asked.function));
+  if (!asked.column.empty()) {
+    CD_ASSIGN(item.column, schema.find(asked.column, "input"));
+  }
+  item.name = asked.name;
+  item.n = asked.n;
+  item.ignore_nulls = asked.ignore_nulls;
+  item.wide = asked.wide;
+  if (asked.frame.has_value()) {
+    operators::WindowFrame frame;
+    CD_ASSIGN(frame.unit, frame_unit(asked.frame->unit));
+    frame.start = frame_bound(asked.frame->start, asked.frame->start_real);
+    frame.end = frame_bound(asked.frame->end, asked.frame->end_real);
+    item.frame = frame;
+  }
+  return item;
+}
+
+}  // namespace
+
+Result<operators::WindowSpec> window_spec(const WindowOptions& options, const Schema& schema) {
+  operators::WindowSpec spec;
+  for (const std::string& name : options.partition_by) {
+    CD_ASSIGN(const int column, schema.find(name, "input"));
+    spec.partition.push_back(column);
+  }
+  for (const OrderItem& key : options.order_by) {
+    CD_ASSIGN(const int column, schema.find(key.column, "input"));
+    spec.orders.push_back({column, key.descending, key.nulls_first});
+  }
+  for (const WindowFunctionItem& asked : options.functions) {
+    CD_ASSIGN(operators::WindowItem item, window_item(asked, schema));
+    spec.items.push_back(std::move(item));
+  }
+  return spec;
+}
+
+}  // namespace crossdock

@@ -1,0 +1,153 @@
+"""Parquet files through the engine's reader without an operator, or with one: rows in the order of
+the file and of its types, batch by batch, and no more of the file than is needed."""
+
+from __future__ import annotations
+
+import decimal
+import random
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import crossdock as xd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from crossdock.sources import FileSource
+
+col = xd.col
+ROWS = 40_000
+
+
+@pytest.fixture(scope="module")
+def rows() -> pa.Table:
+    draw = random.Random(11)
+
+    def some(value: Callable[[], Any]) -> list[Any]:
+        return [None if draw.random() < 0.1 else value() for _ in range(ROWS)]
+
+    return pa.table(
+        {
+            "id": range(ROWS),
+            "n": pa.array(some(lambda: draw.randrange(1000)), pa.int32()),
+            "price": pa.array(some(lambda: decimal.Decimal(draw.randrange(10**6)).scaleb(-2))),
+            "text": pa.array(some(lambda: "x" * draw.randrange(30) + str(draw.random()))),
+            "kind": pa.array(some(lambda: draw.choice(["", "a", "a text that is no short one"]))),
+            "large": pa.array(some(lambda: str(draw.randrange(9)) * 9), pa.large_string()),
+            "view": pa.array(some(lambda: draw.choice("ab") * 20), pa.string_view()),
+            "bytes": pa.array(some(lambda: draw.randbytes(draw.randrange(20))), pa.binary()),
+            "flag": pa.array(some(lambda: draw.random() < 0.5)),
+        }
+    )
+
+
+@pytest.fixture
+def path(rows: pa.Table, tmp_path: Path) -> Path:
+    pq.write_table(rows, tmp_path / "rows.parquet", row_group_size=3000)
+    return tmp_path / "rows.parquet"
+
+
+@pytest.fixture(autouse=True)
+def _engine_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """pyarrow reads no row."""
+
+    def refuse(*_: object) -> Any:
+        raise AssertionError("pyarrow reads the file")
+
+    monkeypatch.setattr(FileSource, "_scanner", refuse)
+
+
+Form = Callable[[xd.Relation], xd.Relation]
+FORMS: dict[str, Form] = {
+    "all": lambda r: r,
+    "columns": lambda r: r.select("kind", "id"),
+    "filter": lambda r: r.filter(col("n") < 20),
+    "filter that keeps much": lambda r: r.filter(col("n") > 20),
+    "filter of texts": lambda r: r.filter(col("kind") == "a"),
+    "filters": lambda r: r.filter(col("n") < 500, col("text").contains("xx"), col("flag")),
+    "filter that keeps nothing": lambda r: r.filter(col("n") == 5000),
+    "computed": lambda r: r.select("id", double=col("n") * 2, shown=col("kind")),
+    "filter of computed": lambda r: r.with_columns(m=col("n") % 7).filter(col("m") == 3),
+    "limit": lambda r: r.limit(7),
+    "limit of many": lambda r: r.limit(20_000, offset=11_111),
+    "limit of none": lambda r: r.limit(0),
+    "limit beyond": lambda r: r.limit(10, offset=ROWS + 5),
+    "limit behind a filter": lambda r: r.filter(col("n") < 9).limit(30, offset=12),
+    "limit of limits": lambda r: r.limit(500).filter(col("flag")).limit(50, offset=3),
+    "filter behind a limit": lambda r: r.limit(9000).filter(col("n") < 9),
+    "group behind a limit": lambda r: r.limit(9000).group_by("kind").agg(n=xd.count()).sort("kind"),
+    "sort": lambda r: r.sort("n", "id"),
+    "sort of texts": lambda r: r.sort(xd.desc("text"), "id").select("text", "kind", "id"),
+    "first of the order": lambda r: r.top_k(25, "n", "id"),
+    "first of an order of texts": lambda r: r.top_k(25, "kind", "id"),
+    "union": lambda r: r.filter(col("n") < 9).union(r.limit(3)),
+    "numbered": lambda r: r.arg_sort("n", "id"),
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_rows_are_those_of_a_table(dock: xd.Dock, path: Path, rows: pa.Table, form: str) -> None:
+    expected = FORMS[form](dock.from_arrow(rows)).collect()
+    relation = FORMS[form](dock.read_parquet(path))
+    found = relation.collect()
+    assert found.schema.equals(expected.schema)
+    assert found.equals(expected)
+    found.validate(full=True)
+    streamed = list(relation.to_batches())
+    assert pa.Table.from_batches(streamed, expected.schema).equals(expected)
+    assert relation.count() == expected.num_rows
+
+
+def test_few_rows_come_together(dock: xd.Dock, path: Path) -> None:
+    """A filter that leaves little of each row group does not make a batch of each."""
+    batches = list(dock.read_parquet(path).filter(col("n") < 20).to_batches())
+    assert len(batches) == 1
+
+
+def test_groups_and_joins(dock: xd.Dock, path: Path, rows: pa.Table) -> None:
+    other = rows.slice(0, 900).select(["id", "kind"]).rename_columns(["id", "other"])
+    found = []
+    for relation in (dock.read_parquet(path), dock.from_arrow(rows)):
+        joined = relation.join(other, on="id")
+        assert joined.count() == 900
+        assert relation.agg(n=xd.count("n"), s=xd.sum("price")).collect().num_rows == 1
+        assert relation.distinct("kind").count() == 4
+        found.append(joined.sort("id").collect())
+    assert found[0].equals(found[1])
+
+
+def test_a_limit_reads_no_further_row_group(dock: xd.Dock, path: Path, rows: pa.Table) -> None:
+    """Everything behind the first row groups is damaged: a column's pages there are no pages."""
+    data = bytearray(path.read_bytes())
+    columns = [
+        pq.read_metadata(path).row_group(group).column(column)
+        for group in range(4, pq.read_metadata(path).num_row_groups)
+        for column in range(rows.num_columns)
+    ]
+    for column in columns:
+        begin = column.dictionary_page_offset or column.data_page_offset
+        data[begin : begin + column.total_compressed_size] = bytes(column.total_compressed_size)
+    path.write_bytes(bytes(data))
+    files = dock.read_parquet(path)
+    assert files.limit(50).collect().equals(rows.slice(0, 50))
+    kept = [row["id"] for row in rows.slice(0, 200).to_pylist() if (row["n"] or 999) < 500]
+    assert files.filter(col("n") < 500).limit(50).collect()["id"].to_pylist() == kept[:50]
+    with pytest.raises(xd.DataError):
+        files.collect()
+
+
+def test_an_iterator_that_is_closed_ends_the_run(dock: xd.Dock, path: Path) -> None:
+    batches = iter(dock.read_parquet(path).to_batches())
+    next(batches)
+    start = time.perf_counter()
+    batches.close()  # type: ignore[attr-defined]
+    assert time.perf_counter() - start < 0.2
+
+
+def test_an_error_ends_a_stream(dock: xd.Dock, path: Path) -> None:
+    """A worker that fails frees those that wait for its rows."""
+    relation = dock.read_parquet(path).select("id", broken=col("id") // (col("id") - 25_000))
+    with pytest.raises(xd.CrossdockError):
+        list(relation.to_batches())
+    assert relation.limit(100).collect().num_rows == 100
