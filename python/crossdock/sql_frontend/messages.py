@@ -24,6 +24,8 @@ def parts_of(message: Any) -> Iterator[Any]:
     kind = message.WhichOneof("rex_type")
     if kind == "scalar_function":
         yield from (argument.value for argument in message.scalar_function.arguments)
+    elif kind == "window_function":
+        yield from (argument.value for argument in message.window_function.arguments)
     elif kind == "cast":
         yield message.cast.input
     elif kind == "if_then":

@@ -249,6 +249,18 @@ class _Rewriting:
                     f"a comparison with {word.upper()} of a query", self._text,
                     self._tokens[number].start, "a comparison with (select max(x) ...) or min(x)",
                 )  # fmt: skip
+        if word in ("ignore", "respect") and following is not None and following.lower == "nulls":
+            raise unsupported(
+                f"{word.upper()} NULLS", self._text, self._tokens[number].start,
+                "xd.first_value(column, ignore_nulls=True).over(...) of the relation",
+            )  # fmt: skip
+        if word == "filter" and following is not None and following.is_operator("("):
+            behind = self._at(self._behind_bracket(number + 1))
+            if behind is not None and behind.lower == "over":
+                raise unsupported(
+                    "FILTER of a window function", self._text, self._tokens[number].start,
+                    "sum(CASE WHEN condition THEN x END) OVER (...)",
+                )  # fmt: skip
         self._found.has_exists = self._found.has_exists or word == "exists"
         if word in ("intersect", "except") and following is not None and following.lower == "all":
             raise unsupported(

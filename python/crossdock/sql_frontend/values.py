@@ -14,6 +14,7 @@ from crossdock.expressions import Call, Column, Expr, Literal, when
 from crossdock.sql_frontend.errors import unsupported
 from crossdock.sql_frontend.functions import FUNCTIONS
 from crossdock.sql_frontend.substrait_types import Interval, arrow_type, constant_of
+from crossdock.sql_frontend.window_values import window_value
 
 _COMPARISONS = frozenset(
     ("equal", "not_equal", "lt", "lte", "gt", "gte", "is_not_distinct_from", "is_distinct_from")
@@ -69,7 +70,8 @@ class Values:
         if kind == "singular_or_list":
             return self._listed(message.singular_or_list)
         if kind == "window_function":
-            raise unsupported("a window function", word="over", try_="a GROUP BY, joined")
+            name = self._names[message.window_function.function_reference]
+            return window_value(message.window_function, name, self._any)
         if kind == "subquery" and self._subquery is not None:
             return self._subquery(message.subquery)
         raise unsupported(str(kind).replace("_", " ") + " in an expression")
