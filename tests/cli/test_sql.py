@@ -12,6 +12,8 @@ import pexpect
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from crossdock import text_formats
+from crossdock_cli import rows
 
 from .conftest import Command
 
@@ -29,6 +31,10 @@ class Stdin:
 
     def isatty(self) -> bool:
         return False
+
+
+def test_the_formats_are_those_of_the_package() -> None:
+    assert ("table", *text_formats.FORMATS) == rows.KINDS
 
 
 def test_a_table(crossdock: Command) -> None:

@@ -12,8 +12,13 @@ import pytest
 
 GOLDEN = Path(__file__).parent / "golden" / "refusals.txt"
 TEXTS = (
-    "select a, sum(b) over () from t",
-    "select a from t qualify row_number() over (order by a) = 1",
+    "select sum(b) filter (where a > 1) over () from t",
+    "select lag(a) ignore nulls over (order by a) from t",
+    "select sum(a) over (order by d range interval '1' day preceding) from t",
+    "select sum(a) over (order by m range between 1.5 preceding and current row) from t",
+    "select sum(a) over (order by a groups 1 preceding) from t",
+    "select stddev(a) over () from t",
+    "select count(distinct a) over () from t",
     "select distinct on (s) s, a from t order by s, a",
     "select string_agg(s, ',') from t",
     "select sum(distinct a), count(distinct b) from t",

@@ -8,7 +8,7 @@ from typing import Any
 
 from crossdock import windows
 from crossdock.aggregates import Aggregate
-from crossdock.expressions import Column, Expr, identity
+from crossdock.expressions import Call, Column, Expr, identity
 from crossdock.grouping import plan_group
 from crossdock.nodes import JoinOptions, Limit, Node, Project
 from crossdock.orders import Order
@@ -145,7 +145,13 @@ def _items_key(items: Sequence[tuple[str, Expr]]) -> object:
 
 def _identity(item: Expr) -> object:
     """That of a window function is its own: each is one node."""
-    return object() if isinstance(item, Over) else identity(item)
+    return object() if _has_window(item) else identity(item)
+
+
+def _has_window(item: Expr) -> bool:
+    if isinstance(item, Call):
+        return any(map(_has_window, item.arguments))
+    return isinstance(item, Over)
 
 
 def _aggregate_key(item: Aggregate) -> object:

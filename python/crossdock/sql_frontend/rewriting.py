@@ -261,6 +261,10 @@ class _Rewriting:
                     "FILTER of a window function", self._text, self._tokens[number].start,
                     "sum(CASE WHEN condition THEN x END) OVER (...)",
                 )  # fmt: skip
+        if word == "over":
+            self._require_plain_call(number - 1)
+        if word in ("preceding", "following"):
+            self._require_whole_bound(number)
         self._found.has_exists = self._found.has_exists or word == "exists"
         if word in ("intersect", "except") and following is not None and following.lower == "all":
             raise unsupported(
@@ -281,6 +285,29 @@ class _Rewriting:
             self._end_item(number)
             frame.clause = word
             frame.awaits_table = word == "from"
+
+    def _require_plain_call(self, number: int) -> None:
+        """Of the call of a window function, plans have neither DISTINCT nor ORDER BY."""
+        depth = 0
+        for each in range(number, -1, -1):
+            token = self._tokens[each]
+            depth += token.is_operator(")") - token.is_operator("(")
+            if depth <= 0:
+                return
+            if depth == 1 and token.lower in ("distinct", "order"):
+                raise unsupported(
+                    f"{token.text.upper()} in the call of a window function", self._text,
+                    token.start, "a GROUP BY in a query of its own, joined",
+                )  # fmt: skip
+
+    def _require_whole_bound(self, number: int) -> None:
+        """Of a frame's bounds, plans have whole numbers alone."""
+        before = self._at(number - 1)
+        if before is not None and before.lower != "unbounded" and not before.text.isdecimal():
+            raise unsupported(
+                "a bound of a frame that is no whole number", self._text, before.start,
+                "over(..., range=(-timedelta(days=1), 0)) of the relation",
+            )  # fmt: skip
 
     def _opens_query(self, number: int) -> bool:
         token, following = self._at(number), self._at(number + 1)

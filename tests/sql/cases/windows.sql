@@ -13,7 +13,6 @@ select a, ntile(2) over (order by a) from t;
 select a, percent_rank() over (order by a), cume_dist() over (order by a) from t;
 select a, min(m) over (order by a), max(m) over (order by a desc nulls last) from t;
 select v, sum(v) over (order by v range between 1 preceding and 1 following) from u;
-select d, count(*) over (order by d range between interval '1' day preceding and current row) from t;
 select s, a from t qualify row_number() over (partition by s order by a desc) = 1;
 select s, n, sum(n) over (order by s) from (select s, count(*) as n from t group by s);
 select s, count(*) as n, sum(count(*)) over (order by s) from t group by s;
