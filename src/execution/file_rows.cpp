@@ -10,7 +10,7 @@
 namespace crossdock::execution {
 namespace {
 
-constexpr uint64_t kStepRows = 1 << 14;
+constexpr uint64_t kReadRows = 1 << 14;
 
 class FileRows final : public RowsByNumber {
  public:
@@ -74,7 +74,7 @@ class FileRows final : public RowsByNumber {
       while (at < numbers.size() && numbers[at] < group.end) {
         const uint64_t begin = numbers[at];
         rows.clear();
-        for (; at < numbers.size() && numbers[at] < std::min(group.end, begin + kStepRows); ++at) {
+        for (; at < numbers.size() && numbers[at] < std::min(group.end, begin + kReadRows); ++at) {
           rows.push_back(static_cast<uint32_t>(numbers[at] - begin));
         }
         cursor.step(static_cast<int64_t>(begin - group.first),
