@@ -25,6 +25,7 @@ from harness.inputs import (
 ROWS = 50_000_000
 TEXT_ROWS = 20_000_000
 JOIN_ROWS = 20_000_000
+WINDOW_ROWS = 10_000_000
 ZIPF_KEYS = 10_000_000
 
 Bytes = npt.NDArray[np.uint8]
@@ -53,6 +54,19 @@ def group_ids(scale: float, groups: int) -> Int64:
 def grouped(scale: float, groups: int, spread: Arrange, arrange: Arrange = as_drawn) -> Inputs:
     """Keys `k` and an int64 `v` to be summed; `spread` makes keys of ids."""
     return in_memory(t=keyed(arrange(spread(group_ids(scale, groups))), "v"))
+
+
+def partitioned(scale: float, partitions: int) -> Inputs:
+    """10 M rows of `partitions` keys `k`, their order `t`, in which no two are equal, and `v`."""
+    rng = np.random.default_rng(SEED)
+    rows = scaled(WINDOW_ROWS, scale)
+    distinct = partitions if partitions <= 1_000 else scaled(partitions, scale)
+    columns = {
+        "k": rng.integers(0, distinct, rows),
+        "t": rng.permutation(rows),
+        "v": rng.integers(0, 1_000, rows),
+    }
+    return in_memory(t=pa.table(columns))
 
 
 def grouped_zipf(scale: float) -> Inputs:

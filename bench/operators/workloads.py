@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from typing import Any
 
 from harness.command import Bench
 from harness.inputs import Inputs, scatter
@@ -18,6 +19,7 @@ from operators import inputs
 from operators.group_work import Q1_COLUMNS, GroupWork, PricingSummary
 from operators.merge_work import MergeWork
 from operators.sort_work import SortWork
+from operators.window_work import WindowWork
 
 GROUPS = {"100": 100, "10k": 10_000, "1m": 1_000_000, "10m": 10_000_000}
 GROUP_BARS = {"100": 1.3, "10k": 1.3, "1m": 4.0, "10m": 4.0}
@@ -141,6 +143,77 @@ SORT_WORKS: tuple[Work, ...] = (
     *sort_shapes(),
 )
 
+DUCKDB_POLARS = frozenset({"duckdb", "polars"})
+
+
+def _row_number() -> Any:
+    import crossdock as xd
+
+    return xd.row_number().over("k", order_by="t")
+
+
+def _running_sum() -> Any:
+    import crossdock as xd
+
+    return xd.sum("v").over("k", order_by="t")
+
+
+def _sliding_max() -> Any:
+    import crossdock as xd
+
+    return xd.max("v").over("k", order_by="t", rows=(-999, 0))
+
+
+def _polars(name: str) -> Any:
+    import polars as pl
+
+    value = pl.col("v")
+    functions = {
+        "number": pl.int_range(1, pl.len() + 1),
+        "sum": value.cum_sum(),
+        "max": value.rolling_max(1000, min_samples=1),
+    }
+    return functions[name].over("k", order_by="t")
+
+
+WINDOW_WORKS: tuple[Work, ...] = (
+    WindowWork(
+        name="window-number",
+        title="10M, 1m partitions, row_number",
+        make=partial(inputs.partitioned, partitions=1_000_000),
+        bar=Bar(ratio=1.5),
+        only_peers=DUCKDB_POLARS,
+        sql_function="row_number() OVER (PARTITION BY k ORDER BY t)",
+        expression=_row_number,
+        in_polars=partial(_polars, "number"),
+        has_plan=False,
+    ),
+    WindowWork(
+        name="window-sum",
+        title="10M, 1k partitions, running sum",
+        make=partial(inputs.partitioned, partitions=1_000),
+        bar=Bar(ratio=1.5),
+        only_peers=DUCKDB_POLARS,
+        sql_function="sum(v) OVER (PARTITION BY k ORDER BY t)",
+        expression=_running_sum,
+        in_polars=partial(_polars, "sum"),
+        has_plan=False,
+    ),
+    WindowWork(
+        name="window-max",
+        title="10M, 10 partitions, max of 1,000 rows",
+        make=partial(inputs.partitioned, partitions=10),
+        bar=Bar(ratio=1.5),
+        only_peers=DUCKDB_POLARS,
+        sql_function=(
+            "max(v) OVER (PARTITION BY k ORDER BY t ROWS BETWEEN 999 PRECEDING AND CURRENT ROW)"
+        ),
+        expression=_sliding_max,
+        in_polars=partial(_polars, "max"),
+        has_plan=False,
+    ),
+)
+
 MERGE_WORKS: tuple[Work, ...] = (
     MergeWork(
         name="merge",
@@ -187,8 +260,8 @@ MEMORY_WORKS: tuple[Work, ...] = (
 
 BENCH = Bench(
     name="operators",
-    purpose="Group-by, sort and merge join beside other engines: same rows, same minutes",
-    works=(*GROUP_WORKS, *SORT_WORKS, *MERGE_WORKS, *MEMORY_WORKS),
+    purpose="Group-by, sort, windows and merge join beside other engines: same rows, same minutes",
+    works=(*GROUP_WORKS, *SORT_WORKS, *WINDOW_WORKS, *MERGE_WORKS, *MEMORY_WORKS),
     peers=(
         "duckdb",
         "duckdb-arrow",

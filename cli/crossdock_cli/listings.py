@@ -34,8 +34,15 @@ _FUNCTIONS: dict[str, Callable[..., xd.Aggregate]] = {
     "stddev": xd.stddev,
     "median": xd.median,
     "quantile": xd.quantile,
+    "median_exact": xd.median_exact,
+    "quantile_exact": xd.quantile_exact,
     "first": xd.first,
+    "last": xd.last,
     "any": xd.any,
+    "arg_min": xd.arg_min,
+    "arg_max": xd.arg_max,
+    "string_agg": xd.string_agg,
+    "count_if": xd.count_if,
     "bool_and": xd.bool_and,
     "bool_or": xd.bool_or,
 }
@@ -190,8 +197,10 @@ class _ListParser(Parser):
             function = "count_distinct"
         subject = self._value(f"the argument of {token.text}")
         options = self._options(token, function, subject)
-        if function == "quantile" and not options:
+        if function in ("quantile", "quantile_exact") and not options:
             self._fail(self._peek(), f"the share is missing: {token.text}(x, 0.5) is the median")
+        if function in ("arg_min", "arg_max") and not options:
+            self._fail(self._peek(), f"the column to go by is missing: {token.text}(x, by=y)")
         self._require(")", f"after the argument of {token.text}")
         return self._made(token, function, subject, options), _default_name(function, subject)
 

@@ -35,6 +35,7 @@ crossdock::WindowFunctionItem function_of(const nb::handle& entry) {
   item.name = nb::cast<std::string>(fields[2]);
   OptionReader given("a window function", nb::cast<nb::dict>(fields[3]));
   given.read("n", item.n);
+  given.read("text", item.text);
   given.read("ignore_nulls", item.ignore_nulls);
   given.read("wide", item.wide);
   if (const nb::object frame = given.take("frame"); frame.is_valid()) {
@@ -58,6 +59,7 @@ crossdock::WindowOptions window_options(const char* owner, const nb::kwargs& arg
   if (const nb::object functions = given.take("functions"); functions.is_valid()) {
     for (const nb::handle entry : functions) options.functions.push_back(function_of(entry));
   }
+  given.read("position", options.position);
   given.finish();
   return options;
 }

@@ -384,6 +384,18 @@ class ParquetFiles:
     @property
     def num_rows(self) -> int: ...
 
+_WindowArguments = TypedDict(  # noqa: UP013
+    "_WindowArguments",
+    {
+        "partition_by": Required[list[str]],
+        "order_by": Required[list[tuple[str, bool, bool]]],  # column, descending, nulls first
+        # function, column ("" = none), result name, options
+        "functions": Required[list[tuple[str, str, str, dict[str, Any]]]],
+        "position": str,  # a column that orders rows which are equal to all functions
+    },
+    total=False,
+)
+
 class Plan:
     """A plan of nodes, immutable (include/crossdock/query.hpp). Expressions are JSON."""
 
@@ -403,6 +415,7 @@ class Plan:
     def group_by(self, **options: Unpack[_GroupByArguments]) -> Plan: ...
     def sort(self, **options: Unpack[_SortArguments]) -> Plan: ...
     def limit(self, rows: int, offset: int) -> Plan: ...
+    def window(self, **options: Unpack[_WindowArguments]) -> Plan: ...
     def union_all(self, others: list[Plan]) -> Plan:
         """Columns are matched by position."""
 

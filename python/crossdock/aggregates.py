@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeAlias
 
 import pyarrow as pa
 
 from crossdock.errors import CrossdockError, make_error, unknown_choice
 from crossdock.expressions import Alias, Call, Column, Expr, Literal, lit
 from crossdock.option_checks import integer_of, require_flag, require_text
+from crossdock.orders import Order, orders_of
 from crossdock.window_expressions import Windowed
+
+Orders: TypeAlias = str | Expr | Order | Sequence[str | Expr | Order]
 
 # Functions that give a number of rows: never NULL.
 COUNTS = frozenset(("count", "count_distinct", "approx_distinct"))
+# Functions that need the rows of a group in order.
+ORDERED = frozenset(("last", "arg_min", "arg_max", "string_agg", "quantile_exact"))
 _SAME_TYPE = frozenset(("first", "any", "min", "max"))
 _FLOAT_SUMS = ("fast", "exact")
 
@@ -28,6 +33,7 @@ class Aggregate(Windowed):
     argument: Expr | None
     options: tuple[tuple[str, Any], ...] = ()
     condition: Expr | None = None
+    orders: tuple[Order, ...] = ()  # of the rows, for functions of which it matters
 
     def where(self, condition: Expr) -> Aggregate:
         """The same over the rows for which `condition` is true (NULL is not), and all earlier
@@ -41,6 +47,11 @@ class Aggregate(Windowed):
         return Alias(self, require_text(name, "alias()", '.alias("total")'))
 
     def _call(self) -> tuple[str, Expr | None, tuple[tuple[str, Any], ...]]:
+        if self.orders or (self.function in ORDERED and self.function != "last"):
+            raise make_error(
+                "CD-105", f"{self!r} is not computed over windows",
+                try_='xd.first_value("x").over("k", order_by="t")',
+            )  # fmt: skip
         argument = self.argument
         if self.condition is not None:  # what is left out is NULL, which no aggregate counts
             kept = Literal(1) if argument is None else argument
@@ -52,18 +63,22 @@ class Aggregate(Windowed):
         return frozenset().union(*(part.columns() for part in self.expressions()))
 
     def expressions(self) -> tuple[Expr, ...]:
-        """The argument and the condition, where there are any."""
-        return tuple(part for part in (self.argument, self.condition) if part is not None)
+        """The argument, the condition and the orders, where there are any."""
+        parts = (self.argument, self.condition, *(order.by for order in self.orders))
+        return tuple(part for part in parts if part is not None)
 
     def rewritten(self, change: Callable[[Expr], Expr]) -> Aggregate:
         """The same aggregate with `change` applied to its argument and its condition."""
         argument = None if self.argument is None else change(self.argument)
         condition = None if self.condition is None else change(self.condition)
-        return replace(self, argument=argument, condition=condition)
+        orders = tuple(replace(order, by=change(order.by)) for order in self.orders)
+        return replace(self, argument=argument, condition=condition, orders=orders)
 
     def __repr__(self) -> str:
         shown = [] if self.argument is None else [repr(self.argument)]
         shown += [f"{name}={value!r}" for name, value in self.options]
+        if self.orders:
+            shown.append(f"order_by=[{', '.join(map(repr, self.orders))}]")
         condition = "" if self.condition is None else f".where({self.condition!r})"
         return f"{self.function}({', '.join(shown)}){condition}"
 
@@ -116,9 +131,54 @@ def stddev(column: str | Expr, ddof: int = 1) -> Aggregate:
     return Aggregate("stddev", _argument(column), _ddof_options("stddev", ddof))
 
 
-def first(column: str | Expr) -> Aggregate:
-    """The first value that is not NULL in the order of the input; NULL when there is none."""
-    return Aggregate("first", _argument(column))
+def count_if(condition: Expr) -> Aggregate:
+    """Number of rows for which the condition is true (NULL is not): int64."""
+    return count().where(condition)
+
+
+def first(column: str | Expr, *, order_by: Orders | None = None) -> Aggregate:
+    """The first value that is not NULL, in the order of the input or of the columns and orders
+    `order_by`; NULL when there is none."""
+    return Aggregate("first", _argument(column), orders=_orders(order_by, "first"))
+
+
+def last(column: str | Expr, *, order_by: Orders | None = None) -> Aggregate:
+    """The last value that is not NULL, as `first`."""
+    return Aggregate("last", _argument(column), orders=_orders(order_by, "last"))
+
+
+def arg_min(column: str | Expr, by: str | Expr) -> Aggregate:
+    """The value of `column` on the row with the smallest value of `by`, the first of these rows;
+    rows where one of the two is NULL do not count. NaN is above all numbers."""
+    return Aggregate("arg_min", _argument(column), orders=(Order(_argument(by)),))
+
+
+def arg_max(column: str | Expr, by: str | Expr) -> Aggregate:
+    """The same for the largest value of `by`."""
+    return Aggregate("arg_max", _argument(column), orders=(Order(_argument(by)),))
+
+
+def string_agg(
+    column: str | Expr, separator: str = ",", *, order_by: Orders | None = None
+) -> Aggregate:
+    """The strings that are not NULL, joined, in the order of the input or of `order_by`; NULL when
+    there is none."""
+    options = _given(text=require_text(separator, "string_agg(separator=...)", "separator=', '"))
+    return Aggregate(
+        "string_agg", _argument(column), options, orders=_orders(order_by, "string_agg")
+    )
+
+
+def quantile_exact(column: str | Expr, q: float) -> Aggregate:
+    """The value below which the share `q` of the values that are not NULL lies, from all values in
+    order: of numbers between the two nearest ones, in proportion, as float64; of dates, times and
+    timestamps the first value up to which at least the share lies. NaN is above all numbers."""
+    return replace(quantile(column, q), function="quantile_exact", options=_given(q=float(q)))
+
+
+def median_exact(column: str | Expr) -> Aggregate:
+    """`quantile_exact` at 0.5."""
+    return quantile_exact(column, 0.5)
 
 
 def any(column: str | Expr) -> Aggregate:
@@ -229,6 +289,12 @@ def _argument(column: str | Expr) -> Expr:
         values=repr(column),
         try_='xd.sum("price") or xd.sum(xd.col("price") * 2)',
     )
+
+
+def _orders(by: Orders | None, method: str) -> tuple[Order, ...]:
+    if by is None:
+        return ()
+    return orders_of(by if isinstance(by, list | tuple) else [by], method)
 
 
 def _given(**options: Any) -> tuple[tuple[str, Any], ...]:

@@ -267,8 +267,7 @@ class Execution:
         return planned[1] if planned is not None and planned[0] is node else self.operation(node)
 
     def operation(self, node: Operated) -> Operation:
-        """The planned operator, its inputs read; nothing run yet. Its rows are without the late
-        columns of the node."""
+        """The planned operator, its inputs read; nothing run yet; no late columns in its rows."""
         return self._operation(self._splitter.split(node).node)
 
     def _operation(self, node: Node) -> Operation:
@@ -306,8 +305,7 @@ class Execution:
             return plan_native_join(self.engine, node, (left, right), self._residual(node))
 
     def partitions(self, node: Partition) -> tuple[Any, list[int]]:
-        """The rows of all partitions as a pyarrow.Table, one partition after the other, and the
-        number of rows of each."""
+        """The rows of all partitions, one after the other, and the number of rows of each."""
         found: list[_native.Partition] = []
 
         def run(operation: Any) -> Any:
@@ -341,8 +339,7 @@ class Execution:
         return found, {name: name for name in node.schema.names}
 
     def _streamed(self, node: Node) -> _native.Table:
-        """The batches of a node as a table of the engine. What making one raises, Ctrl-C too, comes
-        out as it was, not as the text that an Arrow stream makes of it."""
+        """The batches of a node as a table of the engine. What making one raises stays as it is."""
         raised: list[BaseException] = []
 
         def batches() -> Iterator[Any]:

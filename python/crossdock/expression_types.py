@@ -11,9 +11,10 @@ from typing import Any
 import pyarrow as pa
 
 from crossdock.engine_types import empty_table
-from crossdock.errors import CrossdockError
+from crossdock.errors import CrossdockError, make_error
 from crossdock.evaluation import evaluate, plain_type
 from crossdock.expressions import Call, Column, Expr, Literal
+from crossdock.window_expressions import Over
 
 # Types of calls by function, option and types of arguments. Two threads may work out the same one.
 _KNOWN: dict[Any, Any] = {}
@@ -51,6 +52,12 @@ class TypesOver:
         ]
 
     def _worked_out(self, expression: Expr) -> Any:
+        if isinstance(expression, Over):
+            raise make_error(
+                "CD-504", f"the window function {expression!r} stands where none is computed",
+                limits="select(), with_columns() and filter()",
+                try_="with_columns(name=...) before, and the column here",
+            )  # fmt: skip
         if isinstance(expression, Column) and expression.name in self._columns:
             return self._columns[expression.name]
         if not isinstance(expression, Call):

@@ -14,7 +14,8 @@ from crossdock.expression_types import TypesOver
 from crossdock.expressions import Alias, Column, Expr
 from crossdock.named_items import named_aggregates, named_columns
 from crossdock.nodes import GroupBy, Node
-from crossdock.planning import require_columns, require_different
+from crossdock.ordered_groups import is_ordered, with_ordered_columns
+from crossdock.planning import plan_project, require_columns, require_different
 from crossdock.type_checks import require_aggregable, require_groupable
 
 if TYPE_CHECKING:
@@ -67,9 +68,21 @@ def group_keys(
     return tuple(keys)
 
 
-def plan_group(node: Node, keys: tuple[Key, ...], items: Mapping[str, Aggregate]) -> GroupBy:
-    """Aggregates of `node` per combination of keys. ColumnError, TypeError, OptionError,
-    ExpressionError."""
+def plan_group(node: Node, keys: tuple[Key, ...], items: Mapping[str, Aggregate]) -> Node:
+    """Aggregates of `node` per combination of keys, those that need an order by windows below.
+    ColumnError, TypeError, OptionError, ExpressionError."""
+    if not any(map(is_ordered, items.values())):
+        return plan_plain_group(node, keys, items)
+    require_different([*keys, *items.items()], "agg()")
+    below, grouped, computed = with_ordered_columns(node, keys, items)
+    group = plan_plain_group(below, keys, grouped)
+    columns: list[tuple[str, Expr]] = [(name, Column(name)) for name, _ in keys]
+    columns += [(name, computed.get(name, Column(name))) for name in items]
+    return plan_project(group, columns, "agg()")
+
+
+def plan_plain_group(node: Node, keys: tuple[Key, ...], items: Mapping[str, Aggregate]) -> GroupBy:
+    """The same of aggregates that need no order."""
     where = "agg()" if keys == () or items else "distinct()"
     type_of = TypesOver(node.schema)
     key_fields = [_field(name, item, type_of, node.schema) for name, item in keys]

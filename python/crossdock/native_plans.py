@@ -263,6 +263,7 @@ def _window(node: Window, below: _native.Plan) -> _native.Plan:
         partition_by=list(node.partition),
         order_by=[order.key for order in node.orders],
         functions=functions,
+        position=node.position,
     )
     return window.project([(name, name, "") for name in node.schema.names])
 

@@ -141,6 +141,7 @@ class Window:
     orders: tuple[Order, ...]
     items: tuple[WindowItem, ...]
     schema: Any
+    position: str = ""  # a column that orders rows which are equal to all items; "": as they come
 
 
 @dataclass(frozen=True, eq=False)

@@ -264,6 +264,7 @@ def _narrow_window(node: Window, needed: frozenset[str], predicates: tuple[Expr,
     read = keys.union(order.column for order in node.orders)
     read = read.union(item.column for item in items if item.column)
     below = (wanted - {item.name for item in items}) | read
+    below = below.union([node.position] if node.position else ())
     input_node = narrow(node.input, _some_column(below, node.input), pushed)
     fields = [field for field in input_node.schema if field.name in below]
     fields += [node.schema.field(item.name) for item in items]

@@ -18,6 +18,7 @@ from crossdock.option_checks import require_flag, require_integer, require_rows,
 from crossdock.orders import Order, orders_of
 from crossdock.partitions import Partitions, require_free_folder
 from crossdock.paths import PathLike, format_of, is_file_name
+from crossdock.row_sets import RowSets
 from crossdock.shared_parts import narrow_whole
 
 if TYPE_CHECKING:
@@ -32,7 +33,7 @@ Columns: TypeAlias = str | Expr | Alias | Sequence[str | Expr | Alias]
 MOST_STEPS = 100  # operations one over the other: walks over them are recursive
 
 
-class Relation:
+class Relation(RowSets):
     """A table that is not computed yet. Methods give new relations and read no rows, but for
     `collect`, `count`, `to_batches`, `write_parquet`, `profile`, `show`, `exchange` and Arrow
     export, which run it (each time anew). The schema is known at once, and so are errors in names
@@ -257,16 +258,6 @@ class Relation:
         relation keeps it. Errors: OptionError.
         """
         return self._with(row_planning.plan_sample(self._node, n, fraction, seed))
-
-    def union(self, *others: Relation | object) -> Relation:
-        """The rows of this relation and of the others, duplicates included, columns matched by
-        name. `.distinct()` after it drops duplicates. A column of type null, as an empty column of
-        a CSV file is, becomes one of the type that it has in the others.
-
-        Errors: ColumnError (a column that not all have), TypeError (types that differ).
-        """
-        nodes = [self._node, *(self._other(other)._node for other in others)]
-        return self._with(row_planning.plan_union(nodes))
 
     def partition_by(
         self,

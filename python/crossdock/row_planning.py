@@ -1,8 +1,7 @@
-"""Plans the nodes that order rows, cut them off, draw some, or put relations below each other."""
+"""Plans the nodes that order rows, cut them off, or draw some."""
 
 from __future__ import annotations
 
-import itertools
 import secrets
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -10,10 +9,10 @@ from typing import Any
 
 import pyarrow as pa
 
-from crossdock.errors import CrossdockError, make_error, unknown_choice
+from crossdock.errors import make_error, unknown_choice
 from crossdock.expressions import Column, Expr, as_column
 from crossdock.lowering import unused_name
-from crossdock.nodes import AssumeSorted, Limit, Node, Partition, Sample, Sort, Union
+from crossdock.nodes import AssumeSorted, Limit, Node, Partition, Sample, Sort
 from crossdock.option_checks import integer_of, require_flag, require_rows
 from crossdock.orders import Order
 from crossdock.planning import plan_project, require_columns, require_unique
@@ -94,41 +93,6 @@ def plan_sample(node: Node, rows: int | None, fraction: float | None, seed: int 
             "CD-105", f"sample(seed={seed!r}) is no seed", limits="0 to 2^63 - 1", try_="seed=1"
         )
     return Sample(node, None if fraction is None else float(fraction), rows, seed)
-
-
-def plan_union(nodes: Sequence[Node]) -> Union:
-    """The rows of all nodes, columns matched by name. A column of type null has no values, and
-    becomes one of the type that the others have. ColumnError, TypeError (types differ)."""
-    first = nodes[0].schema
-    fields = list(first)
-    for number, node in enumerate(nodes[1:], 2):
-        where = f"relation {number} of union()"
-        require_columns(first.names, node.schema, where)
-        require_columns(node.schema.names, first, "the first relation of union()")
-        for i, field in enumerate(fields):
-            other = node.schema.field(field.name)
-            if pa.types.is_null(field.type):
-                field = field.with_type(other.type)
-            elif other.type != field.type and not pa.types.is_null(other.type):
-                raise _differing(field, other, where)
-            fields[i] = field.with_nullable(field.nullable or other.nullable)
-    parts = [node.inputs if isinstance(node, Union) else (node,) for node in nodes]
-    inputs = [_without_null_types(part, fields) for part in itertools.chain.from_iterable(parts)]
-    return Union(tuple(inputs), pa.schema(fields))
-
-
-def _without_null_types(node: Node, fields: Sequence[Any]) -> Node:
-    """`node`, whose columns of type null are of the types of `fields`."""
-    widened = {field.name for field in fields if _is_widened(node.schema, field)}
-    if not widened:
-        return node
-    columns = [(field, Column(field.name)) for field in fields]
-    items = [(f.name, c.cast(f.type) if f.name in widened else c) for f, c in columns]
-    return plan_project(node, items, "union()")
-
-
-def _is_widened(schema: Any, field: Any) -> bool:
-    return bool(pa.types.is_null(schema.field(field.name).type) and field.type != pa.null())
 
 
 def plan_assume_sorted(node: Node, orders: tuple[Order, ...]) -> AssumeSorted:
@@ -223,12 +187,3 @@ def _require_number(keys: Sequence[str], schema: Any) -> None:
             "CD-102", "partition_by(by='explicit') takes one integer column, the part's number",
             types=shown, try_="by='hash'",
         )  # fmt: skip
-
-
-def _differing(field: Any, other: Any, where: str) -> CrossdockError:
-    return make_error(
-        "CD-507",
-        f"column {field.name!r} of {where} has another type than in the first",
-        types=f"first {field.type}, here {other.type}",
-        try_=f"with_columns({field.name}=xd.col({field.name!r}).cast({str(field.type)!r}))",
-    )

@@ -276,7 +276,11 @@ def _frame(unit: str, bounds: Any) -> Frame:
     start, end = bounds
     if unit != "range":
         start, end = (_offset(unit, bound) for bound in bounds)
-    if start is not None and end is not None and start > end:
+    try:
+        is_empty = start is not None and end is not None and start > end
+    except TypeError:
+        is_empty = False  # types that do not compare are refused with the type of the order key
+    if is_empty:
         raise make_error(
             "CD-105", f"over({unit}={bounds!r}) has no rows", cause="it begins behind its end",
             try_=f"{unit}=({end!r}, {start!r})",

@@ -16,13 +16,13 @@ from crossdock.aggregates import Aggregate, aggregate_type
 from crossdock.engine_types import is_late
 from crossdock.errors import CrossdockError, make_error
 from crossdock.expression_types import TypesOver
-from crossdock.expressions import Call, Column, Expr, identity
+from crossdock.expressions import Call, Column, Expr, Literal, identity
 from crossdock.lowering import unused_name
 from crossdock.nodes import Node, Project, Window, WindowItem
 from crossdock.orders import Order
 from crossdock.planning import plan_filter, plan_project, require_columns
 from crossdock.type_checks import require_aggregable, require_groupable, require_sortable
-from crossdock.window_expressions import Frame, Over, Scope, partition_keys
+from crossdock.window_expressions import Frame, Over, Scope, Windowed, partition_keys
 
 _RANKS = {
     "row_number": pa.int64(),
@@ -37,6 +37,7 @@ _RANKS = {
 _NEED_ORDER = frozenset(("rank", "dense_rank", "percent_rank", "cume_dist"))
 _VALUES = frozenset(("lag", "lead", "first_value", "last_value", "nth_value"))
 _AGGREGATES = frozenset(("count", "sum", "mean", "min", "max", "bool_and", "bool_or"))
+_FIRST = frozenset(("first", "last", "any"))
 _FRAMED = _AGGREGATES | {"first_value", "last_value", "nth_value"}
 _MOST_INTEGER = (1 << 63) - 1
 
@@ -75,14 +76,33 @@ def _without_windows(
     """`node` with a column for each window function, and the expressions over these columns."""
     asked: dict[object, Over] = {}
     for expression in expressions:
+        if isinstance(expression, Literal) and isinstance(expression.value, Windowed):
+            raise make_error(
+                "CD-105", f"{expression.value!r} in {where} has no over(): it needs rows",
+                try_=f'{expression.value!r}.over("k")',
+            )  # fmt: skip
         for over in _functions_in(expression):
             asked.setdefault(_identity_of(over), over)
     if not asked:
         return node, list(expressions)
     columns: dict[object, Column] = {}
-    for scope in _scopes(asked.values()):
-        node = _planned(node, scope, columns, where)
+    scopes = _scopes(asked.values())
+    position = ""
+    if len(scopes) > 1:
+        node, position = _with_positions(node)
+    for number, scope in enumerate(scopes):
+        # The first one finds the rows as they come; those behind it, in the order of another.
+        window = _planned(node, scope, columns, where)
+        node = replace(window, position=position if number else "")
     return node, [_replaced(expression, columns) for expression in expressions]
+
+
+def _with_positions(node: Node) -> tuple[Window, str]:
+    """`node` with the number of each row, by which rows that are equal in an order keep theirs."""
+    name = unused_name("\x01position", node.schema.names)
+    item = WindowItem("row_number", "", (), None, name)
+    schema = pa.schema([*node.schema, pa.field(name, pa.int64(), nullable=False)])
+    return Window(node, (), (), (item,), schema), name
 
 
 def _functions_in(expression: Expr) -> list[Over]:
@@ -96,10 +116,22 @@ def _functions_in(expression: Expr) -> list[Over]:
 
 def _scopes(functions: Iterable[Over]) -> list[list[Over]]:
     """The functions by partitions and order."""
-    scopes: dict[object, list[Over]] = {}
+    scopes: dict[tuple[Any, Any], list[Over]] = {}
     for over in functions:
         scopes.setdefault(_scope_identity(over), []).append(over)
+    # Aggregates of whole partitions go along with functions that order the same partitions.
+    ordered = {identity[0]: members for identity, members in scopes.items() if identity[1]}
+    for (partition, orders), members in list(scopes.items()):
+        host = ordered.get(partition)
+        if orders or host is None or not all(map(_sees_whole_partition, members)):
+            continue
+        host += scopes.pop((partition, orders))
     return list(scopes.values())
+
+
+def _sees_whole_partition(over: Over) -> bool:
+    """Whether the order of rows says nothing to it."""
+    return over.function in _AGGREGATES and over.window.frame is None
 
 
 def _planned(
@@ -123,12 +155,13 @@ def _planned(
         options = over.options
         argument = "" if over.argument is None else names.column(over.argument)
         function = over.function
-        if function in ("first", "any"):
-            function, options = "first_value", (("ignore_nulls", True),)
+        if function in _FIRST:
+            options = (("ignore_nulls", True),)
+            function = "last_value" if function == "last" else "first_value"
         items.append(WindowItem(function, argument, options, frame, name))
         fields.append(field.with_name(name))
         columns[_identity_of(over)] = Column(name)
-    scope = functions[0].window
+    scope = functions[0].window  # what has no order comes last
     partition = tuple(dict.fromkeys(names.column(key) for key in scope.partition))
     orders: dict[str, Order] = {}
     for order in scope.orders:
@@ -176,9 +209,10 @@ def _checked(over: Over, type_of: Callable[[Expr], Any]) -> tuple[Any, Frame | N
         raise make_error(
             "CD-105", f"{over!r} needs an order", try_=f'{function}().over("k", order_by="t")'
         )
-    frame = None
+    # In an order that others ask for, what has none still sees all rows.
+    frame = None if scope.orders or function not in _FRAMED else Frame("rows", None, None)
     if scope.frame is not None:
-        if function not in _FRAMED and function not in ("first", "any"):
+        if function not in _FRAMED and function not in _FIRST:
             raise make_error(
                 "CD-105", f"{over!r} has no frame: {function} sees its whole partition",
                 try_="over() without rows=, range= and groups=",
@@ -187,14 +221,16 @@ def _checked(over: Over, type_of: Callable[[Expr], Any]) -> tuple[Any, Frame | N
     if function in _RANKS:
         return pa.field(function, _RANKS[function], nullable=False), frame
     found = None if over.argument is None else type_of(over.argument)
-    if function in _VALUES or function in ("first", "any"):
+    if function == "string_agg":  # of a whole partition, in one of its rows: for groups
+        return pa.field(function, _joined_type(over, found)), None
+    if function in _VALUES or function in _FIRST:
         if is_late(found):
             raise _not_taken(over, found)
         return pa.field(function, found), frame
     if function not in _AGGREGATES:
         raise make_error(
             "CD-105", f"{function} is not computed over windows",
-            limits=", ".join(sorted(_AGGREGATES | {"first"})),
+            limits=", ".join(sorted(_AGGREGATES | {"first", "last"})),
             try_=f"group_by().agg(...) and a join of its rows, for {function} of whole partitions",
         )  # fmt: skip
     if ("floats", "exact") in over.options:
@@ -208,6 +244,15 @@ def _checked(over: Over, type_of: Callable[[Expr], Any]) -> tuple[Any, Frame | N
         named = pa.field(repr(over.argument), found)
         require_aggregable([(function, dict(over.options), named)])
     return pa.field(function, result, nullable=function != "count"), frame
+
+
+def _joined_type(over: Over, found: Any) -> Any:
+    plain = found.value_type if pa.types.is_dictionary(found) else found
+    if plain in (pa.string(), pa.large_string(), pa.string_view()):
+        return pa.large_string() if plain == pa.large_string() else pa.string()
+    raise make_error(
+        "CD-102", f"{over!r} needs strings, not {found}", try_="cast('string') of the column"
+    )
 
 
 def _engine_frame(over: Over, frame: Frame, type_of: Callable[[Expr], Any]) -> Frame:
@@ -302,7 +347,7 @@ def _identity_of(over: Over) -> object:
     return over.function, argument, options, over.window.frame, _scope_identity(over)
 
 
-def _scope_identity(over: Over) -> object:
+def _scope_identity(over: Over) -> tuple[Any, Any]:
     orders = tuple(
         (_nested_identity(order.by), order.descending, order.nulls_first)
         for order in over.window.orders

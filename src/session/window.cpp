@@ -27,6 +27,7 @@ Result<operators::WindowItem> window_item(const WindowFunctionItem& asked, const
   }
   item.name = asked.name;
   item.n = asked.n;
+  item.text = asked.text;
   item.ignore_nulls = asked.ignore_nulls;
   item.wide = asked.wide;
   if (asked.frame.has_value()) {
@@ -54,6 +55,9 @@ Result<operators::WindowSpec> window_spec(const WindowOptions& options, const Sc
   for (const WindowFunctionItem& asked : options.functions) {
     CD_ASSIGN(operators::WindowItem item, window_item(asked, schema));
     spec.items.push_back(std::move(item));
+  }
+  if (!options.position.empty()) {
+    CD_ASSIGN(spec.position, schema.find(options.position, "input"));
   }
   return spec;
 }

@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 from crossdock.aggregates import Aggregate
 from crossdock.expression_types import result_type
 from crossdock.expressions import Column, Expr
-from crossdock.grouping import plan_group
+from crossdock.grouping import plan_plain_group
 from crossdock.keyless_groups import narrowed, needs_no_groups
 from crossdock.lowering import unused_name
 from crossdock.nodes import Filter, GroupBy, Join, Node, Project, Scan
@@ -66,7 +66,7 @@ def settle_group(spread: Spread, node: GroupBy) -> Placed:
     may_go = isinstance(below.node, Scan) and may_go_first(spread.ranks, node) and not is_first
     if may_go:
         below = replace(below, node=spread.there(below.node))
-    grouped = plan_group(below.node, node.keys, asked)
+    grouped = plan_plain_group(below.node, node.keys, asked)
     if may_go and not spread.dry and rows_go_first(spread, grouped):
         return _by_rows(spread, node, below)
     partial: Node = grouped
@@ -78,7 +78,7 @@ def settle_group(spread: Spread, node: GroupBy) -> Placed:
     if is_first and not spread.dry:
         order = (Order(Column(_rank_name(partial))),)
         input_node = plan_sort(input_node, order, SortOptions(stable=True), "sort")
-    final = plan_group(input_node, tuple((key, Column(key)) for key in keys), _finals(merged))
+    final = plan_plain_group(input_node, tuple((key, Column(key)) for key in keys), _finals(merged))
     if not merged or spread.dry:
         return replace(moved, node=final)
     return replace(moved, node=scan_of(_finished(spread.table(final), node, merged)))
@@ -96,7 +96,7 @@ def _by_rows(spread: Spread, node: GroupBy, below: Placed) -> Placed:
     rows = _project(below.node, items)
     moved = spread.by_key(Placed(rows), tuple(names))
     keys = [(name, Column(column)) for (name, _), column in zip(node.keys, names, strict=True)]
-    final = plan_group(moved.node, tuple(keys), dict(node.items))
+    final = plan_plain_group(moved.node, tuple(keys), dict(node.items))
     return replace(moved, node=final, keys=tuple(name for name, _ in node.keys))
 
 
@@ -125,14 +125,14 @@ def _row(spread: Spread, node: GroupBy, below: Placed) -> Placed:
 def _merged_row(
     spread: Spread, node: GroupBy, items: dict[str, Aggregate], source: Node
 ) -> dict[str, Any]:
-    whole = plan_group(source, (), items)
+    whole = plan_plain_group(source, (), items)
     merged = _merged(whole, source.schema, moments=True)
     assert merged is not None
     asked = {column: item for part in merged for column, item in part.parts.values()}
     plain = {name: replace(item, options=()) if ("wide", True) in item.options else item
              for name, item in asked.items()}  # fmt: skip
-    partial = plan_group(source, (), asked)
-    folded = plan_group(source, (), plain)
+    partial = plan_plain_group(source, (), asked)
+    folded = plan_plain_group(source, (), plain)
     fits = not any(("wide", True) in item.options for item in items.values())
     if fits and isinstance(source, Join) and needs_no_groups(folded):
         found = spread.table(folded)
@@ -140,7 +140,7 @@ def _merged_row(
     else:
         found = spread.table(partial)
     rows = spread.ranks.to_all(found)  # in the order of the ranks
-    final = spread.table(plan_group(scan_of(rows), (), _finals(merged)))
+    final = spread.table(plan_plain_group(scan_of(rows), (), _finals(merged)))
     moments = {p.name: _moment(rows, p) for p in merged if p.item.function in _MOMENTS}
     return {
         part.name: moments[part.name]
@@ -154,9 +154,9 @@ def _distinct(spread: Spread, item: Aggregate, source: Node) -> int:
     """The number of different values in all ranks: each value counts in the rank it goes to."""
     assert item.argument is not None
     rows = source if item.condition is None else Filter(source, item.condition)
-    once = plan_group(rows, (("value", item.argument),), {})
+    once = plan_plain_group(rows, (("value", item.argument),), {})
     moved = spread.by_key(Placed(once), ("value",))
-    counted = plan_group(moved.node, (), {"n": Aggregate("count_distinct", Column("value"))})
+    counted = plan_plain_group(moved.node, (), {"n": Aggregate("count_distinct", Column("value"))})
     mine = spread.table(counted).column(0)[0].as_py()
     return sum(spread.ranks.agree("distinct values", mine))
 
@@ -166,7 +166,7 @@ def _gathered(spread: Spread, name: str, item: Aggregate, source: Node) -> Any:
     items = {column: Column(column) for column in sorted(item.columns())}
     rows = source if item.condition is None else Filter(source, item.condition)
     there = spread.to_one(_project(rows, items))
-    found = spread.table(plan_group(there, (), {name: replace(item, condition=None)}))
+    found = spread.table(plan_plain_group(there, (), {name: replace(item, condition=None)}))
     if spread.ranks.rank != 0:
         found = found.slice(0, 0)
     return spread.ranks.to_all(found).column(0)

@@ -13,7 +13,8 @@ from crossdock.grouping import plan_group
 from crossdock.nodes import JoinOptions, Limit, Node, Project
 from crossdock.orders import Order
 from crossdock.planning import plan_filter, plan_join, plan_keyless_join
-from crossdock.row_planning import SortOptions, plan_limit, plan_sort, plan_union
+from crossdock.row_planning import SortOptions, plan_limit, plan_sort
+from crossdock.set_planning import plan_union
 from crossdock.window_expressions import Over
 
 _LONGEST_NAME = 60

@@ -73,6 +73,7 @@ class Stretch {
 
 Prepared prepare(const WindowContext& context, const WindowItem& item, const DataType& type) {
   if (is_window_aggregate(item.function)) return prepare_aggregate(context, item, type);
+  if (item.function == WindowFunction::kStringAgg) return prepare_string_agg(context, item, type);
   if (item.function >= WindowFunction::kLag) return prepare_value(context, item);
   return prepare_rank(context, item);
 }
@@ -119,6 +120,7 @@ Result<std::shared_ptr<const RowStore>> TableWindow::sorted(OperatorRun& run) co
   SortSpec sort;
   for (const int column : spec_.partition) sort.keys.push_back({column, false, false});
   for (const SortKey& key : spec_.orders) sort.keys.push_back(key);
+  if (spec_.position >= 0) sort.keys.push_back({spec_.position, false, false});
   Table rows{table_->schema, {}, table_->rows};
   if (sort.keys.empty()) {
     std::copy_if(table_->batches.begin(),
@@ -146,7 +148,7 @@ Status TableWindow::run_phases(OperatorRun& run) const {
     return {};
   }
   CD_ASSIGN(const auto store, sorted(run));
-  const SortedRows rows(store);
+  const RowsInOrder rows(store);
   CD_ASSIGN(const WindowStarts starts, find_starts(run, rows, spec_));
   const WindowContext context{&run, &spec_, &rows, &starts, environment_.memory};
   std::vector<std::unique_ptr<PreparedFunction>> functions;

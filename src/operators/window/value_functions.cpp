@@ -16,7 +16,7 @@ namespace {
 // Positions of rows that are not null, ascending.
 using Positions = std::vector<uint32_t>;
 
-Result<Positions> valid_positions(OperatorRun& run, const SortedRows& rows, int column) {
+Result<Positions> valid_positions(OperatorRun& run, const RowsInOrder& rows, int column) {
   CD_ASSIGN(const WindowValues values, WindowValues::load_validity(run, rows, column));
   Positions positions;
   positions.reserve(static_cast<size_t>(rows.rows()));

@@ -84,7 +84,7 @@ struct FirstInOrderOps {
   const WindowValues* values;
   const uint64_t* words;                    // by position
   const OrderComparer* comparer = nullptr;  // where equal words may be different values
-  const SortedRows* rows = nullptr;
+  const RowsInOrder* rows = nullptr;
 
   static State empty() { return {UINT64_MAX, kNoPosition}; }
   void add(State& state, uint32_t position) const {
@@ -315,7 +315,7 @@ class PreparedExtreme final : public PreparedAggregate<FirstInOrderOps, ExtremeW
   // Values become words in ascending order, or, for the largest, in descending order; NaN comes last in both.
   Status prepare() {
     OperatorRun& run = *context_.run;
-    const SortedRows& rows = *context_.rows;
+    const RowsInOrder& rows = *context_.rows;
     const DataType& type = rows.store()->schema()->fields[item_.column].type;
     const bool largest =
         item_.function == WindowFunction::kMax || item_.function == WindowFunction::kBoolOr;
@@ -341,7 +341,7 @@ class PreparedExtreme final : public PreparedAggregate<FirstInOrderOps, ExtremeW
   }
 
  private:
-  Status settle(OperatorRun& run, const SortedRows& rows) {
+  Status settle(OperatorRun& run, const RowsInOrder& rows) {
     std::vector<OrderRanges> own(static_cast<size_t>(run.team->worker_count()),
                                  plan_->make_ranges());
     CD_TRY(run.for_indices("scan keys", rows.batch_count(), 0, [&](int worker, int64_t index) {

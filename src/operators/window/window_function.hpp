@@ -13,7 +13,7 @@ namespace crossdock::operators {
 struct WindowContext {
   OperatorRun* run = nullptr;
   const WindowSpec* spec = nullptr;
-  const SortedRows* rows = nullptr;
+  const RowsInOrder* rows = nullptr;
   const WindowStarts* starts = nullptr;
   std::shared_ptr<Memory> memory;
 };
@@ -40,6 +40,8 @@ class PreparedFunction {
 using Prepared = Result<std::unique_ptr<PreparedFunction>>;
 Prepared prepare_rank(const WindowContext& context, const WindowItem& item);
 Prepared prepare_value(const WindowContext& context, const WindowItem& item);
+// Errors while it runs: kValueOutOfRange for more bytes in a batch than its type holds.
+Prepared prepare_string_agg(const WindowContext& context, const WindowItem& item, DataType type);
 // Errors while it runs: kValueOutOfRange for a sum beyond its type.
 Prepared prepare_aggregate(const WindowContext& context, const WindowItem& item, DataType type);
 
@@ -66,7 +68,7 @@ constexpr uint32_t kNoPosition = UINT32_MAX;
 // A column of values of other rows: one name a row.
 class ReferenceColumn {
  public:
-  ReferenceColumn(const SortedRows& rows, int column)
+  ReferenceColumn(const RowsInOrder& rows, int column)
       : rows_(&rows), column_(column), names_(rows) {}
   void begin(int64_t rows) { refs_.resize(static_cast<size_t>(rows)); }
   void set(int64_t at, uint32_t position) {
@@ -75,7 +77,7 @@ class ReferenceColumn {
   Result<ColumnView> end(Memory& pool, BatchMemory& memory);
 
  private:
-  const SortedRows* rows_;
+  const RowsInOrder* rows_;
   int column_;
   RowNames names_;
   std::vector<RowRef> refs_;

@@ -13,7 +13,7 @@ namespace {
 class KeyChanges {
  public:
   static Result<KeyChanges> create(OperatorRun& run,
-                                   const SortedRows& rows,
+                                   const RowsInOrder& rows,
                                    const std::vector<int>& columns) {
     KeyChanges changes;
     if (columns.empty()) return changes;
@@ -39,7 +39,7 @@ class KeyChanges {
   }
 
   // starts[i] = 1 where row i of the batch differs from the row before; starts[0] is the caller's for the first batch.
-  void mark(const SortedRows& rows, int64_t index, uint64_t* words, uint8_t* starts) const {
+  void mark(const RowsInOrder& rows, int64_t index, uint64_t* words, uint8_t* starts) const {
     const Batch& batch = rows.batch(index);
     if (!plan_.has_value()) {
       std::fill_n(starts, batch.rows, uint8_t{0});
@@ -95,7 +95,7 @@ struct Marks {
 
 }  // namespace
 
-SortedRows::SortedRows(std::shared_ptr<const RowStore> store) : store_(std::move(store)) {
+RowsInOrder::RowsInOrder(std::shared_ptr<const RowStore> store) : store_(std::move(store)) {
   starts_.push_back(0);
   for (const Batch& batch : store_->batches()) starts_.push_back(starts_.back() + batch.rows);
 }
@@ -107,7 +107,9 @@ void RowNames::look_up(uint32_t position) {
   first_ = rows_->first_ref(batch);
 }
 
-Result<WindowStarts> find_starts(OperatorRun& run, const SortedRows& rows, const WindowSpec& spec) {
+Result<WindowStarts> find_starts(OperatorRun& run,
+                                 const RowsInOrder& rows,
+                                 const WindowSpec& spec) {
   std::vector<int> orders;
   for (const SortKey& key : spec.orders) orders.push_back(key.column);
   CD_ASSIGN(const KeyChanges partition_changes, KeyChanges::create(run, rows, spec.partition));

@@ -13,9 +13,9 @@
 namespace crossdock::operators {
 
 // Rows by position: one after the other through all batches.
-class SortedRows {
+class RowsInOrder {
  public:
-  explicit SortedRows(std::shared_ptr<const RowStore> store);
+  explicit RowsInOrder(std::shared_ptr<const RowStore> store);
 
   const std::shared_ptr<const RowStore>& store() const { return store_; }
   int64_t rows() const { return starts_.back(); }
@@ -35,7 +35,7 @@ class SortedRows {
 // References of positions that are mostly near each other. One thread's own.
 class RowNames {
  public:
-  explicit RowNames(const SortedRows& rows) : rows_(&rows) {}
+  explicit RowNames(const RowsInOrder& rows) : rows_(&rows) {}
   RowRef ref(uint32_t position) {
     if (position < begin_ || position >= end_) look_up(position);
     return static_cast<RowRef>(position - begin_) + first_;
@@ -43,7 +43,7 @@ class RowNames {
 
  private:
   void look_up(uint32_t position);
-  const SortedRows* rows_;
+  const RowsInOrder* rows_;
   int64_t begin_ = 0;
   int64_t end_ = 0;
   RowRef first_ = 0;
@@ -56,7 +56,7 @@ struct WindowStarts {
   std::vector<uint32_t> peers;  // empty without an order
 };
 // Errors: kOutOfMemoryBudget, kCancelled.
-Result<WindowStarts> find_starts(OperatorRun& run, const SortedRows& rows, const WindowSpec& spec);
+Result<WindowStarts> find_starts(OperatorRun& run, const RowsInOrder& rows, const WindowSpec& spec);
 
 constexpr int32_t kWindowRows = 2048;  // of one block
 

@@ -28,6 +28,7 @@ constexpr Named kFunctions[] = {
     {WindowFunction::kFirstValue, "first_value"},
     {WindowFunction::kLastValue, "last_value"},
     {WindowFunction::kNthValue, "nth_value"},
+    {WindowFunction::kStringAgg, "string_agg"},
     {WindowFunction::kCount, "count"},
     {WindowFunction::kSum, "sum"},
     {WindowFunction::kMean, "mean"},
@@ -82,6 +83,18 @@ Result<Field> field_of(const WindowItem& item, const Schema& input) {
   }
   if (is_value_function(item.function)) {
     field.type = input.fields[item.column].type;
+    return field;
+  }
+  if (item.function == WindowFunction::kStringAgg) {
+    const DataType& type = value_type(input.fields[item.column].type);
+    if (!is_string(type.id)) {
+      return make_error(ErrorCode::kUnsupportedType,
+                        "string_agg of column '{}' has no meaning: it is {}, but must be a string",
+                        input.fields[item.column].name,
+                        type_name(type));
+    }
+    const bool is_large = type.id == TypeId::kLargeUtf8;
+    field.type = is_large ? plain_type(TypeId::kLargeUtf8, "U") : plain_type(TypeId::kUtf8, "u");
     return field;
   }
   field.nullable = false;

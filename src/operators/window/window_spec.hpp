@@ -27,7 +27,8 @@ enum class WindowFunction : uint8_t {
   kFirstValue,
   kLastValue,
   kNthValue,
-  kCount,  // of rows without a column, of values with one
+  kStringAgg,  // the strings of a partition in order, in its first row; NULL in the others
+  kCount,      // of rows without a column, of values with one
   kSum,
   kMean,
   kMin,
@@ -65,6 +66,7 @@ struct WindowItem {
   std::string name;
   int64_t n = 1;              // ntile, lag, lead, nth_value
   bool ignore_nulls = false;  // of the value functions
+  std::string text;           // string_agg: what stands between two strings
   bool wide = false;          // sums of integers as decimal128(38, 0)
   // None: up to the current row and those equal to it in the order; without an order, all rows.
   std::optional<WindowFrame> frame;
@@ -74,6 +76,8 @@ struct WindowSpec {
   std::vector<int> partition;
   std::vector<SortKey> orders;
   std::vector<WindowItem> items;
+  int position =
+      -1;  // a column that orders rows which are equal to all functions; -1: as they come
 
   WindowFrame frame_of(const WindowItem& item) const;
 };

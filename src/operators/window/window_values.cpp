@@ -6,7 +6,7 @@
 namespace crossdock::operators {
 
 Result<WindowValues> WindowValues::load_validity(OperatorRun& run,
-                                                 const SortedRows& rows,
+                                                 const RowsInOrder& rows,
                                                  int column) {
   WindowValues values;
   bool any_null = false;
@@ -31,7 +31,7 @@ Result<WindowValues> WindowValues::load_validity(OperatorRun& run,
   return values;
 }
 
-Result<WindowValues> WindowValues::load(OperatorRun& run, const SortedRows& rows, int column) {
+Result<WindowValues> WindowValues::load(OperatorRun& run, const RowsInOrder& rows, int column) {
   CD_ASSIGN(WindowValues values, load_validity(run, rows, column));
   values.form_ = value_form(rows.store()->schema()->fields[column].type);
   const bool is_wide = values.form_ == ValueForm::kWide || values.form_ == ValueForm::kUnsigned;
@@ -44,7 +44,7 @@ Result<WindowValues> WindowValues::load(OperatorRun& run, const SortedRows& rows
   return values;
 }
 
-Status WindowValues::load_batch(const SortedRows& rows, int column, int64_t index) {
+Status WindowValues::load_batch(const RowsInOrder& rows, int column, int64_t index) {
   ValueReader reader(rows.store()->schema()->fields[column].type);
   const Batch& batch = rows.batch(index);
   const ColumnView& view = batch.columns[column];

@@ -1,4 +1,4 @@
-// A column's values by position, for what goes to and fro among them.
+// A column's values by position, for functions that look at many of them.
 #pragma once
 
 #include <cstdint>
@@ -12,9 +12,9 @@ namespace crossdock::operators {
 class WindowValues {
  public:
   // Errors: kOutOfMemoryBudget, kCancelled.
-  static Result<WindowValues> load(OperatorRun& run, const SortedRows& rows, int column);
+  static Result<WindowValues> load(OperatorRun& run, const RowsInOrder& rows, int column);
   // Validity alone; of a column of any type.
-  static Result<WindowValues> load_validity(OperatorRun& run, const SortedRows& rows, int column);
+  static Result<WindowValues> load_validity(OperatorRun& run, const RowsInOrder& rows, int column);
 
   ValueForm form() const { return form_; }
   bool any_null() const { return valid_.data() != nullptr; }
@@ -24,7 +24,7 @@ class WindowValues {
   Int128 wide(uint32_t position) const { return words_.as<const Int128>()[position]; }
 
  private:
-  Status load_batch(const SortedRows& rows, int column, int64_t index);
+  Status load_batch(const RowsInOrder& rows, int column, int64_t index);
 
   ValueForm form_ = ValueForm::kSigned;  // kUnsigned values are loaded as kWide
   Block words_;                          // none: validity alone

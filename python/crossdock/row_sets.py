@@ -1,0 +1,91 @@
+"""The methods of a relation that put rows of several relations together."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from crossdock import asof_planning, planning, set_planning
+from crossdock.option_checks import require_text
+
+if TYPE_CHECKING:
+    from crossdock.nodes import Node
+    from crossdock.relation import Relation
+
+
+class RowSets:
+    """Unions, intersections and differences; part of every relation."""
+
+    _node: Node
+
+    def _other(self, other: Any) -> Relation:
+        raise NotImplementedError
+
+    def _with(self, node: Node) -> Relation:
+        raise NotImplementedError
+
+    def join_asof(
+        self,
+        other: Relation | object,
+        left_on: str,
+        right_on: str | None = None,
+        *,
+        by: planning.Keys | None = None,
+        direction: str = "backward",
+        tolerance: Any = None,
+        how: str = "left",
+        suffix: str = "_right",
+    ) -> Relation:
+        """Each row with the nearest row of `other` in the order of one column: the last one whose
+        `right_on` is not above `left_on` ("backward"), the first one not below ("forward"), or the
+        closer of these ("nearest", of numbers; the one before where both are as close). Of several
+        rows with the same value, backward takes the last, forward the first in the input.
+
+        right_on: the column of the right side; the same name where none is given.
+        by: columns that must be equal, as `on` of `join`; NULL equals nothing, here and in
+            `left_on`.
+        tolerance: how far away it may be: a number, days for dates, a timedelta for times.
+        how: "left" keeps rows without a partner, "inner" does not.
+
+        The result has all left columns, then the right ones but for columns of `by` of the same
+        name. Row order is not defined. Errors: ColumnError, TypeError, OptionError.
+        """
+        right = self._other(other)._node
+        require_text(suffix, "join_asof(suffix=...)", "suffix='_2'")
+        pairs = () if by is None else planning.key_pairs(by)
+        asked = asof_planning.Asof(
+            left_on,
+            left_on if right_on is None else right_on,
+            pairs,
+            direction,
+            tolerance,
+            how,
+            suffix,
+        )
+        return self._with(asof_planning.plan_asof(self._node, right, asked))
+
+    def union(self, *others: Relation | object) -> Relation:
+        """The rows of this relation and of the others, duplicates included, columns matched by
+        name. `.distinct()` after it drops duplicates. Columns of several types become one that
+        holds all: int32 and int64 int64, an integer and a float float64, decimals with all their
+        digits; a column of type null, as an empty column of a CSV file is, takes that of the
+        others.
+
+        Errors: ColumnError (a column that not all have), TypeError (a string and a number).
+        """
+        nodes = [self._node, *(self._other(other)._node for other in others)]
+        return self._with(set_planning.plan_union(nodes))
+
+    def intersect(self, other: Relation | object, *, all: bool = False) -> Relation:
+        """The different rows that `other` has too, columns matched by name and types widened as in
+        `union`; NULL equals NULL. all: rows as often as in both: three and two make two.
+
+        Row order is not defined. Errors as for `union`; TypeError (a nested column).
+        """
+        right = self._other(other)._node
+        return self._with(set_planning.plan_kept(self._node, right, "semi", all, "intersect"))
+
+    def except_(self, other: Relation | object, *, all: bool = False) -> Relation:
+        """The different rows that `other` has not. all: rows as often as here, less as often as
+        there: three and two make one. Otherwise as `intersect`."""
+        right = self._other(other)._node
+        return self._with(set_planning.plan_kept(self._node, right, "anti", all, "except_"))
