@@ -15,7 +15,7 @@ import pyarrow as pa
 from crossdock.errors import CrossdockError, make_error, nearest
 from crossdock.evaluation import plain_type
 from crossdock.sql_frontend.errors import place_of, sql_error, unsupported
-from crossdock.sql_frontend.rewriting import Rewritten
+from crossdock.sql_frontend.rewritten import Rewritten
 from crossdock.sql_frontend.tokens import tokens_of
 
 _SETTINGS = {

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from crossdock.errors import make_error
 from crossdock.option_checks import require_text
 from crossdock.sql_frontend.errors import sql_error
-from crossdock.sql_frontend.rewriting import FileCall
+from crossdock.sql_frontend.rewritten import FileCall
 from crossdock.sql_frontend.standard_input import STANDARD_INPUT, read_standard_input
 
 if TYPE_CHECKING:

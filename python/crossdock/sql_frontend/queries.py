@@ -22,7 +22,8 @@ from crossdock.sql_frontend.catalog import Catalog
 from crossdock.sql_frontend.errors import sql_error, with_place
 from crossdock.sql_frontend.join_planning import joins_as_written, ordered_joins
 from crossdock.sql_frontend.plans import Translation
-from crossdock.sql_frontend.rewriting import HIDDEN, Rewritten, rewrite
+from crossdock.sql_frontend.rewriting import rewrite
+from crossdock.sql_frontend.rewritten import HIDDEN, Rewritten
 from crossdock.sql_frontend.tokens import tokens_of
 
 if TYPE_CHECKING:

@@ -4,32 +4,21 @@ computed columns with their own text as a name."""
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from dataclasses import dataclass, field
 
 from crossdock.sql_frontend.errors import sql_error, unsupported
-from crossdock.sql_frontend.tokens import Token, quoted, tokens_of
-
-
-def _words(listed: str) -> frozenset[str]:
-    return frozenset(listed.split())
-
+from crossdock.sql_frontend.rewritten import HIDDEN, FileCall, Rewritten, stem_of
+from crossdock.sql_frontend.select_items import is_column, needs_name
+from crossdock.sql_frontend.text_limits import require_shallow
+from crossdock.sql_frontend.tokens import Token, quoted, tokens_of, words_of
 
 # Words that end a list of select items at the depth where it began.
-_CLAUSES = _words(
+_CLAUSES = words_of(
     "from where group having order limit offset fetch union intersect except qualify window"
 )
 _QUERY_STARTS = frozenset(("select", "with", "values", "from", "table"))
-_TABLE_FUNCTIONS = _words("read_parquet read_csv read_csv_auto read_ipc parquet_scan read_arrow")
-# A word behind one of these is a part of the expression, not a name given to it.
-_OPERATOR_WORDS = _words(
-    "and or not is in like ilike similar to between then else when case over collate zone time at "
-    "escape from distinct interval date timestamp by all any some exists select as within ignore "
-    "respect nulls with without precision varying"
-)
-_CONSTANTS = _words("null true false current_date current_timestamp current_time")
-_VALUE_WORDS = _words("null true false end nulls last first precision varying zone")
-_NOT_ALIASES = _CLAUSES | _words(
+_TABLE_FUNCTIONS = words_of("read_parquet read_csv read_csv_auto read_ipc parquet_scan read_arrow")
+_NOT_ALIASES = _CLAUSES | words_of(
     "on using join inner left right full cross natural semi anti lateral as set tablesample"
 )
 # Functions by other names, as DuckDB has them; and parts of dates that are functions there.
@@ -39,55 +28,7 @@ _SYNONYMS = {
     "suffix": "ends_with", "arbitrary": "any_value", "std": "stddev", "variance": "var_samp",
     "strlen": "length", "isnan": "isnan", "approx_count_distinct": "approx_distinct",
 }  # fmt: skip
-_DATE_PARTS = _words("year quarter month week day hour minute second dayofweek dayofyear isodow")
-_MOST_DEPTH = 100  # of brackets and CASEs
-_MOST_CHAINED = 400
-_CHAINED = _words("and or not join union intersect except")
-_CHAIN_ENDS = _words("select from where group having order when then else on")
-HIDDEN = "\x02"  # begins the names of columns that no result has
-
-
-@dataclass(frozen=True)
-class FileCall:
-    """A file in FROM: the function that reads it, its arguments and options, and where it is."""
-
-    function: str
-    arguments: tuple[object, ...]
-    options: tuple[tuple[str, object], ...]
-    place: int
-
-
-@dataclass
-class Rewritten:
-    """A query's text for DataFusion, and what was taken out of it."""
-
-    original: str
-    text: str = ""
-    files: dict[str, FileCall] = field(default_factory=dict)  # by the name that stands for them
-    tables: dict[str, int] = field(default_factory=dict)  # names where tables are, and their places
-    aliases: dict[str, str] = field(default_factory=dict)  # behind AS: lower case -> written
-    spellings: dict[str, str] = field(default_factory=dict)  # the same of other names
-    has_in: bool = False  # IN or ANY with a subquery
-    has_exists: bool = False
-    parameters: list[str] = field(default_factory=list)  # "1", "2" or names
-    _places: list[tuple[int, int]] = field(default_factory=list)  # of `text`, of `original`
-
-    @property
-    def marks(self) -> str:
-        """What subqueries under OR are of; "" where it may be either."""
-        if self.has_in and self.has_exists:
-            return ""
-        return "in" if self.has_in else "exists"
-
-    def place_of(self, place: int) -> int:
-        """Where in the original a place of the rewritten text is."""
-        index = bisect_right(self._places, (place, len(self.original))) - 1
-        if index < 0:
-            return min(place, len(self.original))
-        new, old = self._places[index]
-        following = self._places[index + 1][1] if index + 1 < len(self._places) else None
-        found = old + place - new
-        return min(found, len(self.original) if following is None else following)
+_DATE_PARTS = words_of("year quarter month week day hour minute second dayofweek dayofyear isodow")
 
 
 @dataclass
@@ -119,7 +60,7 @@ class _Rewriting:
     def run(self) -> Rewritten:
         if not self._tokens:
             raise sql_error("the text has no statement", try_='sql("select 1")')
-        self._require_shallow()
+        require_shallow(self._tokens, self._text)
         number = 0
         while number < len(self._tokens):
             number = self._visit(number)
@@ -128,29 +69,6 @@ class _Rewriting:
             raise sql_error("a bracket is opened and not closed", self._text, len(self._text))
         self._write()
         return self._found
-
-    def _require_shallow(self) -> None:
-        """SqlError for what is nested so deep, or so long a chain of operators, that DataFusion
-        would take minutes, or more stack than there is."""
-        chains = [0]  # of operators since the last comma or clause, per open bracket
-        for token in self._tokens:
-            if token.is_operator("(", "[", "{") or token.lower == "case":
-                chains.append(0)
-            elif (token.is_operator(")", "]", "}") or token.lower == "end") and len(chains) > 1:
-                chains.pop()
-            elif token.is_operator(",", ";") or token.lower in _CHAIN_ENDS:
-                chains[-1] = 0
-            elif (token.kind == "operator" and token.text not in ".*") or token.lower in _CHAINED:
-                chains[-1] += 1
-            if len(chains) > _MOST_DEPTH:
-                what = f"more than {_MOST_DEPTH} brackets in each other"
-            elif chains[-1] > _MOST_CHAINED:
-                what = f"more than {_MOST_CHAINED} operators one behind the other"
-            else:
-                continue
-            raise sql_error(
-                what, self._text, token.start, "x IN (...) for many =, or a table that is joined"
-            )
 
     def _visit(self, number: int) -> int:
         """Takes one token, or several, and gives the number of the next."""
@@ -347,12 +265,12 @@ class _Rewriting:
         words = self._tokens[first:number]
         if not words:
             return
-        if _is_column(words):
+        if is_column(words):
             plain = words[-1].name.lower()
             if plain not in frame.names or len(words) > 1:
                 frame.names.add(plain)
                 return
-        elif not _needs_name(words):
+        elif not needs_name(words):
             return
         text = " ".join(self._text[words[0].start : words[-1].end].split())
         name, count = text, 1
@@ -428,7 +346,7 @@ class _Rewriting:
         keys = [t.name.lower() for t in self._tokens[using + 2 : close - 1 : 2]]
         name = alias.name.lower() if alias is not None else token.name.lower()
         if token.kind == "string":
-            name = _stem(FileCall("read", (token.value,), (), 0)) if alias is None else name
+            name = stem_of(FileCall("read", (token.value,), (), 0)) if alias is None else name
         hidden = [quoted(HIDDEN + key) for key in keys]
         shown = ", ".join(f"{quoted(k)} AS {h}" for k, h in zip(keys, hidden, strict=True))
         dropped = ", ".join(map(quoted, keys))
@@ -459,7 +377,7 @@ class _Rewriting:
         self._found.files[name] = call
         written = quoted(name)
         if not self._has_alias(end):
-            written += f" AS {quoted(_stem(call))}"
+            written += f" AS {quoted(stem_of(call))}"
         self._pieces[number] = written
         for each in range(number + 1, end):
             self._pieces[each] = ""
@@ -560,47 +478,3 @@ class _Rewriting:
             last = token.end
         self._found.text = "".join(parts)
         self._found._places = places
-
-
-def _needs_name(words: list[Token]) -> bool:
-    """Whether a select item is computed and has no name."""
-    if any(word.is_operator("*") for word in (words[0], words[-1])):
-        return False
-    star = next((i for i, word in enumerate(words) if word.is_operator("*")), -1)
-    if star > 0 and words[star - 1].is_operator(".") and star == 2:
-        return False  # t.* exclude (a)
-    is_open = words[-1].kind == "operator" and not words[-1].is_operator(")", "]", "}", "*")
-    return not is_open and not _is_column(words) and not _is_named(words)
-
-
-def _is_column(words: list[Token]) -> bool:
-    """a, t.a and the like."""
-    return (
-        len(words) % 2 == 1
-        and all(word.kind in ("word", "quoted") for word in words[::2])
-        and all(word.is_operator(".") for word in words[1::2])
-        and words[0].lower not in _CONSTANTS
-    )
-
-
-def _is_named(words: list[Token]) -> bool:
-    if len(words) == 1:
-        return False
-    last, before = words[-1], words[-2]
-    if before.lower == "as":
-        return True
-    if last.kind not in ("word", "quoted") or last.lower in _VALUE_WORDS:
-        return False
-    if len(words) > 2 and words[-3].lower == "interval":
-        return False
-    if before.kind == "operator":
-        return before.is_operator(")", "]")
-    return before.lower not in _OPERATOR_WORDS
-
-
-def _stem(call: FileCall) -> str:
-    """The name that a file has in a query that gives it none: its own, without its ending."""
-    first = call.arguments[0] if call.arguments else "file"
-    path = str(first[0] if isinstance(first, list) and first else first)
-    stem = path.rstrip("/").rpartition("/")[2].partition(".")[0]
-    return stem.lower() or "file"

@@ -119,3 +119,8 @@ def statements_of(text: str) -> list[tuple[int, int]]:
 def quoted(name: str) -> str:
     """`name` as a quoted name of a text."""
     return '"' + name.replace('"', '""') + '"'
+
+
+def words_of(listed: str) -> frozenset[str]:
+    """The words of a list with spaces between them."""
+    return frozenset(listed.split())

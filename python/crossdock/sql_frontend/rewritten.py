@@ -1,0 +1,59 @@
+"""A query's text for DataFusion, with what was taken out of it and where it was."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from dataclasses import dataclass, field
+
+HIDDEN = "\x02"  # begins the names of columns that no result has
+
+
+@dataclass(frozen=True)
+class FileCall:
+    """A file in FROM: the function that reads it, its arguments and options, and where it is."""
+
+    function: str
+    arguments: tuple[object, ...]
+    options: tuple[tuple[str, object], ...]
+    place: int
+
+
+@dataclass
+class Rewritten:
+    """A query's text for DataFusion, and what was taken out of it."""
+
+    original: str
+    text: str = ""
+    files: dict[str, FileCall] = field(default_factory=dict)  # by the name that stands for them
+    tables: dict[str, int] = field(default_factory=dict)  # names where tables are, and their places
+    aliases: dict[str, str] = field(default_factory=dict)  # behind AS: lower case -> written
+    spellings: dict[str, str] = field(default_factory=dict)  # the same of other names
+    has_in: bool = False  # IN or ANY with a subquery
+    has_exists: bool = False
+    parameters: list[str] = field(default_factory=list)  # "1", "2" or names
+    _places: list[tuple[int, int]] = field(default_factory=list)  # of `text`, of `original`
+
+    @property
+    def marks(self) -> str:
+        """What subqueries under OR are of; "" where it may be either."""
+        if self.has_in and self.has_exists:
+            return ""
+        return "in" if self.has_in else "exists"
+
+    def place_of(self, place: int) -> int:
+        """Where in the original a place of the rewritten text is."""
+        index = bisect_right(self._places, (place, len(self.original))) - 1
+        if index < 0:
+            return min(place, len(self.original))
+        new, old = self._places[index]
+        following = self._places[index + 1][1] if index + 1 < len(self._places) else None
+        found = old + place - new
+        return min(found, len(self.original) if following is None else following)
+
+
+def stem_of(call: FileCall) -> str:
+    """The name that a file has in a query that gives it none: its own, without its ending."""
+    first = call.arguments[0] if call.arguments else "file"
+    path = str(first[0] if isinstance(first, list) and first else first)
+    stem = path.rstrip("/").rpartition("/")[2].partition(".")[0]
+    return stem.lower() or "file"
