@@ -1,4 +1,4 @@
-"""The benches: `python bench join`, `operators`, `queries`, `control`, `channels` or `mpi`; then
+"""The benches: `python bench join`, `operators`, `queries`, `scan`, `control`, `channels` or `mpi`; then
 `--help`.
 
 Exit status: 0 all results agree (whether or not the bars are met), 1 two engines disagree or a row
@@ -15,7 +15,7 @@ from harness.programs import ROOT
 
 BENCHES = ("join", "operators")  # engines beside engines
 # With a command line of their own: whole queries, and programs beside other programs.
-PROGRAMS = ("queries", "control", "channels", "mpi")
+PROGRAMS = ("queries", "scan", "control", "channels", "mpi")
 
 
 def run(arguments: list[str]) -> int:

@@ -21,7 +21,7 @@ from harness.results import WrongResultError
 
 from queries import memory_peaks, planning_times, report
 from queries.catalogue import SUITES, chosen
-from queries.engines import DEFAULT_PEERS, ENGINES
+from queries.engines import DEFAULT_PEERS, ENGINES, OURS_IN_SQL
 from queries.rounds import Part, measured
 
 STANDARD_SCALES = {"tpch": (1.0, 5.0), "ssb": (1.0,)}
@@ -42,6 +42,7 @@ def parse(arguments: list[str]) -> argparse.Namespace:
     add("--queries", default="", metavar="1,6,...", help="default: all of the suite")
     add("--rounds", type=int, default=5, help="timed rounds (default 5)")
     add("--peers", default=",".join(DEFAULT_PEERS), help=f"of {','.join(peers)}")
+    add("--sql", action="store_true", help="measure ours from SQL texts, beside ours by relations")
     add("--without-ours", action="store_true", help="measure the peers alone")
     add("--threads", type=int, default=2, help="threads of every engine (default 2)")
     layouts, what = ("string_view", "string"), "layout of strings in Arrow tables (default: views)"
@@ -56,6 +57,8 @@ def parse(arguments: list[str]) -> argparse.Namespace:
     add("--peak-of", help=hidden)  # child: one query of one engine, its peak to standard output
     options = parser.parse_args(arguments)
     options.peers = [peer for peer in options.peers.split(",") if peer]
+    if options.sql and OURS_IN_SQL not in options.peers:
+        options.peers.append(OURS_IN_SQL)
     options.queries = [name for name in options.queries.split(",") if name]
     unknown = [peer for peer in options.peers if peer not in peers]
     if unknown:

@@ -83,7 +83,7 @@ class Shell:
         stripped = text.strip()
         if not stripped or stripped.startswith("."):
             return True
-        from crossdock.sql.tokens import tokens_of
+        from crossdock.sql_frontend.tokens import tokens_of
 
         try:
             found = tokens_of(text)
@@ -105,7 +105,7 @@ class Shell:
         return list(found)
 
     def _run(self, text: str) -> bool:
-        from crossdock.sql.session import split_statements
+        from crossdock.sql_frontend.session import split_statements
 
         for statement in split_statements(text):
             start = time.perf_counter()
@@ -142,8 +142,8 @@ class Shell:
         return True
 
     def _schema(self, name: str) -> None:
-        from crossdock.sql.errors import sql_error
-        from crossdock.sql.type_names import shown_type
+        from crossdock.sql_frontend.errors import sql_error
+        from crossdock.sql_frontend.type_names import shown_type
 
         catalog = self._dock.sql_session().catalog
         for table in [name] if name else catalog.names():

@@ -95,8 +95,8 @@ def _open_shell(dock: Any, options: dict[str, Any]) -> None:
 
 def _run_all(dock: Any, text: str, options: dict[str, Any]) -> None:
     """Runs the statements one after the other; --out has the rows of the last one."""
-    from crossdock.sql.errors import sql_error
-    from crossdock.sql.session import split_statements
+    from crossdock.sql_frontend.errors import sql_error
+    from crossdock.sql_frontend.session import split_statements
 
     statements = split_statements(text)
     if not statements:

@@ -44,16 +44,6 @@ if TYPE_CHECKING:
     )
     from crossdock.channel import Channel
     from crossdock.counters import to_prometheus
-    from crossdock.default_dock import (
-        default_dock,
-        from_arrow,
-        read,
-        read_csv,
-        read_ipc,
-        read_parquet,
-        register,
-        sql,
-    )
     from crossdock.device import Device
     from crossdock.device_table import DeviceTable
     from crossdock.errors import (
@@ -95,6 +85,16 @@ if TYPE_CHECKING:
     from crossdock.rendezvous import Rendezvous
     from crossdock.session import Dock, connect
     from crossdock.settings import current_settings
+    from crossdock.shared_dock import (
+        default_dock,
+        from_arrow,
+        read,
+        read_csv,
+        read_ipc,
+        read_parquet,
+        register,
+        sql,
+    )
     from crossdock.topology import Topology
     from crossdock.window_expressions import (
         cume_dist,
@@ -171,7 +171,7 @@ _HOMES: dict[str, tuple[str, ...]] = {
         "when",
     ),
     "crossdock.counters": ("to_prometheus",),
-    "crossdock.default_dock": (
+    "crossdock.shared_dock": (
         "default_dock",
         "from_arrow",
         "read",

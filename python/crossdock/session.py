@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from crossdock.group import Group
     from crossdock.ranks.execution import RankExecution
     from crossdock.ranks.members import Ranks
-    from crossdock.sql.queries import Parameters
-    from crossdock.sql.session import SqlSession
+    from crossdock.sql_frontend.queries import Parameters
+    from crossdock.sql_frontend.session import SqlSession
 
 _RANKS = ("auto", "off")
 _MOST_DIGITS = 9  # of a number that the engine can look at
@@ -213,7 +213,7 @@ class Dock:
         """The names and settings of SQL texts, for modules of this project."""
         self.engine()
         if self._sql is None:
-            from crossdock.sql.session import SqlSession
+            from crossdock.sql_frontend.session import SqlSession
 
             self._sql = SqlSession(self)
         return self._sql

@@ -20,6 +20,8 @@ using operators::SortSpec;
 // Beyond, the words of the best rows are as much to go through as the rows.
 constexpr int64_t kMostRows = int64_t{1} << 16;
 constexpr uint64_t kSign = uint64_t{1} << 63;
+// Of a row that passes and says nothing of the bound.
+constexpr uint64_t kUnknown = 0;
 
 enum class WordKind : uint8_t { kNone, kSigned, kUnsigned, kFloat32, kFloat64, kDecimal, kView };
 
@@ -93,7 +95,7 @@ class KeyWords {
       read_words(
           rows, [&](int32_t i) { return ~words[i]; }, words);
     if (column.validity == nullptr) return;
-    const uint64_t null_word = key_.nulls_first ? 0 : kLast;
+    const uint64_t null_word = key_.nulls_first ? kUnknown : kLast;
     read_words(
         rows, [&](int32_t i) { return column.is_valid(i) ? words[i] : null_word; }, words);
   }
@@ -108,11 +110,11 @@ class KeyWords {
     read_words(
         rows, [=](int32_t i) { return static_cast<uint64_t>(values[i]) ^ kFlip; }, words);
   }
-  // NaN may come first or last: its word is that of what comes first.
+  // NaN may come first or last.
   template <class T>
   void read_floats(const ColumnView& column, int32_t rows, uint64_t* words) const {
     const T* values = column.data<T>();
-    const uint64_t first = key_.descending ? kLast : 0;
+    const uint64_t first = key_.descending ? ~kUnknown : kUnknown;
     read_words(
         rows,
         [=](int32_t i) { return std::isnan(values[i]) ? first : float_word(values[i]); },
@@ -240,7 +242,9 @@ class TopRows final : public Stage {
     uint16_t kept[kBlockRows];
     words_.read(worker.columns.load(block).columns[key_], block.rows, words);
     const int32_t count = within(bound_, words, block.rows, kept);
-    for (int32_t i = 0; i < count; ++i) worker.best.put(words[kept[i]], bound_);
+    for (int32_t i = 0; i < count; ++i) {
+      if (words[kept[i]] != kUnknown) worker.best.put(words[kept[i]], bound_);
+    }
     return worker.builder.put(block, {kept, count, nullptr}, index, next());
   }
 

@@ -79,8 +79,7 @@ def test_files(dock: xd.Dock, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     typed = "select a from read_csv('two.csv', delim=';', types={'a': 'DOUBLE'})"
     assert dock.sql(typed).schema.field("a").type == pa.float64()
     assert rows(dock.sql("select count(*) from read_parquet(['one.parquet', 'one.parquet'])"))
-    assert rows(dock.sql(
-                         "select count(*) from 'one.parquet' x, 'one.parquet' y")) == [(4,)]
+    assert rows(dock.sql("select count(*) from 'one.parquet' x, 'one.parquet' y")) == [(4,)]
     with pytest.raises(xd.PathError, match=r"none\.parquet"):
         dock.sql("select * from 'none.parquet'")
 
@@ -133,6 +132,7 @@ def test_relations_and_texts_compose(dock: xd.Dock) -> None:
     base = dock.sql("select * from (values (1, 'a'), (2, 'b'), (3, 'a')) v(n, k)")
     grouped = base.filter(xd.col("n") > 1)
     again = dock.sql("select k, sum(n) as total from grouped group by k order by k")
+    assert grouped.count() == 2
     assert rows(again.with_columns(double=xd.col("total") * 2)) == [("a", 3, 6), ("b", 2, 4)]
 
 
@@ -209,7 +209,8 @@ def test_describe_summarize_and_show(dock: xd.Dock) -> None:
         ("a", "BIGINT"),
         ("s", "VARCHAR"),
     ]
-    assert dock.sql("describe select a + 1.5 as x from t").collect()["column_name"][0].as_py() == "x"
+    described = dock.sql("describe select a + 1.5 as x from t").collect()
+    assert described.column("column_name").to_pylist() == ["x"]
     summary = {row["column_name"]: row for row in dock.sql("summarize t").collect().to_pylist()}
     assert (summary["a"]["min"], summary["a"]["max"], summary["a"]["avg"]) == ("1", "2", 1.5)
     assert summary["a"]["null_percentage"] == pytest.approx(100 / 3)
@@ -240,7 +241,8 @@ def test_settings(dock: xd.Dock) -> None:
 
 
 def test_several_statements(dock: xd.Dock) -> None:
-    found = dock.sql("create view a as select 1 as x; create view b as select x + 1 as y from a; from b;")
+    first, second = "create view a as select 1 as x", "create view b as select x + 1 as y from a"
+    found = dock.sql(f"{first}; {second}; from b;")
     assert rows(found) == [(2,)]
 
 
@@ -277,6 +279,5 @@ def test_a_subquery_of_several_rows_is_an_error_of_the_run(dock: xd.Dock) -> Non
     dock.register("t", pa.table({"a": [1, 2]}))
     with pytest.raises(xd.ExpressionError, match="2 rows of a subquery"):
         dock.sql("select (select a from t)").collect()
-    assert rows(dock.sql("select (select a from t where a = 2), (select a from t where a > 5)")) == [
-        (2, None)
-    ]
+    text = "select (select a from t where a = 2), (select a from t where a > 5)"
+    assert rows(dock.sql(text)) == [(2, None)]

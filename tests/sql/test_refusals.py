@@ -12,11 +12,16 @@ import pytest
 
 GOLDEN = Path(__file__).parent / "golden" / "refusals.txt"
 TEXTS = (
-    "select a, sum(b) over () from t",
-    "select a from t qualify row_number() over (order by a) = 1",
+    "select sum(b) filter (where a > 1) over () from t",
+    "select lag(a) ignore nulls over (order by a) from t",
+    "select sum(a) over (order by d range interval '1' day preceding) from t",
+    "select sum(a) over (order by m range between 1.5 preceding and current row) from t",
+    "select sum(a) over (order by a groups 1 preceding) from t",
+    "select stddev(a) over () from t",
+    "select count(distinct a) over () from t",
     "select distinct on (s) s, a from t order by s, a",
     "select string_agg(s, ',') from t",
-    "select sum(distinct a) from t",
+    "select sum(distinct a), count(distinct b) from t",
     "select count(distinct a, b) from t",
     "select first_value(a order by b) from t",
     "select unnest([1, 2])",
@@ -47,7 +52,7 @@ TEXTS = (
     "attach 'x.db'",
     "pivot t on s using sum(a)",
     "select a frm from t where",
-    "select a, from t",
+    "select a b c from t",
     "select (a from t",
     "select a) from t",
     "select 'abc from t",
@@ -128,7 +133,7 @@ BASES = (
     "select a, sum(b) / 2 as x from t where s in ('x', 'y') group by a order by 1 limit 5",
     "with w as (select * from t left join u using (a)) select count(*) from w where v is null",
     "select case when a > 1 then 'x' else \"s\" end from t where a not in (select a from u) or bo",
-    "select * from (values (1, 'a'), (2, 'b')) v(x, y) join t on t.a = v.x where d > date '2000-01-01'",
+    "select * from (values (1, 'a'), (2, 'b')) v(x, y) join t on t.a = v.x where d > '2000-01-01'",
 )
 
 

@@ -44,3 +44,4 @@ select bo, avg(a), avg(b) from t group by bo order by bo nulls first;
 select min(bo), max(bo) from t;
 select mean(a) from t;
 select s, a, count(*) from t group by all;
+select sum(distinct a) from t;

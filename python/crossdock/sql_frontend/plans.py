@@ -13,16 +13,17 @@ from crossdock import aggregates
 from crossdock.expressions import Column, Expr, Literal, concat, conjuncts, when
 from crossdock.nodes import GroupBy, Node, Project, Sort
 from crossdock.orders import Order
-from crossdock.sql import joins
-from crossdock.sql.aggregation import Aggregation, grouping_sets
-from crossdock.sql.binding import Bound
-from crossdock.sql.building import Builder, name_for, unused
-from crossdock.sql.errors import unsupported
-from crossdock.sql.joins import JoinTree, Table, beside, table_of
-from crossdock.sql.marks import kind_of_not_in, marked
-from crossdock.sql.messages import has_subquery, null_aware_joins
-from crossdock.sql.substrait_types import arrow_type, constant_of
-from crossdock.sql.values import Subquery, Values
+from crossdock.sql_frontend import joins
+from crossdock.sql_frontend.aggregation import Aggregation, grouping_sets
+from crossdock.sql_frontend.binding import Bound
+from crossdock.sql_frontend.building import Builder, name_for, unused
+from crossdock.sql_frontend.errors import unsupported
+from crossdock.sql_frontend.joins import JoinTree, Table, beside, table_of
+from crossdock.sql_frontend.marks import kind_of_not_in, marked
+from crossdock.sql_frontend.messages import has_subquery, null_aware_joins
+from crossdock.sql_frontend.substrait_types import arrow_type, constant_of
+from crossdock.sql_frontend.values import Subquery, Values
+from crossdock.sql_frontend.window_values import DIRECTIONS
 
 OrderJoins = Callable[[Builder, JoinTree], Node]
 _KINDS = {
@@ -35,12 +36,6 @@ _KINDS = {
     8: "right_semi",
     9: "right_anti",
 }
-_DIRECTIONS = {
-    1: (False, True),
-    2: (False, False),
-    3: (True, True),
-    4: (True, False),
-}  # descending, NULLs first
 
 
 class Translation:
@@ -226,7 +221,7 @@ class Translation:
             by = values(each.expr)
             if isinstance(by, Literal):
                 continue
-            descending, nulls_first = _DIRECTIONS[each.direction]
+            descending, nulls_first = DIRECTIONS[each.direction]
             orders.append(Order(by, descending, nulls_first))
         found = self._builder.sort(node, orders) if orders else node
         return table_of(found, table.columns)

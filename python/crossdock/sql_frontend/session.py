@@ -12,14 +12,14 @@ import pyarrow as pa
 
 from crossdock.errors import unknown_choice
 from crossdock.relation import Relation
-from crossdock.sql.catalog import Catalog
-from crossdock.sql.copying import copy_to
-from crossdock.sql.errors import sql_error
-from crossdock.sql.queries import Parameters, Settings, plan_query
-from crossdock.sql.statements import Statement, statement_of
-from crossdock.sql.summaries import summary_of
-from crossdock.sql.tokens import statements_of
-from crossdock.sql.type_names import shown_type
+from crossdock.sql_frontend.catalog import Catalog
+from crossdock.sql_frontend.copying import copy_to
+from crossdock.sql_frontend.errors import sql_error
+from crossdock.sql_frontend.queries import Parameters, Settings, plan_query
+from crossdock.sql_frontend.statements import Statement, statement_of
+from crossdock.sql_frontend.summaries import summary_of
+from crossdock.sql_frontend.tokens import statements_of
+from crossdock.sql_frontend.type_names import shown_type
 
 if TYPE_CHECKING:
     from crossdock.session import Dock
@@ -183,7 +183,7 @@ class SqlSession:
 
 def _setting_named(name: str) -> str:
     if name.lower() not in _SETTINGS:
-        raise unknown_choice("SET", name, _SETTINGS)
+        raise unknown_choice("setting", name, _SETTINGS)
     return name.lower()
 
 

@@ -12,8 +12,8 @@ from crossdock.estimates import Estimator, semi_share
 from crossdock.expressions import Call, Column, Expr
 from crossdock.join_order import Condition, Equality, Input, Tree, order_joins
 from crossdock.nodes import Filter, GroupBy, Node, Project
-from crossdock.sql.building import Builder
-from crossdock.sql.joins import JoinTree, Partners, joined, taken_apart
+from crossdock.sql_frontend.building import Builder
+from crossdock.sql_frontend.joins import JoinTree, Partners, joined, taken_apart
 
 _FEW = 0.3  # of a key's values: then groups of other values are not made
 _KEEPS = 0.5  # of rows that have partners, where nothing is known

@@ -11,10 +11,10 @@ from crossdock import aggregates
 from crossdock.aggregates import Aggregate
 from crossdock.expressions import Column, Expr, Literal, identity
 from crossdock.nodes import Node
-from crossdock.sql.building import Builder, name_for, unused
-from crossdock.sql.errors import unsupported
-from crossdock.sql.functions import constant
-from crossdock.sql.values import Values, plain_number, widened_integer
+from crossdock.sql_frontend.building import Builder, name_for, unused
+from crossdock.sql_frontend.errors import unsupported
+from crossdock.sql_frontend.functions import constant
+from crossdock.sql_frontend.values import Values, plain_number, widened_integer
 
 _DISTINCT = 2  # AGGREGATION_INVOCATION_DISTINCT
 _ORDERLESS = frozenset(("count", "sum", "avg", "min", "max", "bool_and", "bool_or", "any_value"))

@@ -17,7 +17,7 @@ from crossdock.expressions import (
     nullif,
     when,
 )
-from crossdock.sql.errors import unsupported
+from crossdock.sql_frontend.errors import unsupported
 
 Build = Callable[[list[Expr]], Expr]
 _PARTS = {

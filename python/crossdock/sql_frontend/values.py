@@ -11,9 +11,10 @@ import pyarrow as pa
 
 from crossdock.expression_types import result_type
 from crossdock.expressions import Call, Column, Expr, Literal, when
-from crossdock.sql.errors import unsupported
-from crossdock.sql.functions import FUNCTIONS
-from crossdock.sql.substrait_types import Interval, arrow_type, constant_of
+from crossdock.sql_frontend.errors import unsupported
+from crossdock.sql_frontend.functions import FUNCTIONS
+from crossdock.sql_frontend.substrait_types import Interval, arrow_type, constant_of
+from crossdock.sql_frontend.window_values import window_value
 
 _COMPARISONS = frozenset(
     ("equal", "not_equal", "lt", "lte", "gt", "gte", "is_not_distinct_from", "is_distinct_from")
@@ -68,6 +69,9 @@ class Values:
             return self._case(message.if_then)
         if kind == "singular_or_list":
             return self._listed(message.singular_or_list)
+        if kind == "window_function":
+            name = self._names[message.window_function.function_reference]
+            return window_value(message.window_function, name, self._any)
         if kind == "subquery" and self._subquery is not None:
             return self._subquery(message.subquery)
         raise unsupported(str(kind).replace("_", " ") + " in an expression")
@@ -85,6 +89,9 @@ class Values:
 
     def _function(self, message: Any) -> Expr | Interval:
         name = self._names[message.function_reference]
+        if name in ("and", "or"):
+            parts = [self(part) for part in self._chain(message, name)]
+            return balanced("and_kleene" if name == "and" else "or_kleene", parts)
         found = [self._any(argument.value) for argument in message.arguments]
         if any(isinstance(argument, Interval) for argument in found):
             return self._moved(name, found)
@@ -96,6 +103,19 @@ class Values:
         if name not in FUNCTIONS:
             raise unsupported(f"the function {name}", word=name)
         return FUNCTIONS[name](arguments)
+
+    def _chain(self, message: Any, name: str) -> list[Any]:
+        """What a chain of one operator connects, from left to right; such chains can be long."""
+        found: list[Any] = []
+        waiting = [argument.value for argument in reversed(message.arguments)]
+        while waiting:
+            part = waiting.pop()
+            is_call = part.WhichOneof("rex_type") == "scalar_function"
+            if is_call and self._names[part.scalar_function.function_reference] == name:
+                waiting += [each.value for each in reversed(part.scalar_function.arguments)]
+            else:
+                found.append(part)
+        return found
 
     def _moved(self, name: str, arguments: Sequence[Expr | Interval]) -> Expr | Interval:
         """A date or timestamp and an interval."""
@@ -304,6 +324,15 @@ def _nearest_even(value: Expr) -> Expr:
     odd = below % 2 != 0
     up = (value - below > 0.5) | ((value - below == 0.5) & odd)
     return when(up).then(below + 1).otherwise(below)
+
+
+def balanced(function: str, parts: Sequence[Expr]) -> Expr:
+    """One operator over many parts, as flat as it can be."""
+    if len(parts) == 1:
+        return parts[0]
+    middle = len(parts) // 2
+    halves = (balanced(function, parts[:middle]), balanced(function, parts[middle:]))
+    return Call(function, halves)
 
 
 def widened_integer(values: Values, expression: Expr) -> Expr:

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from crossdock import aggregates
 from crossdock.expressions import Column, Expr, Literal, coalesce, when
 from crossdock.nodes import Node
-from crossdock.sql import joins
-from crossdock.sql.building import Builder, unused
-from crossdock.sql.errors import unsupported
-from crossdock.sql.joins import Sides, Table
+from crossdock.sql_frontend import joins
+from crossdock.sql_frontend.building import Builder, unused
+from crossdock.sql_frontend.errors import unsupported
+from crossdock.sql_frontend.joins import Sides, Table
 
 _ROWS, _VALUES = "rows of a list", "values of a list"
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from crossdock.sql.errors import sql_error
+from crossdock.sql_frontend.errors import sql_error
 
 _PATTERN = re.compile(
     r"""
@@ -22,6 +22,7 @@ _PATTERN = re.compile(
     """,
     re.VERBOSE,
 )
+_LONGEST = 1_000_000  # characters of a text
 _OPENED = {"'": "string", '"': "quoted name"}
 
 
@@ -64,6 +65,11 @@ class Token:
 def tokens_of(text: str) -> list[Token]:
     """The words of `text`, without space and comments. SqlError for what is opened and not
     closed."""
+    if len(text) > _LONGEST:
+        raise sql_error(
+            f"the text has {len(text)} characters; up to {_LONGEST} are read",
+            try_="a table of values, joined",
+        )
     found: list[Token] = []
     place = 0
     while place < len(text):

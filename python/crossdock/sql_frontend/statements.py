@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from crossdock.sql.errors import sql_error, unsupported
-from crossdock.sql.tokens import Token, tokens_of
+from crossdock.sql_frontend.errors import sql_error, unsupported
+from crossdock.sql_frontend.tokens import Token, tokens_of
 
 # Statements that change tables, which are others' here, and what to do instead.
 _REFUSED = {
@@ -105,7 +105,9 @@ class _Reader:
         name = self._name("a name for it")
         columns: tuple[str, ...] = ()
         if (token := self._peek()) is not None and token.is_operator("("):
-            columns = self._names_in_brackets()
+            behind = self._tokens[self._closing(self._next) + 1 :][:1]
+            if behind and behind[0].lower == "as":
+                columns = self._names_in_brackets()
         if not self._took("as"):
             raise unsupported(
                 f"CREATE {kind.upper()} without a query", self._text, self._place(),

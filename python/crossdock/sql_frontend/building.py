@@ -6,14 +6,16 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from crossdock import windows
 from crossdock.aggregates import Aggregate
-from crossdock.expressions import Column, Expr, identity
+from crossdock.expressions import Call, Column, Expr, identity
 from crossdock.grouping import plan_group
 from crossdock.nodes import JoinOptions, Limit, Node, Project
 from crossdock.orders import Order
-from crossdock.planning import plan_filter, plan_join, plan_keyless_join, plan_project
+from crossdock.planning import plan_filter, plan_join, plan_keyless_join
 from crossdock.row_planning import SortOptions, plan_limit, plan_sort
 from crossdock.set_planning import plan_union
+from crossdock.window_expressions import Over
 
 _LONGEST_NAME = 60
 
@@ -49,7 +51,7 @@ class Builder:
         ):
             return node
         key = ("project", id(node), _items_key(items))
-        return self._once(key, lambda: plan_project(node, items, "SELECT"))
+        return self._once(key, lambda: windows.project(node, items, "SELECT"))
 
     def with_columns(self, node: Node, items: Sequence[tuple[str, Expr]]) -> Node:
         """All columns, and these behind them."""
@@ -139,7 +141,18 @@ def is_limited(node: Node) -> bool:
 
 
 def _items_key(items: Sequence[tuple[str, Expr]]) -> object:
-    return tuple((name, identity(item)) for name, item in items)
+    return tuple((name, _identity(item)) for name, item in items)
+
+
+def _identity(item: Expr) -> object:
+    """That of a window function is its own: each is one node."""
+    return object() if _has_window(item) else identity(item)
+
+
+def _has_window(item: Expr) -> bool:
+    if isinstance(item, Call):
+        return any(map(_has_window, item.arguments))
+    return isinstance(item, Over)
 
 
 def _aggregate_key(item: Aggregate) -> object:

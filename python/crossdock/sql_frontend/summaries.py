@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from crossdock import aggregates
 from crossdock.aggregates import Aggregate
-from crossdock.sql.type_names import shown_type
+from crossdock.sql_frontend.type_names import shown_type
 
 if TYPE_CHECKING:
     from crossdock.relation import Relation

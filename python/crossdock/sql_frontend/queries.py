@@ -11,13 +11,19 @@ from crossdock.expressions import Column
 from crossdock.nodes import Node
 from crossdock.planning import plan_project, plan_scan
 from crossdock.sources import ArrowSource
-from crossdock.sql.binding import Bound, UnknownTableError, bind, bindable_schema, place_of_word
-from crossdock.sql.catalog import Catalog
-from crossdock.sql.errors import sql_error, with_place
-from crossdock.sql.join_planning import joins_as_written, ordered_joins
-from crossdock.sql.plans import Translation
-from crossdock.sql.rewriting import HIDDEN, Rewritten, rewrite
-from crossdock.sql.tokens import tokens_of
+from crossdock.sql_frontend.binding import (
+    Bound,
+    UnknownTableError,
+    bind,
+    bindable_schema,
+    place_of_word,
+)
+from crossdock.sql_frontend.catalog import Catalog
+from crossdock.sql_frontend.errors import sql_error, with_place
+from crossdock.sql_frontend.join_planning import joins_as_written, ordered_joins
+from crossdock.sql_frontend.plans import Translation
+from crossdock.sql_frontend.rewriting import HIDDEN, Rewritten, rewrite
+from crossdock.sql_frontend.tokens import tokens_of
 
 if TYPE_CHECKING:
     from crossdock.relation import Relation
@@ -64,12 +70,17 @@ def plan_query(
     }
     try:
         node, columns, names = _translated(bound, tables, settings)
+    except RecursionError:
+        raise sql_error(
+            "expressions are nested too deep", rewritten.original,
+            try_="a part of them in a query of its own, WITH",
+        ) from None  # fmt: skip
     except SqlError as error:
         text_of = rewritten.original
         raise with_place(error, text_of, lambda word: place_of_word(text_of, word)) from None
     shown = [i for i, name in enumerate(names) if not name.startswith(HIDDEN)]
-    found = _result_names([names[i] for i in shown], rewritten, spelled, schemas)
-    return named(node, [columns[i] for i in shown], found)
+    written = _result_names([names[i] for i in shown], rewritten, spelled, schemas)
+    return named(node, [columns[i] for i in shown], written)
 
 
 def _translated(

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from crossdock.sql.binding import Bound
-from crossdock.sql.errors import unsupported
+from crossdock.sql_frontend.binding import Bound
+from crossdock.sql_frontend.errors import unsupported
 
 _LEFT_ANTI = 6
 
@@ -24,6 +24,8 @@ def parts_of(message: Any) -> Iterator[Any]:
     kind = message.WhichOneof("rex_type")
     if kind == "scalar_function":
         yield from (argument.value for argument in message.scalar_function.arguments)
+    elif kind == "window_function":
+        yield from (argument.value for argument in message.window_function.arguments)
     elif kind == "cast":
         yield message.cast.input
     elif kind == "if_then":

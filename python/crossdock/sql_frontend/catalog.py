@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 from crossdock.errors import make_error
 from crossdock.option_checks import require_text
-from crossdock.sql.errors import sql_error
-from crossdock.sql.rewriting import FileCall
-from crossdock.sql.standard_input import STANDARD_INPUT, read_standard_input
+from crossdock.sql_frontend.errors import sql_error
+from crossdock.sql_frontend.rewriting import FileCall
+from crossdock.sql_frontend.standard_input import STANDARD_INPUT, read_standard_input
 
 if TYPE_CHECKING:
     from crossdock.relation import Relation
@@ -148,6 +148,6 @@ def _types_of(value: object) -> object:
     """Types by column: names of SQL's types are those of Arrow."""
     if not isinstance(value, dict):
         return value
-    from crossdock.sql.type_names import arrow_type_named
+    from crossdock.sql_frontend.type_names import arrow_type_named
 
     return {str(name): arrow_type_named(str(found)) for name, found in value.items()}

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from crossdock.expressions import Call, Column, Expr, conjunction, rename_columns
 from crossdock.nodes import Node
-from crossdock.sql.building import Builder, JoinCondition, name_for, unused
+from crossdock.sql_frontend.building import Builder, JoinCondition, name_for, unused
 
 
 @dataclass(frozen=True)

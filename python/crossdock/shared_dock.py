@@ -11,7 +11,7 @@ from crossdock.session import Dock, connect
 
 if TYPE_CHECKING:
     from crossdock.relation import Relation
-    from crossdock.sql.queries import Parameters
+    from crossdock.sql_frontend.queries import Parameters
 
 _lock = threading.Lock()
 _opened: Dock | None = None

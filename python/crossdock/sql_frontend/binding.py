@@ -4,7 +4,8 @@ comes back is its optimised plan as a Substrait message."""
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+import threading
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -13,9 +14,9 @@ import pyarrow as pa
 
 from crossdock.errors import CrossdockError, make_error, nearest
 from crossdock.evaluation import plain_type
-from crossdock.sql.errors import place_of, sql_error, unsupported
-from crossdock.sql.rewriting import Rewritten
-from crossdock.sql.tokens import tokens_of
+from crossdock.sql_frontend.errors import place_of, sql_error, unsupported
+from crossdock.sql_frontend.rewriting import Rewritten
+from crossdock.sql_frontend.tokens import tokens_of
 
 _SETTINGS = {
     "datafusion.sql_parser.parse_float_as_decimal": "true",  # 0.06 has two digits, as in a table
@@ -23,12 +24,15 @@ _SETTINGS = {
     "datafusion.catalog.information_schema": "false",
 }
 _NULL_ORDER = "datafusion.sql_parser.default_null_ordering"
-_LONGEST = 1_000_000  # characters of a text
+_STACK_BYTES = 512 << 20  # of addresses: what is not used is no memory
+_stack_lock = threading.Lock()
 _PLACE = re.compile(r"at Line: (\d+), Column: (\d+)")
 _NO_FIELD = re.compile(
     r"No field named (?P<name>.+?)\.(?: Did you mean '(?P<near>[^']*)'| Valid|\n|$)", re.S
 )
 _NO_TABLE = re.compile(r"table '(?:[^'.]+\.)*([^']+)' not found")
+_NOT_GROUPED = re.compile(r'column "([^"]+)" must appear in the GROUP BY')
+_AMBIGUOUS = re.compile(r"Ambiguous reference to unqualified field (\S+)")
 _NO_FUNCTION = re.compile(r"Invalid function '([^']+)'")
 # What DataFusion binds and Substrait has not: a pattern of what it says, the construct, a word of
 # it in the text, and what to write instead.
@@ -65,12 +69,15 @@ def _library() -> Any:
     try:
         import datafusion
         from datafusion import substrait
+        from google._upb import _message
         from substrait.plan_pb2 import Plan
     except ImportError as error:
         raise make_error(
             "CD-514", f"SQL needs packages that are not installed: {error}",
             try_="pip install 'crossdock[sql]'",
         ) from None  # fmt: skip
+    # A message nests three levels per operator, and the limit is a hundred otherwise.
+    _message.SetAllowOversizeProtos(True)
     return datafusion, substrait.Producer, Plan
 
 
@@ -109,11 +116,36 @@ def bind(
 
     Errors: UnknownTableError; SqlError.
     """
-    if len(text.original) > _LONGEST:
-        raise sql_error(
-            f"the text has {len(text.original)} characters; up to {_LONGEST} are read",
-            try_="a table of values, joined",
-        )
+    return _with_deep_stack(lambda: _bound(text, tables, values, nulls_first))
+
+
+def _with_deep_stack(act: Callable[[], Bound]) -> Bound:
+    """What `act` gives, on a thread whose stack holds the deepest expression that is taken."""
+    found: list[Bound] = []
+    raised: list[BaseException] = []
+
+    def run() -> None:
+        try:
+            found.append(act())
+        except BaseException as error:  # noqa: BLE001 - raised again below
+            raised.append(error)
+
+    with _stack_lock:
+        before = threading.stack_size(_STACK_BYTES)
+        try:
+            thread = threading.Thread(target=run, name="crossdock sql")
+            thread.start()
+        finally:
+            threading.stack_size(before)
+    thread.join()
+    if raised:
+        raise raised[0]
+    return found[0]
+
+
+def _bound(
+    text: Rewritten, tables: Mapping[str, Any], values: Mapping[str, Any], nulls_first: bool
+) -> Bound:
     datafusion, producer, plan_type = _library()
     order = {_NULL_ORDER: "nulls_first" if nulls_first else "nulls_last"}
     context = datafusion.SessionContext(datafusion.SessionConfig(_SETTINGS | order))
@@ -176,6 +208,19 @@ def _public_error(error: Exception, text: Rewritten, tables: Mapping[str, Any]) 
             place_of_word(text.original, found[1]),
             _instead(found[1]),
         )
+    if (found := _NOT_GROUPED.search(said)) is not None:
+        name = found[1].rpartition(".")[2]
+        return sql_error(
+            f"the column {name!r} is neither in GROUP BY nor in an aggregate", text.original,
+            place_of_word(text.original, name), f"any_value({name}), or {name} in GROUP BY",
+        )  # fmt: skip
+    if (found := _AMBIGUOUS.search(said)) is not None:
+        return sql_error(
+            f"the column {found[1]!r} is in several tables", text.original,
+            place_of_word(text.original, found[1]), f"the table before it: t.{found[1]}",
+        )  # fmt: skip
+    if "found: EOF" in said:
+        return sql_error(_plain(said), text.original, len(text.original.rstrip()))
     if (found := _PLACE.search(said)) is not None:
         where = text.place_of(place_of(text.text, int(found[1]), int(found[2])))
         return sql_error(_plain(_PLACE.sub("", said)), text.original, where)

@@ -7,8 +7,8 @@ from __future__ import annotations
 from bisect import bisect_right
 from dataclasses import dataclass, field
 
-from crossdock.sql.errors import sql_error, unsupported
-from crossdock.sql.tokens import Token, quoted, tokens_of
+from crossdock.sql_frontend.errors import sql_error, unsupported
+from crossdock.sql_frontend.tokens import Token, quoted, tokens_of
 
 
 def _words(listed: str) -> frozenset[str]:
@@ -40,6 +40,10 @@ _SYNONYMS = {
     "strlen": "length", "isnan": "isnan", "approx_count_distinct": "approx_distinct",
 }  # fmt: skip
 _DATE_PARTS = _words("year quarter month week day hour minute second dayofweek dayofyear isodow")
+_MOST_DEPTH = 100  # of brackets and CASEs
+_MOST_CHAINED = 400
+_CHAINED = _words("and or not join union intersect except")
+_CHAIN_ENDS = _words("select from where group having order when then else on")
 HIDDEN = "\x02"  # begins the names of columns that no result has
 
 
@@ -115,6 +119,7 @@ class _Rewriting:
     def run(self) -> Rewritten:
         if not self._tokens:
             raise sql_error("the text has no statement", try_='sql("select 1")')
+        self._require_shallow()
         number = 0
         while number < len(self._tokens):
             number = self._visit(number)
@@ -123,6 +128,29 @@ class _Rewriting:
             raise sql_error("a bracket is opened and not closed", self._text, len(self._text))
         self._write()
         return self._found
+
+    def _require_shallow(self) -> None:
+        """SqlError for what is nested so deep, or so long a chain of operators, that DataFusion
+        would take minutes, or more stack than there is."""
+        chains = [0]  # of operators since the last comma or clause, per open bracket
+        for token in self._tokens:
+            if token.is_operator("(", "[", "{") or token.lower == "case":
+                chains.append(0)
+            elif (token.is_operator(")", "]", "}") or token.lower == "end") and len(chains) > 1:
+                chains.pop()
+            elif token.is_operator(",", ";") or token.lower in _CHAIN_ENDS:
+                chains[-1] = 0
+            elif (token.kind == "operator" and token.text not in ".*") or token.lower in _CHAINED:
+                chains[-1] += 1
+            if len(chains) > _MOST_DEPTH:
+                what = f"more than {_MOST_DEPTH} brackets in each other"
+            elif chains[-1] > _MOST_CHAINED:
+                what = f"more than {_MOST_CHAINED} operators one behind the other"
+            else:
+                continue
+            raise sql_error(
+                what, self._text, token.start, "x IN (...) for many =, or a table that is joined"
+            )
 
     def _visit(self, number: int) -> int:
         """Takes one token, or several, and gives the number of the next."""
@@ -148,6 +176,12 @@ class _Rewriting:
         token = self._tokens[number]
         before = self._tokens[number - 1]
         if token.lower in ("all", "distinct") and before.lower == "select":
+            following = self._at(number + 1)
+            if token.lower == "distinct" and following is not None and following.lower == "on":
+                raise unsupported(
+                    "DISTINCT ON", self._text, token.start,
+                    "GROUP BY with min(x), max(x) or any_value(x)",
+                )  # fmt: skip
             return False
         self._frames[-1].item = number
         return True
@@ -195,14 +229,6 @@ class _Rewriting:
                 "a bracket is closed that is not open", self._text, self._tokens[number].start
             )
         self._frames.pop()
-        before = self._at(number - 1)
-        frame = self._frames[-1]
-        opened = before is not None and before.is_operator(")")
-        # DISTINCT ON (...) stands before the first item.
-        if frame.clause == "select" and frame.item >= 0 and not opened:
-            first = self._tokens[frame.item]
-            if first.lower == "on" and self._tokens[frame.item - 1].lower == "distinct":
-                frame.item = -1
 
     def _word(self, number: int, frame: _Frame) -> None:
         word = self._tokens[number].lower
@@ -215,8 +241,36 @@ class _Rewriting:
                 self._pieces[number] = "date_part"
                 self._pieces[number + 1] = f"('{word}', "
         if word in ("in", "any", "some", "all") and self._opens_query(number + 1):
-            self._found.has_in = True
+            before = self._at(number - 1)
+            is_compared = before is not None and before.kind == "operator"
+            self._found.has_in = self._found.has_in or word == "in" or is_compared
+            if word != "in" and is_compared and self._pieces.get(number) != "":
+                raise unsupported(
+                    f"a comparison with {word.upper()} of a query", self._text,
+                    self._tokens[number].start, "a comparison with (select max(x) ...) or min(x)",
+                )  # fmt: skip
+        if word in ("ignore", "respect") and following is not None and following.lower == "nulls":
+            raise unsupported(
+                f"{word.upper()} NULLS", self._text, self._tokens[number].start,
+                "xd.first_value(column, ignore_nulls=True).over(...) of the relation",
+            )  # fmt: skip
+        if word == "filter" and following is not None and following.is_operator("("):
+            behind = self._at(self._behind_bracket(number + 1))
+            if behind is not None and behind.lower == "over":
+                raise unsupported(
+                    "FILTER of a window function", self._text, self._tokens[number].start,
+                    "sum(CASE WHEN condition THEN x END) OVER (...)",
+                )  # fmt: skip
+        if word == "over":
+            self._require_plain_call(number - 1)
+        if word in ("preceding", "following"):
+            self._require_whole_bound(number)
         self._found.has_exists = self._found.has_exists or word == "exists"
+        if word in ("intersect", "except") and following is not None and following.lower == "all":
+            raise unsupported(
+                f"{word.upper()} ALL", self._text, self._tokens[number].start,
+                f"{word.upper()}, which drops duplicates",
+            )  # fmt: skip
         if word == "tablesample":
             raise unsupported(
                 "TABLESAMPLE", self._text, self._tokens[number].start,
@@ -231,6 +285,29 @@ class _Rewriting:
             self._end_item(number)
             frame.clause = word
             frame.awaits_table = word == "from"
+
+    def _require_plain_call(self, number: int) -> None:
+        """Of the call of a window function, plans have neither DISTINCT nor ORDER BY."""
+        depth = 0
+        for each in range(number, -1, -1):
+            token = self._tokens[each]
+            depth += token.is_operator(")") - token.is_operator("(")
+            if depth <= 0:
+                return
+            if depth == 1 and token.lower in ("distinct", "order"):
+                raise unsupported(
+                    f"{token.text.upper()} in the call of a window function", self._text,
+                    token.start, "a GROUP BY in a query of its own, joined",
+                )  # fmt: skip
+
+    def _require_whole_bound(self, number: int) -> None:
+        """Of a frame's bounds, plans have whole numbers alone."""
+        before = self._at(number - 1)
+        if before is not None and before.lower != "unbounded" and not before.text.isdecimal():
+            raise unsupported(
+                "a bound of a frame that is no whole number", self._text, before.start,
+                "over(..., range=(-timedelta(days=1), 0)) of the relation",
+            )  # fmt: skip
 
     def _opens_query(self, number: int) -> bool:
         token, following = self._at(number), self._at(number + 1)
@@ -492,7 +569,8 @@ def _needs_name(words: list[Token]) -> bool:
     star = next((i for i, word in enumerate(words) if word.is_operator("*")), -1)
     if star > 0 and words[star - 1].is_operator(".") and star == 2:
         return False  # t.* exclude (a)
-    return not _is_column(words) and not _is_named(words)
+    is_open = words[-1].kind == "operator" and not words[-1].is_operator(")", "]", "}", "*")
+    return not is_open and not _is_column(words) and not _is_named(words)
 
 
 def _is_column(words: list[Token]) -> bool:

@@ -13,7 +13,7 @@ from crossdock.errors import make_error, unknown_choice
 from crossdock.evaluation import plain_schema
 from crossdock.planning import require_columns
 from crossdock.replacement import path_errors, replacing_file
-from crossdock.sql.errors import sql_error
+from crossdock.sql_frontend.errors import sql_error
 from crossdock.text_formats import write_rows
 from crossdock.writers import require_target
 

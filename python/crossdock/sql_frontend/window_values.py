@@ -1,0 +1,117 @@
+"""Window functions of a Substrait plan as ours. What its messages leave out, a FILTER and IGNORE
+NULLS, is refused before, in the text."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Callable
+from typing import Any
+
+from crossdock import aggregates, window_expressions
+from crossdock.expressions import Expr, Literal
+from crossdock.orders import Order
+from crossdock.sql_frontend.errors import unsupported
+from crossdock.sql_frontend.functions import constant
+from crossdock.sql_frontend.substrait_types import Interval
+from crossdock.window_expressions import Windowed, WindowFunction
+
+_DISTINCT = 2
+_ROWS, _RANGE = 1, 2
+DIRECTIONS = {  # descending, NULLs first
+    1: (False, True), 2: (False, False), 3: (True, True), 4: (True, False),
+}  # fmt: skip
+_PLAIN: dict[str, Callable[[], WindowFunction]] = {
+    "row_number": window_expressions.row_number,
+    "rank": window_expressions.rank,
+    "dense_rank": window_expressions.dense_rank,
+    "percent_rank": window_expressions.percent_rank,
+    "cume_dist": window_expressions.cume_dist,
+}
+_OF_ONE: dict[str, Callable[[Expr], Windowed]] = {
+    "first_value": window_expressions.first_value,
+    "last_value": window_expressions.last_value,
+    "min": aggregates.min,
+    "max": aggregates.max,
+    "sum": aggregates.sum,
+    "avg": aggregates.mean,
+    "bool_and": aggregates.bool_and,
+    "bool_or": aggregates.bool_or,
+}
+_WITHOUT_FRAME = frozenset((*_PLAIN, "ntile", "lag", "lead"))
+
+
+def window_value(message: Any, name: str, translated: Callable[[Any], Any]) -> Expr:
+    """The function `name` of a WindowFunction message; `translated` gives its expressions, and
+    Interval for those of a range. SqlError for functions and frames that windows have not."""
+    if message.invocation == _DISTINCT:
+        raise unsupported(f"{name}(DISTINCT ...) over a window", word="distinct")
+    arguments = [translated(argument.value) for argument in message.arguments]
+    partition = [translated(each) for each in message.partitions]
+    orders = []
+    for each in message.sorts:
+        by = translated(each.expr)
+        if not isinstance(by, Literal):
+            orders.append(Order(by, *DIRECTIONS[each.direction]))
+    keys = [each for each in partition if not isinstance(each, Literal)]
+    frame = {} if name in _WITHOUT_FRAME else _frame(message, bool(orders), translated)
+    return _function(name, arguments).over(*keys, order_by=orders or None, **frame)
+
+
+def _function(name: str, arguments: list[Expr]) -> Windowed:
+    if name in _PLAIN:
+        return _PLAIN[name]()
+    if name == "count":
+        first = arguments[0] if arguments else Literal(1)
+        is_row = isinstance(first, Literal) and first.value is not None
+        return aggregates.count() if is_row else aggregates.count(first)
+    if name == "ntile":
+        return window_expressions.ntile(constant(arguments[0], "a number of parts of ntile"))
+    if name in ("lag", "lead"):
+        offset = constant(arguments[1], f"a distance of {name}") if len(arguments) > 1 else 1
+        default = arguments[2] if len(arguments) > 2 else None
+        if isinstance(default, Literal) and default.value is None:
+            default = None
+        build = window_expressions.lag if name == "lag" else window_expressions.lead
+        return build(arguments[0], offset, default)
+    if name == "nth_value":
+        place = constant(arguments[1], "a place of nth_value")
+        return window_expressions.nth_value(arguments[0], place)
+    if name in _OF_ONE:
+        return _OF_ONE[name](arguments[0])
+    raise unsupported(f"the window function {name}", word=name)
+
+
+def _frame(message: Any, is_ordered: bool, translated: Callable[[Any], Any]) -> dict[str, Any]:
+    """The frame of a function, as `over` takes it."""
+    start = _bound(message.lower_bound, translated)
+    end = _bound(message.upper_bound, translated)
+    if message.bounds_type == _ROWS:
+        return {} if start is None and end is None and not is_ordered else {"rows": (start, end)}
+    if message.bounds_type != _RANGE:
+        raise unsupported("a frame in GROUPS", word="groups")
+    if not is_ordered:  # all rows are equal in no order
+        return {}
+    return {"range": (start, end)}
+
+
+def _bound(message: Any, translated: Callable[[Any], Any]) -> Any:
+    """Rows, or a distance of values, from the current row; None for the end of the partition."""
+    kind = message.WhichOneof("kind")
+    if kind in (None, "unbounded"):
+        return None
+    if kind == "current_row":
+        return 0
+    bound = getattr(message, kind)
+    distance: Any = bound.offset
+    for field in ("offset_expr", "range_offset"):
+        if field in bound.DESCRIPTOR.fields_by_name and bound.HasField(field):
+            distance = _distance(translated(getattr(bound, field)))
+    return -distance if kind == "preceding" else distance
+
+
+def _distance(value: Any) -> Any:
+    if isinstance(value, Interval):
+        if value.months:
+            raise unsupported("a frame of months", word="range", try_="INTERVAL '30' DAY")
+        return datetime.timedelta(days=value.days, microseconds=value.microseconds)
+    return constant(value, "a bound of a frame")
