@@ -11,7 +11,7 @@ namespace {
 
 struct CountOps {
   using State = int64_t;
-  const WindowValues* values;
+  const WindowValues* values = nullptr;
   static State empty() { return 0; }
   void add(State& state, uint32_t position) const { state += values->is_valid(position) ? 1 : 0; }
   static void combine(State& state, const State& later) { state += later; }
@@ -22,7 +22,7 @@ struct RealSumOps {
     double sum;
     int64_t count;
   };
-  const WindowValues* values;
+  const WindowValues* values = nullptr;
   static State empty() { return {0, 0}; }
   void add(State& state, uint32_t position) const {
     if (!values->is_valid(position)) return;
@@ -42,7 +42,7 @@ struct WideSumOps {
     int64_t wraps;
     int64_t count;
   };
-  const WindowValues* values;
+  const WindowValues* values = nullptr;
   static State empty() { return {0, 0, 0}; }
   static void add_value(State& state, Int128 value) {
     if (__builtin_add_overflow(state.sum, value, &state.sum)) state.wraps += value > 0 ? 1 : -1;
@@ -62,7 +62,7 @@ struct WideSumOps {
 // Fewer than 2^32 numbers of 64 bits fit 128.
 struct IntegerSumOps {
   using State = WideSumOps::State;
-  const WindowValues* values;
+  const WindowValues* values = nullptr;
   static State empty() { return {0, 0, 0}; }
   void add(State& state, uint32_t position) const {
     if (!values->is_valid(position)) return;
@@ -81,8 +81,8 @@ struct FirstInOrderOps {
     uint64_t word;
     uint32_t position;
   };
-  const WindowValues* values;
-  const uint64_t* words;                    // by position
+  const WindowValues* values = nullptr;
+  const uint64_t* words = nullptr;          // by position
   const OrderComparer* comparer = nullptr;  // where equal words may be different values
   const RowsInOrder* rows = nullptr;
 
@@ -215,8 +215,12 @@ class ExtremeWriter {
 template <class Ops, class Writer>
 class AggregateRun final : public FunctionRun {
  public:
-  AggregateRun(Writer writer, const Ops& ops, const BlockTotals<Ops>& totals, Memory& memory)
-      : writer_(std::move(writer)), state_(ops, totals, memory) {}
+  AggregateRun(const WindowContext& context,
+               const WindowItem& item,
+               const DataType& type,
+               const Ops& ops,
+               const BlockTotals<Ops>& totals)
+      : writer_(context, item, type), state_(ops, totals, *context.memory) {}
 
   Status begin_batch(int64_t rows, BatchMemory& memory) override {
     return writer_.begin(rows, memory);
@@ -280,8 +284,7 @@ class PreparedAggregate : public PreparedFunction {
 
   bool has_frame() const override { return true; }
   std::unique_ptr<FunctionRun> start() const override {
-    return std::make_unique<AggregateRun<Ops, Writer>>(
-        Writer(context_, item_, type_), ops_, totals_, *context_.memory);
+    return std::make_unique<AggregateRun<Ops, Writer>>(context_, item_, type_, ops_, totals_);
   }
 
   Status load_values() {
