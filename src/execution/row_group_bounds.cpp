@@ -42,12 +42,12 @@ std::optional<ComparedColumn> compared_column(const Expression& expression) {
   }
 }
 
-template <class T>
-std::optional<T> stored_as(const std::optional<std::string>& bytes) {
+template <class T, class Result>
+std::optional<Result> stored_as(const std::optional<std::string>& bytes) {
   if (!bytes.has_value() || bytes->size() != sizeof(T)) return std::nullopt;
-  T value;
+  T value = 0;
   std::memcpy(&value, bytes->data(), sizeof(T));
-  return value;
+  return static_cast<Result>(value);
 }
 
 std::optional<Int128> big_endian(const std::optional<std::string>& bytes) {
@@ -60,16 +60,12 @@ std::optional<Int128> big_endian(const std::optional<std::string>& bytes) {
 std::optional<Int128> whole_number(const ColumnForm& form, const ColumnChunk& chunk, bool is_max) {
   const auto& bytes = is_max ? chunk.statistics.max : chunk.statistics.min;
   const bool is_unsigned = is_unsigned_integer(form.type.id);
-  const auto wide = [](auto value) -> std::optional<Int128> {
-    if (!value.has_value()) return std::nullopt;
-    return static_cast<Int128>(*value);
-  };
   if (is_unsigned && chunk.statistics.is_deprecated) return std::nullopt;
   switch (form.physical) {
     case PhysicalType::kInt32:
-      return is_unsigned ? wide(stored_as<uint32_t>(bytes)) : wide(stored_as<int32_t>(bytes));
+      return is_unsigned ? stored_as<uint32_t, Int128>(bytes) : stored_as<int32_t, Int128>(bytes);
     case PhysicalType::kInt64:
-      return is_unsigned ? wide(stored_as<uint64_t>(bytes)) : wide(stored_as<int64_t>(bytes));
+      return is_unsigned ? stored_as<uint64_t, Int128>(bytes) : stored_as<int64_t, Int128>(bytes);
     case PhysicalType::kFixedBytes:
       if (chunk.statistics.is_deprecated) return std::nullopt;
       return form.conversion == scan::Conversion::kDecimalBytes ? big_endian(bytes) : std::nullopt;
@@ -81,7 +77,8 @@ std::optional<Int128> whole_number(const ColumnForm& form, const ColumnChunk& ch
 // Statistics leave NaN out, which no comparison but != is true for.
 std::optional<double> real_number(const ColumnForm& form, const ColumnChunk& chunk, bool is_max) {
   if (form.physical != PhysicalType::kDouble) return std::nullopt;
-  const auto value = stored_as<double>(is_max ? chunk.statistics.max : chunk.statistics.min);
+  const auto value =
+      stored_as<double, double>(is_max ? chunk.statistics.max : chunk.statistics.min);
   return value.has_value() && !std::isnan(*value) ? value : std::nullopt;
 }
 

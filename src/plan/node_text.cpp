@@ -66,6 +66,7 @@ struct Line {
     for (const auto& key : sort.spec.keys) {
       text += separator + node.input().schema->fields[key.column].name;
       text += key.descending ? " desc" : "";
+      text += key.nulls_first ? " nulls first" : "";
       separator = ", ";
     }
     if (sort.spec.limit >= 0) text += fmt::format(", limit {}", sort.spec.limit);
