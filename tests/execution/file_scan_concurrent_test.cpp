@@ -34,7 +34,7 @@ class FileScanConcurrentTest : public testing::Test {
   plan::NodePtr rows() const {
     auto files = scan::ParquetFiles::open({file_.path()});
     EXPECT_TRUE(files.ok()) << files.error().message;
-    return node_of(plan::make_file_scan(files.value(), like(), "rows"));
+    return node_of(plan::make_file_scan(files.value(), like(), true, "rows"));
   }
 
   plan::NodePtr filtered(const std::string& condition) const {
