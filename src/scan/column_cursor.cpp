@@ -54,7 +54,7 @@ Status ColumnCursor::enter(int32_t rows_wanted) {
   if (is_entered_) return {};
   if (!is_open_) {
     constexpr int64_t kFew = 16;
-    const bool few = rows_wanted * kFew < step_rows_ || rows_ahead_ * 2 < chunk_->values;
+    const bool few = rows_wanted * kFew < step_rows_ || rows_ahead_ < chunk_->values / 2;
     const auto ahead = few ? PageStore::Ahead::kPage : PageStore::Ahead::kChunk;
     CD_TRY(store_.open(*file_, *chunk_, form_.nullable, ahead));
   }

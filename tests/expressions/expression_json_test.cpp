@@ -59,7 +59,7 @@ TEST(ExpressionJson, TypesFollowTheArguments) {
   EXPECT_EQ(parsed(call_json("multiply", column_json("f32") + "," + column_json("i8"))),
             "f32 * to_real(i8, float32) : float32");
   EXPECT_EQ(parsed(call_json("less", column_json("day") + R"(,{"literal": 3, "type": "tdD"})")),
-            "day < 3 : bool");
+            "day < 1970-01-04 : bool");
   EXPECT_EQ(
       parsed(call_json("less", column_json("wide") + R"(,{"literal": "1", "type": "d:38,38"})")),
       "wide < 0.00000000000000000000000000000000000001 : bool");
