@@ -117,7 +117,7 @@ def _step_data(step: Step) -> dict[str, Any]:
         "operator": profile["operator"] if profile else _operator(node),
         "headline": headline(node),
         "rows": profile["result_rows"] if profile else step.rows,
-        "input_rows": step.input_rows if profile else None,
+        "input_rows": _input_rows(step, profile) if profile else None,
         "measured_s": step.seconds,
         "profile": profile,
     }
@@ -135,6 +135,14 @@ def _operator(node: Node) -> str:
     if isinstance(node, Operated):
         return operator_name(node)
     return "compute" if isinstance(node, Filter | Project) else "read"
+
+
+def _input_rows(step: Step, profile: dict[str, Any]) -> int:
+    """Rows of all inputs; of a query in pipelines those of its scans, some of which are files."""
+    scans = [one for one in profile.get("operators", ()) if one["operator"] == "scan"]
+    if not scans or any("rows" not in one for one in scans):
+        return step.input_rows
+    return sum(one["rows"] for one in scans)
 
 
 def _step_rows(step: dict[str, Any]) -> list[tuple[str, str, str, str, str]]:

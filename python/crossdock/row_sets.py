@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any
 
 from crossdock import asof_planning, planning, set_planning
@@ -12,16 +13,16 @@ if TYPE_CHECKING:
     from crossdock.relation import Relation
 
 
-class RowSets:
+class RowSets(ABC):
     """Unions, intersections and differences; part of every relation."""
 
     _node: Node
 
-    def _other(self, other: Any) -> Relation:
-        raise NotImplementedError
+    @abstractmethod
+    def _other(self, other: Any) -> Relation: ...
 
-    def _with(self, node: Node) -> Relation:
-        raise NotImplementedError
+    @abstractmethod
+    def _with(self, node: Node) -> Relation: ...
 
     def join_asof(
         self,

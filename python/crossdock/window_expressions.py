@@ -6,6 +6,7 @@ node below the projection or filter that it stands in.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -87,7 +88,7 @@ class Over(Expr):
         return f"{self.function}({', '.join(shown)}).over({', '.join(window)})"
 
 
-class Windowed:
+class Windowed(ABC):
     """What becomes an expression by `over`."""
 
     def over(
@@ -130,8 +131,8 @@ class Windowed:
         found = Over(f"has_{function}", argument, options, scope)
         return Call("case", (found, value, default))
 
-    def _call(self) -> tuple[str, Expr | None, tuple[tuple[str, Any], ...]]:
-        raise NotImplementedError
+    @abstractmethod
+    def _call(self) -> tuple[str, Expr | None, tuple[tuple[str, Any], ...]]: ...
 
 
 @dataclass(frozen=True, eq=False)

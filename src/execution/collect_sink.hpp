@@ -17,7 +17,7 @@ class CollectSink : public BlockSink, public MorselEnds {
  public:
   CollectSink(const Chain& chain, int workers, std::shared_ptr<Memory> memory);
   // Where batches go as they fill; one of the two. From the worker that has filled them, for chains without order; or
-  // each under the number of its morsel, whose ends the sink must be told.
+  // each under the number of its morsel, whose ends are passed to the sink.
   void pass_on(operators::RowSink& out) { out_ = &out; }
   void pass_on(operators::OrderedEmitter& out) { in_order_ = &out; }
   // Rows of a batch, at most.

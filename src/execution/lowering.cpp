@@ -292,7 +292,7 @@ Status Lowering::add_filters(Chain& chain, const std::vector<ExpressionPtr>& con
   if (groups.size() > 1) return add_filter(chain, together);
   CD_ASSIGN(auto only, make_filter_stage(chain.schema, together, workers_, environment_.memory));
   chain.stages.push_back(std::move(only));
-  chain.is_sampled = false;  // nobody may ask
+  chain.is_sampled = false;  // before a decision needs its pass rate
   return {};
 }
 

@@ -63,7 +63,7 @@ class Source {
   void end_when(const std::atomic<bool>* enough) { enough_ = enough; }
 
  protected:
-  // `status`: of the morsel, whose end is told with it.
+  // `status`: of the morsel, which ends with it.
   Status ended(int worker, int64_t morsel, Status status) const;
   bool has_enough() const { return enough_ != nullptr && enough_->load(std::memory_order_relaxed); }
 

@@ -24,6 +24,7 @@ def test_the_demo_runs_twice_and_makes_data_once(crossdock: Any, tmp_path: Path)
     assert "data   make TPC-H lineitem and orders at scale 0.01" in first.err
     assert "60,175 rows (10 shown)   3 columns" in first.out
     assert "o_orderpriority" in first.out
+    assert "75,175 rows in, 60,175 out" in first.out
     for part in ("rows expected", "thread time", "tuples/s", "peak memory"):
         assert part in first.out
     assert [entry.name for entry in tmp_path.iterdir()] == ["tpch-sf0.01"]

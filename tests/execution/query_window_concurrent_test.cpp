@@ -1,4 +1,4 @@
-// Windows on four workers: partitions within and across the workers' stretches, against plain loops; runs that are
+// Windows on four workers: partitions within and across the workers' slices, against plain loops; runs that are
 // cancelled, and runs that have too little memory. The thread sanitizer runs these.
 #include <map>
 

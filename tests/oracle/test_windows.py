@@ -57,7 +57,7 @@ def test_random_windows(seed: int, threads: int) -> None:
 
 @pytest.mark.parametrize("partitions", [1, 40_000])
 def test_many_rows(partitions: int) -> None:
-    """One partition over several workers' stretches; and many that are smaller than a block."""
+    """One partition over several workers' slices; and many that are smaller than a block."""
     draw = random.Random(partitions)
     table = made_table(140_000, 5, partitions)
     check(table, [random_case(draw) for _ in range(6)], 3)
@@ -109,7 +109,7 @@ def test_lists_go_along_and_windows_end_in_limits_and_sorts() -> None:
         order = sorted(range(300), key=table.column("id").to_pylist().__getitem__)[:5]
         assert found.column("list").to_pylist() == [[i] for i in order]
         assert numbered.limit(7).count() == 7
-        assert "window" not in str(numbered.select("id").explain())  # nobody asks for it
+        assert "window" not in str(numbered.select("id").explain())  # its column is not read
 
 
 def test_sums_that_do_not_fit_are_errors() -> None:

@@ -101,7 +101,7 @@ def constant_of(message: Any) -> Literal | Interval:
     if kind in ("precision_timestamp", "precision_timestamp_tz"):
         zone = "UTC" if kind.endswith("tz") else None
         number, unit = value.value, _UNITS[value.precision]
-        if unit == "ns" and number % 1000 == 0:  # DataFusion's unit, which nobody wrote
+        if unit == "ns" and number % 1000 == 0:  # DataFusion's unit, not one of the text
             number, unit = number // 1000, "us"
         return Literal(pa.scalar(number, pa.timestamp(unit, zone)))
     if kind == "precision_time":

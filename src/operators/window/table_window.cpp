@@ -1,4 +1,4 @@
-// Sorts, prepares the functions, and lets workers take stretches of rows in turns.
+// Sorts, prepares the functions, and lets workers take slices of rows in turns.
 #include "operators/window/table_window.hpp"
 
 #include <algorithm>
@@ -12,15 +12,15 @@
 namespace crossdock::operators {
 namespace {
 
-constexpr int64_t kBatchesEachMax = 32;  // of one stretch of rows
+constexpr int64_t kBatchesEachMax = 32;  // of one slice of rows
 
-// A stretch of batches, by one worker.
-class Stretch {
+// A slice of the batches, by one worker.
+class BatchSlice {
  public:
-  Stretch(const WindowContext& context,
-          const FrameSource& frames,
-          const std::vector<std::unique_ptr<PreparedFunction>>& functions,
-          int64_t first_row)
+  BatchSlice(const WindowContext& context,
+             const FrameSource& frames,
+             const std::vector<std::unique_ptr<PreparedFunction>>& functions,
+             int64_t first_row)
       : context_(context), walker_(*context.starts, first_row), functions_(functions) {
     for (size_t f = 0; f < functions.size(); ++f) {
       runs_.push_back(functions[f]->start());
@@ -167,17 +167,17 @@ Status TableWindow::run_phases(OperatorRun& run) const {
   const int workers = run.team->worker_count();
   const int64_t each =
       std::clamp<int64_t>(rows.batch_count() / (int64_t{workers} * 4), 1, kBatchesEachMax);
-  const int64_t stretches = (rows.batch_count() + each - 1) / each;
+  const int64_t slices = (rows.batch_count() + each - 1) / each;
   OrderedEmitter emitter(*run.sink, *run.cancel, kHeldPerWorker * workers);
   CD_TRY(for_ordered_parts(
-      run, "functions", stretches, emitter, [&](int, int64_t part, OrderedEmitter& out) -> Status {
+      run, "functions", slices, emitter, [&](int, int64_t part, OrderedEmitter& out) -> Status {
         const int64_t begin = part * each;
         const int64_t end = std::min(begin + each, rows.batch_count());
-        const auto stretch =
-            std::make_unique<Stretch>(context, frames, functions, rows.start_of(begin));
+        const auto slice =
+            std::make_unique<BatchSlice>(context, frames, functions, rows.start_of(begin));
         for (int64_t b = begin; b < end; ++b) {
           CD_TRY(run.check_cancelled());
-          CD_ASSIGN(Batch batch, stretch->add_columns(rows.batch(b), schema_));
+          CD_ASSIGN(Batch batch, slice->add_columns(rows.batch(b), schema_));
           CD_TRY(out.put(part, std::move(batch)));
         }
         return {};

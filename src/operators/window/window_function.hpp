@@ -1,4 +1,4 @@
-// A function of a window: prepared once for all rows, then run by workers, each over its own stretch of them.
+// A function of a window: prepared once for all rows, then run by workers, each over its own slice of them.
 #pragma once
 
 #include <memory>
