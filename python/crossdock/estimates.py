@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 from crossdock.errors import CrossdockError
 from crossdock.evaluation import mask_of, plain_type
 from crossdock.expressions import Call, Column, Expr, Literal, conjuncts
+from crossdock.file_sources import FileSource
 from crossdock.join_order import Equality, Input, estimated_rows
 from crossdock.nodes import (
     Filter,
@@ -29,7 +30,7 @@ from crossdock.nodes import (
     Union,
     inputs_of,
 )
-from crossdock.sources import ArrowSource, FileSource, Source
+from crossdock.sources import ArrowSource, Source
 
 _SAMPLE = 1024  # rows of a table in memory that stand for all
 _ROW_GROUPS = 64  # whose ranges stand for those of a file

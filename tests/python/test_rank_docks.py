@@ -14,8 +14,9 @@ import pyarrow.parquet
 import pytest
 from crossdock.csv_files import open_csv
 from crossdock.ipc_files import open_ipc
+from crossdock.parquet_files import open_parquet
 from crossdock.ranks.shares import share_of
-from crossdock.sources import Source, open_parquet
+from crossdock.sources import Source
 
 RunRanks = Callable[..., list[str]]
 ROWS = 1000
