@@ -26,7 +26,7 @@ from crossdock.evaluation import plain_type
 from crossdock.expressions import Expr
 from crossdock.file_schemas import require_same_schemas, unified_schema
 from crossdock.option_checks import require_flag
-from crossdock.path_values import folder_values, values_as
+from crossdock.path_values import folder_values, string_array, values_as
 from crossdock.paths import Paths, find_files, has_partitions, shown_name
 from crossdock.reader_filters import split_filter, to_pyarrow
 from crossdock.row_taking import is_selectable, selectable_schema
@@ -281,7 +281,7 @@ class FileSource:
                     f"filename={column!r} is the name of a column of {self.name!r} already",
                     try_='filename="path"',
                 )
-            columns[column] = pa.array(self.files, pa.string())
+            columns[column] = string_array(self.files)
         return pa.table(columns)
 
     def _versions(self) -> tuple[tuple[int, ...], ...]:

@@ -4,6 +4,8 @@ columns, globs. DuckDB reads the same files; the engine's reader reads all that 
 from __future__ import annotations
 
 import datetime
+import subprocess
+import sys
 from collections.abc import Callable, Sequence
 from decimal import Decimal
 from pathlib import Path
@@ -306,3 +308,17 @@ def test_parts_of_files_have_their_values(dock: xd.Dock, tmp_path: Path, ending:
     source = opener(tmp_path, filename=True)._node.source  # type: ignore[attr-defined]
     tables = [share_of(source, rank, 4).table(("n", "year", "filename"), None) for rank in range(4)]
     assert pa.concat_tables(tables).equals(source.table(("n", "year", "filename"), None))
+
+
+def test_opening_loads_neither_datasets_nor_pandas(tmp_path: Path) -> None:
+    """Each is a part of a second in a process of its own, such as the command line's."""
+    path = write(tmp_path / "year=1" / "a.parquet", {"n": [1], "city": ["x"]})
+    program = (
+        "import sys, crossdock as xd\n"
+        f"for path in ({str(path)!r}, {str(tmp_path)!r}):\n"
+        "    rows = xd.read_parquet(path)\n"
+        "    assert rows.limit(10).collect().num_rows == rows.count() == 1\n"
+        "print([name for name in ('pyarrow.dataset', 'pandas') if name in sys.modules])\n"
+    )
+    ended = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True)
+    assert ended.stdout.decode().strip() == "[]"
