@@ -141,7 +141,7 @@ class CsvLines(BatchFiles):
 
 def _dialect_of(file: str, options: CsvOptions) -> Dialect:
     text = first_text(file, options.encoding)
-    given = options.delimiter or delimiter_of(file).replace(",", "")
+    given = options.delimiter or delimiter_of(file).replace(",", "")  # of .tsv
     return _dialect(options, given or options.sniffed(text), text)
 
 

@@ -34,6 +34,7 @@ from crossdock.sources import Split, bare_schema, first_line
 
 _OPENING_THREADS = 8  # that read schemas of files, which may lie far away
 _FILE_NAME = "filename"
+FILE_OPTIONS = ("union_by_name", "hive_partitioning", "filename")
 
 Found = TypeVar("Found")
 

@@ -43,10 +43,12 @@ class JsonSource(BatchFiles):
         super().__init__(paths, "json", options)
 
     def schema_of_file(self, path: str) -> Any:
-        given = pa.schema(list(self._types.items()))
-        with _opened(path, given, "infer") as reader:
-            self._schemas[path] = reader.schema
-            return reader.schema
+        with _opened(path, pa.schema(list(self._types.items())), "infer") as reader:
+            found = reader.schema
+        for name, data_type in {**_dates_in(path, found), **self._types}.items():
+            found = found.set(found.get_field_index(name), pa.field(name, data_type))
+        self._schemas[path] = found
+        return found
 
     def batches_of_file(self, path: str, columns: Sequence[str]) -> Iterator[Any]:
         # In the types of all files where they are wider; other columns are read to be checked.
@@ -78,6 +80,30 @@ class JsonSource(BatchFiles):
         return error
 
 
+def _dates_in(path: str, schema: Any) -> dict[str, Any]:
+    """Columns whose values are dates alone in the first block, which pyarrow takes for times."""
+    names = [field.name for field in schema if field.type == pa.timestamp("s")]
+    if not names:
+        return {}
+    strings = pa.schema([(name, pa.string()) for name in names])
+    with _opened(path, strings, "infer") as reader:
+        batch = reader.read_next_batch()
+    return {name: pa.date32() for name in names if _are_dates(batch.column(name))}
+
+
+def _are_dates(strings: Any) -> bool:
+    try:
+        strings.cast(pa.date32())
+    except pa.ArrowInvalid:
+        return False
+    return True
+
+
+def _read_as(data_type: Any) -> Any:
+    """The type in which pyarrow reads a member: days and times of days are cast from strings."""
+    return pa.string() if pa.types.is_date(data_type) or pa.types.is_time(data_type) else data_type
+
+
 def json_table(content: bytes) -> Any:
     """A pyarrow.Table of a file that lies in memory. Errors: those of pyarrow."""
     import pyarrow.json
@@ -94,6 +120,7 @@ def json_table(content: bytes) -> Any:
 def _opened(path: str, schema: Any, unexpected: str) -> Any:
     import pyarrow.json
 
+    schema = pa.schema([field.with_type(_read_as(field.type)) for field in schema])
     text = first_text(path, "utf-8").lstrip(_SPACE)
     if text.startswith("["):
         stream: Any = LinesFile(_elements(decoded_blocks(path, "utf-8"), path))

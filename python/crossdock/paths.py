@@ -17,15 +17,18 @@ from crossdock.errors import CrossdockError, make_error, nearest
 PathLike: TypeAlias = str | os.PathLike[str]
 Paths: TypeAlias = PathLike | Sequence[PathLike]
 
+_PACKED = (".gz", ".zst")
+
+
+def _with_packed(*endings: str) -> tuple[str, ...]:
+    return tuple(ending + packed for ending in endings for packed in ("", *_PACKED))
+
+
 FORMATS: dict[str, tuple[str, ...]] = {
     "parquet": (".parquet", ".pq"),
     "ipc": (".arrow", ".feather", ".ipc", ".arrows"),
-    "csv": (".csv", ".csv.gz", ".csv.zst", ".tsv"),
-    "json": tuple(
-        ending + packed
-        for ending in (".json", ".ndjson", ".jsonl")
-        for packed in ("", ".gz", ".zst")
-    ),
+    "csv": _with_packed(".csv", ".tsv"),
+    "json": _with_packed(".json", ".ndjson", ".jsonl"),
 }
 
 FILE_KINDS = {
@@ -50,14 +53,15 @@ def format_of(path: PathLike) -> str:
     raise make_error(
         "CD-503",
         f"no format is known for {os.fspath(path)!r}",
-        known=" ".join(_ENDINGS),
+        known=" ".join(end for end in _ENDINGS if not end.endswith(_PACKED))
+        + "; those of CSV and JSON also with .gz or .zst",
         try_="a name with one of these endings",
     )
 
 
 def delimiter_of(name: str) -> str:
     """What stands between the values of a line in a CSV file of that name."""
-    return "\t" if name.lower().endswith(".tsv") else ","
+    return "\t" if name.lower().endswith(_with_packed(".tsv")) else ","
 
 
 def is_file_name(path: PathLike) -> bool:

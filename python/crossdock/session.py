@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any, Unpack
 from crossdock import _native, sizes
 from crossdock.csv_files import open_csv
 from crossdock.csv_options import CsvArguments
-from crossdock.errors import make_error, public_errors, unknown_choice
+from crossdock.errors import make_error, nearest, public_errors, unknown_choice
 from crossdock.execution import Execution, Tracker
-from crossdock.file_sources import FileOptions
+from crossdock.file_sources import FILE_OPTIONS, FileOptions
 from crossdock.ipc_files import open_ipc
 from crossdock.json_files import open_json
 from crossdock.option_checks import require_flag
@@ -226,6 +226,14 @@ class Dock:
         }
         with self._together("read"):
             found = detect_format(paths)
+            of_format = {"csv": tuple(CsvArguments.__annotations__), "json": ("types",)}
+            known = (*FILE_OPTIONS, *of_format.get(found, ()))
+            for name in options:
+                if name not in known:
+                    raise make_error(
+                        "CD-105", f"files of {found} are read without an option {name!r}",
+                        choices=", ".join(known), try_=nearest(name, known),
+                    )  # fmt: skip
         return openers[found](paths, **options)
 
     def from_arrow(self, data: object, *, replicated: bool = False) -> Relation:

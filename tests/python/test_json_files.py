@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import datetime
 import json
 import random
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -43,6 +45,7 @@ def test_rows_are_those_of_duckdb(dock: xd.Dock, tmp_path: Path) -> None:
     draw = random.Random(1)
     rows = [
         {"n": draw.randrange(-(2**40), 2**40), "x": draw.random(), "s": "ä" * draw.randrange(5),
+         "day": f"2024-0{draw.randrange(1, 9)}-15", "at": "2024-01-15 00:00:00",
          "flag": draw.random() < 0.5, "list": list(range(draw.randrange(3))),
          "none": None if draw.random() < 0.5 else "z"}
         for _ in range(30_000)
@@ -111,3 +114,20 @@ def test_what_is_no_json(dock: xd.Dock, tmp_path: Path, text: str, message: str)
     path.write_text(text)
     with pytest.raises(xd.DataError, match=rf"(?s)x\.json.*{message}|{message}.*x\.json"):
         dock.read_json(path).collect()
+
+
+def test_types_of_members(dock: xd.Dock, tmp_path: Path) -> None:
+    path = tmp_path / "x.ndjson"
+    path.write_text(
+        '{"d": "2024-02-29", "t": "12:30:00", "n": "1.50", "s": "2024-01-01"}\n'
+        '{"d": null, "t": null, "n": "2.25", "s": "x"}\n'
+    )
+    types = {"t": "time64[us]", "n": pa.decimal128(9, 2)}
+    rows = dock.read_json(path, types=types).collect()
+    assert rows.schema.types == [
+        pa.date32(), pa.time64("us"), pa.decimal128(9, 2), pa.string(),
+    ]  # fmt: skip
+    assert rows.to_pylist()[0] == {
+        "d": datetime.date(2024, 2, 29), "t": datetime.time(12, 30), "n": Decimal("1.50"),
+        "s": "2024-01-01",
+    }  # fmt: skip
