@@ -190,8 +190,10 @@ TEST(ParquetTable, HasColumnsThatFilesLackOrHaveNarrower) {
     cursor.step(0, 5);
     const ColumnView found = cursor.decode(nullptr, 5).value();
     for (int64_t row = 0; row < 5; ++row) {
-      ASSERT_EQ(found.is_valid(row), file == 0 && row % 2 != 1) << file << " " << row;
-      if (found.is_valid(row)) EXPECT_EQ(found.data<int64_t>()[row], row);
+      ASSERT_EQ(found.is_valid(row), file == 0 && row % 2 == 1) << file << " " << row;
+      if (file == 0 && row % 2 == 1) {
+        EXPECT_EQ(found.data<int64_t>()[row], row);
+      }
     }
   }
 }
@@ -224,8 +226,11 @@ TEST(ParquetTable, HasOneValueForAFile) {
       EXPECT_EQ(cursor.codes(nullptr, 9).value(), nullptr);
       const ColumnView found = cursor.decode(nullptr, 9).value();
       for (int64_t row = 0; row < 9; ++row) {
-        if (coded) EXPECT_EQ(found.data<int32_t>()[row], f);
-        if (!coded) EXPECT_EQ(string_at(found, row), f == 0 ? "short" : "a longer one");
+        if (coded) {
+          EXPECT_EQ(found.data<int32_t>()[row], f);
+        } else {
+          EXPECT_EQ(string_at(found, row), f == 0 ? "short" : "a longer one");
+        }
       }
       EXPECT_EQ(table->chunk(0, f, 0).statistics.max, f == 0 ? "short" : "a longer one");
     }
