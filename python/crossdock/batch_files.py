@@ -43,7 +43,10 @@ class BatchFiles(FileSource):
         return sum(batch.num_rows for batch in self.batches_of_file(path, ()))
 
     def split_filter(self, parts: Sequence[Expr]) -> Split:
-        return (), tuple(parts)
+        """Conditions on what paths say leave whole files out; others are for the rows."""
+        known = self.path_columns()
+        given = tuple(part for part in parts if part.columns() and part.columns() <= known)
+        return given, tuple(part for part in parts if not any(part is one for one in given))
 
     def table(self, columns: tuple[str, ...], predicate: Expr | None) -> Any:
         return self.reader(columns, predicate).read_all()
@@ -51,16 +54,21 @@ class BatchFiles(FileSource):
     def reader(self, columns: tuple[str, ...], predicate: Expr | None) -> Any:
         with self.data_errors():
             wanted = self.schema_of(columns)
-            batches = self._batches(self.schema_of(read_for(columns, predicate)))
+            read = self.schema_of(read_for(columns, predicate))
+            batches = self._batches(read, self._kept(predicate))
             if predicate is not None:
                 batches = (keep_rows(batch, predicate).select(columns) for batch in batches)
             return pa.RecordBatchReader.from_batches(wanted, batches)
 
     def count_rows(self, predicate: Expr | None) -> int:
-        if predicate is None:
+        if predicate is None or predicate.columns() <= self.path_columns():
             with self.data_errors():
-                return sum(part.count_rows() for part in self.fragments())
+                return sum(part.count_rows() for part in self._kept(predicate))
         return int(self.table(tuple(sorted(predicate.columns())), predicate).num_rows)
+
+    def path_columns(self) -> frozenset[str]:
+        """Columns whose values are those of paths."""
+        return frozenset(self._opened.values.column_names)
 
     def read_schemas(self) -> Sequence[Any]:
         return self.of_each(self.files, self.schema_of_file, str)
@@ -76,11 +84,24 @@ class BatchFiles(FileSource):
         with self.data_errors(path):
             return self.rows_of_file(path)
 
-    def _batches(self, wanted: Any) -> Iterator[Any]:
-        for part in self.current().fragments:
+    def _kept(self, predicate: Expr | None) -> list[FilePart]:
+        """The files of which a row may be kept."""
+        parts = self.fragments()
+        if predicate is None or not predicate.columns() <= self.path_columns():
+            return parts
+        return [part for part in parts if _keeps(part, predicate)]
+
+    def _batches(self, wanted: Any, parts: Sequence[FilePart]) -> Iterator[Any]:
+        for part in parts:
             with self.data_errors(part.path):
                 for batch in self.batches_of_file(part.path, wanted.names):
                     yield completed(batch, wanted, part.values)
+
+
+def _keeps(part: FilePart, predicate: Expr) -> bool:
+    names = sorted(predicate.columns())
+    row = [pa.repeat(part.values[name], 1) for name in names]
+    return bool(keep_rows(pa.RecordBatch.from_arrays(row, names), predicate).num_rows)
 
 
 def completed(batch: Any, wanted: Any, values: dict[str, Any]) -> Any:

@@ -123,8 +123,12 @@ class CsvLines(BatchFiles):
         return schema
 
     def batches_of_file(self, path: str, columns: Sequence[str]) -> Iterator[Any]:
-        types = {field.name: field.type for field in self.schema if field.name in columns}
-        yield from self._opened_file(path, types, columns)
+        # In the types of all files; one column tells how many rows there are.
+        types = {
+            field.name: field.type for field in self.schema if field.name not in self.path_columns()
+        }
+        stored = [name for name in columns if name in types]
+        yield from self._opened_file(path, types, stored or list(types)[:1])
 
     def _opened_file(self, path: str, types: Mapping[str, Any], columns: Sequence[str]) -> Any:
         import pyarrow.csv as csv

@@ -175,9 +175,11 @@ def _wrong(option: str, value: object, why: str, example: str) -> CrossdockError
 
 
 def _character(given: Mapping[str, Any], option: str, default: str, example: str) -> str:
-    value = given.get(option, default)
-    if value is None or value == "":
-        return "" if option != "decimal" else default
+    if option not in given:
+        return default
+    value = given[option]
+    if value is None or (value == "" and option not in ("delimiter", "decimal")):
+        return default if option == "decimal" else ""
     if not isinstance(value, str) or len(value.encode()) != 1:
         raise _wrong(option, value, "is not one ASCII character", f"{option}={example!r}")
     return value

@@ -47,13 +47,18 @@ class JsonSource(BatchFiles):
             found = reader.schema
         for name, data_type in {**_dates_in(path, found), **self._types}.items():
             found = found.set(found.get_field_index(name), pa.field(name, data_type))
+        if self._types:  # pyarrow puts the columns of given types first
+            names = [name for name in _first_members(path) if name in found.names]
+            names += [name for name in found.names if name not in names]
+            found = pa.schema([found.field(name) for name in names])
         self._schemas[path] = found
         return found
 
     def batches_of_file(self, path: str, columns: Sequence[str]) -> Iterator[Any]:
         # In the types of all files where they are wider; other columns are read to be checked.
+        wider = set(columns) - self.path_columns()
         whole = pa.schema([
-            self.schema.field(field.name) if field.name in columns else field
+            self.schema.field(field.name) if field.name in wider else field
             for field in self._schemas[path]
         ])  # fmt: skip
         try:
@@ -80,6 +85,16 @@ class JsonSource(BatchFiles):
         return error
 
 
+def _first_members(path: str) -> list[str]:
+    """Names of the first object, in their order; none where it is longer than the first block."""
+    text = first_text(path, "utf-8").lstrip(_SPACE + "[")
+    try:
+        found, _ = json.JSONDecoder().raw_decode(text)
+    except ValueError:
+        return []
+    return list(found) if isinstance(found, dict) else []
+
+
 def _dates_in(path: str, schema: Any) -> dict[str, Any]:
     """Columns whose values are dates alone in the first block, which pyarrow takes for times."""
     names = [field.name for field in schema if field.type == pa.timestamp("s")]
@@ -100,8 +115,8 @@ def _are_dates(strings: Any) -> bool:
 
 
 def _read_as(data_type: Any) -> Any:
-    """The type in which pyarrow reads a member: days and times of days are cast from strings."""
-    return pa.string() if pa.types.is_date(data_type) or pa.types.is_time(data_type) else data_type
+    """The type in which pyarrow reads a member: dates are cast from strings."""
+    return pa.string() if pa.types.is_date(data_type) else data_type
 
 
 def json_table(content: bytes) -> Any:

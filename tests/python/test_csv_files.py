@@ -176,6 +176,7 @@ def test_types_that_the_first_block_does_not_tell(
     with pytest.raises(xd.DataError, match=r"(?s)invalid value 'word'.*types="):
         relation.collect()
     rows = dock.read_csv(path, types={"a": "string"}, **options)
+    assert rows.count() == 600_001
     assert rows.filter(xd.col("a") == "word").count() == 1
 
 

@@ -4,6 +4,7 @@ columns, globs. DuckDB reads the same files; the engine's reader reads all that 
 from __future__ import annotations
 
 import datetime
+import os
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
@@ -202,6 +203,25 @@ def test_files_of_other_folders_are_not_read(dock: xd.Dock, tmp_path: Path) -> N
         dock.read_parquet(tmp_path).collect()
 
 
+@pytest.mark.parametrize("ending", ["arrow", "csv", "ndjson", "csv.zst"])
+def test_files_of_other_folders_are_not_opened(dock: xd.Dock, tmp_path: Path, ending: str) -> None:
+    for year in (2000, 2001):
+        (tmp_path / f"year={year}").mkdir()
+        rows = dock.from_arrow(pa.table({"n": [1, 2, 3]}))
+        rows.write(tmp_path / f"year={year}" / f"a.{ending}")
+    rows = dock.read(tmp_path, filename="file")
+    broken = tmp_path / "year=2000" / f"a.{ending}"
+    stat = broken.stat()
+    broken.write_bytes(b"?" * stat.st_size)
+    os.utime(broken, ns=(stat.st_atime_ns, stat.st_mtime_ns))  # it looks as it was
+    kept = rows.filter((col("year") > 2000) & (col("n") > 1))
+    assert kept.collect().to_pydict()["n"] == [2, 3]
+    assert kept.count() == 2
+    assert rows.filter(col("year") == 2001).count() == 3
+    assert rows.filter(col("file").like("%2001%")).select("n").count() == 3
+    assert rows.filter(col("year") == 1).count() == 0
+
+
 def test_a_folder_that_says_no_value_of_its_column(dock: xd.Dock, tmp_path: Path) -> None:
     write(tmp_path / "year=old" / "a.parquet", {"year": [1], "n": [1]})
     with pytest.raises(xd.DataError, match=r"'year=old' of '.*a\.parquet' says no int64"):
@@ -317,6 +337,7 @@ def test_opening_loads_neither_datasets_nor_pandas(tmp_path: Path) -> None:
         "import sys, crossdock as xd\n"
         f"for path in ({str(path)!r}, {str(tmp_path)!r}):\n"
         "    rows = xd.read_parquet(path)\n"
+        "    assert rows.join(rows, on='n').select('n').count() == 1\n"
         "    assert rows.limit(10).collect().num_rows == rows.count() == 1\n"
         "print([name for name in ('pyarrow.dataset', 'pandas') if name in sys.modules])\n"
     )
