@@ -5,20 +5,22 @@ from __future__ import annotations
 import contextlib
 import shutil
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from crossdock import writers
 from crossdock.errors import ControlError, make_error
 from crossdock.nodes import Node
+from crossdock.partitioned_writes import Layout, write_parts
 from crossdock.partitions import require_free_folder
 from crossdock.paths import PathLike, is_file_name
 from crossdock.ranks.execution import RankExecution
 from crossdock.ranks.members import Ranks
 from crossdock.replacement import replacing_folder, unfinished
+from crossdock.writers import WriteOptions
 
-_SUFFIXES = {"parquet": "parquet", "ipc": "arrow", "csv": "csv"}
+_SUFFIXES = {"parquet": "parquet", "ipc": "arrow", "csv": "csv", "json": "ndjson"}
 
 
 @dataclass(frozen=True)
@@ -27,13 +29,15 @@ class Target:
 
     path: PathLike
     overwrite: bool = False
-    kind: str = ""  # parquet, ipc or csv; by the ending, or Parquet, if it is not said
-    compression: str = "zstd"
+    options: WriteOptions = field(
+        default_factory=WriteOptions
+    )  # no kind: by the ending, or Parquet
+    keys: tuple[str, ...] = ()  # columns that are folders in the folder
     inputs: tuple[str, ...] = ()
 
     @property
     def is_folder(self) -> bool:
-        return not is_file_name(self.path)
+        return bool(self.keys) or not is_file_name(self.path)
 
 
 def write(execution: RankExecution, node: Node, target: Target) -> int:
@@ -58,8 +62,7 @@ def _file(execution: RankExecution, node: Node, target: Target) -> int:
     found = ranks.rows_to_one(batches, node.schema) if ranks.size > 1 else batches
     rows = 0
     if ranks.rank == 0:
-        kind = target.kind or ""
-        rows = writers.write_file(found, node.schema, target.path, kind, target.compression)
+        rows = writers.write_file(found, node.schema, target.path, target.options)
     else:
         for _ in found:  # sends this rank's rows
             pass
@@ -68,12 +71,16 @@ def _file(execution: RankExecution, node: Node, target: Target) -> int:
 
 def _folder(execution: RankExecution, node: Node, target: Target) -> int:
     ranks = execution.ranks
-    kind = target.kind or "parquet"
+    options = replace(target.options, kind=target.options.kind or "parquet")
+    name = f"part-{ranks.rank:05d}"
     with shared_folder(ranks, target.path) as partial:
         own, is_used = execution.once(node)
         batches: Iterator[Any] = execution.local.batches(own) if is_used else iter(())
-        path = partial / f"part-{ranks.rank:05d}.{_SUFFIXES[kind]}"
-        rows = writers.write_file(batches, node.schema, path, kind, target.compression)
+        if target.keys:
+            rows = write_parts(batches, node.schema, partial, Layout(target.keys, options, name))
+        else:
+            path = partial / f"{name}.{_SUFFIXES[options.kind]}"
+            rows = writers.write_file(batches, node.schema, path, options)
         return sum(ranks.agree("rows of a folder", rows))
 
 

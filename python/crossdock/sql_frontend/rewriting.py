@@ -17,7 +17,10 @@ _CLAUSES = words_of(
     "from where group having order limit offset fetch union intersect except qualify window"
 )
 _QUERY_STARTS = frozenset(("select", "with", "values", "from", "table"))
-_TABLE_FUNCTIONS = words_of("read_parquet read_csv read_csv_auto read_ipc parquet_scan read_arrow")
+_TABLE_FUNCTIONS = words_of(
+    "read_parquet read_csv read_csv_auto read_ipc parquet_scan read_arrow read_json "
+    "read_json_auto read_ndjson"
+)
 _NOT_ALIASES = _CLAUSES | words_of(
     "on using join inner left right full cross natural semi anti lateral as set tablesample"
 )
