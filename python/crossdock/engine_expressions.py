@@ -76,10 +76,7 @@ class Compiler:
         self._type_of = TypesOver(schema)
 
     def compile(self, expression: Expr) -> _native.Expr | None:
-        """A whole condition or column. The engine compares with strings, but makes no columns of
-        literal ones."""
-        if isinstance(expression, Literal) and isinstance(expression.value, str):
-            return None
+        """A whole condition or column."""
         try:
             return self._compiled(expression)
         except _native.NativeError:

@@ -34,6 +34,20 @@ def spread_keys(rows: int, keys: int) -> pa.Table:
     return pa.table({"k": (numbers * 7919) % keys, "v": numbers})
 
 
+def make_sum(
+    engine: _native.Engine, left: pa.Table, right: pa.Table, **options: Any
+) -> _native.Query:
+    """A sum over the pairs of a join."""
+    sides = [
+        _native.Plan.scan(_native.Table.from_stream(engine, side), ["k", "v"], "side")
+        for side in (left, right)
+    ]
+    pairs = sides[0].join(sides[1], None, on=[("k", "k")], output=[("left", "v", "a")], **options)
+    return _native.Query(
+        engine, pairs.group_by(keys=[], aggregates=[("sum", "a", "", "a", {"wide": True})])
+    )
+
+
 def make_join(
     engine: _native.Engine, left: pa.Table, right: pa.Table, **options: Any
 ) -> _native.Join:
@@ -48,19 +62,15 @@ def make_join(
 
 @pytest.mark.parametrize("strategy", ["radix", "direct", "merge"])
 @pytest.mark.parametrize("how", ["inner", "full", "left"])
-@pytest.mark.parametrize("run", ["collect", "stream"])
+@pytest.mark.parametrize("make", [make_join, make_sum])
 def test_cancel_ends_a_long_join_within_a_second(
-    engine: _native.Engine, run: str, how: str, strategy: str
+    engine: _native.Engine, make: Callable[..., Any], how: str, strategy: str
 ) -> None:
-    keys = equal_keys(EQUAL_ROWS // 20)
-    join = make_join(engine, keys, keys, strategy=strategy, how=how)
-    calls = {
-        "collect": lambda: pa.RecordBatchReader.from_stream(join.collect()).read_all(),
-        "stream": lambda: sum(b.num_rows for b in pa.RecordBatchReader.from_stream(join.stream())),
-    }
-    ended = Ended(calls[run])
+    keys = equal_keys(EQUAL_ROWS if make is make_sum else EQUAL_ROWS // 20)
+    run = make(engine, keys, keys, strategy=strategy, how=how)
+    ended = Ended(lambda: pa.RecordBatchReader.from_stream(run.collect()).read_all())
     time.sleep(0.1)
-    join.cancel()
+    run.cancel()
     start = time.monotonic()
     assert ended.wait(10)
     assert time.monotonic() - start < 1
