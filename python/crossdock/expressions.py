@@ -248,7 +248,7 @@ class Call(Expr):
     The arguments of "case" are condition, value, condition, value, ..., and the value otherwise.
     """
 
-    __slots__ = ("arguments", "depth", "function", "option")
+    __slots__ = ("_columns", "arguments", "depth", "function", "option")
 
     def __init__(self, function: str, arguments: tuple[Expr, ...], option: Any = None) -> None:
         self.depth = 1 + max(argument.depth for argument in arguments)
@@ -262,9 +262,13 @@ class Call(Expr):
         self.function = function
         self.arguments = arguments
         self.option = option
+        self._columns: frozenset[str] | None = None  # until somebody asks: long walks ask often
 
     def columns(self) -> frozenset[str]:
-        return frozenset[str]().union(*(argument.columns() for argument in self.arguments))
+        if self._columns is None:
+            parts = (argument.columns() for argument in self.arguments)
+            self._columns = frozenset[str]().union(*parts)
+        return self._columns
 
     def __repr__(self) -> str:
         if self.function == "case":

@@ -11,10 +11,13 @@ from typing import TYPE_CHECKING, Any
 from crossdock.errors import make_error
 from crossdock.option_checks import require_text
 from crossdock.sql_frontend.errors import sql_error
+from crossdock.sql_frontend.kept_plans import KeptPlans
 from crossdock.sql_frontend.rewritten import FileCall
 from crossdock.sql_frontend.standard_input import STANDARD_INPUT, read_standard_input
 
 if TYPE_CHECKING:
+    from crossdock.nodes import Node
+    from crossdock.ranks.members import Ranks
     from crossdock.relation import Relation
     from crossdock.session import Dock
 
@@ -32,6 +35,11 @@ class Catalog:
         self._lock = threading.Lock()
         self._stdin: Relation | None = None
         self._relations: dict[str, tuple[str, Relation]] = {}  # by name in lower case
+        self.plans: KeptPlans[Node] = KeptPlans()  # of texts over these alone; gone with a change
+
+    def over_ranks(self) -> Ranks | None:
+        """What the ranks of the dock do together."""
+        return self._dock.over_ranks()
 
     def register(self, name: str, data: object) -> None:
         """`data`, a relation or Arrow data, under a name, in place of what had it."""
@@ -41,12 +49,14 @@ class Catalog:
         relation = self._relation_of(data)
         with self._lock:
             self._relations[name.lower()] = name, relation
+            self.plans = KeptPlans()
 
     def unregister(self, name: str) -> None:
         """Forgets a name. SqlError if it has none."""
         with self._lock:
             if self._relations.pop(name.lower(), None) is None:
                 raise sql_error(f"no table {name!r}", try_=self._near(name))
+            self.plans = KeptPlans()
 
     def names(self) -> list[str]:
         """All names, as they were given, in order."""
