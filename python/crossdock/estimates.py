@@ -229,7 +229,8 @@ class _Facts:
 
     def __init__(self, source: Source) -> None:
         self.names = frozenset(source.schema.names)
-        self._source = source
+        # Of a rank's share of files the footers tell what they tell of all.
+        self._source: Source = getattr(source, "whole", source)
         self._columns: dict[str, ColumnEstimate] = {}
         self._samples: dict[str, Any] = {}
 

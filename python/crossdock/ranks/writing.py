@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -42,39 +42,63 @@ def write(execution: RankExecution, node: Node, target: Target) -> int:
     A folder must be new or empty, and one that all ranks see; it appears under its name when all
     have written. Errors: PathError, OptionError, and those of the run.
     """
-    with execution.ranks.call("write"):
-        if target.is_folder:
-            return _folder(execution, node, target)
-        return _file(execution, node, target)
+    return (_folder if target.is_folder else _file)(execution, node, target)
 
 
 def _file(execution: RankExecution, node: Node, target: Target) -> int:
-    ranks = execution.ranks
-    if ranks.rank == 0:
-        writers.require_target(target.path, target.inputs, target.overwrite)
-    ranks.agree("a file can be written")
-    own, is_used = execution.once(node)
-    batches = execution.local.batches(own) if is_used else iter(())
-    found = ranks.rows_to_one(batches, node.schema) if ranks.size > 1 else batches
-    rows = 0
-    if ranks.rank == 0:
+    def write_batches(batches: Iterator[Any]) -> int:
         kind = target.kind or ""
-        rows = writers.write_file(found, node.schema, target.path, kind, target.compression)
-    else:
-        for _ in found:  # sends this rank's rows
-            pass
-    return sum(ranks.agree("rows of a file", rows))
+        return writers.write_file(batches, node.schema, target.path, kind, target.compression)
+
+    return write_by_first(execution, node, target, write_batches)
+
+
+def write_by_first(
+    execution: RankExecution, node: Node, target: Target, write: Callable[[Iterator[Any]], int]
+) -> int:
+    """Runs a query, whose rows of all ranks the first one hands to `write`; gives their number.
+    Collective. Errors as for `write`."""
+    ranks = execution.ranks
+    with ranks.call("write"):
+        if ranks.rank == 0:
+            writers.require_target(target.path, target.inputs, target.overwrite)
+        ranks.agree("a file can be written")
+        own, is_used = execution.once(node)
+        batches = execution.local.batches(own) if is_used else iter(())
+        found = ranks.rows_to_one(batches, node.schema) if ranks.size > 1 else batches
+        rows = 0
+        if ranks.rank == 0:
+            rows = write(found)
+        else:
+            for _ in found:  # sends this rank's rows
+                pass
+        return sum(ranks.agree("rows of a file", rows))
+
+
+def write_folder(
+    execution: RankExecution,
+    node: Node,
+    path: PathLike,
+    write: Callable[[Iterator[Any], Path], int],
+) -> int:
+    """Runs a query, whose rows `write` puts into a new folder that all ranks see, each rank its
+    rows; gives the number of all. Collective. Errors as for `write`."""
+    ranks = execution.ranks
+    with ranks.call("write"), shared_folder(ranks, path) as partial:
+        own, is_used = execution.once(node)
+        batches: Iterator[Any] = execution.local.batches(own) if is_used else iter(())
+        return sum(ranks.agree("rows of a folder", write(batches, partial)))
 
 
 def _folder(execution: RankExecution, node: Node, target: Target) -> int:
-    ranks = execution.ranks
     kind = target.kind or "parquet"
-    with shared_folder(ranks, target.path) as partial:
-        own, is_used = execution.once(node)
-        batches: Iterator[Any] = execution.local.batches(own) if is_used else iter(())
-        path = partial / f"part-{ranks.rank:05d}.{_SUFFIXES[kind]}"
-        rows = writers.write_file(batches, node.schema, path, kind, target.compression)
-        return sum(ranks.agree("rows of a folder", rows))
+    name = f"part-{execution.ranks.rank:05d}.{_SUFFIXES[kind]}"
+
+    def write_batches(batches: Iterator[Any], folder: Path) -> int:
+        path = folder / name
+        return writers.write_file(batches, node.schema, path, kind, target.compression)
+
+    return write_folder(execution, node, target.path, write_batches)
 
 
 @contextlib.contextmanager

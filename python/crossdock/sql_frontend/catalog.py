@@ -13,7 +13,11 @@ from crossdock.option_checks import require_text
 from crossdock.sql_frontend.errors import sql_error
 from crossdock.sql_frontend.kept_plans import KeptPlans
 from crossdock.sql_frontend.rewritten import FileCall
-from crossdock.sql_frontend.standard_input import STANDARD_INPUT, read_standard_input
+from crossdock.sql_frontend.standard_input import (
+    STANDARD_INPUT,
+    read_by_first,
+    read_standard_input,
+)
 
 if TYPE_CHECKING:
     from crossdock.nodes import Node
@@ -120,7 +124,13 @@ class Catalog:
         """What standard input holds, read once: Parquet, Arrow or CSV."""
         with self._lock:
             if self._stdin is None:
-                self._stdin = self._dock.from_arrow(read_standard_input(**options))
+                ranks = self._dock.over_ranks()
+                table = (
+                    read_standard_input(**options)
+                    if ranks is None
+                    else read_by_first(ranks, options)
+                )
+                self._stdin = self._dock.from_arrow(table)
             return self._stdin
 
     def _relation_of(self, data: object) -> Relation:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +11,7 @@ import pyarrow as pa
 from crossdock.engine_types import with_schema
 from crossdock.errors import make_error, unknown_choice
 from crossdock.evaluation import plain_schema
+from crossdock.execution import Execution
 from crossdock.planning import require_columns
 from crossdock.replacement import path_errors, replacing_file
 from crossdock.sql_frontend.errors import sql_error
@@ -60,9 +61,26 @@ def copy_to(relation: Relation, target: Path, options: dict[str, object]) -> int
 
 
 def _text(relation: Relation, target: Path, kind: str, overwrite: bool) -> int:
-    require_target(target, relation.files(), overwrite)
-    with replacing_file(target.expanduser()) as stream:
-        return write_rows(relation.to_batches(), relation.schema, stream, kind)
+    def write_batches(batches: Iterator[Any]) -> int:
+        with replacing_file(target.expanduser()) as stream:
+            return write_rows(batches, relation.schema, stream, kind)
+
+    return write_whole(relation, target, overwrite, write_batches)
+
+
+def write_whole(
+    relation: Relation, target: Path, overwrite: bool, write: Callable[[Iterator[Any]], int]
+) -> int:
+    """Hands all rows to `write`, which gives their number; over ranks the first one has those of
+    all. Errors: PathError where the target is one of the inputs, those of the run."""
+    execution = relation._dock.execution()
+    if isinstance(execution, Execution):
+        require_target(target, relation.files(), overwrite)
+        return write(relation.to_batches())
+    from crossdock.ranks import writing
+
+    wanted = writing.Target(target, overwrite, inputs=tuple(relation.files()))
+    return writing.write_by_first(execution, relation.narrowed(), wanted, write)
 
 
 def _partitioned(
@@ -79,37 +97,53 @@ def _partitioned(
     kind = str(options.get("format", "parquet")).lower()
     if kind not in ("parquet", "csv", "arrow"):
         raise unknown_choice("FORMAT with PARTITION_BY", kind, ("parquet", "csv", "arrow"))
-    folder = target.expanduser()
+    plain = plain_schema(relation.schema)
+    ranks = relation._dock.over_ranks()
+    name = "part-" if ranks is None else f"part-{ranks.rank:05d}-"
+
+    def write_batches(batches: Iterator[Any], folder: Path) -> int:
+        counted = _Counted(batches, plain)
+        with path_errors(folder):
+            dataset.write_dataset(
+                pa.RecordBatchReader.from_batches(plain, iter(counted)),
+                str(folder),
+                format={"arrow": "ipc"}.get(kind, kind),
+                partitioning=dataset.partitioning(
+                    pa.schema([plain.field(key) for key in keys]), flavor="hive"
+                ),
+                basename_template=name + "{i}." + kind,
+                existing_data_behavior="delete_matching" if overwrite else "error",
+            )
+        return counted.rows
+
+    folder, execution = target.expanduser(), relation._dock.execution()
+    if isinstance(execution, Execution):
+        _require_empty(folder, overwrite)
+        return write_batches(relation.to_batches(), folder)
+    from crossdock.ranks import writing
+
+    if overwrite:
+        raise sql_error("COPY with PARTITION_BY and OVERWRITE over ranks", try_="a new folder")
+    return writing.write_folder(execution, relation.narrowed(), folder, write_batches)
+
+
+def _require_empty(folder: Path, overwrite: bool) -> None:
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())) and not overwrite:
         raise make_error(
             "CD-502", f"{str(folder)!r} is there already, and is not empty",
             try_="another folder, or the option OVERWRITE",
         )  # fmt: skip
-    plain = plain_schema(relation.schema)
-    counted = _Counted(relation, plain)
-    with path_errors(folder):
-        dataset.write_dataset(
-            pa.RecordBatchReader.from_batches(plain, counted.batches()),
-            str(folder),
-            format={"arrow": "ipc"}.get(kind, kind),
-            partitioning=dataset.partitioning(
-                pa.schema([plain.field(key) for key in keys]), flavor="hive"
-            ),
-            existing_data_behavior="delete_matching" if overwrite else "error",
-        )
-    return counted.rows
 
 
 class _Counted:
-    """The batches of a relation as they are written, and how many rows have passed."""
+    """Batches without views as they are written, and how many rows have passed."""
 
-    def __init__(self, relation: Relation, schema: Any) -> None:
-        self._relation = relation
+    def __init__(self, batches: Iterator[Any], schema: Any) -> None:
+        self._batches = batches
         self._schema = schema
         self.rows = 0
 
-    def batches(self) -> Iterator[Any]:
-        """Batches without views."""
-        for batch in self._relation.to_batches():
+    def __iter__(self) -> Iterator[Any]:
+        for batch in self._batches:
             self.rows += batch.num_rows
             yield from with_schema(pa.Table.from_batches([batch]), self._schema).to_batches()

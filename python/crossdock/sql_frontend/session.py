@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from crossdock.errors import unknown_choice
+from crossdock.execution import Execution
 from crossdock.relation import Relation
 from crossdock.sql_frontend.binding import prepare
 from crossdock.sql_frontend.catalog import Catalog
@@ -111,7 +112,10 @@ class SqlSession:
 
     def _create_table(self, statement: Statement, query: Callable[[], Relation]) -> Relation:
         def made() -> Relation:
-            return self._dock.from_arrow(_renamed(query(), statement).collect())
+            execution = self._dock.execution()
+            rows = execution.table(_renamed(query(), statement).narrowed())
+            is_everywhere = not isinstance(execution, Execution) and execution.is_everywhere
+            return self._dock.from_arrow(rows, replicated=is_everywhere)
 
         return self._created(statement, made)
 
