@@ -136,15 +136,28 @@ def count_if(condition: Expr) -> Aggregate:
     return count().where(condition)
 
 
-def first(column: str | Expr, *, order_by: Orders | None = None) -> Aggregate:
+def first(
+    column: str | Expr, *, order_by: Orders | None = None, ignore_nulls: bool = True
+) -> Aggregate:
     """The first value that is not NULL, in the order of the input or of the columns and orders
-    `order_by`; NULL when there is none."""
-    return Aggregate("first", _argument(column), orders=_orders(order_by, "first"))
+    `order_by`; NULL when there is none. ignore_nulls=False: the value of the first row, NULL or
+    not."""
+    return _of_a_row("first", column, order_by, ignore_nulls)
 
 
-def last(column: str | Expr, *, order_by: Orders | None = None) -> Aggregate:
+def last(
+    column: str | Expr, *, order_by: Orders | None = None, ignore_nulls: bool = True
+) -> Aggregate:
     """The last value that is not NULL, as `first`."""
-    return Aggregate("last", _argument(column), orders=_orders(order_by, "last"))
+    return _of_a_row("last", column, order_by, ignore_nulls)
+
+
+def _of_a_row(
+    function: str, column: str | Expr, order_by: Orders | None, ignore_nulls: bool
+) -> Aggregate:
+    plain = require_flag(ignore_nulls, "ignore_nulls", function)
+    options = () if plain else _given(ignore_nulls=False)
+    return Aggregate(function, _argument(column), options, orders=_orders(order_by, function))
 
 
 def arg_min(column: str | Expr, by: str | Expr) -> Aggregate:

@@ -196,6 +196,10 @@ class Expr(StringFunctions, NumberFunctions, DateFunctions):
         """
         return Call("cast", (self,), require_type(data_type, "cast()"))
 
+    def try_cast(self, data_type: Any) -> Expr:
+        """The same as `cast`, but a value that does not fit is NULL."""
+        return Call("try_cast", (self,), require_type(data_type, "try_cast()"))
+
     def columns(self) -> frozenset[str]:
         """Names of the columns the expression reads."""
         raise NotImplementedError
@@ -285,7 +289,7 @@ class Call(Expr):
             return f"~{shown[0]}"
         if self.function == "negate":
             return f"-{shown[0]}"
-        shows = str if self.function == "cast" else repr
+        shows = str if self.function in ("cast", "try_cast") else repr
         option = "" if self.option is None else shows(self.option)
         if isinstance(self.option, tuple) and self.function != "is_in":
             option = ", ".join(map(repr, self.option))

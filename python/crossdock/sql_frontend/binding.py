@@ -16,7 +16,7 @@ from crossdock.evaluation import plain_type
 from crossdock.sql_frontend.deep_stack import begin, with_deep_stack
 from crossdock.sql_frontend.errors import place_of, sql_error, unsupported
 from crossdock.sql_frontend.kept_plans import KeptPlans, key_of
-from crossdock.sql_frontend.rewritten import Rewritten
+from crossdock.sql_frontend.rewritten import KEEPS_ALL, Rewritten
 from crossdock.sql_frontend.tokens import tokens_of
 
 _SETTINGS = {
@@ -145,6 +145,7 @@ def _bound(
         empty = pa.RecordBatch.from_arrays([pa.nulls(0, f.type) for f in schema], schema=schema)
         context.register_record_batches(name, [[empty]])
     context.register_udaf(_average())
+    context.register_udf(_keeps_all())
     only_queries = (
         datafusion.SQLOptions()
         .with_allow_ddl(False).with_allow_dml(False).with_allow_statements(False)
@@ -174,6 +175,17 @@ def _average() -> Any:
 
     double = pa.float64()
     return datafusion.udaf(NeverRun, double, double, [double], "immutable", name="avg")
+
+
+@cache
+def _keeps_all() -> Any:
+    """What marks the right side of INTERSECT ALL and EXCEPT ALL, and stays where it is."""
+    datafusion, *_ = _library()
+
+    def refuse(*_: object) -> Any:
+        raise AssertionError("DataFusion binds texts here, and runs no query")
+
+    return datafusion.udf(refuse, [pa.int64()], pa.bool_(), "volatile", name=KEEPS_ALL)
 
 
 def _null_aware(plan: str) -> tuple[bool, ...]:
@@ -242,7 +254,9 @@ def _instead(function: str) -> str:
     others = {
         "month": "extract(month from x)", "year": "extract(year from x)",
         "day": "extract(day from x)", "len": "length(x)", "ifnull": "coalesce(x, y)",
-        "group_concat": "string_agg(x, ',')",
+        "list": "string_agg(x, ',')", "arg_min": "first(x order by y)",
+        "arg_max": "first(x order by y desc)", "min_by": "first(x order by y)",
+        "max_by": "first(x order by y desc)",
     }  # fmt: skip
     return others.get(function.lower(), "")
 

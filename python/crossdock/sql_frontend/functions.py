@@ -18,6 +18,7 @@ from crossdock.expressions import (
     when,
 )
 from crossdock.sql_frontend.errors import unsupported
+from crossdock.sql_frontend.rewritten import KEEPS_ALL
 
 Build = Callable[[list[Expr]], Expr]
 _PARTS = {
@@ -163,6 +164,7 @@ FUNCTIONS: dict[str, Build] = {
     "and": _called("and_kleene"),
     "or": _called("or_kleene"),
     "not": _called("invert"),
+    KEEPS_ALL: lambda a: true(),
     "is_null": lambda a: a[0].is_null(),
     "is_not_null": lambda a: a[0].is_not_null(),
     "is_true": lambda a: coalesce(a[0], False),

@@ -6,8 +6,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from crossdock.sql_frontend.call_arguments import call_arguments
 from crossdock.sql_frontend.errors import sql_error, unsupported
-from crossdock.sql_frontend.rewritten import HIDDEN, FileCall, Rewritten, stem_of
+from crossdock.sql_frontend.rewritten import HIDDEN, KEEPS_ALL, FileCall, Rewritten, stem_of
 from crossdock.sql_frontend.select_items import is_column, needs_name
 from crossdock.sql_frontend.text_limits import require_shallow
 from crossdock.sql_frontend.tokens import Token, quoted, tokens_of, words_of
@@ -16,6 +17,7 @@ from crossdock.sql_frontend.tokens import Token, quoted, tokens_of, words_of
 _CLAUSES = words_of(
     "from where group having order limit offset fetch union intersect except qualify window"
 )
+_SET_ENDS = words_of("union except order limit offset fetch")  # and the end of a right side
 _QUERY_STARTS = frozenset(("select", "with", "values", "from", "table"))
 _TABLE_FUNCTIONS = words_of("read_parquet read_csv read_csv_auto read_ipc parquet_scan read_arrow")
 _NOT_ALIASES = _CLAUSES | words_of(
@@ -27,6 +29,8 @@ _SYNONYMS = {
     "pow": "power", "ucase": "upper", "lcase": "lower", "prefix": "starts_with",
     "suffix": "ends_with", "arbitrary": "any_value", "std": "stddev", "variance": "var_samp",
     "strlen": "length", "isnan": "isnan", "approx_count_distinct": "approx_distinct",
+    "first": "first_value", "last": "last_value",
+    "group_concat": "string_agg", "listagg": "string_agg",
 }  # fmt: skip
 _DATE_PARTS = words_of("year quarter month week day hour minute second dayofweek dayofyear isodow")
 
@@ -55,6 +59,8 @@ class _Rewriting:
         self._pieces: dict[int, str] = {}  # by number of a token: what is written in its place
         self._before: dict[int, str] = {}  # what is written before it
         self._behind: dict[int, str] = {}  # what is written behind it
+        self._closing: dict[int, str] = {}  # what is written behind that
+        self._kept_all = 0  # number of INTERSECT ALL and EXCEPT ALL
         self._frames = [_Frame(is_query=True)]
 
     def run(self) -> Rewritten:
@@ -73,7 +79,8 @@ class _Rewriting:
     def _visit(self, number: int) -> int:
         """Takes one token, or several, and gives the number of the next."""
         token, frame = self._tokens[number], self._frames[-1]
-        if frame.clause == "select" and frame.item < 0 and not self._begins_item(number):
+        awaits_item = frame.clause == "select" and frame.item < 0
+        if awaits_item and not self._begins_distinct_on(number) and not self._begins_item(number):
             return number + 1
         if token.kind == "operator":
             return self._operator(number, frame)
@@ -91,18 +98,19 @@ class _Rewriting:
 
     def _begins_item(self, number: int) -> bool:
         """Whether the token is the first of a select item, not a word between SELECT and it."""
-        token = self._tokens[number]
-        before = self._tokens[number - 1]
+        token, before = self._tokens[number], self._tokens[number - 1]
         if token.lower in ("all", "distinct") and before.lower == "select":
-            following = self._at(number + 1)
-            if token.lower == "distinct" and following is not None and following.lower == "on":
-                raise unsupported(
-                    "DISTINCT ON", self._text, token.start,
-                    "GROUP BY with min(x), max(x) or any_value(x)",
-                )  # fmt: skip
+            return False
+        if token.lower == "on" and before.lower == "distinct":
             return False
         self._frames[-1].item = number
         return True
+
+    def _begins_distinct_on(self, number: int) -> bool:
+        """Whether the token opens the list of DISTINCT ON."""
+        before = [self._at(number - 1), self._at(number - 2)]
+        words = [each.lower for each in before if each is not None]
+        return self._tokens[number].is_operator("(") and words == ["on", "distinct"]
 
     def _operator(self, number: int, frame: _Frame) -> int:
         token = self._tokens[number]
@@ -185,10 +193,7 @@ class _Rewriting:
             self._require_whole_bound(number)
         self._found.has_exists = self._found.has_exists or word == "exists"
         if word in ("intersect", "except") and following is not None and following.lower == "all":
-            raise unsupported(
-                f"{word.upper()} ALL", self._text, self._tokens[number].start,
-                f"{word.upper()}, which drops duplicates",
-            )  # fmt: skip
+            self._keep_all(number, word)
         if word == "tablesample":
             raise unsupported(
                 "TABLESAMPLE", self._text, self._tokens[number].start,
@@ -203,6 +208,23 @@ class _Rewriting:
             self._end_item(number)
             frame.clause = word
             frame.awaits_table = word == "from"
+
+    def _keep_all(self, number: int, word: str) -> None:
+        """INTERSECT ALL and EXCEPT ALL: what is behind them, which INTERSECT binds closer, gets a
+        condition by which their plan is known."""
+        end = number + 2
+        while (token := self._at(end)) is not None:
+            if token.is_operator("("):
+                end = self._behind_bracket(end)
+                continue
+            is_end = token.lower in _SET_ENDS or (token.lower == word == "intersect")
+            if token.is_operator(")") or (is_end and not self._is_part_of_expression(end)):
+                break
+            end += 1
+        self._behind[number + 1] = self._behind.get(number + 1, "") + " (SELECT * FROM ("
+        self._kept_all += 1
+        condition = f") WHERE {quoted(KEEPS_ALL)}({self._kept_all}))"
+        self._closing[end - 1] = condition + self._closing.get(end - 1, "")
 
     def _require_plain_call(self, number: int) -> None:
         """Of the call of a window function, plans have neither DISTINCT nor ORDER BY."""
@@ -312,7 +334,7 @@ class _Rewriting:
             self._file(number, number + 1, FileCall("read", (token.value,), (), token.start))
             return number + 1
         if is_call and token.lower in _TABLE_FUNCTIONS:
-            end, arguments, options = self._call_arguments(number + 2)
+            end, arguments, options = call_arguments(self._tokens, self._text, number + 2)
             self._file(number, end, FileCall(token.lower, arguments, options, token.start))
             return end
         if token.kind in ("word", "quoted"):
@@ -392,69 +414,6 @@ class _Rewriting:
             or (token.kind == "word" and token.lower not in _NOT_ALIASES)
         )
 
-    def _call_arguments(
-        self, number: int
-    ) -> tuple[int, tuple[object, ...], tuple[tuple[str, object], ...]]:
-        """The constants between the brackets of a table function, and the token behind."""
-        arguments: list[object] = []
-        options: list[tuple[str, object]] = []
-        while True:
-            token, following = self._at(number), self._at(number + 1)
-            if token is None:
-                raise sql_error("a bracket is opened and not closed", self._text, len(self._text))
-            if token.is_operator(")"):
-                return number + 1, tuple(arguments), tuple(options)
-            if token.is_operator(","):
-                number += 1
-            elif (
-                token.kind == "word"
-                and following is not None
-                and following.is_operator("=", ":=", "=>")
-            ):
-                value, number_behind = self._constant(number + 2)
-                options.append((token.lower, value))
-                number = number_behind
-            else:
-                value, number = self._constant(number)
-                arguments.append(value)
-
-    def _constant(self, number: int) -> tuple[object, int]:
-        """A string, a number, true, false or a list of such, and the token behind it."""
-        token = self._at(number)
-        if token is not None and token.kind == "string":
-            return token.value, number + 1
-        if token is not None and token.kind == "number":
-            return (float(token.text) if "." in token.text else int(token.text)), number + 1
-        if token is not None and token.lower in ("true", "false"):
-            return token.lower == "true", number + 1
-        if token is not None and token.is_operator("[", "{"):
-            return self._list(number)
-        where = len(self._text) if token is None else token.start
-        raise sql_error("a file is a string, and its options are constants", self._text, where)
-
-    def _list(self, number: int) -> tuple[object, int]:
-        """[a, b], or {'name': value, ...}."""
-        is_map = self._tokens[number].is_operator("{")
-        values: list[object] = []
-        keys: list[object] = []
-        number += 1
-        while (token := self._at(number)) is not None:
-            if token.is_operator("]", "}"):
-                return (dict(zip(keys, values, strict=True)) if is_map else values), number + 1
-            if token.is_operator(","):
-                number += 1
-                continue
-            if is_map:
-                key, number = self._constant(number)
-                keys.append(key)
-                colon = self._at(number)
-                if colon is None or not colon.is_operator(":"):
-                    break
-                number += 1
-            value, number = self._constant(number)
-            values.append(value)
-        raise sql_error("a list is opened and not closed", self._text, len(self._text))
-
     def _at(self, number: int) -> Token | None:
         return self._tokens[number] if 0 <= number < len(self._tokens) else None
 
@@ -469,7 +428,7 @@ class _Rewriting:
         for number, token in enumerate(self._tokens):
             between = self._text[last : token.start]
             piece = self._before.get(number, "") + self._pieces.get(number, token.text)
-            piece += self._behind.get(number, "")
+            piece += self._behind.get(number, "") + self._closing.get(number, "")
             parts += (between, piece)
             length += len(between)
             places.append((length, token.start))
