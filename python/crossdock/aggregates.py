@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 import pyarrow as pa
 
 from crossdock.errors import CrossdockError, make_error, unknown_choice
-from crossdock.expressions import Alias, Call, Column, Expr, Literal, lit
+from crossdock.expressions import Alias, Call, Column, Expr, Literal, condition_of
 from crossdock.option_checks import integer_of, require_flag, require_text
 from crossdock.orders import Order, orders_of
 from crossdock.window_expressions import Windowed
@@ -35,10 +35,11 @@ class Aggregate(Windowed):
     condition: Expr | None = None
     orders: tuple[Order, ...] = ()  # of the rows, for functions of which it matters
 
-    def where(self, condition: Expr) -> Aggregate:
+    def where(self, condition: Expr | str) -> Aggregate:
         """The same over the rows for which `condition` is true (NULL is not), and all earlier
-        conditions: `xd.sum("price").where(xd.col("mode") == "AIR")`."""
-        added = lit(condition)
+        conditions: `xd.sum("price").where(xd.col("mode") == "AIR")`, or `.where("mode = 'AIR'")`,
+        which is SQL."""
+        added = condition_of(condition)
         whole = added if self.condition is None else self.condition & added
         return replace(self, condition=whole)
 
@@ -131,8 +132,8 @@ def stddev(column: str | Expr, ddof: int = 1) -> Aggregate:
     return Aggregate("stddev", _argument(column), _ddof_options("stddev", ddof))
 
 
-def count_if(condition: Expr) -> Aggregate:
-    """Number of rows for which the condition is true (NULL is not): int64."""
+def count_if(condition: Expr | str) -> Aggregate:
+    """Number of rows for which the condition, or SQL text, is true (NULL is not): int64."""
     return count().where(condition)
 
 

@@ -302,6 +302,39 @@ def _case_text(arguments: tuple[Expr, ...]) -> str:
     return f"{cases}.otherwise({arguments[-1]!r})"
 
 
+class SqlText(Expr):
+    """An expression as SQL writes it. A method of a relation reads it over the relation's columns,
+    and puts what it means in its place."""
+
+    __slots__ = ("text",)
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+
+    def columns(self) -> frozenset[str]:
+        raise make_error(
+            "CD-504", f"the SQL text {self.text!r} stands where no relation reads it",
+            limits="filter(), select(), with_columns(), group_by(), agg(), distinct(), sort(), "
+            "top_k(), partition_by() and join(residual=...)",
+        )  # fmt: skip
+
+    def __repr__(self) -> str:
+        return f"sql_expr({self.text!r})"
+
+
+def sql_expr(text: str) -> Expr:
+    """The expression that an SQL text is, for select(), with_columns() and wherever expressions go:
+    `xd.sql_expr("price * (1 - discount)")`, in agg() also of aggregates, `"sum(x) / count(*)"`. It
+    names columns of the relation where it is used, whatever the case of letters. Errors in it are
+    SqlErrors of that place, with a caret under theirs."""
+    return SqlText(require_text(text, "sql_expr()", 'sql_expr("a + b")'))
+
+
+def condition_of(value: Any) -> Expr:
+    """A condition: an expression, or an SQL text."""
+    return SqlText(value) if isinstance(value, str) else lit(value)
+
+
 class When:
     """A condition that waits for its value: `xd.when(condition).then(value)`."""
 
@@ -326,7 +359,7 @@ class Then(Call):
 
     def when(self, condition: object) -> When:
         """A further condition, for the rows on which none so far is true."""
-        return When(lit(condition), self.arguments[:-1])
+        return When(condition_of(condition), self.arguments[:-1])
 
     def otherwise(self, value: object) -> Expr:
         """The value of the rows on which no condition is true."""
@@ -360,8 +393,8 @@ def as_column(item: Any) -> Expr:
 
 def when(condition: object) -> When:
     """Starts a choice by conditions, `xd.when(c).then(x).when(d).then(y).otherwise(z)`: SQL's CASE.
-    A value is computed only on the rows that take it."""
-    return When(lit(condition))
+    A value is computed only on the rows that take it. A condition may be SQL: `when("x > 1")`."""
+    return When(condition_of(condition))
 
 
 def coalesce(*values: object) -> Expr:

@@ -11,7 +11,7 @@ from crossdock import grouping, planning, pushdown, row_planning, windows, write
 from crossdock.aggregates import Aggregate
 from crossdock.errors import make_error
 from crossdock.execution import Execution
-from crossdock.expressions import Alias, Column, Expr, lit
+from crossdock.expressions import Alias, Column, Expr, condition_of, lit
 from crossdock.named_items import flattened, named_aggregates, named_columns
 from crossdock.nodes import Node, depth_of, files_of
 from crossdock.option_checks import require_flag, require_integer, require_rows, require_text
@@ -20,6 +20,7 @@ from crossdock.partitions import Partitions, require_free_folder
 from crossdock.paths import PathLike, format_of, is_file_name
 from crossdock.row_sets import RowSets
 from crossdock.shared_parts import narrow_whole
+from crossdock.sql_texts import read_aggregates, read_texts
 
 if TYPE_CHECKING:
     from crossdock.display import Preview
@@ -63,7 +64,7 @@ class Relation(RowSets):
         how: str = "inner",
         *,
         suffix: str = "_right",
-        residual: Expr | None = None,
+        residual: Expr | str | None = None,
         **options: Any,
     ) -> Relation:
         """The join with `other` (a relation, or anything `from_arrow` takes) on equal keys.
@@ -73,7 +74,7 @@ class Relation(RowSets):
         how: inner, left, right, full, semi, anti, anti_null_aware (SQL's NOT IN), or cross (each
             row with each).
         suffix: put after a right column's name that the left side also has.
-        residual: a further condition on both sides' columns, which decides whether a pair matches.
+        residual: a further condition (or SQL text) on both sides' columns, which pairs must meet.
         options: null_equals_null=False; strategy="merge" for a sort-merge join, whose result is
             sorted by the keys; and, mostly for tests, strategy= auto radix direct dense, build=
             auto left right, materialize= auto early late, filter= auto bloom off, partition_bits=,
@@ -87,7 +88,8 @@ class Relation(RowSets):
         """
         right = self._other(other)
         require_text(suffix, "join(suffix=...)", "suffix='_2'")
-        condition = None if residual is None else lit(residual)
+        both = planning.pair_schema(self._node, right._node, on, suffix)
+        condition = None if residual is None else read_texts(condition_of(residual), both)
         extras = (suffix, condition, planning.join_options(options))
         if how == "cross" or (on is None and condition is not None):
             node = planning.plan_keyless_join(self._node, right._node, on, how, extras)
@@ -101,6 +103,7 @@ class Relation(RowSets):
 
         Errors: ColumnError (unknown, or a name twice), ExpressionError.
         """
+        columns, named = self._read(columns, named)
         items = named_columns(columns, named, "select()")
         if not items:
             raise make_error("CD-105", "select() needs at least one column", try_=".count()")
@@ -113,6 +116,7 @@ class Relation(RowSets):
         Errors: ColumnError, ExpressionError.
         """
         items: dict[str, Expr] = {name: Column(name) for name in self.columns}
+        columns, named = self._read(columns, named)
         items.update(named_columns(columns, {}, "with_columns()"))
         items.update({name: lit(item) for name, item in named.items()})
         plan = windows.project(self._node, list(items.items()), "with_columns()")
@@ -132,14 +136,15 @@ class Relation(RowSets):
         items = [(names.get(name, name), Column(name)) for name in self.columns]
         return self._with(planning.plan_project(self._node, items, "rename()"))
 
-    def filter(self, *predicates: Expr) -> Relation:
-        """The rows for which all predicates are true (NULL is not).
+    def filter(self, *predicates: Expr | str) -> Relation:
+        """The rows for which all predicates are true (NULL is not). A text is SQL:
+        `filter("price > 2 and city like 'A%'")`.
 
         Simple comparisons reach the readers, through joins too where that changes no result.
-        Errors: ColumnError, ExpressionError (not a boolean, no kernel for the types).
+        Errors: ColumnError, ExpressionError (not a boolean, no kernel for the types), SqlError.
         """
-        parts = [lit(each) for each in flattened(predicates)]
-        return self._with(windows.filtered(self._node, parts))
+        parts = [condition_of(each) for each in flattened(predicates)]
+        return self._with(windows.filtered(self._node, self._read(*parts)))
 
     def group_by(self, /, *keys: Columns, **computed: Expr | str) -> grouping.Grouping:
         """The rows by the values of these columns, for `.agg(...)`: one row per combination.
@@ -149,29 +154,33 @@ class Relation(RowSets):
         NULL is a value like others here; -0.0 and 0.0 are one key, and so are all NaN.
         Errors: ColumnError (unknown, or a name twice), OptionError (no key), ExpressionError.
         """
+        keys, computed = self._read(keys, computed)
         return grouping.Grouping(
             self, grouping.group_keys(keys, computed, self.schema, "group_by()")
         )
 
-    def agg(self, /, *named: Alias | Sequence[Alias], **aggregates: Aggregate) -> Relation:
-        """One row of aggregates over all rows: `agg(n=xd.count(), total=xd.sum("price"))`, or
-        `agg(xd.count().alias("n"))`.
+    def agg(self, /, *named: Alias | Sequence[Alias], **aggregates: Aggregate | str) -> Relation:
+        """One row of aggregates over all rows: `agg(n=xd.count(), total=xd.sum("price"))`,
+        `agg(xd.count().alias("n"))`, or of SQL texts, `agg(mean="sum(price) / count(*)")`.
 
         A join below is aggregated without building its rows where the aggregates are plain.
         Errors: ColumnError, TypeError (sum of text), OptionError (no aggregate), ExpressionError.
         """
-        aggregates = named_aggregates(named, aggregates, "agg()")
-        if not aggregates:
+        found = named_aggregates(named, aggregates, "agg()")
+        if not found:
             raise make_error(
                 "CD-105", "agg() needs at least one aggregate", try_="agg(n=xd.count())"
             )
-        return self.grouped((), aggregates)
+        return self.grouped((), found)
 
-    def grouped(
-        self, keys: tuple[grouping.Key, ...], aggregates: Mapping[str, Aggregate]
-    ) -> Relation:
+    def grouped(self, keys: tuple[grouping.Key, ...], aggregates: Mapping[str, Any]) -> Relation:
         """Aggregates per combination of keys. For modules of this package."""
-        return self._with(grouping.plan_group(self._node, keys, aggregates))
+        items, computed = read_aggregates(aggregates, self.schema)
+        found = self._with(grouping.plan_group(self._node, keys, items))
+        if not computed:
+            return found
+        names = [*(name for name, _ in keys), *aggregates]
+        return found.select(**{name: computed.get(name, Column(name)) for name in names})
 
     def distinct(self, /, *columns: Columns, **computed: Expr | str) -> Relation:
         """Each combination of these columns (all, if none are named) once, as SELECT DISTINCT.
@@ -179,6 +188,7 @@ class Relation(RowSets):
         computed: columns from expressions, as in `group_by`: `distinct(year=xd.col("day").year())`.
         Row order is not defined. Errors: ColumnError, TypeError (a nested column), ExpressionError.
         """
+        columns, computed = self._read(columns, computed)
         names = columns if columns or computed else self.columns
         return self.grouped(grouping.group_keys(names, computed, self.schema, "distinct()"), {})
 
@@ -203,7 +213,7 @@ class Relation(RowSets):
         Errors: ColumnError, TypeError (nothing to order by), OptionError, ExpressionError.
         """
         require_flag(descending, "descending", "sort")
-        orders = orders_of(flattened(by), "sort", descending)
+        orders = orders_of(flattened(self._read(*by)), "sort", descending)
         options = row_planning.SortOptions(limit, offset, stable, strategy)
         return self._with(row_planning.plan_sort(self._node, orders, options, "sort"))
 
@@ -213,6 +223,7 @@ class Relation(RowSets):
         """The first `k` rows of the sort by these orders, largest first for plain names:
         `top_k(10, "price", xd.asc("name"))`. per: columns; then the first rows of each group of
         rows that are equal in them, `top_k(3, "price", per="shop")`. Errors as for `sort`."""
+        by, per = self._read(by, per)
         keys = windows.keys_of(per)
         if keys:
             rows = require_rows(k, "top_k(k)")
@@ -227,7 +238,7 @@ class Relation(RowSets):
 
         Errors as for `sort`.
         """
-        orders = orders_of(by, "arg_sort")
+        orders = orders_of(self._read(*by), "arg_sort")
         return self._with(row_planning.plan_arg_sort(self._node, orders, stable))
 
     def assume_sorted(self, *by: str | Order) -> Relation:
@@ -278,6 +289,7 @@ class Relation(RowSets):
         Nothing runs before parts are asked for. Errors: ColumnError, TypeError, OptionError,
         ExpressionError.
         """
+        (computed,) = self._read(computed)
         node = row_planning.plan_partition(self._node, keys, computed, partitions, by)
         return Partitions(self._dock, node)
 
@@ -361,10 +373,8 @@ class Relation(RowSets):
         return writers.write_file(self.to_batches(), self.schema, path, "parquet", compression)
 
     def write(self, path: PathLike, *, overwrite: bool = False) -> int:
-        """Runs the relation into a .parquet, .arrow or .csv file; gives the number of rows.
-
-        Folders of several ranks, overwrites and errors as for `write_parquet`.
-        """
+        """Runs the relation into a .parquet, .arrow or .csv file; gives the number of rows. Folders
+        of several ranks, overwrites and errors as for `write_parquet`."""
         if self._dock.over_ranks() is not None:
             return self._written(path, overwrite, "", "zstd")
         writers.require_target(path, self.files(), overwrite)
@@ -465,6 +475,10 @@ class Relation(RowSets):
         assert not isinstance(execution, Execution)
         wanted = writing.Target(path, overwrite, kind, compression, tuple(self.files()))
         return writing.write(execution, self.narrowed(), wanted)
+
+    def _read(self, *items: Any) -> list[Any]:
+        """The items with SQL texts in them read."""
+        return [read_texts(item, self.schema) for item in items]
 
     def _other(self, other: Relation | object) -> Relation:
         """Another relation of this dock, or Arrow data opened as one."""

@@ -6,6 +6,7 @@ from bisect import bisect_right
 from dataclasses import dataclass, field
 
 HIDDEN = "\x02"  # begins the names of columns that no result has
+ROWS = HIDDEN + "rows"  # the relation over whose columns an expression is read
 # Is true, and stands above the right side of INTERSECT ALL and EXCEPT ALL: their plans are those of
 # semi and anti joins, which count no rows.
 KEEPS_ALL = HIDDEN + "all"

@@ -74,6 +74,10 @@ class Values:
             return window_value(message.window_function, name, self._any)
         if kind == "subquery" and self._subquery is not None:
             return self._subquery(message.subquery)
+        if kind == "subquery":
+            raise unsupported(
+                "a query in an expression", word="select", try_="a join, or dock.sql()"
+            )
         raise unsupported(str(kind).replace("_", " ") + " in an expression")
 
     def _field(self, message: Any) -> Expr:
