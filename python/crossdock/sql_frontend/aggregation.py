@@ -41,6 +41,8 @@ _SPREADS = {
     "var_sample": (aggregates.var, 1),
     "var_pop": (aggregates.var, 0),
 }
+_QUANTILES = frozenset(("approx_percentile_cont", "quantile_cont", "percentile_cont"))
+AGGREGATES = frozenset(("count", "sum", "avg", *_PLAIN, *_SPREADS, *_OF_ROWS, *_QUANTILES))
 _SAME_WHEN_DISTINCT = frozenset(
     ("min", "max", "bool_and", "bool_or", "any_value", "approx_distinct")
 )
@@ -106,7 +108,9 @@ class Aggregation:
         name = self._functions[measure.function_reference]
         arguments = [self._values(argument.value) for argument in measure.arguments]
         found = self._called(name, arguments, measure.invocation == _DISTINCT)
-        if name in _OF_ROWS:
+        if name in _QUANTILES and len(measure.sorts):
+            found = self._of_order(found, self._orders(measure))
+        elif name in _OF_ROWS:
             found = replace(found, orders=self._orders(measure))
         elif len(measure.sorts) and name not in _ORDERLESS:
             raise unsupported(
@@ -119,6 +123,13 @@ class Aggregation:
 
     def _called(self, name: str, arguments: list[Expr], distinct: bool) -> Aggregate:
         first = arguments[0] if arguments else None
+        if name == "array_agg":
+            raise unsupported(
+                "a list as the result of an aggregate", word="array_agg",
+                try_="string_agg(x, ','), or a sort of the rows",
+            )  # fmt: skip
+        if name not in AGGREGATES:
+            raise unsupported(f"the aggregate {name}", word=name)
         if name == "count":
             return self._count(arguments, distinct)
         if first is None:
@@ -129,7 +140,7 @@ class Aggregation:
             )
         if name == "sum":
             return aggregates.sum(widened_integer(self._values, first))
-        if name in ("avg", "mean"):
+        if name == "avg":
             return aggregates.mean(plain_number(self._values, first))
         if name in _PLAIN:
             return _PLAIN[name](first)
@@ -138,17 +149,20 @@ class Aggregation:
             return of_row(first, ignore_nulls=False)
         if name == "string_agg":
             return aggregates.string_agg(first, _separator(arguments))
-        if name == "array_agg":
-            raise unsupported(
-                "a list as the result of an aggregate", word="array_agg",
-                try_="string_agg(x, ','), or a sort of the rows",
-            )  # fmt: skip
         if name in _SPREADS:
             build, ddof = _SPREADS[name]
             return build(plain_number(self._values, first), ddof)
-        if name in ("approx_percentile_cont", "quantile_cont", "percentile_cont"):
-            return aggregates.quantile(first, float(constant(arguments[1], "a share")))
-        raise unsupported(f"the aggregate {name}", word=name)
+        share = float(constant(arguments[1], "a share"))
+        return aggregates.quantile(plain_number(self._values, first), share)
+
+    def _of_order(self, quantile: Aggregate, orders: tuple[Order, ...]) -> Aggregate:
+        """A quantile WITHIN GROUP (ORDER BY x): of x, counted from the end where it descends."""
+        assert quantile.argument is not None
+        if len(orders) != 1 or identity(orders[0].by) != identity(quantile.argument):
+            raise unsupported("a quantile in this order", word="within", try_="ORDER BY one column")
+        share = float(dict(quantile.options)["q"])
+        is_down = orders[0].descending
+        return aggregates.quantile(quantile.argument, 1.0 - share if is_down else share)
 
     def _orders(self, measure: Any) -> tuple[Order, ...]:
         """The order of the rows that an aggregate sees; constants order nothing."""

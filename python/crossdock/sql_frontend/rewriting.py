@@ -24,15 +24,15 @@ _NOT_ALIASES = _CLAUSES | words_of(
     "on using join inner left right full cross natural semi anti lateral as set tablesample"
 )
 # Functions by other names, as DuckDB has them; and parts of dates that are functions there.
-_SYNONYMS = {
+SYNONYMS = {
     "sign": "signum", "ifnull": "coalesce", "len": "length", "mean": "avg", "ceiling": "ceil",
     "pow": "power", "ucase": "upper", "lcase": "lower", "prefix": "starts_with",
     "suffix": "ends_with", "arbitrary": "any_value", "std": "stddev", "variance": "var_samp",
-    "strlen": "length", "isnan": "isnan", "approx_count_distinct": "approx_distinct",
+    "strlen": "length", "approx_count_distinct": "approx_distinct",
     "first": "first_value", "last": "last_value",
     "group_concat": "string_agg", "listagg": "string_agg",
 }  # fmt: skip
-_DATE_PARTS = words_of("year quarter month week day hour minute second dayofweek dayofyear isodow")
+DATE_PARTS = words_of("year quarter month week day hour minute second dayofweek dayofyear isodow")
 
 
 @dataclass
@@ -161,9 +161,9 @@ class _Rewriting:
         following = self._at(number + 1)
         if following is not None and following.is_operator("("):
             before = self._at(number - 1)
-            if word in _SYNONYMS:
-                self._pieces[number] = _SYNONYMS[word]
-            elif word in _DATE_PARTS and not (before is not None and before.is_operator(".")):
+            if word in SYNONYMS:
+                self._pieces[number] = SYNONYMS[word]
+            elif word in DATE_PARTS and not (before is not None and before.is_operator(".")):
                 self._pieces[number] = "date_part"
                 self._pieces[number + 1] = f"('{word}', "
         if word in ("in", "any", "some", "all") and self._opens_query(number + 1):
