@@ -132,8 +132,8 @@ _HEAD = (
 )
 _SHOWN = {
     "Of a row": "Over one row with `a` = 7, `b` = 2, `f` = -2.5, `m` = 12.345, `s` = 'Ann Lee', "
-    "`n` NULL, `d` the date 2024-02-29, `ts` 2024-02-29 13:45:10 and `t` true. Arguments behind the "
-    "first of functions of strings, dates and rounding are constants.",
+    "`n` NULL, `d` the date 2024-02-29, `ts` 2024-02-29 13:45:10 and `t` true. Arguments behind "
+    "the first of functions of strings, dates and rounding are constants.",
     "Of groups": "Over rows `(i, k, s, t)`: (1, 10, 'x', true), (2, 20, 'y', false), "
     "(2, 40, 'x', true), (5, 80, NULL, NULL). All take FILTER; `count`, `min` and `max` take "
     "DISTINCT; `first`, `last` and `string_agg` take ORDER BY.",
