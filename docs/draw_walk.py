@@ -74,7 +74,7 @@ LANE_STATIONS = ([*side("build"), TABLE], [*side("probe"), PROBER])
 # Where finished batches go.
 SINKS = (
     ("CountSink", f"{RUN}/row_sink.hpp"),
-    ("AggregateSink", "src/session/aggregate_sink.hpp"),
+    ("GroupStream", "src/operators/group_by/group_stream.hpp"),
     ("CollectSink", f"{RUN}/row_sink.hpp"),
     ("QueueSink", f"{RUN}/row_sink.hpp"),
 )

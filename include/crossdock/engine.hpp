@@ -28,6 +28,8 @@ class Exception : public std::runtime_error {
   std::string kind_;
 };
 
+class Expr;
+
 struct EngineOptions {
   int threads = 0;           // workers of a run; 0 = every core this process may use
   int64_t memory_bytes = 0;  // budget of all runs together; 0 = 80 % of the machine (or its cgroup)
@@ -58,6 +60,14 @@ class ArrowTable {
   // Takes over the stream and reads it to its end; the batches stay where their producer put them.
   // Throws CD-102 (type), CD-301 (malformed), CD-302 (the producer failed).
   static ArrowTable from_stream(const Engine& engine, ArrowArrayStream* stream);
+
+  // The columns of another table of as many rows behind these, shared. Throws CD-105 for other numbers of rows, and a
+  // column that both have.
+  ArrowTable with_columns_of(const ArrowTable& other) const;
+
+  // A column, for expressions over the table. Throws CD-101 for a name that is none, CD-102 for a type that is not
+  // computed with.
+  Expr column(const std::string& name) const;
 
   int64_t rows() const;
   int64_t batches() const;

@@ -1,40 +1,89 @@
-// Computed columns and filters for C++: expressions over the columns of a table, as JSON.
+// Expressions for C++: columns of a plan or table, literals, and functions of these, each with its type.
 //
-//   {"call": "multiply", "of": [{"column": "price"}, {"literal": "95", "type": "d:2,2"}]}
+//   const Expr price = lines.column("l_extendedprice");
+//   const Expr discount = lines.column("l_discount");
+//   lines.project({{"charge", price * (Expr::literal("100", "d:3,2") - discount)}});
 //
-// is price * 0.95. Functions: add subtract multiply divide floor_divide remainder negate abs; equal
-// not_equal less less_equal greater greater_equal; and_kleene or_kleene invert is_null is_valid; is_in
-// starts_with ends_with contains like ilike (with "values"); case coalesce greatest least; length lower
-// upper concat; strip replace lpad rpad (with "values"), substring (of a string and integers); power
-// sqrt exp ln log2 log10 floor ceil round sign is_nan; year quarter month week day day_of_year weekday
-// hour minute second date truncate add_months; cast (with "type"). Types are Arrow format strings;
-// decimals are given by their digits. Strings that are computed are of the type "vu".
+// Functions: add subtract multiply divide floor_divide remainder negate abs; equal not_equal less less_equal greater
+// greater_equal; and_kleene or_kleene invert is_null is_valid; is_in starts_with ends_with contains like ilike (with
+// `values`); case coalesce greatest least; length lower upper concat; strip replace lpad rpad (with `values`),
+// substring (of a string and integers); power sqrt exp ln log2 log10 floor ceil round sign is_nan; year quarter month
+// week day day_of_year weekday hour minute second date truncate add_months; cast (with `type`). Types are Arrow format
+// strings. Strings that are computed are of the type "vu".
 #pragma once
 
+#include <cstdint>
+#include <memory>
 #include <string>
+#include <utility>
+#include <variant>
 #include <vector>
 
 #include <crossdock/engine.hpp>
 
+namespace crossdock::expressions {
+struct Expression;
+}  // namespace crossdock::expressions
+
 namespace crossdock {
 
-struct ComputedColumn {
-  std::string name;
-  std::string expression;  // JSON
+// NULL; a bool; a number; a string. Numbers that fit none of these, and the unscaled value of a decimal, are given by
+// their digits, dates and times as integers in their unit.
+using Literal = std::variant<std::monostate, bool, int64_t, double, std::string>;
+
+// Immutable; cheap to copy (copies share). Thread-safe.
+class Expr {
+ public:
+  // Throws CD-105 for a value that is none of the type, CD-102 for a type that is not computed with.
+  static Expr literal(const Literal& value, const std::string& type);
+
+  // Further constants that a function takes: the list of is_in, patterns, the type of a cast.
+  struct Options {
+    std::vector<Literal> values;
+    std::string type;
+  };
+  // Throws CD-102 where the function does not take arguments of these types, and CD-105 for a function that is none,
+  // and for expressions of more than 100 levels or 10,000 parts.
+  static Expr call(const std::string& function,
+                   const std::vector<Expr>& arguments,
+                   const Options& options = {});
+
+  Expr cast(const std::string& type) const { return call("cast", {*this}, {{}, type}); }
+
+  std::string type() const;  // an Arrow format
+  std::string text() const;  // "price * (1 - discount)", as errors have it
+
+  // For modules of this project.
+  explicit Expr(std::shared_ptr<const expressions::Expression> expression);
+  const std::shared_ptr<const expressions::Expression>& expression() const { return expression_; }
+
+ private:
+  std::shared_ptr<const expressions::Expression> expression_;
+  int32_t depth_ = 1;
+  int32_t parts_ = 1;
 };
 
-struct ComputeOptions {
-  std::vector<ComputedColumn> columns;
-  std::string where;  // JSON list of conditions, applied in order; "" = none
-  std::string mask;   // name of a bool column that says for which rows all conditions are true
-};
+inline Expr operator+(const Expr& a, const Expr& b) { return Expr::call("add", {a, b}); }
+inline Expr operator-(const Expr& a, const Expr& b) { return Expr::call("subtract", {a, b}); }
+inline Expr operator*(const Expr& a, const Expr& b) { return Expr::call("multiply", {a, b}); }
+inline Expr operator/(const Expr& a, const Expr& b) { return Expr::call("divide", {a, b}); }
+inline Expr operator<(const Expr& a, const Expr& b) { return Expr::call("less", {a, b}); }
+inline Expr operator<=(const Expr& a, const Expr& b) { return Expr::call("less_equal", {a, b}); }
+inline Expr operator>(const Expr& a, const Expr& b) { return Expr::call("greater", {a, b}); }
+inline Expr operator>=(const Expr& a, const Expr& b) { return Expr::call("greater_equal", {a, b}); }
+inline Expr operator==(const Expr& a, const Expr& b) { return Expr::call("equal", {a, b}); }
+inline Expr operator!=(const Expr& a, const Expr& b) { return Expr::call("not_equal", {a, b}); }
+inline Expr operator&&(const Expr& a, const Expr& b) { return Expr::call("and_kleene", {a, b}); }
+inline Expr operator||(const Expr& a, const Expr& b) { return Expr::call("or_kleene", {a, b}); }
+inline Expr operator!(const Expr& a) { return Expr::call("invert", {a}); }
 
-// The table with computed columns behind its own, which are shared; then the mask, if it has a name.
-// No row is dropped; those that are not kept have anything in their computed columns. Throws CD-304
-// where a kept row cannot be computed (overflow, division by zero), CD-101 to CD-105 for expressions
-// that do not fit the table.
+// A column of a result and what it is.
+using NamedExpr = std::pair<std::string, Expr>;
+
+// The table with computed columns, over its own, behind these, which are shared. Throws CD-304 where a row cannot be
+// computed (overflow, division by zero), CD-102 for columns of types that are not computed.
 ArrowTable compute_columns(const Engine& engine,
                            const ArrowTable& table,
-                           const ComputeOptions& options);
+                           const std::vector<NamedExpr>& columns);
 
 }  // namespace crossdock

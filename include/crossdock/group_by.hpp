@@ -5,7 +5,6 @@
 #include <string>
 #include <vector>
 
-#include <crossdock/expressions.hpp>
 #include <crossdock/operation.hpp>
 
 namespace crossdock {
@@ -28,10 +27,6 @@ struct GroupByOptions {
   std::string where;              // "", or a bool column: rows where it is not true are left out
   std::string strategy = "auto";  // auto table radix adaptive dense sorted
   int64_t batch_rows = 0;         // of an output batch; 0 = default (65,536)
-
-  // Computed while rows are read where that can be; see expressions.hpp.
-  std::string filters;  // JSON list of conditions that all rows must fulfil; "" = none
-  std::vector<ComputedColumn> computed;  // further columns, for keys and aggregates
 };
 
 // Keys first, then aggregates. NULLs form a group, -0.0 = 0.0, NaN = NaN; the order of rows is not

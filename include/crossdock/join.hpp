@@ -49,10 +49,6 @@ class Join : public Operation {
        const JoinOptions& options);
   // Of what ranks have partitioned into this one's memory; for modules of this project.
   Join(const Engine& engine, std::shared_ptr<const operators::RankSides> sides);
-
-  // One row: "count", or "<function>_<column>" for sum, min, max over an output column.
-  void aggregate(const std::vector<std::pair<std::string, std::string>>& items,
-                 ArrowArrayStream* out);
 };
 
 }  // namespace crossdock

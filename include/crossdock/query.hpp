@@ -13,7 +13,10 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
+#include <utility>
+#include <variant>
 #include <vector>
 
 #include <crossdock/engine.hpp>
@@ -27,18 +30,14 @@
 namespace crossdock::plan {
 struct Node;
 }  // namespace crossdock::plan
+namespace crossdock::operators {
+struct RankSides;
+}  // namespace crossdock::operators
 namespace crossdock::scan {
 class ParquetFiles;
 }  // namespace crossdock::scan
 
 namespace crossdock {
-
-// A column of a projection: one of the input, whatever its type, or a computed one.
-struct ProjectedColumn {
-  std::string name;        // in the result
-  std::string column;      // of the input; "" = computed
-  std::string expression;  // JSON, if it is computed
-};
 
 // Parquet files of this machine, open, with their footers read. Immutable; copies share.
 class ParquetFiles {
@@ -70,14 +69,25 @@ class Plan {
                            const std::string& name,
                            bool with_codes = true);
 
-  // Rows for which all of a JSON list of conditions are true (expressions.hpp has the form).
-  Plan filter(const std::string& conditions) const;
-  // One column per item.
-  Plan project(const std::vector<ProjectedColumn>& items) const;
-  // `options.residual` must be empty: a condition on pairs of rows is `residual`, JSON over the names of
-  // options.residual_columns; "" = none. Options that force a strategy are not looked at.
-  Plan join(const Plan& right, const JoinOptions& options, const std::string& residual = "") const;
-  // `options.filters` and `options.computed` must be empty: filter() and project() say the same.
+  // The join of what ranks have partitioned into this one's memory; for modules of this project.
+  static Plan arrived_join(std::shared_ptr<const operators::RankSides> sides);
+
+  // A column of the result, for expressions over it. Throws CD-101 for a name that is none, CD-102 for a type that is
+  // not computed with.
+  Expr column(const std::string& name) const;
+  // Rows for which all conditions, over these columns, are true. Those to which a row can be an error see only rows for
+  // which the ones before are true.
+  Plan filter(const std::vector<Expr>& conditions) const;
+  // One column per item: a column of this plan, of whatever type, by its name, or an expression over its columns.
+  using Item = std::pair<std::string, std::variant<std::string, Expr>>;
+  Plan project(const std::vector<Item>& items) const;
+  // A column that options.residual_columns names, for the residual condition of join().
+  Expr pair_column(const Plan& right, const JoinOptions& options, const std::string& name) const;
+  // `residual`: a further condition on pairs of rows, over pair_column()s, where options.residual is empty. A join that
+  // is forced to a strategy, or has a residual function, makes tables of both sides first.
+  Plan join(const Plan& right,
+            const JoinOptions& options,
+            const std::optional<Expr>& residual = std::nullopt) const;
   Plan group_by(const GroupByOptions& options) const;
   Plan sort(const SortOptions& options) const;
   // The rows by partition and order, with a column for each function behind their own.

@@ -35,12 +35,6 @@ crossdock::GroupByOptions group_options(const char* owner, const nb::kwargs& arg
   given.read("where", options.where);
   given.read("strategy", options.strategy);
   given.read("batch_rows", options.batch_rows);
-  given.read("filters", options.filters);
-  std::vector<std::pair<std::string, std::string>> computed;
-  given.read("computed", computed);
-  for (const auto& [column, expression] : computed) {
-    options.computed.push_back({column, expression});
-  }
   given.finish();
   return options;
 }

@@ -169,28 +169,13 @@ std::string refusal_of(int ranks,
   return value_or_raise(partition_refusal(ranks, engine, left, right, options));
 }
 
-JoinObject join_of_sides(const RankSidesObject& self, const crossdock::Engine& engine) {
-  const GilRelease released;
-  const operators::ArrivedSides& sides = self.sides->sides;
-  return {crossdock::Join(engine, self.sides), is_long_join(sides.rows[0], sides.rows[1])};
-}
-
 }  // namespace
 
 void bind_join(nb::module_& module) {
   nb::class_<PairsObject>(module, "ArrowPairs")
       .def("__arrow_c_array__", &PairsObject::take, "requested_schema"_a = nb::none());
   bind_operation<crossdock::Join>(module, "Join")
-      .def("__init__", &init_join, "engine"_a, "left"_a, "right"_a, "options"_a)
-      .def(
-          "aggregate",
-          [](JoinObject& self, const std::vector<std::pair<std::string, std::string>>& items) {
-            return stream_of([&](ArrowArrayStream* out) {
-              run_interruptible(
-                  self.operation, self.is_long, [&] { self.operation.aggregate(items, out); });
-            });
-          },
-          "items"_a);
+      .def("__init__", &init_join, "engine"_a, "left"_a, "right"_a, "options"_a);
   nb::class_<RankSidesObject>(module, "RankSides")
       .def_prop_ro("is_there", [](const RankSidesObject& self) { return self.sides != nullptr; })
       .def_prop_ro("rows",
@@ -201,7 +186,8 @@ void bind_join(nb::module_& module) {
                    })
       .def_ro("reason", &RankSidesObject::reason)
       .def_ro("facts", &RankSidesObject::facts)
-      .def("join", &join_of_sides, "engine"_a);
+      .def("plan",
+           [](const RankSidesObject& self) { return crossdock::Plan::arrived_join(self.sides); });
   module.def(
       "partition_join", &partition_sides, "group"_a, "engine"_a, "left"_a, "right"_a, "options"_a);
   module.def(

@@ -48,6 +48,8 @@ void bind_tables(nb::module_& module) {
       .def("__arrow_c_stream__", &StreamObject::take, "requested_schema"_a = nb::none());
   nb::class_<crossdock::ArrowTable>(module, "Table")
       .def_static("from_stream", &table_from, "engine"_a, "source"_a)
+      .def("column", &crossdock::ArrowTable::column, "name"_a)
+      .def("with_columns_of", &crossdock::ArrowTable::with_columns_of, "other"_a)
       .def_prop_ro("num_rows", &crossdock::ArrowTable::rows)
       .def_prop_ro("num_batches", &crossdock::ArrowTable::batches)
       .def_prop_ro("num_bytes", &crossdock::ArrowTable::bytes)

@@ -1,21 +1,13 @@
 // crossdock._native.Plan and Query.
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/variant.h>
+
 #include "bindings/operation.hpp"
 
 namespace crossdock::python {
 namespace {
 
 using QueryObject = OperationObject<crossdock::Query>;
-
-// (name, column or "", expression or "")
-using ProjectedItems = std::vector<std::tuple<std::string, std::string, std::string>>;
-
-std::vector<crossdock::ProjectedColumn> columns_of(const ProjectedItems& items) {
-  std::vector<crossdock::ProjectedColumn> columns;
-  for (const auto& [name, column, expression] : items) {
-    columns.push_back({name, column, expression});
-  }
-  return columns;
-}
 
 // measures, rules left out
 using RunOptions = std::pair<bool, std::vector<std::string>>;
@@ -29,9 +21,7 @@ void init_query(QueryObject* self,
   new (self) QueryObject{crossdock::Query(engine, plan, all), true};
 }
 
-}  // namespace
-
-void bind_query(nb::module_& module) {
+void bind_plan(nb::module_& module) {
   nb::class_<crossdock::ParquetFiles>(module, "ParquetFiles")
       .def_static("open",
                   &crossdock::ParquetFiles::open,
@@ -46,23 +36,30 @@ void bind_query(nb::module_& module) {
                   "like"_a,
                   "name"_a,
                   "with_codes"_a = true)
+      .def("column", &crossdock::Plan::column, "name"_a)
       .def("filter", &crossdock::Plan::filter, "conditions"_a)
+      .def("project", &crossdock::Plan::project, "items"_a)
       .def(
-          "project",
-          [](const crossdock::Plan& self, const ProjectedItems& items) {
-            return self.project(columns_of(items));
+          "pair_column",
+          [](const crossdock::Plan& self,
+             const crossdock::Plan& right,
+             const std::string& name,
+             const nb::kwargs& arguments) {
+            return self.pair_column(right, join_options("pair_column", arguments), name);
           },
-          "items"_a)
+          "right"_a,
+          "name"_a,
+          "options"_a)
       .def(
           "join",
           [](const crossdock::Plan& self,
              const crossdock::Plan& right,
-             const std::string& residual,
+             const std::optional<crossdock::Expr>& condition,
              const nb::kwargs& arguments) {
-            return self.join(right, join_options("join", arguments), residual);
+            return self.join(right, join_options("join", arguments), condition);
           },
           "right"_a,
-          "residual"_a,
+          "condition"_a.none(),
           "options"_a)
       .def(
           "group_by",
@@ -91,6 +88,12 @@ void bind_query(nb::module_& module) {
              return make_capsule(std::move(schema), kSchemaName);
            })
       .def("text", &crossdock::Plan::text);
+}
+
+}  // namespace
+
+void bind_query(nb::module_& module) {
+  bind_plan(module);
   bind_operation<crossdock::Query>(module, "Query")
       .def("__init__",
            &init_query,

@@ -212,6 +212,10 @@ class Table:
 
     @staticmethod
     def from_stream(engine: Engine, source: object) -> Table: ...
+    def column(self, name: str) -> Expr: ...
+    def with_columns_of(self, other: Table) -> Table:
+        """The columns of a table of as many rows behind these, shared. NativeError"""
+
     @property
     def num_rows(self) -> int: ...
     @property
@@ -223,16 +227,27 @@ class Table:
     def __arrow_c_stream__(self, requested_schema: object = None) -> object: ...
     def __arrow_c_schema__(self) -> object: ...
 
-def compute_columns(
-    engine: Engine,
-    table: Table,
-    columns: list[tuple[str, str]],
-    *,
-    where: str = "",
-    mask: str = "",
-) -> Table:
-    """The table with computed columns (name, expression as JSON; see crossdock/expressions.hpp)
-    behind its own, and a bool column `mask` that says which rows the conditions `where` keep."""
+class Expr:
+    """A typed expression, immutable (include/crossdock/expressions.hpp); types: Arrow formats."""
+
+    @staticmethod
+    def literal(value: bool | float | str | None, type: str) -> Expr:
+        """Integers, decimals and times by their digits. NativeError"""
+
+    @staticmethod
+    def call(
+        function: str,
+        arguments: Sequence[Expr],
+        values: Sequence[bool | float | str] = (),
+        type: str = "",
+    ) -> Expr:
+        """NativeError where the function does not take such arguments."""
+
+    @property
+    def type(self) -> str: ...
+
+def compute_columns(engine: Engine, table: Table, columns: list[tuple[str, Expr]]) -> Table:
+    """The table with computed columns behind its own."""
 
 class ArrowStream:
     """Whatever exports an Arrow C stream; may be consumed once."""
@@ -284,7 +299,6 @@ class Join(_Operation):
     def __init__(
         self, engine: Engine, left: Table, right: Table, **options: Unpack[_JoinArguments]
     ) -> None: ...
-    def aggregate(self, items: list[tuple[str, str]]) -> ArrowStream: ...
 
 class RankSides:
     """Both sides of a join, partitioned by all ranks into the memory of the one that joins them."""
@@ -297,7 +311,7 @@ class RankSides:
     def reason(self) -> str: ...
     @property
     def facts(self) -> str: ...
-    def join(self, engine: Engine) -> Join: ...
+    def plan(self) -> Plan: ...
 
 def partition_join(
     group: Group, engine: Engine, left: Table, right: Table, **options: Unpack[_JoinArguments]
@@ -318,9 +332,6 @@ _GroupByArguments = TypedDict(  # noqa: UP013
         "where": str,  # a bool column: rows where it is not true are left out
         "strategy": str,  # auto, table, radix, adaptive, dense or sorted
         "batch_rows": int,
-        # JSON as for compute_columns: conditions, and further columns (name, expression)
-        "filters": str,
-        "computed": list[tuple[str, str]],
     },
     total=False,
 )
@@ -397,7 +408,7 @@ _WindowArguments = TypedDict(  # noqa: UP013
 )
 
 class Plan:
-    """A plan of nodes, immutable (include/crossdock/query.hpp). Expressions are JSON."""
+    """A plan of nodes, immutable (include/crossdock/query.hpp)."""
 
     @staticmethod
     def scan(table: Table, columns: list[str], name: str) -> Plan: ...
@@ -405,12 +416,16 @@ class Plan:
     def scan_parquet(files: ParquetFiles, like: Table, name: str, with_codes: bool = True) -> Plan:
         """The columns of `like`; strings that are few as dictionaries, if asked for. NativeError"""
 
-    def filter(self, conditions: str) -> Plan: ...
-    def project(self, items: list[tuple[str, str, str]]) -> Plan:
-        """(name, column or "", JSON of an expression or "")"""
+    def column(self, name: str) -> Expr: ...
+    def filter(self, conditions: list[Expr]) -> Plan: ...
+    def project(self, items: list[tuple[str, str | Expr]]) -> Plan:
+        """(name, name of a column or an expression)"""
 
-    def join(self, right: Plan, residual: str, **options: Any) -> Plan:
-        """Options as those of Join; the residual is JSON, "" for none."""
+    def pair_column(self, right: Plan, name: str, **options: Any) -> Expr:
+        """A residual column of a join with these options."""
+
+    def join(self, right: Plan, condition: Expr | None, **options: Any) -> Plan:
+        """Options as those of Join; condition: a residual one in place of theirs."""
 
     def group_by(self, **options: Unpack[_GroupByArguments]) -> Plan: ...
     def sort(self, **options: Unpack[_SortArguments]) -> Plan: ...

@@ -331,7 +331,9 @@ def _phase_s(profile: dict[str, Any], name: str) -> float:
 
 def _profile(relation: Relation) -> dict[str, Any]:
     steps = relation.profile().data["steps"]
-    return next(dict(step["profile"]) for step in steps if step["profile"] is not None)
+    whole = next(step["profile"] for step in steps if step["profile"] is not None)
+    plans = (one["plan"] for one in whole.get("operators", ()) if "plan" in one)
+    return dict(next(plans, whole))
 
 
 def plan_of(relation: Relation) -> dict[str, Any]:

@@ -8,27 +8,29 @@ import json
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from crossdock import _native
 from crossdock.display import align, headline, shorten
 from crossdock.errors import printable
 from crossdock.execution import Execution
-from crossdock.keyless_groups import needs_no_groups
 from crossdock.known_orders import known_plan
+from crossdock.late_columns import has_late
+from crossdock.native_plans import is_streamed_here
 from crossdock.nodes import (
     Exchange,
     GroupBy,
     Join,
     Node,
     Operated,
+    Partition,
     Scan,
     Sort,
     Window,
     inputs_of,
 )
+from crossdock.operator_text import plan_line, predicted_seconds
 from crossdock.option_checks import require_flag
 from crossdock.parquet_plans import scanned_files
 from crossdock.query_picture import plan_svg
-from crossdock.query_text import operator_tree, tree_lines
+from crossdock.query_text import only_plan, operator_tree, tree_lines
 from crossdock.sizes import format_bytes, format_count, format_seconds
 from crossdock.sources import read_for
 
@@ -85,9 +87,13 @@ def explain(execution: Execution | RankExecution, node: Node, read: bool | None)
         require_flag(read, "read", "explain")
     else:
         read = stored_bytes(node) <= _READ_BELOW_BYTES
-    query = execution.unread_query(node) if places is None else None
-    if query is not None:
-        return _pipelined(node, execution.query(node) or query if read else query, read)
+    if places is None and not (
+        is_streamed_here(node) or isinstance(node, Partition) or has_late(node)
+    ):
+        facts = json.loads(execution.unread_operation(node).plan())
+        if only_plan(facts) is None:
+            facts = json.loads(execution.operation(node).plan()) if read else facts
+            return _pipelined(node, facts, read)
     tree = _describe(execution, node, read, places)
     data = {"schema_version": 1, "plan": tree}
     lines = _lines(tree, "", "")
@@ -97,13 +103,14 @@ def explain(execution: Execution | RankExecution, node: Node, read: bool | None)
     return Plan("\n".join(lines), data)
 
 
-def _pipelined(node: Node, query: _native.Query, read: bool) -> Plan:
+def _pipelined(node: Node, facts: dict[str, Any], read: bool) -> Plan:
     """The plan of a query that the engine runs as a whole. Where the inputs are not read, nothing
     says how many rows they have."""
-    operators = json.loads(query.plan())["operators"]
+    operators = facts["operators"]
     if not read:
         for operator in operators:
             del operator["rows_expected"]
+            operator.pop("plan", None)
     tree = operator_tree(operators)
     readers = list(_readers(node))
     lines = [*tree_lines(tree), ""]
@@ -147,28 +154,6 @@ def operator_name(node: Operated) -> str:
     return "sort" if isinstance(node, Sort) else "partition"
 
 
-def plan_line(plan: dict[str, Any]) -> str:
-    """The decisions of the engine for one operator, in one line."""
-    builds = plan.get("build", "none") != "none"
-    parts = [f"build {plan['build']}"] if builds else []
-    parts += [f"{plan['strategy']} strategy"] if "strategy" in plan else []
-    parts += [f"{plan['key']} key"] if "key" in plan else []
-    parts += [f"{s} {plan[f'{s}_order']}" for s in ("left", "right") if f"{s}_order" in plan]
-    parts += [str(plan["key_form"])] if "key_form" in plan else []
-    if plan.get("groups_expected"):
-        parts.append(f"about {format_count(plan['groups_expected'])} groups")
-    if plan.get("partitions", 1) > 1:
-        parts.append(f"{plan['partitions']} partitions")
-    parts += [f"{plan['materialize']} materialization"] if "materialize" in plan else []
-    parts += ["fused with filters and expressions below"] if plan.get("fused") else []
-    return " · ".join(parts)
-
-
-def predicted_seconds(plan: dict[str, Any]) -> float:
-    """The predicted time of an operator: of the phases that the model knows."""
-    return float(sum(phase.get("predicted_s", 0.0) for phase in plan["phases"]))
-
-
 def _describe(
     execution: Execution, node: Node, read: bool, places: Places | None
 ) -> dict[str, Any]:
@@ -182,15 +167,15 @@ def _describe(
             "rows": node.source.known_rows(),
         }
     inputs = [_describe(execution, below, read, places) for below in inputs_of(node)]
-    if not isinstance(node, Operated) or needs_no_groups(node):
+    if not isinstance(node, Operated):
         kind = headline(node).partition(" ")[0]
         tree = {"operator": kind, "headline": headline(node), "inputs": inputs}
         return tree | (_exchange_cost(node, places) if isinstance(node, Exchange) else {})
     plan = None
     known: dict[str, Any] = {}
     if read and not any(_is_result(below) for below in inputs_of(node)):
-        plan = json.loads(execution.operation(node).plan())
-    else:
+        plan = only_plan(json.loads(execution.operation(node).plan()))
+    if plan is None:
         known = known_plan(node)
     found = {
         "operator": operator_name(node) if plan is None else plan["operator"],

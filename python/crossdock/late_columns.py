@@ -82,6 +82,11 @@ def has_late(node: Node) -> bool:
     return any(_late_names(below.schema) or has_late(below) for below in inputs_of(node))
 
 
+def is_late_schema(schema: Any) -> bool:
+    """Whether a column of the schema is late."""
+    return bool(_late_names(schema))
+
+
 def residual_schema(node: Join) -> Any:
     """What the residual predicate of a join sees."""
     sides = {"left": node.left.schema, "right": node.right.schema}

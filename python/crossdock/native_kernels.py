@@ -5,7 +5,6 @@ Values are pyarrow Scalars, Arrays and ChunkedArrays, and so are results. Pure a
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import pyarrow as pa
@@ -81,11 +80,11 @@ def _computed(function: str, *values: Any, literal: tuple[str, str] | None = Non
     names = [f"{i}" for i in range(len(columns))]
     engine = checking_engine()
     table = _native.Table.from_stream(engine, pa.table(columns, names=names))
-    of = [{"column": name} for name in names]
+    of = [table.column(name) for name in names]
     if literal is not None:
-        of.append({"literal": literal[0], "type": literal[1]})
-    call = json.dumps({"call": function, "of": of})
+        of.append(_native.Expr.literal(*literal))
     try:
+        call = _native.Expr.call(function, of)
         computed = _native.compute_columns(engine, table, [("value", call)])
     except _native.NativeError as error:
         raise pa.ArrowInvalid(str(error)) from None

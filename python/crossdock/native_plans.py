@@ -3,109 +3,126 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeAlias
 
 import pyarrow as pa
 
 from crossdock import _native
-from crossdock.errors import public_errors
+from crossdock.engine_expressions import Compiler, in_order, is_computed
+from crossdock.errors import CrossdockError
 from crossdock.expressions import Column, Expr
-from crossdock.fusion import compile_expression, in_order
-from crossdock.known_orders import known_sides
-from crossdock.late_columns import residual_schema
+from crossdock.known_orders import known_sides, sort_is_done
+from crossdock.late_columns import has_late, is_late_schema, residual_schema
 from crossdock.lowering import lower_group, unused_name
 from crossdock.nodes import (
+    AssumeSorted,
     Filter,
     GroupBy,
     Join,
-    JoinOptions,
     Limit,
     Node,
     Operated,
+    Partition,
     Project,
+    Sample,
     Scan,
     Sort,
     Union,
     Window,
     inputs_of,
 )
-from crossdock.operations import Named
 from crossdock.parquet_plans import scanned_files
 from crossdock.sources import ArrowSource, read_for
 
-# Reads a scan: a table of the engine, and node column -> column of that table.
-ReadScan = Callable[[Scan], Named]
+# A table of the engine, and node column -> column of that table.
+Named: TypeAlias = tuple[_native.Table, Mapping[str, str]]
+
+# What the engine runs; one runs in one thread at a time.
+Operation: TypeAlias = _native.Query | _native.Partition
+
+# Gives the rows of a node that plans do not have.
+Read: TypeAlias = Callable[[Node], Named]
+# The residual predicate of a join as the engine calls it, where it cannot compute it itself.
+Residual: TypeAlias = Callable[[Join], Callable[[Any], object]]
 
 
 class UnplannedError(Exception):
-    """A node that plans do not have yet; args = (what it is,)."""
+    """What plans do not have; args = (what it is,)."""
 
 
-def reads_files(node: Node) -> bool:
-    """Whether the engine reads the files of some scan itself: then one operator is enough to run as
-    a plan."""
-    if isinstance(node, Scan):
-        return not isinstance(scanned_files(node.source, node.columns), str)
-    return any(map(reads_files, inputs_of(node)))
+def reads_files(node: Scan) -> bool:
+    """Whether the engine reads the files of a scan itself, and its filter."""
+    columns = read_for(node.columns, node.predicate)
+    if isinstance(scanned_files(node.source, columns), str):
+        return False
+    return node.predicate is None or is_computed(node.predicate, _schema_of(node, columns))
 
 
-def runs_as_plan(node: Node) -> bool:
-    """Whether the engine should run the node as a whole."""
-    return has_several_steps(node) or reads_files(node)
-
-
-def has_several_steps(node: Node) -> bool:
-    """Whether rows go from one operator to another, or through a filter to a group-by, which may
-    leave few of them. Any other single operator runs alone."""
-    return _operators(node) > 1 or _groups_filtered_rows(node)
-
-
-def _groups_filtered_rows(node: Node) -> bool:
-    while isinstance(node, Filter | Project | Sort | Limit):
-        node = node.input
-    return isinstance(node, GroupBy) and _filters(node.input)
-
-
-def _operators(node: Node) -> int:
-    here = 1 if isinstance(node, Operated) else 0
-    return here + sum(map(_operators, inputs_of(node)))
-
-
-def _streams_a_join(node: Node) -> bool:
-    """Whether rows come from a join as it makes them: a limit ends it, and the engine would first
-    make them all."""
-    while isinstance(node, Filter | Project):
-        node = node.input
-    if isinstance(node, Union):
-        return any(map(_streams_a_join, node.inputs))
-    return isinstance(node, Join)
-
-
-def _filters(node: Node) -> bool:
-    if isinstance(node, Filter) or (isinstance(node, Scan) and node.predicate is not None):
+def is_streamed_here(node: Node) -> bool:
+    """Whether the batches of a node are made in Python: rows that are there already, or that
+    pyarrow reads, and that go through no operator, which keeps them in bounded memory; samples;
+    columns and conditions that the engine does not compute, or of types that it does not have."""
+    if isinstance(node, Sample):
         return True
-    return isinstance(node, Project) and _filters(node.input)
+    if isinstance(node, Operated):
+        return False
+    if is_late_schema(node.schema) or has_late(node):
+        return True
+    if isinstance(node, Scan):
+        if isinstance(node.source, ArrowSource):
+            return node.predicate is None or not _filters_table(node)
+        return not reads_files(node)
+    if isinstance(node, Union):
+        same = all(below.schema.equals(node.schema) for below in node.inputs)
+        return not same or any(map(is_streamed_here, node.inputs))
+    if isinstance(node, Filter):
+        items = [node.predicate]
+    else:
+        items = [item for _, item in getattr(node, "items", ()) if not isinstance(item, Column)]
+    if all(is_computed(item, node.input.schema) for item in items):
+        return is_streamed_here(node.input) and not (items and _is_in_memory(node.input))
+    return True
 
 
-def native_plan(node: Node, read: ReadScan) -> _native.Plan:
-    """The plan of `node`, whose scans are read by `read`. A node that is used twice becomes one,
-    which runs once. Errors: UnplannedError where something in it needs Python; NativeError."""
+def _is_in_memory(node: Node) -> bool:
+    """Whether the rows are columns of a table: the engine computes faster with these."""
+    while isinstance(node, AssumeSorted) or (isinstance(node, Project) and node.renames()):
+        node = node.input
+    return isinstance(node, Scan) and isinstance(node.source, ArrowSource)
+
+
+def _filters_table(node: Scan) -> bool:
+    assert node.predicate is not None
+    return is_computed(node.predicate, _schema_of(node, read_for(node.columns, node.predicate)))
+
+
+def _schema_of(node: Scan, columns: tuple[str, ...]) -> Any:
+    return pa.schema([node.source.schema.field(name) for name in columns])
+
+
+def _has_operator(node: Node) -> bool:
+    return isinstance(node, Operated) or any(map(_has_operator, inputs_of(node)))
+
+
+def native_plan(node: Node, read: Read, residual: Residual) -> _native.Plan:
+    """The plan of `node`, with rows of `read` for what it cannot have. A node that is used twice
+    becomes one, which runs once. Errors: those of reading, and NativeError."""
     try:
-        return _Planning(node, read, scans_files=True).plan(node)
-    except _native.NativeError:
-        # Texts of files come as views or dictionaries; a union wants one type of all inputs.
-        return _Planning(node, read, scans_files=False).plan(node)
+        return _Planning(node, (read, residual), scans_files=True).plan(node)
+    except (_native.NativeError, CrossdockError):
+        # Strings of files come as views or dictionaries; a union wants one type of all inputs.
+        return _Planning(node, (read, residual), scans_files=False).plan(node)
 
 
 class _Planning:
-    def __init__(self, root: Node, read: ReadScan, scans_files: bool) -> None:
-        self.read = read
+    def __init__(self, root: Node, of_python: tuple[Read, Residual], scans_files: bool) -> None:
+        self.read, self.residual = of_python
         self.scans_files = scans_files
         # Strings of files that are few are better keys as codes. Without an operator rows pass
         # through in bounded memory, so that nothing may become a table first.
-        self.has_operators = _operators(root) > 0
+        self.has_operators = _has_operator(root)
         self._known: dict[Node, _native.Plan] = {}
 
     def plan(self, node: Node) -> _native.Plan:
@@ -114,26 +131,32 @@ class _Planning:
         return self._known[node]
 
     def _planned(self, node: Node) -> _native.Plan:
+        try:
+            return self._operation(node)
+        except UnplannedError:
+            return _table(node, self.read(node))
+
+    def _operation(self, node: Node) -> _native.Plan:
         if isinstance(node, Scan):
             return self._scan(node)
         if isinstance(node, Filter):
-            return self.plan(node.input).filter(_conditions(node.predicate, node.input.schema))
+            return _filtered(self.plan(node.input), node.predicate, node.input.schema)
         if isinstance(node, Project):
-            items = _items(node.items, node.input.schema)
-            return self.plan(node.input).project(items)
+            below = self.plan(node.input)
+            return below.project(_items(node.items, below, node.input.schema))
+        if isinstance(node, AssumeSorted):
+            return self.plan(node.input)
         if isinstance(node, Join):
-            return _join(node, self.plan(node.left), self.plan(node.right))
+            return self._join(node)
         if isinstance(node, GroupBy):
             return _group(node, self.plan)
         if isinstance(node, Sort):
-            return _sort(node, self.plan(node.input))
+            return self._sort(node)
         if isinstance(node, Window):
             return _window(node, self.plan(node.input))
         if isinstance(node, Limit):
-            if _streams_a_join(node.input):
-                raise UnplannedError("a limit that ends a join")
             return self.plan(node.input).limit(node.rows, node.offset)
-        if isinstance(node, Union) and self.has_operators:
+        if isinstance(node, Union):
             first, *others = [self._aligned(below, node.schema) for below in node.inputs]
             return first.union_all(others)
         raise UnplannedError(type(node).__name__)
@@ -145,84 +168,123 @@ class _Planning:
             files = scanned_files(node.source, columns, self.has_operators)
         if not isinstance(files, str):
             with contextlib.suppress(UnplannedError):
-                return _filtered_files(node, files, columns)
-        if not self.has_operators and not isinstance(node.source, ArrowSource):
-            raise UnplannedError("rows that pyarrow reads")
-        return _table(node, self.read)
+                return _scanned(node, files, columns)
+        if node.predicate is None or not isinstance(node.source, ArrowSource):
+            return _table(node, self.read(node))  # readers of files apply their own filters
+        if not is_computed(node.predicate, _schema_of(node, columns)):
+            raise UnplannedError(repr(node.predicate))
+        whole = replace(node, columns=columns, schema=_schema_of(node, columns), predicate=None)
+        return _scanned(node, _table(whole, self.read(whole)), columns)
 
     def _aligned(self, node: Node, schema: Any) -> _native.Plan:
         """The columns of `schema` in its order."""
         for field in schema:
             if node.schema.field(field.name).type != field.type:
                 raise UnplannedError("a union of columns of several types")
-        return self.plan(node).project([(name, name, "") for name in schema.names])
+        return self.plan(node).project([(name, name) for name in schema.names])
+
+    def _join(self, node: Join) -> _native.Plan:
+        if node.arrived is not None:
+            arrived: _native.Plan = node.arrived.plan()
+            return arrived
+        left, right = self.plan(node.left), self.plan(node.right)
+        residual = None
+        options = join_options(node)
+        if node.residual is not None:
+            pairs = residual_schema(node)
+            compiler = Compiler(lambda name: left.pair_column(right, name, **options), pairs)
+            if node.residual.columns() <= set(pairs.names):  # none of them is late
+                residual = compiler.compile(node.residual)
+            if residual is None:
+                options["residual"] = self.residual(node)
+        return left.join(right, residual, **options)
+
+    def _sort(self, node: Sort) -> _native.Plan:
+        below = self.plan(node.input)
+        if node.index and not isinstance(node.input, Scan):  # positions in rows that are there
+            below = _table(node.input, self.read(node.input))
+        strategy = "presorted" if node.strategy == "auto" and sort_is_done(node) else node.strategy
+        return below.sort(
+            keys=[(o.column, o.descending, o.nulls_first) for o in node.orders],
+            output=list(node.outputs),
+            limit=-1 if node.limit is None else node.limit,
+            offset=node.offset,
+            stable=node.stable,
+            strategy=strategy,
+            row_index=node.index,
+        )
 
 
-def _items(items: Iterable[tuple[str, Expr]], schema: Any) -> list[tuple[str, str, str]]:
+def join_options(node: Join) -> dict[str, Any]:
+    """The options of a join for the engine, but for its residual."""
+    options = node.options
+    return {
+        "on": list(node.on),
+        "how": node.how,
+        "output": list(node.outputs),
+        "residual_columns": list(node.residual_columns),
+        "null_equals_null": options.null_equals_null,
+        "strategy": options.strategy,
+        "build": options.build,
+        "materialize": options.materialize,
+        "filter": options.filter,
+        "partition_bits": options.partition_bits,
+        "batch_rows": options.batch_rows,
+        **{f"sorted_{side}": "declared" for side in known_sides(node)},
+    }
+
+
+def plan_native_partition(
+    engine: _native.Engine, node: Partition, table: Named
+) -> _native.Partition:
+    """The partitions of a table. Errors: NativeError."""
+    rows, names = table
+    return _native.Partition(
+        engine,
+        rows,
+        keys=[names[key] for key in node.keys],
+        partitions=node.partitions,
+        by=node.by,
+        output=[names[name] for name in node.schema.names],
+    )
+
+
+def _items(
+    items: Iterable[tuple[str, Expr]], below: _native.Plan, schema: Any
+) -> list[tuple[str, str | _native.Expr]]:
+    compiler = Compiler(below.column, schema)
     return [
-        (name, item.name, "") if isinstance(item, Column) else (name, "", _compiled(item, schema))
+        (name, item.name if isinstance(item, Column) else _compiled(item, compiler))
         for name, item in items
     ]
 
 
-def _compiled(expression: Expr, schema: Any) -> str:
-    compiled = compile_expression(expression, schema)
+def _compiled(expression: Expr, compiler: Compiler) -> _native.Expr:
+    compiled = compiler.compile(expression)
     if compiled is None:
         raise UnplannedError(repr(expression))
     return compiled
 
 
-def _conditions(predicate: Expr, schema: Any) -> str:
-    parts = [_compiled(part, schema) for part in in_order(predicate)]
-    return f"[{', '.join(parts)}]"
+def _filtered(plan: _native.Plan, predicate: Expr, schema: Any) -> _native.Plan:
+    compiler = Compiler(plan.column, schema)
+    return plan.filter([_compiled(part, compiler) for part in in_order(predicate)])
 
 
-def _table(node: Scan, read: ReadScan) -> _native.Plan:
-    """Filters of tables in memory are the engine's; readers of files apply their own."""
-    filtered = node.predicate is not None and isinstance(node.source, ArrowSource)
-    whole = node
-    if filtered:
-        assert node.predicate is not None
-        columns = tuple(dict.fromkeys((*node.columns, *sorted(node.predicate.columns()))))
-        schema = pa.schema([node.source.schema.field(name) for name in columns])
-        whole = replace(node, columns=columns, schema=schema, predicate=None)
-    table, names = read(whole)
-    plan = _native.Plan.scan(table, [names[name] for name in whole.columns], node.source.name)
-    if not filtered:
+def _table(node: Node, rows: Named) -> _native.Plan:
+    name = node.source.name if isinstance(node, Scan) else "rows made by pyarrow"
+    table, names = rows
+    plan = _native.Plan.scan(table, list(dict.fromkeys(names.values())), name)
+    if all(column == name for name, column in names.items()):
         return plan
-    assert node.predicate is not None
-    plan = plan.filter(_conditions(node.predicate, whole.schema))
-    return plan.project([(name, name, "") for name in node.columns])
+    return plan.project(list(names.items()))
 
 
-def _filtered_files(node: Scan, files: _native.Plan, columns: tuple[str, ...]) -> _native.Plan:
+def _scanned(node: Scan, plan: _native.Plan, columns: tuple[str, ...]) -> _native.Plan:
     if node.predicate is None:
-        return files
-    schema = pa.schema([node.source.schema.field(name) for name in columns])
-    plan = files.filter(_conditions(node.predicate, schema))
-    return plan.project([(name, name, "") for name in node.columns])
-
-
-def _join(node: Join, left: _native.Plan, right: _native.Plan) -> _native.Plan:
-    if node.arrived is not None or node.route is not None:
-        raise UnplannedError("rows of ranks")
-    forced = replace(node.options, null_equals_null=False, exchange="auto") != JoinOptions()
-    if forced:
-        raise UnplannedError("a join with a forced strategy")
-    if known_sides(node):
-        raise UnplannedError("a join of rows that are known to be in order")
-    residual = ""
-    if node.residual is not None:
-        residual = _compiled(node.residual, residual_schema(node))
-    return left.join(
-        right,
-        residual,
-        on=list(node.on),
-        how=node.how,
-        output=list(node.outputs),
-        null_equals_null=node.options.null_equals_null,
-        residual_columns=list(node.residual_columns),
-    )
+        return plan
+    kept = _filtered(plan, node.predicate, _schema_of(node, columns))
+    return kept.project([(name, name) for name in node.columns])
 
 
 def _group(node: GroupBy, plan: Callable[[Node], _native.Plan]) -> _native.Plan:
@@ -238,16 +300,7 @@ def _group(node: GroupBy, plan: Callable[[Node], _native.Plan]) -> _native.Plan:
         aggregates.append((function, column, condition, result, options))
     grouped = plan(lowered.input).group_by(keys=keys, aggregates=aggregates)
     names = zip(node.schema.names, results, strict=True)
-    return grouped.project([(name, of, "") for name, of in names])
-
-
-def window_query(engine: _native.Engine, node: Window, table: Named) -> _native.Query:
-    """A window over a table. Errors: those of the engine."""
-    rows, names = table
-    with public_errors():
-        scan = _native.Plan.scan(rows, list(dict.fromkeys(names.values())), "rows")
-        named = scan.project([(name, names[name], "") for name in node.input.schema.names])
-        return _native.Query(engine, _window(node, named))
+    return grouped.project(list(names))
 
 
 def _window(node: Window, below: _native.Plan) -> _native.Plan:
@@ -265,17 +318,4 @@ def _window(node: Window, below: _native.Plan) -> _native.Plan:
         functions=functions,
         position=node.position,
     )
-    return window.project([(name, name, "") for name in node.schema.names])
-
-
-def _sort(node: Sort, below: _native.Plan) -> _native.Plan:
-    if node.index:
-        raise UnplannedError("positions in the input")
-    return below.sort(
-        keys=[(o.column, o.descending, o.nulls_first) for o in node.orders],
-        output=list(node.outputs),
-        limit=-1 if node.limit is None else node.limit,
-        offset=node.offset,
-        stable=node.stable,
-        strategy=node.strategy,
-    )
+    return window.project([(name, name) for name in node.schema.names])

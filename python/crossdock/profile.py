@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING, Any
 from crossdock.display import align, headline
 from crossdock.errors import printable
 from crossdock.execution import Execution, Step
-from crossdock.explain import operator_name, plan_line, predicted_seconds
+from crossdock.explain import operator_name
 from crossdock.known_orders import with_origins
-from crossdock.nodes import Filter, Node, Operated, Project
+from crossdock.nodes import AssumeSorted, Filter, Node, Operated, Project
+from crossdock.operator_text import plan_line, predicted_seconds
 from crossdock.query_picture import profile_svg
-from crossdock.query_text import operator_tree, pipeline_lines, tree_lines
+from crossdock.query_text import only_plan, operator_tree, pipeline_lines, tree_lines
 from crossdock.sizes import format_bytes, format_count, format_seconds
 
 if TYPE_CHECKING:
@@ -112,7 +113,11 @@ def join_rate(profile: dict[str, Any]) -> float:
 
 def _step_data(step: Step) -> dict[str, Any]:
     node = step.node
-    profile = with_origins(node, json.loads(step.profile)) if step.profile else None
+    profile = json.loads(step.profile) if step.profile else None
+    alone = only_plan(profile) if profile else None
+    if alone is not None:
+        node = _operated(node)
+        profile = with_origins(node, alone)
     return {
         "operator": profile["operator"] if profile else _operator(node),
         "headline": headline(node),
@@ -121,6 +126,12 @@ def _step_data(step: Step) -> dict[str, Any]:
         "measured_s": step.seconds,
         "profile": profile,
     }
+
+
+def _operated(node: Node) -> Node:
+    while isinstance(node, Filter | Project | AssumeSorted):
+        node = node.input
+    return node
 
 
 def _profile_lines(step: dict[str, Any]) -> list[str]:

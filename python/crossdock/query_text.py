@@ -7,13 +7,29 @@ from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
 
 from crossdock.display import align
+from crossdock.operator_text import plan_line
 from crossdock.sizes import format_count, format_seconds
 
 # Of the engine, by number; the root is the first.
 Operators: TypeAlias = Sequence[Mapping[str, Any]]
 
-_FACTS = ("rows_expected", "rows", "thread_s", "pipeline")
+_FACTS = ("rows_expected", "rows", "thread_s", "pipeline", "plan")
 _WIDEST = 80  # characters of what an operator does
+
+
+_BESIDE = frozenset(("scan", "columns", "filter", "project"))  # one operator
+
+
+def only_plan(facts: Mapping[str, Any]) -> dict[str, Any] | None:
+    """The plan or profile of an operator that runs alone over tables in memory, with filters and
+    expressions below; None for queries that run in pipelines. `facts`: of the whole."""
+    if "operators" not in facts:
+        return dict(facts)
+    several = [one for one in facts["operators"] if one["operator"] not in _BESIDE]
+    if len(several) != 1 or "plan" not in several[0]:
+        return None
+    about_all = ("schema_version", "seed", "threads", "memory_peak_bytes", "total_s")
+    return {**several[0]["plan"], **{name: facts[name] for name in about_all if name in facts}}
 
 
 def operator_tree(operators: Operators, number: int = 0) -> dict[str, Any]:
@@ -74,6 +90,9 @@ def _has(tree: Mapping[str, Any], name: str) -> bool:
 def _rows(tree: Mapping[str, Any], shown: Sequence[str], first: str, rest: str) -> list[list[str]]:
     cells = [_COLUMNS[name][1](tree[name]) if name in tree else "" for name in shown]
     rows = [[first + _clipped(tree["headline"], _WIDEST), *cells]]
+    if "plan" in tree:
+        begin = rest + ("│    " if tree["inputs"] else "     ")
+        rows.append([begin + plan_line(tree["plan"]), *("" for _ in shown)])
     for place, below in enumerate(tree["inputs"]):
         last = place == len(tree["inputs"]) - 1
         branch, more = ("└─ ", "   ") if last else ("├─ ", "│  ")

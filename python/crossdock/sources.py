@@ -31,7 +31,6 @@ from crossdock.validation import require_valid
 
 Split: TypeAlias = tuple[tuple[Expr, ...], tuple[Expr, ...]]
 _EXTENSION = b"ARROW:extension:"
-_CACHED_TABLES = 4  # imported column sets kept per in-memory source
 _OPENING_THREADS = 8  # that read schemas of files, which may lie far away
 
 
@@ -56,7 +55,7 @@ class Source(Protocol):
     def native(
         self, engine: _native.Engine, columns: tuple[str, ...], predicate: Expr | None
     ) -> _native.Table:
-        """The same as a table of the engine, zero copy."""
+        """The same as a table of the engine, zero copy; it may have further columns."""
 
     def count_rows(self, predicate: Expr | None) -> int:
         """Rows for which `predicate` holds; from the footers where it is None."""
@@ -88,7 +87,7 @@ class ArrowSource:
         self.schema = bare_schema(found)
         bare = self.schema is found
         self.data = table if bare else pa.Table.from_arrays(table.columns, schema=self.schema)
-        self._imported: dict[tuple[str, ...], _native.Table] = {}
+        self._imported: _native.Table | None = None  # with the columns that were asked for so far
         self._valid: set[str] = set()  # columns that have been checked
         self._lock = threading.Lock()
 
@@ -115,13 +114,14 @@ class ArrowSource:
         if predicate is not None:
             return engine_table(engine, self.table(columns, predicate))
         with self._lock:
-            found = self._imported.get(columns)
-            if found is None:
-                found = engine_table(engine, self._checked(columns))
-                while len(self._imported) >= _CACHED_TABLES:
-                    self._imported.pop(next(iter(self._imported)))
-                self._imported[columns] = found
-        return found
+            known = () if self._imported is None else self._imported.column_names
+            new = tuple(name for name in dict.fromkeys(columns) if name not in known)
+            if new or self._imported is None:
+                imported = engine_table(engine, self._checked(new))
+                if self._imported is not None and known:
+                    imported = self._imported.with_columns_of(imported)
+                self._imported = imported
+            return self._imported
 
     def count_rows(self, predicate: Expr | None) -> int:
         if predicate is None:

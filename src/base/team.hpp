@@ -21,11 +21,18 @@ namespace crossdock {
 // Set once by whoever wants a run to end; read by all workers between morsels.
 class CancelFlag {
  public:
+  CancelFlag() = default;
+  // Of a part of a run, which ends with the whole. `whole` outlives it.
+  explicit CancelFlag(const CancelFlag* whole) : whole_(whole) {}
+
   void set() { set_.store(true, std::memory_order_relaxed); }
-  bool is_set() const { return set_.load(std::memory_order_relaxed); }
+  bool is_set() const {
+    return set_.load(std::memory_order_relaxed) || (whole_ != nullptr && whole_->is_set());
+  }
 
  private:
   std::atomic<bool> set_{false};
+  const CancelFlag* whole_ = nullptr;
 };
 
 class Team {

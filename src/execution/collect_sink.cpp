@@ -65,6 +65,8 @@ class FirstRows final : public RowSink {
       : out_(out), limit_(limit.value_or(RowLimit{INT64_MAX, 0})), is_limited_(limit.has_value()) {
     enough_ = limit_.rows == 0;
   }
+  bool wants_order() const override { return out_.wants_order(); }
+  int64_t batch_rows_wanted() const override { return out_.batch_rows_wanted(); }
 
   Status accept(int worker, Batch batch) override {
     if (!is_limited_) {
@@ -97,6 +99,39 @@ class FirstRows final : public RowSink {
   std::atomic<int64_t> passed_{0};
   std::atomic<bool> enough_{false};
 };
+
+// Gives the columns of an operator's batches the places and names that they have in the chain.
+class PlacedColumns final : public RowSink {
+ public:
+  PlacedColumns(RowSink& out, const Chain& chain)
+      : out_(out), schema_(chain.schema.schema), places_(chain.schema.places) {}
+  bool counts_only() const override { return out_.counts_only(); }
+  bool wants_order() const override { return out_.wants_order(); }
+  int64_t batch_rows_wanted() const override { return out_.batch_rows_wanted(); }
+  Status accept(int worker, Batch batch) override {
+    std::vector<ColumnView> columns;
+    for (const ColumnPlace& place : places_) columns.push_back(batch.columns[place.column]);
+    batch.columns = std::move(columns);
+    batch.schema = schema_;
+    return out_.accept(worker, std::move(batch));
+  }
+
+ private:
+  RowSink& out_;
+  const SchemaPtr schema_;
+  const std::vector<ColumnPlace>& places_;
+};
+
+// Whether an operator's batches can go on as they are.
+bool passes_batches(const Chain& chain) {
+  if (!chain.is_of_operator()) return false;
+  const std::vector<Field>& made = chain.source->rows_of()->schema()->fields;
+  const std::vector<Field>& written = chain.written_as()->fields;
+  for (size_t c = 0; c < written.size(); ++c) {
+    if (written[c].type != made[chain.schema.places[c].column].type) return false;
+  }
+  return true;
+}
 
 }  // namespace
 
@@ -158,6 +193,13 @@ Result<int64_t> run_into(RowSink& out,
                          Chain& chain,
                          const std::shared_ptr<Memory>& memory,
                          Meters* meters) {
+  if (passes_batches(chain)) {
+    FirstRows first(out, chain.limit);
+    PlacedColumns placed(first, chain);
+    if (chain.limit.has_value()) chain.source->end_when(first.enough());
+    CD_TRY(chain.source->emit(run, placed));
+    return first.passed();
+  }
   const int workers = run.team->worker_count();
   Together together(out, chain.written_as(), memory);
   const bool in_order = chain.is_ordered && out.wants_order();

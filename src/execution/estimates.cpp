@@ -8,6 +8,9 @@
 
 #include "execution/pipeline.hpp"
 #include "execution/table_layers.hpp"
+#include "execution/table_operators.hpp"
+#include "operators/hash_join/rank_sides.hpp"
+#include "operators/run/operator_facts.hpp"
 #include "plan/node_text.hpp"
 #include "table/key_hash.hpp"
 #include "table/key_kind.hpp"
@@ -91,6 +94,10 @@ class Estimates {
   double rows_of(const plan::Node& node, const plan::Sort& sort) {
     const double below = std::max(0.0, rows(node.input()) - static_cast<double>(sort.spec.offset));
     return sort.spec.limit < 0 ? below : std::min(below, static_cast<double>(sort.spec.limit));
+  }
+  double rows_of(const plan::Node&, const plan::ArrivedJoin& join) {
+    const auto& rows = join.sides->sides.rows;
+    return static_cast<double>(std::max(rows[0], rows[1]));
   }
   double rows_of(const plan::Node& node, const plan::Union&) {
     double sum = 0;
@@ -201,7 +208,9 @@ class Estimates {
 
 }  // namespace
 
-operators::Facts estimated_facts(const plan::Node& root) {
+operators::Facts estimated_facts(const plan::Node& root,
+                                 const operators::RunEnvironment& environment) {
+  const plan::Node* last = last_operator(root);
   const std::vector<const plan::Node*> nodes = plan::nodes_from(root);
   std::unordered_map<const plan::Node*, int64_t> numbers;
   for (const plan::Node* node : nodes) numbers[node] = static_cast<int64_t>(numbers.size());
@@ -210,6 +219,10 @@ operators::Facts estimated_facts(const plan::Node& root) {
   for (const plan::Node* node : nodes) {
     operators::Facts facts = plan::node_facts(*node, numbers);
     facts.push_back({"rows_expected", std::llround(std::ceil(estimates.rows(*node)))});
+    const PlannedOperator planned = plan_over_tables(*node, node == last, environment);
+    if (planned.ok() && planned.value() != nullptr) {
+      facts.push_back({"plan", operators::plan_facts(planned.value()->describe())});
+    }
     operators.push_back(std::move(facts));
   }
   return {{"operators", std::move(operators)}};

@@ -3,10 +3,10 @@
 
 #include "execution/column_gather.hpp"
 #include "execution/column_ranges.hpp"
+#include "execution/counted_rows.hpp"
 #include "execution/group_keys.hpp"
 #include "execution/lowering.hpp"
-#include "execution/table_layers.hpp"
-#include "expressions/computed_columns.hpp"
+#include "execution/table_operators.hpp"
 #include "operators/group_by/distinct_counts.hpp"
 #include "operators/group_by/group_stream.hpp"
 #include "operators/run/morsel.hpp"
@@ -14,26 +14,14 @@
 namespace crossdock::execution {
 namespace {
 
-using expressions::Expression;
-using expressions::ExpressionOp;
-using expressions::ExpressionPtr;
 using operators::GroupSpec;
 
 static_assert(kBlockRows <= operators::kGroupRows);
 
+constexpr const char* kTableGroup = "group-by of a table";
+
 // Where a filter keeps less of the rows, they are put together before anything is computed with them.
 constexpr double kFusedPassRate = 0.25;
-
-// The spec over other columns: column c becomes places[c].
-GroupSpec moved(GroupSpec spec, const std::vector<int>& places) {
-  for (int& key : spec.keys) key = places[key];
-  for (auto& aggregate : spec.aggregates) {
-    if (aggregate.column >= 0) aggregate.column = places[aggregate.column];
-    if (aggregate.filter >= 0) aggregate.filter = places[aggregate.filter];
-  }
-  if (spec.row_filter >= 0) spec.row_filter = places[spec.row_filter];
-  return spec;
-}
 
 // Whether all that is asked for is how many different values one column has.
 bool counts_distinct_values(const GroupSpec& spec) {
@@ -99,47 +87,36 @@ bool describe_rows(const Chain& chain, operators::StreamedRows& rows) {
 
 Result<Chain> Lowering::table_group(GroupSpec spec, TablePtr table, int64_t rows_expected) {
   CD_ASSIGN(auto groups, operators::plan_group_by(std::move(spec), std::move(table), environment_));
-  return operator_chain(std::move(groups), "group-by of a table", false, rows_expected);
+  return operator_chain(std::move(groups), kTableGroup, false, rows_expected);
 }
 
-// Filters and computed columns are evaluated inside the group-by, block by block.
-Result<Chain> Lowering::fused_group(const plan::Node& node) {
-  const auto& group = std::get<plan::Group>(node.operation);
-  Chain none;
-  TableLayers layers;
-  if (!add_layers(node.input(), layers)) return none;
-  const TablePtr& table = layers.scan->table;
-  expressions::ComputedColumns computed;
-  std::vector<ExpressionPtr> outputs;
-  std::vector<int> places;
-  const int first_computed = table->schema->column_count();
-  for (const ExpressionPtr& column : layers.columns) {
-    if (column->op == ExpressionOp::kColumn) {
-      places.push_back(column->column);
-      continue;
-    }
-    places.push_back(first_computed + static_cast<int>(outputs.size()));
-    computed.names.push_back(fmt::format("#{}", outputs.size()));
-    outputs.push_back(column);
-  }
-  GroupSpec spec = moved(group.spec, places);
-  // An aggregate may have the name that a key has in the table.
-  for (operators::AggregateSpec& aggregate : spec.aggregates)
-    aggregate.name = "\x01" + aggregate.name;
-  if (layers.conditions.empty() && outputs.empty()) {
-    CD_ASSIGN(Chain chain, table_group(std::move(spec), table, table->rows));
-    chain.schema.schema = node.schema;
-    return chain;
-  }
-  CD_ASSIGN(computed.program,
-            expressions::Program::create(std::move(layers.conditions), std::move(outputs)));
-  if (!operators::reads_computed_as_numbers(spec, first_computed, *computed.program)) return none;
-  spec.program = computed.program;
-  spec.first_computed = first_computed;
-  CD_ASSIGN(Chain chain,
-            table_group(std::move(spec), expressions::with_places(*table, computed), table->rows));
+// A chain without a source where the rows must come another way.
+Result<Chain> Lowering::fused_group(const plan::Node& node, int64_t rows_expected) {
+  CD_ASSIGN(auto groups, plan_table_group(node, environment_));
+  if (groups == nullptr) return Chain();
+  Chain chain = operator_chain(std::move(groups), kTableGroup, false, rows_expected);
   chain.schema.schema = node.schema;
   return chain;
+}
+
+// One row with the number of rows in each column.
+Result<Chain> Lowering::counted_group(const plan::Node& node) {
+  CD_ASSIGN(Chain chain, lower_limited(node.input()));
+  const auto start = RunRecord::Clock::now();
+  CD_ASSIGN(const int64_t rows, count_rows(run_, chain, record_.meters()));
+  note(chain, "count", rows, start);
+  const auto value = std::make_shared<const int64_t>(rows);
+  Batch row{node.schema, 1, {}, value};
+  ColumnView column;
+  column.length = 1;
+  column.values = reinterpret_cast<const uint8_t*>(value.get());
+  row.columns.assign(node.schema->fields.size(), column);
+  auto table = std::make_shared<Table>();
+  table->schema = node.schema;
+  table->rows = 1;
+  table->batches.push_back(std::move(row));
+  CD_ASSIGN(auto store, operators::store_rows(*table, "count"));
+  return table_chain(std::move(table), std::move(store), "count", workers_);
 }
 
 Result<std::unique_ptr<operators::GroupStream>> Lowering::plan_stream(
@@ -221,17 +198,17 @@ Result<Chain> Lowering::stream_groups(const GroupSpec& asked, SchemaPtr schema, 
 }
 
 Result<Chain> Lowering::lower_group(const plan::Node& node) {
-  const plan::Node& input = node.input();
-  const bool is_scan = std::holds_alternative<plan::Scan>(input.operation);
-  if (is_scan) return fused_group(node);
-  CD_ASSIGN(Chain chain, lower(input));
+  const GroupSpec& spec = std::get<plan::Group>(node.operation).spec;
+  if (counts_rows(spec)) return counted_group(node);
+  CD_ASSIGN(Chain chain, lower(node.input()));
   const bool is_table =
-      rules_.has(Rule::kFusedGroups) && chain.table != nullptr && chain.pass_rate >= kFusedPassRate;
+      chain.table != nullptr &&
+      (chain.is_bare() || (rules_.has(Rule::kFusedGroups) && chain.pass_rate >= kFusedPassRate));
   if (is_table) {
-    CD_ASSIGN(Chain fused, fused_group(node));
+    CD_ASSIGN(Chain fused, fused_group(node, chain.rows_expected()));
     if (fused.source != nullptr) return fused;
   }
-  return stream_groups(std::get<plan::Group>(node.operation).spec, node.schema, std::move(chain));
+  return stream_groups(spec, node.schema, std::move(chain));
 }
 
 }  // namespace crossdock::execution

@@ -7,8 +7,9 @@
 #include "execution/key_filter_stage.hpp"
 #include "execution/lowering.hpp"
 #include "execution/probe_stage.hpp"
-#include "expressions/block_evaluator.hpp"
+#include "execution/table_operators.hpp"
 #include "operators/hash_join/hash_join.hpp"
+#include "operators/hash_join/rank_sides.hpp"
 #include "operators/run/morsel.hpp"
 #include "operators/run/operator.hpp"
 
@@ -19,10 +20,6 @@ using operators::JoinKind;
 using operators::JoinSpec;
 using operators::OutputColumn;
 using operators::OutputSide;
-
-// Two tables of at least this many rows each are joined by an operator that partitions both: each probe of a table
-// that large misses all caches.
-constexpr int64_t kPartitionedRows = int64_t{1} << 21;
 
 // What it costs to look a key up in a filter, in comparisons of integers.
 constexpr double kProbeCost = 1.5;
@@ -59,26 +56,6 @@ ProbeKind probe_kind(JoinKind kind, bool build_is_left) {
 
 bool is_plain_integer(const DataType& left, const DataType& right) {
   return left.id == right.id && (is_signed_integer(left.id) || is_unsigned_integer(left.id));
-}
-
-// Whether pipelines can make the rows of this join. A key column of an outer join that comes from either side is one
-// column of blocks only where both sides have the same bytes, and only where one of them is always there.
-bool is_pipelined(const plan::Node& node) {
-  const auto& join = std::get<plan::Join>(node.operation);
-  const JoinSpec& spec = join.spec;
-  if (spec.kind == JoinKind::kAntiNullAware) {
-    return spec.keys.size() == 1 && join.residual == nullptr;
-  }
-  if (spec.kind != JoinKind::kRight && spec.kind != JoinKind::kFull) return true;
-  return std::none_of(spec.output.begin(), spec.output.end(), [&](const OutputColumn& column) {
-    if (column.side != OutputSide::kKey) return false;
-    if (spec.kind == JoinKind::kFull) return true;
-    return std::none_of(spec.keys.begin(), spec.keys.end(), [&](const auto& key) {
-      return key.first == column.column &&
-             is_plain_integer(node.input(0).schema->fields[key.first].type,
-                              node.input(1).schema->fields[key.second].type);
-    });
-  });
 }
 
 // The sides of a join, seen from the build and the probe side.
@@ -220,43 +197,29 @@ bool has_loose_dictionaries(const Chain& chain) {
   return false;
 }
 
-// A residual condition for the operator that joins tables.
-Result<operators::ResidualFilter> residual_filter(const expressions::ExpressionPtr& condition,
-                                                  std::shared_ptr<Memory> memory) {
-  CD_ASSIGN(auto program, expressions::Program::create({condition}, {}));
-  return operators::ResidualFilter(
-      [program, memory = std::move(memory)](const Batch& pairs, uint8_t* keep) -> Status {
-        CD_ASSIGN(auto evaluator, expressions::BlockEvaluator::create(program, *memory));
-        for (int64_t at = 0; at < pairs.rows; at += kBlockRows) {
-          const auto rows = static_cast<int32_t>(std::min<int64_t>(kBlockRows, pairs.rows - at));
-          CD_TRY(evaluator.filter(pairs, at, rows));
-          if (evaluator.kept() == nullptr) {
-            std::fill_n(keep + at, rows, uint8_t{1});
-          } else {
-            std::copy_n(evaluator.kept(), rows, keep + at);
-          }
-        }
-        return {};
-      });
-}
-
 }  // namespace
 
 Result<Chain> Lowering::table_join(const plan::Node& node, Chain left, Chain right) {
   const auto& join = std::get<plan::Join>(node.operation);
   const int64_t rows = std::max(left.rows_expected(), right.rows_expected());
-  JoinSpec spec = join.spec;
-  if (join.residual != nullptr) {
-    CD_ASSIGN(spec.residual, residual_filter(join.residual, environment_.memory));
-  }
   CD_ASSIGN(TablePtr left_table, materialise(std::move(left)));
   CD_ASSIGN(TablePtr right_table, materialise(std::move(right)));
   CD_ASSIGN(auto joined,
-            operators::HashJoin::create(
-                std::move(spec), std::move(left_table), std::move(right_table), environment_));
+            plan_table_join(join, std::move(left_table), std::move(right_table), environment_));
   const std::string name =
       fmt::format("{} join of tables", operators::join_kind_name(join.spec.kind));
-  return operator_chain(std::move(joined), name, false, rows);
+  const bool is_ordered = join.spec.strategy == operators::Strategy::kMerge;
+  return operator_chain(std::move(joined), name, is_ordered, rows);
+}
+
+Result<Chain> Lowering::lower_arrived_join(const plan::Node& node) {
+  const auto& sides = std::get<plan::ArrivedJoin>(node.operation).sides;
+  const int64_t rows = std::max(sides->sides.rows[0], sides->sides.rows[1]);
+  const bool is_ordered = sides->words != nullptr;  // of a merge join
+  return operator_chain(operators::HashJoin::create(sides, environment_),
+                        "join of what has arrived",
+                        is_ordered,
+                        rows);
 }
 
 Result<JoinKeys> Lowering::join_keys(const Chain& probe,
@@ -388,9 +351,9 @@ Result<Chain> Lowering::lower_join(const plan::Node& node) {
   CD_ASSIGN(Chain left, lower(node.input(0)));
   CD_ASSIGN(Chain right, lower(node.input(1)));
   const bool both_are_tables = left.is_bare() && right.is_bare();
-  if (!rules_.has(Rule::kPipelinedJoins) || !is_pipelined(node) ||
-      (both_are_tables &&
-       std::min(left.rows_expected(), right.rows_expected()) >= kPartitionedRows)) {
+  const int64_t rows = std::min(left.rows_expected(), right.rows_expected());
+  if (!rules_.has(Rule::kPipelinedJoins) || needs_tables(node) ||
+      (both_are_tables && joins_tables(rows, last_ == &node))) {
     return table_join(node, std::move(left), std::move(right));
   }
   const bool can_build_left =

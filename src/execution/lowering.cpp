@@ -236,8 +236,10 @@ Result<Chain> Lowering::lower_operation(const plan::Node& node) {
       return lower_union(node);
     case 8:
       return lower_file_scan(node);
-    default:
+    case 9:
       return lower_window(node);
+    default:
+      return lower_arrived_join(node);
   }
 }
 

@@ -12,6 +12,7 @@
 #include "execution/pipeline.hpp"
 #include "execution/query.hpp"
 #include "execution/run_record.hpp"
+#include "execution/table_operators.hpp"
 #include "operators/group_by/group_stream.hpp"
 #include "operators/run/operator.hpp"
 #include "plan/node.hpp"
@@ -29,6 +30,7 @@ class Lowering {
         environment_(environment),
         rules_(options.rules),
         workers_(run.team->worker_count()),
+        last_(last_operator(root)),
         record_(options.measures) {
     count_uses(root);
   }
@@ -66,6 +68,7 @@ class Lowering {
   Result<Chain> lower_limit(const plan::Node& node);
   Result<Chain> lower_union(const plan::Node& node);
   Result<Chain> lower_window(const plan::Node& node);
+  Result<Chain> lower_arrived_join(const plan::Node& node);
 
   Status add_filter(Chain& chain, const std::vector<expressions::ExpressionPtr>& conditions);
   Status add_filters(Chain& chain, const std::vector<expressions::ExpressionPtr>& conditions);
@@ -85,7 +88,8 @@ class Lowering {
       const Chain& chain,
       const operators::GroupSpec& spec,
       std::vector<operators::KeyColumnRange> ranges);
-  Result<Chain> fused_group(const plan::Node& node);
+  Result<Chain> fused_group(const plan::Node& node, int64_t rows_expected);
+  Result<Chain> counted_group(const plan::Node& node);
   Result<Chain> table_group(operators::GroupSpec spec, TablePtr table, int64_t rows_expected);
 
   operators::OperatorRun& run_;
@@ -100,6 +104,7 @@ class Lowering {
   };
   std::unordered_map<const plan::Node*, SharedRows> shared_;
   std::vector<const plan::Node*> being_lowered_;
+  const plan::Node* last_;  // whose rows are the result; nullptr: none's
   RunRecord record_;
 };
 

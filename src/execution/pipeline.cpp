@@ -100,6 +100,26 @@ class BlockCutter final : public operators::RowSink {
   std::atomic<int64_t> next_{0};
 };
 
+// Ends an operator when what it sends rows to has enough of them.
+class EndingSink final : public operators::RowSink {
+ public:
+  EndingSink(operators::RowSink& out, const std::atomic<bool>& enough, CancelFlag& end)
+      : out_(out), enough_(enough), end_(end) {}
+  bool counts_only() const override { return out_.counts_only(); }
+  bool wants_order() const override { return out_.wants_order(); }
+  int64_t batch_rows_wanted() const override { return out_.batch_rows_wanted(); }
+  Status accept(int worker, Batch batch) override {
+    CD_TRY(out_.accept(worker, std::move(batch)));
+    if (enough_.load(std::memory_order_relaxed)) end_.set();
+    return {};
+  }
+
+ private:
+  operators::RowSink& out_;
+  const std::atomic<bool>& enough_;
+  CancelFlag& end_;
+};
+
 class OperatorSource final : public Source {
  public:
   OperatorSource(std::unique_ptr<operators::Operator> rows_of,
@@ -112,19 +132,30 @@ class OperatorSource final : public Source {
     BlockCutter cutter(first, ordered_, [this](int worker, int64_t morsel, Status status) {
       return ended(worker, morsel, std::move(status));
     });
-    operators::RunProfile profile;
-    CD_TRY(operator_->run(cutter, *run.cancel, *run.progress, profile));
-    for (const operators::PhaseTime& phase : profile.phases) run.profile->phases.push_back(phase);
-    return {};
+    return emit(run, cutter);
+  }
+  Status emit(OperatorRun& run, operators::RowSink& sink) override {
+    const std::atomic<bool>* enough = enough_flag();
+    if (enough == nullptr) return operator_->run(sink, *run.cancel, *run.progress, profile_);
+    if (has_enough()) return {};
+    CancelFlag end(run.cancel);
+    EndingSink ending(sink, *enough, end);
+    Status status = operator_->run(ending, end, *run.progress, profile_);
+    const bool was_ended = !status.ok() && status.error().code == ErrorCode::kCancelled &&
+                           has_enough() && !run.cancel->is_set();
+    return was_ended ? Status() : status;
   }
   std::string describe() const override { return name_; }
   int64_t rows() const override { return rows_; }
+  const operators::Operator* rows_of() const override { return operator_.get(); }
+  const operators::RunProfile* profile() const override { return &profile_; }
 
  private:
   std::unique_ptr<operators::Operator> operator_;
   std::string name_;
   bool ordered_;
   int64_t rows_;
+  operators::RunProfile profile_;
 };
 
 class EmittedSource final : public Source {
@@ -247,6 +278,11 @@ BlockSchema batch_schema(SchemaPtr schema, const RowStore* store) {
 }
 
 }  // namespace
+
+Status Source::emit(OperatorRun&, operators::RowSink&) {
+  return make_error(
+      ErrorCode::kInternal, "{} is no operator, but its batches are asked for", describe());
+}
 
 Status Source::ended(int worker, int64_t morsel, Status status) const {
   if (ends_ == nullptr) return status;

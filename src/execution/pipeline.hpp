@@ -56,6 +56,11 @@ class Source {
   virtual std::string describe() const = 0;
   // Rows, or an estimate of them.
   virtual int64_t rows() const = 0;
+  // The operator that makes the rows, and what its run has measured; nullptr: none does, or has run.
+  virtual const operators::Operator* rows_of() const { return nullptr; }
+  virtual const operators::RunProfile* profile() const { return nullptr; }
+  // Instead of run(), where an operator makes the rows: its batches go into `sink` as they are.
+  virtual Status emit(operators::OperatorRun& run, operators::RowSink& sink);
 
   // Before the run: who learns of the ends of morsels.
   void set_ends(MorselEnds* ends) { ends_ = ends; }
@@ -66,6 +71,7 @@ class Source {
   // `status`: of the morsel, which ends with it.
   Status ended(int worker, int64_t morsel, Status status) const;
   bool has_enough() const { return enough_ != nullptr && enough_->load(std::memory_order_relaxed); }
+  const std::atomic<bool>* enough_flag() const { return enough_; }
 
  private:
   MorselEnds* ends_ = nullptr;
@@ -128,6 +134,8 @@ struct Chain {
   SourceColumn source_column(int column) const;
 
   bool is_bare() const { return table != nullptr && stages.empty(); }
+  // Whether the batches of an operator are the chain's rows, but for names and places of columns.
+  bool is_of_operator() const { return source->rows_of() != nullptr && stages.empty(); }
   int64_t rows_expected() const;
   const SchemaPtr& written_as() const { return written == nullptr ? schema.schema : written; }
 };

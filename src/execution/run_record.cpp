@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "operators/run/operator_facts.hpp"
 #include "plan/node_text.hpp"
 
 namespace crossdock::execution {
@@ -24,6 +25,7 @@ void RunRecord::add(const Chain& chain, const Sink& sink, Clock::time_point star
     pipeline.parts.push_back({stage->describe(), stage->node(), -1, 0});
   }
   pipeline.parts.push_back({sink.what, sink.node, sink.rows, 0});
+  if (chain.source->rows_of() != nullptr) add_operator(chain, pipeline.parts.front());
   if (meters_.parts.empty()) return;
   // A meter counts what goes into the part behind it, and the time of all that follows.
   const auto& meters = meters_.parts;
@@ -35,6 +37,14 @@ void RunRecord::add(const Chain& chain, const Sink& sink, Clock::time_point star
   pipeline.parts.front().thread_seconds = std::max(0.0, meters_.source_seconds());
   // What a sink does once it has all rows.
   pipeline.parts.back().thread_seconds += std::max(0.0, pipeline.seconds - meters_.run_seconds);
+}
+
+void RunRecord::add_operator(const Chain& chain, Part& part) {
+  const operators::Operator& ran = *chain.source->rows_of();
+  const operators::RunProfile& profile = *chain.source->profile();
+  ran_[chain.source_node] = operators::run_facts(ran.describe(), profile);
+  part.rows = profile.result_rows;
+  part.thread_seconds = profile.total_seconds * ran.worker_count();
 }
 
 std::unordered_map<const plan::Node*, RunRecord::Measured> RunRecord::measured() const {
@@ -67,6 +77,8 @@ std::vector<Facts> RunRecord::operator_facts(const std::vector<const plan::Node*
     if (measures_ && sum != by_node.end()) {
       facts.push_back({"thread_s", sum->second.thread_seconds});
     }
+    const auto ran = ran_.find(node);
+    if (ran != ran_.end()) facts.push_back({"plan", ran->second});
     operators.push_back(std::move(facts));
   }
   return operators;

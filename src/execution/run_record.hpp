@@ -52,12 +52,15 @@ class RunRecord {
   };
   using Numbers = std::unordered_map<const plan::Node*, int64_t>;
 
+  // What the operator that makes a chain's rows has planned and done.
+  void add_operator(const Chain& chain, Part& part);
   std::unordered_map<const plan::Node*, Measured> measured() const;
   std::vector<operators::Facts> operator_facts(const std::vector<const plan::Node*>& nodes,
                                                const Numbers& numbers) const;
   operators::Facts pipeline_facts(const Pipeline& pipeline, const Numbers& numbers) const;
 
   bool measures_;
+  std::unordered_map<const plan::Node*, operators::Facts> ran_;  // operators over tables
   Meters meters_;
   std::vector<Pipeline> pipelines_;
   Numbers expected_;

@@ -1,6 +1,8 @@
 // Puts filters and projections together by substitution.
 #include "execution/table_layers.hpp"
 
+#include <algorithm>
+
 namespace crossdock::execution {
 namespace {
 
@@ -15,6 +17,25 @@ ExpressionPtr over(const ExpressionPtr& expression, const std::vector<Expression
   auto copy = std::make_shared<Expression>(*expression);
   for (ExpressionPtr& argument : copy->arguments) argument = over(argument, columns);
   return copy;
+}
+
+// Substitution can multiply the parts of expressions.
+constexpr int kMostParts = 2000;
+
+// The parts of an expression, at most one more than `most`.
+int parts_of(const Expression& expression, int most) {
+  int parts = 1;
+  for (const ExpressionPtr& argument : expression.arguments) {
+    if (parts > most) break;
+    parts += parts_of(*argument, most - parts);
+  }
+  return parts;
+}
+
+bool has_grown(const std::vector<ExpressionPtr>& expressions) {
+  return std::any_of(expressions.begin(), expressions.end(), [](const ExpressionPtr& expression) {
+    return parts_of(*expression, kMostParts) > kMostParts;
+  });
 }
 
 }  // namespace
@@ -32,7 +53,7 @@ bool add_layers(const plan::Node& node, TableLayers& layers) {
     for (const ExpressionPtr& condition : filter->conditions) {
       layers.conditions.push_back(over(condition, layers.columns));
     }
-    return true;
+    return !has_grown(layers.conditions);
   }
   const auto* project = std::get_if<plan::Project>(&node.operation);
   if (project == nullptr || !add_layers(node.input(), layers)) return false;
@@ -41,7 +62,7 @@ bool add_layers(const plan::Node& node, TableLayers& layers) {
     columns.push_back(over(item.expression, layers.columns));
   }
   layers.columns = std::move(columns);
-  return true;
+  return !has_grown(layers.columns);
 }
 
 }  // namespace crossdock::execution

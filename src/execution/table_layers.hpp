@@ -13,7 +13,7 @@ struct TableLayers {
   std::vector<expressions::ExpressionPtr> columns;     // of the node, over the table's
 };
 
-// False where something else lies between the node and a table.
+// False where something else lies between the node and a table, and where expressions become too large.
 bool add_layers(const plan::Node& node, TableLayers& layers);
 
 }  // namespace crossdock::execution

@@ -149,6 +149,21 @@ std::optional<ExpressionOp> find_function(std::string_view name) {
   return found->op;
 }
 
+Status check_columns(const Expression& expression, const Schema& schema) {
+  if (expression.op == ExpressionOp::kColumn) {
+    const bool is_there = expression.column >= 0 && expression.column < schema.column_count() &&
+                          schema.fields[expression.column].type == expression.type;
+    if (is_there) return {};
+    return make_error(ErrorCode::kInvalidArgument,
+                      "an expression reads column '{}' of another table or plan",
+                      expression.name);
+  }
+  for (const ExpressionPtr& argument : expression.arguments) {
+    CD_TRY(check_columns(*argument, schema));
+  }
+  return {};
+}
+
 const DataType& computed_string_type() {
   static const DataType kType = parse_arrow_format("vu").value();
   return kType;

@@ -1,5 +1,5 @@
-// Expressions over the columns of a table: typed, immutable trees. `parse_expression` reads them from
-// JSON (expression_json.cpp has its form), `Program` makes them executable.
+// Expressions over the columns of a table: typed, immutable trees. `Program` makes them
+// executable.
 //
 // Types follow what the Python front end computes with pyarrow: integers keep the type of the wider
 // side, decimals are exact (precision up to 38, scale kept), `/` gives a float64, float32 stays one
@@ -140,7 +140,7 @@ Result<ExpressionPtr> make_call(CallParts parts);
 // "price * (1 - discount)": what errors name.
 std::string expression_text(const Expression& expression);
 
-// Name of a function in JSON and in errors; nullptr for columns and literals.
+// Name of a function for callers and in errors; nullptr for columns and literals.
 const char* op_name(ExpressionOp op);
 
 // The function of that name, conversions aside.
@@ -152,14 +152,11 @@ const DataType& computed_string_type();
 // Error kUnsupportedType for a type of which columns are not computed: dictionaries, and strings that are no views.
 Status check_computed(std::string_view name, const DataType& type);
 
+// Error kInvalidArgument for an expression that was made over other columns than those of `schema`.
+Status check_columns(const Expression& expression, const Schema& schema);
+
+// What callers may ask for.
 constexpr int32_t kMaxExpressionDepth = 100;
 constexpr int32_t kMaxExpressionNodes = 10'000;
-
-// Reads an expression over the columns of `schema`. Errors: kInvalidArgument (not JSON, not of the
-// form, too deep), kUnknownColumn, kUnsupportedType.
-Result<ExpressionPtr> parse_expression(std::string_view json, const Schema& schema);
-
-// The same for a JSON list of expressions.
-Result<std::vector<ExpressionPtr>> parse_expressions(std::string_view json, const Schema& schema);
 
 }  // namespace crossdock::expressions

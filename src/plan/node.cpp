@@ -5,6 +5,7 @@
 #include <unordered_set>
 
 #include "operators/hash_join/output_plan.hpp"
+#include "operators/hash_join/rank_sides.hpp"
 #include "table/key_kind.hpp"
 
 namespace crossdock::plan {
@@ -111,7 +112,10 @@ Result<NodePtr> make_file_scan(std::shared_ptr<const scan::ParquetFiles> files,
 }
 
 Result<NodePtr> make_filter(NodePtr input, std::vector<ExpressionPtr> conditions) {
-  for (const ExpressionPtr& condition : conditions) CD_TRY(check_condition(condition));
+  for (const ExpressionPtr& condition : conditions) {
+    CD_TRY(check_condition(condition));
+    CD_TRY(expressions::check_columns(*condition, *input->schema));
+  }
   SchemaPtr schema = input->schema;
   return make_node(Filter{std::move(conditions)}, {std::move(input)}, std::move(schema));
 }
@@ -120,6 +124,7 @@ Result<NodePtr> make_project(NodePtr input, std::vector<Project::Item> items) {
   auto schema = std::make_shared<Schema>();
   for (const Project::Item& item : items) {
     const expressions::Expression& expression = *item.expression;
+    CD_TRY(expressions::check_columns(expression, *input->schema));
     if (expression.op == ExpressionOp::kColumn) {
       schema->fields.push_back(input->schema->fields[expression.column]);
       schema->fields.back().name = item.name;
@@ -143,7 +148,11 @@ Schema residual_schema(const operators::JoinSpec& spec, const Schema& left, cons
 }
 
 Result<NodePtr> make_join(NodePtr left, NodePtr right, Join join) {
-  if (join.residual != nullptr) CD_TRY(check_condition(join.residual));
+  if (join.residual != nullptr) {
+    CD_TRY(check_condition(join.residual));
+    CD_TRY(expressions::check_columns(*join.residual,
+                                      residual_schema(join.spec, *left->schema, *right->schema)));
+  }
   for (const auto& [left_column, right_column] : join.spec.keys) {
     CD_TRY(common_key_kind(left->schema->fields[left_column].type,
                            right->schema->fields[right_column].type));
@@ -165,6 +174,11 @@ Result<NodePtr> make_sort(NodePtr input, operators::SortSpec spec) {
 Result<NodePtr> make_window(NodePtr input, operators::WindowSpec spec) {
   CD_ASSIGN(SchemaPtr schema, operators::window_schema(spec, *input->schema));
   return make_node(Window{std::move(spec)}, {std::move(input)}, std::move(schema));
+}
+
+NodePtr make_arrived_join(std::shared_ptr<const operators::RankSides> sides) {
+  SchemaPtr schema = sides->schema;
+  return std::make_shared<Node>(Node{ArrivedJoin{std::move(sides)}, {}, std::move(schema)});
 }
 
 Result<NodePtr> make_limit(NodePtr input, int64_t rows, int64_t offset) {

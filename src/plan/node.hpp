@@ -18,6 +18,10 @@
 #include "scan/parquet_table.hpp"
 #include "table/column.hpp"
 
+namespace crossdock::operators {
+struct RankSides;
+}  // namespace crossdock::operators
+
 namespace crossdock::plan {
 
 struct Node;
@@ -44,8 +48,8 @@ struct Project {
 };
 
 struct Join {
-  operators::JoinSpec spec;  // without a residual
-  // A further condition on pairs of rows, over the schema of spec.residual_columns; nullptr: none.
+  operators::JoinSpec spec;
+  // A further condition on pairs of rows, over the schema of spec.residual_columns; nullptr: none, or spec.residual.
   expressions::ExpressionPtr residual;
 };
 
@@ -77,8 +81,24 @@ struct Window {
   operators::WindowSpec spec;
 };
 
+// The join of what ranks have partitioned into this one's memory.
+struct ArrivedJoin {
+  std::shared_ptr<const operators::RankSides> sides;
+};
+
 struct Node {
-  std::variant<Scan, Filter, Project, Join, Group, Sort, Limit, Union, FileScan, Window> operation;
+  using Operation = std::variant<Scan,
+                                 Filter,
+                                 Project,
+                                 Join,
+                                 Group,
+                                 Sort,
+                                 Limit,
+                                 Union,
+                                 FileScan,
+                                 Window,
+                                 ArrivedJoin>;
+  Operation operation;
   std::vector<NodePtr> inputs;
   SchemaPtr schema;
 
@@ -99,6 +119,7 @@ Result<NodePtr> make_join(NodePtr left, NodePtr right, Join join);
 Result<NodePtr> make_group(NodePtr input, operators::GroupSpec spec);
 Result<NodePtr> make_sort(NodePtr input, operators::SortSpec spec);
 Result<NodePtr> make_window(NodePtr input, operators::WindowSpec spec);
+NodePtr make_arrived_join(std::shared_ptr<const operators::RankSides> sides);
 Result<NodePtr> make_limit(NodePtr input, int64_t rows, int64_t offset);
 
 // Columns are matched by position and named as the first input names them. Error kInvalidArgument: other numbers of

@@ -38,6 +38,11 @@ struct Line {
                           node.input(1).schema->fields[right].name);
     }
     if (join.residual != nullptr) text += " if " + expressions::expression_text(*join.residual);
+    if (join.spec.residual != nullptr) text += " if a predicate holds";
+    for (const int side : {0, 1}) {
+      if (join.spec.sorted[side] != operators::Sortedness::kDeclared) continue;
+      text += side == 0 ? ", left in order" : ", right in order";
+    }
     return text;
   }
   std::string operator()(const Group& group) const {
@@ -69,6 +74,7 @@ struct Line {
       text += key.nulls_first ? " nulls first" : "";
       separator = ", ";
     }
+    if (sort.spec.strategy == operators::SortStrategy::kPresorted) text += ", in order already";
     if (sort.spec.limit >= 0) text += fmt::format(", limit {}", sort.spec.limit);
     if (sort.spec.offset > 0) text += fmt::format(" after {}", sort.spec.offset);
     return text;
@@ -78,6 +84,7 @@ struct Line {
                              : fmt::format("limit {} after {}", limit.rows, limit.offset);
   }
   std::string operator()(const Union&) const { return "union"; }
+  std::string operator()(const ArrivedJoin&) const { return "join of what ranks have partitioned"; }
   std::string operator()(const Window& window) const {
     const Schema& input = *node.input().schema;
     std::string text = "window";
@@ -117,6 +124,7 @@ struct Kind {
   const char* operator()(const Sort&) const { return "sort"; }
   const char* operator()(const Limit&) const { return "limit"; }
   const char* operator()(const Union&) const { return "union"; }
+  const char* operator()(const ArrivedJoin&) const { return "join"; }
   const char* operator()(const Window&) const { return "window"; }
 };
 

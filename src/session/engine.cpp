@@ -107,6 +107,27 @@ ArrowTable ArrowTable::from_stream(const Engine&, ArrowArrayStream* stream) {
   return table;
 }
 
+ArrowTable ArrowTable::with_columns_of(const ArrowTable& other) const {
+  const Table& left = *state_->table;
+  const Table& right = *other.state_->table;
+  if (left.rows != right.rows) {
+    throw_error(make_error(ErrorCode::kInvalidArgument,
+                           "tables of {} and of {} rows do not go side by side",
+                           left.rows,
+                           right.rows));
+  }
+  for (const Field& field : right.schema->fields) {
+    for (const Field& known : left.schema->fields) {
+      if (known.name != field.name) continue;
+      throw_error(
+          make_error(ErrorCode::kDuplicateColumn, "both tables have a column '{}'", field.name));
+    }
+  }
+  auto state = std::make_shared<State>();
+  state->table = std::make_shared<Table>(side_by_side(left, right));
+  return ArrowTable(std::move(state));
+}
+
 int64_t ArrowTable::rows() const { return state_->table->rows; }
 int64_t ArrowTable::batches() const { return static_cast<int64_t>(state_->table->batches.size()); }
 

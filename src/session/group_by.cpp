@@ -2,7 +2,6 @@
 #include <algorithm>
 
 #include "operators/group_by/distinct_counts.hpp"
-#include "session/expressions.hpp"
 #include "session/specs.hpp"
 #include "session/state.hpp"
 
@@ -72,64 +71,9 @@ Result<operators::GroupSpec> group_spec(const GroupByOptions& options, const Sch
   return spec;
 }
 
-namespace {
-
-// The name of the bool column of the rows that are kept, where they must be marked: no column's.
-std::string unused_name(const Schema& schema, const GroupByOptions& options) {
-  std::string name = "kept";
-  const auto is_taken = [&] {
-    return std::any_of(schema.fields.begin(),
-                       schema.fields.end(),
-                       [&](const Field& field) { return field.name == name; }) ||
-           std::any_of(options.computed.begin(), options.computed.end(), [&](const auto& column) {
-             return column.name == name;
-           });
-  };
-  while (is_taken()) name += "_";
-  return name;
-}
-
-// A group-by over filters and computed columns: they are computed while rows are read, or where
-// something must be known of them before, or they are wanted by reference, into columns first.
-Result<std::unique_ptr<operators::Operator>> plan_computed(GroupByOptions options,
-                                                           const Table& rows,
-                                                           operators::RunEnvironment environment) {
-  if (!options.where.empty() && !options.filters.empty()) {
-    return make_error(ErrorCode::kInvalidArgument,
-                      "where='{}' and filters= are given\n  try      where= as one of the filters",
-                      options.where);
-  }
-  CD_ASSIGN(expressions::ComputedColumns computed,
-            make_computed({options.computed, options.filters, ""}, *rows.schema));
-  const int first_computed = rows.schema->column_count();
-  TablePtr table = expressions::with_places(rows, computed);
-  CD_ASSIGN(operators::GroupSpec spec, group_spec(options, *table->schema));
-  if (operators::reads_computed_as_numbers(spec, first_computed, *computed.program)) {
-    spec.program = computed.program;
-    spec.first_computed = first_computed;
-    return operators::plan_group_by(std::move(spec), std::move(table), std::move(environment));
-  }
-  if (!options.filters.empty()) {
-    computed.mask = unused_name(*rows.schema, options);
-    options.where = computed.mask;
-  }
-  Team team(environment.threads);
-  CD_ASSIGN(
-      table,
-      expressions::with_computed_columns(rows, computed, team, *environment.memory, CancelFlag()));
-  CD_ASSIGN(spec, group_spec(options, *table->schema));
-  return operators::plan_group_by(std::move(spec), std::move(table), std::move(environment));
-}
-
-}  // namespace
-
 GroupBy::GroupBy(const Engine& engine, const ArrowTable& table, const GroupByOptions& options) {
   const TablePtr& rows = table.state()->table;
   const operators::RunEnvironment environment = run_environment(engine);
-  if (!options.filters.empty() || !options.computed.empty()) {
-    state_ = operation_state(engine, value_or_throw(plan_computed(options, *rows, environment)));
-    return;
-  }
   operators::GroupSpec spec = value_or_throw(group_spec(options, *rows->schema));
   state_ = operation_state(
       engine, value_or_throw(operators::plan_group_by(std::move(spec), rows, environment)));

@@ -4,7 +4,6 @@
 #include "base/team.hpp"
 #include "data/ranks/thread_communicator.hpp"
 #include "operators/hash_join/hash_join.hpp"
-#include "session/aggregate_sink.hpp"
 #include "session/rank_join.hpp"
 #include "session/specs.hpp"
 #include "session/state.hpp"
@@ -149,19 +148,6 @@ Result<std::string> partition_refusal(int ranks,
     return fmt::format("{} ranks are more than {}", ranks, operators::kPartitionRanksMax);
   }
   return found.reason;
-}
-
-void Join::aggregate(const std::vector<std::pair<std::string, std::string>>& items,
-                     ArrowArrayStream* out) {
-  state_->begin_run();
-  AggregateSink sink = value_or_throw(
-      AggregateSink::create(items, state_->planned->schema(), state_->planned->worker_count()));
-  ok_or_throw(state_->run(sink));
-  Batch row = value_or_throw(sink.finish(state_->profile.result_rows));
-  SchemaPtr schema = row.schema;
-  std::vector<Batch> rows;
-  rows.push_back(std::move(row));
-  export_batches(std::move(schema), std::move(rows), out);
 }
 
 }  // namespace crossdock

@@ -13,54 +13,61 @@
 namespace crossdock {
 namespace {
 
-Error plan_refusal(const char* option, const char* instead) {
-  return make_error(ErrorCode::kInvalidArgument,
-                    "{} is given, but a plan does not read it\n  try      {}",
-                    option,
-                    instead);
+Result<Expr> column_of(const Schema& schema, const std::string& name, const char* where) {
+  CD_ASSIGN(const int place, schema.find(name, where));
+  CD_TRY(expressions::value_domain(schema.fields[place].type));
+  return Expr(expressions::make_column(schema, place));
+}
+
+Result<Expr> pair_column_of(const Plan& left,
+                            const Plan& right,
+                            const JoinOptions& options,
+                            const std::string& name) {
+  const Schema& left_schema = *left.node()->schema;
+  const Schema& right_schema = *right.node()->schema;
+  CD_ASSIGN(const operators::JoinSpec spec, join_spec(options, left_schema, right_schema));
+  const Schema pairs = plan::residual_schema(spec, left_schema, right_schema);
+  return column_of(pairs, name, "columns of pairs");
 }
 
 Result<plan::NodePtr> joined(const Plan& left,
                              const Plan& right,
                              const JoinOptions& options,
-                             const std::string& residual) {
-  if (options.residual) return plan_refusal("a residual function", "a residual expression");
-  const Schema& left_schema = *left.node()->schema;
-  const Schema& right_schema = *right.node()->schema;
-  plan::Join join;
-  CD_ASSIGN(join.spec, join_spec(options, left_schema, right_schema));
-  if (!residual.empty()) {
-    const Schema pairs = plan::residual_schema(join.spec, left_schema, right_schema);
-    CD_ASSIGN(join.residual, expressions::parse_expression(residual, pairs));
+                             const std::optional<Expr>& residual) {
+  if (options.residual && residual.has_value()) {
+    return make_error(ErrorCode::kInvalidArgument,
+                      "a join has a residual function and a residual expression\n"
+                      "  try      one that says both");
   }
+  plan::Join join;
+  CD_ASSIGN(join.spec, join_spec(options, *left.node()->schema, *right.node()->schema));
+  if (residual.has_value()) join.residual = residual->expression();
   return plan::make_join(left.node(), right.node(), std::move(join));
 }
 
-Result<plan::NodePtr> projected(const Plan& input, const std::vector<ProjectedColumn>& columns) {
+Result<plan::NodePtr> projected(const Plan& input, const std::vector<Plan::Item>& columns) {
   const Schema& schema = *input.node()->schema;
   std::vector<plan::Project::Item> items;
-  for (const ProjectedColumn& column : columns) {
-    if (!column.column.empty()) {
-      CD_ASSIGN(const int place, schema.find(column.column, "input"));
-      items.push_back({column.name, expressions::make_column(schema, place)});
-      continue;
+  for (const auto& [name, item] : columns) {
+    if (const auto* column = std::get_if<std::string>(&item)) {
+      CD_ASSIGN(const int place, schema.find(*column, "input"));
+      items.push_back({name, expressions::make_column(schema, place)});
+    } else {
+      items.push_back({name, std::get<Expr>(item).expression()});
     }
-    CD_ASSIGN(auto expression, expressions::parse_expression(column.expression, schema));
-    items.push_back({column.name, std::move(expression)});
   }
   return plan::make_project(input.node(), std::move(items));
 }
 
 Result<plan::NodePtr> grouped(const Plan& input, const GroupByOptions& options) {
-  if (!options.filters.empty()) return plan_refusal("filters=", "filter() below the group-by");
-  if (!options.computed.empty()) return plan_refusal("computed=", "project() below the group-by");
   CD_ASSIGN(auto spec, group_spec(options, *input.node()->schema));
   return plan::make_group(input.node(), std::move(spec));
 }
 
-Result<plan::NodePtr> filtered(const Plan& input, const std::string& conditions) {
-  CD_ASSIGN(auto parsed, expressions::parse_expressions(conditions, *input.node()->schema));
-  return plan::make_filter(input.node(), std::move(parsed));
+Result<plan::NodePtr> filtered(const Plan& input, const std::vector<Expr>& conditions) {
+  std::vector<expressions::ExpressionPtr> all;
+  for (const Expr& condition : conditions) all.push_back(condition.expression());
+  return plan::make_filter(input.node(), std::move(all));
 }
 
 Result<plan::NodePtr> sorted(const Plan& input, const SortOptions& options) {
@@ -105,13 +112,31 @@ Plan Plan::scan_parquet(const ParquetFiles& files,
       plan::make_file_scan(files.files(), *like.state()->table->schema, with_codes, name)));
 }
 
-Plan Plan::filter(const std::string& conditions) const {
+Plan Plan::arrived_join(std::shared_ptr<const operators::RankSides> sides) {
+  return Plan(plan::make_arrived_join(std::move(sides)));
+}
+
+Expr Plan::column(const std::string& name) const {
+  return value_or_throw(column_of(*node_->schema, name, "plan"));
+}
+Expr Plan::pair_column(const Plan& right,
+                       const JoinOptions& options,
+                       const std::string& name) const {
+  return value_or_throw(pair_column_of(*this, right, options, name));
+}
+Expr ArrowTable::column(const std::string& name) const {
+  return value_or_throw(column_of(*state_->table->schema, name, "table"));
+}
+
+Plan Plan::filter(const std::vector<Expr>& conditions) const {
   return Plan(value_or_throw(filtered(*this, conditions)));
 }
-Plan Plan::project(const std::vector<ProjectedColumn>& items) const {
+Plan Plan::project(const std::vector<Item>& items) const {
   return Plan(value_or_throw(projected(*this, items)));
 }
-Plan Plan::join(const Plan& right, const JoinOptions& options, const std::string& residual) const {
+Plan Plan::join(const Plan& right,
+                const JoinOptions& options,
+                const std::optional<Expr>& residual) const {
   return Plan(value_or_throw(joined(*this, right, options, residual)));
 }
 Plan Plan::group_by(const GroupByOptions& options) const {

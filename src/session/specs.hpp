@@ -17,7 +17,6 @@ namespace crossdock {
 Result<operators::JoinSpec> join_spec(const JoinOptions& options,
                                       const Schema& left,
                                       const Schema& right);
-// Without filters and computed columns.
 Result<operators::GroupSpec> group_spec(const GroupByOptions& options, const Schema& schema);
 Result<operators::SortSpec> sort_spec(const SortOptions& options, const Schema& schema);
 Result<operators::WindowSpec> window_spec(const WindowOptions& options, const Schema& schema);

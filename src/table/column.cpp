@@ -20,6 +20,40 @@ ColumnView slice(const ColumnView& column, int64_t begin, int64_t count) {
   return part;
 }
 
+Table side_by_side(const Table& left, const Table& right) {
+  CD_CHECK(left.rows == right.rows, "{} rows beside {}", left.rows, right.rows);
+  auto schema = std::make_shared<Schema>(*left.schema);
+  schema->fields.insert(
+      schema->fields.end(), right.schema->fields.begin(), right.schema->fields.end());
+  Table both{std::move(schema), {}, left.rows};
+  int64_t begins[2] = {0, 0};  // in the batches that come next
+  size_t next[2] = {0, 0};
+  const Table* tables[2] = {&left, &right};
+  while (next[0] < left.batches.size() && next[1] < right.batches.size()) {
+    const Batch* batches[2] = {&left.batches[next[0]], &right.batches[next[1]]};
+    const int64_t rows = std::min(batches[0]->rows - begins[0], batches[1]->rows - begins[1]);
+    if (rows > 0) {
+      auto owners =
+          std::make_shared<std::pair<std::shared_ptr<const void>, std::shared_ptr<const void>>>(
+              batches[0]->owner, batches[1]->owner);
+      Batch& batch = both.batches.emplace_back(Batch{both.schema, rows, {}, std::move(owners)});
+      for (const int side : {0, 1}) {
+        for (const ColumnView& column : batches[side]->columns) {
+          const bool is_whole = rows == batches[side]->rows;
+          batch.columns.push_back(is_whole ? column : slice(column, begins[side], rows));
+        }
+      }
+    }
+    for (const int side : {0, 1}) {
+      begins[side] += rows;
+      if (begins[side] < tables[side]->batches[next[side]].rows) continue;
+      begins[side] = 0;
+      ++next[side];
+    }
+  }
+  return both;
+}
+
 bool same_memory(const ColumnView& a, const ColumnView& b) {
   if (a.length != b.length || a.offset != b.offset || a.validity != b.validity ||
       a.values != b.values || a.offsets != b.offsets || a.heap_count != b.heap_count) {

@@ -63,4 +63,7 @@ struct Table {
 };
 using TablePtr = std::shared_ptr<const Table>;
 
+// The columns of two tables of as many rows side by side, without copying. Batches end where one of either ends.
+Table side_by_side(const Table& left, const Table& right);
+
 }  // namespace crossdock

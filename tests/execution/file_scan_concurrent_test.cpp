@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "execution/running.hpp"
+#include "expressions/expression_json.hpp"
 #include "scan/written_parquet.hpp"
 
 namespace crossdock::execution {

@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "expressions/computed_columns.hpp"
+#include "expressions/expression_json.hpp"
 #include "expressions/powers.hpp"
 #include "table/arrow_builder.hpp"
 

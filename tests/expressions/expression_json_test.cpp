@@ -1,8 +1,8 @@
 // What is an expression and what is not, and which types calls have.
+#include "expressions/expression_json.hpp"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-
-#include "expressions/expression.hpp"
 
 namespace crossdock::expressions {
 namespace {

@@ -15,6 +15,7 @@
 
 #include "base/check.hpp"
 #include "expressions/block_evaluator.hpp"
+#include "expressions/expression_json.hpp"
 #include "table/broken_arrow.hpp"
 #include "table/random_columns.hpp"
 

@@ -20,7 +20,6 @@ Run = Callable[[_native.Join], Any]
 RUNS: dict[str, Run] = {
     "count": lambda join: join.count(),
     "collect": lambda join: pa.RecordBatchReader.from_stream(join.collect()).read_all(),
-    "aggregate": lambda join: pa.table(join.aggregate([("sum", "a"), ("max", "b")])),
 }
 
 

@@ -12,8 +12,8 @@ import crossdock as xd
 import pyarrow as pa
 import pytest
 from crossdock import _native
+from crossdock.engine_expressions import Compiler
 from crossdock.evaluation import evaluate
-from crossdock.fusion import compile_expression
 
 duckdb = pytest.importorskip("duckdb")
 col = xd.col
@@ -72,9 +72,9 @@ def texts(values: list[Any]) -> list[str]:
 
 
 def check(engine: _native.Engine, connection: Any, expression: xd.Expr, sql: str | None) -> None:
-    compiled = compile_expression(expression, TABLE.schema)
-    assert compiled is not None, repr(expression)
     rows = _native.Table.from_stream(engine, TABLE)
+    compiled = Compiler(rows.column, TABLE.schema).compile(expression)
+    assert compiled is not None, repr(expression)
     found = pa.table(_native.compute_columns(engine, rows, [("x", compiled)]))["x"]
     by_pyarrow = evaluate(expression, TABLE)
     if found.type == pa.string_view():
@@ -150,9 +150,9 @@ REFUSED = [
 @pytest.mark.parametrize("case", REFUSED, ids=lambda case: repr(case[0]))
 def test_values_that_do_not_fit(engine: _native.Engine, case: tuple[xd.Expr, str | None]) -> None:
     expression, text = case
-    compiled = compile_expression(expression, TABLE.schema)
-    assert compiled is not None
     rows = _native.Table.from_stream(engine, TABLE)
+    compiled = Compiler(rows.column, TABLE.schema).compile(expression)
+    assert compiled is not None
     if text is None:
         _native.compute_columns(engine, rows, [("x", compiled)])
         return

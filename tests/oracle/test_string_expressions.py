@@ -10,8 +10,8 @@ import crossdock as xd
 import pyarrow as pa
 import pytest
 from crossdock import _native
+from crossdock.engine_expressions import Compiler
 from crossdock.evaluation import evaluate
-from crossdock.fusion import compile_expression
 
 duckdb = pytest.importorskip("duckdb")
 col = xd.col
@@ -59,9 +59,9 @@ def connection() -> Any:
 
 
 def by_engine(engine: _native.Engine, expression: xd.Expr) -> Any:
-    compiled = compile_expression(expression, TABLE.schema)
-    assert compiled is not None, repr(expression)
     rows = _native.Table.from_stream(engine, TABLE)
+    compiled = Compiler(rows.column, TABLE.schema).compile(expression)
+    assert compiled is not None, repr(expression)
     found = pa.table(_native.compute_columns(engine, rows, [("x", compiled)]))["x"]
     found.validate(full=True)
     return found
@@ -194,9 +194,9 @@ def test_white_space(engine: _native.Engine) -> None:
     letters = [chr(code) for code in range(0x110000) if not 0xD800 <= code < 0xE000]
     rows = pa.table({"s": [f"{letter}x{letter}" for letter in letters]})
     expression = col("s").strip()
-    compiled = compile_expression(expression, rows.schema)
-    assert compiled is not None
     table = _native.Table.from_stream(engine, rows)
+    compiled = Compiler(table.column, rows.schema).compile(expression)
+    assert compiled is not None
     found = pa.table(_native.compute_columns(engine, table, [("x", compiled)]))["x"]
     assert found.cast(pa.string()).equals(evaluate(expression, rows))
 
@@ -205,7 +205,7 @@ def test_strings_beyond_the_budget() -> None:
     small = _native.Engine(threads=1, memory_bytes=1 << 24)
     rows = pa.table({"s": ["x" * 65_536] * 500})
     table = _native.Table.from_stream(small, rows)
-    compiled = compile_expression(col("s").upper() + "y", rows.schema)
+    compiled = Compiler(table.column, rows.schema).compile(col("s").upper() + "y")
     assert compiled is not None
     with pytest.raises(_native.NativeError, match="CD-201") as error:
         _native.compute_columns(small, table, [("x", compiled)])

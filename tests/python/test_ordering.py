@@ -238,11 +238,12 @@ def test_refused_at_once(
 
 
 def test_how_sorts_look(rows: xd.Relation) -> None:
-    ordered = rows.sort("a", desc("b", nulls="first"), col("c") + 1, limit=5, stable=True)
-    assert "sort by a, b desc nulls first, c + 1, stable, limit 5" in repr(ordered)
+    computed = rows.sort("a", desc("b", nulls="first"), col("c") + 1, limit=5, stable=True)
+    assert "sort by a, b desc nulls first, c + 1, stable, limit 5" in repr(computed)
+    ordered = rows.sort("a", desc("b", nulls="first"), "c", limit=5, stable=True)
     assert "arg_sort by a" in repr(rows.arg_sort("a"))
     plan = ordered.explain()
-    assert plan.splitlines()[0].startswith("sort by a, b desc nulls first, c + 1, stable, limit 5")
+    assert plan.splitlines()[0].startswith("sort by a, b desc nulls first, c, stable, limit 5")
     assert "predicted" in plan.splitlines()[0]
     data = json.loads(plan.json)["plan"]
     assert (data["operator"], data["plan"]["operator"]) == ("sort", "sort")

@@ -7,8 +7,8 @@ from typing import Any
 
 from crossdock.display import Preview
 from crossdock.execution import Execution
+from crossdock.native_plans import Operation
 from crossdock.nodes import Node, Operated, Partition
-from crossdock.operations import Operation
 from crossdock.partitions import parts_of
 from crossdock.ranks.members import Ranks
 from crossdock.ranks.places import Places, measured_places

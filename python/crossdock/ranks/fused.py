@@ -18,6 +18,7 @@ from crossdock import _native
 from crossdock.engine_types import empty_table
 from crossdock.errors import public_errors
 from crossdock.expressions import Column
+from crossdock.native_plans import Named, join_options
 from crossdock.nodes import (
     AssumeSorted,
     Filter,
@@ -29,7 +30,6 @@ from crossdock.nodes import (
     Sample,
     Sort,
 )
-from crossdock.operations import join_arguments
 from crossdock.ranks.late_moves import late_names
 from crossdock.ranks.moves import JoinRoute, Move
 from crossdock.ranks.placement import Placed, scan_of
@@ -86,7 +86,7 @@ def planned(spread: Spread, node: Join, both_move: bool) -> JoinRoute:
         with public_errors():
             why_not = _native.partition_refusal(
                 spread.ranks.size, spread.execution.engine, left[0], right[0],
-                **join_arguments(node, left, right),
+                **_located(node, left, right),
             )  # fmt: skip
     return _route(node, why_not, _ROWS_TELL)
 
@@ -116,7 +116,7 @@ def _why_not(spread: Spread, node: Join) -> str:
 def _partitioned(spread: Spread, node: Join, sides: tuple[Placed, Placed]) -> Any:
     group = spread.ranks.group.native()
     left, right = (spread.execution.native(side.node) for side in sides)
-    arguments = join_arguments(node, left, right)
+    arguments = _located(node, left, right)
     with spread.ranks.together(f"join in partitions {node.on}"):
         start = time.perf_counter()
         with public_errors():
@@ -141,3 +141,12 @@ def _move(facts: dict[str, Any], seconds: float) -> Move:
         facts["phases"],
         facts["bytes_sent"],
     )
+
+
+def _located(node: Join, left: Named, right: Named) -> dict[str, Any]:
+    """The options of a join of two tables, whose columns may have other names than in the nodes."""
+    options = join_options(node)
+    names = {"left": left[1], "key": left[1], "right": right[1]}
+    options["on"] = [(left[1][a], right[1][b]) for a, b in node.on]
+    options["output"] = [(side, names[side][column], name) for side, column, name in node.outputs]
+    return options

@@ -17,12 +17,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from crossdock.aggregates import Aggregate
+from crossdock.errors import make_error
 from crossdock.expression_types import result_type
 from crossdock.expressions import Column, Expr
 from crossdock.grouping import plan_plain_group
-from crossdock.keyless_groups import narrowed, needs_no_groups
 from crossdock.lowering import unused_name
-from crossdock.nodes import Filter, GroupBy, Join, Node, Project, Scan
+from crossdock.nodes import Filter, GroupBy, Node, Project, Scan
 from crossdock.orders import Order
 from crossdock.ranks.group_choice import may_go_first, rows_go_first
 from crossdock.ranks.placement import Placed, scan_of
@@ -129,17 +129,8 @@ def _merged_row(
     merged = _merged(whole, source.schema, moments=True)
     assert merged is not None
     asked = {column: item for part in merged for column, item in part.parts.values()}
-    plain = {name: replace(item, options=()) if ("wide", True) in item.options else item
-             for name, item in asked.items()}  # fmt: skip
     partial = plan_plain_group(source, (), asked)
-    folded = plan_plain_group(source, (), plain)
-    fits = not any(("wide", True) in item.options for item in items.values())
-    if fits and isinstance(source, Join) and needs_no_groups(folded):
-        found = spread.table(folded)
-        found = found.cast(partial.schema)
-    else:
-        found = spread.table(partial)
-    rows = spread.ranks.to_all(found)  # in the order of the ranks
+    rows = spread.ranks.to_all(spread.table(partial))  # in the order of the ranks
     final = spread.table(plan_plain_group(scan_of(rows), (), _finals(merged)))
     moments = {p.name: _moment(rows, p) for p in merged if p.item.function in _MOMENTS}
     return {
@@ -238,7 +229,22 @@ def _value(table: Any, part: Merged, field: Any) -> Any:
         total = table.column(part.column("sum")).cast(pa.float64())
         return pc.divide(total, table.column(part.column("count")).cast(pa.float64()))
     (column,) = (name for name, _ in part.parts.values())
-    return narrowed(table.column(column), field)
+    return _narrowed(table.column(column), field)
+
+
+def _narrowed(total: Any, field: Any) -> Any:
+    """Sums made in 128 bits, as the type of `field`; DataError if one does not fit."""
+    if total.type == field.type:
+        return total
+    try:
+        return total.cast(field.type)
+    except pa.ArrowException:
+        raise make_error(
+            "CD-303",
+            f"a sum {field.name!r} does not fit an {field.type}",
+            values=f"the largest is {pc.max(total).as_py()}, the least {pc.min(total).as_py()}",
+            try_="wide=True, which sums into decimal128(38, 0)",
+        ) from None
 
 
 def _moment(rows: Any, part: Merged) -> Any:

@@ -8,7 +8,7 @@ from dataclasses import asdict
 from typing import Any
 
 from crossdock.display import align
-from crossdock.explain import predicted_seconds
+from crossdock.operator_text import predicted_seconds
 from crossdock.profile import Profile, profiled
 from crossdock.ranks.execution import RankExecution
 from crossdock.ranks.phases import over_ranks, own_phases, phase_lines

@@ -1,4 +1,4 @@
-// Expressions from JSON.
+// Reads expressions from JSON.
 //
 //   {"column": "l_tax"}
 //   {"literal": "105", "type": "d:3,2"}     type: an Arrow format; here 1.05, by its unscaled digits
@@ -8,14 +8,11 @@
 //
 // Literals: null; integers, decimals, dates and times as JSON integers or as their digits in a text;
 // floats as numbers, "inf", "-inf" or "nan"; bools; texts.
-#include <algorithm>
-#include <limits>
-#include <optional>
+#include "expressions/expression_json.hpp"
 
 #include <nlohmann/json.hpp>
 
-#include "expressions/expression.hpp"
-#include "expressions/powers.hpp"
+#include "expressions/literal_values.hpp"
 
 namespace crossdock::expressions {
 namespace {
@@ -37,77 +34,18 @@ std::string shown(const Json& json) {
   return json.dump(-1, ' ', true, Json::error_handler_t::replace).substr(0, kShownBytes);
 }
 
-std::optional<Int128> integer_of(const Json& json) {
-  if (json.is_number_unsigned()) return static_cast<Int128>(json.get<uint64_t>());
-  if (json.is_number_integer()) return static_cast<Int128>(json.get<int64_t>());
-  if (!json.is_string()) return std::nullopt;
-  const auto& digits = json.get_ref<const std::string&>();
-  const size_t first = !digits.empty() && digits[0] == '-' ? 1 : 0;
-  if (digits.size() == first || digits.size() > first + 38) return std::nullopt;
-  Int128 value = 0;
-  for (size_t i = first; i < digits.size(); ++i) {
-    if (digits[i] < '0' || digits[i] > '9') return std::nullopt;
-    value = value * 10 + (digits[i] - '0');
-  }
-  return first == 1 ? -value : value;
-}
-
-std::optional<double> real_of(const Json& json) {
+GivenLiteral given_of(const Json& json) {
+  if (json.is_boolean()) return json.get<bool>();
+  if (json.is_number_unsigned()) return std::to_string(json.get<uint64_t>());
+  if (json.is_number_integer()) return json.get<int64_t>();
   if (json.is_number()) return json.get<double>();
-  if (json == "inf") return std::numeric_limits<double>::infinity();
-  if (json == "-inf") return -std::numeric_limits<double>::infinity();
-  if (json == "nan") return std::numeric_limits<double>::quiet_NaN();
-  return std::nullopt;
+  return json.is_string() ? GivenLiteral(json.get<std::string>()) : GivenLiteral();
 }
 
-bool fits(Int128 value, const DataType& type) {
-  if (type.id == TypeId::kDecimal128) {
-    const Int128 limit = power_of_ten(type.precision);
-    return value > -limit && value < limit;
-  }
-  const int32_t bits = 8 * fixed_bytes(type);
-  if (is_unsigned_integer(type.id)) return value >= 0 && value < static_cast<Int128>(1) << bits;
-  const Int128 limit = static_cast<Int128>(1) << (bits - 1);
-  return value >= -limit && value < limit;
-}
-
-Result<LiteralValue> read_literal(const Json& json, const DataType& type) {
-  CD_ASSIGN(const ValueDomain domain, value_domain(type));
-  LiteralValue value;
-  value.null = json.is_null();
-  if (value.null) return value;
-  switch (domain) {
-    case ValueDomain::kBool:
-      if (!json.is_boolean()) break;
-      value.integer = json.get<bool>() ? 1 : 0;
-      return value;
-    case ValueDomain::kText:
-      if (!json.is_string()) break;
-      value.text = json.get<std::string>();
-      return value;
-    case ValueDomain::kReal:
-      if (const std::optional<double> real = real_of(json)) {
-        value.real = type.id == TypeId::kFloat32 ? static_cast<float>(*real) : *real;
-        return value;
-      }
-      break;
-    case ValueDomain::kInteger:
-      if (const std::optional<Int128> integer = integer_of(json); integer && fits(*integer, type)) {
-        value.integer = *integer;
-        return value;
-      }
-      break;
-  }
-  return malformed("{} is no {}", shown(json), type_name(type));
-}
-
-std::optional<ExpressionOp> called_function(const std::string& name, const DataType& type) {
-  if (name == "cast") {
-    if (type.id == TypeId::kDecimal128) return ExpressionOp::kToScale;
-    if (is_string(type.id)) return ExpressionOp::kToText;
-    return is_floating(type.id) ? ExpressionOp::kToReal : ExpressionOp::kToInteger;
-  }
-  return find_function(name);
+// Errors: lists and objects are no literals.
+Result<GivenLiteral> read_literal(const Json& json) {
+  if (json.is_structured()) return malformed("{} as a literal", shown(json));
+  return given_of(json);
 }
 
 class Reader {
@@ -121,8 +59,8 @@ class Reader {
     if (json.contains("column")) return read_column(json["column"]);
     if (json.contains("literal")) {
       CD_ASSIGN(const DataType type, read_type(json));
-      CD_ASSIGN(const LiteralValue value, read_literal(json["literal"], type));
-      return make_literal(is_string(type.id) ? computed_string_type() : type, value);
+      CD_ASSIGN(const GivenLiteral given, read_literal(json["literal"]));
+      return given_literal(given, type);
     }
     return read_call(json, depth);
   }
@@ -148,27 +86,22 @@ class Reader {
     const bool formed =
         name != json.end() && name->is_string() && of != json.end() && of->is_array();
     if (!formed) return malformed("{} is no column, literal or call", shown(json));
-    CallParts parts;
+    GivenCall given;
+    given.function = name->get<std::string>();
     if (json.contains("type")) {
-      CD_ASSIGN(parts.type, read_type(json));
+      CD_ASSIGN(given.type, read_type(json));
     }
-    const auto& called = name->get_ref<const std::string&>();
-    if (called == "cast" && !json.contains("type")) return malformed("cast without a type");
-    const std::optional<ExpressionOp> op = called_function(called, parts.type);
-    if (!op) return malformed("no function {}", shown(*name));
-    parts.op = *op;
+    if (given.function == "cast" && !json.contains("type")) return malformed("cast without a type");
     for (const Json& argument : *of) {
-      CD_ASSIGN(parts.arguments.emplace_back(), read(argument, depth + 1));
+      CD_ASSIGN(given.arguments.emplace_back(), read(argument, depth + 1));
     }
     if (const auto values = json.find("values"); values != json.end()) {
-      if (!values->is_array() || parts.arguments.empty()) return malformed("values of {}", called);
+      if (!values->is_array()) return malformed("values of {}", given.function);
       for (const Json& value : *values) {
-        CD_ASSIGN(LiteralValue literal, read_literal(value, parts.arguments[0]->type));
-        if (literal.null) return malformed("null among the values of {}", called);
-        parts.values.push_back(std::move(literal));
+        CD_ASSIGN(given.values.emplace_back(), read_literal(value));
       }
     }
-    return make_call(std::move(parts));
+    return given_call(std::move(given));
   }
 
   const Schema& schema_;
