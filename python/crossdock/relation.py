@@ -18,6 +18,7 @@ from crossdock.option_checks import require_flag, require_integer, require_rows,
 from crossdock.orders import Order, orders_of
 from crossdock.partitions import Partitions, require_free_folder
 from crossdock.paths import PathLike, format_of, is_file_name
+from crossdock.pickled_relations import reduced
 from crossdock.row_sets import RowSets
 from crossdock.shared_parts import narrow_whole
 from crossdock.sql_texts import read_aggregates, read_texts
@@ -40,7 +41,7 @@ class Relation(RowSets):
     export, which run it (each time anew). The schema is known at once, and so are errors in names
     and types.
 
-    May be shared between threads.
+    May be shared between threads, and pickled: it comes back on the default dock.
     """
 
     def __init__(self, dock: Dock, node: Node) -> None:
@@ -235,9 +236,7 @@ class Relation(RowSets):
 
     def arg_sort(self, *by: str | Expr | Order, stable: bool = False) -> Relation:
         """Positions of rows in the order of `sort`: one int64 column "index", counted from 0.
-
-        Errors as for `sort`.
-        """
+        Errors as for `sort`."""
         orders = orders_of(self._read(*by), "arg_sort")
         return self._with(row_planning.plan_arg_sort(self._node, orders, stable))
 
@@ -299,9 +298,7 @@ class Relation(RowSets):
         """Runs the relation in all ranks of `group`, and gives the rows of all of them that belong
         to this one: those with the same values of the columns `by` are in one rank. So a group-by
         or join on these columns is complete in each rank, for its share of the values.
-
-        It runs now, since all ranks must take part. options, errors: those of `Group.exchange`.
-        """
+        It runs now, since all ranks must take part. options, errors: those of `Group.exchange`."""
         execution = self._dock.execution()
         if isinstance(execution, Execution) or self._dock.group is not group:
             return self._other(group.exchange(self, by=by, **options))
@@ -443,6 +440,9 @@ class Relation(RowSets):
         ours = FAMILIAR.get(name)
         hint = f"; here it is {ours}" if ours else ""
         raise AttributeError(f"a relation has no {name}{hint}", name=name, obj=self)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return reduced(self)
 
     def __repr__(self) -> str:
         from crossdock.display import relation_text

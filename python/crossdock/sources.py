@@ -7,7 +7,6 @@ A source knows its schema without reading rows, and reads only the columns and r
 from __future__ import annotations
 
 import contextlib
-import copy
 import threading
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -153,6 +152,7 @@ class FileSource:
 
     def __init__(self, paths: Paths, kind: str, dataset_format: Any) -> None:
         self.kind = kind
+        self.paths = paths
         self.files = find_files(paths, kind)
         self.name = shown_name(paths)
         self._format = dataset_format
@@ -225,7 +225,8 @@ class FileSource:
 
     def of_fragments(self, fragments: Sequence[Any]) -> FileSource:
         """The same source with these files, or parts of them, alone."""
-        part = copy.copy(self)
+        part = object.__new__(type(self))
+        part.__dict__.update(self.__dict__)  # copy.copy would take it for a pickle
         part._opened = self._with_fragments(
             fragments, self.schema, self._opened.uneven, self._opened.versions
         )
