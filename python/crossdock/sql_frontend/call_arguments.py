@@ -49,6 +49,12 @@ class _Reader:
     def _constant(self, number: int) -> tuple[object, int]:
         """A string, a number, true, false or a list of such, and the token behind it."""
         token = self._at(number)
+        following = self._at(number + 1)
+        is_below = token is not None and token.is_operator("-") and following is not None
+        if is_below and following is not None and following.kind == "number":
+            value, behind = self._constant(number + 1)
+            assert isinstance(value, int | float)
+            return -value, behind
         if token is not None and token.kind == "string":
             return token.value, number + 1
         if token is not None and token.kind == "number":
@@ -58,7 +64,7 @@ class _Reader:
         if token is not None and token.is_operator("[", "{"):
             return self._list(number)
         where = len(self._text) if token is None else token.start
-        raise sql_error("a file is a string, and its options are constants", self._text, where)
+        raise sql_error("a table function takes constants", self._text, where)
 
     def _list(self, number: int) -> tuple[object, int]:
         """[a, b], or {'name': value, ...}."""

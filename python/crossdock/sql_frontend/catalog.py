@@ -13,6 +13,7 @@ from crossdock.option_checks import require_text
 from crossdock.sql_frontend.errors import sql_error
 from crossdock.sql_frontend.kept_plans import KeptPlans
 from crossdock.sql_frontend.rewritten import FileCall
+from crossdock.sql_frontend.row_functions import ROW_FUNCTIONS, rows_of_call
 from crossdock.sql_frontend.standard_input import (
     STANDARD_INPUT,
     read_by_first,
@@ -97,7 +98,11 @@ class Catalog:
         return None
 
     def open(self, call: FileCall, text: str) -> Relation:
-        """The file that a text reads. Errors as those of `read`; SqlError for options."""
+        """The file that a text reads, or rows that it makes. Errors as those of `read`; SqlError
+        for arguments and options."""
+        if call.function in ROW_FUNCTIONS:
+            shared = {"replicated": True} if self.over_ranks() is not None else {}
+            return self._dock.from_arrow(rows_of_call(call, text), **shared)
         if len(call.arguments) != 1:
             raise sql_error(f"{call.function}() takes one path, or a list", text, call.place)
         paths: Any = call.arguments[0]

@@ -10,6 +10,7 @@ from crossdock.sql_frontend.call_arguments import call_arguments
 from crossdock.sql_frontend.errors import sql_error, unsupported
 from crossdock.sql_frontend.pieces import CLAUSES, Pieces
 from crossdock.sql_frontend.rewritten import KEEPS_ALL, FileCall, Rewritten, stem_of
+from crossdock.sql_frontend.row_functions import ROW_FUNCTIONS
 from crossdock.sql_frontend.select_items import is_column, needs_name
 from crossdock.sql_frontend.text_limits import require_shallow
 from crossdock.sql_frontend.tokens import Token, quoted, words_of
@@ -17,7 +18,9 @@ from crossdock.sql_frontend.using_joins import UsingJoins
 
 _SET_ENDS = words_of("union except order limit offset fetch")  # and the end of a right side
 _QUERY_STARTS = frozenset(("select", "with", "values", "from", "table"))
-_TABLE_FUNCTIONS = words_of("read_parquet read_csv read_csv_auto read_ipc parquet_scan read_arrow")
+_TABLE_FUNCTIONS = frozenset(ROW_FUNCTIONS) | words_of(
+    "read_parquet read_csv read_csv_auto read_ipc parquet_scan read_arrow"
+)
 # Functions by other names, as DuckDB has them; and parts of dates that are functions there.
 SYNONYMS = {
     "sign": "signum", "ifnull": "coalesce", "len": "length", "mean": "avg", "ceiling": "ceil",
@@ -341,6 +344,12 @@ class _Rewriting(Pieces):
         if token.kind == "string":
             self._file(number, number + 1, FileCall("read", (token.value,), (), token.start))
             return number + 1
+        listed = self.at(number + 2)
+        if is_call and token.lower == "unnest" and listed and not listed.is_operator("["):
+            raise unsupported(
+                "UNNEST of what is no list of constants", self.text, token.start,
+                "a table with a row per element",
+            )  # fmt: skip
         if is_call and token.lower in _TABLE_FUNCTIONS:
             end, arguments, options = call_arguments(self.tokens, self.text, number + 2)
             self._file(number, end, FileCall(token.lower, arguments, options, token.start))
