@@ -28,6 +28,11 @@ budget; 130 interrupted. CROSSDOCK_DEBUG=1 shows the Python trace-back of an err
     epilog=EXIT_CODES,
     verbs={
         "sql": "crossdock_cli.sql",
+        "head": "crossdock_cli.head",
+        "schema": "crossdock_cli.schema",
+        "count": "crossdock_cli.count",
+        "describe": "crossdock_cli.describe",
+        "convert": "crossdock_cli.convert",
         "join": "crossdock_cli.join",
         "groupby": "crossdock_cli.groupby",
         "sort": "crossdock_cli.sort",
@@ -47,6 +52,7 @@ budget; 130 interrupted. CROSSDOCK_DEBUG=1 shows the Python trace-back of an err
     },
     examples=(
         "crossdock demo",
+        "crossdock head lineitem.parquet",
         "crossdock sql \"select l_shipmode, count(*) from 'lineitem.parquet' group by l_shipmode\"",
         "crossdock join lineitem.parquet orders.parquet --on l_orderkey=o_orderkey",
         'crossdock groupby lineitem.parquet --by l_shipmode --agg "n=count(*), q=sum(l_quantity)"',

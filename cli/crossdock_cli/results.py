@@ -87,8 +87,8 @@ def result_options(instead: str) -> Callable[[Decorated], Decorated]:
     """The options of `Wanted` and of the dock; `instead` says what --explain does not do."""
     options = (
         click.option("--out", metavar="FILE",
-                     help="Write the result to .parquet, .arrow or .csv, in place of a file that "
-                     "is there; not of an input. Under mpirun a name without ending is a new "
+                     help="Write the result to .parquet, .arrow, .csv or .json, in place of a file "
+                     "that is there; not of an input. Under mpirun a name without ending is a new "
                      "folder, with a file of each rank."),
         click.option("--overwrite", is_flag=True,
                      help="Let --out replace an input, once the result is complete."),

@@ -15,7 +15,7 @@ from crossdock_cli.termination import removing_unfinished
 
 # "table", and the formats of crossdock.text_formats, which help texts need not load.
 KINDS = ("table", "csv", "json", "ndjson", "markdown", "arrow", "parquet")
-_BY_ENDING = {".json": "json", ".ndjson": "ndjson", ".jsonl": "ndjson", ".md": "markdown"}
+_BY_ENDING = {".md": "markdown"}  # that relations do not write themselves
 
 
 @dataclass(frozen=True)
@@ -52,6 +52,11 @@ def show(dock: Any, done: Any, shown: Shown) -> None:
     if relation.columns == ["done"]:
         output.say(relation.collect()["done"][0].as_py())
         return
+    show_rows(dock, relation, shown)
+
+
+def show_rows(dock: Any, relation: Any, shown: Shown) -> None:
+    """Runs the relation and prints its rows."""
     if shown.kind == "table":
         with progress_bar(dock):
             preview = relation.preview(shown.limit)

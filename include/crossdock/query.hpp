@@ -44,7 +44,12 @@ class ParquetFiles {
  public:
   // Throws CD-302 where one cannot be opened, or is no Parquet file.
   static ParquetFiles open(const std::vector<std::string>& paths);
+  // The same files, of which `values` has a row each: what all rows of the file have in columns of these names, such as
+  // the parts of its path. A file's own column of such a name is not read. Throws CD-105 for another number of rows.
+  ParquetFiles with_values(const ArrowTable& values) const;
   int64_t rows() const;
+  // Of each file, the number of the first one that has the same schema, to the byte.
+  std::vector<int> schema_numbers() const;
 
   const std::shared_ptr<const scan::ParquetFiles>& files() const { return files_; }
 
@@ -62,8 +67,9 @@ class Plan {
 
   // Columns of files, which are read while a query runs. `like` says their names, and the types that they have for
   // Arrow. Strings come as views; `with_codes`: as dictionaries where they are few, which makes them better keys, and
-  // costs a look at all dictionaries of the files before the first row. Throws CD-102, with the reason, for what is
-  // not read here: nested and encrypted columns, rare types and codecs, files that differ.
+  // costs a look at all dictionaries of the files before the first row. Values of narrower types are widened; a file
+  // that lacks a column has NULL there. Throws CD-102, with the reason, for what is not read here: nested and encrypted
+  // columns, rare types and codecs.
   static Plan scan_parquet(const ParquetFiles& files,
                            const ArrowTable& like,
                            const std::string& name,

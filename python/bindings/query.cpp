@@ -21,13 +21,18 @@ void init_query(QueryObject* self,
   new (self) QueryObject{crossdock::Query(engine, plan, all), true};
 }
 
-void bind_plan(nb::module_& module) {
+void bind_files(nb::module_& module) {
   nb::class_<crossdock::ParquetFiles>(module, "ParquetFiles")
       .def_static("open",
                   &crossdock::ParquetFiles::open,
                   "paths"_a,
                   nb::call_guard<nb::gil_scoped_release>())
+      .def("with_values", &crossdock::ParquetFiles::with_values, "values"_a)
+      .def("schema_numbers", &crossdock::ParquetFiles::schema_numbers)
       .def_prop_ro("num_rows", &crossdock::ParquetFiles::rows);
+}
+
+void bind_plan(nb::module_& module) {
   nb::class_<crossdock::Plan>(module, "Plan")
       .def_static("scan", &crossdock::Plan::scan, "table"_a, "columns"_a, "name"_a)
       .def_static("scan_parquet",
@@ -93,6 +98,7 @@ void bind_plan(nb::module_& module) {
 }  // namespace
 
 void bind_query(nb::module_& module) {
+  bind_files(module);
   bind_plan(module);
   bind_operation<crossdock::Query>(module, "Query")
       .def("__init__",

@@ -392,6 +392,12 @@ class ParquetFiles:
 
     @staticmethod
     def open(paths: list[str]) -> ParquetFiles: ...
+    def with_values(self, values: Table) -> ParquetFiles:
+        """`values`: a row for each file, of what all its rows have in columns of these names."""
+
+    def schema_numbers(self) -> list[int]:
+        """Of each file, the number of the first one that has the same schema, to the byte."""
+
     @property
     def num_rows(self) -> int: ...
 

@@ -1,99 +1,168 @@
-"""Reads CSV files: their options, and what pyarrow would pass over without a word."""
+"""Reads CSV files: by pyarrow.dataset on all threads where it takes them as they are; where lines
+are left out or filled up, or the compression asks for it, one after the other. (The dataset of
+version 26 takes a header behind skipped lines for a row, and counts rows that it leaves out.)"""
 
 from __future__ import annotations
 
-import codecs
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
 
+from crossdock.batch_files import BatchFiles
+from crossdock.csv_lines import lines_in, lines_of
+from crossdock.csv_options import CsvOptions
 from crossdock.errors import make_error, unknown_column
-from crossdock.file_schemas import unified_schema
-from crossdock.option_checks import require_text, require_type
-from crossdock.paths import Paths, delimiter_of, find_files, shown_name
-from crossdock.sources import ArrowSource, FileSource, Source, bare_schema
+from crossdock.file_sources import FileOptions, FileSource
+from crossdock.paths import Paths, delimiter_of, find_files
+from crossdock.sources import Source
+from crossdock.text_streams import first_text
 
-_FIRST_BLOCK_BYTES = 1 << 20  # whose values decide on the types
+_ADVICE = (
+    "types={'column': 'string'} where the first rows mislead; ragged='fill' or 'skip' for rows of "
+    "other lengths"
+)
+_UNDECODED_BYTES = 1 << 20  # that are looked through for what is not UTF-8
+
+
+@dataclass(frozen=True)
+class Dialect:
+    """Options, and what the first file says where they are silent."""
+
+    options: CsvOptions
+    delimiter: str
+    names: Sequence[str]  # of the columns; none: the header has them
 
 
 def open_csv(
-    paths: Paths, delimiter: str | None, types: Mapping[str, Any], encoding: str = "utf-8"
+    paths: Paths, given: Mapping[str, Any] | None = None, options: FileOptions | None = None
 ) -> Source:
-    """A source over CSV files with a header line; types are inferred from the first block of each
-    file unless `types` names them. The delimiter is by default "," ("\\t" for .tsv).
-    Errors: PathError, DataError; ColumnError (a type for no column), OptionError."""
-    import pyarrow.csv as csv
-    import pyarrow.dataset as dataset
-
+    """A source over CSV files, with the options of CsvOptions by name; types are inferred from the
+    first block of each file. Errors: PathError, DataError; ColumnError (a type for no column),
+    OptionError."""
+    wanted = CsvOptions.checked(given or {})
     files = find_files(paths, "csv")
-    if delimiter is None:
-        delimiter = delimiter_of(files[0])
-    if not isinstance(delimiter, str) or len(delimiter.encode()) != 1:
-        raise make_error(
-            "CD-105", f"read_csv(delimiter={delimiter!r}) is not one ASCII character",
-            try_="delimiter=';'",
-        )  # fmt: skip
-    wanted = {name: require_type(found, f"types[{name!r}]") for name, found in types.items()}
-    options = {
-        "read_options": csv.ReadOptions(encoding=_known_encoding(encoding)),
-        "parse_options": csv.ParseOptions(delimiter=delimiter),
-        "convert_options": csv.ConvertOptions(column_types=wanted, strings_can_be_null=True),
-    }
-    source: Source
-    if any(name.lower().endswith(".zst") for name in files):
-        source = _read_whole(paths, options)
-    else:
-        source = CsvSource(paths, wanted, dataset.CsvFileFormat(**options))
-    for name in types:
+    leaves_out = wanted.header and (wanted.skip or wanted.names)
+    changes = wanted.comment or wanted.ragged != "error"
+    by_lines = leaves_out or changes or any(map(_is_zstd, files))
+    opened = CsvLines if by_lines else CsvSource
+    source = opened(paths, wanted, options or FileOptions())
+    for name in wanted.types:
         if name not in source.schema.names:
             raise unknown_column(name, source.schema.names, "types=")
     return source
 
 
+def csv_table(content: bytes, given: Mapping[str, Any]) -> Any:
+    """A pyarrow.Table of standard input. Errors: OptionError, UnicodeError, those of pyarrow."""
+    import pyarrow.csv as csv
+
+    options = CsvOptions.checked(given)
+    errors = "surrogateescape" if options.encoding == "utf-8" else "strict"
+    text = content.decode(options.encoding, errors).removeprefix("\ufeff")
+    dialect = _dialect(options, options.sniffed(text[:_UNDECODED_BYTES]), text)
+    return csv.read_csv(
+        lines_in([text], options, dialect.delimiter, "standard input"),
+        read_options=options.lines_read_options(dialect.names),
+        parse_options=options.parse_options(dialect.delimiter),
+        convert_options=options.convert_options(options.types),
+    )
+
+
 class CsvSource(FileSource):
     """CSV files, whose string columns must be valid UTF-8."""
 
-    def __init__(self, paths: Paths, types: Mapping[str, Any], csv_format: Any) -> None:
-        self._types = types
-        super().__init__(paths, "csv", csv_format)
+    advice = _ADVICE
 
-    def schema_of_file(self, fragment: Any) -> Any:
-        found = super().schema_of_file(fragment)
-        _require_texts(fragment.path, found, self._types)
-        return found
+    def __init__(self, paths: Paths, csv_options: CsvOptions, options: FileOptions) -> None:
+        self._csv = csv_options
+        self._dialect: Dialect | None = None
+        super().__init__(paths, "csv", options)
 
+    def dataset_format(self) -> Any:
+        import pyarrow.dataset as dataset
 
-def _read_whole(paths: Paths, options: Mapping[str, Any]) -> Source:
-    """A source over files of which one is compressed with Zstandard: pyarrow's scan of CSV files
-    does not take these, so they are read into memory at once."""
-    import pyarrow.csv as csv
+        dialect = self._known_dialect()
+        return dataset.CsvFileFormat(
+            read_options=self._csv.read_options(dialect.names),
+            parse_options=self._csv.parse_options(dialect.delimiter),
+            convert_options=self._csv.convert_options(self._csv.types),
+        )
 
-    files = find_files(paths, "csv")
-    tables = []
-    for name in files:
-        try:
-            tables.append(csv.read_csv(name, **options))
-        except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
-            raise make_error("CD-302", f"{name!r} cannot be read: {error}") from error
-        _require_texts(name, tables[-1].schema, options["convert_options"].column_types)
-    schema, _ = unified_schema(files, [bare_schema(table.schema) for table in tables])
-    whole = pa.concat_tables(tables, promote_options="permissive")
-    return ArrowSource(whole.cast(schema), shown_name(paths), files)
+    def read_schemas(self) -> Sequence[Any]:
+        schemas = super().read_schemas()
+        for file, schema in zip(self.files, schemas, strict=True):
+            _require_strings(file, schema, self._csv.types)
+        return schemas
 
-
-def _known_encoding(encoding: str) -> str:
-    example = "encoding='latin-1'"
-    try:
-        return codecs.lookup(require_text(encoding, "read_csv(encoding=...)", example)).name
-    except LookupError:
-        raise make_error(
-            "CD-105", f"read_csv(encoding={encoding!r}) is no encoding that Python has",
-            try_=example,
-        ) from None  # fmt: skip
+    def _known_dialect(self) -> Dialect:
+        if self._dialect is None:
+            self._dialect = _dialect_of(self.files[0], self._csv)
+        return self._dialect
 
 
-def _require_texts(file: str, schema: Any, types: Mapping[str, Any]) -> None:
+class CsvLines(BatchFiles):
+    """CSV files whose lines go through Python before they are parsed."""
+
+    advice = _ADVICE
+
+    def __init__(self, paths: Paths, csv_options: CsvOptions, options: FileOptions) -> None:
+        self._csv = csv_options
+        self._dialect: Dialect | None = None
+        super().__init__(paths, "csv", options)
+
+    def read_schemas(self) -> Sequence[Any]:
+        with self.data_errors(self.files[0]):
+            self._dialect = _dialect_of(self.files[0], self._csv)
+        return super().read_schemas()
+
+    def schema_of_file(self, path: str) -> Any:
+        schema = self._opened_file(path, self._csv.types, ()).schema
+        _require_strings(path, schema, self._csv.types)
+        return schema
+
+    def batches_of_file(self, path: str, columns: Sequence[str]) -> Iterator[Any]:
+        # In the types of all files; one column tells how many rows there are.
+        types = {
+            field.name: field.type for field in self.schema if field.name not in self.path_columns()
+        }
+        stored = [name for name in columns if name in types]
+        yield from self._opened_file(path, types, stored or list(types)[:1])
+
+    def _opened_file(self, path: str, types: Mapping[str, Any], columns: Sequence[str]) -> Any:
+        import pyarrow.csv as csv
+
+        dialect = self._dialect
+        assert dialect is not None
+        return csv.open_csv(
+            lines_of(path, self._csv, dialect.delimiter),
+            read_options=self._csv.lines_read_options(dialect.names),
+            parse_options=self._csv.parse_options(dialect.delimiter),
+            convert_options=self._csv.convert_options(types, columns),
+        )
+
+
+def _dialect_of(file: str, options: CsvOptions) -> Dialect:
+    text = first_text(file, options.encoding)
+    given = options.delimiter or delimiter_of(file).replace(",", "")  # of .tsv
+    return _dialect(options, given or options.sniffed(text), text)
+
+
+def _dialect(options: CsvOptions, delimiter: str, text: str) -> Dialect:
+    """Columns that nothing names have numbers."""
+    names: Sequence[str] = options.names
+    if not names and not options.header:
+        count = options.count_columns(text, delimiter)
+        names = [f"column{number}" for number in range(count)]
+    return Dialect(options, delimiter, names)
+
+
+def _is_zstd(name: str) -> bool:
+    return name.lower().endswith(".zst")  # which pyarrow.dataset does not read
+
+
+def _require_strings(file: str, schema: Any, types: Mapping[str, Any]) -> None:
     """DataError for columns that came out as bytes, since values of theirs are not in UTF-8."""
     for field in schema:
         if pa.types.is_binary(field.type) and field.name not in types:
@@ -108,7 +177,7 @@ def _require_texts(file: str, schema: Any, types: Mapping[str, Any]) -> None:
 def _first_undecodable(file: str) -> str:
     """The line of the first bytes that are not UTF-8, and these."""
     with pa.input_stream(file) as stream:
-        block = stream.read(_FIRST_BLOCK_BYTES)
+        block = stream.read(_UNDECODED_BYTES)
     try:
         block.decode()
     except UnicodeDecodeError as error:

@@ -110,11 +110,9 @@ def with_schema(rows: Any, schema: Any) -> Any:
 
 
 def empty_table(schema: Any) -> Any:
-    """A Table of no rows; pyarrow's own cannot have unions and run-end encoding."""
-    try:
-        return schema.empty_table()
-    except pa.ArrowNotImplementedError:
-        return pa.Table.from_batches([], schema)
+    """A Table of no rows. (pyarrow's own cannot have unions and run-end encoding, and it imports
+    pandas where that is installed: 0.2 s of a process that does not need it.)"""
+    return pa.Table.from_batches([], schema)
 
 
 def engine_table(engine: _native.Engine, rows: Any) -> _native.Table:

@@ -29,7 +29,8 @@ from crossdock.nodes import (
     Union,
     inputs_of,
 )
-from crossdock.sources import ArrowSource, FileSource, Source
+from crossdock.parquet_files import ParquetSource
+from crossdock.sources import ArrowSource, Source
 
 _SAMPLE = 1024  # rows of a table in memory that stand for all
 _ROW_GROUPS = 64  # whose ranges stand for those of a file
@@ -247,7 +248,7 @@ class _Facts:
                 return found
             runs = rows * _share_of_changes(self._source.data.column(name)) + 1
             return replace(found, distinct=min(found.distinct, runs))
-        if not isinstance(self._source, FileSource) or self._source.kind != "parquet":
+        if not isinstance(self._source, ParquetSource):
             return ColumnEstimate()
         low, high = _range_in_footers(self._source, name)
         distinct = rows if low is None or high is None else high - low + 1
@@ -321,13 +322,12 @@ def _of_sample(values: Any, rows: float) -> ColumnEstimate:
     )
 
 
-def _range_in_footers(source: FileSource, name: str) -> tuple[float | None, float | None]:
+def _range_in_footers(source: ParquetSource, name: str) -> tuple[float | None, float | None]:
     """The least and the largest value that row groups state."""
     lows: list[float] = []
     highs: list[float] = []
     with source.data_errors():
-        for fragment in source.fragments():
-            metadata = fragment.metadata
+        for metadata in source.metadata():
             place = next(
                 (i for i in range(metadata.num_columns) if metadata.schema.column(i).path == name),
                 -1,

@@ -165,6 +165,7 @@ def _describe(
             "columns": list(node.columns),
             "filter": None if node.predicate is None else repr(node.predicate),
             "rows": node.source.known_rows(),
+            "read_by_pyarrow_because": dict(_readers(node)).get(node.source.name),
         }
     inputs = [_describe(execution, below, read, places) for below in inputs_of(node)]
     if not isinstance(node, Operated):
@@ -235,7 +236,8 @@ def _details(tree: dict[str, Any]) -> list[str]:
     if tree["operator"] == "scan":
         lines = ["columns  " + (shorten(tree["columns"]) or "(none)")]
         lines += [f"filter   {tree['filter']}"] if tree["filter"] else []
-        return lines
+        reason = tree["read_by_pyarrow_because"]
+        return lines + ([f"reader   pyarrow, since {reason}"] if reason else [])
     if "plan" not in tree:
         return []
     plan = tree["plan"]

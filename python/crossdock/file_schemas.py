@@ -48,6 +48,29 @@ def unified_schema(files: Sequence[str], schemas: Sequence[Any]) -> tuple[Any, f
     return pa.schema(list(fields.values())), frozenset(uneven)
 
 
+def require_same_schemas(files: Sequence[str], schemas: Sequence[Any]) -> None:
+    """DataError for a file whose columns are others than those of the first, or of other types;
+    their order may differ."""
+    first = {field.name: field.type for field in schemas[0]}
+    for file, schema in zip(files, schemas, strict=True):
+        if schema.equals(schemas[0]):
+            continue
+        found = {field.name: field.type for field in schema}
+        differences = [f"no column {name!r}" for name in first if name not in found]
+        differences += [f"a further column {name!r}" for name in found if name not in first]
+        differences += [
+            f"column {name!r} of type {found[name]} instead of {data_type}"
+            for name, data_type in first.items()
+            if found.get(name, data_type) != data_type
+        ]
+        if differences:
+            raise make_error(
+                "CD-302",
+                f"{file!r} has other columns than {files[0]!r}: {', '.join(differences)}",
+                try_="union_by_name=True, which gives NULL and wider types",
+            )
+
+
 def _require_same_case(file: str, schema: Any, origins: dict[str, str]) -> None:
     """DataError for a column that is another one in other files but for upper and lower case: the
     rows of each file would be NULL in the column of the other."""

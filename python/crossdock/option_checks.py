@@ -4,7 +4,7 @@ never taken for something it does not say. All functions are pure and raise Opti
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from crossdock.errors import make_error, nearest
@@ -108,6 +108,18 @@ def require_type(data_type: Any, what: str) -> Any:
     raise make_error(
         "CD-105", f"{what} takes an Arrow type, not {data_type!r}", try_=repr(close or "int64")
     )
+
+
+def require_types(types: object, method: str) -> dict[str, Any]:
+    """Types of columns by name; None is none of them."""
+    if types is None:
+        return {}
+    if not isinstance(types, Mapping):
+        raise make_error(
+            "CD-105", f"{method}(types={types!r}) says no types by column",
+            try_="types={'id': 'int64'}",
+        )  # fmt: skip
+    return {name: require_type(found, f"types[{name!r}]") for name, found in types.items()}
 
 
 def require_values(values: Any, what: str) -> tuple[Any, ...]:

@@ -8,7 +8,7 @@ from typing import Any
 
 from crossdock import _native
 from crossdock.engine_types import empty_table, engine_table, lies_as_it_is
-from crossdock.sources import FileSource
+from crossdock.file_sources import FileSource
 from crossdock.type_checks import checking_engine
 
 

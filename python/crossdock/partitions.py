@@ -14,7 +14,7 @@ from crossdock.execution import Execution
 from crossdock.nodes import Partition
 from crossdock.paths import PathLike
 from crossdock.replacement import replacing_folder
-from crossdock.writers import write_file
+from crossdock.writers import WriteOptions, write_file
 
 if TYPE_CHECKING:
     from crossdock.explain import Plan
@@ -85,10 +85,11 @@ class Partitions:
             raise unknown_choice("format", format, _FORMATS, {"ipc": "arrow", "feather": "arrow"})
         target = Path(folder).expanduser()
         names = [f"part-{number:05d}.{format}" for number in range(len(self))]
+        options = WriteOptions(_FORMATS[format])
         with self._folder(target) as partial:
             for number, (name, part) in enumerate(zip(names, self, strict=True)):
                 if number in self.mine:
-                    write_file(part.to_batches(), self.schema, partial / name, _FORMATS[format])
+                    write_file(part.to_batches(), self.schema, partial / name, options)
         return [target / name for name in names]
 
     def explain(self, *, read: bool | None = None) -> Plan:

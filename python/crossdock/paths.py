@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import glob
+import itertools
 import os
 import re
 import stat
@@ -16,10 +17,18 @@ from crossdock.errors import CrossdockError, make_error, nearest
 PathLike: TypeAlias = str | os.PathLike[str]
 Paths: TypeAlias = PathLike | Sequence[PathLike]
 
+_PACKED = (".gz", ".zst")
+
+
+def _with_packed(*endings: str) -> tuple[str, ...]:
+    return tuple(ending + packed for ending in endings for packed in ("", *_PACKED))
+
+
 FORMATS: dict[str, tuple[str, ...]] = {
     "parquet": (".parquet", ".pq"),
     "ipc": (".arrow", ".feather", ".ipc", ".arrows"),
-    "csv": (".csv", ".csv.gz", ".csv.zst", ".tsv"),
+    "csv": _with_packed(".csv", ".tsv"),
+    "json": _with_packed(".json", ".ndjson", ".jsonl"),
 }
 
 FILE_KINDS = {
@@ -30,6 +39,7 @@ FILE_KINDS = {
 }
 
 _SHOWN_CHARACTERS = 80
+_ALTERNATIVES = re.compile(r"\{([^{}]*,[^{}]*)\}")
 _ADDRESS = re.compile(r"([a-z][a-z0-9+]+):/")
 _ENDINGS = tuple(ending for endings in FORMATS.values() for ending in endings)
 
@@ -43,14 +53,15 @@ def format_of(path: PathLike) -> str:
     raise make_error(
         "CD-503",
         f"no format is known for {os.fspath(path)!r}",
-        known=" ".join(_ENDINGS),
+        known=" ".join(end for end in _ENDINGS if not end.endswith(_PACKED))
+        + "; those of CSV and JSON also with .gz or .zst",
         try_="a name with one of these endings",
     )
 
 
 def delimiter_of(name: str) -> str:
     """What stands between the values of a line in a CSV file of that name."""
-    return "\t" if name.lower().endswith(".tsv") else ","
+    return "\t" if name.lower().endswith(_with_packed(".tsv")) else ","
 
 
 def is_file_name(path: PathLike) -> bool:
@@ -66,9 +77,11 @@ def detect_format(paths: Paths) -> str:
         place = Path(text).expanduser()
         if place.is_dir():
             names = [name for name in _files_below(place) if is_file_name(name)]
+            # JSON beside tables mostly says something about them.
+            names = [name for name in names if format_of(name) != "json"] or names
             if not names:
-                raise _nothing(text, "the folder holds no Parquet, Arrow or CSV file")
-        elif is_file_name(text) and not glob.has_magic(text):
+                raise _nothing(text, "the folder holds no Parquet, Arrow, CSV or JSON file")
+        elif is_file_name(text) and not _is_pattern(text):
             names = [text]
         else:
             names = _expand(place, "")
@@ -89,8 +102,9 @@ def find_files(paths: Paths, format_name: str) -> list[str]:
     """The files behind `paths`, sorted within each item; PathError when an item has none, and
     OptionError when it is no path.
 
-    A folder is searched with its subfolders for files of `format_name`; names that begin with
-    "." or "_" are passed over, as other engines do.
+    A folder is searched with its subfolders for files of `format_name`. A glob knows `*`, `?`,
+    `[ab]`, `{one,other}` and `**` for any folders. Names in them that begin with "." or "_" are
+    passed over, as other engines do.
     """
     return [
         name for item in _items(paths) for name in _expand(Path(item).expanduser(), format_name)
@@ -102,7 +116,7 @@ def has_partitions(paths: Paths) -> bool:
     if not isinstance(paths, str | os.PathLike):
         return False
     place = Path(paths).expanduser()
-    return place.is_dir() or (not place.is_file() and glob.has_magic(str(place)))
+    return place.is_dir() or (not place.is_file() and _is_pattern(str(place)))
 
 
 def _items(paths: Paths) -> list[PathLike]:
@@ -153,14 +167,48 @@ def _expand(path: Path, format_name: str) -> list[str]:
         if not found:
             raise _nothing(str(path), f"the folder holds no file named *{' or *'.join(endings)}")
         return found
-    if glob.has_magic(str(path)):
-        # Path.glob takes no absolute patterns, which users write.
-        matches = glob.glob(str(path), recursive=True)  # noqa: PTH207
-        found = sorted(name for name in matches if Path(name).is_file())
+    if _is_pattern(str(path)):
+        found = _matches(str(path))
         if not found:
             raise _nothing(str(path), "no file matches the pattern")
         return found
     raise _nothing(str(path), _what_is_there(path))
+
+
+def _is_pattern(text: str) -> bool:
+    return glob.has_magic(text) or _ALTERNATIVES.search(text) is not None
+
+
+def _matches(pattern: str) -> list[str]:
+    """The files that a pattern stands for, each once, in order."""
+    found: set[str] = set()
+    for plain in _alternatives(pattern):
+        # Path.glob takes no absolute patterns, which users write.
+        for name in glob.glob(plain, recursive=True):  # noqa: PTH207
+            if not _is_hidden(name, plain) and Path(name).is_file():
+                found.add(name)
+    return sorted(found)
+
+
+def _alternatives(pattern: str) -> Iterator[str]:
+    """The pattern with each of the parts of `{one,other}`, the innermost first."""
+    match = _ALTERNATIVES.search(pattern)
+    if match is None:
+        yield pattern
+        return
+    for part in match[1].split(","):
+        yield from _alternatives(pattern[: match.start()] + part + pattern[match.end() :])
+
+
+def _is_hidden(name: str, pattern: str) -> bool:
+    """Whether a part of the name begins with "." or "_" that the pattern does not spell so."""
+    spelled = {part[:1] for part in Path(pattern).parts}
+    plain = itertools.takewhile(
+        lambda pair: pair[0] == pair[1],
+        zip(Path(name).parts, Path(pattern).parts, strict=False),
+    )
+    parts = Path(name).parts[len(list(plain)) :]
+    return any(part[0] in "._" and part[0] not in spelled for part in parts)
 
 
 def _what_is_there(path: Path) -> str:
@@ -186,7 +234,7 @@ def _files_below(folder: Path) -> Iterator[str]:
 def _nothing(text: str, why: str) -> CrossdockError:
     path = Path(text)
     close = ""
-    if not os.path.lexists(path) and not glob.has_magic(text):
+    if not os.path.lexists(path) and not _is_pattern(text):
         with contextlib.suppress(OSError):  # no such folder, or none that may be looked into
             name = nearest(path.name, (entry.name for entry in path.parent.iterdir()))
             close = repr(str(path.with_name(name))) if name else ""

@@ -11,12 +11,14 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from crossdock.csv_files import CsvSource
+from crossdock.csv_files import CsvLines, CsvSource
 from crossdock.errors import make_error
+from crossdock.file_sources import FileSource
 from crossdock.ipc_files import IpcSource
+from crossdock.json_files import JsonSource
 from crossdock.nodes import Node
-from crossdock.paths import Paths
-from crossdock.sources import ArrowSource, FileSource
+from crossdock.parquet_files import ParquetSource
+from crossdock.sources import ArrowSource
 
 if TYPE_CHECKING:
     from crossdock.relation import Relation
@@ -53,23 +55,18 @@ def _table(stream: bytes, name: str, files: Sequence[str], is_replicated: bool) 
 
 
 def _reduced_files(source: FileSource) -> tuple[Any, ...]:
-    kinds: dict[type, tuple[Any, ...]] = {
-        FileSource: (source.kind, source._format),
-        IpcSource: (),
-        CsvSource: (getattr(source, "_types", None), source._format),
-    }
-    paths: Any = source.paths
+    paths, *others = source._opened_by
     is_one = isinstance(paths, str | PathLike)
     whole = _absolute(paths) if is_one else [_absolute(path) for path in paths]
-    return _files, (type(source), whole, kinds[type(source)], source.schema)
+    return _files, (type(source), (whole, *others), source.schema)
 
 
 def _absolute(path: Any) -> str:
     return str(Path(path).expanduser().absolute())
 
 
-def _files(kind: type, paths: Paths, options: tuple[Any, ...], schema: Any) -> FileSource:
-    found: FileSource = kind(paths, *options)
+def _files(kind: type, arguments: tuple[Any, ...], schema: Any) -> FileSource:
+    found: FileSource = kind(*arguments)
     if not found.schema.equals(schema):
         raise make_error(
             "CD-302", f"{found.kind} source {found.name!r} has changed since it was pickled",
@@ -80,5 +77,5 @@ def _files(kind: type, paths: Paths, options: tuple[Any, ...], schema: Any) -> F
 
 
 copyreg.pickle(ArrowSource, _reduced_table)
-for _kind in (FileSource, IpcSource, CsvSource):
+for _kind in (ParquetSource, IpcSource, CsvSource, CsvLines, JsonSource):
     copyreg.pickle(_kind, _reduced_files)

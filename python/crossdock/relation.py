@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import pyarrow as pa
 
-from crossdock import grouping, planning, pushdown, row_planning, windows, writers
+from crossdock import grouping, planning, pushdown, row_planning, windows
 from crossdock.aggregates import Aggregate
 from crossdock.errors import make_error
 from crossdock.execution import Execution
@@ -16,9 +16,9 @@ from crossdock.named_items import flattened, named_aggregates, named_columns
 from crossdock.nodes import Node, depth_of, files_of
 from crossdock.option_checks import require_flag, require_integer, require_rows, require_text
 from crossdock.orders import Order, orders_of
-from crossdock.partitions import Partitions, require_free_folder
-from crossdock.paths import PathLike, format_of, is_file_name
+from crossdock.partitions import Partitions
 from crossdock.pickled_relations import reduced
+from crossdock.result_files import ResultFiles
 from crossdock.row_sets import RowSets
 from crossdock.shared_parts import narrow_whole
 from crossdock.sql_texts import read_aggregates, read_texts
@@ -35,7 +35,7 @@ Columns: TypeAlias = str | Expr | Alias | Sequence[str | Expr | Alias]
 MOST_STEPS = 100  # operations one over the other: walks over them are recursive
 
 
-class Relation(RowSets):
+class Relation(RowSets, ResultFiles):
     """A table that is not computed yet. Methods give new relations and read no rows, but for
     `collect`, `count`, `to_batches`, `write_parquet`, `profile`, `show`, `exchange` and Arrow
     export, which run it (each time anew). The schema is known at once, and so are errors in names
@@ -353,30 +353,6 @@ class Relation(RowSets):
         of operators). Dropping the iterator cancels the run. Errors as for `collect`."""
         return self._dock.execution().batches(self.narrowed())
 
-    def write_parquet(
-        self, path: PathLike, *, compression: str = "zstd", overwrite: bool = False
-    ) -> int:
-        """Runs the relation into a Parquet file, in bounded memory; gives the number of rows.
-        Over ranks a name without ending is a new folder, in which each rank writes a file of its
-        rows, part-00000.parquet and so on; rank 0 writes the rows of all into a file.
-
-        The file appears under its name when it is complete, in place of one that is there. A file
-        that the relation reads, by its own name or by a link, is only replaced if overwrite=True.
-        compression: zstd, snappy, lz4, gzip, brotli or none. Errors as for `collect`, PathError.
-        """
-        if self._dock.over_ranks() is not None:
-            return self._written(path, overwrite, "parquet", compression)
-        writers.require_target(path, self.files(), overwrite)
-        return writers.write_file(self.to_batches(), self.schema, path, "parquet", compression)
-
-    def write(self, path: PathLike, *, overwrite: bool = False) -> int:
-        """Runs the relation into a .parquet, .arrow or .csv file; gives the number of rows. Folders
-        of several ranks, overwrites and errors as for `write_parquet`."""
-        if self._dock.over_ranks() is not None:
-            return self._written(path, overwrite, "", "zstd")
-        writers.require_target(path, self.files(), overwrite)
-        return writers.write_file(self.to_batches(), self.schema, path)
-
     def files(self) -> list[str]:
         """Paths of the files that the relation reads."""
         return files_of(self._node)
@@ -453,28 +429,6 @@ class Relation(RowSets):
         from crossdock.display import relation_html
 
         return relation_html(self._node)
-
-    def require_target(self, path: PathLike, *, overwrite: bool = False) -> None:
-        """Refuses what `write` would refuse before anything runs. For modules of this project.
-        Errors: PathError, OptionError."""
-        ranks = self._dock.over_ranks()
-
-        def check() -> None:
-            if ranks is not None and not is_file_name(path):
-                require_free_folder(path)
-                return
-            format_of(path)
-            writers.require_target(path, self.files(), overwrite)
-
-        check() if ranks is None else ranks.by_first("write", check)
-
-    def _written(self, path: PathLike, overwrite: bool, kind: str, compression: str) -> int:
-        from crossdock.ranks import writing
-
-        execution = self._dock.execution()
-        assert not isinstance(execution, Execution)
-        wanted = writing.Target(path, overwrite, kind, compression, tuple(self.files()))
-        return writing.write(execution, self.narrowed(), wanted)
 
     def _read(self, *items: Any) -> list[Any]:
         """The items with SQL texts in them read."""

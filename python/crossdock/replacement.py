@@ -64,6 +64,27 @@ def replacing_folder(path: PathLike) -> Iterator[Path]:
             _take_place(partial, real, descriptor)
 
 
+@contextlib.contextmanager
+def replacing_parts(path: PathLike) -> Iterator[Path]:
+    """The same for folders of files in the folder `path`: each takes the place of the one of its
+    name when all have been written; others in `path` stay. One is removed before the next one is
+    renamed, so that what ends the process between leaves some old and some new ones."""
+    target = Path(path).expanduser()
+    with path_errors(target):
+        real = target.resolve()
+        with _partial(real, None) as (partial, descriptor):
+            yield partial
+            if not real.exists():
+                _take_place(partial, real, descriptor)
+                return
+            for folder in [Path(root) for root, _, files in os.walk(partial) if files]:
+                place = real / folder.relative_to(partial)
+                place.parent.mkdir(parents=True, exist_ok=True)
+                _remove(place)
+                folder.replace(place)
+                _sync_folder(place.parent)
+
+
 def remove_unfinished() -> None:
     """Removes what this process has not finished, which it must end after. For signal handlers of
     programs, and other ranks' folders."""

@@ -6,20 +6,24 @@ import contextlib
 import sys
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 from crossdock import _native, sizes
 from crossdock.csv_files import open_csv
-from crossdock.errors import make_error, public_errors, unknown_choice
+from crossdock.csv_options import CsvArguments
+from crossdock.errors import make_error, nearest, public_errors, unknown_choice
 from crossdock.execution import Execution, Tracker
+from crossdock.file_sources import FILE_OPTIONS, FileOptions
 from crossdock.ipc_files import open_ipc
+from crossdock.json_files import open_json
 from crossdock.option_checks import require_flag
+from crossdock.parquet_files import open_parquet
 from crossdock.paths import Paths, detect_format
 from crossdock.planning import plan_scan
 from crossdock.rates_file import use_rates_of_file
 from crossdock.relation import Relation
 from crossdock.settings import check_environment, setting
-from crossdock.sources import ArrowSource, Source, import_arrow, open_parquet
+from crossdock.sources import ArrowSource, Source, import_arrow
 
 if TYPE_CHECKING:
     from crossdock.device import Device
@@ -126,50 +130,111 @@ class Dock:
         if group is not None:
             group.close()
 
-    def read_parquet(self, paths: Paths) -> Relation:
-        """A relation over a Parquet file, folder, glob or list of files.
+    def read_parquet(
+        self,
+        paths: Paths,
+        *,
+        union_by_name: bool = True,
+        hive_partitioning: bool | None = None,
+        filename: bool | str = False,
+    ) -> Relation:
+        """A relation over a Parquet file, folder, glob ("2024/**/*.parquet", "{a,b}.parquet") or
+        list of files. Files in folders and globs whose names begin with "." or "_" are left out.
 
-        Reads the schemas from the footers, no rows. Those of several files are unified by name: a
-        file without a column has NULL there, and types are widened to what holds the values of
-        all. Folders, of a folder or glob, may be partitioned as `name=value/`.
-        Errors: PathError, DataError (not Parquet), ClosedError.
+        Reads the footers, no rows. Columns are matched by name: a file without a column has NULL
+        there, and types are widened to what holds the values of all.
+        union_by_name: False for files that must all have the same columns. hive_partitioning:
+        whether folders `name=value` are columns, integers, dates or strings; by default those of a
+        folder or glob. Filters on them leave whole files out. filename: True, or the name of a
+        column, for the path of each row's file.
+        Errors: PathError, DataError (not Parquet; columns without a common type, which it names
+        with the files), OptionError, ClosedError.
         """
-        return self._open(open_parquet, paths)
+        options = FileOptions.checked("read_parquet", union_by_name, hive_partitioning, filename)
+        return self._open(open_parquet, paths, options)
 
-    def read_ipc(self, paths: Paths) -> Relation:
-        """A relation over Arrow IPC files (.arrow, .feather, .ipc): file, folder, glob or list.
+    def read_ipc(
+        self,
+        paths: Paths,
+        *,
+        union_by_name: bool = True,
+        hive_partitioning: bool | None = None,
+        filename: bool | str = False,
+    ) -> Relation:
+        """A relation over Arrow IPC files (.arrow, .feather, .ipc) and streams (.arrows): file,
+        folder, glob or list. Options as for read_parquet.
 
-        Errors: PathError, DataError, ClosedError.
+        Errors: PathError, DataError, OptionError, ClosedError.
         """
-        return self._open(open_ipc, paths)
+        options = FileOptions.checked("read_ipc", union_by_name, hive_partitioning, filename)
+        return self._open(open_ipc, paths, options)
 
     def read_csv(
         self,
         paths: Paths,
         *,
-        delimiter: str | None = None,
-        types: Mapping[str, Any] | None = None,
-        encoding: str = "utf-8",
+        union_by_name: bool = True,
+        hive_partitioning: bool | None = None,
+        filename: bool | str = False,
+        **options: Unpack[CsvArguments],
     ) -> Relation:
-        """A relation over CSV files with a header line: file, folder, glob or list.
+        """A relation over CSV files: file, folder, glob or list; named options as for read_parquet.
 
-        delimiter: by default "," and for .tsv a tab. types: Arrow types of columns by name, where
-        the ones inferred from the first block of each file are not right. encoding: of the file,
-        as Python names it.
+        header: whether the first line has the names. names: those of all columns, in its place;
+        without both they are column0, column1, ... skip: lines before the header. delimiter: one
+        character; by default , ; tab or |, by the first lines. quote, escape: a character, or
+        None. comment: begins lines to leave out. null_values: what stands for NULL. encoding: as
+        Python names it. decimal: "." or ",". types: Arrow types of columns by name, where the ones
+        inferred from the first block of each file are not right. ragged: "error" for rows of
+        another number of values, or "skip" them, or "fill" them up with empty ones.
         Errors: PathError, DataError, ColumnError (a type for no column), OptionError, ClosedError.
         """
-        return self._open(open_csv, paths, delimiter, types or {}, encoding)
+        files = FileOptions.checked("read_csv", union_by_name, hive_partitioning, filename)
+        return self._open(open_csv, paths, options, files)
 
-    def read(self, paths: Paths) -> Relation:
-        """A relation over a file, folder, glob or list of files whose format is told by the names'
-        ending, which must be one format.
+    def read_json(
+        self,
+        paths: Paths,
+        *,
+        types: Mapping[str, Any] | None = None,
+        union_by_name: bool = True,
+        hive_partitioning: bool | None = None,
+        filename: bool | str = False,
+    ) -> Relation:
+        """A relation over files of JSON (.ndjson, .jsonl, .json): an object per line, or one array
+        of objects; file, folder, glob or list. Named options as for read_parquet.
 
-        Errors: PathError (nothing there, ending not known), DataError, ClosedError.
+        Members are columns, nested ones structs and lists. types: Arrow types of columns by name,
+        where those inferred from the first 4 MiB of each file are not right; a member that comes
+        first behind these is an error unless it is one of them.
+        Errors: PathError, DataError, OptionError, ClosedError.
         """
-        openers = {"parquet": self.read_parquet, "ipc": self.read_ipc, "csv": self.read_csv}
+        files = FileOptions.checked("read_json", union_by_name, hive_partitioning, filename)
+        return self._open(open_json, paths, types, files)
+
+    def read(self, paths: Paths, **options: Any) -> Relation:
+        """A relation over a file, folder, glob or list of files whose format is told by the names'
+        ending, which must be one format; with the options of its reader.
+
+        Errors: PathError (nothing there, ending not known), DataError, OptionError, ClosedError.
+        """
+        openers: dict[str, Callable[..., Relation]] = {
+            "parquet": self.read_parquet,
+            "ipc": self.read_ipc,
+            "csv": self.read_csv,
+            "json": self.read_json,
+        }
         with self._together("read"):
             found = detect_format(paths)
-        return openers[found](paths)
+            of_format = {"csv": tuple(CsvArguments.__annotations__), "json": ("types",)}
+            known = (*FILE_OPTIONS, *of_format.get(found, ()))
+            for name in options:
+                if name not in known:
+                    raise make_error(
+                        "CD-105", f"files of {found} are read without an option {name!r}",
+                        choices=", ".join(known), try_=nearest(name, known),
+                    )  # fmt: skip
+        return openers[found](paths, **options)
 
     def from_arrow(self, data: object, *, replicated: bool = False) -> Relation:
         """A relation over anything that exports Arrow data: pyarrow tables, batches and readers,

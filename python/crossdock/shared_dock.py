@@ -42,14 +42,14 @@ def from_arrow(data: object) -> Relation:
     return default_dock().from_arrow(data)
 
 
-def read(paths: Paths) -> Relation:
+def read(paths: Paths, **options: Any) -> Relation:
     """`Dock.read` on the default dock."""
-    return default_dock().read(paths)
+    return default_dock().read(paths, **options)
 
 
-def read_parquet(paths: Paths) -> Relation:
-    """`Dock.read_parquet` on the default dock."""
-    return default_dock().read_parquet(paths)
+def read_parquet(paths: Paths, **options: Any) -> Relation:
+    """`Dock.read_parquet` on the default dock, with its options."""
+    return default_dock().read_parquet(paths, **options)
 
 
 def read_csv(paths: Paths, **options: Any) -> Relation:
@@ -57,6 +57,11 @@ def read_csv(paths: Paths, **options: Any) -> Relation:
     return default_dock().read_csv(paths, **options)
 
 
-def read_ipc(paths: Paths) -> Relation:
-    """`Dock.read_ipc` on the default dock."""
-    return default_dock().read_ipc(paths)
+def read_json(paths: Paths, **options: Any) -> Relation:
+    """`Dock.read_json` on the default dock, with its options."""
+    return default_dock().read_json(paths, **options)
+
+
+def read_ipc(paths: Paths, **options: Any) -> Relation:
+    """`Dock.read_ipc` on the default dock, with its options."""
+    return default_dock().read_ipc(paths, **options)

@@ -1,36 +1,26 @@
-"""Where rows come from: Arrow data in memory, and files read through pyarrow.dataset.
+"""Where rows come from, and Arrow data in memory as the plainest case.
 
 A source knows its schema without reading rows, and reads only the columns and rows asked for.
-`pyarrow.dataset` is imported when the first file is opened, not before.
 """
 
 from __future__ import annotations
 
-import contextlib
 import threading
-from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
-from pathlib import Path
+from collections.abc import Sequence
 from typing import Any, Protocol, TypeAlias
 
 import pyarrow as pa
 
 from crossdock import _native
-from crossdock.engine_types import engine_table, with_schema
-from crossdock.errors import CrossdockError, make_error, public_errors, system_limits
-from crossdock.evaluation import keep_rows, plain_type
+from crossdock.engine_types import engine_table
+from crossdock.errors import CrossdockError, make_error
+from crossdock.evaluation import keep_rows
 from crossdock.expressions import Expr
-from crossdock.file_schemas import unified_schema
-from crossdock.paths import Paths, find_files, has_partitions, shown_name
-from crossdock.reader_filters import split_filter, to_pyarrow
-from crossdock.row_taking import is_selectable, selectable_schema
 from crossdock.streaming import read_stream
 from crossdock.validation import require_valid
 
 Split: TypeAlias = tuple[tuple[Expr, ...], tuple[Expr, ...]]
 _EXTENSION = b"ARROW:extension:"
-_OPENING_THREADS = 8  # that read schemas of files, which may lie far away
 
 
 class Source(Protocol):
@@ -132,224 +122,6 @@ class ArrowSource:
 
     def stored_bytes(self) -> int:
         return int(self.data.get_total_buffer_size())
-
-
-@dataclass(frozen=True)
-class Opened:
-    """Files as they were when their schemas were read."""
-
-    dataset: Any
-    filterable: Any  # the same without views, for which selection has no kernel; None where other
-    # columns have none either: the reader filters whole batches, also columns not asked for
-    schema: Any
-    uneven: frozenset[str]  # columns whose type differs, or that some lack: no filter is pushed to
-    versions: tuple[tuple[int, ...], ...]  # what tells whether a file is still the same
-
-
-class FileSource:
-    """Files of one format, read by pyarrow.dataset on all its threads. Their schemas are unified by
-    name. Files that change are opened again when they are next read, and must keep their schema."""
-
-    def __init__(self, paths: Paths, kind: str, dataset_format: Any) -> None:
-        self.kind = kind
-        self.paths = paths
-        self.files = find_files(paths, kind)
-        self.name = shown_name(paths)
-        self._format = dataset_format
-        self._is_partitioned = has_partitions(paths)
-        self._is_part = False
-        self._footers: tuple[Any, _native.ParquetFiles | str] | None = None  # with their versions
-        with self.data_errors():
-            self._opened = self._open()
-        self.schema = self._opened.schema
-
-    def split_filter(self, parts: Sequence[Expr]) -> Split:
-        opened = self._opened
-        if opened.filterable is None:
-            return (), tuple(parts)
-        even = [part for part in parts if not part.columns() & opened.uneven]
-        given, rest = split_filter(even, self.schema)
-        return given, (*rest, *(part for part in parts if part.columns() & opened.uneven))
-
-    def table(self, columns: tuple[str, ...], predicate: Expr | None) -> Any:
-        with self.data_errors():
-            found = self._scanner(self.current(), columns, predicate).to_table()
-            if not columns:
-                return found  # what follows would forget how many rows there are
-            return with_schema(found.replace_schema_metadata(None), self.schema_of(columns))
-
-    def reader(self, columns: tuple[str, ...], predicate: Expr | None) -> Any:
-        with self.data_errors():
-            found = self._scanner(self.current(), columns, predicate).to_reader()
-            wanted = self.schema_of(columns)
-            return found if found.schema == wanted else found.cast(wanted)
-
-    def native(
-        self, engine: _native.Engine, columns: tuple[str, ...], predicate: Expr | None
-    ) -> _native.Table:
-        with self.data_errors(), public_errors():
-            return engine_table(engine, self.reader(columns, predicate))
-
-    def count_rows(self, predicate: Expr | None) -> int:
-        with self.data_errors():
-            opened = self.current()
-            if predicate is None:
-                return int(opened.dataset.count_rows())
-            return int(self._scanner(opened, (), predicate).count_rows())
-
-    def known_rows(self) -> int | None:
-        return self.count_rows(None) if self.kind in ("parquet", "ipc") else None
-
-    def stored_bytes(self) -> int:
-        return sum(Path(name).stat().st_size for name in self.files)
-
-    def footers(self) -> _native.ParquetFiles | str:
-        """The files for the engine's reader of Parquet, or why it does not read them. DataError if
-        they have changed."""
-        if self._is_part or self._is_partitioned:
-            return "parts of files, or folders that stand for columns"
-        with self.data_errors():
-            versions = self.current().versions
-        known = self._footers
-        if known is None or known[0] != versions:
-            try:
-                known = (versions, _native.ParquetFiles.open(self.files))
-            except _native.NativeError as error:
-                known = (versions, str(error))
-            self._footers = known
-        return known[1]
-
-    def fragments(self) -> list[Any]:
-        """The files, one by one, for modules of this package. Call it inside `data_errors`."""
-        return list(self.current().dataset.get_fragments())
-
-    def of_fragments(self, fragments: Sequence[Any]) -> FileSource:
-        """The same source with these files, or parts of them, alone."""
-        part = object.__new__(type(self))
-        part.__dict__.update(self.__dict__)  # copy.copy would take it for a pickle
-        part._opened = self._with_fragments(
-            fragments, self.schema, self._opened.uneven, self._opened.versions
-        )
-        part._is_part = True
-        return part
-
-    @contextlib.contextmanager
-    def data_errors(self) -> Iterator[None]:
-        """Turns what reading raises into a DataError that names the source."""
-        try:
-            with system_limits(f"{self.kind} source {self.name!r}"):
-                yield
-        except CrossdockError:
-            raise
-        except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
-            raise make_error(
-                "CD-302",
-                f"{self.kind} source {self.name!r} cannot be read: {first_line(error)}",
-                where=self.files[0] + (" …" if len(self.files) > 1 else ""),
-            ) from error
-
-    def schema_of_file(self, fragment: Any) -> Any:
-        """The schema of one file. DataError if it has none."""
-        try:
-            return bare_schema(fragment.physical_schema)
-        except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
-            raise make_error(
-                "CD-302",
-                f"{self.kind} source {self.name!r} cannot be read: {first_line(error)}",
-                where=fragment.path,
-            ) from error
-
-    def _open(self) -> Opened:
-        versions = self._versions()
-        fragments = self._fragments(pa.schema([]))
-        with ThreadPoolExecutor(min(_OPENING_THREADS, len(fragments))) as threads:
-            schemas = list(threads.map(self.schema_of_file, fragments))
-        schema, uneven = unified_schema(self.files, schemas)
-        keys = self._partition_keys(schema) if self._is_partitioned else pa.schema([])
-        if keys.names:
-            fragments = self._fragments(keys)
-        added = [key for key in keys if key.name not in schema.names]
-        return self._with_fragments(fragments, pa.schema([*schema, *added]), uneven, versions)
-
-    def _partition_keys(self, schema: Any) -> Any:
-        """The columns that folders named `key=value` above the files stand for. One that files of
-        this schema hold as well has the type that it has there."""
-        import pyarrow.dataset as dataset
-        import pyarrow.fs as file_systems
-
-        options = dataset.FileSystemFactoryOptions(partitioning=dataset.HivePartitioning.discover())
-        place = (file_systems.LocalFileSystem(), self.files, self._format, options)
-        *_, keys = dataset.FileSystemDatasetFactory(*place).inspect_schemas()
-        stored = {field.name: plain_type(field.type) for field in schema}
-        types = [stored.get(key.name, key.type) for key in keys]
-        values = [t.value_type if pa.types.is_dictionary(t) else t for t in types]
-        return pa.schema(list(zip(keys.names, values, strict=True)))
-
-    def _fragments(self, keys: Any) -> list[Any]:
-        """The files, and what the names of their folders say of the columns `keys`."""
-        import pyarrow.dataset as dataset
-
-        layout = dataset.HivePartitioning(keys) if keys.names else None
-        whole = dataset.dataset(
-            self.files, schema=pa.schema([]), format=self._format, partitioning=layout
-        )
-        return list(whole.get_fragments())
-
-    def _with_fragments(
-        self, fragments: Sequence[Any], schema: Any, uneven: frozenset[str], versions: Any
-    ) -> Opened:
-        import pyarrow.dataset as dataset
-        import pyarrow.fs as file_systems
-
-        def read_as(wanted: Any) -> Any:
-            place = (self._format, file_systems.LocalFileSystem())
-            return dataset.FileSystemDataset(list(fragments), wanted, *place)
-
-        found = read_as(schema)
-        plain = selectable_schema(schema)
-        filterable = found if plain is schema else read_as(plain)
-        if not all(is_selectable(field.type) for field in plain):
-            filterable = None
-        return Opened(found, filterable, schema, uneven, versions)
-
-    def _versions(self) -> tuple[tuple[int, ...], ...]:
-        found = (Path(name).stat() for name in self.files)
-        return tuple((f.st_mtime_ns, f.st_size, f.st_ino) for f in found)
-
-    def current(self) -> Opened:
-        """The files as they are now: footers that were read are of no use when a file has been
-        replaced. DataError if their columns are others by now. For modules of this package."""
-        opened = self._opened
-        if self._versions() == opened.versions:
-            return opened
-        again = None if self._is_part else self._open()
-        if again is None or not (
-            again.schema.equals(self.schema) and again.uneven <= opened.uneven
-        ):
-            raise make_error(
-                "CD-302", f"{self.kind} source {self.name!r} has changed since it was opened",
-                where=self.files[0] + (" …" if len(self.files) > 1 else ""),
-                try_="open it again",
-            )  # fmt: skip
-        self._opened = again
-        return again
-
-    def _scanner(self, opened: Opened, columns: tuple[str, ...], predicate: Expr | None) -> Any:
-        if predicate is None:
-            return opened.dataset.scanner(columns=list(columns))
-        condition = to_pyarrow(predicate, self.schema)
-        return opened.filterable.scanner(columns=list(columns), filter=condition)
-
-    def schema_of(self, columns: tuple[str, ...]) -> Any:
-        """The schema of some columns, for modules of this package."""
-        return pa.schema([self.schema.field(name) for name in columns])
-
-
-def open_parquet(paths: Paths) -> Source:
-    """A source over Parquet files. PathError or DataError when there is none to read."""
-    import pyarrow.dataset as dataset
-
-    return FileSource(paths, "parquet", dataset.ParquetFileFormat())
 
 
 def import_arrow(data: object) -> Source:

@@ -53,21 +53,45 @@ def _csv(tables: Iterable[Any], schema: Any, stream: BinaryIO) -> None:
             writer.write_table(table)
 
 
-def _ndjson(tables: Iterable[Any], schema: Any, stream: BinaryIO) -> None:
-    del schema
-    for table in tables:
+class JsonWriter:
+    """Objects to a stream: a line each, or the elements of one array."""
+
+    def __init__(self, stream: BinaryIO, is_array: bool) -> None:
+        self._stream = stream
+        self._is_array = is_array
+        self._any = False
+
+    def __enter__(self) -> JsonWriter:
+        return self
+
+    def __exit__(self, error: object, *_: object) -> None:
+        if error is None and self._is_array:
+            self._stream.write(b"\n]\n" if self._any else b"[]\n")
+
+    def write_table(self, table: Any) -> None:
+        """Its rows, behind those of the tables before."""
         for row in table.to_pylist():
-            stream.write(_object(row).encode() + b"\n")
+            text = _object(row).encode()
+            if self._is_array:
+                self._stream.write((b",\n  " if self._any else b"[\n  ") + text)
+            else:
+                self._stream.write(text + b"\n")
+            self._any = True
+
+
+def _ndjson(tables: Iterable[Any], schema: Any, stream: BinaryIO) -> None:
+    _write_json(tables, schema, JsonWriter(stream, is_array=False))
 
 
 def _json(tables: Iterable[Any], schema: Any, stream: BinaryIO) -> None:
+    _write_json(tables, schema, JsonWriter(stream, is_array=True))
+
+
+def _write_json(tables: Iterable[Any], schema: Any, writer: JsonWriter) -> None:
     del schema
-    before = b"[\n  "
-    for table in tables:
-        for row in table.to_pylist():
-            stream.write(before + _object(row).encode())
-            before = b",\n  "
-    stream.write(b"[]\n" if before.startswith(b"[") else b"\n]\n")
+    with writer:
+        for table in tables:
+            writer.write_table(table)
 
 
 def _object(row: dict[str, Any]) -> str:

@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 
 from crossdock import _native
-from crossdock.engine_types import engine_table, is_late
+from crossdock.engine_types import empty_table, engine_table, is_late
 from crossdock.errors import CrossdockError, make_error, public_errors
 
 _OF_ANY_TYPE = frozenset(("count", "first", "any"))
@@ -135,7 +135,7 @@ def _empty_table(engine: _native.Engine, fields: Iterable[Any]) -> _native.Table
     for field in unique.values():
         if is_late(field.type):
             raise _not_computed_with(field)
-    return engine_table(engine, pa.schema(list(unique.values())).empty_table())
+    return engine_table(engine, empty_table(pa.schema(list(unique.values()))))
 
 
 _checker: _native.Engine | None = None

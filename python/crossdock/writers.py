@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import stat
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -13,15 +14,18 @@ import pyarrow as pa
 from crossdock.engine_types import with_schema
 from crossdock.errors import make_error, system_limits, unknown_choice
 from crossdock.evaluation import plain_schema
-from crossdock.option_checks import require_flag
+from crossdock.option_checks import require_count, require_flag
 from crossdock.paths import FILE_KINDS, PathLike, delimiter_of, format_of
 from crossdock.replacement import path_errors, replacing_file
 from crossdock.row_taking import table_bytes
+from crossdock.text_formats import JsonWriter
 
-_GROUP_ROWS = 1 << 17
-_GROUP_BYTES = 64 << 20
-_COMPRESSIONS = ("zstd", "snappy", "lz4", "gzip", "brotli", "none")
-_CSV_CODECS = {".gz": "gzip", ".zst": "zstd"}
+GROUP_ROWS = 1 << 17
+GROUP_BYTES = 64 << 20
+COMPRESSIONS = ("zstd", "snappy", "lz4", "gzip", "brotli", "none")
+_LEVELS = {"zstd": (1, 22), "gzip": (1, 9), "brotli": (0, 11)}
+_ARRAYS = (".json", ".json.gz", ".json.zst")  # other files of JSON have an object per line
+_TEXT_CODECS = {".gz": "gzip", ".zst": "zstd"}
 
 
 def require_target(path: PathLike, inputs: Iterable[str], overwrite: object = False) -> None:
@@ -60,83 +64,156 @@ def require_target(path: PathLike, inputs: Iterable[str], overwrite: object = Fa
                 )  # fmt: skip
 
 
-def write_file(
-    batches: Iterable[Any],
-    schema: Any,
-    path: PathLike,
-    format_name: str = "",
-    compression: str = "zstd",
-) -> int:
-    """Rows written to `path` as parquet, ipc or csv (by default what the name's ending says).
+@dataclass(frozen=True)
+class WriteOptions:
+    """How rows become a file.
 
-    Holds at most one row group (131,072 rows or 64 MiB) beside what the batches hold. A file
-    that is there is replaced as a whole when all is written, as `replacing_file` does it.
+    kind: parquet, ipc, csv or json; "" = what the name's ending says. The others are of Parquet
+    alone. compression: of COMPRESSIONS. level: of zstd 1 to 22, of gzip 1 to 9, of brotli 0 to 11;
+    None = what the codec takes. row_group_rows: rows of each row group but the last; None =
+    131,072, or fewer of 64 MiB.
+    """
+
+    kind: str = ""
+    compression: str = "zstd"
+    level: int | None = None
+    row_group_rows: int | None = None
+
+    @staticmethod
+    def checked(method: str, kind: str, given: Mapping[str, Any]) -> WriteOptions:
+        """The options that users gave, by name. OptionError."""
+        for name in given:
+            if kind not in ("", "parquet"):
+                raise make_error(
+                    "CD-105", f"{method}({name}=...) is an option of Parquet, not of {kind}",
+                    try_="the name of a .parquet file",
+                )  # fmt: skip
+            if name not in ("compression", "level", "row_group_rows"):
+                raise make_error(
+                    "CD-105", f"{method}() has no option {name!r}",
+                    choices="compression, level, row_group_rows, overwrite",
+                )  # fmt: skip
+        options = WriteOptions(kind, **given)
+        if options.compression not in COMPRESSIONS:
+            raise unknown_choice("compression", options.compression, COMPRESSIONS)
+        if options.row_group_rows is not None:
+            require_count(options.row_group_rows, f"{method}()", "row_group_rows")
+            if options.row_group_rows == 0:
+                raise make_error(
+                    "CD-105", f"{method}(row_group_rows=0) would write no row",
+                    try_="row_group_rows=131072",
+                )  # fmt: skip
+        options._check_level(method)
+        return options
+
+    def _check_level(self, method: str) -> None:
+        if self.level is None:
+            return
+        level = require_count(self.level, f"{method}()", "level")
+        limits = _LEVELS.get(self.compression)
+        if limits is None or not limits[0] <= level <= limits[1]:
+            raise make_error(
+                "CD-105", f"{method}(level={level}) is no level of {self.compression}",
+                limits="it has none" if limits is None else f"{limits[0]} to {limits[1]}",
+                try_="compression='zstd', level=9",
+            )  # fmt: skip
+
+
+def write_file(
+    batches: Iterable[Any], schema: Any, path: PathLike, options: WriteOptions | None = None
+) -> int:
+    """Rows written to `path`; gives their number.
+
+    Holds at most one row group beside what the batches hold. A file that is there is replaced as a
+    whole when all is written, as `replacing_file` does it.
     Errors: PathError (not to be written there, unknown ending), OptionError, those of `batches`.
     """
-    kind = format_name or format_of(path)
-    if compression not in _COMPRESSIONS:
-        raise unknown_choice("compression", compression, _COMPRESSIONS)
+    wanted = options or WriteOptions()
+    if not wanted.kind:
+        wanted = replace(wanted, kind=format_of(path))
     require_target(path, ())
     target = Path(path).expanduser()
+    # Views are a type for memory; as strings any reader of the file understands them.
+    plain = plain_schema(schema)
     rows = 0
-    with replacing_file(target) as stream:
-        try:
-            # Views are a type for memory; as strings any reader of the file understands them.
-            plain = plain_schema(schema)
-            with (
-                system_limits(f"writing {target.name!r}"),
-                _writer(stream, target, kind, plain, compression) as writer,
-            ):
-                for table in _row_groups(batches, schema):
-                    whole = with_schema(table, plain)
-                    writer.write_table(whole)
-                    rows += whole.num_rows
-        except pa.ArrowException as error:
-            reason = str(error).splitlines()[0]
-            raise make_error(
-                "CD-503",
-                f"{target.name!r} cannot hold this result: {reason}",
-                try_="a .parquet file, or select(...) without the column" if kind == "csv" else "",
-            ) from error
+    with (
+        replacing_file(target) as stream,
+        writing_errors(target.name, wanted.kind),
+        opened_writer(stream, target.name, plain, wanted) as writer,
+    ):
+        for table in _row_groups(batches, schema, wanted.row_group_rows):
+            whole = with_schema(table, plain)
+            writer.write_table(whole)
+            rows += whole.num_rows
     return rows
 
 
 @contextlib.contextmanager
-def _writer(
-    stream: BinaryIO, target: Path, kind: str, schema: Any, compression: str
+def writing_errors(name: str, kind: str) -> Iterator[None]:
+    """Turns what pyarrow raises of values that a format cannot hold into a PathError."""
+    try:
+        with system_limits(f"writing {name!r}"):
+            yield
+    except pa.ArrowException as error:
+        reason = str(error).splitlines()[0]
+        raise make_error(
+            "CD-503",
+            f"{name!r} cannot hold this result: {reason}",
+            try_="a .parquet file, or select(...) without the column" if kind == "csv" else "",
+        ) from error
+
+
+@contextlib.contextmanager
+def opened_writer(
+    stream: BinaryIO, file_name: str, schema: Any, options: WriteOptions
 ) -> Iterator[Any]:
-    name = target.name.lower()
-    if kind == "csv":
+    """What writes tables of `schema`, without views, to a stream in the format of `options`."""
+    name = file_name.lower()
+    codec = next((codec for end, codec in _TEXT_CODECS.items() if name.endswith(end)), None)
+    if options.kind == "csv":
         import pyarrow.csv as csv
 
-        codec = next((codec for end, codec in _CSV_CODECS.items() if name.endswith(end)), None)
-        options = csv.WriteOptions(delimiter=delimiter_of(name))
+        write_options = csv.WriteOptions(delimiter=delimiter_of(name))
         with (
             pa.output_stream(stream, compression=codec) as compressed,
-            csv.CSVWriter(compressed, schema, write_options=options) as writer,
+            csv.CSVWriter(compressed, schema, write_options=write_options) as writer,
         ):
             yield writer
-    elif kind == "ipc":
+    elif options.kind == "json":
+        with (
+            pa.output_stream(stream, compression=codec) as compressed,
+            JsonWriter(compressed, is_array=name.endswith(_ARRAYS)) as writer,
+        ):
+            yield writer
+    elif options.kind == "ipc":
         new = pa.ipc.new_stream if name.endswith(".arrows") else pa.ipc.new_file
         with new(stream, schema) as writer:
             yield writer
     else:
         import pyarrow.parquet as parquet
 
-        with parquet.ParquetWriter(stream, schema, compression=compression) as writer:
+        chosen = {"compression": options.compression, "compression_level": options.level}
+        with parquet.ParquetWriter(stream, schema, **chosen) as writer:
             yield writer
 
 
-def _row_groups(batches: Iterable[Any], schema: Any) -> Iterator[Any]:
+def _row_groups(batches: Iterable[Any], schema: Any, group_rows: int | None) -> Iterator[Any]:
+    """Tables of so many rows each, but for the last; None: of about as many as do well."""
     held: list[Any] = []
     rows = held_bytes = 0
     for batch in batches:
         held.append(batch)
         rows += batch.num_rows
         held_bytes += table_bytes(batch)
-        if rows >= _GROUP_ROWS or held_bytes >= _GROUP_BYTES:
-            yield pa.Table.from_batches(held, schema)
-            held = []
-            rows = held_bytes = 0
+        is_full = rows >= (group_rows or GROUP_ROWS)
+        if not is_full and (group_rows is not None or held_bytes < GROUP_BYTES):
+            continue
+        table = pa.Table.from_batches(held, schema)
+        whole = rows if group_rows is None else rows - rows % group_rows
+        for begin in range(0, whole, group_rows or whole):
+            yield table.slice(begin, group_rows or whole)
+        held = table.slice(whole).to_batches() if whole < rows else []
+        rows -= whole
+        held_bytes = sum(map(table_bytes, held))
     if held:
         yield pa.Table.from_batches(held, schema)

@@ -70,7 +70,8 @@ class FileRows final : public RowsByNumber {
       if (at == numbers.size()) break;
       if (numbers[at] >= group.end) continue;
       const scan::LocalFile& file = table_.files().files()[static_cast<size_t>(group.file)]->file();
-      cursor.open(file, table_.chunk(column, group.file, group.number), 1);
+      const scan::ColumnForm& form = table_.columns()[place].form_in(group.file);
+      cursor.open(file, form, table_.chunk(column, group.file, group.number), 1);
       while (at < numbers.size() && numbers[at] < group.end) {
         const uint64_t begin = numbers[at];
         rows.clear();

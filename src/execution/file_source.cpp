@@ -73,11 +73,12 @@ std::vector<Unit> cut_units(const ParquetTable& table, int workers) {
 }
 
 Promise promise_of(const ParquetTable& table, int column) {
-  const scan::ColumnForm& form = table.columns()[static_cast<size_t>(column)].form;
+  const scan::ParquetColumn& read = table.columns()[static_cast<size_t>(column)];
   Promise promise{true, KeyRange()};
   const auto& files = table.files().files();
   for (size_t f = 0; f < files.size(); ++f) {
     const auto groups = static_cast<int>(files[f]->metadata().row_groups.size());
+    const scan::ColumnForm& form = read.form_in(static_cast<int>(f));
     for (int g = 0; g < groups; ++g) {
       const scan::ColumnChunk& chunk = table.chunk(column, static_cast<int>(f), g);
       promise.no_nulls &= !form.nullable || chunk.statistics.null_count == 0;
@@ -236,14 +237,16 @@ void FileSource::open(Worker& worker, const Unit& unit, int64_t rows) {
   const scan::LocalFile& file = table_.files().files()[static_cast<size_t>(unit.file)]->file();
   for (size_t c = 0; c < worker.cursors.size(); ++c) {
     if (worker.cursors[c] == nullptr) continue;
-    worker.cursors[c]->open(file, table_.chunk(static_cast<int>(c), unit.file, unit.group), rows);
+    const scan::ColumnChunk& chunk = table_.chunk(static_cast<int>(c), unit.file, unit.group);
+    worker.cursors[c]->open(file, table_.columns()[c].form_in(unit.file), chunk, rows);
   }
   for (ColumnFilter& filter : worker.filters) filter.open();
 }
 
 bool FileSource::can_match(const Unit& unit) const {
   return std::all_of(conditions_.begin(), conditions_.end(), [&](const ColumnConditions& of) {
-    const scan::ColumnForm& form = table_.columns()[static_cast<size_t>(of.column)].form;
+    const auto column = static_cast<size_t>(of.column);
+    const scan::ColumnForm& form = table_.columns()[column].form_in(unit.file);
     const scan::ColumnChunk& chunk = table_.chunk(of.column, unit.file, unit.group);
     return std::all_of(of.conditions.begin(), of.conditions.end(), [&](const ExpressionPtr& one) {
       return execution::can_match(*one, form, chunk);
@@ -462,10 +465,11 @@ Result<Chain> file_chain(FileSourceOptions options) {
   std::vector<Promise> promises;
   for (int c = 0; c < table.schema()->column_count(); ++c) {
     const Field& field = table.schema()->fields[static_cast<size_t>(c)];
-    const scan::ColumnForm& form = table.columns()[static_cast<size_t>(c)].form;
+    const scan::ParquetColumn& column = table.columns()[static_cast<size_t>(c)];
     codes.emplace_back();
-    if (form.conversion == scan::Conversion::kStringCodes) {
-      CD_ASSIGN(codes.back(), table.files().string_codes(field.name, form, options.memory));
+    if (column.form.conversion == scan::Conversion::kStringCodes) {
+      CD_ASSIGN(codes.back(),
+                table.files().string_codes(field.name, column.leaves, options.memory));
     }
     promises.push_back(promise_of(table, c));
     chain.schema.places.push_back({0, c});

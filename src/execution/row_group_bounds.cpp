@@ -57,9 +57,9 @@ std::optional<Int128> big_endian(const std::optional<std::string>& bytes) {
   return static_cast<Int128>(value);
 }
 
-std::optional<Int128> whole_number(const ColumnForm& form, const ColumnChunk& chunk, bool is_max) {
+std::optional<Int128> stored_number(const ColumnForm& form, const ColumnChunk& chunk, bool is_max) {
   const auto& bytes = is_max ? chunk.statistics.max : chunk.statistics.min;
-  const bool is_unsigned = is_unsigned_integer(form.type.id);
+  const bool is_unsigned = form.is_unsigned;
   if (is_unsigned && chunk.statistics.is_deprecated) return std::nullopt;
   switch (form.physical) {
     case PhysicalType::kInt32:
@@ -72,6 +72,16 @@ std::optional<Int128> whole_number(const ColumnForm& form, const ColumnChunk& ch
     default:
       return std::nullopt;
   }
+}
+
+// In the type of the column.
+std::optional<Int128> whole_number(const ColumnForm& form, const ColumnChunk& chunk, bool is_max) {
+  const auto stored = stored_number(form, chunk, is_max);
+  Int128 number = 0;
+  if (!stored.has_value() || __builtin_mul_overflow(*stored, form.factor, &number)) {
+    return std::nullopt;
+  }
+  return number;
 }
 
 // Statistics leave NaN out, which no comparison but != is true for.

@@ -11,6 +11,7 @@
 #include "scan/page_store.hpp"
 #include "scan/page_values.hpp"
 #include "scan/string_codes.hpp"
+#include "scan/value_conversion.hpp"
 #include "table/column.hpp"
 
 namespace crossdock::scan {
@@ -18,14 +19,14 @@ namespace crossdock::scan {
 // One worker's own. Errors of all that read: kSourceFailed, kOutOfMemoryBudget.
 class ColumnCursor {
  public:
-  // `codes`: for Conversion::kStringCodes.
+  // `form`: of any file; the type is that of all. `codes`: for Conversion::kStringCodes.
   ColumnCursor(ColumnForm form,
                std::shared_ptr<const StringCodes> codes,
                std::shared_ptr<Memory> memory);
 
-  // Goes to a row group, whose chunk must outlive the steps. Reads nothing. `rows`: of it that there will be steps of,
-  // at most.
-  void open(const LocalFile& file, const ColumnChunk& chunk, int64_t rows);
+  // Goes to a row group, whose chunk must outlive the steps; `form`: of its file. Reads nothing. `rows`: of it that
+  // there will be steps of, at most.
+  void open(const LocalFile& file, const ColumnForm& form, const ColumnChunk& chunk, int64_t rows);
   // What was decoded for the last step is no longer valid. Steps of a row group ascend.
   void step(int64_t begin, int32_t rows);
 
@@ -67,9 +68,13 @@ class ColumnCursor {
   Status make_string_dictionary(int32_t count);
   Status decode_portion(const Portion& portion, const uint32_t* rows, int32_t count, int32_t at);
   Result<int32_t> code_of(const StringView& view) const;
+  Result<ColumnView> repeat(int32_t count);
+  Result<int32_t> repeated_code() const;
+  Result<StringView> repeated_view();
+  Status convert(const uint8_t* from, ValueList list, uint8_t* out) const;
   const uint32_t* index_of(const Portion& portion, const uint32_t* rows, int32_t count);
 
-  const ColumnForm form_;
+  ColumnForm form_;
   const Layout layout_;
   const int32_t width_;  // bytes of a decoded value
   std::shared_ptr<const StringCodes> string_codes_;

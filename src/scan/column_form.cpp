@@ -1,7 +1,7 @@
 // The table of which stored columns are which of the engine's.
 #include "scan/column_form.hpp"
 
-#include <algorithm>
+#include <utility>
 
 namespace crossdock::scan {
 namespace {
@@ -32,39 +32,103 @@ DataType named(TypeId id, const char* format) {
   return type;
 }
 
+struct StoredInteger {
+  int bits = 0;
+  bool is_signed = true;
+
+  bool fits(int wanted_bits, bool wanted_signed) const {
+    if (is_signed == wanted_signed) return bits <= wanted_bits;
+    return wanted_signed && bits < wanted_bits;
+  }
+};
+
 // Integers without a meaning are signed ones of their stored width.
-bool is_integer_of(const SchemaElement& column, int bits, bool is_signed) {
-  const int stored = 8 * bytes_of(column);
-  if (column.meaning == Meaning::kNone) return is_signed && bits == stored;
-  return column.meaning == Meaning::kInteger && column.integer_bits == bits &&
-         column.is_signed == is_signed && bits <= stored;
-}
-
-bool is_integer_form(const SchemaElement& column, const DataType& expected) {
+std::optional<StoredInteger> stored_integer(const SchemaElement& column) {
   const PhysicalType physical = *column.physical;
-  const int bits = 8 * fixed_bytes(expected);
-  const auto needed = bits == 64 ? PhysicalType::kInt64 : PhysicalType::kInt32;
-  return physical == needed && is_integer_of(column, bits, is_signed_integer(expected.id));
+  if (physical != PhysicalType::kInt32 && physical != PhysicalType::kInt64) return std::nullopt;
+  const int stored = 8 * bytes_of(column);
+  if (column.meaning == Meaning::kNone) return StoredInteger{stored, true};
+  const bool is_narrow = physical == PhysicalType::kInt32;
+  const bool is_plain = column.integer_bits == 64 ? !is_narrow : is_narrow;
+  if (column.meaning != Meaning::kInteger || !is_plain || column.integer_bits > stored) {
+    return std::nullopt;
+  }
+  return StoredInteger{column.integer_bits, column.is_signed};
 }
 
-bool has_unit(const SchemaElement& column,
-              Meaning meaning,
-              PhysicalType physical,
-              const DataType& expected) {
-  return column.meaning == meaning && *column.physical == physical &&
-         column.units_per_second == expected.units_per_second;
+bool set_integer_form(const SchemaElement& column, ColumnForm& form) {
+  const auto stored = stored_integer(column);
+  const int bits = 8 * fixed_bytes(form.type);
+  if (!stored.has_value() || !stored->fits(bits, is_signed_integer(form.type.id))) return false;
+  form.is_unsigned = !stored->is_signed;
+  const bool is_wider = bits == 64 && form.physical == PhysicalType::kInt32;
+  form.conversion = bits < 32 ? Conversion::kNarrow
+                  : is_wider  ? Conversion::kWiden
+                              : Conversion::kCopy;
+  return true;
 }
 
-bool is_decimal_form(const SchemaElement& column, const DataType& expected) {
-  if (column.meaning != Meaning::kDecimal || column.scale != expected.scale ||
-      column.precision != expected.precision) {
+// Integers of up to 32 bits are doubles, those of up to 16 are floats.
+bool set_real_form(const SchemaElement& column, ColumnForm& form) {
+  const bool is_double = form.type.id == TypeId::kFloat64;
+  const auto stored = stored_integer(column);
+  const bool is_float =
+      is_double && form.physical == PhysicalType::kFloat && column.meaning == Meaning::kNone;
+  if (!is_float && (!stored.has_value() || stored->bits > (is_double ? 32 : 16))) return false;
+  form.is_unsigned = stored.has_value() && !stored->is_signed;
+  form.conversion = Conversion::kReal;
+  return true;
+}
+
+// The factor between the units of times; 0: there is none.
+int64_t unit_factor(const SchemaElement& column, Meaning meaning, const DataType& expected) {
+  if (column.meaning != meaning || column.units_per_second <= 0) return 0;
+  if (expected.units_per_second % column.units_per_second != 0) return 0;
+  return expected.units_per_second / column.units_per_second;
+}
+
+bool set_time_form(const SchemaElement& column, ColumnForm& form) {
+  const bool is_timestamp = form.type.id == TypeId::kTimestamp;
+  const int64_t factor =
+      unit_factor(column, is_timestamp ? Meaning::kTimestamp : Meaning::kTime, form.type);
+  const bool is_short = form.physical == PhysicalType::kInt32;
+  if (factor == 0 || (!is_short && form.physical != PhysicalType::kInt64)) return false;
+  if (is_short && is_timestamp) return false;
+  if (form.type.id == TypeId::kTime32) return is_short && factor == 1;
+  if (factor == 1) return !is_short;
+  form.factor = factor;
+  form.conversion = Conversion::kScaled;
+  return true;
+}
+
+// Integers are decimals without decimal places.
+bool set_decimal_form(const SchemaElement& column, ColumnForm& form) {
+  constexpr int32_t kDigits[] = {3, 5, 10, 20};  // of integers of 8, 16, 32 and 64 bits
+  int32_t precision = column.precision;
+  int32_t scale = column.scale;
+  if (const auto stored = stored_integer(column); stored.has_value()) {
+    form.is_unsigned = !stored->is_signed;
+    scale = 0;
+    precision = stored->bits == 64 && stored->is_signed ? 19
+                                                        : kDigits[stored->bits == 8    ? 0
+                                                                  : stored->bits == 16 ? 1
+                                                                  : stored->bits == 32 ? 2
+                                                                                       : 3];
+  } else if (column.meaning != Meaning::kDecimal) {
     return false;
   }
-  switch (*column.physical) {
+  if (scale < 0 || scale > form.type.scale || form.type.precision > 38 ||
+      precision - scale > form.type.precision - form.type.scale) {
+    return false;
+  }
+  for (int32_t i = scale; i < form.type.scale; ++i) form.factor *= 10;
+  switch (form.physical) {
     case PhysicalType::kInt32:
     case PhysicalType::kInt64:
+      form.conversion = Conversion::kDecimal;
       return true;
     case PhysicalType::kFixedBytes:
+      form.conversion = Conversion::kDecimalBytes;
       return column.type_length > 0 && column.type_length <= 16;
     default:
       return false;
@@ -83,15 +147,25 @@ bool is_copied(const SchemaElement& column, const DataType& expected) {
              column.meaning == Meaning::kFloat16;
     case TypeId::kDate32:
       return *column.physical == PhysicalType::kInt32 && column.meaning == Meaning::kDate;
-    case TypeId::kTime32:
-      return has_unit(column, Meaning::kTime, PhysicalType::kInt32, expected);
-    case TypeId::kTime64:
-      return has_unit(column, Meaning::kTime, PhysicalType::kInt64, expected);
-    case TypeId::kTimestamp:
-      return has_unit(column, Meaning::kTimestamp, PhysicalType::kInt64, expected);
     default:
       return false;
   }
+}
+
+bool set_form(const SchemaElement& column, ColumnForm& form) {
+  const TypeId id = form.type.id;
+  if (is_copied(column, form.type)) return true;
+  if (is_signed_integer(id) || is_unsigned_integer(id)) return set_integer_form(column, form);
+  if (id == TypeId::kDecimal128) return set_decimal_form(column, form);
+  if (id == TypeId::kFloat32 || id == TypeId::kFloat64) return set_real_form(column, form);
+  const bool is_time = id == TypeId::kTime32 || id == TypeId::kTime64 || id == TypeId::kTimestamp;
+  return is_time && set_time_form(column, form);
+}
+
+// Strings of any layout become views.
+DataType read_type(const DataType& expected) {
+  if (is_string(expected.id)) return named(TypeId::kUtf8View, "vu");
+  return is_binary(expected.id) ? named(TypeId::kBinaryView, "vz") : expected;
 }
 
 Error not_read(const SchemaElement& column, std::string_view why) {
@@ -101,12 +175,20 @@ Error not_read(const SchemaElement& column, std::string_view why) {
 
 }  // namespace
 
+bool operator==(const ColumnForm& a, const ColumnForm& b) {
+  return a.type == b.type && a.conversion == b.conversion && a.physical == b.physical &&
+         a.stored_bytes == b.stored_bytes && a.nullable == b.nullable &&
+         a.is_unsigned == b.is_unsigned && a.factor == b.factor && a.is_stored == b.is_stored &&
+         a.value == b.value;
+}
+
 Result<ColumnForm> column_form(const SchemaElement& column, const DataType& expected) {
   if (!column.physical.has_value() || column.children != 0 || column.repetition == kRepeated) {
     return not_read(column, "it is nested");
   }
+  if (column.meaning == Meaning::kNull) return unstored_form(expected, std::nullopt);
   ColumnForm form;
-  form.type = expected;
+  form.type = read_type(expected);
   form.physical = *column.physical;
   form.stored_bytes = bytes_of(column);
   form.nullable = column.repetition != 0;
@@ -116,27 +198,52 @@ Result<ColumnForm> column_form(const SchemaElement& column, const DataType& expe
     return form;
   }
   if (is_string(expected.id) && is_bytes && column.meaning == Meaning::kString) {
-    form.type = named(TypeId::kUtf8View, "vu");
     form.conversion = Conversion::kViews;
     return form;
   }
   if (is_binary(expected.id) && is_bytes && column.meaning == Meaning::kNone) {
-    form.type = named(TypeId::kBinaryView, "vz");
     form.conversion = Conversion::kViews;
     return form;
   }
-  if (expected.id == TypeId::kDecimal128 && is_decimal_form(column, expected)) {
-    form.conversion = form.physical == PhysicalType::kFixedBytes ? Conversion::kDecimalBytes
-                                                                 : Conversion::kDecimal;
-    return form;
-  }
-  const bool is_integer = is_signed_integer(expected.id) || is_unsigned_integer(expected.id);
-  if (is_integer && is_integer_form(column, expected)) {
-    form.conversion = fixed_bytes(expected) < 4 ? Conversion::kNarrow : Conversion::kCopy;
-    return form;
-  }
-  if (is_copied(column, expected)) return form;
+  if (set_form(column, form)) return form;
   return not_read(column, fmt::format("its values do not lie as {}", type_name(expected)));
+}
+
+ColumnForm unstored_form(const DataType& expected, std::optional<std::string> value) {
+  ColumnForm form;
+  form.type = read_type(expected);
+  form.is_stored = false;
+  form.nullable = !value.has_value();
+  form.value = std::move(value);
+  form.is_unsigned = is_unsigned_integer(expected.id);
+  if (layout(form.type) == Layout::kViews) {
+    form.physical = PhysicalType::kByteArray;
+    form.conversion = Conversion::kViews;
+  } else if (form.type.id == TypeId::kBool) {
+    form.physical = PhysicalType::kBoolean;
+    form.conversion = Conversion::kBits;
+  } else {
+    form.stored_bytes = fixed_bytes(form.type);
+    form.physical = form.stored_bytes == 8 ? PhysicalType::kInt64 : PhysicalType::kInt32;
+  }
+  return form;
+}
+
+ColumnChunk unstored_chunk(const ColumnForm& form) {
+  const TypeId id = form.type.id;
+  ColumnChunk chunk;
+  chunk.physical = form.physical;
+  chunk.values = 1;
+  chunk.statistics.null_count = form.value.has_value() ? 0 : 1;
+  const bool is_number = is_signed_integer(id) || is_unsigned_integer(id) ||
+                         id == TypeId::kDate32 || id == TypeId::kTimestamp;
+  const bool is_bounded =
+      form.physical == PhysicalType::kByteArray || (is_number && form.stored_bytes >= 4);
+  if (is_bounded) {
+    chunk.statistics.min = form.value;
+    chunk.statistics.max = form.value;
+  }
+  return chunk;
 }
 
 ColumnForm coded_form(const ColumnForm& form) {

@@ -2,8 +2,10 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
+#include "base/int128.hpp"
 #include "base/result.hpp"
 #include "scan/parquet_format.hpp"
 #include "table/type.hpp"
@@ -14,7 +16,10 @@ enum class Conversion : uint8_t {
   kBits,          // booleans
   kCopy,          // as they are stored
   kNarrow,        // integers of 8 and 16 bits, from 32
-  kDecimal,       // 128 bits from integers
+  kWiden,         // integers of 64 bits, from 32
+  kReal,          // floats, from narrower floats and integers that they hold exactly
+  kScaled,        // 64 bits times the factor: times of finer units
+  kDecimal,       // 128 bits from integers, times the factor
   kDecimalBytes,  // the same from big-endian bytes
   kViews,         // strings, as views of the bytes of pages
   kStringCodes,   // strings, as codes of one dictionary of all files
@@ -26,11 +31,23 @@ struct ColumnForm {
   PhysicalType physical = PhysicalType::kInt32;
   int32_t stored_bytes = 0;  // of a value in PLAIN; 0: strings and booleans
   bool nullable = false;
+  bool is_unsigned = false;  // of integers, as they are stored
+  Int128 factor = 1;         // of stored numbers
+  bool is_stored = true;     // else all rows of the file have `value`
+  // The bytes of a value as the engine has it, a byte for a boolean; none: NULL.
+  std::optional<std::string> value;
+
+  friend bool operator==(const ColumnForm& a, const ColumnForm& b);
 };
 
-// The form in which a column is read that other readers give as `expected`. Strings are read as views, whatever their
-// layout there. Error kUnsupportedType says why it is not read here.
+// The form in which a column is read that other readers give as `expected`, which may be wider than what is stored.
+// Strings are read as views, whatever their layout there. Error kUnsupportedType says why it is not read here.
 Result<ColumnForm> column_form(const SchemaElement& column, const DataType& expected);
+
+// The form of a column of a file that does not store it.
+ColumnForm unstored_form(const DataType& expected, std::optional<std::string> value);
+// Bounds of the one value, for those who look at statistics.
+ColumnChunk unstored_chunk(const ColumnForm& form);
 
 // The same column with strings as codes.
 ColumnForm coded_form(const ColumnForm& form);

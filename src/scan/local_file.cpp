@@ -9,15 +9,42 @@
 #include <unistd.h>
 
 namespace crossdock::scan {
+namespace {
 
-Result<std::shared_ptr<const LocalFile>> LocalFile::open(const std::string& path) {
+Result<Descriptor> opened(const std::string& path, struct stat& about) {
   Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  struct stat about {};
   if (file.get() < 0 || fstat(file.get(), &about) != 0) {
     return make_error(ErrorCode::kSourceFailed, "{}: {}", path, std::strerror(errno));
   }
   if (!S_ISREG(about.st_mode)) return make_error(ErrorCode::kSourceFailed, "{}: no file", path);
-  return std::shared_ptr<const LocalFile>(new LocalFile(path, std::move(file), about.st_size));
+  return file;
+}
+
+int64_t changed_ns(const struct stat& about) {
+  return int64_t{about.st_mtim.tv_sec} * 1'000'000'000 + about.st_mtim.tv_nsec;
+}
+
+}  // namespace
+
+Result<std::shared_ptr<const LocalFile>> LocalFile::open(const std::string& path, bool stays_open) {
+  struct stat about {};
+  CD_ASSIGN(Descriptor descriptor, opened(path, about));
+  auto file = std::shared_ptr<LocalFile>(new LocalFile(path));
+  file->bytes_ = about.st_size;
+  file->number_ = about.st_ino;
+  file->changed_ns_ = changed_ns(about);
+  if (stays_open) file->file_ = std::move(descriptor);
+  return std::shared_ptr<const LocalFile>(std::move(file));
+}
+
+Result<Descriptor> LocalFile::open_again() const {
+  struct stat about {};
+  CD_ASSIGN(Descriptor descriptor, opened(path_, about));
+  if (about.st_size != bytes_ || about.st_ino != number_ || changed_ns(about) != changed_ns_) {
+    return make_error(
+        ErrorCode::kSourceFailed, "{}: it has changed since its footer was read", path_);
+  }
+  return descriptor;
 }
 
 Status LocalFile::read(int64_t offset, std::span<uint8_t> out) const {
@@ -30,8 +57,14 @@ Status LocalFile::read(int64_t offset, std::span<uint8_t> out) const {
                       offset + wanted,
                       bytes_);
   }
+  if (file_) return read_from(file_.get(), offset, out);
+  CD_ASSIGN(const Descriptor descriptor, open_again());
+  return read_from(descriptor.get(), offset, out);
+}
+
+Status LocalFile::read_from(int descriptor, int64_t offset, std::span<uint8_t> out) const {
   for (size_t done = 0; done < out.size();) {
-    const ssize_t some = pread(file_.get(),
+    const ssize_t some = pread(descriptor,
                                out.data() + done,
                                out.size() - done,
                                static_cast<off_t>(offset) + static_cast<off_t>(done));

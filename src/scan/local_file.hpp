@@ -1,5 +1,5 @@
 // A file of this machine, open for reading. It is read by copies, not mapped: a file that somebody cuts short gives an
-// error, not a signal.
+// error, not a signal. Of many files none stays open: a process may have some hundreds.
 #pragma once
 
 #include <cstdint>
@@ -15,21 +15,26 @@ namespace crossdock::scan {
 // Thread-safe to read.
 class LocalFile {
  public:
-  // Error kSourceFailed.
-  static Result<std::shared_ptr<const LocalFile>> open(const std::string& path);
+  // Error kSourceFailed. A file that does not stay open is opened by each read().
+  static Result<std::shared_ptr<const LocalFile>> open(const std::string& path,
+                                                       bool stays_open = true);
 
   const std::string& path() const { return path_; }
   int64_t bytes() const { return bytes_; }
-  // Fills `out` with what stands from `offset` on. Error kSourceFailed where the file has less.
+  // Fills `out` with what stands from `offset` on. Error kSourceFailed where the file has less, or is another one by
+  // now.
   Status read(int64_t offset, std::span<uint8_t> out) const;
 
  private:
-  LocalFile(std::string path, Descriptor file, int64_t bytes)
-      : path_(std::move(path)), file_(std::move(file)), bytes_(bytes) {}
+  explicit LocalFile(std::string path) : path_(std::move(path)) {}
+  Result<Descriptor> open_again() const;
+  Status read_from(int descriptor, int64_t offset, std::span<uint8_t> out) const;
 
   std::string path_;
-  Descriptor file_;
-  int64_t bytes_;
+  Descriptor file_;  // none: it does not stay open
+  int64_t bytes_ = 0;
+  uint64_t number_ = 0;     // of the file in its file system
+  int64_t changed_ns_ = 0;  // when it was last written
 };
 
 }  // namespace crossdock::scan

@@ -41,8 +41,9 @@ Result<FileMetadata> read_footer(const LocalFile& file) {
 
 }  // namespace
 
-Result<std::shared_ptr<const ParquetFile>> ParquetFile::open(const std::string& path) {
-  CD_ASSIGN(auto file, LocalFile::open(path));
+Result<std::shared_ptr<const ParquetFile>> ParquetFile::open(const std::string& path,
+                                                             bool stays_open) {
+  CD_ASSIGN(auto file, LocalFile::open(path, stays_open));
   CD_ASSIGN(FileMetadata metadata, read_footer(*file));
   if (metadata.is_encrypted) {
     return make_error(ErrorCode::kUnsupportedType, "{}: it is encrypted", path);
@@ -65,6 +66,7 @@ Status ParquetFile::number_leaves() {
     }
     if (element.children < 0) return malformed(*file_, "its schema is no tree");
     if (i == 0 || !element.physical.has_value()) {
+      if (open.size() == 1) top_groups_.push_back(static_cast<int>(i));
       open.push_back(element.children);
       continue;
     }
@@ -96,6 +98,12 @@ int ParquetFile::leaf(std::string_view name) const {
     if (is_top_[i] && element(static_cast<int>(i)).name == name) return static_cast<int>(i);
   }
   return -1;
+}
+
+bool ParquetFile::has_group(std::string_view name) const {
+  return std::any_of(top_groups_.begin(), top_groups_.end(), [&](int place) {
+    return metadata_.schema[static_cast<size_t>(place)].name == name;
+  });
 }
 
 }  // namespace crossdock::scan

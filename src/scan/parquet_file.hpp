@@ -15,12 +15,15 @@ namespace crossdock::scan {
 class ParquetFile {
  public:
   // Reads the footer. Errors: kSourceFailed; kUnsupportedType where all of it is encrypted.
-  static Result<std::shared_ptr<const ParquetFile>> open(const std::string& path);
+  static Result<std::shared_ptr<const ParquetFile>> open(const std::string& path,
+                                                         bool stays_open = true);
 
   const LocalFile& file() const { return *file_; }
   const FileMetadata& metadata() const { return metadata_; }
   // The leaf that a column at the top of the schema is; -1 where there is none of that name.
   int leaf(std::string_view name) const;
+  // Whether there is a column of that name at the top of the schema that has others in it.
+  bool has_group(std::string_view name) const;
   // What the schema says of it.
   const SchemaElement& element(int leaf) const {
     return metadata_.schema[static_cast<size_t>(leaf_elements_[static_cast<size_t>(leaf)])];
@@ -36,6 +39,7 @@ class ParquetFile {
   FileMetadata metadata_;
   std::vector<int> leaf_elements_;  // by leaf: element of the schema
   std::vector<bool> is_top_;        // by leaf: it stands below the root
+  std::vector<int> top_groups_;     // elements of the schema that stand there, and are no leaves
 };
 
 }  // namespace crossdock::scan

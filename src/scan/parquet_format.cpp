@@ -101,6 +101,9 @@ void read_logical(ThriftReader& reader, SchemaElement& to) {
         to.meaning = Meaning::kInteger;
         read_integer(reader, to);
         return true;
+      case 11:
+        to.meaning = Meaning::kNull;
+        return false;
       case 15:
         to.meaning = Meaning::kFloat16;
         return false;
@@ -278,14 +281,27 @@ Error bad_footer() {
 Result<FileMetadata> parse_footer(std::span<const uint8_t> bytes) {
   ThriftReader reader(bytes);
   FileMetadata file;
+  const auto note = [&](int64_t begin) {
+    const auto part =
+        bytes.subspan(static_cast<size_t>(begin), static_cast<size_t>(reader.position() - begin));
+    file.schema_bytes.append(part.begin(), part.end());
+  };
   reader.each_field([&](int id, ThriftType type) {
+    const int64_t begin = reader.position();
     switch (id) {
-      case 2:
-        return reader.each_element(type, [&](ThriftType of) {
+      case 2: {
+        const bool is_list = reader.each_element(type, [&](ThriftType of) {
           if (of != ThriftType::kStruct) return false;
           read_schema_element(reader, file.schema.emplace_back());
           return true;
         });
+        note(begin);
+        return is_list;
+      }
+      case 5:
+        if (!reader.each_element(type, [](ThriftType) { return false; })) return false;
+        note(begin);
+        return true;
       case 3:
         return reader.read(type, &file.rows);
       case 4:

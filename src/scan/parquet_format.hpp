@@ -58,6 +58,7 @@ enum class Meaning : uint8_t {
   kTimestamp,
   kInteger,
   kFloat16,
+  kNull,   // no values at all
   kOther,  // nested types, JSON, UUID and what is not known
 };
 
@@ -115,6 +116,8 @@ struct FileMetadata {
   std::vector<RowGroup> row_groups;
   int64_t rows = 0;
   bool is_encrypted = false;
+  // Equal only where the schema, and what its writer says of it besides, are the same to the byte.
+  std::string schema_bytes;
 };
 
 // Reads a footer without its length and magic. Error kSourceFailed.

@@ -1,6 +1,12 @@
 // Which columns of which files are read, and how.
 #include "scan/parquet_table.hpp"
 
+#include <algorithm>
+#include <atomic>
+#include <string_view>
+#include <unordered_map>
+
+#include "base/team.hpp"
 #include "scan/codec.hpp"
 #include "scan/page_store.hpp"
 #include "scan/page_values.hpp"
@@ -13,6 +19,9 @@ namespace {
 constexpr int64_t kCodedBytesMost = int64_t{16} << 20;
 constexpr int64_t kDictionaryBytesMost = int64_t{32} << 10;
 constexpr int64_t kStringBytesMost = int64_t{1} << 30;  // of strings that are all different
+constexpr size_t kOpenFilesMost = 256;  // of one scan, of the 1024 that a process mostly may have
+constexpr size_t kFilesPerThread = 8;
+constexpr size_t kOpeningThreads = 8;
 
 Error not_read(const LocalFile& file, std::string_view column, std::string_view why) {
   return make_error(ErrorCode::kUnsupportedType,
@@ -36,50 +45,145 @@ Status check_chunk(const ParquetFile& file, const ColumnChunk& chunk, const Colu
   return {};
 }
 
+// Numbers by their bytes, booleans as one, strings of 32-bit offsets as they are.
+Status append_values(const ColumnView& column,
+                     const Field& field,
+                     std::vector<std::optional<std::string>>& values) {
+  const Layout lies = layout(field.type);
+  const bool is_read =
+      lies == Layout::kFixed || lies == Layout::kBits || lies == Layout::kOffsets32;
+  if (!is_read || field.type.id == TypeId::kDictionary) {
+    return make_error(ErrorCode::kUnsupportedType,
+                      "values of \"{}\" for whole files are of type {}",
+                      field.name,
+                      type_name(field.type));
+  }
+  const int32_t width = fixed_bytes(field.type);
+  for (int64_t row = 0; row < column.length; ++row) {
+    auto& value = values.emplace_back();
+    if (!column.is_valid(row)) continue;
+    const int64_t at = column.offset + row;
+    if (lies == Layout::kBits) {
+      value = std::string(1, static_cast<char>((column.values[at >> 3] >> (at & 7)) & 1));
+      continue;
+    }
+    const auto* bytes = reinterpret_cast<const char*>(column.values);
+    if (lies == Layout::kFixed) {
+      value = std::string(bytes + at * width, static_cast<size_t>(width));
+      continue;
+    }
+    const auto* offsets = static_cast<const int32_t*>(column.offsets) + at;
+    value = std::string(bytes + offsets[0], static_cast<size_t>(offsets[1] - offsets[0]));
+  }
+  return {};
+}
+
 }  // namespace
 
 Result<std::shared_ptr<const ParquetFiles>> ParquetFiles::open(
     const std::vector<std::string>& paths) {
   auto opened = std::shared_ptr<ParquetFiles>(new ParquetFiles);
-  for (const std::string& path : paths) {
-    CD_ASSIGN(auto file, ParquetFile::open(path));
-    opened->rows_ += file->metadata().rows;
-    opened->files_.push_back(std::move(file));
-  }
+  CD_TRY(opened->open_all(paths));
+  for (const auto& file : opened->files_) opened->rows_ += file->metadata().rows;
   return std::shared_ptr<const ParquetFiles>(std::move(opened));
+}
+
+Result<std::shared_ptr<const ParquetFiles>> ParquetFiles::with_values(const Table& values) const {
+  auto same = std::shared_ptr<ParquetFiles>(new ParquetFiles);
+  same->files_ = files_;
+  same->rows_ = rows_;
+  CD_TRY(same->add_values(values));
+  return std::shared_ptr<const ParquetFiles>(std::move(same));
+}
+
+// Of many files several at once: each may lie far away.
+Status ParquetFiles::open_all(const std::vector<std::string>& paths) {
+  const bool stays_open = paths.size() <= kOpenFilesMost;
+  files_.resize(paths.size());
+  std::atomic<size_t> next{0};
+  const auto open_some = [&](int) -> Status {
+    for (size_t f = next++; f < paths.size(); f = next++) {
+      CD_ASSIGN(files_[f], ParquetFile::open(paths[f], stays_open));
+    }
+    return {};
+  };
+  if (paths.size() < kFilesPerThread) return open_some(0);
+  Team team(static_cast<int>(std::min(kOpeningThreads, paths.size() / kFilesPerThread)));
+  return team.run(open_some);
+}
+
+std::vector<int> ParquetFiles::schema_numbers() const {
+  std::unordered_map<std::string_view, int> known;
+  std::vector<int> numbers;
+  for (const auto& file : files_) {
+    const auto number = static_cast<int>(numbers.size());
+    numbers.push_back(known.emplace(file->metadata().schema_bytes, number).first->second);
+  }
+  return numbers;
+}
+
+Status ParquetFiles::add_values(const Table& values) {
+  if (values.rows != static_cast<int64_t>(files_.size())) {
+    return make_error(
+        ErrorCode::kInvalidArgument, "{} files have {} rows of values", files_.size(), values.rows);
+  }
+  for (size_t c = 0; c < values.schema->fields.size(); ++c) {
+    const Field& field = values.schema->fields[c];
+    FileValues& column = values_[field.name];
+    column.type = field.type;
+    for (const Batch& batch : values.batches) {
+      CD_TRY(append_values(batch.columns[c], field, column.values));
+    }
+  }
+  return {};
+}
+
+const FileValues* ParquetFiles::values_of(const std::string& column) const {
+  const auto found = values_.find(column);
+  return found == values_.end() ? nullptr : &found->second;
+}
+
+Status ParquetFiles::add_dictionaries(const ParquetFile& file,
+                                      int leaf,
+                                      const std::shared_ptr<Memory>& memory,
+                                      StringCodes& codes) const {
+  PageStore store(memory);
+  std::vector<StringView> strings;
+  ColumnForm form;
+  form.physical = PhysicalType::kByteArray;
+  for (const RowGroup& group : file.metadata().row_groups) {
+    if (group.rows == 0) continue;
+    CD_TRY(store.open_dictionary(file.file(), group.columns[static_cast<size_t>(leaf)]));
+    const auto bytes = store.dictionary();
+    const int32_t count = store.dictionary_values();
+    if (count > static_cast<int64_t>(bytes.size()) / 4) {
+      return make_error(ErrorCode::kSourceFailed, "a dictionary has fewer values than it says");
+    }
+    strings.resize(static_cast<size_t>(count));
+    CD_ASSIGN(PageValues values, PageValues::create(bytes, Encoding::kPlain, form));
+    CD_TRY(values.read_strings(count, 0, strings.data()));
+    for (const StringView& text : strings) codes.add(string_of(text, bytes.data()));
+    if (codes.bytes() > kStringBytesMost) {
+      return make_error(ErrorCode::kSourceFailed,
+                        "the dictionaries of a column hold more than {} bytes",
+                        kStringBytesMost);
+    }
+  }
+  return {};
 }
 
 Result<std::shared_ptr<const StringCodes>> ParquetFiles::string_codes(
     const std::string& column,
-    const ColumnForm& form,
+    const std::vector<int>& leaves,
     const std::shared_ptr<Memory>& memory) const {
   const std::lock_guard lock(mutex_);
   std::shared_ptr<const StringCodes>& known = codes_[column];
   if (known != nullptr) return known;
   auto codes = std::make_shared<StringCodes>();
-  PageStore store(memory);
-  std::vector<StringView> strings;
-  for (const auto& file : files_) {
-    const auto leaf = static_cast<size_t>(file->leaf(column));
-    for (const RowGroup& group : file->metadata().row_groups) {
-      if (group.rows == 0) continue;
-      CD_TRY(store.open_dictionary(file->file(), group.columns[leaf]));
-      const auto bytes = store.dictionary();
-      const int32_t count = store.dictionary_values();
-      if (count > static_cast<int64_t>(bytes.size()) / 4) {
-        return make_error(ErrorCode::kSourceFailed, "a dictionary has fewer values than it says");
-      }
-      strings.resize(static_cast<size_t>(count));
-      CD_ASSIGN(PageValues values, PageValues::create(bytes, Encoding::kPlain, form));
-      CD_TRY(values.read_strings(count, 0, strings.data()));
-      for (const StringView& text : strings) codes->add(string_of(text, bytes.data()));
-      if (codes->bytes() > kStringBytesMost) {
-        return make_error(ErrorCode::kSourceFailed,
-                          "the dictionaries of column \"{}\" hold more than {} bytes",
-                          column,
-                          kStringBytesMost);
-      }
-    }
+  const FileValues* values = values_of(column);
+  for (size_t f = 0; f < files_.size(); ++f) {
+    if (values != nullptr && values->values[f].has_value()) codes->add(*values->values[f]);
+    if (leaves[f] >= 0) CD_TRY(add_dictionaries(*files_[f], leaves[f], memory, *codes));
   }
   codes->freeze();
   known = std::move(codes);
@@ -101,28 +205,49 @@ Result<std::shared_ptr<const ParquetTable>> ParquetTable::create(
   return std::shared_ptr<const ParquetTable>(std::move(table));
 }
 
-// The form is the same in all files, but that some may have no nulls.
+Result<ColumnForm> ParquetTable::form_of(const Field& expected, size_t file, int leaf) const {
+  const ParquetFile& of = *files_->files()[file];
+  const FileValues* values = files_->values_of(expected.name);
+  if (values != nullptr && !(values->type == expected.type)) {
+    return not_read(of.file(), expected.name, "its values are of another type");
+  }
+  if (values != nullptr) return unstored_form(expected.type, values->values[file]);
+  if (leaf >= 0) return column_form(of.element(leaf), expected.type);
+  if (of.has_group(expected.name)) return not_read(of.file(), expected.name, "it is nested");
+  if (expected.type.id == TypeId::kDictionary) {
+    return not_read(of.file(), expected.name, "dictionaries are not read here");
+  }
+  return unstored_form(expected.type, std::nullopt);
+}
+
+// Neighbours are mostly alike.
 Status ParquetTable::add_column(const Field& expected, bool with_codes) {
   ParquetColumn column;
   for (size_t f = 0; f < files_->files().size(); ++f) {
     const ParquetFile& file = *files_->files()[f];
-    const int leaf = file.leaf(expected.name);
-    if (leaf < 0) return not_read(file.file(), expected.name, "the file has no such column");
-    CD_ASSIGN(ColumnForm form, column_form(file.element(leaf), expected.type));
-    if (f > 0 &&
-        (form.physical != column.form.physical || form.stored_bytes != column.form.stored_bytes ||
-         form.nullable != column.form.nullable)) {
-      return not_read(file.file(), expected.name, "its values lie otherwise than in other files");
-    }
-    column.form = std::move(form);
+    int leaf = file.leaf(expected.name);
+    CD_ASSIGN(ColumnForm form, form_of(expected, f, leaf));
+    if (!form.is_stored) leaf = -1;
     column.leaves.push_back(leaf);
-    for (const RowGroup& group : file.metadata().row_groups) {
-      CD_TRY(check_chunk(file, group.columns[static_cast<size_t>(leaf)], column.form));
+    if (leaf >= 0) {
+      for (const RowGroup& group : file.metadata().row_groups) {
+        CD_TRY(check_chunk(file, group.columns[static_cast<size_t>(leaf)], form));
+      }
     }
+    if (column.columns.empty() || !(column.columns.back().form == form)) {
+      ColumnChunk unstored = form.is_stored ? ColumnChunk() : unstored_chunk(form);
+      column.columns.push_back({std::move(form), std::move(unstored)});
+    }
+    column.kinds.push_back(static_cast<int>(column.columns.size()) - 1);
   }
-  if (with_codes && column.form.conversion == Conversion::kViews && has_few_strings(column)) {
-    column.form = coded_form(column.form);
+  if (column.columns.empty()) {
+    return make_error(ErrorCode::kInvalidArgument, "there are no files");
   }
+  const Layout layout_read = layout(column.columns[0].form.type);
+  if (with_codes && layout_read == Layout::kViews && has_few_strings(column)) {
+    for (FileColumn& of_files : column.columns) of_files.form = coded_form(of_files.form);
+  }
+  column.form = column.columns[0].form;
   columns_.push_back(std::move(column));
   return {};
 }
@@ -131,6 +256,11 @@ bool ParquetTable::has_few_strings(const ParquetColumn& column) const {
   int64_t bytes = 0;
   int64_t chunks = 0;
   for (size_t f = 0; f < files_->files().size(); ++f) {
+    if (column.leaves[f] < 0) {
+      bytes += static_cast<int64_t>(column.form_in(static_cast<int>(f)).value.value_or("").size());
+      ++chunks;
+      continue;
+    }
     for (const RowGroup& group : files_->files()[f]->metadata().row_groups) {
       const ColumnChunk& chunk = group.columns[static_cast<size_t>(column.leaves[f])];
       if (group.rows == 0) continue;
@@ -143,7 +273,12 @@ bool ParquetTable::has_few_strings(const ParquetColumn& column) const {
 }
 
 const ColumnChunk& ParquetTable::chunk(int column, int file, int row_group) const {
-  const auto leaf = columns_[static_cast<size_t>(column)].leaves[static_cast<size_t>(file)];
+  const ParquetColumn& of = columns_[static_cast<size_t>(column)];
+  const int leaf = of.leaves[static_cast<size_t>(file)];
+  if (leaf < 0) {
+    const int kind = of.kinds[static_cast<size_t>(file)];
+    return of.columns[static_cast<size_t>(kind)].unstored;
+  }
   const RowGroup& group = files_->files()[static_cast<size_t>(file)]
                               ->metadata()
                               .row_groups[static_cast<size_t>(row_group)];

@@ -1,6 +1,7 @@
 // One loop for each pair of widths, with and without an index.
 #include "scan/value_conversion.hpp"
 
+#include <algorithm>
 #include <cstring>
 
 #include "base/int128.hpp"
@@ -51,22 +52,68 @@ void copy(const uint8_t* from, ValueList list, uint8_t* out) {
 }
 
 template <class From>
-void widen(const uint8_t* from, ValueList list, uint8_t* out) {
+void widen(Int128 factor, const uint8_t* from, ValueList list, uint8_t* out) {
+  if (factor != 1) {
+    const auto times = static_cast<UInt128>(factor);
+    return each_value<From, UInt128>(from, list, out, [times](From value) {
+      return static_cast<UInt128>(static_cast<Int128>(value)) * times;
+    });
+  }
   each_value<From, Wide>(from, list, out, [](From value) {
-    const auto wide = static_cast<int64_t>(value);
-    return Wide{static_cast<uint64_t>(wide), static_cast<uint64_t>(wide >> 63)};
+    const auto wide = static_cast<Int128>(value);
+    return Wide{static_cast<uint64_t>(wide), static_cast<uint64_t>(wide >> 64)};
   });
 }
 
+void widen_integers(const ColumnForm& form, const uint8_t* from, ValueList list, uint8_t* out) {
+  if (form.stored_bytes == 4) {
+    return form.is_unsigned ? widen<uint32_t>(form.factor, from, list, out)
+                            : widen<int32_t>(form.factor, from, list, out);
+  }
+  return form.is_unsigned ? widen<uint64_t>(form.factor, from, list, out)
+                          : widen<int64_t>(form.factor, from, list, out);
+}
+
+template <class From>
+void widen_to_64(const uint8_t* from, ValueList list, uint8_t* out) {
+  each_value<From, int64_t>(from, list, out, [](From value) { return int64_t{value}; });
+}
+
+template <class From>
+bool scale(int64_t factor, const uint8_t* from, ValueList list, uint8_t* out) {
+  bool overflows = false;
+  each_value<From, int64_t>(from, list, out, [&](From value) {
+    int64_t scaled = 0;
+    overflows |= __builtin_mul_overflow(int64_t{value}, factor, &scaled);
+    return scaled;
+  });
+  return !overflows;
+}
+
+template <class To>
+void make_real(const ColumnForm& form, const uint8_t* from, ValueList list, uint8_t* out) {
+  const auto make = [](auto value) { return static_cast<To>(value); };
+  if (form.physical == PhysicalType::kFloat) return each_value<float, To>(from, list, out, make);
+  return form.is_unsigned ? each_value<uint32_t, To>(from, list, out, make)
+                          : each_value<int32_t, To>(from, list, out, make);
+}
+
+template <class To>
+void narrow(const uint8_t* from, ValueList list, uint8_t* out) {
+  each_value<uint32_t, To>(from, list, out, [](uint32_t value) { return static_cast<To>(value); });
+}
+
 // Two's complement, the first byte the highest.
-void widen_bytes(int32_t stored, const uint8_t* from, ValueList list, uint8_t* out) {
+void widen_bytes(const ColumnForm& form, const uint8_t* from, ValueList list, uint8_t* out) {
+  const int32_t stored = form.stored_bytes;
+  const auto factor = static_cast<UInt128>(form.factor);
   for (int32_t i = 0; i < list.count; ++i) {
     const auto number =
         static_cast<int64_t>(list.index == nullptr ? static_cast<uint32_t>(i) : list.index[i]);
     const uint8_t* at = from + number * stored;
     UInt128 value = (at[0] & 0x80) != 0 ? ~UInt128{0} : UInt128{0};
     for (int32_t b = 0; b < stored; ++b) value = (value << 8) | at[b];
-    store_as<UInt128>(value, out + int64_t{i} * 16);
+    store_as<UInt128>(value * factor, out + int64_t{i} * 16);
   }
 }
 
@@ -87,22 +134,45 @@ void pick_values(int32_t width, const uint8_t* from, ValueList list, uint8_t* ou
   }
 }
 
-void convert_values(const ColumnForm& form, const uint8_t* from, ValueList list, uint8_t* out) {
+bool convert_values(const ColumnForm& form, const uint8_t* from, ValueList list, uint8_t* out) {
+  const auto factor = static_cast<int64_t>(form.factor);  // of times
   switch (form.conversion) {
     case Conversion::kNarrow:
-      if (fixed_bytes(form.type) == 1) {
-        return each_value<uint32_t, uint8_t>(
-            from, list, out, [](uint32_t value) { return static_cast<uint8_t>(value); });
-      }
-      return each_value<uint32_t, uint16_t>(
-          from, list, out, [](uint32_t value) { return static_cast<uint16_t>(value); });
+      fixed_bytes(form.type) == 1 ? narrow<uint8_t>(from, list, out)
+                                  : narrow<uint16_t>(from, list, out);
+      return true;
+    case Conversion::kWiden:
+      form.is_unsigned ? widen_to_64<uint32_t>(from, list, out)
+                       : widen_to_64<int32_t>(from, list, out);
+      return true;
+    case Conversion::kReal:
+      fixed_bytes(form.type) == 8 ? make_real<double>(form, from, list, out)
+                                  : make_real<float>(form, from, list, out);
+      return true;
+    case Conversion::kScaled:
+      return form.stored_bytes == 4 ? scale<int32_t>(factor, from, list, out)
+                                    : scale<int64_t>(factor, from, list, out);
     case Conversion::kDecimal:
-      return form.stored_bytes == 4 ? widen<int32_t>(from, list, out)
-                                    : widen<int64_t>(from, list, out);
+      widen_integers(form, from, list, out);
+      return true;
     case Conversion::kDecimalBytes:
-      return widen_bytes(form.stored_bytes, from, list, out);
+      widen_bytes(form, from, list, out);
+      return true;
     default:
-      return pick_values(form.stored_bytes, from, list, out);
+      pick_values(form.stored_bytes, from, list, out);
+      return true;
+  }
+}
+
+// What is there is copied behind itself.
+void repeat_value(int32_t width, const uint8_t* value, int32_t count, uint8_t* out) {
+  if (count == 0) return;
+  const auto bytes = static_cast<size_t>(width) * static_cast<size_t>(count);
+  std::memcpy(out, value, static_cast<size_t>(width));
+  for (auto done = static_cast<size_t>(width); done < bytes;) {
+    const size_t some = std::min(done, bytes - done);
+    std::memcpy(out + done, out, some);
+    done += some;
   }
 }
 

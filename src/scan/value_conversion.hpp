@@ -16,8 +16,12 @@ struct ValueList {
 // Copies values of `width` bytes: 1, 2, 4, 8 or 16.
 void pick_values(int32_t width, const uint8_t* from, ValueList list, uint8_t* out);
 
-// Values as they are stored in PLAIN, of any alignment. Not for strings and booleans.
-void convert_values(const ColumnForm& form, const uint8_t* from, ValueList list, uint8_t* out);
+// Values as they are stored in PLAIN, of any alignment. Not for strings and booleans. Answers whether all are values of
+// the type, which a time in coarser units may not be.
+bool convert_values(const ColumnForm& form, const uint8_t* from, ValueList list, uint8_t* out);
+
+// `count` times the value of `width` bytes.
+void repeat_value(int32_t width, const uint8_t* value, int32_t count, uint8_t* out);
 
 // Bytes of 0 and 1 as bits. `bits` has room for whole bytes, `bytes` may be read up to the next multiple of eight.
 void pack_bits(const uint8_t* bytes, int32_t count, uint8_t* bits);

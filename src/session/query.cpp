@@ -102,6 +102,12 @@ ParquetFiles ParquetFiles::open(const std::vector<std::string>& paths) {
   opened.files_ = value_or_throw(scan::ParquetFiles::open(paths));
   return opened;
 }
+ParquetFiles ParquetFiles::with_values(const ArrowTable& values) const {
+  ParquetFiles opened;
+  opened.files_ = value_or_throw(files_->with_values(*values.state()->table));
+  return opened;
+}
+std::vector<int> ParquetFiles::schema_numbers() const { return files_->schema_numbers(); }
 int64_t ParquetFiles::rows() const { return files_->rows(); }
 
 Plan Plan::scan_parquet(const ParquetFiles& files,

@@ -11,6 +11,11 @@ from typing import Any
 import pytest
 
 VERBS = (
+    "head",
+    "schema",
+    "count",
+    "describe",
+    "convert",
     "join",
     "groupby",
     "sort",
@@ -44,7 +49,19 @@ def test_no_verb_shows_help(crossdock: Any) -> None:
     assert "crossdock demo" in ended.out + ended.err
 
 
-@pytest.mark.parametrize("verb", ["join", "groupby", "sort", "partition"])
+@pytest.mark.parametrize(
+    "verb",
+    [
+        "join",
+        "groupby",
+        "sort",
+        "partition",
+        "head",
+        "schema",
+        "describe",
+        "convert",
+    ],
+)
 def test_the_examples_are_understood(crossdock: Any, folder: Any, verb: str) -> None:
     lines = [
         line.strip() for line in crossdock(verb, "--help").out.splitlines()

@@ -96,6 +96,21 @@ def test_standard_input_as_a_table(
     assert (ended.code, ended.out) == (0, '"n","m"\n3,"bob"\n')
 
 
+@pytest.mark.parametrize(
+    ("content", "call"),
+    [
+        ('{"id": 1}\n{"id": 2}\n', "'-'"), ('[{"id": 1}, {"id": 2}]', "'-'"),
+        ("x\n# id\nid;t\n1;\n2\n", "read_csv('-', skip=1, comment='#', null_padding=true)"),
+    ],
+)  # fmt: skip
+def test_forms_of_standard_input(
+    content: str, call: str, crossdock: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "stdin", Stdin(content.encode()))
+    ended = crossdock("sql", f"select sum(id) as s from {call}", "--format", "csv")
+    assert (ended.code, ended.out) == (0, '"s"\n3\n')
+
+
 def test_standard_input_that_is_no_table(
     crossdock: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:

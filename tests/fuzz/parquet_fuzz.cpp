@@ -39,17 +39,18 @@ scan::FileBytes good_file(uint8_t kind) {
 
 Status read_column(const scan::ParquetTable& table, int column, int32_t step, uint32_t every) {
   const auto memory = Memory::create(kBudget);
-  const scan::ColumnForm& form = table.columns()[static_cast<size_t>(column)].form;
+  const scan::ParquetColumn& read = table.columns()[static_cast<size_t>(column)];
+  const scan::ColumnForm& form = read.form;
   const Field& field = table.schema()->fields[static_cast<size_t>(column)];
   std::shared_ptr<const scan::StringCodes> codes;
   if (form.conversion == scan::Conversion::kStringCodes) {
-    CD_ASSIGN(codes, table.files().string_codes(field.name, form, memory));
+    CD_ASSIGN(codes, table.files().string_codes(field.name, read.leaves, memory));
   }
   scan::ColumnCursor cursor(form, codes, memory);
   const scan::ParquetFile& file = *table.files().files()[0];
   for (size_t g = 0; g < file.metadata().row_groups.size(); ++g) {
     const int64_t ahead = every % 2 == 0 ? 1 : INT64_MAX;  // page by page, or at once
-    cursor.open(file.file(), table.chunk(column, 0, static_cast<int>(g)), ahead);
+    cursor.open(file.file(), form, table.chunk(column, 0, static_cast<int>(g)), ahead);
     const int64_t rows = std::min<int64_t>(file.metadata().row_groups[g].rows, 1000);
     std::vector<uint32_t> listed;
     for (int64_t at = 0; at < rows; at += step) {
@@ -72,11 +73,14 @@ void read_file(const scan::FileBytes& bytes, int32_t step, uint32_t every) {
   const auto files = scan::ParquetFiles::open({file.path()});
   if (!files.ok()) return check_error(files.error());
   Schema schema;
-  schema.fields.push_back({"n", parse_arrow_format("l").value(), true, ""});
+  // As it is stored or wider, and a column that the file lacks.
+  const char* number = step % 2 == 0 ? "d:30,4" : "l";
+  schema.fields.push_back({"n", parse_arrow_format(number).value(), true, ""});
   schema.fields.push_back({"t", parse_arrow_format("u").value(), true, ""});
+  schema.fields.push_back({"none", parse_arrow_format("u").value(), true, ""});
   const auto table = scan::ParquetTable::create(files.value(), schema, true);
   if (!table.ok()) return check_error(table.error());
-  for (int column = 0; column < 2; ++column) {
+  for (int column = 0; column < 3; ++column) {
     const Status read = read_column(*table.value(), column, step, every);
     if (!read.ok()) check_error(read.error());
   }

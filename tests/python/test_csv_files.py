@@ -5,6 +5,7 @@ from __future__ import annotations
 import bz2
 import gzip
 from pathlib import Path
+from typing import Any
 
 import crossdock as xd
 import pyarrow as pa
@@ -80,3 +81,151 @@ def test_a_folder_with_a_compressed_file(dock: xd.Dock, tmp_path: Path) -> None:
     with pa.output_stream(tmp_path / "b.csv.zst") as stream:
         stream.write(b"id,city\n2.5,Bern\n")
     assert dock.read(tmp_path).collect().to_pydict() == {"id": [1.0, 2.5], "city": [None, "Bern"]}
+
+
+def write(path: Path, text: str, encoding: str = "utf-8") -> Path:
+    path.write_bytes(text.encode(encoding))
+    return path
+
+
+def rows_of(dock: xd.Dock, path: Path, **options: Any) -> list[dict[str, Any]]:
+    rows: list[dict[str, Any]] = dock.read_csv(path, **options).collect().to_pylist()
+    return rows
+
+
+AB = [{"a": 1, "b": "x"}, {"a": 2, "b": "y"}]
+DIALECTS: dict[str, tuple[str, dict[str, Any], list[dict[str, Any]]]] = {
+    "no header": ("1,x\n2,y\n", {"header": False}, [
+        {"column0": 1, "column1": "x"}, {"column0": 2, "column1": "y"}]),
+    "no header but names": ("1,x\n2,y\n", {"header": False, "names": ["a", "b"]}, AB),
+    "other names": ("n,m\n1,x\n2,y\n", {"names": ["a", "b"]}, AB),
+    "skip": ("made by\nsomebody\na,b\n1,x\n2,y\n", {"skip": 2}, AB),
+    "skip, no header": ("made by\n1,x\n2,y\n", {"skip": 1, "header": False, "names": ["a", "b"]},
+                        AB),
+    "semicolons": ("a;b\n1;x\n2;y\n", {}, AB),
+    "tabs": ("a\tb\n1\tx\n2\ty\n", {}, AB),
+    "bars": ("a|b\n1|x\n2|y\n", {}, AB),
+    "semicolons beside commas": ("a;b\n1;x,z\n2;y\n", {}, [{"a": 1, "b": "x,z"}, AB[1]]),
+    "commas in quotes": ('a;b\n1;"x,,z"\n2;"y,,"\n', {}, [
+        {"a": 1, "b": "x,,z"}, {"a": 2, "b": "y,,"}]),
+    "given": ("a;b,c\n1;x,z\n", {"delimiter": ","}, [{"a;b": "1;x", "c": "z"}]),
+    "one column": ("a\n1\n2\n", {}, [{"a": 1}, {"a": 2}]),
+    "quote": ("a,b\n1,'x,z'\n", {"quote": "'"}, [{"a": 1, "b": "x,z"}]),
+    "no quote": ('a,b\n1,"x\n', {"quote": None}, [{"a": 1, "b": '"x'}]),
+    "doubled quotes": ('a,b\n1,"x ""z"""\n', {}, [{"a": 1, "b": 'x "z"'}]),
+    "escape": ('a,b\n1,"x \\"z\\""\n', {"escape": "\\"}, [{"a": 1, "b": 'x "z"'}]),
+    "escape and comments": ('a,b\n1,"\\"\n#"\n#\n', {"escape": "\\", "comment": "#"}, [
+        {"a": 1, "b": '"\n#'}]),
+    "escape and fill": ('a,b\n1,"\\"x"\n2\n', {"escape": "\\", "ragged": "fill"}, [
+        {"a": 1, "b": '"x'}, {"a": 2, "b": None}]),
+    "lines in values": ('a,b\n1,"x\nz"\n2,y\n', {}, [{"a": 1, "b": "x\nz"}, AB[1]]),
+    "comments": ("#c\na,b\n#,,\n1,x\n# 3\n2,y\n#", {"comment": "#"}, AB),
+    "no comment in quotes": ('a,b\n1,"x\n#z"\n#\n2,y\n', {"comment": "#"}, [
+        {"a": 1, "b": "x\n#z"}, AB[1]]),
+    "skip and comments": ("1\n2\n#\na,b\n1,x\n2,y\n", {"skip": 2, "comment": "#"}, AB),
+    "null values": ("a,b\n1,-\n-,y\n", {"null_values": "-"}, [
+        {"a": 1, "b": None}, {"a": None, "b": "y"}]),
+    "several null values": ("a,b\n1,NA\n-,\n", {"null_values": ["-", "NA"]}, [
+        {"a": 1, "b": None}, {"a": None, "b": ""}]),
+    "decimal commas": ("a;b\n1,5;x\n2,25;y\n", {"decimal": ","}, [
+        {"a": 1.5, "b": "x"}, {"a": 2.25, "b": "y"}]),
+    "types": ("a,b\n01,x\n", {"types": {"a": "string"}}, [{"a": "01", "b": "x"}]),
+    "filled": ("a,b,c\n1\n2,y\n3,z,4\n", {"ragged": "fill"}, [
+        {"a": 1, "b": None, "c": None}, {"a": 2, "b": "y", "c": None},
+        {"a": 3, "b": "z", "c": 4}]),
+    "filled with quotes": ('a;b;c\n"1"\n2;"y;""\n"\n', {"ragged": "fill"}, [
+        {"a": 1, "b": None, "c": None}, {"a": 2, "b": 'y;"\n', "c": None}]),
+    "filled by names": ("1\n2,y\n", {"ragged": "fill", "header": False, "names": ["a", "b"]}, [
+        {"a": 1, "b": None}, {"a": 2, "b": "y"}]),
+    "skipped": ("a,b\n1\n2,y\n3,z,4\n", {"ragged": "skip"}, [{"a": 2, "b": "y"}]),
+    "empty lines": ("\na,b\n1,x\n\n2,y\n\n", {}, AB),
+    "no line at the end": ("a,b\r\n1,x\r\n2,y", {}, AB),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-16"])
+@pytest.mark.parametrize("name", DIALECTS)
+def test_dialects(dock: xd.Dock, tmp_path: Path, name: str, encoding: str) -> None:
+    text, options, expected = DIALECTS[name]
+    path = write(tmp_path / "x.csv", text, encoding)
+    relation = dock.read_csv(path, encoding=encoding, **options)
+    assert relation.collect().to_pylist() == expected
+    assert relation.count() == len(expected)
+    for column in relation.columns:
+        assert relation.select(column).collect()[column].to_pylist() == [
+            row[column] for row in expected
+        ]
+    first = relation.columns[0]
+    kept = relation.filter(~xd.col(first).is_null()).collect().to_pylist()
+    assert kept == [row for row in expected if row[first] is not None]
+
+
+@pytest.mark.parametrize("options", [{}, {"comment": "#"}, {"ragged": "fill"}], ids=str)
+def test_ragged_rows_are_errors(dock: xd.Dock, tmp_path: Path, options: dict[str, Any]) -> None:
+    path = write(tmp_path / "x.csv", "a,b\n1,x\n2,y,3\n")
+    with pytest.raises(xd.DataError, match=r"(?s)Expected 2 columns, got 3: 2,y,3.*ragged='fill'"):
+        rows_of(dock, path, **options)
+
+
+@pytest.mark.parametrize("options", [{}, {"comment": "#"}], ids=str)
+def test_types_that_the_first_block_does_not_tell(
+    dock: xd.Dock, tmp_path: Path, options: dict[str, Any]
+) -> None:
+    path = write(tmp_path / "x.csv", "a,b\n" + "1,x\n" * 600_000 + "word,y\n")
+    relation = dock.read_csv(path, **options)
+    with pytest.raises(xd.DataError, match=r"(?s)invalid value 'word'.*types="):
+        relation.collect()
+    rows = dock.read_csv(path, types={"a": "string"}, **options)
+    assert rows.count() == 600_001
+    assert rows.filter(xd.col("a") == "word").count() == 1
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"sep": ";"}, r"(?s)read_csv\(\) has no option 'sep'.*try\s+delimiter"),
+        ({"delimiter": ";;"}, r"delimiter=';;'\) is not one ASCII character"),
+        ({"quote": "ä"}, "quote='ä'"),
+        ({"header": "yes"}, "header='yes'"),
+        ({"names": "a"}, "names='a'"),
+        ({"names": ["a", "a"]}, "a name twice"),
+        ({"skip": -1}, "from 0 on"),
+        ({"skip": "x"}, "skip"),
+        ({"ragged": "pad"}, "ragged='pad' is not a choice"),
+        ({"null_values": 3}, "null_values=3"),
+        ({"decimal": ",", "delimiter": ","}, "is the delimiter too"),
+        ({"types": ["a"]}, "says no types by column"),
+        ({"union_by_name": 1}, "union_by_name=1"),
+        ({"hive_partitioning": "x"}, "hive_partitioning='x'"),
+    ],
+    ids=str,
+)
+def test_options_that_are_none(
+    dock: xd.Dock, tmp_path: Path, options: dict[str, Any], message: str
+) -> None:
+    path = write(tmp_path / "x.csv", "a,b\n1,x\n")
+    with pytest.raises(xd.OptionError, match=message):
+        dock.read_csv(path, **options)
+
+
+def test_several_files_have_one_dialect(dock: xd.Dock, tmp_path: Path) -> None:
+    write(tmp_path / "1.csv", "a;b\n1;x\n")
+    write(tmp_path / "2.csv", "b;c\ny;2,5\n")
+    rows = dock.read_csv(tmp_path, decimal=",", filename="file").collect().to_pylist()
+    assert [(row["a"], row["b"], row["c"]) for row in rows] == [(1, "x", None), (None, "y", 2.5)]
+
+
+@pytest.mark.parametrize("options", [{}, {"comment": "#"}, {"ragged": "fill"}], ids=str)
+def test_large_files_stream_in_bounded_memory(
+    dock: xd.Dock, tmp_path: Path, options: dict[str, Any]
+) -> None:
+    path = tmp_path / "x.csv"
+    line = f"1,{'x' * 90}\n"
+    path.write_text("a,b\n" + line * 1_200_000)
+    before = pa.total_allocated_bytes()
+    most = rows = 0
+    for batch in dock.read_csv(path, **options).to_batches():
+        rows += batch.num_rows
+        most = max(most, pa.total_allocated_bytes() - before)
+    assert rows == 1_200_000
+    assert most < 60 << 20  # of 113 MB

@@ -189,12 +189,13 @@ AT_A_LIMIT = """
 import resource, sys
 import numpy as np
 import pyarrow as pa
-import pyarrow.dataset, pyarrow.parquet
+import pyarrow.csv, pyarrow.dataset, pyarrow.parquet
 import crossdock as xd
 
 rows = 1_000_000
 table = pa.table({"k": np.arange(rows), "v": np.arange(rows) * 1.5})
 pyarrow.parquet.write_table(table, sys.argv[1] + "/t.parquet")
+pyarrow.csv.write_csv(table.slice(0, 9), sys.argv[1] + "/t.csv")
 dock = xd.connect(threads=4, memory="4GiB", ranks="off")
 runs = {
     "sort": lambda: dock.from_arrow(table).sort("v").collect(),
@@ -202,7 +203,8 @@ runs = {
     "group": lambda: dock.from_arrow(table).group_by("k").agg(n=xd.sum("v")).collect(),
     "fused": lambda: dock.from_arrow(table).sort(xd.col("k") * 2).collect(),
     "stream": lambda: list(dock.from_arrow(table).limit(9).sort("v").to_batches()),
-    "read": lambda: dock.read(sys.argv[1] + "/t.parquet"),
+    "read": lambda: dock.read([sys.argv[1] + "/t.csv"] * 2),
+    "read many": lambda: dock.read([sys.argv[1] + "/t.parquet"] * 20),
 }
 # The stack of a thread has 1 GiB here: there is memory enough, but none for another thread.
 for name, run in runs.items():

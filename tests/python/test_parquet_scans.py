@@ -16,8 +16,8 @@ import pyarrow.parquet as pq
 import pytest
 from crossdock import _native
 from crossdock.engine_types import empty_table, engine_table, with_schema
+from crossdock.parquet_files import open_parquet
 from crossdock.parquet_plans import scanned_files
-from crossdock.sources import open_parquet
 from crossdock.streaming import read_stream
 
 col = xd.col

@@ -14,8 +14,9 @@ import pyarrow.parquet
 import pytest
 from crossdock.csv_files import open_csv
 from crossdock.ipc_files import open_ipc
+from crossdock.parquet_files import open_parquet
 from crossdock.ranks.shares import share_of
-from crossdock.sources import Source, open_parquet
+from crossdock.sources import Source
 
 RunRanks = Callable[..., list[str]]
 ROWS = 1000
@@ -108,6 +109,8 @@ with xd.connect(threads=1, memory="256MiB") as dock:
     found["own"] = [own.count(), own.union(sizes.select("k", t=xd.lit("y"))).count()]
     found["written"] = rows.sort("i").write_parquet(f"{folder}/out")
     found["one file"] = rows.write(f"{folder}/one.csv")
+    rows.write_parquet(f"{folder}/by-k", partition_by="k")
+    found["by folders"] = dock.read(f"{folder}/by-k").filter(xd.col("k") == 3).count()
     found["streamed"] = sum(batch.num_rows for batch in rows.to_batches())
     found["sampled"] = [rows.sample(100, seed=1).count(), rows.limit(10, 5).count(),
                         rows.sort(xd.desc("i")).limit(10, 5).gather() is None]
@@ -146,6 +149,7 @@ def test_results_over_ranks(run_ranks: RunRanks, tmp_path: Path) -> None:
         assert one["own"] == [3, 6]
         assert one["written"] == one["one file"] == ROWS
         assert one["sampled"][:2] == [100, 10]
+        assert one["by folders"] == 143
         assert sum(one["parts"][0]) == ROWS
         assert one["twice"]
         assert one["profile"] == [one["place"][0], 3, True]

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <fstream>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -44,10 +45,11 @@ class Reading {
     const ColumnForm& form = table_->columns()[0].form;
     std::shared_ptr<const StringCodes> codes;
     if (form.conversion == Conversion::kStringCodes) {
-      codes = table_->files().string_codes(column.name, form, memory_).value();
+      codes = table_->files().string_codes(column.name, {0}, memory_).value();
     }
     cursor_ = std::make_unique<ColumnCursor>(form, codes, memory_);
-    cursor_->open(table_->files().files()[0]->file(), table_->chunk(0, 0, 0), INT64_MAX);
+    const ParquetFile& file = *table_->files().files()[0];
+    cursor_->open(file.file(), form, table_->chunk(0, 0, 0), INT64_MAX);
   }
 
   // Rows [begin, begin + count), every `every`th of them.
@@ -167,8 +169,86 @@ TEST(ParquetTable, SaysWhatItDoesNotRead) {
   };
   EXPECT_EQ(as("n", "l"), "");
   EXPECT_THAT(as("n", "i"), HasSubstr("do not lie as int32"));
+  EXPECT_THAT(as("n", "f"), HasSubstr("do not lie as float32"));
   EXPECT_THAT(as("n", "u"), HasSubstr("do not lie as utf8"));
-  EXPECT_THAT(as("m", "l"), HasSubstr("no such column"));
+  EXPECT_EQ(as("m", "l"), "");
+}
+
+TEST(ParquetTable, HasColumnsThatFilesLackOrHaveNarrower) {
+  WrittenColumn narrow = numbered_column("n", 5, 3, 2);
+  narrow.physical = PhysicalType::kInt32;
+  const TemporaryFile first(written_parquet({narrow}));
+  const TemporaryFile second(written_parquet({numbered_column("m", 5, 5, 0)}));
+  const auto files = ParquetFiles::open({first.path(), second.path()}).value();
+  EXPECT_EQ(files->schema_numbers(), (std::vector<int>{0, 1}));
+  const auto table = ParquetTable::create(files, like("n", "l"), true).value();
+  const auto memory = Memory::create(int64_t{1} << 24);
+  ColumnCursor cursor(table->columns()[0].form, nullptr, memory);
+  for (int file = 0; file < 2; ++file) {
+    const auto& of = *files->files()[static_cast<size_t>(file)];
+    cursor.open(of.file(), table->columns()[0].form_in(file), table->chunk(0, file, 0), 5);
+    cursor.step(0, 5);
+    const ColumnView found = cursor.decode(nullptr, 5).value();
+    for (int64_t row = 0; row < 5; ++row) {
+      ASSERT_EQ(found.is_valid(row), file == 0 && row % 2 == 1) << file << " " << row;
+      if (file == 0 && row % 2 == 1) {
+        EXPECT_EQ(found.data<int64_t>()[row], row);
+      }
+    }
+  }
+}
+
+TEST(ParquetTable, HasOneValueForAFile) {
+  const TemporaryFile file(written_parquet({numbered_column("n", 9, 9, 0)}));
+  const auto files = ParquetFiles::open({file.path(), file.path()}).value();
+  Table values;
+  auto schema = std::make_shared<Schema>(like("t", "u"));
+  values.schema = schema;
+  values.rows = 2;
+  const std::string bytes = "shorta longer one";
+  const int32_t offsets[] = {0, 5, 17};
+  Batch batch{schema, 2, std::vector<ColumnView>(1), nullptr};
+  batch.columns[0].length = 2;
+  batch.columns[0].values = reinterpret_cast<const uint8_t*>(bytes.data());
+  batch.columns[0].offsets = offsets;
+  values.batches = {batch};
+  const auto known = files->with_values(values).value();
+  const auto memory = Memory::create(int64_t{1} << 24);
+  for (const bool coded : {false, true}) {
+    const auto table = ParquetTable::create(known, like("t", "u"), coded).value();
+    const ParquetColumn& column = table->columns()[0];
+    std::shared_ptr<const StringCodes> codes;
+    if (coded) codes = known->string_codes("t", column.leaves, memory).value();
+    ColumnCursor cursor(column.form, codes, memory);
+    for (int f = 0; f < 2; ++f) {
+      cursor.open(files->files()[0]->file(), column.form_in(f), table->chunk(0, f, 0), 9);
+      cursor.step(0, 9);
+      EXPECT_EQ(cursor.codes(nullptr, 9).value(), nullptr);
+      const ColumnView found = cursor.decode(nullptr, 9).value();
+      for (int64_t row = 0; row < 9; ++row) {
+        if (coded) {
+          EXPECT_EQ(found.data<int32_t>()[row], f);
+        } else {
+          EXPECT_EQ(string_at(found, row), f == 0 ? "short" : "a longer one");
+        }
+      }
+      EXPECT_EQ(table->chunk(0, f, 0).statistics.max, f == 0 ? "short" : "a longer one");
+    }
+  }
+  values.rows = 1;
+  EXPECT_FALSE(files->with_values(values).ok());
+}
+
+TEST(LocalFile, IsTheSameWheneverItIsRead) {
+  const FileBytes bytes(100, 7);
+  const TemporaryFile written(bytes);
+  const auto file = LocalFile::open(written.path(), false).value();
+  std::vector<uint8_t> some(10);
+  EXPECT_TRUE(file->read(90, some).ok());
+  std::ofstream(written.path(), std::ios::app) << "more";
+  const Status changed = file->read(0, some);
+  ASSERT_FALSE(changed.ok());
+  EXPECT_THAT(changed.error().message, HasSubstr("has changed"));
 }
 
 TEST(ParquetFile, RefusesWhatIsCut) {

@@ -84,6 +84,45 @@ def test_files(dock: xd.Dock, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
         dock.sql("select * from 'none.parquet'")
 
 
+FILE_CALLS = {
+    "read_csv('a.csv', header=false, names=['a', 't'], delim=';', skip=1)": [(1, "u"), (3, None)],
+    "read_csv('a.csv', sep=';', nullstr='3')": [(1, "u"), (None, "")],
+    "read_csv('a.csv', comment='1', quote='$', escape='!')": [(3, None)],
+    "read_csv('b.csv', null_padding=true)": [(1.5, "u"), (3.0, None)],
+    "read_csv('b.csv', ignore_errors=true, decimal_separator='.')": [(1.5, "u")],
+    "read_csv('b.csv', null_padding=false, ragged='skip')": [(1.5, "u")],
+    "read_json('a.json')": [(1, "u"), (3, None)],
+    "read_ndjson('a.json', types={'a': 'DOUBLE'})": [(1.0, "u"), (3.0, None)],
+    "'a.json'": [(1, "u"), (3, None)],
+    "(select a, t from read_parquet('k=*/*.parquet', filename=true) where filename like '%k=7%')": [
+        (1, "u")
+    ],
+    "(select k, t from read_parquet('k=*/*.parquet', hive_partitioning=true) where k = 7)": [
+        (7, "u")
+    ],
+}
+
+
+@pytest.mark.parametrize("call", FILE_CALLS)
+def test_options_of_files(
+    dock: xd.Dock, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, call: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("a.csv").write_text("a;t\n1;u\n3;\n")
+    Path("b.csv").write_text("a,t\n1.5,u\n3\n")
+    Path("a.json").write_text('{"a": 1, "t": "u"}\n{"a": 3}\n')
+    for key in (7, 8):
+        Path(f"k={key}").mkdir()
+        pq.write_table(pa.table({"a": [1], "t": ["u"]}), f"k={key}/a.parquet")
+    assert rows(dock.sql(f"select * from {call} x")) == FILE_CALLS[call]
+
+
+def test_options_that_a_function_has_not(dock: xd.Dock, tmp_path: Path) -> None:
+    (tmp_path / "a.parquet").touch()
+    with pytest.raises(xd.SqlError, match=r"(?s)has no option 'union_by_nam'.*try\s+union_by_name"):
+        dock.sql(f"from read_parquet('{tmp_path}/a.parquet', union_by_nam=true)")
+
+
 def test_strings_behind_from_in_functions_are_no_files(dock: xd.Dock) -> None:
     assert rows(dock.sql("select trim('  x '), substring('abc' from 2)")) == [("x", "bc")]
     assert rows(dock.sql("select extract(year from date '2020-05-06')")) == [(2020,)]

@@ -20,7 +20,8 @@ from crossdock.engine_types import engine_table, with_schema
 from crossdock.errors import public_errors
 from crossdock.evaluation import keep_rows
 from crossdock.expressions import Expr
-from crossdock.sources import FileSource, Source, Split
+from crossdock.file_sources import FileSource
+from crossdock.sources import Source, Split
 from crossdock.validation import require_valid
 
 _FILES_PER_RANK = 8  # so many files or row groups for each rank are shares even enough

@@ -5,20 +5,22 @@ from __future__ import annotations
 import contextlib
 import shutil
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from crossdock import writers
 from crossdock.errors import ControlError, make_error
 from crossdock.nodes import Node
+from crossdock.partitioned_writes import Layout, write_parts
 from crossdock.partitions import require_free_folder
 from crossdock.paths import PathLike, is_file_name
 from crossdock.ranks.execution import RankExecution
 from crossdock.ranks.members import Ranks
 from crossdock.replacement import replacing_folder, unfinished
+from crossdock.writers import WriteOptions
 
-_SUFFIXES = {"parquet": "parquet", "ipc": "arrow", "csv": "csv"}
+_SUFFIXES = {"parquet": "parquet", "ipc": "arrow", "csv": "csv", "json": "ndjson"}
 
 
 @dataclass(frozen=True)
@@ -27,13 +29,15 @@ class Target:
 
     path: PathLike
     overwrite: bool = False
-    kind: str = ""  # parquet, ipc or csv; by the ending, or Parquet, if it is not said
-    compression: str = "zstd"
+    options: WriteOptions = field(
+        default_factory=WriteOptions
+    )  # no kind: by the ending, or Parquet
+    keys: tuple[str, ...] = ()  # columns that are folders in the folder
     inputs: tuple[str, ...] = ()
 
     @property
     def is_folder(self) -> bool:
-        return not is_file_name(self.path)
+        return bool(self.keys) or not is_file_name(self.path)
 
 
 def write(execution: RankExecution, node: Node, target: Target) -> int:
@@ -42,15 +46,14 @@ def write(execution: RankExecution, node: Node, target: Target) -> int:
     A folder must be new or empty, and one that all ranks see; it appears under its name when all
     have written. Errors: PathError, OptionError, and those of the run.
     """
-    return (_folder if target.is_folder else _file)(execution, node, target)
-
-
-def _file(execution: RankExecution, node: Node, target: Target) -> int:
-    def write_batches(batches: Iterator[Any]) -> int:
-        kind = target.kind or ""
-        return writers.write_file(batches, node.schema, target.path, kind, target.compression)
-
-    return write_by_first(execution, node, target, write_batches)
+    if target.is_folder:
+        return _folder(execution, node, target)
+    return write_by_first(
+        execution,
+        node,
+        target,
+        lambda batches: writers.write_file(batches, node.schema, target.path, target.options),
+    )
 
 
 def write_by_first(
@@ -75,30 +78,19 @@ def write_by_first(
         return sum(ranks.agree("rows of a file", rows))
 
 
-def write_folder(
-    execution: RankExecution,
-    node: Node,
-    path: PathLike,
-    write: Callable[[Iterator[Any], Path], int],
-) -> int:
-    """Runs a query, whose rows `write` puts into a new folder that all ranks see, each rank its
-    rows; gives the number of all. Collective. Errors as for `write`."""
+def _folder(execution: RankExecution, node: Node, target: Target) -> int:
     ranks = execution.ranks
-    with ranks.call("write"), shared_folder(ranks, path) as partial:
+    options = replace(target.options, kind=target.options.kind or "parquet")
+    name = f"part-{ranks.rank:05d}"
+    with ranks.call("write"), shared_folder(ranks, target.path) as partial:
         own, is_used = execution.once(node)
         batches: Iterator[Any] = execution.local.batches(own) if is_used else iter(())
-        return sum(ranks.agree("rows of a folder", write(batches, partial)))
-
-
-def _folder(execution: RankExecution, node: Node, target: Target) -> int:
-    kind = target.kind or "parquet"
-    name = f"part-{execution.ranks.rank:05d}.{_SUFFIXES[kind]}"
-
-    def write_batches(batches: Iterator[Any], folder: Path) -> int:
-        path = folder / name
-        return writers.write_file(batches, node.schema, path, kind, target.compression)
-
-    return write_folder(execution, node, target.path, write_batches)
+        if target.keys:
+            rows = write_parts(batches, node.schema, partial, Layout(target.keys, options, name))
+        else:
+            path = partial / f"{name}.{_SUFFIXES[options.kind]}"
+            rows = writers.write_file(batches, node.schema, path, options)
+        return sum(ranks.agree("rows of a folder", rows))
 
 
 @contextlib.contextmanager

@@ -8,7 +8,8 @@ from collections.abc import Iterator, Mapping
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
-from crossdock.errors import make_error
+from crossdock.csv_options import CsvArguments
+from crossdock.errors import make_error, nearest
 from crossdock.option_checks import require_text
 from crossdock.sql_frontend.errors import sql_error
 from crossdock.sql_frontend.kept_plans import KeptPlans
@@ -26,10 +27,24 @@ if TYPE_CHECKING:
     from crossdock.relation import Relation
     from crossdock.session import Dock
 
-_OPTIONS = {
-    "delim": "delimiter", "sep": "delimiter", "delimiter": "delimiter", "encoding": "encoding",
-    "types": "types", "dtypes": "types", "columns": "types",
+_READERS = {
+    "read": "read", "read_parquet": "read_parquet", "parquet_scan": "read_parquet",
+    "read_ipc": "read_ipc", "read_arrow": "read_ipc", "read_csv": "read_csv",
+    "read_csv_auto": "read_csv", "read_json": "read_json", "read_json_auto": "read_json",
+    "read_ndjson": "read_json",
 }  # fmt: skip
+_OF_FILES = {name: name for name in ("union_by_name", "hive_partitioning", "filename")}
+_TYPES = dict.fromkeys(("types", "dtypes", "columns"), "types")
+_OF_CSV = {
+    **{name: name for name in CsvArguments.__annotations__},
+    "delim": "delimiter", "sep": "delimiter", "nullstr": "null_values",
+    "decimal_separator": "decimal",
+}  # fmt: skip
+_OPTIONS = {
+    "read_parquet": _OF_FILES, "read_ipc": _OF_FILES,
+    "read_csv": _OF_FILES | _TYPES | _OF_CSV, "read_json": _OF_FILES | _TYPES,
+}  # fmt: skip
+_RAGGED = {"ignore_errors": "skip", "null_padding": "fill"}
 
 
 class Catalog:
@@ -106,34 +121,31 @@ class Catalog:
         if len(call.arguments) != 1:
             raise sql_error(f"{call.function}() takes one path, or a list", text, call.place)
         paths: Any = call.arguments[0]
+        method = _READERS[call.function]
+        known = _OPTIONS.get(method, {})
         options: dict[str, Any] = {}
         for name, value in call.options:
-            if call.function.startswith("read_csv") and name in _OPTIONS:
-                options[_OPTIONS[name]] = _types_of(value) if _OPTIONS[name] == "types" else value
-            elif name not in ("header", "auto_detect") or value is not True:
+            if name in known:
+                options[known[name]] = _types_of(value) if known[name] == "types" else value
+            elif method == "read_csv" and name in _RAGGED and isinstance(value, bool):
+                options |= {"ragged": _RAGGED[name]} if value else {}
+            elif name != "auto_detect" or value is not True:
                 raise sql_error(
                     f"{call.function}() has no option {name!r}", text, call.place,
-                    try_="delim='|', types={'a': 'int64'} or encoding='utf-8', of read_csv",
+                    try_=nearest(name, known) or "one of " + ", ".join(known),
                 )  # fmt: skip
         if paths in STANDARD_INPUT:
             return self._standard_input(options)
-        if call.function == "read":
-            return self._dock.read(paths)
-        if call.function in ("read_parquet", "parquet_scan"):
-            return self._dock.read_parquet(paths)
-        if call.function in ("read_ipc", "read_arrow"):
-            return self._dock.read_ipc(paths)
-        return self._dock.read_csv(paths, **options)
+        found: Relation = getattr(self._dock, method)(paths, **options)
+        return found
 
     def _standard_input(self, options: dict[str, Any]) -> Relation:
-        """What standard input holds, read once: Parquet, Arrow or CSV."""
+        """What standard input holds, read once: Parquet, Arrow, JSON or CSV."""
         with self._lock:
             if self._stdin is None:
                 ranks = self._dock.over_ranks()
                 table = (
-                    read_standard_input(**options)
-                    if ranks is None
-                    else read_by_first(ranks, options)
+                    read_standard_input(options) if ranks is None else read_by_first(ranks, options)
                 )
                 self._stdin = self._dock.from_arrow(table)
             return self._stdin

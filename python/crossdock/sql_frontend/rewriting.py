@@ -19,7 +19,8 @@ from crossdock.sql_frontend.using_joins import UsingJoins
 _SET_ENDS = words_of("union except order limit offset fetch")  # and the end of a right side
 _QUERY_STARTS = frozenset(("select", "with", "values", "from", "table"))
 _TABLE_FUNCTIONS = frozenset(ROW_FUNCTIONS) | words_of(
-    "read_parquet read_csv read_csv_auto read_ipc parquet_scan read_arrow"
+    "read_parquet read_csv read_csv_auto read_ipc parquet_scan read_arrow read_json "
+    "read_json_auto read_ndjson"
 )
 # Functions by other names, as DuckDB has them; and parts of dates that are functions there.
 SYNONYMS = {

@@ -1,0 +1,214 @@
+"""The options of reading CSV files: checked, and in the form that pyarrow takes."""
+
+from __future__ import annotations
+
+import codecs
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypedDict
+
+from crossdock.errors import CrossdockError, make_error, nearest, unknown_choice
+from crossdock.option_checks import require_count, require_flag, require_text, require_types
+
+_RAGGED = ("error", "skip", "fill")
+_DELIMITERS = (",", ";", "\t", "|")  # that are looked for
+_SNIFFED_LINES = 200
+_FAMILIAR = {"sep": "delimiter", "delim": "delimiter", "nullstr": "null_values",
+             "na_values": "null_values", "dtype": "types", "quotechar": "quote",
+             "escapechar": "escape", "skiprows": "skip", "skip_rows": "skip"}  # fmt: skip
+
+
+class CsvArguments(TypedDict, total=False):
+    """What `read_csv` takes besides paths; CsvOptions says what it means."""
+
+    header: bool
+    names: Sequence[str] | None
+    skip: int
+    delimiter: str | None
+    quote: str | None
+    escape: str | None
+    comment: str | None
+    null_values: str | Sequence[str] | None
+    encoding: str
+    decimal: str
+    types: Mapping[str, Any] | None
+    ragged: str
+
+
+@dataclass(frozen=True)
+class CsvOptions:
+    """How the lines of a file are values.
+
+    header: whether the first line has the names. names: those of all columns, in place of the
+    header's; without header and names they are column0, column1, ... skip: lines before all that.
+    delimiter: "" = , ; tab or |, whichever the first lines of the first file are cut by. quote,
+    escape: "" = none. comment: lines that begin with it are left out. null_values: what stands for
+    NULL; None = what pyarrow takes for it. decimal: "." or ",". types: by column, where the ones
+    inferred from the first block of a file are not right. ragged: what becomes of a row with
+    another number of values: "error", "skip" it, or "fill" it up with empty ones.
+    """
+
+    header: bool = True
+    names: tuple[str, ...] = ()
+    skip: int = 0
+    delimiter: str = ""
+    quote: str = '"'
+    escape: str = ""
+    comment: str = ""
+    null_values: tuple[str, ...] | None = None
+    encoding: str = "utf-8"
+    decimal: str = "."
+    types: dict[str, Any] = field(default_factory=dict)
+    ragged: str = "error"
+
+    @staticmethod
+    def checked(given: Mapping[str, Any]) -> CsvOptions:
+        """The options that users gave, by name. OptionError."""
+        known = CsvArguments.__annotations__
+        for name in given:
+            if name not in known:
+                raise make_error(
+                    "CD-105", f"read_csv() has no option {name!r}", choices=", ".join(known),
+                    try_=_FAMILIAR.get(name) or nearest(name, known),
+                )  # fmt: skip
+        ragged = given.get("ragged", "error")
+        if ragged not in _RAGGED:
+            raise unknown_choice("ragged", ragged, _RAGGED)
+        options = CsvOptions(
+            header=require_flag(given.get("header", True), "header", "read_csv"),
+            names=_names(given.get("names")),
+            skip=require_count(given.get("skip", 0), "read_csv()", "skip"),
+            delimiter=_character(given, "delimiter", "", ";"),
+            quote=_character(given, "quote", '"', "'"),
+            escape=_character(given, "escape", "", "\\"),
+            comment=_character(given, "comment", "", "#"),
+            null_values=_null_values(given.get("null_values")),
+            encoding=_known_encoding(given.get("encoding", "utf-8")),
+            decimal=_character(given, "decimal", ".", ","),
+            types=require_types(given.get("types"), "read_csv"),
+            ragged=ragged,
+        )
+        if options.decimal and options.decimal == options.delimiter:
+            raise _wrong("decimal", options.decimal, "is the delimiter too", "delimiter=';'")
+        return options
+
+    def sniffed(self, text: str) -> str:
+        """The delimiter of a file that begins with `text`."""
+        if self.delimiter:
+            return self.delimiter
+        lines = self._lines(text)[:_SNIFFED_LINES]
+        candidates = [sign for sign in _DELIMITERS if sign != self.decimal]
+        counts = {sign: [line.count(sign) for line in lines] for sign in candidates}
+        even = {c: found[0] for c, found in counts.items() if found and len(set(found)) == 1}
+        best = max(candidates, key=lambda sign: even.get(sign, 0))
+        if even.get(best, 0) > 0 or not lines:
+            return best
+        return max(candidates, key=lambda sign: counts[sign][0])
+
+    def parse_options(self, delimiter: str) -> Any:
+        """For pyarrow.csv."""
+        import pyarrow.csv as csv
+
+        return csv.ParseOptions(
+            delimiter=delimiter,
+            quote_char=self.quote or False,
+            escape_char=self.escape or False,
+            newlines_in_values=bool(self.quote or self.escape),
+            invalid_row_handler=_skipping if self.ragged == "skip" else None,
+        )
+
+    def count_columns(self, text: str, delimiter: str) -> int:
+        """How many values the first line has of a file that begins with `text`."""
+        lines = self._lines(text)
+        return lines[0].count(delimiter) + 1 if lines else 0
+
+    def read_options(self, names: Sequence[str]) -> Any:
+        """For pyarrow.csv. `names`: of columns, in place of those of a header."""
+        import pyarrow.csv as csv
+
+        return csv.ReadOptions(
+            encoding=self.encoding,
+            skip_rows=self.skip,
+            skip_rows_after_names=1 if names and self.header else 0,
+            column_names=list(names) or None,
+        )
+
+    def lines_read_options(self, names: Sequence[str]) -> Any:
+        """The same for lines in UTF-8 of which those to be skipped have been left out."""
+        found = self.read_options(names)
+        found.encoding = "utf-8"
+        found.skip_rows = 0
+        return found
+
+    def convert_options(self, types: Mapping[str, Any], columns: Sequence[str] = ()) -> Any:
+        """For pyarrow.csv. `columns`: those that are wanted; none: all."""
+        import pyarrow.csv as csv
+
+        return csv.ConvertOptions(
+            column_types=dict(types),
+            strings_can_be_null=True,
+            decimal_point=self.decimal,
+            include_columns=list(columns) or None,
+            include_missing_columns=bool(columns),
+            null_values=None if self.null_values is None else list(self.null_values),
+        )
+
+    def _lines(self, text: str) -> list[str]:
+        """The whole lines of values at the begin of a file, without what stands in quotes."""
+        if self.quote:
+            sign = re.escape(self.quote)
+            text = re.sub(f"{sign}[^{sign}]*{sign}", "", text)
+        lines = text.splitlines()
+        whole = lines[:-1] if len(lines) > 1 and not text.endswith(("\n", "\r")) else lines
+        kept = whole[self.skip :]
+        return [line for line in kept if line and not (self.comment and line[0] == self.comment)]
+
+
+def _skipping(row: Any) -> str:
+    del row
+    return "skip"
+
+
+def _wrong(option: str, value: object, why: str, example: str) -> CrossdockError:
+    return make_error("CD-105", f"read_csv({option}={value!r}) {why}", try_=example)
+
+
+def _character(given: Mapping[str, Any], option: str, default: str, example: str) -> str:
+    if option not in given:
+        return default
+    value = given[option]
+    if value is None or (value == "" and option not in ("delimiter", "decimal")):
+        return default if option == "decimal" else ""
+    if not isinstance(value, str) or len(value.encode()) != 1:
+        raise _wrong(option, value, "is not one ASCII character", f"{option}={example!r}")
+    return value
+
+
+def _strings(value: object, option: str, example: str) -> tuple[str, ...]:
+    if isinstance(value, str) or not isinstance(value, Iterable):
+        raise _wrong(option, value, "is no list of strings", example)
+    return tuple(require_text(item, f"read_csv({option}=...)", example) for item in value)
+
+
+def _names(value: object) -> tuple[str, ...]:
+    names = () if value is None else _strings(value, "names", "names=['id', 'city']")
+    if len(set(names)) != len(names):
+        raise _wrong("names", list(names), "has a name twice", "names=['id', 'city']")
+    return names
+
+
+def _null_values(value: object) -> tuple[str, ...] | None:
+    if value is None:
+        return None
+    if isinstance(value, str):
+        return (value,)
+    return _strings(value, "null_values", "null_values=['', 'NA']")
+
+
+def _known_encoding(encoding: object) -> str:
+    example = "encoding='latin-1'"
+    try:
+        return codecs.lookup(require_text(encoding, "read_csv(encoding=...)", example)).name
+    except LookupError:
+        raise _wrong("encoding", encoding, "is no encoding that Python has", example) from None

@@ -1,0 +1,126 @@
+"""The methods of a relation that run it into files."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from crossdock import writers
+from crossdock.errors import make_error
+from crossdock.execution import Execution
+from crossdock.option_checks import require_flag, require_values
+from crossdock.partitioned_writes import Layout, write_partitioned
+from crossdock.partitions import require_free_folder
+from crossdock.paths import PathLike, format_of, is_file_name
+from crossdock.writers import WriteOptions
+
+if TYPE_CHECKING:
+    from crossdock.nodes import Node
+    from crossdock.session import Dock
+
+
+class ResultFiles(ABC):
+    """Files of results; part of every relation."""
+
+    _dock: Dock
+
+    @property
+    @abstractmethod
+    def schema(self) -> Any: ...
+
+    @abstractmethod
+    def to_batches(self) -> Iterator[Any]: ...
+
+    @abstractmethod
+    def files(self) -> list[str]: ...
+
+    @abstractmethod
+    def narrowed(self) -> Node: ...
+
+    def write_parquet(
+        self,
+        path: PathLike,
+        *,
+        compression: str = "zstd",
+        level: int | None = None,
+        row_group_rows: int | None = None,
+        partition_by: str | Sequence[str] = (),
+        overwrite: bool = False,
+    ) -> int:
+        """Runs the relation into a Parquet file, in bounded memory; gives the number of rows.
+        Over ranks a name without ending is a new folder, in which each rank writes a file of its
+        rows, part-00000.parquet and so on; rank 0 writes the rows of all into a file.
+
+        The file appears under its name when it is complete, in place of one that is there. A file
+        that the relation reads, by its own name or by a link, is only replaced if overwrite=True.
+        compression: zstd, snappy, lz4, gzip, brotli or none, with the level that the codec takes.
+        row_group_rows: rows of each row group but the last; by default 131,072, or fewer of 64 MiB.
+        partition_by: columns whose values name folders, `year=2026/month=1/part-00000.parquet`,
+        which read_parquet reads as columns again; then the path is a new folder, or with
+        overwrite=True one in which folders of the same values are replaced.
+        Errors as for `collect`, PathError, OptionError, ColumnError.
+        """
+        given = {"compression": compression, "level": level, "row_group_rows": row_group_rows}
+        options = WriteOptions.checked("write_parquet", "parquet", given)
+        keys = (partition_by,) if isinstance(partition_by, str) else require_values(
+            partition_by, "write_parquet(partition_by=...)"
+        )  # fmt: skip
+        if keys:
+            return self.write_folders(path, Layout(keys, options), overwrite=overwrite)
+        return self._write(path, options, overwrite)
+
+    def write(self, path: PathLike, *, overwrite: bool = False, **options: Any) -> int:
+        """Runs the relation into a .parquet, .arrow, .csv, .ndjson or .json file, of the last two
+        also with .gz or .zst; gives the number of rows. options: those of `write_parquet`, for a
+        .parquet file.
+
+        Folders of several ranks, overwrites and errors as for `write_parquet`.
+        """
+        is_folder = self._dock.over_ranks() is not None and not is_file_name(path)
+        kind = "" if is_folder else format_of(path)
+        return self._write(path, WriteOptions.checked("write", kind, options), overwrite)
+
+    def write_folders(self, path: PathLike, layout: Layout, *, overwrite: bool = False) -> int:
+        """Runs the relation into folders by the values of columns. For modules of this project.
+        Errors as for `write_parquet`."""
+        require_flag(overwrite, "overwrite", "write_parquet")
+        layout.check(self.schema)
+        if self._dock.over_ranks() is None:
+            return write_partitioned(self.to_batches(), self.schema, path, layout, overwrite)
+        if overwrite:
+            raise make_error(
+                "CD-105", "folders of several ranks are new, and overwrite nothing",
+                try_="another folder",
+            )  # fmt: skip
+        return self._written(path, layout.options, overwrite, layout.keys)
+
+    def require_target(self, path: PathLike, *, overwrite: bool = False) -> None:
+        """Refuses what `write` would refuse before anything runs. For modules of this project.
+        Errors: PathError, OptionError."""
+        ranks = self._dock.over_ranks()
+
+        def check() -> None:
+            if ranks is not None and not is_file_name(path):
+                require_free_folder(path)
+                return
+            format_of(path)
+            writers.require_target(path, self.files(), overwrite)
+
+        check() if ranks is None else ranks.by_first("write", check)
+
+    def _write(self, path: PathLike, options: WriteOptions, overwrite: bool) -> int:
+        if self._dock.over_ranks() is not None:
+            return self._written(path, options, overwrite)
+        writers.require_target(path, self.files(), overwrite)
+        return writers.write_file(self.to_batches(), self.schema, path, options)
+
+    def _written(
+        self, path: PathLike, options: WriteOptions, overwrite: bool, keys: tuple[str, ...] = ()
+    ) -> int:
+        from crossdock.ranks import writing
+
+        execution = self._dock.execution()
+        assert not isinstance(execution, Execution)
+        wanted = writing.Target(path, overwrite, options, keys, tuple(self.files()))
+        return writing.write(execution, self.narrowed(), wanted)

@@ -1,0 +1,133 @@
+"""Files of JSON: lines, objects over several lines, arrays; what only shows later is an error."""
+
+from __future__ import annotations
+
+import datetime
+import json
+import random
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import crossdock as xd
+import duckdb
+import pyarrow as pa
+import pytest
+
+ROWS = [{"a": 1, "b": "x", "c": None}, {"a": 2, "b": 'y "\n', "c": {"d": [1, 2]}}]
+LINES = "".join(json.dumps(row) + "\n" for row in ROWS)
+FORMS = {
+    "lines": LINES,
+    "no line at the end": LINES[:-1],
+    "empty lines": "\n" + LINES.replace("\n", "\n\n"),
+    "several in a line": LINES.replace("\n", " "),
+    "over lines": "\n".join(json.dumps(row, indent=2) for row in ROWS),
+    "array": json.dumps(ROWS),
+    "array over lines": "\n " + json.dumps(ROWS, indent=2) + "\n",
+    "with a byte order mark": "\ufeff" + json.dumps(ROWS),
+}
+
+
+@pytest.mark.parametrize("ending", ["json", "ndjson", "jsonl", "json.gz", "ndjson.zst"])
+@pytest.mark.parametrize("form", FORMS)
+def test_forms(dock: xd.Dock, tmp_path: Path, form: str, ending: str) -> None:
+    path = tmp_path / f"x.{ending}"
+    with pa.output_stream(str(path)) as stream:
+        stream.write(FORMS[form].encode())
+    rows = dock.read(path)
+    assert rows.collect().to_pylist() == ROWS
+    assert rows.count() == 2
+    assert rows.filter(xd.col("a") == 2).select("b").collect().to_pylist() == [{"b": 'y "\n'}]
+    assert dock.read_json(path).columns == ["a", "b", "c"]
+
+
+def test_rows_are_those_of_duckdb(dock: xd.Dock, tmp_path: Path) -> None:
+    draw = random.Random(1)
+    rows = [
+        {"n": draw.randrange(-(2**40), 2**40), "x": draw.random(), "s": "ä" * draw.randrange(5),
+         "day": f"2024-0{draw.randrange(1, 9)}-15", "at": "2024-01-15 00:00:00",
+         "flag": draw.random() < 0.5, "list": list(range(draw.randrange(3))),
+         "none": None if draw.random() < 0.5 else "z"}
+        for _ in range(30_000)
+    ]  # fmt: skip
+    (tmp_path / "a.json").write_text(json.dumps(rows))
+    (tmp_path / "b.ndjson").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    expected = duckdb.sql(f"select * from read_json('{tmp_path}/a.json')").to_arrow_table()
+    for name in ("a.json", "b.ndjson"):
+        found = dock.read_json(tmp_path / name).collect()
+        assert found.to_pylist() == expected.to_pylist()
+
+
+def test_several_files(dock: xd.Dock, tmp_path: Path) -> None:
+    for year, row in ((1, {"a": 1}), (2, {"a": 1.5, "b": "x"})):
+        (tmp_path / f"year={year}").mkdir()
+        (tmp_path / f"year={year}" / "a.ndjson").write_text(json.dumps(row) + "\n")
+    rows = dock.read(tmp_path, filename=True)
+    assert rows.drop("filename").collect().to_pylist() == [
+        {"a": 1.0, "b": None, "year": 1}, {"a": 1.5, "b": "x", "year": 2},
+    ]  # fmt: skip
+    assert rows.filter(xd.col("year") == 2).count() == 1
+    with pytest.raises(xd.DataError, match=r"has other columns than .*a further column 'b'"):
+        dock.read(tmp_path, union_by_name=False)
+
+
+def test_json_beside_tables_says_something_about_them(dock: xd.Dock, tmp_path: Path) -> None:
+    dock.from_arrow(pa.table({"a": [1]})).write(tmp_path / "a.parquet")
+    (tmp_path / "about.json").write_text("{}")
+    assert dock.read(tmp_path).collect().to_pydict() == {"a": [1]}
+
+
+@pytest.mark.parametrize("is_array", [False, True])
+def test_what_the_first_block_does_not_tell(dock: xd.Dock, tmp_path: Path, is_array: bool) -> None:
+    path = tmp_path / "x.json"
+    rows: list[dict[str, Any]] = [{"a": 1, "s": "x" * 50}] * 100_000
+    rows += [{"a": "word", "s": "y"}, {"a": 2, "s": "y", "late": 3}]
+
+    def write(kept: list[dict[str, Any]]) -> None:
+        text = json.dumps(kept) if is_array else "".join(json.dumps(r) + "\n" for r in kept)
+        path.write_text(text)
+
+    write(rows[:-1])
+    with pytest.raises(xd.DataError, match=r"(?s)from number to string.*types="):
+        dock.read_json(path).collect()
+    write([*rows[:-2], rows[-1]])
+    with pytest.raises(
+        xd.DataError, match=r"(?s)has a member 'late'.*object 100001.*\{'late': 'string'\}"
+    ):
+        dock.read_json(path).collect()
+    found = dock.read_json(path, types={"late": "int32"})
+    assert found.filter(~xd.col("late").is_null()).collect()["late"].to_pylist() == [3]
+    with pytest.raises(xd.OptionError, match="types=3"):
+        dock.read_json(path, types=3)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "Empty"), ("[1, 2]", "it is no object"), ("[{}", "does not end"),
+        ('[{"a": 1} {"a": 2}]', "stands there"), ('[{"a": 1}] x', "'x' stands there"),
+        ('[{"a": 1},]', r"does not end|stands"), ("word", "JSON"), ('{"a": ', "JSON"),
+    ],
+)  # fmt: skip
+def test_what_is_no_json(dock: xd.Dock, tmp_path: Path, text: str, message: str) -> None:
+    path = tmp_path / "x.json"
+    path.write_text(text)
+    with pytest.raises(xd.DataError, match=rf"(?s)x\.json.*{message}|{message}.*x\.json"):
+        dock.read_json(path).collect()
+
+
+def test_types_of_members(dock: xd.Dock, tmp_path: Path) -> None:
+    path = tmp_path / "x.ndjson"
+    path.write_text(
+        '{"d": "2024-02-29", "t": "12:30:00", "n": "1.50", "s": "2024-01-01"}\n'
+        '{"d": null, "t": null, "n": "2.25", "s": "x"}\n'
+    )
+    rows = dock.read_json(path, types={"n": pa.decimal128(9, 2), "s": "string"}).collect()
+    assert rows.schema.types == [pa.date32(), pa.string(), pa.decimal128(9, 2), pa.string()]
+    assert rows.to_pylist()[0] == {
+        "d": datetime.date(2024, 2, 29), "t": "12:30:00", "n": Decimal("1.50"), "s": "2024-01-01",
+    }  # fmt: skip
+    assert dock.read_json(path, types={"d": "string"}).collect()["d"][0].as_py() == "2024-02-29"
+    with path.open("a") as file:
+        file.write('{"d": "2024-02-29 10:00:00"}\n')
+    assert dock.read_json(path).schema.field("d").type == pa.timestamp("s")
