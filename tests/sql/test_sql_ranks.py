@@ -147,7 +147,7 @@ def test_copy_by_values_writes_files_of_each_rank(folder: Path) -> None:
     assert "is there already" in found[2]
     assert len(list((folder / "parts" / "k=3").iterdir())) == 2
     again = statements(folder, 2, text[:-1] + ", overwrite)")[0]
-    assert "OVERWRITE over ranks" in again
+    assert "folders of several ranks are new" in again
 
 
 def test_errors_are_those_of_all(folder: Path) -> None:
