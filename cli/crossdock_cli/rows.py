@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -45,7 +46,8 @@ def show(dock: Any, done: Any, shown: Shown) -> None:
     """Runs what a statement gave and prints it; what it did is talk."""
     relation = done.relation
     if done.kind.startswith("explain"):
-        output.show("\n".join(relation.gather()["plan"].to_pylist() if dock.rank == 0 else []))
+        whole = relation.gather()
+        output.show("\n".join([] if whole is None else whole["plan"].to_pylist()))
         return
     if relation.columns == ["done"]:
         output.say(relation.collect()["done"][0].as_py())
@@ -69,21 +71,24 @@ def show_rows(dock: Any, relation: Any, shown: Shown) -> None:
 def write(dock: Any, relation: Any, target: Target) -> int:
     """Runs the relation into a file; gives the number of rows. Errors: PathError, those of the
     run."""
+    from crossdock.display import Preview
     from crossdock.replacement import replacing_file
-    from crossdock.writers import require_target
+    from crossdock.sql_frontend.copying import write_whole
+    from crossdock.text_formats import write_rows
+
+    def write_batches(batches: Iterator[Any]) -> int:
+        with replacing_file(target.path) as stream:
+            if kind != "table":
+                return write_rows(batches, relation.schema, stream, str(kind))
+            preview = Preview.of_batches(batches, relation.schema, sys.maxsize)
+            stream.write(f"{preview.text()}\n".encode())
+            return preview.rows
 
     kind = target.kind or _BY_ENDING.get(target.path.suffix.lower())
     with progress_bar(dock), removing_unfinished():
         if kind is None:
             return int(relation.write(target.path, overwrite=target.overwrite))
-        require_target(target.path, relation.files(), target.overwrite)
-        if kind == "table":
-            text = relation.preview(sys.maxsize).text()
-            with replacing_file(target.path) as stream:
-                stream.write(f"{text}\n".encode())
-            return int(relation.count())
-        with replacing_file(target.path) as stream:
-            return _write_to(dock, relation, stream, kind)
+        return write_whole(relation, target.path, target.overwrite, write_batches)
 
 
 def _write_to(dock: Any, relation: Any, stream: Any, kind: str) -> int:

@@ -59,16 +59,24 @@ def command(text: str | None, **options: Any) -> None:
     with results.open_dock(options) as dock:
         for given in options["tables"]:
             _register(dock, given)
-        if text is None and not options["file"] and sys.stdin.isatty():
+        if text is None and not options["file"] and dock.size == 1 and sys.stdin.isatty():
             _open_shell(dock, options)
             return
-        _run_all(dock, _statements_text(text, options["file"]), options)
+        _run_all(dock, _statements_text(dock, text, options["file"]), options)
 
 
-def _statements_text(text: str | None, file: str | None) -> str:
+def _statements_text(dock: Any, text: str | None, file: str | None) -> str:
+    """Those of standard input are the first rank's: launchers give it to no other one."""
     if file:
         return _read(file)
-    return sys.stdin.read() if text in (None, "-") else str(text)
+    if text not in (None, "-"):
+        return str(text)
+    ranks = dock.over_ranks()
+    if ranks is None:
+        return sys.stdin.read()
+    with ranks.call("standard input"):
+        said = ranks.agree("statements", sys.stdin.read() if ranks.rank == 0 else None)
+    return str(said[0])
 
 
 def _read(file: str) -> str:

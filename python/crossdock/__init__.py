@@ -74,6 +74,7 @@ if TYPE_CHECKING:
         least,
         lit,
         nullif,
+        sql_expr,
         when,
     )
     from crossdock.group import Group, join_group
@@ -169,6 +170,7 @@ _HOMES: dict[str, tuple[str, ...]] = {
         "least",
         "lit",
         "nullif",
+        "sql_expr",
         "when",
     ),
     "crossdock.counters": ("to_prometheus",),
@@ -296,6 +298,7 @@ __all__ = [
     "register",
     "row_number",
     "sql",
+    "sql_expr",
     "stddev",
     "string_agg",
     "sum",

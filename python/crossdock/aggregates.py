@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 import pyarrow as pa
 
 from crossdock.errors import CrossdockError, make_error, unknown_choice
-from crossdock.expressions import Alias, Call, Column, Expr, Literal, lit
+from crossdock.expressions import Alias, Call, Column, Expr, Literal, condition_of
 from crossdock.option_checks import integer_of, require_flag, require_text
 from crossdock.orders import Order, orders_of
 from crossdock.window_expressions import Windowed
@@ -35,10 +35,11 @@ class Aggregate(Windowed):
     condition: Expr | None = None
     orders: tuple[Order, ...] = ()  # of the rows, for functions of which it matters
 
-    def where(self, condition: Expr) -> Aggregate:
+    def where(self, condition: Expr | str) -> Aggregate:
         """The same over the rows for which `condition` is true (NULL is not), and all earlier
-        conditions: `xd.sum("price").where(xd.col("mode") == "AIR")`."""
-        added = lit(condition)
+        conditions: `xd.sum("price").where(xd.col("mode") == "AIR")`, or `.where("mode = 'AIR'")`,
+        which is SQL."""
+        added = condition_of(condition)
         whole = added if self.condition is None else self.condition & added
         return replace(self, condition=whole)
 
@@ -131,20 +132,33 @@ def stddev(column: str | Expr, ddof: int = 1) -> Aggregate:
     return Aggregate("stddev", _argument(column), _ddof_options("stddev", ddof))
 
 
-def count_if(condition: Expr) -> Aggregate:
-    """Number of rows for which the condition is true (NULL is not): int64."""
+def count_if(condition: Expr | str) -> Aggregate:
+    """Number of rows for which the condition, or SQL text, is true (NULL is not): int64."""
     return count().where(condition)
 
 
-def first(column: str | Expr, *, order_by: Orders | None = None) -> Aggregate:
+def first(
+    column: str | Expr, *, order_by: Orders | None = None, ignore_nulls: bool = True
+) -> Aggregate:
     """The first value that is not NULL, in the order of the input or of the columns and orders
-    `order_by`; NULL when there is none."""
-    return Aggregate("first", _argument(column), orders=_orders(order_by, "first"))
+    `order_by`; NULL when there is none. ignore_nulls=False: the value of the first row, NULL or
+    not."""
+    return _of_a_row("first", column, order_by, ignore_nulls)
 
 
-def last(column: str | Expr, *, order_by: Orders | None = None) -> Aggregate:
+def last(
+    column: str | Expr, *, order_by: Orders | None = None, ignore_nulls: bool = True
+) -> Aggregate:
     """The last value that is not NULL, as `first`."""
-    return Aggregate("last", _argument(column), orders=_orders(order_by, "last"))
+    return _of_a_row("last", column, order_by, ignore_nulls)
+
+
+def _of_a_row(
+    function: str, column: str | Expr, order_by: Orders | None, ignore_nulls: bool
+) -> Aggregate:
+    plain = require_flag(ignore_nulls, "ignore_nulls", function)
+    options = () if plain else _given(ignore_nulls=False)
+    return Aggregate(function, _argument(column), options, orders=_orders(order_by, function))
 
 
 def arg_min(column: str | Expr, by: str | Expr) -> Aggregate:

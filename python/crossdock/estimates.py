@@ -4,7 +4,7 @@ ranges in Parquet's footers, and samples of tables in memory. What is not known 
 from __future__ import annotations
 
 import datetime
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Any
@@ -108,9 +108,9 @@ class Estimator:
         rows = node.source.known_rows()
         if rows is None:
             return _UNKNOWN
-        facts = facts_of(node.source)
-        columns = _Columns(facts, float(rows))
-        found = Estimate(float(rows), columns)
+        facts, count = facts_of(node.source), float(rows)
+        columns = _Columns(facts.names, lambda name: facts.column(name, count))
+        found = Estimate(count, columns)
         if node.predicate is None:
             return found
         return self._kept(found, node, conjuncts(node.predicate))
@@ -134,12 +134,7 @@ class Estimator:
 
     def _project(self, node: Project) -> Estimate:
         below = self(node.input)
-        columns = {
-            name: below.columns[item.name]
-            for name, item in node.items
-            if isinstance(item, Column) and item.name in below.columns
-        }
-        return Estimate(below.rows, columns)
+        return Estimate(below.rows, _columns_of(node.items, below))
 
     def _group(self, node: GroupBy) -> Estimate:
         below = self(node.input)
@@ -152,12 +147,7 @@ class Estimator:
             found = below.distinct(item.name) if isinstance(item, Column) else None
             groups *= found if found is not None else below.rows**0.5
         rows = max(1.0, min(groups, below.rows))
-        columns = {
-            name: below.columns[item.name]
-            for name, item in node.keys
-            if isinstance(item, Column) and item.name in below.columns
-        }
-        return Estimate(rows, columns)
+        return Estimate(rows, _columns_of(node.keys, below))
 
     def _join(self, node: Join) -> Estimate:
         left, right = self(node.left), self(node.right)
@@ -180,12 +170,21 @@ class Estimator:
         if node.residual is not None:
             rows *= _OTHER
         sides = {"left": left, "right": right, "key": left}
-        columns = {
-            name: sides[side].columns[column]
+        places = {
+            name: (sides[side], column)
             for side, column, name in node.outputs
             if column in sides[side].columns
         }
-        return Estimate(max(1.0, rows), columns)
+        most = {a: one for (a, _), (_, one) in zip(node.on, known, strict=True)}
+
+        def found(name: str) -> ColumnEstimate:
+            side, column = places[name]
+            estimate: ColumnEstimate = side.columns[column]
+            if node.how == "semi" and column in most and estimate.distinct is not None:
+                return replace(estimate, distinct=min(estimate.distinct, most[column]))
+            return estimate
+
+        return Estimate(max(1.0, rows), _Columns(places.keys(), found))
 
 
 def semi_share(pairs: Sequence[tuple[float, float]]) -> float:
@@ -197,24 +196,33 @@ def semi_share(pairs: Sequence[tuple[float, float]]) -> float:
 
 
 class _Columns(dict[str, ColumnEstimate]):
-    """The columns of a source, whose facts are found when they are asked for."""
+    """Columns of which something is found out when they are asked for, and not before: a wide
+    table has many that no key and no condition names."""
 
-    def __init__(self, facts: _Facts, rows: float) -> None:
+    def __init__(self, names: Collection[str], find: Callable[[str], ColumnEstimate]) -> None:
         super().__init__()
-        self._facts = facts
-        self._rows = rows
+        self._names = names
+        self._find = find
 
     def __contains__(self, name: object) -> bool:
-        return name in self._facts.names
+        return name in self._names
 
     def __missing__(self, name: str) -> ColumnEstimate:
-        self[name] = self._facts.column(name, self._rows)
+        self[name] = self._find(name)
         return self[name]
 
     def get(self, name: str, default: Any = None) -> Any:
-        if name in self._facts.names:
-            return self[name]
-        return default
+        return self[name] if name in self._names else default
+
+
+def _columns_of(items: Sequence[tuple[str, Expr]], below: Estimate) -> _Columns:
+    """The columns of a node of which some are plain ones of the node below."""
+    plain = {
+        name: item.name
+        for name, item in items
+        if isinstance(item, Column) and item.name in below.columns
+    }
+    return _Columns(plain.keys(), lambda name: below.columns[plain[name]])
 
 
 class _Facts:
@@ -222,7 +230,8 @@ class _Facts:
 
     def __init__(self, source: Source) -> None:
         self.names = frozenset(source.schema.names)
-        self._source = source
+        # Of a rank's share of files the footers tell what they tell of all.
+        self._source: Source = getattr(source, "whole", source)
         self._columns: dict[str, ColumnEstimate] = {}
         self._samples: dict[str, Any] = {}
 

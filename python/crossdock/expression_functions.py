@@ -27,7 +27,7 @@ DATE_PARTS = frozenset(("year", "month", "day", "weekday", "hour", "minute", "se
 # Never an error, whatever the value.
 TOTAL_FUNCTIONS = (
     TEXT_TESTS | TEXT_CHANGES | DATE_PARTS
-    | {"length", "substring", "replace", "lpad", "rpad", "is_nan"}
+    | {"length", "substring", "replace", "lpad", "rpad", "is_nan", "try_cast"}
     | {"quarter", "week", "day_of_year", "sqrt", "exp", "ln", "log2", "log10"}
 )  # fmt: skip
 PERIODS = ("year", "quarter", "month", "week", "day", "hour", "minute", "second")

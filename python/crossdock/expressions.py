@@ -196,6 +196,10 @@ class Expr(StringFunctions, NumberFunctions, DateFunctions):
         """
         return Call("cast", (self,), require_type(data_type, "cast()"))
 
+    def try_cast(self, data_type: Any) -> Expr:
+        """The same as `cast`, but a value that does not fit is NULL."""
+        return Call("try_cast", (self,), require_type(data_type, "try_cast()"))
+
     def columns(self) -> frozenset[str]:
         """Names of the columns the expression reads."""
         raise NotImplementedError
@@ -248,7 +252,7 @@ class Call(Expr):
     The arguments of "case" are condition, value, condition, value, ..., and the value otherwise.
     """
 
-    __slots__ = ("arguments", "depth", "function", "option")
+    __slots__ = ("_columns", "arguments", "depth", "function", "option")
 
     def __init__(self, function: str, arguments: tuple[Expr, ...], option: Any = None) -> None:
         self.depth = 1 + max(argument.depth for argument in arguments)
@@ -262,9 +266,13 @@ class Call(Expr):
         self.function = function
         self.arguments = arguments
         self.option = option
+        self._columns: frozenset[str] | None = None  # until somebody asks: long walks ask often
 
     def columns(self) -> frozenset[str]:
-        return frozenset[str]().union(*(argument.columns() for argument in self.arguments))
+        if self._columns is None:
+            parts = (argument.columns() for argument in self.arguments)
+            self._columns = frozenset[str]().union(*parts)
+        return self._columns
 
     def __repr__(self) -> str:
         if self.function == "case":
@@ -281,7 +289,7 @@ class Call(Expr):
             return f"~{shown[0]}"
         if self.function == "negate":
             return f"-{shown[0]}"
-        shows = str if self.function == "cast" else repr
+        shows = str if self.function in ("cast", "try_cast") else repr
         option = "" if self.option is None else shows(self.option)
         if isinstance(self.option, tuple) and self.function != "is_in":
             option = ", ".join(map(repr, self.option))
@@ -292,6 +300,39 @@ def _case_text(arguments: tuple[Expr, ...]) -> str:
     pairs = zip(arguments[::2], arguments[1::2], strict=False)
     cases = ".".join(f"when({condition!r}).then({value!r})" for condition, value in pairs)
     return f"{cases}.otherwise({arguments[-1]!r})"
+
+
+class SqlText(Expr):
+    """An expression as SQL writes it. A method of a relation reads it over the relation's columns,
+    and puts what it means in its place."""
+
+    __slots__ = ("text",)
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+
+    def columns(self) -> frozenset[str]:
+        raise make_error(
+            "CD-504", f"the SQL text {self.text!r} stands where no relation reads it",
+            limits="filter(), select(), with_columns(), group_by(), agg(), distinct(), sort(), "
+            "top_k(), partition_by() and join(residual=...)",
+        )  # fmt: skip
+
+    def __repr__(self) -> str:
+        return f"sql_expr({self.text!r})"
+
+
+def sql_expr(text: str) -> Expr:
+    """The expression that an SQL text is, for select(), with_columns() and wherever expressions go:
+    `xd.sql_expr("price * (1 - discount)")`, in agg() also of aggregates, `"sum(x) / count(*)"`. It
+    names columns of the relation where it is used, whatever the case of letters. Errors in it are
+    SqlErrors of that place, with a caret under theirs."""
+    return SqlText(require_text(text, "sql_expr()", 'sql_expr("a + b")'))
+
+
+def condition_of(value: Any) -> Expr:
+    """A condition: an expression, or an SQL text."""
+    return SqlText(value) if isinstance(value, str) else lit(value)
 
 
 class When:
@@ -318,7 +359,7 @@ class Then(Call):
 
     def when(self, condition: object) -> When:
         """A further condition, for the rows on which none so far is true."""
-        return When(lit(condition), self.arguments[:-1])
+        return When(condition_of(condition), self.arguments[:-1])
 
     def otherwise(self, value: object) -> Expr:
         """The value of the rows on which no condition is true."""
@@ -352,8 +393,8 @@ def as_column(item: Any) -> Expr:
 
 def when(condition: object) -> When:
     """Starts a choice by conditions, `xd.when(c).then(x).when(d).then(y).otherwise(z)`: SQL's CASE.
-    A value is computed only on the rows that take it."""
-    return When(lit(condition))
+    A value is computed only on the rows that take it. A condition may be SQL: `when("x > 1")`."""
+    return When(condition_of(condition))
 
 
 def coalesce(*values: object) -> Expr:

@@ -7,7 +7,6 @@ so in subclasses. A dataset is made when its rows are first asked for, not when 
 from __future__ import annotations
 
 import contextlib
-import copy
 import functools
 import operator
 import threading
@@ -15,7 +14,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Self, TypeVar
 
 import pyarrow as pa
 
@@ -130,6 +129,13 @@ class FileSource:
     is_counted = False  # whether the format says how many rows a file has
     advice = ""  # what to try where the data are not what they were taken for
 
+    _opened_by: tuple[Any, ...]  # the arguments that it was made of, by which a pickle has it
+
+    def __new__(cls, *arguments: Any) -> Self:
+        found = super().__new__(cls)
+        found._opened_by = arguments
+        return found
+
     def __init__(self, paths: Paths, kind: str, options: FileOptions) -> None:
         self.kind = kind
         self.files = find_files(paths, kind)
@@ -194,7 +200,8 @@ class FileSource:
 
     def of_fragments(self, fragments: Sequence[Any]) -> FileSource:
         """The same source with these files, or parts of them, alone."""
-        part = copy.copy(self)
+        part = object.__new__(type(self))
+        part.__dict__.update(self.__dict__)  # copy.copy would take it for a pickle
         part._opened = self._opened.of_fragments(fragments)
         part.is_part = True
         return part

@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 
 from crossdock.arithmetic import cast, common_type
 from crossdock.native_kernels import add_months, truncate
+from crossdock.try_casts import try_cast
 
 _TEXTS = (pa.string(), pa.large_string())
 
@@ -154,6 +155,7 @@ OF_TEXTS: dict[str, Callable[[Any, Any], Any]] = {
 }
 OF_VALUES: dict[str, Callable[[Any, Any], Any]] = {
     "cast": cast,
+    "try_cast": try_cast,
     "negate": lambda value, _: pc.negate_checked(value),
     "abs": lambda value, _: pc.abs_checked(value),
     "round": lambda value, digits: pc.round(value, digits, round_mode="half_towards_infinity"),

@@ -31,9 +31,10 @@ class Grouping:
         self._relation = relation
         self._keys = keys
 
-    def agg(self, *named: Alias | Sequence[Alias], **aggregates: Aggregate) -> Relation:
-        """One row per group: the keys, then these aggregates, `n=xd.count()` or
-        `xd.count().alias("n")`. Row order is not defined.
+    def agg(self, *named: Alias | Sequence[Alias], **aggregates: Aggregate | str) -> Relation:
+        """One row per group: the keys, then these aggregates, `n=xd.count()`,
+        `xd.count().alias("n")` or an SQL text, `mean="sum(x) / count(*)"`. Row order is not
+        defined.
 
         Errors: ColumnError (unknown, or a name twice), TypeError (sum of text), OptionError (no
         aggregate), ExpressionError.

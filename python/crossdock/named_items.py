@@ -8,7 +8,7 @@ from typing import Any
 
 from crossdock.aggregates import Aggregate
 from crossdock.errors import make_error
-from crossdock.expressions import Alias, Column, Expr, as_column, lit
+from crossdock.expressions import Alias, Column, Expr, SqlText, as_column, lit
 
 
 def flattened(items: Iterable[Any]) -> Iterator[Any]:
@@ -32,7 +32,7 @@ def named_aggregates(items: Iterable[Any], named: Mapping[str, Any], where: str)
     """Aggregates by name. OptionError for one that has no name, or a name that another has."""
     aggregates: dict[str, Any] = {}
     for item in flattened(items):
-        if not (isinstance(item, Alias) and isinstance(item.item, Aggregate)):
+        if not (isinstance(item, Alias) and isinstance(item.item, Aggregate | SqlText)):
             raise _nameless(item, where, "xd.sum('price')")
         if item.name in aggregates or item.name in named:
             raise make_error(

@@ -14,7 +14,7 @@ import pyarrow as pa
 from crossdock.aggregates import ORDERED, Aggregate
 from crossdock.errors import make_error
 from crossdock.expression_types import TypesOver
-from crossdock.expressions import Call, Column, Expr, Literal, lit
+from crossdock.expressions import Call, Column, Expr, Literal, coalesce, lit
 from crossdock.lowering import unused_name
 from crossdock.nodes import Node
 from crossdock.orders import Order
@@ -47,7 +47,13 @@ def with_ordered_columns(
 
 def is_ordered(item: Any) -> bool:
     """Whether the aggregate needs the rows of its group in order."""
-    return isinstance(item, Aggregate) and (item.function in ORDERED or bool(item.orders))
+    return isinstance(item, Aggregate) and (
+        item.function in ORDERED or bool(item.orders) or _takes_nulls(item)
+    )
+
+
+def _takes_nulls(item: Aggregate) -> bool:
+    return ("ignore_nulls", False) in item.options
 
 
 class _Planner:
@@ -121,8 +127,15 @@ def _function(item: Aggregate, keys: tuple[Expr, ...]) -> Over:
         orders = (replace(orders[0], descending=item.function == "arg_max"),)
     if item.function == "string_agg":
         return Over("string_agg", value, item.options, Scope(keys, orders))
-    function = "last_value" if item.function == "last" else "first_value"
-    return Over(function, value, (("ignore_nulls", True),), Scope(keys, orders, _WHOLE))
+    is_last = item.function == "last"
+    options: tuple[tuple[str, Any], ...] = (("ignore_nulls", True),)
+    if _takes_nulls(item):
+        options = ()
+        if item.condition is not None:  # rows that it leaves out come behind those that it keeps
+            is_kept = coalesce(item.condition, False)
+            orders = (Order(is_kept, descending=not is_last), *orders)
+    function = "last_value" if is_last else "first_value"
+    return Over(function, value, options, Scope(keys, orders, _WHOLE))
 
 
 def _kept(item: Aggregate, value: Expr) -> Expr:

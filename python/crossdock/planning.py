@@ -159,6 +159,18 @@ def key_pairs(on: Keys | None) -> tuple[tuple[str, str], ...]:
     return found
 
 
+def pair_schema(left: Node, right: Node, on: Keys | None, suffix: str) -> Any:
+    """The columns of pairs of rows, under the names that a condition on pairs has for them."""
+    pairs = () if on is None else key_pairs(on)
+    shared = {a for a, b in pairs if a == b}
+    fields = list(left.schema)
+    for field in right.schema:
+        if field.name not in shared:
+            is_taken = field.name in left.schema.names
+            fields.append(field.with_name(field.name + suffix if is_taken else field.name))
+    return pa.schema(fields)
+
+
 def join_options(options: Mapping[str, Any]) -> JoinOptions:
     """The options of a join by their names. OptionError for other names, and for bad values."""
     known = JoinOptions.__dataclass_fields__

@@ -11,15 +11,17 @@ from crossdock import grouping, planning, pushdown, row_planning, windows
 from crossdock.aggregates import Aggregate
 from crossdock.errors import make_error
 from crossdock.execution import Execution
-from crossdock.expressions import Alias, Column, Expr, lit
+from crossdock.expressions import Alias, Column, Expr, condition_of, lit
 from crossdock.named_items import flattened, named_aggregates, named_columns
 from crossdock.nodes import Node, depth_of, files_of
 from crossdock.option_checks import require_flag, require_integer, require_rows, require_text
 from crossdock.orders import Order, orders_of
 from crossdock.partitions import Partitions
+from crossdock.pickled_relations import reduced
 from crossdock.result_files import ResultFiles
 from crossdock.row_sets import RowSets
 from crossdock.shared_parts import narrow_whole
+from crossdock.sql_texts import read_aggregates, read_texts
 
 if TYPE_CHECKING:
     from crossdock.display import Preview
@@ -39,7 +41,7 @@ class Relation(RowSets, ResultFiles):
     export, which run it (each time anew). The schema is known at once, and so are errors in names
     and types.
 
-    May be shared between threads.
+    May be shared between threads, and pickled: it comes back on the default dock.
     """
 
     def __init__(self, dock: Dock, node: Node) -> None:
@@ -63,7 +65,7 @@ class Relation(RowSets, ResultFiles):
         how: str = "inner",
         *,
         suffix: str = "_right",
-        residual: Expr | None = None,
+        residual: Expr | str | None = None,
         **options: Any,
     ) -> Relation:
         """The join with `other` (a relation, or anything `from_arrow` takes) on equal keys.
@@ -73,7 +75,7 @@ class Relation(RowSets, ResultFiles):
         how: inner, left, right, full, semi, anti, anti_null_aware (SQL's NOT IN), or cross (each
             row with each).
         suffix: put after a right column's name that the left side also has.
-        residual: a further condition on both sides' columns, which decides whether a pair matches.
+        residual: a further condition (or SQL text) on both sides' columns, which pairs must meet.
         options: null_equals_null=False; strategy="merge" for a sort-merge join, whose result is
             sorted by the keys; and, mostly for tests, strategy= auto radix direct dense, build=
             auto left right, materialize= auto early late, filter= auto bloom off, partition_bits=,
@@ -87,7 +89,8 @@ class Relation(RowSets, ResultFiles):
         """
         right = self._other(other)
         require_text(suffix, "join(suffix=...)", "suffix='_2'")
-        condition = None if residual is None else lit(residual)
+        both = planning.pair_schema(self._node, right._node, on, suffix)
+        condition = None if residual is None else read_texts(condition_of(residual), both)
         extras = (suffix, condition, planning.join_options(options))
         if how == "cross" or (on is None and condition is not None):
             node = planning.plan_keyless_join(self._node, right._node, on, how, extras)
@@ -101,6 +104,7 @@ class Relation(RowSets, ResultFiles):
 
         Errors: ColumnError (unknown, or a name twice), ExpressionError.
         """
+        columns, named = self._read(columns, named)
         items = named_columns(columns, named, "select()")
         if not items:
             raise make_error("CD-105", "select() needs at least one column", try_=".count()")
@@ -113,6 +117,7 @@ class Relation(RowSets, ResultFiles):
         Errors: ColumnError, ExpressionError.
         """
         items: dict[str, Expr] = {name: Column(name) for name in self.columns}
+        columns, named = self._read(columns, named)
         items.update(named_columns(columns, {}, "with_columns()"))
         items.update({name: lit(item) for name, item in named.items()})
         plan = windows.project(self._node, list(items.items()), "with_columns()")
@@ -132,14 +137,15 @@ class Relation(RowSets, ResultFiles):
         items = [(names.get(name, name), Column(name)) for name in self.columns]
         return self._with(planning.plan_project(self._node, items, "rename()"))
 
-    def filter(self, *predicates: Expr) -> Relation:
-        """The rows for which all predicates are true (NULL is not).
+    def filter(self, *predicates: Expr | str) -> Relation:
+        """The rows for which all predicates are true (NULL is not). A text is SQL:
+        `filter("price > 2 and city like 'A%'")`.
 
         Simple comparisons reach the readers, through joins too where that changes no result.
-        Errors: ColumnError, ExpressionError (not a boolean, no kernel for the types).
+        Errors: ColumnError, ExpressionError (not a boolean, no kernel for the types), SqlError.
         """
-        parts = [lit(each) for each in flattened(predicates)]
-        return self._with(windows.filtered(self._node, parts))
+        parts = [condition_of(each) for each in flattened(predicates)]
+        return self._with(windows.filtered(self._node, self._read(*parts)))
 
     def group_by(self, /, *keys: Columns, **computed: Expr | str) -> grouping.Grouping:
         """The rows by the values of these columns, for `.agg(...)`: one row per combination.
@@ -149,29 +155,33 @@ class Relation(RowSets, ResultFiles):
         NULL is a value like others here; -0.0 and 0.0 are one key, and so are all NaN.
         Errors: ColumnError (unknown, or a name twice), OptionError (no key), ExpressionError.
         """
+        keys, computed = self._read(keys, computed)
         return grouping.Grouping(
             self, grouping.group_keys(keys, computed, self.schema, "group_by()")
         )
 
-    def agg(self, /, *named: Alias | Sequence[Alias], **aggregates: Aggregate) -> Relation:
-        """One row of aggregates over all rows: `agg(n=xd.count(), total=xd.sum("price"))`, or
-        `agg(xd.count().alias("n"))`.
+    def agg(self, /, *named: Alias | Sequence[Alias], **aggregates: Aggregate | str) -> Relation:
+        """One row of aggregates over all rows: `agg(n=xd.count(), total=xd.sum("price"))`,
+        `agg(xd.count().alias("n"))`, or of SQL texts, `agg(mean="sum(price) / count(*)")`.
 
         A join below is aggregated without building its rows where the aggregates are plain.
         Errors: ColumnError, TypeError (sum of text), OptionError (no aggregate), ExpressionError.
         """
-        aggregates = named_aggregates(named, aggregates, "agg()")
-        if not aggregates:
+        found = named_aggregates(named, aggregates, "agg()")
+        if not found:
             raise make_error(
                 "CD-105", "agg() needs at least one aggregate", try_="agg(n=xd.count())"
             )
-        return self.grouped((), aggregates)
+        return self.grouped((), found)
 
-    def grouped(
-        self, keys: tuple[grouping.Key, ...], aggregates: Mapping[str, Aggregate]
-    ) -> Relation:
+    def grouped(self, keys: tuple[grouping.Key, ...], aggregates: Mapping[str, Any]) -> Relation:
         """Aggregates per combination of keys. For modules of this package."""
-        return self._with(grouping.plan_group(self._node, keys, aggregates))
+        items, computed = read_aggregates(aggregates, self.schema)
+        found = self._with(grouping.plan_group(self._node, keys, items))
+        if not computed:
+            return found
+        names = [*(name for name, _ in keys), *aggregates]
+        return found.select(**{name: computed.get(name, Column(name)) for name in names})
 
     def distinct(self, /, *columns: Columns, **computed: Expr | str) -> Relation:
         """Each combination of these columns (all, if none are named) once, as SELECT DISTINCT.
@@ -179,6 +189,7 @@ class Relation(RowSets, ResultFiles):
         computed: columns from expressions, as in `group_by`: `distinct(year=xd.col("day").year())`.
         Row order is not defined. Errors: ColumnError, TypeError (a nested column), ExpressionError.
         """
+        columns, computed = self._read(columns, computed)
         names = columns if columns or computed else self.columns
         return self.grouped(grouping.group_keys(names, computed, self.schema, "distinct()"), {})
 
@@ -203,7 +214,7 @@ class Relation(RowSets, ResultFiles):
         Errors: ColumnError, TypeError (nothing to order by), OptionError, ExpressionError.
         """
         require_flag(descending, "descending", "sort")
-        orders = orders_of(flattened(by), "sort", descending)
+        orders = orders_of(flattened(self._read(*by)), "sort", descending)
         options = row_planning.SortOptions(limit, offset, stable, strategy)
         return self._with(row_planning.plan_sort(self._node, orders, options, "sort"))
 
@@ -213,6 +224,7 @@ class Relation(RowSets, ResultFiles):
         """The first `k` rows of the sort by these orders, largest first for plain names:
         `top_k(10, "price", xd.asc("name"))`. per: columns; then the first rows of each group of
         rows that are equal in them, `top_k(3, "price", per="shop")`. Errors as for `sort`."""
+        by, per = self._read(by, per)
         keys = windows.keys_of(per)
         if keys:
             rows = require_rows(k, "top_k(k)")
@@ -224,10 +236,8 @@ class Relation(RowSets, ResultFiles):
 
     def arg_sort(self, *by: str | Expr | Order, stable: bool = False) -> Relation:
         """Positions of rows in the order of `sort`: one int64 column "index", counted from 0.
-
-        Errors as for `sort`.
-        """
-        orders = orders_of(by, "arg_sort")
+        Errors as for `sort`."""
+        orders = orders_of(self._read(*by), "arg_sort")
         return self._with(row_planning.plan_arg_sort(self._node, orders, stable))
 
     def assume_sorted(self, *by: str | Order) -> Relation:
@@ -278,6 +288,7 @@ class Relation(RowSets, ResultFiles):
         Nothing runs before parts are asked for. Errors: ColumnError, TypeError, OptionError,
         ExpressionError.
         """
+        (computed,) = self._read(computed)
         node = row_planning.plan_partition(self._node, keys, computed, partitions, by)
         return Partitions(self._dock, node)
 
@@ -287,9 +298,7 @@ class Relation(RowSets, ResultFiles):
         """Runs the relation in all ranks of `group`, and gives the rows of all of them that belong
         to this one: those with the same values of the columns `by` are in one rank. So a group-by
         or join on these columns is complete in each rank, for its share of the values.
-
-        It runs now, since all ranks must take part. options, errors: those of `Group.exchange`.
-        """
+        It runs now, since all ranks must take part. options, errors: those of `Group.exchange`."""
         execution = self._dock.execution()
         if isinstance(execution, Execution) or self._dock.group is not group:
             return self._other(group.exchange(self, by=by, **options))
@@ -408,6 +417,9 @@ class Relation(RowSets, ResultFiles):
         hint = f"; here it is {ours}" if ours else ""
         raise AttributeError(f"a relation has no {name}{hint}", name=name, obj=self)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return reduced(self)
+
     def __repr__(self) -> str:
         from crossdock.display import relation_text
 
@@ -417,6 +429,10 @@ class Relation(RowSets, ResultFiles):
         from crossdock.display import relation_html
 
         return relation_html(self._node)
+
+    def _read(self, *items: Any) -> list[Any]:
+        """The items with SQL texts in them read."""
+        return [read_texts(item, self.schema) for item in items]
 
     def _other(self, other: Relation | object) -> Relation:
         """Another relation of this dock, or Arrow data opened as one."""

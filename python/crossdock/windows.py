@@ -156,7 +156,8 @@ def _planned(
         argument = "" if over.argument is None else names.column(over.argument)
         function = over.function
         if function in _FIRST:
-            options = (("ignore_nulls", True),)
+            takes_nulls = ("ignore_nulls", False) in options
+            options = () if takes_nulls else (("ignore_nulls", True),)
             function = "last_value" if function == "last" else "first_value"
         items.append(WindowItem(function, argument, options, frame, name))
         fields.append(field.with_name(name))

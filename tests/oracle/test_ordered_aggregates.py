@@ -33,6 +33,11 @@ CASES: list[tuple[xd.Aggregate, str]] = [
     ),
     (xd.count_if(xd.col("i") > 1), "count(*)"),
     (xd.sum("s"), "sum(s)"),
+    (xd.first("i", order_by="id", ignore_nulls=False), "first(i order by id)"),
+    (
+        xd.last("x", order_by=["day", "id"], ignore_nulls=False),
+        "last(x order by day nulls last, id)",
+    ),
 ]  # fmt: skip
 
 

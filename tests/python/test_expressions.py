@@ -65,6 +65,11 @@ col = xd.col
         (col("b") & True, [True, False, None, True]),
         (col("i").cast("string"), ["1", "2", None, "4"]),
         (col("i").cast(pa.float32()), [1.0, 2.0, None, 4.0]),
+        (col("f").try_cast("int64"), [None, None, None, None]),
+        (col("i").try_cast("int8"), [1, 2, None, 4]),
+        (col("s").try_cast("int64"), [None, None, None, None]),
+        ((col("i") * 100).try_cast("int8"), [100, None, None, None]),
+        (xd.concat(col("i").cast("string"), "1").try_cast("int8"), [11, 21, None, 41]),
         (xd.lit(7), [7, 7, 7, 7]),
         (xd.lit(None).is_null(), [True] * 4),
     ],
@@ -85,6 +90,7 @@ def test_values(expression: xd.Expr, expected: list[object]) -> None:
         (~(col("a").is_null()), "~(a.is_null())"),
         (col("a").is_in(["x"]) & (col("b") <= "y"), "(a.is_in(('x',))) & (b <= 'y')"),
         (-col("a").cast("int64"), "-(a.cast(int64))"),
+        (col("a").try_cast("int64"), "a.try_cast(int64)"),
         (col("a") // 2 % 3, "(a // 2) % 3"),
         (col("a").between(1, 2), "(a >= 1) & (a <= 2)"),
         (col("a").like("x%"), "a.like('x%')"),
@@ -116,6 +122,38 @@ def test_overflow_and_division_are_errors_and_no_wraps() -> None:
         evaluate(col("x") * 4, rows)
     with pytest.raises(xd.ExpressionError, match="cannot be evaluated"):
         evaluate(xd.lit("a").cast("int64"), rows)
+
+
+@pytest.mark.parametrize(
+    ("values", "target"),
+    [
+        (["1", "x", None, "1x", "+5", "", " 2", "99999999999999999999", "0x1F"], "int64"),
+        (["1.5", "1e3", "e", "nan", "-inf", None, "1,5"], "float64"),
+        (["2020-01-31", "2020-02-31", "20-1-1", None, "x"], "date32"),
+        (["1.25", "123456789", "1.256", "-", None], pa.decimal128(5, 2)),
+        ([1.0, 2.5, float("nan"), 1e300, None], "int64"),
+        ([1, 300, -129, None], "int8"),
+        (["true", "no", "x", None], "bool"),
+    ],
+)
+def test_a_try_cast_is_the_cast_of_each_value_alone(values: list[object], target: object) -> None:
+    rows = pa.table({"x": pa.chunked_array([values, values[:2], []])})
+    found = evaluate(col("x").try_cast(target), rows).to_pylist()
+    for value, ours in zip([*values, *values[:2]], found, strict=True):
+        alone = pa.table({"x": pa.array([value], rows["x"].type)})
+        try:
+            expected = evaluate(col("x").cast(target), alone)[0].as_py()
+        except xd.ExpressionError:
+            expected = None
+        assert repr(ours) == repr(expected), value
+    coded = pa.table({"x": rows["x"].cast(pa.string()).dictionary_encode()})
+    if rows["x"].type == pa.string():
+        assert repr(evaluate(col("x").try_cast(target), coded).to_pylist()) == repr(found)
+
+
+def test_types_without_a_cast_have_no_try_cast() -> None:
+    with pytest.raises(xd.ExpressionError, match="cannot be evaluated"):
+        evaluate(col("b").try_cast("date32"), ROWS)
 
 
 def test_a_refused_expression_names_columns_and_types() -> None:

@@ -67,7 +67,7 @@ class FileShare:
         self.name = source.name
         self.files = source.files
         self.schema = pa.schema([f.with_type(_plain(f.type)) for f in source.schema])
-        self._source = source
+        self.whole = source  # of which it is a share
         # Pieces side by side that are not cut are read as one.
         self._runs = [list(run) for _, run in groupby(pieces, lambda piece: piece.is_cut)]
         known = all(piece.end >= 0 for piece in pieces)
@@ -75,7 +75,7 @@ class FileShare:
         self._place = place
 
     def split_filter(self, parts: Sequence[Expr]) -> Split:
-        return self._source.split_filter(parts)
+        return self.whole.split_filter(parts)
 
     def table(self, columns: tuple[str, ...], predicate: Expr | None) -> Any:
         return pa.Table.from_batches(self._batches(columns, predicate), self._schema_of(columns))
@@ -101,7 +101,7 @@ class FileShare:
         return self._rows
 
     def stored_bytes(self) -> int:
-        return self._source.stored_bytes() // self._place[1]
+        return self.whole.stored_bytes() // self._place[1]
 
     def _batches(self, columns: tuple[str, ...], predicate: Expr | None) -> Iterator[Any]:
         schema = self._schema_of(columns)
@@ -109,14 +109,14 @@ class FileShare:
         read = tuple(dict.fromkeys((*columns, *extra)))
         for run in self._runs:
             if not run[0].is_cut:
-                with self._source.data_errors():
-                    part = self._source.of_fragments([piece.fragment for piece in run])
+                with self.whole.data_errors():
+                    part = self.whole.of_fragments([piece.fragment for piece in run])
                 for batch in part.reader(columns, predicate):
                     yield with_schema(batch, schema)
                 continue
             for piece in run:
-                with self._source.data_errors():
-                    batches = self._source.of_fragments([piece.fragment]).reader(read, None)
+                with self.whole.data_errors():
+                    batches = self.whole.of_fragments([piece.fragment]).reader(read, None)
                 for batch in _between(batches, piece.begin, piece.end):
                     kept = batch if predicate is None else keep_rows(batch, predicate)
                     if kept.num_rows:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -46,34 +46,43 @@ def write(execution: RankExecution, node: Node, target: Target) -> int:
     A folder must be new or empty, and one that all ranks see; it appears under its name when all
     have written. Errors: PathError, OptionError, and those of the run.
     """
-    with execution.ranks.call("write"):
-        if target.is_folder:
-            return _folder(execution, node, target)
-        return _file(execution, node, target)
+    if target.is_folder:
+        return _folder(execution, node, target)
+    return write_by_first(
+        execution,
+        node,
+        target,
+        lambda batches: writers.write_file(batches, node.schema, target.path, target.options),
+    )
 
 
-def _file(execution: RankExecution, node: Node, target: Target) -> int:
+def write_by_first(
+    execution: RankExecution, node: Node, target: Target, write: Callable[[Iterator[Any]], int]
+) -> int:
+    """Runs a query, whose rows of all ranks the first one hands to `write`; gives their number.
+    Collective. Errors as for `write`."""
     ranks = execution.ranks
-    if ranks.rank == 0:
-        writers.require_target(target.path, target.inputs, target.overwrite)
-    ranks.agree("a file can be written")
-    own, is_used = execution.once(node)
-    batches = execution.local.batches(own) if is_used else iter(())
-    found = ranks.rows_to_one(batches, node.schema) if ranks.size > 1 else batches
-    rows = 0
-    if ranks.rank == 0:
-        rows = writers.write_file(found, node.schema, target.path, target.options)
-    else:
-        for _ in found:  # sends this rank's rows
-            pass
-    return sum(ranks.agree("rows of a file", rows))
+    with ranks.call("write"):
+        if ranks.rank == 0:
+            writers.require_target(target.path, target.inputs, target.overwrite)
+        ranks.agree("a file can be written")
+        own, is_used = execution.once(node)
+        batches = execution.local.batches(own) if is_used else iter(())
+        found = ranks.rows_to_one(batches, node.schema) if ranks.size > 1 else batches
+        rows = 0
+        if ranks.rank == 0:
+            rows = write(found)
+        else:
+            for _ in found:  # sends this rank's rows
+                pass
+        return sum(ranks.agree("rows of a file", rows))
 
 
 def _folder(execution: RankExecution, node: Node, target: Target) -> int:
     ranks = execution.ranks
     options = replace(target.options, kind=target.options.kind or "parquet")
     name = f"part-{ranks.rank:05d}"
-    with shared_folder(ranks, target.path) as partial:
+    with ranks.call("write"), shared_folder(ranks, target.path) as partial:
         own, is_used = execution.once(node)
         batches: Iterator[Any] = execution.local.batches(own) if is_used else iter(())
         if target.keys:

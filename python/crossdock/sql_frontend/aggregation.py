@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
@@ -11,13 +12,16 @@ from crossdock import aggregates
 from crossdock.aggregates import Aggregate
 from crossdock.expressions import Column, Expr, Literal, identity
 from crossdock.nodes import Node
+from crossdock.orders import Order
 from crossdock.sql_frontend.building import Builder, name_for, unused
 from crossdock.sql_frontend.errors import unsupported
 from crossdock.sql_frontend.functions import constant
 from crossdock.sql_frontend.values import Values, plain_number, widened_integer
+from crossdock.sql_frontend.window_values import DIRECTIONS
 
 _DISTINCT = 2  # AGGREGATION_INVOCATION_DISTINCT
 _ORDERLESS = frozenset(("count", "sum", "avg", "min", "max", "bool_and", "bool_or", "any_value"))
+_OF_ROWS = frozenset(("first_value", "last_value", "string_agg"))  # that see them in an order
 _PLAIN = {
     "min": aggregates.min,
     "max": aggregates.max,
@@ -37,11 +41,20 @@ _SPREADS = {
     "var_sample": (aggregates.var, 1),
     "var_pop": (aggregates.var, 0),
 }
+_QUANTILES = frozenset(("approx_percentile_cont", "quantile_cont", "percentile_cont"))
+AGGREGATES = frozenset(("count", "sum", "avg", *_PLAIN, *_SPREADS, *_OF_ROWS, *_QUANTILES))
 _SAME_WHEN_DISTINCT = frozenset(
     ("min", "max", "bool_and", "bool_or", "any_value", "approx_distinct")
 )
 
 Item = tuple[str, Aggregate]
+
+
+def _separator(arguments: Sequence[Expr]) -> str:
+    if len(arguments) < 2:
+        return ","
+    found = constant(arguments[1], "a separator of string_agg")
+    return "" if found is None else str(found)
 
 
 class Aggregation:
@@ -93,19 +106,30 @@ class Aggregation:
     def _aggregate(self, message: Any) -> Aggregate:
         measure = message.measure
         name = self._functions[measure.function_reference]
-        if len(measure.sorts) and name not in _ORDERLESS:
+        arguments = [self._values(argument.value) for argument in measure.arguments]
+        found = self._called(name, arguments, measure.invocation == _DISTINCT)
+        if name in _QUANTILES and len(measure.sorts):
+            found = self._of_order(found, self._orders(measure))
+        elif name in _OF_ROWS:
+            found = replace(found, orders=self._orders(measure))
+        elif len(measure.sorts) and name not in _ORDERLESS:
             raise unsupported(
                 f"{name}(... ORDER BY ...)", word=name,
                 try_="min(x) or max(x), or a sort of the result",
             )  # fmt: skip
-        arguments = [self._values(argument.value) for argument in measure.arguments]
-        found = self._called(name, arguments, measure.invocation == _DISTINCT)
         if message.HasField("filter"):
             found = found.where(self._values(message.filter))
         return found
 
     def _called(self, name: str, arguments: list[Expr], distinct: bool) -> Aggregate:
         first = arguments[0] if arguments else None
+        if name == "array_agg":
+            raise unsupported(
+                "a list as the result of an aggregate", word="array_agg",
+                try_="string_agg(x, ','), or a sort of the rows",
+            )  # fmt: skip
+        if name not in AGGREGATES:
+            raise unsupported(f"the aggregate {name}", word=name)
         if name == "count":
             return self._count(arguments, distinct)
         if first is None:
@@ -116,16 +140,34 @@ class Aggregation:
             )
         if name == "sum":
             return aggregates.sum(widened_integer(self._values, first))
-        if name in ("avg", "mean"):
+        if name == "avg":
             return aggregates.mean(plain_number(self._values, first))
         if name in _PLAIN:
             return _PLAIN[name](first)
+        if name in ("first_value", "last_value"):
+            of_row = aggregates.first if name == "first_value" else aggregates.last
+            return of_row(first, ignore_nulls=False)
+        if name == "string_agg":
+            return aggregates.string_agg(first, _separator(arguments))
         if name in _SPREADS:
             build, ddof = _SPREADS[name]
             return build(plain_number(self._values, first), ddof)
-        if name in ("approx_percentile_cont", "quantile_cont", "percentile_cont"):
-            return aggregates.quantile(first, float(constant(arguments[1], "a share")))
-        raise unsupported(f"the aggregate {name}", word=name)
+        share = float(constant(arguments[1], "a share"))
+        return aggregates.quantile(plain_number(self._values, first), share)
+
+    def _of_order(self, quantile: Aggregate, orders: tuple[Order, ...]) -> Aggregate:
+        """A quantile WITHIN GROUP (ORDER BY x): of x, counted from the end where it descends."""
+        assert quantile.argument is not None
+        if len(orders) != 1 or identity(orders[0].by) != identity(quantile.argument):
+            raise unsupported("a quantile in this order", word="within", try_="ORDER BY one column")
+        share = float(dict(quantile.options)["q"])
+        is_down = orders[0].descending
+        return aggregates.quantile(quantile.argument, 1.0 - share if is_down else share)
+
+    def _orders(self, measure: Any) -> tuple[Order, ...]:
+        """The order of the rows that an aggregate sees; constants order nothing."""
+        sorts = [(self._values(each.expr), DIRECTIONS[each.direction]) for each in measure.sorts]
+        return tuple(Order(by, *how) for by, how in sorts if not isinstance(by, Literal))
 
     def _count(self, arguments: list[Expr], distinct: bool) -> Aggregate:
         if len(arguments) > 1:

@@ -4,8 +4,7 @@ comes back is its optimised plan as a Substrait message."""
 from __future__ import annotations
 
 import re
-import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -14,8 +13,10 @@ import pyarrow as pa
 
 from crossdock.errors import CrossdockError, make_error, nearest
 from crossdock.evaluation import plain_type
+from crossdock.sql_frontend.deep_stack import begin, with_deep_stack
 from crossdock.sql_frontend.errors import place_of, sql_error, unsupported
-from crossdock.sql_frontend.rewritten import Rewritten
+from crossdock.sql_frontend.kept_plans import KeptPlans, key_of
+from crossdock.sql_frontend.rewritten import KEEPS_ALL, ROWS, Rewritten
 from crossdock.sql_frontend.tokens import tokens_of
 
 _SETTINGS = {
@@ -24,8 +25,6 @@ _SETTINGS = {
     "datafusion.catalog.information_schema": "false",
 }
 _NULL_ORDER = "datafusion.sql_parser.default_null_ordering"
-_STACK_BYTES = 512 << 20  # of addresses: what is not used is no memory
-_stack_lock = threading.Lock()
 _PLACE = re.compile(r"at Line: (\d+), Column: (\d+)")
 _NO_FIELD = re.compile(
     r"No field named (?P<name>.+?)\.(?: Did you mean '(?P<near>[^']*)'| Valid|\n|$)", re.S
@@ -59,6 +58,9 @@ class Bound:
     marks: str = ""  # what LeftMark joins are of: "in", "exists", or "" where the text has both
 
 
+_kept: KeptPlans[Bound] = KeptPlans()
+
+
 class UnknownTableError(Exception):
     """A name in FROM that is no table; args = (the name in lower case,)."""
 
@@ -79,6 +81,12 @@ def _library() -> Any:
     # A message nests three levels per operator, and the limit is a hundred otherwise.
     _message.SetAllowOversizeProtos(True)
     return datafusion, substrait.Producer, Plan
+
+
+def prepare() -> None:
+    """Begins to load DataFusion, beside what the caller does: a first text need not wait for all
+    of it."""
+    begin(_library)
 
 
 def bindable_schema(schema: Any) -> tuple[Any, list[str]]:
@@ -112,35 +120,19 @@ def _bindable_type(data_type: Any) -> Any:
 def bind(
     text: Rewritten, tables: Mapping[str, Any], values: Mapping[str, Any], nulls_first: bool = False
 ) -> Bound:
-    """The plan of a query over `tables`, schemas by name, with the values of its parameters.
+    """The plan of a query over `tables`, schemas by name, with the values of its parameters. A text
+    that comes again, with the same schemas and values, has the plan that it had before.
 
     Errors: UnknownTableError; SqlError.
     """
-    return _with_deep_stack(lambda: _bound(text, tables, values, nulls_first))
-
-
-def _with_deep_stack(act: Callable[[], Bound]) -> Bound:
-    """What `act` gives, on a thread whose stack holds the deepest expression that is taken."""
-    found: list[Bound] = []
-    raised: list[BaseException] = []
-
-    def run() -> None:
-        try:
-            found.append(act())
-        except BaseException as error:  # noqa: BLE001 - raised again below
-            raised.append(error)
-
-    with _stack_lock:
-        before = threading.stack_size(_STACK_BYTES)
-        try:
-            thread = threading.Thread(target=run, name="crossdock sql")
-            thread.start()
-        finally:
-            threading.stack_size(before)
-    thread.join()
-    if raised:
-        raise raised[0]
-    return found[0]
+    schemas = tuple(sorted(tables.items(), key=lambda item: item[0]))
+    key = key_of(text, values, (schemas, nulls_first))
+    found = _kept.get(key)
+    if found is None:
+        length = len(text.text)
+        found = with_deep_stack(lambda: _bound(text, tables, values, nulls_first), length)
+        _kept.put(key, found)
+    return found
 
 
 def _bound(
@@ -153,6 +145,9 @@ def _bound(
         empty = pa.RecordBatch.from_arrays([pa.nulls(0, f.type) for f in schema], schema=schema)
         context.register_record_batches(name, [[empty]])
     context.register_udaf(_average())
+    context.register_udf(_keeps_all())
+    if ROWS in tables:  # aggregates of a text by itself stay what they are
+        context.remove_optimizer_rule("single_distinct_aggregation_to_group_by")
     only_queries = (
         datafusion.SQLOptions()
         .with_allow_ddl(False).with_allow_dml(False).with_allow_statements(False)
@@ -182,6 +177,17 @@ def _average() -> Any:
 
     double = pa.float64()
     return datafusion.udaf(NeverRun, double, double, [double], "immutable", name="avg")
+
+
+@cache
+def _keeps_all() -> Any:
+    """What marks the right side of INTERSECT ALL and EXCEPT ALL, and stays where it is."""
+    datafusion, *_ = _library()
+
+    def refuse(*_: object) -> Any:
+        raise AssertionError("DataFusion binds texts here, and runs no query")
+
+    return datafusion.udf(refuse, [pa.int64()], pa.bool_(), "volatile", name=KEEPS_ALL)
 
 
 def _null_aware(plan: str) -> tuple[bool, ...]:
@@ -250,7 +256,9 @@ def _instead(function: str) -> str:
     others = {
         "month": "extract(month from x)", "year": "extract(year from x)",
         "day": "extract(day from x)", "len": "length(x)", "ifnull": "coalesce(x, y)",
-        "group_concat": "string_agg(x, ',')",
+        "list": "string_agg(x, ',')", "arg_min": "first(x order by y)",
+        "arg_max": "first(x order by y desc)", "min_by": "first(x order by y)",
+        "max_by": "first(x order by y desc)",
     }  # fmt: skip
     return others.get(function.lower(), "")
 
@@ -278,6 +286,7 @@ def _plain(said: str) -> str:
         if shorter == text:
             break
         text = shorter
+    text = text.replace(ROWS + ".", "")
     inner = re.search(
         r'^(?:ParserError|TokenizerError|NotImplemented|Substrait)\("(.*)"\)\s*$',
         text.strip(),

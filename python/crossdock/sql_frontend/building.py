@@ -157,4 +157,6 @@ def _has_window(item: Expr) -> bool:
 
 def _aggregate_key(item: Aggregate) -> object:
     parts = (item.argument, item.condition)
-    return (item.function, item.options, *(None if p is None else identity(p) for p in parts))
+    orders = tuple((identity(o.by), o.descending, o.nulls_first) for o in item.orders)
+    known = (None if p is None else identity(p) for p in parts)
+    return (item.function, item.options, orders, *known)

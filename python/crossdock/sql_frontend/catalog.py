@@ -12,10 +12,18 @@ from crossdock.csv_options import CsvArguments
 from crossdock.errors import make_error, nearest
 from crossdock.option_checks import require_text
 from crossdock.sql_frontend.errors import sql_error
+from crossdock.sql_frontend.kept_plans import KeptPlans
 from crossdock.sql_frontend.rewritten import FileCall
-from crossdock.sql_frontend.standard_input import STANDARD_INPUT, read_standard_input
+from crossdock.sql_frontend.row_functions import ROW_FUNCTIONS, rows_of_call
+from crossdock.sql_frontend.standard_input import (
+    STANDARD_INPUT,
+    read_by_first,
+    read_standard_input,
+)
 
 if TYPE_CHECKING:
+    from crossdock.nodes import Node
+    from crossdock.ranks.members import Ranks
     from crossdock.relation import Relation
     from crossdock.session import Dock
 
@@ -47,6 +55,11 @@ class Catalog:
         self._lock = threading.Lock()
         self._stdin: Relation | None = None
         self._relations: dict[str, tuple[str, Relation]] = {}  # by name in lower case
+        self.plans: KeptPlans[Node] = KeptPlans()  # of texts over these alone; gone with a change
+
+    def over_ranks(self) -> Ranks | None:
+        """What the ranks of the dock do together."""
+        return self._dock.over_ranks()
 
     def register(self, name: str, data: object) -> None:
         """`data`, a relation or Arrow data, under a name, in place of what had it."""
@@ -56,12 +69,14 @@ class Catalog:
         relation = self._relation_of(data)
         with self._lock:
             self._relations[name.lower()] = name, relation
+            self.plans = KeptPlans()
 
     def unregister(self, name: str) -> None:
         """Forgets a name. SqlError if it has none."""
         with self._lock:
             if self._relations.pop(name.lower(), None) is None:
                 raise sql_error(f"no table {name!r}", try_=self._near(name))
+            self.plans = KeptPlans()
 
     def names(self) -> list[str]:
         """All names, as they were given, in order."""
@@ -98,7 +113,11 @@ class Catalog:
         return None
 
     def open(self, call: FileCall, text: str) -> Relation:
-        """The file that a text reads. Errors as those of `read`; SqlError for options."""
+        """The file that a text reads, or rows that it makes. Errors as those of `read`; SqlError
+        for arguments and options."""
+        if call.function in ROW_FUNCTIONS:
+            shared = {"replicated": True} if self.over_ranks() is not None else {}
+            return self._dock.from_arrow(rows_of_call(call, text), **shared)
         if len(call.arguments) != 1:
             raise sql_error(f"{call.function}() takes one path, or a list", text, call.place)
         paths: Any = call.arguments[0]
@@ -124,7 +143,11 @@ class Catalog:
         """What standard input holds, read once: Parquet, Arrow, JSON or CSV."""
         with self._lock:
             if self._stdin is None:
-                self._stdin = self._dock.from_arrow(read_standard_input(options))
+                ranks = self._dock.over_ranks()
+                table = (
+                    read_standard_input(options) if ranks is None else read_by_first(ranks, options)
+                )
+                self._stdin = self._dock.from_arrow(table)
             return self._stdin
 
     def _relation_of(self, data: object) -> Relation:

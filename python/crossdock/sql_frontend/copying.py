@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from crossdock.errors import unknown_choice
+from crossdock.execution import Execution
 from crossdock.partitioned_writes import Layout
 from crossdock.planning import require_columns
 from crossdock.replacement import replacing_file
@@ -57,9 +59,26 @@ def copy_to(relation: Relation, target: Path, options: dict[str, object]) -> int
 
 
 def _text(relation: Relation, target: Path, kind: str, overwrite: bool) -> int:
-    require_target(target, relation.files(), overwrite)
-    with replacing_file(target.expanduser()) as stream:
-        return write_rows(relation.to_batches(), relation.schema, stream, kind)
+    def write_batches(batches: Iterator[Any]) -> int:
+        with replacing_file(target.expanduser()) as stream:
+            return write_rows(batches, relation.schema, stream, kind)
+
+    return write_whole(relation, target, overwrite, write_batches)
+
+
+def write_whole(
+    relation: Relation, target: Path, overwrite: bool, write: Callable[[Iterator[Any]], int]
+) -> int:
+    """Hands all rows to `write`, which gives their number; over ranks the first one has those of
+    all. Errors: PathError where the target is one of the inputs, those of the run."""
+    execution = relation._dock.execution()
+    if isinstance(execution, Execution):
+        require_target(target, relation.files(), overwrite)
+        return write(relation.to_batches())
+    from crossdock.ranks import writing
+
+    wanted = writing.Target(target, overwrite, inputs=tuple(relation.files()))
+    return writing.write_by_first(execution, relation.narrowed(), wanted, write)
 
 
 def _partitioned(

@@ -10,6 +10,19 @@ from crossdock.errors import CrossdockError, SqlError, make_error
 _WIDTH = 100  # of the part of a line that is shown
 
 
+class Fragment(str):
+    """A text of which errors show the middle alone: an expression in a query around it."""
+
+    begin: int
+    end: int
+
+    def __new__(cls, before: str, middle: str, behind: str) -> Fragment:
+        """`before` ends with a line, and `behind` begins with one."""
+        found = super().__new__(cls, before + middle + behind)
+        found.begin, found.end = len(before), len(before) + len(middle)
+        return found
+
+
 def sql_error(
     what: str, text: str = "", place: int | None = None, try_: str = ""
 ) -> CrossdockError:
@@ -49,6 +62,10 @@ def _shown(text: str, place: int | None) -> dict[str, str]:
     """The line of the place, and a caret below it."""
     if place is None or not text:
         return {}
+    first = 1
+    if isinstance(text, Fragment):
+        place = min(max(place, text.begin), text.end)
+        first -= text.count("\n", 0, text.begin)
     start = text.rfind("\n", 0, place) + 1
     end = text.find("\n", place)
     line = text[start : len(text) if end < 0 else end].replace("\t", " ")
@@ -57,7 +74,7 @@ def _shown(text: str, place: int | None) -> dict[str, str]:
     cut = max(spaces if spaces > _WIDTH // 4 else 0, column - _WIDTH // 2)
     part = line[cut : cut + _WIDTH]
     prefix = "… " if cut > spaces else ""
-    number = text.count("\n", 0, place) + 1
+    number = text.count("\n", 0, place) + first
     caret = " " * (len(prefix) + column - cut) + "^"
     indent = " " * 11
     return {f"line {number}": f"{prefix}{part}\n{indent}{caret}"}

@@ -18,6 +18,7 @@ from crossdock.expressions import (
     when,
 )
 from crossdock.sql_frontend.errors import unsupported
+from crossdock.sql_frontend.rewritten import KEEPS_ALL
 
 Build = Callable[[list[Expr]], Expr]
 _PARTS = {
@@ -163,6 +164,7 @@ FUNCTIONS: dict[str, Build] = {
     "and": _called("and_kleene"),
     "or": _called("or_kleene"),
     "not": _called("invert"),
+    KEEPS_ALL: lambda a: true(),
     "is_null": lambda a: a[0].is_null(),
     "is_not_null": lambda a: a[0].is_not_null(),
     "is_true": lambda a: coalesce(a[0], False),
@@ -183,9 +185,9 @@ FUNCTIONS: dict[str, Build] = {
     "exp": lambda a: a[0].exp(),
     "ln": lambda a: a[0].ln(),
     "log2": lambda a: a[0].log2(),
-    "log": lambda a: a[0].log10() if len(a) == 1 else a[1].ln() / a[0].ln(),
+    "logb": lambda a: a[0].log10() if len(a) == 1 else a[0].ln() / a[1].ln(),
     "log10": lambda a: a[0].log10(),
-    "isnan": lambda a: a[0].is_nan(),
+    "is_nan": lambda a: a[0].is_nan(),
     "str_concat": lambda a: concat(*a),
     "bitwise_and": lambda a: _bits(a[0], constant(a[1], "a mask of &")),
     "bitwise_shift_right": lambda a: a[0] // (1 << constant(a[1], "a width of >>")),

@@ -3,36 +3,82 @@ the tree that it finds becomes nodes."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any
 
 import pyarrow as pa
 
 from crossdock.estimates import Estimator, semi_share
 from crossdock.expressions import Call, Column, Expr
 from crossdock.join_order import Condition, Equality, Input, Tree, order_joins
-from crossdock.nodes import Filter, GroupBy, Node, Project
+from crossdock.nodes import Node
 from crossdock.sql_frontend.building import Builder
 from crossdock.sql_frontend.joins import JoinTree, Partners, joined, taken_apart
+from crossdock.sql_frontend.semi_filters import filtered_by, grouped_by, rebased
 
 _FEW = 0.3  # of a key's values: then groups of other values are not made
+_FEW_TO_KEEP = 0.1  # of a key's values: then their rows are kept for others that read them
 _KEEPS = 0.5  # of rows that have partners, where nothing is known
 
 
-def ordered_joins(builder: Builder, tree: JoinTree) -> Node:
-    """The rows of a tree of joins, in the order that costs least; where distinct values of keys are
-    not known, in the order of the text."""
-    graph = _Graph(builder, tree)
-    inputs = graph.inputs()
-    if inputs is None:
-        return graph.as_written()
-    graph.push_into_groups()
-    return graph.built(order_joins(inputs, graph.equalities(), graph.other_conditions()))
+@dataclass(frozen=True)
+class GroupFilter:
+    """That of groups, a leaf or the right side of partners, only those are made whose `column` is
+    one of the values of `few_column` of another one. Sides are numbers as in trees of joins."""
+
+    groups: int
+    column: str
+    few: int
+    few_column: str
+    is_kept: bool  # whether the filtered rows are kept for other leaves over the same table
 
 
-def joins_as_written(builder: Builder, tree: JoinTree) -> Node:
-    """The rows of a tree of joins, in the order of the text."""
-    return _Graph(builder, tree).as_written()
+@dataclass(frozen=True)
+class JoinDecision:
+    """In which order a tree of joins runs, and which groups are filtered before."""
+
+    filters: tuple[GroupFilter, ...]
+    tree: Tree
+
+
+def as_json(decisions: Sequence[JoinDecision]) -> list[Any]:
+    """Decisions as what JSON can say."""
+    return [asdict(each) for each in decisions]
+
+
+def decisions_of(said: Sequence[Any]) -> list[JoinDecision]:
+    """The decisions that `as_json` gave."""
+    return [
+        JoinDecision(tuple(GroupFilter(**each) for each in one["filters"]), one["tree"])
+        for one in said
+    ]
+
+
+class JoinOrders:
+    """Orders trees of joins by cost, or as the text has them. Over ranks each sees rows of its own
+    and would decide for itself, so that one decides and the others repeat it, tree by tree."""
+
+    def __init__(
+        self, as_written: bool = False, decided: Sequence[JoinDecision] | None = None
+    ) -> None:
+        self._as_written = as_written
+        self._repeated = None if decided is None else list(reversed(decided))
+        self.decisions: list[JoinDecision] = []
+
+    def __call__(self, builder: Builder, tree: JoinTree) -> Node:
+        """The rows of a tree of joins."""
+        graph = _Graph(builder, tree)
+        if self._repeated is not None:
+            decision = self._repeated.pop()
+            for each in decision.filters:
+                graph.filter_groups(each)
+        elif self._as_written:
+            decision = JoinDecision((), graph.tree_as_written())
+        else:
+            decision = graph.decide()
+        self.decisions.append(decision)
+        return graph.built(decision.tree)
 
 
 @dataclass
@@ -141,12 +187,21 @@ class _Graph:
         """Conditions between leaves that are no equalities of columns."""
         return [Condition(self._leaves_of(each), 0.3) for each in self._rest]
 
-    def as_written(self) -> Node:
+    def decide(self) -> JoinDecision:
+        """What costs least; where distinct values of keys are not known, the order of the text."""
+        filters = () if self.inputs() is None else tuple(self.filters_of_groups())
+        inputs = self.inputs()
+        if inputs is None:
+            return JoinDecision(filters, self.tree_as_written())
+        tree = order_joins(inputs, self.equalities(), self.other_conditions())
+        return JoinDecision(filters, tree)
+
+    def tree_as_written(self) -> Tree:
         """The joins in the order of the text."""
         tree: Tree = 0
         for number in range(1, len(self._leaves) + len(self._partners)):
             tree = (tree, number)
-        return self.built(tree)
+        return tree
 
     def built(self, tree: Tree) -> Node:
         """The nodes of a tree over leaves and partners."""
@@ -200,44 +255,74 @@ class _Graph:
                 found.append(condition)
         return tuple(found)
 
-    def push_into_groups(self) -> None:
+    def filters_of_groups(self) -> Iterator[GroupFilter]:
         """Of leaves and partners that are groups, makes only those that other tables of the join
         have: where few values of a key are left elsewhere, the rows below the groups get a semi
-        join with them."""
+        join with them. Gives what it did."""
+        for number in range(len(self._leaves) + len(self._partners)):
+            best: tuple[float, GroupFilter] | None = None
+            groups = self._side(number)
+            for column in sorted(grouped_by(groups)):
+                ours = self._estimate(groups).distinct(column)
+                for few, name in self._equal_elsewhere(number, column):
+                    theirs = self._estimate(self._side(few)).distinct(name)
+                    if ours is None or theirs is None or theirs > _FEW * ours:
+                        continue
+                    if best is None or theirs / ours < best[0]:
+                        is_kept = theirs < _FEW_TO_KEEP * ours
+                        found = GroupFilter(number, column, few, name, is_kept)
+                        best = (theirs / ours, found)
+            if best is not None:
+                self.filter_groups(best[1])
+                yield best[1]
+
+    def filter_groups(self, what: GroupFilter) -> None:
+        """Puts the semi join below the groups. Leaves over the table whose rows it filters have
+        their rows from those that are kept, too, where they join by the same key: the table is
+        read once then."""
+        few = self._side(what.few)
+        values = [("a value of " + what.few_column, Column(what.few_column))]
+        groups = self._side(what.groups)
+        filtered = filtered_by(
+            self._builder, groups, what.column, self._builder.project(few, values)
+        )
+        if what.groups < len(self._leaves):
+            self._leaves[what.groups] = filtered.node
+        else:
+            number = what.groups - len(self._leaves)
+            self._partners[number] = replace(self._partners[number], right=filtered.node)
+        if not what.is_kept:
+            return
+        equal = self._equal_columns(what.groups, what.column)
         for number, leaf in enumerate(self._leaves):
-            names = {column: {column} for column in _grouped_by(leaf)}
-            self._leaves[number] = self._fewer_groups(leaf, names)
-        for number, partners in enumerate(self._partners):
-            keys = {right.name: {left.name} for left, right in self._column_keys(partners)}
-            right = self._fewer_groups(partners.right, keys)
-            self._partners[number] = replace(partners, right=right)
+            found = None if number == what.few else rebased(leaf, filtered)
+            if found is not None and found[1] & equal:
+                self._leaves[number] = found[0]
 
-    def _fewer_groups(self, node: Node, equal: Mapping[str, set[str]]) -> Node:
-        """`node`, some of whose columns equal columns of leaves."""
-        best: tuple[float, Node, str, str] | None = None
-        for column, key in _grouped_by(node).items():
-            ours = self._estimate(node).distinct(column)
-            for other, name in self._equal_elsewhere(node, equal.get(column, set())):
-                theirs = self._estimate(other).distinct(name)
-                if ours is None or theirs is None or theirs > _FEW * ours:
-                    continue
-                if best is None or theirs / ours < best[0]:
-                    best = (theirs / ours, other, name, key)
-        if best is None:
-            return node
-        _, other, name, key = best
-        return self._with_fewer_groups(node, other, name, key)
+    def _side(self, number: int) -> Node:
+        """A leaf, or the right side of partners."""
+        count = len(self._leaves)
+        return self._leaves[number] if number < count else self._partners[number - count].right
 
-    def _equal_elsewhere(self, node: Node, equal: set[str]) -> list[tuple[Node, str]]:
-        """Columns of other leaves, and of right sides of semi joins, that equal one of these."""
+    def _equal_columns(self, number: int, column: str) -> set[str]:
+        """The columns of leaves that equal a column of a side."""
+        equal = {column}
+        if number >= len(self._leaves):
+            keys = self._column_keys(self._partners[number - len(self._leaves)])
+            equal = {left.name for left, right in keys if right.name == column}
         members = [m for c in self._classes if any(m.column in equal for m in c) for m in c]
-        names = equal | {member.column for member in members}
-        found = [(self._leaves[self._leaf_of[name]], name) for name in sorted(names)]
-        for each in self._partners:
+        return equal | {member.column for member in members}
+
+    def _equal_elsewhere(self, number: int, column: str) -> list[tuple[int, str]]:
+        """Columns of other leaves, and of right sides of semi joins, that equal a column of a
+        side, and the sides they are of."""
+        names = self._equal_columns(number, column)
+        found = [(self._leaf_of[name], name) for name in sorted(names)]
+        for i, each in enumerate(self._partners, len(self._leaves)):
             if each.how == "semi":
                 keys = self._column_keys(each)
-                found += [(each.right, right.name) for left, right in keys if left.name in names]
-        return [(other, name) for other, name in found if other is not node]
+                found += [(i, right.name) for left, right in keys if left.name in names]
+        return [(other, name) for other, name in found if other != number]
 
     def _column_keys(self, partners: Partners) -> list[tuple[Column, Column]]:
         """The keys of a semi or anti join that are plain columns on both sides."""
@@ -250,15 +335,6 @@ class _Graph:
             if isinstance(left, Column) and isinstance(right, Column)
         ]
 
-    def _with_fewer_groups(self, node: Node, few: Node, column: str, key: str) -> Node:
-        """The groups in `node` of rows whose `key` is in `column` of `few`."""
-        if isinstance(node, GroupBy):
-            values = self._builder.project(few, [("a value of " + key, Column(column))])
-            below = self._builder.join(node.input, values, [(key, "a value of " + key)], "semi")
-            return replace(node, input=below)
-        assert isinstance(node, Filter | Project)
-        return replace(node, input=self._with_fewer_groups(node.input, few, column, key))
-
 
 def _leaves_in_order(tree: Tree) -> list[int]:
     """The numbers in a tree, those that probe first."""
@@ -269,20 +345,3 @@ def _leaves_in_order(tree: Tree) -> list[int]:
 
 def _is_equality(condition: Expr) -> bool:
     return isinstance(condition, Call) and condition.function == "equal"
-
-
-def _grouped_by(node: Node) -> dict[str, str]:
-    """Columns of a node that are keys of the groups it is of, and the columns that these are
-    grouped by."""
-    if isinstance(node, GroupBy):
-        return {name: item.name for name, item in node.keys if isinstance(item, Column)}
-    if isinstance(node, Filter):
-        return _grouped_by(node.input)
-    if isinstance(node, Project):
-        below = _grouped_by(node.input)
-        return {
-            name: below[item.name]
-            for name, item in node.items
-            if isinstance(item, Column) and item.name in below
-        }
-    return {}

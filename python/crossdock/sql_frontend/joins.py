@@ -11,6 +11,7 @@ import pyarrow as pa
 from crossdock.expressions import Call, Column, Expr, conjunction, rename_columns
 from crossdock.nodes import Node
 from crossdock.sql_frontend.building import Builder, JoinCondition, name_for, unused
+from crossdock.window_expressions import Over, Scope
 
 
 @dataclass(frozen=True)
@@ -169,6 +170,26 @@ def joined(builder: Builder, left: Node, right: Node, how: str, conditions: Sequ
     null_equals_null = bool(sides.null_keys) and pairs is sides.null_keys
     condition = JoinCondition(conjunction(residual), null_equals_null)
     return builder.join(left, right, keys, how, condition)
+
+
+def kept(builder: Builder, sides: tuple[Node, Node], how: str, conditions: Sequence[Expr]) -> Node:
+    """INTERSECT ALL (a semi join) and EXCEPT ALL (an anti join): equal rows of each side are
+    numbered, and a row goes with the one of the same number."""
+    left, right = sides
+    parts = taken_apart(conditions, set(left.schema.names), set(right.schema.names))
+    pairs = [*parts.keys, *parts.null_keys]
+    number = unused("number", (*left.schema.names, *right.schema.names))
+    other = unused("other number", (*left.schema.names, *right.schema.names))
+    numbered = []
+    for side, name, keys in (
+        (left, number, [a for a, _ in pairs]),
+        (right, other, [b for _, b in pairs]),
+    ):
+        over = Over("row_number", None, (), Scope(tuple(keys)))
+        numbered.append(builder.with_columns(side, [(name, over)]))
+    same = [_same(a, b) for a, b in [*pairs, (Column(number), Column(other))]]
+    found = joined(builder, numbered[0], numbered[1], how, same)
+    return builder.project(found, [(name, Column(name)) for name in left.schema.names])
 
 
 def _same(a: Expr, b: Expr) -> Expr:

@@ -8,7 +8,8 @@ from typing import Any
 from crossdock.sql_frontend.binding import Bound
 from crossdock.sql_frontend.errors import unsupported
 
-_LEFT_ANTI = 6
+_LEFT_SEMI, _LEFT_ANTI = 5, 6
+_KEPT = (_LEFT_SEMI, _LEFT_ANTI)  # what INTERSECT and EXCEPT become
 
 
 def has_subquery(message: Any) -> bool:
@@ -42,6 +43,42 @@ def parts_of(message: Any) -> Iterator[Any]:
         yield from message.subquery.in_predicate.needles
 
 
+def all_joins(root: Any, mark: int | None) -> dict[int, Any]:
+    """The joins that are INTERSECT ALL and EXCEPT ALL, by the ids of their messages, which are kept
+    here so that the ids stay. `mark` is the function that stands in their right sides, wherever the
+    optimizer has put it there, with a number for each."""
+    found: dict[int, Any] = {}
+    if mark is not None and _marks_below(root, mark, found):
+        raise unsupported("INTERSECT ALL or EXCEPT ALL in a query of this shape", word="all")
+    return found
+
+
+def _marks_below(relation: Any, mark: int, found: dict[int, Any]) -> set[int]:
+    """The numbers of marks in a relation that are not those of joins in it."""
+    kind = relation.WhichOneof("rel_type")
+    message = getattr(relation, kind)
+    marks = set[int]()
+    for expression in _expressions_of(kind, message):
+        marks |= _marks_within(expression, mark, found)
+    for each in _inputs_of(kind, message):
+        below = _marks_below(each, mark, found)
+        if below and kind == "join" and message.type in _KEPT and each is message.right:
+            found[id(message)] = message
+            continue
+        marks |= below
+    return marks
+
+
+def _marks_within(expression: Any, mark: int, found: dict[int, Any]) -> set[int]:
+    kind = expression.WhichOneof("rex_type")
+    marks = set[int]()
+    if kind == "scalar_function" and expression.scalar_function.function_reference == mark:
+        marks.add(expression.scalar_function.arguments[0].value.literal.i64)
+    for relation in _subqueries_of(expression):
+        marks |= _marks_below(relation, mark, found)
+    return marks.union(*(_marks_within(part, mark, found) for part in parts_of(expression)))
+
+
 def null_aware_joins(bound: Bound) -> dict[int, tuple[bool, Any]]:
     """Of each anti join whether it is NOT IN, by the id of its message, which is kept here so that
     the id stays. They are printed in the order in which they are walked here: subqueries of
@@ -61,27 +98,35 @@ def _anti_joins(relation: Any) -> Iterator[Any]:
         yield message
     for expression in _expressions_of(kind, message):
         yield from _anti_joins_within(expression)
-    if kind == "set":
-        inputs = list(message.inputs)
-    elif kind in ("join", "cross"):
-        inputs = [message.left, message.right]
-    else:
-        inputs = [message.input] if kind != "read" else []
-    for each in inputs:
+    for each in _inputs_of(kind, message):
         yield from _anti_joins(each)
 
 
 def _anti_joins_within(expression: Any) -> Iterator[Any]:
-    if expression.WhichOneof("rex_type") == "subquery":
-        kind = expression.subquery.WhichOneof("subquery_type")
-        if kind == "scalar":
-            yield from _anti_joins(expression.subquery.scalar.input)
-        elif kind == "in_predicate":
-            yield from _anti_joins(expression.subquery.in_predicate.haystack)
-        elif kind == "set_predicate":
-            yield from _anti_joins(expression.subquery.set_predicate.tuples)
+    for relation in _subqueries_of(expression):
+        yield from _anti_joins(relation)
     for part in parts_of(expression):
         yield from _anti_joins_within(part)
+
+
+def _inputs_of(kind: str, message: Any) -> list[Any]:
+    if kind == "set":
+        return list(message.inputs)
+    if kind in ("join", "cross"):
+        return [message.left, message.right]
+    return [message.input] if kind != "read" else []
+
+
+def _subqueries_of(expression: Any) -> list[Any]:
+    """The relation of a subquery expression; none of others."""
+    if expression.WhichOneof("rex_type") != "subquery":
+        return []
+    kind = expression.subquery.WhichOneof("subquery_type")
+    if kind == "scalar":
+        return [expression.subquery.scalar.input]
+    if kind == "in_predicate":
+        return [expression.subquery.in_predicate.haystack]
+    return [expression.subquery.set_predicate.tuples] if kind == "set_predicate" else []
 
 
 def _expressions_of(kind: str, message: Any) -> list[Any]:

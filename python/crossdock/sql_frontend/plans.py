@@ -20,7 +20,8 @@ from crossdock.sql_frontend.building import Builder, name_for, unused
 from crossdock.sql_frontend.errors import unsupported
 from crossdock.sql_frontend.joins import JoinTree, Table, beside, table_of
 from crossdock.sql_frontend.marks import kind_of_not_in, marked
-from crossdock.sql_frontend.messages import has_subquery, null_aware_joins
+from crossdock.sql_frontend.messages import all_joins, has_subquery, null_aware_joins
+from crossdock.sql_frontend.rewritten import KEEPS_ALL
 from crossdock.sql_frontend.substrait_types import arrow_type, constant_of
 from crossdock.sql_frontend.values import Subquery, Values
 from crossdock.sql_frontend.window_values import DIRECTIONS
@@ -59,6 +60,9 @@ class Translation:
             if each.WhichOneof("mapping_type") == "extension_function"
         }
         self._null_aware = null_aware_joins(bound)
+        marks = [number for number, name in self._functions.items() if name == KEEPS_ALL]
+        root = bound.message.relations[0].root.input
+        self._all_joins = all_joins(root, next(iter(marks), None))
 
     def run(self) -> tuple[Node, list[str], list[str]]:
         """The node, the columns of the result by position, and their names in the text."""
@@ -123,7 +127,7 @@ class Translation:
 
     def _filter(self, message: Any) -> Table:
         table, values = self._with_subqueries(self._table(message.input), [message.condition])
-        conditions = conjuncts(values(message.condition))
+        conditions = [each for each in conjuncts(values(message.condition)) if not _is_true(each)]
         tree = table.tree
         return Table(replace(tree, conditions=(*tree.conditions, *conditions)), table.columns)
 
@@ -276,6 +280,10 @@ class Translation:
             condition = tuple(each for each in condition if not _is_true(each))
         if kind == 1:
             return self._inner(left, right, condition)
+        if id(message) in self._all_joins:
+            sides = self._node(left), self._node(right)
+            kept = joins.kept(self._builder, sides, _KINDS[kind], condition)
+            return table_of(kept, left.columns)
         if _is_mark(message):
             return self._mark(left, right, condition)
         if kind not in _KINDS:

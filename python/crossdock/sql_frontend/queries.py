@@ -20,13 +20,15 @@ from crossdock.sql_frontend.binding import (
 )
 from crossdock.sql_frontend.catalog import Catalog
 from crossdock.sql_frontend.errors import sql_error, with_place
-from crossdock.sql_frontend.join_planning import joins_as_written, ordered_joins
+from crossdock.sql_frontend.join_planning import JoinOrders, as_json, decisions_of
+from crossdock.sql_frontend.kept_plans import key_of
 from crossdock.sql_frontend.plans import Translation
 from crossdock.sql_frontend.rewriting import rewrite
 from crossdock.sql_frontend.rewritten import HIDDEN, Rewritten
 from crossdock.sql_frontend.tokens import tokens_of
 
 if TYPE_CHECKING:
+    from crossdock.ranks.members import Ranks
     from crossdock.relation import Relation
 
 Variable = Callable[[str], "Relation | None"]
@@ -48,10 +50,29 @@ def plan_query(
 ) -> Node:
     """The node of a query, with the names of its columns. Errors: SqlError, and those of opening
     files."""
-    variable, settings = around
     rewritten = rewrite(text)
     values = parameter_values(rewritten, parameters)
+    # Over ranks all come to the same steps, whatever one has kept.
+    plans = catalog.plans if catalog.over_ranks() is None and not rewritten.files else None
+    key = None if plans is None else key_of(rewritten, values, around[1])
+    found = None if plans is None else plans.get(key)
+    if found is None:
+        found, is_of_catalog = _planned(catalog, rewritten, values, around)
+        if plans is not None and is_of_catalog:
+            plans.put(key, found)
+    return found
+
+
+def _planned(
+    catalog: Catalog,
+    rewritten: Rewritten,
+    values: Mapping[str, Any],
+    around: tuple[Variable, Settings],
+) -> tuple[Node, bool]:
+    """The node of a query, and whether all of its tables are the catalog's."""
+    variable, settings = around
     relations = _relations(catalog, rewritten)
+    of_catalog = len(relations)
     while True:
         schemas, spelled = {}, {}
         for name, relation in relations.items():
@@ -70,7 +91,7 @@ def plan_query(
         for name, relation in relations.items()
     }
     try:
-        node, columns, names = _translated(bound, tables, settings)
+        node, columns, names = _translated(bound, tables, settings, catalog.over_ranks())
     except RecursionError:
         raise sql_error(
             "expressions are nested too deep", rewritten.original,
@@ -81,14 +102,22 @@ def plan_query(
         raise with_place(error, text_of, lambda word: place_of_word(text_of, word)) from None
     shown = [i for i, name in enumerate(names) if not name.startswith(HIDDEN)]
     written = _result_names([names[i] for i in shown], rewritten, spelled, schemas)
-    return named(node, [columns[i] for i in shown], written)
+    return named(node, [columns[i] for i in shown], written), len(relations) == of_catalog
 
 
 def _translated(
-    bound: Bound, tables: Mapping[str, Node], settings: Settings
+    bound: Bound, tables: Mapping[str, Node], settings: Settings, ranks: Ranks | None
 ) -> tuple[Node, list[str], list[str]]:
-    order = joins_as_written if settings.as_written else ordered_joins
-    return Translation(bound, tables, order, constant_rows).run()
+    """The node, its columns by position, and their names. Over ranks the first one decides on the
+    order of joins, for each sees other rows."""
+    decided = None
+    if ranks is not None and ranks.rank > 0:
+        decided = decisions_of(ranks.agree("the order of joins")[0])
+    orders = JoinOrders(settings.as_written, decided)
+    found = Translation(bound, tables, orders, constant_rows).run()
+    if ranks is not None and ranks.rank == 0:
+        ranks.agree("the order of joins", as_json(orders.decisions))
+    return found
 
 
 def _relations(catalog: Catalog, text: Rewritten) -> dict[str, Any]:

@@ -6,32 +6,32 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from crossdock.sql_frontend.call_arguments import call_arguments
 from crossdock.sql_frontend.errors import sql_error, unsupported
-from crossdock.sql_frontend.rewritten import HIDDEN, FileCall, Rewritten, stem_of
+from crossdock.sql_frontend.pieces import CLAUSES, Pieces
+from crossdock.sql_frontend.rewritten import KEEPS_ALL, FileCall, Rewritten, stem_of
+from crossdock.sql_frontend.row_functions import ROW_FUNCTIONS
 from crossdock.sql_frontend.select_items import is_column, needs_name
 from crossdock.sql_frontend.text_limits import require_shallow
-from crossdock.sql_frontend.tokens import Token, quoted, tokens_of, words_of
+from crossdock.sql_frontend.tokens import Token, quoted, words_of
+from crossdock.sql_frontend.using_joins import UsingJoins
 
-# Words that end a list of select items at the depth where it began.
-_CLAUSES = words_of(
-    "from where group having order limit offset fetch union intersect except qualify window"
-)
+_SET_ENDS = words_of("union except order limit offset fetch")  # and the end of a right side
 _QUERY_STARTS = frozenset(("select", "with", "values", "from", "table"))
-_TABLE_FUNCTIONS = words_of(
+_TABLE_FUNCTIONS = frozenset(ROW_FUNCTIONS) | words_of(
     "read_parquet read_csv read_csv_auto read_ipc parquet_scan read_arrow read_json "
     "read_json_auto read_ndjson"
 )
-_NOT_ALIASES = _CLAUSES | words_of(
-    "on using join inner left right full cross natural semi anti lateral as set tablesample"
-)
 # Functions by other names, as DuckDB has them; and parts of dates that are functions there.
-_SYNONYMS = {
+SYNONYMS = {
     "sign": "signum", "ifnull": "coalesce", "len": "length", "mean": "avg", "ceiling": "ceil",
     "pow": "power", "ucase": "upper", "lcase": "lower", "prefix": "starts_with",
     "suffix": "ends_with", "arbitrary": "any_value", "std": "stddev", "variance": "var_samp",
-    "strlen": "length", "isnan": "isnan", "approx_count_distinct": "approx_distinct",
+    "strlen": "length", "approx_count_distinct": "approx_distinct",
+    "first": "first_value", "last": "last_value",
+    "group_concat": "string_agg", "listagg": "string_agg",
 }  # fmt: skip
-_DATE_PARTS = words_of("year quarter month week day hour minute second dayofweek dayofyear isodow")
+DATE_PARTS = words_of("year quarter month week day hour minute second dayofweek dayofyear isodow")
 
 
 @dataclass
@@ -43,6 +43,7 @@ class _Frame:
     item: int = -1  # the token at which a select item begins; -1: none is open
     awaits_table: bool = False
     names: set[str] = field(default_factory=set)  # of the items of this list
+    tables: list[int] = field(default_factory=list)  # tokens where those of this FROM begin
 
 
 def rewrite(text: str) -> Rewritten:
@@ -50,70 +51,82 @@ def rewrite(text: str) -> Rewritten:
     return _Rewriting(text).run()
 
 
-class _Rewriting:
+class _Rewriting(Pieces):
     def __init__(self, text: str) -> None:
-        self._text = text
-        self._tokens = tokens_of(text)
+        super().__init__(text)
         self._found = Rewritten(text)
-        self._pieces: dict[int, str] = {}  # by number of a token: what is written in its place
-        self._before: dict[int, str] = {}  # what is written before it
-        self._behind: dict[int, str] = {}  # what is written behind it
+        self._using = UsingJoins(self)
+        self._kept_all = 0  # number of INTERSECT ALL and EXCEPT ALL
         self._frames = [_Frame(is_query=True)]
 
     def run(self) -> Rewritten:
-        if not self._tokens:
+        if not self.tokens:
             raise sql_error("the text has no statement", try_='sql("select 1")')
-        require_shallow(self._tokens, self._text)
+        require_shallow(self.tokens, self.text)
         number = 0
-        while number < len(self._tokens):
+        while number < len(self.tokens):
             number = self._visit(number)
-        self._end_item(len(self._tokens))
+        self._end_item(len(self.tokens))
         if len(self._frames) > 1:
-            raise sql_error("a bracket is opened and not closed", self._text, len(self._text))
-        self._write()
+            raise sql_error("a bracket is opened and not closed", self.text, len(self.text))
+        self._using.finish()
+        self._found.aliases.update(self._using.aliases)
+        self._found.text, self._found._places = self.written()
         return self._found
 
     def _visit(self, number: int) -> int:
         """Takes one token, or several, and gives the number of the next."""
-        token, frame = self._tokens[number], self._frames[-1]
-        if frame.clause == "select" and frame.item < 0 and not self._begins_item(number):
+        token, frame = self.tokens[number], self._frames[-1]
+        awaits_item = frame.clause == "select" and frame.item < 0
+        if awaits_item and not self._begins_distinct_on(number) and not self._begins_item(number):
             return number + 1
         if token.kind == "operator":
             return self._operator(number, frame)
         if token.kind == "parameter":
             self._parameter(number)
         elif token.kind == "quoted":
-            self._pieces[number] = quoted(token.name.lower())
+            self.pieces[number] = quoted(token.name.lower())
             self._note_spelling(token, number)
         if frame.awaits_table and token.lower != "lateral":
             return self._table(number, frame)
+        if token.kind in ("word", "quoted") and self._may_be_key(number):
+            self._using.name(number, next(f for f in reversed(self._frames) if f.is_query))
         if token.kind == "word":
             self._note_spelling(token, number)
             self._word(number, frame)
         return number + 1
 
+    def _may_be_key(self, number: int) -> bool:
+        """Whether a name is not that of a call, and not given by AS."""
+        before, following = self.at(number - 1), self.at(number + 1)
+        is_call = following is not None and following.is_operator("(", ".")
+        return not is_call and (before is None or before.lower != "as")
+
     def _begins_item(self, number: int) -> bool:
         """Whether the token is the first of a select item, not a word between SELECT and it."""
-        token = self._tokens[number]
-        before = self._tokens[number - 1]
+        token, before = self.tokens[number], self.tokens[number - 1]
         if token.lower in ("all", "distinct") and before.lower == "select":
-            following = self._at(number + 1)
-            if token.lower == "distinct" and following is not None and following.lower == "on":
-                raise unsupported(
-                    "DISTINCT ON", self._text, token.start,
-                    "GROUP BY with min(x), max(x) or any_value(x)",
-                )  # fmt: skip
+            return False
+        if token.lower == "on" and before.lower == "distinct":
             return False
         self._frames[-1].item = number
         return True
 
+    def _begins_distinct_on(self, number: int) -> bool:
+        """Whether the token opens the list of DISTINCT ON."""
+        before = [self.at(number - 1), self.at(number - 2)]
+        words = [each.lower for each in before if each is not None]
+        return self.tokens[number].is_operator("(") and words == ["on", "distinct"]
+
     def _operator(self, number: int, frame: _Frame) -> int:
-        token = self._tokens[number]
+        token = self.tokens[number]
         if token.is_operator("("):
-            following = self._at(number + 1)
+            following = self.at(number + 1)
             is_query = following is not None and following.lower in _QUERY_STARTS
             opened = _Frame(is_query, clause="" if is_query or not frame.awaits_table else "from")
             opened.awaits_table = opened.clause == "from"
+            if frame.awaits_table:
+                self._using.table(number, frame)
             frame.awaits_table = False
             self._frames.append(opened)
         elif token.is_operator(")"):
@@ -121,14 +134,15 @@ class _Rewriting:
         elif token.is_operator(","):
             self._end_item(number)
             frame.awaits_table = frame.clause == "from"
+            frame.tables = []
         elif token.is_operator("/"):
-            self._pieces[number] = "* 1::double /"
+            self.pieces[number] = "* 1::double /"
         elif token.is_operator("=", "<>", "!="):
             self._any_as_in(number)
         elif token.is_operator("//"):
             raise unsupported(
                 "the operator //",
-                self._text,
+                self.text,
                 token.start,
                 try_="floor(a / b), or cast(a / b as bigint)",
             )
@@ -136,50 +150,50 @@ class _Rewriting:
 
     def _any_as_in(self, number: int) -> None:
         """`= ANY (query)` is IN, and `<> ALL (query)` NOT IN."""
-        word = self._at(number + 1)
-        is_equal = self._tokens[number].is_operator("=")
+        word = self.at(number + 1)
+        is_equal = self.tokens[number].is_operator("=")
         wanted = ("any", "some") if is_equal else ("all",)
         if word is not None and word.lower in wanted and self._opens_query(number + 2):
-            self._pieces[number] = "IN" if is_equal else "NOT IN"
-            self._pieces[number + 1] = ""
+            self.pieces[number] = "IN" if is_equal else "NOT IN"
+            self.pieces[number + 1] = ""
 
     def _close(self, number: int) -> None:
         self._end_item(number)
         if len(self._frames) == 1:
             raise sql_error(
-                "a bracket is closed that is not open", self._text, self._tokens[number].start
+                "a bracket is closed that is not open", self.text, self.tokens[number].start
             )
         self._frames.pop()
 
     def _word(self, number: int, frame: _Frame) -> None:
-        word = self._tokens[number].lower
-        following = self._at(number + 1)
+        word = self.tokens[number].lower
+        following = self.at(number + 1)
         if following is not None and following.is_operator("("):
-            before = self._at(number - 1)
-            if word in _SYNONYMS:
-                self._pieces[number] = _SYNONYMS[word]
-            elif word in _DATE_PARTS and not (before is not None and before.is_operator(".")):
-                self._pieces[number] = "date_part"
-                self._pieces[number + 1] = f"('{word}', "
+            before = self.at(number - 1)
+            if word in SYNONYMS:
+                self.pieces[number] = SYNONYMS[word]
+            elif word in DATE_PARTS and not (before is not None and before.is_operator(".")):
+                self.pieces[number] = "date_part"
+                self.pieces[number + 1] = f"('{word}', "
         if word in ("in", "any", "some", "all") and self._opens_query(number + 1):
-            before = self._at(number - 1)
+            before = self.at(number - 1)
             is_compared = before is not None and before.kind == "operator"
             self._found.has_in = self._found.has_in or word == "in" or is_compared
-            if word != "in" and is_compared and self._pieces.get(number) != "":
+            if word != "in" and is_compared and self.pieces.get(number) != "":
                 raise unsupported(
-                    f"a comparison with {word.upper()} of a query", self._text,
-                    self._tokens[number].start, "a comparison with (select max(x) ...) or min(x)",
+                    f"a comparison with {word.upper()} of a query", self.text,
+                    self.tokens[number].start, "a comparison with (select max(x) ...) or min(x)",
                 )  # fmt: skip
         if word in ("ignore", "respect") and following is not None and following.lower == "nulls":
             raise unsupported(
-                f"{word.upper()} NULLS", self._text, self._tokens[number].start,
+                f"{word.upper()} NULLS", self.text, self.tokens[number].start,
                 "xd.first_value(column, ignore_nulls=True).over(...) of the relation",
             )  # fmt: skip
         if word == "filter" and following is not None and following.is_operator("("):
-            behind = self._at(self._behind_bracket(number + 1))
+            behind = self.at(self.behind_bracket(number + 1))
             if behind is not None and behind.lower == "over":
                 raise unsupported(
-                    "FILTER of a window function", self._text, self._tokens[number].start,
+                    "FILTER of a window function", self.text, self.tokens[number].start,
                     "sum(CASE WHEN condition THEN x END) OVER (...)",
                 )  # fmt: skip
         if word == "over":
@@ -188,13 +202,10 @@ class _Rewriting:
             self._require_whole_bound(number)
         self._found.has_exists = self._found.has_exists or word == "exists"
         if word in ("intersect", "except") and following is not None and following.lower == "all":
-            raise unsupported(
-                f"{word.upper()} ALL", self._text, self._tokens[number].start,
-                f"{word.upper()}, which drops duplicates",
-            )  # fmt: skip
+            self._keep_all(number, word)
         if word == "tablesample":
             raise unsupported(
-                "TABLESAMPLE", self._text, self._tokens[number].start,
+                "TABLESAMPLE", self.text, self.tokens[number].start,
                 try_="relation.sample(fraction=0.1)",
             )  # fmt: skip
         if word == "join" and frame.clause == "from":
@@ -202,36 +213,54 @@ class _Rewriting:
         elif word == "select" and (frame.is_query or frame.clause == "from"):
             frame.is_query, frame.clause, frame.item = True, "select", -1
             frame.names = set()
-        elif word in _CLAUSES and frame.is_query and not self._is_part_of_expression(number):
+        elif word in CLAUSES and frame.is_query and not self._is_part_of_expression(number):
             self._end_item(number)
             frame.clause = word
             frame.awaits_table = word == "from"
+            frame.tables = []
+
+    def _keep_all(self, number: int, word: str) -> None:
+        """INTERSECT ALL and EXCEPT ALL: what is behind them, which INTERSECT binds closer, gets a
+        condition by which their plan is known."""
+        end = number + 2
+        while (token := self.at(end)) is not None:
+            if token.is_operator("("):
+                end = self.behind_bracket(end)
+                continue
+            is_end = token.lower in _SET_ENDS or (token.lower == word == "intersect")
+            if token.is_operator(")") or (is_end and not self._is_part_of_expression(end)):
+                break
+            end += 1
+        self.behind[number + 1] = self.behind.get(number + 1, "") + " (SELECT * FROM ("
+        self._kept_all += 1
+        condition = f") WHERE {quoted(KEEPS_ALL)}({self._kept_all}))"
+        self.closing[end - 1] = condition + self.closing.get(end - 1, "")
 
     def _require_plain_call(self, number: int) -> None:
         """Of the call of a window function, plans have neither DISTINCT nor ORDER BY."""
         depth = 0
         for each in range(number, -1, -1):
-            token = self._tokens[each]
+            token = self.tokens[each]
             depth += token.is_operator(")") - token.is_operator("(")
             if depth <= 0:
                 return
             if depth == 1 and token.lower in ("distinct", "order"):
                 raise unsupported(
-                    f"{token.text.upper()} in the call of a window function", self._text,
+                    f"{token.text.upper()} in the call of a window function", self.text,
                     token.start, "a GROUP BY in a query of its own, joined",
                 )  # fmt: skip
 
     def _require_whole_bound(self, number: int) -> None:
         """Of a frame's bounds, plans have whole numbers alone."""
-        before = self._at(number - 1)
+        before = self.at(number - 1)
         if before is not None and before.lower != "unbounded" and not before.text.isdecimal():
             raise unsupported(
-                "a bound of a frame that is no whole number", self._text, before.start,
+                "a bound of a frame that is no whole number", self.text, before.start,
                 "over(..., range=(-timedelta(days=1), 0)) of the relation",
             )  # fmt: skip
 
     def _opens_query(self, number: int) -> bool:
-        token, following = self._at(number), self._at(number + 1)
+        token, following = self.at(number), self.at(number + 1)
         return (
             token is not None
             and token.is_operator("(")
@@ -241,21 +270,21 @@ class _Rewriting:
 
     def _is_part_of_expression(self, number: int) -> bool:
         """IS DISTINCT FROM, and EXCEPT behind a star, are no clauses."""
-        token, before = self._tokens[number], self._at(number - 1)
+        token, before = self.tokens[number], self.at(number - 1)
         if before is None:
             return False
         if token.lower == "from":
-            return before.lower == "distinct" and (self._at(number - 2) or before).lower in (
+            return before.lower == "distinct" and (self.at(number - 2) or before).lower in (
                 "is",
                 "not",
             )
-        following = self._at(number + 1)
+        following = self.at(number + 1)
         is_list = following is not None and following.is_operator("(")
         return (
             token.lower == "except"
             and before.is_operator("*")
             and is_list
-            and ((self._at(number + 2) or token).lower not in _QUERY_STARTS)
+            and ((self.at(number + 2) or token).lower not in _QUERY_STARTS)
         )
 
     def _end_item(self, number: int) -> None:
@@ -265,9 +294,11 @@ class _Rewriting:
         if frame.clause != "select" or frame.item < 0:
             return
         first, frame.item = frame.item, -1
-        words = self._tokens[first:number]
+        words = self.tokens[first:number]
         if not words:
             return
+        if is_column(words) or (words[-1].is_operator("*") and len(words) in (1, 3)):
+            self._using.item(first, number - 1, frame)
         if is_column(words):
             plain = words[-1].name.lower()
             if plain not in frame.names or len(words) > 1:
@@ -275,21 +306,21 @@ class _Rewriting:
                 return
         elif not needs_name(words):
             return
-        text = " ".join(self._text[words[0].start : words[-1].end].split())
+        text = " ".join(self.text[words[0].start : words[-1].end].split())
         name, count = text, 1
         while name.lower() in frame.names:
             name, count = f"{text}_{count}", count + 1
         frame.names.add(name.lower())
         if name.lower() != name:
             self._found.aliases.setdefault(name.lower(), name)
-        self._behind[number - 1] = f" AS {quoted(name.lower())}"
+        self.behind[number - 1] = f" AS {quoted(name.lower())}"
 
     def _parameter(self, number: int) -> None:
-        token = self._tokens[number]
+        token = self.tokens[number]
         found = self._found.parameters
         if token.text == "?":
             found.append(str(len(found) + 1))
-            self._pieces[number] = f"${len(found)}"
+            self.pieces[number] = f"${len(found)}"
         elif token.text[1:] not in found:
             found.append(token.text[1:])
 
@@ -298,7 +329,7 @@ class _Rewriting:
         name = token.name
         if name.lower() == name:
             return
-        before = self._at(number - 1)
+        before = self.at(number - 1)
         if before is not None and before.lower == "as":
             self._found.aliases[name.lower()] = name
         else:
@@ -306,16 +337,22 @@ class _Rewriting:
 
     def _table(self, number: int, frame: _Frame) -> int:
         """A name, a file or a function where a table is."""
-        token = self._tokens[number]
+        token = self.tokens[number]
         frame.awaits_table = False
-        self._left_join_using(number)
-        following = self._at(number + 1)
+        self._using.table(number, frame)
+        following = self.at(number + 1)
         is_call = following is not None and following.is_operator("(")
         if token.kind == "string":
             self._file(number, number + 1, FileCall("read", (token.value,), (), token.start))
             return number + 1
+        listed = self.at(number + 2)
+        if is_call and token.lower == "unnest" and listed and not listed.is_operator("["):
+            raise unsupported(
+                "UNNEST of what is no list of constants", self.text, token.start,
+                "a table with a row per element",
+            )  # fmt: skip
         if is_call and token.lower in _TABLE_FUNCTIONS:
-            end, arguments, options = self._call_arguments(number + 2)
+            end, arguments, options = call_arguments(self.tokens, self.text, number + 2)
             self._file(number, end, FileCall(token.lower, arguments, options, token.start))
             return end
         if token.kind in ("word", "quoted"):
@@ -325,159 +362,13 @@ class _Rewriting:
                 self._note_spelling(token, number)
         return number + 1
 
-    def _left_join_using(self, number: int) -> None:
-        """LEFT JOIN x USING (a): DataFusion's plan has it, and Substrait has not. The right side
-        gets its keys under names that the result leaves out, and the join ON."""
-        joins = self._at(number - 1)
-        left = self._at(number - 2)
-        if left is not None and left.lower == "outer":
-            left = self._at(number - 3)
-        if joins is None or joins.lower != "join" or left is None or left.lower != "left":
-            return
-        token, end = self._tokens[number], number + 1
-        following = self._at(end)
-        if following is not None and following.is_operator("("):
-            end = self._behind_bracket(end)
-        alias, using = None, end
-        if self._has_alias(end):
-            using = end + (2 if self._tokens[end].lower == "as" else 1)
-            alias = self._at(using - 1)
-        word, opened = self._at(using), self._at(using + 1)
-        if word is None or word.lower != "using" or opened is None or token.is_operator("("):
-            return
-        close = self._behind_bracket(using + 1)
-        keys = [t.name.lower() for t in self._tokens[using + 2 : close - 1 : 2]]
-        name = alias.name.lower() if alias is not None else token.name.lower()
-        if token.kind == "string":
-            name = stem_of(FileCall("read", (token.value,), (), 0)) if alias is None else name
-        hidden = [quoted(HIDDEN + key) for key in keys]
-        shown = ", ".join(f"{quoted(k)} AS {h}" for k, h in zip(keys, hidden, strict=True))
-        dropped = ", ".join(map(quoted, keys))
-        self._before[number] = f"(SELECT * EXCLUDE ({dropped}), {shown} FROM "
-        self._behind[end - 1] = ")" + ("" if alias is not None else f" AS {quoted(name)}")
-        equal = " AND ".join(
-            f"{quoted(k)} = {quoted(name)}.{h}" for k, h in zip(keys, hidden, strict=True)
-        )
-        self._pieces[using] = f"ON ({equal})"
-        for each in range(using + 1, close):
-            self._pieces[each] = ""
-
-    def _behind_bracket(self, number: int) -> int:
-        """The token behind the bracket that closes the one at `number`."""
-        depth = 0
-        for each in range(number, len(self._tokens)):
-            depth += self._tokens[each].is_operator("(")
-            depth -= self._tokens[each].is_operator(")")
-            if depth == 0:
-                return each + 1
-        raise sql_error(
-            "a bracket is opened and not closed", self._text, self._tokens[number].start
-        )
-
     def _file(self, number: int, end: int, call: FileCall) -> None:
         """Writes a name in place of the tokens from `number` to `end`."""
         name = f"file {len(self._found.files) + 1}"
         self._found.files[name] = call
         written = quoted(name)
-        if not self._has_alias(end):
+        if not self.has_alias(end):
             written += f" AS {quoted(stem_of(call))}"
-        self._pieces[number] = written
+        self.pieces[number] = written
         for each in range(number + 1, end):
-            self._pieces[each] = ""
-
-    def _has_alias(self, number: int) -> bool:
-        token = self._at(number)
-        if token is None:
-            return False
-        return (
-            token.lower == "as"
-            or token.kind == "quoted"
-            or (token.kind == "word" and token.lower not in _NOT_ALIASES)
-        )
-
-    def _call_arguments(
-        self, number: int
-    ) -> tuple[int, tuple[object, ...], tuple[tuple[str, object], ...]]:
-        """The constants between the brackets of a table function, and the token behind."""
-        arguments: list[object] = []
-        options: list[tuple[str, object]] = []
-        while True:
-            token, following = self._at(number), self._at(number + 1)
-            if token is None:
-                raise sql_error("a bracket is opened and not closed", self._text, len(self._text))
-            if token.is_operator(")"):
-                return number + 1, tuple(arguments), tuple(options)
-            if token.is_operator(","):
-                number += 1
-            elif (
-                token.kind == "word"
-                and following is not None
-                and following.is_operator("=", ":=", "=>")
-            ):
-                value, number_behind = self._constant(number + 2)
-                options.append((token.lower, value))
-                number = number_behind
-            else:
-                value, number = self._constant(number)
-                arguments.append(value)
-
-    def _constant(self, number: int) -> tuple[object, int]:
-        """A string, a number, true, false or a list of such, and the token behind it."""
-        token = self._at(number)
-        if token is not None and token.kind == "string":
-            return token.value, number + 1
-        if token is not None and token.kind == "number":
-            return (float(token.text) if "." in token.text else int(token.text)), number + 1
-        if token is not None and token.lower in ("true", "false"):
-            return token.lower == "true", number + 1
-        if token is not None and token.is_operator("[", "{"):
-            return self._list(number)
-        where = len(self._text) if token is None else token.start
-        raise sql_error("a file is a string, and its options are constants", self._text, where)
-
-    def _list(self, number: int) -> tuple[object, int]:
-        """[a, b], or {'name': value, ...}."""
-        is_map = self._tokens[number].is_operator("{")
-        values: list[object] = []
-        keys: list[object] = []
-        number += 1
-        while (token := self._at(number)) is not None:
-            if token.is_operator("]", "}"):
-                return (dict(zip(keys, values, strict=True)) if is_map else values), number + 1
-            if token.is_operator(","):
-                number += 1
-                continue
-            if is_map:
-                key, number = self._constant(number)
-                keys.append(key)
-                colon = self._at(number)
-                if colon is None or not colon.is_operator(":"):
-                    break
-                number += 1
-            value, number = self._constant(number)
-            values.append(value)
-        raise sql_error("a list is opened and not closed", self._text, len(self._text))
-
-    def _at(self, number: int) -> Token | None:
-        return self._tokens[number] if 0 <= number < len(self._tokens) else None
-
-    def _write(self) -> None:
-        """Puts the pieces together; what was between the tokens stays, so that places are known."""
-        parts: list[str] = []
-        length = last = 0
-        if self._tokens[0].lower == "from":
-            parts.append("SELECT * ")
-            length = len(parts[0])
-        places = [(length, 0)]
-        for number, token in enumerate(self._tokens):
-            between = self._text[last : token.start]
-            piece = self._before.get(number, "") + self._pieces.get(number, token.text)
-            piece += self._behind.get(number, "")
-            parts += (between, piece)
-            length += len(between)
-            places.append((length, token.start))
-            length += len(piece)
-            places.append((length, token.end))
-            last = token.end
-        self._found.text = "".join(parts)
-        self._found._places = places
+            self.pieces[each] = ""

@@ -6,6 +6,10 @@ from bisect import bisect_right
 from dataclasses import dataclass, field
 
 HIDDEN = "\x02"  # begins the names of columns that no result has
+ROWS = HIDDEN + "rows"  # the relation over whose columns an expression is read
+# Is true, and stands above the right side of INTERSECT ALL and EXCEPT ALL: their plans are those of
+# semi and anti joins, which count no rows.
+KEEPS_ALL = HIDDEN + "all"
 
 
 @dataclass(frozen=True)
@@ -52,7 +56,10 @@ class Rewritten:
 
 
 def stem_of(call: FileCall) -> str:
-    """The name that a file has in a query that gives it none: its own, without its ending."""
+    """The name that a file has in a query that gives it none: its own, without its ending; other
+    tables are called as their function."""
+    if not call.function.startswith("read") and call.function != "parquet_scan":
+        return call.function
     first = call.arguments[0] if call.arguments else "file"
     path = str(first[0] if isinstance(first, list) and first else first)
     stem = path.rstrip("/").rpartition("/")[2].partition(".")[0]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from crossdock.sql_frontend.tokens import Token, words_of
 
 # A word behind one of these is a part of the expression, not a name given to it.
@@ -14,7 +16,7 @@ _CONSTANTS = words_of("null true false current_date current_timestamp current_ti
 _VALUE_WORDS = words_of("null true false end nulls last first precision varying zone")
 
 
-def needs_name(words: list[Token]) -> bool:
+def needs_name(words: Sequence[Token]) -> bool:
     """Whether a select item is computed and has no name."""
     if any(word.is_operator("*") for word in (words[0], words[-1])):
         return False
@@ -25,7 +27,7 @@ def needs_name(words: list[Token]) -> bool:
     return not is_open and not is_column(words) and not _is_named(words)
 
 
-def is_column(words: list[Token]) -> bool:
+def is_column(words: Sequence[Token]) -> bool:
     """a, t.a and the like."""
     return (
         len(words) % 2 == 1
@@ -35,7 +37,7 @@ def is_column(words: list[Token]) -> bool:
     )
 
 
-def _is_named(words: list[Token]) -> bool:
+def _is_named(words: Sequence[Token]) -> bool:
     if len(words) == 1:
         return False
     last, before = words[-1], words[-2]

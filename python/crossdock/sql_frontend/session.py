@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,7 +12,9 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from crossdock.errors import unknown_choice
+from crossdock.execution import Execution
 from crossdock.relation import Relation
+from crossdock.sql_frontend.binding import prepare
 from crossdock.sql_frontend.catalog import Catalog
 from crossdock.sql_frontend.copying import copy_to
 from crossdock.sql_frontend.errors import sql_error
@@ -45,6 +48,7 @@ class SqlSession:
         self._dock = dock
         self.catalog = Catalog(dock)
         self._settings = {name: choices[0] for name, choices in _SETTINGS.items()}
+        prepare()
 
     def run(self, text: str, parameters: Parameters, frame: FrameType | None) -> Relation:
         """The relation of a text's last statement, after those before it have been done. `frame` is
@@ -84,7 +88,9 @@ class SqlSession:
                 nulls_first=self._settings["default_null_order"] == "nulls_first",
                 as_written=self._settings["join_order"] == "as_written",
             )
-            node = plan_query(self.catalog, statement.query, parameters, (variable, settings))
+            ranks = self._dock.over_ranks()
+            with contextlib.nullcontext() if ranks is None else ranks.call("sql"):
+                node = plan_query(self.catalog, statement.query, parameters, (variable, settings))
             return Relation(self._dock, node)
 
         if statement.kind == "query":
@@ -106,7 +112,10 @@ class SqlSession:
 
     def _create_table(self, statement: Statement, query: Callable[[], Relation]) -> Relation:
         def made() -> Relation:
-            return self._dock.from_arrow(_renamed(query(), statement).collect())
+            execution = self._dock.execution()
+            rows = execution.table(_renamed(query(), statement).narrowed())
+            is_everywhere = not isinstance(execution, Execution) and execution.is_everywhere
+            return self._dock.from_arrow(rows, replicated=is_everywhere)
 
         return self._created(statement, made)
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import sys
+from base64 import b64decode, b64encode
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
@@ -13,9 +14,23 @@ from crossdock.errors import make_error
 from crossdock.json_files import json_table
 from crossdock.sources import first_line
 
+if TYPE_CHECKING:
+    from crossdock.ranks.members import Ranks
+
 STANDARD_INPUT = ("-", "/dev/stdin")  # names of it in FROM
 _STREAM = b"\xff\xff\xff\xff"  # begins a message of Arrow's stream format
 _JSON = (b"{", b"[")
+
+
+def read_by_first(ranks: Ranks, options: Mapping[str, Any]) -> Any:
+    """The same over ranks: launchers give standard input to the first one, which has the rows."""
+    with ranks.call("standard input"):
+        table = read_standard_input(options) if ranks.rank == 0 else None
+        mine = None if table is None else b64encode(table.schema.serialize()).decode()
+        schema = ranks.agree("columns of standard input", mine)[0]
+        if table is None:
+            table = pa.ipc.read_schema(pa.py_buffer(b64decode(schema))).empty_table()
+        return table
 
 
 def read_standard_input(options: Mapping[str, Any]) -> Any:

@@ -4,7 +4,9 @@ parameters and operators. What the words mean is DataFusion's business."""
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from crossdock.sql_frontend.errors import sql_error
 
@@ -23,6 +25,7 @@ _PATTERN = re.compile(
     re.VERBOSE,
 )
 _LONGEST = 1_000_000  # characters of a text
+_LONGEST_KEPT = 20_000  # of one whose words are kept
 _OPENED = {"'": "string", '"': "quoted name"}
 
 
@@ -62,7 +65,7 @@ class Token:
         return self.kind == "operator" and self.text in texts
 
 
-def tokens_of(text: str) -> list[Token]:
+def tokens_of(text: str) -> Sequence[Token]:
     """The words of `text`, without space and comments. SqlError for what is opened and not
     closed."""
     if len(text) > _LONGEST:
@@ -70,6 +73,16 @@ def tokens_of(text: str) -> list[Token]:
             f"the text has {len(text)} characters; up to {_LONGEST} are read",
             try_="a table of values, joined",
         )
+    return _known_tokens(text) if len(text) <= _LONGEST_KEPT else _read_tokens(text)
+
+
+@lru_cache(maxsize=64)
+def _known_tokens(text: str) -> Sequence[Token]:
+    """Those of a text that several parts of the frontend read, or that comes again."""
+    return _read_tokens(text)
+
+
+def _read_tokens(text: str) -> Sequence[Token]:
     found: list[Token] = []
     place = 0
     while place < len(text):
@@ -89,7 +102,7 @@ def tokens_of(text: str) -> list[Token]:
         if kind not in ("space", "comment"):
             found.append(Token("string" if kind == "dollar" else kind, match[0], place))
         place = match.end()
-    return found
+    return tuple(found)
 
 
 def _behind_comment(text: str, start: int) -> int:

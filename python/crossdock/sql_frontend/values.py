@@ -74,6 +74,10 @@ class Values:
             return window_value(message.window_function, name, self._any)
         if kind == "subquery" and self._subquery is not None:
             return self._subquery(message.subquery)
+        if kind == "subquery":
+            raise unsupported(
+                "a query in an expression", word="select", try_="a join, or dock.sql()"
+            )
         raise unsupported(str(kind).replace("_", " ") + " in an expression")
 
     def _field(self, message: Any) -> Expr:
@@ -229,12 +233,10 @@ class Values:
         inner, target = self._any(message.input), arrow_type(message.type)
         if isinstance(inner, Interval):
             raise unsupported("a cast of an interval")
-        if message.failure_behavior == 1:  # RETURN_NULL
-            raise unsupported(
-                "TRY_CAST", try_="cast(x as ...), or a CASE that tests before", word="try_cast"
-            )
         if isinstance(inner, Literal) and inner.value is None:
             return Literal(pa.scalar(None, target))
+        if message.failure_behavior == 1:  # RETURN_NULL
+            return _tried(self.converted(inner, target))
         return self.converted(inner, target)
 
     def converted(self, value: Expr, target: Any) -> Expr:
@@ -295,6 +297,14 @@ class Values:
         if len(known) < len(values):  # NULL in the list: no row is known not to be in it
             return when(found).then(True).otherwise(Literal(None))
         return found
+
+
+def _tried(expression: Expr) -> Expr:
+    """TRY_CAST of what a cast has become: its casts, and the rounding before them."""
+    if not isinstance(expression, Call) or expression.function != "cast":
+        return expression
+    arguments = tuple(map(_tried, expression.arguments))
+    return Call("try_cast", arguments, expression.option)
 
 
 def _is_null(value: Any) -> bool:

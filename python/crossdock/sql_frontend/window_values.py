@@ -37,6 +37,7 @@ _OF_ONE: dict[str, Callable[[Expr], Windowed]] = {
     "bool_and": aggregates.bool_and,
     "bool_or": aggregates.bool_or,
 }
+WINDOW_FUNCTIONS = frozenset((*_PLAIN, *_OF_ONE, "count", "ntile", "lag", "lead", "nth_value"))
 _WITHOUT_FRAME = frozenset((*_PLAIN, "ntile", "lag", "lead"))
 
 
@@ -58,6 +59,8 @@ def window_value(message: Any, name: str, translated: Callable[[Any], Any]) -> E
 
 
 def _function(name: str, arguments: list[Expr]) -> Windowed:
+    if name not in WINDOW_FUNCTIONS:
+        raise unsupported(f"the window function {name}", word=name)
     if name in _PLAIN:
         return _PLAIN[name]()
     if name == "count":
@@ -76,9 +79,7 @@ def _function(name: str, arguments: list[Expr]) -> Windowed:
     if name == "nth_value":
         place = constant(arguments[1], "a place of nth_value")
         return window_expressions.nth_value(arguments[0], place)
-    if name in _OF_ONE:
-        return _OF_ONE[name](arguments[0])
-    raise unsupported(f"the window function {name}", word=name)
+    return _OF_ONE[name](arguments[0])
 
 
 def _frame(message: Any, is_ordered: bool, translated: Callable[[Any], Any]) -> dict[str, Any]:

@@ -45,3 +45,31 @@ select min(bo), max(bo) from t;
 select mean(a) from t;
 select s, a, count(*) from t group by all;
 select sum(distinct a) from t;
+
+-- rows in an order
+select string_agg(s, ',' order by a desc) from t;
+select string_agg(s, ',' order by a) filter (where a < 4) from t;
+-- ordered
+select b % 20 as k, string_agg(s, '|' order by s desc) as x, count(*) from t group by k order by k;
+select string_agg(s, ', ' order by s, a desc) as x, string_agg(s, ',' order by b) as y from t;
+-- ordered
+select s, string_agg(cast(a as varchar), '/' order by a) as l from t group by s having string_agg(cast(a as varchar), '/' order by a) <> '' order by 1;
+select group_concat(s, ',' order by s), listagg(s, '' order by s) from t;
+select s, first(a order by b), string_agg(s, '' order by a) from t group by rollup(s) order by 1;
+select first(a order by b desc nulls last), last(a order by b nulls last) from t;
+select s, first(b order by a desc nulls last) as f, last(b order by a nulls first) as l from t group by s;
+select first(s order by a desc nulls first) filter (where b > 10) from t;
+select s, last(a order by b) filter (where b > 10) from t group by s;
+select first(s) from (select s from t where a is null);
+
+-- DISTINCT ON
+-- ordered
+select distinct on (s) s, a, b from t order by s, a desc;
+-- ordered
+select distinct on (s) s, a, b from t order by s nulls first, a desc nulls first;
+select distinct on (a % 2, s) a, b + 1 as z, m from t order by a % 2, s, b desc;
+select distinct on (s) * from t order by s, b;
+select count(*) from (select distinct on (s) s, a from t order by s, a) x where a > 1;
+select max(v) from (select distinct on (s) s, v from u order by s, v);
+-- ordered
+select distinct on (t.s) t.s, v from t join u using (a) order by t.s, v desc limit 2;

@@ -48,3 +48,14 @@ select 'it''s', 'a;b', '--no', '/* no */' ;
 select a /* in */ + /* be/tween */ 1 -- end
 from t;
 select m % 2, m % 1.5, -m % 2, b % 1.25 from t;
+
+select try_cast(s as int) from (values ('1'), ('x'), (null), ('-7'), ('99999999999'), ('')) v(s);
+select try_cast(s as double) from (values ('1.5'), ('x'), (null), ('1e3')) v(s);
+select try_cast(s as date) from (values ('2020-01-02'), ('2020-13-01'), (null), ('abc')) v(s);
+select try_cast(s as timestamp) from (values ('2020-01-02 03:04:05'), ('nope'), (null)) v(s);
+select try_cast(s as decimal(5, 2)) from (values ('1.25'), ('123456.7'), (null), ('a')) v(s);
+select try_cast(a as tinyint) from (values (1), (300), (null), (-129)) v(a);
+select try_cast(f as int), try_cast(m as tinyint), try_cast(a as varchar) from t;
+select count(*) from t where try_cast(s as int) is null;
+select try_cast('abc' as int), try_cast('12' as int), try_cast(null as int);
+select try_cast(m * 1000 as decimal(6, 2)) from t;

@@ -19,3 +19,36 @@ select null as x union all select 1;
 select 'a' union select 'a';
 select a, null as n from t union all select v, s from u;
 select a from t except (select a from u union select 5);
+
+select a from t intersect all select a from u;
+select a from u except all select a from t;
+select a, s from t intersect all select a, s from u;
+select s from (values ('x'), ('x'), (null), (null), ('y')) v(s) intersect all select s from (values ('x'), (null), (null), (null)) w(s);
+select s from (values ('x'), ('x'), (null), (null), ('y')) v(s) except all select s from (values ('x'), (null)) w(s);
+select b from t intersect all select a * 10 from u;
+-- ordered
+select x from (select s as x from t except all select s from u) where x > 'a' order by 1;
+select a from t except all select a from u intersect all select 2;
+-- ordered
+select 1 union all select 1 except all (select 1) order by 1;
+select a from t where a in (select a from u except all select v from u);
+select count(*) from (select a, b from t except all (select a, v from u limit 3));
+select a from t union all select a from u except all select 2 union select 7;
+-- ordered
+select a + 1 as z from t intersect all select a + 1 from u order by z limit 2;
+select count(*) from (select * exclude (d, m, f, bo) from t except all select a, v, s from u where a > 1);
+select a from (select a from t union all select a from t) x except all (select a from t intersect all select a from u);
+select a from t except all (select t.a from t join u on t.a = u.a);
+select a from t except all (select a from t union all select a from u);
+select a from t union all select a from t except all (select max(a) from t group by s);
+select a from t union all select a from t except all (select distinct a from u);
+select a from t union all select a from t except all (select sum(a) over (order by a) from u);
+select a from t union all select a from t except all (select a from t where a in (select a from u));
+select a from t except all (select t.a from t left join u on t.a = u.a where v is null);
+select a from t intersect (select a from t except all select a from u);
+select a from (select a from t except all select a from u) x intersect all (select a from u except all select a from t where a > 2);
+select (select count(*) from (select a from t except all select 1)) as n;
+select a from t where a not in (select coalesce(a, 0) from t except all select a from u);
+with w as (select a from t except all select a from u) select * from w union all select * from w intersect all select a from w;
+select a from t except all select a from u where 1 = 0;
+select a from t where 1 = 0 except all select a from u;

@@ -1,0 +1,81 @@
+"""Relations as pickles: the query, with rows of tables in memory as Arrow IPC, and of files their
+paths, which are opened again where the pickle is loaded. Imported by what makes relations."""
+
+from __future__ import annotations
+
+import copyreg
+from collections.abc import Sequence
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from crossdock.csv_files import CsvLines, CsvSource
+from crossdock.errors import make_error
+from crossdock.file_sources import FileSource
+from crossdock.ipc_files import IpcSource
+from crossdock.json_files import JsonSource
+from crossdock.nodes import Node
+from crossdock.parquet_files import ParquetSource
+from crossdock.sources import ArrowSource
+
+if TYPE_CHECKING:
+    from crossdock.relation import Relation
+
+
+def reduced(relation: Relation) -> tuple[Any, ...]:
+    """What a pickle has of a relation. OptionError for one over ranks, of which each has a part."""
+    if relation._dock.over_ranks() is not None:
+        raise make_error(
+            "CD-105", "a relation over ranks is not pickled: each rank has a part of its rows",
+            try_="connect(ranks='off'), or a pickle of relation.gather()",
+        )  # fmt: skip
+    return restored, (relation._node,)
+
+
+def restored(node: Node) -> Relation:
+    """The relation of a pickle, on the default dock."""
+    from crossdock.relation import Relation
+    from crossdock.shared_dock import default_dock
+
+    return Relation(default_dock(), node)
+
+
+def _reduced_table(source: ArrowSource) -> tuple[Any, ...]:
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, source.data.schema) as writer:
+        writer.write_table(source.data)
+    return _table, (sink.getvalue().to_pybytes(), source.name, source.files, source.is_replicated)
+
+
+def _table(stream: bytes, name: str, files: Sequence[str], is_replicated: bool) -> ArrowSource:
+    table = pa.ipc.open_stream(stream).read_all()
+    return ArrowSource(table, name, files, is_replicated)
+
+
+def _reduced_files(source: FileSource) -> tuple[Any, ...]:
+    paths, *others = source._opened_by
+    is_one = isinstance(paths, str | PathLike)
+    whole = _absolute(paths) if is_one else [_absolute(path) for path in paths]
+    return _files, (type(source), (whole, *others), source.schema)
+
+
+def _absolute(path: Any) -> str:
+    return str(Path(path).expanduser().absolute())
+
+
+def _files(kind: type, arguments: tuple[Any, ...], schema: Any) -> FileSource:
+    found: FileSource = kind(*arguments)
+    if not found.schema.equals(schema):
+        raise make_error(
+            "CD-302", f"{found.kind} source {found.name!r} has changed since it was pickled",
+            columns=", ".join(map(str, found.schema)), before=", ".join(map(str, schema)),
+            try_="the relation anew, over the files as they are",
+        )  # fmt: skip
+    return found
+
+
+copyreg.pickle(ArrowSource, _reduced_table)
+for _kind in (ParquetSource, IpcSource, CsvSource, CsvLines, JsonSource):
+    copyreg.pickle(_kind, _reduced_files)

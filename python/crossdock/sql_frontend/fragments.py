@@ -1,0 +1,190 @@
+"""Expressions as SQL writes them, over the columns of a relation: bound as the one item of a query
+over its schema, whose plan is projections, and groups of everything, alone."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pyarrow as pa
+
+from crossdock.aggregates import Aggregate
+from crossdock.engine_types import empty_table
+from crossdock.errors import SqlError
+from crossdock.expressions import Call, Column, Expr
+from crossdock.grouping import plan_group
+from crossdock.nodes import Node
+from crossdock.planning import plan_scan
+from crossdock.sources import ArrowSource
+from crossdock.sql_frontend.aggregation import Aggregation
+from crossdock.sql_frontend.binding import UnknownTableError, bind, bindable_schema, place_of_word
+from crossdock.sql_frontend.errors import Fragment, sql_error, unsupported, with_place
+from crossdock.sql_frontend.rewriting import rewrite
+from crossdock.sql_frontend.rewritten import ROWS
+from crossdock.sql_frontend.tokens import quoted, tokens_of
+from crossdock.sql_frontend.values import Values
+from crossdock.window_expressions import Over
+from crossdock.windows import project
+
+_PART = "\x01part {}"  # of a text that is computed on the way
+
+
+def expression_of(text: str, schema: Any) -> Expr:
+    """The value per row that a text says. SqlError, also for aggregates."""
+    fragment = _fragment(text)
+    parts, whole = _Reading(fragment, schema).run()
+    if parts:
+        raise sql_error(
+            "an aggregate stands where a value of each row is needed", fragment,
+            fragment.begin, try_="agg(name=...), or OVER () behind it",
+        )  # fmt: skip
+    return whole
+
+
+def aggregates_of(text: str, schema: Any, name: str) -> tuple[dict[str, Aggregate], Expr | None]:
+    """The aggregates that a text says, by names of which none is a column's, and what is computed
+    from them; where it is one aggregate, that by `name`, and None. SqlError."""
+    fragment = _fragment(text)
+    parts, whole = _Reading(fragment, schema).run()
+    if not parts:
+        raise sql_error(
+            "agg() takes aggregates", fragment, fragment.begin, try_=f"any_value({text})"
+        )
+    if isinstance(whole, Column) and whole.name in parts:
+        return {name: parts[whole.name]}, None
+    names = {part: f"{part} of {name}" for part in parts}
+    columns: dict[str, Expr] = {part: Column(names[part]) for part in parts}
+    return {names[part]: item for part, item in parts.items()}, _replaced(whole, columns)
+
+
+def _fragment(text: str) -> Fragment:
+    """A query of the text. SqlError where it is not one expression: it would be a part of the query
+    around it."""
+    tokens = tokens_of(text)
+    if not tokens:
+        raise sql_error("the text has no expression", try_='sql_expr("a + b")')
+    depth = 0
+    for token in tokens:
+        depth += token.is_operator("(") - token.is_operator(")")
+        if depth < 0:
+            raise sql_error("a bracket is closed that is not open", text, token.start)
+        if depth == 0 and token.is_operator(",", ";"):
+            raise sql_error("a text is one expression", text, token.start, try_="a text for each")
+    return Fragment("SELECT (\n", text, f"\n) FROM {quoted(ROWS)}")
+
+
+class _Reading:
+    """One text on its way."""
+
+    def __init__(self, text: Fragment, schema: Any) -> None:
+        self._text = text
+        self._node = plan_scan(ArrowSource(empty_table(schema)))
+        self._bindable = bindable_schema(schema)[0]
+        self._schema = schema
+        self._parts: dict[str, Expr] = {}  # what names of parts stand for
+        self._aggregates: dict[str, Aggregate] = {}
+        self._functions: Mapping[int, str] = {}
+
+    def run(self) -> tuple[dict[str, Aggregate], Expr]:
+        """The aggregates in the text, and the whole over them or over columns."""
+        text = rewrite(self._text)
+        if text.parameters:
+            raise sql_error(
+                "parameters have no place in expressions", self._text, self._text.begin,
+                try_="xd.sql_expr(...) == value, or xd.lit(value) beside it",
+            )  # fmt: skip
+        try:
+            bound = bind(text, {ROWS: self._bindable}, {})
+        except UnknownTableError as unknown:
+            raise self._refused(unknown.args[0]) from None
+        self._functions = {
+            each.extension_function.function_anchor: each.extension_function.name
+            for each in bound.message.extensions
+            if each.WhichOneof("mapping_type") == "extension_function"
+        }
+        root = bound.message.relations[0].root
+        try:
+            columns = self._columns(root.input)
+        except SqlError as error:
+            raise with_place(error, self._text, self._place) from None
+        if len(columns) != 1:
+            raise sql_error("a text is one expression", self._text, self._text.begin)
+        return self._aggregates, self._parts.get(columns[0], Column(columns[0]))
+
+    def _refused(self, word: str) -> Exception:
+        place = self._place(word)
+        return unsupported("a query in an expression", self._text, place, "a join, or dock.sql()")
+
+    def _place(self, word: str) -> int:
+        """Where a name stands in the text; its beginning where it does not."""
+        begin, end = self._text.begin, self._text.end
+        return begin + (place_of_word(str(self._text)[begin:end], word) or 0)
+
+    def _columns(self, relation: Any) -> list[str]:
+        """The columns of a relation by position, and notes what they stand for."""
+        kind = relation.WhichOneof("rel_type")
+        message = getattr(relation, kind)
+        if kind == "read" and message.WhichOneof("read_type") == "named_table":
+            if message.HasField("projection"):
+                items = message.projection.select.struct_items
+                return [self._schema.names[item.field] for item in items]
+            return list(self._schema.names)
+        if kind == "project":
+            return self._projected(message)
+        if kind == "aggregate" and not len(message.grouping_expressions):
+            return self._aggregated(message)
+        raise self._refused("select")
+
+    def _projected(self, message: Any) -> list[str]:
+        columns = self._columns(message.input)
+        values = self._values(columns)
+        for each in message.expressions:
+            found = values(each)
+            columns = [*columns, found.name if isinstance(found, Column) else self._part(found)]
+        if message.common.HasField("emit"):
+            columns = [columns[i] for i in message.common.emit.output_mapping]
+        return columns
+
+    def _aggregated(self, message: Any) -> list[str]:
+        values = self._values(self._columns(message.input))
+        columns = []
+        for _, item in Aggregation(message, values, self._functions).items(()):
+            name = _PART.format(len(self._parts) + len(self._aggregates))
+            self._aggregates[name] = item.rewritten(lambda part: _replaced(part, self._parts))
+            columns.append(name)
+        return columns
+
+    def _part(self, expression: Expr) -> str:
+        name = _PART.format(len(self._parts) + len(self._aggregates))
+        self._parts[name] = _replaced(expression, self._parts)
+        return name
+
+    def _values(self, columns: list[str]) -> Values:
+        return Values(self._functions, columns, lambda: self._typed(columns))
+
+    def _typed(self, columns: list[str]) -> Any:
+        """The schema of columns and parts."""
+        node: Node = self._node
+        if self._aggregates:
+            node = plan_group(node, (), self._aggregates)
+        fields = []
+        for name in dict.fromkeys(columns):
+            if name in self._parts:
+                over = node if self._parts[name].columns() & {*self._aggregates} else self._node
+                fields.append(project(over, [(name, self._parts[name])], "sql_expr()").schema[0])
+            else:
+                found = node.schema if name in self._aggregates else self._schema
+                fields.append(found.field(name))
+        return pa.schema(fields)
+
+
+def _replaced(expression: Expr, parts: Mapping[str, Expr]) -> Expr:
+    """The expression with the names of parts replaced by what these are."""
+    if isinstance(expression, Column):
+        return parts.get(expression.name, expression)
+    if isinstance(expression, Over):
+        return expression.rewritten(lambda part: _replaced(part, parts))
+    if isinstance(expression, Call):
+        arguments = tuple(_replaced(each, parts) for each in expression.arguments)
+        return Call(expression.function, arguments, expression.option)
+    return expression

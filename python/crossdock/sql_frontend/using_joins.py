@@ -1,0 +1,212 @@
+"""USING in outer joins, which DataFusion binds, and Substrait has not: the sides get their keys
+under names that results leave out, the join ON, and the keys are written for what they are."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from crossdock.sql_frontend.errors import unsupported
+from crossdock.sql_frontend.pieces import Pieces
+from crossdock.sql_frontend.rewritten import HIDDEN, FileCall, stem_of
+from crossdock.sql_frontend.tokens import Token, quoted
+
+_OUTER = ("left", "right", "full")
+
+
+class Frame(Protocol):
+    """What is open between two brackets: whether it is a query, and its tables so far."""
+
+    is_query: bool
+    clause: str
+    tables: list[int]  # the tokens at which the tables of this part of FROM begin
+
+
+@dataclass
+class _Operand:
+    """A table of FROM: its tokens without its name, the token behind both, and the name."""
+
+    start: int
+    end: int
+    behind: int
+    name: str
+    has_alias: bool
+
+
+@dataclass
+class _Names:
+    """What names mean in one query: keys by themselves, and columns that are left out."""
+
+    keys: dict[str, str] = field(default_factory=dict)
+    hidden: list[str] = field(default_factory=list)
+    joined: set[str] = field(default_factory=set)  # keys of all joins
+    shown: set[str] = field(default_factory=set)  # keys that are columns of the result
+
+
+class UsingJoins:
+    """The joins of one text."""
+
+    def __init__(self, pieces: Pieces) -> None:
+        self._pieces = pieces
+        self._count = 0
+        self._names: dict[int, _Names] = {}  # by the id of a frame
+        self._frames: list[Frame] = []  # so that ids stay
+        self._of_tables: dict[tuple[str, str], str] = {}  # (table, key) -> its name
+        # Tokens that may be keys, the ids of their queries, and whether they order the result.
+        self._used: list[tuple[int, int, bool]] = []
+        self.aliases: dict[str, str] = {}  # of columns of the result -> what they are called
+        self._items: dict[int, int] = {}  # the last token of a plain select item -> its first
+        self._stars: list[tuple[int, int, int]] = []  # items with a star: first, last, query
+
+    def name(self, number: int, query: Frame) -> None:
+        """A name that may be a key of a join of the query."""
+        self._used.append((number, id(query), query.clause == "order"))
+
+    def item(self, first: int, last: int, query: Frame) -> None:
+        """A select item that is a plain column, or a star."""
+        if self._pieces.tokens[last].is_operator("*"):
+            self._stars.append((first, last, id(query)))
+        else:
+            self._items[last] = first
+
+    def table(self, number: int, frame: Frame) -> None:
+        """A table that begins at a token."""
+        frame.tables.append(number)
+        kind = self._kind(number)
+        right = self._operand(number) if kind else None
+        if right is None:
+            return
+        pieces = self._pieces
+        word, opened = pieces.at(right.behind), pieces.at(right.behind + 1)
+        if word is None or word.lower != "using" or opened is None or not right.name:
+            return
+        close = pieces.behind_bracket(right.behind + 1)
+        keys = [t.name.lower() for t in pieces.tokens[right.behind + 2 : close - 1 : 2]]
+        if kind != "left" and (len(frame.tables) != 2 or not frame.is_query):
+            raise unsupported(
+                f"USING in a {kind} join behind others", pieces.text, word.start,
+                "ON t.a = u.a, and coalesce(t.a, u.a)",
+            )  # fmt: skip
+        self._join(kind, right, keys, frame)
+        for each in range(right.behind + 1, close):
+            pieces.pieces[each] = ""
+
+    def _join(self, kind: str, right: _Operand, keys: list[str], frame: Frame) -> None:
+        names = self._names.setdefault(id(frame), _Names())
+        self._frames.append(frame)
+        theirs = self._hide(right, keys, names)
+        names.joined.update(keys)
+        if kind == "left":
+            ours = [names.keys.get(key, quoted(key)) for key in keys]
+        else:
+            left = self._operand(frame.tables[0])
+            assert left is not None
+            ours = self._hide(left, keys, names)
+            for key, a, b in zip(keys, ours, theirs, strict=True):
+                names.keys[key] = b if kind == "right" else f"coalesce({a}, {b})"
+        equal = " AND ".join(f"{a} = {b}" for a, b in zip(ours, theirs, strict=True))
+        self._pieces.pieces[right.behind] = f"ON ({equal})"
+
+    def _hide(self, table: _Operand, keys: list[str], names: _Names) -> list[str]:
+        """Gives a table its keys under names that are left out; these."""
+        pieces = self._pieces
+        self._count += 1
+        hidden = [quoted(f"{HIDDEN}{self._count} {key}") for key in keys]
+        shown = ", ".join(f"{quoted(k)} AS {h}" for k, h in zip(keys, hidden, strict=True))
+        dropped = ", ".join(map(quoted, keys))
+        pieces.before[table.start] = f"(SELECT * EXCLUDE ({dropped}), {shown} FROM "
+        alias = "" if table.has_alias else f" AS {quoted(table.name)}"
+        pieces.closing[table.end - 1] = ")" + alias + pieces.closing.get(table.end - 1, "")
+        names.hidden += hidden
+        of_table = [f"{quoted(table.name)}.{name}" for name in hidden]
+        for key, written in zip(keys, of_table, strict=True):
+            self._of_tables[table.name, key] = written
+        return of_table
+
+    def _kind(self, number: int) -> str:
+        """left, right or full, of the join before a table; "" for others."""
+        before = [self._word(number - i) for i in range(1, 4)]
+        if before[0] != "join":
+            return ""
+        kind = before[2] if before[1] == "outer" else before[1]
+        return kind if kind in _OUTER else ""
+
+    def _word(self, number: int) -> str:
+        token = self._pieces.at(number)
+        return "" if token is None else token.lower
+
+    def _operand(self, number: int) -> _Operand | None:
+        """The table that begins at a token; no name where it has none."""
+        pieces, token = self._pieces, self._pieces.tokens[number]
+        end, name = number + 1, token.name.lower() if token.kind in ("word", "quoted") else ""
+        following = pieces.at(end)
+        if token.is_operator("("):
+            end = pieces.behind_bracket(number)
+        elif following is not None and following.is_operator("("):
+            end = pieces.behind_bracket(end)
+        elif token.kind == "string":
+            name = stem_of(FileCall("read", (token.value,), (), 0))
+        if not pieces.has_alias(end):
+            return _Operand(number, end, end, name, has_alias=False)
+        alias = end + (1 if pieces.tokens[end].lower == "as" else 0)
+        return _Operand(number, end, alias + 1, pieces.tokens[alias].name.lower(), has_alias=True)
+
+    def finish(self) -> None:
+        """Writes the keys for what they are, once all joins are known."""
+        for first, last, query in self._stars:
+            if query in self._names:
+                self._write_star(first, last, self._names[query])
+        for is_order in (False, True):
+            for number, query, orders in self._used:
+                names = self._names.get(query, _Names())
+                if orders == is_order and self._pieces.pieces.get(number) != "":
+                    self._write_name(number, names, is_order)
+
+    def _write_name(self, number: int, names: _Names, is_order: bool) -> None:
+        pieces = self._pieces
+        key = pieces.tokens[number].name.lower()
+        table = pieces.at(number - 2) if self._is_dotted(number) else None
+        written = None
+        if table is not None:
+            written = self._of_tables.get((table.name.lower(), key))
+        elif not (is_order and key in names.shown):  # there the column of the result is meant
+            written = names.keys.get(key)
+        if written is not None:
+            if table is not None:
+                pieces.pieces[number - 2] = pieces.pieces[number - 1] = ""
+            pieces.pieces[number] = written
+        elif table is None or key not in names.joined:
+            return
+        if number in self._items and number not in pieces.behind:
+            pieces.behind[number] = f" AS {quoted(self._shown(key, names))}"
+
+    def _shown(self, key: str, names: _Names) -> str:
+        """A name for a column of the result, each once."""
+        found, count = key, 1
+        while found in names.shown:
+            found, count = f"{key} {count}", count + 1
+        names.shown.add(found)
+        if found != key:
+            self.aliases[found] = key
+        return found
+
+    def _is_dotted(self, number: int) -> bool:
+        before = self._pieces.at(number - 1)
+        return before is not None and before.is_operator(".")
+
+    def _write_star(self, first: int, last: int, names: _Names) -> None:
+        """All columns: keys that are of both sides first, and none that are left out."""
+        pieces = self._pieces
+        if first == last:
+            keys, hidden = dict(names.keys), list(names.hidden)
+        else:
+            table: Token = pieces.tokens[first]
+            own = {k: w for (t, k), w in self._of_tables.items() if t == table.name.lower()}
+            keys, hidden = own, [written.rpartition(".")[2] for written in own.values()]
+        if not hidden:
+            return
+        shown = "".join(
+            f"{written} AS {quoted(self._shown(key, names))}, " for key, written in keys.items()
+        )
+        pieces.before[first] = shown + pieces.before.get(first, "")
+        pieces.pieces[last] = f"* EXCLUDE ({', '.join(hidden)})"

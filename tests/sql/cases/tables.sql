@@ -1,0 +1,16 @@
+select * from range(5);
+select range, t.range + 1 from range(2, 10, 3) t;
+select x, sum(x) over () from generate_series(1, 4) as g(x);
+select * from generate_series(5, 1, -2);
+select * from range(3, -3, -2);
+select sum(x) from unnest([1, 2, 3]) as q(x);
+select * from unnest(['a', 'b']) u(s) join t using (s);
+select x from unnest([1.5, 2, -3]) q(x) where x < 2;
+select t.a, g.x from t join range(1, 4) g(x) on t.a = g.x;
+select count(*) from range(1000) a, range(1000) b;
+select x from range(0) q(x);
+select a from t where a in (select x from range(2, 6) q(x));
+select generate_series from generate_series(1, 2);
+select unnest from unnest([true, false]);
+select * from range(5, 1);
+select x from generate_series(3, 3) g(x)

@@ -1,0 +1,141 @@
+"""Every function of SQL with an example, and the page that shows what each gives."""
+
+from __future__ import annotations
+
+import html
+from typing import Any
+
+import crossdock as xd
+from crossdock.sql_frontend.aggregation import AGGREGATES
+from crossdock.sql_frontend.functions import FUNCTIONS
+from crossdock.sql_frontend.rewriting import DATE_PARTS, SYNONYMS
+from crossdock.sql_frontend.rewritten import KEEPS_ALL
+from crossdock.sql_frontend.window_values import WINDOW_FUNCTIONS
+
+ONE = """select 7 as a, 2 as b, -2.5::double as f, 12.345 as m, 'Ann Lee' as s, null::int as n,
+date '2024-02-29' as d, timestamp '2024-02-29 13:45:10' as ts, a > b as t
+from (values (7, 2)) v(a, b)"""
+SEVERAL = """select * from (values (1, 10, 'x', true), (2, 20, 'y', false), (2, 40, 'x', true),
+(5, 80, null, null)) v(i, k, s, t)"""
+
+# Examples over ONE, by the names that plans have.
+SCALARS = {
+    "equal": "a = b", "not_equal": "a <> b", "lt": "a < b", "lte": "a <= b", "gt": "a > b",
+    "gte": "a >= b", "is_not_distinct_from": "a is not distinct from n",
+    "is_distinct_from": "a is distinct from n", "and": "t and a > 9", "or": "t or a > 9",
+    "not": "not t", "is_null": "n is null", "is_not_null": "n is not null", "is_true": "t is true",
+    "is_false": "t is false", "is_not_true": "t is not true", "is_not_false": "t is not false",
+    "is_unknown": "t is unknown", "is_not_unknown": "t is not unknown", "negate": "-a",
+    "power": "power(a, b)", "abs": "abs(f)", "ceil": "ceil(f)", "floor": "floor(f)",
+    "round": "round(m, 1)", "trunc": "trunc(f)", "signum": "sign(f)", "sqrt": "sqrt(a + b)",
+    "exp": "exp(a - 7)", "ln": "ln(a - 6)", "log2": "log2(a + 1)", "logb": "log(2, a + 1)",
+    "log10": "log10(a + 93)", "is_nan": "isnan(f)", "str_concat": "s || '!'",
+    "bitwise_and": "a & 3", "bitwise_shift_right": "a >> 1", "concat": "concat(s, n, '!')",
+    "lower": "lower(s)", "upper": "upper(s)", "btrim": "trim(s, 'Ae')",
+    "character_length": "length(s)", "substr": "substr(s, 5)", "substring": "substring(s, 1, 3)",
+    "left": "left(s, 3)", "right": "right(s, 3)", "replace": "replace(s, 'n', 'm')",
+    "lpad": "lpad(s, 9, '.')", "rpad": "rpad(s, 9, '.')", "starts_with": "starts_with(s, 'Ann')",
+    "ends_with": "ends_with(s, 'Lee')", "contains": "contains(s, 'n L')", "like": "s like 'A%'",
+    "ilike": "s ilike 'a%'", "coalesce": "coalesce(n, a)", "nvl": "nvl(n, b)",
+    "nullif": "nullif(a, 7)", "greatest": "greatest(a, b, n)", "least": "least(a, b, n)",
+    "date_part": "extract(month from d)", "date_trunc": "date_trunc('month', ts)",
+}  # fmt: skip
+# Over SEVERAL.
+OF_GROUPS = {
+    "count": "count(distinct i)", "sum": "sum(k)", "avg": "avg(i)", "min": "min(s)",
+    "max": "max(k)", "bool_and": "bool_and(t)", "bool_or": "bool_or(t)",
+    "any_value": "any_value(s)", "median": "median(k)", "approx_median": "approx_median(k)",
+    "approx_distinct": "approx_distinct(i)", "stddev": "stddev(k)",
+    "stddev_samp": "stddev_samp(k)", "stddev_pop": "stddev_pop(k)", "var": "var(k)",
+    "var_samp": "variance(k)", "var_sample": "var_sample(k)", "var_pop": "var_pop(k)",
+    "first_value": "first(s order by k desc)", "last_value": "last(s order by i, k)",
+    "string_agg": "string_agg(s, '-' order by k desc)",
+    "approx_percentile_cont": "approx_percentile_cont(k, 0.25)",
+    "quantile_cont": "quantile_cont(k, 0.25)",
+    "percentile_cont": "percentile_cont(0.25) within group (order by k)",
+}  # fmt: skip
+WINDOWS = {
+    "row_number": "row_number() over (order by k)", "rank": "rank() over (order by i)",
+    "dense_rank": "dense_rank() over (order by i)",
+    "percent_rank": "percent_rank() over (order by i)",
+    "cume_dist": "cume_dist() over (order by i)", "ntile": "ntile(2) over (order by k)",
+    "lag": "lag(k) over (order by k)", "lead": "lead(k, 1, 0) over (order by k)",
+    "first_value": "first_value(k) over (order by k)",
+    "last_value": "last_value(k) over (order by i)",
+    "nth_value": "nth_value(k, 2) over (order by k)", "min": "min(k) over (partition by s)",
+    "max": "max(i) over ()", "sum": "sum(k) over (order by k)", "count": "count(*) over ()",
+    "avg": "avg(k) over (order by k rows 1 preceding)",
+    "bool_and": "bool_and(t) over (partition by s)",
+    "bool_or": "bool_or(t) over (partition by s)",
+}  # fmt: skip
+# What DuckDB has not, or not by that name.
+OTHERS = frozenset(
+    ("approx_median", "approx_percentile_cont", "quantile_cont", "percentile_cont", "var",
+     "var_sample", "approx_distinct", "median", "nvl", "is_unknown", "is_not_unknown")
+)  # fmt: skip
+
+
+def named() -> dict[str, frozenset[str]]:
+    """The functions that there are, by the heading of the page."""
+    return {
+        "Of a row": frozenset(FUNCTIONS) - {KEEPS_ALL},
+        "Of groups": AGGREGATES,
+        "Of windows": WINDOW_FUNCTIONS,
+    }
+
+
+EXAMPLES = {"Of a row": SCALARS, "Of groups": OF_GROUPS, "Of windows": WINDOWS}
+SOURCES = {"Of a row": ONE, "Of groups": SEVERAL, "Of windows": SEVERAL}
+
+
+def query(heading: str, example: str) -> str:
+    order = " order by k" if heading == "Of windows" else ""
+    return f"select {example} as x from ({SOURCES[heading]}) q{order}"
+
+
+def page(dock: xd.Dock) -> str:
+    """docs/reference-sql-functions.md."""
+    parts = [_HEAD]
+    for heading, examples in EXAMPLES.items():
+        parts.append(f"\n## {heading}\n\n{_SHOWN[heading]}\n\n| example | gives |\n| --- | --- |\n")
+        for example in sorted(examples.values()):
+            values = dock.sql(query(heading, example)).collect()["x"].to_pylist()
+            shown = _cell(", ".join(map(_text, values)))
+            parts.append(f"| <code>{_cell(example)}</code> | {shown} |\n")
+    synonyms = ", ".join(f"`{name}` is `{of}`" for name, of in sorted(SYNONYMS.items()))
+    parts.append(f"\n## Other names\n\n{synonyms}.\n\n")
+    parts.append("Parts of dates are functions, too: " + _names(DATE_PARTS) + ".\n")
+    return "".join(parts)
+
+
+def _cell(text: str) -> str:
+    return html.escape(text, quote=False).replace("|", "&#124;")
+
+
+def _names(names: Any) -> str:
+    return ", ".join(f"`{name}(x)`" for name in sorted(names))
+
+
+def _text(value: Any) -> str:
+    if value is None:
+        return "NULL"
+    return f"{value:.6g}" if isinstance(value, float) else str(value)
+
+
+_HEAD = (
+    "# Functions of SQL\n\n"
+    "All functions that texts and `xd.sql_expr` may call beside `+ - * / %`, CASE and CAST, each "
+    "with an example. The page is made from the tables of the frontend by "
+    "`GOLDEN_UPDATE=1 pytest tests/sql/test_function_reference.py`, which runs every\n"
+    "example, here and in DuckDB. What is not here is refused by name; what there is beside "
+    "functions says the [guide](guide-sql.md#what-there-is).\n"
+)
+_SHOWN = {
+    "Of a row": "Over one row with `a` = 7, `b` = 2, `f` = -2.5, `m` = 12.345, `s` = 'Ann Lee', "
+    "`n` NULL, `d` the date 2024-02-29, `ts` 2024-02-29 13:45:10 and `t` true. Arguments behind "
+    "the first of functions of strings, dates and rounding are constants.",
+    "Of groups": "Over rows `(i, k, s, t)`: (1, 10, 'x', true), (2, 20, 'y', false), "
+    "(2, 40, 'x', true), (5, 80, NULL, NULL). All take FILTER; `count`, `min` and `max` take "
+    "DISTINCT; `first`, `last` and `string_agg` take ORDER BY.",
+    "Of windows": "Over the same rows, in the order of `k`.",
+}

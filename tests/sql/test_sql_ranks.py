@@ -1,0 +1,219 @@
+"""Texts over ranks: each reads its share, all plan alike, and results are those of one process."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import crossdock as xd
+import pyarrow as pa
+import pyarrow.parquet
+import pytest
+import rank_processes
+from crossdock.sql_frontend.join_planning import GroupFilter, JoinDecision, as_json, decisions_of
+
+BENCH = Path(__file__).resolve().parents[2] / "bench"
+NAMES = "2,3,5,10,12,14,15,17,18,19,20,21,22"
+SCALE = 0.01
+
+# Each rank runs the queries; the first compares them with those of a dock of its own.
+QUERIES = """
+import sys
+sys.path.insert(0, sys.argv[1])
+import crossdock as xd
+from queries.catalogue import chosen
+from queries.comparison import Equality, Expected
+from queries.sources import files_of
+scale = float(sys.argv[2])
+sources = files_of("tpch", scale)
+with xd.connect(threads=1, memory="512MiB", ranks="off") as alone, \
+        xd.connect(threads=1, memory="512MiB") as dock:
+    for name, file in sources.by_name.items():
+        alone.register(name, alone.read_parquet(str(file)))
+        dock.register(name, dock.read_parquet(str(file)))
+    for query in chosen("tpch", sys.argv[3].split(",")):
+        text = query.limited_sql(scale)
+        found = dock.sql(text).gather()
+        if found is not None:
+            whole = alone.sql(query.sql(scale)).collect()
+            expected = Expected.of(whole, query.order, query.limit)
+            print(query.name, expected.difference(found, Equality()) or "same")
+"""
+
+STATEMENTS = """
+import json, os, sys
+import crossdock as xd, pyarrow as pa
+found = []
+with xd.connect(threads=1, memory="256MiB") as dock:
+    mine = pa.table({"k": range(1 + 20_000 * dock.rank)})
+    dock.register("mine", mine)
+    dock.register("all", dock.from_arrow(pa.table({"k": [0, 1, 2]}), replicated=True))
+    for text in json.loads(sys.argv[1]):
+        try:
+            whole = dock.sql(text).gather()
+        except xd.CrossdockError as error:
+            found.append(str(error).splitlines()[0])
+            continue
+        found.append(None if whole is None else whole.to_pylist())
+print(json.dumps(found, default=str))
+"""
+
+
+def ranks_said(folder: Path, ranks: int, program: str, *arguments: str) -> list[str]:
+    command = [sys.executable, "-c", program, *arguments]
+    ended = rank_processes.run_ranks(command, ranks, folder / "meet", within_s=300, cwd=folder)
+    assert [one.code for one in ended] == [0] * ranks, ended
+    return [one.out for one in ended]
+
+
+def statements(folder: Path, ranks: int, *texts: str) -> list[Any]:
+    """What each text gave in the first rank."""
+    found: list[Any] = json.loads(ranks_said(folder, ranks, STATEMENTS, json.dumps(texts))[0])
+    return found
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    table = pa.table({"k": [n % 7 for n in range(1000)], "i": range(1000)})
+    pyarrow.parquet.write_table(table, tmp_path / "t.parquet", row_group_size=100)
+    return tmp_path
+
+
+@pytest.mark.parametrize("ranks", [2, 4])
+def test_tpch_is_that_of_one_process(tmp_path: Path, ranks: int) -> None:
+    first, *others = ranks_said(tmp_path, ranks, QUERIES, str(BENCH), str(SCALE), NAMES)
+    lines = [line for line in first.splitlines() if not line.startswith("#")]
+    assert lines == [f"{name} same" for name in NAMES.split(",")]
+    assert all(not [line for line in said.splitlines() if line[0] != "#"] for said in others)
+
+
+def test_ranks_with_other_rows_join_in_one_order(folder: Path) -> None:
+    """The first rank has one row of `mine`, the others more than there are in the file."""
+    text = (
+        "select count(*) as n, sum(a.i) as s from mine m, 't.parquet' a, 't.parquet' b, \"all\" c "
+        "where m.k = a.k and a.i = b.i and b.k = c.k"
+    )
+    kept = [i for i in range(1000) if i % 7 < 3]
+    twice = [i for i in kept for _ in range(3 if i % 7 == 0 else 2)]
+    assert statements(folder, 3, text)[0] == [{"n": len(twice), "s": sum(twice)}]
+
+
+def test_tables_of_statements_have_their_rows_once(folder: Path) -> None:
+    found = statements(
+        folder, 2,
+        "create table counted as select count(*) as n from 't.parquet'",
+        "select n from counted",
+        "create table kept as select i from 't.parquet' where i >= 990",
+        "select count(*) as n, sum(i) as s from kept",
+        "create table listed as values (1), (2)",
+        "select count(*) as n from listed",
+        "create view v as select k, max(i) as m from 't.parquet' group by k",
+        "select * from v order by k limit 2",
+        "select (select max(m) from v) as x, 1 as one",
+        "summarize select i from 't.parquet'",
+    )  # fmt: skip
+    assert found[1] == [{"n": 1000}]
+    assert found[3] == [{"n": 10, "s": sum(range(990, 1000))}]
+    assert found[5] == [{"n": 2}]
+    assert found[7] == [{"k": 0, "m": 994}, {"k": 1, "m": 995}]
+    assert found[8] == [{"x": 999, "one": 1}]
+    assert (found[9][0]["count"], found[9][0]["max"]) == (1000, "999")
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet", "json", "ndjson", "markdown"])
+def test_copy_writes_one_file_of_all(folder: Path, kind: str) -> None:
+    text = (
+        f"copy (select i from 't.parquet' where i >= 995 order by i) to 'x.{kind}' (format {kind})"
+    )
+    assert statements(folder, 2, text)[0] == [{"rows": 5, "file": f"x.{kind}"}]
+    with xd.connect(threads=1, ranks="off") as dock:
+        written = folder / f"x.{kind}"
+        if kind in ("csv", "parquet"):
+            assert dock.read(written).collect()["i"].to_pylist() == list(range(995, 1000))
+        else:
+            assert [str(n) in written.read_text() for n in range(994, 1000)] == [False] + [True] * 5
+
+
+def test_copy_by_values_writes_files_of_each_rank(folder: Path) -> None:
+    text = "copy (select k, i from 't.parquet') to 'parts' (partition_by (k))"
+    found = statements(folder, 2, text, "select count(*) as n, sum(k) as s from 'parts'", text)
+    assert found[0] == [{"rows": 1000, "file": "parts"}]
+    assert found[1] == [{"n": 1000, "s": sum(n % 7 for n in range(1000))}]
+    assert "is there already" in found[2]
+    assert len(list((folder / "parts" / "k=3").iterdir())) == 2
+    again = statements(folder, 2, text[:-1] + ", overwrite)")[0]
+    assert "folders of several ranks are new" in again
+
+
+def test_errors_are_those_of_all(folder: Path) -> None:
+    texts = ("select nope from 't.parquet'", "select * from nowhere", "select * from 'no.parquet'")
+    for text, said in zip(texts, statements(folder, 2, *texts), strict=True):
+        assert said.startswith("[CD-5"), text
+
+
+# --- the command line
+
+
+def sql(
+    folder: Path, *arguments: str, given: bytes | None = None
+) -> subprocess.CompletedProcess[bytes]:
+    root = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+    command = [sys.executable, "-m", "crossdock_cli.main", "sql", *arguments]
+    return subprocess.run(
+        ["mpirun", "--oversubscribe", "-n", "2", *command],
+        cwd=folder, env=os.environ | root, input=given, capture_output=True, check=False,
+        timeout=300,
+    )  # fmt: skip
+
+
+needs_mpirun = pytest.mark.skipif(shutil.which("mpirun") is None, reason="there is no mpirun")
+
+
+@needs_mpirun
+def test_results_are_printed_once(folder: Path) -> None:
+    text = "create view v as select k, count(*) as n from 't.parquet' group by k; "
+    text += "select * from v where k < 2 order by k; explain select * from v"
+    ended = sql(folder, text, "--format", "csv")
+    assert ended.returncode == 0, ended.stderr
+    lines = ended.stdout.decode().splitlines()
+    assert lines[:3] == ['"k","n"', "0,143", "1,143"]
+    assert sum("exchange" in line for line in lines[3:]) == 1
+    assert ended.stderr.count(b"created v") == 1
+
+
+@needs_mpirun
+@pytest.mark.parametrize("kind", ["json", "table", "parquet"])
+def test_results_are_written_once(folder: Path, kind: str) -> None:
+    line = ("select count(*) as n from 't.parquet'", "--format", kind, "-o", "out.x")
+    ended = sql(folder, *line)
+    assert ended.returncode == 0, ended.stderr
+    written = (folder / "out.x").read_bytes()
+    if kind == "parquet":
+        assert pyarrow.parquet.read_table(folder / "out.x").to_pylist() == [{"n": 1000}]
+    else:
+        assert written.count(b"1000") == 1
+
+
+@needs_mpirun
+def test_standard_input_is_the_first_rank_s(folder: Path) -> None:
+    rows = (folder / "t.parquet").read_bytes()
+    ended = sql(folder, "select count(*), sum(i) from '-'", "--format", "csv", given=rows)
+    assert ended.stdout.decode().splitlines()[1:] == ["1000,499500"], ended.stderr
+    ended = sql(folder, "--format", "csv", given=b"select 5 as a; select 6 as b")
+    assert ended.stdout.decode().split() == ['"a"', "5", '"b"', "6"], ended.stderr
+
+
+def test_decisions_go_through_json() -> None:
+    decisions = [
+        JoinDecision((GroupFilter(1, "a", 0, "b", is_kept=True),), ((0, 2), (1, 3))),
+        JoinDecision((), 0),
+    ]
+    said = json.dumps(as_json(decisions))
+    came = decisions_of(json.loads(said))
+    assert json.dumps(as_json(came)) == said
+    assert [each.filters for each in came] == [each.filters for each in decisions]
