@@ -152,7 +152,8 @@ std::optional<ExpressionOp> find_function(std::string_view name) {
 Status check_columns(const Expression& expression, const Schema& schema) {
   if (expression.op == ExpressionOp::kColumn) {
     const bool is_there = expression.column >= 0 && expression.column < schema.column_count() &&
-                          schema.fields[expression.column].type == expression.type;
+                          schema.fields[expression.column].type == expression.type &&
+                          schema.fields[expression.column].name == expression.name;
     if (is_there) return {};
     return make_error(ErrorCode::kInvalidArgument,
                       "an expression reads column '{}' of another table or plan",

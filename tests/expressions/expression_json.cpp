@@ -36,7 +36,9 @@ std::string shown(const Json& json) {
 
 GivenLiteral given_of(const Json& json) {
   if (json.is_boolean()) return json.get<bool>();
-  if (json.is_number_unsigned()) return std::to_string(json.get<uint64_t>());
+  if (json.is_number_unsigned() && json.get<uint64_t>() > INT64_MAX) {
+    return std::to_string(json.get<uint64_t>());
+  }
   if (json.is_number_integer()) return json.get<int64_t>();
   if (json.is_number()) return json.get<double>();
   return json.is_string() ? GivenLiteral(json.get<std::string>()) : GivenLiteral();

@@ -30,7 +30,7 @@ TEST(Expressions, KnowTheirTypes) {
   EXPECT_EQ((k / Expr::literal(2, "l")).type(), "g");
   EXPECT_EQ((k < Expr::literal("3", "l")).type(), "b");
   EXPECT_EQ(k.cast("d:20,2").type(), "d:20,2");
-  EXPECT_EQ((k * k - k).text(), "k * k - k");
+  EXPECT_EQ((k * k - k).text(), "(k * k) - k");
 }
 
 TEST(Expressions, RefuseWhatTheyCannotBe) {
