@@ -16,14 +16,14 @@ find_program(CROSSDOCK_CCACHE ccache)
 mark_as_advanced(CROSSDOCK_CCACHE)
 # Where a build shares no objects with another one (crossdock_precompile).
 set(CROSSDOCK_PRECOMPILE OFF)
-if(CROSSDOCK_UNITY AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND NOT CROSSDOCK_SANITIZE AND NOT CROSSDOCK_CCACHE)
+if(CROSSDOCK_UNITY AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND (CROSSDOCK_SANITIZE OR NOT CROSSDOCK_CCACHE))
   set(CROSSDOCK_PRECOMPILE ON)
 endif()
 if(CROSSDOCK_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
   # By paths relative to the checkout: its builds of the same kind (the Python module, the preset release) share objects.
   # Which headers an object depends on it reads from what the compiler writes, instead of preprocessing each source first.
   set(CMAKE_CXX_COMPILER_LAUNCHER "${CMAKE_COMMAND}" -E env "CCACHE_BASEDIR=${PROJECT_SOURCE_DIR}" CCACHE_NOHASHDIR=1
-    CCACHE_DEPEND=1 "${CROSSDOCK_CCACHE}")
+    CCACHE_DEPEND=1 CCACHE_SLOPPINESS=pch_defines,time_macros "${CROSSDOCK_CCACHE}")
 endif()
 
 if(CROSSDOCK_SANITIZE)
