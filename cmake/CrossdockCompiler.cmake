@@ -26,6 +26,15 @@ if(CROSSDOCK_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
     CCACHE_DEPEND=1 CCACHE_SLOPPINESS=pch_defines,time_macros "${CROSSDOCK_CCACHE}")
 endif()
 
+# GCC collects its garbage each time its heap has grown by half, a tenth of its time for the larger units, where 1 GB is
+# there for each of its processes.
+cmake_host_system_information(RESULT crossdock_memory_mib QUERY TOTAL_PHYSICAL_MEMORY)
+cmake_host_system_information(RESULT crossdock_cores QUERY NUMBER_OF_LOGICAL_CORES)
+math(EXPR crossdock_memory_needed_mib "2048 * (${crossdock_cores} + 2)")  # Ninja's number of processes
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND crossdock_memory_mib GREATER_EQUAL crossdock_memory_needed_mib)
+  add_compile_options("$<$<COMPILE_LANGUAGE:CXX>:--param=ggc-min-heapsize=1000000>")
+endif()
+
 if(CROSSDOCK_SANITIZE)
   add_compile_options(-fsanitize=${CROSSDOCK_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
   add_link_options(-fsanitize=${CROSSDOCK_SANITIZE})
