@@ -16,14 +16,23 @@ find_program(CROSSDOCK_CCACHE ccache)
 mark_as_advanced(CROSSDOCK_CCACHE)
 # Where a build shares no objects with another one (crossdock_precompile).
 set(CROSSDOCK_PRECOMPILE OFF)
-if(CROSSDOCK_UNITY AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND NOT CROSSDOCK_SANITIZE AND NOT CROSSDOCK_CCACHE)
+if(CROSSDOCK_UNITY AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND (CROSSDOCK_SANITIZE OR NOT CROSSDOCK_CCACHE))
   set(CROSSDOCK_PRECOMPILE ON)
 endif()
 if(CROSSDOCK_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
   # By paths relative to the checkout: its builds of the same kind (the Python module, the preset release) share objects.
   # Which headers an object depends on it reads from what the compiler writes, instead of preprocessing each source first.
   set(CMAKE_CXX_COMPILER_LAUNCHER "${CMAKE_COMMAND}" -E env "CCACHE_BASEDIR=${PROJECT_SOURCE_DIR}" CCACHE_NOHASHDIR=1
-    CCACHE_DEPEND=1 "${CROSSDOCK_CCACHE}")
+    CCACHE_DEPEND=1 CCACHE_SLOPPINESS=pch_defines,time_macros "${CROSSDOCK_CCACHE}")
+endif()
+
+# GCC collects its garbage each time its heap has grown by half, a tenth of its time for the larger units, where 1 GB is
+# there for each of its processes.
+cmake_host_system_information(RESULT crossdock_memory_mib QUERY TOTAL_PHYSICAL_MEMORY)
+cmake_host_system_information(RESULT crossdock_cores QUERY NUMBER_OF_LOGICAL_CORES)
+math(EXPR crossdock_memory_needed_mib "2048 * (${crossdock_cores} + 2)")  # Ninja's number of processes
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND crossdock_memory_mib GREATER_EQUAL crossdock_memory_needed_mib)
+  add_compile_options("$<$<COMPILE_LANGUAGE:CXX>:--param=ggc-min-heapsize=1000000>")
 endif()
 
 if(CROSSDOCK_SANITIZE)
@@ -106,18 +115,21 @@ endfunction()
 # Compiles sources of a folder as one, where CROSSDOCK_UNITY is on (all presets but dev, and what pip builds): each header
 # they share is parsed once, and each template made once. So names in the unnamed namespaces of a folder differ. Up to
 # `batch` at a time; a second batch of src/session took as long as the first, most of it in what both include.
-# Kernels that are compiled once per instruction set stay alone.
+# Kernels that are compiled once per instruction set stay alone. CMake's unity sources name files by where the checkout
+# lies; these do not, so that ccache has their objects for another checkout, too.
 function(crossdock_unity target batch)
   if(NOT CROSSDOCK_UNITY)
     return()
   endif()
   get_target_property(sources ${target} SOURCES)
-  list(FILTER sources INCLUDE REGEX "\\.cpp$")
-  list(SORT sources)
+  set(candidates ${sources})
+  list(FILTER candidates INCLUDE REGEX "\\.cpp$")
+  list(SORT candidates)
   set(folders "")
-  foreach(source IN LISTS sources)
+  foreach(source IN LISTS candidates)
     file(STRINGS "${source}" many REGEX "hwy/foreach_target" LIMIT_COUNT 1)
-    if(many)
+    get_source_file_property(alone "${source}" SKIP_UNITY_BUILD_INCLUSION)
+    if(many OR alone)
       continue()
     endif()
     cmake_path(GET source PARENT_PATH folder)
@@ -129,13 +141,20 @@ function(crossdock_unity target batch)
   list(REMOVE_DUPLICATES folders)
   foreach(folder IN LISTS folders)
     set(number 0)
-    foreach(source IN LISTS sources_${folder})
+    list(LENGTH sources_${folder} count)
+    while(number LESS count)
+      list(SUBLIST sources_${folder} ${number} ${batch} together)
       math(EXPR group "${number} / ${batch}")
-      math(EXPR number "${number} + 1")
-      set_source_files_properties("${source}" PROPERTIES UNITY_GROUP "${folder}_${group}")
-    endforeach()
+      math(EXPR number "${number} + ${batch}")
+      list(REMOVE_ITEM sources ${together})
+      list(APPEND sources "${PROJECT_BINARY_DIR}/unity/${target}/${folder}_${group}.cpp")
+      list(TRANSFORM together REPLACE "^${PROJECT_SOURCE_DIR}/(.+)$" "#include \"\\1\"\n")
+      list(JOIN together "" together)
+      file(GENERATE OUTPUT "${PROJECT_BINARY_DIR}/unity/${target}/${folder}_${group}.cpp" CONTENT "${together}")
+    endwhile()
   endforeach()
-  set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
+  set_target_properties(${target} PROPERTIES SOURCES "${sources}")
+  target_compile_options(${target} PRIVATE "SHELL:-iquote \"${PROJECT_SOURCE_DIR}\"")
   # A type of an unnamed namespace is in no danger there: what GCC takes for a header is a source.
   target_compile_options(${target} PRIVATE -Wno-subobject-linkage)
 endfunction()

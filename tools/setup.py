@@ -25,10 +25,12 @@ import tomllib
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
 VENV = ROOT / ".venv"
 VENV_PYTHON = VENV / "bin" / "python"
+WHEELS = ROOT / "build" / "wheels"
 OLDEST_PYTHON = (3, 11)
 
 # Debian package -> why it is needed. The words are what the user reads when it is installed.
@@ -163,9 +165,10 @@ def install_system_packages(missing: list[str], packages: dict[str, str]) -> Non
         apt_get("install", "-y", "--no-install-recommends", *missing)
 
 
-def install_packages(stage: str) -> None:
-    """Python's packages beside those of the system: both wait for the network and work on one
-    processor. Only the package that makes virtual environments comes before."""
+def install_all(stage: str) -> None:
+    """Python's packages beside those of the system, and beside the build of crossdock, which starts
+    as soon as it has what it needs: each waits for the network or works on one processor. Only the
+    package that makes virtual environments comes before."""
     packages, missing = packages_of(stage), missing_system_packages(stage)
     if missing and os.geteuid() != 0 and shutil.which("sudo") is None:
         fail(
@@ -176,14 +179,25 @@ def install_packages(stage: str) -> None:
         apt_get("update", "-qq")
     first = [package for package in missing if package == "python3-venv"]
     install_system_packages(first, packages)
+
+    def build() -> None:
+        installed.result()
+        build_crossdock(stage)
+
     with ThreadPoolExecutor(max_workers=1) as beside:
         rest = [package for package in missing if package not in first]
         installed = beside.submit(install_system_packages, rest, packages)
         make_environment()
+        if stage != "tools":
+            install_build_requirements()
+            built = beside.submit(build)
         install_requirements(stage)
         if stage == "run":
             make_demo_tables()
         installed.result()
+        if stage != "tools":
+            built.result()
+            install_crossdock(stage)
 
 
 def digest(parts: Iterable[bytes]) -> str:
@@ -199,19 +213,9 @@ def stamp_says(name: str, value: str) -> bool:
     return stamp.exists() and stamp.read_text() == value
 
 
-def pip_install(*arguments: str, **options: object) -> None:
-    run(
-        [
-            str(VENV_PYTHON),
-            "-m",
-            "pip",
-            "install",
-            "--quiet",
-            "--disable-pip-version-check",
-            *arguments,
-        ],
-        **options,
-    )
+def pip(verb: str, *arguments: str, **options: object) -> None:
+    quiet = ["--quiet", "--disable-pip-version-check"]
+    run([str(VENV_PYTHON), "-m", "pip", verb, *quiet, *arguments], **options)
 
 
 def make_environment() -> None:
@@ -224,9 +228,21 @@ def make_environment() -> None:
     (VENV / "python.stamp").write_text(origin)
 
 
-def install_requirements(stage: str) -> None:
+def package_settings() -> dict[str, Any]:
     with (ROOT / "pyproject.toml").open("rb") as file:
-        settings = tomllib.load(file)
+        return tomllib.load(file)
+
+
+def install_build_requirements() -> None:
+    wanted = package_settings()["build-system"]["requires"]
+    value = digest(map(str.encode, wanted))
+    if not stamp_says("build-requirements.stamp", value):
+        pip("install", *wanted)
+        (VENV / "build-requirements.stamp").write_text(value)
+
+
+def install_requirements(stage: str) -> None:
+    settings = package_settings()
     project = settings["project"]
     always = [*settings["build-system"]["requires"], *project["dependencies"]]
     everything = always + project["optional-dependencies"]["dev"]
@@ -240,7 +256,7 @@ def install_requirements(stage: str) -> None:
     if stamp_says("requirements.stamp", value):
         return
     say(f"installing {len(wanted)} Python packages named in pyproject.toml into .venv/")
-    pip_install(*wanted)
+    pip("install", *wanted)
     (VENV / "requirements.stamp").write_text(value)
 
 
@@ -268,24 +284,40 @@ def source_digest() -> str:
     return digest(parts)
 
 
-def install_crossdock(stage: str) -> None:
-    """Stage run leaves out what only ranks use, unless it was built before."""
+def wanted_build(stage: str) -> tuple[str, str]:
+    """Whether with plugins, and the stamp of such a build; no stamp where it is there. Stage run
+    leaves out what only ranks use, unless it was built before."""
     stamp = VENV / "crossdock.stamp"
     had_plugins = stamp.exists() and not stamp.read_text().endswith(BARE)
     plugins = "OFF" if stage == "run" and not had_plugins else "ON"
     value = source_digest() + (BARE if plugins == "OFF" else "")
     if stamp_says("crossdock.stamp", value) and (VENV / "bin" / "crossdock").exists():
+        return plugins, ""
+    return plugins, value
+
+
+def build_crossdock(stage: str) -> None:
+    """As a wheel, which waits to be installed until no other pip writes into the environment."""
+    plugins, value = wanted_build(stage)
+    if not value:
         return
-    say(
-        "building crossdock and installing it into .venv/ "
-        "(minutes the first time; later only what changed is compiled)"
-    )
+    say("building crossdock (minutes the first time; later only what changed is compiled)")
+    shutil.rmtree(WHEELS, ignore_errors=True)
     # By the name that CMake's presets find: ccache keeps objects of g++ and of c++ apart.
     compiler = {"CXX": os.environ.get("CXX", "c++")}
-    package = ["--no-build-isolation", "--no-deps", "--force-reinstall", "."]
+    package = ["--no-build-isolation", "--no-deps", f"--wheel-dir={WHEELS}", "."]
     plugins_setting = f"--config-settings=cmake.define.CROSSDOCK_PLUGINS={plugins}"
-    pip_install(plugins_setting, *package, env=os.environ | compiler)
-    stamp.write_text(value)
+    pip("wheel", plugins_setting, *package, env=os.environ | compiler)
+
+
+def install_crossdock(stage: str) -> None:
+    _, value = wanted_build(stage)
+    if not value:
+        return
+    say("installing crossdock into .venv/")
+    wheels = [str(wheel) for wheel in WHEELS.glob("crossdock-*.whl")]
+    pip("install", "--no-deps", "--force-reinstall", *wheels)
+    (VENV / "crossdock.stamp").write_text(value)
 
 
 def require_all_parts() -> None:
@@ -320,11 +352,8 @@ def main() -> None:
             f"Python 3.11 or later is needed, this is {sys.version.split()[0]}; "
             "name another with `make PYTHON=...`"
         )
-    steps: list[tuple[str, Callable[[], None]]] = [
-        ("packages of Debian and Python", lambda: install_packages(stage)),
-    ]
-    if stage != "tools":
-        steps.append(("build of crossdock", lambda: install_crossdock(stage)))
+    title = "packages" if stage == "tools" else "packages, and the build of crossdock"
+    steps: list[tuple[str, Callable[[], None]]] = [(title, lambda: install_all(stage))]
     if stage in ("ranks", "dev"):
         steps.append(("parts are there", require_all_parts))
     spent = [timed(title, act) for title, act in steps]

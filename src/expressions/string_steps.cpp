@@ -214,15 +214,26 @@ size_t write_integer(Int128 value, char* to) {
   return static_cast<size_t>(end.ptr - to);
 }
 
+// With zeros before it, up to `digits` of them. Not by fmt, which compiles all it can format for an output of this kind: a
+// fifth of the code of this folder.
+char* write_padded(int64_t value, int64_t digits, char* to) {
+  char written[20];
+  const char* end = std::to_chars(written, written + sizeof written, value).ptr;
+  const int64_t length = end - written;
+  to = std::fill_n(to, std::max<int64_t>(digits - length, 0), '0');
+  return std::copy_n(written, length, to);
+}
+
 // Year, month and day as ISO 8601 has them, which allows signs and longer years.
 size_t write_date(int64_t days, char* to) {
   const CivilDate date = civil_date(days);
   char* at = to;
   if (date.year < 0) *at++ = '-';
-  return static_cast<size_t>(
-      fmt::format_to(
-          at, "{:04}-{:02}-{:02}", date.year < 0 ? -date.year : date.year, date.month, date.day) -
-      to);
+  at = write_padded(date.year < 0 ? -date.year : date.year, 4, at);
+  *at++ = '-';
+  at = write_padded(date.month, 2, at);
+  *at++ = '-';
+  return static_cast<size_t>(write_padded(date.day, 2, at) - to);
 }
 
 void make_texts(const Frame& frame, int32_t index) {

@@ -136,19 +136,24 @@ def test_python_packages_are_installed_beside_those_of_the_system(
         setup, "packages_of", lambda _: dict.fromkeys(["cmake", "g++", "python3-venv"], "")
     )
     monkeypatch.setattr(setup, "apt_get", apt_get)
-    for name in ("make_environment", "install_requirements", "make_demo_tables"):
+    steps = ["make_environment", "install_build_requirements", "install_requirements"]
+    steps += ["make_demo_tables", "build_crossdock", "install_crossdock"]
+    for name in steps:
         monkeypatch.setattr(setup, name, lambda *_, name=name: done.append(name))
-    setup.install_packages("run")
+    setup.install_all("run")
     assert done[:2] == ["update -qq", "--no-install-recommends python3-venv"]
-    assert set(done[2:]) == {
-        "cmake g++",
-        "make_environment",
-        "install_requirements",
-        "make_demo_tables",
-    }
+    assert set(done[2:]) == {"cmake g++", *steps}
+    for before in ("cmake g++", "install_build_requirements"):
+        assert done.index(before) < done.index("build_crossdock")
+    assert done[-1] == "install_crossdock"
+    done.clear()
+    setup.install_all("tools")
+    assert done[-2:] == ["make_environment", "install_requirements"]
     broken.append("g++")
+    done.clear()
     with pytest.raises(SystemExit):
-        setup.install_packages("dev")
+        setup.install_all("dev")
+    assert "build_crossdock" not in done
 
 
 def test_stage_run_keeps_what_ranks_were_given(
@@ -160,11 +165,17 @@ def test_stage_run_keeps_what_ranks_were_given(
     plugins: list[str] = []
     monkeypatch.setattr(setup, "VENV", tmp_path)
     monkeypatch.setattr(setup, "source_digest", lambda: digest)
-    monkeypatch.setattr(setup, "pip_install", lambda *given, **_: plugins.append(given[0][-3:]))
+    monkeypatch.setattr(setup, "WHEELS", tmp_path / "wheels")
+
+    def pip(verb: str, *given: str, **_: object) -> None:
+        plugins.append(given[0][-3:] if verb == "wheel" else verb)
+
+    monkeypatch.setattr(setup, "pip", pip)
     digest = "first"
     for stage in ("run", "run", "ranks", "dev", "run"):
+        setup.build_crossdock(stage)
         setup.install_crossdock(stage)
-    assert plugins == ["OFF", "=ON"]
+    assert plugins == ["OFF", "install", "=ON", "install"]
     digest = "second"
-    setup.install_crossdock("run")
-    assert plugins == ["OFF", "=ON", "=ON"]
+    setup.build_crossdock("run")
+    assert plugins[-1] == "=ON"
