@@ -7,7 +7,7 @@ import datetime
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -21,6 +21,7 @@ import pyarrow.parquet as pq
 import pytest
 from crossdock.parquet_files import open_parquet
 from crossdock.parquet_plans import scanned_files
+from crossdock.ranks.shares import share_of
 
 col = xd.col
 DAY = datetime.date(2024, 2, 29)
@@ -320,17 +321,25 @@ def test_more_files_than_a_process_may_open(dock: xd.Dock, tmp_path: Path) -> No
     assert rows.group_by("city").agg(n=xd.count()).count() == 7
 
 
-@pytest.mark.parametrize("ending", ["parquet", "arrow", "csv"])
+@pytest.mark.parametrize("ending", ["parquet", "arrow", "arrows", "csv", "csv.zst", "ndjson"])
 def test_parts_of_files_have_their_values(dock: xd.Dock, tmp_path: Path, ending: str) -> None:
     """Shares of ranks read parts of a source."""
-    from crossdock.ranks.shares import share_of
-
     for year in (1, 2, 3):
-        write(tmp_path / f"year={year}" / f"a.{ending}", {"n": range(year * 10)})
-    opener: Callable[..., xd.Relation] = dock.read
-    source = opener(tmp_path, filename=True)._node.source  # type: ignore[attr-defined]
-    tables = [share_of(source, rank, 4).table(("n", "year", "filename"), None) for rank in range(4)]
-    assert pa.concat_tables(tables).equals(source.table(("n", "year", "filename"), None))
+        (tmp_path / f"year={year}").mkdir()
+        rows = dock.from_arrow(pa.table({"n": range(year * 10)}))
+        rows.write(tmp_path / f"year={year}" / f"a.{ending}")
+    source: Any = dock.read(tmp_path, filename=True)._node.source  # type: ignore[attr-defined]
+    columns, second = ("n", "year", "filename"), col("year") == 2
+    for predicate in (None, second):
+        whole = source.table(columns, None).to_pylist()
+        kept = [row for row in whole if predicate is None or row["year"] == 2]
+        for ranks in (1, 2, 5):
+            shares = [share_of(source, rank, ranks) for rank in range(ranks)]
+            tables = [share.table(columns, predicate) for share in shares]
+            assert pa.concat_tables(tables).to_pylist() == kept
+            assert [share.count_rows(predicate) for share in shares] == [
+                table.num_rows for table in tables
+            ]
 
 
 def test_opening_loads_neither_datasets_nor_pandas(tmp_path: Path) -> None:
