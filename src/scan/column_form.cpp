@@ -89,6 +89,13 @@ int64_t unit_factor(const SchemaElement& column, Meaning meaning, const DataType
 
 bool set_time_form(const SchemaElement& column, ColumnForm& form) {
   const bool is_timestamp = form.type.id == TypeId::kTimestamp;
+  if (is_timestamp && form.type.timezone.empty() && column.meaning == Meaning::kDate &&
+      form.physical == PhysicalType::kInt32) {
+    constexpr int64_t kDaySeconds = 86'400;
+    form.factor = kDaySeconds * form.type.units_per_second;
+    form.conversion = Conversion::kScaled;
+    return true;
+  }
   const int64_t factor =
       unit_factor(column, is_timestamp ? Meaning::kTimestamp : Meaning::kTime, form.type);
   const bool is_short = form.physical == PhysicalType::kInt32;

@@ -68,6 +68,10 @@ WIDER: dict[str, tuple[pa.Array, ...]] = {
         pa.array([Decimal("12345678901234567890.1")]), pa.array([-3], pa.int32()),
     ),
     "timestamps": tuple(pa.array([NOON, None], pa.timestamp(unit)) for unit in ("ms", "us", "ns")),
+    "dates beside timestamps": (
+        pa.array([DAY, None, datetime.date(1, 1, 1)]), pa.array([NOON], pa.timestamp("us")),
+        pa.array([NOON], pa.timestamp("ms")),
+    ),
     "instants": (
         pa.array([NOON], pa.timestamp("us", "UTC")), pa.array([NOON], pa.timestamp("ms", "UTC")),
     ),
